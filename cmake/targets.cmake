@@ -1,0 +1,79 @@
+# One call for each target: what it is made of and what it may use.
+#
+# attendant_library(base SRCS ... HDRS ... DEPS ... PRIVATE_DEPS ... [INSTALL])
+#   makes target attendant_base with the alias attendant::base. INSTALL adds it
+#   to the installed package, with its headers.
+# attendant_binary(attendantd SRCS ... DEPS ...)
+# attendant_test(state_test SRCS ... DEPS ... [LABELS ...] [TIMEOUT seconds])
+#   a GoogleTest binary, run by ctest as one test.
+# attendant_benchmark(kernels_benchmark SRCS ... DEPS ...)
+include(GNUInstallDirs)
+
+add_library(attendant_options INTERFACE)
+target_compile_options(attendant_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
+  $<$<BOOL:${ATTENDANT_WERROR}>:-Werror>
+  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
+if(ATTENDANT_SANITIZE)
+  add_compile_options(-fsanitize=${ATTENDANT_SANITIZE}
+    -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${ATTENDANT_SANITIZE})
+endif()
+
+function(attendant_library name)
+  cmake_parse_arguments(ARG "INSTALL" "" "SRCS;HDRS;DEPS;PRIVATE_DEPS" ${ARGN})
+  set(target attendant_${name})
+  if(ARG_SRCS)
+    add_library(${target} STATIC ${ARG_SRCS})
+    target_link_libraries(${target} PUBLIC ${ARG_DEPS}
+      PRIVATE ${ARG_PRIVATE_DEPS} $<BUILD_INTERFACE:attendant_options>)
+    set(scope PUBLIC)
+  else()
+    add_library(${target} INTERFACE)
+    target_link_libraries(${target} INTERFACE ${ARG_DEPS})
+    set(scope INTERFACE)
+  endif()
+  add_library(attendant::${name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  target_include_directories(${target} ${scope}
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/attendant>)
+  target_compile_features(${target} ${scope} cxx_std_20)
+  if(ARG_INSTALL)
+    install(TARGETS ${target} EXPORT attendant)
+    file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+    install(FILES ${ARG_HDRS}
+      DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attendant/${folder})
+  endif()
+endfunction()
+
+function(attendant_binary name)
+  cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SRCS})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} attendant_options)
+  set_target_properties(${name} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+  install(TARGETS ${name})
+endfunction()
+
+function(attendant_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
+  add_executable(${name} ${ARG_SRCS})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} attendant_options
+    GTest::gmock_main)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT}
+    LABELS "${ARG_LABELS}")
+endfunction()
+
+function(attendant_benchmark name)
+  cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SRCS})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} attendant_options
+    benchmark::benchmark_main)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+endfunction()

@@ -1,0 +1,50 @@
+// From a query and a key to a logit.
+//
+// similarity = q . k (DOT, SCALED_DOT) or q . k / (|q| |k|) (COSINE);
+// logit = similarity x scale / temperature, with scale 1 for DOT and COSINE and
+// 1 / sqrt(dim) for SCALED_DOT (Vaswani et al. 2017, sec. 3.2.1).
+#ifndef ATTENDANT_CORE_ATTENTION_SCORE_H_
+#define ATTENDANT_CORE_ATTENTION_SCORE_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace attendant {
+
+enum class ScoreKind { kDot = 1, kScaledDot = 2, kCosine = 3 };
+enum class CombineKind { kSum = 1, kSumOverSqrtCount = 2, kUnit = 3 };
+
+// "DOT", "SCALED_DOT", "COSINE"; and back, or nothing.
+absl::string_view Name(ScoreKind kind);
+std::optional<ScoreKind> ScoreKindFromName(absl::string_view name);
+// "SUM", "SUM_OVER_SQRT_COUNT", "UNIT"; and back, or nothing.
+absl::string_view Name(CombineKind kind);
+std::optional<CombineKind> CombineKindFromName(absl::string_view name);
+
+// scale / temperature. dim >= 1, temperature finite and > 0.
+double LogitFactor(ScoreKind kind, std::int64_t dim, double temperature);
+
+// OK if temperature is finite and > 0, else InvalidArgument naming `field`.
+absl::Status ValidateTemperature(double temperature, absl::string_view field);
+
+// OK if all are finite, else InvalidArgument naming `field` and the first
+// position that is not.
+absl::Status ValidateFinite(std::span<const float> vector,
+                            absl::string_view field);
+
+// The Euclidean norm, summed in doubles: no overflow for finite floats.
+double Norm(std::span<const float> vector);
+
+// Turns the sum of `example_count` weighted examples (repetitions counted) into
+// a query, in place. kUnit leaves a zero sum as it is.
+void Combine(CombineKind kind, std::int64_t example_count,
+             std::span<float> sum);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_ATTENTION_SCORE_H_

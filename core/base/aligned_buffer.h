@@ -1,0 +1,50 @@
+// A fixed-size array aligned to cache lines.
+#ifndef ATTENDANT_CORE_BASE_ALIGNED_BUFFER_H_
+#define ATTENDANT_CORE_BASE_ALIGNED_BUFFER_H_
+
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <span>
+#include <type_traits>
+
+namespace attendant {
+
+// `size` elements of a trivial type, 64-byte aligned, uninitialised: pages that
+// are never touched cost no memory, so a segment can reserve its capacity.
+// Movable, not copyable. Not thread-safe; distinct elements may be used by
+// distinct threads.
+template <typename T>
+class AlignedBuffer {
+  static_assert(std::is_trivial_v<T>);
+
+ public:
+  AlignedBuffer() = default;
+  // Throws std::bad_alloc when out of memory.
+  explicit AlignedBuffer(std::size_t size) : size_(size) {
+    if (size == 0) return;
+    const std::size_t bytes = (size * sizeof(T) + 63) / 64 * 64;
+    data_.reset(static_cast<T*>(std::aligned_alloc(64, bytes)));
+    if (data_ == nullptr) throw std::bad_alloc();
+  }
+
+  T* data() { return data_.get(); }
+  const T* data() const { return data_.get(); }
+  std::size_t size() const { return size_; }
+  T& operator[](std::size_t i) { return data_.get()[i]; }
+  const T& operator[](std::size_t i) const { return data_.get()[i]; }
+  std::span<T> span() { return {data(), size_}; }
+  std::span<const T> span() const { return {data(), size_}; }
+
+ private:
+  struct Free {
+    void operator()(T* data) const { std::free(data); }
+  };
+  std::unique_ptr<T, Free> data_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_BASE_ALIGNED_BUFFER_H_

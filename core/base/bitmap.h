@@ -1,0 +1,46 @@
+// A fixed-size set of rows.
+#ifndef ATTENDANT_CORE_BASE_BITMAP_H_
+#define ATTENDANT_CORE_BASE_BITMAP_H_
+
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+namespace attendant {
+
+// One bit a row, all clear at first. A copy is `size / 8` bytes. Not
+// thread-safe while written.
+class Bitmap {
+ public:
+  Bitmap() = default;
+  explicit Bitmap(std::int64_t size)
+      : size_(size), words_(static_cast<std::size_t>((size + 63) / 64)) {}
+
+  std::int64_t size() const { return size_; }
+  bool Test(std::int64_t i) const {
+    return (words_[static_cast<std::size_t>(i >> 6)] >> (i & 63)) & 1;
+  }
+  void Set(std::int64_t i) {
+    words_[static_cast<std::size_t>(i >> 6)] |= std::uint64_t{1} << (i & 63);
+  }
+  void Clear(std::int64_t i) {
+    words_[static_cast<std::size_t>(i >> 6)] &= ~(std::uint64_t{1} << (i & 63));
+  }
+  std::int64_t Count() const {
+    std::int64_t count = 0;
+    for (const std::uint64_t word : words_) count += std::popcount(word);
+    return count;
+  }
+  // 64 bits from bit 64 * word_index on; bits past size() are 0.
+  std::uint64_t Word(std::int64_t word_index) const {
+    return words_[static_cast<std::size_t>(word_index)];
+  }
+
+ private:
+  std::int64_t size_ = 0;
+  std::vector<std::uint64_t> words_;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_BASE_BITMAP_H_

@@ -1,0 +1,56 @@
+#include "core/base/status.h"
+
+#include "absl/strings/cord.h"
+#include "absl/strings/str_cat.h"
+
+namespace attendant {
+namespace {
+
+constexpr absl::string_view kFieldUrl = "attendant/field";
+constexpr absl::string_view kReasonUrl = "attendant/reason";
+
+std::optional<std::string> Payload(const absl::Status& status,
+                                   absl::string_view url) {
+  std::optional<std::string> text;
+  if (auto cord = status.GetPayload(url)) text = std::string(*cord);
+  return text;
+}
+
+}  // namespace
+
+absl::Status InvalidField(absl::string_view field, absl::string_view got,
+                          absl::string_view want) {
+  absl::Status status = absl::InvalidArgumentError(
+      absl::StrCat(field, ": got ", got, ", want ", want));
+  status.SetPayload(kFieldUrl, absl::Cord(field));
+  return status;
+}
+
+absl::Status StatusWithReason(absl::StatusCode code, absl::string_view message,
+                              absl::string_view reason) {
+  absl::Status status(code, message);
+  status.SetPayload(kReasonUrl, absl::Cord(reason));
+  return status;
+}
+
+std::optional<std::string> FieldOf(const absl::Status& status) {
+  return Payload(status, kFieldUrl);
+}
+
+std::optional<std::string> ReasonOf(const absl::Status& status) {
+  return Payload(status, kReasonUrl);
+}
+
+absl::Status PrefixField(const absl::Status& status, absl::string_view prefix) {
+  if (status.ok()) return status;
+  absl::Status prefixed(status.code(), absl::StrCat(prefix, status.message()));
+  status.ForEachPayload([&](absl::string_view url, const absl::Cord& payload) {
+    prefixed.SetPayload(url, payload);
+  });
+  if (auto field = FieldOf(status)) {
+    prefixed.SetPayload(kFieldUrl, absl::Cord(absl::StrCat(prefix, *field)));
+  }
+  return prefixed;
+}
+
+}  // namespace attendant

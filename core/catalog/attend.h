@@ -1,0 +1,119 @@
+// Answers a query over a snapshot: resolves it to a vector, scans the segments,
+// merges their states, normalises, and says what the answer holds.
+#ifndef ATTENDANT_CORE_CATALOG_ATTEND_H_
+#define ATTENDANT_CORE_CATALOG_ATTEND_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "core/attention/score.h"
+#include "core/base/interrupt.h"
+#include "core/catalog/snapshot.h"
+
+namespace attendant {
+
+inline constexpr std::int64_t kMaxResultCount = 10000;
+inline constexpr std::int64_t kMaxShortlistCount = 100000;
+inline constexpr std::int64_t kMaxExampleCount = 10000;
+inline constexpr std::int64_t kMaxIdListCount = 100000;
+
+enum class SelectKind { kSoft = 1, kHard = 2 };
+enum class WeightScope { kShortlist = 1, kReturned = 2, kCatalog = 3 };
+enum class ScanMode { kAuto = 1, kExact = 2, kIndex = 3 };
+enum class MassMethod { kExact = 1, kBound = 2, kEstimate = 3, kUnknown = 4 };
+
+struct Example {
+  ItemId id;
+  double weight = 1;
+};
+
+struct ExamplesQuery {
+  std::vector<Example> examples;
+  std::optional<CombineKind> combine_kind;
+  bool require_all = false;
+  bool exclude_examples = true;
+};
+
+struct TextQuery {
+  std::string text;
+};
+
+// Mirrors the wire's AttendRequest; unset means the documented default.
+struct AttendQuery {
+  std::variant<std::vector<float>, ExamplesQuery, TextQuery> query;
+  std::string key_field;  // empty: the default
+  SelectKind select_kind = SelectKind::kSoft;
+  std::optional<std::int64_t> result_count;
+  std::optional<std::int64_t> shortlist_count;
+  std::optional<double> temperature;
+  std::optional<ScoreKind> score_kind;
+  WeightScope weight_scope = WeightScope::kShortlist;
+  std::optional<WeightScope> pool_scope;  // unset: weight_scope
+  bool omit_pooled_value = false;
+  ScanMode scan_mode = ScanMode::kAuto;
+  std::optional<std::vector<ItemId>> allow_list;
+  std::vector<ItemId> deny_list;
+};
+
+struct AttendedItem {
+  RowAddress address;
+  double weight = 0;
+  float logit = 0;
+  float similarity = 0;
+};
+
+// value is set unless the method is kUnknown; for kExact all three are equal.
+struct Mass {
+  MassMethod method = MassMethod::kUnknown;
+  double value = 0;
+  double lower_bound = 0;
+  double upper_bound = 0;
+};
+
+struct PooledValue {
+  std::vector<float> values;
+  WeightScope scope = WeightScope::kShortlist;
+  std::int64_t key_as_value_count = 0;
+};
+
+struct AttendAnswer {
+  std::vector<AttendedItem> items;  // logit descending, id ascending
+  std::optional<PooledValue> pooled_value;
+  WeightScope weight_scope = WeightScope::kShortlist;
+  Mass returned_mass;
+  Mass shortlist_mass;
+  std::optional<double> log_partition;
+  std::optional<double> entropy;
+  std::optional<double> effective_item_count;
+  std::vector<ItemId> unknown_example_ids;
+  double temperature = 1;
+  ScoreKind score_kind = ScoreKind::kDot;
+  int key_field = 0;
+  std::int64_t scored_count = 0;
+  std::int64_t eligible_count = 0;
+  bool complete = false;
+  IndexKind index_kind = IndexKind::kFlat;
+};
+
+// Scans exactly when asked to, when the weights or the pooling need the whole
+// catalog, or when the score kind ranks otherwise than the index; by the index
+// otherwise. Everything masked is an empty answer, not an error.
+//
+// Errors, naming wire fields of AttendRequest: InvalidArgument (see design of
+// the limits above; a dimension; a non-finite number; zero norm under COSINE; a
+// logit that overflows; text without a known term or for a field without an
+// encoder), NotFound (unknown examples), FailedPrecondition (kIndex, and no
+// index can answer), ResourceExhausted (over a limit), Cancelled,
+// DeadlineExceeded. Does not modify the snapshot; thread-safe.
+absl::StatusOr<AttendAnswer> Attend(const Snapshot& snapshot,
+                                    const AttendQuery& query,
+                                    const Interrupt& interrupt);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_CATALOG_ATTEND_H_

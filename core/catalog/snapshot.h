@@ -1,0 +1,51 @@
+// An immutable, readable state of a catalog.
+#ifndef ATTENDANT_CORE_CATALOG_SNAPSHOT_H_
+#define ATTENDANT_CORE_CATALOG_SNAPSHOT_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "core/attention/top_k.h"
+#include "core/base/bitmap.h"
+#include "core/catalog/segment.h"
+#include "core/encode/text_encoder.h"
+#include "core/storage/item.h"
+
+namespace attendant {
+
+// A segment as one snapshot sees it.
+struct SegmentView {
+  std::shared_ptr<const Segment> segment;
+  RowIndex row_end = 0;
+  std::shared_ptr<const Bitmap> dead;  // deleted or replaced; null: none
+  std::int64_t live_count = 0;
+  std::vector<std::int64_t> live_key_counts;  // by key field
+};
+
+// A place of an item.
+struct RowAddress {
+  std::int32_t segment = -1;
+  RowIndex row = -1;
+};
+
+// Immutable: thread-safe, no locks. Holding one keeps its memory.
+struct Snapshot : IdResolver {
+  std::string catalog_uid;
+  std::int64_t sequence = 0;
+  std::shared_ptr<const CatalogSchema> schema;
+  std::vector<std::shared_ptr<const TextEncoder>> encoders;  // by field; null
+  std::vector<SegmentView> segments;
+
+  std::int64_t item_count() const;
+  std::int64_t key_count(int field) const;
+  std::optional<RowAddress> Find(absl::string_view id) const;
+  absl::string_view IdOf(std::int32_t segment, RowIndex row) const override;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_CATALOG_SNAPSHOT_H_

@@ -1,0 +1,76 @@
+// Latent semantic indexing of events (Deerwester et al. 1990): items as rows of
+// the right singular vectors of a customers x items matrix, histories folded in
+// as sums of them.
+#ifndef ATTENDANT_CORE_ENCODE_LSI_H_
+#define ATTENDANT_CORE_ENCODE_LSI_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/attention/score.h"
+#include "core/encode/svd.h"
+#include "core/encode/temperature.h"
+
+namespace attendant {
+
+// Events of customers with items, in time order within a customer.
+struct Event {
+  std::int32_t customer = 0;
+  std::int32_t item = 0;
+  double rating = 1;  // explicit rating; 1 an event if implicit
+};
+struct EventLog {
+  std::vector<std::string> customer_ids;
+  std::vector<std::string> item_ids;
+  std::vector<Event> events;
+};
+
+// What an entry of the matrix is.
+enum class RatingKind {
+  kLogCount,  // log(1 + number of events)
+  kCount,     // number of events
+  kExplicit,  // mean of the ratings
+};
+// What the keys are.
+enum class KeyScale {
+  kNone,      // V_k
+  kSingular,  // V_k diag(s)
+  kInverse,   // V_k diag(1 / s)
+};
+
+struct LsiOptions {
+  std::int64_t dim = 64;
+  RatingKind rating_kind = RatingKind::kLogCount;
+  KeyScale key_scale = KeyScale::kNone;
+  // If set, the search for defaults is skipped: DOT, SUM and this temperature.
+  std::optional<double> temperature;
+  // Told of each step: what is being done.
+  std::function<void(absl::string_view)> progress;
+};
+
+struct LsiModel {
+  std::int64_t dim = 0;
+  std::vector<double> keys;             // [items, dim], row-major
+  std::vector<double> singular_values;  // [dim]
+  AttentionDefaults defaults;
+};
+
+// Fits the model. Unless a temperature is given, the last new item of each
+// customer with at least 5 items is held out, a first model is fitted to the
+// rest, and defaults are chosen by the held-out items' negative log likelihood
+// with bought items masked (at most 2,000 customers); then the model is fitted
+// to all events. InvalidArgument if there are no events, or nothing could be
+// held out and no temperature is given.
+absl::StatusOr<LsiModel> FitLsi(const EventLog& log, const LsiOptions& options);
+
+// The matrix that FitLsi decomposes.
+SparseMatrix EventMatrix(const EventLog& log, RatingKind kind);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_ENCODE_LSI_H_

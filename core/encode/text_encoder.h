@@ -1,0 +1,65 @@
+// Text to a query: TF-IDF of words and character 3-grams, folded in by the
+// right singular vectors (Deerwester et al. 1990, "folding-in"; Salton,
+// Buckley 1988 for TF-IDF).
+#ifndef ATTENDANT_CORE_ENCODE_TEXT_ENCODER_H_
+#define ATTENDANT_CORE_ENCODE_TEXT_ENCODER_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace attendant {
+
+// What an encoder is made of.
+struct TextEncoderParts {
+  std::vector<std::string> terms;  // distinct, not empty
+  std::vector<float> idf;          // one a term, finite, >= 0
+  std::int64_t dim = 0;
+  std::vector<float> projection;  // [terms, dim], row-major, finite
+
+  bool operator==(const TextEncoderParts&) const = default;
+};
+
+// The terms of a text in order, with repetitions: its words, case-folded and
+// NFKC-normalised (letters and digits), and the 3-grams of each word between
+// boundary marks, written "#" + 3 characters, as in "#_al" of "alarm".
+// Malformed UTF-8 is InvalidArgument.
+absl::StatusOr<std::vector<std::string>> TermsOf(absl::string_view text);
+
+// Immutable, thread-safe.
+class TextEncoder {
+ public:
+  // InvalidArgument if the parts break a rule above, naming the field.
+  static absl::StatusOr<TextEncoder> Create(TextEncoderParts parts);
+
+  // Sum over the text's known terms of (1 + log(count)) x idf x projection row,
+  // of the TF-IDF vector normalised to 1: dim floats. InvalidArgument if the
+  // text is not 1 to 16,384 bytes of UTF-8, or if no term is known (says so).
+  absl::StatusOr<std::vector<float>> Encode(absl::string_view text) const;
+
+  // The known terms of a text as (term position, TF-IDF weight), positions
+  // ascending, normalised to Euclidean norm 1; empty if none is known.
+  absl::StatusOr<std::vector<std::pair<std::int32_t, double>>> Weigh(
+      absl::string_view text) const;
+
+  const TextEncoderParts& parts() const { return parts_; }
+
+  // For the store: bytes, and back (DataLoss if they are damaged).
+  std::string Serialize() const;
+  static absl::StatusOr<TextEncoder> Deserialize(absl::string_view bytes);
+
+ private:
+  explicit TextEncoder(TextEncoderParts parts);
+
+  TextEncoderParts parts_;
+  absl::flat_hash_map<std::string, std::int32_t> positions_;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_ENCODE_TEXT_ENCODER_H_

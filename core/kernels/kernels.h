@@ -1,0 +1,73 @@
+// The inner loops, one table of functions for each instruction set, chosen at
+// run time. Each has a scalar twin of the same meaning.
+//
+// Thread-safe: all are pure functions of their arguments. None allocates.
+// Pointers need no alignment. Counts may be 0.
+#ifndef ATTENDANT_CORE_KERNELS_KERNELS_H_
+#define ATTENDANT_CORE_KERNELS_KERNELS_H_
+
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+
+namespace attendant {
+
+enum class KernelLevel { kScalar, kAvx2, kAvx512 };
+
+// Sums over a block of logits, with e_i = exp(logit_i - max).
+struct ExpSums {
+  double sum = 0;         // of e_i
+  double sum_gap = 0;     // of e_i * (logit_i - max), which is <= 0
+  double sum_square = 0;  // of e_i^2
+};
+
+struct Kernels {
+  // dots[r] = query . row r, for row_count rows of dim floats each, row-major.
+  // One pair's additions have one order at a level, whatever the other rows
+  // and queries are: the same pair gives the same bytes in DotRows and
+  // DotRowsMulti.
+  void (*DotRows)(const float* query, const float* rows, std::int64_t row_count,
+                  std::int64_t dim, float* dots);
+
+  // dots[q * row_count + r] = query q . row r, for query_count queries.
+  void (*DotRowsMulti)(const float* queries, std::int64_t query_count,
+                       const float* rows, std::int64_t row_count,
+                       std::int64_t dim, float* dots);
+
+  // The greatest of n >= 1 finite numbers.
+  float (*Max)(const float* numbers, std::int64_t n);
+
+  // Sums over n logits, none above max, all finite. If exps is not null it
+  // receives e_i. Relative error of each e_i at most 2^-21 + |gap| * 2^-24.
+  ExpSums (*SumExps)(const float* logits, std::int64_t n, float max,
+                     float* exps);
+
+  // Writes the ascending positions i with numbers[i] >= threshold and returns
+  // how many they are. positions has room for n.
+  std::int64_t (*SelectAtLeast)(const float* numbers, std::int64_t n,
+                                float threshold, std::int32_t* positions);
+
+  // sum[i] += factor * row[i], for dim entries: sums of values in doubles.
+  void (*AddScaled)(double factor, const float* row, std::int64_t dim,
+                    double* sum);
+};
+
+// The best level this processor has, lowered by the environment variable
+// ATTENDANT_KERNELS (scalar, avx2 or avx512) if set. Fixed at first call.
+KernelLevel ActiveKernelLevel();
+
+// True if this processor can run `level`.
+bool IsSupported(KernelLevel level);
+
+// The table of a supported level.
+const Kernels& KernelsFor(KernelLevel level);
+
+// KernelsFor(ActiveKernelLevel()).
+const Kernels& ActiveKernels();
+
+// "scalar", "avx2" or "avx512".
+absl::string_view KernelLevelName(KernelLevel level);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_KERNELS_KERNELS_H_

@@ -1,0 +1,39 @@
+// Keys in the order of their rows; every scan is exact.
+#ifndef ATTENDANT_CORE_SHORTLIST_FLAT_INDEX_H_
+#define ATTENDANT_CORE_SHORTLIST_FLAT_INDEX_H_
+
+#include "core/base/aligned_buffer.h"
+#include "core/shortlist/key_index.h"
+
+namespace attendant {
+
+// A fixed capacity of rows that one writer appends to while readers scan the
+// rows below their row_end: a row is complete before it is published, and never
+// changes after. Publication (making row_end known) must synchronise.
+class FlatIndex : public KeyIndex {
+ public:
+  // dim in [1, 8192], capacity >= 1. Memory is touched as rows are appended.
+  FlatIndex(std::int64_t dim, std::int64_t capacity);
+
+  // Appends the key of the next row: dim finite floats, or an empty span for a
+  // row without a key. Fewer than capacity rows so far. Writer only.
+  void Append(std::span<const float> key);
+
+  IndexKind kind() const override { return IndexKind::kFlat; }
+  std::int64_t dim() const override { return dim_; }
+  std::span<const float> Key(RowIndex row) const override;
+  absl::StatusOr<ScanStats> Scan(const ScanQuery& query,
+                                 AttentionState& state) const override;
+  std::int64_t memory_bytes() const override;
+
+ private:
+  std::int64_t dim_;
+  std::int64_t row_count_ = 0;  // writer only
+  AlignedBuffer<float> keys_;   // [capacity, dim]
+  // 1 / |key|; 0 for a zero key; NaN for a row without a key.
+  AlignedBuffer<float> inverse_norms_;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_SHORTLIST_FLAT_INDEX_H_

@@ -1,0 +1,48 @@
+// Inverted lists around centroids that FAISS learns (Jegou, Douze, Schmid 2011,
+// sec. IV). FAISS trains and keeps the centroids; keys lie list by list in our
+// own memory and our kernels score them, so a scan is attention's first pass.
+#ifndef ATTENDANT_CORE_SHORTLIST_IVF_INDEX_H_
+#define ATTENDANT_CORE_SHORTLIST_IVF_INDEX_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "absl/status/statusor.h"
+#include "core/shortlist/key_index.h"
+
+namespace attendant {
+
+struct IvfOptions {
+  // Lists; 0 chooses about 4 sqrt(row count).
+  std::int64_t list_count = 0;
+  // recall@100 against exact that the number of visited lists is chosen to
+  // reach on sample queries (rows of the index itself, perturbed).
+  double target_recall = 0.97;
+  std::uint64_t seed = 20240607;
+  // Set to stop a build early; Build then returns Cancelled. May be null.
+  const std::atomic<bool>* cancelled = nullptr;
+};
+
+// Immutable. Build and Scan let no exception of FAISS escape.
+class IvfIndex : public KeyIndex {
+ public:
+  // Builds from row_count rows; keys[r] is the key of row r, dim floats, or
+  // empty for a row without one. At least 1 row has a key. COSINE clusters the
+  // normalised keys. Single-threaded: takes seconds for 100,000 rows. Errors:
+  // ResourceExhausted when out of memory, Cancelled, Internal if FAISS fails.
+  static absl::StatusOr<std::unique_ptr<IvfIndex>> Build(
+      std::span<const std::span<const float>> keys, std::int64_t dim,
+      ScoreKind score_kind, const IvfOptions& options);
+
+  virtual std::int64_t list_count() const = 0;
+  // Lists that a scan visits if it isn't exhaustive.
+  virtual std::int64_t probe_count() const = 0;
+  // Median recall@100 on the sample queries at probe_count.
+  virtual double measured_recall() const = 0;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_SHORTLIST_IVF_INDEX_H_

@@ -1,0 +1,74 @@
+// One way to find the keys that a query attends to most, and to say how many
+// were scored. FLAT scores all; IVF scores those in the nearest lists.
+#ifndef ATTENDANT_CORE_SHORTLIST_KEY_INDEX_H_
+#define ATTENDANT_CORE_SHORTLIST_KEY_INDEX_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/attention/score.h"
+#include "core/attention/state.h"
+#include "core/base/bitmap.h"
+#include "core/base/ids.h"
+#include "core/base/interrupt.h"
+#include "core/base/views.h"
+
+namespace attendant {
+
+enum class IndexKind { kAuto = 1, kFlat = 2, kIvf = 3 };
+
+// The value of each row, for pooling: value_dim floats, or null where a row has
+// none (its key is pooled instead; the dimensions agree then).
+class ValueSource {
+ public:
+  virtual ~ValueSource() = default;
+  virtual const float* ValueOf(RowIndex row) const = 0;
+};
+
+// What to score and how. Everything pointed to must outlive the scan.
+struct ScanQuery {
+  std::span<const float> query;  // [dim], finite; of norm 1 for COSINE
+  ScoreKind score_kind = ScoreKind::kDot;
+  double logit_factor = 1;              // LogitFactor(...)
+  std::int32_t segment = 0;             // goes into the candidates
+  RowIndex row_end = 0;                 // rows at and past this are not visible
+  const Bitmap* excluded = nullptr;     // rows not eligible, or null
+  const Bitmap* allowed = nullptr;      // if not null, only these are eligible
+  const ValueSource* values = nullptr;  // pooled if the state pools
+  bool exhaustive = false;              // score every eligible key
+  const Interrupt* interrupt = nullptr;
+};
+
+struct ScanStats {
+  std::int64_t scored_count = 0;
+  // True if every eligible key with row < row_end was scored.
+  bool complete = false;
+};
+
+// Immutable after it is built; see also FlatIndex, which rows may be appended
+// to. Scan is thread-safe and takes no lock.
+class KeyIndex {
+ public:
+  virtual ~KeyIndex() = default;
+
+  virtual IndexKind kind() const = 0;
+  virtual std::int64_t dim() const = 0;
+  // The key of a row, or an empty span if the row has none.
+  virtual std::span<const float> Key(RowIndex row) const = 0;
+
+  // Adds the scored rows to `state`. A scan of the same rows by the same
+  // kernels gives the same logits from every index. Errors: Cancelled,
+  // DeadlineExceeded; InvalidArgument if a logit overflows. `state` is then
+  // unusable.
+  virtual absl::StatusOr<ScanStats> Scan(const ScanQuery& query,
+                                         AttentionState& state) const = 0;
+
+  virtual std::int64_t memory_bytes() const = 0;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_SHORTLIST_KEY_INDEX_H_

@@ -1,0 +1,101 @@
+// What a catalog stores: items, and the schema that says what they hold.
+#ifndef ATTENDANT_CORE_STORAGE_ITEM_H_
+#define ATTENDANT_CORE_STORAGE_ITEM_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "core/attention/score.h"
+#include "core/base/ids.h"
+#include "core/shortlist/key_index.h"
+
+namespace attendant {
+
+inline constexpr std::int64_t kMaxDimension = 8192;
+inline constexpr int kMaxKeyFields = 16;
+inline constexpr int kMaxAttributes = 256;
+inline constexpr int kMaxNameBytes = 64;
+
+enum class AttributeType {
+  kBool = 1,
+  kInt64 = 2,
+  kDouble = 3,
+  kString = 4,
+  kStringList = 5,
+  kTimestamp = 6,
+};
+
+// The alternatives stand in the order of AttributeType.
+using AttributeValue = std::variant<bool, std::int64_t, double, std::string,
+                                    std::vector<std::string>, absl::Time>;
+
+inline AttributeType TypeOf(const AttributeValue& value) {
+  return static_cast<AttributeType>(value.index() + 1);
+}
+// "bool", "int64", "double", "string", "string list", "timestamp".
+absl::string_view Name(AttributeType type);
+
+struct KeyFieldSchema {
+  std::string name;
+  std::int64_t dim = 0;
+  ScoreKind score_kind = ScoreKind::kDot;
+  // Defaults of queries; these and index_kind may change later.
+  IndexKind index_kind = IndexKind::kAuto;
+  double temperature = 1;
+  CombineKind combine_kind = CombineKind::kSum;
+
+  bool operator==(const KeyFieldSchema&) const = default;
+};
+
+struct AttributeSchema {
+  std::string name;
+  AttributeType type = AttributeType::kString;
+
+  bool operator==(const AttributeSchema&) const = default;
+};
+
+struct CatalogSchema {
+  std::vector<KeyFieldSchema> key_fields;
+  std::int64_t value_dim = 0;  // 0: no values; keys are pooled
+  std::vector<AttributeSchema> attributes;
+
+  // Position in key_fields or attributes, or -1.
+  int KeyFieldIndex(absl::string_view name) const;
+  int AttributeIndex(absl::string_view name) const;
+
+  bool operator==(const CatalogSchema&) const = default;
+};
+
+// OK, or InvalidArgument naming a field of the wire's CatalogSchema, prefixed
+// with "schema.".
+absl::Status ValidateSchema(const CatalogSchema& schema);
+
+// OK if `name` is [a-z0-9][a-z0-9_-]* of at most 64 bytes.
+absl::Status ValidateCatalogName(absl::string_view name);
+
+struct Item {
+  ItemId id;
+  // One a key field, in the schema's order; empty where the item has no key.
+  std::vector<std::vector<float>> keys;
+  // value_dim floats, or empty.
+  std::vector<float> value;
+  // (position in schema.attributes, value), positions ascending and distinct.
+  std::vector<std::pair<int, AttributeValue>> attributes;
+
+  bool operator==(const Item&) const = default;
+};
+
+// OK if the item fits the schema: id, dimensions, finiteness, no zero key under
+// COSINE, at least one key, a value where it can't be left out, attribute types
+// and finiteness. Else InvalidArgument naming the field as the wire spells it
+// ("keys[text]", "attributes[price]").
+absl::Status ValidateItem(const Item& item, const CatalogSchema& schema);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_STORAGE_ITEM_H_

@@ -1,0 +1,117 @@
+// The truth on disk: one RocksDB for the list of catalogs, and one a catalog.
+#ifndef ATTENDANT_CORE_STORAGE_STORE_H_
+#define ATTENDANT_CORE_STORAGE_STORE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "core/storage/item.h"
+
+namespace attendant {
+
+// One catalog's entry in the list of catalogs.
+struct CatalogRecord {
+  std::string name;
+  std::string uid;  // 16 hex digits, never reused
+  CatalogSchema schema;
+  absl::Time create_time;
+
+  bool operator==(const CatalogRecord&) const = default;
+};
+
+// The outcome of a write, remembered under its request_id.
+struct WriteOutcome {
+  std::uint64_t fingerprint = 0;  // of the request's content
+  std::int64_t sequence = 0;      // after the write
+  std::int64_t inserted_count = 0;
+  std::int64_t updated_count = 0;
+  std::int64_t deleted_count = 0;
+  std::int64_t missing_count = 0;
+
+  bool operator==(const WriteOutcome&) const = default;
+};
+
+// A write of one catalog, applied whole or not at all.
+struct StoreWrite {
+  std::span<const Item* const> upserts;
+  std::span<const absl::string_view> deletes;
+  absl::string_view request_id;  // empty: not remembered
+  WriteOutcome outcome;          // outcome.sequence becomes the catalog's
+};
+
+// The items of one catalog. Thread-safe, but Write only from one thread at a
+// time. Errors of every method: ResourceExhausted when the disk is full,
+// DataLoss on damage, Internal on other failures of the file system.
+class CatalogStore {
+ public:
+  virtual ~CatalogStore() = default;
+
+  // Returns after the write is synced. After an error the write may or may not
+  // be found at the next start, and further writes fail until the store has
+  // recovered; reads go on.
+  virtual absl::Status Write(const StoreWrite& write) = 0;
+
+  // The number of the last write; 0 if there was none.
+  virtual std::int64_t sequence() const = 0;
+
+  // Calls `visit` for each item in the order of ids, from the first id after
+  // `after` on (all if empty), until it returns false. Sees one state.
+  virtual absl::Status Scan(
+      absl::string_view after,
+      const std::function<bool(Item item)>& visit) const = 0;
+
+  // NotFound if there is no such item.
+  virtual absl::StatusOr<Item> Get(absl::string_view id) const = 0;
+
+  // What was remembered under request_id, among the last 100,000.
+  virtual absl::StatusOr<std::optional<WriteOutcome>> FindRequest(
+      absl::string_view request_id) const = 0;
+
+  // The text encoder of a key field as opaque bytes; empty if there is none.
+  // Synced before PutEncoder returns.
+  virtual absl::StatusOr<std::string> GetEncoder(
+      absl::string_view key_field) const = 0;
+  virtual absl::Status PutEncoder(absl::string_view key_field,
+                                  absl::string_view bytes) = 0;
+};
+
+// A data directory: its lock, its format version, the list of catalogs.
+// Thread-safe.
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  // Opens `directory`, created if missing. FailedPrecondition if another
+  // process holds it (says so) or if its format is newer than ours (says both
+  // versions); PermissionDenied if it can't be written; DataLoss on damage.
+  static absl::StatusOr<std::unique_ptr<Store>> Open(
+      const std::string& directory);
+
+  // All catalogs by name.
+  virtual absl::StatusOr<std::vector<CatalogRecord>> List() const = 0;
+
+  // Adds or replaces a record; synced. The name is the key.
+  virtual absl::Status Put(const CatalogRecord& record) = 0;
+
+  // Removes a record, synced, and then the catalog's files. Its CatalogStore
+  // must be closed. Files left by a crash in between go at the next Open.
+  virtual absl::Status Remove(const CatalogRecord& record) = 0;
+
+  // Opens the items of a catalog, created if missing. At most once a uid at a
+  // time. The Store must outlive it.
+  virtual absl::StatusOr<std::unique_ptr<CatalogStore>> OpenCatalog(
+      const CatalogRecord& record) = 0;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_STORAGE_STORE_H_
