@@ -1,0 +1,198 @@
+#include "client/client.h"
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/support/channel_arguments.h>
+
+#include <chrono>
+#include <random>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/grpc_status.h"
+#include "client/importer.h"
+#include "client/service_config.h"
+#include "core/base/status.h"
+
+namespace attendant {
+namespace {
+
+constexpr int kMaxMessageBytes = 16 << 20;
+
+std::chrono::system_clock::time_point After(absl::Duration duration) {
+  return absl::ToChronoTime(absl::Now() + duration);
+}
+
+grpc::ChannelArguments Arguments() {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  arguments.SetMaxSendMessageSize(kMaxMessageBytes);
+  arguments.SetServiceConfigJSON(kServiceConfigJson);
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 1);
+  // A call larger than this buffer would not be retried.
+  arguments.SetInt(GRPC_ARG_PER_RPC_RETRY_BUFFER_SIZE, kMaxMessageBytes);
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  return arguments;
+}
+
+// 128 random bits, from the system, as hexadecimal digits.
+std::string DrawRequestId() {
+  std::random_device device;
+  return absl::StrFormat("%08x%08x%08x%08x", device(), device(), device(),
+                         device());
+}
+
+absl::Status WaitUntilConnected(grpc::Channel& channel,
+                                const Client::Options& options) {
+  const auto deadline = After(options.deadline);
+  grpc_connectivity_state state = channel.GetState(/*try_to_connect=*/true);
+  while (state != GRPC_CHANNEL_READY) {
+    if (state == GRPC_CHANNEL_TRANSIENT_FAILURE && !options.wait_for_ready) {
+      return absl::UnavailableError(
+          absl::StrCat("no server answers at ", options.server));
+    }
+    if (!channel.WaitForStateChange(state, deadline)) {
+      return absl::UnavailableError(
+          absl::StrCat("no server answered at ", options.server, " within ",
+                       absl::FormatDuration(options.deadline)));
+    }
+    state = channel.GetState(/*try_to_connect=*/true);
+  }
+  return absl::OkStatus();
+}
+
+template <typename Response, typename Stub, typename Request>
+absl::StatusOr<Response> Call(Stub& stub,
+                              grpc::Status (Stub::*method)(grpc::ClientContext*,
+                                                           const Request&,
+                                                           Response*),
+                              const Request& request, absl::Duration deadline) {
+  grpc::ClientContext context;
+  context.set_deadline(After(deadline));
+  Response response;
+  absl::Status status =
+      FromGrpcStatus((stub.*method)(&context, request, &response));
+  if (!status.ok()) return status;
+  return response;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Client>> Client::Connect(Options options) {
+  if (!(options.deadline > absl::ZeroDuration())) {
+    return InvalidField("deadline", absl::FormatDuration(options.deadline),
+                        "a time > 0");
+  }
+  const std::shared_ptr<grpc::Channel> channel = grpc::CreateCustomChannel(
+      options.server, grpc::InsecureChannelCredentials(), Arguments());
+  ATTENDANT_RETURN_IF_ERROR(WaitUntilConnected(*channel, options));
+  return std::unique_ptr<Client>(new Client(std::move(options), channel));
+}
+
+Client::Client(Options options, const std::shared_ptr<grpc::Channel>& channel)
+    : options_(std::move(options)),
+      catalogs_(v1::CatalogService::NewStub(channel)),
+      items_(v1::ItemService::NewStub(channel)),
+      attention_(v1::AttentionService::NewStub(channel)) {}
+
+Client::~Client() = default;
+
+absl::StatusOr<v1::CreateCatalogResponse> Client::CreateCatalog(
+    const v1::CreateCatalogRequest& request, Deadline deadline) {
+  return Call(*catalogs_, &v1::CatalogService::Stub::CreateCatalog, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::GetCatalogResponse> Client::GetCatalog(
+    const v1::GetCatalogRequest& request, Deadline deadline) {
+  return Call(*catalogs_, &v1::CatalogService::Stub::GetCatalog, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::ListCatalogsResponse> Client::ListCatalogs(
+    const v1::ListCatalogsRequest& request, Deadline deadline) {
+  return Call(*catalogs_, &v1::CatalogService::Stub::ListCatalogs, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::UpdateCatalogResponse> Client::UpdateCatalog(
+    const v1::UpdateCatalogRequest& request, Deadline deadline) {
+  return Call(*catalogs_, &v1::CatalogService::Stub::UpdateCatalog, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::DeleteCatalogResponse> Client::DeleteCatalog(
+    const v1::DeleteCatalogRequest& request, Deadline deadline) {
+  return Call(*catalogs_, &v1::CatalogService::Stub::DeleteCatalog, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::BatchUpsertItemsResponse> Client::BatchUpsertItems(
+    v1::BatchUpsertItemsRequest request, Deadline deadline) {
+  if (request.request_id().empty()) request.set_request_id(DrawRequestId());
+  return Call(*items_, &v1::ItemService::Stub::BatchUpsertItems, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::BatchGetItemsResponse> Client::BatchGetItems(
+    const v1::BatchGetItemsRequest& request, Deadline deadline) {
+  return Call(*items_, &v1::ItemService::Stub::BatchGetItems, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::ListItemsResponse> Client::ListItems(
+    const v1::ListItemsRequest& request, Deadline deadline) {
+  return Call(*items_, &v1::ItemService::Stub::ListItems, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::BatchDeleteItemsResponse> Client::BatchDeleteItems(
+    v1::BatchDeleteItemsRequest request, Deadline deadline) {
+  if (request.request_id().empty()) request.set_request_id(DrawRequestId());
+  return Call(*items_, &v1::ItemService::Stub::BatchDeleteItems, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::AttendResponse> Client::Attend(
+    const v1::AttendRequest& request, Deadline deadline) {
+  return Call(*attention_, &v1::AttentionService::Stub::Attend, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::BatchAttendResponse> Client::BatchAttend(
+    const v1::BatchAttendRequest& request, Deadline deadline) {
+  return Call(*attention_, &v1::AttentionService::Stub::BatchAttend, request,
+              deadline.value_or(options_.deadline));
+}
+
+void Client::AttendAsync(const v1::AttendRequest& request, AttendDone done,
+                         Deadline deadline) {
+  struct Pending {
+    grpc::ClientContext context;
+    v1::AttendRequest request;
+    v1::AttendResponse response;
+    AttendDone done;
+  };
+  auto pending = std::make_shared<Pending>();
+  pending->context.set_deadline(After(deadline.value_or(options_.deadline)));
+  pending->request = request;
+  pending->done = std::move(done);
+  attention_->async()->Attend(&pending->context, &pending->request,
+                              &pending->response,
+                              [pending](const grpc::Status& status) {
+                                if (status.ok()) {
+                                  pending->done(std::move(pending->response));
+                                } else {
+                                  pending->done(FromGrpcStatus(status));
+                                }
+                              });
+}
+
+std::unique_ptr<Importer> Client::StartImport(const std::string& catalog,
+                                              const ImportOptions& options) {
+  return std::unique_ptr<Importer>(
+      new Importer(items_.get(), catalog, options));
+}
+
+}  // namespace attendant

@@ -1,0 +1,110 @@
+// A typed client of an Attendant server.
+//
+//   auto client = Client::Connect({.server = "127.0.0.1:7600"});
+//   v1::AttendRequest request;
+//   request.set_catalog("products");
+//   request.mutable_query()->mutable_examples()->add_examples()->set_id("42");
+//   absl::StatusOr<v1::AttendResponse> answer = (*client)->Attend(request);
+#ifndef ATTENDANT_CLIENT_CLIENT_H_
+#define ATTENDANT_CLIENT_CLIENT_H_
+
+#include <grpcpp/channel.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "attendant/v1/attention_service.grpc.pb.h"
+#include "attendant/v1/catalog_service.grpc.pb.h"
+#include "attendant/v1/item_service.grpc.pb.h"
+
+namespace attendant {
+
+class Importer;
+struct ImportOptions;
+
+// Thread-safe: any number of calls may be under way.
+//
+// Errors are the server's, as design says, with FieldOf and ReasonOf of
+// core/base/status.h; Unavailable where the server can't be reached and
+// DeadlineExceeded where it did not answer in time.
+//
+// Retries: Unavailable is retried up to 3 times with backoff, within the
+// deadline, for reads and for item writes, which carry a request_id: one is
+// drawn where the caller gives none, so that a write whose reply was lost is
+// not done twice. Catalog writes and imports are not retried: a repeated delete
+// could not tell its own success from NOT_FOUND. Which methods retry is written
+// in service_config.json.
+//
+// Messages are at most 16 MiB each way.
+class Client {
+ public:
+  struct Options {
+    // HOST:PORT, or any other target that gRPC understands.
+    std::string server = "127.0.0.1:7600";
+    // Of each call that does not say otherwise. > 0.
+    absl::Duration deadline = absl::Seconds(10);
+    // True: Connect waits until the server is there, at most `deadline`. False:
+    // it fails as soon as a first try did.
+    bool wait_for_ready = false;
+  };
+  using Deadline = std::optional<absl::Duration>;
+
+  // Connects; each client has a connection of its own. InvalidArgument if
+  // the deadline is not > 0; Unavailable if the server can't be reached.
+  static absl::StatusOr<std::unique_ptr<Client>> Connect(Options options);
+
+  ~Client();
+
+  absl::StatusOr<v1::CreateCatalogResponse> CreateCatalog(
+      const v1::CreateCatalogRequest& request, Deadline deadline = {});
+  absl::StatusOr<v1::GetCatalogResponse> GetCatalog(
+      const v1::GetCatalogRequest& request, Deadline deadline = {});
+  absl::StatusOr<v1::ListCatalogsResponse> ListCatalogs(
+      const v1::ListCatalogsRequest& request, Deadline deadline = {});
+  absl::StatusOr<v1::UpdateCatalogResponse> UpdateCatalog(
+      const v1::UpdateCatalogRequest& request, Deadline deadline = {});
+  absl::StatusOr<v1::DeleteCatalogResponse> DeleteCatalog(
+      const v1::DeleteCatalogRequest& request, Deadline deadline = {});
+
+  absl::StatusOr<v1::BatchUpsertItemsResponse> BatchUpsertItems(
+      v1::BatchUpsertItemsRequest request, Deadline deadline = {});
+  absl::StatusOr<v1::BatchGetItemsResponse> BatchGetItems(
+      const v1::BatchGetItemsRequest& request, Deadline deadline = {});
+  absl::StatusOr<v1::ListItemsResponse> ListItems(
+      const v1::ListItemsRequest& request, Deadline deadline = {});
+  absl::StatusOr<v1::BatchDeleteItemsResponse> BatchDeleteItems(
+      v1::BatchDeleteItemsRequest request, Deadline deadline = {});
+
+  absl::StatusOr<v1::AttendResponse> Attend(const v1::AttendRequest& request,
+                                            Deadline deadline = {});
+  absl::StatusOr<v1::BatchAttendResponse> BatchAttend(
+      const v1::BatchAttendRequest& request, Deadline deadline = {});
+
+  // Attends without a thread of the caller's: `done` is called once, from one
+  // of gRPC's threads, and should be quick. The client must outlive the call.
+  using AttendDone = std::function<void(absl::StatusOr<v1::AttendResponse>)>;
+  void AttendAsync(const v1::AttendRequest& request, AttendDone done,
+                   Deadline deadline = {});
+
+  // Starts an import into `catalog`; see importer.h. The client must outlive
+  // it.
+  std::unique_ptr<Importer> StartImport(const std::string& catalog,
+                                        const ImportOptions& options);
+
+ private:
+  Client(Options options, const std::shared_ptr<grpc::Channel>& channel);
+
+  const Options options_;
+  const std::unique_ptr<v1::CatalogService::Stub> catalogs_;
+  const std::unique_ptr<v1::ItemService::Stub> items_;
+  const std::unique_ptr<v1::AttentionService::Stub> attention_;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CLIENT_CLIENT_H_

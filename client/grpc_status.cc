@@ -1,0 +1,66 @@
+#include "client/grpc_status.h"
+
+#include <string>
+
+#include "absl/strings/cord.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "core/base/status.h"
+#include "google/rpc/error_details.pb.h"
+
+namespace attendant {
+namespace {
+
+void CopyPayloads(const absl::Status& from, absl::Status& to) {
+  from.ForEachPayload([&to](absl::string_view url, const absl::Cord& payload) {
+    to.SetPayload(url, payload);
+  });
+}
+
+}  // namespace
+
+absl::Status FromRpcStatus(const google::rpc::Status& status) {
+  if (status.code() == 0) return absl::OkStatus();
+  std::string message = status.message();
+  std::string field;
+  std::string reason;
+  for (const google::protobuf::Any& detail : status.details()) {
+    google::rpc::BadRequest bad_request;
+    google::rpc::ErrorInfo error_info;
+    google::rpc::RetryInfo retry_info;
+    if (detail.UnpackTo(&bad_request)) {
+      if (bad_request.field_violations().empty()) continue;
+      field = bad_request.field_violations(0).field();
+      if (!absl::StrContains(message, field)) {
+        absl::StrAppend(&message, " (", field, ")");
+      }
+    } else if (detail.UnpackTo(&error_info)) {
+      reason = error_info.reason();
+    } else if (detail.UnpackTo(&retry_info)) {
+      const absl::Duration delay =
+          absl::Seconds(retry_info.retry_delay().seconds()) +
+          absl::Nanoseconds(retry_info.retry_delay().nanos());
+      absl::StrAppend(&message, " (try again in ", absl::FormatDuration(delay),
+                      ")");
+    }
+  }
+  absl::Status result(static_cast<absl::StatusCode>(status.code()), message);
+  // Payloads come from those who own their names.
+  if (!field.empty()) CopyPayloads(InvalidField(field, "", ""), result);
+  if (!reason.empty()) {
+    CopyPayloads(StatusWithReason(result.code(), "", reason), result);
+  }
+  return result;
+}
+
+absl::Status FromGrpcStatus(const grpc::Status& status) {
+  if (status.ok()) return absl::OkStatus();
+  google::rpc::Status details;
+  if (!details.ParseFromString(status.error_details())) details.Clear();
+  details.set_code(static_cast<int>(status.error_code()));
+  details.set_message(status.error_message());
+  return FromRpcStatus(details);
+}
+
+}  // namespace attendant

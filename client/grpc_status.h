@@ -1,0 +1,23 @@
+// What a server's refusal means to the caller of the client.
+#ifndef ATTENDANT_CLIENT_GRPC_STATUS_H_
+#define ATTENDANT_CLIENT_GRPC_STATUS_H_
+
+#include <grpcpp/support/status.h>
+
+#include "absl/status/status.h"
+#include "google/rpc/status.pb.h"
+
+namespace attendant {
+
+// The same code and message. Of the google.rpc details, the first field of
+// BadRequest comes back from FieldOf, the reason of ErrorInfo from ReasonOf,
+// and the delay of RetryInfo is appended to the message. Details that can't be
+// read are left out.
+absl::Status FromGrpcStatus(const grpc::Status& status);
+
+// The same for an outcome inside a reply, as of a batch or an import.
+absl::Status FromRpcStatus(const google::rpc::Status& status);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CLIENT_GRPC_STATUS_H_

@@ -1,0 +1,77 @@
+// Streaming items into a catalog.
+#ifndef ATTENDANT_CLIENT_IMPORTER_H_
+#define ATTENDANT_CLIENT_IMPORTER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "attendant/v1/item_service.grpc.pb.h"
+
+namespace attendant {
+
+struct ImportOptions {
+  // A message is sent when it holds so many items or bytes.
+  std::int64_t batch_item_count = 1024;
+  std::int64_t batch_bytes = 1 << 20;
+  // Messages sent and not yet acknowledged, >= 1. More hide latency and hold
+  // more memory, here and in the server.
+  int max_messages_in_flight = 8;
+  // An import that hears nothing for so long while it waits is given up with
+  // DeadlineExceeded.
+  absl::Duration stall_timeout = absl::Seconds(60);
+};
+
+// How far an import is. Counts are of items.
+struct ImportProgress {
+  std::int64_t added_count = 0;
+  std::int64_t acknowledged_count = 0;  // durable, or refused
+  std::int64_t stored_count = 0;
+  std::int64_t refused_count = 0;
+  std::string snapshot_token;  // of the state with all that was acknowledged
+};
+
+// One import. Used by one thread: Add, ..., Finish. Made by
+// Client::StartImport. Destroying an unfinished one cancels it: what was sent
+// may or may not be stored.
+class Importer {
+ public:
+  ~Importer();
+
+  // Adds an item; blocks while too much is in flight. After an error of the
+  // stream all calls return that error, and progress() says what is known to be
+  // stored.
+  absl::Status Add(v1::Item item);
+
+  // Sends what is left and waits for the last acknowledgement. At most once.
+  absl::Status Finish();
+
+  ImportProgress progress() const;
+
+  // The items refused since the last call, in order.
+  std::vector<v1::ImportFailure> TakeFailures();
+
+ private:
+  friend class Client;
+  class Stream;
+
+  Importer(v1::ItemService::Stub* stub, const std::string& catalog,
+           const ImportOptions& options);
+  absl::Status Send();
+
+  const ImportOptions options_;
+  // Keeps itself alive until gRPC is done with it.
+  const std::shared_ptr<Stream> stream_;
+  v1::ImportItemsRequest batch_;
+  std::int64_t batch_bytes_ = 0;
+  std::int64_t added_count_ = 0;
+  bool finished_ = false;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CLIENT_IMPORTER_H_
