@@ -38,7 +38,8 @@ struct Kernels {
   float (*Max)(const float* numbers, std::int64_t n);
 
   // Sums over n logits, none above max, all finite. If exps is not null it
-  // receives e_i. Relative error of each e_i at most 2^-21 + |gap| * 2^-24.
+  // receives e_i. With gap = logit_i - max, the relative error of each e_i is
+  // at most 2^-21 + |gap| * 2^-24, except that below a gap of -87 e_i is 0.
   ExpSums (*SumExps)(const float* logits, std::int64_t n, float max,
                      float* exps);
 

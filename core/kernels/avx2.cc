@@ -1,0 +1,241 @@
+// Kernels for AVX2 with FMA. Target attributes on the functions, not on the
+// file, so that nothing inline from a header is compiled for processors that
+// may not be there.
+#include <immintrin.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "core/kernels/levels.h"
+
+#define ATTENDANT_AVX2 __attribute__((target("avx2,fma")))
+
+namespace attendant {
+namespace {
+
+constexpr int kWidth = 8;  // floats in a register
+constexpr int kTileRows = 4;
+constexpr int kTileQueries = 3;  // 3 x 4 sums, 3 queries, a row: 16 registers
+
+// All bits set in the first `count` of 8 lanes.
+ATTENDANT_AVX2 inline __m256i FirstLanes(std::int64_t count) {
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)),
+                            _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+// The sums of 4 registers. Each is added up by the same tree, wherever it
+// stands: ((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7)).
+ATTENDANT_AVX2 inline __m128 SumOfEach(const __m256 (&v)[kTileRows]) {
+  const __m256 lanes =
+      _mm256_hadd_ps(_mm256_hadd_ps(v[0], v[1]), _mm256_hadd_ps(v[2], v[3]));
+  return _mm_add_ps(_mm256_castps256_ps128(lanes),
+                    _mm256_extractf128_ps(lanes, 1));
+}
+
+// dots[q * stride + r] for kQueries queries and kRows rows. One sum a pair,
+// over dim in steps of the width, the tail masked.
+template <int kQueries, int kRows>
+ATTENDANT_AVX2 inline void DotTile(const float* queries, const float* rows,
+                                   std::int64_t dim, std::int64_t stride,
+                                   float* dots) {
+  __m256 sums[kQueries][kTileRows];
+  for (int q = 0; q < kQueries; ++q) {
+    for (int r = 0; r < kTileRows; ++r) sums[q][r] = _mm256_setzero_ps();
+  }
+  std::int64_t d = 0;
+  for (; d + kWidth <= dim; d += kWidth) {
+    __m256 query[kQueries];
+    for (int q = 0; q < kQueries; ++q) {
+      query[q] = _mm256_loadu_ps(queries + q * dim + d);
+    }
+    for (int r = 0; r < kRows; ++r) {
+      const float* from = rows + r * dim + d;
+      const __m256 row = _mm256_loadu_ps(from);
+      // A single query is bound by memory: ask for the rows two tiles on.
+      if (kQueries == 1 && kRows == kTileRows) {
+        _mm_prefetch(reinterpret_cast<const char*>(from) +
+                         2 * kTileRows * dim * std::int64_t{sizeof(float)},
+                     _MM_HINT_T0);
+      }
+      for (int q = 0; q < kQueries; ++q) {
+        sums[q][r] = _mm256_fmadd_ps(query[q], row, sums[q][r]);
+      }
+    }
+  }
+  if (d < dim) {
+    const __m256i mask = FirstLanes(dim - d);
+    __m256 query[kQueries];
+    for (int q = 0; q < kQueries; ++q) {
+      query[q] = _mm256_maskload_ps(queries + q * dim + d, mask);
+    }
+    for (int r = 0; r < kRows; ++r) {
+      const __m256 row = _mm256_maskload_ps(rows + r * dim + d, mask);
+      for (int q = 0; q < kQueries; ++q) {
+        sums[q][r] = _mm256_fmadd_ps(query[q], row, sums[q][r]);
+      }
+    }
+  }
+  const __m128i stored = _mm256_castsi256_si128(FirstLanes(kRows));
+  for (int q = 0; q < kQueries; ++q) {
+    _mm_maskstore_ps(dots + q * stride, stored, SumOfEach(sums[q]));
+  }
+}
+
+template <int kRows>
+ATTENDANT_AVX2 inline void DotQueries(const float* queries,
+                                      std::int64_t query_count,
+                                      const float* rows, std::int64_t dim,
+                                      std::int64_t stride, float* dots) {
+  std::int64_t q = 0;
+  for (; q + kTileQueries <= query_count; q += kTileQueries) {
+    DotTile<kTileQueries, kRows>(queries + q * dim, rows, dim, stride,
+                                 dots + q * stride);
+  }
+  for (; q < query_count; ++q) {
+    DotTile<1, kRows>(queries + q * dim, rows, dim, stride, dots + q * stride);
+  }
+}
+
+ATTENDANT_AVX2 void DotRowsMulti(const float* queries, std::int64_t query_count,
+                                 const float* rows, std::int64_t row_count,
+                                 std::int64_t dim, float* dots) {
+  std::int64_t r = 0;
+  for (; r + kTileRows <= row_count; r += kTileRows) {
+    DotQueries<kTileRows>(queries, query_count, rows + r * dim, dim, row_count,
+                          dots + r);
+  }
+  if (row_count & 2) {
+    DotQueries<2>(queries, query_count, rows + r * dim, dim, row_count,
+                  dots + r);
+    r += 2;
+  }
+  if (row_count & 1) {
+    DotQueries<1>(queries, query_count, rows + r * dim, dim, row_count,
+                  dots + r);
+  }
+}
+
+ATTENDANT_AVX2 void DotRows(const float* query, const float* rows,
+                            std::int64_t row_count, std::int64_t dim,
+                            float* dots) {
+  DotRowsMulti(query, 1, rows, row_count, dim, dots);
+}
+
+ATTENDANT_AVX2 float Max(const float* numbers, std::int64_t n) {
+  float max = numbers[0];
+  std::int64_t i = 0;
+  if (n >= kWidth) {
+    __m256 lanes = _mm256_loadu_ps(numbers);
+    for (i = kWidth; i + kWidth <= n; i += kWidth) {
+      lanes = _mm256_max_ps(lanes, _mm256_loadu_ps(numbers + i));
+    }
+    alignas(32) float stored[kWidth];
+    _mm256_store_ps(stored, lanes);
+    for (const float lane : stored) max = std::max(max, lane);
+  }
+  for (; i < n; ++i) max = std::max(max, numbers[i]);
+  return max;
+}
+
+// exp(x) for x in [kMinGap, 0]: x = n ln 2 + r with |r| <= ln 2 / 2, the Taylor
+// polynomial of degree 7 (error below 2^-27), times 2^n.
+ATTENDANT_AVX2 inline __m256 Exp(__m256 x) {
+  const __m256 n =
+      _mm256_round_ps(_mm256_mul_ps(x, _mm256_set1_ps(1.44269504f)),
+                      _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  // ln 2 in two parts, the first with few bits.
+  __m256 r = _mm256_fnmadd_ps(n, _mm256_set1_ps(0.693359375f), x);
+  r = _mm256_fnmadd_ps(n, _mm256_set1_ps(-2.12194440e-4f), r);
+  __m256 p = _mm256_set1_ps(1.0f / 5040);
+  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0f / 720));
+  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0f / 120));
+  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0f / 24));
+  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0f / 6));
+  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(0.5f));
+  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0f));
+  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0f));
+  // 2^n by its exponent bits: n is in [-126, 0].
+  const __m256i exponent =
+      _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127));
+  return _mm256_mul_ps(p, _mm256_castsi256_ps(_mm256_slli_epi32(exponent, 23)));
+}
+
+ATTENDANT_AVX2 inline double SumOfLanes(__m256d v) {
+  const __m128d pair =
+      _mm_add_pd(_mm256_castpd256_pd128(v), _mm256_extractf128_pd(v, 1));
+  return _mm_cvtsd_f64(_mm_add_sd(pair, _mm_unpackhi_pd(pair, pair)));
+}
+
+ATTENDANT_AVX2 ExpSums SumExps(const float* logits, std::int64_t n, float max,
+                               float* exps) {
+  const __m256 max_lanes = _mm256_set1_ps(max);
+  const __m256 min_gap = _mm256_set1_ps(kMinGap);
+  __m256d sum = _mm256_setzero_pd();
+  __m256d sum_gap = _mm256_setzero_pd();
+  __m256d sum_square = _mm256_setzero_pd();
+  for (std::int64_t i = 0; i < n; i += kWidth) {
+    const __m256i mask = FirstLanes(std::min<std::int64_t>(n - i, kWidth));
+    __m256 gap = _mm256_sub_ps(_mm256_maskload_ps(logits + i, mask), max_lanes);
+    const __m256 counted = _mm256_and_ps(
+        _mm256_cmp_ps(gap, min_gap, _CMP_GE_OQ), _mm256_castsi256_ps(mask));
+    gap = _mm256_and_ps(gap, counted);
+    const __m256 e = _mm256_and_ps(Exp(gap), counted);
+    if (exps != nullptr) _mm256_maskstore_ps(exps + i, mask, e);
+    const __m256d e_low = _mm256_cvtps_pd(_mm256_castps256_ps128(e));
+    const __m256d e_high = _mm256_cvtps_pd(_mm256_extractf128_ps(e, 1));
+    const __m256d gap_low = _mm256_cvtps_pd(_mm256_castps256_ps128(gap));
+    const __m256d gap_high = _mm256_cvtps_pd(_mm256_extractf128_ps(gap, 1));
+    sum = _mm256_add_pd(sum, _mm256_add_pd(e_low, e_high));
+    sum_gap = _mm256_fmadd_pd(e_low, gap_low, sum_gap);
+    sum_gap = _mm256_fmadd_pd(e_high, gap_high, sum_gap);
+    sum_square = _mm256_fmadd_pd(e_low, e_low, sum_square);
+    sum_square = _mm256_fmadd_pd(e_high, e_high, sum_square);
+  }
+  ExpSums sums;
+  sums.sum = SumOfLanes(sum);
+  sums.sum_gap = SumOfLanes(sum_gap);
+  sums.sum_square = SumOfLanes(sum_square);
+  return sums;
+}
+
+ATTENDANT_AVX2 std::int64_t SelectAtLeast(const float* numbers, std::int64_t n,
+                                          float threshold,
+                                          std::int32_t* positions) {
+  const __m256 threshold_lanes = _mm256_set1_ps(threshold);
+  std::int64_t count = 0;
+  std::int64_t i = 0;
+  for (; i + kWidth <= n; i += kWidth) {
+    auto chosen = static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps(
+        _mm256_loadu_ps(numbers + i), threshold_lanes, _CMP_GE_OQ)));
+    for (; chosen != 0; chosen &= chosen - 1) {
+      positions[count++] = static_cast<std::int32_t>(i + __builtin_ctz(chosen));
+    }
+  }
+  for (; i < n; ++i) {
+    if (numbers[i] >= threshold) {
+      positions[count++] = static_cast<std::int32_t>(i);
+    }
+  }
+  return count;
+}
+
+ATTENDANT_AVX2 void AddScaled(double factor, const float* row, std::int64_t dim,
+                              double* sum) {
+  const __m256d factor_lanes = _mm256_set1_pd(factor);
+  constexpr std::int64_t kDoubles = 4;
+  std::int64_t d = 0;
+  for (; d + kDoubles <= dim; d += kDoubles) {
+    _mm256_storeu_pd(
+        sum + d,
+        _mm256_fmadd_pd(factor_lanes, _mm256_cvtps_pd(_mm_loadu_ps(row + d)),
+                        _mm256_loadu_pd(sum + d)));
+  }
+  for (; d < dim; ++d) sum[d] = __builtin_fma(factor, row[d], sum[d]);
+}
+
+}  // namespace
+
+const Kernels kAvx2Kernels = {DotRows, DotRowsMulti,  Max,
+                              SumExps, SelectAtLeast, AddScaled};
+
+}  // namespace attendant

@@ -1,0 +1,255 @@
+// Kernels for AVX-512 F, DQ and VL. Target attributes on the functions, not on
+// the file, so that nothing inline from a header is compiled for processors
+// that may not be there.
+#include <immintrin.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "core/kernels/levels.h"
+
+#define ATTENDANT_AVX512 __attribute__((target("avx512f,avx512dq,avx512vl")))
+
+namespace attendant {
+namespace {
+
+constexpr int kWidth = 16;  // floats in a register
+constexpr int kTileRows = 8;
+constexpr int kTileQueries = 3;  // 3 x 8 sums, 3 queries: 27 of 32 registers
+
+ATTENDANT_AVX512 inline __mmask16 FirstLanes(std::int64_t count) {
+  return static_cast<__mmask16>((1u << count) - 1);
+}
+
+// The sums of 8 registers. Each is added up by the same tree, wherever it
+// stands: within 128-bit lanes, (0 + 2) + (1 + 3); then the lanes,
+// (0 + 1) + (2 + 3).
+ATTENDANT_AVX512 inline __m256 SumOfEach(const __m512 (&v)[kTileRows]) {
+  __m512 quads[2];
+  for (int i = 0; i < 2; ++i) {
+    const __m512* four = v + 4 * i;
+    const __m512 ab = _mm512_add_ps(_mm512_unpacklo_ps(four[0], four[1]),
+                                    _mm512_unpackhi_ps(four[0], four[1]));
+    const __m512 cd = _mm512_add_ps(_mm512_unpacklo_ps(four[2], four[3]),
+                                    _mm512_unpackhi_ps(four[2], four[3]));
+    const __m512d ab_pairs = _mm512_castps_pd(ab);
+    const __m512d cd_pairs = _mm512_castps_pd(cd);
+    quads[i] =
+        _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(ab_pairs, cd_pairs)),
+                      _mm512_castpd_ps(_mm512_unpackhi_pd(ab_pairs, cd_pairs)));
+  }
+  const __m512 halves =
+      _mm512_add_ps(_mm512_shuffle_f32x4(quads[0], quads[1], 0x88),
+                    _mm512_shuffle_f32x4(quads[0], quads[1], 0xdd));
+  // Lanes of halves: first and second half of quad 0, then of quad 1; 0x88 and
+  // 0xdd picked lanes 0, 2 and 1, 3.
+  return _mm512_castps512_ps256(
+      _mm512_add_ps(_mm512_shuffle_f32x4(halves, halves, 0x88),
+                    _mm512_shuffle_f32x4(halves, halves, 0xdd)));
+}
+
+// dots[q * stride + r] for kQueries queries and kRows rows. One sum a pair,
+// over dim in steps of the width, the tail masked.
+template <int kQueries, int kRows>
+ATTENDANT_AVX512 inline void DotTile(const float* queries, const float* rows,
+                                     std::int64_t dim, std::int64_t stride,
+                                     float* dots) {
+  __m512 sums[kQueries][kTileRows];
+  for (int q = 0; q < kQueries; ++q) {
+    for (int r = 0; r < kTileRows; ++r) sums[q][r] = _mm512_setzero_ps();
+  }
+  std::int64_t d = 0;
+  for (; d + kWidth <= dim; d += kWidth) {
+    __m512 query[kQueries];
+    for (int q = 0; q < kQueries; ++q) {
+      query[q] = _mm512_loadu_ps(queries + q * dim + d);
+    }
+    for (int r = 0; r < kRows; ++r) {
+      const float* from = rows + r * dim + d;
+      const __m512 row = _mm512_loadu_ps(from);
+      // A single query is bound by memory: ask for the rows of the next tile.
+      if (kQueries == 1 && kRows == kTileRows) {
+        _mm_prefetch(reinterpret_cast<const char*>(from) +
+                         kTileRows * dim * std::int64_t{sizeof(float)},
+                     _MM_HINT_T0);
+      }
+      for (int q = 0; q < kQueries; ++q) {
+        sums[q][r] = _mm512_fmadd_ps(query[q], row, sums[q][r]);
+      }
+    }
+  }
+  if (d < dim) {
+    const __mmask16 mask = FirstLanes(dim - d);
+    __m512 query[kQueries];
+    for (int q = 0; q < kQueries; ++q) {
+      query[q] = _mm512_maskz_loadu_ps(mask, queries + q * dim + d);
+    }
+    for (int r = 0; r < kRows; ++r) {
+      const __m512 row = _mm512_maskz_loadu_ps(mask, rows + r * dim + d);
+      for (int q = 0; q < kQueries; ++q) {
+        sums[q][r] = _mm512_fmadd_ps(query[q], row, sums[q][r]);
+      }
+    }
+  }
+  for (int q = 0; q < kQueries; ++q) {
+    _mm256_mask_storeu_ps(dots + q * stride, (1u << kRows) - 1,
+                          SumOfEach(sums[q]));
+  }
+}
+
+template <int kRows>
+ATTENDANT_AVX512 inline void DotQueries(const float* queries,
+                                        std::int64_t query_count,
+                                        const float* rows, std::int64_t dim,
+                                        std::int64_t stride, float* dots) {
+  std::int64_t q = 0;
+  for (; q + kTileQueries <= query_count; q += kTileQueries) {
+    DotTile<kTileQueries, kRows>(queries + q * dim, rows, dim, stride,
+                                 dots + q * stride);
+  }
+  for (; q < query_count; ++q) {
+    DotTile<1, kRows>(queries + q * dim, rows, dim, stride, dots + q * stride);
+  }
+}
+
+ATTENDANT_AVX512 void DotRowsMulti(const float* queries,
+                                   std::int64_t query_count, const float* rows,
+                                   std::int64_t row_count, std::int64_t dim,
+                                   float* dots) {
+  std::int64_t r = 0;
+  for (; r + kTileRows <= row_count; r += kTileRows) {
+    DotQueries<kTileRows>(queries, query_count, rows + r * dim, dim, row_count,
+                          dots + r);
+  }
+  if (row_count & 4) {
+    DotQueries<4>(queries, query_count, rows + r * dim, dim, row_count,
+                  dots + r);
+    r += 4;
+  }
+  if (row_count & 2) {
+    DotQueries<2>(queries, query_count, rows + r * dim, dim, row_count,
+                  dots + r);
+    r += 2;
+  }
+  if (row_count & 1) {
+    DotQueries<1>(queries, query_count, rows + r * dim, dim, row_count,
+                  dots + r);
+  }
+}
+
+ATTENDANT_AVX512 void DotRows(const float* query, const float* rows,
+                              std::int64_t row_count, std::int64_t dim,
+                              float* dots) {
+  DotRowsMulti(query, 1, rows, row_count, dim, dots);
+}
+
+ATTENDANT_AVX512 float Max(const float* numbers, std::int64_t n) {
+  const __m512 lowest = _mm512_set1_ps(-std::numeric_limits<float>::infinity());
+  __m512 max = lowest;
+  std::int64_t i = 0;
+  for (; i + kWidth <= n; i += kWidth) {
+    max = _mm512_max_ps(max, _mm512_loadu_ps(numbers + i));
+  }
+  if (i < n) {
+    max = _mm512_max_ps(
+        max, _mm512_mask_loadu_ps(lowest, FirstLanes(n - i), numbers + i));
+  }
+  return _mm512_reduce_max_ps(max);
+}
+
+// exp(x) for x in [kMinGap, 0]: x = n ln 2 + r with |r| <= ln 2 / 2, the Taylor
+// polynomial of degree 7 (error below 2^-27), times 2^n.
+ATTENDANT_AVX512 inline __m512 Exp(__m512 x) {
+  const __m512 n =
+      _mm512_roundscale_ps(_mm512_mul_ps(x, _mm512_set1_ps(1.44269504f)),
+                           _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  // ln 2 in two parts, the first with few bits.
+  __m512 r = _mm512_fnmadd_ps(n, _mm512_set1_ps(0.693359375f), x);
+  r = _mm512_fnmadd_ps(n, _mm512_set1_ps(-2.12194440e-4f), r);
+  __m512 p = _mm512_set1_ps(1.0f / 5040);
+  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0f / 720));
+  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0f / 120));
+  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0f / 24));
+  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0f / 6));
+  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(0.5f));
+  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0f));
+  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0f));
+  return _mm512_scalef_ps(p, n);
+}
+
+ATTENDANT_AVX512 ExpSums SumExps(const float* logits, std::int64_t n, float max,
+                                 float* exps) {
+  const __m512 max_lanes = _mm512_set1_ps(max);
+  const __m512 min_gap = _mm512_set1_ps(kMinGap);
+  __m512d sum = _mm512_setzero_pd();
+  __m512d sum_gap = _mm512_setzero_pd();
+  __m512d sum_square = _mm512_setzero_pd();
+  for (std::int64_t i = 0; i < n; i += kWidth) {
+    const __mmask16 mask = FirstLanes(std::min<std::int64_t>(n - i, kWidth));
+    __m512 gap =
+        _mm512_sub_ps(_mm512_maskz_loadu_ps(mask, logits + i), max_lanes);
+    const __mmask16 counted =
+        _mm512_mask_cmp_ps_mask(mask, gap, min_gap, _CMP_GE_OQ);
+    gap = _mm512_maskz_mov_ps(counted, gap);
+    const __m512 e = _mm512_maskz_mov_ps(counted, Exp(gap));
+    if (exps != nullptr) _mm512_mask_storeu_ps(exps + i, mask, e);
+    const __m512d e_low = _mm512_cvtps_pd(_mm512_castps512_ps256(e));
+    const __m512d e_high = _mm512_cvtps_pd(_mm512_extractf32x8_ps(e, 1));
+    const __m512d gap_low = _mm512_cvtps_pd(_mm512_castps512_ps256(gap));
+    const __m512d gap_high = _mm512_cvtps_pd(_mm512_extractf32x8_ps(gap, 1));
+    sum = _mm512_add_pd(sum, _mm512_add_pd(e_low, e_high));
+    sum_gap = _mm512_fmadd_pd(e_low, gap_low, sum_gap);
+    sum_gap = _mm512_fmadd_pd(e_high, gap_high, sum_gap);
+    sum_square = _mm512_fmadd_pd(e_low, e_low, sum_square);
+    sum_square = _mm512_fmadd_pd(e_high, e_high, sum_square);
+  }
+  ExpSums sums;
+  sums.sum = _mm512_reduce_add_pd(sum);
+  sums.sum_gap = _mm512_reduce_add_pd(sum_gap);
+  sums.sum_square = _mm512_reduce_add_pd(sum_square);
+  return sums;
+}
+
+ATTENDANT_AVX512 std::int64_t SelectAtLeast(const float* numbers,
+                                            std::int64_t n, float threshold,
+                                            std::int32_t* positions) {
+  const __m512 threshold_lanes = _mm512_set1_ps(threshold);
+  __m512i lane =
+      _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  std::int64_t count = 0;
+  for (std::int64_t i = 0; i < n; i += kWidth) {
+    const __mmask16 mask = FirstLanes(std::min<std::int64_t>(n - i, kWidth));
+    const __mmask16 chosen =
+        _mm512_mask_cmp_ps_mask(mask, _mm512_maskz_loadu_ps(mask, numbers + i),
+                                threshold_lanes, _CMP_GE_OQ);
+    if (chosen != 0) {
+      const int chosen_count = __builtin_popcount(chosen);
+      _mm512_mask_storeu_epi32(positions + count, FirstLanes(chosen_count),
+                               _mm512_maskz_compress_epi32(chosen, lane));
+      count += chosen_count;
+    }
+    lane = _mm512_add_epi32(lane, _mm512_set1_epi32(kWidth));
+  }
+  return count;
+}
+
+ATTENDANT_AVX512 void AddScaled(double factor, const float* row,
+                                std::int64_t dim, double* sum) {
+  const __m512d factor_lanes = _mm512_set1_pd(factor);
+  constexpr std::int64_t kDoubles = 8;
+  for (std::int64_t d = 0; d < dim; d += kDoubles) {
+    const auto mask = static_cast<__mmask8>(
+        FirstLanes(std::min<std::int64_t>(dim - d, kDoubles)));
+    const __m512d added = _mm512_fmadd_pd(
+        factor_lanes, _mm512_cvtps_pd(_mm256_maskz_loadu_ps(mask, row + d)),
+        _mm512_maskz_loadu_pd(mask, sum + d));
+    _mm512_mask_storeu_pd(sum + d, mask, added);
+  }
+}
+
+}  // namespace
+
+const Kernels kAvx512Kernels = {DotRows, DotRowsMulti,  Max,
+                                SumExps, SelectAtLeast, AddScaled};
+
+}  // namespace attendant

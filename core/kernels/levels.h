@@ -1,0 +1,19 @@
+// What the levels share and the dispatcher knows of them. Internal.
+#ifndef ATTENDANT_CORE_KERNELS_LEVELS_H_
+#define ATTENDANT_CORE_KERNELS_LEVELS_H_
+
+#include "core/kernels/kernels.h"
+
+namespace attendant {
+
+// exp of a gap below this counts as 0: the last whole number whose exp is a
+// normal float, so that no level meets denormals.
+inline constexpr float kMinGap = -87.0f;
+
+extern const Kernels kScalarKernels;
+extern const Kernels kAvx2Kernels;
+extern const Kernels kAvx512Kernels;
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_KERNELS_LEVELS_H_

@@ -1,0 +1,70 @@
+// The plain twin: loops that say what the kernels mean.
+#include <algorithm>
+#include <cmath>
+
+#include "core/kernels/levels.h"
+
+namespace attendant {
+namespace {
+
+float Dot(const float* a, const float* b, std::int64_t dim) {
+  float sum = 0;
+  for (std::int64_t d = 0; d < dim; ++d) sum += a[d] * b[d];
+  return sum;
+}
+
+void DotRows(const float* query, const float* rows, std::int64_t row_count,
+             std::int64_t dim, float* dots) {
+  for (std::int64_t r = 0; r < row_count; ++r) {
+    dots[r] = Dot(query, rows + r * dim, dim);
+  }
+}
+
+void DotRowsMulti(const float* queries, std::int64_t query_count,
+                  const float* rows, std::int64_t row_count, std::int64_t dim,
+                  float* dots) {
+  for (std::int64_t q = 0; q < query_count; ++q) {
+    DotRows(queries + q * dim, rows, row_count, dim, dots + q * row_count);
+  }
+}
+
+float Max(const float* numbers, std::int64_t n) {
+  return *std::max_element(numbers, numbers + n);
+}
+
+ExpSums SumExps(const float* logits, std::int64_t n, float max, float* exps) {
+  ExpSums sums;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float gap = logits[i] - max;
+    const float e = gap < kMinGap ? 0.0f : std::exp(gap);
+    if (exps != nullptr) exps[i] = e;
+    // A gap may be -infinity, which times 0 is NaN.
+    if (e == 0) continue;
+    sums.sum += e;
+    sums.sum_gap += double{e} * gap;
+    sums.sum_square += double{e} * e;
+  }
+  return sums;
+}
+
+std::int64_t SelectAtLeast(const float* numbers, std::int64_t n,
+                           float threshold, std::int32_t* positions) {
+  std::int64_t count = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    if (numbers[i] >= threshold) {
+      positions[count++] = static_cast<std::int32_t>(i);
+    }
+  }
+  return count;
+}
+
+void AddScaled(double factor, const float* row, std::int64_t dim, double* sum) {
+  for (std::int64_t d = 0; d < dim; ++d) sum[d] += factor * row[d];
+}
+
+}  // namespace
+
+const Kernels kScalarKernels = {DotRows, DotRowsMulti,  Max,
+                                SumExps, SelectAtLeast, AddScaled};
+
+}  // namespace attendant
