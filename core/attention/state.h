@@ -59,6 +59,10 @@ class AttentionState {
   // Adds all that `other` saw. Both have the same k and value_dim.
   void Merge(const AttentionState& other);
 
+  // Floats of a pooled value; 0 if nothing is pooled.
+  std::int64_t value_dim() const {
+    return static_cast<std::int64_t>(pooled_.size());
+  }
   const SoftmaxPartition& partition() const { return partition_; }
   const TopK& top() const { return top_; }
   // Weighted mean of the values, value_dim entries; zero while count == 0.

@@ -1,0 +1,57 @@
+#include "core/attention/reference.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace attendant {
+
+ReferenceAnswer AttendReference(std::span<const double> query,
+                                const ReferenceMatrix& keys,
+                                const ReferenceMatrix& values, ScoreKind kind,
+                                double temperature) {
+  const auto n = static_cast<std::size_t>(keys.row_count);
+  const auto dim = static_cast<std::size_t>(keys.dim);
+  const auto value_dim = static_cast<std::size_t>(values.dim);
+  const double factor = LogitFactor(kind, keys.dim, temperature);
+  ReferenceAnswer answer;
+
+  double query_square = 0;
+  for (const double component : query) query_square += component * component;
+  for (std::size_t r = 0; r < n; ++r) {
+    double dot = 0;
+    double key_square = 0;
+    for (std::size_t d = 0; d < dim; ++d) {
+      const double component = keys.data[r * dim + d];
+      dot += query[d] * component;
+      key_square += component * component;
+    }
+    const double similarity =
+        kind == ScoreKind::kCosine
+            ? dot / (std::sqrt(query_square) * std::sqrt(key_square))
+            : dot;
+    answer.similarities.push_back(similarity);
+    answer.logits.push_back(similarity * factor);
+  }
+
+  const double max =
+      *std::max_element(answer.logits.begin(), answer.logits.end());
+  double sum = 0;
+  for (const double logit : answer.logits) sum += std::exp(logit - max);
+  answer.log_partition = max + std::log(sum);
+
+  double square_sum = 0;
+  answer.pooled.assign(value_dim, 0);
+  for (std::size_t r = 0; r < n; ++r) {
+    const double weight = std::exp(answer.logits[r] - max) / sum;
+    answer.weights.push_back(weight);
+    answer.entropy += weight * (answer.log_partition - answer.logits[r]);
+    square_sum += weight * weight;
+    for (std::size_t d = 0; d < value_dim; ++d) {
+      answer.pooled[d] += weight * values.data[r * value_dim + d];
+    }
+  }
+  answer.effective_count = 1 / square_sum;
+  return answer;
+}
+
+}  // namespace attendant

@@ -1,0 +1,154 @@
+#include "core/attention/state.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/kernels/kernels.h"
+
+namespace attendant {
+namespace {
+
+// Makes the sums relative to `max`, which is not below the max they have:
+// exp(l - max) = exp(l - old) x scale, and a gap grows by old - max. Returns
+// the scale.
+double RaiseMax(float max, SoftmaxPartition& partition) {
+  const double gap = double{partition.max} - max;
+  const double scale = std::exp(gap);
+  partition.sum_gap = scale * (partition.sum_gap + gap * partition.sum);
+  partition.sum *= scale;
+  partition.sum_square *= scale * scale;
+  partition.max = max;
+  return scale;
+}
+
+void Scale(double factor, std::vector<double>& sums) {
+  for (double& sum : sums) sum *= factor;
+}
+
+}  // namespace
+
+void SoftmaxPartition::Add(const float* logits, std::int64_t n, float* exps) {
+  const Kernels& kernels = ActiveKernels();
+  const float block_max = kernels.Max(logits, n);
+  if (count == 0) {
+    max = block_max;
+  } else if (block_max > max) {
+    RaiseMax(block_max, *this);
+  }
+  const ExpSums sums = kernels.SumExps(logits, n, max, exps);
+  count += n;
+  sum += sums.sum;
+  sum_gap += sums.sum_gap;
+  sum_square += sums.sum_square;
+}
+
+void SoftmaxPartition::Merge(const SoftmaxPartition& other) {
+  if (other.count == 0) return;
+  if (count == 0) {
+    *this = other;
+    return;
+  }
+  SoftmaxPartition raised = other;
+  if (raised.max > max) {
+    RaiseMax(raised.max, *this);
+  } else {
+    RaiseMax(max, raised);
+  }
+  count += raised.count;
+  sum += raised.sum;
+  sum_gap += raised.sum_gap;
+  sum_square += raised.sum_square;
+}
+
+std::optional<double> SoftmaxPartition::LogPartition() const {
+  if (count == 0) return std::nullopt;
+  return max + std::log(sum);
+}
+
+std::optional<double> SoftmaxPartition::Entropy() const {
+  if (count == 0) return std::nullopt;
+  // -sum w log w = log partition - mean logit, both relative to max. Rounding
+  // may take it below 0.
+  return std::max(0.0, std::log(sum) - sum_gap / sum);
+}
+
+double SoftmaxPartition::EffectiveCount() const {
+  if (count == 0) return 0;
+  return std::clamp(sum * sum / sum_square, 1.0, static_cast<double>(count));
+}
+
+double SoftmaxPartition::Weight(float logit) const {
+  return std::exp(double{logit} - max) / sum;
+}
+
+AttentionState::AttentionState(std::int64_t k, const IdResolver* ids,
+                               std::int64_t value_dim)
+    : top_(k, ids), pooled_(static_cast<std::size_t>(value_dim)) {}
+
+void AttentionState::Add(std::int32_t segment, std::span<const RowIndex> rows,
+                         std::span<const float> logits,
+                         std::span<const float> similarities,
+                         std::span<const float* const> values) {
+  const Kernels& kernels = ActiveKernels();
+  const std::size_t n = logits.size();
+  const bool pools = !pooled_.empty();
+  if (pools && exps_.size() < n) exps_.resize(n);
+  if (positions_.size() < n) positions_.resize(n);
+
+  const float old_max = partition_.max;
+  const bool was_empty = partition_.count == 0;
+  partition_.Add(logits.data(), static_cast<std::int64_t>(n),
+                 pools ? exps_.data() : nullptr);
+  if (pools) {
+    if (!was_empty && partition_.max > old_max) {
+      Scale(std::exp(double{old_max} - partition_.max), pooled_);
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+      if (exps_[i] == 0) continue;
+      kernels.AddScaled(exps_[i], values[i],
+                        static_cast<std::int64_t>(pooled_.size()),
+                        pooled_.data());
+    }
+  }
+
+  if (top_.k() == 0) return;
+  const std::int64_t selected_count =
+      kernels.SelectAtLeast(logits.data(), static_cast<std::int64_t>(n),
+                            top_.threshold(), positions_.data());
+  for (std::int64_t s = 0; s < selected_count; ++s) {
+    const auto i =
+        static_cast<std::size_t>(positions_[static_cast<std::size_t>(s)]);
+    top_.Offer({.logit = logits[i],
+                .similarity = similarities[i],
+                .segment = segment,
+                .row = rows[i]});
+  }
+}
+
+void AttentionState::Merge(const AttentionState& other) {
+  top_.Merge(other.top_);
+  if (other.partition_.count == 0) return;
+  const float old_max = partition_.max;
+  const bool was_empty = partition_.count == 0;
+  partition_.Merge(other.partition_);
+  if (pooled_.empty()) return;
+  if (!was_empty) {
+    Scale(std::exp(double{old_max} - partition_.max), pooled_);
+  }
+  const double other_scale =
+      std::exp(double{other.partition_.max} - partition_.max);
+  for (std::size_t d = 0; d < pooled_.size(); ++d) {
+    pooled_[d] += other_scale * other.pooled_[d];
+  }
+}
+
+std::vector<float> AttentionState::PooledValue() const {
+  std::vector<float> mean(pooled_.size());
+  if (partition_.count == 0) return mean;
+  for (std::size_t d = 0; d < mean.size(); ++d) {
+    mean[d] = static_cast<float>(pooled_[d] / partition_.sum);
+  }
+  return mean;
+}
+
+}  // namespace attendant
