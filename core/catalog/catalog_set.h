@@ -7,9 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/container/btree_map.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/base/clock.h"
+#include "core/base/mutex.h"
+#include "core/base/published.h"
+#include "core/catalog/background.h"
 #include "core/catalog/live_catalog.h"
 #include "core/storage/store.h"
 
@@ -17,13 +22,14 @@ namespace attendant {
 
 inline constexpr int kMaxCatalogs = 1000;
 
-// Thread-safe. A catalog that is handed out stays usable after its deletion
-// until the last holder lets go.
+// Thread-safe; Get takes no lock. A catalog that is handed out can be read
+// after its deletion, until the last holder lets go; the set must outlive all
+// that it handed out.
 //
 //   auto catalogs = CatalogSet::Open("/var/lib/attendant", {});
-//   auto catalog = (*catalogs)->Create("shop", schema, {});
-//   (*catalog).catalog->Upsert(items, "");
-//   auto answer = Attend(*(*catalog).catalog->snapshot(), query, {});
+//   auto created = (*catalogs)->Create("shop", schema, {});
+//   created->catalog->Upsert(items, /*request_id=*/"");
+//   auto answer = Attend(*created->catalog->snapshot(), query, Interrupt());
 class CatalogSet {
  public:
   struct Options {
@@ -40,28 +46,52 @@ class CatalogSet {
     TextEncoder encoder;
   };
 
-  // Opens every catalog in `directory`. Errors as Store::Open.
+  // Opens every catalog in `directory`, created if missing. Errors as
+  // Store::Open and LiveCatalog::Open.
   static absl::StatusOr<std::unique_ptr<CatalogSet>> Open(
       const std::string& directory, const Options& options);
-  virtual ~CatalogSet() = default;
 
   // InvalidArgument on a bad name, schema or encoder; AlreadyExists with
-  // another schema; ResourceExhausted past kMaxCatalogs. With the same schema
-  // (defaults included) the existing one, its encoders untouched.
-  virtual absl::StatusOr<Created> Create(
-      absl::string_view name, const CatalogSchema& schema,
-      std::vector<FieldEncoder> encoders) = 0;
+  // another schema; ResourceExhausted past kMaxCatalogs. With the same schema,
+  // its defaults (temperature, combine_kind, index_kind) aside, the existing
+  // one as it is, its encoders untouched.
+  absl::StatusOr<Created> Create(absl::string_view name,
+                                 const CatalogSchema& schema,
+                                 std::vector<FieldEncoder> encoders);
+
   // NotFound, naming the catalog.
-  virtual absl::StatusOr<std::shared_ptr<LiveCatalog>> Get(
-      absl::string_view name) const = 0;
-  // By name, the first after `after`, at most `limit`.
-  virtual std::vector<std::shared_ptr<LiveCatalog>> List(
-      absl::string_view after, std::int64_t limit) const = 0;
-  // Stores new defaults (temperature, combine_kind, index_kind of each field).
-  virtual absl::Status Update(absl::string_view name,
-                              std::vector<KeyFieldSchema> key_fields,
-                              std::vector<FieldEncoder> encoders) = 0;
-  virtual absl::Status Delete(absl::string_view name) = 0;
+  absl::StatusOr<std::shared_ptr<LiveCatalog>> Get(
+      absl::string_view name) const;
+
+  // In the order of names, the first after `after`, at most `limit`.
+  std::vector<std::shared_ptr<LiveCatalog>> List(absl::string_view after,
+                                                 std::int64_t limit) const;
+
+  // Stores new defaults (temperature, combine_kind, index_kind of each field,
+  // all fields in the schema's order) and encoders. NotFound; InvalidArgument
+  // as Create, also if anything else of a field differs.
+  absl::Status Update(absl::string_view name,
+                      const std::vector<KeyFieldSchema>& key_fields,
+                      std::vector<FieldEncoder> encoders);
+
+  // NotFound, naming the catalog. Returns after the catalog is gone from the
+  // disk.
+  absl::Status Delete(absl::string_view name);
+
+ private:
+  using Catalogs = absl::btree_map<std::string, std::shared_ptr<LiveCatalog>>;
+
+  CatalogSet(std::unique_ptr<Store> store, const Options& options);
+
+  absl::StatusOr<std::shared_ptr<LiveCatalog>> OpenCatalog(
+      const CatalogRecord& record);
+  std::string NewUid() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Options options_;
+  const std::unique_ptr<Store> store_;
+  BackgroundWorker background_;
+  Mutex mutex_;  // serialises changes
+  Published<Catalogs> catalogs_;
 };
 
 }  // namespace attendant

@@ -4,34 +4,41 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "core/base/mutex.h"
 #include "core/base/published.h"
 #include "core/catalog/background.h"
 #include "core/catalog/snapshot.h"
+#include "core/shortlist/flat_index.h"
 #include "core/storage/store.h"
 
 namespace attendant {
 
 struct LiveCatalogOptions {
-  // AUTO trains an IVF index once a key field has this many keys, and again
-  // when the rows outside of it have outgrown a quarter of it.
+  // AUTO wants an IVF index from so many keys in a field on; below, scoring
+  // every key is as quick.
   std::int64_t auto_ivf_min_count = 20000;
+  // How long writes must have paused before segments are merged and indexes
+  // trained; while they go on, once the rows to merge are a quarter of the
+  // rest.
+  absl::Duration settle_time = absl::Seconds(1);
 };
 
 // State of one key field's index.
 struct IndexState {
   IndexKind active_kind = IndexKind::kFlat;
-  bool training = false;
+  bool training = false;  // or waiting for writes to settle
   std::int64_t list_count = 0;
   std::int64_t probe_count = 0;
   std::optional<double> measured_recall;
@@ -44,11 +51,17 @@ struct ImportOutcome {
   std::int64_t sequence = 0;
 };
 
+// Segments, one of them growing; one writer publishes immutable snapshots.
+// A write is in RocksDB, synced, before any snapshot shows it. Background work
+// merges segments and trains indexes beside the queries; until it is done,
+// answers are exact.
+//
 // Thread-safe. snapshot() takes no lock. Writes are serialised by a mutex;
 // each returns after it is synced and visible to the next snapshot().
 class LiveCatalog {
  public:
   // Loads all items from the store. `background` must outlive the catalog.
+  // Errors of the store.
   static absl::StatusOr<std::unique_ptr<LiveCatalog>> Open(
       CatalogRecord record, std::unique_ptr<CatalogStore> store,
       BackgroundWorker* background, const LiveCatalogOptions& options);
@@ -56,8 +69,11 @@ class LiveCatalog {
   // Waits for background work on this catalog to stop.
   ~LiveCatalog();
 
-  std::shared_ptr<const Snapshot> snapshot() const;
+  std::shared_ptr<const Snapshot> snapshot() const { return published_.Load(); }
 
+  // Writes are NotFound after Close, ResourceExhausted when the disk is full,
+  // and then not applied.
+  //
   // All or nothing. InvalidArgument names items[i] and the field, also for a
   // repeated id, or a request_id that was used with other content.
   absl::StatusOr<WriteOutcome> Upsert(std::span<const Item> items,
@@ -69,30 +85,85 @@ class LiveCatalog {
   // id: the last wins. An error only if the store failed: nothing was applied.
   absl::StatusOr<ImportOutcome> Import(std::span<const Item> items);
 
-  // From the snapshot. NotFound names the first missing id.
+  // From the current snapshot. NotFound names the first missing id.
   absl::StatusOr<std::vector<Item>> Get(std::span<const std::string> ids) const;
 
   // Up to `limit` items in the order of ids after `after`.
   absl::StatusOr<std::vector<Item>> List(absl::string_view after,
                                          std::int64_t limit) const;
 
-  // New defaults (already validated): temperature, combine and index kinds.
-  absl::Status SetDefaults(std::vector<KeyFieldSchema> key_fields);
+  // Takes over temperature, combine_kind and index_kind of each field, already
+  // validated and stored.
+  void SetDefaults(const std::vector<KeyFieldSchema>& key_fields);
+  // Stores the encoder, synced, and uses it. Its dimension is the field's.
   absl::Status SetEncoder(int field, TextEncoder encoder);
 
   std::vector<IndexState> index_states() const;
+  // Why the last index build failed, or OK. It is tried again after the next
+  // write.
+  absl::Status merge_status() const;
   std::int64_t memory_bytes() const;
-  // A copy of the record as it is now.
+  // The record as it is now.
   CatalogRecord record() const;
 
-  // Blocks until no index is being trained or waits for training. For tests,
-  // and for loaders that want the index before they measure.
-  void AwaitIndexes() const;
+  // Blocks until no segment waits to be merged and no index to be trained;
+  // does not wait for writes to settle.
+  void AwaitIndexes();
+
+  // Lets go of the store, after writes and Lists under way: writes and List are
+  // NotFound from now on, snapshots stay usable.
+  void Close();
 
  private:
-  class Impl;
-  explicit LiveCatalog(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  struct Growing {
+    std::shared_ptr<RowTable> rows;
+    std::vector<std::shared_ptr<FlatIndex>> indexes;  // by field
+  };
+
+  LiveCatalog(CatalogRecord record, std::unique_ptr<CatalogStore> store,
+              BackgroundWorker* background, const LiveCatalogOptions& options,
+              std::shared_ptr<const Snapshot> empty);
+
+  absl::Status LoadItems() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckOpen() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The remembered outcome of the request, if any; InvalidArgument if its
+  // content was another.
+  absl::StatusOr<std::optional<WriteOutcome>> FindRepeat(
+      absl::string_view request_id, std::uint64_t fingerprint) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Writes to the store, then to a copy of the snapshot, and publishes it.
+  absl::Status Commit(StoreWrite& write) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AppendRow(Snapshot& next, const Item& item)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void StartSegment(Snapshot& next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Publish(std::shared_ptr<Snapshot> next)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ResolveWantedIndexes(Snapshot& next) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What a merge would improve: rows outside the first segment or dead in it.
+  bool NeedsMerge(bool settled) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ScheduleMerge(absl::Duration delay)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RunMerge();
+
+  BackgroundWorker* const background_;
+  const LiveCatalogOptions options_;
+  Published<Snapshot> published_;
+  std::atomic<bool> closing_ = false;
+
+  mutable Mutex mutex_;
+  mutable CondVar changed_;
+  CatalogRecord record_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<CatalogStore> store_ ABSL_GUARDED_BY(mutex_);  // null: closed
+  // The newest snapshot, which published_ holds too.
+  std::shared_ptr<const Snapshot> current_ ABSL_GUARDED_BY(mutex_);
+  Growing growing_ ABSL_GUARDED_BY(mutex_);  // rows null: none
+  bool merge_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
+  // Why the last merge failed; OK if it did not. Tried again at the next write.
+  absl::Status merge_status_ ABSL_GUARDED_BY(mutex_);
+  int await_count_ ABSL_GUARDED_BY(mutex_) = 0;
+  mutable int store_user_count_ ABSL_GUARDED_BY(mutex_) = 0;  // Lists under way
+  absl::Time last_write_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 
 }  // namespace attendant

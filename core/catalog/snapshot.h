@@ -11,7 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "core/attention/top_k.h"
 #include "core/base/bitmap.h"
-#include "core/catalog/segment.h"
+#include "core/catalog/row_table.h"
 #include "core/encode/text_encoder.h"
 #include "core/storage/item.h"
 
@@ -24,6 +24,10 @@ struct SegmentView {
   std::shared_ptr<const Bitmap> dead;  // deleted or replaced; null: none
   std::int64_t live_count = 0;
   std::vector<std::int64_t> live_key_counts;  // by key field
+
+  bool IsLive(RowIndex row) const {
+    return row < row_end && (dead == nullptr || !dead->Test(row));
+  }
 };
 
 // A place of an item.
@@ -38,12 +42,20 @@ struct Snapshot : IdResolver {
   std::int64_t sequence = 0;
   std::shared_ptr<const CatalogSchema> schema;
   std::vector<std::shared_ptr<const TextEncoder>> encoders;  // by field; null
+  // By field: FLAT, or IVF also while it is not trained yet.
+  std::vector<IndexKind> wanted_indexes;
   std::vector<SegmentView> segments;
 
   std::int64_t item_count() const;
   std::int64_t key_count(int field) const;
   std::optional<RowAddress> Find(absl::string_view id) const;
   absl::string_view IdOf(std::int32_t segment, RowIndex row) const override;
+  // The key of a row in a field; empty if it has none.
+  std::span<const float> KeyOf(RowAddress address, int field) const {
+    return segments[address.segment].segment->indexes[field]->Key(address.row);
+  }
+  // All of an item.
+  Item ItemAt(RowAddress address) const;
 };
 
 }  // namespace attendant

@@ -1,0 +1,199 @@
+#include "core/catalog/catalog_set.h"
+
+#include <random>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "core/base/status.h"
+
+namespace attendant {
+namespace {
+
+absl::Status NoSuchCatalog(absl::string_view name) {
+  return StatusWithReason(absl::StatusCode::kNotFound,
+                          absl::StrCat("no catalog '", name, "'"),
+                          "CATALOG_NOT_FOUND");
+}
+
+// OK if each encoder serves a field of the schema, once, in its dimension.
+absl::Status ValidateEncoders(
+    const CatalogSchema& schema,
+    const std::vector<CatalogSet::FieldEncoder>& encoders) {
+  std::vector<bool> seen(schema.key_fields.size());
+  for (std::size_t i = 0; i < encoders.size(); ++i) {
+    const CatalogSet::FieldEncoder& encoder = encoders[i];
+    const std::string path = absl::StrCat("text_encoders[", i, "].");
+    const int field = schema.KeyFieldIndex(encoder.key_field);
+    if (field < 0 || seen[field]) {
+      return InvalidField(path + "key_field",
+                          absl::StrCat("'", encoder.key_field, "'"),
+                          "a key field of the schema, each at most once");
+    }
+    seen[field] = true;
+    const std::int64_t dim = encoder.encoder.parts().dim;
+    if (dim != schema.key_fields[field].dim) {
+      return InvalidField(
+          path + "projection_float32_le", absl::StrCat(dim, " dimensions"),
+          absl::StrCat(schema.key_fields[field].dim, ", as key field '",
+                       encoder.key_field, "' has"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SetEncoders(LiveCatalog& catalog, const CatalogSchema& schema,
+                         std::vector<CatalogSet::FieldEncoder> encoders) {
+  for (CatalogSet::FieldEncoder& encoder : encoders) {
+    ATTENDANT_RETURN_IF_ERROR(catalog.SetEncoder(
+        schema.KeyFieldIndex(encoder.key_field), std::move(encoder.encoder)));
+  }
+  return absl::OkStatus();
+}
+
+// True if the schemas agree in all that is fixed at creation.
+bool SameFixedParts(const CatalogSchema& a, const CatalogSchema& b) {
+  CatalogSchema c = b;
+  if (a.key_fields.size() != b.key_fields.size()) return false;
+  for (std::size_t f = 0; f < a.key_fields.size(); ++f) {
+    c.key_fields[f].temperature = a.key_fields[f].temperature;
+    c.key_fields[f].combine_kind = a.key_fields[f].combine_kind;
+    c.key_fields[f].index_kind = a.key_fields[f].index_kind;
+  }
+  return a == c;
+}
+
+}  // namespace
+
+CatalogSet::CatalogSet(std::unique_ptr<Store> store, const Options& options)
+    : options_(options),
+      store_(std::move(store)),
+      catalogs_(std::make_shared<Catalogs>()) {}
+
+absl::StatusOr<std::unique_ptr<CatalogSet>> CatalogSet::Open(
+    const std::string& directory, const Options& options) {
+  ATTENDANT_ASSIGN_OR_RETURN(std::unique_ptr<Store> store,
+                             Store::Open(directory));
+  std::unique_ptr<CatalogSet> set(new CatalogSet(std::move(store), options));
+  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<CatalogRecord> records,
+                             set->store_->List());
+  auto catalogs = std::make_shared<Catalogs>();
+  for (const CatalogRecord& record : records) {
+    ATTENDANT_ASSIGN_OR_RETURN((*catalogs)[record.name],
+                               set->OpenCatalog(record));
+  }
+  set->catalogs_.Store(std::move(catalogs));
+  return set;
+}
+
+absl::StatusOr<std::shared_ptr<LiveCatalog>> CatalogSet::OpenCatalog(
+    const CatalogRecord& record) {
+  ATTENDANT_ASSIGN_OR_RETURN(std::unique_ptr<CatalogStore> store,
+                             store_->OpenCatalog(record));
+  return LiveCatalog::Open(record, std::move(store), &background_,
+                           options_.catalog);
+}
+
+std::string CatalogSet::NewUid() {
+  std::random_device random;
+  return absl::StrFormat("%08x%08x", random(), random());
+}
+
+absl::StatusOr<CatalogSet::Created> CatalogSet::Create(
+    absl::string_view name, const CatalogSchema& schema,
+    std::vector<FieldEncoder> encoders) {
+  ATTENDANT_RETURN_IF_ERROR(ValidateCatalogName(name));
+  ATTENDANT_RETURN_IF_ERROR(ValidateSchema(schema));
+  ATTENDANT_RETURN_IF_ERROR(ValidateEncoders(schema, encoders));
+  MutexLock lock(&mutex_);
+  const std::shared_ptr<const Catalogs> now = catalogs_.Load();
+  if (const auto found = now->find(name); found != now->end()) {
+    if (SameFixedParts(found->second->record().schema, schema)) {
+      return Created{found->second, false};
+    }
+    return StatusWithReason(
+        absl::StatusCode::kAlreadyExists,
+        absl::StrCat("catalog '", name,
+                     "' exists with another schema; delete it first, or "
+                     "choose another name"),
+        "CATALOG_EXISTS");
+  }
+  if (now->size() >= kMaxCatalogs) {
+    return StatusWithReason(
+        absl::StatusCode::kResourceExhausted,
+        absl::StrCat("there are ", now->size(), " catalogs, the most allowed"),
+        "OVER_LIMIT");
+  }
+  CatalogRecord record;
+  record.name = std::string(name);
+  record.uid = NewUid();
+  record.schema = schema;
+  record.create_time = options_.clock->Now();
+  // The record last: what a crash leaves before it is no catalog yet, and its
+  // files go at the next start.
+  ATTENDANT_ASSIGN_OR_RETURN(std::shared_ptr<LiveCatalog> catalog,
+                             OpenCatalog(record));
+  ATTENDANT_RETURN_IF_ERROR(SetEncoders(*catalog, schema, std::move(encoders)));
+  ATTENDANT_RETURN_IF_ERROR(store_->Put(record));
+  auto next = std::make_shared<Catalogs>(*now);
+  (*next)[record.name] = catalog;
+  catalogs_.Store(std::move(next));
+  return Created{std::move(catalog), true};
+}
+
+absl::StatusOr<std::shared_ptr<LiveCatalog>> CatalogSet::Get(
+    absl::string_view name) const {
+  const std::shared_ptr<const Catalogs> now = catalogs_.Load();
+  const auto found = now->find(name);
+  if (found == now->end()) return NoSuchCatalog(name);
+  return found->second;
+}
+
+std::vector<std::shared_ptr<LiveCatalog>> CatalogSet::List(
+    absl::string_view after, std::int64_t limit) const {
+  const std::shared_ptr<const Catalogs> now = catalogs_.Load();
+  std::vector<std::shared_ptr<LiveCatalog>> found;
+  for (auto at = now->upper_bound(after);
+       at != now->end() && static_cast<std::int64_t>(found.size()) < limit;
+       ++at) {
+    found.push_back(at->second);
+  }
+  return found;
+}
+
+absl::Status CatalogSet::Update(absl::string_view name,
+                                const std::vector<KeyFieldSchema>& key_fields,
+                                std::vector<FieldEncoder> encoders) {
+  MutexLock lock(&mutex_);
+  ATTENDANT_ASSIGN_OR_RETURN(const std::shared_ptr<LiveCatalog> catalog,
+                             Get(name));
+  CatalogRecord record = catalog->record();
+  CatalogSchema schema = record.schema;
+  schema.key_fields = key_fields;
+  ATTENDANT_RETURN_IF_ERROR(ValidateSchema(schema));
+  if (!SameFixedParts(schema, record.schema)) {
+    return InvalidField("key_fields", "another name, dimension or score_kind",
+                        "those of the catalog, which are fixed at creation");
+  }
+  ATTENDANT_RETURN_IF_ERROR(ValidateEncoders(schema, encoders));
+  ATTENDANT_RETURN_IF_ERROR(SetEncoders(*catalog, schema, std::move(encoders)));
+  record.schema = std::move(schema);
+  ATTENDANT_RETURN_IF_ERROR(store_->Put(record));
+  catalog->SetDefaults(key_fields);
+  return absl::OkStatus();
+}
+
+absl::Status CatalogSet::Delete(absl::string_view name) {
+  MutexLock lock(&mutex_);
+  const std::shared_ptr<const Catalogs> now = catalogs_.Load();
+  const auto found = now->find(name);
+  if (found == now->end()) return NoSuchCatalog(name);
+  const std::shared_ptr<LiveCatalog> catalog = found->second;
+  auto next = std::make_shared<Catalogs>(*now);
+  next->erase(next->find(name));
+  catalogs_.Store(std::move(next));
+  catalog->Close();
+  return store_->Remove(catalog->record());
+}
+
+}  // namespace attendant

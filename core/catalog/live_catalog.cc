@@ -1,0 +1,514 @@
+#include "core/catalog/live_catalog.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "core/base/status.h"
+#include "core/catalog/rebuild.h"
+#include "core/shortlist/ivf_index.h"
+#include "core/storage/item_codec.h"
+
+namespace attendant {
+namespace {
+
+// Segments double up to this, so that a small catalog costs little memory.
+constexpr std::int64_t kFirstCapacity = 1024;
+constexpr std::int64_t kMaxCapacity = 65536;
+// Fewer rows than this are never worth a merge.
+constexpr std::int64_t kMinMergeCount = 1024;
+
+// Content of a write, the same in every process.
+class Fingerprint {
+ public:
+  explicit Fingerprint(absl::string_view verb) : hash_(0) { Add(verb); }
+  void Add(absl::string_view bytes) {
+    hash_ = XXH3_64bits_withSeed(bytes.data(), bytes.size(), hash_);
+  }
+  std::uint64_t value() const { return hash_; }
+
+ private:
+  std::uint64_t hash_;
+};
+
+// OK if ids are well-formed and distinct.
+template <typename IdAt>
+absl::Status ValidateDistinct(std::size_t count, absl::string_view field,
+                              absl::string_view id_suffix, IdAt id_at) {
+  absl::flat_hash_set<absl::string_view> seen;
+  seen.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string path = absl::StrCat(field, "[", i, "]", id_suffix);
+    ATTENDANT_RETURN_IF_ERROR(ValidateItemId(id_at(i), path));
+    if (!seen.insert(id_at(i)).second) {
+      return InvalidField(path, absl::StrCat("'", id_at(i), "' again"),
+                          "distinct ids");
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool IsIvf(const SegmentView& view, std::size_t field) {
+  return view.segment->indexes[field]->kind() == IndexKind::kIvf;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<LiveCatalog>> LiveCatalog::Open(
+    CatalogRecord record, std::unique_ptr<CatalogStore> store,
+    BackgroundWorker* background, const LiveCatalogOptions& options) {
+  auto empty = std::make_shared<Snapshot>();
+  empty->catalog_uid = record.uid;
+  empty->schema = std::make_shared<CatalogSchema>(record.schema);
+  for (const KeyFieldSchema& field : record.schema.key_fields) {
+    ATTENDANT_ASSIGN_OR_RETURN(const std::string bytes,
+                               store->GetEncoder(field.name));
+    std::shared_ptr<const TextEncoder> encoder;
+    if (!bytes.empty()) {
+      ATTENDANT_ASSIGN_OR_RETURN(TextEncoder decoded,
+                                 TextEncoder::Deserialize(bytes));
+      encoder = std::make_shared<const TextEncoder>(std::move(decoded));
+    }
+    empty->encoders.push_back(std::move(encoder));
+    empty->wanted_indexes.push_back(IndexKind::kFlat);
+  }
+  std::unique_ptr<LiveCatalog> catalog(new LiveCatalog(
+      std::move(record), std::move(store), background, options, empty));
+  MutexLock lock(&catalog->mutex_);
+  ATTENDANT_RETURN_IF_ERROR(catalog->LoadItems());
+  return catalog;
+}
+
+LiveCatalog::LiveCatalog(CatalogRecord record,
+                         std::unique_ptr<CatalogStore> store,
+                         BackgroundWorker* background,
+                         const LiveCatalogOptions& options,
+                         std::shared_ptr<const Snapshot> empty)
+    : background_(background),
+      options_(options),
+      published_(empty),
+      record_(std::move(record)),
+      store_(std::move(store)),
+      current_(std::move(empty)) {}
+
+LiveCatalog::~LiveCatalog() {
+  closing_ = true;
+  background_->Remove(this);
+}
+
+absl::Status LiveCatalog::LoadItems() {
+  auto next = std::make_shared<Snapshot>(*current_);
+  ATTENDANT_RETURN_IF_ERROR(store_->Scan("", [&](const Item& item) {
+    mutex_.AssertHeld();
+    AppendRow(*next, item);
+    return true;
+  }));
+  next->sequence = store_->sequence();
+  Publish(std::move(next));
+  if (NeedsMerge(true)) ScheduleMerge(absl::ZeroDuration());
+  return absl::OkStatus();
+}
+
+absl::Status LiveCatalog::CheckOpen() const {
+  if (store_ != nullptr) return absl::OkStatus();
+  return StatusWithReason(
+      absl::StatusCode::kNotFound,
+      absl::StrCat("catalog '", record_.name, "' was deleted"),
+      "CATALOG_NOT_FOUND");
+}
+
+absl::StatusOr<std::optional<WriteOutcome>> LiveCatalog::FindRepeat(
+    absl::string_view request_id, std::uint64_t fingerprint) const {
+  if (request_id.empty()) return std::optional<WriteOutcome>();
+  ATTENDANT_ASSIGN_OR_RETURN(const std::optional<WriteOutcome> found,
+                             store_->FindRequest(request_id));
+  if (found && found->fingerprint != fingerprint) {
+    return InvalidField("request_id",
+                        absl::StrCat("'", request_id, "' with other content"),
+                        "a new id for a new write");
+  }
+  return found;
+}
+
+absl::StatusOr<WriteOutcome> LiveCatalog::Upsert(std::span<const Item> items,
+                                                 absl::string_view request_id) {
+  if (items.empty()) return InvalidField("items", "none", "at least one");
+  ATTENDANT_RETURN_IF_ERROR(ValidateDistinct(
+      items.size(), "items", ".id",
+      [&](std::size_t i) -> const std::string& { return items[i].id; }));
+  Fingerprint fingerprint("upsert");
+  std::vector<const Item*> upserts;
+  const auto schema = snapshot()->schema;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    ATTENDANT_RETURN_IF_ERROR(PrefixField(ValidateItem(items[i], *schema),
+                                          absl::StrCat("items[", i, "].")));
+    fingerprint.Add(items[i].id);
+    fingerprint.Add(EncodeItem(items[i]));
+    upserts.push_back(&items[i]);
+  }
+
+  MutexLock lock(&mutex_);
+  ATTENDANT_RETURN_IF_ERROR(CheckOpen());
+  ATTENDANT_ASSIGN_OR_RETURN(const std::optional<WriteOutcome> repeat,
+                             FindRepeat(request_id, fingerprint.value()));
+  if (repeat) return *repeat;
+  StoreWrite write;
+  write.upserts = upserts;
+  write.request_id = request_id;
+  write.outcome.fingerprint = fingerprint.value();
+  for (const Item& item : items) {
+    ++(current_->Find(item.id) ? write.outcome.updated_count
+                               : write.outcome.inserted_count);
+  }
+  ATTENDANT_RETURN_IF_ERROR(Commit(write));
+  return write.outcome;
+}
+
+absl::StatusOr<WriteOutcome> LiveCatalog::Delete(
+    std::span<const std::string> ids, absl::string_view request_id) {
+  if (ids.empty()) return InvalidField("ids", "none", "at least one");
+  ATTENDANT_RETURN_IF_ERROR(ValidateDistinct(
+      ids.size(), "ids", "",
+      [&](std::size_t i) -> const std::string& { return ids[i]; }));
+  Fingerprint fingerprint("delete");
+  for (const std::string& id : ids) fingerprint.Add(id);
+
+  MutexLock lock(&mutex_);
+  ATTENDANT_RETURN_IF_ERROR(CheckOpen());
+  ATTENDANT_ASSIGN_OR_RETURN(const std::optional<WriteOutcome> repeat,
+                             FindRepeat(request_id, fingerprint.value()));
+  if (repeat) return *repeat;
+  StoreWrite write;
+  std::vector<absl::string_view> deletes;
+  for (const std::string& id : ids) {
+    if (current_->Find(id)) deletes.push_back(id);
+  }
+  write.deletes = deletes;
+  write.request_id = request_id;
+  write.outcome.fingerprint = fingerprint.value();
+  write.outcome.deleted_count = static_cast<std::int64_t>(deletes.size());
+  write.outcome.missing_count =
+      static_cast<std::int64_t>(ids.size() - deletes.size());
+  ATTENDANT_RETURN_IF_ERROR(Commit(write));
+  return write.outcome;
+}
+
+absl::StatusOr<ImportOutcome> LiveCatalog::Import(std::span<const Item> items) {
+  ImportOutcome outcome;
+  absl::flat_hash_map<absl::string_view, std::size_t> last;
+  const auto schema = snapshot()->schema;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    outcome.statuses.push_back(ValidateItem(items[i], *schema));
+    if (outcome.statuses.back().ok()) last[items[i].id] = i;
+  }
+  std::vector<const Item*> upserts;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (outcome.statuses[i].ok() && last[items[i].id] == i) {
+      upserts.push_back(&items[i]);
+    }
+  }
+  MutexLock lock(&mutex_);
+  ATTENDANT_RETURN_IF_ERROR(CheckOpen());
+  if (!upserts.empty()) {
+    StoreWrite write;
+    write.upserts = upserts;
+    ATTENDANT_RETURN_IF_ERROR(Commit(write));
+  }
+  outcome.sequence = current_->sequence;
+  return outcome;
+}
+
+absl::Status LiveCatalog::Commit(StoreWrite& write) {
+  write.outcome.sequence = current_->sequence + 1;
+  ATTENDANT_RETURN_IF_ERROR(store_->Write(write));
+  auto next = std::make_shared<Snapshot>(*current_);
+  next->sequence = write.outcome.sequence;
+  // One copy of a segment's dead rows for the whole write.
+  std::vector<std::shared_ptr<Bitmap>> dead(next->segments.size());
+  const auto kill = [&](absl::string_view id) {
+    const std::optional<RowAddress> address = current_->Find(id);
+    if (!address) return;
+    SegmentView& view = next->segments[address->segment];
+    std::shared_ptr<Bitmap>& copy = dead[address->segment];
+    if (copy == nullptr) {
+      copy = view.dead != nullptr
+                 ? std::make_shared<Bitmap>(*view.dead)
+                 : std::make_shared<Bitmap>(view.segment->rows->capacity());
+      view.dead = copy;
+    }
+    copy->Set(address->row);
+    --view.live_count;
+    for (std::size_t f = 0; f < view.live_key_counts.size(); ++f) {
+      if (!view.segment->indexes[f]->Key(address->row).empty()) {
+        --view.live_key_counts[f];
+      }
+    }
+  };
+  for (const absl::string_view id : write.deletes) kill(id);
+  for (const Item* item : write.upserts) kill(item->id);
+  for (const Item* item : write.upserts) AppendRow(*next, *item);
+  Publish(std::move(next));
+  last_write_ = absl::Now();
+  if (NeedsMerge(true)) ScheduleMerge(options_.settle_time);
+  return absl::OkStatus();
+}
+
+void LiveCatalog::AppendRow(Snapshot& next, const Item& item) {
+  if (growing_.rows == nullptr ||
+      growing_.rows->row_count() == growing_.rows->capacity()) {
+    StartSegment(next);
+  }
+  SegmentView& view = next.segments.back();
+  growing_.rows->Append(item.id, item.value, item.attributes);
+  for (std::size_t f = 0; f < growing_.indexes.size(); ++f) {
+    growing_.indexes[f]->Append(item.keys[f]);
+    if (!item.keys[f].empty()) ++view.live_key_counts[f];
+  }
+  ++view.row_end;
+  ++view.live_count;
+}
+
+void LiveCatalog::StartSegment(Snapshot& next) {
+  const std::int64_t capacity =
+      growing_.rows == nullptr
+          ? kFirstCapacity
+          : std::min(2 * growing_.rows->capacity(), kMaxCapacity);
+  growing_ = {};
+  growing_.rows = std::make_shared<RowTable>(next.schema->value_dim, capacity);
+  auto segment = std::make_shared<Segment>();
+  segment->rows = growing_.rows;
+  for (const KeyFieldSchema& field : next.schema->key_fields) {
+    growing_.indexes.push_back(
+        std::make_shared<FlatIndex>(field.dim, capacity));
+    segment->indexes.push_back(growing_.indexes.back());
+  }
+  SegmentView view;
+  view.segment = std::move(segment);
+  view.live_key_counts.resize(next.schema->key_fields.size());
+  next.segments.push_back(std::move(view));
+}
+
+void LiveCatalog::Publish(std::shared_ptr<Snapshot> next) {
+  ResolveWantedIndexes(*next);
+  current_ = std::move(next);
+  published_.Store(current_);
+}
+
+void LiveCatalog::ResolveWantedIndexes(Snapshot& next) const {
+  for (std::size_t f = 0; f < next.wanted_indexes.size(); ++f) {
+    IndexKind kind = next.schema->key_fields[f].index_kind;
+    if (kind == IndexKind::kAuto) {
+      kind = next.key_count(static_cast<int>(f)) >= options_.auto_ivf_min_count
+                 ? IndexKind::kIvf
+                 : IndexKind::kFlat;
+    }
+    next.wanted_indexes[f] = kind;
+  }
+}
+
+bool LiveCatalog::NeedsMerge(bool settled) const {
+  const Snapshot& snapshot = *current_;
+  if (snapshot.segments.empty()) return false;
+  const SegmentView& first = snapshot.segments.front();
+  bool wants_training = false;
+  bool wants_ivf = false;
+  for (std::size_t f = 0; f < snapshot.wanted_indexes.size(); ++f) {
+    const bool ivf = snapshot.wanted_indexes[f] == IndexKind::kIvf;
+    wants_ivf |= ivf;
+    wants_training |=
+        ivf != IsIvf(first, f) && snapshot.key_count(static_cast<int>(f)) > 0;
+  }
+  if (wants_training) return true;
+  std::int64_t row_count = 0;
+  for (const SegmentView& view : snapshot.segments) row_count += view.row_end;
+  const std::int64_t live_count = snapshot.item_count();
+  const std::int64_t dead_count = row_count - live_count;
+  if (dead_count >= kMinMergeCount && dead_count > live_count) return true;
+  if (!wants_ivf) return false;
+  // Rows outside the trained segment are scored one and all.
+  const std::int64_t outside_count = row_count - first.row_end;
+  return outside_count >=
+         std::max(kMinMergeCount, live_count / (settled ? 50 : 4));
+}
+
+void LiveCatalog::ScheduleMerge(absl::Duration delay) {
+  if (merge_scheduled_ || closing_) return;
+  merge_scheduled_ = true;
+  background_->Add(this, await_count_ > 0 ? absl::ZeroDuration() : delay,
+                   [this] { RunMerge(); });
+}
+
+void LiveCatalog::RunMerge() {
+  std::shared_ptr<const Snapshot> before;
+  {
+    MutexLock lock(&mutex_);
+    merge_scheduled_ = false;
+    const bool settled =
+        await_count_ > 0 || absl::Now() - last_write_ >= options_.settle_time;
+    if (!NeedsMerge(settled)) {
+      if (NeedsMerge(true)) ScheduleMerge(options_.settle_time);
+      changed_.NotifyAll();
+      return;
+    }
+    merge_scheduled_ = true;
+    before = current_;
+    // From now on rows go to a new segment; those before are only tombstoned.
+    growing_ = {};
+  }
+  absl::StatusOr<std::shared_ptr<const Segment>> merged =
+      MergeSegments(*before, closing_);
+  MutexLock lock(&mutex_);
+  merge_scheduled_ = false;
+  merge_status_ = merged.status();
+  if (merged.ok()) {
+    auto next = std::make_shared<Snapshot>(*current_);
+    SegmentView view = ViewOfMerged(*std::move(merged), *before, *current_);
+    next->segments.erase(next->segments.begin(),
+                         next->segments.begin() + before->segments.size());
+    next->segments.insert(next->segments.begin(), std::move(view));
+    Publish(std::move(next));
+    if (NeedsMerge(true)) ScheduleMerge(options_.settle_time);
+  }
+  changed_.NotifyAll();
+}
+
+absl::StatusOr<std::vector<Item>> LiveCatalog::Get(
+    std::span<const std::string> ids) const {
+  const std::shared_ptr<const Snapshot> now = snapshot();
+  std::vector<Item> items;
+  items.reserve(ids.size());
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    ATTENDANT_RETURN_IF_ERROR(
+        ValidateItemId(ids[i], absl::StrCat("ids[", i, "]")));
+    const std::optional<RowAddress> address = now->Find(ids[i]);
+    if (!address) {
+      return StatusWithReason(
+          absl::StatusCode::kNotFound,
+          absl::StrCat("ids[", i, "]: no item '", ids[i], "'"),
+          "ITEM_NOT_FOUND");
+    }
+    items.push_back(now->ItemAt(*address));
+  }
+  return items;
+}
+
+absl::StatusOr<std::vector<Item>> LiveCatalog::List(absl::string_view after,
+                                                    std::int64_t limit) const {
+  std::shared_ptr<CatalogStore> store;
+  {
+    MutexLock lock(&mutex_);
+    ATTENDANT_RETURN_IF_ERROR(CheckOpen());
+    store = store_;
+    ++store_user_count_;
+  }
+  std::vector<Item> items;
+  const absl::Status status = store->Scan(after, [&](Item item) {
+    items.push_back(std::move(item));
+    return static_cast<std::int64_t>(items.size()) < limit;
+  });
+  store = nullptr;
+  {
+    MutexLock lock(&mutex_);
+    --store_user_count_;
+    changed_.NotifyAll();
+  }
+  ATTENDANT_RETURN_IF_ERROR(status);
+  return items;
+}
+
+void LiveCatalog::SetDefaults(const std::vector<KeyFieldSchema>& key_fields) {
+  MutexLock lock(&mutex_);
+  for (std::size_t f = 0; f < key_fields.size(); ++f) {
+    KeyFieldSchema& field = record_.schema.key_fields[f];
+    field.temperature = key_fields[f].temperature;
+    field.combine_kind = key_fields[f].combine_kind;
+    field.index_kind = key_fields[f].index_kind;
+  }
+  auto next = std::make_shared<Snapshot>(*current_);
+  next->schema = std::make_shared<CatalogSchema>(record_.schema);
+  Publish(std::move(next));
+  if (NeedsMerge(true)) ScheduleMerge(absl::ZeroDuration());
+}
+
+absl::Status LiveCatalog::SetEncoder(int field, TextEncoder encoder) {
+  MutexLock lock(&mutex_);
+  ATTENDANT_RETURN_IF_ERROR(CheckOpen());
+  ATTENDANT_RETURN_IF_ERROR(store_->PutEncoder(
+      record_.schema.key_fields[field].name, encoder.Serialize()));
+  auto next = std::make_shared<Snapshot>(*current_);
+  next->encoders[field] =
+      std::make_shared<const TextEncoder>(std::move(encoder));
+  Publish(std::move(next));
+  return absl::OkStatus();
+}
+
+std::vector<IndexState> LiveCatalog::index_states() const {
+  MutexLock lock(&mutex_);
+  std::vector<IndexState> states;
+  for (std::size_t f = 0; f < current_->wanted_indexes.size(); ++f) {
+    IndexState state;
+    state.training = merge_scheduled_;
+    state.key_count = current_->key_count(static_cast<int>(f));
+    if (!current_->segments.empty() && IsIvf(current_->segments[0], f)) {
+      const auto& index = static_cast<const IvfIndex&>(
+          *current_->segments[0].segment->indexes[f]);
+      state.active_kind = IndexKind::kIvf;
+      state.list_count = index.list_count();
+      state.probe_count = index.probe_count();
+      state.measured_recall = index.measured_recall();
+    }
+    states.push_back(state);
+  }
+  return states;
+}
+
+std::int64_t LiveCatalog::memory_bytes() const {
+  // The writer's lock: a growing segment's size is the writer's.
+  MutexLock lock(&mutex_);
+  std::int64_t bytes = 0;
+  for (const SegmentView& view : current_->segments) {
+    bytes += view.segment->rows->memory_bytes();
+    for (const auto& index : view.segment->indexes) {
+      bytes += index->memory_bytes();
+    }
+  }
+  return bytes;
+}
+
+absl::Status LiveCatalog::merge_status() const {
+  MutexLock lock(&mutex_);
+  return merge_status_;
+}
+
+CatalogRecord LiveCatalog::record() const {
+  MutexLock lock(&mutex_);
+  return record_;
+}
+
+void LiveCatalog::AwaitIndexes() {
+  MutexLock lock(&mutex_);
+  ++await_count_;
+  while (merge_scheduled_) {
+    // Hurry a merge that waits for writes to settle.
+    background_->Hurry(this);
+    changed_.Wait(&mutex_);
+  }
+  --await_count_;
+}
+
+void LiveCatalog::Close() {
+  closing_ = true;
+  background_->Remove(this);
+  MutexLock lock(&mutex_);
+  merge_scheduled_ = false;
+  changed_.NotifyAll();
+  while (store_user_count_ > 0) changed_.Wait(&mutex_);
+  store_ = nullptr;
+}
+
+}  // namespace attendant

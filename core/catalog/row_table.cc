@@ -1,0 +1,74 @@
+#include "core/catalog/row_table.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "absl/hash/hash.h"
+
+namespace attendant {
+
+RowTable::RowTable(std::int64_t value_dim, std::int64_t capacity)
+    : capacity_(capacity),
+      value_dim_(value_dim),
+      ids_(std::make_unique<std::string[]>(capacity)),
+      values_(capacity * value_dim),
+      has_value_(std::make_unique<bool[]>(capacity)),
+      attributes_(std::make_unique<Attributes[]>(capacity)),
+      previous_(capacity),
+      slot_mask_(static_cast<std::int64_t>(
+                     std::bit_ceil(static_cast<std::uint64_t>(2 * capacity))) -
+                 1),
+      slots_(std::make_unique<std::atomic<RowIndex>[]>(slot_mask_ + 1)) {}
+
+std::atomic<RowIndex>& RowTable::SlotOf(absl::string_view id) const {
+  auto at = static_cast<std::int64_t>(absl::Hash<absl::string_view>{}(id)) &
+            slot_mask_;
+  while (true) {
+    const RowIndex row = slots_[at].load(std::memory_order_acquire) - 1;
+    if (row < 0 || ids_[row] == id) return slots_[at];
+    at = (at + 1) & slot_mask_;
+  }
+}
+
+RowIndex RowTable::Append(absl::string_view id, std::span<const float> value,
+                          Attributes attributes) {
+  const auto row = static_cast<RowIndex>(row_count_);
+  std::atomic<RowIndex>& slot = SlotOf(id);
+  ids_[row] = std::string(id);
+  if (!value.empty()) {
+    std::copy(value.begin(), value.end(), values_.data() + row * value_dim_);
+    has_value_[row] = true;
+  }
+  attributes_[row] = std::move(attributes);
+  previous_[row] = slot.load(std::memory_order_relaxed) - 1;
+  slot.store(row + 1, std::memory_order_release);
+  ++row_count_;
+  return row;
+}
+
+RowIndex RowTable::Find(absl::string_view id, RowIndex row_end,
+                        const Bitmap* dead) const {
+  RowIndex row = SlotOf(id).load(std::memory_order_acquire) - 1;
+  while (row >= row_end) row = previous_[row];
+  if (row >= 0 && dead != nullptr && dead->Test(row)) return -1;
+  return row;
+}
+
+std::int64_t RowTable::memory_bytes() const {
+  std::int64_t bytes =
+      (slot_mask_ + 1) * static_cast<std::int64_t>(sizeof(RowIndex)) +
+      capacity_ * static_cast<std::int64_t>(sizeof(std::string) +
+                                            sizeof(Attributes) + 1) +
+      row_count_ * (value_dim_ * static_cast<std::int64_t>(sizeof(float)) +
+                    static_cast<std::int64_t>(sizeof(RowIndex)));
+  // Ids that outgrow the short string's own room; attributes by their slots.
+  for (std::int64_t row = 0; row < row_count_; ++row) {
+    if (ids_[row].size() > 15)
+      bytes += static_cast<std::int64_t>(ids_[row].capacity());
+    bytes += static_cast<std::int64_t>(attributes_[row].capacity() *
+                                       sizeof(Attributes::value_type));
+  }
+  return bytes;
+}
+
+}  // namespace attendant

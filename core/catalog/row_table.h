@@ -1,0 +1,83 @@
+// Rows of items: ids, values and attributes, and the table from id to row.
+#ifndef ATTENDANT_CORE_CATALOG_ROW_TABLE_H_
+#define ATTENDANT_CORE_CATALOG_ROW_TABLE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "core/base/aligned_buffer.h"
+#include "core/base/bitmap.h"
+#include "core/base/ids.h"
+#include "core/shortlist/key_index.h"
+#include "core/storage/item.h"
+
+namespace attendant {
+
+using Attributes = std::vector<std::pair<int, AttributeValue>>;
+
+// A fixed capacity of rows that one writer appends to while readers use the
+// rows below the row_end of their snapshot, without locks. A row never changes
+// once it is published.
+class RowTable : public ValueSource {
+ public:
+  // capacity >= 1.
+  RowTable(std::int64_t value_dim, std::int64_t capacity);
+
+  // Appends a row and returns it; fewer than capacity rows so far. An id may be
+  // appended again: Find takes the newest row below row_end. value is empty or
+  // has value_dim floats. Writer only.
+  RowIndex Append(absl::string_view id, std::span<const float> value,
+                  Attributes attributes);
+
+  std::int64_t capacity() const { return capacity_; }
+  std::int64_t row_count() const { return row_count_; }  // writer only
+
+  absl::string_view Id(RowIndex row) const { return ids_[row]; }
+  // value_dim floats, or null if the row has no value.
+  const float* ValueOf(RowIndex row) const override {
+    return has_value_[row] ? values_.data() + row * value_dim_ : nullptr;
+  }
+  const Attributes& AttributesOf(RowIndex row) const {
+    return attributes_[row];
+  }
+  // The newest row of `id` below row_end unless it is in `dead` (may be null);
+  // else -1.
+  RowIndex Find(absl::string_view id, RowIndex row_end,
+                const Bitmap* dead) const;
+  // Writer only.
+  std::int64_t memory_bytes() const;
+
+ private:
+  // The slot where `id` is, or the free one where it would be.
+  std::atomic<RowIndex>& SlotOf(absl::string_view id) const;
+
+  std::int64_t capacity_;
+  std::int64_t value_dim_;
+  std::int64_t row_count_ = 0;
+  std::unique_ptr<std::string[]> ids_;
+  AlignedBuffer<float> values_;  // [capacity, value_dim]
+  std::unique_ptr<bool[]> has_value_;
+  std::unique_ptr<Attributes[]> attributes_;
+  // An older row of the same id, or -1.
+  AlignedBuffer<RowIndex> previous_;
+  // Open addressing with linear probing, at most half full: the newest row of
+  // an id + 1; 0 is free.
+  std::int64_t slot_mask_;
+  std::unique_ptr<std::atomic<RowIndex>[]> slots_;
+};
+
+// A row table with one key index for each key field.
+struct Segment {
+  std::shared_ptr<const RowTable> rows;
+  std::vector<std::shared_ptr<const KeyIndex>> indexes;  // by key field
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_CATALOG_ROW_TABLE_H_

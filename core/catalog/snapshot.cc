@@ -1,0 +1,47 @@
+#include "core/catalog/snapshot.h"
+
+namespace attendant {
+
+std::int64_t Snapshot::item_count() const {
+  std::int64_t count = 0;
+  for (const SegmentView& view : segments) count += view.live_count;
+  return count;
+}
+
+std::int64_t Snapshot::key_count(int field) const {
+  std::int64_t count = 0;
+  for (const SegmentView& view : segments) count += view.live_key_counts[field];
+  return count;
+}
+
+std::optional<RowAddress> Snapshot::Find(absl::string_view id) const {
+  // Newest segment first: that is where a changed item lives.
+  for (auto i = static_cast<std::int32_t>(segments.size()) - 1; i >= 0; --i) {
+    const SegmentView& view = segments[i];
+    const RowIndex row =
+        view.segment->rows->Find(id, view.row_end, view.dead.get());
+    if (row >= 0) return RowAddress{i, row};
+  }
+  return std::nullopt;
+}
+
+absl::string_view Snapshot::IdOf(std::int32_t segment, RowIndex row) const {
+  return segments[segment].segment->rows->Id(row);
+}
+
+Item Snapshot::ItemAt(RowAddress address) const {
+  const Segment& segment = *segments[address.segment].segment;
+  Item item;
+  item.id = std::string(segment.rows->Id(address.row));
+  for (const auto& index : segment.indexes) {
+    const std::span<const float> key = index->Key(address.row);
+    item.keys.emplace_back(key.begin(), key.end());
+  }
+  if (const float* value = segment.rows->ValueOf(address.row)) {
+    item.value.assign(value, value + schema->value_dim);
+  }
+  item.attributes = segment.rows->AttributesOf(address.row);
+  return item;
+}
+
+}  // namespace attendant
