@@ -1,0 +1,40 @@
+// The vectors that a load test asks for.
+#ifndef ATTENDANT_CLIENT_LOAD_QUERIES_H_
+#define ATTENDANT_CLIENT_LOAD_QUERIES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "client/client.h"
+
+namespace attendant {
+
+// The vectors of a .npy or .fvecs file of shape [queries, dim]. InvalidArgument
+// naming file and row if it can't be read or has no row.
+absl::StatusOr<std::vector<std::vector<float>>> ReadQueries(
+    const std::string& path);
+
+struct SampledQueryOptions {
+  std::string catalog;
+  std::string key_field;
+  std::int64_t max_count = 4096;
+  // Norm of the Gaussian noise added to a key, as a share of the key's norm.
+  double noise = 0.1;
+  std::uint64_t seed = 1;
+};
+
+// The keys of stored items, drawn without replacement, with noise added: what a
+// model would ask that knows the items but not exactly. The server's errors;
+// FailedPrecondition if no item drawn carries a key in the field.
+absl::StatusOr<std::vector<std::vector<float>>> SampleQueries(
+    Client& client, const SampledQueryOptions& options);
+
+// The bytes of a wire vector: little-endian binary32.
+std::string ToFloat32Le(const std::vector<float>& components);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CLIENT_LOAD_QUERIES_H_
