@@ -1,0 +1,212 @@
+#include "core/storage/catalog_record_codec.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "core/attention/score.h"
+#include "core/base/status.h"
+
+namespace attendant {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::int64_t kVersion = 1;
+
+absl::string_view Name(IndexKind kind) {
+  switch (kind) {
+    case IndexKind::kAuto:
+      return "AUTO";
+    case IndexKind::kFlat:
+      return "FLAT";
+    case IndexKind::kIvf:
+      return "IVF";
+  }
+  return "";
+}
+
+std::optional<IndexKind> IndexKindFromName(absl::string_view name) {
+  for (const IndexKind kind :
+       {IndexKind::kAuto, IndexKind::kFlat, IndexKind::kIvf}) {
+    if (Name(kind) == name) return kind;
+  }
+  return std::nullopt;
+}
+
+std::optional<AttributeType> AttributeTypeFromName(absl::string_view name) {
+  for (int i = 1; i <= static_cast<int>(std::variant_size_v<AttributeValue>);
+       ++i) {
+    const auto type = static_cast<AttributeType>(i);
+    if (attendant::Name(type) == name) return type;
+  }
+  return std::nullopt;
+}
+
+// The members of one JSON object. A member that is missing or of another type
+// makes it not ok; no exception is thrown.
+class Members {
+ public:
+  explicit Members(const Json& object) : object_(object) {
+    ok_ = object.is_object();
+  }
+
+  bool ok() const { return ok_; }
+
+  std::string String(const char* key) {
+    const Json* member = Find(key);
+    if (member == nullptr || !member->is_string()) return Fail("");
+    return member->get<std::string>();
+  }
+  std::int64_t Integer(const char* key) {
+    const Json* member = Find(key);
+    if (member == nullptr || !member->is_number_integer()) return Fail(0);
+    return member->get<std::int64_t>();
+  }
+  double Number(const char* key) {
+    const Json* member = Find(key);
+    if (member == nullptr || !member->is_number()) return Fail(0);
+    return member->get<double>();
+  }
+  const Json& Array(const char* key) {
+    static const Json* const empty = new Json(Json::array());
+    const Json* member = Find(key);
+    if (member == nullptr || !member->is_array()) {
+      ok_ = false;
+      return *empty;
+    }
+    return *member;
+  }
+  // `kind`, if it is one.
+  template <typename T>
+  T Kind(std::optional<T> kind) {
+    if (!kind.has_value()) ok_ = false;
+    return kind.value_or(T{});
+  }
+
+ private:
+  const Json* Find(const char* key) const {
+    if (!object_.is_object()) return nullptr;
+    const auto found = object_.find(key);
+    return found == object_.end() ? nullptr : &*found;
+  }
+  template <typename T>
+  T Fail(T value) {
+    ok_ = false;
+    return value;
+  }
+
+  const Json& object_;
+  bool ok_;
+};
+
+std::string ToString(absl::string_view view) { return std::string(view); }
+
+Json Encode(const KeyFieldSchema& key_field) {
+  return {
+      {"name", key_field.name},
+      {"dimension", key_field.dim},
+      {"score_kind", ToString(attendant::Name(key_field.score_kind))},
+      {"index_kind", ToString(Name(key_field.index_kind))},
+      {"temperature", key_field.temperature},
+      {"combine_kind", ToString(attendant::Name(key_field.combine_kind))},
+  };
+}
+
+bool Decode(const Json& json, KeyFieldSchema& key_field) {
+  Members members(json);
+  key_field.name = members.String("name");
+  key_field.dim = members.Integer("dimension");
+  key_field.score_kind =
+      members.Kind(ScoreKindFromName(members.String("score_kind")));
+  key_field.index_kind =
+      members.Kind(IndexKindFromName(members.String("index_kind")));
+  key_field.temperature = members.Number("temperature");
+  key_field.combine_kind =
+      members.Kind(CombineKindFromName(members.String("combine_kind")));
+  return members.ok();
+}
+
+Json Encode(const AttributeSchema& attribute) {
+  return {{"name", attribute.name},
+          {"type", ToString(attendant::Name(attribute.type))}};
+}
+
+bool Decode(const Json& json, AttributeSchema& attribute) {
+  Members members(json);
+  attribute.name = members.String("name");
+  attribute.type = members.Kind(AttributeTypeFromName(members.String("type")));
+  return members.ok();
+}
+
+template <typename T>
+bool DecodeAll(const Json& array, std::vector<T>& out) {
+  for (const Json& json : array) {
+    if (!Decode(json, out.emplace_back())) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string EncodeCatalogRecord(const CatalogRecord& record) {
+  Json key_fields = Json::array();
+  for (const KeyFieldSchema& key_field : record.schema.key_fields) {
+    key_fields.push_back(Encode(key_field));
+  }
+  Json attributes = Json::array();
+  for (const AttributeSchema& attribute : record.schema.attributes) {
+    attributes.push_back(Encode(attribute));
+  }
+  const Json json = {
+      {"version", kVersion},
+      {"uid", record.uid},
+      {"create_time_ns", absl::ToUnixNanos(record.create_time)},
+      {"value_dimension", record.schema.value_dim},
+      {"key_fields", std::move(key_fields)},
+      {"attributes", std::move(attributes)},
+  };
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+absl::StatusOr<CatalogRecord> DecodeCatalogRecord(absl::string_view name,
+                                                  absl::string_view text) {
+  const auto damaged = [&](absl::string_view what) {
+    return absl::DataLossError(absl::StrCat("the record of catalog \"", name,
+                                            "\" is damaged: ", what));
+  };
+  const Json json = Json::parse(text.begin(), text.end(), nullptr,
+                                /*allow_exceptions=*/false);
+  if (json.is_discarded()) return damaged("not JSON");
+  Members members(json);
+  const std::int64_t version = members.Integer("version");
+  if (members.ok() && version != kVersion) {
+    return damaged(absl::StrCat("version ", version, ", want ", kVersion));
+  }
+  CatalogRecord record;
+  record.name = std::string(name);
+  record.uid = members.String("uid");
+  record.create_time = absl::FromUnixNanos(members.Integer("create_time_ns"));
+  record.schema.value_dim = members.Integer("value_dimension");
+  if (!DecodeAll(members.Array("key_fields"), record.schema.key_fields) ||
+      !DecodeAll(members.Array("attributes"), record.schema.attributes) ||
+      !members.ok()) {
+    return damaged("a member is missing or of another type");
+  }
+  absl::Status valid = ValidateCatalogName(record.name);
+  if (valid.ok()) valid = ValidateSchema(record.schema);
+  if (!valid.ok()) return damaged(valid.message());
+  if (!IsCatalogUid(record.uid)) return damaged("its uid");
+  return record;
+}
+
+bool IsCatalogUid(absl::string_view uid) {
+  return uid.size() == 16 && std::all_of(uid.begin(), uid.end(), [](char c) {
+           return absl::ascii_isdigit(c) || (c >= 'a' && c <= 'f');
+         });
+}
+
+}  // namespace attendant

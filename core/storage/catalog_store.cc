@@ -1,0 +1,208 @@
+#include "core/storage/catalog_store.h"
+
+#include <rocksdb/slice.h>
+#include <rocksdb/write_batch.h>
+
+#include <atomic>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+#include "core/storage/item_codec.h"
+
+// Keys, by their first byte:
+//   e FIELD    the text encoder of a key field
+//   i ID       an item, as EncodeItem writes it
+//   m          the sequence (see Database)
+//   o ORDER    the request_id of the ORDER-th remembered request
+//   r REQUEST  the outcome of a request
+// ORDER is big-endian, so that keys stand in its order.
+namespace attendant {
+namespace {
+
+constexpr char kEncoderTag = 'e';
+constexpr char kItemTag = 'i';
+constexpr char kOrderTag = 'o';
+constexpr char kRequestTag = 'r';
+
+std::string Key(char tag, absl::string_view name) {
+  return absl::StrCat(absl::string_view(&tag, 1), name);
+}
+
+// The first key past those of the tag.
+std::string EndOf(char tag) { return std::string(1, tag + 1); }
+
+std::string OrderKey(std::int64_t order) {
+  std::string key(1, kOrderTag);
+  for (int shift = 56; shift >= 0; shift -= 8) {
+    key.push_back(static_cast<char>(order >> shift));
+  }
+  return key;
+}
+
+std::int64_t OrderOf(absl::string_view key) {
+  std::uint64_t order = 0;
+  for (const char c : key.substr(1)) {
+    order = order << 8 | static_cast<unsigned char>(c);
+  }
+  return static_cast<std::int64_t>(order);
+}
+
+// The value under kRequestTag, as it lies in memory.
+struct StoredRequest {
+  static constexpr std::int64_t kVersion = 1;
+
+  std::int64_t version = kVersion;
+  std::int64_t order = 0;
+  WriteOutcome outcome;
+};
+static_assert(std::is_trivially_copyable_v<StoredRequest>);
+static_assert(sizeof(StoredRequest) == 8 * sizeof(std::int64_t), "no padding");
+
+class RocksCatalogStore : public CatalogStore {
+ public:
+  RocksCatalogStore(std::unique_ptr<Database> database, CatalogSchema schema,
+                    std::int64_t remembered_request_count,
+                    std::int64_t last_order)
+      : schema_(std::move(schema)),
+        remembered_request_count_(remembered_request_count),
+        database_(std::move(database)),
+        last_order_(last_order) {}
+
+  absl::Status Write(const StoreWrite& write) override {
+    rocksdb::WriteBatch batch;
+    for (const Item* const item : write.upserts) {
+      batch.Put(Key(kItemTag, item->id), EncodeItem(*item));
+    }
+    for (const absl::string_view id : write.deletes) {
+      batch.Delete(Key(kItemTag, id));
+    }
+    const bool remember = !write.request_id.empty();
+    if (remember) {
+      ATTENDANT_RETURN_IF_ERROR(
+          Remember(write.request_id, write.outcome, batch));
+    }
+    ATTENDANT_RETURN_IF_ERROR(database_->Write(&batch, write.outcome.sequence));
+    if (remember) ++last_order_;
+    return absl::OkStatus();
+  }
+
+  std::int64_t sequence() const override { return database_->sequence(); }
+
+  absl::Status Scan(
+      absl::string_view after,
+      const std::function<bool(Item item)>& visit) const override {
+    std::string begin = Key(kItemTag, after);
+    // Just past the item `after`. Ids are not empty, so that "i" is no item's.
+    begin.push_back('\0');
+    if (after.empty()) begin.pop_back();
+    absl::Status damage;
+    ATTENDANT_RETURN_IF_ERROR(database_->Scan(
+        begin, EndOf(kItemTag),
+        [&](absl::string_view key, absl::string_view value) {
+          absl::StatusOr<Item> item = DecodeItem(key.substr(1), value, schema_);
+          if (item.ok()) return visit(*std::move(item));
+          damage = item.status();
+          return false;
+        }));
+    return damage;
+  }
+
+  absl::StatusOr<Item> Get(absl::string_view id) const override {
+    ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> bytes,
+                               database_->Get(Key(kItemTag, id)));
+    if (!bytes.has_value()) {
+      return absl::NotFoundError(absl::StrCat("no item \"", id, "\""));
+    }
+    return DecodeItem(id, *bytes, schema_);
+  }
+
+  absl::StatusOr<std::optional<WriteOutcome>> FindRequest(
+      absl::string_view request_id) const override {
+    ATTENDANT_ASSIGN_OR_RETURN(const std::optional<StoredRequest> request,
+                               ReadRequest(request_id));
+    if (!request.has_value()) return std::nullopt;
+    return request->outcome;
+  }
+
+  absl::StatusOr<std::string> GetEncoder(
+      absl::string_view key_field) const override {
+    ATTENDANT_ASSIGN_OR_RETURN(std::optional<std::string> bytes,
+                               database_->Get(Key(kEncoderTag, key_field)));
+    return std::move(bytes).value_or("");
+  }
+
+  absl::Status PutEncoder(absl::string_view key_field,
+                          absl::string_view bytes) override {
+    rocksdb::WriteBatch batch;
+    batch.Put(Key(kEncoderTag, key_field),
+              rocksdb::Slice(bytes.data(), bytes.size()));
+    return database_->Write(&batch, std::nullopt);
+  }
+
+ private:
+  absl::StatusOr<std::optional<StoredRequest>> ReadRequest(
+      absl::string_view request_id) const {
+    ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> bytes,
+                               database_->Get(Key(kRequestTag, request_id)));
+    if (!bytes.has_value()) return std::nullopt;
+    StoredRequest request;
+    if (bytes->size() == sizeof(request)) {
+      std::memcpy(&request, bytes->data(), sizeof(request));
+      if (request.version == StoredRequest::kVersion) return request;
+    }
+    return absl::DataLossError(absl::StrCat(
+        "the remembered outcome of request \"", request_id, "\" is damaged"));
+  }
+
+  // Adds the request, and forgets the one that is then too old.
+  absl::Status Remember(absl::string_view request_id,
+                        const WriteOutcome& outcome,
+                        rocksdb::WriteBatch& batch) const {
+    StoredRequest request;
+    request.order = last_order_ + 1;
+    request.outcome = outcome;
+    const std::int64_t expired = request.order - remembered_request_count_;
+    if (expired > 0) {
+      ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> expired_id,
+                                 database_->Get(OrderKey(expired)));
+      if (expired_id.has_value()) {
+        batch.Delete(OrderKey(expired));
+        // Unless it was written again since.
+        ATTENDANT_ASSIGN_OR_RETURN(const std::optional<StoredRequest> stored,
+                                   ReadRequest(*expired_id));
+        if (stored.has_value() && stored->order == expired) {
+          batch.Delete(Key(kRequestTag, *expired_id));
+        }
+      }
+    }
+    batch.Put(Key(kRequestTag, request_id),
+              rocksdb::Slice(reinterpret_cast<const char*>(&request),
+                             sizeof(request)));
+    batch.Put(OrderKey(request.order),
+              rocksdb::Slice(request_id.data(), request_id.size()));
+    return absl::OkStatus();
+  }
+
+  const CatalogSchema schema_;
+  const std::int64_t remembered_request_count_;
+  const std::unique_ptr<Database> database_;
+  std::int64_t last_order_;  // only the one thread that may Write uses it
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CatalogStore>> MakeCatalogStore(
+    std::unique_ptr<Database> database, const CatalogSchema& schema,
+    std::int64_t remembered_request_count) {
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const std::optional<std::string> last,
+      database->LastKey(std::string(1, kOrderTag), EndOf(kOrderTag)));
+  const std::int64_t last_order = last.has_value() ? OrderOf(*last) : 0;
+  return std::make_unique<RocksCatalogStore>(
+      std::move(database), schema, remembered_request_count, last_order);
+}
+
+}  // namespace attendant

@@ -1,0 +1,102 @@
+#include "core/storage/data_directory.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+
+namespace attendant {
+namespace {
+
+// Not synced: the lock lives in the kernel, the pid only helps to find who
+// holds it.
+void WritePid(const FileDescriptor& lock) {
+  const std::string pid = absl::StrCat(getpid(), "\n");
+  if (ftruncate(lock.get(), 0) != 0) return;
+  if (pwrite(lock.get(), pid.data(), pid.size(), 0) < 0) return;
+}
+
+absl::StatusOr<FileDescriptor> Lock(const std::string& directory) {
+  const std::string path = directory + "/LOCK";
+  FileDescriptor lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (!lock.valid()) return FileError(errno, "can't open", path);
+  if (flock(lock.get(), LOCK_EX | LOCK_NB) == 0) {
+    WritePid(lock);
+    return lock;
+  }
+  if (errno != EWOULDBLOCK) return FileError(errno, "can't lock", path);
+  std::string holder = "another process";
+  const auto pid = ReadFile(path);
+  if (pid.ok() && pid->has_value() && !(*pid)->empty()) {
+    absl::StrAppend(&holder, " (pid ",
+                    absl::string_view(absl::StripAsciiWhitespace(**pid)), ")");
+  }
+  return StatusWithReason(absl::StatusCode::kFailedPrecondition,
+                          absl::StrCat(holder, " holds the data directory ",
+                                       directory, ": it has locked ", path),
+                          "DATA_DIRECTORY_IN_USE");
+}
+
+}  // namespace
+
+absl::StatusOr<DataDirectory> DataDirectory::Open(const std::string& path) {
+  if (path.empty()) return InvalidField("directory", "\"\"", "a path");
+  ATTENDANT_RETURN_IF_ERROR(MakeDirectory(path));
+  ATTENDANT_ASSIGN_OR_RETURN(FileDescriptor lock, Lock(path));
+  DataDirectory directory(path, std::move(lock));
+  ATTENDANT_RETURN_IF_ERROR(directory.ReadFormat());
+  return directory;
+}
+
+absl::Status DataDirectory::ReadFormat() {
+  const std::string path = path_ + "/FORMAT";
+  ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> text,
+                             ReadFile(path));
+  if (!text.has_value()) {
+    ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> items,
+                               ListDirectory(items_path()));
+    if (!items.empty()) {
+      return absl::DataLossError(absl::StrCat(path, " is missing, but ",
+                                              items_path(), " holds catalogs"));
+    }
+    fresh_ = true;
+    return absl::OkStatus();
+  }
+  int version = 0;
+  if (!absl::SimpleAtoi(*text, &version) || version < 1) {
+    return absl::DataLossError(
+        absl::StrCat(path, " does not hold a format version"));
+  }
+  if (version > kFormatVersion) {
+    return StatusWithReason(
+        absl::StatusCode::kFailedPrecondition,
+        absl::StrCat(path_, " has format version ", version,
+                     ", and this program reads up to ", kFormatVersion,
+                     ": start the newer program that wrote it, or one newer "
+                     "still, or give another directory"),
+        "DATA_FORMAT_TOO_NEW");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DataDirectory::MarkComplete() {
+  ATTENDANT_RETURN_IF_ERROR(
+      ReplaceFile(path_ + "/FORMAT", absl::StrCat(kFormatVersion, "\n")));
+  fresh_ = false;
+  return absl::OkStatus();
+}
+
+std::string DataDirectory::items_path(absl::string_view uid) const {
+  return absl::StrCat(items_path(), "/", uid);
+}
+
+}  // namespace attendant

@@ -1,0 +1,50 @@
+// A data directory before anything is read from it: who holds it, and whether
+// this program understands it.
+#ifndef ATTENDANT_CORE_STORAGE_DATA_DIRECTORY_H_
+#define ATTENDANT_CORE_STORAGE_DATA_DIRECTORY_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/storage/files.h"
+
+namespace attendant {
+
+// The version that this program writes into FORMAT, and the newest it reads.
+inline constexpr int kFormatVersion = 1;
+
+//   LOCK          held with flock while the directory is open; the holder's pid
+//   FORMAT        the format's version, written once the rest is in place
+//   catalogs/     RocksDB: the list of catalogs
+//   items/UID/    RocksDB: one catalog
+//
+// Movable; lets go of the lock at the end.
+class DataDirectory {
+ public:
+  // Makes and locks the directory and reads FORMAT. Errors as Store::Open.
+  static absl::StatusOr<DataDirectory> Open(const std::string& path);
+
+  // True until MarkComplete: nothing was stored here yet.
+  bool fresh() const { return fresh_; }
+  // Writes FORMAT. From then on a part that is missing is damage.
+  absl::Status MarkComplete();
+
+  std::string catalogs_path() const { return path_ + "/catalogs"; }
+  std::string items_path() const { return path_ + "/items"; }
+  std::string items_path(absl::string_view uid) const;
+
+ private:
+  DataDirectory(std::string path, FileDescriptor lock)
+      : path_(std::move(path)), lock_(std::move(lock)) {}
+  absl::Status ReadFormat();
+
+  std::string path_;
+  FileDescriptor lock_;
+  bool fresh_ = false;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_STORAGE_DATA_DIRECTORY_H_

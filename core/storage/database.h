@@ -1,0 +1,97 @@
+// One RocksDB as this project uses it: every write synced and numbered, errors
+// as absl::Status, damage never taken for the end of the log.
+#ifndef ATTENDANT_CORE_STORAGE_DATABASE_H_
+#define ATTENDANT_CORE_STORAGE_DATABASE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/base/mutex.h"
+#include "core/storage/acknowledged.h"
+
+namespace rocksdb {
+class Cache;
+class DB;
+class WriteBatch;
+class WriteBufferManager;
+}  // namespace rocksdb
+
+namespace attendant {
+
+// What all databases of a store share.
+struct DatabaseResources {
+  std::shared_ptr<rocksdb::Cache> block_cache;
+  std::shared_ptr<rocksdb::WriteBufferManager> write_buffers;
+
+  static DatabaseResources Make();
+};
+
+// The first byte of a key says what it is the key of.
+inline constexpr char kSequenceTag = 'm';
+
+// Thread-safe. Errors of every method: ResourceExhausted with reason DISK_FULL,
+// DataLoss on damage, Internal naming the directory otherwise.
+//
+// Opening a database whose log was damaged: a record with a wrong checksum is
+// DataLoss wherever it stands. A record that is cut off by the end of the log
+// is a torn write and dropped, unless its write was acknowledged (see
+// AcknowledgedMark): that is DataLoss. Closed logs are checked against the size
+// in the manifest.
+class Database {
+ public:
+  enum class Mode { kCreateIfMissing, kMustExist };
+
+  // FailedPrecondition if it is open already.
+  static absl::StatusOr<std::unique_ptr<Database>> Open(
+      const std::string& directory, Mode mode,
+      const DatabaseResources& resources);
+  ~Database();
+
+  // Applies the batch, whole or not at all, and returns after it is synced.
+  // `sequence`, which must grow, is stored with it if given. After an error
+  // each Write first tries to recover, so that a full disk that has space again
+  // needs no restart.
+  absl::Status Write(rocksdb::WriteBatch* batch,
+                     std::optional<std::int64_t> sequence);
+
+  // Of the last write that had one; 0 if none had.
+  std::int64_t sequence() const { return sequence_.load(); }
+
+  // The value of a key, or nothing.
+  absl::StatusOr<std::optional<std::string>> Get(absl::string_view key) const;
+
+  // Calls `visit` for the keys in [begin, end) in their order, all from one
+  // state, until it returns false. The views live until it returns.
+  absl::Status Scan(
+      absl::string_view begin, absl::string_view end,
+      const std::function<bool(absl::string_view key, absl::string_view value)>&
+          visit) const;
+
+  // The greatest key in [begin, end), or nothing.
+  absl::StatusOr<std::optional<std::string>> LastKey(
+      absl::string_view begin, absl::string_view end) const;
+
+ private:
+  Database(std::string directory, std::unique_ptr<rocksdb::DB> db,
+           AcknowledgedMark mark);
+  absl::Status ReadSequence();
+
+  const std::string directory_;
+  const std::unique_ptr<rocksdb::DB> db_;
+  std::atomic<std::int64_t> sequence_ = 0;
+  Mutex mutex_;
+  AcknowledgedMark mark_ ABSL_GUARDED_BY(mutex_);
+  // Of the last write, while the next has not been tried.
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_STORAGE_DATABASE_H_

@@ -1,0 +1,162 @@
+#include "core/storage/store.h"
+
+#include <rocksdb/slice.h>
+#include <rocksdb/write_batch.h>
+
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/mutex.h"
+#include "core/base/status.h"
+#include "core/storage/catalog_record_codec.h"
+#include "core/storage/catalog_store.h"
+#include "core/storage/data_directory.h"
+#include "core/storage/database.h"
+#include "core/storage/files.h"
+
+namespace attendant {
+namespace {
+
+// Keys of the list of catalogs are the names after this.
+constexpr char kCatalogTag = 'c';
+
+std::string CatalogKey(absl::string_view name) {
+  return absl::StrCat(absl::string_view(&kCatalogTag, 1), name);
+}
+
+absl::Status CheckUid(const CatalogRecord& record) {
+  if (IsCatalogUid(record.uid)) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("catalog \"", record.name,
+                                          "\" has the malformed uid \"",
+                                          record.uid, "\""));
+}
+
+class RocksStore : public Store {
+ public:
+  RocksStore(DataDirectory directory, DatabaseResources resources,
+             std::unique_ptr<Database> catalogs)
+      : directory_(std::move(directory)),
+        resources_(std::move(resources)),
+        catalogs_(std::move(catalogs)) {}
+
+  absl::StatusOr<std::vector<CatalogRecord>> List() const override {
+    std::vector<CatalogRecord> records;
+    absl::Status damage;
+    ATTENDANT_RETURN_IF_ERROR(catalogs_->Scan(
+        std::string(1, kCatalogTag), std::string(1, kCatalogTag + 1),
+        [&](absl::string_view key, absl::string_view value) {
+          auto record = DecodeCatalogRecord(key.substr(1), value);
+          if (record.ok()) {
+            records.push_back(*std::move(record));
+          } else {
+            damage = record.status();
+          }
+          return damage.ok();
+        }));
+    ATTENDANT_RETURN_IF_ERROR(damage);
+    return records;
+  }
+
+  absl::Status Put(const CatalogRecord& record) override {
+    ATTENDANT_RETURN_IF_ERROR(CheckUid(record));
+    MutexLock lock(&mutex_);
+    // Before the record: a catalog that is listed and has no directory is
+    // damage, not a new one.
+    ATTENDANT_ASSIGN_OR_RETURN(const bool listed, IsListed(record));
+    if (!listed) {
+      ATTENDANT_RETURN_IF_ERROR(
+          MakeDirectory(directory_.items_path(record.uid)));
+    }
+    rocksdb::WriteBatch batch;
+    batch.Put(CatalogKey(record.name), EncodeCatalogRecord(record));
+    return catalogs_->Write(&batch, catalogs_->sequence() + 1);
+  }
+
+  absl::Status Remove(const CatalogRecord& record) override {
+    ATTENDANT_RETURN_IF_ERROR(CheckUid(record));
+    {
+      MutexLock lock(&mutex_);
+      rocksdb::WriteBatch batch;
+      batch.Delete(CatalogKey(record.name));
+      ATTENDANT_RETURN_IF_ERROR(
+          catalogs_->Write(&batch, catalogs_->sequence() + 1));
+    }
+    // The catalog is gone now. What can't be deleted goes at the next Open.
+    RemoveTree(directory_.items_path(record.uid)).IgnoreError();
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::unique_ptr<CatalogStore>> OpenCatalog(
+      const CatalogRecord& record) override {
+    ATTENDANT_RETURN_IF_ERROR(CheckUid(record));
+    const std::string path = directory_.items_path(record.uid);
+    if (!PathExists(path)) {
+      ATTENDANT_ASSIGN_OR_RETURN(const bool listed, IsListed(record));
+      if (listed) {
+        return absl::DataLossError(absl::StrCat("the directory ", path,
+                                                " of catalog \"", record.name,
+                                                "\" is missing"));
+      }
+    }
+    ATTENDANT_ASSIGN_OR_RETURN(
+        std::unique_ptr<Database> database,
+        Database::Open(path, Database::Mode::kCreateIfMissing, resources_));
+    return MakeCatalogStore(std::move(database), record.schema,
+                            kRememberedRequestCount);
+  }
+
+  // Deletes the items of catalogs that are no longer listed.
+  absl::Status RemoveUnlisted() {
+    ATTENDANT_ASSIGN_OR_RETURN(const std::vector<CatalogRecord> records,
+                               List());
+    std::set<std::string> listed;
+    for (const CatalogRecord& record : records) listed.insert(record.uid);
+    ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                               ListDirectory(directory_.items_path()));
+    for (const std::string& name : names) {
+      if (!IsCatalogUid(name) || listed.count(name) > 0) continue;
+      ATTENDANT_RETURN_IF_ERROR(RemoveTree(directory_.items_path(name)));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // True if the list of catalogs has the name with this uid.
+  absl::StatusOr<bool> IsListed(const CatalogRecord& record) const {
+    ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> text,
+                               catalogs_->Get(CatalogKey(record.name)));
+    if (!text.has_value()) return false;
+    ATTENDANT_ASSIGN_OR_RETURN(const CatalogRecord listed,
+                               DecodeCatalogRecord(record.name, *text));
+    return listed.uid == record.uid;
+  }
+
+  const DataDirectory directory_;  // first: its lock goes last
+  const DatabaseResources resources_;
+  const std::unique_ptr<Database> catalogs_;
+  Mutex mutex_;  // held from reading the list's sequence to writing the next
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Store>> Store::Open(
+    const std::string& directory) {
+  ATTENDANT_ASSIGN_OR_RETURN(DataDirectory data,
+                             DataDirectory::Open(directory));
+  DatabaseResources resources = DatabaseResources::Make();
+  ATTENDANT_ASSIGN_OR_RETURN(
+      std::unique_ptr<Database> catalogs,
+      Database::Open(data.catalogs_path(),
+                     data.fresh() ? Database::Mode::kCreateIfMissing
+                                  : Database::Mode::kMustExist,
+                     resources));
+  ATTENDANT_RETURN_IF_ERROR(MakeDirectory(data.items_path()));
+  if (data.fresh()) ATTENDANT_RETURN_IF_ERROR(data.MarkComplete());
+  auto store = std::make_unique<RocksStore>(
+      std::move(data), std::move(resources), std::move(catalogs));
+  ATTENDANT_RETURN_IF_ERROR(store->RemoveUnlisted());
+  return store;
+}
+
+}  // namespace attendant
