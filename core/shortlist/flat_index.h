@@ -2,6 +2,10 @@
 #ifndef ATTENDANT_CORE_SHORTLIST_FLAT_INDEX_H_
 #define ATTENDANT_CORE_SHORTLIST_FLAT_INDEX_H_
 
+#include <atomic>
+#include <cstdint>
+#include <span>
+
 #include "core/base/aligned_buffer.h"
 #include "core/shortlist/key_index.h"
 
@@ -24,12 +28,13 @@ class FlatIndex : public KeyIndex {
   std::span<const float> Key(RowIndex row) const override;
   absl::StatusOr<ScanStats> Scan(const ScanQuery& query,
                                  AttentionState& state) const override;
+  // Of the rows appended so far. Any thread.
   std::int64_t memory_bytes() const override;
 
  private:
   std::int64_t dim_;
-  std::int64_t row_count_ = 0;  // writer only
-  AlignedBuffer<float> keys_;   // [capacity, dim]
+  std::atomic<std::int64_t> row_count_ = 0;  // publishes nothing
+  AlignedBuffer<float> keys_;                // [capacity, dim]
   // 1 / |key|; 0 for a zero key; NaN for a row without a key.
   AlignedBuffer<float> inverse_norms_;
 };

@@ -15,10 +15,12 @@
 namespace attendant {
 
 struct IvfOptions {
-  // Lists; 0 chooses about 4 sqrt(row count).
+  // Lists; 0 chooses about 4 sqrt(row count), or fewer so that a list has 16
+  // rows. At most the row count.
   std::int64_t list_count = 0;
-  // recall@100 against exact that the number of visited lists is chosen to
-  // reach on sample queries (rows of the index itself, perturbed).
+  // Mean recall@100 against exact that the number of visited lists is chosen to
+  // reach on sample queries: rows of the index itself, each moved in a random
+  // direction by a third of the mean distance to the nearest other row.
   double target_recall = 0.97;
   std::uint64_t seed = 20240607;
   // Set to stop a build early; Build then returns Cancelled. May be null.
@@ -31,7 +33,8 @@ class IvfIndex : public KeyIndex {
   // Builds from row_count rows; keys[r] is the key of row r, dim floats, or
   // empty for a row without one. At least 1 row has a key. COSINE clusters the
   // normalised keys. Single-threaded: takes seconds for 100,000 rows. Errors:
-  // ResourceExhausted when out of memory, Cancelled, Internal if FAISS fails.
+  // InvalidArgument if no row has a key, ResourceExhausted when out of memory,
+  // Cancelled, Internal if FAISS fails.
   static absl::StatusOr<std::unique_ptr<IvfIndex>> Build(
       std::span<const std::span<const float>> keys, std::int64_t dim,
       ScoreKind score_kind, const IvfOptions& options);
@@ -39,7 +42,8 @@ class IvfIndex : public KeyIndex {
   virtual std::int64_t list_count() const = 0;
   // Lists that a scan visits if it isn't exhaustive.
   virtual std::int64_t probe_count() const = 0;
-  // Median recall@100 on the sample queries at probe_count.
+  // Mean recall@100 (or @n below 100 rows) on the sample queries at
+  // probe_count.
   virtual double measured_recall() const = 0;
 };
 

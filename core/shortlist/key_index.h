@@ -32,9 +32,10 @@ class ValueSource {
 struct ScanQuery {
   std::span<const float> query;  // [dim], finite; of norm 1 for COSINE
   ScoreKind score_kind = ScoreKind::kDot;
-  double logit_factor = 1;              // LogitFactor(...)
-  std::int32_t segment = 0;             // goes into the candidates
-  RowIndex row_end = 0;                 // rows at and past this are not visible
+  double logit_factor = 1;   // LogitFactor(...)
+  std::int32_t segment = 0;  // goes into the candidates
+  RowIndex row_end = 0;      // rows at and past this are not visible
+  // Rows past the end of a bitmap are not in it.
   const Bitmap* excluded = nullptr;     // rows not eligible, or null
   const Bitmap* allowed = nullptr;      // if not null, only these are eligible
   const ValueSource* values = nullptr;  // pooled if the state pools

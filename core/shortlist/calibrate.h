@@ -1,0 +1,37 @@
+// How many lists a scan should visit. Internal.
+#ifndef ATTENDANT_CORE_SHORTLIST_CALIBRATE_H_
+#define ATTENDANT_CORE_SHORTLIST_CALIBRATE_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "core/attention/score.h"
+#include "core/shortlist/inverted_lists.h"
+
+namespace attendant {
+
+struct CalibrateOptions {
+  ScoreKind score_kind = ScoreKind::kDot;
+  double target_recall = 0.97;
+  std::uint64_t seed = 0;
+  const std::atomic<bool>* cancelled = nullptr;
+};
+
+struct Calibration {
+  std::int64_t probe_count = 1;
+  double recall = 0;  // at probe_count
+};
+
+// Finds the least number of lists at which the mean recall@100 of sample
+// queries reaches the target, by looking where the lists of each query's true
+// neighbours stand in its order of lists. A sample query is a key, moved in a
+// random direction by a third of the mean distance to the nearest other key.
+// Deterministic for a seed and a kernel level. At least 1 key. Error:
+// Cancelled.
+absl::StatusOr<Calibration> Calibrate(const InvertedLists& lists,
+                                      const CalibrateOptions& options);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_SHORTLIST_CALIBRATE_H_

@@ -1,0 +1,267 @@
+#include "core/shortlist/ivf_index.h"
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <functional>
+#include <new>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+#include "core/shortlist/calibrate.h"
+#include "core/shortlist/inverse_norm.h"
+#include "core/shortlist/inverted_lists.h"
+#include "core/shortlist/learn_centroids.h"
+#include "core/shortlist/nearest_centroid.h"
+#include "core/shortlist/row_scan.h"
+
+namespace attendant {
+namespace {
+
+constexpr std::int64_t kTrainingRowsPerList = 64;
+constexpr std::int64_t kMinRowsPerList = 16;
+
+using Keys = std::span<const std::span<const float>>;
+
+class ListIndex : public IvfIndex {
+ public:
+  ListIndex(InvertedLists lists, std::vector<std::int32_t> positions,
+            Calibration calibration)
+      : lists_(std::move(lists)),
+        positions_(std::move(positions)),
+        calibration_(calibration) {}
+
+  IndexKind kind() const override { return IndexKind::kIvf; }
+  std::int64_t dim() const override { return lists_.dim; }
+  std::int64_t list_count() const override { return lists_.list_count(); }
+  std::int64_t probe_count() const override { return calibration_.probe_count; }
+  double measured_recall() const override { return calibration_.recall; }
+
+  std::span<const float> Key(RowIndex row) const override {
+    const std::int32_t position = positions_[static_cast<std::size_t>(row)];
+    if (position < 0) return {};
+    return lists_.key_view().Row(position);
+  }
+
+  absl::StatusOr<ScanStats> Scan(const ScanQuery& query,
+                                 AttentionState& state) const override {
+    const bool all_lists =
+        query.exhaustive || calibration_.probe_count >= list_count();
+    const bool all_eligible =
+        query.excluded == nullptr && query.allowed == nullptr &&
+        query.row_end >= static_cast<RowIndex>(positions_.size());
+    RowScan scan(query, state);
+    ATTENDANT_RETURN_IF_ERROR(scan.Start());
+    if (all_lists) {
+      for (std::int64_t l = 0; l < list_count(); ++l) {
+        ATTENDANT_RETURN_IF_ERROR(ScanList(l, all_eligible, scan));
+      }
+    } else {
+      thread_local std::vector<std::int32_t> chosen;
+      ChooseLists(query.query, chosen);
+      for (const std::int32_t l : chosen) {
+        ATTENDANT_RETURN_IF_ERROR(ScanList(l, all_eligible, scan));
+      }
+    }
+    ATTENDANT_RETURN_IF_ERROR(scan.Finish());
+    return ScanStats{.scored_count = scan.scored_count(),
+                     .complete = all_lists};
+  }
+
+  std::int64_t memory_bytes() const override {
+    const std::int64_t n = lists_.key_count();
+    constexpr std::int64_t kFloatBytes = sizeof(float);
+    return (n + list_count()) * lists_.dim * kFloatBytes +
+           n * (kFloatBytes + std::int64_t{sizeof(RowIndex)}) +
+           static_cast<std::int64_t>(positions_.size() * sizeof(std::int32_t) +
+                                     lists_.offsets.size() *
+                                         sizeof(std::int64_t));
+  }
+
+ private:
+  // The best probe_count lists, in ascending order, so that states merge in
+  // one order.
+  void ChooseLists(std::span<const float> query,
+                   std::vector<std::int32_t>& chosen) const {
+    thread_local std::vector<std::uint64_t> ranks;
+    lists_.RankLists(query, ranks);
+    const auto end = ranks.begin() + calibration_.probe_count;
+    std::nth_element(ranks.begin(), end - 1, ranks.end(), std::greater<>());
+    chosen.resize(static_cast<std::size_t>(calibration_.probe_count));
+    std::transform(ranks.begin(), end, chosen.begin(), InvertedLists::ListOf);
+    std::sort(chosen.begin(), chosen.end());
+  }
+
+  absl::Status ScanList(std::int64_t list, bool all_eligible,
+                        RowScan& scan) const {
+    const std::int64_t begin = lists_.offsets[static_cast<std::size_t>(list)];
+    const std::int64_t end = lists_.offsets[static_cast<std::size_t>(list) + 1];
+    return scan.Scan(lists_.keys.data() + begin * lists_.dim,
+                     lists_.inverse_norms.data() + begin,
+                     std::span(lists_.rows)
+                         .subspan(static_cast<std::size_t>(begin),
+                                  static_cast<std::size_t>(end - begin)),
+                     all_eligible);
+  }
+
+  const InvertedLists lists_;
+  const std::vector<std::int32_t> positions_;  // by row; -1: no key
+  const Calibration calibration_;
+};
+
+std::vector<RowIndex> RowsWithKeys(Keys keys) {
+  std::vector<RowIndex> rows;
+  for (std::size_t r = 0; r < keys.size(); ++r) {
+    if (!keys[r].empty()) rows.push_back(static_cast<RowIndex>(r));
+  }
+  return rows;
+}
+
+std::int64_t ListCount(std::int64_t asked, std::int64_t key_count) {
+  if (asked > 0) return std::min(asked, key_count);
+  const auto by_root =
+      static_cast<std::int64_t>(4 * std::sqrt(static_cast<double>(key_count)));
+  return std::max<std::int64_t>(1,
+                                std::min(by_root, key_count / kMinRowsPerList));
+}
+
+absl::StatusOr<std::vector<float>> TrainOnSample(Keys keys, std::int64_t dim,
+                                                 std::vector<RowIndex> rows,
+                                                 const LearnOptions& options) {
+  const auto sample_count = std::min<std::size_t>(
+      rows.size(),
+      static_cast<std::size_t>(options.centroid_count * kTrainingRowsPerList));
+  std::mt19937_64 random(options.seed);
+  AlignedBuffer<float> sample(sample_count * static_cast<std::size_t>(dim));
+  for (std::size_t i = 0; i < sample_count; ++i) {
+    std::swap(rows[i], rows[i + random() % (rows.size() - i)]);
+    const std::span<const float> key = keys[static_cast<std::size_t>(rows[i])];
+    const float factor = options.spherical ? InverseNorm(key) : 1;
+    std::transform(key.begin(), key.end(),
+                   sample.data() + i * static_cast<std::size_t>(dim),
+                   [factor](float component) { return component * factor; });
+  }
+  return LearnCentroids(
+      {sample.data(), static_cast<std::int64_t>(sample_count), dim}, options);
+}
+
+// The list of each of `rows`. Centroids of norm 1 need no keys of norm 1.
+absl::StatusOr<std::vector<std::int32_t>> AssignToLists(
+    Keys keys, std::span<const RowIndex> rows, MatrixView centroids,
+    const std::atomic<bool>* cancelled) {
+  NearestCentroid nearest(centroids);
+  std::vector<std::int32_t> lists(rows.size());
+  AlignedBuffer<float> block(
+      static_cast<std::size_t>(NearestCentroid::kBlockRows * centroids.dim));
+  for (std::size_t begin = 0; begin < rows.size();
+       begin += NearestCentroid::kBlockRows) {
+    if (cancelled != nullptr && cancelled->load(std::memory_order_relaxed)) {
+      return absl::CancelledError("the build was cancelled");
+    }
+    const std::size_t count =
+        std::min<std::size_t>(NearestCentroid::kBlockRows, rows.size() - begin);
+    float* to = block.data();
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto key = keys[static_cast<std::size_t>(rows[begin + i])];
+      to = std::copy(key.begin(), key.end(), to);
+    }
+    nearest.Find(
+        {block.data(), static_cast<std::int64_t>(count), centroids.dim},
+        lists.data() + begin, nullptr);
+  }
+  return lists;
+}
+
+// `lists[i]` is the list of rows[i]; rows are ascending.
+InvertedLists Arrange(Keys keys, std::span<const RowIndex> rows,
+                      std::span<const std::int32_t> lists,
+                      MatrixView centroids) {
+  const auto dim = static_cast<std::size_t>(centroids.dim);
+  InvertedLists arranged;
+  arranged.dim = centroids.dim;
+  arranged.centroids =
+      AlignedBuffer<float>(static_cast<std::size_t>(centroids.row_count) * dim);
+  std::copy_n(centroids.data, arranged.centroids.size(),
+              arranged.centroids.data());
+
+  arranged.offsets.resize(static_cast<std::size_t>(centroids.row_count) + 1);
+  for (const std::int32_t list : lists) {
+    ++arranged.offsets[static_cast<std::size_t>(list) + 1];
+  }
+  for (std::size_t l = 1; l < arranged.offsets.size(); ++l) {
+    arranged.offsets[l] += arranged.offsets[l - 1];
+  }
+
+  arranged.rows.resize(rows.size());
+  arranged.inverse_norms.resize(rows.size());
+  arranged.keys = AlignedBuffer<float>(rows.size() * dim);
+  std::vector<std::int64_t> next = arranged.offsets;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto position =
+        static_cast<std::size_t>(next[static_cast<std::size_t>(lists[i])]++);
+    const auto key = keys[static_cast<std::size_t>(rows[i])];
+    arranged.rows[position] = rows[i];
+    arranged.inverse_norms[position] = InverseNorm(key);
+    std::copy(key.begin(), key.end(), arranged.keys.data() + position * dim);
+  }
+  return arranged;
+}
+
+absl::StatusOr<std::unique_ptr<IvfIndex>> BuildIndex(
+    Keys keys, std::int64_t dim, ScoreKind score_kind,
+    const IvfOptions& options) {
+  const std::vector<RowIndex> rows = RowsWithKeys(keys);
+  if (rows.empty()) {
+    return absl::InvalidArgumentError("keys: got none, want at least 1");
+  }
+  const LearnOptions learn_options = {
+      .centroid_count =
+          ListCount(options.list_count, static_cast<std::int64_t>(rows.size())),
+      .spherical = score_kind == ScoreKind::kCosine,
+      .seed = options.seed,
+      .cancelled = options.cancelled};
+  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<float> centroids,
+                             TrainOnSample(keys, dim, rows, learn_options));
+  const MatrixView centroid_view = {centroids.data(),
+                                    learn_options.centroid_count, dim};
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const std::vector<std::int32_t> list_of_row,
+      AssignToLists(keys, rows, centroid_view, options.cancelled));
+  InvertedLists lists = Arrange(keys, rows, list_of_row, centroid_view);
+
+  const CalibrateOptions calibrate_options = {
+      .score_kind = score_kind,
+      .target_recall = options.target_recall,
+      .seed = options.seed,
+      .cancelled = options.cancelled};
+  ATTENDANT_ASSIGN_OR_RETURN(const Calibration calibration,
+                             Calibrate(lists, calibrate_options));
+
+  std::vector<std::int32_t> positions(keys.size(), -1);
+  for (std::size_t p = 0; p < lists.rows.size(); ++p) {
+    positions[static_cast<std::size_t>(lists.rows[p])] =
+        static_cast<std::int32_t>(p);
+  }
+  return std::make_unique<ListIndex>(std::move(lists), std::move(positions),
+                                     calibration);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<IvfIndex>> IvfIndex::Build(
+    Keys keys, std::int64_t dim, ScoreKind score_kind,
+    const IvfOptions& options) {
+  try {
+    return BuildIndex(keys, dim, score_kind, options);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(
+        "out of memory while building an index");
+  } catch (const std::exception& e) {
+    return absl::InternalError(absl::StrCat("building an index: ", e.what()));
+  }
+}
+
+}  // namespace attendant

@@ -1,0 +1,70 @@
+// The inside of a scan, which every index shares: which rows are eligible, what
+// they score, and into the state. Internal.
+#ifndef ATTENDANT_CORE_SHORTLIST_ROW_SCAN_H_
+#define ATTENDANT_CORE_SHORTLIST_ROW_SCAN_H_
+
+#include <cstdint>
+#include <span>
+
+#include "absl/status/status.h"
+#include "core/shortlist/key_index.h"
+
+namespace attendant {
+
+// Scores runs of keys that lie one after the other in memory and hands them to
+// the state in blocks. Rows that are masked, not visible or without a key are
+// left out before anything is scored, so they weigh nothing. Holds its scratch
+// (about 30 KB): make it on the stack. Not thread-safe.
+//
+// Order: Start, Scan any number of times, Finish.
+class RowScan {
+ public:
+  // All must outlive the object.
+  RowScan(const ScanQuery& query, AttentionState& state);
+
+  // InvalidArgument if the factor is beyond a float; an interrupt.
+  absl::Status Start();
+
+  // Scores the keys of `rows`, key i at keys + i * dim with inverse norm
+  // inverse_norms[i] (NaN: no key). all_eligible: nothing is masked, all are
+  // visible and have keys.
+  absl::Status Scan(const float* keys, const float* inverse_norms,
+                    std::span<const RowIndex> rows, bool all_eligible);
+  // The same for the `count` rows from first_row on.
+  absl::Status ScanConsecutive(const float* keys, const float* inverse_norms,
+                               RowIndex first_row, std::int64_t count);
+
+  absl::Status Finish();
+
+  std::int64_t scored_count() const { return scored_count_; }
+
+ private:
+  static constexpr std::int64_t kBlockRows = 1024;
+  // Rows between two looks at the interrupt.
+  static constexpr std::int64_t kInterruptRows = 4096;
+
+  bool IsEligible(RowIndex row) const;
+  absl::Status CountTowardsInterrupt(std::int64_t row_count);
+  // Scores `count` eligible keys; rows[i] is first_row + i if rows is null.
+  absl::Status ScoreRun(const float* keys, const float* inverse_norms,
+                        const RowIndex* rows, RowIndex first_row,
+                        std::int64_t count);
+  absl::Status Flush();
+
+  const ScanQuery& query_;
+  AttentionState& state_;
+  const std::int64_t dim_;
+  const float factor_;
+  const bool pools_;
+  std::int64_t scored_count_ = 0;
+  std::int64_t rows_since_check_ = 0;
+  std::int64_t block_count_ = 0;  // rows that wait for Flush
+  alignas(64) float similarities_[kBlockRows];
+  alignas(64) float logits_[kBlockRows];
+  alignas(64) RowIndex rows_[kBlockRows];
+  alignas(64) const float* values_[kBlockRows];
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_SHORTLIST_ROW_SCAN_H_
