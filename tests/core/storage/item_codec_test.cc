@@ -1,0 +1,136 @@
+#include "core/storage/item_codec.h"
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "tests/core/storage/test_store.h"
+#include "tests/support/status_matchers.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// Bytes of their exact size on the heap, so that the address sanitizer sees a
+// read past the end.
+absl::StatusOr<Item> DecodeExactly(const std::string& bytes) {
+  const std::unique_ptr<char[]> copy(new char[bytes.size()]);
+  std::copy(bytes.begin(), bytes.end(), copy.get());
+  return DecodeItem("item", absl::string_view(copy.get(), bytes.size()),
+                    TestRecord().schema);
+}
+
+TEST(ItemCodecTest, DecodesWhatItEncoded) {
+  const CatalogSchema schema = TestRecord().schema;
+  for (int i = 0; i < 6; ++i) {
+    const Item item = TestItem(i);
+    ASSERT_OK_AND_ASSIGN(const Item decoded,
+                         DecodeItem(item.id, EncodeItem(item), schema));
+    EXPECT_EQ(decoded, item);
+  }
+}
+
+TEST(ItemCodecTest, KeepsExtremes) {
+  Item item = TestItem(1);
+  item.keys[0] = {std::numeric_limits<float>::max(),
+                  std::numeric_limits<float>::denorm_min(), -0.0f, 0.1f};
+  item.value.clear();
+  item.attributes = {
+      {1, std::numeric_limits<std::int64_t>::min()},
+      {2, -std::numeric_limits<double>::denorm_min()},
+      {3, std::string("\0\xf0\x9f\x8c\x8d", 5)},
+      {4, std::vector<std::string>{}},
+      {5, absl::FromUnixSeconds(-62135596800) + absl::Nanoseconds(999999999)}};
+  ASSERT_OK_AND_ASSIGN(const Item decoded, DecodeItem(item.id, EncodeItem(item),
+                                                      TestRecord().schema));
+  EXPECT_EQ(decoded, item);
+  EXPECT_TRUE(std::signbit(decoded.keys[0][2]));
+}
+
+// The stored form of version 1, byte by byte: a change of it must come with a
+// new version.
+TEST(ItemCodecTest, BytesOfVersionOneAreFixed) {
+  CatalogSchema schema;
+  schema.key_fields.resize(2);
+  schema.key_fields[0].dim = 1;
+  schema.key_fields[1].dim = 3;
+  schema.attributes = {{"a", AttributeType::kBool},
+                       {"b", AttributeType::kString}};
+  Item item;
+  item.id = "x";
+  item.keys = {{1.0f}, {}};
+  item.attributes = {{0, true}, {1, std::string("hi")}};
+  using std::string_literals::operator""s;
+  EXPECT_EQ(EncodeItem(item),
+            "\x01"                     // version
+            "\1\0\0\0\0\0\x80\x3f"     // first key
+            "\0\0\0\0"                 // second key
+            "\0\0\0\0"                 // value
+            "\2\0\0\0"                 // attributes
+            "\0\0\0\0\1\1"             // a = true
+            "\1\0\0\0\4\2\0\0\0hi"s);  // b = "hi"
+}
+
+TEST(ItemCodecTest, EveryTruncationIsDataLoss) {
+  const std::string bytes = EncodeItem(TestItem(6));
+  ASSERT_OK(DecodeExactly(bytes));
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_THAT(DecodeExactly(bytes.substr(0, size)),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr("\"item\"")))
+        << size;
+  }
+  EXPECT_THAT(DecodeExactly(bytes + '\0'),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("more bytes")));
+}
+
+// A changed byte is found, or the bytes are those of another valid item.
+TEST(ItemCodecTest, NoChangedByteIsMisread) {
+  const std::string bytes = EncodeItem(TestItem(6));
+  int refused = 0;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    for (int value = 0; value < 256; ++value) {
+      std::string changed = bytes;
+      changed[i] = static_cast<char>(value);
+      if (changed == bytes) continue;
+      const absl::StatusOr<Item> item = DecodeExactly(changed);
+      if (item.ok()) {
+        EXPECT_EQ(EncodeItem(*item), changed) << i << " " << value;
+      } else {
+        EXPECT_EQ(item.status().code(), absl::StatusCode::kDataLoss);
+        ++refused;
+      }
+    }
+  }
+  EXPECT_GT(refused, 0);
+}
+
+TEST(ItemCodecTest, AnotherVersionIsNamed) {
+  std::string bytes = EncodeItem(TestItem(1));
+  bytes[0] = 2;
+  EXPECT_THAT(DecodeExactly(bytes),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       AllOf(HasSubstr("version 2"), HasSubstr("want 1"))));
+}
+
+TEST(ItemCodecTest, AnotherSchemaIsRefused) {
+  CatalogSchema schema = TestRecord().schema;
+  schema.key_fields[0].dim = 5;
+  EXPECT_THAT(DecodeItem("item", EncodeItem(TestItem(1)), schema),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("keys[events]")));
+}
+
+// A count of four thousand million strings in a few bytes allocates nothing.
+TEST(ItemCodecTest, LyingCountsAreRefusedBeforeTheyAreBelieved) {
+  Item item = TestItem(1);
+  item.attributes = {{4, std::vector<std::string>{}}};
+  std::string bytes = EncodeItem(item);
+  bytes.replace(bytes.size() - 4, 4, "\xff\xff\xff\xff");
+  EXPECT_THAT(DecodeExactly(bytes),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("an attribute")));
+}
+
+}  // namespace
+}  // namespace attendant
