@@ -1,0 +1,100 @@
+#include "core/storage/catalog_store.h"
+
+#include <string>
+
+#include "tests/core/storage/test_store.h"
+#include "tests/support/scratch_directory.h"
+#include "tests/support/status_matchers.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::Optional;
+
+class CatalogStoreTest : public ::testing::Test {
+ protected:
+  static constexpr std::int64_t kRemembered = 5;
+
+  void Open() {
+    catalog_.reset();
+    auto database = Database::Open(
+        directory_ / "db", Database::Mode::kCreateIfMissing, resources_);
+    ASSERT_OK(database);
+    auto catalog = MakeCatalogStore(*std::move(database), TestRecord().schema,
+                                    kRemembered);
+    ASSERT_OK(catalog);
+    catalog_ = *std::move(catalog);
+  }
+  absl::Status WriteRequest(const std::string& request_id) {
+    const std::int64_t sequence = catalog_->sequence() + 1;
+    return WriteItems(*catalog_, 0, 1, sequence, request_id);
+  }
+  // The sequence remembered for the request; 0 if it is forgotten.
+  std::int64_t Remembered(const std::string& request_id) {
+    const auto found = catalog_->FindRequest(request_id);
+    EXPECT_OK(found);
+    return found.ok() && found->has_value() ? (*found)->sequence : 0;
+  }
+
+  ScratchDirectory directory_;
+  DatabaseResources resources_ = DatabaseResources::Make();
+  std::unique_ptr<CatalogStore> catalog_;
+};
+
+TEST_F(CatalogStoreTest, ManyRequestsAreRememberedByDefault) {
+  EXPECT_EQ(kRememberedRequestCount, 100000);
+}
+
+TEST_F(CatalogStoreTest, KeepsTheLastRequests) {
+  Open();
+  for (int i = 1; i <= 12; ++i) ASSERT_OK(WriteRequest(std::to_string(i)));
+  for (int i = 1; i <= 12; ++i) {
+    EXPECT_EQ(Remembered(std::to_string(i)), i > 7 ? i : 0) << i;
+  }
+}
+
+TEST_F(CatalogStoreTest, KeepsCountingAfterARestart) {
+  Open();
+  for (int i = 1; i <= 3; ++i) ASSERT_OK(WriteRequest(std::to_string(i)));
+  Open();
+  for (int i = 4; i <= 7; ++i) ASSERT_OK(WriteRequest(std::to_string(i)));
+  for (int i = 1; i <= 7; ++i) {
+    EXPECT_EQ(Remembered(std::to_string(i)), i > 2 ? i : 0) << i;
+  }
+}
+
+TEST_F(CatalogStoreTest, WritesWithoutRequestForgetNothing) {
+  Open();
+  ASSERT_OK(WriteRequest("first"));
+  for (int i = 0; i < 10; ++i) ASSERT_OK(WriteRequest(""));
+  EXPECT_EQ(Remembered("first"), 1);
+  EXPECT_EQ(Remembered(""), 0);
+}
+
+// Written again, a request counts from then.
+TEST_F(CatalogStoreTest, RepeatedRequestIsForgottenByItsLastOrder) {
+  Open();
+  ASSERT_OK(WriteRequest("again"));
+  ASSERT_OK(WriteRequest("2"));
+  ASSERT_OK(WriteRequest("again"));
+  for (int i = 4; i <= 7; ++i) ASSERT_OK(WriteRequest(std::to_string(i)));
+  EXPECT_EQ(Remembered("2"), 0);
+  EXPECT_EQ(Remembered("again"), 3);
+  ASSERT_OK(WriteRequest("8"));
+  EXPECT_EQ(Remembered("again"), 0);
+}
+
+TEST_F(CatalogStoreTest, OutcomeIsRememberedWhole) {
+  Open();
+  StoreWrite write;
+  write.request_id = "request";
+  write.outcome = {0xfedcba9876543210u, 9, 1, 2, 3, 4};
+  ASSERT_OK(catalog_->Write(write));
+  Open();
+  ASSERT_OK_AND_ASSIGN(const auto found, catalog_->FindRequest("request"));
+  EXPECT_THAT(found, Optional(write.outcome));
+  EXPECT_EQ(catalog_->sequence(), 9);
+}
+
+}  // namespace
+}  // namespace attendant

@@ -1,0 +1,137 @@
+// What tests of the store do in another process. Prints lines for the test to
+// read; a status that is not expected ends it with exit status 1.
+//
+//   store_child hold DIR     opens the store, says "open", waits to be killed
+//   store_child write DIR    writes items one by one for ever, and says each
+//                            one's number when it is acknowledged
+//   store_child fill DIR     see Fill; exit status 77 where mounts are refused
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "absl/strings/match.h"
+#include "core/base/status.h"
+#include "tests/core/storage/test_store.h"
+
+namespace attendant {
+namespace {
+
+constexpr int kNotPossible = 77;
+
+void Say(const std::string& line) {
+  printf("%s\n", line.c_str());
+  fflush(stdout);
+}
+
+int Fail(const absl::Status& status) {
+  Say(status.ToString());
+  return 1;
+}
+
+struct Opened {
+  std::unique_ptr<Store> store;
+  std::unique_ptr<CatalogStore> catalog;
+};
+
+absl::StatusOr<Opened> Open(const std::string& directory) {
+  Opened opened;
+  ATTENDANT_ASSIGN_OR_RETURN(opened.store, Store::Open(directory));
+  ATTENDANT_RETURN_IF_ERROR(opened.store->Put(TestRecord()));
+  ATTENDANT_ASSIGN_OR_RETURN(opened.catalog,
+                             opened.store->OpenCatalog(TestRecord()));
+  return opened;
+}
+
+int Hold(const std::string& directory) {
+  const auto store = Store::Open(directory);
+  if (!store.ok()) return Fail(store.status());
+  Say("open");
+  pause();
+  return 0;
+}
+
+int WriteForEver(const std::string& directory) {
+  const auto opened = Open(directory);
+  if (!opened.ok()) return Fail(opened.status());
+  CatalogStore& catalog = *opened->catalog;
+  for (std::int64_t i = catalog.sequence();; ++i) {
+    const absl::Status status = WriteItems(catalog, i, i + 1, i + 1, TestId(i));
+    if (!status.ok()) return Fail(status);
+    Say(std::to_string(i));
+  }
+}
+
+// Fills a file system of 16 MiB that only this process sees, gives it more room
+// and goes on; then checks that every acknowledged write is there, and no other
+// is.
+int Fill(const std::string& directory) {
+  if (unshare(CLONE_NEWNS) != 0 ||
+      mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+      mount("none", directory.c_str(), "tmpfs", 0, "size=16m") != 0) {
+    return kNotPossible;
+  }
+  std::int64_t count = 0;
+  {
+    const auto opened = Open(directory);
+    if (!opened.ok()) return Fail(opened.status());
+    CatalogStore& catalog = *opened->catalog;
+    absl::Status status;
+    constexpr std::int64_t kItemsPerWrite = 1000;
+    const auto write = [&] {
+      status = WriteItems(catalog, count * kItemsPerWrite,
+                          (count + 1) * kItemsPerWrite, count + 1);
+      if (status.ok()) ++count;
+      return status.ok();
+    };
+    while (write()) {
+    }
+    Say("full: " + status.ToString());
+    if (!absl::IsResourceExhausted(status) || ReasonOf(status) != "DISK_FULL") {
+      return 1;
+    }
+    if (write()) return Fail(absl::UnknownError("a write on a full disk"));
+    if (!absl::IsResourceExhausted(status)) return Fail(status);
+    // Reads go on.
+    if (const auto item = catalog.Get(TestId(0)); !item.ok()) {
+      return Fail(item.status());
+    }
+    if (mount("none", directory.c_str(), "tmpfs", MS_REMOUNT, "size=256m")) {
+      return kNotPossible;
+    }
+    for (int i = 0; i < 3; ++i) {
+      if (!write()) return Fail(status);
+    }
+    Say("recovered");
+  }
+  const auto opened = Open(directory);
+  if (!opened.ok()) return Fail(opened.status());
+  const auto items = ScanAll(*opened->catalog);
+  if (!items.ok()) return Fail(items.status());
+  for (std::size_t i = 0; i < items->size(); ++i) {
+    if ((*items)[i] != TestItem(static_cast<std::int64_t>(i))) {
+      return Fail(absl::DataLossError("item " + std::to_string(i)));
+    }
+  }
+  if (items->size() != static_cast<std::size_t>(count) * 1000 ||
+      opened->catalog->sequence() != count) {
+    return Fail(absl::DataLossError("found " + std::to_string(items->size())));
+  }
+  Say("complete");
+  return 0;
+}
+
+}  // namespace
+}  // namespace attendant
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  const std::string verb = argv[1];
+  if (verb == "hold") return attendant::Hold(argv[2]);
+  if (verb == "write") return attendant::WriteForEver(argv[2]);
+  if (verb == "fill") return attendant::Fill(argv[2]);
+  return 2;
+}

@@ -1,0 +1,311 @@
+#include "core/storage/store.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "core/base/status.h"
+#include "tests/core/storage/test_store.h"
+#include "tests/support/scratch_directory.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/subprocess.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Optional;
+
+class StoreTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<Store> OpenStore() {
+    auto store = Store::Open(directory_ / "data");
+    EXPECT_OK(store);
+    return store.ok() ? *std::move(store) : nullptr;
+  }
+  std::string Path(const std::string& name) {
+    return directory_ / ("data/" + name);
+  }
+  void WriteFile(const std::string& name, const std::string& text) {
+    std::ofstream(Path(name)) << text;
+  }
+
+  ScratchDirectory directory_;
+};
+
+TEST_F(StoreTest, NewDirectoryIsMadeAndEmpty) {
+  const auto store = OpenStore();
+  ASSERT_OK_AND_ASSIGN(const auto records, store->List());
+  EXPECT_THAT(records, IsEmpty());
+  std::string format;
+  std::ifstream(Path("FORMAT")) >> format;
+  EXPECT_EQ(format, "1");
+}
+
+TEST_F(StoreTest, ReopeningBringsEverythingBack) {
+  const CatalogRecord shop = TestRecord();
+  CatalogRecord empty = TestRecord("empty", "00000000000000ff");
+  empty.schema.attributes.clear();
+  empty.schema.value_dim = 0;
+  {
+    const auto store = OpenStore();
+    ASSERT_OK(store->Put(shop));
+    ASSERT_OK(store->Put(empty));
+    ASSERT_OK_AND_ASSIGN(const auto catalog, store->OpenCatalog(shop));
+    EXPECT_EQ(catalog->sequence(), 0);
+    ASSERT_OK(WriteItems(*catalog, 0, 50, 7, "request"));
+    ASSERT_OK(catalog->PutEncoder("text", std::string("\0encoder", 8)));
+  }
+  const auto store = OpenStore();
+  ASSERT_OK_AND_ASSIGN(const auto records, store->List());
+  EXPECT_THAT(records, ElementsAre(empty, shop));
+  ASSERT_OK_AND_ASSIGN(const auto catalog, store->OpenCatalog(shop));
+  EXPECT_EQ(catalog->sequence(), 7);
+  ASSERT_OK_AND_ASSIGN(const auto items, ScanAll(*catalog));
+  ASSERT_EQ(items.size(), 50u);
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(items[i], TestItem(i));
+  WriteOutcome outcome;
+  outcome.sequence = 7;
+  outcome.inserted_count = 50;
+  ASSERT_OK_AND_ASSIGN(const auto found, catalog->FindRequest("request"));
+  EXPECT_THAT(found, Optional(outcome));
+  ASSERT_OK_AND_ASSIGN(const std::string encoder, catalog->GetEncoder("text"));
+  EXPECT_EQ(encoder, std::string("\0encoder", 8));
+  ASSERT_OK_AND_ASSIGN(const std::string none, catalog->GetEncoder("events"));
+  EXPECT_EQ(none, "");
+}
+
+TEST_F(StoreTest, WritesReplaceAndDelete) {
+  const auto store = OpenStore();
+  ASSERT_OK_AND_ASSIGN(const auto catalog, store->OpenCatalog(TestRecord()));
+  ASSERT_OK(WriteItems(*catalog, 0, 3, 1));
+  Item replaced = TestItem(5);
+  replaced.id = TestId(1);
+  const Item* const upserts[] = {&replaced};
+  const std::string id0 = TestId(0);
+  const absl::string_view deletes[] = {id0, "never there"};
+  StoreWrite write;
+  write.upserts = upserts;
+  write.deletes = deletes;
+  write.outcome.sequence = 2;
+  ASSERT_OK(catalog->Write(write));
+  ASSERT_OK_AND_ASSIGN(const auto items, ScanAll(*catalog));
+  EXPECT_THAT(items, ElementsAre(replaced, TestItem(2)));
+  EXPECT_THAT(catalog->Get(id0),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr(id0)));
+  ASSERT_OK_AND_ASSIGN(const Item item, catalog->Get(TestId(1)));
+  EXPECT_EQ(item, replaced);
+}
+
+TEST_F(StoreTest, ScanBeginsAfterAnIdAndStopsWhenTold) {
+  const auto store = OpenStore();
+  ASSERT_OK_AND_ASSIGN(const auto catalog, store->OpenCatalog(TestRecord()));
+  ASSERT_OK(WriteItems(*catalog, 0, 5, 1));
+  // Not an encoder, a request or the sequence.
+  ASSERT_OK(catalog->PutEncoder("text", "encoder"));
+  ASSERT_OK_AND_ASSIGN(const auto after, ScanAll(*catalog, TestId(2)));
+  EXPECT_THAT(after, ElementsAre(TestItem(3), TestItem(4)));
+  // An id that is not there is a place in the order too.
+  ASSERT_OK_AND_ASSIGN(const auto between,
+                       ScanAll(*catalog, TestId(3) + "-and-a-half"));
+  EXPECT_THAT(between, ElementsAre(TestItem(4)));
+  std::vector<Item> first;
+  ASSERT_OK(catalog->Scan("", [&](Item item) {
+    first.push_back(std::move(item));
+    return first.size() < 2;
+  }));
+  EXPECT_THAT(first, ElementsAre(TestItem(0), TestItem(1)));
+}
+
+TEST_F(StoreTest, ScanSeesOneStateWhileWritesGoOn) {
+  const auto store = OpenStore();
+  ASSERT_OK_AND_ASSIGN(const auto catalog, store->OpenCatalog(TestRecord()));
+  ASSERT_OK(WriteItems(*catalog, 0, 10, 1));
+  int count = 0;
+  ASSERT_OK(catalog->Scan("", [&](const Item&) {
+    EXPECT_OK(WriteItems(*catalog, 10 + count, 11 + count, 2 + count));
+    ++count;
+    return true;
+  }));
+  EXPECT_EQ(count, 10);
+}
+
+TEST_F(StoreTest, SequenceMustGrow) {
+  const auto store = OpenStore();
+  ASSERT_OK_AND_ASSIGN(const auto catalog, store->OpenCatalog(TestRecord()));
+  ASSERT_OK(WriteItems(*catalog, 0, 1, 5));
+  EXPECT_THAT(WriteItems(*catalog, 1, 2, 5),
+              StatusIs(absl::StatusCode::kInternal, HasSubstr("5 after 5")));
+  EXPECT_EQ(catalog->sequence(), 5);
+  EXPECT_THAT(catalog->Get(TestId(1)),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr(TestId(1))));
+}
+
+TEST_F(StoreTest, PutReplacesARecord) {
+  const auto store = OpenStore();
+  CatalogRecord record = TestRecord();
+  ASSERT_OK(store->Put(record));
+  record.schema.key_fields[0].temperature = 1.0 / 3;
+  record.schema.key_fields[1].index_kind = IndexKind::kFlat;
+  record.schema.key_fields[1].combine_kind = CombineKind::kSumOverSqrtCount;
+  ASSERT_OK(store->Put(record));
+  ASSERT_OK_AND_ASSIGN(const auto records, store->List());
+  EXPECT_THAT(records, ElementsAre(record));
+}
+
+TEST_F(StoreTest, MalformedUidIsRefusedBeforeItIsAPath) {
+  const auto store = OpenStore();
+  for (const std::string uid : {"", "../../somewhere00", "0123456789ABCDEF"}) {
+    const CatalogRecord record = TestRecord("shop", uid);
+    EXPECT_THAT(store->Put(record),
+                StatusIs(absl::StatusCode::kInternal, HasSubstr("uid")));
+    EXPECT_THAT(store->OpenCatalog(record),
+                StatusIs(absl::StatusCode::kInternal, HasSubstr("uid")));
+    EXPECT_THAT(store->Remove(record),
+                StatusIs(absl::StatusCode::kInternal, HasSubstr("uid")));
+  }
+}
+
+TEST_F(StoreTest, RemoveDeletesTheFiles) {
+  const CatalogRecord record = TestRecord();
+  const auto store = OpenStore();
+  ASSERT_OK(store->Put(record));
+  ASSERT_OK_AND_ASSIGN(auto catalog, store->OpenCatalog(record));
+  ASSERT_OK(WriteItems(*catalog, 0, 1, 1));
+  catalog.reset();
+  ASSERT_TRUE(std::filesystem::exists(Path("items/" + record.uid)));
+  ASSERT_OK(store->Remove(record));
+  EXPECT_FALSE(std::filesystem::exists(Path("items/" + record.uid)));
+  ASSERT_OK_AND_ASSIGN(const auto records, store->List());
+  EXPECT_THAT(records, IsEmpty());
+}
+
+TEST_F(StoreTest, FilesOfACrashedRemovalGoAtTheNextOpen) {
+  const CatalogRecord kept = TestRecord();
+  const CatalogRecord removed = TestRecord("old", "00000000000000aa");
+  {
+    const auto store = OpenStore();
+    ASSERT_OK(store->Put(kept));
+    ASSERT_OK_AND_ASSIGN(const auto catalog, store->OpenCatalog(kept));
+    // As if its record had been removed and the process had died then.
+    ASSERT_OK_AND_ASSIGN(const auto left, store->OpenCatalog(removed));
+  }
+  WriteFile("items/README", "not a catalog's");
+  ASSERT_TRUE(std::filesystem::exists(Path("items/" + removed.uid)));
+  OpenStore();
+  EXPECT_FALSE(std::filesystem::exists(Path("items/" + removed.uid)));
+  EXPECT_TRUE(std::filesystem::exists(Path("items/" + kept.uid)));
+  EXPECT_TRUE(std::filesystem::exists(Path("items/README")));
+}
+
+TEST_F(StoreTest, CatalogIsOpenOnceAtATime) {
+  const auto store = OpenStore();
+  ASSERT_OK_AND_ASSIGN(auto catalog, store->OpenCatalog(TestRecord()));
+  EXPECT_THAT(store->OpenCatalog(TestRecord()),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("open already")));
+  catalog.reset();
+  EXPECT_OK(store->OpenCatalog(TestRecord()));
+}
+
+TEST_F(StoreTest, AnotherProcessHoldsTheDirectory) {
+  Subprocess holder({STORE_CHILD, "hold", directory_ / "data"});
+  ASSERT_THAT(holder.ReadLine(), Optional(std::string("open")));
+  const auto store = Store::Open(directory_ / "data");
+  EXPECT_THAT(
+      store,
+      StatusIs(absl::StatusCode::kFailedPrecondition,
+               AllOf(HasSubstr("another process"), HasSubstr(Path("LOCK")),
+                     HasSubstr("pid " + std::to_string(holder.pid())))));
+  EXPECT_THAT(ReasonOf(store.status()),
+              Optional(std::string("DATA_DIRECTORY_IN_USE")));
+  // The lock of a dead process is no lock.
+  holder.Kill();
+  EXPECT_OK(Store::Open(directory_ / "data"));
+}
+
+TEST_F(StoreTest, NewerFormatIsRefused) {
+  OpenStore();
+  WriteFile("FORMAT", "2\n");
+  EXPECT_THAT(Store::Open(directory_ / "data"),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("version 2"), HasSubstr("up to 1"),
+                             HasSubstr("start the newer program"))));
+  // Nothing was changed, so the right program still opens it.
+  WriteFile("FORMAT", "1\n");
+  OpenStore();
+}
+
+TEST_F(StoreTest, PathThatCannotBeADirectoryIsRefused) {
+  std::ofstream(directory_ / "file") << "text";
+  EXPECT_THAT(Store::Open(directory_ / "file/data"),
+              StatusIs(absl::StatusCode::kInternal,
+                       HasSubstr(directory_ / "file/data")));
+  EXPECT_THAT(Store::Open(""), StatusIs(absl::StatusCode::kInvalidArgument,
+                                        HasSubstr("directory")));
+}
+
+TEST_F(StoreTest, UnwritableDirectoryIsRefused) {
+  if (geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
+  std::filesystem::permissions(
+      directory_.path(),
+      std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
+  EXPECT_THAT(Store::Open(directory_ / "data"),
+              StatusIs(absl::StatusCode::kPermissionDenied,
+                       HasSubstr(directory_ / "data")));
+  std::filesystem::permissions(directory_.path(),
+                               std::filesystem::perms::owner_all);
+}
+
+// Killed in the middle of a stream of writes, again and again: what was
+// acknowledged is there, in order and without gaps, and at most one write more.
+TEST_F(StoreTest, AcknowledgedWritesSurviveKill) {
+  std::int64_t acknowledged = 0;
+  for (int round = 0; round < 5; ++round) {
+    {
+      Subprocess writer({STORE_CHILD, "write", directory_ / "data"});
+      for (int i = 0; i < 40 + 13 * round; ++i) {
+        const auto line = writer.ReadLine();
+        ASSERT_TRUE(line.has_value());
+        ASSERT_EQ(*line, std::to_string(acknowledged));
+        ++acknowledged;
+      }
+      writer.Kill();
+      // Acknowledged before the kill, and not read yet.
+      while (const auto line = writer.ReadLine()) ++acknowledged;
+    }
+    const auto store = OpenStore();
+    ASSERT_OK_AND_ASSIGN(const auto catalog, store->OpenCatalog(TestRecord()));
+    ASSERT_OK_AND_ASSIGN(const auto items, ScanAll(*catalog));
+    const auto count = static_cast<std::int64_t>(items.size());
+    EXPECT_GE(count, acknowledged);
+    EXPECT_LE(count, acknowledged + 1);
+    for (std::int64_t i = 0; i < count; ++i) ASSERT_EQ(items[i], TestItem(i));
+    // The parts of a write are there together.
+    EXPECT_EQ(catalog->sequence(), count);
+    ASSERT_OK_AND_ASSIGN(const auto last,
+                         catalog->FindRequest(TestId(count - 1)));
+    ASSERT_TRUE(last.has_value());
+    EXPECT_EQ(last->sequence, count);
+    ASSERT_OK_AND_ASSIGN(const auto next, catalog->FindRequest(TestId(count)));
+    EXPECT_EQ(next, std::nullopt);
+    acknowledged = count;
+  }
+}
+
+TEST_F(StoreTest, FullDiskRefusesWritesUntilItHasSpaceAgain) {
+  Subprocess child({STORE_CHILD, "fill", directory_.path()});
+  std::string output;
+  while (const auto line = child.ReadLine()) output += *line + "\n";
+  const int status = child.Wait();
+  if (status == 77) GTEST_SKIP() << "may not mount a file system of its own";
+  EXPECT_EQ(status, 0) << output;
+  EXPECT_THAT(output, HasSubstr("recovered\ncomplete\n"));
+}
+
+}  // namespace
+}  // namespace attendant
