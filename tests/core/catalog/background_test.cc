@@ -1,0 +1,69 @@
+#include "core/catalog/background.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <vector>
+
+namespace attendant {
+namespace {
+
+TEST(BackgroundWorkerTest, RunsTasksInTheOrderTheyAreDue) {
+  std::vector<int> ran;
+  std::promise<void> done;
+  BackgroundWorker worker;
+  std::promise<void> go;
+  worker.Add(nullptr, absl::ZeroDuration(), [&] { go.get_future().wait(); });
+  worker.Add(nullptr, absl::Milliseconds(20), [&] {
+    ran.push_back(2);
+    done.set_value();
+  });
+  worker.Add(nullptr, absl::ZeroDuration(), [&] { ran.push_back(1); });
+  go.set_value();
+  done.get_future().wait();
+  EXPECT_EQ(ran, (std::vector<int>{1, 2}));
+}
+
+TEST(BackgroundWorkerTest, RemoveDropsWaitingTasksOfTheOwnerOnly) {
+  int owner_a, owner_b;
+  bool ran_a = false;
+  std::promise<void> ran_b;
+  BackgroundWorker worker;
+  worker.Add(&owner_a, absl::Hours(1), [&] { ran_a = true; });
+  worker.Add(&owner_b, absl::Hours(1), [&] { ran_b.set_value(); });
+  worker.Remove(&owner_a);
+  worker.Hurry(&owner_a);
+  worker.Hurry(&owner_b);
+  ran_b.get_future().wait();
+  EXPECT_FALSE(ran_a);
+}
+
+TEST(BackgroundWorkerTest, RemoveWaitsForTheRunningTask) {
+  int owner;
+  std::promise<void> started;
+  std::atomic<bool> finished = false;
+  std::promise<void> go;
+  BackgroundWorker worker;
+  worker.Add(&owner, absl::ZeroDuration(), [&] {
+    started.set_value();
+    go.get_future().wait();
+    finished = true;
+  });
+  started.get_future().wait();
+  std::thread releaser([&] { go.set_value(); });
+  worker.Remove(&owner);
+  EXPECT_TRUE(finished);
+  releaser.join();
+}
+
+TEST(BackgroundWorkerTest, DestructionDropsWhatHasNotBegun) {
+  bool ran = false;
+  {
+    BackgroundWorker worker;
+    worker.Add(nullptr, absl::Hours(1), [&] { ran = true; });
+  }
+  EXPECT_FALSE(ran);
+}
+
+}  // namespace
+}  // namespace attendant

@@ -1,0 +1,117 @@
+// A live catalog on a fake disk, with verbs that name the domain.
+#ifndef ATTENDANT_TESTS_CORE_CATALOG_CATALOG_FIXTURE_H_
+#define ATTENDANT_TESTS_CORE_CATALOG_CATALOG_FIXTURE_H_
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/attention/reference.h"
+#include "core/catalog/attend.h"
+#include "core/catalog/live_catalog.h"
+#include "tests/core/catalog/fake_store.h"
+#include "tests/support/status_matchers.h"
+
+namespace attendant {
+
+inline CatalogSchema OneFieldSchema(std::int64_t dim,
+                                    ScoreKind kind = ScoreKind::kDot) {
+  CatalogSchema schema;
+  KeyFieldSchema field;
+  field.name = "vec";
+  field.dim = dim;
+  field.score_kind = kind;
+  schema.key_fields.push_back(field);
+  return schema;
+}
+
+inline Item MakeItem(std::string id, std::vector<float> key,
+                     std::vector<float> value = {}) {
+  Item item;
+  item.id = std::move(id);
+  item.keys.push_back(std::move(key));
+  item.value = std::move(value);
+  return item;
+}
+
+// `count` items item0, item1, ... with standard normal keys.
+inline std::vector<Item> RandomItems(int count, int dim, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<float> normal;
+  std::vector<Item> items;
+  for (int i = 0; i < count; ++i) {
+    std::vector<float> key(dim);
+    for (float& component : key) component = normal(random);
+    items.push_back(MakeItem("item" + std::to_string(i), std::move(key)));
+  }
+  return items;
+}
+
+inline AttendQuery VectorQuery(std::vector<float> vector) {
+  AttendQuery query;
+  query.query = std::move(vector);
+  return query;
+}
+
+inline AttendQuery LikeQuery(std::vector<std::string> ids) {
+  ExamplesQuery examples;
+  for (std::string& id : ids) examples.examples.push_back({std::move(id), 1});
+  AttendQuery query;
+  query.query = std::move(examples);
+  return query;
+}
+
+class CatalogFixture : public ::testing::Test {
+ protected:
+  void OpenCatalog(CatalogSchema schema, LiveCatalogOptions options = {}) {
+    schema_ = std::move(schema);
+    options_ = options;
+    Restart();
+  }
+
+  // Only what the disk holds comes back.
+  void Restart() {
+    catalog_ = nullptr;
+    CatalogRecord record;
+    record.name = "shop";
+    record.uid = "0123456789abcdef";
+    record.schema = schema_;
+    auto opened = LiveCatalog::Open(record, std::make_unique<FakeStore>(disk_),
+                                    &background_, options_);
+    ASSERT_OK(opened);
+    catalog_ = *std::move(opened);
+  }
+
+  void Upsert(const std::vector<Item>& items) {
+    ASSERT_OK(catalog_->Upsert(items, ""));
+  }
+  void Delete(const std::vector<std::string>& ids) {
+    ASSERT_OK(catalog_->Delete(ids, ""));
+  }
+  absl::StatusOr<AttendAnswer> Ask(const AttendQuery& query) {
+    return Attend(*catalog_->snapshot(), query, Interrupt());
+  }
+  // Ids of an answer, best first.
+  std::vector<std::string> IdsOf(const AttendAnswer& answer) {
+    const auto snapshot = catalog_->snapshot();
+    std::vector<std::string> ids;
+    for (const AttendedItem& item : answer.items) {
+      ids.emplace_back(snapshot->IdOf(item.address.segment, item.address.row));
+    }
+    return ids;
+  }
+
+  CatalogSchema schema_;
+  LiveCatalogOptions options_;
+  std::shared_ptr<FakeDisk> disk_ = std::make_shared<FakeDisk>();
+  BackgroundWorker background_;
+  std::unique_ptr<LiveCatalog> catalog_;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_TESTS_CORE_CATALOG_CATALOG_FIXTURE_H_

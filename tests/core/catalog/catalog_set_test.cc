@@ -1,0 +1,143 @@
+#include "core/catalog/catalog_set.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "core/catalog/attend.h"
+#include "tests/core/catalog/catalog_fixture.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::HasSubstr;
+
+class CatalogSetTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    directory_ =
+        ::testing::TempDir() + "/catalog_set_" +
+        ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::filesystem::remove_all(directory_);
+    Open();
+  }
+  void TearDown() override {
+    set_ = nullptr;
+    std::filesystem::remove_all(directory_);
+  }
+  void Open() {
+    set_ = nullptr;
+    auto opened = CatalogSet::Open(directory_, {});
+    ASSERT_OK(opened);
+    set_ = *std::move(opened);
+  }
+
+  std::string directory_;
+  std::unique_ptr<CatalogSet> set_;
+};
+
+TextEncoder MakeEncoder(std::int64_t dim) {
+  TextEncoderParts parts;
+  parts.terms = {"clock"};
+  parts.idf = {1};
+  parts.dim = dim;
+  parts.projection.assign(dim, 1);
+  return *TextEncoder::Create(parts);
+}
+
+TEST_F(CatalogSetTest, BringsCatalogsItemsAndEncodersBack) {
+  ASSERT_OK_AND_ASSIGN(
+      const CatalogSet::Created created,
+      set_->Create("shop", OneFieldSchema(2), {{"vec", MakeEncoder(2)}}));
+  EXPECT_TRUE(created.created);
+  ASSERT_OK(created.catalog->Upsert(std::vector{MakeItem("a", {1, 2})}, ""));
+  const CatalogRecord record = created.catalog->record();
+  Open();
+  ASSERT_OK_AND_ASSIGN(const auto catalog, set_->Get("shop"));
+  EXPECT_EQ(catalog->record(), record);
+  AttendQuery query;
+  query.query = TextQuery{"clock"};
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer answer,
+                       Attend(*catalog->snapshot(), query, Interrupt()));
+  EXPECT_EQ(answer.items.size(), 1);
+}
+
+TEST_F(CatalogSetTest, CreateAgainIsOkOnlyWithTheSameSchema) {
+  ASSERT_OK(set_->Create("shop", OneFieldSchema(2), {}));
+  CatalogSchema other_defaults = OneFieldSchema(2);
+  other_defaults.key_fields[0].temperature = 3;
+  ASSERT_OK_AND_ASSIGN(const CatalogSet::Created again,
+                       set_->Create("shop", other_defaults, {}));
+  EXPECT_FALSE(again.created);
+  EXPECT_EQ(again.catalog->record().schema, OneFieldSchema(2));
+  EXPECT_THAT(set_->Create("shop", OneFieldSchema(3), {}),
+              StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("shop")));
+}
+
+TEST_F(CatalogSetTest, RefusesBadNamesAndEncoders) {
+  for (const char* name : {"", "Shop", "-shop", "a/b"}) {
+    EXPECT_THAT(
+        set_->Create(name, OneFieldSchema(2), {}),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("name")));
+  }
+  EXPECT_THAT(
+      set_->Create("shop", OneFieldSchema(2), {{"vec", MakeEncoder(3)}}),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("text_encoders[0]")));
+  EXPECT_THAT(
+      set_->Create("shop", OneFieldSchema(2), {{"other", MakeEncoder(2)}}),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("text_encoders[0].key_field")));
+  EXPECT_TRUE(set_->List("", 10).empty());
+}
+
+TEST_F(CatalogSetTest, ListsByNameFromTheOneAfter) {
+  for (const char* name : {"c", "a", "b"}) {
+    ASSERT_OK(set_->Create(name, OneFieldSchema(2), {}));
+  }
+  const auto page = set_->List("a", 1);
+  ASSERT_EQ(page.size(), 1);
+  EXPECT_EQ(page[0]->record().name, "b");
+  EXPECT_EQ(set_->List("", 10).size(), 3);
+}
+
+TEST_F(CatalogSetTest, UpdateChangesDefaultsForGood) {
+  ASSERT_OK(set_->Create("shop", OneFieldSchema(2), {}));
+  std::vector<KeyFieldSchema> fields = OneFieldSchema(2).key_fields;
+  fields[0].temperature = 0.5;
+  ASSERT_OK(set_->Update("shop", fields, {}));
+  Open();
+  ASSERT_OK_AND_ASSIGN(const auto catalog, set_->Get("shop"));
+  EXPECT_EQ(catalog->record().schema.key_fields[0].temperature, 0.5);
+  fields[0].temperature = -1;
+  EXPECT_THAT(
+      set_->Update("shop", fields, {}),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("temperature")));
+  fields[0].temperature = 1;
+  fields[0].dim = 3;
+  EXPECT_THAT(set_->Update("shop", fields, {}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("fixed at creation")));
+}
+
+TEST_F(CatalogSetTest, DeletedCatalogsStayGoneAndHoldersCanRead) {
+  ASSERT_OK_AND_ASSIGN(const CatalogSet::Created created,
+                       set_->Create("shop", OneFieldSchema(2), {}));
+  ASSERT_OK(created.catalog->Upsert(std::vector{MakeItem("a", {1, 2})}, ""));
+  ASSERT_OK(set_->Delete("shop"));
+  EXPECT_THAT(set_->Get("shop"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("shop")));
+  EXPECT_THAT(set_->Delete("shop"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("shop")));
+  EXPECT_EQ(created.catalog->snapshot()->item_count(), 1);
+  ASSERT_OK_AND_ASSIGN(const CatalogSet::Created again,
+                       set_->Create("shop", OneFieldSchema(3), {}));
+  EXPECT_EQ(again.catalog->snapshot()->item_count(), 0);
+  EXPECT_NE(again.catalog->record().uid, created.catalog->record().uid);
+  Open();
+  ASSERT_OK_AND_ASSIGN(const auto catalog, set_->Get("shop"));
+  EXPECT_EQ(catalog->record().schema, OneFieldSchema(3));
+}
+
+}  // namespace
+}  // namespace attendant

@@ -1,0 +1,97 @@
+// A CatalogStore in memory, which fails when told to. It outlives restarts of
+// the catalog above it through the shared FakeDisk.
+#ifndef ATTENDANT_TESTS_CORE_CATALOG_FAKE_STORE_H_
+#define ATTENDANT_TESTS_CORE_CATALOG_FAKE_STORE_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "core/base/mutex.h"
+#include "core/storage/store.h"
+
+namespace attendant {
+
+struct FakeDisk {
+  Mutex mutex;
+  std::map<std::string, Item> items ABSL_GUARDED_BY(mutex);
+  std::map<std::string, WriteOutcome> requests ABSL_GUARDED_BY(mutex);
+  std::map<std::string, std::string> encoders ABSL_GUARDED_BY(mutex);
+  std::int64_t sequence ABSL_GUARDED_BY(mutex) = 0;
+  absl::Status write_status ABSL_GUARDED_BY(mutex);  // of the next writes
+};
+
+class FakeStore : public CatalogStore {
+ public:
+  explicit FakeStore(std::shared_ptr<FakeDisk> disk) : disk_(std::move(disk)) {}
+
+  absl::Status Write(const StoreWrite& write) override {
+    MutexLock lock(&disk_->mutex);
+    if (!disk_->write_status.ok()) return disk_->write_status;
+    for (const Item* item : write.upserts) disk_->items[item->id] = *item;
+    for (const absl::string_view id : write.deletes) {
+      disk_->items.erase(std::string(id));
+    }
+    if (!write.request_id.empty()) {
+      disk_->requests[std::string(write.request_id)] = write.outcome;
+    }
+    disk_->sequence = write.outcome.sequence;
+    return absl::OkStatus();
+  }
+
+  std::int64_t sequence() const override {
+    MutexLock lock(&disk_->mutex);
+    return disk_->sequence;
+  }
+
+  absl::Status Scan(
+      absl::string_view after,
+      const std::function<bool(Item item)>& visit) const override {
+    std::map<std::string, Item> items;
+    {
+      MutexLock lock(&disk_->mutex);
+      items = disk_->items;
+    }
+    for (auto at = items.upper_bound(std::string(after)); at != items.end();
+         ++at) {
+      if (!visit(at->second)) break;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<Item> Get(absl::string_view id) const override {
+    MutexLock lock(&disk_->mutex);
+    const auto found = disk_->items.find(std::string(id));
+    if (found == disk_->items.end()) return absl::NotFoundError("no item");
+    return found->second;
+  }
+
+  absl::StatusOr<std::optional<WriteOutcome>> FindRequest(
+      absl::string_view request_id) const override {
+    MutexLock lock(&disk_->mutex);
+    const auto found = disk_->requests.find(std::string(request_id));
+    if (found == disk_->requests.end()) return std::optional<WriteOutcome>();
+    return std::optional<WriteOutcome>(found->second);
+  }
+
+  absl::StatusOr<std::string> GetEncoder(
+      absl::string_view key_field) const override {
+    MutexLock lock(&disk_->mutex);
+    return disk_->encoders[std::string(key_field)];
+  }
+
+  absl::Status PutEncoder(absl::string_view key_field,
+                          absl::string_view bytes) override {
+    MutexLock lock(&disk_->mutex);
+    disk_->encoders[std::string(key_field)] = std::string(bytes);
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::shared_ptr<FakeDisk> disk_;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_TESTS_CORE_CATALOG_FAKE_STORE_H_

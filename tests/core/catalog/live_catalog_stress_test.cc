@@ -1,0 +1,68 @@
+// Readers ask while a writer changes every item and indexes are swapped: no
+// answer may show half a write.
+#include <atomic>
+#include <thread>
+
+#include "tests/core/catalog/catalog_fixture.h"
+
+namespace attendant {
+namespace {
+
+class LiveCatalogStressTest : public CatalogFixture {};
+
+TEST_F(LiveCatalogStressTest, ReadersNeverSeeHalfAWrite) {
+  // Every write moves both items of a pair to the same place, so that in any
+  // whole state the two have the same key.
+  constexpr int kPairs = 200;
+  constexpr int kWrites = 3000;
+  CatalogSchema schema = OneFieldSchema(2);
+  schema.key_fields[0].index_kind = IndexKind::kIvf;
+  LiveCatalogOptions options;
+  options.settle_time = absl::ZeroDuration();
+  OpenCatalog(schema, options);
+  const auto pair = [](int i, float place) {
+    return std::vector<Item>{MakeItem("a" + std::to_string(i), {place, 1}),
+                             MakeItem("b" + std::to_string(i), {place, 1})};
+  };
+  for (int i = 0; i < kPairs; ++i) Upsert(pair(i, 0));
+
+  std::atomic<bool> stop = false;
+  std::atomic<std::int64_t> answers = 0;
+  std::vector<std::thread> readers;
+  for (int reader = 0; reader < 3; ++reader) {
+    readers.emplace_back([&, reader] {
+      int i = reader;
+      while (!stop) {
+        i = (i + 7) % kPairs;
+        const auto snapshot = catalog_->snapshot();
+        ASSERT_EQ(snapshot->item_count(), 2 * kPairs);
+        const auto a = snapshot->Find("a" + std::to_string(i));
+        const auto b = snapshot->Find("b" + std::to_string(i));
+        ASSERT_TRUE(a.has_value());
+        ASSERT_TRUE(b.has_value());
+        ASSERT_EQ(snapshot->KeyOf(*a, 0)[0], snapshot->KeyOf(*b, 0)[0]);
+        AttendQuery query = VectorQuery({1, 0});
+        query.scan_mode = ScanMode::kExact;
+        const auto answer = Attend(*snapshot, query, Interrupt());
+        ASSERT_OK(answer);
+        ASSERT_EQ(answer->scored_count, 2 * kPairs);
+        ASSERT_EQ(answer->items.size(), 10);
+        ++answers;
+      }
+    });
+  }
+  std::mt19937 random(1);
+  for (int write = 0; write < kWrites; ++write) {
+    Upsert(
+        pair(static_cast<int>(random() % kPairs), static_cast<float>(write)));
+  }
+  while (answers < 100) std::this_thread::yield();
+  stop = true;
+  for (std::thread& reader : readers) reader.join();
+  catalog_->AwaitIndexes();
+  EXPECT_OK(catalog_->merge_status());
+  EXPECT_EQ(catalog_->snapshot()->item_count(), 2 * kPairs);
+}
+
+}  // namespace
+}  // namespace attendant

@@ -1,0 +1,330 @@
+#include "core/catalog/live_catalog.h"
+
+#include <set>
+
+#include "tests/core/catalog/catalog_fixture.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class LiveCatalogTest : public CatalogFixture {
+ protected:
+  // Item ids of the snapshot, each as often as it is live.
+  std::multiset<std::string> LiveIds() {
+    std::multiset<std::string> ids;
+    const auto snapshot = catalog_->snapshot();
+    for (const SegmentView& view : snapshot->segments) {
+      for (RowIndex row = 0; row < view.row_end; ++row) {
+        if (view.IsLive(row)) ids.emplace(view.segment->rows->Id(row));
+      }
+    }
+    return ids;
+  }
+};
+
+TEST_F(LiveCatalogTest, UpsertCountsInsertsAndUpdates) {
+  OpenCatalog(OneFieldSchema(1));
+  ASSERT_OK_AND_ASSIGN(
+      const WriteOutcome first,
+      catalog_->Upsert(std::vector{MakeItem("a", {1}), MakeItem("b", {2})},
+                       ""));
+  EXPECT_EQ(first.inserted_count, 2);
+  EXPECT_EQ(first.sequence, 1);
+  ASSERT_OK_AND_ASSIGN(
+      const WriteOutcome second,
+      catalog_->Upsert(std::vector{MakeItem("b", {3}), MakeItem("c", {4})},
+                       ""));
+  EXPECT_EQ(second.inserted_count, 1);
+  EXPECT_EQ(second.updated_count, 1);
+  EXPECT_EQ(second.sequence, 2);
+  EXPECT_EQ(LiveIds(), (std::multiset<std::string>{"a", "b", "c"}));
+  ASSERT_OK_AND_ASSIGN(const std::vector<Item> items,
+                       catalog_->Get(std::vector<std::string>{"b"}));
+  EXPECT_THAT(items[0].keys[0], ElementsAre(3));
+}
+
+TEST_F(LiveCatalogTest, ASnapshotDoesNotChange) {
+  OpenCatalog(OneFieldSchema(1));
+  Upsert({MakeItem("a", {1}), MakeItem("b", {2})});
+  const auto before = catalog_->snapshot();
+  Upsert({MakeItem("a", {9})});
+  Delete({"b"});
+  EXPECT_EQ(before->item_count(), 2);
+  EXPECT_THAT(before->ItemAt(*before->Find("a")).keys[0], ElementsAre(1));
+  EXPECT_TRUE(before->Find("b").has_value());
+  EXPECT_EQ(catalog_->snapshot()->item_count(), 1);
+  EXPECT_FALSE(catalog_->snapshot()->Find("b").has_value());
+}
+
+TEST_F(LiveCatalogTest, UpsertIsAllOrNothing) {
+  OpenCatalog(OneFieldSchema(1));
+  EXPECT_THAT(catalog_->Upsert(
+                  std::vector{MakeItem("a", {1}), MakeItem("b", {1, 2})}, ""),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("items[1].keys[vec]")));
+  EXPECT_THAT(
+      catalog_->Upsert(std::vector{MakeItem("a", {1}), MakeItem("a", {2})}, ""),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("items[1].id")));
+  EXPECT_THAT(catalog_->Upsert(std::vector<Item>{}, ""),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("items")));
+  EXPECT_EQ(catalog_->snapshot()->item_count(), 0);
+  EXPECT_EQ(catalog_->snapshot()->sequence, 0);
+}
+
+TEST_F(LiveCatalogTest, AFailedWriteIsNotApplied) {
+  OpenCatalog(OneFieldSchema(1));
+  Upsert({MakeItem("a", {1})});
+  {
+    MutexLock lock(&disk_->mutex);
+    disk_->write_status = absl::ResourceExhaustedError("disk full");
+  }
+  EXPECT_THAT(
+      catalog_->Upsert(std::vector{MakeItem("b", {1})}, ""),
+      StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("disk full")));
+  EXPECT_THAT(
+      catalog_->Import(std::vector{MakeItem("b", {1})}),
+      StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("disk full")));
+  EXPECT_EQ(LiveIds(), (std::multiset<std::string>{"a"}));
+  {
+    MutexLock lock(&disk_->mutex);
+    disk_->write_status = absl::OkStatus();
+  }
+  Upsert({MakeItem("b", {1})});
+  EXPECT_EQ(LiveIds(), (std::multiset<std::string>{"a", "b"}));
+}
+
+TEST_F(LiveCatalogTest, ARepeatedRequestReturnsTheFirstOutcome) {
+  OpenCatalog(OneFieldSchema(1));
+  const std::vector<Item> items = {MakeItem("a", {1})};
+  ASSERT_OK_AND_ASSIGN(const WriteOutcome first, catalog_->Upsert(items, "r1"));
+  Upsert({MakeItem("a", {2})});
+  ASSERT_OK_AND_ASSIGN(const WriteOutcome repeat,
+                       catalog_->Upsert(items, "r1"));
+  EXPECT_EQ(repeat, first);
+  // Not applied again: the later write stands.
+  ASSERT_OK_AND_ASSIGN(const std::vector<Item> now,
+                       catalog_->Get(std::vector<std::string>{"a"}));
+  EXPECT_THAT(now[0].keys[0], ElementsAre(2));
+  Restart();
+  ASSERT_OK_AND_ASSIGN(const WriteOutcome later, catalog_->Upsert(items, "r1"));
+  EXPECT_EQ(later, first);
+  EXPECT_THAT(
+      catalog_->Upsert(std::vector{MakeItem("a", {3})}, "r1"),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("request_id")));
+  EXPECT_THAT(
+      catalog_->Delete(std::vector<std::string>{"a"}, "r1"),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("request_id")));
+}
+
+TEST_F(LiveCatalogTest, DeleteCountsWhatWasThere) {
+  OpenCatalog(OneFieldSchema(1));
+  Upsert({MakeItem("a", {1}), MakeItem("b", {2})});
+  ASSERT_OK_AND_ASSIGN(
+      const WriteOutcome outcome,
+      catalog_->Delete(std::vector<std::string>{"a", "x"}, ""));
+  EXPECT_EQ(outcome.deleted_count, 1);
+  EXPECT_EQ(outcome.missing_count, 1);
+  EXPECT_EQ(LiveIds(), (std::multiset<std::string>{"b"}));
+  Restart();
+  EXPECT_EQ(LiveIds(), (std::multiset<std::string>{"b"}));
+}
+
+TEST_F(LiveCatalogTest, ImportTakesWhatIsValidAndTheLastOfAnId) {
+  OpenCatalog(OneFieldSchema(1));
+  ASSERT_OK_AND_ASSIGN(
+      const ImportOutcome outcome,
+      catalog_->Import(std::vector{MakeItem("a", {1}), MakeItem("", {1}),
+                                   MakeItem("b", {}), MakeItem("a", {5})}));
+  EXPECT_THAT(outcome.statuses[0], IsOk());
+  EXPECT_THAT(outcome.statuses[1],
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("id")));
+  EXPECT_THAT(outcome.statuses[2],
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("key")));
+  EXPECT_THAT(outcome.statuses[3], IsOk());
+  EXPECT_EQ(outcome.sequence, 1);
+  EXPECT_EQ(LiveIds(), (std::multiset<std::string>{"a"}));
+  ASSERT_OK_AND_ASSIGN(const std::vector<Item> items,
+                       catalog_->Get(std::vector<std::string>{"a"}));
+  EXPECT_THAT(items[0].keys[0], ElementsAre(5));
+}
+
+TEST_F(LiveCatalogTest, GetNamesTheFirstMissingItem) {
+  OpenCatalog(OneFieldSchema(1));
+  Upsert({MakeItem("a", {1})});
+  EXPECT_THAT(catalog_->Get(std::vector<std::string>{"a", "x", "y"}),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("ids[1]")));
+}
+
+TEST_F(LiveCatalogTest, ListPagesInTheOrderOfIds) {
+  OpenCatalog(OneFieldSchema(1));
+  Upsert({MakeItem("c", {1}), MakeItem("a", {1}), MakeItem("b", {1})});
+  ASSERT_OK_AND_ASSIGN(const std::vector<Item> first, catalog_->List("", 2));
+  ASSERT_EQ(first.size(), 2);
+  EXPECT_EQ(first[1].id, "b");
+  ASSERT_OK_AND_ASSIGN(const std::vector<Item> rest, catalog_->List("b", 2));
+  ASSERT_EQ(rest.size(), 1);
+  EXPECT_EQ(rest[0].id, "c");
+}
+
+TEST_F(LiveCatalogTest, GrowsOverManySegments) {
+  OpenCatalog(OneFieldSchema(2));
+  const std::vector<Item> items = RandomItems(5000, 2, 1);
+  for (int i = 0; i < 5000; i += 100) {
+    Upsert({items.begin() + i, items.begin() + i + 100});
+  }
+  EXPECT_GT(catalog_->snapshot()->segments.size(), 1);
+  EXPECT_EQ(LiveIds().size(), 5000);
+  for (const int i : {0, 1023, 1024, 4999}) {
+    ASSERT_OK_AND_ASSIGN(const std::vector<Item> found,
+                         catalog_->Get(std::vector<std::string>{items[i].id}));
+    EXPECT_EQ(found[0], items[i]);
+  }
+  Restart();
+  EXPECT_EQ(LiveIds().size(), 5000);
+  EXPECT_EQ(catalog_->snapshot()->sequence, 50);
+}
+
+class LiveCatalogMergeTest : public LiveCatalogTest {
+ protected:
+  void OpenIvf() {
+    CatalogSchema schema = OneFieldSchema(4);
+    schema.key_fields[0].index_kind = IndexKind::kIvf;
+    LiveCatalogOptions options;
+    // Merges happen only when a test waits for them.
+    options.settle_time = absl::Hours(1);
+    OpenCatalog(schema, options);
+  }
+};
+
+TEST_F(LiveCatalogMergeTest, TrainsAnIndexOverOneSegment) {
+  OpenIvf();
+  Upsert(RandomItems(2000, 4, 5));
+  EXPECT_TRUE(catalog_->index_states()[0].training);
+  EXPECT_EQ(catalog_->index_states()[0].active_kind, IndexKind::kFlat);
+  catalog_->AwaitIndexes();
+  ASSERT_OK(catalog_->merge_status());
+  const IndexState state = catalog_->index_states()[0];
+  EXPECT_EQ(state.active_kind, IndexKind::kIvf);
+  EXPECT_FALSE(state.training);
+  EXPECT_GT(state.list_count, 1);
+  EXPECT_GE(*state.measured_recall, 0.9);
+  EXPECT_EQ(catalog_->snapshot()->segments.size(), 1);
+  EXPECT_EQ(LiveIds().size(), 2000);
+}
+
+TEST_F(LiveCatalogMergeTest, KeepsDeletesAndUpdatesOfMergedRows) {
+  OpenIvf();
+  Upsert(RandomItems(2000, 4, 5));
+  catalog_->AwaitIndexes();
+  Delete({"item7"});
+  Upsert({MakeItem("item8", {9, 9, 9, 9})});
+  EXPECT_EQ(LiveIds().size(), 1999);
+  EXPECT_EQ(LiveIds().count("item8"), 1);
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer answer,
+                       Ask(VectorQuery({1, 1, 1, 1})));
+  EXPECT_EQ(IdsOf(answer).front(), "item8");
+  Upsert(RandomItems(2000, 4, 6));
+  catalog_->AwaitIndexes();
+  EXPECT_EQ(catalog_->snapshot()->segments.size(), 1);
+  EXPECT_EQ(LiveIds().size(), 2000);
+}
+
+TEST_F(LiveCatalogMergeTest, WritesDuringAMergeSurviveIt) {
+  OpenIvf();
+  Upsert(RandomItems(3000, 4, 5));
+  std::thread waiter([&] { catalog_->AwaitIndexes(); });
+  std::multiset<std::string> expected = LiveIds();
+  for (int i = 0; i < 300; ++i) {
+    const std::string id = "item" + std::to_string(i);
+    if (i % 2 == 0) {
+      Delete({id});
+      expected.erase(id);
+    } else {
+      Upsert({MakeItem(id, {static_cast<float>(i), 0, 0, 0})});
+    }
+  }
+  waiter.join();
+  catalog_->AwaitIndexes();
+  EXPECT_EQ(LiveIds(), expected);
+  for (int i = 1; i < 300; i += 2) {
+    ASSERT_OK_AND_ASSIGN(
+        const std::vector<Item> items,
+        catalog_->Get(std::vector<std::string>{"item" + std::to_string(i)}));
+    EXPECT_EQ(items[0].keys[0][0], i);
+  }
+}
+
+TEST_F(LiveCatalogMergeTest, DropsDeadRowsOnceTheyAreTheMost) {
+  LiveCatalogOptions options;
+  options.settle_time = absl::ZeroDuration();
+  OpenCatalog(OneFieldSchema(4), options);
+  Upsert(RandomItems(3000, 4, 5));
+  std::vector<std::string> ids;
+  for (int i = 0; i < 2000; ++i) ids.push_back("item" + std::to_string(i));
+  Delete(ids);
+  catalog_->AwaitIndexes();
+  std::int64_t row_count = 0;
+  for (const SegmentView& view : catalog_->snapshot()->segments) {
+    row_count += view.row_end;
+  }
+  EXPECT_EQ(row_count, 1000);
+  EXPECT_EQ(LiveIds().size(), 1000);
+}
+
+TEST_F(LiveCatalogMergeTest, AutoTrainsOnceTheCatalogIsLarge) {
+  LiveCatalogOptions options;
+  options.auto_ivf_min_count = 1000;
+  options.settle_time = absl::ZeroDuration();
+  OpenCatalog(OneFieldSchema(4), options);
+  Upsert(RandomItems(999, 4, 5));
+  catalog_->AwaitIndexes();
+  EXPECT_EQ(catalog_->index_states()[0].active_kind, IndexKind::kFlat);
+  Upsert({MakeItem("one more", {1, 2, 3, 4})});
+  catalog_->AwaitIndexes();
+  EXPECT_EQ(catalog_->index_states()[0].active_kind, IndexKind::kIvf);
+  Restart();
+  catalog_->AwaitIndexes();
+  EXPECT_EQ(catalog_->index_states()[0].active_kind, IndexKind::kIvf);
+}
+
+TEST_F(LiveCatalogMergeTest, SetDefaultsMayChangeTheIndex) {
+  OpenIvf();
+  Upsert(RandomItems(2000, 4, 5));
+  catalog_->AwaitIndexes();
+  std::vector<KeyFieldSchema> fields = schema_.key_fields;
+  fields[0].index_kind = IndexKind::kFlat;
+  fields[0].temperature = 0.25;
+  fields[0].combine_kind = CombineKind::kUnit;
+  catalog_->SetDefaults(fields);
+  catalog_->AwaitIndexes();
+  EXPECT_EQ(catalog_->index_states()[0].active_kind, IndexKind::kFlat);
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer answer,
+                       Ask(VectorQuery({1, 0, 0, 0})));
+  EXPECT_EQ(answer.temperature, 0.25);
+  EXPECT_TRUE(answer.complete);
+}
+
+TEST_F(LiveCatalogTest, CloseKeepsSnapshotsAndRefusesWrites) {
+  OpenCatalog(OneFieldSchema(1));
+  Upsert({MakeItem("a", {1})});
+  catalog_->Close();
+  EXPECT_THAT(catalog_->Upsert(std::vector{MakeItem("b", {1})}, ""),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("deleted")));
+  EXPECT_THAT(catalog_->List("", 1),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("deleted")));
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(VectorQuery({1})));
+  EXPECT_THAT(IdsOf(answer), ElementsAre("a"));
+}
+
+TEST_F(LiveCatalogTest, MemoryGrowsWithTheKeys) {
+  OpenCatalog(OneFieldSchema(128));
+  const std::int64_t empty = catalog_->memory_bytes();
+  Upsert(RandomItems(1000, 128, 1));
+  EXPECT_GE(catalog_->memory_bytes() - empty, 1000 * 128 * 4);
+}
+
+}  // namespace
+}  // namespace attendant

@@ -1,0 +1,75 @@
+#include "core/catalog/row_table.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+namespace attendant {
+namespace {
+
+TEST(RowTableTest, FindsTheNewestRowBelowTheReadersEnd) {
+  RowTable rows(0, 8);
+  EXPECT_EQ(rows.Append("a", {}, {}), 0);
+  EXPECT_EQ(rows.Append("b", {}, {}), 1);
+  EXPECT_EQ(rows.Append("a", {}, {}), 2);
+  EXPECT_EQ(rows.Find("a", 3, nullptr), 2);
+  EXPECT_EQ(rows.Find("a", 2, nullptr), 0);
+  EXPECT_EQ(rows.Find("b", 1, nullptr), -1);
+  EXPECT_EQ(rows.Find("c", 3, nullptr), -1);
+}
+
+TEST(RowTableTest, DoesNotFindDeadRows) {
+  RowTable rows(0, 8);
+  rows.Append("a", {}, {});
+  Bitmap dead(8);
+  dead.Set(0);
+  EXPECT_EQ(rows.Find("a", 1, &dead), -1);
+  rows.Append("a", {}, {});
+  EXPECT_EQ(rows.Find("a", 2, &dead), 1);
+}
+
+TEST(RowTableTest, HoldsAFullCapacityOfIds) {
+  RowTable rows(0, 1000);
+  for (int i = 0; i < 1000; ++i) rows.Append(std::to_string(i), {}, {});
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_EQ(rows.Find(std::to_string(i), 1000, nullptr), i);
+  }
+}
+
+TEST(RowTableTest, KeepsValuesAndAttributes) {
+  RowTable rows(2, 2);
+  const std::vector<float> value = {3, 4};
+  rows.Append("a", value, {{1, std::string("red")}});
+  rows.Append("b", {}, {});
+  ASSERT_NE(rows.ValueOf(0), nullptr);
+  EXPECT_EQ(rows.ValueOf(0)[1], 4);
+  EXPECT_EQ(rows.ValueOf(1), nullptr);
+  EXPECT_EQ(std::get<std::string>(rows.AttributesOf(0)[0].second), "red");
+  EXPECT_TRUE(rows.AttributesOf(1).empty());
+}
+
+TEST(RowTableTest, ReadersFindPublishedRowsWhileTheWriterAppends) {
+  constexpr int kRows = 4000;
+  RowTable rows(1, kRows);
+  std::atomic<RowIndex> published = 0;
+  std::thread reader([&] {
+    RowIndex end = 0;
+    while (end < kRows) {
+      end = published.load(std::memory_order_acquire);
+      if (end == 0) continue;
+      const RowIndex row = end - 1;
+      ASSERT_EQ(rows.Find(std::to_string(row), end, nullptr), row);
+      ASSERT_EQ(*rows.ValueOf(row), static_cast<float>(row));
+    }
+  });
+  for (RowIndex row = 0; row < kRows; ++row) {
+    const float value = static_cast<float>(row);
+    rows.Append(std::to_string(row), std::span(&value, 1), {});
+    published.store(row + 1, std::memory_order_release);
+  }
+  reader.join();
+}
+
+}  // namespace
+}  // namespace attendant
