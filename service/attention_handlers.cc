@@ -1,0 +1,77 @@
+#include <chrono>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "core/base/status.h"
+#include "core/catalog/attend.h"
+#include "service/convert_attend.h"
+#include "service/convert_time.h"
+#include "service/grpc_status.h"
+#include "service/handlers.h"
+
+namespace attendant {
+namespace {
+
+absl::Status AttendOver(const Snapshot& snapshot,
+                        const v1::AttendRequest& request,
+                        const Interrupt& interrupt,
+                        v1::AttendResponse* response) {
+  ATTENDANT_ASSIGN_OR_RETURN(const AttendQuery query,
+                             AttendQueryFromProto(request));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const ReadMask mask,
+      ReadMaskFromProto(request.read_mask(), *snapshot.schema));
+  const auto start = std::chrono::steady_clock::now();
+  ATTENDANT_ASSIGN_OR_RETURN(const AttendAnswer answer,
+                             Attend(snapshot, query, interrupt));
+  const absl::Duration compute_time =
+      absl::FromChrono(std::chrono::steady_clock::now() - start);
+  AttendAnswerToProto(answer, snapshot, mask, response);
+  DurationToProto(compute_time,
+                  response->mutable_stats()->mutable_compute_time());
+  return absl::OkStatus();
+}
+
+// True if the call as a whole has ended, and not only one of its queries.
+bool EndsCall(const absl::Status& status) {
+  return status.code() == absl::StatusCode::kCancelled ||
+         status.code() == absl::StatusCode::kDeadlineExceeded;
+}
+
+}  // namespace
+
+absl::Status Attend(Backend& backend, const v1::AttendRequest& request,
+                    const Interrupt& interrupt, v1::AttendResponse* response) {
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto catalog, FindCatalog(backend, request.catalog(), "catalog"));
+  return AttendOver(*catalog->snapshot(), request, interrupt, response);
+}
+
+absl::Status BatchAttend(Backend& backend,
+                         const v1::BatchAttendRequest& request,
+                         const Interrupt& interrupt,
+                         v1::BatchAttendResponse* response) {
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto catalog, FindCatalog(backend, request.catalog(), "catalog"));
+  ATTENDANT_RETURN_IF_ERROR(
+      ValidateBatchSize(request.requests_size(), kMaxBatchSize, "requests"));
+  const auto snapshot = catalog->snapshot();
+  for (const v1::AttendRequest& query : request.requests()) {
+    v1::BatchAttendResult* result = response->add_results();
+    absl::Status status;
+    if (!query.catalog().empty() && query.catalog() != request.catalog()) {
+      status =
+          InvalidField("catalog", absl::StrCat("\"", query.catalog(), "\""),
+                       "nothing, or the batch's catalog");
+    } else {
+      status =
+          AttendOver(*snapshot, query, interrupt, result->mutable_response());
+    }
+    if (status.ok()) continue;
+    if (EndsCall(status)) return status;
+    *result->mutable_status() = ToRpcStatus(status);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace attendant

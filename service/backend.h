@@ -1,0 +1,45 @@
+// What every handler works with.
+#ifndef ATTENDANT_SERVICE_BACKEND_H_
+#define ATTENDANT_SERVICE_BACKEND_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/base/mutex.h"
+#include "core/catalog/catalog_set.h"
+
+namespace attendant {
+
+// Shared by all requests of a server. Thread-safe.
+struct Backend {
+  CatalogSet* const catalogs;
+  const std::int64_t max_message_bytes;
+  // True from the start of a shutdown on: what begins now is refused.
+  std::atomic<bool> draining = false;
+  // Held from reading a catalog's defaults to storing the changed ones.
+  Mutex update_mutex;
+
+  Backend(CatalogSet* catalog_set, std::int64_t message_bytes)
+      : catalogs(catalog_set), max_message_bytes(message_bytes) {}
+};
+
+// The catalog `name`. InvalidArgument naming `field` if the name is empty;
+// NotFound if there is no such catalog.
+absl::StatusOr<std::shared_ptr<LiveCatalog>> FindCatalog(
+    const Backend& backend, absl::string_view name, absl::string_view field);
+
+// OK if `count` is 1 to `most`; InvalidArgument naming `field` below, and
+// ResourceExhausted above.
+absl::Status ValidateBatchSize(int count, int most, absl::string_view field);
+
+// The entries of a page: 100 for 0, and at most 1000. InvalidArgument naming
+// "page_size" below 0.
+absl::StatusOr<int> PageSize(int requested);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_SERVICE_BACKEND_H_

@@ -1,0 +1,32 @@
+// What unary calls and streams have in common.
+#ifndef ATTENDANT_SERVICE_CALL_H_
+#define ATTENDANT_SERVICE_CALL_H_
+
+#include <grpcpp/server_context.h>
+
+#include <functional>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace attendant {
+
+// The call's deadline; InfiniteFuture if it has none.
+absl::Time DeadlineOf(const grpc::CallbackServerContext& context);
+
+// The refusal of a call for which no worker has room.
+absl::Status QueueFull();
+
+// The refusal of a call that comes after the shutdown began.
+absl::Status Draining();
+
+// Runs `handle` and returns its status. An allocation that fails is
+// ResourceExhausted and any other exception Internal: neither may reach gRPC.
+// Errors that are ours (Internal, Unknown, DataLoss) are logged.
+absl::Status RunHandler(absl::string_view method,
+                        const std::function<absl::Status()>& handle);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_SERVICE_CALL_H_

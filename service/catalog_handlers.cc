@@ -1,0 +1,105 @@
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "core/base/status.h"
+#include "service/attention_warning.h"
+#include "service/convert_schema.h"
+#include "service/handlers.h"
+#include "service/tokens.h"
+
+namespace attendant {
+
+absl::Status CreateCatalog(Backend& backend,
+                           const v1::CreateCatalogRequest& request,
+                           const Interrupt& /*interrupt*/,
+                           v1::CreateCatalogResponse* response) {
+  ATTENDANT_RETURN_IF_ERROR(ValidateCatalogName(request.name()));
+  ATTENDANT_ASSIGN_OR_RETURN(const CatalogSchema schema,
+                             SchemaFromProto(request.schema()));
+  // First, so that encoders meet the dimensions of a valid schema.
+  ATTENDANT_RETURN_IF_ERROR(ValidateSchema(schema));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      auto encoders, EncodersFromProto(request.text_encoders(), schema));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const CatalogSet::Created created,
+      backend.catalogs->Create(request.name(), schema, std::move(encoders)));
+  CatalogToProto(*created.catalog, response->mutable_catalog());
+  response->set_created(created.created);
+  return absl::OkStatus();
+}
+
+absl::Status GetCatalog(Backend& backend, const v1::GetCatalogRequest& request,
+                        const Interrupt& interrupt,
+                        v1::GetCatalogResponse* response) {
+  ATTENDANT_ASSIGN_OR_RETURN(const auto catalog,
+                             FindCatalog(backend, request.name(), "name"));
+  CatalogToProto(*catalog, response->mutable_catalog());
+  const absl::Status merge_status = catalog->merge_status();
+  if (!merge_status.ok()) {
+    response->mutable_catalog()->add_warnings(
+        absl::StrCat("the last index build failed, and answers stay exact: ",
+                     merge_status.message()));
+  }
+  for (std::string& warning :
+       AttentionWarnings(*catalog->snapshot(), interrupt)) {
+    response->mutable_catalog()->add_warnings(std::move(warning));
+  }
+  return interrupt.Check();
+}
+
+absl::Status ListCatalogs(Backend& backend,
+                          const v1::ListCatalogsRequest& request,
+                          const Interrupt& interrupt,
+                          v1::ListCatalogsResponse* response) {
+  constexpr absl::string_view kListing = "catalogs";
+  ATTENDANT_ASSIGN_OR_RETURN(const int page_size,
+                             PageSize(request.page_size()));
+  ATTENDANT_ASSIGN_OR_RETURN(const std::string after,
+                             ParsePageToken(request.page_token(), kListing));
+  // One more than asked for tells whether this is the last page.
+  const auto catalogs = backend.catalogs->List(after, page_size + 1);
+  for (const auto& catalog : catalogs) {
+    ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
+    if (response->catalogs_size() == page_size) {
+      const int last = response->catalogs_size() - 1;
+      response->set_next_page_token(
+          PageToken(kListing, response->catalogs(last).name()));
+      break;
+    }
+    CatalogToProto(*catalog, response->add_catalogs());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status UpdateCatalog(Backend& backend,
+                           const v1::UpdateCatalogRequest& request,
+                           const Interrupt& /*interrupt*/,
+                           v1::UpdateCatalogResponse* response) {
+  ATTENDANT_ASSIGN_OR_RETURN(const auto catalog,
+                             FindCatalog(backend, request.name(), "name"));
+  MutexLock lock(&backend.update_mutex);
+  const CatalogSchema schema = catalog->record().schema;
+  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<KeyFieldSchema> key_fields,
+                             UpdatedKeyFields(request, schema.key_fields));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      auto encoders, EncodersFromProto(request.text_encoders(), schema));
+  ATTENDANT_RETURN_IF_ERROR(backend.catalogs->Update(request.name(), key_fields,
+                                                     std::move(encoders)));
+  CatalogToProto(*catalog, response->mutable_catalog());
+  return absl::OkStatus();
+}
+
+absl::Status DeleteCatalog(Backend& backend,
+                           const v1::DeleteCatalogRequest& request,
+                           const Interrupt& /*interrupt*/,
+                           v1::DeleteCatalogResponse* /*response*/) {
+  if (request.name().empty()) {
+    return InvalidField("name", "nothing", "the name of a catalog");
+  }
+  return backend.catalogs->Delete(request.name());
+}
+
+}  // namespace attendant

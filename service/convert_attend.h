@@ -1,0 +1,24 @@
+// Queries and answers of the wire to core's and back.
+#ifndef ATTENDANT_SERVICE_CONVERT_ATTEND_H_
+#define ATTENDANT_SERVICE_CONVERT_ATTEND_H_
+
+#include "absl/status/statusor.h"
+#include "attendant/v1/attention_service.pb.h"
+#include "core/catalog/attend.h"
+#include "core/catalog/snapshot.h"
+#include "service/read_mask.h"
+
+namespace attendant {
+
+// All but the catalog and the read mask. InvalidArgument names fields of
+// AttendRequest. Ranges, limits and what depends on the catalog are core's to
+// check.
+absl::StatusOr<AttendQuery> AttendQueryFromProto(const v1::AttendRequest& wire);
+
+// All but stats.compute_time. `snapshot` is the one that answered.
+void AttendAnswerToProto(const AttendAnswer& answer, const Snapshot& snapshot,
+                         const ReadMask& mask, v1::AttendResponse* wire);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_SERVICE_CONVERT_ATTEND_H_

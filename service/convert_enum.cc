@@ -1,0 +1,66 @@
+#include "service/convert_enum.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "attendant/v1/attention_service.pb.h"
+#include "core/base/status.h"
+#include "core/catalog/attend.h"
+#include "core/storage/item.h"
+
+namespace attendant {
+namespace {
+
+template <typename CoreEnum, typename WireEnum>
+constexpr bool Same(CoreEnum core, WireEnum wire) {
+  return static_cast<int>(core) == static_cast<int>(wire);
+}
+
+static_assert(Same(ScoreKind::kDot, v1::SCORE_KIND_DOT));
+static_assert(Same(ScoreKind::kScaledDot, v1::SCORE_KIND_SCALED_DOT));
+static_assert(Same(ScoreKind::kCosine, v1::SCORE_KIND_COSINE));
+static_assert(Same(CombineKind::kSum, v1::COMBINE_KIND_SUM));
+static_assert(Same(CombineKind::kSumOverSqrtCount,
+                   v1::COMBINE_KIND_SUM_OVER_SQRT_COUNT));
+static_assert(Same(CombineKind::kUnit, v1::COMBINE_KIND_UNIT));
+static_assert(Same(IndexKind::kAuto, v1::INDEX_KIND_AUTO));
+static_assert(Same(IndexKind::kFlat, v1::INDEX_KIND_FLAT));
+static_assert(Same(IndexKind::kIvf, v1::INDEX_KIND_IVF));
+static_assert(Same(AttributeType::kBool, v1::ATTRIBUTE_TYPE_BOOL));
+static_assert(Same(AttributeType::kInt64, v1::ATTRIBUTE_TYPE_INT64));
+static_assert(Same(AttributeType::kDouble, v1::ATTRIBUTE_TYPE_DOUBLE));
+static_assert(Same(AttributeType::kString, v1::ATTRIBUTE_TYPE_STRING));
+static_assert(Same(AttributeType::kStringList, v1::ATTRIBUTE_TYPE_STRING_LIST));
+static_assert(Same(AttributeType::kTimestamp, v1::ATTRIBUTE_TYPE_TIMESTAMP));
+static_assert(Same(SelectKind::kSoft, v1::SELECT_KIND_SOFT));
+static_assert(Same(SelectKind::kHard, v1::SELECT_KIND_HARD));
+static_assert(Same(WeightScope::kShortlist, v1::WEIGHT_SCOPE_SHORTLIST));
+static_assert(Same(WeightScope::kReturned, v1::WEIGHT_SCOPE_RETURNED));
+static_assert(Same(WeightScope::kCatalog, v1::WEIGHT_SCOPE_CATALOG));
+static_assert(Same(ScanMode::kAuto, v1::SCAN_MODE_AUTO));
+static_assert(Same(ScanMode::kExact, v1::SCAN_MODE_EXACT));
+static_assert(Same(ScanMode::kIndex, v1::SCAN_MODE_INDEX));
+static_assert(Same(MassMethod::kExact, v1::MASS_METHOD_EXACT));
+static_assert(Same(MassMethod::kBound, v1::MASS_METHOD_BOUND));
+static_assert(Same(MassMethod::kEstimate, v1::MASS_METHOD_ESTIMATE));
+static_assert(Same(MassMethod::kUnknown, v1::MASS_METHOD_UNKNOWN));
+
+}  // namespace
+
+absl::Status UnknownEnumValue(const google::protobuf::EnumDescriptor& type,
+                              int number, bool allow_unspecified,
+                              absl::string_view field) {
+  std::string allowed;
+  for (int i = 0; i < type.value_count(); ++i) {
+    const google::protobuf::EnumValueDescriptor& value = *type.value(i);
+    if (value.number() == 0 && !allow_unspecified) continue;
+    absl::StrAppend(&allowed, allowed.empty() ? "" : ", ", value.name());
+  }
+  const google::protobuf::EnumValueDescriptor* known =
+      type.FindValueByNumber(number);
+  return InvalidField(field,
+                      known != nullptr ? known->name() : absl::StrCat(number),
+                      absl::StrCat("one of ", allowed));
+}
+
+}  // namespace attendant

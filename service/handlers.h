@@ -1,0 +1,68 @@
+// One function for each unary method: validate, call core, convert.
+//
+// All are thread-safe and stop early, as core does, when `interrupt` says so.
+// On an error the response is not used. Errors are those that the proto files
+// and core name.
+#ifndef ATTENDANT_SERVICE_HANDLERS_H_
+#define ATTENDANT_SERVICE_HANDLERS_H_
+
+#include "absl/status/status.h"
+#include "attendant/v1/attention_service.pb.h"
+#include "attendant/v1/catalog_service.pb.h"
+#include "attendant/v1/item_service.pb.h"
+#include "core/base/interrupt.h"
+#include "service/backend.h"
+
+namespace attendant {
+
+inline constexpr int kMaxBatchSize = 256;
+
+absl::Status CreateCatalog(Backend& backend,
+                           const v1::CreateCatalogRequest& request,
+                           const Interrupt& interrupt,
+                           v1::CreateCatalogResponse* response);
+// With a warning for each key field whose attention is an average: see
+// attention_warning.h.
+absl::Status GetCatalog(Backend& backend, const v1::GetCatalogRequest& request,
+                        const Interrupt& interrupt,
+                        v1::GetCatalogResponse* response);
+absl::Status ListCatalogs(Backend& backend,
+                          const v1::ListCatalogsRequest& request,
+                          const Interrupt& interrupt,
+                          v1::ListCatalogsResponse* response);
+absl::Status UpdateCatalog(Backend& backend,
+                           const v1::UpdateCatalogRequest& request,
+                           const Interrupt& interrupt,
+                           v1::UpdateCatalogResponse* response);
+absl::Status DeleteCatalog(Backend& backend,
+                           const v1::DeleteCatalogRequest& request,
+                           const Interrupt& interrupt,
+                           v1::DeleteCatalogResponse* response);
+
+absl::Status BatchUpsertItems(Backend& backend,
+                              const v1::BatchUpsertItemsRequest& request,
+                              const Interrupt& interrupt,
+                              v1::BatchUpsertItemsResponse* response);
+absl::Status BatchGetItems(Backend& backend,
+                           const v1::BatchGetItemsRequest& request,
+                           const Interrupt& interrupt,
+                           v1::BatchGetItemsResponse* response);
+// A page ends early where the reply would not fit into a message.
+absl::Status ListItems(Backend& backend, const v1::ListItemsRequest& request,
+                       const Interrupt& interrupt,
+                       v1::ListItemsResponse* response);
+absl::Status BatchDeleteItems(Backend& backend,
+                              const v1::BatchDeleteItemsRequest& request,
+                              const Interrupt& interrupt,
+                              v1::BatchDeleteItemsResponse* response);
+
+absl::Status Attend(Backend& backend, const v1::AttendRequest& request,
+                    const Interrupt& interrupt, v1::AttendResponse* response);
+absl::Status BatchAttend(Backend& backend,
+                         const v1::BatchAttendRequest& request,
+                         const Interrupt& interrupt,
+                         v1::BatchAttendResponse* response);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_SERVICE_HANDLERS_H_

@@ -1,0 +1,140 @@
+#include "service/import_call.h"
+
+#include <google/protobuf/arena.h>
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+#include "service/call.h"
+#include "service/convert_item.h"
+#include "service/grpc_status.h"
+#include "service/tokens.h"
+#include "service/wire.h"
+
+namespace attendant {
+namespace {
+
+void AddFailure(std::int64_t item_index, const v1::Item& item,
+                const absl::Status& status, v1::ImportItemsResponse* response) {
+  v1::ImportFailure* failure = response->add_failures();
+  failure->set_item_index(item_index);
+  failure->set_id(item.id());
+  *failure->mutable_status() = ToRpcStatus(status);
+}
+
+}  // namespace
+
+ImportCall* ImportCall::Start(Backend& backend, WorkerPool& pool,
+                              const grpc::CallbackServerContext& context) {
+  auto* call = new ImportCall(backend, pool, context);
+  call->StartRead(&call->request_bytes_);
+  return call;
+}
+
+ImportCall::ImportCall(Backend& backend, WorkerPool& pool,
+                       const grpc::CallbackServerContext& context)
+    : backend_(backend), pool_(pool) {
+  interrupt_.deadline = DeadlineOf(context);
+  interrupt_.cancelled = &cancelled_;
+}
+
+void ImportCall::OnReadDone(bool ok) {
+  if (!ok) {
+    // The client is done, or gone: then the status goes nowhere.
+    Finish(grpc::Status::OK);
+  } else if (backend_.draining.load()) {
+    Finish(ToGrpcStatus(Draining()));
+  } else if (!pool_.TryAdd(this)) {
+    Finish(ToGrpcStatus(QueueFull()));
+  }
+}
+
+void ImportCall::OnWriteDone(bool ok) {
+  if (!ok) {
+    Finish(ToGrpcStatus(absl::CancelledError("the caller went away")));
+    return;
+  }
+  StartRead(&request_bytes_);
+}
+
+void ImportCall::Run() {
+  const absl::Status status =
+      RunHandler("ImportItems", [this] { return Handle(); });
+  if (status.ok()) {
+    StartWrite(&response_bytes_);
+  } else {
+    Finish(ToGrpcStatus(status));
+  }
+}
+
+absl::Status ImportCall::Handle() {
+  ATTENDANT_RETURN_IF_ERROR(interrupt_.Check());
+  google::protobuf::Arena arena;
+  auto* request =
+      google::protobuf::Arena::CreateMessage<v1::ImportItemsRequest>(&arena);
+  ATTENDANT_RETURN_IF_ERROR(ParseMessage(request_bytes_, request));
+  request_bytes_.Clear();
+  ATTENDANT_RETURN_IF_ERROR(FindTarget(*request));
+  auto* response =
+      google::protobuf::Arena::CreateMessage<v1::ImportItemsResponse>(&arena);
+  ATTENDANT_RETURN_IF_ERROR(ImportMessage(*request, response));
+  response_bytes_.Clear();
+  return SerialiseMessage(*response, backend_.max_message_bytes,
+                          &response_bytes_);
+}
+
+absl::Status ImportCall::FindTarget(const v1::ImportItemsRequest& request) {
+  if (catalog_ == nullptr) {
+    ATTENDANT_ASSIGN_OR_RETURN(
+        catalog_, FindCatalog(backend_, request.catalog(), "catalog"));
+    return absl::OkStatus();
+  }
+  if (request.catalog().empty()) return absl::OkStatus();
+  return InvalidField("catalog", absl::StrCat("\"", request.catalog(), "\""),
+                      "nothing after the first message of a stream");
+}
+
+absl::Status ImportCall::ImportMessage(const v1::ImportItemsRequest& request,
+                                       v1::ImportItemsResponse* response) {
+  if (request.items_size() > kMaxImportBatchSize) {
+    return OverLimit(
+        "items", absl::StrCat(request.items_size()),
+        absl::StrCat("at most ", kMaxImportBatchSize, " in one message"));
+  }
+  const auto snapshot = catalog_->snapshot();
+  std::vector<Item> items;
+  std::vector<int> positions;  // in the message, of each of items
+  items.reserve(static_cast<std::size_t>(request.items_size()));
+  positions.reserve(items.capacity());
+  for (int i = 0; i < request.items_size(); ++i) {
+    absl::StatusOr<Item> item =
+        ItemFromProto(request.items(i), *snapshot->schema);
+    if (!item.ok()) {
+      AddFailure(acknowledged_count_ + i, request.items(i), item.status(),
+                 response);
+      continue;
+    }
+    items.push_back(*std::move(item));
+    positions.push_back(i);
+  }
+  ATTENDANT_ASSIGN_OR_RETURN(const ImportOutcome outcome,
+                             catalog_->Import(items));
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (outcome.statuses[i].ok()) {
+      ++stored_count_;
+    } else {
+      AddFailure(acknowledged_count_ + positions[i],
+                 request.items(positions[i]), outcome.statuses[i], response);
+    }
+  }
+  acknowledged_count_ += request.items_size();
+  response->set_acknowledged_count(acknowledged_count_);
+  response->set_stored_count(stored_count_);
+  response->set_snapshot_token(
+      SnapshotToken(snapshot->catalog_uid, outcome.sequence));
+  return absl::OkStatus();
+}
+
+}  // namespace attendant

@@ -1,0 +1,151 @@
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+#include "service/convert_item.h"
+#include "service/grpc_status.h"
+#include "service/handlers.h"
+#include "service/tokens.h"
+
+namespace attendant {
+namespace {
+
+constexpr std::size_t kMaxRequestIdBytes = 128;
+
+absl::Status ValidateRequestId(const std::string& request_id) {
+  if (request_id.size() <= kMaxRequestIdBytes) return absl::OkStatus();
+  return OverLimit("request_id", absl::StrCat(request_id.size(), " bytes"),
+                   absl::StrCat("at most ", kMaxRequestIdBytes));
+}
+
+absl::StatusOr<ReadMask> ItemMask(bool has_mask,
+                                  const google::protobuf::FieldMask& wire,
+                                  const CatalogSchema& schema) {
+  if (!has_mask) return ReadMask::All(schema);
+  return ReadMaskFromProto(wire, schema);
+}
+
+}  // namespace
+
+absl::Status BatchUpsertItems(Backend& backend,
+                              const v1::BatchUpsertItemsRequest& request,
+                              const Interrupt& interrupt,
+                              v1::BatchUpsertItemsResponse* response) {
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto catalog, FindCatalog(backend, request.catalog(), "catalog"));
+  ATTENDANT_RETURN_IF_ERROR(
+      ValidateBatchSize(request.items_size(), kMaxBatchSize, "items"));
+  ATTENDANT_RETURN_IF_ERROR(ValidateRequestId(request.request_id()));
+  const auto snapshot = catalog->snapshot();
+  std::vector<Item> items;
+  items.reserve(static_cast<std::size_t>(request.items_size()));
+  for (int i = 0; i < request.items_size(); ++i) {
+    absl::StatusOr<Item> item =
+        ItemFromProto(request.items(i), *snapshot->schema);
+    if (!item.ok()) {
+      return PrefixField(item.status(), absl::StrCat("items[", i, "]."));
+    }
+    items.push_back(*std::move(item));
+  }
+  ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
+  ATTENDANT_ASSIGN_OR_RETURN(const WriteOutcome outcome,
+                             catalog->Upsert(items, request.request_id()));
+  response->set_inserted_count(
+      static_cast<std::int32_t>(outcome.inserted_count));
+  response->set_updated_count(static_cast<std::int32_t>(outcome.updated_count));
+  response->set_snapshot_token(
+      SnapshotToken(snapshot->catalog_uid, outcome.sequence));
+  return absl::OkStatus();
+}
+
+absl::Status BatchGetItems(Backend& backend,
+                           const v1::BatchGetItemsRequest& request,
+                           const Interrupt& interrupt,
+                           v1::BatchGetItemsResponse* response) {
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto catalog, FindCatalog(backend, request.catalog(), "catalog"));
+  ATTENDANT_RETURN_IF_ERROR(
+      ValidateBatchSize(request.ids_size(), kMaxBatchSize, "ids"));
+  const auto snapshot = catalog->snapshot();
+  ATTENDANT_ASSIGN_OR_RETURN(const ReadMask mask,
+                             ItemMask(request.has_read_mask(),
+                                      request.read_mask(), *snapshot->schema));
+  ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
+  const std::vector<std::string> ids(request.ids().begin(),
+                                     request.ids().end());
+  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<Item> items, catalog->Get(ids));
+  for (const Item& item : items) {
+    ItemToProto(item, *snapshot->schema, mask, response->add_items());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ListItems(Backend& backend, const v1::ListItemsRequest& request,
+                       const Interrupt& interrupt,
+                       v1::ListItemsResponse* response) {
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto catalog, FindCatalog(backend, request.catalog(), "catalog"));
+  ATTENDANT_ASSIGN_OR_RETURN(const int page_size,
+                             PageSize(request.page_size()));
+  const auto snapshot = catalog->snapshot();
+  ATTENDANT_ASSIGN_OR_RETURN(const ReadMask mask,
+                             ItemMask(request.has_read_mask(),
+                                      request.read_mask(), *snapshot->schema));
+  const std::string listing =
+      absl::StrCat("items ", snapshot->catalog_uid, " ", CanonicalText(mask));
+  ATTENDANT_ASSIGN_OR_RETURN(std::string after,
+                             ParsePageToken(request.page_token(), listing));
+  // Room for the token and for what frames an item.
+  const std::int64_t max_bytes = backend.max_message_bytes - 4096;
+  std::int64_t bytes = 0;
+  while (true) {
+    // Items are copied out of the store in chunks, so that a page that ends
+    // early for its size has not copied much more than it holds.
+    constexpr int kChunkSize = 64;
+    ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
+    const int wanted = page_size - response->items_size();
+    // One more than asked for tells whether this is the last page.
+    const int limit = std::min(kChunkSize, wanted + 1);
+    ATTENDANT_ASSIGN_OR_RETURN(const std::vector<Item> items,
+                               catalog->List(after, limit));
+    for (const Item& item : items) {
+      v1::Item* wire = response->add_items();
+      ItemToProto(item, *snapshot->schema, mask, wire);
+      bytes += static_cast<std::int64_t>(wire->ByteSizeLong()) + 8;
+      const int count = response->items_size();
+      if (count > page_size || (bytes > max_bytes && count > 1)) {
+        response->mutable_items()->RemoveLast();
+        response->set_next_page_token(PageToken(listing, after));
+        return absl::OkStatus();
+      }
+      after = item.id;
+    }
+    if (static_cast<int>(items.size()) < limit) return absl::OkStatus();
+  }
+}
+
+absl::Status BatchDeleteItems(Backend& backend,
+                              const v1::BatchDeleteItemsRequest& request,
+                              const Interrupt& interrupt,
+                              v1::BatchDeleteItemsResponse* response) {
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto catalog, FindCatalog(backend, request.catalog(), "catalog"));
+  ATTENDANT_RETURN_IF_ERROR(
+      ValidateBatchSize(request.ids_size(), kMaxBatchSize, "ids"));
+  ATTENDANT_RETURN_IF_ERROR(ValidateRequestId(request.request_id()));
+  ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
+  const std::vector<std::string> ids(request.ids().begin(),
+                                     request.ids().end());
+  ATTENDANT_ASSIGN_OR_RETURN(const WriteOutcome outcome,
+                             catalog->Delete(ids, request.request_id()));
+  response->set_deleted_count(static_cast<std::int32_t>(outcome.deleted_count));
+  response->set_missing_count(static_cast<std::int32_t>(outcome.missing_count));
+  response->set_snapshot_token(
+      SnapshotToken(catalog->snapshot()->catalog_uid, outcome.sequence));
+  return absl::OkStatus();
+}
+
+}  // namespace attendant

@@ -1,0 +1,143 @@
+#include "service/server.h"
+
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/server_builder.h>
+
+#include <algorithm>
+#include <limits>
+#include <thread>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "attendant/v1/attention_service.grpc.pb.h"
+#include "attendant/v1/catalog_service.grpc.pb.h"
+#include "attendant/v1/item_service.grpc.pb.h"
+#include "core/base/status.h"
+#include "service/services.h"
+
+namespace attendant {
+namespace {
+
+constexpr std::int64_t kMinMessageBytes = 64 << 10;
+constexpr int kWriteThreadCount = 4;
+constexpr int kReadThreadCount = 2;
+
+int WorkerCount(int requested) {
+  if (requested > 0) return requested;
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+absl::Status ValidateListen(absl::string_view listen) {
+  const std::size_t colon = listen.rfind(':');
+  std::uint32_t port = 0;
+  if (colon == absl::string_view::npos || colon == 0 ||
+      !absl::SimpleAtoi(listen.substr(colon + 1), &port) || port > 65535) {
+    return InvalidField("listen", absl::StrCat("\"", listen, "\""),
+                        "HOST:PORT with a port of 0 to 65535");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateOptions(const Server::Options& options) {
+  ATTENDANT_RETURN_IF_ERROR(ValidateListen(options.listen));
+  if (options.worker_count < 0) {
+    return InvalidField("worker_count", absl::StrCat(options.worker_count),
+                        "0 or more");
+  }
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  if (options.max_message_bytes < kMinMessageBytes ||
+      options.max_message_bytes > kMost) {
+    return InvalidField("max_message_bytes",
+                        absl::StrCat(options.max_message_bytes),
+                        absl::StrCat(kMinMessageBytes, " to ", kMost));
+  }
+  if (options.max_waiting_count < 1) {
+    return InvalidField("max_waiting_count", "0", "1 or more");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Server::Server(const Options& options, CatalogSet* catalogs)
+    : backend_(catalogs, options.max_message_bytes),
+      attend_pool_(WorkerCount(options.worker_count),
+                   options.max_waiting_count),
+      write_pool_(kWriteThreadCount, options.max_waiting_count),
+      read_pool_(kReadThreadCount, options.max_waiting_count),
+      services_(
+          MakeServices(backend_, {&attend_pool_, &write_pool_, &read_pool_})) {}
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options,
+                                                      CatalogSet* catalogs) {
+  ATTENDANT_RETURN_IF_ERROR(ValidateOptions(options));
+  // Both take effect only for servers built after them.
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+
+  std::unique_ptr<Server> server(new Server(options, catalogs));
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(options.listen, grpc::InsecureServerCredentials(),
+                           &server->port_);
+  // A second server on the port must fail, not take a share of the calls.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  const int max_bytes = static_cast<int>(options.max_message_bytes);
+  builder.SetMaxReceiveMessageSize(max_bytes);
+  builder.SetMaxSendMessageSize(max_bytes);
+  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
+  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
+  for (const auto& service : server->services_) {
+    builder.RegisterService(service.get());
+  }
+  server->server_ = builder.BuildAndStart();
+  if (server->server_ == nullptr || server->port_ == 0) {
+    return StatusWithReason(
+        absl::StatusCode::kUnavailable,
+        absl::StrCat("can't listen on ", options.listen,
+                     ": another process listens there, or the host is not an "
+                     "address of this machine"),
+        "CANNOT_LISTEN");
+  }
+  grpc::HealthCheckServiceInterface* health =
+      server->server_->GetHealthCheckService();
+  for (const char* service : {v1::CatalogService::service_full_name(),
+                              v1::ItemService::service_full_name(),
+                              v1::AttentionService::service_full_name()}) {
+    health->SetServingStatus(service, true);
+  }
+  return server;
+}
+
+Server::~Server() { Shutdown(absl::ZeroDuration()); }
+
+void Server::Shutdown(absl::Duration grace) {
+  {
+    MutexLock lock(&mutex_);
+    if (stopping_) {
+      while (!stopped_) stopped_changed_.Wait(&mutex_);
+      return;
+    }
+    stopping_ = true;
+  }
+  backend_.draining.store(true);
+  if (server_ != nullptr) {
+    server_->GetHealthCheckService()->SetServingStatus(false);
+    server_->Shutdown(absl::ToChronoTime(absl::Now() + grace));
+    server_->Wait();
+  }
+  attend_pool_.Stop();
+  write_pool_.Stop();
+  read_pool_.Stop();
+  MutexLock lock(&mutex_);
+  stopped_ = true;
+  stopped_changed_.NotifyAll();
+}
+
+void Server::Wait() {
+  MutexLock lock(&mutex_);
+  while (!stopped_) stopped_changed_.Wait(&mutex_);
+}
+
+}  // namespace attendant

@@ -1,0 +1,82 @@
+// The gRPC server: what `attendantd` runs, and tests run in their own process.
+#ifndef ATTENDANT_SERVICE_SERVER_H_
+#define ATTENDANT_SERVICE_SERVER_H_
+
+#include <grpcpp/impl/service_type.h>
+#include <grpcpp/server.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "core/base/mutex.h"
+#include "core/catalog/catalog_set.h"
+#include "service/backend.h"
+#include "service/worker_pool.h"
+
+namespace attendant {
+
+// Serves the catalogs of a CatalogSet, with grpc.health.v1 (the whole server
+// as "", and each service by name) and reflection. Thread-safe.
+//
+//   auto server = Server::Start({.listen = "127.0.0.1:0"}, catalogs.get());
+//   ... (*server)->port() ...
+//   (*server)->Shutdown(absl::Seconds(30));
+class Server {
+ public:
+  struct Options {
+    // HOST:PORT; port 0 takes a free one.
+    std::string listen = "127.0.0.1:7600";
+    // Threads that answer queries; 0: one for each core.
+    int worker_count = 0;
+    // Largest message, either way, in bytes; at least 64 KiB.
+    std::int64_t max_message_bytes = 16 << 20;
+    // Requests that may wait for a worker, for each kind of work; more are
+    // RESOURCE_EXHAUSTED at once. At least 1.
+    std::size_t max_waiting_count = 1024;
+  };
+
+  // Listens and serves. `catalogs` must outlive the server. InvalidArgument
+  // naming an option; Unavailable if the address can't be bound.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(const Options& options,
+                                                       CatalogSet* catalogs);
+
+  // Shuts down without grace.
+  ~Server();
+
+  // The port that the server listens on.
+  int port() const { return port_; }
+
+  // Turns health to NOT_SERVING and refuses new calls with UNAVAILABLE; waits
+  // up to `grace` for those under way, cancels the rest, and returns when all
+  // have ended. Further calls return when the first has.
+  void Shutdown(absl::Duration grace);
+
+  // Returns when a Shutdown has ended.
+  void Wait();
+
+ private:
+  Server(const Options& options, CatalogSet* catalogs);
+
+  Backend backend_;
+  WorkerPool attend_pool_;
+  WorkerPool write_pool_;
+  WorkerPool read_pool_;
+  std::vector<std::unique_ptr<grpc::Service>> services_;
+  std::unique_ptr<grpc::Server> server_;
+  int port_ = 0;
+
+  Mutex mutex_;
+  CondVar stopped_changed_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_SERVICE_SERVER_H_

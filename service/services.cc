@@ -1,0 +1,161 @@
+#include "service/services.h"
+
+#include "attendant/v1/attention_service.grpc.pb.h"
+#include "attendant/v1/catalog_service.grpc.pb.h"
+#include "attendant/v1/item_service.grpc.pb.h"
+#include "service/handlers.h"
+#include "service/import_call.h"
+#include "service/unary_call.h"
+
+namespace attendant {
+namespace {
+
+template <typename Base>
+using RawCatalogMethods =
+    v1::CatalogService::WithRawCallbackMethod_CreateCatalog<
+        v1::CatalogService::WithRawCallbackMethod_GetCatalog<
+            v1::CatalogService::WithRawCallbackMethod_ListCatalogs<
+                v1::CatalogService::WithRawCallbackMethod_UpdateCatalog<
+                    v1::CatalogService::WithRawCallbackMethod_DeleteCatalog<
+                        Base>>>>>;
+
+template <typename Base>
+using RawItemMethods = v1::ItemService::WithRawCallbackMethod_BatchUpsertItems<
+    v1::ItemService::WithRawCallbackMethod_ImportItems<
+        v1::ItemService::WithRawCallbackMethod_BatchGetItems<
+            v1::ItemService::WithRawCallbackMethod_ListItems<
+                v1::ItemService::WithRawCallbackMethod_BatchDeleteItems<
+                    Base>>>>>;
+
+template <typename Base>
+using RawAttentionMethods = v1::AttentionService::WithRawCallbackMethod_Attend<
+    v1::AttentionService::WithRawCallbackMethod_BatchAttend<Base>>;
+
+using grpc::ByteBuffer;
+using grpc::CallbackServerContext;
+using grpc::ServerUnaryReactor;
+
+class RawCatalogService final
+    : public RawCatalogMethods<v1::CatalogService::Service> {
+ public:
+  RawCatalogService(Backend& backend, const WorkerPools& pools)
+      : backend_(backend), pools_(pools) {}
+
+  ServerUnaryReactor* CreateCatalog(CallbackServerContext* context,
+                                    const ByteBuffer* request,
+                                    ByteBuffer* response) override {
+    return StartUnaryCall(backend_, *pools_.write, "CreateCatalog",
+                          &attendant::CreateCatalog, context, request,
+                          response);
+  }
+  ServerUnaryReactor* GetCatalog(CallbackServerContext* context,
+                                 const ByteBuffer* request,
+                                 ByteBuffer* response) override {
+    return StartUnaryCall(backend_, *pools_.read, "GetCatalog",
+                          &attendant::GetCatalog, context, request, response);
+  }
+  ServerUnaryReactor* ListCatalogs(CallbackServerContext* context,
+                                   const ByteBuffer* request,
+                                   ByteBuffer* response) override {
+    return StartUnaryCall(backend_, *pools_.read, "ListCatalogs",
+                          &attendant::ListCatalogs, context, request, response);
+  }
+  ServerUnaryReactor* UpdateCatalog(CallbackServerContext* context,
+                                    const ByteBuffer* request,
+                                    ByteBuffer* response) override {
+    return StartUnaryCall(backend_, *pools_.write, "UpdateCatalog",
+                          &attendant::UpdateCatalog, context, request,
+                          response);
+  }
+  ServerUnaryReactor* DeleteCatalog(CallbackServerContext* context,
+                                    const ByteBuffer* request,
+                                    ByteBuffer* response) override {
+    return StartUnaryCall(backend_, *pools_.write, "DeleteCatalog",
+                          &attendant::DeleteCatalog, context, request,
+                          response);
+  }
+
+ private:
+  Backend& backend_;
+  const WorkerPools pools_;
+};
+
+class RawItemService final : public RawItemMethods<v1::ItemService::Service> {
+ public:
+  RawItemService(Backend& backend, const WorkerPools& pools)
+      : backend_(backend), pools_(pools) {}
+
+  ServerUnaryReactor* BatchUpsertItems(CallbackServerContext* context,
+                                       const ByteBuffer* request,
+                                       ByteBuffer* response) override {
+    return StartUnaryCall(backend_, *pools_.write, "BatchUpsertItems",
+                          &attendant::BatchUpsertItems, context, request,
+                          response);
+  }
+  grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>* ImportItems(
+      CallbackServerContext* context) override {
+    return ImportCall::Start(backend_, *pools_.write, *context);
+  }
+  ServerUnaryReactor* BatchGetItems(CallbackServerContext* context,
+                                    const ByteBuffer* request,
+                                    ByteBuffer* response) override {
+    return StartUnaryCall(backend_, *pools_.read, "BatchGetItems",
+                          &attendant::BatchGetItems, context, request,
+                          response);
+  }
+  ServerUnaryReactor* ListItems(CallbackServerContext* context,
+                                const ByteBuffer* request,
+                                ByteBuffer* response) override {
+    return StartUnaryCall(backend_, *pools_.read, "ListItems",
+                          &attendant::ListItems, context, request, response);
+  }
+  ServerUnaryReactor* BatchDeleteItems(CallbackServerContext* context,
+                                       const ByteBuffer* request,
+                                       ByteBuffer* response) override {
+    return StartUnaryCall(backend_, *pools_.write, "BatchDeleteItems",
+                          &attendant::BatchDeleteItems, context, request,
+                          response);
+  }
+
+ private:
+  Backend& backend_;
+  const WorkerPools pools_;
+};
+
+class RawAttentionService final
+    : public RawAttentionMethods<v1::AttentionService::Service> {
+ public:
+  RawAttentionService(Backend& backend, const WorkerPools& pools)
+      : backend_(backend), pools_(pools) {}
+
+  ServerUnaryReactor* Attend(CallbackServerContext* context,
+                             const ByteBuffer* request,
+                             ByteBuffer* response) override {
+    return StartUnaryCall<v1::AttendRequest, v1::AttendResponse>(
+        backend_, *pools_.attend, "Attend", &attendant::Attend, context,
+        request, response);
+  }
+  ServerUnaryReactor* BatchAttend(CallbackServerContext* context,
+                                  const ByteBuffer* request,
+                                  ByteBuffer* response) override {
+    return StartUnaryCall(backend_, *pools_.attend, "BatchAttend",
+                          &attendant::BatchAttend, context, request, response);
+  }
+
+ private:
+  Backend& backend_;
+  const WorkerPools pools_;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<grpc::Service>> MakeServices(
+    Backend& backend, const WorkerPools& pools) {
+  std::vector<std::unique_ptr<grpc::Service>> services;
+  services.push_back(std::make_unique<RawCatalogService>(backend, pools));
+  services.push_back(std::make_unique<RawItemService>(backend, pools));
+  services.push_back(std::make_unique<RawAttentionService>(backend, pools));
+  return services;
+}
+
+}  // namespace attendant
