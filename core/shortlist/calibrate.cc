@@ -14,7 +14,6 @@ namespace attendant {
 namespace {
 
 constexpr std::int64_t kSampleQueries = 200;
-constexpr std::int64_t kNeighbours = 100;
 constexpr std::int64_t kBlockKeys = 1024;
 constexpr float kNoiseShare = 1.0f / 3;  // of the nearest distance
 
@@ -154,7 +153,8 @@ class Calibrator {
   bool FindNeighbours(std::vector<TopK>& neighbours) {
     neighbours.assign(
         static_cast<std::size_t>(query_count_),
-        TopK(std::min(kNeighbours, lists_.key_count()), &no_ids_));
+        TopK(std::min(options_.neighbour_count, lists_.key_count() - 1),
+             &no_ids_));
     std::vector<std::int32_t> chosen(kBlockKeys);
     return ForEachBlock([&](std::int64_t q, std::int64_t begin,
                             const float* similarities, std::int64_t count) {
@@ -163,6 +163,7 @@ class Calibrator {
           similarities, count, top.threshold(), chosen.data());
       for (std::int64_t c = 0; c < chosen_count; ++c) {
         const std::int32_t i = chosen[static_cast<std::size_t>(c)];
+        if (begin + i == sampled_[static_cast<std::size_t>(q)]) continue;
         top.Offer({.logit = similarities[i],
                    .similarity = similarities[i],
                    .segment = 0,
@@ -172,6 +173,8 @@ class Calibrator {
   }
 
   Calibration Choose(const std::vector<TopK>& neighbours) {
+    // A single key has no neighbours: its list is all there is.
+    if (lists_.key_count() == 1) return {.probe_count = 1, .recall = 1};
     const auto list_count = static_cast<std::size_t>(lists_.list_count());
     // found_at[i]: neighbours in the list that is i-th in its query's order.
     std::vector<std::int64_t> found_at(list_count);

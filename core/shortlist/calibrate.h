@@ -14,6 +14,7 @@ namespace attendant {
 struct CalibrateOptions {
   ScoreKind score_kind = ScoreKind::kDot;
   double target_recall = 0.97;
+  std::int64_t neighbour_count = 10;
   std::uint64_t seed = 0;
   const std::atomic<bool>* cancelled = nullptr;
 };
@@ -23,10 +24,11 @@ struct Calibration {
   double recall = 0;  // at probe_count
 };
 
-// Finds the least number of lists at which the mean recall@100 of sample
-// queries reaches the target, by looking where the lists of each query's true
-// neighbours stand in its order of lists. A sample query is a key, moved in a
-// random direction by a third of the mean distance to the nearest other key.
+// Finds the least number of lists at which the mean recall of sample queries,
+// among their neighbour_count best keys, reaches the target, by looking where
+// the lists of those keys stand in each query's order of lists. A sample query
+// is a key, moved in a random direction by a third of the mean distance to the
+// nearest other key; that key itself, found too easily, is not counted.
 // Deterministic for a seed and a kernel level. At least 1 key. Error:
 // Cancelled.
 absl::StatusOr<Calibration> Calibrate(const InvertedLists& lists,

@@ -235,6 +235,7 @@ absl::StatusOr<std::unique_ptr<IvfIndex>> BuildIndex(
   const CalibrateOptions calibrate_options = {
       .score_kind = score_kind,
       .target_recall = options.target_recall,
+      .neighbour_count = options.neighbour_count,
       .seed = options.seed,
       .cancelled = options.cancelled};
   ATTENDANT_ASSIGN_OR_RETURN(const Calibration calibration,

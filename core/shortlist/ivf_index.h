@@ -18,10 +18,13 @@ struct IvfOptions {
   // Lists; 0 chooses about 4 sqrt(row count), or fewer so that a list has 16
   // rows. At most the row count.
   std::int64_t list_count = 0;
-  // Mean recall@100 against exact that the number of visited lists is chosen to
-  // reach on sample queries: rows of the index itself, each moved in a random
-  // direction by a third of the mean distance to the nearest other row.
+  // Mean recall@neighbour_count against exact that the number of visited lists
+  // is chosen to reach on sample queries: rows of the index itself, each moved
+  // in a random direction by a third of the mean distance to the nearest other
+  // row. Higher costs time; the far end of a shortlist is spread over many
+  // lists, so a large neighbour_count costs much of it.
   double target_recall = 0.97;
+  std::int64_t neighbour_count = 10;
   std::uint64_t seed = 20240607;
   // Set to stop a build early; Build then returns Cancelled. May be null.
   const std::atomic<bool>* cancelled = nullptr;

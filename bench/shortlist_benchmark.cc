@@ -1,0 +1,152 @@
+// Speed and recall of the indexes on 100,000 keys of 128 dimensions: 2,000
+// Gaussian clusters, centres and keys within a cluster of standard deviation 1,
+// normalised. Queries are drawn as the keys are, from the same clusters.
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "core/attention/state.h"
+#include "core/shortlist/flat_index.h"
+#include "core/shortlist/ivf_index.h"
+
+namespace attendant {
+namespace {
+
+constexpr std::int64_t kDim = 128;
+constexpr std::int64_t kKeyCount = 100000;
+constexpr std::int64_t kClusterCount = 2000;
+constexpr std::int64_t kQueryCount = 500;
+constexpr std::int64_t kShortlistCount = 100;
+
+class NoIds : public IdResolver {
+ public:
+  absl::string_view IdOf(std::int32_t, RowIndex) const override { return {}; }
+};
+
+struct Data {
+  std::vector<float> keys;
+  std::vector<float> queries;
+  std::vector<std::span<const float>> key_spans;
+
+  Data() {
+    std::mt19937 random(7);
+    std::normal_distribution<float> normal;
+    std::vector<float> centres(kClusterCount * kDim);
+    for (float& component : centres) component = normal(random);
+    const auto draw = [&](std::int64_t count) {
+      std::vector<float> rows(static_cast<std::size_t>(count * kDim));
+      for (std::int64_t r = 0; r < count; ++r) {
+        const auto cluster =
+            static_cast<std::int64_t>(random() % kClusterCount);
+        float* row = rows.data() + r * kDim;
+        for (std::int64_t d = 0; d < kDim; ++d) {
+          row[d] = centres[static_cast<std::size_t>(cluster * kDim + d)] +
+                   normal(random);
+        }
+        const double norm = Norm({row, kDim});
+        for (std::int64_t d = 0; d < kDim; ++d) {
+          row[d] = static_cast<float>(row[d] / norm);
+        }
+      }
+      return rows;
+    };
+    keys = draw(kKeyCount);
+    queries = draw(kQueryCount);
+    for (std::int64_t r = 0; r < kKeyCount; ++r) {
+      key_spans.emplace_back(keys.data() + r * kDim, kDim);
+    }
+  }
+};
+
+const Data& TheData() {
+  static const Data data;
+  return data;
+}
+
+ScanQuery QueryOf(std::int64_t i) {
+  ScanQuery query;
+  query.query = {TheData().queries.data() + i * kDim, kDim};
+  query.logit_factor = LogitFactor(ScoreKind::kDot, kDim, 0.05);
+  query.row_end = kKeyCount;
+  return query;
+}
+
+std::vector<Candidate> Shortlist(const KeyIndex& index,
+                                 const ScanQuery& query) {
+  static const NoIds ids;
+  AttentionState attention(kShortlistCount, &ids);
+  if (!index.Scan(query, attention).ok()) std::abort();
+  return attention.top().Sorted();
+}
+
+const FlatIndex& Flat() {
+  static const auto index = [] {
+    auto flat = std::make_unique<FlatIndex>(kDim, kKeyCount);
+    for (const auto key : TheData().key_spans) flat->Append(key);
+    return flat;
+  }();
+  return *index;
+}
+
+const IvfIndex& Ivf() {
+  static const auto index = *IvfIndex::Build(TheData().key_spans, kDim,
+                                             ScoreKind::kDot, IvfOptions());
+  return *index;
+}
+
+// Share of the exact best `count` that the index finds.
+double Recall(std::size_t count) {
+  std::int64_t found = 0;
+  for (std::int64_t q = 0; q < kQueryCount; ++q) {
+    std::set<RowIndex> exact;
+    for (const Candidate& c : Shortlist(Flat(), QueryOf(q))) {
+      if (exact.size() < count) exact.insert(c.row);
+    }
+    for (const Candidate& c : Shortlist(Ivf(), QueryOf(q))) {
+      found += static_cast<std::int64_t>(exact.count(c.row));
+    }
+  }
+  return static_cast<double>(found) /
+         static_cast<double>(kQueryCount * static_cast<std::int64_t>(count));
+}
+
+void FlatScan(benchmark::State& state) {
+  std::int64_t q = 0;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(Shortlist(Flat(), QueryOf(q++ % kQueryCount)));
+  }
+}
+BENCHMARK(FlatScan)->Unit(benchmark::kMicrosecond);
+
+void IvfScan(benchmark::State& state) {
+  const IvfIndex& ivf = Ivf();
+  std::int64_t q = 0;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(Shortlist(ivf, QueryOf(q++ % kQueryCount)));
+  }
+  static const double recall_10 = Recall(10);
+  static const double recall_100 = Recall(100);
+  state.counters["recall@10"] = recall_10;
+  state.counters["recall@100"] = recall_100;
+  state.counters["lists"] = static_cast<double>(ivf.list_count());
+  state.counters["probes"] = static_cast<double>(ivf.probe_count());
+  state.counters["calibrated"] = ivf.measured_recall();
+}
+BENCHMARK(IvfScan)->Unit(benchmark::kMicrosecond);
+
+void IvfBuild(benchmark::State& state) {
+  const Data& data = TheData();
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(
+        IvfIndex::Build(data.key_spans, kDim, ScoreKind::kDot, IvfOptions()));
+  }
+}
+BENCHMARK(IvfBuild)->Unit(benchmark::kMillisecond)->Iterations(1);
+
+}  // namespace
+}  // namespace attendant
