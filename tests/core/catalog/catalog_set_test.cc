@@ -47,11 +47,12 @@ TextEncoder MakeEncoder(std::int64_t dim) {
 
 TEST_F(CatalogSetTest, BringsCatalogsItemsAndEncodersBack) {
   ASSERT_OK_AND_ASSIGN(
-      const CatalogSet::Created created,
+      CatalogSet::Created created,
       set_->Create("shop", OneFieldSchema(2), {{"vec", MakeEncoder(2)}}));
   EXPECT_TRUE(created.created);
   ASSERT_OK(created.catalog->Upsert(std::vector{MakeItem("a", {1, 2})}, ""));
   const CatalogRecord record = created.catalog->record();
+  created.catalog = nullptr;
   Open();
   ASSERT_OK_AND_ASSIGN(const auto catalog, set_->Get("shop"));
   EXPECT_EQ(catalog->record(), record);
@@ -121,7 +122,7 @@ TEST_F(CatalogSetTest, UpdateChangesDefaultsForGood) {
 }
 
 TEST_F(CatalogSetTest, DeletedCatalogsStayGoneAndHoldersCanRead) {
-  ASSERT_OK_AND_ASSIGN(const CatalogSet::Created created,
+  ASSERT_OK_AND_ASSIGN(CatalogSet::Created created,
                        set_->Create("shop", OneFieldSchema(2), {}));
   ASSERT_OK(created.catalog->Upsert(std::vector{MakeItem("a", {1, 2})}, ""));
   ASSERT_OK(set_->Delete("shop"));
@@ -130,10 +131,12 @@ TEST_F(CatalogSetTest, DeletedCatalogsStayGoneAndHoldersCanRead) {
   EXPECT_THAT(set_->Delete("shop"),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("shop")));
   EXPECT_EQ(created.catalog->snapshot()->item_count(), 1);
-  ASSERT_OK_AND_ASSIGN(const CatalogSet::Created again,
+  ASSERT_OK_AND_ASSIGN(CatalogSet::Created again,
                        set_->Create("shop", OneFieldSchema(3), {}));
   EXPECT_EQ(again.catalog->snapshot()->item_count(), 0);
   EXPECT_NE(again.catalog->record().uid, created.catalog->record().uid);
+  again.catalog = nullptr;
+  created.catalog = nullptr;
   Open();
   ASSERT_OK_AND_ASSIGN(const auto catalog, set_->Get("shop"));
   EXPECT_EQ(catalog->record().schema, OneFieldSchema(3));
