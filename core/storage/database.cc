@@ -21,6 +21,9 @@ namespace attendant {
 namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
+constexpr std::size_t kWriteBufferBytes = 16 * kMiB;
+// Reopening writes what the log holds, up to a few write buffers, to a table.
+constexpr std::uint64_t kRecoveryBytes = 2 * kWriteBufferBytes;
 
 rocksdb::Slice ToSlice(absl::string_view view) {
   return {view.data(), view.size()};
@@ -62,7 +65,7 @@ rocksdb::Options MakeOptions(const DatabaseResources& resources) {
   options.verify_sst_unique_id_in_manifest = true;
 
   options.write_buffer_manager = resources.write_buffers;
-  options.write_buffer_size = 16 * kMiB;
+  options.write_buffer_size = kWriteBufferBytes;
   options.arena_block_size = 64 * 1024;
   options.max_write_buffer_number = 3;
   // Keys and values are floats, which don't compress.
@@ -133,11 +136,12 @@ DatabaseResources DatabaseResources::Make() {
   return resources;
 }
 
-Database::Database(std::string directory, std::unique_ptr<rocksdb::DB> db,
-                   AcknowledgedMark mark)
+Database::Database(std::string directory, DatabaseResources resources,
+                   std::unique_ptr<rocksdb::DB> db, AcknowledgedMark mark)
     : directory_(std::move(directory)),
-      db_(std::move(db)),
-      mark_(std::move(mark)) {}
+      resources_(std::move(resources)),
+      mark_(std::move(mark)),
+      db_(std::move(db)) {}
 
 Database::~Database() = default;
 
@@ -151,31 +155,37 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
   ATTENDANT_ASSIGN_OR_RETURN(
       AcknowledgedMark mark,
       AcknowledgedMark::Open(directory + "/ACKNOWLEDGED"));
+  const std::int64_t acknowledged = mark.sequence();
   std::unique_ptr<Database> database(
-      new Database(directory, std::move(db), std::move(mark)));
-  ATTENDANT_RETURN_IF_ERROR(database->ReadSequence());
+      new Database(directory, resources, std::move(db), std::move(mark)));
+  ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t sequence,
+                             database->ReadSequence());
+  if (sequence < acknowledged) {
+    return absl::DataLossError(absl::StrCat(
+        "database ", directory, ": acknowledged writes are lost: found up to ",
+        sequence, ", acknowledged were ", acknowledged));
+  }
+  database->sequence_.store(sequence);
   return database;
 }
 
-absl::Status Database::ReadSequence() {
+absl::StatusOr<std::shared_ptr<rocksdb::DB>> Database::db() const {
+  MutexLock lock(&db_mutex_);
+  if (db_ == nullptr) return closed_;
+  return db_;
+}
+
+absl::StatusOr<std::int64_t> Database::ReadSequence() const {
   std::int64_t sequence = 0;
   ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> bytes,
                              Get(SequenceKey()));
-  if (bytes.has_value()) {
-    if (bytes->size() != sizeof(sequence)) {
-      return absl::DataLossError(absl::StrCat(
-          "database ", directory_, ": the stored sequence is damaged"));
-    }
-    std::memcpy(&sequence, bytes->data(), sizeof(sequence));
-  }
-  MutexLock lock(&mutex_);
-  if (sequence < mark_.sequence()) {
+  if (!bytes.has_value()) return sequence;
+  if (bytes->size() != sizeof(sequence)) {
     return absl::DataLossError(absl::StrCat(
-        "database ", directory_, ": acknowledged writes are lost: found up to ",
-        sequence, ", acknowledged were ", mark_.sequence()));
+        "database ", directory_, ": the stored sequence is damaged"));
   }
-  sequence_.store(sequence);
-  return absl::OkStatus();
+  std::memcpy(&sequence, bytes->data(), sizeof(sequence));
+  return sequence;
 }
 
 absl::Status Database::Write(rocksdb::WriteBatch* batch,
@@ -191,10 +201,17 @@ absl::Status Database::Write(rocksdb::WriteBatch* batch,
                rocksdb::Slice(reinterpret_cast<const char*>(&*sequence),
                               sizeof(*sequence)));
   }
-  if (!failure_.ok() && !db_->Resume().ok()) return failure_;
-  rocksdb::WriteOptions options;
-  options.sync = true;
-  failure_ = FromRocks(db_->Write(options, batch), directory_);
+  if (!failure_.ok()) {
+    ATTENDANT_RETURN_IF_ERROR(Recover());
+    failure_ = absl::OkStatus();
+  }
+  {
+    ATTENDANT_ASSIGN_OR_RETURN(const std::shared_ptr<rocksdb::DB> db,
+                               this->db());
+    rocksdb::WriteOptions options;
+    options.sync = true;
+    failure_ = FromRocks(db->Write(options, batch), directory_);
+  }
   if (!failure_.ok()) return failure_;
   if (sequence.has_value()) {
     sequence_.store(*sequence);
@@ -203,11 +220,45 @@ absl::Status Database::Write(rocksdb::WriteBatch* batch,
   return absl::OkStatus();
 }
 
+// DB::Resume does not serve: RocksDB 7.8 reports success and then refuses every
+// write to the log that once failed.
+absl::Status Database::Recover() {
+  if (FreeBytes(directory_) < kRecoveryBytes) return failure_;
+  if (!Reopen().ok()) return failure_;
+  ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t sequence, ReadSequence());
+  if (sequence == sequence_.load()) return absl::OkStatus();
+  // The write that was reported as failed had reached the log after all, or an
+  // earlier one is gone: the callers no longer know what is stored.
+  return absl::InternalError(absl::StrCat(
+      "database ", directory_, ": found sequence ", sequence, " instead of ",
+      sequence_.load(), " after a failed write; restart to go on from there"));
+}
+
+absl::Status Database::Reopen() {
+  MutexLock lock(&db_mutex_);
+  if (db_.use_count() > 1) return absl::UnavailableError("a read is under way");
+  db_.reset();
+  absl::StatusOr<std::unique_ptr<rocksdb::DB>> db =
+      OpenRocks(directory_, resources_);
+  if (db.ok()) {
+    db_ = *std::move(db);
+    return absl::OkStatus();
+  }
+  // Reads go on.
+  rocksdb::DB* reader = nullptr;
+  closed_ = FromRocks(rocksdb::DB::OpenForReadOnly(MakeOptions(resources_),
+                                                   directory_, &reader),
+                      directory_);
+  db_.reset(reader);
+  return db.status();
+}
+
 absl::StatusOr<std::optional<std::string>> Database::Get(
     absl::string_view key) const {
+  ATTENDANT_ASSIGN_OR_RETURN(const std::shared_ptr<rocksdb::DB> db, this->db());
   std::string value;
   const rocksdb::Status status =
-      db_->Get(rocksdb::ReadOptions(), ToSlice(key), &value);
+      db->Get(rocksdb::ReadOptions(), ToSlice(key), &value);
   if (status.IsNotFound()) return std::nullopt;
   ATTENDANT_RETURN_IF_ERROR(FromRocks(status, directory_));
   return value;
@@ -217,11 +268,12 @@ absl::Status Database::Scan(
     absl::string_view begin, absl::string_view end,
     const std::function<bool(absl::string_view key, absl::string_view value)>&
         visit) const {
+  ATTENDANT_ASSIGN_OR_RETURN(const std::shared_ptr<rocksdb::DB> db, this->db());
   const rocksdb::Slice upper_bound = ToSlice(end);
   rocksdb::ReadOptions options;
   options.iterate_upper_bound = &upper_bound;
   options.fill_cache = false;
-  const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(options));
+  const std::unique_ptr<rocksdb::Iterator> at(db->NewIterator(options));
   for (at->Seek(ToSlice(begin)); at->Valid(); at->Next()) {
     if (!visit(ToView(at->key()), ToView(at->value()))) return absl::OkStatus();
   }
@@ -230,12 +282,13 @@ absl::Status Database::Scan(
 
 absl::StatusOr<std::optional<std::string>> Database::LastKey(
     absl::string_view begin, absl::string_view end) const {
+  ATTENDANT_ASSIGN_OR_RETURN(const std::shared_ptr<rocksdb::DB> db, this->db());
   const rocksdb::Slice lower_bound = ToSlice(begin);
   const rocksdb::Slice upper_bound = ToSlice(end);
   rocksdb::ReadOptions options;
   options.iterate_lower_bound = &lower_bound;
   options.iterate_upper_bound = &upper_bound;
-  const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(options));
+  const std::unique_ptr<rocksdb::Iterator> at(db->NewIterator(options));
   at->SeekToLast();
   ATTENDANT_RETURN_IF_ERROR(FromRocks(at->status(), directory_));
   if (!at->Valid()) return std::nullopt;

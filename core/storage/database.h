@@ -57,7 +57,8 @@ class Database {
   // Applies the batch, whole or not at all, and returns after it is synced.
   // `sequence`, which must grow, is stored with it if given. After an error
   // each Write first tries to recover, so that a full disk that has space again
-  // needs no restart.
+  // needs no restart; it fails again while there is little space, or while a
+  // read is under way. Reads wait for a recovery.
   absl::Status Write(rocksdb::WriteBatch* batch,
                      std::optional<std::int64_t> sequence);
 
@@ -79,17 +80,27 @@ class Database {
       absl::string_view begin, absl::string_view end) const;
 
  private:
-  Database(std::string directory, std::unique_ptr<rocksdb::DB> db,
-           AcknowledgedMark mark);
-  absl::Status ReadSequence();
+  Database(std::string directory, DatabaseResources resources,
+           std::unique_ptr<rocksdb::DB> db, AcknowledgedMark mark);
+
+  // What reads and writes use; holding it puts off a recovery.
+  absl::StatusOr<std::shared_ptr<rocksdb::DB>> db() const
+      ABSL_LOCKS_EXCLUDED(db_mutex_);
+  absl::StatusOr<std::int64_t> ReadSequence() const;
+  absl::Status Recover() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_)
+      ABSL_LOCKS_EXCLUDED(db_mutex_);
+  absl::Status Reopen() ABSL_LOCKS_EXCLUDED(db_mutex_);
 
   const std::string directory_;
-  const std::unique_ptr<rocksdb::DB> db_;
+  const DatabaseResources resources_;
   std::atomic<std::int64_t> sequence_ = 0;
-  Mutex mutex_;
+  Mutex mutex_;  // one write at a time
   AcknowledgedMark mark_ ABSL_GUARDED_BY(mutex_);
-  // Of the last write, while the next has not been tried.
+  // Of the last write; OK again after a recovery.
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+  mutable Mutex db_mutex_ ABSL_ACQUIRED_AFTER(mutex_);
+  std::shared_ptr<rocksdb::DB> db_ ABSL_GUARDED_BY(db_mutex_);
+  absl::Status closed_ ABSL_GUARDED_BY(db_mutex_);  // why db_ is null
 };
 
 }  // namespace attendant

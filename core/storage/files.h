@@ -2,6 +2,7 @@
 #ifndef ATTENDANT_CORE_STORAGE_FILES_H_
 #define ATTENDANT_CORE_STORAGE_FILES_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -51,6 +52,9 @@ absl::Status SyncDirectory(const std::string& path);
 
 // Names in a directory, in no order; empty if there is none.
 absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path);
+
+// Bytes that the file system of `path` has left for us; 0 if that is unknown.
+std::uint64_t FreeBytes(const std::string& path);
 
 bool PathExists(const std::string& path);
 
