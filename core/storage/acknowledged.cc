@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include <cerrno>
 
@@ -9,9 +10,14 @@ namespace attendant {
 namespace {
 
 struct Record {
-  std::int64_t sequence;
-  std::int64_t complement;  // ~sequence, so that zeros are no record
+  Acknowledged acknowledged;
+  std::uint64_t hash = 0;  // of `acknowledged`
 };
+static_assert(sizeof(Record) == 5 * sizeof(std::uint64_t), "no padding");
+
+std::uint64_t HashOf(const Acknowledged& acknowledged) {
+  return XXH3_64bits(&acknowledged, sizeof(acknowledged));
+}
 
 }  // namespace
 
@@ -23,16 +29,16 @@ absl::StatusOr<AcknowledgedMark> AcknowledgedMark::Open(
   Record record;
   const ssize_t size = pread(mark.file_.get(), &record, sizeof(record), 0);
   if (size < 0) return FileError(errno, "can't read", path);
-  if (size == sizeof(record) && record.complement == ~record.sequence) {
-    mark.sequence_ = record.sequence;
+  if (size == sizeof(record) && record.hash == HashOf(record.acknowledged)) {
+    mark.acknowledged_ = record.acknowledged;
   }
   return mark;
 }
 
-void AcknowledgedMark::Advance(std::int64_t sequence) {
-  const Record record = {sequence, ~sequence};
+void AcknowledgedMark::Put(const Acknowledged& acknowledged) {
+  const Record record = {acknowledged, HashOf(acknowledged)};
   if (pwrite(file_.get(), &record, sizeof(record), 0) != sizeof(record)) return;
-  sequence_ = sequence;
+  acknowledged_ = acknowledged;
 }
 
 }  // namespace attendant

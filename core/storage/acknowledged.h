@@ -1,39 +1,48 @@
-// A second witness of the last acknowledged write.
+// A second witness of what was acknowledged.
 #ifndef ATTENDANT_CORE_STORAGE_ACKNOWLEDGED_H_
 #define ATTENDANT_CORE_STORAGE_ACKNOWLEDGED_H_
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "core/storage/files.h"
 
 namespace attendant {
 
-// The number of the last write that was synced, in a file of its own beside the
-// database. A log that ends early looks the same whether the crash tore off a
-// write nobody was told of, or damage hides one that was acknowledged; this
-// number tells them apart.
+// What a database was known to hold at some time, on disk.
+struct Acknowledged {
+  std::int64_t sequence = 0;  // of the last write
+  // The manifest at that time, which since has only been appended to.
+  std::uint64_t manifest_number = 0;
+  std::uint64_t manifest_bytes = 0;
+  std::uint64_t manifest_hash = 0;  // of that many bytes
+};
+
+// Keeps it in a file of its own beside the database. A log or a manifest that
+// ends early looks the same whether a crash tore off what nobody was told of,
+// or damage hides what was acknowledged; this tells them apart.
 //
-// It is written after the log is synced and not synced itself: a killed process
-// loses nothing of it, a power failure may leave it behind the truth, and it is
-// never ahead. A missing or torn file therefore reads as 0.
+// It is written after the database is synced and not synced itself: a killed
+// process loses nothing of it, a power failure may leave it behind the truth,
+// and it is never ahead. A missing or torn file therefore reads as nothing.
 //
 // Not thread-safe.
 class AcknowledgedMark {
  public:
   static absl::StatusOr<AcknowledgedMark> Open(const std::string& path);
 
-  std::int64_t sequence() const { return sequence_; }
-  // A failure is not reported: the write itself is safe, and the mark merely
+  const Acknowledged& get() const { return acknowledged_; }
+  // A failure is not reported: the database itself is safe, and the mark merely
   // stays behind.
-  void Advance(std::int64_t sequence);
+  void Put(const Acknowledged& acknowledged);
 
  private:
   explicit AcknowledgedMark(FileDescriptor file) : file_(std::move(file)) {}
 
   FileDescriptor file_;
-  std::int64_t sequence_ = 0;
+  Acknowledged acknowledged_;
 };
 
 }  // namespace attendant

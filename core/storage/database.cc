@@ -8,12 +8,17 @@
 #include <rocksdb/table.h>
 #include <rocksdb/write_batch.h>
 #include <rocksdb/write_buffer_manager.h>
+#include <xxhash.h>
 
 #include <cstring>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "core/base/status.h"
 #include "core/storage/files.h"
 
@@ -79,7 +84,7 @@ rocksdb::Options MakeOptions(const DatabaseResources& resources) {
   options.max_open_files = 32;
   // Preallocation would reserve a write buffer's worth of disk for each log.
   options.allow_fallocate = false;
-  options.max_manifest_file_size = 16 * kMiB;
+  options.max_manifest_file_size = kMiB;
   options.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
   options.max_log_file_size = kMiB;
   options.keep_log_file_num = 2;
@@ -126,6 +131,47 @@ absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenRocks(
   return FromRocks(status, directory);
 }
 
+// The number in MANIFEST-NUMBER, or 0.
+std::uint64_t ManifestNumber(absl::string_view name) {
+  name = absl::StripAsciiWhitespace(name);
+  absl::ConsumePrefix(&name, "/");
+  std::uint64_t number = 0;
+  if (!absl::ConsumePrefix(&name, "MANIFEST-") ||
+      !absl::SimpleAtoi(name, &number)) {
+    return 0;
+  }
+  return number;
+}
+
+// Of the first `size` bytes of a manifest; nothing if it has less.
+absl::StatusOr<std::optional<std::uint64_t>> HashManifest(
+    const std::string& directory, std::uint64_t number, std::uint64_t size) {
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const std::optional<std::string> bytes,
+      ReadFile(absl::StrFormat("%s/MANIFEST-%06d", directory, number)));
+  if (!bytes.has_value() || bytes->size() < size) return std::nullopt;
+  return XXH3_64bits(bytes->data(), size);
+}
+
+// RocksDB drops the end of a manifest from a damaged length on, and deletes the
+// tables that it then does not know.
+absl::Status CheckManifest(const std::string& directory,
+                           const Acknowledged& acknowledged) {
+  ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> current,
+                             ReadFile(directory + "/CURRENT"));
+  if (!current.has_value() || acknowledged.manifest_number == 0 ||
+      ManifestNumber(*current) != acknowledged.manifest_number) {
+    return absl::OkStatus();
+  }
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const std::optional<std::uint64_t> hash,
+      HashManifest(directory, acknowledged.manifest_number,
+                   acknowledged.manifest_bytes));
+  if (hash == acknowledged.manifest_hash) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat("database ", directory, ": its manifest is damaged"));
+}
+
 }  // namespace
 
 DatabaseResources DatabaseResources::Make() {
@@ -143,19 +189,23 @@ Database::Database(std::string directory, DatabaseResources resources,
       mark_(std::move(mark)),
       db_(std::move(db)) {}
 
-Database::~Database() = default;
+Database::~Database() {
+  MutexLock lock(&mutex_);
+  Acknowledge(sequence_.load());
+}
 
 absl::StatusOr<std::unique_ptr<Database>> Database::Open(
     const std::string& directory, Mode mode,
     const DatabaseResources& resources) {
   ATTENDANT_RETURN_IF_ERROR(CheckCurrent(directory, mode));
   ATTENDANT_RETURN_IF_ERROR(MakeDirectory(directory));
-  ATTENDANT_ASSIGN_OR_RETURN(std::unique_ptr<rocksdb::DB> db,
-                             OpenRocks(directory, resources));
   ATTENDANT_ASSIGN_OR_RETURN(
       AcknowledgedMark mark,
       AcknowledgedMark::Open(directory + "/ACKNOWLEDGED"));
-  const std::int64_t acknowledged = mark.sequence();
+  const std::int64_t acknowledged = mark.get().sequence;
+  ATTENDANT_RETURN_IF_ERROR(CheckManifest(directory, mark.get()));
+  ATTENDANT_ASSIGN_OR_RETURN(std::unique_ptr<rocksdb::DB> db,
+                             OpenRocks(directory, resources));
   std::unique_ptr<Database> database(
       new Database(directory, resources, std::move(db), std::move(mark)));
   ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t sequence,
@@ -166,6 +216,8 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
         sequence, ", acknowledged were ", acknowledged));
   }
   database->sequence_.store(sequence);
+  MutexLock lock(&database->mutex_);
+  database->Acknowledge(sequence);
   return database;
 }
 
@@ -213,11 +265,36 @@ absl::Status Database::Write(rocksdb::WriteBatch* batch,
     failure_ = FromRocks(db->Write(options, batch), directory_);
   }
   if (!failure_.ok()) return failure_;
-  if (sequence.has_value()) {
-    sequence_.store(*sequence);
-    mark_.Advance(*sequence);
-  }
+  if (sequence.has_value()) sequence_.store(*sequence);
+  Acknowledge(sequence_.load());
   return absl::OkStatus();
+}
+
+void Database::Acknowledge(std::int64_t sequence) {
+  Acknowledged acknowledged = mark_.get();
+  // Never back: an Open that found writes missing leaves the mark as it is.
+  if (sequence > acknowledged.sequence) acknowledged.sequence = sequence;
+  std::uint64_t version = 0;
+  std::uint64_t size = 0;
+  std::vector<std::string> files;
+  if (const auto db = this->db();
+      db.ok() &&
+      (*db)->GetIntProperty(rocksdb::DB::Properties::kCurrentSuperVersionNumber,
+                            &version) &&
+      version != marked_version_ &&
+      (*db)->GetLiveFiles(files, &size, /*flush_memtable=*/false).ok()) {
+    for (const std::string& file : files) {
+      const std::uint64_t number = ManifestNumber(file);
+      if (number == 0) continue;
+      const auto hash = HashManifest(directory_, number, size);
+      if (!hash.ok() || !hash->has_value()) continue;
+      acknowledged.manifest_number = number;
+      acknowledged.manifest_bytes = size;
+      acknowledged.manifest_hash = **hash;
+      marked_version_ = version;
+    }
+  }
+  mark_.Put(acknowledged);
 }
 
 // DB::Resume does not serve: RocksDB 7.8 reports success and then refuses every
@@ -225,6 +302,7 @@ absl::Status Database::Write(rocksdb::WriteBatch* batch,
 absl::Status Database::Recover() {
   if (FreeBytes(directory_) < kRecoveryBytes) return failure_;
   if (!Reopen().ok()) return failure_;
+  marked_version_ = 0;
   ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t sequence, ReadSequence());
   if (sequence == sequence_.load()) return absl::OkStatus();
   // The write that was reported as failed had reached the log after all, or an

@@ -39,11 +39,12 @@ inline constexpr char kSequenceTag = 'm';
 // Thread-safe. Errors of every method: ResourceExhausted with reason DISK_FULL,
 // DataLoss on damage, Internal naming the directory otherwise.
 //
-// Opening a database whose log was damaged: a record with a wrong checksum is
+// Opening a damaged database: a record of the log with a wrong checksum is
 // DataLoss wherever it stands. A record that is cut off by the end of the log
-// is a torn write and dropped, unless its write was acknowledged (see
-// AcknowledgedMark): that is DataLoss. Closed logs are checked against the size
-// in the manifest.
+// is a torn write and dropped, unless its write was acknowledged: that is
+// DataLoss, and so is a manifest that is not what it was (see
+// AcknowledgedMark). Closed logs are checked against their size in the
+// manifest, tables as they are read.
 class Database {
  public:
   enum class Mode { kCreateIfMissing, kMustExist };
@@ -87,6 +88,8 @@ class Database {
   absl::StatusOr<std::shared_ptr<rocksdb::DB>> db() const
       ABSL_LOCKS_EXCLUDED(db_mutex_);
   absl::StatusOr<std::int64_t> ReadSequence() const;
+  // Keeps the number, and the manifest if it may have grown.
+  void Acknowledge(std::int64_t sequence) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Recover() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_)
       ABSL_LOCKS_EXCLUDED(db_mutex_);
   absl::Status Reopen() ABSL_LOCKS_EXCLUDED(db_mutex_);
@@ -96,6 +99,8 @@ class Database {
   std::atomic<std::int64_t> sequence_ = 0;
   Mutex mutex_;  // one write at a time
   AcknowledgedMark mark_ ABSL_GUARDED_BY(mutex_);
+  // Changes with the manifest; of the manifest that mark_ holds.
+  std::uint64_t marked_version_ ABSL_GUARDED_BY(mutex_) = 0;
   // Of the last write; OK again after a recovery.
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   mutable Mutex db_mutex_ ABSL_ACQUIRED_AFTER(mutex_);
