@@ -29,17 +29,6 @@ int WorkerCount(int requested) {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-absl::Status ValidateListen(absl::string_view listen) {
-  const std::size_t colon = listen.rfind(':');
-  std::uint32_t port = 0;
-  if (colon == absl::string_view::npos || colon == 0 ||
-      !absl::SimpleAtoi(listen.substr(colon + 1), &port) || port > 65535) {
-    return InvalidField("listen", absl::StrCat("\"", listen, "\""),
-                        "HOST:PORT with a port of 0 to 65535");
-  }
-  return absl::OkStatus();
-}
-
 absl::Status ValidateOptions(const Server::Options& options) {
   ATTENDANT_RETURN_IF_ERROR(ValidateListen(options.listen));
   if (options.worker_count < 0) {
@@ -60,6 +49,17 @@ absl::Status ValidateOptions(const Server::Options& options) {
 }
 
 }  // namespace
+
+absl::Status ValidateListen(absl::string_view listen) {
+  const std::size_t colon = listen.rfind(':');
+  std::uint32_t port = 0;
+  if (colon == absl::string_view::npos || colon == 0 ||
+      !absl::SimpleAtoi(listen.substr(colon + 1), &port) || port > 65535) {
+    return InvalidField("listen", absl::StrCat("\"", listen, "\""),
+                        "HOST:PORT with a port of 0 to 65535");
+  }
+  return absl::OkStatus();
+}
 
 Server::Server(const Options& options, CatalogSet* catalogs)
     : backend_(catalogs, options.max_message_bytes),

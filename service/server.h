@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "core/base/mutex.h"
 #include "core/catalog/catalog_set.h"
@@ -20,6 +22,9 @@
 #include "service/worker_pool.h"
 
 namespace attendant {
+
+// OK if `listen` is HOST:PORT with a port of 0 to 65535, else InvalidArgument.
+absl::Status ValidateListen(absl::string_view listen);
 
 // Serves the catalogs of a CatalogSet, with grpc.health.v1 (the whole server
 // as "", and each service by name) and reflection. Thread-safe.

@@ -1,0 +1,168 @@
+#include "service/flags.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <limits>
+#include <sstream>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "core/catalog/live_catalog.h"
+
+namespace attendant {
+namespace {
+
+constexpr int kUsageExitStatus = 2;
+
+constexpr char kDescription[] =
+    "attendantd serves catalogs of items over gRPC: a query attends over a\n"
+    "catalog and gets back weighted items, the pooled value, and how much of\n"
+    "the whole attention the answer holds.\n";
+
+constexpr char kExamples[] =
+    "\nA flag beats the --config file, which beats the environment variable,\n"
+    "which beats the default.\n"
+    "\nExamples:\n"
+    "  attendantd --data-dir /var/lib/attendant\n"
+    "  attendantd --data-dir /tmp/try --listen 127.0.0.1:0\n"
+    "      takes a free port and prints it: attendantd ready on "
+    "127.0.0.1:PORT\n"
+    "  ATTENDANT_LISTEN=0.0.0.0:7600 attendantd --config /etc/attendant.toml\n"
+    "      where the file has lines such as: data-dir = "
+    "\"/var/lib/attendant\"\n"
+    "\nSIGTERM or SIGINT stops it after the requests under way; a second one\n"
+    "stops it at once. Every acknowledged write is on disk either way.\n";
+
+constexpr absl::string_view kLevelNames[] = {"debug", "info", "warning",
+                                             "error"};
+
+std::string LevelName(LogLevel level) {
+  for (const absl::string_view name : kLevelNames) {
+    if (*LogLevelFromName(name) == level) return std::string(name);
+  }
+  return "";
+}
+
+void AddServingFlags(CLI::App& app, Flags& flags) {
+  constexpr char kGroup[] = "Serving";
+  app.add_option("--listen", flags.server.listen,
+                 "Address to listen on, HOST:PORT; port 0 takes a free one")
+      ->envname("ATTENDANT_LISTEN")
+      ->group(kGroup)
+      ->type_name("HOST:PORT")
+      ->check(CLI::Validator(
+          [](const std::string& listen) {
+            return std::string(ValidateListen(listen).message());
+          },
+          "", "listen"))
+      ->capture_default_str();
+  app.add_option("--workers", flags.server.worker_count,
+                 "Threads that answer queries; 0: one for each core")
+      ->envname("ATTENDANT_WORKERS")
+      ->group(kGroup)
+      ->type_name("COUNT")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  app.add_option("--max-message-bytes", flags.server.max_message_bytes,
+                 "Largest request and reply; larger ones are refused")
+      ->envname("ATTENDANT_MAX_MESSAGE_BYTES")
+      ->group(kGroup)
+      ->type_name("BYTES")
+      ->check(CLI::Range(std::int64_t{64} << 10,
+                         std::int64_t{std::numeric_limits<int>::max()}))
+      ->capture_default_str();
+  app.add_option("--grace-seconds", flags.grace_seconds,
+                 "How long a stop waits for requests under way")
+      ->envname("ATTENDANT_GRACE_SECONDS")
+      ->group(kGroup)
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0, 3600))
+      ->capture_default_str();
+}
+
+void AddStorageFlags(CLI::App& app, Flags& flags) {
+  constexpr char kGroup[] = "Data";
+  app.add_option("--data-dir", flags.data_dir,
+                 "Directory of the catalogs, created if missing; one process "
+                 "at a time")
+      ->envname("ATTENDANT_DATA_DIR")
+      ->group(kGroup)
+      ->type_name("DIR")
+      ->capture_default_str();
+  app.add_option("--auto-ivf-min-count", flags.auto_ivf_min_count,
+                 "Keys from which on the index AUTO is IVF and no longer FLAT; "
+                 "below, answers are exact")
+      ->envname("ATTENDANT_AUTO_IVF_MIN_COUNT")
+      ->group(kGroup)
+      ->type_name("COUNT")
+      ->check(CLI::Range(std::int64_t{1},
+                         std::int64_t{std::numeric_limits<int>::max()}))
+      ->capture_default_str();
+}
+
+EarlyExit ExitOf(const CLI::App& app, const CLI::ParseError& error) {
+  std::ostringstream out;
+  std::ostringstream err;
+  const int exit_status = app.exit(error, out, err);
+  if (exit_status == 0) return {out.str(), 0};
+  absl::string_view text = error.what();
+  // What the library says of an unknown key of a configuration file.
+  const bool unknown_key =
+      absl::ConsumePrefix(&text, "INI was not able to parse ");
+  return {absl::StrCat("attendantd: ",
+                       unknown_key ? "the --config file sets no flag: " : "",
+                       text, "; see attendantd --help\n"),
+          kUsageExitStatus};
+}
+
+}  // namespace
+
+std::variant<Flags, EarlyExit> ParseFlags(int argc, const char* const* argv) {
+  Flags flags;
+  flags.auto_ivf_min_count = LiveCatalogOptions().auto_ivf_min_count;
+  std::string log_level = LevelName(flags.log_level);
+
+  CLI::App app(kDescription, "attendantd");
+  app.footer(kExamples);
+  app.set_version_flag("--version", "attendantd " ATTENDANT_VERSION);
+  app.set_config("--config", "", "Read flags from a file of NAME = VALUE lines")
+      ->envname("ATTENDANT_CONFIG")
+      ->type_name("FILE");
+  app.allow_config_extras(CLI::config_extras_mode::error);
+  AddStorageFlags(app, flags);
+  AddServingFlags(app, flags);
+  app.add_option("--log-level", log_level,
+                 "Least level of the JSON lines on stderr: debug, info, "
+                 "warning or error")
+      ->envname("ATTENDANT_LOG_LEVEL")
+      ->group("Logging")
+      ->type_name("LEVEL")
+      ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
+      ->capture_default_str();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return ExitOf(app, error);
+  }
+  flags.log_level = *LogLevelFromName(log_level);
+  if (flags.server.worker_count == 0) {
+    flags.server.worker_count =
+        std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  }
+  return flags;
+}
+
+std::string ToText(const Flags& flags) {
+  return absl::StrCat(
+      "data-dir = \"", flags.data_dir, "\"\n",                       //
+      "auto-ivf-min-count = ", flags.auto_ivf_min_count, "\n",       //
+      "listen = \"", flags.server.listen, "\"\n",                    //
+      "workers = ", flags.server.worker_count, "\n",                 //
+      "max-message-bytes = ", flags.server.max_message_bytes, "\n",  //
+      "grace-seconds = ", flags.grace_seconds, "\n",                 //
+      "log-level = \"", LevelName(flags.log_level), "\"\n");
+}
+
+}  // namespace attendant

@@ -1,0 +1,41 @@
+// attendantd's configuration: flags, ATTENDANT_ environment variables and a
+// file.
+#ifndef ATTENDANT_SERVICE_FLAGS_H_
+#define ATTENDANT_SERVICE_FLAGS_H_
+
+#include <cstdint>
+#include <string>
+#include <variant>
+
+#include "service/log.h"
+#include "service/server.h"
+
+namespace attendant {
+
+struct Flags {
+  std::string data_dir = "attendant-data";
+  Server::Options server;
+  int grace_seconds = 30;
+  LogLevel log_level = LogLevel::kInfo;
+  std::int64_t auto_ivf_min_count = 0;  // set from LiveCatalogOptions
+};
+
+// What to print instead of serving, and the exit status to end with: 0 after
+// --help and --version, 2 on bad usage, which goes to stderr.
+struct EarlyExit {
+  std::string text;
+  int exit_status = 0;
+};
+
+// A flag beats the file, which beats the environment, which beats the default.
+// Keys of the file are the flags' names without dashes in front; one that is
+// not a flag is an error, as is a value out of range.
+std::variant<Flags, EarlyExit> ParseFlags(int argc, const char* const* argv);
+
+// The effective configuration, one "name = value" a line: a file that --config
+// accepts.
+std::string ToText(const Flags& flags);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_SERVICE_FLAGS_H_

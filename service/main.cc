@@ -1,0 +1,93 @@
+// attendantd: the attention retrieval server.
+#include <cstdio>
+#include <string>
+#include <variant>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "core/catalog/catalog_set.h"
+#include "service/flags.h"
+#include "service/log.h"
+#include "service/server.h"
+#include "service/stop_signal.h"
+
+namespace attendant {
+namespace {
+
+int Refuse(const absl::Status& status, absl::string_view advice) {
+  const std::string line =
+      absl::StrCat("attendantd: ", status.message(), advice, "\n");
+  std::fputs(line.c_str(), stderr);
+  return 1;
+}
+
+absl::string_view AdviceForData(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kFailedPrecondition:
+      return "; choose another directory with --data-dir";
+    case absl::StatusCode::kPermissionDenied:
+      return "; make it writable or choose another with --data-dir";
+    case absl::StatusCode::kDataLoss:
+      return "; restore the directory from a backup, or move it away to start "
+             "empty";
+    default:
+      return "";
+  }
+}
+
+int Serve(const Flags& flags) {
+  std::fputs(ToText(flags).c_str(), stdout);
+  std::fflush(stdout);
+
+  CatalogSet::Options catalog_options;
+  catalog_options.catalog.auto_ivf_min_count = flags.auto_ivf_min_count;
+  LogEvent(LogLevel::kInfo, "starting",
+           {{"version", ATTENDANT_VERSION}, {"data_dir", flags.data_dir}});
+  auto catalogs = CatalogSet::Open(flags.data_dir, catalog_options);
+  if (!catalogs.ok()) {
+    return Refuse(catalogs.status(), AdviceForData(catalogs.status()));
+  }
+  for (const auto& catalog : (*catalogs)->List("", kMaxCatalogs)) {
+    LogEvent(LogLevel::kInfo, "catalog_opened",
+             {{"catalog", catalog->record().name},
+              {"item_count", absl::StrCat(catalog->snapshot()->item_count())}});
+  }
+
+  auto server = Server::Start(flags.server, catalogs->get());
+  if (!server.ok()) {
+    return Refuse(server.status(), "; choose another address with --listen");
+  }
+  const std::string host =
+      flags.server.listen.substr(0, flags.server.listen.rfind(':'));
+  const std::string address = absl::StrCat(host, ":", (*server)->port());
+  std::printf("attendantd ready on %s\n", address.c_str());
+  std::fflush(stdout);
+  LogEvent(LogLevel::kInfo, "ready", {{"address", address}});
+
+  const int signal = AwaitStopSignal();
+  LogEvent(LogLevel::kInfo, "stopping", {{"signal", absl::StrCat(signal)}});
+  (*server)->Shutdown(absl::Seconds(flags.grace_seconds));
+  server->reset();
+  catalogs->reset();
+  LogEvent(LogLevel::kInfo, "stopped", {});
+  return 0;
+}
+
+int Main(int argc, char** argv) {
+  CatchStopSignals();
+  CaptureGrpcLog();
+  const auto parsed = ParseFlags(argc, argv);
+  if (const auto* exit = std::get_if<EarlyExit>(&parsed)) {
+    std::fputs(exit->text.c_str(), exit->exit_status == 0 ? stdout : stderr);
+    return exit->exit_status;
+  }
+  const Flags& flags = std::get<Flags>(parsed);
+  SetLogLevel(flags.log_level);
+  return Serve(flags);
+}
+
+}  // namespace
+}  // namespace attendant
+
+int main(int argc, char** argv) { return attendant::Main(argc, argv); }

@@ -1,0 +1,42 @@
+#include "service/stop_signal.h"
+
+#include <semaphore.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+
+namespace attendant {
+namespace {
+
+std::atomic<int> first_signal = 0;  // 0: none yet
+sem_t came;
+
+static_assert(std::atomic<int>::is_always_lock_free);
+
+// Only calls what is safe in a signal handler.
+void Catch(int signal) {
+  int none = 0;
+  if (!first_signal.compare_exchange_strong(none, signal)) _exit(128 + signal);
+  sem_post(&came);
+}
+
+}  // namespace
+
+void CatchStopSignals() {
+  sem_init(&came, /*pshared=*/0, 0);
+  struct sigaction action = {};
+  action.sa_handler = &Catch;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGINT, &action, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
+int AwaitStopSignal() {
+  while (sem_wait(&came) != 0) {
+  }
+  return first_signal.load();
+}
+
+}  // namespace attendant
