@@ -1,0 +1,103 @@
+#include "tests/integration/process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "tests/support/scratch_directory.h"
+
+namespace attendant {
+
+std::string ReadWholeFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream content;
+  content << file.rdbuf();
+  return content.str();
+}
+
+void WriteWholeFile(const std::string& path, const std::string& content) {
+  std::ofstream file(path, std::ios::binary);
+  file << content;
+}
+
+int OpenForWriting(const std::string& path) {
+  const int fd =
+      open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0) std::abort();
+  return fd;
+}
+
+Process Process::Start(const std::vector<std::string>& argv, int out, int err) {
+  std::vector<char*> arguments;
+  for (const std::string& argument : argv) {
+    arguments.push_back(const_cast<char*>(argument.c_str()));
+  }
+  arguments.push_back(nullptr);
+  const int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (in < 0) std::abort();
+  const pid_t pid = fork();
+  if (pid < 0) std::abort();
+  if (pid == 0) {
+    // Only calls that are safe after a fork among threads.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    dup2(in, STDIN_FILENO);
+    dup2(out, STDOUT_FILENO);
+    dup2(err, STDERR_FILENO);
+    execv(arguments[0], arguments.data());
+    _exit(127);
+  }
+  close(in);
+  return Process(pid);
+}
+
+Process::Process(Process&& other) noexcept
+    : pid_(std::exchange(other.pid_, 0)) {}
+
+Process::~Process() {
+  if (pid_ == 0) return;
+  kill(pid_, SIGKILL);
+  waitpid(pid_, nullptr, 0);
+}
+
+void Process::Signal(int signal) const { kill(pid_, signal); }
+
+int Process::Wait(absl::Duration timeout) {
+  // Readable when the process has ended.
+  const int handle = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
+  if (handle < 0) std::abort();
+  pollfd ended = {handle, POLLIN, 0};
+  const bool in_time =
+      poll(&ended, 1, static_cast<int>(absl::ToInt64Milliseconds(timeout))) ==
+      1;
+  close(handle);
+  if (!in_time) kill(pid_, SIGKILL);
+  int status = 0;
+  waitpid(std::exchange(pid_, 0), &status, 0);
+  if (!in_time) return -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+CommandResult RunCommand(const std::vector<std::string>& argv) {
+  const ScratchDirectory directory;
+  CommandResult result;
+  const int out = OpenForWriting(directory / "out");
+  const int err = OpenForWriting(directory / "err");
+  Process process = Process::Start(argv, out, err);
+  close(out);
+  close(err);
+  result.exit_status = process.Wait(absl::Minutes(1));
+  result.out = ReadWholeFile(directory / "out");
+  result.err = ReadWholeFile(directory / "err");
+  return result;
+}
+
+}  // namespace attendant

@@ -1,0 +1,54 @@
+// Child processes: run to their end, or kept and stopped.
+#ifndef ATTENDANT_TESTS_INTEGRATION_PROCESS_H_
+#define ATTENDANT_TESTS_INTEGRATION_PROCESS_H_
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace attendant {
+
+std::string ReadWholeFile(const std::string& path);
+void WriteWholeFile(const std::string& path, const std::string& content);
+
+// A descriptor to write a new file with. The caller closes it.
+int OpenForWriting(const std::string& path);
+
+// A child process. It dies with the thread that started it. Not thread-safe.
+class Process {
+ public:
+  // Starts argv[0], which writes to the descriptors given; they stay the
+  // caller's.
+  static Process Start(const std::vector<std::string>& argv, int out, int err);
+  ~Process();
+  Process(Process&& other) noexcept;
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  pid_t pid() const { return pid_; }
+  void Signal(int signal) const;
+  // Waits for its end: the exit status, or 128 + the signal that ended it.
+  // After `timeout` it is killed, and the answer is -1.
+  int Wait(absl::Duration timeout);
+
+ private:
+  explicit Process(pid_t pid) : pid_(pid) {}
+  pid_t pid_;  // 0 when it was waited for
+};
+
+struct CommandResult {
+  int exit_status = -1;
+  std::string out;
+  std::string err;
+};
+
+// Runs a command to its end, for at most a minute.
+CommandResult RunCommand(const std::vector<std::string>& argv);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_TESTS_INTEGRATION_PROCESS_H_

@@ -1,0 +1,99 @@
+#include "tests/integration/server_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "tests/integration/binaries.h"
+
+namespace attendant {
+namespace {
+
+constexpr absl::string_view kReady = "attendantd ready on ";
+// Generous: sanitizers and a busy machine.
+constexpr int kPatienceMs = 60000;
+
+// What follows the ready line's words, or nothing yet.
+absl::string_view AddressIn(absl::string_view output) {
+  const std::size_t begin = output.find(kReady);
+  if (begin == absl::string_view::npos) return {};
+  const absl::string_view rest = output.substr(begin + kReady.size());
+  const std::size_t end = rest.find('\n');
+  return end == absl::string_view::npos ? absl::string_view()
+                                        : rest.substr(0, end);
+}
+
+// Reads until the ready line is there, or the writer has closed its end.
+std::string ReadUntilReady(int fd) {
+  std::string output;
+  while (AddressIn(output).empty()) {
+    pollfd readable = {fd, POLLIN, 0};
+    if (poll(&readable, 1, kPatienceMs) != 1) break;
+    char buffer[4096];
+    const ssize_t size = read(fd, buffer, sizeof(buffer));
+    if (size <= 0) break;
+    output.append(buffer, size);
+  }
+  return output;
+}
+
+}  // namespace
+
+ServerProcess::ServerProcess(Process process, int out, std::string output,
+                             std::unique_ptr<ScratchDirectory> log_directory)
+    : process_(std::move(process)),
+      out_(out),
+      output_(std::move(output)),
+      log_directory_(std::move(log_directory)),
+      address_(AddressIn(output_)) {}
+
+ServerProcess::~ServerProcess() { close(out_); }
+
+absl::StatusOr<std::unique_ptr<ServerProcess>> ServerProcess::Start(
+    const std::string& data_dir, const std::vector<std::string>& flags) {
+  std::vector<std::string> argv = {kAttendantd, "--data-dir", data_dir,
+                                   "--listen", "127.0.0.1:0"};
+  argv.insert(argv.end(), flags.begin(), flags.end());
+  auto log_directory = std::make_unique<ScratchDirectory>();
+  const std::string log_path = *log_directory / kLogFile;
+  int out[2];
+  if (pipe2(out, O_CLOEXEC) != 0) std::abort();
+  const int err = OpenForWriting(log_path);
+  Process process = Process::Start(argv, out[1], err);
+  close(out[1]);
+  close(err);
+  std::string output = ReadUntilReady(out[0]);
+  if (AddressIn(output).empty()) {
+    close(out[0]);
+    const int exit_status = process.Wait(absl::Seconds(10));
+    return absl::FailedPreconditionError(
+        absl::StrCat("attendantd ended with status ", exit_status, "\n", output,
+                     ReadWholeFile(log_path)));
+  }
+  return std::unique_ptr<ServerProcess>(new ServerProcess(
+      std::move(process), out[0], std::move(output), std::move(log_directory)));
+}
+
+absl::StatusOr<std::unique_ptr<Client>> ServerProcess::Connect() const {
+  Client::Options options;
+  options.server = address_;
+  return Client::Connect(options);
+}
+
+int ServerProcess::Stop() {
+  process_.Signal(SIGTERM);
+  return process_.Wait(absl::Minutes(1));
+}
+
+void ServerProcess::Kill() {
+  process_.Signal(SIGKILL);
+  process_.Wait(absl::Minutes(1));
+}
+
+}  // namespace attendant

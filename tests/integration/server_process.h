@@ -1,0 +1,57 @@
+// The real attendantd as a child process.
+#ifndef ATTENDANT_TESTS_INTEGRATION_SERVER_PROCESS_H_
+#define ATTENDANT_TESTS_INTEGRATION_SERVER_PROCESS_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/client.h"
+#include "tests/integration/process.h"
+#include "tests/support/scratch_directory.h"
+
+namespace attendant {
+
+// Attendantd on a data directory and a free port of the loopback interface. It
+// is killed when this is destroyed. Not thread-safe.
+class ServerProcess {
+ public:
+  // Starts it and waits until it says that it is ready. FailedPrecondition,
+  // with the exit status and what it said, if it ends instead.
+  static absl::StatusOr<std::unique_ptr<ServerProcess>> Start(
+      const std::string& data_dir, const std::vector<std::string>& flags = {});
+
+  ~ServerProcess();
+
+  // HOST:PORT.
+  const std::string& address() const { return address_; }
+  // A new connection.
+  absl::StatusOr<std::unique_ptr<Client>> Connect() const;
+
+  // SIGTERM, and the exit status.
+  int Stop();
+  // SIGKILL, and waits for the end.
+  void Kill();
+
+  // What it wrote to stdout until it was ready.
+  const std::string& output() const { return output_; }
+  // What it wrote to stderr so far: a JSON object a line.
+  std::string log() const { return ReadWholeFile(*log_directory_ / kLogFile); }
+
+ private:
+  static constexpr char kLogFile[] = "server.log";
+
+  ServerProcess(Process process, int out, std::string output,
+                std::unique_ptr<ScratchDirectory> log_directory);
+
+  Process process_;
+  const int out_;  // the end of its standard output to read from
+  const std::string output_;
+  const std::unique_ptr<ScratchDirectory> log_directory_;
+  std::string address_;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_TESTS_INTEGRATION_SERVER_PROCESS_H_
