@@ -45,8 +45,7 @@ class IvfIndex : public KeyIndex {
   virtual std::int64_t list_count() const = 0;
   // Lists that a scan visits if it isn't exhaustive.
   virtual std::int64_t probe_count() const = 0;
-  // Mean recall@100 (or @n below 100 rows) on the sample queries at
-  // probe_count.
+  // Mean recall@neighbour_count on the sample queries at probe_count.
   virtual double measured_recall() const = 0;
 };
 

@@ -1,0 +1,280 @@
+#include "core/kernels/kernels.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace attendant {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
+
+// 2^-24: the relative error of one rounding to float.
+constexpr double kEpsilon = 5.9604644775390625e-8;
+
+// None, one, around the vector widths (4, 8, 16) and their multiples, odd.
+const std::int64_t kLengths[] = {0,  1,  2,  3,  7,  8,  9,   15,  16, 17,
+                                 23, 31, 32, 33, 48, 63, 100, 128, 129};
+// Bytes from alignment, in floats.
+const std::int64_t kOffsets[] = {0, 1, 3};
+
+class KernelsTest : public ::testing::TestWithParam<KernelLevel> {
+ protected:
+  void SetUp() override {
+    if (!IsSupported(GetParam())) GTEST_SKIP() << "not on this processor";
+  }
+
+  const Kernels& kernels() const { return KernelsFor(GetParam()); }
+
+  std::vector<float> Normal(std::int64_t size, float deviation = 1) {
+    std::normal_distribution<float> normal(0, deviation);
+    std::vector<float> floats(static_cast<std::size_t>(size));
+    for (float& f : floats) f = normal(random_);
+    return floats;
+  }
+
+  std::mt19937 random_{20240607};
+};
+
+struct DoubleDot {
+  double dot = 0;
+  double magnitude = 0;  // of the terms: at most |q| |k|
+};
+
+DoubleDot NaiveDot(const float* a, const float* b, std::int64_t dim) {
+  DoubleDot result;
+  for (std::int64_t d = 0; d < dim; ++d) {
+    result.dot += double{a[d]} * b[d];
+    result.magnitude += std::abs(double{a[d]} * b[d]);
+  }
+  return result;
+}
+
+// Each term passes at most dim + 1 roundings, whatever the order.
+double DotTolerance(const DoubleDot& naive, std::int64_t dim) {
+  return static_cast<double>(dim + 1) * kEpsilon * naive.magnitude * 1.0001;
+}
+
+TEST_P(KernelsTest, DotRowsAgreesWithDoubles) {
+  for (const std::int64_t dim : kLengths) {
+    for (const std::int64_t row_count : {0, 1, 3, 8, 9, 14}) {
+      for (const std::int64_t offset : kOffsets) {
+        const auto query = Normal(dim + offset);
+        const auto rows = Normal(row_count * dim + offset);
+        std::vector<float> dots(static_cast<std::size_t>(row_count + 1), -7);
+        kernels().DotRows(query.data() + offset, rows.data() + offset,
+                          row_count, dim, dots.data());
+        for (std::int64_t r = 0; r < row_count; ++r) {
+          const DoubleDot naive = NaiveDot(query.data() + offset,
+                                           rows.data() + offset + r * dim, dim);
+          EXPECT_NEAR(dots[static_cast<std::size_t>(r)], naive.dot,
+                      DotTolerance(naive, dim))
+              << "dim " << dim << " row " << r << " of " << row_count;
+        }
+        EXPECT_EQ(dots.back(), -7) << "wrote past the end";
+      }
+    }
+  }
+}
+
+TEST_P(KernelsTest, DotRowsMultiGivesTheBytesOfDotRows) {
+  for (const std::int64_t dim : kLengths) {
+    for (const std::int64_t row_count : {1, 2, 5, 8, 15, 17}) {
+      for (const std::int64_t query_count : {0, 1, 2, 3, 4, 7}) {
+        const auto queries = Normal(query_count * dim);
+        const auto rows = Normal(row_count * dim);
+        std::vector<float> multi(
+            static_cast<std::size_t>(query_count * row_count + 1), -7);
+        kernels().DotRowsMulti(queries.data(), query_count, rows.data(),
+                               row_count, dim, multi.data());
+        EXPECT_EQ(multi.back(), -7) << "wrote past the end";
+        std::vector<float> single(static_cast<std::size_t>(row_count));
+        for (std::int64_t q = 0; q < query_count; ++q) {
+          kernels().DotRows(queries.data() + q * dim, rows.data(), row_count,
+                            dim, single.data());
+          EXPECT_EQ(std::memcmp(single.data(), multi.data() + q * row_count,
+                                single.size() * sizeof(float)),
+                    0)
+              << "dim " << dim << " rows " << row_count << " query " << q;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(KernelsTest, DotOfARowDoesNotDependOnItsPlace) {
+  for (const std::int64_t dim : kLengths) {
+    const auto query = Normal(dim);
+    const auto rows = Normal(21 * dim);
+    std::vector<float> together(21);
+    kernels().DotRows(query.data(), rows.data(), 21, dim, together.data());
+    for (std::int64_t r = 0; r < 21; ++r) {
+      float alone = 0;
+      kernels().DotRows(query.data(), rows.data() + r * dim, 1, dim, &alone);
+      EXPECT_EQ(alone, together[static_cast<std::size_t>(r)])
+          << "dim " << dim << " row " << r;
+    }
+  }
+}
+
+TEST_P(KernelsTest, MaxFindsTheGreatestAnywhere) {
+  for (const std::int64_t n : kLengths) {
+    for (std::int64_t place = 0; place < n; ++place) {
+      std::vector<float> numbers(static_cast<std::size_t>(n), -5);
+      numbers[static_cast<std::size_t>(place)] = -2;
+      EXPECT_EQ(kernels().Max(numbers.data(), n), -2) << n << " " << place;
+    }
+  }
+}
+
+TEST_P(KernelsTest, SumExpsAgreesWithDoubles) {
+  for (const std::int64_t n : kLengths) {
+    for (const std::int64_t offset : kOffsets) {
+      for (const float deviation : {0.1f, 3.0f, 20.0f}) {
+        auto logits = Normal(n + offset, deviation);
+        float max = 1;
+        for (const float logit : logits) max = std::max(max, logit);
+        std::vector<float> exps(static_cast<std::size_t>(n + 1), -7);
+        const ExpSums sums =
+            kernels().SumExps(logits.data() + offset, n, max, exps.data());
+        EXPECT_EQ(exps.back(), -7) << "wrote past the end";
+        double sum = 0, sum_gap = 0, sum_square = 0;
+        double sum_error = 0, gap_error = 0, square_error = 0;
+        for (std::int64_t i = 0; i < n; ++i) {
+          const double gap =
+              double{logits[static_cast<std::size_t>(i + offset)]} - max;
+          const float e = exps[static_cast<std::size_t>(i)];
+          if (gap < -87.001) {
+            EXPECT_EQ(e, 0);
+            continue;
+          }
+          if (gap < -86.999) continue;  // either is right
+          const double exact = std::exp(gap);
+          const double error = exact * (std::ldexp(1.0, -21) - gap * kEpsilon);
+          EXPECT_NEAR(e, exact, error) << "gap " << gap;
+          sum += exact;
+          sum_gap += exact * gap;
+          sum_square += exact * exact;
+          // The doubles' own rounding is far below; gaps round to floats.
+          sum_error += error;
+          gap_error += error * -gap + exact * -gap * kEpsilon;
+          square_error += 2.001 * error * exact;
+        }
+        // What e below the flush adds: n e^-87.
+        constexpr double kTiny = 1e-30;
+        EXPECT_NEAR(sums.sum, sum, sum_error + kTiny);
+        EXPECT_NEAR(sums.sum_gap, sum_gap, 1.001 * gap_error + kTiny);
+        EXPECT_NEAR(sums.sum_square, sum_square, square_error + kTiny);
+        const ExpSums without =
+            kernels().SumExps(logits.data() + offset, n, max, nullptr);
+        EXPECT_EQ(without.sum, sums.sum);
+        EXPECT_EQ(without.sum_gap, sums.sum_gap);
+      }
+    }
+  }
+}
+
+TEST_P(KernelsTest, ExpOfZeroGapIsExactlyOne) {
+  const std::vector<float> logits(19, 3.7f);
+  std::vector<float> exps(19);
+  const ExpSums sums = kernels().SumExps(logits.data(), 19, 3.7f, exps.data());
+  EXPECT_EQ(sums.sum, 19);
+  EXPECT_EQ(sums.sum_gap, 0);
+  EXPECT_EQ(sums.sum_square, 19);
+  EXPECT_THAT(exps, ElementsAreArray(std::vector<float>(19, 1)));
+}
+
+TEST_P(KernelsTest, ExpHoldsItsErrorOverTheWholeRange) {
+  std::vector<float> logits;
+  for (int i = 0; i <= 87 * 64; ++i) {
+    logits.push_back(static_cast<float>(-i) / 64);  // exact, gaps too
+  }
+  std::vector<float> exps(logits.size());
+  kernels().SumExps(logits.data(), static_cast<std::int64_t>(logits.size()), 0,
+                    exps.data());
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    const double exact = std::exp(double{logits[i]});
+    EXPECT_NEAR(exps[i], exact,
+                exact * (std::ldexp(1.0, -21) - logits[i] * kEpsilon))
+        << logits[i];
+  }
+}
+
+TEST_P(KernelsTest, GapsFarBelowCountAsZero) {
+  constexpr float kHuge = 3e38f;
+  const std::vector<float> logits = {kHuge, -kHuge, 0, kHuge - 1e35f};
+  std::vector<float> exps(4);
+  const ExpSums sums = kernels().SumExps(logits.data(), 4, kHuge, exps.data());
+  EXPECT_THAT(exps, ElementsAre(1, 0, 0, 0));
+  EXPECT_EQ(sums.sum, 1);
+  EXPECT_EQ(sums.sum_gap, 0);
+  EXPECT_EQ(sums.sum_square, 1);
+}
+
+TEST_P(KernelsTest, SelectAtLeastKeepsEqualAndGreaterInOrder) {
+  std::uniform_int_distribution<int> small(0, 4);
+  for (const std::int64_t n : kLengths) {
+    for (const std::int64_t offset : kOffsets) {
+      std::vector<float> numbers(static_cast<std::size_t>(n + offset));
+      for (float& number : numbers) {
+        number = static_cast<float>(small(random_));
+      }
+      for (const float threshold : {-1.0f, 2.0f, 4.0f, 5.0f}) {
+        std::vector<std::int32_t> expected;
+        for (std::int64_t i = 0; i < n; ++i) {
+          if (numbers[static_cast<std::size_t>(i + offset)] >= threshold) {
+            expected.push_back(static_cast<std::int32_t>(i));
+          }
+        }
+        std::vector<std::int32_t> positions(static_cast<std::size_t>(n));
+        const std::int64_t count = kernels().SelectAtLeast(
+            numbers.data() + offset, n, threshold, positions.data());
+        ASSERT_EQ(count, static_cast<std::int64_t>(expected.size()));
+        positions.resize(static_cast<std::size_t>(count));
+        EXPECT_THAT(positions, ElementsAreArray(expected));
+      }
+    }
+  }
+}
+
+TEST_P(KernelsTest, AddScaledAddsInDoubles) {
+  for (const std::int64_t dim : kLengths) {
+    for (const std::int64_t offset : kOffsets) {
+      const auto row = Normal(dim + offset);
+      const auto start = Normal(dim + 1);
+      std::vector<double> sum(start.begin(), start.end());
+      kernels().AddScaled(0.3, row.data() + offset, dim, sum.data());
+      for (std::int64_t d = 0; d < dim; ++d) {
+        const double term = 0.3 * row[static_cast<std::size_t>(d + offset)];
+        const double base = start[static_cast<std::size_t>(d)];
+        // Two roundings of a double.
+        EXPECT_NEAR(sum[static_cast<std::size_t>(d)], base + term,
+                    std::ldexp(std::abs(base) + std::abs(term), -51));
+      }
+      EXPECT_EQ(sum.back(), start.back()) << "wrote past the end";
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    EveryLevel, KernelsTest,
+    ::testing::Values(KernelLevel::kScalar, KernelLevel::kAvx2,
+                      KernelLevel::kAvx512),
+    [](const ::testing::TestParamInfo<KernelLevel>& tested) {
+      return std::string(KernelLevelName(tested.param));
+    });
+
+TEST(DispatchTest, ActiveLevelIsSupported) {
+  EXPECT_TRUE(IsSupported(KernelLevel::kScalar));
+  EXPECT_TRUE(IsSupported(ActiveKernelLevel()));
+  EXPECT_EQ(&ActiveKernels(), &KernelsFor(ActiveKernelLevel()));
+}
+
+}  // namespace
+}  // namespace attendant

@@ -1,0 +1,301 @@
+#include "core/shortlist/ivf_index.h"
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "tests/core/shortlist/scan_fixture.h"
+#include "tests/support/status_matchers.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr std::uint64_t kSeed = 11;
+
+// Recall@10 against exact, on fresh queries; calibration aims at 0.97 on
+// perturbed rows.
+constexpr double kRecallFloor = 0.95;
+
+// Everything that a scan says.
+struct Answer {
+  ScanStats stats;
+  SoftmaxPartition partition;
+  std::vector<RowIndex> rows;
+  std::vector<float> logits;
+};
+
+Answer AnswerOf(const KeyIndex& index, const ScanQuery& query,
+                std::int64_t count) {
+  AttentionState state(count, &kNoIds);
+  const auto stats = index.Scan(query, state);
+  EXPECT_OK(stats);
+  Answer answer;
+  if (stats.ok()) answer.stats = *stats;
+  answer.partition = state.partition();
+  for (const Candidate& c : state.top().Sorted()) {
+    answer.rows.push_back(c.row);
+    answer.logits.push_back(c.logit);
+  }
+  return answer;
+}
+
+// Three clumps far apart, by hand.
+class IvfPointsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_OK_AND_ASSIGN(
+        index_,
+        IvfIndex::Build(
+            table_.keys, 2, ScoreKind::kDot,
+            {.list_count = 3, .target_recall = 0.01, .neighbour_count = 2}));
+    ASSERT_EQ(index_->list_count(), 3);
+    // The neighbours of each are in its own clump.
+    ASSERT_EQ(index_->probe_count(), 1);
+  }
+
+  // East: rows 0, 3, 6; north: 1, 4, 7; south-west: 2, 5, 8. Row 9: no key.
+  const KeyTable table_ =
+      TableOf(2, {100, 0,   0,   100, -90, -90, 101, 1,   1, 101,
+                  -91, -89, 102, -1,  -1,  102, -89, -91, 5, 5},
+              /*keyless=*/{9});
+  std::unique_ptr<IvfIndex> index_;
+};
+
+TEST_F(IvfPointsTest, AQueryVisitsTheListItPointsTo) {
+  const std::vector<float> east = {1, 0};
+  const Answer answer = AnswerOf(*index_, QueryFor(east, 10), 10);
+  EXPECT_THAT(answer.rows, ElementsAre(6, 3, 0));
+  EXPECT_THAT(answer.logits, ElementsAre(102, 101, 100));
+  EXPECT_EQ(answer.stats.scored_count, 3);
+  EXPECT_FALSE(answer.stats.complete);
+  const std::vector<float> west = {-1, 0};
+  EXPECT_THAT(AnswerOf(*index_, QueryFor(west, 10), 10).rows,
+              ElementsAre(5, 2, 8));
+}
+
+TEST_F(IvfPointsTest, AnExhaustiveScanVisitsAll) {
+  const std::vector<float> east = {1, 0};
+  ScanQuery query = QueryFor(east, 10);
+  query.exhaustive = true;
+  const Answer answer = AnswerOf(*index_, query, 10);
+  EXPECT_THAT(answer.rows, ElementsAre(6, 3, 0, 4, 1, 7, 8, 2, 5));
+  EXPECT_TRUE(answer.stats.complete);
+}
+
+TEST_F(IvfPointsTest, KeysComeBackByRow) {
+  EXPECT_EQ(index_->kind(), IndexKind::kIvf);
+  for (RowIndex row = 0; row < 9; ++row) {
+    EXPECT_THAT(index_->Key(row),
+                ElementsAreArray(table_.keys[static_cast<std::size_t>(row)]));
+  }
+  EXPECT_THAT(index_->Key(9), IsEmpty());
+}
+
+TEST_F(IvfPointsTest, MasksTakeRowsOutOfTheSoftmax) {
+  const std::vector<float> east = {1, 0};
+  Bitmap excluded(10), allowed(10);
+  excluded.Set(6);
+  allowed.Set(6);
+  allowed.Set(0);
+  allowed.Set(1);
+  const auto rows = [&](const Bitmap* out, const Bitmap* in, bool exhaustive) {
+    ScanQuery query = QueryFor(east, 10);
+    query.excluded = out;
+    query.allowed = in;
+    query.exhaustive = exhaustive;
+    const Answer answer = AnswerOf(*index_, query, 10);
+    EXPECT_EQ(answer.partition.count,
+              static_cast<std::int64_t>(answer.rows.size()));
+    return answer.rows;
+  };
+  EXPECT_THAT(rows(&excluded, nullptr, false), ElementsAre(3, 0));
+  EXPECT_THAT(rows(nullptr, &allowed, false), ElementsAre(6, 0));
+  EXPECT_THAT(rows(nullptr, &allowed, true), ElementsAre(6, 0, 1));
+  EXPECT_THAT(rows(&excluded, &allowed, true), ElementsAre(0, 1));
+  const Bitmap none(10);
+  EXPECT_THAT(rows(nullptr, &none, true), IsEmpty());
+}
+
+TEST_F(IvfPointsTest, RowsPastTheEndAreInvisible) {
+  const std::vector<float> east = {1, 0};
+  ScanQuery query = QueryFor(east, 4);
+  query.exhaustive = true;
+  EXPECT_THAT(AnswerOf(*index_, query, 10).rows, ElementsAre(3, 0, 1, 2));
+}
+
+TEST_F(IvfPointsTest, InterruptsAndOverflowsAreReported) {
+  AttentionState state(5, &kNoIds);
+  const std::vector<float> east = {1, 0};
+  ScanQuery query = QueryFor(east, 10);
+  const Interrupt late = {.deadline = absl::InfinitePast()};
+  query.interrupt = &late;
+  EXPECT_THAT(
+      index_->Scan(query, state),
+      StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("deadline")));
+  const std::vector<float> huge = {3e38f, 0};
+  EXPECT_THAT(index_->Scan(QueryFor(huge, 10), state),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("a logit overflows")));
+}
+
+// Checks everything that an index of clustered keys promises under `kind`, with
+// queries from the same clusters that are not among the keys.
+void ExpectGoodIndex(float norm_spread, ScoreKind kind) {
+  constexpr std::int64_t kRows = 10000, kQueries = 100, kDim = 32;
+  const KeyTable all_rows =
+      ClusteredKeys(kRows + kQueries, kDim, 200, kSeed, norm_spread);
+  KeyTable table = {kDim, {}, all_rows.keys};
+  table.keys.resize(kRows);
+  KeyTable queries = {kDim, {}, all_rows.keys};
+  queries.keys.erase(queries.keys.begin(), queries.keys.begin() + kRows);
+  SCOPED_TRACE(Name(kind));
+  ASSERT_OK_AND_ASSIGN(
+      const std::unique_ptr<IvfIndex> ivf,
+      IvfIndex::Build(table.keys, table.dim, kind, {.seed = kSeed}));
+  const auto flat = FlatOf(table);
+  EXPECT_GE(ivf->measured_recall(), 0.97);
+  std::int64_t found = 0, scored = 0;
+  for (const auto key : queries.keys) {
+    std::vector<float> query(key.begin(), key.end());
+    if (kind == ScoreKind::kCosine) Combine(CombineKind::kUnit, 1, query);
+    ScanQuery scan = QueryFor(query, table.row_count());
+    scan.score_kind = kind;
+    scan.logit_factor = LogitFactor(kind, table.dim, 0.5);
+    const Answer exact = AnswerOf(*flat, scan, 10);
+    const Answer quick = AnswerOf(*ivf, scan, 10);
+    const std::set<RowIndex> expected(exact.rows.begin(), exact.rows.end());
+    for (const RowIndex row : quick.rows) {
+      found += static_cast<std::int64_t>(expected.count(row));
+    }
+    scored += quick.stats.scored_count;
+
+    scan.exhaustive = true;
+    const Answer all = AnswerOf(*ivf, scan, 10);
+    EXPECT_TRUE(all.stats.complete);
+    EXPECT_EQ(all.stats.scored_count, exact.stats.scored_count);
+    EXPECT_EQ(all.rows, exact.rows);
+    EXPECT_EQ(all.logits, exact.logits) << "bit for bit";
+    EXPECT_EQ(all.partition.max, exact.partition.max);
+    // The same terms in another order, some relative to an earlier max: the
+    // exps err by 2^-21 and 2^-24 a nat of the gap, here below 90.
+    EXPECT_NEAR(*all.partition.LogPartition(), *exact.partition.LogPartition(),
+                2 * (4.8e-7 + 90 * 6e-8));
+  }
+  const double recall = static_cast<double>(found) /
+                        static_cast<double>(10 * queries.row_count());
+  EXPECT_GE(recall, kRecallFloor) << "seed " << kSeed;
+  EXPECT_LT(scored, queries.row_count() * table.row_count() / 2)
+      << "visits so much that an index is no use";
+}
+
+TEST(IvfIndexTest, RecallHoldsOnClusteredKeys) {
+  ExpectGoodIndex(1, ScoreKind::kDot);
+  ExpectGoodIndex(1, ScoreKind::kScaledDot);
+  ExpectGoodIndex(1, ScoreKind::kCosine);
+}
+
+TEST(IvfIndexTest, RecallHoldsWhenNormsSpreadTenfold) {
+  ExpectGoodIndex(10, ScoreKind::kDot);
+  ExpectGoodIndex(10, ScoreKind::kCosine);
+}
+
+TEST(IvfIndexTest, BuildsAreRepeatable) {
+  const KeyTable table = ClusteredKeys(3000, 16, 60, kSeed);
+  ASSERT_OK_AND_ASSIGN(const auto first,
+                       IvfIndex::Build(table.keys, 16, ScoreKind::kDot, {}));
+  ASSERT_OK_AND_ASSIGN(const auto second,
+                       IvfIndex::Build(table.keys, 16, ScoreKind::kDot, {}));
+  EXPECT_EQ(first->probe_count(), second->probe_count());
+  EXPECT_EQ(first->measured_recall(), second->measured_recall());
+  const ScanQuery query = QueryFor(table.keys[5], 3000);
+  const Answer a = AnswerOf(*first, query, 20);
+  const Answer b = AnswerOf(*second, query, 20);
+  EXPECT_EQ(a.rows, b.rows);
+  EXPECT_EQ(a.partition.sum, b.partition.sum);
+}
+
+TEST(IvfIndexTest, DefaultListCountGrowsWithTheRoot) {
+  const auto list_count = [](std::int64_t rows) {
+    const KeyTable table = ClusteredKeys(rows, 4, 20, kSeed);
+    const auto index =
+        IvfIndex::Build(table.keys, 4, ScoreKind::kDot, {}).value();
+    return index->list_count();
+  };
+  EXPECT_EQ(list_count(10000), 400);
+  EXPECT_EQ(list_count(1600), 100) << "16 rows a list";
+  EXPECT_EQ(list_count(10), 1);
+}
+
+TEST(IvfIndexTest, TinyAndDegenerateInputsWork) {
+  // One key among rows without.
+  const KeyTable one = TableOf(2, {1, 2, 3, 4, 5, 6}, {0, 2});
+  ASSERT_OK_AND_ASSIGN(const auto single,
+                       IvfIndex::Build(one.keys, 2, ScoreKind::kCosine, {}));
+  EXPECT_EQ(single->list_count(), 1);
+  EXPECT_EQ(single->measured_recall(), 1);
+  const Answer answer = AnswerOf(*single, QueryFor(one.keys[1], 3), 5);
+  EXPECT_THAT(answer.rows, ElementsAre(1));
+  EXPECT_TRUE(answer.stats.complete);
+
+  // As many lists as keys; all keys equal; all zero.
+  const KeyTable few = TableOf(1, {1, 2, 3, 4, 5});
+  EXPECT_OK(IvfIndex::Build(few.keys, 1, ScoreKind::kDot, {.list_count = 9}));
+  for (const float component : {3.0f, 0.0f}) {
+    const KeyTable equal = TableOf(2, std::vector<float>(2000, component));
+    for (const ScoreKind kind : {ScoreKind::kDot, ScoreKind::kCosine}) {
+      ASSERT_OK_AND_ASSIGN(const auto index,
+                           IvfIndex::Build(equal.keys, 2, kind, {}));
+      ScanQuery query = QueryFor(equal.keys[0], 1000);
+      query.exhaustive = true;
+      EXPECT_EQ(AnswerOf(*index, query, 3).stats.scored_count, 1000);
+    }
+  }
+  // Norms whose squares overflow.
+  const KeyTable enormous = TableOf(1, {1e38f, -1e38f, 3e38f, 1, 2, 3});
+  EXPECT_OK(
+      IvfIndex::Build(enormous.keys, 1, ScoreKind::kDot, {.list_count = 2}));
+}
+
+TEST(IvfIndexTest, NoKeysIsAnError) {
+  const KeyTable none = TableOf(2, {1, 2}, {0});
+  EXPECT_THAT(IvfIndex::Build(none.keys, 2, ScoreKind::kDot, {}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("keys")));
+}
+
+TEST(IvfIndexTest, ABuildCanBeCancelled) {
+  const KeyTable table = ClusteredKeys(2000, 8, 20, kSeed);
+  const std::atomic<bool> cancelled = true;
+  EXPECT_THAT(IvfIndex::Build(table.keys, 8, ScoreKind::kDot,
+                              {.cancelled = &cancelled}),
+              StatusIs(absl::StatusCode::kCancelled, HasSubstr("cancelled")));
+}
+
+std::int64_t ThreadCount() {
+  std::int64_t count = 0;
+  for ([[maybe_unused]] const auto& task :
+       std::filesystem::directory_iterator("/proc/self/task")) {
+    ++count;
+  }
+  return count;
+}
+
+TEST(IvfIndexTest, ABuildMakesNoThreads) {
+  // Large enough for FAISS's and OpenMP's parallel regions. OpenMP keeps its
+  // threads, so any that was made would still be there.
+  const KeyTable table = ClusteredKeys(20000, 16, 100, kSeed);
+  const std::int64_t before = ThreadCount();
+  ASSERT_OK(IvfIndex::Build(table.keys, 16, ScoreKind::kCosine, {}));
+  EXPECT_EQ(ThreadCount(), before);
+}
+
+}  // namespace
+}  // namespace attendant
