@@ -1,0 +1,289 @@
+// attendant attend
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/commands/attend_report.h"
+#include "client/commands/command.h"
+#include "client/commands/convert.h"
+#include "client/commands/flags.h"
+#include "client/files/ids.h"
+#include "client/files/input.h"
+#include "client/files/vector_file.h"
+#include "core/base/status.h"
+
+namespace attendant {
+namespace {
+
+struct AttendFlags {
+  std::string catalog;
+  std::string vector;
+  std::string vector_file;
+  std::vector<std::string> like;
+  std::string like_file;
+  std::string text;
+  std::string field;
+  bool hard = false;
+  std::int32_t result_count = 0;
+  std::int32_t shortlist_count = 0;
+  double temperature = 0;
+  std::string score;
+  std::string combine;
+  std::string weights;
+  std::string pool;
+  bool exact = false;
+  std::vector<std::string> allow;
+  std::string allow_file;
+  std::vector<std::string> deny;
+  std::string deny_file;
+  bool include_examples = false;
+  bool require_all = false;
+  std::vector<std::string> show;
+
+  bool has_examples() const { return !like.empty() || !like_file.empty(); }
+};
+
+absl::StatusOr<v1::Vector> ReadQueryVector(const std::string& path) {
+  ATTENDANT_ASSIGN_OR_RETURN(const auto file, OpenVectorFile(path));
+  if (file->row_count() != 1) {
+    return FileError(
+        path, absl::StrCat("got ", file->row_count(), " rows, want one query"));
+  }
+  std::vector<float> components(static_cast<std::size_t>(file->dim()));
+  ATTENDANT_RETURN_IF_ERROR(file->ReadRow(0, components));
+  return ToVector(components);
+}
+
+// Lines "ID" or "ID<tab>WEIGHT".
+absl::Status ReadExamples(const std::string& path, v1::Examples& examples) {
+  ATTENDANT_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(path));
+  std::string line;
+  while (true) {
+    ATTENDANT_ASSIGN_OR_RETURN(const bool more, lines.Next(line));
+    if (!more) return absl::OkStatus();
+    if (line.empty()) continue;
+    const std::size_t tab = line.find('\t');
+    if (tab == std::string::npos) {
+      examples.add_examples()->set_id(line);
+      continue;
+    }
+    const auto example = ParseExample(
+        absl::StrCat(line.substr(0, tab), "=", line.substr(tab + 1)));
+    if (!example.ok()) {
+      return FileError(path, absl::StrCat("line ", lines.line_number(), ": ",
+                                          example.status().message()));
+    }
+    *examples.add_examples() = *example;
+  }
+}
+
+absl::Status AddIds(const std::vector<std::string>& ids,
+                    const std::string& path, v1::IdList& list) {
+  for (const std::string& id : ids) list.add_ids(id);
+  if (path.empty()) return absl::OkStatus();
+  ATTENDANT_ASSIGN_OR_RETURN(const auto from_file, ReadIds(path));
+  for (const std::string& id : from_file) list.add_ids(id);
+  return absl::OkStatus();
+}
+
+absl::Status SetQuery(const AttendFlags& flags, v1::Query& query) {
+  if (!flags.vector.empty()) {
+    ATTENDANT_ASSIGN_OR_RETURN(const auto components,
+                               ParseVector(flags.vector));
+    *query.mutable_vector() = ToVector(components);
+    return absl::OkStatus();
+  }
+  if (!flags.vector_file.empty()) {
+    ATTENDANT_ASSIGN_OR_RETURN(*query.mutable_vector(),
+                               ReadQueryVector(flags.vector_file));
+    return absl::OkStatus();
+  }
+  if (!flags.has_examples()) {
+    query.set_text(flags.text);
+    return absl::OkStatus();
+  }
+  v1::Examples& examples = *query.mutable_examples();
+  for (const std::string& like : flags.like) {
+    ATTENDANT_ASSIGN_OR_RETURN(*examples.add_examples(), ParseExample(like));
+  }
+  if (!flags.like_file.empty()) {
+    ATTENDANT_RETURN_IF_ERROR(ReadExamples(flags.like_file, examples));
+  }
+  examples.set_combine_kind(CombineKindFromFlag(flags.combine));
+  examples.set_require_all(flags.require_all);
+  examples.set_exclude_examples(!flags.include_examples);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::AttendRequest> ToRequest(const AttendFlags& flags,
+                                            bool json) {
+  v1::AttendRequest request;
+  request.set_catalog(flags.catalog);
+  ATTENDANT_RETURN_IF_ERROR(SetQuery(flags, *request.mutable_query()));
+  request.set_key_field(flags.field);
+  if (flags.hard) request.set_select_kind(v1::SELECT_KIND_HARD);
+  if (flags.result_count != 0) request.set_result_count(flags.result_count);
+  if (flags.shortlist_count != 0) {
+    request.set_shortlist_count(flags.shortlist_count);
+  }
+  if (flags.temperature != 0) request.set_temperature(flags.temperature);
+  request.set_score_kind(ScoreKindFromFlag(flags.score));
+  request.set_weight_scope(WeightScopeFromFlag(flags.weights));
+  request.set_pool_scope(WeightScopeFromFlag(flags.pool));
+  // People rarely read vectors; scripts get them unless they say none.
+  request.set_omit_pooled_value(flags.pool == "none" ||
+                                (flags.pool.empty() && !json));
+  if (flags.exact) request.set_scan_mode(v1::SCAN_MODE_EXACT);
+  if (!flags.allow.empty() || !flags.allow_file.empty()) {
+    ATTENDANT_RETURN_IF_ERROR(
+        AddIds(flags.allow, flags.allow_file, *request.mutable_allow_list()));
+  }
+  if (!flags.deny.empty() || !flags.deny_file.empty()) {
+    ATTENDANT_RETURN_IF_ERROR(
+        AddIds(flags.deny, flags.deny_file, *request.mutable_deny_list()));
+  }
+  for (const std::string& name : flags.show) {
+    request.mutable_read_mask()->add_paths(absl::StrCat("attributes.", name));
+  }
+  return request;
+}
+
+absl::Status Attend(const AttendFlags& flags, const Context& context) {
+  ATTENDANT_ASSIGN_OR_RETURN(const auto request,
+                             ToRequest(flags, context.json));
+  ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
+  ATTENDANT_ASSIGN_OR_RETURN(auto response, client->Attend(request));
+  if (context.json) {
+    SpellOutVectors(response);
+    Print(ToJson(response));
+    return absl::OkStatus();
+  }
+  Print(AttendReport(response, {.shown_attributes = flags.show,
+                                .hard = flags.hard,
+                                .pooled_value = !request.omit_pooled_value(),
+                                .style = context.style}));
+  return absl::OkStatus();
+}
+
+void AddQueryFlags(CLI::App& attend, AttendFlags& flags) {
+  CLI::Option* vector =
+      attend
+          .add_option("--vector", flags.vector, "A query vector: 0.1,0.2,...")
+          ->check(CLI::Validator(Accepts(&ParseVector), ""))
+          ->group("Query");
+  CLI::Option* vector_file =
+      attend
+          .add_option("--vector-file", flags.vector_file,
+                      "A query vector as FILE.npy or FILE.fvecs")
+          ->group("Query");
+  CLI::Option* like =
+      AddRepeated(attend, "--like", flags.like,
+                  "An item like the ones wanted, as ID or ID=WEIGHT; a "
+                  "negative weight pushes away")
+          ->check(CLI::Validator(Accepts(&ParseExample), ""))
+          ->group("Query");
+  CLI::Option* like_file =
+      attend
+          .add_option("--like-file", flags.like_file,
+                      "Lines of ID, or of ID, a tab and WEIGHT")
+          ->group("Query");
+  CLI::Option* text = attend
+                          .add_option("--text", flags.text,
+                                      "Text, for a field with a text encoder")
+                          ->group("Query");
+  for (CLI::Option* option : {like, like_file}) {
+    option->excludes(vector)->excludes(vector_file)->excludes(text);
+  }
+  vector->excludes(vector_file)->excludes(text);
+  vector_file->excludes(text);
+}
+
+void AddAnswerFlags(CLI::App& attend, AttendFlags& flags) {
+  attend.add_option("--field", flags.field,
+                    "The key field. Default: for text the first with an "
+                    "encoder, else the catalog's first");
+  CLI::Option* hard = attend.add_flag(
+      "--hard", flags.hard, "The one best item, with weight exactly 1");
+  attend
+      .add_option("-k,--results", flags.result_count,
+                  "Items wanted. Default 10")
+      ->check(CLI::PositiveNumber)
+      ->excludes(hard);
+  attend
+      .add_option("--shortlist", flags.shortlist_count,
+                  "Items that share the weights. Default 10 x results, at "
+                  "least 100")
+      ->check(CLI::PositiveNumber);
+  attend
+      .add_option("--temperature", flags.temperature,
+                  "Sharpness: small picks the best, large averages. Default: "
+                  "the field's")
+      ->check(CLI::Validator(Accepts(&ParsePositive), ""));
+  attend
+      .add_option("--score", flags.score, "Another score kind than the field's")
+      ->check(CLI::IsMember({"dot", "scaled_dot", "cosine"}));
+  attend
+      .add_option("--combine", flags.combine,
+                  "How examples combine. Default: the field's")
+      ->check(CLI::IsMember({"sum", "sum_over_sqrt_count", "unit"}));
+  attend
+      .add_option("--weights", flags.weights,
+                  "What weights sum to 1 over. Default shortlist")
+      ->check(CLI::IsMember({"shortlist", "returned", "catalog"}));
+  attend
+      .add_option("--pool", flags.pool,
+                  "Report the value pooled over this. Default: none, and "
+                  "with --json as --weights")
+      ->check(CLI::IsMember({"shortlist", "returned", "catalog", "none"}));
+  attend.add_flag("--exact", flags.exact, "Score every key");
+  AddRepeated(attend, "--show", flags.show, "Show an attribute of the items");
+}
+
+void AddMaskFlags(CLI::App& attend, AttendFlags& flags) {
+  AddRepeated(attend, "--allow", flags.allow, "Only these items, by id")
+      ->group("Masks");
+  attend.add_option("--allow-file", flags.allow_file, "Ids, one a line")
+      ->group("Masks");
+  AddRepeated(attend, "--deny", flags.deny, "Not these items, by id")
+      ->group("Masks");
+  attend.add_option("--deny-file", flags.deny_file, "Ids, one a line")
+      ->group("Masks");
+  attend
+      .add_flag("--include-examples", flags.include_examples,
+                "Let the items given by --like be in the answer")
+      ->group("Masks");
+  attend
+      .add_flag("--require-all", flags.require_all,
+                "Refuse --like ids that are not in the catalog")
+      ->group("Masks");
+}
+
+}  // namespace
+
+void AddAttendCommand(CLI::App& app, Context& context) {
+  auto flags = std::make_shared<AttendFlags>();
+  CLI::App* attend = app.add_subcommand(
+      "attend", "Ask a catalog: weighted items for a vector, examples or text");
+  attend->add_option("CATALOG", flags->catalog, "The catalog")->required();
+  AddQueryFlags(*attend, *flags);
+  AddAnswerFlags(*attend, *flags);
+  AddMaskFlags(*attend, *flags);
+  attend->footer(
+      "Examples:\n"
+      "  attendant attend shop --like 85123A --like 71053 --show name\n"
+      "  attendant attend shop --like 85123A --like 22423=-0.5 -k 20\n"
+      "  attendant attend shop --text 'alarm clock' --show name\n"
+      "  attendant attend shop --text 'alarm clock' --hard --show name\n"
+      "  attendant attend photos --vector-file query.npy --exact --json");
+  attend->final_callback([flags, &context] {
+    if (flags->vector.empty() && flags->vector_file.empty() &&
+        !flags->has_examples() && flags->text.empty()) {
+      throw CLI::RequiredError(
+          "--vector, --vector-file, --like, --like-file or --text");
+    }
+    context.Run([&](const Context& c) { return Attend(*flags, c); });
+  });
+}
+
+}  // namespace attendant

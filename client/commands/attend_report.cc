@@ -1,0 +1,171 @@
+#include "client/commands/attend_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "client/commands/command.h"
+#include "client/commands/convert.h"
+#include "client/commands/flags.h"
+
+namespace attendant {
+namespace {
+
+constexpr int kBarWidth = 20;
+constexpr int kMaxPooledShown = 8;
+
+// "31.4 % (exact)", "31.0 % to 32.5 % (bound)", or nothing if unknown.
+std::string MassText(const v1::Mass& mass) {
+  const std::string interval = absl::StrCat(
+      FormatShare(mass.lower_bound()), " to ", FormatShare(mass.upper_bound()));
+  switch (mass.method()) {
+    case v1::MASS_METHOD_EXACT:
+      return absl::StrCat(FormatShare(mass.value()), " (exact)");
+    case v1::MASS_METHOD_BOUND:
+      return absl::StrCat(interval, " (bound)");
+    case v1::MASS_METHOD_ESTIMATE:
+      return absl::StrCat(FormatShare(mass.value()), " (estimate, ", interval,
+                          ")");
+    default:
+      return "";
+  }
+}
+
+std::string ItemTable(const v1::AttendResponse& response,
+                      const AttendReportOptions& options) {
+  using Align = Table::Align;
+  using Tone = Table::Tone;
+  std::vector<Table::Column> columns = {
+      {.title = "#", .align = Align::kRight, .tone = Tone::kDim},
+      {.title = "item"}};
+  for (const std::string& name : options.shown_attributes) {
+    columns.push_back({.title = name});
+  }
+  columns.push_back({.title = "weight", .align = Align::kRight});
+  columns.push_back({.title = "", .tone = Tone::kAccent});
+  columns.push_back(
+      {.title = "logit", .align = Align::kRight, .tone = Tone::kDim});
+  double greatest = 0;
+  for (const v1::AttendedItem& item : response.items()) {
+    greatest = std::max(greatest, item.weight());
+  }
+  Table table(std::move(columns));
+  std::int64_t rank = 0;
+  for (const v1::AttendedItem& item : response.items()) {
+    std::vector<std::string> cells = {FormatCount(++rank), item.id()};
+    for (const std::string& name : options.shown_attributes) {
+      const auto attribute = item.attributes().find(name);
+      cells.push_back(attribute == item.attributes().end()
+                          ? ""
+                          : AttributeText(attribute->second));
+    }
+    cells.push_back(FormatShare(item.weight()));
+    cells.push_back(
+        Bar(greatest > 0 ? item.weight() / greatest : 0, kBarWidth));
+    cells.push_back(absl::StrFormat("%.3f", item.logit()));
+    table.AddRow(cells);
+  }
+  return table.Format(options.style);
+}
+
+std::string MassSentence(const v1::AttendResponse& response, bool hard) {
+  const int count = response.items_size();
+  const std::string these = hard || count == 1
+                                ? "This item"
+                                : absl::StrCat("These ", FormatCount(count));
+  const absl::string_view hold = count == 1 ? "holds" : "hold";
+  const std::string returned = MassText(response.returned_mass());
+  if (returned.empty()) {
+    return absl::StrCat(
+        "How much of the catalog's attention ", absl::AsciiStrToLower(these),
+        " ", hold,
+        " is unknown: ", FormatCount(response.stats().scored_count()), " of ",
+        FormatCount(response.stats().eligible_count()),
+        " keys were scored (--exact scores all).");
+  }
+  std::string text = absl::StrCat(
+      these, " ", hold, " ", returned.substr(0, returned.find(" (")),
+      " of the catalog's attention", returned.substr(returned.find(" (")));
+  const std::string shortlist = MassText(response.shortlist_mass());
+  if (!hard && !shortlist.empty()) {
+    absl::StrAppend(&text, "; shortlist ",
+                    shortlist.substr(0, shortlist.find(" (")));
+  }
+  absl::StrAppend(&text, ".");
+  if (response.has_effective_item_count()) {
+    absl::StrAppend(&text, " Effective items: ",
+                    FormatCount(std::llround(response.effective_item_count())),
+                    " of ", FormatCount(response.stats().eligible_count()),
+                    ".");
+  }
+  return text;
+}
+
+std::string PooledSentence(const v1::PooledValue& pooled) {
+  double square = 0;
+  std::string first;
+  for (int i = 0; i < pooled.values_size(); ++i) {
+    const double component = pooled.values(i);
+    square += component * component;
+    if (i < kMaxPooledShown) {
+      absl::StrAppend(&first, i == 0 ? "" : ", ", FormatNumber(component));
+    }
+  }
+  std::string text = absl::StrCat(
+      "Pooled value over the ",
+      pooled.scope() == v1::WEIGHT_SCOPE_RETURNED ? "returned items"
+                                                  : FlagOf(pooled.scope()),
+      ": ", CountOf(pooled.values_size(), "component"), ", norm ",
+      FormatNumber(std::sqrt(square)), ", [", first,
+      pooled.values_size() > kMaxPooledShown ? ", ...]." : "].");
+  if (pooled.key_as_value_count() > 0) {
+    absl::StrAppend(&text, " Keys stand in for the values of ",
+                    CountOf(pooled.key_as_value_count(), "item"), ".");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string AttendReport(const v1::AttendResponse& response,
+                         const AttendReportOptions& options) {
+  std::string text;
+  if (response.items().empty()) {
+    text =
+        "Nothing was eligible: no item with a key in this field is left "
+        "after the masks.\n";
+  } else {
+    text = absl::StrCat(ItemTable(response, options), "\n",
+                        MassSentence(response, options.hard), "\n");
+  }
+  absl::StrAppend(
+      &text,
+      options.style.Dim(absl::StrCat(
+          options.hard ? "Hard: the one best item. " : "", "Temperature ",
+          FormatNumber(response.temperature()), ", ",
+          absl::AsciiStrToUpper(FlagOf(response.score_kind())), " over \"",
+          Printable(response.key_field()), "\"",
+          options.hard ? "."
+                       : absl::StrCat(". Weights sum to 1 over the ",
+                                      response.weight_scope() ==
+                                              v1::WEIGHT_SCOPE_RETURNED
+                                          ? "returned items"
+                                          : FlagOf(response.weight_scope()),
+                                      "."))),
+      "\n");
+  if (!response.unknown_example_ids().empty()) {
+    absl::StrAppend(
+        &text, "Examples not in the catalog: ",
+        Printable(absl::StrJoin(response.unknown_example_ids(), ", ")), "\n");
+  }
+  if (options.pooled_value && response.has_pooled_value()) {
+    absl::StrAppend(&text, PooledSentence(response.pooled_value()), "\n");
+  }
+  return text;
+}
+
+}  // namespace attendant

@@ -1,0 +1,352 @@
+// attendant catalog create|list|describe|delete
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
+#include "client/commands/command.h"
+#include "client/commands/flags.h"
+#include "client/commands/model_directory.h"
+#include "core/base/status.h"
+
+namespace attendant {
+namespace {
+
+struct CreateFlags {
+  std::string name;
+  std::vector<std::string> from;
+  std::vector<std::string> key_fields;
+  std::vector<std::string> attributes;
+  std::vector<std::string> temperatures;
+  std::vector<std::string> combines;
+  std::vector<std::string> indexes;
+  std::int32_t value_dim = 0;
+};
+
+std::string FormatBytes(std::int64_t bytes) {
+  constexpr double kMiB = 1 << 20;
+  return absl::StrCat(FormatNumber(static_cast<double>(bytes) / kMiB), " MiB");
+}
+
+std::string FormatTimestamp(const google::protobuf::Timestamp& timestamp) {
+  return absl::FormatTime("%Y-%m-%d %H:%M:%S UTC",
+                          absl::FromUnixSeconds(timestamp.seconds()),
+                          absl::UTCTimeZone());
+}
+
+// "ivf (1,265 lists, 24 visited, recall 0.981)".
+std::string DescribeIndex(const v1::KeyField& field,
+                          const v1::Catalog& catalog) {
+  for (const v1::IndexStatus& index : catalog.indexes()) {
+    if (index.key_field() != field.name()) continue;
+    std::string text = FlagOf(index.active_kind());
+    if (index.list_count() > 0) {
+      absl::StrAppend(&text, " (", FormatCount(index.list_count()), " lists, ",
+                      FormatCount(index.probe_count()), " visited");
+      if (index.has_measured_recall()) {
+        absl::StrAppend(&text, ", recall ",
+                        FormatNumber(index.measured_recall()));
+      }
+      absl::StrAppend(&text, ")");
+    }
+    if (index.training()) absl::StrAppend(&text, ", training another");
+    return text;
+  }
+  return FlagOf(field.index_kind());
+}
+
+const v1::IndexStatus* FindIndex(const v1::KeyField& field,
+                                 const v1::Catalog& catalog) {
+  for (const v1::IndexStatus& index : catalog.indexes()) {
+    if (index.key_field() == field.name()) return &index;
+  }
+  return nullptr;
+}
+
+std::string DescribeCatalog(const v1::Catalog& catalog, const Style& style) {
+  std::string text = absl::StrCat(
+      style.Bold(Printable(catalog.name())), "  ",
+      CountOf(catalog.item_count(), "item"), ", ",
+      FormatBytes(catalog.memory_bytes()), " in memory\n",
+      style.Dim(absl::StrCat("created ", FormatTimestamp(catalog.create_time()),
+                             ", sequence ", FormatCount(catalog.sequence()),
+                             ", uid ", Printable(catalog.uid()))),
+      "\n\n");
+  using Align = Table::Align;
+  Table fields({{.title = "key field"},
+                {.title = "dim", .align = Align::kRight},
+                {.title = "keys", .align = Align::kRight},
+                {.title = "score"},
+                {.title = "temperature", .align = Align::kRight},
+                {.title = "combine"},
+                {.title = "index"},
+                {.title = "text"}});
+  for (const v1::KeyField& field : catalog.schema().key_fields()) {
+    const v1::IndexStatus* index = FindIndex(field, catalog);
+    const int terms = index == nullptr ? 0 : index->text_encoder_term_count();
+    fields.AddRow({field.name(), FormatCount(field.dimension()),
+                   index == nullptr ? "" : FormatCount(index->key_count()),
+                   FlagOf(field.score_kind()),
+                   FormatNumber(field.temperature()),
+                   FlagOf(field.combine_kind()), DescribeIndex(field, catalog),
+                   terms == 0 ? "-" : CountOf(terms, "term")});
+  }
+  absl::StrAppend(&text, fields.Format(style));
+  if (!catalog.schema().attributes().empty()) {
+    Table attributes({{.title = "attribute"}, {.title = "type"}});
+    for (const v1::AttributeField& field : catalog.schema().attributes()) {
+      attributes.AddRow({field.name(), FlagOf(field.type())});
+    }
+    absl::StrAppend(&text, "\n", attributes.Format(style));
+  }
+  absl::StrAppend(
+      &text, "\n",
+      catalog.schema().value_dimension() > 0
+          ? absl::StrCat("Values of ", catalog.schema().value_dimension(),
+                         " components are pooled.\n")
+          : "Keys are pooled as values.\n");
+  for (const std::string& warning : catalog.warnings()) {
+    absl::StrAppend(&text, "Warning: ", Printable(warning), "\n");
+  }
+  return text;
+}
+
+v1::KeyField* FindField(v1::CatalogSchema& schema, const std::string& name) {
+  for (v1::KeyField& field : *schema.mutable_key_fields()) {
+    if (field.name() == name) return &field;
+  }
+  return nullptr;
+}
+
+// Adds an attribute that may be declared already, with the same type.
+absl::Status AddAttribute(const v1::AttributeField& attribute,
+                          v1::CatalogSchema& schema) {
+  for (const v1::AttributeField& declared : schema.attributes()) {
+    if (declared.name() != attribute.name()) continue;
+    if (declared.type() == attribute.type()) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        "attribute ", attribute.name(), " is declared as ",
+        FlagOf(declared.type()), " and as ", FlagOf(attribute.type())));
+  }
+  *schema.add_attributes() = attribute;
+  return absl::OkStatus();
+}
+
+// Applies flags "FIELD=REST" to key fields. `set` returns false for a REST that
+// it does not know.
+absl::Status SetFields(
+    const std::vector<std::string>& flags, absl::string_view flag_name,
+    v1::CatalogSchema& schema,
+    const std::function<bool(v1::KeyField&, const std::string&)>& set) {
+  for (const std::string& flag : flags) {
+    ATTENDANT_ASSIGN_OR_RETURN(const auto assignment, ParseAssignment(flag));
+    v1::KeyField* field = FindField(schema, assignment.first);
+    if (field == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          flag_name, " ", flag, ": no key field named ", assignment.first));
+    }
+    if (!set(*field, assignment.second)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          flag_name, " ", flag, ": '", assignment.second, "' is not known"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::CreateCatalogRequest> CreateRequest(
+    const CreateFlags& flags) {
+  v1::CreateCatalogRequest request;
+  request.set_name(flags.name);
+  v1::CatalogSchema& schema = *request.mutable_schema();
+  schema.set_value_dimension(flags.value_dim);
+  for (const std::string& directory : flags.from) {
+    ATTENDANT_ASSIGN_OR_RETURN(const Model model, ReadModel(directory));
+    *schema.add_key_fields() = model.key_field;
+    for (const v1::AttributeField& attribute : model.attributes) {
+      ATTENDANT_RETURN_IF_ERROR(AddAttribute(attribute, schema));
+    }
+    if (!model.has_encoder) continue;
+    ATTENDANT_ASSIGN_OR_RETURN(*request.add_text_encoders(),
+                               ReadTextEncoder(directory, model));
+  }
+  for (const std::string& flag : flags.key_fields) {
+    ATTENDANT_ASSIGN_OR_RETURN(*schema.add_key_fields(), ParseKeyField(flag));
+  }
+  for (const std::string& flag : flags.attributes) {
+    ATTENDANT_ASSIGN_OR_RETURN(const auto attribute, ParseAttributeField(flag));
+    ATTENDANT_RETURN_IF_ERROR(AddAttribute(attribute, schema));
+  }
+  ATTENDANT_RETURN_IF_ERROR(
+      SetFields(flags.temperatures, "--temperature", schema,
+                [](v1::KeyField& field, const std::string& text) {
+                  const auto temperature = ParsePositive(text);
+                  if (temperature.ok()) field.set_temperature(*temperature);
+                  return temperature.ok();
+                }));
+  ATTENDANT_RETURN_IF_ERROR(
+      SetFields(flags.combines, "--combine", schema,
+                [](v1::KeyField& field, const std::string& text) {
+                  field.set_combine_kind(CombineKindFromFlag(text));
+                  return field.combine_kind() != v1::COMBINE_KIND_UNSPECIFIED;
+                }));
+  ATTENDANT_RETURN_IF_ERROR(
+      SetFields(flags.indexes, "--index", schema,
+                [](v1::KeyField& field, const std::string& text) {
+                  field.set_index_kind(IndexKindFromFlag(text));
+                  return field.index_kind() != v1::INDEX_KIND_UNSPECIFIED;
+                }));
+  return request;
+}
+
+absl::Status Create(const CreateFlags& flags, const Context& context) {
+  ATTENDANT_ASSIGN_OR_RETURN(const auto request, CreateRequest(flags));
+  ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
+  ATTENDANT_ASSIGN_OR_RETURN(const auto response,
+                             client->CreateCatalog(request));
+  if (context.json) {
+    Print(ToJson(response));
+    return absl::OkStatus();
+  }
+  Print(response.created() ? "Created.\n\n"
+                           : "It was there already, with the same schema.\n\n");
+  Print(DescribeCatalog(response.catalog(), context.style));
+  return absl::OkStatus();
+}
+
+absl::Status List(const Context& context) {
+  ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
+  v1::ListCatalogsResponse all;
+  v1::ListCatalogsRequest request;
+  do {
+    ATTENDANT_ASSIGN_OR_RETURN(auto page, client->ListCatalogs(request));
+    all.mutable_catalogs()->MergeFrom(page.catalogs());
+    request.set_page_token(page.next_page_token());
+  } while (!request.page_token().empty());
+  if (context.json) {
+    Print(ToJson(all));
+    return absl::OkStatus();
+  }
+  if (all.catalogs().empty()) {
+    Print(
+        "There are no catalogs. `attendant catalog create --help` tells how "
+        "to make one.\n");
+    return absl::OkStatus();
+  }
+  Table table({{.title = "catalog"},
+               {.title = "items", .align = Table::Align::kRight},
+               {.title = "key fields"}});
+  for (const v1::Catalog& catalog : all.catalogs()) {
+    std::vector<std::string> fields;
+    for (const v1::KeyField& field : catalog.schema().key_fields()) {
+      fields.push_back(absl::StrCat(field.name(), ":", field.dimension(), ":",
+                                    FlagOf(field.score_kind())));
+    }
+    table.AddRow({catalog.name(), FormatCount(catalog.item_count()),
+                  absl::StrJoin(fields, " ")});
+  }
+  Print(table.Format(context.style));
+  return absl::OkStatus();
+}
+
+absl::Status Describe(const std::string& name, const Context& context) {
+  ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
+  v1::GetCatalogRequest request;
+  request.set_name(name);
+  ATTENDANT_ASSIGN_OR_RETURN(const auto response, client->GetCatalog(request));
+  Print(context.json ? ToJson(response)
+                     : DescribeCatalog(response.catalog(), context.style));
+  return absl::OkStatus();
+}
+
+absl::Status Delete(const std::string& name, const Context& context) {
+  ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
+  v1::DeleteCatalogRequest request;
+  request.set_name(name);
+  ATTENDANT_ASSIGN_OR_RETURN(const auto response,
+                             client->DeleteCatalog(request));
+  Print(context.json ? ToJson(response)
+                     : absl::StrCat("Deleted ", name, " and its items.\n"));
+  return absl::OkStatus();
+}
+
+void AddCreate(CLI::App& catalog, Context& context) {
+  auto flags = std::make_shared<CreateFlags>();
+  CLI::App* create = catalog.add_subcommand("create", "Make an empty catalog");
+  create->add_option("NAME", flags->name, "The catalog's name")->required();
+  CLI::Option* key_field =
+      AddRepeated(*create, "--key-field", flags->key_fields,
+                  "A key field as NAME:DIM[:dot|scaled_dot|cosine]")
+          ->check(CLI::Validator(Accepts(&ParseKeyField), ""));
+  CLI::Option* from = AddRepeated(
+      *create, "--from", flags->from,
+      "A directory that `attendant fit` wrote: takes its key field, "
+      "defaults, attributes and text encoder. Fields stand in the "
+      "order of --from, then of --key-field; the first is the "
+      "default of queries");
+  create
+      ->add_option("--value-dim", flags->value_dim,
+                   "Components of a value; 0: keys are pooled as values")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  AddRepeated(*create, "--attribute", flags->attributes,
+              "An attribute as NAME:TYPE, of type bool, int64, double, string, "
+              "string_list or timestamp")
+      ->check(CLI::Validator(Accepts(&ParseAttributeField), ""));
+  AddRepeated(*create, "--temperature", flags->temperatures,
+              "Default temperature of a field as FIELD=T")
+      ->check(CLI::Validator(Accepts(&ParseAssignment), ""));
+  AddRepeated(*create, "--combine", flags->combines,
+              "How a field combines examples, as "
+              "FIELD=sum|sum_over_sqrt_count|unit")
+      ->check(CLI::Validator(Accepts(&ParseAssignment), ""));
+  AddRepeated(*create, "--index", flags->indexes,
+              "The index of a field as FIELD=auto|flat|ivf")
+      ->check(CLI::Validator(Accepts(&ParseAssignment), ""));
+  create->footer(
+      "Examples:\n"
+      "  attendant catalog create shop --from fit/events --from fit/text\n"
+      "  attendant catalog create photos --key-field image:512:cosine \\\n"
+      "      --attribute title:string --temperature image=0.07\n\n"
+      "Creating a catalog again with the same schema is fine.");
+  create->final_callback([flags, key_field, from, &context] {
+    if (key_field->empty() && from->empty()) {
+      throw CLI::RequiredError("--key-field or --from");
+    }
+    context.Run([&](const Context& c) { return Create(*flags, c); });
+  });
+}
+
+// A verb that takes a catalog's name and nothing else.
+void AddByName(CLI::App& catalog, Context& context, const std::string& verb,
+               const std::string& description,
+               absl::Status (*action)(const std::string& name,
+                                      const Context& context)) {
+  auto name = std::make_shared<std::string>();
+  CLI::App* command = catalog.add_subcommand(verb, description);
+  command->add_option("NAME", *name, "The catalog's name")->required();
+  command->footer(
+      absl::StrCat("Example:\n  attendant catalog ", verb, " shop"));
+  command->final_callback([name, action, &context] {
+    context.Run([&](const Context& c) { return action(*name, c); });
+  });
+}
+
+}  // namespace
+
+void AddCatalogCommands(CLI::App& app, Context& context) {
+  CLI::App* catalog =
+      app.add_subcommand("catalog", "Make, describe and delete catalogs");
+  catalog->require_subcommand(1);
+  AddCreate(*catalog, context);
+  CLI::App* list = catalog->add_subcommand("list", "List the catalogs");
+  list->final_callback([&context] { context.Run(&List); });
+  AddByName(*catalog, context, "describe",
+            "Show schema, counts, indexes and warnings", &Describe);
+  AddByName(*catalog, context, "delete",
+            "Delete a catalog with all its items, for good", &Delete);
+}
+
+}  // namespace attendant

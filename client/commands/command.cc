@@ -1,0 +1,57 @@
+#include "client/commands/command.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include <cstdio>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+
+namespace attendant {
+
+absl::StatusOr<std::unique_ptr<Client>> Context::Connect() const {
+  return Client::Connect(
+      {.server = server, .deadline = absl::Seconds(timeout_seconds)});
+}
+
+void Context::Run(const std::function<absl::Status(const Context&)>& verb) {
+  absl::Status status = verb(*this);
+  if (std::fflush(stdout) != 0 && status.ok()) {
+    status = absl::DataLossError("standard output can't be written");
+  }
+  if (status.ok()) return;
+  PrintError(status.message());
+  exit_status_ = absl::IsUnavailable(status) ? kExitUnreachable : kExitRefused;
+}
+
+void Print(absl::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+void Note(absl::string_view line) {
+  const std::string text = absl::StrCat(line, "\n");
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+void PrintError(absl::string_view message) {
+  Note(absl::StrCat("attendant: ", Printable(message)));
+}
+
+std::string ToJson(const google::protobuf::Message& message) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.add_whitespace = true;
+  options.always_print_primitive_fields = true;
+  std::string json;
+  const auto status =
+      google::protobuf::util::MessageToJsonString(message, &json, options);
+  // Fails only for messages that our own replies don't hold.
+  if (!status.ok()) return "null\n";
+  return json;
+}
+
+std::string CountOf(std::int64_t count, absl::string_view noun) {
+  return absl::StrCat(FormatCount(count), " ", noun, count == 1 ? "" : "s");
+}
+
+}  // namespace attendant

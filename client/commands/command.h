@@ -1,0 +1,72 @@
+// What the verbs of the command line share.
+#ifndef ATTENDANT_CLIENT_COMMANDS_COMMAND_H_
+#define ATTENDANT_CLIENT_COMMANDS_COMMAND_H_
+
+#include <google/protobuf/message.h>
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "client/client.h"
+#include "client/format/text.h"
+
+namespace attendant {
+
+// Exit statuses of `attendant`.
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitRefused = 1;      // the server or the data refused
+inline constexpr int kExitUsage = 2;        // the command line is wrong
+inline constexpr int kExitUnreachable = 3;  // no server
+
+// The command line as a whole: global flags, and where output goes.
+class Context {
+ public:
+  std::string server = "127.0.0.1:7600";
+  bool json = false;
+  double timeout_seconds = 30;
+  // Of standard output.
+  Style style;
+
+  absl::StatusOr<std::unique_ptr<Client>> Connect() const;
+
+  // Runs a verb, and keeps how it ended.
+  void Run(const std::function<absl::Status(const Context&)>& verb);
+  int exit_status() const { return exit_status_; }
+
+ private:
+  int exit_status_ = kExitOk;
+};
+
+// Writes to standard output, to standard error as a line of its own.
+void Print(absl::string_view text);
+void Note(absl::string_view line);
+// The error, as "attendant: ..." on standard error.
+void PrintError(absl::string_view message);
+
+// A message in the canonical JSON of Protobuf, with a line end.
+std::string ToJson(const google::protobuf::Message& message);
+
+// "1 item", "2 items", "1,000 items".
+std::string CountOf(std::int64_t count, absl::string_view noun);
+
+// Each adds a verb with its flags, help and action. `context` must outlive
+// `app`.
+void AddAttendCommand(CLI::App& app, Context& context);
+void AddCatalogCommands(CLI::App& app, Context& context);
+void AddFitCommands(CLI::App& app, Context& context);
+void AddItemsCommands(CLI::App& app, Context& context);
+
+// Parts of the above.
+void AddImportCommand(CLI::App& items, Context& context);
+void AddFitLsiCommand(CLI::App& fit, Context& context);
+void AddFitTextCommand(CLI::App& fit, Context& context);
+void AddFitTemperatureCommand(CLI::App& fit, Context& context);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CLIENT_COMMANDS_COMMAND_H_

@@ -1,0 +1,87 @@
+#include "client/commands/command_line.h"
+
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "client/commands/command.h"
+
+namespace attendant {
+namespace {
+
+// Prints help or version, or what is wrong with the command line.
+int Exit(const CLI::App& app, const CLI::ParseError& error) {
+  std::ostringstream out;
+  std::ostringstream err;
+  if (app.exit(error, out, err) == 0) {
+    Print(out.str());
+    return std::fflush(stdout) == 0 ? kExitOk : kExitRefused;
+  }
+  PrintError(error.what());
+  const CLI::App* command = &app;
+  std::string name = app.get_name();
+  while (!command->get_subcommands().empty()) {
+    command = command->get_subcommands().front();
+    absl::StrAppend(&name, " ", command->get_name());
+  }
+  Note(absl::StrCat("Try `", name, " --help`."));
+  return kExitUsage;
+}
+
+}  // namespace
+
+int RunCommandLine(int argc, char** argv) {
+  // A reader that goes away ends us quietly, whatever we inherited.
+  std::signal(SIGPIPE, SIG_DFL);
+  Context context;
+  const char* no_colour = std::getenv("NO_COLOR");
+  context.style.colour = isatty(STDOUT_FILENO) != 0 &&
+                         (no_colour == nullptr || *no_colour == '\0');
+  CLI::App app(
+      "Attention over catalogs of vectors: asks an Attendant server for "
+      "weighted items, and fits and loads what it serves.",
+      "attendant");
+  app.set_version_flag("--version", "attendant " ATTENDANT_VERSION);
+  app.set_help_flag("-h,--help", "Print this help");
+  app.add_option("--server", context.server, "The server as HOST:PORT")
+      ->envname("ATTENDANT_SERVER")
+      ->capture_default_str();
+  app.add_flag("--json", context.json,
+               "Print one JSON document on standard output");
+  app.add_option("--timeout", context.timeout_seconds,
+                 "Seconds to wait for each answer")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.require_subcommand(1);
+  // Global flags may also follow the verb.
+  app.fallthrough();
+  AddAttendCommand(app, context);
+  AddCatalogCommands(app, context);
+  AddItemsCommands(app, context);
+  AddFitCommands(app, context);
+  app.footer(
+      "Examples:\n"
+      "  attendant fit lsi events.csv.gz --out fit/events\n"
+      "  attendant catalog create shop --from fit/events\n"
+      "  attendant items import shop --from fit/events\n"
+      "  attendant attend shop --like 85123A\n\n"
+      "Exit status: 0 done; 1 the server or the data refused; 2 usage; 3 the "
+      "server can't be reached.");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return Exit(app, error);
+  } catch (const std::exception& error) {
+    PrintError(error.what());
+    return kExitRefused;
+  }
+  return context.exit_status();
+}
+
+}  // namespace attendant

@@ -1,0 +1,155 @@
+#include "client/commands/convert.h"
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
+#include "core/base/status.h"
+
+namespace attendant {
+namespace {
+
+static_assert(std::endian::native == std::endian::little);
+
+void SpellOut(v1::Vector& vector) {
+  const auto components = FromVector(vector);
+  if (!components.ok()) return;
+  vector.mutable_floats()->mutable_values()->Assign(components->begin(),
+                                                    components->end());
+}
+
+template <typename Map>
+void SpellOutAll(Map& vectors) {
+  for (auto& [name, vector] : vectors) SpellOut(vector);
+}
+
+absl::Status WrongType(const nlohmann::json& value, absl::string_view want) {
+  constexpr std::size_t kShown = 40;
+  std::string got =
+      value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  if (got.size() > kShown) got = got.substr(0, kShown) + "...";
+  return absl::InvalidArgumentError(absl::StrCat("got ", got, ", want ", want));
+}
+
+}  // namespace
+
+v1::Vector ToVector(std::span<const float> components) {
+  v1::Vector vector;
+  vector.set_float32_le(components.data(), components.size_bytes());
+  return vector;
+}
+
+absl::StatusOr<std::vector<float>> FromVector(const v1::Vector& vector) {
+  if (vector.has_floats()) {
+    const auto& values = vector.floats().values();
+    return std::vector<float>(values.begin(), values.end());
+  }
+  const std::string& bytes = vector.float32_le();
+  if (bytes.size() % sizeof(float) != 0) {
+    return absl::InternalError("a vector from the server is cut off");
+  }
+  std::vector<float> components(bytes.size() / sizeof(float));
+  if (!bytes.empty()) {
+    std::memcpy(components.data(), bytes.data(), bytes.size());
+  }
+  return components;
+}
+
+void SpellOutVectors(v1::Item& item) {
+  SpellOutAll(*item.mutable_keys());
+  if (item.has_value()) SpellOut(*item.mutable_value());
+}
+
+void SpellOutVectors(v1::AttendResponse& response) {
+  for (v1::AttendedItem& item : *response.mutable_items()) {
+    SpellOutAll(*item.mutable_keys());
+    if (item.has_value()) SpellOut(*item.mutable_value());
+  }
+}
+
+absl::StatusOr<v1::AttributeValue> ToAttribute(const nlohmann::json& value,
+                                               v1::AttributeType type) {
+  v1::AttributeValue attribute;
+  switch (type) {
+    case v1::ATTRIBUTE_TYPE_BOOL:
+      if (!value.is_boolean()) return WrongType(value, "true or false");
+      attribute.set_bool_value(value.get<bool>());
+      return attribute;
+    case v1::ATTRIBUTE_TYPE_INT64:
+      if (!value.is_number_integer() ||
+          (value.is_number_unsigned() &&
+           value.get<std::uint64_t>() >
+               std::uint64_t{std::numeric_limits<std::int64_t>::max()})) {
+        return WrongType(value, "a signed 64-bit integer");
+      }
+      attribute.set_int64_value(value.get<std::int64_t>());
+      return attribute;
+    case v1::ATTRIBUTE_TYPE_DOUBLE:
+      if (!value.is_number() || !std::isfinite(value.get<double>())) {
+        return WrongType(value, "a finite number");
+      }
+      attribute.set_double_value(value.get<double>());
+      return attribute;
+    case v1::ATTRIBUTE_TYPE_STRING:
+      if (!value.is_string()) return WrongType(value, "a text");
+      attribute.set_string_value(value.get<std::string>());
+      return attribute;
+    case v1::ATTRIBUTE_TYPE_STRING_LIST:
+      if (!value.is_array()) return WrongType(value, "a list of texts");
+      attribute.mutable_string_list_value();
+      for (const nlohmann::json& text : value) {
+        if (!text.is_string()) return WrongType(value, "a list of texts");
+        attribute.mutable_string_list_value()->add_values(
+            text.get<std::string>());
+      }
+      return attribute;
+    case v1::ATTRIBUTE_TYPE_TIMESTAMP: {
+      absl::Time time;
+      std::string error;
+      if (!value.is_string() ||
+          !absl::ParseTime(absl::RFC3339_full, value.get<std::string>(), &time,
+                           &error)) {
+        return WrongType(value, "a time as in \"2011-12-09T12:50:00Z\"");
+      }
+      const std::int64_t seconds = absl::ToUnixSeconds(time);
+      auto* timestamp = attribute.mutable_timestamp_value();
+      timestamp->set_seconds(seconds);
+      timestamp->set_nanos(static_cast<std::int32_t>(
+          absl::ToInt64Nanoseconds(time - absl::FromUnixSeconds(seconds))));
+      return attribute;
+    }
+    default:
+      return absl::InvalidArgumentError("the attribute's type is unknown");
+  }
+}
+
+std::string AttributeText(const v1::AttributeValue& value) {
+  switch (value.kind_case()) {
+    case v1::AttributeValue::kBoolValue:
+      return value.bool_value() ? "true" : "false";
+    case v1::AttributeValue::kInt64Value:
+      return absl::StrCat(value.int64_value());
+    case v1::AttributeValue::kDoubleValue:
+      return absl::StrCat(value.double_value());
+    case v1::AttributeValue::kStringValue:
+      return value.string_value();
+    case v1::AttributeValue::kStringListValue:
+      return absl::StrJoin(value.string_list_value().values(), ", ");
+    case v1::AttributeValue::kTimestampValue:
+      return absl::FormatTime(
+          absl::RFC3339_full,
+          absl::FromUnixSeconds(value.timestamp_value().seconds()) +
+              absl::Nanoseconds(value.timestamp_value().nanos()),
+          absl::UTCTimeZone());
+    case v1::AttributeValue::KIND_NOT_SET:
+      return "";
+  }
+  return "";
+}
+
+}  // namespace attendant

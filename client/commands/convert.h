@@ -1,0 +1,37 @@
+// Vectors and attributes between the wire, files and people.
+#ifndef ATTENDANT_CLIENT_COMMANDS_CONVERT_H_
+#define ATTENDANT_CLIENT_COMMANDS_CONVERT_H_
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "attendant/v1/attention_service.pb.h"
+#include "attendant/v1/attribute.pb.h"
+#include "attendant/v1/item_service.pb.h"
+#include "attendant/v1/vector.pb.h"
+#include "nlohmann/json.hpp"
+
+namespace attendant {
+
+v1::Vector ToVector(std::span<const float> components);
+// Internal if a server's bytes are no whole number of floats.
+absl::StatusOr<std::vector<float>> FromVector(const v1::Vector& vector);
+
+// Replaces bytes by numbers in all vectors, for output as JSON.
+void SpellOutVectors(v1::Item& item);
+void SpellOutVectors(v1::AttendResponse& response);
+
+// A JSON value as an attribute of a declared type: true or false, a number, a
+// text, a list of texts, or an RFC 3339 text for a timestamp. InvalidArgument,
+// saying got and want, for anything else.
+absl::StatusOr<v1::AttributeValue> ToAttribute(const nlohmann::json& value,
+                                               v1::AttributeType type);
+
+// For people: texts without quotes, lists with commas.
+std::string AttributeText(const v1::AttributeValue& value);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CLIENT_COMMANDS_CONVERT_H_

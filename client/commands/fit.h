@@ -1,0 +1,34 @@
+// What the fits share.
+#ifndef ATTENDANT_CLIENT_COMMANDS_FIT_H_
+#define ATTENDANT_CLIENT_COMMANDS_FIT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "client/commands/command.h"
+#include "client/commands/model_directory.h"
+#include "core/encode/temperature.h"
+#include "nlohmann/json.hpp"
+
+namespace attendant {
+
+// A step of a fit, for the person who waits.
+void NoteStep(absl::string_view step);
+
+// "score cosine, combine unit, temperature 0.21; negative log likelihood ...".
+std::string DescribeDefaults(const AttentionDefaults& defaults);
+nlohmann::json DefaultsJson(const AttentionDefaults& defaults);
+
+// Each with a line end.
+std::string Lines(const std::vector<std::string>& lines);
+
+// Says what was chosen and written.
+void ReportFit(const std::string& directory, std::int64_t item_count,
+               const Model& model, const AttentionDefaults& defaults,
+               const Context& context);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CLIENT_COMMANDS_FIT_H_

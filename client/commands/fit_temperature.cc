@@ -1,0 +1,231 @@
+// attendant fit temperature
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "client/commands/command.h"
+#include "client/commands/convert.h"
+#include "client/commands/fit.h"
+#include "client/commands/flags.h"
+#include "client/commands/model_directory.h"
+#include "client/files/jsonl.h"
+#include "client/format/progress.h"
+#include "core/attention/score.h"
+#include "core/base/status.h"
+#include "core/encode/temperature.h"
+
+namespace attendant {
+namespace {
+
+// Bytes of keys that a page of items may hold, well within a message.
+constexpr std::int64_t kPageBytes = 8 << 20;
+
+struct TemperatureFlags {
+  std::string catalog;
+  std::string pairs;
+  std::string field;
+};
+
+// All keys of a field.
+struct FieldKeys {
+  std::int64_t dim = 0;
+  std::vector<float> data;  // [rows, dim]
+  absl::flat_hash_map<std::string, std::int32_t> row_of;
+};
+
+absl::StatusOr<FieldKeys> Download(Client& client, const v1::Catalog& catalog,
+                                   const v1::KeyField& field) {
+  std::int64_t item_bytes = 0;
+  for (const v1::KeyField& key_field : catalog.schema().key_fields()) {
+    item_bytes += key_field.dimension() * std::int64_t{sizeof(float)};
+  }
+  v1::ListItemsRequest request;
+  request.set_catalog(catalog.name());
+  request.set_page_size(static_cast<std::int32_t>(
+      std::clamp<std::int64_t>(kPageBytes / item_bytes, 1, 1000)));
+  request.mutable_read_mask()->add_paths("keys");
+  FieldKeys keys;
+  keys.dim = field.dimension();
+  std::int64_t item_count = 0;
+  Progress progress(stderr, "Reading keys", catalog.item_count());
+  do {
+    ATTENDANT_ASSIGN_OR_RETURN(const auto page, client.ListItems(request));
+    for (const v1::Item& item : page.items()) {
+      const auto key = item.keys().find(field.name());
+      if (key == item.keys().end()) continue;
+      ATTENDANT_ASSIGN_OR_RETURN(const auto components,
+                                 FromVector(key->second));
+      if (static_cast<std::int64_t>(components.size()) != keys.dim) {
+        return absl::InternalError("the server sent a key of another length");
+      }
+      keys.row_of.emplace(item.id(),
+                          static_cast<std::int32_t>(keys.row_of.size()));
+      keys.data.insert(keys.data.end(), components.begin(), components.end());
+    }
+    item_count += page.items_size();
+    progress.Update(item_count);
+    request.set_page_token(page.next_page_token());
+  } while (!request.page_token().empty());
+  return keys;
+}
+
+absl::StatusOr<std::int32_t> RowOf(const FieldKeys& keys,
+                                   const nlohmann::json& id,
+                                   absl::string_view member) {
+  if (!id.is_string()) {
+    return absl::InvalidArgumentError(absl::StrCat(member, ": want an id"));
+  }
+  const auto& text = id.get_ref<const std::string&>();
+  const auto row = keys.row_of.find(text);
+  if (row == keys.row_of.end()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        member, ": no item '", text, "' with a key in this field"));
+  }
+  return row->second;
+}
+
+absl::StatusOr<Choice> ReadChoice(const nlohmann::json& object,
+                                  const FieldKeys& keys) {
+  Choice choice;
+  const nlohmann::json none;
+  ATTENDANT_ASSIGN_OR_RETURN(choice.target,
+                             RowOf(keys, object.value("item", none), "item"));
+  const nlohmann::json examples = object.value("examples", none);
+  const nlohmann::json vector = object.value("vector", none);
+  if (examples.is_array() == vector.is_array()) {
+    return absl::InvalidArgumentError(
+        "want either examples or vector, as a list");
+  }
+  for (const nlohmann::json& id : examples) {
+    ATTENDANT_ASSIGN_OR_RETURN(const auto row, RowOf(keys, id, "examples"));
+    if (row == choice.target) {
+      return absl::InvalidArgumentError("item is among its own examples");
+    }
+    choice.history.push_back(row);
+  }
+  if (examples.is_array()) {
+    if (!choice.history.empty()) return choice;
+    return absl::InvalidArgumentError("examples: want at least one id");
+  }
+  for (const nlohmann::json& component : vector) {
+    const double number =
+        component.is_number() ? component.get<double>() : std::nan("");
+    if (!std::isfinite(static_cast<float>(number))) {
+      return absl::InvalidArgumentError("vector: want finite numbers");
+    }
+    choice.query.push_back(static_cast<float>(number));
+  }
+  if (static_cast<std::int64_t>(choice.query.size()) != keys.dim) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "vector: got ", choice.query.size(), " numbers, want ", keys.dim));
+  }
+  return choice;
+}
+
+absl::StatusOr<v1::KeyField> ChooseField(const v1::Catalog& catalog,
+                                         const std::string& name) {
+  for (const v1::KeyField& field : catalog.schema().key_fields()) {
+    if (name.empty() || field.name() == name) return field;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("catalog ", catalog.name(), " has no key field ", name));
+}
+
+absl::Status FitTemperatureCommand(const TemperatureFlags& flags,
+                                   const Context& context) {
+  ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
+  v1::GetCatalogRequest get;
+  get.set_name(flags.catalog);
+  ATTENDANT_ASSIGN_OR_RETURN(const auto found, client->GetCatalog(get));
+  ATTENDANT_ASSIGN_OR_RETURN(v1::KeyField field,
+                             ChooseField(found.catalog(), flags.field));
+  ATTENDANT_ASSIGN_OR_RETURN(const FieldKeys keys,
+                             Download(*client, found.catalog(), field));
+  NoteStep(absl::StrCat(
+      "read ", CountOf(static_cast<std::int64_t>(keys.row_of.size()), "key"),
+      " of field ", field.name()));
+  std::vector<Choice> choices;
+  bool has_examples = false;
+  ATTENDANT_RETURN_IF_ERROR(ReadJsonLines(
+      flags.pairs,
+      [&](std::int64_t /*line*/, const nlohmann::json& object) -> absl::Status {
+        ATTENDANT_ASSIGN_OR_RETURN(Choice choice, ReadChoice(object, keys));
+        has_examples = has_examples || !choice.history.empty();
+        choices.push_back(std::move(choice));
+        return absl::OkStatus();
+      }));
+  NoteStep(absl::StrCat(
+      "read ", CountOf(static_cast<std::int64_t>(choices.size()), "pair"),
+      "; searching"));
+  DefaultsSearch search;
+  // The kind is the schema's and can't change.
+  search.score_kind =
+      ScoreKindFromName(absl::AsciiStrToUpper(FlagOf(field.score_kind())));
+  if (!has_examples) search.combine_kind = CombineKind::kSum;
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const AttentionDefaults defaults,
+      FitDefaults({.data = keys.data.data(),
+                   .row_count = static_cast<std::int64_t>(keys.row_of.size()),
+                   .dim = keys.dim},
+                  choices, search));
+  v1::UpdateCatalogRequest update;
+  update.set_name(flags.catalog);
+  SetDefaults(defaults, field);
+  *update.add_key_fields() = field;
+  update.mutable_update_mask()->add_paths("temperature");
+  // Vectors say nothing about how examples combine.
+  if (has_examples) update.mutable_update_mask()->add_paths("combine_kind");
+  ATTENDANT_RETURN_IF_ERROR(client->UpdateCatalog(update).status());
+  if (context.json) {
+    nlohmann::json json = DefaultsJson(defaults);
+    json["catalog"] = flags.catalog;
+    json["key_field"] = field.name();
+    Print(json.dump(2) + "\n");
+    return absl::OkStatus();
+  }
+  Print(absl::StrCat("Set field ", field.name(), " of ", flags.catalog, ": ",
+                     DescribeDefaults(defaults), ".\n"));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddFitTemperatureCommand(CLI::App& fit, Context& context) {
+  auto flags = std::make_shared<TemperatureFlags>();
+  CLI::App* temperature = fit.add_subcommand(
+      "temperature",
+      "A catalog's temperature and combine kind from known choices");
+  temperature->add_option("--catalog", flags->catalog, "The catalog")
+      ->required();
+  temperature
+      ->add_option("--pairs", flags->pairs,
+                   "Choices, a JSON object a line: {\"examples\": [\"ID\", "
+                   "...], \"item\": \"ID\"} or {\"vector\": [...], \"item\": "
+                   "\"ID\"}")
+      ->required();
+  temperature->add_option("--field", flags->field,
+                          "The key field. Default: the catalog's first");
+  temperature->footer(
+      "Example:\n"
+      "  attendant fit temperature --catalog photos --pairs clicks.jsonl");
+  temperature->final_callback([flags, &context] {
+    context.Run(
+        [&](const Context& c) { return FitTemperatureCommand(*flags, c); });
+  });
+}
+
+void AddFitCommands(CLI::App& app, Context& context) {
+  CLI::App* fit =
+      app.add_subcommand("fit", "Learn keys, text encoders and temperatures");
+  fit->require_subcommand(1);
+  AddFitLsiCommand(*fit, context);
+  AddFitTextCommand(*fit, context);
+  AddFitTemperatureCommand(*fit, context);
+}
+
+}  // namespace attendant

@@ -1,0 +1,222 @@
+// attendant items import
+#include <csignal>
+#include <cstdint>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/commands/command.h"
+#include "client/commands/flags.h"
+#include "client/commands/import_rows.h"
+#include "client/format/progress.h"
+#include "client/grpc_status.h"
+#include "client/importer.h"
+#include "core/base/status.h"
+#include "nlohmann/json.hpp"
+
+namespace attendant {
+namespace {
+
+constexpr std::size_t kMaxRejectionsShown = 100;
+
+volatile std::sig_atomic_t interrupted = 0;
+
+// Ctrl-C ends the import after what was sent; a second one ends the process.
+void StopOnInterrupt() {
+  interrupted = 0;
+  struct sigaction action {};
+  action.sa_handler = [](int) { interrupted = 1; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
+  sigaction(SIGINT, &action, nullptr);
+}
+
+struct Rejection {
+  std::int64_t row = 0;
+  std::string reason;
+};
+
+// Rows of which some never reach the server, and what became of them.
+class RowImport {
+ public:
+  RowImport(ImportRows& rows, Importer& importer)
+      : rows_(rows), importer_(importer) {}
+
+  // Sends all rows. What was done before an error is done.
+  absl::Status Send() {
+    Progress progress(stderr, "Importing", rows_.row_count());
+    for (std::int64_t row = 0; row < rows_.row_count() && interrupted == 0;
+         ++row) {
+      auto item = rows_.ReadItem(row);
+      if (item.ok()) {
+        sent_rows_.push_back(row);
+        ATTENDANT_RETURN_IF_ERROR(importer_.Add(*std::move(item)));
+      } else {
+        rejections_.push_back({row, std::string(item.status().message())});
+      }
+      TakeFailures();
+      progress.Update(importer_.progress().acknowledged_count);
+    }
+    ATTENDANT_RETURN_IF_ERROR(importer_.Finish());
+    return absl::OkStatus();
+  }
+
+  void TakeFailures() {
+    for (const v1::ImportFailure& failure : importer_.TakeFailures()) {
+      const auto index = static_cast<std::size_t>(failure.item_index());
+      if (index >= sent_rows_.size()) continue;
+      rejections_.push_back(
+          {sent_rows_[index],
+           std::string(FromRpcStatus(failure.status()).message())});
+    }
+  }
+
+  const std::vector<Rejection>& rejections() const { return rejections_; }
+
+ private:
+  ImportRows& rows_;
+  Importer& importer_;
+  std::vector<std::int64_t> sent_rows_;  // by position in the stream
+  std::vector<Rejection> rejections_;
+};
+
+void NoteRejections(const std::vector<Rejection>& rejections,
+                    const ImportRows& rows) {
+  std::size_t shown = 0;
+  for (const Rejection& rejection : rejections) {
+    if (shown++ == kMaxRejectionsShown) {
+      PrintError(absl::StrCat(
+          "and ",
+          CountOf(static_cast<std::int64_t>(rejections.size() - shown + 1),
+                  "row"),
+          " more; --json lists all"));
+      return;
+    }
+    PrintError(absl::StrCat("row ", rejection.row + 1, " (",
+                            rows.id(rejection.row), "): ", rejection.reason));
+  }
+}
+
+std::string ImportJson(const std::string& catalog, const ImportRows& rows,
+                       const std::vector<Rejection>& rejections,
+                       const ImportProgress& progress, double seconds) {
+  nlohmann::ordered_json json;
+  json["catalog"] = catalog;
+  json["row_count"] = rows.row_count();
+  json["stored_count"] = progress.stored_count;
+  json["rejected_count"] = rejections.size();
+  json["rejected"] = nlohmann::ordered_json::array();
+  for (const Rejection& rejection : rejections) {
+    nlohmann::ordered_json entry;
+    entry["row"] = rejection.row + 1;
+    entry["id"] = rows.id(rejection.row);
+    entry["reason"] = rejection.reason;
+    json["rejected"].push_back(std::move(entry));
+  }
+  json["snapshot_token"] = progress.snapshot_token;
+  json["seconds"] = seconds;
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+         "\n";
+}
+
+absl::Status Import(const std::string& catalog, const ImportInputs& inputs,
+                    const Context& context) {
+  ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
+  v1::GetCatalogRequest request;
+  request.set_name(catalog);
+  ATTENDANT_ASSIGN_OR_RETURN(const auto response, client->GetCatalog(request));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto rows, ImportRows::Open(inputs, response.catalog().schema()));
+  StopOnInterrupt();
+  const absl::Time start = absl::Now();
+  const auto importer = client->StartImport(catalog, ImportOptions());
+  RowImport import(*rows, *importer);
+  const absl::Status status = import.Send();
+  import.TakeFailures();
+  const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
+  const ImportProgress progress = importer->progress();
+  if (context.json) {
+    Print(ImportJson(catalog, *rows, import.rejections(), progress, seconds));
+  } else {
+    NoteRejections(import.rejections(), *rows);
+  }
+  const std::string stored =
+      absl::StrCat("stored ", FormatCount(progress.stored_count), " of ",
+                   CountOf(rows->row_count(), "row"), " in ", catalog);
+  if (!status.ok()) {
+    return PrefixField(status, absl::StrCat(stored, ", then: "));
+  }
+  if (interrupted != 0) {
+    return absl::CancelledError(absl::StrCat("interrupted; ", stored));
+  }
+  if (!import.rejections().empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        stored, ", rejected ",
+        FormatCount(static_cast<std::int64_t>(import.rejections().size()))));
+  }
+  if (!context.json) {
+    Print(
+        absl::StrCat("Stored ", CountOf(progress.stored_count, "item"), " in ",
+                     catalog, ", in ", FormatNumber(seconds), " s (",
+                     FormatCount(static_cast<std::int64_t>(
+                         static_cast<double>(progress.stored_count) / seconds)),
+                     " a second).\n"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddImportCommand(CLI::App& items, Context& context) {
+  struct Flags {
+    std::string catalog;
+    std::vector<std::string> keys;
+    ImportInputs inputs;
+  };
+  auto flags = std::make_shared<Flags>();
+  CLI::App* import = items.add_subcommand("import", "Store items from files");
+  import->add_option("CATALOG", flags->catalog, "The catalog")->required();
+  CLI::Option* from =
+      AddRepeated(*import, "--from", flags->inputs.directories,
+                  "A directory that `attendant fit` wrote; several are joined "
+                  "by id");
+  CLI::Option* ids =
+      import->add_option("--ids", flags->inputs.ids,
+                         "Ids, one a line, of the rows of --keys and --values");
+  CLI::Option* keys =
+      AddRepeated(*import, "--keys", flags->keys,
+                  "Keys of a field as FIELD=FILE.npy or FIELD=FILE.fvecs")
+          ->check(CLI::Validator(Accepts(&ParseAssignment), ""))
+          ->needs(ids);
+  ids->needs(keys);
+  import
+      ->add_option("--values", flags->inputs.values,
+                   "Values as FILE.npy or FILE.fvecs")
+      ->needs(ids);
+  import->add_option("--attributes", flags->inputs.attributes,
+                     "Attributes, a JSON object a line: {\"id\": \"...\", "
+                     "\"price\": 2.5, ...}; times as RFC 3339 text");
+  import->footer(
+      "Examples:\n"
+      "  attendant items import shop --from fit/events --from fit/text\n"
+      "  attendant items import photos --ids ids.txt --keys image=clip.npy \\\n"
+      "      --attributes titles.jsonl\n\n"
+      "Items that exist are replaced. A row that is refused does not stop the\n"
+      "others: it is reported by number, id and reason, and the exit status "
+      "is 1.");
+  import->final_callback([flags, from, ids, &context] {
+    if (from->empty() && ids->empty()) {
+      throw CLI::RequiredError("--from, or --ids with --keys,");
+}
+for (const std::string& flag : flags->keys) {
+  // Its form was checked.
+  flags->inputs.keys.push_back(*ParseAssignment(flag));
+}
+context.Run([&](const Context& c) {
+  return Import(flags->catalog, flags->inputs, c);
+});
+}  // namespace attendant
+);
+}
+
+}  // namespace attendant

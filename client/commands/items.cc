@@ -1,0 +1,205 @@
+// attendant items get|list|delete
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/commands/command.h"
+#include "client/commands/convert.h"
+#include "client/commands/flags.h"
+#include "core/base/status.h"
+
+namespace attendant {
+namespace {
+
+constexpr int kMaxBatch = 256;
+
+std::string DescribeVector(const v1::Vector& vector) {
+  const auto components = FromVector(vector);
+  if (!components.ok()) return std::string(components.status().message());
+  double square = 0;
+  std::string first;
+  for (std::size_t i = 0; i < components->size(); ++i) {
+    const double component = (*components)[i];
+    square += component * component;
+    if (i < 4)
+      absl::StrAppend(&first, i == 0 ? "" : ", ", FormatNumber(component));
+  }
+  return absl::StrCat(
+      "[", first, components->size() > 4 ? ", ...]" : "]", "  ",
+      CountOf(static_cast<std::int64_t>(components->size()), "component"),
+      ", norm ", FormatNumber(std::sqrt(square)));
+}
+
+std::string DescribeItem(const v1::Item& item, const Style& style) {
+  std::string text = style.Bold(Printable(item.id())) + "\n";
+  const auto add = [&](absl::string_view name, absl::string_view what) {
+    absl::StrAppend(&text, "  ", style.Dim(Printable(name)), "  ",
+                    Printable(what), "\n");
+  };
+  const std::map<std::string, v1::AttributeValue> attributes(
+      item.attributes().begin(), item.attributes().end());
+  for (const auto& [name, value] : attributes) add(name, AttributeText(value));
+  const std::map<std::string, v1::Vector> keys(item.keys().begin(),
+                                               item.keys().end());
+  for (const auto& [field, key] : keys) {
+    add(absl::StrCat("key ", field), DescribeVector(key));
+  }
+  if (item.has_value()) add("value", DescribeVector(item.value()));
+  return text;
+}
+
+absl::Status Get(const std::string& catalog,
+                 const std::vector<std::string>& ids, const Context& context) {
+  ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
+  v1::BatchGetItemsRequest request;
+  request.set_catalog(catalog);
+  for (const std::string& id : ids) request.add_ids(id);
+  ATTENDANT_ASSIGN_OR_RETURN(auto response, client->BatchGetItems(request));
+  if (context.json) {
+    for (v1::Item& item : *response.mutable_items()) SpellOutVectors(item);
+    Print(ToJson(response));
+    return absl::OkStatus();
+  }
+  for (const v1::Item& item : response.items()) {
+    Print(DescribeItem(item, context.style));
+  }
+  return absl::OkStatus();
+}
+
+struct ListFlags {
+  std::string catalog;
+  std::int32_t page_size = 100;
+  std::string page_token;
+  bool all = false;
+};
+
+// Prints pages as they come, so that a large catalog needs no memory here.
+class ItemPrinter {
+ public:
+  explicit ItemPrinter(const Context& context) : context_(context) {}
+
+  void PrintPage(v1::ListItemsResponse& page) {
+    if (context_.json) {
+      for (v1::Item& item : *page.mutable_items()) SpellOutVectors(item);
+      all_.mutable_items()->MergeFrom(page.items());
+      all_.set_next_page_token(page.next_page_token());
+      return;
+    }
+    for (const v1::Item& item : page.items()) {
+      Print(DescribeItem(item, context_.style));
+    }
+  }
+
+  void Finish(const std::string& next_page_token) {
+    if (context_.json) {
+      Print(ToJson(all_));
+    } else if (!next_page_token.empty()) {
+      Note(absl::StrCat("There is more: --page-token ", next_page_token,
+                        ", or --all."));
+    }
+  }
+
+ private:
+  const Context& context_;
+  v1::ListItemsResponse all_;
+};
+
+absl::Status List(const ListFlags& flags, const Context& context) {
+  ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
+  v1::ListItemsRequest request;
+  request.set_catalog(flags.catalog);
+  request.set_page_size(flags.page_size);
+  request.set_page_token(flags.page_token);
+  // Vectors would drown the rest; `items get` shows them.
+  request.mutable_read_mask()->add_paths("attributes");
+  ItemPrinter printer(context);
+  do {
+    ATTENDANT_ASSIGN_OR_RETURN(auto page, client->ListItems(request));
+    printer.PrintPage(page);
+    request.set_page_token(page.next_page_token());
+  } while (flags.all && !request.page_token().empty());
+  printer.Finish(request.page_token());
+  return absl::OkStatus();
+}
+
+absl::Status Delete(const std::string& catalog,
+                    const std::vector<std::string>& ids,
+                    const Context& context) {
+  ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
+  v1::BatchDeleteItemsRequest request;
+  request.set_catalog(catalog);
+  for (const std::string& id : ids) request.add_ids(id);
+  ATTENDANT_ASSIGN_OR_RETURN(const auto response,
+                             client->BatchDeleteItems(request));
+  if (context.json) {
+    Print(ToJson(response));
+    return absl::OkStatus();
+  }
+  Print(absl::StrCat(
+      "Deleted ", CountOf(response.deleted_count(), "item"),
+      response.missing_count() == 0
+          ? ""
+          : absl::StrCat("; ", response.missing_count(), " not in the catalog"),
+      ".\n"));
+  return absl::OkStatus();
+}
+
+// A verb that takes a catalog and ids.
+void AddByIds(CLI::App& items, Context& context, const std::string& verb,
+              const std::string& description,
+              absl::Status (*action)(const std::string& catalog,
+                                     const std::vector<std::string>& ids,
+                                     const Context& context)) {
+  struct Flags {
+    std::string catalog;
+    std::vector<std::string> ids;
+  };
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = items.add_subcommand(verb, description);
+  command->add_option("CATALOG", flags->catalog, "The catalog")->required();
+  command->add_option("ID", flags->ids, "Item ids, at most 256")
+      ->required()
+      ->expected(1, kMaxBatch);
+  command->footer(
+      absl::StrCat("Example:\n  attendant items ", verb, " shop 85123A 71053"));
+  command->final_callback([flags, action, &context] {
+    context.Run([&](const Context& c) {
+      return action(flags->catalog, flags->ids, c);
+    });
+  });
+}
+
+void AddList(CLI::App& items, Context& context) {
+  auto flags = std::make_shared<ListFlags>();
+  CLI::App* list = items.add_subcommand(
+      "list", "List items and their attributes in the order of ids");
+  list->add_option("CATALOG", flags->catalog, "The catalog")->required();
+  list->add_option("--page-size", flags->page_size, "Items a page")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  list->add_option("--page-token", flags->page_token,
+                   "Where to go on, as the page before said");
+  list->add_flag("--all", flags->all, "All pages");
+  list->footer(
+      "Examples:\n"
+      "  attendant items list shop --page-size 20\n"
+      "  attendant items list shop --all --json | jq '.items[].id'");
+  list->final_callback([flags, &context] {
+    context.Run([&](const Context& c) { return List(*flags, c); });
+  });
+}
+
+}  // namespace
+
+void AddItemsCommands(CLI::App& app, Context& context) {
+  CLI::App* items = app.add_subcommand("items", "Store and read items");
+  items->require_subcommand(1);
+  AddImportCommand(*items, context);
+  AddByIds(*items, context, "get", "Show items with keys and attributes", &Get);
+  AddList(*items, context);
+  AddByIds(*items, context, "delete", "Delete items", &Delete);
+}
+
+}  // namespace attendant

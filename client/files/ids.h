@@ -1,0 +1,18 @@
+// Files of item ids, one a line.
+#ifndef ATTENDANT_CLIENT_FILES_IDS_H_
+#define ATTENDANT_CLIENT_FILES_IDS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace attendant {
+
+// The ids in order. InvalidArgument, naming file and line, for an id that is
+// not 1 to 128 bytes of UTF-8 or that was there before.
+absl::StatusOr<std::vector<std::string>> ReadIds(const std::string& path);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CLIENT_FILES_IDS_H_

@@ -1,0 +1,34 @@
+#include "client/files/jsonl.h"
+
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "client/files/input.h"
+#include "core/base/status.h"
+
+namespace attendant {
+
+absl::Status ReadJsonLines(
+    const std::string& path,
+    const std::function<absl::Status(std::int64_t line, nlohmann::json object)>&
+        visit) {
+  ATTENDANT_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(path));
+  std::string line;
+  while (true) {
+    ATTENDANT_ASSIGN_OR_RETURN(const bool more, lines.Next(line));
+    if (!more) return absl::OkStatus();
+    if (absl::StripAsciiWhitespace(line).empty()) continue;
+    nlohmann::json object =
+        nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    absl::Status status = object.is_object()
+                              ? visit(lines.line_number(), std::move(object))
+                              : absl::InvalidArgumentError("not a JSON object");
+    if (!status.ok()) {
+      return PrefixField(
+          status, absl::StrCat(path, ": line ", lines.line_number(), ": "));
+    }
+  }
+}
+
+}  // namespace attendant

@@ -1,0 +1,24 @@
+// Files of JSON lines: one object a line, plain or gzipped.
+#ifndef ATTENDANT_CLIENT_FILES_JSONL_H_
+#define ATTENDANT_CLIENT_FILES_JSONL_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "nlohmann/json.hpp"
+
+namespace attendant {
+
+// Calls `visit` with each object and its line, from 1, until it returns an
+// error, which is then returned with file and line before its message. Blank
+// lines are skipped. InvalidArgument for a line that is not one JSON object.
+absl::Status ReadJsonLines(
+    const std::string& path,
+    const std::function<absl::Status(std::int64_t line, nlohmann::json object)>&
+        visit);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CLIENT_FILES_JSONL_H_

@@ -1,0 +1,115 @@
+#include "client/files/output.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+
+namespace attendant {
+namespace {
+
+volatile std::sig_atomic_t held_signal = 0;
+
+void HoldSignal(int number) { held_signal = number; }
+
+// Signals that would end the process wait while an object lives. At most one at
+// a time. A handler rather than a mask, since other threads have masks of their
+// own.
+class SignalsHeld {
+ public:
+  SignalsHeld() {
+    held_signal = 0;
+    struct sigaction hold {};
+    hold.sa_handler = &HoldSignal;
+    hold.sa_flags = SA_RESTART;
+    for (std::size_t i = 0; i < kSignals.size(); ++i) {
+      sigaction(kSignals[i], nullptr, &before_[i]);
+      if (before_[i].sa_handler == SIG_IGN) continue;
+      sigaction(kSignals[i], &hold, nullptr);
+    }
+  }
+  ~SignalsHeld() {
+    for (std::size_t i = 0; i < kSignals.size(); ++i) {
+      sigaction(kSignals[i], &before_[i], nullptr);
+    }
+    if (held_signal != 0) std::raise(held_signal);
+  }
+  SignalsHeld(const SignalsHeld&) = delete;
+  SignalsHeld& operator=(const SignalsHeld&) = delete;
+
+ private:
+  static constexpr std::array<int, 3> kSignals = {SIGINT, SIGTERM, SIGHUP};
+  std::array<struct sigaction, 3> before_ = {};
+};
+
+absl::Status WriteAndSync(const std::string& path, const std::string& content) {
+  const int fd =
+      open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (fd < 0) return absl::ErrnoToStatus(errno, path);
+  int error = 0;
+  std::size_t done = 0;
+  while (error == 0 && done < content.size()) {
+    const ssize_t count =
+        write(fd, content.data() + done, content.size() - done);
+    if (count >= 0) {
+      done += static_cast<std::size_t>(count);
+    } else if (errno != EINTR) {
+      error = errno;
+    }
+  }
+  if (error == 0 && fsync(fd) != 0) error = errno;
+  if (close(fd) != 0 && error == 0) error = errno;
+  if (error == 0) return absl::OkStatus();
+  return absl::ErrnoToStatus(error, path);
+}
+
+std::string Aside(const std::string& path) {
+  return absl::StrCat(path, ".partial-", getpid());
+}
+
+absl::Status WriteAll(const std::string& directory,
+                      const std::vector<OutputFile>& files) {
+  for (const OutputFile& file : files) {
+    const std::string path = absl::StrCat(directory, "/", file.name);
+    ATTENDANT_RETURN_IF_ERROR(WriteAndSync(Aside(path), file.content));
+  }
+  const std::string last = absl::StrCat(directory, "/", files.back().name);
+  if (unlink(last.c_str()) != 0 && errno != ENOENT) {
+    return absl::ErrnoToStatus(errno, last);
+  }
+  for (const OutputFile& file : files) {
+    const std::string path = absl::StrCat(directory, "/", file.name);
+    if (std::rename(Aside(path).c_str(), path.c_str()) != 0) {
+      return absl::ErrnoToStatus(errno, path);
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status WriteDirectory(const std::string& directory,
+                            const std::vector<OutputFile>& files) {
+  const SignalsHeld held;
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error) return absl::ErrnoToStatus(error.value(), directory);
+  const absl::Status status = WriteAll(directory, files);
+  if (!status.ok()) {
+    for (const OutputFile& file : files) {
+      unlink(Aside(absl::StrCat(directory, "/", file.name)).c_str());
+    }
+  }
+  return status;
+}
+
+}  // namespace attendant

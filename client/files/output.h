@@ -1,0 +1,28 @@
+// Writing a directory of files so that no reader ever takes half of it for a
+// whole.
+#ifndef ATTENDANT_CLIENT_FILES_OUTPUT_H_
+#define ATTENDANT_CLIENT_FILES_OUTPUT_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace attendant {
+
+struct OutputFile {
+  std::string name;
+  std::string content;
+};
+
+// Writes the files into `directory`, made if missing. The last file stands for
+// the whole: it is removed first if it is there, and appears when all others
+// are in place. All is written beside its place, synced and renamed; SIGINT,
+// SIGTERM and SIGHUP wait until that is done. After an error, what was written
+// aside is gone, and either nothing has changed or the last file is missing.
+absl::Status WriteDirectory(const std::string& directory,
+                            const std::vector<OutputFile>& files);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CLIENT_FILES_OUTPUT_H_

@@ -1,0 +1,90 @@
+#include "client/format/progress.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "client/format/text.h"
+
+namespace attendant {
+namespace {
+
+constexpr int kBarWidth = 24;
+constexpr absl::Duration kRedraw = absl::Milliseconds(100);
+constexpr absl::Duration kLineEvery = absl::Seconds(5);
+
+}  // namespace
+
+std::string FormatProgress(const std::string& label, const ProgressState& state,
+                           int bar_width) {
+  const double fraction = state.total_count == 0
+                              ? 1
+                              : static_cast<double>(state.done_count) /
+                                    static_cast<double>(state.total_count);
+  std::string line = label;
+  if (bar_width > 0) {
+    const std::string bar = Bar(fraction, bar_width);
+    absl::StrAppend(
+        &line, " ", bar,
+        std::string(static_cast<std::size_t>(bar_width - DisplayWidth(bar)),
+                    ' '));
+  }
+  absl::StrAppend(&line, "  ", FormatCount(state.done_count), " of ",
+                  FormatCount(state.total_count),
+                  absl::StrFormat("  %d %%", static_cast<int>(100 * fraction)));
+  const double seconds = absl::ToDoubleSeconds(state.elapsed);
+  if (seconds <= 0 || state.done_count == 0) return line;
+  const double rate = static_cast<double>(state.done_count) / seconds;
+  const double left =
+      static_cast<double>(state.total_count - state.done_count) / rate;
+  absl::StrAppend(
+      &line, "  ", FormatCount(static_cast<std::int64_t>(rate)), "/s  ",
+      absl::FormatDuration(absl::Ceil(absl::Seconds(left), absl::Seconds(1))),
+      " left");
+  return line;
+}
+
+Progress::Progress(std::FILE* stream, std::string label,
+                   std::int64_t total_count)
+    : stream_(stream),
+      label_(std::move(label)),
+      total_count_(total_count),
+      is_terminal_(isatty(fileno(stream)) != 0),
+      start_(absl::Now()),
+      next_draw_(start_ + (is_terminal_ ? kRedraw : kLineEvery)) {}
+
+Progress::~Progress() { Clear(); }
+
+void Progress::Update(std::int64_t done_count) {
+  const absl::Time now = absl::Now();
+  if (now < next_draw_) return;
+  next_draw_ = now + (is_terminal_ ? kRedraw : kLineEvery);
+  const ProgressState state = {
+      .done_count = done_count,
+      .total_count = total_count_,
+      .elapsed = now - start_,
+  };
+  if (is_terminal_) {
+    absl::FPrintF(stream_, "\r%s\x1b[K",
+                  FormatProgress(label_, state, kBarWidth));
+    drawn_ = true;
+  } else {
+    absl::FPrintF(stream_, "%s\n", FormatProgress(label_, state, 0));
+  }
+  std::fflush(stream_);
+}
+
+void Progress::Clear() {
+  if (!drawn_) return;
+  absl::FPrintF(stream_, "\r\x1b[K");
+  std::fflush(stream_);
+  drawn_ = false;
+}
+
+absl::Duration Progress::elapsed() const { return absl::Now() - start_; }
+
+}  // namespace attendant

@@ -1,0 +1,69 @@
+// Text for people at a terminal.
+#ifndef ATTENDANT_CLIENT_FORMAT_TEXT_H_
+#define ATTENDANT_CLIENT_FORMAT_TEXT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace attendant {
+
+// Columns that a terminal needs for well-formed UTF-8 text.
+int DisplayWidth(absl::string_view text);
+
+// The text with line breaks and other control characters as spaces, so that a
+// stored text can't command the terminal, and malformed UTF-8 as U+FFFD.
+std::string Printable(absl::string_view text);
+
+// The text, or its start and "…", in at most `width` >= 1 columns.
+std::string Shorten(absl::string_view text, int width);
+
+// A bar of `fraction`, in [0, 1], of `width` columns, to an eighth of one. More
+// than nothing is at least an eighth.
+std::string Bar(double fraction, int width);
+
+// 1234567 as "1,234,567".
+std::string FormatCount(std::int64_t count);
+// 0.314 as "31.4 %"; small shares keep two digits, as in "0.0042 %".
+std::string FormatShare(double share);
+// Four significant digits, without needless zeros.
+std::string FormatNumber(double number);
+
+// Wraps text in escape codes, if colour is wanted.
+struct Style {
+  bool colour = false;
+
+  std::string Bold(absl::string_view text) const;
+  std::string Dim(absl::string_view text) const;
+  std::string Accent(absl::string_view text) const;
+};
+
+// A table with a title row, columns two spaces apart, no trailing spaces.
+class Table {
+ public:
+  enum class Align { kLeft, kRight };
+  enum class Tone { kPlain, kDim, kAccent };
+  struct Column {
+    std::string title;
+    Align align = Align::kLeft;
+    Tone tone = Tone::kPlain;
+    int max_width = 60;  // longer cells are shortened
+  };
+
+  explicit Table(std::vector<Column> columns);
+
+  // One cell a column; cells are made printable.
+  void AddRow(const std::vector<std::string>& cells);
+
+  std::string Format(const Style& style) const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CLIENT_FORMAT_TEXT_H_
