@@ -61,11 +61,13 @@ struct LsiModel {
 };
 
 // Fits the model. Unless a temperature is given, the last new item of each
-// customer with at least 5 items is held out, a first model is fitted to the
-// rest, and defaults are chosen by the held-out items' negative log likelihood
-// with bought items masked (at most 2,000 customers); then the model is fitted
-// to all events. InvalidArgument if there are no events, or nothing could be
-// held out and no temperature is given.
+// customer with at least 5 items is held out (unless no other customer is left
+// to learn it from), a first model is fitted to the rest, and defaults are
+// chosen by the held-out items' negative log likelihood with bought items
+// masked and history weights of 1 (at most 2,000 customers); then the model is
+// fitted to all events. InvalidArgument if there are no events, one of them is
+// not finite or out of range, dim < 1, or nothing could be held out and no
+// temperature is given.
 absl::StatusOr<LsiModel> FitLsi(const EventLog& log, const LsiOptions& options);
 
 // The matrix that FitLsi decomposes.

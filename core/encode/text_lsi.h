@@ -14,7 +14,9 @@
 
 namespace attendant {
 
-// One text column of the items, with the weight of its terms.
+// One text column of the items, with the weight of its terms: finite, > 0. Each
+// text is normalised before it is weighted, so a long column does not drown a
+// short one; only the ratio of weights matters.
 struct TextColumn {
   std::string name;
   double weight = 1;
@@ -39,7 +41,8 @@ struct TextLsiModel {
   AttentionDefaults defaults;
 };
 
-// InvalidArgument: no columns, columns of different lengths, no term at all.
+// InvalidArgument: no columns, columns of different lengths, no term at all, a
+// text that is not UTF-8, a weight or an option out of range.
 absl::StatusOr<TextLsiModel> FitTextLsi(const std::vector<TextColumn>& columns,
                                         const TextLsiOptions& options);
 
