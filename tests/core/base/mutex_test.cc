@@ -1,0 +1,85 @@
+#include "core/base/mutex.h"
+
+#include <gmock/gmock.h>
+
+#include <thread>
+#include <vector>
+
+#include "absl/time/clock.h"
+
+namespace attendant {
+namespace {
+
+struct Counter {
+  Mutex mutex;
+  CondVar changed;
+  int value ABSL_GUARDED_BY(mutex) = 0;
+};
+
+TEST(MutexTest, OneHolderAtATime) {
+  constexpr int kThreads = 4;
+  constexpr int kSteps = 10000;
+  Counter counter;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < kSteps; ++i) {
+        MutexLock lock(&counter.mutex);
+        ++counter.value;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  MutexLock lock(&counter.mutex);
+  EXPECT_EQ(counter.value, kThreads * kSteps);
+}
+
+TEST(CondVarTest, NotifyWakesWhoWaits) {
+  Counter counter;
+  std::thread other([&] {
+    MutexLock lock(&counter.mutex);
+    while (counter.value != 1) counter.changed.Wait(&counter.mutex);
+    counter.value = 2;
+    counter.changed.NotifyAll();
+  });
+  {
+    MutexLock lock(&counter.mutex);
+    counter.value = 1;
+    counter.changed.NotifyOne();
+    while (counter.value != 2) counter.changed.Wait(&counter.mutex);
+  }
+  other.join();
+}
+
+// Nobody notifies: only the timeout ends the wait, and the lock is held after.
+TEST(CondVarTest, WaitEndsAtItsTimeout) {
+  Counter counter;
+  MutexLock lock(&counter.mutex);
+  const absl::Time begin = absl::Now();
+  while (absl::Now() < begin + absl::Milliseconds(20)) {
+    counter.changed.WaitWithTimeout(&counter.mutex, absl::Milliseconds(20));
+  }
+  counter.changed.WaitWithTimeout(&counter.mutex, absl::ZeroDuration());
+  counter.value = 1;
+  EXPECT_EQ(counter.value, 1);
+}
+
+// Would hang if the timeout were taken for the length of the wait.
+TEST(CondVarTest, NotifyEndsALongWait) {
+  Counter counter;
+  std::thread other([&] {
+    MutexLock lock(&counter.mutex);
+    counter.value = 1;
+    counter.changed.NotifyOne();
+  });
+  {
+    MutexLock lock(&counter.mutex);
+    while (counter.value != 1) {
+      counter.changed.WaitWithTimeout(&counter.mutex, absl::Hours(1));
+    }
+  }
+  other.join();
+}
+
+}  // namespace
+}  // namespace attendant
