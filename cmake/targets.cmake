@@ -40,10 +40,12 @@ function(attendant_library name)
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/attendant>)
   target_compile_features(${target} ${scope} cxx_std_20)
   if(ARG_INSTALL)
-    install(TARGETS ${target} EXPORT attendant)
+    install(TARGETS ${target} EXPORT attendant
+      ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT core)
     file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
     install(FILES ${ARG_HDRS}
-      DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attendant/${folder})
+      DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attendant/${folder}
+      COMPONENT core)
   endif()
 endfunction()
 

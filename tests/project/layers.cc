@@ -1,0 +1,159 @@
+#include "tests/project/layers.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+
+namespace attendant {
+namespace {
+
+namespace fs = std::filesystem;
+
+// An include may go to its own folder, or to one of a lower level.
+struct CoreFolder {
+  absl::string_view name;
+  int level;
+};
+constexpr CoreFolder kCoreFolders[] = {
+    {"base", 0},      {"kernels", 1}, {"attention", 2}, {"encode", 3},
+    {"shortlist", 3}, {"storage", 4}, {"catalog", 5},
+};
+
+std::optional<int> LevelOf(absl::string_view folder) {
+  for (const CoreFolder& known : kCoreFolders) {
+    if (known.name == folder) return known.level;
+  }
+  return std::nullopt;
+}
+
+// "core" and "storage" of "core/storage/store.h".
+struct Place {
+  explicit Place(absl::string_view path) {
+    const std::vector<std::string> parts = absl::StrSplit(path, '/');
+    top = parts[0];
+    if (parts.size() > 2) folder = parts[1];
+  }
+  std::string top;
+  std::string folder;
+};
+
+bool StartsWithAny(absl::string_view text,
+                   std::initializer_list<absl::string_view> prefixes) {
+  return std::any_of(
+      prefixes.begin(), prefixes.end(),
+      [&](absl::string_view prefix) { return absl::StartsWith(text, prefix); });
+}
+
+bool IsWire(absl::string_view include) {
+  return StartsWithAny(include,
+                       {"grpc/", "grpcpp/", "google/", "attendant/"}) ||
+         absl::EndsWith(include, ".pb.h");
+}
+
+std::string WhyWithinCore(const Place& from, const Place& to) {
+  const std::optional<int> from_level = LevelOf(from.folder);
+  const std::optional<int> to_level = LevelOf(to.folder);
+  if (!from_level.has_value() || !to_level.has_value()) {
+    return "a folder of core whose place in the order is not known";
+  }
+  if (from.folder == to.folder || *to_level < *from_level) return "";
+  return absl::StrCat("core/", from.folder, " does not stand above core/",
+                      to.folder);
+}
+
+// Why a file must not include this, or nothing.
+std::string Why(absl::string_view path, absl::string_view include,
+                bool quoted) {
+  const Place from(path);
+  const Place to(include);
+  if (absl::StrContains(include, "..") ||
+      (quoted && !absl::StrContains(include, '/'))) {
+    return "paths begin at the root of the project";
+  }
+  if (StartsWithAny(include, {"tests/", "bench/", "gtest/", "gmock/"})) {
+    return "only tests include tests";
+  }
+  if (absl::StartsWith(include, "faiss/") &&
+      !absl::StartsWith(path, "core/shortlist/")) {
+    return "only core/shortlist includes FAISS";
+  }
+  if (absl::StartsWith(include, "rocksdb/") &&
+      !(absl::StartsWith(path, "core/storage/") &&
+        absl::EndsWith(path, ".cc"))) {
+    return "only the .cc files of core/storage include RocksDB";
+  }
+  if (from.top == "core") {
+    if (IsWire(include)) return "core knows neither gRPC nor protobuf";
+    if (to.top == "service" || to.top == "client") {
+      return absl::StrCat("core does not stand above ", to.top);
+    }
+    if (to.top == "core") return WhyWithinCore(from, to);
+  }
+  if ((from.top == "service" && to.top == "client") ||
+      (from.top == "client" && to.top == "service")) {
+    return "service and client meet on the wire only";
+  }
+  return "";
+}
+
+bool IsSource(const fs::path& path) {
+  const std::string extension = path.extension().string();
+  return extension == ".h" || extension == ".cc" || extension == ".inc";
+}
+
+}  // namespace
+
+std::vector<std::string> FindLayerViolations(absl::string_view path,
+                                             absl::string_view text) {
+  std::vector<std::string> violations;
+  int number = 0;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    ++number;
+    line = absl::StripLeadingAsciiWhitespace(line);
+    if (!absl::ConsumePrefix(&line, "#")) continue;
+    line = absl::StripLeadingAsciiWhitespace(line);
+    if (!absl::ConsumePrefix(&line, "include")) continue;
+    line = absl::StripLeadingAsciiWhitespace(line);
+    if (line.empty()) continue;
+    const bool quoted = line[0] == '"';
+    const std::size_t end = line.find(quoted ? '"' : '>', 1);
+    if (end == absl::string_view::npos) continue;
+    const absl::string_view include = line.substr(1, end - 1);
+    const std::string why = Why(path, include, quoted);
+    if (why.empty()) continue;
+    violations.push_back(
+        absl::StrCat(path, ":", number, ": ", include, ": ", why));
+  }
+  return violations;
+}
+
+TreeReport FindTreeViolations(const std::string& root) {
+  TreeReport report;
+  for (const std::string top : {"core", "service", "client"}) {
+    const fs::path folder = fs::path(root) / top;
+    if (!fs::exists(folder)) continue;
+    for (const auto& entry : fs::recursive_directory_iterator(
+             folder, fs::directory_options::follow_directory_symlink)) {
+      if (!entry.is_regular_file() || !IsSource(entry.path())) continue;
+      ++report.file_count;
+      std::ifstream file(entry.path());
+      const std::string text(std::istreambuf_iterator<char>(file), {});
+      const std::string path =
+          entry.path().lexically_relative(root).generic_string();
+      for (std::string& violation : FindLayerViolations(path, text)) {
+        report.violations.push_back(std::move(violation));
+      }
+    }
+  }
+  return report;
+}
+
+}  // namespace attendant
