@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kSampleQueries = 200;
 constexpr std::int64_t kBlockKeys = 1024;
-constexpr float kNoiseShare = 1.0f / 3;  // of the nearest distance
+constexpr float kNoiseShare = 2.0f / 3;  // of the nearest distance
 
 // Ties are broken by position alone.
 class NoIds : public IdResolver {

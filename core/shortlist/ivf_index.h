@@ -1,6 +1,6 @@
 // Inverted lists around centroids that FAISS learns (Jegou, Douze, Schmid 2011,
-// sec. IV). FAISS trains and keeps the centroids; keys lie list by list in our
-// own memory and our kernels score them, so a scan is attention's first pass.
+// sec. IV). FAISS trains the centroids; keys lie list by list in our own memory
+// and our kernels score them, so a scan is attention's first pass.
 #ifndef ATTENDANT_CORE_SHORTLIST_IVF_INDEX_H_
 #define ATTENDANT_CORE_SHORTLIST_IVF_INDEX_H_
 
@@ -20,7 +20,7 @@ struct IvfOptions {
   std::int64_t list_count = 0;
   // Mean recall@neighbour_count against exact that the number of visited lists
   // is chosen to reach on sample queries: rows of the index itself, each moved
-  // in a random direction by a third of the mean distance to the nearest other
+  // in a random direction by 2/3 of the mean distance to the nearest other
   // row. Higher costs time; the far end of a shortlist is spread over many
   // lists, so a large neighbour_count costs much of it.
   double target_recall = 0.97;

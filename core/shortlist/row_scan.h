@@ -14,7 +14,7 @@ namespace attendant {
 // Scores runs of keys that lie one after the other in memory and hands them to
 // the state in blocks. Rows that are masked, not visible or without a key are
 // left out before anything is scored, so they weigh nothing. Holds its scratch
-// (about 30 KB): make it on the stack. Not thread-safe.
+// (20 KB): make it on the stack. Not thread-safe.
 //
 // Order: Start, Scan any number of times, Finish.
 class RowScan {

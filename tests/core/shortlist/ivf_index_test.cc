@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <set>
@@ -269,6 +270,14 @@ TEST(IvfIndexTest, NoKeysIsAnError) {
   const KeyTable none = TableOf(2, {1, 2}, {0});
   EXPECT_THAT(IvfIndex::Build(none.keys, 2, ScoreKind::kDot, {}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("keys")));
+}
+
+TEST(IvfIndexTest, AnExceptionOfFaissBecomesAStatus) {
+  // FAISS throws at numbers that are not finite; callers validate them before.
+  const KeyTable bad = TableOf(1, {1, 2, NAN, 4});
+  EXPECT_THAT(
+      IvfIndex::Build(bad.keys, 1, ScoreKind::kDot, {.list_count = 2}),
+      StatusIs(absl::StatusCode::kInternal, HasSubstr("clustering failed")));
 }
 
 TEST(IvfIndexTest, ABuildCanBeCancelled) {
