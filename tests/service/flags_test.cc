@@ -1,0 +1,167 @@
+#include "service/flags.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <initializer_list>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+std::variant<Flags, EarlyExit> Parse(
+    std::initializer_list<const char*> arguments) {
+  std::vector<const char*> argv = {"attendantd"};
+  argv.insert(argv.end(), arguments);
+  return ParseFlags(static_cast<int>(argv.size()), argv.data());
+}
+
+// Sets a variable for as long as it lives.
+class ScopedEnvironment {
+ public:
+  ScopedEnvironment(const char* name, const char* value) : name_(name) {
+    setenv(name, value, 1);
+  }
+  ~ScopedEnvironment() { unsetenv(name_); }
+
+ private:
+  const char* name_;
+};
+
+std::string WriteFile(const std::string& content) {
+  const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+  const std::string path = absl::StrCat(::testing::TempDir(), "/", test->name(),
+                                        ".", getpid(), ".toml");
+  std::ofstream(path) << content;
+  return path;
+}
+
+void ExpectUsageError(const std::variant<Flags, EarlyExit>& parsed,
+                      const std::string& text) {
+  const auto* exit = std::get_if<EarlyExit>(&parsed);
+  ASSERT_NE(exit, nullptr);
+  EXPECT_EQ(exit->exit_status, 2);
+  EXPECT_THAT(exit->text, StartsWith("attendantd: "));
+  EXPECT_THAT(exit->text, HasSubstr(text));
+  // One line.
+  EXPECT_EQ(exit->text.find('\n'), exit->text.size() - 1);
+}
+
+TEST(FlagsTest, Defaults) {
+  const auto parsed = Parse({});
+  const auto* flags = std::get_if<Flags>(&parsed);
+  ASSERT_NE(flags, nullptr);
+  EXPECT_EQ(flags->data_dir, "attendant-data");
+  EXPECT_EQ(flags->server.listen, "127.0.0.1:7600");
+  EXPECT_GE(flags->server.worker_count, 1);
+  EXPECT_EQ(flags->server.max_message_bytes, 16 << 20);
+  EXPECT_EQ(flags->grace_seconds, 30);
+  EXPECT_EQ(flags->log_level, LogLevel::kInfo);
+  EXPECT_EQ(flags->auto_ivf_min_count, LiveCatalogOptions().auto_ivf_min_count);
+}
+
+TEST(FlagsTest, FlagBeatsFileBeatsEnvironment) {
+  const ScopedEnvironment workers("ATTENDANT_WORKERS", "7");
+  const ScopedEnvironment listen("ATTENDANT_LISTEN", "127.0.0.1:1");
+  const ScopedEnvironment grace("ATTENDANT_GRACE_SECONDS", "4");
+  const std::string path = WriteFile("workers = 5\nlisten = \"127.0.0.1:2\"\n");
+  const auto parsed =
+      Parse({"--config", path.c_str(), "--listen", "127.0.0.1:3"});
+  const auto* flags = std::get_if<Flags>(&parsed);
+  ASSERT_NE(flags, nullptr);
+  EXPECT_EQ(flags->server.listen, "127.0.0.1:3");
+  EXPECT_EQ(flags->server.worker_count, 5);
+  EXPECT_EQ(flags->grace_seconds, 4);
+}
+
+TEST(FlagsTest, EveryFlagHasAVariable) {
+  const ScopedEnvironment variables[] = {
+      {"ATTENDANT_DATA_DIR", "/tmp/d"},
+      {"ATTENDANT_LISTEN", "[::1]:5"},
+      {"ATTENDANT_WORKERS", "3"},
+      {"ATTENDANT_MAX_MESSAGE_BYTES", "65536"},
+      {"ATTENDANT_GRACE_SECONDS", "0"},
+      {"ATTENDANT_LOG_LEVEL", "debug"},
+      {"ATTENDANT_AUTO_IVF_MIN_COUNT", "9"},
+  };
+  const auto parsed = Parse({});
+  const auto* flags = std::get_if<Flags>(&parsed);
+  ASSERT_NE(flags, nullptr);
+  EXPECT_EQ(flags->data_dir, "/tmp/d");
+  EXPECT_EQ(flags->server.listen, "[::1]:5");
+  EXPECT_EQ(flags->server.worker_count, 3);
+  EXPECT_EQ(flags->server.max_message_bytes, 65536);
+  EXPECT_EQ(flags->grace_seconds, 0);
+  EXPECT_EQ(flags->log_level, LogLevel::kDebug);
+  EXPECT_EQ(flags->auto_ivf_min_count, 9);
+}
+
+TEST(FlagsTest, EffectiveConfigurationIsAConfigurationFile) {
+  const auto parsed =
+      Parse({"--data-dir", "/tmp/some dir", "--workers", "3", "--listen",
+             "localhost:0", "--log-level", "error", "--grace-seconds", "9",
+             "--max-message-bytes", "100000", "--auto-ivf-min-count", "50"});
+  ASSERT_TRUE(std::holds_alternative<Flags>(parsed));
+  const std::string text = ToText(std::get<Flags>(parsed));
+  const std::string path = WriteFile(text);
+  const auto again = Parse({"--config", path.c_str()});
+  ASSERT_TRUE(std::holds_alternative<Flags>(again));
+  EXPECT_EQ(ToText(std::get<Flags>(again)), text);
+  EXPECT_THAT(text, HasSubstr("data-dir = \"/tmp/some dir\""));
+}
+
+TEST(FlagsTest, BadUsageIsOneLineThatNamesTheFlag) {
+  ExpectUsageError(Parse({"--bogus"}), "--bogus");
+  ExpectUsageError(Parse({"--workers", "-1"}), "--workers");
+  ExpectUsageError(Parse({"--workers", "many"}), "--workers");
+  ExpectUsageError(Parse({"--listen", "nowhere"}), "HOST:PORT");
+  ExpectUsageError(Parse({"--listen", "localhost:65536"}), "HOST:PORT");
+  ExpectUsageError(Parse({"--listen", ":80"}), "HOST:PORT");
+  ExpectUsageError(Parse({"--max-message-bytes", "5"}), "--max-message-bytes");
+  ExpectUsageError(Parse({"--grace-seconds", "-1"}), "--grace-seconds");
+  ExpectUsageError(Parse({"--log-level", "loud"}), "--log-level");
+  ExpectUsageError(Parse({"--auto-ivf-min-count", "0"}),
+                   "--auto-ivf-min-count");
+  ExpectUsageError(Parse({"--config", "/nonexistent"}), "/nonexistent");
+  const ScopedEnvironment workers("ATTENDANT_WORKERS", "many");
+  ExpectUsageError(Parse({}), "--workers");
+}
+
+TEST(FlagsTest, UnknownKeyOfTheFileIsRefused) {
+  const std::string path = WriteFile("workerz = 3\n");
+  ExpectUsageError(Parse({"--config", path.c_str()}), "workerz");
+}
+
+TEST(FlagsTest, HelpNamesEveryFlagAndVariable) {
+  const auto parsed = Parse({"--help"});
+  const auto* exit = std::get_if<EarlyExit>(&parsed);
+  ASSERT_NE(exit, nullptr);
+  EXPECT_EQ(exit->exit_status, 0);
+  for (const char* text :
+       {"--data-dir", "--listen", "--workers", "--max-message-bytes",
+        "--grace-seconds", "--log-level", "--auto-ivf-min-count", "--config",
+        "--version", "ATTENDANT_DATA_DIR", "ATTENDANT_LOG_LEVEL", "Examples"}) {
+    EXPECT_THAT(exit->text, HasSubstr(text));
+  }
+}
+
+TEST(FlagsTest, VersionIsOneLine) {
+  const auto parsed = Parse({"--version"});
+  const auto* exit = std::get_if<EarlyExit>(&parsed);
+  ASSERT_NE(exit, nullptr);
+  EXPECT_EQ(exit->exit_status, 0);
+  EXPECT_EQ(exit->text, "attendantd " ATTENDANT_VERSION "\n");
+}
+
+}  // namespace
+}  // namespace attendant

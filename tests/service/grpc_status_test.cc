@@ -1,0 +1,95 @@
+#include "service/grpc_status.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+
+#include "core/base/ids.h"
+#include "core/base/status.h"
+#include "google/rpc/error_details.pb.h"
+#include "tests/service/rpc_details.h"
+
+namespace attendant {
+namespace {
+
+using google::rpc::BadRequest;
+using google::rpc::ErrorInfo;
+using google::rpc::RetryInfo;
+
+TEST(GrpcStatusTest, OkHasNoDetails) {
+  const grpc::Status status = ToGrpcStatus(absl::OkStatus());
+  EXPECT_TRUE(status.ok());
+  EXPECT_EQ(status.error_details(), "");
+}
+
+TEST(GrpcStatusTest, EveryCodeAndItsNameCarryOver) {
+  for (int code = 1; code <= 16; ++code) {
+    const auto absl_code = static_cast<absl::StatusCode>(code);
+    const grpc::Status status = ToGrpcStatus(absl::Status(absl_code, "why"));
+    EXPECT_EQ(static_cast<int>(status.error_code()), code);
+    EXPECT_EQ(status.error_message(), "why");
+    const google::rpc::Status details = DetailsOf(status);
+    EXPECT_EQ(details.code(), code);
+    EXPECT_EQ(details.message(), "why");
+    EXPECT_EQ(ReasonIn(details), absl::StatusCodeToString(absl_code));
+    EXPECT_EQ(Details<ErrorInfo>(details)[0].domain(), "attendant");
+  }
+}
+
+TEST(GrpcStatusTest, FieldBecomesBadRequestAndMetadata) {
+  const google::rpc::Status details = DetailsOf(
+      ToGrpcStatus(InvalidField("items[3].keys[k]", "5 components", "2")));
+  EXPECT_EQ(FieldIn(details), "items[3].keys[k]");
+  EXPECT_EQ(Details<BadRequest>(details)[0].field_violations(0).description(),
+            "items[3].keys[k]: got 5 components, want 2");
+  const auto infos = Details<ErrorInfo>(details);
+  ASSERT_EQ(infos.size(), 1u);
+  EXPECT_EQ(infos[0].reason(), "INVALID_FIELD");
+  EXPECT_EQ(infos[0].metadata().at("field"), "items[3].keys[k]");
+  EXPECT_TRUE(Details<RetryInfo>(details).empty());
+}
+
+TEST(GrpcStatusTest, ReasonWins) {
+  const google::rpc::Status details = ToRpcStatus(StatusWithReason(
+      absl::StatusCode::kNotFound, "no catalog", "CATALOG_NOT_FOUND"));
+  EXPECT_EQ(ReasonIn(details), "CATALOG_NOT_FOUND");
+  EXPECT_EQ(FieldIn(details), "");
+}
+
+TEST(GrpcStatusTest, RetryInfoOnlyWhereARetryCanHelp) {
+  for (const absl::Status& passes :
+       {absl::ResourceExhaustedError("the queue is full"),
+        absl::UnavailableError("draining")}) {
+    const auto retries = Details<RetryInfo>(ToRpcStatus(passes));
+    ASSERT_EQ(retries.size(), 1u) << passes;
+    EXPECT_GT(retries[0].retry_delay().nanos(), 0);
+  }
+  for (const absl::Status& stays :
+       {OverLimit("items", "257", "1 to 256"), absl::InternalError("oops"),
+        absl::NotFoundError("no such item")}) {
+    EXPECT_TRUE(Details<RetryInfo>(ToRpcStatus(stays)).empty()) << stays;
+  }
+}
+
+TEST(GrpcStatusTest, LongMessagesAreCutBetweenCharacters) {
+  // Characters of 3 bytes, at all offsets to the cut.
+  for (int offset = 0; offset < 3; ++offset) {
+    std::ostringstream stream;
+    for (int i = 0; i < offset; ++i) stream << 'x';
+    for (int i = 0; i < 30000; ++i) stream << "\xE2\x82\xAC";
+    const std::string text = stream.str();
+    const grpc::Status status = ToGrpcStatus(InvalidField(text, text, text));
+    EXPECT_LE(status.error_message().size(), kMaxStatusMessageBytes);
+    EXPECT_GT(status.error_message().size(), kMaxStatusMessageBytes - 4);
+    EXPECT_TRUE(IsValidUtf8(status.error_message()));
+    EXPECT_TRUE(IsValidUtf8(FieldIn(DetailsOf(status))));
+    // Base64 and percent-encoding included, a client takes 8 KiB.
+    EXPECT_LT(3 * status.error_message().size() +
+                  status.error_details().size() * 4 / 3,
+              8192u - 1024);
+  }
+}
+
+}  // namespace
+}  // namespace attendant

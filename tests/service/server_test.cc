@@ -1,0 +1,607 @@
+// What the server does beyond single errors: its life, and each method once
+// from end to end.
+#include "service/server.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "service/import_call.h"
+#include "tests/service/raw_call.h"
+#include "tests/service/rpc_details.h"
+#include "tests/service/server_fixture.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Optional;
+
+template <typename Message>
+Message Parse(const std::string& text) {
+  Message message;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message))
+      << text;
+  return message;
+}
+
+class ServerTest : public ServerFixture {};
+
+constexpr char kHealthCheck[] = "/grpc.health.v1.Health/Check";
+constexpr char kHealthWatch[] = "/grpc.health.v1.Health/Watch";
+// HealthCheckResponse{status}
+const std::string kServing = "\x08\x01";
+const std::string kNotServing = "\x08\x02";
+
+// HealthCheckRequest{service}
+std::string HealthRequest(const std::string& service) {
+  if (service.empty()) return "";
+  return absl::StrCat("\x0A", std::string(1, static_cast<char>(service.size())),
+                      service);
+}
+
+TEST_F(ServerTest, HealthKnowsTheServerAndEachService) {
+  for (const char* service :
+       {"", "attendant.v1.CatalogService", "attendant.v1.ItemService",
+        "attendant.v1.AttentionService"}) {
+    RawCall call(channel_, kHealthCheck);
+    call.Write(HealthRequest(service));
+    call.WritesDone();
+    EXPECT_THAT(call.Read(), Optional(kServing)) << service;
+    EXPECT_TRUE(call.Finish().ok());
+  }
+  EXPECT_EQ(CallWithBytes(channel_, kHealthCheck, HealthRequest("no.Service"))
+                .error_code(),
+            grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(ServerTest, ShutdownTurnsHealthBeforeItEndsCalls) {
+  RawCall watch(channel_, kHealthWatch);
+  watch.Write(HealthRequest("attendant.v1.AttentionService"));
+  watch.WritesDone();
+  // The name may be watched before it is known.
+  ASSERT_THAT(watch.Read(), Optional(kServing));
+  std::thread stopper([this] { server_->Shutdown(absl::Seconds(60)); });
+  EXPECT_THAT(watch.Read(), Optional(kNotServing));
+  // The call that still runs is what Shutdown waits for.
+  EXPECT_EQ(CallWithBytes(NewChannel(), kHealthCheck, "").error_code(),
+            grpc::StatusCode::UNAVAILABLE);
+  watch.Cancel();
+  watch.Finish();
+  stopper.join();
+  server_->Wait();
+}
+
+TEST_F(ServerTest, ShutdownCancelsStragglersAfterTheGrace) {
+  CreateShop();
+  grpc::ClientContext context;
+  auto stream = item_stub_->ImportItems(&context);
+  ASSERT_TRUE(stream->Write(Parse<v1::ImportItemsRequest>("catalog: 'shop'")));
+  v1::ImportItemsResponse response;
+  ASSERT_TRUE(stream->Read(&response));
+  // The stream stays open, so that only its cancellation ends the shutdown.
+  server_->Shutdown(absl::Milliseconds(50));
+  EXPECT_FALSE(stream->Read(&response));
+  EXPECT_FALSE(stream->Finish().ok());
+}
+
+TEST_F(ServerTest, ReflectionListsTheServices) {
+  RawCall call(
+      channel_,
+      "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo");
+  // ServerReflectionRequest{list_services: ""}
+  ASSERT_TRUE(call.Write(std::string("\x3A\x00", 2)));
+  const std::optional<std::string> reply = call.Read();
+  ASSERT_TRUE(reply.has_value());
+  for (const char* service :
+       {"attendant.v1.CatalogService", "attendant.v1.ItemService",
+        "attendant.v1.AttentionService", "grpc.health.v1.Health"}) {
+    EXPECT_THAT(*reply, HasSubstr(service));
+  }
+  call.WritesDone();
+  EXPECT_TRUE(call.Finish().ok());
+}
+
+TEST_F(ServerTest, SecondServerOnThePortIsRefused) {
+  Server::Options options;
+  options.listen = absl::StrCat("127.0.0.1:", server_->port());
+  EXPECT_THAT(
+      Server::Start(options, catalogs_.get()),
+      StatusIs(absl::StatusCode::kUnavailable, HasSubstr(options.listen)));
+}
+
+TEST_F(ServerTest, OptionsOutOfRangeAreRefused) {
+  for (const char* listen : {"", "127.0.0.1", "127.0.0.1:", ":80",
+                             "127.0.0.1:65536", "127.0.0.1:http"}) {
+    Server::Options options;
+    options.listen = listen;
+    EXPECT_THAT(
+        Server::Start(options, catalogs_.get()),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("listen")));
+  }
+  Server::Options options = options_;
+  options.max_message_bytes = 100;
+  EXPECT_THAT(Server::Start(options, catalogs_.get()),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("max_message_bytes")));
+  options = options_;
+  options.worker_count = -1;
+  EXPECT_THAT(
+      Server::Start(options, catalogs_.get()),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("worker_count")));
+}
+
+TEST_F(ServerTest, CompressedRequestIsRefused) {
+  CreateShop();
+  for (const auto algorithm : {GRPC_COMPRESS_GZIP, GRPC_COMPRESS_DEFLATE}) {
+    grpc::ClientContext context;
+    context.set_compression_algorithm(algorithm);
+    v1::AttendRequest request;
+    // Compresses well: what would be small on the wire and large here.
+    request.set_catalog(std::string(1 << 20, 'x'));
+    v1::AttendResponse response;
+    EXPECT_EQ(
+        attention_stub_->Attend(&context, request, &response).error_code(),
+        grpc::StatusCode::UNIMPLEMENTED);
+  }
+}
+
+TEST_F(ServerTest, UnknownMethodIsUnimplemented) {
+  EXPECT_EQ(CallWithBytes(channel_, "/attendant.v1.CatalogService/Nope", "")
+                .error_code(),
+            grpc::StatusCode::UNIMPLEMENTED);
+}
+
+TEST_F(ServerTest, CatalogsAreListedByNameInPages) {
+  for (const char* name : {"b", "c", "a"}) {
+    ASSERT_TRUE(
+        Create(Parse<v1::CreateCatalogRequest>(absl::StrCat(
+                   "name: '", name,
+                   "' schema { key_fields { name: 'k' dimension: 2 } }")))
+            .ok());
+  }
+  std::vector<std::string> names;
+  v1::ListCatalogsRequest request;
+  request.set_page_size(2);
+  int page_count = 0;
+  do {
+    grpc::ClientContext context;
+    v1::ListCatalogsResponse response;
+    ASSERT_TRUE(catalog_stub_->ListCatalogs(&context, request, &response).ok());
+    for (const auto& catalog : response.catalogs()) {
+      names.push_back(catalog.name());
+    }
+    request.set_page_token(response.next_page_token());
+    ++page_count;
+  } while (!request.page_token().empty());
+  EXPECT_THAT(names, ElementsAre("a", "b", "c"));
+  EXPECT_EQ(page_count, 2);
+}
+
+TEST_F(ServerTest, CatalogIsDescribedUpdatedAndDeleted) {
+  CreateShop();
+  grpc::ClientContext get;
+  v1::GetCatalogResponse got;
+  const auto name = Parse<v1::GetCatalogRequest>("name: 'shop'");
+  ASSERT_TRUE(catalog_stub_->GetCatalog(&get, name, &got).ok());
+  EXPECT_EQ(got.catalog().item_count(), 3);
+  EXPECT_EQ(got.catalog().sequence(), 1);
+  EXPECT_EQ(got.catalog().schema().key_fields(0).temperature(), 1);
+  ASSERT_EQ(got.catalog().indexes_size(), 1);
+  EXPECT_EQ(got.catalog().indexes(0).key_field(), "k");
+  EXPECT_EQ(got.catalog().indexes(0).key_count(), 3);
+  EXPECT_EQ(got.catalog().indexes(0).active_kind(), v1::INDEX_KIND_FLAT);
+  EXPECT_FALSE(got.catalog().indexes(0).has_measured_recall());
+  EXPECT_GT(got.catalog().memory_bytes(), 0);
+  EXPECT_GT(got.catalog().create_time().seconds(), 1700000000);
+  EXPECT_THAT(got.catalog().warnings(), IsEmpty());
+
+  grpc::ClientContext update;
+  v1::UpdateCatalogResponse updated;
+  ASSERT_TRUE(catalog_stub_
+                  ->UpdateCatalog(
+                      &update,
+                      Parse<v1::UpdateCatalogRequest>(
+                          "name: 'shop' key_fields { name: 'k' temperature: "
+                          "0.5 } update_mask { paths: 'temperature' }"),
+                      &updated)
+                  .ok());
+  EXPECT_EQ(updated.catalog().schema().key_fields(0).temperature(), 0.5);
+  v1::AttendResponse answer;
+  ASSERT_TRUE(Attend(Parse<v1::AttendRequest>(
+                         "catalog: 'shop' query { vector { floats { values: "
+                         "[1, 0] } } }"),
+                     &answer)
+                  .ok());
+  EXPECT_EQ(answer.temperature(), 0.5);
+
+  grpc::ClientContext remove;
+  v1::DeleteCatalogResponse removed;
+  ASSERT_TRUE(catalog_stub_
+                  ->DeleteCatalog(
+                      &remove, Parse<v1::DeleteCatalogRequest>("name: 'shop'"),
+                      &removed)
+                  .ok());
+  grpc::ClientContext again;
+  EXPECT_EQ(catalog_stub_->GetCatalog(&again, name, &got).error_code(),
+            grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(ServerTest, FlatAttentionIsWarnedOf) {
+  CreateShop();
+  // 100 items on a circle: with a temperature of 100, all weigh alike.
+  v1::BatchUpsertItemsRequest request;
+  request.set_catalog("shop");
+  for (int i = 0; i < 100; ++i) {
+    v1::Item* item = request.add_items();
+    item->set_id(absl::StrCat("item-", i));
+    auto* floats = (*item->mutable_keys())["k"].mutable_floats();
+    floats->add_values(static_cast<float>(std::cos(0.0628 * i)));
+    floats->add_values(static_cast<float>(std::sin(0.0628 * i)));
+  }
+  ASSERT_TRUE(Upsert(request).ok());
+  const auto warnings_at = [&](double temperature) {
+    grpc::ClientContext update;
+    v1::UpdateCatalogResponse updated;
+    auto change = Parse<v1::UpdateCatalogRequest>(
+        "name: 'shop' key_fields { name: 'k' } update_mask { paths: "
+        "'temperature' }");
+    change.mutable_key_fields(0)->set_temperature(temperature);
+    EXPECT_TRUE(catalog_stub_->UpdateCatalog(&update, change, &updated).ok());
+    grpc::ClientContext get;
+    v1::GetCatalogResponse got;
+    EXPECT_TRUE(catalog_stub_
+                    ->GetCatalog(&get,
+                                 Parse<v1::GetCatalogRequest>("name: 'shop'"),
+                                 &got)
+                    .ok());
+    return std::vector<std::string>(got.catalog().warnings().begin(),
+                                    got.catalog().warnings().end());
+  };
+  EXPECT_THAT(warnings_at(100),
+              ElementsAre(HasSubstr("key field k: attention is an average")));
+  EXPECT_THAT(warnings_at(0.01), IsEmpty());
+}
+
+TEST_F(ServerTest, AttendWeighsAndPools) {
+  CreateShop();
+  v1::AttendResponse answer;
+  ASSERT_TRUE(
+      Attend(Parse<v1::AttendRequest>(
+                 "catalog: 'shop' query { vector { floats { values: [2, 0] } } "
+                 "} result_count: 2 read_mask { paths: 'attributes.price' "
+                 "paths: 'keys' }"),
+             &answer)
+          .ok());
+  // Logits 2, 2, 0: a and c tie and break by id.
+  const double z = 2 * std::exp(2.0) + 1;
+  ASSERT_EQ(answer.items_size(), 2);
+  EXPECT_EQ(answer.items(0).id(), "a");
+  EXPECT_EQ(answer.items(1).id(), "c");
+  for (const auto& item : answer.items()) {
+    EXPECT_EQ(item.logit(), 2);
+    EXPECT_EQ(item.similarity(), 2);
+    EXPECT_NEAR(item.weight(), std::exp(2.0) / z, 1e-6);
+    EXPECT_EQ(item.keys().at("k").floats().values_size(), 2);
+    EXPECT_FALSE(item.has_value());
+  }
+  EXPECT_EQ(answer.items(0).attributes().at("price").double_value(), 1.5);
+  EXPECT_EQ(answer.items(0).attributes_size(), 1);
+  EXPECT_EQ(answer.items(1).attributes_size(), 0);
+  EXPECT_NEAR(answer.log_partition(), std::log(z), 1e-6);
+  EXPECT_EQ(answer.returned_mass().method(), v1::MASS_METHOD_EXACT);
+  EXPECT_NEAR(answer.returned_mass().value(), 2 * std::exp(2.0) / z, 1e-6);
+  ASSERT_EQ(answer.pooled_value().values_size(), 2);
+  EXPECT_NEAR(answer.pooled_value().values(0), 2 * std::exp(2.0) / z, 1e-6);
+  EXPECT_EQ(answer.pooled_value().key_as_value_count(), 3);
+  EXPECT_EQ(answer.pooled_value().scope(), v1::WEIGHT_SCOPE_SHORTLIST);
+  EXPECT_EQ(answer.stats().scored_count(), 3);
+  EXPECT_EQ(answer.stats().eligible_count(), 3);
+  EXPECT_EQ(answer.stats().item_count(), 3);
+  EXPECT_TRUE(answer.stats().complete());
+  EXPECT_TRUE(answer.stats().has_compute_time());
+  EXPECT_EQ(answer.key_field(), "k");
+  EXPECT_EQ(answer.score_kind(), v1::SCORE_KIND_DOT);
+}
+
+TEST_F(ServerTest, HardWeightIsExactlyOne) {
+  CreateShop();
+  v1::AttendResponse answer;
+  ASSERT_TRUE(
+      Attend(Parse<v1::AttendRequest>(
+                 "catalog: 'shop' query { vector { floats { values: [0.1, 0.3] "
+                 "} } } select_kind: SELECT_KIND_HARD temperature: 3"),
+             &answer)
+          .ok());
+  ASSERT_EQ(answer.items_size(), 1);
+  EXPECT_EQ(answer.items(0).id(), "c");
+  EXPECT_EQ(answer.items(0).weight(), 1.0);
+}
+
+TEST_F(ServerTest, BatchKeepsAGoodAnswerBesideABadRequest) {
+  CreateShop();
+  const auto request = Parse<v1::BatchAttendRequest>(R"pb(
+    catalog: "shop"
+    requests { query { vector { floats { values: [ 1, 0 ] } } } }
+    requests {
+      query { vector { floats { values: [ 1, 0 ] } } }
+      temperature: 0
+    }
+    requests { query { examples { examples { id: "nope" } } } }
+    requests { catalog: "other" }
+    requests {
+      catalog: "shop"
+      query { examples { examples { id: "a" } } }
+    }
+  )pb");
+  grpc::ClientContext context;
+  v1::BatchAttendResponse response;
+  ASSERT_TRUE(attention_stub_->BatchAttend(&context, request, &response).ok());
+  ASSERT_EQ(response.results_size(), 5);
+  EXPECT_EQ(response.results(0).response().items_size(), 3);
+  EXPECT_EQ(response.results(1).status().code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(FieldIn(response.results(1).status()), "temperature");
+  EXPECT_EQ(response.results(2).status().code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(FieldIn(response.results(3).status()), "catalog");
+  // The example itself is left out.
+  EXPECT_EQ(response.results(4).response().items_size(), 2);
+  // The same bytes as alone, but for the time it took.
+  v1::AttendRequest alone = request.requests(0);
+  alone.set_catalog("shop");
+  v1::AttendResponse answer;
+  ASSERT_TRUE(Attend(alone, &answer).ok());
+  v1::AttendResponse batched = response.results(0).response();
+  answer.mutable_stats()->clear_compute_time();
+  batched.mutable_stats()->clear_compute_time();
+  EXPECT_EQ(batched.SerializeAsString(), answer.SerializeAsString());
+}
+
+TEST_F(ServerTest, RequestIdMakesAWriteSafeToRepeat) {
+  CreateShop();
+  auto request = Parse<v1::BatchUpsertItemsRequest>(
+      "catalog: 'shop' request_id: 'r1' items { id: 'd' keys { key: 'k' value "
+      "{ floats { values: [5, 5] } } } }");
+  v1::BatchUpsertItemsResponse first;
+  ASSERT_TRUE(Upsert(request, &first).ok());
+  EXPECT_EQ(first.inserted_count(), 1);
+  v1::BatchUpsertItemsResponse second;
+  ASSERT_TRUE(Upsert(request, &second).ok());
+  EXPECT_EQ(second.SerializeAsString(), first.SerializeAsString());
+  request.mutable_items(0)->set_id("e");
+  const grpc::Status status = Upsert(request);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(FieldIn(DetailsOf(status)), "request_id");
+  request.set_request_id("r2");
+  v1::BatchUpsertItemsResponse third;
+  ASSERT_TRUE(Upsert(request, &third).ok());
+  EXPECT_NE(third.snapshot_token(), first.snapshot_token());
+
+  const auto remove = Parse<v1::BatchDeleteItemsRequest>(
+      "catalog: 'shop' ids: 'e' ids: 'nope' request_id: 'r3'");
+  for (int i = 0; i < 2; ++i) {
+    grpc::ClientContext context;
+    v1::BatchDeleteItemsResponse removed;
+    ASSERT_TRUE(item_stub_->BatchDeleteItems(&context, remove, &removed).ok());
+    EXPECT_EQ(removed.deleted_count(), 1);
+    EXPECT_EQ(removed.missing_count(), 1);
+  }
+}
+
+TEST_F(ServerTest, ItemsAreListedByIdInPages) {
+  CreateShop();
+  std::vector<std::string> ids;
+  auto request = Parse<v1::ListItemsRequest>(
+      "catalog: 'shop' page_size: 2 read_mask { paths: 'attributes' }");
+  do {
+    v1::ListItemsResponse page;
+    ASSERT_TRUE(List(request, &page).ok());
+    EXPECT_LE(page.items_size(), 2);
+    for (const auto& item : page.items()) {
+      ids.push_back(item.id());
+      EXPECT_EQ(item.keys_size(), 0);
+    }
+    request.set_page_token(page.next_page_token());
+  } while (!request.page_token().empty());
+  EXPECT_THAT(ids, ElementsAre("a", "b", "c"));
+}
+
+TEST_F(ServerTest, PageEndsBeforeItOutgrowsAMessage) {
+  ASSERT_TRUE(Create(Parse<v1::CreateCatalogRequest>(
+                         "name: 'wide' schema { key_fields { name: 'k' "
+                         "dimension: 8192 } }"))
+                  .ok());
+  // 600 items of 32 KiB are 18.75 MiB, more than a message.
+  constexpr int kCount = 600;
+  const std::string key(8192 * sizeof(float), '\0');
+  for (int first = 0; first < kCount; first += 100) {
+    v1::BatchUpsertItemsRequest request;
+    request.set_catalog("wide");
+    for (int i = first; i < first + 100; ++i) {
+      v1::Item* item = request.add_items();
+      item->set_id(absl::StrCat(1000 + i));
+      (*item->mutable_keys())["k"].set_float32_le(key);
+    }
+    ASSERT_TRUE(Upsert(request).ok());
+  }
+  // The client too takes pages of up to a whole message.
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(16 << 20);
+  item_stub_ = v1::ItemService::NewStub(
+      grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", server_->port()),
+                                grpc::InsecureChannelCredentials(), arguments));
+  auto request = Parse<v1::ListItemsRequest>("catalog: 'wide' page_size: 1000");
+  int count = 0;
+  int page_count = 0;
+  do {
+    v1::ListItemsResponse page;
+    const grpc::Status status = List(request, &page);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    for (const auto& item : page.items()) {
+      EXPECT_EQ(item.id(), absl::StrCat(1000 + count++));
+    }
+    request.set_page_token(page.next_page_token());
+    ++page_count;
+  } while (!request.page_token().empty());
+  EXPECT_EQ(count, kCount);
+  EXPECT_EQ(page_count, 2);
+}
+
+class ImportTest : public ServerFixture {
+ protected:
+  void SetUp() override {
+    ServerFixture::SetUp();
+    CreateShop();
+  }
+
+  // Sends all, a reply for each, and returns the status.
+  grpc::Status Import(const std::vector<v1::ImportItemsRequest>& requests) {
+    grpc::ClientContext context;
+    auto stream = item_stub_->ImportItems(&context);
+    replies_.clear();
+    for (const auto& request : requests) {
+      if (!stream->Write(request)) break;
+      v1::ImportItemsResponse reply;
+      if (!stream->Read(&reply)) break;
+      replies_.push_back(reply);
+    }
+    stream->WritesDone();
+    return stream->Finish();
+  }
+
+  std::vector<v1::ImportItemsResponse> replies_;
+};
+
+v1::Item NewItem(const std::string& id, const std::vector<float>& key) {
+  v1::Item item;
+  item.set_id(id);
+  auto* values = (*item.mutable_keys())["k"].mutable_floats()->mutable_values();
+  values->Add(key.begin(), key.end());
+  return item;
+}
+
+TEST_F(ImportTest, BadItemsInTheMiddleDoNotStopTheOthers) {
+  v1::ImportItemsRequest first;
+  first.set_catalog("shop");
+  *first.add_items() = NewItem("i0", {1, 2});
+  *first.add_items() = NewItem("i1", {1, 2, 3});  // refused by core
+  *first.add_items() = NewItem("i2", {});         // refused in conversion
+  *first.add_items() = NewItem("i3", {3, 4});
+  v1::ImportItemsRequest second;
+  *second.add_items() = NewItem("", {1, 2});
+  *second.add_items() = NewItem("i5", {5, 6});
+  ASSERT_TRUE(Import({first, second}).ok());
+  ASSERT_EQ(replies_.size(), 2u);
+  EXPECT_EQ(replies_[0].acknowledged_count(), 4);
+  EXPECT_EQ(replies_[0].stored_count(), 2);
+  ASSERT_EQ(replies_[0].failures_size(), 2);
+  std::vector<std::string> failed;
+  for (const auto& failure : replies_[0].failures()) {
+    failed.push_back(absl::StrCat(failure.item_index(), " ", failure.id(), " ",
+                                  FieldIn(failure.status())));
+    EXPECT_EQ(failure.status().code(), grpc::StatusCode::INVALID_ARGUMENT);
+  }
+  EXPECT_THAT(failed,
+              ElementsAre("1 i1 keys[k]", "2 i2 keys[k].floats.values"));
+  EXPECT_EQ(replies_[1].acknowledged_count(), 6);
+  EXPECT_EQ(replies_[1].stored_count(), 3);
+  ASSERT_EQ(replies_[1].failures_size(), 1);
+  EXPECT_EQ(replies_[1].failures(0).item_index(), 4);
+  EXPECT_EQ(FieldIn(replies_[1].failures(0).status()), "id");
+  EXPECT_NE(replies_[0].snapshot_token(), replies_[1].snapshot_token());
+
+  v1::ListItemsResponse page;
+  ASSERT_TRUE(List(Parse<v1::ListItemsRequest>("catalog: 'shop'"), &page).ok());
+  std::vector<std::string> ids;
+  for (const auto& item : page.items()) ids.push_back(item.id());
+  EXPECT_THAT(ids, ElementsAre("a", "b", "c", "i0", "i3", "i5"));
+}
+
+TEST_F(ImportTest, StreamWithoutMessagesIsOk) {
+  EXPECT_TRUE(Import({}).ok());
+  EXPECT_THAT(replies_, ::testing::SizeIs(0));
+}
+
+TEST_F(ImportTest, FirstMessageNamesTheCatalogAndNoOther) {
+  v1::ImportItemsRequest message;
+  *message.add_items() = NewItem("i0", {1, 2});
+  grpc::Status status = Import({message});
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(FieldIn(DetailsOf(status)), "catalog");
+  message.set_catalog("none");
+  EXPECT_EQ(Import({message}).error_code(), grpc::StatusCode::NOT_FOUND);
+  message.set_catalog("shop");
+  status = Import({message, message});
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(FieldIn(DetailsOf(status)), "catalog");
+  // What the first message brought was acknowledged and stays.
+  ASSERT_EQ(replies_.size(), 1u);
+  EXPECT_EQ(replies_[0].stored_count(), 1);
+}
+
+TEST_F(ImportTest, MessageOfTooManyItemsEndsTheStream) {
+  v1::ImportItemsRequest small;
+  small.set_catalog("shop");
+  *small.add_items() = NewItem("i0", {1, 2});
+  v1::ImportItemsRequest large;
+  for (int i = 0; i <= kMaxImportBatchSize; ++i) {
+    *large.add_items() = NewItem(absl::StrCat("l", i), {1, 2});
+  }
+  const grpc::Status status = Import({small, large});
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(ReasonIn(DetailsOf(status)), "OVER_LIMIT");
+  ASSERT_EQ(replies_.size(), 1u);
+  EXPECT_EQ(catalogs_->Get("shop").value()->snapshot()->item_count(), 4);
+  large.mutable_items()->RemoveLast();
+  large.set_catalog("shop");
+  EXPECT_TRUE(Import({large}).ok());
+  EXPECT_EQ(replies_[0].stored_count(), kMaxImportBatchSize);
+}
+
+TEST_F(ImportTest, WritesAheadAreAllAcknowledgedInOrder) {
+  // The client writes all before it reads: flow control holds it, not memory.
+  constexpr int kMessageCount = 200;
+  grpc::ClientContext context;
+  auto stream = item_stub_->ImportItems(&context);
+  std::thread writer([&] {
+    for (int i = 0; i < kMessageCount; ++i) {
+      v1::ImportItemsRequest request;
+      if (i == 0) request.set_catalog("shop");
+      *request.add_items() = NewItem(absl::StrCat("w", i), {1, 2});
+      EXPECT_TRUE(stream->Write(request));
+    }
+    stream->WritesDone();
+  });
+  v1::ImportItemsResponse reply;
+  int count = 0;
+  while (stream->Read(&reply)) EXPECT_EQ(reply.acknowledged_count(), ++count);
+  writer.join();
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_EQ(count, kMessageCount);
+}
+
+TEST_F(ImportTest, CatalogDeletedMeanwhileEndsTheStream) {
+  grpc::ClientContext context;
+  auto stream = item_stub_->ImportItems(&context);
+  v1::ImportItemsRequest request;
+  request.set_catalog("shop");
+  ASSERT_TRUE(stream->Write(request));
+  v1::ImportItemsResponse reply;
+  ASSERT_TRUE(stream->Read(&reply));
+  ASSERT_OK(catalogs_->Delete("shop"));
+  request.clear_catalog();
+  *request.add_items() = NewItem("late", {1, 2});
+  stream->Write(request);
+  EXPECT_FALSE(stream->Read(&reply));
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
+}  // namespace
+}  // namespace attendant

@@ -1,0 +1,237 @@
+// Calls whose handlers the test controls: cancellation, deadlines, full queues
+// and exceptions.
+#include "service/unary_call.h"
+
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "attendant/v1/attention_service.grpc.pb.h"
+#include "core/base/mutex.h"
+#include "tests/service/rpc_details.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::AnyOf;
+
+// What handlers did. One test at a time.
+class Script {
+ public:
+  void CallStarted() {
+    MutexLock lock(&mutex_);
+    ++started_count_;
+    changed_.NotifyAll();
+  }
+  void CallEnded(absl::StatusCode code) {
+    MutexLock lock(&mutex_);
+    last_code_ = code;
+    ++ended_count_;
+    changed_.NotifyAll();
+  }
+  void AwaitStarted(int count) {
+    MutexLock lock(&mutex_);
+    while (started_count_ < count) changed_.Wait(&mutex_);
+  }
+  absl::StatusCode AwaitEnded(int count) {
+    MutexLock lock(&mutex_);
+    while (ended_count_ < count) changed_.Wait(&mutex_);
+    return last_code_;
+  }
+  int started_count() {
+    MutexLock lock(&mutex_);
+    return started_count_;
+  }
+
+  std::atomic<bool> release = false;
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  int started_count_ ABSL_GUARDED_BY(mutex_) = 0;
+  int ended_count_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::StatusCode last_code_ ABSL_GUARDED_BY(mutex_) = absl::StatusCode::kOk;
+};
+
+Script* script = nullptr;
+
+// What the query's catalog asks for.
+absl::Status ScriptedHandler(Backend& /*backend*/,
+                             const v1::AttendRequest& request,
+                             const Interrupt& interrupt,
+                             v1::AttendResponse* response) {
+  script->CallStarted();
+  absl::Status status;
+  if (request.catalog() == "wait") {
+    while (status.ok() && !script->release.load()) {
+      std::this_thread::yield();
+      status = interrupt.Check();
+    }
+  } else if (request.catalog() == "out of memory") {
+    throw std::bad_alloc();
+  } else if (request.catalog() == "throw") {
+    throw std::runtime_error("a surprise");
+  } else if (request.catalog() == "large") {
+    response->set_key_field(std::string(70000, 'x'));
+  }
+  script->CallEnded(status.code());
+  return status;
+}
+
+class ScriptedService final
+    : public v1::AttentionService::WithRawCallbackMethod_Attend<
+          v1::AttentionService::Service> {
+ public:
+  ScriptedService(Backend& backend, WorkerPool& pool)
+      : backend_(backend), pool_(pool) {}
+
+  grpc::ServerUnaryReactor* Attend(grpc::CallbackServerContext* context,
+                                   const grpc::ByteBuffer* request,
+                                   grpc::ByteBuffer* response) override {
+    return StartUnaryCall(backend_, pool_, "Attend", &ScriptedHandler, context,
+                          request, response);
+  }
+
+ private:
+  Backend& backend_;
+  WorkerPool& pool_;
+};
+
+// One worker, and room for one call that waits.
+class UnaryCallTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    script = &script_;
+    int port = 0;
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
+                             &port);
+    builder.RegisterService(&service_);
+    server_ = builder.BuildAndStart();
+    ASSERT_NE(server_, nullptr);
+    stub_ = v1::AttentionService::NewStub(grpc::CreateChannel(
+        absl::StrCat("127.0.0.1:", port), grpc::InsecureChannelCredentials()));
+  }
+
+  void TearDown() override {
+    script_.release = true;
+    server_->Shutdown();
+    server_->Wait();
+    pool_.Stop();
+  }
+
+  grpc::Status Call(const std::string& what, grpc::ClientContext& context) {
+    v1::AttendRequest request;
+    request.set_catalog(what);
+    v1::AttendResponse response;
+    return stub_->Attend(&context, request, &response);
+  }
+  grpc::Status Call(const std::string& what) {
+    grpc::ClientContext context;
+    return Call(what, context);
+  }
+
+  Script script_;
+  Backend backend_{nullptr, 65536};
+  WorkerPool pool_{1, 1};
+  ScriptedService service_{backend_, pool_};
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<v1::AttentionService::Stub> stub_;
+};
+
+TEST_F(UnaryCallTest, CancellationReachesTheHandler) {
+  grpc::ClientContext context;
+  std::thread caller([&] {
+    EXPECT_EQ(Call("wait", context).error_code(), grpc::StatusCode::CANCELLED);
+  });
+  script_.AwaitStarted(1);
+  context.TryCancel();
+  EXPECT_EQ(script_.AwaitEnded(1), absl::StatusCode::kCancelled);
+  caller.join();
+}
+
+TEST_F(UnaryCallTest, DeadlineReachesTheHandler) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() +
+                       std::chrono::milliseconds(200));
+  EXPECT_EQ(Call("wait", context).error_code(),
+            grpc::StatusCode::DEADLINE_EXCEEDED);
+  // gRPC cancels a call past its deadline, which may come first.
+  EXPECT_THAT(script_.AwaitEnded(1), AnyOf(absl::StatusCode::kDeadlineExceeded,
+                                           absl::StatusCode::kCancelled));
+}
+
+TEST_F(UnaryCallTest, CallThatExpiresInTheQueueDoesNoWork) {
+  std::thread caller([&] { EXPECT_TRUE(Call("wait").ok()); });
+  script_.AwaitStarted(1);
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() +
+                       std::chrono::milliseconds(100));
+  EXPECT_EQ(Call("wait", context).error_code(),
+            grpc::StatusCode::DEADLINE_EXCEEDED);
+  script_.release = true;
+  caller.join();
+  server_->Shutdown();
+  pool_.Stop();  // after what waited in it
+  EXPECT_EQ(script_.started_count(), 1);
+}
+
+TEST_F(UnaryCallTest, FullQueueRefusesWithRetryInfo) {
+  std::thread first([&] { EXPECT_TRUE(Call("wait").ok()); });
+  script_.AwaitStarted(1);
+  // Of two more, one waits and one is refused, which lets the first end.
+  std::atomic<int> refused_count = 0;
+  const auto call = [&] {
+    const grpc::Status status = Call("wait");
+    if (status.ok()) return;
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+    const google::rpc::Status details = DetailsOf(status);
+    EXPECT_EQ(ReasonIn(details), "QUEUE_FULL");
+    EXPECT_EQ(Details<google::rpc::RetryInfo>(details).size(), 1u);
+    ++refused_count;
+    script_.release = true;
+  };
+  std::thread second(call);
+  std::thread third(call);
+  first.join();
+  second.join();
+  third.join();
+  EXPECT_EQ(refused_count, 1);
+}
+
+TEST_F(UnaryCallTest, DrainingRefusesWithUnavailable) {
+  backend_.draining = true;
+  const grpc::Status status = Call("ok");
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(ReasonIn(DetailsOf(status)), "DRAINING");
+  EXPECT_EQ(script_.started_count(), 0);
+}
+
+TEST_F(UnaryCallTest, FailedAllocationIsResourceExhausted) {
+  const grpc::Status status = Call("out of memory");
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(ReasonIn(DetailsOf(status)), "OUT_OF_MEMORY");
+}
+
+TEST_F(UnaryCallTest, OtherExceptionIsInternal) {
+  EXPECT_EQ(Call("throw").error_code(), grpc::StatusCode::INTERNAL);
+  EXPECT_TRUE(Call("ok").ok());
+}
+
+TEST_F(UnaryCallTest, ReplyBeyondTheLimitIsResourceExhausted) {
+  const grpc::Status status = Call("large");
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(ReasonIn(DetailsOf(status)), "OVER_LIMIT");
+}
+
+}  // namespace
+}  // namespace attendant
