@@ -28,6 +28,8 @@ constexpr std::int64_t kBlockElements = std::int64_t{1} << 21;
 constexpr double kGreatestSimilarity = 1e37;
 // Below this, 1 / temperature may.
 constexpr double kLeastSimilarity = 1e-30;
+// exp of less would be a denormal: a hundred times slower, and as good as 0.
+constexpr float kLeastExponent = -80;
 // Sums of so many floats lose at most about 1e-5 before they join a double.
 constexpr Eigen::Index kSumBlock = 512;
 
@@ -212,8 +214,8 @@ double LogSum(const Eigen::Ref<const Eigen::ArrayXf>& gaps,
   double sum = 0;
   for (Eigen::Index from = 0; from < gaps.size(); from += kSumBlock) {
     const Eigen::Index count = std::min(kSumBlock, gaps.size() - from);
-    sum +=
-        static_cast<double>((gaps.segment(from, count) * factor).exp().sum());
+    sum += static_cast<double>(
+        (gaps.segment(from, count) * factor).max(kLeastExponent).exp().sum());
   }
   return std::log(sum);
 }

@@ -44,10 +44,10 @@ struct DefaultsSearch {
 // likelihood of the targets under the softmax over all keys [n, dim] but the
 // history. SCALED_DOT is DOT at another temperature and is tried only if asked
 // for. Temperature is found to 1 % by golden-section search over log
-// temperature, bracketed by a grid; of equals, the higher. COSINE is left out of
-// a search where a key or query has norm 0. InvalidArgument: no choices, a row
-// out of range, a target in its history, a zero norm under COSINE if asked for,
-// a number that is not finite or a similarity beyond 1e37.
+// temperature, bracketed by a grid; of equals, the higher. COSINE is left out
+// of a search where a key or query has norm 0. InvalidArgument: no choices, a
+// row out of range, a target in its history, a zero norm under COSINE if asked
+// for, a number that is not finite or a similarity beyond 1e37.
 absl::StatusOr<AttentionDefaults> FitDefaults(MatrixView keys,
                                               std::span<const Choice> choices,
                                               const DefaultsSearch& search);
