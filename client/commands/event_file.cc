@@ -98,7 +98,6 @@ absl::StatusOr<EventLog> ReadEvents(const std::string& path,
     return absl::OkStatus();
   };
   ATTENDANT_RETURN_IF_ERROR(ReadCsv(path, names, visit));
-
   if (!std::is_sorted(times.begin(), times.end())) {
     std::vector<std::size_t> order(times.size());
     std::iota(order.begin(), order.end(), std::size_t{0});

@@ -151,14 +151,14 @@ absl::Status FitTemperatureCommand(const TemperatureFlags& flags,
       " of field ", field.name()));
   std::vector<Choice> choices;
   bool has_examples = false;
-  ATTENDANT_RETURN_IF_ERROR(ReadJsonLines(
-      flags.pairs,
-      [&](std::int64_t /*line*/, const nlohmann::json& object) -> absl::Status {
-        ATTENDANT_ASSIGN_OR_RETURN(Choice choice, ReadChoice(object, keys));
-        has_examples = has_examples || !choice.history.empty();
-        choices.push_back(std::move(choice));
-        return absl::OkStatus();
-      }));
+  const auto visit = [&](std::int64_t /*line*/,
+                         const nlohmann::json& object) -> absl::Status {
+    ATTENDANT_ASSIGN_OR_RETURN(Choice choice, ReadChoice(object, keys));
+    has_examples = has_examples || !choice.history.empty();
+    choices.push_back(std::move(choice));
+    return absl::OkStatus();
+  };
+  ATTENDANT_RETURN_IF_ERROR(ReadJsonLines(flags.pairs, visit));
   NoteStep(absl::StrCat(
       "read ", CountOf(static_cast<std::int64_t>(choices.size()), "pair"),
       "; searching"));

@@ -57,7 +57,7 @@ absl::StatusOr<ItemTexts> ReadTexts(const TextFlags& flags) {
     texts.columns.push_back(std::move(text));
   }
   absl::flat_hash_map<std::string, std::int64_t> row_of;
-  ATTENDANT_RETURN_IF_ERROR(ReadCsv(flags.items, names, [&](const CsvRow& row) {
+  const auto visit = [&](const CsvRow& row) -> absl::Status {
     const std::string& id = row.fields[0];
     ATTENDANT_RETURN_IF_ERROR(ValidateItemId(id, flags.id_column));
     const auto [first, is_new] = row_of.try_emplace(id, row.number);
@@ -75,7 +75,8 @@ absl::StatusOr<ItemTexts> ReadTexts(const TextFlags& flags) {
       texts.columns[i].texts.push_back(text);
     }
     return absl::OkStatus();
-  }));
+  };
+  ATTENDANT_RETURN_IF_ERROR(ReadCsv(flags.items, names, visit));
   return texts;
 }
 

@@ -1,0 +1,89 @@
+#include "client/commands/attend_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace attendant {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+v1::AttendResponse TwoItems() {
+  v1::AttendResponse response;
+  auto* first = response.add_items();
+  first->set_id("85123A");
+  first->set_weight(0.5);
+  first->set_logit(2);
+  (*first->mutable_attributes())["name"].set_string_value("CAFÉ CLOCK");
+  auto* second = response.add_items();
+  second->set_id("7");
+  second->set_weight(0.25);
+  second->set_logit(-1.5);
+  response.mutable_returned_mass()->set_method(v1::MASS_METHOD_EXACT);
+  response.mutable_returned_mass()->set_value(0.314);
+  response.mutable_shortlist_mass()->set_method(v1::MASS_METHOD_EXACT);
+  response.mutable_shortlist_mass()->set_value(0.62);
+  response.set_effective_item_count(214.3);
+  response.mutable_stats()->set_eligible_count(3659);
+  response.mutable_stats()->set_scored_count(3659);
+  response.set_temperature(0.21);
+  response.set_score_kind(v1::SCORE_KIND_COSINE);
+  response.set_key_field("events");
+  response.set_weight_scope(v1::WEIGHT_SCOPE_SHORTLIST);
+  return response;
+}
+
+TEST(AttendReportTest, DrawsWeightsAndStatesTheMass) {
+  EXPECT_EQ(AttendReport(TwoItems(), {.shown_attributes = {"name"}}),
+            "#  item    name        weight                         logit\n"
+            "1  85123A  CAFÉ CLOCK  50.0 %  ████████████████████   2.000\n"
+            "2  7                   25.0 %  ██████████            -1.500\n"
+            "\n"
+            "These 2 hold 31.4 % of the catalog's attention (exact); shortlist "
+            "62.0 %. Effective items: 214 of 3,659.\n"
+            "Temperature 0.21, COSINE over \"events\". Weights sum to 1 over "
+            "the shortlist.\n");
+}
+
+TEST(AttendReportTest, SaysWhenTheMassIsUnknown) {
+  v1::AttendResponse response = TwoItems();
+  response.mutable_returned_mass()->Clear();
+  response.mutable_returned_mass()->set_method(v1::MASS_METHOD_UNKNOWN);
+  response.clear_effective_item_count();
+  response.mutable_stats()->set_scored_count(500);
+  const std::string report = AttendReport(response, {});
+  EXPECT_THAT(report,
+              HasSubstr("How much of the catalog's attention these 2 hold is "
+                        "unknown: 500 of 3,659 keys were scored"));
+  EXPECT_THAT(report, Not(HasSubstr("Effective")));
+}
+
+TEST(AttendReportTest, SaysWhenNothingWasEligible) {
+  v1::AttendResponse response = TwoItems();
+  response.clear_items();
+  EXPECT_THAT(AttendReport(response, {}), HasSubstr("Nothing was eligible"));
+}
+
+TEST(AttendReportTest, ListsUnknownExamplesAndThePooledValue) {
+  v1::AttendResponse response = TwoItems();
+  response.add_unknown_example_ids("x\x1b[2J");
+  response.mutable_pooled_value()->add_values(3);
+  response.mutable_pooled_value()->add_values(4);
+  response.mutable_pooled_value()->set_scope(v1::WEIGHT_SCOPE_CATALOG);
+  response.mutable_pooled_value()->set_key_as_value_count(1);
+  const std::string report = AttendReport(response, {.pooled_value = true});
+  EXPECT_THAT(report, HasSubstr("Examples not in the catalog: x [2J\n"));
+  EXPECT_THAT(report, HasSubstr("Pooled value over the catalog: 2 components, "
+                                "norm 5, [3, 4]. Keys stand in for the values "
+                                "of 1 item."));
+}
+
+TEST(AttendReportTest, ColoursOnlyWhenAsked) {
+  EXPECT_THAT(AttendReport(TwoItems(), {}), Not(HasSubstr("\x1b[")));
+  EXPECT_THAT(AttendReport(TwoItems(), {.style = {.colour = true}}),
+              HasSubstr("\x1b[36m██"));
+}
+
+}  // namespace
+}  // namespace attendant

@@ -1,0 +1,108 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_split.h"
+#include "client/format/progress.h"
+#include "client/format/text.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(TextTest, CountsColumnsAndNotBytes) {
+  EXPECT_EQ(DisplayWidth("abc"), 3);
+  EXPECT_EQ(DisplayWidth("café"), 4);
+  EXPECT_EQ(DisplayWidth("cafe\u0301"), 4);  // combining accent
+  EXPECT_EQ(DisplayWidth("目覚まし"), 8);
+  EXPECT_EQ(DisplayWidth("▏█"), 2);
+}
+
+TEST(TextTest, PrintableTextCommandsNoTerminal) {
+  EXPECT_EQ(Printable("a\x1b[31mb\nc\td"), "a [31mb c d");
+  EXPECT_EQ(Printable("a\xff"
+                      "b"),
+            "a\uFFFD"
+            "b");
+  EXPECT_EQ(Printable("a\u202Eb"), "a b");  // right-to-left override
+  EXPECT_EQ(Printable("café 目"), "café 目");
+}
+
+TEST(TextTest, ShortensToColumns) {
+  EXPECT_EQ(Shorten("alarm clock", 11), "alarm clock");
+  EXPECT_EQ(Shorten("alarm clock", 10), "alarm clo…");
+  EXPECT_EQ(Shorten("alarm clock", 7), "alarm…");
+  // A wide character does not fit half.
+  EXPECT_EQ(Shorten("目覚まし", 4), "目…");
+  EXPECT_EQ(DisplayWidth(Shorten("目覚まし", 5)), 5);
+}
+
+TEST(TextTest, BarsCountEighths) {
+  EXPECT_EQ(Bar(0, 4), "");
+  EXPECT_EQ(Bar(1e-9, 4), "▏");
+  EXPECT_EQ(Bar(0.5, 4), "██");
+  EXPECT_EQ(Bar(0.25 + 3.0 / 32, 4), "█▍");
+  EXPECT_EQ(Bar(1, 4), "████");
+  EXPECT_EQ(Bar(7, 4), "████");
+}
+
+TEST(TextTest, FormatsNumbers) {
+  EXPECT_EQ(FormatCount(0), "0");
+  EXPECT_EQ(FormatCount(999), "999");
+  EXPECT_EQ(FormatCount(1000), "1,000");
+  EXPECT_EQ(FormatCount(-1234567), "-1,234,567");
+  EXPECT_EQ(FormatShare(0), "0 %");
+  EXPECT_EQ(FormatShare(1), "100.0 %");
+  EXPECT_EQ(FormatShare(0.3142), "31.4 %");
+  EXPECT_EQ(FormatShare(0.000042), "0.0042 %");
+  EXPECT_EQ(FormatShare(1e-12), "1.0e-10 %");
+}
+
+TEST(TableTest, AlignsByDisplayedColumns) {
+  Table table({{.title = "id"},
+               {.title = "name"},
+               {.title = "n", .align = Table::Align::kRight}});
+  table.AddRow({"a", "café", "7"});
+  table.AddRow({"bb", "目覚", "10"});
+  EXPECT_EQ(table.Format({}),
+            "id  name   n\n"
+            "a   café   7\n"
+            "bb  目覚  10\n");
+}
+
+TEST(TableTest, ColourChangesNoWidth) {
+  const auto format = [](bool colour) {
+    Table table({{.title = "id", .tone = Table::Tone::kAccent},
+                 {.title = "n", .tone = Table::Tone::kDim}});
+    table.AddRow({"a", "7"});
+    return table.Format({.colour = colour});
+  };
+  EXPECT_EQ(format(false), "id  n\na   7\n");
+  EXPECT_EQ(format(true),
+            "\x1b[1mid\x1b[0m  \x1b[1mn\x1b[0m\n"
+            "\x1b[36ma\x1b[0m   \x1b[2m7\x1b[0m\n");
+}
+
+TEST(TableTest, ShortensLongCells) {
+  Table table({{.title = "name", .max_width = 6}, {.title = "n"}});
+  table.AddRow({"alarm clock", "1"});
+  EXPECT_THAT(absl::StrSplit(table.Format({}), '\n'),
+              ElementsAre("name    n", "alarm…  1", ""));
+}
+
+TEST(ProgressTest, ShowsRateAndTimeLeft) {
+  EXPECT_EQ(FormatProgress("Importing",
+                           {.done_count = 25000,
+                            .total_count = 100000,
+                            .elapsed = absl::Seconds(2)},
+                           8),
+            "Importing ██        25,000 of 100,000  25 %  12,500/s  6s left");
+  EXPECT_EQ(FormatProgress("Importing", {.total_count = 10}, 0),
+            "Importing  0 of 10  0 %");
+  EXPECT_EQ(FormatProgress("Importing", {}, 0), "Importing  0 of 0  100 %");
+}
+
+}  // namespace
+}  // namespace attendant

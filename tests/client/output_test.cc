@@ -1,0 +1,63 @@
+#include "client/files/output.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <set>
+#include <string>
+
+#include "client/files/input.h"
+#include "tests/client/temporary_file.h"
+#include "tests/support/status_matchers.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::set<std::string> Names(const std::string& directory) {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    names.insert(entry.path().filename());
+  }
+  return names;
+}
+
+TEST(OutputTest, WritesAndReplacesFiles) {
+  const ScratchDirectory temporary;
+  const std::string directory = temporary / "fit/events";
+  ASSERT_OK(WriteDirectory(directory, {{"ids.txt", "a"}, {"model.json", "1"}}));
+  ASSERT_OK(WriteDirectory(directory, {{"ids.txt", "b"}, {"model.json", "2"}}));
+  EXPECT_THAT(Names(directory), ElementsAre("ids.txt", "model.json"));
+  ASSERT_OK_AND_ASSIGN(const auto ids, ReadFile(directory + "/ids.txt", 10));
+  EXPECT_EQ(ids, "b");
+  ASSERT_OK_AND_ASSIGN(const auto model,
+                       ReadFile(directory + "/model.json", 10));
+  EXPECT_EQ(model, "2");
+}
+
+TEST(OutputTest, LeavesNothingAsideWhenItFails) {
+  const ScratchDirectory temporary;
+  // A directory stands where the second file has to go.
+  std::filesystem::create_directories(temporary / "keys.npy/x");
+  const absl::Status status = WriteDirectory(
+      temporary.path(),
+      {{"ids.txt", "a"}, {"keys.npy", "b"}, {"model.json", "c"}});
+  EXPECT_THAT(std::string(status.message()), HasSubstr("keys.npy"));
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(Names(temporary.path()), ElementsAre("ids.txt", "keys.npy"));
+}
+
+TEST(OutputTest, NamesTheDirectoryItCannotMake) {
+  const ScratchDirectory temporary;
+  const std::string file = WriteIn(temporary, "file", "");
+  EXPECT_THAT(
+      std::string(
+          WriteDirectory(file + "/fit", {{"model.json", "1"}}).message()),
+      HasSubstr(file + "/fit"));
+}
+
+}  // namespace
+}  // namespace attendant
