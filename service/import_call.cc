@@ -104,29 +104,32 @@ absl::Status ImportCall::ImportMessage(const v1::ImportItemsRequest& request,
         absl::StrCat("at most ", kMaxImportBatchSize, " in one message"));
   }
   const auto snapshot = catalog_->snapshot();
+  const auto count = static_cast<std::size_t>(request.items_size());
+  std::vector<absl::Status> statuses(count);  // one an item of the message
   std::vector<Item> items;
-  std::vector<int> positions;  // in the message, of each of items
-  items.reserve(static_cast<std::size_t>(request.items_size()));
-  positions.reserve(items.capacity());
-  for (int i = 0; i < request.items_size(); ++i) {
+  std::vector<std::size_t> positions;  // in the message, of each of items
+  items.reserve(count);
+  positions.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
     absl::StatusOr<Item> item =
-        ItemFromProto(request.items(i), *snapshot->schema);
-    if (!item.ok()) {
-      AddFailure(acknowledged_count_ + i, request.items(i), item.status(),
-                 response);
-      continue;
+        ItemFromProto(request.items(static_cast<int>(i)), *snapshot->schema);
+    if (item.ok()) {
+      items.push_back(*std::move(item));
+      positions.push_back(i);
+    } else {
+      statuses[i] = std::move(item).status();
     }
-    items.push_back(*std::move(item));
-    positions.push_back(i);
   }
-  ATTENDANT_ASSIGN_OR_RETURN(const ImportOutcome outcome,
-                             catalog_->Import(items));
+  ATTENDANT_ASSIGN_OR_RETURN(ImportOutcome outcome, catalog_->Import(items));
   for (std::size_t i = 0; i < items.size(); ++i) {
-    if (outcome.statuses[i].ok()) {
+    statuses[positions[i]] = std::move(outcome.statuses[i]);
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    if (statuses[i].ok()) {
       ++stored_count_;
     } else {
-      AddFailure(acknowledged_count_ + positions[i],
-                 request.items(positions[i]), outcome.statuses[i], response);
+      AddFailure(acknowledged_count_ + static_cast<std::int64_t>(i),
+                 request.items(static_cast<int>(i)), statuses[i], response);
     }
   }
   acknowledged_count_ += request.items_size();

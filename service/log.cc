@@ -1,5 +1,6 @@
 #include "service/log.h"
 
+#include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -64,6 +65,12 @@ void LogGrpcMessage(gpr_log_func_args* args) {
   LogEvent(LogLevel::kDebug, "grpc", {{"message", args->message}});
 }
 
+void LogProtobufMessage(google::protobuf::LogLevel /*level*/,
+                        const char* /*file*/, int /*line*/,
+                        const std::string& message) {
+  LogEvent(LogLevel::kDebug, "protobuf", {{"message", message}});
+}
+
 }  // namespace
 
 absl::StatusOr<LogLevel> LogLevelFromName(absl::string_view name) {
@@ -91,6 +98,9 @@ void LogEvent(LogLevel level, absl::string_view event,
   logger.log(SpdlogLevel(level), line + "}");
 }
 
-void CaptureGrpcLog() { gpr_set_log_function(&LogGrpcMessage); }
+void CaptureLibraryLogs() {
+  gpr_set_log_function(&LogGrpcMessage);
+  google::protobuf::SetLogHandler(&LogProtobufMessage);
+}
 
 }  // namespace attendant

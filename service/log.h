@@ -25,9 +25,9 @@ using LogField = std::pair<absl::string_view, std::string>;
 void LogEvent(LogLevel level, absl::string_view event,
               std::initializer_list<LogField> fields);
 
-// Sends what the gRPC library logs here, at debug level: what it calls errors
-// is reported to callers anyway.
-void CaptureGrpcLog();
+// Sends what gRPC and Protobuf log here, at debug level: what they call errors
+// is mostly bad input, which is reported to callers anyway.
+void CaptureLibraryLogs();
 
 }  // namespace attendant
 

@@ -76,7 +76,7 @@ int Serve(const Flags& flags) {
 
 int Main(int argc, char** argv) {
   CatchStopSignals();
-  CaptureGrpcLog();
+  CaptureLibraryLogs();
   const auto parsed = ParseFlags(argc, argv);
   if (const auto* exit = std::get_if<EarlyExit>(&parsed)) {
     std::fputs(exit->text.c_str(), exit->exit_status == 0 ? stdout : stderr);

@@ -3,9 +3,10 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
-#include <functional>
+#include <chrono>
 #include <string>
 
+#include "core/catalog/attend.h"
 #include "tests/service/raw_call.h"
 #include "tests/service/rpc_details.h"
 #include "tests/service/server_fixture.h"
@@ -355,7 +356,7 @@ TEST_F(ErrorTableTest, BeyondALimitIsResourceExhaustedWithoutRetry) {
   attend.mutable_query()->mutable_vector()->mutable_floats()->add_values(1);
   attend.mutable_query()->mutable_vector()->mutable_floats()->add_values(0);
   for (int i = 0; i <= kMaxIdListCount; ++i) {
-    attend.mutable_deny_list()->add_ids("x");
+    attend.mutable_deny_list()->add_ids("any");
   }
   expect(Attend(attend));
   attend.mutable_allow_list()->Swap(attend.mutable_deny_list());
@@ -363,7 +364,7 @@ TEST_F(ErrorTableTest, BeyondALimitIsResourceExhaustedWithoutRetry) {
   attend.clear_allow_list();
   attend.clear_deny_list();
   for (int i = 0; i <= kMaxExampleCount; ++i) {
-    attend.mutable_query()->mutable_examples()->add_examples()->set_id("a");
+    attend.mutable_query()->mutable_examples()->add_examples()->set_id("any");
   }
   expect(Attend(attend));
 }
