@@ -166,6 +166,10 @@ absl::Status Attend(const AttendFlags& flags, const Context& context) {
   return absl::OkStatus();
 }
 
+CLI::RequiresError NeedsExamples(const std::string& flag) {
+  return CLI::RequiresError(flag, "--like or --like-file");
+}
+
 void AddQueryFlags(CLI::App& attend, AttendFlags& flags) {
   CLI::Option* vector =
       attend
@@ -281,6 +285,11 @@ void AddAttendCommand(CLI::App& app, Context& context) {
         !flags->has_examples() && flags->text.empty()) {
       throw CLI::RequiredError(
           "--vector, --vector-file, --like, --like-file or --text");
+    }
+    if (!flags->has_examples()) {
+      if (!flags->combine.empty()) throw NeedsExamples("--combine");
+      if (flags->include_examples) throw NeedsExamples("--include-examples");
+      if (flags->require_all) throw NeedsExamples("--require-all");
     }
     context.Run([&](const Context& c) { return Attend(*flags, c); });
   });

@@ -11,11 +11,11 @@
 namespace attendant {
 
 struct AttendReportOptions {
-  std::vector<std::string> shown_attributes;
+  std::vector<std::string> shown_attributes = {};
   bool hard = false;
   // Whether the pooled value is reported.
   bool pooled_value = false;
-  Style style;
+  Style style = {};
 };
 
 // A table of the items with weights as bars, the longest for the greatest; then

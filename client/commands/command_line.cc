@@ -7,13 +7,25 @@
 #include <cstdlib>
 #include <exception>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
+#include "absl/strings/str_join.h"
 #include "client/commands/command.h"
 
 namespace attendant {
 namespace {
+
+// The verbs of a command, with commas between.
+std::string Verbs(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::App* verb :
+       command.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(verb->get_name());
+  }
+  return absl::StrJoin(names, ", ");
+}
 
 // Prints help or version, or what is wrong with the command line.
 int Exit(const CLI::App& app, const CLI::ParseError& error) {
@@ -23,12 +35,23 @@ int Exit(const CLI::App& app, const CLI::ParseError& error) {
     Print(out.str());
     return std::fflush(stdout) == 0 ? kExitOk : kExitRefused;
   }
-  PrintError(error.what());
   const CLI::App* command = &app;
   std::string name = app.get_name();
   while (!command->get_subcommands().empty()) {
     command = command->get_subcommands().front();
     absl::StrAppend(&name, " ", command->get_name());
+  }
+  const std::string verbs = Verbs(*command);
+  const bool verb_missing =
+      !verbs.empty() &&
+      error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError);
+  if (!verb_missing) {
+    PrintError(error.what());
+  } else if (app.remaining(/*recurse=*/true).empty()) {
+    PrintError(absl::StrCat("want a verb: ", verbs));
+  } else {
+    PrintError(absl::StrCat("got '", app.remaining(/*recurse=*/true).front(),
+                            "', want a verb: ", verbs));
   }
   Note(absl::StrCat("Try `", name, " --help`."));
   return kExitUsage;

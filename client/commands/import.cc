@@ -25,6 +25,9 @@ volatile std::sig_atomic_t interrupted = 0;
 // Ctrl-C ends the import after what was sent; a second one ends the process.
 void StopOnInterrupt() {
   interrupted = 0;
+  struct sigaction before {};
+  sigaction(SIGINT, nullptr, &before);
+  if (before.sa_handler == SIG_IGN) return;  // as in the background
   struct sigaction action {};
   action.sa_handler = [](int) { interrupted = 1; };
   action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;

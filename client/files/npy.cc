@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -98,8 +99,9 @@ class NpyFile : public VectorFile {
       std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
       // The conversion of what is too large is undefined.
       constexpr T kMax = std::numeric_limits<float>::max();
-      out[i] = value > kMax || value < -kMax
-                   ? std::numeric_limits<float>::infinity()
+      out[i] = std::abs(value) > kMax
+                   ? std::copysign(std::numeric_limits<float>::infinity(),
+                                   value < 0 ? -1.0F : 1.0F)
                    : static_cast<float>(value);
     }
     return absl::OkStatus();

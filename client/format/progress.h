@@ -13,7 +13,7 @@ namespace attendant {
 struct ProgressState {
   std::int64_t done_count = 0;
   std::int64_t total_count = 0;  // >= 0
-  absl::Duration elapsed;
+  absl::Duration elapsed = absl::ZeroDuration();
 };
 
 // "Importing ██████▌        45,056 of 100,000  45 %  61,204/s  1 s left".

@@ -168,6 +168,7 @@ class ClientTest : public ::testing::Test {
     int port = 0;
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
                              &port);
+    builder.SetMaxReceiveMessageSize(16 << 20);
     builder.RegisterService(&catalogs_);
     builder.RegisterService(&items_);
     builder.RegisterService(&attention_);
