@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/catalog/attend.h"
+#include "core/catalog/catalog_set.h"
 
 namespace attendant {
 namespace {
@@ -62,10 +63,8 @@ std::optional<double> MedianEffectiveCount(const Snapshot& snapshot, int field,
   return *middle;
 }
 
-}  // namespace
-
-std::vector<std::string> AttentionWarnings(const Snapshot& snapshot,
-                                           const Interrupt& interrupt) {
+std::vector<std::string> FindWarnings(const Snapshot& snapshot,
+                                      const Interrupt& interrupt) {
   std::vector<std::string> warnings;
   const auto& key_fields = snapshot.schema->key_fields;
   for (int field = 0; field < static_cast<int>(key_fields.size()); ++field) {
@@ -87,6 +86,30 @@ std::vector<std::string> AttentionWarnings(const Snapshot& snapshot,
         "; a temperature below the default of ", key_field.temperature,
         " is sharper"));
   }
+  return warnings;
+}
+
+}  // namespace
+
+std::vector<std::string> AttentionWarnings::Of(const Snapshot& snapshot,
+                                               const Interrupt& interrupt) {
+  {
+    MutexLock lock(&mutex_);
+    const auto found = entries_.find(snapshot.catalog_uid);
+    // A change of defaults makes a new schema object.
+    if (found != entries_.end() &&
+        found->second.sequence == snapshot.sequence &&
+        found->second.schema == snapshot.schema) {
+      return found->second.warnings;
+    }
+  }
+  std::vector<std::string> warnings = FindWarnings(snapshot, interrupt);
+  if (!interrupt.Check().ok()) return warnings;
+  MutexLock lock(&mutex_);
+  // Deleted catalogs leave entries behind.
+  if (entries_.size() >= kMaxCatalogs) entries_.clear();
+  entries_[snapshot.catalog_uid] = {snapshot.sequence, snapshot.schema,
+                                    warnings};
   return warnings;
 }
 

@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "core/base/mutex.h"
 #include "core/catalog/catalog_set.h"
+#include "service/attention_warning.h"
 
 namespace attendant {
 
@@ -22,6 +23,7 @@ struct Backend {
   std::atomic<bool> draining = false;
   // Held from reading a catalog's defaults to storing the changed ones.
   Mutex update_mutex;
+  AttentionWarnings attention_warnings;
 
   Backend(CatalogSet* catalog_set, std::int64_t message_bytes)
       : catalogs(catalog_set), max_message_bytes(message_bytes) {}

@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "core/base/status.h"
-#include "service/attention_warning.h"
 #include "service/convert_schema.h"
 #include "service/handlers.h"
 #include "service/tokens.h"
@@ -44,7 +43,7 @@ absl::Status GetCatalog(Backend& backend, const v1::GetCatalogRequest& request,
                      merge_status.message()));
   }
   for (std::string& warning :
-       AttentionWarnings(*catalog->snapshot(), interrupt)) {
+       backend.attention_warnings.Of(*catalog->snapshot(), interrupt)) {
     response->mutable_catalog()->add_warnings(std::move(warning));
   }
   return interrupt.Check();

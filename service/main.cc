@@ -53,6 +53,9 @@ int Serve(const Flags& flags) {
              {{"catalog", catalog->record().name},
               {"item_count", absl::StrCat(catalog->snapshot()->item_count())}});
   }
+  for (const std::string& damage : (*catalogs)->damages()) {
+    LogEvent(LogLevel::kError, "catalog_damaged", {{"damage", damage}});
+  }
 
   auto server = Server::Start(flags.server, catalogs->get());
   if (!server.ok()) {

@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -11,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
+#include "tests/support/scratch_directory.h"
 
 namespace attendant {
 namespace {
@@ -38,13 +37,19 @@ class ScopedEnvironment {
   const char* name_;
 };
 
-std::string WriteFile(const std::string& content) {
-  const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-  const std::string path = absl::StrCat(::testing::TempDir(), "/", test->name(),
-                                        ".", getpid(), ".toml");
-  std::ofstream(path) << content;
-  return path;
-}
+// A configuration file, for as long as it lives.
+class ScopedFile {
+ public:
+  explicit ScopedFile(const std::string& content)
+      : path_(directory_ / "attendant.toml") {
+    std::ofstream(path_) << content;
+  }
+  const char* path() const { return path_.c_str(); }
+
+ private:
+  ScratchDirectory directory_;
+  std::string path_;
+};
 
 void ExpectUsageError(const std::variant<Flags, EarlyExit>& parsed,
                       const std::string& text) {
@@ -74,9 +79,9 @@ TEST(FlagsTest, FlagBeatsFileBeatsEnvironment) {
   const ScopedEnvironment workers("ATTENDANT_WORKERS", "7");
   const ScopedEnvironment listen("ATTENDANT_LISTEN", "127.0.0.1:1");
   const ScopedEnvironment grace("ATTENDANT_GRACE_SECONDS", "4");
-  const std::string path = WriteFile("workers = 5\nlisten = \"127.0.0.1:2\"\n");
+  const ScopedFile file("workers = 5\nlisten = \"127.0.0.1:2\"\n");
   const auto parsed =
-      Parse({"--config", path.c_str(), "--listen", "127.0.0.1:3"});
+      Parse({"--config", file.path(), "--listen", "127.0.0.1:3"});
   const auto* flags = std::get_if<Flags>(&parsed);
   ASSERT_NE(flags, nullptr);
   EXPECT_EQ(flags->server.listen, "127.0.0.1:3");
@@ -113,8 +118,8 @@ TEST(FlagsTest, EffectiveConfigurationIsAConfigurationFile) {
              "--max-message-bytes", "100000", "--auto-ivf-min-count", "50"});
   ASSERT_TRUE(std::holds_alternative<Flags>(parsed));
   const std::string text = ToText(std::get<Flags>(parsed));
-  const std::string path = WriteFile(text);
-  const auto again = Parse({"--config", path.c_str()});
+  const ScopedFile file(text);
+  const auto again = Parse({"--config", file.path()});
   ASSERT_TRUE(std::holds_alternative<Flags>(again));
   EXPECT_EQ(ToText(std::get<Flags>(again)), text);
   EXPECT_THAT(text, HasSubstr("data-dir = \"/tmp/some dir\""));
@@ -138,8 +143,8 @@ TEST(FlagsTest, BadUsageIsOneLineThatNamesTheFlag) {
 }
 
 TEST(FlagsTest, UnknownKeyOfTheFileIsRefused) {
-  const std::string path = WriteFile("workerz = 3\n");
-  ExpectUsageError(Parse({"--config", path.c_str()}), "workerz");
+  const ScopedFile file("workerz = 3\n");
+  ExpectUsageError(Parse({"--config", file.path()}), "workerz");
 }
 
 TEST(FlagsTest, HelpNamesEveryFlagAndVariable) {

@@ -6,9 +6,7 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -20,6 +18,7 @@
 #include "attendant/v1/item_service.grpc.pb.h"
 #include "core/catalog/catalog_set.h"
 #include "service/server.h"
+#include "tests/support/scratch_directory.h"
 #include "tests/support/status_matchers.h"
 
 namespace attendant {
@@ -28,12 +27,7 @@ namespace attendant {
 class ServerFixture : public ::testing::Test {
  protected:
   void SetUp() override {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    directory_ =
-        absl::StrCat(::testing::TempDir(), "/", test->test_suite_name(), ".",
-                     test->name(), ".", getpid());
-    std::filesystem::remove_all(directory_);
-    ASSERT_OK_AND_ASSIGN(catalogs_, CatalogSet::Open(directory_, {}));
+    ASSERT_OK_AND_ASSIGN(catalogs_, CatalogSet::Open(directory_.path(), {}));
     options_.listen = "127.0.0.1:0";
     ASSERT_OK_AND_ASSIGN(server_, Server::Start(options_, catalogs_.get()));
     channel_ = NewChannel();
@@ -45,7 +39,6 @@ class ServerFixture : public ::testing::Test {
   void TearDown() override {
     server_.reset();
     catalogs_.reset();
-    std::filesystem::remove_all(directory_);
   }
 
   std::shared_ptr<grpc::Channel> NewChannel() const {
@@ -142,7 +135,7 @@ class ServerFixture : public ::testing::Test {
   }
 
   Server::Options options_;
-  std::string directory_;
+  ScratchDirectory directory_;
   std::unique_ptr<CatalogSet> catalogs_;
   std::unique_ptr<Server> server_;
   std::shared_ptr<grpc::Channel> channel_;
