@@ -61,7 +61,8 @@ steps_stop_ticker() {
   steps_ticker=
 }
 
-# step TITLE COMMAND...
+# step TITLE COMMAND...: a function as the command must return its own failures,
+# since `set -e` does not hold in it.
 step() {
   local begin=$SECONDS status=0
   step_title "$1"

@@ -86,7 +86,8 @@ int Process::Wait(absl::Duration timeout) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-CommandResult RunCommand(const std::vector<std::string>& argv) {
+CommandResult RunCommand(const std::vector<std::string>& argv,
+                         absl::Duration timeout) {
   const ScratchDirectory directory;
   CommandResult result;
   const int out = OpenForWriting(directory / "out");
@@ -94,7 +95,7 @@ CommandResult RunCommand(const std::vector<std::string>& argv) {
   Process process = Process::Start(argv, out, err);
   close(out);
   close(err);
-  result.exit_status = process.Wait(absl::Minutes(1));
+  result.exit_status = process.Wait(timeout);
   result.out = ReadWholeFile(directory / "out");
   result.err = ReadWholeFile(directory / "err");
   return result;

@@ -46,8 +46,9 @@ struct CommandResult {
   std::string err;
 };
 
-// Runs a command to its end, for at most a minute.
-CommandResult RunCommand(const std::vector<std::string>& argv);
+// Runs a command to its end; after `timeout` it is killed.
+CommandResult RunCommand(const std::vector<std::string>& argv,
+                         absl::Duration timeout = absl::Minutes(1));
 
 }  // namespace attendant
 

@@ -1,0 +1,263 @@
+// `attendant` as people and scripts run it: output, messages, exit statuses.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/files/npy.h"
+#include "tests/integration/binaries.h"
+#include "tests/integration/requests.h"
+#include "tests/integration/server_process.h"
+#include "tests/support/scratch_directory.h"
+#include "tests/support/status_matchers.h"
+
+namespace attendant {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr int kRowCount = 40;
+
+class AttendantCommandTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_OK_AND_ASSIGN(server_, ServerProcess::Start(data_.path()));
+  }
+
+  CommandResult Run(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(),
+                     {kAttendant, "--server", server_->address()});
+    return RunCommand(arguments);
+  }
+
+  // The reply of a command that should succeed.
+  json RunJson(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "--json");
+    const CommandResult result = Run(arguments);
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    json reply = json::parse(result.out, nullptr, false);
+    EXPECT_FALSE(reply.is_discarded()) << result.out;
+    return reply;
+  }
+
+  std::string File(const std::string& name, const std::string& content) {
+    WriteWholeFile(files_ / name, content);
+    return files_ / name;
+  }
+
+  // Row i is (i, 1).
+  static std::vector<float> Keys() {
+    std::vector<float> keys;
+    for (int i = 0; i < kRowCount; ++i) {
+      keys.push_back(static_cast<float>(i));
+      keys.push_back(1);
+    }
+    return keys;
+  }
+
+  static std::string Ids() {
+    std::string ids;
+    for (int i = 0; i < kRowCount; ++i) absl::StrAppend(&ids, "item", i, "\n");
+    return ids;
+  }
+
+  void CreatePoints() {
+    const CommandResult created =
+        Run({"catalog", "create", "points", "--key-field", "key:2:dot",
+             "--attribute", "name:string"});
+    ASSERT_EQ(created.exit_status, 0) << created.err;
+  }
+
+  CommandResult ImportPoints(const std::string& keys, const std::string& ids) {
+    return Run(
+        {"items", "import", "points", "--keys", "key=" + keys, "--ids", ids});
+  }
+
+  std::size_t StoredCount() {
+    const auto client = server_->Connect();
+    EXPECT_OK(client);
+    const auto items = ListAll(**client, "points");
+    EXPECT_OK(items);
+    return items.ok() ? items->size() : 0;
+  }
+
+  ScratchDirectory data_;
+  ScratchDirectory files_;
+  std::unique_ptr<ServerProcess> server_;
+};
+
+TEST_F(AttendantCommandTest, ImportsFilesAndAttends) {
+  CreatePoints();
+  const std::string keys = File("keys.npy", NpyBytes(Keys(), 2));
+  const std::string ids = File("ids.txt", Ids());
+  const std::string attributes = File(
+      "attributes.jsonl", "{\"id\": \"item39\", \"name\": \"the last\"}\n");
+  const json imported =
+      RunJson({"items", "import", "points", "--keys", "key=" + keys, "--ids",
+               ids, "--attributes", attributes});
+  EXPECT_EQ(imported["stored_count"], kRowCount);
+  EXPECT_EQ(imported["rejected_count"], 0);
+
+  const json answer = RunJson(
+      {"attend", "points", "--vector", "1,0", "-k", "2", "--show", "name"});
+  ASSERT_EQ(answer["items"].size(), 2u);
+  EXPECT_EQ(answer["items"][0]["id"], "item39");
+  EXPECT_EQ(answer["items"][0]["logit"], 39);
+  // Two of forty, each 1 in logit from the next: 1 + 1 / e of a geometric sum.
+  const double e = std::exp(-1);
+  const double partition = (1 - std::pow(e, kRowCount)) / (1 - e);
+  EXPECT_NEAR(answer["items"][0]["weight"], 1 / partition, 1e-6);
+
+  const CommandResult shown =
+      Run({"attend", "points", "--like", "item39", "--show", "name"});
+  EXPECT_EQ(shown.exit_status, 0);
+  EXPECT_THAT(shown.out, HasSubstr("item38"));
+  // Examples are left out.
+  EXPECT_THAT(shown.out, ::testing::Not(HasSubstr("the last")));
+
+  const json listed = RunJson({"catalog", "list"});
+  EXPECT_EQ(listed["catalogs"][0]["name"], "points");
+  EXPECT_EQ(Run({"items", "delete", "points", "item39"}).exit_status, 0);
+  EXPECT_EQ(Run({"items", "get", "points", "item39"}).exit_status, 1);
+  EXPECT_EQ(Run({"catalog", "delete", "points"}).exit_status, 0);
+  EXPECT_EQ(Run({"catalog", "describe", "points"}).exit_status, 1);
+}
+
+TEST_F(AttendantCommandTest, ExitStatusTellsUsageFromRefusalFromNoServer) {
+  EXPECT_EQ(Run({"catalog", "list"}).exit_status, 0);
+  EXPECT_EQ(Run({"--help"}).exit_status, 0);
+  const CommandResult refused = Run({"attend", "nowhere", "--vector", "1,0"});
+  EXPECT_EQ(refused.exit_status, 1);
+  EXPECT_THAT(refused.err, HasSubstr("nowhere"));
+  EXPECT_EQ(Run({"attend", "points", "--no-such-flag"}).exit_status, 2);
+  EXPECT_EQ(Run({"attend", "points"}).exit_status, 2);
+  EXPECT_EQ(server_->Stop(), 0);
+  const CommandResult unreachable = Run({"catalog", "list"});
+  EXPECT_EQ(unreachable.exit_status, 3);
+  EXPECT_THAT(unreachable.err, HasSubstr(server_->address()));
+}
+
+TEST_F(AttendantCommandTest, ATruncatedArrayStoresNothing) {
+  CreatePoints();
+  std::string bytes = NpyBytes(Keys(), 2);
+  bytes.resize(bytes.size() - 3);
+  const std::string keys = File("keys.npy", bytes);
+  const CommandResult result = ImportPoints(keys, File("ids.txt", Ids()));
+  EXPECT_EQ(result.exit_status, 1);
+  EXPECT_THAT(result.err, HasSubstr(keys));
+  EXPECT_EQ(StoredCount(), 0u);
+}
+
+TEST_F(AttendantCommandTest, ANanIsRejectedByRowAndTheRestIsStored) {
+  CreatePoints();
+  std::vector<float> values = Keys();
+  // Row 17, counted from 1.
+  values[2 * 16 + 1] = std::numeric_limits<float>::quiet_NaN();
+  const std::string keys = File("keys.npy", NpyBytes(values, 2));
+  const CommandResult result = ImportPoints(keys, File("ids.txt", Ids()));
+  EXPECT_EQ(result.exit_status, 1);
+  EXPECT_THAT(result.err, AllOf(HasSubstr(keys), HasSubstr("row 17"),
+                                HasSubstr("item16"), HasSubstr("39 of 40")));
+  EXPECT_EQ(StoredCount(), kRowCount - 1u);
+}
+
+TEST_F(AttendantCommandTest, ADuplicateIdStoresNothing) {
+  CreatePoints();
+  std::string text = Ids();
+  text.replace(text.find("item2\n"), 6, "item1\n");
+  const std::string ids = File("ids.txt", text);
+  const CommandResult result =
+      ImportPoints(File("keys.npy", NpyBytes(Keys(), 2)), ids);
+  EXPECT_EQ(result.exit_status, 1);
+  EXPECT_THAT(result.err, AllOf(HasSubstr(ids), HasSubstr("item1")));
+  EXPECT_EQ(StoredCount(), 0u);
+}
+
+TEST_F(AttendantCommandTest, AnotherDimensionStoresNothing) {
+  CreatePoints();
+  const std::string keys = File("keys.npy", NpyBytes(Keys(), 1));
+  const CommandResult result = ImportPoints(keys, File("ids.txt", Ids()));
+  EXPECT_EQ(result.exit_status, 1);
+  EXPECT_THAT(result.err, HasSubstr(keys));
+  EXPECT_EQ(StoredCount(), 0u);
+}
+
+TEST_F(AttendantCommandTest, AMissingColumnIsNamed) {
+  const std::string events =
+      File("events.csv", "customer_id,product\nc1,a\nc1,b\n");
+  const CommandResult result =
+      Run({"fit", "lsi", events, "--out", files_ / "fit"});
+  EXPECT_EQ(result.exit_status, 1);
+  EXPECT_THAT(result.err, AllOf(HasSubstr(events), HasSubstr("item_id")));
+}
+
+// The worked example from the events file on: its singular values and, through
+// the server, the weights of its films.
+TEST_F(AttendantCommandTest, FitsTheWorkedExample) {
+  const json example = json::parse(
+      ReadWholeFile(absl::StrCat(kSourceDir, "/examples/lsi/lsi.json")));
+  std::string csv = "person,film,stars\n";
+  for (int person = 0; person < 7; ++person) {
+    for (int film = 0; film < 5; ++film) {
+      const int stars = example["X"][person][film];
+      if (stars == 0) continue;
+      absl::StrAppend(&csv, "P", person + 1, ",film", film, ",", stars, "\n");
+    }
+  }
+  const std::string fit = files_ / "fit";
+  const CommandResult fitted = Run(
+      {"fit", "lsi", File("ratings.csv", csv), "--customer-column", "person",
+       "--item-column", "film", "--rating-column", "stars", "--time-column", "",
+       "--temperature", "1", "--dim", "2", "--out", fit});
+  ASSERT_EQ(fitted.exit_status, 0) << fitted.err;
+  ASSERT_EQ(Run({"catalog", "create", "films", "--from", fit}).exit_status, 0);
+  ASSERT_EQ(Run({"items", "import", "films", "--from", fit}).exit_status, 0);
+  const json answer =
+      RunJson({"attend", "films", "--like", "film1=4", "--like", "film2=5",
+               "--include-examples", "--weights", "catalog"});
+  ASSERT_EQ(answer["items"].size(), 5u);
+  EXPECT_EQ(answer["items"][0]["id"], "film1");
+  // Keys and logits below 4 in binary32.
+  EXPECT_NEAR(answer["items"][0]["weight"], .338481127780, 4e-6);
+  EXPECT_NEAR(answer["items"][1]["weight"], .313059026997, 4e-6);
+  EXPECT_NEAR(answer["items"][4]["weight"], .017700409113, 4e-6);
+}
+
+TEST_F(AttendantCommandTest, TextFindsItemsHardSoftAndMisspelt) {
+  const std::string items =
+      File("items.csv",
+           "item_id,name\na,RED ALARM CLOCK\nb,GREEN ALARM CLOCK\n"
+           "c,LUNCH BAG\nd,PAPER LANTERN\ne,ALARM BELL\n");
+  const std::string fit = files_ / "fit";
+  const CommandResult fitted =
+      Run({"fit", "text", items, "--columns", "name", "--id-column", "item_id",
+           "--dim", "4", "--out", fit});
+  ASSERT_EQ(fitted.exit_status, 0) << fitted.err;
+  ASSERT_EQ(Run({"catalog", "create", "texts", "--from", fit}).exit_status, 0);
+  ASSERT_EQ(Run({"items", "import", "texts", "--from", fit}).exit_status, 0);
+  const json hard =
+      RunJson({"attend", "texts", "--text", "red alarm clock", "--hard"});
+  ASSERT_EQ(hard["items"].size(), 1u);
+  EXPECT_EQ(hard["items"][0]["id"], "a");
+  EXPECT_EQ(hard["items"][0]["weight"], 1);
+  const json soft = RunJson({"attend", "texts", "--text", "alarm clokc"});
+  // Both alarm clocks, before the bell.
+  EXPECT_THAT((std::vector<std::string>{soft["items"][0]["id"],
+                                        soft["items"][1]["id"]}),
+              ::testing::UnorderedElementsAre("a", "b"));
+  EXPECT_EQ(soft["items"].size(), 5u);
+  const CommandResult unknown = Run({"attend", "texts", "--text", "qqq"});
+  EXPECT_EQ(unknown.exit_status, 1);
+  EXPECT_THAT(unknown.err, HasSubstr("term"));
+}
+
+}  // namespace
+}  // namespace attendant
