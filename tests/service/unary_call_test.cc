@@ -15,6 +15,8 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "attendant/v1/attention_service.grpc.pb.h"
 #include "core/base/mutex.h"
 #include "tests/service/rpc_details.h"
@@ -27,6 +29,18 @@ using ::testing::AnyOf;
 // What handlers did. One test at a time.
 class Script {
  public:
+  void CallArrived(absl::Time deadline) {
+    MutexLock lock(&mutex_);
+    last_deadline_ = deadline;
+    ++arrived_count_;
+    changed_.NotifyAll();
+  }
+  // The deadline, as the server knows it, of the last of so many calls.
+  absl::Time AwaitArrived(int count) {
+    MutexLock lock(&mutex_);
+    while (arrived_count_ < count) changed_.Wait(&mutex_);
+    return last_deadline_;
+  }
   void CallStarted() {
     MutexLock lock(&mutex_);
     ++started_count_;
@@ -57,6 +71,8 @@ class Script {
  private:
   Mutex mutex_;
   CondVar changed_;
+  int arrived_count_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Time last_deadline_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   int started_count_ ABSL_GUARDED_BY(mutex_) = 0;
   int ended_count_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::StatusCode last_code_ ABSL_GUARDED_BY(mutex_) = absl::StatusCode::kOk;
@@ -97,6 +113,7 @@ class ScriptedService final
   grpc::ServerUnaryReactor* Attend(grpc::CallbackServerContext* context,
                                    const grpc::ByteBuffer* request,
                                    grpc::ByteBuffer* response) override {
+    script->CallArrived(DeadlineOf(*context));
     return StartUnaryCall(backend_, pool_, "Attend", &ScriptedHandler, context,
                           request, response);
   }
@@ -175,9 +192,12 @@ TEST_F(UnaryCallTest, CallThatExpiresInTheQueueDoesNoWork) {
   script_.AwaitStarted(1);
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() +
-                       std::chrono::milliseconds(100));
+                       std::chrono::milliseconds(500));
   EXPECT_EQ(Call("wait", context).error_code(),
             grpc::StatusCode::DEADLINE_EXCEEDED);
+  // The server counts from the arrival: its deadline is a little later.
+  const absl::Time deadline = script_.AwaitArrived(2);
+  while (absl::Now() <= deadline) std::this_thread::yield();
   script_.release = true;
   caller.join();
   server_->Shutdown();
