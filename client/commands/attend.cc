@@ -212,13 +212,13 @@ void AddAnswerFlags(CLI::App& attend, AttendFlags& flags) {
   attend
       .add_option("-k,--results", flags.result_count,
                   "Items wanted. Default 10")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 10000))
       ->excludes(hard);
   attend
       .add_option("--shortlist", flags.shortlist_count,
                   "Items that share the weights. Default 10 x results, at "
                   "least 100")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 100000));
   attend
       .add_option("--temperature", flags.temperature,
                   "Sharpness: small picks the best, large averages. Default: "

@@ -289,7 +289,7 @@ void AddCreate(CLI::App& catalog, Context& context) {
   create
       ->add_option("--value-dim", flags->value_dim,
                    "Components of a value; 0: keys are pooled as values")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0, 8192))
       ->capture_default_str();
   AddRepeated(*create, "--attribute", flags->attributes,
               "An attribute as NAME:TYPE, of type bool, int64, double, string, "

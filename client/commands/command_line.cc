@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/commands/command.h"
+#include "client/commands/flags.h"
 
 namespace attendant {
 namespace {
@@ -79,7 +80,7 @@ int RunCommandLine(int argc, char** argv) {
                "Print one JSON document on standard output");
   app.add_option("--timeout", context.timeout_seconds,
                  "Seconds to wait for each answer")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Validator(Accepts(&ParsePositive), ""))
       ->capture_default_str();
   app.require_subcommand(1);
   // Global flags may also follow the verb.

@@ -201,10 +201,11 @@ TEST(ModelDirectoryTest, ReadsWhatItWrites) {
   Model model;
   model.key_field.set_name("events");
   model.key_field.set_dimension(64);
-  SetDefaults({.score_kind = ScoreKind::kCosine,
-               .combine_kind = CombineKind::kSumOverSqrtCount,
-               .temperature = 0.1 + 0.2},
-              model.key_field);
+  AttentionDefaults defaults;
+  defaults.score_kind = ScoreKind::kCosine;
+  defaults.combine_kind = CombineKind::kSumOverSqrtCount;
+  defaults.temperature = 0.1 + 0.2;
+  SetDefaults(defaults, model.key_field);
   auto& attribute = model.attributes.emplace_back();
   attribute.set_name("name");
   attribute.set_type(v1::ATTRIBUTE_TYPE_STRING);
