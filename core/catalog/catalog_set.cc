@@ -79,8 +79,17 @@ absl::StatusOr<std::unique_ptr<CatalogSet>> CatalogSet::Open(
                              set->store_->List());
   auto catalogs = std::make_shared<Catalogs>();
   for (const CatalogRecord& record : records) {
-    ATTENDANT_ASSIGN_OR_RETURN((*catalogs)[record.name],
-                               set->OpenCatalog(record));
+    Entry& entry = (*catalogs)[record.name];
+    absl::StatusOr<std::shared_ptr<LiveCatalog>> opened =
+        set->OpenCatalog(record);
+    if (opened.ok()) {
+      entry.catalog = *std::move(opened);
+    } else if (absl::IsDataLoss(opened.status())) {
+      entry.damage = opened.status();
+      entry.damaged_record = record;
+    } else {
+      return opened.status();
+    }
   }
   set->catalogs_.Store(std::move(catalogs));
   return set;
@@ -108,8 +117,9 @@ absl::StatusOr<CatalogSet::Created> CatalogSet::Create(
   MutexLock lock(&mutex_);
   const std::shared_ptr<const Catalogs> now = catalogs_.Load();
   if (const auto found = now->find(name); found != now->end()) {
-    if (SameFixedParts(found->second->record().schema, schema)) {
-      return Created{found->second, false};
+    ATTENDANT_RETURN_IF_ERROR(found->second.damage);
+    if (SameFixedParts(found->second.catalog->record().schema, schema)) {
+      return Created{found->second.catalog, false};
     }
     return StatusWithReason(
         absl::StatusCode::kAlreadyExists,
@@ -136,7 +146,7 @@ absl::StatusOr<CatalogSet::Created> CatalogSet::Create(
   ATTENDANT_RETURN_IF_ERROR(SetEncoders(*catalog, schema, std::move(encoders)));
   ATTENDANT_RETURN_IF_ERROR(store_->Put(record));
   auto next = std::make_shared<Catalogs>(*now);
-  (*next)[record.name] = catalog;
+  (*next)[record.name].catalog = catalog;
   catalogs_.Store(std::move(next));
   return Created{std::move(catalog), true};
 }
@@ -146,7 +156,8 @@ absl::StatusOr<std::shared_ptr<LiveCatalog>> CatalogSet::Get(
   const std::shared_ptr<const Catalogs> now = catalogs_.Load();
   const auto found = now->find(name);
   if (found == now->end()) return NoSuchCatalog(name);
-  return found->second;
+  ATTENDANT_RETURN_IF_ERROR(found->second.damage);
+  return found->second.catalog;
 }
 
 std::vector<std::shared_ptr<LiveCatalog>> CatalogSet::List(
@@ -156,7 +167,7 @@ std::vector<std::shared_ptr<LiveCatalog>> CatalogSet::List(
   for (auto at = now->upper_bound(after);
        at != now->end() && static_cast<std::int64_t>(found.size()) < limit;
        ++at) {
-    found.push_back(at->second);
+    if (at->second.catalog != nullptr) found.push_back(at->second.catalog);
   }
   return found;
 }
@@ -188,12 +199,24 @@ absl::Status CatalogSet::Delete(absl::string_view name) {
   const std::shared_ptr<const Catalogs> now = catalogs_.Load();
   const auto found = now->find(name);
   if (found == now->end()) return NoSuchCatalog(name);
-  const std::shared_ptr<LiveCatalog> catalog = found->second;
+  const Entry entry = found->second;
   auto next = std::make_shared<Catalogs>(*now);
   next->erase(next->find(name));
   catalogs_.Store(std::move(next));
-  catalog->Close();
-  return store_->Remove(catalog->record());
+  if (entry.catalog == nullptr) return store_->Remove(entry.damaged_record);
+  entry.catalog->Close();
+  return store_->Remove(entry.catalog->record());
+}
+
+std::vector<std::string> CatalogSet::damages() const {
+  const std::shared_ptr<const Catalogs> now = catalogs_.Load();
+  std::vector<std::string> damages;
+  for (const auto& [name, entry] : *now) {
+    if (!entry.damage.ok()) {
+      damages.push_back(absl::StrCat(name, ": ", entry.damage.message()));
+    }
+  }
+  return damages;
 }
 
 }  // namespace attendant

@@ -46,8 +46,9 @@ class CatalogSet {
     TextEncoder encoder;
   };
 
-  // Opens every catalog in `directory`, created if missing. Errors as
-  // Store::Open and LiveCatalog::Open.
+  // Opens every catalog in `directory`, created if missing. A catalog whose
+  // data is damaged keeps its name and answers with DataLoss; the others are
+  // served. Errors as Store::Open, and those of LiveCatalog::Open but DataLoss.
   static absl::StatusOr<std::unique_ptr<CatalogSet>> Open(
       const std::string& directory, const Options& options);
 
@@ -59,11 +60,12 @@ class CatalogSet {
                                  const CatalogSchema& schema,
                                  std::vector<FieldEncoder> encoders);
 
-  // NotFound, naming the catalog.
+  // NotFound, naming the catalog; DataLoss if it is damaged.
   absl::StatusOr<std::shared_ptr<LiveCatalog>> Get(
       absl::string_view name) const;
 
-  // In the order of names, the first after `after`, at most `limit`.
+  // In the order of names, the first after `after`, at most `limit`. Damaged
+  // ones are left out.
   std::vector<std::shared_ptr<LiveCatalog>> List(absl::string_view after,
                                                  std::int64_t limit) const;
 
@@ -74,12 +76,21 @@ class CatalogSet {
                       const std::vector<KeyFieldSchema>& key_fields,
                       std::vector<FieldEncoder> encoders);
 
-  // NotFound, naming the catalog. Returns after the catalog is gone from the
-  // disk.
+  // NotFound, naming the catalog. Returns after the catalog, damaged or not, is
+  // gone from the disk.
   absl::Status Delete(absl::string_view name);
 
+  // "NAME: why" for each damaged catalog.
+  std::vector<std::string> damages() const;
+
  private:
-  using Catalogs = absl::btree_map<std::string, std::shared_ptr<LiveCatalog>>;
+  // A catalog, or why there is only a record of it.
+  struct Entry {
+    std::shared_ptr<LiveCatalog> catalog;
+    absl::Status damage;
+    CatalogRecord damaged_record;
+  };
+  using Catalogs = absl::btree_map<std::string, Entry>;
 
   CatalogSet(std::unique_ptr<Store> store, const Options& options);
 

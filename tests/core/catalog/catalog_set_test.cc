@@ -121,6 +121,33 @@ TEST_F(CatalogSetTest, UpdateChangesDefaultsForGood) {
                        HasSubstr("fixed at creation")));
 }
 
+TEST_F(CatalogSetTest, ADamagedCatalogLeavesTheOthersReadable) {
+  std::string damaged_uid;
+  for (const char* name : {"whole", "damaged"}) {
+    ASSERT_OK_AND_ASSIGN(const CatalogSet::Created created,
+                         set_->Create(name, OneFieldSchema(2), {}));
+    ASSERT_OK(created.catalog->Upsert(std::vector{MakeItem("a", {1, 2})}, ""));
+    damaged_uid = created.catalog->record().uid;
+  }
+  set_ = nullptr;
+  // Without the file that names the manifest RocksDB knows no data.
+  ASSERT_TRUE(std::filesystem::remove(directory_ + "/items/" + damaged_uid +
+                                      "/CURRENT"));
+  Open();
+  ASSERT_OK_AND_ASSIGN(const auto whole, set_->Get("whole"));
+  EXPECT_EQ(whole->snapshot()->item_count(), 1);
+  EXPECT_THAT(set_->Get("damaged"),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("")));
+  EXPECT_THAT(set_->Create("damaged", OneFieldSchema(2), {}),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("")));
+  EXPECT_THAT(set_->damages(),
+              ::testing::ElementsAre(::testing::StartsWith("damaged: ")));
+  EXPECT_EQ(set_->List("", 10).size(), 1);
+  ASSERT_OK(set_->Delete("damaged"));
+  EXPECT_THAT(set_->Get("damaged"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("damaged")));
+}
+
 TEST_F(CatalogSetTest, DeletedCatalogsStayGoneAndHoldersCanRead) {
   ASSERT_OK_AND_ASSIGN(CatalogSet::Created created,
                        set_->Create("shop", OneFieldSchema(2), {}));
