@@ -178,15 +178,18 @@ void Client::AttendAsync(const v1::AttendRequest& request, AttendDone done,
   pending->context.set_deadline(After(deadline.value_or(options_.deadline)));
   pending->request = request;
   pending->done = std::move(done);
-  attention_->async()->Attend(&pending->context, &pending->request,
-                              &pending->response,
-                              [pending](const grpc::Status& status) {
-                                if (status.ok()) {
-                                  pending->done(std::move(pending->response));
-                                } else {
-                                  pending->done(FromGrpcStatus(status));
-                                }
-                              });
+  attention_->async()->Attend(
+      &pending->context, &pending->request, &pending->response,
+      [pending](const grpc::Status& status) mutable {
+        const AttendDone call_done = std::move(pending->done);
+        absl::StatusOr<v1::AttendResponse> result =
+            std::move(pending->response);
+        if (!status.ok()) result = FromGrpcStatus(status);
+        // Lets go of the channel first: after `done` the caller may destroy the
+        // client, and a thread of gRPC's must not be the last to hold it.
+        pending.reset();
+        call_done(std::move(result));
+      });
 }
 
 std::unique_ptr<Importer> Client::StartImport(const std::string& catalog,

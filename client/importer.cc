@@ -13,26 +13,29 @@ namespace attendant {
 
 // The gRPC side: one read is always under way, and at most one write. A hold
 // keeps the stream open between writes; it is removed when the server has ended
-// its side and no write is under way, and OnDone follows. Until then the object
-// keeps itself alive. gRPC is never called with the mutex held.
+// its side and no write is under way, and OnDone follows, which the destructor
+// waits for. gRPC is never called with the mutex held.
+//
+// The context holds the channel, whose destructor must not run on a thread of
+// gRPC's: it would end the completion queue that the thread is reading. Hence
+// no part of this is left to such a thread to destroy.
 class Importer::Stream
     : public grpc::ClientBidiReactor<v1::ImportItemsRequest,
                                      v1::ImportItemsResponse> {
  public:
-  explicit Stream(const ImportOptions& options) : options_(options) {}
+  Stream(v1::ItemService::Stub* stub, const ImportOptions& options)
+      : options_(options) {
+    stub->async()->ImportItems(&context_, this);
+    AddHold();
+    StartRead(&response_);
+    StartCall();
+  }
 
-  static std::shared_ptr<Stream> Start(v1::ItemService::Stub* stub,
-                                       const ImportOptions& options) {
-    auto stream = std::make_shared<Stream>(options);
-    {
-      MutexLock lock(&stream->mutex_);
-      stream->self_ = stream;
-    }
-    stub->async()->ImportItems(&stream->context_, stream.get());
-    stream->AddHold();
-    stream->StartRead(&stream->response_);
-    stream->StartCall();
-    return stream;
+  // Cancels the stream unless it is done.
+  ~Stream() override {
+    context_.TryCancel();
+    MutexLock lock(&mutex_);
+    while (!done_) changed_.Wait(&mutex_);
   }
 
   // Sends a message as soon as there is room for it.
@@ -67,8 +70,6 @@ class Importer::Stream
     MutexLock lock(&mutex_);
     return EndStatus();
   }
-
-  void Cancel() { context_.TryCancel(); }
 
   ImportProgress progress() {
     MutexLock lock(&mutex_);
@@ -114,9 +115,7 @@ class Importer::Stream
   void OnWritesDoneDone(bool /*ok*/) override { OnAnyWriteDone(); }
 
   void OnDone(const grpc::Status& status) override {
-    std::shared_ptr<Stream> self;  // destroyed last
     MutexLock lock(&mutex_);
-    self = std::move(self_);
     done_ = true;
     status_ = FromGrpcStatus(status);
     Changed();
@@ -180,7 +179,6 @@ class Importer::Stream
 
   Mutex mutex_;
   CondVar changed_;
-  std::shared_ptr<Stream> self_ ABSL_GUARDED_BY(mutex_);
   std::int64_t change_count_ ABSL_GUARDED_BY(mutex_) = 0;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool all_sent_ ABSL_GUARDED_BY(mutex_) = false;
@@ -196,13 +194,11 @@ class Importer::Stream
 
 Importer::Importer(v1::ItemService::Stub* stub, const std::string& catalog,
                    const ImportOptions& options)
-    : options_(options), stream_(Stream::Start(stub, options)) {
+    : options_(options), stream_(std::make_unique<Stream>(stub, options)) {
   batch_.set_catalog(catalog);
 }
 
-Importer::~Importer() {
-  if (!finished_) stream_->Cancel();
-}
+Importer::~Importer() = default;
 
 absl::Status Importer::Send() {
   batch_bytes_ = 0;
@@ -227,9 +223,7 @@ absl::Status Importer::Finish() {
   if (batch_.items_size() > 0 || !batch_.catalog().empty()) {
     ATTENDANT_RETURN_IF_ERROR(Send());
   }
-  ATTENDANT_RETURN_IF_ERROR(stream_->Finish());
-  finished_ = true;
-  return absl::OkStatus();
+  return stream_->Finish();
 }
 
 ImportProgress Importer::progress() const {

@@ -37,7 +37,7 @@ struct ImportProgress {
 
 // One import. Used by one thread: Add, ..., Finish. Made by
 // Client::StartImport. Destroying an unfinished one cancels it: what was sent
-// may or may not be stored.
+// may or may not be stored. The client must outlive it.
 class Importer {
  public:
   ~Importer();
@@ -64,12 +64,10 @@ class Importer {
   absl::Status Send();
 
   const ImportOptions options_;
-  // Keeps itself alive until gRPC is done with it.
-  const std::shared_ptr<Stream> stream_;
+  const std::unique_ptr<Stream> stream_;
   v1::ImportItemsRequest batch_;
   std::int64_t batch_bytes_ = 0;
   std::int64_t added_count_ = 0;
-  bool finished_ = false;
 };
 
 }  // namespace attendant

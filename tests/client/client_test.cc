@@ -263,6 +263,21 @@ TEST_F(ClientTest, AttendsWithoutAThread) {
               StatusIs(absl::StatusCode::kNotFound, "no catalog none"));
 }
 
+// The last owner of a channel must not be a thread of gRPC's: the address
+// sanitizer tells.
+TEST_F(ClientTest, MayGoAsSoonAsItsLastCallIsDone) {
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_OK_AND_ASSIGN(auto client, Client::Connect({.server = address_}));
+    std::promise<absl::Status> promise;
+    client->AttendAsync({}, [&](const auto& response) {
+      promise.set_value(response.status());
+    });
+    EXPECT_OK(promise.get_future().get());
+    ASSERT_OK(client->StartImport("shop", {})->Add(Item("a")));
+    EXPECT_OK(client->StartImport("shop", {})->Finish());
+  }
+}
+
 TEST_F(ClientTest, SaysWhereNoServerAnswers) {
   server_->Shutdown();
   EXPECT_THAT(Client::Connect({.server = address_}),
