@@ -388,8 +388,8 @@ TEST(ConvertItemTest, MaskChoosesWhatComesBack) {
   item.id = "a";
   item.keys = {{1, 2}, {}};
   item.value = {3, 4};
-  item.attributes = {{2, AttributeValue(1.5)},
-                     {3, AttributeValue(std::string("n"))}};
+  item.attributes.emplace_back(2, 1.5);
+  item.attributes.emplace_back(3, std::string("n"));
   const auto read = [&](const std::string& paths) {
     const auto mask =
         ReadMaskFromProto(Parse<google::protobuf::FieldMask>(paths), schema);

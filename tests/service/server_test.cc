@@ -70,8 +70,8 @@ TEST_F(ServerTest, ShutdownTurnsHealthBeforeItEndsCalls) {
   ASSERT_THAT(watch.Read(), Optional(kServing));
   std::thread stopper([this] { server_->Shutdown(absl::Seconds(60)); });
   EXPECT_THAT(watch.Read(), Optional(kNotServing));
-  // The call that still runs is what Shutdown waits for.
-  EXPECT_EQ(CallWithBytes(NewChannel(), kHealthCheck, "").error_code(),
+  // The watch still runs and is waited for; calls that begin are refused.
+  EXPECT_EQ(List(Parse<v1::ListItemsRequest>("catalog: 'shop'")).error_code(),
             grpc::StatusCode::UNAVAILABLE);
   watch.Cancel();
   watch.Finish();
