@@ -43,11 +43,12 @@ step_failed() {
 # Every 5 seconds a sign of life: how far Ninja is, or a dot. sleep must not
 # hold our output open after we have ended.
 steps_tick() {
-  local line
+  local line last=
   while sleep 5 > /dev/null 2>&1; do
     line="$(tail -n 1 "$steps_log")"
-    if [[ "$line" =~ ^\[([0-9]+/[0-9]+)\] ]]; then
+    if [[ "$line" =~ ^\[([0-9]+/[0-9]+)\] && "$line" != "$last" ]]; then
       printf ' %s' "${BASH_REMATCH[1]}"
+      last="$line"
     else
       printf ' .'
     fi
