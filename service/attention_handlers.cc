@@ -54,7 +54,7 @@ absl::Status BatchAttend(Backend& backend,
   ATTENDANT_ASSIGN_OR_RETURN(
       const auto catalog, FindCatalog(backend, request.catalog(), "catalog"));
   ATTENDANT_RETURN_IF_ERROR(
-      ValidateBatchSize(request.requests_size(), kMaxBatchSize, "requests"));
+      CheckCount(request.requests_size(), 1, kMaxBatchSize, "requests"));
   const auto snapshot = catalog->snapshot();
   for (const v1::AttendRequest& query : request.requests()) {
     v1::BatchAttendResult* result = response->add_results();

@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "service/grpc_status.h"
 
 namespace attendant {
 
@@ -14,13 +13,6 @@ absl::StatusOr<std::shared_ptr<LiveCatalog>> FindCatalog(
     return InvalidField(field, "nothing", "the name of a catalog");
   }
   return backend.catalogs->Get(name);
-}
-
-absl::Status ValidateBatchSize(int count, int most, absl::string_view field) {
-  const std::string want = absl::StrCat("1 to ", most);
-  if (count < 1) return InvalidField(field, "none", want);
-  if (count > most) return OverLimit(field, absl::StrCat(count), want);
-  return absl::OkStatus();
 }
 
 absl::StatusOr<int> PageSize(int requested) {

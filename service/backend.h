@@ -34,10 +34,6 @@ struct Backend {
 absl::StatusOr<std::shared_ptr<LiveCatalog>> FindCatalog(
     const Backend& backend, absl::string_view name, absl::string_view field);
 
-// OK if `count` is 1 to `most`; InvalidArgument naming `field` below, and
-// ResourceExhausted above.
-absl::Status ValidateBatchSize(int count, int most, absl::string_view field);
-
 // The entries of a page: 100 for 0, and at most 1000. InvalidArgument naming
 // "page_size" below 0.
 absl::StatusOr<int> PageSize(int requested);

@@ -12,7 +12,6 @@ namespace {
 
 constexpr int kRetryDelayMs = 200;
 constexpr std::size_t kMaxFieldBytes = 256;
-constexpr absl::string_view kOverLimit = "OVER_LIMIT";
 
 std::string Shortened(absl::string_view text, std::size_t max_bytes) {
   if (text.size() <= max_bytes) return std::string(text);
@@ -73,13 +72,6 @@ grpc::Status ToGrpcStatus(const absl::Status& status) {
   const google::rpc::Status details = ToRpcStatus(status);
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()),
                       details.message(), details.SerializeAsString());
-}
-
-absl::Status OverLimit(absl::string_view field, absl::string_view got,
-                       absl::string_view want) {
-  return StatusWithReason(absl::StatusCode::kResourceExhausted,
-                          absl::StrCat(field, ": got ", got, ", want ", want),
-                          kOverLimit);
 }
 
 }  // namespace attendant

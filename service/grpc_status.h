@@ -26,10 +26,6 @@ google::rpc::Status ToRpcStatus(const absl::Status& status);
 // The same, with the details as grpc-status-details-bin.
 grpc::Status ToGrpcStatus(const absl::Status& status);
 
-// ResourceExhausted "FIELD: got GOT, want WANT" with the reason OVER_LIMIT.
-absl::Status OverLimit(absl::string_view field, absl::string_view got,
-                       absl::string_view want);
-
 }  // namespace attendant
 
 #endif  // ATTENDANT_SERVICE_GRPC_STATUS_H_

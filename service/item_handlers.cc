@@ -13,12 +13,11 @@
 namespace attendant {
 namespace {
 
-constexpr std::size_t kMaxRequestIdBytes = 128;
+constexpr std::int64_t kMaxRequestIdBytes = 128;
 
 absl::Status ValidateRequestId(const std::string& request_id) {
-  if (request_id.size() <= kMaxRequestIdBytes) return absl::OkStatus();
-  return OverLimit("request_id", absl::StrCat(request_id.size(), " bytes"),
-                   absl::StrCat("at most ", kMaxRequestIdBytes));
+  return CheckCount(static_cast<std::int64_t>(request_id.size()), 0,
+                    kMaxRequestIdBytes, "request_id", " bytes");
 }
 
 absl::StatusOr<ReadMask> ItemMask(bool has_mask,
@@ -37,7 +36,7 @@ absl::Status BatchUpsertItems(Backend& backend,
   ATTENDANT_ASSIGN_OR_RETURN(
       const auto catalog, FindCatalog(backend, request.catalog(), "catalog"));
   ATTENDANT_RETURN_IF_ERROR(
-      ValidateBatchSize(request.items_size(), kMaxBatchSize, "items"));
+      CheckCount(request.items_size(), 1, kMaxBatchSize, "items"));
   ATTENDANT_RETURN_IF_ERROR(ValidateRequestId(request.request_id()));
   const auto snapshot = catalog->snapshot();
   std::vector<Item> items;
@@ -68,7 +67,7 @@ absl::Status BatchGetItems(Backend& backend,
   ATTENDANT_ASSIGN_OR_RETURN(
       const auto catalog, FindCatalog(backend, request.catalog(), "catalog"));
   ATTENDANT_RETURN_IF_ERROR(
-      ValidateBatchSize(request.ids_size(), kMaxBatchSize, "ids"));
+      CheckCount(request.ids_size(), 1, kMaxBatchSize, "ids"));
   const auto snapshot = catalog->snapshot();
   ATTENDANT_ASSIGN_OR_RETURN(const ReadMask mask,
                              ItemMask(request.has_read_mask(),
@@ -134,7 +133,7 @@ absl::Status BatchDeleteItems(Backend& backend,
   ATTENDANT_ASSIGN_OR_RETURN(
       const auto catalog, FindCatalog(backend, request.catalog(), "catalog"));
   ATTENDANT_RETURN_IF_ERROR(
-      ValidateBatchSize(request.ids_size(), kMaxBatchSize, "ids"));
+      CheckCount(request.ids_size(), 1, kMaxBatchSize, "ids"));
   ATTENDANT_RETURN_IF_ERROR(ValidateRequestId(request.request_id()));
   ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
   const std::vector<std::string> ids(request.ids().begin(),

@@ -2,7 +2,6 @@
 
 #include <utf8proc.h>
 
-#include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 
 namespace attendant {
@@ -21,10 +20,8 @@ bool IsValidUtf8(absl::string_view text) {
 }
 
 absl::Status ValidateItemId(absl::string_view id, absl::string_view field) {
-  if (id.empty() || id.size() > kMaxItemIdBytes) {
-    return InvalidField(field, absl::StrCat(id.size(), " bytes"),
-                        absl::StrCat("1 to ", kMaxItemIdBytes, " bytes"));
-  }
+  ATTENDANT_RETURN_IF_ERROR(CheckCount(static_cast<std::int64_t>(id.size()), 1,
+                                       kMaxItemIdBytes, field, " bytes"));
   if (!IsValidUtf8(id) || id.find('\0') != absl::string_view::npos) {
     return InvalidField(field, "malformed text", "UTF-8 without NUL");
   }

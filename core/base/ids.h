@@ -18,7 +18,8 @@ using RowIndex = std::int32_t;
 inline constexpr int kMaxItemIdBytes = 128;
 
 // OK if `id` is 1 to kMaxItemIdBytes bytes of well-formed UTF-8 without NUL;
-// else InvalidArgument that names `field`.
+// else ResourceExhausted if it is longer, InvalidArgument otherwise, naming
+// `field`.
 absl::Status ValidateItemId(absl::string_view id, absl::string_view field);
 
 // True if `text` is well-formed UTF-8 (Unicode 15, table 3-7).

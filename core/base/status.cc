@@ -9,6 +9,11 @@ namespace {
 constexpr absl::string_view kFieldUrl = "attendant/field";
 constexpr absl::string_view kReasonUrl = "attendant/reason";
 
+std::string GotWant(absl::string_view field, absl::string_view got,
+                    absl::string_view want) {
+  return absl::StrCat(field, ": got ", got, ", want ", want);
+}
+
 std::optional<std::string> Payload(const absl::Status& status,
                                    absl::string_view url) {
   std::optional<std::string> text;
@@ -20,10 +25,27 @@ std::optional<std::string> Payload(const absl::Status& status,
 
 absl::Status InvalidField(absl::string_view field, absl::string_view got,
                           absl::string_view want) {
-  absl::Status status = absl::InvalidArgumentError(
-      absl::StrCat(field, ": got ", got, ", want ", want));
+  absl::Status status = absl::InvalidArgumentError(GotWant(field, got, want));
   status.SetPayload(kFieldUrl, absl::Cord(field));
   return status;
+}
+
+absl::Status OverLimit(absl::string_view field, absl::string_view got,
+                       absl::string_view want) {
+  absl::Status status = StatusWithReason(absl::StatusCode::kResourceExhausted,
+                                         GotWant(field, got, want), kOverLimit);
+  status.SetPayload(kFieldUrl, absl::Cord(field));
+  return status;
+}
+
+absl::Status CheckCount(std::int64_t count, std::int64_t least,
+                        std::int64_t most, absl::string_view field,
+                        absl::string_view unit) {
+  if (count >= least && count <= most) return absl::OkStatus();
+  const std::string got = absl::StrCat(count, unit);
+  const std::string want = absl::StrCat(least, " to ", most, unit);
+  return count < least ? InvalidField(field, got, want)
+                       : OverLimit(field, got, want);
 }
 
 absl::Status StatusWithReason(absl::StatusCode code, absl::string_view message,

@@ -3,6 +3,7 @@
 #ifndef ATTENDANT_CORE_BASE_STATUS_H_
 #define ATTENDANT_CORE_BASE_STATUS_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,6 +19,18 @@ namespace attendant {
 // in "query.vector.values[17]".
 absl::Status InvalidField(absl::string_view field, absl::string_view got,
                           absl::string_view want);
+
+// ResourceExhausted "FIELD: got GOT, want WANT" with FIELD attached and the
+// reason kOverLimit: what is over a limit stays over it.
+inline constexpr absl::string_view kOverLimit = "OVER_LIMIT";
+absl::Status OverLimit(absl::string_view field, absl::string_view got,
+                       absl::string_view want);
+
+// OK if least <= count <= most; InvalidField if it is less, OverLimit if it is
+// more. `unit` follows the numbers in the message, as in " bytes".
+absl::Status CheckCount(std::int64_t count, std::int64_t least,
+                        std::int64_t most, absl::string_view field,
+                        absl::string_view unit = "");
 
 // A status of `code` and `message` that carries `reason`, an UPPER_SNAKE_CASE
 // constant of at most 63 characters, for machines (see ReasonOf).

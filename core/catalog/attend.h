@@ -104,11 +104,11 @@ struct AttendAnswer {
 // catalog, or when the score kind ranks otherwise than the index; by the index
 // otherwise. Everything masked is an empty answer, not an error.
 //
-// Errors, naming wire fields of AttendRequest: InvalidArgument (see design of
-// the limits above; a dimension; a non-finite number; zero norm under COSINE; a
+// Errors, naming wire fields of AttendRequest: InvalidArgument (a count
+// below 1; a dimension; a non-finite number; zero norm under COSINE; a
 // logit that overflows; text without a known term or for a field without an
 // encoder), NotFound (unknown examples), FailedPrecondition (kIndex, and no
-// index can answer), ResourceExhausted (over a limit), Cancelled,
+// index can answer), ResourceExhausted (over a limit above), Cancelled,
 // DeadlineExceeded. Does not modify the snapshot; thread-safe.
 absl::StatusOr<AttendAnswer> Attend(const Snapshot& snapshot,
                                     const AttendQuery& query,

@@ -12,20 +12,6 @@
 namespace attendant {
 namespace {
 
-absl::Status ValidateCount(std::int64_t count, std::int64_t most,
-                           absl::string_view field) {
-  if (count >= 1 && count <= most) return absl::OkStatus();
-  return InvalidField(field, absl::StrCat(count), absl::StrCat("1 to ", most));
-}
-
-absl::Status OverLimit(absl::string_view field, std::size_t got,
-                       std::int64_t most) {
-  return StatusWithReason(
-      absl::StatusCode::kResourceExhausted,
-      absl::StrCat(field, ": got ", got, " entries, want at most ", most),
-      "OVER_LIMIT");
-}
-
 absl::StatusOr<int> ChooseField(const Snapshot& snapshot,
                                 const AttendQuery& query) {
   const CatalogSchema& schema = *snapshot.schema;
@@ -52,13 +38,9 @@ absl::StatusOr<std::vector<float>> VectorOfExamples(
     const Snapshot& snapshot, const ExamplesQuery& query, QueryPlan& plan,
     std::vector<RowAddress>& rows) {
   const KeyFieldSchema& field = snapshot.schema->key_fields[plan.field];
-  if (query.examples.empty()) {
-    return InvalidField("query.examples.examples", "none", "1 to 10000");
-  }
-  if (query.examples.size() > kMaxExampleCount) {
-    return OverLimit("query.examples.examples", query.examples.size(),
-                     kMaxExampleCount);
-  }
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckCount(static_cast<std::int64_t>(query.examples.size()), 1,
+                 kMaxExampleCount, "query.examples.examples"));
   std::vector<double> sum(field.dim);
   std::int64_t count = 0;
   for (std::size_t i = 0; i < query.examples.size(); ++i) {
@@ -208,15 +190,15 @@ absl::Status ResolveSizes(const AttendQuery& query, QueryPlan& plan) {
   const bool hard = query.select_kind == SelectKind::kHard;
   plan.result_count = query.result_count.value_or(hard ? 1 : 10);
   ATTENDANT_RETURN_IF_ERROR(
-      ValidateCount(plan.result_count, kMaxResultCount, "result_count"));
+      CheckCount(plan.result_count, 1, kMaxResultCount, "result_count"));
   if (hard && plan.result_count != 1) {
     return InvalidField("result_count", absl::StrCat(plan.result_count),
                         "1 with select_kind HARD");
   }
   plan.shortlist_count = query.shortlist_count.value_or(
       std::max<std::int64_t>(10 * plan.result_count, 100));
-  ATTENDANT_RETURN_IF_ERROR(ValidateCount(
-      plan.shortlist_count, kMaxShortlistCount, "shortlist_count"));
+  ATTENDANT_RETURN_IF_ERROR(CheckCount(plan.shortlist_count, 1,
+                                       kMaxShortlistCount, "shortlist_count"));
   if (plan.shortlist_count < plan.result_count) {
     return InvalidField(
         "shortlist_count", absl::StrCat(plan.shortlist_count),
@@ -278,13 +260,14 @@ absl::StatusOr<QueryPlan> PlanQuery(const Snapshot& snapshot,
                           ? WeightScope::kReturned
                           : query.pool_scope.value_or(plan.weight_scope);
   }
-  if (query.allow_list && query.allow_list->size() > kMaxIdListCount) {
-    return OverLimit("allow_list.ids", query.allow_list->size(),
-                     kMaxIdListCount);
+  if (query.allow_list) {
+    ATTENDANT_RETURN_IF_ERROR(
+        CheckCount(static_cast<std::int64_t>(query.allow_list->size()), 0,
+                   kMaxIdListCount, "allow_list.ids"));
   }
-  if (query.deny_list.size() > kMaxIdListCount) {
-    return OverLimit("deny_list.ids", query.deny_list.size(), kMaxIdListCount);
-  }
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckCount(static_cast<std::int64_t>(query.deny_list.size()), 0,
+                 kMaxIdListCount, "deny_list.ids"));
   ATTENDANT_RETURN_IF_ERROR(ResolveScan(snapshot, query, plan));
 
   std::vector<RowAddress> example_rows;

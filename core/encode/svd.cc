@@ -1,6 +1,7 @@
 #include "core/encode/svd.h"
 
 #include <Spectra/SymEigsSolver.h>
+#include <lapacke.h>
 
 #include <Eigen/Dense>
 #include <Eigen/SparseCore>
@@ -96,9 +97,23 @@ Sparse Tall(const SparseMatrix& matrix, bool transpose, double scale) {
   return a;
 }
 
-Triplets DenseSvd(const Dense& a) {
-  Eigen::BDCSVD<Dense> svd(a, Eigen::ComputeThinU | Eigen::ComputeThinV);
-  return {svd.matrixU(), svd.singularValues(), svd.matrixV()};
+// LAPACK's rather than Eigen's, whose templates take a compiler minutes under a
+// sanitizer.
+absl::StatusOr<Triplets> DenseSvd(Dense a) {
+  const auto rows = static_cast<lapack_int>(a.rows());
+  const auto columns = static_cast<lapack_int>(a.cols());
+  const lapack_int rank = std::min(rows, columns);
+  Triplets triplets{Dense(rows, rank), Eigen::VectorXd(rank), Dense()};
+  Dense v_transposed(rank, columns);
+  const lapack_int info = LAPACKE_dgesdd(
+      LAPACK_COL_MAJOR, 'S', rows, columns, a.data(), rows, triplets.s.data(),
+      triplets.u.data(), rows, v_transposed.data(), rank);
+  if (info != 0) {
+    return absl::InternalError(
+        absl::StrCat("the dense SVD did not converge: dgesdd says ", info));
+  }
+  triplets.v = v_transposed.transpose();
+  return triplets;
 }
 
 // Finds the space of the k greatest right singular vectors by Lanczos on
@@ -119,7 +134,7 @@ absl::StatusOr<Triplets> LanczosSvd(const Sparse& a, std::int64_t k) {
         " singular vectors of a ", a.rows(), " x ", a.cols(), " matrix"));
   }
   const Dense basis_vectors = solver.eigenvectors();
-  Triplets triplets = DenseSvd(a * basis_vectors);
+  ATTENDANT_ASSIGN_OR_RETURN(Triplets triplets, DenseSvd(a * basis_vectors));
   triplets.v = basis_vectors * triplets.v;
   return triplets;
 }
@@ -173,7 +188,7 @@ absl::StatusOr<TruncatedSvd> ComputeTruncatedSvd(const SparseMatrix& matrix,
       a.cols() <= kDenseDimension && a.rows() * a.cols() <= kDenseElements;
   Triplets triplets;
   if (small || 2 * k >= a.cols()) {
-    triplets = DenseSvd(Dense(a));
+    ATTENDANT_ASSIGN_OR_RETURN(triplets, DenseSvd(Dense(a)));
   } else {
     ATTENDANT_ASSIGN_OR_RETURN(triplets, LanczosSvd(a, k));
   }

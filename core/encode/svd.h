@@ -34,7 +34,7 @@ struct TruncatedSvd {
 // The k greatest singular triplets, k >= 1; fewer where the matrix has no more
 // above 1e-12 of the greatest (says so by a smaller dim). Signs are arbitrary,
 // but fixed: the largest component of each column of v is positive. Small
-// matrices by a dense decomposition (Eigen), large ones by Lanczos (Spectra).
+// matrices by a dense decomposition (LAPACK), large ones by Lanczos (Spectra).
 // InvalidArgument: not finite, an index out of range, all zero, k < 1.
 absl::StatusOr<TruncatedSvd> ComputeTruncatedSvd(const SparseMatrix& matrix,
                                                  std::int64_t k);

@@ -39,11 +39,8 @@ absl::Status ValidateKeyField(const KeyFieldSchema& key_field,
                               absl::string_view path) {
   ATTENDANT_RETURN_IF_ERROR(
       ValidateFieldName(key_field.name, absl::StrCat(path, "name")));
-  if (key_field.dim < 1 || key_field.dim > kMaxDimension) {
-    return InvalidField(absl::StrCat(path, "dimension"),
-                        absl::StrCat(key_field.dim),
-                        absl::StrCat("1 to ", kMaxDimension));
-  }
+  ATTENDANT_RETURN_IF_ERROR(CheckCount(key_field.dim, 1, kMaxDimension,
+                                       absl::StrCat(path, "dimension")));
   switch (key_field.score_kind) {
     case ScoreKind::kDot:
     case ScoreKind::kScaledDot:
@@ -222,11 +219,9 @@ int CatalogSchema::AttributeIndex(absl::string_view name) const {
 }
 
 absl::Status ValidateSchema(const CatalogSchema& schema) {
-  if (schema.key_fields.empty() || schema.key_fields.size() > kMaxKeyFields) {
-    return InvalidField("schema.key_fields",
-                        absl::StrCat(schema.key_fields.size()),
-                        absl::StrCat("1 to ", kMaxKeyFields));
-  }
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckCount(static_cast<std::int64_t>(schema.key_fields.size()), 1,
+                 kMaxKeyFields, "schema.key_fields"));
   for (std::size_t i = 0; i < schema.key_fields.size(); ++i) {
     const std::string path = absl::StrCat("schema.key_fields[", i, "].");
     const KeyFieldSchema& key_field = schema.key_fields[i];
@@ -237,16 +232,11 @@ absl::Status ValidateSchema(const CatalogSchema& schema) {
                           "a unique name");
     }
   }
-  if (schema.value_dim < 0 || schema.value_dim > kMaxDimension) {
-    return InvalidField("schema.value_dimension",
-                        absl::StrCat(schema.value_dim),
-                        absl::StrCat("0 to ", kMaxDimension));
-  }
-  if (schema.attributes.size() > kMaxAttributes) {
-    return InvalidField("schema.attributes",
-                        absl::StrCat(schema.attributes.size()),
-                        absl::StrCat("at most ", kMaxAttributes));
-  }
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckCount(schema.value_dim, 0, kMaxDimension, "schema.value_dimension"));
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckCount(static_cast<std::int64_t>(schema.attributes.size()), 0,
+                 kMaxAttributes, "schema.attributes"));
   for (std::size_t i = 0; i < schema.attributes.size(); ++i) {
     const std::string path = absl::StrCat("schema.attributes[", i, "].");
     const AttributeSchema& attribute = schema.attributes[i];

@@ -71,8 +71,8 @@ struct CatalogSchema {
   bool operator==(const CatalogSchema&) const = default;
 };
 
-// OK, or InvalidArgument naming a field of the wire's CatalogSchema, prefixed
-// with "schema.".
+// OK, or InvalidArgument (over a limit: ResourceExhausted) naming a field of the
+// wire's CatalogSchema, prefixed with "schema.".
 absl::Status ValidateSchema(const CatalogSchema& schema);
 
 // OK if `name` is [a-z0-9][a-z0-9_-]* of at most 64 bytes.

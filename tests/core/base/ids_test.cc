@@ -49,7 +49,7 @@ TEST(IdsTest, ItemIdHasOneTo128Bytes) {
   EXPECT_THAT(FieldOf(empty), Optional(std::string("ids[2]")));
   EXPECT_THAT(
       ValidateItemId(std::string(129, 'a'), "id"),
-      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("129 bytes")));
+      StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("129 bytes")));
 }
 
 TEST(IdsTest, ItemIdIsTextWithoutNul) {

@@ -97,8 +97,6 @@ TEST(ValidateSchemaTest, NamesTheFieldThatIsWrong) {
        [](CatalogSchema& s) { s.key_fields[0].name = std::string(65, 'a'); }},
       {"schema.key_fields[0].dimension",
        [](CatalogSchema& s) { s.key_fields[0].dim = 0; }},
-      {"schema.key_fields[0].dimension",
-       [](CatalogSchema& s) { s.key_fields[0].dim = 8193; }},
       {"schema.key_fields[0].temperature",
        [](CatalogSchema& s) { s.key_fields[0].temperature = 0; }},
       {"schema.key_fields[0].temperature",
@@ -116,8 +114,6 @@ TEST(ValidateSchemaTest, NamesTheFieldThatIsWrong) {
          s.key_fields[0].combine_kind = static_cast<CombineKind>(0);
        }},
       {"schema.value_dimension", [](CatalogSchema& s) { s.value_dim = -1; }},
-      {"schema.value_dimension", [](CatalogSchema& s) { s.value_dim = 8193; }},
-      {"schema.attributes", [](CatalogSchema& s) { s.attributes.resize(257); }},
       {"schema.attributes[2].name",
        [](CatalogSchema& s) { s.attributes[2].name = "sold"; }},
       {"schema.attributes[2].name",
@@ -141,6 +137,32 @@ TEST(ValidateItemTest, AcceptsItemsOfTheSchema) {
   for (int i = 0; i < 6; ++i) EXPECT_OK(ValidateItem(TestItem(i), schema)) << i;
 }
 
+TEST(ValidateSchemaTest, NamesTheLimitThatIsExceeded) {
+  CatalogSchema schema = TestRecord().schema;
+  schema.key_fields[0].dim = 8193;
+  EXPECT_THAT(ValidateSchema(schema),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("schema.key_fields[0].dimension: got 8193")));
+  schema = TestRecord().schema;
+  schema.value_dim = 8193;
+  EXPECT_THAT(ValidateSchema(schema),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("schema.value_dimension: got 8193")));
+  schema = TestRecord().schema;
+  schema.attributes.resize(257);
+  EXPECT_THAT(ValidateSchema(schema),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("schema.attributes: got 257")));
+}
+
+TEST(ValidateItemTest, NamesTheLimitThatIsExceeded) {
+  Item item = TestItem(0);
+  item.id = std::string(129, 'a');
+  EXPECT_THAT(ValidateItem(item, TestRecord().schema),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("id: got 129 bytes")));
+}
+
 TEST(ValidateItemTest, NamesTheFieldThatIsWrong) {
   struct Case {
     std::string field;
@@ -148,7 +170,6 @@ TEST(ValidateItemTest, NamesTheFieldThatIsWrong) {
   };
   const Case cases[] = {
       {"id", [](Item& item) { item.id = ""; }},
-      {"id", [](Item& item) { item.id = std::string(129, 'a'); }},
       {"id", [](Item& item) { item.id = "\xff"; }},
       {"keys", [](Item& item) { item.keys.pop_back(); }},
       {"keys",
