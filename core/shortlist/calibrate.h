@@ -13,8 +13,8 @@ namespace attendant {
 
 struct CalibrateOptions {
   ScoreKind score_kind = ScoreKind::kDot;
-  double target_recall = 0.97;
-  std::int64_t neighbour_count = 10;
+  double target_recall = 0;
+  std::int64_t neighbour_count = 0;
   std::uint64_t seed = 0;
   const std::atomic<bool>* cancelled = nullptr;
 };

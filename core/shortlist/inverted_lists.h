@@ -1,4 +1,4 @@
-// Keys list by list, and the lists' centroids. Internal.
+// Keys list by list, and what the lists promise a query. Internal.
 #ifndef ATTENDANT_CORE_SHORTLIST_INVERTED_LISTS_H_
 #define ATTENDANT_CORE_SHORTLIST_INVERTED_LISTS_H_
 
@@ -20,7 +20,11 @@ struct InvertedLists {
   std::vector<float> inverse_norms;   // [n], see InverseNorm; never NaN
   std::vector<RowIndex> rows;         // [n]
   std::vector<std::int64_t> offsets;  // [lists + 1]
-  AlignedBuffer<float> centroids;     // [lists, dim]
+  // Of the keys of each list, normalised under COSINE: their mean, and what the
+  // best of them may be expected to score beyond it for a query of norm 1 (see
+  // Summarise).
+  AlignedBuffer<float> means;  // [lists, dim]
+  std::vector<float> reaches;  // [lists]
 
   std::int64_t key_count() const {
     return static_cast<std::int64_t>(rows.size());
@@ -30,10 +34,17 @@ struct InvertedLists {
   }
   MatrixView key_view() const { return {keys.data(), key_count(), dim}; }
 
+  // Sets means and reaches from the keys. Were a list's n keys spread evenly in
+  // all directions with variance v a dimension, the products of the best with a
+  // query of norm 1 would stand about sqrt(2 v log n) above the mean's: the
+  // expected maximum of n normal numbers. Without it, tight lists would be
+  // visited before wide ones that hold a nearer key.
+  void Summarise(bool normalise);
+
   // One number a list, in the order of the lists: the greater, the better the
-  // list for the query. Ordered by the product of centroid and query, then the
-  // lesser list first; ListOf tells the list. Does not allocate once `ranks`
-  // has grown.
+  // list for the query. Ordered by what its best key is expected to score, then
+  // the lesser list first; ListOf tells the list. Does not allocate once
+  // `ranks` has grown.
   void RankLists(std::span<const float> query,
                  std::vector<std::uint64_t>& ranks) const;
   static std::int32_t ListOf(std::uint64_t rank) {

@@ -194,16 +194,11 @@ void PreferHugePages(const AlignedBuffer<float>& keys) {
 // `lists[i]` is the list of rows[i]; rows are ascending.
 InvertedLists Arrange(Keys keys, std::span<const RowIndex> rows,
                       std::span<const std::int32_t> lists,
-                      MatrixView centroids) {
-  const auto dim = static_cast<std::size_t>(centroids.dim);
+                      std::int64_t list_count, std::int64_t key_dim) {
+  const auto dim = static_cast<std::size_t>(key_dim);
   InvertedLists arranged;
-  arranged.dim = centroids.dim;
-  arranged.centroids =
-      AlignedBuffer<float>(static_cast<std::size_t>(centroids.row_count) * dim);
-  std::copy_n(centroids.data, arranged.centroids.size(),
-              arranged.centroids.data());
-
-  arranged.offsets.resize(static_cast<std::size_t>(centroids.row_count) + 1);
+  arranged.dim = key_dim;
+  arranged.offsets.resize(static_cast<std::size_t>(list_count) + 1);
   for (const std::int32_t list : lists) {
     ++arranged.offsets[static_cast<std::size_t>(list) + 1];
   }
@@ -247,7 +242,9 @@ absl::StatusOr<std::unique_ptr<IvfIndex>> BuildIndex(
   ATTENDANT_ASSIGN_OR_RETURN(
       const std::vector<std::int32_t> list_of_row,
       AssignToLists(keys, rows, centroid_view, options.cancelled));
-  InvertedLists lists = Arrange(keys, rows, list_of_row, centroid_view);
+  InvertedLists lists =
+      Arrange(keys, rows, list_of_row, learn_options.centroid_count, dim);
+  lists.Summarise(score_kind == ScoreKind::kCosine);
 
   const CalibrateOptions calibrate_options = {
       .score_kind = score_kind,

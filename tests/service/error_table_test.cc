@@ -321,17 +321,20 @@ TEST_F(ErrorTableTest, EmptyBatchesAreInvalidArgument) {
 }
 
 TEST_F(ErrorTableTest, BeyondALimitIsResourceExhaustedWithoutRetry) {
-  const auto expect = [](const grpc::Status& status) {
-    ExpectStatus(status, grpc::StatusCode::RESOURCE_EXHAUSTED, "");
+  const auto expect = [](const std::string& field, const grpc::Status& status) {
+    ExpectStatus(status, grpc::StatusCode::RESOURCE_EXHAUSTED, field);
     const google::rpc::Status details = DetailsOf(status);
     EXPECT_EQ(ReasonIn(details), "OVER_LIMIT");
     EXPECT_TRUE(Details<google::rpc::RetryInfo>(details).empty());
   };
-  expect(UpsertText(absl::StrCat("id: '", std::string(129, 'x'), "'")));
-  expect(AttendWith("result_count: 10001"));
-  expect(AttendWith("shortlist_count: 100001"));
-  expect(Create(Parse<v1::CreateCatalogRequest>(
-      "name: 'new' schema { key_fields { name: 'k' dimension: 8193 } }")));
+  const std::string long_id(129, 'x');
+  expect("items[0].id", UpsertText(absl::StrCat("id: '", long_id, "'")));
+  expect("result_count", AttendWith("result_count: 10001"));
+  expect("shortlist_count", AttendWith("shortlist_count: 100001"));
+  expect("schema.key_fields[0].dimension",
+         Create(Parse<v1::CreateCatalogRequest>(
+             "name: 'new' schema { key_fields { name: 'k' dimension: 8193 } "
+             "}")));
   v1::BatchUpsertItemsRequest upsert;
   upsert.set_catalog("shop");
   v1::BatchGetItemsRequest get;
@@ -343,12 +346,13 @@ TEST_F(ErrorTableTest, BeyondALimitIsResourceExhaustedWithoutRetry) {
     get.add_ids(absl::StrCat(i));
     batch.add_requests();
   }
-  expect(Upsert(upsert));
-  expect(Get(get.DebugString()));
-  expect(Delete(get.DebugString()));
-  expect(BatchAttend(batch));
-  expect(Delete(absl::StrCat("catalog: 'shop' ids: 'a' request_id: '",
-                             std::string(129, 'x'), "'")));
+  expect("items", Upsert(upsert));
+  expect("ids", Get(get.DebugString()));
+  expect("ids", Delete(get.DebugString()));
+  expect("requests", BatchAttend(batch));
+  expect("request_id",
+         Delete(absl::StrCat("catalog: 'shop' ids: 'a' request_id: '", long_id,
+                             "'")));
 
   v1::AttendRequest attend;
   attend.set_catalog("shop");
@@ -357,15 +361,15 @@ TEST_F(ErrorTableTest, BeyondALimitIsResourceExhaustedWithoutRetry) {
   for (int i = 0; i <= kMaxIdListCount; ++i) {
     attend.mutable_deny_list()->add_ids("any");
   }
-  expect(Attend(attend));
+  expect("deny_list.ids", Attend(attend));
   attend.mutable_allow_list()->Swap(attend.mutable_deny_list());
-  expect(Attend(attend));
+  expect("allow_list.ids", Attend(attend));
   attend.clear_allow_list();
   attend.clear_deny_list();
   for (int i = 0; i <= kMaxExampleCount; ++i) {
     attend.mutable_query()->mutable_examples()->add_examples()->set_id("any");
   }
-  expect(Attend(attend));
+  expect("query.examples.examples", Attend(attend));
 }
 
 TEST_F(ErrorTableTest, RequestBeyondTheMessageLimitIsResourceExhausted) {
