@@ -168,6 +168,13 @@ absl::Status Import(const std::string& catalog, const ImportInputs& inputs,
   return absl::OkStatus();
 }
 
+// Takes the flags "FIELD=FILE", whose form was checked.
+void SetKeys(const std::vector<std::string>& flags, ImportInputs& inputs) {
+  for (const std::string& flag : flags) {
+    inputs.keys.push_back(*ParseAssignment(flag));
+  }
+}
+
 }  // namespace
 
 void AddImportCommand(CLI::App& items, Context& context) {
@@ -177,29 +184,29 @@ void AddImportCommand(CLI::App& items, Context& context) {
     ImportInputs inputs;
   };
   auto flags = std::make_shared<Flags>();
-  CLI::App* import = items.add_subcommand("import", "Store items from files");
-  import->add_option("CATALOG", flags->catalog, "The catalog")->required();
+  CLI::App* command = items.add_subcommand("import", "Store items from files");
+  command->add_option("CATALOG", flags->catalog, "The catalog")->required();
   CLI::Option* from =
-      AddRepeated(*import, "--from", flags->inputs.directories,
+      AddRepeated(*command, "--from", flags->inputs.directories,
                   "A directory that `attendant fit` wrote; several are joined "
                   "by id");
-  CLI::Option* ids =
-      import->add_option("--ids", flags->inputs.ids,
-                         "Ids, one a line, of the rows of --keys and --values");
+  CLI::Option* ids = command->add_option(
+      "--ids", flags->inputs.ids,
+      "Ids, one a line, of the rows of --keys and --values");
   CLI::Option* keys =
-      AddRepeated(*import, "--keys", flags->keys,
+      AddRepeated(*command, "--keys", flags->keys,
                   "Keys of a field as FIELD=FILE.npy or FIELD=FILE.fvecs")
           ->check(CLI::Validator(Accepts(&ParseAssignment), ""))
           ->needs(ids);
   ids->needs(keys);
-  import
+  command
       ->add_option("--values", flags->inputs.values,
                    "Values as FILE.npy or FILE.fvecs")
       ->needs(ids);
-  import->add_option("--attributes", flags->inputs.attributes,
-                     "Attributes, a JSON object a line: {\"id\": \"...\", "
-                     "\"price\": 2.5, ...}; times as RFC 3339 text");
-  import->footer(
+  command->add_option("--attributes", flags->inputs.attributes,
+                      "Attributes, a JSON object a line: {\"id\": \"...\", "
+                      "\"price\": 2.5, ...}; times as RFC 3339 text");
+  command->footer(
       "Examples:\n"
       "  attendant items import shop --from fit/events --from fit/text\n"
       "  attendant items import photos --ids ids.txt --keys image=clip.npy \\\n"
@@ -207,19 +214,15 @@ void AddImportCommand(CLI::App& items, Context& context) {
       "Items that exist are replaced. A row that is refused does not stop the\n"
       "others: it is reported by number, id and reason, and the exit status "
       "is 1.");
-  import->final_callback([flags, from, ids, &context] {
+  command->final_callback([flags, from, ids, &context] {
     if (from->empty() && ids->empty()) {
       throw CLI::RequiredError("--from, or --ids with --keys,");
-}
-for (const std::string& flag : flags->keys) {
-  // Its form was checked.
-  flags->inputs.keys.push_back(*ParseAssignment(flag));
-}
-context.Run([&](const Context& c) {
-  return Import(flags->catalog, flags->inputs, c);
-});
-}  // namespace attendant
-);
+    }
+    SetKeys(flags->keys, flags->inputs);
+    context.Run([&](const Context& c) {
+      return Import(flags->catalog, flags->inputs, c);
+    });
+  });
 }
 
 }  // namespace attendant
