@@ -29,8 +29,8 @@ struct ImportOptions;
 
 // Thread-safe: any number of calls may be under way.
 //
-// Errors are the server's, as design says, with FieldOf and ReasonOf of
-// core/base/status.h; Unavailable where the server can't be reached and
+// Errors are the server's, with FieldOf and ReasonOf of core/base/status.h as
+// the server gave them; Unavailable where the server can't be reached and
 // DeadlineExceeded where it did not answer in time.
 //
 // Retries: Unavailable is retried up to 3 times with backoff, within the
