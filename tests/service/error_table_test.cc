@@ -3,7 +3,6 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <string>
 
 #include "core/catalog/attend.h"
@@ -408,19 +407,6 @@ TEST_F(ErrorTableTest, PagesThatDoNotMix) {
       catalog_stub_->ListCatalogs(
           &context, Parse<v1::ListCatalogsRequest>("page_size: -1"), &catalogs),
       "page_size");
-}
-
-TEST_F(ErrorTableTest, DeadlineThatPassedIsDeadlineExceeded) {
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() -
-                       std::chrono::seconds(1));
-  v1::GetCatalogResponse response;
-  EXPECT_EQ(
-      catalog_stub_
-          ->GetCatalog(&context, Parse<v1::GetCatalogRequest>("name: 'shop'"),
-                       &response)
-          .error_code(),
-      grpc::StatusCode::DEADLINE_EXCEEDED);
 }
 
 }  // namespace
