@@ -43,6 +43,11 @@ const std::string& SequenceKey() {
   return *key;
 }
 
+// EMFILE or ENFILE, of which RocksDB keeps only the text.
+bool IsTooManyOpenFiles(const rocksdb::Status& status) {
+  return absl::StrContains(status.ToString(), "Too many open files");
+}
+
 absl::Status FromRocks(const rocksdb::Status& status,
                        absl::string_view directory) {
   if (status.ok()) return absl::OkStatus();
@@ -52,6 +57,7 @@ absl::Status FromRocks(const rocksdb::Status& status,
     return StatusWithReason(absl::StatusCode::kResourceExhausted, message,
                             "DISK_FULL");
   }
+  if (IsTooManyOpenFiles(status)) return TooManyOpenFiles(message);
   if (status.IsMemoryLimit()) return absl::ResourceExhaustedError(message);
   if (status.IsCorruption()) return absl::DataLossError(message);
   return absl::InternalError(message);
@@ -117,6 +123,7 @@ absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenRocks(
   rocksdb::DB* db = nullptr;
   const rocksdb::Status status = rocksdb::DB::Open(options, directory, &db);
   if (status.ok()) return std::unique_ptr<rocksdb::DB>(db);
+  if (IsTooManyOpenFiles(status)) return FromRocks(status, directory);
   const std::string text = status.ToString();
   if (absl::StrContains(text, "lock hold by current process") ||
       absl::StrContains(text, "While lock file")) {

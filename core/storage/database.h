@@ -36,8 +36,9 @@ struct DatabaseResources {
 // The first byte of a key says what it is the key of.
 inline constexpr char kSequenceTag = 'm';
 
-// Thread-safe. Errors of every method: ResourceExhausted with reason DISK_FULL,
-// DataLoss on damage, Internal naming the directory otherwise.
+// Thread-safe. Errors of every method: ResourceExhausted with reason DISK_FULL
+// or TOO_MANY_OPEN_FILES, DataLoss on damage, Internal naming the directory
+// otherwise.
 //
 // Opening a damaged database: a record of the log with a wrong checksum is
 // DataLoss wherever it stands. A record that is cut off by the end of the log

@@ -50,6 +50,9 @@ absl::Status FileError(int error, absl::string_view action,
     case EDQUOT:
       return StatusWithReason(absl::StatusCode::kResourceExhausted, message,
                               "DISK_FULL");
+    case EMFILE:
+    case ENFILE:
+      return TooManyOpenFiles(message);
     case EACCES:
     case EPERM:
     case EROFS:
@@ -57,6 +60,13 @@ absl::Status FileError(int error, absl::string_view action,
     default:
       return absl::InternalError(message);
   }
+}
+
+absl::Status TooManyOpenFiles(absl::string_view what) {
+  return StatusWithReason(
+      absl::StatusCode::kResourceExhausted,
+      absl::StrCat(what, "; raise the limit on open files (ulimit -n)"),
+      "TOO_MANY_OPEN_FILES");
 }
 
 FileDescriptor::~FileDescriptor() {

@@ -14,10 +14,14 @@
 namespace attendant {
 
 // What `error`, an errno, means: ResourceExhausted (reason DISK_FULL) if the
-// disk or quota is full, PermissionDenied if access is refused, else Internal.
-// The message is "ACTION PATH: why".
+// disk or quota is full, or as TooManyOpenFiles if no more files may be open;
+// PermissionDenied if access is refused; else Internal. The message is
+// "ACTION PATH: why".
 absl::Status FileError(int error, absl::string_view action,
                        absl::string_view path);
+
+// ResourceExhausted (reason TOO_MANY_OPEN_FILES): `what`, and what to do.
+absl::Status TooManyOpenFiles(absl::string_view what);
 
 // A file descriptor, closed at the end. Movable.
 class FileDescriptor {

@@ -49,8 +49,9 @@ struct StoreWrite {
 };
 
 // The items of one catalog. Thread-safe, but Write only from one thread at a
-// time. Errors of every method: ResourceExhausted when the disk is full,
-// DataLoss on damage, Internal on other failures of the file system.
+// time. Errors of every method: ResourceExhausted when the disk is full or
+// too many files are open, DataLoss on damage, Internal on other failures of
+// the file system.
 class CatalogStore {
  public:
   virtual ~CatalogStore() = default;

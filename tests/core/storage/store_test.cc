@@ -1,5 +1,9 @@
 #include "core/storage/store.h"
 
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -295,6 +299,65 @@ TEST_F(StoreTest, AcknowledgedWritesSurviveKill) {
     EXPECT_EQ(next, std::nullopt);
     acknowledged = count;
   }
+}
+
+// Lowers the number of files that this process may have open, while it lives.
+class OpenFilesLimit {
+ public:
+  OpenFilesLimit() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    const int free = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    close(free);
+    first_free_ = static_cast<rlim_t>(free);
+  }
+  ~OpenFilesLimit() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+  // At most `count` more than now.
+  void Allow(int count) {
+    rlimit limit = before_;
+    limit.rlim_cur = first_free_ + static_cast<rlim_t>(count);
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  }
+
+ private:
+  rlimit before_;
+  rlim_t first_free_ = 0;
+};
+
+// Whichever file is the one too many, what is stored is not taken for damaged.
+TEST_F(StoreTest, TooManyOpenFilesAreReportedAsSuch) {
+  {
+    const auto store = OpenStore();
+    ASSERT_OK(store->Put(TestRecord()));
+    ASSERT_OK_AND_ASSIGN(const auto catalog, store->OpenCatalog(TestRecord()));
+    ASSERT_OK(WriteItems(*catalog, 0, 50, 1));
+  }
+  // The first writes the log to a table, so that the others find one.
+  OpenStore()->OpenCatalog(TestRecord()).IgnoreError();
+  int refused = 0;
+  {
+    OpenFilesLimit limit;
+    for (int allowed = 0;; ++allowed) {
+      ASSERT_LT(allowed, 100);
+      limit.Allow(allowed);
+      const auto store = Store::Open(directory_ / "data");
+      absl::Status status = store.status();
+      if (store.ok()) {
+        status = (*store)->OpenCatalog(TestRecord()).status();
+      }
+      if (status.ok()) break;
+      ++refused;
+      EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
+                                   HasSubstr("raise the limit on open files")));
+      EXPECT_THAT(ReasonOf(status),
+                  Optional(std::string("TOO_MANY_OPEN_FILES")));
+    }
+  }
+  EXPECT_GT(refused, 5);
+  const auto store = OpenStore();
+  ASSERT_OK_AND_ASSIGN(const auto catalog, store->OpenCatalog(TestRecord()));
+  ASSERT_OK_AND_ASSIGN(const auto items, ScanAll(*catalog));
+  EXPECT_EQ(items.size(), 50u);
 }
 
 TEST_F(StoreTest, FullDiskRefusesWritesUntilItHasSpaceAgain) {
