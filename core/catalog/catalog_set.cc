@@ -199,13 +199,19 @@ absl::Status CatalogSet::Delete(absl::string_view name) {
   const std::shared_ptr<const Catalogs> now = catalogs_.Load();
   const auto found = now->find(name);
   if (found == now->end()) return NoSuchCatalog(name);
+  // First what may fail: until it is durable the catalog is served on.
+  ATTENDANT_RETURN_IF_ERROR(store_->RemoveRecord(name));
   const Entry entry = found->second;
   auto next = std::make_shared<Catalogs>(*now);
   next->erase(next->find(name));
   catalogs_.Store(std::move(next));
-  if (entry.catalog == nullptr) return store_->Remove(entry.damaged_record);
-  entry.catalog->Close();
-  return store_->Remove(entry.catalog->record());
+  if (entry.catalog != nullptr) entry.catalog->Close();
+  // The catalog is gone; files that can't be removed go at the next start.
+  store_
+      ->RemoveFiles(entry.catalog != nullptr ? entry.catalog->record()
+                                             : entry.damaged_record)
+      .IgnoreError();
+  return absl::OkStatus();
 }
 
 std::vector<std::string> CatalogSet::damages() const {

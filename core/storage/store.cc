@@ -73,18 +73,16 @@ class RocksStore : public Store {
     return catalogs_->Write(&batch, catalogs_->sequence() + 1);
   }
 
-  absl::Status Remove(const CatalogRecord& record) override {
+  absl::Status RemoveRecord(absl::string_view name) override {
+    MutexLock lock(&mutex_);
+    rocksdb::WriteBatch batch;
+    batch.Delete(CatalogKey(name));
+    return catalogs_->Write(&batch, catalogs_->sequence() + 1);
+  }
+
+  absl::Status RemoveFiles(const CatalogRecord& record) override {
     ATTENDANT_RETURN_IF_ERROR(CheckUid(record));
-    {
-      MutexLock lock(&mutex_);
-      rocksdb::WriteBatch batch;
-      batch.Delete(CatalogKey(record.name));
-      ATTENDANT_RETURN_IF_ERROR(
-          catalogs_->Write(&batch, catalogs_->sequence() + 1));
-    }
-    // The catalog is gone now. What can't be deleted goes at the next Open.
-    RemoveTree(directory_.items_path(record.uid)).IgnoreError();
-    return absl::OkStatus();
+    return RemoveTree(directory_.items_path(record.uid));
   }
 
   absl::StatusOr<std::unique_ptr<CatalogStore>> OpenCatalog(

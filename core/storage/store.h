@@ -103,9 +103,13 @@ class Store {
   // Adds or replaces a record; synced. The name is the key.
   virtual absl::Status Put(const CatalogRecord& record) = 0;
 
-  // Removes a record, synced, and then the catalog's files. Its CatalogStore
-  // must be closed. Files left by a crash in between go at the next Open.
-  virtual absl::Status Remove(const CatalogRecord& record) = 0;
+  // Removes the record of this name, if there is one; synced. The catalog is
+  // gone then: its files, if they stay, go at the next Open.
+  virtual absl::Status RemoveRecord(absl::string_view name) = 0;
+
+  // Removes the files of a catalog after its record. Its CatalogStore must be
+  // closed.
+  virtual absl::Status RemoveFiles(const CatalogRecord& record) = 0;
 
   // Opens the items of a catalog, created if missing. At most once a uid at a
   // time. The Store must outlive it.

@@ -169,23 +169,26 @@ TEST_F(StoreTest, MalformedUidIsRefusedBeforeItIsAPath) {
                 StatusIs(absl::StatusCode::kInternal, HasSubstr("uid")));
     EXPECT_THAT(store->OpenCatalog(record),
                 StatusIs(absl::StatusCode::kInternal, HasSubstr("uid")));
-    EXPECT_THAT(store->Remove(record),
+    EXPECT_THAT(store->RemoveFiles(record),
                 StatusIs(absl::StatusCode::kInternal, HasSubstr("uid")));
   }
 }
 
-TEST_F(StoreTest, RemoveDeletesTheFiles) {
+TEST_F(StoreTest, RemovalEndsTheRecordThenTheFiles) {
   const CatalogRecord record = TestRecord();
   const auto store = OpenStore();
   ASSERT_OK(store->Put(record));
   ASSERT_OK_AND_ASSIGN(auto catalog, store->OpenCatalog(record));
   ASSERT_OK(WriteItems(*catalog, 0, 1, 1));
-  catalog.reset();
-  ASSERT_TRUE(std::filesystem::exists(Path("items/" + record.uid)));
-  ASSERT_OK(store->Remove(record));
-  EXPECT_FALSE(std::filesystem::exists(Path("items/" + record.uid)));
+  // While it is open, so that a caller may go on with it if this fails.
+  ASSERT_OK(store->RemoveRecord(record.name));
   ASSERT_OK_AND_ASSIGN(const auto records, store->List());
   EXPECT_THAT(records, IsEmpty());
+  ASSERT_OK(WriteItems(*catalog, 1, 2, 2));
+  catalog.reset();
+  ASSERT_TRUE(std::filesystem::exists(Path("items/" + record.uid)));
+  ASSERT_OK(store->RemoveFiles(record));
+  EXPECT_FALSE(std::filesystem::exists(Path("items/" + record.uid)));
 }
 
 TEST_F(StoreTest, FilesOfACrashedRemovalGoAtTheNextOpen) {
