@@ -75,10 +75,14 @@ absl::StatusOr<std::unique_ptr<CatalogSet>> CatalogSet::Open(
   ATTENDANT_ASSIGN_OR_RETURN(std::unique_ptr<Store> store,
                              Store::Open(directory));
   std::unique_ptr<CatalogSet> set(new CatalogSet(std::move(store), options));
-  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<CatalogRecord> records,
-                             set->store_->List());
+  ATTENDANT_ASSIGN_OR_RETURN(const CatalogList list, set->store_->List());
   auto catalogs = std::make_shared<Catalogs>();
-  for (const CatalogRecord& record : records) {
+  for (const auto& [damaged, why] : list.damages) {
+    Entry& entry = (*catalogs)[damaged];
+    entry.damage = why;
+    entry.damaged_record.name = damaged;
+  }
+  for (const CatalogRecord& record : list.records) {
     Entry& entry = (*catalogs)[record.name];
     absl::StatusOr<std::shared_ptr<LiveCatalog>> opened =
         set->OpenCatalog(record);

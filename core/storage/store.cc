@@ -40,22 +40,20 @@ class RocksStore : public Store {
         resources_(std::move(resources)),
         catalogs_(std::move(catalogs)) {}
 
-  absl::StatusOr<std::vector<CatalogRecord>> List() const override {
-    std::vector<CatalogRecord> records;
-    absl::Status damage;
+  absl::StatusOr<CatalogList> List() const override {
+    CatalogList list;
     ATTENDANT_RETURN_IF_ERROR(catalogs_->Scan(
         std::string(1, kCatalogTag), std::string(1, kCatalogTag + 1),
         [&](absl::string_view key, absl::string_view value) {
           auto record = DecodeCatalogRecord(key.substr(1), value);
           if (record.ok()) {
-            records.push_back(*std::move(record));
+            list.records.push_back(*std::move(record));
           } else {
-            damage = record.status();
+            list.damages[std::string(key.substr(1))] = record.status();
           }
-          return damage.ok();
+          return true;
         }));
-    ATTENDANT_RETURN_IF_ERROR(damage);
-    return records;
+    return list;
   }
 
   absl::Status Put(const CatalogRecord& record) override {
@@ -104,12 +102,13 @@ class RocksStore : public Store {
                             kRememberedRequestCount);
   }
 
-  // Deletes the items of catalogs that are no longer listed.
+  // Deletes the items of catalogs that are no longer listed. A damaged record
+  // may have been of any.
   absl::Status RemoveUnlisted() {
-    ATTENDANT_ASSIGN_OR_RETURN(const std::vector<CatalogRecord> records,
-                               List());
+    ATTENDANT_ASSIGN_OR_RETURN(const CatalogList list, List());
+    if (!list.damages.empty()) return absl::OkStatus();
     std::set<std::string> listed;
-    for (const CatalogRecord& record : records) listed.insert(record.uid);
+    for (const CatalogRecord& record : list.records) listed.insert(record.uid);
     ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
                                ListDirectory(directory_.items_path()));
     for (const std::string& name : names) {

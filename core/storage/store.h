@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -26,6 +27,12 @@ struct CatalogRecord {
   absl::Time create_time;
 
   bool operator==(const CatalogRecord&) const = default;
+};
+
+// The list of catalogs.
+struct CatalogList {
+  std::vector<CatalogRecord> records;           // by name
+  std::map<std::string, absl::Status> damages;  // of records, by name: DataLoss
 };
 
 // The outcome of a write, remembered under its request_id.
@@ -97,8 +104,9 @@ class Store {
   static absl::StatusOr<std::unique_ptr<Store>> Open(
       const std::string& directory);
 
-  // All catalogs by name.
-  virtual absl::StatusOr<std::vector<CatalogRecord>> List() const = 0;
+  // All catalogs. A record that can't be read is among the damages, and fails
+  // nothing else; while there is one, no files are taken for left-overs.
+  virtual absl::StatusOr<CatalogList> List() const = 0;
 
   // Adds or replaces a record; synced. The name is the key.
   virtual absl::Status Put(const CatalogRecord& record) = 0;

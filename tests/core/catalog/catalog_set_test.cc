@@ -148,6 +148,27 @@ TEST_F(CatalogSetTest, ADamagedCatalogLeavesTheOthersReadable) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("damaged")));
 }
 
+TEST_F(CatalogSetTest, ADamagedRecordLeavesTheOthersReadable) {
+  ASSERT_OK(set_->Create("whole", OneFieldSchema(2), {}));
+  set_ = nullptr;
+  {
+    ASSERT_OK_AND_ASSIGN(const auto store, Store::Open(directory_));
+    CatalogRecord record;
+    record.name = "damaged";
+    record.uid = "00000000000000aa";
+    // Not a schema.
+    ASSERT_OK(store->Put(record));
+  }
+  Open();
+  EXPECT_OK(set_->Get("whole"));
+  EXPECT_THAT(set_->Get("damaged"),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("record")));
+  ASSERT_OK(set_->Delete("damaged"));
+  Open();
+  EXPECT_OK(set_->Get("whole"));
+  EXPECT_TRUE(set_->damages().empty());
+}
+
 TEST_F(CatalogSetTest, DeletedCatalogsStayGoneAndHoldersCanRead) {
   ASSERT_OK_AND_ASSIGN(CatalogSet::Created created,
                        set_->Create("shop", OneFieldSchema(2), {}));

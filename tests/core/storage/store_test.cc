@@ -43,8 +43,8 @@ class StoreTest : public ::testing::Test {
 
 TEST_F(StoreTest, NewDirectoryIsMadeAndEmpty) {
   const auto store = OpenStore();
-  ASSERT_OK_AND_ASSIGN(const auto records, store->List());
-  EXPECT_THAT(records, IsEmpty());
+  ASSERT_OK_AND_ASSIGN(const CatalogList list, store->List());
+  EXPECT_THAT(list.records, IsEmpty());
   std::string format;
   std::ifstream(Path("FORMAT")) >> format;
   EXPECT_EQ(format, "1");
@@ -65,8 +65,8 @@ TEST_F(StoreTest, ReopeningBringsEverythingBack) {
     ASSERT_OK(catalog->PutEncoder("text", std::string("\0encoder", 8)));
   }
   const auto store = OpenStore();
-  ASSERT_OK_AND_ASSIGN(const auto records, store->List());
-  EXPECT_THAT(records, ElementsAre(empty, shop));
+  ASSERT_OK_AND_ASSIGN(const CatalogList list, store->List());
+  EXPECT_THAT(list.records, ElementsAre(empty, shop));
   ASSERT_OK_AND_ASSIGN(const auto catalog, store->OpenCatalog(shop));
   EXPECT_EQ(catalog->sequence(), 7);
   ASSERT_OK_AND_ASSIGN(const auto items, ScanAll(*catalog));
@@ -157,8 +157,8 @@ TEST_F(StoreTest, PutReplacesARecord) {
   record.schema.key_fields[1].index_kind = IndexKind::kFlat;
   record.schema.key_fields[1].combine_kind = CombineKind::kSumOverSqrtCount;
   ASSERT_OK(store->Put(record));
-  ASSERT_OK_AND_ASSIGN(const auto records, store->List());
-  EXPECT_THAT(records, ElementsAre(record));
+  ASSERT_OK_AND_ASSIGN(const CatalogList list, store->List());
+  EXPECT_THAT(list.records, ElementsAre(record));
 }
 
 TEST_F(StoreTest, MalformedUidIsRefusedBeforeItIsAPath) {
@@ -182,8 +182,8 @@ TEST_F(StoreTest, RemovalEndsTheRecordThenTheFiles) {
   ASSERT_OK(WriteItems(*catalog, 0, 1, 1));
   // While it is open, so that a caller may go on with it if this fails.
   ASSERT_OK(store->RemoveRecord(record.name));
-  ASSERT_OK_AND_ASSIGN(const auto records, store->List());
-  EXPECT_THAT(records, IsEmpty());
+  ASSERT_OK_AND_ASSIGN(const CatalogList list, store->List());
+  EXPECT_THAT(list.records, IsEmpty());
   ASSERT_OK(WriteItems(*catalog, 1, 2, 2));
   catalog.reset();
   ASSERT_TRUE(std::filesystem::exists(Path("items/" + record.uid)));
@@ -207,6 +207,29 @@ TEST_F(StoreTest, FilesOfACrashedRemovalGoAtTheNextOpen) {
   EXPECT_FALSE(std::filesystem::exists(Path("items/" + removed.uid)));
   EXPECT_TRUE(std::filesystem::exists(Path("items/" + kept.uid)));
   EXPECT_TRUE(std::filesystem::exists(Path("items/README")));
+}
+
+TEST_F(StoreTest, DamagedRecordHidesNoOther) {
+  const CatalogRecord whole = TestRecord();
+  CatalogRecord damaged = TestRecord("damaged", "00000000000000aa");
+  damaged.schema.key_fields[0].dim = -1;
+  {
+    const auto store = OpenStore();
+    ASSERT_OK(store->Put(whole));
+    ASSERT_OK(store->Put(damaged));
+  }
+  const auto store = OpenStore();
+  ASSERT_OK_AND_ASSIGN(const CatalogList list, store->List());
+  EXPECT_THAT(list.records, ElementsAre(whole));
+  ASSERT_EQ(list.damages.count("damaged"), 1u);
+  EXPECT_THAT(list.damages.at("damaged"),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("\"damaged\"")));
+  // Nobody can tell any more that these are its files.
+  EXPECT_TRUE(std::filesystem::exists(Path("items/" + damaged.uid)));
+  ASSERT_OK(store->RemoveRecord("damaged"));
+  ASSERT_OK_AND_ASSIGN(const CatalogList after, store->List());
+  EXPECT_THAT(after.damages, IsEmpty());
+  EXPECT_THAT(after.records, ElementsAre(whole));
 }
 
 TEST_F(StoreTest, CatalogIsOpenOnceAtATime) {
