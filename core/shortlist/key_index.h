@@ -13,12 +13,11 @@
 #include "core/attention/state.h"
 #include "core/base/bitmap.h"
 #include "core/base/ids.h"
+#include "core/base/index_kind.h"
 #include "core/base/interrupt.h"
 #include "core/base/views.h"
 
 namespace attendant {
-
-enum class IndexKind { kAuto = 1, kFlat = 2, kIvf = 3 };
 
 // The value of each row, for pooling: value_dim floats, or null where a row has
 // none (its key is pooled instead; the dimensions agree then).

@@ -12,7 +12,7 @@
 #include "absl/time/time.h"
 #include "core/attention/score.h"
 #include "core/base/ids.h"
-#include "core/shortlist/key_index.h"
+#include "core/base/index_kind.h"
 
 namespace attendant {
 
@@ -71,8 +71,8 @@ struct CatalogSchema {
   bool operator==(const CatalogSchema&) const = default;
 };
 
-// OK, or InvalidArgument (over a limit: ResourceExhausted) naming a field of the
-// wire's CatalogSchema, prefixed with "schema.".
+// OK, or InvalidArgument (over a limit: ResourceExhausted) naming a field of
+// the wire's CatalogSchema, prefixed with "schema.".
 absl::Status ValidateSchema(const CatalogSchema& schema);
 
 // OK if `name` is [a-z0-9][a-z0-9_-]* of at most 64 bytes.

@@ -24,7 +24,7 @@ struct CoreFolder {
 };
 constexpr CoreFolder kCoreFolders[] = {
     {"base", 0},      {"kernels", 1}, {"attention", 2}, {"encode", 3},
-    {"shortlist", 3}, {"storage", 4}, {"catalog", 5},
+    {"shortlist", 3}, {"storage", 3}, {"catalog", 4},
 };
 
 std::optional<int> LevelOf(absl::string_view folder) {

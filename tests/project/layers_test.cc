@@ -47,10 +47,13 @@ TEST(LayersTest, PlantedViolationIsFoundInATree) {
 }
 
 TEST(LayersTest, ArrowsInCorePointDown) {
-  // Lowest first; encode and shortlist stand side by side.
+  // Lowest first; encode, shortlist and storage stand side by side.
   const std::vector<std::vector<std::string>> levels = {
-      {"base"},    {"kernels"}, {"attention"}, {"encode", "shortlist"},
-      {"storage"}, {"catalog"}};
+      {"base"},
+      {"kernels"},
+      {"attention"},
+      {"encode", "shortlist", "storage"},
+      {"catalog"}};
   for (std::size_t from = 0; from < levels.size(); ++from) {
     for (std::size_t to = 0; to < levels.size(); ++to) {
       for (const std::string& above : levels[from]) {
