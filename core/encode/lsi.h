@@ -43,6 +43,8 @@ enum class KeyScale {
   kInverse,   // V_k diag(1 / s)
 };
 
+// The scale of the logit, 1 or 1 / sqrt(dim), is not searched: it gives the
+// same softmax at another temperature, which is.
 struct LsiOptions {
   std::int64_t dim = 64;
   RatingKind rating_kind = RatingKind::kLogCount;
