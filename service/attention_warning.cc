@@ -12,13 +12,16 @@
 namespace attendant {
 namespace {
 
-constexpr std::int64_t kSampleCount = 16;
-constexpr std::int64_t kMinKeyCount = kSampleCount;
-constexpr std::int64_t kMaxKeyCount = 200000;
+constexpr std::int64_t kMostSamples = 16;
+constexpr std::int64_t kLeastSamples = 3;
+constexpr std::int64_t kMinKeyCount = kMostSamples;
+// Keys scored for a warning, but that kLeastSamples are asked for anyway.
+constexpr std::int64_t kScoredKeys = 3'200'000;
 
-// Ids of kSampleCount items with a key in the field, evenly spread over rows.
+// Ids of sample_count items with a key in the field, evenly spread over rows.
 std::vector<ItemId> SampleIds(const Snapshot& snapshot, int field,
-                              std::int64_t key_count) {
+                              std::int64_t key_count,
+                              std::int64_t sample_count) {
   std::vector<ItemId> ids;
   std::int64_t position = 0;
   for (std::size_t s = 0; s < snapshot.segments.size(); ++s) {
@@ -27,7 +30,7 @@ std::vector<ItemId> SampleIds(const Snapshot& snapshot, int field,
       const RowAddress address{static_cast<std::int32_t>(s), row};
       if (!view.IsLive(row) || snapshot.KeyOf(address, field).empty()) continue;
       const auto taken = static_cast<std::int64_t>(ids.size());
-      if (position * kSampleCount >= taken * key_count) {
+      if (position * sample_count >= taken * key_count) {
         ids.emplace_back(snapshot.IdOf(address.segment, address.row));
       }
       ++position;
@@ -38,9 +41,10 @@ std::vector<ItemId> SampleIds(const Snapshot& snapshot, int field,
 
 std::optional<double> MedianEffectiveCount(const Snapshot& snapshot, int field,
                                            std::int64_t key_count,
+                                           std::int64_t sample_count,
                                            const Interrupt& interrupt) {
   std::vector<double> counts;
-  for (ItemId& id : SampleIds(snapshot, field, key_count)) {
+  for (ItemId& id : SampleIds(snapshot, field, key_count, sample_count)) {
     ExamplesQuery examples;
     examples.examples.push_back({std::move(id), 1.0});
     AttendQuery query;
@@ -69,9 +73,11 @@ std::vector<std::string> FindWarnings(const Snapshot& snapshot,
   const auto& key_fields = snapshot.schema->key_fields;
   for (int field = 0; field < static_cast<int>(key_fields.size()); ++field) {
     const std::int64_t key_count = snapshot.key_count(field);
-    if (key_count < kMinKeyCount || key_count > kMaxKeyCount) continue;
-    const std::optional<double> median =
-        MedianEffectiveCount(snapshot, field, key_count, interrupt);
+    if (key_count < kMinKeyCount) continue;
+    const std::int64_t sample_count =
+        std::clamp(kScoredKeys / key_count, kLeastSamples, kMostSamples);
+    const std::optional<double> median = MedianEffectiveCount(
+        snapshot, field, key_count, sample_count, interrupt);
     if (!median.has_value() ||
         *median <= 0.5 * static_cast<double>(key_count)) {
       continue;
@@ -80,7 +86,7 @@ std::vector<std::string> FindWarnings(const Snapshot& snapshot,
         key_fields[static_cast<std::size_t>(field)];
     warnings.push_back(absl::StrCat(
         "key field ", key_field.name,
-        ": attention is an average, not a choice: with ", kSampleCount,
+        ": attention is an average, not a choice: with ", sample_count,
         " items as queries, the median effective item count is ",
         std::llround(*median), " of ", key_count,
         "; a temperature below the default of ", key_field.temperature,

@@ -39,7 +39,7 @@ absl::Status GetCatalog(Backend& backend, const v1::GetCatalogRequest& request,
   const absl::Status merge_status = catalog->merge_status();
   if (!merge_status.ok()) {
     response->mutable_catalog()->add_warnings(
-        absl::StrCat("the last index build failed, and answers stay exact: ",
+        absl::StrCat("the last index build failed; the state before it answers: ",
                      merge_status.message()));
   }
   for (std::string& warning :

@@ -116,9 +116,8 @@ absl::StatusOr<AttendQuery> AttendQueryFromProto(
       query.score_kind,
       OptionalEnumFromProto<ScoreKind>(wire.score_kind(), "score_kind"));
   ATTENDANT_ASSIGN_OR_RETURN(
-      const auto weight_scope,
+      query.weight_scope,
       OptionalEnumFromProto<WeightScope>(wire.weight_scope(), "weight_scope"));
-  query.weight_scope = weight_scope.value_or(WeightScope::kShortlist);
   ATTENDANT_ASSIGN_OR_RETURN(
       query.pool_scope,
       OptionalEnumFromProto<WeightScope>(wire.pool_scope(), "pool_scope"));

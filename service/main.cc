@@ -1,4 +1,6 @@
 // attendantd: the attention retrieval server.
+#include <sys/resource.h>
+
 #include <cstdio>
 #include <string>
 #include <variant>
@@ -36,10 +38,19 @@ absl::string_view AdviceForData(const absl::Status& status) {
   }
 }
 
+// Each catalog keeps some files open; connections want theirs too.
+void RaiseOpenFilesLimit() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int Serve(const Flags& flags) {
   std::fputs(ToText(flags).c_str(), stdout);
   std::fflush(stdout);
 
+  RaiseOpenFilesLimit();
   CatalogSet::Options catalog_options;
   catalog_options.catalog.auto_ivf_min_count = flags.auto_ivf_min_count;
   LogEvent(LogLevel::kInfo, "starting",

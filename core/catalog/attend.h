@@ -1,5 +1,5 @@
-// Answers a query over a snapshot: resolves it to a vector, scans the segments,
-// merges their states, normalises, and says what the answer holds.
+// Answers a query over a snapshot: resolves it to a vector, takes one state
+// through all segments, normalises, and says what the answer holds.
 #ifndef ATTENDANT_CORE_CATALOG_ATTEND_H_
 #define ATTENDANT_CORE_CATALOG_ATTEND_H_
 
@@ -52,8 +52,8 @@ struct AttendQuery {
   std::optional<std::int64_t> shortlist_count;
   std::optional<double> temperature;
   std::optional<ScoreKind> score_kind;
-  WeightScope weight_scope = WeightScope::kShortlist;
-  std::optional<WeightScope> pool_scope;  // unset: weight_scope
+  std::optional<WeightScope> weight_scope;  // HARD: kReturned or unset
+  std::optional<WeightScope> pool_scope;    // HARD: kReturned or unset
   bool omit_pooled_value = false;
   ScanMode scan_mode = ScanMode::kAuto;
   std::optional<std::vector<ItemId>> allow_list;

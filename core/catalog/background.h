@@ -1,7 +1,8 @@
-// The one thread that builds indexes, so that queries keep the cores.
+// The one thread that builds indexes, at a lower priority than queries.
 #ifndef ATTENDANT_CORE_CATALOG_BACKGROUND_H_
 #define ATTENDANT_CORE_CATALOG_BACKGROUND_H_
 
+#include <chrono>
 #include <functional>
 #include <thread>
 #include <vector>
@@ -33,7 +34,7 @@ class BackgroundWorker {
  private:
   struct Task {
     const void* owner = nullptr;
-    absl::Time due;
+    std::chrono::steady_clock::time_point due;
     std::function<void()> run;
   };
 

@@ -3,12 +3,12 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "core/base/status.h"
 #include "core/catalog/rebuild.h"
 #include "core/shortlist/ivf_index.h"
@@ -89,10 +89,10 @@ LiveCatalog::LiveCatalog(CatalogRecord record,
                          BackgroundWorker* background,
                          const LiveCatalogOptions& options,
                          std::shared_ptr<const Snapshot> empty)
-    : background_(background),
+    : record_(std::move(record)),
+      background_(background),
       options_(options),
       published_(empty),
-      record_(std::move(record)),
       store_(std::move(store)),
       current_(std::move(empty)) {}
 
@@ -225,12 +225,35 @@ absl::StatusOr<ImportOutcome> LiveCatalog::Import(std::span<const Item> items) {
 
 absl::Status LiveCatalog::Commit(StoreWrite& write) {
   write.outcome.sequence = current_->sequence + 1;
-  ATTENDANT_RETURN_IF_ERROR(store_->Write(write));
+  // All that may run out of memory comes before the store is written, so that
+  // memory and disk agree.
+  std::shared_ptr<Snapshot> next;
+  absl::Status status;
+  try {
+    next = PrepareNext(write);
+    status = store_->Write(write);
+  } catch (const std::bad_alloc&) {
+    status = absl::ResourceExhaustedError(
+        "out of memory for the write; nothing was written");
+  }
+  if (!status.ok()) {
+    // Rows may have been appended past what any snapshot shows: leave them.
+    growing_ = {};
+    return status;
+  }
+  Publish(std::move(next));
+  last_write_ = std::chrono::steady_clock::now();
+  if (NeedsMerge(true)) ScheduleMerge(options_.settle_time);
+  return absl::OkStatus();
+}
+
+std::shared_ptr<Snapshot> LiveCatalog::PrepareNext(const StoreWrite& write) {
   auto next = std::make_shared<Snapshot>(*current_);
   next->sequence = write.outcome.sequence;
   // One copy of a segment's dead rows for the whole write.
   std::vector<std::shared_ptr<Bitmap>> dead(next->segments.size());
   const auto kill = [&](absl::string_view id) {
+    mutex_.AssertHeld();
     const std::optional<RowAddress> address = current_->Find(id);
     if (!address) return;
     SegmentView& view = next->segments[address->segment];
@@ -252,10 +275,7 @@ absl::Status LiveCatalog::Commit(StoreWrite& write) {
   for (const absl::string_view id : write.deletes) kill(id);
   for (const Item* item : write.upserts) kill(item->id);
   for (const Item* item : write.upserts) AppendRow(*next, *item);
-  Publish(std::move(next));
-  last_write_ = absl::Now();
-  if (NeedsMerge(true)) ScheduleMerge(options_.settle_time);
-  return absl::OkStatus();
+  return next;
 }
 
 void LiveCatalog::AppendRow(Snapshot& next, const Item& item) {
@@ -303,9 +323,12 @@ void LiveCatalog::ResolveWantedIndexes(Snapshot& next) const {
   for (std::size_t f = 0; f < next.wanted_indexes.size(); ++f) {
     IndexKind kind = next.schema->key_fields[f].index_kind;
     if (kind == IndexKind::kAuto) {
-      kind = next.key_count(static_cast<int>(f)) >= options_.auto_ivf_min_count
-                 ? IndexKind::kIvf
-                 : IndexKind::kFlat;
+      // Half as many keys end it: a catalog about the limit keeps its index.
+      const std::int64_t least = next.wanted_indexes[f] == IndexKind::kIvf
+                                     ? options_.auto_ivf_min_count / 2
+                                     : options_.auto_ivf_min_count;
+      kind = next.key_count(static_cast<int>(f)) >= least ? IndexKind::kIvf
+                                                          : IndexKind::kFlat;
     }
     next.wanted_indexes[f] = kind;
   }
@@ -349,7 +372,8 @@ void LiveCatalog::RunMerge() {
     MutexLock lock(&mutex_);
     merge_scheduled_ = false;
     const bool settled =
-        await_count_ > 0 || absl::Now() - last_write_ >= options_.settle_time;
+        await_count_ > 0 || std::chrono::steady_clock::now() - last_write_ >=
+                                absl::ToChronoNanoseconds(options_.settle_time);
     if (!NeedsMerge(settled)) {
       if (NeedsMerge(true)) ScheduleMerge(options_.settle_time);
       changed_.NotifyAll();
@@ -366,15 +390,25 @@ void LiveCatalog::RunMerge() {
   merge_scheduled_ = false;
   merge_status_ = merged.status();
   if (merged.ok()) {
-    auto next = std::make_shared<Snapshot>(*current_);
-    SegmentView view = ViewOfMerged(*std::move(merged), *before, *current_);
-    next->segments.erase(next->segments.begin(),
-                         next->segments.begin() + before->segments.size());
-    next->segments.insert(next->segments.begin(), std::move(view));
-    Publish(std::move(next));
-    if (NeedsMerge(true)) ScheduleMerge(options_.settle_time);
+    try {
+      PublishMerged(*std::move(merged), *before);
+      if (NeedsMerge(true)) ScheduleMerge(options_.settle_time);
+    } catch (const std::bad_alloc&) {
+      merge_status_ = absl::ResourceExhaustedError("out of memory for a merge");
+    }
   }
   changed_.NotifyAll();
+}
+
+void LiveCatalog::PublishMerged(std::shared_ptr<const Segment> merged,
+                                const Snapshot& before) {
+  auto next = std::make_shared<Snapshot>(*current_);
+  SegmentView view = ViewOfMerged(std::move(merged), before, *current_);
+  next->segments.erase(next->segments.begin(),
+                       next->segments.begin() +
+                           static_cast<std::ptrdiff_t>(before.segments.size()));
+  next->segments.insert(next->segments.begin(), std::move(view));
+  Publish(std::move(next));
 }
 
 absl::StatusOr<std::vector<Item>> LiveCatalog::Get(
@@ -423,14 +457,15 @@ absl::StatusOr<std::vector<Item>> LiveCatalog::List(absl::string_view after,
 
 void LiveCatalog::SetDefaults(const std::vector<KeyFieldSchema>& key_fields) {
   MutexLock lock(&mutex_);
+  auto schema = std::make_shared<CatalogSchema>(*current_->schema);
   for (std::size_t f = 0; f < key_fields.size(); ++f) {
-    KeyFieldSchema& field = record_.schema.key_fields[f];
+    KeyFieldSchema& field = schema->key_fields[f];
     field.temperature = key_fields[f].temperature;
     field.combine_kind = key_fields[f].combine_kind;
     field.index_kind = key_fields[f].index_kind;
   }
   auto next = std::make_shared<Snapshot>(*current_);
-  next->schema = std::make_shared<CatalogSchema>(record_.schema);
+  next->schema = std::move(schema);
   Publish(std::move(next));
   if (NeedsMerge(true)) ScheduleMerge(absl::ZeroDuration());
 }
@@ -448,15 +483,16 @@ absl::Status LiveCatalog::SetEncoder(int field, TextEncoder encoder) {
 }
 
 std::vector<IndexState> LiveCatalog::index_states() const {
-  MutexLock lock(&mutex_);
+  const std::shared_ptr<const Snapshot> now = snapshot();
   std::vector<IndexState> states;
-  for (std::size_t f = 0; f < current_->wanted_indexes.size(); ++f) {
+  for (std::size_t f = 0; f < now->wanted_indexes.size(); ++f) {
     IndexState state;
-    state.training = merge_scheduled_;
-    state.key_count = current_->key_count(static_cast<int>(f));
-    if (!current_->segments.empty() && IsIvf(current_->segments[0], f)) {
-      const auto& index = static_cast<const IvfIndex&>(
-          *current_->segments[0].segment->indexes[f]);
+    state.training =
+        merge_scheduled_ && now->wanted_indexes[f] == IndexKind::kIvf;
+    state.key_count = now->key_count(static_cast<int>(f));
+    if (!now->segments.empty() && IsIvf(now->segments[0], f)) {
+      const auto& index =
+          static_cast<const IvfIndex&>(*now->segments[0].segment->indexes[f]);
       state.active_kind = IndexKind::kIvf;
       state.list_count = index.list_count();
       state.probe_count = index.probe_count();
@@ -468,10 +504,9 @@ std::vector<IndexState> LiveCatalog::index_states() const {
 }
 
 std::int64_t LiveCatalog::memory_bytes() const {
-  // The writer's lock: a growing segment's size is the writer's.
-  MutexLock lock(&mutex_);
+  const std::shared_ptr<const Snapshot> now = snapshot();
   std::int64_t bytes = 0;
-  for (const SegmentView& view : current_->segments) {
+  for (const SegmentView& view : now->segments) {
     bytes += view.segment->rows->memory_bytes();
     for (const auto& index : view.segment->indexes) {
       bytes += index->memory_bytes();
@@ -486,8 +521,9 @@ absl::Status LiveCatalog::merge_status() const {
 }
 
 CatalogRecord LiveCatalog::record() const {
-  MutexLock lock(&mutex_);
-  return record_;
+  CatalogRecord record = record_;
+  record.schema = *snapshot()->schema;
+  return record;
 }
 
 void LiveCatalog::AwaitIndexes() {

@@ -3,6 +3,7 @@
 #define ATTENDANT_CORE_CATALOG_LIVE_CATALOG_H_
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -38,7 +39,9 @@ struct LiveCatalogOptions {
 // State of one key field's index.
 struct IndexState {
   IndexKind active_kind = IndexKind::kFlat;
-  bool training = false;  // or waiting for writes to settle
+  // An IVF index is being trained, or waits for writes to settle. The one
+  // before it answers meanwhile; where there is none, answers are exact.
+  bool training = false;
   std::int64_t list_count = 0;
   std::int64_t probe_count = 0;
   std::optional<double> measured_recall;
@@ -71,8 +74,8 @@ class LiveCatalog {
 
   std::shared_ptr<const Snapshot> snapshot() const { return published_.Load(); }
 
-  // Writes are NotFound after Close, ResourceExhausted when the disk is full,
-  // and then not applied.
+  // Writes are NotFound after Close, ResourceExhausted when the disk or memory
+  // is full, and then not applied.
   //
   // All or nothing. InvalidArgument names items[i] and the field, also for a
   // repeated id, or a request_id that was used with other content.
@@ -98,6 +101,7 @@ class LiveCatalog {
   // Stores the encoder, synced, and uses it. Its dimension is the field's.
   absl::Status SetEncoder(int field, TextEncoder encoder);
 
+  // These take no lock.
   std::vector<IndexState> index_states() const;
   // Why the last index build failed, or OK. It is tried again after the next
   // write.
@@ -131,8 +135,11 @@ class LiveCatalog {
   absl::StatusOr<std::optional<WriteOutcome>> FindRepeat(
       absl::string_view request_id, std::uint64_t fingerprint) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Writes to the store, then to a copy of the snapshot, and publishes it.
+  // Prepares the next snapshot, writes to the store, and publishes. After an
+  // error nothing is visible.
   absl::Status Commit(StoreWrite& write) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::shared_ptr<Snapshot> PrepareNext(const StoreWrite& write)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AppendRow(Snapshot& next, const Item& item)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartSegment(Snapshot& next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -145,7 +152,11 @@ class LiveCatalog {
   void ScheduleMerge(absl::Duration delay)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RunMerge();
+  void PublishMerged(std::shared_ptr<const Segment> merged,
+                     const Snapshot& before)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  const CatalogRecord record_;  // its schema's defaults as they were at Open
   BackgroundWorker* const background_;
   const LiveCatalogOptions options_;
   Published<Snapshot> published_;
@@ -153,17 +164,17 @@ class LiveCatalog {
 
   mutable Mutex mutex_;
   mutable CondVar changed_;
-  CatalogRecord record_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<CatalogStore> store_ ABSL_GUARDED_BY(mutex_);  // null: closed
   // The newest snapshot, which published_ holds too.
   std::shared_ptr<const Snapshot> current_ ABSL_GUARDED_BY(mutex_);
   Growing growing_ ABSL_GUARDED_BY(mutex_);  // rows null: none
-  bool merge_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
+  // Written under mutex_.
+  std::atomic<bool> merge_scheduled_ = false;
   // Why the last merge failed; OK if it did not. Tried again at the next write.
   absl::Status merge_status_ ABSL_GUARDED_BY(mutex_);
   int await_count_ ABSL_GUARDED_BY(mutex_) = 0;
   mutable int store_user_count_ ABSL_GUARDED_BY(mutex_) = 0;  // Lists under way
-  absl::Time last_write_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  std::chrono::steady_clock::time_point last_write_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace attendant

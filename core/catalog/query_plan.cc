@@ -207,6 +207,39 @@ absl::Status ResolveSizes(const AttendQuery& query, QueryPlan& plan) {
   return absl::OkStatus();
 }
 
+absl::Status ResolveScopes(const AttendQuery& query, QueryPlan& plan) {
+  WeightScope default_scope = WeightScope::kShortlist;
+  if (plan.select_kind == SelectKind::kHard) {
+    default_scope = WeightScope::kReturned;
+    const auto refused = [](std::optional<WeightScope> scope) {
+      return scope.has_value() && *scope != WeightScope::kReturned;
+    };
+    if (refused(query.weight_scope) || refused(query.pool_scope)) {
+      return InvalidField(
+          refused(query.weight_scope) ? "weight_scope" : "pool_scope",
+          "another scope than RETURNED",
+          "RETURNED or nothing with select_kind HARD, whose one weight is 1");
+    }
+  }
+  plan.weight_scope = query.weight_scope.value_or(default_scope);
+  if (!query.omit_pooled_value) {
+    plan.pool_scope = query.pool_scope.value_or(plan.weight_scope);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateIds(const std::vector<ItemId>& ids,
+                         absl::string_view field) {
+  ATTENDANT_RETURN_IF_ERROR(CheckCount(static_cast<std::int64_t>(ids.size()), 0,
+                                       kMaxIdListCount, field));
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const absl::Status status = ValidateItemId(ids[i], "");
+    if (!status.ok())
+      return PrefixField(status, absl::StrCat(field, "[", i, "]"));
+  }
+  return absl::OkStatus();
+}
+
 // Chooses between the index and every key, or says why it can't.
 absl::Status ResolveScan(const Snapshot& snapshot, const AttendQuery& query,
                          QueryPlan& plan) {
@@ -252,22 +285,11 @@ absl::StatusOr<QueryPlan> PlanQuery(const Snapshot& snapshot,
       ValidateTemperature(plan.temperature, "temperature"));
   plan.logit_factor = LogitFactor(plan.score_kind, field.dim, plan.temperature);
   ATTENDANT_RETURN_IF_ERROR(ResolveSizes(query, plan));
-  plan.weight_scope = plan.select_kind == SelectKind::kHard
-                          ? WeightScope::kReturned
-                          : query.weight_scope;
-  if (!query.omit_pooled_value) {
-    plan.pool_scope = plan.select_kind == SelectKind::kHard
-                          ? WeightScope::kReturned
-                          : query.pool_scope.value_or(plan.weight_scope);
-  }
+  ATTENDANT_RETURN_IF_ERROR(ResolveScopes(query, plan));
   if (query.allow_list) {
-    ATTENDANT_RETURN_IF_ERROR(
-        CheckCount(static_cast<std::int64_t>(query.allow_list->size()), 0,
-                   kMaxIdListCount, "allow_list.ids"));
+    ATTENDANT_RETURN_IF_ERROR(ValidateIds(*query.allow_list, "allow_list.ids"));
   }
-  ATTENDANT_RETURN_IF_ERROR(
-      CheckCount(static_cast<std::int64_t>(query.deny_list.size()), 0,
-                 kMaxIdListCount, "deny_list.ids"));
+  ATTENDANT_RETURN_IF_ERROR(ValidateIds(query.deny_list, "deny_list.ids"));
   ATTENDANT_RETURN_IF_ERROR(ResolveScan(snapshot, query, plan));
 
   std::vector<RowAddress> example_rows;

@@ -6,6 +6,12 @@
 #include "absl/hash/hash.h"
 
 namespace attendant {
+namespace {
+
+// libstdc++ keeps strings up to this size in themselves.
+constexpr std::size_t kInlineIdBytes = 15;
+
+}  // namespace
 
 RowTable::RowTable(std::int64_t value_dim, std::int64_t capacity)
     : capacity_(capacity),
@@ -18,7 +24,11 @@ RowTable::RowTable(std::int64_t value_dim, std::int64_t capacity)
       slot_mask_(static_cast<std::int64_t>(
                      std::bit_ceil(static_cast<std::uint64_t>(2 * capacity))) -
                  1),
-      slots_(std::make_unique<std::atomic<RowIndex>[]>(slot_mask_ + 1)) {}
+      slots_(std::make_unique<std::atomic<RowIndex>[]>(slot_mask_ + 1)) {
+  memory_bytes_ =
+      (slot_mask_ + 1) * std::int64_t{sizeof(RowIndex)} +
+      capacity_ * std::int64_t{sizeof(std::string) + sizeof(Attributes) + 1};
+}
 
 std::atomic<RowIndex>& RowTable::SlotOf(absl::string_view id) const {
   auto at = static_cast<std::int64_t>(absl::Hash<absl::string_view>{}(id)) &
@@ -42,6 +52,14 @@ RowIndex RowTable::Append(absl::string_view id, std::span<const float> value,
   attributes_[row] = std::move(attributes);
   previous_[row] = slot.load(std::memory_order_relaxed) - 1;
   slot.store(row + 1, std::memory_order_release);
+  // The row's share of arrays whose pages are touched as rows are appended, and
+  // what its id and attributes hold outside of them.
+  const std::size_t bytes =
+      static_cast<std::size_t>(value_dim_) * sizeof(float) + sizeof(RowIndex) +
+      (ids_[row].size() > kInlineIdBytes ? ids_[row].capacity() : 0) +
+      attributes_[row].capacity() * sizeof(Attributes::value_type);
+  memory_bytes_.fetch_add(static_cast<std::int64_t>(bytes),
+                          std::memory_order_relaxed);
   ++row_count_;
   return row;
 }
@@ -52,23 +70,6 @@ RowIndex RowTable::Find(absl::string_view id, RowIndex row_end,
   while (row >= row_end) row = previous_[row];
   if (row >= 0 && dead != nullptr && dead->Test(row)) return -1;
   return row;
-}
-
-std::int64_t RowTable::memory_bytes() const {
-  std::int64_t bytes =
-      (slot_mask_ + 1) * static_cast<std::int64_t>(sizeof(RowIndex)) +
-      capacity_ * static_cast<std::int64_t>(sizeof(std::string) +
-                                            sizeof(Attributes) + 1) +
-      row_count_ * (value_dim_ * static_cast<std::int64_t>(sizeof(float)) +
-                    static_cast<std::int64_t>(sizeof(RowIndex)));
-  // Ids that outgrow the short string's own room; attributes by their slots.
-  for (std::int64_t row = 0; row < row_count_; ++row) {
-    if (ids_[row].size() > 15)
-      bytes += static_cast<std::int64_t>(ids_[row].capacity());
-    bytes += static_cast<std::int64_t>(attributes_[row].capacity() *
-                                       sizeof(Attributes::value_type));
-  }
-  return bytes;
 }
 
 }  // namespace attendant

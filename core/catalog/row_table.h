@@ -50,8 +50,10 @@ class RowTable : public ValueSource {
   // else -1.
   RowIndex Find(absl::string_view id, RowIndex row_end,
                 const Bitmap* dead) const;
-  // Writer only.
-  std::int64_t memory_bytes() const;
+  // May be called from any thread.
+  std::int64_t memory_bytes() const {
+    return memory_bytes_.load(std::memory_order_relaxed);
+  }
 
  private:
   // The slot where `id` is, or the free one where it would be.
@@ -60,6 +62,7 @@ class RowTable : public ValueSource {
   std::int64_t capacity_;
   std::int64_t value_dim_;
   std::int64_t row_count_ = 0;
+  std::atomic<std::int64_t> memory_bytes_;
   std::unique_ptr<std::string[]> ids_;
   AlignedBuffer<float> values_;  // [capacity, value_dim]
   std::unique_ptr<bool[]> has_value_;

@@ -541,7 +541,7 @@ TEST(ConvertAttendTest, UnsetMeansTheDocumentedDefault) {
   EXPECT_FALSE(query.shortlist_count.has_value());
   EXPECT_FALSE(query.temperature.has_value());
   EXPECT_FALSE(query.score_kind.has_value());
-  EXPECT_EQ(query.weight_scope, WeightScope::kShortlist);
+  EXPECT_FALSE(query.weight_scope.has_value());
   EXPECT_FALSE(query.pool_scope.has_value());
   EXPECT_FALSE(query.omit_pooled_value);
   EXPECT_EQ(query.scan_mode, ScanMode::kAuto);

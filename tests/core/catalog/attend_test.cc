@@ -111,6 +111,15 @@ TEST_F(AttendTest, HardIsALookup) {
   query.result_count = 2;
   EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kInvalidArgument,
                                    HasSubstr("result_count")));
+  query.result_count = 1;
+  query.pool_scope = WeightScope::kReturned;
+  EXPECT_OK(Ask(query));
+  query.pool_scope = WeightScope::kCatalog;
+  EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kInvalidArgument,
+                                   HasSubstr("pool_scope")));
+  query.weight_scope = WeightScope::kShortlist;
+  EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kInvalidArgument,
+                                   HasSubstr("weight_scope")));
 }
 
 TEST_F(AttendTest, LowTemperatureReachesHardAndHighIsUniform) {
@@ -446,6 +455,13 @@ INSTANTIATE_TEST_SUITE_P(
                    q = LikeQuery(std::vector<std::string>(10001, "east"));
                  },
                  absl::StatusCode::kResourceExhausted, "10001"},
+        BadQuery{"EmptyDeniedId",
+                 [](AttendQuery& q) {
+                   q.deny_list = {"east", ""};
+                 },
+                 kInvalid, "deny_list.ids[1]"},
+        BadQuery{"EmptyAllowedId", [](AttendQuery& q) { q.allow_list = {""}; },
+                 kInvalid, "allow_list.ids[0]"},
         BadQuery{"TooManyDenied",
                  [](AttendQuery& q) { q.deny_list.resize(100001, "east"); },
                  absl::StatusCode::kResourceExhausted, "deny_list"}),

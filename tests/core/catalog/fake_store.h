@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -19,7 +20,8 @@ struct FakeDisk {
   std::map<std::string, WriteOutcome> requests ABSL_GUARDED_BY(mutex);
   std::map<std::string, std::string> encoders ABSL_GUARDED_BY(mutex);
   std::int64_t sequence ABSL_GUARDED_BY(mutex) = 0;
-  absl::Status write_status ABSL_GUARDED_BY(mutex);  // of the next writes
+  absl::Status write_status ABSL_GUARDED_BY(mutex);   // of the next writes
+  bool out_of_memory ABSL_GUARDED_BY(mutex) = false;  // the next writes throw
 };
 
 class FakeStore : public CatalogStore {
@@ -29,6 +31,7 @@ class FakeStore : public CatalogStore {
   absl::Status Write(const StoreWrite& write) override {
     MutexLock lock(&disk_->mutex);
     if (!disk_->write_status.ok()) return disk_->write_status;
+    if (disk_->out_of_memory) throw std::bad_alloc();
     for (const Item* item : write.upserts) disk_->items[item->id] = *item;
     for (const absl::string_view id : write.deletes) {
       disk_->items.erase(std::string(id));

@@ -96,6 +96,29 @@ TEST_F(LiveCatalogTest, AFailedWriteIsNotApplied) {
   EXPECT_EQ(LiveIds(), (std::multiset<std::string>{"a", "b"}));
 }
 
+TEST_F(LiveCatalogTest, AWriteWithoutMemoryIsNotAppliedAndTheNextOneIs) {
+  OpenCatalog(OneFieldSchema(1));
+  Upsert({MakeItem("a", {1})});
+  {
+    MutexLock lock(&disk_->mutex);
+    disk_->out_of_memory = true;
+  }
+  EXPECT_THAT(
+      catalog_->Upsert(std::vector{MakeItem("a", {9}), MakeItem("b", {9})}, ""),
+      StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("memory")));
+  {
+    MutexLock lock(&disk_->mutex);
+    disk_->out_of_memory = false;
+  }
+  Upsert({MakeItem("c", {3})});
+  EXPECT_EQ(LiveIds(), (std::multiset<std::string>{"a", "c"}));
+  EXPECT_EQ(catalog_->snapshot()->sequence, 2);
+  ASSERT_OK_AND_ASSIGN(const std::vector<Item> items,
+                       catalog_->Get(std::vector<std::string>{"a", "c"}));
+  EXPECT_THAT(items[0].keys[0], ElementsAre(1));
+  EXPECT_THAT(items[1].keys[0], ElementsAre(3));
+}
+
 TEST_F(LiveCatalogTest, ARepeatedRequestReturnsTheFirstOutcome) {
   OpenCatalog(OneFieldSchema(1));
   const std::vector<Item> items = {MakeItem("a", {1})};
@@ -288,6 +311,25 @@ TEST_F(LiveCatalogMergeTest, AutoTrainsOnceTheCatalogIsLarge) {
   Restart();
   catalog_->AwaitIndexes();
   EXPECT_EQ(catalog_->index_states()[0].active_kind, IndexKind::kIvf);
+}
+
+TEST_F(LiveCatalogMergeTest, AutoKeepsItsIndexDownToHalfTheLimit) {
+  LiveCatalogOptions options;
+  options.auto_ivf_min_count = 1000;
+  options.settle_time = absl::ZeroDuration();
+  OpenCatalog(OneFieldSchema(4), options);
+  Upsert(RandomItems(1000, 4, 5));
+  catalog_->AwaitIndexes();
+  const auto delete_range = [&](int begin, int end) {
+    std::vector<std::string> ids;
+    for (int i = begin; i < end; ++i) ids.push_back("item" + std::to_string(i));
+    Delete(ids);
+    catalog_->AwaitIndexes();
+  };
+  delete_range(0, 500);
+  EXPECT_EQ(catalog_->index_states()[0].active_kind, IndexKind::kIvf);
+  delete_range(500, 501);
+  EXPECT_EQ(catalog_->index_states()[0].active_kind, IndexKind::kFlat);
 }
 
 TEST_F(LiveCatalogMergeTest, SetDefaultsMayChangeTheIndex) {
