@@ -15,7 +15,9 @@ namespace attendant {
 namespace {
 
 constexpr std::size_t kMaxTextBytes = 16384;
+// Fields as the wire spells them.
 constexpr absl::string_view kTextField = "query.text";
+constexpr absl::string_view kProjectionField = "projection_float32_le";
 
 absl::Status Validate(const TextEncoderParts& parts) {
   const std::size_t term_count = parts.terms.size();
@@ -38,15 +40,16 @@ absl::Status Validate(const TextEncoderParts& parts) {
                         absl::StrCat(parts.idf[i]), "finite and >= 0");
   }
   if (parts.dim < 1) {
-    return InvalidField("dim", absl::StrCat(parts.dim), "at least 1");
+    return InvalidField(kProjectionField,
+                        absl::StrCat(parts.dim, " dimensions"), "at least 1");
   }
   const std::size_t size = parts.projection.size();
   const auto dim = static_cast<std::size_t>(parts.dim);
   if (size % dim != 0 || size / dim != term_count) {
-    return InvalidField("projection", absl::StrCat(size, " values"),
+    return InvalidField(kProjectionField, absl::StrCat(size, " values"),
                         absl::StrCat(term_count, " x ", dim));
   }
-  return ValidateFinite(parts.projection, "projection");
+  return ValidateFinite(parts.projection, kProjectionField);
 }
 
 }  // namespace

@@ -34,7 +34,8 @@ absl::StatusOr<std::vector<std::string>> TermsOf(absl::string_view text);
 // Immutable, thread-safe.
 class TextEncoder {
  public:
-  // InvalidArgument if the parts break a rule above, naming the field.
+  // InvalidArgument if the parts break a rule above, naming the field of the
+  // wire's TextEncoder.
   static absl::StatusOr<TextEncoder> Create(TextEncoderParts parts);
 
   // Sum over the text's known terms of (1 + log(count)) x idf x projection row,

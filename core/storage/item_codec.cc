@@ -1,10 +1,9 @@
 #include "core/storage/item_codec.h"
 
-#include <bit>
-#include <cstring>
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/byte_reader.h"
 #include "core/base/status.h"
 
 // version       1 byte
@@ -16,9 +15,6 @@
 //               epoch (i64), nanoseconds (u32)
 namespace attendant {
 namespace {
-
-static_assert(std::endian::native == std::endian::little,
-              "numbers are copied as they lie in memory");
 
 constexpr std::uint8_t kVersion = 1;
 
@@ -64,89 +60,63 @@ struct ValueAppender {
   }
 };
 
-// Takes an item apart from the front. Every read checks what is left first and
-// returns false if that is too little.
-class Reader {
- public:
-  explicit Reader(absl::string_view bytes) : left_(bytes) {}
+bool ReadFloats(ByteReader& reader, std::vector<float>& floats) {
+  std::uint32_t count;
+  return reader.Read(count) && reader.ReadFloats(count, floats);
+}
 
-  std::size_t left() const { return left_.size(); }
+bool ReadString(ByteReader& reader, std::string& text) {
+  std::uint32_t size;
+  return reader.Read(size) && reader.ReadText(size, text);
+}
 
-  template <typename T>
-  bool Read(T& number) {
-    static_assert(std::is_arithmetic_v<T>);
-    if (left_.size() < sizeof(T)) return false;
-    std::memcpy(&number, left_.data(), sizeof(T));
-    left_.remove_prefix(sizeof(T));
-    return true;
-  }
-
-  bool ReadFloats(std::vector<float>& floats) {
-    std::uint32_t count;
-    if (!Read(count) || left_.size() / sizeof(float) < count) return false;
-    floats.resize(count);
-    if (count == 0) return true;
-    std::memcpy(floats.data(), left_.data(), count * sizeof(float));
-    left_.remove_prefix(count * sizeof(float));
-    return true;
-  }
-
-  bool ReadString(std::string& text) {
-    std::uint32_t size;
-    if (!Read(size) || left_.size() < size) return false;
-    text.assign(left_.data(), size);
-    left_.remove_prefix(size);
-    return true;
-  }
-
-  bool ReadStrings(std::vector<std::string>& texts) {
-    std::uint32_t count;
-    // A string takes at least its length.
-    if (!Read(count) || left_.size() / sizeof(count) < count) return false;
-    texts.resize(count);
-    for (std::string& text : texts) {
-      if (!ReadString(text)) return false;
-    }
-    return true;
-  }
-
-  bool ReadTime(absl::Time& time) {
-    std::int64_t seconds;
-    std::uint32_t nanoseconds;
-    if (!Read(seconds) || !Read(nanoseconds) || nanoseconds >= 1000000000) {
-      return false;
-    }
-    time = absl::FromUnixSeconds(seconds) + absl::Nanoseconds(nanoseconds);
-    return true;
-  }
-
-  bool ReadValue(AttributeValue& value) {
-    std::uint8_t type;
-    if (!Read(type)) return false;
-    switch (static_cast<AttributeType>(type)) {
-      case AttributeType::kBool: {
-        std::uint8_t byte;
-        if (!Read(byte) || byte > 1) return false;
-        value = byte == 1;
-        return true;
-      }
-      case AttributeType::kInt64:
-        return Read(value.emplace<std::int64_t>());
-      case AttributeType::kDouble:
-        return Read(value.emplace<double>());
-      case AttributeType::kString:
-        return ReadString(value.emplace<std::string>());
-      case AttributeType::kStringList:
-        return ReadStrings(value.emplace<std::vector<std::string>>());
-      case AttributeType::kTimestamp:
-        return ReadTime(value.emplace<absl::Time>());
-    }
+bool ReadStrings(ByteReader& reader, std::vector<std::string>& texts) {
+  std::uint32_t count;
+  // A string takes at least its length.
+  if (!reader.Read(count) || reader.left() / sizeof(count) < count) {
     return false;
   }
+  texts.resize(count);
+  for (std::string& text : texts) {
+    if (!ReadString(reader, text)) return false;
+  }
+  return true;
+}
 
- private:
-  absl::string_view left_;
-};
+bool ReadTime(ByteReader& reader, absl::Time& time) {
+  std::int64_t seconds;
+  std::uint32_t nanoseconds;
+  if (!reader.Read(seconds) || !reader.Read(nanoseconds) ||
+      nanoseconds >= 1000000000) {
+    return false;
+  }
+  time = absl::FromUnixSeconds(seconds) + absl::Nanoseconds(nanoseconds);
+  return true;
+}
+
+bool ReadValue(ByteReader& reader, AttributeValue& value) {
+  std::uint8_t type;
+  if (!reader.Read(type)) return false;
+  switch (static_cast<AttributeType>(type)) {
+    case AttributeType::kBool: {
+      std::uint8_t byte;
+      if (!reader.Read(byte) || byte > 1) return false;
+      value = byte == 1;
+      return true;
+    }
+    case AttributeType::kInt64:
+      return reader.Read(value.emplace<std::int64_t>());
+    case AttributeType::kDouble:
+      return reader.Read(value.emplace<double>());
+    case AttributeType::kString:
+      return ReadString(reader, value.emplace<std::string>());
+    case AttributeType::kStringList:
+      return ReadStrings(reader, value.emplace<std::vector<std::string>>());
+    case AttributeType::kTimestamp:
+      return ReadTime(reader, value.emplace<absl::Time>());
+  }
+  return false;
+}
 
 absl::Status Damaged(absl::string_view id, absl::string_view what) {
   return absl::DataLossError(
@@ -171,7 +141,7 @@ std::string EncodeItem(const Item& item) {
 
 absl::StatusOr<Item> DecodeItem(absl::string_view id, absl::string_view bytes,
                                 const CatalogSchema& schema) {
-  Reader reader(bytes);
+  ByteReader reader(bytes);
   const auto damaged = [&](absl::string_view part) {
     return Damaged(id,
                    absl::StrCat(part, " at byte ", bytes.size() - reader.left(),
@@ -186,9 +156,9 @@ absl::StatusOr<Item> DecodeItem(absl::string_view id, absl::string_view bytes,
   item.id = std::string(id);
   item.keys.resize(schema.key_fields.size());
   for (std::vector<float>& key : item.keys) {
-    if (!reader.ReadFloats(key)) return damaged("a key");
+    if (!ReadFloats(reader, key)) return damaged("a key");
   }
-  if (!reader.ReadFloats(item.value)) return damaged("the value");
+  if (!ReadFloats(reader, item.value)) return damaged("the value");
   std::uint32_t count;
   if (!reader.Read(count) || count > schema.attributes.size()) {
     return damaged("the attribute count");
@@ -197,7 +167,7 @@ absl::StatusOr<Item> DecodeItem(absl::string_view id, absl::string_view bytes,
   for (auto& [position, value] : item.attributes) {
     std::uint32_t stored;
     if (!reader.Read(stored) || stored >= schema.attributes.size() ||
-        !reader.ReadValue(value)) {
+        !ReadValue(reader, value)) {
       return damaged("an attribute");
     }
     position = static_cast<int>(stored);

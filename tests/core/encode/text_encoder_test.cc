@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <xxhash.h>
 
 #include <cmath>
 #include <limits>
@@ -144,13 +145,13 @@ TEST(TextEncoderTest, CreateRefusesPartsThatDoNotFit) {
   expect_field(parts, "idf[1]");
   parts = Parts();
   parts.dim = 0;
-  expect_field(parts, "dim");
+  expect_field(parts, "projection_float32_le");
   parts.dim = 3;
-  expect_field(parts, "projection");
+  expect_field(parts, "projection_float32_le");
   parts = Parts();
   parts.projection[5] = std::nanf("");
   EXPECT_THAT(TextEncoder::Create(parts),
-              StatusIs(kInvalid, HasSubstr("projection")));
+              StatusIs(kInvalid, HasSubstr("projection_float32_le[5]")));
 }
 
 TEST(TextEncoderTest, BytesGiveTheSameEncoderBack) {
@@ -181,10 +182,7 @@ TEST(TextEncoderTest, DamagedBytesAreDataLoss) {
 
 // A checksum as text_encoder_codec.cc documents it.
 std::string WithChecksum(std::string body) {
-  std::uint64_t hash = 14695981039346656037u;
-  for (const char byte : body) {
-    hash = (hash ^ static_cast<unsigned char>(byte)) * 1099511628211u;
-  }
+  const std::uint64_t hash = XXH3_64bits(body.data(), body.size());
   for (int i = 0; i < 8; ++i) body.push_back(static_cast<char>(hash >> 8 * i));
   return body;
 }
