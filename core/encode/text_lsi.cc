@@ -30,6 +30,7 @@ constexpr double kThreeGramFactor = .7;
 using Terms = std::vector<std::string>;
 
 struct Vocabulary {
+  std::size_t found_count = 0;  // of which `terms` are kept
   std::vector<std::string> terms;
   std::vector<float> idf;
   TermPositions positions;
@@ -87,6 +88,16 @@ absl::StatusOr<std::vector<std::vector<Terms>>> AllTerms(
 
 bool IsThreeGram(absl::string_view term) { return absl::StartsWith(term, "#"); }
 
+// How many terms an encoder of items' texts may have.
+std::int64_t MostTerms(const TextLsiOptions& options, std::size_t item_count) {
+  // The decomposition has no more dimensions than items.
+  const std::int64_t dim = std::clamp<std::int64_t>(
+      static_cast<std::int64_t>(item_count), 1, options.dim);
+  const std::int64_t row_bytes = dim * static_cast<std::int64_t>(sizeof(float));
+  return std::min(options.max_term_count,
+                  std::max<std::int64_t>(1, kMaxProjectionBytes / row_bytes));
+}
+
 Vocabulary MakeVocabulary(const std::vector<std::vector<Terms>>& all_terms,
                           std::int64_t max_term_count) {
   const std::size_t item_count = all_terms[0].size();
@@ -102,10 +113,12 @@ Vocabulary MakeVocabulary(const std::vector<std::vector<Terms>>& all_terms,
   for (const auto& [term, count] : item_counts)
     order.emplace_back(-count, term);
   std::sort(order.begin(), order.end());
+  const std::size_t found_count = order.size();
   if (order.size() > static_cast<std::size_t>(max_term_count)) {
     order.resize(static_cast<std::size_t>(max_term_count));
   }
   Vocabulary vocabulary;
+  vocabulary.found_count = found_count;
   for (const auto& [negative_count, term] : order) {
     const double share =
         static_cast<double>(-negative_count) / static_cast<double>(item_count);
@@ -202,13 +215,13 @@ absl::StatusOr<TextLsiModel> FitTextLsi(const std::vector<TextColumn>& columns,
   Tell(options, "reading the texts");
   ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::vector<Terms>> all_terms,
                              AllTerms(columns));
+  const std::size_t item_count = all_terms[0].size();
   const Vocabulary vocabulary =
-      MakeVocabulary(all_terms, options.max_term_count);
+      MakeVocabulary(all_terms, MostTerms(options, item_count));
   if (vocabulary.terms.empty()) {
     return InvalidField("columns", "no term at all",
                         "texts with letters or digits");
   }
-  const std::size_t item_count = all_terms[0].size();
   std::vector<TermWeights> rows;
   SparseMatrix matrix;
   matrix.row_count = static_cast<std::int32_t>(item_count);
@@ -222,7 +235,8 @@ absl::StatusOr<TextLsiModel> FitTextLsi(const std::vector<TextColumn>& columns,
     }
   }
   Tell(options, absl::StrCat("decomposing ", item_count, " items x ",
-                             vocabulary.terms.size(), " terms"));
+                             vocabulary.terms.size(), " terms of ",
+                             vocabulary.found_count, " found"));
   ATTENDANT_ASSIGN_OR_RETURN(TruncatedSvd svd,
                              ComputeTruncatedSvd(matrix, options.dim));
   ATTENDANT_ASSIGN_OR_RETURN(

@@ -23,10 +23,14 @@ struct TextColumn {
   std::vector<std::string> texts;  // one an item
 };
 
+// The most bytes of a projection, terms x dim x 4: with its terms the encoder
+// then fits a request of 16 MiB.
+inline constexpr std::int64_t kMaxProjectionBytes = 14 << 20;
+
 struct TextLsiOptions {
   std::int64_t dim = 128;
-  // Terms kept: those in most texts, ties by term. The encoder must fit a
-  // request: terms x dim x 4 bytes.
+  // Terms kept: those in most texts, ties by term; fewer where the projection
+  // would be larger than kMaxProjectionBytes.
   std::int64_t max_term_count = 20000;
   std::function<void(absl::string_view)> progress;
 };

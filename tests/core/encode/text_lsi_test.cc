@@ -13,6 +13,7 @@
 namespace attendant {
 namespace {
 
+using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -154,6 +155,34 @@ TEST(TextLsiTest, TermsInMostTextsAreKept) {
   // the temperature.
   EXPECT_THAT(Key(model, 3), Each(0));
   EXPECT_EQ(model.defaults.choice_count, 3);
+}
+
+TEST(TextLsiTest, TermsAreAsManyAsFitARequest) {
+  // Distinct words of one letter (of CJK Unified Ideographs), with a 3-gram
+  // each: 300 x 25 x 2 terms.
+  std::vector<std::string> texts(300);
+  int letter = 0x4e00;
+  for (std::string& text : texts) {
+    for (int word = 0; word < 25; ++word, ++letter) {
+      text.push_back(static_cast<char>(0xe0 | letter >> 12));
+      text.push_back(static_cast<char>(0x80 | (letter >> 6 & 0x3f)));
+      text.push_back(static_cast<char>(0x80 | (letter & 0x3f)));
+      text.push_back(' ');
+    }
+  }
+  std::vector<std::string> progress;
+  TextLsiOptions options;
+  options.dim = 1000;  // more than there will be
+  options.progress = [&](absl::string_view what) {
+    progress.emplace_back(what);
+  };
+  ASSERT_OK_AND_ASSIGN(const TextLsiModel model,
+                       FitTextLsi({Column(texts)}, options));
+  EXPECT_EQ(model.encoder.parts().dim, 300);
+  // 14 MiB / (300 x 4 bytes).
+  EXPECT_EQ(model.encoder.parts().terms.size(), 12233u);
+  EXPECT_LT(model.encoder.Serialize().size(), 16u << 20);
+  EXPECT_THAT(progress, Contains(HasSubstr("12233 terms of 15000 found")));
 }
 
 TEST(TextLsiTest, ColumnWeightsShareOutAnItem) {
