@@ -11,6 +11,7 @@
 #include "client/files/ids.h"
 #include "client/files/input.h"
 #include "client/files/vector_file.h"
+#include "client/wire_vector.h"
 #include "core/base/status.h"
 
 namespace attendant {

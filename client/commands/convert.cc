@@ -1,20 +1,16 @@
 #include "client/commands/convert.h"
 
-#include <bit>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
-#include "core/base/status.h"
+#include "client/wire_vector.h"
 
 namespace attendant {
 namespace {
-
-static_assert(std::endian::native == std::endian::little);
 
 void SpellOut(v1::Vector& vector) {
   const auto components = FromVector(vector);
@@ -37,28 +33,6 @@ absl::Status WrongType(const nlohmann::json& value, absl::string_view want) {
 }
 
 }  // namespace
-
-v1::Vector ToVector(std::span<const float> components) {
-  v1::Vector vector;
-  vector.set_float32_le(components.data(), components.size_bytes());
-  return vector;
-}
-
-absl::StatusOr<std::vector<float>> FromVector(const v1::Vector& vector) {
-  if (vector.has_floats()) {
-    const auto& values = vector.floats().values();
-    return std::vector<float>(values.begin(), values.end());
-  }
-  const std::string& bytes = vector.float32_le();
-  if (bytes.size() % sizeof(float) != 0) {
-    return absl::InternalError("a vector from the server is cut off");
-  }
-  std::vector<float> components(bytes.size() / sizeof(float));
-  if (!bytes.empty()) {
-    std::memcpy(components.data(), bytes.data(), bytes.size());
-  }
-  return components;
-}
 
 void SpellOutVectors(v1::Item& item) {
   SpellOutAll(*item.mutable_keys());

@@ -1,23 +1,16 @@
-// Vectors and attributes between the wire, files and people.
+// Attributes and vectors between the wire, files and people.
 #ifndef ATTENDANT_CLIENT_COMMANDS_CONVERT_H_
 #define ATTENDANT_CLIENT_COMMANDS_CONVERT_H_
 
-#include <span>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "attendant/v1/attention_service.pb.h"
 #include "attendant/v1/attribute.pb.h"
 #include "attendant/v1/item_service.pb.h"
-#include "attendant/v1/vector.pb.h"
 #include "nlohmann/json.hpp"
 
 namespace attendant {
-
-v1::Vector ToVector(std::span<const float> components);
-// Internal if a server's bytes are no whole number of floats.
-absl::StatusOr<std::vector<float>> FromVector(const v1::Vector& vector);
 
 // Replaces bytes by numbers in all vectors, for output as JSON.
 void SpellOutVectors(v1::Item& item);

@@ -12,6 +12,7 @@
 #include "client/files/ids.h"
 #include "client/files/input.h"
 #include "client/files/jsonl.h"
+#include "client/wire_vector.h"
 #include "core/base/ids.h"
 #include "core/base/status.h"
 

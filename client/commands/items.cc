@@ -8,6 +8,7 @@
 #include "client/commands/command.h"
 #include "client/commands/convert.h"
 #include "client/commands/flags.h"
+#include "client/wire_vector.h"
 #include "core/base/status.h"
 
 namespace attendant {

@@ -16,6 +16,7 @@
 #include "client/load/queries.h"
 #include "client/load/report.h"
 #include "client/load/verify.h"
+#include "client/wire_vector.h"
 #include "core/base/status.h"
 
 namespace attendant {
@@ -81,8 +82,7 @@ std::vector<v1::AttendRequest> ToRequests(
     request.set_catalog(options.catalog);
     request.set_key_field(key_field);
     request.set_result_count(options.result_count);
-    request.mutable_query()->mutable_vector()->set_float32_le(
-        ToFloat32Le(query));
+    *request.mutable_query()->mutable_vector() = ToVector(query);
   }
   return requests;
 }

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/importer.h"
-#include "client/load/queries.h"
+#include "client/wire_vector.h"
 #include "core/base/status.h"
 
 namespace attendant {
@@ -71,7 +71,7 @@ absl::StatusOr<PrepareResult> Prepare(
   for (std::int64_t i = 0; i < options.item_count; ++i) {
     v1::Item item;
     item.set_id(absl::StrCat("item-", i));
-    (*item.mutable_keys())["key"].set_float32_le(ToFloat32Le(vectors.Next()));
+    (*item.mutable_keys())["key"] = ToVector(vectors.Next());
     ATTENDANT_RETURN_IF_ERROR(importer->Add(std::move(item)));
     if (i % 10000 == 0) progress(importer->progress().acknowledged_count);
   }

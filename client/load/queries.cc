@@ -1,9 +1,7 @@
 #include "client/load/queries.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstring>
 #include <memory>
 #include <random>
 #include <utility>
@@ -11,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/files/input.h"
 #include "client/files/vector_file.h"
+#include "client/wire_vector.h"
 #include "core/base/status.h"
 
 namespace attendant {
@@ -18,18 +17,6 @@ namespace {
 
 constexpr std::int64_t kListPageSize = 1000;
 constexpr std::int64_t kGetBatchSize = 256;
-
-std::vector<float> ToFloats(const v1::Vector& vector) {
-  static_assert(std::endian::native == std::endian::little);
-  if (vector.has_floats()) {
-    return {vector.floats().values().begin(), vector.floats().values().end()};
-  }
-  const std::string& bytes = vector.float32_le();
-  std::vector<float> components(bytes.size() / sizeof(float));
-  std::memcpy(components.data(), bytes.data(),
-              components.size() * sizeof(float));
-  return components;
-}
 
 // The ids of all items.
 absl::StatusOr<std::vector<std::string>> ListIds(Client& client,
@@ -61,11 +48,6 @@ void AddNoise(double noise, std::mt19937_64& random, std::vector<float>& key) {
 }
 
 }  // namespace
-
-std::string ToFloat32Le(const std::vector<float>& components) {
-  return std::string(reinterpret_cast<const char*>(components.data()),
-                     components.size() * sizeof(float));
-}
 
 absl::StatusOr<std::vector<std::vector<float>>> ReadQueries(
     const std::string& path) {
@@ -103,7 +85,9 @@ absl::StatusOr<std::vector<std::vector<float>>> SampleQueries(
     for (const v1::Item& item : items.items()) {
       const auto key = item.keys().find(options.key_field);
       if (key == item.keys().end()) continue;
-      queries.push_back(ToFloats(key->second));
+      ATTENDANT_ASSIGN_OR_RETURN(std::vector<float> query,
+                                 FromVector(key->second));
+      queries.push_back(std::move(query));
       AddNoise(options.noise, random, queries.back());
     }
   }

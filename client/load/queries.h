@@ -32,9 +32,6 @@ struct SampledQueryOptions {
 absl::StatusOr<std::vector<std::vector<float>>> SampleQueries(
     Client& client, const SampledQueryOptions& options);
 
-// The bytes of a wire vector: little-endian binary32.
-std::string ToFloat32Le(const std::vector<float>& components);
-
 }  // namespace attendant
 
 #endif  // ATTENDANT_CLIENT_LOAD_QUERIES_H_

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "client/commands/convert.h"
 #include "client/commands/model_directory.h"
 #include "client/files/npy.h"
+#include "client/wire_vector.h"
 #include "tests/client/temporary_file.h"
 #include "tests/support/status_matchers.h"
 
