@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/client.h"
+#include "client/format/progress.h"
 #include "client/load/closed_loop.h"
 #include "client/load/prepare.h"
 #include "client/load/queries.h"
@@ -200,12 +201,12 @@ int PrepareMain(const LoadOptions& options, const PrepareOptions& prepare,
                 bool wait_index) {
   const auto client = Client::Connect({.server = options.server});
   if (!client.ok()) return Report(client.status());
+  Progress progress(stderr, "Importing", prepare.item_count);
   const auto result =
       Prepare(**client, prepare, [&](std::int64_t acknowledged_count) {
-        std::cerr << "\r" << acknowledged_count << " of " << prepare.item_count
-                  << " items" << std::flush;
+        progress.Update(acknowledged_count);
       });
-  std::cerr << "\n";
+  progress.Clear();
   if (!result.ok()) return Report(result.status());
   const double import_s = absl::ToDoubleSeconds(result->import_time);
   const double items_per_second =
