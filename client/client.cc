@@ -18,20 +18,19 @@
 namespace attendant {
 namespace {
 
-constexpr int kMaxMessageBytes = 16 << 20;
-
 std::chrono::system_clock::time_point After(absl::Duration duration) {
   return absl::ToChronoTime(absl::Now() + duration);
 }
 
 grpc::ChannelArguments Arguments() {
   grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  arguments.SetMaxSendMessageSize(kMaxMessageBytes);
+  arguments.SetMaxReceiveMessageSize(Client::kMaxMessageBytes);
+  arguments.SetMaxSendMessageSize(Client::kMaxMessageBytes);
   arguments.SetServiceConfigJSON(kServiceConfigJson);
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 1);
   // A call larger than this buffer would not be retried.
-  arguments.SetInt(GRPC_ARG_PER_RPC_RETRY_BUFFER_SIZE, kMaxMessageBytes);
+  arguments.SetInt(GRPC_ARG_PER_RPC_RETRY_BUFFER_SIZE,
+                   Client::kMaxMessageBytes);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   return arguments;
 }

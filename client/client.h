@@ -40,9 +40,11 @@ struct ImportOptions;
 // could not tell its own success from NOT_FOUND. Which methods retry is written
 // in service_config.json.
 //
-// Messages are at most 16 MiB each way.
+// Messages are at most kMaxMessageBytes each way.
 class Client {
  public:
+  static constexpr int kMaxMessageBytes = 16 << 20;
+
   struct Options {
     // HOST:PORT, or any other target that gRPC understands.
     std::string server = "127.0.0.1:7600";

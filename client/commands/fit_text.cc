@@ -122,6 +122,10 @@ absl::Status FitTextCommand(const TextFlags& flags, const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(const TextLsiModel lsi,
                              FitTextLsi(texts.columns, options));
   const std::int64_t dim = lsi.encoder.parts().dim;
+  const std::string encoder = lsi.encoder.Serialize();
+  // What was fitted can be served.
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckEncoderSize(flags.out, static_cast<std::int64_t>(encoder.size())));
 
   // An item without a known term has no direction, hence no key.
   std::vector<std::string> ids;
@@ -154,7 +158,7 @@ absl::Status FitTextCommand(const TextFlags& flags, const Context& context) {
       flags.out, {{kIdsFile, Lines(ids)},
                   {kKeysFile, NpyBytes(keys, dim)},
                   {kSingularValuesFile, NpyBytes(lsi.singular_values)},
-                  {kEncoderFile, lsi.encoder.Serialize()},
+                  {kEncoderFile, encoder},
                   {kAttributesFile, AttributeLines(texts, names)},
                   {kModelFile, ModelJson(model)}}));
   ReportFit(flags.out, key_count, model, lsi.defaults, context);

@@ -14,8 +14,6 @@ namespace attendant {
 namespace {
 
 constexpr std::int64_t kMaxModelBytes = 1 << 20;
-// The encoder has to fit a request.
-constexpr std::int64_t kMaxEncoderBytes = 16 << 20;
 constexpr int kVersion = 1;
 
 // A text member of an object; empty if it is not there or no text.
@@ -116,9 +114,20 @@ absl::StatusOr<Model> ReadModel(const std::string& directory) {
   return model;
 }
 
+absl::Status CheckEncoderSize(const std::string& directory,
+                              std::int64_t bytes) {
+  if (bytes <= kMaxEncoderBytes) return absl::OkStatus();
+  return FileError(
+      PathIn(directory, kEncoderFile),
+      absl::StrCat("got ", bytes, " bytes, want at most ", kMaxEncoderBytes,
+                   ", which a request can hold: fit with a smaller --dim"));
+}
+
 absl::StatusOr<v1::TextEncoder> ReadTextEncoder(const std::string& directory,
                                                 const Model& model) {
   const std::string path = PathIn(directory, kEncoderFile);
+  ATTENDANT_ASSIGN_OR_RETURN(const RandomFile file, RandomFile::Open(path));
+  ATTENDANT_RETURN_IF_ERROR(CheckEncoderSize(directory, file.size()));
   ATTENDANT_ASSIGN_OR_RETURN(const std::string bytes,
                              ReadFile(path, kMaxEncoderBytes));
   const auto encoder = TextEncoder::Deserialize(bytes);
