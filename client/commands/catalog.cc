@@ -209,17 +209,75 @@ absl::StatusOr<v1::CreateCatalogRequest> CreateRequest(
   return request;
 }
 
+// What was asked of a catalog that was there already, and differs from what it
+// has: "temperature 0.05 of text (it has 0.07)", ...
+std::vector<std::string> NotApplied(const v1::CreateCatalogRequest& request,
+                                    const v1::Catalog& catalog) {
+  std::vector<std::string> differences;
+  const auto differ = [&](absl::string_view what, const std::string& asked,
+                          const v1::KeyField& field, const std::string& has) {
+    differences.push_back(absl::StrCat(what, " ", asked, " of ", field.name(),
+                                       " (it has ", has, ")"));
+  };
+  for (const v1::KeyField& has : catalog.schema().key_fields()) {
+    for (const v1::KeyField& asked : request.schema().key_fields()) {
+      if (asked.name() != has.name()) continue;
+      if (asked.has_temperature() && asked.temperature() != has.temperature()) {
+        differ("temperature", absl::StrCat(asked.temperature()), has,
+               absl::StrCat(has.temperature()));
+      }
+      if (asked.combine_kind() != v1::COMBINE_KIND_UNSPECIFIED &&
+          asked.combine_kind() != has.combine_kind()) {
+        differ("combine", FlagOf(asked.combine_kind()), has,
+               FlagOf(has.combine_kind()));
+      }
+      if (asked.index_kind() != v1::INDEX_KIND_UNSPECIFIED &&
+          asked.index_kind() != has.index_kind()) {
+        differ("index", FlagOf(asked.index_kind()), has,
+               FlagOf(has.index_kind()));
+      }
+    }
+  }
+  // The reply tells of an encoder only its size; with the same size and the
+  // same defaults it is taken to be that of the same fit.
+  for (const v1::TextEncoder& encoder : request.text_encoders()) {
+    for (const v1::IndexStatus& index : catalog.indexes()) {
+      if (index.key_field() == encoder.key_field() &&
+          (!differences.empty() ||
+           index.text_encoder_term_count() != encoder.terms_size())) {
+        differences.push_back(
+            absl::StrCat("the text encoder of ", encoder.key_field()));
+        break;
+      }
+    }
+  }
+  return differences;
+}
+
+void WarnOfNotApplied(const v1::CreateCatalogRequest& request,
+                      const v1::Catalog& catalog) {
+  const std::vector<std::string> differences = NotApplied(request, catalog);
+  if (differences.empty()) return;
+  Note(absl::StrCat("Warning: ", request.name(),
+                    " was there already, and stays as it was. ",
+                    "Not applied: ", absl::StrJoin(differences, ", "),
+                    ". `attendant catalog delete ", request.name(),
+                    "` first, or another name, applies them."));
+}
+
 absl::Status Create(const CreateFlags& flags, const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto request, CreateRequest(flags));
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
   ATTENDANT_ASSIGN_OR_RETURN(const auto response,
                              client->CreateCatalog(request));
+  if (!response.created()) WarnOfNotApplied(request, response.catalog());
   if (context.json) {
     Print(ToJson(response));
     return absl::OkStatus();
   }
   Print(response.created() ? "Created.\n\n"
-                           : "It was there already, with the same schema.\n\n");
+                           : "It was there already, with the same schema, and "
+                             "keeps its defaults and text encoders.\n\n");
   Print(DescribeCatalog(response.catalog(), context.style));
   return absl::OkStatus();
 }
@@ -318,7 +376,8 @@ void AddCreate(CLI::App& catalog, Context& context) {
       "  attendant catalog create shop --from fit/events --from fit/text\n"
       "  attendant catalog create photos --key-field image:512:cosine \\\n"
       "      --attribute title:string --temperature image=0.07\n\n"
-      "Creating a catalog again with the same schema is fine.");
+      "Creating a catalog again with the same schema is fine, and changes\n"
+      "nothing: not its defaults or text encoders either.");
   create->final_callback([flags, key_field, from, &context] {
     if (key_field->empty() && from->empty()) {
       throw CLI::RequiredError("--key-field or --from");

@@ -145,6 +145,28 @@ TEST_F(AttendantCommandTest, ExitStatusTellsUsageFromRefusalFromNoServer) {
   EXPECT_THAT(unreachable.err, HasSubstr(server_->address()));
 }
 
+TEST_F(AttendantCommandTest, CreatingAgainTellsWhatIsNotApplied) {
+  CreatePoints();
+  const auto create_again = [&](const std::string& temperature) {
+    return Run({"catalog", "create", "points", "--key-field", "key:2:dot",
+                "--attribute", "name:string", "--temperature",
+                "key=" + temperature});
+  };
+  const CommandResult same = create_again("1");
+  EXPECT_EQ(same.exit_status, 0);
+  EXPECT_EQ(same.err, "");
+  EXPECT_THAT(same.out, HasSubstr("It was there already"));
+
+  const CommandResult other = create_again("0.5");
+  EXPECT_EQ(other.exit_status, 0);
+  EXPECT_THAT(other.err, AllOf(HasSubstr("temperature 0.5 of key (it has 1)"),
+                               HasSubstr("`attendant catalog delete points`")));
+  EXPECT_EQ(
+      RunJson({"catalog", "describe",
+               "points"})["catalog"]["schema"]["keyFields"][0]["temperature"],
+      1);
+}
+
 TEST_F(AttendantCommandTest, ATruncatedArrayStoresNothing) {
   CreatePoints();
   std::string bytes = NpyBytes(Keys(), 2);
@@ -242,6 +264,13 @@ TEST_F(AttendantCommandTest, TextFindsItemsHardSoftAndMisspelt) {
            "--dim", "4", "--out", fit});
   ASSERT_EQ(fitted.exit_status, 0) << fitted.err;
   ASSERT_EQ(Run({"catalog", "create", "texts", "--from", fit}).exit_status, 0);
+  // The same fit again is nothing to warn of; sharper attention is.
+  EXPECT_EQ(Run({"catalog", "create", "texts", "--from", fit}).err, "");
+  EXPECT_THAT(Run({"catalog", "create", "texts", "--from", fit, "--temperature",
+                   "text=0.001"})
+                  .err,
+              AllOf(HasSubstr("temperature 0.001 of text"),
+                    HasSubstr("the text encoder of text")));
   ASSERT_EQ(Run({"items", "import", "texts", "--from", fit}).exit_status, 0);
   const json hard =
       RunJson({"attend", "texts", "--text", "red alarm clock", "--hard"});
