@@ -1,5 +1,5 @@
 // The slow twin: exact attention of one query in double precision with plain
-// loops, which the tests and `attendant-load --verify` hold fast answers to.
+// loops, which the tests hold fast answers to.
 #ifndef ATTENDANT_CORE_ATTENTION_REFERENCE_H_
 #define ATTENDANT_CORE_ATTENTION_REFERENCE_H_
 

@@ -77,10 +77,6 @@ double SoftmaxPartition::EffectiveCount() const {
   return std::clamp(sum * sum / sum_square, 1.0, static_cast<double>(count));
 }
 
-double SoftmaxPartition::Weight(float logit) const {
-  return std::exp(double{logit} - max) / sum;
-}
-
 AttentionState::AttentionState(std::int64_t k, const IdResolver* ids,
                                std::int64_t value_dim)
     : top_(k, ids), pooled_(static_cast<std::size_t>(value_dim)) {}

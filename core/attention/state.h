@@ -36,8 +36,6 @@ struct SoftmaxPartition {
   std::optional<double> Entropy() const;
   // 1 / sum of squared weights, in [1, count]; 0 while count == 0.
   double EffectiveCount() const;
-  // Weight of a logit in this softmax. count >= 1.
-  double Weight(float logit) const;
 };
 
 // A partition, the top-k and, if pooled, the sum of e x value.

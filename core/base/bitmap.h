@@ -2,7 +2,6 @@
 #ifndef ATTENDANT_CORE_BASE_BITMAP_H_
 #define ATTENDANT_CORE_BASE_BITMAP_H_
 
-#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -22,18 +21,6 @@ class Bitmap {
   }
   void Set(std::int64_t i) {
     words_[static_cast<std::size_t>(i >> 6)] |= std::uint64_t{1} << (i & 63);
-  }
-  void Clear(std::int64_t i) {
-    words_[static_cast<std::size_t>(i >> 6)] &= ~(std::uint64_t{1} << (i & 63));
-  }
-  std::int64_t Count() const {
-    std::int64_t count = 0;
-    for (const std::uint64_t word : words_) count += std::popcount(word);
-    return count;
-  }
-  // 64 bits from bit 64 * word_index on; bits past size() are 0.
-  std::uint64_t Word(std::int64_t word_index) const {
-    return words_[static_cast<std::size_t>(word_index)];
   }
 
  private:
