@@ -110,15 +110,6 @@ class RocksCatalogStore : public CatalogStore {
     return damage;
   }
 
-  absl::StatusOr<Item> Get(absl::string_view id) const override {
-    ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> bytes,
-                               database_->Get(Key(kItemTag, id)));
-    if (!bytes.has_value()) {
-      return absl::NotFoundError(absl::StrCat("no item \"", id, "\""));
-    }
-    return DecodeItem(id, *bytes, schema_);
-  }
-
   absl::StatusOr<std::optional<WriteOutcome>> FindRequest(
       absl::string_view request_id) const override {
     ATTENDANT_ASSIGN_OR_RETURN(const std::optional<StoredRequest> request,

@@ -77,9 +77,6 @@ class CatalogStore {
       absl::string_view after,
       const std::function<bool(Item item)>& visit) const = 0;
 
-  // NotFound if there is no such item.
-  virtual absl::StatusOr<Item> Get(absl::string_view id) const = 0;
-
   // What was remembered under request_id, among the last 100,000.
   virtual absl::StatusOr<std::optional<WriteOutcome>> FindRequest(
       absl::string_view request_id) const = 0;

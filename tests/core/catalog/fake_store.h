@@ -63,13 +63,6 @@ class FakeStore : public CatalogStore {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<Item> Get(absl::string_view id) const override {
-    MutexLock lock(&disk_->mutex);
-    const auto found = disk_->items.find(std::string(id));
-    if (found == disk_->items.end()) return absl::NotFoundError("no item");
-    return found->second;
-  }
-
   absl::StatusOr<std::optional<WriteOutcome>> FindRequest(
       absl::string_view request_id) const override {
     MutexLock lock(&disk_->mutex);

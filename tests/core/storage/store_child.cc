@@ -96,8 +96,8 @@ int Fill(const std::string& directory) {
     if (write()) return Fail(absl::UnknownError("a write on a full disk"));
     if (!absl::IsResourceExhausted(status)) return Fail(status);
     // Reads go on.
-    if (const auto item = catalog.Get(TestId(0)); !item.ok()) {
-      return Fail(item.status());
+    if (const auto items = ScanAll(catalog); !items.ok()) {
+      return Fail(items.status());
     }
     if (mount("none", directory.c_str(), "tmpfs", MS_REMOUNT, "size=256m")) {
       return kNotPossible;
