@@ -38,9 +38,9 @@ absl::Status GetCatalog(Backend& backend, const v1::GetCatalogRequest& request,
   CatalogToProto(*catalog, response->mutable_catalog());
   const absl::Status merge_status = catalog->merge_status();
   if (!merge_status.ok()) {
-    response->mutable_catalog()->add_warnings(
-        absl::StrCat("the last index build failed; the state before it answers: ",
-                     merge_status.message()));
+    response->mutable_catalog()->add_warnings(absl::StrCat(
+        "the last index build failed; the state before it answers: ",
+        merge_status.message()));
   }
   for (std::string& warning :
        backend.attention_warnings.Of(*catalog->snapshot(), interrupt)) {
@@ -58,6 +58,14 @@ absl::Status ListCatalogs(Backend& backend,
                              PageSize(request.page_size()));
   ATTENDANT_ASSIGN_OR_RETURN(const std::string after,
                              ParsePageToken(request.page_token(), kListing));
+  // On the first page, those that can't be served: by name and reason.
+  if (request.page_token().empty()) {
+    for (const auto& [name, status] : backend.catalogs->damages()) {
+      v1::Catalog* damaged = response->add_damaged_catalogs();
+      damaged->set_name(name);
+      damaged->add_warnings(std::string(status.message()));
+    }
+  }
   // One more than asked for tells whether this is the last page.
   const auto catalogs = backend.catalogs->List(after, page_size + 1);
   for (const auto& catalog : catalogs) {

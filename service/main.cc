@@ -64,8 +64,9 @@ int Serve(const Flags& flags) {
              {{"catalog", catalog->record().name},
               {"item_count", absl::StrCat(catalog->snapshot()->item_count())}});
   }
-  for (const std::string& damage : (*catalogs)->damages()) {
-    LogEvent(LogLevel::kError, "catalog_damaged", {{"damage", damage}});
+  for (const auto& [name, status] : (*catalogs)->damages()) {
+    LogEvent(LogLevel::kError, "catalog_damaged",
+             {{"catalog", name}, {"error", std::string(status.message())}});
   }
 
   auto server = Server::Start(flags.server, catalogs->get());

@@ -88,11 +88,9 @@ absl::StatusOr<std::unique_ptr<CatalogSet>> CatalogSet::Open(
         set->OpenCatalog(record);
     if (opened.ok()) {
       entry.catalog = *std::move(opened);
-    } else if (absl::IsDataLoss(opened.status())) {
+    } else {
       entry.damage = opened.status();
       entry.damaged_record = record;
-    } else {
-      return opened.status();
     }
   }
   set->catalogs_.Store(std::move(catalogs));
@@ -136,7 +134,7 @@ absl::StatusOr<CatalogSet::Created> CatalogSet::Create(
     return StatusWithReason(
         absl::StatusCode::kResourceExhausted,
         absl::StrCat("there are ", now->size(), " catalogs, the most allowed"),
-        "OVER_LIMIT");
+        kOverLimit);
   }
   CatalogRecord record;
   record.name = std::string(name);
@@ -218,13 +216,11 @@ absl::Status CatalogSet::Delete(absl::string_view name) {
   return absl::OkStatus();
 }
 
-std::vector<std::string> CatalogSet::damages() const {
+std::map<std::string, absl::Status> CatalogSet::damages() const {
   const std::shared_ptr<const Catalogs> now = catalogs_.Load();
-  std::vector<std::string> damages;
+  std::map<std::string, absl::Status> damages;
   for (const auto& [name, entry] : *now) {
-    if (!entry.damage.ok()) {
-      damages.push_back(absl::StrCat(name, ": ", entry.damage.message()));
-    }
+    if (!entry.damage.ok()) damages[name] = entry.damage;
   }
   return damages;
 }

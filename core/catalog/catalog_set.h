@@ -3,6 +3,7 @@
 #ifndef ATTENDANT_CORE_CATALOG_CATALOG_SET_H_
 #define ATTENDANT_CORE_CATALOG_CATALOG_SET_H_
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -46,9 +47,9 @@ class CatalogSet {
     TextEncoder encoder;
   };
 
-  // Opens every catalog in `directory`, created if missing. A catalog whose
-  // data is damaged keeps its name and answers with DataLoss; the others are
-  // served. Errors as Store::Open, and those of LiveCatalog::Open but DataLoss.
+  // Opens every catalog in `directory`, created if missing. One that can't be
+  // opened, mostly for damage, keeps its name and answers with that error; the
+  // others are served. Errors as Store::Open.
   static absl::StatusOr<std::unique_ptr<CatalogSet>> Open(
       const std::string& directory, const Options& options);
 
@@ -60,7 +61,8 @@ class CatalogSet {
                                  const CatalogSchema& schema,
                                  std::vector<FieldEncoder> encoders);
 
-  // NotFound, naming the catalog; DataLoss if it is damaged.
+  // NotFound, naming the catalog; DataLoss if it is damaged, or whatever else
+  // kept it from being opened.
   absl::StatusOr<std::shared_ptr<LiveCatalog>> Get(
       absl::string_view name) const;
 
@@ -80,8 +82,8 @@ class CatalogSet {
   // gone from the disk.
   absl::Status Delete(absl::string_view name);
 
-  // "NAME: why" for each damaged catalog.
-  std::vector<std::string> damages() const;
+  // Why, for each catalog that could not be opened, by name.
+  std::map<std::string, absl::Status> damages() const;
 
  private:
   // A catalog, or why there is only a record of it.

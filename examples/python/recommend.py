@@ -83,7 +83,7 @@ def upsert_films(items, item_type, name):
         films.append(item)
     # Sent again, a request with this request_id and content is done only once.
     return items.BatchUpsertItems(catalog=name, items=films,
-                                  request_id="films")
+                                  request_id="python-films")
 
 
 def recommend(attention, name, liked, disliked):
@@ -100,7 +100,7 @@ def recommend(attention, name, liked, disliked):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--server", default="127.0.0.1:7600")
-    parser.add_argument("--catalog", default="films")
+    parser.add_argument("--catalog", default="python-films")
     parser.add_argument("--like", action="append", metavar="FILM",
                         choices=list(FILMS), help=", ".join(FILMS))
     parser.add_argument("--dislike", action="append", default=[],
