@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/commands/flags.h"
 #include "client/files/input.h"
+#include "client/files/json.h"
 #include "core/base/status.h"
 #include "core/encode/text_encoder.h"
 
@@ -61,9 +62,9 @@ absl::StatusOr<Model> ReadModel(const std::string& directory) {
   const auto malformed = [&](absl::string_view what) {
     return FileError(path, absl::StrCat("not a model of this version: ", what));
   };
-  const nlohmann::json json =
-      nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return malformed("not a JSON object");
+  const absl::StatusOr<nlohmann::json> parsed = ParseJsonObject(text);
+  if (!parsed.ok()) return malformed(parsed.status().message());
+  const nlohmann::json& json = *parsed;
   if (json.value("version", nlohmann::json()) != kVersion) {
     return malformed(absl::StrCat("version is not ", kVersion));
   }

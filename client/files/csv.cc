@@ -92,8 +92,9 @@ class Parser {
     }
     ++row_number_;
     if (field_count_ != header_size_) {
-      return LineError(absl::StrCat("got ", field_count_, " fields, want ",
-                                    header_size_, " as in the header"));
+      return LineError(absl::StrCat(
+          "got ", field_count_, field_count_ == 1 ? " field" : " fields",
+          ", want ", header_size_, " as in the header"));
     }
     for (std::size_t i = 0; i < positions_.size(); ++i) {
       selected_[i].assign(fields_[positions_[i]]);

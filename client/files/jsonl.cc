@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "client/files/input.h"
+#include "client/files/json.h"
 #include "core/base/status.h"
 
 namespace attendant {
@@ -19,11 +20,10 @@ absl::Status ReadJsonLines(
     ATTENDANT_ASSIGN_OR_RETURN(const bool more, lines.Next(line));
     if (!more) return absl::OkStatus();
     if (absl::StripAsciiWhitespace(line).empty()) continue;
-    nlohmann::json object =
-        nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    absl::Status status = object.is_object()
-                              ? visit(lines.line_number(), std::move(object))
-                              : absl::InvalidArgumentError("not a JSON object");
+    absl::StatusOr<nlohmann::json> object = ParseJsonObject(line);
+    const absl::Status status =
+        object.ok() ? visit(lines.line_number(), *std::move(object))
+                    : object.status();
     if (!status.ok()) {
       return PrefixField(
           status, absl::StrCat(path, ": line ", lines.line_number(), ": "));

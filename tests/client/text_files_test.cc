@@ -12,6 +12,7 @@
 #include "client/files/csv.h"
 #include "client/files/ids.h"
 #include "client/files/input.h"
+#include "client/files/json.h"
 #include "client/files/jsonl.h"
 #include "tests/client/temporary_file.h"
 #include "tests/support/status_matchers.h"
@@ -108,7 +109,7 @@ TEST(CsvTest, NamesRowAndLineOfAnotherFieldCount) {
   const TemporaryFile file("items.csv", "id,name\n\na,Lamp\nb\n");
   EXPECT_THAT(Rows(file.path(), {"id"}),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       file.path() + ": row 2 (line 4): got 1 fields, want 2 "
+                       file.path() + ": row 2 (line 4): got 1 field, want 2 "
                                      "as in the header"));
 }
 
@@ -181,6 +182,32 @@ TEST(JsonLinesTest, NamesTheLineThatIsNoObject) {
                          file.path() + ": line 2: not a JSON object"))
         << line;
   }
+}
+
+// Deep values overflowed the stack where they were copied.
+TEST(JsonLinesTest, NamesTheLineThatIsNestedTooDeep) {
+  const auto nested = [](int depth) {
+    const auto inner = static_cast<std::size_t>(depth - 1);
+    return absl::StrCat("{\"id\":\"[[[\",\"l\":", std::string(inner, '['),
+                        std::string(inner, ']'), "}");
+  };
+  const auto read = [](const std::string& lines) {
+    const TemporaryFile file("a.jsonl", lines);
+    const absl::Status status =
+        ReadJsonLines(file.path(), [](std::int64_t, nlohmann::json object) {
+          const nlohmann::json copy = object;
+          return copy.dump().empty() ? absl::InternalError("")
+                                     : absl::OkStatus();
+        });
+    return std::string(status.message())
+        .substr(status.ok() ? 0 : file.path().size());
+  };
+  EXPECT_EQ(read(nested(kMaxJsonDepth)), "");
+  const std::string error = ": line 2: nested more than 32 levels deep";
+  EXPECT_EQ(read("{}\n" + nested(kMaxJsonDepth + 1)), error);
+  EXPECT_EQ(read("{}\n" + nested(70000)), error);
+  // Not closed either.
+  EXPECT_EQ(read("{}\n{\"l\":" + std::string(70000, '[')), error);
 }
 
 TEST(IdsTest, ReadsOneALine) {
