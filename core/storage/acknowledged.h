@@ -26,7 +26,8 @@ struct Acknowledged {
 //
 // It is written after the database is synced and not synced itself: a killed
 // process loses nothing of it, a power failure may leave it behind the truth,
-// and it is never ahead. A missing or torn file therefore reads as nothing.
+// and it is never ahead. A missing or torn file therefore reads as nothing:
+// whoever removes it loses no data, only this guard until the next write.
 //
 // Not thread-safe.
 class AcknowledgedMark {

@@ -18,6 +18,7 @@
 //   m          the sequence (see Database)
 //   o ORDER    the request_id of the ORDER-th remembered request
 //   r REQUEST  the outcome of a request
+//   u          the uid of the catalog
 // ORDER is big-endian, so that keys stand in its order.
 namespace attendant {
 namespace {
@@ -26,6 +27,7 @@ constexpr char kEncoderTag = 'e';
 constexpr char kItemTag = 'i';
 constexpr char kOrderTag = 'o';
 constexpr char kRequestTag = 'r';
+constexpr char kUidTag = 'u';
 
 std::string Key(char tag, absl::string_view name) {
   return absl::StrCat(absl::string_view(&tag, 1), name);
@@ -183,17 +185,39 @@ class RocksCatalogStore : public CatalogStore {
   std::int64_t last_order_;  // only the one thread that may Write uses it
 };
 
+// That the database is the catalog's, which a new one becomes: directories look
+// alike, and one put in another's place would be served as the other.
+absl::Status CheckOwner(Database& database, const CatalogRecord& record) {
+  const std::string uid_key(1, kUidTag);
+  ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> uid,
+                             database.Get(uid_key));
+  if (uid == record.uid) return absl::OkStatus();
+  ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> any,
+                             database.LastKey("", EndOf(kUidTag)));
+  if (any.has_value()) {
+    return absl::DataLossError(absl::StrCat(
+        "the files of catalog \"", record.name, "\" with uid ", record.uid,
+        " are those of ",
+        uid.has_value() ? absl::StrCat("the catalog with uid ", *uid)
+                        : "no catalog: their uid is missing"));
+  }
+  rocksdb::WriteBatch batch;
+  batch.Put(uid_key, record.uid);
+  return database.Write(&batch, std::nullopt);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CatalogStore>> MakeCatalogStore(
-    std::unique_ptr<Database> database, const CatalogSchema& schema,
+    std::unique_ptr<Database> database, const CatalogRecord& record,
     std::int64_t remembered_request_count) {
+  ATTENDANT_RETURN_IF_ERROR(CheckOwner(*database, record));
   ATTENDANT_ASSIGN_OR_RETURN(
       const std::optional<std::string> last,
       database->LastKey(std::string(1, kOrderTag), EndOf(kOrderTag)));
   const std::int64_t last_order = last.has_value() ? OrderOf(*last) : 0;
   return std::make_unique<RocksCatalogStore>(
-      std::move(database), schema, remembered_request_count, last_order);
+      std::move(database), record.schema, remembered_request_count, last_order);
 }
 
 }  // namespace attendant

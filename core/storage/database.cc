@@ -2,6 +2,7 @@
 
 #include <rocksdb/cache.h>
 #include <rocksdb/db.h>
+#include <rocksdb/env.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/iterator.h>
 #include <rocksdb/options.h>
@@ -10,7 +11,10 @@
 #include <rocksdb/write_buffer_manager.h>
 #include <xxhash.h>
 
+#include <cstdarg>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -20,6 +24,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "core/base/status.h"
+#include "core/storage/disk_space.h"
 #include "core/storage/files.h"
 
 namespace attendant {
@@ -27,8 +32,6 @@ namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 constexpr std::size_t kWriteBufferBytes = 16 * kMiB;
-// Reopening writes what the log holds, up to a few write buffers, to a table.
-constexpr std::uint64_t kRecoveryBytes = 2 * kWriteBufferBytes;
 
 rocksdb::Slice ToSlice(absl::string_view view) {
   return {view.data(), view.size()};
@@ -63,6 +66,31 @@ absl::Status FromRocks(const rocksdb::Status& status,
   return absl::InternalError(message);
 }
 
+absl::Status FromOpening(const rocksdb::Status& status,
+                         absl::string_view directory) {
+  if (IsTooManyOpenFiles(status)) return FromRocks(status, directory);
+  const std::string text = status.ToString();
+  if (absl::StrContains(text, "lock hold by current process") ||
+      absl::StrContains(text, "While lock file")) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("database ", directory, " is open already: ", text));
+  }
+  // A file that the manifest names and that is not there.
+  if (status.IsPathNotFound()) {
+    return absl::DataLossError(
+        absl::StrCat("database ", directory, ": ", text));
+  }
+  return FromRocks(status, directory);
+}
+
+// RocksDB's own log says nothing that the errors don't, and on a full disk it
+// aborts the process (see CheckDiskSpace).
+class NullLogger : public rocksdb::Logger {
+ public:
+  using rocksdb::Logger::Logv;
+  void Logv(const char*, va_list) override {}
+};
+
 // Up to a thousand of these are open at a time: the budgets that matter are
 // shared, and what each takes for itself is small.
 rocksdb::Options MakeOptions(const DatabaseResources& resources) {
@@ -91,9 +119,7 @@ rocksdb::Options MakeOptions(const DatabaseResources& resources) {
   // Preallocation would reserve a write buffer's worth of disk for each log.
   options.allow_fallocate = false;
   options.max_manifest_file_size = kMiB;
-  options.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
-  options.max_log_file_size = kMiB;
-  options.keep_log_file_num = 2;
+  options.info_log = std::make_shared<NullLogger>();
   options.stats_dump_period_sec = 0;
   options.stats_persist_period_sec = 0;
   return options;
@@ -116,6 +142,21 @@ absl::Status CheckCurrent(const std::string& directory, Database::Mode mode) {
       absl::StrCat("database ", directory, ": its file CURRENT is missing"));
 }
 
+// Opening writes what the logs hold to tables.
+absl::Status CheckSpaceToOpen(const std::string& directory) {
+  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                             ListDirectory(directory));
+  std::uint64_t log_bytes = 0;
+  for (const std::string& name : names) {
+    if (!absl::EndsWith(name, ".log")) continue;
+    std::error_code error;
+    const std::uintmax_t size =
+        std::filesystem::file_size(directory + "/" + name, error);
+    if (!error) log_bytes += size;
+  }
+  return CheckDiskSpace(directory, log_bytes);
+}
+
 absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenRocks(
     const std::string& directory, const DatabaseResources& resources) {
   rocksdb::Options options = MakeOptions(resources);
@@ -123,19 +164,17 @@ absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenRocks(
   rocksdb::DB* db = nullptr;
   const rocksdb::Status status = rocksdb::DB::Open(options, directory, &db);
   if (status.ok()) return std::unique_ptr<rocksdb::DB>(db);
-  if (IsTooManyOpenFiles(status)) return FromRocks(status, directory);
-  const std::string text = status.ToString();
-  if (absl::StrContains(text, "lock hold by current process") ||
-      absl::StrContains(text, "While lock file")) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("database ", directory, " is open already: ", text));
-  }
-  // A file that the manifest names and that is not there.
-  if (status.IsPathNotFound()) {
-    return absl::DataLossError(
-        absl::StrCat("database ", directory, ": ", text));
-  }
-  return FromRocks(status, directory);
+  return FromOpening(status, directory);
+}
+
+// Writes nothing at all.
+absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenReader(
+    const std::string& directory, const DatabaseResources& resources) {
+  rocksdb::DB* db = nullptr;
+  const rocksdb::Status status =
+      rocksdb::DB::OpenForReadOnly(MakeOptions(resources), directory, &db);
+  if (status.ok()) return std::unique_ptr<rocksdb::DB>(db);
+  return FromOpening(status, directory);
 }
 
 // The number in MANIFEST-NUMBER, or 0.
@@ -179,6 +218,25 @@ absl::Status CheckManifest(const std::string& directory,
       absl::StrCat("database ", directory, ": its manifest is damaged"));
 }
 
+// Adds to a count of bytes while it lives, so that writes of several databases
+// don't take the same space for theirs.
+class UnderWay {
+ public:
+  UnderWay(std::atomic<std::uint64_t>& count, std::uint64_t bytes)
+      : count_(count), bytes_(bytes), total_(count.fetch_add(bytes) + bytes) {}
+  ~UnderWay() { count_.fetch_sub(bytes_); }
+  UnderWay(const UnderWay&) = delete;
+  UnderWay& operator=(const UnderWay&) = delete;
+
+  // Of all that were under way when this began, and this.
+  std::uint64_t total() const { return total_; }
+
+ private:
+  std::atomic<std::uint64_t>& count_;
+  const std::uint64_t bytes_;
+  const std::uint64_t total_;
+};
+
 }  // namespace
 
 DatabaseResources DatabaseResources::Make() {
@@ -186,6 +244,7 @@ DatabaseResources DatabaseResources::Make() {
   resources.block_cache = rocksdb::NewLRUCache(64 * kMiB);
   resources.write_buffers =
       std::make_shared<rocksdb::WriteBufferManager>(64 * kMiB);
+  resources.bytes_under_way = std::make_shared<std::atomic<std::uint64_t>>(0);
   return resources;
 }
 
@@ -205,6 +264,8 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
     const std::string& directory, Mode mode,
     const DatabaseResources& resources) {
   ATTENDANT_RETURN_IF_ERROR(CheckCurrent(directory, mode));
+  const absl::Status space = CheckSpaceToOpen(directory);
+  if (!space.ok() && !PathExists(directory + "/CURRENT")) return space;
   ATTENDANT_RETURN_IF_ERROR(MakeDirectory(directory));
   ATTENDANT_ASSIGN_OR_RETURN(
       AcknowledgedMark mark,
@@ -212,9 +273,12 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
   const std::int64_t acknowledged = mark.get().sequence;
   ATTENDANT_RETURN_IF_ERROR(CheckManifest(directory, mark.get()));
   ATTENDANT_ASSIGN_OR_RETURN(std::unique_ptr<rocksdb::DB> db,
-                             OpenRocks(directory, resources));
+                             space.ok() ? OpenRocks(directory, resources)
+                                        : OpenReader(directory, resources));
   std::unique_ptr<Database> database(
       new Database(directory, resources, std::move(db), std::move(mark)));
+  MutexLock lock(&database->mutex_);
+  database->failure_ = space;
   ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t sequence,
                              database->ReadSequence());
   if (sequence < acknowledged) {
@@ -223,7 +287,6 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
         sequence, ", acknowledged were ", acknowledged));
   }
   database->sequence_.store(sequence);
-  MutexLock lock(&database->mutex_);
   database->Acknowledge(sequence);
   return database;
 }
@@ -247,6 +310,12 @@ absl::StatusOr<std::int64_t> Database::ReadSequence() const {
   return sequence;
 }
 
+// The tables that all write buffers may become at any time, and the log.
+absl::Status Database::CheckSpace(std::uint64_t bytes) const {
+  return CheckDiskSpace(directory_,
+                        resources_.write_buffers->memory_usage() + 2 * bytes);
+}
+
 absl::Status Database::Write(rocksdb::WriteBatch* batch,
                              std::optional<std::int64_t> sequence) {
   MutexLock lock(&mutex_);
@@ -265,6 +334,8 @@ absl::Status Database::Write(rocksdb::WriteBatch* batch,
     failure_ = absl::OkStatus();
   }
   {
+    const UnderWay under_way(*resources_.bytes_under_way, batch->GetDataSize());
+    ATTENDANT_RETURN_IF_ERROR(CheckSpace(under_way.total()));
     ATTENDANT_ASSIGN_OR_RETURN(const std::shared_ptr<rocksdb::DB> db,
                                this->db());
     rocksdb::WriteOptions options;
@@ -307,7 +378,7 @@ void Database::Acknowledge(std::int64_t sequence) {
 // DB::Resume does not serve: RocksDB 7.8 reports success and then refuses every
 // write to the log that once failed.
 absl::Status Database::Recover() {
-  if (FreeBytes(directory_) < kRecoveryBytes) return failure_;
+  ATTENDANT_RETURN_IF_ERROR(CheckSpaceToOpen(directory_));
   if (!Reopen().ok()) return failure_;
   marked_version_ = 0;
   ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t sequence, ReadSequence());
@@ -330,11 +401,10 @@ absl::Status Database::Reopen() {
     return absl::OkStatus();
   }
   // Reads go on.
-  rocksdb::DB* reader = nullptr;
-  closed_ = FromRocks(rocksdb::DB::OpenForReadOnly(MakeOptions(resources_),
-                                                   directory_, &reader),
-                      directory_);
-  db_.reset(reader);
+  absl::StatusOr<std::unique_ptr<rocksdb::DB>> reader =
+      OpenReader(directory_, resources_);
+  closed_ = reader.status();
+  if (reader.ok()) db_ = *std::move(reader);
   return db.status();
 }
 

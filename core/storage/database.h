@@ -29,6 +29,8 @@ namespace attendant {
 struct DatabaseResources {
   std::shared_ptr<rocksdb::Cache> block_cache;
   std::shared_ptr<rocksdb::WriteBufferManager> write_buffers;
+  // Of batches that are being written.
+  std::shared_ptr<std::atomic<std::uint64_t>> bytes_under_way;
 
   static DatabaseResources Make();
 };
@@ -50,17 +52,23 @@ class Database {
  public:
   enum class Mode { kCreateIfMissing, kMustExist };
 
-  // FailedPrecondition if it is open already.
+  // FailedPrecondition if it is open already. With little space on the disk
+  // (see CheckDiskSpace) a new one is refused, and one that exists can be read;
+  // the first Write that finds space again opens it for writing.
   static absl::StatusOr<std::unique_ptr<Database>> Open(
       const std::string& directory, Mode mode,
       const DatabaseResources& resources);
   ~Database();
 
+  // OK if a Write of so many bytes would find the space that it needs.
+  absl::Status CheckSpace(std::uint64_t bytes) const;
+
   // Applies the batch, whole or not at all, and returns after it is synced.
+  // Refused, with nothing changed, while there is little space on the disk.
   // `sequence`, which must grow, is stored with it if given. After an error
-  // each Write first tries to recover, so that a full disk that has space again
-  // needs no restart; it fails again while there is little space, or while a
-  // read is under way. Reads wait for a recovery.
+  // each Write first tries to recover, so that this needs no restart; it fails
+  // again while there is little space, or while a read is under way. Reads wait
+  // for a recovery.
   absl::Status Write(rocksdb::WriteBatch* batch,
                      std::optional<std::int64_t> sequence);
 
@@ -102,7 +110,7 @@ class Database {
   AcknowledgedMark mark_ ABSL_GUARDED_BY(mutex_);
   // Changes with the manifest; of the manifest that mark_ holds.
   std::uint64_t marked_version_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Of the last write; OK again after a recovery.
+  // Why db_ must be opened anew before the next write.
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   mutable Mutex db_mutex_ ABSL_ACQUIRED_AFTER(mutex_);
   std::shared_ptr<rocksdb::DB> db_ ABSL_GUARDED_BY(db_mutex_);

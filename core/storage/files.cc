@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -141,12 +140,6 @@ absl::StatusOr<std::vector<std::string>> ListDirectory(
   }
   if (error) return FileError(error.value(), "can't list", path);
   return names;
-}
-
-std::uint64_t FreeBytes(const std::string& path) {
-  struct statvfs stats;
-  if (statvfs(path.c_str(), &stats) != 0) return 0;
-  return std::uint64_t{stats.f_bavail} * stats.f_frsize;
 }
 
 bool PathExists(const std::string& path) {

@@ -57,9 +57,6 @@ absl::Status SyncDirectory(const std::string& path);
 // Names in a directory, in no order; empty if there is none.
 absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path);
 
-// Bytes that the file system of `path` has left for us; 0 if that is unknown.
-std::uint64_t FreeBytes(const std::string& path);
-
 bool PathExists(const std::string& path);
 
 // Removes the directory and all below it. OK if there is none.

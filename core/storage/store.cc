@@ -63,6 +63,8 @@ class RocksStore : public Store {
     // damage, not a new one.
     ATTENDANT_ASSIGN_OR_RETURN(const bool listed, IsListed(record));
     if (!listed) {
+      // Not after the directory is made: it would stay.
+      ATTENDANT_RETURN_IF_ERROR(catalogs_->CheckSpace(0));
       ATTENDANT_RETURN_IF_ERROR(
           MakeDirectory(directory_.items_path(record.uid)));
     }
@@ -87,7 +89,8 @@ class RocksStore : public Store {
       const CatalogRecord& record) override {
     ATTENDANT_RETURN_IF_ERROR(CheckUid(record));
     const std::string path = directory_.items_path(record.uid);
-    if (!PathExists(path)) {
+    const bool is_new = !PathExists(path);
+    if (is_new) {
       ATTENDANT_ASSIGN_OR_RETURN(const bool listed, IsListed(record));
       if (listed) {
         return absl::DataLossError(absl::StrCat("the directory ", path,
@@ -95,11 +98,11 @@ class RocksStore : public Store {
                                                 "\" is missing"));
       }
     }
-    ATTENDANT_ASSIGN_OR_RETURN(
-        std::unique_ptr<Database> database,
-        Database::Open(path, Database::Mode::kCreateIfMissing, resources_));
-    return MakeCatalogStore(std::move(database), record.schema,
-                            kRememberedRequestCount);
+    absl::StatusOr<std::unique_ptr<CatalogStore>> catalog =
+        OpenItems(path, record);
+    // What was begun would take space from a disk that may be full.
+    if (is_new && !catalog.ok()) RemoveTree(path).IgnoreError();
+    return catalog;
   }
 
   // Deletes the items of catalogs that are no longer listed. A damaged record
@@ -119,6 +122,15 @@ class RocksStore : public Store {
   }
 
  private:
+  absl::StatusOr<std::unique_ptr<CatalogStore>> OpenItems(
+      const std::string& path, const CatalogRecord& record) const {
+    ATTENDANT_ASSIGN_OR_RETURN(
+        std::unique_ptr<Database> database,
+        Database::Open(path, Database::Mode::kCreateIfMissing, resources_));
+    return MakeCatalogStore(std::move(database), record,
+                            kRememberedRequestCount);
+  }
+
   // True if the list of catalogs has the name with this uid.
   absl::StatusOr<bool> IsListed(const CatalogRecord& record) const {
     ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> text,

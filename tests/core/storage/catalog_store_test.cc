@@ -1,5 +1,7 @@
 #include "core/storage/catalog_store.h"
 
+#include <rocksdb/write_batch.h>
+
 #include <string>
 
 #include "tests/core/storage/test_store.h"
@@ -9,6 +11,7 @@
 namespace attendant {
 namespace {
 
+using ::testing::HasSubstr;
 using ::testing::Optional;
 
 class CatalogStoreTest : public ::testing::Test {
@@ -20,8 +23,8 @@ class CatalogStoreTest : public ::testing::Test {
     auto database = Database::Open(
         directory_ / "db", Database::Mode::kCreateIfMissing, resources_);
     ASSERT_OK(database);
-    auto catalog = MakeCatalogStore(*std::move(database), TestRecord().schema,
-                                    kRemembered);
+    auto catalog =
+        MakeCatalogStore(*std::move(database), TestRecord(), kRemembered);
     ASSERT_OK(catalog);
     catalog_ = *std::move(catalog);
   }
@@ -82,6 +85,19 @@ TEST_F(CatalogStoreTest, RepeatedRequestIsForgottenByItsLastOrder) {
   EXPECT_EQ(Remembered("again"), 3);
   ASSERT_OK(WriteRequest("8"));
   EXPECT_EQ(Remembered("again"), 0);
+}
+
+TEST_F(CatalogStoreTest, DatabaseOfNoCatalogIsRefused) {
+  ASSERT_OK_AND_ASSIGN(
+      auto database,
+      Database::Open(directory_ / "db", Database::Mode::kCreateIfMissing,
+                     resources_));
+  rocksdb::WriteBatch batch;
+  batch.Put("i1", "an item");
+  ASSERT_OK(database->Write(&batch, 1));
+  EXPECT_THAT(
+      MakeCatalogStore(std::move(database), TestRecord(), kRemembered),
+      StatusIs(absl::StatusCode::kDataLoss, HasSubstr(TestRecord().uid)));
 }
 
 TEST_F(CatalogStoreTest, OutcomeIsRememberedWhole) {

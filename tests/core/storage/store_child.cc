@@ -5,6 +5,7 @@
 //   store_child write DIR    writes items one by one for ever, and says each
 //                            one's number when it is acknowledged
 //   store_child fill DIR     see Fill; exit status 77 where mounts are refused
+#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -65,24 +66,36 @@ int WriteForEver(const std::string& directory) {
   }
 }
 
-// Fills a file system of 16 MiB that only this process sees, gives it more room
-// and goes on; then checks that every acknowledged write is there, and no other
-// is.
+bool IsDiskFull(const absl::Status& status) {
+  return absl::IsResourceExhausted(status) && ReasonOf(status) == "DISK_FULL";
+}
+
+// Takes what is free on a file system until it is removed.
+void TakeAllSpace(const std::string& path) {
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  const std::string block(4096, 'x');
+  while (write(file, block.data(), block.size()) > 0) {
+  }
+  close(file);
+}
+
+// Fills a file system of 24 MiB that only this process sees, first by itself
+// and then to the last byte; restarts on it, gives it more room and goes on;
+// then checks that every acknowledged write is there, and no other is.
 int Fill(const std::string& directory) {
   if (unshare(CLONE_NEWNS) != 0 ||
       mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-      mount("none", directory.c_str(), "tmpfs", 0, "size=16m") != 0) {
+      mount("none", directory.c_str(), "tmpfs", 0, "size=24m") != 0) {
     return kNotPossible;
   }
   std::int64_t count = 0;
   {
-    const auto opened = Open(directory);
+    auto opened = Open(directory);
     if (!opened.ok()) return Fail(opened.status());
-    CatalogStore& catalog = *opened->catalog;
     absl::Status status;
     constexpr std::int64_t kItemsPerWrite = 1000;
     const auto write = [&] {
-      status = WriteItems(catalog, count * kItemsPerWrite,
+      status = WriteItems(*opened->catalog, count * kItemsPerWrite,
                           (count + 1) * kItemsPerWrite, count + 1);
       if (status.ok()) ++count;
       return status.ok();
@@ -90,20 +103,43 @@ int Fill(const std::string& directory) {
     while (write()) {
     }
     Say("full: " + status.ToString());
-    if (!absl::IsResourceExhausted(status) || ReasonOf(status) != "DISK_FULL") {
-      return 1;
+    if (!IsDiskFull(status) || count == 0) return 1;
+    const std::string rest = directory + "/rest";
+    TakeAllSpace(rest);
+    const CatalogRecord another = TestRecord("another", "00000000000000aa");
+    for (const bool restarted : {false, true}) {
+      if (restarted) {
+        opened->catalog.reset();
+        opened->store.reset();
+        auto store = Store::Open(directory);
+        if (!store.ok()) return Fail(store.status());
+        opened->store = *std::move(store);
+        auto catalog = opened->store->OpenCatalog(TestRecord());
+        if (!catalog.ok()) return Fail(catalog.status());
+        opened->catalog = *std::move(catalog);
+        Say("restarted");
+      }
+      if (write() || !IsDiskFull(status)) return Fail(status);
+      const absl::Status put = opened->store->Put(another);
+      if (!IsDiskFull(put)) return Fail(put);
+      const absl::Status open = opened->store->OpenCatalog(another).status();
+      if (!IsDiskFull(open)) return Fail(open);
+      // Reads go on.
+      const auto items = ScanAll(*opened->catalog);
+      if (!items.ok()) return Fail(items.status());
+      if (items->size() != static_cast<std::size_t>(count * kItemsPerWrite)) {
+        return Fail(absl::DataLossError("some can't be read"));
+      }
     }
-    if (write()) return Fail(absl::UnknownError("a write on a full disk"));
-    if (!absl::IsResourceExhausted(status)) return Fail(status);
-    // Reads go on.
-    if (const auto items = ScanAll(catalog); !items.ok()) {
-      return Fail(items.status());
-    }
+    unlink(rest.c_str());
     if (mount("none", directory.c_str(), "tmpfs", MS_REMOUNT, "size=256m")) {
       return kNotPossible;
     }
     for (int i = 0; i < 3; ++i) {
       if (!write()) return Fail(status);
+    }
+    if (const absl::Status put = opened->store->Put(another); !put.ok()) {
+      return Fail(put);
     }
     Say("recovered");
   }

@@ -380,6 +380,33 @@ TEST_F(StoreTest, TooManyOpenFilesAreReportedAsSuch) {
   EXPECT_EQ(items.size(), 50u);
 }
 
+TEST_F(StoreTest, FilesOfAnotherCatalogAreNotServed) {
+  const CatalogRecord shop = TestRecord();
+  const CatalogRecord other = TestRecord("other", "00000000000000aa");
+  {
+    const auto store = OpenStore();
+    for (const CatalogRecord& record : {shop, other}) {
+      ASSERT_OK(store->Put(record));
+      ASSERT_OK_AND_ASSIGN(const auto catalog, store->OpenCatalog(record));
+      // An empty one is somebody's too.
+      if (record == shop) {
+        ASSERT_OK(WriteItems(*catalog, 0, 1, 1));
+      }
+    }
+  }
+  std::filesystem::rename(Path("items/" + shop.uid), Path("swapped"));
+  std::filesystem::rename(Path("items/" + other.uid),
+                          Path("items/" + shop.uid));
+  std::filesystem::rename(Path("swapped"), Path("items/" + other.uid));
+  const auto store = OpenStore();
+  for (const CatalogRecord& record : {shop, other}) {
+    EXPECT_THAT(store->OpenCatalog(record),
+                StatusIs(absl::StatusCode::kDataLoss,
+                         AllOf(HasSubstr("\"" + record.name + "\""),
+                               HasSubstr(shop.uid), HasSubstr(other.uid))));
+  }
+}
+
 TEST_F(StoreTest, FullDiskRefusesWritesUntilItHasSpaceAgain) {
   Subprocess child({STORE_CHILD, "fill", directory_.path()});
   std::string output;
@@ -387,7 +414,7 @@ TEST_F(StoreTest, FullDiskRefusesWritesUntilItHasSpaceAgain) {
   const int status = child.Wait();
   if (status == 77) GTEST_SKIP() << "may not mount a file system of its own";
   EXPECT_EQ(status, 0) << output;
-  EXPECT_THAT(output, HasSubstr("recovered\ncomplete\n"));
+  EXPECT_THAT(output, HasSubstr("restarted\nrecovered\ncomplete\n"));
 }
 
 }  // namespace
