@@ -108,8 +108,8 @@ std::string Bar(double fraction, int width) {
   static constexpr std::array<absl::string_view, 8> kParts = {
       "", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   if (!(fraction > 0)) return "";
-  const int eighths = std::max(
-      1, static_cast<int>(std::lround(std::min(fraction, 1.0) * width * 8)));
+  const int eighths =
+      static_cast<int>(std::lround(std::min(fraction, 1.0) * width * 8));
   std::string bar;
   for (int i = 0; i < eighths / 8; ++i) absl::StrAppend(&bar, "█");
   absl::StrAppend(&bar, kParts[static_cast<std::size_t>(eighths % 8)]);

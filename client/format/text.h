@@ -20,8 +20,8 @@ std::string Printable(absl::string_view text);
 // The text, or its start and "…", in at most `width` >= 1 columns.
 std::string Shorten(absl::string_view text, int width);
 
-// A bar of `fraction`, in [0, 1], of `width` columns, to an eighth of one. More
-// than nothing is at least an eighth.
+// A bar of `fraction`, in [0, 1], of `width` columns, to the nearest eighth of
+// one.
 std::string Bar(double fraction, int width);
 
 // 1234567 as "1,234,567".

@@ -41,7 +41,8 @@ TEST(TextTest, ShortensToColumns) {
 
 TEST(TextTest, BarsCountEighths) {
   EXPECT_EQ(Bar(0, 4), "");
-  EXPECT_EQ(Bar(1e-9, 4), "▏");
+  EXPECT_EQ(Bar(0.49 / 32, 4), "");
+  EXPECT_EQ(Bar(0.51 / 32, 4), "▏");
   EXPECT_EQ(Bar(0.5, 4), "██");
   EXPECT_EQ(Bar(0.25 + 3.0 / 32, 4), "█▍");
   EXPECT_EQ(Bar(1, 4), "████");
