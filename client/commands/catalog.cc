@@ -37,7 +37,7 @@ std::string FormatTimestamp(const google::protobuf::Timestamp& timestamp) {
                           absl::UTCTimeZone());
 }
 
-// "ivf (1,265 lists, 24 visited, recall 0.981)".
+// "ivf (1,265 lists, 24 visited, recall@100 0.981)".
 std::string DescribeIndex(const v1::KeyField& field,
                           const v1::Catalog& catalog) {
   for (const v1::IndexStatus& index : catalog.indexes()) {
@@ -47,7 +47,7 @@ std::string DescribeIndex(const v1::KeyField& field,
       absl::StrAppend(&text, " (", FormatCount(index.list_count()), " lists, ",
                       FormatCount(index.probe_count()), " visited");
       if (index.has_measured_recall()) {
-        absl::StrAppend(&text, ", recall ",
+        absl::StrAppend(&text, ", recall@100 ",
                         FormatNumber(index.measured_recall()));
       }
       absl::StrAppend(&text, ")");
@@ -282,25 +282,8 @@ absl::Status Create(const CreateFlags& flags, const Context& context) {
   return absl::OkStatus();
 }
 
-absl::Status List(const Context& context) {
-  ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
-  v1::ListCatalogsResponse all;
-  v1::ListCatalogsRequest request;
-  do {
-    ATTENDANT_ASSIGN_OR_RETURN(auto page, client->ListCatalogs(request));
-    all.mutable_catalogs()->MergeFrom(page.catalogs());
-    request.set_page_token(page.next_page_token());
-  } while (!request.page_token().empty());
-  if (context.json) {
-    Print(ToJson(all));
-    return absl::OkStatus();
-  }
-  if (all.catalogs().empty()) {
-    Print(
-        "There are no catalogs. `attendant catalog create --help` tells how "
-        "to make one.\n");
-    return absl::OkStatus();
-  }
+std::string CatalogTable(const v1::ListCatalogsResponse& all,
+                         const Style& style) {
   Table table({{.title = "catalog"},
                {.title = "items", .align = Table::Align::kRight},
                {.title = "key fields"}});
@@ -313,7 +296,34 @@ absl::Status List(const Context& context) {
     table.AddRow({catalog.name(), FormatCount(catalog.item_count()),
                   absl::StrJoin(fields, " ")});
   }
-  Print(table.Format(context.style));
+  return table.Format(style);
+}
+
+absl::Status List(const Context& context) {
+  ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
+  v1::ListCatalogsResponse all;
+  v1::ListCatalogsRequest request;
+  do {
+    ATTENDANT_ASSIGN_OR_RETURN(auto page, client->ListCatalogs(request));
+    all.mutable_catalogs()->MergeFrom(page.catalogs());
+    all.mutable_damaged_catalogs()->MergeFrom(page.damaged_catalogs());
+    request.set_page_token(page.next_page_token());
+  } while (!request.page_token().empty());
+  if (context.json) {
+    Print(ToJson(all));
+    return absl::OkStatus();
+  }
+  if (!all.catalogs().empty()) {
+    Print(CatalogTable(all, context.style));
+  } else if (all.damaged_catalogs().empty()) {
+    Print(
+        "There are no catalogs. `attendant catalog create --help` tells how "
+        "to make one.\n");
+  }
+  for (const v1::Catalog& damaged : all.damaged_catalogs()) {
+    Note(Printable(absl::StrCat("damaged: ", damaged.name(), ": ",
+                                absl::StrJoin(damaged.warnings(), "; "))));
+  }
   return absl::OkStatus();
 }
 

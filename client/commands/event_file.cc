@@ -7,9 +7,11 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -50,6 +52,26 @@ std::optional<absl::Time> ParseEventTime(const std::string& text) {
     return absl::UnixEpoch() + absl::Seconds(seconds);
   }
   return std::nullopt;
+}
+
+// The error of a file without one of the columns, with the flag that helps.
+absl::Status WithAdvice(const absl::Status& status,
+                        const EventColumns& columns) {
+  const std::array<std::pair<const std::string*, absl::string_view>, 4> advice =
+      {{{&columns.customer, "--customer-column names another"},
+        {&columns.item, "--item-column names another"},
+        {&columns.time,
+         "--time-column names another, or '' if the rows are in time order"},
+        {&columns.rating, "--rating-column names another"}}};
+  for (const auto& [column, flag] : advice) {
+    if (!absl::StrContains(status.message(),
+                           absl::StrCat(": no column '", *column, "';"))) {
+      continue;
+    }
+    return absl::Status(status.code(),
+                        absl::StrCat(status.message(), " (", flag, ")"));
+  }
+  return status;
 }
 
 }  // namespace
@@ -97,7 +119,8 @@ absl::StatusOr<EventLog> ReadEvents(const std::string& path,
     log.events.push_back(event);
     return absl::OkStatus();
   };
-  ATTENDANT_RETURN_IF_ERROR(ReadCsv(path, names, visit));
+  const absl::Status status = ReadCsv(path, names, visit);
+  if (!status.ok()) return WithAdvice(status, columns);
   if (!std::is_sorted(times.begin(), times.end())) {
     std::vector<std::size_t> order(times.size());
     std::iota(order.begin(), order.end(), std::size_t{0});

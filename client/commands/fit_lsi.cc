@@ -27,6 +27,15 @@ struct LsiFlags {
   std::string field = "events";
 };
 
+// Events of which the search can hold nothing out do for a fit without it.
+absl::Status WithAdvice(const absl::Status& status, const LsiFlags& flags) {
+  if (flags.temperature != 0 || FieldOf(status) != "events") return status;
+  return absl::Status(
+      status.code(),
+      absl::StrCat(flags.events, ": ", status.message(),
+                   " (--temperature T sets one and searches for none)"));
+}
+
 absl::Status FitLsiCommand(const LsiFlags& flags, const Context& context) {
   LsiOptions options;
   options.dim = flags.dim;
@@ -38,6 +47,7 @@ absl::Status FitLsiCommand(const LsiFlags& flags, const Context& context) {
                                                  : KeyScale::kNone;
   if (flags.temperature != 0) options.temperature = flags.temperature;
   options.progress = &NoteStep;
+  ATTENDANT_RETURN_IF_ERROR(CheckWritableDirectory(flags.out));
   NoteStep(absl::StrCat("reading ", flags.events));
   ATTENDANT_ASSIGN_OR_RETURN(const EventLog log,
                              ReadEvents(flags.events, flags.columns));
@@ -47,7 +57,12 @@ absl::Status FitLsiCommand(const LsiFlags& flags, const Context& context) {
   NoteStep(absl::StrCat("read ", CountOf(count(log.events), "event"), " of ",
                         CountOf(count(log.customer_ids), "customer"), " with ",
                         CountOf(count(log.item_ids), "item")));
-  ATTENDANT_ASSIGN_OR_RETURN(const LsiModel lsi, FitLsi(log, options));
+  const absl::StatusOr<LsiModel> fitted = FitLsi(log, options);
+  if (!fitted.ok()) {
+    return log.events.empty() ? fitted.status()
+                              : WithAdvice(fitted.status(), flags);
+  }
+  const LsiModel& lsi = *fitted;
 
   Model model;
   model.key_field.set_name(flags.field);

@@ -96,6 +96,7 @@ std::string AttributeLines(const ItemTexts& texts,
 }
 
 absl::Status FitTextCommand(const TextFlags& flags, const Context& context) {
+  ATTENDANT_RETURN_IF_ERROR(CheckWritableDirectory(flags.out));
   NoteStep(absl::StrCat("reading ", flags.items));
   ATTENDANT_ASSIGN_OR_RETURN(const ItemTexts texts, ReadTexts(flags));
   const auto item_count = static_cast<std::int64_t>(texts.ids.size());

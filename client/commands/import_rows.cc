@@ -7,6 +7,8 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/commands/command.h"
 #include "client/commands/convert.h"
 #include "client/commands/model_directory.h"
 #include "client/files/ids.h"
@@ -37,6 +39,17 @@ std::optional<std::int64_t> DimensionOf(const v1::CatalogSchema& schema,
   return std::nullopt;
 }
 
+// "the catalog has no key field 'tast'; it has: taste, text".
+std::string NoSuchField(const v1::CatalogSchema& schema,
+                        const std::string& field) {
+  std::vector<std::string> names;
+  for (const v1::KeyField& key_field : schema.key_fields()) {
+    names.push_back(key_field.name());
+  }
+  return absl::StrCat("the catalog has no key field '", field,
+                      "'; it has: ", absl::StrJoin(names, ", "));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ImportRows>> ImportRows::Open(
@@ -48,6 +61,10 @@ absl::StatusOr<std::unique_ptr<ImportRows>> ImportRows::Open(
   if (!inputs.ids.empty()) {
     ATTENDANT_ASSIGN_OR_RETURN(const auto ids, ReadIds(inputs.ids));
     for (const auto& [field, path] : inputs.keys) {
+      if (!DimensionOf(schema, field).has_value()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("--keys: ", NoSuchField(schema, field)));
+      }
       ATTENDANT_RETURN_IF_ERROR(rows->AddSource(field, path, inputs.ids, ids));
     }
     if (!inputs.values.empty()) {
@@ -78,8 +95,7 @@ absl::Status ImportRows::AddSource(const std::string& field,
                                    const std::vector<std::string>& ids) {
   const std::optional<std::int64_t> dim = DimensionOf(schema_, field);
   if (!dim.has_value()) {
-    return FileError(path,
-                     absl::StrCat("the catalog has no key field ", field));
+    return FileError(path, NoSuchField(schema_, field));
   }
   const std::string what =
       field.empty() ? "values" : absl::StrCat("key field ", field);
@@ -93,16 +109,19 @@ absl::Status ImportRows::AddSource(const std::string& field,
   source.field = field;
   ATTENDANT_ASSIGN_OR_RETURN(source.file, OpenVectorFile(path));
   if (source.file->dim() != *dim) {
-    return FileError(path, absl::StrCat("got rows of ", source.file->dim(),
-                                        " components, want ", *dim,
-                                        " for the "
-                                        "catalog's ",
-                                        what));
+    return FileError(
+        path,
+        absl::StrCat("got rows of ", CountOf(source.file->dim(), "component"),
+                     ", want ", *dim,
+                     " for the "
+                     "catalog's ",
+                     what));
   }
   if (source.file->row_count() != static_cast<std::int64_t>(ids.size())) {
     return FileError(
-        path, absl::StrCat("got ", source.file->row_count(), " rows, want ",
-                           ids.size(), " as there are ids in ", ids_path));
+        path,
+        absl::StrCat("got ", CountOf(source.file->row_count(), "row"),
+                     ", want ", ids.size(), " as there are ids in ", ids_path));
   }
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const auto row = static_cast<std::size_t>(RowOf(ids[i]));
@@ -120,7 +139,8 @@ absl::Status ImportRows::AddAttributes(const std::string& path) {
                                  const nlohmann::json& object) {
     const auto id = object.find("id");
     if (id == object.end() || !id->is_string()) {
-      return absl::InvalidArgumentError("id: want a text");
+      return absl::InvalidArgumentError(
+          "every line needs the item's \"id\", a text");
     }
     const auto& text = id->get_ref<const std::string&>();
     ATTENDANT_RETURN_IF_ERROR(ValidateItemId(text, "id"));

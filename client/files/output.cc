@@ -97,6 +97,23 @@ absl::Status WriteAll(const std::string& directory,
 
 }  // namespace
 
+absl::Status CheckWritableDirectory(const std::string& directory) {
+  std::error_code error;
+  std::filesystem::path existing = std::filesystem::absolute(directory, error);
+  if (error) return absl::ErrnoToStatus(error.value(), directory);
+  // What is missing is made within the first parent that is there.
+  while (access(existing.c_str(), F_OK) != 0 && errno == ENOENT) {
+    existing = existing.parent_path();
+  }
+  const std::string path = existing;
+  // With the slash it has to be a directory.
+  if (access((path + "/").c_str(), W_OK | X_OK) == 0) return absl::OkStatus();
+  return absl::ErrnoToStatus(
+      errno, directory == path
+                 ? directory
+                 : absl::StrCat(directory, ": can't be made in ", path));
+}
+
 absl::Status WriteDirectory(const std::string& directory,
                             const std::vector<OutputFile>& files) {
   const SignalsHeld held;

@@ -15,6 +15,10 @@ struct OutputFile {
   std::string content;
 };
 
+// Whether WriteDirectory could write into `directory`, for a caller that has
+// much to do before it does. Changes nothing.
+absl::Status CheckWritableDirectory(const std::string& directory);
+
 // Writes the files into `directory`, made if missing. The last file stands for
 // the whole: it is removed first if it is there, and appears when all others
 // are in place. All is written beside its place, synced and renamed; SIGINT,

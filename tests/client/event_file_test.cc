@@ -52,6 +52,21 @@ TEST(EventFileTest, TakesColumnsByNameAndOrderWithoutTime) {
   EXPECT_THAT(Texts(log), ElementsAre("p x 4", "p y -1.5"));
 }
 
+TEST(EventFileTest, NamesTheFlagForAMissingColumn) {
+  const TemporaryFile timeless("events.csv", "customer_id,item_id\nc,a\n");
+  EXPECT_THAT(
+      ReadEvents(timeless.path(), {}),
+      StatusIs(kInvalid, timeless.path() +
+                             ": no column 'time'; the columns are customer_id, "
+                             "item_id (--time-column names another, or '' if "
+                             "the rows are in time order)"));
+  EXPECT_OK(ReadEvents(timeless.path(), {.time = "", .rating = ""}));
+  const TemporaryFile other("events.csv", "who,item_id,time\nc,a,2011-01-01\n");
+  EXPECT_THAT(
+      ReadEvents(other.path(), {}),
+      StatusIs(kInvalid, HasSubstr("(--customer-column names another)")));
+}
+
 TEST(EventFileTest, NamesRowAndColumnOfWhatIsWrong) {
   const struct {
     const char* row;

@@ -128,9 +128,10 @@ TEST_F(ImportRowsTest, ChecksFilesAgainstTheSchema) {
   inputs.ids = File("ids.txt", "a\nb\n");
   const std::string keys = Npy("keys.npy", {1, 2, 3, 4}, 2);
   inputs.keys = {{"image", keys}};
-  EXPECT_THAT(
-      Open(inputs),
-      StatusIs(kInvalid, keys + ": the catalog has no key field image"));
+  EXPECT_THAT(Open(inputs),
+              StatusIs(kInvalid,
+                       "--keys: the catalog has no key field 'image'; it "
+                       "has: events, text"));
   inputs.keys = {{"text", keys}};
   EXPECT_THAT(
       Open(inputs),
@@ -139,6 +140,9 @@ TEST_F(ImportRowsTest, ChecksFilesAgainstTheSchema) {
   inputs.keys = {{"events", keys}, {"events", keys}};
   EXPECT_THAT(Open(inputs), StatusIs(kInvalid, HasSubstr("more than one")));
   inputs.keys = {{"events", keys}};
+  inputs.keys[0].second = Npy("one.npy", {1, 2}, 2);
+  EXPECT_THAT(Open(inputs), StatusIs(kInvalid, HasSubstr("got 1 row, want 2")));
+  inputs.keys[0].second = keys;
   inputs.ids = File("ids3.txt", "a\nb\nc\n");
   EXPECT_THAT(Open(inputs),
               StatusIs(kInvalid, AllOf(HasSubstr("got 2 rows, want 3"),
@@ -153,7 +157,7 @@ TEST_F(ImportRowsTest, ChecksAttributesAgainstTheSchema) {
     const char* line;
     const char* message;
   } cases[] = {
-      {R"({"name":"x"})", "line 2: id: want a text"},
+      {R"({"name":"x"})", "line 2: every line needs the item's \"id\""},
       {R"({"id":"a","name":3})", "line 2: name: got 3, want a text"},
       {R"({"id":"a","price":3})",
        "line 2: price: the catalog declares no such attribute"},

@@ -50,6 +50,20 @@ TEST(OutputTest, LeavesNothingAsideWhenItFails) {
   EXPECT_THAT(Names(temporary.path()), ElementsAre("ids.txt", "keys.npy"));
 }
 
+TEST(OutputTest, TellsBeforehandWhereItCannotWrite) {
+  const ScratchDirectory temporary;
+  EXPECT_OK(CheckWritableDirectory(temporary.path()));
+  EXPECT_OK(CheckWritableDirectory(temporary / "fit/events/"));
+  EXPECT_THAT(Names(temporary.path()), ElementsAre());
+  const std::string file = WriteIn(temporary, "file", "");
+  for (const std::string& path : {file, file + "/fit/events"}) {
+    EXPECT_THAT(
+        CheckWritableDirectory(path),
+        StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr(path)));
+  }
+  EXPECT_FALSE(CheckWritableDirectory("").ok());
+}
+
 TEST(OutputTest, NamesTheDirectoryItCannotMake) {
   const ScratchDirectory temporary;
   const std::string file = WriteIn(temporary, "file", "");

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -210,6 +211,57 @@ TEST_F(AttendantCommandTest, AnotherDimensionStoresNothing) {
   EXPECT_EQ(result.exit_status, 1);
   EXPECT_THAT(result.err, HasSubstr(keys));
   EXPECT_EQ(StoredCount(), 0u);
+}
+
+TEST_F(AttendantCommandTest, AnAttributeNestedTooDeepStoresNothing) {
+  CreatePoints();
+  const std::string attributes =
+      File("attributes.jsonl",
+           "{\"id\": \"item1\", \"name\": " + std::string(70000, '[') + "\n");
+  const CommandResult result =
+      Run({"items", "import", "points", "--keys",
+           "key=" + File("keys.npy", NpyBytes(Keys(), 2)), "--ids",
+           File("ids.txt", Ids()), "--attributes", attributes});
+  EXPECT_EQ(result.exit_status, 1);
+  EXPECT_THAT(result.err, HasSubstr(attributes + ": line 1: nested more than"));
+  EXPECT_EQ(StoredCount(), 0u);
+}
+
+TEST_F(AttendantCommandTest, ListsDamagedCatalogs) {
+  const json created = RunJson(
+      {"catalog", "create", "points", "--key-field", "key:2:dot"})["catalog"];
+  EXPECT_EQ(server_->Stop(), 0);
+  // Without the file that names the manifest RocksDB knows no data.
+  ASSERT_TRUE(std::filesystem::remove(absl::StrCat(
+      data_.path(), "/items/", std::string(created["uid"]), "/CURRENT")));
+  ASSERT_OK_AND_ASSIGN(server_, ServerProcess::Start(data_.path()));
+  const CommandResult listed = Run({"catalog", "list"});
+  EXPECT_EQ(listed.exit_status, 0);
+  EXPECT_EQ(listed.out, "");
+  EXPECT_THAT(listed.err, HasSubstr("damaged: points: "));
+  EXPECT_EQ(RunJson({"catalog", "list"})["damagedCatalogs"][0]["name"],
+            "points");
+}
+
+TEST_F(AttendantCommandTest, AnOutputThatCannotBeWrittenIsRefusedFirst) {
+  const std::string file = File("file", "");
+  const CommandResult result =
+      Run({"fit", "lsi", files_ / "missing.csv", "--out", file + "/fit"});
+  EXPECT_EQ(result.exit_status, 1);
+  EXPECT_THAT(result.err, HasSubstr(file + "/fit"));
+}
+
+TEST_F(AttendantCommandTest, TooFewEventsNameTheWayOut) {
+  const std::string events =
+      File("events.csv",
+           "customer_id,item_id,time\nc1,a,2011-01-01\nc2,b,2011-01-02\n");
+  const std::string fit = files_ / "fit";
+  const CommandResult result = Run({"fit", "lsi", events, "--out", fit});
+  EXPECT_EQ(result.exit_status, 1);
+  EXPECT_THAT(result.err, AllOf(HasSubstr(events), HasSubstr("--temperature")));
+  EXPECT_EQ(Run({"fit", "lsi", events, "--temperature", "1", "--out", fit})
+                .exit_status,
+            0);
 }
 
 TEST_F(AttendantCommandTest, AMissingColumnIsNamed) {
