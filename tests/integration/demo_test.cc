@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -20,16 +21,24 @@ class DemoTest : public ::testing::Test {
   // The demo's server outlives the demo, and must not outlive the test.
   void TearDown() override { EXPECT_EQ(Demo({"--stop"}).exit_status, 0); }
 
-  CommandResult Demo(const std::vector<std::string>& flags) {
+  static std::string BinDir() {
     const std::string program = kAttendantd;
+    return program.substr(0, program.rfind('/'));
+  }
+
+  static CommandResult DemoAt(const std::string& data,
+                              const std::vector<std::string>& flags,
+                              const std::string& bin_dir = BinDir()) {
     std::vector<std::string> command = {
-        "/usr/bin/env",
-        absl::StrCat("ATTENDANT_BIN_DIR=",
-                     program.substr(0, program.rfind('/'))),
+        "/usr/bin/env", absl::StrCat("ATTENDANT_BIN_DIR=", bin_dir),
         absl::StrCat(kSourceDir, "/scripts/demo")};
     command.insert(command.end(), flags.begin(), flags.end());
-    command.push_back(data_.path());
+    command.push_back(data);
     return RunCommand(command, absl::Minutes(3));
+  }
+
+  CommandResult Demo(const std::vector<std::string>& flags) {
+    return DemoAt(data_.path(), flags);
   }
 
   // The line "  process PID at ADDRESS, ..." up to the comma.
@@ -49,11 +58,20 @@ TEST_F(DemoTest, ShowsAnswersAndIsIdempotent) {
   EXPECT_THAT(first.out, HasSubstr("hard"));
   // Hard: the one item, with its whole weight, is an alarm clock; and so is
   // the first answer to the misspelling.
-  EXPECT_THAT(first.out, HasSubstr("100.00% ██████████ ALARM CLOCK"));
+  EXPECT_THAT(first.out, HasSubstr("100.0 %  ██████████  ALARM CLOCK"));
   const std::size_t misspelt = first.out.find("A misspelling");
   ASSERT_NE(misspelt, std::string::npos);
   EXPECT_THAT(first.out.substr(misspelt), HasSubstr("ALARM CLOCK"));
-  EXPECT_THAT(first.out, HasSubstr("stop it:   kill "));
+  // What the fits said, and how to go on.
+  EXPECT_THAT(first.out, HasSubstr("attendant fit lsi "));
+  EXPECT_THAT(first.out, HasSubstr("  Chose score "));
+  EXPECT_THAT(first.out,
+              HasSubstr("stop it: scripts/demo --stop " + data_.path()));
+  const std::string server = ServerOf(first.out);
+  EXPECT_THAT(first.out,
+              HasSubstr(absl::StrCat(
+                  "\nexport PATH=\"", BinDir(), ":$PATH\" ATTENDANT_SERVER=",
+                  server.substr(server.find(" at ") + 4), "\n")));
 
   const CommandResult second = Demo({"--small"});
   ASSERT_EQ(second.exit_status, 0) << second.out << second.err;
@@ -64,6 +82,28 @@ TEST_F(DemoTest, ShowsAnswersAndIsIdempotent) {
     return output.substr(begin, output.find("── The server") - begin);
   };
   EXPECT_EQ(answers(second.out), answers(first.out));
+
+  const std::string process = server.substr(0, server.find(" at "));
+  EXPECT_EQ(Demo({"--stop"}).out,
+            absl::StrCat("stopped the server (", process, ")\n"));
+}
+
+TEST_F(DemoTest, StoppingWhatDoesNotRunMakesNothing) {
+  const std::string data = data_ / "none";
+  const CommandResult stopped = DemoAt(data, {"--stop"});
+  EXPECT_EQ(stopped.exit_status, 0);
+  EXPECT_EQ(stopped.out,
+            absl::StrCat("no demo server is running on ", data, "\n"));
+  EXPECT_FALSE(std::filesystem::exists(data));
+}
+
+TEST_F(DemoTest, BinariesThatAreNotThereAreRefusedFirst) {
+  const std::string data = data_ / "none";
+  const CommandResult refused = DemoAt(data, {"--small"}, data_.path());
+  EXPECT_EQ(refused.exit_status, 2);
+  EXPECT_EQ(refused.out, "");
+  EXPECT_THAT(refused.err, HasSubstr(data_.path() + "/attendantd"));
+  EXPECT_FALSE(std::filesystem::exists(data));
 }
 
 }  // namespace
