@@ -8,13 +8,14 @@
 #include "service/convert_time.h"
 #include "service/grpc_status.h"
 #include "service/handlers.h"
+#include "service/wire.h"
 
 namespace attendant {
 namespace {
 
 absl::Status AttendOver(const Snapshot& snapshot,
                         const v1::AttendRequest& request,
-                        const Interrupt& interrupt,
+                        const Interrupt& interrupt, std::int64_t max_bytes,
                         v1::AttendResponse* response) {
   ATTENDANT_ASSIGN_OR_RETURN(const AttendQuery query,
                              AttendQueryFromProto(request));
@@ -26,7 +27,8 @@ absl::Status AttendOver(const Snapshot& snapshot,
                              Attend(snapshot, query, interrupt));
   const absl::Duration compute_time =
       absl::FromChrono(std::chrono::steady_clock::now() - start);
-  AttendAnswerToProto(answer, snapshot, mask, response);
+  ATTENDANT_RETURN_IF_ERROR(
+      AttendAnswerToProto(answer, snapshot, mask, max_bytes, response));
   DurationToProto(compute_time,
                   response->mutable_stats()->mutable_compute_time());
   return absl::OkStatus();
@@ -44,7 +46,8 @@ absl::Status Attend(Backend& backend, const v1::AttendRequest& request,
                     const Interrupt& interrupt, v1::AttendResponse* response) {
   ATTENDANT_ASSIGN_OR_RETURN(
       const auto catalog, FindCatalog(backend, request.catalog(), "catalog"));
-  return AttendOver(*catalog->snapshot(), request, interrupt, response);
+  return AttendOver(*catalog->snapshot(), request, interrupt,
+                    backend.max_message_bytes, response);
 }
 
 absl::Status BatchAttend(Backend& backend,
@@ -56,6 +59,7 @@ absl::Status BatchAttend(Backend& backend,
   ATTENDANT_RETURN_IF_ERROR(
       CheckCount(request.requests_size(), 1, kMaxBatchSize, "requests"));
   const auto snapshot = catalog->snapshot();
+  std::int64_t bytes_left = backend.max_message_bytes;
   for (const v1::AttendRequest& query : request.requests()) {
     v1::BatchAttendResult* result = response->add_results();
     absl::Status status;
@@ -64,8 +68,11 @@ absl::Status BatchAttend(Backend& backend,
           InvalidField("catalog", absl::StrCat("\"", query.catalog(), "\""),
                        "nothing, or the batch's catalog");
     } else {
-      status =
-          AttendOver(*snapshot, query, interrupt, result->mutable_response());
+      status = AttendOver(*snapshot, query, interrupt, bytes_left,
+                          result->mutable_response());
+      bytes_left -= static_cast<std::int64_t>(result->ByteSizeLong());
+      // No later query could be answered: spare the work and the memory.
+      if (bytes_left < 0) return ReplyTooLarge(backend.max_message_bytes);
     }
     if (status.ok()) continue;
     if (EndsCall(status)) return status;

@@ -12,6 +12,7 @@
 #include "core/base/mutex.h"
 #include "core/catalog/catalog_set.h"
 #include "service/attention_warning.h"
+#include "service/call_count.h"
 
 namespace attendant {
 
@@ -24,6 +25,7 @@ struct Backend {
   // Held from reading a catalog's defaults to storing the changed ones.
   Mutex update_mutex;
   AttentionWarnings attention_warnings;
+  CallCount calls;
 
   Backend(CatalogSet* catalog_set, std::int64_t message_bytes)
       : catalogs(catalog_set), max_message_bytes(message_bytes) {}

@@ -10,6 +10,7 @@
 #include "service/convert_item.h"
 #include "service/convert_vector.h"
 #include "service/tokens.h"
+#include "service/wire.h"
 
 namespace attendant {
 namespace {
@@ -63,8 +64,10 @@ void MassToProto(const Mass& mass, v1::Mass* wire) {
   wire->set_upper_bound(mass.upper_bound);
 }
 
-void ItemsToProto(const AttendAnswer& answer, const Snapshot& snapshot,
-                  const ReadMask& mask, v1::AttendResponse* wire) {
+absl::Status ItemsToProto(const AttendAnswer& answer, const Snapshot& snapshot,
+                          const ReadMask& mask, std::int64_t max_bytes,
+                          v1::AttendResponse* wire) {
+  std::int64_t bytes = 0;
   const CatalogSchema& schema = *snapshot.schema;
   wire->mutable_items()->Reserve(static_cast<int>(answer.items.size()));
   for (const AttendedItem& attended : answer.items) {
@@ -93,7 +96,10 @@ void ItemsToProto(const AttendAnswer& answer, const Snapshot& snapshot,
       VectorToProto({value, static_cast<std::size_t>(schema.value_dim)},
                     item->mutable_value());
     }
+    bytes += static_cast<std::int64_t>(item->ByteSizeLong());
+    if (bytes > max_bytes) return ReplyTooLarge(max_bytes);
   }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -135,9 +141,12 @@ absl::StatusOr<AttendQuery> AttendQueryFromProto(
   return query;
 }
 
-void AttendAnswerToProto(const AttendAnswer& answer, const Snapshot& snapshot,
-                         const ReadMask& mask, v1::AttendResponse* wire) {
-  ItemsToProto(answer, snapshot, mask, wire);
+absl::Status AttendAnswerToProto(const AttendAnswer& answer,
+                                 const Snapshot& snapshot, const ReadMask& mask,
+                                 std::int64_t max_bytes,
+                                 v1::AttendResponse* wire) {
+  ATTENDANT_RETURN_IF_ERROR(
+      ItemsToProto(answer, snapshot, mask, max_bytes, wire));
   if (answer.pooled_value.has_value()) {
     v1::PooledValue* pooled = wire->mutable_pooled_value();
     pooled->mutable_values()->Add(answer.pooled_value->values.begin(),
@@ -170,6 +179,7 @@ void AttendAnswerToProto(const AttendAnswer& answer, const Snapshot& snapshot,
   stats->set_item_count(snapshot.item_count());
   stats->set_complete(answer.complete);
   stats->set_index_kind(EnumToProto<v1::IndexKind>(answer.index_kind));
+  return absl::OkStatus();
 }
 
 }  // namespace attendant

@@ -2,6 +2,9 @@
 #ifndef ATTENDANT_SERVICE_CONVERT_ATTEND_H_
 #define ATTENDANT_SERVICE_CONVERT_ATTEND_H_
 
+#include <cstdint>
+
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "attendant/v1/attention_service.pb.h"
 #include "core/catalog/attend.h"
@@ -16,8 +19,11 @@ namespace attendant {
 absl::StatusOr<AttendQuery> AttendQueryFromProto(const v1::AttendRequest& wire);
 
 // All but stats.compute_time. `snapshot` is the one that answered.
-void AttendAnswerToProto(const AttendAnswer& answer, const Snapshot& snapshot,
-                         const ReadMask& mask, v1::AttendResponse* wire);
+// ReplyTooLarge as soon as the items alone take more than max_bytes.
+absl::Status AttendAnswerToProto(const AttendAnswer& answer,
+                                 const Snapshot& snapshot, const ReadMask& mask,
+                                 std::int64_t max_bytes,
+                                 v1::AttendResponse* wire);
 
 }  // namespace attendant
 

@@ -36,6 +36,7 @@ ImportCall* ImportCall::Start(Backend& backend, WorkerPool& pool,
 ImportCall::ImportCall(Backend& backend, WorkerPool& pool,
                        const grpc::CallbackServerContext& context)
     : backend_(backend), pool_(pool) {
+  backend_.calls.Begin();
   interrupt_.deadline = DeadlineOf(context);
   interrupt_.cancelled = &cancelled_;
 }
@@ -43,7 +44,11 @@ ImportCall::ImportCall(Backend& backend, WorkerPool& pool,
 void ImportCall::OnReadDone(bool ok) {
   if (!ok) {
     // The client is done, or gone: then the status goes nowhere.
-    Finish(grpc::Status::OK);
+    Finish(catalog_ != nullptr
+               ? grpc::Status::OK
+               : ToGrpcStatus(
+                     InvalidField("catalog", "a stream without a message",
+                                  "a first message that names the catalog")));
   } else if (backend_.draining.load()) {
     Finish(ToGrpcStatus(Draining()));
   } else if (!pool_.TryAdd(this)) {

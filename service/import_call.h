@@ -36,7 +36,11 @@ class ImportCall final
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
   void OnCancel() override { cancelled_.store(true); }
-  void OnDone() override { delete this; }
+  void OnDone() override {
+    CallCount& calls = backend_.calls;
+    delete this;
+    calls.End();
+  }
   void Run() override;
 
  private:

@@ -23,6 +23,7 @@ namespace {
 constexpr std::int64_t kMinMessageBytes = 64 << 10;
 constexpr int kWriteThreadCount = 4;
 constexpr int kReadThreadCount = 2;
+constexpr absl::Duration kIdleConnectionGrace = absl::Milliseconds(500);
 
 int WorkerCount(int requested) {
   if (requested > 0) return requested;
@@ -124,8 +125,18 @@ void Server::Shutdown(absl::Duration grace) {
   backend_.draining.store(true);
   if (server_ != nullptr) {
     server_->GetHealthCheckService()->SetServingStatus(false);
-    server_->Shutdown(absl::ToChronoTime(absl::Now() + grace));
+    // Our calls have the whole grace; connections without one, which gRPC would
+    // wait for as long, only the time to take leave.
+    const absl::Time deadline = absl::Now() + grace;
+    if (backend_.calls.AwaitNone(deadline)) {
+      server_->Shutdown(absl::ToChronoTime(
+          std::min(deadline, absl::Now() + kIdleConnectionGrace)));
+    } else {
+      server_->Shutdown(absl::ToChronoTime(deadline));
+    }
     server_->Wait();
+    // gRPC's last words to a call may come after.
+    backend_.calls.AwaitNone(absl::InfiniteFuture());
   }
   attend_pool_.Stop();
   write_pool_.Stop();

@@ -1,16 +1,26 @@
 #include "service/tokens.h"
 
+#include <xxhash.h>
+
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "core/base/status.h"
 
 namespace attendant {
 namespace {
 
+constexpr std::size_t kChecksumBytes = 17;  // 16 hex digits and a line feed
+
 // The number is the version of what follows.
 constexpr absl::string_view kSnapshotPrefix = "s1\n";
-constexpr absl::string_view kPagePrefix = "p1\n";
+constexpr absl::string_view kPagePrefix = "p2\n";
+
+// Tells a token that was cut or changed on its way from one of ours.
+std::string Checksum(absl::string_view bytes) {
+  return absl::StrFormat("%016x\n", XXH3_64bits(bytes.data(), bytes.size()));
+}
 
 }  // namespace
 
@@ -21,8 +31,9 @@ std::string SnapshotToken(absl::string_view catalog_uid,
 }
 
 std::string PageToken(absl::string_view listing, absl::string_view after) {
+  const std::string content = absl::StrCat(listing, "\n", after);
   return absl::WebSafeBase64Escape(
-      absl::StrCat(kPagePrefix, listing, "\n", after));
+      absl::StrCat(kPagePrefix, Checksum(content), content));
 }
 
 absl::StatusOr<std::string> ParsePageToken(absl::string_view token,
@@ -35,9 +46,13 @@ absl::StatusOr<std::string> ParsePageToken(absl::string_view token,
     return InvalidField("page_token", "no token of ours", kWant);
   }
   absl::string_view rest = text;
-  if (!absl::ConsumePrefix(&rest, kPagePrefix)) {
-    return InvalidField("page_token", "no token of ours", kWant);
-  }
+  // Base64 has several spellings for some bytes: only ours will do.
+  const bool ours =
+      absl::WebSafeBase64Escape(text) == token &&
+      absl::ConsumePrefix(&rest, kPagePrefix) && rest.size() > kChecksumBytes &&
+      Checksum(rest.substr(kChecksumBytes)) == rest.substr(0, kChecksumBytes);
+  if (!ours) return InvalidField("page_token", "no token of ours", kWant);
+  rest.remove_prefix(kChecksumBytes);
   if (!absl::ConsumePrefix(&rest, absl::StrCat(listing, "\n")) ||
       rest.empty()) {
     return InvalidField("page_token", "the token of another request", kWant);

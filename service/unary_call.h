@@ -41,6 +41,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Work {
         request_(request),
         response_(response),
         arena_(initial_block_, sizeof(initial_block_)) {
+    backend_.calls.Begin();
     interrupt_.deadline = DeadlineOf(context);
     interrupt_.cancelled = &cancelled_;
   }
@@ -52,7 +53,11 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Work {
   }
 
   void OnCancel() override { cancelled_.store(true); }
-  void OnDone() override { delete this; }
+  void OnDone() override {
+    CallCount& calls = backend_.calls;
+    delete this;
+    calls.End();
+  }
 
  private:
   absl::Status Handle() {

@@ -23,18 +23,20 @@ absl::Status ParseMessage(const grpc::ByteBuffer& buffer,
       "MALFORMED_MESSAGE");
 }
 
+absl::Status ReplyTooLarge(std::int64_t max_bytes) {
+  return StatusWithReason(
+      absl::StatusCode::kResourceExhausted,
+      absl::StrCat("the reply would take more than ", max_bytes,
+                   " bytes, the most of a message: ask for fewer items or a "
+                   "smaller read mask"),
+      kOverLimit);
+}
+
 absl::Status SerialiseMessage(const google::protobuf::MessageLite& message,
                               std::int64_t max_bytes,
                               grpc::ByteBuffer* buffer) {
-  const std::size_t size = message.ByteSizeLong();
-  if (size > static_cast<std::size_t>(max_bytes)) {
-    return StatusWithReason(
-        absl::StatusCode::kResourceExhausted,
-        absl::StrCat("the reply would take ", size,
-                     " bytes, and a message at "
-                     "most ",
-                     max_bytes, ": ask for fewer items or a smaller read mask"),
-        "OVER_LIMIT");
+  if (message.ByteSizeLong() > static_cast<std::size_t>(max_bytes)) {
+    return ReplyTooLarge(max_bytes);
   }
   bool own_buffer = false;
   const grpc::Status status =

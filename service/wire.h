@@ -16,7 +16,10 @@ namespace attendant {
 absl::Status ParseMessage(const grpc::ByteBuffer& buffer,
                           google::protobuf::MessageLite* message);
 
-// ResourceExhausted if the message is larger than max_bytes.
+// ResourceExhausted: a reply may have max_bytes and would have more.
+absl::Status ReplyTooLarge(std::int64_t max_bytes);
+
+// ReplyTooLarge if the message is larger than max_bytes.
 absl::Status SerialiseMessage(const google::protobuf::MessageLite& message,
                               std::int64_t max_bytes, grpc::ByteBuffer* buffer);
 

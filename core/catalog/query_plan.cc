@@ -34,6 +34,22 @@ absl::StatusOr<int> ChooseField(const Snapshot& snapshot,
                       "a text encoder");
 }
 
+// Scales to norm 1, by the greatest component first; zeros stay.
+void ScaleToUnit(std::vector<double>& vector) {
+  double greatest = 0;
+  for (const double component : vector) {
+    greatest = std::max(greatest, std::abs(component));
+  }
+  if (greatest == 0) return;
+  double square_sum = 0;
+  for (double& component : vector) {
+    component /= greatest;
+    square_sum += component * component;
+  }
+  const double norm = std::sqrt(square_sum);
+  for (double& component : vector) component /= norm;
+}
+
 absl::StatusOr<std::vector<float>> VectorOfExamples(
     const Snapshot& snapshot, const ExamplesQuery& query, QueryPlan& plan,
     std::vector<RowAddress>& rows) {
@@ -82,9 +98,12 @@ absl::StatusOr<std::vector<float>> VectorOfExamples(
                      " examples is an item with a key in '", field.name, "'"),
         "EXAMPLE_NOT_FOUND");
   }
+  const CombineKind combine = query.combine_kind.value_or(field.combine_kind);
+  // In doubles, where no sum of floats is too small or large to be scaled.
+  if (combine == CombineKind::kUnit) ScaleToUnit(sum);
   std::vector<float> vector(sum.begin(), sum.end());
   ATTENDANT_RETURN_IF_ERROR(ValidateFinite(vector, "query.examples"));
-  Combine(query.combine_kind.value_or(field.combine_kind), count, vector);
+  Combine(combine, count, vector);
   return vector;
 }
 

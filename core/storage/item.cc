@@ -163,8 +163,21 @@ absl::Status ValidateAttributeValue(const AttributeValue& value,
   return absl::OkStatus();
 }
 
+std::int64_t TextBytes(const AttributeValue& value) {
+  std::size_t bytes = 0;
+  if (const auto* text = std::get_if<std::string>(&value)) {
+    bytes = text->size();
+  } else if (const auto* texts =
+                 std::get_if<std::vector<std::string>>(&value)) {
+    // An empty text takes room as well.
+    for (const std::string& entry : *texts) bytes += entry.size() + 2;
+  }
+  return static_cast<std::int64_t>(bytes);
+}
+
 absl::Status ValidateAttributes(const Item& item, const CatalogSchema& schema) {
   int last = -1;
+  std::int64_t bytes = 0;
   for (const auto& [position, value] : item.attributes) {
     if (position <= last ||
         position >= static_cast<int>(schema.attributes.size())) {
@@ -177,8 +190,10 @@ absl::Status ValidateAttributes(const Item& item, const CatalogSchema& schema) {
     ATTENDANT_RETURN_IF_ERROR(ValidateAttributeValue(
         value, attribute.type,
         absl::StrCat("attributes[", attribute.name, "]")));
+    bytes += TextBytes(value);
   }
-  return absl::OkStatus();
+  return CheckCount(bytes, 0, kMaxAttributeBytes, "attributes",
+                    " bytes of text");
 }
 
 // The position of `name` in a list of named things, or -1. The lists are short.

@@ -20,6 +20,8 @@ inline constexpr std::int64_t kMaxDimension = 8192;
 inline constexpr int kMaxKeyFields = 16;
 inline constexpr int kMaxAttributes = 256;
 inline constexpr int kMaxNameBytes = 64;
+// Of all texts of an item together: a page must be able to hold any item.
+inline constexpr std::int64_t kMaxAttributeBytes = 1 << 20;
 
 enum class AttributeType {
   kBool = 1,

@@ -617,7 +617,7 @@ TEST(ConvertAttendTest, UnknownMassCarriesNoNumber) {
   answer.returned_mass = {MassMethod::kExact, 0.25, 0.25, 0.25};
   answer.key_field = 1;
   v1::AttendResponse wire;
-  AttendAnswerToProto(answer, snapshot, {}, &wire);
+  ASSERT_OK(AttendAnswerToProto(answer, snapshot, {}, 16 << 20, &wire));
   EXPECT_EQ(wire.returned_mass().method(), v1::MASS_METHOD_EXACT);
   EXPECT_EQ(wire.returned_mass().value(), 0.25);
   EXPECT_EQ(wire.returned_mass().lower_bound(), 0.25);

@@ -92,6 +92,36 @@ TEST_F(ServerTest, ShutdownCancelsStragglersAfterTheGrace) {
   EXPECT_FALSE(stream->Finish().ok());
 }
 
+TEST_F(ServerTest, ShutdownDoesNotWaitForIdleConnections) {
+  CreateShop();  // the channel stays connected
+  const absl::Time start = absl::Now();
+  server_->Shutdown(absl::Minutes(5));
+  EXPECT_LT(absl::Now() - start, absl::Seconds(60));
+}
+
+TEST_F(ServerTest, BatchWhoseReplyOutgrowsAMessageIsRefused) {
+  CreateShop();
+  v1::BatchUpsertItemsRequest upsert = Parse<v1::BatchUpsertItemsRequest>(
+      "catalog: 'shop' items { id: 'big' keys { key: 'k' value { floats { "
+      "values: [1, 1] } } } }");
+  (*upsert.mutable_items(0)->mutable_attributes())["name"].set_string_value(
+      std::string(1 << 20, 'x'));
+  ASSERT_TRUE(Upsert(upsert).ok());
+  v1::BatchAttendRequest request;
+  request.set_catalog("shop");
+  for (int i = 0; i < 20; ++i) {
+    *request.add_requests() = Parse<v1::AttendRequest>(
+        "query { vector { floats { values: [1, 0] } } } "
+        "read_mask { paths: 'attributes' }");
+  }
+  grpc::ClientContext context;
+  v1::BatchAttendResponse response;
+  const grpc::Status status =
+      attention_stub_->BatchAttend(&context, request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(ReasonIn(DetailsOf(status)), "OVER_LIMIT");
+}
+
 TEST_F(ServerTest, ReflectionListsTheServices) {
   RawCall call(
       channel_,
@@ -524,8 +554,8 @@ TEST_F(ImportTest, BadItemsInTheMiddleDoNotStopTheOthers) {
   EXPECT_THAT(ids, ElementsAre("a", "b", "c", "i0", "i3", "i5"));
 }
 
-TEST_F(ImportTest, StreamWithoutMessagesIsOk) {
-  EXPECT_TRUE(Import({}).ok());
+TEST_F(ImportTest, StreamWithoutMessagesNamesNoCatalog) {
+  EXPECT_EQ(Import({}).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(replies_, ::testing::SizeIs(0));
 }
 

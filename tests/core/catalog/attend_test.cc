@@ -250,6 +250,19 @@ TEST_F(AttendTest, ExamplesCombineAndAreExcluded) {
   EXPECT_NEAR(unit.items[0].similarity, 1, kTolerance);
 }
 
+TEST_F(AttendTest, UnitExamplesMayHaveTinyOrHugeWeights) {
+  OpenCompass();
+  for (const double weight : {1e-300, 1e300}) {
+    AttendQuery query = LikeQuery({"east"});
+    auto& examples = std::get<ExamplesQuery>(query.query);
+    examples.examples[0].weight = weight;
+    examples.combine_kind = CombineKind::kUnit;
+    examples.exclude_examples = false;
+    ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
+    EXPECT_NEAR(answer.items[0].similarity, 1, kTolerance);
+  }
+}
+
 TEST_F(AttendTest, NegativeExamplesPushAway) {
   OpenCompass();
   AttendQuery query = LikeQuery({"east"});

@@ -165,6 +165,11 @@ TEST(ValidateItemTest, NamesTheLimitThatIsExceeded) {
   EXPECT_THAT(ValidateItem(item, TestRecord().schema),
               StatusIs(absl::StatusCode::kResourceExhausted,
                        HasSubstr("id: got 129 bytes")));
+  item = TestItem(0);
+  item.attributes = {{3, std::string((1 << 20) + 1, 'a')}};
+  EXPECT_THAT(ValidateItem(item, TestRecord().schema),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("attributes: got 1048577 bytes")));
 }
 
 TEST(ValidateItemTest, NamesTheFieldThatIsWrong) {
