@@ -24,7 +24,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "core/base/status.h"
-#include "core/storage/disk_space.h"
 #include "core/storage/files.h"
 
 namespace attendant {
@@ -143,7 +142,8 @@ absl::Status CheckCurrent(const std::string& directory, Database::Mode mode) {
 }
 
 // Opening writes what the logs hold to tables.
-absl::Status CheckSpaceToOpen(const std::string& directory) {
+absl::Status CheckSpaceToOpen(const std::string& directory,
+                              DiskReserve reserve) {
   ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
                              ListDirectory(directory));
   std::uint64_t log_bytes = 0;
@@ -154,7 +154,7 @@ absl::Status CheckSpaceToOpen(const std::string& directory) {
         std::filesystem::file_size(directory + "/" + name, error);
     if (!error) log_bytes += size;
   }
-  return CheckDiskSpace(directory, log_bytes);
+  return CheckDiskSpace(directory, log_bytes, reserve);
 }
 
 absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenRocks(
@@ -264,7 +264,7 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
     const std::string& directory, Mode mode,
     const DatabaseResources& resources) {
   ATTENDANT_RETURN_IF_ERROR(CheckCurrent(directory, mode));
-  const absl::Status space = CheckSpaceToOpen(directory);
+  const absl::Status space = CheckSpaceToOpen(directory, DiskReserve::kKept);
   if (!space.ok() && !PathExists(directory + "/CURRENT")) return space;
   ATTENDANT_RETURN_IF_ERROR(MakeDirectory(directory));
   ATTENDANT_ASSIGN_OR_RETURN(
@@ -311,13 +311,18 @@ absl::StatusOr<std::int64_t> Database::ReadSequence() const {
 }
 
 // The tables that all write buffers may become at any time, and the log.
-absl::Status Database::CheckSpace(std::uint64_t bytes) const {
-  return CheckDiskSpace(directory_,
-                        resources_.write_buffers->memory_usage() + 2 * bytes);
+absl::Status Database::CheckSpace(std::uint64_t bytes,
+                                  DiskReserve reserve) const {
+  bytes *= 2;
+  if (reserve == DiskReserve::kKept) {
+    bytes += resources_.write_buffers->memory_usage();
+  }
+  return CheckDiskSpace(directory_, bytes, reserve);
 }
 
 absl::Status Database::Write(rocksdb::WriteBatch* batch,
-                             std::optional<std::int64_t> sequence) {
+                             std::optional<std::int64_t> sequence,
+                             DiskReserve reserve) {
   MutexLock lock(&mutex_);
   if (sequence.has_value()) {
     if (*sequence <= sequence_.load()) {
@@ -330,12 +335,12 @@ absl::Status Database::Write(rocksdb::WriteBatch* batch,
                               sizeof(*sequence)));
   }
   if (!failure_.ok()) {
-    ATTENDANT_RETURN_IF_ERROR(Recover());
+    ATTENDANT_RETURN_IF_ERROR(Recover(reserve));
     failure_ = absl::OkStatus();
   }
   {
     const UnderWay under_way(*resources_.bytes_under_way, batch->GetDataSize());
-    ATTENDANT_RETURN_IF_ERROR(CheckSpace(under_way.total()));
+    ATTENDANT_RETURN_IF_ERROR(CheckSpace(under_way.total(), reserve));
     ATTENDANT_ASSIGN_OR_RETURN(const std::shared_ptr<rocksdb::DB> db,
                                this->db());
     rocksdb::WriteOptions options;
@@ -377,8 +382,8 @@ void Database::Acknowledge(std::int64_t sequence) {
 
 // DB::Resume does not serve: RocksDB 7.8 reports success and then refuses every
 // write to the log that once failed.
-absl::Status Database::Recover() {
-  ATTENDANT_RETURN_IF_ERROR(CheckSpaceToOpen(directory_));
+absl::Status Database::Recover(DiskReserve reserve) {
+  ATTENDANT_RETURN_IF_ERROR(CheckSpaceToOpen(directory_, reserve));
   if (!Reopen().ok()) return failure_;
   marked_version_ = 0;
   ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t sequence, ReadSequence());

@@ -15,6 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "core/base/mutex.h"
 #include "core/storage/acknowledged.h"
+#include "core/storage/disk_space.h"
 
 namespace rocksdb {
 class Cache;
@@ -61,7 +62,8 @@ class Database {
   ~Database();
 
   // OK if a Write of so many bytes would find the space that it needs.
-  absl::Status CheckSpace(std::uint64_t bytes) const;
+  absl::Status CheckSpace(std::uint64_t bytes,
+                          DiskReserve reserve = DiskReserve::kKept) const;
 
   // Applies the batch, whole or not at all, and returns after it is synced.
   // Refused, with nothing changed, while there is little space on the disk.
@@ -70,7 +72,8 @@ class Database {
   // again while there is little space, or while a read is under way. Reads wait
   // for a recovery.
   absl::Status Write(rocksdb::WriteBatch* batch,
-                     std::optional<std::int64_t> sequence);
+                     std::optional<std::int64_t> sequence,
+                     DiskReserve reserve = DiskReserve::kKept);
 
   // Of the last write that had one; 0 if none had.
   std::int64_t sequence() const { return sequence_.load(); }
@@ -99,8 +102,8 @@ class Database {
   absl::StatusOr<std::int64_t> ReadSequence() const;
   // Keeps the number, and the manifest if it may have grown.
   void Acknowledge(std::int64_t sequence) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status Recover() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_)
-      ABSL_LOCKS_EXCLUDED(db_mutex_);
+  absl::Status Recover(DiskReserve reserve)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) ABSL_LOCKS_EXCLUDED(db_mutex_);
   absl::Status Reopen() ABSL_LOCKS_EXCLUDED(db_mutex_);
 
   const std::string directory_;

@@ -17,10 +17,13 @@ namespace {
 constexpr std::uint64_t kReserveBytes = std::uint64_t{33} << 20;
 // Of the file system; lets one of a few MiB be used too.
 constexpr std::uint64_t kLeastReserveShare = 16;
+// Of the reserve, and left of it when it is used.
+constexpr std::uint64_t kUsedShare = 8;
 
 }  // namespace
 
-absl::Status CheckDiskSpace(const std::string& path, std::uint64_t bytes) {
+absl::Status CheckDiskSpace(const std::string& path, std::uint64_t bytes,
+                            DiskReserve reserve) {
   std::filesystem::path at = path;
   struct statvfs stats;
   while (statvfs(at.c_str(), &stats) != 0) {
@@ -32,8 +35,9 @@ absl::Status CheckDiskSpace(const std::string& path, std::uint64_t bytes) {
   }
   const std::uint64_t total = std::uint64_t{stats.f_blocks} * stats.f_frsize;
   const std::uint64_t free = std::uint64_t{stats.f_bavail} * stats.f_frsize;
-  const std::uint64_t wanted =
-      bytes + std::min(kReserveBytes, total / kLeastReserveShare);
+  std::uint64_t kept = std::min(kReserveBytes, total / kLeastReserveShare);
+  if (reserve == DiskReserve::kUsed) kept /= kUsedShare;
+  const std::uint64_t wanted = bytes + kept;
   if (total == 0 || free >= wanted) return absl::OkStatus();
   return StatusWithReason(
       absl::StatusCode::kResourceExhausted,

@@ -9,6 +9,11 @@
 
 namespace attendant {
 
+enum class DiskReserve {
+  kKept,
+  kUsed,  // most of it, by what is small and lets space be freed
+};
+
 // OK if the file system of `path`, which need not exist yet, has `bytes` free
 // beside a reserve for what RocksDB writes on its own account: tables, manifest
 // and the like. The reserve is a few tens of MiB, less where that would be more
@@ -18,7 +23,8 @@ namespace attendant {
 // RocksDB must not meet a full disk: it may be built with assertions, as
 // Debian's is, and then aborts the process when it goes on with a file that
 // could not be written.
-absl::Status CheckDiskSpace(const std::string& path, std::uint64_t bytes);
+absl::Status CheckDiskSpace(const std::string& path, std::uint64_t bytes,
+                            DiskReserve reserve = DiskReserve::kKept);
 
 }  // namespace attendant
 

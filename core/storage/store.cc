@@ -77,7 +77,8 @@ class RocksStore : public Store {
     MutexLock lock(&mutex_);
     rocksdb::WriteBatch batch;
     batch.Delete(CatalogKey(name));
-    return catalogs_->Write(&batch, catalogs_->sequence() + 1);
+    return catalogs_->Write(&batch, catalogs_->sequence() + 1,
+                            DiskReserve::kUsed);
   }
 
   absl::Status RemoveFiles(const CatalogRecord& record) override {

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <string>
@@ -70,11 +71,16 @@ bool IsDiskFull(const absl::Status& status) {
   return absl::IsResourceExhausted(status) && ReasonOf(status) == "DISK_FULL";
 }
 
-// Takes what is free on a file system until it is removed.
-void TakeAllSpace(const std::string& path) {
+// Takes what is free on a file system but `left`, until it is removed.
+void TakeSpace(const std::string& path, std::uint64_t left) {
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
   const std::string block(4096, 'x');
-  while (write(file, block.data(), block.size()) > 0) {
+  const auto free = [&] {
+    struct statvfs stats;
+    if (fstatvfs(file, &stats) != 0) return std::uint64_t{0};
+    return std::uint64_t{stats.f_bavail} * stats.f_frsize;
+  };
+  while (free() > left && write(file, block.data(), block.size()) > 0) {
   }
   close(file);
 }
@@ -92,7 +98,9 @@ int Fill(const std::string& directory) {
   {
     auto opened = Open(directory);
     if (!opened.ok()) return Fail(opened.status());
-    absl::Status status;
+    const CatalogRecord another = TestRecord("another", "00000000000000aa");
+    absl::Status status = opened->store->Put(another);
+    if (!status.ok()) return Fail(status);
     constexpr std::int64_t kItemsPerWrite = 1000;
     const auto write = [&] {
       status = WriteItems(*opened->catalog, count * kItemsPerWrite,
@@ -105,8 +113,12 @@ int Fill(const std::string& directory) {
     Say("full: " + status.ToString());
     if (!IsDiskFull(status) || count == 0) return 1;
     const std::string rest = directory + "/rest";
-    TakeAllSpace(rest);
-    const CatalogRecord another = TestRecord("another", "00000000000000aa");
+    TakeSpace(rest, 1 << 20);
+    if (write() || !IsDiskFull(status)) return Fail(status);
+    // What frees space is not refused for want of it.
+    const absl::Status removed = opened->store->RemoveRecord(another.name);
+    if (!removed.ok()) return Fail(removed);
+    TakeSpace(rest + "2", 0);
     for (const bool restarted : {false, true}) {
       if (restarted) {
         opened->catalog.reset();
@@ -132,6 +144,7 @@ int Fill(const std::string& directory) {
       }
     }
     unlink(rest.c_str());
+    unlink((rest + "2").c_str());
     if (mount("none", directory.c_str(), "tmpfs", MS_REMOUNT, "size=256m")) {
       return kNotPossible;
     }
