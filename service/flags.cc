@@ -32,6 +32,9 @@ constexpr char kExamples[] =
     "  ATTENDANT_LISTEN=0.0.0.0:7600 attendantd --config /etc/attendant.toml\n"
     "      where the file has lines such as: data-dir = "
     "\"/var/lib/attendant\"\n"
+    "\nThe environment variable ATTENDANT_KERNELS (scalar, avx2 or avx512) "
+    "picks\n"
+    "the instructions of the inner loops; the best there are by default.\n"
     "\nSIGTERM or SIGINT stops it after the requests under way; a second one\n"
     "stops it at once. Every acknowledged write is on disk either way.\n";
 

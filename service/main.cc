@@ -2,6 +2,7 @@
 #include <sys/resource.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <variant>
 
@@ -9,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "core/catalog/catalog_set.h"
+#include "core/kernels/kernels.h"
 #include "service/flags.h"
 #include "service/log.h"
 #include "service/server.h"
@@ -38,6 +40,13 @@ absl::string_view AdviceForData(const absl::Status& status) {
   }
 }
 
+// The kernels decide the last bits of every answer: a level that was asked for
+// in vain must not pass unnoticed.
+bool HasAskedKernels() {
+  const char* asked = std::getenv("ATTENDANT_KERNELS");
+  return asked == nullptr || KernelLevelName(ActiveKernelLevel()) == asked;
+}
+
 // Each catalog keeps some files open; connections want theirs too.
 void RaiseOpenFilesLimit() {
   rlimit limit;
@@ -54,7 +63,9 @@ int Serve(const Flags& flags) {
   CatalogSet::Options catalog_options;
   catalog_options.catalog.auto_ivf_min_count = flags.auto_ivf_min_count;
   LogEvent(LogLevel::kInfo, "starting",
-           {{"version", ATTENDANT_VERSION}, {"data_dir", flags.data_dir}});
+           {{"version", ATTENDANT_VERSION},
+            {"data_dir", flags.data_dir},
+            {"kernels", std::string(KernelLevelName(ActiveKernelLevel()))}});
   auto catalogs = CatalogSet::Open(flags.data_dir, catalog_options);
   if (!catalogs.ok()) {
     return Refuse(catalogs.status(), AdviceForData(catalogs.status()));
@@ -96,6 +107,13 @@ int Main(int argc, char** argv) {
   if (const auto* exit = std::get_if<EarlyExit>(&parsed)) {
     std::fputs(exit->text.c_str(), exit->exit_status == 0 ? stdout : stderr);
     return exit->exit_status;
+  }
+  if (!HasAskedKernels()) {
+    std::fputs(
+        "attendantd: ATTENDANT_KERNELS: want scalar, avx2 or avx512, and a "
+        "processor that has it\n",
+        stderr);
+    return 2;
   }
   const Flags& flags = std::get<Flags>(parsed);
   SetLogLevel(flags.log_level);
