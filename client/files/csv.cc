@@ -99,7 +99,7 @@ class Parser {
     for (std::size_t i = 0; i < positions_.size(); ++i) {
       selected_[i].assign(fields_[positions_[i]]);
     }
-    const absl::Status status = visit_({row_number_, row_line_, selected_});
+    absl::Status status = visit_({row_number_, row_line_, selected_});
     if (status.ok()) return status;
     return PrefixField(status, absl::StrCat(path_, ": row ", row_number_,
                                             " (line ", row_line_, "): "));
