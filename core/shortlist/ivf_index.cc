@@ -84,7 +84,7 @@ class ListIndex : public IvfIndex {
   }
 
  private:
-  // The best probe_count lists, in ascending order, so that states merge in
+  // The best probe_count lists, in ascending order, so that rows are added in
   // one order.
   void ChooseLists(std::span<const float> query,
                    std::vector<std::int32_t>& chosen) const {
