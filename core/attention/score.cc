@@ -9,7 +9,8 @@ namespace attendant {
 namespace {
 
 constexpr ScoreKind kScoreKinds[] = {ScoreKind::kDot, ScoreKind::kScaledDot,
-                                     ScoreKind::kCosine};
+                                     ScoreKind::kCosine, ScoreKind::kBilinear,
+                                     ScoreKind::kAdditive};
 constexpr CombineKind kCombineKinds[] = {
     CombineKind::kSum, CombineKind::kSumOverSqrtCount, CombineKind::kUnit};
 
@@ -29,6 +30,10 @@ absl::string_view Name(ScoreKind kind) {
       return "SCALED_DOT";
     case ScoreKind::kCosine:
       return "COSINE";
+    case ScoreKind::kBilinear:
+      return "BILINEAR";
+    case ScoreKind::kAdditive:
+      return "ADDITIVE";
   }
   return "";
 }

@@ -1,8 +1,9 @@
 // From a query and a key to a logit.
 //
-// similarity = q . k (DOT, SCALED_DOT) or q . k / (|q| |k|) (COSINE);
-// logit = similarity x scale / temperature, with scale 1 for DOT and COSINE and
-// 1 / sqrt(dim) for SCALED_DOT (Vaswani et al. 2017, sec. 3.2.1).
+// similarity = q . k (DOT, SCALED_DOT), q . k / (|q| |k|) (COSINE), q W k
+// (BILINEAR) or v . tanh(W q + U k) (ADDITIVE), W, U and v being a model's;
+// logit = similarity x scale / temperature + bias, with scale 1 but for
+// SCALED_DOT, which has 1 / sqrt(dim) (Vaswani et al. 2017, sec. 3.2.1).
 #ifndef ATTENDANT_CORE_ATTENTION_SCORE_H_
 #define ATTENDANT_CORE_ATTENTION_SCORE_H_
 
@@ -16,10 +17,17 @@
 
 namespace attendant {
 
-enum class ScoreKind { kDot = 1, kScaledDot = 2, kCosine = 3 };
+enum class ScoreKind {
+  kDot = 1,
+  kScaledDot = 2,
+  kCosine = 3,
+  kBilinear = 4,
+  kAdditive = 5,
+};
+enum class ActivationKind { kSoftmax = 1, kSigmoid = 2, kNone = 3 };
 enum class CombineKind { kSum = 1, kSumOverSqrtCount = 2, kUnit = 3 };
 
-// "DOT", "SCALED_DOT", "COSINE"; and back, or nothing.
+// "DOT", "SCALED_DOT", "COSINE", "BILINEAR", "ADDITIVE"; and back, or nothing.
 absl::string_view Name(ScoreKind kind);
 std::optional<ScoreKind> ScoreKindFromName(absl::string_view name);
 // "SUM", "SUM_OVER_SQRT_COUNT", "UNIT"; and back, or nothing.

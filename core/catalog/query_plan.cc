@@ -299,6 +299,11 @@ absl::StatusOr<QueryPlan> PlanQuery(const Snapshot& snapshot,
   ATTENDANT_ASSIGN_OR_RETURN(plan.field, ChooseField(snapshot, query));
   const KeyFieldSchema& field = snapshot.schema->key_fields[plan.field];
   plan.score_kind = query.score_kind.value_or(field.score_kind);
+  if (plan.score_kind == ScoreKind::kBilinear ||
+      plan.score_kind == ScoreKind::kAdditive) {
+    return InvalidField("score_kind", Name(plan.score_kind),
+                        "DOT, SCALED_DOT or COSINE without a model");
+  }
   plan.temperature = query.temperature.value_or(field.temperature);
   ATTENDANT_RETURN_IF_ERROR(
       ValidateTemperature(plan.temperature, "temperature"));
