@@ -10,6 +10,8 @@
 
 namespace attendant {
 
+// Both functions are thread-safe: they hold no state.
+
 struct Draw {
   std::int64_t index = 0;  // into the logits
   // log of the conditional probability of this draw given the earlier ones: the
@@ -29,16 +31,17 @@ struct Slate {
   std::optional<double> kappa;
 };
 
-// `count` independent draws from the softmax of logits [n], finite. None if n
-// is 0. O(n + count log count). The same seed gives the same slate for the same
-// logits in the same order.
+// `count` >= 0 independent draws from the softmax of logits [n], finite. None
+// if n is 0. O(n + count log count). The same seed gives the same slate for the
+// same logits in the same order.
 Slate SampleWithReplacement(std::span<const float> logits, std::int64_t count,
                             std::uint64_t seed);
 
-// min(count, n) draws without replacement by Gumbel top-k (Kool et al. 2019):
-// each item's noise depends on the seed and its own noise_key [n] (a hash of
-// its id) alone, so the slate does not depend on the order of items, and a
-// smaller count draws a prefix. O(n).
+// min(count, n) draws without replacement by Gumbel top-k (Kool et al. 2019)
+// from finite logits [n]: each item's noise depends on the seed and its own
+// noise_key [n] (a hash of its id) alone, so the draws do not depend on the
+// order of items, and a smaller count draws a prefix; probabilities are then
+// the same up to the rounding of sums in doubles. O(n + count log count).
 Slate SampleWithoutReplacement(std::span<const float> logits,
                                std::span<const std::uint64_t> noise_keys,
                                std::int64_t count, std::uint64_t seed);
