@@ -3,6 +3,7 @@
 #define ATTENDANT_CORE_BASE_BITMAP_H_
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace attendant {
@@ -22,6 +23,10 @@ class Bitmap {
   void Set(std::int64_t i) {
     words_[static_cast<std::size_t>(i >> 6)] |= std::uint64_t{1} << (i & 63);
   }
+  // Row i is bit i % 64 of word i / 64. Bits past the size are clear and must
+  // stay so.
+  std::span<const std::uint64_t> words() const { return words_; }
+  std::span<std::uint64_t> words() { return words_; }
 
  private:
   std::int64_t size_ = 0;

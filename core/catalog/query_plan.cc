@@ -148,62 +148,6 @@ bool RanksAlike(ScoreKind a, ScoreKind b) {
   return (a == ScoreKind::kCosine) == (b == ScoreKind::kCosine);
 }
 
-// Marks rows that are live and carry a key in the field.
-class MaskBuilder {
- public:
-  MaskBuilder(const Snapshot& snapshot, QueryPlan& plan)
-      : snapshot_(snapshot), plan_(plan) {
-    plan_.masks.resize(snapshot.segments.size());
-    for (std::size_t i = 0; i < plan_.masks.size(); ++i) {
-      plan_.masks[i].excluded = snapshot.segments[i].dead.get();
-    }
-    plan_.eligible_count = snapshot.key_count(plan.field);
-  }
-
-  // To be called before Exclude.
-  void AllowOnly(const std::vector<ItemId>& ids) {
-    for (std::size_t i = 0; i < plan_.masks.size(); ++i) {
-      plan_.masks[i].allowed = std::make_unique<Bitmap>(
-          snapshot_.segments[i].segment->rows->capacity());
-    }
-    plan_.eligible_count = 0;
-    for (const ItemId& id : ids) {
-      const std::optional<RowAddress> address = snapshot_.Find(id);
-      if (!address) continue;
-      Bitmap& allowed = *plan_.masks[address->segment].allowed;
-      if (allowed.Test(address->row)) continue;
-      allowed.Set(address->row);
-      if (HasKey(*address)) ++plan_.eligible_count;
-    }
-  }
-
-  void Exclude(RowAddress address) {
-    SegmentMask& mask = plan_.masks[address.segment];
-    if (mask.own == nullptr) {
-      mask.own =
-          mask.excluded != nullptr
-              ? std::make_unique<Bitmap>(*mask.excluded)
-              : std::make_unique<Bitmap>(snapshot_.segments[address.segment]
-                                             .segment->rows->capacity());
-      mask.excluded = mask.own.get();
-    }
-    if (mask.own->Test(address.row)) return;
-    mask.own->Set(address.row);
-    const bool was_eligible =
-        HasKey(address) &&
-        (mask.allowed == nullptr || mask.allowed->Test(address.row));
-    if (was_eligible) --plan_.eligible_count;
-  }
-
- private:
-  bool HasKey(RowAddress address) const {
-    return !snapshot_.KeyOf(address, plan_.field).empty();
-  }
-
-  const Snapshot& snapshot_;
-  QueryPlan& plan_;
-};
-
 absl::Status ResolveSizes(const AttendQuery& query, QueryPlan& plan) {
   plan.select_kind = query.select_kind;
   const bool hard = query.select_kind == SelectKind::kHard;
@@ -323,7 +267,7 @@ absl::StatusOr<QueryPlan> PlanQuery(const Snapshot& snapshot,
     ATTENDANT_RETURN_IF_ERROR(NormaliseForCosine(plan.vector));
   }
 
-  MaskBuilder masks(snapshot, plan);
+  Masks masks(snapshot);
   if (query.allow_list) masks.AllowOnly(*query.allow_list);
   for (const ItemId& id : query.deny_list) {
     if (const auto address = snapshot.Find(id)) masks.Exclude(*address);
@@ -332,6 +276,8 @@ absl::StatusOr<QueryPlan> PlanQuery(const Snapshot& snapshot,
   if (examples != nullptr && examples->exclude_examples) {
     for (const RowAddress& address : example_rows) masks.Exclude(address);
   }
+  plan.eligible_count = masks.EligibleCount(plan.field);
+  plan.masks = std::move(masks);
   return plan;
 }
 

@@ -4,26 +4,15 @@
 #define ATTENDANT_CORE_CATALOG_QUERY_PLAN_H_
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "core/base/bitmap.h"
 #include "core/catalog/attend.h"
+#include "core/catalog/mask.h"
 #include "core/catalog/snapshot.h"
 
 namespace attendant {
-
-// What is not eligible in one segment.
-struct SegmentMask {
-  // Dead, denied and example rows; null: none. Points to `own`, or to the
-  // snapshot's dead rows where the query adds nothing.
-  const Bitmap* excluded = nullptr;
-  std::unique_ptr<Bitmap> own;
-  // The allowed rows; null: all.
-  std::unique_ptr<Bitmap> allowed;
-};
 
 struct QueryPlan {
   int field = 0;
@@ -37,8 +26,8 @@ struct QueryPlan {
   std::optional<WeightScope> pool_scope;  // unset: no pooled value
   // Every eligible key must be scored.
   bool exhaustive = false;
-  std::vector<float> vector;       // of norm 1 for COSINE
-  std::vector<SegmentMask> masks;  // by segment
+  std::vector<float> vector;  // of norm 1 for COSINE
+  Masks masks;
   std::int64_t eligible_count = 0;
   std::vector<ItemId> unknown_example_ids;
 };
