@@ -52,6 +52,21 @@ void DotRowsMulti(benchmark::State& state, KernelLevel level) {
       benchmark::Counter::kIsRate);
 }
 
+void TanhDotRows(benchmark::State& state, KernelLevel level) {
+  const std::int64_t row_count = state.range(0);
+  const auto query = RandomFloats(kDim);
+  const auto output_weight = RandomFloats(kDim);
+  const auto rows = RandomFloats(static_cast<std::size_t>(row_count * kDim));
+  std::vector<float> dots(static_cast<std::size_t>(row_count));
+  for (auto _ : state) {
+    KernelsFor(level).TanhDotRows(query.data(), output_weight.data(),
+                                  rows.data(), row_count, kDim, dots.data());
+    benchmark::ClobberMemory();
+  }
+  // Of tanhs.
+  state.SetItemsProcessed(state.iterations() * row_count * kDim);
+}
+
 void SumExps(benchmark::State& state, KernelLevel level) {
   const std::int64_t n = state.range(0);
   const auto logits = RandomFloats(static_cast<std::size_t>(n));
@@ -74,6 +89,7 @@ bool RegisterAll() {
     // In the second cache, and beyond it.
     add("DotRows", DotRows)->Arg(1000)->Arg(100000);
     add("DotRowsMulti", DotRowsMulti)->Arg(1264);
+    add("TanhDotRows", TanhDotRows)->Arg(1000);
     add("SumExps", SumExps)->Arg(1024);
   }
   return true;

@@ -149,9 +149,13 @@ ATTENDANT_AVX2 float Max(const float* numbers, std::int64_t n) {
   return max;
 }
 
-// exp(x) for x in [kMinGap, 0]: x = n ln 2 + r with |r| <= ln 2 / 2, the Taylor
-// polynomial of degree 7 (error below 2^-27), times 2^n.
-ATTENDANT_AVX2 inline __m256 Exp(__m256 x) {
+// x = n ln 2 + r for x in [kMinGap, 0], with |r| <= ln 2 / 2, and a factor with
+// exp(r) = 1 + factor r: the Taylor polynomial of degree 7 (error below 2^-27).
+struct ReducedExp {
+  __m256 n, r, factor;
+};
+
+ATTENDANT_AVX2 inline ReducedExp Reduce(__m256 x) {
   const __m256 n =
       _mm256_round_ps(_mm256_mul_ps(x, _mm256_set1_ps(1.44269504f)),
                       _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
@@ -165,11 +169,68 @@ ATTENDANT_AVX2 inline __m256 Exp(__m256 x) {
   p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0f / 6));
   p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(0.5f));
   p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0f));
-  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0f));
-  // 2^n by its exponent bits: n is in [-126, 0].
+  return {n, r, p};
+}
+
+// 2^n by its exponent bits, for n in [-126, 0].
+ATTENDANT_AVX2 inline __m256 PowerOfTwo(__m256 n) {
   const __m256i exponent =
       _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127));
-  return _mm256_mul_ps(p, _mm256_castsi256_ps(_mm256_slli_epi32(exponent, 23)));
+  return _mm256_castsi256_ps(_mm256_slli_epi32(exponent, 23));
+}
+
+// exp(x) for x in [kMinGap, 0].
+ATTENDANT_AVX2 inline __m256 Exp(__m256 x) {
+  const ReducedExp e = Reduce(x);
+  return _mm256_mul_ps(_mm256_fmadd_ps(e.factor, e.r, _mm256_set1_ps(1.0f)),
+                       PowerOfTwo(e.n));
+}
+
+// exp(x) - 1 for x in [kMinGap, 0], precise also near 0: 1 is taken from 2^n,
+// which is exact, and not from the sum.
+ATTENDANT_AVX2 inline __m256 Expm1(__m256 x) {
+  const ReducedExp e = Reduce(x);
+  const __m256 power = PowerOfTwo(e.n);
+  return _mm256_fmadd_ps(power, _mm256_mul_ps(e.factor, e.r),
+                         _mm256_sub_ps(power, _mm256_set1_ps(1.0f)));
+}
+
+// tanh(t) = -m / (2 + m) with m = exp(-2 t) - 1 for t >= 0, and odd. Beyond
+// kMinGap / 2 it is 1.
+ATTENDANT_AVX2 inline __m256 Tanh(__m256 t) {
+  const __m256 sign_bit = _mm256_set1_ps(-0.0f);
+  const __m256 size = _mm256_andnot_ps(sign_bit, t);
+  const __m256 m = Expm1(_mm256_max_ps(
+      _mm256_mul_ps(size, _mm256_set1_ps(-2.0f)), _mm256_set1_ps(kMinGap)));
+  const __m256 negative =
+      _mm256_div_ps(m, _mm256_add_ps(_mm256_set1_ps(2.0f), m));
+  // Flip where t is positive.
+  return _mm256_xor_ps(negative, _mm256_andnot_ps(t, sign_bit));
+}
+
+ATTENDANT_AVX2 void TanhDotRows(const float* query, const float* output_weight,
+                                const float* rows, std::int64_t row_count,
+                                std::int64_t dim, float* dots) {
+  for (std::int64_t r = 0; r < row_count; ++r) {
+    const float* row = rows + r * dim;
+    __m256 sums[kTileRows] = {_mm256_setzero_ps(), _mm256_setzero_ps(),
+                              _mm256_setzero_ps(), _mm256_setzero_ps()};
+    std::int64_t d = 0;
+    for (; d + kWidth <= dim; d += kWidth) {
+      const __m256 t =
+          _mm256_add_ps(_mm256_loadu_ps(query + d), _mm256_loadu_ps(row + d));
+      sums[0] =
+          _mm256_fmadd_ps(_mm256_loadu_ps(output_weight + d), Tanh(t), sums[0]);
+    }
+    if (d < dim) {
+      const __m256i mask = FirstLanes(dim - d);
+      const __m256 t = _mm256_add_ps(_mm256_maskload_ps(query + d, mask),
+                                     _mm256_maskload_ps(row + d, mask));
+      sums[0] = _mm256_fmadd_ps(_mm256_maskload_ps(output_weight + d, mask),
+                                Tanh(t), sums[0]);
+    }
+    dots[r] = _mm_cvtss_f32(SumOfEach(sums));
+  }
 }
 
 ATTENDANT_AVX2 inline double SumOfLanes(__m256d v) {
@@ -247,7 +308,7 @@ ATTENDANT_AVX2 void AddScaled(double factor, const float* row, std::int64_t dim,
 
 }  // namespace
 
-const Kernels kAvx2Kernels = {DotRows, DotRowsMulti,  Max,
+const Kernels kAvx2Kernels = {DotRows, DotRowsMulti,  TanhDotRows, Max,
                               SumExps, SelectAtLeast, AddScaled};
 
 }  // namespace attendant

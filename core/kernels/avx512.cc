@@ -170,9 +170,13 @@ ATTENDANT_AVX512 float Max(const float* numbers, std::int64_t n) {
   return _mm512_reduce_max_ps(max);
 }
 
-// exp(x) for x in [kMinGap, 0]: x = n ln 2 + r with |r| <= ln 2 / 2, the Taylor
-// polynomial of degree 7 (error below 2^-27), times 2^n.
-ATTENDANT_AVX512 inline __m512 Exp(__m512 x) {
+// x = n ln 2 + r for x in [kMinGap, 0], with |r| <= ln 2 / 2, and a factor with
+// exp(r) = 1 + factor r: the Taylor polynomial of degree 7 (error below 2^-27).
+struct ReducedExp {
+  __m512 n, r, factor;
+};
+
+ATTENDANT_AVX512 inline ReducedExp Reduce(__m512 x) {
   const __m512 n =
       _mm512_roundscale_ps(_mm512_mul_ps(x, _mm512_set1_ps(1.44269504f)),
                            _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
@@ -186,8 +190,54 @@ ATTENDANT_AVX512 inline __m512 Exp(__m512 x) {
   p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0f / 6));
   p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(0.5f));
   p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0f));
-  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0f));
-  return _mm512_scalef_ps(p, n);
+  return {n, r, p};
+}
+
+// exp(x) for x in [kMinGap, 0].
+ATTENDANT_AVX512 inline __m512 Exp(__m512 x) {
+  const ReducedExp e = Reduce(x);
+  return _mm512_scalef_ps(_mm512_fmadd_ps(e.factor, e.r, _mm512_set1_ps(1.0f)),
+                          e.n);
+}
+
+// exp(x) - 1 for x in [kMinGap, 0], precise also near 0: 1 is taken from 2^n,
+// which is exact, and not from the sum.
+ATTENDANT_AVX512 inline __m512 Expm1(__m512 x) {
+  const ReducedExp e = Reduce(x);
+  const __m512 power = _mm512_scalef_ps(_mm512_set1_ps(1.0f), e.n);
+  return _mm512_fmadd_ps(power, _mm512_mul_ps(e.factor, e.r),
+                         _mm512_sub_ps(power, _mm512_set1_ps(1.0f)));
+}
+
+// tanh(t) = -m / (2 + m) with m = exp(-2 t) - 1 for t >= 0, and odd. Beyond
+// kMinGap / 2 it is 1.
+ATTENDANT_AVX512 inline __m512 Tanh(__m512 t) {
+  const __m512 m = Expm1(
+      _mm512_max_ps(_mm512_mul_ps(_mm512_abs_ps(t), _mm512_set1_ps(-2.0f)),
+                    _mm512_set1_ps(kMinGap)));
+  const __m512 negative =
+      _mm512_div_ps(m, _mm512_add_ps(_mm512_set1_ps(2.0f), m));
+  // Flip where t is positive.
+  return _mm512_xor_ps(negative, _mm512_andnot_ps(t, _mm512_set1_ps(-0.0f)));
+}
+
+ATTENDANT_AVX512 void TanhDotRows(const float* query,
+                                  const float* output_weight, const float* rows,
+                                  std::int64_t row_count, std::int64_t dim,
+                                  float* dots) {
+  for (std::int64_t r = 0; r < row_count; ++r) {
+    const float* row = rows + r * dim;
+    __m512 sum = _mm512_setzero_ps();
+    for (std::int64_t d = 0; d < dim; d += kWidth) {
+      const __mmask16 mask =
+          FirstLanes(std::min<std::int64_t>(dim - d, kWidth));
+      const __m512 t = _mm512_add_ps(_mm512_maskz_loadu_ps(mask, query + d),
+                                     _mm512_maskz_loadu_ps(mask, row + d));
+      sum = _mm512_fmadd_ps(_mm512_maskz_loadu_ps(mask, output_weight + d),
+                            Tanh(t), sum);
+    }
+    dots[r] = _mm512_reduce_add_ps(sum);
+  }
 }
 
 ATTENDANT_AVX512 ExpSums SumExps(const float* logits, std::int64_t n, float max,
@@ -262,7 +312,7 @@ ATTENDANT_AVX512 void AddScaled(double factor, const float* row,
 
 }  // namespace
 
-const Kernels kAvx512Kernels = {DotRows, DotRowsMulti,  Max,
+const Kernels kAvx512Kernels = {DotRows, DotRowsMulti,  TanhDotRows, Max,
                                 SumExps, SelectAtLeast, AddScaled};
 
 }  // namespace attendant

@@ -34,6 +34,21 @@ struct Kernels {
                        const float* rows, std::int64_t row_count,
                        std::int64_t dim, float* dots);
 
+  // dots[r] = sum over j of output_weight[j] * tanh(query[j] + row r[j]), for
+  // row_count rows of dim finite floats each. The relative error of each tanh,
+  // that of its argument's rounding included, is at most 2^-21, and none is
+  // beyond 1 in size: dots keep within the L1 norm of output_weight but for the
+  // rounding of their sum, whose order is one at a level, whatever the other
+  // rows are.
+  //
+  // By Expm1 of -2|t| (avx2.cc), in units of 2^-24: |t| has 1 from its sum, the
+  // argument's remainder 1/2 absolute, the polynomial 2.6 relative, and
+  // 2^n p + (2^n - 1) then at most 4.1; the quotient multiplies that by
+  // 1 + |tanh|, which is 1.2 where it is greatest, and adds 2.
+  void (*TanhDotRows)(const float* query, const float* output_weight,
+                      const float* rows, std::int64_t row_count,
+                      std::int64_t dim, float* dots);
+
   // The greatest of n >= 1 finite numbers.
   float (*Max)(const float* numbers, std::int64_t n);
 

@@ -28,6 +28,19 @@ void DotRowsMulti(const float* queries, std::int64_t query_count,
   }
 }
 
+void TanhDotRows(const float* query, const float* output_weight,
+                 const float* rows, std::int64_t row_count, std::int64_t dim,
+                 float* dots) {
+  for (std::int64_t r = 0; r < row_count; ++r) {
+    const float* row = rows + r * dim;
+    float sum = 0;
+    for (std::int64_t d = 0; d < dim; ++d) {
+      sum += output_weight[d] * std::tanh(query[d] + row[d]);
+    }
+    dots[r] = sum;
+  }
+}
+
 float Max(const float* numbers, std::int64_t n) {
   return *std::max_element(numbers, numbers + n);
 }
@@ -64,7 +77,7 @@ void AddScaled(double factor, const float* row, std::int64_t dim, double* sum) {
 
 }  // namespace
 
-const Kernels kScalarKernels = {DotRows, DotRowsMulti,  Max,
+const Kernels kScalarKernels = {DotRows, DotRowsMulti,  TanhDotRows, Max,
                                 SumExps, SelectAtLeast, AddScaled};
 
 }  // namespace attendant

@@ -123,6 +123,145 @@ TEST_P(KernelsTest, DotOfARowDoesNotDependOnItsPlace) {
   }
 }
 
+struct DoubleTanhDot {
+  double dot = 0;
+  double magnitude = 0;  // of the terms: at most the L1 norm of the weights
+};
+
+DoubleTanhDot NaiveTanhDot(const float* query, const float* output_weight,
+                           const float* row, std::int64_t dim) {
+  DoubleTanhDot result;
+  for (std::int64_t d = 0; d < dim; ++d) {
+    const double term =
+        output_weight[d] * std::tanh(double{query[d]} + double{row[d]});
+    result.dot += term;
+    result.magnitude += std::abs(term);
+  }
+  return result;
+}
+
+// Each tanh has its relative error, each term passes at most dim + 1 roundings,
+// whatever the order, and each tanh, product and sum may round to a multiple of
+// the least denormal, a tanh's then multiplied by its weight.
+double TanhDotTolerance(const DoubleTanhDot& naive, std::int64_t dim,
+                        double greatest_weight) {
+  const auto count = static_cast<double>(dim + 1);
+  return (std::ldexp(1.0, -21) + count * kEpsilon) * naive.magnitude * 1.0001 +
+         count * (2 + greatest_weight) * std::ldexp(1.0, -149);
+}
+
+TEST_P(KernelsTest, TanhDotRowsAgreesWithDoubles) {
+  for (const std::int64_t dim : kLengths) {
+    for (const std::int64_t row_count : {0, 1, 3, 8}) {
+      for (const std::int64_t offset : kOffsets) {
+        for (const float deviation : {1e-6f, .1f, 1.f, 20.f}) {
+          const auto query = Normal(dim + offset, deviation);
+          const auto weight = Normal(dim + offset);
+          const auto rows = Normal(row_count * dim + offset, deviation);
+          std::vector<float> dots(static_cast<std::size_t>(row_count + 1), -7);
+          kernels().TanhDotRows(query.data() + offset, weight.data() + offset,
+                                rows.data() + offset, row_count, dim,
+                                dots.data());
+          for (std::int64_t r = 0; r < row_count; ++r) {
+            const DoubleTanhDot naive =
+                NaiveTanhDot(query.data() + offset, weight.data() + offset,
+                             rows.data() + offset + r * dim, dim);
+            EXPECT_NEAR(dots[static_cast<std::size_t>(r)], naive.dot,
+                        TanhDotTolerance(naive, dim, 6))
+                << "dim " << dim << " row " << r << " of " << row_count;
+          }
+          EXPECT_EQ(dots.back(), -7) << "wrote past the end";
+        }
+      }
+    }
+  }
+}
+
+TEST_P(KernelsTest, TanhHoldsItsErrorOverTheWholeRange) {
+  // Rows of one component: what comes back is tanh itself.
+  const float query = 0;
+  const float weight = 1;
+  std::vector<float> arguments = {0,     1e-45f, 1e-40f, 1.2e-38f, 1e-20f,
+                                  43.5f, 43.6f,  1e4f,   1e20f,    3.4e38f};
+  for (int i = 1; i <= 12000; ++i) {
+    arguments.push_back(1e-8f * std::pow(1.002f, static_cast<float>(i)));
+  }
+  const std::size_t positive_count = arguments.size();
+  for (std::size_t i = 0; i < positive_count; ++i) {
+    arguments.push_back(-arguments[i]);
+  }
+  std::vector<float> tanhs(arguments.size());
+  kernels().TanhDotRows(&query, &weight, arguments.data(),
+                        static_cast<std::int64_t>(arguments.size()), 1,
+                        tanhs.data());
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const double exact = std::tanh(double{arguments[i]});
+    EXPECT_NEAR(tanhs[i], exact,
+                std::ldexp(std::abs(exact), -21) + 2 * std::ldexp(1.0, -149))
+        << arguments[i];
+    EXPECT_LE(std::abs(tanhs[i]), 1);
+  }
+}
+
+TEST_P(KernelsTest, TanhDotOfExtremesIsTheSignedSumOfWeights) {
+  for (const std::int64_t dim : kLengths) {
+    const auto size = static_cast<std::size_t>(dim);
+    const auto weight = Normal(dim);
+    double norm = 0;
+    for (const float w : weight) norm += std::abs(w);
+    for (const float extreme : {1e4f, 3e38f}) {
+      std::vector<float> query(size), row(size);
+      for (std::size_t d = 0; d < size; ++d) {
+        // Their sum is infinite for the greater one.
+        query[d] = row[d] = std::copysign(extreme, weight[d]);
+      }
+      float dot = -7;
+      kernels().TanhDotRows(query.data(), weight.data(), row.data(), 1, dim,
+                            &dot);
+      EXPECT_NEAR(dot, norm, static_cast<double>(dim + 1) * kEpsilon * norm);
+      for (float& q : query) q = -q;
+      kernels().TanhDotRows(query.data(), weight.data(), row.data(), 1, dim,
+                            &dot);
+      EXPECT_EQ(dot, 0) << "extremes that cancel";
+    }
+  }
+}
+
+TEST_P(KernelsTest, TanhDotStaysWithinTheNormOfItsWeights) {
+  for (const std::int64_t dim : kLengths) {
+    const auto weight = Normal(dim, 1e4f);
+    const auto query = Normal(dim, 3);
+    const auto rows = Normal(9 * dim, 3);
+    double norm = 0;
+    for (const float w : weight) norm += std::abs(w);
+    std::vector<float> dots(9);
+    kernels().TanhDotRows(query.data(), weight.data(), rows.data(), 9, dim,
+                          dots.data());
+    for (const float dot : dots) {
+      EXPECT_LE(std::abs(dot),
+                norm * (1 + static_cast<double>(dim + 1) * kEpsilon));
+    }
+  }
+}
+
+TEST_P(KernelsTest, TanhDotOfARowDoesNotDependOnItsPlace) {
+  for (const std::int64_t dim : kLengths) {
+    const auto query = Normal(dim);
+    const auto weight = Normal(dim);
+    const auto rows = Normal(21 * dim);
+    std::vector<float> together(21);
+    kernels().TanhDotRows(query.data(), weight.data(), rows.data(), 21, dim,
+                          together.data());
+    for (std::int64_t r = 0; r < 21; ++r) {
+      float alone = 0;
+      kernels().TanhDotRows(query.data(), weight.data(), rows.data() + r * dim,
+                            1, dim, &alone);
+      EXPECT_EQ(alone, together[static_cast<std::size_t>(r)])
+          << "dim " << dim << " row " << r;
+    }
+  }
+}
+
 TEST_P(KernelsTest, MaxFindsTheGreatestAnywhere) {
   for (const std::int64_t n : kLengths) {
     for (std::int64_t place = 0; place < n; ++place) {
