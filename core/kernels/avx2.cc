@@ -19,6 +19,8 @@ namespace {
 constexpr int kWidth = 8;  // floats in a register
 constexpr int kTileRows = 4;
 constexpr int kTileQueries = 3;  // 3 x 4 sums, 3 queries, a row: 16 registers
+constexpr int kPoolQueries = 4;
+constexpr int kPoolRegisters = 2;  // 4 x 2 sums, 2 of a row, a weight
 
 // All bits set in the first `count` of 8 lanes.
 ATTENDANT_AVX2 inline __m256i FirstLanes(std::int64_t count) {
@@ -306,9 +308,82 @@ ATTENDANT_AVX2 void AddScaled(double factor, const float* row, std::int64_t dim,
   for (; d < dim; ++d) sum[d] = __builtin_fma(factor, row[d], sum[d]);
 }
 
+// sums[q * dim + d] for kQueries queries and kRegisters registers of
+// components, the last of which has `last_count` in it. A row's components are
+// loaded once for all the queries.
+template <int kQueries, int kRegisters>
+ATTENDANT_AVX2 inline void PoolTile(const float* weights, const float* rows,
+                                    std::int64_t row_count, std::int64_t dim,
+                                    std::int64_t last_count, float* sums) {
+  __m256 pooled[kQueries][kRegisters];
+  ATTENDANT_UNROLL
+  for (int q = 0; q < kQueries; ++q) {
+    ATTENDANT_UNROLL
+    for (int i = 0; i < kRegisters; ++i) pooled[q][i] = _mm256_setzero_ps();
+  }
+  const __m256i last = FirstLanes(last_count);
+  constexpr int kLast = kRegisters - 1;
+  for (std::int64_t r = 0; r < row_count; ++r) {
+    const float* from = rows + r * dim;
+    __m256 row[kRegisters];
+    ATTENDANT_UNROLL
+    for (int i = 0; i < kLast; ++i) row[i] = _mm256_loadu_ps(from + i * kWidth);
+    row[kLast] = _mm256_maskload_ps(from + kLast * kWidth, last);
+    ATTENDANT_UNROLL
+    for (int q = 0; q < kQueries; ++q) {
+      const __m256 weight = _mm256_set1_ps(weights[q * row_count + r]);
+      ATTENDANT_UNROLL
+      for (int i = 0; i < kRegisters; ++i) {
+        pooled[q][i] = _mm256_fmadd_ps(weight, row[i], pooled[q][i]);
+      }
+    }
+  }
+  ATTENDANT_UNROLL
+  for (int q = 0; q < kQueries; ++q) {
+    float* to = sums + q * dim;
+    ATTENDANT_UNROLL
+    for (int i = 0; i < kLast; ++i) {
+      _mm256_storeu_ps(to + i * kWidth, pooled[q][i]);
+    }
+    _mm256_maskstore_ps(to + kLast * kWidth, last, pooled[q][kLast]);
+  }
+}
+
+template <int kRegisters>
+ATTENDANT_AVX2 inline void PoolQueries(const float* weights,
+                                       std::int64_t query_count,
+                                       const float* rows,
+                                       std::int64_t row_count, std::int64_t dim,
+                                       std::int64_t last_count, float* sums) {
+  std::int64_t q = 0;
+  for (; q + kPoolQueries <= query_count; q += kPoolQueries) {
+    PoolTile<kPoolQueries, kRegisters>(weights + q * row_count, rows, row_count,
+                                       dim, last_count, sums + q * dim);
+  }
+  for (; q < query_count; ++q) {
+    PoolTile<1, kRegisters>(weights + q * row_count, rows, row_count, dim,
+                            last_count, sums + q * dim);
+  }
+}
+
+ATTENDANT_AVX2 void PoolRows(const float* weights, std::int64_t query_count,
+                             const float* rows, std::int64_t row_count,
+                             std::int64_t dim, float* sums) {
+  constexpr std::int64_t kStep = kPoolRegisters * kWidth;
+  std::int64_t d = 0;
+  for (; d + kStep <= dim; d += kStep) {
+    PoolQueries<kPoolRegisters>(weights, query_count, rows + d, row_count, dim,
+                                kWidth, sums + d);
+  }
+  for (; d < dim; d += kWidth) {
+    PoolQueries<1>(weights, query_count, rows + d, row_count, dim,
+                   std::min<std::int64_t>(dim - d, kWidth), sums + d);
+  }
+}
+
 }  // namespace
 
 const Kernels kAvx2Kernels = {DotRows, DotRowsMulti,  TanhDotRows, Max,
-                              SumExps, SelectAtLeast, AddScaled};
+                              SumExps, SelectAtLeast, AddScaled,   PoolRows};
 
 }  // namespace attendant

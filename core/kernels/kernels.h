@@ -52,9 +52,10 @@ struct Kernels {
   // The greatest of n >= 1 finite numbers.
   float (*Max)(const float* numbers, std::int64_t n);
 
-  // Sums over n logits, none above max, all finite. If exps is not null it
-  // receives e_i. With gap = logit_i - max, the relative error of each e_i is
-  // at most 2^-21 + |gap| * 2^-24, except that below a gap of -87 e_i is 0.
+  // Sums over n logits, none above max, which is finite; a logit may be
+  // -infinity, then e_i is 0. If exps is not null it receives e_i; it may be
+  // `logits`. With gap = logit_i - max, the relative error of each e_i is at
+  // most 2^-21 + |gap| * 2^-24, except that below a gap of -87 e_i is 0.
   ExpSums (*SumExps)(const float* logits, std::int64_t n, float max,
                      float* exps);
 
@@ -66,6 +67,15 @@ struct Kernels {
   // sum[i] += factor * row[i], for dim entries: sums of values in doubles.
   void (*AddScaled)(double factor, const float* row, std::int64_t dim,
                     double* sum);
+
+  // sums[q * dim + d] = sum over r of weights[q * row_count + r] *
+  // rows[r * dim + d], overwritten: the values of a tile of rows, pooled for
+  // query_count queries. Each sum is one float to which the rows are added in
+  // their order, whatever the other queries are: for a few hundred rows. All
+  // finite.
+  void (*PoolRows)(const float* weights, std::int64_t query_count,
+                   const float* rows, std::int64_t row_count, std::int64_t dim,
+                   float* sums);
 };
 
 // The best level this processor has, lowered by the environment variable

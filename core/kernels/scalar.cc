@@ -75,9 +75,22 @@ void AddScaled(double factor, const float* row, std::int64_t dim, double* sum) {
   for (std::int64_t d = 0; d < dim; ++d) sum[d] += factor * row[d];
 }
 
+void PoolRows(const float* weights, std::int64_t query_count, const float* rows,
+              std::int64_t row_count, std::int64_t dim, float* sums) {
+  std::fill(sums, sums + query_count * dim, 0.0f);
+  for (std::int64_t q = 0; q < query_count; ++q) {
+    for (std::int64_t r = 0; r < row_count; ++r) {
+      const float weight = weights[q * row_count + r];
+      for (std::int64_t d = 0; d < dim; ++d) {
+        sums[q * dim + d] += weight * rows[r * dim + d];
+      }
+    }
+  }
+}
+
 }  // namespace
 
 const Kernels kScalarKernels = {DotRows, DotRowsMulti,  TanhDotRows, Max,
-                                SumExps, SelectAtLeast, AddScaled};
+                                SumExps, SelectAtLeast, AddScaled,   PoolRows};
 
 }  // namespace attendant

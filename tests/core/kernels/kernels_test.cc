@@ -2,9 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -399,6 +401,69 @@ TEST_P(KernelsTest, AddScaledAddsInDoubles) {
       EXPECT_EQ(sum.back(), start.back()) << "wrote past the end";
     }
   }
+}
+
+TEST_P(KernelsTest, PoolRowsAgreesWithDoubles) {
+  for (const std::int64_t dim : kLengths) {
+    for (const std::int64_t row_count : {0, 1, 3, 17}) {
+      for (const std::int64_t query_count : {0, 1, 3, 4, 9}) {
+        for (const std::int64_t offset : kOffsets) {
+          const auto weights = Normal(query_count * row_count + offset);
+          const auto rows = Normal(row_count * dim + offset);
+          std::vector<float> sums(
+              static_cast<std::size_t>(query_count * dim + 1), -7);
+          kernels().PoolRows(weights.data() + offset, query_count,
+                             rows.data() + offset, row_count, dim, sums.data());
+          EXPECT_EQ(sums.back(), -7) << "wrote past the end";
+          for (std::int64_t i = 0; i < query_count * dim; ++i) {
+            DoubleDot naive;
+            for (std::int64_t r = 0; r < row_count; ++r) {
+              const double term =
+                  double{weights[static_cast<std::size_t>(
+                      offset + i / dim * row_count + r)]} *
+                  rows[static_cast<std::size_t>(offset + r * dim + i % dim)];
+              naive.dot += term;
+              naive.magnitude += std::abs(term);
+            }
+            EXPECT_NEAR(sums[static_cast<std::size_t>(i)], naive.dot,
+                        DotTolerance(naive, row_count))
+                << "dim " << dim << " rows " << row_count << " sum " << i;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(KernelsTest, PoolRowsGivesAQueryTheSameBytesAloneAndAmongOthers) {
+  for (const std::int64_t dim : kLengths) {
+    const auto weights = Normal(7 * 19);
+    const auto rows = Normal(19 * dim);
+    std::vector<float> together(static_cast<std::size_t>(7 * dim));
+    kernels().PoolRows(weights.data(), 7, rows.data(), 19, dim,
+                       together.data());
+    std::vector<float> alone(static_cast<std::size_t>(dim));
+    for (std::int64_t q = 0; q < 7; ++q) {
+      kernels().PoolRows(weights.data() + q * 19, 1, rows.data(), 19, dim,
+                         alone.data());
+      EXPECT_TRUE(
+          std::equal(alone.begin(), alone.end(), together.begin() + q * dim))
+          << "dim " << dim << " query " << q;
+    }
+  }
+}
+
+TEST_P(KernelsTest, MinusInfinityHasNoExpAndExpsMayOverwriteLogits) {
+  constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+  std::vector<float> logits(21, kMinusInfinity);
+  logits[3] = 2;
+  logits[20] = 2;
+  const ExpSums sums = kernels().SumExps(logits.data(), 21, 2, logits.data());
+  std::vector<float> want(21, 0);
+  want[3] = want[20] = 1;
+  EXPECT_THAT(logits, ElementsAreArray(want));
+  EXPECT_EQ(sums.sum, 2);
+  EXPECT_EQ(sums.sum_gap, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(
