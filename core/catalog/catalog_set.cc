@@ -75,6 +75,8 @@ absl::StatusOr<std::unique_ptr<CatalogSet>> CatalogSet::Open(
   ATTENDANT_ASSIGN_OR_RETURN(std::unique_ptr<Store> store,
                              Store::Open(directory));
   std::unique_ptr<CatalogSet> set(new CatalogSet(std::move(store), options));
+  ATTENDANT_ASSIGN_OR_RETURN(set->models_,
+                             ModelSet::Open(set->store_.get(), options.clock));
   ATTENDANT_ASSIGN_OR_RETURN(const CatalogList list, set->store_->List());
   auto catalogs = std::make_shared<Catalogs>();
   for (const auto& [damaged, why] : list.damages) {
@@ -214,6 +216,12 @@ absl::Status CatalogSet::Delete(absl::string_view name) {
                                              : entry.damaged_record)
       .IgnoreError();
   return absl::OkStatus();
+}
+
+absl::Status CatalogSet::DeleteModel(const ModelName& name) {
+  // No catalog begins to use the model meanwhile.
+  MutexLock lock(&mutex_);
+  return models_->Delete(name);
 }
 
 std::map<std::string, absl::Status> CatalogSet::damages() const {

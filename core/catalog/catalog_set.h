@@ -1,5 +1,5 @@
-// All catalogs of a data directory: what a server serves, and what a process
-// that links core opens.
+// All catalogs and attention models of a data directory: what a server serves,
+// and what a process that links core opens.
 #ifndef ATTENDANT_CORE_CATALOG_CATALOG_SET_H_
 #define ATTENDANT_CORE_CATALOG_CATALOG_SET_H_
 
@@ -17,6 +17,7 @@
 #include "core/base/published.h"
 #include "core/catalog/background.h"
 #include "core/catalog/live_catalog.h"
+#include "core/catalog/model_set.h"
 #include "core/storage/store.h"
 
 namespace attendant {
@@ -82,6 +83,13 @@ class CatalogSet {
   // gone from the disk.
   absl::Status Delete(absl::string_view name);
 
+  // The attention models. Delete them with DeleteModel.
+  ModelSet& models() { return *models_; }
+  const ModelSet& models() const { return *models_; }
+
+  // NotFound, as ModelSet::Get.
+  absl::Status DeleteModel(const ModelName& name);
+
   // Why, for each catalog that could not be opened, by name.
   std::map<std::string, absl::Status> damages() const;
 
@@ -102,6 +110,7 @@ class CatalogSet {
 
   const Options options_;
   const std::unique_ptr<Store> store_;
+  std::unique_ptr<ModelSet> models_;  // set by Open
   BackgroundWorker background_;
   Mutex mutex_;  // serialises changes
   Published<Catalogs> catalogs_;

@@ -14,15 +14,22 @@
 #include "core/storage/data_directory.h"
 #include "core/storage/database.h"
 #include "core/storage/files.h"
+#include "core/storage/model_codec.h"
 
 namespace attendant {
 namespace {
 
-// Keys of the list of catalogs are the names after this.
-constexpr char kCatalogTag = 'c';
+// The first byte of a key says what it is the key of.
+constexpr char kCatalogTag = 'c';      // and the name: a catalog's record
+constexpr char kLastVersionTag = 'v';  // and the name: a model's last version
+constexpr char kModelTag = 'w';        // and ModelKey: a version of a model
+
+std::string Key(char tag, absl::string_view rest) {
+  return absl::StrCat(absl::string_view(&tag, 1), rest);
+}
 
 std::string CatalogKey(absl::string_view name) {
-  return absl::StrCat(absl::string_view(&kCatalogTag, 1), name);
+  return Key(kCatalogTag, name);
 }
 
 absl::Status CheckUid(const CatalogRecord& record) {
@@ -30,6 +37,26 @@ absl::Status CheckUid(const CatalogRecord& record) {
   return absl::InternalError(absl::StrCat("catalog \"", record.name,
                                           "\" has the malformed uid \"",
                                           record.uid, "\""));
+}
+
+void AddLastVersion(absl::string_view name, absl::string_view bytes,
+                    ModelList& list) {
+  const absl::StatusOr<std::int64_t> version = DecodeLastVersion(name, bytes);
+  if (version.ok()) {
+    list.last_versions[std::string(name)] = *version;
+  } else {
+    list.damages[{std::string(name), 0}] = version.status();
+  }
+}
+
+void AddModel(absl::string_view key, absl::string_view bytes, ModelList& list) {
+  const ModelName name = DecodeModelKey(key);
+  absl::StatusOr<ModelRecord> record = DecodeModel(name, bytes);
+  if (record.ok()) {
+    list.records.push_back(*std::move(record));
+  } else {
+    list.damages[{name.name, name.version}] = record.status();
+  }
 }
 
 class RocksStore : public Store {
@@ -84,6 +111,38 @@ class RocksStore : public Store {
   absl::Status RemoveFiles(const CatalogRecord& record) override {
     ATTENDANT_RETURN_IF_ERROR(CheckUid(record));
     return RemoveTree(directory_.items_path(record.uid));
+  }
+
+  absl::StatusOr<ModelList> ListModels() const override {
+    ModelList list;
+    ATTENDANT_RETURN_IF_ERROR(
+        catalogs_->Scan(Key(kLastVersionTag, ""), Key(kModelTag + 1, ""),
+                        [&](absl::string_view key, absl::string_view value) {
+                          if (key[0] == kLastVersionTag) {
+                            AddLastVersion(key.substr(1), value, list);
+                          } else {
+                            AddModel(key.substr(1), value, list);
+                          }
+                          return true;
+                        }));
+    return list;
+  }
+
+  absl::Status PutModel(const ModelRecord& record) override {
+    MutexLock lock(&mutex_);
+    rocksdb::WriteBatch batch;
+    batch.Put(Key(kModelTag, EncodeModelKey(record.name)), EncodeModel(record));
+    batch.Put(Key(kLastVersionTag, record.name.name),
+              EncodeLastVersion(record.name));
+    return catalogs_->Write(&batch, catalogs_->sequence() + 1);
+  }
+
+  absl::Status RemoveModel(const ModelName& name) override {
+    MutexLock lock(&mutex_);
+    rocksdb::WriteBatch batch;
+    batch.Delete(Key(kModelTag, EncodeModelKey(name)));
+    return catalogs_->Write(&batch, catalogs_->sequence() + 1,
+                            DiskReserve::kUsed);
   }
 
   absl::StatusOr<std::unique_ptr<CatalogStore>> OpenCatalog(

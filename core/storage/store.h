@@ -1,4 +1,5 @@
-// The truth on disk: one RocksDB for the list of catalogs, and one a catalog.
+// The truth on disk: one RocksDB for the list of catalogs and the attention
+// models, and one a catalog.
 #ifndef ATTENDANT_CORE_STORAGE_STORE_H_
 #define ATTENDANT_CORE_STORAGE_STORE_H_
 
@@ -9,12 +10,14 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "core/attention/model.h"
 #include "core/storage/item.h"
 
 namespace attendant {
@@ -33,6 +36,26 @@ struct CatalogRecord {
 struct CatalogList {
   std::vector<CatalogRecord> records;           // by name
   std::map<std::string, absl::Status> damages;  // of records, by name: DataLoss
+};
+
+// A version of an attention model.
+struct ModelRecord {
+  ModelName name;
+  absl::Time create_time;
+  // Of the model (see core/attention/asymmetry.h), kept as it may take long.
+  std::optional<double> asymmetry;
+  AttentionModel model;
+
+  bool operator==(const ModelRecord&) const = default;
+};
+
+// The attention models, by name and version.
+struct ModelList {
+  std::vector<ModelRecord> records;
+  // The last version given out for a name, deleted or not.
+  std::map<std::string, std::int64_t> last_versions;
+  // Of records: DataLoss. Under version 0: of the name's last version.
+  std::map<std::pair<std::string, std::int64_t>, absl::Status> damages;
 };
 
 // The outcome of a write, remembered under its request_id.
@@ -89,7 +112,8 @@ class CatalogStore {
                                   absl::string_view bytes) = 0;
 };
 
-// A data directory: its lock, its format version, the list of catalogs.
+// A data directory: its lock, its format version, the list of catalogs, the
+// models.
 // Thread-safe.
 class Store {
  public:
@@ -115,6 +139,17 @@ class Store {
   // Removes the files of a catalog after its record. Its CatalogStore must be
   // closed.
   virtual absl::Status RemoveFiles(const CatalogRecord& record) = 0;
+
+  // All versions of all models. One that can't be read is among the damages,
+  // and fails nothing else.
+  virtual absl::StatusOr<ModelList> ListModels() const = 0;
+
+  // Adds a version, and notes it as the last of its name; synced. Its version
+  // must be above any that the name had.
+  virtual absl::Status PutModel(const ModelRecord& record) = 0;
+
+  // Removes a version, if it is there; synced. It stays used up.
+  virtual absl::Status RemoveModel(const ModelName& name) = 0;
 
   // Opens the items of a catalog, created if missing. At most once a uid at a
   // time. The Store must outlive it.

@@ -23,6 +23,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Optional;
+using ::testing::Pair;
 
 class StoreTest : public ::testing::Test {
  protected:
@@ -226,6 +227,35 @@ TEST_F(StoreTest, DamagedRecordHidesNoOther) {
   ASSERT_OK_AND_ASSIGN(const CatalogList after, store->List());
   EXPECT_THAT(after.damages, IsEmpty());
   EXPECT_THAT(after.records, ElementsAre(whole));
+}
+
+TEST_F(StoreTest, ModelsComeBackByNameAndVersion) {
+  const auto record = [](const char* name, std::int64_t version) {
+    const float weight = static_cast<float>(version);
+    return ModelRecord{{name, version},
+                       absl::FromUnixNanos(version),
+                       std::nullopt,
+                       {BilinearForm{{1, 2, {weight, 1}}}}};
+  };
+  {
+    const auto store = OpenStore();
+    ASSERT_OK(store->Put(TestRecord()));
+    ASSERT_OK(store->PutModel(record("text", 256)));
+    ASSERT_OK(store->PutModel(record("text", 257)));
+    ASSERT_OK(store->PutModel(record("image", 1)));
+    ASSERT_OK(store->RemoveModel({"text", 257}));
+    ASSERT_OK(store->RemoveModel({"never", 1}));
+  }
+  const auto store = OpenStore();
+  ASSERT_OK_AND_ASSIGN(const ModelList list, store->ListModels());
+  EXPECT_THAT(list.records,
+              ElementsAre(record("image", 1), record("text", 256)));
+  EXPECT_THAT(list.last_versions,
+              ElementsAre(Pair("image", 1), Pair("text", 257)));
+  EXPECT_THAT(list.damages, IsEmpty());
+  // Neither sees the other.
+  ASSERT_OK_AND_ASSIGN(const CatalogList catalogs, store->List());
+  EXPECT_THAT(catalogs.records, ElementsAre(TestRecord()));
 }
 
 TEST_F(StoreTest, CatalogIsOpenOnceAtATime) {

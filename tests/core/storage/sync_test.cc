@@ -74,6 +74,16 @@ TEST(SyncTest, AcknowledgedWritesAreSynced) {
   EXPECT_GT(ExpectLogsSynced(items), before);
 
   before = ExpectLogsSynced(directory / "data/catalogs");
+  const ModelRecord model = {
+      {"text", 1}, absl::UnixEpoch(), 0.0, {BilinearForm{{1, 1, {1}}}}};
+  ASSERT_OK(store->PutModel(model));
+  EXPECT_GT(ExpectLogsSynced(directory / "data/catalogs"), before);
+
+  before = ExpectLogsSynced(directory / "data/catalogs");
+  ASSERT_OK(store->RemoveModel(model.name));
+  EXPECT_GT(ExpectLogsSynced(directory / "data/catalogs"), before);
+
+  before = ExpectLogsSynced(directory / "data/catalogs");
   ASSERT_OK(store->RemoveRecord(TestRecord().name));
   EXPECT_GT(ExpectLogsSynced(directory / "data/catalogs"), before);
 }
