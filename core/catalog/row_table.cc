@@ -19,15 +19,14 @@ RowTable::RowTable(std::int64_t value_dim, std::int64_t capacity)
       ids_(std::make_unique<std::string[]>(capacity)),
       values_(capacity * value_dim),
       has_value_(std::make_unique<bool[]>(capacity)),
-      attributes_(std::make_unique<Attributes[]>(capacity)),
+      columns_(capacity),
       previous_(capacity),
       slot_mask_(static_cast<std::int64_t>(
                      std::bit_ceil(static_cast<std::uint64_t>(2 * capacity))) -
                  1),
       slots_(std::make_unique<std::atomic<RowIndex>[]>(slot_mask_ + 1)) {
-  memory_bytes_ =
-      (slot_mask_ + 1) * std::int64_t{sizeof(RowIndex)} +
-      capacity_ * std::int64_t{sizeof(std::string) + sizeof(Attributes) + 1};
+  memory_bytes_ = (slot_mask_ + 1) * std::int64_t{sizeof(RowIndex)} +
+                  capacity_ * std::int64_t{sizeof(std::string) + 1};
 }
 
 std::atomic<RowIndex>& RowTable::SlotOf(absl::string_view id) const {
@@ -41,7 +40,7 @@ std::atomic<RowIndex>& RowTable::SlotOf(absl::string_view id) const {
 }
 
 RowIndex RowTable::Append(absl::string_view id, std::span<const float> value,
-                          Attributes attributes) {
+                          const Attributes& attributes) {
   const auto row = static_cast<RowIndex>(row_count_);
   std::atomic<RowIndex>& slot = SlotOf(id);
   ids_[row] = std::string(id);
@@ -49,15 +48,14 @@ RowIndex RowTable::Append(absl::string_view id, std::span<const float> value,
     std::copy(value.begin(), value.end(), values_.data() + row * value_dim_);
     has_value_[row] = true;
   }
-  attributes_[row] = std::move(attributes);
+  columns_.Append(row, attributes);
   previous_[row] = slot.load(std::memory_order_relaxed) - 1;
   slot.store(row + 1, std::memory_order_release);
   // The row's share of arrays whose pages are touched as rows are appended, and
-  // what its id and attributes hold outside of them.
+  // what its id holds outside of them.
   const std::size_t bytes =
       static_cast<std::size_t>(value_dim_) * sizeof(float) + sizeof(RowIndex) +
-      (ids_[row].size() > kInlineIdBytes ? ids_[row].capacity() : 0) +
-      attributes_[row].capacity() * sizeof(Attributes::value_type);
+      (ids_[row].size() > kInlineIdBytes ? ids_[row].capacity() : 0);
   memory_bytes_.fetch_add(static_cast<std::int64_t>(bytes),
                           std::memory_order_relaxed);
   ++row_count_;

@@ -7,19 +7,15 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "core/base/aligned_buffer.h"
 #include "core/base/bitmap.h"
 #include "core/base/ids.h"
+#include "core/catalog/attribute_columns.h"
 #include "core/shortlist/key_index.h"
-#include "core/storage/item.h"
 
 namespace attendant {
-
-using Attributes = std::vector<std::pair<int, AttributeValue>>;
 
 // A fixed capacity of rows that one writer appends to while readers use the
 // rows below the row_end of their snapshot, without locks. A row never changes
@@ -33,7 +29,7 @@ class RowTable : public ValueSource {
   // appended again: Find takes the newest row below row_end. value is empty or
   // has value_dim floats. Writer only.
   RowIndex Append(absl::string_view id, std::span<const float> value,
-                  Attributes attributes);
+                  const Attributes& attributes);
 
   std::int64_t capacity() const { return capacity_; }
   std::int64_t row_count() const { return row_count_; }  // writer only
@@ -43,16 +39,19 @@ class RowTable : public ValueSource {
   const float* ValueOf(RowIndex row) const override {
     return has_value_[row] ? values_.data() + row * value_dim_ : nullptr;
   }
-  const Attributes& AttributesOf(RowIndex row) const {
-    return attributes_[row];
+  Attributes AttributesOf(RowIndex row) const {
+    return columns_.AttributesOf(row);
   }
+  // Attributes column by column.
+  const AttributeColumns& columns() const { return columns_; }
   // The newest row of `id` below row_end unless it is in `dead` (may be null);
   // else -1.
   RowIndex Find(absl::string_view id, RowIndex row_end,
                 const Bitmap* dead) const;
   // May be called from any thread.
   std::int64_t memory_bytes() const {
-    return memory_bytes_.load(std::memory_order_relaxed);
+    return memory_bytes_.load(std::memory_order_relaxed) +
+           columns_.memory_bytes();
   }
 
  private:
@@ -66,7 +65,7 @@ class RowTable : public ValueSource {
   std::unique_ptr<std::string[]> ids_;
   AlignedBuffer<float> values_;  // [capacity, value_dim]
   std::unique_ptr<bool[]> has_value_;
-  std::unique_ptr<Attributes[]> attributes_;
+  AttributeColumns columns_;
   // An older row of the same id, or -1.
   AlignedBuffer<RowIndex> previous_;
   // Open addressing with linear probing, at most half full: the newest row of
