@@ -25,8 +25,9 @@ struct SoftmaxPartition {
   double sum_gap = 0;     // of e * (logit - max)
   double sum_square = 0;  // of e^2
 
-  // Adds n >= 1 finite logits. If exps is not null it has room for n and
-  // receives exp(logit - new max).
+  // Adds n >= 1 logits, some of which may be -infinity: rows that weigh
+  // nothing. If exps is not null it has room for n and receives
+  // exp(logit - new max); it may be `logits`.
   void Add(const float* logits, std::int64_t n, float* exps);
   void Merge(const SoftmaxPartition& other);
 

@@ -49,7 +49,7 @@ struct Kernels {
                       const float* rows, std::int64_t row_count,
                       std::int64_t dim, float* dots);
 
-  // The greatest of n >= 1 finite numbers.
+  // The greatest of n >= 1 numbers, none of them NaN.
   float (*Max)(const float* numbers, std::int64_t n);
 
   // Sums over n logits, none above max, which is finite; a logit may be

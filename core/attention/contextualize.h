@@ -1,0 +1,75 @@
+// Self- and cross-attention over a sequence.
+#ifndef ATTENDANT_CORE_ATTENTION_CONTEXTUALIZE_H_
+#define ATTENDANT_CORE_ATTENTION_CONTEXTUALIZE_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/attention/model.h"
+#include "core/attention/positions.h"
+#include "core/attention/score.h"
+#include "core/base/interrupt.h"
+#include "core/base/views.h"
+
+namespace attendant {
+
+inline constexpr std::int64_t kMaxLayers = 32;
+// Tokens of a sequence or a memory whose weights can be had.
+inline constexpr std::int64_t kMaxWeightTokens = 512;
+
+// A view: what it points to must outlive the call.
+struct ContextualizeInput {
+  // What queries come from [m, dim], m >= 1.
+  MatrixView sequence;
+  // What keys and values come from [n, memory_dim], n >= 1; unset: the
+  // sequence. All layers have the same.
+  std::optional<MatrixView> memory;
+  // Multi-head models. A layer's outputs are the sequence of the next. Empty:
+  // one layer of one head that takes the vectors as they are.
+  std::span<const AttentionModel* const> layers;
+  ScoreKind score_kind = ScoreKind::kScaledDot;  // or kDot, kCosine
+  double temperature = 1;                        // finite, > 0
+  // Token i attends to tokens 0 to i, of the memory if there is one.
+  bool causal = false;
+  // Positions that nothing attends to, of the memory if there is one: the true
+  // entries of PyTorch's key_padding_mask. In [0, n); may repeat. What stands
+  // there need not be finite.
+  std::span<const std::int32_t> padding_positions;
+  // Encodings are added once, to the sequence and to the memory.
+  PositionKind positions = PositionKind::kNone;
+  // Asks for the last layer's weights.
+  bool include_weights = false;
+  Interrupt interrupt;
+};
+
+struct Context {
+  Matrix outputs;                    // [m, the last layer's output_dim]
+  std::vector<Matrix> head_weights;  // [m, n] by head, or empty
+  // Pairs that are not masked, by layer and head.
+  std::int64_t scored_count = 0;
+};
+
+// Each token's weighted mean of what it attends to; zeros for a token that
+// attends to nothing. See AttendMultiHead for the method.
+//
+// Without `causal` and positions, permuting the tokens permutes the outputs, to
+// the bit: weights are added up in an order that only the tokens' floats
+// decide. Two layers give the bytes of two calls.
+//
+// Thread-safe: holds no state. Memory beyond input and outputs: a few MiB for
+// 512 dimensions and 4 bytes a token, whatever their number; with positions, a
+// copy of the sequence and the memory; between layers, one layer's outputs.
+//
+// InvalidArgument naming a field of the wire's ContextualizeRequest: shapes
+// disagree, a layer is not a multi-head model, a position is out of range, and
+// what AttendMultiHead refuses. ResourceExhausted: weights of more than
+// kMaxWeightTokens tokens, or more than kMaxLayers layers. Cancelled and
+// DeadlineExceeded from the interrupt.
+absl::StatusOr<Context> Contextualize(const ContextualizeInput& input);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_ATTENTION_CONTEXTUALIZE_H_

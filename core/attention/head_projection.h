@@ -1,0 +1,36 @@
+// One head's part of a projection, and rows fit to attend with. Internal.
+#ifndef ATTENDANT_CORE_ATTENTION_HEAD_PROJECTION_H_
+#define ATTENDANT_CORE_ATTENTION_HEAD_PROJECTION_H_
+
+#include <cstdint>
+#include <span>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "core/attention/model.h"
+#include "core/base/views.h"
+
+namespace attendant {
+
+// outputs [n, head_dim] = rows [head x head_dim, (head + 1) x head_dim) of the
+// projection of inputs [n, input_dim]: the bytes that ProjectRows gives.
+void ProjectHead(const Projection& projection, std::int64_t head,
+                 std::int64_t head_dim, MatrixView inputs, float* outputs);
+
+// The Euclidean norm of a row of `dim` floats, within dim x 2^-23 of itself;
+// NaN if one of them is not finite.
+double RowNorm(const float* row, std::int64_t dim);
+
+// row *= factor.
+void ScaleRow(double factor, std::int64_t dim, float* row);
+
+// Why a row, or its projection, is not finite: `input` is the row before.
+absl::Status NotFinite(std::span<const float> input, absl::string_view field);
+// InvalidArgument: COSINE asks for a direction.
+absl::Status NormIsZero(absl::string_view field);
+// InvalidArgument: a logit of the query is beyond the floats.
+absl::Status LogitOverflows(absl::string_view field);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_ATTENTION_HEAD_PROJECTION_H_

@@ -1,0 +1,129 @@
+#include "core/attention/rank_candidates.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/attention/key_tile.h"
+#include "core/attention/query_block.h"
+#include "core/base/aligned_buffer.h"
+#include "core/base/status.h"
+#include "core/kernels/kernels.h"
+
+namespace attendant {
+namespace {
+
+bool Better(const EventWeight& a, const EventWeight& b) {
+  if (a.weight != b.weight) return a.weight > b.weight;
+  return a.event < b.event;
+}
+
+// The k best of what is offered: a heap with the worst of them in front.
+void Offer(const EventWeight& offered, std::size_t k,
+           std::vector<EventWeight>& best) {
+  if (best.size() == k) {
+    if (!Better(offered, best.front())) return;
+    std::pop_heap(best.begin(), best.end(), Better);
+    best.pop_back();
+  }
+  best.push_back(offered);
+  std::push_heap(best.begin(), best.end(), Better);
+}
+
+// Finds the events of greatest weight for the candidates of `block`, which has
+// seen all events.
+absl::Status Attribute(const RankInput& input, QueryBlock& block, KeyTile& tile,
+                       AlignedBuffer<float>& mean_weights,
+                       std::vector<std::vector<EventWeight>>& attributions) {
+  const auto k = static_cast<std::size_t>(input.attribution_count);
+  std::int32_t selected[kTileKeys];
+  for (std::int64_t first = 0; first < tile.order_size(); first += kTileKeys) {
+    ATTENDANT_RETURN_IF_ERROR(tile.Load(first, block.last()));
+    ATTENDANT_RETURN_IF_ERROR(block.MeanWeights(tile, mean_weights.data()));
+    for (std::int64_t i = 0; i < block.count(); ++i) {
+      const float* weights = mean_weights.data() + i * tile.size();
+      auto& best = attributions[static_cast<std::size_t>(block.first() + i)];
+      const float threshold = best.size() < k
+                                  ? -std::numeric_limits<float>::infinity()
+                                  : static_cast<float>(best.front().weight);
+      const std::int64_t count = ActiveKernels().SelectAtLeast(
+          weights, tile.size(), threshold, selected);
+      for (std::int64_t s = 0; s < count; ++s) {
+        const float weight = weights[selected[s]];
+        if (weight == 0) continue;
+        Offer({tile.positions()[selected[s]], weight}, k, best);
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+double Dot(std::span<const float> a, std::span<const float> b) {
+  double sum = 0;
+  for (std::size_t d = 0; d < a.size(); ++d) sum += double{a[d]} * b[d];
+  return sum;
+}
+
+}  // namespace
+
+absl::StatusOr<RankedInterests> RankCandidates(const RankInput& input) {
+  ATTENDANT_RETURN_IF_ERROR(CheckCount(input.candidates.row_count, 1,
+                                       std::numeric_limits<std::int32_t>::max(),
+                                       input.names.queries));
+  ATTENDANT_RETURN_IF_ERROR(CheckCount(
+      input.attribution_count, 0, kMaxAttributionCount, "attribution_count"));
+  MultiHeadInput problem;
+  problem.heads = input.heads;
+  problem.queries = input.candidates;
+  problem.keys = input.keys;
+  problem.values = input.values;
+  problem.score_kind = input.score_kind;
+  problem.temperature = input.temperature;
+  problem.activation_kind = input.activation_kind;
+  problem.mask.key_times = input.times;
+  problem.mask.query_time = input.time;
+  problem.interrupt = input.interrupt;
+  problem.names = input.names;
+  ATTENDANT_RETURN_IF_ERROR(ValidateMultiHead(problem));
+
+  const std::int64_t m = input.candidates.row_count;
+  RankedInterests ranked;
+  ranked.interests = {m, problem.output_dim(), {}};
+  ranked.interests.data.resize(
+      static_cast<std::size_t>(m * problem.output_dim()));
+  ranked.scores.resize(static_cast<std::size_t>(m));
+  ranked.attributions.resize(static_cast<std::size_t>(m));
+  ranked.future_event_count =
+      std::count_if(input.times.begin(), input.times.end(),
+                    [&](absl::Time time) { return time > input.time; });
+
+  KeyTile tile(problem);
+  QueryBlock block(problem);
+  AlignedBuffer<float> mean_weights(
+      static_cast<std::size_t>(std::min(m, kBlockQueries) * kTileKeys));
+  const bool one_dim = input.candidates.dim == problem.output_dim();
+  for (std::int64_t first = 0; first < m; first += kBlockQueries) {
+    ATTENDANT_RETURN_IF_ERROR(
+        block.Start(first, std::min(kBlockQueries, m - first), nullptr));
+    for (std::int64_t key = 0; key < tile.order_size(); key += kTileKeys) {
+      ATTENDANT_RETURN_IF_ERROR(tile.Load(key, block.last()));
+      ATTENDANT_RETURN_IF_ERROR(block.Add(tile));
+    }
+    ATTENDANT_RETURN_IF_ERROR(block.Finish(ranked.interests.data.data()));
+    for (std::int64_t i = first; i < first + block.count(); ++i) {
+      ranked.scores[static_cast<std::size_t>(i)] =
+          one_dim ? Dot(input.candidates.Row(i), ranked.interests.view().Row(i))
+                  : block.MeanLogit(i - first);
+    }
+    if (input.attribution_count > 0) {
+      ATTENDANT_RETURN_IF_ERROR(
+          Attribute(input, block, tile, mean_weights, ranked.attributions));
+    }
+  }
+  for (auto& best : ranked.attributions) {
+    std::sort(best.begin(), best.end(), Better);
+  }
+  ranked.scored_count = block.scored_count();
+  return ranked;
+}
+
+}  // namespace attendant
