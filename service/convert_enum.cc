@@ -4,6 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "attendant/v1/attention_service.pb.h"
+#include "attendant/v1/model_service.pb.h"
+#include "core/attention/probe.h"
 #include "core/base/status.h"
 #include "core/catalog/attend.h"
 #include "core/storage/item.h"
@@ -32,6 +34,10 @@ static_assert(Same(AttributeType::kDouble, v1::ATTRIBUTE_TYPE_DOUBLE));
 static_assert(Same(AttributeType::kString, v1::ATTRIBUTE_TYPE_STRING));
 static_assert(Same(AttributeType::kStringList, v1::ATTRIBUTE_TYPE_STRING_LIST));
 static_assert(Same(AttributeType::kTimestamp, v1::ATTRIBUTE_TYPE_TIMESTAMP));
+static_assert(Same(ProjectionKind::kQuery, v1::PROJECTION_KIND_QUERY));
+static_assert(Same(ProjectionKind::kKey, v1::PROJECTION_KIND_KEY));
+static_assert(Same(ProjectionKind::kValue, v1::PROJECTION_KIND_VALUE));
+static_assert(Same(ProjectionKind::kOutput, v1::PROJECTION_KIND_OUTPUT));
 static_assert(Same(SelectKind::kSoft, v1::SELECT_KIND_SOFT));
 static_assert(Same(SelectKind::kHard, v1::SELECT_KIND_HARD));
 static_assert(Same(WeightScope::kShortlist, v1::WEIGHT_SCOPE_SHORTLIST));

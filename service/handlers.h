@@ -10,6 +10,7 @@
 #include "attendant/v1/attention_service.pb.h"
 #include "attendant/v1/catalog_service.pb.h"
 #include "attendant/v1/item_service.pb.h"
+#include "attendant/v1/model_service.pb.h"
 #include "core/base/interrupt.h"
 #include "service/backend.h"
 
@@ -55,6 +56,21 @@ absl::Status BatchDeleteItems(Backend& backend,
                               const v1::BatchDeleteItemsRequest& request,
                               const Interrupt& interrupt,
                               v1::BatchDeleteItemsResponse* response);
+
+absl::Status CreateModel(Backend& backend,
+                         const v1::CreateModelRequest& request,
+                         const Interrupt& interrupt,
+                         v1::CreateModelResponse* response);
+absl::Status GetModel(Backend& backend, const v1::GetModelRequest& request,
+                      const Interrupt& interrupt,
+                      v1::GetModelResponse* response);
+absl::Status ListModels(Backend& backend, const v1::ListModelsRequest& request,
+                        const Interrupt& interrupt,
+                        v1::ListModelsResponse* response);
+absl::Status DeleteModel(Backend& backend,
+                         const v1::DeleteModelRequest& request,
+                         const Interrupt& interrupt,
+                         v1::DeleteModelResponse* response);
 
 absl::Status Attend(Backend& backend, const v1::AttendRequest& request,
                     const Interrupt& interrupt, v1::AttendResponse* response);

@@ -14,6 +14,7 @@
 #include "attendant/v1/attention_service.grpc.pb.h"
 #include "attendant/v1/catalog_service.grpc.pb.h"
 #include "attendant/v1/item_service.grpc.pb.h"
+#include "attendant/v1/model_service.grpc.pb.h"
 #include "core/base/status.h"
 #include "service/services.h"
 
@@ -105,6 +106,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options,
       server->server_->GetHealthCheckService();
   for (const char* service : {v1::CatalogService::service_full_name(),
                               v1::ItemService::service_full_name(),
+                              v1::ModelService::service_full_name(),
                               v1::AttentionService::service_full_name()}) {
     health->SetServingStatus(service, true);
   }

@@ -3,6 +3,7 @@
 #include "attendant/v1/attention_service.grpc.pb.h"
 #include "attendant/v1/catalog_service.grpc.pb.h"
 #include "attendant/v1/item_service.grpc.pb.h"
+#include "attendant/v1/model_service.grpc.pb.h"
 #include "service/handlers.h"
 #include "service/import_call.h"
 #include "service/unary_call.h"
@@ -26,6 +27,12 @@ using RawItemMethods = v1::ItemService::WithRawCallbackMethod_BatchUpsertItems<
             v1::ItemService::WithRawCallbackMethod_ListItems<
                 v1::ItemService::WithRawCallbackMethod_BatchDeleteItems<
                     Base>>>>>;
+
+template <typename Base>
+using RawModelMethods = v1::ModelService::WithRawCallbackMethod_CreateModel<
+    v1::ModelService::WithRawCallbackMethod_GetModel<
+        v1::ModelService::WithRawCallbackMethod_ListModels<
+            v1::ModelService::WithRawCallbackMethod_DeleteModel<Base>>>>;
 
 template <typename Base>
 using RawAttentionMethods = v1::AttentionService::WithRawCallbackMethod_Attend<
@@ -122,6 +129,42 @@ class RawItemService final : public RawItemMethods<v1::ItemService::Service> {
   const WorkerPools pools_;
 };
 
+class RawModelService final
+    : public RawModelMethods<v1::ModelService::Service> {
+ public:
+  RawModelService(Backend& backend, const WorkerPools& pools)
+      : backend_(backend), pools_(pools) {}
+
+  ServerUnaryReactor* CreateModel(CallbackServerContext* context,
+                                  const ByteBuffer* request,
+                                  ByteBuffer* response) override {
+    return StartUnaryCall(backend_, *pools_.write, "CreateModel",
+                          &attendant::CreateModel, context, request, response);
+  }
+  ServerUnaryReactor* GetModel(CallbackServerContext* context,
+                               const ByteBuffer* request,
+                               ByteBuffer* response) override {
+    return StartUnaryCall(backend_, *pools_.read, "GetModel",
+                          &attendant::GetModel, context, request, response);
+  }
+  ServerUnaryReactor* ListModels(CallbackServerContext* context,
+                                 const ByteBuffer* request,
+                                 ByteBuffer* response) override {
+    return StartUnaryCall(backend_, *pools_.read, "ListModels",
+                          &attendant::ListModels, context, request, response);
+  }
+  ServerUnaryReactor* DeleteModel(CallbackServerContext* context,
+                                  const ByteBuffer* request,
+                                  ByteBuffer* response) override {
+    return StartUnaryCall(backend_, *pools_.write, "DeleteModel",
+                          &attendant::DeleteModel, context, request, response);
+  }
+
+ private:
+  Backend& backend_;
+  const WorkerPools pools_;
+};
+
 class RawAttentionService final
     : public RawAttentionMethods<v1::AttentionService::Service> {
  public:
@@ -154,6 +197,7 @@ std::vector<std::unique_ptr<grpc::Service>> MakeServices(
   std::vector<std::unique_ptr<grpc::Service>> services;
   services.push_back(std::make_unique<RawCatalogService>(backend, pools));
   services.push_back(std::make_unique<RawItemService>(backend, pools));
+  services.push_back(std::make_unique<RawModelService>(backend, pools));
   services.push_back(std::make_unique<RawAttentionService>(backend, pools));
   return services;
 }

@@ -92,6 +92,10 @@ TEST_F(ErrorTableTest, MalformedBytesAreInvalidArgument) {
                              "/attendant.v1.ItemService/BatchGetItems",
                              "/attendant.v1.ItemService/ListItems",
                              "/attendant.v1.ItemService/BatchDeleteItems",
+                             "/attendant.v1.ModelService/CreateModel",
+                             "/attendant.v1.ModelService/GetModel",
+                             "/attendant.v1.ModelService/ListModels",
+                             "/attendant.v1.ModelService/DeleteModel",
                              "/attendant.v1.AttentionService/Attend",
                              "/attendant.v1.AttentionService/BatchAttend"}) {
     // A length past the end; a tag of zero; a field that never ends.

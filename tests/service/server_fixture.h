@@ -16,6 +16,7 @@
 #include "attendant/v1/attention_service.grpc.pb.h"
 #include "attendant/v1/catalog_service.grpc.pb.h"
 #include "attendant/v1/item_service.grpc.pb.h"
+#include "attendant/v1/model_service.grpc.pb.h"
 #include "core/catalog/catalog_set.h"
 #include "service/server.h"
 #include "tests/support/scratch_directory.h"
@@ -33,6 +34,7 @@ class ServerFixture : public ::testing::Test {
     channel_ = NewChannel();
     catalog_stub_ = v1::CatalogService::NewStub(channel_);
     item_stub_ = v1::ItemService::NewStub(channel_);
+    model_stub_ = v1::ModelService::NewStub(channel_);
     attention_stub_ = v1::AttentionService::NewStub(channel_);
   }
 
@@ -141,6 +143,7 @@ class ServerFixture : public ::testing::Test {
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::CatalogService::Stub> catalog_stub_;
   std::unique_ptr<v1::ItemService::Stub> item_stub_;
+  std::unique_ptr<v1::ModelService::Stub> model_stub_;
   std::unique_ptr<v1::AttentionService::Stub> attention_stub_;
 };
 

@@ -51,7 +51,7 @@ std::string HealthRequest(const std::string& service) {
 TEST_F(ServerTest, HealthKnowsTheServerAndEachService) {
   for (const char* service :
        {"", "attendant.v1.CatalogService", "attendant.v1.ItemService",
-        "attendant.v1.AttentionService"}) {
+        "attendant.v1.ModelService", "attendant.v1.AttentionService"}) {
     RawCall call(channel_, kHealthCheck);
     call.Write(HealthRequest(service));
     call.WritesDone();
@@ -78,9 +78,9 @@ TEST_F(ServerTest, ShutdownTurnsHealthBeforeItEndsCalls) {
   const absl::Time give_up = absl::Now() + absl::Seconds(30);
   do {
     code = List(Parse<v1::ListItemsRequest>("catalog: 'shop'")).error_code();
-    ASSERT_THAT(code, AnyOf(grpc::StatusCode::NOT_FOUND,
-                            grpc::StatusCode::CANCELLED,
-                            grpc::StatusCode::UNAVAILABLE));
+    ASSERT_THAT(code,
+                AnyOf(grpc::StatusCode::NOT_FOUND, grpc::StatusCode::CANCELLED,
+                      grpc::StatusCode::UNAVAILABLE));
   } while (code != grpc::StatusCode::UNAVAILABLE && absl::Now() < give_up);
   EXPECT_EQ(code, grpc::StatusCode::UNAVAILABLE);
   watch.Cancel();
