@@ -78,7 +78,10 @@ absl::Status ItemsToProto(const AttendAnswer& answer, const Snapshot& snapshot,
     item->set_weight(attended.weight);
     item->set_logit(attended.logit);
     item->set_similarity(attended.similarity);
-    if (!mask.any_attributes && !mask.keys && !mask.value) continue;
+    if (!mask.any_attributes && !mask.keys && !mask.value &&
+        !mask.opaque_value) {
+      continue;
+    }
     const Segment& segment =
         *snapshot.segments[static_cast<std::size_t>(address.segment)].segment;
     AttributesToProto(segment.rows->AttributesOf(address.row), schema, mask,
@@ -95,6 +98,10 @@ absl::Status ItemsToProto(const AttendAnswer& answer, const Snapshot& snapshot,
     if (value != nullptr) {
       VectorToProto({value, static_cast<std::size_t>(schema.value_dim)},
                     item->mutable_value());
+    }
+    if (mask.opaque_value) {
+      const auto& opaque_value = segment.rows->OpaqueValueOf(address.row);
+      if (opaque_value != nullptr) item->set_opaque_value(*opaque_value);
     }
     bytes += static_cast<std::int64_t>(item->ByteSizeLong());
     if (bytes > max_bytes) return ReplyTooLarge(max_bytes);

@@ -112,6 +112,7 @@ absl::StatusOr<Item> ItemFromProto(const v1::Item& wire,
     item.value = *std::move(value);
   }
   ATTENDANT_RETURN_IF_ERROR(AttributesFromProto(wire, schema, item));
+  item.opaque_value = wire.opaque_value();
   return item;
 }
 
@@ -141,6 +142,7 @@ void ItemToProto(const Item& item, const CatalogSchema& schema,
     VectorToProto(item.value, wire->mutable_value());
   }
   AttributesToProto(item.attributes, schema, mask, wire->mutable_attributes());
+  if (mask.opaque_value) wire->set_opaque_value(item.opaque_value);
 }
 
 }  // namespace attendant

@@ -11,6 +11,7 @@ ReadMask ReadMask::All(const CatalogSchema& schema) {
   ReadMask mask;
   mask.keys = true;
   mask.value = true;
+  mask.opaque_value = true;
   mask.attributes.assign(schema.attributes.size(), true);
   mask.any_attributes = !mask.attributes.empty();
   return mask;
@@ -27,6 +28,8 @@ absl::StatusOr<ReadMask> ReadMaskFromProto(
       mask.keys = true;
     } else if (path == "value") {
       mask.value = true;
+    } else if (path == "opaque_value") {
+      mask.opaque_value = true;
     } else if (path == "attributes") {
       mask.attributes.assign(schema.attributes.size(), true);
       mask.any_attributes = !mask.attributes.empty();
@@ -40,16 +43,18 @@ absl::StatusOr<ReadMask> ReadMaskFromProto(
       mask.attributes[static_cast<std::size_t>(position)] = true;
       mask.any_attributes = true;
     } else {
-      return InvalidField(absl::StrCat("read_mask.paths[", i, "]"),
-                          absl::StrCat("\"", path, "\""),
-                          "keys, value, attributes or attributes.NAME");
+      return InvalidField(
+          absl::StrCat("read_mask.paths[", i, "]"),
+          absl::StrCat("\"", path, "\""),
+          "keys, value, opaque_value, attributes or attributes.NAME");
     }
   }
   return mask;
 }
 
 std::string CanonicalText(const ReadMask& mask) {
-  std::string text = absl::StrCat(mask.keys ? "k" : "", mask.value ? "v" : "");
+  std::string text = absl::StrCat(mask.keys ? "k" : "", mask.value ? "v" : "",
+                                  mask.opaque_value ? "o" : "");
   for (std::size_t i = 0; i < mask.attributes.size(); ++i) {
     if (mask.attributes[i]) absl::StrAppend(&text, "a", i);
   }

@@ -15,6 +15,7 @@ namespace attendant {
 struct ReadMask {
   bool keys = false;
   bool value = false;
+  bool opaque_value = false;
   std::vector<bool> attributes;  // one for each of the schema
 
   // True if some attribute is read.
@@ -23,8 +24,9 @@ struct ReadMask {
   static ReadMask All(const CatalogSchema& schema);
 };
 
-// Paths: "keys", "value", "attributes", "attributes.NAME". InvalidArgument,
-// naming "read_mask.paths[i]", for any other or an attribute not declared.
+// Paths: "keys", "value", "opaque_value", "attributes", "attributes.NAME".
+// InvalidArgument, naming "read_mask.paths[i]", for any other or an attribute
+// not declared.
 absl::StatusOr<ReadMask> ReadMaskFromProto(
     const google::protobuf::FieldMask& wire, const CatalogSchema& schema);
 

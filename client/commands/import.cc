@@ -205,7 +205,8 @@ void AddImportCommand(CLI::App& items, Context& context) {
       ->needs(ids);
   command->add_option("--attributes", flags->inputs.attributes,
                       "Attributes, a JSON object a line: {\"id\": \"...\", "
-                      "\"price\": 2.5, ...}; times as RFC 3339 text");
+                      "\"price\": 2.5, ...}; times as RFC 3339 text, "
+                      "\"opaque_value\" as base64");
   command->footer(
       "Examples:\n"
       "  attendant items import shop --from fit/events --from fit/text\n"

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/commands/command.h"
@@ -48,6 +49,20 @@ std::string NoSuchField(const v1::CatalogSchema& schema,
   }
   return absl::StrCat("the catalog has no key field '", field,
                       "'; it has: ", absl::StrJoin(names, ", "));
+}
+
+constexpr absl::string_view kOpaqueValue = "opaque_value";
+
+// The bytes that a line of attributes gives in base64.
+absl::StatusOr<std::string> OpaqueValueFrom(const nlohmann::json& value) {
+  std::string bytes;
+  if (value.is_string() &&
+      absl::Base64Unescape(value.get_ref<const std::string&>(), &bytes)) {
+    return bytes;
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      kOpaqueValue, ": got ",
+      value.is_string() ? "another text" : value.type_name(), ", want base64"));
 }
 
 }  // namespace
@@ -153,6 +168,16 @@ absl::Status ImportRows::AddAttributes(const std::string& path) {
     for (const auto& [name, value] : object.items()) {
       if (name == "id" || value.is_null()) continue;
       const v1::AttributeField* field = FindAttribute(schema_, name);
+      if (field == nullptr && name == kOpaqueValue) {
+        ATTENDANT_ASSIGN_OR_RETURN(std::string bytes, OpaqueValueFrom(value));
+        v1::Item& item = attributes_[row];
+        if (!item.opaque_value().empty() && item.opaque_value() != bytes) {
+          return absl::InvalidArgumentError(absl::StrCat(
+              name, ": another file gives '", text, "' another value"));
+        }
+        item.set_opaque_value(std::move(bytes));
+        continue;
+      }
       if (field == nullptr) {
         return absl::InvalidArgumentError(
             absl::StrCat(name, ": the catalog declares no such attribute"));
@@ -198,6 +223,7 @@ absl::StatusOr<v1::Item> ImportRows::ReadItem(std::int64_t row) {
   const auto attributes = attributes_.find(row);
   if (attributes != attributes_.end()) {
     *item.mutable_attributes() = attributes->second.attributes();
+    item.set_opaque_value(attributes->second.opaque_value());
   }
   return item;
 }

@@ -69,7 +69,8 @@ class ImportRows {
   std::vector<std::string> ids_;
   absl::flat_hash_map<std::string, std::int64_t> row_of_;
   std::vector<Source> sources_;
-  // Items with attributes only, by row; and where they come from.
+  // Items with attributes and opaque values only, by row; and where they come
+  // from.
   absl::flat_hash_map<std::int64_t, v1::Item> attributes_;
   std::string attributes_path_;
   std::vector<float> components_;

@@ -48,6 +48,10 @@ std::string DescribeItem(const v1::Item& item, const Style& style) {
     add(absl::StrCat("key ", field), DescribeVector(key));
   }
   if (item.has_value()) add("value", DescribeVector(item.value()));
+  if (!item.opaque_value().empty()) {
+    add("opaque value",
+        CountOf(static_cast<std::int64_t>(item.opaque_value().size()), "byte"));
+  }
   return text;
 }
 

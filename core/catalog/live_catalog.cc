@@ -284,7 +284,11 @@ void LiveCatalog::AppendRow(Snapshot& next, const Item& item) {
     StartSegment(next);
   }
   SegmentView& view = next.segments.back();
-  growing_.rows->Append(item.id, item.value, item.attributes);
+  growing_.rows->Append(
+      item.id, item.value, item.attributes,
+      item.opaque_value.empty()
+          ? nullptr
+          : std::make_shared<const std::string>(item.opaque_value));
   for (std::size_t f = 0; f < growing_.indexes.size(); ++f) {
     growing_.indexes[f]->Append(item.keys[f]);
     if (!item.keys[f].empty()) ++view.live_key_counts[f];

@@ -50,11 +50,12 @@ absl::StatusOr<std::shared_ptr<const Segment>> Merge(
   for (const RowAddress& address : addresses) {
     const RowTable& from = *snapshot.segments[address.segment].segment->rows;
     const float* value = from.ValueOf(address.row);
-    rows->Append(from.Id(address.row),
-                 value == nullptr ? std::span<const float>()
-                                  : std::span<const float>(
-                                        value, snapshot.schema->value_dim),
-                 from.AttributesOf(address.row));
+    rows->Append(
+        from.Id(address.row),
+        value == nullptr
+            ? std::span<const float>()
+            : std::span<const float>(value, snapshot.schema->value_dim),
+        from.AttributesOf(address.row), from.OpaqueValueOf(address.row));
   }
   auto merged = std::make_shared<Segment>();
   merged->rows = std::move(rows);

@@ -1,5 +1,7 @@
 #include "core/catalog/row_table.h"
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <bit>
 
@@ -11,50 +13,71 @@ namespace {
 // libstdc++ keeps strings up to this size in themselves.
 constexpr std::size_t kInlineIdBytes = 15;
 
+std::uint64_t HashOf(absl::string_view id) {
+  return XXH3_64bits(id.data(), id.size());
+}
+
 }  // namespace
 
 RowTable::RowTable(std::int64_t value_dim, std::int64_t capacity)
     : capacity_(capacity),
       value_dim_(value_dim),
       ids_(std::make_unique<std::string[]>(capacity)),
+      id_hashes_(capacity),
       values_(capacity * value_dim),
       has_value_(std::make_unique<bool[]>(capacity)),
       columns_(capacity),
+      opaque_values_(
+          std::make_unique<std::shared_ptr<const std::string>[]>(capacity)),
       previous_(capacity),
       slot_mask_(static_cast<std::int64_t>(
                      std::bit_ceil(static_cast<std::uint64_t>(2 * capacity))) -
                  1),
       slots_(std::make_unique<std::atomic<RowIndex>[]>(slot_mask_ + 1)) {
   memory_bytes_ = (slot_mask_ + 1) * std::int64_t{sizeof(RowIndex)} +
-                  capacity_ * std::int64_t{sizeof(std::string) + 1};
+                  capacity_ * std::int64_t{sizeof(std::string) +
+                                           sizeof(opaque_values_[0]) + 1};
 }
 
-std::atomic<RowIndex>& RowTable::SlotOf(absl::string_view id) const {
-  auto at = static_cast<std::int64_t>(absl::Hash<absl::string_view>{}(id)) &
-            slot_mask_;
+std::atomic<RowIndex>& RowTable::SlotOf(absl::string_view id,
+                                        std::uint64_t hash) const {
+  // Hashed once more, with the process's seed: nobody can choose ids for slots
+  // that collide.
+  auto at =
+      static_cast<std::int64_t>(absl::Hash<std::uint64_t>{}(hash)) & slot_mask_;
   while (true) {
     const RowIndex row = slots_[at].load(std::memory_order_acquire) - 1;
-    if (row < 0 || ids_[row] == id) return slots_[at];
+    if (row < 0 || (id_hashes_[row] == hash && ids_[row] == id)) {
+      return slots_[at];
+    }
     at = (at + 1) & slot_mask_;
   }
 }
 
 RowIndex RowTable::Append(absl::string_view id, std::span<const float> value,
-                          const Attributes& attributes) {
+                          const Attributes& attributes,
+                          std::shared_ptr<const std::string> opaque_value) {
   const auto row = static_cast<RowIndex>(row_count_);
-  std::atomic<RowIndex>& slot = SlotOf(id);
+  const std::uint64_t hash = HashOf(id);
+  std::atomic<RowIndex>& slot = SlotOf(id, hash);
   ids_[row] = std::string(id);
+  id_hashes_[row] = hash;
   if (!value.empty()) {
     std::copy(value.begin(), value.end(), values_.data() + row * value_dim_);
     has_value_[row] = true;
   }
   columns_.Append(row, attributes);
+  opaque_values_[row] = std::move(opaque_value);
   previous_[row] = slot.load(std::memory_order_relaxed) - 1;
   slot.store(row + 1, std::memory_order_release);
   // The row's share of arrays whose pages are touched as rows are appended, and
-  // what its id holds outside of them.
+  // what its id and opaque value hold outside of them.
   const std::size_t bytes =
       static_cast<std::size_t>(value_dim_) * sizeof(float) + sizeof(RowIndex) +
+      sizeof(hash) +
+      (opaque_values_[row] != nullptr
+           ? sizeof(std::string) + opaque_values_[row]->capacity()
+           : 0) +
       (ids_[row].size() > kInlineIdBytes ? ids_[row].capacity() : 0);
   memory_bytes_.fetch_add(static_cast<std::int64_t>(bytes),
                           std::memory_order_relaxed);
@@ -64,7 +87,7 @@ RowIndex RowTable::Append(absl::string_view id, std::span<const float> value,
 
 RowIndex RowTable::Find(absl::string_view id, RowIndex row_end,
                         const Bitmap* dead) const {
-  RowIndex row = SlotOf(id).load(std::memory_order_acquire) - 1;
+  RowIndex row = SlotOf(id, HashOf(id)).load(std::memory_order_acquire) - 1;
   while (row >= row_end) row = previous_[row];
   if (row >= 0 && dead != nullptr && dead->Test(row)) return -1;
   return row;

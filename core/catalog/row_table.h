@@ -1,4 +1,5 @@
-// Rows of items: ids, values and attributes, and the table from id to row.
+// Rows of items: ids, values, opaque values and attributes, and the table from
+// id to row.
 #ifndef ATTENDANT_CORE_CATALOG_ROW_TABLE_H_
 #define ATTENDANT_CORE_CATALOG_ROW_TABLE_H_
 
@@ -27,14 +28,17 @@ class RowTable : public ValueSource {
 
   // Appends a row and returns it; fewer than capacity rows so far. An id may be
   // appended again: Find takes the newest row below row_end. value is empty or
-  // has value_dim floats. Writer only.
+  // has value_dim floats; opaque_value is null or not empty. Writer only.
   RowIndex Append(absl::string_view id, std::span<const float> value,
-                  const Attributes& attributes);
+                  const Attributes& attributes,
+                  std::shared_ptr<const std::string> opaque_value = nullptr);
 
   std::int64_t capacity() const { return capacity_; }
   std::int64_t row_count() const { return row_count_; }  // writer only
 
   absl::string_view Id(RowIndex row) const { return ids_[row]; }
+  // A hash of the id that is the same in every process and version.
+  std::uint64_t IdHash(RowIndex row) const { return id_hashes_[row]; }
   // value_dim floats, or null if the row has no value.
   const float* ValueOf(RowIndex row) const override {
     return has_value_[row] ? values_.data() + row * value_dim_ : nullptr;
@@ -44,6 +48,10 @@ class RowTable : public ValueSource {
   }
   // Attributes column by column.
   const AttributeColumns& columns() const { return columns_; }
+  // Null if the row has none. Tables may share one.
+  const std::shared_ptr<const std::string>& OpaqueValueOf(RowIndex row) const {
+    return opaque_values_[row];
+  }
   // The newest row of `id` below row_end unless it is in `dead` (may be null);
   // else -1.
   RowIndex Find(absl::string_view id, RowIndex row_end,
@@ -55,17 +63,19 @@ class RowTable : public ValueSource {
   }
 
  private:
-  // The slot where `id` is, or the free one where it would be.
-  std::atomic<RowIndex>& SlotOf(absl::string_view id) const;
+  // The slot where `id` of this hash is, or the free one where it would be.
+  std::atomic<RowIndex>& SlotOf(absl::string_view id, std::uint64_t hash) const;
 
   std::int64_t capacity_;
   std::int64_t value_dim_;
   std::int64_t row_count_ = 0;
   std::atomic<std::int64_t> memory_bytes_;
   std::unique_ptr<std::string[]> ids_;
+  AlignedBuffer<std::uint64_t> id_hashes_;
   AlignedBuffer<float> values_;  // [capacity, value_dim]
   std::unique_ptr<bool[]> has_value_;
   AttributeColumns columns_;
+  std::unique_ptr<std::shared_ptr<const std::string>[]> opaque_values_;
   // An older row of the same id, or -1.
   AlignedBuffer<RowIndex> previous_;
   // Open addressing with linear probing, at most half full: the newest row of

@@ -41,6 +41,9 @@ Item Snapshot::ItemAt(RowAddress address) const {
     item.value.assign(value, value + schema->value_dim);
   }
   item.attributes = segment.rows->AttributesOf(address.row);
+  if (const auto& opaque_value = segment.rows->OpaqueValueOf(address.row)) {
+    item.opaque_value = *opaque_value;
+  }
   return item;
 }
 

@@ -282,7 +282,9 @@ absl::Status ValidateItem(const Item& item, const CatalogSchema& schema) {
   ATTENDANT_RETURN_IF_ERROR(ValidateItemId(item.id, "id"));
   ATTENDANT_RETURN_IF_ERROR(ValidateKeys(item, schema));
   ATTENDANT_RETURN_IF_ERROR(ValidateValue(item, schema));
-  return ValidateAttributes(item, schema);
+  ATTENDANT_RETURN_IF_ERROR(ValidateAttributes(item, schema));
+  return CheckCount(static_cast<std::int64_t>(item.opaque_value.size()), 0,
+                    kMaxOpaqueValueBytes, "opaque_value", " bytes");
 }
 
 }  // namespace attendant

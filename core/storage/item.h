@@ -22,6 +22,7 @@ inline constexpr int kMaxAttributes = 256;
 inline constexpr int kMaxNameBytes = 64;
 // Of all texts of an item together: a page must be able to hold any item.
 inline constexpr std::int64_t kMaxAttributeBytes = 1 << 20;
+inline constexpr std::int64_t kMaxOpaqueValueBytes = 64 << 10;
 
 enum class AttributeType {
   kBool = 1,
@@ -88,14 +89,16 @@ struct Item {
   std::vector<float> value;
   // (position in schema.attributes, value), positions ascending and distinct.
   std::vector<std::pair<int, AttributeValue>> attributes;
+  // Bytes of any kind that come back as they were, and are never pooled.
+  std::string opaque_value;
 
   bool operator==(const Item&) const = default;
 };
 
 // OK if the item fits the schema: id, dimensions, finiteness, no zero key under
 // COSINE, at least one key, a value where it can't be left out, attribute types
-// and finiteness. Else InvalidArgument naming the field as the wire spells it
-// ("keys[text]", "attributes[price]").
+// and finiteness, sizes. Else InvalidArgument (over a limit: ResourceExhausted)
+// naming the field as the wire spells it ("keys[text]", "attributes[price]").
 absl::Status ValidateItem(const Item& item, const CatalogSchema& schema);
 
 }  // namespace attendant

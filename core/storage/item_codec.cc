@@ -13,10 +13,16 @@
 //               bool 1 byte; int64, double 8; string length (u32), bytes;
 //               string list count (u32), strings; timestamp seconds since the
 //               epoch (i64), nanoseconds (u32)
+// opaque value  from version 2 on: length (u32) above 0, bytes
+//
+// An item without an opaque value is written as version 1, as it always was: a
+// write that is repeated after an upgrade has the fingerprint of its first
+// time.
 namespace attendant {
 namespace {
 
-constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kPlainVersion = 1;
+constexpr std::uint8_t kOpaqueVersion = 2;
 
 template <typename T>
 void Append(T number, std::string& bytes) {
@@ -127,7 +133,7 @@ absl::Status Damaged(absl::string_view id, absl::string_view what) {
 
 std::string EncodeItem(const Item& item) {
   std::string bytes;
-  Append(kVersion, bytes);
+  Append(item.opaque_value.empty() ? kPlainVersion : kOpaqueVersion, bytes);
   for (const std::vector<float>& key : item.keys) AppendFloats(key, bytes);
   AppendFloats(item.value, bytes);
   AppendCount(item.attributes.size(), bytes);
@@ -136,6 +142,7 @@ std::string EncodeItem(const Item& item) {
     Append(static_cast<std::uint8_t>(TypeOf(value)), bytes);
     std::visit(ValueAppender{bytes}, value);
   }
+  if (!item.opaque_value.empty()) AppendString(item.opaque_value, bytes);
   return bytes;
 }
 
@@ -149,8 +156,9 @@ absl::StatusOr<Item> DecodeItem(absl::string_view id, absl::string_view bytes,
   };
   std::uint8_t version;
   if (!reader.Read(version)) return damaged("no version");
-  if (version != kVersion) {
-    return damaged(absl::StrCat("version ", version, ", want ", kVersion, ","));
+  if (version != kPlainVersion && version != kOpaqueVersion) {
+    return damaged(absl::StrCat("version ", version, ", want ", kPlainVersion,
+                                " or ", kOpaqueVersion, ","));
   }
   Item item;
   item.id = std::string(id);
@@ -171,6 +179,10 @@ absl::StatusOr<Item> DecodeItem(absl::string_view id, absl::string_view bytes,
       return damaged("an attribute");
     }
     position = static_cast<int>(stored);
+  }
+  if (version == kOpaqueVersion &&
+      (!ReadString(reader, item.opaque_value) || item.opaque_value.empty())) {
+    return damaged("the opaque value");
   }
   if (reader.left() > 0) return damaged("more bytes than an item has");
   // What was written was valid: dimensions, finite numbers, types.

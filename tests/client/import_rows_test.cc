@@ -164,6 +164,10 @@ TEST_F(ImportRowsTest, ChecksAttributesAgainstTheSchema) {
       {R"({"id":"a","added":"yesterday"})", "line 2: added: got \"yesterday\""},
       {R"({"id":"b"})", "line 2: id 'b' is not unique"},
       {R"({"id":""})", "line 2: id"},
+      {R"({"id":"a","opaque_value":"a!"})",
+       "line 2: opaque_value: got another text, want base64"},
+      {R"({"id":"a","opaque_value":3})",
+       "line 2: opaque_value: got number, want base64"},
   };
   for (const auto& test : cases) {
     inputs.attributes = File(
@@ -181,6 +185,37 @@ TEST_F(ImportRowsTest, RefusesTwoValuesOfOneAttribute) {
   EXPECT_THAT(Open(inputs),
               StatusIs(kInvalid, HasSubstr("a.jsonl: line 1: name: another "
                                            "file gives 'a' another value")));
+}
+
+TEST_F(ImportRowsTest, ReadsOpaqueValuesFromBase64) {
+  ImportInputs inputs;
+  inputs.ids = File("ids.txt", "a\nb\nc\n");
+  inputs.keys = {{"events", Npy("keys.npy", {1, 2, 3, 4, 5, 6}, 2)}};
+  inputs.attributes =
+      File("a.jsonl",
+           "{\"id\":\"a\",\"opaque_value\":\"AP8A\",\"name\":\"x\"}\n"
+           "{\"id\":\"b\",\"opaque_value\":null}\n");
+  ASSERT_OK_AND_ASSIGN(const auto rows, Open(inputs));
+  ASSERT_OK_AND_ASSIGN(const v1::Item a, rows->ReadItem(0));
+  EXPECT_EQ(a.opaque_value(), std::string("\0\xff\0", 3));
+  EXPECT_EQ(a.attributes_size(), 1);
+  for (const int row : {1, 2}) {
+    ASSERT_OK_AND_ASSIGN(const v1::Item item, rows->ReadItem(row));
+    EXPECT_EQ(item.opaque_value(), "");
+  }
+}
+
+TEST_F(ImportRowsTest, AnAttributeNamedOpaqueValueStaysAnAttribute) {
+  AddAttribute("opaque_value", v1::ATTRIBUTE_TYPE_STRING);
+  ImportInputs inputs;
+  inputs.ids = File("ids.txt", "a\n");
+  inputs.keys = {{"events", Npy("keys.npy", {1, 2}, 2)}};
+  inputs.attributes =
+      File("a.jsonl", "{\"id\":\"a\",\"opaque_value\":\"AP8A\"}\n");
+  ASSERT_OK_AND_ASSIGN(const auto rows, Open(inputs));
+  ASSERT_OK_AND_ASSIGN(const v1::Item a, rows->ReadItem(0));
+  EXPECT_EQ(a.opaque_value(), "");
+  EXPECT_EQ(a.attributes().at("opaque_value").string_value(), "AP8A");
 }
 
 TEST_F(ImportRowsTest, ABadRowLeavesTheOthers) {

@@ -99,8 +99,10 @@ TEST_F(AttendantCommandTest, ImportsFilesAndAttends) {
   CreatePoints();
   const std::string keys = File("keys.npy", NpyBytes(Keys(), 2));
   const std::string ids = File("ids.txt", Ids());
-  const std::string attributes = File(
-      "attributes.jsonl", "{\"id\": \"item39\", \"name\": \"the last\"}\n");
+  const std::string attributes =
+      File("attributes.jsonl",
+           "{\"id\": \"item39\", \"name\": \"the last\", \"opaque_value\": "
+           "\"AP8A\"}\n");
   const json imported =
       RunJson({"items", "import", "points", "--keys", "key=" + keys, "--ids",
                ids, "--attributes", attributes});
@@ -126,6 +128,11 @@ TEST_F(AttendantCommandTest, ImportsFilesAndAttends) {
 
   const json listed = RunJson({"catalog", "list"});
   EXPECT_EQ(listed["catalogs"][0]["name"], "points");
+  EXPECT_THAT(Run({"items", "get", "points", "item39"}).out,
+              HasSubstr("opaque value  3 bytes"));
+  EXPECT_EQ(
+      RunJson({"items", "get", "points", "item39"})["items"][0]["opaqueValue"],
+      "AP8A");
   EXPECT_EQ(Run({"items", "delete", "points", "item39"}).exit_status, 0);
   EXPECT_EQ(Run({"items", "get", "points", "item39"}).exit_status, 1);
   EXPECT_EQ(Run({"catalog", "delete", "points"}).exit_status, 0);

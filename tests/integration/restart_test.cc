@@ -24,6 +24,7 @@ TEST(RestartTest, BringsBackCatalogsItemsAndAnswers) {
   request.set_catalog("plane");
   *request.mutable_query()->mutable_vector() = VectorOf({1, 2});
   request.mutable_read_mask()->add_paths("attributes");
+  request.mutable_read_mask()->add_paths("opaque_value");
   v1::AttendResponse before;
   v1::Catalog described;
   {
@@ -37,10 +38,13 @@ TEST(RestartTest, BringsBackCatalogsItemsAndAnswers) {
       v1::Item& item = *upsert.add_items();
       item = ItemOf(absl::StrCat("item", i), "key", {i * 0.25, -i * 0.125});
       (*item.mutable_attributes())["version"].set_int64_value(i);
+      item.set_opaque_value(absl::StrCat(std::string("\0\xff", 2), i));
     }
     ASSERT_OK(client->BatchUpsertItems(upsert));
     ASSERT_OK(client->BatchDeleteItems(DeleteOf("plane", {"item199"})));
     ASSERT_OK_AND_ASSIGN(before, client->Attend(request));
+    EXPECT_EQ(before.items(0).opaque_value().substr(0, 2),
+              std::string("\0\xff", 2));
     v1::GetCatalogRequest get;
     get.set_name("plane");
     ASSERT_OK_AND_ASSIGN(const auto got, client->GetCatalog(get));

@@ -365,6 +365,7 @@ TEST(ConvertItemTest, AllComesThroughAndBack) {
       key: "added"
       value { timestamp_value { seconds: 1700000000 nanos: 5000 } }
     }
+    opaque_value: "\000\377\000"
   )pb");
   const CatalogSchema schema = ShopSchema();
   ASSERT_OK_AND_ASSIGN(const Item item, ItemFromProto(wire, schema));
@@ -375,6 +376,7 @@ TEST(ConvertItemTest, AllComesThroughAndBack) {
   for (int i = 0; i < 6; ++i) EXPECT_EQ(item.attributes[i].first, i);
   EXPECT_EQ(std::get<std::int64_t>(item.attributes[1].second),
             std::numeric_limits<std::int64_t>::min());
+  EXPECT_EQ(item.opaque_value, std::string("\0\xff\0", 3));
 
   v1::Item back;
   ItemToProto(item, schema, ReadMask::All(schema), &back);
@@ -390,6 +392,7 @@ TEST(ConvertItemTest, MaskChoosesWhatComesBack) {
   item.value = {3, 4};
   item.attributes.emplace_back(2, 1.5);
   item.attributes.emplace_back(3, std::string("n"));
+  item.opaque_value = "bytes";
   const auto read = [&](const std::string& paths) {
     const auto mask =
         ReadMaskFromProto(Parse<google::protobuf::FieldMask>(paths), schema);
@@ -406,6 +409,10 @@ TEST(ConvertItemTest, MaskChoosesWhatComesBack) {
   EXPECT_FALSE(keys.has_value());
   EXPECT_THAT(keys.attributes(), IsEmpty());
   EXPECT_TRUE(read("paths: 'value'").has_value());
+  EXPECT_EQ(read("paths: 'value'").opaque_value(), "");
+  const v1::Item opaque = read("paths: 'opaque_value'");
+  EXPECT_EQ(opaque.opaque_value(), "bytes");
+  EXPECT_FALSE(opaque.has_value());
   EXPECT_EQ(read("paths: 'attributes'").attributes_size(), 2);
   const v1::Item price = read("paths: 'attributes.price'");
   ASSERT_EQ(price.attributes_size(), 1);
@@ -472,6 +479,8 @@ TEST(ReadMaskTest, CanonicalTextTellsMasksApart) {
   EXPECT_EQ(text("paths: 'keys' paths: 'value'"),
             text("paths: 'value' paths: 'keys' paths: 'keys'"));
   EXPECT_NE(text("paths: 'keys'"), text("paths: 'value'"));
+  EXPECT_NE(text("paths: 'opaque_value'"), text("paths: 'value'"));
+  EXPECT_NE(text("paths: 'opaque_value'"), text(""));
   EXPECT_NE(text("paths: 'attributes.price'"),
             text("paths: 'attributes.name'"));
   EXPECT_NE(text("paths: 'attributes.price'"), text("paths: 'attributes'"));

@@ -338,6 +338,13 @@ TEST_F(ErrorTableTest, BeyondALimitIsResourceExhaustedWithoutRetry) {
          Create(Parse<v1::CreateCatalogRequest>(
              "name: 'new' schema { key_fields { name: 'k' dimension: 8193 } "
              "}")));
+  v1::BatchUpsertItemsRequest opaque = Parse<v1::BatchUpsertItemsRequest>(
+      "catalog: 'shop' items { id: 'a' keys { key: 'k' value { floats { "
+      "values: [1, 1] } } } }");
+  opaque.mutable_items(0)->set_opaque_value(std::string(65536, '\0'));
+  EXPECT_TRUE(Upsert(opaque).ok());
+  opaque.mutable_items(0)->mutable_opaque_value()->push_back('\0');
+  expect("items[0].opaque_value", Upsert(opaque));
   v1::BatchUpsertItemsRequest upsert;
   upsert.set_catalog("shop");
   v1::BatchGetItemsRequest get;

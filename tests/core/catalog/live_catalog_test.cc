@@ -222,6 +222,32 @@ class LiveCatalogMergeTest : public LiveCatalogTest {
   }
 };
 
+TEST_F(LiveCatalogMergeTest, OpaqueValuesSurviveMergesAndRestarts) {
+  OpenIvf();
+  std::vector<Item> items = RandomItems(2000, 4, 6);
+  for (std::size_t i = 0; i < items.size(); i += 2) {
+    items[i].opaque_value = std::string("\0\xff", 2) + std::to_string(i);
+  }
+  Upsert(items);
+  items[10].opaque_value = "another";
+  items[11].opaque_value = "a first one";
+  items[12].opaque_value.clear();
+  Upsert({items[10], items[11], items[12]});
+  const auto expect_all = [&](const char* when) {
+    for (const Item& item : items) {
+      ASSERT_OK_AND_ASSIGN(const std::vector<Item> found,
+                           catalog_->Get(std::vector<std::string>{item.id}));
+      EXPECT_EQ(found[0], item) << when;
+    }
+  };
+  expect_all("as written");
+  catalog_->AwaitIndexes();
+  ASSERT_EQ(catalog_->snapshot()->segments.size(), 1);
+  expect_all("merged");
+  Restart();
+  expect_all("restarted");
+}
+
 TEST_F(LiveCatalogMergeTest, TrainsAnIndexOverOneSegment) {
   OpenIvf();
   Upsert(RandomItems(2000, 4, 5));

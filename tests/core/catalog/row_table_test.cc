@@ -49,6 +49,29 @@ TEST(RowTableTest, KeepsValuesAndAttributes) {
   EXPECT_TRUE(rows.AttributesOf(1).empty());
 }
 
+TEST(RowTableTest, HashOfAnIdIsTheSameInEveryProcess) {
+  RowTable rows(0, 4);
+  rows.Append("a", {}, {});
+  rows.Append("item-000001", {}, {});
+  rows.Append("a", {}, {});
+  // XXH3's of 64 bits without a seed, as xxhsum -H3 prints it.
+  EXPECT_EQ(rows.IdHash(0), 0xe6c632b61e964e1fu);
+  EXPECT_EQ(rows.IdHash(2), rows.IdHash(0));
+  EXPECT_NE(rows.IdHash(1), rows.IdHash(0));
+}
+
+TEST(RowTableTest, KeepsOpaqueValues) {
+  RowTable rows(0, 2);
+  const std::int64_t before = rows.memory_bytes();
+  const auto bytes =
+      std::make_shared<const std::string>(std::string(1000, '\0'));
+  rows.Append("a", {}, {}, bytes);
+  EXPECT_GE(rows.memory_bytes() - before, 1000);
+  rows.Append("b", {}, {});
+  EXPECT_EQ(rows.OpaqueValueOf(0), bytes);
+  EXPECT_EQ(rows.OpaqueValueOf(1), nullptr);
+}
+
 TEST(RowTableTest, ReadersFindPublishedRowsWhileTheWriterAppends) {
   constexpr int kRows = 4000;
   RowTable rows(1, kRows);

@@ -59,6 +59,7 @@ inline Item TestItem(std::int64_t i) {
       {3, absl::StrFormat("title of %d", i)},
       {4, std::vector<std::string>{"", absl::StrFormat("tag %d", i)}},
       {5, absl::FromUnixNanos(1700000000000000001 + i)}};
+  if (i % 4 == 2) item.opaque_value = absl::StrFormat("%c\xff%d", '\0', i);
   return item;
 }
 
