@@ -1,0 +1,272 @@
+#include "core/catalog/rank_items.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <span>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "core/attention/rank_candidates.h"
+#include "core/base/status.h"
+#include "core/catalog/attend.h"
+#include "core/catalog/item_keys.h"
+
+namespace attendant {
+namespace {
+
+// Where the pieces of an event come from.
+struct Entry {
+  bool profile = false;
+  std::int64_t index = 0;
+};
+
+// What the history and the profile come to.
+struct Events {
+  std::vector<Entry> entries;
+  Matrix keys;
+  Matrix values;
+  std::vector<absl::Time> times;
+  std::vector<ItemId> unknown_item_ids;
+};
+
+struct Plan {
+  int field = 0;
+  const KeyFieldSchema* schema = nullptr;
+  std::int64_t value_dim = 0;  // of what is pooled
+  ScoreKind score_kind = ScoreKind::kScaledDot;
+  // Keys must have a direction.
+  bool normalises = false;
+};
+
+absl::Status CheckDirection(const Plan& plan, std::span<const float> key,
+                            absl::string_view path) {
+  if (!plan.normalises || Norm(key) > 0) return absl::OkStatus();
+  return InvalidField(path, "a vector of norm 0", "a norm above 0 for COSINE");
+}
+
+absl::Status CheckVector(const Plan& plan, std::span<const float> vector,
+                         absl::string_view path) {
+  if (static_cast<std::int64_t>(vector.size()) != plan.schema->dim) {
+    return InvalidField(path, absl::StrCat(vector.size(), " components"),
+                        absl::StrCat(plan.schema->dim, ", the dimension of '",
+                                     plan.schema->name, "'"));
+  }
+  return ValidateFinite(vector, path);
+}
+
+absl::StatusOr<Plan> MakePlan(const Snapshot& snapshot,
+                              const RankQuery& query) {
+  const CatalogSchema& schema = *snapshot.schema;
+  Plan plan;
+  ATTENDANT_ASSIGN_OR_RETURN(
+      plan.field, FindKeyField(schema, query.key_field, "key_field"));
+  plan.schema = &schema.key_fields[static_cast<std::size_t>(plan.field)];
+  plan.value_dim = schema.value_dim > 0 ? schema.value_dim : plan.schema->dim;
+  const ScoreKind kind = plan.schema->score_kind;
+  const bool of_vectors = kind == ScoreKind::kDot ||
+                          kind == ScoreKind::kScaledDot ||
+                          kind == ScoreKind::kCosine;
+  plan.score_kind =
+      query.score_kind.value_or(of_vectors ? kind : ScoreKind::kScaledDot);
+  plan.normalises =
+      plan.score_kind == ScoreKind::kCosine && query.model == nullptr;
+  if (query.model != nullptr && query.model->multi_head() == nullptr) {
+    return InvalidField("model", "a model of another kind",
+                        "a multi-head model");
+  }
+  if (query.result_count) {
+    ATTENDANT_RETURN_IF_ERROR(
+        CheckCount(*query.result_count, 1, kMaxSequenceCount, "result_count"));
+  }
+  const auto event_count =
+      static_cast<std::int64_t>(query.history.size() + query.profile.size());
+  if (event_count == 0) {
+    return InvalidField("history", "nothing", "events here or in profile");
+  }
+  ATTENDANT_RETURN_IF_ERROR(CheckCount(event_count, 1, kMaxSequenceCount,
+                                       "history", " events, profile included"));
+  return plan;
+}
+
+absl::StatusOr<std::vector<RowAddress>> FindCandidates(
+    const Snapshot& snapshot, const RankQuery& query, const Plan& plan,
+    const Interrupt& interrupt) {
+  std::vector<RowAddress> addresses;
+  if (const auto* asked = std::get_if<CandidateQuery>(&query.candidates)) {
+    ATTENDANT_RETURN_IF_ERROR(CheckCount(asked->candidate_count, 1,
+                                         kMaxSequenceCount,
+                                         "candidates.query.candidate_count"));
+    ATTENDANT_RETURN_IF_ERROR(
+        CheckVector(plan, asked->vector, "candidates.query.vector"));
+    AttendQuery attend;
+    attend.query = asked->vector;
+    attend.key_field = plan.schema->name;
+    attend.result_count = asked->candidate_count;
+    attend.shortlist_count = asked->candidate_count;
+    attend.omit_pooled_value = true;
+    const absl::StatusOr<AttendAnswer> answer =
+        Attend(snapshot, attend, interrupt);
+    if (!answer.ok() && FieldOf(answer.status())) {
+      return PrefixField(answer.status(), "candidates.");
+    }
+    ATTENDANT_RETURN_IF_ERROR(answer.status());
+    for (const AttendedItem& item : answer->items) {
+      addresses.push_back(item.address);
+    }
+    return addresses;
+  }
+  const auto& ids = std::get<std::vector<ItemId>>(query.candidates);
+  constexpr absl::string_view kPath = "candidates.items.ids";
+  ATTENDANT_RETURN_IF_ERROR(CheckCount(static_cast<std::int64_t>(ids.size()), 1,
+                                       kMaxSequenceCount, kPath));
+  absl::flat_hash_set<absl::string_view> seen;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const std::string path = absl::StrCat(kPath, "[", i, "]");
+    ATTENDANT_RETURN_IF_ERROR(ValidateItemId(ids[i], path));
+    if (!seen.insert(ids[i]).second) {
+      return InvalidField(path, absl::StrCat("'", ids[i], "' again"),
+                          "distinct ids");
+    }
+    const std::optional<RowAddress> address = snapshot.Find(ids[i]);
+    if (!address || snapshot.KeyOf(*address, plan.field).empty()) {
+      return NoItemWithKey(*plan.schema, ids[i], path);
+    }
+    ATTENDANT_RETURN_IF_ERROR(
+        CheckDirection(plan, snapshot.KeyOf(*address, plan.field), path));
+    addresses.push_back(*address);
+  }
+  return addresses;
+}
+
+absl::Status AddEvent(const Snapshot& snapshot, const Plan& plan,
+                      const HistoryEvent& event, const Entry& entry,
+                      Events& events) {
+  const absl::string_view list = entry.profile ? "profile" : "history";
+  std::span<const float> key;
+  std::span<const float> value;
+  if (const auto* id = std::get_if<ItemId>(&event.what)) {
+    const std::string path = absl::StrCat(list, "[", entry.index, "].item_id");
+    ATTENDANT_RETURN_IF_ERROR(ValidateItemId(*id, path));
+    const std::optional<RowAddress> address = snapshot.Find(*id);
+    if (address) key = snapshot.KeyOf(*address, plan.field);
+    if (key.empty()) {
+      events.unknown_item_ids.push_back(*id);
+      return absl::OkStatus();
+    }
+    ATTENDANT_RETURN_IF_ERROR(CheckDirection(plan, key, path));
+    const auto& segment =
+        snapshot.segments[static_cast<std::size_t>(address->segment)].segment;
+    const float* own = segment->rows->ValueOf(address->row);
+    value = own == nullptr
+                ? key
+                : std::span(own, static_cast<std::size_t>(plan.value_dim));
+  } else {
+    const std::string path = absl::StrCat(list, "[", entry.index, "].vector");
+    key = std::get<std::vector<float>>(event.what);
+    ATTENDANT_RETURN_IF_ERROR(CheckVector(plan, key, path));
+    ATTENDANT_RETURN_IF_ERROR(CheckDirection(plan, key, path));
+    value = key;
+    if (plan.value_dim != plan.schema->dim) {
+      return InvalidField(path, "a vector, which is its own value",
+                          absl::StrCat("an item_id: values of this catalog "
+                                       "have ",
+                                       plan.value_dim, " components"));
+    }
+  }
+  events.keys.data.insert(events.keys.data.end(), key.begin(), key.end());
+  events.values.data.insert(events.values.data.end(), value.begin(),
+                            value.end());
+  events.times.push_back(entry.profile ? absl::InfinitePast() : event.time);
+  events.entries.push_back(entry);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Events> FindEvents(const Snapshot& snapshot,
+                                  const RankQuery& query, const Plan& plan) {
+  Events events;
+  for (const bool profile : {false, true}) {
+    const auto& list = profile ? query.profile : query.history;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      ATTENDANT_RETURN_IF_ERROR(
+          AddEvent(snapshot, plan, list[i],
+                   {profile, static_cast<std::int64_t>(i)}, events));
+    }
+  }
+  const auto count = static_cast<std::int64_t>(events.entries.size());
+  events.keys.row_count = events.values.row_count = count;
+  events.keys.column_count = plan.schema->dim;
+  events.values.column_count = plan.value_dim;
+  return events;
+}
+
+}  // namespace
+
+absl::StatusOr<RankAnswer> RankItems(const Snapshot& snapshot,
+                                     const RankQuery& query,
+                                     const Interrupt& interrupt) {
+  ATTENDANT_ASSIGN_OR_RETURN(const Plan plan, MakePlan(snapshot, query));
+  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<RowAddress> addresses,
+                             FindCandidates(snapshot, query, plan, interrupt));
+  ATTENDANT_ASSIGN_OR_RETURN(Events events, FindEvents(snapshot, query, plan));
+  RankAnswer answer;
+  answer.unknown_item_ids = std::move(events.unknown_item_ids);
+  // A query over a catalog without items finds no candidates.
+  if (addresses.empty()) return answer;
+
+  Matrix candidates = {
+      static_cast<std::int64_t>(addresses.size()), plan.schema->dim, {}};
+  for (const RowAddress address : addresses) {
+    const std::span<const float> key = snapshot.KeyOf(address, plan.field);
+    candidates.data.insert(candidates.data.end(), key.begin(), key.end());
+  }
+  RankInput input;
+  if (query.model != nullptr) input.heads = query.model->multi_head();
+  input.candidates = candidates.view();
+  input.keys = events.keys.view();
+  input.values = events.values.view();
+  input.times = events.times;
+  input.time = query.time;
+  input.score_kind = plan.score_kind;
+  input.temperature = query.temperature.value_or(plan.schema->temperature);
+  input.activation_kind = query.activation_kind;
+  input.attribution_count = query.attribution_count;
+  input.interrupt = interrupt;
+  ATTENDANT_ASSIGN_OR_RETURN(const RankedInterests ranked,
+                             RankCandidates(input));
+  answer.future_event_count = ranked.future_event_count;
+  answer.scored_count = ranked.scored_count;
+
+  std::vector<std::size_t> order(addresses.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto id = [&](std::size_t i) {
+    return snapshot.IdOf(addresses[i].segment, addresses[i].row);
+  };
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    if (ranked.scores[a] != ranked.scores[b]) {
+      return ranked.scores[a] > ranked.scores[b];
+    }
+    return id(a) < id(b);
+  });
+  if (query.result_count &&
+      *query.result_count < static_cast<std::int64_t>(order.size())) {
+    order.resize(static_cast<std::size_t>(*query.result_count));
+  }
+  for (const std::size_t i : order) {
+    const std::span<const float> interest =
+        ranked.interests.view().Row(static_cast<std::int64_t>(i));
+    RankedItem& item = answer.items.emplace_back();
+    item.address = addresses[i];
+    item.score = ranked.scores[i];
+    item.interest.assign(interest.begin(), interest.end());
+    for (const EventWeight& event : ranked.attributions[i]) {
+      const Entry& entry =
+          events.entries[static_cast<std::size_t>(event.event)];
+      item.events.push_back({entry.profile, entry.index, event.weight});
+    }
+  }
+  return answer;
+}
+
+}  // namespace attendant

@@ -1,0 +1,213 @@
+#include "core/catalog/rank_items.h"
+
+#include <gmock/gmock.h>
+
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+#include "tests/core/catalog/catalog_fixture.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+absl::Time At(std::int64_t seconds) { return absl::FromUnixSeconds(seconds); }
+
+class RankItemsTest : public CatalogFixture {
+ protected:
+  // Cameras lie along the first axis, swimwear along the second.
+  void SetUp() override {
+    OpenCatalog(OneFieldSchema(2));
+    Upsert({MakeItem("camera", {4, 0}), MakeItem("lens", {3, 0}),
+            MakeItem("tripod", {3.5, .5}), MakeItem("goggles", {0, 4}),
+            MakeItem("fins", {.5, 3.5}), MakeItem("towel", {0, 3})});
+  }
+
+  RankQuery Query(std::vector<std::string> candidates,
+                  std::vector<std::string> history) {
+    RankQuery query;
+    query.candidates = std::move(candidates);
+    std::int64_t second = 100;
+    for (std::string& id : history) {
+      query.history.push_back({std::move(id), At(second++)});
+    }
+    return query;
+  }
+
+  absl::StatusOr<RankAnswer> Rank(const RankQuery& query) {
+    return RankItems(*catalog_->snapshot(), query, Interrupt());
+  }
+
+  std::vector<std::string> IdsOf(const RankAnswer& answer) {
+    const auto snapshot = catalog_->snapshot();
+    std::vector<std::string> ids;
+    for (const RankedItem& item : answer.items) {
+      ids.emplace_back(snapshot->IdOf(item.address.segment, item.address.row));
+    }
+    return ids;
+  }
+};
+
+TEST_F(RankItemsTest, EachCandidateAttendsToTheEventsOfItsKind) {
+  RankQuery query =
+      Query({"camera", "goggles"}, {"lens", "fins", "tripod", "towel"});
+  query.attribution_count = 4;
+  ASSERT_OK_AND_ASSIGN(const RankAnswer answer, Rank(query));
+  ASSERT_THAT(answer.items, SizeIs(2));
+  const std::vector<std::string> ids = IdsOf(answer);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const bool camera = ids[i] == "camera";
+    double on_kind = 0;
+    for (const EventAttribution& event : answer.items[i].events) {
+      EXPECT_FALSE(event.profile);
+      // lens and tripod are events 0 and 2.
+      if ((event.index % 2 == 0) == camera) on_kind += event.weight;
+    }
+    EXPECT_GT(on_kind, .5) << ids[i];
+  }
+  EXPECT_EQ(answer.scored_count, 8);
+}
+
+TEST_F(RankItemsTest, OrdersByScoreThenId) {
+  Upsert({MakeItem("a twin", {4, 0})});
+  const RankQuery query =
+      Query({"towel", "camera", "goggles", "a twin"}, {"lens"});
+  ASSERT_OK_AND_ASSIGN(RankAnswer answer, Rank(query));
+  // One event, weight 1: the score is candidate . (3, 0).
+  EXPECT_THAT(IdsOf(answer),
+              ElementsAre("a twin", "camera", "goggles", "towel"));
+  EXPECT_EQ(answer.items[0].score, 12);
+  EXPECT_EQ(answer.items[2].score, 0);
+  EXPECT_THAT(answer.items[0].interest, ElementsAre(3, 0));
+  RankQuery two = query;
+  two.result_count = 2;
+  ASSERT_OK_AND_ASSIGN(answer, Rank(two));
+  EXPECT_THAT(IdsOf(answer), ElementsAre("a twin", "camera"));
+}
+
+TEST_F(RankItemsTest, CandidatesMayBeTheShortlistOfAQuery) {
+  RankQuery query = Query({}, {"towel"});
+  query.candidates = CandidateQuery{{0, 1}, 3};
+  ASSERT_OK_AND_ASSIGN(const RankAnswer answer, Rank(query));
+  EXPECT_THAT(IdsOf(answer), ElementsAre("goggles", "fins", "towel"));
+}
+
+TEST_F(RankItemsTest, LaterEventsAreMaskedAndTheProfileIsNot) {
+  RankQuery query = Query({"camera"}, {"lens", "goggles", "fins"});
+  query.profile.push_back({std::vector<float>{0, 2}, absl::InfiniteFuture()});
+  query.time = At(100);
+  query.attribution_count = 10;
+  ASSERT_OK_AND_ASSIGN(const RankAnswer answer, Rank(query));
+  EXPECT_EQ(answer.future_event_count, 2);
+  ASSERT_THAT(answer.items[0].events, SizeIs(2));
+  EXPECT_FALSE(answer.items[0].events[0].profile);
+  EXPECT_EQ(answer.items[0].events[0].index, 0);
+  EXPECT_TRUE(answer.items[0].events[1].profile);
+  EXPECT_EQ(answer.items[0].events[1].index, 0);
+}
+
+TEST_F(RankItemsTest, UnknownEventsAreSkippedAndListed) {
+  const RankQuery query = Query({"camera"}, {"gone", "lens", "lost"});
+  ASSERT_OK_AND_ASSIGN(RankAnswer answer, Rank(query));
+  EXPECT_THAT(answer.unknown_item_ids, ElementsAre("gone", "lost"));
+  ASSERT_THAT(answer.items[0].events, SizeIs(1));
+  EXPECT_EQ(answer.items[0].events[0].index, 1) << "of the request";
+  // None left: zeros, not an error.
+  ASSERT_OK_AND_ASSIGN(answer, Rank(Query({"camera"}, {"gone"})));
+  EXPECT_THAT(answer.items[0].interest, ElementsAre(0, 0));
+  EXPECT_EQ(answer.items[0].score, 0);
+  EXPECT_THAT(answer.items[0].events, IsEmpty());
+}
+
+TEST_F(RankItemsTest, ValuesArePooledAndKeysWhereThereAreNone) {
+  CatalogSchema schema = OneFieldSchema(2);
+  schema.value_dim = 2;
+  OpenCatalog(schema);
+  Upsert({MakeItem("with", {1, 0}, {7, 8}), MakeItem("without", {1, 0})});
+  ASSERT_OK_AND_ASSIGN(RankAnswer answer, Rank(Query({"with"}, {"with"})));
+  EXPECT_THAT(answer.items[0].interest, ElementsAre(7, 8));
+  ASSERT_OK_AND_ASSIGN(answer, Rank(Query({"with"}, {"without"})));
+  EXPECT_THAT(answer.items[0].interest, ElementsAre(1, 0));
+}
+
+TEST_F(RankItemsTest, ValuesMayHaveADimensionOfTheirOwn) {
+  CatalogSchema schema = OneFieldSchema(2);
+  schema.value_dim = 3;
+  OpenCatalog(schema);
+  Upsert({MakeItem("a", {2, 0}, {1, 2, 3})});
+  RankQuery query = Query({"a"}, {"a"});
+  ASSERT_OK_AND_ASSIGN(const RankAnswer answer, Rank(query));
+  EXPECT_THAT(answer.items[0].interest, ElementsAre(1, 2, 3));
+  // No candidate . interest: the logit of the only event, 2 x 2.
+  EXPECT_EQ(answer.items[0].score, 4);
+  query.history.push_back({std::vector<float>{1, 1}, At(1)});
+  EXPECT_THAT(Rank(query), StatusIs(absl::StatusCode::kInvalidArgument,
+                                    HasSubstr("history[1].vector")));
+}
+
+TEST_F(RankItemsTest, RefusalsNameTheField) {
+  const auto field = [&](const std::function<void(RankQuery&)>& change) {
+    RankQuery query = Query({"camera"}, {"lens"});
+    change(query);
+    return FieldOf(Rank(query).status());
+  };
+  EXPECT_EQ(field([](RankQuery& q) { q.history.clear(); }), "history");
+  EXPECT_EQ(field([](RankQuery& q) { q.key_field = "none"; }), "key_field");
+  EXPECT_EQ(field([](RankQuery& q) { q.result_count = 0; }), "result_count");
+  EXPECT_EQ(field([](RankQuery& q) { q.attribution_count = 101; }),
+            "attribution_count");
+  EXPECT_EQ(field([](RankQuery& q) { q.temperature = -1; }), "temperature");
+  EXPECT_EQ(field([](RankQuery& q) {
+              q.candidates = std::vector<ItemId>{"camera", "lens", "camera"};
+            }),
+            "candidates.items.ids[2]");
+  EXPECT_EQ(field([](RankQuery& q) { q.candidates = std::vector<ItemId>{}; }),
+            "candidates.items.ids");
+  EXPECT_EQ(field([](RankQuery& q) {
+              q.candidates = CandidateQuery{{1}, 3};
+            }),
+            "candidates.query.vector");
+  EXPECT_EQ(field([](RankQuery& q) {
+              q.candidates = CandidateQuery{{1, 2}, 0};
+            }),
+            "candidates.query.candidate_count");
+  EXPECT_EQ(field([](RankQuery& q) {
+              q.history[0].what = std::vector<float>{1, 2, 3};
+            }),
+            "history[0].vector");
+  EXPECT_EQ(field([](RankQuery& q) {
+              q.history[0].what = std::vector<float>{0, 0};
+              q.score_kind = ScoreKind::kCosine;
+            }),
+            "history[0].vector");
+  EXPECT_EQ(
+      field([](RankQuery& q) {
+        q.profile.push_back(
+            {std::vector<float>{1, std::numeric_limits<float>::infinity()},
+             {}});
+      }),
+      "profile[0].vector[1]");
+  EXPECT_EQ(field([](RankQuery& q) { q.history[0].what = ItemId(); }),
+            "history[0].item_id");
+  EXPECT_THAT(
+      Rank(Query({"nothing"}, {"lens"})),
+      StatusIs(absl::StatusCode::kNotFound,
+               HasSubstr("candidates.items.ids[0]: no item 'nothing'")));
+  const AttentionModel bilinear = {BilinearForm{{2, 2, {1, 0, 0, 1}}}};
+  EXPECT_EQ(field([&](RankQuery& q) { q.model = &bilinear; }), "model");
+  RankQuery many = Query({"camera"}, {});
+  many.history.assign(kMaxSequenceCount, {ItemId("lens"), At(1)});
+  ASSERT_OK(Rank(many));
+  many.profile.push_back({ItemId("lens"), {}});
+  EXPECT_EQ(Rank(many).status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+}  // namespace
+}  // namespace attendant
