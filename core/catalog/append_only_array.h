@@ -2,12 +2,14 @@
 #ifndef ATTENDANT_CORE_CATALOG_APPEND_ONLY_ARRAY_H_
 #define ATTENDANT_CORE_CATALOG_APPEND_ONLY_ARRAY_H_
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <type_traits>
 
 namespace attendant {
@@ -39,6 +41,15 @@ class AppendOnlyArray {
   const T& operator[](std::int64_t i) const {
     const Place place = PlaceOf(i);
     return chunks_[place.chunk][place.offset];
+  }
+
+  // Elements from i on that lie one after the other: at least one, none at or
+  // past end. i < end <= size().
+  std::span<const T> Run(std::int64_t i, std::int64_t end) const {
+    const Place place = PlaceOf(i);
+    const std::size_t left = (kFirstChunk << place.chunk) - place.offset;
+    return {chunks_[place.chunk].get() + place.offset,
+            std::min(left, static_cast<std::size_t>(end - i))};
   }
 
  private:

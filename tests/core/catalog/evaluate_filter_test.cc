@@ -1,0 +1,242 @@
+#include "core/catalog/evaluate_filter.h"
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/catalog/number_range.h"
+#include "tests/core/catalog/random_filter.h"
+#include "tests/support/status_matchers.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using enum ComparisonKind;
+
+constexpr std::uint64_t kSeed = 20240607;
+
+class EvaluateFilterTest : public ::testing::Test {
+ protected:
+  void Append(const Attributes& attributes) {
+    attributes_.push_back(attributes);
+    rows_.Append(absl::StrCat("item", attributes_.size()), {}, attributes);
+  }
+
+  // Rows that pass, below row_end.
+  std::vector<RowIndex> Passing(const Filter& filter, const FilterScope& scope,
+                                RowIndex row_end) {
+    const auto bitmap =
+        EvaluateFilter(filter, schema_, rows_, row_end, scope, Interrupt());
+    EXPECT_OK(bitmap);
+    std::vector<RowIndex> passing;
+    for (RowIndex row = 0; row < bitmap->size(); ++row) {
+      if (bitmap->Test(row)) passing.push_back(row);
+    }
+    return passing;
+  }
+  std::vector<RowIndex> Passing(const Filter& filter) {
+    return Passing(filter, {}, static_cast<RowIndex>(attributes_.size()));
+  }
+
+  const CatalogSchema schema_ = FilterSchema();
+  RowTable rows_{0, 10000};
+  std::vector<Attributes> attributes_;
+};
+
+TEST_F(EvaluateFilterTest, AgreesWithTheSlowTwinAndTheScope) {
+  RandomFilters random(kSeed);
+  // Past several blocks, and not at a word's end.
+  constexpr RowIndex kRows = 5003;
+  for (RowIndex row = 0; row < kRows; ++row) {
+    Attributes attributes;
+    for (int a = 0; a < 6; ++a) {
+      // The lists come late; a block has none of them.
+      if (random.Below(4) == 0 || (a == 4 && row < 2500)) continue;
+      attributes.emplace_back(a, random.Value(schema_.attributes[a].type));
+    }
+    Append(attributes);
+  }
+  Bitmap only(rows_.capacity());
+  Bitmap excluded(rows_.capacity());
+  for (RowIndex row = 0; row < kRows; ++row) {
+    // Nothing of the second block is left.
+    if (row / 2048 != 1 && random.Below(2) == 0) only.Set(row);
+    if (random.Below(3) == 0) excluded.Set(row);
+  }
+  for (int i = 0; i < 300; ++i) {
+    const Filter filter =
+        random.Tree(schema_, i < 100 ? 0 : 3, /*with_lists=*/true);
+    const auto row_end = static_cast<RowIndex>(kRows - random.Below(200));
+    FilterScope scope;
+    if (random.Below(2) == 0) scope.only = &only;
+    if (random.Below(2) == 0) scope.excluded = &excluded;
+    std::vector<RowIndex> expected;
+    for (RowIndex row = 0; row < row_end; ++row) {
+      if (scope.only != nullptr && !only.Test(row)) continue;
+      if (scope.excluded != nullptr && excluded.Test(row)) continue;
+      if (IsTrueOf(filter, schema_, attributes_[row])) expected.push_back(row);
+    }
+    ASSERT_EQ(Passing(filter, scope, row_end), expected)
+        << "seed " << kSeed << ", filter " << i;
+  }
+}
+
+TEST_F(EvaluateFilterTest, AMissingAttributeFailsComparisonsAndPassesNot) {
+  Append({});
+  Append({{1, std::int64_t{5}}});
+  Append({{1, std::int64_t{6}}});
+  const auto stock = [](ComparisonKind kind) {
+    return Filter::Compare("stock", kind, std::int64_t{5});
+  };
+  EXPECT_THAT(Passing(stock(kEqual)), ElementsAre(1));
+  EXPECT_THAT(Passing(stock(kNotEqual)), ElementsAre(2));
+  EXPECT_THAT(Passing(Filter::Not(stock(kEqual))), ElementsAre(0, 2));
+  EXPECT_THAT(Passing(Filter::Not(Filter::Not(stock(kEqual)))), ElementsAre(1));
+  EXPECT_THAT(Passing(Filter::Exists("stock")), ElementsAre(1, 2));
+  EXPECT_THAT(Passing(Filter::Not(Filter::Exists("stock"))), ElementsAre(0));
+  // An attribute that no row has.
+  EXPECT_THAT(Passing(Filter::Exists("unused")), IsEmpty());
+  EXPECT_THAT(Passing(Filter::Compare("unused", kNotEqual, std::int64_t{0})),
+              IsEmpty());
+  EXPECT_THAT(Passing(Filter::Not(Filter::Exists("unused"))),
+              ElementsAre(0, 1, 2));
+}
+
+TEST_F(EvaluateFilterTest, IntegersAndDoublesCompareExactly) {
+  constexpr std::int64_t kPower = std::int64_t{1} << 53;
+  Append({{1, kPower}, {2, 0x1p53}});
+  Append({{1, kPower + 1}, {2, 0x1p53 + 2}});
+  const auto doubles_than = [](ComparisonKind kind, std::int64_t number) {
+    return Filter::Compare("price", kind, number);
+  };
+  const auto integers_than = [](ComparisonKind kind, double number) {
+    return Filter::Compare("stock", kind, number);
+  };
+  EXPECT_THAT(Passing(doubles_than(kEqual, kPower + 1)), IsEmpty());
+  EXPECT_THAT(Passing(doubles_than(kNotEqual, kPower + 1)), ElementsAre(0, 1));
+  EXPECT_THAT(Passing(doubles_than(kLess, kPower + 1)), ElementsAre(0));
+  EXPECT_THAT(Passing(doubles_than(kGreaterOrEqual, kPower + 1)),
+              ElementsAre(1));
+  EXPECT_THAT(Passing(integers_than(kEqual, 0x1p53)), ElementsAre(0));
+  EXPECT_THAT(Passing(integers_than(kGreater, 0x1p53)), ElementsAre(1));
+  EXPECT_THAT(Passing(integers_than(kLess, 0x1p63)), ElementsAre(0, 1));
+  EXPECT_THAT(Passing(integers_than(kGreater, 0x1p63)), IsEmpty());
+}
+
+TEST_F(EvaluateFilterTest, MomentsCompareByTheMicrosecond) {
+  Append({{5, absl::FromUnixMicros(-1) + absl::Nanoseconds(999)}});
+  Append({{5, absl::UnixEpoch()}});
+  const auto listed = [](ComparisonKind kind, absl::Time time) {
+    return Filter::Compare("listed", kind, time);
+  };
+  EXPECT_THAT(Passing(listed(kLess, absl::UnixEpoch())), ElementsAre(0));
+  EXPECT_THAT(Passing(listed(kEqual, absl::FromUnixMicros(-1))),
+              ElementsAre(0));
+  EXPECT_THAT(Passing(listed(kEqual, absl::UnixEpoch() + absl::Nanoseconds(1))),
+              ElementsAre(1));
+}
+
+TEST_F(EvaluateFilterTest, AnExpiredDeadlineStopsIt) {
+  Append({{1, std::int64_t{5}}});
+  const std::atomic<bool> cancelled = true;
+  Interrupt interrupt;
+  interrupt.cancelled = &cancelled;
+  EXPECT_THAT(
+      EvaluateFilter(Filter::Exists("stock"), schema_, rows_, 1, {}, interrupt),
+      StatusIs(absl::StatusCode::kCancelled, testing::_));
+}
+
+TEST(NumberRangeTest, AgreesWithExactComparison) {
+  // Around the places where one type has numbers that the other lacks.
+  std::vector<std::int64_t> integers = {
+      0, 1, -1, INT64_MIN, INT64_MIN + 1, INT64_MAX, INT64_MAX - 1};
+  std::vector<double> doubles = {0.0,  -0.0,  0.5,   -0.5,   1,
+                                 1e19, 1e300, -1e19, -1e300, 5e-324};
+  for (const int bits : {52, 53, 54, 62}) {
+    for (std::int64_t near = -3; near <= 3; ++near) {
+      integers.push_back((std::int64_t{1} << bits) + near);
+      integers.push_back(-(std::int64_t{1} << bits) + near);
+    }
+  }
+  for (const int bits : {52, 53, 54, 62, 63}) {
+    for (const double sign : {1, -1}) {
+      const double power = sign * std::ldexp(1, bits);
+      for (const double to : {-HUGE_VAL, HUGE_VAL}) {
+        doubles.push_back(power);
+        doubles.push_back(std::nextafter(power, to));
+        doubles.push_back(std::nextafter(std::nextafter(power, to), to));
+      }
+    }
+  }
+  std::vector<AttributeValue> values(integers.begin(), integers.end());
+  values.insert(values.end(), doubles.begin(), doubles.end());
+  for (const AttributeValue& value : values) {
+    for (const ComparisonKind kind :
+         {kEqual, kLess, kLessOrEqual, kGreater, kGreaterOrEqual}) {
+      const auto expected = [&, kind](const AttributeValue& x) {
+        return IsTrueOf(Filter::Compare("stock", kind, value), FilterSchema(),
+                        {{1, x}});
+      };
+      const auto integer_range = IntegersThat(kind, value);
+      for (const std::int64_t x : integers) {
+        EXPECT_EQ(integer_range && integer_range->low <= x &&
+                      x <= integer_range->high,
+                  expected(x));
+      }
+      const auto double_range = DoublesThat(kind, value);
+      for (const double x : doubles) {
+        EXPECT_EQ(
+            double_range && double_range->low <= x && x <= double_range->high,
+            expected(x));
+      }
+    }
+  }
+}
+
+// One writer appends while a filter is evaluated over published rows.
+TEST(EvaluateFilterThreadsTest, SeesPublishedRowsWhileTheWriterAppends) {
+  constexpr RowIndex kRows = 3000;
+  const CatalogSchema schema = FilterSchema();
+  RowTable rows(0, kRows);
+  std::atomic<RowIndex> published = 0;
+  const auto attributes_of = [](RowIndex row) {
+    return Attributes{
+        {1, std::int64_t{row}},
+        {2, row / 2.0},
+        {3, absl::StrCat("text", row)},
+        {4, std::vector<std::string>{"all", absl::StrCat(row % 3)}}};
+  };
+  const Filter filter = Filter::AllOf(
+      {Filter::Compare("stock", kGreaterOrEqual, std::int64_t{10}),
+       Filter::Compare("price", kGreaterOrEqual, 5.0),
+       Filter::Contains("color", "text"), Filter::Contains("tags", "1"),
+       Filter::Compare("color", kNotEqual, std::string("text13"))});
+  std::thread reader([&] {
+    RowIndex end = 0;
+    while (end < kRows) {
+      end = published.load(std::memory_order_acquire);
+      ASSERT_OK_AND_ASSIGN(
+          const Bitmap passing,
+          EvaluateFilter(filter, schema, rows, end, {}, Interrupt()));
+      for (RowIndex row = std::max(0, end - 100); row < kRows; ++row) {
+        ASSERT_EQ(passing.Test(row),
+                  row < end && row >= 10 && row % 3 == 1 && row != 13)
+            << row << " of " << end;
+      }
+    }
+  });
+  for (RowIndex row = 0; row < kRows; ++row) {
+    rows.Append(std::to_string(row), {}, attributes_of(row));
+    published.store(row + 1, std::memory_order_release);
+  }
+  reader.join();
+}
+
+}  // namespace
+}  // namespace attendant
