@@ -17,6 +17,9 @@ namespace attendant {
 namespace {
 
 constexpr int kWidth = 8;  // floats in a register
+// Components after which sums are added up and begun anew: one long sum would
+// lose digits of what comes late.
+constexpr std::int64_t kBlockDim = 64 * kWidth;
 constexpr int kTileRows = 4;
 constexpr int kTileQueries = 3;  // 3 x 4 sums, 3 queries, a row: 16 registers
 constexpr int kPoolQueries = 4;
@@ -37,95 +40,116 @@ ATTENDANT_AVX2 inline __m128 SumOfEach(const __m256 (&v)[kTileRows]) {
                     _mm256_extractf128_ps(lanes, 1));
 }
 
-// dots[q * stride + r] for kQueries queries and kRows rows. One sum a pair,
-// over dim in steps of the width, the tail masked.
-template <int kQueries, int kRows>
+// dots[q * stride + r] for kQueries queries and kRows rows. One sum a pair
+// and block, over dim in steps of the width, the tail masked; blocks, of which
+// there is one unless kLong, are added in their order.
+template <int kQueries, int kRows, bool kLong>
 ATTENDANT_AVX2 inline void DotTile(const float* queries, const float* rows,
                                    std::int64_t dim, std::int64_t stride,
                                    float* dots) {
-  __m256 sums[kQueries][kTileRows];
-  ATTENDANT_UNROLL
-  for (int q = 0; q < kQueries; ++q) {
-    ATTENDANT_UNROLL
-    for (int r = 0; r < kTileRows; ++r) sums[q][r] = _mm256_setzero_ps();
-  }
-  std::int64_t d = 0;
-  for (; d + kWidth <= dim; d += kWidth) {
-    __m256 query[kQueries];
-    ATTENDANT_UNROLL
-    for (int q = 0; q < kQueries; ++q) {
-      query[q] = _mm256_loadu_ps(queries + q * dim + d);
-    }
-    ATTENDANT_UNROLL
-    for (int r = 0; r < kRows; ++r) {
-      const float* from = rows + r * dim + d;
-      const __m256 row = _mm256_loadu_ps(from);
-      // A single query is bound by memory: ask for the rows two tiles on.
-      if (kQueries == 1 && kRows == kTileRows) {
-        _mm_prefetch(reinterpret_cast<const char*>(from) +
-                         2 * kTileRows * dim * std::int64_t{sizeof(float)},
-                     _MM_HINT_T0);
-      }
-      ATTENDANT_UNROLL
-      for (int q = 0; q < kQueries; ++q) {
-        sums[q][r] = _mm256_fmadd_ps(query[q], row, sums[q][r]);
-      }
-    }
-  }
-  if (d < dim) {
-    const __m256i mask = FirstLanes(dim - d);
-    __m256 query[kQueries];
-    ATTENDANT_UNROLL
-    for (int q = 0; q < kQueries; ++q) {
-      query[q] = _mm256_maskload_ps(queries + q * dim + d, mask);
-    }
-    ATTENDANT_UNROLL
-    for (int r = 0; r < kRows; ++r) {
-      const __m256 row = _mm256_maskload_ps(rows + r * dim + d, mask);
-      ATTENDANT_UNROLL
-      for (int q = 0; q < kQueries; ++q) {
-        sums[q][r] = _mm256_fmadd_ps(query[q], row, sums[q][r]);
-      }
-    }
-  }
   const __m128i stored = _mm256_castsi256_si128(FirstLanes(kRows));
-  ATTENDANT_UNROLL
-  for (int q = 0; q < kQueries; ++q) {
-    _mm_maskstore_ps(dots + q * stride, stored, SumOfEach(sums[q]));
+  for (std::int64_t begin = 0; begin == 0 || begin < dim; begin += kBlockDim) {
+    __m256 sums[kQueries][kTileRows];
+    ATTENDANT_UNROLL
+    for (int q = 0; q < kQueries; ++q) {
+      ATTENDANT_UNROLL
+      for (int r = 0; r < kTileRows; ++r) sums[q][r] = _mm256_setzero_ps();
+    }
+    const std::int64_t count = kLong ? std::min(dim - begin, kBlockDim) : dim;
+    std::int64_t d = 0;
+    for (; d + kWidth <= count; d += kWidth) {
+      __m256 query[kQueries];
+      ATTENDANT_UNROLL
+      for (int q = 0; q < kQueries; ++q) {
+        query[q] = _mm256_loadu_ps(queries + q * dim + d);
+      }
+      ATTENDANT_UNROLL
+      for (int r = 0; r < kRows; ++r) {
+        const float* from = rows + r * dim + d;
+        const __m256 row = _mm256_loadu_ps(from);
+        // A single query is bound by memory: ask for the rows two tiles on.
+        if (kQueries == 1 && kRows == kTileRows) {
+          _mm_prefetch(reinterpret_cast<const char*>(from) +
+                           2 * kTileRows * dim * std::int64_t{sizeof(float)},
+                       _MM_HINT_T0);
+        }
+        ATTENDANT_UNROLL
+        for (int q = 0; q < kQueries; ++q) {
+          sums[q][r] = _mm256_fmadd_ps(query[q], row, sums[q][r]);
+        }
+      }
+    }
+    if (d < count) {
+      const __m256i mask = FirstLanes(count - d);
+      __m256 query[kQueries];
+      ATTENDANT_UNROLL
+      for (int q = 0; q < kQueries; ++q) {
+        query[q] = _mm256_maskload_ps(queries + q * dim + d, mask);
+      }
+      ATTENDANT_UNROLL
+      for (int r = 0; r < kRows; ++r) {
+        const __m256 row = _mm256_maskload_ps(rows + r * dim + d, mask);
+        ATTENDANT_UNROLL
+        for (int q = 0; q < kQueries; ++q) {
+          sums[q][r] = _mm256_fmadd_ps(query[q], row, sums[q][r]);
+        }
+      }
+    }
+    ATTENDANT_UNROLL
+    for (int q = 0; q < kQueries; ++q) {
+      float* to = dots + q * stride;
+      __m128 added = SumOfEach(sums[q]);
+      if (begin > 0) added = _mm_add_ps(_mm_maskload_ps(to, stored), added);
+      _mm_maskstore_ps(to, stored, added);
+    }
+    queries += kBlockDim;
+    rows += kBlockDim;
   }
 }
 
-template <int kRows>
+template <int kRows, bool kLong>
 ATTENDANT_AVX2 inline void DotQueries(const float* queries,
                                       std::int64_t query_count,
                                       const float* rows, std::int64_t dim,
                                       std::int64_t stride, float* dots) {
   std::int64_t q = 0;
   for (; q + kTileQueries <= query_count; q += kTileQueries) {
-    DotTile<kTileQueries, kRows>(queries + q * dim, rows, dim, stride,
-                                 dots + q * stride);
+    DotTile<kTileQueries, kRows, kLong>(queries + q * dim, rows, dim, stride,
+                                        dots + q * stride);
   }
   for (; q < query_count; ++q) {
-    DotTile<1, kRows>(queries + q * dim, rows, dim, stride, dots + q * stride);
+    DotTile<1, kRows, kLong>(queries + q * dim, rows, dim, stride,
+                             dots + q * stride);
+  }
+}
+
+template <bool kLong>
+ATTENDANT_AVX2 void DotAll(const float* queries, std::int64_t query_count,
+                           const float* rows, std::int64_t row_count,
+                           std::int64_t dim, float* dots) {
+  std::int64_t r = 0;
+  for (; r + kTileRows <= row_count; r += kTileRows) {
+    DotQueries<kTileRows, kLong>(queries, query_count, rows + r * dim, dim,
+                                 row_count, dots + r);
+  }
+  if (row_count & 2) {
+    DotQueries<2, kLong>(queries, query_count, rows + r * dim, dim, row_count,
+                         dots + r);
+    r += 2;
+  }
+  if (row_count & 1) {
+    DotQueries<1, kLong>(queries, query_count, rows + r * dim, dim, row_count,
+                         dots + r);
   }
 }
 
 ATTENDANT_AVX2 void DotRowsMulti(const float* queries, std::int64_t query_count,
                                  const float* rows, std::int64_t row_count,
                                  std::int64_t dim, float* dots) {
-  std::int64_t r = 0;
-  for (; r + kTileRows <= row_count; r += kTileRows) {
-    DotQueries<kTileRows>(queries, query_count, rows + r * dim, dim, row_count,
-                          dots + r);
-  }
-  if (row_count & 2) {
-    DotQueries<2>(queries, query_count, rows + r * dim, dim, row_count,
-                  dots + r);
-    r += 2;
-  }
-  if (row_count & 1) {
-    DotQueries<1>(queries, query_count, rows + r * dim, dim, row_count,
-                  dots + r);
+  if (dim <= kBlockDim) {
+    DotAll<false>(queries, query_count, rows, row_count, dim, dots);
+  } else {
+    DotAll<true>(queries, query_count, rows, row_count, dim, dots);
   }
 }
 
@@ -215,23 +239,28 @@ ATTENDANT_AVX2 void TanhDotRows(const float* query, const float* output_weight,
                                 std::int64_t dim, float* dots) {
   for (std::int64_t r = 0; r < row_count; ++r) {
     const float* row = rows + r * dim;
-    __m256 sums[kTileRows] = {_mm256_setzero_ps(), _mm256_setzero_ps(),
-                              _mm256_setzero_ps(), _mm256_setzero_ps()};
-    std::int64_t d = 0;
-    for (; d + kWidth <= dim; d += kWidth) {
-      const __m256 t =
-          _mm256_add_ps(_mm256_loadu_ps(query + d), _mm256_loadu_ps(row + d));
-      sums[0] =
-          _mm256_fmadd_ps(_mm256_loadu_ps(output_weight + d), Tanh(t), sums[0]);
+    float dot = 0;
+    for (std::int64_t begin = 0; begin < dim; begin += kBlockDim) {
+      const std::int64_t end = std::min(dim, begin + kBlockDim);
+      __m256 sums[kTileRows] = {_mm256_setzero_ps(), _mm256_setzero_ps(),
+                                _mm256_setzero_ps(), _mm256_setzero_ps()};
+      std::int64_t d = begin;
+      for (; d + kWidth <= end; d += kWidth) {
+        const __m256 t =
+            _mm256_add_ps(_mm256_loadu_ps(query + d), _mm256_loadu_ps(row + d));
+        sums[0] = _mm256_fmadd_ps(_mm256_loadu_ps(output_weight + d), Tanh(t),
+                                  sums[0]);
+      }
+      if (d < end) {
+        const __m256i mask = FirstLanes(end - d);
+        const __m256 t = _mm256_add_ps(_mm256_maskload_ps(query + d, mask),
+                                       _mm256_maskload_ps(row + d, mask));
+        sums[0] = _mm256_fmadd_ps(_mm256_maskload_ps(output_weight + d, mask),
+                                  Tanh(t), sums[0]);
+      }
+      dot += _mm_cvtss_f32(SumOfEach(sums));
     }
-    if (d < dim) {
-      const __m256i mask = FirstLanes(dim - d);
-      const __m256 t = _mm256_add_ps(_mm256_maskload_ps(query + d, mask),
-                                     _mm256_maskload_ps(row + d, mask));
-      sums[0] = _mm256_fmadd_ps(_mm256_maskload_ps(output_weight + d, mask),
-                                Tanh(t), sums[0]);
-    }
-    dots[r] = _mm_cvtss_f32(SumOfEach(sums));
+    dots[r] = dot;
   }
 }
 

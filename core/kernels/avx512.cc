@@ -17,6 +17,9 @@ namespace attendant {
 namespace {
 
 constexpr int kWidth = 16;  // floats in a register
+// Components after which sums are added up and begun anew: one long sum would
+// lose digits of what comes late.
+constexpr std::int64_t kBlockDim = 64 * kWidth;
 constexpr int kTileRows = 8;
 constexpr int kTileQueries = 3;  // 3 x 8 sums, 3 queries: 27 of 32 registers
 constexpr int kPoolQueries = 4;
@@ -54,76 +57,113 @@ ATTENDANT_AVX512 inline __m256 SumOfEach(const __m512 (&v)[kTileRows]) {
                     _mm512_shuffle_f32x4(halves, halves, 0xdd)));
 }
 
-// dots[q * stride + r] for kQueries queries and kRows rows. One sum a pair,
-// over dim in steps of the width, the tail masked.
-template <int kQueries, int kRows>
+// dots[q * stride + r] for kQueries queries and kRows rows. One sum a pair
+// and block, over dim in steps of the width, the tail masked; blocks, of which
+// there is one unless kLong, are added in their order.
+template <int kQueries, int kRows, bool kLong>
 ATTENDANT_AVX512 inline void DotTile(const float* queries, const float* rows,
                                      std::int64_t dim, std::int64_t stride,
                                      float* dots) {
-  __m512 sums[kQueries][kTileRows];
-  ATTENDANT_UNROLL
-  for (int q = 0; q < kQueries; ++q) {
-    ATTENDANT_UNROLL
-    for (int r = 0; r < kTileRows; ++r) sums[q][r] = _mm512_setzero_ps();
-  }
-  std::int64_t d = 0;
-  for (; d + kWidth <= dim; d += kWidth) {
-    __m512 query[kQueries];
+  constexpr __mmask8 kStored = (1u << kRows) - 1;
+  for (std::int64_t begin = 0; begin == 0 || begin < dim; begin += kBlockDim) {
+    __m512 sums[kQueries][kTileRows];
     ATTENDANT_UNROLL
     for (int q = 0; q < kQueries; ++q) {
-      query[q] = _mm512_loadu_ps(queries + q * dim + d);
+      ATTENDANT_UNROLL
+      for (int r = 0; r < kTileRows; ++r) sums[q][r] = _mm512_setzero_ps();
     }
-    ATTENDANT_UNROLL
-    for (int r = 0; r < kRows; ++r) {
-      const float* from = rows + r * dim + d;
-      const __m512 row = _mm512_loadu_ps(from);
-      // A single query is bound by memory: ask for the rows of the next tile.
-      if (kQueries == 1 && kRows == kTileRows) {
-        _mm_prefetch(reinterpret_cast<const char*>(from) +
-                         kTileRows * dim * std::int64_t{sizeof(float)},
-                     _MM_HINT_T0);
-      }
+    const std::int64_t count = kLong ? std::min(dim - begin, kBlockDim) : dim;
+    std::int64_t d = 0;
+    for (; d + kWidth <= count; d += kWidth) {
+      __m512 query[kQueries];
       ATTENDANT_UNROLL
       for (int q = 0; q < kQueries; ++q) {
-        sums[q][r] = _mm512_fmadd_ps(query[q], row, sums[q][r]);
+        query[q] = _mm512_loadu_ps(queries + q * dim + d);
+      }
+      ATTENDANT_UNROLL
+      for (int r = 0; r < kRows; ++r) {
+        const float* from = rows + r * dim + d;
+        const __m512 row = _mm512_loadu_ps(from);
+        // A single query is bound by memory: ask for the rows of the next tile.
+        if (kQueries == 1 && kRows == kTileRows) {
+          _mm_prefetch(reinterpret_cast<const char*>(from) +
+                           kTileRows * dim * std::int64_t{sizeof(float)},
+                       _MM_HINT_T0);
+        }
+        ATTENDANT_UNROLL
+        for (int q = 0; q < kQueries; ++q) {
+          sums[q][r] = _mm512_fmadd_ps(query[q], row, sums[q][r]);
+        }
       }
     }
-  }
-  if (d < dim) {
-    const __mmask16 mask = FirstLanes(dim - d);
-    __m512 query[kQueries];
+    if (d < count) {
+      const __mmask16 mask = FirstLanes(count - d);
+      __m512 query[kQueries];
+      ATTENDANT_UNROLL
+      for (int q = 0; q < kQueries; ++q) {
+        query[q] = _mm512_maskz_loadu_ps(mask, queries + q * dim + d);
+      }
+      ATTENDANT_UNROLL
+      for (int r = 0; r < kRows; ++r) {
+        const __m512 row = _mm512_maskz_loadu_ps(mask, rows + r * dim + d);
+        ATTENDANT_UNROLL
+        for (int q = 0; q < kQueries; ++q) {
+          sums[q][r] = _mm512_fmadd_ps(query[q], row, sums[q][r]);
+        }
+      }
+    }
     ATTENDANT_UNROLL
     for (int q = 0; q < kQueries; ++q) {
-      query[q] = _mm512_maskz_loadu_ps(mask, queries + q * dim + d);
-    }
-    ATTENDANT_UNROLL
-    for (int r = 0; r < kRows; ++r) {
-      const __m512 row = _mm512_maskz_loadu_ps(mask, rows + r * dim + d);
-      ATTENDANT_UNROLL
-      for (int q = 0; q < kQueries; ++q) {
-        sums[q][r] = _mm512_fmadd_ps(query[q], row, sums[q][r]);
+      float* to = dots + q * stride;
+      __m256 added = SumOfEach(sums[q]);
+      if (begin > 0) {
+        added = _mm256_add_ps(_mm256_maskz_loadu_ps(kStored, to), added);
       }
+      _mm256_mask_storeu_ps(to, kStored, added);
     }
-  }
-  ATTENDANT_UNROLL
-  for (int q = 0; q < kQueries; ++q) {
-    _mm256_mask_storeu_ps(dots + q * stride, (1u << kRows) - 1,
-                          SumOfEach(sums[q]));
+    queries += kBlockDim;
+    rows += kBlockDim;
   }
 }
 
-template <int kRows>
+template <int kRows, bool kLong>
 ATTENDANT_AVX512 inline void DotQueries(const float* queries,
                                         std::int64_t query_count,
                                         const float* rows, std::int64_t dim,
                                         std::int64_t stride, float* dots) {
   std::int64_t q = 0;
   for (; q + kTileQueries <= query_count; q += kTileQueries) {
-    DotTile<kTileQueries, kRows>(queries + q * dim, rows, dim, stride,
-                                 dots + q * stride);
+    DotTile<kTileQueries, kRows, kLong>(queries + q * dim, rows, dim, stride,
+                                        dots + q * stride);
   }
   for (; q < query_count; ++q) {
-    DotTile<1, kRows>(queries + q * dim, rows, dim, stride, dots + q * stride);
+    DotTile<1, kRows, kLong>(queries + q * dim, rows, dim, stride,
+                             dots + q * stride);
+  }
+}
+
+template <bool kLong>
+ATTENDANT_AVX512 void DotAll(const float* queries, std::int64_t query_count,
+                             const float* rows, std::int64_t row_count,
+                             std::int64_t dim, float* dots) {
+  std::int64_t r = 0;
+  for (; r + kTileRows <= row_count; r += kTileRows) {
+    DotQueries<kTileRows, kLong>(queries, query_count, rows + r * dim, dim,
+                                 row_count, dots + r);
+  }
+  if (row_count & 4) {
+    DotQueries<4, kLong>(queries, query_count, rows + r * dim, dim, row_count,
+                         dots + r);
+    r += 4;
+  }
+  if (row_count & 2) {
+    DotQueries<2, kLong>(queries, query_count, rows + r * dim, dim, row_count,
+                         dots + r);
+    r += 2;
+  }
+  if (row_count & 1) {
+    DotQueries<1, kLong>(queries, query_count, rows + r * dim, dim, row_count,
+                         dots + r);
   }
 }
 
@@ -131,24 +171,10 @@ ATTENDANT_AVX512 void DotRowsMulti(const float* queries,
                                    std::int64_t query_count, const float* rows,
                                    std::int64_t row_count, std::int64_t dim,
                                    float* dots) {
-  std::int64_t r = 0;
-  for (; r + kTileRows <= row_count; r += kTileRows) {
-    DotQueries<kTileRows>(queries, query_count, rows + r * dim, dim, row_count,
-                          dots + r);
-  }
-  if (row_count & 4) {
-    DotQueries<4>(queries, query_count, rows + r * dim, dim, row_count,
-                  dots + r);
-    r += 4;
-  }
-  if (row_count & 2) {
-    DotQueries<2>(queries, query_count, rows + r * dim, dim, row_count,
-                  dots + r);
-    r += 2;
-  }
-  if (row_count & 1) {
-    DotQueries<1>(queries, query_count, rows + r * dim, dim, row_count,
-                  dots + r);
+  if (dim <= kBlockDim) {
+    DotAll<false>(queries, query_count, rows, row_count, dim, dots);
+  } else {
+    DotAll<true>(queries, query_count, rows, row_count, dim, dots);
   }
 }
 
@@ -229,16 +255,21 @@ ATTENDANT_AVX512 void TanhDotRows(const float* query,
                                   float* dots) {
   for (std::int64_t r = 0; r < row_count; ++r) {
     const float* row = rows + r * dim;
-    __m512 sum = _mm512_setzero_ps();
-    for (std::int64_t d = 0; d < dim; d += kWidth) {
-      const __mmask16 mask =
-          FirstLanes(std::min<std::int64_t>(dim - d, kWidth));
-      const __m512 t = _mm512_add_ps(_mm512_maskz_loadu_ps(mask, query + d),
-                                     _mm512_maskz_loadu_ps(mask, row + d));
-      sum = _mm512_fmadd_ps(_mm512_maskz_loadu_ps(mask, output_weight + d),
-                            Tanh(t), sum);
+    float dot = 0;
+    for (std::int64_t begin = 0; begin < dim; begin += kBlockDim) {
+      const std::int64_t end = std::min(dim, begin + kBlockDim);
+      __m512 sum = _mm512_setzero_ps();
+      for (std::int64_t d = begin; d < end; d += kWidth) {
+        const __mmask16 mask =
+            FirstLanes(std::min<std::int64_t>(end - d, kWidth));
+        const __m512 t = _mm512_add_ps(_mm512_maskz_loadu_ps(mask, query + d),
+                                       _mm512_maskz_loadu_ps(mask, row + d));
+        sum = _mm512_fmadd_ps(_mm512_maskz_loadu_ps(mask, output_weight + d),
+                              Tanh(t), sum);
+      }
+      dot += _mm512_reduce_add_ps(sum);
     }
-    dots[r] = _mm512_reduce_add_ps(sum);
+    dots[r] = dot;
   }
 }
 

@@ -23,9 +23,11 @@ struct ExpSums {
 
 struct Kernels {
   // dots[r] = query . row r, for row_count rows of dim floats each, row-major.
-  // One pair's additions have one order at a level, whatever the other rows
-  // and queries are: the same pair gives the same bytes in DotRows and
-  // DotRowsMulti.
+  // A term passes at most ceil(min(dim, 64 w) / w) + log2 w + ceil(dim / (64
+  // w)) roundings to float, w being 8 or 16 floats a register; one in the
+  // scalar twin, which adds in doubles. One pair's additions have one order at
+  // a level, whatever the other rows and queries are: the same pair gives the
+  // same bytes in DotRows and DotRowsMulti.
   void (*DotRows)(const float* query, const float* rows, std::int64_t row_count,
                   std::int64_t dim, float* dots);
 

@@ -7,10 +7,12 @@
 namespace attendant {
 namespace {
 
+// In doubles, where a product is exact: one sum of floats would lose digits
+// that the other levels' many keep.
 float Dot(const float* a, const float* b, std::int64_t dim) {
-  float sum = 0;
-  for (std::int64_t d = 0; d < dim; ++d) sum += a[d] * b[d];
-  return sum;
+  double sum = 0;
+  for (std::int64_t d = 0; d < dim; ++d) sum += double{a[d]} * b[d];
+  return static_cast<float>(sum);
 }
 
 void DotRows(const float* query, const float* rows, std::int64_t row_count,
@@ -33,11 +35,11 @@ void TanhDotRows(const float* query, const float* output_weight,
                  float* dots) {
   for (std::int64_t r = 0; r < row_count; ++r) {
     const float* row = rows + r * dim;
-    float sum = 0;
+    double sum = 0;
     for (std::int64_t d = 0; d < dim; ++d) {
-      sum += output_weight[d] * std::tanh(query[d] + row[d]);
+      sum += double{output_weight[d]} * std::tanh(query[d] + row[d]);
     }
-    dots[r] = sum;
+    dots[r] = static_cast<float>(sum);
   }
 }
 

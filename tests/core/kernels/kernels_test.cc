@@ -23,6 +23,8 @@ constexpr double kEpsilon = 5.9604644775390625e-8;
 // None, one, around the vector widths (4, 8, 16) and their multiples, odd.
 const std::int64_t kLengths[] = {0,  1,  2,  3,  7,  8,  9,   15,  16, 17,
                                  23, 31, 32, 33, 48, 63, 100, 128, 129};
+// Longer than a block of sums, at one level or all.
+const std::int64_t kLongLengths[] = {511, 512, 513, 1025, 2065, 8192};
 // Bytes from alignment, in floats.
 const std::int64_t kOffsets[] = {0, 1, 3};
 
@@ -63,6 +65,33 @@ double DotTolerance(const DoubleDot& naive, std::int64_t dim) {
   return static_cast<double>(dim + 1) * kEpsilon * naive.magnitude * 1.0001;
 }
 
+struct DoubleTanhDot {
+  double dot = 0;
+  double magnitude = 0;  // of the terms: at most the L1 norm of the weights
+};
+
+DoubleTanhDot NaiveTanhDot(const float* query, const float* output_weight,
+                           const float* row, std::int64_t dim) {
+  DoubleTanhDot result;
+  for (std::int64_t d = 0; d < dim; ++d) {
+    const double term =
+        output_weight[d] * std::tanh(double{query[d]} + double{row[d]});
+    result.dot += term;
+    result.magnitude += std::abs(term);
+  }
+  return result;
+}
+
+// Each tanh has its relative error, each term passes at most dim + 1 roundings,
+// whatever the order, and each tanh, product and sum may round to a multiple of
+// the least denormal, a tanh's then multiplied by its weight.
+double TanhDotTolerance(const DoubleTanhDot& naive, std::int64_t dim,
+                        double greatest_weight) {
+  const auto count = static_cast<double>(dim + 1);
+  return (std::ldexp(1.0, -21) + count * kEpsilon) * naive.magnitude * 1.0001 +
+         count * (2 + greatest_weight) * std::ldexp(1.0, -149);
+}
+
 TEST_P(KernelsTest, DotRowsAgreesWithDoubles) {
   for (const std::int64_t dim : kLengths) {
     for (const std::int64_t row_count : {0, 1, 3, 8, 9, 14}) {
@@ -81,6 +110,56 @@ TEST_P(KernelsTest, DotRowsAgreesWithDoubles) {
         }
         EXPECT_EQ(dots.back(), -7) << "wrote past the end";
       }
+    }
+  }
+}
+
+TEST_P(KernelsTest, LongSumsKeepTheirDigits) {
+  // The roundings of kernels.h, which do not grow with dim as one sum's would.
+  const std::int64_t width = GetParam() == KernelLevel::kAvx512 ? 16 : 8;
+  for (const std::int64_t dim : kLongLengths) {
+    const std::int64_t blocks = (dim + 64 * width - 1) / (64 * width);
+    const std::int64_t roundings =
+        GetParam() == KernelLevel::kScalar
+            ? 1
+            : (std::min(dim, 64 * width) + width - 1) / width +
+                  (width == 16 ? 4 : 3) + blocks;
+    const auto query = Normal(dim);
+    const auto rows = Normal(14 * dim);
+    const std::vector<float> zeros(static_cast<std::size_t>(dim));
+    std::vector<float> dots(15, -7);
+    std::vector<float> tanh_dots(15, -7);
+    kernels().DotRows(query.data(), rows.data(), 14, dim, dots.data());
+    kernels().TanhDotRows(zeros.data(), query.data(), rows.data(), 14, dim,
+                          tanh_dots.data());
+    for (std::int64_t r = 0; r < 14; ++r) {
+      const float* row = rows.data() + r * dim;
+      const auto count = static_cast<double>(roundings) * 1.001 * kEpsilon;
+      const DoubleDot naive = NaiveDot(query.data(), row, dim);
+      EXPECT_NEAR(dots[static_cast<std::size_t>(r)], naive.dot,
+                  count * naive.magnitude)
+          << "dim " << dim << " row " << r;
+      const DoubleTanhDot tanh_naive =
+          NaiveTanhDot(zeros.data(), query.data(), row, dim);
+      EXPECT_NEAR(tanh_dots[static_cast<std::size_t>(r)], tanh_naive.dot,
+                  (count + std::ldexp(1.0, -21)) * tanh_naive.magnitude)
+          << "dim " << dim << " row " << r;
+      float alone = 0;
+      kernels().DotRows(query.data(), row, 1, dim, &alone);
+      EXPECT_EQ(alone, dots[static_cast<std::size_t>(r)]);
+    }
+    EXPECT_EQ(dots.back(), -7) << "wrote past the end";
+    EXPECT_EQ(tanh_dots.back(), -7) << "wrote past the end";
+    std::vector<float> multi(5 * 14);
+    const auto queries = Normal(5 * dim);
+    kernels().DotRowsMulti(queries.data(), 5, rows.data(), 14, dim,
+                           multi.data());
+    for (std::int64_t q = 0; q < 5; ++q) {
+      kernels().DotRows(queries.data() + q * dim, rows.data(), 14, dim,
+                        dots.data());
+      EXPECT_EQ(
+          std::memcmp(dots.data(), multi.data() + q * 14, 14 * sizeof(float)),
+          0);
     }
   }
 }
@@ -123,33 +202,6 @@ TEST_P(KernelsTest, DotOfARowDoesNotDependOnItsPlace) {
           << "dim " << dim << " row " << r;
     }
   }
-}
-
-struct DoubleTanhDot {
-  double dot = 0;
-  double magnitude = 0;  // of the terms: at most the L1 norm of the weights
-};
-
-DoubleTanhDot NaiveTanhDot(const float* query, const float* output_weight,
-                           const float* row, std::int64_t dim) {
-  DoubleTanhDot result;
-  for (std::int64_t d = 0; d < dim; ++d) {
-    const double term =
-        output_weight[d] * std::tanh(double{query[d]} + double{row[d]});
-    result.dot += term;
-    result.magnitude += std::abs(term);
-  }
-  return result;
-}
-
-// Each tanh has its relative error, each term passes at most dim + 1 roundings,
-// whatever the order, and each tanh, product and sum may round to a multiple of
-// the least denormal, a tanh's then multiplied by its weight.
-double TanhDotTolerance(const DoubleTanhDot& naive, std::int64_t dim,
-                        double greatest_weight) {
-  const auto count = static_cast<double>(dim + 1);
-  return (std::ldexp(1.0, -21) + count * kEpsilon) * naive.magnitude * 1.0001 +
-         count * (2 + greatest_weight) * std::ldexp(1.0, -149);
 }
 
 TEST_P(KernelsTest, TanhDotRowsAgreesWithDoubles) {

@@ -1,0 +1,386 @@
+// What rounding may do to an answer, for each kind of score, against the same
+// formula in doubles. Run once at each kernel level (CMakeLists.txt).
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/kernels/kernels.h"
+#include "tests/core/catalog/catalog_fixture.h"
+
+namespace attendant {
+namespace {
+
+// 2^-24 and 2^-53: the relative errors of one rounding to float and to double.
+constexpr double kEpsilon = 0x1p-24;
+constexpr double kDoubleEpsilon = 0x1p-53;
+
+constexpr ScoreKind kKinds[] = {ScoreKind::kDot, ScoreKind::kScaledDot,
+                                ScoreKind::kCosine};
+
+// Roundings to float that a term of a dot product passes at most, by the order
+// in which the active kernels add (kernels.h): `width` sums side by side, each
+// by one fused rounding a step; after 64 steps a tree over them, and the sum of
+// such blocks. The scalar kernel adds in doubles.
+std::int64_t DotRoundings(std::int64_t dim) {
+  const KernelLevel level = ActiveKernelLevel();
+  if (level == KernelLevel::kScalar) return 1;
+  const std::int64_t width = level == KernelLevel::kAvx2 ? 8 : 16;
+  const std::int64_t tree = level == KernelLevel::kAvx2 ? 3 : 4;
+  const std::int64_t steps = (dim + width - 1) / width;
+  return std::min<std::int64_t>(steps, 64) + tree + (steps + 63) / 64;
+}
+
+// c(d): a log weight is off by at most c(d) x 2^-24 x |q||k| scale /
+// temperature, for the greatest |k| of its scope.
+//
+// A dot product's terms add up to at most |q||k| (Cauchy, Schwarz) and each
+// passes DotRoundings. The factor scale / temperature is rounded, and its
+// product: 2 more. COSINE rounds a component of the query, an inverse norm and
+// their product with it: 3 more. A log weight is a logit less log sum exp,
+// which moves by no more than the logit that moves most: twice. m roundings of
+// 2^-24 multiply by at most 1 + 1.001 m 2^-24 here.
+double C(ScoreKind kind, std::int64_t dim) {
+  const std::int64_t roundings =
+      DotRoundings(dim) + 2 + (kind == ScoreKind::kCosine ? 3 : 0);
+  return 2 * 1.001 * static_cast<double>(roundings);
+}
+
+// What a catalog's log partition adds, as it sums exps in floats: each is off
+// by 2^-21 and by its gap to the greatest logit x 2^-24 (kernels.h), and the
+// weighted mean of gaps is at most the entropy, so at most log n.
+double CatalogError(std::size_t item_count) {
+  return 0x1p-21 + std::log(static_cast<double>(item_count)) * kEpsilon;
+}
+
+// Logits, their log partition and sums of n exps, in doubles.
+double DoubleError(std::size_t item_count, double greatest_logit) {
+  return 4 * (static_cast<double>(item_count) + greatest_logit) *
+         kDoubleEpsilon;
+}
+
+std::vector<double> Doubles(const std::vector<float>& floats) {
+  return {floats.begin(), floats.end()};
+}
+
+double NormOf(const std::vector<float>& vector) { return Norm(vector); }
+
+class NumericsTest : public CatalogFixture {
+ protected:
+  void Open(ScoreKind kind, const std::vector<Item>& items) {
+    disk_ = std::make_shared<FakeDisk>();
+    const auto dim = static_cast<std::int64_t>(items[0].keys[0].size());
+    OpenCatalog(OneFieldSchema(dim, kind));
+    Upsert(items);
+  }
+
+  // All items, weighed over `scope`.
+  AttendQuery AllOf(const std::vector<float>& vector, double temperature,
+                    WeightScope scope = WeightScope::kShortlist) {
+    AttendQuery query = VectorQuery(vector);
+    query.temperature = temperature;
+    query.result_count = 1000;
+    query.shortlist_count = 1000;
+    query.weight_scope = scope;
+    return query;
+  }
+
+  std::map<std::string, AttendedItem> ByIdOf(const AttendQuery& query) {
+    const auto answer = Ask(query);
+    EXPECT_OK(answer);
+    std::map<std::string, AttendedItem> by_id;
+    if (!answer.ok()) return by_id;
+    const std::vector<std::string> ids = IdsOf(*answer);
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      by_id[ids[i]] = answer->items[i];
+    return by_id;
+  }
+
+  static ReferenceAnswer Twin(const std::vector<float>& vector,
+                              const std::vector<Item>& items, ScoreKind kind,
+                              double temperature) {
+    ReferenceMatrix keys;
+    keys.row_count = static_cast<std::int64_t>(items.size());
+    keys.dim = static_cast<std::int64_t>(vector.size());
+    for (const Item& item : items) {
+      keys.data.insert(keys.data.end(), item.keys[0].begin(),
+                       item.keys[0].end());
+    }
+    return AttendReference(Doubles(vector), keys, keys, kind, temperature);
+  }
+
+  // |q||k| scale / temperature, for the greatest |k|.
+  static double Magnitude(const std::vector<float>& vector,
+                          const std::vector<Item>& items, ScoreKind kind,
+                          double temperature) {
+    double norms = 1;
+    if (kind != ScoreKind::kCosine) {
+      double greatest = 0;
+      for (const Item& item : items) {
+        greatest = std::max(greatest, NormOf(item.keys[0]));
+      }
+      norms = NormOf(vector) * greatest;
+    }
+    return norms * LogitFactor(kind, static_cast<std::int64_t>(vector.size()),
+                               temperature);
+  }
+};
+
+TEST_F(NumericsTest, LogWeightsAreWithinTheirBound) {
+  for (const int dim : {1, 7, 8, 16, 33, 100, 513, 2500}) {
+    const std::vector<Item> items = RandomItems(100, dim, 3);
+    const std::vector<float> vector = RandomItems(1, dim, 4)[0].keys[0];
+    for (const ScoreKind kind : kKinds) {
+      Open(kind, items);
+      for (const double temperature : {.07, 1., 5.}) {
+        const ReferenceAnswer twin = Twin(vector, items, kind, temperature);
+        const double magnitude = Magnitude(vector, items, kind, temperature);
+        const double bound = C(kind, dim) * kEpsilon * magnitude +
+                             DoubleError(items.size(), magnitude);
+        for (const WeightScope scope :
+             {WeightScope::kShortlist, WeightScope::kCatalog}) {
+          SCOPED_TRACE(absl::StrCat(Name(kind), ", dim ", dim, ", temperature ",
+                                    temperature, ", scope ",
+                                    static_cast<int>(scope)));
+          const auto got = ByIdOf(AllOf(vector, temperature, scope));
+          ASSERT_EQ(got.size(), items.size());
+          for (std::size_t i = 0; i < items.size(); ++i) {
+            const double log_weight = twin.logits[i] - twin.log_partition;
+            const double weight = got.at(items[i].id).weight;
+            if (log_weight < -700) {
+              EXPECT_LT(weight, 1e-300);
+              continue;
+            }
+            EXPECT_NEAR(std::log(weight), log_weight,
+                        bound + (scope == WeightScope::kCatalog
+                                     ? CatalogError(items.size())
+                                     : 0));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_F(NumericsTest, WeightsAreRightToOneInAHundredThousandWithinTwenty) {
+  // Logits of 20 are floats rounded by 2^-20, three times over; the rest is for
+  // the dot product, however long.
+  for (const int dim : {2, 64, 384, 1024, 2048, 8192}) {
+    const std::vector<Item> items = RandomItems(100, dim, 5);
+    const std::vector<float> vector = RandomItems(1, dim, 6)[0].keys[0];
+    for (const ScoreKind kind : kKinds) {
+      Open(kind, items);
+      // The greatest logit is 20 in size.
+      double greatest = 0;
+      for (const double logit : Twin(vector, items, kind, 1).logits) {
+        greatest = std::max(greatest, std::abs(logit));
+      }
+      const double temperature = greatest / 20;
+      const ReferenceAnswer twin = Twin(vector, items, kind, temperature);
+      for (const WeightScope scope :
+           {WeightScope::kShortlist, WeightScope::kCatalog}) {
+        SCOPED_TRACE(absl::StrCat(Name(kind), ", dim ", dim));
+        const auto got = ByIdOf(AllOf(vector, temperature, scope));
+        for (std::size_t i = 0; i < items.size(); ++i) {
+          EXPECT_NEAR(got.at(items[i].id).weight, twin.weights[i],
+                      1e-5 * twin.weights[i]);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(NumericsTest, LogitsOfTenThousandGiveFiniteAnswers) {
+  // Along the query, against it, and between.
+  const std::vector<Item> items = {
+      MakeItem("same", {2, 0}), MakeItem("as same", {2, 0}),
+      MakeItem("opposite", {-2, 0}), MakeItem("across", {0, 2}),
+      MakeItem("near", {1.9f, .2f})};
+  for (const ScoreKind kind : kKinds) {
+    SCOPED_TRACE(Name(kind));
+    Open(kind, items);
+    const double norms = kind == ScoreKind::kCosine ? 1 : 4;
+    const double temperature = norms * LogitFactor(kind, 2, 1) / 1e4;
+    const ReferenceAnswer twin = Twin({2, 0}, items, kind, temperature);
+    ASSERT_NEAR(twin.logits[0], 1e4, 1e-6);
+    ASSERT_NEAR(twin.logits[2], -1e4, 1e-6);
+    for (const WeightScope scope :
+         {WeightScope::kShortlist, WeightScope::kReturned,
+          WeightScope::kCatalog}) {
+      AttendQuery query = AllOf({2, 0}, temperature, scope);
+      query.pool_scope = scope;
+      ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
+      double sum = 0;
+      for (const AttendedItem& item : answer.items) {
+        EXPECT_TRUE(std::isfinite(item.logit));
+        EXPECT_TRUE(std::isfinite(item.weight));
+        sum += item.weight;
+      }
+      // exp's own error, and logits rounded to floats that the partition and
+      // the weight share.
+      EXPECT_NEAR(sum, 1, 2 * CatalogError(items.size()));
+      EXPECT_NEAR(answer.items[0].weight, .5, 2 * CatalogError(items.size()));
+      EXPECT_NEAR(*answer.log_partition, twin.log_partition,
+                  C(kind, 2) * kEpsilon * 1e4);
+      EXPECT_NEAR(*answer.entropy, std::log(2), 1e-5);
+      EXPECT_NEAR(*answer.effective_item_count, 2, 1e-5);
+      EXPECT_NEAR(answer.shortlist_mass.value, 1, 1e-5);
+      for (const float component : answer.pooled_value->values) {
+        EXPECT_TRUE(std::isfinite(component));
+      }
+      EXPECT_NEAR(answer.pooled_value->values[0], 2, 1e-5);
+    }
+  }
+}
+
+TEST_F(NumericsTest, AllLogitsAtMinusTenThousandAreUniform) {
+  // No weight is lost, though exp(-1e4) is no number.
+  Open(ScoreKind::kDot, {MakeItem("a", {-100}), MakeItem("b", {-100}),
+                         MakeItem("c", {-100}), MakeItem("d", {-100})});
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer answer,
+                       Ask(AllOf({100}, 1, WeightScope::kCatalog)));
+  for (const AttendedItem& item : answer.items) {
+    EXPECT_EQ(item.logit, -1e4f);
+    // log 4 is rounded at 1e4.
+    EXPECT_NEAR(item.weight, .25, .25 * 1e4 * 4 * kDoubleEpsilon);
+  }
+}
+
+TEST_F(NumericsTest, WeightsSumToOneOverTheirScope) {
+  constexpr int kDim = 24;
+  constexpr int kCount = 500;
+  const std::vector<Item> items = RandomItems(kCount, kDim, 8);
+  const std::vector<float> vector = RandomItems(1, kDim, 9)[0].keys[0];
+  for (const ScoreKind kind : kKinds) {
+    Open(kind, items);
+    for (const double temperature : {.01, .3, 1., 100.}) {
+      struct Case {
+        WeightScope scope;
+        std::int64_t shortlist_count;
+        std::int64_t result_count;
+        double tolerance;
+      };
+      const double magnitude = Magnitude(vector, items, kind, temperature);
+      const double tolerance = DoubleError(kCount, magnitude);
+      const Case cases[] = {
+          {WeightScope::kReturned, 100, 7, tolerance},
+          {WeightScope::kShortlist, 100, 100, tolerance},
+          {WeightScope::kCatalog, kCount, kCount,
+           tolerance + CatalogError(kCount)},
+      };
+      for (const Case& test : cases) {
+        AttendQuery query = AllOf(vector, temperature, test.scope);
+        query.shortlist_count = test.shortlist_count;
+        query.result_count = test.result_count;
+        ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
+        ASSERT_EQ(answer.items.size(),
+                  static_cast<std::size_t>(test.result_count));
+        double sum = 0;
+        for (const AttendedItem& item : answer.items) sum += item.weight;
+        EXPECT_NEAR(sum, 1, test.tolerance)
+            << Name(kind) << ", temperature " << temperature << ", scope "
+            << static_cast<int>(test.scope);
+      }
+    }
+  }
+}
+
+TEST_F(NumericsTest, TwoTemperaturesGiveTwoAnswers) {
+  constexpr int kDim = 12;
+  const std::vector<Item> items = RandomItems(50, kDim, 10);
+  const std::vector<float> vector = RandomItems(1, kDim, 11)[0].keys[0];
+  for (const ScoreKind kind : kKinds) {
+    SCOPED_TRACE(Name(kind));
+    Open(kind, items);
+    const auto warm = ByIdOf(AllOf(vector, 2));
+    const auto cold = ByIdOf(AllOf(vector, .5));
+    const double bound =
+        2 * (C(kind, kDim) * kEpsilon * Magnitude(vector, items, kind, .5) +
+             DoubleError(items.size(), 1e3));
+    double greatest_change = 0;
+    for (std::size_t i = 1; i < items.size(); ++i) {
+      // Log weights are four times as far apart when it is a quarter as warm.
+      const auto gap = [&](const auto& by_id) {
+        return std::log(by_id.at(items[i].id).weight /
+                        by_id.at(items[0].id).weight);
+      };
+      EXPECT_NEAR(gap(cold), 4 * gap(warm), 4 * bound);
+      greatest_change = std::max(
+          greatest_change,
+          std::abs(cold.at(items[i].id).weight - warm.at(items[i].id).weight));
+    }
+    EXPECT_GT(greatest_change, .01);
+  }
+}
+
+TEST_F(NumericsTest, ShiftingAllLogitsChangesNothing) {
+  // Keys of signs all have one norm, so that one more component, the same in
+  // all, adds the same to every logit, also under COSINE.
+  constexpr int kDim = 15;
+  std::mt19937 random(12);
+  std::vector<Item> items;
+  std::vector<Item> longer_items;
+  for (int i = 0; i < 60; ++i) {
+    std::vector<float> key(kDim);
+    for (float& component : key) component = random() % 2 == 0 ? 1 : -1;
+    items.push_back(MakeItem(absl::StrCat("item", i), key));
+    key.push_back(1);
+    longer_items.push_back(MakeItem(absl::StrCat("item", i), key));
+  }
+  const std::vector<float> vector = RandomItems(1, kDim, 13)[0].keys[0];
+  for (const float shift : {-50.f, .5f, 8.f, 1000.f}) {
+    std::vector<float> shifted = vector;
+    shifted.push_back(shift);
+    for (const ScoreKind kind : kKinds) {
+      SCOPED_TRACE(absl::StrCat(Name(kind), " by ", shift));
+      // The temperature at which the other components give the same logits.
+      double temperature = 1;
+      if (kind == ScoreKind::kScaledDot) temperature = std::sqrt(15. / 16);
+      if (kind == ScoreKind::kCosine) {
+        temperature = NormOf(vector) * std::sqrt(15.) / (NormOf(shifted) * 4);
+      }
+      const double bound =
+          kEpsilon * (C(kind, 15) * Magnitude(vector, items, kind, 1) +
+                      C(kind, 16) *
+                          Magnitude(shifted, longer_items, kind, temperature)) +
+          2 * DoubleError(items.size(), 2e4);
+      Open(kind, items);
+      const auto before = ByIdOf(AllOf(vector, 1));
+      Open(kind, longer_items);
+      const auto after = ByIdOf(AllOf(shifted, temperature));
+      for (const Item& item : items) {
+        EXPECT_NEAR(std::log(after.at(item.id).weight),
+                    std::log(before.at(item.id).weight), bound);
+      }
+    }
+  }
+}
+
+TEST_F(NumericsTest, PermutingItemsPermutesWeightsExactly) {
+  constexpr int kDim = 19;
+  std::vector<Item> items = RandomItems(300, kDim, 14);
+  const std::vector<float> vector = RandomItems(1, kDim, 15)[0].keys[0];
+  std::mt19937 random(16);
+  for (const ScoreKind kind : kKinds) {
+    SCOPED_TRACE(Name(kind));
+    Open(kind, items);
+    const auto before = ByIdOf(AllOf(vector, .5));
+    const auto before_all = ByIdOf(AllOf(vector, .5, WeightScope::kCatalog));
+    std::shuffle(items.begin(), items.end(), random);
+    Open(kind, items);
+    const auto after = ByIdOf(AllOf(vector, .5));
+    const auto after_all = ByIdOf(AllOf(vector, .5, WeightScope::kCatalog));
+    for (const Item& item : items) {
+      EXPECT_EQ(after.at(item.id).weight, before.at(item.id).weight);
+      EXPECT_EQ(after.at(item.id).logit, before.at(item.id).logit);
+      // The same exps, summed in doubles in another order.
+      EXPECT_NEAR(after_all.at(item.id).weight, before_all.at(item.id).weight,
+                  2 * 300 * kDoubleEpsilon * before_all.at(item.id).weight);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace attendant
