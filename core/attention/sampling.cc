@@ -8,7 +8,8 @@
 namespace attendant {
 namespace {
 
-constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kMinusInfinity = -kInfinity;
 
 // A bijection of 64 bits that changes half of them for each bit changed: the
 // finaliser of SplitMix64 (Steele, Lea, Flood 2014).
@@ -27,7 +28,7 @@ std::uint64_t RandomBits(std::uint64_t seed, std::uint64_t counter) {
 
 // In [0, 1), in steps of 2^-53.
 double Uniform(std::uint64_t bits) {
-  return std::ldexp(static_cast<double>(bits >> 11), -53);
+  return static_cast<double>(bits >> 11) * 0x1p-53;
 }
 
 // A standard Gumbel variable, -log(-log(u)) with u = 1 - (bits + 1/2) / 2^64,
@@ -36,7 +37,7 @@ double Uniform(std::uint64_t bits) {
 double Gumbel(std::uint64_t bits) {
   const bool is_lower_half = bits < (std::uint64_t{1} << 63);
   const double smaller =
-      std::ldexp(static_cast<double>(is_lower_half ? bits : ~bits) + 0.5, -64);
+      (static_cast<double>(is_lower_half ? bits : ~bits) + 0.5) * 0x1p-64;
   const double exponential =
       is_lower_half ? -std::log1p(-smaller) : -std::log(smaller);
   return -std::log(exponential);
@@ -60,21 +61,37 @@ double LogOneMinusExpMinusExp(double log_rate) {
                               : std::log1p(-std::exp(-rate));
 }
 
-// log sum exp; -infinity of none.
-template <typename LogitOf>
-double LogSumExp(std::span<const std::int64_t> indices,
-                 const LogitOf& logit_of) {
-  double max = kMinusInfinity;
-  for (const std::int64_t index : indices) {
-    max = std::max(max, logit_of(index));
-  }
-  if (max == kMinusInfinity) return max;
+// exp(logit - max) below this may have lost digits to underflow.
+constexpr double kLeastExp = 1e-250;
+
+// The log partition, relative to `max`, of the logits that are not at the
+// positions `drawn`; -infinity if none is left. exps are exp(logit - max), and
+// 0 where drawn.
+double LogPartitionOfRest(std::span<const float> logits, double max,
+                          std::span<const double> exps,
+                          std::span<const std::size_t> drawn) {
   double sum = 0;
-  for (const std::int64_t index : indices) {
-    sum += std::exp(logit_of(index) - max);
+  for (const double e : exps) sum += e;
+  if (sum > kLeastExp) return std::log(sum);
+  // All that is left is far below what was drawn: take its own max.
+  std::vector<bool> is_drawn(logits.size());
+  for (const std::size_t i : drawn) is_drawn[i] = true;
+  double rest_max = kMinusInfinity;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    if (!is_drawn[i]) rest_max = std::max(rest_max, double{logits[i]});
   }
-  return max + std::log(sum);
+  if (rest_max == kMinusInfinity) return kMinusInfinity;
+  sum = 0;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    if (!is_drawn[i]) sum += std::exp(logits[i] - rest_max);
+  }
+  return rest_max - max + std::log(sum);
 }
+
+struct Perturbed {
+  double logit = 0;
+  std::size_t index = 0;
+};
 
 std::vector<std::int64_t> Positions(std::size_t n) {
   std::vector<std::int64_t> positions(n);
@@ -131,46 +148,64 @@ Slate SampleWithoutReplacement(std::span<const float> logits,
   if (logits.empty()) return slate;
   const std::size_t n = logits.size();
   const double max = *std::max_element(logits.begin(), logits.end());
-  const auto logit_of = [&](std::int64_t i) {
-    return logits[static_cast<std::size_t>(i)] - max;
-  };
-  const auto key_of = [&](std::int64_t i) {
-    return noise_keys[static_cast<std::size_t>(i)];
-  };
-  // Relative to the greatest logit and not to their log partition, whose
-  // rounding depends on the order of items.
-  std::vector<double> perturbed(n);
-  for (std::size_t i = 0; i < n; ++i) {
-    perturbed[i] = logits[i] - max + Gumbel(RandomBits(seed, noise_keys[i]));
-  }
+  std::vector<double> exps(n);
+  for (std::size_t i = 0; i < n; ++i) exps[i] = std::exp(logits[i] - max);
 
-  // The first draw_count + 1 of the order of draws, then the rest in any.
-  const auto is_before = [&](std::int64_t a, std::int64_t b) {
-    const double perturbed_a = perturbed[static_cast<std::size_t>(a)];
-    const double perturbed_b = perturbed[static_cast<std::size_t>(b)];
-    if (perturbed_a != perturbed_b) return perturbed_a > perturbed_b;
-    return key_of(a) < key_of(b);
+  const std::size_t draw_count = std::min(static_cast<std::size_t>(count), n);
+  const bool leaves_some = draw_count < n;
+  // The draws and the next one, those that come last on top.
+  std::vector<Perturbed> first;
+  const std::size_t wanted = draw_count + (leaves_some ? 1 : 0);
+  first.reserve(wanted);
+  const auto is_before = [&](const Perturbed& a, const Perturbed& b) {
+    if (a.logit != b.logit) return a.logit > b.logit;
+    return noise_keys[a.index] < noise_keys[b.index];
   };
-  const auto draw_count = std::min(static_cast<std::size_t>(count), n);
-  std::vector<std::int64_t> order = Positions(n);
-  const auto drawn_end =
-      order.begin() + static_cast<std::ptrdiff_t>(draw_count);
-  if (draw_count < n) {
-    std::nth_element(order.begin(), drawn_end, order.end(), is_before);
+  // exp(-the least perturbed logit among them), once they are all there.
+  double limit = kInfinity;
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::uint64_t bits = RandomBits(seed, noise_keys[i]);
+    // The perturbed logit is logit - log(x) with an x, exponentially
+    // distributed, that is above Uniform(bits): where that alone is too much,
+    // there is no need of two logarithms.
+    if (Uniform(bits) > exps[i] * limit) continue;
+    // Relative to the greatest logit and not to the log partition, whose
+    // rounding depends on the order of items.
+    const Perturbed perturbed = {logits[i] - max + Gumbel(bits), i};
+    if (first.size() == wanted) {
+      if (!is_before(perturbed, first.front())) continue;
+      std::pop_heap(first.begin(), first.end(), is_before);
+      first.pop_back();
+    }
+    first.push_back(perturbed);
+    std::push_heap(first.begin(), first.end(), is_before);
+    // The slack is far above the rounding of logarithms here. Exps that have
+    // underflowed are none of a winner's while the limit is no greater.
+    if (first.size() == wanted && first.front().logit > -500) {
+      limit = std::exp(-first.front().logit) * (1 + 1e-9);
+    }
   }
-  std::sort(order.begin(), drawn_end, is_before);
+  std::sort_heap(first.begin(), first.end(), is_before);
 
   std::optional<double> threshold;
-  if (draw_count < n)
-    threshold = perturbed[static_cast<std::size_t>(*drawn_end)];
+  if (leaves_some) {
+    threshold = first.back().logit;
+    first.pop_back();
+  }
+  std::vector<std::size_t> drawn;
+  drawn.reserve(draw_count);
+  for (const Perturbed& draw : first) {
+    drawn.push_back(draw.index);
+    exps[draw.index] = 0;
+  }
   // The log partition of what was left before each draw, from the last draw to
   // the first: what was drawn later is added, nothing is ever subtracted.
-  double log_left = LogSumExp(std::span(order).subspan(draw_count), logit_of);
+  double log_left = LogPartitionOfRest(logits, max, exps, drawn);
   slate.draws.resize(draw_count);
   for (std::size_t d = draw_count; d-- > 0;) {
     Draw& draw = slate.draws[d];
-    draw.index = order[d];
-    const double logit = logit_of(draw.index);
+    draw.index = static_cast<std::int64_t>(drawn[d]);
+    const double logit = logits[drawn[d]] - max;
     log_left = LogAdd(log_left, logit);
     draw.log_weight = logit - log_left;
     if (threshold) {

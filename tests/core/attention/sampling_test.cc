@@ -408,6 +408,26 @@ TEST(SampleWithoutReplacementTest, SmallerCountIsPrefix) {
   }
 }
 
+TEST(SampleWithoutReplacementTest, ManyItemsGiveThePrefixOfAllDrawn) {
+  // Few draws leave most noise uncomputed; drawing all computes it all.
+  constexpr std::size_t kItemCount = 3000;
+  const std::vector<std::uint64_t> keys = Keys(kItemCount);
+  std::mt19937 random(5);
+  std::normal_distribution<float> normal;
+  for (const float deviation : {0.f, 1.f, 30.f, 3000.f}) {
+    std::vector<float> logits(kItemCount);
+    for (float& logit : logits) logit = deviation * normal(random);
+    for (std::uint64_t seed = 0; seed < 10; ++seed) {
+      const std::vector<std::int64_t> all =
+          Indices(SampleWithoutReplacement(logits, keys, kItemCount, seed));
+      for (const std::ptrdiff_t count : {1, 10, 200}) {
+        EXPECT_EQ(Indices(SampleWithoutReplacement(logits, keys, count, seed)),
+                  std::vector(all.begin(), all.begin() + count));
+      }
+    }
+  }
+}
+
 TEST(SampleWithoutReplacementTest, NoiseOfAnItemIsItsOwn) {
   // Taking an item away leaves the order of the others.
   const std::vector<std::uint64_t> keys = Keys(kLogits.size());
