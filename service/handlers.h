@@ -11,6 +11,7 @@
 #include "attendant/v1/catalog_service.pb.h"
 #include "attendant/v1/item_service.pb.h"
 #include "attendant/v1/model_service.pb.h"
+#include "attendant/v1/sequence_service.pb.h"
 #include "core/base/interrupt.h"
 #include "service/backend.h"
 
@@ -78,6 +79,16 @@ absl::Status BatchAttend(Backend& backend,
                          const v1::BatchAttendRequest& request,
                          const Interrupt& interrupt,
                          v1::BatchAttendResponse* response);
+
+// Refuses replies larger than a message before they are built.
+absl::Status Contextualize(Backend& backend,
+                           const v1::ContextualizeRequest& request,
+                           const Interrupt& interrupt,
+                           v1::ContextualizeResponse* response);
+absl::Status RankCandidates(Backend& backend,
+                            const v1::RankCandidatesRequest& request,
+                            const Interrupt& interrupt,
+                            v1::RankCandidatesResponse* response);
 
 }  // namespace attendant
 

@@ -15,6 +15,7 @@
 #include "attendant/v1/catalog_service.grpc.pb.h"
 #include "attendant/v1/item_service.grpc.pb.h"
 #include "attendant/v1/model_service.grpc.pb.h"
+#include "attendant/v1/sequence_service.grpc.pb.h"
 #include "core/base/status.h"
 #include "service/services.h"
 
@@ -107,7 +108,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options,
   for (const char* service : {v1::CatalogService::service_full_name(),
                               v1::ItemService::service_full_name(),
                               v1::ModelService::service_full_name(),
-                              v1::AttentionService::service_full_name()}) {
+                              v1::AttentionService::service_full_name(),
+                              v1::SequenceService::service_full_name()}) {
     health->SetServingStatus(service, true);
   }
   return server;

@@ -4,6 +4,7 @@
 #include "attendant/v1/catalog_service.grpc.pb.h"
 #include "attendant/v1/item_service.grpc.pb.h"
 #include "attendant/v1/model_service.grpc.pb.h"
+#include "attendant/v1/sequence_service.grpc.pb.h"
 #include "service/handlers.h"
 #include "service/import_call.h"
 #include "service/unary_call.h"
@@ -37,6 +38,11 @@ using RawModelMethods = v1::ModelService::WithRawCallbackMethod_CreateModel<
 template <typename Base>
 using RawAttentionMethods = v1::AttentionService::WithRawCallbackMethod_Attend<
     v1::AttentionService::WithRawCallbackMethod_BatchAttend<Base>>;
+
+template <typename Base>
+using RawSequenceMethods =
+    v1::SequenceService::WithRawCallbackMethod_Contextualize<
+        v1::SequenceService::WithRawCallbackMethod_RankCandidates<Base>>;
 
 using grpc::ByteBuffer;
 using grpc::CallbackServerContext;
@@ -190,6 +196,33 @@ class RawAttentionService final
   const WorkerPools pools_;
 };
 
+class RawSequenceService final
+    : public RawSequenceMethods<v1::SequenceService::Service> {
+ public:
+  RawSequenceService(Backend& backend, const WorkerPools& pools)
+      : backend_(backend), pools_(pools) {}
+
+  ServerUnaryReactor* Contextualize(CallbackServerContext* context,
+                                    const ByteBuffer* request,
+                                    ByteBuffer* response) override {
+    return StartUnaryCall<v1::ContextualizeRequest, v1::ContextualizeResponse>(
+        backend_, *pools_.attend, "Contextualize", &attendant::Contextualize,
+        context, request, response);
+  }
+  ServerUnaryReactor* RankCandidates(CallbackServerContext* context,
+                                     const ByteBuffer* request,
+                                     ByteBuffer* response) override {
+    return StartUnaryCall<v1::RankCandidatesRequest,
+                          v1::RankCandidatesResponse>(
+        backend_, *pools_.attend, "RankCandidates", &attendant::RankCandidates,
+        context, request, response);
+  }
+
+ private:
+  Backend& backend_;
+  const WorkerPools pools_;
+};
+
 }  // namespace
 
 std::vector<std::unique_ptr<grpc::Service>> MakeServices(
@@ -199,6 +232,7 @@ std::vector<std::unique_ptr<grpc::Service>> MakeServices(
   services.push_back(std::make_unique<RawItemService>(backend, pools));
   services.push_back(std::make_unique<RawModelService>(backend, pools));
   services.push_back(std::make_unique<RawAttentionService>(backend, pools));
+  services.push_back(std::make_unique<RawSequenceService>(backend, pools));
   return services;
 }
 

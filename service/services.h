@@ -1,4 +1,4 @@
-// The three gRPC services: which worker pool and handler each method goes to.
+// The gRPC services: which worker pool and handler each method goes to.
 //
 // Raw methods, so that bytes which don't parse get INVALID_ARGUMENT from us;
 // gRPC's own answer would be UNIMPLEMENTED.

@@ -4,6 +4,7 @@
 #define ATTENDANT_CORE_ATTENTION_MODEL_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -129,6 +130,12 @@ struct ModelName {
 
   bool empty() const { return name.empty(); }
   bool operator==(const ModelName&) const = default;
+};
+
+// A version of a model; model null: none.
+struct NamedModel {
+  ModelName name;
+  std::shared_ptr<const AttentionModel> model;
 };
 
 }  // namespace attendant

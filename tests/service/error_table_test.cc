@@ -97,7 +97,9 @@ TEST_F(ErrorTableTest, MalformedBytesAreInvalidArgument) {
                              "/attendant.v1.ModelService/ListModels",
                              "/attendant.v1.ModelService/DeleteModel",
                              "/attendant.v1.AttentionService/Attend",
-                             "/attendant.v1.AttentionService/BatchAttend"}) {
+                             "/attendant.v1.AttentionService/BatchAttend",
+                             "/attendant.v1.SequenceService/Contextualize",
+                             "/attendant.v1.SequenceService/RankCandidates"}) {
     // A length past the end; a tag of zero; a field that never ends.
     for (const std::string& bytes :
          {std::string("\x0A\x7F", 2), std::string("\x00", 1),

@@ -17,6 +17,7 @@
 #include "attendant/v1/catalog_service.grpc.pb.h"
 #include "attendant/v1/item_service.grpc.pb.h"
 #include "attendant/v1/model_service.grpc.pb.h"
+#include "attendant/v1/sequence_service.grpc.pb.h"
 #include "core/catalog/catalog_set.h"
 #include "service/server.h"
 #include "tests/support/scratch_directory.h"
@@ -36,6 +37,7 @@ class ServerFixture : public ::testing::Test {
     item_stub_ = v1::ItemService::NewStub(channel_);
     model_stub_ = v1::ModelService::NewStub(channel_);
     attention_stub_ = v1::AttentionService::NewStub(channel_);
+    sequence_stub_ = v1::SequenceService::NewStub(channel_);
   }
 
   void TearDown() override {
@@ -145,6 +147,7 @@ class ServerFixture : public ::testing::Test {
   std::unique_ptr<v1::ItemService::Stub> item_stub_;
   std::unique_ptr<v1::ModelService::Stub> model_stub_;
   std::unique_ptr<v1::AttentionService::Stub> attention_stub_;
+  std::unique_ptr<v1::SequenceService::Stub> sequence_stub_;
 };
 
 }  // namespace attendant

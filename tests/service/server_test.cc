@@ -51,7 +51,8 @@ std::string HealthRequest(const std::string& service) {
 TEST_F(ServerTest, HealthKnowsTheServerAndEachService) {
   for (const char* service :
        {"", "attendant.v1.CatalogService", "attendant.v1.ItemService",
-        "attendant.v1.ModelService", "attendant.v1.AttentionService"}) {
+        "attendant.v1.ModelService", "attendant.v1.AttentionService",
+        "attendant.v1.SequenceService"}) {
     RawCall call(channel_, kHealthCheck);
     call.Write(HealthRequest(service));
     call.WritesDone();
@@ -142,7 +143,8 @@ TEST_F(ServerTest, ReflectionListsTheServices) {
   ASSERT_TRUE(reply.has_value());
   for (const char* service :
        {"attendant.v1.CatalogService", "attendant.v1.ItemService",
-        "attendant.v1.AttentionService", "grpc.health.v1.Health"}) {
+        "attendant.v1.AttentionService", "attendant.v1.SequenceService",
+        "grpc.health.v1.Health"}) {
     EXPECT_THAT(*reply, HasSubstr(service));
   }
   call.WritesDone();

@@ -1,0 +1,21 @@
+// Models that requests name.
+#ifndef ATTENDANT_SERVICE_MODEL_REFERENCE_H_
+#define ATTENDANT_SERVICE_MODEL_REFERENCE_H_
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "attendant/v1/model_service.pb.h"
+#include "core/attention/model.h"
+#include "core/catalog/model_set.h"
+
+namespace attendant {
+
+// The model referred to, the newest of its name without a version. NotFound, or
+// InvalidArgument naming a part of `field`.
+absl::StatusOr<NamedModel> FindModel(const ModelSet& models,
+                                     const v1::ModelReference& wire,
+                                     absl::string_view field);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_SERVICE_MODEL_REFERENCE_H_

@@ -1,0 +1,502 @@
+// Attention over sequences and histories from end to end.
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "core/attention/contextualize.h"
+#include "service/convert_model.h"
+#include "tests/service/rpc_details.h"
+#include "tests/service/server_fixture.h"
+#include "tests/support/split_mix.h"
+#include "tests/support/torch_cases.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
+
+template <typename Message>
+Message Parse(const std::string& text) {
+  Message message;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message))
+      << text;
+  return message;
+}
+
+class SequenceServiceTest : public ServerFixture {
+ protected:
+  grpc::Status Contextualize(const v1::ContextualizeRequest& request,
+                             v1::ContextualizeResponse* response) {
+    grpc::ClientContext context;
+    return sequence_stub_->Contextualize(&context, request, response);
+  }
+  grpc::Status Rank(const v1::RankCandidatesRequest& request,
+                    v1::RankCandidatesResponse* response) {
+    grpc::ClientContext context;
+    return sequence_stub_->RankCandidates(&context, request, response);
+  }
+
+  void CreateModel(const std::string& name, const AttentionModel& model) {
+    ModelVersion version;
+    version.model = model;
+    v1::CreateModelRequest request;
+    ModelToProto(version, request.mutable_model());
+    request.mutable_model()->set_name(name);
+    grpc::ClientContext context;
+    v1::CreateModelResponse response;
+    const grpc::Status status =
+        model_stub_->CreateModel(&context, request, &response);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+  }
+
+  // Rows of floats as tokens.
+  static void AddTokens(MatrixView rows, v1::TokenSequence* sequence) {
+    for (std::int64_t i = 0; i < rows.row_count; ++i) {
+      const std::span<const float> row = rows.Row(i);
+      sequence->mutable_vectors()
+          ->add_vectors()
+          ->mutable_floats()
+          ->mutable_values()
+          ->Add(row.begin(), row.end());
+    }
+  }
+
+  // That the call is refused with `code`, naming `field`.
+  void ExpectRefused(const std::string& request, grpc::StatusCode code,
+                     const std::string& field) {
+    v1::ContextualizeResponse response;
+    Expect(Contextualize(Parse<v1::ContextualizeRequest>(request), &response),
+           code, field);
+  }
+  void ExpectRankRefused(const std::string& request, grpc::StatusCode code,
+                         const std::string& field) {
+    v1::RankCandidatesResponse response;
+    Expect(Rank(Parse<v1::RankCandidatesRequest>(request), &response), code,
+           field);
+  }
+  static void Expect(const grpc::Status& status, grpc::StatusCode code,
+                     const std::string& field) {
+    EXPECT_EQ(status.error_code(), code) << status.error_message();
+    EXPECT_EQ(FieldIn(DetailsOf(status)), field) << status.error_message();
+  }
+};
+
+TEST_F(SequenceServiceTest, TokensBecomeTheMeanOfWhatTheyAttendTo) {
+  v1::ContextualizeResponse response;
+  const grpc::Status status =
+      Contextualize(Parse<v1::ContextualizeRequest>(R"pb(
+                      sequence {
+                        vectors {
+                          vectors { floats { values: [ 10, 0 ] } }
+                          vectors { floats { values: [ 0, 10 ] } }
+                        }
+                      }
+                      score_kind: SCORE_KIND_DOT
+                      include_weights: true
+                    )pb"),
+                    &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  ASSERT_EQ(response.outputs_size(), 2);
+  // Logits 100 and 0.
+  EXPECT_THAT(response.outputs(0).floats().values(), ElementsAre(10, 0));
+  ASSERT_EQ(response.head_weights_size(), 1);
+  EXPECT_EQ(response.head_weights(0).row_count(), 2);
+  EXPECT_EQ(response.head_weights(0).column_count(), 2);
+  EXPECT_THAT(response.head_weights(0).weights(), ElementsAre(1, 0, 0, 1));
+  EXPECT_EQ(response.scored_count(), 4);
+  EXPECT_TRUE(response.has_compute_time());
+}
+
+TEST_F(SequenceServiceTest, TokensMayBeItems) {
+  CreateShop();
+  v1::ContextualizeResponse of_items;
+  grpc::Status status = Contextualize(Parse<v1::ContextualizeRequest>(R"pb(
+                                        sequence {
+                                          items {
+                                            catalog: "shop"
+                                            ids: [ "a", "b", "a" ]
+                                          }
+                                        }
+                                        memory {
+                                          items {
+                                            catalog: "shop"
+                                            key_field: "k"
+                                            ids: [ "c", "b" ]
+                                          }
+                                        }
+                                        causal: true
+                                      )pb"),
+                                      &of_items);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  v1::ContextualizeResponse of_vectors;
+  status = Contextualize(Parse<v1::ContextualizeRequest>(R"pb(
+                           sequence {
+                             vectors {
+                               vectors { floats { values: [ 1, 0 ] } }
+                               vectors { floats { values: [ 0, 1 ] } }
+                               vectors { floats { values: [ 1, 0 ] } }
+                             }
+                           }
+                           memory {
+                             vectors {
+                               vectors { floats { values: [ 1, 1 ] } }
+                               vectors { floats { values: [ 0, 1 ] } }
+                             }
+                           }
+                           causal: true
+                         )pb"),
+                         &of_vectors);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  of_items.clear_compute_time();
+  of_vectors.clear_compute_time();
+  EXPECT_EQ(of_items.SerializeAsString(), of_vectors.SerializeAsString());
+  EXPECT_EQ(of_items.scored_count(), 1 + 2 + 2);
+}
+
+// Keys and values are memory rows [key, value] side by side, which W_K and W_V
+// read a part of; a row of attn_mask is the padding of a call with one query.
+TEST_F(SequenceServiceTest, AllTorchCasesAgree) {
+  int number = 0;
+  for (const TorchCase& torch : LoadTorchCases()) {
+    SCOPED_TRACE(torch.name);
+    const std::int64_t key_dim = torch.keys.column_count;
+    const std::int64_t value_dim = torch.values.column_count;
+    const auto widened = [&](const Projection& from, std::int64_t first) {
+      Projection to = {{from.output_dim(), key_dim + value_dim, {}}, from.bias};
+      to.weight.data.resize(
+          static_cast<std::size_t>(to.output_dim() * to.input_dim()));
+      for (std::int64_t row = 0; row < from.output_dim(); ++row) {
+        std::copy_n(from.weight.data.begin() + row * from.input_dim(),
+                    from.input_dim(),
+                    to.weight.data.begin() + row * to.input_dim() + first);
+      }
+      return to;
+    };
+    MultiHeadProjections heads = torch.heads;
+    heads.key = widened(torch.heads.key, 0);
+    heads.value = widened(*torch.heads.value, key_dim);
+    const std::string name = absl::StrCat("torch", number++);
+    CreateModel(name, {heads});
+    const std::int64_t dim = torch.queries.column_count;
+    for (std::int64_t b = 0; b < torch.batch_size; ++b) {
+      v1::ContextualizeRequest request;
+      request.add_layers()->set_name(name);
+      request.set_include_weights(true);
+      Matrix memory = {torch.key_count, key_dim + value_dim, {}};
+      for (std::int64_t i = 0; i < torch.key_count; ++i) {
+        for (const MatrixView part : {torch.keys_of(b), torch.values_of(b)}) {
+          memory.data.insert(memory.data.end(), part.Row(i).begin(),
+                             part.Row(i).end());
+        }
+      }
+      AddTokens(memory.view(), request.mutable_memory());
+      for (std::int64_t q = 0; q < torch.query_count; ++q) {
+        request.clear_sequence();
+        AddTokens({torch.queries_of(b).Row(q).data(), 1, dim},
+                  request.mutable_sequence());
+        request.clear_padding_positions();
+        for (const std::int32_t position : torch.padding_of(b)) {
+          request.add_padding_positions(position);
+        }
+        for (std::int32_t i = 0;
+             i < torch.key_count && !torch.attn_mask.empty(); ++i) {
+          if (torch.attn_mask[static_cast<std::size_t>(q * torch.key_count +
+                                                       i)] != 0) {
+            request.add_padding_positions(i);
+          }
+        }
+        v1::ContextualizeResponse response;
+        const grpc::Status status = Contextualize(request, &response);
+        ASSERT_TRUE(status.ok()) << status.error_message();
+        const auto& output = response.outputs(0).floats().values();
+        ASSERT_EQ(output.size(), dim);
+        for (std::int64_t d = 0; d < dim; ++d) {
+          EXPECT_NEAR(output[static_cast<int>(d)],
+                      torch.out[static_cast<std::size_t>(
+                          (b * torch.query_count + q) * dim + d)],
+                      1e-5);
+        }
+        ASSERT_EQ(response.head_weights_size(), heads.head_count);
+        for (std::int64_t head = 0; head < heads.head_count; ++head) {
+          const auto& weights =
+              response.head_weights(static_cast<int>(head)).weights();
+          ASSERT_EQ(weights.size(), torch.key_count);
+          for (std::int64_t i = 0; i < torch.key_count; ++i) {
+            const std::int64_t at =
+                ((b * heads.head_count + head) * torch.query_count + q) *
+                    torch.key_count +
+                i;
+            EXPECT_NEAR(weights[static_cast<int>(i)],
+                        torch.weights[static_cast<std::size_t>(at)], 1e-5);
+          }
+        }
+      }
+    }
+  }
+  EXPECT_EQ(number, 27);
+}
+
+TEST_F(SequenceServiceTest, LayersPositionsAndTheRestReachTheEngine) {
+  SplitMix random(1);
+  MultiHeadProjections heads;
+  heads.head_count = 2;
+  heads.query = {{4, 4, random.Floats(16)}, {}};
+  heads.key = {{4, 4, random.Floats(16)}, {}};
+  heads.value = {{{4, 4, random.Floats(16)}, {}}};
+  const AttentionModel first = {heads};
+  heads.output = {{{6, 4, random.Floats(24)}, {}}};
+  const AttentionModel second = {heads};
+  CreateModel("block", first);
+  CreateModel("block", second);
+  const Matrix tokens = {5, 4, random.Floats(20)};
+  v1::ContextualizeRequest request = Parse<v1::ContextualizeRequest>(R"pb(
+    layers { name: "block" version: 1 }
+    layers { name: "block" }
+    score_kind: SCORE_KIND_COSINE
+    temperature: 0.25
+    causal: true
+    padding_positions: 2
+    positions: POSITION_KIND_SINUSOIDAL
+    include_weights: true
+  )pb");
+  AddTokens(tokens.view(), request.mutable_sequence());
+  v1::ContextualizeResponse response;
+  const grpc::Status status = Contextualize(request, &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  const AttentionModel* layers[] = {&first, &second};
+  const std::vector<std::int32_t> padding = {2};
+  ContextualizeInput input;
+  input.sequence = tokens.view();
+  input.layers = layers;
+  input.score_kind = ScoreKind::kCosine;
+  input.temperature = .25;
+  input.causal = true;
+  input.padding_positions = padding;
+  input.positions = PositionKind::kSinusoidal;
+  input.include_weights = true;
+  ASSERT_OK_AND_ASSIGN(const Context want, attendant::Contextualize(input));
+  ASSERT_EQ(response.outputs_size(), 5);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_THAT(response.outputs(i).floats().values(),
+                testing::ElementsAreArray(want.outputs.view().Row(i)));
+  }
+  ASSERT_EQ(response.head_weights_size(), 2);
+  EXPECT_THAT(response.head_weights(1).weights(),
+              testing::ElementsAreArray(want.head_weights[1].data));
+}
+
+TEST_F(SequenceServiceTest, ContextualizeErrorsNameTheirFields) {
+  CreateShop();
+  constexpr grpc::StatusCode kInvalid = grpc::StatusCode::INVALID_ARGUMENT;
+  constexpr grpc::StatusCode kNotFound = grpc::StatusCode::NOT_FOUND;
+  const std::string tokens =
+      "sequence { vectors { vectors { floats { values: [1, 2] } } } } ";
+  ExpectRefused("", kInvalid, "sequence");
+  ExpectRefused("sequence { vectors {} }", kInvalid,
+                "sequence.vectors.vectors");
+  ExpectRefused("sequence { vectors { vectors {} } }", kInvalid,
+                "sequence.vectors.vectors[0].encoding");
+  ExpectRefused(
+      "sequence { vectors { vectors { floats { values: [1, nan] } } } }",
+      kInvalid, "sequence.vectors.vectors[0][1]");
+  ExpectRefused(
+      "sequence { vectors { vectors { floats { values: [1, 2] } } "
+      "vectors { floats { values: 1 } } } }",
+      kInvalid, "sequence.vectors.vectors[1]");
+  ExpectRefused("sequence { items { ids: 'a' } }", kInvalid,
+                "sequence.items.catalog");
+  ExpectRefused("sequence { items { catalog: 'none' ids: 'a' } }", kNotFound,
+                "");
+  ExpectRefused("sequence { items { catalog: 'shop' ids: ['a', 'x'] } }",
+                kNotFound, "");
+  ExpectRefused("sequence { items { catalog: 'shop' } }", kInvalid,
+                "sequence.items.ids");
+  ExpectRefused(
+      "sequence { items { catalog: 'shop' key_field: 'x' ids: 'a' } }",
+      kInvalid, "sequence.items.key_field");
+  ExpectRefused(tokens + "memory {}", kInvalid, "memory");
+  ExpectRefused(tokens + "layers {}", kInvalid, "layers[0].name");
+  ExpectRefused(tokens + "layers { name: 'none' }", kNotFound, "");
+  ExpectRefused(tokens + "temperature: 0", kInvalid, "temperature");
+  ExpectRefused(tokens + "temperature: inf", kInvalid, "temperature");
+  ExpectRefused(tokens + "score_kind: SCORE_KIND_ADDITIVE", kInvalid,
+                "score_kind");
+  ExpectRefused(tokens + "score_kind: 77", kInvalid, "score_kind");
+  ExpectRefused(tokens + "positions: 9", kInvalid, "positions");
+  ExpectRefused(tokens + "padding_positions: [0, 1]", kInvalid,
+                "padding_positions[1]");
+  ExpectRefused(tokens + "padding_positions: -1", kInvalid,
+                "padding_positions[0]");
+  ExpectRefused(
+      "sequence { vectors { vectors { floats { values: [0, 0] } } } } "
+      "score_kind: SCORE_KIND_COSINE",
+      kInvalid, "sequence[0]");
+}
+
+TEST_F(SequenceServiceTest, TokensAndWeightsAreLimited) {
+  v1::ContextualizeRequest request;
+  const Matrix tokens = {4097, 1, std::vector<float>(4097, .5f)};
+  AddTokens({tokens.data.data(), 4096, 1}, request.mutable_sequence());
+  v1::ContextualizeResponse response;
+  EXPECT_TRUE(Contextualize(request, &response).ok());
+  request.set_include_weights(true);
+  Expect(Contextualize(request, &response),
+         grpc::StatusCode::RESOURCE_EXHAUSTED, "include_weights");
+  request.clear_sequence();
+  AddTokens(tokens.view(), request.mutable_sequence());
+  Expect(Contextualize(request, &response),
+         grpc::StatusCode::RESOURCE_EXHAUSTED, "sequence.vectors.vectors");
+  v1::ContextualizeRequest deep = Parse<v1::ContextualizeRequest>(
+      "sequence { vectors { vectors { floats { values: 1 } } } }");
+  for (int i = 0; i < 33; ++i) deep.add_layers()->set_name("m");
+  Expect(Contextualize(deep, &response), grpc::StatusCode::RESOURCE_EXHAUSTED,
+         "layers");
+}
+
+TEST_F(SequenceServiceTest, TheDeadlineStopsTheWork) {
+  MultiHeadProjections heads;
+  heads.query = heads.key = {{512, 64, SplitMix(1).Floats(512 * 64)}, {}};
+  CreateModel("wide", {heads});
+  v1::ContextualizeRequest request;
+  const Matrix tokens = {4096, 64, SplitMix(2).Floats(4096 * 64)};
+  AddTokens(tokens.view(), request.mutable_sequence());
+  // 32 layers: seconds of work.
+  for (int i = 0; i < 32; ++i) request.add_layers()->set_name("wide");
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() +
+                       std::chrono::milliseconds(100));
+  v1::ContextualizeResponse response;
+  EXPECT_EQ(
+      sequence_stub_->Contextualize(&context, request, &response).error_code(),
+      grpc::StatusCode::DEADLINE_EXCEEDED);
+  // The one worker that was at it is free again.
+  const absl::Time start = absl::Now();
+  server_->Shutdown(absl::Seconds(60));
+  EXPECT_LT(absl::Now() - start, absl::Seconds(3));
+}
+
+TEST_F(SequenceServiceTest, CandidatesAreRankedByTheHistory) {
+  CreateShop();
+  v1::RankCandidatesResponse response;
+  const grpc::Status status =
+      Rank(Parse<v1::RankCandidatesRequest>(R"pb(
+             catalog: "shop"
+             candidates { items { ids: [ "b", "a", "c" ] } }
+             history {
+               item_id: "a"
+               time { seconds: 100 }
+             }
+             history {
+               item_id: "gone"
+               time { seconds: 101 }
+             }
+             history {
+               item_id: "b"
+               time { seconds: 200 }
+             }
+             profile { vector { floats { values: [ 3, 0 ] } } }
+             time { seconds: 150 }
+             result_count: 2
+             attribution_count: 5
+           )pb"),
+           &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  ASSERT_EQ(response.candidates_size(), 2);
+  // a and c attend with logits 1 and 3 to (1, 0) and (3, 0): equal scores.
+  EXPECT_EQ(response.candidates(0).id(), "a");
+  EXPECT_EQ(response.candidates(1).id(), "c");
+  EXPECT_EQ(response.candidates(0).score(), response.candidates(1).score());
+  const double weight = 1 / (1 + std::exp(-2.0));
+  EXPECT_NEAR(response.candidates(0).score(), 3 * weight + (1 - weight), 1e-5);
+  EXPECT_THAT(response.candidates(0).interest(), SizeIs(2));
+  ASSERT_EQ(response.candidates(0).events_size(), 2);
+  EXPECT_TRUE(response.candidates(0).events(0).profile());
+  EXPECT_EQ(response.candidates(0).events(0).index(), 0);
+  EXPECT_NEAR(response.candidates(0).events(0).weight(), weight, 1e-6);
+  EXPECT_FALSE(response.candidates(0).events(1).profile());
+  EXPECT_EQ(response.candidates(0).events(1).index(), 0);
+  EXPECT_EQ(response.future_event_count(), 1);
+  EXPECT_THAT(response.unknown_item_ids(), ElementsAre("gone"));
+  EXPECT_EQ(response.scored_count(), 6);
+  EXPECT_NE(response.snapshot_token(), "");
+  EXPECT_TRUE(response.has_compute_time());
+}
+
+TEST_F(SequenceServiceTest, AModelProjectsCandidatesAndHistory) {
+  CreateShop();
+  // Looks at the second component only, and doubles the value.
+  MultiHeadProjections heads;
+  heads.query = heads.key = {{1, 2, {0, 1}}, {}};
+  heads.value = {{{2, 2, {2, 0, 0, 2}}, {}}};
+  CreateModel("second", {heads});
+  v1::RankCandidatesResponse response;
+  const grpc::Status status = Rank(Parse<v1::RankCandidatesRequest>(R"pb(
+                                     catalog: "shop"
+                                     candidates {
+                                       query {
+                                         vector { floats { values: [ 0, 1 ] } }
+                                         candidate_count: 1
+                                       }
+                                     }
+                                     history {
+                                       item_id: "a"
+                                       time { seconds: 1 }
+                                     }
+                                     history {
+                                       vector { floats { values: [ 0, 30 ] } }
+                                       time { seconds: 1 }
+                                     }
+                                     model { name: "second" }
+                                   )pb"),
+                                   &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  ASSERT_EQ(response.candidates_size(), 1);
+  EXPECT_EQ(response.candidates(0).id(), "b");
+  EXPECT_NEAR(response.candidates(0).interest(1), 60, 1e-4);
+}
+
+TEST_F(SequenceServiceTest, RankErrorsNameTheirFields) {
+  CreateShop();
+  constexpr grpc::StatusCode kInvalid = grpc::StatusCode::INVALID_ARGUMENT;
+  constexpr grpc::StatusCode kNotFound = grpc::StatusCode::NOT_FOUND;
+  const std::string base = "catalog: 'shop' candidates { items { ids: 'a' } } ";
+  const std::string event = "history { item_id: 'a' time { seconds: 1 } } ";
+  ExpectRankRefused("", kInvalid, "catalog");
+  ExpectRankRefused("catalog: 'none'", kNotFound, "");
+  ExpectRankRefused("catalog: 'shop'", kInvalid, "candidates");
+  ExpectRankRefused(base, kInvalid, "history");
+  ExpectRankRefused(base + "history {}", kInvalid, "history[0]");
+  ExpectRankRefused(base + "history { item_id: 'a' }", kInvalid,
+                    "history[0].time");
+  ExpectRankRefused(base + "history { item_id: 'a' time { nanos: -1 } }",
+                    kInvalid, "history[0].time.nanos");
+  ExpectRankRefused(base + "profile { item_id: 'a' time { seconds: 1 } }",
+                    kInvalid, "profile[0].time");
+  ExpectRankRefused(base + "profile { vector { floats { values: [1, inf] } } }",
+                    kInvalid, "profile[0].vector[1]");
+  ExpectRankRefused(base + event + "activation_kind: 9", kInvalid,
+                    "activation_kind");
+  ExpectRankRefused(base + event + "temperature: -1", kInvalid, "temperature");
+  ExpectRankRefused(base + event + "result_count: 0", kInvalid, "result_count");
+  ExpectRankRefused(base + event + "attribution_count: -1", kInvalid,
+                    "attribution_count");
+  ExpectRankRefused(base + event + "model { name: 'none' }", kNotFound, "");
+  ExpectRankRefused(base + event + "model {}", kInvalid, "model.name");
+  ExpectRankRefused(
+      "catalog: 'shop' candidates { items { ids: 'x' } } " + event, kNotFound,
+      "");
+  ExpectRankRefused(base + event + "result_count: 4097",
+                    grpc::StatusCode::RESOURCE_EXHAUSTED, "result_count");
+  ExpectRankRefused(base + event + "attribution_count: 101",
+                    grpc::StatusCode::RESOURCE_EXHAUSTED, "attribution_count");
+}
+
+}  // namespace
+}  // namespace attendant
