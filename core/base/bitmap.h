@@ -23,6 +23,9 @@ class Bitmap {
   void Set(std::int64_t i) {
     words_[static_cast<std::size_t>(i >> 6)] |= std::uint64_t{1} << (i & 63);
   }
+  void Clear(std::int64_t i) {
+    words_[static_cast<std::size_t>(i >> 6)] &= ~(std::uint64_t{1} << (i & 63));
+  }
   // Row i is bit i % 64 of word i / 64. Bits past the size are clear and must
   // stay so.
   std::span<const std::uint64_t> words() const { return words_; }

@@ -117,7 +117,8 @@ absl::StatusOr<AttendAnswer> Attend(const Snapshot& snapshot,
                                     const AttendQuery& query,
                                     const Interrupt& interrupt) {
   ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
-  ATTENDANT_ASSIGN_OR_RETURN(QueryPlan plan, PlanQuery(snapshot, query));
+  ATTENDANT_ASSIGN_OR_RETURN(QueryPlan plan,
+                             PlanQuery(snapshot, query, interrupt));
 
   const std::int64_t pooled_dim = PooledDim(*snapshot.schema, plan.field);
   const bool pools_all = plan.pool_scope == WeightScope::kCatalog;

@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "core/attention/score.h"
 #include "core/base/interrupt.h"
+#include "core/catalog/filter.h"
 #include "core/catalog/snapshot.h"
 
 namespace attendant {
@@ -58,6 +59,7 @@ struct AttendQuery {
   ScanMode scan_mode = ScanMode::kAuto;
   std::optional<std::vector<ItemId>> allow_list;
   std::vector<ItemId> deny_list;
+  std::optional<Filter> filter;  // unset: all
 };
 
 struct AttendedItem {

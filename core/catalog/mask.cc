@@ -1,7 +1,12 @@
 #include "core/catalog/mask.h"
 
+#include <algorithm>
 #include <bit>
-#include <optional>
+#include <utility>
+
+#include "core/base/status.h"
+#include "core/catalog/evaluate_filter.h"
+#include "core/kernels/compare.h"
 
 namespace attendant {
 namespace {
@@ -10,14 +15,16 @@ namespace {
 // null, have a key in it.
 std::int64_t CountRows(const Bitmap& rows, const Bitmap* but,
                        const KeyIndex* index) {
+  const std::span<const std::uint64_t> words = rows.words();
+  if (index == nullptr) {
+    return ActiveCompareKernels().CountBits(
+        words.data(), but == nullptr ? nullptr : but->words().data(),
+        static_cast<std::int64_t>(words.size()));
+  }
   std::int64_t count = 0;
-  for (std::size_t w = 0; w < rows.words().size(); ++w) {
-    std::uint64_t word = rows.words()[w];
+  for (std::size_t w = 0; w < words.size(); ++w) {
+    std::uint64_t word = words[w];
     if (but != nullptr) word &= ~but->words()[w];
-    if (index == nullptr) {
-      count += std::popcount(word);
-      continue;
-    }
     for (; word != 0; word &= word - 1) {
       const auto row = static_cast<RowIndex>(64 * w) +
                        static_cast<RowIndex>(std::countr_zero(word));
@@ -25,6 +32,26 @@ std::int64_t CountRows(const Bitmap& rows, const Bitmap* but,
     }
   }
   return count;
+}
+
+// Calls visit for the place of each id that the snapshot has.
+template <typename Visit>
+void ForEachFound(const Snapshot& snapshot, std::span<const ItemId> ids,
+                  Visit visit) {
+  constexpr std::size_t kBatch = 256;
+  RowIndex rows[kBatch];
+  while (!ids.empty()) {
+    const auto batch = ids.first(std::min(kBatch, ids.size()));
+    ids = ids.subspan(batch.size());
+    // An item is live in one segment at most.
+    for (std::size_t i = 0; i < snapshot.segments.size(); ++i) {
+      const SegmentView& view = snapshot.segments[i];
+      view.segment->rows->FindAll(batch, view.row_end, view.dead.get(), rows);
+      for (std::size_t b = 0; b < batch.size(); ++b) {
+        if (rows[b] >= 0) visit({static_cast<std::int32_t>(i), rows[b]});
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -36,22 +63,47 @@ Masks::Masks(const Snapshot& snapshot)
   }
 }
 
-void Masks::AllowOnly(const std::vector<ItemId>& ids) {
+void Masks::AllowOnly(std::span<const ItemId> ids) {
   for (std::size_t i = 0; i < masks_.size(); ++i) {
     masks_[i].allowed = std::make_unique<Bitmap>(
         snapshot_->segments[i].segment->rows->capacity());
+    masks_[i].excluded = nullptr;
   }
-  for (const ItemId& id : ids) {
-    const std::optional<RowAddress> address = snapshot_->Find(id);
-    if (!address) continue;
-    masks_[static_cast<std::size_t>(address->segment)].allowed->Set(
-        address->row);
+  ForEachFound(*snapshot_, ids, [&](RowAddress address) {
+    masks_[static_cast<std::size_t>(address.segment)].allowed->Set(address.row);
+  });
+}
+
+absl::Status Masks::Keep(const Filter& filter, const Interrupt& interrupt) {
+  ATTENDANT_RETURN_IF_ERROR(
+      ValidateFilter(filter, *snapshot_->schema, "filter_expression"));
+  for (std::size_t i = 0; i < masks_.size(); ++i) {
+    const SegmentView& view = snapshot_->segments[i];
+    SegmentMask& mask = masks_[i];
+    ATTENDANT_ASSIGN_OR_RETURN(
+        Bitmap passing,
+        EvaluateFilter(filter, *snapshot_->schema, *view.segment->rows,
+                       view.row_end,
+                       {.only = mask.allowed.get(), .excluded = mask.excluded},
+                       interrupt));
+    mask.allowed = std::make_unique<Bitmap>(std::move(passing));
+    mask.excluded = nullptr;
   }
+  return absl::OkStatus();
+}
+
+void Masks::Exclude(std::span<const ItemId> ids) {
+  ForEachFound(*snapshot_, ids,
+               [this](RowAddress address) { Exclude(address); });
 }
 
 void Masks::Exclude(RowAddress address) {
   const auto segment = static_cast<std::size_t>(address.segment);
   SegmentMask& mask = masks_[segment];
+  if (mask.allowed != nullptr) {
+    mask.allowed->Clear(address.row);
+    return;
+  }
   if (mask.own == nullptr) {
     mask.own =
         mask.excluded != nullptr
@@ -80,9 +132,7 @@ std::int64_t Masks::EligibleCount(std::size_t segment, int field) const {
   const KeyIndex* index = live_key_count == view.live_count
                               ? nullptr
                               : view.segment->indexes[f].get();
-  if (mask.allowed != nullptr) {
-    return CountRows(*mask.allowed, mask.excluded, index);
-  }
+  if (mask.allowed != nullptr) return CountRows(*mask.allowed, nullptr, index);
   if (mask.own == nullptr) return live_key_count;
   return live_key_count - CountRows(*mask.own, view.dead.get(), index);
 }

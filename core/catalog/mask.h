@@ -6,35 +6,48 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "core/base/bitmap.h"
 #include "core/base/ids.h"
+#include "core/base/interrupt.h"
+#include "core/catalog/filter.h"
 #include "core/catalog/snapshot.h"
 
 namespace attendant {
 
-// What is not eligible in one segment.
+// Which rows of one segment are eligible: those of `allowed` if it is not null,
+// else those below row_end that are not in `excluded`. At most one is set.
 struct SegmentMask {
   // Dead, denied and example rows; null: none. Points to `own`, or to the
   // snapshot's dead rows where the query adds nothing.
   const Bitmap* excluded = nullptr;
   std::unique_ptr<Bitmap> own;
-  // The allowed rows, all of them below the segment's row_end; null: all.
+  // Rows below row_end that are live, and allowed by all masks.
   std::unique_ptr<Bitmap> allowed;
 };
 
 // The masks of a query by segment, the same for every key field. Which of the
 // rows they leave have a key differs by field, and so does EligibleCount.
 // Movable; the snapshot must outlive it. Not thread-safe while it is built.
+//
+// Order: AllowOnly at most once, then Keep and Exclude any number of times.
 class Masks {
  public:
   Masks() = default;
   // Nothing masked but what is dead.
   explicit Masks(const Snapshot& snapshot);
 
-  // Only these items; unknown ids match nothing. At most once.
-  void AllowOnly(const std::vector<ItemId>& ids);
+  // Only these items; unknown ids match nothing.
+  void AllowOnly(std::span<const ItemId> ids);
+  // Only items that the filter is true of. It is evaluated over the rows that
+  // are left, once a segment. Errors: as ValidateFilter, naming fields of
+  // "filter_expression"; Cancelled, DeadlineExceeded.
+  absl::Status Keep(const Filter& filter, const Interrupt& interrupt);
+  // Not these items; unknown ids match nothing.
+  void Exclude(std::span<const ItemId> ids);
   void Exclude(RowAddress address);
 
   const SegmentMask& operator[](std::size_t segment) const {

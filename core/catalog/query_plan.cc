@@ -238,7 +238,8 @@ absl::Status ResolveScan(const Snapshot& snapshot, const AttendQuery& query,
 }  // namespace
 
 absl::StatusOr<QueryPlan> PlanQuery(const Snapshot& snapshot,
-                                    const AttendQuery& query) {
+                                    const AttendQuery& query,
+                                    const Interrupt& interrupt) {
   QueryPlan plan;
   ATTENDANT_ASSIGN_OR_RETURN(plan.field, ChooseField(snapshot, query));
   const KeyFieldSchema& field = snapshot.schema->key_fields[plan.field];
@@ -269,8 +270,9 @@ absl::StatusOr<QueryPlan> PlanQuery(const Snapshot& snapshot,
 
   Masks masks(snapshot);
   if (query.allow_list) masks.AllowOnly(*query.allow_list);
-  for (const ItemId& id : query.deny_list) {
-    if (const auto address = snapshot.Find(id)) masks.Exclude(*address);
+  masks.Exclude(query.deny_list);
+  if (query.filter) {
+    ATTENDANT_RETURN_IF_ERROR(masks.Keep(*query.filter, interrupt));
   }
   const auto* examples = std::get_if<ExamplesQuery>(&query.query);
   if (examples != nullptr && examples->exclude_examples) {

@@ -34,7 +34,8 @@ struct QueryPlan {
 
 // Errors as Attend. The snapshot must outlive the plan.
 absl::StatusOr<QueryPlan> PlanQuery(const Snapshot& snapshot,
-                                    const AttendQuery& query);
+                                    const AttendQuery& query,
+                                    const Interrupt& interrupt);
 
 }  // namespace attendant
 

@@ -39,12 +39,16 @@ RowTable::RowTable(std::int64_t value_dim, std::int64_t capacity)
                                            sizeof(opaque_values_[0]) + 1};
 }
 
-std::atomic<RowIndex>& RowTable::SlotOf(absl::string_view id,
-                                        std::uint64_t hash) const {
+std::int64_t RowTable::FirstSlot(std::uint64_t hash) const {
   // Hashed once more, with the process's seed: nobody can choose ids for slots
   // that collide.
-  auto at =
-      static_cast<std::int64_t>(absl::Hash<std::uint64_t>{}(hash)) & slot_mask_;
+  return static_cast<std::int64_t>(absl::Hash<std::uint64_t>{}(hash)) &
+         slot_mask_;
+}
+
+std::atomic<RowIndex>& RowTable::SlotOf(absl::string_view id,
+                                        std::uint64_t hash) const {
+  std::int64_t at = FirstSlot(hash);
   while (true) {
     const RowIndex row = slots_[at].load(std::memory_order_acquire) - 1;
     if (row < 0 || (id_hashes_[row] == hash && ids_[row] == id)) {
@@ -87,7 +91,39 @@ RowIndex RowTable::Append(absl::string_view id, std::span<const float> value,
 
 RowIndex RowTable::Find(absl::string_view id, RowIndex row_end,
                         const Bitmap* dead) const {
-  RowIndex row = SlotOf(id, HashOf(id)).load(std::memory_order_acquire) - 1;
+  return FindHashed(id, HashOf(id), row_end, dead);
+}
+
+void RowTable::FindAll(std::span<const ItemId> ids, RowIndex row_end,
+                       const Bitmap* dead, RowIndex* rows) const {
+  // A look-up waits for a slot, then for the row's hash and id: enough of them
+  // at once to wait for all together, few enough to stay in the first cache.
+  constexpr std::size_t kBatch = 32;
+  std::uint64_t hashes[kBatch];
+  while (!ids.empty()) {
+    const auto batch = ids.first(std::min(kBatch, ids.size()));
+    ids = ids.subspan(batch.size());
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      hashes[i] = HashOf(batch[i]);
+      __builtin_prefetch(&slots_[FirstSlot(hashes[i])]);
+    }
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      // Acquired again before the row is read; this only says where it will be.
+      const RowIndex row =
+          slots_[FirstSlot(hashes[i])].load(std::memory_order_relaxed) - 1;
+      if (row < 0) continue;
+      __builtin_prefetch(id_hashes_.data() + row);
+      __builtin_prefetch(&ids_[row]);
+    }
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      *rows++ = FindHashed(batch[i], hashes[i], row_end, dead);
+    }
+  }
+}
+
+RowIndex RowTable::FindHashed(absl::string_view id, std::uint64_t hash,
+                              RowIndex row_end, const Bitmap* dead) const {
+  RowIndex row = SlotOf(id, hash).load(std::memory_order_acquire) - 1;
   while (row >= row_end) row = previous_[row];
   if (row >= 0 && dead != nullptr && dead->Test(row)) return -1;
   return row;

@@ -56,6 +56,10 @@ class RowTable : public ValueSource {
   // else -1.
   RowIndex Find(absl::string_view id, RowIndex row_end,
                 const Bitmap* dead) const;
+  // rows[i] = Find(ids[i], row_end, dead), waiting for the memory of many ids
+  // at once.
+  void FindAll(std::span<const ItemId> ids, RowIndex row_end,
+               const Bitmap* dead, RowIndex* rows) const;
   // May be called from any thread.
   std::int64_t memory_bytes() const {
     return memory_bytes_.load(std::memory_order_relaxed) +
@@ -65,6 +69,10 @@ class RowTable : public ValueSource {
  private:
   // The slot where `id` of this hash is, or the free one where it would be.
   std::atomic<RowIndex>& SlotOf(absl::string_view id, std::uint64_t hash) const;
+  // The slot to begin with.
+  std::int64_t FirstSlot(std::uint64_t hash) const;
+  RowIndex FindHashed(absl::string_view id, std::uint64_t hash,
+                      RowIndex row_end, const Bitmap* dead) const;
 
   std::int64_t capacity_;
   std::int64_t value_dim_;

@@ -5,6 +5,7 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <bit>
 
 #define ATTENDANT_AVX2 __attribute__((target("avx2,fma")))
 #define ATTENDANT_AVX512 __attribute__((target("avx512f,avx512dq,avx512vl")))
@@ -55,6 +56,26 @@ void CodesScalar(const std::int32_t* codes, std::int64_t n,
     const std::uint32_t word = chosen[std::min(code, count - 1) / 32];
     return code < count && ((word >> (code % 32)) & 1) != 0;
   });
+}
+
+std::int64_t CountBitsScalar(const std::uint64_t* words,
+                             const std::uint64_t* but, std::int64_t n) {
+  std::int64_t count = 0;
+  for (std::int64_t w = 0; w < n; ++w) {
+    count += std::popcount(but == nullptr ? words[w] : words[w] & ~but[w]);
+  }
+  return count;
+}
+
+// Every processor with AVX2 has the instruction.
+__attribute__((target("popcnt"))) std::int64_t CountBitsPopcnt(
+    const std::uint64_t* words, const std::uint64_t* but, std::int64_t n) {
+  std::int64_t count = 0;
+  for (std::int64_t w = 0; w < n; ++w) {
+    count +=
+        __builtin_popcountll(but == nullptr ? words[w] : words[w] & ~but[w]);
+  }
+  return count;
 }
 
 ATTENDANT_AVX2 void IntegersAvx2(const std::int64_t* numbers, std::int64_t n,
@@ -213,11 +234,11 @@ ATTENDANT_AVX512 void CodesAvx512(const std::int32_t* codes, std::int64_t n,
 }
 
 constexpr CompareKernels kScalar = {IntegersScalar, DoublesScalar, CodeScalar,
-                                    CodesScalar};
+                                    CodesScalar, CountBitsScalar};
 constexpr CompareKernels kAvx2 = {IntegersAvx2, DoublesAvx2, CodeAvx2,
-                                  CodesAvx2};
+                                  CodesAvx2, CountBitsPopcnt};
 constexpr CompareKernels kAvx512 = {IntegersAvx512, DoublesAvx512, CodeAvx512,
-                                    CodesAvx512};
+                                    CodesAvx512, CountBitsPopcnt};
 
 }  // namespace
 

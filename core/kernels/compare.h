@@ -13,8 +13,8 @@
 
 namespace attendant {
 
-// Each writes ceil(n / 64) words: bit i % 64 of word i / 64 says of row i
-// whether it passes; bits past n are clear. Nothing past n is read.
+// All but CountBits write ceil(n / 64) words: bit i % 64 of word i / 64 says of
+// row i whether it passes; bits past n are clear. Nothing past n is read.
 struct CompareKernels {
   // low <= numbers[i] <= high.
   void (*Integers)(const std::int64_t* numbers, std::int64_t n,
@@ -30,6 +30,9 @@ struct CompareKernels {
   void (*Codes)(const std::int32_t* codes, std::int64_t n,
                 const std::uint32_t* chosen, std::int32_t code_count,
                 std::uint64_t* words);
+  // Bits that are set in `words` and not in `but` (null: none), over n words.
+  std::int64_t (*CountBits)(const std::uint64_t* words,
+                            const std::uint64_t* but, std::int64_t n);
 };
 
 // The table of a supported level.

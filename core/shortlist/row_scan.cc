@@ -31,9 +31,9 @@ bool AllFinite(const float* numbers, std::int64_t n) {
   return found == 0;
 }
 
-// A row past the end of a bitmap is not in it.
-bool Contains(const Bitmap& bitmap, RowIndex row) {
-  return row < bitmap.size() && bitmap.Test(row);
+std::span<const std::uint64_t> WordsOf(const Bitmap* bitmap) {
+  if (bitmap == nullptr) return {};
+  return bitmap->words();
 }
 
 }  // namespace
@@ -43,7 +43,10 @@ RowScan::RowScan(const ScanQuery& query, AttentionState& state)
       state_(state),
       dim_(static_cast<std::int64_t>(query.query.size())),
       factor_(static_cast<float>(query.logit_factor)),
-      pools_(state.value_dim() > 0) {}
+      pools_(state.value_dim() > 0),
+      allowed_(WordsOf(query.allowed)),
+      allowed_beyond_(query.allowed == nullptr ? ~std::uint64_t{0} : 0),
+      excluded_(WordsOf(query.excluded)) {}
 
 absl::Status RowScan::Start() {
   if (!std::isfinite(factor_)) return LogitOverflows();
@@ -51,10 +54,13 @@ absl::Status RowScan::Start() {
   return absl::OkStatus();
 }
 
-bool RowScan::IsEligible(RowIndex row) const {
-  return row < query_.row_end &&
-         (query_.excluded == nullptr || !Contains(*query_.excluded, row)) &&
-         (query_.allowed == nullptr || Contains(*query_.allowed, row));
+std::uint64_t RowScan::EligibleWord(std::int64_t w) const {
+  const auto at = static_cast<std::size_t>(w);
+  std::uint64_t word = at < allowed_.size() ? allowed_[at] : allowed_beyond_;
+  word &= ~(at < excluded_.size() ? excluded_[at] : 0);
+  const std::int64_t visible = query_.row_end - 64 * w;
+  if (visible >= 64) return word;
+  return visible <= 0 ? 0 : word & ((std::uint64_t{1} << visible) - 1);
 }
 
 absl::Status RowScan::CountTowardsInterrupt(std::int64_t row_count) {
@@ -72,16 +78,27 @@ absl::Status RowScan::Scan(const float* keys, const float* inverse_norms,
   if (all_eligible) {
     return ScoreRun(keys, inverse_norms, rows.data(), 0, row_count);
   }
-  for (std::int64_t i = 0; i < row_count;) {
-    const std::int64_t begin = i;
-    while (i < row_count && !std::isnan(inverse_norms[i]) &&
-           IsEligible(rows[static_cast<std::size_t>(i)])) {
-      ++i;
+  // The rows that pass, without a branch on each.
+  std::int32_t passing[kBlockRows];
+  for (std::int64_t begin = 0; begin < row_count; begin += kBlockRows) {
+    const std::int64_t end = std::min(row_count, begin + kBlockRows);
+    std::int64_t count = 0;
+    for (std::int64_t i = begin; i < end; ++i) {
+      passing[count] = static_cast<std::int32_t>(i);
+      count += static_cast<std::int64_t>(
+          EligibleBit(rows[static_cast<std::size_t>(i)]));
     }
-    ATTENDANT_RETURN_IF_ERROR(ScoreRun(keys + begin * dim_,
-                                       inverse_norms + begin,
-                                       rows.data() + begin, 0, i - begin));
-    ++i;  // what ended the run is not eligible
+    for (std::int64_t p = 0; p < count;) {
+      const std::int64_t first = passing[p];
+      std::int64_t length = 1;
+      while (p + length < count && passing[p + length] == first + length) {
+        ++length;
+      }
+      ATTENDANT_RETURN_IF_ERROR(ScoreKeyed(keys + first * dim_,
+                                           inverse_norms + first,
+                                           rows.data() + first, 0, length));
+      p += length;
+    }
   }
   return absl::OkStatus();
 }
@@ -89,18 +106,71 @@ absl::Status RowScan::Scan(const float* keys, const float* inverse_norms,
 absl::Status RowScan::ScanConsecutive(const float* keys,
                                       const float* inverse_norms,
                                       RowIndex first_row, std::int64_t count) {
+  const std::int64_t end = first_row + count;
+  for (std::int64_t w = first_row / 64; 64 * w < end; ++w) {
+    std::uint64_t left = EligibleWord(w);
+    if (64 * w < first_row) left &= ~std::uint64_t{0} << (first_row - 64 * w);
+    if (64 * (w + 1) > end) left &= ~std::uint64_t{0} >> (64 * (w + 1) - end);
+    while (left != 0) {
+      const int bit = std::countr_zero(left);
+      std::int64_t length = std::countr_one(left >> bit);
+      std::int64_t row = 64 * w + bit;
+      // A run to the end of the word goes on with the words that are full.
+      if (bit + length == 64) {
+        left = 0;
+        while (64 * (w + 2) <= end && length < kBlockRows &&
+               EligibleWord(w + 1) == ~std::uint64_t{0}) {
+          length += 64;
+          ++w;
+        }
+      } else {
+        left &= ~std::uint64_t{0} << (bit + length);
+      }
+      const std::int64_t at = row - first_row;
+      ATTENDANT_RETURN_IF_ERROR(ScoreKeyed(keys + at * dim_, inverse_norms + at,
+                                           nullptr, static_cast<RowIndex>(row),
+                                           length));
+      ATTENDANT_RETURN_IF_ERROR(CountTowardsInterrupt(length));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RowScan::ScanScattered(const float* keys,
+                                    const float* inverse_norms,
+                                    std::span<const RowIndex> rows,
+                                    std::span<const std::int32_t> positions) {
+  // Enough rows ahead that their keys have come when their turn has.
+  constexpr std::size_t kAhead = 6;
+  constexpr std::int64_t kLineFloats = 16;
+  const auto prefetch = [&](std::size_t i) {
+    const float* key = keys + std::int64_t{positions[i]} * dim_;
+    for (std::int64_t d = 0; d < dim_; d += kLineFloats) {
+      __builtin_prefetch(key + d);
+    }
+  };
+  for (std::size_t i = 0; i < std::min(kAhead, rows.size()); ++i) prefetch(i);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (i + kAhead < rows.size()) prefetch(i + kAhead);
+    const std::int64_t position = positions[i];
+    ATTENDANT_RETURN_IF_ERROR(ScoreRun(keys + position * dim_,
+                                       inverse_norms + position,
+                                       rows.data() + i, 0, 1));
+  }
+  return CountTowardsInterrupt(static_cast<std::int64_t>(rows.size()));
+}
+
+absl::Status RowScan::ScoreKeyed(const float* keys, const float* inverse_norms,
+                                 const RowIndex* rows, RowIndex first_row,
+                                 std::int64_t count) {
   for (std::int64_t i = 0; i < count;) {
     const std::int64_t begin = i;
-    const std::int64_t end = std::min(count, begin + kBlockRows);
-    while (i < end && !std::isnan(inverse_norms[i]) &&
-           IsEligible(first_row + static_cast<RowIndex>(i))) {
-      ++i;
-    }
+    while (i < count && !std::isnan(inverse_norms[i])) ++i;
     ATTENDANT_RETURN_IF_ERROR(
-        ScoreRun(keys + begin * dim_, inverse_norms + begin, nullptr,
+        ScoreRun(keys + begin * dim_, inverse_norms + begin,
+                 rows == nullptr ? nullptr : rows + begin,
                  first_row + static_cast<RowIndex>(begin), i - begin));
-    if (i < end) ++i;  // what ended the run is not eligible
-    ATTENDANT_RETURN_IF_ERROR(CountTowardsInterrupt(i - begin));
+    ++i;  // what ended the run has no key
   }
   return absl::OkStatus();
 }

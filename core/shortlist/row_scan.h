@@ -30,9 +30,14 @@ class RowScan {
   // visible and have keys.
   absl::Status Scan(const float* keys, const float* inverse_norms,
                     std::span<const RowIndex> rows, bool all_eligible);
-  // The same for the `count` rows from first_row on.
+  // The same for the `count` rows from first_row on. Of rows that are all
+  // masked, only the words of the masks are looked at.
   absl::Status ScanConsecutive(const float* keys, const float* inverse_norms,
                                RowIndex first_row, std::int64_t count);
+  // Scores rows[i], all of them eligible, with key positions[i].
+  absl::Status ScanScattered(const float* keys, const float* inverse_norms,
+                             std::span<const RowIndex> rows,
+                             std::span<const std::int32_t> positions);
 
   absl::Status Finish();
 
@@ -43,8 +48,21 @@ class RowScan {
   // Rows between two looks at the interrupt.
   static constexpr std::int64_t kInterruptRows = 4096;
 
-  bool IsEligible(RowIndex row) const;
+  // Bit i: row 64 w + i is visible and not masked.
+  std::uint64_t EligibleWord(std::int64_t w) const;
+  // The same of one row, in bit 0.
+  std::uint64_t EligibleBit(RowIndex row) const {
+    const auto w = static_cast<std::size_t>(row >> 6);
+    std::uint64_t word = row < query_.row_end ? ~std::uint64_t{0} : 0;
+    word &= w < allowed_.size() ? allowed_[w] : allowed_beyond_;
+    word &= ~(w < excluded_.size() ? excluded_[w] : 0);
+    return word >> (row & 63) & 1;
+  }
   absl::Status CountTowardsInterrupt(std::int64_t row_count);
+  // Scores `count` unmasked rows, but for those without a key.
+  absl::Status ScoreKeyed(const float* keys, const float* inverse_norms,
+                          const RowIndex* rows, RowIndex first_row,
+                          std::int64_t count);
   // Scores `count` eligible keys; rows[i] is first_row + i if rows is null.
   absl::Status ScoreRun(const float* keys, const float* inverse_norms,
                         const RowIndex* rows, RowIndex first_row,
@@ -58,6 +76,10 @@ class RowScan {
   const bool pools_;
   std::int64_t scored_count_ = 0;
   std::int64_t rows_since_check_ = 0;
+  // Words of the masks; past the end of the allowed rows, what stands for them.
+  const std::span<const std::uint64_t> allowed_;
+  const std::uint64_t allowed_beyond_;
+  const std::span<const std::uint64_t> excluded_;
   std::int64_t block_count_ = 0;  // rows that wait for Flush
   alignas(64) float similarities_[kBlockRows];
   alignas(64) float logits_[kBlockRows];

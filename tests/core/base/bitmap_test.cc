@@ -24,6 +24,14 @@ TEST(BitmapTest, SetTouchesOneBit) {
   }
 }
 
+TEST(BitmapTest, ClearTouchesOneBit) {
+  Bitmap bitmap(130);
+  for (std::int64_t i = 0; i < 130; ++i) bitmap.Set(i);
+  bitmap.Clear(64);
+  bitmap.Clear(64);
+  for (std::int64_t i = 0; i < 130; ++i) EXPECT_EQ(bitmap.Test(i), i != 64);
+}
+
 TEST(BitmapTest, CopiesAreApart) {
   Bitmap bitmap(8);
   bitmap.Set(1);

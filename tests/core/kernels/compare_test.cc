@@ -129,6 +129,24 @@ TEST_P(CompareTest, CodesPassIfChosen) {
   }
 }
 
+TEST_P(CompareTest, CountsBitsOfOneAndNotTheOther) {
+  std::vector<std::uint64_t> words;
+  std::vector<std::uint64_t> but;
+  std::int64_t count = 0;
+  for (std::int64_t n = 0; n < 20; ++n) {
+    EXPECT_EQ(kernels().CountBits(words.data(), but.data(), n), count);
+    const std::vector<std::uint64_t> none(words.size());
+    EXPECT_EQ(kernels().CountBits(words.data(), nullptr, n),
+              kernels().CountBits(words.data(), none.data(), n));
+    words.push_back(n == 3 ? ~std::uint64_t{0} : random_());
+    but.push_back(n == 3 ? 0 : random_());
+    for (int bit = 0; bit < 64; ++bit) {
+      count +=
+          ((words.back() >> bit) & 1) != 0 && ((but.back() >> bit) & 1) == 0;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Levels, CompareTest,
                          ::testing::Values(KernelLevel::kScalar,
                                            KernelLevel::kAvx2,
