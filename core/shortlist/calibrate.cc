@@ -4,7 +4,9 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "core/attention/top_k.h"
@@ -14,6 +16,11 @@ namespace attendant {
 namespace {
 
 constexpr std::int64_t kSampleQueries = 200;
+// Of them, those that look for more neighbours: so many that a mean is no
+// matter of chance, as each has many neighbours.
+constexpr std::int64_t kDeepQueries = 40;
+constexpr std::int64_t kDepthFactor = 4;
+constexpr int kDepthCount = 4;  // 1, 4, 16 and 64 times the neighbours
 constexpr std::int64_t kBlockKeys = 1024;
 constexpr float kNoiseShare = 2.0f / 3;  // of the nearest distance
 
@@ -151,10 +158,13 @@ class Calibrator {
   }
 
   bool FindNeighbours(std::vector<TopK>& neighbours) {
-    neighbours.assign(
-        static_cast<std::size_t>(query_count_),
-        TopK(std::min(options_.neighbour_count, lists_.key_count() - 1),
-             &no_ids_));
+    for (std::int64_t q = 0; q < query_count_; ++q) {
+      neighbours.emplace_back(
+          std::min(
+              q < kDeepQueries ? Depths().back() : options_.neighbour_count,
+              lists_.key_count() - 1),
+          &no_ids_);
+    }
     std::vector<std::int32_t> chosen(kBlockKeys);
     return ForEachBlock([&](std::int64_t q, std::int64_t begin,
                             const float* similarities, std::int64_t count) {
@@ -172,41 +182,84 @@ class Calibrator {
     });
   }
 
+  // Neighbours to calibrate for. Those beyond a quarter of the keys would be
+  // spread over all lists.
+  std::vector<std::int64_t> Depths() const {
+    std::vector<std::int64_t> depths = {options_.neighbour_count};
+    while (static_cast<int>(depths.size()) < kDepthCount &&
+           4 * kDepthFactor * depths.back() <= lists_.key_count()) {
+      depths.push_back(kDepthFactor * depths.back());
+    }
+    return depths;
+  }
+
   Calibration Choose(const std::vector<TopK>& neighbours) {
     // A single key has no neighbours: its list is all there is.
-    if (lists_.key_count() == 1) return {.probe_count = 1, .recall = 1};
-    const auto list_count = static_cast<std::size_t>(lists_.list_count());
-    // found_at[i]: neighbours in the list that is i-th in its query's order.
-    std::vector<std::int64_t> found_at(list_count);
-    std::int64_t neighbour_count = 0;
-    std::vector<std::uint64_t> ranks;
-    std::vector<std::size_t> place(list_count);
+    if (lists_.key_count() == 1) {
+      return {.probe_count = 1, .recall = 1, .depths = {{1, 1}}};
+    }
+    const std::vector<std::int64_t> depths = Depths();
+    // found_at[d][i]: of the neighbours of depth d, those in the list that is
+    // i-th in its query's order.
+    std::vector<std::vector<std::int64_t>> found_at(
+        depths.size(), std::vector<std::int64_t>(
+                           static_cast<std::size_t>(lists_.list_count())));
     for (std::int64_t q = 0; q < query_count_; ++q) {
-      lists_.RankLists({Query(q), static_cast<std::size_t>(lists_.dim)}, ranks);
-      std::sort(ranks.begin(), ranks.end(), std::greater<>());
-      for (std::size_t i = 0; i < list_count; ++i) {
-        place[static_cast<std::size_t>(InvertedLists::ListOf(ranks[i]))] = i;
-      }
-      for (const Candidate& neighbour :
-           neighbours[static_cast<std::size_t>(q)].Sorted()) {
-        const auto list =
-            std::upper_bound(lists_.offsets.begin(), lists_.offsets.end(),
-                             std::int64_t{neighbour.row}) -
-            lists_.offsets.begin() - 1;
-        ++found_at[place[static_cast<std::size_t>(list)]];
-        ++neighbour_count;
-      }
+      CountPlaces(q, neighbours[static_cast<std::size_t>(q)].Sorted(), depths,
+                  found_at);
     }
     Calibration calibration;
-    std::int64_t found = 0;
-    for (std::size_t i = 0; i < list_count; ++i) {
-      found += found_at[i];
-      calibration.probe_count = static_cast<std::int64_t>(i) + 1;
-      calibration.recall =
-          static_cast<double>(found) / static_cast<double>(neighbour_count);
-      if (calibration.recall >= options_.target_recall) break;
+    for (std::size_t d = 0; d < depths.size(); ++d) {
+      const auto [probe_count, recall] = LeastProbes(found_at[d]);
+      if (d == 0) {
+        calibration.probe_count = probe_count;
+        calibration.recall = recall;
+      }
+      calibration.depths.push_back({depths[d], probe_count});
     }
     return calibration;
+  }
+
+  // Adds where a query's neighbours, best first, stand in its order of lists.
+  void CountPlaces(std::int64_t q, const std::vector<Candidate>& sorted,
+                   const std::vector<std::int64_t>& depths,
+                   std::vector<std::vector<std::int64_t>>& found_at) {
+    std::vector<std::uint64_t> ranks;
+    std::vector<std::size_t> place(
+        static_cast<std::size_t>(lists_.list_count()));
+    lists_.RankLists({Query(q), static_cast<std::size_t>(lists_.dim)}, ranks);
+    std::sort(ranks.begin(), ranks.end(), std::greater<>());
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      place[static_cast<std::size_t>(InvertedLists::ListOf(ranks[i]))] = i;
+    }
+    for (std::size_t n = 0; n < sorted.size(); ++n) {
+      const auto list =
+          std::upper_bound(lists_.offsets.begin(), lists_.offsets.end(),
+                           std::int64_t{sorted[n].row}) -
+          lists_.offsets.begin() - 1;
+      for (std::size_t d = 0; d < depths.size(); ++d) {
+        // Of a query that stops short, only the depths that it reaches.
+        if (d > 0 && q >= kDeepQueries) break;
+        if (static_cast<std::int64_t>(n) < depths[d]) {
+          ++found_at[d][place[static_cast<std::size_t>(list)]];
+        }
+      }
+    }
+  }
+
+  // The least number of lists that reaches the target, and what it reaches.
+  std::pair<std::int64_t, double> LeastProbes(
+      const std::vector<std::int64_t>& found_at) const {
+    const auto all = static_cast<double>(
+        std::accumulate(found_at.begin(), found_at.end(), std::int64_t{0}));
+    std::int64_t found = 0;
+    std::size_t probe_count = 0;
+    double recall = 0;
+    while (probe_count < found_at.size() && recall < options_.target_recall) {
+      found += found_at[probe_count++];
+      recall = static_cast<double>(found) / all;
+    }
+    return {static_cast<std::int64_t>(probe_count), recall};
   }
 
   const InvertedLists& lists_;
@@ -219,6 +272,30 @@ class Calibrator {
 };
 
 }  // namespace
+
+double Calibration::ProbesFor(double neighbour_count) const {
+  const auto least = static_cast<double>(probe_count);
+  if (depths.size() == 1) {
+    // As many lists more as neighbours more: that is never too few.
+    const double factor =
+        neighbour_count / static_cast<double>(depths[0].neighbour_count);
+    return least * std::max(1.0, factor);
+  }
+  std::size_t next = 1;
+  while (next + 1 < depths.size() &&
+         static_cast<double>(depths[next].neighbour_count) < neighbour_count) {
+    ++next;
+  }
+  const auto log = [](std::int64_t count) {
+    return std::log(static_cast<double>(count));
+  };
+  const ProbeDepth& low = depths[next - 1];
+  const ProbeDepth& high = depths[next];
+  const double slope = (log(high.probe_count) - log(low.probe_count)) /
+                       (log(high.neighbour_count) - log(low.neighbour_count));
+  const double distance = std::log(neighbour_count) - log(low.neighbour_count);
+  return std::max(least, std::exp(log(low.probe_count) + slope * distance));
+}
 
 absl::StatusOr<Calibration> Calibrate(const InvertedLists& lists,
                                       const CalibrateOptions& options) {

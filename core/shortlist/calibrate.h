@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "core/attention/score.h"
@@ -19,9 +20,26 @@ struct CalibrateOptions {
   const std::atomic<bool>* cancelled = nullptr;
 };
 
+// The lists to visit for so many neighbours.
+struct ProbeDepth {
+  std::int64_t neighbour_count = 0;
+  std::int64_t probe_count = 1;
+};
+
 struct Calibration {
   std::int64_t probe_count = 1;
   double recall = 0;  // at probe_count
+  // What the target takes for more neighbours, ascending in both; the first is
+  // that of probe_count. At least one.
+  std::vector<ProbeDepth> depths;
+
+  // The lists to visit for the best neighbour_count keys, by the straight line
+  // between the logarithms of two depths, or through the last two beyond them.
+  // A filter that passes a share s of the keys, whichever they are, passes as
+  // much of the best n / s as of those in any list: to find its best n takes
+  // the lists of the best n / s. Not below probe_count; may be above the number
+  // of lists.
+  double ProbesFor(double neighbour_count) const;
 };
 
 // Finds the least number of lists at which the mean recall of sample queries,

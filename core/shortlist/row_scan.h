@@ -41,7 +41,8 @@ class RowScan {
 
   absl::Status Finish();
 
-  std::int64_t scored_count() const { return scored_count_; }
+  // Rows that were taken to be scored; after Finish all of them are.
+  std::int64_t scored_count() const { return scored_count_ + block_count_; }
 
  private:
   static constexpr std::int64_t kBlockRows = 1024;
