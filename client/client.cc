@@ -93,6 +93,7 @@ Client::Client(Options options, const std::shared_ptr<grpc::Channel>& channel)
     : options_(std::move(options)),
       catalogs_(v1::CatalogService::NewStub(channel)),
       items_(v1::ItemService::NewStub(channel)),
+      models_(v1::ModelService::NewStub(channel)),
       attention_(v1::AttentionService::NewStub(channel)) {}
 
 Client::~Client() = default;
@@ -150,6 +151,30 @@ absl::StatusOr<v1::BatchDeleteItemsResponse> Client::BatchDeleteItems(
     v1::BatchDeleteItemsRequest request, Deadline deadline) {
   if (request.request_id().empty()) request.set_request_id(DrawRequestId());
   return Call(*items_, &v1::ItemService::Stub::BatchDeleteItems, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::CreateModelResponse> Client::CreateModel(
+    const v1::CreateModelRequest& request, Deadline deadline) {
+  return Call(*models_, &v1::ModelService::Stub::CreateModel, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::GetModelResponse> Client::GetModel(
+    const v1::GetModelRequest& request, Deadline deadline) {
+  return Call(*models_, &v1::ModelService::Stub::GetModel, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::ListModelsResponse> Client::ListModels(
+    const v1::ListModelsRequest& request, Deadline deadline) {
+  return Call(*models_, &v1::ModelService::Stub::ListModels, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::DeleteModelResponse> Client::DeleteModel(
+    const v1::DeleteModelRequest& request, Deadline deadline) {
+  return Call(*models_, &v1::ModelService::Stub::DeleteModel, request,
               deadline.value_or(options_.deadline));
 }
 

@@ -21,6 +21,7 @@
 #include "attendant/v1/attention_service.grpc.pb.h"
 #include "attendant/v1/catalog_service.grpc.pb.h"
 #include "attendant/v1/item_service.grpc.pb.h"
+#include "attendant/v1/model_service.grpc.pb.h"
 
 namespace attendant {
 
@@ -36,9 +37,9 @@ struct ImportOptions;
 // Retries: Unavailable is retried up to 3 times with backoff, within the
 // deadline, for reads and for item writes, which carry a request_id: one is
 // drawn where the caller gives none, so that a write whose reply was lost is
-// not done twice. Catalog writes and imports are not retried: a repeated delete
-// could not tell its own success from NOT_FOUND. Which methods retry is written
-// in service_config.json.
+// not done twice. Catalog and model writes and imports are not retried: a
+// repeated delete could not tell its own success from NOT_FOUND. Which methods
+// retry is written in service_config.json.
 //
 // Messages are at most kMaxMessageBytes each way.
 class Client {
@@ -82,6 +83,15 @@ class Client {
   absl::StatusOr<v1::BatchDeleteItemsResponse> BatchDeleteItems(
       v1::BatchDeleteItemsRequest request, Deadline deadline = {});
 
+  absl::StatusOr<v1::CreateModelResponse> CreateModel(
+      const v1::CreateModelRequest& request, Deadline deadline = {});
+  absl::StatusOr<v1::GetModelResponse> GetModel(
+      const v1::GetModelRequest& request, Deadline deadline = {});
+  absl::StatusOr<v1::ListModelsResponse> ListModels(
+      const v1::ListModelsRequest& request, Deadline deadline = {});
+  absl::StatusOr<v1::DeleteModelResponse> DeleteModel(
+      const v1::DeleteModelRequest& request, Deadline deadline = {});
+
   absl::StatusOr<v1::AttendResponse> Attend(const v1::AttendRequest& request,
                                             Deadline deadline = {});
   absl::StatusOr<v1::BatchAttendResponse> BatchAttend(
@@ -104,6 +114,7 @@ class Client {
   const Options options_;
   const std::unique_ptr<v1::CatalogService::Stub> catalogs_;
   const std::unique_ptr<v1::ItemService::Stub> items_;
+  const std::unique_ptr<v1::ModelService::Stub> models_;
   const std::unique_ptr<v1::AttentionService::Stub> attention_;
 };
 

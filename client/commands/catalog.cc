@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/time.h"
 #include "client/commands/command.h"
 #include "client/commands/flags.h"
 #include "client/commands/model_directory.h"
@@ -25,17 +24,6 @@ struct CreateFlags {
   std::vector<std::string> indexes;
   std::int32_t value_dim = 0;
 };
-
-std::string FormatBytes(std::int64_t bytes) {
-  constexpr double kMiB = 1 << 20;
-  return absl::StrCat(FormatNumber(static_cast<double>(bytes) / kMiB), " MiB");
-}
-
-std::string FormatTimestamp(const google::protobuf::Timestamp& timestamp) {
-  return absl::FormatTime("%Y-%m-%d %H:%M:%S UTC",
-                          absl::FromUnixSeconds(timestamp.seconds()),
-                          absl::UTCTimeZone());
-}
 
 // "ivf (1,265 lists, 24 visited, recall@100 0.981)".
 std::string DescribeIndex(const v1::KeyField& field,

@@ -3,6 +3,7 @@
 #define ATTENDANT_CLIENT_COMMANDS_COMMAND_H_
 
 #include <google/protobuf/message.h>
+#include <google/protobuf/timestamp.pb.h>
 
 #include <CLI/CLI.hpp>
 #include <functional>
@@ -53,6 +54,10 @@ std::string ToJson(const google::protobuf::Message& message);
 
 // "1 item", "2 items", "1,000 items".
 std::string CountOf(std::int64_t count, absl::string_view noun);
+// "1.5 MiB".
+std::string FormatBytes(std::int64_t bytes);
+// "2026-01-31 12:00:00 UTC".
+std::string FormatTimestamp(const google::protobuf::Timestamp& timestamp);
 
 // Each adds a verb with its flags, help and action. `context` must outlive
 // `app`.
@@ -60,9 +65,12 @@ void AddAttendCommand(CLI::App& app, Context& context);
 void AddCatalogCommands(CLI::App& app, Context& context);
 void AddFitCommands(CLI::App& app, Context& context);
 void AddItemsCommands(CLI::App& app, Context& context);
+void AddModelCommands(CLI::App& app, Context& context);
 
 // Parts of the above.
 void AddImportCommand(CLI::App& items, Context& context);
+void AddModelImportCommand(CLI::App& model, Context& context);
+void AddModelFromLsiCommand(CLI::App& model, Context& context);
 void AddFitLsiCommand(CLI::App& fit, Context& context);
 void AddFitTextCommand(CLI::App& fit, Context& context);
 void AddFitTemperatureCommand(CLI::App& fit, Context& context);

@@ -89,6 +89,7 @@ int RunCommandLine(int argc, char** argv) {
   AddCatalogCommands(app, context);
   AddItemsCommands(app, context);
   AddFitCommands(app, context);
+  AddModelCommands(app, context);
   app.footer(
       "Examples:\n"
       "  attendant fit lsi events.csv.gz --out fit/events\n"

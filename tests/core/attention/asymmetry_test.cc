@@ -83,6 +83,39 @@ TEST(AsymmetryTest, OfABilinearForm) {
   EXPECT_THAT(Asymmetry({BilinearForm{{2, 2, {0, 0, 0, 0}}}}), Optional(0.0));
 }
 
+// "Hans says that he ...": "he" looks for the name that it stands for, and the
+// name does not look for "he". One projection for both can't tell them apart.
+TEST(AsymmetryTest, HeLooksForHansAndHansNotForHe) {
+  const std::vector<float> hans = {1, 0, 0};
+  const std::vector<float> he = {0, 1, 0};
+  const std::vector<float> says = {0, 0, 1};
+  const auto similarity = [](const AttentionModel& model,
+                             const std::vector<float>& from,
+                             const std::vector<float>& to) {
+    const MultiHeadProjections& heads = *model.multi_head();
+    std::vector<float> query(2);
+    std::vector<float> key(2);
+    Project(heads.query, from, query);
+    Project(heads.key, to, key);
+    return query[0] * key[0] + query[1] * key[1];
+  };
+  // A query says what a token wants (a name, a subject), a key what it is.
+  const Matrix wants = {2, 3, {0, 3, 0, 0, 0, 2}};
+  const Matrix is = {2, 3, {1, 0, 0, 1, 1, 0}};
+  const AttentionModel separate = Heads(wants, is);
+  EXPECT_GT(similarity(separate, he, hans), similarity(separate, hans, he));
+  EXPECT_GT(similarity(separate, he, hans), similarity(separate, he, says));
+  EXPECT_GT(Asymmetry(separate).value_or(0), 0);
+  for (const Matrix& weight : {wants, is}) {
+    const AttentionModel tied = Heads(weight, weight);
+    for (const auto& [a, b] :
+         {std::pair{he, hans}, std::pair{says, he}, std::pair{hans, says}}) {
+      EXPECT_EQ(similarity(tied, a, b), similarity(tied, b, a));
+    }
+    EXPECT_EQ(Asymmetry(tied), 0.0);
+  }
+}
+
 TEST(AsymmetryTest, IsAbsentWhereThereIsNoSquareForm) {
   EXPECT_EQ(Asymmetry(RandomMultiHeadModel(1)), std::nullopt);
   EXPECT_EQ(Asymmetry(RandomBilinearModel(1)), std::nullopt);

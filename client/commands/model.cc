@@ -1,0 +1,197 @@
+// attendant model list|show|delete
+#include "client/commands/model.h"
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+
+namespace attendant {
+namespace {
+
+std::string OrAny(std::int32_t dimension, absl::string_view any) {
+  return dimension == 0 ? std::string(any) : absl::StrCat(dimension);
+}
+
+// "0, symmetric", "1.41", "-".
+std::string DescribeAsymmetry(const v1::ModelSummary& model) {
+  if (!model.has_asymmetry()) return "-";
+  if (model.asymmetry() == 0) return "0, symmetric";
+  return FormatNumber(model.asymmetry());
+}
+
+// What a value becomes: of as many components as it has, head after head, if
+// the model leaves them.
+std::string DescribeOutput(const v1::ModelSummary& model) {
+  if (model.kind() != "multi_head") return "the value's";
+  return OrAny(model.output_dimension(),
+               absl::StrCat(model.head_count(), " x the value's"));
+}
+
+absl::Status List(const Context& context) {
+  ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
+  v1::ListModelsResponse all;
+  v1::ListModelsRequest request;
+  do {
+    ATTENDANT_ASSIGN_OR_RETURN(const auto page, client->ListModels(request));
+    all.mutable_models()->MergeFrom(page.models());
+    all.mutable_damaged_models()->MergeFrom(page.damaged_models());
+    request.set_page_token(page.next_page_token());
+  } while (!request.page_token().empty());
+  if (context.json) {
+    Print(ToJson(all));
+    return absl::OkStatus();
+  }
+  if (all.models().empty() && all.damaged_models().empty()) {
+    Print(
+        "There are no models. `attendant model import --help` tells how to "
+        "make one.\n");
+  } else if (!all.models().empty()) {
+    Table table({{.title = "model"},
+                 {.title = "version", .align = Table::Align::kRight},
+                 {.title = "kind"},
+                 {.title = "heads", .align = Table::Align::kRight},
+                 {.title = "query", .align = Table::Align::kRight},
+                 {.title = "key", .align = Table::Align::kRight},
+                 {.title = "value", .align = Table::Align::kRight},
+                 {.title = "output", .align = Table::Align::kRight},
+                 {.title = "asymmetry"},
+                 {.title = "weights", .align = Table::Align::kRight}});
+    for (const v1::ModelSummary& model : all.models()) {
+      table.AddRow({model.name(), absl::StrCat(model.version()), model.kind(),
+                    absl::StrCat(model.head_count()),
+                    absl::StrCat(model.query_dimension()),
+                    absl::StrCat(model.key_dimension()),
+                    OrAny(model.value_dimension(), "any"),
+                    DescribeOutput(model), DescribeAsymmetry(model),
+                    FormatBytes(model.memory_bytes())});
+    }
+    Print(table.Format(context.style));
+  }
+  for (const v1::DamagedModel& damaged : all.damaged_models()) {
+    Note(Printable(absl::StrCat("damaged: ", damaged.reason())));
+  }
+  return absl::OkStatus();
+}
+
+struct ShowFlags {
+  std::string name;
+  std::int64_t version = 0;  // 0: the newest
+};
+
+absl::Status Show(const ShowFlags& flags, const Context& context) {
+  ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
+  v1::GetModelRequest request;
+  request.mutable_model()->set_name(flags.name);
+  if (flags.version != 0) request.mutable_model()->set_version(flags.version);
+  ATTENDANT_ASSIGN_OR_RETURN(const auto response, client->GetModel(request));
+  Print(context.json ? ToJson(response)
+                     : DescribeModel(response.summary(), context.style));
+  return absl::OkStatus();
+}
+
+absl::Status Delete(const ShowFlags& flags, const Context& context) {
+  ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
+  v1::DeleteModelRequest request;
+  request.set_name(flags.name);
+  request.set_version(flags.version);
+  ATTENDANT_ASSIGN_OR_RETURN(const auto response, client->DeleteModel(request));
+  Print(context.json ? ToJson(response)
+                     : absl::StrCat("Deleted version ", flags.version, " of ",
+                                    flags.name, ".\n"));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string DescribeModel(const v1::ModelSummary& model, const Style& style) {
+  std::string text = absl::StrCat(
+      style.Bold(Printable(model.name())), "  version ", model.version(), ", ",
+      model.kind(), ", ", FormatBytes(model.memory_bytes()), " of weights\n",
+      style.Dim(absl::StrCat("created ", FormatTimestamp(model.create_time()))),
+      "\n\n");
+  Table table({{.title = "part"},
+               {.title = "components", .align = Table::Align::kRight},
+               {.title = "of a head", .align = Table::Align::kRight}});
+  const bool heads = model.kind() == "multi_head";
+  const std::string head_key =
+      heads ? absl::StrCat(model.head_key_dimension()) : "-";
+  const std::string head_value =
+      heads ? OrAny(model.head_value_dimension(), "the value's") : "-";
+  table.AddRow({"query", absl::StrCat(model.query_dimension()), head_key});
+  table.AddRow({"key", absl::StrCat(model.key_dimension()), head_key});
+  table.AddRow({"value", OrAny(model.value_dimension(), "any"), head_value});
+  table.AddRow({"output", DescribeOutput(model), "-"});
+  absl::StrAppend(&text, table.Format(style), "\n");
+  if (heads) {
+    absl::StrAppend(&text, CountOf(model.head_count(), "head"), ".\n");
+  }
+  if (model.has_asymmetry()) {
+    absl::StrAppend(&text, "Asymmetry ", DescribeAsymmetry(model),
+                    model.asymmetry() == 0
+                        ? ": a attends to b as b to a.\n"
+                        : ": a may attend to b and b not to a.\n");
+  }
+  return text;
+}
+
+absl::Status StoreModel(v1::AttentionModel model, const std::string& name,
+                        const std::vector<v1::ProjectionProbe>& probes,
+                        const Context& context) {
+  v1::CreateModelRequest request;
+  *request.mutable_model() = std::move(model);
+  request.mutable_model()->set_name(name);
+  request.mutable_probes()->Add(probes.begin(), probes.end());
+  ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
+  ATTENDANT_ASSIGN_OR_RETURN(const auto response, client->CreateModel(request));
+  if (context.json) {
+    Print(ToJson(response));
+  } else {
+    Print("Stored.\n\n");
+    Print(DescribeModel(response.model(), context.style));
+  }
+  return absl::OkStatus();
+}
+
+void AddModelCommands(CLI::App& app, Context& context) {
+  CLI::App* model =
+      app.add_subcommand("model", "Import, list and delete attention models");
+  model->require_subcommand(1);
+  AddModelImportCommand(*model, context);
+  AddModelFromLsiCommand(*model, context);
+
+  CLI::App* list =
+      model->add_subcommand("list", "List all versions of all models");
+  list->footer("Example:\n  attendant model list");
+  list->final_callback([&context] { context.Run(&List); });
+
+  auto shown = std::make_shared<ShowFlags>();
+  CLI::App* show =
+      model->add_subcommand("show", "Show a model's shapes and symmetry");
+  show->add_option("NAME", shown->name, "The model's name")->required();
+  show->add_option("--version", shown->version, "Default: the newest")
+      ->check(CLI::PositiveNumber);
+  show->footer("Example:\n  attendant model show text --version 2");
+  show->final_callback([shown, &context] {
+    context.Run([&](const Context& c) { return Show(*shown, c); });
+  });
+
+  auto deleted = std::make_shared<ShowFlags>();
+  CLI::App* remove = model->add_subcommand(
+      "delete", "Delete a version of a model that no catalog uses");
+  remove->add_option("NAME", deleted->name, "The model's name")->required();
+  remove->add_option("--version", deleted->version, "Which")
+      ->required()
+      ->check(CLI::PositiveNumber);
+  remove->footer(
+      "Example:\n"
+      "  attendant model delete text --version 1\n\n"
+      "Its number is not given out again.");
+  remove->final_callback([deleted, &context] {
+    context.Run([&](const Context& c) { return Delete(*deleted, c); });
+  });
+}
+
+}  // namespace attendant

@@ -1,0 +1,267 @@
+// `attendant model` against a real server.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/files/npy.h"
+#include "client/wire_vector.h"
+#include "tests/client/safetensors_bytes.h"
+#include "tests/integration/binaries.h"
+#include "tests/integration/requests.h"
+#include "tests/integration/server_process.h"
+#include "tests/support/scratch_directory.h"
+#include "tests/support/status_matchers.h"
+
+namespace attendant {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class ModelCommandTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_OK_AND_ASSIGN(server_, ServerProcess::Start(data_.path()));
+  }
+
+  CommandResult Run(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(),
+                     {kAttendant, "--server", server_->address()});
+    return RunCommand(arguments);
+  }
+
+  // The reply of a command that should succeed.
+  json RunJson(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "--json");
+    const CommandResult result = Run(arguments);
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    json reply = json::parse(result.out, nullptr, false);
+    EXPECT_FALSE(reply.is_discarded()) << result.out;
+    return reply;
+  }
+
+  std::string File(const std::string& name, const std::string& content) {
+    WriteWholeFile(files_ / name, content);
+    return files_ / name;
+  }
+
+  // Two heads over 4 components: W_Q counts from 1, W_K is the identity, W_V
+  // and W_O too; transposed, W_Q is another matrix of the same shape.
+  std::string PackedFile(bool transposed) {
+    std::vector<float> in_proj;
+    for (int r = 0; r < 4; ++r) {
+      for (int c = 0; c < 4; ++c) {
+        in_proj.push_back(
+            static_cast<float>(transposed ? 4 * c + r + 1 : 4 * r + c + 1));
+      }
+    }
+    std::vector<float> identity;
+    for (int i = 0; i < 16; ++i) identity.push_back(i % 5 == 0 ? 1 : 0);
+    for (int i = 0; i < 2; ++i) {
+      in_proj.insert(in_proj.end(), identity.begin(), identity.end());
+    }
+    return File(
+        transposed ? "transposed.safetensors" : "right.safetensors",
+        SafetensorsBytes({F32Tensor("attn.in_proj_weight", {12, 4}, in_proj),
+                          F32Tensor("attn.out_proj.weight", {4, 4}, identity),
+                          F32Tensor("norm.weight", {4}, {1, 1, 1, 1})}));
+  }
+
+  ScratchDirectory data_;
+  ScratchDirectory files_;
+  std::unique_ptr<ServerProcess> server_;
+};
+
+TEST_F(ModelCommandTest, ImportsListsShowsAndDeletes) {
+  EXPECT_THAT(Run({"model", "list"}).out, HasSubstr("There are no models"));
+  const std::string config = File(
+      "config.json", R"({"embed_dim": 4, "num_heads": 2, "dropout": 0.1})");
+  const CommandResult imported =
+      Run({"model", "import", "text", PackedFile(false), "--prefix", "attn.",
+           "--config", config});
+  ASSERT_EQ(imported.exit_status, 0) << imported.err;
+  EXPECT_THAT(imported.out, AllOf(HasSubstr("Stored."), HasSubstr("2 heads")));
+  EXPECT_THAT(imported.err, AllOf(HasSubstr("PyTorch's packed in_proj"),
+                                  HasSubstr("Dropout of 0.1"),
+                                  Not(HasSubstr("norm.weight"))));
+  const json second = RunJson({"model", "import", "text", PackedFile(false),
+                               "--prefix", "attn.", "--heads", "1"});
+  EXPECT_EQ(second["model"]["version"], "2");
+  EXPECT_EQ(second["model"]["headCount"], 1);
+
+  const json all = RunJson({"model", "list"});
+  ASSERT_EQ(all["models"].size(), 2u);
+  EXPECT_EQ(all["models"][0]["headCount"], 2);
+  EXPECT_EQ(all["models"][0]["headKeyDimension"], 2);
+  EXPECT_GT(all["models"][0]["asymmetry"], 0);
+  EXPECT_THAT(Run({"model", "list"}).out,
+              AllOf(HasSubstr("text"), HasSubstr("multi_head")));
+  const json newest = RunJson({"model", "show", "text"});
+  EXPECT_EQ(newest["summary"]["version"], "2");
+  EXPECT_FALSE(newest.contains("model") && !newest["model"].is_null());
+  EXPECT_EQ(RunJson({"model", "show", "text", "--version",
+                     "1"})["summary"]["version"],
+            "1");
+
+  EXPECT_THAT(Run({"model", "delete", "text", "--version", "1"}).out,
+              HasSubstr("Deleted version 1 of text"));
+  const CommandResult gone = Run({"model", "show", "text", "--version", "1"});
+  EXPECT_EQ(gone.exit_status, 1);
+  EXPECT_THAT(gone.err, HasSubstr("no version 1 of model 'text'"));
+  // Over a restart too, a version is given out once.
+  ASSERT_EQ(server_->Stop(), 0);
+  ASSERT_OK_AND_ASSIGN(server_, ServerProcess::Start(data_.path()));
+  EXPECT_EQ(RunJson({"model", "import", "text", PackedFile(false), "--prefix",
+                     "attn.", "--heads", "1"})["model"]["version"],
+            "3");
+  EXPECT_EQ(RunJson({"model", "list"})["models"].size(), 2u);
+}
+
+// The same shape either way round: the probe decides.
+TEST_F(ModelCommandTest, ProbeRefusesATransposedSquareMatrix) {
+  const std::string probe =
+      File("probe.json",
+           R"({"projection": "query", "input": [1, 0, 0, 0],
+          "output": [1, 5, 9, 13]})");
+  const auto import = [&](bool transposed,
+                          const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {
+        "model",    "import", "text",    PackedFile(transposed),
+        "--prefix", "attn.",  "--heads", "2"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return Run(arguments);
+  };
+  EXPECT_EQ(import(true, {}).exit_status, 0) << "without a probe nobody knows";
+  EXPECT_EQ(import(false, {"--probe", probe}).exit_status, 0);
+  const CommandResult refused = import(true, {"--probe", probe});
+  EXPECT_EQ(refused.exit_status, 1);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("probes[0].output"),
+                                 HasSubstr("differs from it by up to"),
+                                 HasSubstr("the transposed matrix gives it")));
+  const std::string broken = File("broken.json", R"({"projection": "query"})");
+  EXPECT_THAT(import(false, {"--probe", broken}).err,
+              AllOf(HasSubstr(broken), HasSubstr("input")));
+}
+
+TEST_F(ModelCommandTest, PackedAndPerHeadFilesAreStoredAlike) {
+  ASSERT_EQ(RunJson({"model", "import", "packed", PackedFile(false), "--prefix",
+                     "attn.", "--heads", "2"})["model"]["version"],
+            "1");
+  // W_Q_i is x W: row c holds what component c adds to the head's outputs.
+  std::filesystem::create_directory(files_ / "heads");
+  for (int head = 0; head < 2; ++head) {
+    std::vector<float> query;
+    std::vector<float> same;
+    for (int c = 0; c < 4; ++c) {
+      for (int j = 0; j < 2; ++j) {
+        const int r = 2 * head + j;
+        query.push_back(static_cast<float>(4 * r + c + 1));
+        same.push_back(r == c ? 1 : 0);
+      }
+    }
+    File(absl::StrCat("heads/W_Q_", head, ".npy"), NpyBytes(query, 2));
+    File(absl::StrCat("heads/W_K_", head, ".npy"), NpyBytes(same, 2));
+    File(absl::StrCat("heads/W_V_", head, ".npy"), NpyBytes(same, 2));
+  }
+  std::vector<float> identity;
+  for (int i = 0; i < 16; ++i) identity.push_back(i % 5 == 0 ? 1 : 0);
+  File("heads/W_O.npy", NpyBytes(identity, 4));
+  const CommandResult imported =
+      Run({"model", "import", "heads", files_ / "heads"});
+  ASSERT_EQ(imported.exit_status, 0) << imported.err;
+  ASSERT_OK_AND_ASSIGN(const auto client, server_->Connect());
+  const auto weights = [&](const std::string& name) {
+    v1::GetModelRequest request;
+    request.mutable_model()->set_name(name);
+    request.set_include_weights(true);
+    const auto response = client->GetModel(request);
+    EXPECT_OK(response);
+    return response.ok() ? response->model().multi_head().SerializeAsString()
+                         : "";
+  };
+  EXPECT_EQ(weights("packed"), weights("heads"));
+}
+
+TEST_F(ModelCommandTest, WrongUseIsExplained) {
+  const std::string file = PackedFile(false);
+  for (const auto& [arguments, what] :
+       std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"text", file, "--prefix", "attn."}, "--heads: got none"},
+           {{"text", file, "--prefix", "attn.", "--heads", "3"},
+            "want a multiple of the 3 heads"},
+           {{"text", file}, "want those that `attendant model import --help`"},
+           {{"Text", file, "--prefix", "attn.", "--heads", "2"}, "model.name"},
+           {{"text", files_ / "missing.npy"}, "missing.npy"}}) {
+    std::vector<std::string> command = {"model", "import"};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    const CommandResult result = Run(command);
+    EXPECT_EQ(result.exit_status, 1) << what;
+    EXPECT_THAT(result.err, HasSubstr(what));
+  }
+  EXPECT_EQ(Run({"model", "delete", "text"}).exit_status, 2);
+  EXPECT_EQ(Run({"model"}).exit_status, 2);
+  EXPECT_THAT(Run({"model", "import", "--help"}).out,
+              AllOf(HasSubstr("W_Q_i"), HasSubstr("--probe")));
+}
+
+// Ratings, as `fit lsi` reads them, become W_Q = W_K = V_2.
+TEST_F(ModelCommandTest, FromLsiStoresTheProjectionOfAFit) {
+  const json example = json::parse(
+      ReadWholeFile(absl::StrCat(kSourceDir, "/examples/lsi/lsi.json")));
+  std::string events = "customer_id,item_id,time,rating\n";
+  for (std::size_t person = 0; person < 7; ++person) {
+    for (std::size_t film = 0; film < 5; ++film) {
+      const int rating = example["X"][person][film].get<int>();
+      if (rating == 0) continue;
+      absl::StrAppend(&events, "P", person + 1, ",film", film,
+                      ",2020-01-01T00:00:00Z,", rating, "\n");
+    }
+  }
+  const CommandResult fitted = Run(
+      {"fit", "lsi", File("ratings.csv", events), "--rating-column", "rating",
+       "--dim", "2", "--temperature", "1", "--out", files_ / "fit"});
+  ASSERT_EQ(fitted.exit_status, 0) << fitted.err;
+  const json stored =
+      RunJson({"model", "from-lsi", files_ / "fit", "--name", "films"});
+  EXPECT_EQ(stored["model"]["queryDimension"], 5);
+  EXPECT_EQ(stored["model"]["headKeyDimension"], 2);
+  EXPECT_EQ(stored["model"]["asymmetry"], 0);
+  EXPECT_EQ(RunJson({"model", "from-lsi", files_ / "fit", "--name", "films",
+                     "--scaled"})["model"]["version"],
+            "2");
+
+  ASSERT_OK_AND_ASSIGN(const auto client, server_->Connect());
+  v1::GetModelRequest request;
+  request.mutable_model()->set_name("films");
+  request.mutable_model()->set_version(1);
+  request.set_include_weights(true);
+  ASSERT_OK_AND_ASSIGN(const auto got, client->GetModel(request));
+  v1::Vector bytes;
+  bytes.set_float32_le(got.model().multi_head().query().weight().float32_le());
+  ASSERT_OK_AND_ASSIGN(const std::vector<float> weight, FromVector(bytes));
+  ASSERT_EQ(weight.size(), 10u);
+  const std::string ids = ReadWholeFile(files_ / "fit/ids.txt");
+  for (std::size_t d = 0; d < 2; ++d) {
+    double sign = 0;  // of the singular vector, which is free
+    for (std::size_t column = 0; column < 5; ++column) {
+      // Lines are "filmN\n".
+      const auto film = static_cast<std::size_t>(ids[6 * column + 4] - '0');
+      const double want = example["Vt"][d][film];
+      const double has = weight[5 * d + column];
+      if (sign == 0) sign = want * has > 0 ? 1 : -1;
+      // The fit's own error of 4e-14, and one rounding.
+      EXPECT_NEAR(has, sign * want, 0x1p-24) << film;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace attendant
