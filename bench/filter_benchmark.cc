@@ -29,7 +29,7 @@ constexpr std::int64_t kItemCount = 1000000;
 constexpr std::int64_t kClusterCount = 20000;
 // Queries are of the clusters below this.
 constexpr std::int64_t kQueryClusterCount = 2000;
-constexpr std::int64_t kQueryCount = 100;
+constexpr std::int64_t kQueryCount = 40;
 constexpr std::int64_t kDenyCount = 100000;
 
 CatalogSchema Schema() {

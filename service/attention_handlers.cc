@@ -5,6 +5,7 @@
 #include "core/base/status.h"
 #include "core/catalog/attend.h"
 #include "service/convert_attend.h"
+#include "service/convert_filter.h"
 #include "service/convert_time.h"
 #include "service/grpc_status.h"
 #include "service/handlers.h"
@@ -17,8 +18,9 @@ absl::Status AttendOver(const Snapshot& snapshot,
                         const v1::AttendRequest& request,
                         const Interrupt& interrupt, std::int64_t max_bytes,
                         v1::AttendResponse* response) {
-  ATTENDANT_ASSIGN_OR_RETURN(const AttendQuery query,
-                             AttendQueryFromProto(request));
+  ATTENDANT_ASSIGN_OR_RETURN(AttendQuery query, AttendQueryFromProto(request));
+  ATTENDANT_ASSIGN_OR_RETURN(query.filter,
+                             FilterOfRequest(request, *snapshot.schema));
   ATTENDANT_ASSIGN_OR_RETURN(
       const ReadMask mask,
       ReadMaskFromProto(request.read_mask(), *snapshot.schema));

@@ -27,6 +27,14 @@ static_assert(Same(CombineKind::kSum, v1::COMBINE_KIND_SUM));
 static_assert(Same(CombineKind::kSumOverSqrtCount,
                    v1::COMBINE_KIND_SUM_OVER_SQRT_COUNT));
 static_assert(Same(CombineKind::kUnit, v1::COMBINE_KIND_UNIT));
+static_assert(Same(ComparisonKind::kEqual, v1::COMPARISON_KIND_EQUAL));
+static_assert(Same(ComparisonKind::kNotEqual, v1::COMPARISON_KIND_NOT_EQUAL));
+static_assert(Same(ComparisonKind::kLess, v1::COMPARISON_KIND_LESS));
+static_assert(Same(ComparisonKind::kLessOrEqual,
+                   v1::COMPARISON_KIND_LESS_OR_EQUAL));
+static_assert(Same(ComparisonKind::kGreater, v1::COMPARISON_KIND_GREATER));
+static_assert(Same(ComparisonKind::kGreaterOrEqual,
+                   v1::COMPARISON_KIND_GREATER_OR_EQUAL));
 static_assert(Same(IndexKind::kAuto, v1::INDEX_KIND_AUTO));
 static_assert(Same(IndexKind::kFlat, v1::INDEX_KIND_FLAT));
 static_assert(Same(IndexKind::kIvf, v1::INDEX_KIND_IVF));

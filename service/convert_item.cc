@@ -12,33 +12,6 @@
 namespace attendant {
 namespace {
 
-absl::StatusOr<AttributeValue> AttributeFromProto(
-    const v1::AttributeValue& wire) {
-  switch (wire.kind_case()) {
-    case v1::AttributeValue::kBoolValue:
-      return AttributeValue(wire.bool_value());
-    case v1::AttributeValue::kInt64Value:
-      return AttributeValue(std::int64_t{wire.int64_value()});
-    case v1::AttributeValue::kDoubleValue:
-      return AttributeValue(wire.double_value());
-    case v1::AttributeValue::kStringValue:
-      return AttributeValue(wire.string_value());
-    case v1::AttributeValue::kStringListValue: {
-      const auto& values = wire.string_list_value().values();
-      return AttributeValue(
-          std::vector<std::string>(values.begin(), values.end()));
-    }
-    case v1::AttributeValue::kTimestampValue: {
-      absl::StatusOr<absl::Time> time = TimeFromProto(wire.timestamp_value());
-      if (!time.ok()) return PrefixField(time.status(), "timestamp_value.");
-      return AttributeValue(*time);
-    }
-    case v1::AttributeValue::KIND_NOT_SET:
-      break;
-  }
-  return InvalidField("kind", "none", "a value of the declared type");
-}
-
 // Writes the alternative that the value holds.
 struct AttributeWriter {
   v1::AttributeValue* wire;
@@ -100,6 +73,33 @@ absl::Status AttributesFromProto(const v1::Item& wire,
 }
 
 }  // namespace
+
+absl::StatusOr<AttributeValue> AttributeFromProto(
+    const v1::AttributeValue& wire) {
+  switch (wire.kind_case()) {
+    case v1::AttributeValue::kBoolValue:
+      return AttributeValue(wire.bool_value());
+    case v1::AttributeValue::kInt64Value:
+      return AttributeValue(std::int64_t{wire.int64_value()});
+    case v1::AttributeValue::kDoubleValue:
+      return AttributeValue(wire.double_value());
+    case v1::AttributeValue::kStringValue:
+      return AttributeValue(wire.string_value());
+    case v1::AttributeValue::kStringListValue: {
+      const auto& values = wire.string_list_value().values();
+      return AttributeValue(
+          std::vector<std::string>(values.begin(), values.end()));
+    }
+    case v1::AttributeValue::kTimestampValue: {
+      absl::StatusOr<absl::Time> time = TimeFromProto(wire.timestamp_value());
+      if (!time.ok()) return PrefixField(time.status(), "timestamp_value.");
+      return AttributeValue(*time);
+    }
+    case v1::AttributeValue::KIND_NOT_SET:
+      break;
+  }
+  return InvalidField("kind", "none", "a value of the declared type");
+}
 
 absl::StatusOr<Item> ItemFromProto(const v1::Item& wire,
                                    const CatalogSchema& schema) {

@@ -15,6 +15,11 @@
 
 namespace attendant {
 
+// InvalidArgument names a field of AttributeValue. What the attribute's type
+// asks of the value is checked by core.
+absl::StatusOr<AttributeValue> AttributeFromProto(
+    const v1::AttributeValue& wire);
+
 // InvalidArgument names fields as in "keys[text].float32_le" or
 // "attributes[price]". What the item must be to fit the schema is checked by
 // core when it is written.

@@ -38,6 +38,7 @@ struct AttendFlags {
   std::string allow_file;
   std::vector<std::string> deny;
   std::string deny_file;
+  std::string filter;
   bool include_examples = false;
   bool require_all = false;
   std::vector<std::string> show;
@@ -144,6 +145,7 @@ absl::StatusOr<v1::AttendRequest> ToRequest(const AttendFlags& flags,
     ATTENDANT_RETURN_IF_ERROR(
         AddIds(flags.deny, flags.deny_file, *request.mutable_deny_list()));
   }
+  request.set_filter(flags.filter);
   for (const std::string& name : flags.show) {
     request.mutable_read_mask()->add_paths(absl::StrCat("attributes.", name));
   }
@@ -255,6 +257,11 @@ void AddMaskFlags(CLI::App& attend, AttendFlags& flags) {
   attend.add_option("--deny-file", flags.deny_file, "Ids, one a line")
       ->group("Masks");
   attend
+      .add_option("--filter", flags.filter,
+                  "Only items with attributes like these: price < 20 AND "
+                  "(color = \"red\" OR tags:\"sale\")")
+      ->group("Masks");
+  attend
       .add_flag("--include-examples", flags.include_examples,
                 "Let the items given by --like be in the answer")
       ->group("Masks");
@@ -280,6 +287,8 @@ void AddAttendCommand(CLI::App& app, Context& context) {
       "  attendant attend shop --like 85123A --like 22423=-0.5 -k 20\n"
       "  attendant attend shop --text 'alarm clock' --show name\n"
       "  attendant attend shop --text 'alarm clock' --hard --show name\n"
+      "  attendant attend shop --like 85123A --filter 'price < 5' --show price"
+      "\n"
       "  attendant attend photos --vector-file query.npy --exact --json");
   attend->final_callback([flags, &context] {
     if (flags->vector.empty() && flags->vector_file.empty() &&
