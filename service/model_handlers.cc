@@ -1,5 +1,4 @@
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,20 +9,11 @@
 #include "core/base/status.h"
 #include "service/convert_model.h"
 #include "service/handlers.h"
+#include "service/model_reference.h"
 #include "service/tokens.h"
 
 namespace attendant {
 namespace {
-
-absl::Status CheckVersion(std::int64_t version, absl::string_view field) {
-  if (version >= 1) return absl::OkStatus();
-  return InvalidField(field, absl::StrCat(version), "at least 1");
-}
-
-absl::Status CheckNamed(const std::string& name, absl::string_view field) {
-  if (!name.empty()) return absl::OkStatus();
-  return InvalidField(field, "nothing", "the name of a model");
-}
 
 // A version as the text of a page token and back.
 std::string AfterText(const ModelName& name) {
@@ -70,16 +60,9 @@ absl::Status CreateModel(Backend& backend,
 absl::Status GetModel(Backend& backend, const v1::GetModelRequest& request,
                       const Interrupt& /*interrupt*/,
                       v1::GetModelResponse* response) {
-  const v1::ModelReference& reference = request.model();
-  ATTENDANT_RETURN_IF_ERROR(CheckNamed(reference.name(), "model.name"));
-  std::optional<std::int64_t> version;
-  if (reference.has_version()) {
-    ATTENDANT_RETURN_IF_ERROR(
-        CheckVersion(reference.version(), "model.version"));
-    version = reference.version();
-  }
-  ATTENDANT_ASSIGN_OR_RETURN(const auto found, backend.catalogs->models().Get(
-                                                   reference.name(), version));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto found,
+      FindModelVersion(backend.catalogs->models(), request.model(), "model"));
   SummaryToProto(*found, response->mutable_summary());
   if (request.include_weights()) {
     ModelToProto(*found, response->mutable_model());
@@ -123,8 +106,13 @@ absl::Status DeleteModel(Backend& backend,
                          const v1::DeleteModelRequest& request,
                          const Interrupt& /*interrupt*/,
                          v1::DeleteModelResponse* /*response*/) {
-  ATTENDANT_RETURN_IF_ERROR(CheckNamed(request.name(), "name"));
-  ATTENDANT_RETURN_IF_ERROR(CheckVersion(request.version(), "version"));
+  if (request.name().empty()) {
+    return InvalidField("name", "nothing", "the name of a model");
+  }
+  if (request.version() < 1) {
+    return InvalidField("version", absl::StrCat(request.version()),
+                        "at least 1");
+  }
   return backend.catalogs->DeleteModel({request.name(), request.version()});
 }
 

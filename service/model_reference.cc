@@ -9,9 +9,9 @@
 
 namespace attendant {
 
-absl::StatusOr<NamedModel> FindModel(const ModelSet& models,
-                                     const v1::ModelReference& wire,
-                                     absl::string_view field) {
+absl::StatusOr<std::shared_ptr<const ModelVersion>> FindModelVersion(
+    const ModelSet& models, const v1::ModelReference& wire,
+    absl::string_view field) {
   if (wire.name().empty()) {
     return InvalidField(absl::StrCat(field, ".name"), "nothing",
                         "the name of a model");
@@ -28,9 +28,17 @@ absl::StatusOr<NamedModel> FindModel(const ModelSet& models,
   if (!found.ok()) {
     return PrefixField(found.status(), absl::StrCat(field, ": "));
   }
+  return found;
+}
+
+absl::StatusOr<NamedModel> FindModel(const ModelSet& models,
+                                     const v1::ModelReference& wire,
+                                     absl::string_view field) {
+  ATTENDANT_ASSIGN_OR_RETURN(const std::shared_ptr<const ModelVersion> found,
+                             FindModelVersion(models, wire, field));
   // The model lives as long as its version.
-  return NamedModel{(*found)->name, std::shared_ptr<const AttentionModel>(
-                                        *found, &(*found)->model)};
+  return NamedModel{
+      found->name, std::shared_ptr<const AttentionModel>(found, &found->model)};
 }
 
 }  // namespace attendant

@@ -2,6 +2,8 @@
 #ifndef ATTENDANT_SERVICE_MODEL_REFERENCE_H_
 #define ATTENDANT_SERVICE_MODEL_REFERENCE_H_
 
+#include <memory>
+
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "attendant/v1/model_service.pb.h"
@@ -12,6 +14,11 @@ namespace attendant {
 
 // The model referred to, the newest of its name without a version. NotFound, or
 // InvalidArgument naming a part of `field`.
+absl::StatusOr<std::shared_ptr<const ModelVersion>> FindModelVersion(
+    const ModelSet& models, const v1::ModelReference& wire,
+    absl::string_view field);
+
+// The same without when it was made and how symmetric it is.
 absl::StatusOr<NamedModel> FindModel(const ModelSet& models,
                                      const v1::ModelReference& wire,
                                      absl::string_view field);

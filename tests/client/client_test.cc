@@ -38,6 +38,11 @@ class Flaky {
     --failures_left_;
     return {grpc::StatusCode::UNAVAILABLE, "draining"};
   }
+  // The next calls.
+  void Fail(int failure_count) {
+    MutexLock lock(&mutex_);
+    failures_left_ = failure_count;
+  }
   int call_count() {
     MutexLock lock(&mutex_);
     return call_count_;
@@ -59,6 +64,22 @@ class FakeCatalogs : public v1::CatalogService::Service {
   grpc::Status DeleteCatalog(grpc::ServerContext*,
                              const v1::DeleteCatalogRequest*,
                              v1::DeleteCatalogResponse*) override {
+    return flaky_.Call();
+  }
+
+ private:
+  Flaky& flaky_;
+};
+
+class FakeModels : public v1::ModelService::Service {
+ public:
+  explicit FakeModels(Flaky& flaky) : flaky_(flaky) {}
+  grpc::Status GetModel(grpc::ServerContext*, const v1::GetModelRequest*,
+                        v1::GetModelResponse*) override {
+    return flaky_.Call();
+  }
+  grpc::Status CreateModel(grpc::ServerContext*, const v1::CreateModelRequest*,
+                           v1::CreateModelResponse*) override {
     return flaky_.Call();
   }
 
@@ -163,13 +184,14 @@ class FakeItems : public v1::ItemService::Service {
 
 class ClientTest : public ::testing::Test {
  protected:
-  ClientTest() : flaky_(2), catalogs_(flaky_), items_(flaky_) {
+  ClientTest() : flaky_(2), catalogs_(flaky_), models_(flaky_), items_(flaky_) {
     grpc::ServerBuilder builder;
     int port = 0;
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
                              &port);
     builder.SetMaxReceiveMessageSize(16 << 20);
     builder.RegisterService(&catalogs_);
+    builder.RegisterService(&models_);
     builder.RegisterService(&items_);
     builder.RegisterService(&attention_);
     server_ = builder.BuildAndStart();
@@ -191,6 +213,7 @@ class ClientTest : public ::testing::Test {
 
   Flaky flaky_;
   FakeCatalogs catalogs_;
+  FakeModels models_;
   FakeItems items_;
   FakeAttention attention_;
   std::unique_ptr<grpc::Server> server_;
@@ -230,6 +253,15 @@ TEST_F(ClientTest, RetriesAWriteOfMegabytes) {
   *request.add_items() = item;
   EXPECT_OK(client_->BatchUpsertItems(request));
   EXPECT_EQ(flaky_.call_count(), 3);
+}
+
+TEST_F(ClientTest, RetriesReadsOfModelsAndNotTheirWrites) {
+  EXPECT_OK(client_->GetModel({}));
+  EXPECT_EQ(flaky_.call_count(), 3);
+  flaky_.Fail(1);
+  EXPECT_THAT(client_->CreateModel({}),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("draining")));
+  EXPECT_EQ(flaky_.call_count(), 4);
 }
 
 TEST_F(ClientTest, DoesNotRetryCatalogWrites) {

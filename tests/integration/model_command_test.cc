@@ -1,7 +1,10 @@
 // `attendant model` against a real server.
 #include <gmock/gmock.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -9,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "attendant/v1/sequence_service.grpc.pb.h"
 #include "client/files/npy.h"
 #include "client/wire_vector.h"
 #include "tests/client/safetensors_bytes.h"
@@ -212,10 +216,13 @@ TEST_F(ModelCommandTest, WrongUseIsExplained) {
               AllOf(HasSubstr("W_Q_i"), HasSubstr("--probe")));
 }
 
-// Ratings, as `fit lsi` reads them, become W_Q = W_K = V_2.
-TEST_F(ModelCommandTest, FromLsiStoresTheProjectionOfAFit) {
-  const json example = json::parse(
+json LsiExample() {
+  return json::parse(
       ReadWholeFile(absl::StrCat(kSourceDir, "/examples/lsi/lsi.json")));
+}
+
+// As `fit lsi --rating-column rating` reads them.
+std::string RatingsOf(const json& example) {
   std::string events = "customer_id,item_id,time,rating\n";
   for (std::size_t person = 0; person < 7; ++person) {
     for (std::size_t film = 0; film < 5; ++film) {
@@ -225,9 +232,24 @@ TEST_F(ModelCommandTest, FromLsiStoresTheProjectionOfAFit) {
                       ",2020-01-01T00:00:00Z,", rating, "\n");
     }
   }
+  return events;
+}
+
+// Which film each line "filmN" of ids.txt is.
+std::vector<std::size_t> FilmOrder(const std::string& ids) {
+  std::vector<std::size_t> films;
+  for (std::size_t at = 4; at < ids.size(); at += 6) {
+    films.push_back(static_cast<std::size_t>(ids[at] - '0'));
+  }
+  return films;
+}
+
+// Ratings become W_Q = W_K = V_2.
+TEST_F(ModelCommandTest, FromLsiStoresTheProjectionOfAFit) {
+  const json example = LsiExample();
   const CommandResult fitted = Run(
-      {"fit", "lsi", File("ratings.csv", events), "--rating-column", "rating",
-       "--dim", "2", "--temperature", "1", "--out", files_ / "fit"});
+      {"fit", "lsi", File("ratings.csv", RatingsOf(example)), "--rating-column",
+       "rating", "--dim", "2", "--temperature", "1", "--out", files_ / "fit"});
   ASSERT_EQ(fitted.exit_status, 0) << fitted.err;
   const json stored =
       RunJson({"model", "from-lsi", files_ / "fit", "--name", "films"});
@@ -248,18 +270,87 @@ TEST_F(ModelCommandTest, FromLsiStoresTheProjectionOfAFit) {
   bytes.set_float32_le(got.model().multi_head().query().weight().float32_le());
   ASSERT_OK_AND_ASSIGN(const std::vector<float> weight, FromVector(bytes));
   ASSERT_EQ(weight.size(), 10u);
-  const std::string ids = ReadWholeFile(files_ / "fit/ids.txt");
+  const std::vector<std::size_t> films =
+      FilmOrder(ReadWholeFile(files_ / "fit/ids.txt"));
+  ASSERT_EQ(films.size(), 5u);
   for (std::size_t d = 0; d < 2; ++d) {
     double sign = 0;  // of the singular vector, which is free
     for (std::size_t column = 0; column < 5; ++column) {
-      // Lines are "filmN\n".
-      const auto film = static_cast<std::size_t>(ids[6 * column + 4] - '0');
-      const double want = example["Vt"][d][film];
+      const double want = example["Vt"][d][films[column]];
       const double has = weight[5 * d + column];
       if (sign == 0) sign = want * has > 0 ? 1 : -1;
       // The fit's own error of 4e-14, and one rounding.
-      EXPECT_NEAR(has, sign * want, 0x1p-24) << film;
+      EXPECT_NEAR(has, sign * want, 0x1p-24) << films[column];
     }
+  }
+}
+
+// From ratings to attention: P8 and P9 attend over the raw rows of P1 to P7
+// through the model, and pool them.
+TEST_F(ModelCommandTest, RawRowsAttendThroughTheModelOfAFit) {
+  const json example = LsiExample();
+  ASSERT_EQ(Run({"fit", "lsi", File("ratings.csv", RatingsOf(example)),
+                 "--rating-column", "rating", "--dim", "2", "--temperature",
+                 "1", "--out", files_ / "fit"})
+                .exit_status,
+            0);
+  RunJson({"model", "from-lsi", files_ / "fit", "--name", "films"});
+  const std::vector<std::size_t> films =
+      FilmOrder(ReadWholeFile(files_ / "fit/ids.txt"));
+  ASSERT_EQ(films.size(), 5u);
+  // A row in the order of ids.txt, which the model counts in.
+  const auto row = [&](const json& ratings) {
+    std::vector<double> ordered;
+    for (const std::size_t film : films) {
+      ordered.push_back(ratings[film].get<double>());
+    }
+    return VectorOf(ordered);
+  };
+  v1::ContextualizeRequest request;
+  for (const char* person : {"P8", "P9"}) {
+    *request.mutable_sequence()->mutable_vectors()->add_vectors() =
+        row(example[person]);
+  }
+  for (const json& ratings : example["X"]) {
+    *request.mutable_memory()->mutable_vectors()->add_vectors() = row(ratings);
+  }
+  request.add_layers()->set_name("films");
+  request.set_score_kind(v1::SCORE_KIND_SCALED_DOT);
+  request.set_include_weights(true);
+  const auto stub = v1::SequenceService::NewStub(grpc::CreateChannel(
+      server_->address(), grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  v1::ContextualizeResponse response;
+  const grpc::Status status = stub->Contextualize(&context, request, &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  ASSERT_EQ(response.head_weights_size(), 1);
+  ASSERT_EQ(response.head_weights(0).weights_size(), 2 * 7);
+  EXPECT_NEAR(response.head_weights(0).weights(3), .9702611228774861, 1e-5);
+  EXPECT_NEAR(response.head_weights(0).weights(7 + 3), .9982980905399841, 1e-5);
+  int i = 0;
+  for (const char* person : {"P8", "P9"}) {
+    const json& want = example["attention"][person];
+    double largest = 0;
+    for (const json& logit : want["logits"]) {
+      largest = std::max(largest, logit.get<double>());
+    }
+    // A logit is some (2 x 6 + 4) roundings of its size off, doubled for second
+    // order; a weight by twice that of itself, and its own e.
+    const double relative = 2 * 2 * 16 * 0x1p-24 * largest + 0x1p-20;
+    for (int p = 0; p < 7; ++p) {
+      const double weight = want["weights"][p];
+      EXPECT_NEAR(response.head_weights(0).weights(7 * i + p), weight,
+                  relative * weight)
+          << person << " over P" << p + 1;
+    }
+    ASSERT_OK_AND_ASSIGN(const std::vector<float> pooled,
+                         FromVector(response.outputs(i)));
+    for (std::size_t column = 0; column < 5; ++column) {
+      // Ratings are at most 5.
+      EXPECT_NEAR(pooled[column], want["out"][films[column]].get<double>(),
+                  5 * relative);
+    }
+    ++i;
   }
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "service/convert_model.h"
+#include "service/handlers.h"
 #include "tests/service/rpc_details.h"
 #include "tests/service/server_fixture.h"
 #include "tests/support/random_model.h"
@@ -199,6 +200,39 @@ TEST_F(ModelServiceTest, ListingErrorsNameTheirFields) {
   ASSERT_NE(listed.next_page_token(), "");
   request.set_page_token(listed.next_page_token());
   ExpectInvalid(List(request, &response), "page_token");
+}
+
+// As a listing of catalogs tells of those that can't be opened.
+TEST(ModelListingTest, DamagedVersionsAreListedApart) {
+  ScratchDirectory directory;
+  {
+    ASSERT_OK_AND_ASSIGN(const auto store, Store::Open(directory.path()));
+    ModelRecord record;
+    record.name = {"text", 1};
+    record.model = RandomBilinearModel(1);
+    ASSERT_OK(store->PutModel(record));
+    // Well kept, and no model.
+    record.name.version = 2;
+    std::get<BilinearForm>(record.model.kind).weight.row_count = 0;
+    ASSERT_OK(store->PutModel(record));
+  }
+  ASSERT_OK_AND_ASSIGN(const auto catalogs,
+                       CatalogSet::Open(directory.path(), {}));
+  Backend backend(catalogs.get(), 1 << 20);
+  v1::ListModelsResponse listed;
+  ASSERT_OK(ListModels(backend, {}, Interrupt(), &listed));
+  ASSERT_EQ(listed.models_size(), 1);
+  EXPECT_EQ(listed.models(0).version(), 1);
+  ASSERT_EQ(listed.damaged_models_size(), 1);
+  EXPECT_EQ(listed.damaged_models(0).name(), "text");
+  EXPECT_EQ(listed.damaged_models(0).version(), 2);
+  EXPECT_THAT(listed.damaged_models(0).reason(), HasSubstr("is damaged"));
+  v1::GetModelRequest request;
+  request.mutable_model()->set_name("text");
+  v1::GetModelResponse got;
+  EXPECT_THAT(GetModel(backend, request, Interrupt(), &got),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("version 2 of model \"text\"")));
 }
 
 TEST_F(ModelServiceTest, DeletedVersionsStayUsedUp) {
