@@ -9,18 +9,24 @@
 #include "service/convert_time.h"
 #include "service/grpc_status.h"
 #include "service/handlers.h"
+#include "service/model_reference.h"
 #include "service/wire.h"
 
 namespace attendant {
 namespace {
 
-absl::Status AttendOver(const Snapshot& snapshot,
+absl::Status AttendOver(const Backend& backend, const Snapshot& snapshot,
                         const v1::AttendRequest& request,
                         const Interrupt& interrupt, std::int64_t max_bytes,
                         v1::AttendResponse* response) {
   ATTENDANT_ASSIGN_OR_RETURN(AttendQuery query, AttendQueryFromProto(request));
   ATTENDANT_ASSIGN_OR_RETURN(query.filter,
                              FilterOfRequest(request, *snapshot.schema));
+  if (request.has_model()) {
+    ATTENDANT_ASSIGN_OR_RETURN(
+        query.model,
+        FindModel(backend.catalogs->models(), request.model(), "model"));
+  }
   ATTENDANT_ASSIGN_OR_RETURN(
       const ReadMask mask,
       ReadMaskFromProto(request.read_mask(), *snapshot.schema));
@@ -48,7 +54,7 @@ absl::Status Attend(Backend& backend, const v1::AttendRequest& request,
                     const Interrupt& interrupt, v1::AttendResponse* response) {
   ATTENDANT_ASSIGN_OR_RETURN(
       const auto catalog, FindCatalog(backend, request.catalog(), "catalog"));
-  return AttendOver(*catalog->snapshot(), request, interrupt,
+  return AttendOver(backend, *catalog->snapshot(), request, interrupt,
                     backend.max_message_bytes, response);
 }
 
@@ -70,7 +76,7 @@ absl::Status BatchAttend(Backend& backend,
           InvalidField("catalog", absl::StrCat("\"", query.catalog(), "\""),
                        "nothing, or the batch's catalog");
     } else {
-      status = AttendOver(*snapshot, query, interrupt, bytes_left,
+      status = AttendOver(backend, *snapshot, query, interrupt, bytes_left,
                           result->mutable_response());
       bytes_left -= static_cast<std::int64_t>(result->ByteSizeLong());
       // No later query could be answered: spare the work and the memory.

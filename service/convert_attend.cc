@@ -8,6 +8,7 @@
 #include "core/base/status.h"
 #include "service/convert_enum.h"
 #include "service/convert_item.h"
+#include "service/convert_time.h"
 #include "service/convert_vector.h"
 #include "service/tokens.h"
 #include "service/wire.h"
@@ -15,7 +16,8 @@
 namespace attendant {
 namespace {
 
-absl::StatusOr<ExamplesQuery> ExamplesFromProto(const v1::Examples& wire) {
+absl::StatusOr<ExamplesQuery> ExamplesFromProto(const v1::Examples& wire,
+                                                absl::string_view path) {
   ExamplesQuery query;
   query.examples.reserve(static_cast<std::size_t>(wire.examples_size()));
   for (const v1::Example& example : wire.examples()) {
@@ -24,8 +26,8 @@ absl::StatusOr<ExamplesQuery> ExamplesFromProto(const v1::Examples& wire) {
   }
   ATTENDANT_ASSIGN_OR_RETURN(
       query.combine_kind,
-      OptionalEnumFromProto<CombineKind>(wire.combine_kind(),
-                                         "query.examples.combine_kind"));
+      OptionalEnumFromProto<CombineKind>(
+          wire.combine_kind(), absl::StrCat(path, ".examples.combine_kind")));
   query.require_all = wire.require_all();
   if (wire.has_exclude_examples()) {
     query.exclude_examples = wire.exclude_examples();
@@ -33,27 +35,96 @@ absl::StatusOr<ExamplesQuery> ExamplesFromProto(const v1::Examples& wire) {
   return query;
 }
 
-absl::Status QueryFromProto(const v1::Query& wire, AttendQuery& query) {
+absl::StatusOr<QueryForm> QueryFromProto(const v1::Query& wire,
+                                         absl::string_view path) {
   switch (wire.kind_case()) {
     case v1::Query::kVector: {
       absl::StatusOr<std::vector<float>> vector =
           VectorFromProto(wire.vector());
-      if (!vector.ok()) return PrefixField(vector.status(), "query.vector.");
-      query.query = *std::move(vector);
-      return absl::OkStatus();
+      if (!vector.ok()) {
+        return PrefixField(vector.status(), absl::StrCat(path, ".vector."));
+      }
+      return QueryForm(*std::move(vector));
     }
     case v1::Query::kExamples: {
-      ATTENDANT_ASSIGN_OR_RETURN(query.query,
-                                 ExamplesFromProto(wire.examples()));
-      return absl::OkStatus();
+      ATTENDANT_ASSIGN_OR_RETURN(ExamplesQuery examples,
+                                 ExamplesFromProto(wire.examples(), path));
+      return QueryForm(std::move(examples));
     }
     case v1::Query::kText:
-      query.query = TextQuery{wire.text()};
-      return absl::OkStatus();
+      return QueryForm(TextQuery{wire.text()});
     case v1::Query::KIND_NOT_SET:
       break;
   }
-  return InvalidField("query", "none", "vector, examples or text");
+  return InvalidField(path, "none", "vector, examples or text");
+}
+
+// The request's query may be left out where every head brings its own.
+absl::Status QueriesFromProto(const v1::AttendRequest& wire,
+                              AttendQuery& query) {
+  bool needs_query = wire.heads().empty();
+  for (int h = 0; h < wire.heads_size(); ++h) {
+    const v1::Head& head = wire.heads(h);
+    QueryHead& converted = query.heads.emplace_back();
+    converted.key_field = head.key_field();
+    if (head.has_temperature()) converted.temperature = head.temperature();
+    needs_query |= !head.has_query();
+    if (!head.has_query()) continue;
+    ATTENDANT_ASSIGN_OR_RETURN(
+        converted.query,
+        QueryFromProto(head.query(), absl::StrCat("heads[", h, "].query")));
+  }
+  if (!needs_query && !wire.has_query()) return absl::OkStatus();
+  ATTENDANT_ASSIGN_OR_RETURN(query.query,
+                             QueryFromProto(wire.query(), "query"));
+  return absl::OkStatus();
+}
+
+absl::Status BiasesFromProto(const v1::AttendRequest& wire,
+                             AttendQuery& query) {
+  for (int i = 0; i < wire.biases_size(); ++i) {
+    const v1::Bias& bias = wire.biases(i);
+    BiasTerm& term = query.biases.emplace_back();
+    term.attribute = bias.attribute();
+    if (bias.has_factor()) term.factor = bias.factor();
+    if (bias.has_half_life()) {
+      ATTENDANT_ASSIGN_OR_RETURN(
+          term.half_life,
+          DurationFromProto(bias.half_life(),
+                            absl::StrCat("biases[", i, "].half_life")));
+    }
+  }
+  if (!wire.has_time()) return absl::OkStatus();
+  const absl::StatusOr<absl::Time> time = TimeFromProto(wire.time());
+  if (!time.ok()) return PrefixField(time.status(), "time.");
+  query.time = *time;
+  return absl::OkStatus();
+}
+
+absl::Status ChoicesFromProto(const v1::AttendRequest& wire,
+                              AttendQuery& query) {
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto select_kind,
+      OptionalEnumFromProto<SelectKind>(wire.select_kind(), "select_kind"));
+  query.select_kind = select_kind.value_or(SelectKind::kSoft);
+  ATTENDANT_ASSIGN_OR_RETURN(const auto activation_kind,
+                             OptionalEnumFromProto<ActivationKind>(
+                                 wire.activation_kind(), "activation_kind"));
+  query.activation_kind = activation_kind.value_or(ActivationKind::kSoftmax);
+  ATTENDANT_ASSIGN_OR_RETURN(
+      query.score_kind,
+      OptionalEnumFromProto<ScoreKind>(wire.score_kind(), "score_kind"));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      query.weight_scope,
+      OptionalEnumFromProto<WeightScope>(wire.weight_scope(), "weight_scope"));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      query.pool_scope,
+      OptionalEnumFromProto<WeightScope>(wire.pool_scope(), "pool_scope"));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto scan_mode,
+      OptionalEnumFromProto<ScanMode>(wire.scan_mode(), "scan_mode"));
+  query.scan_mode = scan_mode.value_or(ScanMode::kAuto);
+  return absl::OkStatus();
 }
 
 void MassToProto(const Mass& mass, v1::Mass* wire) {
@@ -62,6 +133,37 @@ void MassToProto(const Mass& mass, v1::Mass* wire) {
   wire->set_value(mass.value);
   wire->set_lower_bound(mass.lower_bound);
   wire->set_upper_bound(mass.upper_bound);
+}
+
+const std::string& KeyFieldOf(const AttendAnswer& answer, int head,
+                              const Snapshot& snapshot) {
+  const auto field = static_cast<std::size_t>(
+      answer.heads[static_cast<std::size_t>(head)].key_field);
+  return snapshot.schema->key_fields[field].name;
+}
+
+void HeadsToProto(const AttendAnswer& answer, const Snapshot& snapshot,
+                  v1::AttendResponse* wire) {
+  for (std::size_t h = 0; h < answer.heads.size(); ++h) {
+    const HeadAnswer& head = answer.heads[h];
+    v1::HeadAttention* attention = wire->add_heads();
+    attention->set_key_field(KeyFieldOf(answer, static_cast<int>(h), snapshot));
+    attention->set_temperature(head.temperature);
+    if (head.log_partition) attention->set_log_partition(*head.log_partition);
+    if (head.entropy) attention->set_entropy(*head.entropy);
+    if (head.effective_item_count) {
+      attention->set_effective_item_count(*head.effective_item_count);
+    }
+    MassToProto(head.returned_mass, attention->mutable_returned_mass());
+    MassToProto(head.shortlist_mass, attention->mutable_shortlist_mass());
+    attention->mutable_output()->Add(head.output.begin(), head.output.end());
+  }
+  wire->mutable_model_output()->Add(answer.model_output.begin(),
+                                    answer.model_output.end());
+  if (!answer.model.empty()) {
+    wire->mutable_model()->set_name(answer.model.name);
+    wire->mutable_model()->set_version(answer.model.version);
+  }
 }
 
 absl::Status ItemsToProto(const AttendAnswer& answer, const Snapshot& snapshot,
@@ -78,6 +180,20 @@ absl::Status ItemsToProto(const AttendAnswer& answer, const Snapshot& snapshot,
     item->set_weight(attended.weight);
     item->set_logit(attended.logit);
     item->set_similarity(attended.similarity);
+    if (attended.log_weight) item->set_log_weight(*attended.log_weight);
+    if (attended.log_inclusion_given_threshold) {
+      item->set_log_inclusion_given_threshold(
+          *attended.log_inclusion_given_threshold);
+    }
+    if (answer.heads.size() > 1) {
+      item->set_head(attended.head);
+      item->set_key_field(KeyFieldOf(answer, attended.head, snapshot));
+    }
+    item->mutable_head_weights()->Add(attended.head_weights.begin(),
+                                      attended.head_weights.end());
+    bytes += static_cast<std::int64_t>(attended.head_weights.size() *
+                                       sizeof(double));
+    if (bytes > max_bytes) return ReplyTooLarge(max_bytes);
     if (!mask.any_attributes && !mask.keys && !mask.value &&
         !mask.opaque_value) {
       continue;
@@ -114,31 +230,22 @@ absl::Status ItemsToProto(const AttendAnswer& answer, const Snapshot& snapshot,
 absl::StatusOr<AttendQuery> AttendQueryFromProto(
     const v1::AttendRequest& wire) {
   AttendQuery query;
-  ATTENDANT_RETURN_IF_ERROR(QueryFromProto(wire.query(), query));
+  ATTENDANT_RETURN_IF_ERROR(QueriesFromProto(wire, query));
+  ATTENDANT_RETURN_IF_ERROR(ChoicesFromProto(wire, query));
+  ATTENDANT_RETURN_IF_ERROR(BiasesFromProto(wire, query));
   query.key_field = wire.key_field();
-  ATTENDANT_ASSIGN_OR_RETURN(
-      const auto select_kind,
-      OptionalEnumFromProto<SelectKind>(wire.select_kind(), "select_kind"));
-  query.select_kind = select_kind.value_or(SelectKind::kSoft);
   if (wire.has_result_count()) query.result_count = wire.result_count();
   if (wire.has_shortlist_count()) {
     query.shortlist_count = wire.shortlist_count();
   }
   if (wire.has_temperature()) query.temperature = wire.temperature();
-  ATTENDANT_ASSIGN_OR_RETURN(
-      query.score_kind,
-      OptionalEnumFromProto<ScoreKind>(wire.score_kind(), "score_kind"));
-  ATTENDANT_ASSIGN_OR_RETURN(
-      query.weight_scope,
-      OptionalEnumFromProto<WeightScope>(wire.weight_scope(), "weight_scope"));
-  ATTENDANT_ASSIGN_OR_RETURN(
-      query.pool_scope,
-      OptionalEnumFromProto<WeightScope>(wire.pool_scope(), "pool_scope"));
+  if (wire.has_min_mass()) query.min_mass = wire.min_mass();
+  query.with_replacement = wire.with_replacement();
+  if (wire.has_seed()) query.seed = wire.seed();
   query.omit_pooled_value = wire.omit_pooled_value();
-  ATTENDANT_ASSIGN_OR_RETURN(
-      const auto scan_mode,
-      OptionalEnumFromProto<ScanMode>(wire.scan_mode(), "scan_mode"));
-  query.scan_mode = scan_mode.value_or(ScanMode::kAuto);
+  query.head_temperatures.assign(wire.head_temperatures().begin(),
+                                 wire.head_temperatures().end());
+  query.include_head_weights = wire.include_head_weights();
   if (wire.has_allow_list()) {
     query.allow_list.emplace(wire.allow_list().ids().begin(),
                              wire.allow_list().ids().end());
@@ -174,6 +281,21 @@ absl::Status AttendAnswerToProto(const AttendAnswer& answer,
   for (const ItemId& id : answer.unknown_example_ids) {
     wire->add_unknown_example_ids(id);
   }
+  HeadsToProto(answer, snapshot, wire);
+  if (answer.result_cap_reached) {
+    wire->set_limit_reason(v1::LIMIT_REASON_RESULT_CAP);
+  }
+  if (answer.slate) {
+    v1::Slate* slate = wire->mutable_slate();
+    slate->set_seed(answer.slate->seed);
+    slate->set_log_probability(answer.slate->log_probability);
+    if (answer.slate->kappa) slate->set_kappa(*answer.slate->kappa);
+    slate->set_sequence(snapshot.sequence);
+    slate->set_scope(EnumToProto<v1::WeightScope>(answer.slate->scope));
+  }
+  if (answer.time) TimeToProto(*answer.time, wire->mutable_time());
+  wire->set_activation_kind(
+      EnumToProto<v1::ActivationKind>(answer.activation_kind));
   wire->set_temperature(answer.temperature);
   wire->set_score_kind(EnumToProto<v1::ScoreKind>(answer.score_kind));
   const auto field = static_cast<std::size_t>(answer.key_field);
@@ -185,6 +307,7 @@ absl::Status AttendAnswerToProto(const AttendAnswer& answer,
   stats->set_eligible_count(answer.eligible_count);
   stats->set_item_count(snapshot.item_count());
   stats->set_complete(answer.complete);
+  stats->set_projected_key_count(answer.projected_key_count);
   stats->set_index_kind(EnumToProto<v1::IndexKind>(answer.index_kind));
   return absl::OkStatus();
 }

@@ -13,9 +13,9 @@
 
 namespace attendant {
 
-// All but the catalog, the read mask and the filter (see FilterOfRequest).
-// InvalidArgument names fields of AttendRequest. Ranges, limits and what
-// depends on the catalog are core's to check.
+// All but the catalog, the model, the read mask and the filter (see
+// FilterOfRequest). InvalidArgument names fields of AttendRequest. Ranges,
+// limits and what depends on the catalog are core's to check.
 absl::StatusOr<AttendQuery> AttendQueryFromProto(const v1::AttendRequest& wire);
 
 // All but stats.compute_time. `snapshot` is the one that answered.

@@ -23,6 +23,11 @@ constexpr bool Same(CoreEnum core, WireEnum wire) {
 static_assert(Same(ScoreKind::kDot, v1::SCORE_KIND_DOT));
 static_assert(Same(ScoreKind::kScaledDot, v1::SCORE_KIND_SCALED_DOT));
 static_assert(Same(ScoreKind::kCosine, v1::SCORE_KIND_COSINE));
+static_assert(Same(ScoreKind::kBilinear, v1::SCORE_KIND_BILINEAR));
+static_assert(Same(ScoreKind::kAdditive, v1::SCORE_KIND_ADDITIVE));
+static_assert(Same(ActivationKind::kSoftmax, v1::ACTIVATION_KIND_SOFTMAX));
+static_assert(Same(ActivationKind::kSigmoid, v1::ACTIVATION_KIND_SIGMOID));
+static_assert(Same(ActivationKind::kNone, v1::ACTIVATION_KIND_NONE));
 static_assert(Same(CombineKind::kSum, v1::COMBINE_KIND_SUM));
 static_assert(Same(CombineKind::kSumOverSqrtCount,
                    v1::COMBINE_KIND_SUM_OVER_SQRT_COUNT));
@@ -52,6 +57,7 @@ static_assert(Same(ProjectionKind::kValue, v1::PROJECTION_KIND_VALUE));
 static_assert(Same(ProjectionKind::kOutput, v1::PROJECTION_KIND_OUTPUT));
 static_assert(Same(SelectKind::kSoft, v1::SELECT_KIND_SOFT));
 static_assert(Same(SelectKind::kHard, v1::SELECT_KIND_HARD));
+static_assert(Same(SelectKind::kSample, v1::SELECT_KIND_SAMPLE));
 static_assert(Same(WeightScope::kShortlist, v1::WEIGHT_SCOPE_SHORTLIST));
 static_assert(Same(WeightScope::kReturned, v1::WEIGHT_SCOPE_RETURNED));
 static_assert(Same(WeightScope::kCatalog, v1::WEIGHT_SCOPE_CATALOG));

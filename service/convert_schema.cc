@@ -1,5 +1,6 @@
 #include "service/convert_schema.h"
 
+#include <limits>
 #include <optional>
 #include <set>
 #include <string>
@@ -32,6 +33,18 @@ absl::StatusOr<KeyFieldSchema> KeyFieldFromProto(const v1::KeyField& wire) {
   field.index_kind = index_kind.value_or(IndexKind::kAuto);
   field.combine_kind = combine_kind.value_or(CombineKind::kSum);
   if (wire.has_temperature()) field.temperature = wire.temperature();
+  if (wire.has_model()) {
+    field.model.name = wire.model().name();
+    if (wire.model().has_version()) {
+      field.model.version = wire.model().version();
+      ATTENDANT_RETURN_IF_ERROR(CheckCount(
+          field.model.version, 1, std::numeric_limits<std::int64_t>::max(),
+          "model.version"));
+    }
+    if (field.model.name.empty()) {
+      return InvalidField("model.name", "nothing", "the name of a model");
+    }
+  }
   return field;
 }
 
@@ -59,6 +72,7 @@ struct DefaultsMask {
   bool temperature = false;
   bool combine_kind = false;
   bool index_kind = false;
+  bool model = false;
 };
 
 absl::StatusOr<DefaultsMask> DefaultsMaskFromProto(
@@ -72,10 +86,12 @@ absl::StatusOr<DefaultsMask> DefaultsMaskFromProto(
       mask.combine_kind = true;
     } else if (path == "index_kind") {
       mask.index_kind = true;
+    } else if (path == "model") {
+      mask.model = true;
     } else {
       return InvalidField(absl::StrCat("update_mask.paths[", i, "]"),
                           absl::StrCat("\"", path, "\""),
-                          "temperature, combine_kind or index_kind");
+                          "temperature, combine_kind, index_kind or model");
     }
   }
   return mask;
@@ -92,6 +108,7 @@ absl::Status UpdateKeyField(const v1::KeyField& wire, const DefaultsMask& mask,
   }
   if (mask.combine_kind) field.combine_kind = wanted.combine_kind;
   if (mask.index_kind) field.index_kind = wanted.index_kind;
+  if (mask.model) field.model = wanted.model;
   return absl::OkStatus();
 }
 
@@ -130,6 +147,10 @@ void SchemaToProto(const CatalogSchema& schema, v1::CatalogSchema* wire) {
     key_field->set_temperature(field.temperature);
     key_field->set_combine_kind(
         EnumToProto<v1::CombineKind>(field.combine_kind));
+    if (!field.model.empty()) {
+      key_field->mutable_model()->set_name(field.model.name);
+      key_field->mutable_model()->set_version(field.model.version);
+    }
   }
   wire->set_value_dimension(static_cast<std::int32_t>(schema.value_dim));
   for (const AttributeSchema& attribute : schema.attributes) {
@@ -220,6 +241,11 @@ void CatalogToProto(const LiveCatalog& catalog, v1::Catalog* wire) {
       index->set_measured_recall(*state.measured_recall);
     }
     index->set_key_count(state.key_count);
+    index->set_projected_key_count(state.projected_key_count);
+    if (!state.active_model.empty()) {
+      index->mutable_active_model()->set_name(state.active_model.name);
+      index->mutable_active_model()->set_version(state.active_model.version);
+    }
     if (snapshot->encoders[i] != nullptr) {
       index->set_text_encoder_term_count(static_cast<std::int32_t>(
           snapshot->encoders[i]->parts().terms.size()));

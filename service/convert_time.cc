@@ -29,6 +29,25 @@ void TimeToProto(absl::Time time, google::protobuf::Timestamp* wire) {
       absl::ToInt64Nanoseconds(time - absl::FromUnixSeconds(seconds))));
 }
 
+absl::StatusOr<absl::Duration> DurationFromProto(
+    const google::protobuf::Duration& wire, absl::string_view field) {
+  constexpr std::int64_t kMaxSeconds = 315576000000;  // 10,000 years
+  constexpr std::int32_t kMaxNanos = 999'999'999;
+  if (wire.seconds() < -kMaxSeconds || wire.seconds() > kMaxSeconds) {
+    return InvalidField(absl::StrCat(field, ".seconds"),
+                        absl::StrCat(wire.seconds()),
+                        absl::StrCat(-kMaxSeconds, " to ", kMaxSeconds));
+  }
+  const bool signs_differ = (wire.seconds() > 0 && wire.nanos() < 0) ||
+                            (wire.seconds() < 0 && wire.nanos() > 0);
+  if (wire.nanos() < -kMaxNanos || wire.nanos() > kMaxNanos || signs_differ) {
+    return InvalidField(
+        absl::StrCat(field, ".nanos"), absl::StrCat(wire.nanos()),
+        absl::StrCat("at most ", kMaxNanos, ", of the sign of seconds"));
+  }
+  return absl::Seconds(wire.seconds()) + absl::Nanoseconds(wire.nanos());
+}
+
 void DurationToProto(absl::Duration duration,
                      google::protobuf::Duration* wire) {
   const std::int64_t seconds = absl::ToInt64Seconds(duration);

@@ -130,15 +130,19 @@ void Project(const Projection& projection, std::span<const float> input,
 
 void ProjectRows(const Projection& projection, MatrixView inputs,
                  float* outputs) {
-  const std::int64_t output_dim = projection.output_dim();
-  ActiveKernels().DotRowsMulti(inputs.data, inputs.row_count,
-                               projection.weight.data.data(), output_dim,
-                               projection.input_dim(), outputs);
-  if (projection.bias.empty()) return;
+  ProjectRows(projection.weight.view(), projection.bias, inputs, outputs);
+}
+
+void ProjectRows(MatrixView weight, std::span<const float> bias,
+                 MatrixView inputs, float* outputs) {
+  const std::int64_t output_dim = weight.row_count;
+  ActiveKernels().DotRowsMulti(inputs.data, inputs.row_count, weight.data,
+                               output_dim, weight.dim, outputs);
+  if (bias.empty()) return;
   for (std::int64_t row = 0; row < inputs.row_count; ++row) {
     float* output = outputs + row * output_dim;
     for (std::int64_t i = 0; i < output_dim; ++i) {
-      output[i] += projection.bias[static_cast<std::size_t>(i)];
+      output[i] += bias[static_cast<std::size_t>(i)];
     }
   }
 }

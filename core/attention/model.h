@@ -50,6 +50,10 @@ void Project(const Projection& projection, std::span<const float> input,
 // The same for each row: inputs [n, input_dim], outputs [n, output_dim].
 void ProjectRows(const Projection& projection, MatrixView inputs,
                  float* outputs);
+// The same by parts of a projection, one head's rows for instance: weight
+// [output_dim, input_dim]; bias [output_dim], or empty.
+void ProjectRows(MatrixView weight, std::span<const float> bias,
+                 MatrixView inputs, float* outputs);
 
 // Multi-head attention (Vaswani et al. 2017, sec. 3.2.2). Head h uses rows
 // [h x head_key_dim, (h + 1) x head_key_dim) of W_Q and W_K, and rows

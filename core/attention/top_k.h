@@ -52,6 +52,10 @@ class TopK {
   // The best k, in order. The object may be used on.
   std::vector<Candidate> Sorted() const;
 
+  // The candidates kept, in no order: the best k and some more. With a k of all
+  // that is offered, all of it in the order of the offers.
+  const std::vector<Candidate>& candidates() const { return waiting_; }
+
   std::int64_t k() const { return k_; }
 
  private:

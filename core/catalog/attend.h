@@ -22,8 +22,10 @@ inline constexpr std::int64_t kMaxResultCount = 10000;
 inline constexpr std::int64_t kMaxShortlistCount = 100000;
 inline constexpr std::int64_t kMaxExampleCount = 10000;
 inline constexpr std::int64_t kMaxIdListCount = 100000;
+inline constexpr std::int64_t kMaxBiasCount = 16;
+inline constexpr std::int64_t kMaxQueryHeadCount = 16;
 
-enum class SelectKind { kSoft = 1, kHard = 2 };
+enum class SelectKind { kSoft = 1, kHard = 2, kSample = 3 };
 enum class WeightScope { kShortlist = 1, kReturned = 2, kCatalog = 3 };
 enum class ScanMode { kAuto = 1, kExact = 2, kIndex = 3 };
 enum class MassMethod { kExact = 1, kBound = 2, kEstimate = 3, kUnknown = 4 };
@@ -44,9 +46,25 @@ struct TextQuery {
   std::string text;
 };
 
+using QueryForm = std::variant<std::vector<float>, ExamplesQuery, TextQuery>;
+
+// One head of several: a key field with its own query.
+struct QueryHead {
+  std::string key_field;
+  std::optional<QueryForm> query;  // unset: that of the AttendQuery
+  std::optional<double> temperature;
+};
+
+// What an attribute adds to an item's logit.
+struct BiasTerm {
+  std::string attribute;
+  std::optional<double> factor;             // of a number; 1 if unset
+  std::optional<absl::Duration> half_life;  // of a moment
+};
+
 // Mirrors the wire's AttendRequest; unset means the documented default.
 struct AttendQuery {
-  std::variant<std::vector<float>, ExamplesQuery, TextQuery> query;
+  QueryForm query;
   std::string key_field;  // empty: the default
   SelectKind select_kind = SelectKind::kSoft;
   std::optional<std::int64_t> result_count;
@@ -60,6 +78,16 @@ struct AttendQuery {
   std::optional<std::vector<ItemId>> allow_list;
   std::vector<ItemId> deny_list;
   std::optional<Filter> filter;  // unset: all
+  ActivationKind activation_kind = ActivationKind::kSoftmax;
+  std::optional<double> min_mass;
+  bool with_replacement = false;     // of SAMPLE
+  std::optional<std::int64_t> seed;  // of SAMPLE; unset: by chance
+  std::vector<BiasTerm> biases;
+  std::optional<absl::Time> time;  // what biases take for now; unset: now
+  std::vector<QueryHead> heads;    // empty: key_field
+  std::vector<double> head_temperatures;
+  NamedModel model;  // null: the key field's
+  bool include_head_weights = false;
 };
 
 struct AttendedItem {
@@ -67,6 +95,12 @@ struct AttendedItem {
   double weight = 0;
   float logit = 0;
   float similarity = 0;
+  // Of SAMPLE: see Draw.
+  std::optional<double> log_weight;
+  std::optional<double> log_inclusion_given_threshold;
+  // The head in which it weighs most; 0 where there is one.
+  int head = 0;
+  std::vector<double> head_weights;  // by head, if asked for
 };
 
 // value is set unless the method is kUnknown; for kExact all three are equal.
@@ -83,12 +117,36 @@ struct PooledValue {
   std::int64_t key_as_value_count = 0;
 };
 
+// The attention of one head.
+struct HeadAnswer {
+  int key_field = 0;
+  double temperature = 1;
+  std::optional<double> log_partition;
+  std::optional<double> entropy;
+  std::optional<double> effective_item_count;
+  Mass returned_mass;
+  Mass shortlist_mass;
+  // The value pooled by this head, through W_V; empty if nothing is pooled.
+  std::vector<float> output;
+};
+
+// A draw as a whole.
+struct SlateAnswer {
+  std::int64_t seed = 0;
+  double log_probability = 0;
+  std::optional<double> kappa;
+  WeightScope scope = WeightScope::kCatalog;
+};
+
 struct AttendAnswer {
-  std::vector<AttendedItem> items;  // logit descending, id ascending
+  // (logit descending, id ascending); with several heads (weight descending, id
+  // ascending); of SAMPLE in the order of draws.
+  std::vector<AttendedItem> items;
   std::optional<PooledValue> pooled_value;
   WeightScope weight_scope = WeightScope::kShortlist;
   Mass returned_mass;
   Mass shortlist_mass;
+  // Of one head; of several, see heads.
   std::optional<double> log_partition;
   std::optional<double> entropy;
   std::optional<double> effective_item_count;
@@ -96,21 +154,37 @@ struct AttendAnswer {
   double temperature = 1;
   ScoreKind score_kind = ScoreKind::kDot;
   int key_field = 0;
+  // Summed over heads.
   std::int64_t scored_count = 0;
+  // Keys projected for this query alone, summed over heads.
+  std::int64_t projected_key_count = 0;
   std::int64_t eligible_count = 0;
   bool complete = false;
   IndexKind index_kind = IndexKind::kFlat;
+  // With a multi-head model or several heads.
+  std::vector<HeadAnswer> heads;
+  // The outputs of a multi-head model's heads through W_O; empty if nothing is
+  // pooled.
+  std::vector<float> model_output;
+  // result_count was reached before min_mass.
+  bool result_cap_reached = false;
+  std::optional<SlateAnswer> slate;
+  std::optional<absl::Time> time;  // if there were biases
+  ActivationKind activation_kind = ActivationKind::kSoftmax;
+  ModelName model;
 };
 
-// Scans exactly when asked to, when the weights or the pooling need the whole
-// catalog, or when the score kind ranks otherwise than the index; by the index
-// otherwise. Everything masked is an empty answer, not an error.
+// Scans exactly when asked to, when the answer needs the whole catalog (its
+// weights, pooling, masses or draws), or when logits rank otherwise than the
+// index; by the index otherwise. Everything masked is an empty answer, not an
+// error.
 //
 // Errors, naming wire fields of AttendRequest: InvalidArgument (a count
 // below 1; a dimension; a non-finite number; zero norm under COSINE; a
 // logit that overflows; text without a known term or for a field without an
-// encoder), NotFound (unknown examples), FailedPrecondition (kIndex, and no
-// index can answer), ResourceExhausted (over a limit above), Cancelled,
+// encoder; choices that exclude each other; a model or attribute that does not
+// fit), NotFound (unknown examples), FailedPrecondition (kIndex, and no index
+// can answer), ResourceExhausted (over a limit above), Cancelled,
 // DeadlineExceeded. Does not modify the snapshot; thread-safe.
 absl::StatusOr<AttendAnswer> Attend(const Snapshot& snapshot,
                                     const AttendQuery& query,

@@ -1,5 +1,6 @@
 #include "core/catalog/catalog_set.h"
 
+#include <algorithm>
 #include <random>
 #include <utility>
 
@@ -59,6 +60,7 @@ bool SameFixedParts(const CatalogSchema& a, const CatalogSchema& b) {
     c.key_fields[f].temperature = a.key_fields[f].temperature;
     c.key_fields[f].combine_kind = a.key_fields[f].combine_kind;
     c.key_fields[f].index_kind = a.key_fields[f].index_kind;
+    c.key_fields[f].model = a.key_fields[f].model;
   }
   return a == c;
 }
@@ -99,12 +101,39 @@ absl::StatusOr<std::unique_ptr<CatalogSet>> CatalogSet::Open(
   return set;
 }
 
+absl::StatusOr<std::vector<NamedModel>> CatalogSet::ResolveModels(
+    CatalogSchema& schema) const {
+  std::vector<NamedModel> models(schema.key_fields.size());
+  for (std::size_t f = 0; f < models.size(); ++f) {
+    KeyFieldSchema& field = schema.key_fields[f];
+    if (field.model.empty()) continue;
+    const std::string path = absl::StrCat("key_fields[", f, "].model");
+    std::optional<std::int64_t> version;
+    if (field.model.version != 0) version = field.model.version;
+    absl::StatusOr<std::shared_ptr<const ModelVersion>> found =
+        models_->Get(field.model.name, version);
+    if (!found.ok()) {
+      return PrefixField(found.status(), absl::StrCat(path, ": "));
+    }
+    // The model lives as long as its version.
+    models[f].model =
+        std::shared_ptr<const AttentionModel>(*found, &(*found)->model);
+    ATTENDANT_RETURN_IF_ERROR(ValidateModelFits(
+        *models[f].model, field.score_kind, field.dim, schema.value_dim, path));
+    models[f].name = field.model = (*found)->name;
+  }
+  return models;
+}
+
 absl::StatusOr<std::shared_ptr<LiveCatalog>> CatalogSet::OpenCatalog(
     const CatalogRecord& record) {
+  CatalogSchema schema = record.schema;
+  ATTENDANT_ASSIGN_OR_RETURN(std::vector<NamedModel> models,
+                             ResolveModels(schema));
   ATTENDANT_ASSIGN_OR_RETURN(std::unique_ptr<CatalogStore> store,
                              store_->OpenCatalog(record));
-  return LiveCatalog::Open(record, std::move(store), &background_,
-                           options_.catalog);
+  return LiveCatalog::Open(record, std::move(models), std::move(store),
+                           &background_, options_.catalog);
 }
 
 std::string CatalogSet::NewUid() {
@@ -142,6 +171,8 @@ absl::StatusOr<CatalogSet::Created> CatalogSet::Create(
   record.name = std::string(name);
   record.uid = NewUid();
   record.schema = schema;
+  // Which version "the newest" is, is settled now.
+  ATTENDANT_RETURN_IF_ERROR(ResolveModels(record.schema).status());
   record.create_time = options_.clock->Now();
   // The record last: what a crash leaves before it is no catalog yet, and its
   // files go at the next start.
@@ -190,11 +221,13 @@ absl::Status CatalogSet::Update(absl::string_view name,
     return InvalidField("key_fields", "another name, dimension or score_kind",
                         "those of the catalog, which are fixed at creation");
   }
+  ATTENDANT_ASSIGN_OR_RETURN(std::vector<NamedModel> models,
+                             ResolveModels(schema));
   ATTENDANT_RETURN_IF_ERROR(ValidateEncoders(schema, encoders));
   ATTENDANT_RETURN_IF_ERROR(SetEncoders(*catalog, schema, std::move(encoders)));
   record.schema = std::move(schema);
   ATTENDANT_RETURN_IF_ERROR(store_->Put(record));
-  catalog->SetDefaults(key_fields);
+  catalog->SetDefaults(record.schema.key_fields, std::move(models));
   return absl::OkStatus();
 }
 
@@ -218,9 +251,36 @@ absl::Status CatalogSet::Delete(absl::string_view name) {
   return absl::OkStatus();
 }
 
+bool CatalogSet::Uses(const Entry& entry, const ModelName& model) {
+  const auto names_it = [&](const KeyFieldSchema& field) {
+    return field.model == model;
+  };
+  const CatalogRecord record =
+      entry.catalog != nullptr ? entry.catalog->record() : entry.damaged_record;
+  if (std::any_of(record.schema.key_fields.begin(),
+                  record.schema.key_fields.end(), names_it)) {
+    return true;
+  }
+  if (entry.catalog == nullptr) return false;
+  const std::shared_ptr<const Snapshot> snapshot = entry.catalog->snapshot();
+  return std::any_of(
+      snapshot->models.begin(), snapshot->models.end(),
+      [&](const NamedModel& active) { return active.name == model; });
+}
+
 absl::Status CatalogSet::DeleteModel(const ModelName& name) {
   // No catalog begins to use the model meanwhile.
   MutexLock lock(&mutex_);
+  const std::shared_ptr<const Catalogs> now = catalogs_.Load();
+  for (const auto& [catalog_name, entry] : *now) {
+    if (!Uses(entry, name)) continue;
+    return StatusWithReason(
+        absl::StatusCode::kFailedPrecondition,
+        absl::StrCat("catalog '", catalog_name, "' uses version ", name.version,
+                     " of model '", name.name,
+                     "'; give it another, or delete it first"),
+        "MODEL_IN_USE");
+  }
   return models_->Delete(name);
 }
 

@@ -56,8 +56,8 @@ class CatalogSet {
 
   // InvalidArgument on a bad name, schema or encoder; AlreadyExists with
   // another schema; ResourceExhausted past kMaxCatalogs. With the same schema,
-  // its defaults (temperature, combine_kind, index_kind) aside, the existing
-  // one as it is, its encoders untouched.
+  // its defaults (temperature, combine_kind, index_kind, model) aside, the
+  // existing one as it is, its encoders untouched.
   absl::StatusOr<Created> Create(absl::string_view name,
                                  const CatalogSchema& schema,
                                  std::vector<FieldEncoder> encoders);
@@ -72,9 +72,10 @@ class CatalogSet {
   std::vector<std::shared_ptr<LiveCatalog>> List(absl::string_view after,
                                                  std::int64_t limit) const;
 
-  // Stores new defaults (temperature, combine_kind, index_kind of each field,
-  // all fields in the schema's order) and encoders. NotFound; InvalidArgument
-  // as Create, also if anything else of a field differs.
+  // Stores new defaults (temperature, combine_kind, index_kind and model of
+  // each field, all fields in the schema's order) and encoders. A model of
+  // version 0 is the newest of its name. NotFound; InvalidArgument as Create,
+  // also if anything else of a field differs.
   absl::Status Update(absl::string_view name,
                       const std::vector<KeyFieldSchema>& key_fields,
                       std::vector<FieldEncoder> encoders);
@@ -87,7 +88,8 @@ class CatalogSet {
   ModelSet& models() { return *models_; }
   const ModelSet& models() const { return *models_; }
 
-  // NotFound, as ModelSet::Get.
+  // NotFound, as ModelSet::Get; FailedPrecondition with reason MODEL_IN_USE
+  // while a catalog names this version, or still answers by it.
   absl::Status DeleteModel(const ModelName& name);
 
   // Why, for each catalog that could not be opened, by name.
@@ -104,8 +106,15 @@ class CatalogSet {
 
   CatalogSet(std::unique_ptr<Store> store, const Options& options);
 
+  // True if the catalog names this version, or still answers by it.
+  static bool Uses(const Entry& entry, const ModelName& model);
+
   absl::StatusOr<std::shared_ptr<LiveCatalog>> OpenCatalog(
       const CatalogRecord& record);
+  // The models that the fields name, and their versions where a name stood
+  // alone. NotFound; InvalidArgument if one does not fit its field.
+  absl::StatusOr<std::vector<NamedModel>> ResolveModels(
+      CatalogSchema& schema) const;
   std::string NewUid() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;

@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
+#include "core/catalog/head_keys.h"
 #include "core/catalog/rebuild.h"
 #include "core/shortlist/ivf_index.h"
 #include "core/storage/item_codec.h"
@@ -53,18 +54,38 @@ absl::Status ValidateDistinct(std::size_t count, absl::string_view field,
   return absl::OkStatus();
 }
 
-bool IsIvf(const SegmentView& view, std::size_t field) {
-  return view.segment->indexes[field]->kind() == IndexKind::kIvf;
+// The index that queries of a field go to; of all heads, the first.
+const KeyIndex& QueriedIndex(const Snapshot& snapshot, const SegmentView& view,
+                             std::size_t field) {
+  const AttentionModel* model = snapshot.models[field].model.get();
+  const bool has_heads = model != nullptr && model->multi_head() != nullptr;
+  return has_heads ? *view.segment->head_indexes[field][0]
+                   : *view.segment->indexes[field];
+}
+
+bool IsIvf(const Snapshot& snapshot, const SegmentView& view,
+           std::size_t field) {
+  return QueriedIndex(snapshot, view, field).kind() == IndexKind::kIvf;
+}
+
+bool SameModels(const std::vector<NamedModel>& a,
+                const std::vector<NamedModel>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const NamedModel& x, const NamedModel& y) {
+                      return x.model == y.model;
+                    });
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<LiveCatalog>> LiveCatalog::Open(
-    CatalogRecord record, std::unique_ptr<CatalogStore> store,
-    BackgroundWorker* background, const LiveCatalogOptions& options) {
+    CatalogRecord record, std::vector<NamedModel> models,
+    std::unique_ptr<CatalogStore> store, BackgroundWorker* background,
+    const LiveCatalogOptions& options) {
   auto empty = std::make_shared<Snapshot>();
   empty->catalog_uid = record.uid;
   empty->schema = std::make_shared<CatalogSchema>(record.schema);
+  empty->models = models;
   for (const KeyFieldSchema& field : record.schema.key_fields) {
     ATTENDANT_ASSIGN_OR_RETURN(const std::string bytes,
                                store->GetEncoder(field.name));
@@ -77,14 +98,15 @@ absl::StatusOr<std::unique_ptr<LiveCatalog>> LiveCatalog::Open(
     empty->encoders.push_back(std::move(encoder));
     empty->wanted_indexes.push_back(IndexKind::kFlat);
   }
-  std::unique_ptr<LiveCatalog> catalog(new LiveCatalog(
-      std::move(record), std::move(store), background, options, empty));
+  std::unique_ptr<LiveCatalog> catalog(
+      new LiveCatalog(std::move(record), std::move(models), std::move(store),
+                      background, options, empty));
   MutexLock lock(&catalog->mutex_);
   ATTENDANT_RETURN_IF_ERROR(catalog->LoadItems());
   return catalog;
 }
 
-LiveCatalog::LiveCatalog(CatalogRecord record,
+LiveCatalog::LiveCatalog(CatalogRecord record, std::vector<NamedModel> models,
                          std::unique_ptr<CatalogStore> store,
                          BackgroundWorker* background,
                          const LiveCatalogOptions& options,
@@ -94,7 +116,9 @@ LiveCatalog::LiveCatalog(CatalogRecord record,
       options_(options),
       published_(empty),
       store_(std::move(store)),
-      current_(std::move(empty)) {}
+      current_(std::move(empty)),
+      wanted_models_(std::move(models)),
+      projected_key_counts_(record_.schema.key_fields.size()) {}
 
 LiveCatalog::~LiveCatalog() {
   closing_ = true;
@@ -291,10 +315,31 @@ void LiveCatalog::AppendRow(Snapshot& next, const Item& item) {
           : std::make_shared<const std::string>(item.opaque_value));
   for (std::size_t f = 0; f < growing_.indexes.size(); ++f) {
     growing_.indexes[f]->Append(item.keys[f]);
+    AppendHeadKeys(next, static_cast<int>(f), item.keys[f]);
     if (!item.keys[f].empty()) ++view.live_key_counts[f];
   }
   ++view.row_end;
   ++view.live_count;
+}
+
+void LiveCatalog::AppendHeadKeys(const Snapshot& next, int field,
+                                 std::span<const float> key) {
+  const auto& indexes = growing_.head_indexes[field];
+  if (indexes.empty()) return;
+  if (key.empty()) {
+    for (const auto& index : indexes) index->Append({});
+    return;
+  }
+  const KeyProjection projection = StoredProjection(*next.models[field].model);
+  projected_.resize(static_cast<std::size_t>(projection.weight.row_count));
+  ProjectRows(projection.weight, projection.bias,
+              {key.data(), 1, projection.weight.dim}, projected_.data());
+  projected_key_counts_[field].fetch_add(1, std::memory_order_relaxed);
+  std::span<const float> left = projected_;
+  for (const auto& index : indexes) {
+    index->Append(left.first(static_cast<std::size_t>(index->dim())));
+    left = left.subspan(static_cast<std::size_t>(index->dim()));
+  }
 }
 
 void LiveCatalog::StartSegment(Snapshot& next) {
@@ -306,10 +351,18 @@ void LiveCatalog::StartSegment(Snapshot& next) {
   growing_.rows = std::make_shared<RowTable>(next.schema->value_dim, capacity);
   auto segment = std::make_shared<Segment>();
   segment->rows = growing_.rows;
-  for (const KeyFieldSchema& field : next.schema->key_fields) {
+  for (std::size_t f = 0; f < next.schema->key_fields.size(); ++f) {
     growing_.indexes.push_back(
-        std::make_shared<FlatIndex>(field.dim, capacity));
+        std::make_shared<FlatIndex>(next.schema->key_fields[f].dim, capacity));
     segment->indexes.push_back(growing_.indexes.back());
+    const AttentionModel* model = next.models[f].model.get();
+    auto& head_indexes = growing_.head_indexes.emplace_back();
+    for (int h = 0; h < StoredHeadCount(model); ++h) {
+      head_indexes.push_back(std::make_shared<FlatIndex>(
+          HeadProjection(*model, h).weight.row_count, capacity));
+    }
+    segment->head_indexes.emplace_back(head_indexes.begin(),
+                                       head_indexes.end());
   }
   SegmentView view;
   view.segment = std::move(segment);
@@ -341,14 +394,15 @@ void LiveCatalog::ResolveWantedIndexes(Snapshot& next) const {
 bool LiveCatalog::NeedsMerge(bool settled) const {
   const Snapshot& snapshot = *current_;
   if (snapshot.segments.empty()) return false;
+  if (!SameModels(wanted_models_, snapshot.models)) return true;
   const SegmentView& first = snapshot.segments.front();
   bool wants_training = false;
   bool wants_ivf = false;
   for (std::size_t f = 0; f < snapshot.wanted_indexes.size(); ++f) {
     const bool ivf = snapshot.wanted_indexes[f] == IndexKind::kIvf;
     wants_ivf |= ivf;
-    wants_training |=
-        ivf != IsIvf(first, f) && snapshot.key_count(static_cast<int>(f)) > 0;
+    wants_training |= ivf != IsIvf(snapshot, first, f) &&
+                      snapshot.key_count(static_cast<int>(f)) > 0;
   }
   if (wants_training) return true;
   std::int64_t row_count = 0;
@@ -372,6 +426,7 @@ void LiveCatalog::ScheduleMerge(absl::Duration delay) {
 
 void LiveCatalog::RunMerge() {
   std::shared_ptr<const Snapshot> before;
+  std::vector<NamedModel> models;
   {
     MutexLock lock(&mutex_);
     merge_scheduled_ = false;
@@ -385,17 +440,18 @@ void LiveCatalog::RunMerge() {
     }
     merge_scheduled_ = true;
     before = current_;
+    models = wanted_models_;
     // From now on rows go to a new segment; those before are only tombstoned.
     growing_ = {};
   }
   absl::StatusOr<std::shared_ptr<const Segment>> merged =
-      MergeSegments(*before, closing_);
+      MergeSegments(*before, models, closing_);
   MutexLock lock(&mutex_);
   merge_scheduled_ = false;
   merge_status_ = merged.status();
   if (merged.ok()) {
     try {
-      PublishMerged(*std::move(merged), *before);
+      PublishMerged(*std::move(merged), *before, models);
       if (NeedsMerge(true)) ScheduleMerge(options_.settle_time);
     } catch (const std::bad_alloc&) {
       merge_status_ = absl::ResourceExhaustedError("out of memory for a merge");
@@ -405,14 +461,44 @@ void LiveCatalog::RunMerge() {
 }
 
 void LiveCatalog::PublishMerged(std::shared_ptr<const Segment> merged,
-                                const Snapshot& before) {
+                                const Snapshot& before,
+                                const std::vector<NamedModel>& models) {
   auto next = std::make_shared<Snapshot>(*current_);
   SegmentView view = ViewOfMerged(std::move(merged), before, *current_);
   next->segments.erase(next->segments.begin(),
                        next->segments.begin() +
                            static_cast<std::ptrdiff_t>(before.segments.size()));
+  for (std::size_t f = 0; f < models.size(); ++f) {
+    if (models[f].model == next->models[f].model) continue;
+    if (StoredHeadCount(models[f].model.get()) > 0) {
+      projected_key_counts_[f].fetch_add(before.key_count(static_cast<int>(f)),
+                                         std::memory_order_relaxed);
+    }
+    for (SegmentView& tail : next->segments) {
+      ReprojectTail(tail, static_cast<int>(f), models[f]);
+    }
+  }
+  next->models = models;
   next->segments.insert(next->segments.begin(), std::move(view));
   Publish(std::move(next));
+}
+
+void LiveCatalog::ReprojectTail(SegmentView& view, int field,
+                                const NamedModel& model) {
+  auto segment = std::make_shared<Segment>(*view.segment);
+  std::vector<std::shared_ptr<FlatIndex>> indexes;
+  if (model.model != nullptr) {
+    indexes = ProjectSegment(*view.segment, field, view.row_end, *model.model);
+  }
+  if (!indexes.empty()) {
+    projected_key_counts_[field].fetch_add(view.row_end,
+                                           std::memory_order_relaxed);
+  }
+  segment->head_indexes[field].assign(indexes.begin(), indexes.end());
+  if (growing_.rows == segment->rows) {
+    growing_.head_indexes[field] = std::move(indexes);
+  }
+  view.segment = std::move(segment);
 }
 
 absl::StatusOr<std::vector<Item>> LiveCatalog::Get(
@@ -459,17 +545,28 @@ absl::StatusOr<std::vector<Item>> LiveCatalog::List(absl::string_view after,
   return items;
 }
 
-void LiveCatalog::SetDefaults(const std::vector<KeyFieldSchema>& key_fields) {
+void LiveCatalog::SetDefaults(const std::vector<KeyFieldSchema>& key_fields,
+                              std::vector<NamedModel> models) {
   MutexLock lock(&mutex_);
+  wanted_models_ = std::move(models);
   auto schema = std::make_shared<CatalogSchema>(*current_->schema);
   for (std::size_t f = 0; f < key_fields.size(); ++f) {
     KeyFieldSchema& field = schema->key_fields[f];
     field.temperature = key_fields[f].temperature;
     field.combine_kind = key_fields[f].combine_kind;
     field.index_kind = key_fields[f].index_kind;
+    field.model = key_fields[f].model;
   }
   auto next = std::make_shared<Snapshot>(*current_);
   next->schema = std::move(schema);
+  for (std::size_t f = 0; f < wanted_models_.size(); ++f) {
+    // Without keys to project the model is there at once.
+    const bool projects = StoredHeadCount(next->models[f].model.get()) > 0 ||
+                          StoredHeadCount(wanted_models_[f].model.get()) > 0;
+    if (!projects || next->segments.empty()) {
+      next->models[f] = wanted_models_[f];
+    }
+  }
   Publish(std::move(next));
   if (NeedsMerge(true)) ScheduleMerge(absl::ZeroDuration());
 }
@@ -494,9 +591,14 @@ std::vector<IndexState> LiveCatalog::index_states() const {
     state.training =
         merge_scheduled_ && now->wanted_indexes[f] == IndexKind::kIvf;
     state.key_count = now->key_count(static_cast<int>(f));
-    if (!now->segments.empty() && IsIvf(now->segments[0], f)) {
+    state.active_model = now->models[f].name;
+    state.training |= merge_scheduled_ &&
+                      now->models[f].name != now->schema->key_fields[f].model;
+    state.projected_key_count =
+        projected_key_counts_[f].load(std::memory_order_relaxed);
+    if (!now->segments.empty() && IsIvf(*now, now->segments[0], f)) {
       const auto& index =
-          static_cast<const IvfIndex&>(*now->segments[0].segment->indexes[f]);
+          static_cast<const IvfIndex&>(QueriedIndex(*now, now->segments[0], f));
       state.active_kind = IndexKind::kIvf;
       state.list_count = index.list_count();
       state.probe_count = index.probe_count();
@@ -514,6 +616,9 @@ std::int64_t LiveCatalog::memory_bytes() const {
     bytes += view.segment->rows->memory_bytes();
     for (const auto& index : view.segment->indexes) {
       bytes += index->memory_bytes();
+    }
+    for (const auto& heads : view.segment->head_indexes) {
+      for (const auto& index : heads) bytes += index->memory_bytes();
     }
   }
   return bytes;

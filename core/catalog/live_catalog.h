@@ -39,13 +39,17 @@ struct LiveCatalogOptions {
 // State of one key field's index.
 struct IndexState {
   IndexKind active_kind = IndexKind::kFlat;
-  // An IVF index is being trained, or waits for writes to settle. The one
-  // before it answers meanwhile; where there is none, answers are exact.
+  // An IVF index is being trained, or waits for writes to settle, or another
+  // model's keys are being made. What was before answers meanwhile; where there
+  // was no index, answers are exact.
   bool training = false;
   std::int64_t list_count = 0;
   std::int64_t probe_count = 0;
   std::optional<double> measured_recall;
   std::int64_t key_count = 0;
+  ModelName active_model;
+  // Keys that went through the field's models since the catalog was opened.
+  std::int64_t projected_key_count = 0;
 };
 
 // Per-item outcome of an import.
@@ -63,11 +67,13 @@ struct ImportOutcome {
 // each returns after it is synced and visible to the next snapshot().
 class LiveCatalog {
  public:
-  // Loads all items from the store. `background` must outlive the catalog.
-  // Errors of the store.
+  // Loads all items from the store. models [key fields] are what the record
+  // names, which fit (ValidateModelFits). `background` must outlive the
+  // catalog. Errors of the store.
   static absl::StatusOr<std::unique_ptr<LiveCatalog>> Open(
-      CatalogRecord record, std::unique_ptr<CatalogStore> store,
-      BackgroundWorker* background, const LiveCatalogOptions& options);
+      CatalogRecord record, std::vector<NamedModel> models,
+      std::unique_ptr<CatalogStore> store, BackgroundWorker* background,
+      const LiveCatalogOptions& options);
 
   // Waits for background work on this catalog to stop.
   ~LiveCatalog();
@@ -95,9 +101,12 @@ class LiveCatalog {
   absl::StatusOr<std::vector<Item>> List(absl::string_view after,
                                          std::int64_t limit) const;
 
-  // Takes over temperature, combine_kind and index_kind of each field, already
-  // validated and stored.
-  void SetDefaults(const std::vector<KeyFieldSchema>& key_fields);
+  // Takes over temperature, combine_kind, index_kind and model of each field,
+  // already validated and stored. Another model is built in the background and
+  // swapped in when all its keys are there; until then the one before it
+  // answers.
+  void SetDefaults(const std::vector<KeyFieldSchema>& key_fields,
+                   std::vector<NamedModel> models);
   // Stores the encoder, synced, and uses it. Its dimension is the field's.
   absl::Status SetEncoder(int field, TextEncoder encoder);
 
@@ -122,10 +131,13 @@ class LiveCatalog {
   struct Growing {
     std::shared_ptr<RowTable> rows;
     std::vector<std::shared_ptr<FlatIndex>> indexes;  // by field
+    // By field and head.
+    std::vector<std::vector<std::shared_ptr<FlatIndex>>> head_indexes;
   };
 
-  LiveCatalog(CatalogRecord record, std::unique_ptr<CatalogStore> store,
-              BackgroundWorker* background, const LiveCatalogOptions& options,
+  LiveCatalog(CatalogRecord record, std::vector<NamedModel> models,
+              std::unique_ptr<CatalogStore> store, BackgroundWorker* background,
+              const LiveCatalogOptions& options,
               std::shared_ptr<const Snapshot> empty);
 
   absl::Status LoadItems() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -142,6 +154,9 @@ class LiveCatalog {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AppendRow(Snapshot& next, const Item& item)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AppendHeadKeys(const Snapshot& next, int field,
+                      std::span<const float> key)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartSegment(Snapshot& next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Publish(std::shared_ptr<Snapshot> next)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -153,7 +168,11 @@ class LiveCatalog {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RunMerge();
   void PublishMerged(std::shared_ptr<const Segment> merged,
-                     const Snapshot& before)
+                     const Snapshot& before,
+                     const std::vector<NamedModel>& models)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Gives the rows of a segment the head keys of another model.
+  void ReprojectTail(SegmentView& view, int field, const NamedModel& model)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const CatalogRecord record_;  // its schema's defaults as they were at Open
@@ -168,6 +187,11 @@ class LiveCatalog {
   // The newest snapshot, which published_ holds too.
   std::shared_ptr<const Snapshot> current_ ABSL_GUARDED_BY(mutex_);
   Growing growing_ ABSL_GUARDED_BY(mutex_);  // rows null: none
+  // By field: what current_->models should become.
+  std::vector<NamedModel> wanted_models_ ABSL_GUARDED_BY(mutex_);
+  std::vector<float> projected_ ABSL_GUARDED_BY(mutex_);  // scratch
+  // By field. Written under mutex_, or by the merge.
+  std::vector<std::atomic<std::int64_t>> projected_key_counts_;
   // Written under mutex_.
   std::atomic<bool> merge_scheduled_ = false;
   // Why the last merge failed; OK if it did not. Tried again at the next write.

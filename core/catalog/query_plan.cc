@@ -2,28 +2,34 @@
 
 #include <algorithm>
 #include <cmath>
+#include <random>
 #include <string>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
+#include "core/catalog/query_vector.h"
 
 namespace attendant {
 namespace {
 
+absl::StatusOr<int> FieldNamed(const CatalogSchema& schema,
+                               absl::string_view name, absl::string_view path) {
+  const int field = schema.KeyFieldIndex(name);
+  if (field >= 0) return field;
+  std::string names;
+  for (const KeyFieldSchema& known : schema.key_fields) {
+    absl::StrAppend(&names, names.empty() ? "" : ", ", known.name);
+  }
+  return InvalidField(path, absl::StrCat("'", name, "'"),
+                      absl::StrCat("one of ", names));
+}
+
 absl::StatusOr<int> ChooseField(const Snapshot& snapshot,
                                 const AttendQuery& query) {
-  const CatalogSchema& schema = *snapshot.schema;
   if (!query.key_field.empty()) {
-    const int field = schema.KeyFieldIndex(query.key_field);
-    if (field >= 0) return field;
-    std::string names;
-    for (const KeyFieldSchema& known : schema.key_fields) {
-      absl::StrAppend(&names, names.empty() ? "" : ", ", known.name);
-    }
-    return InvalidField("key_field", query.key_field,
-                        absl::StrCat("one of ", names));
+    return FieldNamed(*snapshot.schema, query.key_field, "key_field");
   }
   if (!std::holds_alternative<TextQuery>(query.query)) return 0;
   for (std::size_t i = 0; i < snapshot.encoders.size(); ++i) {
@@ -34,124 +40,63 @@ absl::StatusOr<int> ChooseField(const Snapshot& snapshot,
                       "a text encoder");
 }
 
-// Scales to norm 1, by the greatest component first; zeros stay.
-void ScaleToUnit(std::vector<double>& vector) {
-  double greatest = 0;
-  for (const double component : vector) {
-    greatest = std::max(greatest, std::abs(component));
-  }
-  if (greatest == 0) return;
-  double square_sum = 0;
-  for (double& component : vector) {
-    component /= greatest;
-    square_sum += component * component;
-  }
-  const double norm = std::sqrt(square_sum);
-  for (double& component : vector) component /= norm;
+bool RanksAlike(ScoreKind a, ScoreKind b) {
+  return (a == ScoreKind::kCosine) == (b == ScoreKind::kCosine) &&
+         (a == ScoreKind::kAdditive) == (b == ScoreKind::kAdditive);
 }
 
-absl::StatusOr<std::vector<float>> VectorOfExamples(
-    const Snapshot& snapshot, const ExamplesQuery& query, QueryPlan& plan,
-    std::vector<RowAddress>& rows) {
-  const KeyFieldSchema& field = snapshot.schema->key_fields[plan.field];
-  ATTENDANT_RETURN_IF_ERROR(
-      CheckCount(static_cast<std::int64_t>(query.examples.size()), 1,
-                 kMaxExampleCount, "query.examples.examples"));
-  std::vector<double> sum(field.dim);
-  std::int64_t count = 0;
-  for (std::size_t i = 0; i < query.examples.size(); ++i) {
-    const Example& example = query.examples[i];
-    const auto path = [i](absl::string_view part) {
-      return absl::StrCat("query.examples.examples[", i, "].", part);
-    };
-    ATTENDANT_RETURN_IF_ERROR(ValidateItemId(example.id, path("id")));
-    if (!std::isfinite(example.weight)) {
-      return InvalidField(path("weight"), absl::StrCat(example.weight),
-                          "a finite number");
+// What SAMPLE, HARD and other activations than SOFTMAX leave no choice in.
+absl::Status CheckChoices(const AttendQuery& query) {
+  const bool soft = query.select_kind == SelectKind::kSoft;
+  const bool sample = query.select_kind == SelectKind::kSample;
+  if (query.activation_kind != ActivationKind::kSoftmax) {
+    absl::string_view field;
+    if (!soft) field = "select_kind";
+    if (query.min_mass) field = "min_mass";
+    if (query.pool_scope) field = "pool_scope";
+    if (query.weight_scope) field = "weight_scope";
+    if (!field.empty()) {
+      return InvalidField(field, "a choice that needs a softmax",
+                          "nothing with activation_kind SIGMOID or NONE, "
+                          "whose weights are each their own");
     }
-    const std::optional<RowAddress> address = snapshot.Find(example.id);
-    std::span<const float> key;
-    if (address) {
-      rows.push_back(*address);
-      key = snapshot.KeyOf(*address, plan.field);
+  }
+  if (query.min_mass) {
+    if (!(*query.min_mass > 0 && *query.min_mass <= 1)) {
+      return InvalidField("min_mass", absl::StrCat(*query.min_mass),
+                          "a number in (0, 1]");
     }
-    if (key.empty()) {
-      if (query.require_all) {
-        return StatusWithReason(
-            absl::StatusCode::kNotFound,
-            absl::StrCat(path("id"), ": no item '", example.id,
-                         "' with a key in '", field.name, "'"),
-            "EXAMPLE_NOT_FOUND");
-      }
-      plan.unknown_example_ids.push_back(example.id);
-      continue;
+    if (!soft) {
+      return InvalidField("min_mass", absl::StrCat(*query.min_mass),
+                          "nothing with select_kind HARD or SAMPLE");
     }
-    for (std::size_t d = 0; d < key.size(); ++d) {
-      sum[d] += example.weight * key[d];
-    }
-    ++count;
   }
-  if (count == 0) {
-    return StatusWithReason(
-        absl::StatusCode::kNotFound,
-        absl::StrCat("query.examples: none of the ", query.examples.size(),
-                     " examples is an item with a key in '", field.name, "'"),
-        "EXAMPLE_NOT_FOUND");
+  if (!sample && (query.with_replacement || query.seed)) {
+    return InvalidField(query.seed ? "seed" : "with_replacement", "a value",
+                        "nothing without select_kind SAMPLE");
   }
-  const CombineKind combine = query.combine_kind.value_or(field.combine_kind);
-  // In doubles, where no sum of floats is too small or large to be scaled.
-  if (combine == CombineKind::kUnit) ScaleToUnit(sum);
-  std::vector<float> vector(sum.begin(), sum.end());
-  ATTENDANT_RETURN_IF_ERROR(ValidateFinite(vector, "query.examples"));
-  Combine(combine, count, vector);
-  return vector;
-}
-
-absl::StatusOr<std::vector<float>> ResolveVector(
-    const Snapshot& snapshot, const AttendQuery& query, QueryPlan& plan,
-    std::vector<RowAddress>& example_rows) {
-  const KeyFieldSchema& field = snapshot.schema->key_fields[plan.field];
-  if (const auto* vector = std::get_if<std::vector<float>>(&query.query)) {
-    if (static_cast<std::int64_t>(vector->size()) != field.dim) {
-      return InvalidField(
-          "query.vector", absl::StrCat(vector->size(), " components"),
-          absl::StrCat(field.dim, ", the dimension of '", field.name, "'"));
-    }
-    ATTENDANT_RETURN_IF_ERROR(ValidateFinite(*vector, "query.vector"));
-    return *vector;
+  if (sample && query.weight_scope == WeightScope::kReturned) {
+    return InvalidField("weight_scope", "RETURNED",
+                        "CATALOG or SHORTLIST with select_kind SAMPLE, which "
+                        "draws from it");
   }
-  if (const auto* examples = std::get_if<ExamplesQuery>(&query.query)) {
-    return VectorOfExamples(snapshot, *examples, plan, example_rows);
-  }
-  const TextEncoder* encoder = snapshot.encoders[plan.field].get();
-  if (encoder == nullptr) {
-    return InvalidField("query.text", "text",
-                        absl::StrCat("a vector or examples: key field '",
-                                     field.name, "' has no text encoder"));
-  }
-  return encoder->Encode(std::get<TextQuery>(query.query).text);
-}
-
-absl::Status NormaliseForCosine(std::vector<float>& vector) {
-  const double norm = Norm(vector);
-  if (norm == 0) {
-    return InvalidField("query", "a query of norm 0",
-                        "a norm above 0 for COSINE");
-  }
-  for (float& component : vector) {
-    component = static_cast<float>(component / norm);
+  if (query.time && query.biases.empty()) {
+    return InvalidField("time", absl::FormatTime(*query.time),
+                        "nothing without biases");
   }
   return absl::OkStatus();
 }
 
-bool RanksAlike(ScoreKind a, ScoreKind b) {
-  return (a == ScoreKind::kCosine) == (b == ScoreKind::kCosine);
-}
-
 absl::Status ResolveSizes(const AttendQuery& query, QueryPlan& plan) {
   plan.select_kind = query.select_kind;
+  plan.activation_kind = query.activation_kind;
+  plan.min_mass = query.min_mass;
+  plan.with_replacement = query.with_replacement;
+  plan.include_head_weights = query.include_head_weights;
   const bool hard = query.select_kind == SelectKind::kHard;
-  plan.result_count = query.result_count.value_or(hard ? 1 : 10);
+  constexpr std::int64_t kMinMassCap = 1000;
+  plan.result_count = query.result_count.value_or(
+      hard ? 1 : (query.min_mass ? kMinMassCap : 10));
   ATTENDANT_RETURN_IF_ERROR(
       CheckCount(plan.result_count, 1, kMaxResultCount, "result_count"));
   if (hard && plan.result_count != 1) {
@@ -167,11 +112,22 @@ absl::Status ResolveSizes(const AttendQuery& query, QueryPlan& plan) {
         "shortlist_count", absl::StrCat(plan.shortlist_count),
         absl::StrCat("at least result_count, which is ", plan.result_count));
   }
+  if (query.select_kind == SelectKind::kSample) {
+    plan.seed = query.seed ? *query.seed
+                           : static_cast<std::int64_t>(std::random_device()());
+  }
   return absl::OkStatus();
 }
 
 absl::Status ResolveScopes(const AttendQuery& query, QueryPlan& plan) {
   WeightScope default_scope = WeightScope::kShortlist;
+  if (plan.select_kind == SelectKind::kSample) {
+    default_scope = WeightScope::kCatalog;
+  }
+  // Weights that are each their own are pooled over what is returned.
+  if (plan.activation_kind != ActivationKind::kSoftmax) {
+    default_scope = WeightScope::kReturned;
+  }
   if (plan.select_kind == SelectKind::kHard) {
     default_scope = WeightScope::kReturned;
     const auto refused = [](std::optional<WeightScope> scope) {
@@ -203,30 +159,181 @@ absl::Status ValidateIds(const std::vector<ItemId>& ids,
   return absl::OkStatus();
 }
 
+// The temperatures of the heads of a model.
+absl::StatusOr<std::vector<double>> Temperatures(const AttendQuery& query,
+                                                 const KeyFieldSchema& field,
+                                                 std::int64_t head_count) {
+  const double shared = query.temperature.value_or(field.temperature);
+  ATTENDANT_RETURN_IF_ERROR(ValidateTemperature(shared, "temperature"));
+  if (query.head_temperatures.empty()) {
+    return std::vector<double>(static_cast<std::size_t>(head_count), shared);
+  }
+  if (static_cast<std::int64_t>(query.head_temperatures.size()) != head_count) {
+    return InvalidField("head_temperatures",
+                        absl::StrCat(query.head_temperatures.size()),
+                        absl::StrCat(head_count, ", one a head"));
+  }
+  for (std::size_t h = 0; h < query.head_temperatures.size(); ++h) {
+    ATTENDANT_RETURN_IF_ERROR(
+        ValidateTemperature(query.head_temperatures[h],
+                            absl::StrCat("head_temperatures[", h, "]")));
+  }
+  return query.head_temperatures;
+}
+
+// Examples, as far as they are to be left out of the answer, and those unknown.
+void NoteExamples(const QueryForm& form, QueryVector& vector,
+                  std::vector<RowAddress>& excluded, QueryPlan& plan) {
+  const auto* examples = std::get_if<ExamplesQuery>(&form);
+  if (examples == nullptr) return;
+  if (examples->exclude_examples) {
+    excluded.insert(excluded.end(), vector.example_rows.begin(),
+                    vector.example_rows.end());
+  }
+  // Another head may have named them already.
+  const absl::flat_hash_set<ItemId> known(plan.unknown_example_ids.begin(),
+                                          plan.unknown_example_ids.end());
+  for (ItemId& id : vector.unknown_example_ids) {
+    if (!known.contains(id)) plan.unknown_example_ids.push_back(std::move(id));
+  }
+}
+
+// One key field, whose model may have several heads.
+absl::Status PlanOneField(const Snapshot& snapshot, const AttendQuery& query,
+                          std::vector<RowAddress>& excluded, QueryPlan& plan) {
+  ATTENDANT_ASSIGN_OR_RETURN(const int field, ChooseField(snapshot, query));
+  const KeyFieldSchema& schema = snapshot.schema->key_fields[field];
+  plan.score_kind = query.score_kind.value_or(schema.score_kind);
+  ATTENDANT_ASSIGN_OR_RETURN(
+      plan.model, ChooseModel(snapshot, query, field, plan.score_kind));
+  const std::int64_t head_count =
+      plan.model.model != nullptr ? plan.model.model->head_count() : 1;
+  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<double> temperatures,
+                             Temperatures(query, schema, head_count));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      QueryVector vector,
+      ResolveQueryVector(snapshot, query.query, field,
+                         QueryDim(snapshot, field, plan.model), "query"));
+  NoteExamples(query.query, vector, excluded, plan);
+  ATTENDANT_ASSIGN_OR_RETURN(
+      plan.heads, PlanHeads(snapshot, field, plan.model, plan.score_kind,
+                            temperatures, vector.vector));
+  if (plan.score_kind == ScoreKind::kAdditive &&
+      query.scan_mode == ScanMode::kIndex &&
+      static_cast<std::int64_t>(vector.vector.size()) == schema.dim) {
+    const double one = 1;
+    ATTENDANT_ASSIGN_OR_RETURN(
+        std::vector<PlannedHead> heads,
+        PlanHeads(snapshot, field, NamedModel(), ScoreKind::kDot, {&one, 1},
+                  vector.vector));
+    plan.shortlist_head = std::move(heads.front());
+  }
+  return absl::OkStatus();
+}
+
+// Several heads, each with a key field.
+absl::Status PlanManyFields(const Snapshot& snapshot, const AttendQuery& query,
+                            std::vector<RowAddress>& excluded,
+                            QueryPlan& plan) {
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckCount(static_cast<std::int64_t>(query.heads.size()), 1,
+                 kMaxQueryHeadCount, "heads"));
+  if (!query.key_field.empty() || query.model.model != nullptr ||
+      !query.head_temperatures.empty()) {
+    return InvalidField(!query.key_field.empty()       ? "key_field"
+                        : query.model.model != nullptr ? "model"
+                                                       : "head_temperatures",
+                        "a value", "nothing beside heads");
+  }
+  for (std::size_t h = 0; h < query.heads.size(); ++h) {
+    const QueryHead& asked = query.heads[h];
+    const std::string path = absl::StrCat("heads[", h, "].");
+    ATTENDANT_ASSIGN_OR_RETURN(const int field,
+                               FieldNamed(*snapshot.schema, asked.key_field,
+                                          absl::StrCat(path, "key_field")));
+    const KeyFieldSchema& schema = snapshot.schema->key_fields[field];
+    const ScoreKind kind = query.score_kind.value_or(schema.score_kind);
+    if (h == 0) plan.score_kind = kind;
+    ATTENDANT_ASSIGN_OR_RETURN(const NamedModel model,
+                               ChooseModel(snapshot, query, field, kind));
+    if (model.model != nullptr && model.model->multi_head() != nullptr) {
+      return InvalidField(
+          absl::StrCat(path, "key_field"),
+          absl::StrCat("'", schema.name, "', which has a multi-head model"),
+          "a key field without one");
+    }
+    const double temperature = asked.temperature.value_or(
+        query.temperature.value_or(schema.temperature));
+    ATTENDANT_RETURN_IF_ERROR(
+        ValidateTemperature(temperature, absl::StrCat(path, "temperature")));
+    const QueryForm& form = asked.query ? *asked.query : query.query;
+    ATTENDANT_ASSIGN_OR_RETURN(
+        QueryVector vector,
+        ResolveQueryVector(
+            snapshot, form, field, QueryDim(snapshot, field, model),
+            asked.query ? absl::StrCat(path, "query") : "query"));
+    NoteExamples(form, vector, excluded, plan);
+    ATTENDANT_ASSIGN_OR_RETURN(std::vector<PlannedHead> heads,
+                               PlanHeads(snapshot, field, model, kind,
+                                         {&temperature, 1}, vector.vector));
+    plan.heads.push_back(std::move(heads.front()));
+  }
+  return absl::OkStatus();
+}
+
+// Heads pool into one value.
+absl::Status CheckPooledDims(const Snapshot& snapshot, const QueryPlan& plan) {
+  if (!plan.pool_scope) return absl::OkStatus();
+  const std::int64_t dim = snapshot.schema->PooledDim(plan.field());
+  for (std::size_t h = 1; h < plan.heads.size(); ++h) {
+    const std::int64_t other = snapshot.schema->PooledDim(plan.heads[h].field);
+    if (other == dim) continue;
+    return InvalidField(
+        absl::StrCat("heads[", h, "].key_field"),
+        absl::StrCat("keys of ", other, " components, which are pooled"),
+        absl::StrCat(dim, ", as heads[0] has, or omit_pooled_value"));
+  }
+  return absl::OkStatus();
+}
+
 // Chooses between the index and every key, or says why it can't.
 absl::Status ResolveScan(const Snapshot& snapshot, const AttendQuery& query,
                          QueryPlan& plan) {
-  const KeyFieldSchema& field = snapshot.schema->key_fields[plan.field];
   absl::string_view reason;
   if (plan.weight_scope == WeightScope::kCatalog) {
     reason = "weight_scope CATALOG needs every key";
   } else if (plan.pool_scope == WeightScope::kCatalog) {
     reason = "pool_scope CATALOG needs every key";
-  } else if (!RanksAlike(plan.score_kind, field.score_kind)) {
-    reason = "score_kind ranks otherwise than the index";
+  } else if (plan.min_mass) {
+    reason = "min_mass needs every key";
+  } else if (!plan.biases.empty()) {
+    reason = "the index does not know biases";
   } else if (query.allow_list.has_value()) {
     reason = "allow_list is scored exactly";
   }
+  bool wants_ivf = false;
+  bool trained = false;
+  for (const PlannedHead& head : plan.heads) {
+    const KeyFieldSchema& field = snapshot.schema->key_fields[head.field];
+    if (plan.shortlist_head) continue;  // whose index knows q . k
+    if (head.projection || head.score_kind == ScoreKind::kAdditive) {
+      reason = "score_kind or model is not what the index was made with";
+    } else if (!RanksAlike(head.score_kind, field.score_kind)) {
+      reason = "score_kind ranks otherwise than the index";
+    }
+  }
   plan.exhaustive = query.scan_mode == ScanMode::kExact || !reason.empty();
   if (query.scan_mode != ScanMode::kIndex) return absl::OkStatus();
-  if (reason.empty() &&
-      snapshot.wanted_indexes[plan.field] == IndexKind::kIvf) {
-    const bool trained = std::any_of(
-        snapshot.segments.begin(), snapshot.segments.end(),
-        [&](const SegmentView& view) {
-          return view.segment->indexes[plan.field]->kind() == IndexKind::kIvf;
-        });
-    if (!trained) reason = "the index is not trained yet";
+  for (const PlannedHead& head : plan.heads) {
+    wants_ivf |= snapshot.wanted_indexes[head.field] == IndexKind::kIvf;
+    for (const SegmentView& view : snapshot.segments) {
+      trained |= view.segment->IndexOf(head.field, head.stored_head).kind() ==
+                 IndexKind::kIvf;
+    }
+    if (plan.shortlist_head) trained = true;
+  }
+  if (reason.empty() && wants_ivf && !trained) {
+    reason = "the index is not trained yet";
   }
   if (reason.empty()) return absl::OkStatus();
   return StatusWithReason(absl::StatusCode::kFailedPrecondition,
@@ -235,38 +342,62 @@ absl::Status ResolveScan(const Snapshot& snapshot, const AttendQuery& query,
                           "INDEX_CANNOT_ANSWER");
 }
 
+// Items with a key in some head's field. `masks` are complete.
+std::int64_t CountEligible(const Snapshot& snapshot, const QueryPlan& plan,
+                           const Masks& masks) {
+  std::int64_t most = 0;
+  bool one_field = true;
+  for (const PlannedHead& head : plan.heads) {
+    one_field &= head.field == plan.field();
+    // A field that every item has a key in stands for all.
+    if (snapshot.key_count(head.field) == snapshot.item_count()) {
+      return masks.EligibleCount(head.field);
+    }
+    most = std::max(most, masks.EligibleCount(head.field));
+  }
+  if (one_field) return most;
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < snapshot.segments.size(); ++i) {
+    const SegmentMask& mask = masks[i];
+    for (RowIndex row = 0; row < snapshot.segments[i].row_end; ++row) {
+      if (mask.excluded != nullptr && mask.excluded->Test(row)) continue;
+      if (mask.allowed != nullptr && !mask.allowed->Test(row)) continue;
+      const RowAddress address = {static_cast<std::int32_t>(i), row};
+      count +=
+          std::any_of(plan.heads.begin(), plan.heads.end(),
+                      [&](const PlannedHead& head) {
+                        return !snapshot.KeyOf(address, head.field).empty();
+                      })
+              ? 1
+              : 0;
+    }
+  }
+  return count;
+}
+
 }  // namespace
 
 absl::StatusOr<QueryPlan> PlanQuery(const Snapshot& snapshot,
                                     const AttendQuery& query,
                                     const Interrupt& interrupt) {
   QueryPlan plan;
-  ATTENDANT_ASSIGN_OR_RETURN(plan.field, ChooseField(snapshot, query));
-  const KeyFieldSchema& field = snapshot.schema->key_fields[plan.field];
-  plan.score_kind = query.score_kind.value_or(field.score_kind);
-  if (plan.score_kind == ScoreKind::kBilinear ||
-      plan.score_kind == ScoreKind::kAdditive) {
-    return InvalidField("score_kind", Name(plan.score_kind),
-                        "DOT, SCALED_DOT or COSINE without a model");
-  }
-  plan.temperature = query.temperature.value_or(field.temperature);
-  ATTENDANT_RETURN_IF_ERROR(
-      ValidateTemperature(plan.temperature, "temperature"));
-  plan.logit_factor = LogitFactor(plan.score_kind, field.dim, plan.temperature);
+  ATTENDANT_RETURN_IF_ERROR(CheckChoices(query));
   ATTENDANT_RETURN_IF_ERROR(ResolveSizes(query, plan));
   ATTENDANT_RETURN_IF_ERROR(ResolveScopes(query, plan));
   if (query.allow_list) {
     ATTENDANT_RETURN_IF_ERROR(ValidateIds(*query.allow_list, "allow_list.ids"));
   }
   ATTENDANT_RETURN_IF_ERROR(ValidateIds(query.deny_list, "deny_list.ids"));
-  ATTENDANT_RETURN_IF_ERROR(ResolveScan(snapshot, query, plan));
+  ATTENDANT_ASSIGN_OR_RETURN(plan.biases,
+                             ResolveBiases(*snapshot.schema, query.biases));
+  plan.time = query.time.value_or(absl::Now());
 
-  std::vector<RowAddress> example_rows;
-  ATTENDANT_ASSIGN_OR_RETURN(
-      plan.vector, ResolveVector(snapshot, query, plan, example_rows));
-  if (plan.score_kind == ScoreKind::kCosine) {
-    ATTENDANT_RETURN_IF_ERROR(NormaliseForCosine(plan.vector));
-  }
+  std::vector<RowAddress> excluded;
+  ATTENDANT_RETURN_IF_ERROR(
+      query.heads.empty() ? PlanOneField(snapshot, query, excluded, plan)
+                          : PlanManyFields(snapshot, query, excluded, plan));
+  ATTENDANT_RETURN_IF_ERROR(CheckPooledDims(snapshot, plan));
+  ATTENDANT_RETURN_IF_ERROR(ResolveScan(snapshot, query, plan));
 
   Masks masks(snapshot);
   if (query.allow_list) masks.AllowOnly(*query.allow_list);
@@ -274,11 +405,8 @@ absl::StatusOr<QueryPlan> PlanQuery(const Snapshot& snapshot,
   if (query.filter) {
     ATTENDANT_RETURN_IF_ERROR(masks.Keep(*query.filter, interrupt));
   }
-  const auto* examples = std::get_if<ExamplesQuery>(&query.query);
-  if (examples != nullptr && examples->exclude_examples) {
-    for (const RowAddress& address : example_rows) masks.Exclude(address);
-  }
-  plan.eligible_count = masks.EligibleCount(plan.field);
+  for (const RowAddress& address : excluded) masks.Exclude(address);
+  plan.eligible_count = CountEligible(snapshot, plan, masks);
   plan.masks = std::move(masks);
   return plan;
 }

@@ -1,5 +1,5 @@
-// A validated query: every default filled in, the query a vector, the masks
-// bitmaps.
+// A validated query: every default filled in, the query a vector a head, the
+// masks bitmaps.
 #ifndef ATTENDANT_CORE_CATALOG_QUERY_PLAN_H_
 #define ATTENDANT_CORE_CATALOG_QUERY_PLAN_H_
 
@@ -8,31 +8,47 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "core/catalog/attend.h"
+#include "core/catalog/bias.h"
 #include "core/catalog/mask.h"
+#include "core/catalog/query_heads.h"
 #include "core/catalog/snapshot.h"
 
 namespace attendant {
 
 struct QueryPlan {
-  int field = 0;
+  // At least one. All of one model, or each with a key field of its own.
+  std::vector<PlannedHead> heads;
+  // ADDITIVE over an index: by q . k, which finds the shortlist that heads[0]
+  // then scores.
+  std::optional<PlannedHead> shortlist_head;
+  NamedModel model;  // of all heads; null: none
   ScoreKind score_kind = ScoreKind::kDot;
-  double temperature = 1;
-  double logit_factor = 1;
   std::int64_t result_count = 0;
   std::int64_t shortlist_count = 0;
   SelectKind select_kind = SelectKind::kSoft;
+  ActivationKind activation_kind = ActivationKind::kSoftmax;
+  std::optional<double> min_mass;
+  bool with_replacement = false;
+  std::int64_t seed = 0;  // of SAMPLE
   WeightScope weight_scope = WeightScope::kShortlist;
   std::optional<WeightScope> pool_scope;  // unset: no pooled value
+  bool include_head_weights = false;
   // Every eligible key must be scored.
   bool exhaustive = false;
-  std::vector<float> vector;  // of norm 1 for COSINE
   Masks masks;
+  // Items that some head may attend to.
   std::int64_t eligible_count = 0;
+  std::vector<ResolvedBias> biases;
+  absl::Time time;  // what biases take for now
   std::vector<ItemId> unknown_example_ids;
+
+  // The field that stands for the query where only one can.
+  int field() const { return heads.front().field; }
 };
 
-// Errors as Attend. The snapshot must outlive the plan.
+// Errors as Attend. Snapshot and query must outlive the plan.
 absl::StatusOr<QueryPlan> PlanQuery(const Snapshot& snapshot,
                                     const AttendQuery& query,
                                     const Interrupt& interrupt);

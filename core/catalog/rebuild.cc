@@ -4,37 +4,92 @@
 #include <new>
 #include <utility>
 
+#include "core/base/aligned_buffer.h"
 #include "core/base/status.h"
+#include "core/catalog/head_keys.h"
 #include "core/shortlist/flat_index.h"
 #include "core/shortlist/ivf_index.h"
 
 namespace attendant {
 namespace {
 
+using Keys = std::vector<std::span<const float>>;
+
+bool HasKeys(const Keys& keys) {
+  return std::any_of(
+      keys.begin(), keys.end(),
+      [](const std::span<const float> key) { return !key.empty(); });
+}
+
 absl::StatusOr<std::shared_ptr<const KeyIndex>> BuildIndex(
-    const Snapshot& snapshot, int field,
-    const std::vector<RowAddress>& addresses,
+    const Keys& keys, std::int64_t dim, ScoreKind score_kind, IndexKind kind,
     const std::atomic<bool>& cancelled) {
-  const KeyFieldSchema& schema = snapshot.schema->key_fields[field];
-  std::vector<std::span<const float>> keys;
-  keys.reserve(addresses.size());
-  for (const RowAddress& address : addresses) {
-    keys.push_back(snapshot.KeyOf(address, field));
-  }
-  if (snapshot.wanted_indexes[field] == IndexKind::kIvf &&
-      snapshot.key_count(field) > 0) {
+  if (kind == IndexKind::kIvf && HasKeys(keys)) {
     IvfOptions options;
     options.cancelled = &cancelled;
-    return IvfIndex::Build(keys, schema.dim, schema.score_kind, options);
+    return IvfIndex::Build(keys, dim, score_kind, options);
   }
   auto flat = std::make_shared<FlatIndex>(
-      schema.dim, std::max<std::int64_t>(1, keys.size()));
+      dim, std::max<std::int64_t>(1, static_cast<std::int64_t>(keys.size())));
   for (const std::span<const float> key : keys) flat->Append(key);
   return flat;
 }
 
+// The keys of one head, made by `model`, in memory of `projected`.
+Keys ProjectKeys(const Keys& keys, const KeyProjection& projection,
+                 AlignedBuffer<float>& projected) {
+  const auto dim = static_cast<std::size_t>(projection.weight.row_count);
+  projected = AlignedBuffer<float>(keys.size() * dim);
+  Keys made(keys.size());
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (keys[i].empty()) continue;
+    float* key = projected.data() + i * dim;
+    ProjectRows(projection.weight, projection.bias,
+                {keys[i].data(), 1, projection.weight.dim}, key);
+    made[i] = {key, dim};
+  }
+  return made;
+}
+
+// The head indexes of one field of the merged segment.
+absl::StatusOr<std::vector<std::shared_ptr<const KeyIndex>>> BuildHeadIndexes(
+    const Snapshot& snapshot, int field, const NamedModel& model,
+    const std::vector<RowAddress>& addresses, const Keys& keys,
+    const std::atomic<bool>& cancelled) {
+  std::vector<std::shared_ptr<const KeyIndex>> indexes;
+  // No index knows how an additive network ranks.
+  const IndexKind kind =
+      model.model != nullptr && model.model->additive() != nullptr
+          ? IndexKind::kFlat
+          : snapshot.wanted_indexes[field];
+  for (int h = 0; h < StoredHeadCount(model.model.get()); ++h) {
+    if (cancelled) return absl::CancelledError("the build was cancelled");
+    const KeyProjection projection = HeadProjection(*model.model, h);
+    AlignedBuffer<float> projected;
+    Keys head_keys;
+    if (snapshot.models[field].model == model.model) {
+      head_keys.reserve(addresses.size());
+      for (const RowAddress& address : addresses) {
+        head_keys.push_back(snapshot.segments[address.segment]
+                                .segment->head_indexes[field][h]
+                                ->Key(address.row));
+      }
+    } else {
+      head_keys = ProjectKeys(keys, projection, projected);
+    }
+    ATTENDANT_ASSIGN_OR_RETURN(
+        std::shared_ptr<const KeyIndex> index,
+        BuildIndex(head_keys, projection.weight.row_count,
+                   snapshot.schema->key_fields[field].score_kind, kind,
+                   cancelled));
+    indexes.push_back(std::move(index));
+  }
+  return indexes;
+}
+
 absl::StatusOr<std::shared_ptr<const Segment>> Merge(
-    const Snapshot& snapshot, const std::atomic<bool>& cancelled) {
+    const Snapshot& snapshot, const std::vector<NamedModel>& models,
+    const std::atomic<bool>& cancelled) {
   std::vector<RowAddress> addresses;
   addresses.reserve(snapshot.item_count());
   for (std::size_t i = 0; i < snapshot.segments.size(); ++i) {
@@ -59,11 +114,27 @@ absl::StatusOr<std::shared_ptr<const Segment>> Merge(
   }
   auto merged = std::make_shared<Segment>();
   merged->rows = std::move(rows);
-  for (std::size_t f = 0; f < snapshot.schema->key_fields.size(); ++f) {
+  const auto field_count = static_cast<int>(snapshot.schema->key_fields.size());
+  for (int f = 0; f < field_count; ++f) {
+    const KeyFieldSchema& field = snapshot.schema->key_fields[f];
+    Keys keys;
+    keys.reserve(addresses.size());
+    for (const RowAddress& address : addresses) {
+      keys.push_back(snapshot.KeyOf(address, f));
+    }
+    // Queries go to the heads where there are any.
+    const bool has_heads =
+        models[f].model != nullptr && models[f].model->multi_head() != nullptr;
     ATTENDANT_ASSIGN_OR_RETURN(
         std::shared_ptr<const KeyIndex> index,
-        BuildIndex(snapshot, static_cast<int>(f), addresses, cancelled));
+        BuildIndex(keys, field.dim, field.score_kind,
+                   has_heads ? IndexKind::kFlat : snapshot.wanted_indexes[f],
+                   cancelled));
     merged->indexes.push_back(std::move(index));
+    ATTENDANT_ASSIGN_OR_RETURN(
+        auto head_indexes,
+        BuildHeadIndexes(snapshot, f, models[f], addresses, keys, cancelled));
+    merged->head_indexes.push_back(std::move(head_indexes));
   }
   return merged;
 }
@@ -71,12 +142,36 @@ absl::StatusOr<std::shared_ptr<const Segment>> Merge(
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const Segment>> MergeSegments(
-    const Snapshot& snapshot, const std::atomic<bool>& cancelled) {
+    const Snapshot& snapshot, const std::vector<NamedModel>& models,
+    const std::atomic<bool>& cancelled) {
   try {
-    return Merge(snapshot, cancelled);
+    return Merge(snapshot, models, cancelled);
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError("out of memory for a new index");
   }
+}
+
+std::vector<std::shared_ptr<FlatIndex>> ProjectSegment(
+    const Segment& segment, int field, RowIndex row_count,
+    const AttentionModel& model) {
+  std::vector<std::shared_ptr<FlatIndex>> indexes;
+  for (int h = 0; h < StoredHeadCount(&model); ++h) {
+    const KeyProjection projection = HeadProjection(model, h);
+    auto index = std::make_shared<FlatIndex>(projection.weight.row_count,
+                                             segment.rows->capacity());
+    std::vector<float> projected(
+        static_cast<std::size_t>(projection.weight.row_count));
+    for (RowIndex row = 0; row < row_count; ++row) {
+      const std::span<const float> key = segment.indexes[field]->Key(row);
+      if (!key.empty()) {
+        ProjectRows(projection.weight, projection.bias,
+                    {key.data(), 1, projection.weight.dim}, projected.data());
+      }
+      index->Append(key.empty() ? std::span<const float>() : projected);
+    }
+    indexes.push_back(std::move(index));
+  }
+  return indexes;
 }
 
 SegmentView ViewOfMerged(std::shared_ptr<const Segment> merged,

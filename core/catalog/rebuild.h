@@ -4,18 +4,29 @@
 
 #include <atomic>
 #include <memory>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "core/catalog/snapshot.h"
+#include "core/shortlist/flat_index.h"
 
 namespace attendant {
 
 // A segment of all live rows of `snapshot`, in the order of its segments and
-// rows, with an IVF index for each field that wants one and has keys. Takes
-// seconds for 100,000 rows; Cancelled soon after `cancelled` is set. Errors of
-// IvfIndex::Build; ResourceExhausted when out of memory.
+// rows, with an IVF index for each field that wants one and has keys, and head
+// keys by `models` (by field): those of the snapshot are taken over, another
+// model's are projected. Takes seconds for 100,000 rows; Cancelled soon after
+// `cancelled` is set. Errors of IvfIndex::Build; ResourceExhausted when out of
+// memory.
 absl::StatusOr<std::shared_ptr<const Segment>> MergeSegments(
-    const Snapshot& snapshot, const std::atomic<bool>& cancelled);
+    const Snapshot& snapshot, const std::vector<NamedModel>& models,
+    const std::atomic<bool>& cancelled);
+
+// FLAT head indexes of one field for the first row_count rows of a segment,
+// with room for its capacity.
+std::vector<std::shared_ptr<FlatIndex>> ProjectSegment(
+    const Segment& segment, int field, RowIndex row_count,
+    const AttentionModel& model);
 
 // The merged segment as `now` sees it: rows that died since `before` was merged
 // are dead. The segments of `before` are the first ones of `now`.

@@ -92,10 +92,18 @@ class RowTable : public ValueSource {
   std::unique_ptr<std::atomic<RowIndex>[]> slots_;
 };
 
-// A row table with one key index for each key field.
+// A row table with one key index for each key field, and one for each head of a
+// field's model.
 struct Segment {
   std::shared_ptr<const RowTable> rows;
   std::vector<std::shared_ptr<const KeyIndex>> indexes;  // by key field
+  // By key field and head; none for a field whose model stores no keys.
+  std::vector<std::vector<std::shared_ptr<const KeyIndex>>> head_indexes;
+
+  // What a head's keys are in; head -1: the field's keys themselves.
+  const KeyIndex& IndexOf(int field, int head) const {
+    return head < 0 ? *indexes[field] : *head_indexes[field][head];
+  }
 };
 
 }  // namespace attendant

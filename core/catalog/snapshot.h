@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "core/attention/model.h"
 #include "core/attention/top_k.h"
 #include "core/base/bitmap.h"
 #include "core/catalog/row_table.h"
@@ -42,6 +43,8 @@ struct Snapshot : IdResolver {
   std::int64_t sequence = 0;
   std::shared_ptr<const CatalogSchema> schema;
   std::vector<std::shared_ptr<const TextEncoder>> encoders;  // by field; null
+  // By field: what the head_indexes of all segments were made with.
+  std::vector<NamedModel> models;
   // By field: FLAT, or IVF also while it is not trained yet.
   std::vector<IndexKind> wanted_indexes;
   std::vector<SegmentView> segments;

@@ -27,9 +27,26 @@ class ValueSource {
   virtual const float* ValueOf(RowIndex row) const = 0;
 };
 
+// What is added to the logits of a segment's rows.
+class LogitBias {
+ public:
+  virtual ~LogitBias() = default;
+  // Adds the bias of rows[i] to logits[i], for n rows.
+  virtual void AddTo(const RowIndex* rows, std::int64_t n,
+                     float* logits) const = 0;
+};
+
+// What keys go through before they are scored: W k + b.
+struct KeyProjection {
+  MatrixView weight;            // [query dim, key dim]
+  std::span<const float> bias;  // [query dim], or empty: none
+};
+
 // What to score and how. Everything pointed to must outlive the scan.
 struct ScanQuery {
-  std::span<const float> query;  // [dim], finite; of norm 1 for COSINE
+  // [dim], finite; of norm 1 for COSINE; W q for ADDITIVE.
+  std::span<const float> query;
+  std::span<const float> output_weight;  // [dim], v of ADDITIVE; else empty
   ScoreKind score_kind = ScoreKind::kDot;
   double logit_factor = 1;   // LogitFactor(...)
   std::int32_t segment = 0;  // goes into the candidates
@@ -38,7 +55,10 @@ struct ScanQuery {
   const Bitmap* excluded = nullptr;     // rows not eligible, or null
   const Bitmap* allowed = nullptr;      // if not null, only these are eligible
   const ValueSource* values = nullptr;  // pooled if the state pools
-  bool exhaustive = false;              // score every eligible key
+  const LogitBias* bias = nullptr;      // null: none
+  // Null: keys are scored as they are. Else every key is projected anew.
+  const KeyProjection* projection = nullptr;
+  bool exhaustive = false;  // score every eligible key
   const Interrupt* interrupt = nullptr;
 };
 

@@ -1,35 +1,13 @@
 #include "core/shortlist/row_scan.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <numeric>
 
 #include "core/base/status.h"
-#include "core/kernels/kernels.h"
 
 namespace attendant {
 namespace {
-
-absl::Status LogitOverflows() {
-  return StatusWithReason(absl::StatusCode::kInvalidArgument,
-                          "query: a logit overflows; lower the query's norm or "
-                          "raise the temperature",
-                          "LOGIT_OVERFLOW");
-}
-
-// Infinities and NaN have all exponent bits set. Without a branch, so that the
-// compiler vectorises it.
-bool AllFinite(const float* numbers, std::int64_t n) {
-  constexpr std::uint32_t kExponent = 0x7f800000;
-  std::uint32_t found = 0;
-  for (std::int64_t i = 0; i < n; ++i) {
-    found |= (std::bit_cast<std::uint32_t>(numbers[i]) & kExponent) == kExponent
-                 ? 1
-                 : 0;
-  }
-  return found == 0;
-}
 
 std::span<const std::uint64_t> WordsOf(const Bitmap* bitmap) {
   if (bitmap == nullptr) return {};
@@ -41,15 +19,15 @@ std::span<const std::uint64_t> WordsOf(const Bitmap* bitmap) {
 RowScan::RowScan(const ScanQuery& query, AttentionState& state)
     : query_(query),
       state_(state),
-      dim_(static_cast<std::int64_t>(query.query.size())),
-      factor_(static_cast<float>(query.logit_factor)),
+      scorer_(query),
+      dim_(scorer_.key_dim()),
       pools_(state.value_dim() > 0),
       allowed_(WordsOf(query.allowed)),
       allowed_beyond_(query.allowed == nullptr ? ~std::uint64_t{0} : 0),
       excluded_(WordsOf(query.excluded)) {}
 
 absl::Status RowScan::Start() {
-  if (!std::isfinite(factor_)) return LogitOverflows();
+  ATTENDANT_RETURN_IF_ERROR(scorer_.Validate());
   if (query_.interrupt != nullptr) return query_.interrupt->Check();
   return absl::OkStatus();
 }
@@ -181,10 +159,7 @@ absl::Status RowScan::ScoreRun(const float* keys, const float* inverse_norms,
   while (count > 0) {
     const std::int64_t n = std::min(count, kBlockRows - block_count_);
     float* similarities = similarities_ + block_count_;
-    ActiveKernels().DotRows(query_.query.data(), keys, n, dim_, similarities);
-    if (query_.score_kind == ScoreKind::kCosine) {
-      for (std::int64_t i = 0; i < n; ++i) similarities[i] *= inverse_norms[i];
-    }
+    scorer_.Similarities(keys, inverse_norms, n, similarities);
     RowIndex* block_rows = rows_ + block_count_;
     if (rows != nullptr) {
       std::copy_n(rows, n, block_rows);
@@ -212,10 +187,8 @@ absl::Status RowScan::ScoreRun(const float* keys, const float* inverse_norms,
 
 absl::Status RowScan::Flush() {
   if (block_count_ == 0) return absl::OkStatus();
-  for (std::int64_t i = 0; i < block_count_; ++i) {
-    logits_[i] = similarities_[i] * factor_;
-  }
-  if (!AllFinite(logits_, block_count_)) return LogitOverflows();
+  ATTENDANT_RETURN_IF_ERROR(
+      scorer_.Logits(similarities_, rows_, block_count_, logits_));
   const auto n = static_cast<std::size_t>(block_count_);
   state_.Add(query_.segment, {rows_, n}, {logits_, n}, {similarities_, n},
              pools_ ? std::span<const float* const>(values_, n)

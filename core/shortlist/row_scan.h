@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "core/shortlist/key_index.h"
+#include "core/shortlist/key_scorer.h"
 
 namespace attendant {
 
@@ -72,8 +73,8 @@ class RowScan {
 
   const ScanQuery& query_;
   AttentionState& state_;
-  const std::int64_t dim_;
-  const float factor_;
+  KeyScorer scorer_;
+  const std::int64_t dim_;  // of keys in the index
   const bool pools_;
   std::int64_t scored_count_ = 0;
   std::int64_t rows_since_check_ = 0;

@@ -106,7 +106,7 @@ class Members {
 std::string ToString(absl::string_view view) { return std::string(view); }
 
 Json Encode(const KeyFieldSchema& key_field) {
-  return {
+  Json json = {
       {"name", key_field.name},
       {"dimension", key_field.dim},
       {"score_kind", ToString(attendant::Name(key_field.score_kind))},
@@ -114,6 +114,11 @@ Json Encode(const KeyFieldSchema& key_field) {
       {"temperature", key_field.temperature},
       {"combine_kind", ToString(attendant::Name(key_field.combine_kind))},
   };
+  if (!key_field.model.empty()) {
+    json["model"] = {{"name", key_field.model.name},
+                     {"version", key_field.model.version}};
+  }
+  return json;
 }
 
 bool Decode(const Json& json, KeyFieldSchema& key_field) {
@@ -127,7 +132,12 @@ bool Decode(const Json& json, KeyFieldSchema& key_field) {
   key_field.temperature = members.Number("temperature");
   key_field.combine_kind =
       members.Kind(CombineKindFromName(members.String("combine_kind")));
-  return members.ok();
+  if (!members.ok() || !json.contains("model")) return members.ok();
+  Members model(json["model"]);
+  key_field.model.name = model.String("name");
+  key_field.model.version = model.Integer("version");
+  return model.ok() && !key_field.model.empty() &&
+         key_field.model.version >= 1;
 }
 
 Json Encode(const AttributeSchema& attribute) {

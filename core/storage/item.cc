@@ -46,9 +46,15 @@ absl::Status ValidateKeyField(const KeyFieldSchema& key_field,
     case ScoreKind::kScaledDot:
     case ScoreKind::kCosine:
       break;
+    case ScoreKind::kBilinear:
+    case ScoreKind::kAdditive:
+      if (!key_field.model.empty()) break;
+      return InvalidField(
+          absl::StrCat(path, "model"), "none",
+          absl::StrCat("a model for ", Name(key_field.score_kind)));
     default:
       return InvalidField(absl::StrCat(path, "score_kind"), "an unknown kind",
-                          "DOT, SCALED_DOT or COSINE");
+                          "DOT, SCALED_DOT, COSINE, BILINEAR or ADDITIVE");
   }
   switch (key_field.index_kind) {
     case IndexKind::kAuto:

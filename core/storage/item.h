@@ -10,6 +10,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "core/attention/model.h"
 #include "core/attention/score.h"
 #include "core/base/ids.h"
 #include "core/base/index_kind.h"
@@ -47,10 +48,11 @@ struct KeyFieldSchema {
   std::string name;
   std::int64_t dim = 0;
   ScoreKind score_kind = ScoreKind::kDot;
-  // Defaults of queries; these and index_kind may change later.
+  // Defaults of queries; these, index_kind and model may change later.
   IndexKind index_kind = IndexKind::kAuto;
   double temperature = 1;
   CombineKind combine_kind = CombineKind::kSum;
+  ModelName model = {};
 
   bool operator==(const KeyFieldSchema&) const = default;
 };
@@ -70,6 +72,12 @@ struct CatalogSchema {
   // Position in key_fields or attributes, or -1.
   int KeyFieldIndex(absl::string_view name) const;
   int AttributeIndex(absl::string_view name) const;
+  // Components of what a head of this field pools: values, or keys in their
+  // place.
+  std::int64_t PooledDim(int field) const {
+    return value_dim > 0 ? value_dim
+                         : key_fields[static_cast<std::size_t>(field)].dim;
+  }
 
   bool operator==(const CatalogSchema&) const = default;
 };

@@ -80,7 +80,10 @@ class CatalogFixture : public ::testing::Test {
     record.name = "shop";
     record.uid = "0123456789abcdef";
     record.schema = schema_;
-    auto opened = LiveCatalog::Open(record, std::make_unique<FakeStore>(disk_),
+    std::vector<NamedModel> models = models_;
+    models.resize(schema_.key_fields.size());
+    auto opened = LiveCatalog::Open(record, std::move(models),
+                                    std::make_unique<FakeStore>(disk_),
                                     &background_, options_);
     ASSERT_OK(opened);
     catalog_ = *std::move(opened);
@@ -106,6 +109,7 @@ class CatalogFixture : public ::testing::Test {
   }
 
   CatalogSchema schema_;
+  std::vector<NamedModel> models_;  // of the first key fields; none if empty
   LiveCatalogOptions options_;
   std::shared_ptr<FakeDisk> disk_ = std::make_shared<FakeDisk>();
   BackgroundWorker background_;

@@ -366,7 +366,7 @@ TEST_F(LiveCatalogMergeTest, SetDefaultsMayChangeTheIndex) {
   fields[0].index_kind = IndexKind::kFlat;
   fields[0].temperature = 0.25;
   fields[0].combine_kind = CombineKind::kUnit;
-  catalog_->SetDefaults(fields);
+  catalog_->SetDefaults(fields, std::vector<NamedModel>(fields.size()));
   catalog_->AwaitIndexes();
   EXPECT_EQ(catalog_->index_states()[0].active_kind, IndexKind::kFlat);
   ASSERT_OK_AND_ASSIGN(const AttendAnswer answer,

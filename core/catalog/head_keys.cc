@@ -1,0 +1,32 @@
+#include "core/catalog/head_keys.h"
+
+namespace attendant {
+
+int StoredHeadCount(const AttentionModel* model) {
+  if (model == nullptr || model->bilinear() != nullptr) return 0;
+  return static_cast<int>(model->head_count());
+}
+
+KeyProjection StoredProjection(const AttentionModel& model) {
+  if (const AdditiveNetwork* network = model.additive()) {
+    return {network->key_weight.view(), {}};
+  }
+  const Projection& key = model.multi_head()->key;
+  return {key.weight.view(), key.bias};
+}
+
+KeyProjection HeadProjection(const AttentionModel& model, int head) {
+  KeyProjection projection = StoredProjection(model);
+  MatrixView& weight = projection.weight;
+  const std::int64_t row_count = weight.row_count / model.head_count();
+  weight.data += head * row_count * weight.dim;
+  weight.row_count = row_count;
+  if (!projection.bias.empty()) {
+    projection.bias =
+        projection.bias.subspan(static_cast<std::size_t>(head * row_count),
+                                static_cast<std::size_t>(row_count));
+  }
+  return projection;
+}
+
+}  // namespace attendant

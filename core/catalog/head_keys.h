@@ -1,0 +1,26 @@
+// The keys that a model makes of an item's key: one a head, made once when the
+// item is written.
+#ifndef ATTENDANT_CORE_CATALOG_HEAD_KEYS_H_
+#define ATTENDANT_CORE_CATALOG_HEAD_KEYS_H_
+
+#include <cstdint>
+
+#include "core/attention/model.h"
+#include "core/shortlist/key_index.h"
+
+namespace attendant {
+
+// Keys that are stored for an item under a model: one a head, W_K k + b_K, for
+// multi-head attention; one, U k, for an additive network; none for a bilinear
+// form, which projects the query, or without a model.
+int StoredHeadCount(const AttentionModel* model);
+
+// What all stored keys of an item are, one after the other.
+KeyProjection StoredProjection(const AttentionModel& model);
+
+// What one head makes of a key, head in [0, StoredHeadCount).
+KeyProjection HeadProjection(const AttentionModel& model, int head);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_CATALOG_HEAD_KEYS_H_

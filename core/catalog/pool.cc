@@ -1,0 +1,108 @@
+#include "core/catalog/pool.h"
+
+#include <algorithm>
+
+#include "core/kernels/kernels.h"
+
+namespace attendant {
+
+std::vector<float> HeadPools::Mean(ActivationKind kind) const {
+  double head_count = 0;
+  for (const double weight_sum : weight_sums) {
+    if (kind != ActivationKind::kSoftmax || weight_sum > 0) ++head_count;
+  }
+  std::vector<double> mean(sums.front().size());
+  if (head_count == 0) return std::vector<float>(mean.size());
+  for (const std::vector<double>& sum : sums) {
+    for (std::size_t d = 0; d < mean.size(); ++d) mean[d] += sum[d];
+  }
+  std::vector<float> floats(mean.size());
+  std::transform(mean.begin(), mean.end(), floats.begin(), [&](double sum) {
+    return static_cast<float>(sum / head_count);
+  });
+  return floats;
+}
+
+HeadPools PoolRows(const Snapshot& snapshot, const QueryPlan& plan,
+                   const ScoredRows& scored, const Weigher& weigher) {
+  const Kernels& kernels = ActiveKernels();
+  HeadPools pools;
+  for (std::size_t h = 0; h < plan.heads.size(); ++h) {
+    const int field = plan.heads[h].field;
+    const std::int64_t dim = snapshot.schema->PooledDim(field);
+    std::vector<double> sum(static_cast<std::size_t>(dim));
+    double weight_sum = 0;
+    std::int64_t key_as_value_count = 0;
+    for (std::size_t i = 0; i < scored.size(); ++i) {
+      const RowAddress& address = scored.rows[i];
+      const std::span<const float> key = snapshot.KeyOf(address, field);
+      if (key.empty()) continue;
+      const float* value =
+          snapshot.segments[address.segment].segment->rows->ValueOf(
+              address.row);
+      if (value == nullptr) {
+        value = key.data();
+        ++key_as_value_count;
+      }
+      const double weight = plan.select_kind == SelectKind::kHard
+                                ? 1
+                                : weigher.InHead(scored, h, i);
+      weight_sum += weight;
+      kernels.AddScaled(weight, value, dim, sum.data());
+    }
+    pools.sums.push_back(std::move(sum));
+    pools.weight_sums.push_back(weight_sum);
+    pools.key_as_value_count =
+        std::max(pools.key_as_value_count, key_as_value_count);
+  }
+  return pools;
+}
+
+HeadPools PoolScans(const std::vector<HeadScan>& scans) {
+  HeadPools pools;
+  for (const HeadScan& scan : scans) {
+    const std::vector<float> pooled = scan.state.PooledValue();
+    pools.sums.emplace_back(pooled.begin(), pooled.end());
+    pools.weight_sums.push_back(scan.state.partition().count > 0 ? 1 : 0);
+    pools.key_as_value_count =
+        std::max(pools.key_as_value_count, scan.key_as_value_count);
+  }
+  return pools;
+}
+
+std::vector<float> HeadOutput(const MultiHeadProjections& model,
+                              const HeadPools& pools, std::size_t head) {
+  const std::vector<double>& sum = pools.sums[head];
+  std::vector<float> pooled(sum.begin(), sum.end());
+  if (!model.value) return pooled;
+  const std::int64_t row_count = model.value->output_dim() / model.head_count;
+  const std::int64_t first_row = static_cast<std::int64_t>(head) * row_count;
+  const std::int64_t dim = model.value->input_dim();
+  std::vector<float> output(static_cast<std::size_t>(row_count));
+  ProjectRows(
+      {model.value->weight.data.data() + first_row * dim, row_count, dim}, {},
+      {pooled.data(), 1, dim}, output.data());
+  if (model.value->bias.empty()) return output;
+  for (std::size_t i = 0; i < output.size(); ++i) {
+    output[i] += static_cast<float>(
+        pools.weight_sums[head] *
+        model.value->bias[static_cast<std::size_t>(first_row) + i]);
+  }
+  return output;
+}
+
+std::vector<float> ModelOutput(const MultiHeadProjections& model,
+                               const std::vector<std::vector<float>>& outputs,
+                               bool pooled_anything) {
+  std::vector<float> joined;
+  for (const std::vector<float>& output : outputs) {
+    joined.insert(joined.end(), output.begin(), output.end());
+  }
+  if (!model.output) return joined;
+  std::vector<float> output(
+      static_cast<std::size_t>(model.output->output_dim()));
+  if (pooled_anything) Project(*model.output, joined, output);
+  return output;
+}
+
+}  // namespace attendant

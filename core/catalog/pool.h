@@ -1,0 +1,45 @@
+// The values of items, pooled by each head, and what a model makes of them.
+#ifndef ATTENDANT_CORE_CATALOG_POOL_H_
+#define ATTENDANT_CORE_CATALOG_POOL_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "core/attention/model.h"
+#include "core/catalog/scan.h"
+#include "core/catalog/snapshot.h"
+#include "core/catalog/weigh.h"
+
+namespace attendant {
+
+// The weighted sum of some items' values, by head.
+struct HeadPools {
+  std::vector<std::vector<double>> sums;  // [head][pooled dim]
+  std::vector<double> weight_sums;        // by head; 0: it pooled nothing
+  std::int64_t key_as_value_count = 0;
+
+  // The mean over the heads that pooled something; over all where weights are
+  // not of a softmax.
+  std::vector<float> Mean(ActivationKind kind) const;
+};
+
+// Over all of `scored`.
+HeadPools PoolRows(const Snapshot& snapshot, const QueryPlan& plan,
+                   const ScoredRows& scored, const Weigher& weigher);
+
+// Over all that scans saw, which pooled; with SOFTMAX.
+HeadPools PoolScans(const std::vector<HeadScan>& scans);
+
+// W_V s + b_V w of head h for the sum s of values whose weights sum to w: the
+// same as the weighted sum of projected values. s itself without W_V.
+std::vector<float> HeadOutput(const MultiHeadProjections& model,
+                              const HeadPools& pools, std::size_t head);
+
+// The heads' outputs, joined, through W_O; zeros if no head pooled anything.
+std::vector<float> ModelOutput(const MultiHeadProjections& model,
+                               const std::vector<std::vector<float>>& outputs,
+                               bool pooled_anything);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_CATALOG_POOL_H_

@@ -1,0 +1,135 @@
+#include "core/catalog/query_heads.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+#include "core/catalog/head_keys.h"
+#include "core/kernels/kernels.h"
+
+namespace attendant {
+namespace {
+
+bool IsDotLike(ScoreKind kind) {
+  return kind == ScoreKind::kDot || kind == ScoreKind::kScaledDot ||
+         kind == ScoreKind::kCosine;
+}
+
+absl::Status Normalise(std::vector<float>& vector) {
+  const double norm = Norm(vector);
+  if (norm == 0) {
+    return InvalidField("query", "a query of norm 0",
+                        "a norm above 0 for COSINE");
+  }
+  for (float& component : vector) {
+    component = static_cast<float>(component / norm);
+  }
+  return absl::OkStatus();
+}
+
+// W^T q for W [query_dim, key_dim].
+std::vector<float> ThroughBilinear(const BilinearForm& form,
+                                   const std::vector<float>& query) {
+  const std::int64_t key_dim = form.weight.column_count;
+  std::vector<double> sum(static_cast<std::size_t>(key_dim));
+  for (std::size_t i = 0; i < query.size(); ++i) {
+    ActiveKernels().AddScaled(
+        query[i],
+        form.weight.data.data() + static_cast<std::int64_t>(i) * key_dim,
+        key_dim, sum.data());
+  }
+  return {sum.begin(), sum.end()};
+}
+
+// The query through the model: what all heads take, one after the other.
+std::vector<float> ThroughModel(const AttentionModel& model,
+                                const std::vector<float>& query) {
+  if (const BilinearForm* form = model.bilinear()) {
+    return ThroughBilinear(*form, query);
+  }
+  MatrixView weight;
+  std::span<const float> bias;
+  if (const AdditiveNetwork* network = model.additive()) {
+    weight = network->query_weight.view();
+  } else {
+    weight = model.multi_head()->query.weight.view();
+    bias = model.multi_head()->query.bias;
+  }
+  std::vector<float> projected(static_cast<std::size_t>(weight.row_count));
+  ProjectRows(weight, bias, {query.data(), 1, weight.dim}, projected.data());
+  return projected;
+}
+
+}  // namespace
+
+absl::StatusOr<NamedModel> ChooseModel(const Snapshot& snapshot,
+                                       const AttendQuery& query, int field,
+                                       ScoreKind score_kind) {
+  const KeyFieldSchema& schema = snapshot.schema->key_fields[field];
+  const NamedModel& own = snapshot.models[field];
+  if (query.model.model != nullptr) {
+    ATTENDANT_RETURN_IF_ERROR(
+        ValidateModelFits(*query.model.model, score_kind, schema.dim,
+                          snapshot.schema->value_dim, "model"));
+    return query.model.name == own.name ? own : query.model;
+  }
+  if (own.model != nullptr &&
+      ValidateModelFits(*own.model, score_kind, schema.dim,
+                        snapshot.schema->value_dim, "model")
+          .ok()) {
+    return own;
+  }
+  if (IsDotLike(score_kind)) return NamedModel();
+  return InvalidField(
+      "model", "none",
+      absl::StrCat("a model for score_kind ", Name(score_kind)));
+}
+
+std::int64_t QueryDim(const Snapshot& snapshot, int field,
+                      const NamedModel& model) {
+  return model.model != nullptr ? model.model->query_dim()
+                                : snapshot.schema->key_fields[field].dim;
+}
+
+bool IsForeign(const Snapshot& snapshot, int field, const NamedModel& model) {
+  return model.model != nullptr && model.model != snapshot.models[field].model;
+}
+
+absl::StatusOr<std::vector<PlannedHead>> PlanHeads(
+    const Snapshot& snapshot, int field, const NamedModel& model,
+    ScoreKind score_kind, std::span<const double> temperatures,
+    const std::vector<float>& vector) {
+  const std::vector<float> projected =
+      model.model != nullptr ? ThroughModel(*model.model, vector) : vector;
+  ATTENDANT_RETURN_IF_ERROR(ValidateFinite(projected, "query"));
+  const bool stores_keys = StoredHeadCount(model.model.get()) > 0;
+  const bool foreign = IsForeign(snapshot, field, model);
+  const std::size_t head_dim = projected.size() / temperatures.size();
+  std::vector<PlannedHead> heads;
+  for (std::size_t h = 0; h < temperatures.size(); ++h) {
+    PlannedHead head;
+    head.field = field;
+    head.score_kind = score_kind;
+    head.temperature = temperatures[h];
+    head.logit_factor = LogitFactor(
+        score_kind, static_cast<std::int64_t>(head_dim), head.temperature);
+    const auto begin =
+        projected.begin() + static_cast<std::ptrdiff_t>(h * head_dim);
+    head.vector.assign(begin, begin + static_cast<std::ptrdiff_t>(head_dim));
+    if (score_kind == ScoreKind::kCosine) {
+      ATTENDANT_RETURN_IF_ERROR(Normalise(head.vector));
+    }
+    if (score_kind == ScoreKind::kAdditive) {
+      head.output_weight = model.model->additive()->output_weight;
+    }
+    if (stores_keys && foreign) {
+      head.projection = HeadProjection(*model.model, static_cast<int>(h));
+    } else if (stores_keys) {
+      head.stored_head = static_cast<int>(h);
+    }
+    heads.push_back(std::move(head));
+  }
+  return heads;
+}
+
+}  // namespace attendant

@@ -1,0 +1,54 @@
+// From the logits of several heads to the weights of items: each head
+// normalises on its own, and an item weighs the mean.
+#ifndef ATTENDANT_CORE_CATALOG_WEIGH_H_
+#define ATTENDANT_CORE_CATALOG_WEIGH_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/attention/score.h"
+#include "core/catalog/scan.h"
+
+namespace attendant {
+
+// By head: log sum exp of a scope's logits; -infinity where the head sees
+// nothing in it.
+using LogPartitions = std::vector<double>;
+
+// Over all of `scored`.
+LogPartitions PartitionsOf(const ScoredRows& scored);
+
+// log(exp(a) + exp(b)), either of which may be -infinity.
+double LogAdd(double a, double b);
+
+// Weights of rows, from their logits. With SOFTMAX a head's weight is
+// exp(logit - its log partition); heads that see nothing in the scope have no
+// part in the mean, so that means sum to 1 too.
+class Weigher {
+ public:
+  // log_partitions has one entry a head; looked at for SOFTMAX only.
+  Weigher(ActivationKind kind, LogPartitions log_partitions);
+
+  double InHead(const ScoredRows& scored, std::size_t head,
+                std::size_t row) const;
+  // The mean over heads.
+  double Mean(const ScoredRows& scored, std::size_t row) const;
+  // log(Mean), for SOFTMAX: exact also where Mean is 0 to a double.
+  double LogMean(const ScoredRows& scored, std::size_t row) const;
+  // The mean over heads of the share that another scope's partitions are of
+  // this one's: its mass.
+  double MassOf(const LogPartitions& part) const;
+  double MassInHead(const LogPartitions& part, std::size_t head) const;
+
+  const LogPartitions& log_partitions() const { return log_partitions_; }
+
+ private:
+  ActivationKind kind_;
+  LogPartitions log_partitions_;
+  double seeing_count_ = 0;  // heads that see something; of all kinds
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_CATALOG_WEIGH_H_

@@ -1,0 +1,486 @@
+// Attention of several heads over a catalog: a model's, or key fields'.
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "tests/core/catalog/catalog_fixture.h"
+#include "tests/core/catalog/model_twin.h"
+#include "tests/support/random_model.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using ::testing::UnorderedElementsAreArray;
+
+// Numbers of the random models and items are below 1 in size. A projected
+// component sums 6 products, a logit 3 of these: below 150 roundings of numbers
+// below 60, 60 x 150 x 2^-24 < 6e-4 at worst and far less in practice; weights
+// err by that share of themselves.
+constexpr double kTolerance = 6e-4;
+
+NamedModel Named(AttentionModel model, std::int64_t version = 1) {
+  return {{"model", version},
+          std::make_shared<const AttentionModel>(std::move(model))};
+}
+
+// Items with keys of 4 and values of 6, as RandomMultiHeadModel takes them.
+std::vector<Item> ItemsForModel(int count) {
+  RandomFloats random(99);
+  std::vector<Item> items;
+  for (int i = 0; i < count; ++i) {
+    items.push_back(MakeItem("item" + std::to_string(i), random.Vector(4),
+                             random.Vector(6)));
+  }
+  return items;
+}
+
+class ModelHeadsTest : public CatalogFixture {
+ protected:
+  void Open(ScoreKind kind, int item_count = 40) {
+    CatalogSchema schema = OneFieldSchema(4, kind);
+    schema.value_dim = 6;
+    models_ = {model_};
+    schema.key_fields[0].model = model_.name;
+    OpenCatalog(schema);
+    items_ = ItemsForModel(item_count);
+    Upsert(items_);
+  }
+
+  AttendQuery Query() const {
+    AttendQuery query = VectorQuery(vector_);
+    query.result_count = 10;
+    query.temperature = 0.3;
+    query.include_head_weights = true;
+    return query;
+  }
+
+  // Each head's softmax over `items`.
+  std::vector<Doubles> TwinWeights(ScoreKind kind,
+                                   const std::vector<Item>& items,
+                                   double temperature = 0.3) const {
+    const double scale = kind == ScoreKind::kScaledDot ? 1 / std::sqrt(3.0) : 1;
+    std::vector<Doubles> weights;
+    for (std::int64_t h = 0; h < 2; ++h) {
+      Doubles logits;
+      for (const Item& item : items) {
+        logits.push_back(TwinSimilarity(*model_.model, kind, h,
+                                        ToDoubles(vector_),
+                                        ToDoubles(item.keys[0])) *
+                         scale / temperature);
+      }
+      weights.push_back(TwinSoftmax(logits));
+    }
+    return weights;
+  }
+
+  // Concat of each head's W_V (sum of weight x value) + b_V, through W_O.
+  Doubles TwinOutput(const std::vector<Doubles>& weights,
+                     const std::vector<Item>& items) const {
+    const MultiHeadProjections& heads = *model_.model->multi_head();
+    Doubles joined;
+    for (std::int64_t h = 0; h < heads.head_count; ++h) {
+      Doubles pooled(2);
+      for (std::size_t i = 0; i < items.size(); ++i) {
+        // W_V before pooling here, after it in the engine: the same.
+        const Doubles value =
+            TwinPart(TwinProject(*heads.value, ToDoubles(items[i].value)),
+                     heads.head_count, h);
+        for (std::size_t d = 0; d < 2; ++d) {
+          pooled[d] += weights[static_cast<std::size_t>(h)][i] * value[d];
+        }
+      }
+      joined.insert(joined.end(), pooled.begin(), pooled.end());
+    }
+    return TwinProject(*heads.output, joined);
+  }
+
+  int IndexOf(const std::string& id) const { return std::stoi(id.substr(4)); }
+
+  NamedModel model_ = Named(RandomMultiHeadModel(5));
+  std::vector<float> vector_ = RandomFloats(17).Vector(5);
+  std::vector<Item> items_;
+};
+
+TEST_F(ModelHeadsTest, EachHeadNormalisesAndAnItemWeighsTheMean) {
+  for (const ScoreKind kind :
+       {ScoreKind::kDot, ScoreKind::kScaledDot, ScoreKind::kCosine}) {
+    SCOPED_TRACE(Name(kind));
+    disk_ = std::make_shared<FakeDisk>();
+    Open(kind);
+    AttendQuery query = Query();
+    query.weight_scope = WeightScope::kCatalog;
+    query.result_count = 40;
+    ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
+    const std::vector<Doubles> expected = TwinWeights(kind, items_);
+    const std::vector<std::string> ids = IdsOf(answer);
+    ASSERT_THAT(ids, SizeIs(40));
+    double sum = 0;
+    double last = 2;
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      const auto row = static_cast<std::size_t>(IndexOf(ids[i]));
+      const AttendedItem& item = answer.items[i];
+      ASSERT_THAT(item.head_weights, SizeIs(2));
+      EXPECT_NEAR(item.head_weights[0], expected[0][row], kTolerance);
+      EXPECT_NEAR(item.head_weights[1], expected[1][row], kTolerance);
+      EXPECT_NEAR(item.weight, (expected[0][row] + expected[1][row]) / 2,
+                  kTolerance);
+      EXPECT_EQ(item.head, item.head_weights[1] > item.head_weights[0] ? 1 : 0);
+      EXPECT_LE(item.weight, last);
+      last = item.weight;
+      sum += item.weight;
+    }
+    EXPECT_NEAR(sum, 1, 1e-6);
+    EXPECT_NEAR(answer.returned_mass.value, 1, 1e-6);
+    EXPECT_EQ(answer.returned_mass.method, MassMethod::kExact);
+    EXPECT_FALSE(answer.log_partition.has_value());
+    ASSERT_THAT(answer.heads, SizeIs(2));
+    EXPECT_TRUE(answer.heads[0].log_partition.has_value());
+    EXPECT_EQ(answer.scored_count, 80);
+    EXPECT_EQ(answer.projected_key_count, 0);
+  }
+}
+
+TEST_F(ModelHeadsTest, OutputGoesThroughValueAndOutputProjections) {
+  Open(ScoreKind::kScaledDot);
+  AttendQuery query = Query();
+  query.weight_scope = WeightScope::kCatalog;
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
+  const Doubles expected =
+      TwinOutput(TwinWeights(ScoreKind::kScaledDot, items_), items_);
+  ASSERT_THAT(answer.model_output, SizeIs(expected.size()));
+  for (std::size_t d = 0; d < expected.size(); ++d) {
+    EXPECT_NEAR(answer.model_output[d], expected[d], 6 * kTolerance);
+  }
+  EXPECT_THAT(answer.heads[0].output, SizeIs(2));
+}
+
+TEST_F(ModelHeadsTest, CandidatesAreTheUnionOfTheHeadsShortlists) {
+  Open(ScoreKind::kDot);
+  AttendQuery query = Query();
+  query.shortlist_count = 5;
+  query.result_count = 5;
+  ASSERT_OK_AND_ASSIGN(AttendAnswer answer, Ask(query));
+  const std::vector<Doubles> all = TwinWeights(ScoreKind::kDot, items_);
+  std::set<std::size_t> united;
+  for (const Doubles& weights : all) {
+    std::vector<std::size_t> order(weights.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return weights[a] > weights[b];
+    });
+    united.insert(order.begin(), order.begin() + 5);
+  }
+  ASSERT_GT(united.size(), 5u);
+  // Weights sum to 1 over the union: ask for all of it.
+  query.shortlist_count = 5;
+  double mean_of_masses = 0;
+  for (const Doubles& weights : all) {
+    for (const std::size_t row : united) mean_of_masses += weights[row] / 2;
+  }
+  EXPECT_NEAR(answer.shortlist_mass.value, mean_of_masses, kTolerance);
+  for (std::size_t i = 0; i < answer.items.size(); ++i) {
+    const auto row = static_cast<std::size_t>(IndexOf(IdsOf(answer)[i]));
+    double weight = 0;
+    for (const Doubles& weights : all) {
+      double mass = 0;
+      for (const std::size_t other : united) mass += weights[other];
+      weight += weights[row] / mass / 2;
+    }
+    EXPECT_NEAR(answer.items[i].weight, weight, kTolerance);
+  }
+}
+
+TEST_F(ModelHeadsTest, HardPicksTheGreatestMean) {
+  Open(ScoreKind::kDot);
+  AttendQuery query = Query();
+  query.result_count = std::nullopt;
+  query.select_kind = SelectKind::kHard;
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
+  const std::vector<Doubles> all = TwinWeights(ScoreKind::kDot, items_);
+  std::size_t best = 0;
+  for (std::size_t row = 0; row < items_.size(); ++row) {
+    if (all[0][row] + all[1][row] > all[0][best] + all[1][best]) best = row;
+  }
+  ASSERT_THAT(answer.items, SizeIs(1));
+  EXPECT_EQ(IdsOf(answer)[0], items_[best].id);
+  EXPECT_EQ(answer.items[0].weight, 1);
+  EXPECT_EQ(answer.pooled_value->values, items_[best].value);
+}
+
+TEST_F(ModelHeadsTest, MinMassTakesTheFewestItemsByMeanWeight) {
+  Open(ScoreKind::kDot);
+  AttendQuery query = Query();
+  query.result_count = std::nullopt;
+  query.min_mass = 0.7;
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
+  const std::vector<Doubles> all = TwinWeights(ScoreKind::kDot, items_);
+  Doubles means;
+  for (std::size_t row = 0; row < items_.size(); ++row) {
+    means.push_back((all[0][row] + all[1][row]) / 2);
+  }
+  std::sort(means.rbegin(), means.rend());
+  std::size_t fewest = 0;
+  for (double mass = 0; mass < 0.7; ++fewest) mass += means[fewest];
+  EXPECT_THAT(answer.items, SizeIs(fewest));
+  EXPECT_GE(answer.returned_mass.value, 0.7);
+  EXPECT_FALSE(answer.result_cap_reached);
+}
+
+TEST_F(ModelHeadsTest, SampleDrawsFromTheMeanWeights) {
+  Open(ScoreKind::kDot, 6);
+  const std::vector<Doubles> all = TwinWeights(ScoreKind::kDot, items_);
+  AttendQuery query = Query();
+  query.select_kind = SelectKind::kSample;
+  query.with_replacement = true;
+  query.result_count = 10000;
+  query.seed = 42;
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
+  std::map<std::string, int> counts;
+  for (const std::string& id : IdsOf(answer)) ++counts[id];
+  // Pearson's chi-square with 5 degrees of freedom: beyond 20.5 with
+  // probability 0.001.
+  double chi_square = 0;
+  for (std::size_t row = 0; row < 6; ++row) {
+    const double expected = 10000 * (all[0][row] + all[1][row]) / 2;
+    const double off = counts[items_[row].id] - expected;
+    chi_square += off * off / expected;
+  }
+  EXPECT_LT(chi_square, 20.5);
+  for (std::size_t i = 0; i < 20; ++i) {
+    const auto row = static_cast<std::size_t>(IndexOf(IdsOf(answer)[i]));
+    EXPECT_NEAR(*answer.items[i].log_weight,
+                std::log((all[0][row] + all[1][row]) / 2), kTolerance);
+  }
+}
+
+TEST_F(ModelHeadsTest, TemperaturesMayDifferByHead) {
+  Open(ScoreKind::kDot);
+  AttendQuery query = Query();
+  query.weight_scope = WeightScope::kCatalog;
+  query.temperature = std::nullopt;
+  query.head_temperatures = {0.3, 2};
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
+  const std::vector<Doubles> sharp = TwinWeights(ScoreKind::kDot, items_, 0.3);
+  const std::vector<Doubles> flat = TwinWeights(ScoreKind::kDot, items_, 2);
+  const auto row = static_cast<std::size_t>(IndexOf(IdsOf(answer)[0]));
+  EXPECT_NEAR(answer.items[0].head_weights[0], sharp[0][row], kTolerance);
+  EXPECT_NEAR(answer.items[0].head_weights[1], flat[1][row], kTolerance);
+  query.head_temperatures = {0.3};
+  EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kInvalidArgument,
+                                   HasSubstr("head_temperatures: got 1")));
+}
+
+TEST_F(ModelHeadsTest, EverythingMaskedIsZeroWithoutBiases) {
+  Open(ScoreKind::kDot);
+  AttendQuery query = Query();
+  query.allow_list.emplace();
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
+  EXPECT_THAT(answer.items, SizeIs(0));
+  EXPECT_EQ(answer.model_output, std::vector<float>(7));
+  EXPECT_EQ(answer.pooled_value->values, std::vector<float>(6));
+  EXPECT_EQ(answer.returned_mass.value, 0);
+  EXPECT_FALSE(answer.heads[0].log_partition.has_value());
+}
+
+TEST_F(ModelHeadsTest, KeysAreProjectedOnceWhenWritten) {
+  Open(ScoreKind::kDot);
+  for (int i = 0; i < 5; ++i) ASSERT_OK(Ask(Query()));
+  EXPECT_EQ(catalog_->index_states()[0].projected_key_count, 40);
+  EXPECT_EQ(catalog_->index_states()[0].active_model, model_.name);
+}
+
+TEST_F(ModelHeadsTest, ForeignModelScoresTheSameByProjectingEveryKey) {
+  CatalogSchema schema = OneFieldSchema(4, ScoreKind::kScaledDot);
+  schema.value_dim = 6;
+  OpenCatalog(schema);
+  items_ = ItemsForModel(40);
+  Upsert(items_);
+  AttendQuery query = Query();
+  query.model = model_;
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer foreign, Ask(query));
+  EXPECT_EQ(foreign.projected_key_count, 80);
+  EXPECT_EQ(foreign.model, model_.name);
+  const std::vector<std::string> foreign_ids = IdsOf(foreign);
+
+  disk_ = std::make_shared<FakeDisk>();
+  Open(ScoreKind::kScaledDot);
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer own, Ask(Query()));
+  EXPECT_EQ(IdsOf(own), foreign_ids);
+  EXPECT_EQ(own.model_output, foreign.model_output);
+  for (std::size_t i = 0; i < own.items.size(); ++i) {
+    EXPECT_EQ(own.items[i].weight, foreign.items[i].weight);
+  }
+}
+
+TEST_F(ModelHeadsTest, AnotherModelIsSwappedInWhileTheFirstAnswers) {
+  Open(ScoreKind::kDot, 3000);
+  const NamedModel next = Named(RandomMultiHeadModel(6), 2);
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer before, Ask(Query()));
+  std::vector<KeyFieldSchema> fields = schema_.key_fields;
+  fields[0].model = next.name;
+  catalog_->SetDefaults(fields, {next});
+  // Whichever answers, it answers whole.
+  int seen = 0;
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_OK_AND_ASSIGN(const AttendAnswer during, Ask(Query()));
+    seen += during.model == model_.name ? 1 : 0;
+    if (during.model == model_.name) {
+      EXPECT_EQ(during.model_output, before.model_output);
+    }
+    // Rows that are written meanwhile are there under both.
+    Upsert({MakeItem("late" + std::to_string(i), {0, 0, 0, 0},
+                     {0, 0, 0, 0, 0, 0})});
+  }
+  catalog_->AwaitIndexes();
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer after, Ask(Query()));
+  EXPECT_EQ(after.model, next.name);
+  EXPECT_EQ(after.eligible_count, 3020);
+  EXPECT_EQ(catalog_->index_states()[0].active_model, next.name);
+  EXPECT_FALSE(catalog_->index_states()[0].training);
+  EXPECT_NE(after.model_output, before.model_output);
+
+  // As if it had been there from the start.
+  model_ = next;
+  models_ = {next};
+  schema_.key_fields[0].model = next.name;
+  Restart();
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer fresh, Ask(Query()));
+  for (std::size_t d = 0; d < 7; ++d) {
+    EXPECT_NEAR(fresh.model_output[d], after.model_output[d], 1e-5);
+  }
+}
+
+TEST_F(ModelHeadsTest, IndexedHeadsFindTheSameItems) {
+  options_.auto_ivf_min_count = 1000;
+  CatalogSchema schema = OneFieldSchema(4, ScoreKind::kDot);
+  schema.value_dim = 6;
+  models_ = {model_};
+  schema.key_fields[0].model = model_.name;
+  OpenCatalog(schema, options_);
+  Upsert(ItemsForModel(4000));
+  catalog_->AwaitIndexes();
+  EXPECT_EQ(catalog_->index_states()[0].active_kind, IndexKind::kIvf);
+  // Merging took over the projections.
+  EXPECT_EQ(catalog_->index_states()[0].projected_key_count, 4000);
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer indexed, Ask(Query()));
+  EXPECT_EQ(indexed.index_kind, IndexKind::kIvf);
+  EXPECT_FALSE(indexed.complete);
+  EXPECT_EQ(indexed.returned_mass.method, MassMethod::kUnknown);
+  EXPECT_LT(indexed.scored_count, 8000);
+  AttendQuery exact = Query();
+  exact.scan_mode = ScanMode::kExact;
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer all, Ask(exact));
+  EXPECT_EQ(all.scored_count, 8000);
+  int found = 0;
+  const std::vector<std::string> ids = IdsOf(all);
+  const std::set<std::string> wanted(ids.begin(), ids.end());
+  for (const std::string& id : IdsOf(indexed)) found += wanted.contains(id);
+  EXPECT_GE(found, 8);
+}
+
+TEST_F(ModelHeadsTest, QueryHasTheModelsDimension) {
+  Open(ScoreKind::kDot);
+  EXPECT_THAT(Ask(VectorQuery({1, 2, 3, 4})),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("query.vector: got 4 components, want 5")));
+  EXPECT_THAT(Ask(LikeQuery({"item1"})),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("query.examples")));
+}
+
+// Title and description as heads.
+class FieldHeadsTest : public CatalogFixture {
+ protected:
+  void SetUp() override {
+    CatalogSchema schema = OneFieldSchema(2);
+    schema.key_fields[0].name = "title";
+    schema.key_fields.push_back(schema.key_fields[0]);
+    schema.key_fields[1].name = "text";
+    OpenCatalog(schema);
+    Upsert({Both("titled", {1, 0}, {0, 0}), Both("described", {0, 0}, {1, 0}),
+            Both("neither", {0, 1}, {0, 1}), Both("untitled", {}, {0.5, 0})});
+  }
+
+  Item Both(std::string id, std::vector<float> title, std::vector<float> text) {
+    Item item = MakeItem(std::move(id), std::move(title));
+    item.keys.push_back(std::move(text));
+    return item;
+  }
+
+  AttendQuery Query() {
+    AttendQuery query = VectorQuery({3, 0});
+    query.heads.push_back({"title", std::nullopt, std::nullopt});
+    query.heads.push_back({"text", std::nullopt, std::nullopt});
+    query.include_head_weights = true;
+    return query;
+  }
+};
+
+TEST_F(FieldHeadsTest, AnswerSaysWhichFieldEarnedEachItem) {
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(Query()));
+  ASSERT_THAT(answer.heads, SizeIs(2));
+  std::map<std::string, int> earned;
+  double sum = 0;
+  for (std::size_t i = 0; i < answer.items.size(); ++i) {
+    earned[IdsOf(answer)[i]] =
+        answer.heads[static_cast<std::size_t>(answer.items[i].head)].key_field;
+    sum += answer.items[i].weight;
+  }
+  EXPECT_EQ(earned["titled"], 0);
+  EXPECT_EQ(earned["described"], 1);
+  EXPECT_EQ(earned["untitled"], 1);
+  EXPECT_NEAR(sum, 1, 1e-9);
+  EXPECT_EQ(answer.eligible_count, 4);
+}
+
+TEST_F(FieldHeadsTest, ItemWithoutAKeyWeighsNothingInThatHead) {
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(Query()));
+  const double z_title = std::exp(3) + 1 + 1;
+  const double z_text = 1 + std::exp(3) + 1 + std::exp(1.5);
+  const std::vector<std::string> ids = IdsOf(answer);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const AttendedItem& item = answer.items[i];
+    if (ids[i] == "untitled") {
+      EXPECT_EQ(item.head_weights[0], 0);
+      EXPECT_NEAR(item.head_weights[1], std::exp(1.5) / z_text, 1e-6);
+    }
+    if (ids[i] == "titled") {
+      EXPECT_NEAR(item.weight, (std::exp(3) / z_title + 1 / z_text) / 2, 1e-6);
+    }
+  }
+}
+
+TEST_F(FieldHeadsTest, HeadsMayBringTheirOwnQueries) {
+  AttendQuery query = Query();
+  query.heads[0].query = QueryForm(std::vector<float>{0, 3});
+  query.heads[1].query = QueryForm(std::vector<float>{0, 3});
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
+  EXPECT_EQ(IdsOf(answer)[0], "neither");
+  ExamplesQuery examples;
+  examples.examples = {{"neither", 1}};
+  query.heads[1].query = QueryForm(examples);
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer masked, Ask(query));
+  EXPECT_THAT(IdsOf(masked),
+              UnorderedElementsAreArray({"titled", "described", "untitled"}));
+}
+
+TEST_F(FieldHeadsTest, BadHeadsAreRefused) {
+  AttendQuery query = Query();
+  query.heads[1].key_field = "nothing";
+  EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kInvalidArgument,
+                                   HasSubstr("heads[1].key_field")));
+  query = Query();
+  query.key_field = "title";
+  EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kInvalidArgument,
+                                   HasSubstr("key_field")));
+  query = Query();
+  query.heads.resize(17, query.heads[0]);
+  EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kResourceExhausted,
+                                   HasSubstr("heads")));
+}
+
+}  // namespace
+}  // namespace attendant

@@ -1,0 +1,221 @@
+// Choosing what is returned: by mass, or by chance.
+#include <cmath>
+#include <map>
+
+#include "tests/core/catalog/catalog_fixture.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
+
+class SelectTest : public CatalogFixture {
+ protected:
+  // Item n has the logit log(n + 1) for the query {1}: weights are as
+  // 1 : 2 : ... : count.
+  void OpenLogs(int count) {
+    OpenCatalog(OneFieldSchema(1));
+    std::vector<Item> items;
+    for (int n = 0; n < count; ++n) items.push_back(LogItem(n));
+    Upsert(items);
+  }
+
+  static Item LogItem(int n) {
+    return MakeItem("item" + std::to_string(n),
+                    {static_cast<float>(std::log(n + 1.0))});
+  }
+
+  static AttendQuery SampleQuery(std::int64_t count, std::int64_t seed) {
+    AttendQuery query = VectorQuery({1});
+    query.select_kind = SelectKind::kSample;
+    query.result_count = count;
+    query.seed = seed;
+    return query;
+  }
+};
+
+TEST_F(SelectTest, MinMassIsTheSmallestSet) {
+  OpenLogs(4);  // weights .1, .2, .3, .4
+  const std::map<double, std::size_t> sizes = {
+      {0.05, 1}, {0.39, 1}, {0.41, 2}, {0.69, 2}, {0.71, 3}, {0.91, 4}, {1, 4}};
+  for (const auto& [mass, size] : sizes) {
+    AttendQuery query = VectorQuery({1});
+    query.min_mass = mass;
+    ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
+    EXPECT_THAT(answer.items, SizeIs(size)) << mass;
+    EXPECT_GE(answer.returned_mass.value, std::min(mass, 1 - 1e-6));
+    EXPECT_FALSE(answer.result_cap_reached);
+  }
+}
+
+TEST_F(SelectTest, ResultCapEndsMinMassAndIsSaid) {
+  OpenLogs(4);
+  AttendQuery query = VectorQuery({1});
+  query.min_mass = 0.9;
+  query.result_count = 2;
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
+  EXPECT_THAT(answer.items, SizeIs(2));
+  EXPECT_TRUE(answer.result_cap_reached);
+  EXPECT_NEAR(answer.returned_mass.value, 0.7, 1e-6);
+  query.result_count = 4;
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer whole, Ask(query));
+  EXPECT_FALSE(whole.result_cap_reached);
+}
+
+TEST_F(SelectTest, MinMassOutOfRangeIsRefused) {
+  OpenLogs(4);
+  for (const double mass : {0.0, -0.5, 1.01, std::nan("")}) {
+    AttendQuery query = VectorQuery({1});
+    query.min_mass = mass;
+    EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kInvalidArgument,
+                                     HasSubstr("min_mass")));
+  }
+  AttendQuery query = SampleQuery(2, 1);
+  query.min_mass = 0.5;
+  EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kInvalidArgument,
+                                   HasSubstr("min_mass")));
+}
+
+TEST_F(SelectTest, SampleDrawsInProportionToTheCatalogsAttention) {
+  OpenLogs(4);
+  AttendQuery query = SampleQuery(10000, 7);
+  query.with_replacement = true;
+  // More draws than the shortlist has items.
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
+  ASSERT_THAT(answer.items, SizeIs(10000));
+  std::map<std::string, int> counts;
+  double log_probability = 0;
+  const std::vector<std::string> ids = IdsOf(answer);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    ++counts[ids[i]];
+    const double weight = (std::stoi(ids[i].substr(4)) + 1) / 10.0;
+    EXPECT_NEAR(*answer.items[i].log_weight, std::log(weight), 1e-6);
+    EXPECT_NEAR(answer.items[i].weight, weight, 1e-6);
+    EXPECT_FALSE(answer.items[i].log_inclusion_given_threshold.has_value());
+    log_probability += *answer.items[i].log_weight;
+  }
+  // Chi-square with 3 degrees of freedom: beyond 16.3 with probability 0.001.
+  double chi_square = 0;
+  for (int n = 0; n < 4; ++n) {
+    const double expected = 1000.0 * (n + 1);
+    const double off = counts["item" + std::to_string(n)] - expected;
+    chi_square += off * off / expected;
+  }
+  EXPECT_LT(chi_square, 16.3);
+  EXPECT_NEAR(answer.slate->log_probability, log_probability, 1e-6);
+  // Each item once.
+  EXPECT_NEAR(answer.returned_mass.value, 1, 1e-6);
+  EXPECT_EQ(answer.slate->scope, WeightScope::kCatalog);
+}
+
+TEST_F(SelectTest, WithoutReplacementProbabilitiesAreConditional) {
+  OpenLogs(4);
+  std::map<std::string, int> first;
+  constexpr int kSlates = 4000;
+  for (int seed = 0; seed < kSlates; ++seed) {
+    ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(SampleQuery(2, seed)));
+    const std::vector<std::string> ids = IdsOf(answer);
+    ASSERT_THAT(ids, SizeIs(2));
+    EXPECT_NE(ids[0], ids[1]);
+    ++first[ids[0]];
+    const double p0 = (std::stoi(ids[0].substr(4)) + 1) / 10.0;
+    const double p1 = (std::stoi(ids[1].substr(4)) + 1) / 10.0;
+    ASSERT_NEAR(*answer.items[0].log_weight, std::log(p0), 1e-6);
+    ASSERT_NEAR(*answer.items[1].log_weight, std::log(p1 / (1 - p0)), 1e-6);
+    ASSERT_NEAR(answer.slate->log_probability, std::log(p0 * p1 / (1 - p0)),
+                1e-6);
+    ASSERT_TRUE(answer.slate->kappa.has_value());
+    const double kappa = *answer.slate->kappa;
+    ASSERT_NEAR(*answer.items[1].log_inclusion_given_threshold,
+                std::log(1 - std::exp(-p1 * std::exp(-kappa))), 1e-5);
+  }
+  double chi_square = 0;
+  for (int n = 0; n < 4; ++n) {
+    const double expected = kSlates * (n + 1) / 10.0;
+    const double off = first["item" + std::to_string(n)] - expected;
+    chi_square += off * off / expected;
+  }
+  EXPECT_LT(chi_square, 16.3);
+}
+
+TEST_F(SelectTest, SampleOfAllHasNothingLeft) {
+  OpenLogs(3);
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(SampleQuery(10, 1)));
+  EXPECT_THAT(IdsOf(answer), UnorderedElementsAre("item0", "item1", "item2"));
+  EXPECT_FALSE(answer.slate->kappa.has_value());
+  EXPECT_EQ(*answer.items[2].log_weight, 0);
+}
+
+TEST_F(SelectTest, SeedRepeatsADrawWhereverTheRowsLie) {
+  OpenLogs(3000);
+  const AttendQuery query = SampleQuery(20, 5);
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer before, Ask(query));
+  const std::vector<std::string> ids = IdsOf(before);
+  // Rewritten rows lie elsewhere; a restart orders all by id.
+  Upsert({LogItem(7), LogItem(2999)});
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer rewritten, Ask(query));
+  EXPECT_EQ(IdsOf(rewritten), ids);
+  Restart();
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer restarted, Ask(query));
+  EXPECT_EQ(IdsOf(restarted), ids);
+  AttendQuery other = query;
+  other.seed = 6;
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer others, Ask(other));
+  EXPECT_NE(IdsOf(others), ids);
+}
+
+TEST_F(SelectTest, SeedIsChosenAndReturned) {
+  OpenLogs(3000);
+  AttendQuery query = SampleQuery(5, 0);
+  query.seed = std::nullopt;
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
+  const std::vector<std::string> ids = IdsOf(answer);
+  query.seed = answer.slate->seed;
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer again, Ask(query));
+  EXPECT_EQ(IdsOf(again), ids);
+}
+
+TEST_F(SelectTest, SampleOfTheShortlistDrawsFromItAlone) {
+  OpenLogs(100);
+  AttendQuery query = SampleQuery(2, 3);
+  query.weight_scope = WeightScope::kShortlist;
+  query.shortlist_count = 2;
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
+  EXPECT_THAT(IdsOf(answer), UnorderedElementsAre("item99", "item98"));
+  EXPECT_NEAR(answer.items[0].weight + answer.items[1].weight, 1, 1e-6);
+  EXPECT_EQ(answer.slate->scope, WeightScope::kShortlist);
+}
+
+TEST_F(SelectTest, MaskedItemsAreNeverDrawn) {
+  OpenLogs(4);
+  AttendQuery query = SampleQuery(10, 3);
+  query.deny_list = {"item3"};
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
+  EXPECT_THAT(IdsOf(answer), UnorderedElementsAre("item0", "item1", "item2"));
+  query.allow_list.emplace();
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer none, Ask(query));
+  EXPECT_THAT(none.items, SizeIs(0));
+  EXPECT_EQ(none.slate->log_probability, 0);
+}
+
+TEST_F(SelectTest, ChoicesOfSampleAreForSampleAlone) {
+  OpenLogs(4);
+  AttendQuery query = VectorQuery({1});
+  query.seed = 1;
+  EXPECT_THAT(Ask(query),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("seed")));
+  query.seed = std::nullopt;
+  query.with_replacement = true;
+  EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kInvalidArgument,
+                                   HasSubstr("with_replacement")));
+  query = SampleQuery(1, 1);
+  query.weight_scope = WeightScope::kReturned;
+  EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kInvalidArgument,
+                                   HasSubstr("weight_scope")));
+}
+
+}  // namespace
+}  // namespace attendant
