@@ -2,6 +2,8 @@
 
 #include <utf8proc.h>
 
+#include <cstring>
+
 #include "core/base/status.h"
 
 namespace attendant {
@@ -10,6 +12,21 @@ bool IsValidUtf8(absl::string_view text) {
   const auto* at = reinterpret_cast<const utf8proc_uint8_t*>(text.data());
   auto left = static_cast<utf8proc_ssize_t>(text.size());
   while (left > 0) {
+    // Most text is ASCII: eight bytes at a time.
+    std::uint64_t eight = 0;
+    if (left >= 8) {
+      std::memcpy(&eight, at, 8);
+      if ((eight & 0x8080808080808080) == 0) {
+        at += 8;
+        left -= 8;
+        continue;
+      }
+    }
+    if (*at < 0x80) {
+      ++at;
+      --left;
+      continue;
+    }
     utf8proc_int32_t codepoint;
     const utf8proc_ssize_t length = utf8proc_iterate(at, left, &codepoint);
     if (length <= 0) return false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <span>
@@ -203,12 +204,9 @@ class ListContains : public Present {
     std::fill_n(words, block.word_count(), 0);
     const auto [begin, end] = EntriesOf(block);
     for (std::int64_t i = begin; i < end;) {
-      const std::span<const ListEntry> run = column_.entries.Run(i, end);
-      for (const ListEntry& entry : run) {
-        if (entry.code != code_) continue;
-        const std::int64_t at = entry.row - block.first_row;
-        words[at / 64] |= std::uint64_t{1} << (at % 64);
-      }
+      const std::span<const ListEntry> run =
+          column_.entries.Run(i, std::min(end, i + kRunEntries));
+      MarkRows(run, block.first_row, words);
       i += static_cast<std::int64_t>(run.size());
     }
   }
@@ -224,6 +222,30 @@ class ListContains : public Present {
     const auto at = static_cast<std::size_t>(last);
     return {column_.begins[static_cast<std::size_t>(first)],
             column_.begins[at] + column_.counts[at]};
+  }
+
+  // Entries to compare at once.
+  static constexpr std::int64_t kRunEntries = 1024;
+
+  // An entry is a code and a row: compares both, and looks at the codes, which
+  // are every other bit.
+  void MarkRows(std::span<const ListEntry> run, std::int64_t first_row,
+                std::uint64_t* words) const {
+    static_assert(sizeof(ListEntry) == 2 * sizeof(std::int32_t) &&
+                  offsetof(ListEntry, code) == 0);
+    constexpr std::uint64_t kCodes = 0x5555555555555555;
+    std::uint64_t equal[2 * kRunEntries / 64];
+    const auto count = static_cast<std::int64_t>(2 * run.size());
+    ActiveCompareKernels().Code(&run.data()->code, count, code_, equal);
+    for (std::int64_t w = 0; w < (count + 63) / 64; ++w) {
+      for (std::uint64_t left = equal[w] & kCodes; left != 0;
+           left &= left - 1) {
+        const std::int64_t entry = 32 * w + std::countr_zero(left) / 2;
+        const std::int64_t at =
+            run[static_cast<std::size_t>(entry)].row - first_row;
+        words[at / 64] |= std::uint64_t{1} << (at % 64);
+      }
+    }
   }
 
   const std::int32_t code_;

@@ -46,6 +46,15 @@ std::int64_t RowTable::FirstSlot(std::uint64_t hash) const {
          slot_mask_;
 }
 
+template <typename Visit>
+void RowTable::ForEachFrom(std::int64_t slot, Visit visit) const {
+  while (true) {
+    const RowIndex row = slots_[slot].load(std::memory_order_acquire) - 1;
+    if (row < 0 || visit(row)) return;
+    slot = (slot + 1) & slot_mask_;
+  }
+}
+
 std::atomic<RowIndex>& RowTable::SlotOf(absl::string_view id,
                                         std::uint64_t hash) const {
   std::int64_t at = FirstSlot(hash);
@@ -91,39 +100,64 @@ RowIndex RowTable::Append(absl::string_view id, std::span<const float> value,
 
 RowIndex RowTable::Find(absl::string_view id, RowIndex row_end,
                         const Bitmap* dead) const {
-  return FindHashed(id, HashOf(id), row_end, dead);
+  const RowIndex newest =
+      SlotOf(id, HashOf(id)).load(std::memory_order_acquire) - 1;
+  return VisibleRow(newest, row_end, dead);
 }
 
 void RowTable::FindAll(std::span<const ItemId> ids, RowIndex row_end,
                        const Bitmap* dead, RowIndex* rows) const {
-  // A look-up waits for a slot, then for the row's hash and id: enough of them
-  // at once to wait for all together, few enough to stay in the first cache.
+  // A look-up waits for a slot, for the hashes of the rows that it finds there,
+  // and for the id of one: enough look-ups at once to wait for all of them
+  // together, few enough to stay in the first cache.
   constexpr std::size_t kBatch = 32;
   std::uint64_t hashes[kBatch];
+  std::int64_t slots[kBatch];
+  RowIndex likely[kBatch];
   while (!ids.empty()) {
     const auto batch = ids.first(std::min(kBatch, ids.size()));
     ids = ids.subspan(batch.size());
+    for (std::size_t i = 0; i < std::min(kBatch, ids.size()); ++i) {
+      __builtin_prefetch(ids[i].data());
+    }
     for (std::size_t i = 0; i < batch.size(); ++i) {
       hashes[i] = HashOf(batch[i]);
-      __builtin_prefetch(&slots_[FirstSlot(hashes[i])]);
+      slots[i] = FirstSlot(hashes[i]);
+      __builtin_prefetch(&slots_[slots[i]]);
     }
     for (std::size_t i = 0; i < batch.size(); ++i) {
-      // Acquired again before the row is read; this only says where it will be.
-      const RowIndex row =
-          slots_[FirstSlot(hashes[i])].load(std::memory_order_relaxed) - 1;
-      if (row < 0) continue;
-      __builtin_prefetch(id_hashes_.data() + row);
-      __builtin_prefetch(&ids_[row]);
+      ForEachFrom(slots[i], [&](RowIndex row) {
+        __builtin_prefetch(id_hashes_.data() + row);
+        return false;
+      });
     }
     for (std::size_t i = 0; i < batch.size(); ++i) {
-      *rows++ = FindHashed(batch[i], hashes[i], row_end, dead);
+      likely[i] = -1;
+      ForEachFrom(slots[i], [&](RowIndex row) {
+        if (id_hashes_[row] != hashes[i]) return false;
+        likely[i] = row;
+        __builtin_prefetch(&ids_[row]);
+        return true;
+      });
+    }
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      if (likely[i] >= 0) __builtin_prefetch(ids_[likely[i]].data());
+    }
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      RowIndex newest = likely[i];
+      // Two ids may have one hash.
+      if (newest >= 0 && ids_[newest] != batch[i]) {
+        newest =
+            SlotOf(batch[i], hashes[i]).load(std::memory_order_acquire) - 1;
+      }
+      *rows++ = VisibleRow(newest, row_end, dead);
     }
   }
 }
 
-RowIndex RowTable::FindHashed(absl::string_view id, std::uint64_t hash,
-                              RowIndex row_end, const Bitmap* dead) const {
-  RowIndex row = SlotOf(id, hash).load(std::memory_order_acquire) - 1;
+RowIndex RowTable::VisibleRow(RowIndex newest, RowIndex row_end,
+                              const Bitmap* dead) const {
+  RowIndex row = newest;
   while (row >= row_end) row = previous_[row];
   if (row >= 0 && dead != nullptr && dead->Test(row)) return -1;
   return row;

@@ -69,10 +69,15 @@ class RowTable : public ValueSource {
  private:
   // The slot where `id` of this hash is, or the free one where it would be.
   std::atomic<RowIndex>& SlotOf(absl::string_view id, std::uint64_t hash) const;
-  // The slot to begin with.
+  // The slot that a look-up begins with.
   std::int64_t FirstSlot(std::uint64_t hash) const;
-  RowIndex FindHashed(absl::string_view id, std::uint64_t hash,
-                      RowIndex row_end, const Bitmap* dead) const;
+  // Calls visit(row) for the rows in the slots from there on, to the first free
+  // one or until it is true.
+  template <typename Visit>
+  void ForEachFrom(std::int64_t slot, Visit visit) const;
+  // The row of an id that a reader sees, from the newest; -1: none.
+  RowIndex VisibleRow(RowIndex newest, RowIndex row_end,
+                      const Bitmap* dead) const;
 
   std::int64_t capacity_;
   std::int64_t value_dim_;

@@ -1,6 +1,7 @@
 #include "core/shortlist/row_scan.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numeric>
 
@@ -8,6 +9,10 @@
 
 namespace attendant {
 namespace {
+
+// Rows ahead of their turn that keys are asked for, where they don't lie one
+// after the other: about as many lines of memory as can be on their way.
+constexpr std::int64_t kAhead = 8;
 
 std::span<const std::uint64_t> WordsOf(const Bitmap* bitmap) {
   if (bitmap == nullptr) return {};
@@ -66,11 +71,18 @@ absl::Status RowScan::Scan(const float* keys, const float* inverse_norms,
       count += static_cast<std::int64_t>(
           EligibleBit(rows[static_cast<std::size_t>(i)]));
     }
+    for (std::int64_t p = 0; p < std::min(count, kAhead); ++p) {
+      Prefetch(keys, passing[p]);
+    }
     for (std::int64_t p = 0; p < count;) {
       const std::int64_t first = passing[p];
       std::int64_t length = 1;
       while (p + length < count && passing[p + length] == first + length) {
         ++length;
+      }
+      const std::int64_t soon = std::min(count, p + length + kAhead);
+      for (std::int64_t a = p + kAhead; a < soon; ++a) {
+        Prefetch(keys, passing[a]);
       }
       ATTENDANT_RETURN_IF_ERROR(ScoreKeyed(keys + first * dim_,
                                            inverse_norms + first,
@@ -114,28 +126,32 @@ absl::Status RowScan::ScanConsecutive(const float* keys,
   return absl::OkStatus();
 }
 
+inline void RowScan::Prefetch(const float* keys, std::int64_t position) const {
+  constexpr std::int64_t kLineFloats = 16;
+  const float* key = keys + position * dim_;
+  for (std::int64_t d = 0; d < dim_; d += kLineFloats) {
+    __builtin_prefetch(key + d);
+  }
+}
+
 absl::Status RowScan::ScanScattered(const float* keys,
                                     const float* inverse_norms,
                                     std::span<const RowIndex> rows,
                                     std::span<const std::int32_t> positions) {
-  // Enough rows ahead that their keys have come when their turn has.
-  constexpr std::size_t kAhead = 6;
-  constexpr std::int64_t kLineFloats = 16;
-  const auto prefetch = [&](std::size_t i) {
-    const float* key = keys + std::int64_t{positions[i]} * dim_;
-    for (std::int64_t d = 0; d < dim_; d += kLineFloats) {
-      __builtin_prefetch(key + d);
+  const auto count = static_cast<std::int64_t>(rows.size());
+  for (std::int64_t i = 0; i < std::min(count, kAhead); ++i) {
+    Prefetch(keys, positions[static_cast<std::size_t>(i)]);
+  }
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (i + kAhead < count) {
+      Prefetch(keys, positions[static_cast<std::size_t>(i + kAhead)]);
     }
-  };
-  for (std::size_t i = 0; i < std::min(kAhead, rows.size()); ++i) prefetch(i);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (i + kAhead < rows.size()) prefetch(i + kAhead);
-    const std::int64_t position = positions[i];
+    const std::int64_t position = positions[static_cast<std::size_t>(i)];
     ATTENDANT_RETURN_IF_ERROR(ScoreRun(keys + position * dim_,
                                        inverse_norms + position,
                                        rows.data() + i, 0, 1));
   }
-  return CountTowardsInterrupt(static_cast<std::int64_t>(rows.size()));
+  return CountTowardsInterrupt(count);
 }
 
 absl::Status RowScan::ScoreKeyed(const float* keys, const float* inverse_norms,

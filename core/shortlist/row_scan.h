@@ -60,6 +60,8 @@ class RowScan {
     word &= ~(w < excluded_.size() ? excluded_[w] : 0);
     return word >> (row & 63) & 1;
   }
+  // Asks for a key that will be scored.
+  void Prefetch(const float* keys, std::int64_t position) const;
   absl::Status CountTowardsInterrupt(std::int64_t row_count);
   // Scores `count` unmasked rows, but for those without a key.
   absl::Status ScoreKeyed(const float* keys, const float* inverse_norms,

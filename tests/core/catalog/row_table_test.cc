@@ -5,6 +5,8 @@
 #include <atomic>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
+
 namespace attendant {
 namespace {
 
@@ -27,6 +29,30 @@ TEST(RowTableTest, DoesNotFindDeadRows) {
   EXPECT_EQ(rows.Find("a", 1, &dead), -1);
   rows.Append("a", {}, {});
   EXPECT_EQ(rows.Find("a", 2, &dead), 1);
+}
+
+TEST(RowTableTest, FindsManyAsItFindsOne) {
+  RowTable rows(0, 1000);
+  for (int i = 0; i < 500; ++i) {
+    rows.Append(absl::StrCat("an id that is not short ", i % 300), {}, {});
+  }
+  Bitmap dead(1000);
+  dead.Set(7);
+  dead.Set(350);
+  std::vector<ItemId> ids;
+  for (int i = 0; i < 333; ++i) {
+    ids.push_back(absl::StrCat("an id that is not short ", i * 37 % 333));
+  }
+  for (const RowIndex row_end : {0, 100, 320, 500}) {
+    for (const Bitmap* skipped : {static_cast<const Bitmap*>(nullptr),
+                                  static_cast<const Bitmap*>(&dead)}) {
+      std::vector<RowIndex> found(ids.size(), -7);
+      rows.FindAll(ids, row_end, skipped, found.data());
+      for (std::size_t i = 0; i < ids.size(); ++i) {
+        EXPECT_EQ(found[i], rows.Find(ids[i], row_end, skipped)) << ids[i];
+      }
+    }
+  }
 }
 
 TEST(RowTableTest, HoldsAFullCapacityOfIds) {

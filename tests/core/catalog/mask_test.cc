@@ -1,0 +1,182 @@
+#include "core/catalog/mask.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "tests/core/catalog/catalog_fixture.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using enum ComparisonKind;
+
+Filter Stock(ComparisonKind kind, std::int64_t value) {
+  return Filter::Compare("stock", kind, value);
+}
+
+class MaskTest : public CatalogFixture {
+ protected:
+  // Items 0 to 9 with key (i, 1), stock i, and every third with a key in the
+  // second field; 3 is deleted, 4 written again (into a later row).
+  void SetUp() override {
+    CatalogSchema schema = OneFieldSchema(2);
+    schema.key_fields.push_back(schema.key_fields[0]);
+    schema.key_fields[1].name = "other";
+    schema.attributes = {{"stock", AttributeType::kInt64}};
+    OpenCatalog(schema);
+    std::vector<Item> items;
+    for (int i = 0; i < 10; ++i) items.push_back(ItemOf(i));
+    Upsert(items);
+    Delete({"3"});
+    Upsert({ItemOf(4)});
+  }
+
+  static Item ItemOf(int i) {
+    Item item = MakeItem(std::to_string(i), {static_cast<float>(i), 1.0F});
+    item.keys.push_back(i % 3 == 0 ? std::vector<float>{1, 1}
+                                   : std::vector<float>());
+    item.attributes = {{0, std::int64_t{i}}};
+    return item;
+  }
+
+  // Eligible ids as the masks' bitmaps say, in order; checks the counts.
+  std::vector<std::string> EligibleIds(const Masks& masks) {
+    const Snapshot& snapshot = *snapshot_;
+    std::vector<std::string> ids;
+    std::int64_t key_count = 0;
+    std::int64_t other_count = 0;
+    for (std::size_t s = 0; s < snapshot.segments.size(); ++s) {
+      const SegmentMask& mask = masks[s];
+      EXPECT_TRUE(mask.allowed == nullptr || mask.excluded == nullptr);
+      for (RowIndex row = 0; row < snapshot.segments[s].row_end; ++row) {
+        if (mask.allowed != nullptr && !mask.allowed->Test(row)) continue;
+        if (mask.excluded != nullptr && mask.excluded->Test(row)) continue;
+        const RowAddress address = {static_cast<std::int32_t>(s), row};
+        ids.emplace_back(snapshot.IdOf(address.segment, row));
+        key_count += snapshot.KeyOf(address, 0).empty() ? 0 : 1;
+        other_count += snapshot.KeyOf(address, 1).empty() ? 0 : 1;
+      }
+    }
+    EXPECT_EQ(masks.EligibleCount(0), key_count);
+    EXPECT_EQ(masks.EligibleCount(1), other_count);
+    std::sort(ids.begin(), ids.end());
+    return ids;
+  }
+
+  Masks NewMasks() {
+    snapshot_ = catalog_->snapshot();
+    return Masks(*snapshot_);
+  }
+
+  std::shared_ptr<const Snapshot> snapshot_;
+};
+
+TEST_F(MaskTest, WithoutAMaskWhatIsLiveIsEligible) {
+  EXPECT_THAT(EligibleIds(NewMasks()),
+              ElementsAre("0", "1", "2", "4", "5", "6", "7", "8", "9"));
+}
+
+TEST_F(MaskTest, AnAllowListLetsItsItemsPass) {
+  Masks masks = NewMasks();
+  masks.AllowOnly(std::vector<ItemId>{"9", "3", "4", "unknown", "9"});
+  EXPECT_THAT(EligibleIds(masks), ElementsAre("4", "9"));
+  masks = NewMasks();
+  masks.AllowOnly({});
+  EXPECT_THAT(EligibleIds(masks), IsEmpty());
+}
+
+TEST_F(MaskTest, ADenyListLetsOthersPass) {
+  Masks masks = NewMasks();
+  masks.Exclude(std::vector<ItemId>{"9", "3", "4", "unknown", "9"});
+  EXPECT_THAT(EligibleIds(masks),
+              ElementsAre("0", "1", "2", "5", "6", "7", "8"));
+}
+
+TEST_F(MaskTest, AFilterLetsPassWhatItIsTrueOf) {
+  Masks masks = NewMasks();
+  ASSERT_OK(masks.Keep(Stock(kLess, 5), Interrupt()));
+  EXPECT_THAT(EligibleIds(masks), ElementsAre("0", "1", "2", "4"));
+  masks = NewMasks();
+  ASSERT_OK(masks.Keep(Filter::Not(Stock(kLess, 5)), Interrupt()));
+  EXPECT_THAT(EligibleIds(masks), ElementsAre("5", "6", "7", "8", "9"));
+}
+
+TEST_F(MaskTest, MasksActTogetherInAnyOrder) {
+  const std::vector<ItemId> denied = {"0", "6"};
+  Masks masks = NewMasks();
+  masks.AllowOnly(std::vector<ItemId>{"0", "3", "5", "6", "7"});
+  masks.Exclude(denied);
+  ASSERT_OK(masks.Keep(Stock(kLess, 7), Interrupt()));
+  EXPECT_THAT(EligibleIds(masks), ElementsAre("5"));
+  masks = NewMasks();
+  ASSERT_OK(masks.Keep(Stock(kLess, 7), Interrupt()));
+  masks.Exclude(denied);
+  EXPECT_THAT(EligibleIds(masks), ElementsAre("1", "2", "4", "5"));
+}
+
+TEST_F(MaskTest, ABadFilterIsRefused) {
+  Masks masks = NewMasks();
+  EXPECT_THAT(masks.Keep(Filter::Exists("size"), Interrupt()),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("filter_expression.exists")));
+}
+
+// A filtered answer, of any index and any number of segments, is that of a
+// catalog of the passing items alone.
+TEST(FilteredAttendTest, IsTheAnswerOfACatalogOfThePassingItems) {
+  constexpr int kDim = 8;
+  class Catalog : public CatalogFixture {
+   public:
+    explicit Catalog(const std::vector<Item>& items) {
+      CatalogSchema schema = OneFieldSchema(kDim);
+      schema.attributes = {{"stock", AttributeType::kInt64}};
+      OpenCatalog(schema);
+      for (std::size_t begin = 0; begin < items.size(); begin += 700) {
+        Upsert({items.begin() + static_cast<std::ptrdiff_t>(begin),
+                items.begin() + static_cast<std::ptrdiff_t>(
+                                    std::min(begin + 700, items.size()))});
+      }
+    }
+    void TestBody() override {}
+    using CatalogFixture::Ask;
+    using CatalogFixture::IdsOf;
+  };
+  std::vector<Item> items = RandomItems(3000, kDim, 5);
+  std::vector<Item> passing;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const auto stock = static_cast<std::int64_t>(i * 7919 % 3000);
+    items[i].attributes = {{0, stock}};
+    if (stock < 300) passing.push_back(items[i]);
+  }
+  Catalog all(items);
+  Catalog some(passing);
+  AttendQuery query = VectorQuery(RandomItems(1, kDim, 6)[0].keys[0]);
+  for (const WeightScope scope :
+       {WeightScope::kShortlist, WeightScope::kCatalog}) {
+    query.weight_scope = scope;
+    query.filter.reset();
+    ASSERT_OK_AND_ASSIGN(const AttendAnswer expected, some.Ask(query));
+    query.filter = Stock(kLess, 300);
+    ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, all.Ask(query));
+    EXPECT_EQ(all.IdsOf(answer), some.IdsOf(expected));
+    EXPECT_EQ(answer.eligible_count, 300);
+    EXPECT_EQ(answer.scored_count, 300);
+    // Sums of the same 300 terms in another order, of relative error below
+    // 2^-20 (see Kernels::SumExps).
+    EXPECT_NEAR(*answer.log_partition, *expected.log_partition, 0x1p-20);
+    for (std::size_t i = 0; i < answer.items.size(); ++i) {
+      EXPECT_EQ(answer.items[i].logit, expected.items[i].logit);
+      EXPECT_NEAR(answer.items[i].weight, expected.items[i].weight, 0x1p-20);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace attendant
