@@ -88,7 +88,7 @@ void RunContextualize(benchmark::State& state, const AttentionModel* model,
   std::int64_t scratch_bytes = 0;
   for (auto _ : state) {
     const PeakMemory memory;
-    const absl::StatusOr<Context> context = Contextualize(input);
+    const absl::StatusOr<SequenceContext> context = Contextualize(input);
     if (!context.ok()) {
       state.SkipWithError(context.status().ToString().c_str());
       return;

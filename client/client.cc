@@ -94,7 +94,8 @@ Client::Client(Options options, const std::shared_ptr<grpc::Channel>& channel)
       catalogs_(v1::CatalogService::NewStub(channel)),
       items_(v1::ItemService::NewStub(channel)),
       models_(v1::ModelService::NewStub(channel)),
-      attention_(v1::AttentionService::NewStub(channel)) {}
+      attention_(v1::AttentionService::NewStub(channel)),
+      sequences_(v1::SequenceService::NewStub(channel)) {}
 
 Client::~Client() = default;
 
@@ -214,6 +215,18 @@ void Client::AttendAsync(const v1::AttendRequest& request, AttendDone done,
         pending.reset();
         call_done(std::move(result));
       });
+}
+
+absl::StatusOr<v1::ContextualizeResponse> Client::Contextualize(
+    const v1::ContextualizeRequest& request, Deadline deadline) {
+  return Call(*sequences_, &v1::SequenceService::Stub::Contextualize, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::RankCandidatesResponse> Client::RankCandidates(
+    const v1::RankCandidatesRequest& request, Deadline deadline) {
+  return Call(*sequences_, &v1::SequenceService::Stub::RankCandidates, request,
+              deadline.value_or(options_.deadline));
 }
 
 std::unique_ptr<Importer> Client::StartImport(const std::string& catalog,

@@ -22,6 +22,7 @@
 #include "attendant/v1/catalog_service.grpc.pb.h"
 #include "attendant/v1/item_service.grpc.pb.h"
 #include "attendant/v1/model_service.grpc.pb.h"
+#include "attendant/v1/sequence_service.grpc.pb.h"
 
 namespace attendant {
 
@@ -103,6 +104,11 @@ class Client {
   void AttendAsync(const v1::AttendRequest& request, AttendDone done,
                    Deadline deadline = {});
 
+  absl::StatusOr<v1::ContextualizeResponse> Contextualize(
+      const v1::ContextualizeRequest& request, Deadline deadline = {});
+  absl::StatusOr<v1::RankCandidatesResponse> RankCandidates(
+      const v1::RankCandidatesRequest& request, Deadline deadline = {});
+
   // Starts an import into `catalog`; see importer.h. The client must outlive
   // it.
   std::unique_ptr<Importer> StartImport(const std::string& catalog,
@@ -116,6 +122,7 @@ class Client {
   const std::unique_ptr<v1::ItemService::Stub> items_;
   const std::unique_ptr<v1::ModelService::Stub> models_;
   const std::unique_ptr<v1::AttentionService::Stub> attention_;
+  const std::unique_ptr<v1::SequenceService::Stub> sequences_;
 };
 
 }  // namespace attendant

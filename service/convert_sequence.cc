@@ -161,7 +161,8 @@ absl::StatusOr<Matrix> TokensFromProto(const Backend& backend,
   return InvalidField(path, "nothing", "vectors or items");
 }
 
-absl::Status ContextToProto(const Context& context, std::int64_t max_bytes,
+absl::Status ContextToProto(const SequenceContext& context,
+                            std::int64_t max_bytes,
                             v1::ContextualizeResponse* wire) {
   std::size_t floats = context.outputs.data.size();
   for (const Matrix& weights : context.head_weights) {

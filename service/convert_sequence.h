@@ -26,7 +26,8 @@ absl::StatusOr<Matrix> TokensFromProto(const Backend& backend,
                                        absl::string_view path);
 
 // ReplyTooLarge if the floats alone take more than max_bytes.
-absl::Status ContextToProto(const Context& context, std::int64_t max_bytes,
+absl::Status ContextToProto(const SequenceContext& context,
+                            std::int64_t max_bytes,
                             v1::ContextualizeResponse* wire);
 
 // All but the catalog and the model. Limits and what depends on the catalog are

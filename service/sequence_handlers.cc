@@ -74,7 +74,8 @@ absl::Status Contextualize(Backend& backend,
   input.include_weights = request.include_weights();
   input.interrupt = interrupt;
   const Stopwatch stopwatch;
-  ATTENDANT_ASSIGN_OR_RETURN(const Context context, Contextualize(input));
+  ATTENDANT_ASSIGN_OR_RETURN(const SequenceContext context,
+                             Contextualize(input));
   const absl::Duration compute_time = stopwatch.elapsed();
   ATTENDANT_RETURN_IF_ERROR(
       ContextToProto(context, backend.max_message_bytes, response));

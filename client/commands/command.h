@@ -63,9 +63,11 @@ std::string FormatTimestamp(const google::protobuf::Timestamp& timestamp);
 // `app`.
 void AddAttendCommand(CLI::App& app, Context& context);
 void AddCatalogCommands(CLI::App& app, Context& context);
+void AddContextualizeCommand(CLI::App& app, Context& context);
 void AddFitCommands(CLI::App& app, Context& context);
 void AddItemsCommands(CLI::App& app, Context& context);
 void AddModelCommands(CLI::App& app, Context& context);
+void AddRankCommand(CLI::App& app, Context& context);
 
 // Parts of the above.
 void AddImportCommand(CLI::App& items, Context& context);

@@ -86,6 +86,8 @@ int RunCommandLine(int argc, char** argv) {
   // Global flags may also follow the verb.
   app.fallthrough();
   AddAttendCommand(app, context);
+  AddContextualizeCommand(app, context);
+  AddRankCommand(app, context);
   AddCatalogCommands(app, context);
   AddItemsCommands(app, context);
   AddFitCommands(app, context);

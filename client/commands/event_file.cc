@@ -15,6 +15,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "client/commands/event_time.h"
 #include "client/files/csv.h"
 #include "core/base/ids.h"
 #include "core/base/status.h"
@@ -38,21 +39,6 @@ class Numbering {
   std::vector<std::string>& texts_;
   absl::flat_hash_map<std::string, std::int32_t> numbers_;
 };
-
-std::optional<absl::Time> ParseEventTime(const std::string& text) {
-  static const std::array<absl::string_view, 4> kFormats = {
-      absl::RFC3339_full, "%Y-%m-%d %H:%M:%E*S", "%Y-%m-%dT%H:%M:%E*S",
-      "%Y-%m-%d"};
-  absl::Time time;
-  for (const absl::string_view format : kFormats) {
-    if (absl::ParseTime(format, text, &time, nullptr)) return time;
-  }
-  double seconds = 0;
-  if (absl::SimpleAtod(text, &seconds) && std::isfinite(seconds)) {
-    return absl::UnixEpoch() + absl::Seconds(seconds);
-  }
-  return std::nullopt;
-}
 
 // The error of a file without one of the columns, with the flag that helps.
 absl::Status WithAdvice(const absl::Status& status,

@@ -109,7 +109,7 @@ void SortByContent(MatrixView rows, std::vector<std::int32_t>& positions) {
 
 }  // namespace
 
-absl::StatusOr<Context> Contextualize(const ContextualizeInput& input) {
+absl::StatusOr<SequenceContext> Contextualize(const ContextualizeInput& input) {
   ATTENDANT_RETURN_IF_ERROR(Validate(input));
   MatrixView sequence = input.sequence;
   std::optional<MatrixView> memory = input.memory;
@@ -126,7 +126,7 @@ absl::StatusOr<Context> Contextualize(const ContextualizeInput& input) {
   std::vector<std::int32_t> attended_positions =
       Unpadded(input, memory.value_or(sequence).row_count);
 
-  Context context;
+  SequenceContext context;
   const std::size_t layer_count = std::max<std::size_t>(input.layers.size(), 1);
   for (std::size_t layer = 0; layer < layer_count; ++layer) {
     const MatrixView attended = memory.value_or(sequence);

@@ -45,7 +45,7 @@ struct ContextualizeInput {
   Interrupt interrupt;
 };
 
-struct Context {
+struct SequenceContext {
   Matrix outputs;                    // [m, the last layer's output_dim]
   std::vector<Matrix> head_weights;  // [m, n] by head, or empty
   // Pairs that are not masked, by layer and head.
@@ -68,7 +68,7 @@ struct Context {
 // what AttendMultiHead refuses. ResourceExhausted: weights of more than
 // kMaxWeightTokens tokens, or more than kMaxLayers layers. Cancelled and
 // DeadlineExceeded from the interrupt.
-absl::StatusOr<Context> Contextualize(const ContextualizeInput& input);
+absl::StatusOr<SequenceContext> Contextualize(const ContextualizeInput& input);
 
 }  // namespace attendant
 

@@ -347,5 +347,65 @@ TEST_F(AttendantCommandTest, TextFindsItemsHardSoftAndMisspelt) {
   EXPECT_THAT(unknown.err, HasSubstr("term"));
 }
 
+TEST_F(AttendantCommandTest, ContextualizesFilesAndItems) {
+  const std::string tokens =
+      File("tokens.npy", NpyBytes(std::vector<float>{10, 0, 0, 10, 9, 0}, 2));
+  const json answer = RunJson({"contextualize", "--vectors", tokens, "--causal",
+                               "--weights", "--score", "dot", "--pad", "2"});
+  ASSERT_EQ(answer["outputs"].size(), 3u);
+  EXPECT_EQ(answer["outputs"][0]["floats"]["values"], json({10, 0}));
+  // Logits 90 and 0, its own masked.
+  EXPECT_EQ(answer["outputs"][2]["floats"]["values"], json({10, 0}));
+  EXPECT_EQ(answer["headWeights"][0]["weights"],
+            json({1, 0, 0, 0, 1, 0, 1, 0, 0}));
+  CreatePoints();
+  ASSERT_EQ(ImportPoints(File("keys.npy", NpyBytes(Keys(), 2)),
+                         File("ids.txt", Ids()))
+                .exit_status,
+            0);
+  const CommandResult report =
+      Run({"contextualize", "--catalog", "points", "--item", "item30", "--item",
+           "item3", "--memory-item", "item9", "--memory-item", "item39",
+           "--weights"});
+  EXPECT_EQ(report.exit_status, 0) << report.err;
+  EXPECT_THAT(report.out, HasSubstr("item30  item39 100.0 %"));
+  const CommandResult refused = Run({"contextualize", "--item", "item30"});
+  EXPECT_EQ(refused.exit_status, 2);
+  EXPECT_THAT(refused.err, HasSubstr("--catalog"));
+}
+
+TEST_F(AttendantCommandTest, RanksCandidatesByAHistory) {
+  CreatePoints();
+  ASSERT_EQ(ImportPoints(File("keys.npy", NpyBytes(Keys(), 2)),
+                         File("ids.txt", Ids()))
+                .exit_status,
+            0);
+  const std::string history = File("events.csv",
+                                   "customer_id,item_id,time\n"
+                                   "7,item2,2011-01-01\n"
+                                   "7,item3,2011-02-01\n"
+                                   "7,item30,2011-03-01\n"
+                                   "8,item31,2011-01-01\n");
+  const json answer = RunJson({"rank", "points", "--candidate", "item4",
+                               "--candidate", "item5", "--history", history,
+                               "--customer", "7", "--time", "2011-02-15"});
+  ASSERT_EQ(answer["candidates"].size(), 2u);
+  EXPECT_EQ(answer["candidates"][0]["id"], "item5");
+  EXPECT_EQ(answer["candidates"][0]["events"][0]["index"], 1);
+  // Logits 5 x 3 + 1 and 5 x 2 + 1.
+  EXPECT_NEAR(answer["candidates"][0]["events"][0]["weight"],
+              1 / (1 + std::exp(-5)), 1e-6);
+  EXPECT_EQ(answer["futureEventCount"], 1);
+  const CommandResult report =
+      Run({"rank", "points", "--near", "1,0", "--near-count", "2", "--event",
+           "item2=2011-01-01", "--profile", "gone"});
+  EXPECT_EQ(report.exit_status, 0) << report.err;
+  EXPECT_THAT(report.out, HasSubstr("item2 100.0 %"));
+  EXPECT_THAT(report.out, HasSubstr("Skipped, not in the catalog: gone"));
+  const CommandResult refused = Run({"rank", "points", "--candidate", "item4"});
+  EXPECT_EQ(refused.exit_status, 2);
+  EXPECT_THAT(refused.err, HasSubstr("--event"));
+}
+
 }  // namespace
 }  // namespace attendant

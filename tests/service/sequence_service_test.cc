@@ -281,7 +281,8 @@ TEST_F(SequenceServiceTest, LayersPositionsAndTheRestReachTheEngine) {
   input.padding_positions = padding;
   input.positions = PositionKind::kSinusoidal;
   input.include_weights = true;
-  ASSERT_OK_AND_ASSIGN(const Context want, attendant::Contextualize(input));
+  ASSERT_OK_AND_ASSIGN(const SequenceContext want,
+                       attendant::Contextualize(input));
   ASSERT_EQ(response.outputs_size(), 5);
   for (int i = 0; i < 5; ++i) {
     EXPECT_THAT(response.outputs(i).floats().values(),

@@ -60,7 +60,7 @@ TEST(ContextualizeTest, TheTokensAreQueriesKeysAndValues) {
   ContextualizeInput input;
   input.sequence = tokens.view();
   input.include_weights = true;
-  ASSERT_OK_AND_ASSIGN(const Context context, Contextualize(input));
+  ASSERT_OK_AND_ASSIGN(const SequenceContext context, Contextualize(input));
   const TwinAnswer twin =
       AttendTwin(tokens.view(), tokens.view(), tokens.view(),
                  ScoreKind::kScaledDot, 1, NothingMasked);
@@ -102,14 +102,14 @@ TEST(ContextualizeTest, PermutingTokensPermutesOutputsToTheBit) {
     input.layers = std::span(layers).first(layer_count);
     input.sequence = tokens.view();
     input.padding_positions = padding;
-    ASSERT_OK_AND_ASSIGN(const Context context, Contextualize(input));
+    ASSERT_OK_AND_ASSIGN(const SequenceContext context, Contextualize(input));
     input.sequence = shuffled.view();
     input.padding_positions = shuffled_padding;
-    ASSERT_OK_AND_ASSIGN(const Context permuted, Contextualize(input));
+    ASSERT_OK_AND_ASSIGN(const SequenceContext permuted, Contextualize(input));
     EXPECT_EQ(permuted.outputs, Permuted(context.outputs, order));
     EXPECT_NE(permuted.outputs, context.outputs);
     input.positions = PositionKind::kSinusoidal;
-    ASSERT_OK_AND_ASSIGN(const Context placed, Contextualize(input));
+    ASSERT_OK_AND_ASSIGN(const SequenceContext placed, Contextualize(input));
     EXPECT_NE(placed.outputs, permuted.outputs);
   }
 }
@@ -124,9 +124,9 @@ TEST(ContextualizeTest, ATokenOfACausalSequenceSeesNothingAfterIt) {
   input.causal = true;
   input.include_weights = true;
   input.sequence = tokens.view();
-  ASSERT_OK_AND_ASSIGN(const Context context, Contextualize(input));
+  ASSERT_OK_AND_ASSIGN(const SequenceContext context, Contextualize(input));
   input.sequence = changed.view();
-  ASSERT_OK_AND_ASSIGN(const Context other, Contextualize(input));
+  ASSERT_OK_AND_ASSIGN(const SequenceContext other, Contextualize(input));
   EXPECT_TRUE(std::equal(context.outputs.data.begin(),
                          context.outputs.data.begin() + 150 * 4,
                          other.outputs.data.begin()));
@@ -152,7 +152,7 @@ TEST(ContextualizeTest, MemoryGivesKeysAndValues) {
   ContextualizeInput input;
   input.sequence = latents.view();
   input.memory = memory.view();
-  ASSERT_OK_AND_ASSIGN(Context context, Contextualize(input));
+  ASSERT_OK_AND_ASSIGN(SequenceContext context, Contextualize(input));
   EXPECT_EQ(context.scored_count, 3 * 260);  // the Perceiver's cost
   TwinAnswer twin = AttendTwin(latents.view(), memory.view(), memory.view(),
                                ScoreKind::kScaledDot, 1, NothingMasked);
@@ -176,7 +176,7 @@ TEST(ContextualizeTest, PaddingIsWhatNothingAttendsTo) {
   input.include_weights = true;
   const std::vector<std::int32_t> padding = {1, 4, 1};
   input.padding_positions = padding;
-  ASSERT_OK_AND_ASSIGN(const Context context, Contextualize(input));
+  ASSERT_OK_AND_ASSIGN(const SequenceContext context, Contextualize(input));
   for (std::size_t i = 0; i < 25; ++i) {
     const bool padded = i % 5 == 1 || i % 5 == 4;
     EXPECT_EQ(context.head_weights[0].data[i] == 0, padded) << i;
@@ -184,7 +184,7 @@ TEST(ContextualizeTest, PaddingIsWhatNothingAttendsTo) {
   EXPECT_EQ(context.scored_count, 5 * 3);
   const std::vector<std::int32_t> all = {0, 1, 2, 3, 4};
   input.padding_positions = all;
-  ASSERT_OK_AND_ASSIGN(const Context nothing, Contextualize(input));
+  ASSERT_OK_AND_ASSIGN(const SequenceContext nothing, Contextualize(input));
   EXPECT_THAT(nothing.outputs.data, Each(0));
   EXPECT_THAT(nothing.head_weights[0].data, Each(0));
 }
@@ -203,12 +203,12 @@ TEST(ContextualizeTest, TwoLayersAreTwoCalls) {
       input.include_weights = true;
       input.sequence = tokens.view();
       input.layers = layers;
-      ASSERT_OK_AND_ASSIGN(const Context both, Contextualize(input));
+      ASSERT_OK_AND_ASSIGN(const SequenceContext both, Contextualize(input));
       input.layers = std::span(layers).first(1);
-      ASSERT_OK_AND_ASSIGN(const Context one, Contextualize(input));
+      ASSERT_OK_AND_ASSIGN(const SequenceContext one, Contextualize(input));
       input.sequence = one.outputs.view();
       input.layers = std::span(layers).last(1);
-      ASSERT_OK_AND_ASSIGN(const Context two, Contextualize(input));
+      ASSERT_OK_AND_ASSIGN(const SequenceContext two, Contextualize(input));
       EXPECT_EQ(both.outputs, two.outputs);
       EXPECT_EQ(both.head_weights, two.head_weights);
       EXPECT_EQ(both.scored_count, one.scored_count + two.scored_count);
@@ -259,13 +259,13 @@ TEST(ContextualizeTest, AHeadThatRotatesByOneAttendsToThePrecedingToken) {
   input.temperature = .02;
   input.include_weights = true;
   input.positions = PositionKind::kSinusoidal;
-  ASSERT_OK_AND_ASSIGN(const Context context, Contextualize(input));
+  ASSERT_OK_AND_ASSIGN(const SequenceContext context, Contextualize(input));
   for (std::size_t i = 1; i < kTokens; ++i) {
     EXPECT_GE(context.head_weights[0].data[i * kTokens + i - 1], .99) << i;
   }
   // It is the positions that do it.
   input.positions = PositionKind::kNone;
-  ASSERT_OK_AND_ASSIGN(const Context without, Contextualize(input));
+  ASSERT_OK_AND_ASSIGN(const SequenceContext without, Contextualize(input));
   EXPECT_FLOAT_EQ(without.head_weights[0].data[0], 1.0f / kTokens);
 }
 
@@ -276,7 +276,7 @@ TEST(ContextualizeTest, OnlyTheLastLayersWeightsAndOnlyWhenAsked) {
   ContextualizeInput input;
   input.sequence = tokens.view();
   input.layers = layers;
-  ASSERT_OK_AND_ASSIGN(Context context, Contextualize(input));
+  ASSERT_OK_AND_ASSIGN(SequenceContext context, Contextualize(input));
   EXPECT_THAT(context.head_weights, IsEmpty());
   input.include_weights = true;
   ASSERT_OK_AND_ASSIGN(context, Contextualize(input));

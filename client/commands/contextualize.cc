@@ -1,0 +1,162 @@
+// attendant contextualize
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/commands/command.h"
+#include "client/commands/flags.h"
+#include "client/commands/sequence_flags.h"
+#include "client/commands/sequence_report.h"
+#include "core/base/status.h"
+
+namespace attendant {
+namespace {
+
+struct ContextualizeFlags {
+  std::string vectors;
+  std::vector<std::string> items;
+  std::string memory;
+  std::vector<std::string> memory_items;
+  std::string catalog;
+  std::string field;
+  std::vector<std::string> layers;
+  std::string score;
+  double temperature = 0;
+  bool causal = false;
+  std::vector<std::int32_t> padding;
+  bool positions = false;
+  bool weights = false;
+};
+
+absl::Status SetTokens(const ContextualizeFlags& flags,
+                       const std::string& vectors,
+                       const std::vector<std::string>& items,
+                       v1::TokenSequence& sequence) {
+  if (items.empty()) return ReadTokens(vectors, sequence);
+  v1::TokenItems& tokens = *sequence.mutable_items();
+  tokens.set_catalog(flags.catalog);
+  tokens.set_key_field(flags.field);
+  tokens.mutable_ids()->Add(items.begin(), items.end());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::ContextualizeRequest> ToRequest(
+    const ContextualizeFlags& flags) {
+  v1::ContextualizeRequest request;
+  ATTENDANT_RETURN_IF_ERROR(SetTokens(flags, flags.vectors, flags.items,
+                                      *request.mutable_sequence()));
+  if (!flags.memory.empty() || !flags.memory_items.empty()) {
+    ATTENDANT_RETURN_IF_ERROR(SetTokens(flags, flags.memory, flags.memory_items,
+                                        *request.mutable_memory()));
+  }
+  for (const std::string& layer : flags.layers) {
+    ATTENDANT_ASSIGN_OR_RETURN(*request.add_layers(),
+                               ParseModelReference(layer));
+  }
+  request.set_score_kind(ScoreKindFromFlag(flags.score));
+  if (flags.temperature != 0) request.set_temperature(flags.temperature);
+  request.set_causal(flags.causal);
+  request.mutable_padding_positions()->Add(flags.padding.begin(),
+                                           flags.padding.end());
+  if (flags.positions) request.set_positions(v1::POSITION_KIND_SINUSOIDAL);
+  request.set_include_weights(flags.weights);
+  return request;
+}
+
+absl::Status RunContextualize(const ContextualizeFlags& flags,
+                              const Context& context) {
+  ATTENDANT_ASSIGN_OR_RETURN(const auto request, ToRequest(flags));
+  ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
+  ATTENDANT_ASSIGN_OR_RETURN(const auto response,
+                             client->Contextualize(request));
+  Print(context.json ? ToJson(response)
+                     : ContextReport(request, response, context.style));
+  return absl::OkStatus();
+}
+
+void AddTokenFlags(CLI::App& verb, ContextualizeFlags& flags) {
+  constexpr char kTokens[] = "Tokens";
+  CLI::Option* vectors =
+      verb.add_option("--vectors", flags.vectors,
+                      "The sequence: the rows of FILE.npy or FILE.fvecs")
+          ->group(kTokens);
+  AddRepeated(verb, "--item", flags.items,
+              "The sequence: an item's key, in the order given")
+      ->excludes(vectors)
+      ->group(kTokens);
+  CLI::Option* memory =
+      verb.add_option("--memory", flags.memory,
+                      "What the sequence attends to: the rows of a file. "
+                      "Default: itself")
+          ->group(kTokens);
+  AddRepeated(verb, "--memory-item", flags.memory_items,
+              "What the sequence attends to: an item's key")
+      ->excludes(memory)
+      ->group(kTokens);
+  verb.add_option("--catalog", flags.catalog, "The catalog of the items")
+      ->group(kTokens);
+  verb.add_option("--field", flags.field,
+                  "The items' key field. Default: the catalog's first")
+      ->group(kTokens);
+}
+
+void AddAttentionFlags(CLI::App& verb, ContextualizeFlags& flags) {
+  AddRepeated(verb, "--layer", flags.layers,
+              "A multi-head model, NAME or NAME:VERSION; each layer's outputs "
+              "are the next one's sequence. Default: the vectors as they are")
+      ->check(CLI::Validator(Accepts(&ParseModelReference), ""));
+  verb.add_option("--score", flags.score, "Default scaled_dot")
+      ->check(CLI::IsMember({"dot", "scaled_dot", "cosine"}));
+  verb.add_option("--temperature", flags.temperature,
+                  "Sharpness: small picks the best, large averages. Default 1")
+      ->check(CLI::Validator(Accepts(&ParsePositive), ""));
+  verb.add_flag("--causal", flags.causal,
+                "A token attends to itself and what comes before");
+  verb.add_option("--pad", flags.padding,
+                  "A position, from 0, that nothing attends to")
+      ->take_all()
+      ->allow_extra_args(false);
+  verb.add_flag("--positions", flags.positions,
+                "Add sines and cosines of the positions to the tokens");
+  verb.add_flag("--weights", flags.weights,
+                "Show what each token attends to, for at most 512 tokens");
+}
+
+}  // namespace
+
+void AddContextualizeCommand(CLI::App& app, Context& context) {
+  auto flags = std::make_shared<ContextualizeFlags>();
+  CLI::App* verb = app.add_subcommand(
+      "contextualize",
+      "Attend within a sequence, or from it to a memory: each token becomes "
+      "the weighted mean of what it attends to");
+  AddTokenFlags(*verb, *flags);
+  AddAttentionFlags(*verb, *flags);
+  verb->footer(
+      "Examples:\n"
+      "  attendant contextualize --vectors tokens.npy --causal --weights\n"
+      "  attendant contextualize --catalog shop --item 85123A --item 22423 "
+      "--weights\n"
+      "  attendant contextualize --vectors target.npy --memory source.npy "
+      "--layer cross\n"
+      "  attendant contextualize --vectors tokens.npy --positions --layer "
+      "block1 --layer block2:3 --json");
+  verb->final_callback([flags, &context] {
+    if (flags->vectors.empty() && flags->items.empty()) {
+      throw CLI::RequiredError("--vectors or --item");
+    }
+    const bool has_items =
+        !flags->items.empty() || !flags->memory_items.empty();
+    if (has_items && flags->catalog.empty()) {
+      throw CLI::RequiresError("--item", "--catalog");
+    }
+    if (!has_items && !flags->catalog.empty()) {
+      throw CLI::RequiresError("--catalog", "--item or --memory-item");
+    }
+    context.Run([&](const Context& c) { return RunContextualize(*flags, c); });
+  });
+}
+
+}  // namespace attendant

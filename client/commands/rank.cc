@@ -1,0 +1,225 @@
+// attendant rank
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/commands/command.h"
+#include "client/commands/flags.h"
+#include "client/commands/sequence_flags.h"
+#include "client/commands/sequence_report.h"
+#include "client/files/ids.h"
+#include "client/wire_vector.h"
+#include "core/base/status.h"
+
+namespace attendant {
+namespace {
+
+struct RankFlags {
+  std::string catalog;
+  std::string field;
+  std::vector<std::string> candidates;
+  std::string candidate_file;
+  std::string near;
+  std::int32_t near_count = 0;
+  std::vector<std::string> events;
+  std::string history;
+  std::string customer;
+  std::vector<std::string> profile;
+  std::vector<std::string> profile_vectors;
+  std::string time;
+  std::string model;
+  std::string score;
+  double temperature = 0;
+  std::string activation;
+  std::int32_t result_count = 0;
+  std::int32_t because_count = 3;
+};
+
+absl::Status SetCandidates(const RankFlags& flags, v1::Candidates& candidates) {
+  if (!flags.near.empty()) {
+    ATTENDANT_ASSIGN_OR_RETURN(const auto vector, ParseVector(flags.near));
+    *candidates.mutable_query()->mutable_vector() = ToVector(vector);
+    if (flags.near_count != 0) {
+      candidates.mutable_query()->set_candidate_count(flags.near_count);
+    }
+    return absl::OkStatus();
+  }
+  auto& ids = *candidates.mutable_items()->mutable_ids();
+  ids.Add(flags.candidates.begin(), flags.candidates.end());
+  if (flags.candidate_file.empty()) return absl::OkStatus();
+  ATTENDANT_ASSIGN_OR_RETURN(const auto from_file,
+                             ReadIds(flags.candidate_file));
+  ids.Add(from_file.begin(), from_file.end());
+  return absl::OkStatus();
+}
+
+absl::Status SetEvents(const RankFlags& flags,
+                       v1::RankCandidatesRequest& request) {
+  for (const std::string& event : flags.events) {
+    ATTENDANT_ASSIGN_OR_RETURN(*request.add_history(),
+                               ParseHistoryEvent(event));
+  }
+  if (!flags.history.empty()) {
+    ATTENDANT_RETURN_IF_ERROR(
+        ReadHistory(flags.history, flags.customer, request));
+  }
+  for (const std::string& id : flags.profile) {
+    request.add_profile()->set_item_id(id);
+  }
+  for (const std::string& text : flags.profile_vectors) {
+    ATTENDANT_ASSIGN_OR_RETURN(const auto vector, ParseVector(text));
+    *request.add_profile()->mutable_vector() = ToVector(vector);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::RankCandidatesRequest> ToRequest(const RankFlags& flags) {
+  v1::RankCandidatesRequest request;
+  request.set_catalog(flags.catalog);
+  request.set_key_field(flags.field);
+  ATTENDANT_RETURN_IF_ERROR(
+      SetCandidates(flags, *request.mutable_candidates()));
+  ATTENDANT_RETURN_IF_ERROR(SetEvents(flags, request));
+  if (!flags.time.empty()) {
+    ATTENDANT_ASSIGN_OR_RETURN(*request.mutable_time(),
+                               ParseTimeFlag(flags.time));
+  }
+  if (!flags.model.empty()) {
+    ATTENDANT_ASSIGN_OR_RETURN(*request.mutable_model(),
+                               ParseModelReference(flags.model));
+  }
+  request.set_score_kind(ScoreKindFromFlag(flags.score));
+  if (flags.temperature != 0) request.set_temperature(flags.temperature);
+  if (flags.activation == "sigmoid") {
+    request.set_activation_kind(v1::ACTIVATION_KIND_SIGMOID);
+  } else if (flags.activation == "none") {
+    request.set_activation_kind(v1::ACTIVATION_KIND_NONE);
+  }
+  if (flags.result_count != 0) request.set_result_count(flags.result_count);
+  request.set_attribution_count(flags.because_count);
+  return request;
+}
+
+absl::Status RunRank(const RankFlags& flags, const Context& context) {
+  ATTENDANT_ASSIGN_OR_RETURN(const auto request, ToRequest(flags));
+  ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
+  ATTENDANT_ASSIGN_OR_RETURN(const auto response,
+                             client->RankCandidates(request));
+  Print(context.json ? ToJson(response)
+                     : RankReport(request, response, context.style));
+  return absl::OkStatus();
+}
+
+void AddCandidateFlags(CLI::App& verb, RankFlags& flags) {
+  constexpr char kCandidates[] = "Candidates";
+  CLI::Option* candidate =
+      AddRepeated(verb, "--candidate", flags.candidates, "An item to rank")
+          ->group(kCandidates);
+  CLI::Option* file = verb.add_option("--candidate-file", flags.candidate_file,
+                                      "Ids of items to rank, one a line")
+                          ->group(kCandidates);
+  CLI::Option* near =
+      verb.add_option("--near", flags.near,
+                      "Rank the items of highest logit for a query vector: "
+                      "0.1,0.2,...")
+          ->check(CLI::Validator(Accepts(&ParseVector), ""))
+          ->excludes(candidate)
+          ->excludes(file)
+          ->group(kCandidates);
+  verb.add_option("--near-count", flags.near_count,
+                  "How many of those. Default 100")
+      ->check(CLI::Range(1, 4096))
+      ->needs(near)
+      ->group(kCandidates);
+}
+
+void AddHistoryFlags(CLI::App& verb, RankFlags& flags) {
+  constexpr char kHistory[] = "History";
+  AddRepeated(verb, "--event", flags.events,
+              "What the user did, as ID=TIME, with TIME as 2011-12-09, "
+              "2011-12-09T12:50:00Z or seconds since 1970")
+      ->check(CLI::Validator(Accepts(&ParseHistoryEvent), ""))
+      ->group(kHistory);
+  CLI::Option* history =
+      verb.add_option("--history", flags.history,
+                      "Events as FILE.csv with columns item_id and time")
+          ->group(kHistory);
+  verb.add_option("--customer", flags.customer,
+                  "Only the file's events with this customer_id")
+      ->needs(history)
+      ->group(kHistory);
+  AddRepeated(verb, "--profile", flags.profile,
+              "An item that the user likes, whatever the time")
+      ->group(kHistory);
+  AddRepeated(verb, "--profile-vector", flags.profile_vectors,
+              "A vector that the user is: 0.1,0.2,...")
+      ->check(CLI::Validator(Accepts(&ParseVector), ""))
+      ->group(kHistory);
+  verb.add_option("--time", flags.time,
+                  "Later events weigh nothing. Default: none is later")
+      ->check(CLI::Validator(Accepts(&ParseTimeFlag), ""))
+      ->group(kHistory);
+}
+
+void AddScoreFlags(CLI::App& verb, RankFlags& flags) {
+  verb.add_option("--field", flags.field,
+                  "The key field. Default: the catalog's first");
+  verb.add_option("--model", flags.model,
+                  "A multi-head model, NAME or NAME:VERSION. Default: the keys "
+                  "as they are")
+      ->check(CLI::Validator(Accepts(&ParseModelReference), ""));
+  verb.add_option("--score", flags.score, "Another score kind than the field's")
+      ->check(CLI::IsMember({"dot", "scaled_dot", "cosine"}));
+  verb.add_option("--temperature", flags.temperature,
+                  "Sharpness: small picks the best, large averages. Default: "
+                  "the field's")
+      ->check(CLI::Validator(Accepts(&ParsePositive), ""));
+  verb.add_option("--activation", flags.activation,
+                  "How weights follow from logits. Default softmax")
+      ->check(CLI::IsMember({"softmax", "sigmoid", "none"}));
+  verb.add_option("-k,--results", flags.result_count,
+                  "Candidates shown. Default: all")
+      ->check(CLI::Range(1, 4096));
+  verb.add_option("--because", flags.because_count,
+                  "Events named with each candidate")
+      ->check(CLI::Range(0, 100))
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void AddRankCommand(CLI::App& app, Context& context) {
+  auto flags = std::make_shared<RankFlags>();
+  CLI::App* verb = app.add_subcommand(
+      "rank",
+      "Rank candidates by a user's history: each attends over the events, and "
+      "is scored by what it finds there");
+  verb->add_option("CATALOG", flags->catalog, "The catalog")->required();
+  AddCandidateFlags(*verb, *flags);
+  AddHistoryFlags(*verb, *flags);
+  AddScoreFlags(*verb, *flags);
+  verb->footer(
+      "Examples:\n"
+      "  attendant rank shop --candidate 85123A --candidate 22423 --history "
+      "events.csv.gz --customer c1011\n"
+      "  attendant rank shop --candidate-file ids.txt --event "
+      "71053=2011-06-01 --event 84029G=2011-07-15 --time 2011-07-01\n"
+      "  attendant rank shop --near 0.1,0.2 --profile 71053 --temperature 0.1 "
+      "-k 10");
+  verb->final_callback([flags, &context] {
+    if (flags->candidates.empty() && flags->candidate_file.empty() &&
+        flags->near.empty()) {
+      throw CLI::RequiredError("--candidate, --candidate-file or --near");
+    }
+    if (flags->events.empty() && flags->history.empty() &&
+        flags->profile.empty() && flags->profile_vectors.empty()) {
+      throw CLI::RequiredError(
+          "--event, --history, --profile or --profile-vector");
+    }
+    context.Run([&](const Context& c) { return RunRank(*flags, c); });
+  });
+}
+
+}  // namespace attendant

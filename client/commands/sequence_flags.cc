@@ -1,0 +1,104 @@
+#include "client/commands/sequence_flags.h"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "client/commands/event_time.h"
+#include "client/files/csv.h"
+#include "client/files/input.h"
+#include "client/files/vector_file.h"
+#include "client/wire_vector.h"
+#include "core/base/ids.h"
+#include "core/base/status.h"
+
+namespace attendant {
+namespace {
+
+constexpr absl::string_view kTime = "a time as 2011-12-09T12:50:00Z";
+
+absl::Status Malformed(const std::string& flag, absl::string_view want) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("got '", flag, "', want ", want));
+}
+
+}  // namespace
+
+absl::StatusOr<v1::ModelReference> ParseModelReference(
+    const std::string& flag) {
+  v1::ModelReference reference;
+  const std::size_t split = flag.find(':');
+  reference.set_name(flag.substr(0, split));
+  std::int64_t version = 0;
+  if (split != std::string::npos) {
+    if (!absl::SimpleAtoi(flag.substr(split + 1), &version) || version < 1) {
+      return Malformed(flag, "NAME or NAME:VERSION with a version from 1");
+    }
+    reference.set_version(version);
+  }
+  if (reference.name().empty()) {
+    return Malformed(flag, "NAME or NAME:VERSION");
+  }
+  return reference;
+}
+
+absl::StatusOr<v1::HistoryEvent> ParseHistoryEvent(const std::string& flag) {
+  const std::size_t split = flag.rfind('=');
+  if (split == std::string::npos || split == 0) {
+    return Malformed(flag, absl::StrCat("ID=TIME with ", kTime));
+  }
+  v1::HistoryEvent event;
+  event.set_item_id(flag.substr(0, split));
+  ATTENDANT_ASSIGN_OR_RETURN(*event.mutable_time(),
+                             ParseTimeFlag(flag.substr(split + 1)));
+  return event;
+}
+
+absl::StatusOr<google::protobuf::Timestamp> ParseTimeFlag(
+    const std::string& flag) {
+  const std::optional<absl::Time> time = ParseEventTime(flag);
+  if (!time.has_value()) return Malformed(flag, kTime);
+  return ToTimestamp(*time);
+}
+
+absl::Status ReadHistory(const std::string& path, const std::string& customer,
+                         v1::RankCandidatesRequest& request) {
+  std::vector<std::string> columns = {"item_id", "time"};
+  if (!customer.empty()) columns.push_back("customer_id");
+  bool found = false;
+  const auto visit = [&](const CsvRow& row) -> absl::Status {
+    if (!customer.empty() && row.fields[2] != customer) {
+      return absl::OkStatus();
+    }
+    ATTENDANT_RETURN_IF_ERROR(ValidateItemId(row.fields[0], "item_id"));
+    const std::optional<absl::Time> time = ParseEventTime(row.fields[1]);
+    if (!time.has_value()) {
+      return InvalidField("time", absl::StrCat("'", row.fields[1], "'"), kTime);
+    }
+    v1::HistoryEvent* event = request.add_history();
+    event->set_item_id(row.fields[0]);
+    *event->mutable_time() = ToTimestamp(*time);
+    found = true;
+    return absl::OkStatus();
+  };
+  ATTENDANT_RETURN_IF_ERROR(ReadCsv(path, columns, visit));
+  if (found) return absl::OkStatus();
+  return FileError(path,
+                   customer.empty()
+                       ? "no events"
+                       : absl::StrCat("no event of customer '", customer, "'"));
+}
+
+absl::Status ReadTokens(const std::string& path, v1::TokenSequence& sequence) {
+  ATTENDANT_ASSIGN_OR_RETURN(const auto file, OpenVectorFile(path));
+  std::vector<float> components(static_cast<std::size_t>(file->dim()));
+  for (std::int64_t row = 0; row < file->row_count(); ++row) {
+    ATTENDANT_RETURN_IF_ERROR(file->ReadRow(row, components));
+    *sequence.mutable_vectors()->add_vectors() = ToVector(components);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace attendant

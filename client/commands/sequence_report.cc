@@ -1,0 +1,161 @@
+#include "client/commands/sequence_report.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "client/commands/command.h"
+
+namespace attendant {
+namespace {
+
+constexpr int kShownComponents = 4;
+constexpr std::size_t kShownTokens = 3;
+constexpr int kWideColumn = 100;
+
+using Align = Table::Align;
+using Tone = Table::Tone;
+
+// The id of a token, or its position.
+std::string TokenName(const v1::TokenSequence& sequence, int position) {
+  if (sequence.has_items()) return sequence.items().ids(position);
+  return FormatCount(position);
+}
+
+std::string FirstComponents(const v1::Vector& vector) {
+  const auto& values = vector.floats().values();
+  std::string text = "[";
+  for (int i = 0; i < std::min(values.size(), kShownComponents); ++i) {
+    absl::StrAppend(&text, i == 0 ? "" : ", ", FormatNumber(values[i]));
+  }
+  return absl::StrCat(text, values.size() > kShownComponents ? ", ...]" : "]");
+}
+
+// "lens 81.0 %, fins 10.2 %": the mean over heads.
+std::string MostAttended(const v1::ContextualizeResponse& response, int token,
+                         const v1::TokenSequence& attended) {
+  const int count = response.head_weights(0).column_count();
+  std::vector<double> weights(static_cast<std::size_t>(count));
+  for (const v1::AttentionMatrix& head : response.head_weights()) {
+    for (int i = 0; i < count; ++i) {
+      weights[static_cast<std::size_t>(i)] +=
+          double{head.weights(token * count + i)} /
+          response.head_weights_size();
+    }
+  }
+  std::vector<int> order(weights.size());
+  std::iota(order.begin(), order.end(), 0);
+  const std::size_t shown = std::min(kShownTokens, order.size());
+  const auto heavier = [&](int a, int b) {
+    const double weight_a = weights[static_cast<std::size_t>(a)];
+    const double weight_b = weights[static_cast<std::size_t>(b)];
+    return weight_a != weight_b ? weight_a > weight_b : a < b;
+  };
+  std::partial_sort(order.begin(),
+                    order.begin() + static_cast<std::ptrdiff_t>(shown),
+                    order.end(), heavier);
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < shown; ++i) {
+    const double weight = weights[static_cast<std::size_t>(order[i])];
+    if (weight == 0) break;
+    texts.push_back(
+        absl::StrCat(TokenName(attended, order[i]), " ", FormatShare(weight)));
+  }
+  return texts.empty() ? "nothing" : absl::StrJoin(texts, ", ");
+}
+
+std::string EventName(const v1::RankCandidatesRequest& request,
+                      const v1::EventAttribution& event) {
+  const v1::HistoryEvent& from = event.profile()
+                                     ? request.profile(event.index())
+                                     : request.history(event.index());
+  const std::string name = from.has_vector()
+                               ? absl::StrCat("vector ", event.index())
+                               : from.item_id();
+  return event.profile() ? absl::StrCat(name, " (profile)") : name;
+}
+
+}  // namespace
+
+std::string ContextReport(const v1::ContextualizeRequest& request,
+                          const v1::ContextualizeResponse& response,
+                          const Style& style) {
+  const v1::TokenSequence& attended =
+      request.has_memory() ? request.memory() : request.sequence();
+  std::vector<Table::Column> columns = {{.title = "token"}};
+  const bool has_weights = response.head_weights_size() > 0;
+  if (has_weights) {
+    columns.push_back({.title = "attends to", .max_width = kWideColumn});
+  }
+  columns.push_back(
+      {.title = "output", .tone = Tone::kDim, .max_width = kWideColumn});
+  Table table(std::move(columns));
+  for (int i = 0; i < response.outputs_size(); ++i) {
+    std::vector<std::string> cells = {TokenName(request.sequence(), i)};
+    if (has_weights) cells.push_back(MostAttended(response, i, attended));
+    cells.push_back(FirstComponents(response.outputs(i)));
+    table.AddRow(cells);
+  }
+  const int dim = response.outputs_size() == 0
+                      ? 0
+                      : response.outputs(0).floats().values_size();
+  return absl::StrCat(
+      table.Format(style), "\n", CountOf(response.outputs_size(), "token"),
+      " of ", CountOf(dim, "component"), "; ",
+      CountOf(response.scored_count(), "pair"), " scored.",
+      has_weights && response.head_weights_size() > 1
+          ? absl::StrCat(" Shares are means over ",
+                         CountOf(response.head_weights_size(), "head"), ".")
+          : "",
+      "\n");
+}
+
+std::string RankReport(const v1::RankCandidatesRequest& request,
+                       const v1::RankCandidatesResponse& response,
+                       const Style& style) {
+  const bool shares =
+      request.activation_kind() == v1::ACTIVATION_KIND_UNSPECIFIED ||
+      request.activation_kind() == v1::ACTIVATION_KIND_SOFTMAX;
+  std::string text;
+  if (response.candidates().empty()) {
+    text = "No candidates: no item has a key in this field.\n";
+  } else {
+    Table table({{.title = "#", .align = Align::kRight, .tone = Tone::kDim},
+                 {.title = "item"},
+                 {.title = "score", .align = Align::kRight},
+                 {.title = "because of", .max_width = kWideColumn}});
+    std::int64_t rank = 0;
+    for (const v1::RankedCandidate& candidate : response.candidates()) {
+      std::vector<std::string> events;
+      for (const v1::EventAttribution& event : candidate.events()) {
+        events.push_back(absl::StrCat(EventName(request, event), " ",
+                                      shares ? FormatShare(event.weight())
+                                             : FormatNumber(event.weight())));
+      }
+      table.AddRow({FormatCount(++rank), candidate.id(),
+                    absl::StrFormat("%.4g", candidate.score()),
+                    absl::StrJoin(events, ", ")});
+    }
+    text = absl::StrCat(
+        table.Format(style), "\n",
+        CountOf(response.candidates_size(), "candidate"), ", ",
+        CountOf(request.history_size() + request.profile_size(), "event"), "; ",
+        CountOf(response.scored_count(), "pair"), " scored.\n");
+  }
+  if (response.future_event_count() > 0) {
+    absl::StrAppend(&text, "Masked for being after the time asked about: ",
+                    CountOf(response.future_event_count(), "event"), ".\n");
+  }
+  if (!response.unknown_item_ids().empty()) {
+    absl::StrAppend(&text, "Skipped, not in the catalog: ",
+                    Printable(absl::StrJoin(response.unknown_item_ids(), ", ")),
+                    "\n");
+  }
+  return text;
+}
+
+}  // namespace attendant

@@ -1,0 +1,80 @@
+#include "client/commands/sequence_flags.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "client/files/npy.h"
+#include "tests/client/temporary_file.h"
+#include "tests/support/status_matchers.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+TEST(SequenceFlagsTest, ModelsHaveANameAndPerhapsAVersion) {
+  ASSERT_OK_AND_ASSIGN(v1::ModelReference model, ParseModelReference("text"));
+  EXPECT_EQ(model.name(), "text");
+  EXPECT_FALSE(model.has_version());
+  ASSERT_OK_AND_ASSIGN(model, ParseModelReference("text:12"));
+  EXPECT_EQ(model.name(), "text");
+  EXPECT_EQ(model.version(), 12);
+  for (const char* bad : {"", ":1", "text:", "text:0", "text:x"}) {
+    EXPECT_THAT(ParseModelReference(bad),
+                StatusIs(kInvalid, HasSubstr("want NAME or NAME:VERSION")))
+        << bad;
+  }
+}
+
+TEST(SequenceFlagsTest, EventsHaveAnIdAndATime) {
+  for (const char* flag : {"a=b=2011-12-09T00:00:00Z", "a=b=2011-12-09",
+                           "a=b=1323388800", "a=b=2011-12-09 00:00:00"}) {
+    ASSERT_OK_AND_ASSIGN(const v1::HistoryEvent event, ParseHistoryEvent(flag));
+    EXPECT_EQ(event.item_id(), "a=b");
+    EXPECT_EQ(event.time().seconds(), 1323388800) << flag;
+  }
+  for (const char* bad : {"a", "=2011-12-09", "a=yesterday", "a="}) {
+    EXPECT_THAT(ParseHistoryEvent(bad), StatusIs(kInvalid, HasSubstr("want ")))
+        << bad;
+  }
+}
+
+TEST(SequenceFlagsTest, HistoryIsThatOfTheCustomer) {
+  const TemporaryFile file("events.csv",
+                           "customer_id,item_id,time\n"
+                           "7,lens,2011-01-02\n"
+                           "8,fins,2011-01-03\n"
+                           "7,towel,2011-01-01\n");
+  v1::RankCandidatesRequest request;
+  ASSERT_OK(ReadHistory(file.path(), "7", request));
+  ASSERT_EQ(request.history_size(), 2);
+  EXPECT_EQ(request.history(0).item_id(), "lens");
+  EXPECT_EQ(request.history(1).item_id(), "towel");
+  EXPECT_EQ(request.history(1).time().seconds(), 1293840000);
+  ASSERT_OK(ReadHistory(file.path(), "", request));
+  EXPECT_EQ(request.history_size(), 5);
+  EXPECT_THAT(ReadHistory(file.path(), "9", request),
+              StatusIs(kInvalid, HasSubstr("no event of customer '9'")));
+  const TemporaryFile late("late.csv", "item_id,time\nlens,late\n");
+  EXPECT_THAT(
+      ReadHistory(late.path(), "", request),
+      StatusIs(kInvalid, AllOf(HasSubstr("row 1"), HasSubstr("'late'"))));
+}
+
+TEST(SequenceFlagsTest, TokensAreTheRowsOfAFile) {
+  const TemporaryFile file("tokens.npy",
+                           NpyBytes(std::vector<float>{1, 2, 3, 4}, 2));
+  v1::TokenSequence sequence;
+  ASSERT_OK(ReadTokens(file.path(), sequence));
+  EXPECT_EQ(sequence.vectors().vectors_size(), 2);
+}
+
+}  // namespace
+}  // namespace attendant

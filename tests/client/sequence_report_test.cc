@@ -1,0 +1,88 @@
+#include "client/commands/sequence_report.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace attendant {
+namespace {
+
+template <typename Message>
+Message Parse(const std::string& text) {
+  Message message;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message))
+      << text;
+  return message;
+}
+
+TEST(SequenceReportTest, SaysWhatEachTokenAttendsTo) {
+  const auto request = Parse<v1::ContextualizeRequest>(
+      R"pb(sequence { items { ids: [ "lens", "fins" ] } })pb");
+  auto response = Parse<v1::ContextualizeResponse>(R"pb(
+    outputs { floats { values: [ 1, 0.5 ] } }
+    outputs { floats { values: [ 1, 2, 3, 4, 5 ] } }
+    head_weights {
+      row_count: 2
+      column_count: 2
+      weights: [ 0.5, 0.5, 0, 0 ]
+    }
+    head_weights {
+      row_count: 2
+      column_count: 2
+      weights: [ 0, 1, 0, 0 ]
+    }
+    scored_count: 4
+  )pb");
+  EXPECT_EQ(ContextReport(request, response, {}),
+            "token  attends to                output\n"
+            "lens   fins 75.0 %, lens 25.0 %  [1, 0.5]\n"
+            "fins   nothing                   [1, 2, 3, 4, ...]\n"
+            "\n"
+            "2 tokens of 2 components; 4 pairs scored. Shares are means over "
+            "2 heads.\n");
+  response.clear_head_weights();
+  EXPECT_EQ(ContextReport(request, response, {}),
+            "token  output\n"
+            "lens   [1, 0.5]\n"
+            "fins   [1, 2, 3, 4, ...]\n"
+            "\n"
+            "2 tokens of 2 components; 4 pairs scored.\n");
+}
+
+TEST(SequenceReportTest, SaysWhatEarnedEachCandidate) {
+  auto request = Parse<v1::RankCandidatesRequest>(R"pb(
+    history { item_id: "lens" }
+    history { vector { floats { values: 1 } } }
+    profile { item_id: "towel" }
+  )pb");
+  const auto response = Parse<v1::RankCandidatesResponse>(R"pb(
+    candidates {
+      id: "camera"
+      score: 12.5
+      events { index: 0 weight: 0.9 }
+      events { index: 1 weight: 0.05 }
+      events { profile: true index: 0 weight: 0.05 }
+    }
+    candidates { id: "fins" score: -1 }
+    future_event_count: 1
+    unknown_item_ids: [ "gone" ]
+    scored_count: 6
+  )pb");
+  EXPECT_EQ(RankReport(request, response, {}),
+            "#  item    score  because of\n"
+            "1  camera   12.5  lens 90.0 %, vector 1 5.0 %, towel (profile) "
+            "5.0 %\n"
+            "2  fins       -1\n"
+            "\n"
+            "2 candidates, 3 events; 6 pairs scored.\n"
+            "Masked for being after the time asked about: 1 event.\n"
+            "Skipped, not in the catalog: gone\n");
+  request.set_activation_kind(v1::ACTIVATION_KIND_NONE);
+  EXPECT_THAT(RankReport(request, response, {}),
+              testing::HasSubstr("lens 0.9, vector 1 0.05"));
+}
+
+}  // namespace
+}  // namespace attendant
