@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/kernels/kernels.h"
 #include "tests/core/catalog/catalog_fixture.h"
+#include "tests/core/catalog/model_twin.h"
+#include "tests/support/random_model.h"
 
 namespace attendant {
 namespace {
@@ -61,10 +65,6 @@ double DoubleError(std::size_t item_count, double greatest_logit) {
          kDoubleEpsilon;
 }
 
-std::vector<double> Doubles(const std::vector<float>& floats) {
-  return {floats.begin(), floats.end()};
-}
-
 double NormOf(const std::vector<float>& vector) { return Norm(vector); }
 
 class NumericsTest : public CatalogFixture {
@@ -108,7 +108,7 @@ class NumericsTest : public CatalogFixture {
       keys.data.insert(keys.data.end(), item.keys[0].begin(),
                        item.keys[0].end());
     }
-    return AttendReference(Doubles(vector), keys, keys, kind, temperature);
+    return AttendReference(ToDoubles(vector), keys, keys, kind, temperature);
   }
 
   // |q||k| scale / temperature, for the greatest |k|.
@@ -378,6 +378,357 @@ TEST_F(NumericsTest, PermutingItemsPermutesWeightsExactly) {
       // The same exps, summed in doubles in another order.
       EXPECT_NEAR(after_all.at(item.id).weight, before_all.at(item.id).weight,
                   2 * 300 * kDoubleEpsilon * before_all.at(item.id).weight);
+    }
+  }
+}
+
+// Weights that models, biases and several heads make, against doubles.
+class ModelNumericsTest : public NumericsTest {
+ protected:
+  void OpenWith(ScoreKind kind, const AttentionModel& model,
+                const std::vector<Item>& items) {
+    disk_ = std::make_shared<FakeDisk>();
+    CatalogSchema schema = OneFieldSchema(
+        static_cast<std::int64_t>(items[0].keys[0].size()), kind);
+    schema.key_fields[0].model = {"model", 1};
+    models_ = {{{"model", 1}, std::make_shared<const AttentionModel>(model)}};
+    OpenCatalog(schema);
+    Upsert(items);
+  }
+
+  static std::vector<double> TwinLogits(const AttentionModel& model,
+                                        ScoreKind kind, std::int64_t head,
+                                        const std::vector<float>& vector,
+                                        const std::vector<Item>& items,
+                                        double factor) {
+    std::vector<double> logits;
+    for (const Item& item : items) {
+      logits.push_back(factor * TwinSimilarity(model, kind, head,
+                                               ToDoubles(vector),
+                                               ToDoubles(item.keys[0])));
+    }
+    return logits;
+  }
+
+  // That the log weights of `query` are those of `logits`, each of which may be
+  // off by `logit_error`.
+  void ExpectLogWeights(const AttendQuery& query,
+                        const std::vector<Item>& items,
+                        const std::vector<double>& logits, double logit_error) {
+    const auto got = ByIdOf(query);
+    ASSERT_EQ(got.size(), items.size());
+    const double log_partition = TwinLogSumExp(logits);
+    double greatest = 0;
+    for (const double logit : logits) {
+      greatest = std::max(greatest, std::abs(logit));
+    }
+    const double tolerance = 2 * logit_error +
+                             DoubleError(items.size(), greatest) +
+                             (query.weight_scope == WeightScope::kCatalog
+                                  ? CatalogError(items.size())
+                                  : 0);
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const double log_weight = logits[i] - log_partition;
+      if (log_weight < -700) continue;
+      EXPECT_NEAR(std::log(got.at(items[i].id).weight), log_weight, tolerance);
+    }
+  }
+};
+
+// The sum of the sizes of weight x component, row by row.
+std::vector<double> Sizes(const Matrix& weight,
+                          const std::vector<float>& input) {
+  std::vector<double> sizes;
+  for (std::int64_t r = 0; r < weight.row_count; ++r) {
+    double size = 0;
+    for (std::int64_t c = 0; c < weight.column_count; ++c) {
+      size += std::abs(double{weight.data[static_cast<std::size_t>(
+                           r * weight.column_count + c)]} *
+                       input[static_cast<std::size_t>(c)]);
+    }
+    sizes.push_back(size);
+  }
+  return sizes;
+}
+
+TEST_F(ModelNumericsTest, BilinearLogWeightsAreWithinTheirBound) {
+  constexpr int kQueryDim = 24;
+  constexpr int kKeyDim = 40;
+  RandomFloats random(21);
+  const BilinearForm form = {random.Matrix(kQueryDim, kKeyDim)};
+  const std::vector<float> vector = random.Vector(kQueryDim);
+  const std::vector<Item> items = RandomItems(100, kKeyDim, 22);
+  OpenWith(ScoreKind::kBilinear, {form}, items);
+  // q W is summed in doubles and rounded once; the rest is a dot product.
+  double magnitude = 0;
+  for (const Item& item : items) {
+    const std::vector<double> sizes = Sizes(form.weight, item.keys[0]);
+    double sum = 0;
+    for (int i = 0; i < kQueryDim; ++i) sum += std::abs(vector[i]) * sizes[i];
+    magnitude = std::max(magnitude, sum);
+  }
+  const auto roundings = static_cast<double>(1 + DotRoundings(kKeyDim) + 2);
+  for (const double temperature : {.2, 1., 4.}) {
+    for (const WeightScope scope :
+         {WeightScope::kShortlist, WeightScope::kCatalog}) {
+      ExpectLogWeights(AllOf(vector, temperature, scope), items,
+                       TwinLogits({form}, ScoreKind::kBilinear, 0, vector,
+                                  items, 1 / temperature),
+                       1.001 * roundings * kEpsilon * magnitude / temperature);
+    }
+  }
+}
+
+TEST_F(ModelNumericsTest, AdditiveLogWeightsAreWithinTheirBound) {
+  constexpr int kQueryDim = 24;
+  constexpr int kKeyDim = 40;
+  for (const int hidden : {1, 37, 1100}) {
+    RandomFloats random(23);
+    AdditiveNetwork network;
+    network.query_weight = random.Matrix(hidden, kQueryDim);
+    network.key_weight = random.Matrix(hidden, kKeyDim);
+    network.output_weight = random.Vector(hidden);
+    const std::vector<float> vector = random.Vector(kQueryDim);
+    const std::vector<Item> items = RandomItems(60, kKeyDim, 24);
+    OpenWith(ScoreKind::kAdditive, {network}, items);
+    // W q and U k are dot products; tanh changes by no more than its argument,
+    // and has an error of 2^-21 of its own (kernels.h), and so has its sum
+    // with v.
+    const std::vector<double> query_sizes = Sizes(network.query_weight, vector);
+    double norm = 0;
+    for (const float v : network.output_weight) norm += std::abs(v);
+    double greatest = 0;
+    for (const Item& item : items) {
+      const std::vector<double> key_sizes =
+          Sizes(network.key_weight, item.keys[0]);
+      double sum = 0;
+      for (std::size_t j = 0; j < key_sizes.size(); ++j) {
+        sum += std::abs(network.output_weight[j]) *
+               (static_cast<double>(DotRoundings(kQueryDim)) * query_sizes[j] +
+                static_cast<double>(DotRoundings(kKeyDim)) * key_sizes[j]);
+      }
+      greatest = std::max(greatest, sum);
+    }
+    const double similarity_error =
+        greatest + (8 + static_cast<double>(DotRoundings(hidden)) + 2) * norm;
+    for (const double temperature : {.1, 1.}) {
+      const std::vector<double> logits = TwinLogits(
+          {network}, ScoreKind::kAdditive, 0, vector, items, 1 / temperature);
+      for (const WeightScope scope :
+           {WeightScope::kShortlist, WeightScope::kCatalog}) {
+        ExpectLogWeights(AllOf(vector, temperature, scope), items, logits,
+                         1.001 * kEpsilon * similarity_error / temperature);
+      }
+    }
+  }
+}
+
+TEST_F(ModelNumericsTest, WeightsAreRightToOneInAHundredThousandWithinTwenty) {
+  RandomFloats random(27);
+  AdditiveNetwork network;
+  network.query_weight = random.Matrix(128, 64);
+  network.key_weight = random.Matrix(128, 96);
+  network.output_weight = random.Vector(128);
+  const std::pair<ScoreKind, AttentionModel> models[] = {
+      {ScoreKind::kBilinear, {BilinearForm{random.Matrix(64, 96)}}},
+      {ScoreKind::kAdditive, {network}}};
+  const std::vector<float> vector = random.Vector(64);
+  const std::vector<Item> items = RandomItems(100, 96, 28);
+  for (const auto& [kind, model] : models) {
+    SCOPED_TRACE(Name(kind));
+    OpenWith(kind, model, items);
+    double greatest = 0;
+    for (const double logit : TwinLogits(model, kind, 0, vector, items, 1)) {
+      greatest = std::max(greatest, std::abs(logit));
+    }
+    const double temperature = greatest / 20;
+    const std::vector<double> weights =
+        TwinSoftmax(TwinLogits(model, kind, 0, vector, items, 1 / temperature));
+    for (const WeightScope scope :
+         {WeightScope::kShortlist, WeightScope::kCatalog}) {
+      const auto got = ByIdOf(AllOf(vector, temperature, scope));
+      for (std::size_t i = 0; i < items.size(); ++i) {
+        EXPECT_NEAR(got.at(items[i].id).weight, weights[i], 1e-5 * weights[i]);
+      }
+    }
+  }
+}
+
+TEST_F(ModelNumericsTest, MultiHeadWeightsAreWithinTheirBound) {
+  RandomFloats random(25);
+  MultiHeadProjections heads;
+  heads.head_count = 3;
+  heads.query = random.Projection(3 * 16, 20);
+  heads.key = random.Projection(3 * 16, 28);
+  const AttentionModel model = {heads};
+  const std::vector<float> vector = random.Vector(20);
+  const std::vector<Item> items = RandomItems(80, 28, 26);
+  OpenWith(ScoreKind::kScaledDot, model, items);
+  // Components of a projection are dot products with a bias added.
+  const std::vector<double> query_sizes = Sizes(heads.query.weight, vector);
+  double magnitude = 0;
+  for (const Item& item : items) {
+    const std::vector<double> key_sizes = Sizes(heads.key.weight, item.keys[0]);
+    for (std::size_t h = 0; h < 3; ++h) {
+      double sum = 0;
+      for (std::size_t d = h * 16; d < (h + 1) * 16; ++d) {
+        sum += (query_sizes[d] + std::abs(heads.query.bias[d])) *
+               (key_sizes[d] + std::abs(heads.key.bias[d]));
+      }
+      magnitude = std::max(magnitude, sum);
+    }
+  }
+  const auto roundings = static_cast<double>(
+      DotRoundings(20) + 1 + DotRoundings(28) + 1 + DotRoundings(16) + 2);
+  for (const double temperature : {.5, 3.}) {
+    const double factor = LogitFactor(ScoreKind::kScaledDot, 16, temperature);
+    std::vector<double> weights(items.size());
+    for (std::int64_t h = 0; h < 3; ++h) {
+      const std::vector<double> head_weights = TwinSoftmax(
+          TwinLogits(model, ScoreKind::kScaledDot, h, vector, items, factor));
+      for (std::size_t i = 0; i < items.size(); ++i) {
+        weights[i] += head_weights[i] / 3;
+      }
+    }
+    // A mean of weights is off by no more, relatively, than the worst of them.
+    const double error =
+        std::expm1(2 * 1.001 * roundings * kEpsilon * magnitude * factor +
+                   CatalogError(items.size()) + 1e-12);
+    const auto got = ByIdOf(AllOf(vector, temperature, WeightScope::kCatalog));
+    double sum = 0;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      EXPECT_NEAR(got.at(items[i].id).weight, weights[i], error * weights[i]);
+      sum += got.at(items[i].id).weight;
+    }
+    EXPECT_NEAR(sum, 1, CatalogError(items.size()) + 1e-12);
+  }
+}
+
+class BiasNumericsTest : public NumericsTest {
+ protected:
+  void OpenBiased(ScoreKind kind, const std::vector<Item>& items) {
+    disk_ = std::make_shared<FakeDisk>();
+    CatalogSchema schema = OneFieldSchema(
+        static_cast<std::int64_t>(items[0].keys[0].size()), kind);
+    schema.attributes = {{"bias", AttributeType::kDouble}};
+    OpenCatalog(schema);
+    Upsert(items);
+  }
+
+  AttendQuery Biased(AttendQuery query) {
+    query.biases = {{"bias", std::nullopt, std::nullopt}};
+    return query;
+  }
+};
+
+TEST_F(BiasNumericsTest, BiasesAddAnErrorOfTheirSize) {
+  constexpr int kDim = 33;
+  std::vector<Item> items = RandomItems(100, kDim, 31);
+  const std::vector<float> vector = RandomItems(1, kDim, 32)[0].keys[0];
+  std::mt19937 random(33);
+  for (const double size : {.1, 30., 1e4}) {
+    std::uniform_real_distribution<double> bias(-size, size);
+    for (Item& item : items) item.attributes = {{0, bias(random)}};
+    for (const ScoreKind kind : kKinds) {
+      SCOPED_TRACE(absl::StrCat(Name(kind), ", biases to ", size));
+      OpenBiased(kind, items);
+      std::vector<double> logits = Twin(vector, items, kind, 1).logits;
+      for (std::size_t i = 0; i < items.size(); ++i) {
+        logits[i] += std::get<double>(items[i].attributes[0].second);
+      }
+      const double log_partition = TwinLogSumExp(logits);
+      const auto got = ByIdOf(Biased(AllOf(vector, 1)));
+      // One more rounding, of the sum: of either part's size.
+      const double magnitude = Magnitude(vector, items, kind, 1);
+      const double bound =
+          kEpsilon * ((C(kind, kDim) + 2.002) * magnitude + 2.002 * size) +
+          DoubleError(items.size(), magnitude + size);
+      for (std::size_t i = 0; i < items.size(); ++i) {
+        const double weight = got.at(items[i].id).weight;
+        EXPECT_TRUE(std::isfinite(weight));
+        const double log_weight = logits[i] - log_partition;
+        if (log_weight < -700) continue;
+        EXPECT_NEAR(std::log(weight), log_weight, bound);
+      }
+    }
+  }
+}
+
+TEST_F(BiasNumericsTest, OneBiasForAllChangesNothing) {
+  constexpr int kDim = 12;
+  std::vector<Item> items = RandomItems(70, kDim, 34);
+  const std::vector<float> vector = RandomItems(1, kDim, 35)[0].keys[0];
+  for (const double shift : {-1e4, -.3, 200.}) {
+    for (Item& item : items) item.attributes = {{0, shift}};
+    for (const ScoreKind kind : kKinds) {
+      SCOPED_TRACE(absl::StrCat(Name(kind), " by ", shift));
+      OpenBiased(kind, items);
+      const auto before = ByIdOf(AllOf(vector, 1));
+      const auto after = ByIdOf(Biased(AllOf(vector, 1)));
+      const double magnitude = Magnitude(vector, items, kind, 1);
+      // Only the rounding of the shifted sums tells them apart.
+      const double bound =
+          2.002 * kEpsilon * (magnitude + std::abs(shift)) +
+          2 * DoubleError(items.size(), magnitude + std::abs(shift));
+      for (const Item& item : items) {
+        EXPECT_NE(after.at(item.id).logit, before.at(item.id).logit);
+        EXPECT_NEAR(std::log(after.at(item.id).weight),
+                    std::log(before.at(item.id).weight), bound);
+      }
+    }
+  }
+}
+
+TEST_F(NumericsTest, ProbabilitiesOfASampleAreTheDefinitions) {
+  constexpr int kDim = 33;
+  constexpr int kDraws = 12;
+  const std::vector<Item> items = RandomItems(50, kDim, 36);
+  const std::vector<float> vector = RandomItems(1, kDim, 37)[0].keys[0];
+  for (const ScoreKind kind : kKinds) {
+    Open(kind, items);
+    const double temperature = kind == ScoreKind::kCosine ? .2 : 2;
+    const ReferenceAnswer twin = Twin(vector, items, kind, temperature);
+    std::map<std::string, double> logits;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      logits[items[i].id] = twin.logits[i];
+    }
+    const double magnitude = Magnitude(vector, items, kind, temperature);
+    const double bound = C(kind, kDim) * kEpsilon * magnitude +
+                         2 * DoubleError(items.size(), magnitude);
+    for (const bool with_replacement : {false, true}) {
+      SCOPED_TRACE(
+          absl::StrCat(Name(kind), ", with replacement ", with_replacement));
+      AttendQuery query = AllOf(vector, temperature, WeightScope::kCatalog);
+      query.select_kind = SelectKind::kSample;
+      query.result_count = kDraws;
+      query.with_replacement = with_replacement;
+      query.seed = 5;
+      ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
+      ASSERT_EQ(answer.items.size(), kDraws);
+      const std::vector<std::string> ids = IdsOf(answer);
+      std::map<std::string, double> left = logits;
+      double log_probability = 0;
+      for (int d = 0; d < kDraws; ++d) {
+        std::vector<double> left_logits;
+        for (const auto& [id, logit] : left) left_logits.push_back(logit);
+        const double log_weight =
+            logits.at(ids[d]) - TwinLogSumExp(left_logits);
+        log_probability += log_weight;
+        const AttendedItem& item = answer.items[d];
+        EXPECT_NEAR(*item.log_weight, log_weight, bound);
+        EXPECT_EQ(item.log_inclusion_given_threshold.has_value(),
+                  !with_replacement);
+        if (with_replacement) continue;
+        ASSERT_EQ(left.erase(ids[d]), 1u) << "drawn twice";
+        // 1 - exp(-exp(x)) has a slope below .37.
+        EXPECT_NEAR(
+            std::exp(*item.log_inclusion_given_threshold),
+            -std::expm1(-std::exp(logits.at(ids[d]) - twin.log_partition -
+                                  *answer.slate->kappa)),
+            bound + 1e-12);
+      }
+      EXPECT_NEAR(answer.slate->log_probability, log_probability,
+                  kDraws * bound);
     }
   }
 }
