@@ -13,16 +13,14 @@ namespace attendant {
 void ProjectHead(const Projection& projection, std::int64_t head,
                  std::int64_t head_dim, MatrixView inputs, float* outputs) {
   const std::int64_t first = head * head_dim;
-  ActiveKernels().DotRowsMulti(
-      inputs.data, inputs.row_count,
-      projection.weight.data.data() + first * projection.input_dim(), head_dim,
-      projection.input_dim(), outputs);
-  if (projection.bias.empty()) return;
-  const float* bias = projection.bias.data() + first;
-  for (std::int64_t row = 0; row < inputs.row_count; ++row) {
-    float* output = outputs + row * head_dim;
-    for (std::int64_t d = 0; d < head_dim; ++d) output[d] += bias[d];
+  std::span<const float> bias = projection.bias;
+  if (!bias.empty()) {
+    bias = bias.subspan(static_cast<std::size_t>(first),
+                        static_cast<std::size_t>(head_dim));
   }
+  const MatrixView weight = projection.weight.view();
+  ProjectRows({weight.data + first * weight.dim, head_dim, weight.dim}, bias,
+              inputs, outputs);
 }
 
 double RowNorm(const float* row, std::int64_t dim) {
