@@ -139,6 +139,26 @@ TEST_F(AttendantCommandTest, ImportsFilesAndAttends) {
   EXPECT_EQ(Run({"catalog", "describe", "points"}).exit_status, 1);
 }
 
+TEST_F(AttendantCommandTest, AFilterLeavesTheItemsItIsTrueOf) {
+  CreatePoints();
+  const std::string keys = File("keys.npy", NpyBytes(Keys(), 2));
+  const std::string ids = File("ids.txt", Ids());
+  const std::string attributes =
+      File("attributes.jsonl",
+           "{\"id\": \"item3\", \"name\": \"red\"}\n"
+           "{\"id\": \"item5\", \"name\": \"dark red\"}\n");
+  RunJson({"items", "import", "points", "--keys", "key=" + keys, "--ids", ids,
+           "--attributes", attributes});
+  const json answer = RunJson({"attend", "points", "--vector", "1,0",
+                               "--filter", "name:'red' AND NOT name = 'red'"});
+  ASSERT_EQ(answer["items"].size(), 1u);
+  EXPECT_EQ(answer["items"][0]["id"], "item5");
+  const CommandResult refused =
+      Run({"attend", "points", "--vector", "1,0", "--filter", "name ~ 'red'"});
+  EXPECT_NE(refused.exit_status, 0);
+  EXPECT_THAT(refused.err, HasSubstr("~ at position 6"));
+}
+
 TEST_F(AttendantCommandTest, ExitStatusTellsUsageFromRefusalFromNoServer) {
   EXPECT_EQ(Run({"catalog", "list"}).exit_status, 0);
   EXPECT_EQ(Run({"--help"}).exit_status, 0);
