@@ -1,7 +1,5 @@
 // `attendant model` against a real server.
 #include <gmock/gmock.h>
-#include <grpcpp/create_channel.h>
-#include <grpcpp/security/credentials.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +10,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "attendant/v1/sequence_service.grpc.pb.h"
 #include "client/files/npy.h"
 #include "client/wire_vector.h"
 #include "tests/client/safetensors_bytes.h"
@@ -285,72 +282,129 @@ TEST_F(ModelCommandTest, FromLsiStoresTheProjectionOfAFit) {
   }
 }
 
-// From ratings to attention: P8 and P9 attend over the raw rows of P1 to P7
-// through the model, and pool them.
-TEST_F(ModelCommandTest, RawRowsAttendThroughTheModelOfAFit) {
-  const json example = LsiExample();
-  ASSERT_EQ(Run({"fit", "lsi", File("ratings.csv", RatingsOf(example)),
-                 "--rating-column", "rating", "--dim", "2", "--temperature",
-                 "1", "--out", files_ / "fit"})
-                .exit_status,
-            0);
-  RunJson({"model", "from-lsi", files_ / "fit", "--name", "films"});
-  const std::vector<std::size_t> films =
-      FilmOrder(ReadWholeFile(files_ / "fit/ids.txt"));
-  ASSERT_EQ(films.size(), 5u);
+// A bound on how far a weight may be from the example's, of itself: a logit is
+// some (2 x 6 + 4) roundings of its size off, doubled for second order; a
+// weight by twice that, and by its own e.
+double RelativeTolerance(const json& logits) {
+  double largest = 0;
+  for (const json& logit : logits) {
+    largest = std::max(largest, logit.get<double>());
+  }
+  return 2 * 2 * 16 * 0x1p-24 * largest + 0x1p-20;
+}
+
+// From ratings to attention: a model of a fit, and raw rows P1 to P7 as keys
+// and values for P8 and P9.
+class FilmsModelTest : public ModelCommandTest {
+ protected:
+  void SetUp() override {
+    ModelCommandTest::SetUp();
+    ASSERT_EQ(Run({"fit", "lsi", File("ratings.csv", RatingsOf(example_)),
+                   "--rating-column", "rating", "--dim", "2", "--temperature",
+                   "1", "--out", files_ / "fit"})
+                  .exit_status,
+              0);
+    RunJson({"model", "from-lsi", files_ / "fit", "--name", "films"});
+    films_ = FilmOrder(ReadWholeFile(files_ / "fit/ids.txt"));
+    ASSERT_EQ(films_.size(), 5u);
+  }
+
   // A row in the order of ids.txt, which the model counts in.
-  const auto row = [&](const json& ratings) {
-    std::vector<double> ordered;
-    for (const std::size_t film : films) {
-      ordered.push_back(ratings[film].get<double>());
+  std::vector<double> RowOf(const json& ratings) const {
+    std::vector<double> row;
+    for (const std::size_t film : films_) {
+      row.push_back(ratings[film].get<double>());
     }
-    return VectorOf(ordered);
-  };
+    return row;
+  }
+
+  // The pooled ratings, in the same order; they are at most 5.
+  void ExpectPooled(const char* person,
+                    const std::vector<float>& pooled) const {
+    const json& want = example_["attention"][person];
+    ASSERT_EQ(pooled.size(), 5u);
+    const std::vector<double> out = RowOf(want["out"]);
+    for (std::size_t film = 0; film < 5; ++film) {
+      EXPECT_NEAR(pooled[film], out[film],
+                  5 * RelativeTolerance(want["logits"]));
+    }
+  }
+
+  const json example_ = LsiExample();
+  std::vector<std::size_t> films_;
+};
+
+TEST_F(FilmsModelTest, SequencesAttendOverRawRows) {
   v1::ContextualizeRequest request;
   for (const char* person : {"P8", "P9"}) {
     *request.mutable_sequence()->mutable_vectors()->add_vectors() =
-        row(example[person]);
+        VectorOf(RowOf(example_[person]));
   }
-  for (const json& ratings : example["X"]) {
-    *request.mutable_memory()->mutable_vectors()->add_vectors() = row(ratings);
+  for (const json& ratings : example_["X"]) {
+    *request.mutable_memory()->mutable_vectors()->add_vectors() =
+        VectorOf(RowOf(ratings));
   }
   request.add_layers()->set_name("films");
   request.set_score_kind(v1::SCORE_KIND_SCALED_DOT);
   request.set_include_weights(true);
-  const auto stub = v1::SequenceService::NewStub(grpc::CreateChannel(
-      server_->address(), grpc::InsecureChannelCredentials()));
-  grpc::ClientContext context;
-  v1::ContextualizeResponse response;
-  const grpc::Status status = stub->Contextualize(&context, request, &response);
-  ASSERT_TRUE(status.ok()) << status.error_message();
+  ASSERT_OK_AND_ASSIGN(const auto client, server_->Connect());
+  ASSERT_OK_AND_ASSIGN(const v1::ContextualizeResponse response,
+                       client->Contextualize(request));
   ASSERT_EQ(response.head_weights_size(), 1);
-  ASSERT_EQ(response.head_weights(0).weights_size(), 2 * 7);
-  EXPECT_NEAR(response.head_weights(0).weights(3), .9702611228774861, 1e-5);
-  EXPECT_NEAR(response.head_weights(0).weights(7 + 3), .9982980905399841, 1e-5);
+  const auto& weights = response.head_weights(0).weights();
+  ASSERT_EQ(weights.size(), 2 * 7);
+  EXPECT_NEAR(weights[3], .9702611228774861, 1e-5);
+  EXPECT_NEAR(weights[7 + 3], .9982980905399841, 1e-5);
   int i = 0;
   for (const char* person : {"P8", "P9"}) {
-    const json& want = example["attention"][person];
-    double largest = 0;
-    for (const json& logit : want["logits"]) {
-      largest = std::max(largest, logit.get<double>());
-    }
-    // A logit is some (2 x 6 + 4) roundings of its size off, doubled for second
-    // order; a weight by twice that of itself, and its own e.
-    const double relative = 2 * 2 * 16 * 0x1p-24 * largest + 0x1p-20;
+    const json& want = example_["attention"][person];
     for (int p = 0; p < 7; ++p) {
       const double weight = want["weights"][p];
-      EXPECT_NEAR(response.head_weights(0).weights(7 * i + p), weight,
-                  relative * weight)
+      EXPECT_NEAR(weights[7 * i + p], weight,
+                  RelativeTolerance(want["logits"]) * weight)
           << person << " over P" << p + 1;
     }
-    ASSERT_OK_AND_ASSIGN(const std::vector<float> pooled,
+    ASSERT_OK_AND_ASSIGN(const std::vector<float> output,
                          FromVector(response.outputs(i)));
-    for (std::size_t column = 0; column < 5; ++column) {
-      // Ratings are at most 5.
-      EXPECT_NEAR(pooled[column], want["out"][films[column]].get<double>(),
-                  5 * relative);
-    }
+    ExpectPooled(person, output);
     ++i;
+  }
+}
+
+TEST_F(FilmsModelTest, CatalogsAttendOverRawRows) {
+  ASSERT_OK_AND_ASSIGN(const auto client, server_->Connect());
+  v1::KeyField field = KeyFieldOf("ratings", 5, v1::SCORE_KIND_SCALED_DOT);
+  field.mutable_model()->set_name("films");
+  ASSERT_OK(CreateCatalog(*client, "people", {field}));
+  std::vector<v1::Item> people;
+  for (std::size_t p = 0; p < 7; ++p) {
+    people.push_back(
+        ItemOf(absl::StrCat("P", p + 1), "ratings", RowOf(example_["X"][p])));
+  }
+  ASSERT_OK(client->BatchUpsertItems(UpsertOf("people", people)));
+  for (const char* person : {"P8", "P9"}) {
+    v1::AttendRequest request;
+    request.set_catalog("people");
+    *request.mutable_query()->mutable_vector() =
+        VectorOf(RowOf(example_[person]));
+    ASSERT_OK_AND_ASSIGN(const v1::AttendResponse response,
+                         client->Attend(request));
+    ASSERT_EQ(response.items_size(), 7);
+    const json& want = example_["attention"][person];
+    EXPECT_EQ(response.items(0).id(), "P4");
+    EXPECT_NEAR(response.items(0).weight(), want["weights"][3], 1e-5);
+    for (const v1::AttendedItem& item : response.items()) {
+      const std::size_t p = static_cast<std::size_t>(item.id()[1] - '1');
+      const double weight = want["weights"][p];
+      EXPECT_NEAR(item.weight(), weight,
+                  RelativeTolerance(want["logits"]) * weight)
+          << person << " over " << item.id();
+    }
+    const auto& pooled = response.pooled_value().values();
+    ExpectPooled(person, {pooled.begin(), pooled.end()});
+    // One head, without W_V and W_O.
+    const auto& output = response.model_output();
+    ExpectPooled(person, {output.begin(), output.end()});
   }
 }
 

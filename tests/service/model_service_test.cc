@@ -244,6 +244,40 @@ TEST_F(ModelServiceTest, DeletedVersionsStayUsedUp) {
   EXPECT_EQ(created.model().version(), 3);
 }
 
+TEST_F(ModelServiceTest, AModelInUseStays) {
+  CreateVersions("form", 2);
+  v1::CreateCatalogRequest request;
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      R"pb(
+        name: "shop"
+        schema {
+          key_fields {
+            name: "k"
+            dimension: 5
+            score_kind: SCORE_KIND_BILINEAR
+            model { name: "form" }
+          }
+        }
+      )pb",
+      &request));
+  ASSERT_TRUE(ServerFixture::Create(request).ok());
+  // The catalog took the newest version of then.
+  CreateVersions("form", 1);
+  const grpc::Status status = Delete("form", 2);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(ReasonIn(DetailsOf(status)), "MODEL_IN_USE");
+  EXPECT_THAT(status.error_message(),
+              HasSubstr("catalog 'shop' uses version 2 of model 'form'"));
+  EXPECT_TRUE(Delete("form", 1).ok());
+  EXPECT_TRUE(Delete("form", 3).ok());
+  v1::DeleteCatalogRequest gone;
+  gone.set_name("shop");
+  grpc::ClientContext context;
+  v1::DeleteCatalogResponse response;
+  ASSERT_TRUE(catalog_stub_->DeleteCatalog(&context, gone, &response).ok());
+  EXPECT_TRUE(Delete("form", 2).ok());
+}
+
 TEST_F(ModelServiceTest, MissingModelsAreNotFoundByName) {
   CreateVersions("text", 1);
   v1::GetModelRequest request;
