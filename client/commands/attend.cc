@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/commands/attend_choices.h"
 #include "client/commands/attend_report.h"
 #include "client/commands/command.h"
 #include "client/commands/convert.h"
@@ -25,11 +26,10 @@ struct AttendFlags {
   std::string like_file;
   std::string text;
   std::string field;
-  bool hard = false;
+  AttendChoices choices;
   std::int32_t result_count = 0;
   std::int32_t shortlist_count = 0;
   double temperature = 0;
-  std::string score;
   std::string combine;
   std::string weights;
   std::string pool;
@@ -124,13 +124,12 @@ absl::StatusOr<v1::AttendRequest> ToRequest(const AttendFlags& flags,
   request.set_catalog(flags.catalog);
   ATTENDANT_RETURN_IF_ERROR(SetQuery(flags, *request.mutable_query()));
   request.set_key_field(flags.field);
-  if (flags.hard) request.set_select_kind(v1::SELECT_KIND_HARD);
+  ATTENDANT_RETURN_IF_ERROR(SetChoices(flags.choices, request));
   if (flags.result_count != 0) request.set_result_count(flags.result_count);
   if (flags.shortlist_count != 0) {
     request.set_shortlist_count(flags.shortlist_count);
   }
   if (flags.temperature != 0) request.set_temperature(flags.temperature);
-  request.set_score_kind(ScoreKindFromFlag(flags.score));
   request.set_weight_scope(WeightScopeFromFlag(flags.weights));
   request.set_pool_scope(WeightScopeFromFlag(flags.pool));
   // People rarely read vectors; scripts get them unless they say none.
@@ -163,7 +162,7 @@ absl::Status Attend(const AttendFlags& flags, const Context& context) {
     return absl::OkStatus();
   }
   Print(AttendReport(response, {.shown_attributes = flags.show,
-                                .hard = flags.hard,
+                                .hard = flags.choices.hard,
                                 .pooled_value = !request.omit_pooled_value(),
                                 .style = context.style}));
   return absl::OkStatus();
@@ -210,13 +209,10 @@ void AddAnswerFlags(CLI::App& attend, AttendFlags& flags) {
   attend.add_option("--field", flags.field,
                     "The key field. Default: for text the first with an "
                     "encoder, else the catalog's first");
-  CLI::Option* hard = attend.add_flag(
-      "--hard", flags.hard, "The one best item, with weight exactly 1");
-  attend
-      .add_option("-k,--results", flags.result_count,
-                  "Items wanted. Default 10")
-      ->check(CLI::Range(1, 10000))
-      ->excludes(hard);
+  CLI::Option* results = attend
+                             .add_option("-k,--results", flags.result_count,
+                                         "Items wanted. Default 10")
+                             ->check(CLI::Range(1, 10000));
   attend
       .add_option("--shortlist", flags.shortlist_count,
                   "Items that share the weights. Default 10 x results, at "
@@ -227,9 +223,6 @@ void AddAnswerFlags(CLI::App& attend, AttendFlags& flags) {
                   "Sharpness: small picks the best, large averages. Default: "
                   "the field's")
       ->check(CLI::Validator(Accepts(&ParsePositive), ""));
-  attend
-      .add_option("--score", flags.score, "Another score kind than the field's")
-      ->check(CLI::IsMember({"dot", "scaled_dot", "cosine"}));
   attend
       .add_option("--combine", flags.combine,
                   "How examples combine. Default: the field's")
@@ -245,6 +238,7 @@ void AddAnswerFlags(CLI::App& attend, AttendFlags& flags) {
       ->check(CLI::IsMember({"shortlist", "returned", "catalog", "none"}));
   attend.add_flag("--exact", flags.exact, "Score every key");
   AddRepeated(attend, "--show", flags.show, "Show an attribute of the items");
+  AddChoiceFlags(attend, results, flags.choices);
 }
 
 void AddMaskFlags(CLI::App& attend, AttendFlags& flags) {
@@ -287,6 +281,11 @@ void AddAttendCommand(CLI::App& app, Context& context) {
       "  attendant attend shop --like 85123A --like 22423=-0.5 -k 20\n"
       "  attendant attend shop --text 'alarm clock' --show name\n"
       "  attendant attend shop --text 'alarm clock' --hard --show name\n"
+      "  attendant attend shop --like 85123A --min-mass 0.5\n"
+      "  attendant attend shop --like 85123A --sample -k 5 --seed 7\n"
+      "  attendant attend shop --like 85123A --bias popularity=0.1 \\\n"
+      "      --decay added=720h\n"
+      "  attendant attend shop --like 85123A --head events --head text\n"
       "  attendant attend shop --like 85123A --filter 'price < 5' --show price"
       "\n"
       "  attendant attend photos --vector-file query.npy --exact --json");

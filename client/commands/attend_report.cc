@@ -18,6 +18,11 @@ namespace {
 constexpr int kBarWidth = 20;
 constexpr int kMaxPooledShown = 8;
 
+bool IsSoftmax(const v1::AttendResponse& response) {
+  return response.activation_kind() != v1::ACTIVATION_KIND_SIGMOID &&
+         response.activation_kind() != v1::ACTIVATION_KIND_NONE;
+}
+
 // "31.4 % (exact)", "31.0 % to 32.5 % (bound)", or nothing if unknown.
 std::string MassText(const v1::Mass& mass) {
   const std::string interval = absl::StrCat(
@@ -35,6 +40,13 @@ std::string MassText(const v1::Mass& mass) {
   }
 }
 
+// The key field of the head that earned it; of a model's heads, which one.
+std::string EarnedBy(const v1::AttendResponse& response,
+                     const v1::AttendedItem& item) {
+  return response.has_model() ? absl::StrCat("head ", item.head())
+                              : item.key_field();
+}
+
 std::string ItemTable(const v1::AttendResponse& response,
                       const AttendReportOptions& options) {
   using Align = Table::Align;
@@ -45,10 +57,18 @@ std::string ItemTable(const v1::AttendResponse& response,
   for (const std::string& name : options.shown_attributes) {
     columns.push_back({.title = name});
   }
+  const bool softmax = IsSoftmax(response);
   columns.push_back({.title = "weight", .align = Align::kRight});
   columns.push_back({.title = "", .tone = Tone::kAccent});
   columns.push_back(
       {.title = "logit", .align = Align::kRight, .tone = Tone::kDim});
+  if (response.heads_size() > 1) {
+    columns.push_back({.title = "earned by", .tone = Tone::kDim});
+  }
+  if (response.has_slate()) {
+    columns.push_back(
+        {.title = "drawn with", .align = Align::kRight, .tone = Tone::kDim});
+  }
   double greatest = 0;
   for (const v1::AttendedItem& item : response.items()) {
     greatest = std::max(greatest, item.weight());
@@ -63,10 +83,15 @@ std::string ItemTable(const v1::AttendResponse& response,
                           ? ""
                           : AttributeText(attribute->second));
     }
-    cells.push_back(FormatShare(item.weight()));
+    cells.push_back(softmax ? FormatShare(item.weight())
+                            : FormatNumber(item.weight()));
     cells.push_back(
         Bar(greatest > 0 ? item.weight() / greatest : 0, kBarWidth));
     cells.push_back(absl::StrFormat("%.3f", item.logit()));
+    if (response.heads_size() > 1) cells.push_back(EarnedBy(response, item));
+    if (response.has_slate()) {
+      cells.push_back(FormatShare(std::exp(item.log_weight())));
+    }
     table.AddRow(cells);
   }
   return table.Format(options.style);
@@ -79,6 +104,14 @@ std::string MassSentence(const v1::AttendResponse& response, bool hard) {
                                 : absl::StrCat("These ", FormatCount(count));
   const absl::string_view hold = count == 1 ? "holds" : "hold";
   const std::string returned = MassText(response.returned_mass());
+  if (!IsSoftmax(response)) {
+    return absl::StrCat("Weights are ",
+                        response.activation_kind() == v1::ACTIVATION_KIND_NONE
+                            ? "the logits"
+                            : "1 / (1 + exp(-logit))",
+                        ": each stands on its own, and they are no shares of "
+                        "anything.");
+  }
   if (returned.empty()) {
     return absl::StrCat(
         "How much of the catalog's attention ", absl::AsciiStrToLower(these),
@@ -103,6 +136,39 @@ std::string MassSentence(const v1::AttendResponse& response, bool hard) {
                     ".");
   }
   return text;
+}
+
+// One line a head, where there are several.
+std::string HeadTable(const v1::AttendResponse& response, const Style& style) {
+  using Align = Table::Align;
+  Table table({{.title = "head"},
+               {.title = "key field"},
+               {.title = "temperature", .align = Align::kRight},
+               {.title = "effective items", .align = Align::kRight},
+               {.title = "mass returned", .align = Align::kRight}});
+  for (int h = 0; h < response.heads_size(); ++h) {
+    const v1::HeadAttention& head = response.heads(h);
+    const std::string mass = MassText(head.returned_mass());
+    table.AddRow({FormatCount(h), head.key_field(),
+                  FormatNumber(head.temperature()),
+                  head.has_effective_item_count()
+                      ? FormatCount(std::llround(head.effective_item_count()))
+                      : "unknown",
+                  mass.empty() ? "unknown" : mass});
+  }
+  return table.Format(style);
+}
+
+std::string SlateSentence(const v1::AttendResponse& response) {
+  const v1::Slate& slate = response.slate();
+  std::string text = absl::StrCat(
+      "Drawn from the ", FlagOf(slate.scope()), " with seed ", slate.seed(),
+      " at sequence ", slate.sequence(), "; this slate has probability ",
+      absl::StrFormat("%.3g", std::exp(slate.log_probability())));
+  if (slate.has_kappa()) {
+    absl::StrAppend(&text, ", kappa ", FormatNumber(slate.kappa()));
+  }
+  return absl::StrCat(text, ".");
 }
 
 std::string PooledSentence(const v1::PooledValue& pooled) {
@@ -147,16 +213,35 @@ std::string AttendReport(const v1::AttendResponse& response,
       options.style.Dim(absl::StrCat(
           options.hard ? "Hard: the one best item. " : "", "Temperature ",
           FormatNumber(response.temperature()), ", ",
-          absl::AsciiStrToUpper(FlagOf(response.score_kind())), " over \"",
-          Printable(response.key_field()), "\"",
-          options.hard ? "."
-                       : absl::StrCat(". Weights sum to 1 over the ",
-                                      response.weight_scope() ==
-                                              v1::WEIGHT_SCOPE_RETURNED
-                                          ? "returned items"
-                                          : FlagOf(response.weight_scope()),
-                                      "."))),
+          absl::AsciiStrToUpper(FlagOf(response.score_kind())), " over ",
+          response.heads_size() > 1 && !response.has_model()
+              ? CountOf(response.heads_size(), "key field")
+              : absl::StrCat("\"", Printable(response.key_field()), "\""),
+          response.has_model()
+              ? absl::StrCat(" through model ",
+                             Printable(response.model().name()), ":",
+                             response.model().version())
+              : "",
+          options.hard || !IsSoftmax(response)
+              ? "."
+              : absl::StrCat(
+                    ". Weights sum to 1 over the ",
+                    response.weight_scope() == v1::WEIGHT_SCOPE_RETURNED
+                        ? "returned items"
+                        : FlagOf(response.weight_scope()),
+                    "."))),
       "\n");
+  if (response.has_slate()) {
+    absl::StrAppend(&text, SlateSentence(response), "\n");
+  }
+  if (response.limit_reason() == v1::LIMIT_REASON_RESULT_CAP) {
+    absl::StrAppend(&text,
+                    "The cap on results was reached before the mass "
+                    "asked for: raise --results.\n");
+  }
+  if (response.heads_size() > 1) {
+    absl::StrAppend(&text, "\n", HeadTable(response, options.style));
+  }
   if (!response.unknown_example_ids().empty()) {
     absl::StrAppend(
         &text, "Examples not in the catalog: ",

@@ -1,4 +1,4 @@
-// attendant catalog create|list|describe|delete
+// attendant catalog create|list|describe|update|delete
 #include <cstdint>
 #include <map>
 #include <utility>
@@ -9,6 +9,7 @@
 #include "client/commands/command.h"
 #include "client/commands/flags.h"
 #include "client/commands/model_directory.h"
+#include "client/commands/sequence_flags.h"
 #include "core/base/status.h"
 
 namespace attendant {
@@ -22,6 +23,7 @@ struct CreateFlags {
   std::vector<std::string> temperatures;
   std::vector<std::string> combines;
   std::vector<std::string> indexes;
+  std::vector<std::string> models;
   std::int32_t value_dim = 0;
 };
 
@@ -40,7 +42,11 @@ std::string DescribeIndex(const v1::KeyField& field,
       }
       absl::StrAppend(&text, ")");
     }
-    if (index.training()) absl::StrAppend(&text, ", training another");
+    if (index.has_active_model()) {
+      absl::StrAppend(&text, ", model ", index.active_model().name(), ":",
+                      index.active_model().version());
+    }
+    if (index.training()) absl::StrAppend(&text, ", making another");
     return text;
   }
   return FlagOf(field.index_kind());
@@ -186,6 +192,13 @@ absl::StatusOr<v1::CreateCatalogRequest> CreateRequest(
                   field.set_index_kind(IndexKindFromFlag(text));
                   return field.index_kind() != v1::INDEX_KIND_UNSPECIFIED;
                 }));
+  ATTENDANT_RETURN_IF_ERROR(
+      SetFields(flags.models, "--model", schema,
+                [](v1::KeyField& field, const std::string& text) {
+                  const auto model = ParseModelReference(text);
+                  if (model.ok()) *field.mutable_model() = *model;
+                  return model.ok();
+                }));
   // Each encoder fits a request; several may not.
   const auto bytes = static_cast<std::int64_t>(request.ByteSizeLong());
   if (bytes > Client::kMaxMessageBytes) {
@@ -325,6 +338,45 @@ absl::Status Describe(const std::string& name, const Context& context) {
   return absl::OkStatus();
 }
 
+struct UpdateFlags {
+  std::string name;
+  std::string field;
+  double temperature = 0;
+  std::string combine;
+  std::string index;
+  std::string model;
+};
+
+absl::Status Update(const UpdateFlags& flags, const Context& context) {
+  v1::UpdateCatalogRequest request;
+  request.set_name(flags.name);
+  v1::KeyField& field = *request.add_key_fields();
+  field.set_name(flags.field);
+  const auto set = [&](bool given, const char* path) {
+    if (given) request.mutable_update_mask()->add_paths(path);
+    return given;
+  };
+  if (set(flags.temperature != 0, "temperature")) {
+    field.set_temperature(flags.temperature);
+  }
+  if (set(!flags.combine.empty(), "combine_kind")) {
+    field.set_combine_kind(CombineKindFromFlag(flags.combine));
+  }
+  if (set(!flags.index.empty(), "index_kind")) {
+    field.set_index_kind(IndexKindFromFlag(flags.index));
+  }
+  if (set(!flags.model.empty(), "model") && flags.model != "none") {
+    ATTENDANT_ASSIGN_OR_RETURN(*field.mutable_model(),
+                               ParseModelReference(flags.model));
+  }
+  ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
+  ATTENDANT_ASSIGN_OR_RETURN(const auto response,
+                             client->UpdateCatalog(request));
+  Print(context.json ? ToJson(response)
+                     : DescribeCatalog(response.catalog(), context.style));
+  return absl::OkStatus();
+}
+
 absl::Status Delete(const std::string& name, const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
   v1::DeleteCatalogRequest request;
@@ -342,7 +394,8 @@ void AddCreate(CLI::App& catalog, Context& context) {
   create->add_option("NAME", flags->name, "The catalog's name")->required();
   CLI::Option* key_field =
       AddRepeated(*create, "--key-field", flags->key_fields,
-                  "A key field as NAME:DIM[:dot|scaled_dot|cosine]")
+                  "A key field as "
+                  "NAME:DIM[:dot|scaled_dot|cosine|bilinear|additive]")
           ->check(CLI::Validator(Accepts(&ParseKeyField), ""));
   CLI::Option* from = AddRepeated(
       *create, "--from", flags->from,
@@ -369,6 +422,10 @@ void AddCreate(CLI::App& catalog, Context& context) {
   AddRepeated(*create, "--index", flags->indexes,
               "The index of a field as FIELD=auto|flat|ivf")
       ->check(CLI::Validator(Accepts(&ParseAssignment), ""));
+  AddRepeated(*create, "--model", flags->models,
+              "The attention model of a field as FIELD=NAME or "
+              "FIELD=NAME:VERSION")
+      ->check(CLI::Validator(Accepts(&ParseAssignment), ""));
   create->footer(
       "Examples:\n"
       "  attendant catalog create shop --from fit/events --from fit/text\n"
@@ -381,6 +438,36 @@ void AddCreate(CLI::App& catalog, Context& context) {
       throw CLI::RequiredError("--key-field or --from");
     }
     context.Run([&](const Context& c) { return Create(*flags, c); });
+  });
+}
+
+void AddUpdate(CLI::App& catalog, Context& context) {
+  auto flags = std::make_shared<UpdateFlags>();
+  CLI::App* update =
+      catalog.add_subcommand("update", "Change the defaults of a key field");
+  update->add_option("NAME", flags->name, "The catalog's name")->required();
+  update->add_option("FIELD", flags->field, "The key field")->required();
+  update
+      ->add_option("--temperature", flags->temperature,
+                   "Default temperature of queries")
+      ->check(CLI::Validator(Accepts(&ParsePositive), ""));
+  update->add_option("--combine", flags->combine, "How examples combine")
+      ->check(CLI::IsMember({"sum", "sum_over_sqrt_count", "unit"}));
+  update->add_option("--index", flags->index, "The index")
+      ->check(CLI::IsMember({"auto", "flat", "ivf"}));
+  update->add_option("--model", flags->model,
+                     "The attention model, as NAME or NAME:VERSION, or none. "
+                     "The one before it answers until the new one is ready");
+  update->footer(
+      "Examples:\n"
+      "  attendant catalog update shop events --temperature 0.05\n"
+      "  attendant catalog update shop events --model taste:2");
+  update->final_callback([flags, &context] {
+    if (flags->temperature == 0 && flags->combine.empty() &&
+        flags->index.empty() && flags->model.empty()) {
+      throw CLI::RequiredError("--temperature, --combine, --index or --model");
+    }
+    context.Run([&](const Context& c) { return Update(*flags, c); });
   });
 }
 
@@ -408,6 +495,7 @@ void AddCatalogCommands(CLI::App& app, Context& context) {
   AddCreate(*catalog, context);
   CLI::App* list = catalog->add_subcommand("list", "List the catalogs");
   list->final_callback([&context] { context.Run(&List); });
+  AddUpdate(*catalog, context);
   AddByName(*catalog, context, "describe",
             "Show schema, counts, indexes and warnings", &Describe);
   AddByName(*catalog, context, "delete",

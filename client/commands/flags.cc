@@ -51,6 +51,7 @@ constexpr absl::string_view kScore = "SCORE_KIND_";
 constexpr absl::string_view kCombine = "COMBINE_KIND_";
 constexpr absl::string_view kIndex = "INDEX_KIND_";
 constexpr absl::string_view kScope = "WEIGHT_SCOPE_";
+constexpr absl::string_view kActivation = "ACTIVATION_KIND_";
 constexpr absl::string_view kAttribute = "ATTRIBUTE_TYPE_";
 
 absl::Status Malformed(absl::string_view flag, absl::string_view want) {
@@ -72,6 +73,9 @@ v1::IndexKind IndexKindFromFlag(const std::string& flag) {
 v1::WeightScope WeightScopeFromFlag(const std::string& flag) {
   return FromFlag<v1::WeightScope>(kScope, flag);
 }
+v1::ActivationKind ActivationKindFromFlag(const std::string& flag) {
+  return FromFlag<v1::ActivationKind>(kActivation, flag);
+}
 v1::AttributeType AttributeTypeFromFlag(const std::string& flag) {
   return FromFlag<v1::AttributeType>(kAttribute, flag);
 }
@@ -79,6 +83,9 @@ std::string FlagOf(v1::ScoreKind kind) { return ToFlag(kScore, kind); }
 std::string FlagOf(v1::CombineKind kind) { return ToFlag(kCombine, kind); }
 std::string FlagOf(v1::IndexKind kind) { return ToFlag(kIndex, kind); }
 std::string FlagOf(v1::WeightScope scope) { return ToFlag(kScope, scope); }
+std::string FlagOf(v1::ActivationKind kind) {
+  return ToFlag(kActivation, kind);
+}
 std::string FlagOf(v1::AttributeType type) { return ToFlag(kAttribute, type); }
 
 absl::StatusOr<v1::KeyField> ParseKeyField(const std::string& flag) {

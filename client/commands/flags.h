@@ -22,11 +22,13 @@ v1::ScoreKind ScoreKindFromFlag(const std::string& flag);
 v1::CombineKind CombineKindFromFlag(const std::string& flag);
 v1::IndexKind IndexKindFromFlag(const std::string& flag);
 v1::WeightScope WeightScopeFromFlag(const std::string& flag);
+v1::ActivationKind ActivationKindFromFlag(const std::string& flag);
 v1::AttributeType AttributeTypeFromFlag(const std::string& flag);
 std::string FlagOf(v1::ScoreKind kind);
 std::string FlagOf(v1::CombineKind kind);
 std::string FlagOf(v1::IndexKind kind);
 std::string FlagOf(v1::WeightScope scope);
+std::string FlagOf(v1::ActivationKind kind);
 std::string FlagOf(v1::AttributeType type);
 
 // "NAME:DIM[:KIND]", as in "events:64:cosine".

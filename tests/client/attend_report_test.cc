@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace attendant {
 namespace {
 
@@ -44,6 +46,39 @@ TEST(AttendReportTest, DrawsWeightsAndStatesTheMass) {
             "62.0 %. Effective items: 214 of 3,659.\n"
             "Temperature 0.21, COSINE over \"events\". Weights sum to 1 over "
             "the shortlist.\n");
+}
+
+TEST(AttendReportTest, SaysHowADrawWentAndWhatEarnedIt) {
+  v1::AttendResponse response = TwoItems();
+  response.mutable_items(0)->set_log_weight(std::log(0.5));
+  response.mutable_items(0)->set_key_field("title");
+  response.mutable_items(1)->set_key_field("text");
+  response.mutable_slate()->set_seed(7);
+  response.mutable_slate()->set_scope(v1::WEIGHT_SCOPE_CATALOG);
+  response.mutable_slate()->set_log_probability(std::log(0.125));
+  response.add_heads()->set_key_field("title");
+  response.add_heads()->set_key_field("text");
+  const std::string report = AttendReport(response, {});
+  EXPECT_THAT(report, HasSubstr("Drawn from the catalog with seed 7"));
+  EXPECT_THAT(report, HasSubstr("this slate has probability 0.125"));
+  EXPECT_THAT(report, HasSubstr("drawn with"));
+  EXPECT_THAT(report, HasSubstr("over 2 key fields"));
+  EXPECT_THAT(report, HasSubstr("1     text"));
+}
+
+TEST(AttendReportTest, OtherActivationsAreNoShares) {
+  v1::AttendResponse response = TwoItems();
+  response.set_activation_kind(v1::ACTIVATION_KIND_NONE);
+  const std::string report = AttendReport(response, {});
+  EXPECT_THAT(report, HasSubstr("Weights are the logits"));
+  EXPECT_THAT(report, Not(HasSubstr("sum to 1")));
+  EXPECT_THAT(report, Not(HasSubstr("50.0 %")));
+}
+
+TEST(AttendReportTest, SaysWhenTheCapWasReached) {
+  v1::AttendResponse response = TwoItems();
+  response.set_limit_reason(v1::LIMIT_REASON_RESULT_CAP);
+  EXPECT_THAT(AttendReport(response, {}), HasSubstr("raise --results"));
 }
 
 TEST(AttendReportTest, SaysWhenTheMassIsUnknown) {

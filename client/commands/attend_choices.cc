@@ -1,0 +1,171 @@
+#include "client/commands/attend_choices.h"
+
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "client/commands/flags.h"
+#include "client/commands/sequence_flags.h"
+#include "core/base/status.h"
+
+namespace attendant {
+namespace {
+
+// "NAME" or "NAME=FACTOR".
+absl::StatusOr<v1::Bias> ParseBias(const std::string& flag) {
+  v1::Bias bias;
+  const std::size_t split = flag.find('=');
+  bias.set_attribute(flag.substr(0, split));
+  if (split != std::string::npos) {
+    double factor = 0;
+    if (!absl::SimpleAtod(flag.substr(split + 1), &factor) ||
+        !std::isfinite(factor)) {
+      return InvalidField("--bias", flag, "NAME or NAME=FACTOR");
+    }
+    bias.set_factor(factor);
+  }
+  if (bias.attribute().empty()) {
+    return InvalidField("--bias", flag, "NAME or NAME=FACTOR");
+  }
+  return bias;
+}
+
+// "NAME=DURATION", as in added=72h.
+absl::StatusOr<v1::Bias> ParseDecay(const std::string& flag) {
+  ATTENDANT_ASSIGN_OR_RETURN(const auto parts, ParseAssignment(flag));
+  absl::Duration half_life;
+  if (!absl::ParseDuration(parts.second, &half_life) ||
+      half_life <= absl::ZeroDuration() ||
+      half_life == absl::InfiniteDuration()) {
+    return InvalidField("--decay", flag,
+                        "NAME=HALF_LIFE with a duration such as 72h or 30m");
+  }
+  v1::Bias bias;
+  bias.set_attribute(parts.first);
+  const std::int64_t seconds = absl::ToInt64Seconds(half_life);
+  bias.mutable_half_life()->set_seconds(seconds);
+  bias.mutable_half_life()->set_nanos(static_cast<std::int32_t>(
+      absl::ToInt64Nanoseconds(half_life - absl::Seconds(seconds))));
+  return bias;
+}
+
+// "FIELD" or "FIELD=TEMPERATURE".
+absl::StatusOr<v1::Head> ParseHead(const std::string& flag) {
+  v1::Head head;
+  const std::size_t split = flag.find('=');
+  head.set_key_field(flag.substr(0, split));
+  if (split != std::string::npos) {
+    ATTENDANT_ASSIGN_OR_RETURN(const double temperature,
+                               ParsePositive(flag.substr(split + 1)));
+    head.set_temperature(temperature);
+  }
+  if (head.key_field().empty()) {
+    return InvalidField("--head", flag, "FIELD or FIELD=TEMPERATURE");
+  }
+  return head;
+}
+
+}  // namespace
+
+void AddChoiceFlags(CLI::App& attend, CLI::Option* results,
+                    AttendChoices& choices) {
+  CLI::Option* hard = attend
+                          .add_flag("--hard", choices.hard,
+                                    "The one best item, with weight exactly 1")
+                          ->excludes(results)
+                          ->group("Choice");
+  CLI::Option* sample =
+      attend
+          .add_flag("--sample", choices.sample,
+                    "Draw items in proportion to their weights over the "
+                    "catalog, with the probability of each draw")
+          ->excludes(hard)
+          ->group("Choice");
+  attend
+      .add_flag("--with-replacement", choices.with_replacement,
+                "Draw each item from all")
+      ->needs(sample)
+      ->group("Choice");
+  attend
+      .add_option("--seed", choices.seed,
+                  "The same seed draws the same items. Default: by chance")
+      ->needs(sample)
+      ->group("Choice");
+  attend
+      .add_option("--min-mass", choices.min_mass,
+                  "The fewest items that hold this share of the catalog's "
+                  "attention, in (0, 1]; --results is then the most, by "
+                  "default 1000")
+      ->check(CLI::Validator(Accepts(&ParsePositive), ""))
+      ->excludes(hard)
+      ->excludes(sample)
+      ->group("Choice");
+  attend
+      .add_option("--activation", choices.activation,
+                  "How weights follow from logits. Default softmax")
+      ->check(CLI::IsMember({"softmax", "sigmoid", "none"}))
+      ->group("Choice");
+  attend
+      .add_option("--score", choices.score,
+                  "Another score kind than the field's")
+      ->check(CLI::IsMember(
+          {"dot", "scaled_dot", "cosine", "bilinear", "additive"}))
+      ->group("Score");
+  attend
+      .add_option("--model", choices.model,
+                  "Another model than the field's, as NAME or NAME:VERSION")
+      ->check(CLI::Validator(Accepts(&ParseModelReference), ""))
+      ->group("Score");
+  AddRepeated(attend, "--head", choices.heads,
+              "Attend over several key fields at once: FIELD or "
+              "FIELD=TEMPERATURE, once a field")
+      ->check(CLI::Validator(Accepts(&ParseHead), ""))
+      ->group("Score");
+  AddRepeated(attend, "--bias", choices.biases,
+              "Add an attribute to the logits: NAME or NAME=FACTOR")
+      ->check(CLI::Validator(Accepts(&ParseBias), ""))
+      ->group("Score");
+  AddRepeated(attend, "--decay", choices.decays,
+              "Halve the weight with each half-life since a timestamp "
+              "attribute: NAME=HALF_LIFE, as in added=72h")
+      ->check(CLI::Validator(Accepts(&ParseDecay), ""))
+      ->group("Score");
+  attend
+      .add_option("--time", choices.time,
+                  "What --decay takes for now. Default: the server's clock")
+      ->check(CLI::Validator(Accepts(&ParseTimeFlag), ""))
+      ->group("Score");
+}
+
+absl::Status SetChoices(const AttendChoices& choices,
+                        v1::AttendRequest& request) {
+  if (choices.hard) request.set_select_kind(v1::SELECT_KIND_HARD);
+  if (choices.sample) request.set_select_kind(v1::SELECT_KIND_SAMPLE);
+  request.set_with_replacement(choices.with_replacement);
+  if (choices.seed) request.set_seed(*choices.seed);
+  if (choices.min_mass != 0) request.set_min_mass(choices.min_mass);
+  request.set_activation_kind(ActivationKindFromFlag(choices.activation));
+  request.set_score_kind(ScoreKindFromFlag(choices.score));
+  if (!choices.model.empty()) {
+    ATTENDANT_ASSIGN_OR_RETURN(*request.mutable_model(),
+                               ParseModelReference(choices.model));
+  }
+  for (const std::string& flag : choices.heads) {
+    ATTENDANT_ASSIGN_OR_RETURN(*request.add_heads(), ParseHead(flag));
+  }
+  for (const std::string& flag : choices.biases) {
+    ATTENDANT_ASSIGN_OR_RETURN(*request.add_biases(), ParseBias(flag));
+  }
+  for (const std::string& flag : choices.decays) {
+    ATTENDANT_ASSIGN_OR_RETURN(*request.add_biases(), ParseDecay(flag));
+  }
+  if (!choices.time.empty()) {
+    ATTENDANT_ASSIGN_OR_RETURN(*request.mutable_time(),
+                               ParseTimeFlag(choices.time));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace attendant

@@ -1,0 +1,42 @@
+// Flags of `attendant attend` that say how items are scored, weighed and
+// chosen.
+#ifndef ATTENDANT_CLIENT_COMMANDS_ATTEND_CHOICES_H_
+#define ATTENDANT_CLIENT_COMMANDS_ATTEND_CHOICES_H_
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "attendant/v1/attention_service.pb.h"
+
+namespace attendant {
+
+struct AttendChoices {
+  bool hard = false;
+  bool sample = false;
+  bool with_replacement = false;
+  std::optional<std::int64_t> seed;
+  double min_mass = 0;
+  std::string activation;
+  std::string score;
+  std::string model;
+  std::vector<std::string> heads;
+  std::vector<std::string> biases;
+  std::vector<std::string> decays;
+  std::string time;
+};
+
+// `results` is the option that --hard excludes.
+void AddChoiceFlags(CLI::App& attend, CLI::Option* results,
+                    AttendChoices& choices);
+
+// InvalidArgument for a flag that can't be read.
+absl::Status SetChoices(const AttendChoices& choices,
+                        v1::AttendRequest& request);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CLIENT_COMMANDS_ATTEND_CHOICES_H_
