@@ -129,7 +129,8 @@ absl::Status LiveCatalog::LoadItems() {
   auto next = std::make_shared<Snapshot>(*current_);
   ATTENDANT_RETURN_IF_ERROR(store_->Scan("", [&](const Item& item) {
     mutex_.AssertHeld();
-    AppendRow(*next, item);
+    // A key that a model came to make infinite is in the store all the same.
+    AppendRow(*next, item).IgnoreError();
     return true;
   }));
   next->sequence = store_->sequence();
@@ -241,7 +242,22 @@ absl::StatusOr<ImportOutcome> LiveCatalog::Import(std::span<const Item> items) {
   if (!upserts.empty()) {
     StoreWrite write;
     write.upserts = upserts;
-    ATTENDANT_RETURN_IF_ERROR(Commit(write));
+    absl::Status status = Commit(write);
+    if (status.code() == absl::StatusCode::kInvalidArgument) {
+      // Some key is beyond the field's model: the others are written.
+      std::erase_if(upserts, [&](const Item* item) {
+        mutex_.AssertHeld();
+        const absl::Status valid = ValidateProjections(*item);
+        if (!valid.ok()) {
+          outcome.statuses[static_cast<std::size_t>(item - items.data())] =
+              valid;
+        }
+        return !valid.ok();
+      });
+      write.upserts = upserts;
+      status = upserts.empty() ? absl::OkStatus() : Commit(write);
+    }
+    ATTENDANT_RETURN_IF_ERROR(status);
   }
   outcome.sequence = current_->sequence;
   return outcome;
@@ -251,11 +267,11 @@ absl::Status LiveCatalog::Commit(StoreWrite& write) {
   write.outcome.sequence = current_->sequence + 1;
   // All that may run out of memory comes before the store is written, so that
   // memory and disk agree.
-  std::shared_ptr<Snapshot> next;
+  absl::StatusOr<std::shared_ptr<Snapshot>> next;
   absl::Status status;
   try {
     next = PrepareNext(write);
-    status = store_->Write(write);
+    status = next.ok() ? store_->Write(write) : next.status();
   } catch (const std::bad_alloc&) {
     status = absl::ResourceExhaustedError(
         "out of memory for the write; nothing was written");
@@ -265,13 +281,14 @@ absl::Status LiveCatalog::Commit(StoreWrite& write) {
     growing_ = {};
     return status;
   }
-  Publish(std::move(next));
+  Publish(*std::move(next));
   last_write_ = std::chrono::steady_clock::now();
   if (NeedsMerge(true)) ScheduleMerge(options_.settle_time);
   return absl::OkStatus();
 }
 
-std::shared_ptr<Snapshot> LiveCatalog::PrepareNext(const StoreWrite& write) {
+absl::StatusOr<std::shared_ptr<Snapshot>> LiveCatalog::PrepareNext(
+    const StoreWrite& write) {
   auto next = std::make_shared<Snapshot>(*current_);
   next->sequence = write.outcome.sequence;
   // One copy of a segment's dead rows for the whole write.
@@ -298,15 +315,21 @@ std::shared_ptr<Snapshot> LiveCatalog::PrepareNext(const StoreWrite& write) {
   };
   for (const absl::string_view id : write.deletes) kill(id);
   for (const Item* item : write.upserts) kill(item->id);
-  for (const Item* item : write.upserts) AppendRow(*next, *item);
+  for (std::size_t i = 0; i < write.upserts.size(); ++i) {
+    const absl::Status status = AppendRow(*next, *write.upserts[i]);
+    if (!status.ok()) {
+      return PrefixField(status, absl::StrCat("items[", i, "]."));
+    }
+  }
   return next;
 }
 
-void LiveCatalog::AppendRow(Snapshot& next, const Item& item) {
+absl::Status LiveCatalog::AppendRow(Snapshot& next, const Item& item) {
   if (growing_.rows == nullptr ||
       growing_.rows->row_count() == growing_.rows->capacity()) {
     StartSegment(next);
   }
+  absl::Status status;
   SegmentView& view = next.segments.back();
   growing_.rows->Append(
       item.id, item.value, item.attributes,
@@ -315,31 +338,53 @@ void LiveCatalog::AppendRow(Snapshot& next, const Item& item) {
           : std::make_shared<const std::string>(item.opaque_value));
   for (std::size_t f = 0; f < growing_.indexes.size(); ++f) {
     growing_.indexes[f]->Append(item.keys[f]);
-    AppendHeadKeys(next, static_cast<int>(f), item.keys[f]);
+    status.Update(AppendHeadKeys(next, static_cast<int>(f), item.keys[f]));
     if (!item.keys[f].empty()) ++view.live_key_counts[f];
   }
   ++view.row_end;
   ++view.live_count;
+  return status;
 }
 
-void LiveCatalog::AppendHeadKeys(const Snapshot& next, int field,
-                                 std::span<const float> key) {
+absl::Status LiveCatalog::AppendHeadKeys(const Snapshot& next, int field,
+                                         std::span<const float> key) {
   const auto& indexes = growing_.head_indexes[field];
-  if (indexes.empty()) return;
+  if (indexes.empty()) return absl::OkStatus();
   if (key.empty()) {
     for (const auto& index : indexes) index->Append({});
-    return;
+    return absl::OkStatus();
   }
-  const KeyProjection projection = StoredProjection(*next.models[field].model);
-  projected_.resize(static_cast<std::size_t>(projection.weight.row_count));
-  ProjectRows(projection.weight, projection.bias,
-              {key.data(), 1, projection.weight.dim}, projected_.data());
+  const std::span<const float> projected =
+      ProjectKey(*next.models[field].model, key);
   projected_key_counts_[field].fetch_add(1, std::memory_order_relaxed);
-  std::span<const float> left = projected_;
+  std::span<const float> left = projected;
   for (const auto& index : indexes) {
     index->Append(left.first(static_cast<std::size_t>(index->dim())));
     left = left.subspan(static_cast<std::size_t>(index->dim()));
   }
+  return ValidateProjected(
+      projected,
+      absl::StrCat("keys[", next.schema->key_fields[field].name, "]"));
+}
+
+absl::Status LiveCatalog::ValidateProjections(const Item& item) {
+  for (std::size_t f = 0; f < item.keys.size(); ++f) {
+    const AttentionModel* model = current_->models[f].model.get();
+    if (item.keys[f].empty() || StoredHeadCount(model) == 0) continue;
+    ATTENDANT_RETURN_IF_ERROR(ValidateProjected(
+        ProjectKey(*model, item.keys[f]),
+        absl::StrCat("keys[", record_.schema.key_fields[f].name, "]")));
+  }
+  return absl::OkStatus();
+}
+
+std::span<const float> LiveCatalog::ProjectKey(const AttentionModel& model,
+                                               std::span<const float> key) {
+  const KeyProjection projection = StoredProjection(model);
+  projected_.resize(static_cast<std::size_t>(projection.weight.row_count));
+  ProjectRows(projection.weight, projection.bias,
+              {key.data(), 1, projection.weight.dim}, projected_.data());
+  return projected_;
 }
 
 void LiveCatalog::StartSegment(Snapshot& next) {

@@ -150,12 +150,21 @@ class LiveCatalog {
   // Prepares the next snapshot, writes to the store, and publishes. After an
   // error nothing is visible.
   absl::Status Commit(StoreWrite& write) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::shared_ptr<Snapshot> PrepareNext(const StoreWrite& write)
+  // InvalidArgument, naming items[i], where a model makes a key infinite.
+  absl::StatusOr<std::shared_ptr<Snapshot>> PrepareNext(const StoreWrite& write)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void AppendRow(Snapshot& next, const Item& item)
+  // The row is appended in any case. InvalidArgument as ValidateProjected.
+  absl::Status AppendRow(Snapshot& next, const Item& item)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void AppendHeadKeys(const Snapshot& next, int field,
-                      std::span<const float> key)
+  absl::Status AppendHeadKeys(const Snapshot& next, int field,
+                              std::span<const float> key)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // As ValidateProjected, for all keys of an item.
+  absl::Status ValidateProjections(const Item& item)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What the field's model makes of a key, in scratch memory.
+  std::span<const float> ProjectKey(const AttentionModel& model,
+                                    std::span<const float> key)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartSegment(Snapshot& next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Publish(std::shared_ptr<Snapshot> next)

@@ -353,6 +353,40 @@ TEST_F(ModelHeadsTest, AnotherModelIsSwappedInWhileTheFirstAnswers) {
   }
 }
 
+TEST_F(ModelHeadsTest, KeysThatTheModelMakesInfiniteAreRefused) {
+  Open(ScoreKind::kDot);
+  const Item good = MakeItem("good", {1, 1, 1, 1}, {1, 1, 1, 1, 1, 1});
+  const Item bad =
+      MakeItem("bad", {3e38f, 3e38f, 3e38f, 3e38f}, {1, 1, 1, 1, 1, 1});
+  EXPECT_THAT(
+      catalog_->Upsert(std::vector<Item>{good, bad}, ""),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("items[1].keys[vec]: got a key that the field's")));
+  EXPECT_EQ(catalog_->snapshot()->item_count(), 40);
+  ASSERT_OK_AND_ASSIGN(const ImportOutcome outcome,
+                       catalog_->Import(std::vector<Item>{bad, good}));
+  EXPECT_THAT(outcome.statuses[0],
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("keys[vec]: got a key that the field's")));
+  EXPECT_OK(outcome.statuses[1]);
+  EXPECT_EQ(catalog_->snapshot()->item_count(), 41);
+  ASSERT_OK(Ask(Query()));
+
+  // A model that does so of stored keys never takes over.
+  AttentionModel huge = RandomMultiHeadModel(5);
+  auto& heads = std::get<MultiHeadProjections>(huge.kind);
+  for (float& weight : heads.key.weight.data) weight = 3e38f;
+  const NamedModel next = Named(huge, 2);
+  std::vector<KeyFieldSchema> fields = schema_.key_fields;
+  fields[0].model = next.name;
+  catalog_->SetDefaults(fields, {next});
+  catalog_->AwaitIndexes();
+  EXPECT_THAT(catalog_->merge_status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("model")));
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(Query()));
+  EXPECT_EQ(answer.model, model_.name);
+}
+
 TEST_F(ModelHeadsTest, IndexedHeadsFindTheSameItems) {
   options_.auto_ivf_min_count = 1000;
   CatalogSchema schema = OneFieldSchema(4, ScoreKind::kDot);
