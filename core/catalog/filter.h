@@ -55,9 +55,9 @@ enum class ComparisonKind {
 //
 // Integers and doubles compare as the numbers they are, exactly: 2^53 + 1 is
 // above 2^53, though no double says so. 0 equals -0. Texts order by their
-// bytes, which for UTF-8 is the order of code points, and false before true
-// does not order. Lists of texts are equal if they have the same texts in the
-// same order. Moments compare by the microsecond they are in.
+// bytes, which for UTF-8 is the order of code points; booleans and lists of
+// texts have no order. Lists are equal if they have the same texts in the same
+// order. Moments compare by the microsecond they are in.
 struct Filter {
   FilterKind kind = FilterKind::kAllOf;
   std::string attribute;                               // the first four
