@@ -33,8 +33,8 @@ RowTable::RowTable(std::int64_t value_dim, std::int64_t capacity)
       slot_mask_(static_cast<std::int64_t>(
                      std::bit_ceil(static_cast<std::uint64_t>(2 * capacity))) -
                  1),
-      slots_(std::make_unique<std::atomic<RowIndex>[]>(slot_mask_ + 1)) {
-  memory_bytes_ = (slot_mask_ + 1) * std::int64_t{sizeof(RowIndex)} +
+      slots_(std::make_unique<std::atomic<Slot>[]>(slot_mask_ + 1)) {
+  memory_bytes_ = (slot_mask_ + 1) * std::int64_t{sizeof(Slot)} +
                   capacity_ * std::int64_t{sizeof(std::string) +
                                            sizeof(opaque_values_[0]) + 1};
 }
@@ -46,23 +46,13 @@ std::int64_t RowTable::FirstSlot(std::uint64_t hash) const {
          slot_mask_;
 }
 
-template <typename Visit>
-void RowTable::ForEachFrom(std::int64_t slot, Visit visit) const {
-  while (true) {
-    const RowIndex row = slots_[slot].load(std::memory_order_acquire) - 1;
-    if (row < 0 || visit(row)) return;
-    slot = (slot + 1) & slot_mask_;
-  }
-}
-
-std::atomic<RowIndex>& RowTable::SlotOf(absl::string_view id,
-                                        std::uint64_t hash) const {
+std::atomic<RowTable::Slot>& RowTable::SlotOf(absl::string_view id,
+                                              std::uint64_t hash) const {
   std::int64_t at = FirstSlot(hash);
   while (true) {
-    const RowIndex row = slots_[at].load(std::memory_order_acquire) - 1;
-    if (row < 0 || (id_hashes_[row] == hash && ids_[row] == id)) {
-      return slots_[at];
-    }
+    const Slot slot = slots_[at].load(std::memory_order_acquire);
+    const RowIndex row = RowOf(slot);
+    if (row < 0 || (MayBe(slot, hash) && ids_[row] == id)) return slots_[at];
     at = (at + 1) & slot_mask_;
   }
 }
@@ -72,7 +62,7 @@ RowIndex RowTable::Append(absl::string_view id, std::span<const float> value,
                           std::shared_ptr<const std::string> opaque_value) {
   const auto row = static_cast<RowIndex>(row_count_);
   const std::uint64_t hash = HashOf(id);
-  std::atomic<RowIndex>& slot = SlotOf(id, hash);
+  std::atomic<Slot>& slot = SlotOf(id, hash);
   ids_[row] = std::string(id);
   id_hashes_[row] = hash;
   if (!value.empty()) {
@@ -81,8 +71,8 @@ RowIndex RowTable::Append(absl::string_view id, std::span<const float> value,
   }
   columns_.Append(row, attributes);
   opaque_values_[row] = std::move(opaque_value);
-  previous_[row] = slot.load(std::memory_order_relaxed) - 1;
-  slot.store(row + 1, std::memory_order_release);
+  previous_[row] = RowOf(slot.load(std::memory_order_relaxed));
+  slot.store(SlotFor(hash, row), std::memory_order_release);
   // The row's share of arrays whose pages are touched as rows are appended, and
   // what its id and opaque value hold outside of them.
   const std::size_t bytes =
@@ -101,16 +91,16 @@ RowIndex RowTable::Append(absl::string_view id, std::span<const float> value,
 RowIndex RowTable::Find(absl::string_view id, RowIndex row_end,
                         const Bitmap* dead) const {
   const RowIndex newest =
-      SlotOf(id, HashOf(id)).load(std::memory_order_acquire) - 1;
+      RowOf(SlotOf(id, HashOf(id)).load(std::memory_order_acquire));
   return VisibleRow(newest, row_end, dead);
 }
 
 void RowTable::FindAll(std::span<const ItemId> ids, RowIndex row_end,
                        const Bitmap* dead, RowIndex* rows) const {
-  // A look-up waits for a slot, for the hashes of the rows that it finds there,
-  // and for the id of one: enough look-ups at once to wait for all of them
-  // together, few enough to stay in the first cache.
-  constexpr std::size_t kBatch = 32;
+  // A look-up waits for a slot, and for the id of the row in it: enough
+  // look-ups at once to wait for all of them together, few enough to stay in
+  // the first cache.
+  constexpr std::size_t kBatch = 64;
   std::uint64_t hashes[kBatch];
   std::int64_t slots[kBatch];
   RowIndex likely[kBatch];
@@ -126,29 +116,24 @@ void RowTable::FindAll(std::span<const ItemId> ids, RowIndex row_end,
       __builtin_prefetch(&slots_[slots[i]]);
     }
     for (std::size_t i = 0; i < batch.size(); ++i) {
-      ForEachFrom(slots[i], [&](RowIndex row) {
-        __builtin_prefetch(id_hashes_.data() + row);
-        return false;
-      });
-    }
-    for (std::size_t i = 0; i < batch.size(); ++i) {
-      likely[i] = -1;
-      ForEachFrom(slots[i], [&](RowIndex row) {
-        if (id_hashes_[row] != hashes[i]) return false;
-        likely[i] = row;
-        __builtin_prefetch(&ids_[row]);
-        return true;
-      });
+      std::int64_t at = slots[i];
+      Slot slot = slots_[at].load(std::memory_order_acquire);
+      while (slot != 0 && !MayBe(slot, hashes[i])) {
+        at = (at + 1) & slot_mask_;
+        slot = slots_[at].load(std::memory_order_acquire);
+      }
+      likely[i] = RowOf(slot);
+      if (likely[i] >= 0) __builtin_prefetch(&ids_[likely[i]]);
     }
     for (std::size_t i = 0; i < batch.size(); ++i) {
       if (likely[i] >= 0) __builtin_prefetch(ids_[likely[i]].data());
     }
     for (std::size_t i = 0; i < batch.size(); ++i) {
       RowIndex newest = likely[i];
-      // Two ids may have one hash.
+      // Two ids may look alike.
       if (newest >= 0 && ids_[newest] != batch[i]) {
         newest =
-            SlotOf(batch[i], hashes[i]).load(std::memory_order_acquire) - 1;
+            RowOf(SlotOf(batch[i], hashes[i]).load(std::memory_order_acquire));
       }
       *rows++ = VisibleRow(newest, row_end, dead);
     }

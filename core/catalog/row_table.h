@@ -67,14 +67,24 @@ class RowTable : public ValueSource {
   }
 
  private:
+  // A slot: the upper half of an id's hash, so that other ids are told apart
+  // without looking at theirs, and the id's newest row + 1; 0: free.
+  using Slot = std::uint64_t;
+  static Slot SlotFor(std::uint64_t hash, RowIndex row) {
+    return (hash & ~std::uint64_t{0xffffffff}) |
+           static_cast<std::uint64_t>(row + 1);
+  }
+  static RowIndex RowOf(Slot slot) {
+    return static_cast<RowIndex>(slot & 0xffffffff) - 1;
+  }
+  static bool MayBe(Slot slot, std::uint64_t hash) {
+    return (slot ^ hash) >> 32 == 0;
+  }
+
   // The slot where `id` of this hash is, or the free one where it would be.
-  std::atomic<RowIndex>& SlotOf(absl::string_view id, std::uint64_t hash) const;
+  std::atomic<Slot>& SlotOf(absl::string_view id, std::uint64_t hash) const;
   // The slot that a look-up begins with.
   std::int64_t FirstSlot(std::uint64_t hash) const;
-  // Calls visit(row) for the rows in the slots from there on, to the first free
-  // one or until it is true.
-  template <typename Visit>
-  void ForEachFrom(std::int64_t slot, Visit visit) const;
   // The row of an id that a reader sees, from the newest; -1: none.
   RowIndex VisibleRow(RowIndex newest, RowIndex row_end,
                       const Bitmap* dead) const;
@@ -91,10 +101,9 @@ class RowTable : public ValueSource {
   std::unique_ptr<std::shared_ptr<const std::string>[]> opaque_values_;
   // An older row of the same id, or -1.
   AlignedBuffer<RowIndex> previous_;
-  // Open addressing with linear probing, at most half full: the newest row of
-  // an id + 1; 0 is free.
+  // Open addressing with linear probing, at most half full.
   std::int64_t slot_mask_;
-  std::unique_ptr<std::atomic<RowIndex>[]> slots_;
+  std::unique_ptr<std::atomic<Slot>[]> slots_;
 };
 
 // A row table with one key index for each key field, and one for each head of a

@@ -71,6 +71,12 @@ absl::Status RowScan::Scan(const float* keys, const float* inverse_norms,
       count += static_cast<std::int64_t>(
           EligibleBit(rows[static_cast<std::size_t>(i)]));
     }
+    if (2 * count > end - begin) {
+      ATTENDANT_RETURN_IF_ERROR(ScoreDense(
+          keys + begin * dim_, inverse_norms + begin, rows.data() + begin,
+          end - begin, begin, {passing, static_cast<std::size_t>(count)}));
+      continue;
+    }
     for (std::int64_t p = 0; p < std::min(count, kAhead); ++p) {
       Prefetch(keys, passing[p]);
     }
@@ -154,6 +160,27 @@ absl::Status RowScan::ScanScattered(const float* keys,
   return CountTowardsInterrupt(count);
 }
 
+absl::Status RowScan::ScoreDense(const float* keys, const float* inverse_norms,
+                                 const RowIndex* rows, std::int64_t row_count,
+                                 std::int64_t first,
+                                 std::span<const std::int32_t> passing) {
+  const auto count = static_cast<std::int64_t>(passing.size());
+  if (block_count_ + count > kBlockRows) ATTENDANT_RETURN_IF_ERROR(Flush());
+  alignas(64) float similarities[kBlockRows];
+  scorer_.Similarities(keys, inverse_norms, row_count, similarities);
+  for (const std::int32_t position : passing) {
+    const std::int64_t i = position - first;
+    if (std::isnan(inverse_norms[i])) continue;
+    similarities_[block_count_] = similarities[i];
+    rows_[block_count_] = rows[i];
+    if (pools_) {
+      values_[block_count_] = ValueOf(rows[i], keys + i * dim_);
+    }
+    ++block_count_;
+  }
+  return block_count_ == kBlockRows ? Flush() : absl::OkStatus();
+}
+
 absl::Status RowScan::ScoreKeyed(const float* keys, const float* inverse_norms,
                                  const RowIndex* rows, RowIndex first_row,
                                  std::int64_t count) {
@@ -186,10 +213,7 @@ absl::Status RowScan::ScoreRun(const float* keys, const float* inverse_norms,
     }
     if (pools_) {
       for (std::int64_t i = 0; i < n; ++i) {
-        const float* value = query_.values == nullptr
-                                 ? nullptr
-                                 : query_.values->ValueOf(block_rows[i]);
-        values_[block_count_ + i] = value == nullptr ? keys + i * dim_ : value;
+        values_[block_count_ + i] = ValueOf(block_rows[i], keys + i * dim_);
       }
     }
     block_count_ += n;

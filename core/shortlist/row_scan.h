@@ -63,6 +63,18 @@ class RowScan {
   // Asks for a key that will be scored.
   void Prefetch(const float* keys, std::int64_t position) const;
   absl::Status CountTowardsInterrupt(std::int64_t row_count);
+  // Scores all row_count keys, at most kBlockRows, and keeps those of rows[p -
+  // first] for p in passing: quicker than many short runs where most pass.
+  absl::Status ScoreDense(const float* keys, const float* inverse_norms,
+                          const RowIndex* rows, std::int64_t row_count,
+                          std::int64_t first,
+                          std::span<const std::int32_t> passing);
+  // What is pooled for a row with this key.
+  const float* ValueOf(RowIndex row, const float* key) const {
+    const float* value =
+        query_.values == nullptr ? nullptr : query_.values->ValueOf(row);
+    return value == nullptr ? key : value;
+  }
   // Scores `count` unmasked rows, but for those without a key.
   absl::Status ScoreKeyed(const float* keys, const float* inverse_norms,
                           const RowIndex* rows, RowIndex first_row,
