@@ -149,6 +149,7 @@ void HeadsToProto(const AttendAnswer& answer, const Snapshot& snapshot,
     v1::HeadAttention* attention = wire->add_heads();
     attention->set_key_field(KeyFieldOf(answer, static_cast<int>(h), snapshot));
     attention->set_temperature(head.temperature);
+    attention->set_score_kind(EnumToProto<v1::ScoreKind>(head.score_kind));
     if (head.log_partition) attention->set_log_partition(*head.log_partition);
     if (head.entropy) attention->set_entropy(*head.entropy);
     if (head.effective_item_count) {
@@ -191,11 +192,11 @@ absl::Status ItemsToProto(const AttendAnswer& answer, const Snapshot& snapshot,
     }
     item->mutable_head_weights()->Add(attended.head_weights.begin(),
                                       attended.head_weights.end());
-    bytes += static_cast<std::int64_t>(attended.head_weights.size() *
-                                       sizeof(double));
-    if (bytes > max_bytes) return ReplyTooLarge(max_bytes);
     if (!mask.any_attributes && !mask.keys && !mask.value &&
         !mask.opaque_value) {
+      bytes += static_cast<std::int64_t>(attended.head_weights.size() *
+                                         sizeof(double));
+      if (bytes > max_bytes) return ReplyTooLarge(max_bytes);
       continue;
     }
     const Segment& segment =
@@ -308,6 +309,7 @@ absl::Status AttendAnswerToProto(const AttendAnswer& answer,
   stats->set_item_count(snapshot.item_count());
   stats->set_complete(answer.complete);
   stats->set_projected_key_count(answer.projected_key_count);
+  stats->set_projected_query_count(answer.projected_query_count);
   stats->set_index_kind(EnumToProto<v1::IndexKind>(answer.index_kind));
   return absl::OkStatus();
 }

@@ -1,6 +1,7 @@
 #include "core/attention/model.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
@@ -145,6 +146,31 @@ void ProjectRows(MatrixView weight, std::span<const float> bias,
       output[i] += bias[static_cast<std::size_t>(i)];
     }
   }
+}
+
+float KeyLimit(const AttentionModel& model) {
+  const Matrix* weight = nullptr;
+  double greatest_bias = 0;
+  if (const auto* heads = model.multi_head()) {
+    weight = &heads->key.weight;
+    for (const float b : heads->key.bias) {
+      greatest_bias = std::max(greatest_bias, std::abs(double{b}));
+    }
+  } else if (const auto* network = model.additive()) {
+    weight = &network->key_weight;
+  } else {
+    return std::numeric_limits<float>::max();  // keys stay as they are
+  }
+  double greatest_norm = 1;
+  for (std::int64_t row = 0; row < weight->row_count; ++row) {
+    double norm = 0;
+    for (const float w : weight->view().Row(row)) norm += std::abs(double{w});
+    greatest_norm = std::max(greatest_norm, norm);
+  }
+  // Rounding must not carry a sum past the greatest float either.
+  constexpr double kMost = 0.99 * std::numeric_limits<float>::max();
+  return static_cast<float>(std::max(0.0, kMost - greatest_bias) /
+                            greatest_norm);
 }
 
 std::int64_t AttentionModel::query_dim() const {

@@ -4,6 +4,7 @@
 #define ATTENDANT_CORE_ATTENTION_MODEL_H_
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -140,7 +141,15 @@ struct ModelName {
 struct NamedModel {
   ModelName name;
   std::shared_ptr<const AttentionModel> model;
+  // Greatest component of a key whose stored projections are sure to be finite:
+  // see KeyLimit.
+  float key_limit = std::numeric_limits<float>::max();
 };
+
+// The greatest size of a key's components at which no sum of W k + b leaves the
+// floats, whatever the order of its additions: (greatest float - greatest |b|)
+// / greatest L1 norm of a row of W, for the projection that keys go through.
+float KeyLimit(const AttentionModel& model);
 
 }  // namespace attendant
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -30,10 +32,16 @@ Mass ExactMass(double value) {
 
 // The first `count` rows.
 ScoredRows Prefix(const ScoredRows& scored, std::size_t count) {
-  ScoredRows prefix = scored;
-  prefix.rows.resize(count);
-  for (auto& logits : prefix.logits) logits.resize(count);
-  for (auto& similarities : prefix.similarities) similarities.resize(count);
+  const auto first = [count](const auto& from) {
+    const auto end = from.begin() + static_cast<std::ptrdiff_t>(count);
+    return std::decay_t<decltype(from)>(from.begin(), end);
+  };
+  ScoredRows prefix;
+  prefix.rows = first(scored.rows);
+  for (std::size_t h = 0; h < scored.logits.size(); ++h) {
+    prefix.logits.push_back(first(scored.logits[h]));
+    prefix.similarities.push_back(first(scored.similarities[h]));
+  }
   return prefix;
 }
 
@@ -70,42 +78,112 @@ ScoredRows Distinct(const ScoredRows& scored) {
   return positions.size() == scored.size() ? scored : Pick(scored, positions);
 }
 
+// The mean weights of all rows of a catalog, as logs, from one head's logits at
+// a time.
+class MeanLogWeights {
+ public:
+  explicit MeanLogWeights(const Snapshot& snapshot) : snapshot_(snapshot) {
+    std::size_t row_count = 0;
+    for (const SegmentView& view : snapshot.segments) {
+      offsets_.push_back(row_count);
+      row_count += static_cast<std::size_t>(view.row_end);
+    }
+    sums_.assign(row_count, kNothing);
+  }
+
+  // Adds exp(logit - log_partition) for each.
+  void Add(const std::vector<Candidate>& candidates, double log_partition) {
+    for (const Candidate& candidate : candidates) {
+      double& sum = sums_[offsets_[candidate.segment] +
+                          static_cast<std::size_t>(candidate.row)];
+      sum = LogAdd(sum, candidate.logit - log_partition);
+    }
+  }
+
+  // Rows that some head scored, with the logs of their sums.
+  void Read(std::vector<RowAddress>& rows, std::vector<float>& logits) const {
+    for (std::size_t i = 0; i < offsets_.size(); ++i) {
+      for (RowIndex row = 0; row < snapshot_.segments[i].row_end; ++row) {
+        const double sum = sums_[offsets_[i] + static_cast<std::size_t>(row)];
+        if (sum == kNothing) continue;
+        rows.push_back({static_cast<std::int32_t>(i), row});
+        logits.push_back(static_cast<float>(sum));
+      }
+    }
+  }
+
+ private:
+  const Snapshot& snapshot_;
+  std::vector<std::size_t> offsets_;  // of each segment's rows
+  std::vector<double> sums_;
+};
+
+// What is drawn from.
+struct Population {
+  std::vector<RowAddress> rows;
+  std::vector<float> logits;
+};
+
+struct HeadScans {
+  std::vector<HeadScan> heads;
+  Population catalog;  // if that is drawn from
+  std::int64_t scored_count = 0;
+};
+
 // Scans for every head, by the index where the plan allows it; again by every
 // key where the index found too few.
-absl::StatusOr<std::vector<HeadScan>> ScanHeads(const Snapshot& snapshot,
-                                                const AttendQuery& query,
-                                                const QueryPlan& plan,
-                                                const Interrupt& interrupt) {
-  std::vector<HeadScan> scans;
+absl::StatusOr<HeadScans> ScanHeads(const Snapshot& snapshot,
+                                    const AttendQuery& query,
+                                    const QueryPlan& plan,
+                                    const Interrupt& interrupt) {
+  HeadScans scans;
+  const bool draws = DrawsFromCatalog(plan);
+  std::optional<MeanLogWeights> means;
+  if (draws && plan.heads.size() > 1) means.emplace(snapshot);
   for (const PlannedHead& planned : plan.heads) {
     const PlannedHead& head =
         plan.shortlist_head ? *plan.shortlist_head : planned;
-    const std::int64_t eligible_count = plan.masks.EligibleCount(head.field);
     HeadScanOptions options;
-    options.keep_count =
-        DrawsFromCatalog(plan) ? eligible_count : plan.shortlist_count;
+    options.shortlist_count = plan.shortlist_count;
     options.pools = plan.pool_scope == WeightScope::kCatalog;
     options.exhaustive = plan.exhaustive;
+    options.keeps_all = draws;
     ATTENDANT_ASSIGN_OR_RETURN(
         HeadScan scan, ScanHead(snapshot, plan, head, options, interrupt));
-    const std::int64_t wanted = std::min(options.keep_count, eligible_count);
+    scans.scored_count += scan.scored_count;
+    const std::int64_t wanted =
+        std::min(plan.shortlist_count, plan.masks.EligibleCount(head.field));
     if (!scan.complete && query.scan_mode != ScanMode::kIndex &&
-        scan.state.partition().count < wanted) {
+        scan.partition.count < wanted) {
       options.exhaustive = true;
       ATTENDANT_ASSIGN_OR_RETURN(
           scan, ScanHead(snapshot, plan, head, options, interrupt));
+      scans.scored_count += scan.scored_count;
     }
-    scans.push_back(std::move(scan));
+    if (means) {
+      means->Add(scan.all, scan.partition.LogPartition().value_or(0));
+      scan.all = {};
+    }
+    scans.heads.push_back(std::move(scan));
+  }
+  if (means) {
+    means->Read(scans.catalog.rows, scans.catalog.logits);
+  } else if (draws) {
+    for (const Candidate& candidate : scans.heads[0].all) {
+      scans.catalog.rows.push_back({candidate.segment, candidate.row});
+      scans.catalog.logits.push_back(candidate.logit);
+    }
+    scans.heads[0].all = {};
   }
   return scans;
 }
 
-// By (segment, row), so that runs of a segment are scored together.
-std::vector<RowAddress> UnionOf(
-    const std::vector<std::vector<Candidate>>& shortlists) {
+// The shortlists of all heads, by (segment, row), so that runs of a segment are
+// scored together.
+std::vector<RowAddress> UnionOf(const std::vector<HeadScan>& scans) {
   std::vector<RowAddress> rows;
-  for (const std::vector<Candidate>& shortlist : shortlists) {
-    for (const Candidate& candidate : shortlist) {
+  for (const HeadScan& scan : scans) {
+    for (const Candidate& candidate : scan.shortlist) {
       rows.push_back({candidate.segment, candidate.row});
     }
   }
@@ -153,15 +231,18 @@ ScoredRows SortedBy(const std::vector<double>& ranks, const Snapshot& snapshot,
 // What an answer is made of.
 class Answerer {
  public:
-  Answerer(const Snapshot& snapshot, const QueryPlan& plan,
-           std::vector<HeadScan> scans)
-      : snapshot_(snapshot), plan_(plan), scans_(std::move(scans)) {
+  Answerer(const Snapshot& snapshot, const QueryPlan& plan, HeadScans scans,
+           const Interrupt& interrupt)
+      : snapshot_(snapshot),
+        plan_(plan),
+        interrupt_(interrupt),
+        scans_(std::move(scans.heads)),
+        population_(std::move(scans.catalog)) {
     complete_ = !plan.shortlist_head &&
                 std::all_of(scans_.begin(), scans_.end(),
                             [](const HeadScan& scan) { return scan.complete; });
     for (const HeadScan& scan : scans_) {
-      catalog_.push_back(
-          scan.state.partition().LogPartition().value_or(kNothing));
+      catalog_.push_back(scan.partition.LogPartition().value_or(kNothing));
     }
   }
 
@@ -187,20 +268,10 @@ class Answerer {
 
   // The union of the heads' shortlists, in the only head's order if it is one.
   absl::StatusOr<ScoredRows> Shortlist() const {
-    std::vector<std::vector<Candidate>> shortlists;
-    for (const HeadScan& scan : scans_) {
-      if (DrawsFromCatalog(plan_)) {
-        TopK top(plan_.shortlist_count, &snapshot_);
-        top.Merge(scan.state.top());
-        shortlists.push_back(top.Sorted());
-      } else {
-        shortlists.push_back(scan.state.top().Sorted());
-      }
-    }
     if (scans_.size() == 1 && !plan_.shortlist_head) {
-      return FromCandidates(shortlists.front());
+      return FromCandidates(scans_.front().shortlist);
     }
-    return ScoreInHeads(snapshot_, plan_, UnionOf(shortlists));
+    return ScoreInHeads(snapshot_, plan_, UnionOf(scans_), interrupt_);
   }
 
   void SortShortlist() {
@@ -242,19 +313,11 @@ class Answerer {
   }
 
   absl::Status Sample() {
-    std::vector<float> logits;
-    std::vector<RowAddress> rows;
     if (!DrawsFromCatalog(plan_)) {
-      rows = shortlist_.rows;
-      logits = MeanLogits(shortlist_, shortlisted_);
-    } else if (scans_.size() == 1) {
-      for (const Candidate& candidate : scans_[0].state.top().candidates()) {
-        rows.push_back({candidate.segment, candidate.row});
-        logits.push_back(candidate.logit);
-      }
-    } else {
-      CatalogLogits(rows, logits);
+      population_ = {shortlist_.rows, MeanLogits(shortlist_, shortlisted_)};
     }
+    const std::vector<RowAddress>& rows = population_.rows;
+    const std::vector<float>& logits = population_.logits;
     const auto seed = static_cast<std::uint64_t>(plan_.seed);
     Slate slate;
     if (plan_.with_replacement) {
@@ -274,8 +337,8 @@ class Answerer {
     for (const Draw& draw : slate.draws) {
       drawn.push_back(rows[static_cast<std::size_t>(draw.index)]);
     }
-    ATTENDANT_ASSIGN_OR_RETURN(returned_,
-                               ScoreInHeads(snapshot_, plan_, drawn));
+    ATTENDANT_ASSIGN_OR_RETURN(
+        returned_, ScoreInHeads(snapshot_, plan_, drawn, interrupt_));
     answer_.slate = SlateAnswer{plan_.seed, slate.log_probability, slate.kappa,
                                 plan_.weight_scope};
     draws_ = std::move(slate.draws);
@@ -292,33 +355,6 @@ class Answerer {
       logits[i] = static_cast<float>(weigher.LogMean(scored, i));
     }
     return logits;
-  }
-
-  // The same of all rows that some head scored, one head at a time.
-  void CatalogLogits(std::vector<RowAddress>& rows,
-                     std::vector<float>& logits) const {
-    std::vector<std::size_t> offsets;  // of each segment's rows
-    std::size_t row_count = 0;
-    for (const SegmentView& view : snapshot_.segments) {
-      offsets.push_back(row_count);
-      row_count += static_cast<std::size_t>(view.row_end);
-    }
-    std::vector<double> sums(row_count, kNothing);  // of weights, as logs
-    for (std::size_t h = 0; h < scans_.size(); ++h) {
-      for (const Candidate& candidate : scans_[h].state.top().candidates()) {
-        double& sum = sums[offsets[candidate.segment] +
-                           static_cast<std::size_t>(candidate.row)];
-        sum = LogAdd(sum, candidate.logit - catalog_[h]);
-      }
-    }
-    for (std::size_t i = 0; i < offsets.size(); ++i) {
-      for (RowIndex row = 0; row < snapshot_.segments[i].row_end; ++row) {
-        const double sum = sums[offsets[i] + static_cast<std::size_t>(row)];
-        if (sum == kNothing) continue;
-        rows.push_back({static_cast<std::int32_t>(i), row});
-        logits.push_back(static_cast<float>(sum));
-      }
-    }
   }
 
   void FillItems() {
@@ -375,8 +411,9 @@ class Answerer {
       HeadAnswer& head = answer_.heads.emplace_back();
       head.key_field = plan_.heads[h].field;
       head.temperature = plan_.heads[h].temperature;
+      head.score_kind = plan_.heads[h].score_kind;
       if (!complete_ || !softmax()) continue;
-      const SoftmaxPartition& partition = scans_[h].state.partition();
+      const SoftmaxPartition& partition = scans_[h].partition;
       head.log_partition = partition.LogPartition();
       head.entropy = partition.Entropy();
       head.effective_item_count = partition.EffectiveCount();
@@ -386,7 +423,7 @@ class Answerer {
     }
     if (!complete_ || !softmax()) return;
     if (plan_.heads.size() == 1) {
-      const SoftmaxPartition& partition = scans_[0].state.partition();
+      const SoftmaxPartition& partition = scans_[0].partition;
       answer_.log_partition = partition.LogPartition();
       answer_.entropy = partition.Entropy();
       answer_.effective_item_count = partition.EffectiveCount();
@@ -436,7 +473,7 @@ class Answerer {
       } else {
         output.assign(pools.sums[h].begin(), pools.sums[h].end());
       }
-      pooled_anything |= pools.weight_sums[h] != 0;
+      pooled_anything |= pools.row_counts[h] > 0;
     }
     if (projections == nullptr) return;
     answer_.model_output = ModelOutput(*projections, outputs, pooled_anything);
@@ -444,7 +481,9 @@ class Answerer {
 
   const Snapshot& snapshot_;
   const QueryPlan& plan_;
+  const Interrupt& interrupt_;
   std::vector<HeadScan> scans_;
+  Population population_;  // of SAMPLE
   bool complete_ = true;
   LogPartitions catalog_;  // of all that was scored
   ScoredRows shortlist_;
@@ -464,27 +503,30 @@ absl::StatusOr<AttendAnswer> Attend(const Snapshot& snapshot,
   ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
   ATTENDANT_ASSIGN_OR_RETURN(QueryPlan plan,
                              PlanQuery(snapshot, query, interrupt));
-  ATTENDANT_ASSIGN_OR_RETURN(std::vector<HeadScan> scans,
+  ATTENDANT_ASSIGN_OR_RETURN(HeadScans scans,
                              ScanHeads(snapshot, query, plan, interrupt));
-  std::int64_t scored_count = 0;
-  std::int64_t projected_key_count = 0;
+  const std::int64_t scored_count = scans.scored_count;
   bool complete = !plan.shortlist_head;
   IndexKind index_kind = IndexKind::kFlat;
-  for (std::size_t h = 0; h < scans.size(); ++h) {
-    scored_count += scans[h].scored_count;
-    if (plan.heads[h].projection) projected_key_count += scans[h].scored_count;
-    complete &= scans[h].complete;
-    if (scans[h].index_kind == IndexKind::kIvf) index_kind = IndexKind::kIvf;
+  bool projects = false;
+  for (std::size_t h = 0; h < scans.heads.size(); ++h) {
+    projects |= plan.heads[h].projection.has_value();
+    complete &= scans.heads[h].complete;
+    if (scans.heads[h].index_kind == IndexKind::kIvf) {
+      index_kind = IndexKind::kIvf;
+    }
   }
   ATTENDANT_ASSIGN_OR_RETURN(
-      AttendAnswer answer, Answerer(snapshot, plan, std::move(scans)).Answer());
+      AttendAnswer answer,
+      Answerer(snapshot, plan, std::move(scans), interrupt).Answer());
   answer.weight_scope = plan.weight_scope;
   answer.unknown_example_ids = std::move(plan.unknown_example_ids);
   answer.temperature = plan.heads.front().temperature;
   answer.score_kind = plan.score_kind;
   answer.key_field = plan.field();
   answer.scored_count = scored_count;
-  answer.projected_key_count = projected_key_count;
+  answer.projected_key_count = projects ? scored_count : 0;
+  answer.projected_query_count = plan.projected_query_count;
   answer.eligible_count = plan.eligible_count;
   answer.complete = complete;
   answer.index_kind = index_kind;

@@ -24,6 +24,9 @@ inline constexpr std::int64_t kMaxExampleCount = 10000;
 inline constexpr std::int64_t kMaxIdListCount = 100000;
 inline constexpr std::int64_t kMaxBiasCount = 16;
 inline constexpr std::int64_t kMaxQueryHeadCount = 16;
+// heads^2 x shortlist_count: the union of all heads' shortlists is scored in
+// every head, and held.
+inline constexpr std::int64_t kMaxUnionScores = std::int64_t{1} << 26;
 
 enum class SelectKind { kSoft = 1, kHard = 2, kSample = 3 };
 enum class WeightScope { kShortlist = 1, kReturned = 2, kCatalog = 3 };
@@ -120,6 +123,7 @@ struct PooledValue {
 // The attention of one head.
 struct HeadAnswer {
   int key_field = 0;
+  ScoreKind score_kind = ScoreKind::kDot;
   double temperature = 1;
   std::optional<double> log_partition;
   std::optional<double> entropy;
@@ -154,10 +158,12 @@ struct AttendAnswer {
   double temperature = 1;
   ScoreKind score_kind = ScoreKind::kDot;
   int key_field = 0;
-  // Summed over heads.
+  // Keys scored while scanning, summed over heads.
   std::int64_t scored_count = 0;
   // Keys projected for this query alone, summed over heads.
   std::int64_t projected_key_count = 0;
+  // Queries that went through a model: at most one a key field.
+  std::int64_t projected_query_count = 0;
   std::int64_t eligible_count = 0;
   bool complete = false;
   IndexKind index_kind = IndexKind::kFlat;

@@ -121,6 +121,7 @@ absl::StatusOr<std::vector<NamedModel>> CatalogSet::ResolveModels(
     ATTENDANT_RETURN_IF_ERROR(ValidateModelFits(
         *models[f].model, field.score_kind, field.dim, schema.value_dim, path));
     models[f].name = field.model = (*found)->name;
+    models[f].key_limit = KeyLimit(*models[f].model);
   }
   return models;
 }
@@ -224,6 +225,7 @@ absl::Status CatalogSet::Update(absl::string_view name,
   ATTENDANT_ASSIGN_OR_RETURN(std::vector<NamedModel> models,
                              ResolveModels(schema));
   ATTENDANT_RETURN_IF_ERROR(ValidateEncoders(schema, encoders));
+  ATTENDANT_RETURN_IF_ERROR(catalog->AcceptModels(models));
   ATTENDANT_RETURN_IF_ERROR(SetEncoders(*catalog, schema, std::move(encoders)));
   record.schema = std::move(schema);
   ATTENDANT_RETURN_IF_ERROR(store_->Put(record));

@@ -1,10 +1,5 @@
 #include "core/catalog/head_keys.h"
 
-#include <algorithm>
-#include <cmath>
-
-#include "core/base/status.h"
-
 namespace attendant {
 
 int StoredHeadCount(const AttentionModel* model) {
@@ -32,16 +27,6 @@ KeyProjection HeadProjection(const AttentionModel& model, int head) {
                                 static_cast<std::size_t>(row_count));
   }
   return projection;
-}
-
-absl::Status ValidateProjected(std::span<const float> projected,
-                               absl::string_view field) {
-  if (std::all_of(projected.begin(), projected.end(),
-                  [](float component) { return std::isfinite(component); })) {
-    return absl::OkStatus();
-  }
-  return InvalidField(field, "a key that the field's model makes infinite",
-                      "one whose projections are finite");
 }
 
 }  // namespace attendant

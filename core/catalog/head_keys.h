@@ -4,10 +4,7 @@
 #define ATTENDANT_CORE_CATALOG_HEAD_KEYS_H_
 
 #include <cstdint>
-#include <span>
 
-#include "absl/status/status.h"
-#include "absl/strings/string_view.h"
 #include "core/attention/model.h"
 #include "core/shortlist/key_index.h"
 
@@ -23,11 +20,6 @@ KeyProjection StoredProjection(const AttentionModel& model);
 
 // What one head makes of a key, head in [0, StoredHeadCount).
 KeyProjection HeadProjection(const AttentionModel& model, int head);
-
-// OK if what a model made of a key is finite. Else InvalidArgument naming
-// `field`, the key's.
-absl::Status ValidateProjected(std::span<const float> projected,
-                               absl::string_view field);
 
 }  // namespace attendant
 

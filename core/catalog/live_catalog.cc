@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cmath>
 #include <new>
 #include <utility>
 
@@ -68,6 +69,19 @@ bool IsIvf(const Snapshot& snapshot, const SegmentView& view,
   return QueriedIndex(snapshot, view, field).kind() == IndexKind::kIvf;
 }
 
+// True if no component is greater than `limit` in size.
+bool Within(std::span<const float> key, float limit) {
+  return std::all_of(key.begin(), key.end(), [limit](float component) {
+    return std::abs(component) <= limit;
+  });
+}
+
+// True if changing one model for the other takes keys to be projected.
+bool Projects(const NamedModel& a, const NamedModel& b) {
+  return StoredHeadCount(a.model.get()) > 0 ||
+         StoredHeadCount(b.model.get()) > 0;
+}
+
 bool SameModels(const std::vector<NamedModel>& a,
                 const std::vector<NamedModel>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
@@ -118,7 +132,11 @@ LiveCatalog::LiveCatalog(CatalogRecord record, std::vector<NamedModel> models,
       store_(std::move(store)),
       current_(std::move(empty)),
       wanted_models_(std::move(models)),
-      projected_key_counts_(record_.schema.key_fields.size()) {}
+      projected_key_counts_(record_.schema.key_fields.size()) {
+  for (const NamedModel& model : wanted_models_) {
+    key_limits_.push_back(model.key_limit);
+  }
+}
 
 LiveCatalog::~LiveCatalog() {
   closing_ = true;
@@ -129,8 +147,7 @@ absl::Status LiveCatalog::LoadItems() {
   auto next = std::make_shared<Snapshot>(*current_);
   ATTENDANT_RETURN_IF_ERROR(store_->Scan("", [&](const Item& item) {
     mutex_.AssertHeld();
-    // A key that a model came to make infinite is in the store all the same.
-    AppendRow(*next, item).IgnoreError();
+    AppendRow(*next, item);
     return true;
   }));
   next->sequence = store_->sequence();
@@ -182,6 +199,10 @@ absl::StatusOr<WriteOutcome> LiveCatalog::Upsert(std::span<const Item> items,
   ATTENDANT_ASSIGN_OR_RETURN(const std::optional<WriteOutcome> repeat,
                              FindRepeat(request_id, fingerprint.value()));
   if (repeat) return *repeat;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    ATTENDANT_RETURN_IF_ERROR(
+        PrefixField(CheckKeyLimits(items[i]), absl::StrCat("items[", i, "].")));
+  }
   StoreWrite write;
   write.upserts = upserts;
   write.request_id = request_id;
@@ -239,25 +260,17 @@ absl::StatusOr<ImportOutcome> LiveCatalog::Import(std::span<const Item> items) {
   }
   MutexLock lock(&mutex_);
   ATTENDANT_RETURN_IF_ERROR(CheckOpen());
+  std::erase_if(upserts, [&](const Item* item) {
+    mutex_.AssertHeld();
+    absl::Status& status =
+        outcome.statuses[static_cast<std::size_t>(item - items.data())];
+    status = CheckKeyLimits(*item);
+    return !status.ok();
+  });
   if (!upserts.empty()) {
     StoreWrite write;
     write.upserts = upserts;
-    absl::Status status = Commit(write);
-    if (status.code() == absl::StatusCode::kInvalidArgument) {
-      // Some key is beyond the field's model: the others are written.
-      std::erase_if(upserts, [&](const Item* item) {
-        mutex_.AssertHeld();
-        const absl::Status valid = ValidateProjections(*item);
-        if (!valid.ok()) {
-          outcome.statuses[static_cast<std::size_t>(item - items.data())] =
-              valid;
-        }
-        return !valid.ok();
-      });
-      write.upserts = upserts;
-      status = upserts.empty() ? absl::OkStatus() : Commit(write);
-    }
-    ATTENDANT_RETURN_IF_ERROR(status);
+    ATTENDANT_RETURN_IF_ERROR(Commit(write));
   }
   outcome.sequence = current_->sequence;
   return outcome;
@@ -267,11 +280,11 @@ absl::Status LiveCatalog::Commit(StoreWrite& write) {
   write.outcome.sequence = current_->sequence + 1;
   // All that may run out of memory comes before the store is written, so that
   // memory and disk agree.
-  absl::StatusOr<std::shared_ptr<Snapshot>> next;
+  std::shared_ptr<Snapshot> next;
   absl::Status status;
   try {
     next = PrepareNext(write);
-    status = next.ok() ? store_->Write(write) : next.status();
+    status = store_->Write(write);
   } catch (const std::bad_alloc&) {
     status = absl::ResourceExhaustedError(
         "out of memory for the write; nothing was written");
@@ -281,14 +294,13 @@ absl::Status LiveCatalog::Commit(StoreWrite& write) {
     growing_ = {};
     return status;
   }
-  Publish(*std::move(next));
+  Publish(std::move(next));
   last_write_ = std::chrono::steady_clock::now();
   if (NeedsMerge(true)) ScheduleMerge(options_.settle_time);
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::shared_ptr<Snapshot>> LiveCatalog::PrepareNext(
-    const StoreWrite& write) {
+std::shared_ptr<Snapshot> LiveCatalog::PrepareNext(const StoreWrite& write) {
   auto next = std::make_shared<Snapshot>(*current_);
   next->sequence = write.outcome.sequence;
   // One copy of a segment's dead rows for the whole write.
@@ -315,21 +327,15 @@ absl::StatusOr<std::shared_ptr<Snapshot>> LiveCatalog::PrepareNext(
   };
   for (const absl::string_view id : write.deletes) kill(id);
   for (const Item* item : write.upserts) kill(item->id);
-  for (std::size_t i = 0; i < write.upserts.size(); ++i) {
-    const absl::Status status = AppendRow(*next, *write.upserts[i]);
-    if (!status.ok()) {
-      return PrefixField(status, absl::StrCat("items[", i, "]."));
-    }
-  }
+  for (const Item* item : write.upserts) AppendRow(*next, *item);
   return next;
 }
 
-absl::Status LiveCatalog::AppendRow(Snapshot& next, const Item& item) {
+void LiveCatalog::AppendRow(Snapshot& next, const Item& item) {
   if (growing_.rows == nullptr ||
       growing_.rows->row_count() == growing_.rows->capacity()) {
     StartSegment(next);
   }
-  absl::Status status;
   SegmentView& view = next.segments.back();
   growing_.rows->Append(
       item.id, item.value, item.attributes,
@@ -338,53 +344,42 @@ absl::Status LiveCatalog::AppendRow(Snapshot& next, const Item& item) {
           : std::make_shared<const std::string>(item.opaque_value));
   for (std::size_t f = 0; f < growing_.indexes.size(); ++f) {
     growing_.indexes[f]->Append(item.keys[f]);
-    status.Update(AppendHeadKeys(next, static_cast<int>(f), item.keys[f]));
+    AppendHeadKeys(next, static_cast<int>(f), item.keys[f]);
     if (!item.keys[f].empty()) ++view.live_key_counts[f];
   }
   ++view.row_end;
   ++view.live_count;
-  return status;
 }
 
-absl::Status LiveCatalog::AppendHeadKeys(const Snapshot& next, int field,
-                                         std::span<const float> key) {
+void LiveCatalog::AppendHeadKeys(const Snapshot& next, int field,
+                                 std::span<const float> key) {
   const auto& indexes = growing_.head_indexes[field];
-  if (indexes.empty()) return absl::OkStatus();
+  if (indexes.empty()) return;
   if (key.empty()) {
     for (const auto& index : indexes) index->Append({});
-    return absl::OkStatus();
+    return;
   }
-  const std::span<const float> projected =
-      ProjectKey(*next.models[field].model, key);
+  const KeyProjection projection = StoredProjection(*next.models[field].model);
+  projected_.resize(static_cast<std::size_t>(projection.weight.row_count));
+  ProjectRows(projection.weight, projection.bias,
+              {key.data(), 1, projection.weight.dim}, projected_.data());
   projected_key_counts_[field].fetch_add(1, std::memory_order_relaxed);
-  std::span<const float> left = projected;
+  std::span<const float> left = projected_;
   for (const auto& index : indexes) {
     index->Append(left.first(static_cast<std::size_t>(index->dim())));
     left = left.subspan(static_cast<std::size_t>(index->dim()));
   }
-  return ValidateProjected(
-      projected,
-      absl::StrCat("keys[", next.schema->key_fields[field].name, "]"));
 }
 
-absl::Status LiveCatalog::ValidateProjections(const Item& item) {
+absl::Status LiveCatalog::CheckKeyLimits(const Item& item) const {
   for (std::size_t f = 0; f < item.keys.size(); ++f) {
-    const AttentionModel* model = current_->models[f].model.get();
-    if (item.keys[f].empty() || StoredHeadCount(model) == 0) continue;
-    ATTENDANT_RETURN_IF_ERROR(ValidateProjected(
-        ProjectKey(*model, item.keys[f]),
-        absl::StrCat("keys[", record_.schema.key_fields[f].name, "]")));
+    if (Within(item.keys[f], key_limits_[f])) continue;
+    return InvalidField(
+        absl::StrCat("keys[", record_.schema.key_fields[f].name, "]"),
+        "a component too large for the field's model",
+        absl::StrCat("components of at most ", key_limits_[f], " in size"));
   }
   return absl::OkStatus();
-}
-
-std::span<const float> LiveCatalog::ProjectKey(const AttentionModel& model,
-                                               std::span<const float> key) {
-  const KeyProjection projection = StoredProjection(model);
-  projected_.resize(static_cast<std::size_t>(projection.weight.row_count));
-  ProjectRows(projection.weight, projection.bias,
-              {key.data(), 1, projection.weight.dim}, projected_.data());
-  return projected_;
 }
 
 void LiveCatalog::StartSegment(Snapshot& next) {
@@ -500,6 +495,8 @@ void LiveCatalog::RunMerge() {
       if (NeedsMerge(true)) ScheduleMerge(options_.settle_time);
     } catch (const std::bad_alloc&) {
       merge_status_ = absl::ResourceExhaustedError("out of memory for a merge");
+      // Its head keys may be another model's already.
+      growing_ = {};
     }
   }
   changed_.NotifyAll();
@@ -514,6 +511,8 @@ void LiveCatalog::PublishMerged(std::shared_ptr<const Segment> merged,
                        next->segments.begin() +
                            static_cast<std::ptrdiff_t>(before.segments.size()));
   for (std::size_t f = 0; f < models.size(); ++f) {
+    // Without keys to project SetDefaults published the newest already.
+    if (!Projects(models[f], next->models[f])) continue;
     if (models[f].model == next->models[f].model) continue;
     if (StoredHeadCount(models[f].model.get()) > 0) {
       projected_key_counts_[f].fetch_add(before.key_count(static_cast<int>(f)),
@@ -522,8 +521,8 @@ void LiveCatalog::PublishMerged(std::shared_ptr<const Segment> merged,
     for (SegmentView& tail : next->segments) {
       ReprojectTail(tail, static_cast<int>(f), models[f]);
     }
+    next->models[f] = models[f];
   }
-  next->models = models;
   next->segments.insert(next->segments.begin(), std::move(view));
   Publish(std::move(next));
 }
@@ -590,6 +589,40 @@ absl::StatusOr<std::vector<Item>> LiveCatalog::List(absl::string_view after,
   return items;
 }
 
+absl::Status LiveCatalog::AcceptModels(const std::vector<NamedModel>& models) {
+  std::shared_ptr<const Snapshot> now;
+  std::vector<float> before;
+  {
+    // First the limit, so that no write gets by while keys are looked at.
+    MutexLock lock(&mutex_);
+    before = key_limits_;
+    for (std::size_t f = 0; f < models.size(); ++f) {
+      key_limits_[f] =
+          std::min(current_->models[f].key_limit, models[f].key_limit);
+    }
+    now = current_;
+  }
+  for (std::size_t f = 0; f < models.size(); ++f) {
+    if (models[f].model == now->models[f].model) continue;
+    for (const SegmentView& view : now->segments) {
+      for (RowIndex row = 0; row < view.row_end; ++row) {
+        if (!view.IsLive(row) ||
+            Within(view.segment->indexes[f]->Key(row), models[f].key_limit)) {
+          continue;
+        }
+        MutexLock lock(&mutex_);
+        key_limits_ = before;
+        return InvalidField(absl::StrCat("key_fields[", f, "].model"),
+                            absl::StrCat("a model of keys of at most ",
+                                         models[f].key_limit, " in size"),
+                            absl::StrCat("one that takes the key of item '",
+                                         view.segment->rows->Id(row), "'"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 void LiveCatalog::SetDefaults(const std::vector<KeyFieldSchema>& key_fields,
                               std::vector<NamedModel> models) {
   MutexLock lock(&mutex_);
@@ -606,9 +639,8 @@ void LiveCatalog::SetDefaults(const std::vector<KeyFieldSchema>& key_fields,
   next->schema = std::move(schema);
   for (std::size_t f = 0; f < wanted_models_.size(); ++f) {
     // Without keys to project the model is there at once.
-    const bool projects = StoredHeadCount(next->models[f].model.get()) > 0 ||
-                          StoredHeadCount(wanted_models_[f].model.get()) > 0;
-    if (!projects || next->segments.empty()) {
+    if (!Projects(next->models[f], wanted_models_[f]) ||
+        next->segments.empty()) {
       next->models[f] = wanted_models_[f];
     }
   }

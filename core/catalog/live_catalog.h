@@ -101,8 +101,12 @@ class LiveCatalog {
   absl::StatusOr<std::vector<Item>> List(absl::string_view after,
                                          std::int64_t limit) const;
 
+  // To be called before models are stored and set: InvalidArgument if one can't
+  // be sure to make finite keys of all that there are. From an OK on, writes
+  // are held to its limit too.
+  absl::Status AcceptModels(const std::vector<NamedModel>& models);
   // Takes over temperature, combine_kind, index_kind and model of each field,
-  // already validated and stored. Another model is built in the background and
+  // already accepted and stored. Another model is built in the background and
   // swapped in when all its keys are there; until then the one before it
   // answers.
   void SetDefaults(const std::vector<KeyFieldSchema>& key_fields,
@@ -150,21 +154,15 @@ class LiveCatalog {
   // Prepares the next snapshot, writes to the store, and publishes. After an
   // error nothing is visible.
   absl::Status Commit(StoreWrite& write) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // InvalidArgument, naming items[i], where a model makes a key infinite.
-  absl::StatusOr<std::shared_ptr<Snapshot>> PrepareNext(const StoreWrite& write)
+  std::shared_ptr<Snapshot> PrepareNext(const StoreWrite& write)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The row is appended in any case. InvalidArgument as ValidateProjected.
-  absl::Status AppendRow(Snapshot& next, const Item& item)
+  void AppendRow(Snapshot& next, const Item& item)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status AppendHeadKeys(const Snapshot& next, int field,
-                              std::span<const float> key)
+  void AppendHeadKeys(const Snapshot& next, int field,
+                      std::span<const float> key)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // As ValidateProjected, for all keys of an item.
-  absl::Status ValidateProjections(const Item& item)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // What the field's model makes of a key, in scratch memory.
-  std::span<const float> ProjectKey(const AttentionModel& model,
-                                    std::span<const float> key)
+  // InvalidArgument naming "keys[...]" for a key beyond key_limits_.
+  absl::Status CheckKeyLimits(const Item& item) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartSegment(Snapshot& next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Publish(std::shared_ptr<Snapshot> next)
@@ -198,6 +196,8 @@ class LiveCatalog {
   Growing growing_ ABSL_GUARDED_BY(mutex_);  // rows null: none
   // By field: what current_->models should become.
   std::vector<NamedModel> wanted_models_ ABSL_GUARDED_BY(mutex_);
+  // By field: the least key_limit of its models, in use and wanted.
+  std::vector<float> key_limits_ ABSL_GUARDED_BY(mutex_);
   std::vector<float> projected_ ABSL_GUARDED_BY(mutex_);  // scratch
   // By field. Written under mutex_, or by the merge.
   std::vector<std::atomic<std::int64_t>> projected_key_counts_;

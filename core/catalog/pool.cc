@@ -8,8 +8,8 @@ namespace attendant {
 
 std::vector<float> HeadPools::Mean(ActivationKind kind) const {
   double head_count = 0;
-  for (const double weight_sum : weight_sums) {
-    if (kind != ActivationKind::kSoftmax || weight_sum > 0) ++head_count;
+  for (const std::int64_t row_count : row_counts) {
+    if (kind != ActivationKind::kSoftmax || row_count > 0) ++head_count;
   }
   std::vector<double> mean(sums.front().size());
   if (head_count == 0) return std::vector<float>(mean.size());
@@ -32,6 +32,7 @@ HeadPools PoolRows(const Snapshot& snapshot, const QueryPlan& plan,
     const std::int64_t dim = snapshot.schema->PooledDim(field);
     std::vector<double> sum(static_cast<std::size_t>(dim));
     double weight_sum = 0;
+    std::int64_t row_count = 0;
     std::int64_t key_as_value_count = 0;
     for (std::size_t i = 0; i < scored.size(); ++i) {
       const RowAddress& address = scored.rows[i];
@@ -48,10 +49,12 @@ HeadPools PoolRows(const Snapshot& snapshot, const QueryPlan& plan,
                                 ? 1
                                 : weigher.InHead(scored, h, i);
       weight_sum += weight;
+      ++row_count;
       kernels.AddScaled(weight, value, dim, sum.data());
     }
     pools.sums.push_back(std::move(sum));
     pools.weight_sums.push_back(weight_sum);
+    pools.row_counts.push_back(row_count);
     pools.key_as_value_count =
         std::max(pools.key_as_value_count, key_as_value_count);
   }
@@ -61,9 +64,9 @@ HeadPools PoolRows(const Snapshot& snapshot, const QueryPlan& plan,
 HeadPools PoolScans(const std::vector<HeadScan>& scans) {
   HeadPools pools;
   for (const HeadScan& scan : scans) {
-    const std::vector<float> pooled = scan.state.PooledValue();
-    pools.sums.emplace_back(pooled.begin(), pooled.end());
-    pools.weight_sums.push_back(scan.state.partition().count > 0 ? 1 : 0);
+    pools.sums.emplace_back(scan.pooled_value.begin(), scan.pooled_value.end());
+    pools.weight_sums.push_back(scan.partition.count > 0 ? 1 : 0);
+    pools.row_counts.push_back(scan.partition.count);
     pools.key_as_value_count =
         std::max(pools.key_as_value_count, scan.key_as_value_count);
   }

@@ -15,7 +15,8 @@ namespace attendant {
 // The weighted sum of some items' values, by head.
 struct HeadPools {
   std::vector<std::vector<double>> sums;  // [head][pooled dim]
-  std::vector<double> weight_sums;        // by head; 0: it pooled nothing
+  std::vector<double> weight_sums;        // by head
+  std::vector<std::int64_t> row_counts;   // by head; 0: it pooled nothing
   std::int64_t key_as_value_count = 0;
 
   // The mean over the heads that pooled something; over all where weights are

@@ -71,7 +71,8 @@ absl::StatusOr<NamedModel> ChooseModel(const Snapshot& snapshot,
     ATTENDANT_RETURN_IF_ERROR(
         ValidateModelFits(*query.model.model, score_kind, schema.dim,
                           snapshot.schema->value_dim, "model"));
-    return query.model.name == own.name ? own : query.model;
+    const bool same = own.model != nullptr && query.model.name == own.name;
+    return same ? own : query.model;
   }
   if (own.model != nullptr &&
       ValidateModelFits(*own.model, score_kind, schema.dim,

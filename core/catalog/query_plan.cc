@@ -113,6 +113,7 @@ absl::Status ResolveSizes(const AttendQuery& query, QueryPlan& plan) {
         absl::StrCat("at least result_count, which is ", plan.result_count));
   }
   if (query.select_kind == SelectKind::kSample) {
+    // Not negative, as people copy it.
     plan.seed = query.seed ? *query.seed
                            : static_cast<std::int64_t>(std::random_device()());
   }
@@ -215,6 +216,7 @@ absl::Status PlanOneField(const Snapshot& snapshot, const AttendQuery& query,
       ResolveQueryVector(snapshot, query.query, field,
                          QueryDim(snapshot, field, plan.model), "query"));
   NoteExamples(query.query, vector, excluded, plan);
+  if (plan.model.model != nullptr) plan.projected_query_count = 1;
   ATTENDANT_ASSIGN_OR_RETURN(
       plan.heads, PlanHeads(snapshot, field, plan.model, plan.score_kind,
                             temperatures, vector.vector));
@@ -273,12 +275,23 @@ absl::Status PlanManyFields(const Snapshot& snapshot, const AttendQuery& query,
             snapshot, form, field, QueryDim(snapshot, field, model),
             asked.query ? absl::StrCat(path, "query") : "query"));
     NoteExamples(form, vector, excluded, plan);
+    if (model.model != nullptr) ++plan.projected_query_count;
     ATTENDANT_ASSIGN_OR_RETURN(std::vector<PlannedHead> heads,
                                PlanHeads(snapshot, field, model, kind,
                                          {&temperature, 1}, vector.vector));
     plan.heads.push_back(std::move(heads.front()));
   }
   return absl::OkStatus();
+}
+
+// What the union of the heads' shortlists may take.
+absl::Status CheckUnion(const QueryPlan& plan) {
+  const auto head_count = static_cast<std::int64_t>(plan.heads.size());
+  const std::int64_t most = kMaxUnionScores / (head_count * head_count);
+  if (head_count == 1 || plan.shortlist_count <= most) return absl::OkStatus();
+  return OverLimit("shortlist_count", absl::StrCat(plan.shortlist_count),
+                   absl::StrCat("at most ", most, " with ", head_count,
+                                " heads (set it, or lower result_count)"));
 }
 
 // Heads pool into one value.
@@ -311,8 +324,6 @@ absl::Status ResolveScan(const Snapshot& snapshot, const AttendQuery& query,
   } else if (query.allow_list.has_value()) {
     reason = "allow_list is scored exactly";
   }
-  bool wants_ivf = false;
-  bool trained = false;
   for (const PlannedHead& head : plan.heads) {
     const KeyFieldSchema& field = snapshot.schema->key_fields[head.field];
     if (plan.shortlist_head) continue;  // whose index knows q . k
@@ -324,16 +335,19 @@ absl::Status ResolveScan(const Snapshot& snapshot, const AttendQuery& query,
   }
   plan.exhaustive = query.scan_mode == ScanMode::kExact || !reason.empty();
   if (query.scan_mode != ScanMode::kIndex) return absl::OkStatus();
-  for (const PlannedHead& head : plan.heads) {
-    wants_ivf |= snapshot.wanted_indexes[head.field] == IndexKind::kIvf;
-    for (const SegmentView& view : snapshot.segments) {
-      trained |= view.segment->IndexOf(head.field, head.stored_head).kind() ==
+  for (const PlannedHead& planned : plan.heads) {
+    const PlannedHead& head =
+        plan.shortlist_head ? *plan.shortlist_head : planned;
+    const bool trained = std::any_of(
+        snapshot.segments.begin(), snapshot.segments.end(),
+        [&](const SegmentView& view) {
+          return view.segment->IndexOf(head.field, head.stored_head).kind() ==
                  IndexKind::kIvf;
+        });
+    if (reason.empty() && !trained &&
+        snapshot.wanted_indexes[head.field] == IndexKind::kIvf) {
+      reason = "the index is not trained yet";
     }
-    if (plan.shortlist_head) trained = true;
-  }
-  if (reason.empty() && wants_ivf && !trained) {
-    reason = "the index is not trained yet";
   }
   if (reason.empty()) return absl::OkStatus();
   return StatusWithReason(absl::StatusCode::kFailedPrecondition,
@@ -396,6 +410,7 @@ absl::StatusOr<QueryPlan> PlanQuery(const Snapshot& snapshot,
   ATTENDANT_RETURN_IF_ERROR(
       query.heads.empty() ? PlanOneField(snapshot, query, excluded, plan)
                           : PlanManyFields(snapshot, query, excluded, plan));
+  ATTENDANT_RETURN_IF_ERROR(CheckUnion(plan));
   ATTENDANT_RETURN_IF_ERROR(CheckPooledDims(snapshot, plan));
   ATTENDANT_RETURN_IF_ERROR(ResolveScan(snapshot, query, plan));
 

@@ -43,6 +43,7 @@ struct QueryPlan {
   std::vector<ResolvedBias> biases;
   absl::Time time;  // what biases take for now
   std::vector<ItemId> unknown_example_ids;
+  std::int64_t projected_query_count = 0;
 
   // The field that stands for the query where only one can.
   int field() const { return heads.front().field; }

@@ -60,10 +60,14 @@ absl::StatusOr<HeadScan> ScanHead(const Snapshot& snapshot,
                                   const PlannedHead& head,
                                   const HeadScanOptions& options,
                                   const Interrupt& interrupt) {
-  HeadScan scan = {
-      .state = AttentionState(
-          options.keep_count, &snapshot,
-          options.pools ? snapshot.schema->PooledDim(head.field) : 0)};
+  // Keeping all is having room for all among the best.
+  const std::int64_t keep_count = options.keeps_all
+                                      ? plan.masks.EligibleCount(head.field)
+                                      : options.shortlist_count;
+  AttentionState state(
+      keep_count, &snapshot,
+      options.pools ? snapshot.schema->PooledDim(head.field) : 0);
+  HeadScan scan;
   for (std::size_t i = 0; i < snapshot.segments.size(); ++i) {
     const Segment& segment = *snapshot.segments[i].segment;
     const KeyIndex& index = segment.IndexOf(head.field, head.stored_head);
@@ -73,19 +77,30 @@ absl::StatusOr<HeadScan> ScanHead(const Snapshot& snapshot,
     query.scan.exhaustive = options.exhaustive;
     query.scan.interrupt = &interrupt;
     ATTENDANT_ASSIGN_OR_RETURN(const ScanStats stats,
-                               index.Scan(query.scan, scan.state));
+                               index.Scan(query.scan, state));
     scan.scored_count += stats.scored_count;
     scan.complete &= stats.complete;
     if (!options.exhaustive && index.kind() == IndexKind::kIvf) {
       scan.index_kind = IndexKind::kIvf;
     }
   }
+  scan.partition = state.partition();
+  if (options.pools) scan.pooled_value = state.PooledValue();
+  if (options.keeps_all) {
+    scan.all = state.top().candidates();
+    TopK shortlist(options.shortlist_count, &snapshot);
+    for (const Candidate& candidate : scan.all) shortlist.Offer(candidate);
+    scan.shortlist = shortlist.Sorted();
+  } else {
+    scan.shortlist = state.top().Sorted();
+  }
   return scan;
 }
 
 absl::StatusOr<ScoredRows> ScoreInHeads(const Snapshot& snapshot,
                                         const QueryPlan& plan,
-                                        std::vector<RowAddress> rows) {
+                                        std::vector<RowAddress> rows,
+                                        const Interrupt& interrupt) {
   ScoredRows scored;
   scored.rows = std::move(rows);
   for (const PlannedHead& head : plan.heads) {
@@ -100,8 +115,9 @@ absl::StatusOr<ScoredRows> ScoreInHeads(const Snapshot& snapshot,
       while (end < scored.size() && scored.rows[end].segment == segment) {
         run.push_back(scored.rows[end++].row);
       }
-      const SegmentQuery query(snapshot, plan, head,
-                               static_cast<std::size_t>(segment));
+      SegmentQuery query(snapshot, plan, head,
+                         static_cast<std::size_t>(segment));
+      query.scan.interrupt = &interrupt;
       const KeyIndex& index = snapshot.segments[segment].segment->IndexOf(
           head.field, head.stored_head);
       const std::size_t count = end - begin;

@@ -14,14 +14,18 @@
 namespace attendant {
 
 struct HeadScanOptions {
-  std::int64_t keep_count = 0;  // of the best rows
-  bool pools = false;           // pool the value of every row scored
-  bool exhaustive = false;      // score every eligible key
+  std::int64_t shortlist_count = 0;
+  bool pools = false;       // pool the value of every row scored
+  bool exhaustive = false;  // score every eligible key
+  bool keeps_all = false;   // keep what every row scored
 };
 
 // What a scan of all segments for one head found.
 struct HeadScan {
-  AttentionState state;
+  SoftmaxPartition partition;        // of all that was scored
+  std::vector<Candidate> shortlist;  // sorted
+  std::vector<Candidate> all;        // in the order of the scan, if kept
+  std::vector<float> pooled_value;   // over all that was scored, if pooled
   std::int64_t scored_count = 0;
   bool complete = true;  // every eligible key was scored
   IndexKind index_kind = IndexKind::kFlat;
@@ -50,7 +54,8 @@ struct ScoredRows {
 // as a scan. Errors of KeyIndex::Scan.
 absl::StatusOr<ScoredRows> ScoreInHeads(const Snapshot& snapshot,
                                         const QueryPlan& plan,
-                                        std::vector<RowAddress> rows);
+                                        std::vector<RowAddress> rows,
+                                        const Interrupt& interrupt);
 
 }  // namespace attendant
 

@@ -60,7 +60,8 @@ void KeyScorer::Similarities(const float* keys, const float* inverse_norms,
     const std::int64_t count = std::min(kProjectedRows, n - begin);
     ProjectRows(query_.projection->weight, query_.projection->bias,
                 {keys + begin * key_dim_, count, key_dim_}, projected_.data());
-    for (std::int64_t i = 0; i < count; ++i) {
+    const bool cosine = query_.score_kind == ScoreKind::kCosine;
+    for (std::int64_t i = 0; cosine && i < count; ++i) {
       projected_norms[i] = InverseNorm(
           {projected_.data() + i * dim_, static_cast<std::size_t>(dim_)});
     }
@@ -94,7 +95,11 @@ absl::Status ScoreRows(const KeyIndex& index, const ScanQuery& query,
                        std::span<float> similarities, std::span<float> logits) {
   KeyScorer scorer(query);
   ATTENDANT_RETURN_IF_ERROR(scorer.Validate());
+  constexpr std::size_t kInterruptRows = 1024;
   for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (i % kInterruptRows == 0 && query.interrupt != nullptr) {
+      ATTENDANT_RETURN_IF_ERROR(query.interrupt->Check());
+    }
     const std::span<const float> key = index.Key(rows[i]);
     if (key.empty()) {
       similarities[i] = logits[i] = -std::numeric_limits<float>::infinity();

@@ -22,8 +22,10 @@ using ::testing::UnorderedElementsAreArray;
 constexpr double kTolerance = 6e-4;
 
 NamedModel Named(AttentionModel model, std::int64_t version = 1) {
+  const float key_limit = KeyLimit(model);
   return {{"model", version},
-          std::make_shared<const AttentionModel>(std::move(model))};
+          std::make_shared<const AttentionModel>(std::move(model)),
+          key_limit};
 }
 
 // Items with keys of 4 and values of 6, as RandomMultiHeadModel takes them.
@@ -353,38 +355,57 @@ TEST_F(ModelHeadsTest, AnotherModelIsSwappedInWhileTheFirstAnswers) {
   }
 }
 
-TEST_F(ModelHeadsTest, KeysThatTheModelMakesInfiniteAreRefused) {
+TEST_F(ModelHeadsTest, KeysThatTheModelWouldMakeInfiniteAreRefused) {
   Open(ScoreKind::kDot);
   const Item good = MakeItem("good", {1, 1, 1, 1}, {1, 1, 1, 1, 1, 1});
   const Item bad =
       MakeItem("bad", {3e38f, 3e38f, 3e38f, 3e38f}, {1, 1, 1, 1, 1, 1});
-  EXPECT_THAT(
-      catalog_->Upsert(std::vector<Item>{good, bad}, ""),
-      StatusIs(absl::StatusCode::kInvalidArgument,
-               HasSubstr("items[1].keys[vec]: got a key that the field's")));
+  EXPECT_THAT(catalog_->Upsert(std::vector<Item>{good, bad}, ""),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("items[1].keys[vec]: got a component too")));
   EXPECT_EQ(catalog_->snapshot()->item_count(), 40);
   ASSERT_OK_AND_ASSIGN(const ImportOutcome outcome,
                        catalog_->Import(std::vector<Item>{bad, good}));
   EXPECT_THAT(outcome.statuses[0],
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("keys[vec]: got a key that the field's")));
+                       HasSubstr("keys[vec]: got a component too")));
   EXPECT_OK(outcome.statuses[1]);
   EXPECT_EQ(catalog_->snapshot()->item_count(), 41);
   ASSERT_OK(Ask(Query()));
 
-  // A model that does so of stored keys never takes over.
+  // The greatest key allowed is finite in every head.
+  const float limit = catalog_->snapshot()->models[0].key_limit;
+  Upsert(
+      {MakeItem("great", {limit, -limit, limit, -limit}, {1, 1, 1, 1, 1, 1})});
+  const auto snapshot = catalog_->snapshot();
+  const RowAddress great = *snapshot->Find("great");
+  for (int h = 0; h < 2; ++h) {
+    for (const float component :
+         snapshot->segments[great.segment].segment->IndexOf(0, h).Key(
+             great.row)) {
+      EXPECT_TRUE(std::isfinite(component));
+    }
+  }
+  // A model that stored keys are too great for is not accepted, and writes are
+  // held to what they were.
   AttentionModel huge = RandomMultiHeadModel(5);
   auto& heads = std::get<MultiHeadProjections>(huge.kind);
-  for (float& weight : heads.key.weight.data) weight = 3e38f;
-  const NamedModel next = Named(huge, 2);
-  std::vector<KeyFieldSchema> fields = schema_.key_fields;
-  fields[0].model = next.name;
-  catalog_->SetDefaults(fields, {next});
-  catalog_->AwaitIndexes();
-  EXPECT_THAT(catalog_->merge_status(),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("model")));
-  ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(Query()));
-  EXPECT_EQ(answer.model, model_.name);
+  for (float& weight : heads.key.weight.data) weight = 1e30f;
+  NamedModel next = Named(huge, 2);
+  EXPECT_THAT(catalog_->AcceptModels({next}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("key_fields[0].model")));
+  Delete({"great"});
+  Upsert(
+      {MakeItem("great", {limit, -limit, limit, -limit}, {1, 1, 1, 1, 1, 1})});
+  Delete({"great"});
+  // Once accepted it limits writes before it answers.
+  EXPECT_OK(catalog_->AcceptModels({next}));
+  EXPECT_THAT(
+      catalog_->Upsert(std::vector<Item>{MakeItem("great", {limit, 0, 0, 0},
+                                                  {1, 1, 1, 1, 1, 1})},
+                       ""),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("keys[vec]")));
 }
 
 TEST_F(ModelHeadsTest, IndexedHeadsFindTheSameItems) {
@@ -413,6 +434,38 @@ TEST_F(ModelHeadsTest, IndexedHeadsFindTheSameItems) {
   const std::set<std::string> wanted(ids.begin(), ids.end());
   for (const std::string& id : IdsOf(indexed)) found += wanted.contains(id);
   EXPECT_GE(found, 8);
+}
+
+TEST_F(ModelHeadsTest, UnnormalisedWeightsThatSumToZeroStillPool) {
+  Open(ScoreKind::kDot);
+  AttendQuery query = VectorQuery({0, 0, 0, 0, 0});
+  query.activation_kind = ActivationKind::kNone;
+  // Logits and so weights are those of b_Q alone; without b_Q all are 0.
+  AttentionModel plain = *model_.model;
+  std::get<MultiHeadProjections>(plain.kind).query.bias.clear();
+  query.model = Named(plain, 7);
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
+  EXPECT_EQ(answer.items[0].weight, 0);
+  EXPECT_EQ(answer.model_output, plain.multi_head()->output->bias);
+}
+
+TEST_F(ModelHeadsTest, UnionOfManyHeadsIsLimited) {
+  Open(ScoreKind::kDot);
+  AttendQuery query = Query();
+  query.shortlist_count = 100000;
+  ASSERT_OK(Ask(query));
+  MultiHeadProjections many = *model_.model->multi_head();
+  many.head_count = 256;
+  RandomFloats random(1);
+  many.query = random.Projection(256, 5);
+  many.key = random.Projection(256, 4);
+  many.value = random.Projection(256, 6);
+  many.output = random.Projection(7, 256);
+  query.model = Named({many}, 3);
+  EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kResourceExhausted,
+                                   HasSubstr("at most 1024 with 256 heads")));
+  query.shortlist_count = 1024;
+  EXPECT_OK(Ask(query));
 }
 
 TEST_F(ModelHeadsTest, QueryHasTheModelsDimension) {

@@ -19,8 +19,10 @@ using ::testing::SizeIs;
 constexpr double kTolerance = 25 * 40 * 0x1p-24;
 
 NamedModel Named(AttentionModel model) {
+  const float key_limit = KeyLimit(model);
   return {{"model", 1},
-          std::make_shared<const AttentionModel>(std::move(model))};
+          std::make_shared<const AttentionModel>(std::move(model)),
+          key_limit};
 }
 
 class ScoresTest : public CatalogFixture {
@@ -79,6 +81,7 @@ TEST_F(ScoresTest, AdditiveEvaluatesANetworkForEachPair) {
   const NamedModel model = Named(RandomAdditiveModel(13));
   Open(ScoreKind::kAdditive, model, 5, 50);
   std::int64_t evaluated_count = 0;
+  std::int64_t projected_count = 0;
   constexpr int kQueries = 7;
   for (int q = 0; q < kQueries; ++q) {
     const std::vector<float> vector =
@@ -87,6 +90,7 @@ TEST_F(ScoresTest, AdditiveEvaluatesANetworkForEachPair) {
     ExpectTwin(*model.model, ScoreKind::kAdditive, vector, answer);
     evaluated_count += answer.scored_count;
     EXPECT_EQ(answer.projected_key_count, 0);
+    projected_count += answer.projected_query_count;
     double bound = 0;
     for (const float v : model.model->additive()->output_weight) {
       bound += std::abs(v);
@@ -95,9 +99,10 @@ TEST_F(ScoresTest, AdditiveEvaluatesANetworkForEachPair) {
       EXPECT_LE(std::abs(item.similarity), bound * (1 + 1e-6));
     }
   }
-  // m x n networks; n key projections, whatever the number of queries.
+  // m x n networks; m + n projections.
   EXPECT_EQ(evaluated_count, kQueries * 50);
-  EXPECT_EQ(catalog_->index_states()[0].projected_key_count, 50);
+  projected_count += catalog_->index_states()[0].projected_key_count;
+  EXPECT_EQ(projected_count, kQueries + 50);
 }
 
 TEST_F(ScoresTest, RequestMayBringAnotherKindWithItsModel) {
