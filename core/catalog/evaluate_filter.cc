@@ -23,6 +23,8 @@ constexpr std::int64_t kBlockWords = 32;
 constexpr std::int64_t kBlockRows = 64 * kBlockWords;
 // Blocks between two looks at the interrupt.
 constexpr std::int64_t kInterruptBlocks = 16;
+// Texts of a dictionary between two looks.
+constexpr std::int32_t kInterruptTexts = 4096;
 // Up to here an IN is compared value by value, without a branch.
 constexpr std::size_t kFewValues = 8;
 
@@ -336,17 +338,26 @@ class Any : public Predicate {
 // Turns a filter into predicates over the columns of a segment.
 class Compiler {
  public:
-  Compiler(const CatalogSchema& schema, const AttributeColumns& columns)
-      : schema_(schema), columns_(columns) {}
+  Compiler(const CatalogSchema& schema, const AttributeColumns& columns,
+           const Interrupt& interrupt)
+      : schema_(schema), columns_(columns), interrupt_(interrupt) {}
 
-  PredicatePtr Compile(const Filter& filter) const {
+  // Cancelled, DeadlineExceeded: a filter may ask for many passes over the
+  // distinct texts.
+  absl::StatusOr<PredicatePtr> Compile(const Filter& filter) const {
     switch (filter.kind) {
-      case FilterKind::kAllOf:
-        return std::make_unique<All>(CompileParts(filter));
-      case FilterKind::kAnyOf:
-        return std::make_unique<Any>(CompileParts(filter));
-      case FilterKind::kNegation:
-        return std::make_unique<Not>(Compile(filter.filters[0]));
+      case FilterKind::kAllOf: {
+        ATTENDANT_ASSIGN_OR_RETURN(auto parts, CompileParts(filter));
+        return std::make_unique<All>(std::move(parts));
+      }
+      case FilterKind::kAnyOf: {
+        ATTENDANT_ASSIGN_OR_RETURN(auto parts, CompileParts(filter));
+        return std::make_unique<Any>(std::move(parts));
+      }
+      case FilterKind::kNegation: {
+        ATTENDANT_ASSIGN_OR_RETURN(auto negated, Compile(filter.filters[0]));
+        return std::make_unique<Not>(std::move(negated));
+      }
       case FilterKind::kExists:
       case FilterKind::kComparison:
       case FilterKind::kMembership:
@@ -376,15 +387,20 @@ class Compiler {
   }
 
  private:
-  std::vector<PredicatePtr> CompileParts(const Filter& filter) const {
+  absl::StatusOr<std::vector<PredicatePtr>> CompileParts(
+      const Filter& filter) const {
     std::vector<PredicatePtr> parts;
-    for (const Filter& part : filter.filters) parts.push_back(Compile(part));
+    for (const Filter& part : filter.filters) {
+      // Equality with a text marks a code in a set as large as the dictionary.
+      ATTENDANT_RETURN_IF_ERROR(interrupt_.Check());
+      ATTENDANT_ASSIGN_OR_RETURN(parts.emplace_back(), Compile(part));
+    }
     return parts;
   }
 
-  static PredicatePtr Comparison(const AttributeColumn& column,
-                                 ComparisonKind kind,
-                                 const AttributeValue& value) {
+  absl::StatusOr<PredicatePtr> Comparison(const AttributeColumn& column,
+                                          ComparisonKind kind,
+                                          const AttributeValue& value) const {
     if (kind == ComparisonKind::kEqual) return EqualToOne(column, {&value, 1});
     if (column.type == AttributeType::kString) {
       const auto& text = std::get<std::string>(value);
@@ -500,16 +516,20 @@ class Compiler {
   }
 
   template <typename Passes>
-  static PredicatePtr TextsThat(const AttributeColumn& column, Passes passes) {
+  absl::StatusOr<PredicatePtr> TextsThat(const AttributeColumn& column,
+                                         Passes passes) const {
     CodeSet chosen(column.texts.size());
     for (std::int32_t code = 0; code < chosen.code_count(); ++code) {
+      if (code % kInterruptTexts == 0) {
+        ATTENDANT_RETURN_IF_ERROR(interrupt_.Check());
+      }
       if (passes(column.texts.Text(code))) chosen.Add(code);
     }
     return ChosenTexts(column, std::move(chosen));
   }
 
-  static PredicatePtr Containment(const AttributeColumn& column,
-                                  const std::string& text) {
+  absl::StatusOr<PredicatePtr> Containment(const AttributeColumn& column,
+                                           const std::string& text) const {
     if (column.type == AttributeType::kString) {
       return TextsThat(column, [&](absl::string_view whole) {
         return absl::StrContains(whole, text);
@@ -538,6 +558,7 @@ class Compiler {
 
   const CatalogSchema& schema_;
   const AttributeColumns& columns_;
+  const Interrupt& interrupt_;
 };
 
 // Sets the words to the rows of a block that the scope leaves. False: none.
@@ -567,8 +588,9 @@ absl::StatusOr<Bitmap> EvaluateFilter(const Filter& filter,
                                       const FilterScope& scope,
                                       const Interrupt& interrupt) {
   Bitmap passing(rows.capacity());
-  const PredicatePtr predicate =
-      Compiler(schema, rows.columns()).Compile(filter);
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const PredicatePtr predicate,
+      Compiler(schema, rows.columns(), interrupt).Compile(filter));
   std::uint64_t scope_words[kBlockWords];
   std::uint64_t words[kBlockWords];
   for (std::int64_t first = 0; first < row_end; first += kBlockRows) {
