@@ -48,10 +48,6 @@ absl::Status NotFinite(std::span<const float> input, absl::string_view field) {
                       "one within the range of floats");
 }
 
-absl::Status NormIsZero(absl::string_view field) {
-  return InvalidField(field, "norm 0", "above 0 under COSINE");
-}
-
 absl::Status LogitOverflows(absl::string_view field) {
   return InvalidField(field, "a logit that overflows",
                       "similarity x scale / temperature within the range of "

@@ -26,8 +26,6 @@ void ScaleRow(double factor, std::int64_t dim, float* row);
 
 // Why a row, or its projection, is not finite: `input` is the row before.
 absl::Status NotFinite(std::span<const float> input, absl::string_view field);
-// InvalidArgument: COSINE asks for a direction.
-absl::Status NormIsZero(absl::string_view field);
 // InvalidArgument: a logit of the query is beyond the floats.
 absl::Status LogitOverflows(absl::string_view field);
 

@@ -91,13 +91,13 @@ absl::Status KeyTile::LoadKeys(MatrixView keys) {
     double max_norm = 0;
     for (std::int64_t i = 0; i < size_; ++i) {
       const double norm = RowNorm(this->keys(head) + i * dim, dim);
-      const auto field = [&] {
-        return absl::StrCat(input_.names.keys, "[", positions_[Index(i)], "]");
-      };
-      if (std::isnan(norm)) return NotFinite(keys.Row(i), field());
+      if (std::isnan(norm)) {
+        return NotFinite(keys.Row(i), absl::StrCat(input_.names.keys, "[",
+                                                   positions_[Index(i)], "]"));
+      }
       if (normalises) {
-        if (norm == 0) return NormIsZero(field());
-        ScaleRow(1 / norm, dim, projected + i * dim);
+        // Of norm 0 it stays as it is: similarity 0 with all.
+        if (norm > 0) ScaleRow(1 / norm, dim, projected + i * dim);
       }
       max_norm = std::max(max_norm, norm);
     }

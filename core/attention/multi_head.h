@@ -86,14 +86,17 @@ absl::Status ValidateMultiHead(const MultiHeadInput& input);
 //
 // Returns how many pairs of query and key were scored, once for each head.
 //
+// Under COSINE a query or key that has norm 0 in a head has similarity 0 with
+// all in it.
+//
 // Thread-safe: holds no state. Memory beyond the arguments does not grow with m
 // or n: at most 2,048 queries and 128 keys are held projected at a time.
 //
 // InvalidArgument: shapes disagree; an option is out of range; a query, or a
 // key or value that is neither left out of `attended` nor too late, is not
-// finite, or has norm 0 under COSINE in some head; a logit or an output
-// overflows. Cancelled and DeadlineExceeded from the interrupt, which is asked
-// every few thousand pairs. The outputs are then unspecified.
+// finite; a logit or an output overflows. Cancelled and DeadlineExceeded from
+// the interrupt, which is asked every few thousand pairs. The outputs are then
+// unspecified.
 absl::StatusOr<std::int64_t> AttendMultiHead(const MultiHeadInput& input,
                                              float* outputs,
                                              float* weights = nullptr);

@@ -86,8 +86,8 @@ absl::Status QueryBlock::ProjectQueries(std::int64_t first,
       double norm = RowNorm(query, key_dim_);
       if (std::isnan(norm)) return NotFinite(queries.Row(i), field());
       if (input_.score_kind == ScoreKind::kCosine) {
-        if (norm == 0) return NormIsZero(field());
-        ScaleRow(factor / norm, key_dim_, query);
+        // Of norm 0 it stays as it is: similarity 0 with all.
+        if (norm > 0) ScaleRow(factor / norm, key_dim_, query);
         norm = factor;
       } else {
         ScaleRow(factor, key_dim_, query);

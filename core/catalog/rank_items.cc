@@ -40,12 +40,6 @@ struct Plan {
   bool normalises = false;
 };
 
-absl::Status CheckDirection(const Plan& plan, std::span<const float> key,
-                            absl::string_view path) {
-  if (!plan.normalises || Norm(key) > 0) return absl::OkStatus();
-  return InvalidField(path, "a vector of norm 0", "a norm above 0 for COSINE");
-}
-
 absl::Status CheckVector(const Plan& plan, std::span<const float> vector,
                          absl::string_view path) {
   if (static_cast<std::int64_t>(vector.size()) != plan.schema->dim) {
@@ -133,8 +127,6 @@ absl::StatusOr<std::vector<RowAddress>> FindCandidates(
     if (!address || snapshot.KeyOf(*address, plan.field).empty()) {
       return NoItemWithKey(*plan.schema, ids[i], path);
     }
-    ATTENDANT_RETURN_IF_ERROR(
-        CheckDirection(plan, snapshot.KeyOf(*address, plan.field), path));
     addresses.push_back(*address);
   }
   return addresses;
@@ -155,7 +147,6 @@ absl::Status AddEvent(const Snapshot& snapshot, const Plan& plan,
       events.unknown_item_ids.push_back(*id);
       return absl::OkStatus();
     }
-    ATTENDANT_RETURN_IF_ERROR(CheckDirection(plan, key, path));
     const auto& segment =
         snapshot.segments[static_cast<std::size_t>(address->segment)].segment;
     const float* own = segment->rows->ValueOf(address->row);
@@ -166,7 +157,10 @@ absl::Status AddEvent(const Snapshot& snapshot, const Plan& plan,
     const std::string path = absl::StrCat(list, "[", entry.index, "].vector");
     key = std::get<std::vector<float>>(event.what);
     ATTENDANT_RETURN_IF_ERROR(CheckVector(plan, key, path));
-    ATTENDANT_RETURN_IF_ERROR(CheckDirection(plan, key, path));
+    if (plan.normalises && Norm(key) == 0) {
+      return InvalidField(path, "a vector of norm 0",
+                          "a norm above 0 for COSINE");
+    }
     value = key;
     if (plan.value_dim != plan.schema->dim) {
       return InvalidField(path, "a vector, which is its own value",

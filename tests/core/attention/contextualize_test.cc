@@ -332,6 +332,34 @@ TEST(ContextualizeTest, RefusalsNameTheField) {
                        HasSubstr("include_weights: got true with 513")));
 }
 
+TEST(ContextualizeTest, WhatALayerMakesOfNormZeroHasSimilarityZero) {
+  // The first layer takes the second component away, so that token 1 and its
+  // output's direction are gone.
+  MultiHeadProjections heads;
+  heads.query = heads.key = {{2, 2, {1, 0, 0, 0}}, {}};
+  heads.value = {{{2, 2, {0, 0, 0, 0}}, {}}};
+  const AttentionModel first = {heads};
+  heads.query = heads.key = {{2, 2, {1, 0, 0, 1}}, {}};
+  const AttentionModel second = {heads};
+  const AttentionModel* layers[] = {&first, &second};
+  const Matrix tokens = {2, 2, {1, 0, 0, 1}};
+  ContextualizeInput input;
+  input.sequence = tokens.view();
+  input.layers = std::span(layers).first(1);
+  input.score_kind = ScoreKind::kCosine;
+  input.temperature = 1 / std::log(3.0);
+  input.include_weights = true;
+  ASSERT_OK_AND_ASSIGN(SequenceContext context, Contextualize(input));
+  // Logits ln 3, 0 and 0, 0.
+  const float want[] = {.75f, .25f, .5f, .5f};
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_NEAR(context.head_weights[0].data[i], want[i], 1e-6) << i;
+  }
+  input.layers = layers;
+  ASSERT_OK_AND_ASSIGN(context, Contextualize(input));
+  EXPECT_THAT(context.head_weights[0].data, Each(.5f));
+}
+
 std::int64_t PeakBytes() {
   rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);

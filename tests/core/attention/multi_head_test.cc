@@ -385,11 +385,6 @@ TEST(MultiHeadTest, RefusesWhatItCannotAttendWith) {
   EXPECT_THAT(refusal([](Problem& p) { p.input.temperature = 0; }),
               invalid("temperature"));
   EXPECT_THAT(refusal([](Problem& p) {
-                p.input.score_kind = ScoreKind::kCosine;
-                std::fill_n(p.keys.data.begin() + 4, 4, 0.0f);
-              }),
-              invalid("keys[1]: got norm 0"));
-  EXPECT_THAT(refusal([](Problem& p) {
                 p.queries.data[0] = 3e30f;
                 p.keys.data[0] = 3e30f;
               }),
@@ -410,6 +405,23 @@ TEST(MultiHeadTest, RefusesWhatItCannotAttendWith) {
   const std::vector<std::int32_t> outside = {3};
   EXPECT_THAT(refusal([&](Problem& p) { p.input.mask.attended = outside; }),
               invalid("mask.attended: got 3"));
+}
+
+TEST(MultiHeadTest, UnderCosineANormOfZeroHasSimilarityZero) {
+  Problem problem(2, 3, 2, 1);
+  problem.queries.data = {0, 0, 2, 0};
+  problem.keys.data = {5, 0, 0, 0, 0, 1};
+  problem.values.data = {1, 2, 4};
+  problem.input.score_kind = ScoreKind::kCosine;
+  problem.input.temperature = 1 / std::log(2.0);
+  ASSERT_OK(problem.Attend());
+  // Logits 0, 0, 0 and ln 2, 0, 0.
+  const float want[] = {1 / 3.f, 1 / 3.f, 1 / 3.f, 2 / 4.f, 1 / 4.f, 1 / 4.f};
+  for (std::size_t i = 0; i < 6; ++i) {
+    EXPECT_NEAR(problem.weights[i], want[i], 1e-6) << i;
+  }
+  EXPECT_NEAR(problem.outputs[0], 7 / 3.f, 1e-5);
+  EXPECT_NEAR(problem.outputs[1], 2, 1e-5);
 }
 
 TEST(MultiHeadTest, StopsWhenTold) {
