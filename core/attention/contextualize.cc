@@ -21,10 +21,13 @@ absl::Status CheckDim(std::int64_t got, std::int64_t want,
 }
 
 // That the layers take what they are given, from the sequence to the outputs.
-absl::Status ValidateLayers(const ContextualizeInput& input) {
+absl::StatusOr<ContextShape> ShapeOfLayers(const ContextualizeInput& input) {
   ATTENDANT_RETURN_IF_ERROR(CheckCount(
       static_cast<std::int64_t>(input.layers.size()), 0, kMaxLayers, "layers"));
   std::int64_t dim = input.sequence.dim;
+  if (input.layers.empty()) {
+    return ContextShape{input.memory.value_or(input.sequence).dim, 1};
+  }
   for (std::size_t i = 0; i < input.layers.size(); ++i) {
     const std::string field = absl::StrCat("layers[", i, "]");
     const AttentionModel& model = *input.layers[i];
@@ -42,11 +45,20 @@ absl::Status ValidateLayers(const ContextualizeInput& input) {
           CheckDim(attended_dim, model.value_dim(), field, "values"));
     }
     dim = model.multi_head()->output_dim(attended_dim);
+    const std::int64_t bytes =
+        input.sequence.row_count * dim * std::int64_t{sizeof(float)};
+    if (i + 1 < input.layers.size() && bytes > input.max_hidden_bytes) {
+      return OverLimit(field, absl::StrCat("outputs of ", bytes, " bytes"),
+                       absl::StrCat("at most ", input.max_hidden_bytes,
+                                    " bytes before the last layer"));
+    }
   }
-  return absl::OkStatus();
+  return ContextShape{dim, input.layers.back()->head_count()};
 }
 
-absl::Status Validate(const ContextualizeInput& input) {
+}  // namespace
+
+absl::StatusOr<ContextShape> ContextShapeOf(const ContextualizeInput& input) {
   const MatrixView attended = input.memory.value_or(input.sequence);
   const absl::string_view attended_name = input.memory ? "memory" : "sequence";
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
@@ -71,8 +83,10 @@ absl::Status Validate(const ContextualizeInput& input) {
                        absl::StrCat("at most ", kMaxWeightTokens, " tokens"));
     }
   }
-  return ValidateLayers(input);
+  return ShapeOfLayers(input);
 }
+
+namespace {
 
 Matrix WithSinusoids(MatrixView rows) {
   Matrix matrix = {
@@ -110,7 +124,7 @@ void SortByContent(MatrixView rows, std::vector<std::int32_t>& positions) {
 }  // namespace
 
 absl::StatusOr<SequenceContext> Contextualize(const ContextualizeInput& input) {
-  ATTENDANT_RETURN_IF_ERROR(Validate(input));
+  ATTENDANT_RETURN_IF_ERROR(ContextShapeOf(input).status());
   MatrixView sequence = input.sequence;
   std::optional<MatrixView> memory = input.memory;
   Matrix encoded_sequence;

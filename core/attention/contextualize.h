@@ -3,6 +3,7 @@
 #define ATTENDANT_CORE_ATTENTION_CONTEXTUALIZE_H_
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -42,7 +43,16 @@ struct ContextualizeInput {
   PositionKind positions = PositionKind::kNone;
   // Asks for the last layer's weights.
   bool include_weights = false;
+  // What the outputs of a layer before the last may take, m x output_dim
+  // floats: no reply holds them, so none bounds them.
+  std::int64_t max_hidden_bytes = std::numeric_limits<std::int64_t>::max();
   Interrupt interrupt;
+};
+
+// What comes of a valid input.
+struct ContextShape {
+  std::int64_t output_dim = 0;
+  std::int64_t head_count = 1;  // of the last layer
 };
 
 struct SequenceContext {
@@ -52,6 +62,10 @@ struct SequenceContext {
   std::int64_t scored_count = 0;
 };
 
+// The shape of what Contextualize makes of `input`, at no cost, or why it
+// refuses it. Not all that it refuses is found.
+absl::StatusOr<ContextShape> ContextShapeOf(const ContextualizeInput& input);
+
 // Each token's weighted mean of what it attends to; zeros for a token that
 // attends to nothing. See AttendMultiHead for the method.
 //
@@ -59,14 +73,15 @@ struct SequenceContext {
 // the bit: weights are added up in an order that only the tokens' floats
 // decide. Two layers give the bytes of two calls.
 //
-// Thread-safe: holds no state. Memory beyond input and outputs: a few MiB for
-// 512 dimensions and 4 bytes a token, whatever their number; with positions, a
-// copy of the sequence and the memory; between layers, one layer's outputs.
+// Thread-safe: holds no state. Memory beyond input and outputs:
+// AttendMultiHead's and 4 bytes a token; with positions, a copy of the sequence
+// and the memory; between layers, one layer's outputs.
 //
 // InvalidArgument naming a field of the wire's ContextualizeRequest: shapes
 // disagree, a layer is not a multi-head model, a position is out of range, and
 // what AttendMultiHead refuses. ResourceExhausted: weights of more than
-// kMaxWeightTokens tokens, or more than kMaxLayers layers. Cancelled and
+// kMaxWeightTokens tokens, more than kMaxLayers layers, or a hidden layer over
+// max_hidden_bytes. Cancelled and
 // DeadlineExceeded from the interrupt.
 absl::StatusOr<SequenceContext> Contextualize(const ContextualizeInput& input);
 

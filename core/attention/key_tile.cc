@@ -82,6 +82,7 @@ absl::Status KeyTile::LoadKeys(MatrixView keys) {
   const std::int64_t dim = input_.head_key_dim();
   keys_ = projected_keys_.size() > 0 ? projected_keys_.data() : keys.data;
   for (std::int64_t head = 0; head < input_.head_count(); ++head) {
+    ATTENDANT_RETURN_IF_ERROR(input_.interrupt.Check());
     float* projected = projected_keys_.data() + head * kTileKeys * dim;
     if (input_.heads != nullptr) {
       ProjectHead(input_.heads->key, head, dim, keys, projected);
@@ -112,6 +113,7 @@ absl::Status KeyTile::LoadValues(MatrixView values) {
   values_ = projects ? projected_values_.data() : values.data;
   for (std::int64_t head = 0; head < (projects ? input_.head_count() : 1);
        ++head) {
+    ATTENDANT_RETURN_IF_ERROR(input_.interrupt.Check());
     if (projects) {
       ProjectHead(*input_.heads->value, head, dim, values,
                   projected_values_.data() + head * kTileKeys * dim);

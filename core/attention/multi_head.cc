@@ -100,9 +100,9 @@ absl::StatusOr<std::int64_t> AttendMultiHead(const MultiHeadInput& input,
   KeyTile tile(input);
   QueryBlock block(input);
   const std::int64_t m = input.queries.row_count;
-  for (std::int64_t first = 0; first < m; first += kBlockQueries) {
+  for (std::int64_t first = 0; first < m; first += block.capacity()) {
     ATTENDANT_RETURN_IF_ERROR(
-        block.Start(first, std::min(kBlockQueries, m - first), weights));
+        block.Start(first, std::min(block.capacity(), m - first), weights));
     for (std::int64_t key = 0; key < tile.order_size(); key += kTileKeys) {
       ATTENDANT_RETURN_IF_ERROR(tile.Load(key, block.last()));
       ATTENDANT_RETURN_IF_ERROR(block.Add(tile));

@@ -90,7 +90,8 @@ absl::Status ValidateMultiHead(const MultiHeadInput& input);
 // all in it.
 //
 // Thread-safe: holds no state. Memory beyond the arguments does not grow with m
-// or n: at most 2,048 queries and 128 keys are held projected at a time.
+// or n: at most 2,048 queries, of 8 MiB in all if they are more than one, and
+// 128 keys are held projected at a time.
 //
 // InvalidArgument: shapes disagree; an option is out of range; a query, or a
 // key or value that is neither left out of `attended` nor too late, is not

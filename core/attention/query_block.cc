@@ -21,6 +21,19 @@ constexpr double kSafeLogit = 3e38;
 
 std::size_t Size(std::int64_t i) { return static_cast<std::size_t>(i); }
 
+std::int64_t Capacity(const MultiHeadInput& input) {
+  const std::int64_t query_bytes =
+      input.head_count() *
+      (input.head_key_dim() * std::int64_t{sizeof(float)} +
+       input.head_value_dim() * std::int64_t{sizeof(double)} +
+       std::int64_t{sizeof(SoftmaxPartition)});
+  std::int64_t capacity =
+      std::clamp(kBlockBytes / query_bytes, std::int64_t{1}, kBlockQueries);
+  // Full steps, where there are any.
+  if (capacity > kQueries) capacity -= capacity % kQueries;
+  return std::min(capacity, input.queries.row_count);
+}
+
 }  // namespace
 
 QueryBlock::QueryBlock(const MultiHeadInput& input)
@@ -29,14 +42,17 @@ QueryBlock::QueryBlock(const MultiHeadInput& input)
       key_dim_(input.head_key_dim()),
       value_dim_(input.head_value_dim()),
       softmax_(input.activation_kind == ActivationKind::kSoftmax),
+      capacity_(Capacity(input)),
       max_norms_(Size(head_count_)),
       logits_(Size(kQueries * kTileKeys)),
       negated_(Size(kTileKeys)),
-      tile_sums_(Size(kQueries * value_dim_)),
-      joined_(Size(kQueries * head_count_ * value_dim_)),
       live_(Size(kQueries)) {
-  const std::int64_t rows =
-      head_count_ * std::min(input.queries.row_count, kBlockQueries);
+  const std::int64_t step = std::min(kQueries, capacity_);
+  tile_sums_ = AlignedBuffer<float>(Size(step * value_dim_));
+  if (input.heads != nullptr && input.heads->output) {
+    joined_ = AlignedBuffer<float>(Size(step * head_count_ * value_dim_));
+  }
+  const std::int64_t rows = head_count_ * capacity_;
   queries_ = AlignedBuffer<float>(Size(rows * key_dim_));
   pooled_ = AlignedBuffer<double>(Size(rows * value_dim_));
   partitions_.resize(Size(rows));

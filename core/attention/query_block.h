@@ -17,6 +17,9 @@ namespace attendant {
 // each block costs little beside attending to it, and no more, so that memory
 // stays flat.
 inline constexpr std::int64_t kBlockQueries = 2048;
+// What a block holds for its queries at most, or for one if that alone takes
+// more. Scratch adds at most half of it.
+inline constexpr std::int64_t kBlockBytes = 8 << 20;
 
 // Order of calls: Start, Add for each tile, Finish; then, if wanted, MeanLogit,
 // and MeanWeights for each tile again. Not thread-safe.
@@ -25,8 +28,11 @@ class QueryBlock {
   // `input` must be valid and outlive the object.
   explicit QueryBlock(const MultiHeadInput& input);
 
+  // Queries that the block has room for: the fewer the wider the heads are.
+  std::int64_t capacity() const { return capacity_; }
+
   // Forgets all and takes queries [first, first + count), count in
-  // [1, kBlockQueries]. `weights`, if not null, is all of [head_count, m, n];
+  // [1, capacity]. `weights`, if not null, is all of [head_count, m, n];
   // Finish leaves the rows of these queries there.
   absl::Status Start(std::int64_t first, std::int64_t count, float* weights);
 
@@ -78,6 +84,7 @@ class QueryBlock {
   const std::int64_t key_dim_;    // of a head
   const std::int64_t value_dim_;  // of a head
   const bool softmax_;
+  const std::int64_t capacity_;
   std::int64_t first_ = 0;
   std::int64_t count_ = 0;
   std::int64_t scored_count_ = 0;
@@ -91,7 +98,7 @@ class QueryBlock {
   AlignedBuffer<float> logits_;     // [kQueries, kTileKeys], then weights
   AlignedBuffer<float> negated_;    // [kTileKeys]
   AlignedBuffer<float> tile_sums_;  // [kQueries, value_dim]
-  AlignedBuffer<float> joined_;     // [kQueries, heads x value_dim]
+  AlignedBuffer<float> joined_;     // [kQueries, heads x value_dim], for W_O
   std::vector<std::int64_t> live_;  // keys of the tile not masked [kQueries]
 };
 

@@ -99,11 +99,11 @@ absl::StatusOr<RankedInterests> RankCandidates(const RankInput& input) {
   KeyTile tile(problem);
   QueryBlock block(problem);
   AlignedBuffer<float> mean_weights(
-      static_cast<std::size_t>(std::min(m, kBlockQueries) * kTileKeys));
+      static_cast<std::size_t>(block.capacity() * kTileKeys));
   const bool one_dim = input.candidates.dim == problem.output_dim();
-  for (std::int64_t first = 0; first < m; first += kBlockQueries) {
+  for (std::int64_t first = 0; first < m; first += block.capacity()) {
     ATTENDANT_RETURN_IF_ERROR(
-        block.Start(first, std::min(kBlockQueries, m - first), nullptr));
+        block.Start(first, std::min(block.capacity(), m - first), nullptr));
     for (std::int64_t key = 0; key < tile.order_size(); key += kTileKeys) {
       ATTENDANT_RETURN_IF_ERROR(tile.Load(key, block.last()));
       ATTENDANT_RETURN_IF_ERROR(block.Add(tile));

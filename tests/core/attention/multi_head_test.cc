@@ -1,6 +1,7 @@
 #include "core/attention/multi_head.h"
 
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
@@ -422,6 +423,57 @@ TEST(MultiHeadTest, UnderCosineANormOfZeroHasSimilarityZero) {
   }
   EXPECT_NEAR(problem.outputs[0], 7 / 3.f, 1e-5);
   EXPECT_NEAR(problem.outputs[1], 2, 1e-5);
+}
+
+// 64 heads of 1,024 components: 512 KiB of sums a query.
+MultiHeadProjections WideHeads(bool joined) {
+  SplitMix random(6);
+  MultiHeadProjections heads;
+  heads.head_count = 64;
+  heads.query = {{64, 8, random.Floats(64 * 8)}, {}};
+  heads.key = {{64, 8, random.Floats(64 * 8)}, {}};
+  if (joined) heads.output = {{{1, 65536, random.Floats(65536)}, {}}};
+  return heads;
+}
+
+std::int64_t PeakBytes() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return std::int64_t{usage.ru_maxrss} * 1024;
+}
+
+TEST(MultiHeadTest, ABlockOfWideHeadsStaysSmall) {
+  const MultiHeadProjections heads = WideHeads(true);
+  Problem problem(256, 2, 8, 1024);
+  problem.input.heads = &heads;
+  const std::int64_t before = PeakBytes();
+  ASSERT_OK(problem.Attend(false));
+  // The sums of all queries would be 128 MiB.
+  EXPECT_LT(PeakBytes() - before, 48 << 20);
+}
+
+TEST(MultiHeadTest, BlocksOfWideHeadsGiveWhatQueriesAloneGive) {
+  const MultiHeadProjections heads = WideHeads(false);
+  Problem problem(34, 3, 8, 1024);
+  problem.input.heads = &heads;
+  ASSERT_OK(problem.Attend());
+  const std::vector<float> outputs = problem.outputs;
+  const std::vector<float> weights = problem.weights;
+  const Matrix queries = problem.queries;
+  for (std::int64_t i = 0; i < 34; ++i) {
+    const std::span<const float> row = queries.view().Row(i);
+    problem.queries = {1, 8, {row.begin(), row.end()}};
+    ASSERT_OK(problem.Attend());
+    EXPECT_TRUE(std::equal(problem.outputs.begin(), problem.outputs.end(),
+                           outputs.begin() + i * 65536))
+        << i;
+    for (std::int64_t head = 0; head < 64; ++head) {
+      EXPECT_TRUE(std::equal(problem.weights.begin() + head * 3,
+                             problem.weights.begin() + (head + 1) * 3,
+                             weights.begin() + (head * 34 + i) * 3))
+          << i;
+    }
+  }
 }
 
 TEST(MultiHeadTest, StopsWhenTold) {
