@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +15,7 @@
 #include "service/convert_time.h"
 #include "service/handlers.h"
 #include "service/model_reference.h"
+#include "service/wire.h"
 
 namespace attendant {
 namespace {
@@ -27,6 +30,74 @@ class Stopwatch {
   const std::chrono::steady_clock::time_point start_ =
       std::chrono::steady_clock::now();
 };
+
+// The request's own vectors, compared as they are, must have a direction. What
+// an item's key, a position or a layer makes of norm 0 has similarity 0.
+absl::Status CheckDirections(const v1::TokenSequence& wire, MatrixView rows,
+                             absl::string_view path,
+                             const std::vector<bool>& is_padding) {
+  if (!wire.has_vectors()) return absl::OkStatus();
+  for (std::int64_t i = 0; i < rows.row_count; ++i) {
+    if (is_padding[static_cast<std::size_t>(i)] || Norm(rows.Row(i)) > 0) {
+      continue;
+    }
+    return InvalidField(absl::StrCat(path, ".vectors.vectors[", i, "]"),
+                        "a vector of norm 0", "a norm above 0 for COSINE");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckDirections(const v1::ContextualizeRequest& request,
+                             const ContextualizeInput& input) {
+  if (input.score_kind != ScoreKind::kCosine || !input.layers.empty() ||
+      input.positions != PositionKind::kNone) {
+    return absl::OkStatus();
+  }
+  const auto none_of = [](MatrixView rows) {
+    return std::vector<bool>(static_cast<std::size_t>(rows.row_count));
+  };
+  // Padding tokens are queries all the same.
+  ATTENDANT_RETURN_IF_ERROR(CheckDirections(
+      request.sequence(), input.sequence, "sequence", none_of(input.sequence)));
+  if (!input.memory) return absl::OkStatus();
+  std::vector<bool> is_padding = none_of(*input.memory);
+  for (const std::int32_t position : input.padding_positions) {
+    is_padding[static_cast<std::size_t>(position)] = true;
+  }
+  return CheckDirections(request.memory(), *input.memory, "memory", is_padding);
+}
+
+// ReplyTooLarge if so many floats alone take more than max_bytes.
+absl::Status CheckReply(std::int64_t floats, std::int64_t max_bytes) {
+  if (floats <= max_bytes / std::int64_t{sizeof(float)}) {
+    return absl::OkStatus();
+  }
+  return ReplyTooLarge(max_bytes);
+}
+
+absl::Status CheckReply(const ContextualizeInput& input,
+                        const ContextShape& shape, std::int64_t max_bytes) {
+  std::int64_t floats = input.sequence.row_count * shape.output_dim;
+  if (input.include_weights) {
+    floats += shape.head_count * input.sequence.row_count *
+              input.memory.value_or(input.sequence).row_count;
+  }
+  return CheckReply(floats, max_bytes);
+}
+
+// How many a query finds is not known before it is answered.
+absl::Status CheckReply(const Snapshot& snapshot, const RankQuery& query,
+                        std::int64_t max_bytes) {
+  const auto* ids = std::get_if<std::vector<ItemId>>(&query.candidates);
+  if (ids == nullptr) return absl::OkStatus();
+  ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t dim,
+                             InterestDim(snapshot, query));
+  const auto count = static_cast<std::int64_t>(ids->size());
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckCount(count, 1, kMaxSequenceCount, "candidates.items.ids"));
+  return CheckReply(std::min(query.result_count.value_or(count), count) * dim,
+                    max_bytes);
+}
 
 }  // namespace
 
@@ -72,7 +143,13 @@ absl::Status Contextualize(Backend& backend,
       OptionalEnumFromProto<PositionKind>(request.positions(), "positions"));
   input.positions = positions.value_or(PositionKind::kNone);
   input.include_weights = request.include_weights();
+  input.max_hidden_bytes = backend.max_message_bytes;
   input.interrupt = interrupt;
+  // Before the work, which may be long and large.
+  ATTENDANT_ASSIGN_OR_RETURN(const ContextShape shape, ContextShapeOf(input));
+  ATTENDANT_RETURN_IF_ERROR(CheckDirections(request, input));
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckReply(input, shape, backend.max_message_bytes));
   const Stopwatch stopwatch;
   ATTENDANT_ASSIGN_OR_RETURN(const SequenceContext context,
                              Contextualize(input));
@@ -97,6 +174,8 @@ absl::Status RankCandidates(Backend& backend,
     query.model = named.model.get();
   }
   const auto snapshot = catalog->snapshot();
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckReply(*snapshot, query, backend.max_message_bytes));
   const Stopwatch stopwatch;
   ATTENDANT_ASSIGN_OR_RETURN(const RankAnswer answer,
                              RankItems(*snapshot, query, interrupt));

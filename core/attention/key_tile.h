@@ -34,8 +34,7 @@ class KeyTile {
   // Where the keys stand in the input [size].
   const std::int32_t* positions() const { return positions_.data(); }
   std::int32_t max_position() const { return max_position_; }
-  // Keys of one head [size, head_key_dim], of norm 1, or 0,
-  // under COSINE.
+  // Keys of one head [size, head_key_dim], under COSINE of norm 1 or 0.
   const float* keys(std::int64_t head) const;
   // At least the greatest norm among them.
   double max_norm(std::int64_t head) const { return max_norms_[Index(head)]; }

@@ -35,8 +35,9 @@ struct Plan {
   int field = 0;
   const KeyFieldSchema* schema = nullptr;
   std::int64_t value_dim = 0;  // of what is pooled
+  std::int64_t interest_dim = 0;
   ScoreKind score_kind = ScoreKind::kScaledDot;
-  // Keys must have a direction.
+  // The request's vectors are compared as they are, and by their direction.
   bool normalises = false;
 };
 
@@ -70,6 +71,10 @@ absl::StatusOr<Plan> MakePlan(const Snapshot& snapshot,
     return InvalidField("model", "a model of another kind",
                         "a multi-head model");
   }
+  plan.interest_dim =
+      query.model != nullptr
+          ? query.model->multi_head()->output_dim(plan.value_dim)
+          : plan.value_dim;
   if (query.result_count) {
     ATTENDANT_RETURN_IF_ERROR(
         CheckCount(*query.result_count, 1, kMaxSequenceCount, "result_count"));
@@ -89,16 +94,23 @@ absl::StatusOr<std::vector<RowAddress>> FindCandidates(
     const Interrupt& interrupt) {
   std::vector<RowAddress> addresses;
   if (const auto* asked = std::get_if<CandidateQuery>(&query.candidates)) {
-    ATTENDANT_RETURN_IF_ERROR(CheckCount(asked->candidate_count, 1,
-                                         kMaxSequenceCount,
-                                         "candidates.query.candidate_count"));
+    const NamedModel& own =
+        snapshot.models[static_cast<std::size_t>(plan.field)];
+    const std::int64_t heads = own.model ? own.model->head_count() : 1;
+    // What Attend shortlists by default, or less where heads are many.
+    const std::int64_t most_shortlisted = kMaxUnionScores / (heads * heads);
     ATTENDANT_RETURN_IF_ERROR(
-        CheckVector(plan, asked->vector, "candidates.query.vector"));
+        CheckCount(asked->candidate_count, 1,
+                   std::min(kMaxSequenceCount, most_shortlisted),
+                   "candidates.query.candidate_count"));
+    // It checks the vector: a model of the field may take another dimension.
     AttendQuery attend;
     attend.query = asked->vector;
     attend.key_field = plan.schema->name;
     attend.result_count = asked->candidate_count;
-    attend.shortlist_count = asked->candidate_count;
+    attend.shortlist_count =
+        std::min(std::max<std::int64_t>(10 * asked->candidate_count, 100),
+                 most_shortlisted);
     attend.omit_pooled_value = true;
     const absl::StatusOr<AttendAnswer> answer =
         Attend(snapshot, attend, interrupt);
@@ -195,7 +207,25 @@ absl::StatusOr<Events> FindEvents(const Snapshot& snapshot,
   return events;
 }
 
+// Interests are held for all candidates, also for those that are not returned.
+absl::Status CheckInterests(const Plan& plan, std::size_t candidate_count) {
+  const std::int64_t bytes = static_cast<std::int64_t>(candidate_count) *
+                             plan.interest_dim * std::int64_t{sizeof(float)};
+  if (bytes <= kMaxInterestBytes) return absl::OkStatus();
+  return OverLimit("candidates",
+                   absl::StrCat(candidate_count, " with interests of ",
+                                plan.interest_dim, " components"),
+                   absl::StrCat("at most ", kMaxInterestBytes,
+                                " bytes of interests in all"));
+}
+
 }  // namespace
+
+absl::StatusOr<std::int64_t> InterestDim(const Snapshot& snapshot,
+                                         const RankQuery& query) {
+  ATTENDANT_ASSIGN_OR_RETURN(const Plan plan, MakePlan(snapshot, query));
+  return plan.interest_dim;
+}
 
 absl::StatusOr<RankAnswer> RankItems(const Snapshot& snapshot,
                                      const RankQuery& query,
@@ -203,6 +233,7 @@ absl::StatusOr<RankAnswer> RankItems(const Snapshot& snapshot,
   ATTENDANT_ASSIGN_OR_RETURN(const Plan plan, MakePlan(snapshot, query));
   ATTENDANT_ASSIGN_OR_RETURN(const std::vector<RowAddress> addresses,
                              FindCandidates(snapshot, query, plan, interrupt));
+  ATTENDANT_RETURN_IF_ERROR(CheckInterests(plan, addresses.size()));
   ATTENDANT_ASSIGN_OR_RETURN(Events events, FindEvents(snapshot, query, plan));
   RankAnswer answer;
   answer.unknown_item_ids = std::move(events.unknown_item_ids);

@@ -16,11 +16,16 @@
 #include "core/base/ids.h"
 #include "core/base/interrupt.h"
 #include "core/catalog/snapshot.h"
+#include "core/storage/item.h"
 
 namespace attendant {
 
 // Of candidates, and of history and profile together.
 inline constexpr std::int64_t kMaxSequenceCount = 4096;
+// Of the interests of all candidates: as many as there can be, each of the
+// largest dimension that a catalog has. Only a model makes more.
+inline constexpr std::int64_t kMaxInterestBytes =
+    kMaxSequenceCount * kMaxDimension * std::int64_t{sizeof(float)};
 
 // Something a user did, or is.
 struct HistoryEvent {
@@ -32,8 +37,9 @@ struct HistoryEvent {
 
 // The items of highest logit for a query, as the catalog scores it.
 struct CandidateQuery {
-  std::vector<float> vector;
-  std::int64_t candidate_count = 100;  // in [1, kMaxSequenceCount]
+  std::vector<float> vector;  // of what the field's model takes, if it has one
+  // In [1, kMaxSequenceCount], and at most kMaxUnionScores / heads^2.
+  std::int64_t candidate_count = 100;
 };
 
 // Mirrors the wire's RankCandidatesRequest; unset means the documented default.
@@ -72,12 +78,20 @@ struct RankAnswer {
   std::int64_t scored_count = 0;
 };
 
+// Components of an interest, or InvalidArgument if the query has no answer.
+absl::StatusOr<std::int64_t> InterestDim(const Snapshot& snapshot,
+                                         const RankQuery& query);
+
+// Keys are the items' own, whatever model their field has. Under COSINE what
+// has norm 0, an item's key or a projection, has similarity 0 with all.
+//
 // Errors, naming wire fields of RankCandidatesRequest: InvalidArgument (neither
-// history nor profile; ids that repeat; a dimension; a non-finite number; zero
-// norm under COSINE; a vector where values have another dimension; a model that
-// doesn't fit), NotFound (a candidate that is no item with a key in the field),
-// ResourceExhausted (over kMaxSequenceCount), Cancelled, DeadlineExceeded; for
-// a CandidateQuery those of Attend. Thread-safe.
+// history nor profile; ids that repeat; a dimension; a non-finite number; a
+// vector of norm 0 under COSINE without a model; a vector where values have
+// another dimension; a model that doesn't fit), NotFound (a candidate that is
+// no item with a key in the field), ResourceExhausted (over kMaxSequenceCount
+// or kMaxInterestBytes), Cancelled, DeadlineExceeded; for a CandidateQuery
+// those of Attend. Thread-safe.
 absl::StatusOr<RankAnswer> RankItems(const Snapshot& snapshot,
                                      const RankQuery& query,
                                      const Interrupt& interrupt);

@@ -338,7 +338,113 @@ TEST_F(SequenceServiceTest, ContextualizeErrorsNameTheirFields) {
   ExpectRefused(
       "sequence { vectors { vectors { floats { values: [0, 0] } } } } "
       "score_kind: SCORE_KIND_COSINE",
-      kInvalid, "sequence[0]");
+      kInvalid, "sequence.vectors.vectors[0]");
+  const std::string memory =
+      tokens +
+      "memory { vectors { vectors { floats { values: [1, 2] } } "
+      "vectors { floats { values: [0, 0] } } } } "
+      "score_kind: SCORE_KIND_COSINE ";
+  ExpectRefused(memory, kInvalid, "memory.vectors.vectors[1]");
+  // Nothing attends to it.
+  v1::ContextualizeResponse response;
+  EXPECT_TRUE(Contextualize(Parse<v1::ContextualizeRequest>(
+                                memory + "padding_positions: 1"),
+                            &response)
+                  .ok());
+}
+
+// What is found only by computing is not found.
+TEST_F(SequenceServiceTest, AReplyThatCannotFitIsRefusedBeforeItIsComputed) {
+  CreateShop();
+  const auto expect_too_large = [](const grpc::Status& status) {
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_THAT(status.error_message(),
+                testing::HasSubstr("the reply would take more than 16777216"));
+  };
+  // One component to 65,536: 256 KiB a token, 64 of which fill a message.
+  MultiHeadProjections heads;
+  heads.query = heads.key = {{1, 2, {1, 1}}, {}};
+  heads.value = heads.query;
+  heads.output = {{{65536, 1, std::vector<float>(65536, 1.0f)}, {}}};
+  CreateModel("wide", {heads});
+  v1::ContextualizeRequest request;
+  const Matrix tokens = {65, 2, SplitMix(2).Floats(65 * 2)};
+  AddTokens(tokens.view(), request.mutable_sequence());
+  request.add_layers()->set_name("wide");
+  request.set_temperature(1e-300);
+  v1::ContextualizeResponse response;
+  expect_too_large(Contextualize(request, &response));
+
+  v1::BatchUpsertItemsRequest upsert;
+  upsert.set_catalog("shop");
+  v1::RankCandidatesRequest rank = Parse<v1::RankCandidatesRequest>(R"pb(
+    catalog: "shop"
+    model { name: "wide" }
+    history {
+      item_id: "a"
+      time { seconds: 1 }
+    }
+    temperature: 1e-300
+  )pb");
+  for (int i = 0; i < 65; ++i) {
+    v1::Item* item = upsert.add_items();
+    item->set_id(absl::StrCat("i", i));
+    auto* floats = (*item->mutable_keys())["k"].mutable_floats();
+    floats->add_values(1);
+    floats->add_values(2);
+    rank.mutable_candidates()->mutable_items()->add_ids(item->id());
+  }
+  const grpc::Status status = Upsert(upsert);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  v1::RankCandidatesResponse ranked;
+  expect_too_large(Rank(rank, &ranked));
+  rank.set_result_count(3);
+  rank.clear_temperature();
+  EXPECT_TRUE(Rank(rank, &ranked).ok());
+}
+
+TEST_F(SequenceServiceTest, WeightsCountInAReplyThatCannotFit) {
+  MultiHeadProjections heads;
+  heads.head_count = 32;
+  heads.query = heads.key = {{32, 1, std::vector<float>(32, 1.0f)}, {}};
+  heads.value = heads.query;
+  heads.output = {{{1, 32, std::vector<float>(32, 1.0f)}, {}}};
+  CreateModel("many", {heads});
+  v1::ContextualizeRequest request;
+  // 32 x 400 x 400 floats are 19.5 MiB.
+  const Matrix tokens = {400, 1, SplitMix(2).Floats(400)};
+  AddTokens(tokens.view(), request.mutable_sequence());
+  request.add_layers()->set_name("many");
+  request.set_include_weights(true);
+  request.set_temperature(1e-300);
+  v1::ContextualizeResponse response;
+  const grpc::Status status = Contextualize(request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(status.error_message(),
+              testing::HasSubstr("the reply would take more than 16777216"));
+}
+
+TEST_F(SequenceServiceTest, HiddenLayersAreLimitedAsMessagesAre) {
+  MultiHeadProjections heads;
+  heads.query = heads.key = {{1, 2, {1, 1}}, {}};
+  heads.value = heads.query;
+  heads.output = {{{65536, 1, std::vector<float>(65536, 1.0f)}, {}}};
+  CreateModel("wide", {heads});
+  heads.query = heads.key = {{1, 65536, std::vector<float>(65536, 1.0f)}, {}};
+  heads.value = heads.query;
+  heads.output.reset();
+  CreateModel("narrow", {heads});
+  v1::ContextualizeRequest request;
+  const Matrix tokens = {65, 2, SplitMix(2).Floats(65 * 2)};
+  AddTokens({tokens.data.data(), 64, 2}, request.mutable_sequence());
+  request.add_layers()->set_name("wide");
+  request.add_layers()->set_name("narrow");
+  v1::ContextualizeResponse response;
+  EXPECT_TRUE(Contextualize(request, &response).ok());
+  request.clear_sequence();
+  AddTokens(tokens.view(), request.mutable_sequence());
+  Expect(Contextualize(request, &response),
+         grpc::StatusCode::RESOURCE_EXHAUSTED, "layers[0]");
 }
 
 TEST_F(SequenceServiceTest, TokensAndWeightsAreLimited) {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "core/base/status.h"
 #include "tests/core/catalog/catalog_fixture.h"
+#include "tests/support/random_model.h"
 
 namespace attendant {
 namespace {
@@ -45,6 +47,7 @@ class RankItemsTest : public CatalogFixture {
     return RankItems(*catalog_->snapshot(), query, Interrupt());
   }
 
+  using CatalogFixture::IdsOf;
   std::vector<std::string> IdsOf(const RankAnswer& answer) {
     const auto snapshot = catalog_->snapshot();
     std::vector<std::string> ids;
@@ -150,6 +153,127 @@ TEST_F(RankItemsTest, ValuesMayHaveADimensionOfTheirOwn) {
   query.history.push_back({std::vector<float>{1, 1}, At(1)});
   EXPECT_THAT(Rank(query), StatusIs(absl::StatusCode::kInvalidArgument,
                                     HasSubstr("history[1].vector")));
+}
+
+// Items with keys of 4 and values of 6, as RandomMultiHeadModel takes them.
+std::vector<Item> ItemsForModel() {
+  RandomFloats random(7);
+  std::vector<Item> items;
+  for (int i = 0; i < 20; ++i) {
+    items.push_back(MakeItem("item" + std::to_string(i), random.Vector(4),
+                             random.Vector(6)));
+  }
+  return items;
+}
+
+class RankItemsOfAModelTest : public RankItemsTest {
+ protected:
+  void SetUp() override {}
+
+  void Open(std::vector<NamedModel> models) {
+    CatalogSchema schema = OneFieldSchema(4);
+    schema.value_dim = 6;
+    models_ = std::move(models);
+    if (!models_.empty()) schema.key_fields[0].model = models_[0].name;
+    OpenCatalog(schema);
+    Upsert(ItemsForModel());
+  }
+
+  const NamedModel model_ = {
+      {"model", 1},
+      std::make_shared<const AttentionModel>(RandomMultiHeadModel(3))};
+};
+
+TEST_F(RankItemsOfAModelTest, KeysAreTheItemsOwn) {
+  RandomFloats random(8);
+  MultiHeadProjections square;
+  square.head_count = 2;
+  square.query = random.Projection(4, 4);
+  square.key = random.Projection(4, 4);
+  const AttentionModel asked = {square};
+  for (const AttentionModel* model :
+       std::vector<const AttentionModel*>{nullptr, &asked}) {
+    RankQuery query =
+        Query({"item3", "item1", "item4"}, {"item1", "item5", "item9"});
+    query.model = model;
+    Open({});
+    ASSERT_OK_AND_ASSIGN(const RankAnswer want, Rank(query));
+    const std::vector<std::string> ids = IdsOf(want);
+    Open({model_});
+    ASSERT_OK_AND_ASSIGN(const RankAnswer answer, Rank(query));
+    EXPECT_EQ(IdsOf(answer), ids);
+    for (std::size_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(answer.items[i].score, want.items[i].score);
+      EXPECT_EQ(answer.items[i].interest, want.items[i].interest);
+    }
+  }
+}
+
+TEST_F(RankItemsOfAModelTest, AQueryForCandidatesIsWhatTheModelTakes) {
+  Open({model_});
+  const std::vector<float> vector = RandomFloats(9).Vector(5);
+  AttendQuery attend = VectorQuery(vector);
+  attend.result_count = 4;
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer attended, Ask(attend));
+  RankQuery query = Query({}, {"item2", "item6"});
+  query.candidates = CandidateQuery{vector, 4};
+  ASSERT_OK_AND_ASSIGN(const RankAnswer answer, Rank(query));
+  EXPECT_THAT(IdsOf(answer),
+              testing::UnorderedElementsAreArray(IdsOf(attended)));
+  query.candidates = CandidateQuery{{1, 2, 3, 4}, 4};
+  EXPECT_EQ(FieldOf(Rank(query).status()), "candidates.query.vector");
+}
+
+TEST_F(RankItemsOfAModelTest, ManyHeadsFindFewerCandidates) {
+  MultiHeadProjections heads;
+  heads.head_count = 256;
+  heads.query = heads.key = RandomFloats(4).Projection(256, 4);
+  Open({{{"many", 1}, std::make_shared<const AttentionModel>(heads)}});
+  RankQuery query = Query({}, {"item2"});
+  query.candidates = CandidateQuery{{1, 2, 3, 4}, 1024};
+  ASSERT_OK_AND_ASSIGN(const RankAnswer answer, Rank(query));
+  EXPECT_THAT(answer.items, SizeIs(20));
+  query.candidates = CandidateQuery{{1, 2, 3, 4}, 1025};
+  const absl::Status status = Rank(query).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(FieldOf(status), "candidates.query.candidate_count");
+}
+
+TEST_F(RankItemsTest, UnderCosineAnItemOfNormZeroHasSimilarityZero) {
+  Upsert({MakeItem("nowhere", {0, 0})});
+  RankQuery query = Query({"camera", "nowhere"}, {"lens", "nowhere"});
+  query.score_kind = ScoreKind::kCosine;
+  query.temperature = 1 / std::log(3.0);
+  ASSERT_OK_AND_ASSIGN(const RankAnswer answer, Rank(query));
+  ASSERT_THAT(IdsOf(answer), ElementsAre("camera", "nowhere"));
+  // Logits ln 3, 0 and 0, 0 for values (3, 0), (0, 0).
+  EXPECT_NEAR(answer.items[0].interest[0], 2.25, 1e-5);
+  EXPECT_NEAR(answer.items[1].interest[0], 1.5, 1e-5);
+}
+
+TEST_F(RankItemsTest, InterestsOfAllCandidatesAreLimited) {
+  std::vector<Item> items;
+  std::vector<ItemId> ids;
+  for (int i = 0; i < 513; ++i) {
+    ids.push_back("item" + std::to_string(i));
+    items.push_back(MakeItem(ids.back(), {1, static_cast<float>(i)}));
+  }
+  Upsert(items);
+  MultiHeadProjections heads;
+  heads.query = heads.key = {{1, 2, {1, 1}}, {}};
+  heads.value = heads.query;
+  heads.output = {{{65536, 1, std::vector<float>(65536, 1.0f)}, {}}};
+  const AttentionModel model = {heads};
+  RankQuery query = Query({}, {"lens"});
+  query.candidates = ids;
+  query.model = &model;
+  query.result_count = 1;
+  // 513 x 65,536 floats are 256 KiB more than the limit.
+  EXPECT_THAT(Rank(query), StatusIs(absl::StatusCode::kResourceExhausted,
+                                    HasSubstr("candidates: got 513")));
+  ids.resize(3);
+  query.candidates = ids;
+  EXPECT_OK(Rank(query));
 }
 
 TEST_F(RankItemsTest, RefusalsNameTheField) {
