@@ -1,9 +1,11 @@
 #include "service/grpc_status.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/ids.h"
 #include "core/base/status.h"
 #include "google/rpc/error_details.pb.h"
 
@@ -13,13 +15,34 @@ namespace {
 constexpr int kRetryDelayMs = 200;
 constexpr std::size_t kMaxFieldBytes = 256;
 
-std::string Shortened(absl::string_view text, std::size_t max_bytes) {
-  if (text.size() <= max_bytes) return std::string(text);
+// Messages quote what was sent, and may cut it: a reply that is not UTF-8 could
+// not be read at all. What is not a character becomes '?'.
+std::string Readable(absl::string_view text) {
+  if (IsValidUtf8(text)) return std::string(text);
+  std::string readable;
+  while (!text.empty()) {
+    std::size_t size = 1;
+    while (size <= 4 && !IsValidUtf8(text.substr(0, size))) ++size;
+    if (size <= 4) {
+      absl::StrAppend(&readable, text.substr(0, size));
+    } else {
+      readable.push_back('?');
+      size = 1;
+    }
+    text.remove_prefix(std::min(size, text.size()));
+  }
+  return readable;
+}
+
+std::string Shortened(absl::string_view bytes, std::size_t max_bytes) {
+  std::string text = Readable(bytes);
+  if (text.size() <= max_bytes) return text;
   constexpr absl::string_view kMark = "...";
   std::size_t size = max_bytes - kMark.size();
   // 10xxxxxx continues a character.
   while (size > 0 && (text[size] & 0xC0) == 0x80) --size;
-  return absl::StrCat(text.substr(0, size), kMark);
+  text.resize(size);
+  return absl::StrCat(text, kMark);
 }
 
 std::string DefaultReason(const absl::Status& status, bool names_field) {

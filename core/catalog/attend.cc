@@ -91,12 +91,13 @@ class MeanLogWeights {
     sums_.assign(row_count, kNothing);
   }
 
-  // Adds exp(logit - log_partition) for each.
-  void Add(const std::vector<Candidate>& candidates, double log_partition) {
+  // Adds the weight of each.
+  void Add(const std::vector<Candidate>& candidates,
+           const LogPartition& partition) {
     for (const Candidate& candidate : candidates) {
       double& sum = sums_[offsets_[candidate.segment] +
                           static_cast<std::size_t>(candidate.row)];
-      sum = LogAdd(sum, candidate.logit - log_partition);
+      sum = LogAdd(sum, partition.LogWeight(candidate.logit));
     }
   }
 
@@ -161,7 +162,7 @@ absl::StatusOr<HeadScans> ScanHeads(const Snapshot& snapshot,
       scans.scored_count += scan.scored_count;
     }
     if (means) {
-      means->Add(scan.all, scan.partition.LogPartition().value_or(0));
+      means->Add(scan.all, LogPartitionOf(scan.partition));
       scan.all = {};
     }
     scans.heads.push_back(std::move(scan));
@@ -242,18 +243,21 @@ class Answerer {
                 std::all_of(scans_.begin(), scans_.end(),
                             [](const HeadScan& scan) { return scan.complete; });
     for (const HeadScan& scan : scans_) {
-      catalog_.push_back(scan.partition.LogPartition().value_or(kNothing));
+      catalog_.push_back(LogPartitionOf(scan.partition));
     }
   }
 
   absl::StatusOr<AttendAnswer> Answer() {
     ATTENDANT_ASSIGN_OR_RETURN(shortlist_, Shortlist());
     shortlisted_ = PartitionsOf(shortlist_);
-    if (plan_.heads.size() > 1 || plan_.shortlist_head) SortShortlist();
+    if (plan_.heads.size() > 1 || plan_.shortlist_head) {
+      shortlist_ = SortedByWeight(shortlist_, SelectingScope());
+    }
     ATTENDANT_RETURN_IF_ERROR(Select());
     FillItems();
     FillMasses();
     FillPools();
+    ATTENDANT_RETURN_IF_ERROR(CheckPools());
     return std::move(answer_);
   }
 
@@ -274,21 +278,29 @@ class Answerer {
     return ScoreInHeads(snapshot_, plan_, UnionOf(scans_), interrupt_);
   }
 
-  void SortShortlist() {
-    std::vector<double> ranks(shortlist_.size());
+  // By weight in the scope, of several heads; else by logit.
+  ScoredRows SortedByWeight(const ScoredRows& scored,
+                            const LogPartitions& scope) const {
+    std::vector<double> ranks(scored.size());
     if (scans_.size() == 1) {
-      ranks.assign(shortlist_.logits[0].begin(), shortlist_.logits[0].end());
+      ranks.assign(scored.logits[0].begin(), scored.logits[0].end());
     } else {
-      const bool by_catalog =
-          plan_.min_mass || plan_.weight_scope == WeightScope::kCatalog;
-      const Weigher weigher = WeigherOf(by_catalog ? catalog_ : shortlisted_);
+      const Weigher weigher = WeigherOf(scope);
       for (std::size_t i = 0; i < ranks.size(); ++i) {
         // Logs tell weights apart that are 0 to a double.
-        ranks[i] = softmax() ? weigher.LogMean(shortlist_, i)
-                             : weigher.Mean(shortlist_, i);
+        ranks[i] =
+            softmax() ? weigher.LogMean(scored, i) : weigher.Mean(scored, i);
       }
     }
-    shortlist_ = SortedBy(ranks, snapshot_, shortlist_);
+    return SortedBy(ranks, snapshot_, scored);
+  }
+
+  // What decides who is returned: weights in the catalog where they are asked
+  // about, else in the shortlist.
+  const LogPartitions& SelectingScope() const {
+    const bool by_catalog =
+        plan_.min_mass || plan_.weight_scope == WeightScope::kCatalog;
+    return by_catalog ? catalog_ : shortlisted_;
   }
 
   absl::Status Select() {
@@ -309,6 +321,11 @@ class Answerer {
       count = needed;
     }
     returned_ = Prefix(shortlist_, count);
+    if (plan_.heads.size() > 1 && softmax()) {
+      // Weights may rank otherwise in their own scope.
+      returned_partitions_ = PartitionsOf(returned_);
+      returned_ = SortedByWeight(returned_, PartitionsIn(plan_.weight_scope));
+    }
     return absl::OkStatus();
   }
 
@@ -477,6 +494,26 @@ class Answerer {
     }
     if (projections == nullptr) return;
     answer_.model_output = ModelOutput(*projections, outputs, pooled_anything);
+  }
+
+  // Values and projections may be beyond a float, if hardly ever.
+  absl::Status CheckPools() const {
+    const auto finite = [](const std::vector<float>& values) {
+      return std::all_of(values.begin(), values.end(),
+                         [](float value) { return std::isfinite(value); });
+    };
+    bool all_finite = finite(answer_.model_output);
+    if (answer_.pooled_value)
+      all_finite &= finite(answer_.pooled_value->values);
+    for (const HeadAnswer& head : answer_.heads) {
+      all_finite &= finite(head.output);
+    }
+    if (all_finite) return absl::OkStatus();
+    return StatusWithReason(
+        absl::StatusCode::kInvalidArgument,
+        "query: the pooled value overflows; pool smaller values, or set "
+        "omit_pooled_value",
+        "POOLED_VALUE_OVERFLOW");
   }
 
   const Snapshot& snapshot_;

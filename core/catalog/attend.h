@@ -26,7 +26,7 @@ inline constexpr std::int64_t kMaxBiasCount = 16;
 inline constexpr std::int64_t kMaxQueryHeadCount = 16;
 // heads^2 x shortlist_count: the union of all heads' shortlists is scored in
 // every head, and held.
-inline constexpr std::int64_t kMaxUnionScores = std::int64_t{1} << 26;
+inline constexpr std::int64_t kMaxUnionScores = std::int64_t{1} << 24;
 
 enum class SelectKind { kSoft = 1, kHard = 2, kSample = 3 };
 enum class WeightScope { kShortlist = 1, kReturned = 2, kCatalog = 3 };

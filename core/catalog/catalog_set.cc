@@ -1,6 +1,7 @@
 #include "core/catalog/catalog_set.h"
 
 #include <algorithm>
+#include <new>
 #include <random>
 #include <utility>
 
@@ -133,8 +134,13 @@ absl::StatusOr<std::shared_ptr<LiveCatalog>> CatalogSet::OpenCatalog(
                              ResolveModels(schema));
   ATTENDANT_ASSIGN_OR_RETURN(std::unique_ptr<CatalogStore> store,
                              store_->OpenCatalog(record));
-  return LiveCatalog::Open(record, std::move(models), std::move(store),
-                           &background_, options_.catalog);
+  try {
+    return LiveCatalog::Open(record, std::move(models), std::move(store),
+                             &background_, options_.catalog);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "out of memory for the items of catalog '", record.name, "'"));
+  }
 }
 
 std::string CatalogSet::NewUid() {

@@ -102,7 +102,10 @@ absl::StatusOr<std::vector<PlannedHead>> PlanHeads(
     const std::vector<float>& vector) {
   const std::vector<float> projected =
       model.model != nullptr ? ThroughModel(*model.model, vector) : vector;
-  ATTENDANT_RETURN_IF_ERROR(ValidateFinite(projected, "query"));
+  if (!ValidateFinite(projected, "query").ok()) {
+    return InvalidField("query", "a query that its model makes infinite",
+                        "a smaller one, or a model of smaller weights");
+  }
   const bool stores_keys = StoredHeadCount(model.model.get()) > 0;
   const bool foreign = IsForeign(snapshot, field, model);
   const std::size_t head_dim = projected.size() / temperatures.size();

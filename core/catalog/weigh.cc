@@ -10,13 +10,16 @@ namespace {
 
 constexpr double kNothing = -std::numeric_limits<double>::infinity();
 
-double LogSumExp(const std::vector<float>& logits) {
-  double max = kNothing;
-  for (const float logit : logits) max = std::max(max, double{logit});
-  if (max == kNothing) return kNothing;
+LogPartition LogSumExp(const std::vector<float>& logits) {
+  LogPartition partition;
+  for (const float logit : logits) {
+    partition.max = std::max(partition.max, double{logit});
+  }
+  if (partition.empty()) return partition;
   double sum = 0;
-  for (const float logit : logits) sum += std::exp(logit - max);
-  return max + std::log(sum);
+  for (const float logit : logits) sum += std::exp(logit - partition.max);
+  partition.log_sum = std::log(sum);
+  return partition;
 }
 
 }  // namespace
@@ -24,6 +27,11 @@ double LogSumExp(const std::vector<float>& logits) {
 double LogAdd(double a, double b) {
   if (a < b) std::swap(a, b);
   return b == kNothing ? a : a + std::log1p(std::exp(b - a));
+}
+
+LogPartition LogPartitionOf(const SoftmaxPartition& partition) {
+  if (partition.count == 0) return {};
+  return {partition.max, std::log(partition.sum)};
 }
 
 LogPartitions PartitionsOf(const ScoredRows& scored) {
@@ -36,8 +44,8 @@ LogPartitions PartitionsOf(const ScoredRows& scored) {
 
 Weigher::Weigher(ActivationKind kind, LogPartitions log_partitions)
     : kind_(kind), log_partitions_(std::move(log_partitions)) {
-  for (const double partition : log_partitions_) {
-    if (kind_ != ActivationKind::kSoftmax || partition != kNothing) {
+  for (const LogPartition& partition : log_partitions_) {
+    if (kind_ != ActivationKind::kSoftmax || !partition.empty()) {
       ++seeing_count_;
     }
   }
@@ -50,7 +58,7 @@ double Weigher::InHead(const ScoredRows& scored, std::size_t head,
   switch (kind_) {
     case ActivationKind::kSoftmax:
       // Rounding may carry the weight of a lone row past 1.
-      return std::min(1.0, std::exp(logit - log_partitions_[head]));
+      return std::min(1.0, std::exp(log_partitions_[head].LogWeight(logit)));
     case ActivationKind::kSigmoid:
       return 1 / (1 + std::exp(-logit));
     case ActivationKind::kNone:
@@ -71,15 +79,17 @@ double Weigher::Mean(const ScoredRows& scored, std::size_t row) const {
 double Weigher::LogMean(const ScoredRows& scored, std::size_t row) const {
   double sum = kNothing;
   for (std::size_t h = 0; h < scored.logits.size(); ++h) {
-    if (log_partitions_[h] == kNothing) continue;
-    sum = LogAdd(sum, scored.logits[h][row] - log_partitions_[h]);
+    if (log_partitions_[h].empty()) continue;
+    sum = LogAdd(sum, log_partitions_[h].LogWeight(scored.logits[h][row]));
   }
   return sum - std::log(seeing_count_);
 }
 
 double Weigher::MassInHead(const LogPartitions& part, std::size_t head) const {
-  if (log_partitions_[head] == kNothing) return 0;
-  return std::min(1.0, std::exp(part[head] - log_partitions_[head]));
+  if (log_partitions_[head].empty() || part[head].empty()) return 0;
+  return std::min(1.0,
+                  std::exp(log_partitions_[head].LogWeight(part[head].max) +
+                           part[head].log_sum));
 }
 
 double Weigher::MassOf(const LogPartitions& part) const {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "core/attention/score.h"
@@ -12,9 +13,21 @@
 
 namespace attendant {
 
-// By head: log sum exp of a scope's logits; -infinity where the head sees
-// nothing in it.
-using LogPartitions = std::vector<double>;
+// log sum exp of logits as max + log_sum, apart: their sum has no digits left
+// for log_sum where logits are huge. max is -infinity where there are none.
+struct LogPartition {
+  double max = -std::numeric_limits<double>::infinity();
+  double log_sum = 0;
+
+  bool empty() const { return max == -std::numeric_limits<double>::infinity(); }
+  // logit - log partition, of one that is not empty.
+  double LogWeight(double logit) const { return (logit - max) - log_sum; }
+};
+
+LogPartition LogPartitionOf(const SoftmaxPartition& partition);
+
+// By head: empty where the head sees nothing in the scope.
+using LogPartitions = std::vector<LogPartition>;
 
 // Over all of `scored`.
 LogPartitions PartitionsOf(const ScoredRows& scored);

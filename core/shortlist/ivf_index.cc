@@ -201,8 +201,9 @@ class ListIndex : public IvfIndex {
                                       static_cast<double>(row_count));
       // A few lists more are not worth another choice among all.
       if (needed <= static_cast<double>(visited + visited / 16)) return false;
-      next = static_cast<std::int64_t>(
-                 std::min(needed, static_cast<double>(list_count()))) -
+      // Part of a list is a list: every turn must visit one.
+      next = static_cast<std::int64_t>(std::ceil(
+                 std::min(needed, static_cast<double>(list_count())))) -
              visited;
     }
   }

@@ -1,6 +1,6 @@
 #include "service/grpc_status.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <sstream>
 #include <string>
@@ -16,6 +16,16 @@ namespace {
 using google::rpc::BadRequest;
 using google::rpc::ErrorInfo;
 using google::rpc::RetryInfo;
+
+TEST(GrpcStatusTest, QuotedBytesThatAreNotTextCanBeRead) {
+  const google::rpc::Status status = ToRpcStatus(InvalidField(
+      "filter", "\xe6\x97\xa5 \xe6\x97 \xff \xc3\xa9\xc3", "text"));
+  EXPECT_TRUE(IsValidUtf8(status.message()));
+  EXPECT_THAT(status.message(),
+              ::testing::HasSubstr("\xe6\x97\xa5 ?? ? \xc3\xa9?"));
+  google::rpc::Status parsed;
+  EXPECT_TRUE(parsed.ParseFromString(status.SerializeAsString()));
+}
 
 TEST(GrpcStatusTest, OkHasNoDetails) {
   const grpc::Status status = ToGrpcStatus(absl::OkStatus());

@@ -227,6 +227,31 @@ TEST_F(BiasTest, BiasIsPartOfTheMass) {
               1e-6);
 }
 
+TEST_F(BiasTest, HugeLogitsStillWeighOneInAll) {
+  for (const double factor : {1e8, 1e14, 1e30}) {
+    AttendQuery query = VectorQuery({2});
+    query.deny_list = {"popular"};
+    query.biases = {{"boost", factor, std::nullopt}};
+    std::vector<Item> items;
+    for (int i = 0; i < 4; ++i) {
+      items.push_back(MakeItem("huge" + std::to_string(i), {1}));
+      items.back().attributes = {{1, 1.0}};
+    }
+    Upsert(items);
+    for (const WeightScope scope :
+         {WeightScope::kShortlist, WeightScope::kCatalog}) {
+      query.weight_scope = scope;
+      ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
+      double sum = 0;
+      for (const AttendedItem& item : answer.items) sum += item.weight;
+      EXPECT_NEAR(sum, 1, 1e-9) << factor;
+      EXPECT_EQ(answer.items[0].weight, 0.25);
+      EXPECT_NEAR(answer.returned_mass.value, 1, 1e-9);
+      EXPECT_EQ(answer.pooled_value->values, std::vector<float>{1});
+    }
+  }
+}
+
 TEST_F(BiasTest, BadBiasesAreRefused) {
   const auto refused = [&](BiasTerm term, const std::string& field) {
     AttendQuery query = VectorQuery({2});

@@ -193,6 +193,29 @@ TEST_F(MaskedScanTest, HalfTheRowsTakeFewerThanAllOfThem) {
   EXPECT_LT(scored, kQueries * static_cast<std::int64_t>(rows.size()) * 3 / 4);
 }
 
+// Few lists, all but one row eligible: a share of a list more is wanted than
+// was visited.
+TEST(MaskedScanOfFewListsTest, Ends) {
+  for (const std::int64_t list_count : {2, 3, 5, 8, 13}) {
+    const KeyTable table = ClusteredKeys(2000, 4, 5, kSeed);
+    IvfOptions options;
+    options.list_count = list_count;
+    ASSERT_OK_AND_ASSIGN(
+        const auto ivf,
+        IvfIndex::Build(table.keys, 4, ScoreKind::kDot, options));
+    for (std::int64_t row = 0; row < 2000; row += 37) {
+      Bitmap excluded(2000);
+      excluded.Set(row);
+      ScanQuery query =
+          QueryFor(table.keys[static_cast<std::size_t>(row)], 2000);
+      query.excluded = &excluded;
+      AttentionState state(100, &kNoIds);
+      ASSERT_OK(ivf->Scan(query, state));
+      EXPECT_EQ(state.top().Sorted().size(), 100u);
+    }
+  }
+}
+
 TEST_F(MaskedScanTest, AskingTwiceGivesTheSameBytes) {
   const std::vector<RowIndex> rows = RandomRows(0.3);
   Bitmap allowed(kRows);
