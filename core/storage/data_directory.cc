@@ -62,11 +62,12 @@ absl::Status DataDirectory::ReadFormat() {
   ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> text,
                              ReadFile(path));
   if (!text.has_value()) {
-    ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> items,
-                               ListDirectory(items_path()));
-    if (!items.empty()) {
-      return absl::DataLossError(absl::StrCat(path, " is missing, but ",
-                                              items_path(), " holds catalogs"));
+    for (const std::string& data : {items_path(), models_path()}) {
+      ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                                 ListDirectory(data));
+      if (names.empty()) continue;
+      return absl::DataLossError(
+          absl::StrCat(path, " is missing, but ", data, " holds data"));
     }
     fresh_ = true;
     return absl::OkStatus();

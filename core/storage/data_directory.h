@@ -17,8 +17,9 @@ inline constexpr int kFormatVersion = 1;
 
 //   LOCK          held with flock while the directory is open; the holder's pid
 //   FORMAT        the format's version, written once the rest is in place
-//   catalogs/     RocksDB: the list of catalogs
+//   catalogs/     RocksDB: the list of catalogs and that of models
 //   items/UID/    RocksDB: one catalog
+//   models/NAME/VERSION    a version of a model
 //
 // Movable; lets go of the lock at the end.
 class DataDirectory {
@@ -32,6 +33,7 @@ class DataDirectory {
   absl::Status MarkComplete();
 
   std::string catalogs_path() const { return path_ + "/catalogs"; }
+  std::string models_path() const { return path_ + "/models"; }
   std::string items_path() const { return path_ + "/items"; }
   std::string items_path(absl::string_view uid) const;
 

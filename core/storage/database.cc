@@ -322,7 +322,8 @@ absl::Status Database::CheckSpace(std::uint64_t bytes,
 
 absl::Status Database::Write(rocksdb::WriteBatch* batch,
                              std::optional<std::int64_t> sequence,
-                             DiskReserve reserve) {
+                             DiskReserve reserve, bool* begun) {
+  if (begun != nullptr) *begun = false;
   MutexLock lock(&mutex_);
   if (sequence.has_value()) {
     if (*sequence <= sequence_.load()) {
@@ -345,6 +346,7 @@ absl::Status Database::Write(rocksdb::WriteBatch* batch,
                                this->db());
     rocksdb::WriteOptions options;
     options.sync = true;
+    if (begun != nullptr) *begun = true;
     failure_ = FromRocks(db->Write(options, batch), directory_);
   }
   if (!failure_.ok()) return failure_;

@@ -70,10 +70,12 @@ class Database {
   // `sequence`, which must grow, is stored with it if given. After an error
   // each Write first tries to recover, so that this needs no restart; it fails
   // again while there is little space, or while a read is under way. Reads wait
-  // for a recovery.
+  // for a recovery. `begun`, if given, becomes true if the batch may be found
+  // at the next Open whatever Write returns, and false if it was refused.
   absl::Status Write(rocksdb::WriteBatch* batch,
                      std::optional<std::int64_t> sequence,
-                     DiskReserve reserve = DiskReserve::kKept);
+                     DiskReserve reserve = DiskReserve::kKept,
+                     bool* begun = nullptr);
 
   // Of the last write that had one; 0 if none had.
   std::int64_t sequence() const { return sequence_.load(); }

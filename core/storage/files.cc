@@ -95,15 +95,21 @@ absl::StatusOr<std::optional<std::string>> ReadFile(const std::string& path) {
 }
 
 absl::Status ReplaceFile(const std::string& path, absl::string_view bytes) {
-  const std::string temporary = path + ".tmp";
+  const std::string temporary = absl::StrCat(path, kTemporarySuffix);
+  absl::Status status;
   {
     ATTENDANT_ASSIGN_OR_RETURN(
         const FileDescriptor file,
         OpenFile(temporary, O_WRONLY | O_CREAT | O_TRUNC));
-    ATTENDANT_RETURN_IF_ERROR(WriteAll(file, bytes, temporary));
+    status = WriteAll(file, bytes, temporary);
   }
-  if (rename(temporary.c_str(), path.c_str()) != 0) {
-    return FileError(errno, "can't rename to", path);
+  if (status.ok() && rename(temporary.c_str(), path.c_str()) != 0) {
+    status = FileError(errno, "can't rename to", path);
+  }
+  if (!status.ok()) {
+    // It would take space from a disk that may be full.
+    RemoveFile(temporary).IgnoreError();
+    return status;
   }
   return SyncDirectory(std::filesystem::path(path).parent_path().string());
 }
@@ -145,6 +151,13 @@ absl::StatusOr<std::vector<std::string>> ListDirectory(
 bool PathExists(const std::string& path) {
   struct stat ignored;
   return stat(path.c_str(), &ignored) == 0;
+}
+
+absl::Status RemoveFile(const std::string& path) {
+  std::error_code error;
+  std::filesystem::remove(path, error);
+  if (error) return FileError(error.value(), "can't remove", path);
+  return absl::OkStatus();
 }
 
 absl::Status RemoveTree(const std::string& path) {

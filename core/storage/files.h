@@ -44,6 +44,9 @@ class FileDescriptor {
 // The whole of a small file, or nothing if there is none.
 absl::StatusOr<std::optional<std::string>> ReadFile(const std::string& path);
 
+// What ReplaceFile's file is called until it is whole; only a crash leaves one.
+inline constexpr absl::string_view kTemporarySuffix = ".tmp";
+
 // Replaces the file by `bytes` such that after a crash it holds either the old
 // or the new bytes, and after OK the new ones.
 absl::Status ReplaceFile(const std::string& path, absl::string_view bytes);
@@ -58,6 +61,9 @@ absl::Status SyncDirectory(const std::string& path);
 absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path);
 
 bool PathExists(const std::string& path);
+
+// Removes a file, or a directory that is empty. OK if there is none.
+absl::Status RemoveFile(const std::string& path);
 
 // Removes the directory and all below it. OK if there is none.
 absl::Status RemoveTree(const std::string& path);

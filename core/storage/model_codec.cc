@@ -1,7 +1,7 @@
-// The stored forms, little-endian. Both begin with
+// The stored forms, little-endian. All begin with
 //   version u8, checksum u64: XXH3 of all after it, name size u32, name,
 //   version of the model i64.
-// A model goes on with
+// An entry and a last version end there. A model goes on with
 //   create time in nanoseconds i64, asymmetry f64 (NaN: none), kind u8:
 //   1 multi-head: head count i64, W_Q, W_K, W_V, W_O; each a u8, 0: none, and
 //     otherwise its weight and bias;
@@ -28,6 +28,12 @@ namespace {
 
 constexpr std::uint8_t kVersion = 1;
 constexpr std::size_t kHeaderBytes = sizeof(kVersion) + sizeof(std::uint64_t);
+
+absl::Status Damaged(const ModelName& name, absl::string_view what) {
+  return absl::DataLossError(absl::StrCat("version ", name.version,
+                                          " of model \"", name.name,
+                                          "\" is damaged: ", what));
+}
 
 enum class Kind : std::uint8_t { kMultiHead = 1, kBilinear = 2, kAdditive = 3 };
 
@@ -251,12 +257,7 @@ std::string EncodeModel(const ModelRecord& record) {
 
 absl::StatusOr<ModelRecord> DecodeModel(const ModelName& name,
                                         absl::string_view bytes) {
-  const auto damaged = [&](absl::string_view what) {
-    return absl::DataLossError(absl::StrCat("version ", name.version,
-                                            " of model \"", name.name,
-                                            "\" is damaged: ", what));
-  };
-  if (name.version < 1) return damaged("its key");
+  if (name.version < 1) return Damaged(name, "its key");
   Reader reader(name, bytes);
   ModelRecord record;
   record.name = name;
@@ -265,11 +266,23 @@ absl::StatusOr<ModelRecord> DecodeModel(const ModelName& name,
   if (!std::isnan(asymmetry)) record.asymmetry = asymmetry;
   record.model = reader.Model();
   if (const std::string why = reader.damage(); !why.empty()) {
-    return damaged(why);
+    return Damaged(name, why);
   }
   const absl::Status valid = ValidateModel(record.model);
-  if (!valid.ok()) return damaged(valid.message());
+  if (!valid.ok()) return Damaged(name, valid.message());
   return record;
+}
+
+std::string EncodeModelEntry(const ModelName& name) {
+  return Writer(name).Finish();
+}
+
+absl::Status CheckModelEntry(const ModelName& name, absl::string_view bytes) {
+  if (name.version < 1 || !ValidateCatalogName(name.name).ok()) {
+    return Damaged(name, "its key");
+  }
+  const std::string why = Reader(name, bytes).damage();
+  return why.empty() ? absl::OkStatus() : Damaged(name, why);
 }
 
 std::string EncodeLastVersion(const ModelName& last) {

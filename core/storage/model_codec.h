@@ -1,11 +1,12 @@
-// Attention models in the metadata database, as bytes with a version and a
-// checksum.
+// Attention models as bytes with a version and a checksum: the model itself for
+// a file of its own, and what the metadata database says of it.
 #ifndef ATTENDANT_CORE_STORAGE_MODEL_CODEC_H_
 #define ATTENDANT_CORE_STORAGE_MODEL_CODEC_H_
 
 #include <cstdint>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/storage/store.h"
@@ -26,6 +27,11 @@ std::string EncodeModel(const ModelRecord& record);
 // that is not valid.
 absl::StatusOr<ModelRecord> DecodeModel(const ModelName& name,
                                         absl::string_view bytes);
+
+// What makes a version exist in the metadata database. CheckModelEntry returns
+// DataLoss as above.
+std::string EncodeModelEntry(const ModelName& name);
+absl::Status CheckModelEntry(const ModelName& name, absl::string_view bytes);
 
 // The last version that was given out for a name. DataLoss as above.
 std::string EncodeLastVersion(const ModelName& last);

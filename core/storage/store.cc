@@ -4,7 +4,9 @@
 #include <rocksdb/write_batch.h>
 
 #include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/mutex.h"
@@ -15,6 +17,7 @@
 #include "core/storage/database.h"
 #include "core/storage/files.h"
 #include "core/storage/model_codec.h"
+#include "core/storage/model_files.h"
 
 namespace attendant {
 namespace {
@@ -22,7 +25,7 @@ namespace {
 // The first byte of a key says what it is the key of.
 constexpr char kCatalogTag = 'c';      // and the name: a catalog's record
 constexpr char kLastVersionTag = 'v';  // and the name: a model's last version
-constexpr char kModelTag = 'w';        // and ModelKey: a version of a model
+constexpr char kModelTag = 'w';        // and ModelKey: a version, in a file
 
 std::string Key(char tag, absl::string_view rest) {
   return absl::StrCat(absl::string_view(&tag, 1), rest);
@@ -50,12 +53,13 @@ void AddLastVersion(absl::string_view name, absl::string_view bytes,
 }
 
 void AddModel(absl::string_view key, absl::string_view bytes, ModelList& list) {
-  const ModelName name = DecodeModelKey(key);
-  absl::StatusOr<ModelRecord> record = DecodeModel(name, bytes);
-  if (record.ok()) {
-    list.records.push_back(*std::move(record));
+  ModelRecord record;
+  record.name = DecodeModelKey(key);
+  const absl::Status entry = CheckModelEntry(record.name, bytes);
+  if (entry.ok()) {
+    list.records.push_back(std::move(record));
   } else {
-    list.damages[{name.name, name.version}] = record.status();
+    list.damages[{record.name.name, record.name.version}] = entry;
   }
 }
 
@@ -65,7 +69,8 @@ class RocksStore : public Store {
              std::unique_ptr<Database> catalogs)
       : directory_(std::move(directory)),
         resources_(std::move(resources)),
-        catalogs_(std::move(catalogs)) {}
+        catalogs_(std::move(catalogs)),
+        model_files_(directory_.models_path()) {}
 
   absl::StatusOr<CatalogList> List() const override {
     CatalogList list;
@@ -114,35 +119,53 @@ class RocksStore : public Store {
   }
 
   absl::StatusOr<ModelList> ListModels() const override {
-    ModelList list;
-    ATTENDANT_RETURN_IF_ERROR(
-        catalogs_->Scan(Key(kLastVersionTag, ""), Key(kModelTag + 1, ""),
-                        [&](absl::string_view key, absl::string_view value) {
-                          if (key[0] == kLastVersionTag) {
-                            AddLastVersion(key.substr(1), value, list);
-                          } else {
-                            AddModel(key.substr(1), value, list);
-                          }
-                          return true;
-                        }));
+    MutexLock lock(&mutex_);  // no version goes between record and file
+    ATTENDANT_ASSIGN_OR_RETURN(ModelList list, ListModelRecords());
+    std::vector<ModelRecord> records;
+    for (const ModelRecord& listed : list.records) {
+      const ModelName& name = listed.name;
+      const absl::StatusOr<std::string> bytes = model_files_.Read(name);
+      if (absl::IsResourceExhausted(bytes.status())) return bytes.status();
+      absl::StatusOr<ModelRecord> record =
+          bytes.ok() ? DecodeModel(name, *bytes) : bytes.status();
+      if (record.ok()) {
+        records.push_back(*std::move(record));
+      } else {
+        list.damages[{name.name, name.version}] = record.status();
+      }
+    }
+    list.records = std::move(records);
     return list;
   }
 
   absl::Status PutModel(const ModelRecord& record) override {
+    const std::string bytes = EncodeModel(record);
     MutexLock lock(&mutex_);
+    ATTENDANT_RETURN_IF_ERROR(catalogs_->CheckSpace(bytes.size()));
+    // Before the record: a version that is listed and has no file is damage.
+    ATTENDANT_RETURN_IF_ERROR(model_files_.Write(record.name, bytes));
     rocksdb::WriteBatch batch;
-    batch.Put(Key(kModelTag, EncodeModelKey(record.name)), EncodeModel(record));
+    batch.Put(Key(kModelTag, EncodeModelKey(record.name)),
+              EncodeModelEntry(record.name));
     batch.Put(Key(kLastVersionTag, record.name.name),
               EncodeLastVersion(record.name));
-    return catalogs_->Write(&batch, catalogs_->sequence() + 1);
+    bool begun = false;
+    const absl::Status status = catalogs_->Write(
+        &batch, catalogs_->sequence() + 1, DiskReserve::kKept, &begun);
+    // If it was begun, the record may be there after a restart.
+    if (!status.ok() && !begun) model_files_.Remove(record.name).IgnoreError();
+    return status;
   }
 
   absl::Status RemoveModel(const ModelName& name) override {
     MutexLock lock(&mutex_);
     rocksdb::WriteBatch batch;
     batch.Delete(Key(kModelTag, EncodeModelKey(name)));
-    return catalogs_->Write(&batch, catalogs_->sequence() + 1,
-                            DiskReserve::kUsed);
+    ATTENDANT_RETURN_IF_ERROR(catalogs_->Write(
+        &batch, catalogs_->sequence() + 1, DiskReserve::kUsed));
+    // Without its record the version is gone.
+    model_files_.Remove(name).IgnoreError();
+    return absl::OkStatus();
   }
 
   absl::StatusOr<std::unique_ptr<CatalogStore>> OpenCatalog(
@@ -181,7 +204,37 @@ class RocksStore : public Store {
     return absl::OkStatus();
   }
 
+  // Deletes the files of models that are not listed. A damaged record may have
+  // been of any.
+  absl::Status RemoveUnlistedModels() {
+    MutexLock lock(&mutex_);
+    ATTENDANT_ASSIGN_OR_RETURN(const ModelList list, ListModelRecords());
+    if (!list.damages.empty()) return absl::OkStatus();
+    std::set<ModelFiles::Id> listed;
+    for (const ModelRecord& record : list.records) {
+      listed.emplace(record.name.name, record.name.version);
+    }
+    model_files_.RemoveOthers(listed);
+    return absl::OkStatus();
+  }
+
  private:
+  // What the metadata database says of models: the records have but names.
+  absl::StatusOr<ModelList> ListModelRecords() const {
+    ModelList list;
+    ATTENDANT_RETURN_IF_ERROR(
+        catalogs_->Scan(Key(kLastVersionTag, ""), Key(kModelTag + 1, ""),
+                        [&](absl::string_view key, absl::string_view value) {
+                          if (key[0] == kLastVersionTag) {
+                            AddLastVersion(key.substr(1), value, list);
+                          } else {
+                            AddModel(key.substr(1), value, list);
+                          }
+                          return true;
+                        }));
+    return list;
+  }
+
   absl::StatusOr<std::unique_ptr<CatalogStore>> OpenItems(
       const std::string& path, const CatalogRecord& record) const {
     ATTENDANT_ASSIGN_OR_RETURN(
@@ -204,7 +257,9 @@ class RocksStore : public Store {
   const DataDirectory directory_;  // first: its lock goes last
   const DatabaseResources resources_;
   const std::unique_ptr<Database> catalogs_;
-  Mutex mutex_;  // held from reading the list's sequence to writing the next
+  // Held from reading the list's sequence to writing the next.
+  mutable Mutex mutex_;
+  const ModelFiles model_files_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace
@@ -225,6 +280,7 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(
   auto store = std::make_unique<RocksStore>(
       std::move(data), std::move(resources), std::move(catalogs));
   ATTENDANT_RETURN_IF_ERROR(store->RemoveUnlisted());
+  ATTENDANT_RETURN_IF_ERROR(store->RemoveUnlistedModels());
   return store;
 }
 

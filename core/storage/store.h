@@ -1,5 +1,5 @@
-// The truth on disk: one RocksDB for the list of catalogs and the attention
-// models, and one a catalog.
+// The truth on disk: one RocksDB for the list of catalogs and that of attention
+// models, one a catalog, and a file for each version of a model.
 #ifndef ATTENDANT_CORE_STORAGE_STORE_H_
 #define ATTENDANT_CORE_STORAGE_STORE_H_
 
@@ -140,15 +140,18 @@ class Store {
   // closed.
   virtual absl::Status RemoveFiles(const CatalogRecord& record) = 0;
 
-  // All versions of all models. One that can't be read is among the damages,
-  // and fails nothing else.
+  // All versions of all models. One whose record or file can't be read is among
+  // the damages, and fails nothing else; while there is a record that can't, no
+  // files are taken for left-overs.
   virtual absl::StatusOr<ModelList> ListModels() const = 0;
 
   // Adds a version, and notes it as the last of its name; synced. Its version
-  // must be above any that the name had.
+  // must be above any that the name had. InvalidArgument for what is no name of
+  // a model, or a version below 1.
   virtual absl::Status PutModel(const ModelRecord& record) = 0;
 
-  // Removes a version, if it is there; synced. It stays used up.
+  // Removes a version, if it is there; synced. It stays used up. Its file, if
+  // it stays, goes at the next Open.
   virtual absl::Status RemoveModel(const ModelName& name) = 0;
 
   // Opens the items of a catalog, created if missing. At most once a uid at a

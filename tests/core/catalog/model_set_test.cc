@@ -195,6 +195,62 @@ TEST_F(ModelSetTest, ADamagedVersionLeavesTheOthersReadable) {
   EXPECT_TRUE(models().damages().empty());
 }
 
+TEST_F(ModelSetTest, ADamagedFileCostsItsVersionAndWhatUsesIt) {
+  const auto schema_with = [](ModelName model) {
+    CatalogSchema schema;
+    KeyFieldSchema field;
+    field.name = "k";
+    field.dim = 2;
+    field.model = std::move(model);
+    field.score_kind =
+        field.model.empty() ? ScoreKind::kDot : ScoreKind::kBilinear;
+    schema.key_fields = {field};
+    return schema;
+  };
+  const AttentionModel identity = {BilinearForm{{2, 2, {1, 0, 0, 1}}}};
+  ASSERT_OK(models().Create("text", identity, {}));
+  ASSERT_OK(models().Create("text", identity, {}));
+  ASSERT_OK(set_->Create("first", schema_with({"text", 1}), {}));
+  ASSERT_OK(set_->Create("second", schema_with({"text", 2}), {}));
+  ASSERT_OK(set_->Create("plain", schema_with({}), {}));
+  set_ = nullptr;
+  const std::string path = directory_ / "data/models/text/2";
+  std::filesystem::rename(path, path + ".away");
+  Open();
+  EXPECT_OK(models().Get("text", 1));
+  EXPECT_THAT(models().Get("text", 2),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("is missing")));
+  EXPECT_OK(set_->Get("first"));
+  EXPECT_OK(set_->Get("plain"));
+  EXPECT_THAT(set_->damages(),
+              ElementsAre(Pair("second", StatusIs(absl::StatusCode::kDataLoss,
+                                                  HasSubstr("is missing")))));
+  EXPECT_EQ(Create("text"), 3);
+  // Nothing else was lost.
+  std::filesystem::rename(path + ".away", path);
+  Open();
+  EXPECT_OK(set_->Get("second"));
+  EXPECT_THAT(Names(), ElementsAre(ModelName{"text", 1}, ModelName{"text", 2},
+                                   ModelName{"text", 3}));
+}
+
+// Which files are left over can't be told then.
+TEST_F(ModelSetTest, NoModelFilesAreRemovedWhileARecordIsDamaged) {
+  Create("text", 1);
+  Create("text", 2);
+  ASSERT_OK(set_->DeleteModel({"text", 2}));
+  const std::string left = directory_ / "data/models/text/2";
+  std::filesystem::copy_file(directory_ / "data/models/text/1", left);
+  Overwrite(std::string("wtext\0\0\0\0\0\0\0\0\1", 14), "no record");
+  Open();
+  EXPECT_TRUE(std::filesystem::exists(left));
+  EXPECT_TRUE(std::filesystem::exists(directory_ / "data/models/text/1"));
+  ASSERT_OK(set_->DeleteModel({"text", 1}));
+  Open();
+  EXPECT_FALSE(std::filesystem::exists(left));
+  EXPECT_EQ(Create("text"), 3);
+}
+
 TEST_F(ModelSetTest, WithoutItsLastVersionANameGetsNoMore) {
   Create("text", 1);
   Overwrite("vtext", "?");

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "core/storage/store.h"
 #include "tests/core/storage/test_store.h"
@@ -242,6 +243,53 @@ TEST_F(DamageTest, FormatThatIsNoNumberIsReported) {
     EXPECT_THAT(Check("format"),
                 StatusIs(absl::StatusCode::kDataLoss, HasSubstr("FORMAT")));
   }
+}
+
+// Every byte and every length of its file, and of its neighbour nothing.
+TEST_F(DamageTest, AModelFileCostsItsVersionAlone) {
+  {
+    ASSERT_OK_AND_ASSIGN(const auto store, Store::Open(golden()));
+    ASSERT_OK(store->PutModel(TestModel("text", 1)));
+    ASSERT_OK(store->PutModel(TestModel("text", 2)));
+  }
+  MakeCopy();
+  const fs::path file = fs::path(copy()) / "models/text/1";
+  const std::string bytes = ReadBytes(file);
+  ASSERT_GT(bytes.size(), 0u);
+  const auto expect_one_lost = [](const Store& store, const std::string& what) {
+    ASSERT_OK_AND_ASSIGN(const ModelList list, store.ListModels());
+    EXPECT_EQ(list.records, std::vector{TestModel("text", 2)}) << what;
+    EXPECT_EQ(list.last_versions.at("text"), 2) << what;
+    ASSERT_EQ(list.damages.size(), 1u) << what;
+    EXPECT_THAT(list.damages.at({"text", 1}),
+                StatusIs(absl::StatusCode::kDataLoss,
+                         HasSubstr("version 1 of model \"text\"")))
+        << what;
+  };
+  {
+    ASSERT_OK_AND_ASSIGN(const auto store, Store::Open(copy()));
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      for (int bit = 0; bit < 8; ++bit) {
+        std::string damaged = bytes;
+        damaged[i] = static_cast<char>(damaged[i] ^ 1 << bit);
+        WriteBytes(file, damaged);
+        expect_one_lost(*store, absl::StrCat("bit ", bit, " of byte ", i));
+      }
+    }
+    for (std::size_t size = 0; size < bytes.size(); ++size) {
+      WriteBytes(file, bytes.substr(0, size));
+      expect_one_lost(*store, absl::StrCat(size, " bytes"));
+    }
+    WriteBytes(file, bytes + '\0');
+    expect_one_lost(*store, "a byte more");
+  }
+  // The catalogs are none the worse, and the file is not taken for a left-over.
+  EXPECT_OK(Check("with a damaged model"));
+  EXPECT_TRUE(fs::exists(file));
+  WriteBytes(file, bytes);
+  ASSERT_OK_AND_ASSIGN(const auto store, Store::Open(copy()));
+  ASSERT_OK_AND_ASSIGN(const ModelList list, store->ListModels());
+  EXPECT_EQ(list.records.size(), 2u);
 }
 
 }  // namespace

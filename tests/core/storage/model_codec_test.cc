@@ -190,5 +190,27 @@ TEST(ModelCodecTest, LastVersionIsCheckedAlike) {
   }
 }
 
+TEST(ModelCodecTest, EntryIsCheckedAlike) {
+  const ModelName name = {"text", 300};
+  const std::string bytes = EncodeModelEntry(name);
+  EXPECT_OK(CheckModelEntry(name, bytes));
+  for (const ModelName& other :
+       {ModelName{"text", 301}, {"other", 300}, {"text", 0}, {"../text", 1}}) {
+    EXPECT_THAT(CheckModelEntry(other, bytes),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr(other.name)));
+  }
+  // No names a path must not have, however well they are kept.
+  EXPECT_THAT(CheckModelEntry({"../text", 1}, EncodeModelEntry({"../text", 1})),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("its key")));
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    EXPECT_EQ(CheckModelEntry(name, bytes.substr(0, i)).code(),
+              absl::StatusCode::kDataLoss);
+    std::string changed = bytes;
+    changed[i] = static_cast<char>(changed[i] ^ 4);
+    EXPECT_EQ(CheckModelEntry(name, changed).code(),
+              absl::StatusCode::kDataLoss);
+  }
+}
+
 }  // namespace
 }  // namespace attendant

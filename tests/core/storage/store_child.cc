@@ -101,6 +101,10 @@ int Fill(const std::string& directory) {
     const CatalogRecord another = TestRecord("another", "00000000000000aa");
     absl::Status status = opened->store->Put(another);
     if (!status.ok()) return Fail(status);
+    for (const std::int64_t version : {1, 2}) {
+      status = opened->store->PutModel(TestModel("kept", version));
+      if (!status.ok()) return Fail(status);
+    }
     constexpr std::int64_t kItemsPerWrite = 1000;
     const auto write = [&] {
       status = WriteItems(*opened->catalog, count * kItemsPerWrite,
@@ -118,6 +122,8 @@ int Fill(const std::string& directory) {
     // What frees space is not refused for want of it.
     const absl::Status removed = opened->store->RemoveRecord(another.name);
     if (!removed.ok()) return Fail(removed);
+    const absl::Status freed = opened->store->RemoveModel({"kept", 2});
+    if (!freed.ok()) return Fail(freed);
     TakeSpace(rest + "2", 0);
     for (const bool restarted : {false, true}) {
       if (restarted) {
@@ -134,6 +140,11 @@ int Fill(const std::string& directory) {
       if (write() || !IsDiskFull(status)) return Fail(status);
       const absl::Status put = opened->store->Put(another);
       if (!IsDiskFull(put)) return Fail(put);
+      const absl::Status model = opened->store->PutModel(TestModel("new", 1));
+      if (!IsDiskFull(model)) return Fail(model);
+      if (access((directory + "/models/new").c_str(), F_OK) == 0) {
+        return Fail(absl::InternalError("a refused model left files"));
+      }
       const absl::Status open = opened->store->OpenCatalog(another).status();
       if (!IsDiskFull(open)) return Fail(open);
       // Reads go on.
@@ -154,6 +165,8 @@ int Fill(const std::string& directory) {
     if (const absl::Status put = opened->store->Put(another); !put.ok()) {
       return Fail(put);
     }
+    status = opened->store->PutModel(TestModel("new", 2));
+    if (!status.ok()) return Fail(status);
     Say("recovered");
   }
   const auto opened = Open(directory);
@@ -168,6 +181,13 @@ int Fill(const std::string& directory) {
   if (items->size() != static_cast<std::size_t>(count) * 1000 ||
       opened->catalog->sequence() != count) {
     return Fail(absl::DataLossError("found " + std::to_string(items->size())));
+  }
+  const auto models = opened->store->ListModels();
+  if (!models.ok()) return Fail(models.status());
+  if (!models->damages.empty() ||
+      models->records !=
+          std::vector{TestModel("kept", 1), TestModel("new", 2)}) {
+    return Fail(absl::DataLossError("models"));
   }
   Say("complete");
   return 0;

@@ -4,10 +4,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "core/base/status.h"
 #include "tests/core/storage/test_store.h"
@@ -37,6 +40,18 @@ class StoreTest : public ::testing::Test {
   }
   void WriteFile(const std::string& name, const std::string& text) {
     std::ofstream(Path(name)) << text;
+  }
+  // What is below models/, in order.
+  std::vector<std::string> ModelFileNames() {
+    std::vector<std::string> names;
+    if (!std::filesystem::exists(Path("models"))) return names;
+    for (const auto& entry :
+         std::filesystem::recursive_directory_iterator(Path("models"))) {
+      names.push_back(
+          std::filesystem::relative(entry.path(), Path("models")).string());
+    }
+    std::sort(names.begin(), names.end());
+    return names;
   }
 
   ScratchDirectory directory_;
@@ -230,32 +245,161 @@ TEST_F(StoreTest, DamagedRecordHidesNoOther) {
 }
 
 TEST_F(StoreTest, ModelsComeBackByNameAndVersion) {
-  const auto record = [](const char* name, std::int64_t version) {
-    const float weight = static_cast<float>(version);
-    return ModelRecord{{name, version},
-                       absl::FromUnixNanos(version),
-                       std::nullopt,
-                       {BilinearForm{{1, 2, {weight, 1}}}}};
-  };
   {
     const auto store = OpenStore();
     ASSERT_OK(store->Put(TestRecord()));
-    ASSERT_OK(store->PutModel(record("text", 256)));
-    ASSERT_OK(store->PutModel(record("text", 257)));
-    ASSERT_OK(store->PutModel(record("image", 1)));
+    ASSERT_OK(store->PutModel(TestModel("text", 256)));
+    ASSERT_OK(store->PutModel(TestModel("text", 257)));
+    ASSERT_OK(store->PutModel(TestModel("image", 1)));
     ASSERT_OK(store->RemoveModel({"text", 257}));
     ASSERT_OK(store->RemoveModel({"never", 1}));
   }
   const auto store = OpenStore();
   ASSERT_OK_AND_ASSIGN(const ModelList list, store->ListModels());
   EXPECT_THAT(list.records,
-              ElementsAre(record("image", 1), record("text", 256)));
+              ElementsAre(TestModel("image", 1), TestModel("text", 256)));
   EXPECT_THAT(list.last_versions,
               ElementsAre(Pair("image", 1), Pair("text", 257)));
   EXPECT_THAT(list.damages, IsEmpty());
   // Neither sees the other.
   ASSERT_OK_AND_ASSIGN(const CatalogList catalogs, store->List());
   EXPECT_THAT(catalogs.records, ElementsAre(TestRecord()));
+}
+
+// The bytes of models stay out of the metadata database.
+TEST_F(StoreTest, EachVersionHasAFileOfItsOwn) {
+  const auto store = OpenStore();
+  ASSERT_OK(store->PutModel(TestModel("text", 1)));
+  ASSERT_OK(store->PutModel(TestModel("text", 2)));
+  EXPECT_THAT(ModelFileNames(), ElementsAre("text", "text/1", "text/2"));
+  ASSERT_OK(store->RemoveModel({"text", 1}));
+  EXPECT_THAT(ModelFileNames(), ElementsAre("text", "text/2"));
+  ASSERT_OK(store->RemoveModel({"text", 2}));
+  EXPECT_THAT(ModelFileNames(), IsEmpty());
+
+  ModelRecord large = TestModel("large", 1);
+  constexpr std::int64_t kCount = 1 << 18;
+  std::get<BilinearForm>(large.model.kind).weight = {
+      512, 512, std::vector<float>(kCount, 1)};
+  ASSERT_OK(store->PutModel(large));
+  std::uintmax_t bytes = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(Path("catalogs"))) {
+    bytes += entry.file_size();
+  }
+  EXPECT_LT(bytes, kCount * sizeof(float) / 10);
+}
+
+// Names become paths.
+TEST_F(StoreTest, NamesThatAreNoModelsWriteNothing) {
+  const auto store = OpenStore();
+  for (const char* name : {"", ".", "..", "../items", "a/b", "/a"}) {
+    EXPECT_THAT(store->PutModel(TestModel(name, 1)),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("name")))
+        << name;
+    EXPECT_OK(store->RemoveModel({name, 1}));
+  }
+  EXPECT_THAT(store->PutModel(TestModel("text", 0)),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("version: got 0")));
+  EXPECT_FALSE(std::filesystem::exists(Path("models")));
+}
+
+// A crash before the record, or between a removed record and its file.
+TEST_F(StoreTest, ModelFilesWithoutARecordGoAtTheNextOpen) {
+  ASSERT_OK(OpenStore()->PutModel(TestModel("text", 2)));
+  std::filesystem::create_directory(Path("models/image"));
+  std::filesystem::create_directory(Path("models/empty"));
+  for (const char* name : {"text/1", "text/3", "text/2.tmp", "text/4.tmp",
+                           "image/1", "README", "text/02", "text/notes"}) {
+    WriteFile(std::string("models/") + name, "a left-over");
+  }
+  const auto store = OpenStore();
+  EXPECT_THAT(ModelFileNames(),
+              ElementsAre("README", "text", "text/02", "text/2", "text/notes"));
+  ASSERT_OK_AND_ASSIGN(const ModelList list, store->ListModels());
+  EXPECT_THAT(list.records, ElementsAre(TestModel("text", 2)));
+  EXPECT_THAT(list.last_versions, ElementsAre(Pair("text", 2)));
+  EXPECT_THAT(list.damages, IsEmpty());
+}
+
+TEST_F(StoreTest, RecordsWithoutAModelFileAreDamages) {
+  {
+    const auto store = OpenStore();
+    for (std::int64_t version = 1; version <= 4; ++version) {
+      ASSERT_OK(store->PutModel(TestModel("text", version)));
+    }
+  }
+  std::filesystem::remove(Path("models/text/1"));
+  std::filesystem::copy_file(Path("models/text/4"), Path("models/text/2"),
+                             std::filesystem::copy_options::overwrite_existing);
+  std::filesystem::remove(Path("models/text/3"));
+  std::filesystem::create_directory(Path("models/text/3"));
+  const auto store = OpenStore();
+  ASSERT_OK_AND_ASSIGN(const ModelList list, store->ListModels());
+  EXPECT_THAT(list.records, ElementsAre(TestModel("text", 4)));
+  EXPECT_THAT(list.last_versions, ElementsAre(Pair("text", 4)));
+  ASSERT_EQ(list.damages.size(), 3u);
+  for (const auto& [version, why] :
+       {std::pair(1, "/models/text/1 is missing"),
+        std::pair(2, "it is that of \"text\" version 4"),
+        std::pair(3, "can't read")}) {
+    EXPECT_THAT(list.damages.at({"text", version}),
+                StatusIs(absl::StatusCode::kDataLoss,
+                         AllOf(HasSubstr("of model \"text\" is damaged"),
+                               HasSubstr(why))));
+  }
+  ASSERT_OK(store->RemoveModel({"text", 1}));
+  ASSERT_OK_AND_ASSIGN(const ModelList after, store->ListModels());
+  EXPECT_EQ(after.damages.size(), 2u);
+}
+
+// Nor does anything else in its place: the catalogs can do without.
+TEST_F(StoreTest, AFileInPlaceOfTheModelsKeepsNothingFromOpening) {
+  {
+    const auto store = OpenStore();
+    ASSERT_OK(store->Put(TestRecord()));
+    ASSERT_OK(store->PutModel(TestModel("text", 1)));
+  }
+  std::filesystem::remove_all(Path("models"));
+  WriteFile("models", "");
+  const auto store = OpenStore();
+  ASSERT_OK_AND_ASSIGN(const CatalogList catalogs, store->List());
+  EXPECT_THAT(catalogs.records, ElementsAre(TestRecord()));
+  ASSERT_OK_AND_ASSIGN(const ModelList list, store->ListModels());
+  EXPECT_THAT(list.damages.at({"text", 1}),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("can't open")));
+}
+
+// Stands in for a disk that is full halfway through the file.
+TEST_F(StoreTest, AModelThatCanNotBeWrittenLeavesNothingBehind) {
+  {
+    const auto store = OpenStore();
+    const auto previous = signal(SIGXFSZ, SIG_IGN);
+    rlimit limit;
+    ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    const rlimit little = {10, limit.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &little), 0);
+    const absl::Status status = store->PutModel(TestModel("text", 1));
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    signal(SIGXFSZ, previous);
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kInternal,
+                                 HasSubstr("can't write")));
+    EXPECT_THAT(ModelFileNames(), IsEmpty());
+    ASSERT_OK_AND_ASSIGN(const ModelList list, store->ListModels());
+    EXPECT_THAT(list.last_versions, IsEmpty());
+    ASSERT_OK(store->PutModel(TestModel("text", 2)));
+  }
+  const auto store = OpenStore();
+  ASSERT_OK_AND_ASSIGN(const ModelList list, store->ListModels());
+  EXPECT_THAT(list.records, ElementsAre(TestModel("text", 2)));
+}
+
+TEST_F(StoreTest, ModelsWithoutAFormatAreDamage) {
+  ASSERT_OK(OpenStore()->PutModel(TestModel("text", 1)));
+  std::filesystem::remove(Path("FORMAT"));
+  EXPECT_THAT(Store::Open(directory_ / "data"),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("FORMAT")));
 }
 
 TEST_F(StoreTest, CatalogIsOpenOnceAtATime) {

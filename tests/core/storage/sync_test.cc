@@ -1,6 +1,7 @@
 // That a write is on the disk when it is acknowledged. RocksDB syncs its log
-// with fdatasync, which the function below stands in for: it syncs too, and
-// notes how much of which file it has made safe.
+// with fdatasync and we sync files and directories with fsync, which the
+// functions below stand in for: they sync too, and note how much of which file
+// they have made safe, and in what order.
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -8,6 +9,8 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "core/base/mutex.h"
@@ -29,15 +32,22 @@ class SyncedFiles {
   void Note(const struct stat& file) {
     MutexLock lock(&mutex_);
     bytes_[file.st_ino] = file.st_size;
+    order_.push_back(file.st_ino);
   }
   off_t BytesOf(ino_t inode) {
     MutexLock lock(&mutex_);
     return bytes_[inode];
   }
+  // What was synced since the last call.
+  std::vector<ino_t> TakeOrder() {
+    MutexLock lock(&mutex_);
+    return std::exchange(order_, {});
+  }
 
  private:
   Mutex mutex_;
   std::map<ino_t, off_t> bytes_ ABSL_GUARDED_BY(mutex_);
+  std::vector<ino_t> order_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Expects the logs in a database's directory to be synced up to their end.
@@ -53,6 +63,35 @@ off_t ExpectLogsSynced(const std::string& directory) {
     total += file.st_size;
   }
   return total;
+}
+
+struct stat StatOf(const std::string& path) {
+  struct stat file = {};
+  EXPECT_EQ(stat(path.c_str(), &file), 0) << path;
+  return file;
+}
+
+// A record that outlives its file is a damaged model.
+TEST(SyncTest, AModelsFileIsSyncedBeforeItsRecord) {
+  ScratchDirectory directory;
+  ASSERT_OK_AND_ASSIGN(const auto store, Store::Open(directory / "data"));
+  ASSERT_OK(store->Put(TestRecord()));
+  std::string log;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(directory / "data/catalogs")) {
+    if (entry.path().extension() == ".log") log = entry.path().string();
+  }
+  SyncedFiles::Get().TakeOrder();
+  ASSERT_OK(store->PutModel(TestModel("text", 1)));
+  const struct stat file = StatOf(directory / "data/models/text/1");
+  EXPECT_GT(file.st_size, 0);
+  EXPECT_EQ(SyncedFiles::Get().BytesOf(file.st_ino), file.st_size);
+  EXPECT_EQ(
+      SyncedFiles::Get().TakeOrder(),
+      (std::vector<ino_t>{StatOf(directory / "data").st_ino,
+                          StatOf(directory / "data/models").st_ino, file.st_ino,
+                          StatOf(directory / "data/models/text").st_ino,
+                          StatOf(log).st_ino}));
 }
 
 TEST(SyncTest, AcknowledgedWritesAreSynced) {
@@ -91,10 +130,17 @@ TEST(SyncTest, AcknowledgedWritesAreSynced) {
 }  // namespace
 }  // namespace attendant
 
-extern "C" int fdatasync(int fd) {
+namespace {
+
+int SyncAndNote(long call, int fd) {
   struct stat file;
   if (fstat(fd, &file) != 0) return -1;
-  if (syscall(SYS_fdatasync, fd) != 0) return -1;
+  if (syscall(call, fd) != 0) return -1;
   attendant::SyncedFiles::Get().Note(file);
   return 0;
 }
+
+}  // namespace
+
+extern "C" int fdatasync(int fd) { return SyncAndNote(SYS_fdatasync, fd); }
+extern "C" int fsync(int fd) { return SyncAndNote(SYS_fsync, fd); }

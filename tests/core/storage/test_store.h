@@ -40,6 +40,15 @@ inline CatalogRecord TestRecord(std::string name = "shop",
   return record;
 }
 
+// A model whose weights and time depend on its version.
+inline ModelRecord TestModel(std::string name, std::int64_t version) {
+  const float weight = static_cast<float>(version);
+  return {{std::move(name), version},
+          absl::FromUnixNanos(version),
+          std::nullopt,
+          {BilinearForm{{1, 2, {weight, 1}}}}};
+}
+
 inline std::string TestId(std::int64_t i) {
   return absl::StrFormat("item-%06d", i);
 }
