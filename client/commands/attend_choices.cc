@@ -1,6 +1,7 @@
 #include "client/commands/attend_choices.h"
 
 #include <cmath>
+#include <cstdint>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -91,6 +92,7 @@ void AddChoiceFlags(CLI::App& attend, CLI::Option* results,
   attend
       .add_option("--seed", choices.seed,
                   "The same seed draws the same items. Default: by chance")
+      ->check(CLI::Validator(Accepts(&ParseInteger), ""))
       ->needs(sample)
       ->group("Choice");
   attend
@@ -144,7 +146,11 @@ absl::Status SetChoices(const AttendChoices& choices,
   if (choices.hard) request.set_select_kind(v1::SELECT_KIND_HARD);
   if (choices.sample) request.set_select_kind(v1::SELECT_KIND_SAMPLE);
   request.set_with_replacement(choices.with_replacement);
-  if (choices.seed) request.set_seed(*choices.seed);
+  if (!choices.seed.empty()) {
+    ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t seed,
+                               ParseInteger(choices.seed));
+    request.set_seed(seed);
+  }
   if (choices.min_mass != 0) request.set_min_mass(choices.min_mass);
   request.set_activation_kind(ActivationKindFromFlag(choices.activation));
   request.set_score_kind(ScoreKindFromFlag(choices.score));

@@ -4,8 +4,6 @@
 #define ATTENDANT_CLIENT_COMMANDS_ATTEND_CHOICES_H_
 
 #include <CLI/CLI.hpp>
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,7 +16,7 @@ struct AttendChoices {
   bool hard = false;
   bool sample = false;
   bool with_replacement = false;
-  std::optional<std::int64_t> seed;
+  std::string seed;
   double min_mass = 0;
   std::string activation;
   std::string score;

@@ -168,6 +168,14 @@ absl::StatusOr<std::vector<float>> ParseVector(const std::string& flag) {
   return vector;
 }
 
+absl::StatusOr<std::int64_t> ParseInteger(const std::string& text) {
+  std::int64_t number = 0;
+  if (!absl::SimpleAtoi(text, &number)) {
+    return Malformed(text, "an integer of 64 bits");
+  }
+  return number;
+}
+
 absl::StatusOr<double> ParsePositive(const std::string& text) {
   double number = 0;
   if (!absl::SimpleAtod(text, &number) || !std::isfinite(number) ||

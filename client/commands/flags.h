@@ -3,6 +3,7 @@
 #define ATTENDANT_CLIENT_COMMANDS_FLAGS_H_
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -42,6 +43,8 @@ absl::StatusOr<std::pair<std::string, std::string>> ParseAssignment(
 absl::StatusOr<v1::Example> ParseExample(const std::string& flag);
 // "0.1,0.2,...": finite 32-bit floats.
 absl::StatusOr<std::vector<float>> ParseVector(const std::string& flag);
+// Of 64 bits, with a sign; what is beyond them is refused, not clamped.
+absl::StatusOr<std::int64_t> ParseInteger(const std::string& text);
 // A finite number > 0.
 absl::StatusOr<double> ParsePositive(const std::string& text);
 // "NAME" or "NAME:WEIGHT" with a weight > 0, default 1.

@@ -13,8 +13,13 @@ namespace attendant {
 inline constexpr int kMaxJsonDepth = 32;
 
 // InvalidArgument for a text that is not one JSON object, or is nested more
-// than kMaxJsonDepth levels deep.
+// than kMaxJsonDepth levels deep. Of a name that an object has twice the last
+// counts.
 absl::StatusOr<nlohmann::json> ParseJsonObject(absl::string_view text);
+
+// InvalidArgument also for an object that has a name twice, at any depth.
+absl::StatusOr<nlohmann::json> ParseJsonObjectWithUniqueNames(
+    absl::string_view text);
 
 }  // namespace attendant
 

@@ -135,6 +135,29 @@ absl::Status TensorError(const std::string& path, const std::string& name,
   return FileError(path, absl::StrCat("tensor ", name, ": ", message));
 }
 
+// No byte is of two tensors: such a header was not written by a program that
+// saved both.
+absl::Status CheckApart(
+    const std::string& path,
+    const std::map<std::string, SafetensorsFile::Entry>& tensors) {
+  std::vector<std::pair<const std::string, SafetensorsFile::Entry> const*>
+      by_place;
+  for (const auto& tensor : tensors) {
+    if (tensor.second.begin < tensor.second.end) by_place.push_back(&tensor);
+  }
+  std::sort(by_place.begin(), by_place.end(), [](const auto* a, const auto* b) {
+    return a->second.begin < b->second.begin;
+  });
+  for (std::size_t i = 1; i < by_place.size(); ++i) {
+    const auto& [name, entry] = *by_place[i];
+    const auto& [previous_name, previous] = *by_place[i - 1];
+    if (entry.begin >= previous.end) continue;
+    return TensorError(path, name,
+                       absl::StrCat("it shares bytes with ", previous_name));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path) {
@@ -154,7 +177,8 @@ absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path) {
   std::string text(size, '\0');
   ATTENDANT_RETURN_IF_ERROR(
       file.ReadAt(kSizeBytes, {text.data(), text.size()}));
-  const absl::StatusOr<nlohmann::json> header = ParseJsonObject(text);
+  const absl::StatusOr<nlohmann::json> header =
+      ParseJsonObjectWithUniqueNames(text);
   if (!header.ok()) {
     return malformed(absl::StrCat("its header is ", header.status().message()));
   }
@@ -167,6 +191,7 @@ absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path) {
     if (!entry.ok()) return TensorError(path, name, entry.status().message());
     tensors[name] = *std::move(entry);
   }
+  ATTENDANT_RETURN_IF_ERROR(CheckApart(path, tensors));
   return SafetensorsFile(std::move(file), std::move(tensors));
 }
 

@@ -26,9 +26,9 @@ class SafetensorsFile {
     std::int64_t end = 0;
   };
 
-  // Reads the header. InvalidArgument: not such a file, or a tensor that lies
-  // outside of it or, if its dtype is one that Read takes, is not as large as
-  // its shape.
+  // Reads the header. InvalidArgument: not such a file, a name that is there
+  // twice, or a tensor that lies outside of it, shares bytes with another or,
+  // if its dtype is one that Read takes, is not as large as its shape.
   static absl::StatusOr<SafetensorsFile> Open(const std::string& path);
 
   const std::map<std::string, Entry>& tensors() const { return tensors_; }

@@ -50,6 +50,17 @@ TEST(FlagsTest, ParsesAttributes) {
                                            "string_list, timestamp")));
 }
 
+TEST(FlagsTest, IntegersBeyond64BitsAreRefused) {
+  EXPECT_EQ(*ParseInteger("-9223372036854775808"), INT64_MIN);
+  EXPECT_EQ(*ParseInteger("9223372036854775807"), INT64_MAX);
+  for (const char* text : {"", "x", "1.5", "7x", "9223372036854775808",
+                           "99999999999999999999", "-9223372036854775809"}) {
+    EXPECT_THAT(ParseInteger(text),
+                StatusIs(kInvalid, HasSubstr("an integer of 64 bits")))
+        << text;
+  }
+}
+
 TEST(FlagsTest, SplitsAnExampleAtItsLastEqualsSign) {
   ASSERT_OK_AND_ASSIGN(const auto plain, ParseExample("sku:85123A"));
   EXPECT_EQ(plain.id(), "sku:85123A");

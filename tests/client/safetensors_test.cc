@@ -167,6 +167,44 @@ TEST(SafetensorsTest, NamesWhatIsWrongWithAHeader) {
   }
 }
 
+TEST(SafetensorsTest, TensorsThatShareBytesAreRefused) {
+  const auto header = [](const std::string& offsets) {
+    return absl::StrCat(
+        R"({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}, )",
+        R"("b": {"dtype": "F32", "shape": [2], "data_offsets": )", offsets,
+        R"(}, "c": {"dtype": "F32", "shape": [0], "data_offsets": [4, 4]}})");
+  };
+  const std::string data(16, '\0');
+  // Empty ones have none to share.
+  EXPECT_OK(OpenHeader(header("[8, 16]"), data));
+  EXPECT_THAT(
+      OpenHeader(header("[7, 15]"), data),
+      StatusIs(kInvalid, HasSubstr("tensor b: it shares bytes with a")));
+  EXPECT_THAT(OpenHeader(header("[0, 8]"), data),
+              StatusIs(kInvalid, HasSubstr("shares bytes with")));
+}
+
+TEST(SafetensorsTest, NamesThatAreThereTwiceAreRefused) {
+  const std::string first =
+      R"("a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]})";
+  const std::string second =
+      R"("a": {"dtype": "F32", "shape": [1], "data_offsets": [4, 8]})";
+  const std::string data(8, '\0');
+  EXPECT_THAT(
+      OpenHeader(absl::StrCat("{", first, ", ", second, "}"), data),
+      StatusIs(kInvalid, HasSubstr("an object with two members \"a\"")));
+  EXPECT_THAT(
+      OpenHeader(
+          R"({"a": {"dtype": "F32", "shape": [1], "shape": [2],
+              "data_offsets": [0, 8]}})",
+          data),
+      StatusIs(kInvalid, HasSubstr("an object with two members \"shape\"")));
+  // Each object has names of its own.
+  EXPECT_OK(OpenHeader(
+      R"({"shape": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}})",
+      data));
+}
+
 TEST(SafetensorsTest, HeadersThatLieAreRefusedBeforeTheyAreBelieved) {
   std::string bytes = SafetensorsBytes("{}", "");
   bytes[5] = 1;  // a terabyte
