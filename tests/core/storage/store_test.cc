@@ -395,6 +395,39 @@ TEST_F(StoreTest, AModelThatCanNotBeWrittenLeavesNothingBehind) {
   EXPECT_THAT(list.records, ElementsAre(TestModel("text", 2)));
 }
 
+// A record that may have reached the log keeps its file; one that was refused
+// does not.
+TEST_F(StoreTest, AModelIsLeftOnlyIfItsRecordMayBeFound) {
+  {
+    const auto store = OpenStore();
+    // The log is longer then than a model's file.
+    for (std::int64_t version = 1; version <= 8; ++version) {
+      ASSERT_OK(store->PutModel(TestModel("old", version)));
+    }
+    const auto previous = signal(SIGXFSZ, SIG_IGN);
+    rlimit limit;
+    ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    const rlimit little = {200, limit.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &little), 0);
+    const absl::Status begun = store->PutModel(TestModel("text", 1));
+    const absl::Status refused = store->PutModel(TestModel("text", 2));
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    signal(SIGXFSZ, previous);
+    EXPECT_THAT(begun, StatusIs(absl::StatusCode::kInternal,
+                                HasSubstr("File too large")));
+    EXPECT_THAT(refused, StatusIs(absl::StatusCode::kInternal,
+                                  HasSubstr("File too large")));
+    EXPECT_TRUE(std::filesystem::exists(Path("models/text/1")));
+    EXPECT_FALSE(std::filesystem::exists(Path("models/text/2")));
+    ASSERT_OK(store->PutModel(TestModel("text", 3)));
+  }
+  const auto store = OpenStore();
+  EXPECT_FALSE(std::filesystem::exists(Path("models/text/1")));
+  ASSERT_OK_AND_ASSIGN(const ModelList list, store->ListModels());
+  EXPECT_EQ(list.records.size(), 9u);
+  EXPECT_THAT(list.damages, IsEmpty());
+}
+
 TEST_F(StoreTest, ModelsWithoutAFormatAreDamage) {
   ASSERT_OK(OpenStore()->PutModel(TestModel("text", 1)));
   std::filesystem::remove(Path("FORMAT"));
