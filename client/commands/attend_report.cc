@@ -143,13 +143,14 @@ std::string HeadTable(const v1::AttendResponse& response, const Style& style) {
   using Align = Table::Align;
   Table table({{.title = "head"},
                {.title = "key field"},
+               {.title = "score"},
                {.title = "temperature", .align = Align::kRight},
                {.title = "effective items", .align = Align::kRight},
                {.title = "mass returned", .align = Align::kRight}});
   for (int h = 0; h < response.heads_size(); ++h) {
     const v1::HeadAttention& head = response.heads(h);
     const std::string mass = MassText(head.returned_mass());
-    table.AddRow({FormatCount(h), head.key_field(),
+    table.AddRow({FormatCount(h), head.key_field(), FlagOf(head.score_kind()),
                   FormatNumber(head.temperature()),
                   head.has_effective_item_count()
                       ? FormatCount(std::llround(head.effective_item_count()))
@@ -213,10 +214,11 @@ std::string AttendReport(const v1::AttendResponse& response,
       options.style.Dim(absl::StrCat(
           options.hard ? "Hard: the one best item. " : "", "Temperature ",
           FormatNumber(response.temperature()), ", ",
-          absl::AsciiStrToUpper(FlagOf(response.score_kind())), " over ",
           response.heads_size() > 1 && !response.has_model()
-              ? CountOf(response.heads_size(), "key field")
-              : absl::StrCat("\"", Printable(response.key_field()), "\""),
+              ? CountOf(response.heads_size(), "head")
+              : absl::StrCat(
+                    absl::AsciiStrToUpper(FlagOf(response.score_kind())),
+                    " over \"", Printable(response.key_field()), "\""),
           response.has_model()
               ? absl::StrCat(" through model ",
                              Printable(response.model().name()), ":",

@@ -43,8 +43,8 @@ void AddModelFromLsiCommand(CLI::App& model, Context& context) {
       "item in the order of ids.txt, attend over histories by what they have\n"
       "in common, though they may share no item.\n\n"
       "Example:\n"
-      "  attendant fit lsi ratings.csv --rating-column rating --dim 2 \\\n"
-      "      --temperature 1 --out fit/films\n"
+      "  attendant fit lsi ratings.csv --rating-column rating \\\n"
+      "      --time-column '' --dim 2 --temperature 1 --out fit/films\n"
       "  attendant model from-lsi fit/films --name films");
   from_lsi->final_callback([flags, &context] {
     context.Run([&](const Context& c) { return FromLsi(*flags, c); });

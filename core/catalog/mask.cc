@@ -4,6 +4,7 @@
 #include <bit>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "core/catalog/evaluate_filter.h"
 #include "core/kernels/compare.h"
@@ -34,24 +35,35 @@ std::int64_t CountRows(const Bitmap& rows, const Bitmap* but,
   return count;
 }
 
-// Calls visit for the place of each id that the snapshot has.
+// Calls visit for the place of each id that the snapshot has. An id that is
+// found is well-formed; the others are looked at.
 template <typename Visit>
-void ForEachFound(const Snapshot& snapshot, std::span<const ItemId> ids,
-                  Visit visit) {
+absl::Status ForEachFound(const Snapshot& snapshot, std::span<const ItemId> ids,
+                          absl::string_view field, Visit visit) {
   constexpr std::size_t kBatch = 256;
   RowIndex rows[kBatch];
-  while (!ids.empty()) {
-    const auto batch = ids.first(std::min(kBatch, ids.size()));
-    ids = ids.subspan(batch.size());
+  for (std::size_t begin = 0; begin < ids.size(); begin += kBatch) {
+    const auto batch = ids.subspan(begin, std::min(kBatch, ids.size() - begin));
+    bool found[kBatch] = {};
     // An item is live in one segment at most.
     for (std::size_t i = 0; i < snapshot.segments.size(); ++i) {
       const SegmentView& view = snapshot.segments[i];
       view.segment->rows->FindAll(batch, view.row_end, view.dead.get(), rows);
       for (std::size_t b = 0; b < batch.size(); ++b) {
-        if (rows[b] >= 0) visit({static_cast<std::int32_t>(i), rows[b]});
+        if (rows[b] < 0) continue;
+        found[b] = true;
+        visit({static_cast<std::int32_t>(i), rows[b]});
+      }
+    }
+    for (std::size_t b = 0; b < batch.size(); ++b) {
+      if (found[b]) continue;
+      const absl::Status status = ValidateItemId(batch[b], "");
+      if (!status.ok()) {
+        return PrefixField(status, absl::StrCat(field, "[", begin + b, "]"));
       }
     }
   }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -63,13 +75,14 @@ Masks::Masks(const Snapshot& snapshot)
   }
 }
 
-void Masks::AllowOnly(std::span<const ItemId> ids) {
+absl::Status Masks::AllowOnly(std::span<const ItemId> ids,
+                              absl::string_view field) {
   for (std::size_t i = 0; i < masks_.size(); ++i) {
     masks_[i].allowed = std::make_unique<Bitmap>(
         snapshot_->segments[i].segment->rows->capacity());
     masks_[i].excluded = nullptr;
   }
-  ForEachFound(*snapshot_, ids, [&](RowAddress address) {
+  return ForEachFound(*snapshot_, ids, field, [&](RowAddress address) {
     masks_[static_cast<std::size_t>(address.segment)].allowed->Set(address.row);
   });
 }
@@ -92,9 +105,10 @@ absl::Status Masks::Keep(const Filter& filter, const Interrupt& interrupt) {
   return absl::OkStatus();
 }
 
-void Masks::Exclude(std::span<const ItemId> ids) {
-  ForEachFound(*snapshot_, ids,
-               [this](RowAddress address) { Exclude(address); });
+absl::Status Masks::Exclude(std::span<const ItemId> ids,
+                            absl::string_view field) {
+  return ForEachFound(*snapshot_, ids, field,
+                      [this](RowAddress address) { Exclude(address); });
 }
 
 void Masks::Exclude(RowAddress address) {

@@ -40,14 +40,15 @@ class Masks {
   // Nothing masked but what is dead.
   explicit Masks(const Snapshot& snapshot);
 
-  // Only these items; unknown ids match nothing.
-  void AllowOnly(std::span<const ItemId> ids);
+  // Only these items; unknown ids match nothing. InvalidArgument naming
+  // `field`[i] for an id that is none.
+  absl::Status AllowOnly(std::span<const ItemId> ids, absl::string_view field);
   // Only items that the filter is true of. It is evaluated over the rows that
   // are left, once a segment. Errors: as ValidateFilter, naming fields of
   // "filter_expression"; Cancelled, DeadlineExceeded.
   absl::Status Keep(const Filter& filter, const Interrupt& interrupt);
-  // Not these items; unknown ids match nothing.
-  void Exclude(std::span<const ItemId> ids);
+  // Not these items; unknown ids match nothing. Errors as AllowOnly.
+  absl::Status Exclude(std::span<const ItemId> ids, absl::string_view field);
   void Exclude(RowAddress address);
 
   const SegmentMask& operator[](std::size_t segment) const {

@@ -148,18 +148,6 @@ absl::Status ResolveScopes(const AttendQuery& query, QueryPlan& plan) {
   return absl::OkStatus();
 }
 
-absl::Status ValidateIds(const std::vector<ItemId>& ids,
-                         absl::string_view field) {
-  ATTENDANT_RETURN_IF_ERROR(CheckCount(static_cast<std::int64_t>(ids.size()), 0,
-                                       kMaxIdListCount, field));
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    const absl::Status status = ValidateItemId(ids[i], "");
-    if (!status.ok())
-      return PrefixField(status, absl::StrCat(field, "[", i, "]"));
-  }
-  return absl::OkStatus();
-}
-
 // The temperatures of the heads of a model.
 absl::StatusOr<std::vector<double>> Temperatures(const AttendQuery& query,
                                                  const KeyFieldSchema& field,
@@ -399,9 +387,13 @@ absl::StatusOr<QueryPlan> PlanQuery(const Snapshot& snapshot,
   ATTENDANT_RETURN_IF_ERROR(ResolveSizes(query, plan));
   ATTENDANT_RETURN_IF_ERROR(ResolveScopes(query, plan));
   if (query.allow_list) {
-    ATTENDANT_RETURN_IF_ERROR(ValidateIds(*query.allow_list, "allow_list.ids"));
+    ATTENDANT_RETURN_IF_ERROR(
+        CheckCount(static_cast<std::int64_t>(query.allow_list->size()), 0,
+                   kMaxIdListCount, "allow_list.ids"));
   }
-  ATTENDANT_RETURN_IF_ERROR(ValidateIds(query.deny_list, "deny_list.ids"));
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckCount(static_cast<std::int64_t>(query.deny_list.size()), 0,
+                 kMaxIdListCount, "deny_list.ids"));
   ATTENDANT_ASSIGN_OR_RETURN(plan.biases,
                              ResolveBiases(*snapshot.schema, query.biases));
   plan.time = query.time.value_or(absl::Now());
@@ -415,8 +407,11 @@ absl::StatusOr<QueryPlan> PlanQuery(const Snapshot& snapshot,
   ATTENDANT_RETURN_IF_ERROR(ResolveScan(snapshot, query, plan));
 
   Masks masks(snapshot);
-  if (query.allow_list) masks.AllowOnly(*query.allow_list);
-  masks.Exclude(query.deny_list);
+  if (query.allow_list) {
+    ATTENDANT_RETURN_IF_ERROR(
+        masks.AllowOnly(*query.allow_list, "allow_list.ids"));
+  }
+  ATTENDANT_RETURN_IF_ERROR(masks.Exclude(query.deny_list, "deny_list.ids"));
   if (query.filter) {
     ATTENDANT_RETURN_IF_ERROR(masks.Keep(*query.filter, interrupt));
   }

@@ -136,8 +136,7 @@ bool Decode(const Json& json, KeyFieldSchema& key_field) {
   Members model(json["model"]);
   key_field.model.name = model.String("name");
   key_field.model.version = model.Integer("version");
-  return model.ok() && !key_field.model.empty() &&
-         key_field.model.version >= 1;
+  return model.ok() && !key_field.model.empty() && key_field.model.version >= 1;
 }
 
 Json Encode(const AttributeSchema& attribute) {

@@ -62,7 +62,7 @@ TEST(AttendReportTest, SaysHowADrawWentAndWhatEarnedIt) {
   EXPECT_THAT(report, HasSubstr("Drawn from the catalog with seed 7"));
   EXPECT_THAT(report, HasSubstr("this slate has probability 0.125"));
   EXPECT_THAT(report, HasSubstr("drawn with"));
-  EXPECT_THAT(report, HasSubstr("over 2 key fields"));
+  EXPECT_THAT(report, HasSubstr("Temperature 0.21, 2 heads."));
   EXPECT_THAT(report, HasSubstr("1     text"));
 }
 
