@@ -474,7 +474,7 @@ TEST_F(SequenceServiceTest, TheDeadlineStopsTheWork) {
   v1::ContextualizeRequest request;
   const Matrix tokens = {4096, 64, SplitMix(2).Floats(4096 * 64)};
   AddTokens(tokens.view(), request.mutable_sequence());
-  // 32 layers: seconds of work.
+  // 32 layers: more than ten seconds of work.
   for (int i = 0; i < 32; ++i) request.add_layers()->set_name("wide");
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() +
@@ -486,7 +486,7 @@ TEST_F(SequenceServiceTest, TheDeadlineStopsTheWork) {
   // The one worker that was at it is free again.
   const absl::Time start = absl::Now();
   server_->Shutdown(absl::Seconds(60));
-  EXPECT_LT(absl::Now() - start, absl::Seconds(3));
+  EXPECT_LT(absl::Now() - start, absl::Seconds(10));
 }
 
 TEST_F(SequenceServiceTest, CandidatesAreRankedByTheHistory) {

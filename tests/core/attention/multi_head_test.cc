@@ -497,7 +497,8 @@ TEST(MultiHeadTest, StopsSoonAfterTheDeadline) {
   std::vector<float> outputs(32768 * 2);
   EXPECT_EQ(AttendMultiHead(problem.input, outputs.data()).status().code(),
             absl::StatusCode::kDeadlineExceeded);
-  EXPECT_LT(absl::Now() - start, absl::Seconds(1));
+  // All of it takes some seven seconds, and more under a sanitizer.
+  EXPECT_LT(absl::Now() - start, absl::Seconds(3));
 }
 
 }  // namespace
