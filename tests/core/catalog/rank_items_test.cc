@@ -230,10 +230,10 @@ TEST_F(RankItemsOfAModelTest, ManyHeadsFindFewerCandidates) {
   heads.query = heads.key = RandomFloats(4).Projection(256, 4);
   Open({{{"many", 1}, std::make_shared<const AttentionModel>(heads)}});
   RankQuery query = Query({}, {"item2"});
-  query.candidates = CandidateQuery{{1, 2, 3, 4}, 1024};
+  query.candidates = CandidateQuery{{1, 2, 3, 4}, 256};
   ASSERT_OK_AND_ASSIGN(const RankAnswer answer, Rank(query));
   EXPECT_THAT(answer.items, SizeIs(20));
-  query.candidates = CandidateQuery{{1, 2, 3, 4}, 1025};
+  query.candidates = CandidateQuery{{1, 2, 3, 4}, 257};
   const absl::Status status = Rank(query).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(FieldOf(status), "candidates.query.candidate_count");
