@@ -284,7 +284,7 @@ TEST_F(ModelInUseTest, ModelsAreThereAfterARestart) {
   for (int i = 0; i < after.items_size(); ++i) {
     EXPECT_EQ(after.items(i).id(), before.items(i).id());
     // Rows lie in another order, and so sums round otherwise.
-    EXPECT_DOUBLE_EQ(after.items(i).weight(), before.items(i).weight());
+    EXPECT_NEAR(after.items(i).weight(), before.items(i).weight(), 1e-12);
   }
 }
 
