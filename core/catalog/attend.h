@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -91,6 +92,10 @@ struct AttendQuery {
   std::vector<double> head_temperatures;
   NamedModel model;  // null: the key field's
   bool include_head_weights = false;
+  std::optional<double> recall;
+  std::optional<std::int64_t> probe_count;
+  std::optional<double> mass_precision;
+  std::optional<MassMethod> mass_method;
 };
 
 struct AttendedItem {
@@ -114,10 +119,19 @@ struct Mass {
   double upper_bound = 0;
 };
 
+// Where a log partition lies.
+struct LogPartitionInterval {
+  MassMethod method = MassMethod::kExact;
+  double lower_bound = 0;
+  double upper_bound = 0;
+};
+
 struct PooledValue {
   std::vector<float> values;
   WeightScope scope = WeightScope::kShortlist;
   std::int64_t key_as_value_count = 0;
+  MassMethod method = MassMethod::kExact;
+  double relative_error = 0;  // 95 % stay within; of the value's norm
 };
 
 // The attention of one head.
@@ -126,6 +140,7 @@ struct HeadAnswer {
   ScoreKind score_kind = ScoreKind::kDot;
   double temperature = 1;
   std::optional<double> log_partition;
+  std::optional<LogPartitionInterval> log_partition_interval;
   std::optional<double> entropy;
   std::optional<double> effective_item_count;
   Mass returned_mass;
@@ -140,6 +155,7 @@ struct SlateAnswer {
   double log_probability = 0;
   std::optional<double> kappa;
   WeightScope scope = WeightScope::kCatalog;
+  double distance = 0;  // in total variation, from the softmax
 };
 
 struct AttendAnswer {
@@ -152,6 +168,7 @@ struct AttendAnswer {
   Mass shortlist_mass;
   // Of one head; of several, see heads.
   std::optional<double> log_partition;
+  std::optional<LogPartitionInterval> log_partition_interval;
   std::optional<double> entropy;
   std::optional<double> effective_item_count;
   std::vector<ItemId> unknown_example_ids;
@@ -165,7 +182,10 @@ struct AttendAnswer {
   // Queries that went through a model: at most one a key field.
   std::int64_t projected_query_count = 0;
   std::int64_t eligible_count = 0;
+  std::int64_t visited_list_count = 0;
+  int shared_query_count = 1;
   bool complete = false;
+  bool results_exact = false;
   IndexKind index_kind = IndexKind::kFlat;
   // With a multi-head model or several heads.
   std::vector<HeadAnswer> heads;
@@ -195,6 +215,17 @@ struct AttendAnswer {
 absl::StatusOr<AttendAnswer> Attend(const Snapshot& snapshot,
                                     const AttendQuery& query,
                                     const Interrupt& interrupt);
+
+// One query of several over one snapshot.
+struct AttendTask {
+  const AttendQuery* query = nullptr;
+  const Interrupt* interrupt = nullptr;
+};
+
+// Attend for each task, all in shared passes over the keys: the answers are the
+// same bytes as if each were asked alone, shared_query_count aside.
+std::vector<absl::StatusOr<AttendAnswer>> AttendTogether(
+    const Snapshot& snapshot, std::span<const AttendTask> tasks);
 
 }  // namespace attendant
 

@@ -4,6 +4,7 @@
 #define ATTENDANT_CORE_SHORTLIST_KEY_INDEX_H_
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 
@@ -42,6 +43,20 @@ struct KeyProjection {
   std::span<const float> bias;  // [query dim], or empty: none
 };
 
+// How far a scan that need not be exhaustive looks.
+struct ScanGoals {
+  // Mean recall of the k best, in (0, 1]; 0: what the index was built for. 1:
+  // proven.
+  double recall = 0;
+  // In place of recall, for experts: IVF's lists, HNSW's candidates. 0: unset.
+  std::int64_t probe_count = 0;
+  // Wanted error of the log partition, which 95 % of queries hold; 0: whatever
+  // the scan can know in little more than its time.
+  double mass_precision = 0;
+  // Bounds of the partition that can't be wrong.
+  bool certified = false;
+};
+
 // What to score and how. Everything pointed to must outlive the scan.
 struct ScanQuery {
   // [dim], finite; of norm 1 for COSINE; W q for ADDITIVE.
@@ -58,14 +73,38 @@ struct ScanQuery {
   const LogitBias* bias = nullptr;      // null: none
   // Null: keys are scored as they are. Else every key is projected anew.
   const KeyProjection* projection = nullptr;
-  bool exhaustive = false;  // score every eligible key
+  bool exhaustive = false;  // score every eligible key, from its floats
+  ScanGoals goals;          // if not exhaustive
   const Interrupt* interrupt = nullptr;
 };
 
+// What a scan knows of the sum of exp(logit) over all eligible rows, besides
+// the partition it left in the state, which is its best guess.
 struct ScanStats {
   std::int64_t scored_count = 0;
-  // True if every eligible key with row < row_end was scored.
+  std::int64_t visited_list_count = 0;
+  // Every eligible key with row < row_end was scored, if only from its code.
   bool complete = false;
+  // Every one from its floats: no logit of the partition is off.
+  bool exact = false;
+  // The k best are proven to be those of an exhaustive scan.
+  bool results_exact = false;
+  // False: nothing is known of what was not scored, and the partition is that
+  // of the scored rows alone.
+  bool knows_mass = false;
+  // log of the variance of the guessed sum; -infinity if it is exact.
+  double log_variance = -std::numeric_limits<double>::infinity();
+  // Logs of bounds of the sum that can't be wrong, if certified.
+  bool certified = false;
+  double log_lower = -std::numeric_limits<double>::infinity();
+  double log_upper = std::numeric_limits<double>::infinity();
+};
+
+// One query of several that share a scan.
+struct ScanTask {
+  const ScanQuery* query = nullptr;
+  AttentionState* state = nullptr;
+  absl::StatusOr<ScanStats> stats = ScanStats();  // set by the scan
 };
 
 // Immutable after it is built; see also FlatIndex, which rows may be appended
@@ -85,6 +124,12 @@ class KeyIndex {
   // unusable.
   virtual absl::StatusOr<ScanStats> Scan(const ScanQuery& query,
                                          AttentionState& state) const = 0;
+
+  // As Scan for each task, whose state and stats are the same bytes as if it
+  // were scanned alone. By default one after the other.
+  virtual void ScanTogether(std::span<ScanTask> tasks) const {
+    for (ScanTask& task : tasks) task.stats = Scan(*task.query, *task.state);
+  }
 
   virtual std::int64_t memory_bytes() const = 0;
 };

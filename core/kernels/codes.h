@@ -1,0 +1,75 @@
+// Logits of keys kept as codes: 8 bits a component, whose high nibbles are
+// codes of 4 bits. One table of functions for each instruction set, as
+// kernels.h, each with a scalar twin that gives the same bytes: sums are of
+// integers.
+//
+// Thread-safe: all are pure functions of their arguments. None allocates.
+// Pointers need no alignment. Counts may be 0.
+#ifndef ATTENDANT_CORE_KERNELS_CODES_H_
+#define ATTENDANT_CORE_KERNELS_CODES_H_
+
+#include <cstdint>
+
+#include "core/kernels/kernels.h"
+
+namespace attendant {
+
+// Rows lie in blocks of kCodeRows, their components in steps of kCodeDims, the
+// last step filled up with components that queries are 0 in. Byte
+// 64 t + 4 r + j, j < 4, of a block's plane holds, of row r, component 8 t + j
+// in its low nibble and component 8 t + 4 + j in its high nibble. There are two
+// planes, each with its blocks one after the other: `high` with the high
+// nibbles of all codes and `low` with the low ones.
+inline constexpr std::int64_t kCodeRows = 16;
+inline constexpr std::int64_t kCodeDims = 8;
+
+constexpr std::int64_t CodeStepCount(std::int64_t dim) {
+  return (dim + kCodeDims - 1) / kCodeDims;
+}
+// Bytes of one plane of a block.
+constexpr std::int64_t CodePlaneBytes(std::int64_t step_count) {
+  return kCodeRows * kCodeDims / 2 * step_count;
+}
+
+// A query of 16 bits a component, 256 high + low, each [8 step_count] with
+// |high| <= 127. step_count is at most 1024, so that no sum passes 32 bits.
+struct CodeQuery {
+  const std::int8_t* high = nullptr;
+  const std::int8_t* low = nullptr;
+  std::int32_t high_sum = 0;  // over components
+  std::int32_t low_sum = 0;
+  float unit = 1;  // the logit of a dot product of 1 with a row of scale 1
+};
+
+struct CodeKernels {
+  // logits[q * stride + r] = (dot * scales[r]) * query q's unit, for
+  // 16 block_count rows and query_count queries, where dot, summed exactly but
+  // for the roundings below, is that of the query and the code less 128:
+  //   float(sum of high * (code - 128)) * 256 + float(sum of low * (code - 128))
+  // The two conversions, the addition and the two products round once each.
+  void (*Logits8)(const CodeQuery* queries, std::int64_t query_count,
+                  const std::uint8_t* high_plane,
+                  const std::uint8_t* low_plane, const float* scales,
+                  std::int64_t block_count, std::int64_t step_count,
+                  std::int64_t stride, float* logits);
+
+  // The same of the high nibbles n alone, each standing for the middle of the
+  // codes that have it, 16 n + 7.5: for 2 * 16 * sum of high * n -
+  // 241 * high_sum, an integer, in place of the sum above, and likewise for
+  // low; the product with 0.5 is exact.
+  void (*Logits4)(const CodeQuery* queries, std::int64_t query_count,
+                  const std::uint8_t* high_plane, const float* scales,
+                  std::int64_t block_count, std::int64_t step_count,
+                  std::int64_t stride, float* logits);
+};
+
+// The table of a supported level. That of kAvx512 needs VNNI and BW besides;
+// where they are missing it is kAvx2's.
+const CodeKernels& CodeKernelsFor(KernelLevel level);
+
+// CodeKernelsFor(ActiveKernelLevel()).
+const CodeKernels& ActiveCodeKernels();
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_KERNELS_CODES_H_
