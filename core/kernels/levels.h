@@ -2,6 +2,7 @@
 #ifndef ATTENDANT_CORE_KERNELS_LEVELS_H_
 #define ATTENDANT_CORE_KERNELS_LEVELS_H_
 
+#include "core/kernels/codes.h"
 #include "core/kernels/kernels.h"
 
 namespace attendant {
@@ -13,6 +14,10 @@ inline constexpr float kMinGap = -87.0f;
 extern const Kernels kScalarKernels;
 extern const Kernels kAvx2Kernels;
 extern const Kernels kAvx512Kernels;
+
+extern const CodeKernels kScalarCodeKernels;
+extern const CodeKernels kAvx2CodeKernels;
+extern const CodeKernels kVnniCodeKernels;
 
 }  // namespace attendant
 

@@ -1,0 +1,95 @@
+#include "core/kernels/codes.h"
+
+#include "core/kernels/levels.h"
+
+namespace attendant {
+namespace {
+
+std::int32_t Code8(std::uint8_t high, std::uint8_t low) {
+  return 16 * high + low;
+}
+
+// Of a block's plane, the nibble of a row's component d.
+std::uint8_t Nibble(const std::uint8_t* plane, std::int64_t row,
+                    std::int64_t d) {
+  const std::uint8_t byte = plane[64 * (d / 8) + 4 * row + d % 4];
+  return d % 8 < 4 ? byte & 15 : byte >> 4;
+}
+
+// The plain twins: the header's formulas, a row at a time.
+void Logits8(const CodeQuery* queries, std::int64_t query_count,
+             const std::uint8_t* high_plane, const std::uint8_t* low_plane,
+             const float* scales, std::int64_t block_count,
+             std::int64_t step_count, std::int64_t stride, float* logits) {
+  const std::int64_t block_bytes = CodePlaneBytes(step_count);
+  for (std::int64_t q = 0; q < query_count; ++q) {
+    const CodeQuery& query = queries[q];
+    for (std::int64_t r = 0; r < block_count * kCodeRows; ++r) {
+      const std::int64_t block = r / kCodeRows * block_bytes;
+      std::int32_t high = 0;
+      std::int32_t low = 0;
+      for (std::int64_t d = 0; d < step_count * kCodeDims; ++d) {
+        const std::int32_t code =
+            Code8(Nibble(high_plane + block, r % kCodeRows, d),
+                  Nibble(low_plane + block, r % kCodeRows, d)) -
+            128;
+        high += query.high[d] * code;
+        low += query.low[d] * code;
+      }
+      const float dot =
+          static_cast<float>(high) * 256 + static_cast<float>(low);
+      logits[q * stride + r] = dot * scales[r] * query.unit;
+    }
+  }
+}
+
+void Logits4(const CodeQuery* queries, std::int64_t query_count,
+             const std::uint8_t* high_plane, const float* scales,
+             std::int64_t block_count, std::int64_t step_count,
+             std::int64_t stride, float* logits) {
+  const std::int64_t block_bytes = CodePlaneBytes(step_count);
+  for (std::int64_t q = 0; q < query_count; ++q) {
+    const CodeQuery& query = queries[q];
+    for (std::int64_t r = 0; r < block_count * kCodeRows; ++r) {
+      const std::uint8_t* block = high_plane + r / kCodeRows * block_bytes;
+      std::int32_t high = 0;
+      std::int32_t low = 0;
+      for (std::int64_t d = 0; d < step_count * kCodeDims; ++d) {
+        const std::int32_t nibble = Nibble(block, r % kCodeRows, d);
+        high += query.high[d] * nibble;
+        low += query.low[d] * nibble;
+      }
+      high = 32 * high - 241 * query.high_sum;
+      low = 32 * low - 241 * query.low_sum;
+      const float twice =
+          static_cast<float>(high) * 256 + static_cast<float>(low);
+      logits[q * stride + r] = twice * 0.5f * scales[r] * query.unit;
+    }
+  }
+}
+
+}  // namespace
+
+const CodeKernels kScalarCodeKernels = {Logits8, Logits4};
+
+const CodeKernels& CodeKernelsFor(KernelLevel level) {
+  switch (level) {
+    case KernelLevel::kAvx512:
+      return __builtin_cpu_supports("avx512bw") &&
+                     __builtin_cpu_supports("avx512vnni")
+                 ? kVnniCodeKernels
+                 : kAvx2CodeKernels;
+    case KernelLevel::kAvx2:
+      return kAvx2CodeKernels;
+    case KernelLevel::kScalar:
+      break;
+  }
+  return kScalarCodeKernels;
+}
+
+const CodeKernels& ActiveCodeKernels() {
+  static const CodeKernels& kernels = CodeKernelsFor(ActiveKernelLevel());
+  return kernels;
+}
+
+}  // namespace attendant
