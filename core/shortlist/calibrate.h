@@ -42,13 +42,10 @@ struct Calibration {
   double ProbesFor(double neighbour_count) const;
 };
 
-// Finds the least number of lists at which the mean recall of sample queries,
-// among their neighbour_count best keys, reaches the target, by looking where
-// the lists of those keys stand in each query's order of lists. A sample query
-// is a key, moved in a random direction by two thirds of the mean distance to
-// the nearest other key, which makes it about as hard as a new point between
-// the keys; that key itself, found too easily, is not counted.
-// Deterministic for a seed and a kernel level. At least 1 key. Error:
+// Finds the least number of lists at which the mean recall of sample queries
+// (SampleQueries), among their neighbour_count best keys, reaches the target,
+// by looking where the lists of those keys stand in each query's order of
+// lists. Deterministic for a seed and a kernel level. At least 1 key. Error:
 // Cancelled.
 absl::StatusOr<Calibration> Calibrate(const InvertedLists& lists,
                                       const CalibrateOptions& options);
