@@ -1,576 +1,99 @@
 #include "core/catalog/attend.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <numeric>
+#include <deque>
 #include <optional>
-#include <type_traits>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
-#include "core/attention/sampling.h"
 #include "core/base/status.h"
-#include "core/catalog/pool.h"
+#include "core/catalog/answer.h"
 #include "core/catalog/query_plan.h"
+#include "core/catalog/query_scan.h"
 #include "core/catalog/scan.h"
-#include "core/catalog/weigh.h"
 
 namespace attendant {
 namespace {
 
-constexpr double kNothing = -std::numeric_limits<double>::infinity();
+// A query under way.
+struct Pending {
+  Pending(std::size_t position, QueryPlan planned)
+      : task(position), plan(std::move(planned)) {}
 
-bool DrawsFromCatalog(const QueryPlan& plan) {
-  return plan.select_kind == SelectKind::kSample &&
-         plan.weight_scope == WeightScope::kCatalog;
-}
-
-Mass ExactMass(double value) {
-  return {MassMethod::kExact, value, value, value};
-}
-
-// The first `count` rows.
-ScoredRows Prefix(const ScoredRows& scored, std::size_t count) {
-  const auto first = [count](const auto& from) {
-    const auto end = from.begin() + static_cast<std::ptrdiff_t>(count);
-    return std::decay_t<decltype(from)>(from.begin(), end);
-  };
-  ScoredRows prefix;
-  prefix.rows = first(scored.rows);
-  for (std::size_t h = 0; h < scored.logits.size(); ++h) {
-    prefix.logits.push_back(first(scored.logits[h]));
-    prefix.similarities.push_back(first(scored.similarities[h]));
-  }
-  return prefix;
-}
-
-// The rows at `positions`, in that order.
-ScoredRows Pick(const ScoredRows& scored,
-                const std::vector<std::size_t>& positions) {
-  ScoredRows picked;
-  for (const std::size_t i : positions) {
-    picked.rows.push_back(scored.rows[i]);
-  }
-  const auto pick = [&](const std::vector<float>& from) {
-    std::vector<float> to;
-    for (const std::size_t i : positions) to.push_back(from[i]);
-    return to;
-  };
-  for (const auto& logits : scored.logits) {
-    picked.logits.push_back(pick(logits));
-  }
-  for (const auto& similarities : scored.similarities) {
-    picked.similarities.push_back(pick(similarities));
-  }
-  return picked;
-}
-
-// Each row once.
-ScoredRows Distinct(const ScoredRows& scored) {
-  absl::flat_hash_set<std::pair<std::int32_t, RowIndex>> seen;
-  std::vector<std::size_t> positions;
-  for (std::size_t i = 0; i < scored.size(); ++i) {
-    if (seen.insert({scored.rows[i].segment, scored.rows[i].row}).second) {
-      positions.push_back(i);
-    }
-  }
-  return positions.size() == scored.size() ? scored : Pick(scored, positions);
-}
-
-// The mean weights of all rows of a catalog, as logs, from one head's logits at
-// a time.
-class MeanLogWeights {
- public:
-  explicit MeanLogWeights(const Snapshot& snapshot) : snapshot_(snapshot) {
-    std::size_t row_count = 0;
-    for (const SegmentView& view : snapshot.segments) {
-      offsets_.push_back(row_count);
-      row_count += static_cast<std::size_t>(view.row_end);
-    }
-    sums_.assign(row_count, kNothing);
-  }
-
-  // Adds the weight of each.
-  void Add(const std::vector<Candidate>& candidates,
-           const LogPartition& partition) {
-    for (const Candidate& candidate : candidates) {
-      double& sum = sums_[offsets_[candidate.segment] +
-                          static_cast<std::size_t>(candidate.row)];
-      sum = LogAdd(sum, partition.LogWeight(candidate.logit));
-    }
-  }
-
-  // Rows that some head scored, with the logs of their sums.
-  void Read(std::vector<RowAddress>& rows, std::vector<float>& logits) const {
-    for (std::size_t i = 0; i < offsets_.size(); ++i) {
-      for (RowIndex row = 0; row < snapshot_.segments[i].row_end; ++row) {
-        const double sum = sums_[offsets_[i] + static_cast<std::size_t>(row)];
-        if (sum == kNothing) continue;
-        rows.push_back({static_cast<std::int32_t>(i), row});
-        logits.push_back(static_cast<float>(sum));
-      }
-    }
-  }
-
- private:
-  const Snapshot& snapshot_;
-  std::vector<std::size_t> offsets_;  // of each segment's rows
-  std::vector<double> sums_;
+  const std::size_t task;
+  QueryPlan plan;
+  std::optional<QueryScan> scan;
 };
 
-// What is drawn from.
-struct Population {
-  std::vector<RowAddress> rows;
-  std::vector<float> logits;
-};
-
-struct HeadScans {
-  std::vector<HeadScan> heads;
-  Population catalog;  // if that is drawn from
-  std::int64_t scored_count = 0;
-};
-
-// Scans for every head, by the index where the plan allows it; again by every
-// key where the index found too few.
-absl::StatusOr<HeadScans> ScanHeads(const Snapshot& snapshot,
-                                    const AttendQuery& query,
-                                    const QueryPlan& plan,
-                                    const Interrupt& interrupt) {
-  HeadScans scans;
-  const bool draws = DrawsFromCatalog(plan);
-  std::optional<MeanLogWeights> means;
-  if (draws && plan.heads.size() > 1) means.emplace(snapshot);
-  for (const PlannedHead& planned : plan.heads) {
-    const PlannedHead& head =
-        plan.shortlist_head ? *plan.shortlist_head : planned;
-    HeadScanOptions options;
-    options.shortlist_count = plan.shortlist_count;
-    options.pools = plan.pool_scope == WeightScope::kCatalog;
-    options.exhaustive = plan.exhaustive;
-    options.keeps_all = draws;
-    ATTENDANT_ASSIGN_OR_RETURN(
-        HeadScan scan, ScanHead(snapshot, plan, head, options, interrupt));
-    scans.scored_count += scan.scored_count;
-    const std::int64_t wanted =
-        std::min(plan.shortlist_count, plan.masks.EligibleCount(head.field));
-    if (!scan.complete && query.scan_mode != ScanMode::kIndex &&
-        scan.partition.count < wanted) {
-      options.exhaustive = true;
-      ATTENDANT_ASSIGN_OR_RETURN(
-          scan, ScanHead(snapshot, plan, head, options, interrupt));
-      scans.scored_count += scan.scored_count;
-    }
-    if (means) {
-      means->Add(scan.all, LogPartitionOf(scan.partition));
-      scan.all = {};
-    }
-    scans.heads.push_back(std::move(scan));
-  }
-  if (means) {
-    means->Read(scans.catalog.rows, scans.catalog.logits);
-  } else if (draws) {
-    for (const Candidate& candidate : scans.heads[0].all) {
-      scans.catalog.rows.push_back({candidate.segment, candidate.row});
-      scans.catalog.logits.push_back(candidate.logit);
-    }
-    scans.heads[0].all = {};
-  }
-  return scans;
+absl::StatusOr<QueryPlan> Plan(const Snapshot& snapshot,
+                               const AttendTask& task) {
+  ATTENDANT_RETURN_IF_ERROR(task.interrupt->Check());
+  return PlanQuery(snapshot, *task.query, *task.interrupt);
 }
-
-// The shortlists of all heads, by (segment, row), so that runs of a segment are
-// scored together.
-std::vector<RowAddress> UnionOf(const std::vector<HeadScan>& scans) {
-  std::vector<RowAddress> rows;
-  for (const HeadScan& scan : scans) {
-    for (const Candidate& candidate : scan.shortlist) {
-      rows.push_back({candidate.segment, candidate.row});
-    }
-  }
-  const auto key = [](const RowAddress& address) {
-    return std::pair(address.segment, address.row);
-  };
-  std::sort(rows.begin(), rows.end(),
-            [&](const RowAddress& a, const RowAddress& b) {
-              return key(a) < key(b);
-            });
-  rows.erase(std::unique(rows.begin(), rows.end(),
-                         [&](const RowAddress& a, const RowAddress& b) {
-                           return key(a) == key(b);
-                         }),
-             rows.end());
-  return rows;
-}
-
-// The candidates of the only head, which are sorted.
-ScoredRows FromCandidates(const std::vector<Candidate>& candidates) {
-  ScoredRows scored;
-  scored.logits.emplace_back();
-  scored.similarities.emplace_back();
-  for (const Candidate& candidate : candidates) {
-    scored.rows.push_back({candidate.segment, candidate.row});
-    scored.logits[0].push_back(candidate.logit);
-    scored.similarities[0].push_back(candidate.similarity);
-  }
-  return scored;
-}
-
-// Sorts by (rank descending, id ascending).
-ScoredRows SortedBy(const std::vector<double>& ranks, const Snapshot& snapshot,
-                    const ScoredRows& scored) {
-  std::vector<std::size_t> order(scored.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    if (ranks[a] != ranks[b]) return ranks[a] > ranks[b];
-    return snapshot.IdOf(scored.rows[a].segment, scored.rows[a].row) <
-           snapshot.IdOf(scored.rows[b].segment, scored.rows[b].row);
-  });
-  return Pick(scored, order);
-}
-
-// What an answer is made of.
-class Answerer {
- public:
-  Answerer(const Snapshot& snapshot, const QueryPlan& plan, HeadScans scans,
-           const Interrupt& interrupt)
-      : snapshot_(snapshot),
-        plan_(plan),
-        interrupt_(interrupt),
-        scans_(std::move(scans.heads)),
-        population_(std::move(scans.catalog)) {
-    complete_ = !plan.shortlist_head &&
-                std::all_of(scans_.begin(), scans_.end(),
-                            [](const HeadScan& scan) { return scan.complete; });
-    for (const HeadScan& scan : scans_) {
-      catalog_.push_back(LogPartitionOf(scan.partition));
-    }
-  }
-
-  absl::StatusOr<AttendAnswer> Answer() {
-    ATTENDANT_ASSIGN_OR_RETURN(shortlist_, Shortlist());
-    shortlisted_ = PartitionsOf(shortlist_);
-    if (plan_.heads.size() > 1 || plan_.shortlist_head) {
-      shortlist_ = SortedByWeight(shortlist_, SelectingScope());
-    }
-    ATTENDANT_RETURN_IF_ERROR(Select());
-    FillItems();
-    FillMasses();
-    FillPools();
-    ATTENDANT_RETURN_IF_ERROR(CheckPools());
-    return std::move(answer_);
-  }
-
- private:
-  bool softmax() const {
-    return plan_.activation_kind == ActivationKind::kSoftmax;
-  }
-
-  Weigher WeigherOf(LogPartitions partitions) const {
-    return Weigher(plan_.activation_kind, std::move(partitions));
-  }
-
-  // The union of the heads' shortlists, in the only head's order if it is one.
-  absl::StatusOr<ScoredRows> Shortlist() const {
-    if (scans_.size() == 1 && !plan_.shortlist_head) {
-      return FromCandidates(scans_.front().shortlist);
-    }
-    return ScoreInHeads(snapshot_, plan_, UnionOf(scans_), interrupt_);
-  }
-
-  // By weight in the scope, of several heads; else by logit.
-  ScoredRows SortedByWeight(const ScoredRows& scored,
-                            const LogPartitions& scope) const {
-    std::vector<double> ranks(scored.size());
-    if (scans_.size() == 1) {
-      ranks.assign(scored.logits[0].begin(), scored.logits[0].end());
-    } else {
-      const Weigher weigher = WeigherOf(scope);
-      for (std::size_t i = 0; i < ranks.size(); ++i) {
-        // Logs tell weights apart that are 0 to a double.
-        ranks[i] =
-            softmax() ? weigher.LogMean(scored, i) : weigher.Mean(scored, i);
-      }
-    }
-    return SortedBy(ranks, snapshot_, scored);
-  }
-
-  // What decides who is returned: weights in the catalog where they are asked
-  // about, else in the shortlist.
-  const LogPartitions& SelectingScope() const {
-    const bool by_catalog =
-        plan_.min_mass || plan_.weight_scope == WeightScope::kCatalog;
-    return by_catalog ? catalog_ : shortlisted_;
-  }
-
-  absl::Status Select() {
-    if (plan_.select_kind == SelectKind::kSample) return Sample();
-    std::size_t count = std::min(static_cast<std::size_t>(plan_.result_count),
-                                 shortlist_.size());
-    if (plan_.min_mass) {
-      const Weigher weigher = WeigherOf(catalog_);
-      double mass = 0;
-      std::size_t needed = 0;
-      while (needed < count && mass < *plan_.min_mass) {
-        mass += weigher.Mean(shortlist_, needed++);
-      }
-      answer_.result_cap_reached =
-          mass < *plan_.min_mass &&
-          static_cast<std::int64_t>(needed) == plan_.result_count &&
-          plan_.result_count < plan_.eligible_count;
-      count = needed;
-    }
-    returned_ = Prefix(shortlist_, count);
-    if (plan_.heads.size() > 1 && softmax()) {
-      // Weights may rank otherwise in their own scope.
-      returned_partitions_ = PartitionsOf(returned_);
-      returned_ = SortedByWeight(returned_, PartitionsIn(plan_.weight_scope));
-    }
-    return absl::OkStatus();
-  }
-
-  absl::Status Sample() {
-    if (!DrawsFromCatalog(plan_)) {
-      population_ = {shortlist_.rows, MeanLogits(shortlist_, shortlisted_)};
-    }
-    const std::vector<RowAddress>& rows = population_.rows;
-    const std::vector<float>& logits = population_.logits;
-    const auto seed = static_cast<std::uint64_t>(plan_.seed);
-    Slate slate;
-    if (plan_.with_replacement) {
-      slate = SampleWithReplacement(logits, plan_.result_count, seed);
-    } else {
-      std::vector<std::uint64_t> noise_keys;
-      noise_keys.reserve(rows.size());
-      for (const RowAddress& address : rows) {
-        noise_keys.push_back(
-            snapshot_.segments[address.segment].segment->rows->IdHash(
-                address.row));
-      }
-      slate = SampleWithoutReplacement(logits, noise_keys, plan_.result_count,
-                                       seed);
-    }
-    std::vector<RowAddress> drawn;
-    for (const Draw& draw : slate.draws) {
-      drawn.push_back(rows[static_cast<std::size_t>(draw.index)]);
-    }
-    ATTENDANT_ASSIGN_OR_RETURN(
-        returned_, ScoreInHeads(snapshot_, plan_, drawn, interrupt_));
-    answer_.slate = SlateAnswer{plan_.seed, slate.log_probability, slate.kappa,
-                                plan_.weight_scope};
-    draws_ = std::move(slate.draws);
-    return absl::OkStatus();
-  }
-
-  // What a softmax of `scored` has as its mean weights.
-  std::vector<float> MeanLogits(const ScoredRows& scored,
-                                const LogPartitions& partitions) const {
-    if (scans_.size() == 1) return scored.logits[0];
-    const Weigher weigher = WeigherOf(partitions);
-    std::vector<float> logits(scored.size());
-    for (std::size_t i = 0; i < logits.size(); ++i) {
-      logits[i] = static_cast<float>(weigher.LogMean(scored, i));
-    }
-    return logits;
-  }
-
-  void FillItems() {
-    // What is returned twice counts once.
-    distinct_ = draws_.empty() ? returned_ : Distinct(returned_);
-    returned_partitions_ = PartitionsOf(distinct_);
-    const Weigher weigher = WeigherOf(PartitionsIn(plan_.weight_scope));
-    const bool hard = plan_.select_kind == SelectKind::kHard;
-    const std::size_t head_count = plan_.heads.size();
-    answer_.items.reserve(returned_.size());
-    std::vector<double> weights(head_count);
-    for (std::size_t i = 0; i < returned_.size(); ++i) {
-      AttendedItem& item = answer_.items.emplace_back();
-      item.address = returned_.rows[i];
-      for (std::size_t h = 0; h < head_count; ++h) {
-        weights[h] = weigher.InHead(returned_, h, i);
-        // A head without the item has no opinion; one with it does, however
-        // small its weight.
-        const auto best = static_cast<std::size_t>(item.head);
-        if (returned_.logits[best][i] == kNothing ||
-            weights[h] > weights[best]) {
-          item.head = static_cast<int>(h);
-        }
-      }
-      const auto best = static_cast<std::size_t>(item.head);
-      item.weight = hard ? 1 : weigher.Mean(returned_, i);
-      item.logit = returned_.logits[best][i];
-      item.similarity = returned_.similarities[best][i];
-      if (plan_.include_head_weights) item.head_weights = weights;
-      if (!draws_.empty()) {
-        item.log_weight = draws_[i].log_weight;
-        item.log_inclusion_given_threshold =
-            draws_[i].log_inclusion_given_threshold;
-      }
-    }
-  }
-
-  LogPartitions PartitionsIn(WeightScope scope) const {
-    switch (scope) {
-      case WeightScope::kShortlist:
-        return shortlisted_;
-      case WeightScope::kReturned:
-        return returned_partitions_;
-      case WeightScope::kCatalog:
-        return catalog_;
-    }
-    return {};
-  }
-
-  void FillMasses() {
-    const bool has_heads = HasHeads();
-    const Weigher catalog(ActivationKind::kSoftmax, catalog_);
-    for (std::size_t h = 0; has_heads && h < plan_.heads.size(); ++h) {
-      HeadAnswer& head = answer_.heads.emplace_back();
-      head.key_field = plan_.heads[h].field;
-      head.temperature = plan_.heads[h].temperature;
-      head.score_kind = plan_.heads[h].score_kind;
-      if (!complete_ || !softmax()) continue;
-      const SoftmaxPartition& partition = scans_[h].partition;
-      head.log_partition = partition.LogPartition();
-      head.entropy = partition.Entropy();
-      head.effective_item_count = partition.EffectiveCount();
-      head.shortlist_mass = ExactMass(catalog.MassInHead(shortlisted_, h));
-      head.returned_mass =
-          ExactMass(catalog.MassInHead(returned_partitions_, h));
-    }
-    if (!complete_ || !softmax()) return;
-    if (plan_.heads.size() == 1) {
-      const SoftmaxPartition& partition = scans_[0].partition;
-      answer_.log_partition = partition.LogPartition();
-      answer_.entropy = partition.Entropy();
-      answer_.effective_item_count = partition.EffectiveCount();
-    }
-    answer_.shortlist_mass = ExactMass(catalog.MassOf(shortlisted_));
-    answer_.returned_mass = ExactMass(catalog.MassOf(returned_partitions_));
-  }
-
-  bool HasHeads() const {
-    return plan_.heads.size() > 1 || Projections() != nullptr;
-  }
-
-  const MultiHeadProjections* Projections() const {
-    return plan_.model.model != nullptr ? plan_.model.model->multi_head()
-                                        : nullptr;
-  }
-
-  void FillPools() {
-    if (!plan_.pool_scope) return;
-    HeadPools pools;
-    switch (*plan_.pool_scope) {
-      case WeightScope::kCatalog:
-        pools = PoolScans(scans_);
-        break;
-      case WeightScope::kShortlist:
-        pools = PoolRows(snapshot_, plan_, shortlist_, WeigherOf(shortlisted_));
-        break;
-      case WeightScope::kReturned:
-        pools = PoolRows(snapshot_, plan_, distinct_,
-                         WeigherOf(returned_partitions_));
-        break;
-    }
-    PooledValue pooled;
-    pooled.values = pools.Mean(plan_.activation_kind);
-    pooled.scope = *plan_.pool_scope;
-    pooled.key_as_value_count = pools.key_as_value_count;
-    answer_.pooled_value = std::move(pooled);
-    if (!HasHeads()) return;
-    const MultiHeadProjections* projections = Projections();
-    std::vector<std::vector<float>> outputs;
-    bool pooled_anything = false;
-    for (std::size_t h = 0; h < plan_.heads.size(); ++h) {
-      std::vector<float>& output = answer_.heads[h].output;
-      if (projections != nullptr) {
-        output = HeadOutput(*projections, pools, h);
-        outputs.push_back(output);
-      } else {
-        output.assign(pools.sums[h].begin(), pools.sums[h].end());
-      }
-      pooled_anything |= pools.row_counts[h] > 0;
-    }
-    if (projections == nullptr) return;
-    answer_.model_output = ModelOutput(*projections, outputs, pooled_anything);
-  }
-
-  // Values and projections may be beyond a float, if hardly ever.
-  absl::Status CheckPools() const {
-    const auto finite = [](const std::vector<float>& values) {
-      return std::all_of(values.begin(), values.end(),
-                         [](float value) { return std::isfinite(value); });
-    };
-    bool all_finite = finite(answer_.model_output);
-    if (answer_.pooled_value)
-      all_finite &= finite(answer_.pooled_value->values);
-    for (const HeadAnswer& head : answer_.heads) {
-      all_finite &= finite(head.output);
-    }
-    if (all_finite) return absl::OkStatus();
-    return StatusWithReason(
-        absl::StatusCode::kInvalidArgument,
-        "query: the pooled value overflows; pool smaller values, or set "
-        "omit_pooled_value",
-        "POOLED_VALUE_OVERFLOW");
-  }
-
-  const Snapshot& snapshot_;
-  const QueryPlan& plan_;
-  const Interrupt& interrupt_;
-  std::vector<HeadScan> scans_;
-  Population population_;  // of SAMPLE
-  bool complete_ = true;
-  LogPartitions catalog_;  // of all that was scored
-  ScoredRows shortlist_;
-  LogPartitions shortlisted_;
-  ScoredRows returned_;
-  std::vector<Draw> draws_;  // of SAMPLE, one an item returned
-  ScoredRows distinct_;      // of returned_
-  LogPartitions returned_partitions_;
-  AttendAnswer answer_;
-};
 
 }  // namespace
+
+void AttendTogether(const Snapshot& snapshot, std::span<const AttendTask> tasks,
+                    AnswerSink answered) {
+  std::deque<Pending> pending;
+  std::vector<Pending*> left;
+  for (std::size_t t = 0; t < tasks.size(); ++t) {
+    absl::StatusOr<QueryPlan> plan = Plan(snapshot, tasks[t]);
+    if (!plan.ok()) {
+      answered(t, plan.status());
+      continue;
+    }
+    Pending& query = pending.emplace_back(t, *std::move(plan));
+    query.scan.emplace(snapshot, *tasks[t].query, query.plan,
+                       *tasks[t].interrupt);
+    left.push_back(&query);
+  }
+  std::vector<HeadScanTask> scans;
+  while (!left.empty()) {
+    // Those that others should not wait for come last, each alone.
+    const auto alone = std::stable_partition(
+        left.begin(), left.end(),
+        [](const Pending* query) { return !query->scan->alone(); });
+    const auto end = alone == left.begin() ? left.begin() + 1 : alone;
+    scans.clear();
+    for (auto query = left.begin(); query != end; ++query) {
+      scans.push_back((*query)->scan->NextTask());
+    }
+    ScanHeads(snapshot, scans);
+    auto kept = left.begin();
+    for (std::size_t s = 0; s < scans.size(); ++s) {
+      Pending& query = *left[s];
+      if (!scans[s].scan.ok()) {
+        answered(query.task, scans[s].scan.status());
+        continue;
+      }
+      query.scan->Take(*std::move(scans[s].scan));
+      if (!query.scan->done()) {
+        *kept++ = &query;
+        continue;
+      }
+      answered(query.task,
+               MakeAnswer(snapshot, query.plan, std::move(*query.scan).Found(),
+                          *tasks[query.task].interrupt));
+    }
+    left.erase(kept, end);
+  }
+}
+
+std::vector<absl::StatusOr<AttendAnswer>> AttendTogether(
+    const Snapshot& snapshot, std::span<const AttendTask> tasks) {
+  std::vector<absl::StatusOr<AttendAnswer>> answers(tasks.size());
+  AttendTogether(snapshot, tasks,
+                 [&](std::size_t task, absl::StatusOr<AttendAnswer> answer) {
+                   answers[task] = std::move(answer);
+                 });
+  return answers;
+}
 
 absl::StatusOr<AttendAnswer> Attend(const Snapshot& snapshot,
                                     const AttendQuery& query,
                                     const Interrupt& interrupt) {
-  ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
-  ATTENDANT_ASSIGN_OR_RETURN(QueryPlan plan,
-                             PlanQuery(snapshot, query, interrupt));
-  ATTENDANT_ASSIGN_OR_RETURN(HeadScans scans,
-                             ScanHeads(snapshot, query, plan, interrupt));
-  const std::int64_t scored_count = scans.scored_count;
-  bool complete = !plan.shortlist_head;
-  IndexKind index_kind = IndexKind::kFlat;
-  bool projects = false;
-  for (std::size_t h = 0; h < scans.heads.size(); ++h) {
-    projects |= plan.heads[h].projection.has_value();
-    complete &= scans.heads[h].complete;
-    if (scans.heads[h].index_kind == IndexKind::kIvf) {
-      index_kind = IndexKind::kIvf;
-    }
-  }
-  ATTENDANT_ASSIGN_OR_RETURN(
-      AttendAnswer answer,
-      Answerer(snapshot, plan, std::move(scans), interrupt).Answer());
-  answer.weight_scope = plan.weight_scope;
-  answer.unknown_example_ids = std::move(plan.unknown_example_ids);
-  answer.temperature = plan.heads.front().temperature;
-  answer.score_kind = plan.score_kind;
-  answer.key_field = plan.field();
-  answer.scored_count = scored_count;
-  answer.projected_key_count = projects ? scored_count : 0;
-  answer.projected_query_count = plan.projected_query_count;
-  answer.eligible_count = plan.eligible_count;
-  answer.complete = complete;
-  answer.index_kind = index_kind;
-  if (!plan.biases.empty()) answer.time = plan.time;
-  answer.activation_kind = plan.activation_kind;
-  answer.model = plan.model.name;
-  return answer;
+  const AttendTask task = {&query, &interrupt};
+  return std::move(AttendTogether(snapshot, {&task, 1}).front());
 }
 
 }  // namespace attendant

@@ -3,6 +3,7 @@
 #ifndef ATTENDANT_CORE_CATALOG_ATTEND_H_
 #define ATTENDANT_CORE_CATALOG_ATTEND_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -10,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "core/attention/score.h"
@@ -216,14 +218,25 @@ absl::StatusOr<AttendAnswer> Attend(const Snapshot& snapshot,
                                     const AttendQuery& query,
                                     const Interrupt& interrupt);
 
-// One query of several over one snapshot.
+// One query of several over one snapshot. Neither is null.
 struct AttendTask {
   const AttendQuery* query = nullptr;
   const Interrupt* interrupt = nullptr;
 };
 
-// Attend for each task, all in shared passes over the keys: the answers are the
-// same bytes as if each were asked alone, shared_query_count aside.
+// Takes the answer of tasks[task], or why there is none.
+using AnswerSink =
+    absl::FunctionRef<void(std::size_t task, absl::StatusOr<AttendAnswer>)>;
+
+// Attend for each task, in passes over the keys that they share: the answers
+// are the same bytes as if each were asked alone, shared_query_count aside, and
+// one task's failure or interrupt is its own. Calls `answered` once for each
+// task as soon as its answer is made, in any order; those that share no pass
+// come last. Holds the masks of all tasks at once.
+void AttendTogether(const Snapshot& snapshot, std::span<const AttendTask> tasks,
+                    AnswerSink answered);
+
+// The same, with all answers at the end, in the order of the tasks.
 std::vector<absl::StatusOr<AttendAnswer>> AttendTogether(
     const Snapshot& snapshot, std::span<const AttendTask> tasks);
 

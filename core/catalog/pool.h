@@ -7,6 +7,7 @@
 
 #include "core/attention/model.h"
 #include "core/catalog/scan.h"
+#include "core/catalog/scored_rows.h"
 #include "core/catalog/snapshot.h"
 #include "core/catalog/weigh.h"
 

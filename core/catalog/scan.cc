@@ -1,10 +1,12 @@
 #include "core/catalog/scan.h"
 
+#include <algorithm>
+#include <deque>
+#include <optional>
 #include <utility>
 
-#include "core/base/status.h"
-#include "core/catalog/bias.h"
-#include "core/shortlist/key_scorer.h"
+#include "core/catalog/segment_query.h"
+#include "core/shortlist/key_index.h"
 
 namespace attendant {
 namespace {
@@ -30,104 +32,118 @@ class RowValues : public ValueSource {
   std::int64_t* missing_count_;
 };
 
-// The query of one head on one segment, with what it points to.
-struct SegmentQuery {
-  SegmentQuery(const Snapshot& snapshot, const QueryPlan& plan,
-               const PlannedHead& head, std::size_t i)
-      : bias(plan.biases, plan.time, *snapshot.segments[i].segment->rows) {
-    scan.query = head.vector;
-    scan.output_weight = head.output_weight;
-    scan.score_kind = head.score_kind;
-    scan.logit_factor = head.logit_factor;
-    scan.segment = static_cast<std::int32_t>(i);
-    scan.row_end = snapshot.segments[i].row_end;
-    scan.excluded = plan.masks[i].excluded;
-    scan.allowed = plan.masks[i].allowed.get();
-    if (!plan.biases.empty()) scan.bias = &bias;
-    if (head.projection) scan.projection = &*head.projection;
-  }
-  SegmentQuery(const SegmentQuery&) = delete;
-  SegmentQuery& operator=(const SegmentQuery&) = delete;
+// A task on its way through the segments.
+class Scanner {
+ public:
+  Scanner(const Snapshot& snapshot, HeadScanTask& task)
+      : snapshot_(snapshot),
+        task_(task),
+        state_(KeepCount(task), &snapshot,
+               task.options.pools ? snapshot.schema->PooledDim(task.head->field)
+                                  : 0) {}
+  Scanner(const Scanner&) = delete;
+  Scanner& operator=(const Scanner&) = delete;
 
-  RowBias bias;
-  ScanQuery scan;
+  bool failed() const { return !status_.ok(); }
+  const KeyIndex& index() const { return *index_; }
+
+  // Makes the query of segment i ready.
+  void Enter(std::size_t i) {
+    const PlannedHead& head = *task_.head;
+    const Segment& segment = *snapshot_.segments[i].segment;
+    index_ = &segment.IndexOf(head.field, head.stored_head);
+    values_.emplace(segment, head.field, &scan_.key_as_value_count);
+    query_.emplace(snapshot_, *task_.plan, head, i, *task_.interrupt);
+    query_->scan.values = &*values_;
+    query_->scan.exhaustive = task_.options.exhaustive;
+  }
+
+  ScanTask SegmentTask() { return {&query_->scan, &state_}; }
+
+  // What the segment's index made of it, in a pass of `shared_count`.
+  void Absorb(const absl::StatusOr<ScanStats>& stats,
+              std::size_t shared_count) {
+    if (!stats.ok()) {
+      status_ = stats.status();
+      return;
+    }
+    scan_.scored_count += stats->scored_count;
+    scan_.visited_list_count += stats->visited_list_count;
+    scan_.complete &= stats->complete;
+    scan_.shared_query_count =
+        std::max(scan_.shared_query_count, static_cast<int>(shared_count));
+    if (!task_.options.exhaustive && index_->kind() != IndexKind::kFlat) {
+      scan_.index_kind = index_->kind();
+    }
+  }
+
+  void Finish() {
+    if (failed()) {
+      task_.scan = status_;
+      return;
+    }
+    scan_.partition = state_.partition();
+    if (task_.options.pools) scan_.pooled_value = state_.PooledValue();
+    if (task_.options.keeps_all) {
+      scan_.all = state_.top().candidates();
+      TopK shortlist(task_.options.shortlist_count, &snapshot_);
+      for (const Candidate& candidate : scan_.all) shortlist.Offer(candidate);
+      scan_.shortlist = shortlist.Sorted();
+    } else {
+      scan_.shortlist = state_.top().Sorted();
+    }
+    task_.scan = std::move(scan_);
+  }
+
+ private:
+  // Keeping all is having room for all among the best.
+  static std::int64_t KeepCount(const HeadScanTask& task) {
+    return task.options.keeps_all
+               ? task.plan->masks.EligibleCount(task.head->field)
+               : task.options.shortlist_count;
+  }
+
+  const Snapshot& snapshot_;
+  HeadScanTask& task_;
+  AttentionState state_;
+  HeadScan scan_;
+  absl::Status status_;
+  const KeyIndex* index_ = nullptr;  // of the segment
+  std::optional<RowValues> values_;
+  std::optional<SegmentQuery> query_;
 };
 
 }  // namespace
 
-absl::StatusOr<HeadScan> ScanHead(const Snapshot& snapshot,
-                                  const QueryPlan& plan,
-                                  const PlannedHead& head,
-                                  const HeadScanOptions& options,
-                                  const Interrupt& interrupt) {
-  // Keeping all is having room for all among the best.
-  const std::int64_t keep_count = options.keeps_all
-                                      ? plan.masks.EligibleCount(head.field)
-                                      : options.shortlist_count;
-  AttentionState state(
-      keep_count, &snapshot,
-      options.pools ? snapshot.schema->PooledDim(head.field) : 0);
-  HeadScan scan;
+void ScanHeads(const Snapshot& snapshot, std::span<HeadScanTask> tasks) {
+  std::deque<Scanner> scanners;
+  for (HeadScanTask& task : tasks) scanners.emplace_back(snapshot, task);
+  std::vector<Scanner*> waiting;
+  std::vector<ScanTask> pass;
   for (std::size_t i = 0; i < snapshot.segments.size(); ++i) {
-    const Segment& segment = *snapshot.segments[i].segment;
-    const KeyIndex& index = segment.IndexOf(head.field, head.stored_head);
-    const RowValues values(segment, head.field, &scan.key_as_value_count);
-    SegmentQuery query(snapshot, plan, head, i);
-    query.scan.values = &values;
-    query.scan.exhaustive = options.exhaustive;
-    query.scan.interrupt = &interrupt;
-    ATTENDANT_ASSIGN_OR_RETURN(const ScanStats stats,
-                               index.Scan(query.scan, state));
-    scan.scored_count += stats.scored_count;
-    scan.complete &= stats.complete;
-    if (!options.exhaustive && index.kind() == IndexKind::kIvf) {
-      scan.index_kind = IndexKind::kIvf;
+    waiting.clear();
+    for (Scanner& scanner : scanners) {
+      if (scanner.failed()) continue;
+      scanner.Enter(i);
+      waiting.push_back(&scanner);
     }
-  }
-  scan.partition = state.partition();
-  if (options.pools) scan.pooled_value = state.PooledValue();
-  if (options.keeps_all) {
-    scan.all = state.top().candidates();
-    TopK shortlist(options.shortlist_count, &snapshot);
-    for (const Candidate& candidate : scan.all) shortlist.Offer(candidate);
-    scan.shortlist = shortlist.Sorted();
-  } else {
-    scan.shortlist = state.top().Sorted();
-  }
-  return scan;
-}
-
-absl::StatusOr<ScoredRows> ScoreInHeads(const Snapshot& snapshot,
-                                        const QueryPlan& plan,
-                                        std::vector<RowAddress> rows,
-                                        const Interrupt& interrupt) {
-  ScoredRows scored;
-  scored.rows = std::move(rows);
-  for (const PlannedHead& head : plan.heads) {
-    std::vector<float>& similarities =
-        scored.similarities.emplace_back(scored.size());
-    std::vector<float>& logits = scored.logits.emplace_back(scored.size());
-    // Runs of rows of one segment share its query.
-    for (std::size_t begin = 0; begin < scored.size();) {
-      const std::int32_t segment = scored.rows[begin].segment;
-      std::vector<RowIndex> run;
-      std::size_t end = begin;
-      while (end < scored.size() && scored.rows[end].segment == segment) {
-        run.push_back(scored.rows[end++].row);
+    // Those of one index go together, and leave the front.
+    for (auto begin = waiting.begin(); begin != waiting.end();) {
+      const KeyIndex& index = (*begin)->index();
+      const auto end = std::stable_partition(
+          begin, waiting.end(),
+          [&](const Scanner* scanner) { return &scanner->index() == &index; });
+      pass.clear();
+      for (auto s = begin; s != end; ++s) pass.push_back((*s)->SegmentTask());
+      index.ScanTogether(pass);
+      for (std::size_t t = 0; t < pass.size(); ++t) {
+        begin[static_cast<std::ptrdiff_t>(t)]->Absorb(pass[t].stats,
+                                                      pass.size());
       }
-      SegmentQuery query(snapshot, plan, head,
-                         static_cast<std::size_t>(segment));
-      query.scan.interrupt = &interrupt;
-      const KeyIndex& index = snapshot.segments[segment].segment->IndexOf(
-          head.field, head.stored_head);
-      const std::size_t count = end - begin;
-      ATTENDANT_RETURN_IF_ERROR(ScoreRows(
-          index, query.scan, run, std::span(similarities).subspan(begin, count),
-          std::span(logits).subspan(begin, count)));
       begin = end;
     }
   }
-  return scored;
+  for (Scanner& scanner : scanners) scanner.Finish();
 }
 
 }  // namespace attendant

@@ -1,8 +1,10 @@
-// Scores the rows of a snapshot for the heads of a plan.
+// Scores the rows of a snapshot for heads of queries, those of one index in
+// passes that they share.
 #ifndef ATTENDANT_CORE_CATALOG_SCAN_H_
 #define ATTENDANT_CORE_CATALOG_SCAN_H_
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -27,35 +29,25 @@ struct HeadScan {
   std::vector<Candidate> all;        // in the order of the scan, if kept
   std::vector<float> pooled_value;   // over all that was scored, if pooled
   std::int64_t scored_count = 0;
+  std::int64_t visited_list_count = 0;
   bool complete = true;  // every eligible key was scored
   IndexKind index_kind = IndexKind::kFlat;
   std::int64_t key_as_value_count = 0;  // when pooling
+  int shared_query_count = 1;  // scans in the pass, this one among them
 };
 
-// One state through all segments, in their order. Errors of KeyIndex::Scan.
-absl::StatusOr<HeadScan> ScanHead(const Snapshot& snapshot,
-                                  const QueryPlan& plan,
-                                  const PlannedHead& head,
-                                  const HeadScanOptions& options,
-                                  const Interrupt& interrupt);
-
-// Rows with what every head scores them: -infinity where a row has no key in a
-// head's field.
-struct ScoredRows {
-  std::vector<RowAddress> rows;
-  // [head][row]
-  std::vector<std::vector<float>> similarities;
-  std::vector<std::vector<float>> logits;
-
-  std::size_t size() const { return rows.size(); }
+// One head of one query. What it points to must outlive the scan.
+struct HeadScanTask {
+  const QueryPlan* plan = nullptr;
+  const PlannedHead* head = nullptr;
+  HeadScanOptions options;
+  const Interrupt* interrupt = nullptr;
+  absl::StatusOr<HeadScan> scan = HeadScan();  // set by ScanHeads
 };
 
-// Scores `rows` in all heads of the plan, from their fp32 keys: the same bytes
-// as a scan. Errors of KeyIndex::Scan.
-absl::StatusOr<ScoredRows> ScoreInHeads(const Snapshot& snapshot,
-                                        const QueryPlan& plan,
-                                        std::vector<RowAddress> rows,
-                                        const Interrupt& interrupt);
+// Takes one state of each task through all segments, in their order. A task
+// that fails, with errors of KeyIndex::Scan, leaves the others alone.
+void ScanHeads(const Snapshot& snapshot, std::span<HeadScanTask> tasks);
 
 }  // namespace attendant
 

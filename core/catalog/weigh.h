@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "core/attention/score.h"
-#include "core/catalog/scan.h"
+#include "core/attention/state.h"
+#include "core/catalog/scored_rows.h"
 
 namespace attendant {
 

@@ -1,0 +1,386 @@
+#include "core/catalog/answer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "core/attention/sampling.h"
+#include "core/base/status.h"
+#include "core/catalog/pool.h"
+#include "core/catalog/scored_rows.h"
+#include "core/catalog/weigh.h"
+
+namespace attendant {
+namespace {
+
+constexpr double kNothing = -std::numeric_limits<double>::infinity();
+
+Mass ExactMass(double value) {
+  return {MassMethod::kExact, value, value, value};
+}
+
+// The shortlists of all heads, by (segment, row), so that runs of a segment are
+// scored together.
+std::vector<RowAddress> UnionOf(const std::vector<HeadScan>& scans) {
+  std::vector<RowAddress> rows;
+  for (const HeadScan& scan : scans) {
+    for (const Candidate& candidate : scan.shortlist) {
+      rows.push_back({candidate.segment, candidate.row});
+    }
+  }
+  const auto key = [](const RowAddress& address) {
+    return std::pair(address.segment, address.row);
+  };
+  std::sort(rows.begin(), rows.end(),
+            [&](const RowAddress& a, const RowAddress& b) {
+              return key(a) < key(b);
+            });
+  rows.erase(std::unique(rows.begin(), rows.end(),
+                         [&](const RowAddress& a, const RowAddress& b) {
+                           return key(a) == key(b);
+                         }),
+             rows.end());
+  return rows;
+}
+
+// What an answer is made of.
+class Answerer {
+ public:
+  Answerer(const Snapshot& snapshot, const QueryPlan& plan, HeadScans scans,
+           const Interrupt& interrupt)
+      : snapshot_(snapshot),
+        plan_(plan),
+        interrupt_(interrupt),
+        scans_(std::move(scans.heads)),
+        population_(std::move(scans.catalog)) {
+    answer_.scored_count = scans.scored_count;
+    answer_.visited_list_count = scans.visited_list_count;
+    answer_.shared_query_count = scans.shared_query_count;
+    complete_ = !plan.shortlist_head &&
+                std::all_of(scans_.begin(), scans_.end(),
+                            [](const HeadScan& scan) { return scan.complete; });
+    for (const HeadScan& scan : scans_) {
+      catalog_.push_back(LogPartitionOf(scan.partition));
+    }
+  }
+
+  absl::StatusOr<AttendAnswer> Answer() {
+    ATTENDANT_ASSIGN_OR_RETURN(shortlist_, Shortlist());
+    shortlisted_ = PartitionsOf(shortlist_);
+    if (plan_.heads.size() > 1 || plan_.shortlist_head) {
+      shortlist_ = SortedByWeight(shortlist_, SelectingScope());
+    }
+    ATTENDANT_RETURN_IF_ERROR(Select());
+    FillItems();
+    FillWhatWasDone();
+    FillMasses();
+    FillPools();
+    ATTENDANT_RETURN_IF_ERROR(CheckPools());
+    return std::move(answer_);
+  }
+
+ private:
+  bool softmax() const {
+    return plan_.activation_kind == ActivationKind::kSoftmax;
+  }
+
+  Weigher WeigherOf(LogPartitions partitions) const {
+    return Weigher(plan_.activation_kind, std::move(partitions));
+  }
+
+  // The union of the heads' shortlists, in the only head's order if it is one.
+  absl::StatusOr<ScoredRows> Shortlist() const {
+    if (scans_.size() == 1 && !plan_.shortlist_head) {
+      return FromCandidates(scans_.front().shortlist);
+    }
+    return ScoreInHeads(snapshot_, plan_, UnionOf(scans_), interrupt_);
+  }
+
+  // By weight in the scope, of several heads; else by logit.
+  ScoredRows SortedByWeight(const ScoredRows& scored,
+                            const LogPartitions& scope) const {
+    std::vector<double> ranks(scored.size());
+    if (scans_.size() == 1) {
+      ranks.assign(scored.logits[0].begin(), scored.logits[0].end());
+    } else {
+      const Weigher weigher = WeigherOf(scope);
+      for (std::size_t i = 0; i < ranks.size(); ++i) {
+        // Logs tell weights apart that are 0 to a double.
+        ranks[i] =
+            softmax() ? weigher.LogMean(scored, i) : weigher.Mean(scored, i);
+      }
+    }
+    return SortedBy(ranks, snapshot_, scored);
+  }
+
+  // What decides who is returned: weights in the catalog where they are asked
+  // about, else in the shortlist.
+  const LogPartitions& SelectingScope() const {
+    const bool by_catalog =
+        plan_.min_mass || plan_.weight_scope == WeightScope::kCatalog;
+    return by_catalog ? catalog_ : shortlisted_;
+  }
+
+  absl::Status Select() {
+    if (plan_.select_kind == SelectKind::kSample) return Sample();
+    std::size_t count = std::min(static_cast<std::size_t>(plan_.result_count),
+                                 shortlist_.size());
+    if (plan_.min_mass) {
+      const Weigher weigher = WeigherOf(catalog_);
+      double mass = 0;
+      std::size_t needed = 0;
+      while (needed < count && mass < *plan_.min_mass) {
+        mass += weigher.Mean(shortlist_, needed++);
+      }
+      answer_.result_cap_reached =
+          mass < *plan_.min_mass &&
+          static_cast<std::int64_t>(needed) == plan_.result_count &&
+          plan_.result_count < plan_.eligible_count;
+      count = needed;
+    }
+    returned_ = Prefix(shortlist_, count);
+    if (plan_.heads.size() > 1 && softmax()) {
+      // Weights may rank otherwise in their own scope.
+      returned_partitions_ = PartitionsOf(returned_);
+      returned_ = SortedByWeight(returned_, PartitionsIn(plan_.weight_scope));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Sample() {
+    if (!DrawsFromCatalog(plan_)) {
+      population_ = {shortlist_.rows, MeanLogits(shortlist_, shortlisted_)};
+    }
+    const std::vector<RowAddress>& rows = population_.rows;
+    const std::vector<float>& logits = population_.logits;
+    const auto seed = static_cast<std::uint64_t>(plan_.seed);
+    Slate slate;
+    if (plan_.with_replacement) {
+      slate = SampleWithReplacement(logits, plan_.result_count, seed);
+    } else {
+      std::vector<std::uint64_t> noise_keys;
+      noise_keys.reserve(rows.size());
+      for (const RowAddress& address : rows) {
+        noise_keys.push_back(
+            snapshot_.segments[address.segment].segment->rows->IdHash(
+                address.row));
+      }
+      slate = SampleWithoutReplacement(logits, noise_keys, plan_.result_count,
+                                       seed);
+    }
+    std::vector<RowAddress> drawn;
+    for (const Draw& draw : slate.draws) {
+      drawn.push_back(rows[static_cast<std::size_t>(draw.index)]);
+    }
+    ATTENDANT_ASSIGN_OR_RETURN(
+        returned_, ScoreInHeads(snapshot_, plan_, drawn, interrupt_));
+    answer_.slate = SlateAnswer{plan_.seed, slate.log_probability, slate.kappa,
+                                plan_.weight_scope};
+    draws_ = std::move(slate.draws);
+    return absl::OkStatus();
+  }
+
+  // What a softmax of `scored` has as its mean weights.
+  std::vector<float> MeanLogits(const ScoredRows& scored,
+                                const LogPartitions& partitions) const {
+    if (scans_.size() == 1) return scored.logits[0];
+    const Weigher weigher = WeigherOf(partitions);
+    std::vector<float> logits(scored.size());
+    for (std::size_t i = 0; i < logits.size(); ++i) {
+      logits[i] = static_cast<float>(weigher.LogMean(scored, i));
+    }
+    return logits;
+  }
+
+  void FillItems() {
+    // What is returned twice counts once.
+    distinct_ = draws_.empty() ? returned_ : Distinct(returned_);
+    returned_partitions_ = PartitionsOf(distinct_);
+    const Weigher weigher = WeigherOf(PartitionsIn(plan_.weight_scope));
+    const bool hard = plan_.select_kind == SelectKind::kHard;
+    const std::size_t head_count = plan_.heads.size();
+    answer_.items.reserve(returned_.size());
+    std::vector<double> weights(head_count);
+    for (std::size_t i = 0; i < returned_.size(); ++i) {
+      AttendedItem& item = answer_.items.emplace_back();
+      item.address = returned_.rows[i];
+      for (std::size_t h = 0; h < head_count; ++h) {
+        weights[h] = weigher.InHead(returned_, h, i);
+        // A head without the item has no opinion; one with it does, however
+        // small its weight.
+        const auto best = static_cast<std::size_t>(item.head);
+        if (returned_.logits[best][i] == kNothing ||
+            weights[h] > weights[best]) {
+          item.head = static_cast<int>(h);
+        }
+      }
+      const auto best = static_cast<std::size_t>(item.head);
+      item.weight = hard ? 1 : weigher.Mean(returned_, i);
+      item.logit = returned_.logits[best][i];
+      item.similarity = returned_.similarities[best][i];
+      if (plan_.include_head_weights) item.head_weights = weights;
+      if (!draws_.empty()) {
+        item.log_weight = draws_[i].log_weight;
+        item.log_inclusion_given_threshold =
+            draws_[i].log_inclusion_given_threshold;
+      }
+    }
+  }
+
+  LogPartitions PartitionsIn(WeightScope scope) const {
+    switch (scope) {
+      case WeightScope::kShortlist:
+        return shortlisted_;
+      case WeightScope::kReturned:
+        return returned_partitions_;
+      case WeightScope::kCatalog:
+        return catalog_;
+    }
+    return {};
+  }
+
+  // The plan as it was carried out, and at what cost.
+  void FillWhatWasDone() {
+    answer_.weight_scope = plan_.weight_scope;
+    answer_.unknown_example_ids = plan_.unknown_example_ids;
+    answer_.temperature = plan_.heads.front().temperature;
+    answer_.score_kind = plan_.score_kind;
+    answer_.key_field = plan_.field();
+    answer_.activation_kind = plan_.activation_kind;
+    answer_.model = plan_.model.name;
+    if (!plan_.biases.empty()) answer_.time = plan_.time;
+    answer_.projected_query_count = plan_.projected_query_count;
+    answer_.eligible_count = plan_.eligible_count;
+    answer_.complete = complete_;
+    for (std::size_t h = 0; h < scans_.size(); ++h) {
+      if (plan_.heads[h].projection) {
+        answer_.projected_key_count = answer_.scored_count;
+      }
+      if (scans_[h].index_kind != IndexKind::kFlat) {
+        answer_.index_kind = scans_[h].index_kind;
+      }
+    }
+  }
+
+  void FillMasses() {
+    const bool has_heads = HasHeads();
+    const Weigher catalog(ActivationKind::kSoftmax, catalog_);
+    for (std::size_t h = 0; has_heads && h < plan_.heads.size(); ++h) {
+      HeadAnswer& head = answer_.heads.emplace_back();
+      head.key_field = plan_.heads[h].field;
+      head.temperature = plan_.heads[h].temperature;
+      head.score_kind = plan_.heads[h].score_kind;
+      if (!complete_ || !softmax()) continue;
+      const SoftmaxPartition& partition = scans_[h].partition;
+      head.log_partition = partition.LogPartition();
+      head.entropy = partition.Entropy();
+      head.effective_item_count = partition.EffectiveCount();
+      head.shortlist_mass = ExactMass(catalog.MassInHead(shortlisted_, h));
+      head.returned_mass =
+          ExactMass(catalog.MassInHead(returned_partitions_, h));
+    }
+    if (!complete_ || !softmax()) return;
+    if (plan_.heads.size() == 1) {
+      const SoftmaxPartition& partition = scans_[0].partition;
+      answer_.log_partition = partition.LogPartition();
+      answer_.entropy = partition.Entropy();
+      answer_.effective_item_count = partition.EffectiveCount();
+    }
+    answer_.shortlist_mass = ExactMass(catalog.MassOf(shortlisted_));
+    answer_.returned_mass = ExactMass(catalog.MassOf(returned_partitions_));
+  }
+
+  bool HasHeads() const {
+    return plan_.heads.size() > 1 || Projections() != nullptr;
+  }
+
+  const MultiHeadProjections* Projections() const {
+    return plan_.model.model != nullptr ? plan_.model.model->multi_head()
+                                        : nullptr;
+  }
+
+  void FillPools() {
+    if (!plan_.pool_scope) return;
+    HeadPools pools;
+    switch (*plan_.pool_scope) {
+      case WeightScope::kCatalog:
+        pools = PoolScans(scans_);
+        break;
+      case WeightScope::kShortlist:
+        pools = PoolRows(snapshot_, plan_, shortlist_, WeigherOf(shortlisted_));
+        break;
+      case WeightScope::kReturned:
+        pools = PoolRows(snapshot_, plan_, distinct_,
+                         WeigherOf(returned_partitions_));
+        break;
+    }
+    PooledValue pooled;
+    pooled.values = pools.Mean(plan_.activation_kind);
+    pooled.scope = *plan_.pool_scope;
+    pooled.key_as_value_count = pools.key_as_value_count;
+    answer_.pooled_value = std::move(pooled);
+    if (!HasHeads()) return;
+    const MultiHeadProjections* projections = Projections();
+    std::vector<std::vector<float>> outputs;
+    bool pooled_anything = false;
+    for (std::size_t h = 0; h < plan_.heads.size(); ++h) {
+      std::vector<float>& output = answer_.heads[h].output;
+      if (projections != nullptr) {
+        output = HeadOutput(*projections, pools, h);
+        outputs.push_back(output);
+      } else {
+        output.assign(pools.sums[h].begin(), pools.sums[h].end());
+      }
+      pooled_anything |= pools.row_counts[h] > 0;
+    }
+    if (projections == nullptr) return;
+    answer_.model_output = ModelOutput(*projections, outputs, pooled_anything);
+  }
+
+  // Values and projections may be beyond a float, if hardly ever.
+  absl::Status CheckPools() const {
+    const auto finite = [](const std::vector<float>& values) {
+      return std::all_of(values.begin(), values.end(),
+                         [](float value) { return std::isfinite(value); });
+    };
+    bool all_finite = finite(answer_.model_output);
+    if (answer_.pooled_value)
+      all_finite &= finite(answer_.pooled_value->values);
+    for (const HeadAnswer& head : answer_.heads) {
+      all_finite &= finite(head.output);
+    }
+    if (all_finite) return absl::OkStatus();
+    return StatusWithReason(
+        absl::StatusCode::kInvalidArgument,
+        "query: the pooled value overflows; pool smaller values, or set "
+        "omit_pooled_value",
+        "POOLED_VALUE_OVERFLOW");
+  }
+
+  const Snapshot& snapshot_;
+  const QueryPlan& plan_;
+  const Interrupt& interrupt_;
+  std::vector<HeadScan> scans_;
+  Population population_;  // of SAMPLE
+  bool complete_ = true;
+  LogPartitions catalog_;  // of all that was scored
+  ScoredRows shortlist_;
+  LogPartitions shortlisted_;
+  ScoredRows returned_;
+  std::vector<Draw> draws_;  // of SAMPLE, one an item returned
+  ScoredRows distinct_;      // of returned_
+  LogPartitions returned_partitions_;
+  AttendAnswer answer_;
+};
+
+}  // namespace
+
+absl::StatusOr<AttendAnswer> MakeAnswer(const Snapshot& snapshot,
+                                        const QueryPlan& plan, HeadScans scans,
+                                        const Interrupt& interrupt) {
+  return Answerer(snapshot, plan, std::move(scans), interrupt).Answer();
+}
+
+}  // namespace attendant
