@@ -1,0 +1,80 @@
+#include "bench/data/data_set.h"
+
+#include <filesystem>
+#include <optional>
+#include <system_error>
+
+#include "absl/status/status.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "bench/data/source.h"
+#include "core/base/status.h"
+
+namespace attendant {
+namespace {
+
+// 200000 of "200k", 1000000 of "1m".
+std::optional<std::int64_t> ParseCount(absl::string_view text) {
+  std::int64_t unit = 1;
+  if (absl::ConsumeSuffix(&text, "k")) unit = 1000;
+  if (absl::ConsumeSuffix(&text, "m")) unit = 1000000;
+  std::int64_t count = 0;
+  if (!absl::SimpleAtoi(text, &count) || count < 1 || count > 100000) {
+    return std::nullopt;
+  }
+  return count * unit;
+}
+
+absl::StatusOr<Vectors> Make(absl::string_view name) {
+  constexpr std::int64_t kFormCount = 100000;  // of "norms" and "foreign"
+  if (name == "fashion") return ReadFashionMnist();
+  if (name == "wordnet") return ReadWordNet();
+  if (name == "retail") return ReadOnlineRetail();
+  if (name == "norms") {
+    return MakeMixture({.key_count = kFormCount, .least_norm = 0.1});
+  }
+  if (name == "foreign") {
+    return MakeMixture({.key_count = kFormCount, .foreign_queries = true});
+  }
+  absl::string_view count_text = name;
+  if (absl::ConsumePrefix(&count_text, "mixture-")) {
+    const std::optional<std::int64_t> count = ParseCount(count_text);
+    if (count.has_value()) return MakeMixture({.key_count = *count});
+  }
+  return absl::NotFoundError(absl::StrCat(
+      "no data set ", name,
+      ": there are mixture-N (as in mixture-200k), fashion, wordnet, retail, "
+      "norms and foreign"));
+}
+
+}  // namespace
+
+absl::StatusOr<DataSet> LoadDataSet(absl::string_view name,
+                                    const std::string& directory) {
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error) {
+    return absl::InternalError(absl::StrCat(directory, ": ", error.message()));
+  }
+  const std::string keys_path = absl::StrCat(directory, "/", name, ".keys");
+  const std::string queries_path =
+      absl::StrCat(directory, "/", name, ".queries");
+  if (!std::filesystem::exists(keys_path) ||
+      !std::filesystem::exists(queries_path)) {
+    ATTENDANT_ASSIGN_OR_RETURN(const Vectors vectors, Make(name));
+    ATTENDANT_RETURN_IF_ERROR(
+        MatrixFile<float>::Write(queries_path, vectors.dim, vectors.queries));
+    ATTENDANT_RETURN_IF_ERROR(
+        MatrixFile<float>::Write(keys_path, vectors.dim, vectors.keys));
+  }
+  DataSet data;
+  data.name = std::string(name);
+  ATTENDANT_ASSIGN_OR_RETURN(data.keys, MatrixFile<float>::Open(keys_path));
+  ATTENDANT_ASSIGN_OR_RETURN(data.queries,
+                             MatrixFile<float>::Open(queries_path));
+  data.dim = data.keys.column_count();
+  return data;
+}
+
+}  // namespace attendant

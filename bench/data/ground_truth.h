@@ -1,0 +1,37 @@
+// What exact attention over a data set gives, in double precision.
+#ifndef ATTENDANT_BENCH_DATA_GROUND_TRUTH_H_
+#define ATTENDANT_BENCH_DATA_GROUND_TRUTH_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "bench/data/data_set.h"
+#include "bench/data/matrix_file.h"
+
+namespace attendant {
+
+// Of log_partitions, column by column.
+inline constexpr std::array<double, 4> kTemperatures = {0.2, 0.1, 0.05, 0.02};
+inline constexpr std::int64_t kTruthCount = 100;
+
+// Products are summed by BLAS in doubles: off by less than 1e-14 here.
+struct GroundTruth {
+  // The best keys of each query, best first, a tie by the lesser row:
+  // [queries, kTruthCount].
+  MatrixFile<std::int32_t> neighbours;
+  MatrixFile<double> similarities;  // theirs
+  // log of the sum over all keys of exp(similarity / temperature): [queries,
+  // kTemperatures.size()].
+  MatrixFile<double> log_partitions;
+};
+
+// Reads it from `directory`, or computes it there, with all cores: about a
+// minute for 1,000,000 keys.
+absl::StatusOr<GroundTruth> LoadGroundTruth(const DataSet& data,
+                                            const std::string& directory);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_BENCH_DATA_GROUND_TRUTH_H_
