@@ -1,0 +1,181 @@
+// Our indexes. Configurations: INDEX or INDEX MODE, where INDEX is flat, ivf or
+// ivf:LISTS, and MODE says what the effort is:
+//   (none)  lists to visit
+//   asked   1,000 times the recall that is asked for
+//   proven  of no meaning: the best are proven, the partition within 0.001
+//   exact   of no meaning: every key is scored from its floats
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "bench/rivals/engine.h"
+#include "core/attention/state.h"
+#include "core/base/status.h"
+#include "core/shortlist/flat_index.h"
+#include "core/shortlist/ivf_index.h"
+
+namespace attendant {
+namespace {
+
+class NoIds : public IdResolver {
+ public:
+  absl::string_view IdOf(std::int32_t, RowIndex) const override { return {}; }
+};
+
+enum class Goal { kProbes, kRecall, kProven, kExact };
+
+absl::StatusOr<std::unique_ptr<KeyIndex>> MakeIndex(absl::string_view name,
+                                                    const DataSet& data) {
+  const std::int64_t count = data.keys.row_count();
+  if (name == "flat") {
+    auto flat = std::make_unique<FlatIndex>(data.dim, count);
+    for (std::int64_t row = 0; row < count; ++row) {
+      flat->Append(data.keys.Row(row));
+    }
+    return flat;
+  }
+  IvfOptions options;
+  if (name != "ivf" && (!absl::ConsumePrefix(&name, "ivf:") ||
+                        !absl::SimpleAtoi(name, &options.list_count))) {
+    return absl::InvalidArgumentError(absl::StrCat("no index ", name));
+  }
+  std::vector<std::span<const float>> keys;
+  for (std::int64_t row = 0; row < count; ++row) {
+    keys.push_back(data.keys.Row(row));
+  }
+  ATTENDANT_ASSIGN_OR_RETURN(
+      std::unique_ptr<IvfIndex> ivf,
+      IvfIndex::Build(keys, data.dim, ScoreKind::kDot, options));
+  return ivf;
+}
+
+class AttendantEngine : public Engine {
+ public:
+  absl::StatusOr<BuildReport> Build(const std::string& configuration,
+                                    const DataSet& data,
+                                    const std::string&) override {
+    const std::vector<std::string> parts = absl::StrSplit(configuration, ' ');
+    const std::string mode = parts.size() > 1 ? parts[1] : "";
+    if (mode == "asked") {
+      goal_ = Goal::kRecall;
+    } else if (mode == "proven") {
+      goal_ = Goal::kProven;
+    } else if (mode == "exact") {
+      goal_ = Goal::kExact;
+    } else if (mode.empty()) {
+      goal_ = Goal::kProbes;
+    } else {
+      return absl::InvalidArgumentError(absl::StrCat("no mode ", mode));
+    }
+    if (parts[0] != index_name_) {
+      const auto start = std::chrono::steady_clock::now();
+      index_.reset();
+      ATTENDANT_ASSIGN_OR_RETURN(index_, MakeIndex(parts[0], data));
+      index_name_ = parts[0];
+      seconds_ = std::chrono::duration<double>(
+                     std::chrono::steady_clock::now() - start)
+                     .count();
+    }
+    key_count_ = data.keys.row_count();
+    list_count_ = 1;
+    if (const auto* ivf = dynamic_cast<const IvfIndex*>(index_.get())) {
+      list_count_ = ivf->list_count();
+    }
+    return BuildReport{.seconds = seconds_};
+  }
+
+  EffortRange efforts() const override {
+    switch (goal_) {
+      case Goal::kProbes:
+        return {1, list_count_};
+      case Goal::kRecall:
+        return {500, 999};
+      default:
+        return {1, 1};
+    }
+  }
+
+  std::vector<BatchMode> batch_modes() const override { return {{"together"}}; }
+
+  void Prepare(std::int64_t effort, int) override {
+    goals_ = {};
+    if (goal_ == Goal::kProbes) goals_.probe_count = effort;
+    if (goal_ == Goal::kRecall) {
+      goals_.recall = static_cast<double>(effort) / 1000;
+    }
+    if (goal_ == Goal::kProven) {
+      goals_.recall = 1;
+      goals_.mass_precision = 0.001;
+    }
+  }
+
+  void Search(const float* queries, std::int64_t count,
+              Answer* answers) override {
+    static const NoIds ids;
+    const std::size_t dim = static_cast<std::size_t>(index_->dim());
+    std::vector<ScanQuery> scans(static_cast<std::size_t>(count));
+    std::vector<AttentionState> states;
+    states.reserve(scans.size());
+    std::vector<ScanTask> tasks(scans.size());
+    for (std::size_t q = 0; q < scans.size(); ++q) {
+      scans[q].query = {queries + q * dim, dim};
+      scans[q].logit_factor =
+          LogitFactor(ScoreKind::kDot, index_->dim(), Temperature());
+      scans[q].row_end = static_cast<RowIndex>(key_count_);
+      scans[q].exhaustive = goal_ == Goal::kExact;
+      scans[q].goals = goals_;
+      states.emplace_back(kTruthCount, &ids);
+      tasks[q].query = &scans[q];
+      tasks[q].state = &states[q];
+    }
+    if (count == 1) {
+      tasks[0].stats = index_->Scan(scans[0], states[0]);
+    } else {
+      index_->ScanTogether(tasks);
+    }
+    for (std::size_t q = 0; q < tasks.size(); ++q) {
+      if (!tasks[q].stats.ok()) std::abort();
+      Fill(*tasks[q].stats, states[q], answers[q]);
+    }
+  }
+
+ private:
+  static void Fill(const ScanStats& stats, const AttentionState& state,
+                   Answer& answer) {
+    float logits[kTruthCount];
+    const std::vector<Candidate> best = state.top().Sorted();
+    answer.rows.fill(-1);
+    for (std::size_t i = 0; i < best.size(); ++i) {
+      answer.rows[i] = static_cast<std::int32_t>(best[i].row);
+      logits[i] = best[i].logit;
+    }
+    WeighRows(logits, static_cast<std::int64_t>(best.size()), answer);
+    answer.log_partition = *state.partition().LogPartition();
+    answer.stated_error =
+        stats.knows_mass
+            ? std::exp(stats.log_variance / 2 - answer.log_partition)
+            : std::numeric_limits<double>::quiet_NaN();
+  }
+
+  std::string index_name_;
+  std::unique_ptr<KeyIndex> index_;
+  double seconds_ = 0;
+  std::int64_t key_count_ = 0;
+  std::int64_t list_count_ = 1;
+  Goal goal_ = Goal::kProbes;
+  ScanGoals goals_;
+};
+
+}  // namespace
+}  // namespace attendant
+
+int main(int argc, char** argv) {
+  attendant::AttendantEngine engine;
+  return attendant::RunEngine(argc, argv, "attendant", engine);
+}

@@ -1,0 +1,177 @@
+// FAISS, of any build, and a softmax over what it returns. Configurations: a
+// string of its index factory, and after a blank the k factor of a refining
+// index: "IVF1024,PQ64x4fs,RFlat 2".
+#include <faiss/IndexHNSW.h>
+#include <faiss/IndexIVF.h>
+#include <faiss/IndexPreTransform.h>
+#include <faiss/IndexRefine.h>
+#include <faiss/index_factory.h>
+#include <faiss/index_io.h>
+#include <omp.h>
+
+#include <chrono>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "bench/rivals/engine.h"
+
+extern "C" void openblas_set_num_threads(int count);
+
+namespace attendant {
+namespace {
+
+// The parts of an index that a search has settings of; null where it has none.
+struct Parts {
+  faiss::IndexIVF* ivf = nullptr;
+  faiss::IndexHNSW* hnsw = nullptr;
+  faiss::IndexRefine* refine = nullptr;
+};
+
+Parts PartsOf(faiss::Index* index) {
+  Parts parts;
+  while (index != nullptr) {
+    if (auto* transform = dynamic_cast<faiss::IndexPreTransform*>(index)) {
+      index = transform->index;
+    } else if (auto* refine = dynamic_cast<faiss::IndexRefine*>(index)) {
+      parts.refine = refine;
+      index = refine->base_index;
+    } else {
+      parts.ivf = dynamic_cast<faiss::IndexIVF*>(index);
+      parts.hnsw = dynamic_cast<faiss::IndexHNSW*>(index);
+      break;
+    }
+  }
+  return parts;
+}
+
+struct BuiltIndex {
+  std::unique_ptr<faiss::Index> index;
+  double seconds = 0;
+};
+
+class FaissEngine : public Engine {
+ public:
+  absl::StatusOr<BuildReport> Build(const std::string& configuration,
+                                    const DataSet& data,
+                                    const std::string& cache) override {
+    const std::vector<std::string> words = absl::StrSplit(configuration, ' ');
+    float k_factor = 1;
+    if (words.size() > 1 && !absl::SimpleAtof(words[1], &k_factor)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("no k factor: ", configuration));
+    }
+    try {
+      BuiltIndex& built = built_[words[0]];
+      if (built.index == nullptr) built = ReadOrBuild(words[0], data, cache);
+      index_ = built.index.get();
+      parts_ = PartsOf(index_);
+      if (parts_.refine != nullptr) parts_.refine->k_factor = k_factor;
+      return BuildReport{.seconds = built.seconds};
+    } catch (const std::exception& e) {
+      return absl::InternalError(e.what());
+    }
+  }
+
+  EffortRange efforts() const override {
+    if (parts_.hnsw != nullptr) return {kTruthCount, 6400};
+    if (parts_.ivf == nullptr) return {1, 1};
+    return {1, static_cast<std::int64_t>(parts_.ivf->nlist)};
+  }
+
+  std::vector<BatchMode> batch_modes() const override {
+    return {{"openmp", 1, 2, 64}, {"threads", 2, 1, 64}, {"singles", 2, 1, 1}};
+  }
+
+  void Prepare(std::int64_t effort, int engine_threads) override {
+    engine_threads_ = engine_threads;
+    openblas_set_num_threads(engine_threads);
+    if (parts_.ivf != nullptr) {
+      parts_.ivf->nprobe = static_cast<std::size_t>(effort);
+    }
+    if (parts_.hnsw != nullptr) {
+      parts_.hnsw->hnsw.efSearch = static_cast<int>(effort);
+    }
+  }
+
+  void Search(const float* queries, std::int64_t count,
+              Answer* answers) override {
+    omp_set_num_threads(engine_threads_);  // of the calling thread
+    thread_local std::vector<float> similarities;
+    thread_local std::vector<faiss::idx_t> rows;
+    const auto size = static_cast<std::size_t>(count * kTruthCount);
+    similarities.resize(size);
+    rows.resize(size);
+    index_->search(count, queries, kTruthCount, similarities.data(),
+                   rows.data());
+    const auto factor = static_cast<float>(1 / Temperature());
+    for (std::int64_t q = 0; q < count; ++q) {
+      const faiss::idx_t* row = rows.data() + q * kTruthCount;
+      const float* similarity = similarities.data() + q * kTruthCount;
+      Answer& answer = answers[q];
+      answer.rows.fill(-1);
+      float logits[kTruthCount];
+      std::int64_t found = 0;
+      while (found < kTruthCount && row[found] >= 0) {
+        answer.rows[static_cast<std::size_t>(found)] =
+            static_cast<std::int32_t>(row[found]);
+        logits[found] = similarity[found] * factor;
+        ++found;
+      }
+      if (found > 0) WeighRows(logits, found, answer);
+    }
+  }
+
+ private:
+  // From a file, if it was built before, with the seconds it took beside it.
+  static BuiltIndex ReadOrBuild(const std::string& factory, const DataSet& data,
+                                const std::string& cache_prefix) {
+    const std::string cache =
+        absl::StrCat(cache_prefix, FAISS_VERSION_MAJOR, ".",
+                     FAISS_VERSION_MINOR, ".", factory);
+    BuiltIndex built;
+    if (std::filesystem::exists(cache)) {
+      built.index.reset(faiss::read_index(cache.c_str()));
+      std::ifstream(cache + ".seconds") >> built.seconds;
+      return built;
+    }
+    omp_set_num_threads(2);
+    openblas_set_num_threads(2);
+    const auto start = std::chrono::steady_clock::now();
+    built.index.reset(faiss::index_factory(static_cast<int>(data.dim),
+                                           factory.c_str(),
+                                           faiss::METRIC_INNER_PRODUCT));
+    const Parts parts = PartsOf(built.index.get());
+    if (parts.hnsw != nullptr) parts.hnsw->hnsw.efConstruction = 200;
+    built.index->train(data.keys.row_count(), data.keys.data());
+    built.index->add(data.keys.row_count(), data.keys.data());
+    built.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+            .count();
+    // What others would read half-written is renamed when it is whole.
+    const std::string temporary = cache + ".part";
+    faiss::write_index(built.index.get(), temporary.c_str());
+    std::ofstream(cache + ".seconds") << built.seconds;
+    std::filesystem::rename(temporary, cache);
+    return built;
+  }
+
+  std::map<std::string, BuiltIndex> built_;
+  faiss::Index* index_ = nullptr;
+  Parts parts_;
+  int engine_threads_ = 1;
+};
+
+}  // namespace
+}  // namespace attendant
+
+int main(int argc, char** argv) {
+  attendant::FaissEngine engine;
+  return attendant::RunEngine(argc, argv, "faiss", engine);
+}
