@@ -55,6 +55,10 @@ class AttentionState {
            std::span<const float> logits, std::span<const float> similarities,
            std::span<const float* const> values = {});
 
+  // Adds rows that are not among the k best, as their sums, where nothing is
+  // pooled.
+  void AddUnkept(const SoftmaxPartition& rows) { partition_.Merge(rows); }
+
   // Adds all that `other` saw. Both have the same k and value_dim.
   void Merge(const AttentionState& other);
 

@@ -23,7 +23,8 @@ class Calibrator {
   Calibration Choose() const {
     // A single key has no neighbours: its list is all there is.
     if (lists_.key_count() == 1) {
-      return {.probe_count = 1, .recall = 1, .depths = {{1, 1}}};
+      return {
+          .probe_count = 1, .recall = 1, .recalls = {1}, .depths = {{1, 1}}};
     }
     const std::vector<std::int64_t>& depths = sample_.depths();
     // found_at[d][i]: of the neighbours of depth d, those in the list that is
@@ -40,6 +41,7 @@ class Calibrator {
       if (d == 0) {
         calibration.probe_count = probe_count;
         calibration.recall = recall;
+        calibration.recalls = Recalls(found_at[d]);
       }
       calibration.depths.push_back({depths[d], probe_count});
     }
@@ -53,7 +55,9 @@ class Calibrator {
     std::vector<std::uint64_t> ranks;
     std::vector<std::size_t> place(
         static_cast<std::size_t>(lists_.list_count()));
-    lists_.RankLists(sample_.Query(q), ranks);
+    std::vector<float> scores;
+    lists_.ScoreLists(sample_.Query(q), scores);
+    lists_.RankLists(scores, ranks);
     std::sort(ranks.begin(), ranks.end(), std::greater<>());
     for (std::size_t i = 0; i < ranks.size(); ++i) {
       place[static_cast<std::size_t>(InvertedLists::ListOf(ranks[i]))] = i;
@@ -88,12 +92,32 @@ class Calibrator {
     return {static_cast<std::int64_t>(probe_count), recall};
   }
 
+  // Mean recall by the number of lists visited, from 1.
+  static std::vector<float> Recalls(const std::vector<std::int64_t>& found_at) {
+    const auto all = static_cast<double>(
+        std::accumulate(found_at.begin(), found_at.end(), std::int64_t{0}));
+    std::vector<float> recalls;
+    std::int64_t found = 0;
+    for (const std::int64_t count : found_at) {
+      found += count;
+      recalls.push_back(static_cast<float>(static_cast<double>(found) / all));
+    }
+    return recalls;
+  }
+
   const InvertedLists& lists_;
   const SampleQueries& sample_;
   const double target_recall_;
 };
 
 }  // namespace
+
+std::int64_t Calibration::ProbesForRecall(double wanted) const {
+  const auto enough = std::lower_bound(recalls.begin(), recalls.end(),
+                                       static_cast<float>(wanted));
+  return std::min(enough - recalls.begin() + 1,
+                  static_cast<std::ptrdiff_t>(recalls.size()));
+}
 
 double Calibration::ProbesFor(double neighbour_count) const {
   const auto least = static_cast<double>(probe_count);

@@ -29,6 +29,8 @@ struct ProbeDepth {
 struct Calibration {
   std::int64_t probe_count = 1;
   double recall = 0;  // at probe_count
+  // By the number of lists visited, from 1 to all.
+  std::vector<float> recalls;
   // What the target takes for more neighbours, ascending in both; the first is
   // that of probe_count. At least one.
   std::vector<ProbeDepth> depths;
@@ -40,6 +42,9 @@ struct Calibration {
   // the lists of the best n / s. Not below probe_count; may be above the number
   // of lists.
   double ProbesFor(double neighbour_count) const;
+
+  // The least lists that reach another mean recall, in (0, 1].
+  std::int64_t ProbesForRecall(double wanted) const;
 };
 
 // Finds the least number of lists at which the mean recall of sample queries

@@ -10,7 +10,7 @@
 
 namespace attendant {
 
-void InvertedLists::Summarise(bool normalise) {
+void InvertedLists::Summarise(bool normalise, std::uint64_t seed) {
   const auto width = static_cast<std::size_t>(dim);
   const auto lists = static_cast<std::size_t>(list_count());
   means = AlignedBuffer<float>(lists * width);
@@ -45,23 +45,44 @@ void InvertedLists::Summarise(bool normalise) {
                             static_cast<double>(dim);
     reaches[l] = static_cast<float>(std::sqrt(2 * variance * std::log(count)));
   }
+  const MatrixView mean_view = {means.data(), list_count(), dim};
+  codes = KeyCodes(key_view(),
+                   normalise ? std::span<const float>(inverse_norms)
+                             : std::span<const float>(),
+                   mean_view, offsets, seed);
+  mean_codes = KeyCodes(mean_view, {}, seed);
 }
 
-void InvertedLists::RankLists(std::span<const float> query,
-                              std::vector<std::uint64_t>& ranks) const {
+void InvertedLists::ScoreLists(std::span<const float> query,
+                               std::vector<float>& scores) const {
   const std::int64_t lists = list_count();
-  thread_local std::vector<float> products;
-  products.resize(static_cast<std::size_t>(lists));
-  ranks.resize(static_cast<std::size_t>(lists));
+  scores.resize(static_cast<std::size_t>(lists));
   ActiveKernels().DotRows(query.data(), means.data(), lists, dim,
-                          products.data());
+                          scores.data());
   // The order of a query of norm 1, which keeps sums of huge numbers finite.
   const double norm = Norm(query);
   const auto factor = static_cast<float>(norm > 0 ? 1 / norm : 0);
+  for (std::size_t l = 0; l < scores.size(); ++l) {
+    scores[l] = factor * scores[l] + reaches[l];
+  }
+}
+
+void InvertedLists::ScoreListsByCode(std::span<const CodeQuery> queries,
+                                     std::int64_t stride, float* scores) const {
+  const std::int64_t blocks = (list_count() + kCodeRows - 1) / kCodeRows;
+  mean_codes.Logits(queries, CodeBits::k8, 0, blocks, stride, scores);
+  for (std::size_t q = 0; q < queries.size(); ++q) {
+    float* of_query = scores + static_cast<std::int64_t>(q) * stride;
+    for (std::size_t l = 0; l < reaches.size(); ++l) of_query[l] += reaches[l];
+  }
+}
+
+void InvertedLists::RankLists(std::span<const float> scores,
+                              std::vector<std::uint64_t>& ranks) const {
+  ranks.resize(scores.size());
   for (std::size_t l = 0; l < ranks.size(); ++l) {
     // The bits of a float, made to order as the float does.
-    const auto bits =
-        std::bit_cast<std::uint32_t>(factor * products[l] + reaches[l]);
+    const auto bits = std::bit_cast<std::uint32_t>(scores[l]);
     const std::uint32_t ordered = (bits >> 31) != 0 ? ~bits : bits | 0x80000000;
     ranks[l] = std::uint64_t{ordered} << 32 | ~static_cast<std::uint32_t>(l);
   }

@@ -9,6 +9,7 @@
 #include "core/base/aligned_buffer.h"
 #include "core/base/ids.h"
 #include "core/base/views.h"
+#include "core/shortlist/key_codes.h"
 
 namespace attendant {
 
@@ -25,6 +26,8 @@ struct InvertedLists {
   // Summarise).
   AlignedBuffer<float> means;  // [lists, dim]
   std::vector<float> reaches;  // [lists]
+  KeyCodes codes;              // of the keys, normalised under COSINE
+  KeyCodes mean_codes;         // of the means
 
   std::int64_t key_count() const {
     return static_cast<std::int64_t>(rows.size());
@@ -34,18 +37,36 @@ struct InvertedLists {
   }
   MatrixView key_view() const { return {keys.data(), key_count(), dim}; }
 
-  // Sets means and reaches from the keys. Were a list's n keys spread evenly in
-  // all directions with variance v a dimension, the products of the best with a
-  // query of norm 1 would stand about sqrt(2 v log n) above the mean's: the
-  // expected maximum of n normal numbers. Without it, tight lists would be
-  // visited before wide ones that hold a nearer key.
-  void Summarise(bool normalise);
+  // Asks for a key that will be scored.
+  void Prefetch(std::int64_t position) const {
+    constexpr std::int64_t kLineFloats = 16;
+    const float* key = keys.data() + position * dim;
+    for (std::int64_t d = 0; d < dim; d += kLineFloats) {
+      __builtin_prefetch(key + d);
+    }
+  }
 
-  // One number a list, in the order of the lists: the greater, the better the
-  // list for the query. Ordered by what its best key is expected to score, then
-  // the lesser list first; ListOf tells the list. Does not allocate once
+  // Sets means and reaches, and codes, from the keys. Were a list's n keys
+  // spread evenly in all directions with variance v a dimension, the products
+  // of the best with a query of norm 1 would stand about sqrt(2 v log n) above
+  // the mean's: the expected maximum of n normal numbers. Without it, tight
+  // lists would be visited before wide ones that hold a nearer key.
+  void Summarise(bool normalise, std::uint64_t seed);
+
+  // What the best key of each list is expected to score for a query of norm 1
+  // in the query's direction: the order in which lists are visited. [lists].
+  void ScoreLists(std::span<const float> query,
+                  std::vector<float>& scores) const;
+  // The same of several coded queries, from the codes of the means, which are
+  // usable. A query's logit factor is 1 / its norm, or 0; scores of query q are
+  // at q x stride, a multiple of kCodeRows that has room for all lists.
+  void ScoreListsByCode(std::span<const CodeQuery> queries, std::int64_t stride,
+                        float* scores) const;
+
+  // One number a list: the greater, the better. Ordered by the lists' scores,
+  // then the lesser list first; ListOf tells the list. Does not allocate once
   // `ranks` has grown.
-  void RankLists(std::span<const float> query,
+  void RankLists(std::span<const float> scores,
                  std::vector<std::uint64_t>& ranks) const;
   static std::int32_t ListOf(std::uint64_t rank) {
     return static_cast<std::int32_t>(~static_cast<std::uint32_t>(rank));

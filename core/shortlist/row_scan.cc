@@ -14,11 +14,6 @@ namespace {
 // after the other: about as many lines of memory as can be on their way.
 constexpr std::int64_t kAhead = 8;
 
-std::span<const std::uint64_t> WordsOf(const Bitmap* bitmap) {
-  if (bitmap == nullptr) return {};
-  return bitmap->words();
-}
-
 }  // namespace
 
 RowScan::RowScan(const ScanQuery& query, AttentionState& state)
@@ -27,23 +22,12 @@ RowScan::RowScan(const ScanQuery& query, AttentionState& state)
       scorer_(query),
       dim_(scorer_.key_dim()),
       pools_(state.value_dim() > 0),
-      allowed_(WordsOf(query.allowed)),
-      allowed_beyond_(query.allowed == nullptr ? ~std::uint64_t{0} : 0),
-      excluded_(WordsOf(query.excluded)) {}
+      eligible_(query) {}
 
 absl::Status RowScan::Start() {
   ATTENDANT_RETURN_IF_ERROR(scorer_.Validate());
   if (query_.interrupt != nullptr) return query_.interrupt->Check();
   return absl::OkStatus();
-}
-
-std::uint64_t RowScan::EligibleWord(std::int64_t w) const {
-  const auto at = static_cast<std::size_t>(w);
-  std::uint64_t word = at < allowed_.size() ? allowed_[at] : allowed_beyond_;
-  word &= ~(at < excluded_.size() ? excluded_[at] : 0);
-  const std::int64_t visible = query_.row_end - 64 * w;
-  if (visible >= 64) return word;
-  return visible <= 0 ? 0 : word & ((std::uint64_t{1} << visible) - 1);
 }
 
 absl::Status RowScan::CountTowardsInterrupt(std::int64_t row_count) {
@@ -69,7 +53,7 @@ absl::Status RowScan::Scan(const float* keys, const float* inverse_norms,
     for (std::int64_t i = begin; i < end; ++i) {
       passing[count] = static_cast<std::int32_t>(i);
       count += static_cast<std::int64_t>(
-          EligibleBit(rows[static_cast<std::size_t>(i)]));
+          eligible_.Bit(rows[static_cast<std::size_t>(i)]));
     }
     if (2 * count > end - begin) {
       ATTENDANT_RETURN_IF_ERROR(ScoreDense(
@@ -104,7 +88,7 @@ absl::Status RowScan::ScanConsecutive(const float* keys,
                                       RowIndex first_row, std::int64_t count) {
   const std::int64_t end = first_row + count;
   for (std::int64_t w = first_row / 64; 64 * w < end; ++w) {
-    std::uint64_t left = EligibleWord(w);
+    std::uint64_t left = eligible_.Word(w);
     if (64 * w < first_row) left &= ~std::uint64_t{0} << (first_row - 64 * w);
     if (64 * (w + 1) > end) left &= ~std::uint64_t{0} >> (64 * (w + 1) - end);
     while (left != 0) {
@@ -115,7 +99,7 @@ absl::Status RowScan::ScanConsecutive(const float* keys,
       if (bit + length == 64) {
         left = 0;
         while (64 * (w + 2) <= end && length < kBlockRows &&
-               EligibleWord(w + 1) == ~std::uint64_t{0}) {
+               eligible_.Word(w + 1) == ~std::uint64_t{0}) {
           length += 64;
           ++w;
         }

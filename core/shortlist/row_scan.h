@@ -7,6 +7,7 @@
 #include <span>
 
 #include "absl/status/status.h"
+#include "core/shortlist/eligible_rows.h"
 #include "core/shortlist/key_index.h"
 #include "core/shortlist/key_scorer.h"
 
@@ -50,16 +51,6 @@ class RowScan {
   // Rows between two looks at the interrupt.
   static constexpr std::int64_t kInterruptRows = 4096;
 
-  // Bit i: row 64 w + i is visible and not masked.
-  std::uint64_t EligibleWord(std::int64_t w) const;
-  // The same of one row, in bit 0.
-  std::uint64_t EligibleBit(RowIndex row) const {
-    const auto w = static_cast<std::size_t>(row >> 6);
-    std::uint64_t word = row < query_.row_end ? ~std::uint64_t{0} : 0;
-    word &= w < allowed_.size() ? allowed_[w] : allowed_beyond_;
-    word &= ~(w < excluded_.size() ? excluded_[w] : 0);
-    return word >> (row & 63) & 1;
-  }
   // Asks for a key that will be scored.
   void Prefetch(const float* keys, std::int64_t position) const;
   absl::Status CountTowardsInterrupt(std::int64_t row_count);
@@ -92,10 +83,7 @@ class RowScan {
   const bool pools_;
   std::int64_t scored_count_ = 0;
   std::int64_t rows_since_check_ = 0;
-  // Words of the masks; past the end of the allowed rows, what stands for them.
-  const std::span<const std::uint64_t> allowed_;
-  const std::uint64_t allowed_beyond_;
-  const std::span<const std::uint64_t> excluded_;
+  const EligibleRows eligible_;
   std::int64_t block_count_ = 0;  // rows that wait for Flush
   alignas(64) float similarities_[kBlockRows];
   alignas(64) float logits_[kBlockRows];

@@ -1,0 +1,281 @@
+#include "core/shortlist/code_pass.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "core/base/status.h"
+#include "core/kernels/kernels.h"
+#include "core/shortlist/eligible_rows.h"
+#include "core/shortlist/key_scorer.h"
+
+namespace attendant {
+namespace {
+
+constexpr float kNothing = -std::numeric_limits<float>::infinity();
+// Standard deviations that a code is taken to err by at most, where nothing has
+// to be proven: for one of 500 keys it is more.
+constexpr double kDeviations = 3;
+// Beyond this variance of a logit its code says too little of exp(logit).
+constexpr double kMaxVariance = 0.5;
+// Kept keys that may wait beyond those wanted.
+constexpr std::size_t kWaiting = 256;
+// Relative error of a sum of exps in floats (see SumExps).
+constexpr double kSumError = 0x1p-20;
+// Keys ahead of their turn that are asked for.
+constexpr std::size_t kAhead = 8;
+
+}  // namespace
+
+bool CodePass::Start(const ScanQuery& query, const InvertedLists& lists,
+                     std::int64_t k, bool all_eligible,
+                     const CodePassOptions& options) {
+  query_ = &query;
+  lists_ = &lists;
+  k_ = k;
+  all_eligible_ = all_eligible;
+  options_ = options;
+  if (!coded_.Encode(lists.codes, query.query, query.logit_factor)) {
+    return false;
+  }
+  const double max_scale = lists.codes.max_scale();
+  const double variance = coded_.LogitVariancePerSquareScale(options.bits);
+  if (!options.certified && variance * max_scale * max_scale > kMaxVariance) {
+    return false;
+  }
+  const double margin_per_scale = options.certified
+                                      ? coded_.LogitErrorPerScale(options.bits)
+                                      : kDeviations * std::sqrt(variance);
+  // Rounded up, as floats.
+  constexpr double kUp = 1 + 0x1p-20;
+  margin_per_scale_ = static_cast<float>(kUp * margin_per_scale);
+  margin_ = static_cast<float>(kUp * coded_.logit_error());
+  max_margin_ = static_cast<float>(
+      kUp * (margin_per_scale_ * max_scale + double{margin_}));
+  correction_ = options.certified ? 0 : static_cast<float>(variance / 2);
+  partition_ = lower_ = upper_ = SoftmaxPartition();
+  taken_count_ = 0;
+  threshold_ = kNothing;
+  kept_.clear();
+  capacity_ = 2 * static_cast<std::size_t>(std::max(k, options.rescore_count)) +
+              kWaiting;
+  return std::isfinite(max_margin_);
+}
+
+void CodePass::ScoreList(std::int64_t list) {
+  list_logits_.resize(static_cast<std::size_t>(lists_->list_count()));
+  float& logit = list_logits_[static_cast<std::size_t>(list)];
+  ActiveKernels().DotRows(query_->query.data(),
+                          lists_->means.data() + list * lists_->dim, 1,
+                          lists_->dim, &logit);
+  logit *= static_cast<float>(query_->logit_factor);
+}
+
+void CodePass::ScoreAllLists() {
+  const auto factor = static_cast<float>(query_->logit_factor);
+  list_logits_.resize(static_cast<std::size_t>(lists_->list_count()));
+  ActiveKernels().DotRows(query_->query.data(), lists_->means.data(),
+                          lists_->list_count(), lists_->dim,
+                          list_logits_.data());
+  for (float& logit : list_logits_) logit *= factor;
+}
+
+void CodePass::Correct(std::int64_t list, std::int64_t begin,
+                       std::int64_t count, float* logits) const {
+  const float* scales = lists_->codes.scales().data() + begin;
+  for (std::int64_t i = 0; i < count; ++list) {
+    const std::int64_t list_end =
+        lists_->offsets[static_cast<std::size_t>(list) + 1] - begin;
+    const float list_logit = list_logits_[static_cast<std::size_t>(list)];
+    for (const std::int64_t end = std::min(count, list_end); i < end; ++i) {
+      logits[i] += list_logit - correction_ * scales[i] * scales[i];
+    }
+  }
+}
+
+absl::Status CodePass::Poll() const {
+  return query_->interrupt == nullptr ? absl::OkStatus()
+                                      : query_->interrupt->Check();
+}
+
+void CodePass::Take(std::int64_t list, std::int64_t begin, std::int64_t count,
+                    float* logits) {
+  Correct(list, begin, count, logits);
+  std::int64_t eligible_count = count;
+  if (!all_eligible_) {
+    const EligibleRows eligible(*query_);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const RowIndex row = lists_->rows[static_cast<std::size_t>(begin + i)];
+      if (eligible.Bit(row) != 0) continue;
+      logits[i] = kNothing;
+      --eligible_count;
+    }
+    if (eligible_count == 0) return;
+  }
+  taken_count_ += eligible_count;
+  if (options_.certified) TakeBounds(begin, count, logits);
+  partition_.Add(logits, count, nullptr);
+  if (k_ == 0 && options_.rescore_count == 0) return;
+
+  positions_.resize(static_cast<std::size_t>(kTakeKeys));
+  // Nothing that is not eligible, even while there is no threshold.
+  const float least =
+      std::max(threshold_ - max_margin_, std::numeric_limits<float>::lowest());
+  const std::int64_t found =
+      ActiveKernels().SelectAtLeast(logits, count, least, positions_.data());
+  for (std::int64_t i = 0; i < found; ++i) {
+    const std::int32_t at = positions_[static_cast<std::size_t>(i)];
+    const auto position = static_cast<std::int32_t>(begin) + at;
+    if (logits[at] + Margin(position) < threshold_) continue;
+    kept_.push_back({logits[at], position});
+  }
+  if (kept_.size() >= capacity_) Shrink();
+}
+
+void CodePass::TakeBounds(std::int64_t begin, std::int64_t count,
+                          const float* logits) {
+  alignas(64) float bounds[kTakeKeys];
+  const float* scales = lists_->codes.scales().data() + begin;
+  for (const float sign : {-1.0f, 1.0f}) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      bounds[i] = logits[i] + sign * (margin_per_scale_ * scales[i] + margin_);
+    }
+    (sign < 0 ? lower_ : upper_).Add(bounds, count, nullptr);
+  }
+}
+
+// Leaves those that may be among the k best, the least that each of the k best
+// may be being known, and the rescore_count best.
+void CodePass::Shrink() {
+  const auto nth_of = [this](std::int64_t n, float sign) {
+    numbers_.clear();
+    for (const Kept& kept : kept_) {
+      numbers_.push_back(kept.logit + sign * Margin(kept.position));
+    }
+    std::nth_element(numbers_.begin(), numbers_.begin() + (n - 1),
+                     numbers_.end(), std::greater<>());
+    return numbers_[static_cast<std::size_t>(n - 1)];
+  };
+  const auto size = static_cast<std::int64_t>(kept_.size());
+  float least = std::numeric_limits<float>::infinity();
+  if (k_ > 0) least = k_ <= size ? nth_of(k_, -1) : kNothing;
+  if (options_.rescore_count > k_) {
+    least = std::min(least, options_.rescore_count <= size
+                                ? nth_of(options_.rescore_count, 1)
+                                : kNothing);
+  }
+  threshold_ = std::max(threshold_, least);
+  std::erase_if(kept_, [this](const Kept& kept) {
+    return kept.logit + Margin(kept.position) < threshold_;
+  });
+  capacity_ = std::max(capacity_, 2 * kept_.size());
+}
+
+absl::Status CodePass::RescoreKept(AttentionState& state) {
+  Shrink();
+  std::sort(kept_.begin(), kept_.end(), [](const Kept& a, const Kept& b) {
+    return a.position < b.position;
+  });
+  rows_.resize(kept_.size());
+  similarities_.resize(kept_.size());
+  logits_.resize(kept_.size());
+  KeyScorer scorer(*query_);
+  ATTENDANT_RETURN_IF_ERROR(scorer.Validate());
+  const float* keys = lists_->keys.data();
+  for (std::size_t i = 0; i < std::min(kAhead, kept_.size()); ++i) {
+    lists_->Prefetch(kept_[i].position);
+  }
+  for (std::size_t i = 0; i < kept_.size(); ++i) {
+    if (i + kAhead < kept_.size()) {
+      lists_->Prefetch(kept_[i + kAhead].position);
+    }
+    const std::int64_t position = kept_[i].position;
+    rows_[i] = lists_->rows[static_cast<std::size_t>(position)];
+    scorer.Similarities(
+        keys + position * lists_->dim,
+        &lists_->inverse_norms[static_cast<std::size_t>(position)], 1,
+        &similarities_[i]);
+  }
+  const auto count = static_cast<std::int64_t>(kept_.size());
+  ATTENDANT_RETURN_IF_ERROR(
+      scorer.Logits(similarities_.data(), rows_.data(), count, logits_.data()));
+  if (count > 0) state.Add(query_->segment, rows_, logits_, similarities_);
+  return absl::OkStatus();
+}
+
+SoftmaxPartition CodePass::Rest() const {
+  SoftmaxPartition rest = partition_;
+  rest.count = taken_count_ - static_cast<std::int64_t>(kept_.size());
+  if (rest.count == 0) return SoftmaxPartition();
+  const bool tilts = options_.bits == CodeBits::k4 && !options_.certified;
+  for (const Kept& kept : kept_) {
+    // Of keys with equal logits, those whose codes err downwards are left out
+    // of what is kept, and weigh too little. As E[exp(e) 1(e < a)] =
+    // exp(variance / 2) P(e < a - variance), the terms of kept keys that are
+    // less than a variance above the threshold make up for it.
+    if (tilts && kept.logit - Variance(kept.position) <
+                     threshold_ - Margin(kept.position)) {
+      continue;
+    }
+    const double gap = double{kept.logit} - rest.max;
+    const double e = std::exp(gap);
+    rest.sum -= e;
+    rest.sum_gap -= gap * e;
+    rest.sum_square -= e * e;
+  }
+  rest.sum = std::max(0.0, rest.sum);
+  rest.sum_gap = std::min(0.0, rest.sum_gap);
+  rest.sum_square = std::max(0.0, rest.sum_square);
+  return rest;
+}
+
+void CodePass::SetVariance(const SoftmaxPartition& rest,
+                           ScanStats& stats) const {
+  if (rest.count == 0) return;
+  const double max_scale = lists_->codes.max_scale();
+  const double variance = 2.0 * correction_ * max_scale * max_scale;
+  const double rounding = kSumError * partition_.sum;
+  // The logits' own error, common to all, moves the sum as a whole.
+  const double common = coded_.logit_error() * rest.sum;
+  stats.log_variance =
+      2.0 * rest.max + std::log(rest.sum_square * std::expm1(variance) +
+                                rounding * rounding + common * common);
+}
+
+void CodePass::SetBounds(ScanStats& stats) const {
+  // Sums relative to the greatest upper bound.
+  const double max = upper_.max;
+  double exact = 0;
+  double low = lower_.sum * std::exp(lower_.max - max) * (1 - kSumError);
+  double high = upper_.sum * (1 + kSumError);
+  for (std::size_t i = 0; i < kept_.size(); ++i) {
+    const double margin = Margin(kept_[i].position);
+    exact += std::exp(logits_[i] - max);
+    low -= std::exp(kept_[i].logit - margin - max);
+    high -= std::exp(kept_[i].logit + margin - max);
+  }
+  stats.certified = true;
+  // What is scored from floats has rounding of its own.
+  const double rounding = coded_.logit_error();
+  stats.log_lower = max + std::log(exact + std::max(0.0, low)) - rounding;
+  stats.log_upper = max + std::log(exact + std::max(0.0, high)) + rounding;
+}
+
+absl::Status CodePass::Finish(bool complete, AttentionState& state,
+                              ScanStats& stats) {
+  ATTENDANT_RETURN_IF_ERROR(RescoreKept(state));
+  const SoftmaxPartition rest = Rest();
+  state.AddUnkept(rest);
+  stats.scored_count = taken_count_;
+  stats.complete = complete;
+  stats.knows_mass = complete;
+  stats.exact = complete && rest.count == 0;
+  stats.results_exact = complete && (options_.certified || stats.exact);
+  if (stats.exact || taken_count_ == 0) return absl::OkStatus();
+  SetVariance(rest, stats);
+  if (options_.certified && complete) SetBounds(stats);
+  return absl::OkStatus();
+}
+
+}  // namespace attendant

@@ -1,0 +1,126 @@
+// One query's pass over codes: what attends most is kept and then scored from
+// its floats, everything else weighs what its code says. Internal.
+#ifndef ATTENDANT_CORE_SHORTLIST_CODE_PASS_H_
+#define ATTENDANT_CORE_SHORTLIST_CODE_PASS_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "core/attention/state.h"
+#include "core/shortlist/inverted_lists.h"
+#include "core/shortlist/key_codes.h"
+#include "core/shortlist/key_index.h"
+
+namespace attendant {
+
+struct CodePassOptions {
+  CodeBits bits = CodeBits::k8;
+  // Keys scored from their floats, the best by code: at least so many, beside
+  // those that may be among the k best.
+  std::int64_t rescore_count = 0;
+  // Every key that may be among the k best is scored from its floats, however
+  // codes err, and the sums have bounds. Else those that may be if no code errs
+  // by more than a few standard deviations.
+  bool certified = false;
+};
+
+// Order: Start, Take any number of times, Finish; then Start again: the object
+// keeps its memory from query to query. What is kept does not depend on the
+// order of the takes, and the sums only on it. Not thread-safe.
+class CodePass {
+ public:
+  // Keys that are taken at once, at most.
+  static constexpr std::int64_t kTakeKeys = 1024;
+
+  // `query` and `lists`, whose codes are usable, must outlive the pass. k best
+  // keys are wanted. all_eligible: none is masked, and all are visible. False
+  // if the query's logits can't be had from codes: they may be beyond a float,
+  // or so sharp that codes say nothing.
+  bool Start(const ScanQuery& query, const InvertedLists& lists, std::int64_t k,
+             bool all_eligible, const CodePassOptions& options);
+
+  const CodedQuery& coded() const { return coded_; }
+  const ScanQuery& query() const { return *query_; }
+  CodeBits bits() const { return options_.bits; }
+
+  // Before keys of the list are taken, and before any are.
+  void ScoreList(std::int64_t list);
+  void ScoreAllLists();
+
+  // Takes keys [begin, begin + count), the first of them in `list`, whose
+  // logits by code these are; they are overwritten.
+  void Take(std::int64_t list, std::int64_t begin, std::int64_t count,
+            float* logits);
+
+  // The query's interrupt. Once it is set, what was taken is of no use.
+  absl::Status Poll() const;
+
+  // Eligible keys taken so far.
+  std::int64_t taken_count() const { return taken_count_; }
+
+  // Adds to the state what was taken, and says in `stats` what is not exact.
+  // `complete`: every eligible key was taken. Errors as KeyIndex::Scan.
+  absl::Status Finish(bool complete, AttentionState& state, ScanStats& stats);
+
+ private:
+  struct Kept {
+    float logit = 0;  // by code, with what corrects the mean of its exp
+    std::int32_t position = 0;
+  };
+
+  // Half of the range in which the logit of a key may lie.
+  float Margin(std::int32_t position) const {
+    return margin_per_scale_ *
+               lists_->codes.scales()[static_cast<std::size_t>(position)] +
+           margin_;
+  }
+  // Of a key's logit by code.
+  float Variance(std::int32_t position) const {
+    const float scale =
+        lists_->codes.scales()[static_cast<std::size_t>(position)];
+    return 2 * correction_ * scale * scale;
+  }
+  void Shrink();
+  void TakeBounds(std::int64_t begin, std::int64_t count, const float* logits);
+  absl::Status RescoreKept(AttentionState& state);
+  // Adds what codes lack to the logits of keys from `begin` on.
+  void Correct(std::int64_t list, std::int64_t begin, std::int64_t count,
+               float* logits) const;
+  // What is left of the sums without the kept keys.
+  SoftmaxPartition Rest() const;
+  void SetVariance(const SoftmaxPartition& rest, ScanStats& stats) const;
+  void SetBounds(ScanStats& stats) const;
+
+  const ScanQuery* query_ = nullptr;
+  const InvertedLists* lists_ = nullptr;
+  std::int64_t k_ = 0;
+  bool all_eligible_ = false;
+  CodePassOptions options_;
+  CodedQuery coded_;
+  float margin_per_scale_ = 0;
+  float margin_ = 0;
+  float max_margin_ = 0;
+  // Half the variance of a key of scale 1. An error e that is independent of
+  // the logit makes exp(logit + e) greater in the mean, by exp(variance / 2).
+  float correction_ = 0;
+  std::vector<float> list_logits_;  // of the lists' means
+  SoftmaxPartition partition_;
+  SoftmaxPartition lower_;  // of logits less, and plus their margins
+  SoftmaxPartition upper_;
+  std::int64_t taken_count_ = 0;
+  float threshold_ = 0;  // of what may be kept, margin included
+  std::size_t capacity_ = 0;
+  std::vector<Kept> kept_;
+  // Scratch.
+  std::vector<float> numbers_;
+  std::vector<std::int32_t> positions_;
+  std::vector<RowIndex> rows_;
+  std::vector<float> similarities_;
+  std::vector<float> logits_;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_SHORTLIST_CODE_PASS_H_

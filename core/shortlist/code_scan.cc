@@ -1,0 +1,136 @@
+#include "core/shortlist/code_scan.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "core/base/aligned_buffer.h"
+
+namespace attendant {
+namespace {
+
+// Keys of which the logits of all queries are held at once. Whole blocks, of
+// which a list may begin within one.
+constexpr std::int64_t kChunkKeys = CodePass::kTakeKeys;
+// Queries that share a chunk: their logits of it fill a quarter of a megabyte,
+// which stays in the second cache.
+constexpr std::size_t kMaxQueries = 64;
+// Chunks between two looks at the interrupts.
+constexpr std::int64_t kPollChunks = 8;
+
+// Reads chunks of codes for several queries at a time. Not thread-safe.
+class ChunkReader {
+ public:
+  explicit ChunkReader(const InvertedLists& lists) : lists_(lists) {}
+
+  // Hands keys [begin, end), which lie in one chunk and of which the first is
+  // in `list`, to all visits, at most kMaxQueries. Their passes read the same
+  // bits.
+  void Read(std::int64_t list, std::int64_t begin, std::int64_t end,
+            std::span<ListVisit* const> visits) {
+    thread_local AlignedBuffer<float> logits(kMaxQueries * kChunkKeys);
+    CodeQuery queries[kMaxQueries];
+    for (std::size_t v = 0; v < visits.size(); ++v) {
+      queries[v] = visits[v]->pass->coded().view();
+    }
+    const std::int64_t first_block = begin / kCodeRows;
+    const std::int64_t block_count =
+        (end + kCodeRows - 1) / kCodeRows - first_block;
+    lists_.codes.Logits({queries, visits.size()}, visits[0]->pass->bits(),
+                        first_block, block_count, kChunkKeys, logits.data());
+    const std::int64_t offset = begin - first_block * kCodeRows;
+    for (std::size_t v = 0; v < visits.size(); ++v) {
+      visits[v]->pass->Take(
+          list, begin, end - begin,
+          logits.data() + static_cast<std::int64_t>(v) * kChunkKeys + offset);
+    }
+  }
+
+ private:
+  const InvertedLists& lists_;
+};
+
+// Where the chunk ends that key `begin` is in, if it starts with its block.
+std::int64_t ChunkEnd(std::int64_t begin, std::int64_t end) {
+  return std::min(end, begin / kCodeRows * kCodeRows + kChunkKeys);
+}
+
+void PollAll(std::vector<ListVisit*>& visits) {
+  std::erase_if(visits, [](ListVisit* visit) {
+    visit->status = visit->pass->Poll();
+    return !visit->status.ok();
+  });
+}
+
+}  // namespace
+
+void TakeLists(const InvertedLists& lists, std::span<ListVisit* const> visits) {
+  // A list and a visit that takes it, in the order of lists.
+  struct Turn {
+    std::int32_t list;
+    std::int32_t visit;
+  };
+  thread_local std::vector<Turn> turns;
+  thread_local std::vector<ListVisit*> together;
+  turns.clear();
+  for (std::size_t v = 0; v < visits.size(); ++v) {
+    for (const std::int32_t list : visits[v]->lists) {
+      turns.push_back({list, static_cast<std::int32_t>(v)});
+    }
+  }
+  if (visits.size() > 1) {
+    std::sort(turns.begin(), turns.end(), [](const Turn& a, const Turn& b) {
+      return a.list != b.list ? a.list < b.list : a.visit < b.visit;
+    });
+  }
+  ChunkReader reader(lists);
+  std::int64_t chunk_count = 0;
+  for (std::size_t t = 0; t < turns.size();) {
+    const std::int32_t list = turns[t].list;
+    together.clear();
+    for (; t < turns.size() && turns[t].list == list &&
+           together.size() < kMaxQueries;
+         ++t) {
+      ListVisit* visit = visits[static_cast<std::size_t>(turns[t].visit)];
+      if (!visit->status.ok()) continue;
+      visit->pass->ScoreList(list);
+      together.push_back(visit);
+    }
+    if (t < turns.size()) {
+      lists.codes.Prefetch(
+          lists.offsets[static_cast<std::size_t>(turns[t].list)],
+          visits[0]->pass->bits());
+    }
+    const std::int64_t end = lists.offsets[static_cast<std::size_t>(list) + 1];
+    for (std::int64_t begin = lists.offsets[static_cast<std::size_t>(list)];
+         begin < end; begin = ChunkEnd(begin, end)) {
+      if (++chunk_count % kPollChunks == 0) PollAll(together);
+      if (together.empty()) break;
+      reader.Read(list, begin, ChunkEnd(begin, end), together);
+    }
+  }
+}
+
+void TakeAllLists(const InvertedLists& lists,
+                  std::span<ListVisit* const> visits) {
+  ChunkReader reader(lists);
+  for (std::size_t first = 0; first < visits.size(); first += kMaxQueries) {
+    const std::size_t count = std::min(kMaxQueries, visits.size() - first);
+    std::vector<ListVisit*> together(visits.begin() + first,
+                                     visits.begin() + first + count);
+    for (ListVisit* visit : together) visit->pass->ScoreAllLists();
+    std::int64_t list = 0;
+    std::int64_t chunk_count = 0;
+    const std::int64_t end = lists.key_count();
+    for (std::int64_t begin = 0; begin < end && !together.empty();
+         begin = ChunkEnd(begin, end)) {
+      while (lists.offsets[static_cast<std::size_t>(list) + 1] <= begin) {
+        ++list;
+      }
+      if (++chunk_count % kPollChunks == 0) PollAll(together);
+      if (together.empty()) break;
+      reader.Read(list, begin, ChunkEnd(begin, end), together);
+    }
+  }
+}
+
+}  // namespace attendant

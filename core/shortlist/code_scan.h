@@ -1,0 +1,34 @@
+// Passes of several queries over the codes of lists, which are read once for
+// all of them. Internal.
+#ifndef ATTENDANT_CORE_SHORTLIST_CODE_SCAN_H_
+#define ATTENDANT_CORE_SHORTLIST_CODE_SCAN_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "core/shortlist/code_pass.h"
+#include "core/shortlist/inverted_lists.h"
+
+namespace attendant {
+
+// A pass that has been started, the lists that it takes, ascending, and how it
+// went: an interrupt ends it, and only it.
+struct ListVisit {
+  CodePass* pass = nullptr;
+  std::vector<std::int32_t> lists;
+  absl::Status status;
+};
+
+// Each visit's pass takes all keys of its lists.
+void TakeLists(const InvertedLists& lists, std::span<ListVisit* const> visits);
+
+// The same of all lists, whatever the visits say. Every pass has one number of
+// bits.
+void TakeAllLists(const InvertedLists& lists,
+                  std::span<ListVisit* const> visits);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_SHORTLIST_CODE_SCAN_H_

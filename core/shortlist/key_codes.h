@@ -1,0 +1,130 @@
+// Keys as codes of 8 bits a component, whose high nibbles are codes of 4 bits:
+// a quarter and an eighth of their floats to read. Keys are rotated, so that
+// components are alike, and each is cut into 255 equal steps of its own scale.
+#ifndef ATTENDANT_CORE_SHORTLIST_KEY_CODES_H_
+#define ATTENDANT_CORE_SHORTLIST_KEY_CODES_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/aligned_buffer.h"
+#include "core/base/views.h"
+#include "core/kernels/codes.h"
+#include "core/shortlist/rotation.h"
+
+namespace attendant {
+
+// How many bits of a code are read.
+enum class CodeBits { k4, k8 };
+
+class CodedQuery;
+
+// The codes of n keys, in the order of the keys: key p is row p % 16 of block
+// p / 16. Immutable; thread-safe.
+//
+// Where keys lie in lists, a code is that of the key less its list's mean: the
+// nearer to the mean, the finer the steps.
+//
+// The error of a code. Let k be a key, R the rotation and c the code as a
+// vector, in floats scale x (code - 128). With q' the coded query,
+//   |q . k - q' . c| <= |q'| |R k - c| + |R q - q'| |k|.
+// The first factor |R k - c| is at most ErrorPerScale(bits) times the key's
+// scale, which holds for every key as it is the greatest such ratio found; the
+// second is bounded by the query's own rounding. As a random number R k - c has
+// components of variance (step)^2 / 12, step being 1 or 16 scales, and mean 0.
+class KeyCodes {
+ public:
+  KeyCodes() = default;
+  // Codes of keys[p] x factors[p]; of keys as they are if factors is empty.
+  // dim in [1, 8192].
+  KeyCodes(MatrixView keys, std::span<const float> factors, std::uint64_t seed)
+      : KeyCodes(keys, factors, MatrixView{}, {}, seed) {}
+  // The same less the mean of each key's list, list l holding the keys from
+  // offsets[l] to offsets[l + 1].
+  KeyCodes(MatrixView keys, std::span<const float> factors, MatrixView means,
+           std::span<const std::int64_t> offsets, std::uint64_t seed);
+
+  std::int64_t key_count() const { return key_count_; }
+  std::int64_t dim() const { return rotation_.dim(); }
+  std::int64_t step_count() const { return CodeStepCount(dim()); }
+  const Rotation& rotation() const { return rotation_; }
+  // False if some key is too large or too small for floats to rotate and cut,
+  // or there is none: the codes must then not be used.
+  bool usable() const { return usable_; }
+
+  // One a key, and 0 up to the end of the last block.
+  std::span<const float> scales() const { return scales_.span(); }
+  float max_scale() const { return max_scale_; }
+  // The greatest norm of what was coded.
+  double max_norm() const { return max_norm_; }
+  double ErrorPerScale(CodeBits bits) const {
+    return bits == CodeBits::k4 ? error_per_scale_4_ : error_per_scale_8_;
+  }
+
+  // logits[q * stride + i] of the keys from 16 x first_block on, for
+  // 16 block_count of them, the last of which may be past the end.
+  void Logits(std::span<const CodeQuery> queries, CodeBits bits,
+              std::int64_t first_block, std::int64_t block_count,
+              std::int64_t stride, float* logits) const;
+
+  // Asks for the codes of a key and some after it.
+  void Prefetch(std::int64_t position, CodeBits bits) const;
+
+  std::int64_t memory_bytes() const;
+
+ private:
+  // Quantises the rows of a block, [dim, 16], which are rotated.
+  void EncodeBlock(const float* rotated, std::int64_t block);
+
+  std::int64_t key_count_ = 0;
+  Rotation rotation_{1, 0};
+  AlignedBuffer<std::uint8_t> high_plane_;
+  AlignedBuffer<std::uint8_t> low_plane_;
+  AlignedBuffer<float> scales_;
+  float max_scale_ = 0;
+  double max_norm_ = 0;
+  double error_per_scale_4_ = 0;
+  double error_per_scale_8_ = 0;
+  bool usable_ = false;
+};
+
+// A query as the code kernels take it. Reused from query to query, it does not
+// allocate. Not thread-safe.
+class CodedQuery {
+ public:
+  // Codes `query` [dim], whose logits are dot products x logit_factor. False if
+  // its logits may be beyond a float, or too small for one.
+  bool Encode(const KeyCodes& codes, std::span<const float> query,
+              double logit_factor);
+
+  // Valid until the next Encode, and while the object lives.
+  const CodeQuery& view() const { return view_; }
+  // The same with another logit factor.
+  CodeQuery WithFactor(double logit_factor) const {
+    CodeQuery query = view_;
+    query.unit = static_cast<float>(scale_ * logit_factor);
+    return query;
+  }
+
+  // The logit of a key of scale s is off by at most
+  // LogitErrorPerScale(bits) x s + logit_error().
+  double LogitErrorPerScale(CodeBits bits) const;
+  double logit_error() const { return logit_error_; }
+  // As a random number, it has this variance for a key of scale 1; of scale s
+  // s^2 of it.
+  double LogitVariancePerSquareScale(CodeBits bits) const;
+
+ private:
+  const KeyCodes* codes_ = nullptr;
+  std::vector<float> rotated_;
+  std::vector<std::int8_t> planes_;  // high, then low
+  CodeQuery view_;
+  double scale_ = 0;       // of the query's codes
+  double logit_norm_ = 0;  // of the coded query, x logit_factor
+  double logit_error_ = 0;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_SHORTLIST_KEY_CODES_H_

@@ -1,0 +1,501 @@
+#include "core/shortlist/list_index.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "core/base/status.h"
+#include "core/kernels/compare.h"
+#include "core/shortlist/select_best.h"
+
+namespace attendant {
+namespace {
+
+// Queries that share the passes of one scan.
+constexpr std::size_t kMaxTogether = 64;
+// The place of a masked query, which is scanned while the others wait.
+constexpr std::size_t kMasked = kMaxTogether;
+// Keys that a pass over codes takes for each that it may keep: with fewer, it
+// would score most from floats after all.
+constexpr std::int64_t kKeysPerKept = 4;
+// Keys from which on 4 bits are read first: what they save is then more than
+// the keys cost that they leave to score from floats.
+constexpr std::int64_t kKeysFor4Bits = 3000;
+// Scored from floats where the sum is to be right, beside the k best: what
+// attends most, so that its codes' errors don't matter.
+constexpr std::int64_t kRescoreCount = 1000;
+
+}  // namespace
+
+ListIndex::ListIndex(InvertedLists lists, std::vector<std::int32_t> positions,
+                     ScoreKind score_kind, Calibration calibration)
+    : lists_(std::move(lists)),
+      positions_(std::move(positions)),
+      keyed_(static_cast<std::int64_t>(positions_.size())),
+      cosine_(score_kind == ScoreKind::kCosine),
+      calibration_(std::move(calibration)) {
+  for (const RowIndex row : lists_.rows) keyed_.Set(row);
+}
+
+std::span<const float> ListIndex::Key(RowIndex row) const {
+  const std::int32_t position = positions_[static_cast<std::size_t>(row)];
+  if (position < 0) return {};
+  return lists_.key_view().Row(position);
+}
+
+std::int64_t ListIndex::memory_bytes() const {
+  const std::int64_t n = lists_.key_count();
+  constexpr std::int64_t kFloatBytes = sizeof(float);
+  return (n + list_count()) * lists_.dim * kFloatBytes +
+         lists_.codes.memory_bytes() + lists_.mean_codes.memory_bytes() +
+         n * (kFloatBytes + std::int64_t{sizeof(RowIndex)}) +
+         static_cast<std::int64_t>(positions_.size() * sizeof(std::int32_t) +
+                                   lists_.offsets.size() *
+                                       sizeof(std::int64_t));
+}
+
+// Passes and lists of the queries of a scan. One a thread: it keeps its memory.
+class ListIndex::Scratch {
+ public:
+  static Scratch& OfThread() {
+    thread_local Scratch scratch;
+    return scratch;
+  }
+
+  CodePass& pass(std::size_t i) {
+    while (passes_.size() <= i) passes_.push_back(std::make_unique<CodePass>());
+    return *passes_[i];
+  }
+  ListVisit& visit(std::size_t i) { return visits_[i]; }
+
+ private:
+  std::vector<std::unique_ptr<CodePass>> passes_;
+  std::array<ListVisit, kMaxTogether + 1> visits_;
+};
+
+bool ListIndex::IsMasked(const ScanQuery& query) const {
+  return query.excluded != nullptr || query.allowed != nullptr ||
+         query.row_end < static_cast<RowIndex>(keyed_.size());
+}
+
+bool ListIndex::HasCodesFor(const ScanQuery& query,
+                            const AttentionState& state) const {
+  return lists_.codes.usable() && lists_.mean_codes.usable() &&
+         !query.exhaustive && query.bias == nullptr &&
+         query.projection == nullptr && state.value_dim() == 0 &&
+         query.score_kind != ScoreKind::kAdditive &&
+         (query.score_kind == ScoreKind::kCosine) == cosine_;
+}
+
+std::int64_t ListIndex::ProbesOf(const ScanGoals& goals) const {
+  std::int64_t count = calibration_.probe_count;
+  if (goals.probe_count > 0) {
+    count = goals.probe_count;
+  } else if (goals.recall > 0) {
+    count = calibration_.ProbesForRecall(goals.recall);
+  }
+  return std::min(count, list_count());
+}
+
+ListIndex::Route ListIndex::RouteFor(const ScanQuery& query,
+                                     const AttentionState& state) const {
+  const ScanGoals& goals = query.goals;
+  Route route;
+  route.probe_count = ProbesOf(goals);
+  route.options.certified = goals.certified || goals.recall >= 1;
+  route.complete = query.exhaustive || route.options.certified ||
+                   goals.mass_precision > 0 ||
+                   route.probe_count >= list_count();
+  if (goals.mass_precision > 0) route.options.rescore_count = kRescoreCount;
+  const std::int64_t taken =
+      route.complete ? lists_.key_count()
+                     : lists_.key_count() * route.probe_count / list_count();
+  const std::int64_t kept =
+      std::max(state.top().k(), route.options.rescore_count);
+  route.by_code = HasCodesFor(query, state) && kKeysPerKept * kept <= taken;
+  route.options.bits = !route.options.certified && taken >= kKeysFor4Bits
+                           ? CodeBits::k4
+                           : CodeBits::k8;
+  return route;
+}
+
+bool ListIndex::StartPass(const ScanQuery& query, std::int64_t k,
+                          bool all_eligible, Route& route,
+                          CodePass& pass) const {
+  if (!route.by_code) return false;
+  if (pass.Start(query, lists_, k, all_eligible, route.options)) return true;
+  if (route.options.bits == CodeBits::k8) return false;
+  route.options.bits = CodeBits::k8;
+  return pass.Start(query, lists_, k, all_eligible, route.options);
+}
+
+absl::StatusOr<ScanStats> ListIndex::Scan(const ScanQuery& query,
+                                          AttentionState& state) const {
+  ScanTask task = {.query = &query, .state = &state};
+  ScanTogether({&task, 1});
+  return std::move(task.stats);
+}
+
+void ListIndex::ScanTogether(std::span<ScanTask> tasks) const {
+  Scratch& scratch = Scratch::OfThread();
+  for (std::size_t first = 0; first < tasks.size(); first += kMaxTogether) {
+    const std::span<ScanTask> group =
+        tasks.subspan(first, std::min(kMaxTogether, tasks.size() - first));
+    std::array<Route, kMaxTogether> routes;
+    std::vector<ListVisit*> choosing;  // by lists
+    std::vector<std::int64_t> probe_counts;
+    // By [complete][4 bits].
+    std::vector<ListVisit*> shares[2][2];
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      ScanTask& task = group[i];
+      Route& route = routes[i];
+      if (IsMasked(*task.query)) {
+        task.stats = ScanMasked(*task.query, *task.state);
+        route.by_code = false;
+        continue;
+      }
+      route = RouteFor(*task.query, *task.state);
+      CodePass& pass = scratch.pass(i);
+      route.by_code =
+          StartPass(*task.query, task.state->top().k(), true, route, pass);
+      if (!route.by_code) {
+        task.stats = ScanFloats(*task.query, *task.state, route);
+        continue;
+      }
+      ListVisit& visit = scratch.visit(i);
+      visit.pass = &pass;
+      visit.lists.clear();
+      visit.status = pass.Poll();
+      if (!visit.status.ok()) continue;
+      if (!route.complete) {
+        choosing.push_back(&visit);
+        probe_counts.push_back(route.probe_count);
+      }
+      shares[route.complete ? 1 : 0][pass.bits() == CodeBits::k4 ? 1 : 0]
+          .push_back(&visit);
+    }
+    if (!choosing.empty()) ChooseLists(choosing, probe_counts);
+    for (const auto& visits : shares[0]) TakeLists(lists_, visits);
+    for (const auto& visits : shares[1]) TakeAllLists(lists_, visits);
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      if (!routes[i].by_code) continue;
+      ScanStats stats;
+      absl::Status status = scratch.visit(i).status;
+      if (status.ok()) {
+        status =
+            scratch.pass(i).Finish(routes[i].complete, *group[i].state, stats);
+      }
+      stats.visited_list_count =
+          routes[i].complete ? list_count() : routes[i].probe_count;
+      if (status.ok()) {
+        group[i].stats = stats;
+      } else {
+        group[i].stats = status;
+      }
+    }
+  }
+}
+
+// Codes of all queries are compared with the means in one pass.
+void ListIndex::ChooseLists(std::span<ListVisit* const> visits,
+                            std::span<const std::int64_t> probe_counts) const {
+  thread_local std::vector<float> scores;
+  const std::int64_t stride =
+      (list_count() + kCodeRows - 1) / kCodeRows * kCodeRows;
+  scores.resize(visits.size() * static_cast<std::size_t>(stride));
+  std::array<CodeQuery, kMaxTogether> queries;
+  for (std::size_t v = 0; v < visits.size(); ++v) {
+    const CodePass& pass = *visits[v]->pass;
+    const double norm = Norm(pass.query().query);
+    queries[v] = pass.coded().WithFactor(norm > 0 ? 1 / norm : 0);
+  }
+  lists_.ScoreListsByCode({queries.data(), visits.size()}, stride,
+                          scores.data());
+  for (std::size_t v = 0; v < visits.size(); ++v) {
+    SelectBest({scores.data() + v * static_cast<std::size_t>(stride),
+                static_cast<std::size_t>(list_count())},
+               probe_counts[v], visits[v]->lists);
+  }
+}
+
+absl::StatusOr<ScanStats> ListIndex::ScanFloats(const ScanQuery& query,
+                                                AttentionState& state,
+                                                const Route& route) const {
+  RowScan scan(query, state);
+  ATTENDANT_RETURN_IF_ERROR(scan.Start());
+  if (route.complete) {
+    ATTENDANT_RETURN_IF_ERROR(ScanAllLists(true, scan));
+  } else {
+    thread_local std::vector<float> scores;
+    thread_local std::vector<std::int32_t> chosen;
+    lists_.ScoreLists(query.query, scores);
+    SelectBest(scores, route.probe_count, chosen);
+    for (const std::int32_t list : chosen) {
+      ATTENDANT_RETURN_IF_ERROR(ScanList(list, true, scan));
+    }
+  }
+  ATTENDANT_RETURN_IF_ERROR(scan.Finish());
+  return ScanStats{
+      .scored_count = scan.scored_count(),
+      .visited_list_count = route.complete ? list_count() : route.probe_count,
+      .complete = route.complete,
+      .exact = route.complete,
+      .results_exact = route.complete,
+      .knows_mass = route.complete};
+}
+
+// The eligible rows with keys, and how many they are.
+std::int64_t ListIndex::FindEligible(const ScanQuery& query,
+                                     Bitmap& eligible) const {
+  const EligibleRows rows(query);
+  const std::span<const std::uint64_t> keyed = keyed_.words();
+  const std::span<std::uint64_t> words = eligible.words();
+  for (std::size_t w = 0; w < words.size(); ++w) {
+    words[w] = keyed[w] & rows.Word(static_cast<std::int64_t>(w));
+  }
+  return ActiveCompareKernels().CountBits(
+      words.data(), nullptr, static_cast<std::int64_t>(words.size()));
+}
+
+// Scores the eligible rows themselves where that is quicker than the lists that
+// they are in, or asked for.
+absl::StatusOr<ScanStats> ListIndex::ScanMasked(const ScanQuery& query,
+                                                AttentionState& state) const {
+  Bitmap eligible(keyed_.size());
+  const std::int64_t eligible_count = FindEligible(query, eligible);
+  ScanQuery narrowed = query;
+  narrowed.excluded = nullptr;
+  narrowed.allowed = &eligible;
+  Route route = RouteFor(narrowed, state);
+  route.by_code &=
+      kKeysPerKept * std::max(state.top().k(), route.options.rescore_count) <=
+      eligible_count;
+  const double rate = static_cast<double>(eligible_count) /
+                      static_cast<double>(lists_.key_count());
+  const double probes = route.complete || eligible_count == 0
+                            ? static_cast<double>(list_count())
+                            : std::min(static_cast<double>(list_count()),
+                                       ProbesFor(route.probe_count, rate));
+  const double cost_of_lists = route.by_code && route.complete
+                                   ? CostOfCodes()
+                                   : CostOfLists(probes, rate);
+  const bool by_rows = CostOfRows(eligible_count) <= cost_of_lists;
+  CodePass& pass = Scratch::OfThread().pass(kMasked);
+  if (!by_rows && StartPass(narrowed, state.top().k(), false, route, pass)) {
+    return ScanMaskedByCode(narrowed, eligible_count, route, pass, state);
+  }
+  RowScan scan(narrowed, state);
+  ATTENDANT_RETURN_IF_ERROR(scan.Start());
+  bool complete = true;
+  std::int64_t visited = 0;
+  if (by_rows) {
+    ATTENDANT_RETURN_IF_ERROR(ScanRows(eligible, scan));
+  } else if (route.complete) {
+    ATTENDANT_RETURN_IF_ERROR(ScanAllLists(false, scan));
+    visited = list_count();
+  } else {
+    thread_local std::vector<float> scores;
+    thread_local std::vector<std::uint64_t> ranks;
+    lists_.ScoreLists(query.query, scores);
+    lists_.RankLists(scores, ranks);
+    const auto visit =
+        [&](std::span<const std::int32_t> chosen) -> absl::Status {
+      visited += static_cast<std::int64_t>(chosen.size());
+      for (const std::int32_t list : chosen) {
+        ATTENDANT_RETURN_IF_ERROR(ScanList(list, false, scan));
+      }
+      return absl::OkStatus();
+    };
+    ATTENDANT_ASSIGN_OR_RETURN(
+        complete, VisitUntilEnough(ranks, route.probe_count,
+                                   std::min(state.top().k(), eligible_count),
+                                   visit, [&] { return scan.scored_count(); }));
+  }
+  ATTENDANT_RETURN_IF_ERROR(scan.Finish());
+  return ScanStats{.scored_count = scan.scored_count(),
+                   .visited_list_count = visited,
+                   .complete = complete,
+                   .exact = complete,
+                   .results_exact = complete,
+                   .knows_mass = complete};
+}
+
+absl::StatusOr<ScanStats> ListIndex::ScanMaskedByCode(
+    const ScanQuery& query, std::int64_t eligible_count, const Route& route,
+    CodePass& pass, AttentionState& state) const {
+  Scratch& scratch = Scratch::OfThread();
+  ListVisit& visit = scratch.visit(kMasked);
+  ListVisit* const visits[] = {&visit};
+  visit.pass = &pass;
+  visit.status = pass.Poll();
+  ATTENDANT_RETURN_IF_ERROR(visit.status);
+  bool complete = true;
+  std::int64_t visited = list_count();
+  if (route.complete) {
+    TakeAllLists(lists_, visits);
+    ATTENDANT_RETURN_IF_ERROR(visit.status);
+  } else {
+    visited = 0;
+    thread_local std::vector<float> scores;
+    thread_local std::vector<std::uint64_t> ranks;
+    const std::int64_t stride =
+        (list_count() + kCodeRows - 1) / kCodeRows * kCodeRows;
+    scores.resize(static_cast<std::size_t>(stride));
+    const double norm = Norm(query.query);
+    const CodeQuery coded = pass.coded().WithFactor(norm > 0 ? 1 / norm : 0);
+    lists_.ScoreListsByCode({&coded, 1}, stride, scores.data());
+    lists_.RankLists({scores.data(), static_cast<std::size_t>(list_count())},
+                     ranks);
+    const auto take = [&](std::span<const std::int32_t> chosen) {
+      visited += static_cast<std::int64_t>(chosen.size());
+      visit.lists.assign(chosen.begin(), chosen.end());
+      TakeLists(lists_, visits);
+      return visit.status;
+    };
+    ATTENDANT_ASSIGN_OR_RETURN(
+        complete, VisitUntilEnough(ranks, route.probe_count,
+                                   std::min(state.top().k(), eligible_count),
+                                   take, [&] { return pass.taken_count(); }));
+  }
+  ScanStats stats;
+  ATTENDANT_RETURN_IF_ERROR(pass.Finish(complete, state, stats));
+  stats.visited_list_count = visited;
+  return stats;
+}
+
+double ListIndex::ProbesFor(std::int64_t probe_count, double rate) const {
+  const double probes = calibration_.ProbesFor(
+      static_cast<double>(calibration_.depths[0].neighbour_count) / rate);
+  // Another recall than the index was made for takes as many times the lists.
+  return probes * static_cast<double>(probe_count) /
+         static_cast<double>(calibration_.probe_count);
+}
+
+// Nanoseconds, measured on 1,000,000 keys of 128 floats, which are far more
+// than a cache holds (bench/README.md); only the ratios matter. A key that is
+// read after its neighbour; then, below, between some that are left out, and
+// from anywhere.
+double ListIndex::CostOfKey() const {
+  return 5 + 0.22 * static_cast<double>(dim());
+}
+
+double ListIndex::CostOfRows(std::int64_t row_count) const {
+  return static_cast<double>(row_count) * 2.7 * CostOfKey();
+}
+
+// Of ranking all lists and visiting `probes` of them, with a share of `rate` of
+// their rows eligible. The means are small enough for a cache.
+double ListIndex::CostOfLists(double probes, double rate) const {
+  constexpr double kCostOfTest = 2.7;
+  const double rows_per_list = static_cast<double>(lists_.key_count()) /
+                               static_cast<double>(list_count());
+  return static_cast<double>(list_count()) * 0.5 * CostOfKey() +
+         probes * rows_per_list * (kCostOfTest + rate * 1.6 * CostOfKey());
+}
+
+// Of all codes, with a test for each key.
+double ListIndex::CostOfCodes() const {
+  constexpr double kCostOfTest = 2.7;
+  return static_cast<double>(lists_.key_count()) *
+         (kCostOfTest + CostOfKey() / 8);
+}
+
+template <typename Visit, typename Found>
+absl::StatusOr<bool> ListIndex::VisitUntilEnough(std::span<std::uint64_t> ranks,
+                                                 std::int64_t probe_count,
+                                                 std::int64_t wanted,
+                                                 Visit visit,
+                                                 Found found) const {
+  thread_local std::vector<std::int32_t> chosen;
+  std::int64_t visited = 0;
+  std::int64_t next = probe_count;
+  std::int64_t row_count = 0;
+  while (true) {
+    next = std::min(next, list_count() - visited);
+    // The best of those left come first, and are visited in ascending order.
+    const auto end = ranks.begin() + next;
+    if (end != ranks.end()) {
+      std::nth_element(ranks.begin(), end - 1, ranks.end(), std::greater<>());
+    }
+    chosen.resize(static_cast<std::size_t>(next));
+    std::transform(ranks.begin(), end, chosen.begin(), InvertedLists::ListOf);
+    std::sort(chosen.begin(), chosen.end());
+    ATTENDANT_RETURN_IF_ERROR(visit(std::span<const std::int32_t>(chosen)));
+    for (const std::int32_t list : chosen) row_count += RowCountOf(list);
+    ranks = ranks.subspan(static_cast<std::size_t>(next));
+    visited += next;
+    if (ranks.empty()) return true;
+    const std::int64_t found_count = found();
+    if (found_count < wanted || found_count == 0) {
+      next = visited;
+      continue;
+    }
+    // The share of eligible rows in these lists may be another than that of all
+    // rows: what is eligible may be near to the query, or far from it.
+    const double needed =
+        ProbesFor(probe_count, static_cast<double>(found_count) /
+                                   static_cast<double>(row_count));
+    // A few lists more are not worth another choice among all.
+    if (needed <= static_cast<double>(visited + visited / 16)) return false;
+    // Part of a list is a list: every turn must visit one.
+    next = static_cast<std::int64_t>(
+               std::ceil(std::min(needed, static_cast<double>(list_count())))) -
+           visited;
+  }
+}
+
+// Scores the rows themselves, in their order.
+absl::Status ListIndex::ScanRows(const Bitmap& eligible, RowScan& scan) const {
+  constexpr std::size_t kBatch = 1024;
+  RowIndex rows[kBatch];
+  std::int32_t positions[kBatch];
+  std::size_t count = 0;
+  const auto score = [&] {
+    const absl::Status status =
+        scan.ScanScattered(lists_.keys.data(), lists_.inverse_norms.data(),
+                           {rows, count}, {positions, count});
+    count = 0;
+    return status;
+  };
+  for (std::size_t w = 0; w < eligible.words().size(); ++w) {
+    for (std::uint64_t word = eligible.words()[w]; word != 0;
+         word &= word - 1) {
+      const auto row = static_cast<RowIndex>(64 * w) +
+                       static_cast<RowIndex>(std::countr_zero(word));
+      rows[count] = row;
+      positions[count++] = positions_[static_cast<std::size_t>(row)];
+      if (count == kBatch) ATTENDANT_RETURN_IF_ERROR(score());
+    }
+  }
+  return score();
+}
+
+absl::Status ListIndex::ScanAllLists(bool all_eligible, RowScan& scan) const {
+  for (std::int64_t l = 0; l < list_count(); ++l) {
+    ATTENDANT_RETURN_IF_ERROR(ScanList(l, all_eligible, scan));
+  }
+  return absl::OkStatus();
+}
+
+std::int64_t ListIndex::RowCountOf(std::int32_t list) const {
+  const auto l = static_cast<std::size_t>(list);
+  return lists_.offsets[l + 1] - lists_.offsets[l];
+}
+
+absl::Status ListIndex::ScanList(std::int64_t list, bool all_eligible,
+                                 RowScan& scan) const {
+  const std::int64_t begin = lists_.offsets[static_cast<std::size_t>(list)];
+  const std::int64_t end = lists_.offsets[static_cast<std::size_t>(list) + 1];
+  return scan.Scan(lists_.keys.data() + begin * lists_.dim,
+                   lists_.inverse_norms.data() + begin,
+                   std::span(lists_.rows)
+                       .subspan(static_cast<std::size_t>(begin),
+                                static_cast<std::size_t>(end - begin)),
+                   all_eligible);
+}
+
+}  // namespace attendant

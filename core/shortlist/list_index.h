@@ -1,0 +1,103 @@
+// How inverted lists are scanned: which of them, by codes or by floats, and
+// what is then known. Internal.
+#ifndef ATTENDANT_CORE_SHORTLIST_LIST_INDEX_H_
+#define ATTENDANT_CORE_SHORTLIST_LIST_INDEX_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/attention/score.h"
+#include "core/base/bitmap.h"
+#include "core/shortlist/calibrate.h"
+#include "core/shortlist/code_pass.h"
+#include "core/shortlist/code_scan.h"
+#include "core/shortlist/inverted_lists.h"
+#include "core/shortlist/ivf_index.h"
+#include "core/shortlist/row_scan.h"
+
+namespace attendant {
+
+class ListIndex : public IvfIndex {
+ public:
+  // positions[row] is the position of the row's key in `lists`, or -1.
+  ListIndex(InvertedLists lists, std::vector<std::int32_t> positions,
+            ScoreKind score_kind, Calibration calibration);
+
+  IndexKind kind() const override { return IndexKind::kIvf; }
+  std::int64_t dim() const override { return lists_.dim; }
+  std::int64_t list_count() const override { return lists_.list_count(); }
+  std::int64_t probe_count() const override { return calibration_.probe_count; }
+  double measured_recall() const override { return calibration_.recall; }
+  std::span<const float> Key(RowIndex row) const override;
+  absl::StatusOr<ScanStats> Scan(const ScanQuery& query,
+                                 AttentionState& state) const override;
+  void ScanTogether(std::span<ScanTask> tasks) const override;
+  std::int64_t memory_bytes() const override;
+
+ private:
+  // How a query that is not masked is scanned.
+  struct Route {
+    bool by_code = false;
+    bool complete = false;         // all lists
+    std::int64_t probe_count = 0;  // else
+    CodePassOptions options;
+  };
+  class Scratch;
+
+  bool IsMasked(const ScanQuery& query) const;
+  // False where logits are not what codes say: other scores, biases, pooling.
+  bool HasCodesFor(const ScanQuery& query, const AttentionState& state) const;
+  std::int64_t ProbesOf(const ScanGoals& goals) const;
+  // Of a scan by which key_count keys are taken.
+  Route RouteFor(const ScanQuery& query, const AttentionState& state) const;
+  bool StartPass(const ScanQuery& query, std::int64_t k, bool all_eligible,
+                 Route& route, CodePass& pass) const;
+  void ChooseLists(std::span<ListVisit* const> visits,
+                   std::span<const std::int64_t> probe_counts) const;
+  absl::StatusOr<ScanStats> ScanFloats(const ScanQuery& query,
+                                       AttentionState& state,
+                                       const Route& route) const;
+  absl::StatusOr<ScanStats> ScanMasked(const ScanQuery& query,
+                                       AttentionState& state) const;
+  absl::StatusOr<ScanStats> ScanMaskedByCode(const ScanQuery& query,
+                                             std::int64_t eligible_count,
+                                             const Route& route, CodePass& pass,
+                                             AttentionState& state) const;
+
+  std::int64_t FindEligible(const ScanQuery& query, Bitmap& eligible) const;
+  // Lists that find the best rows of which a share of `rate` is eligible.
+  double ProbesFor(std::int64_t probe_count, double rate) const;
+  double CostOfKey() const;
+  double CostOfRows(std::int64_t row_count) const;
+  double CostOfLists(double probes, double rate) const;
+  double CostOfCodes() const;
+
+  // Visits lists in the order of their ranks until at least `wanted` eligible
+  // rows are found and as many lists are visited as the share of eligible rows
+  // in them calls for. visit(lists) takes ascending lists; found() says how
+  // many eligible rows were in all so far. True: all lists were visited.
+  template <typename Visit, typename Found>
+  absl::StatusOr<bool> VisitUntilEnough(std::span<std::uint64_t> ranks,
+                                        std::int64_t probe_count,
+                                        std::int64_t wanted, Visit visit,
+                                        Found found) const;
+  absl::Status ScanRows(const Bitmap& eligible, RowScan& scan) const;
+  absl::Status ScanAllLists(bool all_eligible, RowScan& scan) const;
+  std::int64_t RowCountOf(std::int32_t list) const;
+  absl::Status ScanList(std::int64_t list, bool all_eligible,
+                        RowScan& scan) const;
+
+  const InvertedLists lists_;
+  const std::vector<std::int32_t> positions_;  // by row; -1: no key
+  Bitmap keyed_;                               // rows with keys
+  const bool cosine_;                          // codes are of normalised keys
+  const Calibration calibration_;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_SHORTLIST_LIST_INDEX_H_

@@ -1,0 +1,71 @@
+#include "core/shortlist/rotation.h"
+
+#include <bit>
+#include <cmath>
+#include <random>
+
+namespace attendant {
+namespace {
+
+// The Walsh-Hadamard transform of `size` components, a power of 2, each of
+// kRows vectors; not normalised.
+template <std::int64_t kRows>
+void Transform(float* vectors, std::int64_t size) {
+  for (std::int64_t half = 1; half < size; half *= 2) {
+    for (std::int64_t begin = 0; begin < size; begin += 2 * half) {
+      float* first = vectors + begin * kRows;
+      float* second = first + half * kRows;
+      for (std::int64_t i = 0; i < half * kRows; ++i) {
+        const float sum = first[i] + second[i];
+        second[i] = first[i] - second[i];
+        first[i] = sum;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Rotation::Rotation(std::int64_t dim, std::uint64_t seed)
+    : dim_(dim),
+      transform_dim_(static_cast<std::int64_t>(
+          std::bit_floor(static_cast<std::uint64_t>(dim)))) {
+  std::mt19937_64 random(seed);
+  signs_.resize(static_cast<std::size_t>(kRounds * dim));
+  for (float& sign : signs_) sign = (random() >> 63) != 0 ? 1.0f : -1.0f;
+}
+
+template <std::int64_t kRows>
+void Rotation::ApplyTo(float* vectors) const {
+  const auto factor =
+      static_cast<float>(1 / std::sqrt(static_cast<double>(transform_dim_)));
+  const std::int64_t rest = dim_ - transform_dim_;
+  const float* signs = signs_.data();
+  for (int round = 0; round < kRounds; ++round, signs += dim_) {
+    for (std::int64_t d = 0; d < dim_; ++d) {
+      // What the first transform takes is normalised here.
+      const float by = d < transform_dim_ ? signs[d] * factor : signs[d];
+      for (std::int64_t r = 0; r < kRows; ++r) vectors[d * kRows + r] *= by;
+    }
+    Transform<kRows>(vectors, transform_dim_);
+    if (rest == 0) continue;
+    // The components left over are mixed with as many of the others.
+    float* last = vectors + rest * kRows;
+    for (std::int64_t i = 0; i < transform_dim_ * kRows; ++i) last[i] *= factor;
+    Transform<kRows>(last, transform_dim_);
+  }
+}
+
+void Rotation::Apply(float* vector) const { ApplyTo<1>(vector); }
+
+void Rotation::ApplyToBlock(float* block) const { ApplyTo<kBlockRows>(block); }
+
+double Rotation::relative_error() const {
+  // Each of at most 2 transforms a round has log2 stages, whose sums round
+  // once, and a product that rounds twice, the factor's own rounding included:
+  // in norm, 2^-24 for each.
+  const double stages = std::log2(static_cast<double>(transform_dim_)) + 2;
+  return 2 * kRounds * stages * std::exp2(-24);
+}
+
+}  // namespace attendant
