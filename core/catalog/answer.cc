@@ -8,6 +8,7 @@
 
 #include "core/attention/sampling.h"
 #include "core/base/status.h"
+#include "core/catalog/mass.h"
 #include "core/catalog/pool.h"
 #include "core/catalog/scored_rows.h"
 #include "core/catalog/weigh.h"
@@ -16,10 +17,6 @@ namespace attendant {
 namespace {
 
 constexpr double kNothing = -std::numeric_limits<double>::infinity();
-
-Mass ExactMass(double value) {
-  return {MassMethod::kExact, value, value, value};
-}
 
 // The shortlists of all heads, by (segment, row), so that runs of a segment are
 // scored together.
@@ -69,6 +66,7 @@ class Answerer {
   absl::StatusOr<AttendAnswer> Answer() {
     ATTENDANT_ASSIGN_OR_RETURN(shortlist_, Shortlist());
     shortlisted_ = PartitionsOf(shortlist_);
+    masses_.emplace(catalog_, Errors());
     if (plan_.heads.size() > 1 || plan_.shortlist_head) {
       shortlist_ = SortedByWeight(shortlist_, SelectingScope());
     }
@@ -96,6 +94,17 @@ class Answerer {
       return FromCandidates(scans_.front().shortlist);
     }
     return ScoreInHeads(snapshot_, plan_, UnionOf(scans_), interrupt_);
+  }
+
+  // Of the heads' partitions. Nothing is known of one that shortlists for
+  // another.
+  std::vector<PartitionError> Errors() const {
+    std::vector<PartitionError> errors(scans_.size());
+    for (std::size_t h = 0; !plan_.shortlist_head && h < errors.size(); ++h) {
+      errors[h] = NotBelow(ErrorOf(scans_[h], plan_.goals.certified),
+                           catalog_[h], shortlisted_[h]);
+    }
+    return errors;
   }
 
   // By weight in the scope, of several heads; else by logit.
@@ -128,7 +137,9 @@ class Answerer {
     std::size_t count = std::min(static_cast<std::size_t>(plan_.result_count),
                                  shortlist_.size());
     if (plan_.min_mass) {
-      const Weigher weigher = WeigherOf(catalog_);
+      // Of an estimated catalog, what it is at its most: the items then hold
+      // the mass whatever the estimate's error.
+      const Weigher weigher = WeigherOf(masses_->Greatest());
       double mass = 0;
       std::size_t needed = 0;
       while (needed < count && mass < *plan_.min_mass) {
@@ -150,7 +161,7 @@ class Answerer {
   }
 
   absl::Status Sample() {
-    if (!DrawsFromCatalog(plan_)) {
+    if (!plan_.draws_from_catalog()) {
       population_ = {shortlist_.rows, MeanLogits(shortlist_, shortlisted_)};
     }
     const std::vector<RowAddress>& rows = population_.rows;
@@ -254,6 +265,10 @@ class Answerer {
     answer_.projected_query_count = plan_.projected_query_count;
     answer_.eligible_count = plan_.eligible_count;
     answer_.complete = complete_;
+    answer_.results_exact =
+        !plan_.shortlist_head &&
+        std::all_of(scans_.begin(), scans_.end(),
+                    [](const HeadScan& scan) { return scan.results_exact; });
     for (std::size_t h = 0; h < scans_.size(); ++h) {
       if (plan_.heads[h].projection) {
         answer_.projected_key_count = answer_.scored_count;
@@ -266,30 +281,40 @@ class Answerer {
 
   void FillMasses() {
     const bool has_heads = HasHeads();
-    const Weigher catalog(ActivationKind::kSoftmax, catalog_);
     for (std::size_t h = 0; has_heads && h < plan_.heads.size(); ++h) {
       HeadAnswer& head = answer_.heads.emplace_back();
       head.key_field = plan_.heads[h].field;
       head.temperature = plan_.heads[h].temperature;
       head.score_kind = plan_.heads[h].score_kind;
-      if (!complete_ || !softmax()) continue;
-      const SoftmaxPartition& partition = scans_[h].partition;
-      head.log_partition = partition.LogPartition();
-      head.entropy = partition.Entropy();
-      head.effective_item_count = partition.EffectiveCount();
-      head.shortlist_mass = ExactMass(catalog.MassInHead(shortlisted_, h));
-      head.returned_mass =
-          ExactMass(catalog.MassInHead(returned_partitions_, h));
+      if (softmax()) FillAttention(h, head);
     }
-    if (!complete_ || !softmax()) return;
+    if (!softmax()) return;
     if (plan_.heads.size() == 1) {
-      const SoftmaxPartition& partition = scans_[0].partition;
-      answer_.log_partition = partition.LogPartition();
-      answer_.entropy = partition.Entropy();
-      answer_.effective_item_count = partition.EffectiveCount();
+      FillAttention(0, answer_);
+    } else {
+      answer_.shortlist_mass = masses_->MeanOf(shortlisted_);
+      answer_.returned_mass = masses_->MeanOf(returned_partitions_);
     }
-    answer_.shortlist_mass = ExactMass(catalog.MassOf(shortlisted_));
-    answer_.returned_mass = ExactMass(catalog.MassOf(returned_partitions_));
+  }
+
+  // What one head's attention is, as far as it is known.
+  template <typename Attention>
+  void FillAttention(std::size_t head, Attention& attention) const {
+    const PartitionError& error = masses_->error(head);
+    if (error.method == MassMethod::kUnknown) return;
+    const SoftmaxPartition& partition = scans_[head].partition;
+    attention.log_partition = partition.LogPartition();
+    if (attention.log_partition) {
+      attention.log_partition_interval = {
+          error.method, *attention.log_partition + error.below,
+          *attention.log_partition + error.above};
+    }
+    if (scans_[head].complete) {
+      attention.entropy = partition.Entropy();
+      attention.effective_item_count = partition.EffectiveCount();
+    }
+    attention.shortlist_mass = masses_->InHead(shortlisted_, head);
+    attention.returned_mass = masses_->InHead(returned_partitions_, head);
   }
 
   bool HasHeads() const {
@@ -368,6 +393,7 @@ class Answerer {
   LogPartitions catalog_;  // of all that was scored
   ScoredRows shortlist_;
   LogPartitions shortlisted_;
+  std::optional<MassReader> masses_;
   ScoredRows returned_;
   std::vector<Draw> draws_;  // of SAMPLE, one an item returned
   ScoredRows distinct_;      // of returned_

@@ -43,8 +43,7 @@ void AttendTogether(const Snapshot& snapshot, std::span<const AttendTask> tasks,
       continue;
     }
     Pending& query = pending.emplace_back(t, *std::move(plan));
-    query.scan.emplace(snapshot, *tasks[t].query, query.plan,
-                       *tasks[t].interrupt);
+    query.scan.emplace(snapshot, query.plan, *tasks[t].interrupt);
     left.push_back(&query);
   }
   std::vector<HeadScanTask> scans;
@@ -66,7 +65,11 @@ void AttendTogether(const Snapshot& snapshot, std::span<const AttendTask> tasks,
         answered(query.task, scans[s].scan.status());
         continue;
       }
-      query.scan->Take(*std::move(scans[s].scan));
+      const absl::Status status = query.scan->Take(*std::move(scans[s].scan));
+      if (!status.ok()) {
+        answered(query.task, status);
+        continue;
+      }
       if (!query.scan->done()) {
         *kept++ = &query;
         continue;

@@ -202,10 +202,16 @@ struct AttendAnswer {
   ModelName model;
 };
 
-// Scans exactly when asked to, when the answer needs the whole catalog (its
-// weights, pooling, masses or draws), or when logits rank otherwise than the
-// index; by the index otherwise. Everything masked is an empty answer, not an
-// error.
+// Scores every key from its floats when asked to, when the answer needs the
+// whole catalog's values or draws, or when logits rank otherwise than the
+// index; by the index otherwise, and then again every key where the index knows
+// less of the catalog's attention than the query needs: the mass of kCatalog
+// weights and of min_mass, mass_precision, bounds, a proven shortlist.
+// Everything masked is an empty answer, not an error.
+//
+// kCatalog weights of an estimated partition are each off by the same factor,
+// which lies in log_partition_interval; over the whole catalog they then sum to
+// 1 only up to that.
 //
 // Errors, naming wire fields of AttendRequest: InvalidArgument (a count
 // below 1; a dimension; a non-finite number; zero norm under COSINE; a

@@ -55,6 +55,8 @@ absl::Status CheckChoices(const AttendQuery& query) {
     if (query.min_mass) field = "min_mass";
     if (query.pool_scope) field = "pool_scope";
     if (query.weight_scope) field = "weight_scope";
+    if (query.mass_precision) field = "mass_precision";
+    if (query.mass_method) field = "mass_method";
     if (!field.empty()) {
       return InvalidField(field, "a choice that needs a softmax",
                           "nothing with activation_kind SIGMOID or NONE, "
@@ -87,6 +89,33 @@ absl::Status CheckChoices(const AttendQuery& query) {
   return absl::OkStatus();
 }
 
+// How far to look and what to know of the mass, as far as the request says.
+absl::Status CheckGoals(const AttendQuery& query) {
+  if (query.recall && !(*query.recall > 0 && *query.recall <= 1)) {
+    return InvalidField("recall", absl::StrCat(*query.recall),
+                        "a number in (0, 1]");
+  }
+  if (query.probe_count) {
+    if (*query.probe_count < 1) {
+      return InvalidField("probe_count", absl::StrCat(*query.probe_count),
+                          "1 or more");
+    }
+    if (query.recall) {
+      return InvalidField("probe_count", absl::StrCat(*query.probe_count),
+                          "nothing beside recall, which it stands for");
+    }
+  }
+  if (query.mass_precision &&
+      !(std::isfinite(*query.mass_precision) && *query.mass_precision > 0)) {
+    return InvalidField("mass_precision", absl::StrCat(*query.mass_precision),
+                        "a finite number above 0");
+  }
+  if (query.mass_method == MassMethod::kUnknown) {
+    return InvalidField("mass_method", "UNKNOWN", "EXACT, BOUND or ESTIMATE");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ResolveSizes(const AttendQuery& query, QueryPlan& plan) {
   plan.select_kind = query.select_kind;
   plan.activation_kind = query.activation_kind;
@@ -103,8 +132,9 @@ absl::Status ResolveSizes(const AttendQuery& query, QueryPlan& plan) {
     return InvalidField("result_count", absl::StrCat(plan.result_count),
                         "1 with select_kind HARD");
   }
-  plan.shortlist_count = query.shortlist_count.value_or(
-      std::max<std::int64_t>(10 * plan.result_count, 100));
+  // The most that hold min_mass are many enough to weigh.
+  plan.shortlist_count = query.shortlist_count.value_or(std::max<std::int64_t>(
+      query.min_mass ? plan.result_count : 10 * plan.result_count, 100));
   ATTENDANT_RETURN_IF_ERROR(CheckCount(plan.shortlist_count, 1,
                                        kMaxShortlistCount, "shortlist_count"));
   if (plan.shortlist_count < plan.result_count) {
@@ -297,51 +327,84 @@ absl::Status CheckPooledDims(const Snapshot& snapshot, const QueryPlan& plan) {
   return absl::OkStatus();
 }
 
-// Chooses between the index and every key, or says why it can't.
-absl::Status ResolveScan(const Snapshot& snapshot, const AttendQuery& query,
-                         QueryPlan& plan) {
-  absl::string_view reason;
-  if (plan.weight_scope == WeightScope::kCatalog) {
-    reason = "weight_scope CATALOG needs every key";
-  } else if (plan.pool_scope == WeightScope::kCatalog) {
-    reason = "pool_scope CATALOG needs every key";
-  } else if (plan.min_mass) {
-    reason = "min_mass needs every key";
-  } else if (!plan.biases.empty()) {
-    reason = "the index does not know biases";
-  } else if (query.allow_list.has_value()) {
-    reason = "allow_list is scored exactly";
+// The error of the log partition that the query can do with; 0: any.
+double MassPrecision(const AttendQuery& query, const QueryPlan& plan) {
+  // What is certain may be far off, unless the request says how far.
+  constexpr double kUnstated = 0.02;
+  const bool by_catalog =
+      plan.weight_scope == WeightScope::kCatalog || plan.min_mass;
+  double precision = query.mass_precision.value_or(
+      by_catalog && query.mass_method != MassMethod::kBound ? kUnstated : 0);
+  if (plan.min_mass) {
+    // So that surely holding it takes few items more than holding it.
+    const double spare = (1 - *plan.min_mass) / 4;
+    precision = precision > 0 ? std::min(precision, spare) : spare;
   }
+  return precision;
+}
+
+// Why an index can't answer; empty if it can.
+absl::string_view WhyEveryKey(const Snapshot& snapshot,
+                              const AttendQuery& query, const QueryPlan& plan) {
   for (const PlannedHead& head : plan.heads) {
     const KeyFieldSchema& field = snapshot.schema->key_fields[head.field];
     if (plan.shortlist_head) continue;  // whose index knows q . k
     if (head.projection || head.score_kind == ScoreKind::kAdditive) {
-      reason = "score_kind or model is not what the index was made with";
-    } else if (!RanksAlike(head.score_kind, field.score_kind)) {
-      reason = "score_kind ranks otherwise than the index";
+      return "score_kind or model is not what the index was made with";
+    }
+    if (!RanksAlike(head.score_kind, field.score_kind)) {
+      return "score_kind ranks otherwise than the index";
     }
   }
+  // What a shortlist by q . k leaves out is unknown to ADDITIVE.
+  const bool asks_of_mass = plan.weight_scope == WeightScope::kCatalog ||
+                            query.min_mass || query.mass_precision ||
+                            query.mass_method == MassMethod::kBound;
+  if (plan.shortlist_head && asks_of_mass) {
+    return "the mass of score_kind ADDITIVE needs every key";
+  }
+  if (query.mass_method == MassMethod::kExact) {
+    return "mass_method EXACT needs every key";
+  }
+  if (plan.draws_from_catalog()) {
+    return "weight_scope CATALOG of SAMPLE needs every key";
+  }
+  if (plan.pool_scope == WeightScope::kCatalog) {
+    return "pool_scope CATALOG needs every key";
+  }
+  // No estimate holds all of it.
+  if (plan.min_mass && *plan.min_mass == 1) return "min_mass 1 needs every key";
+  if (!plan.biases.empty()) return "the index does not know biases";
+  if (query.allow_list.has_value()) return "allow_list is scored exactly";
+  return "";
+}
+
+// Chooses between the index and every key, or says why it can't.
+absl::Status ResolveScan(const Snapshot& snapshot, const AttendQuery& query,
+                         QueryPlan& plan) {
+  plan.goals.recall = query.recall.value_or(0);
+  plan.goals.probe_count = query.probe_count.value_or(0);
+  plan.goals.mass_precision = MassPrecision(query, plan);
+  plan.goals.certified = query.mass_method == MassMethod::kBound;
+  plan.only_index = query.scan_mode == ScanMode::kIndex;
+  absl::string_view reason = WhyEveryKey(snapshot, query, plan);
   plan.exhaustive = query.scan_mode == ScanMode::kExact || !reason.empty();
-  if (query.scan_mode != ScanMode::kIndex) return absl::OkStatus();
+  if (!plan.only_index) return absl::OkStatus();
   for (const PlannedHead& planned : plan.heads) {
     const PlannedHead& head =
         plan.shortlist_head ? *plan.shortlist_head : planned;
     const bool trained = std::any_of(
         snapshot.segments.begin(), snapshot.segments.end(),
         [&](const SegmentView& view) {
-          return view.segment->IndexOf(head.field, head.stored_head).kind() ==
-                 IndexKind::kIvf;
+          return view.segment->IndexOf(head.field, head.stored_head).kind() !=
+                 IndexKind::kFlat;
         });
     if (reason.empty() && !trained &&
-        snapshot.wanted_indexes[head.field] == IndexKind::kIvf) {
+        snapshot.wanted_indexes[head.field] != IndexKind::kFlat) {
       reason = "the index is not trained yet";
     }
   }
-  if (reason.empty()) return absl::OkStatus();
-  return StatusWithReason(absl::StatusCode::kFailedPrecondition,
-                          absl::StrCat("scan_mode INDEX can't answer: ", reason,
-                                       "; use AUTO or EXACT"),
-                          "INDEX_CANNOT_ANSWER");
+  return reason.empty() ? absl::OkStatus() : IndexCannotAnswer(reason);
 }
 
 // Items with a key in some head's field. `masks` are complete.
@@ -379,11 +442,19 @@ std::int64_t CountEligible(const Snapshot& snapshot, const QueryPlan& plan,
 
 }  // namespace
 
+absl::Status IndexCannotAnswer(absl::string_view reason) {
+  return StatusWithReason(absl::StatusCode::kFailedPrecondition,
+                          absl::StrCat("scan_mode INDEX can't answer: ", reason,
+                                       "; use AUTO or EXACT"),
+                          "INDEX_CANNOT_ANSWER");
+}
+
 absl::StatusOr<QueryPlan> PlanQuery(const Snapshot& snapshot,
                                     const AttendQuery& query,
                                     const Interrupt& interrupt) {
   QueryPlan plan;
   ATTENDANT_RETURN_IF_ERROR(CheckChoices(query));
+  ATTENDANT_RETURN_IF_ERROR(CheckGoals(query));
   ATTENDANT_RETURN_IF_ERROR(ResolveSizes(query, plan));
   ATTENDANT_RETURN_IF_ERROR(ResolveScopes(query, plan));
   if (query.allow_list) {

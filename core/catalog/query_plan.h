@@ -7,13 +7,16 @@
 #include <optional>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "core/catalog/attend.h"
 #include "core/catalog/bias.h"
 #include "core/catalog/mask.h"
 #include "core/catalog/query_heads.h"
 #include "core/catalog/snapshot.h"
+#include "core/shortlist/key_index.h"
 
 namespace attendant {
 
@@ -35,8 +38,12 @@ struct QueryPlan {
   WeightScope weight_scope = WeightScope::kShortlist;
   std::optional<WeightScope> pool_scope;  // unset: no pooled value
   bool include_head_weights = false;
-  // Every eligible key must be scored.
+  // Every eligible key must be scored, from its floats.
   bool exhaustive = false;
+  // If not exhaustive: what the scans must know. Where an index can't, every
+  // key is scored, unless only the index may answer.
+  ScanGoals goals;
+  bool only_index = false;
   Masks masks;
   // Items that some head may attend to.
   std::int64_t eligible_count = 0;
@@ -47,7 +54,14 @@ struct QueryPlan {
 
   // The field that stands for the query where only one can.
   int field() const { return heads.front().field; }
+  bool draws_from_catalog() const {
+    return select_kind == SelectKind::kSample &&
+           weight_scope == WeightScope::kCatalog;
+  }
 };
+
+// FailedPrecondition: scan_mode INDEX, and `reason`.
+absl::Status IndexCannotAnswer(absl::string_view reason);
 
 // Errors as Attend. Snapshot and query must outlive the plan.
 absl::StatusOr<QueryPlan> PlanQuery(const Snapshot& snapshot,

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/catalog/mass.h"
 #include "core/catalog/weigh.h"
 
 namespace attendant {
@@ -53,17 +54,9 @@ class MeanLogWeights {
   std::vector<double> sums_;
 };
 
-bool DrawsFromCatalog(const QueryPlan& plan) {
-  return plan.select_kind == SelectKind::kSample &&
-         plan.weight_scope == WeightScope::kCatalog;
-}
-
-QueryScan::QueryScan(const Snapshot& snapshot, const AttendQuery& query,
-                     const QueryPlan& plan, const Interrupt& interrupt)
-    : snapshot_(&snapshot),
-      query_(&query),
-      plan_(&plan),
-      interrupt_(&interrupt) {}
+QueryScan::QueryScan(const Snapshot& snapshot, const QueryPlan& plan,
+                     const Interrupt& interrupt)
+    : snapshot_(&snapshot), plan_(&plan), interrupt_(&interrupt) {}
 
 QueryScan::QueryScan(QueryScan&&) noexcept = default;
 QueryScan::~QueryScan() = default;
@@ -84,35 +77,69 @@ HeadScanTask QueryScan::NextTask() const {
   task.options.shortlist_count = plan_->shortlist_count;
   task.options.pools = plan_->pool_scope == WeightScope::kCatalog;
   task.options.exhaustive = plan_->exhaustive || widens_;
-  task.options.keeps_all = DrawsFromCatalog(*plan_);
+  task.options.goals = plan_->goals;
+  task.options.keeps_all = plan_->draws_from_catalog();
   task.interrupt = interrupt_;
   return task;
 }
 
-void QueryScan::Take(HeadScan scan) {
+// Why a scan that found this must be followed by one of every key; empty if it
+// need not.
+absl::string_view QueryScan::WhyNotEnough(const HeadScan& scan) const {
+  if (scan.exact) return "";
+  const ScanGoals& goals = plan_->goals;
+  if (goals.recall == 1 && !scan.results_exact) {
+    return "it can't prove recall 1";
+  }
+  if (goals.certified && !scan.certified) return "it can't certify the mass";
+  if (goals.mass_precision > 0) {
+    const PartitionError error = ErrorOf(scan, goals.certified);
+    if (error.method == MassMethod::kUnknown)
+      return "it does not know the mass";
+    if (error.most() > goals.mass_precision) {
+      return "it knows the mass less precisely than asked for";
+    }
+  }
+  return "";
+}
+
+absl::Status QueryScan::Take(HeadScan scan) {
   scans_.scored_count += scan.scored_count;
   scans_.visited_list_count += scan.visited_list_count;
   scans_.shared_query_count =
       std::max(scans_.shared_query_count, scan.shared_query_count);
-  const std::int64_t wanted = std::min(
-      plan_->shortlist_count, plan_->masks.EligibleCount(head().field));
-  widens_ = !widens_ && !scan.complete &&
-            query_->scan_mode != ScanMode::kIndex &&
-            scan.partition.count < wanted;
-  if (widens_) return;
-  if (DrawsFromCatalog(*plan_) && plan_->heads.size() > 1) {
+  if (!widens_ && !plan_->exhaustive) {
+    const absl::string_view reason = WhyNotEnough(scan);
+    if (plan_->only_index) {
+      // What it finds is what there is to find.
+      if (!reason.empty()) return IndexCannotAnswer(reason);
+    } else if (!reason.empty() || FoundTooFew(scan)) {
+      widens_ = true;
+      return absl::OkStatus();
+    }
+  }
+  widens_ = false;
+  if (plan_->draws_from_catalog() && plan_->heads.size() > 1) {
     if (means_ == nullptr)
       means_ = std::make_unique<MeanLogWeights>(*snapshot_);
     means_->Add(scan.all, LogPartitionOf(scan.partition));
     scan.all = {};
   }
   scans_.heads.push_back(std::move(scan));
+  return absl::OkStatus();
+}
+
+bool QueryScan::FoundTooFew(const HeadScan& scan) const {
+  return !scan.complete &&
+         static_cast<std::int64_t>(scan.shortlist.size()) <
+             std::min(plan_->shortlist_count,
+                      plan_->masks.EligibleCount(head().field));
 }
 
 HeadScans QueryScan::Found() && {
   if (means_ != nullptr) {
     scans_.catalog = means_->Read();
-  } else if (DrawsFromCatalog(*plan_)) {
+  } else if (plan_->draws_from_catalog()) {
     std::vector<Candidate>& all = scans_.heads[0].all;
     scans_.catalog.rows.reserve(all.size());
     scans_.catalog.logits.reserve(all.size());

@@ -1,5 +1,5 @@
 // The scans that one query takes: one for each of its heads, and another where
-// an index found too few.
+// an index found too few items or knows too little of the mass.
 #ifndef ATTENDANT_CORE_CATALOG_QUERY_SCAN_H_
 #define ATTENDANT_CORE_CATALOG_QUERY_SCAN_H_
 
@@ -8,6 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "core/base/interrupt.h"
 #include "core/catalog/attend.h"
 #include "core/catalog/query_plan.h"
@@ -31,9 +33,6 @@ struct HeadScans {
   int shared_query_count = 1;
 };
 
-// True if the plan draws items from the whole catalog.
-bool DrawsFromCatalog(const QueryPlan& plan);
-
 class MeanLogWeights;
 
 // The scans of a query, one after the other, so that queries which are at it
@@ -43,27 +42,30 @@ class MeanLogWeights;
 class QueryScan {
  public:
   // All must outlive the object.
-  QueryScan(const Snapshot& snapshot, const AttendQuery& query,
-            const QueryPlan& plan, const Interrupt& interrupt);
+  QueryScan(const Snapshot& snapshot, const QueryPlan& plan,
+            const Interrupt& interrupt);
   QueryScan(QueryScan&&) noexcept;
   ~QueryScan();
 
   bool done() const;
   // True if the next scan shares no pass: it takes every key because the last
-  // found too few, which others should not wait for, or it keeps every key's
+  // was not enough, which others should not wait for, or it keeps every key's
   // logit, which takes much memory.
-  bool alone() const { return widens_ || DrawsFromCatalog(*plan_); }
+  bool alone() const { return widens_ || plan_->draws_from_catalog(); }
   HeadScanTask NextTask() const;
-  void Take(HeadScan scan);
+  // FailedPrecondition if only the index may answer, and it does not know what
+  // the query needs.
+  absl::Status Take(HeadScan scan);
 
   // What was found. Once, when done.
   HeadScans Found() &&;
 
  private:
   const PlannedHead& head() const;
+  absl::string_view WhyNotEnough(const HeadScan& scan) const;
+  bool FoundTooFew(const HeadScan& scan) const;
 
   const Snapshot* snapshot_;
-  const AttendQuery* query_;
   const QueryPlan* plan_;
   const Interrupt* interrupt_;
   bool widens_ = false;

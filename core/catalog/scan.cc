@@ -1,11 +1,13 @@
 #include "core/catalog/scan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <optional>
 #include <utility>
 
 #include "core/catalog/segment_query.h"
+#include "core/catalog/weigh.h"
 #include "core/shortlist/key_index.h"
 
 namespace attendant {
@@ -56,6 +58,8 @@ class Scanner {
     query_.emplace(snapshot_, *task_.plan, head, i, *task_.interrupt);
     query_->scan.values = &*values_;
     query_->scan.exhaustive = task_.options.exhaustive;
+    query_->scan.goals = task_.options.goals;
+    before_ = state_.partition();
   }
 
   ScanTask SegmentTask() { return {&query_->scan, &state_}; }
@@ -69,7 +73,7 @@ class Scanner {
     }
     scan_.scored_count += stats->scored_count;
     scan_.visited_list_count += stats->visited_list_count;
-    scan_.complete &= stats->complete;
+    MergeKnowledge(*stats);
     scan_.shared_query_count =
         std::max(scan_.shared_query_count, static_cast<int>(shared_count));
     if (!task_.options.exhaustive && index_->kind() != IndexKind::kFlat) {
@@ -96,6 +100,35 @@ class Scanner {
   }
 
  private:
+  // Sums of segments add, and so do their variances and bounds.
+  void MergeKnowledge(const ScanStats& stats) {
+    // An index that scored all and knows nothing of codes scored floats.
+    const bool exact = stats.exact || (stats.complete && !stats.knows_mass &&
+                                       !stats.certified);
+    scan_.complete &= stats.complete;
+    scan_.exact &= exact;
+    scan_.results_exact &= exact || stats.results_exact;
+    scan_.knows_mass &= exact || stats.knows_mass;
+    scan_.log_variance = LogAdd(scan_.log_variance, stats.log_variance);
+    scan_.certified &= exact || stats.certified;
+    if (!scan_.certified) return;
+    const double added = exact ? LogAdded() : 0;
+    scan_.log_lower = LogAdd(scan_.log_lower, exact ? added : stats.log_lower);
+    scan_.log_upper = LogAdd(scan_.log_upper, exact ? added : stats.log_upper);
+  }
+
+  // log of what the segment added to the sum, which rounding blurs by less than
+  // the last digits of that sum.
+  double LogAdded() const {
+    const SoftmaxPartition& after = state_.partition();
+    double sum = after.sum;
+    if (before_.count > 0) {
+      sum -= before_.sum * std::exp(double{before_.max} - after.max);
+    }
+    return sum > 0 ? after.max + std::log(sum)
+                   : -std::numeric_limits<double>::infinity();
+  }
+
   // Keeping all is having room for all among the best.
   static std::int64_t KeepCount(const HeadScanTask& task) {
     return task.options.keeps_all
@@ -108,6 +141,7 @@ class Scanner {
   AttentionState state_;
   HeadScan scan_;
   absl::Status status_;
+  SoftmaxPartition before_;          // what the segment is added to
   const KeyIndex* index_ = nullptr;  // of the segment
   std::optional<RowValues> values_;
   std::optional<SegmentQuery> query_;

@@ -4,6 +4,7 @@
 #define ATTENDANT_CORE_CATALOG_SCAN_H_
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -12,13 +13,15 @@
 #include "core/base/interrupt.h"
 #include "core/catalog/query_plan.h"
 #include "core/catalog/snapshot.h"
+#include "core/shortlist/key_index.h"
 
 namespace attendant {
 
 struct HeadScanOptions {
   std::int64_t shortlist_count = 0;
   bool pools = false;       // pool the value of every row scored
-  bool exhaustive = false;  // score every eligible key
+  bool exhaustive = false;  // score every eligible key, from its floats
+  ScanGoals goals;          // if not exhaustive
   bool keeps_all = false;   // keep what every row scored
 };
 
@@ -30,7 +33,15 @@ struct HeadScan {
   std::vector<float> pooled_value;   // over all that was scored, if pooled
   std::int64_t scored_count = 0;
   std::int64_t visited_list_count = 0;
-  bool complete = true;  // every eligible key was scored
+  // As ScanStats, of all segments together; bounds only if certified.
+  bool complete = true;
+  bool exact = true;
+  bool results_exact = true;
+  bool knows_mass = true;
+  double log_variance = -std::numeric_limits<double>::infinity();
+  bool certified = true;
+  double log_lower = -std::numeric_limits<double>::infinity();
+  double log_upper = -std::numeric_limits<double>::infinity();
   IndexKind index_kind = IndexKind::kFlat;
   std::int64_t key_as_value_count = 0;  // when pooling
   int shared_query_count = 1;  // scans in the pass, this one among them

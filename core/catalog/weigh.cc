@@ -85,18 +85,4 @@ double Weigher::LogMean(const ScoredRows& scored, std::size_t row) const {
   return sum - std::log(seeing_count_);
 }
 
-double Weigher::MassInHead(const LogPartitions& part, std::size_t head) const {
-  if (log_partitions_[head].empty() || part[head].empty()) return 0;
-  return std::min(1.0,
-                  std::exp(log_partitions_[head].LogWeight(part[head].max) +
-                           part[head].log_sum));
-}
-
-double Weigher::MassOf(const LogPartitions& part) const {
-  if (seeing_count_ == 0) return 0;
-  double sum = 0;
-  for (std::size_t h = 0; h < part.size(); ++h) sum += MassInHead(part, h);
-  return sum / seeing_count_;
-}
-
 }  // namespace attendant

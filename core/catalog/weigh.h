@@ -50,12 +50,6 @@ class Weigher {
   double Mean(const ScoredRows& scored, std::size_t row) const;
   // log(Mean), for SOFTMAX: exact also where Mean is 0 to a double.
   double LogMean(const ScoredRows& scored, std::size_t row) const;
-  // The mean over heads of the share that another scope's partitions are of
-  // this one's: its mass.
-  double MassOf(const LogPartitions& part) const;
-  double MassInHead(const LogPartitions& part, std::size_t head) const;
-
-  const LogPartitions& log_partitions() const { return log_partitions_; }
 
  private:
   ActivationKind kind_;

@@ -559,10 +559,10 @@ TEST_F(AttendIvfTest, IndexModeRefusesWhatTheIndexCannotAnswer) {
   AttendQuery query = VectorQuery(Vector());
   query.scan_mode = ScanMode::kIndex;
   ASSERT_OK(Ask(query));
-  query.weight_scope = WeightScope::kCatalog;
+  query.pool_scope = WeightScope::kCatalog;
   EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kFailedPrecondition,
-                                   HasSubstr("weight_scope")));
-  query.weight_scope = WeightScope::kShortlist;
+                                   HasSubstr("pool_scope")));
+  query.pool_scope = WeightScope::kShortlist;
   query.score_kind = ScoreKind::kCosine;
   EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kFailedPrecondition,
                                    HasSubstr("score_kind")));

@@ -158,7 +158,7 @@ TEST_F(ScoresTest, AdditiveMayRunOnTheShortlistOfTheIndex) {
   EXPECT_THAT(IdsOf(answer), ::testing::UnorderedElementsAreArray(IdsOf(best)));
   query.weight_scope = WeightScope::kCatalog;
   EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kFailedPrecondition,
-                                   HasSubstr("weight_scope CATALOG")));
+                                   HasSubstr("mass of score_kind ADDITIVE")));
 }
 
 class BiasTest : public CatalogFixture {
