@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""Runs the engines of bench/rivals by turns and keeps what they did as JSON.
+
+  bench/compare.py rivals   attendant, FAISS and hnswlib at equal recall@100
+  bench/compare.py exact    proven and exact answers against FAISS Flat
+  bench/compare.py cost     one query from 10,000 to 4,000,000 keys
+
+Every cell is measured once in each of the rounds, the engines one after the
+other, so that what disturbs the machine disturbs all. bench/report.py makes
+the tables and plots of what is kept.
+"""
+
+import argparse
+import contextlib
+import datetime
+import json
+import pathlib
+import platform
+import sys
+
+from engine_process import EngineError, EngineProcess, ROOT
+
+# The configurations of each set: lists as FAISS's authors advise for so many
+# keys, and the factors of refining that were fastest where tried.
+MIXTURE_200K = {
+    "attendant": ["ivf", "ivf asked"],
+    "faiss": ["IVF1024,Flat", "IVF1024,SQ8", "IVF1024,SQ8,RFlat 1.6",
+              "IVF1024,PQ64x4fs,RFlat 2", "IVF1024,PQ64x4fs,RFlat 4",
+              "HNSW32"],
+    "hnswlib": ["M16"],
+}
+RIVALS = {
+    "mixture-200k": MIXTURE_200K,
+    "mixture-1m": {
+        "attendant": ["ivf", "ivf asked"],
+        "faiss": ["IVF4096,Flat", "IVF4096,SQ8", "IVF4096,SQ8,RFlat 1.6",
+                  "IVF4096,PQ64x4fs,RFlat 4"],
+        "hnswlib": ["M16"],
+    },
+    "fashion": {
+        "attendant": ["ivf", "ivf asked"],
+        "faiss": ["IVF512,Flat", "IVF512,SQ8,RFlat 1.6",
+                  "RR128,IVF512,PQ64x4fs,RFlat 8", "HNSW32"],
+        "hnswlib": ["M16"],
+    },
+    "wordnet": {
+        "attendant": ["ivf", "ivf asked"],
+        "faiss": ["IVF1024,Flat", "IVF1024,SQ8,RFlat 1.6",
+                  "RR128,IVF1024,PQ64x4fs,RFlat 8", "HNSW32"],
+        "hnswlib": ["M16"],
+    },
+}
+EXACT = {
+    "attendant": ["ivf proven", "ivf exact", "flat exact"],
+    "faiss": ["Flat"],
+}
+RECALLS = [0.95, 0.99]
+COST = {"attendant": ["ivf"]}
+COST_SETS = ["mixture-10k", "mixture-50k", "mixture-200k", "mixture-1m",
+             "mixture-4m"]
+
+
+def log(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+class Cell:
+    """One configuration at one recall."""
+
+    def __init__(self, engine, configuration, built):
+        self.engine = engine
+        self.configuration = configuration
+        self.result = {"engine": engine.name, "configuration": configuration,
+                       **{key: built[key] for key in (
+                           "build_seconds", "resident_bytes", "keys", "dim")},
+                       "single": [], "batch": []}
+        self.modes = built["modes"]
+
+    def tune(self, recall):
+        """True if it reaches the recall; 0: there is nothing to tune."""
+        self.result["wanted_recall"] = recall
+        if self.configuration.endswith(" asked"):
+            effort = round(1000 * recall)
+        elif recall == 0:
+            effort = 1
+        else:
+            tuned = self.engine.ask("tune", recall)
+            effort = tuned["effort"]
+            if not tuned["reached"]:
+                self.result["unreachable"] = tuned["recall"]
+                return False
+        self.result["effort"] = effort
+        self.result.update(self.engine.ask("check", effort))
+        return True
+
+    def choose_mode(self, seconds, metric):
+        rates = {mode: self.engine.ask("batch", mode, self.result["effort"],
+                                       seconds)[metric]
+                 for mode in self.modes}
+        self.result["mode"] = max(rates, key=rates.get)
+
+    def measure(self, seconds):
+        self.engine.ask("build", self.configuration)
+        effort = self.result["effort"]
+        self.result["single"].append(
+            self.engine.ask("single", effort, seconds))
+        self.result["batch"].append(
+            self.engine.ask("batch", self.result["mode"], effort, seconds))
+
+
+def compare(data_set, configurations, recalls, options):
+    """Cells of all configurations at all recalls, measured by turns."""
+    with contextlib.ExitStack() as stack:
+        cells = []
+        done = []
+        resident = {}
+        for name, ones in configurations.items():
+            engine = stack.enter_context(
+                EngineProcess(name, data_set, options))
+            for configuration in ones:
+                index = configuration.split(" ")[0]
+                try:
+                    built = engine.ask("build", configuration)
+                    # An index that is there already adds nothing.
+                    built["resident_bytes"] = resident.setdefault(
+                        (name, index), built["resident_bytes"])
+                except EngineError as error:
+                    log(f"  left out: {error}")
+                    continue
+                for recall in recalls:
+                    cell = Cell(engine, configuration, built)
+                    done.append(cell.result)
+                    if cell.tune(recall):
+                        cell.choose_mode(options.seconds / 2, options.metric)
+                        cells.append(cell)
+                    log(f"  {name} {configuration} {recall}: effort "
+                        f"{cell.result.get('effort')}, recall "
+                        f"{cell.result.get('recall')}, "
+                        f"{cell.result.get('mode')}")
+        for round_number in range(options.rounds):
+            log(f"  round {round_number + 1} of {options.rounds}")
+            for cell in cells:
+                cell.measure(options.seconds)
+        return done
+
+
+# Of each kind: its sets, their configurations, and the recalls.
+KINDS = {
+    "rivals": (RIVALS, RECALLS),
+    "exact": ({name: EXACT for name in ("fashion", "mixture-200k",
+                                        "mixture-1m")}, [0]),
+    "cost": ({name: COST for name in COST_SETS}, RECALLS),
+}
+
+
+def processor_name():
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.machine()
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("kind", choices=KINDS)
+    parser.add_argument("--sets", nargs="+",
+                        help="data sets; the results of others stay")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=1.5,
+                        help="of each measurement")
+    parser.add_argument("--queries", type=int, default=1000)
+    parser.add_argument("--temperature", type=float, default=0.1)
+    parser.add_argument("--build", type=pathlib.Path,
+                        default=ROOT / "build" / "release")
+    parser.add_argument("--data", type=pathlib.Path,
+                        default=ROOT / "build" / "bench-data")
+    parser.add_argument("--output", type=pathlib.Path,
+                        help="default: bench/results/KIND.json")
+    parser.add_argument("--processor-time", action="store_true",
+                        help="choose modes by processor time: for a machine "
+                             "that has other work")
+    options = parser.parse_args()
+    options.metric = ("queries_per_processor_second" if options.processor_time
+                      else "queries_per_second")
+    output = options.output or (
+        ROOT / "bench" / "results" / f"{options.kind}.json")
+    output.parent.mkdir(parents=True, exist_ok=True)
+    configurations, recalls = KINDS[options.kind]
+    for name in options.sets or configurations:
+        log(name)
+        result = compare(name, configurations[name], recalls, options)
+        kept = json.loads(output.read_text()) if output.exists() else {}
+        kept.setdefault("sets", {})[name] = {
+            "date": datetime.date.today().isoformat(),
+            "processor": processor_name(),
+            "rounds": options.rounds,
+            "seconds": options.seconds,
+            "temperature": options.temperature,
+            "metric": options.metric,
+            "cells": result,
+        }
+        output.write_text(json.dumps(kept, indent=1) + "\n")
+    log(f"wrote {output}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""One engine of bench/rivals, talked to by lines."""
+
+import json
+import os
+import pathlib
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+class EngineError(Exception):
+    pass
+
+
+class EngineProcess:
+    """A running program; use as a context manager."""
+
+    def __init__(self, name, data_set, options):
+        path = options.build / "bench" / "rivals" / f"{name}_engine"
+        command = [path, "--data", options.data, "--set", data_set,
+                   "--queries", str(options.queries),
+                   "--temperature", str(options.temperature)]
+        # Threads that wait must not take the core from those that work.
+        environment = {"OMP_WAIT_POLICY": "passive", **os.environ}
+        self.name = name
+        self._process = subprocess.Popen(
+            [str(part) for part in command], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True, bufsize=1, env=environment)
+
+    def ask(self, *words):
+        """The answer to a command, a dict; EngineError if it has none."""
+        command = " ".join(str(word) for word in words)
+        self._process.stdin.write(command + "\n")
+        line = self._process.stdout.readline()
+        if not line:
+            raise EngineError(f"{self.name}: ended at: {command}")
+        answer = json.loads(line)
+        if "error" in answer:
+            raise EngineError(f"{self.name}: {command}: {answer['error']}")
+        return answer
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._process.stdin.close()
+        self._process.wait()

@@ -1,0 +1,288 @@
+#!/usr/bin/env python3
+"""Writes the tables of bench/README.md and the plots of bench/plots from what
+bench/compare.py kept in bench/results.
+
+  bench/report.py [--check]   --check: changes nothing, fails if it would
+"""
+
+import argparse
+import json
+import math
+import statistics
+import sys
+
+from engine_process import ROOT
+import plots
+
+BENCH = ROOT / "bench"
+SET_TITLES = {
+    "mixture-200k": "200,000 of a mixture",
+    "mixture-1m": "1,000,000 of a mixture",
+    "fashion": "Fashion-MNIST, 60,000",
+    "wordnet": "WordNet glosses, 117,659",
+}
+ENGINE_TITLES = {"attendant": "Attendant", "faiss": "FAISS",
+                 "hnswlib": "hnswlib"}
+MODE_TITLES = {
+    "attendant ivf": "Attendant IVF",
+    "attendant ivf asked": "Attendant IVF, recall asked for",
+    "attendant ivf proven": "Attendant IVF, proven top-100",
+    "attendant ivf exact": "Attendant IVF, exact mass",
+    "attendant flat exact": "Attendant FLAT, exact mass",
+}
+
+
+def title_of(cell):
+    name = f"{cell['engine']} {cell['configuration']}"
+    return MODE_TITLES.get(
+        name, f"{ENGINE_TITLES[cell['engine']]} {cell['configuration']}")
+
+
+def rates(cell, kind, metric):
+    return [sample[metric] for sample in cell[kind]]
+
+
+def short(number):
+    """3 significant digits, thousands apart."""
+    if number >= 100:
+        return f"{round(number, 3 - len(str(int(number)))):,.0f}"
+    return f"{number:.3g}"
+
+
+def rate_text(cell, kind, metric):
+    values = rates(cell, kind, metric)
+    return (f"{short(statistics.median(values))} "
+            f"({short(min(values))} to {short(max(values))})")
+
+
+def table(header, rows):
+    lines = ["| " + " | ".join(header) + " |",
+             "|" + "---|" * len(header)]
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def ratios(ours, theirs, kind, metric):
+    """Of each round, sorted."""
+    return sorted(a / b for a, b in zip(rates(ours, kind, metric),
+                                        rates(theirs, kind, metric)))
+
+
+def fastest(cells, kind, metric):
+    return max(cells, key=lambda cell: statistics.median(
+        rates(cell, kind, metric)), default=None)
+
+
+def ratio_text(values):
+    return (f"{statistics.median(values):.2f} "
+            f"({values[0]:.2f} to {values[-1]:.2f})")
+
+
+def measured(cells, engine, recall=None):
+    return [cell for cell in cells
+            if cell["engine"] == engine and cell["single"]
+            and (recall is None or cell["wanted_recall"] == recall)]
+
+
+def bytes_per_item(cell):
+    return cell["resident_bytes"] / cell["keys"]
+
+
+def conditions(result):
+    text = (f"{result['processor']}, {result['rounds']} rounds of "
+            f"{result['seconds']:g} s, {result['date']}")
+    if result["metric"] != "queries_per_second":
+        text += ("; the machine had other work, so rates are of processor "
+                 "time")
+    return text
+
+
+def comparison_rows(result):
+    """(cell, recall, kind, ours, theirs, ratios) of one set."""
+    metric = result["metric"]
+    recalls = sorted({cell["wanted_recall"] for cell in result["cells"]})
+    for recall in recalls:
+        ours = [cell for cell in measured(result["cells"], "attendant", recall)
+                if cell["configuration"] == "ivf"]
+        for kind in ("single", "batch"):
+            for rival in ("faiss", "hnswlib"):
+                theirs = fastest(measured(result["cells"], rival, recall),
+                                 kind, metric)
+                if ours and theirs:
+                    yield (recall, kind, rival, ours[0], theirs,
+                           ratios(ours[0], theirs, kind, metric))
+
+
+KIND_TITLES = {"single": "single, one core", "batch": "batches of 64, two cores"}
+
+
+def rivals_text(results):
+    parts = []
+    rows = []
+    for name, result in results["sets"].items():
+        for recall, kind, rival, ours, theirs, values in comparison_rows(
+                result):
+            rows.append([SET_TITLES.get(name, name), f"{recall:g}",
+                         KIND_TITLES[kind], title_of(theirs),
+                         ratio_text(values)])
+    parts.append("How many times as many queries a second as the fastest "
+                 "configuration of each rival: median of the rounds' ratios "
+                 "(least to greatest).")
+    parts.append(table(["keys", "recall@100", "", "fastest rival", "ratio"],
+                       rows))
+    parts.append("![ratios](plots/ratios.svg)")
+    for name, result in results["sets"].items():
+        metric = result["metric"]
+        rows = []
+        for cell in result["cells"]:
+            if not cell["single"]:
+                rows.append([title_of(cell), f"{cell['wanted_recall']:g}",
+                             f"never: {cell['unreachable']:.3f}",
+                             "", "", "", "", ""])
+                continue
+            rows.append([
+                title_of(cell), f"{cell['wanted_recall']:g}",
+                f"{cell['recall']:.3f} ({cell['effort']})",
+                rate_text(cell, "single", metric),
+                rate_text(cell, "batch", metric),
+                f"{cell['mass_error_median']:.2g} / "
+                f"{cell['mass_error_95']:.2g}",
+                f"{cell['build_seconds']:.1f}",
+                f"{bytes_per_item(cell):.0f}"])
+        parts.append(f"{SET_TITLES.get(name, name)}: {conditions(result)}. "
+                     f"Temperature {result['temperature']:g}.")
+        parts.append(table(
+            ["system", "asked", "recall@100 (effort)",
+             "queries/s, single", "queries/s, batches",
+             "log partition off by, median / 95th", "build s",
+             "bytes an item"], rows))
+    return "\n\n".join(parts)
+
+
+def exact_text(results):
+    rows = []
+    for name, result in results["sets"].items():
+        metric = result["metric"]
+        for kind in ("single", "batch"):
+            theirs = fastest(measured(result["cells"], "faiss"), kind, metric)
+            for ours in measured(result["cells"], "attendant"):
+                rows.append([
+                    SET_TITLES.get(name, name), KIND_TITLES[kind],
+                    title_of(ours), f"{ours['recall']:.4f}",
+                    f"{ours['mass_error_99']:.1g}",
+                    rate_text(ours, kind, metric),
+                    short(statistics.median(rates(theirs, kind, metric))),
+                    ratio_text(ratios(ours, theirs, kind, metric))])
+    result = next(iter(results["sets"].values()))
+    return "\n\n".join([
+        conditions(result) + ".",
+        table(["keys", "", "answer", "recall@100",
+               "log partition off by, 99th", "queries/s", "FAISS Flat",
+               "ratio"], rows)])
+
+
+def fitted_exponent(points):
+    """Slope of the straight line through logarithms, by least squares."""
+    x = [math.log(n) for n, _ in points]
+    y = [math.log(t) for _, t in points]
+    mean_x, mean_y = statistics.mean(x), statistics.mean(y)
+    return (sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y)) /
+            sum((a - mean_x) ** 2 for a in x))
+
+
+def cost_points(results):
+    """{(recall, kind): [(keys, microseconds a query)]}, by keys."""
+    points = {}
+    for result in results["sets"].values():
+        for cell in measured(result["cells"], "attendant"):
+            for kind in ("single", "batch"):
+                rate = statistics.median(
+                    rates(cell, kind, result["metric"]))
+                points.setdefault((cell["wanted_recall"], kind), []).append(
+                    (cell["keys"], 1e6 / rate))
+    return {key: sorted(value) for key, value in points.items()}
+
+
+def cost_text(results):
+    rows = []
+    for result in sorted(results["sets"].values(),
+                         key=lambda r: r["cells"][0]["keys"]):
+        for cell in measured(result["cells"], "attendant"):
+            metric = result["metric"]
+            rows.append([f"{cell['keys']:,}", f"{cell['wanted_recall']:g}",
+                         f"{cell['recall']:.3f} ({cell['effort']})"]
+                        + [short(1e6 / statistics.median(
+                            rates(cell, kind, metric)))
+                            for kind in ("single", "batch")]
+                        + [f"{cell['build_seconds']:.1f}",
+                           f"{bytes_per_item(cell):.0f}",
+                           f"{bytes_per_item(cell) / 4 / cell['dim']:.2f}"])
+    fits = [f"{fitted_exponent(p):.2f} at {recall:g}, {KIND_TITLES[kind]}"
+            for (recall, kind), p in cost_points(results).items()
+            if len(p) > 1]
+    result = next(iter(results["sets"].values()))
+    return "\n\n".join([
+        conditions(result) + ".",
+        table(["keys", "asked", "recall@100 (lists)", "us a query, single",
+               "us a query, batches", "build s", "bytes an item",
+               "of fp32 keys"], rows),
+        "Fitted exponents: " + "; ".join(fits) + ".",
+        "![cost](plots/cost.svg)"])
+
+
+def ratio_points(results):
+    for name, result in results["sets"].items():
+        for recall, kind, rival, _, _, values in comparison_rows(result):
+            yield (f"{SET_TITLES.get(name, name)}, {recall:g}, "
+                   f"{'single' if kind == 'single' else 'batch'}",
+                   ENGINE_TITLES[rival], statistics.median(values),
+                   values[0], values[-1])
+
+
+SECTIONS = {"rivals": rivals_text, "exact": exact_text, "cost": cost_text}
+
+
+def replace_section(text, name, content):
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    head, _, rest = text.partition(begin)
+    _, found, tail = rest.partition(end)
+    if not found:
+        sys.exit(f"bench/README.md: no markers {begin} ... {end}")
+    return f"{head}{begin}\n{content}\n{end}{tail}"
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args()
+    outputs = {}
+    readme = BENCH / "README.md"
+    text = readme.read_text()
+    for name, make_text in SECTIONS.items():
+        path = BENCH / "results" / f"{name}.json"
+        if not path.exists():
+            continue
+        results = json.loads(path.read_text())
+        text = replace_section(text, name, make_text(results))
+        if name == "rivals":
+            outputs[BENCH / "plots" / "ratios.svg"] = plots.ratios(
+                list(ratio_points(results)))
+        if name == "cost":
+            outputs[BENCH / "plots" / "cost.svg"] = plots.lines(
+                {f"recall {recall:g}, {KIND_TITLES[kind]}": points
+                 for (recall, kind), points in cost_points(results).items()},
+                "keys", "microseconds a query")
+    outputs[readme] = text
+    stale = [path for path, content in outputs.items()
+             if not path.exists() or path.read_text() != content]
+    if options.check:
+        sys.exit(f"not as the results say: {stale}" if stale else 0)
+    for path in stale:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(outputs[path])
+        print(f"wrote {path.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()
