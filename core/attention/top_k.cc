@@ -41,13 +41,15 @@ void TopK::Merge(const TopK& other) {
 
 std::vector<Candidate> TopK::Sorted() const {
   std::vector<Candidate> sorted = waiting_;
-  const std::size_t count =
-      std::min(sorted.size(), static_cast<std::size_t>(k_));
-  const auto end = sorted.begin() + static_cast<std::ptrdiff_t>(count);
-  std::partial_sort(
-      sorted.begin(), end, sorted.end(),
-      [this](const Candidate& a, const Candidate& b) { return Better(a, b); });
-  sorted.resize(count);
+  const auto better = [this](const Candidate& a, const Candidate& b) {
+    return Better(a, b);
+  };
+  const auto count = static_cast<std::size_t>(k_);
+  if (sorted.size() > count) {
+    std::nth_element(sorted.begin(), sorted.begin() + k_, sorted.end(), better);
+    sorted.resize(count);
+  }
+  std::sort(sorted.begin(), sorted.end(), better);
   return sorted;
 }
 

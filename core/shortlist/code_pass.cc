@@ -55,6 +55,7 @@ bool CodePass::Start(const ScanQuery& query, const InvertedLists& lists,
       kUp * (margin_per_scale_ * max_scale + double{margin_}));
   correction_ = options.certified ? 0 : static_cast<float>(variance / 2);
   partition_ = lower_ = upper_ = SoftmaxPartition();
+  taken_.clear();
   taken_count_ = 0;
   threshold_ = kNothing;
   kept_.clear();
@@ -115,7 +116,8 @@ void CodePass::Take(std::int64_t list, std::int64_t begin, std::int64_t count,
   }
   taken_count_ += eligible_count;
   if (options_.certified) TakeBounds(begin, count, logits);
-  partition_.Add(logits, count, nullptr);
+  taken_.emplace_back().begin = begin;
+  taken_.back().partition.Add(logits, count, nullptr);
   if (k_ == 0 && options_.rescore_count == 0) return;
 
   positions_.resize(static_cast<std::size_t>(kTakeKeys));
@@ -159,7 +161,11 @@ void CodePass::Shrink() {
   };
   const auto size = static_cast<std::int64_t>(kept_.size());
   float least = std::numeric_limits<float>::infinity();
-  if (k_ > 0) least = k_ <= size ? nth_of(k_, -1) : kNothing;
+  // One of them errs about as often upwards as down, so that without proof the
+  // k-th best code stands for the k-th best key.
+  if (k_ > 0) {
+    least = k_ <= size ? nth_of(k_, options_.certified ? -1 : 0) : kNothing;
+  }
   if (options_.rescore_count > k_) {
     least = std::min(least, options_.rescore_count <= size
                                 ? nth_of(options_.rescore_count, 1)
@@ -170,6 +176,12 @@ void CodePass::Shrink() {
     return kept.logit + Margin(kept.position) < threshold_;
   });
   capacity_ = std::max(capacity_, 2 * kept_.size());
+}
+
+void CodePass::MergeTaken() {
+  std::sort(taken_.begin(), taken_.end(),
+            [](const Taken& a, const Taken& b) { return a.begin < b.begin; });
+  for (const Taken& taken : taken_) partition_.Merge(taken.partition);
 }
 
 absl::Status CodePass::RescoreKept(AttentionState& state) {
@@ -264,6 +276,7 @@ void CodePass::SetBounds(ScanStats& stats) const {
 
 absl::Status CodePass::Finish(bool complete, AttentionState& state,
                               ScanStats& stats) {
+  MergeTaken();
   ATTENDANT_RETURN_IF_ERROR(RescoreKept(state));
   const SoftmaxPartition rest = Rest();
   state.AddUnkept(rest);

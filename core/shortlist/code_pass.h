@@ -27,8 +27,8 @@ struct CodePassOptions {
 };
 
 // Order: Start, Take any number of times, Finish; then Start again: the object
-// keeps its memory from query to query. What is kept does not depend on the
-// order of the takes, and the sums only on it. Not thread-safe.
+// keeps its memory from query to query. Neither what is kept nor the sums
+// depend on the order of the takes. Not thread-safe.
 class CodePass {
  public:
   // Keys that are taken at once, at most.
@@ -70,7 +70,14 @@ class CodePass {
     std::int32_t position = 0;
   };
 
-  // Half of the range in which the logit of a key may lie.
+  // Sums over the keys that were taken at once.
+  struct Taken {
+    std::int64_t begin = 0;
+    SoftmaxPartition partition;
+  };
+
+  // What the logit of a key may be above that of its code, and, if certified,
+  // below it.
   float Margin(std::int32_t position) const {
     return margin_per_scale_ *
                lists_->codes.scales()[static_cast<std::size_t>(position)] +
@@ -84,6 +91,8 @@ class CodePass {
   }
   void Shrink();
   void TakeBounds(std::int64_t begin, std::int64_t count, const float* logits);
+  // Adds up taken_ in the order of keys.
+  void MergeTaken();
   absl::Status RescoreKept(AttentionState& state);
   // Adds what codes lack to the logits of keys from `begin` on.
   void Correct(std::int64_t list, std::int64_t begin, std::int64_t count,
@@ -106,8 +115,9 @@ class CodePass {
   // the logit makes exp(logit + e) greater in the mean, by exp(variance / 2).
   float correction_ = 0;
   std::vector<float> list_logits_;  // of the lists' means
-  SoftmaxPartition partition_;
-  SoftmaxPartition lower_;  // of logits less, and plus their margins
+  std::vector<Taken> taken_;
+  SoftmaxPartition partition_;  // of all that was taken, once it is
+  SoftmaxPartition lower_;      // of logits less, and plus their margins
   SoftmaxPartition upper_;
   std::int64_t taken_count_ = 0;
   float threshold_ = 0;  // of what may be kept, margin included

@@ -220,6 +220,15 @@ void ListIndex::ChooseLists(std::span<ListVisit* const> visits,
                 static_cast<std::size_t>(list_count())},
                probe_counts[v], visits[v]->lists);
   }
+  if (visits.size() > 1) return;
+  // Nothing is shared: the best lists come first, so that little is kept of the
+  // others.
+  std::sort(visits[0]->lists.begin(), visits[0]->lists.end(),
+            [](std::int32_t a, std::int32_t b) {
+              const float of_a = scores[static_cast<std::size_t>(a)];
+              const float of_b = scores[static_cast<std::size_t>(b)];
+              return of_a != of_b ? of_a > of_b : a < b;
+            });
 }
 
 absl::StatusOr<ScanStats> ListIndex::ScanFloats(const ScanQuery& query,

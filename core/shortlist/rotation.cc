@@ -1,5 +1,6 @@
 #include "core/shortlist/rotation.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <random>
@@ -30,29 +31,30 @@ Rotation::Rotation(std::int64_t dim, std::uint64_t seed)
     : dim_(dim),
       transform_dim_(static_cast<std::int64_t>(
           std::bit_floor(static_cast<std::uint64_t>(dim)))) {
+  const auto factor =
+      static_cast<float>(1 / std::sqrt(static_cast<double>(transform_dim_)));
+  const std::int64_t transforms = transform_dim_ < dim ? 2 * kRounds : kRounds;
   std::mt19937_64 random(seed);
-  signs_.resize(static_cast<std::size_t>(kRounds * dim));
-  for (float& sign : signs_) sign = (random() >> 63) != 0 ? 1.0f : -1.0f;
+  signs_.resize(static_cast<std::size_t>(transforms * transform_dim_));
+  for (float& sign : signs_) sign = (random() >> 63) != 0 ? factor : -factor;
 }
 
 template <std::int64_t kRows>
 void Rotation::ApplyTo(float* vectors) const {
-  const auto factor =
-      static_cast<float>(1 / std::sqrt(static_cast<double>(transform_dim_)));
+  // The first components, then, if any are left over, the last: they overlap.
   const std::int64_t rest = dim_ - transform_dim_;
   const float* signs = signs_.data();
-  for (int round = 0; round < kRounds; ++round, signs += dim_) {
-    for (std::int64_t d = 0; d < dim_; ++d) {
-      // What the first transform takes is normalised here.
-      const float by = d < transform_dim_ ? signs[d] * factor : signs[d];
-      for (std::int64_t r = 0; r < kRows; ++r) vectors[d * kRows + r] *= by;
+  for (int round = 0; round < kRounds; ++round) {
+    for (std::int64_t begin = 0; begin <= rest;
+         begin += std::max<std::int64_t>(rest, 1)) {
+      float* first = vectors + begin * kRows;
+      for (std::int64_t d = 0; d < transform_dim_; ++d) {
+        for (std::int64_t r = 0; r < kRows; ++r)
+          first[d * kRows + r] *= signs[d];
+      }
+      Transform<kRows>(first, transform_dim_);
+      signs += transform_dim_;
     }
-    Transform<kRows>(vectors, transform_dim_);
-    if (rest == 0) continue;
-    // The components left over are mixed with as many of the others.
-    float* last = vectors + rest * kRows;
-    for (std::int64_t i = 0; i < transform_dim_ * kRows; ++i) last[i] *= factor;
-    Transform<kRows>(last, transform_dim_);
   }
 }
 

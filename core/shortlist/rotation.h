@@ -37,7 +37,8 @@ class Rotation {
 
   std::int64_t dim_;
   std::int64_t transform_dim_;  // the greatest power of 2 that is at most dim
-  std::vector<float> signs_;    // [kRounds, dim], +1 or -1
+  // [transforms, transform_dim], + or - what makes a transform orthogonal.
+  std::vector<float> signs_;
 };
 
 }  // namespace attendant

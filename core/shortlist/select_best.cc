@@ -10,20 +10,23 @@
 namespace attendant {
 namespace {
 
-// Groups whose greatest numbers bound the count-th greatest of all from below.
-constexpr std::size_t kGroupSize = 16;
+// Of the greatest numbers of so many groups, the count-th is seldom far below
+// the count-th of all.
+constexpr std::size_t kGroupsPerWanted = 3;
+constexpr std::size_t kMaxGroupSize = 16;
 
-// At most the count-th greatest of numbers, and near it where there are many
-// more groups than `count`.
+// At most the count-th greatest of numbers: the count-th of the greatest of
+// each group. `group_count` >= count.
 float LowerBound(std::span<const float> numbers, std::size_t count,
-                 std::vector<float>& greatest) {
-  const std::size_t group_count = numbers.size() / kGroupSize;
+                 std::size_t group_count, std::vector<float>& greatest) {
   greatest.assign(numbers.begin(),
                   numbers.begin() + static_cast<std::ptrdiff_t>(group_count));
   // Group j holds numbers j, j + group_count, j + 2 group_count...
-  for (std::size_t i = 1; i < kGroupSize; ++i) {
-    const float* next = numbers.data() + i * group_count;
-    for (std::size_t j = 0; j < group_count; ++j) {
+  for (std::size_t begin = group_count; begin < numbers.size();
+       begin += group_count) {
+    const float* next = numbers.data() + begin;
+    const std::size_t end = std::min(group_count, numbers.size() - begin);
+    for (std::size_t j = 0; j < end; ++j) {
       greatest[j] = std::max(greatest[j], next[j]);
     }
   }
@@ -38,11 +41,13 @@ void SelectBest(std::span<const float> numbers, std::int64_t count,
                 std::vector<std::int32_t>& positions) {
   const auto wanted = static_cast<std::size_t>(count);
   positions.resize(numbers.size());
-  if (4 * wanted * kGroupSize <= numbers.size()) {
+  const std::size_t group_count =
+      std::max(kGroupsPerWanted * wanted, numbers.size() / kMaxGroupSize);
+  if (group_count < numbers.size()) {
     thread_local std::vector<float> greatest;
     const std::int64_t found = ActiveKernels().SelectAtLeast(
         numbers.data(), static_cast<std::int64_t>(numbers.size()),
-        LowerBound(numbers, wanted, greatest), positions.data());
+        LowerBound(numbers, wanted, group_count, greatest), positions.data());
     positions.resize(static_cast<std::size_t>(found));
   } else {
     std::iota(positions.begin(), positions.end(), 0);

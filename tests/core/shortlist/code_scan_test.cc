@@ -1,0 +1,316 @@
+// What a scan by codes promises: what comes back is exact, what is said of the
+// sums holds, and neighbours change nothing.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <set>
+#include <vector>
+
+#include "core/base/bitmap.h"
+#include "core/base/interrupt.h"
+#include "core/shortlist/ivf_index.h"
+#include "tests/core/shortlist/scan_fixture.h"
+#include "tests/support/status_matchers.h"
+
+namespace attendant {
+namespace {
+
+constexpr std::int64_t kDim = 64;
+constexpr std::int64_t kRows = 12000;
+constexpr std::int64_t kQueries = 24;
+constexpr std::int64_t kK = 40;
+
+// Keys of norm 1, or with norms spread tenfold.
+struct Data {
+  explicit Data(float norm_spread) {
+    table = ClusteredKeys(kRows + kQueries, kDim, 60, 8);
+    std::mt19937_64 random(9);
+    std::uniform_real_distribution<float> factor(1 / norm_spread, 1);
+    for (std::int64_t r = 0; r < table.row_count(); ++r) {
+      float* key = table.floats.data() + r * kDim;
+      const double norm = Norm({key, static_cast<std::size_t>(kDim)});
+      const double f = (norm_spread > 1 ? factor(random) : 1) / norm;
+      for (std::int64_t d = 0; d < kDim; ++d) {
+        key[d] = static_cast<float>(key[d] * f);
+      }
+    }
+    auto built = IvfIndex::Build(
+        std::span<const std::span<const float>>(table.keys).first(kRows), kDim,
+        ScoreKind::kDot, {.list_count = 96, .target_recall = 0.95});
+    index = *std::move(built);
+  }
+
+  std::span<const float> Query(std::int64_t q) const {
+    return table.keys[static_cast<std::size_t>(kRows + q)];
+  }
+
+  KeyTable table;
+  std::unique_ptr<IvfIndex> index;
+};
+
+const Data& Plain() {
+  static const Data* const data = new Data(1);
+  return *data;
+}
+const Data& Spread() {
+  static const Data* const data = new Data(10);
+  return *data;
+}
+
+ScanQuery QueryAt(const Data& data, std::int64_t q, double temperature) {
+  ScanQuery query = QueryFor(data.Query(q), kRows);
+  query.logit_factor = 1 / temperature;
+  return query;
+}
+
+struct Answer {
+  ScanStats stats;
+  SoftmaxPartition partition;
+  std::vector<Candidate> top;
+};
+
+Answer AnswerOf(const Data& data, const ScanQuery& query, std::int64_t k = kK) {
+  AttentionState state(k, &kNoIds);
+  const auto stats = data.index->Scan(query, state);
+  EXPECT_OK(stats);
+  return {*stats, state.partition(), state.top().Sorted()};
+}
+
+// In double precision, by plain loops.
+double TrueLogPartition(const Data& data, const ScanQuery& query) {
+  double max = -1e300;
+  std::vector<double> logits;
+  for (RowIndex row = 0; row < kRows; ++row) {
+    if (query.allowed != nullptr && !query.allowed->Test(row)) continue;
+    double sum = 0;
+    for (std::size_t d = 0; d < kDim; ++d) {
+      sum += double{query.query[d]} *
+             data.table.keys[static_cast<std::size_t>(row)][d];
+    }
+    logits.push_back(sum * query.logit_factor);
+    max = std::max(max, logits.back());
+  }
+  double sum = 0;
+  for (const double logit : logits) sum += std::exp(logit - max);
+  return max + std::log(sum);
+}
+
+class CodeScanTest : public ::testing::TestWithParam<bool> {
+ protected:
+  const Data& data() const { return GetParam() ? Spread() : Plain(); }
+};
+
+TEST_P(CodeScanTest, BoundsHoldAndTheBestAreProven) {
+  for (const double temperature : {0.2, 0.1, 0.05, 0.02}) {
+    for (std::int64_t q = 0; q < kQueries; ++q) {
+      ScanQuery query = QueryAt(data(), q, temperature);
+      query.goals.certified = true;
+      const Answer answer = AnswerOf(data(), query);
+      ASSERT_TRUE(answer.stats.certified);
+      ASSERT_TRUE(answer.stats.complete);
+      ASSERT_FALSE(answer.stats.exact);
+      ASSERT_TRUE(answer.stats.results_exact);
+      const double truth = TrueLogPartition(data(), query);
+      EXPECT_LE(answer.stats.log_lower, truth);
+      EXPECT_GE(answer.stats.log_upper, truth);
+      if (temperature == 0.1) {
+        EXPECT_LT(answer.stats.log_upper - answer.stats.log_lower, 0.5);
+      }
+      query.exhaustive = true;
+      const Answer exact = AnswerOf(data(), query);
+      ASSERT_TRUE(exact.stats.exact);
+      ASSERT_EQ(RowsOf(answer.top), RowsOf(exact.top));
+      for (std::size_t i = 0; i < exact.top.size(); ++i) {
+        EXPECT_EQ(answer.top[i].logit, exact.top[i].logit);
+        EXPECT_EQ(answer.top[i].similarity, exact.top[i].similarity);
+      }
+    }
+  }
+}
+
+TEST_P(CodeScanTest, AStatedPrecisionHolds) {
+  for (const double temperature : {0.2, 0.1, 0.05, 0.02}) {
+    std::vector<double> errors;
+    for (std::int64_t q = 0; q < kQueries; ++q) {
+      ScanQuery query = QueryAt(data(), q, temperature);
+      query.goals.mass_precision = 0.02;
+      const Answer answer = AnswerOf(data(), query);
+      ASSERT_TRUE(answer.stats.complete);
+      ASSERT_TRUE(answer.stats.knows_mass);
+      ASSERT_FALSE(answer.stats.exact);
+      ASSERT_EQ(answer.stats.scored_count, kRows);
+      errors.push_back(std::abs(*answer.partition.LogPartition() -
+                                TrueLogPartition(data(), query)));
+    }
+    std::sort(errors.begin(), errors.end());
+    EXPECT_LE(errors[kQueries * 95 / 100], 0.02) << temperature;
+    EXPECT_LE(errors.back(), 0.1) << temperature;
+  }
+}
+
+TEST_P(CodeScanTest, LogitsThatComeBackAreThoseOfAnExactScan) {
+  for (std::int64_t q = 0; q < kQueries; ++q) {
+    ScanQuery query = QueryAt(data(), q, 0.1);
+    const Answer answer = AnswerOf(data(), query);
+    EXPECT_LT(answer.stats.scored_count, kRows / 2);
+    query.exhaustive = true;
+    const Answer exact = AnswerOf(data(), query, kRows);
+    std::vector<float> logits(kRows);
+    for (const Candidate& candidate : exact.top) {
+      logits[static_cast<std::size_t>(candidate.row)] = candidate.logit;
+    }
+    ASSERT_EQ(answer.top.size(), kK);
+    for (const Candidate& candidate : answer.top) {
+      EXPECT_EQ(candidate.logit,
+                logits[static_cast<std::size_t>(candidate.row)]);
+    }
+  }
+}
+
+TEST_P(CodeScanTest, RecallIsThatAskedFor) {
+  double found = 0;
+  for (const double recall : {0.5, 0.9, 0.99}) {
+    const double before = found;
+    found = 0;
+    for (std::int64_t q = 0; q < kQueries; ++q) {
+      ScanQuery query = QueryAt(data(), q, 0.1);
+      query.goals.recall = recall;
+      const Answer answer = AnswerOf(data(), query, 100);
+      query.exhaustive = true;
+      const std::vector<RowIndex> best =
+          RowsOf(AnswerOf(data(), query, 100).top);
+      const std::set<RowIndex> truth(best.begin(), best.end());
+      for (const RowIndex row : RowsOf(answer.top)) found += truth.count(row);
+    }
+    found /= 100 * kQueries;
+    // These queries are others than those that the index was calibrated on.
+    EXPECT_GT(found, recall - 0.05);
+    EXPECT_GT(found, before);
+  }
+}
+
+TEST_P(CodeScanTest, MasksAreKeptByACompletePass) {
+  Bitmap allowed(kRows);
+  for (RowIndex row = 0; row < kRows; row += 3) allowed.Set(row);
+  for (std::int64_t q = 0; q < kQueries; ++q) {
+    ScanQuery query = QueryAt(data(), q, 0.1);
+    query.allowed = &allowed;
+    query.goals.certified = true;
+    const Answer answer = AnswerOf(data(), query);
+    EXPECT_EQ(answer.stats.scored_count, (kRows + 2) / 3);
+    const double truth = TrueLogPartition(data(), query);
+    EXPECT_LE(answer.stats.log_lower, truth);
+    EXPECT_GE(answer.stats.log_upper, truth);
+    for (const RowIndex row : RowsOf(answer.top)) EXPECT_EQ(row % 3, 0);
+  }
+}
+
+TEST_P(CodeScanTest, TogetherIsAsAlone) {
+  std::mt19937_64 random(12);
+  Bitmap allowed(kRows);
+  for (RowIndex row = 0; row < kRows; ++row) {
+    if (random() % 2 == 0) allowed.Set(row);
+  }
+  // More than share one pass.
+  std::vector<ScanQuery> queries;
+  for (std::int64_t i = 0; i < 150; ++i) {
+    ScanQuery& query = queries.emplace_back(
+        QueryAt(data(), i % kQueries, i % 2 == 0 ? 0.1 : 0.02));
+    switch (random() % 7) {
+      case 0:
+        query.goals.mass_precision = 0.02;
+        break;
+      case 1:
+        query.goals.certified = true;
+        break;
+      case 2:
+        query.goals.probe_count = 1 + static_cast<std::int64_t>(random() % 60);
+        break;
+      case 3:
+        query.exhaustive = true;
+        break;
+      case 4:
+        query.allowed = &allowed;
+        break;
+      default:
+        break;
+    }
+  }
+  std::vector<AttentionState> states;
+  states.reserve(queries.size());
+  std::vector<ScanTask> tasks;
+  for (const ScanQuery& query : queries) {
+    states.emplace_back(kK, &kNoIds);
+    tasks.push_back({.query = &query, .state = &states.back()});
+  }
+  data().index->ScanTogether(tasks);
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    ASSERT_OK(tasks[i].stats);
+    const Answer alone = AnswerOf(data(), queries[i]);
+    const SoftmaxPartition& together = states[i].partition();
+    EXPECT_EQ(together.count, alone.partition.count);
+    EXPECT_EQ(together.max, alone.partition.max);
+    EXPECT_EQ(together.sum, alone.partition.sum);
+    EXPECT_EQ(together.sum_gap, alone.partition.sum_gap);
+    EXPECT_EQ(together.sum_square, alone.partition.sum_square);
+    EXPECT_EQ(tasks[i].stats->scored_count, alone.stats.scored_count);
+    EXPECT_EQ(tasks[i].stats->log_variance, alone.stats.log_variance);
+    EXPECT_EQ(tasks[i].stats->log_lower, alone.stats.log_lower);
+    EXPECT_EQ(tasks[i].stats->log_upper, alone.stats.log_upper);
+    const std::vector<Candidate> top = states[i].top().Sorted();
+    ASSERT_EQ(RowsOf(top), RowsOf(alone.top));
+    for (std::size_t c = 0; c < top.size(); ++c) {
+      EXPECT_EQ(top[c].logit, alone.top[c].logit);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(NormsSpread, CodeScanTest, ::testing::Bool());
+
+TEST(CodeScanStopTest, AnInterruptStopsItsQueryAlone) {
+  const std::atomic<bool> cancelled = true;
+  Interrupt interrupt;
+  interrupt.cancelled = &cancelled;
+  std::vector<ScanQuery> queries = {QueryAt(Plain(), 0, 0.1),
+                                    QueryAt(Plain(), 1, 0.1),
+                                    QueryAt(Plain(), 2, 0.1)};
+  for (ScanQuery& query : queries) query.goals.mass_precision = 0.02;
+  queries[1].interrupt = &interrupt;
+  std::vector<AttentionState> states(3, AttentionState(kK, &kNoIds));
+  std::vector<ScanTask> tasks;
+  for (std::size_t i = 0; i < 3; ++i) {
+    tasks.push_back({.query = &queries[i], .state = &states[i]});
+  }
+  Plain().index->ScanTogether(tasks);
+  EXPECT_OK(tasks[0].stats);
+  EXPECT_THAT(tasks[1].stats,
+              StatusIs(absl::StatusCode::kCancelled, ::testing::_));
+  EXPECT_OK(tasks[2].stats);
+}
+
+TEST(CodeScanLimitTest, WhereCodesSayTooLittleFloatsAreScored) {
+  for (const double temperature : {1e-5, 1e-8}) {
+    ScanQuery query = QueryAt(Plain(), 3, temperature);
+    query.goals.mass_precision = 0.02;
+    const Answer answer = AnswerOf(Plain(), query);
+    EXPECT_TRUE(answer.stats.exact);
+    EXPECT_NEAR(*answer.partition.LogPartition(),
+                TrueLogPartition(Plain(), query),
+                1e-5 * std::abs(*answer.partition.LogPartition()));
+  }
+}
+
+TEST(CodeScanLimitTest, ALogitBeyondAFloatIsTheCallersError) {
+  ScanQuery query = QueryAt(Plain(), 3, 1e-39);
+  AttentionState state(kK, &kNoIds);
+  EXPECT_THAT(Plain().index->Scan(query, state),
+              StatusIs(absl::StatusCode::kInvalidArgument, ::testing::_));
+}
+
+}  // namespace
+}  // namespace attendant

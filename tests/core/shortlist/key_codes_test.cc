@@ -1,0 +1,146 @@
+#include "core/shortlist/key_codes.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "core/attention/score.h"
+#include "tests/core/shortlist/scan_fixture.h"
+
+namespace attendant {
+namespace {
+
+double Dot(std::span<const float> a, std::span<const float> b) {
+  double sum = 0;
+  for (std::size_t d = 0; d < a.size(); ++d) sum += double{a[d]} * b[d];
+  return sum;
+}
+
+MatrixView ViewOf(const KeyTable& table) {
+  return {table.floats.data(), table.row_count(), table.dim};
+}
+
+// Logits of all keys by code.
+std::vector<float> LogitsOf(const KeyCodes& codes, const CodedQuery& query,
+                            CodeBits bits) {
+  const std::int64_t blocks = (codes.key_count() + 15) / 16;
+  std::vector<float> logits(static_cast<std::size_t>(16 * blocks));
+  const CodeQuery view = query.view();
+  codes.Logits({&view, 1}, bits, 0, blocks, 16 * blocks, logits.data());
+  return logits;
+}
+
+struct Shape {
+  std::int64_t dim;
+  float norm_spread;
+};
+
+class KeyCodesOfShapeTest : public ::testing::TestWithParam<Shape> {};
+
+TEST_P(KeyCodesOfShapeTest, NoLogitErrsByMoreThanItsBound) {
+  const auto [dim, spread] = GetParam();
+  const std::int64_t row_count = dim > 1000 ? 60 : 500;
+  const KeyTable table = ClusteredKeys(row_count + 5, dim, 9, 4, spread);
+  const KeyCodes codes({table.floats.data(), row_count, dim}, {}, 11);
+  ASSERT_TRUE(codes.usable());
+  CodedQuery query;
+  for (std::int64_t q = row_count; q < table.row_count(); ++q) {
+    const auto vector = table.keys[static_cast<std::size_t>(q)];
+    constexpr double kFactor = 2.5;
+    ASSERT_TRUE(query.Encode(codes, vector, kFactor));
+    for (const CodeBits bits : {CodeBits::k4, CodeBits::k8}) {
+      const std::vector<float> logits = LogitsOf(codes, query, bits);
+      double square_sum = 0;
+      double variance_sum = 0;
+      for (std::int64_t p = 0; p < row_count; ++p) {
+        const double error =
+            logits[static_cast<std::size_t>(p)] -
+            kFactor * Dot(vector, table.keys[static_cast<std::size_t>(p)]);
+        const double scale = codes.scales()[static_cast<std::size_t>(p)];
+        EXPECT_LE(std::abs(error),
+                  query.LogitErrorPerScale(bits) * scale + query.logit_error());
+        square_sum += error * error;
+        variance_sum += query.LogitVariancePerSquareScale(bits) * scale * scale;
+      }
+      // Few components are too few to behave as random numbers.
+      if (dim < 32) continue;
+      EXPECT_GT(square_sum, 0.5 * variance_sum) << (bits == CodeBits::k4);
+      EXPECT_LT(square_sum, 2 * variance_sum) << (bits == CodeBits::k4);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, KeyCodesOfShapeTest,
+                         ::testing::Values(Shape{1, 1}, Shape{3, 1},
+                                           Shape{32, 1}, Shape{100, 10},
+                                           Shape{128, 1}, Shape{128, 10},
+                                           Shape{4100, 1}));
+
+// A product of two norms bounds any one error; four bits must be far better
+// than that, eight bits sixteen times as good again.
+TEST(KeyCodesTest, BitsHalveTheError) {
+  const KeyTable table = ClusteredKeys(200, 128, 9, 4);
+  const KeyCodes codes(ViewOf(table), {}, 11);
+  const double per_norm =
+      codes.max_scale() * codes.ErrorPerScale(CodeBits::k4) / codes.max_norm();
+  EXPECT_LT(per_norm, 0.2);
+  EXPECT_NEAR(
+      codes.ErrorPerScale(CodeBits::k4) / codes.ErrorPerScale(CodeBits::k8), 16,
+      2);
+}
+
+TEST(KeyCodesTest, WhatIsLeftOfTheMeanHasSmallerErrors) {
+  // One list, far from 0.
+  KeyTable table = ClusteredKeys(300, 64, 1, 4);
+  for (float& component : table.floats) component += 20;
+  std::vector<float> mean(64);
+  for (std::int64_t p = 0; p < 300; ++p) {
+    for (std::size_t d = 0; d < 64; ++d) {
+      mean[d] += table.keys[static_cast<std::size_t>(p)][d] / 300;
+    }
+  }
+  const std::vector<std::int64_t> offsets = {0, 300};
+  const KeyCodes plain(ViewOf(table), {}, 11);
+  const KeyCodes centred(ViewOf(table), {}, {mean.data(), 1, 64}, offsets, 11);
+  EXPECT_LT(5 * centred.max_scale(), plain.max_scale());
+  CodedQuery query;
+  ASSERT_TRUE(query.Encode(centred, table.keys[7], 1));
+  const std::vector<float> logits = LogitsOf(centred, query, CodeBits::k8);
+  const double of_mean = Dot(table.keys[7], mean);
+  for (std::size_t p = 0; p < 300; ++p) {
+    EXPECT_NEAR(logits[p] + of_mean, Dot(table.keys[7], table.keys[p]),
+                query.LogitErrorPerScale(CodeBits::k8) * centred.scales()[p] +
+                    query.logit_error());
+  }
+}
+
+TEST(KeyCodesTest, ZeroKeysAndQueriesScoreZero) {
+  const KeyTable table = TableOf(4, {0, 0, 0, 0, 1, 2, 3, 4});
+  const KeyCodes codes(ViewOf(table), {}, 1);
+  ASSERT_TRUE(codes.usable());
+  CodedQuery query;
+  ASSERT_TRUE(query.Encode(codes, table.keys[1], 1));
+  EXPECT_EQ(LogitsOf(codes, query, CodeBits::k8)[0], 0);
+  EXPECT_EQ(LogitsOf(codes, query, CodeBits::k4)[0], 0);
+  ASSERT_TRUE(query.Encode(codes, table.keys[0], 1));
+  EXPECT_EQ(LogitsOf(codes, query, CodeBits::k8)[1], 0);
+}
+
+TEST(KeyCodesTest, SaysWhereFloatsDoNotReach) {
+  EXPECT_FALSE(KeyCodes(ViewOf(TableOf(2, {1, 2, 3e38f, 1})), {}, 1).usable());
+  EXPECT_FALSE(KeyCodes(ViewOf(TableOf(2, {1, 2, 1e-37f, 0})), {}, 1).usable());
+  EXPECT_FALSE(KeyCodes(MatrixView{nullptr, 0, 2}, {}, 1).usable());
+  const KeyTable table = TableOf(2, {1, 2, 3, 4});
+  const KeyCodes codes(ViewOf(table), {}, 1);
+  CodedQuery query;
+  EXPECT_FALSE(query.Encode(codes, table.keys[0], 1e35));
+  EXPECT_FALSE(query.Encode(codes, table.keys[0], 1e-35));
+  EXPECT_FALSE(query.Encode(codes, TableOf(2, {2e38f, 2e38f}).keys[0], 1));
+  EXPECT_TRUE(query.Encode(codes, table.keys[0], 1e10));
+}
+
+}  // namespace
+}  // namespace attendant

@@ -1,0 +1,50 @@
+#include "core/shortlist/select_best.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <vector>
+
+namespace attendant {
+namespace {
+
+std::vector<std::int32_t> BySorting(const std::vector<float>& numbers,
+                                    std::int64_t count) {
+  std::vector<std::int32_t> order(numbers.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) {
+    return numbers[static_cast<std::size_t>(a)] >
+           numbers[static_cast<std::size_t>(b)];
+  });
+  order.resize(static_cast<std::size_t>(count));
+  std::sort(order.begin(), order.end());
+  return order;
+}
+
+TEST(SelectBestTest, IsWhatSortingGives) {
+  std::mt19937_64 random(3);
+  for (const int distinct : {1, 7, 1 << 20}) {
+    for (const std::size_t size : {1u, 2u, 15u, 16u, 100u, 1000u, 4001u}) {
+      std::vector<float> numbers(size);
+      for (float& number : numbers) {
+        number = static_cast<float>(random() %
+                                    static_cast<std::uint64_t>(distinct)) -
+                 50;
+      }
+      for (const std::size_t count :
+           {std::size_t{1}, size / 100, size / 10, size / 3, size - 1, size}) {
+        if (count == 0) continue;
+        std::vector<std::int32_t> positions;
+        SelectBest(numbers, static_cast<std::int64_t>(count), positions);
+        EXPECT_EQ(positions,
+                  BySorting(numbers, static_cast<std::int64_t>(count)))
+            << distinct << " " << size << " " << count;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace attendant
