@@ -43,6 +43,9 @@ static_assert(Same(ComparisonKind::kGreaterOrEqual,
 static_assert(Same(IndexKind::kAuto, v1::INDEX_KIND_AUTO));
 static_assert(Same(IndexKind::kFlat, v1::INDEX_KIND_FLAT));
 static_assert(Same(IndexKind::kIvf, v1::INDEX_KIND_IVF));
+static_assert(Same(IndexKind::kHnsw, v1::INDEX_KIND_HNSW));
+static_assert(Same(IndexKind::kLsh, v1::INDEX_KIND_LSH));
+static_assert(Same(IndexKind::kPq, v1::INDEX_KIND_PQ));
 static_assert(Same(AttributeType::kBool, v1::ATTRIBUTE_TYPE_BOOL));
 static_assert(Same(AttributeType::kInt64, v1::ATTRIBUTE_TYPE_INT64));
 static_assert(Same(AttributeType::kDouble, v1::ATTRIBUTE_TYPE_DOUBLE));

@@ -27,15 +27,29 @@ struct CreateFlags {
   std::int32_t value_dim = 0;
 };
 
-// "ivf (1,265 lists, 24 visited, recall@100 0.981)".
+// What a query looks at.
+std::string DescribeProbes(const v1::IndexStatus& index) {
+  const std::string count = FormatCount(index.probe_count());
+  switch (index.active_kind()) {
+    case v1::INDEX_KIND_IVF:
+      return absl::StrCat(FormatCount(index.list_count()), " lists, ", count,
+                          " visited");
+    case v1::INDEX_KIND_LSH:
+      return absl::StrCat(count, " buckets");
+    default:
+      return absl::StrCat(count, " candidates");
+  }
+}
+
+// "ivf (1,265 lists, 24 visited, recall@100 0.981)", "hnsw (64 candidates,
+// recall@100 0.9)".
 std::string DescribeIndex(const v1::KeyField& field,
                           const v1::Catalog& catalog) {
   for (const v1::IndexStatus& index : catalog.indexes()) {
     if (index.key_field() != field.name()) continue;
     std::string text = FlagOf(index.active_kind());
-    if (index.list_count() > 0) {
-      absl::StrAppend(&text, " (", FormatCount(index.list_count()), " lists, ",
-                      FormatCount(index.probe_count()), " visited");
+    if (index.probe_count() > 0) {
+      absl::StrAppend(&text, " (", DescribeProbes(index));
       if (index.has_measured_recall()) {
         absl::StrAppend(&text, ", recall@100 ",
                         FormatNumber(index.measured_recall()));
@@ -420,7 +434,7 @@ void AddCreate(CLI::App& catalog, Context& context) {
               "FIELD=sum|sum_over_sqrt_count|unit")
       ->check(CLI::Validator(Accepts(&ParseAssignment), ""));
   AddRepeated(*create, "--index", flags->indexes,
-              "The index of a field as FIELD=auto|flat|ivf")
+              "The index of a field as FIELD=auto|flat|ivf|hnsw")
       ->check(CLI::Validator(Accepts(&ParseAssignment), ""));
   AddRepeated(*create, "--model", flags->models,
               "The attention model of a field as FIELD=NAME or "
@@ -454,7 +468,7 @@ void AddUpdate(CLI::App& catalog, Context& context) {
   update->add_option("--combine", flags->combine, "How examples combine")
       ->check(CLI::IsMember({"sum", "sum_over_sqrt_count", "unit"}));
   update->add_option("--index", flags->index, "The index")
-      ->check(CLI::IsMember({"auto", "flat", "ivf"}));
+      ->check(CLI::IsMember({"auto", "flat", "ivf", "hnsw"}));
   update->add_option("--model", flags->model,
                      "The attention model, as NAME or NAME:VERSION, or none. "
                      "The one before it answers until the new one is ready");

@@ -13,7 +13,6 @@
 #include "core/base/status.h"
 #include "core/catalog/head_keys.h"
 #include "core/catalog/rebuild.h"
-#include "core/shortlist/ivf_index.h"
 #include "core/storage/item_codec.h"
 
 namespace attendant {
@@ -62,11 +61,6 @@ const KeyIndex& QueriedIndex(const Snapshot& snapshot, const SegmentView& view,
   const bool has_heads = model != nullptr && model->multi_head() != nullptr;
   return has_heads ? *view.segment->head_indexes[field][0]
                    : *view.segment->indexes[field];
-}
-
-bool IsIvf(const Snapshot& snapshot, const SegmentView& view,
-           std::size_t field) {
-  return QueriedIndex(snapshot, view, field).kind() == IndexKind::kIvf;
 }
 
 // True if no component is greater than `limit` in size.
@@ -437,11 +431,11 @@ bool LiveCatalog::NeedsMerge(bool settled) const {
   if (!SameModels(wanted_models_, snapshot.models)) return true;
   const SegmentView& first = snapshot.segments.front();
   bool wants_training = false;
-  bool wants_ivf = false;
+  bool wants_index = false;
   for (std::size_t f = 0; f < snapshot.wanted_indexes.size(); ++f) {
-    const bool ivf = snapshot.wanted_indexes[f] == IndexKind::kIvf;
-    wants_ivf |= ivf;
-    wants_training |= ivf != IsIvf(snapshot, first, f) &&
+    const IndexKind wanted = snapshot.wanted_indexes[f];
+    wants_index |= wanted != IndexKind::kFlat;
+    wants_training |= wanted != QueriedIndex(snapshot, first, f).kind() &&
                       snapshot.key_count(static_cast<int>(f)) > 0;
   }
   if (wants_training) return true;
@@ -450,7 +444,7 @@ bool LiveCatalog::NeedsMerge(bool settled) const {
   const std::int64_t live_count = snapshot.item_count();
   const std::int64_t dead_count = row_count - live_count;
   if (dead_count >= kMinMergeCount && dead_count > live_count) return true;
-  if (!wants_ivf) return false;
+  if (!wants_index) return false;
   // Rows outside the trained segment are scored one and all.
   const std::int64_t outside_count = row_count - first.row_end;
   return outside_count >=
@@ -666,20 +660,20 @@ std::vector<IndexState> LiveCatalog::index_states() const {
   for (std::size_t f = 0; f < now->wanted_indexes.size(); ++f) {
     IndexState state;
     state.training =
-        merge_scheduled_ && now->wanted_indexes[f] == IndexKind::kIvf;
+        merge_scheduled_ && now->wanted_indexes[f] != IndexKind::kFlat;
     state.key_count = now->key_count(static_cast<int>(f));
     state.active_model = now->models[f].name;
     state.training |= merge_scheduled_ &&
                       now->models[f].name != now->schema->key_fields[f].model;
     state.projected_key_count =
         projected_key_counts_[f].load(std::memory_order_relaxed);
-    if (!now->segments.empty() && IsIvf(*now, now->segments[0], f)) {
-      const auto& index =
-          static_cast<const IvfIndex&>(QueriedIndex(*now, now->segments[0], f));
-      state.active_kind = IndexKind::kIvf;
-      state.list_count = index.list_count();
-      state.probe_count = index.probe_count();
-      state.measured_recall = index.measured_recall();
+    if (!now->segments.empty()) {
+      const KeyIndex& index = QueriedIndex(*now, now->segments[0], f);
+      const IndexTuning tuning = index.tuning();
+      state.active_kind = index.kind();
+      state.list_count = tuning.list_count;
+      state.probe_count = tuning.probe_count;
+      state.measured_recall = tuning.measured_recall;
     }
     states.push_back(state);
   }

@@ -39,7 +39,7 @@ struct LiveCatalogOptions {
 // State of one key field's index.
 struct IndexState {
   IndexKind active_kind = IndexKind::kFlat;
-  // An IVF index is being trained, or waits for writes to settle, or another
+  // An index is being built, or waits for writes to settle, or another
   // model's keys are being made. What was before answers meanwhile; where there
   // was no index, answers are exact.
   bool training = false;

@@ -8,6 +8,7 @@
 #include "core/base/status.h"
 #include "core/catalog/head_keys.h"
 #include "core/shortlist/flat_index.h"
+#include "core/shortlist/hnsw_index.h"
 #include "core/shortlist/ivf_index.h"
 
 namespace attendant {
@@ -28,6 +29,11 @@ absl::StatusOr<std::shared_ptr<const KeyIndex>> BuildIndex(
     IvfOptions options;
     options.cancelled = &cancelled;
     return IvfIndex::Build(keys, dim, score_kind, options);
+  }
+  if (kind == IndexKind::kHnsw && HasKeys(keys)) {
+    HnswOptions options;
+    options.cancelled = &cancelled;
+    return HnswIndex::Build(keys, dim, score_kind, options);
   }
   auto flat = std::make_shared<FlatIndex>(
       dim, std::max<std::int64_t>(1, static_cast<std::int64_t>(keys.size())));

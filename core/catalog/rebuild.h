@@ -13,7 +13,7 @@
 namespace attendant {
 
 // A segment of all live rows of `snapshot`, in the order of its segments and
-// rows, with an IVF index for each field that wants one and has keys, and head
+// rows, with the index that each field wants if it has keys, and head
 // keys by `models` (by field): those of the snapshot are taken over, another
 // model's are projected. Takes seconds for 100,000 rows; Cancelled soon after
 // `cancelled` is set. Errors of IvfIndex::Build; ResourceExhausted when out of

@@ -45,7 +45,7 @@ struct Snapshot : IdResolver {
   std::vector<std::shared_ptr<const TextEncoder>> encoders;  // by field; null
   // By field: what the head_indexes of all segments were made with.
   std::vector<NamedModel> models;
-  // By field: FLAT, or IVF also while it is not trained yet.
+  // By field: the kind, never AUTO; also while it is not built yet.
   std::vector<IndexKind> wanted_indexes;
   std::vector<SegmentView> segments;
 

@@ -48,6 +48,12 @@ class IvfIndex : public KeyIndex {
   virtual std::int64_t probe_count() const = 0;
   // Mean recall@neighbour_count on the sample queries at probe_count.
   virtual double measured_recall() const = 0;
+
+  IndexTuning tuning() const override {
+    return {.list_count = list_count(),
+            .probe_count = probe_count(),
+            .measured_recall = measured_recall()};
+  }
 };
 
 }  // namespace attendant

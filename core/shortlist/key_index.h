@@ -1,11 +1,13 @@
 // One way to find the keys that a query attends to most, and to say how many
-// were scored. FLAT scores all; IVF scores those in the nearest lists.
+// were scored. FLAT scores all; IVF scores those in the nearest lists; HNSW
+// walks a graph of near keys, and scores those it meets.
 #ifndef ATTENDANT_CORE_SHORTLIST_KEY_INDEX_H_
 #define ATTENDANT_CORE_SHORTLIST_KEY_INDEX_H_
 
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "absl/status/status.h"
@@ -107,6 +109,16 @@ struct ScanTask {
   absl::StatusOr<ScanStats> stats = ScanStats();  // set by the scan
 };
 
+// How an index was tuned when it was built.
+struct IndexTuning {
+  std::int64_t list_count = 0;  // 0: it has no lists
+  // ScanGoals::probe_count of a scan without goals; 0: there is no such thing.
+  std::int64_t probe_count = 0;
+  // Mean recall of such scans among the best 100 on sample queries; nothing for
+  // an index that is always exact.
+  std::optional<double> measured_recall;
+};
+
 // Immutable after it is built; see also FlatIndex, which rows may be appended
 // to. Scan is thread-safe and takes no lock.
 class KeyIndex {
@@ -130,6 +142,8 @@ class KeyIndex {
   virtual void ScanTogether(std::span<ScanTask> tasks) const {
     for (ScanTask& task : tasks) task.stats = Scan(*task.query, *task.state);
   }
+
+  virtual IndexTuning tuning() const { return {}; }
 
   virtual std::int64_t memory_bytes() const = 0;
 };

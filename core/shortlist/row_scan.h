@@ -41,6 +41,14 @@ class RowScan {
                              std::span<const RowIndex> rows,
                              std::span<const std::int32_t> positions);
 
+  // Takes over the similarity of an eligible row, KeyScorer's for its key.
+  absl::Status AddScored(const float* key, RowIndex row, float similarity) {
+    similarities_[block_count_] = similarity;
+    rows_[block_count_] = row;
+    if (pools_) values_[block_count_] = ValueOf(row, key);
+    return ++block_count_ == kBlockRows ? Flush() : absl::OkStatus();
+  }
+
   absl::Status Finish();
 
   // Rows that were taken to be scored; after Finish all of them are.

@@ -25,13 +25,20 @@ absl::string_view Name(IndexKind kind) {
       return "FLAT";
     case IndexKind::kIvf:
       return "IVF";
+    case IndexKind::kHnsw:
+      return "HNSW";
+    case IndexKind::kLsh:
+      return "LSH";
+    case IndexKind::kPq:
+      return "PQ";
   }
   return "";
 }
 
 std::optional<IndexKind> IndexKindFromName(absl::string_view name) {
   for (const IndexKind kind :
-       {IndexKind::kAuto, IndexKind::kFlat, IndexKind::kIvf}) {
+       {IndexKind::kAuto, IndexKind::kFlat, IndexKind::kIvf, IndexKind::kHnsw,
+        IndexKind::kLsh, IndexKind::kPq}) {
     if (Name(kind) == name) return kind;
   }
   return std::nullopt;

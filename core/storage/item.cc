@@ -60,10 +60,11 @@ absl::Status ValidateKeyField(const KeyFieldSchema& key_field,
     case IndexKind::kAuto:
     case IndexKind::kFlat:
     case IndexKind::kIvf:
+    case IndexKind::kHnsw:
       break;
     default:
       return InvalidField(absl::StrCat(path, "index_kind"), "an unknown kind",
-                          "AUTO, FLAT or IVF");
+                          "AUTO, FLAT, IVF or HNSW");
   }
   switch (key_field.combine_kind) {
     case CombineKind::kSum:

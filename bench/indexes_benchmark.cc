@@ -1,0 +1,269 @@
+// All indexes in one table: recall@100, memory, build time and time of a query,
+// one query on one core. Keys are a mixture of Gaussians, 2,000 clusters of 128
+// dimensions, centres and keys within a cluster of standard deviation 1,
+// normalised; then the same with norms from 1 to 10; then with queries from
+// another mixture. Queries are never keys.
+//
+//   indexes_benchmark [keys, default 100000] [data, one of the names below]
+#include <faiss/IndexLSH.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <random>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/attention/state.h"
+#include "core/shortlist/flat_index.h"
+#include "core/shortlist/hnsw_index.h"
+#include "core/shortlist/ivf_index.h"
+
+namespace attendant {
+namespace {
+
+constexpr std::int64_t kDim = 128;
+constexpr std::int64_t kClusterCount = 2000;
+constexpr std::int64_t kQueryCount = 300;
+constexpr std::int64_t kShortlistCount = 100;
+
+class NoIds : public IdResolver {
+ public:
+  absl::string_view IdOf(std::int32_t, RowIndex) const override { return {}; }
+};
+
+struct Data {
+  std::string name;
+  std::vector<float> keys;
+  std::vector<float> queries;
+  std::vector<std::span<const float>> key_spans;
+
+  std::int64_t key_count() const {
+    return static_cast<std::int64_t>(key_spans.size());
+  }
+};
+
+class Mixture {
+ public:
+  explicit Mixture(unsigned seed) : random_(seed) {
+    centres_.resize(kClusterCount * kDim);
+    for (float& component : centres_) component = normal_(random_);
+  }
+  // Rows of norm 1, or of norms spread evenly over [1, norm_spread].
+  std::vector<float> Draw(std::int64_t count, float norm_spread = 1) {
+    std::uniform_real_distribution<float> norms(1, norm_spread);
+    std::vector<float> rows(static_cast<std::size_t>(count * kDim));
+    for (std::int64_t r = 0; r < count; ++r) {
+      const std::size_t centre = random_() % kClusterCount * kDim;
+      float* row = rows.data() + r * kDim;
+      for (std::size_t d = 0; d < kDim; ++d) {
+        row[d] = centres_[centre + d] + normal_(random_);
+      }
+      const double wanted = norm_spread > 1 ? norms(random_) : 1;
+      const double norm = Norm({row, kDim});
+      for (std::size_t d = 0; d < kDim; ++d) {
+        row[d] = static_cast<float>(row[d] * wanted / norm);
+      }
+    }
+    return rows;
+  }
+
+ private:
+  std::mt19937 random_;
+  std::normal_distribution<float> normal_;
+  std::vector<float> centres_;
+};
+
+Data MakeData(const std::string& name, std::int64_t key_count) {
+  Mixture mixture(7);
+  Data data;
+  data.name = name;
+  data.keys = mixture.Draw(key_count, name == "norms" ? 10 : 1);
+  data.queries = name == "elsewhere" ? Mixture(8).Draw(kQueryCount)
+                                     : mixture.Draw(kQueryCount);
+  for (std::int64_t r = 0; r < key_count; ++r) {
+    data.key_spans.emplace_back(data.keys.data() + r * kDim, kDim);
+  }
+  return data;
+}
+
+double SecondsOf(const std::function<void()>& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+      .count();
+}
+
+using Shortlists = std::vector<std::vector<RowIndex>>;
+
+struct Run {
+  Shortlists shortlists;
+  double microseconds = 0;  // of a query
+  double scored_share = 0;  // of the keys
+};
+
+Run RunQueries(const Data& data, const KeyIndex& index,
+               const ScanGoals& goals) {
+  static const NoIds ids;
+  Run run;
+  std::int64_t scored = 0;
+  const double seconds = SecondsOf([&] {
+    for (std::int64_t q = 0; q < kQueryCount; ++q) {
+      ScanQuery query;
+      query.query = {data.queries.data() + q * kDim, kDim};
+      query.row_end = static_cast<RowIndex>(data.key_count());
+      query.goals = goals;
+      AttentionState state(kShortlistCount, &ids);
+      const auto stats = index.Scan(query, state);
+      if (!stats.ok()) std::abort();
+      scored += stats->scored_count;
+      std::vector<RowIndex>& rows = run.shortlists.emplace_back();
+      for (const Candidate& c : state.top().Sorted()) rows.push_back(c.row);
+    }
+  });
+  run.microseconds = 1e6 * seconds / kQueryCount;
+  run.scored_share = static_cast<double>(scored) / kQueryCount /
+                     static_cast<double>(data.key_count());
+  return run;
+}
+
+double RecallOf(const Shortlists& shortlists, const Shortlists& exact) {
+  std::int64_t found = 0, wanted = 0;
+  for (std::size_t q = 0; q < exact.size(); ++q) {
+    const std::set<RowIndex> best(exact[q].begin(), exact[q].end());
+    wanted += static_cast<std::int64_t>(best.size());
+    for (const RowIndex row : shortlists[q]) {
+      found += static_cast<std::int64_t>(best.count(row));
+    }
+  }
+  return static_cast<double>(found) / static_cast<double>(wanted);
+}
+
+void PrintRow(const Data& data, const char* index, const char* goal,
+              double recall, double microseconds, double scored_share,
+              double bytes, double build_seconds) {
+  std::printf("| %s | %s | %s | %.3f | %.0f | %.3f | %.0f | %.1f |\n",
+              data.name.c_str(), index, goal, recall, microseconds,
+              scored_share, bytes, build_seconds);
+  std::fflush(stdout);
+}
+
+using Builder = std::function<std::unique_ptr<KeyIndex>(const Data&)>;
+
+void Measure(const Data& data, const Shortlists& exact, const char* name,
+             const Builder& build) {
+  std::unique_ptr<KeyIndex> index;
+  const double build_seconds = SecondsOf([&] { index = build(data); });
+  const double bytes = static_cast<double>(index->memory_bytes()) /
+                       static_cast<double>(data.key_count());
+  const bool is_exact = index->kind() == IndexKind::kFlat;
+  for (const auto& [goal, goals] :
+       {std::pair("default", ScanGoals{}),
+        std::pair("0.95", ScanGoals{.recall = 0.95}),
+        std::pair("0.99", ScanGoals{.recall = 0.99})}) {
+    const Run run = RunQueries(data, *index, goals);
+    PrintRow(data, name, is_exact ? "exact" : goal,
+             RecallOf(run.shortlists, exact), run.microseconds,
+             run.scored_share, bytes, build_seconds);
+    if (is_exact) break;
+  }
+}
+
+template <typename T>
+std::unique_ptr<KeyIndex> Must(absl::StatusOr<std::unique_ptr<T>> index) {
+  if (!index.ok()) {
+    std::fprintf(stderr, "%s\n", index.status().ToString().c_str());
+    std::abort();
+  }
+  return *std::move(index);
+}
+
+std::unique_ptr<KeyIndex> BuildFlat(const Data& data) {
+  auto flat = std::make_unique<FlatIndex>(kDim, data.key_count());
+  for (const auto key : data.key_spans) flat->Append(key);
+  return flat;
+}
+
+// FAISS's own LSH: signs of random projections, all compared by Hamming
+// distance. Its answers as they are, and the best 20 times as many rescored.
+void MeasureFaissLsh(const Data& data, const Shortlists& exact) {
+  constexpr int kBits = 256;
+  constexpr std::int64_t kRescored = 20 * kShortlistCount;
+  omp_set_num_threads(1);
+  faiss::IndexLSH index(kDim, kBits);
+  const double build_seconds = SecondsOf([&] {
+    index.train(data.key_count(), data.keys.data());
+    index.add(data.key_count(), data.keys.data());
+  });
+  const auto flat = BuildFlat(data);
+  for (const bool rescores : {false, true}) {
+    const std::int64_t count = rescores ? kRescored : kShortlistCount;
+    Shortlists shortlists(kQueryCount);
+    std::vector<float> distances(static_cast<std::size_t>(count));
+    std::vector<std::int64_t> labels(static_cast<std::size_t>(count));
+    const double seconds = SecondsOf([&] {
+      for (std::int64_t q = 0; q < kQueryCount; ++q) {
+        const float* query = data.queries.data() + q * kDim;
+        index.search(1, query, count, distances.data(), labels.data());
+        std::vector<std::pair<float, RowIndex>> scored;
+        for (const std::int64_t label : labels) {
+          if (label < 0) continue;
+          const auto row = static_cast<RowIndex>(label);
+          float similarity = 0;
+          if (rescores) {
+            const auto key = flat->Key(row);
+            for (std::size_t d = 0; d < kDim; ++d) {
+              similarity += key[d] * query[d];
+            }
+          }
+          scored.emplace_back(-similarity, row);
+        }
+        if (rescores) std::sort(scored.begin(), scored.end());
+        scored.resize(std::min(scored.size(), std::size_t{kShortlistCount}));
+        for (const auto& [_, row] : scored) {
+          shortlists[static_cast<std::size_t>(q)].push_back(row);
+        }
+      }
+    });
+    PrintRow(data, "FAISS IndexLSH", rescores ? "2,000 rescored" : "256 bits",
+             RecallOf(shortlists, exact), 1e6 * seconds / kQueryCount, 1,
+             kBits / 8 + (rescores ? 4.0 * kDim : 0), build_seconds);
+  }
+}
+
+void MeasureAll(const Data& data) {
+  const Shortlists exact =
+      RunQueries(data, *BuildFlat(data), ScanGoals{}).shortlists;
+  Measure(data, exact, "FLAT", BuildFlat);
+  Measure(data, exact, "IVF", [](const Data& d) {
+    return Must(IvfIndex::Build(d.key_spans, kDim, ScoreKind::kDot, {}));
+  });
+  Measure(data, exact, "HNSW", [](const Data& d) {
+    HnswOptions o;
+
+
+    return Must(HnswIndex::Build(d.key_spans, kDim, ScoreKind::kDot, o));
+  });
+  MeasureFaissLsh(data, exact);
+}
+
+}  // namespace
+}  // namespace attendant
+
+int main(int argc, char** argv) {
+  const std::int64_t key_count = argc > 1 ? std::atoll(argv[1]) : 100000;
+  std::printf(
+      "| data | index | goal | recall@100 | us a query | scored | bytes a key "
+      "| build s |\n|---|---|---|---|---|---|---|---|\n");
+  for (const char* name : {"mixture", "norms", "elsewhere"}) {
+    if (argc > 2 && std::string(argv[2]) != name) continue;
+    attendant::MeasureAll(attendant::MakeData(name, key_count));
+  }
+  return 0;
+}

@@ -1,0 +1,427 @@
+#include "core/shortlist/hnsw_index.h"
+
+#include <faiss/impl/AuxIndexStructures.h>
+#include <faiss/impl/DistanceComputer.h>
+#include <faiss/impl/HNSW.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <new>
+#include <numeric>
+#include <optional>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+#include "core/kernels/kernels.h"
+#include "core/shortlist/graph_walk.h"
+#include "core/shortlist/key_rows.h"
+#include "core/shortlist/recall_curve.h"
+#include "core/shortlist/row_scan.h"
+#include "core/shortlist/sample_queries.h"
+
+namespace attendant {
+namespace {
+
+// Greatest norms outside of these have squares that a float holds badly: no
+// graph is built then, and all scans are exact.
+constexpr double kLeastNorm = 1e-15;
+constexpr double kMostNorm = 1e15;
+// Norms differ if the greatest is this many times their mean.
+constexpr double kNormSpread = 1.1;
+
+// The widest walk that calibration tries.
+constexpr std::int64_t kMostWidth = 4096;
+// A key met on a walk is found, tested and put into its place besides being
+// read: in units of reading it.
+constexpr double kCostOfStep = 1.6;
+
+// 1 - f_i f_j (k_i . k_j), each key with a factor of its own, and no two of the
+// same length: FAISS goes on to everything that is as near as the farthest
+// candidate, which among equal keys, or keys at right angles, is every key. So
+// a pair's distance is a little more than that, by chance.
+class ScaledProducts : public faiss::DistanceComputer {
+ public:
+  // factors [keys]; both must outlive the object.
+  ScaledProducts(const KeyRows& keys, std::span<const float> factors)
+      : keys_(keys), factors_(factors) {}
+
+  void SetQuery(std::int64_t position) { query_ = position; }
+  // Queries are keys: FAISS passes no others while it adds.
+  void set_query(const float* key) override {
+    query_ = (key - keys_.keys().data) / keys_.dim();
+  }
+  float operator()(std::int64_t i) override { return symmetric_dis(query_, i); }
+  float symmetric_dis(std::int64_t i, std::int64_t j) override {
+    float dot = 0;
+    ActiveKernels().DotRows(keys_.keys().Row(i).data(),
+                            keys_.keys().Row(j).data(), 1, keys_.dim(), &dot);
+    const float distance = 1 - dot * factors_[static_cast<std::size_t>(i)] *
+                                   factors_[static_cast<std::size_t>(j)];
+    return distance + Chance(i, j) * (kNear + kFar * std::abs(distance));
+  }
+
+ private:
+  // Below what tells keys apart that differ, and far above a float's rounding.
+  static constexpr float kNear = 1e-6f;
+  static constexpr float kFar = 1e-4f;
+
+  // In [0, 1); another number for each j.
+  static float Chance(std::int64_t i, std::int64_t j) {
+    constexpr std::uint32_t kOdd = 0x9e3779b1;
+    std::uint32_t bits = static_cast<std::uint32_t>(i ^ j) * kOdd;
+    bits ^= bits >> 15;
+    return static_cast<float>(bits * kOdd >> 8) * 0x1p-24f;
+  }
+
+  const KeyRows& keys_;
+  const std::span<const float> factors_;
+  std::int64_t query_ = 0;
+};
+
+// FAISS locks each key's links while it changes them.
+class Locks {
+ public:
+  explicit Locks(std::int64_t count) : locks_(static_cast<std::size_t>(count)) {
+    for (omp_lock_t& lock : locks_) omp_init_lock(&lock);
+  }
+  ~Locks() {
+    for (omp_lock_t& lock : locks_) omp_destroy_lock(&lock);
+  }
+  Locks(const Locks&) = delete;
+  Locks& operator=(const Locks&) = delete;
+  std::vector<omp_lock_t>& get() { return locks_; }
+
+ private:
+  std::vector<omp_lock_t> locks_;
+};
+
+absl::StatusOr<faiss::HNSW> BuildLinks(const KeyRows& keys,
+                                       std::span<const float> factors,
+                                       const HnswOptions& options) {
+  faiss::HNSW links(options.link_count);
+  links.efConstruction = options.build_width;
+  links.rng = faiss::RandomGenerator(
+      static_cast<std::int64_t>(options.seed & 0x7fffffff));
+  links.prepare_level_tab(static_cast<std::size_t>(keys.key_count()));
+
+  // Those of the highest level first, as FAISS does, and else by chance.
+  std::vector<std::int32_t> order(static_cast<std::size_t>(keys.key_count()));
+  std::iota(order.begin(), order.end(), 0);
+  std::mt19937_64 random(options.seed);
+  for (std::size_t i = 0; i + 1 < order.size(); ++i) {
+    std::swap(order[i], order[i + random() % (order.size() - i)]);
+  }
+  const std::vector<int>& levels = links.levels;
+  std::stable_sort(order.begin(), order.end(),
+                   [&levels](std::int32_t a, std::int32_t b) {
+                     return levels[static_cast<std::size_t>(a)] >
+                            levels[static_cast<std::size_t>(b)];
+                   });
+
+  ScaledProducts distances(keys, factors);
+  Locks locks(keys.key_count());
+  faiss::VisitedTable visited(static_cast<int>(keys.key_count()));
+  for (const std::int32_t position : order) {
+    if (options.cancelled != nullptr &&
+        options.cancelled->load(std::memory_order_relaxed)) {
+      return absl::CancelledError("the build was cancelled");
+    }
+    distances.SetQuery(position);
+    const int level = levels[static_cast<std::size_t>(position)] - 1;
+    links.add_with_locks(distances, level, position, locks.get(), visited);
+  }
+  return links;
+}
+
+// Nothing if norms are beyond what distances can be computed of.
+absl::StatusOr<std::optional<KeyGraph>> BuildGraph(const KeyRows& keys,
+                                                   bool cosine,
+                                                   const HnswOptions& options) {
+  double greatest_norm = 0;
+  double norm_sum = 0;
+  for (std::int64_t p = 0; p < keys.key_count(); ++p) {
+    const double norm = Norm(keys.keys().Row(p));
+    greatest_norm = std::max(greatest_norm, norm);
+    norm_sum += norm;
+  }
+  if (!(greatest_norm >= kLeastNorm && greatest_norm <= kMostNorm)) {
+    return std::nullopt;
+  }
+  KeyGraph graph;
+  ATTENDANT_ASSIGN_OR_RETURN(graph.by_angle,
+                             BuildLinks(keys, keys.inverse_norms(), options));
+  const double mean_norm = norm_sum / static_cast<double>(keys.key_count());
+  if (!cosine && greatest_norm > kNormSpread * mean_norm) {
+    const std::vector<float> factors(static_cast<std::size_t>(keys.key_count()),
+                                     static_cast<float>(1 / greatest_norm));
+    ATTENDANT_ASSIGN_OR_RETURN(graph.by_product,
+                               BuildLinks(keys, factors, options));
+  }
+  return graph;
+}
+
+// What calibration learned of walks.
+struct WalkCurve {
+  RecallCurve recall;
+  // Keys that a walk scores on average, by its width; ascending.
+  std::vector<std::pair<double, double>> scored;
+
+  // On the line between widths that were tried; in proportion beyond them.
+  double ScoredAt(double width) const {
+    auto high = scored.begin();
+    while (high + 1 != scored.end() && high->first < width) ++high;
+    if (high == scored.begin() || high->first < width) {
+      return high->second * width / high->first;
+    }
+    const auto& [low_width, low_scored] = *(high - 1);
+    return low_scored + (high->second - low_scored) * (width - low_width) /
+                            (high->first - low_width);
+  }
+};
+
+absl::StatusOr<WalkCurve> Calibrate(const KeyGraph& graph, const KeyRows& keys,
+                                    ScoreKind score_kind,
+                                    const HnswOptions& options) {
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const SampleQueries sample,
+      SampleQueries::Draw(keys.keys(), keys.inverse_norms(),
+                          {.score_kind = score_kind,
+                           .neighbour_count = options.neighbour_count,
+                           .seed = options.seed,
+                           .cancelled = options.cancelled}));
+  std::vector<std::int64_t> widths;
+  // Walks as wide as a sixteenth of the keys score about all of them.
+  const std::int64_t most = std::min(kMostWidth, keys.key_count() / 16 + 1);
+  for (double width = 8; width <= static_cast<double>(most);
+       width *= std::sqrt(2.0)) {
+    widths.push_back(static_cast<std::int64_t>(width));
+  }
+  if (widths.empty()) widths.push_back(8);
+
+  WalkCurve curve = {.recall = RecallCurve(sample), .scored = {}};
+  std::vector<double> scored_sums(widths.size());
+  std::vector<double> walk_counts(widths.size());
+  GraphWalk walk;
+  std::vector<std::int64_t> found;
+  const Interrupt interrupt = {.cancelled = options.cancelled};
+  for (std::int64_t q = 0; q < sample.count(); ++q) {
+    ScanQuery query;
+    query.query = sample.Query(q);
+    query.score_kind = score_kind;
+    query.interrupt = &interrupt;
+    const std::span<const std::int32_t> neighbours = sample.Neighbours(q);
+    found.assign(neighbours.size(), RecallCurve::kNever);
+    std::size_t missing = found.size();
+    for (std::size_t w = 0; w < widths.size(); ++w) {
+      ATTENDANT_RETURN_IF_ERROR(walk.Run(graph, keys, query, widths[w]));
+      scored_sums[w] += static_cast<double>(walk.positions().size());
+      ++walk_counts[w];
+      for (std::size_t i = 0; i < neighbours.size(); ++i) {
+        if (found[i] == RecallCurve::kNever && walk.Scored(neighbours[i])) {
+          found[i] = widths[w];
+          --missing;
+        }
+      }
+      if (missing == 0) break;
+    }
+    curve.recall.Add(q, found);
+  }
+  curve.recall.Finish();
+  for (std::size_t w = 0; w < widths.size() && walk_counts[w] > 0; ++w) {
+    curve.scored.emplace_back(static_cast<double>(widths[w]),
+                              scored_sums[w] / walk_counts[w]);
+  }
+  return curve;
+}
+
+class GraphIndex : public HnswIndex {
+ public:
+  // graph and curve: both, or nothing.
+  GraphIndex(KeyRows keys, std::optional<KeyGraph> graph,
+             std::optional<WalkCurve> curve, const HnswOptions& options)
+      : keys_(std::move(keys)),
+        graph_(std::move(graph)),
+        curve_(std::move(curve)),
+        target_recall_(options.target_recall),
+        neighbour_count_(options.neighbour_count) {}
+
+  IndexKind kind() const override { return IndexKind::kHnsw; }
+  std::int64_t dim() const override { return keys_.dim(); }
+  std::span<const float> Key(RowIndex row) const override {
+    return keys_.KeyOf(row);
+  }
+
+  IndexTuning tuning() const override {
+    const std::optional<double> width =
+        WidthFor(target_recall_, static_cast<double>(neighbour_count_));
+    if (!width) return {.probe_count = keys_.key_count(), .measured_recall = 1};
+    return {.probe_count = static_cast<std::int64_t>(std::ceil(*width)),
+            .measured_recall = curve_->recall.RecallAt(std::ceil(*width))};
+  }
+
+  absl::StatusOr<ScanStats> Scan(const ScanQuery& query,
+                                 AttentionState& state) const override {
+    const KeyRows::Eligible eligible = keys_.FindEligible(query);
+    if (!query.exhaustive && query.projection == nullptr &&
+        query.goals.recall < 1 && eligible.count > 0) {
+      thread_local GraphWalk walk;
+      ATTENDANT_ASSIGN_OR_RETURN(
+          const bool found,
+          Walk(query, eligible, std::min(state.top().k(), eligible.count),
+               walk));
+      if (found) return AddWalked(query, eligible, walk, state);
+    }
+    return keys_.ScanExactly(query, eligible, state);
+  }
+
+  std::int64_t memory_bytes() const override {
+    std::int64_t bytes = keys_.memory_bytes();
+    if (graph_) bytes += BytesOf(graph_->by_angle);
+    if (graph_ && graph_->by_product) bytes += BytesOf(*graph_->by_product);
+    return bytes;
+  }
+
+ private:
+  static std::int64_t BytesOf(const faiss::HNSW& links) {
+    return static_cast<std::int64_t>(
+        links.neighbors.size() * sizeof(std::int32_t) +
+        links.offsets.size() * sizeof(std::size_t) +
+        links.levels.size() * sizeof(int));
+  }
+
+  std::optional<double> WidthFor(double recall, double neighbour_count) const {
+    if (!curve_) return std::nullopt;
+    return curve_->recall.WidthFor(recall, neighbour_count);
+  }
+
+  double CostOfWalk(double width) const {
+    return curve_->ScoredAt(width) * kCostOfStep * keys_.CostOfKeyAnywhere();
+  }
+
+  // Walks until `wanted` eligible rows are found, as wide as the goals call
+  // for. False: that would cost as much as to score all that are eligible.
+  absl::StatusOr<bool> Walk(const ScanQuery& query,
+                            const KeyRows::Eligible& eligible,
+                            std::int64_t wanted, GraphWalk& walk) const {
+    const bool by_width = query.goals.probe_count > 0;
+    const double recall =
+        query.goals.recall > 0 ? query.goals.recall : target_recall_;
+    // The width for a share of eligible rows among those met.
+    const auto width_for = [&](double rate) {
+      return by_width
+                 ? std::optional(static_cast<double>(query.goals.probe_count))
+                 : WidthFor(recall, static_cast<double>(wanted) / rate);
+    };
+    std::optional<double> width;
+    if (curve_) {
+      width = width_for(static_cast<double>(eligible.count) /
+                        static_cast<double>(keys_.key_count()));
+    }
+    const double most = keys_.CostOfExactScan(eligible);
+    while (width && CostOfWalk(*width) < most) {
+      ATTENDANT_RETURN_IF_ERROR(walk.Run(
+          *graph_, keys_, query, static_cast<std::int64_t>(std::ceil(*width))));
+      const std::int64_t found = CountEligible(eligible, walk);
+      if (found >= wanted) {
+        if (eligible.all || by_width) return true;
+        // What is eligible may be near to the query, or far from it.
+        const std::optional<double> needed =
+            width_for(static_cast<double>(found) /
+                      static_cast<double>(walk.positions().size()));
+        if (!needed) return false;
+        if (*needed <= *width * 1.1) return true;
+        // Walks again from the start: let that be worth it.
+        width = std::max(*needed, 1.5 * *width);
+      } else if (walk.exhausted()) {
+        return false;
+      } else {
+        width = 2 * *width;
+      }
+    }
+    return false;
+  }
+
+  std::int64_t CountEligible(const KeyRows::Eligible& eligible,
+                             const GraphWalk& walk) const {
+    if (eligible.all) return static_cast<std::int64_t>(walk.positions().size());
+    std::int64_t count = 0;
+    for (const std::int32_t position : walk.positions()) {
+      count += eligible.rows.Test(RowAt(position)) ? 1 : 0;
+    }
+    return count;
+  }
+
+  RowIndex RowAt(std::int32_t position) const {
+    return keys_.rows()[static_cast<std::size_t>(position)];
+  }
+
+  // All eligible rows of the walk, in its order.
+  absl::StatusOr<ScanStats> AddWalked(const ScanQuery& query,
+                                      const KeyRows::Eligible& eligible,
+                                      const GraphWalk& walk,
+                                      AttentionState& state) const {
+    RowScan scan(query, state);
+    ATTENDANT_RETURN_IF_ERROR(scan.Start());
+    for (std::size_t i = 0; i < walk.positions().size(); ++i) {
+      const std::int32_t position = walk.positions()[i];
+      const RowIndex row = RowAt(position);
+      if (!eligible.all && !eligible.rows.Test(row)) continue;
+      ATTENDANT_RETURN_IF_ERROR(scan.AddScored(
+          keys_.keys().Row(position).data(), row, walk.similarities()[i]));
+    }
+    ATTENDANT_RETURN_IF_ERROR(scan.Finish());
+    const bool complete = scan.scored_count() == eligible.count;
+    return ScanStats{.scored_count = scan.scored_count(),
+                     .complete = complete,
+                     .exact = complete,
+                     .results_exact = complete,
+                     .knows_mass = complete};
+  }
+
+  const KeyRows keys_;
+  const std::optional<KeyGraph> graph_;
+  const std::optional<WalkCurve> curve_;
+  const double target_recall_;
+  const std::int64_t neighbour_count_;
+};
+
+absl::StatusOr<std::unique_ptr<HnswIndex>> BuildIndex(
+    std::span<const std::span<const float>> keys, std::int64_t dim,
+    ScoreKind score_kind, const HnswOptions& options) {
+  KeyRows rows(keys, dim);
+  if (rows.key_count() == 0) {
+    return absl::InvalidArgumentError("keys: got none, want at least 1");
+  }
+  ATTENDANT_ASSIGN_OR_RETURN(
+      std::optional<KeyGraph> graph,
+      BuildGraph(rows, score_kind == ScoreKind::kCosine, options));
+  std::optional<WalkCurve> curve;
+  if (graph) {
+    ATTENDANT_ASSIGN_OR_RETURN(curve,
+                               Calibrate(*graph, rows, score_kind, options));
+  }
+  return std::make_unique<GraphIndex>(std::move(rows), std::move(graph),
+                                      std::move(curve), options);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<HnswIndex>> HnswIndex::Build(
+    std::span<const std::span<const float>> keys, std::int64_t dim,
+    ScoreKind score_kind, const HnswOptions& options) {
+  try {
+    return BuildIndex(keys, dim, score_kind, options);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(
+        "out of memory while building an index");
+  } catch (const std::exception& e) {
+    return absl::InternalError(absl::StrCat("building an index: ", e.what()));
+  }
+}
+
+}  // namespace attendant
