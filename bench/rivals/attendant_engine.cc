@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -29,6 +30,11 @@ class NoIds : public IdResolver {
 };
 
 enum class Goal { kProbes, kRecall, kProven, kExact };
+
+struct BuiltIndex {
+  std::unique_ptr<KeyIndex> index;
+  double seconds = 0;
+};
 
 absl::StatusOr<std::unique_ptr<KeyIndex>> MakeIndex(absl::string_view name,
                                                     const DataSet& data) {
@@ -73,21 +79,21 @@ class AttendantEngine : public Engine {
     } else {
       return absl::InvalidArgumentError(absl::StrCat("no mode ", mode));
     }
-    if (parts[0] != index_name_) {
+    BuiltIndex& built = built_[parts[0]];
+    if (built.index == nullptr) {
       const auto start = std::chrono::steady_clock::now();
-      index_.reset();
-      ATTENDANT_ASSIGN_OR_RETURN(index_, MakeIndex(parts[0], data));
-      index_name_ = parts[0];
-      seconds_ = std::chrono::duration<double>(
-                     std::chrono::steady_clock::now() - start)
-                     .count();
+      ATTENDANT_ASSIGN_OR_RETURN(built.index, MakeIndex(parts[0], data));
+      built.seconds = std::chrono::duration<double>(
+                          std::chrono::steady_clock::now() - start)
+                          .count();
     }
+    index_ = built.index.get();
     key_count_ = data.keys.row_count();
     list_count_ = 1;
-    if (const auto* ivf = dynamic_cast<const IvfIndex*>(index_.get())) {
+    if (const auto* ivf = dynamic_cast<const IvfIndex*>(index_)) {
       list_count_ = ivf->list_count();
     }
-    return BuildReport{.seconds = seconds_};
+    return BuildReport{.seconds = built.seconds};
   }
 
   EffortRange efforts() const override {
@@ -163,9 +169,8 @@ class AttendantEngine : public Engine {
             : std::numeric_limits<double>::quiet_NaN();
   }
 
-  std::string index_name_;
-  std::unique_ptr<KeyIndex> index_;
-  double seconds_ = 0;
+  std::map<std::string, BuiltIndex> built_;  // by the name of the index
+  const KeyIndex* index_ = nullptr;
   std::int64_t key_count_ = 0;
   std::int64_t list_count_ = 1;
   Goal goal_ = Goal::kProbes;
