@@ -33,38 +33,39 @@ struct Data {
   std::vector<float> queries;
   std::vector<std::span<const float>> key_spans;
 
-  Data() {
-    std::mt19937 random(7);
-    std::normal_distribution<float> normal;
-    std::vector<float> centres(kClusterCount * kDim);
+  Data() : centres(kClusterCount * kDim) {
     for (float& component : centres) component = normal(random);
-    const auto draw = [&](std::int64_t count) {
-      std::vector<float> rows(static_cast<std::size_t>(count * kDim));
-      for (std::int64_t r = 0; r < count; ++r) {
-        const auto cluster =
-            static_cast<std::int64_t>(random() % kClusterCount);
-        float* row = rows.data() + r * kDim;
-        for (std::int64_t d = 0; d < kDim; ++d) {
-          row[d] = centres[static_cast<std::size_t>(cluster * kDim + d)] +
-                   normal(random);
-        }
-        const double norm = Norm({row, kDim});
-        for (std::int64_t d = 0; d < kDim; ++d) {
-          row[d] = static_cast<float>(row[d] / norm);
-        }
-      }
-      return rows;
-    };
-    keys = draw(kKeyCount);
-    queries = draw(kQueryCount);
+    keys = Draw(kKeyCount);
+    queries = Draw(kQueryCount);
     for (std::int64_t r = 0; r < kKeyCount; ++r) {
       key_spans.emplace_back(keys.data() + r * kDim, kDim);
     }
   }
+
+  std::vector<float> Draw(std::int64_t count) {
+    std::vector<float> rows(static_cast<std::size_t>(count * kDim));
+    for (std::int64_t r = 0; r < count; ++r) {
+      const auto cluster = static_cast<std::int64_t>(random() % kClusterCount);
+      float* row = rows.data() + r * kDim;
+      for (std::int64_t d = 0; d < kDim; ++d) {
+        row[d] = centres[static_cast<std::size_t>(cluster * kDim + d)] +
+                 normal(random);
+      }
+      const double norm = Norm({row, kDim});
+      for (std::int64_t d = 0; d < kDim; ++d) {
+        row[d] = static_cast<float>(row[d] / norm);
+      }
+    }
+    return rows;
+  }
+
+  std::mt19937 random{7};
+  std::normal_distribution<float> normal;
+  std::vector<float> centres;
 };
 
-const Data& TheData() {
-  static const Data data;
+Data& TheData() {
+  static Data data;
   return data;
 }
 
@@ -139,14 +140,28 @@ void IvfScan(benchmark::State& state) {
 }
 BENCHMARK(IvfScan)->Unit(benchmark::kMicrosecond);
 
+// The argument: keys.
 void IvfBuild(benchmark::State& state) {
-  const Data& data = TheData();
+  const std::int64_t key_count = state.range(0);
+  Data& data = TheData();
+  std::vector<float> more;
+  std::vector<std::span<const float>> keys = data.key_spans;
+  if (key_count > kKeyCount) {
+    more = data.Draw(key_count - kKeyCount);
+    for (std::size_t begin = 0; begin < more.size(); begin += kDim) {
+      keys.emplace_back(more.data() + begin, kDim);
+    }
+  }
   for (auto _ : state) {
     benchmark::DoNotOptimize(
-        IvfIndex::Build(data.key_spans, kDim, ScoreKind::kDot, IvfOptions()));
+        IvfIndex::Build(keys, kDim, ScoreKind::kDot, IvfOptions()));
   }
 }
-BENCHMARK(IvfBuild)->Unit(benchmark::kMillisecond)->Iterations(1);
+BENCHMARK(IvfBuild)
+    ->Arg(kKeyCount)
+    ->Arg(1000000)
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(1);
 
 }  // namespace
 }  // namespace attendant
