@@ -1,6 +1,8 @@
 #include "core/attention/top_k.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <tuple>
 
 namespace attendant {
@@ -40,16 +42,50 @@ void TopK::Merge(const TopK& other) {
 }
 
 std::vector<Candidate> TopK::Sorted() const {
-  std::vector<Candidate> sorted = waiting_;
-  const auto better = [this](const Candidate& a, const Candidate& b) {
-    return Better(a, b);
-  };
-  const auto count = static_cast<std::size_t>(k_);
-  if (sorted.size() > count) {
-    std::nth_element(sorted.begin(), sorted.begin() + k_, sorted.end(), better);
-    sorted.resize(count);
+  // By numbers that order as logits do, the greatest first, each with its
+  // candidate's place: quicker to sort than candidates.
+  std::vector<std::uint64_t> keys;
+  keys.reserve(waiting_.size());
+  for (std::size_t i = 0; i < waiting_.size(); ++i) {
+    // Both zeros are one.
+    const auto bits = std::bit_cast<std::uint32_t>(waiting_[i].logit + 0.0f);
+    const std::uint32_t descending =
+        (bits >> 31) != 0 ? bits : ~(bits | 0x80000000);
+    keys.push_back(std::uint64_t{descending} << 32 | i);
   }
-  std::sort(sorted.begin(), sorted.end(), better);
+  const std::size_t count =
+      std::min(waiting_.size(), static_cast<std::size_t>(k_));
+  // Those that equal the last must be there for ids to decide.
+  std::size_t end = keys.size();
+  if (count > 0 && count < keys.size()) {
+    const auto last = keys.begin() + static_cast<std::ptrdiff_t>(count - 1);
+    std::nth_element(keys.begin(), last, keys.end());
+    const std::uint64_t equal = *last >> 32;
+    end = static_cast<std::size_t>(std::partition(last + 1, keys.end(),
+                                                  [equal](std::uint64_t key) {
+                                                    return key >> 32 == equal;
+                                                  }) -
+                                   keys.begin());
+  }
+  std::sort(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(end));
+  std::vector<Candidate> sorted;
+  sorted.reserve(end);
+  for (std::size_t i = 0; i < end; ++i) {
+    sorted.push_back(waiting_[keys[i] & 0xffffffff]);
+  }
+  for (std::size_t begin = 0; begin < end;) {
+    std::size_t run_end = begin + 1;
+    while (run_end < end && keys[run_end] >> 32 == keys[begin] >> 32) ++run_end;
+    if (run_end > begin + 1) {
+      std::sort(sorted.begin() + static_cast<std::ptrdiff_t>(begin),
+                sorted.begin() + static_cast<std::ptrdiff_t>(run_end),
+                [this](const Candidate& a, const Candidate& b) {
+                  return Better(a, b);
+                });
+    }
+    begin = run_end;
+  }
+  sorted.resize(count);
   return sorted;
 }
 

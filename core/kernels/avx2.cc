@@ -323,6 +323,20 @@ ATTENDANT_AVX2 std::int64_t SelectAtLeast(const float* numbers, std::int64_t n,
   return count;
 }
 
+ATTENDANT_AVX2 std::int64_t CountAtLeast(const float* numbers, std::int64_t n,
+                                         float threshold) {
+  const __m256 threshold_lanes = _mm256_set1_ps(threshold);
+  std::int64_t count = 0;
+  std::int64_t i = 0;
+  for (; i + kWidth <= n; i += kWidth) {
+    count += __builtin_popcount(
+        static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps(
+            _mm256_loadu_ps(numbers + i), threshold_lanes, _CMP_GE_OQ))));
+  }
+  for (; i < n; ++i) count += numbers[i] >= threshold ? 1 : 0;
+  return count;
+}
+
 ATTENDANT_AVX2 void AddScaled(double factor, const float* row, std::int64_t dim,
                               double* sum) {
   const __m256d factor_lanes = _mm256_set1_pd(factor);
@@ -412,7 +426,8 @@ ATTENDANT_AVX2 void PoolRows(const float* weights, std::int64_t query_count,
 
 }  // namespace
 
-const Kernels kAvx2Kernels = {DotRows, DotRowsMulti,  TanhDotRows, Max,
-                              SumExps, SelectAtLeast, AddScaled,   PoolRows};
+const Kernels kAvx2Kernels = {DotRows,      DotRowsMulti, TanhDotRows,
+                              Max,          SumExps,      SelectAtLeast,
+                              CountAtLeast, AddScaled,    PoolRows};
 
 }  // namespace attendant

@@ -383,6 +383,21 @@ ATTENDANT_AVX512 std::int64_t SelectAtLeast(const float* numbers,
   return count;
 }
 
+ATTENDANT_AVX512 std::int64_t CountAtLeast(const float* numbers, std::int64_t n,
+                                           float threshold) {
+  const __m512 threshold_lanes = _mm512_set1_ps(threshold);
+  const __m512i one = _mm512_set1_epi32(1);
+  __m512i counts = _mm512_setzero_si512();
+  for (std::int64_t i = 0; i < n; i += kWidth) {
+    const __mmask16 mask = FirstLanes(std::min<std::int64_t>(n - i, kWidth));
+    const __mmask16 found =
+        _mm512_mask_cmp_ps_mask(mask, _mm512_maskz_loadu_ps(mask, numbers + i),
+                                threshold_lanes, _CMP_GE_OQ);
+    counts = _mm512_mask_add_epi32(counts, found, counts, one);
+  }
+  return _mm512_reduce_add_epi32(counts);
+}
+
 ATTENDANT_AVX512 void AddScaled(double factor, const float* row,
                                 std::int64_t dim, double* sum) {
   const __m512d factor_lanes = _mm512_set1_pd(factor);
@@ -473,7 +488,8 @@ ATTENDANT_AVX512 void PoolRows(const float* weights, std::int64_t query_count,
 
 }  // namespace
 
-const Kernels kAvx512Kernels = {DotRows, DotRowsMulti,  TanhDotRows, Max,
-                                SumExps, SelectAtLeast, AddScaled,   PoolRows};
+const Kernels kAvx512Kernels = {DotRows,      DotRowsMulti, TanhDotRows,
+                                Max,          SumExps,      SelectAtLeast,
+                                CountAtLeast, AddScaled,    PoolRows};
 
 }  // namespace attendant

@@ -66,6 +66,10 @@ struct Kernels {
   std::int64_t (*SelectAtLeast)(const float* numbers, std::int64_t n,
                                 float threshold, std::int32_t* positions);
 
+  // How many numbers are >= threshold.
+  std::int64_t (*CountAtLeast)(const float* numbers, std::int64_t n,
+                               float threshold);
+
   // sum[i] += factor * row[i], for dim entries: sums of values in doubles.
   void (*AddScaled)(double factor, const float* row, std::int64_t dim,
                     double* sum);

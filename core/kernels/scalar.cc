@@ -73,6 +73,13 @@ std::int64_t SelectAtLeast(const float* numbers, std::int64_t n,
   return count;
 }
 
+std::int64_t CountAtLeast(const float* numbers, std::int64_t n,
+                          float threshold) {
+  std::int64_t count = 0;
+  for (std::int64_t i = 0; i < n; ++i) count += numbers[i] >= threshold ? 1 : 0;
+  return count;
+}
+
 void AddScaled(double factor, const float* row, std::int64_t dim, double* sum) {
   for (std::int64_t d = 0; d < dim; ++d) sum[d] += factor * row[d];
 }
@@ -92,7 +99,8 @@ void PoolRows(const float* weights, std::int64_t query_count, const float* rows,
 
 }  // namespace
 
-const Kernels kScalarKernels = {DotRows, DotRowsMulti,  TanhDotRows, Max,
-                                SumExps, SelectAtLeast, AddScaled,   PoolRows};
+const Kernels kScalarKernels = {DotRows,      DotRowsMulti, TanhDotRows,
+                                Max,          SumExps,      SelectAtLeast,
+                                CountAtLeast, AddScaled,    PoolRows};
 
 }  // namespace attendant

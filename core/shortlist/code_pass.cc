@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
+#include "core/kernels/select.h"
 #include "core/shortlist/eligible_rows.h"
 #include "core/shortlist/key_scorer.h"
 
@@ -24,7 +24,7 @@ constexpr std::size_t kWaiting = 256;
 // Relative error of a sum of exps in floats (see SumExps).
 constexpr double kSumError = 0x1p-20;
 // Keys ahead of their turn that are asked for.
-constexpr std::size_t kAhead = 8;
+constexpr std::size_t kAhead = 12;
 
 }  // namespace
 
@@ -155,9 +155,7 @@ void CodePass::Shrink() {
     for (const Kept& kept : kept_) {
       numbers_.push_back(kept.logit + sign * Margin(kept.position));
     }
-    std::nth_element(numbers_.begin(), numbers_.begin() + (n - 1),
-                     numbers_.end(), std::greater<>());
-    return numbers_[static_cast<std::size_t>(n - 1)];
+    return KthGreatest(numbers_, n);
   };
   const auto size = static_cast<std::int64_t>(kept_.size());
   float least = std::numeric_limits<float>::infinity();

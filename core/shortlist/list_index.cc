@@ -10,7 +10,7 @@
 
 #include "core/base/status.h"
 #include "core/kernels/compare.h"
-#include "core/shortlist/select_best.h"
+#include "core/kernels/select.h"
 
 namespace attendant {
 namespace {

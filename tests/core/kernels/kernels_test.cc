@@ -431,6 +431,8 @@ TEST_P(KernelsTest, SelectAtLeastKeepsEqualAndGreaterInOrder) {
         ASSERT_EQ(count, static_cast<std::int64_t>(expected.size()));
         positions.resize(static_cast<std::size_t>(count));
         EXPECT_THAT(positions, ElementsAreArray(expected));
+        EXPECT_EQ(kernels().CountAtLeast(numbers.data() + offset, n, threshold),
+                  count);
       }
     }
   }

@@ -1,8 +1,9 @@
-#include "core/shortlist/select_best.h"
+#include "core/kernels/select.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
-#include <functional>
+#include <limits>
 #include <numeric>
 
 #include "core/kernels/kernels.h"
@@ -30,12 +31,37 @@ float LowerBound(std::span<const float> numbers, std::size_t count,
       greatest[j] = std::max(greatest[j], next[j]);
     }
   }
-  const auto nth = greatest.begin() + static_cast<std::ptrdiff_t>(count - 1);
-  std::nth_element(greatest.begin(), nth, greatest.end(), std::greater<>());
-  return *nth;
+  return KthGreatest(greatest, static_cast<std::int64_t>(count));
+}
+
+// Numbers in the order of floats.
+std::uint32_t OrderOf(float number) {
+  const auto bits = std::bit_cast<std::uint32_t>(number);
+  return (bits >> 31) != 0 ? ~bits : bits | 0x80000000;
+}
+
+float FloatOf(std::uint32_t order) {
+  return std::bit_cast<float>((order >> 31) != 0 ? order & 0x7fffffff : ~order);
 }
 
 }  // namespace
+
+float KthGreatest(std::span<const float> numbers, std::int64_t k) {
+  const Kernels& kernels = ActiveKernels();
+  const auto n = static_cast<std::int64_t>(numbers.size());
+  // At least k numbers are >= least; fewer are > most.
+  std::uint32_t least = OrderOf(-std::numeric_limits<float>::infinity());
+  std::uint32_t most = OrderOf(kernels.Max(numbers.data(), n));
+  while (least < most) {
+    const std::uint32_t guess = least + (most - least + 1) / 2;
+    if (kernels.CountAtLeast(numbers.data(), n, FloatOf(guess)) >= k) {
+      least = guess;
+    } else {
+      most = guess - 1;
+    }
+  }
+  return FloatOf(least);
+}
 
 void SelectBest(std::span<const float> numbers, std::int64_t count,
                 std::vector<std::int32_t>& positions) {

@@ -1,12 +1,17 @@
-// The greatest of some numbers. Internal.
-#ifndef ATTENDANT_CORE_SHORTLIST_SELECT_BEST_H_
-#define ATTENDANT_CORE_SHORTLIST_SELECT_BEST_H_
+// The greatest of some numbers, by the kernels. Thread-safe.
+#ifndef ATTENDANT_CORE_KERNELS_SELECT_H_
+#define ATTENDANT_CORE_KERNELS_SELECT_H_
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
 namespace attendant {
+
+// The k-th greatest of numbers, equal ones counted each; 1 <= k <=
+// numbers.size(). No NaN. Counts what is above a guess some thirty times, which
+// is quicker than to move numbers about.
+float KthGreatest(std::span<const float> numbers, std::int64_t k);
 
 // Sets `positions` to those of the `count` greatest numbers, ascending; of
 // equal ones the first are taken. No NaN; 1 <= count <= numbers.size(). Reads
@@ -17,4 +22,4 @@ void SelectBest(std::span<const float> numbers, std::int64_t count,
 
 }  // namespace attendant
 
-#endif  // ATTENDANT_CORE_SHORTLIST_SELECT_BEST_H_
+#endif  // ATTENDANT_CORE_KERNELS_SELECT_H_

@@ -1,8 +1,10 @@
-#include "core/shortlist/select_best.h"
+#include "core/kernels/select.h"
 
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <functional>
+#include <limits>
 #include <numeric>
 #include <random>
 #include <vector>
@@ -43,6 +45,22 @@ TEST(SelectBestTest, IsWhatSortingGives) {
             << distinct << " " << size << " " << count;
       }
     }
+  }
+}
+
+TEST(KthGreatestTest, IsWhatSortingGives) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  std::mt19937_64 random(4);
+  std::vector<float> numbers = {-kInfinity, -kInfinity, kInfinity, 0.0f,  -0.0f,
+                                1e-40f,     -1e-40f,    3e38f,     -3e38f};
+  for (int i = 0; i < 300; ++i) {
+    numbers.push_back(static_cast<float>(random() % 200) - 100);
+  }
+  std::vector<float> sorted = numbers;
+  std::sort(sorted.begin(), sorted.end(), std::greater<>());
+  for (std::size_t k = 1; k <= numbers.size(); ++k) {
+    EXPECT_EQ(KthGreatest(numbers, static_cast<std::int64_t>(k)),
+              sorted[k - 1]);
   }
 }
 
