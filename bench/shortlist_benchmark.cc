@@ -140,7 +140,7 @@ void IvfScan(benchmark::State& state) {
 }
 BENCHMARK(IvfScan)->Unit(benchmark::kMicrosecond);
 
-// The argument: keys.
+// Arguments: keys, threads.
 void IvfBuild(benchmark::State& state) {
   const std::int64_t key_count = state.range(0);
   Data& data = TheData();
@@ -152,15 +152,20 @@ void IvfBuild(benchmark::State& state) {
       keys.emplace_back(more.data() + begin, kDim);
     }
   }
+  IvfOptions options;
+  options.thread_count = static_cast<int>(state.range(1));
   for (auto _ : state) {
     benchmark::DoNotOptimize(
-        IvfIndex::Build(keys, kDim, ScoreKind::kDot, IvfOptions()));
+        IvfIndex::Build(keys, kDim, ScoreKind::kDot, options));
   }
 }
 BENCHMARK(IvfBuild)
-    ->Arg(kKeyCount)
-    ->Arg(1000000)
+    ->Args({kKeyCount, 1})
+    ->Args({1000000, 1})
+    ->Args({1000000, 2})
     ->Unit(benchmark::kMillisecond)
+    ->MeasureProcessCPUTime()
+    ->UseRealTime()
     ->Iterations(1);
 
 }  // namespace

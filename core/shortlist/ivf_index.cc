@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "core/shortlist/calibrate.h"
+#include "core/shortlist/for_each_part.h"
 #include "core/shortlist/inverse_norm.h"
 #include "core/shortlist/inverted_lists.h"
 #include "core/shortlist/learn_centroids.h"
@@ -66,27 +67,33 @@ absl::StatusOr<std::vector<float>> TrainOnSample(Keys keys, std::int64_t dim,
 // The list of each of `rows`. Centroids of norm 1 need no keys of norm 1.
 absl::StatusOr<std::vector<std::int32_t>> AssignToLists(
     Keys keys, std::span<const RowIndex> rows, MatrixView centroids,
-    const std::atomic<bool>* cancelled) {
-  NearestCentroid nearest(centroids);
+    const IvfOptions& options) {
+  constexpr std::int64_t kBlockRows = NearestCentroid::kBlockRows;
+  const NearestCentroid nearest(centroids);
+  const auto is_cancelled = [&] {
+    return options.cancelled != nullptr &&
+           options.cancelled->load(std::memory_order_relaxed);
+  };
   std::vector<std::int32_t> lists(rows.size());
-  AlignedBuffer<float> block(
-      static_cast<std::size_t>(NearestCentroid::kBlockRows * centroids.dim));
-  for (std::size_t begin = 0; begin < rows.size();
-       begin += NearestCentroid::kBlockRows) {
-    if (cancelled != nullptr && cancelled->load(std::memory_order_relaxed)) {
-      return absl::CancelledError("the build was cancelled");
+  const auto assign = [&](std::int64_t begin, std::int64_t end) {
+    NearestCentroid::Scratch scratch;
+    AlignedBuffer<float> block(
+        static_cast<std::size_t>(kBlockRows * centroids.dim));
+    for (; begin < end && !is_cancelled(); begin += kBlockRows) {
+      const std::int64_t count = std::min(kBlockRows, end - begin);
+      float* to = block.data();
+      for (std::int64_t i = begin; i < begin + count; ++i) {
+        const RowIndex row = rows[static_cast<std::size_t>(i)];
+        const auto key = keys[static_cast<std::size_t>(row)];
+        to = std::copy(key.begin(), key.end(), to);
+      }
+      nearest.Find({block.data(), count, centroids.dim}, lists.data() + begin,
+                   nullptr, scratch);
     }
-    const std::size_t count =
-        std::min<std::size_t>(NearestCentroid::kBlockRows, rows.size() - begin);
-    float* to = block.data();
-    for (std::size_t i = 0; i < count; ++i) {
-      const auto key = keys[static_cast<std::size_t>(rows[begin + i])];
-      to = std::copy(key.begin(), key.end(), to);
-    }
-    nearest.Find(
-        {block.data(), static_cast<std::int64_t>(count), centroids.dim},
-        lists.data() + begin, nullptr);
-  }
+  };
+  ForEachPart(static_cast<std::int64_t>(rows.size()), options.thread_count,
+              assign);
+  if (is_cancelled()) return absl::CancelledError("the build was cancelled");
   return lists;
 }
 
@@ -147,14 +154,14 @@ absl::StatusOr<std::unique_ptr<IvfIndex>> BuildIndex(
           ListCount(options.list_count, static_cast<std::int64_t>(rows.size())),
       .spherical = score_kind == ScoreKind::kCosine,
       .seed = options.seed,
+      .thread_count = options.thread_count,
       .cancelled = options.cancelled};
   ATTENDANT_ASSIGN_OR_RETURN(const std::vector<float> centroids,
                              TrainOnSample(keys, dim, rows, learn_options));
   const MatrixView centroid_view = {centroids.data(),
                                     learn_options.centroid_count, dim};
-  ATTENDANT_ASSIGN_OR_RETURN(
-      const std::vector<std::int32_t> list_of_row,
-      AssignToLists(keys, rows, centroid_view, options.cancelled));
+  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::int32_t> list_of_row,
+                             AssignToLists(keys, rows, centroid_view, options));
   InvertedLists lists =
       Arrange(keys, rows, list_of_row, learn_options.centroid_count, dim);
   lists.Summarise(score_kind == ScoreKind::kCosine, options.seed);

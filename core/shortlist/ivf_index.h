@@ -27,6 +27,9 @@ struct IvfOptions {
   double target_recall = 0.8;
   std::int64_t neighbour_count = 100;
   std::uint64_t seed = 20240607;
+  // Threads that Build uses, the caller's included; >= 1. The index is the same
+  // for any number. Others than the caller's are busy for as long as it is.
+  int thread_count = 1;
   // Set to stop a build early; Build then returns Cancelled. May be null.
   const std::atomic<bool>* cancelled = nullptr;
 };
@@ -36,7 +39,7 @@ class IvfIndex : public KeyIndex {
  public:
   // Builds from row_count rows; keys[r] is the key of row r, dim floats, or
   // empty for a row without one. At least 1 row has a key. COSINE clusters the
-  // normalised keys. Single-threaded: takes seconds for 100,000 rows. Errors:
+  // normalised keys. Takes seconds for 100,000 rows. Errors:
   // InvalidArgument if no row has a key, ResourceExhausted when out of memory,
   // Cancelled, Internal if FAISS fails.
   static absl::StatusOr<std::unique_ptr<IvfIndex>> Build(

@@ -10,6 +10,7 @@
 #include <new>
 
 #include "absl/strings/str_cat.h"
+#include "core/shortlist/for_each_part.h"
 #include "core/shortlist/nearest_centroid.h"
 
 namespace attendant {
@@ -39,8 +40,8 @@ struct CancelledBuild : std::exception {};
 // threads would be beyond our control.
 class CentroidTable : public faiss::Index {
  public:
-  CentroidTable(std::int64_t dim, const std::atomic<bool>* cancelled)
-      : faiss::Index(dim, faiss::METRIC_L2), cancelled_(cancelled) {}
+  CentroidTable(std::int64_t dim, const LearnOptions& options)
+      : faiss::Index(dim, faiss::METRIC_L2), options_(options) {}
 
   void add(idx_t n, const float* x) override {
     centroids_.insert(centroids_.end(), x, x + n * d);
@@ -58,21 +59,30 @@ class CentroidTable : public faiss::Index {
   // k is 1 in k-means.
   void search(idx_t n, const float* x, idx_t, float* distances, idx_t* labels,
               const faiss::SearchParameters*) const override {
+    ForEachPart(n, options_.thread_count, [&](idx_t begin, idx_t end) {
+      SearchPart(begin, end, x, distances, labels);
+    });
+  }
+
+ private:
+  void SearchPart(idx_t begin, idx_t end, const float* x, float* distances,
+                  idx_t* labels) const {
+    NearestCentroid::Scratch scratch;
     std::int32_t nearest[NearestCentroid::kBlockRows];
-    for (idx_t begin = 0; begin < n; begin += NearestCentroid::kBlockRows) {
-      if (cancelled_ != nullptr &&
-          cancelled_->load(std::memory_order_relaxed)) {
+    for (; begin < end; begin += NearestCentroid::kBlockRows) {
+      if (options_.cancelled != nullptr &&
+          options_.cancelled->load(std::memory_order_relaxed)) {
         throw CancelledBuild();
       }
       const idx_t count =
-          std::min<idx_t>(NearestCentroid::kBlockRows, n - begin);
-      nearest_->Find({x + begin * d, count, d}, nearest, distances + begin);
+          std::min<idx_t>(NearestCentroid::kBlockRows, end - begin);
+      nearest_->Find({x + begin * d, count, d}, nearest, distances + begin,
+                     scratch);
       std::copy_n(nearest, count, labels + begin);
     }
   }
 
- private:
-  const std::atomic<bool>* const cancelled_;
+  const LearnOptions& options_;
   std::vector<float> centroids_;
   std::unique_ptr<NearestCentroid> nearest_;
 };
@@ -95,7 +105,7 @@ absl::StatusOr<std::vector<float>> LearnCentroids(MatrixView rows,
     faiss::Clustering clustering(static_cast<int>(rows.dim),
                                  static_cast<int>(options.centroid_count),
                                  parameters);
-    CentroidTable table(rows.dim, options.cancelled);
+    CentroidTable table(rows.dim, options);
     clustering.train(rows.row_count, rows.data, table);
     return std::move(clustering.centroids);
   } catch (const CancelledBuild&) {

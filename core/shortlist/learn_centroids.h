@@ -15,11 +15,13 @@ struct LearnOptions {
   std::int64_t centroid_count = 1;  // in [1, rows]
   bool spherical = false;           // centroids of norm 1
   std::uint64_t seed = 0;
+  std::int64_t thread_count = 1;  // the caller's included
   const std::atomic<bool>* cancelled = nullptr;
 };
 
-// Centroids [centroid_count, dim] of finite rows. Makes no threads, and lets no
-// exception of FAISS escape. Errors: ResourceExhausted, Cancelled, Internal.
+// Centroids [centroid_count, dim] of finite rows, the same whatever the
+// threads. Lets no exception of FAISS escape. Errors: ResourceExhausted,
+// Cancelled, Internal.
 absl::StatusOr<std::vector<float>> LearnCentroids(MatrixView rows,
                                                   const LearnOptions& options);
 

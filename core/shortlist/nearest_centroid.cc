@@ -14,11 +14,7 @@ constexpr std::uint64_t kRotationSeed = 20240607;
 }  // namespace
 
 NearestCentroid::NearestCentroid(MatrixView centroids)
-    : centroids_(centroids),
-      codes_(centroids, {}, kRotationSeed),
-      coded_rows_(static_cast<std::size_t>(kBlockRows)),
-      scores_(static_cast<std::size_t>(kBlockRows) * codes_.scales().size()),
-      positions_(static_cast<std::size_t>(centroids.row_count)) {
+    : centroids_(centroids), codes_(centroids, {}, kRotationSeed) {
   for (std::int64_t c = 0; c < centroids.row_count; ++c) {
     const double norm = Norm(centroids.Row(c));
     half_square_norms_.push_back(static_cast<float>(norm * norm / 2));
@@ -30,28 +26,32 @@ NearestCentroid::NearestCentroid(MatrixView centroids)
 }
 
 void NearestCentroid::Find(MatrixView rows, std::int32_t* nearest,
-                           float* squared_distances) {
+                           float* squared_distances, Scratch& scratch) const {
   const auto stride = static_cast<std::int64_t>(codes_.scales().size());
-  // The rows that have codes, which of the codes' queries is theirs.
+  scratch.coded_rows.resize(static_cast<std::size_t>(kBlockRows));
+  scratch.scores.resize(static_cast<std::size_t>(kBlockRows * stride));
+  scratch.positions.resize(static_cast<std::size_t>(centroids_.row_count));
+  // Of each row, which of the coded queries is it; -1: it has no codes.
   CodeQuery queries[kBlockRows];
   std::int64_t query_of[kBlockRows];
   std::size_t query_count = 0;
   for (std::int64_t r = 0; r < rows.row_count; ++r) {
-    CodedQuery& coded = coded_rows_[static_cast<std::size_t>(r)];
+    CodedQuery& coded = scratch.coded_rows[static_cast<std::size_t>(r)];
     const bool is_coded =
         codes_.usable() && coded.Encode(codes_, rows.Row(r), 1);
     query_of[r] = is_coded ? static_cast<std::int64_t>(query_count) : -1;
     if (is_coded) queries[query_count++] = coded.view();
   }
   codes_.Logits({queries, query_count}, CodeBits::k8, 0, stride / kCodeRows,
-                stride, scores_.data());
+                stride, scratch.scores.data());
   for (std::int64_t r = 0; r < rows.row_count; ++r) {
     const std::span<const float> row = rows.Row(r);
     const Best best =
         query_of[r] < 0
-            ? FindByFloats(row)
-            : FindByCodes(row, coded_rows_[static_cast<std::size_t>(r)],
-                          scores_.data() + query_of[r] * stride);
+            ? FindByFloats(row, scratch)
+            : FindByCodes(row, scratch.coded_rows[static_cast<std::size_t>(r)],
+                          scratch.scores.data() + query_of[r] * stride,
+                          scratch);
     nearest[r] = best.centroid;
     if (squared_distances != nullptr) {
       const double norm = Norm(row);
@@ -68,11 +68,12 @@ float NearestCentroid::Score(std::span<const float> row,
   return dot - half_square_norms_[static_cast<std::size_t>(centroid)];
 }
 
-NearestCentroid::Best NearestCentroid::FindByFloats(
-    std::span<const float> row) {
+NearestCentroid::Best NearestCentroid::FindByFloats(std::span<const float> row,
+                                                    Scratch& scratch) const {
   const Kernels& kernels = ActiveKernels();
   const std::int64_t centroid_count = centroids_.row_count;
-  std::vector<float> scores(static_cast<std::size_t>(centroid_count));
+  std::vector<float>& scores = scratch.float_scores;
+  scores.resize(static_cast<std::size_t>(centroid_count));
   kernels.DotRows(row.data(), centroids_.data, centroid_count, centroids_.dim,
                   scores.data());
   for (std::size_t c = 0; c < scores.size(); ++c) {
@@ -81,13 +82,15 @@ NearestCentroid::Best NearestCentroid::FindByFloats(
   const float best = kernels.Max(scores.data(), centroid_count);
   // None is selected if the scores of an enormous row are NaN.
   const std::int64_t equal_count = kernels.SelectAtLeast(
-      scores.data(), centroid_count, best, positions_.data());
-  return {equal_count > 0 ? positions_[0] : 0, best};
+      scores.data(), centroid_count, best, scratch.positions.data());
+  return {equal_count > 0 ? scratch.positions[0] : 0, best};
 }
 
 NearestCentroid::Best NearestCentroid::FindByCodes(std::span<const float> row,
                                                    const CodedQuery& coded,
-                                                   float* logits) {
+                                                   float* logits,
+                                                   Scratch& scratch) const {
+  std::vector<std::int32_t>& positions = scratch.positions;
   const Kernels& kernels = ActiveKernels();
   const std::int64_t centroid_count = centroids_.row_count;
   const std::span<const float> scales = codes_.scales();
@@ -103,15 +106,15 @@ NearestCentroid::Best NearestCentroid::FindByCodes(std::span<const float> row,
   const float greatest = kernels.Max(logits, centroid_count);
   const std::int64_t count = kernels.SelectAtLeast(
       logits, centroid_count,
-      greatest - 2 * (error * codes_.max_scale() + margin), positions_.data());
+      greatest - 2 * (error * codes_.max_scale() + margin), positions.data());
   // Nor can, mostly, what is below the score itself.
   const auto first =
-      std::find_if(positions_.begin(), positions_.begin() + count,
+      std::find_if(positions.begin(), positions.begin() + count,
                    [&](std::int32_t c) { return logits[c] == greatest; });
   Best best = {*first, Score(row, *first)};
   const float least = best.score - margin;
   for (std::int64_t i = 0; i < count; ++i) {
-    const std::int32_t c = positions_[static_cast<std::size_t>(i)];
+    const std::int32_t c = positions[static_cast<std::size_t>(i)];
     if (c == *first || logits[c] < least) continue;
     const float score = Score(row, c);
     if (score > best.score || (score == best.score && c < best.centroid)) {

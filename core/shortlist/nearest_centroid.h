@@ -13,10 +13,20 @@ namespace attendant {
 
 // Compares rows with codes of the centroids, of 8 bits, and then with those
 // centroids themselves that the codes' errors leave in question: the answer is
-// that of all the floats, in a third of the time. Not thread-safe: holds
-// scratch.
+// that of all the floats, in a third of the time. Immutable; thread-safe.
 class NearestCentroid {
  public:
+  // What Find writes to beside its results, for one thread at a time; made
+  // there for as many centroids as there are.
+  class Scratch {
+   private:
+    friend class NearestCentroid;
+    std::vector<CodedQuery> coded_rows;  // [kBlockRows]
+    std::vector<float> scores;           // [kBlockRows, centroids, filled up]
+    std::vector<float> float_scores;     // [centroids]
+    std::vector<std::int32_t> positions;
+  };
+
   // Rows that Find takes at once: their scores fit the second cache.
   static constexpr std::int64_t kBlockRows = 48;
 
@@ -26,7 +36,8 @@ class NearestCentroid {
   // nearest[i] is the centroid at the least Euclidean distance from row i, the
   // first of equals. At most kBlockRows rows of the centroids' dim. If
   // squared_distances is not null it receives one a row.
-  void Find(MatrixView rows, std::int32_t* nearest, float* squared_distances);
+  void Find(MatrixView rows, std::int32_t* nearest, float* squared_distances,
+            Scratch& scratch) const;
 
  private:
   // |x - c|^2 / 2 = |x|^2 / 2 - (x . c - |c|^2 / 2): the greatest score wins.
@@ -35,19 +46,16 @@ class NearestCentroid {
     float score = 0;
   };
 
-  Best FindByFloats(std::span<const float> row);
+  Best FindByFloats(std::span<const float> row, Scratch& scratch) const;
   // From the row's logits of all codes, which are overwritten.
   Best FindByCodes(std::span<const float> row, const CodedQuery& coded,
-                   float* logits);
+                   float* logits, Scratch& scratch) const;
   float Score(std::span<const float> row, std::int64_t centroid) const;
 
   MatrixView centroids_;
   std::vector<float> half_square_norms_;
   double addition_error_ = 0;
   KeyCodes codes_;
-  std::vector<CodedQuery> coded_rows_;  // [kBlockRows]
-  std::vector<float> scores_;           // [kBlockRows, centroids, filled up]
-  std::vector<std::int32_t> positions_;
 };
 
 }  // namespace attendant

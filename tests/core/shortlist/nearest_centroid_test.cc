@@ -34,7 +34,8 @@ class NearestCentroidTest : public ::testing::Test {
   // Finds for all rows, a block at a time.
   static std::vector<std::int32_t> Find(MatrixView rows, MatrixView centroids,
                                         std::vector<float>& distances) {
-    NearestCentroid nearest(centroids);
+    const NearestCentroid nearest(centroids);
+    NearestCentroid::Scratch scratch;
     const auto count = static_cast<std::size_t>(rows.row_count);
     std::vector<std::int32_t> found(count, -7);
     distances.assign(count, -7);
@@ -44,7 +45,7 @@ class NearestCentroidTest : public ::testing::Test {
           {rows.data + begin * rows.dim,
            std::min(NearestCentroid::kBlockRows, rows.row_count - begin),
            rows.dim},
-          found.data() + begin, distances.data() + begin);
+          found.data() + begin, distances.data() + begin, scratch);
     }
     return found;
   }
