@@ -1,46 +1,20 @@
-#include <chrono>
+#include <algorithm>
+#include <cstddef>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 #include "core/base/status.h"
-#include "core/catalog/attend.h"
-#include "service/convert_attend.h"
-#include "service/convert_filter.h"
-#include "service/convert_time.h"
+#include "service/attend_jobs.h"
 #include "service/grpc_status.h"
 #include "service/handlers.h"
-#include "service/model_reference.h"
 #include "service/wire.h"
 
 namespace attendant {
 namespace {
 
-absl::Status AttendOver(const Backend& backend, const Snapshot& snapshot,
-                        const v1::AttendRequest& request,
-                        const Interrupt& interrupt, std::int64_t max_bytes,
-                        v1::AttendResponse* response) {
-  ATTENDANT_ASSIGN_OR_RETURN(AttendQuery query, AttendQueryFromProto(request));
-  ATTENDANT_ASSIGN_OR_RETURN(query.filter,
-                             FilterOfRequest(request, *snapshot.schema));
-  if (request.has_model()) {
-    ATTENDANT_ASSIGN_OR_RETURN(
-        query.model,
-        FindModel(backend.catalogs->models(), request.model(), "model"));
-  }
-  ATTENDANT_ASSIGN_OR_RETURN(
-      const ReadMask mask,
-      ReadMaskFromProto(request.read_mask(), *snapshot.schema));
-  const auto start = std::chrono::steady_clock::now();
-  ATTENDANT_ASSIGN_OR_RETURN(const AttendAnswer answer,
-                             Attend(snapshot, query, interrupt));
-  const absl::Duration compute_time =
-      absl::FromChrono(std::chrono::steady_clock::now() - start);
-  ATTENDANT_RETURN_IF_ERROR(
-      AttendAnswerToProto(answer, snapshot, mask, max_bytes, response));
-  DurationToProto(compute_time,
-                  response->mutable_stats()->mutable_compute_time());
-  return absl::OkStatus();
-}
+// Queries of a batch that are answered together: a pass serves so many, and
+// their masks are held at once.
+constexpr int kMostTogether = 64;
 
 // True if the call as a whole has ended, and not only one of its queries.
 bool EndsCall(const absl::Status& status) {
@@ -49,14 +23,6 @@ bool EndsCall(const absl::Status& status) {
 }
 
 }  // namespace
-
-absl::Status Attend(Backend& backend, const v1::AttendRequest& request,
-                    const Interrupt& interrupt, v1::AttendResponse* response) {
-  ATTENDANT_ASSIGN_OR_RETURN(
-      const auto catalog, FindCatalog(backend, request.catalog(), "catalog"));
-  return AttendOver(backend, *catalog->snapshot(), request, interrupt,
-                    backend.max_message_bytes, response);
-}
 
 absl::Status BatchAttend(Backend& backend,
                          const v1::BatchAttendRequest& request,
@@ -67,24 +33,42 @@ absl::Status BatchAttend(Backend& backend,
   ATTENDANT_RETURN_IF_ERROR(
       CheckCount(request.requests_size(), 1, kMaxBatchSize, "requests"));
   const auto snapshot = catalog->snapshot();
+  const int count = request.requests_size();
+  for (int i = 0; i < count; ++i) response->add_results();
   std::int64_t bytes_left = backend.max_message_bytes;
-  for (const v1::AttendRequest& query : request.requests()) {
-    v1::BatchAttendResult* result = response->add_results();
-    absl::Status status;
-    if (!query.catalog().empty() && query.catalog() != request.catalog()) {
-      status =
-          InvalidField("catalog", absl::StrCat("\"", query.catalog(), "\""),
-                       "nothing, or the batch's catalog");
-    } else {
-      status = AttendOver(backend, *snapshot, query, interrupt, bytes_left,
-                          result->mutable_response());
-      bytes_left -= static_cast<std::int64_t>(result->ByteSizeLong());
-      // No later query could be answered: spare the work and the memory.
-      if (bytes_left < 0) return ReplyTooLarge(backend.max_message_bytes);
+  absl::Status ended;
+  const auto note = [&](int position, const absl::Status& status) {
+    v1::BatchAttendResult* result = response->mutable_results(position);
+    if (EndsCall(status)) ended = status;
+    // Also of a response that grew too large.
+    bytes_left -= static_cast<std::int64_t>(result->ByteSizeLong());
+    if (!status.ok()) *result->mutable_status() = ToRpcStatus(status);
+  };
+  std::vector<AttendJob> jobs;
+  std::vector<int> positions;  // of the jobs
+  for (int begin = 0; begin < count; begin += kMostTogether) {
+    jobs.clear();
+    positions.clear();
+    const int end = std::min(count, begin + kMostTogether);
+    for (int i = begin; i < end; ++i) {
+      const v1::AttendRequest& query = request.requests(i);
+      if (!query.catalog().empty() && query.catalog() != request.catalog()) {
+        note(i,
+             InvalidField("catalog", absl::StrCat("\"", query.catalog(), "\""),
+                          "nothing, or the batch's catalog"));
+        continue;
+      }
+      jobs.push_back({&query, &interrupt, &bytes_left,
+                      response->mutable_results(i)->mutable_response()});
+      positions.push_back(i);
     }
-    if (status.ok()) continue;
-    if (EndsCall(status)) return status;
-    *result->mutable_status() = ToRpcStatus(status);
+    AnswerJobs(backend, *snapshot, jobs,
+               [&](std::size_t job, const absl::Status& status) {
+                 note(positions[job], status);
+               });
+    ATTENDANT_RETURN_IF_ERROR(ended);
+    // No later query could be answered: spare the work and the memory.
+    if (bytes_left < 0) return ReplyTooLarge(backend.max_message_bytes);
   }
   return absl::OkStatus();
 }

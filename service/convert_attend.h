@@ -1,15 +1,10 @@
-// Queries and answers of the wire to core's and back.
+// Queries of the wire to core's.
 #ifndef ATTENDANT_SERVICE_CONVERT_ATTEND_H_
 #define ATTENDANT_SERVICE_CONVERT_ATTEND_H_
 
-#include <cstdint>
-
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "attendant/v1/attention_service.pb.h"
 #include "core/catalog/attend.h"
-#include "core/catalog/snapshot.h"
-#include "service/read_mask.h"
 
 namespace attendant {
 
@@ -17,13 +12,6 @@ namespace attendant {
 // FilterOfRequest). InvalidArgument names fields of AttendRequest. Ranges,
 // limits and what depends on the catalog are core's to check.
 absl::StatusOr<AttendQuery> AttendQueryFromProto(const v1::AttendRequest& wire);
-
-// All but stats.compute_time. `snapshot` is the one that answered.
-// ReplyTooLarge as soon as the items alone take more than max_bytes.
-absl::Status AttendAnswerToProto(const AttendAnswer& answer,
-                                 const Snapshot& snapshot, const ReadMask& mask,
-                                 std::int64_t max_bytes,
-                                 v1::AttendResponse* wire);
 
 }  // namespace attendant
 

@@ -73,8 +73,7 @@ absl::Status DeleteModel(Backend& backend,
                          const Interrupt& interrupt,
                          v1::DeleteModelResponse* response);
 
-absl::Status Attend(Backend& backend, const v1::AttendRequest& request,
-                    const Interrupt& interrupt, v1::AttendResponse* response);
+// See attend_call.h for Attend.
 absl::Status BatchAttend(Backend& backend,
                          const v1::BatchAttendRequest& request,
                          const Interrupt& interrupt,

@@ -5,6 +5,7 @@
 #include "attendant/v1/item_service.grpc.pb.h"
 #include "attendant/v1/model_service.grpc.pb.h"
 #include "attendant/v1/sequence_service.grpc.pb.h"
+#include "service/attend_call.h"
 #include "service/handlers.h"
 #include "service/import_call.h"
 #include "service/unary_call.h"
@@ -180,9 +181,8 @@ class RawAttentionService final
   ServerUnaryReactor* Attend(CallbackServerContext* context,
                              const ByteBuffer* request,
                              ByteBuffer* response) override {
-    return StartUnaryCall<v1::AttendRequest, v1::AttendResponse>(
-        backend_, *pools_.attend, "Attend", &attendant::Attend, context,
-        request, response);
+    return StartAttendCall(backend_, *pools_.attend, context, request,
+                           response);
   }
   ServerUnaryReactor* BatchAttend(CallbackServerContext* context,
                                   const ByteBuffer* request,

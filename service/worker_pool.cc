@@ -1,9 +1,12 @@
 #include "service/worker_pool.h"
 
+#include <algorithm>
+
 namespace attendant {
 
 WorkerPool::WorkerPool(int thread_count, std::size_t max_waiting_count)
-    : max_waiting_count_(max_waiting_count) {
+    : thread_count_(static_cast<std::size_t>(thread_count)),
+      max_waiting_count_(max_waiting_count) {
   threads_.reserve(static_cast<std::size_t>(thread_count));
   for (int i = 0; i < thread_count; ++i) {
     threads_.emplace_back([this] { RunWorker(); });
@@ -20,6 +23,28 @@ bool WorkerPool::TryAdd(Work* work) {
   }
   added_.NotifyOne();
   return true;
+}
+
+void WorkerPool::TakeAlong(const Work& work, std::size_t most,
+                           std::vector<Work*>& taken) {
+  const absl::string_view group = work.group();
+  MutexLock lock(&mutex_);
+  const std::size_t share =
+      std::min(most, (waiting_.size() + thread_count_ - 1) / thread_count_);
+  std::size_t taken_count = 0;
+  const auto take = [&](Work* waiting) {
+    if (taken_count == share || waiting->group() != group) return false;
+    taken.push_back(waiting);
+    ++taken_count;
+    return true;
+  };
+  waiting_.erase(std::remove_if(waiting_.begin(), waiting_.end(), take),
+                 waiting_.end());
+}
+
+std::size_t WorkerPool::waiting_count() const {
+  MutexLock lock(&mutex_);
+  return waiting_.size();
 }
 
 void WorkerPool::Stop() {

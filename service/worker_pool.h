@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/string_view.h"
 #include "core/base/mutex.h"
 
 namespace attendant {
@@ -17,6 +18,9 @@ namespace attendant {
 class Work {
  public:
   virtual void Run() = 0;
+  // Works of one group may be done by the one that has its turn: see TakeAlong.
+  // Empty: of none.
+  virtual absl::string_view group() const { return {}; }
 
  protected:
   ~Work() = default;
@@ -35,6 +39,14 @@ class WorkerPool {
   // work is then not run.
   bool TryAdd(Work* work);
 
+  // Takes works of `work`'s group out of the queue, in its order, for `work` to
+  // run: `most`, or fewer so that every worker has its share of what waits.
+  // None if nothing waits: there is no waiting for others to come.
+  void TakeAlong(const Work& work, std::size_t most, std::vector<Work*>& taken);
+
+  // Works that no worker has begun.
+  std::size_t waiting_count() const;
+
   // Runs what waits, takes nothing more, and returns when the threads are gone.
   // Not from a worker. A second call returns at once.
   void Stop();
@@ -42,8 +54,9 @@ class WorkerPool {
  private:
   void RunWorker();
 
+  const std::size_t thread_count_;
   const std::size_t max_waiting_count_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   CondVar added_;
   std::deque<Work*> waiting_ ABSL_GUARDED_BY(mutex_);
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;

@@ -215,8 +215,8 @@ void AddAnswerFlags(CLI::App& attend, AttendFlags& flags) {
                              ->check(CLI::Range(1, 10000));
   attend
       .add_option("--shortlist", flags.shortlist_count,
-                  "Items that share the weights. Default 10 x results, at "
-                  "least 100")
+                  "Items that share the weights. Default 10 x results, with "
+                  "--min-mass as many as results, at least 100")
       ->check(CLI::Range(1, 100000));
   attend
       .add_option("--temperature", flags.temperature,
@@ -282,6 +282,8 @@ void AddAttendCommand(CLI::App& app, Context& context) {
       "  attendant attend shop --text 'alarm clock' --show name\n"
       "  attendant attend shop --text 'alarm clock' --hard --show name\n"
       "  attendant attend shop --like 85123A --min-mass 0.5\n"
+      "  attendant attend shop --like 85123A --recall 0.99 "
+      "--mass-precision 0.02\n"
       "  attendant attend shop --like 85123A --sample -k 5 --seed 7\n"
       "  attendant attend shop --like 85123A --bias popularity=0.1 \\\n"
       "      --decay added=720h\n"

@@ -68,6 +68,34 @@ absl::StatusOr<v1::Head> ParseHead(const std::string& flag) {
   return head;
 }
 
+void AddScanFlags(CLI::App& attend, AttendChoices& choices) {
+  CLI::Option* recall =
+      attend
+          .add_option("--recall", choices.recall,
+                      "Share of the exact shortlist to find, in (0, 1]; 1 "
+                      "proves it. Default: what the index was trained for")
+          ->check(CLI::Validator(Accepts(&ParsePositive), ""))
+          ->group("Scan");
+  attend
+      .add_option("--probe-count", choices.probe_count,
+                  "For experts: how far the index looks, in lists")
+      ->check(CLI::PositiveNumber)
+      ->excludes(recall)
+      ->group("Scan");
+  attend
+      .add_option("--mass-precision", choices.mass_precision,
+                  "Error of log_partition that 95 % of queries hold. Default: "
+                  "what the query can know in its own time")
+      ->check(CLI::Validator(Accepts(&ParsePositive), ""))
+      ->group("Scan");
+  attend
+      .add_option("--mass-method", choices.mass_method,
+                  "How masses are come by: estimate, bound (can't be wrong) or "
+                  "exact (scores every key). Default estimate")
+      ->check(CLI::IsMember({"estimate", "bound", "exact"}))
+      ->group("Scan");
+}
+
 }  // namespace
 
 void AddChoiceFlags(CLI::App& attend, CLI::Option* results,
@@ -139,6 +167,7 @@ void AddChoiceFlags(CLI::App& attend, CLI::Option* results,
                   "What --decay takes for now. Default: the server's clock")
       ->check(CLI::Validator(Accepts(&ParseTimeFlag), ""))
       ->group("Score");
+  AddScanFlags(attend, choices);
 }
 
 absl::Status SetChoices(const AttendChoices& choices,
@@ -152,6 +181,12 @@ absl::Status SetChoices(const AttendChoices& choices,
     request.set_seed(seed);
   }
   if (choices.min_mass != 0) request.set_min_mass(choices.min_mass);
+  if (choices.recall != 0) request.set_recall(choices.recall);
+  if (choices.probe_count != 0) request.set_probe_count(choices.probe_count);
+  if (choices.mass_precision != 0) {
+    request.set_mass_precision(choices.mass_precision);
+  }
+  request.set_mass_method(MassMethodFromFlag(choices.mass_method));
   request.set_activation_kind(ActivationKindFromFlag(choices.activation));
   request.set_score_kind(ScoreKindFromFlag(choices.score));
   if (!choices.model.empty()) {

@@ -1,9 +1,10 @@
 // Flags of `attendant attend` that say how items are scored, weighed and
-// chosen.
+// chosen, and how surely.
 #ifndef ATTENDANT_CLIENT_COMMANDS_ATTEND_CHOICES_H_
 #define ATTENDANT_CLIENT_COMMANDS_ATTEND_CHOICES_H_
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,10 @@ struct AttendChoices {
   std::vector<std::string> biases;
   std::vector<std::string> decays;
   std::string time;
+  double recall = 0;
+  std::int32_t probe_count = 0;
+  double mass_precision = 0;
+  std::string mass_method;
 };
 
 // `results` is the option that --hard excludes.

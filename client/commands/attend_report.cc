@@ -97,6 +97,24 @@ std::string ItemTable(const v1::AttendResponse& response,
   return table.Format(options.style);
 }
 
+// "Log partition 5.437 ± 0.012 (estimate).", or nothing if unknown.
+std::string PartitionSentence(double log_partition,
+                              const v1::Interval& interval) {
+  const double below = log_partition - interval.lower_bound();
+  const double above = interval.upper_bound() - log_partition;
+  const std::string value =
+      absl::StrCat("Log partition ", absl::StrFormat("%.4g", log_partition));
+  std::string range;
+  if (interval.method() == v1::MASS_METHOD_BOUND) {
+    // Bounds are seldom as far on one side as on the other.
+    range = absl::StrFormat(", from %.4g to %.4g", interval.lower_bound(),
+                            interval.upper_bound());
+  } else if (interval.method() == v1::MASS_METHOD_ESTIMATE) {
+    range = absl::StrFormat(" ± %.2g", std::max(below, above));
+  }
+  return absl::StrCat(value, range, " (", FlagOf(interval.method()), ").");
+}
+
 std::string MassSentence(const v1::AttendResponse& response, bool hard) {
   const int count = response.items_size();
   const std::string these = hard || count == 1
@@ -118,7 +136,7 @@ std::string MassSentence(const v1::AttendResponse& response, bool hard) {
         " ", hold,
         " is unknown: ", FormatCount(response.stats().scored_count()), " of ",
         FormatCount(response.stats().eligible_count()),
-        " keys were scored (--exact scores all).");
+        " keys were scored (--mass-precision 0.02 estimates the rest).");
   }
   std::string text = absl::StrCat(
       these, " ", hold, " ", returned.substr(0, returned.find(" (")),
@@ -134,6 +152,11 @@ std::string MassSentence(const v1::AttendResponse& response, bool hard) {
                     FormatCount(std::llround(response.effective_item_count())),
                     " of ", FormatCount(response.stats().eligible_count()),
                     ".");
+  }
+  if (response.has_log_partition_interval()) {
+    absl::StrAppend(&text, " ",
+                    PartitionSentence(response.log_partition(),
+                                      response.log_partition_interval()));
   }
   return text;
 }
@@ -192,6 +215,11 @@ std::string PooledSentence(const v1::PooledValue& pooled) {
   if (pooled.key_as_value_count() > 0) {
     absl::StrAppend(&text, " Keys stand in for the values of ",
                     CountOf(pooled.key_as_value_count(), "item"), ".");
+  }
+  if (pooled.relative_error() > 0) {
+    absl::StrAppend(&text, " Off by up to ",
+                    FormatShare(pooled.relative_error()), " (",
+                    FlagOf(pooled.method()), ").");
   }
   return text;
 }

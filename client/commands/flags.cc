@@ -52,6 +52,7 @@ constexpr absl::string_view kCombine = "COMBINE_KIND_";
 constexpr absl::string_view kIndex = "INDEX_KIND_";
 constexpr absl::string_view kScope = "WEIGHT_SCOPE_";
 constexpr absl::string_view kActivation = "ACTIVATION_KIND_";
+constexpr absl::string_view kMassMethod = "MASS_METHOD_";
 constexpr absl::string_view kAttribute = "ATTRIBUTE_TYPE_";
 
 absl::Status Malformed(absl::string_view flag, absl::string_view want) {
@@ -78,6 +79,12 @@ v1::ActivationKind ActivationKindFromFlag(const std::string& flag) {
 }
 v1::AttributeType AttributeTypeFromFlag(const std::string& flag) {
   return FromFlag<v1::AttributeType>(kAttribute, flag);
+}
+v1::MassMethod MassMethodFromFlag(const std::string& flag) {
+  return FromFlag<v1::MassMethod>(kMassMethod, flag);
+}
+std::string FlagOf(v1::MassMethod method) {
+  return ToFlag(kMassMethod, method);
 }
 std::string FlagOf(v1::ScoreKind kind) { return ToFlag(kScore, kind); }
 std::string FlagOf(v1::CombineKind kind) { return ToFlag(kCombine, kind); }

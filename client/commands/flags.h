@@ -24,12 +24,14 @@ v1::CombineKind CombineKindFromFlag(const std::string& flag);
 v1::IndexKind IndexKindFromFlag(const std::string& flag);
 v1::WeightScope WeightScopeFromFlag(const std::string& flag);
 v1::ActivationKind ActivationKindFromFlag(const std::string& flag);
+v1::MassMethod MassMethodFromFlag(const std::string& flag);
 v1::AttributeType AttributeTypeFromFlag(const std::string& flag);
 std::string FlagOf(v1::ScoreKind kind);
 std::string FlagOf(v1::CombineKind kind);
 std::string FlagOf(v1::IndexKind kind);
 std::string FlagOf(v1::WeightScope scope);
 std::string FlagOf(v1::ActivationKind kind);
+std::string FlagOf(v1::MassMethod method);
 std::string FlagOf(v1::AttributeType type);
 
 // "NAME:DIM[:KIND]", as in "events:64:cosine".

@@ -70,6 +70,20 @@ const PlannedHead& QueryScan::head() const {
                                : plan_->heads[scans_.heads.size()];
 }
 
+bool QueryScan::alone() const {
+  if (widens_ || plan_->exhaustive || plan_->draws_from_catalog()) return true;
+  const PlannedHead& scanned = head();
+  for (std::size_t i = 0; i < snapshot_->segments.size(); ++i) {
+    const Segment& segment = *snapshot_->segments[i].segment;
+    const SegmentMask& mask = plan_->masks[i];
+    const bool masked = mask.excluded != nullptr || mask.allowed != nullptr;
+    const IndexKind kind =
+        segment.IndexOf(scanned.field, scanned.stored_head).kind();
+    if (kind != IndexKind::kFlat && !masked) return false;
+  }
+  return true;
+}
+
 HeadScanTask QueryScan::NextTask() const {
   HeadScanTask task;
   task.plan = plan_;

@@ -48,10 +48,10 @@ class QueryScan {
   ~QueryScan();
 
   bool done() const;
-  // True if the next scan shares no pass: it takes every key because the last
-  // was not enough, which others should not wait for, or it keeps every key's
-  // logit, which takes much memory.
-  bool alone() const { return widens_ || plan_->draws_from_catalog(); }
+  // True if the next scan gains nothing from others beside it, which should not
+  // wait for it then: it scores keys from their floats, or only some by a mask,
+  // or keeps every logit, which takes much memory.
+  bool alone() const;
   HeadScanTask NextTask() const;
   // FailedPrecondition if only the index may answer, and it does not know what
   // the query needs.

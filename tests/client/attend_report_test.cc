@@ -94,6 +94,24 @@ TEST(AttendReportTest, SaysWhenTheMassIsUnknown) {
   EXPECT_THAT(report, Not(HasSubstr("Effective")));
 }
 
+TEST(AttendReportTest, SaysWhereTheLogPartitionLies) {
+  v1::AttendResponse response = TwoItems();
+  response.set_log_partition(5.4371);
+  v1::Interval* interval = response.mutable_log_partition_interval();
+  interval->set_method(v1::MASS_METHOD_ESTIMATE);
+  interval->set_lower_bound(5.4251);
+  interval->set_upper_bound(5.4451);
+  EXPECT_THAT(AttendReport(response, {}),
+              HasSubstr(" Log partition 5.437 ± 0.012 (estimate)."));
+  interval->set_method(v1::MASS_METHOD_BOUND);
+  interval->set_upper_bound(6);
+  EXPECT_THAT(AttendReport(response, {}),
+              HasSubstr(" Log partition 5.437, from 5.425 to 6 (bound)."));
+  interval->set_method(v1::MASS_METHOD_EXACT);
+  EXPECT_THAT(AttendReport(response, {}),
+              HasSubstr(" Log partition 5.437 (exact)."));
+}
+
 TEST(AttendReportTest, SaysWhenNothingWasEligible) {
   v1::AttendResponse response = TwoItems();
   response.clear_items();
@@ -107,11 +125,13 @@ TEST(AttendReportTest, ListsUnknownExamplesAndThePooledValue) {
   response.mutable_pooled_value()->add_values(4);
   response.mutable_pooled_value()->set_scope(v1::WEIGHT_SCOPE_CATALOG);
   response.mutable_pooled_value()->set_key_as_value_count(1);
+  response.mutable_pooled_value()->set_method(v1::MASS_METHOD_ESTIMATE);
+  response.mutable_pooled_value()->set_relative_error(0.031);
   const std::string report = AttendReport(response, {.pooled_value = true});
   EXPECT_THAT(report, HasSubstr("Examples not in the catalog: x [2J\n"));
   EXPECT_THAT(report, HasSubstr("Pooled value over the catalog: 2 components, "
                                 "norm 5, [3, 4]. Keys stand in for the values "
-                                "of 1 item."));
+                                "of 1 item. Off by up to 3.1 % (estimate)."));
 }
 
 TEST(AttendReportTest, ColoursOnlyWhenAsked) {

@@ -23,6 +23,8 @@ TEST(FlagsTest, NamesGoBothWays) {
   EXPECT_EQ(FlagOf(v1::COMBINE_KIND_SUM_OVER_SQRT_COUNT),
             "sum_over_sqrt_count");
   EXPECT_EQ(FlagOf(v1::WEIGHT_SCOPE_UNSPECIFIED), "");
+  EXPECT_EQ(MassMethodFromFlag("bound"), v1::MASS_METHOD_BOUND);
+  EXPECT_EQ(FlagOf(v1::MASS_METHOD_ESTIMATE), "estimate");
   EXPECT_EQ(WeightScopeFromFlag(""), v1::WEIGHT_SCOPE_UNSPECIFIED);
 }
 

@@ -14,6 +14,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
+#include "service/convert_answer.h"
 #include "service/convert_attend.h"
 #include "service/convert_enum.h"
 #include "service/convert_item.h"
@@ -510,6 +511,10 @@ TEST(ConvertAttendTest, AllComesThrough) {
                          pool_scope: WEIGHT_SCOPE_CATALOG
                          omit_pooled_value: true
                          scan_mode: SCAN_MODE_INDEX
+                         recall: 0.95
+                         probe_count: 7
+                         mass_precision: 0.01
+                         mass_method: MASS_METHOD_BOUND
                          allow_list { ids: "x" ids: "y" }
                          deny_list { ids: "z" }
                        )pb")));
@@ -532,6 +537,10 @@ TEST(ConvertAttendTest, AllComesThrough) {
   EXPECT_EQ(query.pool_scope, WeightScope::kCatalog);
   EXPECT_TRUE(query.omit_pooled_value);
   EXPECT_EQ(query.scan_mode, ScanMode::kIndex);
+  EXPECT_EQ(query.recall, 0.95);
+  EXPECT_EQ(query.probe_count, 7);
+  EXPECT_EQ(query.mass_precision, 0.01);
+  EXPECT_EQ(query.mass_method, MassMethod::kBound);
   ASSERT_TRUE(query.allow_list.has_value());
   EXPECT_THAT(*query.allow_list, ElementsAre("x", "y"));
   EXPECT_THAT(query.deny_list, ElementsAre("z"));
@@ -554,6 +563,10 @@ TEST(ConvertAttendTest, UnsetMeansTheDocumentedDefault) {
   EXPECT_FALSE(query.pool_scope.has_value());
   EXPECT_FALSE(query.omit_pooled_value);
   EXPECT_EQ(query.scan_mode, ScanMode::kAuto);
+  EXPECT_FALSE(query.recall.has_value());
+  EXPECT_FALSE(query.probe_count.has_value());
+  EXPECT_FALSE(query.mass_precision.has_value());
+  EXPECT_FALSE(query.mass_method.has_value());
   EXPECT_FALSE(query.allow_list.has_value());
   EXPECT_THAT(query.deny_list, IsEmpty());
 }
@@ -571,10 +584,13 @@ TEST(ConvertAttendTest, ZeroIsNotTakenForUnset) {
       const AttendQuery query,
       AttendQueryFromProto(Parse<v1::AttendRequest>(
           "query { text: 'x' } result_count: 0 shortlist_count: 0 "
-          "temperature: 0")));
+          "temperature: 0 recall: 0 probe_count: 0 mass_precision: 0")));
   EXPECT_EQ(query.result_count, 0);
   EXPECT_EQ(query.shortlist_count, 0);
   EXPECT_EQ(query.temperature, 0);
+  EXPECT_EQ(query.recall, 0);
+  EXPECT_EQ(query.probe_count, 0);
+  EXPECT_EQ(query.mass_precision, 0);
 }
 
 TEST(ConvertAttendTest, NamesWhatIsWrong) {
@@ -613,13 +629,49 @@ TEST(ConvertAttendTest, NamesTheEnumThatIsUnknown) {
   expect("scan_mode", [](auto& request) {
     request.set_scan_mode(static_cast<v1::ScanMode>(50));
   });
+  expect("mass_method", [](auto& request) {
+    request.set_mass_method(static_cast<v1::MassMethod>(50));
+  });
   expect("query.examples.combine_kind", [](auto& request) {
     request.mutable_query()->mutable_examples()->set_combine_kind(
         static_cast<v1::CombineKind>(50));
   });
 }
 
-TEST(ConvertAttendTest, UnknownMassCarriesNoNumber) {
+TEST(ConvertAnswerTest, WhatIsKnownOfTheMassComesThrough) {
+  Snapshot snapshot;
+  snapshot.schema = std::make_shared<CatalogSchema>(ShopSchema());
+  AttendAnswer answer;
+  answer.log_partition = 2;
+  answer.log_partition_interval = {MassMethod::kEstimate, 1.5, 2.25};
+  answer.results_exact = true;
+  answer.visited_list_count = 12;
+  answer.shared_query_count = 3;
+  answer.pooled_value = PooledValue{.values = {1},
+                                    .scope = WeightScope::kCatalog,
+                                    .method = MassMethod::kEstimate,
+                                    .relative_error = 0.125};
+  answer.slate.emplace().distance = 0.25;
+  HeadAnswer head;
+  head.log_partition_interval = {MassMethod::kBound, -1, 1};
+  answer.heads.push_back(head);
+  v1::AttendResponse wire;
+  ASSERT_OK(AttendAnswerToProto(answer, snapshot, {}, 16 << 20, &wire));
+  EXPECT_EQ(wire.log_partition_interval().method(), v1::MASS_METHOD_ESTIMATE);
+  EXPECT_EQ(wire.log_partition_interval().lower_bound(), 1.5);
+  EXPECT_EQ(wire.log_partition_interval().upper_bound(), 2.25);
+  EXPECT_TRUE(wire.results_exact());
+  EXPECT_EQ(wire.stats().visited_list_count(), 12);
+  EXPECT_EQ(wire.stats().shared_query_count(), 3);
+  EXPECT_EQ(wire.pooled_value().method(), v1::MASS_METHOD_ESTIMATE);
+  EXPECT_EQ(wire.pooled_value().relative_error(), 0.125);
+  EXPECT_EQ(wire.slate().distance(), 0.25);
+  EXPECT_EQ(wire.heads(0).log_partition_interval().method(),
+            v1::MASS_METHOD_BOUND);
+  EXPECT_EQ(wire.heads(0).log_partition_interval().upper_bound(), 1);
+}
+
+TEST(ConvertAnswerTest, UnknownMassCarriesNoNumber) {
   Snapshot snapshot;
   snapshot.schema = std::make_shared<CatalogSchema>(ShopSchema());
   AttendAnswer answer;
@@ -636,6 +688,7 @@ TEST(ConvertAttendTest, UnknownMassCarriesNoNumber) {
   EXPECT_FALSE(wire.shortlist_mass().has_lower_bound());
   EXPECT_FALSE(wire.shortlist_mass().has_upper_bound());
   EXPECT_FALSE(wire.has_log_partition());
+  EXPECT_FALSE(wire.has_log_partition_interval());
   EXPECT_FALSE(wire.has_entropy());
   EXPECT_FALSE(wire.has_effective_item_count());
   EXPECT_FALSE(wire.has_pooled_value());

@@ -1,10 +1,12 @@
 #include "service/worker_pool.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -16,12 +18,14 @@ namespace {
 
 class FunctionWork final : public Work {
  public:
-  explicit FunctionWork(std::function<void()> function)
-      : function_(std::move(function)) {}
+  explicit FunctionWork(std::function<void()> function, std::string group = "")
+      : function_(std::move(function)), group_(std::move(group)) {}
   void Run() override { function_(); }
+  absl::string_view group() const override { return group_; }
 
  private:
   std::function<void()> function_;
+  std::string group_;
 };
 
 // Something that threads wait for.
@@ -105,6 +109,52 @@ TEST(WorkerPoolTest, ThreadsWorkSideBySide) {
   WorkerPool pool(2, 2);
   ASSERT_TRUE(pool.TryAdd(&a));
   ASSERT_TRUE(pool.TryAdd(&b));
+}
+
+// What is taken along from these, while all workers are busy.
+std::vector<Work*> TakenAlong(int thread_count, const Work& like,
+                              std::size_t most,
+                              const std::vector<Work*>& waiting) {
+  std::vector<Gate> started(static_cast<std::size_t>(thread_count));
+  Gate release;
+  std::vector<std::unique_ptr<FunctionWork>> blockers;
+  for (Gate& gate : started) {
+    blockers.push_back(std::make_unique<FunctionWork>([&] {
+      gate.Open();
+      release.Await();
+    }));
+  }
+  WorkerPool pool(thread_count, 100);
+  for (const auto& blocker : blockers) EXPECT_TRUE(pool.TryAdd(blocker.get()));
+  for (Gate& gate : started) gate.Await();
+  for (Work* work : waiting) EXPECT_TRUE(pool.TryAdd(work));
+  EXPECT_EQ(pool.waiting_count(), waiting.size());
+  std::vector<Work*> taken;
+  pool.TakeAlong(like, most, taken);
+  EXPECT_EQ(pool.waiting_count(), waiting.size() - taken.size());
+  release.Open();
+  pool.Stop();
+  return taken;
+}
+
+TEST(WorkerPoolTest, TakesAlongItsGroupInItsOrder) {
+  std::vector<int> ran;
+  FunctionWork a1([&] { ran.push_back(1); }, "a");
+  FunctionWork b([&] { ran.push_back(2); }, "b");
+  FunctionWork none([&] { ran.push_back(3); });
+  FunctionWork a2([&] { ran.push_back(4); }, "a");
+  FunctionWork a3([&] { ran.push_back(5); }, "a");
+  EXPECT_THAT(TakenAlong(1, a1, 2, {&a1, &b, &none, &a2, &a3}),
+              ::testing::ElementsAre(&a1, &a2));
+  EXPECT_THAT(ran, ::testing::ElementsAre(2, 3, 5));
+}
+
+TEST(WorkerPoolTest, LeavesEachWorkerItsShare) {
+  std::atomic<int> ran = 0;
+  FunctionWork work([&] { ++ran; }, "a");
+  const std::vector<Work*> five(5, &work);
+  EXPECT_EQ(TakenAlong(2, work, 100, five).size(), 3U);
+  EXPECT_EQ(ran, 2);
 }
 
 TEST(WorkerPoolTest, TakesNothingAfterStop) {

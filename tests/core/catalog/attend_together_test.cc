@@ -140,6 +140,10 @@ class AttendTogetherTest : public CatalogFixture {
     }
     query.result_count = 1 + static_cast<std::int64_t>(random() % 20);
     query.temperature = 0.1 * static_cast<double>(1 + random() % 20);
+    if (one_in(3)) query.recall = one_in(2) ? 1 : 0.9;
+    if (one_in(4)) query.mass_precision = 0.05;
+    if (one_in(8)) query.mass_method = MassMethod::kBound;
+    if (one_in(2)) return query;
     if (one_in(3)) query.key_field = "other";
     if (one_in(6)) query.shortlist_count = 2000;
     if (one_in(6)) query.score_kind = ScoreKind::kCosine;
@@ -172,12 +176,11 @@ class AttendTogetherTest : public CatalogFixture {
 
 TEST_F(AttendTogetherTest, AnswersAreTheBytesOfThoseAlone) {
   Open();
-  Delete({"item7", "item70", "item700"});
   const auto snapshot = catalog_->snapshot();
   std::mt19937_64 random(1);
   int shared = 0;
   int failed = 0;
-  for (const std::size_t size : {2U, 7U, 32U, 64U}) {
+  for (const std::size_t size : {2U, 7U, 64U, 100U}) {
     std::vector<AttendQuery> queries;
     for (std::size_t i = 0; i < size; ++i) {
       queries.push_back(RandomQuery(random));

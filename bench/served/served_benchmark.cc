@@ -1,0 +1,216 @@
+// How many requests a second attendantd answers, as a share of what an echo of
+// the same messages does: 200,000 items of 128 dimensions, recall 0.95, top-10,
+// 16 callers. Both servers, the callers and the engine are in this process and
+// share its cores; the two are measured by turns, so that whatever else slows
+// the machine slows both.
+//
+//   served_benchmark [DATA_SET [ROUNDS [SECONDS]]]
+//
+// of bench/data, by default mixture-200k, five rounds and three seconds each.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "bench/data/data_set.h"
+#include "bench/served/echo_server.h"
+#include "client/client.h"
+#include "client/load/closed_loop.h"
+#include "client/wire_vector.h"
+#include "core/base/status.h"
+#include "service/server.h"
+
+namespace attendant {
+namespace {
+
+constexpr int kCallers = 16;
+constexpr int kResultCount = 10;
+constexpr double kRecall = 0.95;
+constexpr int kVerifiedCount = 200;
+
+struct Options {
+  std::string data_set = "mixture-200k";
+  int round_count = 5;
+  int seconds = 3;
+};
+
+// A directory that goes with the object.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory()
+      : path_(std::filesystem::temp_directory_path() /
+              absl::StrCat("served_benchmark_", getpid())) {
+    std::filesystem::create_directory(path_);
+  }
+  ~TemporaryDirectory() { std::filesystem::remove_all(path_); }
+  std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+absl::Status Fill(CatalogSet& catalogs, const DataSet& data) {
+  CatalogSchema schema;
+  schema.key_fields.push_back({.name = "vec", .dim = data.dim});
+  schema.key_fields[0].index_kind = IndexKind::kIvf;
+  ATTENDANT_ASSIGN_OR_RETURN(const auto created,
+                             catalogs.Create("bench", schema, {}));
+  constexpr std::int64_t kBatch = 1000;
+  std::vector<Item> items;
+  for (std::int64_t i = 0; i < data.keys.row_count(); ++i) {
+    Item& item = items.emplace_back();
+    item.id = absl::StrCat("item", i);
+    const std::span<const float> key = data.key_view().Row(i);
+    item.keys.emplace_back(key.begin(), key.end());
+    if (items.size() < kBatch && i + 1 < data.keys.row_count()) continue;
+    const auto written = created.catalog->Upsert(items, "");
+    ATTENDANT_RETURN_IF_ERROR(written.status());
+    items.clear();
+  }
+  created.catalog->AwaitIndexes();
+  return created.catalog->merge_status();
+}
+
+std::vector<v1::AttendRequest> Requests(const DataSet& data) {
+  std::vector<v1::AttendRequest> requests;
+  for (std::int64_t q = 0; q < data.queries.row_count(); ++q) {
+    v1::AttendRequest& request = requests.emplace_back();
+    request.set_catalog("bench");
+    request.set_result_count(kResultCount);
+    request.set_recall(kRecall);
+    request.set_omit_pooled_value(true);
+    *request.mutable_query()->mutable_vector() =
+        ToVector(data.query_view().Row(q));
+  }
+  return requests;
+}
+
+// Share of an exact answer's items that an answer has.
+absl::StatusOr<double> MeanRecall(
+    Client& client, const std::vector<v1::AttendRequest>& requests) {
+  int found = 0;
+  for (int i = 0; i < kVerifiedCount; ++i) {
+    v1::AttendRequest request = requests[static_cast<std::size_t>(i)];
+    ATTENDANT_ASSIGN_OR_RETURN(const auto quick, client.Attend(request));
+    request.set_scan_mode(v1::SCAN_MODE_EXACT);
+    ATTENDANT_ASSIGN_OR_RETURN(const auto exact, client.Attend(request));
+    std::set<std::string> ids;
+    for (const auto& item : exact.items()) ids.insert(item.id());
+    for (const auto& item : quick.items()) found += ids.contains(item.id());
+  }
+  return static_cast<double>(found) / (kVerifiedCount * kResultCount);
+}
+
+struct Rate {
+  double requests_per_second = 0;
+  double p50_ms = 0;
+  double p99_ms = 0;
+  double shared_query_count = 0;  // mean
+};
+
+absl::StatusOr<Rate> Measure(Client& client,
+                             const std::vector<v1::AttendRequest>& requests,
+                             int seconds) {
+  ClosedLoopOptions loop;
+  loop.concurrency = kCallers;
+  loop.warmup = absl::Milliseconds(500);
+  loop.duration = absl::Seconds(seconds);
+  std::atomic<std::int64_t> answered = 0;
+  std::atomic<std::int64_t> shared = 0;
+  const ClosedLoopResult result = RunClosedLoop(
+      loop,
+      [&](std::int64_t index, std::function<void(const absl::Status&)> done) {
+        client.AttendAsync(
+            requests[static_cast<std::size_t>(index) % requests.size()],
+            [&, done = std::move(done)](
+                const absl::StatusOr<v1::AttendResponse>& response) {
+              if (response.ok()) {
+                ++answered;
+                shared += response->stats().shared_query_count();
+              }
+              done(response.status());
+            });
+      });
+  if (result.failed_count() > 0) {
+    return absl::InternalError(result.error_counts.begin()->first);
+  }
+  return Rate{result.requests_per_second(),
+              static_cast<double>(result.LatencyAtPercentile(50)) / 1e6,
+              static_cast<double>(result.LatencyAtPercentile(99)) / 1e6,
+              static_cast<double>(shared) / static_cast<double>(answered)};
+}
+
+void Print(const char* name, const Rate& rate) {
+  std::printf("  %-8s %9.0f requests/s   p50 %6.2f ms   p99 %6.2f ms", name,
+              rate.requests_per_second, rate.p50_ms, rate.p99_ms);
+}
+
+absl::Status Run(const Options& options) {
+  ATTENDANT_ASSIGN_OR_RETURN(const DataSet data,
+                             LoadDataSet(options.data_set, kDataDirectory));
+  const TemporaryDirectory directory;
+  ATTENDANT_ASSIGN_OR_RETURN(const auto catalogs,
+                             CatalogSet::Open(directory.path(), {}));
+  ATTENDANT_RETURN_IF_ERROR(Fill(*catalogs, data));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto server,
+      Server::Start({.listen = "127.0.0.1:0"}, catalogs.get()));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto client,
+      Client::Connect({.server = absl::StrCat("127.0.0.1:", server->port())}));
+  const std::vector<v1::AttendRequest> requests = Requests(data);
+  ATTENDANT_ASSIGN_OR_RETURN(const v1::AttendResponse sample,
+                             client->Attend(requests[0]));
+  const auto echo = EchoServer::Start(sample);
+  if (echo == nullptr) return absl::UnavailableError("no port for the echo");
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto echo_client,
+      Client::Connect({.server = absl::StrCat("127.0.0.1:", echo->port())}));
+  ATTENDANT_ASSIGN_OR_RETURN(const double recall,
+                             MeanRecall(*client, requests));
+  std::printf("%s, %lld x %lld, top-%d, %d callers: recall %.3f\n",
+              options.data_set.c_str(),
+              static_cast<long long>(data.keys.row_count()),
+              static_cast<long long>(data.dim), kResultCount, kCallers, recall);
+
+  std::vector<double> ratios;
+  for (int round = 0; round < options.round_count; ++round) {
+    ATTENDANT_ASSIGN_OR_RETURN(
+        const Rate empty, Measure(*echo_client, requests, options.seconds));
+    ATTENDANT_ASSIGN_OR_RETURN(const Rate attend,
+                               Measure(*client, requests, options.seconds));
+    ratios.push_back(attend.requests_per_second / empty.requests_per_second);
+    Print("echo", empty);
+    std::printf("\n");
+    Print("attend", attend);
+    std::printf("   %.1f share a pass   %.1f %% of the echo\n",
+                attend.shared_query_count, 100 * ratios.back());
+  }
+  std::sort(ratios.begin(), ratios.end());
+  std::printf("median %.1f %% of the echo, from %.1f to %.1f\n",
+              100 * ratios[ratios.size() / 2], 100 * ratios.front(),
+              100 * ratios.back());
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace attendant
+
+int main(int argc, char** argv) {
+  attendant::Options options;
+  if (argc > 1) options.data_set = argv[1];
+  if (argc > 2) options.round_count = std::max(1, std::atoi(argv[2]));
+  if (argc > 3) options.seconds = std::max(1, std::atoi(argv[3]));
+  const absl::Status status = attendant::Run(options);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "served_benchmark: %s\n", status.ToString().c_str());
+  return 1;
+}

@@ -1,0 +1,174 @@
+#include "service/attend_call.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "attendant/v1/attention_service.pb.h"
+#include "core/base/status.h"
+#include "service/attend_jobs.h"
+#include "service/call.h"
+#include "service/grpc_status.h"
+#include "service/pooled_call.h"
+#include "service/wire.h"
+
+namespace attendant {
+namespace {
+
+// Calls that one worker answers together. Twice as many would halve neither the
+// time of a pass nor what surrounds it, and let the first wait twice as long.
+constexpr std::size_t kMostTogether = 16;
+// Requests up to this size are parsed where they arrive, to know what they can
+// share; larger ones only where their turn has come.
+constexpr std::size_t kSmallRequestBytes = 16 << 10;
+// Of shortlists that are light work.
+constexpr int kMostShared = 1000;
+
+// Names those that a request can share passes with: none (empty), or the same
+// way through the keys of the same catalog. Requests that are refused later
+// may be among them.
+std::string GroupOf(const v1::AttendRequest& request) {
+  const bool masked =
+      request.has_allow_list() || request.deny_list().ids_size() > 0 ||
+      !request.filter().empty() || request.has_filter_expression() ||
+      (request.query().has_examples() &&
+       (!request.query().examples().has_exclude_examples() ||
+        request.query().examples().exclude_examples()));
+  const bool by_floats = request.scan_mode() == v1::SCAN_MODE_EXACT ||
+                         request.mass_method() == v1::MASS_METHOD_EXACT ||
+                         request.select_kind() == v1::SELECT_KIND_SAMPLE ||
+                         request.biases_size() > 0 || request.has_model() ||
+                         request.score_kind() == v1::SCORE_KIND_ADDITIVE;
+  const bool large = request.heads_size() > 0 ||
+                     request.result_count() > kMostShared ||
+                     request.shortlist_count() > kMostShared;
+  if (masked || by_floats || large) return "";
+  // All codes, or those of the nearest lists.
+  const bool whole = request.has_mass_precision() || request.has_min_mass() ||
+                     request.weight_scope() == v1::WEIGHT_SCOPE_CATALOG ||
+                     request.pool_scope() == v1::WEIGHT_SCOPE_CATALOG ||
+                     request.mass_method() == v1::MASS_METHOD_BOUND ||
+                     request.recall() == 1;
+  return absl::StrCat(whole ? "whole/" : "near/", request.catalog());
+}
+
+class AttendCall final : public PooledCall {
+ public:
+  AttendCall(Backend& backend, WorkerPool& pool,
+             const grpc::CallbackServerContext& context,
+             const grpc::ByteBuffer& request, grpc::ByteBuffer& response)
+      : PooledCall(backend, "Attend", context, request, response),
+        pool_(pool) {}
+
+  // Parses a small request. True: the call may wait for its turn.
+  bool Prepare() {
+    if (request_.Length() > kSmallRequestBytes) return true;
+    const absl::Status status = RunHandler(method_, [this] { return Parse(); });
+    if (!status.ok()) {
+      Finish(ToGrpcStatus(status));
+      return false;
+    }
+    group_ = GroupOf(*message_);
+    return true;
+  }
+
+  absl::string_view group() const override { return group_; }
+
+  void Run() override {
+    std::vector<Work*> calls = {this};
+    // The pool holds no other works with groups.
+    if (!group_.empty()) pool_.TakeAlong(*this, kMostTogether - 1, calls);
+    const absl::Status status =
+        RunHandler(method_, [&] { return Answer(calls); });
+    // Whatever stopped it may be the fault of one of them.
+    const bool together = calls.size() > 1;
+    for (Work* work : calls) {
+      if (work == nullptr) continue;
+      auto* call = static_cast<AttendCall*>(work);
+      if (together) {
+        call->RunAlone();
+      } else {
+        call->Finish(ToGrpcStatus(status));
+      }
+    }
+  }
+
+ private:
+  absl::Status Parse() {
+    message_ = NewMessage<v1::AttendRequest>();
+    return ParseMessage(request_, message_);
+  }
+
+  void RunAlone() {
+    std::vector<Work*> calls = {this};
+    const absl::Status status =
+        RunHandler(method_, [&] { return Answer(calls); });
+    if (calls[0] != nullptr) Finish(ToGrpcStatus(status));
+  }
+
+  // Answers calls of one group, and sets each to null as it is answered. On an
+  // error the others are still to be.
+  static absl::Status Answer(std::vector<Work*>& calls) {
+    const auto call_at = [&](std::size_t i) {
+      return static_cast<AttendCall*>(calls[i]);
+    };
+    AttendCall& first = *call_at(0);
+    if (first.message_ == nullptr) {
+      ATTENDANT_RETURN_IF_ERROR(first.interrupt_.Check());
+      ATTENDANT_RETURN_IF_ERROR(first.Parse());
+    }
+    Backend& backend = first.backend_;
+    const auto reply = [&](std::size_t i, const absl::Status& status) {
+      AttendCall* call = call_at(i);
+      calls[i] = nullptr;
+      call->Reply(status);
+    };
+    const auto catalog =
+        FindCatalog(backend, first.message_->catalog(), "catalog");
+    if (!catalog.ok()) {
+      for (std::size_t i = 0; i < calls.size(); ++i) {
+        reply(i, catalog.status());
+      }
+      return absl::OkStatus();
+    }
+    const auto snapshot = (*catalog)->snapshot();
+    std::vector<AttendJob> jobs;
+    jobs.reserve(calls.size());
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      AttendCall* call = call_at(i);
+      call->reply_ = call->NewMessage<v1::AttendResponse>();
+      jobs.push_back({call->message_, &call->interrupt_,
+                      &backend.max_message_bytes, call->reply_});
+    }
+    AnswerJobs(backend, *snapshot, jobs, reply);
+    return absl::OkStatus();
+  }
+
+  // May end the object.
+  void Reply(const absl::Status& answered) {
+    Finish(ToGrpcStatus(RunHandler(method_, [&] {
+      if (!answered.ok()) return answered;
+      return SerialiseMessage(*reply_, backend_.max_message_bytes, &response_);
+    })));
+  }
+
+  WorkerPool& pool_;
+  v1::AttendRequest* message_ = nullptr;  // null: not parsed yet
+  v1::AttendResponse* reply_ = nullptr;
+  std::string group_;
+};
+
+}  // namespace
+
+grpc::ServerUnaryReactor* StartAttendCall(Backend& backend, WorkerPool& pool,
+                                          grpc::CallbackServerContext* context,
+                                          const grpc::ByteBuffer* request,
+                                          grpc::ByteBuffer* response) {
+  auto* call = new AttendCall(backend, pool, *context, *request, *response);
+  // A server that takes no more work does not read it either.
+  if (backend.draining.load() || call->Prepare()) call->Enter(pool);
+  return call;
+}
+
+}  // namespace attendant

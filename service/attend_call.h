@@ -1,0 +1,29 @@
+// An Attend call, which may be answered along with others that wait.
+#ifndef ATTENDANT_SERVICE_ATTEND_CALL_H_
+#define ATTENDANT_SERVICE_ATTEND_CALL_H_
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/server_callback.h>
+
+#include "service/backend.h"
+#include "service/worker_pool.h"
+
+namespace attendant {
+
+// Starts a call. The result belongs to gRPC.
+//
+// The worker that takes the call takes along others that wait for the same
+// catalog and can share its passes over the keys, and sends each its reply as
+// soon as that is made. Nothing waits for others to come: with an idle worker
+// every call runs at once, alone. What takes another way than others (masks,
+// exhaustive scans, several heads) is never taken along, so that no light
+// query waits for a heavy one longer than the queue makes it.
+grpc::ServerUnaryReactor* StartAttendCall(Backend& backend, WorkerPool& pool,
+                                          grpc::CallbackServerContext* context,
+                                          const grpc::ByteBuffer* request,
+                                          grpc::ByteBuffer* response);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_SERVICE_ATTEND_CALL_H_

@@ -1,0 +1,86 @@
+#include "service/attend_jobs.h"
+
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "core/base/status.h"
+#include "core/catalog/attend.h"
+#include "service/convert_answer.h"
+#include "service/convert_attend.h"
+#include "service/convert_filter.h"
+#include "service/convert_time.h"
+#include "service/model_reference.h"
+#include "service/read_mask.h"
+
+namespace attendant {
+namespace {
+
+// A request as core takes it.
+struct Asked {
+  std::size_t job = 0;
+  AttendQuery query;
+  ReadMask mask;
+};
+
+absl::StatusOr<Asked> Read(const Backend& backend, const Snapshot& snapshot,
+                           const AttendJob& job) {
+  // The turn may have come too late.
+  ATTENDANT_RETURN_IF_ERROR(job.interrupt->Check());
+  const v1::AttendRequest& request = *job.request;
+  Asked asked;
+  ATTENDANT_ASSIGN_OR_RETURN(asked.query, AttendQueryFromProto(request));
+  ATTENDANT_ASSIGN_OR_RETURN(asked.query.filter,
+                             FilterOfRequest(request, *snapshot.schema));
+  if (request.has_model()) {
+    ATTENDANT_ASSIGN_OR_RETURN(
+        asked.query.model,
+        FindModel(backend.catalogs->models(), request.model(), "model"));
+  }
+  ATTENDANT_ASSIGN_OR_RETURN(
+      asked.mask, ReadMaskFromProto(request.read_mask(), *snapshot.schema));
+  return asked;
+}
+
+}  // namespace
+
+void AnswerJobs(
+    const Backend& backend, const Snapshot& snapshot,
+    std::span<const AttendJob> jobs,
+    absl::FunctionRef<void(std::size_t job, absl::Status)> answered) {
+  std::vector<Asked> asked;
+  asked.reserve(jobs.size());
+  for (std::size_t j = 0; j < jobs.size(); ++j) {
+    absl::StatusOr<Asked> read = Read(backend, snapshot, jobs[j]);
+    if (!read.ok()) {
+      answered(j, read.status());
+      continue;
+    }
+    asked.push_back(*std::move(read));
+    asked.back().job = j;
+  }
+  std::vector<AttendTask> tasks;
+  tasks.reserve(asked.size());
+  for (const Asked& each : asked) {
+    tasks.push_back({&each.query, jobs[each.job].interrupt});
+  }
+  const auto start = std::chrono::steady_clock::now();
+  AttendTogether(
+      snapshot, tasks,
+      [&](std::size_t task, const absl::StatusOr<AttendAnswer>& answer) {
+        const Asked& each = asked[task];
+        if (!answer.ok()) return answered(each.job, answer.status());
+        const absl::Duration compute_time =
+            absl::FromChrono(std::chrono::steady_clock::now() - start);
+        const AttendJob& job = jobs[each.job];
+        v1::AttendResponse* response = job.response;
+        const absl::Status status = AttendAnswerToProto(
+            *answer, snapshot, each.mask, *job.max_bytes, response);
+        DurationToProto(compute_time,
+                        response->mutable_stats()->mutable_compute_time());
+        answered(each.job, status);
+      });
+}
+
+}  // namespace attendant

@@ -1,0 +1,364 @@
+// Attend calls that are answered along with others.
+#include "service/attend_call.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "attendant/v1/attention_service.grpc.pb.h"
+#include "core/base/mutex.h"
+#include "service/handlers.h"
+#include "tests/support/scratch_directory.h"
+#include "tests/support/status_matchers.h"
+
+namespace attendant {
+namespace {
+
+constexpr int kItemCount = 2000;
+constexpr int kDim = 8;
+
+class CallService final
+    : public v1::AttentionService::WithRawCallbackMethod_Attend<
+          v1::AttentionService::Service> {
+ public:
+  CallService(Backend& backend, WorkerPool& pool)
+      : backend_(backend), pool_(pool) {}
+
+  grpc::ServerUnaryReactor* Attend(grpc::CallbackServerContext* context,
+                                   const grpc::ByteBuffer* request,
+                                   grpc::ByteBuffer* response) override {
+    return StartAttendCall(backend_, pool_, context, request, response);
+  }
+
+ private:
+  Backend& backend_;
+  WorkerPool& pool_;
+};
+
+// Holds a worker until it is told to let go.
+class Blocker final : public Work {
+ public:
+  void Run() override {
+    MutexLock lock(&mutex_);
+    running_ = true;
+    changed_.NotifyAll();
+    while (!released_) changed_.Wait(&mutex_);
+  }
+  void AwaitRunning() {
+    MutexLock lock(&mutex_);
+    while (!running_) changed_.Wait(&mutex_);
+  }
+  void Release() {
+    MutexLock lock(&mutex_);
+    released_ = true;
+    changed_.NotifyAll();
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  bool running_ ABSL_GUARDED_BY(mutex_) = false;
+  bool released_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+std::vector<float> RandomVector(std::mt19937_64& random) {
+  std::normal_distribution<float> normal;
+  std::vector<float> vector(kDim);
+  for (float& component : vector) component = normal(random);
+  return vector;
+}
+
+v1::AttendRequest RandomRequest(std::mt19937_64& random) {
+  v1::AttendRequest request;
+  request.set_catalog("shop");
+  const std::vector<float> vector = RandomVector(random);
+  request.mutable_query()
+      ->mutable_vector()
+      ->mutable_floats()
+      ->mutable_values()
+      ->Add(vector.begin(), vector.end());
+  return request;
+}
+
+// All that does not depend on company.
+std::string BytesOf(v1::AttendResponse response) {
+  response.mutable_stats()->clear_compute_time();
+  response.mutable_stats()->clear_shared_query_count();
+  return response.SerializeAsString();
+}
+
+// A catalog "shop" with an index, behind one worker.
+class AttendCallTest : public ::testing::Test {
+ protected:
+  struct Call {
+    v1::AttendRequest request;
+    v1::AttendResponse response;
+    grpc::ClientContext context;
+    grpc::Status status;
+    std::thread thread;
+  };
+
+  void SetUp() override {
+    ASSERT_OK_AND_ASSIGN(catalogs_, CatalogSet::Open(directory_.path(), {}));
+    backend_ = std::make_unique<Backend>(catalogs_.get(), 1 << 20);
+    v1::CreateCatalogRequest create;
+    ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
+        absl::StrCat("name: 'shop' schema { key_fields { name: 'k' dimension: ",
+                     kDim, " index_kind: INDEX_KIND_IVF } }"),
+        &create));
+    v1::CreateCatalogResponse created;
+    ASSERT_OK(CreateCatalog(*backend_, create, Interrupt(), &created));
+    std::mt19937_64 random(1);
+    for (int begin = 0; begin < kItemCount; begin += 250) {
+      Upsert(random, "item", begin, 250);
+    }
+    ASSERT_OK_AND_ASSIGN(const auto catalog, catalogs_->Get("shop"));
+    catalog->AwaitIndexes();
+    Serve(1);
+  }
+
+  void TearDown() override {
+    blocker_.Release();
+    server_->Shutdown();
+    server_->Wait();
+    pool_->Stop();
+  }
+
+  void Upsert(std::mt19937_64& random, const std::string& prefix, int begin,
+              int count) {
+    v1::BatchUpsertItemsRequest request;
+    request.set_catalog("shop");
+    for (int i = begin; i < begin + count; ++i) {
+      v1::Item* item = request.add_items();
+      item->set_id(absl::StrCat(prefix, i));
+      const std::vector<float> key = RandomVector(random);
+      (*item->mutable_keys())["k"].mutable_floats()->mutable_values()->Add(
+          key.begin(), key.end());
+    }
+    v1::BatchUpsertItemsResponse response;
+    ASSERT_OK(BatchUpsertItems(*backend_, request, Interrupt(), &response));
+  }
+
+  void Serve(int worker_count) {
+    if (server_ != nullptr) {
+      server_->Shutdown();
+      server_->Wait();
+      pool_->Stop();
+    }
+    pool_ = std::make_unique<WorkerPool>(worker_count, 1024);
+    service_ = std::make_unique<CallService>(*backend_, *pool_);
+    int port = 0;
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
+                             &port);
+    builder.RegisterService(service_.get());
+    server_ = builder.BuildAndStart();
+    ASSERT_NE(server_, nullptr);
+    stub_ = v1::AttentionService::NewStub(grpc::CreateChannel(
+        absl::StrCat("127.0.0.1:", port), grpc::InsecureChannelCredentials()));
+  }
+
+  void Ask(Call& call) {
+    call.status = stub_->Attend(&call.context, call.request, &call.response);
+  }
+
+  // Sends all while the only worker is held, and lets it go when all wait.
+  void AskTogether(std::vector<Call>& calls) {
+    ASSERT_TRUE(pool_->TryAdd(&blocker_));
+    blocker_.AwaitRunning();
+    for (Call& call : calls) {
+      call.thread = std::thread([this, &call] { Ask(call); });
+    }
+    while (pool_->waiting_count() < calls.size()) std::this_thread::yield();
+    blocker_.Release();
+    for (Call& call : calls) call.thread.join();
+  }
+
+  ScratchDirectory directory_;
+  std::unique_ptr<CatalogSet> catalogs_;
+  std::unique_ptr<Backend> backend_;
+  Blocker blocker_;
+  std::unique_ptr<WorkerPool> pool_;
+  std::unique_ptr<CallService> service_;
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<v1::AttentionService::Stub> stub_;
+};
+
+TEST_F(AttendCallTest, RepliesTogetherAreTheBytesOfThoseAlone) {
+  std::mt19937_64 random(2);
+  std::vector<Call> alone(12);
+  std::vector<Call> together(12);
+  for (std::size_t i = 0; i < alone.size(); ++i) {
+    alone[i].request = RandomRequest(random);
+    if (i % 4 == 1) alone[i].request.set_temperature(0.3);
+    if (i % 4 == 2) alone[i].request.set_result_count(3);
+    together[i].request = alone[i].request;
+    Ask(alone[i]);
+    ASSERT_TRUE(alone[i].status.ok());
+    EXPECT_EQ(alone[i].response.stats().shared_query_count(), 1);
+  }
+  AskTogether(together);
+  for (std::size_t i = 0; i < alone.size(); ++i) {
+    ASSERT_TRUE(together[i].status.ok());
+    EXPECT_EQ(BytesOf(together[i].response), BytesOf(alone[i].response)) << i;
+    EXPECT_EQ(together[i].response.stats().shared_query_count(), 12);
+  }
+}
+
+TEST_F(AttendCallTest, OnlyWhatSharesPassesIsTakenAlong) {
+  std::mt19937_64 random(3);
+  std::vector<Call> calls(6);
+  for (Call& call : calls) call.request = RandomRequest(random);
+  calls[2].request.set_scan_mode(v1::SCAN_MODE_EXACT);
+  calls[3].request.mutable_deny_list()->add_ids("item1");
+  // Others take all codes.
+  calls[4].request.set_mass_precision(0.1);
+  calls[5].request.set_mass_precision(0.1);
+  AskTogether(calls);
+  std::vector<int> shared;
+  for (const Call& call : calls) {
+    ASSERT_TRUE(call.status.ok()) << call.status.error_message();
+    shared.push_back(call.response.stats().shared_query_count());
+  }
+  EXPECT_THAT(shared, ::testing::ElementsAre(2, 2, 1, 1, 2, 2));
+}
+
+TEST_F(AttendCallTest, ErrorsAreEachCallsOwn) {
+  std::mt19937_64 random(4);
+  std::vector<Call> calls(5);
+  for (Call& call : calls) call.request = RandomRequest(random);
+  calls[1]
+      .request.mutable_query()
+      ->mutable_vector()
+      ->mutable_floats()
+      ->add_values(1);
+  calls[2].request.set_temperature(-1);
+  calls[3]
+      .request.mutable_query()
+      ->mutable_vector()
+      ->mutable_floats()
+      ->set_values(0, 3e38f);
+  calls[3].request.set_temperature(1e-30);
+  AskTogether(calls);
+  for (const std::size_t i : {1, 2, 3}) {
+    EXPECT_EQ(calls[i].status.error_code(), grpc::StatusCode::INVALID_ARGUMENT)
+        << i;
+  }
+  EXPECT_THAT(calls[1].status.error_message(),
+              ::testing::HasSubstr("query.vector"));
+  EXPECT_THAT(calls[2].status.error_message(),
+              ::testing::HasSubstr("temperature"));
+  EXPECT_TRUE(calls[0].status.ok());
+  EXPECT_TRUE(calls[4].status.ok());
+
+  Call unknown;
+  unknown.request = RandomRequest(random);
+  unknown.request.set_catalog("nowhere");
+  Ask(unknown);
+  EXPECT_EQ(unknown.status.error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(AttendCallTest, CancelledAndLateMembersHoldNobodyUp) {
+  std::mt19937_64 random(5);
+  std::vector<Call> calls(6);
+  for (Call& call : calls) call.request = RandomRequest(random);
+  ASSERT_TRUE(pool_->TryAdd(&blocker_));
+  blocker_.AwaitRunning();
+  const absl::Time deadline = absl::Now() + absl::Milliseconds(300);
+  calls[2].context.set_deadline(absl::ToChronoTime(deadline));
+  for (Call& call : calls) {
+    call.thread = std::thread([this, &call] { Ask(call); });
+  }
+  while (pool_->waiting_count() < calls.size()) std::this_thread::yield();
+  calls[4].context.TryCancel();
+  calls[2].thread.join();
+  calls[4].thread.join();
+  blocker_.Release();
+  for (const std::size_t i : {0, 1, 3, 5}) {
+    calls[i].thread.join();
+    EXPECT_TRUE(calls[i].status.ok()) << i;
+  }
+  EXPECT_EQ(calls[2].status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_EQ(calls[4].status.error_code(), grpc::StatusCode::CANCELLED);
+}
+
+TEST_F(AttendCallTest, MalformedBytesAreRefusedWhereTheyArrive) {
+  ASSERT_TRUE(pool_->TryAdd(&blocker_));
+  blocker_.AwaitRunning();
+  Call call;
+  // A string that is not UTF-8.
+  call.request.set_catalog("\xff");
+  Ask(call);
+  EXPECT_EQ(call.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(AttendCallTest, LargeRequestsAreReadWhenTheirTurnComes) {
+  std::mt19937_64 random(6);
+  std::vector<Call> calls(2);
+  for (Call& call : calls) {
+    call.request = RandomRequest(random);
+    for (int i = 0; i < 3000; ++i) {
+      call.request.mutable_deny_list()->add_ids(absl::StrCat("absent", i));
+    }
+  }
+  AskTogether(calls);
+  for (const Call& call : calls) {
+    ASSERT_TRUE(call.status.ok()) << call.status.error_message();
+    EXPECT_EQ(call.response.stats().shared_query_count(), 1);
+  }
+}
+
+// For the thread sanitizer: callers, some of whom go away, and writes that
+// change the snapshot beneath them.
+TEST_F(AttendCallTest, ManyCallersAtOnceWhileItemsChange) {
+  Serve(2);
+  constexpr int kCallers = 8;
+  constexpr int kCalls = 40;
+  std::atomic<int> answered = 0;
+  std::atomic<bool> done = false;
+  std::thread writer([&] {
+    std::mt19937_64 random(7);
+    for (int i = 0; !done.load(); ++i) Upsert(random, "late", i % 100, 1);
+  });
+  std::vector<std::thread> callers;
+  for (int c = 0; c < kCallers; ++c) {
+    callers.emplace_back([&, c] {
+      std::mt19937_64 random(100 + static_cast<std::uint64_t>(c));
+      for (int i = 0; i < kCalls; ++i) {
+        Call call;
+        call.request = RandomRequest(random);
+        if (i % 7 == 3) call.request.set_scan_mode(v1::SCAN_MODE_EXACT);
+        if (i % 11 == 5) call.request.set_temperature(0);
+        std::thread canceller;
+        if (i % 13 == 6) {
+          canceller = std::thread([&call] { call.context.TryCancel(); });
+        }
+        Ask(call);
+        if (canceller.joinable()) canceller.join();
+        if (call.status.ok()) {
+          EXPECT_EQ(call.response.items_size(), 10);
+          ++answered;
+        } else if (i % 13 != 6) {
+          EXPECT_EQ(i % 11, 5) << call.status.error_message();
+        }
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  done = true;
+  writer.join();
+  EXPECT_GE(answered, kCallers * kCalls * 3 / 4);
+}
+
+}  // namespace
+}  // namespace attendant
