@@ -1,5 +1,6 @@
 #include "bench/data/data_set.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -28,6 +29,7 @@ std::optional<std::int64_t> ParseCount(absl::string_view text) {
 
 absl::StatusOr<Vectors> Make(absl::string_view name) {
   constexpr std::int64_t kFormCount = 100000;  // of "norms" and "foreign"
+  constexpr std::int64_t kGrownKeys = 500;     // a cluster
   if (name == "fashion") return ReadFashionMnist();
   if (name == "wordnet") return ReadWordNet();
   if (name == "retail") return ReadOnlineRetail();
@@ -42,10 +44,18 @@ absl::StatusOr<Vectors> Make(absl::string_view name) {
     const std::optional<std::int64_t> count = ParseCount(count_text);
     if (count.has_value()) return MakeMixture({.key_count = *count});
   }
+  if (absl::ConsumePrefix(&count_text, "grown-")) {
+    const std::optional<std::int64_t> count = ParseCount(count_text);
+    if (count.has_value()) {
+      return MakeMixture(
+          {.key_count = *count,
+           .cluster_count = std::max<std::int64_t>(1, *count / kGrownKeys)});
+    }
+  }
   return absl::NotFoundError(absl::StrCat(
       "no data set ", name,
-      ": there are mixture-N (as in mixture-200k), fashion, wordnet, retail, "
-      "norms and foreign"));
+      ": there are mixture-N and grown-N (as in mixture-200k), fashion, "
+      "wordnet, retail, norms and foreign"));
 }
 
 }  // namespace

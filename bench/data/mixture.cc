@@ -9,19 +9,21 @@ namespace attendant {
 namespace {
 
 constexpr std::int64_t kDim = 128;
-constexpr std::int64_t kClusterCount = 2000;
 
 class Mixture {
  public:
-  explicit Mixture(std::uint64_t seed)
-      : random_(seed), centres_(kClusterCount * kDim) {
+  Mixture(std::int64_t cluster_count, std::uint64_t seed)
+      : random_(seed),
+        cluster_count_(static_cast<std::uint64_t>(cluster_count)),
+        centres_(cluster_count_ * kDim) {
     for (float& component : centres_) component = normal_(random_);
   }
 
   std::vector<float> Draw(std::int64_t count) {
     std::vector<float> rows(static_cast<std::size_t>(count * kDim));
     for (std::int64_t r = 0; r < count; ++r) {
-      const auto cluster = static_cast<std::int64_t>(random_() % kClusterCount);
+      const auto cluster =
+          static_cast<std::int64_t>(random_() % cluster_count_);
       for (std::int64_t d = 0; d < kDim; ++d) {
         rows[static_cast<std::size_t>(r * kDim + d)] =
             centres_[static_cast<std::size_t>(cluster * kDim + d)] +
@@ -35,7 +37,8 @@ class Mixture {
  private:
   std::mt19937_64 random_;
   std::normal_distribution<float> normal_;
-  std::vector<float> centres_;  // [kClusterCount, kDim]
+  const std::uint64_t cluster_count_;
+  std::vector<float> centres_;  // [cluster_count_, kDim]
 };
 
 }  // namespace
@@ -53,13 +56,14 @@ void NormaliseRows(std::int64_t dim, std::span<float> rows) {
 }
 
 Vectors MakeMixture(const MixtureOptions& options) {
-  Mixture mixture(kDataSeed);
+  Mixture mixture(options.cluster_count, kDataSeed);
   Vectors vectors;
   vectors.dim = kDim;
   vectors.queries = mixture.Draw(kDataQueryCount);
   vectors.keys = mixture.Draw(options.key_count);
   if (options.foreign_queries) {
-    vectors.queries = Mixture(kDataSeed + 1).Draw(kDataQueryCount);
+    vectors.queries =
+        Mixture(options.cluster_count, kDataSeed + 1).Draw(kDataQueryCount);
   }
   if (options.least_norm < 1) {
     std::mt19937_64 random(kDataSeed + 2);

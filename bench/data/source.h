@@ -25,14 +25,16 @@ void NormaliseRows(std::int64_t dim, std::span<float> rows);
 
 struct MixtureOptions {
   std::int64_t key_count = 0;
+  std::int64_t cluster_count = 2000;
   // Queries come from clusters of their own, which no key is of.
   bool foreign_queries = false;
   // Norms of keys are drawn log-uniformly from this to 1; 1: all are 1.
   double least_norm = 1;
 };
-// 2,000 Gaussian clusters in 128 dimensions, the deviation of centres and of
-// vectors within a cluster 1 in each; then normalised. The keys of a smaller
-// set are the first of a larger one, and both have the same queries.
+// Gaussian clusters in 128 dimensions, the deviation of centres and of vectors
+// within a cluster 1 in each; then normalised. With as many clusters, the keys
+// of a smaller set are the first of a larger one, and both have the same
+// queries.
 Vectors MakeMixture(const MixtureOptions& options);
 
 // The 60,000 training images of Fashion-MNIST (Xiao, Rasul, Vollgraf 2017) less
