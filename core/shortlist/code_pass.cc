@@ -1,6 +1,7 @@
 #include "core/shortlist/code_pass.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -58,9 +59,10 @@ bool CodePass::Start(const ScanQuery& query, const InvertedLists& lists,
   taken_.clear();
   taken_count_ = 0;
   threshold_ = kNothing;
-  kept_.clear();
+  kept_.size = 0;
   capacity_ = 2 * static_cast<std::size_t>(std::max(k, options.rescore_count)) +
               kWaiting;
+  MakeRoom();
   return std::isfinite(max_margin_);
 }
 
@@ -126,13 +128,24 @@ void CodePass::Take(std::int64_t list, std::int64_t begin, std::int64_t count,
       std::max(threshold_ - max_margin_, std::numeric_limits<float>::lowest());
   const std::int64_t found =
       ActiveKernels().SelectAtLeast(logits, count, least, positions_.data());
+  const float* scales = lists_->codes.scales().data() + begin;
   for (std::int64_t i = 0; i < found; ++i) {
     const std::int32_t at = positions_[static_cast<std::size_t>(i)];
-    const auto position = static_cast<std::int32_t>(begin) + at;
-    if (logits[at] + Margin(position) < threshold_) continue;
-    kept_.push_back({logits[at], position});
+    const float upper = logits[at] + (margin_per_scale_ * scales[at] + margin_);
+    kept_.logits[kept_.size] = logits[at];
+    kept_.uppers[kept_.size] = upper;
+    kept_.positions[kept_.size] = static_cast<std::int32_t>(begin) + at;
+    kept_.size += upper >= threshold_ ? 1 : 0;
   }
-  if (kept_.size() >= capacity_) Shrink();
+  if (kept_.size >= capacity_) Shrink();
+}
+
+void CodePass::MakeRoom() {
+  const std::size_t room = capacity_ + static_cast<std::size_t>(kTakeKeys);
+  if (kept_.logits.size() >= room) return;
+  kept_.logits.resize(room);
+  kept_.uppers.resize(room);
+  kept_.positions.resize(room);
 }
 
 void CodePass::TakeBounds(std::int64_t begin, std::int64_t count,
@@ -150,30 +163,55 @@ void CodePass::TakeBounds(std::int64_t begin, std::int64_t count,
 // Leaves those that may be among the k best, the least that each of the k best
 // may be being known, and the rescore_count best.
 void CodePass::Shrink() {
-  const auto nth_of = [this](std::int64_t n, float sign) {
-    numbers_.clear();
-    for (const Kept& kept : kept_) {
-      numbers_.push_back(kept.logit + sign * Margin(kept.position));
-    }
-    return KthGreatest(numbers_, n);
-  };
-  const auto size = static_cast<std::int64_t>(kept_.size());
+  const auto size = static_cast<std::int64_t>(kept_.size);
+  const std::span<const float> logits(kept_.logits.data(), kept_.size);
+  const std::span<const float> uppers(kept_.uppers.data(), kept_.size);
   float least = std::numeric_limits<float>::infinity();
-  // One of them errs about as often upwards as down, so that without proof the
-  // k-th best code stands for the k-th best key.
-  if (k_ > 0) {
-    least = k_ <= size ? nth_of(k_, options_.certified ? -1 : 0) : kNothing;
+  if (k_ > size) {
+    least = kNothing;
+  } else if (k_ > 0 && options_.certified) {
+    lowers_.resize(kept_.size);
+    for (std::size_t i = 0; i < kept_.size; ++i) {
+      lowers_[i] = kept_.logits[i] - Margin(kept_.positions[i]);
+    }
+    least = KthGreatest(lowers_, k_);
+  } else if (k_ > 0) {
+    // One of them errs about as often upwards as down, so that without proof
+    // the k-th best code stands for the k-th best key.
+    least = KthGreatest(logits, k_);
   }
   if (options_.rescore_count > k_) {
     least = std::min(least, options_.rescore_count <= size
-                                ? nth_of(options_.rescore_count, 1)
+                                ? KthGreatest(uppers, options_.rescore_count)
                                 : kNothing);
   }
   threshold_ = std::max(threshold_, least);
-  std::erase_if(kept_, [this](const Kept& kept) {
-    return kept.logit + Margin(kept.position) < threshold_;
-  });
-  capacity_ = std::max(capacity_, 2 * kept_.size());
+  positions_.resize(std::max(positions_.size(), kept_.size));
+  kept_.size = static_cast<std::size_t>(ActiveKernels().SelectAtLeast(
+      uppers.data(), size, threshold_, positions_.data()));
+  for (std::size_t i = 0; i < kept_.size; ++i) {
+    const auto from = static_cast<std::size_t>(positions_[i]);
+    kept_.logits[i] = kept_.logits[from];
+    kept_.uppers[i] = kept_.uppers[from];
+    kept_.positions[i] = kept_.positions[from];
+  }
+  capacity_ = std::max(capacity_, 2 * kept_.size);
+  MakeRoom();
+}
+
+// Into the order of keys, in which sums are added up.
+void CodePass::SortKept() {
+  order_.resize(kept_.size);
+  for (std::size_t i = 0; i < kept_.size; ++i) {
+    order_[i] = static_cast<std::uint64_t>(kept_.positions[i]) << 32 |
+                std::bit_cast<std::uint32_t>(kept_.logits[i]);
+  }
+  std::sort(order_.begin(), order_.end());
+  for (std::size_t i = 0; i < kept_.size; ++i) {
+    kept_.positions[i] = static_cast<std::int32_t>(order_[i] >> 32);
+    kept_.logits[i] =
+        std::bit_cast<float>(static_cast<std::uint32_t>(order_[i]));
+  }
 }
 
 void CodePass::MergeTaken() {
@@ -183,52 +221,46 @@ void CodePass::MergeTaken() {
 }
 
 absl::Status CodePass::RescoreKept(AttentionState& state) {
-  Shrink();
-  std::sort(kept_.begin(), kept_.end(), [](const Kept& a, const Kept& b) {
-    return a.position < b.position;
-  });
-  rows_.resize(kept_.size());
-  similarities_.resize(kept_.size());
-  logits_.resize(kept_.size());
   KeyScorer scorer(*query_);
   ATTENDANT_RETURN_IF_ERROR(scorer.Validate());
-  const float* keys = lists_->keys.data();
-  for (std::size_t i = 0; i < std::min(kAhead, kept_.size()); ++i) {
-    lists_->Prefetch(kept_[i].position);
+  const std::size_t count = kept_.size;
+  rows_.resize(count);
+  similarities_.resize(count);
+  logits_.resize(count);
+  for (std::size_t i = 0; i < std::min(kAhead, count); ++i) {
+    lists_->Prefetch(kept_.positions[i]);
   }
-  for (std::size_t i = 0; i < kept_.size(); ++i) {
-    if (i + kAhead < kept_.size()) {
-      lists_->Prefetch(kept_[i + kAhead].position);
-    }
-    const std::int64_t position = kept_[i].position;
-    rows_[i] = lists_->rows[static_cast<std::size_t>(position)];
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i + kAhead < count) lists_->Prefetch(kept_.positions[i + kAhead]);
+    const auto position = static_cast<std::size_t>(kept_.positions[i]);
+    rows_[i] = lists_->rows[position];
     scorer.Similarities(
-        keys + position * lists_->dim,
-        &lists_->inverse_norms[static_cast<std::size_t>(position)], 1,
-        &similarities_[i]);
+        lists_->keys.data() + position * static_cast<std::size_t>(lists_->dim),
+        &lists_->inverse_norms[position], 1, &similarities_[i]);
   }
-  const auto count = static_cast<std::int64_t>(kept_.size());
-  ATTENDANT_RETURN_IF_ERROR(
-      scorer.Logits(similarities_.data(), rows_.data(), count, logits_.data()));
+  ATTENDANT_RETURN_IF_ERROR(scorer.Logits(similarities_.data(), rows_.data(),
+                                          static_cast<std::int64_t>(count),
+                                          logits_.data()));
   if (count > 0) state.Add(query_->segment, rows_, logits_, similarities_);
   return absl::OkStatus();
 }
 
 SoftmaxPartition CodePass::Rest() const {
   SoftmaxPartition rest = partition_;
-  rest.count = taken_count_ - static_cast<std::int64_t>(kept_.size());
+  rest.count = taken_count_ - static_cast<std::int64_t>(kept_.size);
   if (rest.count == 0) return SoftmaxPartition();
   const bool tilts = options_.bits == CodeBits::k4 && !options_.certified;
-  for (const Kept& kept : kept_) {
+  for (std::size_t i = 0; i < kept_.size; ++i) {
+    const std::int32_t position = kept_.positions[i];
     // Of keys with equal logits, those whose codes err downwards are left out
     // of what is kept, and weigh too little. As E[exp(e) 1(e < a)] =
     // exp(variance / 2) P(e < a - variance), the terms of kept keys that are
     // less than a variance above the threshold make up for it.
-    if (tilts && kept.logit - Variance(kept.position) <
-                     threshold_ - Margin(kept.position)) {
+    if (tilts &&
+        kept_.logits[i] - Variance(position) < threshold_ - Margin(position)) {
       continue;
     }
-    const double gap = double{kept.logit} - rest.max;
+    const double gap = double{kept_.logits[i]} - rest.max;
     const double e = std::exp(gap);
     rest.sum -= e;
     rest.sum_gap -= gap * e;
@@ -259,11 +291,11 @@ void CodePass::SetBounds(ScanStats& stats) const {
   double exact = 0;
   double low = lower_.sum * std::exp(lower_.max - max) * (1 - kSumError);
   double high = upper_.sum * (1 + kSumError);
-  for (std::size_t i = 0; i < kept_.size(); ++i) {
-    const double margin = Margin(kept_[i].position);
+  for (std::size_t i = 0; i < kept_.size; ++i) {
+    const double margin = Margin(kept_.positions[i]);
     exact += std::exp(logits_[i] - max);
-    low -= std::exp(kept_[i].logit - margin - max);
-    high -= std::exp(kept_[i].logit + margin - max);
+    low -= std::exp(kept_.logits[i] - margin - max);
+    high -= std::exp(kept_.logits[i] + margin - max);
   }
   stats.certified = true;
   // What is scored from floats has rounding of its own.
@@ -275,6 +307,8 @@ void CodePass::SetBounds(ScanStats& stats) const {
 absl::Status CodePass::Finish(bool complete, AttentionState& state,
                               ScanStats& stats) {
   MergeTaken();
+  Shrink();
+  SortKept();
   ATTENDANT_RETURN_IF_ERROR(RescoreKept(state));
   const SoftmaxPartition rest = Rest();
   state.AddUnkept(rest);

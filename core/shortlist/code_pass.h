@@ -65,9 +65,13 @@ class CodePass {
   absl::Status Finish(bool complete, AttentionState& state, ScanStats& stats);
 
  private:
+  // Keys that may be scored from floats, column by column. The columns have
+  // room for capacity_ and a take more.
   struct Kept {
-    float logit = 0;  // by code, with what corrects the mean of its exp
-    std::int32_t position = 0;
+    std::vector<float> logits;  // by code, with what corrects the mean of exp
+    std::vector<float> uppers;  // with the margin
+    std::vector<std::int32_t> positions;
+    std::size_t size = 0;
   };
 
   // Sums over the keys that were taken at once.
@@ -91,8 +95,10 @@ class CodePass {
   }
   void Shrink();
   void TakeBounds(std::int64_t begin, std::int64_t count, const float* logits);
+  void MakeRoom();
   // Adds up taken_ in the order of keys.
   void MergeTaken();
+  void SortKept();
   absl::Status RescoreKept(AttentionState& state);
   // Adds what codes lack to the logits of keys from `begin` on.
   void Correct(std::int64_t list, std::int64_t begin, std::int64_t count,
@@ -122,9 +128,10 @@ class CodePass {
   std::int64_t taken_count_ = 0;
   float threshold_ = 0;  // of what may be kept, margin included
   std::size_t capacity_ = 0;
-  std::vector<Kept> kept_;
+  Kept kept_;
   // Scratch.
-  std::vector<float> numbers_;
+  std::vector<float> lowers_;
+  std::vector<std::uint64_t> order_;
   std::vector<std::int32_t> positions_;
   std::vector<RowIndex> rows_;
   std::vector<float> similarities_;

@@ -24,7 +24,7 @@ constexpr std::size_t kMasked = kMaxTogether;
 constexpr std::int64_t kKeysPerKept = 4;
 // Keys from which on 4 bits are read first: what they save is then more than
 // the keys cost that they leave to score from floats.
-constexpr std::int64_t kKeysFor4Bits = 3000;
+constexpr std::int64_t kKeysFor4Bits = 1000;
 // Scored from floats where the sum is to be right, beside the k best: what
 // attends most, so that its codes' errors don't matter.
 constexpr std::int64_t kRescoreCount = 1000;
