@@ -31,7 +31,7 @@ AlignedBuffer<std::uint8_t> RandomBytes(std::int64_t size) {
   return bytes;
 }
 
-// Arguments: rows, queries.
+// Arguments: rows, queries, bits of a query.
 template <int kBits>
 void Logits(benchmark::State& state, KernelLevel level) {
   const std::int64_t row_count = state.range(0);
@@ -46,7 +46,8 @@ void Logits(benchmark::State& state, KernelLevel level) {
   std::vector<CodeQuery> queries;
   for (std::int64_t q = 0; q < query_count; ++q) {
     const std::int8_t* planes = components.data() + 2 * q * kDim;
-    queries.push_back({planes, planes + kDim, 3 * kDim, 3 * kDim, 1});
+    queries.push_back({planes, state.range(2) == 16 ? planes + kDim : nullptr,
+                       3 * kDim, 3 * kDim, 1});
   }
   const std::int64_t chunk = query_count == 1 ? kSingleBlocks : kManyBlocks;
   const std::int64_t stride = chunk * kCodeRows;
@@ -71,7 +72,7 @@ void Logits(benchmark::State& state, KernelLevel level) {
   state.SetBytesProcessed(state.iterations() * row_count * kDim * kBits / 8);
   const auto pairs =
       static_cast<double>(state.iterations() * row_count * query_count);
-  // Of components: each takes two products, one for each plane of the query.
+  // Of components, for each of which a query of 16 bits has two products.
   state.counters["MAC/s"] = benchmark::Counter(
       pairs * static_cast<double>(kDim), benchmark::Counter::kIsRate);
   state.counters["s/query"] = benchmark::Counter(
@@ -157,8 +158,10 @@ bool RegisterAll() {
     for (const std::int64_t rows : {8192, 1000000}) {
       if (level == KernelLevel::kScalar && rows > 8192) continue;
       for (const std::int64_t queries : {1, 16, 64}) {
-        add("Logits8", Logits<8>)->Args({rows, queries});
-        add("Logits4", Logits<4>)->Args({rows, queries});
+        for (const std::int64_t query_bits : {16, 8}) {
+          add("Logits8", Logits<8>)->Args({rows, queries, query_bits});
+          add("Logits4", Logits<4>)->Args({rows, queries, query_bits});
+        }
       }
     }
   }

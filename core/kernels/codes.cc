@@ -16,6 +16,10 @@ std::uint8_t Nibble(const std::uint8_t* plane, std::int64_t row,
   return d % 8 < 4 ? byte & 15 : byte >> 4;
 }
 
+std::int32_t LowOf(const CodeQuery& query, std::int64_t d) {
+  return query.low == nullptr ? 0 : query.low[d];
+}
+
 // The plain twins: the header's formulas, a row at a time.
 void Logits8(const CodeQuery* queries, std::int64_t query_count,
              const std::uint8_t* high_plane, const std::uint8_t* low_plane,
@@ -34,7 +38,7 @@ void Logits8(const CodeQuery* queries, std::int64_t query_count,
                   Nibble(low_plane + block, r % kCodeRows, d)) -
             128;
         high += query.high[d] * code;
-        low += query.low[d] * code;
+        low += LowOf(query, d) * code;
       }
       const float dot =
           static_cast<float>(high) * 256 + static_cast<float>(low);
@@ -57,10 +61,10 @@ void Logits4(const CodeQuery* queries, std::int64_t query_count,
       for (std::int64_t d = 0; d < step_count * kCodeDims; ++d) {
         const std::int32_t nibble = Nibble(block, r % kCodeRows, d);
         high += query.high[d] * nibble;
-        low += query.low[d] * nibble;
+        low += LowOf(query, d) * nibble;
       }
       high = 32 * high - 241 * query.high_sum;
-      low = 32 * low - 241 * query.low_sum;
+      if (query.low != nullptr) low = 32 * low - 241 * query.low_sum;
       const float twice =
           static_cast<float>(high) * 256 + static_cast<float>(low);
       logits[q * stride + r] = twice * 0.5f * scales[r] * query.unit;

@@ -33,6 +33,8 @@ constexpr std::int64_t CodePlaneBytes(std::int64_t step_count) {
 
 // A query of 16 bits a component, 256 high + low, each [8 step_count] with
 // |high| <= 127. step_count is at most 1024, so that no sum passes 32 bits.
+// Where low is null the query has 8 bits, 256 high, and takes half the time of
+// many; then it must be null in all queries of a call.
 struct CodeQuery {
   const std::int8_t* high = nullptr;
   const std::int8_t* low = nullptr;
@@ -45,13 +47,13 @@ struct CodeKernels {
   // logits[q * stride + r] = (dot * scales[r]) * query q's unit, for
   // 16 block_count rows and query_count queries, where dot, summed exactly but
   // for the roundings below, is that of the query and the code less 128:
-  //   float(sum of high * (code - 128)) * 256 + float(sum of low * (code - 128))
+  //   float(sum of high * (code - 128)) * 256 + float(sum of low * (code -
+  //   128))
   // The two conversions, the addition and the two products round once each.
   void (*Logits8)(const CodeQuery* queries, std::int64_t query_count,
-                  const std::uint8_t* high_plane,
-                  const std::uint8_t* low_plane, const float* scales,
-                  std::int64_t block_count, std::int64_t step_count,
-                  std::int64_t stride, float* logits);
+                  const std::uint8_t* high_plane, const std::uint8_t* low_plane,
+                  const float* scales, std::int64_t block_count,
+                  std::int64_t step_count, std::int64_t stride, float* logits);
 
   // The same of the high nibbles n alone, each standing for the middle of the
   // codes that have it, 16 n + 7.5: for 2 * 16 * sum of high * n -

@@ -70,21 +70,28 @@ ATTENDANT_AVX2 inline CodePair LoadCodes(const std::uint8_t* high,
   }
 }
 
-// A block and kQueries queries, 4 sums each.
-template <int kBits, int kQueries>
+// The float that a plane's sum of products stands for.
+template <int kBits>
+ATTENDANT_AVX2 inline __m256 FromSum(__m256i sum, std::int32_t query_sum) {
+  constexpr int kMiddle = kBits == 8 ? 128 : 241;
+  if constexpr (kBits == 4) sum = _mm256_slli_epi32(sum, 5);
+  return _mm256_cvtepi32_ps(
+      _mm256_sub_epi32(sum, _mm256_set1_epi32(kMiddle * query_sum)));
+}
+
+// A block and kQueries queries of kPlanes planes, 2 sums each.
+template <int kBits, int kPlanes, int kQueries>
 ATTENDANT_AVX2 inline void Tile(const CodeQuery* queries,
                                 const std::uint8_t* high,
                                 const std::uint8_t* low, const float* scales,
                                 std::int64_t step_count, std::int64_t stride,
                                 float* logits) {
-  __m256i high_sums[kQueries][2];
-  __m256i low_sums[kQueries][2];
+  __m256i sums[kPlanes][kQueries][2];
   ATTENDANT_UNROLL
-  for (int q = 0; q < kQueries; ++q) {
+  for (int p = 0; p < kPlanes; ++p) {
     ATTENDANT_UNROLL
-    for (int half = 0; half < 2; ++half) {
-      high_sums[q][half] = _mm256_setzero_si256();
-      low_sums[q][half] = _mm256_setzero_si256();
+    for (int q = 0; q < kQueries; ++q) {
+      sums[p][q][0] = sums[p][q][1] = _mm256_setzero_si256();
     }
   }
   for (std::int64_t t = 0; t < step_count; ++t) {
@@ -93,16 +100,14 @@ ATTENDANT_AVX2 inline void Tile(const CodeQuery* queries,
       const std::int64_t at = 64 * t + 32 * half;
       const CodePair codes = LoadCodes<kBits>(high + at, low + at);
       ATTENDANT_UNROLL
-      for (int q = 0; q < kQueries; ++q) {
-        high_sums[q][half] = AddProducts(high_sums[q][half], codes.first,
-                                         Components(queries[q].high + 8 * t));
-        low_sums[q][half] = AddProducts(low_sums[q][half], codes.first,
-                                        Components(queries[q].low + 8 * t));
-        high_sums[q][half] =
-            AddProducts(high_sums[q][half], codes.second,
-                        Components(queries[q].high + 8 * t + 4));
-        low_sums[q][half] = AddProducts(low_sums[q][half], codes.second,
-                                        Components(queries[q].low + 8 * t + 4));
+      for (int p = 0; p < kPlanes; ++p) {
+        ATTENDANT_UNROLL
+        for (int q = 0; q < kQueries; ++q) {
+          const std::int8_t* plane = p == 0 ? queries[q].high : queries[q].low;
+          __m256i& sum = sums[p][q][half];
+          sum = AddProducts(sum, codes.first, Components(plane + 8 * t));
+          sum = AddProducts(sum, codes.second, Components(plane + 8 * t + 4));
+        }
       }
     }
   }
@@ -110,23 +115,45 @@ ATTENDANT_AVX2 inline void Tile(const CodeQuery* queries,
   for (int q = 0; q < kQueries; ++q) {
     ATTENDANT_UNROLL
     for (int half = 0; half < 2; ++half) {
-      __m256i h = high_sums[q][half];
-      __m256i l = low_sums[q][half];
-      constexpr int kMiddle = kBits == 8 ? 128 : 241;
-      if constexpr (kBits == 4) {
-        h = _mm256_slli_epi32(h, 5);
-        l = _mm256_slli_epi32(l, 5);
-      }
-      h = _mm256_sub_epi32(h, _mm256_set1_epi32(kMiddle * queries[q].high_sum));
-      l = _mm256_sub_epi32(l, _mm256_set1_epi32(kMiddle * queries[q].low_sum));
+      const __m256 high_dot =
+          FromSum<kBits>(sums[0][q][half], queries[q].high_sum);
+      const __m256 low_dot =
+          kPlanes == 1
+              ? _mm256_setzero_ps()
+              : FromSum<kBits>(sums[kPlanes - 1][q][half], queries[q].low_sum);
       // The product with 256 is exact: one rounding, as for the twin.
-      __m256 dot = _mm256_fmadd_ps(_mm256_cvtepi32_ps(h), _mm256_set1_ps(256),
-                                   _mm256_cvtepi32_ps(l));
+      __m256 dot = _mm256_fmadd_ps(high_dot, _mm256_set1_ps(256), low_dot);
       if constexpr (kBits == 4) dot = _mm256_mul_ps(dot, _mm256_set1_ps(0.5f));
       dot = _mm256_mul_ps(dot, _mm256_loadu_ps(scales + kWidth * half));
       dot = _mm256_mul_ps(dot, _mm256_set1_ps(queries[q].unit));
       _mm256_storeu_ps(logits + q * stride + kWidth * half, dot);
     }
+  }
+}
+
+template <int kBits, int kPlanes>
+ATTENDANT_AVX2_ENTRY void LogitsOf(const CodeQuery* queries,
+                                   std::int64_t query_count,
+                                   const std::uint8_t* high,
+                                   const std::uint8_t* low, const float* scales,
+                                   std::int64_t block_count,
+                                   std::int64_t step_count, std::int64_t stride,
+                                   float* logits) {
+  const std::int64_t block_bytes = CodePlaneBytes(step_count);
+  for (std::int64_t b = 0; b < block_count; ++b) {
+    std::int64_t q = 0;
+    for (; q + 2 <= query_count; q += 2) {
+      Tile<kBits, kPlanes, 2>(queries + q, high, low, scales, step_count,
+                              stride, logits + q * stride);
+    }
+    if (q < query_count) {
+      Tile<kBits, kPlanes, 1>(queries + q, high, low, scales, step_count,
+                              stride, logits + q * stride);
+    }
+    high += block_bytes;
+    low += block_bytes;
+    scales += kCodeRows;
+    logits += kCodeRows;
   }
 }
 
@@ -138,22 +165,11 @@ ATTENDANT_AVX2_ENTRY void Logits(const CodeQuery* queries,
                                  std::int64_t block_count,
                                  std::int64_t step_count, std::int64_t stride,
                                  float* logits) {
-  const std::int64_t block_bytes = CodePlaneBytes(step_count);
-  for (std::int64_t b = 0; b < block_count; ++b) {
-    std::int64_t q = 0;
-    for (; q + 2 <= query_count; q += 2) {
-      Tile<kBits, 2>(queries + q, high, low, scales, step_count, stride,
-                     logits + q * stride);
-    }
-    if (q < query_count) {
-      Tile<kBits, 1>(queries + q, high, low, scales, step_count, stride,
-                     logits + q * stride);
-    }
-    high += block_bytes;
-    low += block_bytes;
-    scales += kCodeRows;
-    logits += kCodeRows;
-  }
+  if (query_count == 0) return;
+  const auto logits_of =
+      queries[0].low == nullptr ? LogitsOf<kBits, 1> : LogitsOf<kBits, 2>;
+  logits_of(queries, query_count, high, low, scales, block_count, step_count,
+            stride, logits);
 }
 
 ATTENDANT_AVX2_ENTRY void Logits8(const CodeQuery* queries,

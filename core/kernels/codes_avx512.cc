@@ -18,15 +18,19 @@
 namespace attendant {
 namespace {
 
-// A tile's 3 x 4 blocks have 24 sums, a query's planes 2 each, of 32 registers.
-constexpr int kTileQueries = 3;
-constexpr int kTileBlocks = 4;
-// Rows of more steps are brought to bytes by each tile of queries anew; shorter
-// ones once for all, in a buffer of 64 KiB at most.
-constexpr std::int64_t kBufferSteps = 128;
+constexpr int kMaxBlocks = 4;
 constexpr std::int64_t kLine = 64;
+// For many queries codes are brought to bytes once for all of them, of as many
+// blocks as fit here. That is half of the first cache for rows of 512.
+constexpr std::int64_t kBufferBytes = 64 << 10;
 // How far ahead a single query asks for its codes, in each plane, at least.
 constexpr std::int64_t kAheadBytes = 4096;
+
+// Of 32 registers a tile takes at most 24 for sums, of which a block and query
+// have one for each of the query's planes, and 4 for codes.
+constexpr int TileQueries(int planes, int blocks) {
+  return std::min(6, 24 / (planes * blocks));
+}
 
 struct CodePair {
   __m512i first, second;  // components 0..3 and 4..7 of a step, 16 rows
@@ -58,7 +62,6 @@ ATTENDANT_VNNI_INLINE inline CodePair LoadCodes(const std::uint8_t* high,
 // Where a tile has its codes from: the planes of kBlocks blocks,
 template <int kBits, int kBlocks>
 struct Planes {
-  template <bool kAlone>
   ATTENDANT_VNNI_INLINE inline void Load(std::int64_t t,
                                          CodePair (&codes)[kBlocks]) const {
     ATTENDANT_UNROLL
@@ -66,10 +69,8 @@ struct Planes {
       const std::int64_t at = b * block_bytes + kLine * t;
       codes[b] = LoadCodes<kBits>(high + at, low + at);
       // A single query is bound by memory: ask for the same of a later tile.
-      if constexpr (kAlone) {
-        Prefetch(high + at + ahead);
-        if constexpr (kBits == 8) Prefetch(low + at + ahead);
-      }
+      Prefetch(high + at + ahead);
+      if constexpr (kBits == 8) Prefetch(low + at + ahead);
     }
   }
 
@@ -82,7 +83,6 @@ struct Planes {
 // or a buffer, step by step.
 template <int kBlocks>
 struct Bytes {
-  template <bool kAlone>
   ATTENDANT_VNNI_INLINE inline void Load(std::int64_t t,
                                          CodePair (&codes)[kBlocks]) const {
     ATTENDANT_UNROLL
@@ -107,92 +107,103 @@ ATTENDANT_VNNI_INLINE inline void AddProducts(__m512i& sum, __m512i codes,
   asm volatile("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(codes), "v"(components));
 }
 
-// Of kBlocks blocks, to whose first row `scales` and `logits` point.
-template <int kBits, int kBlocks, int kQueries, typename Source>
-ATTENDANT_VNNI_INLINE inline void Tile(const CodeQuery* queries,
-                                       const Source& source,
-                                       const float* scales,
-                                       std::int64_t step_count,
-                                       std::int64_t stride, float* logits) {
-  __m512i high_sums[kQueries][kBlocks];
-  __m512i low_sums[kQueries][kBlocks];
+// What a plane's sum of products with codes stands for.
+struct Meaning {
+  int shift;            // the sum counts 2^shift times,
+  std::int32_t middle;  // less this for each 1 of the query's components,
+  float factor;         // and all of it this often
+};
+constexpr Meaning MeaningOf(int bits) {
+  return bits == 8 ? Meaning{0, 128, 1} : Meaning{5, 241, 0.5f};
+}
+
+ATTENDANT_VNNI_INLINE inline __m512 FromSum(const Meaning& meaning, __m512i sum,
+                                            std::int32_t query_sum) {
+  return _mm512_cvtepi32_ps(
+      _mm512_sub_epi32(_mm512_sll_epi32(sum, _mm_cvtsi32_si128(meaning.shift)),
+                       _mm512_set1_epi32(meaning.middle * query_sum)));
+}
+
+// Where the rows of a tile are scaled and written.
+struct Target {
+  const float* scales;  // of the tile's first row
+  std::int64_t stride;
+  float* logits;  // of the first row and query
+};
+
+template <int kPlanes, int kBlocks, int kQueries, typename Source>
+ATTENDANT_VNNI void Tile(const CodeQuery* queries, const Source& source,
+                         const Meaning& meaning, std::int64_t step_count,
+                         const Target& target) {
+  __m512i sums[kPlanes][kQueries][kBlocks];
   ATTENDANT_UNROLL
-  for (int q = 0; q < kQueries; ++q) {
+  for (int p = 0; p < kPlanes; ++p) {
     ATTENDANT_UNROLL
-    for (int b = 0; b < kBlocks; ++b) {
-      high_sums[q][b] = _mm512_setzero_si512();
-      low_sums[q][b] = _mm512_setzero_si512();
+    for (int q = 0; q < kQueries; ++q) {
+      ATTENDANT_UNROLL
+      for (int b = 0; b < kBlocks; ++b) {
+        sums[p][q][b] = _mm512_setzero_si512();
+      }
     }
   }
   for (std::int64_t t = 0; t < step_count; ++t) {
     CodePair codes[kBlocks];
-    source.template Load<kQueries == 1>(t, codes);
+    source.Load(t, codes);
     ATTENDANT_UNROLL
-    for (int q = 0; q < kQueries; ++q) {
-      const __m512i high = Components(queries[q].high + kCodeDims * t);
-      const __m512i low = Components(queries[q].low + kCodeDims * t);
+    for (int half = 0; half < 2; ++half) {
       ATTENDANT_UNROLL
-      for (int b = 0; b < kBlocks; ++b) {
-        AddProducts(high_sums[q][b], codes[b].first, high);
-        AddProducts(low_sums[q][b], codes[b].first, low);
-      }
-    }
-    ATTENDANT_UNROLL
-    for (int q = 0; q < kQueries; ++q) {
-      const __m512i high = Components(queries[q].high + kCodeDims * t + 4);
-      const __m512i low = Components(queries[q].low + kCodeDims * t + 4);
-      ATTENDANT_UNROLL
-      for (int b = 0; b < kBlocks; ++b) {
-        AddProducts(high_sums[q][b], codes[b].second, high);
-        AddProducts(low_sums[q][b], codes[b].second, low);
+      for (int q = 0; q < kQueries; ++q) {
+        ATTENDANT_UNROLL
+        for (int p = 0; p < kPlanes; ++p) {
+          const std::int8_t* plane = p == 0 ? queries[q].high : queries[q].low;
+          const __m512i components =
+              Components(plane + kCodeDims * t + 4 * half);
+          ATTENDANT_UNROLL
+          for (int b = 0; b < kBlocks; ++b) {
+            AddProducts(sums[p][q][b],
+                        half == 0 ? codes[b].first : codes[b].second,
+                        components);
+          }
+        }
       }
     }
   }
   ATTENDANT_UNROLL
   for (int q = 0; q < kQueries; ++q) {
-    constexpr int kMiddle = kBits == 8 ? 128 : 241;
-    const __m512i high_middle =
-        _mm512_set1_epi32(kMiddle * queries[q].high_sum);
-    const __m512i low_middle = _mm512_set1_epi32(kMiddle * queries[q].low_sum);
     const __m512 unit = _mm512_set1_ps(queries[q].unit);
     ATTENDANT_UNROLL
     for (int b = 0; b < kBlocks; ++b) {
-      __m512i high = high_sums[q][b];
-      __m512i low = low_sums[q][b];
-      if constexpr (kBits == 4) {
-        high = _mm512_slli_epi32(high, 5);
-        low = _mm512_slli_epi32(low, 5);
-      }
-      high = _mm512_sub_epi32(high, high_middle);
-      low = _mm512_sub_epi32(low, low_middle);
+      const __m512 high = FromSum(meaning, sums[0][q][b], queries[q].high_sum);
       // The product with 256 is exact: one rounding, as for the twin.
-      __m512 dot =
-          _mm512_fmadd_ps(_mm512_cvtepi32_ps(high), _mm512_set1_ps(256),
-                          _mm512_cvtepi32_ps(low));
-      if constexpr (kBits == 4) dot = _mm512_mul_ps(dot, _mm512_set1_ps(0.5f));
-      dot = _mm512_mul_ps(dot, _mm512_loadu_ps(scales + kCodeRows * b));
-      _mm512_storeu_ps(logits + q * stride + kCodeRows * b,
+      __m512 dot = _mm512_mul_ps(high, _mm512_set1_ps(256));
+      if constexpr (kPlanes == 2) {
+        dot = _mm512_fmadd_ps(
+            high, _mm512_set1_ps(256),
+            FromSum(meaning, sums[kPlanes - 1][q][b], queries[q].low_sum));
+      }
+      // So is that with the factor.
+      dot = _mm512_mul_ps(dot, _mm512_set1_ps(meaning.factor));
+      dot = _mm512_mul_ps(dot, _mm512_loadu_ps(target.scales + kCodeRows * b));
+      _mm512_storeu_ps(target.logits + q * target.stride + kCodeRows * b,
                        _mm512_mul_ps(dot, unit));
     }
   }
 }
 
-template <int kBits, int kBlocks, typename Source>
+// A tile of query_count queries, at most kQueries.
+template <int kPlanes, int kBlocks,
+          int kQueries = TileQueries(kPlanes, kBlocks)>
 ATTENDANT_VNNI void TileOf(std::int64_t query_count, const CodeQuery* queries,
-                           const Source& source, const float* scales,
-                           std::int64_t step_count, std::int64_t stride,
-                           float* logits) {
-  switch (query_count) {
-    case 1:
-      return Tile<kBits, kBlocks, 1>(queries, source, scales, step_count,
-                                     stride, logits);
-    case 2:
-      return Tile<kBits, kBlocks, 2>(queries, source, scales, step_count,
-                                     stride, logits);
-    default:
-      return Tile<kBits, kBlocks, kTileQueries>(queries, source, scales,
-                                                step_count, stride, logits);
+                           const std::uint8_t* bytes, const Meaning& meaning,
+                           std::int64_t step_count, const Target& target) {
+  if constexpr (kQueries > 1) {
+    if (query_count < kQueries) {
+      return TileOf<kPlanes, kBlocks, kQueries - 1>(
+          query_count, queries, bytes, meaning, step_count, target);
+    }
   }
+  Tile<kPlanes, kBlocks, kQueries>(queries, Bytes<kBlocks>{bytes}, meaning,
+                                   step_count, target);
 }
 
 // The planes' bytes of a group of blocks, to be asked for in equal parts.
@@ -219,79 +230,97 @@ class NextBlocks {
   std::int64_t part_count_;
 };
 
-template <int kBits, int kBlocks>
-ATTENDANT_VNNI void Blocks(const CodeQuery* queries, std::int64_t query_count,
-                           const std::uint8_t* high, const std::uint8_t* low,
-                           const float* scales, std::int64_t step_count,
-                           std::int64_t stride, float* logits) {
-  const std::int64_t block_bytes = CodePlaneBytes(step_count);
+struct Codes {
+  const std::uint8_t* high;
+  const std::uint8_t* low;
+  std::int64_t step_count;
+};
+
+template <int kBits, int kPlanes, int kBlocks>
+ATTENDANT_VNNI void SingleQuery(const CodeQuery* query, std::int64_t,
+                                const Codes& codes, const Target& target) {
+  const std::int64_t block_bytes = CodePlaneBytes(codes.step_count);
   const std::int64_t group_bytes = kBlocks * block_bytes;
   const Planes<kBits, kBlocks> planes = {
-      high, low, block_bytes,
+      codes.high, codes.low, block_bytes,
       group_bytes * std::max<std::int64_t>(1, kAheadBytes / group_bytes)};
-  if (query_count == 1) {
-    return TileOf<kBits, kBlocks>(1, queries, planes, scales, step_count,
-                                  stride, logits);
-  }
-  alignas(kLine) std::uint8_t bytes[2 * kLine * kBufferSteps * kBlocks];
-  const bool is_buffered = step_count <= kBufferSteps;
-  if (is_buffered) {
-    for (std::int64_t t = 0; t < step_count; ++t) {
-      CodePair codes[kBlocks];
-      planes.template Load<false>(t, codes);
-      ATTENDANT_UNROLL
-      for (int b = 0; b < kBlocks; ++b) {
-        std::uint8_t* to = bytes + 2 * kLine * (t * kBlocks + b);
-        _mm512_store_si512(to, codes[b].first);
-        _mm512_store_si512(to + kLine, codes[b].second);
-      }
+  Tile<kPlanes, kBlocks, 1>(query, planes, MeaningOf(kBits), codes.step_count,
+                            target);
+}
+
+template <int kBits, int kPlanes, int kBlocks>
+ATTENDANT_VNNI void ManyQueries(const CodeQuery* queries,
+                                std::int64_t query_count, const Codes& codes,
+                                const Target& target) {
+  const std::int64_t step_count = codes.step_count;
+  const std::int64_t block_bytes = CodePlaneBytes(step_count);
+  alignas(kLine) std::uint8_t bytes[kBufferBytes];
+  for (std::int64_t t = 0; t < step_count; ++t) {
+    ATTENDANT_UNROLL
+    for (int b = 0; b < kBlocks; ++b) {
+      const std::int64_t at = b * block_bytes + kLine * t;
+      const CodePair pair = LoadCodes<kBits>(codes.high + at, codes.low + at);
+      std::uint8_t* to = bytes + 2 * kLine * (t * kBlocks + b);
+      _mm512_store_si512(to, pair.first);
+      _mm512_store_si512(to + kLine, pair.second);
     }
   }
   // Tiles of queries that differ by one at most: no last one is all latency.
-  const std::int64_t tile_count =
-      (query_count + kTileQueries - 1) / kTileQueries;
-  const NextBlocks next(high + group_bytes, low + group_bytes, group_bytes,
-                        tile_count);
+  constexpr int kQueries = TileQueries(kPlanes, kBlocks);
+  const std::int64_t tile_count = (query_count + kQueries - 1) / kQueries;
+  const std::int64_t group_bytes = kBlocks * block_bytes;
+  const NextBlocks next(codes.high + group_bytes, codes.low + group_bytes,
+                        group_bytes, tile_count);
   std::int64_t q = 0;
   for (std::int64_t tile = 0; tile < tile_count; ++tile) {
     const std::int64_t end = query_count * (tile + 1) / tile_count;
-    if (is_buffered) {
-      TileOf<kBits, kBlocks>(end - q, queries + q, Bytes<kBlocks>{bytes},
-                             scales, step_count, stride, logits + q * stride);
-    } else {
-      TileOf<kBits, kBlocks>(end - q, queries + q, planes, scales, step_count,
-                             stride, logits + q * stride);
-    }
+    TileOf<kPlanes, kBlocks>(
+        end - q, queries + q, bytes, MeaningOf(kBits), step_count,
+        {target.scales, target.stride, target.logits + q * target.stride});
     next.PrefetchPart<kBits>(tile);
     q = end;
   }
 }
 
+template <int kBits, int kPlanes>
+ATTENDANT_VNNI void LogitsOf(const CodeQuery* queries, std::int64_t query_count,
+                             const Codes& codes, std::int64_t block_count,
+                             const Target& target) {
+  const std::int64_t block_bytes = CodePlaneBytes(codes.step_count);
+  const std::int64_t buffered = kBufferBytes / (2 * block_bytes);
+  // Rows too long for the buffer are read by each query.
+  const bool is_single = query_count == 1 || buffered == 0;
+  const std::int64_t together = is_single ? 1 : query_count;
+  const std::int64_t most =
+      is_single ? kMaxBlocks : std::min<std::int64_t>(kMaxBlocks, buffered);
+  constexpr decltype(&SingleQuery<kBits, kPlanes, 1>) kSingle[] = {
+      SingleQuery<kBits, kPlanes, 1>, SingleQuery<kBits, kPlanes, 2>,
+      SingleQuery<kBits, kPlanes, 3>, SingleQuery<kBits, kPlanes, 4>};
+  constexpr decltype(&ManyQueries<kBits, kPlanes, 1>) kMany[] = {
+      ManyQueries<kBits, kPlanes, 1>, ManyQueries<kBits, kPlanes, 2>,
+      ManyQueries<kBits, kPlanes, 3>, ManyQueries<kBits, kPlanes, 4>};
+  for (std::int64_t q = 0; q < query_count; q += together) {
+    for (std::int64_t b = 0; b < block_count;) {
+      const std::int64_t blocks = std::min(most, block_count - b);
+      const auto blocks_of = (is_single ? kSingle : kMany)[blocks - 1];
+      blocks_of(queries + q, together,
+                {codes.high + b * block_bytes, codes.low + b * block_bytes,
+                 codes.step_count},
+                {target.scales + b * kCodeRows, target.stride,
+                 target.logits + q * target.stride + b * kCodeRows});
+      b += blocks;
+    }
+  }
+}
+
 template <int kBits>
 ATTENDANT_VNNI void Logits(const CodeQuery* queries, std::int64_t query_count,
-                           const std::uint8_t* high, const std::uint8_t* low,
-                           const float* scales, std::int64_t block_count,
-                           std::int64_t step_count, std::int64_t stride,
-                           float* logits) {
+                           const Codes& codes, std::int64_t block_count,
+                           const Target& target) {
   if (query_count == 0) return;
-  const std::int64_t block_bytes = CodePlaneBytes(step_count);
-  for (std::int64_t b = 0; b < block_count; b += kTileBlocks) {
-    const auto blocks_of = [&] {
-      switch (block_count - b) {
-        case 1:
-          return Blocks<kBits, 1>;
-        case 2:
-          return Blocks<kBits, 2>;
-        case 3:
-          return Blocks<kBits, 3>;
-        default:
-          return Blocks<kBits, kTileBlocks>;
-      }
-    }();
-    blocks_of(queries, query_count, high + b * block_bytes,
-              low + b * block_bytes, scales + b * kCodeRows, step_count, stride,
-              logits + b * kCodeRows);
-  }
+  const auto logits_of =
+      queries[0].low == nullptr ? LogitsOf<kBits, 1> : LogitsOf<kBits, 2>;
+  logits_of(queries, query_count, codes, block_count, target);
 }
 
 ATTENDANT_VNNI void Logits8(const CodeQuery* queries, std::int64_t query_count,
@@ -299,8 +328,8 @@ ATTENDANT_VNNI void Logits8(const CodeQuery* queries, std::int64_t query_count,
                             const std::uint8_t* low_plane, const float* scales,
                             std::int64_t block_count, std::int64_t step_count,
                             std::int64_t stride, float* logits) {
-  Logits<8>(queries, query_count, high_plane, low_plane, scales, block_count,
-            step_count, stride, logits);
+  Logits<8>(queries, query_count, {high_plane, low_plane, step_count},
+            block_count, {scales, stride, logits});
 }
 
 ATTENDANT_VNNI void Logits4(const CodeQuery* queries, std::int64_t query_count,
@@ -308,8 +337,8 @@ ATTENDANT_VNNI void Logits4(const CodeQuery* queries, std::int64_t query_count,
                             std::int64_t block_count, std::int64_t step_count,
                             std::int64_t stride, float* logits) {
   // The low plane is not read.
-  Logits<4>(queries, query_count, high_plane, high_plane, scales, block_count,
-            step_count, stride, logits);
+  Logits<4>(queries, query_count, {high_plane, high_plane, step_count},
+            block_count, {scales, stride, logits});
 }
 
 }  // namespace
