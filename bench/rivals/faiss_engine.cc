@@ -104,7 +104,7 @@ class FaissEngine : public Engine {
               Answer* answers) override {
     omp_set_num_threads(engine_threads_);  // of the calling thread
     thread_local std::vector<float> similarities;
-    thread_local std::vector<faiss::idx_t> rows;
+    thread_local std::vector<std::int64_t> rows;
     const auto size = static_cast<std::size_t>(count * kTruthCount);
     similarities.resize(size);
     rows.resize(size);
@@ -112,7 +112,7 @@ class FaissEngine : public Engine {
                    rows.data());
     const auto factor = static_cast<float>(1 / Temperature());
     for (std::int64_t q = 0; q < count; ++q) {
-      const faiss::idx_t* row = rows.data() + q * kTruthCount;
+      const std::int64_t* row = rows.data() + q * kTruthCount;
       const float* similarity = similarities.data() + q * kTruthCount;
       Answer& answer = answers[q];
       answer.rows.fill(-1);
