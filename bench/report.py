@@ -113,24 +113,54 @@ def comparison_rows(result):
                            ratios(ours[0], theirs, kind, metric))
 
 
+def ratio_rows(results):
+    rows = {}
+    for name, result in results["sets"].items():
+        for recall, kind, rival, _, theirs, values in comparison_rows(result):
+            row = rows.setdefault((name, recall, kind), {})
+            row[rival] = ratio_text(values)
+            if rival == "faiss":
+                row["fastest"] = theirs["configuration"]
+    return [[SET_TITLES.get(name, name), f"{recall:g}", KIND_TITLES[kind],
+             row.get("faiss", ""), row.get("hnswlib", ""),
+             row.get("fastest", "")]
+            for (name, recall, kind), row in rows.items()]
+
+
+def build_rows(results):
+    """Seconds of ours and of each rival's least, and resident bytes."""
+    for name, result in results["sets"].items():
+        row = [SET_TITLES.get(name, name)]
+        ours = next(c for c in result["cells"] if c["engine"] == "attendant")
+        row.append(f"{ours['build_seconds']:.1f}")
+        for rival in ("faiss", "hnswlib"):
+            theirs = min((c["build_seconds"] for c in result["cells"]
+                          if c["engine"] == rival), default=None)
+            row.append("" if theirs is None else
+                       f"{theirs:.1f} ({ours['build_seconds'] / theirs:.2f})")
+        row.append(f"{bytes_per_item(ours):.0f} "
+                   f"({bytes_per_item(ours) / 4 / ours['dim']:.2f})")
+        yield row
+
+
 KIND_TITLES = {"single": "single, one core", "batch": "batches of 64, two cores"}
 
 
 def rivals_text(results):
     parts = []
-    rows = []
-    for name, result in results["sets"].items():
-        for recall, kind, rival, ours, theirs, values in comparison_rows(
-                result):
-            rows.append([SET_TITLES.get(name, name), f"{recall:g}",
-                         KIND_TITLES[kind], title_of(theirs),
-                         ratio_text(values)])
     parts.append("How many times as many queries a second as the fastest "
                  "configuration of each rival: median of the rounds' ratios "
                  "(least to greatest).")
-    parts.append(table(["keys", "recall@100", "", "fastest rival", "ratio"],
-                       rows))
+    parts.append(table(["keys", "recall@100", "", "against FAISS",
+                        "against hnswlib", "FAISS's fastest"],
+                       ratio_rows(results)))
     parts.append("![ratios](plots/ratios.svg)")
+    parts.append("Builds on two cores; in brackets, the share of theirs that "
+                 "ours takes, and our bytes an item beside those of its fp32 "
+                 "key.")
+    parts.append(table(["keys", "Attendant s", "FAISS, quickest, s",
+                        "hnswlib s", "bytes an item"],
+                       list(build_rows(results))))
     for name, result in results["sets"].items():
         metric = result["metric"]
         rows = []
