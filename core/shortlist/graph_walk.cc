@@ -41,22 +41,13 @@ float SimilarityOf(const KeyRows& keys, std::int32_t position,
 
 }  // namespace
 
-void GraphWalk::Reset(std::int64_t key_count) {
-  for (const std::int32_t position : positions_) {
-    visited_[static_cast<std::size_t>(position >> 6)] = 0;
-  }
-  positions_.clear();
+absl::Status GraphWalk::Run(const KeyGraph& graph, const KeyRows& keys,
+                            const ScanQuery& query, std::int64_t width) {
+  visited_.Reset(keys.key_count());
   similarities_.clear();
   waiting_.clear();
   best_.clear();
   exhausted_ = false;
-  const auto word_count = static_cast<std::size_t>((key_count + 63) / 64);
-  if (visited_.size() < word_count) visited_.resize(word_count);
-}
-
-absl::Status GraphWalk::Run(const KeyGraph& graph, const KeyRows& keys,
-                            const ScanQuery& query, std::int64_t width) {
-  Reset(keys.key_count());
   KeyScorer scorer(query);
   return WalkLowest(graph, keys, query, scorer, Descend(graph, keys, scorer),
                     width);
@@ -92,7 +83,6 @@ absl::Status GraphWalk::WalkLowest(const KeyGraph& graph, const KeyRows& keys,
   const auto score = [&](std::int32_t position) {
     const Candidate candidate = {SimilarityOf(keys, position, scorer),
                                  position};
-    positions_.push_back(position);
     similarities_.push_back(candidate.first);
     if (best_.size() == most) {
       if (!(candidate > best_.front())) return;
@@ -105,21 +95,13 @@ absl::Status GraphWalk::WalkLowest(const KeyGraph& graph, const KeyRows& keys,
     waiting_.push_back(candidate);
     std::push_heap(waiting_.begin(), waiting_.end());
   };
-  const auto visit = [&](std::int32_t position) {
-    std::uint64_t& word = visited_[static_cast<std::size_t>(position >> 6)];
-    const std::uint64_t bit = std::uint64_t{1} << (position & 63);
-    const bool is_new = (word & bit) == 0;
-    word |= bit;
-    return is_new;
-  };
-
-  visit(entry);
+  visited_.Add(entry);
   score(entry);
   std::size_t next_check = 0;
   while (!waiting_.empty()) {
-    if (positions_.size() >= next_check && query.interrupt != nullptr) {
+    if (similarities_.size() >= next_check && query.interrupt != nullptr) {
       ATTENDANT_RETURN_IF_ERROR(query.interrupt->Check());
-      next_check = positions_.size() + kInterruptKeys;
+      next_check = similarities_.size() + kInterruptKeys;
     }
     const Candidate nearest = waiting_.front();
     if (best_.size() == most && nearest < best_.front()) {
@@ -130,7 +112,7 @@ absl::Status GraphWalk::WalkLowest(const KeyGraph& graph, const KeyRows& keys,
     next_.clear();
     const auto meet = [&](const faiss::HNSW& links) {
       for (const std::int32_t link : LinksOf(links, nearest.second, 0)) {
-        if (visit(link)) next_.push_back(link);
+        if (visited_.Add(link)) next_.push_back(link);
       }
     };
     meet(graph.by_angle);

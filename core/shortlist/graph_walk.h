@@ -14,6 +14,7 @@
 #include "core/shortlist/key_index.h"
 #include "core/shortlist/key_rows.h"
 #include "core/shortlist/key_scorer.h"
+#include "core/shortlist/visited_keys.h"
 
 namespace attendant {
 
@@ -41,20 +42,17 @@ class GraphWalk {
 
   // Positions scored on the lowest level, each once, in the order of the walk,
   // and their similarities.
-  std::span<const std::int32_t> positions() const { return positions_; }
-  std::span<const float> similarities() const { return similarities_; }
-  bool Scored(std::int32_t position) const {
-    return (visited_[static_cast<std::size_t>(position >> 6)] >>
-            (position & 63)) &
-           1;
+  std::span<const std::int32_t> positions() const {
+    return visited_.positions();
   }
+  std::span<const float> similarities() const { return similarities_; }
+  bool Scored(std::int32_t position) const { return visited_.Has(position); }
   // Nothing more can be reached, however wide the walk.
   bool exhausted() const { return exhausted_; }
 
  private:
   using Candidate = std::pair<float, std::int32_t>;  // similarity, position
 
-  void Reset(std::int64_t key_count);
   // The best that a greedy walk over the upper levels finds.
   std::int32_t Descend(const KeyGraph& graph, const KeyRows& keys,
                        KeyScorer& scorer) const;
@@ -62,8 +60,7 @@ class GraphWalk {
                           const ScanQuery& query, KeyScorer& scorer,
                           std::int32_t entry, std::int64_t width);
 
-  std::vector<std::uint64_t> visited_;  // bits of positions_
-  std::vector<std::int32_t> positions_;
+  VisitedKeys visited_;
   std::vector<float> similarities_;
   std::vector<Candidate> waiting_;  // a heap, the best in front
   std::vector<Candidate> best_;     // a heap, the worst in front

@@ -21,8 +21,8 @@
 #include "core/shortlist/graph_walk.h"
 #include "core/shortlist/key_rows.h"
 #include "core/shortlist/recall_curve.h"
-#include "core/shortlist/row_scan.h"
 #include "core/shortlist/sample_queries.h"
+#include "core/shortlist/width_search.h"
 
 namespace attendant {
 namespace {
@@ -165,28 +165,9 @@ absl::StatusOr<std::optional<KeyGraph>> BuildGraph(const KeyRows& keys,
   return graph;
 }
 
-// What calibration learned of walks.
-struct WalkCurve {
-  RecallCurve recall;
-  // Keys that a walk scores on average, by its width; ascending.
-  std::vector<std::pair<double, double>> scored;
-
-  // On the line between widths that were tried; in proportion beyond them.
-  double ScoredAt(double width) const {
-    auto high = scored.begin();
-    while (high + 1 != scored.end() && high->first < width) ++high;
-    if (high == scored.begin() || high->first < width) {
-      return high->second * width / high->first;
-    }
-    const auto& [low_width, low_scored] = *(high - 1);
-    return low_scored + (high->second - low_scored) * (width - low_width) /
-                            (high->first - low_width);
-  }
-};
-
-absl::StatusOr<WalkCurve> Calibrate(const KeyGraph& graph, const KeyRows& keys,
-                                    ScoreKind score_kind,
-                                    const HnswOptions& options) {
+absl::StatusOr<WidthCurve> Calibrate(const KeyGraph& graph, const KeyRows& keys,
+                                     ScoreKind score_kind,
+                                     const HnswOptions& options) {
   ATTENDANT_ASSIGN_OR_RETURN(
       const SampleQueries sample,
       SampleQueries::Draw(keys.keys(), keys.inverse_norms(),
@@ -203,7 +184,7 @@ absl::StatusOr<WalkCurve> Calibrate(const KeyGraph& graph, const KeyRows& keys,
   }
   if (widths.empty()) widths.push_back(8);
 
-  WalkCurve curve = {.recall = RecallCurve(sample), .scored = {}};
+  WidthCurve curve = {.recall = RecallCurve(sample), .cost = {}};
   std::vector<double> scored_sums(widths.size());
   std::vector<double> walk_counts(widths.size());
   GraphWalk walk;
@@ -233,54 +214,36 @@ absl::StatusOr<WalkCurve> Calibrate(const KeyGraph& graph, const KeyRows& keys,
   }
   curve.recall.Finish();
   for (std::size_t w = 0; w < widths.size() && walk_counts[w] > 0; ++w) {
-    curve.scored.emplace_back(static_cast<double>(widths[w]),
-                              scored_sums[w] / walk_counts[w]);
+    curve.cost.Add(static_cast<double>(widths[w]),
+                   scored_sums[w] / walk_counts[w] * kCostOfStep *
+                       keys.CostOfKeyAnywhere());
   }
   return curve;
 }
 
 class GraphIndex : public HnswIndex {
  public:
-  // graph and curve: both, or nothing.
-  GraphIndex(KeyRows keys, std::optional<KeyGraph> graph,
-             std::optional<WalkCurve> curve, const HnswOptions& options)
-      : keys_(std::move(keys)),
-        graph_(std::move(graph)),
-        curve_(std::move(curve)),
-        target_recall_(options.target_recall),
-        neighbour_count_(options.neighbour_count) {}
+  GraphIndex(WidthSearch search, std::optional<KeyGraph> graph)
+      : search_(std::move(search)), graph_(std::move(graph)) {}
 
   IndexKind kind() const override { return IndexKind::kHnsw; }
-  std::int64_t dim() const override { return keys_.dim(); }
+  std::int64_t dim() const override { return search_.keys().dim(); }
   std::span<const float> Key(RowIndex row) const override {
-    return keys_.KeyOf(row);
+    return search_.keys().KeyOf(row);
   }
-
-  IndexTuning tuning() const override {
-    const std::optional<double> width =
-        WidthFor(target_recall_, static_cast<double>(neighbour_count_));
-    if (!width) return {.probe_count = keys_.key_count(), .measured_recall = 1};
-    return {.probe_count = static_cast<std::int64_t>(std::ceil(*width)),
-            .measured_recall = curve_->recall.RecallAt(std::ceil(*width))};
-  }
+  IndexTuning tuning() const override { return search_.tuning(); }
 
   absl::StatusOr<ScanStats> Scan(const ScanQuery& query,
                                  AttentionState& state) const override {
-    const KeyRows::Eligible eligible = keys_.FindEligible(query);
-    if (!query.exhaustive && query.projection == nullptr &&
-        query.goals.recall < 1 && eligible.count > 0) {
-      thread_local GraphWalk walk;
-      ATTENDANT_ASSIGN_OR_RETURN(
-          const bool found,
-          Walk(query, eligible, std::min(state.top().k(), eligible.count),
-               walk));
-      if (found) return AddWalked(query, eligible, walk, state);
-    }
-    return keys_.ScanExactly(query, eligible, state);
+    return search_.Scan(
+        query, state,
+        [this](const ScanQuery& q, const KeyRows::Eligible& eligible,
+               std::int64_t width,
+               FoundKeys& found) { return Walk(q, eligible, width, found); });
   }
 
   std::int64_t memory_bytes() const override {
-    std::int64_t bytes = keys_.memory_bytes();
+    std::int64_t bytes = search_.keys().memory_bytes();
     if (graph_) bytes += BytesOf(graph_->by_angle);
     if (graph_ && graph_->by_product) bytes += BytesOf(*graph_->by_product);
     return bytes;
@@ -294,119 +257,48 @@ class GraphIndex : public HnswIndex {
         links.levels.size() * sizeof(int));
   }
 
-  std::optional<double> WidthFor(double recall, double neighbour_count) const {
-    if (!curve_) return std::nullopt;
-    return curve_->recall.WidthFor(recall, neighbour_count);
-  }
-
-  double CostOfWalk(double width) const {
-    return curve_->ScoredAt(width) * kCostOfStep * keys_.CostOfKeyAnywhere();
-  }
-
-  // Walks until `wanted` eligible rows are found, as wide as the goals call
-  // for. False: that would cost as much as to score all that are eligible.
-  absl::StatusOr<bool> Walk(const ScanQuery& query,
-                            const KeyRows::Eligible& eligible,
-                            std::int64_t wanted, GraphWalk& walk) const {
-    const bool by_width = query.goals.probe_count > 0;
-    const double recall =
-        query.goals.recall > 0 ? query.goals.recall : target_recall_;
-    // The width for a share of eligible rows among those met.
-    const auto width_for = [&](double rate) {
-      return by_width
-                 ? std::optional(static_cast<double>(query.goals.probe_count))
-                 : WidthFor(recall, static_cast<double>(wanted) / rate);
-    };
-    std::optional<double> width;
-    if (curve_) {
-      width = width_for(static_cast<double>(eligible.count) /
-                        static_cast<double>(keys_.key_count()));
-    }
-    const double most = keys_.CostOfExactScan(eligible);
-    while (width && CostOfWalk(*width) < most) {
-      ATTENDANT_RETURN_IF_ERROR(walk.Run(
-          *graph_, keys_, query, static_cast<std::int64_t>(std::ceil(*width))));
-      const std::int64_t found = CountEligible(eligible, walk);
-      if (found >= wanted) {
-        if (eligible.all || by_width) return true;
-        // What is eligible may be near to the query, or far from it.
-        const std::optional<double> needed =
-            width_for(static_cast<double>(found) /
-                      static_cast<double>(walk.positions().size()));
-        if (!needed) return false;
-        if (*needed <= *width * 1.1) return true;
-        // Walks again from the start: let that be worth it.
-        width = std::max(*needed, 1.5 * *width);
-      } else if (walk.exhausted()) {
-        return false;
-      } else {
-        width = 2 * *width;
-      }
-    }
-    return false;
-  }
-
-  std::int64_t CountEligible(const KeyRows::Eligible& eligible,
-                             const GraphWalk& walk) const {
-    if (eligible.all) return static_cast<std::int64_t>(walk.positions().size());
-    std::int64_t count = 0;
-    for (const std::int32_t position : walk.positions()) {
-      count += eligible.rows.Test(RowAt(position)) ? 1 : 0;
-    }
-    return count;
-  }
-
-  RowIndex RowAt(std::int32_t position) const {
-    return keys_.rows()[static_cast<std::size_t>(position)];
-  }
-
-  // All eligible rows of the walk, in its order.
-  absl::StatusOr<ScanStats> AddWalked(const ScanQuery& query,
-                                      const KeyRows::Eligible& eligible,
-                                      const GraphWalk& walk,
-                                      AttentionState& state) const {
-    RowScan scan(query, state);
-    ATTENDANT_RETURN_IF_ERROR(scan.Start());
+  absl::Status Walk(const ScanQuery& query, const KeyRows::Eligible& eligible,
+                    std::int64_t width, FoundKeys& found) const {
+    thread_local GraphWalk walk;
+    ATTENDANT_RETURN_IF_ERROR(walk.Run(*graph_, search_.keys(), query, width));
     for (std::size_t i = 0; i < walk.positions().size(); ++i) {
       const std::int32_t position = walk.positions()[i];
-      const RowIndex row = RowAt(position);
-      if (!eligible.all && !eligible.rows.Test(row)) continue;
-      ATTENDANT_RETURN_IF_ERROR(scan.AddScored(
-          keys_.keys().Row(position).data(), row, walk.similarities()[i]));
+      if (!eligible.Has(
+              search_.keys().rows()[static_cast<std::size_t>(position)])) {
+        continue;
+      }
+      found.positions.push_back(position);
+      found.similarities.push_back(walk.similarities()[i]);
     }
-    ATTENDANT_RETURN_IF_ERROR(scan.Finish());
-    const bool complete = scan.scored_count() == eligible.count;
-    return ScanStats{.scored_count = scan.scored_count(),
-                     .complete = complete,
-                     .exact = complete,
-                     .results_exact = complete,
-                     .knows_mass = complete};
+    found.met_count = static_cast<std::int64_t>(walk.positions().size());
+    found.exhausted = walk.exhausted();
+    return absl::OkStatus();
   }
 
-  const KeyRows keys_;
+  const WidthSearch search_;
   const std::optional<KeyGraph> graph_;
-  const std::optional<WalkCurve> curve_;
-  const double target_recall_;
-  const std::int64_t neighbour_count_;
 };
 
 absl::StatusOr<std::unique_ptr<HnswIndex>> BuildIndex(
     std::span<const std::span<const float>> keys, std::int64_t dim,
     ScoreKind score_kind, const HnswOptions& options) {
-  KeyRows rows(keys, dim);
+  KeyRows rows(keys, dim, score_kind, options.seed);
   if (rows.key_count() == 0) {
     return absl::InvalidArgumentError("keys: got none, want at least 1");
   }
   ATTENDANT_ASSIGN_OR_RETURN(
       std::optional<KeyGraph> graph,
       BuildGraph(rows, score_kind == ScoreKind::kCosine, options));
-  std::optional<WalkCurve> curve;
+  std::optional<WidthCurve> curve;
   if (graph) {
     ATTENDANT_ASSIGN_OR_RETURN(curve,
                                Calibrate(*graph, rows, score_kind, options));
   }
-  return std::make_unique<GraphIndex>(std::move(rows), std::move(graph),
-                                      std::move(curve), options);
+  return std::make_unique<GraphIndex>(
+      WidthSearch(std::move(rows), std::move(curve),
+                  {.target_recall = options.target_recall,
+                   .neighbour_count = options.neighbour_count}),
+      std::move(graph));
 }
 
 }  // namespace

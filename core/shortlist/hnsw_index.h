@@ -46,9 +46,10 @@ struct HnswOptions {
 //
 // A scan walks with as many candidates as the wanted recall took on sample
 // queries, or as ScanGoals::probe_count says, and more where a mask leaves few
-// of the rows it meets. It scores every eligible row instead, exactly, if that
-// is estimated to be quicker, or the walk ends without the rows asked for, or
-// no walk reached such a recall.
+// of the rows it meets. It takes every eligible row instead, by its code or
+// from its floats, if the goals ask for it, or a walk is estimated to take
+// longer than their floats, or ends without the rows asked for, or none reached
+// such a recall.
 class HnswIndex : public KeyIndex {
  public:
   // As IvfIndex::Build, and with its errors. Single-threaded: takes about 10

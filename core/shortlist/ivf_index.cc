@@ -1,7 +1,5 @@
 #include "core/shortlist/ivf_index.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cmath>
 #include <exception>
@@ -14,6 +12,7 @@
 #include "core/base/status.h"
 #include "core/shortlist/calibrate.h"
 #include "core/shortlist/for_each_part.h"
+#include "core/shortlist/huge_pages.h"
 #include "core/shortlist/inverse_norm.h"
 #include "core/shortlist/inverted_lists.h"
 #include "core/shortlist/learn_centroids.h"
@@ -95,20 +94,6 @@ absl::StatusOr<std::vector<std::int32_t>> AssignToLists(
               assign);
   if (is_cancelled()) return absl::CancelledError("the build was cancelled");
   return lists;
-}
-
-// Asks for pages of 2 MiB: a scan jumps from list to list, and would else wait
-// for the address of every eighth key of 128 floats. Before the first touch; no
-// more than a hint.
-void PreferHugePages(const AlignedBuffer<float>& keys) {
-  constexpr std::uintptr_t kHugePage = std::uintptr_t{2} << 20;
-  const auto begin = reinterpret_cast<std::uintptr_t>(keys.data());
-  const std::uintptr_t end = begin + keys.size() * sizeof(float);
-  const std::uintptr_t first = (begin + kHugePage - 1) / kHugePage * kHugePage;
-  const std::uintptr_t last = end / kHugePage * kHugePage;
-  if (first < last) {
-    madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
-  }
 }
 
 // `lists[i]` is the list of rows[i]; rows are ascending.

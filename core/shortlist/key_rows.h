@@ -3,53 +3,56 @@
 #define ATTENDANT_CORE_SHORTLIST_KEY_ROWS_H_
 
 #include <cstdint>
+#include <memory>
 #include <span>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "core/base/aligned_buffer.h"
 #include "core/base/bitmap.h"
 #include "core/base/ids.h"
 #include "core/base/views.h"
 #include "core/shortlist/key_index.h"
+#include "core/shortlist/list_index.h"
 #include "core/shortlist/row_scan.h"
 
 namespace attendant {
 
 // Keys in the order of their rows, without the rows that have none: position p
-// is that of row rows()[p]. Immutable.
+// is that of row rows()[p]. They are one inverted list, with its codes, so that
+// what an index does not find quicker is scanned as a list is. Immutable.
 class KeyRows {
  public:
   // keys[r] is the key of row r, dim floats, or empty. Throws std::bad_alloc.
-  KeyRows(std::span<const std::span<const float>> keys, std::int64_t dim);
+  KeyRows(std::span<const std::span<const float>> keys, std::int64_t dim,
+          ScoreKind score_kind, std::uint64_t seed);
 
-  std::int64_t dim() const { return dim_; }
-  std::int64_t key_count() const {
-    return static_cast<std::int64_t>(rows_.size());
-  }
-  MatrixView keys() const { return {keys_.data(), key_count(), dim_}; }
+  std::int64_t dim() const { return lists().dim; }
+  std::int64_t key_count() const { return lists().key_count(); }
+  MatrixView keys() const { return lists().key_view(); }
   // By position; see InverseNorm. None is NaN.
-  std::span<const float> inverse_norms() const { return inverse_norms_; }
-  std::span<const RowIndex> rows() const { return rows_; }
+  std::span<const float> inverse_norms() const { return lists().inverse_norms; }
+  std::span<const RowIndex> rows() const { return lists().rows; }
   // Of a row, or empty.
-  std::span<const float> KeyOf(RowIndex row) const;
+  std::span<const float> KeyOf(RowIndex row) const { return list_->Key(row); }
 
   // The eligible rows that have keys.
   struct Eligible {
     bool all = false;  // every row that has one; rows is then not filled
     Bitmap rows;
     std::int64_t count = 0;
+
+    bool Has(RowIndex row) const { return all || rows.Test(row); }
   };
   Eligible FindEligible(const ScanQuery& query) const;
 
-  // Scores all eligible rows.
-  absl::StatusOr<ScanStats> ScanExactly(const ScanQuery& query,
-                                        const Eligible& eligible,
-                                        AttentionState& state) const;
-  // About the nanoseconds that this takes, measured on 1,000,000 keys of 128
-  // floats; only ratios matter.
-  double CostOfExactScan(const Eligible& eligible) const;
+  // Whether the goals are those of a scan of all keys, whatever the index.
+  static bool WantsAll(const ScanQuery& query);
+  // Scans all eligible keys: by codes, where they serve the goals.
+  absl::StatusOr<ScanStats> ScanAll(const ScanQuery& query,
+                                    AttentionState& state) const;
+  // About the nanoseconds that it takes to score all eligible keys from their
+  // floats, measured on 1,000,000 keys of 128; only ratios matter.
+  double CostOfFloats(const Eligible& eligible) const;
   // Of reading and scoring one key that lies anywhere.
   double CostOfKeyAnywhere() const { return 2.7 * CostOfKey(); }
 
@@ -57,18 +60,13 @@ class KeyRows {
   absl::Status ScanPositions(std::span<const std::int32_t> positions,
                              RowScan& scan) const;
 
-  std::int64_t memory_bytes() const;
+  std::int64_t memory_bytes() const { return list_->memory_bytes(); }
 
  private:
-  double CostOfKey() const { return 5 + 0.22 * static_cast<double>(dim_); }
-  absl::Status ScanEligible(const Bitmap& eligible, RowScan& scan) const;
+  const InvertedLists& lists() const { return list_->lists(); }
+  double CostOfKey() const { return 5 + 0.22 * static_cast<double>(dim()); }
 
-  const std::int64_t dim_;
-  AlignedBuffer<float> keys_;  // [key_count, dim]
-  std::vector<float> inverse_norms_;
-  std::vector<RowIndex> rows_;
-  std::vector<std::int32_t> positions_;  // by row; -1: no key
-  Bitmap keyed_;                         // rows with keys
+  std::unique_ptr<const ListIndex> list_;
 };
 
 }  // namespace attendant

@@ -38,6 +38,13 @@ class ListIndex : public IvfIndex {
   void ScanTogether(std::span<ScanTask> tasks) const override;
   std::int64_t memory_bytes() const override;
 
+  const InvertedLists& lists() const { return lists_; }
+  // Rows, with a key or without.
+  std::int64_t row_count() const { return keyed_.size(); }
+  // Sets the eligible rows with keys, of a bitmap of row_count() that is clear,
+  // and tells how many they are.
+  std::int64_t FindEligible(const ScanQuery& query, Bitmap& eligible) const;
+
  private:
   // How a query that is not masked is scanned.
   struct Route {
@@ -68,7 +75,6 @@ class ListIndex : public IvfIndex {
                                              const Route& route, CodePass& pass,
                                              AttentionState& state) const;
 
-  std::int64_t FindEligible(const ScanQuery& query, Bitmap& eligible) const;
   // Lists that find the best rows of which a share of `rate` is eligible.
   double ProbesFor(std::int64_t probe_count, double rate) const;
   double CostOfKey() const;

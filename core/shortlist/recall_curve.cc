@@ -94,4 +94,15 @@ double RecallCurve::RecallAt(double width) const {
   return reached;
 }
 
+double CostCurve::At(double width) const {
+  if (points_.size() == 1 || width <= points_.front().first) {
+    return points_.front().second * width / points_.front().first;
+  }
+  std::size_t high = 1;
+  while (high + 1 < points_.size() && points_[high].first < width) ++high;
+  const auto& [low_width, low_cost] = points_[high - 1];
+  return low_cost + (points_[high].second - low_cost) * (width - low_width) /
+                        (points_[high].first - low_width);
+}
+
 }  // namespace attendant

@@ -1,10 +1,12 @@
-// How far an index must look for the recall that is asked for. Internal.
+// How far an index must look for the recall that is asked for, and what that
+// costs. Internal.
 #ifndef ATTENDANT_CORE_SHORTLIST_RECALL_CURVE_H_
 #define ATTENDANT_CORE_SHORTLIST_RECALL_CURVE_H_
 
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/shortlist/sample_queries.h"
@@ -19,6 +21,7 @@ class RecallCurve {
   // Of a neighbour that no width found.
   static constexpr std::int64_t kNever = INT64_MAX;
 
+  RecallCurve() = default;
   // sample must outlive the calls of Add.
   explicit RecallCurve(const SampleQueries& sample);
 
@@ -50,9 +53,22 @@ class RecallCurve {
 
   static std::optional<double> WidthAt(const Depth& depth, double recall);
 
-  const SampleQueries* sample_;
+  const SampleQueries* sample_ = nullptr;
   std::vector<std::vector<std::int64_t>> found_;  // by depth, until Finish
   std::vector<Depth> depths_;
+};
+
+// Points (width, cost), joined by straight lines.
+class CostCurve {
+ public:
+  // Of ascending widths > 0; at least one before At is called.
+  void Add(double width, double cost) { points_.emplace_back(width, cost); }
+  // In proportion below the first point; beyond the last on the line through
+  // the last two.
+  double At(double width) const;
+
+ private:
+  std::vector<std::pair<double, double>> points_;
 };
 
 }  // namespace attendant

@@ -1,0 +1,20 @@
+#include "core/shortlist/huge_pages.h"
+
+#include <sys/mman.h>
+
+#include <cstdint>
+
+namespace attendant {
+
+void PreferHugePages(const AlignedBuffer<float>& keys) {
+  constexpr std::uintptr_t kHugePage = std::uintptr_t{2} << 20;
+  const auto begin = reinterpret_cast<std::uintptr_t>(keys.data());
+  const std::uintptr_t end = begin + keys.size() * sizeof(float);
+  const std::uintptr_t first = (begin + kHugePage - 1) / kHugePage * kHugePage;
+  const std::uintptr_t last = end / kHugePage * kHugePage;
+  if (first < last) {
+    madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+  }
+}
+
+}  // namespace attendant

@@ -1,0 +1,16 @@
+// Where keys are read in no order. Internal.
+#ifndef ATTENDANT_CORE_SHORTLIST_HUGE_PAGES_H_
+#define ATTENDANT_CORE_SHORTLIST_HUGE_PAGES_H_
+
+#include "core/base/aligned_buffer.h"
+
+namespace attendant {
+
+// Asks for pages of 2 MiB: a scan jumps from list to list, or from key to key,
+// and would else wait for the address of every eighth key of 128 floats. Before
+// the first touch; no more than a hint.
+void PreferHugePages(const AlignedBuffer<float>& keys);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_SHORTLIST_HUGE_PAGES_H_

@@ -1,0 +1,107 @@
+#include "core/shortlist/width_search.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/status.h"
+#include "core/shortlist/row_scan.h"
+
+namespace attendant {
+
+void FoundKeys::Clear() {
+  positions.clear();
+  similarities.clear();
+  met_count = 0;
+  exhausted = false;
+}
+
+IndexTuning WidthSearch::tuning() const {
+  const std::optional<double> width = WidthFor(
+      options_.target_recall, static_cast<double>(options_.neighbour_count));
+  if (!width) return {.probe_count = keys_.key_count(), .measured_recall = 1};
+  return {.probe_count = static_cast<std::int64_t>(std::ceil(*width)),
+          .measured_recall = curve_->recall.RecallAt(std::ceil(*width))};
+}
+
+absl::StatusOr<ScanStats> WidthSearch::Scan(const ScanQuery& query,
+                                            AttentionState& state,
+                                            Find find) const {
+  if (!KeyRows::WantsAll(query) && curve_) {
+    const KeyRows::Eligible eligible = keys_.FindEligible(query);
+    thread_local FoundKeys found;
+    ATTENDANT_ASSIGN_OR_RETURN(
+        const bool enough,
+        FindEnough(query, eligible, state.top().k(), find, found));
+    if (enough) return AddFound(query, eligible, found, state);
+  }
+  return keys_.ScanAll(query, state);
+}
+
+absl::StatusOr<bool> WidthSearch::FindEnough(const ScanQuery& query,
+                                             const KeyRows::Eligible& eligible,
+                                             std::int64_t k, Find find,
+                                             FoundKeys& found) const {
+  if (eligible.count == 0) return false;
+  const std::int64_t wanted = std::min(k, eligible.count);
+  const bool by_width = query.goals.probe_count > 0;
+  const double recall =
+      query.goals.recall > 0 ? query.goals.recall : options_.target_recall;
+  // The width for a share of eligible rows among those met.
+  const auto width_for = [&](double rate) {
+    return by_width
+               ? std::optional(static_cast<double>(query.goals.probe_count))
+               : WidthFor(recall, static_cast<double>(wanted) / rate);
+  };
+  std::optional<double> width =
+      width_for(static_cast<double>(eligible.count) /
+                static_cast<double>(keys_.key_count()));
+  const double most = keys_.CostOfFloats(eligible);
+  while (width && curve_->cost.At(*width) < most) {
+    found.Clear();
+    ATTENDANT_RETURN_IF_ERROR(find(
+        query, eligible, static_cast<std::int64_t>(std::ceil(*width)), found));
+    const auto found_count = static_cast<std::int64_t>(found.positions.size());
+    if (found_count >= wanted) {
+      if (eligible.all || by_width) return true;
+      // What is eligible may be near to the query, or far from it.
+      const std::optional<double> needed = width_for(
+          static_cast<double>(std::max<std::int64_t>(1, found_count)) /
+          static_cast<double>(found.met_count));
+      if (!needed) return false;
+      if (*needed <= *width * 1.1) return true;
+      // Looks again from the start: let that be worth it.
+      width = std::max(*needed, 1.5 * *width);
+    } else if (found.exhausted) {
+      return false;
+    } else {
+      width = 2 * *width;
+    }
+  }
+  return false;
+}
+
+absl::StatusOr<ScanStats> WidthSearch::AddFound(
+    const ScanQuery& query, const KeyRows::Eligible& eligible,
+    const FoundKeys& found, AttentionState& state) const {
+  RowScan scan(query, state);
+  ATTENDANT_RETURN_IF_ERROR(scan.Start());
+  if (found.similarities.empty()) {
+    ATTENDANT_RETURN_IF_ERROR(keys_.ScanPositions(found.positions, scan));
+  }
+  for (std::size_t i = 0; i < found.similarities.size(); ++i) {
+    const std::int32_t position = found.positions[i];
+    ATTENDANT_RETURN_IF_ERROR(
+        scan.AddScored(keys_.keys().Row(position).data(),
+                       keys_.rows()[static_cast<std::size_t>(position)],
+                       found.similarities[i]));
+  }
+  ATTENDANT_RETURN_IF_ERROR(scan.Finish());
+  const bool complete = scan.scored_count() == eligible.count;
+  return ScanStats{.scored_count = scan.scored_count(),
+                   .complete = complete,
+                   .exact = complete,
+                   .results_exact = complete,
+                   .knows_mass = complete};
+}
+
+}  // namespace attendant
