@@ -24,6 +24,7 @@
 #include "core/shortlist/flat_index.h"
 #include "core/shortlist/hnsw_index.h"
 #include "core/shortlist/ivf_index.h"
+#include "core/shortlist/lsh_index.h"
 
 namespace attendant {
 namespace {
@@ -247,8 +248,10 @@ void MeasureAll(const Data& data) {
   Measure(data, exact, "HNSW", [](const Data& d) {
     HnswOptions o;
 
-
     return Must(HnswIndex::Build(d.key_spans, kDim, ScoreKind::kDot, o));
+  });
+  Measure(data, exact, "LSH", [](const Data& d) {
+    return Must(LshIndex::Build(d.key_spans, kDim, ScoreKind::kDot, {}));
   });
   MeasureFaissLsh(data, exact);
 }

@@ -10,6 +10,7 @@
 #include "core/shortlist/flat_index.h"
 #include "core/shortlist/hnsw_index.h"
 #include "core/shortlist/ivf_index.h"
+#include "core/shortlist/lsh_index.h"
 
 namespace attendant {
 namespace {
@@ -34,6 +35,11 @@ absl::StatusOr<std::shared_ptr<const KeyIndex>> BuildIndex(
     HnswOptions options;
     options.cancelled = &cancelled;
     return HnswIndex::Build(keys, dim, score_kind, options);
+  }
+  if (kind == IndexKind::kLsh && HasKeys(keys)) {
+    LshOptions options;
+    options.cancelled = &cancelled;
+    return LshIndex::Build(keys, dim, score_kind, options);
   }
   auto flat = std::make_shared<FlatIndex>(
       dim, std::max<std::int64_t>(1, static_cast<std::int64_t>(keys.size())));

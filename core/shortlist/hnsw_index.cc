@@ -19,6 +19,7 @@
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
 #include "core/shortlist/graph_walk.h"
+#include "core/shortlist/key_norms.h"
 #include "core/shortlist/key_rows.h"
 #include "core/shortlist/recall_curve.h"
 #include "core/shortlist/sample_queries.h"
@@ -26,13 +27,6 @@
 
 namespace attendant {
 namespace {
-
-// Greatest norms outside of these have squares that a float holds badly: no
-// graph is built then, and all scans are exact.
-constexpr double kLeastNorm = 1e-15;
-constexpr double kMostNorm = 1e15;
-// Norms differ if the greatest is this many times their mean.
-constexpr double kNormSpread = 1.1;
 
 // The widest walk that calibration tries.
 constexpr std::int64_t kMostWidth = 4096;
@@ -142,23 +136,14 @@ absl::StatusOr<faiss::HNSW> BuildLinks(const KeyRows& keys,
 absl::StatusOr<std::optional<KeyGraph>> BuildGraph(const KeyRows& keys,
                                                    bool cosine,
                                                    const HnswOptions& options) {
-  double greatest_norm = 0;
-  double norm_sum = 0;
-  for (std::int64_t p = 0; p < keys.key_count(); ++p) {
-    const double norm = Norm(keys.keys().Row(p));
-    greatest_norm = std::max(greatest_norm, norm);
-    norm_sum += norm;
-  }
-  if (!(greatest_norm >= kLeastNorm && greatest_norm <= kMostNorm)) {
-    return std::nullopt;
-  }
+  const KeyNorms norms = NormsOf(keys.keys());
+  if (!norms.usable()) return std::nullopt;
   KeyGraph graph;
   ATTENDANT_ASSIGN_OR_RETURN(graph.by_angle,
                              BuildLinks(keys, keys.inverse_norms(), options));
-  const double mean_norm = norm_sum / static_cast<double>(keys.key_count());
-  if (!cosine && greatest_norm > kNormSpread * mean_norm) {
+  if (!cosine && norms.differ()) {
     const std::vector<float> factors(static_cast<std::size_t>(keys.key_count()),
-                                     static_cast<float>(1 / greatest_norm));
+                                     static_cast<float>(1 / norms.greatest));
     ATTENDANT_ASSIGN_OR_RETURN(graph.by_product,
                                BuildLinks(keys, factors, options));
   }

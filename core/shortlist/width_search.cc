@@ -15,6 +15,15 @@ void FoundKeys::Clear() {
   exhausted = false;
 }
 
+std::optional<double> WidthSearch::WidthFor(double recall,
+                                            double neighbour_count) const {
+  if (!curve_) return std::nullopt;
+  const std::optional<double> width =
+      curve_->recall.WidthFor(recall, neighbour_count);
+  if (!width) return std::nullopt;
+  return std::max(*width, static_cast<double>(options_.least_width));
+}
+
 IndexTuning WidthSearch::tuning() const {
   const std::optional<double> width = WidthFor(
       options_.target_recall, static_cast<double>(options_.neighbour_count));

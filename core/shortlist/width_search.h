@@ -45,6 +45,7 @@ class WidthSearch {
   struct Options {
     double target_recall = 0;  // of goals that name none
     std::int64_t neighbour_count = 0;
+    std::int64_t least_width = 1;  // what any scan looks at
   };
 
   // curve: nothing if all scans must take all keys.
@@ -63,10 +64,7 @@ class WidthSearch {
                                  Find find) const;
 
  private:
-  std::optional<double> WidthFor(double recall, double neighbour_count) const {
-    if (!curve_) return std::nullopt;
-    return curve_->recall.WidthFor(recall, neighbour_count);
-  }
+  std::optional<double> WidthFor(double recall, double neighbour_count) const;
   // False: all keys are to be taken.
   absl::StatusOr<bool> FindEnough(const ScanQuery& query,
                                   const KeyRows::Eligible& eligible,

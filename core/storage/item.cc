@@ -61,10 +61,11 @@ absl::Status ValidateKeyField(const KeyFieldSchema& key_field,
     case IndexKind::kFlat:
     case IndexKind::kIvf:
     case IndexKind::kHnsw:
+    case IndexKind::kLsh:
       break;
     default:
       return InvalidField(absl::StrCat(path, "index_kind"), "an unknown kind",
-                          "AUTO, FLAT, IVF or HNSW");
+                          "AUTO, FLAT, IVF, HNSW or LSH");
   }
   switch (key_field.combine_kind) {
     case CombineKind::kSum:

@@ -15,6 +15,7 @@
 
 #include "core/shortlist/hnsw_index.h"
 #include "core/shortlist/key_scorer.h"
+#include "core/shortlist/lsh_index.h"
 #include "tests/core/shortlist/scan_fixture.h"
 #include "tests/support/status_matchers.h"
 
@@ -80,7 +81,14 @@ class IndexContractTest : public ::testing::TestWithParam<IndexKind> {
   absl::StatusOr<std::unique_ptr<KeyIndex>> Build(
       const KeyTable& table, ScoreKind kind,
       const BuildOptions& options = {}) const {
-    return BuildAs<HnswIndex, HnswOptions>(table, kind, options);
+    switch (GetParam()) {
+      case IndexKind::kHnsw:
+        return BuildAs<HnswIndex, HnswOptions>(table, kind, options);
+      case IndexKind::kLsh:
+        return BuildAs<LshIndex, LshOptions>(table, kind, options);
+      default:
+        return absl::UnimplementedError("no such index");
+    }
   }
 
   // Over the keys of TheData, whose norms differ little; built once a kind.
@@ -187,7 +195,8 @@ class IndexContractTest : public ::testing::TestWithParam<IndexKind> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Kinds, IndexContractTest, Values(IndexKind::kHnsw));
+INSTANTIATE_TEST_SUITE_P(Kinds, IndexContractTest,
+                         Values(IndexKind::kHnsw, IndexKind::kLsh));
 
 TEST_P(IndexContractTest, RecallHoldsOnClusteredKeys) {
   ExpectRecall(ScoreKind::kDot, 1);

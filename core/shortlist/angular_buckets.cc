@@ -1,0 +1,199 @@
+#include "core/shortlist/angular_buckets.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <random>
+
+#include "core/attention/score.h"
+#include "core/kernels/kernels.h"
+
+namespace attendant {
+namespace {
+
+constexpr std::int64_t kBlockKeys = 64;
+// More than any bucket scores, whose keys have norms of about 1 at most: the
+// query's own buckets come first, whatever is expected of them.
+constexpr float kOwn = 100;
+
+// The first of the greatest of n >= 1 numbers but for their signs.
+std::int64_t GreatestInSize(const float* numbers, std::int64_t n) {
+  std::int64_t greatest = 0;
+  for (std::int64_t i = 1; i < n; ++i) {
+    if (std::abs(numbers[i]) > std::abs(numbers[greatest])) greatest = i;
+  }
+  return greatest;
+}
+
+// Unit vectors in random directions.
+std::vector<float> RandomDirections(std::int64_t count, std::int64_t dim,
+                                    std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> directions(static_cast<std::size_t>(count * dim));
+  for (float& component : directions) component = normal(random);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::span<float> direction =
+        std::span(directions)
+            .subspan(static_cast<std::size_t>(i * dim),
+                     static_cast<std::size_t>(dim));
+    const double norm = Norm(direction);
+    for (float& component : direction) {
+      component = static_cast<float>(component / norm);
+    }
+  }
+  return directions;
+}
+
+// The range of each key's norm: as many keys in each, the shortest first.
+std::vector<std::int32_t> NormRanges(const std::vector<double>& norms,
+                                     std::int64_t range_count) {
+  std::vector<std::int32_t> order(norms.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&norms](std::int32_t a, std::int32_t b) {
+                     return norms[static_cast<std::size_t>(a)] <
+                            norms[static_cast<std::size_t>(b)];
+                   });
+  std::vector<std::int32_t> ranges(norms.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    ranges[static_cast<std::size_t>(order[i])] =
+        static_cast<std::int32_t>(static_cast<std::int64_t>(i) * range_count /
+                                  static_cast<std::int64_t>(order.size()));
+  }
+  return ranges;
+}
+
+}  // namespace
+
+bool AngularBuckets::Build(MatrixView keys, std::span<const float> factors,
+                           const AngularOptions& options,
+                           std::vector<std::int32_t>& bucket_of) {
+  options_ = options;
+  dim_ = keys.dim;
+  key_count_ = keys.row_count;
+  const std::int64_t directions = options.direction_count;
+  const std::int64_t rounds = options.round_count;
+  directions_ = RandomDirections(rounds * directions, dim_, options.seed);
+  std::vector<double> norms(static_cast<std::size_t>(key_count_));
+  for (std::int64_t p = 0; p < key_count_; ++p) {
+    const auto at = static_cast<std::size_t>(p);
+    norms[at] = Norm(keys.Row(p)) * factors[at];
+  }
+  const std::vector<std::int32_t> ranges =
+      NormRanges(norms, options.norm_range_count);
+
+  // The bucket of each key in each round, and sums over buckets of the keys'
+  // products with their direction and of their squared norms.
+  const auto bucket_count =
+      static_cast<std::size_t>(rounds * BucketsPerRound());
+  bucket_of.resize(static_cast<std::size_t>(rounds * key_count_));
+  std::vector<double> product_sums(bucket_count), square_sums(bucket_count);
+  offsets_.assign(bucket_count + 1, 0);
+  std::vector<float> products(
+      static_cast<std::size_t>(kBlockKeys * rounds * directions));
+  for (std::int64_t begin = 0; begin < key_count_; begin += kBlockKeys) {
+    if (options.cancelled != nullptr &&
+        options.cancelled->load(std::memory_order_relaxed)) {
+      return false;
+    }
+    const std::int64_t count = std::min(kBlockKeys, key_count_ - begin);
+    ActiveKernels().DotRowsMulti(keys.data + begin * dim_, count,
+                                 directions_.data(), rounds * directions, dim_,
+                                 products.data());
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t p = begin + i;
+      const auto at = static_cast<std::size_t>(p);
+      for (std::int64_t r = 0; r < rounds; ++r) {
+        const float* of_round = products.data() + (i * rounds + r) * directions;
+        const std::int64_t best = GreatestInSize(of_round, directions);
+        const bool against = of_round[best] < 0;
+        const auto bucket = static_cast<std::size_t>(
+            r * BucketsPerRound() + ranges[at] * 2 * directions + best +
+            (against ? directions : 0));
+        bucket_of[static_cast<std::size_t>(r * key_count_ + p)] =
+            static_cast<std::int32_t>(bucket);
+        ++offsets_[bucket + 1];
+        product_sums[bucket] += std::abs(of_round[best]) * factors[at];
+        square_sums[bucket] += norms[at] * norms[at];
+      }
+    }
+  }
+  std::partial_sum(offsets_.begin(), offsets_.end(), offsets_.begin());
+  members_.resize(bucket_of.size());
+  std::vector<std::int64_t> next(offsets_.begin(), offsets_.end() - 1);
+  for (std::size_t i = 0; i < bucket_of.size(); ++i) {
+    const auto bucket = static_cast<std::size_t>(bucket_of[i]);
+    members_[static_cast<std::size_t>(next[bucket]++)] =
+        static_cast<std::int32_t>(static_cast<std::int64_t>(i) % key_count_);
+  }
+
+  scores_of_mean_.assign(bucket_count, 0);
+  reaches_.assign(bucket_count, std::numeric_limits<float>::lowest());
+  for (std::size_t b = 0; b < bucket_count; ++b) {
+    const auto n = static_cast<double>(offsets_[b + 1] - offsets_[b]);
+    if (n == 0) continue;
+    const double mean = product_sums[b] / n;
+    // What a key has beside its direction lies in any other: the best of n
+    // normal numbers stands about sqrt(2 log n) deviations above their mean.
+    const double variance = std::max(0.0, square_sums[b] / n - mean * mean) /
+                            static_cast<double>(dim_);
+    scores_of_mean_[b] = static_cast<float>(mean);
+    reaches_[b] = static_cast<float>(std::sqrt(2 * variance * std::log(n + 1)));
+  }
+  return true;
+}
+
+std::span<const std::int32_t> AngularBuckets::KeysOf(
+    std::int64_t bucket) const {
+  const auto b = static_cast<std::size_t>(bucket);
+  return std::span(members_).subspan(
+      static_cast<std::size_t>(offsets_[b]),
+      static_cast<std::size_t>(offsets_[b + 1] - offsets_[b]));
+}
+
+void AngularBuckets::Score(std::span<const float> query,
+                           std::vector<float>& scores) const {
+  const std::int64_t directions = options_.direction_count;
+  const std::int64_t all = options_.round_count * directions;
+  thread_local std::vector<float> unit;
+  thread_local std::vector<float> products;
+  products.resize(static_cast<std::size_t>(all));
+  scores.resize(scores_of_mean_.size());
+  const double norm = Norm(query);
+  const double factor = norm > 0 ? 1 / norm : 0;
+  unit.resize(query.size());
+  std::transform(query.begin(), query.end(), unit.begin(),
+                 [factor](float component) {
+                   return static_cast<float>(component * factor);
+                 });
+  ActiveKernels().DotRows(unit.data(), directions_.data(), all, dim_,
+                          products.data());
+  std::size_t b = 0;
+  for (std::int64_t r = 0; r < options_.round_count; ++r) {
+    const float* of_round = products.data() + r * directions;
+    const std::int64_t nearest = GreatestInSize(of_round, directions);
+    const auto own = static_cast<std::size_t>(
+        nearest + (of_round[nearest] < 0 ? directions : 0));
+    for (std::int64_t range = 0; range < options_.norm_range_count; ++range) {
+      const std::size_t first = b;
+      for (const float sign : {1.0f, -1.0f}) {
+        for (std::int64_t d = 0; d < directions; ++d, ++b) {
+          scores[b] = sign * of_round[d] * scores_of_mean_[b] + reaches_[b];
+        }
+      }
+      scores[first + own] += kOwn;
+    }
+  }
+}
+
+std::int64_t AngularBuckets::memory_bytes() const {
+  return static_cast<std::int64_t>(directions_.size() * sizeof(float) +
+                                   offsets_.size() * sizeof(std::int64_t) +
+                                   members_.size() * sizeof(std::int32_t) +
+                                   (scores_of_mean_.size() + reaches_.size()) *
+                                       sizeof(float));
+}
+
+}  // namespace attendant

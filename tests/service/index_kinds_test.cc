@@ -1,0 +1,156 @@
+// A catalog of each kind of index over the wire: made, filled, trained, asked,
+// restarted and changed to another kind.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/service/server_fixture.h"
+
+namespace attendant {
+namespace {
+
+constexpr int kItemCount = 3000;
+constexpr int kDim = 8;
+
+class IndexKindsTest : public ServerFixture,
+                       public ::testing::WithParamInterface<v1::IndexKind> {
+ protected:
+  void SetUp() override {
+    ServerFixture::SetUp();
+    std::mt19937 random(5);
+    std::normal_distribution<float> normal;
+    for (float& f : query_) f = normal(random);
+    keys_.resize(kItemCount * kDim);
+    for (float& f : keys_) f = normal(random);
+  }
+
+  void CreateCatalog(v1::IndexKind kind) {
+    v1::CreateCatalogRequest request;
+    request.set_name("shop");
+    v1::KeyField& field = *request.mutable_schema()->add_key_fields();
+    field.set_name("k");
+    field.set_dimension(kDim);
+    field.set_index_kind(kind);
+    ASSERT_TRUE(Create(request).ok());
+  }
+
+  void Write() {
+    v1::BatchUpsertItemsRequest request;
+    request.set_catalog("shop");
+    for (int i = 0; i < kItemCount; ++i) {
+      v1::Item& item = *request.add_items();
+      item.set_id(absl::StrCat("i", i));
+      const float* key = keys_.data() + i * kDim;
+      (*item.mutable_keys())["k"].mutable_floats()->mutable_values()->Add(
+          key, key + kDim);
+      if (request.items_size() == 250) {
+        const grpc::Status status = Upsert(request);
+        ASSERT_TRUE(status.ok()) << status.error_message();
+        request.clear_items();
+      }
+    }
+  }
+
+  void AwaitIndex() {
+    ASSERT_OK_AND_ASSIGN(const auto catalog, catalogs_->Get("shop"));
+    catalog->AwaitIndexes();
+  }
+
+  v1::Catalog Describe() {
+    grpc::ClientContext context;
+    v1::GetCatalogRequest request;
+    request.set_name("shop");
+    v1::GetCatalogResponse response;
+    EXPECT_TRUE(catalog_stub_->GetCatalog(&context, request, &response).ok());
+    return response.catalog();
+  }
+
+  v1::AttendResponse Ask(v1::ScanMode mode) {
+    v1::AttendRequest request;
+    request.set_catalog("shop");
+    request.mutable_query()
+        ->mutable_vector()
+        ->mutable_floats()
+        ->mutable_values()
+        ->Add(query_.begin(), query_.end());
+    request.set_result_count(10);
+    request.set_scan_mode(mode);
+    v1::AttendResponse response;
+    const grpc::Status status = Attend(request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response;
+  }
+
+  // The index answers, and what it returns is what an exact scan says of it.
+  void ExpectAnswers(v1::IndexKind kind) {
+    const v1::Catalog catalog = Describe();
+    ASSERT_EQ(catalog.indexes_size(), 1);
+    EXPECT_EQ(catalog.indexes(0).active_kind(), kind);
+    EXPECT_FALSE(catalog.indexes(0).training());
+    EXPECT_GT(catalog.indexes(0).probe_count(), 0);
+    EXPECT_GE(catalog.indexes(0).measured_recall(), 0.8);
+    const v1::AttendResponse exact = Ask(v1::SCAN_MODE_EXACT);
+    const v1::AttendResponse found = Ask(v1::SCAN_MODE_INDEX);
+    EXPECT_EQ(found.stats().index_kind(), kind);
+    ASSERT_EQ(found.items_size(), 10);
+    int hits = 0;
+    for (const v1::AttendedItem& item : found.items()) {
+      for (const v1::AttendedItem& best : exact.items()) {
+        if (best.id() != item.id()) continue;
+        ++hits;
+        EXPECT_EQ(item.logit(), best.logit());
+      }
+    }
+    EXPECT_GE(hits, 7);
+  }
+
+  std::vector<float> query_ = std::vector<float>(kDim);
+  std::vector<float> keys_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, IndexKindsTest,
+                         ::testing::Values(v1::INDEX_KIND_IVF,
+                                           v1::INDEX_KIND_HNSW,
+                                           v1::INDEX_KIND_LSH));
+
+TEST_P(IndexKindsTest, AnswersFromImportToRestart) {
+  CreateCatalog(GetParam());
+  Write();
+  AwaitIndex();
+  ExpectAnswers(GetParam());
+
+  server_.reset();
+  catalogs_.reset();
+  ServerFixture::SetUp();
+  EXPECT_EQ(Describe().schema().key_fields(0).index_kind(), GetParam());
+  AwaitIndex();
+  ExpectAnswers(GetParam());
+}
+
+TEST_P(IndexKindsTest, ACatalogCanChangeToItAndBack) {
+  CreateCatalog(v1::INDEX_KIND_FLAT);
+  Write();
+  const auto change_to = [this](v1::IndexKind kind) {
+    grpc::ClientContext context;
+    v1::UpdateCatalogRequest request;
+    request.set_name("shop");
+    v1::KeyField& field = *request.add_key_fields();
+    field.set_name("k");
+    field.set_index_kind(kind);
+    request.mutable_update_mask()->add_paths("index_kind");
+    v1::UpdateCatalogResponse response;
+    ASSERT_TRUE(
+        catalog_stub_->UpdateCatalog(&context, request, &response).ok());
+    AwaitIndex();
+  };
+  change_to(GetParam());
+  ExpectAnswers(GetParam());
+  change_to(v1::INDEX_KIND_FLAT);
+  EXPECT_EQ(Describe().indexes(0).active_kind(), v1::INDEX_KIND_FLAT);
+}
+
+}  // namespace
+}  // namespace attendant
