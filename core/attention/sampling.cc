@@ -5,6 +5,8 @@
 #include <limits>
 #include <numeric>
 
+#include "core/attention/log_add.h"
+
 namespace attendant {
 namespace {
 
@@ -41,13 +43,6 @@ double Gumbel(std::uint64_t bits) {
   const double exponential =
       is_lower_half ? -std::log1p(-smaller) : -std::log(smaller);
   return -std::log(exponential);
-}
-
-// log(exp(a) + exp(b)); either may be -infinity.
-double LogAdd(double a, double b) {
-  const double greater = std::max(a, b);
-  if (greater == kMinusInfinity) return greater;
-  return greater + std::log1p(std::exp(std::min(a, b) - greater));
 }
 
 // log(1 - exp(-exp(log_rate))).

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/attention/log_add.h"
 #include "core/catalog/mass.h"
 #include "core/catalog/weigh.h"
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/attention/log_add.h"
 #include "core/catalog/segment_query.h"
 #include "core/catalog/weigh.h"
 #include "core/shortlist/key_index.h"

@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "core/attention/log_add.h"
+
 namespace attendant {
 namespace {
 
@@ -23,11 +25,6 @@ LogPartition LogSumExp(const std::vector<float>& logits) {
 }
 
 }  // namespace
-
-double LogAdd(double a, double b) {
-  if (a < b) std::swap(a, b);
-  return b == kNothing ? a : a + std::log1p(std::exp(b - a));
-}
 
 LogPartition LogPartitionOf(const SoftmaxPartition& partition) {
   if (partition.count == 0) return {};

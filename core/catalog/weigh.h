@@ -33,9 +33,6 @@ using LogPartitions = std::vector<LogPartition>;
 // Over all of `scored`.
 LogPartitions PartitionsOf(const ScoredRows& scored);
 
-// log(exp(a) + exp(b)), either of which may be -infinity.
-double LogAdd(double a, double b);
-
 // Weights of rows, from their logits. With SOFTMAX a head's weight is
 // exp(logit - its log partition); heads that see nothing in the scope have no
 // part in the mean, so that means sum to 1 too.

@@ -118,7 +118,7 @@ void CodePass::Take(std::int64_t list, std::int64_t begin, std::int64_t count,
   }
   taken_count_ += eligible_count;
   if (options_.certified) TakeBounds(begin, count, logits);
-  taken_.emplace_back().begin = begin;
+  taken_.push_back({.begin = begin, .list = list, .partition = {}});
   taken_.back().partition.Add(logits, count, nullptr);
   if (k_ == 0 && options_.rescore_count == 0) return;
 
@@ -218,6 +218,17 @@ void CodePass::MergeTaken() {
   std::sort(taken_.begin(), taken_.end(),
             [](const Taken& a, const Taken& b) { return a.begin < b.begin; });
   for (const Taken& taken : taken_) partition_.Merge(taken.partition);
+}
+
+double CodePass::LogSum(std::span<const float> list_scores, float most) const {
+  SoftmaxPartition partition;
+  for (const Taken& taken : taken_) {
+    if (list_scores[static_cast<std::size_t>(taken.list)] <= most) {
+      partition.Merge(taken.partition);
+    }
+  }
+  return partition.LogPartition().value_or(
+      -std::numeric_limits<double>::infinity());
 }
 
 absl::Status CodePass::RescoreKept(AttentionState& state) {

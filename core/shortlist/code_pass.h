@@ -60,6 +60,10 @@ class CodePass {
   // Eligible keys taken so far.
   std::int64_t taken_count() const { return taken_count_; }
 
+  // Log of the sum of exp(logit) over what was taken in lists whose score is at
+  // most this, by code; -infinity if that is nothing.
+  double LogSum(std::span<const float> list_scores, float most) const;
+
   // Adds to the state what was taken, and says in `stats` what is not exact.
   // `complete`: every eligible key was taken. Errors as KeyIndex::Scan.
   absl::Status Finish(bool complete, AttentionState& state, ScanStats& stats);
@@ -77,6 +81,7 @@ class CodePass {
   // Sums over the keys that were taken at once.
   struct Taken {
     std::int64_t begin = 0;
+    std::int64_t list = 0;  // of the first
     SoftmaxPartition partition;
   };
 

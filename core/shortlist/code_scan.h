@@ -18,6 +18,7 @@ namespace attendant {
 struct ListVisit {
   CodePass* pass = nullptr;
   std::vector<std::int32_t> lists;
+  std::span<const float> scores;  // of all lists, if they were chosen by them
   absl::Status status;
 };
 

@@ -18,6 +18,7 @@
 #include "core/shortlist/learn_centroids.h"
 #include "core/shortlist/list_index.h"
 #include "core/shortlist/nearest_centroid.h"
+#include "core/shortlist/unscored_mass.h"
 
 namespace attendant {
 namespace {
@@ -160,13 +161,21 @@ absl::StatusOr<std::unique_ptr<IvfIndex>> BuildIndex(
   ATTENDANT_ASSIGN_OR_RETURN(const Calibration calibration,
                              Calibrate(lists, calibrate_options));
 
+  ATTENDANT_ASSIGN_OR_RETURN(
+      UnscoredMass unscored_mass,
+      UnscoredMass::Learn(lists, {.score_kind = score_kind,
+                                  .probe_count = calibration.probe_count,
+                                  .seed = options.seed,
+                                  .cancelled = options.cancelled}));
+
   std::vector<std::int32_t> positions(keys.size(), -1);
   for (std::size_t p = 0; p < lists.rows.size(); ++p) {
     positions[static_cast<std::size_t>(lists.rows[p])] =
         static_cast<std::int32_t>(p);
   }
   return std::make_unique<ListIndex>(std::move(lists), std::move(positions),
-                                     score_kind, std::move(calibration));
+                                     score_kind, std::move(calibration),
+                                     std::move(unscored_mass));
 }
 
 }  // namespace

@@ -33,7 +33,8 @@ KeyRows::KeyRows(std::span<const std::span<const float>> keys, std::int64_t dim,
   list_ = std::make_unique<ListIndex>(
       std::move(lists), std::move(positions), score_kind,
       Calibration{
-          .probe_count = 1, .recall = 1, .recalls = {1}, .depths = {{1, 1}}});
+          .probe_count = 1, .recall = 1, .recalls = {1}, .depths = {{1, 1}}},
+      UnscoredMass());
 }
 
 KeyRows::Eligible KeyRows::FindEligible(const ScanQuery& query) const {

@@ -5,9 +5,11 @@
 #include <bit>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <utility>
 
+#include "core/attention/log_add.h"
 #include "core/base/status.h"
 #include "core/kernels/compare.h"
 #include "core/kernels/select.h"
@@ -32,12 +34,14 @@ constexpr std::int64_t kRescoreCount = 1000;
 }  // namespace
 
 ListIndex::ListIndex(InvertedLists lists, std::vector<std::int32_t> positions,
-                     ScoreKind score_kind, Calibration calibration)
+                     ScoreKind score_kind, Calibration calibration,
+                     UnscoredMass unscored_mass)
     : lists_(std::move(lists)),
       positions_(std::move(positions)),
       keyed_(static_cast<std::int64_t>(positions_.size())),
       cosine_(score_kind == ScoreKind::kCosine),
-      calibration_(std::move(calibration)) {
+      calibration_(std::move(calibration)),
+      unscored_mass_(std::move(unscored_mass)) {
   for (const RowIndex row : lists_.rows) keyed_.Set(row);
 }
 
@@ -52,6 +56,7 @@ std::int64_t ListIndex::memory_bytes() const {
   constexpr std::int64_t kFloatBytes = sizeof(float);
   return (n + list_count()) * lists_.dim * kFloatBytes +
          lists_.codes.memory_bytes() + lists_.mean_codes.memory_bytes() +
+         unscored_mass_.memory_bytes() +
          n * (kFloatBytes + std::int64_t{sizeof(RowIndex)}) +
          static_cast<std::int64_t>(positions_.size() * sizeof(std::int32_t) +
                                    lists_.offsets.size() *
@@ -189,6 +194,10 @@ void ListIndex::ScanTogether(std::span<ScanTask> tasks) const {
         status =
             scratch.pass(i).Finish(routes[i].complete, *group[i].state, stats);
       }
+      if (status.ok() && !routes[i].complete) {
+        AddUnscored(scratch.visit(i), nullptr, lists_.key_count(),
+                    *group[i].state, stats);
+      }
       stats.visited_list_count =
           routes[i].complete ? list_count() : routes[i].probe_count;
       if (status.ok()) {
@@ -216,9 +225,10 @@ void ListIndex::ChooseLists(std::span<ListVisit* const> visits,
   lists_.ScoreListsByCode({queries.data(), visits.size()}, stride,
                           scores.data());
   for (std::size_t v = 0; v < visits.size(); ++v) {
-    SelectBest({scores.data() + v * static_cast<std::size_t>(stride),
-                static_cast<std::size_t>(list_count())},
-               probe_counts[v], visits[v]->lists);
+    ListVisit& visit = *visits[v];
+    visit.scores = {scores.data() + v * static_cast<std::size_t>(stride),
+                    static_cast<std::size_t>(list_count())};
+    SelectBest(visit.scores, probe_counts[v], visit.lists);
   }
   if (visits.size() > 1) return;
   // Nothing is shared: the best lists come first, so that little is kept of the
@@ -231,30 +241,85 @@ void ListIndex::ChooseLists(std::span<ListVisit* const> visits,
             });
 }
 
+void ListIndex::AddUnscored(const ListVisit& visit,
+                            const EligibleRows* eligible,
+                            std::int64_t eligible_count, AttentionState& state,
+                            ScanStats& stats) const {
+  const CodePass& pass = *visit.pass;
+  AddUnscored({.query = pass.query().query,
+               .logit_factor = pass.query().logit_factor,
+               .coded = &pass.coded(),
+               .scores = visit.scores,
+               .lists = visit.lists,
+               .log_sum = pass.LogSum(visit.scores,
+                                      std::numeric_limits<float>::infinity()),
+               .log_farther_sum = pass.LogSum(
+                   visit.scores, FartherScore(visit.scores, visit.lists)),
+               .eligible = eligible,
+               .eligible_rate = static_cast<double>(eligible_count) /
+                                static_cast<double>(lists_.key_count()),
+               .rest_count = eligible_count - pass.taken_count()},
+              state, stats);
+}
+
+void ListIndex::AddUnscored(const ScanQuery& query, const FloatVisit& visit,
+                            std::span<const float> scores,
+                            const EligibleRows* eligible,
+                            std::int64_t eligible_count, AttentionState& state,
+                            ScanStats& stats) const {
+  thread_local CodedQuery coded;
+  if (!HasCodesFor(query, state) ||
+      !coded.Encode(lists_.codes, query.query, query.logit_factor)) {
+    return;
+  }
+  AddUnscored({.query = query.query,
+               .logit_factor = query.logit_factor,
+               .coded = &coded,
+               .scores = scores,
+               .lists = visit.lists(),
+               .log_sum = visit.log_sum(),
+               .log_farther_sum = visit.log_farther_sum(),
+               .eligible = eligible,
+               .eligible_rate = static_cast<double>(eligible_count) /
+                                static_cast<double>(lists_.key_count()),
+               .rest_count = eligible_count - visit.scored_count()},
+              state, stats);
+}
+
+void ListIndex::AddUnscored(const VisitedMass& visited, AttentionState& state,
+                            ScanStats& stats) const {
+  UnscoredGuess guess;
+  if (!unscored_mass_.Guess(lists_, visited, guess)) return;
+  state.AddUnkept(guess.partition);
+  stats.knows_mass = true;
+  stats.log_variance = LogAdd(stats.log_variance, guess.log_variance);
+}
+
 absl::StatusOr<ScanStats> ListIndex::ScanFloats(const ScanQuery& query,
                                                 AttentionState& state,
                                                 const Route& route) const {
-  RowScan scan(query, state);
-  ATTENDANT_RETURN_IF_ERROR(scan.Start());
   if (route.complete) {
+    RowScan scan(query, state);
+    ATTENDANT_RETURN_IF_ERROR(scan.Start());
     ATTENDANT_RETURN_IF_ERROR(ScanAllLists(true, scan));
-  } else {
-    thread_local std::vector<float> scores;
-    thread_local std::vector<std::int32_t> chosen;
-    lists_.ScoreLists(query.query, scores);
-    SelectBest(scores, route.probe_count, chosen);
-    for (const std::int32_t list : chosen) {
-      ATTENDANT_RETURN_IF_ERROR(ScanList(list, true, scan));
-    }
+    ATTENDANT_RETURN_IF_ERROR(scan.Finish());
+    return ScanStats{.scored_count = scan.scored_count(),
+                     .visited_list_count = list_count(),
+                     .complete = true,
+                     .exact = true,
+                     .results_exact = true,
+                     .knows_mass = true};
   }
-  ATTENDANT_RETURN_IF_ERROR(scan.Finish());
-  return ScanStats{
-      .scored_count = scan.scored_count(),
-      .visited_list_count = route.complete ? list_count() : route.probe_count,
-      .complete = route.complete,
-      .exact = route.complete,
-      .results_exact = route.complete,
-      .knows_mass = route.complete};
+  thread_local std::vector<float> scores;
+  thread_local std::vector<std::int32_t> chosen;
+  lists_.ScoreLists(query.query, scores);
+  SelectBest(scores, route.probe_count, chosen);
+  FloatVisit visit(lists_, query, scores, true, state);
+  ATTENDANT_RETURN_IF_ERROR(visit.Visit(chosen));
+  ScanStats stats = {.scored_count = visit.scored_count(),
+                     .visited_list_count = route.probe_count};
+  AddUnscored(query, visit, scores, nullptr, lists_.key_count(), state, stats);
+  return stats;
 }
 
 // The eligible rows with keys, and how many they are.
@@ -297,40 +362,50 @@ absl::StatusOr<ScanStats> ListIndex::ScanMasked(const ScanQuery& query,
   if (!by_rows && StartPass(narrowed, state.top().k(), false, route, pass)) {
     return ScanMaskedByCode(narrowed, eligible_count, route, pass, state);
   }
+  if (!by_rows && !route.complete) {
+    return ScanMaskedFloats(narrowed, eligible_count, route, state);
+  }
   RowScan scan(narrowed, state);
   ATTENDANT_RETURN_IF_ERROR(scan.Start());
-  bool complete = true;
-  std::int64_t visited = 0;
-  if (by_rows) {
-    ATTENDANT_RETURN_IF_ERROR(ScanRows(eligible, scan));
-  } else if (route.complete) {
-    ATTENDANT_RETURN_IF_ERROR(ScanAllLists(false, scan));
-    visited = list_count();
-  } else {
-    thread_local std::vector<float> scores;
-    thread_local std::vector<std::uint64_t> ranks;
-    lists_.ScoreLists(query.query, scores);
-    lists_.RankLists(scores, ranks);
-    const auto visit =
-        [&](std::span<const std::int32_t> chosen) -> absl::Status {
-      visited += static_cast<std::int64_t>(chosen.size());
-      for (const std::int32_t list : chosen) {
-        ATTENDANT_RETURN_IF_ERROR(ScanList(list, false, scan));
-      }
-      return absl::OkStatus();
-    };
-    ATTENDANT_ASSIGN_OR_RETURN(
-        complete, VisitUntilEnough(ranks, route.probe_count,
-                                   std::min(state.top().k(), eligible_count),
-                                   visit, [&] { return scan.scored_count(); }));
-  }
+  ATTENDANT_RETURN_IF_ERROR(by_rows ? ScanRows(eligible, scan)
+                                    : ScanAllLists(false, scan));
   ATTENDANT_RETURN_IF_ERROR(scan.Finish());
   return ScanStats{.scored_count = scan.scored_count(),
-                   .visited_list_count = visited,
-                   .complete = complete,
-                   .exact = complete,
-                   .results_exact = complete,
-                   .knows_mass = complete};
+                   .visited_list_count = by_rows ? 0 : list_count(),
+                   .complete = true,
+                   .exact = true,
+                   .results_exact = true,
+                   .knows_mass = true};
+}
+
+absl::StatusOr<ScanStats> ListIndex::ScanMaskedFloats(
+    const ScanQuery& query, std::int64_t eligible_count, const Route& route,
+    AttentionState& state) const {
+  thread_local std::vector<float> scores;
+  thread_local std::vector<std::uint64_t> ranks;
+  lists_.ScoreLists(query.query, scores);
+  lists_.RankLists(scores, ranks);
+  FloatVisit visit(lists_, query, scores, false, state);
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const bool complete,
+      VisitUntilEnough(
+          ranks, route.probe_count, std::min(state.top().k(), eligible_count),
+          [&](std::span<const std::int32_t> chosen) {
+            return visit.Visit(chosen);
+          },
+          [&] { return visit.scored_count(); }));
+  ScanStats stats = {
+      .scored_count = visit.scored_count(),
+      .visited_list_count = static_cast<std::int64_t>(visit.lists().size()),
+      .complete = complete,
+      .exact = complete,
+      .results_exact = complete,
+      .knows_mass = complete};
+  if (!complete) {
+    const EligibleRows eligible(query);
+    AddUnscored(query, visit, scores, &eligible, eligible_count, state, stats);
+  }
+  return stats;
 }
 
 absl::StatusOr<ScanStats> ListIndex::ScanMaskedByCode(
@@ -359,8 +434,12 @@ absl::StatusOr<ScanStats> ListIndex::ScanMaskedByCode(
     lists_.ScoreListsByCode({&coded, 1}, stride, scores.data());
     lists_.RankLists({scores.data(), static_cast<std::size_t>(list_count())},
                      ranks);
+    visit.scores = {scores.data(), static_cast<std::size_t>(list_count())};
+    thread_local std::vector<std::int32_t> taken;
+    taken.clear();
     const auto take = [&](std::span<const std::int32_t> chosen) {
       visited += static_cast<std::int64_t>(chosen.size());
+      taken.insert(taken.end(), chosen.begin(), chosen.end());
       visit.lists.assign(chosen.begin(), chosen.end());
       TakeLists(lists_, visits);
       return visit.status;
@@ -369,9 +448,14 @@ absl::StatusOr<ScanStats> ListIndex::ScanMaskedByCode(
         complete, VisitUntilEnough(ranks, route.probe_count,
                                    std::min(state.top().k(), eligible_count),
                                    take, [&] { return pass.taken_count(); }));
+    visit.lists.swap(taken);
   }
   ScanStats stats;
   ATTENDANT_RETURN_IF_ERROR(pass.Finish(complete, state, stats));
+  if (!complete) {
+    const EligibleRows eligible(query);
+    AddUnscored(visit, &eligible, eligible_count, state, stats);
+  }
   stats.visited_list_count = visited;
   return stats;
 }

@@ -15,9 +15,12 @@
 #include "core/shortlist/calibrate.h"
 #include "core/shortlist/code_pass.h"
 #include "core/shortlist/code_scan.h"
+#include "core/shortlist/eligible_rows.h"
+#include "core/shortlist/float_visit.h"
 #include "core/shortlist/inverted_lists.h"
 #include "core/shortlist/ivf_index.h"
 #include "core/shortlist/row_scan.h"
+#include "core/shortlist/unscored_mass.h"
 
 namespace attendant {
 
@@ -25,7 +28,8 @@ class ListIndex : public IvfIndex {
  public:
   // positions[row] is the position of the row's key in `lists`, or -1.
   ListIndex(InvertedLists lists, std::vector<std::int32_t> positions,
-            ScoreKind score_kind, Calibration calibration);
+            ScoreKind score_kind, Calibration calibration,
+            UnscoredMass unscored_mass);
 
   IndexKind kind() const override { return IndexKind::kIvf; }
   std::int64_t dim() const override { return lists_.dim; }
@@ -63,6 +67,17 @@ class ListIndex : public IvfIndex {
   Route RouteFor(const ScanQuery& query, const AttentionState& state) const;
   bool StartPass(const ScanQuery& query, std::int64_t k, bool all_eligible,
                  Route& route, CodePass& pass) const;
+  // Adds to the state what the lists that were not visited are guessed to hold.
+  // eligible: null for all.
+  void AddUnscored(const ListVisit& visit, const EligibleRows* eligible,
+                   std::int64_t eligible_count, AttentionState& state,
+                   ScanStats& stats) const;
+  void AddUnscored(const ScanQuery& query, const FloatVisit& visit,
+                   std::span<const float> scores, const EligibleRows* eligible,
+                   std::int64_t eligible_count, AttentionState& state,
+                   ScanStats& stats) const;
+  void AddUnscored(const VisitedMass& visited, AttentionState& state,
+                   ScanStats& stats) const;
   void ChooseLists(std::span<ListVisit* const> visits,
                    std::span<const std::int64_t> probe_counts) const;
   absl::StatusOr<ScanStats> ScanFloats(const ScanQuery& query,
@@ -70,6 +85,10 @@ class ListIndex : public IvfIndex {
                                        const Route& route) const;
   absl::StatusOr<ScanStats> ScanMasked(const ScanQuery& query,
                                        AttentionState& state) const;
+  absl::StatusOr<ScanStats> ScanMaskedFloats(const ScanQuery& query,
+                                             std::int64_t eligible_count,
+                                             const Route& route,
+                                             AttentionState& state) const;
   absl::StatusOr<ScanStats> ScanMaskedByCode(const ScanQuery& query,
                                              std::int64_t eligible_count,
                                              const Route& route, CodePass& pass,
@@ -102,6 +121,7 @@ class ListIndex : public IvfIndex {
   Bitmap keyed_;                               // rows with keys
   const bool cosine_;                          // codes are of normalised keys
   const Calibration calibration_;
+  const UnscoredMass unscored_mass_;
 };
 
 }  // namespace attendant

@@ -509,7 +509,7 @@ class AttendIvfTest : public CatalogFixture {
   std::vector<float> Vector() { return RandomItems(1, 8, 12)[0].keys[0]; }
 };
 
-TEST_F(AttendIvfTest, SaysThatTheMassIsUnknown) {
+TEST_F(AttendIvfTest, EstimatesTheMassOfWhatItDidNotScore) {
   OpenIvf();
   AttendQuery query = VectorQuery(Vector());
   query.shortlist_count = 10;
@@ -517,9 +517,11 @@ TEST_F(AttendIvfTest, SaysThatTheMassIsUnknown) {
   EXPECT_EQ(answer.index_kind, IndexKind::kIvf);
   EXPECT_LT(answer.scored_count, kCount);
   EXPECT_FALSE(answer.complete);
-  EXPECT_EQ(answer.returned_mass.method, MassMethod::kUnknown);
-  EXPECT_FALSE(answer.log_partition.has_value());
-  EXPECT_FALSE(answer.entropy.has_value());
+  EXPECT_EQ(answer.returned_mass.method, MassMethod::kEstimate);
+  query.scan_mode = ScanMode::kExact;
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer exact, Ask(query));
+  EXPECT_GE(*exact.log_partition, answer.log_partition_interval->lower_bound);
+  EXPECT_LE(*exact.log_partition, answer.log_partition_interval->upper_bound);
 }
 
 TEST_F(AttendIvfTest, ExactAnswersScoreEveryKeyWithTheSameLogits) {

@@ -423,7 +423,7 @@ TEST_F(ModelHeadsTest, IndexedHeadsFindTheSameItems) {
   ASSERT_OK_AND_ASSIGN(const AttendAnswer indexed, Ask(Query()));
   EXPECT_EQ(indexed.index_kind, IndexKind::kIvf);
   EXPECT_FALSE(indexed.complete);
-  EXPECT_EQ(indexed.returned_mass.method, MassMethod::kUnknown);
+  EXPECT_EQ(indexed.returned_mass.method, MassMethod::kEstimate);
   EXPECT_LT(indexed.scored_count, 8000);
   AttendQuery exact = Query();
   exact.scan_mode = ScanMode::kExact;

@@ -1,0 +1,60 @@
+#include "core/shortlist/float_visit.h"
+
+#include <cmath>
+
+#include "core/attention/log_add.h"
+#include "core/base/status.h"
+#include "core/shortlist/row_scan.h"
+#include "core/shortlist/unscored_mass.h"
+
+namespace attendant {
+namespace {
+
+// Log of what was added to a partition between two looks at it. What is below
+// 1e-16 of the rest may be lost, and is of no matter then.
+double LogAdded(const SoftmaxPartition& before, const SoftmaxPartition& after) {
+  double sum = after.sum;
+  if (before.count > 0) {
+    sum -= before.sum * std::exp(double{before.max} - after.max);
+  }
+  return sum > 0 ? after.max + std::log(sum)
+                 : -std::numeric_limits<double>::infinity();
+}
+
+}  // namespace
+
+absl::Status FloatVisit::Visit(std::span<const std::int32_t> lists) {
+  if (lists.empty()) return absl::OkStatus();
+  if (visited_.empty()) farther_score_ = FartherScore(scores_, lists);
+  visited_.insert(visited_.end(), lists.begin(), lists.end());
+  ATTENDANT_RETURN_IF_ERROR(VisitHalf(lists, true));
+  return VisitHalf(lists, false);
+}
+
+absl::Status FloatVisit::VisitHalf(std::span<const std::int32_t> lists,
+                                   bool nearer) {
+  const SoftmaxPartition before = state_.partition();
+  RowScan scan(query_, state_);
+  ATTENDANT_RETURN_IF_ERROR(scan.Start());
+  for (const std::int32_t list : lists) {
+    const auto l = static_cast<std::size_t>(list);
+    if ((scores_[l] > farther_score_) != nearer) continue;
+    const std::int64_t begin = lists_.offsets[l];
+    const std::int64_t count = lists_.offsets[l + 1] - begin;
+    ATTENDANT_RETURN_IF_ERROR(
+        scan.Scan(lists_.keys.data() + begin * lists_.dim,
+                  lists_.inverse_norms.data() + begin,
+                  std::span(lists_.rows)
+                      .subspan(static_cast<std::size_t>(begin),
+                               static_cast<std::size_t>(count)),
+                  all_eligible_));
+  }
+  ATTENDANT_RETURN_IF_ERROR(scan.Finish());
+  scored_count_ += scan.scored_count();
+  const double log_added = LogAdded(before, state_.partition());
+  log_sum_ = LogAdd(log_sum_, log_added);
+  if (!nearer) log_farther_sum_ = LogAdd(log_farther_sum_, log_added);
+  return absl::OkStatus();
+}
+
+}  // namespace attendant

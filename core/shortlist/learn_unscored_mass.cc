@@ -1,0 +1,415 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <utility>
+
+#include "core/attention/log_add.h"
+#include "core/kernels/kernels.h"
+#include "core/kernels/select.h"
+#include "core/shortlist/unscored_mass.h"
+
+namespace attendant {
+namespace {
+
+constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
+constexpr float kNothing = -std::numeric_limits<float>::infinity();
+
+// Keys that stand for the covariance within lists.
+constexpr std::int64_t kDirections = UnscoredMass::kMaxDirections;
+// Sample queries of each kind.
+constexpr std::int64_t kSampleQueries = 48;
+// Of them, so many are to be held.
+constexpr double kCoverage = 0.95;
+// Of a normal distribution, 95 % lie within so many deviations.
+constexpr double kDeviations = 1.96;
+// Nothing is taken to be better than this, whatever so few queries say.
+constexpr double kLeastLogDeviation = 0.01;
+constexpr double kLeastUnseenFactor = 0.04;
+constexpr std::int64_t kBlockKeys = 512;
+
+}  // namespace
+
+class UnscoredMassLearner {
+ public:
+  UnscoredMassLearner(const InvertedLists& lists,
+                      const UnscoredMassOptions& options)
+      : lists_(lists), options_(options), random_(options.seed) {}
+
+  absl::StatusOr<UnscoredMass> Run() {
+    if (options_.probe_count >= lists_.list_count() || !lists_.codes.usable()) {
+      return UnscoredMass();
+    }
+    Summarise();
+    if (!(mass_.key_norm_ > 0)) return UnscoredMass();
+    DrawQueries();
+    if (!SumLists()) return absl::CancelledError("the build was cancelled");
+    mass_.usable_ = Measure();
+    return std::move(mass_);
+  }
+
+ private:
+  using Measures = UnscoredMass::Measures;
+  static constexpr std::size_t kSharpnessCount = UnscoredMass::kSharpnessCount;
+
+  // A sample query at one sharpness.
+  struct Trial {
+    VisitedMass visited;
+    double log_rest = kMinusInfinity;  // the truth
+    double log_predicted = kMinusInfinity;
+    UnscoredMass::Draws draws;
+
+    double LogRatio() const { return log_rest - log_predicted; }
+  };
+  using Trials = std::span<const Trial>;
+
+  bool IsCancelled() const {
+    return options_.cancelled != nullptr &&
+           options_.cancelled->load(std::memory_order_relaxed);
+  }
+  float FactorOfKey(std::int64_t position) const {
+    return options_.score_kind == ScoreKind::kCosine
+               ? lists_.inverse_norms[static_cast<std::size_t>(position)]
+               : 1;
+  }
+  std::span<const float> Key(std::int64_t position) const {
+    return lists_.key_view().Row(position);
+  }
+  std::span<const float> Mean(std::int64_t list) const {
+    return {lists_.means.data() + list * lists_.dim,
+            static_cast<std::size_t>(lists_.dim)};
+  }
+  std::int64_t AnyKey() {
+    return static_cast<std::int64_t>(
+        random_() % static_cast<std::uint64_t>(lists_.key_count()));
+  }
+  std::span<const float> Query(std::size_t i) const {
+    const auto dim = static_cast<std::size_t>(lists_.dim);
+    return std::span(queries_).subspan(i * dim, dim);
+  }
+  std::span<float> LogSums(std::size_t query, std::size_t sharpness) {
+    const auto list_count = static_cast<std::size_t>(lists_.list_count());
+    return std::span(log_sums_).subspan(
+        (query * kSharpnessCount + sharpness) * list_count, list_count);
+  }
+
+  // Sets `rest` to a key less its list's mean and what it has along it, whose
+  // square it returns.
+  double Split(std::int64_t list, double mean_norm, std::int64_t position,
+               std::vector<double>& rest) const {
+    const std::span<const float> key = Key(position);
+    const std::span<const float> mean = Mean(list);
+    const double factor = FactorOfKey(position);
+    double product = 0;
+    for (std::size_t d = 0; d < rest.size(); ++d) {
+      rest[d] = factor * key[d] - mean[d];
+      product += rest[d] * mean[d];
+    }
+    if (mean_norm == 0) return 0;
+    const double share = product / (mean_norm * mean_norm);
+    for (std::size_t d = 0; d < rest.size(); ++d) rest[d] -= share * mean[d];
+    return share * product;
+  }
+
+  static double SquareNorm(const std::vector<double>& vector) {
+    double sum = 0;
+    for (const double component : vector) sum += component * component;
+    return sum;
+  }
+
+  void Summarise() {
+    const std::int64_t key_count = lists_.key_count();
+    const auto dim = static_cast<std::size_t>(lists_.dim);
+    const std::int64_t direction_count = std::min(kDirections, key_count);
+    mass_.dim_ = lists_.dim;
+    mass_.directions_ =
+        AlignedBuffer<float>(static_cast<std::size_t>(direction_count) * dim);
+    std::vector<double> rest(dim);
+    double square_norm_sum = 0;
+    double direction_sum = 0;
+    for (std::int64_t l = 0; l < lists_.list_count(); ++l) {
+      const std::int64_t begin = lists_.offsets[static_cast<std::size_t>(l)];
+      const std::int64_t end = lists_.offsets[static_cast<std::size_t>(l) + 1];
+      const double mean_norm = Norm(Mean(l));
+      double along_sum = 0;
+      double rest_sum = 0;
+      for (std::int64_t p = begin; p < end; ++p) {
+        along_sum += Split(l, mean_norm, p, rest);
+        const double rest_square = SquareNorm(rest);
+        rest_sum += rest_square;
+        // Every so-and-so-many-th key.
+        if (p * direction_count / key_count < mass_.direction_count_) continue;
+        float* direction =
+            mass_.directions_.data() +
+            static_cast<std::size_t>(mass_.direction_count_) * dim;
+        std::copy(rest.begin(), rest.end(), direction);
+        direction_sum += rest_square;
+        ++mass_.direction_count_;
+      }
+      const auto count = static_cast<double>(end - begin);
+      square_norm_sum += along_sum + rest_sum + count * mean_norm * mean_norm;
+      const bool flat = begin == end || mean_norm == 0;
+      mass_.log_counts_.push_back(
+          begin == end ? -1 : static_cast<float>(std::log(count)));
+      mass_.variances_.push_back(
+          begin == end ? 0 : static_cast<float>(rest_sum / count));
+      mass_.mean_shares_.push_back(
+          flat ? 0
+               : static_cast<float>(along_sum / count / mean_norm / mean_norm));
+    }
+    mass_.key_norm_ =
+        std::sqrt(square_norm_sum / static_cast<double>(key_count));
+    // So that the mean of x'x has trace 1.
+    const double mean_square =
+        direction_sum / static_cast<double>(mass_.direction_count_);
+    const auto scale =
+        static_cast<float>(mean_square > 0 ? 1 / std::sqrt(mean_square) : 0);
+    for (float& component : mass_.directions_.span()) component *= scale;
+  }
+
+  // Keys, which are then not counted; and vectors between a random direction
+  // and a key whose components are out of order, which no key need be near to.
+  void DrawQueries() {
+    const auto dim = static_cast<std::size_t>(lists_.dim);
+    std::vector<float> query(dim);
+    std::normal_distribution<double> normal;
+    std::uniform_real_distribution<double> uniform;
+    const auto push = [&](std::int64_t self) {
+      const double norm = Norm(query);
+      if (!(norm > 0)) return;
+      for (float& component : query) {
+        component = static_cast<float>(component / norm);
+      }
+      queries_.insert(queries_.end(), query.begin(), query.end());
+      selves_.push_back(self);
+    };
+    for (std::int64_t i = 0; i < kSampleQueries; ++i) {
+      const std::int64_t position = AnyKey();
+      std::copy_n(Key(position).begin(), dim, query.begin());
+      push(position);
+    }
+    key_query_count_ = selves_.size();
+    for (std::int64_t i = 0; i < kSampleQueries; ++i) {
+      std::copy_n(Key(AnyKey()).begin(), dim, query.begin());
+      const double unit = Norm(query) / std::sqrt(static_cast<double>(dim));
+      std::shuffle(query.begin(), query.end(), random_);
+      const double share = uniform(random_);
+      for (float& component : query) {
+        component = static_cast<float>((1 - share) * component +
+                                       share * unit * normal(random_));
+      }
+      push(-1);
+    }
+  }
+
+  // Queries have norm 1.
+  double LogitFactor(std::size_t sharpness) const {
+    return UnscoredMass::kLeastSharpness *
+           std::exp2(static_cast<double>(sharpness)) / mass_.key_norm_;
+  }
+
+  // False if cancelled.
+  bool SumLists() {
+    const auto query_count = static_cast<std::int64_t>(selves_.size());
+    log_sums_.assign(selves_.size() * kSharpnessCount *
+                         static_cast<std::size_t>(lists_.list_count()),
+                     kNothing);
+    std::vector<float> products(
+        static_cast<std::size_t>(query_count * kBlockKeys));
+    for (std::int64_t l = 0; l < lists_.list_count(); ++l) {
+      if (IsCancelled()) return false;
+      const std::int64_t end = lists_.offsets[static_cast<std::size_t>(l) + 1];
+      std::int64_t count = 0;
+      for (std::int64_t begin = lists_.offsets[static_cast<std::size_t>(l)];
+           begin < end; begin += count) {
+        count = std::min(kBlockKeys, end - begin);
+        ActiveKernels().DotRowsMulti(queries_.data(), query_count,
+                                     lists_.keys.data() + begin * lists_.dim,
+                                     count, lists_.dim, products.data());
+        for (std::int64_t q = 0; q < query_count; ++q) {
+          AddKeys(
+              static_cast<std::size_t>(q), l, begin,
+              {products.data() + q * count, static_cast<std::size_t>(count)});
+        }
+      }
+    }
+    return true;
+  }
+
+  // Adds keys from `begin` on, of which these are the products with the query.
+  // As every sharpness is twice the last, its exps are the squares of the
+  // last's: of relative error 2^-21 x 2^7.
+  void AddKeys(std::size_t query, std::int64_t list, std::int64_t begin,
+               std::span<float> products) {
+    const auto count = static_cast<std::int64_t>(products.size());
+    const auto factor = static_cast<float>(LogitFactor(0));
+    for (std::int64_t i = 0; i < count; ++i) {
+      products[static_cast<std::size_t>(i)] *= factor * FactorOfKey(begin + i);
+    }
+    const std::int64_t self = selves_[query] - begin;
+    if (selves_[query] >= 0 && 0 <= self && self < count) {
+      products[static_cast<std::size_t>(self)] = kNothing;
+    }
+    double max = ActiveKernels().Max(products.data(), count);
+    if (max == kMinusInfinity) return;
+    double sum = ActiveKernels()
+                     .SumExps(products.data(), count, static_cast<float>(max),
+                              products.data())
+                     .sum;
+    for (std::size_t s = 0; s < kSharpnessCount; ++s) {
+      float& log_sum = LogSums(query, s)[static_cast<std::size_t>(list)];
+      log_sum = static_cast<float>(LogAdd(log_sum, max + std::log(sum)));
+      max *= 2;
+      sum = 0;
+      for (float& e : products) {
+        e *= e;
+        sum += e;
+      }
+    }
+  }
+
+  // False if nothing can be measured: codes are of no use.
+  bool Measure() {
+    CodedQuery coded;
+    std::vector<float> scores;
+    std::vector<std::int32_t> chosen;
+    std::vector<float> predicted;
+    for (std::size_t s = 0; s < kSharpnessCount; ++s) {
+      std::vector<Trial> trials(selves_.size());
+      for (std::size_t q = 0; q < trials.size(); ++q) {
+        Trial& trial = trials[q];
+        if (!coded.Encode(lists_.codes, Query(q), LogitFactor(s))) return false;
+        lists_.ScoreLists(Query(q), scores);
+        SelectBest(scores, options_.probe_count, chosen);
+        trial.visited = {.query = Query(q),
+                         .logit_factor = LogitFactor(s),
+                         .coded = &coded,
+                         .scores = scores,
+                         .lists = chosen,
+                         .log_sum = kMinusInfinity,
+                         .log_farther_sum = kMinusInfinity,
+                         .rest_count = 1};
+        SumVisited(LogSums(q, s), trial);
+        mass_.PredictLists(lists_, trial.visited, predicted);
+        trial.log_predicted = mass_.LogPredictedSum(predicted);
+        trial.draws = mass_.Draw(lists_, trial.visited, predicted);
+      }
+      mass_.measures_.push_back(MeasureTrials(trials));
+    }
+    return true;
+  }
+
+  static void SumVisited(std::span<const float> log_sums, Trial& trial) {
+    VisitedMass& visited = trial.visited;
+    const float farther = FartherScore(visited.scores, visited.lists);
+    std::vector<bool> is_visited(log_sums.size());
+    for (const std::int32_t list : visited.lists) {
+      const auto l = static_cast<std::size_t>(list);
+      is_visited[l] = true;
+      visited.log_sum = LogAdd(visited.log_sum, log_sums[l]);
+      if (visited.scores[l] <= farther) {
+        visited.log_farther_sum = LogAdd(visited.log_farther_sum, log_sums[l]);
+      }
+    }
+    for (std::size_t l = 0; l < log_sums.size(); ++l) {
+      if (!is_visited[l]) trial.log_rest = LogAdd(trial.log_rest, log_sums[l]);
+    }
+  }
+
+  // Of the two kinds of queries, each measure is that of the worse.
+  Measures MeasureTrials(Trials trials) const {
+    const Trials kinds[] = {trials.first(key_query_count_),
+                            trials.subspan(key_query_count_)};
+    Measures measures = {.log_bias = MeanLogRatio(trials),
+                         .log_deviation = kLeastLogDeviation,
+                         .unseen_factor = kLeastUnseenFactor};
+    for (const Trials kind : kinds) {
+      measures.log_deviation = std::max(measures.log_deviation,
+                                        LogDeviation(kind, measures.log_bias));
+    }
+    double factor = kLeastUnseenFactor;
+    for (const Trials kind : kinds) {
+      factor = std::max(factor, UnseenFactor(kind, measures));
+    }
+    measures.unseen_factor = factor;
+    return measures;
+  }
+
+  static double MeanLogRatio(Trials trials) {
+    double sum = 0;
+    double count = 0;
+    for (const Trial& trial : trials) {
+      if (!std::isfinite(trial.LogRatio())) continue;
+      sum += trial.LogRatio();
+      ++count;
+    }
+    return count == 0 ? 0 : sum / count;
+  }
+
+  static double LogDeviation(Trials trials, double bias) {
+    double square_sum = 0;
+    double count = 0;
+    for (const Trial& trial : trials) {
+      const double off = trial.LogRatio() - bias;
+      if (!std::isfinite(off)) continue;
+      square_sum += off * off;
+      ++count;
+    }
+    return count == 0 ? 0 : std::sqrt(square_sum / count);
+  }
+
+  // With which the intervals of as many as kCoverage of the trials hold.
+  static double UnseenFactor(Trials trials, const Measures& measures) {
+    std::vector<double> needed;
+    for (const Trial& trial : trials) {
+      if (trial.draws.eligible_count > 0) {
+        needed.push_back(NeededFactor(trial, measures));
+      }
+    }
+    if (needed.empty()) return 0;
+    std::sort(needed.begin(), needed.end());
+    // Of n numbers and one more from the same source, any is as likely to be
+    // the greatest.
+    const auto count = static_cast<double>(needed.size());
+    const double at = std::min(count, std::ceil(kCoverage * (count + 1)));
+    return needed[static_cast<std::size_t>(at) - 1];
+  }
+
+  // With which the trial's interval just holds the truth.
+  static double NeededFactor(const Trial& trial, Measures measures) {
+    measures.unseen_factor = 0;
+    const VisitedMass& visited = trial.visited;
+    const UnscoredGuess guess = UnscoredMass::Combine(
+        visited, trial.draws, trial.log_predicted, measures);
+    const double log_guess = LogAdd(
+        visited.log_sum, guess.partition.max + std::log(guess.partition.sum));
+    const double error =
+        std::abs(log_guess - LogAdd(visited.log_sum, trial.log_rest));
+    // A log-normal distribution's deviation r, as a share of its guess, makes
+    // an interval of 1.96 s + s^2 / 2 each way with s^2 = log(1 + r^2).
+    const double spread =
+        std::sqrt(kDeviations * kDeviations + 2 * error) - kDeviations;
+    const double deviation = std::sqrt(std::expm1(spread * spread));
+    const double lacking =
+        deviation - std::exp(guess.log_variance / 2 - log_guess);
+    const double log_unit = (visited.log_sum + visited.log_farther_sum) / 2;
+    if (!(lacking > 0) || log_unit == kMinusInfinity) return 0;
+    return lacking * std::exp(log_guess - log_unit);
+  }
+
+  const InvertedLists& lists_;
+  const UnscoredMassOptions& options_;
+  std::mt19937_64 random_;
+  UnscoredMass mass_;
+  std::vector<float> queries_;        // [selves_.size(), dim]
+  std::vector<std::int64_t> selves_;  // positions of keys; -1: it is none
+  std::size_t key_query_count_ = 0;   // which come first
+  std::vector<float> log_sums_;       // [queries, kSharpnessCount, lists]
+};
+
+absl::StatusOr<UnscoredMass> UnscoredMass::Learn(
+    const InvertedLists& lists, const UnscoredMassOptions& options) {
+  return UnscoredMassLearner(lists, options).Run();
+}
+
+}  // namespace attendant

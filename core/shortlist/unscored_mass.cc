@@ -1,0 +1,316 @@
+#include "core/shortlist/unscored_mass.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "core/attention/log_add.h"
+#include "core/base/status.h"
+#include "core/kernels/kernels.h"
+
+namespace attendant {
+namespace {
+
+constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
+constexpr float kNothing = -std::numeric_limits<float>::infinity();
+
+// Blocks of codes that a guess reads: about 100 KB of 128 dimensions.
+constexpr std::int64_t kDraws = 48;
+// Lists are drawn by the power of what they are expected to hold: below 1, as
+// those that hold more than expected would else come with great factors.
+constexpr float kTemper = 0.8f;
+// Predictions that are off by more are of no use beside draws.
+constexpr double kMaxLogDeviation = 0.25;
+// Draws that must hold eligible keys for anything to be said.
+constexpr std::int64_t kLeastEligibleDraws = 8;
+// Deviations of a mean of few and skewed draws, in place of 1.
+constexpr double kDrawDeviations = 1.12;
+// Lists whose weights are summed at once.
+constexpr std::int64_t kChunkLists = 64;
+// SplitMix64 (Steele, Lea, Flood 2014).
+std::uint64_t NextBits(std::uint64_t& state) {
+  state += 0x9e3779b97f4a7c15u;
+  std::uint64_t bits = state;
+  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9u;
+  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebu;
+  return bits ^ (bits >> 31);
+}
+
+// In [0, 1), and a function of the query alone.
+double UniformOf(std::span<const float> query) {
+  std::uint64_t state = 0;
+  for (const float component : query) {
+    state = state * 0x100000001b3u ^ std::bit_cast<std::uint32_t>(component);
+  }
+  return static_cast<double>(NextBits(state) >> 11) * 0x1p-53;
+}
+
+// Square root of a positive number, of relative error 2^-10: one step of
+// Heron's from half the exponent, as std::sqrt keeps loops from being
+// vectorised.
+float Root(float x) {
+  const float guess = std::bit_cast<float>(
+      (std::bit_cast<std::uint32_t>(x) >> 1) + 0x1fbd1df5u);
+  return 0.5f * (guess + x / guess);
+}
+
+struct BlockDraw {
+  std::int64_t list = 0;
+  std::int64_t begin = 0;  // keys of the list in one block
+  std::int64_t count = 0;
+  double inverse_probability = 0;
+};
+
+}  // namespace
+
+std::int64_t UnscoredMass::memory_bytes() const {
+  return static_cast<std::int64_t>(
+      sizeof(float) * (log_counts_.size() + variances_.size() +
+                       mean_shares_.size() + directions_.size()) +
+      sizeof(Measures) * measures_.size());
+}
+
+double UnscoredMass::SharpnessOf(const VisitedMass& visited) const {
+  return Norm(visited.query) * visited.logit_factor * key_norm_;
+}
+
+UnscoredMass::Measures UnscoredMass::MeasuresAt(double sharpness) const {
+  const double place = std::clamp(std::log2(sharpness / kLeastSharpness), 0.0,
+                                  static_cast<double>(kSharpnessCount - 1));
+  const auto low = static_cast<std::size_t>(place);
+  const std::size_t high =
+      std::min(low + 1, static_cast<std::size_t>(kSharpnessCount - 1));
+  const double share = place - static_cast<double>(low);
+  const auto mix = [&](double Measures::*measure) {
+    return (1 - share) * measures_[low].*measure +
+           share * measures_[high].*measure;
+  };
+  return {mix(&Measures::log_bias), mix(&Measures::log_deviation),
+          mix(&Measures::unseen_factor)};
+}
+
+void UnscoredMass::PredictLists(const InvertedLists& lists,
+                                const VisitedMass& visited,
+                                std::vector<float>& log_sums) const {
+  const auto factor = static_cast<float>(visited.logit_factor);
+  const auto norm = static_cast<float>(Norm(visited.query));
+  float products[kMaxDirections];
+  ActiveKernels().DotRows(visited.query.data(), directions_.data(),
+                          direction_count_, dim_, products);
+  double square_sum = 0;
+  for (std::int64_t d = 0; d < direction_count_; ++d) {
+    const double logit = factor * products[d];
+    square_sum += logit * logit;
+  }
+  const auto spread = static_cast<float>(
+      square_sum /
+      static_cast<double>(std::max<std::int64_t>(1, direction_count_)));
+  log_sums.resize(log_counts_.size());
+  for (std::size_t l = 0; l < log_sums.size(); ++l) {
+    const float mean = factor * norm * (visited.scores[l] - lists.reaches[l]);
+    const float variance =
+        mean * mean * mean_shares_[l] + spread * variances_[l];
+    const float log_count = log_counts_[l];
+    const float limit = 2 * log_count;
+    const float beyond = variance <= limit
+                             ? log_count + variance / 2
+                             : Root(variance * std::max(0.0f, limit));
+    log_sums[l] = log_count < 0 ? kNothing : mean + beyond;
+  }
+  for (const std::int32_t list : visited.lists) {
+    log_sums[static_cast<std::size_t>(list)] = kNothing;
+  }
+}
+
+double UnscoredMass::LogPredictedSum(std::span<const float> log_sums) const {
+  const auto count = static_cast<std::int64_t>(log_sums.size());
+  const float max = ActiveKernels().Max(log_sums.data(), count);
+  if (max == kNothing) return kMinusInfinity;
+  return max +
+         std::log(
+             ActiveKernels().SumExps(log_sums.data(), count, max, nullptr).sum);
+}
+
+// Systematic draws: one uniform number for all, so that lists which hold much
+// are drawn about as often as they are expected to be.
+UnscoredMass::Draws UnscoredMass::Draw(const InvertedLists& lists,
+                                       const VisitedMass& visited,
+                                       std::span<const float> log_sums) const {
+  const Kernels& kernels = ActiveKernels();
+  const auto list_count = static_cast<std::int64_t>(log_sums.size());
+  thread_local std::vector<float> weights;
+  thread_local std::vector<double> chunk_sums;
+  weights.resize(log_sums.size());
+  for (std::size_t l = 0; l < weights.size(); ++l) {
+    weights[l] = kTemper * log_sums[l];
+  }
+  const float max_weight = kernels.Max(weights.data(), list_count);
+  Draws draws;
+  if (max_weight == kNothing) return draws;
+  chunk_sums.clear();
+  double total = 0;
+  for (std::int64_t l = 0; l < list_count; l += kChunkLists) {
+    float* chunk = weights.data() + l;
+    const std::int64_t count = std::min(kChunkLists, list_count - l);
+    chunk_sums.push_back(kernels.SumExps(chunk, count, max_weight, chunk).sum);
+    total += chunk_sums.back();
+  }
+
+  BlockDraw blocks[kDraws];
+  std::int64_t block_count = 0;
+  const double start = UniformOf(visited.query);
+  double before = 0;
+  for (std::size_t c = 0; c < chunk_sums.size(); ++c) {
+    const auto target = [&] {
+      return (static_cast<double>(block_count) + start) *
+             (total / static_cast<double>(kDraws));
+    };
+    double within = before;
+    before += chunk_sums[c];
+    const auto first = static_cast<std::int64_t>(c) * kChunkLists;
+    const std::int64_t last = std::min(list_count, first + kChunkLists);
+    for (std::int64_t l = first;
+         l < last && block_count < kDraws && target() < before; ++l) {
+      const double weight = weights[static_cast<std::size_t>(l)];
+      const std::int64_t begin = lists.offsets[static_cast<std::size_t>(l)];
+      const std::int64_t end = lists.offsets[static_cast<std::size_t>(l) + 1];
+      for (; block_count < kDraws && target() < within + weight;
+           ++block_count) {
+        const double place = (target() - within) / weight;
+        const std::int64_t position =
+            std::clamp(begin + static_cast<std::int64_t>(
+                                   place * static_cast<double>(end - begin)),
+                       begin, end - 1);
+        const std::int64_t block = position / kCodeRows * kCodeRows;
+        BlockDraw& draw = blocks[block_count];
+        draw.list = l;
+        draw.begin = std::max(begin, block);
+        draw.count = std::min(end, block + kCodeRows) - draw.begin;
+        draw.inverse_probability = total / weight *
+                                   static_cast<double>(end - begin) /
+                                   static_cast<double>(draw.count);
+        lists.codes.Prefetch(draw.begin, CodeBits::k8);
+        __builtin_prefetch(lists.means.data() + l * dim_);
+      }
+      within += weight;
+    }
+  }
+  if (block_count == 0) return draws;
+
+  alignas(64) float logits[kDraws * kCodeRows];
+  const auto correction = static_cast<float>(
+      visited.coded->LogitVariancePerSquareScale(CodeBits::k8) / 2);
+  for (std::int64_t b = 0; b < block_count; ++b) {
+    const BlockDraw& draw = blocks[b];
+    alignas(64) float of_block[kCodeRows];
+    lists.codes.Logits({&visited.coded->view(), 1}, CodeBits::k8,
+                       draw.begin / kCodeRows, 1, kCodeRows, of_block);
+    float list_logit;
+    kernels.DotRows(visited.query.data(), lists.means.data() + draw.list * dim_,
+                    1, dim_, &list_logit);
+    list_logit *= static_cast<float>(visited.logit_factor);
+    float* to = logits + b * kCodeRows;
+    std::fill_n(to, kCodeRows, kNothing);
+    bool any = false;
+    for (std::int64_t i = 0; i < draw.count; ++i) {
+      const auto position = static_cast<std::size_t>(draw.begin + i);
+      if (visited.eligible != nullptr &&
+          visited.eligible->Bit(lists.rows[position]) == 0) {
+        continue;
+      }
+      const float scale = lists.codes.scales()[position];
+      to[i] = of_block[draw.begin % kCodeRows + i] + list_logit -
+              correction * scale * scale;
+      any = true;
+    }
+    if (any) ++draws.eligible_count;
+  }
+  draws.max = kernels.Max(logits, block_count * kCodeRows);
+  if (draws.eligible_count == 0) return draws;
+  double square_sum = 0;
+  for (std::int64_t b = 0; b < block_count; ++b) {
+    const ExpSums sums =
+        kernels.SumExps(logits + b * kCodeRows, kCodeRows, draws.max, nullptr);
+    const double factor = blocks[b].inverse_probability;
+    draws.sum += factor * sums.sum;
+    draws.sum_gap += factor * sums.sum_gap;
+    draws.sum_square += factor * sums.sum_square;
+    square_sum += factor * sums.sum * (factor * sums.sum);
+  }
+  const auto n = static_cast<double>(block_count);
+  draws.sum /= n;
+  draws.sum_gap /= n;
+  draws.sum_square /= n;
+  draws.deviation = std::sqrt(
+      std::max(0.0, square_sum / n - draws.sum * draws.sum) / (n - 1));
+  return draws;
+}
+
+UnscoredGuess UnscoredMass::Combine(const VisitedMass& visited,
+                                    const Draws& draws, double log_predicted,
+                                    const Measures& measures) {
+  double sum = draws.sum;
+  double deviation = draws.deviation;
+  // Which share of a list is eligible, nobody knows: it may hang on the list.
+  if (visited.eligible == nullptr &&
+      measures.log_deviation < kMaxLogDeviation) {
+    // Both are weighed by the inverse of their variances.
+    const double predicted =
+        std::exp(log_predicted + measures.log_bias - draws.max);
+    const double of_draws = draws.deviation / draws.sum;
+    const double draw_variance = of_draws * of_draws;
+    const double variance = measures.log_deviation * measures.log_deviation;
+    const double share = draw_variance / (draw_variance + variance);
+    sum = (1 - share) * draws.sum + share * predicted;
+    deviation = sum * std::sqrt(share * variance);
+  }
+  UnscoredGuess guess;
+  const double ratio = sum / draws.sum;
+  guess.partition = {.count = visited.rest_count,
+                     .max = draws.max,
+                     .sum = sum,
+                     .sum_gap = ratio * draws.sum_gap,
+                     .sum_square = ratio * draws.sum_square};
+  // Of few eligible keys, one may hold the more.
+  const double log_unseen = std::log(measures.unseen_factor) -
+                            std::log(visited.eligible_rate) / 2 +
+                            (visited.log_sum + visited.log_farther_sum) / 2;
+  guess.log_variance =
+      2 * LogAdd(draws.max + std::log(kDrawDeviations * deviation), log_unseen);
+  return guess;
+}
+
+bool UnscoredMass::Guess(const InvertedLists& lists, const VisitedMass& visited,
+                         UnscoredGuess& guess) const {
+  if (!usable_) return false;
+  if (visited.rest_count == 0) {
+    guess = {.partition = {}, .log_variance = kMinusInfinity};
+    return true;
+  }
+  thread_local std::vector<float> log_sums;
+  PredictLists(lists, visited, log_sums);
+  const Draws draws = Draw(lists, visited, log_sums);
+  if (draws.eligible_count < std::min(kLeastEligibleDraws, kDraws)) {
+    return false;
+  }
+  guess = Combine(visited, draws, LogPredictedSum(log_sums),
+                  MeasuresAt(SharpnessOf(visited)));
+  return std::isfinite(guess.partition.sum) && !std::isnan(guess.log_variance);
+}
+
+float FartherScore(std::span<const float> scores,
+                   std::span<const std::int32_t> lists) {
+  thread_local std::vector<float> of_lists;
+  of_lists.clear();
+  for (const std::int32_t list : lists) {
+    of_lists.push_back(scores[static_cast<std::size_t>(list)]);
+  }
+  const auto nearer = static_cast<std::ptrdiff_t>(of_lists.size() / 2);
+  std::nth_element(of_lists.begin(), of_lists.begin() + nearer, of_lists.end(),
+                   std::greater<>());
+  return of_lists[static_cast<std::size_t>(nearer)];
+}
+
+}  // namespace attendant

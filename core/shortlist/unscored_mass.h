@@ -1,0 +1,152 @@
+// The sum of exp(logit) over the lists that a query did not visit, guessed from
+// what is known of the lists and from a few blocks of codes. Internal.
+#ifndef ATTENDANT_CORE_SHORTLIST_UNSCORED_MASS_H_
+#define ATTENDANT_CORE_SHORTLIST_UNSCORED_MASS_H_
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/attention/score.h"
+#include "core/attention/state.h"
+#include "core/base/aligned_buffer.h"
+#include "core/shortlist/eligible_rows.h"
+#include "core/shortlist/inverted_lists.h"
+#include "core/shortlist/key_codes.h"
+
+namespace attendant {
+
+struct UnscoredMassOptions {
+  ScoreKind score_kind = ScoreKind::kDot;
+  std::int64_t probe_count = 1;  // lists that a query visits
+  std::uint64_t seed = 0;
+  const std::atomic<bool>* cancelled = nullptr;
+};
+
+// What a query knows after it has visited some lists.
+struct VisitedMass {
+  std::span<const float> query;  // [dim]
+  double logit_factor = 1;
+  const CodedQuery* coded = nullptr;  // of both
+  // Of all lists, as ScoreLists and ScoreListsByCode give them.
+  std::span<const float> scores;
+  std::span<const std::int32_t> lists;  // those visited
+  // Log of the sum over all eligible keys of the visited lists, and of those
+  // among them that are not of the nearer half; -infinity is a sum of 0.
+  double log_sum = 0;
+  double log_farther_sum = 0;
+  // Null: all keys are eligible, and visible.
+  const EligibleRows* eligible = nullptr;
+  double eligible_rate = 1;     // share of all keys that is eligible
+  std::int64_t rest_count = 0;  // eligible keys of the other lists
+};
+
+struct UnscoredGuess {
+  SoftmaxPartition partition;  // of the eligible keys of the other lists
+  // Log of the variance of its sum about the true one, of whatever shape: 1.96
+  // deviations hold 95 % of queries.
+  double log_variance = 0;
+};
+
+// Of visited lists, at least one, those whose score is at most this are the
+// farther half.
+float FartherScore(std::span<const float> scores,
+                   std::span<const std::int32_t> lists);
+
+// Statistics of lists, and how far guesses from them may be trusted, which is
+// measured when they are made. Immutable; thread-safe. docs/mass.md derives it
+// and says what else was tried.
+//
+// Of list l, with n_l keys of mean m_l, logits under a query q of factor f are
+// taken to be normal, with mean f q . m_l and variance s_l^2, where
+//   s_l^2 = f^2 ((q . m_l / |m_l|)^2 a_l + q' W q v_l),
+// a_l being the keys' variance along m_l, v_l the rest of their total variance,
+// and W, of trace 1, the covariance of that rest in all lists. Their sum is
+// then expected to be
+//   M_l = n_l exp(f q . m_l + s_l^2 / 2),
+// unless s_l > c = sqrt(2 log n_l): beyond, the mean is that of keys too rare
+// to be there, and log M_l = f q . m_l + s_l c (the random energy model,
+// Derrida 1981).
+//
+// The sum is estimated from kDraws blocks of codes, of lists drawn by
+// M_l^kTemper; and where the M_l are known to be good, weighed against their
+// sum. Neither sees a heavy key that stands alone: the deviation is that of the
+// draws, and k sqrt(V g) besides, V being the sum of the visited lists and g
+// that of their farther half. k is learned from sample queries.
+class UnscoredMass {
+ public:
+  // Knows nothing: usable() is false.
+  UnscoredMass() = default;
+
+  // Scores all keys of `lists` a hundred times. Deterministic for a seed and a
+  // kernel level. Error: Cancelled.
+  static absl::StatusOr<UnscoredMass> Learn(const InvertedLists& lists,
+                                            const UnscoredMassOptions& options);
+
+  // Keys that stand for the covariance within lists.
+  static constexpr std::int64_t kMaxDirections = 256;
+
+  bool usable() const { return usable_; }
+
+  // `lists` are those of Learn. False if nothing can be said: too few keys are
+  // eligible. The same bytes for the same arguments, whatever ran before.
+  bool Guess(const InvertedLists& lists, const VisitedMass& visited,
+             UnscoredGuess& guess) const;
+
+  std::int64_t memory_bytes() const;
+
+ private:
+  friend class UnscoredMassLearner;
+
+  // Sharpness is |q| f times the root mean square norm of the keys. Measures
+  // are taken at 2, 4, 8, ..., 256; between two they lie on a line over the
+  // logarithm, and at the ends beyond.
+  static constexpr int kSharpnessCount = 8;
+  static constexpr double kLeastSharpness = 2;
+
+  struct Measures {
+    // Of log(true sum / sum of M): its mean and its root mean square about it.
+    double log_bias = 0;
+    double log_deviation = 0;
+    double unseen_factor = 0;  // k
+  };
+
+  // What the draws say of the sum, relative to exp(max).
+  struct Draws {
+    float max = 0;
+    double sum = 0;
+    double sum_gap = 0;
+    double sum_square = 0;
+    double deviation = 0;             // of sum
+    std::int64_t eligible_count = 0;  // draws that hold an eligible key
+  };
+
+  Measures MeasuresAt(double sharpness) const;
+  double SharpnessOf(const VisitedMass& visited) const;
+  // Sets log M_l of all lists, -infinity for visited and empty ones.
+  void PredictLists(const InvertedLists& lists, const VisitedMass& visited,
+                    std::vector<float>& log_sums) const;
+  // log of the sum of M_l; -infinity if there is nothing.
+  double LogPredictedSum(std::span<const float> log_sums) const;
+  Draws Draw(const InvertedLists& lists, const VisitedMass& visited,
+             std::span<const float> log_sums) const;
+  static UnscoredGuess Combine(const VisitedMass& visited, const Draws& draws,
+                               double log_predicted, const Measures& measures);
+
+  bool usable_ = false;
+  double key_norm_ = 0;             // root mean square
+  std::vector<float> log_counts_;   // [lists], of keys
+  std::vector<float> variances_;    // [lists], v
+  std::vector<float> mean_shares_;  // [lists], a / |m|^2
+  // Rows x with x'x / row count = W: keys less their lists' means.
+  AlignedBuffer<float> directions_;
+  std::int64_t direction_count_ = 0;
+  std::int64_t dim_ = 0;
+  std::vector<Measures> measures_;  // [kSharpnessCount]
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_SHORTLIST_UNSCORED_MASS_H_

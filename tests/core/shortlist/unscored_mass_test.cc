@@ -1,0 +1,351 @@
+// What a scan guesses of lists that it did not visit, against exact sums in
+// double precision.
+#include "core/shortlist/unscored_mass.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "core/attention/log_add.h"
+#include "core/base/bitmap.h"
+#include "core/shortlist/float_visit.h"
+#include "core/shortlist/ivf_index.h"
+#include "tests/core/shortlist/scan_fixture.h"
+#include "tests/support/status_matchers.h"
+
+namespace attendant {
+namespace {
+
+constexpr std::int64_t kDim = 32;
+constexpr std::int64_t kRows = 8000;
+constexpr std::int64_t kLists = 80;
+constexpr std::int64_t kProbes = 6;
+constexpr std::int64_t kQueries = 200;
+
+UnscoredMassOptions OptionsFor(std::int64_t probe_count) {
+  UnscoredMassOptions options;
+  options.probe_count = probe_count;
+  options.seed = 3;
+  return options;
+}
+
+// Keys of norm 1 around centres, in lists by centre, and queries like them.
+struct Data {
+  Data() {
+    std::mt19937_64 random(11);
+    std::normal_distribution<float> normal;
+    std::vector<float> centres(kLists * kDim);
+    for (float& component : centres) component = normal(random);
+    const auto draw = [&](std::int64_t centre, float* to) {
+      for (std::int64_t d = 0; d < kDim; ++d) {
+        to[d] = centres[static_cast<std::size_t>(centre * kDim + d)] +
+                normal(random);
+      }
+      const double norm = Norm({to, static_cast<std::size_t>(kDim)});
+      for (std::int64_t d = 0; d < kDim; ++d) {
+        to[d] = static_cast<float>(to[d] / norm);
+      }
+    };
+    lists.dim = kDim;
+    lists.keys = AlignedBuffer<float>(kRows * kDim);
+    lists.offsets = {0};
+    for (std::int64_t p = 0; p < kRows; ++p) {
+      draw(p * kLists / kRows, lists.keys.data() + p * kDim);
+      lists.inverse_norms.push_back(1);
+      lists.rows.push_back(static_cast<RowIndex>((p * 7919) % kRows));
+    }
+    for (std::int64_t l = 1; l <= kLists; ++l) {
+      lists.offsets.push_back(l * kRows / kLists);
+    }
+    lists.Summarise(false, 5);
+    queries.resize(kQueries * kDim);
+    for (std::int64_t q = 0; q < kQueries; ++q) {
+      draw(q % kLists, queries.data() + q * kDim);
+    }
+    mass = *UnscoredMass::Learn(lists, OptionsFor(kProbes));
+  }
+
+  std::span<const float> Query(std::int64_t q) const {
+    return {queries.data() + q * kDim, static_cast<std::size_t>(kDim)};
+  }
+
+  InvertedLists lists;
+  std::vector<float> queries;
+  UnscoredMass mass;
+};
+
+const Data& Keys() {
+  static const Data* const data = new Data;
+  return *data;
+}
+
+// A query that has visited the best kProbes lists, and the truth.
+struct Case {
+  Case(std::int64_t q, double temperature, const Bitmap* allowed = nullptr) {
+    const InvertedLists& lists = Keys().lists;
+    scan = QueryFor(Keys().Query(q), kRows);
+    scan.logit_factor = 1 / temperature;
+    scan.allowed = allowed;
+    eligible = std::make_unique<EligibleRows>(scan);
+    EXPECT_TRUE(coded.Encode(lists.codes, scan.query, scan.logit_factor));
+    lists.ScoreLists(scan.query, scores);
+    std::vector<std::int32_t> order(kLists);
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
+      return scores[static_cast<std::size_t>(a)] >
+             scores[static_cast<std::size_t>(b)];
+    });
+    for (std::int64_t i = 0; i < kLists; ++i) {
+      const std::int32_t list = order[static_cast<std::size_t>(i)];
+      const bool is_visited = i < kProbes;
+      if (is_visited) chosen.push_back(list);
+      const auto l = static_cast<std::size_t>(list);
+      for (std::int64_t p = lists.offsets[l]; p < lists.offsets[l + 1]; ++p) {
+        if (eligible->Bit(lists.rows[static_cast<std::size_t>(p)]) == 0) {
+          continue;
+        }
+        double product = 0;
+        for (std::size_t d = 0; d < kDim; ++d) {
+          product += double{scan.query[d]} *
+                     lists.keys[static_cast<std::size_t>(p * kDim) + d];
+        }
+        const double logit = product * scan.logit_factor;
+        ++eligible_count;
+        if (!is_visited) {
+          ++rest_count;
+          log_rest = LogAdd(log_rest, logit);
+          continue;
+        }
+        log_visited = LogAdd(log_visited, logit);
+        if (i >= kProbes / 2) log_farther = LogAdd(log_farther, logit);
+      }
+    }
+  }
+
+  VisitedMass visited() const {
+    return {.query = scan.query,
+            .logit_factor = scan.logit_factor,
+            .coded = &coded,
+            .scores = scores,
+            .lists = chosen,
+            .log_sum = log_visited,
+            .log_farther_sum = log_farther,
+            .eligible = scan.allowed == nullptr ? nullptr : eligible.get(),
+            .eligible_rate = static_cast<double>(eligible_count) / kRows,
+            .rest_count = rest_count};
+  }
+
+  static constexpr double kMinusInfinity =
+      -std::numeric_limits<double>::infinity();
+
+  ScanQuery scan;
+  std::unique_ptr<EligibleRows> eligible;
+  CodedQuery coded;
+  std::vector<float> scores;
+  std::vector<std::int32_t> chosen;
+  std::int64_t eligible_count = 0;
+  std::int64_t rest_count = 0;
+  double log_visited = kMinusInfinity;
+  double log_farther = kMinusInfinity;
+  double log_rest = kMinusInfinity;
+};
+
+double LogSumOf(const UnscoredGuess& guess) {
+  return guess.partition.max + std::log(guess.partition.sum);
+}
+
+struct Tally {
+  double held = 0;
+  double mean_square_error = 0;
+};
+
+// Over all queries: whose log partitions lie within 1.96 deviations.
+Tally Count(double temperature, const Bitmap* allowed = nullptr) {
+  Tally tally;
+  for (std::int64_t q = 0; q < kQueries; ++q) {
+    const Case c(q, temperature, allowed);
+    UnscoredGuess guess;
+    EXPECT_TRUE(Keys().mass.Guess(Keys().lists, c.visited(), guess));
+    const double log_guess = LogAdd(c.log_visited, LogSumOf(guess));
+    const double error = log_guess - LogAdd(c.log_visited, c.log_rest);
+    const double share = std::exp(guess.log_variance / 2 - log_guess);
+    const double spread = std::log1p(share * share);
+    if (std::abs(error) <= 1.96 * std::sqrt(spread) + spread / 2) ++tally.held;
+    tally.mean_square_error += error * error;
+  }
+  tally.held /= kQueries;
+  tally.mean_square_error /= kQueries;
+  return tally;
+}
+
+// Of 200 queries of which 95 % are held, fewer than 181 are held once in 500
+// times.
+constexpr double kLeastHeld = 0.905;
+
+TEST(UnscoredMassTest, IntervalsHoldAtAllTemperatures) {
+  for (const double temperature : {1.0, 0.2, 0.1, 0.05, 0.02}) {
+    EXPECT_GE(Count(temperature).held, kLeastHeld) << temperature;
+  }
+}
+
+TEST(UnscoredMassTest, IntervalsHoldWhereSomeKeysAreEligible) {
+  Bitmap allowed(kRows);
+  std::mt19937_64 random(2);
+  for (RowIndex row = 0; row < kRows; ++row) {
+    if (random() % 3 == 0) allowed.Set(row);
+  }
+  for (const double temperature : {0.2, 0.1, 0.05}) {
+    EXPECT_GE(Count(temperature, &allowed).held, kLeastHeld) << temperature;
+  }
+}
+
+TEST(UnscoredMassTest, GuessesAreNearWhereKeysWeighAlike) {
+  // 48 blocks of 16 keys whose terms deviate by less than a fifth at
+  // temperature 1 make a deviation of 0.2 / sqrt(48 x 16) at most of the rest.
+  EXPECT_LE(std::sqrt(Count(1).mean_square_error), 0.01);
+  // Nothing at all would be off by log(kLists / kProbes).
+  EXPECT_LE(std::sqrt(Count(0.2).mean_square_error), 0.1);
+}
+
+TEST(UnscoredMassTest, CountsTheRest) {
+  const Case c(0, 0.1);
+  UnscoredGuess guess;
+  ASSERT_TRUE(Keys().mass.Guess(Keys().lists, c.visited(), guess));
+  EXPECT_EQ(guess.partition.count, c.rest_count);
+  EXPECT_LE(guess.partition.sum_gap, 0);
+  EXPECT_GT(guess.partition.sum_square, 0);
+  EXPECT_LE(guess.partition.sum_square, guess.partition.sum);
+}
+
+TEST(UnscoredMassTest, OneQueryHasOneGuess) {
+  const Case c(1, 0.1);
+  const Case other(2, 0.02);
+  UnscoredGuess first;
+  UnscoredGuess between;
+  UnscoredGuess second;
+  ASSERT_TRUE(Keys().mass.Guess(Keys().lists, c.visited(), first));
+  ASSERT_TRUE(Keys().mass.Guess(Keys().lists, other.visited(), between));
+  ASSERT_TRUE(Keys().mass.Guess(Keys().lists, c.visited(), second));
+  EXPECT_EQ(
+      std::memcmp(&first.log_variance, &second.log_variance, sizeof(double)),
+      0);
+  EXPECT_EQ(
+      std::memcmp(&first.partition.sum, &second.partition.sum, sizeof(double)),
+      0);
+  EXPECT_NE(LogSumOf(first), LogSumOf(between));
+}
+
+TEST(UnscoredMassTest, KeysThatAreNotEligibleWeighNothing) {
+  Bitmap allowed(kRows);
+  for (RowIndex row = 0; row < kRows; ++row) allowed.Set(row);
+  const Case same(3, 0.2, &allowed);
+  UnscoredGuess guess_same;
+  ASSERT_TRUE(Keys().mass.Guess(Keys().lists, same.visited(), guess_same));
+  for (RowIndex row = 0; row < kRows; row += 2) allowed.Clear(row);
+  const Case half(3, 0.2, &allowed);
+  UnscoredGuess guess_half;
+  ASSERT_TRUE(Keys().mass.Guess(Keys().lists, half.visited(), guess_half));
+  EXPECT_NEAR(LogSumOf(guess_half) - LogSumOf(guess_same), std::log(0.5), 0.3);
+}
+
+TEST(UnscoredMassTest, TooFewEligibleKeysSayNothing) {
+  Bitmap allowed(kRows);
+  for (RowIndex row = 0; row < 20; ++row) allowed.Set(row * 400);
+  const Case c(4, 0.2, &allowed);
+  UnscoredGuess guess;
+  EXPECT_FALSE(Keys().mass.Guess(Keys().lists, c.visited(), guess));
+}
+
+TEST(UnscoredMassTest, NothingLeftIsNothing) {
+  const Case c(5, 0.2);
+  VisitedMass visited = c.visited();
+  visited.rest_count = 0;
+  UnscoredGuess guess;
+  ASSERT_TRUE(Keys().mass.Guess(Keys().lists, visited, guess));
+  EXPECT_EQ(guess.partition.count, 0);
+  EXPECT_EQ(guess.log_variance, -std::numeric_limits<double>::infinity());
+}
+
+TEST(UnscoredMassTest, AllListsVisitedNeedNoGuess) {
+  const auto mass = UnscoredMass::Learn(Keys().lists, OptionsFor(kLists));
+  ASSERT_OK(mass);
+  EXPECT_FALSE(mass->usable());
+}
+
+TEST(UnscoredMassTest, LearningStopsWhenCancelled) {
+  const std::atomic<bool> cancelled = true;
+  UnscoredMassOptions options = OptionsFor(1);
+  options.cancelled = &cancelled;
+  EXPECT_THAT(UnscoredMass::Learn(Keys().lists, options).status(),
+              StatusIs(absl::StatusCode::kCancelled, ::testing::_));
+}
+
+TEST(UnscoredMassTest, TheFartherHalfScoresLess) {
+  const std::vector<float> scores = {5, 1, 4, 2, 3};
+  const auto farther = [&](std::vector<std::int32_t> lists) {
+    return FartherScore(scores, lists);
+  };
+  EXPECT_EQ(farther({0}), 5);
+  EXPECT_EQ(farther({0, 2}), 4);
+  EXPECT_EQ(farther({1, 2, 0}), 4);
+  EXPECT_EQ(farther({0, 1, 2, 3}), 2);
+}
+
+TEST(FloatVisitTest, SumsAreThoseOfTheLists) {
+  const Case c(6, 0.1);
+  AttentionState state(10, &kNoIds);
+  FloatVisit visit(Keys().lists, c.scan, c.scores, true, state);
+  ASSERT_OK(visit.Visit(c.chosen));
+  EXPECT_THAT(visit.lists(), ::testing::ElementsAreArray(c.chosen));
+  EXPECT_EQ(visit.scored_count(), kProbes * kRows / kLists);
+  // Logits are floats of at most 10, their exps good to 2^-20.
+  EXPECT_NEAR(visit.log_sum(), c.log_visited, 1e-5);
+  EXPECT_NEAR(visit.log_farther_sum(), c.log_farther, 1e-5);
+}
+
+TEST(IvfIndexTest, ScansSayWhatTheyDidNotVisit) {
+  const KeyTable table = ClusteredKeys(20000, 16, 50, 4);
+  const auto index =
+      IvfIndex::Build(table.keys, 16, ScoreKind::kCosine, {.list_count = 128});
+  ASSERT_OK(index);
+  const auto flat = FlatOf(table);
+  std::int64_t held = 0;
+  constexpr std::int64_t kCount = 60;
+  for (std::int64_t q = 0; q < kCount; ++q) {
+    std::vector<float> key(
+        table.keys[static_cast<std::size_t>(q * 300)].begin(),
+        table.keys[static_cast<std::size_t>(q * 300)].end());
+    const double norm = Norm(key);
+    for (float& component : key) {
+      component = static_cast<float>(component / norm);
+    }
+    ScanQuery query = QueryFor(key, 20000);
+    query.score_kind = ScoreKind::kCosine;
+    query.logit_factor = 10;
+    AttentionState state(10, &kNoIds);
+    const auto stats = (*index)->Scan(query, state);
+    ASSERT_OK(stats);
+    ASSERT_FALSE(stats->complete);
+    ASSERT_TRUE(stats->knows_mass);
+    AttentionState exact(10, &kNoIds);
+    query.exhaustive = true;
+    ASSERT_OK(flat->Scan(query, exact));
+    const double guess = *state.partition().LogPartition();
+    const double error = guess - *exact.partition().LogPartition();
+    const double share = std::exp(stats->log_variance / 2 - guess);
+    const double spread = std::log1p(share * share);
+    if (std::abs(error) <= 1.96 * std::sqrt(spread) + spread / 2) ++held;
+    EXPECT_EQ(state.partition().count, 20000);
+  }
+  EXPECT_GE(held, 52);
+}
+
+}  // namespace
+}  // namespace attendant
