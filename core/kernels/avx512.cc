@@ -186,16 +186,23 @@ ATTENDANT_AVX512 void DotRows(const float* query, const float* rows,
 
 ATTENDANT_AVX512 float Max(const float* numbers, std::int64_t n) {
   const __m512 lowest = _mm512_set1_ps(-std::numeric_limits<float>::infinity());
-  __m512 max = lowest;
+  // Each waits for the one before it, so there are several.
+  constexpr int kTogether = 4;
+  __m512 max[kTogether] = {lowest, lowest, lowest, lowest};
   std::int64_t i = 0;
-  for (; i + kWidth <= n; i += kWidth) {
-    max = _mm512_max_ps(max, _mm512_loadu_ps(numbers + i));
+  for (; i + kTogether * kWidth <= n; i += kTogether * kWidth) {
+    ATTENDANT_UNROLL
+    for (int j = 0; j < kTogether; ++j) {
+      max[j] = _mm512_max_ps(max[j], _mm512_loadu_ps(numbers + i + j * kWidth));
+    }
   }
-  if (i < n) {
-    max = _mm512_max_ps(
-        max, _mm512_mask_loadu_ps(lowest, FirstLanes(n - i), numbers + i));
+  for (; i < n; i += kWidth) {
+    const __mmask16 mask = FirstLanes(std::min<std::int64_t>(n - i, kWidth));
+    max[0] =
+        _mm512_max_ps(max[0], _mm512_mask_loadu_ps(lowest, mask, numbers + i));
   }
-  return _mm512_reduce_max_ps(max);
+  return _mm512_reduce_max_ps(_mm512_max_ps(_mm512_max_ps(max[0], max[1]),
+                                            _mm512_max_ps(max[2], max[3])));
 }
 
 // x = n ln 2 + r for x in [kMinGap, 0], with |r| <= ln 2 / 2, and a factor with

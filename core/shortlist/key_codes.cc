@@ -1,6 +1,7 @@
 #include "core/shortlist/key_codes.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -23,6 +24,14 @@ constexpr double kMaxNorm = 1e30;
 constexpr float kMinScale = 1e-30f;
 // Of the float sums that the errors are taken from, and then some.
 constexpr double kSlack = 1 + 1e-4;
+
+// Of a number of size at most 2^22: adding 1.5 x 2^23 leaves no room for more
+// than its integer. Unlike lrint it is no call.
+std::int32_t RoundToInteger(float number) {
+  constexpr float kRounder = 12582912;
+  return std::bit_cast<std::int32_t>(number + kRounder) -
+         std::bit_cast<std::int32_t>(kRounder);
+}
 
 }  // namespace
 
@@ -178,7 +187,7 @@ std::int64_t KeyCodes::memory_bytes() const {
 }
 
 bool CodedQuery::Encode(const KeyCodes& codes, std::span<const float> query,
-                        double logit_factor) {
+                        double logit_factor, QueryBits bits) {
   codes_ = &codes;
   const auto dim = static_cast<std::size_t>(codes.dim());
   rotated_.assign(query.begin(), query.end());
@@ -198,7 +207,10 @@ bool CodedQuery::Encode(const KeyCodes& codes, std::span<const float> query,
   if (!(largest < kMaxNorm && norm < kMaxNorm && unit < kMaxNorm)) return false;
   const bool nothing = greatest == 0;
   if (!nothing && (scale < kMinScale || unit < kMinScale)) return false;
-  const float inverse = nothing ? 0 : kMaxQueryCode / greatest;
+  // Codes are multiples of it.
+  const std::int32_t step = bits == QueryBits::k8 ? 256 : 1;
+  const float inverse =
+      nothing ? 0 : kMaxQueryCode / static_cast<float>(step) / greatest;
   std::int8_t* high = planes_.data();
   std::int8_t* low = high + components;
   std::int32_t high_sum = 0;
@@ -206,8 +218,7 @@ bool CodedQuery::Encode(const KeyCodes& codes, std::span<const float> query,
   double square_error = 0;
   double square_norm = 0;
   for (std::size_t d = 0; d < dim; ++d) {
-    const auto code =
-        static_cast<std::int32_t>(std::lrint(double{rotated_[d]} * inverse));
+    const std::int32_t code = step * RoundToInteger(rotated_[d] * inverse);
     const std::int32_t top = (code + 128) >> 8;
     const std::int32_t rest = code - 256 * top;
     high[d] = static_cast<std::int8_t>(top);
@@ -220,7 +231,8 @@ bool CodedQuery::Encode(const KeyCodes& codes, std::span<const float> query,
     square_error += error * error;
   }
   scale_ = scale;
-  view_ = {high, low, high_sum, low_sum, static_cast<float>(unit)};
+  view_ = {high, bits == QueryBits::k8 ? nullptr : low, high_sum, low_sum,
+           static_cast<float>(unit)};
   logit_norm_ = std::sqrt(square_norm) * logit_factor;
   // The query's rounding, the rotation's, and those of the kernels: five, of
   // parts at most twice as large as the product of the norms, and at most 83 of

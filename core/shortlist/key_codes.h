@@ -18,6 +18,11 @@ namespace attendant {
 // How many bits of a code are read.
 enum class CodeBits { k4, k8 };
 
+// How many bits a component of a query has. With 8 many queries take little
+// more than half the time, and logits err by the query's rounding too, alike
+// for keys that are alike.
+enum class QueryBits { k8, k16 };
+
 class CodedQuery;
 
 // The codes of n keys, in the order of the keys: key p is row p % 16 of block
@@ -94,9 +99,10 @@ class KeyCodes {
 class CodedQuery {
  public:
   // Codes `query` [dim], whose logits are dot products x logit_factor. False if
-  // its logits may be beyond a float, or too small for one.
+  // its logits may be beyond a float, or too small for one. Queries of one call
+  // of KeyCodes::Logits have the same bits.
   bool Encode(const KeyCodes& codes, std::span<const float> query,
-              double logit_factor);
+              double logit_factor, QueryBits bits = QueryBits::k16);
 
   // Valid until the next Encode, and while the object lives.
   const CodeQuery& view() const { return view_; }

@@ -22,7 +22,8 @@ class NearestCentroid {
    private:
     friend class NearestCentroid;
     std::vector<CodedQuery> coded_rows;  // [kBlockRows]
-    std::vector<float> scores;           // [kBlockRows, centroids, filled up]
+    std::vector<float> scores;           // [kBlockRows, stride()]
+    std::vector<float> greatest;         // of each part: [kBlockRows, parts]
     std::vector<float> float_scores;     // [centroids]
     std::vector<std::int32_t> positions;
   };
@@ -40,6 +41,10 @@ class NearestCentroid {
             Scratch& scratch) const;
 
  private:
+  // Whose scores with a block of rows fit the first cache.
+  static constexpr std::int64_t kPartCentroids = 256;
+  static_assert(kPartCentroids % kCodeRows == 0);
+
   // |x - c|^2 / 2 = |x|^2 / 2 - (x . c - |c|^2 / 2): the greatest score wins.
   struct Best {
     std::int32_t centroid = 0;
@@ -47,10 +52,21 @@ class NearestCentroid {
   };
 
   Best FindByFloats(std::span<const float> row, Scratch& scratch) const;
-  // From the row's logits of all codes, which are overwritten.
+  // Scores all coded queries with a part of the centroids by their codes.
+  void ScorePart(std::span<const CodeQuery> queries, std::int64_t part,
+                 Scratch& scratch) const;
+  // From such scores of all parts, for the coded row that is query `query`.
   Best FindByCodes(std::span<const float> row, const CodedQuery& coded,
-                   float* logits, Scratch& scratch) const;
+                   std::int64_t query, Scratch& scratch) const;
   float Score(std::span<const float> row, std::int64_t centroid) const;
+
+  std::int64_t part_count() const {
+    return (centroids_.row_count + kPartCentroids - 1) / kPartCentroids;
+  }
+  // Of a row's scores: the centroids, filled up to whole blocks of codes.
+  std::int64_t stride() const {
+    return static_cast<std::int64_t>(codes_.scales().size());
+  }
 
   MatrixView centroids_;
   std::vector<float> half_square_norms_;

@@ -50,7 +50,20 @@ TEST_P(KeyCodesOfShapeTest, NoLogitErrsByMoreThanItsBound) {
   for (std::int64_t q = row_count; q < table.row_count(); ++q) {
     const auto vector = table.keys[static_cast<std::size_t>(q)];
     constexpr double kFactor = 2.5;
+    ASSERT_TRUE(query.Encode(codes, vector, kFactor, QueryBits::k8));
+    for (const CodeBits bits : {CodeBits::k4, CodeBits::k8}) {
+      const std::vector<float> logits = LogitsOf(codes, query, bits);
+      for (std::int64_t p = 0; p < row_count; ++p) {
+        const double scale = codes.scales()[static_cast<std::size_t>(p)];
+        EXPECT_NEAR(
+            logits[static_cast<std::size_t>(p)],
+            kFactor * Dot(vector, table.keys[static_cast<std::size_t>(p)]),
+            query.LogitErrorPerScale(bits) * scale + query.logit_error());
+      }
+    }
+    const double error_of_8 = query.logit_error();
     ASSERT_TRUE(query.Encode(codes, vector, kFactor));
+    EXPECT_LE(query.logit_error(), (dim < 32 ? 1 : 0.05) * error_of_8);
     for (const CodeBits bits : {CodeBits::k4, CodeBits::k8}) {
       const std::vector<float> logits = LogitsOf(codes, query, bits);
       double square_sum = 0;
