@@ -24,8 +24,20 @@ constexpr double kMaxVariance = 0.5;
 constexpr std::size_t kWaiting = 256;
 // Relative error of a sum of exps in floats (see SumExps).
 constexpr double kSumError = 0x1p-20;
+// Keys drawn to correct a sum. So many deviations hold 95 % of such means.
+constexpr std::int64_t kMinDraws = 64;
+constexpr std::int64_t kMaxDraws = 4096;
+constexpr double kDrawnDeviations = 2.1;
+// Draws beyond those that errors call for: errors of near keys are alike.
+constexpr double kDrawMargin = 1.5;
 // Keys ahead of their turn that are asked for.
 constexpr std::size_t kAhead = 12;
+
+double LogAdd(double a, double b) {
+  const double max = std::max(a, b);
+  if (max == -std::numeric_limits<double>::infinity()) return max;
+  return max + std::log(std::exp(a - max) + std::exp(b - max));
+}
 
 }  // namespace
 
@@ -57,6 +69,7 @@ bool CodePass::Start(const ScanQuery& query, const InvertedLists& lists,
   correction_ = options.certified ? 0 : static_cast<float>(variance / 2);
   partition_ = lower_ = upper_ = SoftmaxPartition();
   taken_.clear();
+  tail_.Start();
   taken_count_ = 0;
   threshold_ = kNothing;
   kept_.size = 0;
@@ -114,14 +127,25 @@ void CodePass::Take(std::int64_t list, std::int64_t begin, std::int64_t count,
       logits[i] = kNothing;
       --eligible_count;
     }
-    if (eligible_count == 0) return;
+    if (eligible_count == 0) {
+      if (options_.precision == 0) return;
+      std::fill_n(logits, count, 0.0f);
+      tail_.Add(logits, count, kNothing);
+      return;
+    }
   }
   taken_count_ += eligible_count;
   if (options_.certified) TakeBounds(begin, count, logits);
+  if (k_ > 0 || options_.rescore_count > 0) Keep(begin, count, logits);
   taken_.push_back({.begin = begin, .list = list, .partition = {}});
-  taken_.back().partition.Add(logits, count, nullptr);
-  if (k_ == 0 && options_.rescore_count == 0) return;
+  SoftmaxPartition& partition = taken_.back().partition;
+  const bool samples = options_.precision > 0;
+  partition.Add(logits, count, samples ? logits : nullptr);
+  if (samples) tail_.Add(logits, count, partition.max);
+}
 
+void CodePass::Keep(std::int64_t begin, std::int64_t count,
+                    const float* logits) {
   positions_.resize(static_cast<std::size_t>(kTakeKeys));
   // Nothing that is not eligible, even while there is no threshold.
   const float least =
@@ -234,33 +258,43 @@ double CodePass::LogSum(std::span<const float> list_scores, float most) const {
 absl::Status CodePass::RescoreKept(AttentionState& state) {
   KeyScorer scorer(*query_);
   ATTENDANT_RETURN_IF_ERROR(scorer.Validate());
-  const std::size_t count = kept_.size;
+  ATTENDANT_RETURN_IF_ERROR(
+      ScoreFloats({kept_.positions.data(), kept_.size}, scorer));
+  if (kept_.size > 0) {
+    state.Add(query_->segment, rows_, logits_, similarities_);
+  }
+  return absl::OkStatus();
+}
+
+// Sets rows_, similarities_ and logits_.
+absl::Status CodePass::ScoreFloats(std::span<const std::int32_t> positions,
+                                   KeyScorer& scorer) {
+  const std::size_t count = positions.size();
   rows_.resize(count);
   similarities_.resize(count);
   logits_.resize(count);
   for (std::size_t i = 0; i < std::min(kAhead, count); ++i) {
-    lists_->Prefetch(kept_.positions[i]);
+    lists_->Prefetch(positions[i]);
   }
   for (std::size_t i = 0; i < count; ++i) {
-    if (i + kAhead < count) lists_->Prefetch(kept_.positions[i + kAhead]);
-    const auto position = static_cast<std::size_t>(kept_.positions[i]);
+    if (i + kAhead < count) lists_->Prefetch(positions[i + kAhead]);
+    const auto position = static_cast<std::size_t>(positions[i]);
     rows_[i] = lists_->rows[position];
     scorer.Similarities(
         lists_->keys.data() + position * static_cast<std::size_t>(lists_->dim),
         &lists_->inverse_norms[position], 1, &similarities_[i]);
   }
-  ATTENDANT_RETURN_IF_ERROR(scorer.Logits(similarities_.data(), rows_.data(),
-                                          static_cast<std::int64_t>(count),
-                                          logits_.data()));
-  if (count > 0) state.Add(query_->segment, rows_, logits_, similarities_);
-  return absl::OkStatus();
+  return scorer.Logits(similarities_.data(), rows_.data(),
+                       static_cast<std::int64_t>(count), logits_.data());
 }
 
 SoftmaxPartition CodePass::Rest() const {
   SoftmaxPartition rest = partition_;
   rest.count = taken_count_ - static_cast<std::int64_t>(kept_.size);
   if (rest.count == 0) return SoftmaxPartition();
-  const bool tilts = options_.bits == CodeBits::k4 && !options_.certified;
+  // What is drawn from is what was not kept, and nothing else.
+  const bool tilts = options_.bits == CodeBits::k4 && !options_.certified &&
+                     options_.precision == 0;
   for (std::size_t i = 0; i < kept_.size; ++i) {
     const std::int32_t position = kept_.positions[i];
     // Of keys with equal logits, those whose codes err downwards are left out
@@ -296,6 +330,114 @@ void CodePass::SetVariance(const SoftmaxPartition& rest,
                                 rounding * rounding + common * common);
 }
 
+// As many draws as the precision takes, by what the codes' errors would make of
+// them: each ratio varies by exp(v) - 1 relative to its square, v being the
+// variance of a logit.
+std::int64_t CodePass::DrawCount(double share) const {
+  const double variance = 2.0 * correction_ * lists_->codes.mean_square_scale();
+  const double wanted_deviation = options_.precision / kDrawnDeviations;
+  const double count = kDrawMargin * share * share * std::expm1(variance) /
+                       (wanted_deviation * wanted_deviation);
+  return static_cast<std::int64_t>(
+      std::clamp(count, double{kMinDraws}, double{kMaxDraws}));
+}
+
+// Draws a key of the block. False if none is left there.
+bool CodePass::DrawKey(const TailSample::Draw& draw, std::int32_t& position,
+                       double& log_probability) const {
+  const std::int64_t begin = draw.block * kCodeRows;
+  const std::int64_t count = std::min(kCodeRows, lists_->key_count() - begin);
+  float logits[kCodeRows];
+  const CodeQuery query = coded_.view();
+  lists_->codes.Logits({&query, 1}, options_.bits, draw.block, 1, kCodeRows,
+                       logits);
+  Correct(lists_->ListAt(begin), begin, count, logits);
+  const EligibleRows eligible(*query_);
+  const auto kept_end =
+      kept_.positions.begin() + static_cast<std::ptrdiff_t>(kept_.size);
+  auto kept = std::lower_bound(kept_.positions.begin(), kept_end,
+                               static_cast<std::int32_t>(begin));
+  double exps[kCodeRows];
+  double sum = 0;
+  const float max = *std::max_element(logits, logits + count);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const bool is_kept = kept != kept_end && *kept == begin + i;
+    if (is_kept) ++kept;
+    const RowIndex row = lists_->rows[static_cast<std::size_t>(begin + i)];
+    const bool takes_part =
+        !is_kept && (all_eligible_ || eligible.Bit(row) != 0);
+    exps[i] = takes_part ? std::exp(double{logits[i]} - max) : 0;
+    sum += exps[i];
+  }
+  if (sum == 0) return false;
+  double left = draw.uniform * sum;
+  std::int64_t chosen = -1;
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (exps[i] == 0) continue;
+    chosen = i;
+    if (left < exps[i]) break;
+    left -= exps[i];
+  }
+  position = static_cast<std::int32_t>(begin + chosen);
+  log_probability = draw.log_probability + std::log(exps[chosen] / sum);
+  return true;
+}
+
+absl::Status CodePass::CorrectRest(std::optional<double> log_kept,
+                                   SoftmaxPartition& rest, ScanStats& stats) {
+  for (std::size_t i = 0; i < kept_.size; ++i) {
+    tail_.Remove(kept_.positions[i], kept_.logits[i]);
+  }
+  const double log_tail = tail_.LogSum();
+  // Sums of floats leave their rounding where everything was kept.
+  stats.log_variance =
+      2 * (partition_.max + std::log(kSumError * partition_.sum));
+  if (rest.sum == 0 || log_tail == kNothing) return absl::OkStatus();
+  const double share =
+      log_kept ? 1 / (1 + std::exp(*log_kept - log_tail)) : 1.0;
+  tail_.DrawBlocks(DrawCount(share), draws_);
+  drawn_.clear();
+  log_probabilities_.clear();
+  for (std::size_t j = 0; j < draws_.size(); ++j) {
+    if (j + kAhead < draws_.size()) {
+      lists_->codes.Prefetch(draws_[j + kAhead].block * kCodeRows,
+                             options_.bits);
+    }
+    std::int32_t position = 0;
+    double log_probability = 0;
+    if (!DrawKey(draws_[j], position, log_probability)) continue;
+    drawn_.push_back(position);
+    log_probabilities_.push_back(log_probability);
+  }
+  KeyScorer scorer(*query_);
+  ATTENDANT_RETURN_IF_ERROR(ScoreFloats(drawn_, scorer));
+  // Ratios relative to what the codes say; a block without a key counts as 0.
+  double sum = 0;
+  double square_sum = 0;
+  for (std::size_t j = 0; j < drawn_.size(); ++j) {
+    const double ratio =
+        std::exp(logits_[j] - log_probabilities_[j] - log_tail);
+    sum += ratio;
+    square_sum += ratio * ratio;
+  }
+  const auto count = static_cast<double>(draws_.size());
+  const double mean = sum / count;
+  const double variance =
+      std::max(0.0, square_sum / count - mean * mean) / (count - 1);
+  // From what the codes say to what the draws say.
+  const double factor =
+      mean * std::exp(log_tail - rest.max - std::log(rest.sum));
+  rest.sum *= factor;
+  rest.sum_gap *= factor;
+  rest.sum_square *= factor * factor;
+  // Deviations of few draws are somewhat more than they seem (Student).
+  const double deviations = kDrawnDeviations / 1.96;
+  const double log_deviation =
+      log_tail + 0.5 * std::log(variance) + std::log(deviations);
+  stats.log_variance = LogAdd(stats.log_variance, 2 * log_deviation);
+  return absl::OkStatus();
+}
+
 void CodePass::SetBounds(ScanStats& stats) const {
   // Sums relative to the greatest upper bound.
   const double max = upper_.max;
@@ -321,7 +463,13 @@ absl::Status CodePass::Finish(bool complete, AttentionState& state,
   Shrink();
   SortKept();
   ATTENDANT_RETURN_IF_ERROR(RescoreKept(state));
-  const SoftmaxPartition rest = Rest();
+  SoftmaxPartition rest = Rest();
+  if (options_.precision > 0 && rest.count > 0) {
+    ATTENDANT_RETURN_IF_ERROR(
+        CorrectRest(state.partition().LogPartition(), rest, stats));
+  } else {
+    SetVariance(rest, stats);
+  }
   state.AddUnkept(rest);
   stats.scored_count = taken_count_;
   stats.complete = complete;
@@ -329,7 +477,6 @@ absl::Status CodePass::Finish(bool complete, AttentionState& state,
   stats.exact = complete && rest.count == 0;
   stats.results_exact = complete && (options_.certified || stats.exact);
   if (stats.exact || taken_count_ == 0) return absl::OkStatus();
-  SetVariance(rest, stats);
   if (options_.certified && complete) SetBounds(stats);
   return absl::OkStatus();
 }

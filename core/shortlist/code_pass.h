@@ -4,6 +4,7 @@
 #define ATTENDANT_CORE_SHORTLIST_CODE_PASS_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,6 +13,8 @@
 #include "core/shortlist/inverted_lists.h"
 #include "core/shortlist/key_codes.h"
 #include "core/shortlist/key_index.h"
+#include "core/shortlist/key_scorer.h"
+#include "core/shortlist/tail_sample.h"
 
 namespace attendant {
 
@@ -24,6 +27,10 @@ struct CodePassOptions {
   // codes err, and the sums have bounds. Else those that may be if no code errs
   // by more than a few standard deviations.
   bool certified = false;
+  // 95 % of the sums are to be off by no more than this in their logs: what is
+  // left to codes is corrected by keys that are drawn and scored from their
+  // floats. 0: it is not. All keys are then taken, in their order.
+  double precision = 0;
 };
 
 // Order: Start, Take any number of times, Finish; then Start again: the object
@@ -100,6 +107,7 @@ class CodePass {
   }
   void Shrink();
   void TakeBounds(std::int64_t begin, std::int64_t count, const float* logits);
+  void Keep(std::int64_t begin, std::int64_t count, const float* logits);
   void MakeRoom();
   // Adds up taken_ in the order of keys.
   void MergeTaken();
@@ -110,6 +118,15 @@ class CodePass {
                float* logits) const;
   // What is left of the sums without the kept keys.
   SoftmaxPartition Rest() const;
+  // Scores some of the rest from their floats, and corrects its sums by them.
+  // log_kept is the log of what the kept keys sum to.
+  absl::Status CorrectRest(std::optional<double> log_kept,
+                           SoftmaxPartition& rest, ScanStats& stats);
+  std::int64_t DrawCount(double share) const;
+  bool DrawKey(const TailSample::Draw& draw, std::int32_t& position,
+               double& log_probability) const;
+  absl::Status ScoreFloats(std::span<const std::int32_t> positions,
+                           KeyScorer& scorer);
   void SetVariance(const SoftmaxPartition& rest, ScanStats& stats) const;
   void SetBounds(ScanStats& stats) const;
 
@@ -127,6 +144,7 @@ class CodePass {
   float correction_ = 0;
   std::vector<float> list_logits_;  // of the lists' means
   std::vector<Taken> taken_;
+  TailSample tail_;             // with a precision
   SoftmaxPartition partition_;  // of all that was taken, once it is
   SoftmaxPartition lower_;      // of logits less, and plus their margins
   SoftmaxPartition upper_;
@@ -137,6 +155,9 @@ class CodePass {
   // Scratch.
   std::vector<float> lowers_;
   std::vector<std::uint64_t> order_;
+  std::vector<TailSample::Draw> draws_;
+  std::vector<std::int32_t> drawn_;
+  std::vector<double> log_probabilities_;
   std::vector<std::int32_t> positions_;
   std::vector<RowIndex> rows_;
   std::vector<float> similarities_;

@@ -2,6 +2,7 @@
 #ifndef ATTENDANT_CORE_SHORTLIST_INVERTED_LISTS_H_
 #define ATTENDANT_CORE_SHORTLIST_INVERTED_LISTS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -36,6 +37,12 @@ struct InvertedLists {
     return static_cast<std::int64_t>(offsets.size()) - 1;
   }
   MatrixView key_view() const { return {keys.data(), key_count(), dim}; }
+
+  // The list that key `position` is in.
+  std::int64_t ListAt(std::int64_t position) const {
+    return std::upper_bound(offsets.begin(), offsets.end(), position) -
+           offsets.begin() - 1;
+  }
 
   // Asks for a key that will be scored.
   void Prefetch(std::int64_t position) const {

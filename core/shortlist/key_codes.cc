@@ -96,6 +96,7 @@ void KeyCodes::EncodeBlock(const float* rotated, std::int64_t block) {
     inverses[r] = scales[r] > 0 ? kMaxCode / greatest[r] : 0;
     scales_[static_cast<std::size_t>(block * kRows + r)] = scales[r];
     max_scale_ = std::max(max_scale_, scales[r]);
+    square_scale_sum_ += double{scales[r]} * scales[r];
   }
 
   float square_norms[kRows] = {};

@@ -61,6 +61,10 @@ class KeyCodes {
   // One a key, and 0 up to the end of the last block.
   std::span<const float> scales() const { return scales_.span(); }
   float max_scale() const { return max_scale_; }
+  // Over keys.
+  double mean_square_scale() const {
+    return square_scale_sum_ / static_cast<double>(key_count_);
+  }
   // The greatest norm of what was coded.
   double max_norm() const { return max_norm_; }
   double ErrorPerScale(CodeBits bits) const {
@@ -88,6 +92,7 @@ class KeyCodes {
   AlignedBuffer<std::uint8_t> low_plane_;
   AlignedBuffer<float> scales_;
   float max_scale_ = 0;
+  double square_scale_sum_ = 0;
   double max_norm_ = 0;
   double error_per_scale_4_ = 0;
   double error_per_scale_8_ = 0;

@@ -30,6 +30,8 @@ constexpr std::int64_t kKeysFor4Bits = 1000;
 // Scored from floats where the sum is to be right, beside the k best: what
 // attends most, so that its codes' errors don't matter.
 constexpr std::int64_t kRescoreCount = 1000;
+// Of a sum over all keys, where none is stated.
+constexpr double kPrecision = 0.02;
 
 }  // namespace
 
@@ -115,7 +117,11 @@ ListIndex::Route ListIndex::RouteFor(const ScanQuery& query,
   route.complete = query.exhaustive || route.options.certified ||
                    goals.mass_precision > 0 ||
                    route.probe_count >= list_count();
-  if (goals.mass_precision > 0) route.options.rescore_count = kRescoreCount;
+  if (route.complete && !route.options.certified) {
+    route.options.rescore_count = kRescoreCount;
+    route.options.precision =
+        goals.mass_precision > 0 ? goals.mass_precision : kPrecision;
+  }
   const std::int64_t taken =
       route.complete ? lists_.key_count()
                      : lists_.key_count() * route.probe_count / list_count();

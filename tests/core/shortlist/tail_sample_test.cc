@@ -1,0 +1,101 @@
+#include "core/shortlist/tail_sample.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <vector>
+
+namespace attendant {
+namespace {
+
+// Two chunks of 64 and 40 keys, relative to different maxima.
+class TailSampleTest : public ::testing::Test {
+ protected:
+  static constexpr int kKeys = 104;
+  static constexpr int kBlocks = 7;
+
+  TailSampleTest() {
+    for (int i = 0; i < kKeys; ++i) {
+      logits_.push_back(3 * std::sin(static_cast<float>(i)));
+    }
+    sample_.Start();
+    AddChunk(0, 64, 3);
+    AddChunk(64, 40, 5);
+  }
+
+  void AddChunk(int begin, int count, float max) {
+    std::vector<float> exps;
+    for (int i = begin; i < begin + count; ++i) {
+      exps.push_back(std::exp(logits_[static_cast<std::size_t>(i)] - max));
+    }
+    sample_.Add(exps.data(), count, max);
+  }
+
+  std::vector<double> BlockSums() const {
+    std::vector<double> sums(kBlocks);
+    for (std::size_t i = 0; i < kKeys; ++i) {
+      sums[i / 16] += std::exp(double{logits_[i]});
+    }
+    return sums;
+  }
+
+  std::vector<float> logits_;
+  TailSample sample_;
+};
+
+TEST_F(TailSampleTest, DrawsEveryBlockAsOftenAsItWeighs) {
+  constexpr int kCount = 200;
+  double total = 0;
+  for (const double sum : BlockSums()) total += sum;
+  EXPECT_NEAR(sample_.LogSum(), std::log(total), 1e-6);
+  std::vector<TailSample::Draw> draws;
+  sample_.DrawBlocks(kCount, draws);
+  ASSERT_EQ(draws.size(), kCount);
+  std::map<std::int64_t, int> counts;
+  double uniform_sum = 0;
+  for (const TailSample::Draw& draw : draws) {
+    ++counts[draw.block];
+    const double share =
+        BlockSums()[static_cast<std::size_t>(draw.block)] / total;
+    EXPECT_NEAR(draw.log_probability, std::log(share), 1e-6);
+    uniform_sum += draw.uniform;
+  }
+  for (std::size_t b = 0; b < kBlocks; ++b) {
+    EXPECT_NEAR(counts[static_cast<std::int64_t>(b)],
+                kCount * BlockSums()[b] / total, 1.001);
+  }
+  // 200 uniform numbers: their mean deviates by .02.
+  EXPECT_NEAR(uniform_sum / kCount, 0.5, 0.1);
+}
+
+TEST_F(TailSampleTest, WhatIsTakenOutIsNotDrawn) {
+  for (int i = 16; i < 32; ++i) {
+    sample_.Remove(i, logits_[static_cast<std::size_t>(i)]);
+  }
+  double total = 0;
+  for (std::size_t b = 0; b < kBlocks; ++b) {
+    if (b != 1) total += BlockSums()[b];
+  }
+  // What floats leave of a block is 2^-23 of it at most for each key.
+  EXPECT_NEAR(sample_.LogSum(), std::log(total), 1e-5);
+  std::vector<TailSample::Draw> draws;
+  sample_.DrawBlocks(500, draws);
+  for (const TailSample::Draw& draw : draws) EXPECT_NE(draw.block, 1);
+}
+
+TEST(EmptyTailSampleTest, DrawsNothing) {
+  TailSample sample;
+  sample.Start();
+  EXPECT_EQ(sample.LogSum(), -std::numeric_limits<double>::infinity());
+  const std::vector<float> zeros(32);
+  sample.Add(zeros.data(), 32, -std::numeric_limits<float>::infinity());
+  EXPECT_EQ(sample.LogSum(), -std::numeric_limits<double>::infinity());
+  std::vector<TailSample::Draw> draws(3);
+  sample.DrawBlocks(10, draws);
+  EXPECT_TRUE(draws.empty());
+}
+
+}  // namespace
+}  // namespace attendant
