@@ -47,6 +47,11 @@ float FloatOf(std::uint32_t order) {
 }  // namespace
 
 float KthGreatest(std::span<const float> numbers, std::int64_t k) {
+  return NearKthGreatest(numbers, k, k - 1);
+}
+
+float NearKthGreatest(std::span<const float> numbers, std::int64_t k,
+                      std::int64_t most_count) {
   const Kernels& kernels = ActiveKernels();
   const auto n = static_cast<std::int64_t>(numbers.size());
   // At least k numbers are >= least; fewer are > most.
@@ -54,8 +59,11 @@ float KthGreatest(std::span<const float> numbers, std::int64_t k) {
   std::uint32_t most = OrderOf(kernels.Max(numbers.data(), n));
   while (least < most) {
     const std::uint32_t guess = least + (most - least + 1) / 2;
-    if (kernels.CountAtLeast(numbers.data(), n, FloatOf(guess)) >= k) {
+    const std::int64_t count =
+        kernels.CountAtLeast(numbers.data(), n, FloatOf(guess));
+    if (count >= k) {
       least = guess;
+      if (count <= most_count) break;
     } else {
       most = guess - 1;
     }

@@ -13,6 +13,11 @@ namespace attendant {
 // is quicker than to move numbers about.
 float KthGreatest(std::span<const float> numbers, std::int64_t k);
 
+// A number that at least k numbers, and hardly more than `most` >= k, are not
+// below: in far fewer steps than the k-th itself.
+float NearKthGreatest(std::span<const float> numbers, std::int64_t k,
+                      std::int64_t most);
+
 // Sets `positions` to those of the `count` greatest numbers, ascending; of
 // equal ones the first are taken. No NaN; 1 <= count <= numbers.size(). Reads
 // the numbers twice and little more where count is small. Does not allocate

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/attention/log_add.h"
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
 #include "core/kernels/select.h"
@@ -33,10 +34,11 @@ constexpr double kDrawMargin = 1.5;
 // Keys ahead of their turn that are asked for.
 constexpr std::size_t kAhead = 12;
 
-double LogAdd(double a, double b) {
-  const double max = std::max(a, b);
-  if (max == -std::numeric_limits<double>::infinity()) return max;
-  return max + std::log(std::exp(a - max) + std::exp(b - max));
+// The k-th greatest number; unless it is the last time, something below it will
+// do.
+float Kth(std::span<const float> numbers, std::int64_t k, bool last) {
+  return last ? KthGreatest(numbers, k)
+              : NearKthGreatest(numbers, k, k + k / 4);
 }
 
 }  // namespace
@@ -161,7 +163,7 @@ void CodePass::Keep(std::int64_t begin, std::int64_t count,
     kept_.positions[kept_.size] = static_cast<std::int32_t>(begin) + at;
     kept_.size += upper >= threshold_ ? 1 : 0;
   }
-  if (kept_.size >= capacity_) Shrink();
+  if (kept_.size >= capacity_) Shrink(false);
 }
 
 void CodePass::MakeRoom() {
@@ -186,7 +188,7 @@ void CodePass::TakeBounds(std::int64_t begin, std::int64_t count,
 
 // Leaves those that may be among the k best, the least that each of the k best
 // may be being known, and the rescore_count best.
-void CodePass::Shrink() {
+void CodePass::Shrink(bool last) {
   const auto size = static_cast<std::int64_t>(kept_.size);
   const std::span<const float> logits(kept_.logits.data(), kept_.size);
   const std::span<const float> uppers(kept_.uppers.data(), kept_.size);
@@ -198,15 +200,15 @@ void CodePass::Shrink() {
     for (std::size_t i = 0; i < kept_.size; ++i) {
       lowers_[i] = kept_.logits[i] - Margin(kept_.positions[i]);
     }
-    least = KthGreatest(lowers_, k_);
+    least = Kth(lowers_, k_, last);
   } else if (k_ > 0) {
     // One of them errs about as often upwards as down, so that without proof
     // the k-th best code stands for the k-th best key.
-    least = KthGreatest(logits, k_);
+    least = Kth(logits, k_, last);
   }
   if (options_.rescore_count > k_) {
     least = std::min(least, options_.rescore_count <= size
-                                ? KthGreatest(uppers, options_.rescore_count)
+                                ? Kth(uppers, options_.rescore_count, last)
                                 : kNothing);
   }
   threshold_ = std::max(threshold_, least);
@@ -460,7 +462,7 @@ void CodePass::SetBounds(ScanStats& stats) const {
 absl::Status CodePass::Finish(bool complete, AttentionState& state,
                               ScanStats& stats) {
   MergeTaken();
-  Shrink();
+  Shrink(true);
   SortKept();
   ATTENDANT_RETURN_IF_ERROR(RescoreKept(state));
   SoftmaxPartition rest = Rest();

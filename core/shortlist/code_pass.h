@@ -105,7 +105,7 @@ class CodePass {
         lists_->codes.scales()[static_cast<std::size_t>(position)];
     return 2 * correction_ * scale * scale;
   }
-  void Shrink();
+  void Shrink(bool last);
   void TakeBounds(std::int64_t begin, std::int64_t count, const float* logits);
   void Keep(std::int64_t begin, std::int64_t count, const float* logits);
   void MakeRoom();

@@ -61,6 +61,9 @@ TEST(KthGreatestTest, IsWhatSortingGives) {
   for (std::size_t k = 1; k <= numbers.size(); ++k) {
     EXPECT_EQ(KthGreatest(numbers, static_cast<std::int64_t>(k)),
               sorted[k - 1]);
+    const float near = NearKthGreatest(numbers, static_cast<std::int64_t>(k),
+                                       static_cast<std::int64_t>(k + k / 4));
+    EXPECT_LE(near, sorted[k - 1]);
   }
 }
 
