@@ -168,7 +168,7 @@ def rivals_text(results):
             if not cell["single"]:
                 rows.append([title_of(cell), f"{cell['wanted_recall']:g}",
                              f"never: {cell['unreachable']:.3f}",
-                             "", "", "", "", ""])
+                             "", "", "", "", "", ""])
                 continue
             rows.append([
                 title_of(cell), f"{cell['wanted_recall']:g}",
@@ -177,6 +177,8 @@ def rivals_text(results):
                 rate_text(cell, "batch", metric),
                 f"{cell['mass_error_median']:.2g} / "
                 f"{cell['mass_error_95']:.2g}",
+                (f"{100 * cell['mass_covered']:.1f} %"
+                 if "mass_covered" in cell else "none"),
                 f"{cell['build_seconds']:.1f}",
                 f"{bytes_per_item(cell):.0f}"])
         parts.append(f"{SET_TITLES.get(name, name)}: {conditions(result)}. "
@@ -184,7 +186,8 @@ def rivals_text(results):
         parts.append(table(
             ["system", "asked", "recall@100 (effort)",
              "queries/s, single", "queries/s, batches",
-             "log partition off by, median / 95th", "build s",
+             "log partition off by, median / 95th",
+             "its 95 % interval holds", "build s",
              "bytes an item"], rows))
     return "\n\n".join(parts)
 
