@@ -1,8 +1,10 @@
 // How many requests a second attendantd answers, as a share of what an echo of
-// the same messages does: 200,000 items of 128 dimensions, recall 0.95, top-10,
-// 16 callers. Both servers, the callers and the engine are in this process and
-// share its cores; the two are measured by turns, so that whatever else slows
-// the machine slows both.
+// the same messages does: 200,000 items of 128 dimensions, the ten best with a
+// recall of 0.95, 16 callers. A request's recall is that of the whole
+// shortlist, whose ten best are found more surely: the least is asked for with
+// which they are. Both servers, the callers and the engine are in this process
+// and share its cores; the two are measured by turns, so that whatever else
+// slows the machine slows both.
 //
 //   served_benchmark [DATA_SET [ROUNDS [SECONDS]]]
 //
@@ -33,7 +35,7 @@ namespace {
 
 constexpr int kCallers = 16;
 constexpr int kResultCount = 10;
-constexpr double kRecall = 0.95;
+constexpr double kWantedRecall = 0.95;
 constexpr int kVerifiedCount = 200;
 
 struct Options {
@@ -79,13 +81,13 @@ absl::Status Fill(CatalogSet& catalogs, const DataSet& data) {
   return created.catalog->merge_status();
 }
 
-std::vector<v1::AttendRequest> Requests(const DataSet& data) {
+std::vector<v1::AttendRequest> Requests(const DataSet& data, double recall) {
   std::vector<v1::AttendRequest> requests;
   for (std::int64_t q = 0; q < data.queries.row_count(); ++q) {
     v1::AttendRequest& request = requests.emplace_back();
     request.set_catalog("bench");
     request.set_result_count(kResultCount);
-    request.set_recall(kRecall);
+    request.set_recall(recall);
     request.set_omit_pooled_value(true);
     *request.mutable_query()->mutable_vector() =
         ToVector(data.query_view().Row(q));
@@ -166,7 +168,14 @@ absl::Status Run(const Options& options) {
   ATTENDANT_ASSIGN_OR_RETURN(
       const auto client,
       Client::Connect({.server = absl::StrCat("127.0.0.1:", server->port())}));
-  const std::vector<v1::AttendRequest> requests = Requests(data);
+  double asked = 0.45;
+  double recall = 0;
+  std::vector<v1::AttendRequest> requests;
+  while (recall < kWantedRecall && asked < 1) {
+    asked += 0.05;
+    requests = Requests(data, asked);
+    ATTENDANT_ASSIGN_OR_RETURN(recall, MeanRecall(*client, requests));
+  }
   ATTENDANT_ASSIGN_OR_RETURN(const v1::AttendResponse sample,
                              client->Attend(requests[0]));
   const auto echo = EchoServer::Start(sample);
@@ -174,12 +183,10 @@ absl::Status Run(const Options& options) {
   ATTENDANT_ASSIGN_OR_RETURN(
       const auto echo_client,
       Client::Connect({.server = absl::StrCat("127.0.0.1:", echo->port())}));
-  ATTENDANT_ASSIGN_OR_RETURN(const double recall,
-                             MeanRecall(*client, requests));
-  std::printf("%s, %lld x %lld, top-%d, %d callers: recall %.3f\n",
-              options.data_set.c_str(),
-              static_cast<long long>(data.keys.row_count()),
-              static_cast<long long>(data.dim), kResultCount, kCallers, recall);
+  std::printf(
+      "%s, %lld x %lld, top-%d, %d callers: recall %.3f (asked %.2f)\n",
+      options.data_set.c_str(), static_cast<long long>(data.keys.row_count()),
+      static_cast<long long>(data.dim), kResultCount, kCallers, recall, asked);
 
   std::vector<double> ratios;
   for (int round = 0; round < options.round_count; ++round) {
@@ -193,6 +200,7 @@ absl::Status Run(const Options& options) {
     Print("attend", attend);
     std::printf("   %.1f share a pass   %.1f %% of the echo\n",
                 attend.shared_query_count, 100 * ratios.back());
+    std::fflush(stdout);
   }
   std::sort(ratios.begin(), ratios.end());
   std::printf("median %.1f %% of the echo, from %.1f to %.1f\n",

@@ -72,7 +72,10 @@ const PlannedHead& QueryScan::head() const {
 }
 
 bool QueryScan::alone() const {
-  if (widens_ || plan_->exhaustive || plan_->draws_from_catalog()) return true;
+  if (takes_every_key_ || probe_count_ > 0 || plan_->exhaustive ||
+      plan_->draws_from_catalog()) {
+    return true;
+  }
   const PlannedHead& scanned = head();
   for (std::size_t i = 0; i < snapshot_->segments.size(); ++i) {
     const Segment& segment = *snapshot_->segments[i].segment;
@@ -91,8 +94,12 @@ HeadScanTask QueryScan::NextTask() const {
   task.head = &head();
   task.options.shortlist_count = plan_->shortlist_count;
   task.options.pools = plan_->pool_scope == WeightScope::kCatalog;
-  task.options.exhaustive = plan_->exhaustive || widens_;
+  task.options.exhaustive = plan_->exhaustive || takes_every_key_;
   task.options.goals = plan_->goals;
+  if (probe_count_ > 0) {
+    task.options.goals.recall = 0;
+    task.options.goals.probe_count = probe_count_;
+  }
   task.options.keeps_all = plan_->draws_from_catalog();
   task.interrupt = interrupt_;
   return task;
@@ -123,17 +130,22 @@ absl::Status QueryScan::Take(HeadScan scan) {
   scans_.visited_list_count += scan.visited_list_count;
   scans_.shared_query_count =
       std::max(scans_.shared_query_count, scan.shared_query_count);
-  if (!widens_ && !plan_->exhaustive) {
+  if (!takes_every_key_ && !plan_->exhaustive) {
     const absl::string_view reason = WhyNotEnough(scan);
     if (plan_->only_index) {
       // What it finds is what there is to find.
       if (!reason.empty()) return IndexCannotAnswer(reason);
-    } else if (!reason.empty() || FoundTooFew(scan)) {
-      widens_ = true;
+    } else if (!reason.empty()) {
+      takes_every_key_ = true;
+      return absl::OkStatus();
+    } else if (FoundTooFew(scan)) {
+      Widen(scan);
       return absl::OkStatus();
     }
   }
-  widens_ = false;
+  takes_every_key_ = false;
+  wider_count_ = 0;
+  probe_count_ = 0;
   if (plan_->draws_from_catalog() && plan_->heads.size() > 1) {
     if (means_ == nullptr)
       means_ = std::make_unique<MeanLogWeights>(*snapshot_);
@@ -142,6 +154,20 @@ absl::Status QueryScan::Take(HeadScan scan) {
   }
   scans_.heads.push_back(std::move(scan));
   return absl::OkStatus();
+}
+
+// Looks further, and at all in the end: an index may have nothing more to show.
+void QueryScan::Widen(const HeadScan& scan) {
+  constexpr int kMostWider = 3;
+  constexpr std::int64_t kTimes = 4;
+  if (wider_count_++ == kMostWider) {
+    takes_every_key_ = true;
+    return;
+  }
+  probe_count_ = kTimes * std::max({scan.visited_list_count, probe_count_,
+                                    plan_->goals.probe_count});
+  // What visits no lists holds candidates.
+  if (probe_count_ == 0) probe_count_ = kTimes * plan_->shortlist_count;
 }
 
 bool QueryScan::FoundTooFew(const HeadScan& scan) const {

@@ -1,5 +1,6 @@
-// The scans that one query takes: one for each of its heads, and another where
-// an index found too few items or knows too little of the mass.
+// The scans that one query takes: one for each of its heads, wider ones where
+// an index found too few items, and one of every key where that is not enough
+// or the index knows too little of the mass.
 #ifndef ATTENDANT_CORE_CATALOG_QUERY_SCAN_H_
 #define ATTENDANT_CORE_CATALOG_QUERY_SCAN_H_
 
@@ -64,11 +65,15 @@ class QueryScan {
   const PlannedHead& head() const;
   absl::string_view WhyNotEnough(const HeadScan& scan) const;
   bool FoundTooFew(const HeadScan& scan) const;
+  void Widen(const HeadScan& scan);
 
   const Snapshot* snapshot_;
   const QueryPlan* plan_;
   const Interrupt* interrupt_;
-  bool widens_ = false;
+  // Of the head that is being scanned.
+  bool takes_every_key_ = false;
+  int wider_count_ = 0;           // scans that were wider than asked for
+  std::int64_t probe_count_ = 0;  // of the next; 0: the plan's
   HeadScans scans_;
   std::unique_ptr<MeanLogWeights> means_;  // if several heads draw
 };

@@ -143,6 +143,8 @@ class AttendTogetherTest : public CatalogFixture {
     if (one_in(3)) query.recall = one_in(2) ? 1 : 0.9;
     if (one_in(4)) query.mass_precision = 0.05;
     if (one_in(8)) query.mass_method = MassMethod::kBound;
+    // Few enough to be found by codes.
+    if (one_in(2)) query.shortlist_count = 20;
     if (one_in(2)) return query;
     if (one_in(3)) query.key_field = "other";
     if (one_in(6)) query.shortlist_count = 2000;
