@@ -25,6 +25,7 @@
 #include "core/shortlist/hnsw_index.h"
 #include "core/shortlist/ivf_index.h"
 #include "core/shortlist/lsh_index.h"
+#include "core/shortlist/pq_index.h"
 
 namespace attendant {
 namespace {
@@ -252,6 +253,9 @@ void MeasureAll(const Data& data) {
   });
   Measure(data, exact, "LSH", [](const Data& d) {
     return Must(LshIndex::Build(d.key_spans, kDim, ScoreKind::kDot, {}));
+  });
+  Measure(data, exact, "PQ", [](const Data& d) {
+    return Must(PqIndex::Build(d.key_spans, kDim, ScoreKind::kDot, {}));
   });
   MeasureFaissLsh(data, exact);
 }

@@ -434,7 +434,7 @@ void AddCreate(CLI::App& catalog, Context& context) {
               "FIELD=sum|sum_over_sqrt_count|unit")
       ->check(CLI::Validator(Accepts(&ParseAssignment), ""));
   AddRepeated(*create, "--index", flags->indexes,
-              "The index of a field as FIELD=auto|flat|ivf|hnsw|lsh")
+              "The index of a field as FIELD=auto|flat|ivf|hnsw|lsh|pq")
       ->check(CLI::Validator(Accepts(&ParseAssignment), ""));
   AddRepeated(*create, "--model", flags->models,
               "The attention model of a field as FIELD=NAME or "
@@ -468,7 +468,7 @@ void AddUpdate(CLI::App& catalog, Context& context) {
   update->add_option("--combine", flags->combine, "How examples combine")
       ->check(CLI::IsMember({"sum", "sum_over_sqrt_count", "unit"}));
   update->add_option("--index", flags->index, "The index")
-      ->check(CLI::IsMember({"auto", "flat", "ivf", "hnsw", "lsh"}));
+      ->check(CLI::IsMember({"auto", "flat", "ivf", "hnsw", "lsh", "pq"}));
   update->add_option("--model", flags->model,
                      "The attention model, as NAME or NAME:VERSION, or none. "
                      "The one before it answers until the new one is ready");

@@ -11,6 +11,7 @@
 #include "core/shortlist/hnsw_index.h"
 #include "core/shortlist/ivf_index.h"
 #include "core/shortlist/lsh_index.h"
+#include "core/shortlist/pq_index.h"
 
 namespace attendant {
 namespace {
@@ -40,6 +41,11 @@ absl::StatusOr<std::shared_ptr<const KeyIndex>> BuildIndex(
     LshOptions options;
     options.cancelled = &cancelled;
     return LshIndex::Build(keys, dim, score_kind, options);
+  }
+  if (kind == IndexKind::kPq && HasKeys(keys)) {
+    PqOptions options;
+    options.cancelled = &cancelled;
+    return PqIndex::Build(keys, dim, score_kind, options);
   }
   auto flat = std::make_shared<FlatIndex>(
       dim, std::max<std::int64_t>(1, static_cast<std::int64_t>(keys.size())));

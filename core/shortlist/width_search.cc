@@ -61,9 +61,10 @@ absl::StatusOr<bool> WidthSearch::FindEnough(const ScanQuery& query,
                ? std::optional(static_cast<double>(query.goals.probe_count))
                : WidthFor(recall, static_cast<double>(wanted) / rate);
   };
-  std::optional<double> width =
-      width_for(static_cast<double>(eligible.count) /
-                static_cast<double>(keys_.key_count()));
+  std::optional<double> width = width_for(
+      options_.masks_first ? 1
+                           : static_cast<double>(eligible.count) /
+                                 static_cast<double>(keys_.key_count()));
   const double most = keys_.CostOfFloats(eligible);
   while (width && curve_->cost.At(*width) < most) {
     found.Clear();
@@ -71,7 +72,7 @@ absl::StatusOr<bool> WidthSearch::FindEnough(const ScanQuery& query,
         query, eligible, static_cast<std::int64_t>(std::ceil(*width)), found));
     const auto found_count = static_cast<std::int64_t>(found.positions.size());
     if (found_count >= wanted) {
-      if (eligible.all || by_width) return true;
+      if (eligible.all || by_width || options_.masks_first) return true;
       // What is eligible may be near to the query, or far from it.
       const std::optional<double> needed = width_for(
           static_cast<double>(std::max<std::int64_t>(1, found_count)) /

@@ -46,6 +46,8 @@ class WidthSearch {
     double target_recall = 0;  // of goals that name none
     std::int64_t neighbour_count = 0;
     std::int64_t least_width = 1;  // what any scan looks at
+    // A width is one of eligible keys alone, whatever masks leave out.
+    bool masks_first = false;
   };
 
   // curve: nothing if all scans must take all keys.

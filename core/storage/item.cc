@@ -62,10 +62,11 @@ absl::Status ValidateKeyField(const KeyFieldSchema& key_field,
     case IndexKind::kIvf:
     case IndexKind::kHnsw:
     case IndexKind::kLsh:
+    case IndexKind::kPq:
       break;
     default:
       return InvalidField(absl::StrCat(path, "index_kind"), "an unknown kind",
-                          "AUTO, FLAT, IVF, HNSW or LSH");
+                          "AUTO, FLAT, IVF, HNSW, LSH or PQ");
   }
   switch (key_field.combine_kind) {
     case CombineKind::kSum:

@@ -114,7 +114,8 @@ class IndexKindsTest : public ServerFixture,
 INSTANTIATE_TEST_SUITE_P(Kinds, IndexKindsTest,
                          ::testing::Values(v1::INDEX_KIND_IVF,
                                            v1::INDEX_KIND_HNSW,
-                                           v1::INDEX_KIND_LSH));
+                                           v1::INDEX_KIND_LSH,
+                                           v1::INDEX_KIND_PQ));
 
 TEST_P(IndexKindsTest, AnswersFromImportToRestart) {
   CreateCatalog(GetParam());

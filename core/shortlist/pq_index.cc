@@ -1,0 +1,218 @@
+#include "core/shortlist/pq_index.h"
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <limits>
+#include <new>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+#include "core/kernels/select.h"
+#include "core/shortlist/key_norms.h"
+#include "core/shortlist/key_rows.h"
+#include "core/shortlist/product_codes.h"
+#include "core/shortlist/sample_queries.h"
+#include "core/shortlist/width_search.h"
+
+namespace attendant {
+namespace {
+
+constexpr std::int64_t kComponentsPerPart = 4;
+constexpr std::int64_t kInterruptKeys = 4096;
+// Nanoseconds to add a number of the table, and for the rest of a key.
+constexpr double kCostOfPart = 0.35;
+constexpr double kCostOfCode = 2;
+
+// The query's direction: huge components would make sums that are not finite.
+void Normalise(std::span<const float> query, std::vector<float>& unit) {
+  const double norm = Norm(query);
+  const double factor = norm > 0 ? 1 / norm : 0;
+  unit.resize(query.size());
+  std::transform(query.begin(), query.end(), unit.begin(),
+                 [factor](float component) {
+                   return static_cast<float>(component * factor);
+                 });
+}
+
+// Places of keys in the order of their products: of each, how many have as
+// great a one or a greater.
+std::vector<std::int64_t> PlacesOf(std::span<const std::int32_t> positions,
+                                   std::span<const float> products) {
+  std::vector<float> wanted;
+  wanted.reserve(positions.size());
+  for (const std::int32_t p : positions) {
+    wanted.push_back(products[static_cast<std::size_t>(p)]);
+  }
+  std::vector<float> sorted = wanted;
+  std::sort(sorted.begin(), sorted.end());
+  // At i, the products that are at least sorted[i - 1] and below sorted[i].
+  std::vector<std::int64_t> counts(sorted.size() + 1);
+  for (const float product : products) {
+    ++counts[static_cast<std::size_t>(
+        std::upper_bound(sorted.begin(), sorted.end(), product) -
+        sorted.begin())];
+  }
+  for (std::size_t i = counts.size() - 1; i > 0; --i) {
+    counts[i - 1] += counts[i];
+  }
+  std::vector<std::int64_t> places;
+  places.reserve(wanted.size());
+  for (const float product : wanted) {
+    places.push_back(counts[static_cast<std::size_t>(
+        std::upper_bound(sorted.begin(), sorted.end(), product) -
+        sorted.begin())]);
+  }
+  return places;
+}
+
+absl::StatusOr<WidthCurve> Calibrate(const ProductCodes& codes,
+                                     const KeyRows& keys, ScoreKind score_kind,
+                                     const PqOptions& options) {
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const SampleQueries sample,
+      SampleQueries::Draw(keys.keys(), keys.inverse_norms(),
+                          {.score_kind = score_kind,
+                           .neighbour_count = options.neighbour_count,
+                           .seed = options.seed,
+                           .cancelled = options.cancelled}));
+  WidthCurve curve = {.recall = RecallCurve(sample), .cost = {}};
+  std::vector<float> unit, table;
+  std::vector<float> products(static_cast<std::size_t>(keys.key_count()));
+  for (std::int64_t q = 0; q < sample.count(); ++q) {
+    if (options.cancelled != nullptr &&
+        options.cancelled->load(std::memory_order_relaxed)) {
+      return absl::CancelledError("the build was cancelled");
+    }
+    Normalise(sample.Query(q), unit);
+    codes.MakeTable(unit, table);
+    for (std::size_t p = 0; p < products.size(); ++p) {
+      products[p] = codes.Product(table, static_cast<std::int64_t>(p));
+    }
+    curve.recall.Add(q, PlacesOf(sample.Neighbours(q), products));
+  }
+  curve.recall.Finish();
+  const auto n = static_cast<double>(keys.key_count());
+  const double pass =
+      n * (static_cast<double>(codes.part_count()) * kCostOfPart + kCostOfCode);
+  curve.cost.Add(1, pass);
+  curve.cost.Add(n + 1, pass + n * keys.CostOfKeyAnywhere());
+  return curve;
+}
+
+class ProductIndex : public PqIndex {
+ public:
+  ProductIndex(WidthSearch search, ProductCodes codes)
+      : search_(std::move(search)), codes_(std::move(codes)) {}
+
+  IndexKind kind() const override { return IndexKind::kPq; }
+  std::int64_t dim() const override { return search_.keys().dim(); }
+  std::span<const float> Key(RowIndex row) const override {
+    return search_.keys().KeyOf(row);
+  }
+  IndexTuning tuning() const override { return search_.tuning(); }
+
+  absl::StatusOr<ScanStats> Scan(const ScanQuery& query,
+                                 AttentionState& state) const override {
+    return search_.Scan(
+        query, state,
+        [this](const ScanQuery& q, const KeyRows::Eligible& eligible,
+               std::int64_t width, FoundKeys& found) {
+          return FindBest(q, eligible, width, found);
+        });
+  }
+
+  std::int64_t memory_bytes() const override {
+    return search_.keys().memory_bytes() + codes_.memory_bytes();
+  }
+
+ private:
+  // The best eligible keys by their codes.
+  absl::Status FindBest(const ScanQuery& query,
+                        const KeyRows::Eligible& eligible, std::int64_t width,
+                        FoundKeys& found) const {
+    thread_local std::vector<float> unit, table, products;
+    thread_local std::vector<std::int32_t> positions, best;
+    Normalise(query.query, unit);
+    codes_.MakeTable(unit, table);
+    products.clear();
+    positions.clear();
+    const std::int64_t key_count = search_.keys().key_count();
+    for (std::int64_t begin = 0; begin < key_count; begin += kInterruptKeys) {
+      if (query.interrupt != nullptr) {
+        ATTENDANT_RETURN_IF_ERROR(query.interrupt->Check());
+      }
+      const std::int64_t end = std::min(begin + kInterruptKeys, key_count);
+      for (std::int64_t p = begin; p < end; ++p) {
+        if (!eligible.Has(search_.keys().rows()[static_cast<std::size_t>(p)])) {
+          continue;
+        }
+        products.push_back(codes_.Product(table, p));
+        positions.push_back(static_cast<std::int32_t>(p));
+      }
+    }
+    found.met_count = static_cast<std::int64_t>(positions.size());
+    found.exhausted = width >= found.met_count;
+    SelectBest(products, std::min(width, found.met_count), best);
+    for (const std::int32_t i : best) {
+      found.positions.push_back(positions[static_cast<std::size_t>(i)]);
+    }
+    return absl::OkStatus();
+  }
+
+  const WidthSearch search_;
+  const ProductCodes codes_;
+};
+
+absl::StatusOr<std::unique_ptr<PqIndex>> BuildIndex(
+    std::span<const std::span<const float>> keys, std::int64_t dim,
+    ScoreKind score_kind, const PqOptions& options) {
+  KeyRows rows(keys, dim, score_kind, options.seed);
+  if (rows.key_count() == 0) {
+    return absl::InvalidArgumentError("keys: got none, want at least 1");
+  }
+  const KeyNorms norms = NormsOf(rows.keys());
+  ProductCodes codes;
+  std::optional<WidthCurve> curve;
+  if (norms.usable()) {
+    const bool cosine = score_kind == ScoreKind::kCosine;
+    const std::vector<float> equal_factors(
+        cosine ? 0 : static_cast<std::size_t>(rows.key_count()),
+        static_cast<float>(1 / norms.greatest));
+    const std::int64_t by_dim =
+        std::max<std::int64_t>(1, dim / kComponentsPerPart);
+    ATTENDANT_RETURN_IF_ERROR(codes.Build(
+        rows.keys(), cosine ? rows.inverse_norms() : equal_factors,
+        {.part_count = options.part_count > 0 ? options.part_count : by_dim,
+         .seed = options.seed,
+         .cancelled = options.cancelled}));
+    ATTENDANT_ASSIGN_OR_RETURN(curve,
+                               Calibrate(codes, rows, score_kind, options));
+  }
+  return std::make_unique<ProductIndex>(
+      WidthSearch(std::move(rows), std::move(curve),
+                  {.target_recall = options.target_recall,
+                   .neighbour_count = options.neighbour_count,
+                   .masks_first = true}),
+      std::move(codes));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<PqIndex>> PqIndex::Build(
+    std::span<const std::span<const float>> keys, std::int64_t dim,
+    ScoreKind score_kind, const PqOptions& options) {
+  try {
+    return BuildIndex(keys, dim, score_kind, options);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(
+        "out of memory while building an index");
+  } catch (const std::exception& e) {
+    return absl::InternalError(absl::StrCat("building an index: ", e.what()));
+  }
+}
+
+}  // namespace attendant
