@@ -7,10 +7,12 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
 #include "core/base/mutex.h"
 
 namespace attendant {
@@ -155,6 +157,50 @@ TEST(WorkerPoolTest, LeavesEachWorkerItsShare) {
   const std::vector<Work*> five(5, &work);
   EXPECT_EQ(TakenAlong(2, work, 100, five).size(), 3U);
   EXPECT_EQ(ran, 2);
+}
+
+// A work that answers for those it takes along.
+class SharedWork final : public Work {
+ public:
+  SharedWork(WorkerPool& pool, int number)
+      : pool_(pool), group_(number % 3 == 0 ? "" : absl::StrCat(number % 3)) {}
+
+  void Run() override {
+    std::vector<Work*> works = {this};
+    if (!group_.empty()) pool_.TakeAlong(*this, 15, works);
+    for (Work* work : works) {
+      auto* shared = static_cast<SharedWork*>(work);
+      EXPECT_EQ(shared->group_, group_);
+      ++shared->run_count_;
+    }
+  }
+  absl::string_view group() const override { return group_; }
+  int run_count() const { return run_count_; }
+
+ private:
+  WorkerPool& pool_;
+  const std::string group_;
+  int run_count_ = 0;  // by whichever worker has it: once, so without a lock
+};
+
+TEST(WorkerPoolTest, EachWorkIsRunOnceByItselfOrAnother) {
+  constexpr int kWorks = 3000;
+  WorkerPool pool(3, kWorks);
+  std::vector<std::unique_ptr<SharedWork>> works;
+  for (int i = 0; i < kWorks; ++i) {
+    works.push_back(std::make_unique<SharedWork>(pool, i));
+  }
+  std::vector<std::thread> callers;
+  for (int c = 0; c < 3; ++c) {
+    callers.emplace_back([&, c] {
+      for (int i = c; i < kWorks; i += 3) {
+        EXPECT_TRUE(pool.TryAdd(works[static_cast<std::size_t>(i)].get()));
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  pool.Stop();
+  for (const auto& work : works) ASSERT_EQ(work->run_count(), 1);
 }
 
 TEST(WorkerPoolTest, TakesNothingAfterStop) {
