@@ -85,9 +85,9 @@ void Report(const std::string& set, const Filter& filter, double temperature,
     }
     errors.push_back(std::abs(answer.error));
     widths.push_back(answer.upper - answer.lower);
-    // Both sums are rounded.
-    constexpr double kRounding = 2e-6;
-    if (answer.lower <= kRounding && -kRounding <= answer.upper) ++held;
+    // Logits are floats.
+    const double rounding = 0x1p-20 / temperature;
+    if (answer.lower <= rounding && -rounding <= answer.upper) ++held;
     score += answer.upper - answer.lower +
              2 / kAlpha * std::max(0.0, answer.lower) +
              2 / kAlpha * std::max(0.0, -answer.upper);

@@ -23,6 +23,10 @@ constexpr double kDeviations = 3;
 constexpr double kMaxVariance = 0.5;
 // Kept keys that may wait beyond those wanted.
 constexpr std::size_t kWaiting = 256;
+// Keys that lie close together are rounded alike, so that their errors add up
+// to somewhat more than those of as many others: the factor is measured
+// (docs/mass.md).
+constexpr double kAlikeKeys = 1.4;
 // Relative error of a sum of exps in floats (see SumExps).
 constexpr double kSumError = 0x1p-20;
 // Keys drawn to correct a sum. So many deviations hold 95 % of such means.
@@ -290,23 +294,28 @@ absl::Status CodePass::ScoreFloats(std::span<const std::int32_t> positions,
                        static_cast<std::int64_t>(count), logits_.data());
 }
 
+// Of keys with equal logits, those whose codes err downwards are left out of
+// what is kept, and weigh too little. As E[exp(e) 1(e < a)] =
+// exp(variance / 2) P(e < a - variance), the terms of kept keys that are less
+// than a variance above the threshold make up for it.
+bool CodePass::CountsTwice(std::size_t kept) const {
+  // Where rows are drawn from, what is drawn from is what was not kept, and
+  // nothing else.
+  if (options_.bits != CodeBits::k4 || options_.certified ||
+      options_.precision > 0) {
+    return false;
+  }
+  const std::int32_t position = kept_.positions[kept];
+  return kept_.logits[kept] - Variance(position) <
+         threshold_ - Margin(position);
+}
+
 SoftmaxPartition CodePass::Rest() const {
   SoftmaxPartition rest = partition_;
   rest.count = taken_count_ - static_cast<std::int64_t>(kept_.size);
   if (rest.count == 0) return SoftmaxPartition();
-  // What is drawn from is what was not kept, and nothing else.
-  const bool tilts = options_.bits == CodeBits::k4 && !options_.certified &&
-                     options_.precision == 0;
   for (std::size_t i = 0; i < kept_.size; ++i) {
-    const std::int32_t position = kept_.positions[i];
-    // Of keys with equal logits, those whose codes err downwards are left out
-    // of what is kept, and weigh too little. As E[exp(e) 1(e < a)] =
-    // exp(variance / 2) P(e < a - variance), the terms of kept keys that are
-    // less than a variance above the threshold make up for it.
-    if (tilts &&
-        kept_.logits[i] - Variance(position) < threshold_ - Margin(position)) {
-      continue;
-    }
+    if (CountsTwice(i)) continue;
     const double gap = double{kept_.logits[i]} - rest.max;
     const double e = std::exp(gap);
     rest.sum -= e;
@@ -322,14 +331,27 @@ SoftmaxPartition CodePass::Rest() const {
 void CodePass::SetVariance(const SoftmaxPartition& rest,
                            ScanStats& stats) const {
   if (rest.count == 0) return;
+  // What weighs most of the rest is next to what is kept, and like it. Which
+  // keys are kept is a matter of chance as well: that of those counted twice.
+  double variance = 0;
+  double twice_square = 0;
+  for (std::size_t i = 0; i < kept_.size; ++i) {
+    variance += Variance(kept_.positions[i]);
+    if (!CountsTwice(i)) continue;
+    const double e = std::exp(double{kept_.logits[i]} - rest.max);
+    twice_square += e * e;
+  }
   const double max_scale = lists_->codes.max_scale();
-  const double variance = 2.0 * correction_ * max_scale * max_scale;
+  variance = kept_.size > 0 ? variance / static_cast<double>(kept_.size)
+                            : 2.0 * correction_ * max_scale * max_scale;
   const double rounding = kSumError * partition_.sum;
   // The logits' own error, common to all, moves the sum as a whole.
   const double common = coded_.logit_error() * rest.sum;
   stats.log_variance =
-      2.0 * rest.max + std::log(rest.sum_square * std::expm1(variance) +
-                                rounding * rounding + common * common);
+      2.0 * rest.max +
+      std::log(kAlikeKeys *
+                   (rest.sum_square * std::expm1(variance) + twice_square) +
+               rounding * rounding + common * common);
 }
 
 // As many draws as the precision takes, by what the codes' errors would make of

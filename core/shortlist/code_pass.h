@@ -116,6 +116,8 @@ class CodePass {
   // Adds what codes lack to the logits of keys from `begin` on.
   void Correct(std::int64_t list, std::int64_t begin, std::int64_t count,
                float* logits) const;
+  // Whether a kept key's code stays in the rest.
+  bool CountsTwice(std::size_t kept) const;
   // What is left of the sums without the kept keys.
   SoftmaxPartition Rest() const;
   // Scores some of the rest from their floats, and corrects its sums by them.

@@ -19,13 +19,17 @@ constexpr float kNothing = -std::numeric_limits<float>::infinity();
 constexpr std::int64_t kDirections = UnscoredMass::kMaxDirections;
 // Sample queries of each kind.
 constexpr std::int64_t kSampleQueries = 48;
+// A factor is learned from so many trials next to each other in height, and the
+// next from those a step on.
+constexpr std::size_t kWindow = 48;
+constexpr std::size_t kWindowStep = 16;
 // Of them, so many are to be held.
 constexpr double kCoverage = 0.95;
 // Of a normal distribution, 95 % lie within so many deviations.
 constexpr double kDeviations = 1.96;
 // Nothing is taken to be better than this, whatever so few queries say.
-constexpr double kLeastLogDeviation = 0.01;
-constexpr double kLeastUnseenFactor = 0.04;
+constexpr double kLeastLogDeviation = 0.002;
+constexpr double kLeastUnseenFactor = 0.01;
 constexpr std::int64_t kBlockKeys = 512;
 
 }  // namespace
@@ -55,11 +59,13 @@ class UnscoredMassLearner {
   // A sample query at one sharpness.
   struct Trial {
     VisitedMass visited;
+    double sharpness = 1;
     double log_rest = kMinusInfinity;  // the truth
     double log_predicted = kMinusInfinity;
     UnscoredMass::Draws draws;
 
     double LogRatio() const { return log_rest - log_predicted; }
+    double Height() const { return visited.log_sum / sharpness; }
   };
   using Trials = std::span<const Trial>;
 
@@ -281,6 +287,7 @@ class UnscoredMassLearner {
         if (!coded.Encode(lists_.codes, Query(q), LogitFactor(s))) return false;
         lists_.ScoreLists(Query(q), scores);
         SelectBest(scores, options_.probe_count, chosen);
+        trial.sharpness = LogitFactor(s) * mass_.key_norm_;
         trial.visited = {.query = Query(q),
                          .logit_factor = LogitFactor(s),
                          .coded = &coded,
@@ -294,7 +301,7 @@ class UnscoredMassLearner {
         trial.log_predicted = mass_.LogPredictedSum(predicted);
         trial.draws = mass_.Draw(lists_, trial.visited, predicted);
       }
-      mass_.measures_.push_back(MeasureTrials(trials));
+      mass_.measures_.push_back(MeasureTrials(std::move(trials)));
     }
     return true;
   }
@@ -316,22 +323,26 @@ class UnscoredMassLearner {
     }
   }
 
-  // Of the two kinds of queries, each measure is that of the worse.
-  Measures MeasureTrials(Trials trials) const {
-    const Trials kinds[] = {trials.first(key_query_count_),
-                            trials.subspan(key_query_count_)};
+  Measures MeasureTrials(std::vector<Trial> trials) const {
     Measures measures = {.log_bias = MeanLogRatio(trials),
                          .log_deviation = kLeastLogDeviation,
-                         .unseen_factor = kLeastUnseenFactor};
-    for (const Trials kind : kinds) {
+                         .unseen_factors = {}};
+    // That of the worse kind.
+    for (const Trials kind : {Trials(trials).first(key_query_count_),
+                              Trials(trials).subspan(key_query_count_)}) {
       measures.log_deviation = std::max(measures.log_deviation,
                                         LogDeviation(kind, measures.log_bias));
     }
-    double factor = kLeastUnseenFactor;
-    for (const Trials kind : kinds) {
-      factor = std::max(factor, UnseenFactor(kind, measures));
+    std::sort(trials.begin(), trials.end(), [](const Trial& a, const Trial& b) {
+      return a.Height() < b.Height();
+    });
+    const std::size_t width = std::min<std::size_t>(trials.size(), kWindow);
+    for (std::size_t begin = 0; begin + width <= trials.size();
+         begin += kWindowStep) {
+      const Trials window = Trials(trials).subspan(begin, width);
+      measures.unseen_factors.push_back(
+          {window[width / 2].Height(), UnseenFactorOf(window, measures)});
     }
-    measures.unseen_factor = factor;
     return measures;
   }
 
@@ -358,29 +369,30 @@ class UnscoredMassLearner {
     return count == 0 ? 0 : std::sqrt(square_sum / count);
   }
 
-  // With which the intervals of as many as kCoverage of the trials hold.
-  static double UnseenFactor(Trials trials, const Measures& measures) {
+  // With which the intervals of a share of kCoverage of the trials hold.
+  static double UnseenFactorOf(Trials trials, const Measures& measures) {
     std::vector<double> needed;
     for (const Trial& trial : trials) {
       if (trial.draws.eligible_count > 0) {
         needed.push_back(NeededFactor(trial, measures));
       }
     }
-    if (needed.empty()) return 0;
+    if (needed.empty()) return kLeastUnseenFactor;
     std::sort(needed.begin(), needed.end());
     // Of n numbers and one more from the same source, any is as likely to be
     // the greatest.
     const auto count = static_cast<double>(needed.size());
     const double at = std::min(count, std::ceil(kCoverage * (count + 1)));
-    return needed[static_cast<std::size_t>(at) - 1];
+    return std::max(kLeastUnseenFactor,
+                    needed[static_cast<std::size_t>(at) - 1]);
   }
 
   // With which the trial's interval just holds the truth.
-  static double NeededFactor(const Trial& trial, Measures measures) {
-    measures.unseen_factor = 0;
+  static double NeededFactor(const Trial& trial, const Measures& measures) {
     const VisitedMass& visited = trial.visited;
-    const UnscoredGuess guess = UnscoredMass::Combine(
-        visited, trial.draws, trial.log_predicted, measures);
+    const UnscoredGuess guess =
+        UnscoredMass::Combine(visited, trial.draws, trial.log_predicted,
+                              {measures.log_bias, measures.log_deviation, 0});
     const double log_guess = LogAdd(
         visited.log_sum, guess.partition.max + std::log(guess.partition.sum));
     const double error =

@@ -16,8 +16,10 @@ namespace {
 constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
-// Blocks of codes that a guess reads: about 100 KB of 128 dimensions.
+// Blocks of codes that a guess reads: 48 KB of 128 dimensions.
 constexpr std::int64_t kDraws = 48;
+// Which blocks are drawn says more than what codes lack.
+constexpr CodeBits kBits = CodeBits::k4;
 // Lists are drawn by the power of what they are expected to hold: below 1, as
 // those that hold more than expected would else come with great factors.
 constexpr float kTemper = 0.8f;
@@ -72,23 +74,36 @@ std::int64_t UnscoredMass::memory_bytes() const {
       sizeof(Measures) * measures_.size());
 }
 
-double UnscoredMass::SharpnessOf(const VisitedMass& visited) const {
-  return Norm(visited.query) * visited.logit_factor * key_norm_;
+double UnscoredMass::Measures::UnseenFactorAt(double height) const {
+  std::size_t next = 0;
+  while (next < unseen_factors.size() && unseen_factors[next].height < height) {
+    ++next;
+  }
+  if (next == 0) return unseen_factors.front().factor;
+  if (next == unseen_factors.size()) return unseen_factors.back().factor;
+  const UnseenFactor& low = unseen_factors[next - 1];
+  const UnseenFactor& high = unseen_factors[next];
+  const double share = (height - low.height) / (high.height - low.height);
+  return low.factor + share * (high.factor - low.factor);
 }
 
-UnscoredMass::Measures UnscoredMass::MeasuresAt(double sharpness) const {
+UnscoredMass::Trust UnscoredMass::TrustAt(const VisitedMass& visited) const {
+  const double sharpness =
+      Norm(visited.query) * visited.logit_factor * key_norm_;
+  // Were all keys eligible, the sum would be about so much greater.
+  const double height =
+      (visited.log_sum - std::log(visited.eligible_rate)) / sharpness;
   const double place = std::clamp(std::log2(sharpness / kLeastSharpness), 0.0,
                                   static_cast<double>(kSharpnessCount - 1));
-  const auto low = static_cast<std::size_t>(place);
-  const std::size_t high =
-      std::min(low + 1, static_cast<std::size_t>(kSharpnessCount - 1));
-  const double share = place - static_cast<double>(low);
-  const auto mix = [&](double Measures::*measure) {
-    return (1 - share) * measures_[low].*measure +
-           share * measures_[high].*measure;
+  const Measures& low = measures_[static_cast<std::size_t>(place)];
+  const Measures& high = measures_[static_cast<std::size_t>(std::ceil(place))];
+  const double share = place - std::floor(place);
+  const auto mix = [share](double of_low, double of_high) {
+    return (1 - share) * of_low + share * of_high;
   };
-  return {mix(&Measures::log_bias), mix(&Measures::log_deviation),
-          mix(&Measures::unseen_factor)};
+  return {mix(low.log_bias, high.log_bias),
+          mix(low.log_deviation, high.log_deviation),
+          mix(low.UnseenFactorAt(height), high.UnseenFactorAt(height))};
 }
 
 void UnscoredMass::PredictLists(const InvertedLists& lists,
@@ -108,16 +123,22 @@ void UnscoredMass::PredictLists(const InvertedLists& lists,
       square_sum /
       static_cast<double>(std::max<std::int64_t>(1, direction_count_)));
   log_sums.resize(log_counts_.size());
-  for (std::size_t l = 0; l < log_sums.size(); ++l) {
-    const float mean = factor * norm * (visited.scores[l] - lists.reaches[l]);
-    const float variance =
-        mean * mean * mean_shares_[l] + spread * variances_[l];
-    const float log_count = log_counts_[l];
-    const float limit = 2 * log_count;
-    const float beyond = variance <= limit
-                             ? log_count + variance / 2
-                             : Root(variance * std::max(0.0f, limit));
-    log_sums[l] = log_count < 0 ? kNothing : mean + beyond;
+  const float unit = factor * norm;
+  const float* __restrict scores = visited.scores.data();
+  const float* __restrict reaches = lists.reaches.data();
+  const float* __restrict log_counts = log_counts_.data();
+  const float* __restrict mean_shares = mean_shares_.data();
+  const float* __restrict variances = variances_.data();
+  float* __restrict to = log_sums.data();
+  const auto list_count = static_cast<std::int64_t>(log_sums.size());
+  for (std::int64_t l = 0; l < list_count; ++l) {
+    const float mean = unit * (scores[l] - reaches[l]);
+    const float variance = mean * mean * mean_shares[l] + spread * variances[l];
+    const float limit = 2 * std::max(0.0f, log_counts[l]);
+    const float normal = log_counts[l] + variance / 2;
+    const float frozen = Root(variance * limit);
+    const float sum = mean + (variance <= limit ? normal : frozen);
+    to[l] = log_counts[l] < 0 ? kNothing : sum;
   }
   for (const std::int32_t list : visited.lists) {
     log_sums[static_cast<std::size_t>(list)] = kNothing;
@@ -191,26 +212,27 @@ UnscoredMass::Draws UnscoredMass::Draw(const InvertedLists& lists,
         draw.inverse_probability = total / weight *
                                    static_cast<double>(end - begin) /
                                    static_cast<double>(draw.count);
-        lists.codes.Prefetch(draw.begin, CodeBits::k8);
-        __builtin_prefetch(lists.means.data() + l * dim_);
+        lists.codes.Prefetch(draw.begin, kBits);
+        __builtin_prefetch(lists.codes.scales().data() + draw.begin);
       }
       within += weight;
     }
   }
   if (block_count == 0) return draws;
 
+  const auto norm = static_cast<float>(Norm(visited.query));
+  const auto factor = static_cast<float>(visited.logit_factor);
+  const auto correction =
+      static_cast<float>(visited.coded->LogitVariancePerSquareScale(kBits) / 2);
   alignas(64) float logits[kDraws * kCodeRows];
-  const auto correction = static_cast<float>(
-      visited.coded->LogitVariancePerSquareScale(CodeBits::k8) / 2);
   for (std::int64_t b = 0; b < block_count; ++b) {
     const BlockDraw& draw = blocks[b];
     alignas(64) float of_block[kCodeRows];
-    lists.codes.Logits({&visited.coded->view(), 1}, CodeBits::k8,
+    lists.codes.Logits({&visited.coded->view(), 1}, kBits,
                        draw.begin / kCodeRows, 1, kCodeRows, of_block);
-    float list_logit;
-    kernels.DotRows(visited.query.data(), lists.means.data() + draw.list * dim_,
-                    1, dim_, &list_logit);
-    list_logit *= static_cast<float>(visited.logit_factor);
+    const auto l = static_cast<std::size_t>(draw.list);
+    const float list_logit =
+        factor * norm * (visited.scores[l] - lists.reaches[l]);
     float* to = logits + b * kCodeRows;
     std::fill_n(to, kCodeRows, kNothing);
     bool any = false;
@@ -227,17 +249,28 @@ UnscoredMass::Draws UnscoredMass::Draw(const InvertedLists& lists,
     }
     if (any) ++draws.eligible_count;
   }
-  draws.max = kernels.Max(logits, block_count * kCodeRows);
   if (draws.eligible_count == 0) return draws;
+  const std::int64_t key_count = block_count * kCodeRows;
+  draws.max = kernels.Max(logits, key_count);
+  alignas(64) float exps[kDraws * kCodeRows];
+  kernels.SumExps(logits, key_count, draws.max, exps);
   double square_sum = 0;
   for (std::int64_t b = 0; b < block_count; ++b) {
-    const ExpSums sums =
-        kernels.SumExps(logits + b * kCodeRows, kCodeRows, draws.max, nullptr);
-    const double factor = blocks[b].inverse_probability;
-    draws.sum += factor * sums.sum;
-    draws.sum_gap += factor * sums.sum_gap;
-    draws.sum_square += factor * sums.sum_square;
-    square_sum += factor * sums.sum * (factor * sums.sum);
+    double sum = 0;
+    double sum_gap = 0;
+    double sum_square = 0;
+    for (std::int64_t i = b * kCodeRows; i < (b + 1) * kCodeRows; ++i) {
+      const double e = exps[i];
+      if (e == 0) continue;
+      sum += e;
+      sum_gap += e * (double{logits[i]} - draws.max);
+      sum_square += e * e;
+    }
+    const double of_draw = blocks[b].inverse_probability * sum;
+    draws.sum += of_draw;
+    draws.sum_gap += blocks[b].inverse_probability * sum_gap;
+    draws.sum_square += blocks[b].inverse_probability * sum_square;
+    square_sum += of_draw * of_draw;
   }
   const auto n = static_cast<double>(block_count);
   draws.sum /= n;
@@ -248,20 +281,25 @@ UnscoredMass::Draws UnscoredMass::Draw(const InvertedLists& lists,
   return draws;
 }
 
+// Which share of a list is eligible, nobody knows: it may hang on the list.
+bool UnscoredMass::UsesPrediction(const VisitedMass& visited,
+                                  const Trust& trust) {
+  return visited.eligible == nullptr && trust.log_deviation < kMaxLogDeviation;
+}
+
 UnscoredGuess UnscoredMass::Combine(const VisitedMass& visited,
                                     const Draws& draws, double log_predicted,
-                                    const Measures& measures) {
+                                    const Trust& trust) {
   double sum = draws.sum;
   double deviation = draws.deviation;
   // Which share of a list is eligible, nobody knows: it may hang on the list.
-  if (visited.eligible == nullptr &&
-      measures.log_deviation < kMaxLogDeviation) {
+  if (visited.eligible == nullptr && trust.log_deviation < kMaxLogDeviation) {
     // Both are weighed by the inverse of their variances.
     const double predicted =
-        std::exp(log_predicted + measures.log_bias - draws.max);
+        std::exp(log_predicted + trust.log_bias - draws.max);
     const double of_draws = draws.deviation / draws.sum;
     const double draw_variance = of_draws * of_draws;
-    const double variance = measures.log_deviation * measures.log_deviation;
+    const double variance = trust.log_deviation * trust.log_deviation;
     const double share = draw_variance / (draw_variance + variance);
     sum = (1 - share) * draws.sum + share * predicted;
     deviation = sum * std::sqrt(share * variance);
@@ -273,9 +311,7 @@ UnscoredGuess UnscoredMass::Combine(const VisitedMass& visited,
                      .sum = sum,
                      .sum_gap = ratio * draws.sum_gap,
                      .sum_square = ratio * draws.sum_square};
-  // Of few eligible keys, one may hold the more.
-  const double log_unseen = std::log(measures.unseen_factor) -
-                            std::log(visited.eligible_rate) / 2 +
+  const double log_unseen = std::log(trust.unseen_factor) +
                             (visited.log_sum + visited.log_farther_sum) / 2;
   guess.log_variance =
       2 * LogAdd(draws.max + std::log(kDrawDeviations * deviation), log_unseen);
@@ -295,8 +331,7 @@ bool UnscoredMass::Guess(const InvertedLists& lists, const VisitedMass& visited,
   if (draws.eligible_count < std::min(kLeastEligibleDraws, kDraws)) {
     return false;
   }
-  guess = Combine(visited, draws, LogPredictedSum(log_sums),
-                  MeasuresAt(SharpnessOf(visited)));
+  guess = Combine(visited, draws, LogPredictedSum(log_sums), TrustAt(visited));
   return std::isfinite(guess.partition.sum) && !std::isnan(guess.log_variance);
 }
 

@@ -74,7 +74,8 @@ float FartherScore(std::span<const float> scores,
 // M_l^kTemper; and where the M_l are known to be good, weighed against their
 // sum. Neither sees a heavy key that stands alone: the deviation is that of the
 // draws, and k sqrt(V g) besides, V being the sum of the visited lists and g
-// that of their farther half. k is learned from sample queries.
+// that of their farther half. k is learned from sample queries, keys and others
+// that no key is near to.
 class UnscoredMass {
  public:
   // Knows nothing: usable() is false.
@@ -86,7 +87,7 @@ class UnscoredMass {
                                             const UnscoredMassOptions& options);
 
   // Keys that stand for the covariance within lists.
-  static constexpr std::int64_t kMaxDirections = 256;
+  static constexpr std::int64_t kMaxDirections = 128;
 
   bool usable() const { return usable_; }
 
@@ -106,11 +107,25 @@ class UnscoredMass {
   static constexpr int kSharpnessCount = 8;
   static constexpr double kLeastSharpness = 2;
 
+  // k, for queries whose visited lists hold so much: their log sum over the
+  // sharpness, which where it is great is about the cosine of the best key.
+  struct UnseenFactor {
+    double height = 0;
+    double factor = 0;
+  };
   struct Measures {
     // Of log(true sum / sum of M): its mean and its root mean square about it.
     double log_bias = 0;
     double log_deviation = 0;
-    double unseen_factor = 0;  // k
+    // By height, ascending; between two it lies on a line. At least one.
+    std::vector<UnseenFactor> unseen_factors;
+
+    double UnseenFactorAt(double height) const;
+  };
+  struct Trust {
+    double log_bias = 0;
+    double log_deviation = 0;
+    double unseen_factor = 0;
   };
 
   // What the draws say of the sum, relative to exp(max).
@@ -123,8 +138,7 @@ class UnscoredMass {
     std::int64_t eligible_count = 0;  // draws that hold an eligible key
   };
 
-  Measures MeasuresAt(double sharpness) const;
-  double SharpnessOf(const VisitedMass& visited) const;
+  Trust TrustAt(const VisitedMass& visited) const;
   // Sets log M_l of all lists, -infinity for visited and empty ones.
   void PredictLists(const InvertedLists& lists, const VisitedMass& visited,
                     std::vector<float>& log_sums) const;
@@ -132,8 +146,9 @@ class UnscoredMass {
   double LogPredictedSum(std::span<const float> log_sums) const;
   Draws Draw(const InvertedLists& lists, const VisitedMass& visited,
              std::span<const float> log_sums) const;
+  static bool UsesPrediction(const VisitedMass& visited, const Trust& trust);
   static UnscoredGuess Combine(const VisitedMass& visited, const Draws& draws,
-                               double log_predicted, const Measures& measures);
+                               double log_predicted, const Trust& trust);
 
   bool usable_ = false;
   double key_norm_ = 0;             // root mean square
