@@ -13,8 +13,8 @@
 namespace attendant {
 namespace {
 
-constexpr int kPixels = 28 * 28;
-constexpr int kDim = 128;
+constexpr std::int64_t kPixels = 784;  // 28 x 28
+constexpr std::int64_t kDim = 128;
 // Of the IDX format: a magic number, three dimensions.
 constexpr std::size_t kHeaderBytes = 16;
 

@@ -79,16 +79,15 @@ class HnswlibEngine : public Engine {
         space_.get(), static_cast<std::size_t>(count), 16, 200);
     graph_->addPoint(data.keys.Row(0).data(), 0);
     std::atomic<std::int64_t> next = 1;
-    std::vector<std::thread> threads;
-    for (int t = 0; t < 2; ++t) {
-      threads.emplace_back([&] {
-        for (std::int64_t row = next++; row < count; row = next++) {
-          graph_->addPoint(data.keys.Row(row).data(),
-                           static_cast<hnswlib::labeltype>(row));
-        }
-      });
-    }
-    for (std::thread& thread : threads) thread.join();
+    const auto work = [&] {
+      for (std::int64_t row = next++; row < count; row = next++) {
+        graph_->addPoint(data.keys.Row(row).data(),
+                         static_cast<hnswlib::labeltype>(row));
+      }
+    };
+    std::thread second(work);
+    work();
+    second.join();
   }
 
   std::size_t dim_ = 0;

@@ -51,11 +51,10 @@ std::int64_t ResidentBytes() {
   return kibibytes * 1024;
 }
 
-double Percentile(std::vector<double>& sorted, double share) {
+double Percentile(const std::vector<double>& sorted, double share) {
   if (sorted.empty()) return 0;
-  const auto at = static_cast<std::size_t>(
-      share * static_cast<double>(sorted.size() - 1) + .5);
-  return sorted[at];
+  return sorted[static_cast<std::size_t>(
+      std::lround(share * static_cast<double>(sorted.size() - 1)))];
 }
 
 class Session {
@@ -116,16 +115,16 @@ class Session {
 
   void AnswerAll(std::int64_t effort) {
     engine_.Prepare(effort, 1);
-    std::vector<std::thread> threads;
     std::atomic<std::int64_t> next = 0;
-    for (int t = 0; t < 2; ++t) {
-      threads.emplace_back([&] {
-        for (std::int64_t q = next++; q < query_count_; q = next++) {
-          engine_.Search(data_.queries.Row(q).data(), 1, &answers_[q]);
-        }
-      });
-    }
-    for (std::thread& thread : threads) thread.join();
+    const auto work = [&] {
+      for (std::int64_t q = next++; q < query_count_; q = next++) {
+        engine_.Search(data_.queries.Row(q).data(), 1,
+                       &answers_[static_cast<std::size_t>(q)]);
+      }
+    };
+    std::thread second(work);
+    work();
+    second.join();
   }
 
   // Share of the exact rows that the answers hold, on average.
