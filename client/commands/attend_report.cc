@@ -103,11 +103,11 @@ std::string PartitionSentence(double log_partition,
   const double below = log_partition - interval.lower_bound();
   const double above = interval.upper_bound() - log_partition;
   const std::string value =
-      absl::StrCat("Log partition ", absl::StrFormat("%.4g", log_partition));
+      absl::StrCat("Log partition ", absl::StrFormat("%.6g", log_partition));
   std::string range;
   if (interval.method() == v1::MASS_METHOD_BOUND) {
     // Bounds are seldom as far on one side as on the other.
-    range = absl::StrFormat(", from %.4g to %.4g", interval.lower_bound(),
+    range = absl::StrFormat(", from %.6g to %.6g", interval.lower_bound(),
                             interval.upper_bound());
   } else if (interval.method() == v1::MASS_METHOD_ESTIMATE) {
     range = absl::StrFormat(" ± %.2g", std::max(below, above));

@@ -102,14 +102,14 @@ TEST(AttendReportTest, SaysWhereTheLogPartitionLies) {
   interval->set_lower_bound(5.4251);
   interval->set_upper_bound(5.4451);
   EXPECT_THAT(AttendReport(response, {}),
-              HasSubstr(" Log partition 5.437 ± 0.012 (estimate)."));
+              HasSubstr(" Log partition 5.4371 ± 0.012 (estimate)."));
   interval->set_method(v1::MASS_METHOD_BOUND);
   interval->set_upper_bound(6);
   EXPECT_THAT(AttendReport(response, {}),
-              HasSubstr(" Log partition 5.437, from 5.425 to 6 (bound)."));
+              HasSubstr(" Log partition 5.4371, from 5.4251 to 6 (bound)."));
   interval->set_method(v1::MASS_METHOD_EXACT);
   EXPECT_THAT(AttendReport(response, {}),
-              HasSubstr(" Log partition 5.437 (exact)."));
+              HasSubstr(" Log partition 5.4371 (exact)."));
 }
 
 TEST(AttendReportTest, SaysWhenNothingWasEligible) {
