@@ -96,7 +96,10 @@ bool RegisterAll() {
     };
     // In the second cache, and beyond it.
     add("DotRows", DotRows)->Arg(1000)->Arg(100000);
-    add("DotRowsMulti", DotRowsMulti)->Args({1264, 48})->Args({1000000, 64});
+    add("DotRowsMulti", DotRowsMulti)
+        ->Args({1024, 12})
+        ->Args({1024, 64})
+        ->Args({1000000, 64});
     add("TanhDotRows", TanhDotRows)->Arg(1000);
     add("SumExps", SumExps)->Arg(1024);
   }

@@ -189,6 +189,36 @@ TEST_P(KernelsTest, DotRowsMultiGivesTheBytesOfDotRows) {
   }
 }
 
+TEST_P(KernelsTest, ManyQueriesAndRowsGiveTheBytesOfDotRows) {
+  for (const std::int64_t dim : {31, 32, 33, 100, 128, 255, 256, 257}) {
+    const auto queries = Normal(33 * dim);
+    auto rows = Normal(100 * dim);
+    // Sums of -0, and no number.
+    std::fill_n(rows.begin(), 2 * dim, -0.0f);
+    rows[static_cast<std::size_t>(3 * dim)] =
+        std::numeric_limits<float>::quiet_NaN();
+    std::vector<float> single(100);
+    std::vector<float> multi;
+    for (const std::int64_t row_count : {31, 32, 33, 64, 100}) {
+      for (const std::int64_t query_count : {8, 19, 20, 21, 33}) {
+        multi.assign(static_cast<std::size_t>(query_count * row_count + 1), -7);
+        kernels().DotRowsMulti(queries.data(), query_count, rows.data(),
+                               row_count, dim, multi.data());
+        EXPECT_EQ(multi.back(), -7) << "wrote past the end";
+        for (std::int64_t q = 0; q < query_count; ++q) {
+          kernels().DotRows(queries.data() + q * dim, rows.data(), row_count,
+                            dim, single.data());
+          EXPECT_EQ(
+              std::memcmp(single.data(), multi.data() + q * row_count,
+                          static_cast<std::size_t>(row_count) * sizeof(float)),
+              0)
+              << "dim " << dim << " rows " << row_count << " query " << q;
+        }
+      }
+    }
+  }
+}
+
 TEST_P(KernelsTest, DotOfARowDoesNotDependOnItsPlace) {
   for (const std::int64_t dim : kLengths) {
     const auto query = Normal(dim);
