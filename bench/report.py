@@ -89,7 +89,8 @@ def bytes_per_item(cell):
 
 
 def conditions(result):
-    text = (f"{result['processor']}, {result['rounds']} rounds of "
+    rounds = result["rounds"]
+    text = (f"{result['processor']}, {rounds} round{'s'[:rounds != 1]} of "
             f"{result['seconds']:g} s, {result['date']}")
     if result["metric"] != "queries_per_second":
         text += ("; the machine had other work, so rates are of processor "
