@@ -65,6 +65,25 @@ struct BlockDraw {
   double inverse_probability = 0;
 };
 
+// Sets the block of a list that holds the key at `place`, a share of the list,
+// and the inverse of its probability within the list; asks for its codes.
+void DrawBlock(const InvertedLists& lists, double place, BlockDraw& draw) {
+  const auto l = static_cast<std::size_t>(draw.list);
+  const std::int64_t begin = lists.offsets[l];
+  const std::int64_t end = lists.offsets[l + 1];
+  const std::int64_t position = std::clamp(
+      begin +
+          static_cast<std::int64_t>(place * static_cast<double>(end - begin)),
+      begin, end - 1);
+  const std::int64_t block = position / kCodeRows * kCodeRows;
+  draw.begin = std::max(begin, block);
+  draw.count = std::min(end, block + kCodeRows) - draw.begin;
+  draw.inverse_probability =
+      static_cast<double>(end - begin) / static_cast<double>(draw.count);
+  lists.codes.Prefetch(draw.begin, kBits);
+  __builtin_prefetch(lists.codes.scales().data() + draw.begin);
+}
+
 }  // namespace
 
 std::int64_t UnscoredMass::memory_bytes() const {
@@ -181,42 +200,29 @@ UnscoredMass::Draws UnscoredMass::Draw(const InvertedLists& lists,
 
   BlockDraw blocks[kDraws];
   std::int64_t block_count = 0;
-  const double start = UniformOf(visited.query);
-  double before = 0;
-  for (std::size_t c = 0; c < chunk_sums.size(); ++c) {
-    const auto target = [&] {
-      return (static_cast<double>(block_count) + start) *
-             (total / static_cast<double>(kDraws));
-    };
-    double within = before;
-    before += chunk_sums[c];
-    const auto first = static_cast<std::int64_t>(c) * kChunkLists;
-    const std::int64_t last = std::min(list_count, first + kChunkLists);
-    for (std::int64_t l = first;
-         l < last && block_count < kDraws && target() < before; ++l) {
-      const double weight = weights[static_cast<std::size_t>(l)];
-      const std::int64_t begin = lists.offsets[static_cast<std::size_t>(l)];
-      const std::int64_t end = lists.offsets[static_cast<std::size_t>(l) + 1];
-      for (; block_count < kDraws && target() < within + weight;
-           ++block_count) {
-        const double place = (target() - within) / weight;
-        const std::int64_t position =
-            std::clamp(begin + static_cast<std::int64_t>(
-                                   place * static_cast<double>(end - begin)),
-                       begin, end - 1);
-        const std::int64_t block = position / kCodeRows * kCodeRows;
-        BlockDraw& draw = blocks[block_count];
-        draw.list = l;
-        draw.begin = std::max(begin, block);
-        draw.count = std::min(end, block + kCodeRows) - draw.begin;
-        draw.inverse_probability = total / weight *
-                                   static_cast<double>(end - begin) /
-                                   static_cast<double>(draw.count);
-        lists.codes.Prefetch(draw.begin, kBits);
-        __builtin_prefetch(lists.codes.scales().data() + draw.begin);
-      }
-      within += weight;
+  const double step = total / static_cast<double>(kDraws);
+  double target = step * UniformOf(visited.query);
+  double before = 0;  // the sum of the lists that were passed
+  for (std::int64_t first = 0; first < list_count; first += kChunkLists) {
+    const double chunk_end =
+        before + chunk_sums[static_cast<std::size_t>(first / kChunkLists)];
+    if (chunk_end <= target) {
+      before = chunk_end;
+      continue;
     }
+    const std::int64_t last = std::min(list_count, first + kChunkLists);
+    for (std::int64_t l = first; l < last; ++l) {
+      const double weight = weights[static_cast<std::size_t>(l)];
+      const double end_of_list = before + weight;
+      for (; target < end_of_list && block_count < kDraws; target += step) {
+        BlockDraw& draw = blocks[block_count++];
+        draw.list = l;
+        DrawBlock(lists, (target - before) / weight, draw);
+        draw.inverse_probability *= total / weight;
+      }
+      before = end_of_list;
+    }
+    before = chunk_end;
   }
   if (block_count == 0) return draws;
 
