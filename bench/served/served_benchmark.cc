@@ -1,10 +1,10 @@
 // How many requests a second attendantd answers, as a share of what an echo of
 // the same messages does: 200,000 items of 128 dimensions, the ten best with a
-// recall of 0.95, 16 callers. A request's recall is that of the whole
-// shortlist, whose ten best are found more surely: the least is asked for with
-// which they are. Both servers, the callers and the engine are in this process
-// and share its cores; the two are measured by turns, so that whatever else
-// slows the machine slows both.
+// recall of 0.95, 16 callers. The shortlist is those ten; a request's recall is
+// an aim, and the least is asked for with which they are found so surely. Both
+// servers, the callers and the engine are in this process and share its cores;
+// the two are measured by turns, so that whatever else slows the machine slows
+// both.
 //
 //   served_benchmark [DATA_SET [ROUNDS [SECONDS]]]
 //
@@ -87,6 +87,7 @@ std::vector<v1::AttendRequest> Requests(const DataSet& data, double recall) {
     v1::AttendRequest& request = requests.emplace_back();
     request.set_catalog("bench");
     request.set_result_count(kResultCount);
+    request.set_shortlist_count(kResultCount);
     request.set_recall(recall);
     request.set_omit_pooled_value(true);
     *request.mutable_query()->mutable_vector() =
