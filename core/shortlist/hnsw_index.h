@@ -32,7 +32,7 @@ struct HnswOptions {
   int link_count = 16;
   // Candidates for a key's links: more make a better graph, in as much more
   // time. At least 1.
-  int build_width = 64;
+  int build_width = 40;
   // Mean recall@neighbour_count against exact of scans whose goals name none;
   // see IvfOptions.
   double target_recall = 0.8;
