@@ -78,7 +78,8 @@ void AddScanFlags(CLI::App& attend, AttendChoices& choices) {
           ->group("Scan");
   attend
       .add_option("--probe-count", choices.probe_count,
-                  "For experts: how far the index looks, in lists")
+                  "For experts: how far the index looks: lists of IVF, "
+                  "candidates of HNSW, buckets of LSH, rescored keys of PQ")
       ->check(CLI::PositiveNumber)
       ->excludes(recall)
       ->group("Scan");

@@ -32,7 +32,7 @@ namespace {
 constexpr std::int64_t kMostWidth = 4096;
 // A key met on a walk is found, tested and put into its place besides being
 // read: in units of reading it.
-constexpr double kCostOfStep = 1.6;
+constexpr double kCostOfStep = 1.1;
 
 // 1 - f_i f_j (k_i . k_j), each key with a factor of its own, and no two of the
 // same length: FAISS goes on to everything that is as near as the farthest

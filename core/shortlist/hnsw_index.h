@@ -46,10 +46,7 @@ struct HnswOptions {
 //
 // A scan walks with as many candidates as the wanted recall took on sample
 // queries, or as ScanGoals::probe_count says, and more where a mask leaves few
-// of the rows it meets. It takes every eligible row instead, by its code or
-// from its floats, if the goals ask for it, or a walk is estimated to take
-// longer than their floats, or ends without the rows asked for, or none reached
-// such a recall.
+// of the rows it meets; or it takes all keys (WidthSearch).
 class HnswIndex : public KeyIndex {
  public:
   // As IvfIndex::Build, and with its errors. Single-threaded: takes about 10

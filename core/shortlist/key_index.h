@@ -50,7 +50,8 @@ struct ScanGoals {
   // Mean recall of the k best, in (0, 1]; 0: what the index was built for. 1:
   // proven.
   double recall = 0;
-  // In place of recall, for experts: IVF's lists, HNSW's candidates. 0: unset.
+  // In place of recall, for experts: lists of IVF, candidates of HNSW, buckets
+  // of LSH, rescored keys of PQ. 0: unset.
   std::int64_t probe_count = 0;
   // Wanted error of the log partition, which 95 % of queries hold; 0: whatever
   // the scan can know in little more than its time.

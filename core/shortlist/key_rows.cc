@@ -70,6 +70,16 @@ double KeyRows::CostOfFloats(const Eligible& eligible) const {
                   n * kCostOfTest + count * 1.6 * CostOfKey());
 }
 
+double KeyRows::CostOfAll(const ScanQuery& query, const AttentionState& state,
+                          const Eligible& eligible) const {
+  const double floats = CostOfFloats(eligible);
+  if (!list_->HasCodesFor(query, state)) return floats;
+  constexpr double kCostOfTest = 2.7;
+  return std::min(floats,
+                  static_cast<double>(key_count()) *
+                      ((eligible.all ? 0 : kCostOfTest) + CostOfKey() / 6));
+}
+
 absl::Status KeyRows::ScanPositions(std::span<const std::int32_t> positions,
                                     RowScan& scan) const {
   constexpr std::size_t kBatch = 1024;

@@ -53,6 +53,9 @@ class KeyRows {
   // About the nanoseconds that it takes to score all eligible keys from their
   // floats, measured on 1,000,000 keys of 128; only ratios matter.
   double CostOfFloats(const Eligible& eligible) const;
+  // The same of ScanAll, which may do with codes.
+  double CostOfAll(const ScanQuery& query, const AttentionState& state,
+                   const Eligible& eligible) const;
   // Of reading and scoring one key that lies anywhere.
   double CostOfKeyAnywhere() const { return 2.7 * CostOfKey(); }
 

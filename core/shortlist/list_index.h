@@ -43,6 +43,8 @@ class ListIndex : public IvfIndex {
   std::int64_t memory_bytes() const override;
 
   const InvertedLists& lists() const { return lists_; }
+  // False where logits are not what codes say: other scores, biases, pooling.
+  bool HasCodesFor(const ScanQuery& query, const AttentionState& state) const;
   // Rows, with a key or without.
   std::int64_t row_count() const { return keyed_.size(); }
   // Sets the eligible rows with keys, of a bitmap of row_count() that is clear,
@@ -60,8 +62,6 @@ class ListIndex : public IvfIndex {
   class Scratch;
 
   bool IsMasked(const ScanQuery& query) const;
-  // False where logits are not what codes say: other scores, biases, pooling.
-  bool HasCodesFor(const ScanQuery& query, const AttentionState& state) const;
   std::int64_t ProbesOf(const ScanGoals& goals) const;
   // Of a scan by which key_count keys are taken.
   Route RouteFor(const ScanQuery& query, const AttentionState& state) const;

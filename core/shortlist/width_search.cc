@@ -38,20 +38,20 @@ absl::StatusOr<ScanStats> WidthSearch::Scan(const ScanQuery& query,
   if (!KeyRows::WantsAll(query) && curve_) {
     const KeyRows::Eligible eligible = keys_.FindEligible(query);
     thread_local FoundKeys found;
-    ATTENDANT_ASSIGN_OR_RETURN(
-        const bool enough,
-        FindEnough(query, eligible, state.top().k(), find, found));
+    ATTENDANT_ASSIGN_OR_RETURN(const bool enough,
+                               FindEnough(query, state, eligible, find, found));
     if (enough) return AddFound(query, eligible, found, state);
   }
   return keys_.ScanAll(query, state);
 }
 
 absl::StatusOr<bool> WidthSearch::FindEnough(const ScanQuery& query,
+                                             const AttentionState& state,
                                              const KeyRows::Eligible& eligible,
-                                             std::int64_t k, Find find,
+                                             Find find,
                                              FoundKeys& found) const {
   if (eligible.count == 0) return false;
-  const std::int64_t wanted = std::min(k, eligible.count);
+  const std::int64_t wanted = std::min(state.top().k(), eligible.count);
   const bool by_width = query.goals.probe_count > 0;
   const double recall =
       query.goals.recall > 0 ? query.goals.recall : options_.target_recall;
@@ -65,7 +65,9 @@ absl::StatusOr<bool> WidthSearch::FindEnough(const ScanQuery& query,
       options_.masks_first ? 1
                            : static_cast<double>(eligible.count) /
                                  static_cast<double>(keys_.key_count()));
-  const double most = keys_.CostOfFloats(eligible);
+  // Who names a width wants it, short of what floats take.
+  const double most = by_width ? keys_.CostOfFloats(eligible)
+                               : keys_.CostOfAll(query, state, eligible);
   while (width && curve_->cost.At(*width) < most) {
     found.Clear();
     ATTENDANT_RETURN_IF_ERROR(find(

