@@ -21,8 +21,9 @@ namespace {
 constexpr std::size_t kMaxTogether = 64;
 // The place of a masked query, which is scanned while the others wait.
 constexpr std::size_t kMasked = kMaxTogether;
-// Keys that a pass over codes takes for each that it may keep: with fewer, it
-// would score most from floats after all.
+// Keys that a pass over all codes takes for each that it may keep: with fewer,
+// it would score most from floats after all. A pass over a few lists saves the
+// ranking of all lists by floats besides.
 constexpr std::int64_t kKeysPerKept = 4;
 // Keys from which on 4 bits are read first: what they save is then more than
 // the keys cost that they leave to score from floats.
@@ -127,7 +128,8 @@ ListIndex::Route ListIndex::RouteFor(const ScanQuery& query,
                      : lists_.key_count() * route.probe_count / list_count();
   const std::int64_t kept =
       std::max(state.top().k(), route.options.rescore_count);
-  route.by_code = HasCodesFor(query, state) && kKeysPerKept * kept <= taken;
+  route.by_code = HasCodesFor(query, state) &&
+                  (route.complete ? kKeysPerKept : 1) * kept <= taken;
   route.options.bits = !route.options.certified && taken >= kKeysFor4Bits
                            ? CodeBits::k4
                            : CodeBits::k8;
