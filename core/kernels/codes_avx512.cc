@@ -80,7 +80,8 @@ struct Planes {
   std::int64_t ahead;  // bytes, of whole tiles
 };
 
-// or a buffer, step by step.
+// or a buffer, step by step. Meanwhile it asks for codes that follow, so many
+// lines of each plane with a step: all at once they would be waited for.
 template <int kBlocks>
 struct Bytes {
   ATTENDANT_VNNI_INLINE inline void Load(std::int64_t t,
@@ -90,9 +91,16 @@ struct Bytes {
       const std::uint8_t* from = bytes + 2 * kLine * (t * kBlocks + b);
       codes[b] = {_mm512_load_si512(from), _mm512_load_si512(from + kLine)};
     }
+    for (std::int64_t i = 0; i < lines_a_step; ++i) {
+      Prefetch(next_high + kLine * (t * lines_a_step + i));
+      Prefetch(next_low + kLine * (t * lines_a_step + i));
+    }
   }
 
   const std::uint8_t* bytes;
+  const std::uint8_t* next_high;
+  const std::uint8_t* next_low;
+  std::int64_t lines_a_step;
 };
 
 ATTENDANT_VNNI_INLINE inline __m512i Components(const std::int8_t* from) {
@@ -194,7 +202,7 @@ ATTENDANT_VNNI void Tile(const CodeQuery* queries, const Source& source,
 template <int kPlanes, int kBlocks,
           int kQueries = TileQueries(kPlanes, kBlocks)>
 ATTENDANT_VNNI void TileOf(std::int64_t query_count, const CodeQuery* queries,
-                           const std::uint8_t* bytes, const Meaning& meaning,
+                           const Bytes<kBlocks>& bytes, const Meaning& meaning,
                            std::int64_t step_count, const Target& target) {
   if constexpr (kQueries > 1) {
     if (query_count < kQueries) {
@@ -202,33 +210,8 @@ ATTENDANT_VNNI void TileOf(std::int64_t query_count, const CodeQuery* queries,
           query_count, queries, bytes, meaning, step_count, target);
     }
   }
-  Tile<kPlanes, kBlocks, kQueries>(queries, Bytes<kBlocks>{bytes}, meaning,
-                                   step_count, target);
+  Tile<kPlanes, kBlocks, kQueries>(queries, bytes, meaning, step_count, target);
 }
-
-// The planes' bytes of a group of blocks, to be asked for in equal parts.
-class NextBlocks {
- public:
-  NextBlocks(const std::uint8_t* high, const std::uint8_t* low,
-             std::int64_t bytes, std::int64_t part_count)
-      : high_(high), low_(low), bytes_(bytes), part_count_(part_count) {}
-
-  template <int kBits>
-  ATTENDANT_VNNI_INLINE inline void PrefetchPart(std::int64_t part) const {
-    const std::int64_t line_count = bytes_ / kLine;
-    const std::int64_t end = line_count * (part + 1) / part_count_;
-    for (std::int64_t i = line_count * part / part_count_; i < end; ++i) {
-      Prefetch(high_ + kLine * i);
-      if constexpr (kBits == 8) Prefetch(low_ + kLine * i);
-    }
-  }
-
- private:
-  const std::uint8_t* high_;
-  const std::uint8_t* low_;
-  std::int64_t bytes_;
-  std::int64_t part_count_;
-};
 
 struct Codes {
   const std::uint8_t* high;
@@ -268,16 +251,21 @@ ATTENDANT_VNNI void ManyQueries(const CodeQuery* queries,
   // Tiles of queries that differ by one at most: no last one is all latency.
   constexpr int kQueries = TileQueries(kPlanes, kBlocks);
   const std::int64_t tile_count = (query_count + kQueries - 1) / kQueries;
-  const std::int64_t group_bytes = kBlocks * block_bytes;
-  const NextBlocks next(codes.high + group_bytes, codes.low + group_bytes,
-                        group_bytes, tile_count);
+  // The next group is asked for by the first tiles, which have lines enough.
+  const std::int64_t lines_a_step = (kBlocks + tile_count - 1) / tile_count;
+  const std::uint8_t* next_high = codes.high + kBlocks * block_bytes;
+  const std::uint8_t* next_low = codes.low + kBlocks * block_bytes;
   std::int64_t q = 0;
   for (std::int64_t tile = 0; tile < tile_count; ++tile) {
     const std::int64_t end = query_count * (tile + 1) / tile_count;
+    const std::int64_t offset = tile * lines_a_step * kLine * step_count;
+    const bool is_asked = tile * lines_a_step >= kBlocks;
     TileOf<kPlanes, kBlocks>(
-        end - q, queries + q, bytes, MeaningOf(kBits), step_count,
+        end - q, queries + q,
+        {bytes, next_high + offset, next_low + offset,
+         is_asked ? 0 : lines_a_step},
+        MeaningOf(kBits), step_count,
         {target.scales, target.stride, target.logits + q * target.stride});
-    next.PrefetchPart<kBits>(tile);
     q = end;
   }
 }
