@@ -231,6 +231,9 @@ void CodePass::Shrink(bool last) {
 
 // Into the order of keys, in which sums are added up.
 void CodePass::SortKept() {
+  const auto end =
+      kept_.positions.begin() + static_cast<std::ptrdiff_t>(kept_.size);
+  if (std::is_sorted(kept_.positions.begin(), end)) return;
   order_.resize(kept_.size);
   for (std::size_t i = 0; i < kept_.size; ++i) {
     order_[i] = static_cast<std::uint64_t>(kept_.positions[i]) << 32 |

@@ -6,10 +6,10 @@
 
 namespace attendant {
 
-void PreferHugePages(const AlignedBuffer<float>& keys) {
+void PreferHugePages(const void* data, std::size_t bytes) {
   constexpr std::uintptr_t kHugePage = std::uintptr_t{2} << 20;
-  const auto begin = reinterpret_cast<std::uintptr_t>(keys.data());
-  const std::uintptr_t end = begin + keys.size() * sizeof(float);
+  const auto begin = reinterpret_cast<std::uintptr_t>(data);
+  const std::uintptr_t end = begin + bytes;
   const std::uintptr_t first = (begin + kHugePage - 1) / kHugePage * kHugePage;
   const std::uintptr_t last = end / kHugePage * kHugePage;
   if (first < last) {

@@ -2,6 +2,8 @@
 #ifndef ATTENDANT_CORE_SHORTLIST_HUGE_PAGES_H_
 #define ATTENDANT_CORE_SHORTLIST_HUGE_PAGES_H_
 
+#include <cstddef>
+
 #include "core/base/aligned_buffer.h"
 
 namespace attendant {
@@ -9,7 +11,12 @@ namespace attendant {
 // Asks for pages of 2 MiB: a scan jumps from list to list, or from key to key,
 // and would else wait for the address of every eighth key of 128 floats. Before
 // the first touch; no more than a hint.
-void PreferHugePages(const AlignedBuffer<float>& keys);
+void PreferHugePages(const void* data, std::size_t bytes);
+
+template <typename T>
+void PreferHugePages(const AlignedBuffer<T>& buffer) {
+  PreferHugePages(buffer.data(), buffer.size() * sizeof(T));
+}
 
 }  // namespace attendant
 

@@ -68,9 +68,10 @@ void InvertedLists::ScoreLists(std::span<const float> query,
 }
 
 void InvertedLists::ScoreListsByCode(std::span<const CodeQuery> queries,
-                                     std::int64_t stride, float* scores) const {
+                                     CodeBits bits, std::int64_t stride,
+                                     float* scores) const {
   const std::int64_t blocks = (list_count() + kCodeRows - 1) / kCodeRows;
-  mean_codes.Logits(queries, CodeBits::k8, 0, blocks, stride, scores);
+  mean_codes.Logits(queries, bits, 0, blocks, stride, scores);
   for (std::size_t q = 0; q < queries.size(); ++q) {
     float* of_query = scores + static_cast<std::int64_t>(q) * stride;
     for (std::size_t l = 0; l < reaches.size(); ++l) of_query[l] += reaches[l];

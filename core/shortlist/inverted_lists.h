@@ -67,8 +67,8 @@ struct InvertedLists {
   // The same of several coded queries, from the codes of the means, which are
   // usable. A query's logit factor is 1 / its norm, or 0; scores of query q are
   // at q x stride, a multiple of kCodeRows that has room for all lists.
-  void ScoreListsByCode(std::span<const CodeQuery> queries, std::int64_t stride,
-                        float* scores) const;
+  void ScoreListsByCode(std::span<const CodeQuery> queries, CodeBits bits,
+                        std::int64_t stride, float* scores) const;
 
   // One number a list: the greater, the better. Ordered by the lists' scores,
   // then the lesser list first; ListOf tells the list. Does not allocate once

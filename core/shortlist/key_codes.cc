@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/attention/score.h"
+#include "core/shortlist/huge_pages.h"
 
 namespace attendant {
 namespace {
@@ -46,6 +47,9 @@ KeyCodes::KeyCodes(MatrixView keys, std::span<const float> factors,
   high_plane_ = AlignedBuffer<std::uint8_t>(plane_bytes);
   low_plane_ = AlignedBuffer<std::uint8_t>(plane_bytes);
   scales_ = AlignedBuffer<float>(static_cast<std::size_t>(block_count * kRows));
+  PreferHugePages(high_plane_);
+  PreferHugePages(low_plane_);
+  PreferHugePages(scales_);
   AlignedBuffer<float> rotated(static_cast<std::size_t>(dim * kRows));
   usable_ = key_count_ > 0;
   std::int64_t list = 0;

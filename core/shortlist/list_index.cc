@@ -12,6 +12,7 @@
 #include "core/attention/log_add.h"
 #include "core/base/status.h"
 #include "core/kernels/compare.h"
+#include "core/kernels/kernels.h"
 #include "core/kernels/select.h"
 
 namespace attendant {
@@ -230,13 +231,14 @@ void ListIndex::ChooseLists(std::span<ListVisit* const> visits,
     const double norm = Norm(pass.query().query);
     queries[v] = pass.coded().WithFactor(norm > 0 ? 1 / norm : 0);
   }
-  lists_.ScoreListsByCode({queries.data(), visits.size()}, stride,
+  lists_.ScoreListsByCode({queries.data(), visits.size()}, CodeBits::k4, stride,
                           scores.data());
   for (std::size_t v = 0; v < visits.size(); ++v) {
     ListVisit& visit = *visits[v];
     visit.scores = {scores.data() + v * static_cast<std::size_t>(stride),
                     static_cast<std::size_t>(list_count())};
-    SelectBest(visit.scores, probe_counts[v], visit.lists);
+    ChooseExactly(scores.data() + v * static_cast<std::size_t>(stride),
+                  probe_counts[v], visit);
   }
   if (visits.size() > 1) return;
   // Nothing is shared: the best lists come first, so that little is kept of the
@@ -247,6 +249,34 @@ void ListIndex::ChooseLists(std::span<ListVisit* const> visits,
               const float of_b = scores[static_cast<std::size_t>(b)];
               return of_a != of_b ? of_a > of_b : a < b;
             });
+}
+
+// 4 bits tell which lists may be among the best; floats say which are.
+void ListIndex::ChooseExactly(float* scores, std::int64_t probe_count,
+                              ListVisit& visit) const {
+  constexpr std::int64_t kMore = 8;
+  thread_local std::vector<std::int32_t> likely;
+  thread_local std::vector<float> of_likely;
+  const std::int64_t likely_count =
+      std::min(list_count(), probe_count + probe_count / 2 + kMore);
+  SelectBest(visit.scores, likely_count, likely);
+  const ScanQuery& query = visit.pass->query();
+  const double norm = Norm(query.query);
+  const auto factor = static_cast<float>(norm > 0 ? 1 / norm : 0);
+  of_likely.clear();
+  for (const std::int32_t list : likely) {
+    float product = 0;
+    ActiveKernels().DotRows(query.query.data(),
+                            lists_.means.data() + list * dim(), 1, dim(),
+                            &product);
+    const auto l = static_cast<std::size_t>(list);
+    scores[l] = factor * product + lists_.reaches[l];
+    of_likely.push_back(scores[l]);
+  }
+  SelectBest(of_likely, probe_count, visit.lists);
+  for (std::int32_t& list : visit.lists) {
+    list = likely[static_cast<std::size_t>(list)];
+  }
 }
 
 void ListIndex::AddUnscored(const ListVisit& visit,
@@ -439,7 +469,7 @@ absl::StatusOr<ScanStats> ListIndex::ScanMaskedByCode(
     scores.resize(static_cast<std::size_t>(stride));
     const double norm = Norm(query.query);
     const CodeQuery coded = pass.coded().WithFactor(norm > 0 ? 1 / norm : 0);
-    lists_.ScoreListsByCode({&coded, 1}, stride, scores.data());
+    lists_.ScoreListsByCode({&coded, 1}, CodeBits::k8, stride, scores.data());
     lists_.RankLists({scores.data(), static_cast<std::size_t>(list_count())},
                      ranks);
     visit.scores = {scores.data(), static_cast<std::size_t>(list_count())};

@@ -80,6 +80,8 @@ class ListIndex : public IvfIndex {
                    ScanStats& stats) const;
   void ChooseLists(std::span<ListVisit* const> visits,
                    std::span<const std::int64_t> probe_counts) const;
+  void ChooseExactly(float* scores, std::int64_t probe_count,
+                     ListVisit& visit) const;
   absl::StatusOr<ScanStats> ScanFloats(const ScanQuery& query,
                                        AttentionState& state,
                                        const Route& route) const;

@@ -17,7 +17,7 @@ constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
 // Blocks of codes that a guess reads: 48 KB of 128 dimensions.
-constexpr std::int64_t kDraws = 48;
+constexpr std::int64_t kDraws = 16;
 // Which blocks are drawn says more than what codes lack.
 constexpr CodeBits kBits = CodeBits::k4;
 // Lists are drawn by the power of what they are expected to hold: below 1, as
@@ -81,6 +81,7 @@ void DrawBlock(const InvertedLists& lists, double place, BlockDraw& draw) {
   draw.inverse_probability =
       static_cast<double>(end - begin) / static_cast<double>(draw.count);
   lists.codes.Prefetch(draw.begin, kBits);
+  __builtin_prefetch(lists.means.data() + draw.list * lists.dim);
   __builtin_prefetch(lists.codes.scales().data() + draw.begin);
 }
 
@@ -226,7 +227,6 @@ UnscoredMass::Draws UnscoredMass::Draw(const InvertedLists& lists,
   }
   if (block_count == 0) return draws;
 
-  const auto norm = static_cast<float>(Norm(visited.query));
   const auto factor = static_cast<float>(visited.logit_factor);
   const auto correction =
       static_cast<float>(visited.coded->LogitVariancePerSquareScale(kBits) / 2);
@@ -236,9 +236,11 @@ UnscoredMass::Draws UnscoredMass::Draw(const InvertedLists& lists,
     alignas(64) float of_block[kCodeRows];
     lists.codes.Logits({&visited.coded->view(), 1}, kBits,
                        draw.begin / kCodeRows, 1, kCodeRows, of_block);
-    const auto l = static_cast<std::size_t>(draw.list);
-    const float list_logit =
-        factor * norm * (visited.scores[l] - lists.reaches[l]);
+    // Scores may come from 4 bits.
+    float list_logit = 0;
+    kernels.DotRows(visited.query.data(), lists.means.data() + draw.list * dim_,
+                    1, dim_, &list_logit);
+    list_logit *= factor;
     float* to = logits + b * kCodeRows;
     std::fill_n(to, kCodeRows, kNothing);
     bool any = false;
