@@ -1,5 +1,3 @@
-#include "core/kernels/select.h"
-
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -8,6 +6,8 @@
 #include <numeric>
 #include <random>
 #include <vector>
+
+#include "core/kernels/select.h"
 
 namespace attendant {
 namespace {
