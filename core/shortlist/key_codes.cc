@@ -102,6 +102,8 @@ void KeyCodes::EncodeBlock(const float* rotated, std::int64_t block) {
     max_scale_ = std::max(max_scale_, scales[r]);
     square_scale_sum_ += double{scales[r]} * scales[r];
   }
+  // Nothing else is a number then, or fits a code.
+  if (!usable_) return;
 
   float square_norms[kRows] = {};
   float square_errors_8[kRows] = {};
