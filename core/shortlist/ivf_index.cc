@@ -39,7 +39,7 @@ std::vector<RowIndex> RowsWithKeys(Keys keys) {
 std::int64_t ListCount(std::int64_t asked, std::int64_t key_count) {
   if (asked > 0) return std::min(asked, key_count);
   const auto by_root =
-      static_cast<std::int64_t>(2 * std::sqrt(static_cast<double>(key_count)));
+      static_cast<std::int64_t>(4 * std::sqrt(static_cast<double>(key_count)));
   return std::max<std::int64_t>(1,
                                 std::min(by_root, key_count / kMinRowsPerList));
 }

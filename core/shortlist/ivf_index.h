@@ -15,7 +15,7 @@
 namespace attendant {
 
 struct IvfOptions {
-  // Lists; 0 chooses about 2 sqrt(row count), or fewer so that a list has 16
+  // Lists; 0 chooses about 4 sqrt(row count), or fewer so that a list has 16
   // rows. At most the row count.
   std::int64_t list_count = 0;
   // Mean recall@neighbour_count against exact that the number of visited lists

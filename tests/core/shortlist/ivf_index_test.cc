@@ -234,8 +234,8 @@ TEST(IvfIndexTest, DefaultListCountGrowsWithTheRoot) {
         IvfIndex::Build(table.keys, 4, ScoreKind::kDot, {}).value();
     return index->list_count();
   };
-  EXPECT_EQ(list_count(10000), 200);
-  EXPECT_EQ(list_count(400), 25) << "16 rows a list";
+  EXPECT_EQ(list_count(10000), 400);
+  EXPECT_EQ(list_count(1600), 100) << "16 rows a list";
   EXPECT_EQ(list_count(10), 1);
 }
 
