@@ -13,8 +13,8 @@
 
 namespace attendant {
 
-// A pass that has been started, the lists that it takes, ascending, and how it
-// went: an interrupt ends it, and only it.
+// A pass that has been started, the lists that it takes (in this order, if it
+// is alone), and how it went: an interrupt ends it, and only it.
 struct ListVisit {
   CodePass* pass = nullptr;
   std::vector<std::int32_t> lists;

@@ -63,7 +63,7 @@ class ListIndex : public IvfIndex {
 
   bool IsMasked(const ScanQuery& query) const;
   std::int64_t ProbesOf(const ScanGoals& goals) const;
-  // Of a scan by which key_count keys are taken.
+  // By the query's goals, and what it asks of the state.
   Route RouteFor(const ScanQuery& query, const AttentionState& state) const;
   bool StartPass(const ScanQuery& query, std::int64_t k, bool all_eligible,
                  Route& route, CodePass& pass) const;

@@ -300,8 +300,7 @@ UnscoredGuess UnscoredMass::Combine(const VisitedMass& visited,
                                     const Trust& trust) {
   double sum = draws.sum;
   double deviation = draws.deviation;
-  // Which share of a list is eligible, nobody knows: it may hang on the list.
-  if (visited.eligible == nullptr && trust.log_deviation < kMaxLogDeviation) {
+  if (UsesPrediction(visited, trust)) {
     // Both are weighed by the inverse of their variances.
     const double predicted =
         std::exp(log_predicted + trust.log_bias - draws.max);
