@@ -10,41 +10,14 @@
 #include <random>
 #include <vector>
 
+#include "tests/support/chi_square.h"
+#include "tests/support/slate_twin.h"
+
 namespace attendant {
 namespace {
 
 constexpr double kEpsilon = 0x1p-52;
 constexpr int kDrawCount = 100000;
-// The least p-value that a test of frequencies passes with.
-constexpr double kLeastPValue = .001;
-
-// The chance that a chi-square variable is at least `statistic`: Q(a, x) with
-// a = degrees / 2, x = statistic / 2, by Q(a + 1, x) = Q(a, x) +
-// x^a e^-x / Gamma(a + 1) from Q(1/2, x) = erfc(sqrt x) or Q(1, x) = e^-x
-// (Abramowitz, Stegun 1964, 6.5.21).
-double ChiSquarePValue(double statistic, int degrees) {
-  const double x = statistic / 2;
-  double a = degrees % 2 == 1 ? .5 : 1;
-  double q = degrees % 2 == 1 ? std::erfc(std::sqrt(x)) : std::exp(-x);
-  for (; a < degrees / 2.0; ++a) {
-    q += std::exp(a * std::log(x) - x - std::lgamma(a + 1));
-  }
-  return q;
-}
-
-// The p-value of counts [n] of outcomes with probabilities [n].
-double PValue(const std::vector<double>& probabilities,
-              const std::vector<double>& counts) {
-  const double total = std::accumulate(counts.begin(), counts.end(), 0.0);
-  double statistic = 0;
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    const double want = total * probabilities[i];
-    // The law of the statistic needs some of each.
-    EXPECT_GE(want, 5) << "outcome " << i;
-    statistic += (counts[i] - want) * (counts[i] - want) / want;
-  }
-  return ChiSquarePValue(statistic, static_cast<int>(counts.size()) - 1);
-}
 
 std::vector<double> Softmax(const std::vector<float>& logits) {
   const double max = *std::max_element(logits.begin(), logits.end());
@@ -67,38 +40,9 @@ std::vector<std::int64_t> Indices(const Slate& slate) {
   return indices;
 }
 
-// All ordered slates of k items with their probabilities, from the definition:
-// at each draw the weights of what is left, summed anew.
-void Enumerate(const std::vector<double>& weights, std::size_t k,
-               std::vector<std::int64_t>& prefix, double probability,
-               std::map<std::vector<std::int64_t>, double>& slates) {
-  if (prefix.size() == k) {
-    slates[prefix] = probability;
-    return;
-  }
-  std::vector<std::int64_t> left;
-  double sum = 0;
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    const auto index = static_cast<std::int64_t>(i);
-    if (std::count(prefix.begin(), prefix.end(), index) > 0) continue;
-    left.push_back(index);
-    sum += weights[i];
-  }
-  for (const std::int64_t index : left) {
-    prefix.push_back(index);
-    Enumerate(weights, k, prefix,
-              probability * weights[static_cast<std::size_t>(index)] / sum,
-              slates);
-    prefix.pop_back();
-  }
-}
-
 std::map<std::vector<std::int64_t>, double> Enumerate(
     const std::vector<float>& logits, std::size_t k) {
-  std::map<std::vector<std::int64_t>, double> slates;
-  std::vector<std::int64_t> prefix;
-  Enumerate(Softmax(logits), k, prefix, 1, slates);
-  return slates;
+  return EnumerateSlates(Softmax(logits), k);
 }
 
 const std::vector<float> kLogits = {.3f, -1.2f, 2.f,  .9f, -.5f,
@@ -119,7 +63,7 @@ TEST(SampleWithReplacementTest, FrequenciesAreWeights) {
   for (const Draw& draw : slate.draws) {
     ++counts[static_cast<std::size_t>(draw.index)];
   }
-  EXPECT_GT(PValue(Softmax(kLogits), counts), kLeastPValue);
+  EXPECT_GT(ChiSquarePValue(Softmax(kLogits), counts), kLeastPValue);
 }
 
 TEST(SampleWithReplacementTest, DrawsAreIndependent) {
@@ -134,7 +78,7 @@ TEST(SampleWithReplacementTest, DrawsAreIndependent) {
                                       slate.draws[d + 1].index)];
   }
   for (std::size_t i = 0; i < 9; ++i) want[i] = weights[i / 3] * weights[i % 3];
-  EXPECT_GT(PValue(want, counts), kLeastPValue);
+  EXPECT_GT(ChiSquarePValue(want, counts), kLeastPValue);
 }
 
 TEST(SampleWithReplacementTest, DrawsAreIndependentAcrossSeeds) {
@@ -145,7 +89,7 @@ TEST(SampleWithReplacementTest, DrawsAreIndependentAcrossSeeds) {
         SampleWithReplacement(kLogits, 1, static_cast<std::uint64_t>(seed));
     ++counts[static_cast<std::size_t>(slate.draws[0].index)];
   }
-  EXPECT_GT(PValue(weights, counts), kLeastPValue);
+  EXPECT_GT(ChiSquarePValue(weights, counts), kLeastPValue);
 }
 
 TEST(SampleWithReplacementTest, ProbabilitiesAreTheDefinitions) {
@@ -188,7 +132,7 @@ TEST(SampleWithReplacementTest, ExtremesHold) {
     EXPECT_NEAR(draw.log_weight, -std::numbers::ln2, 2 * kEpsilon);
     ++counts[static_cast<std::size_t>(draw.index / 2)];
   }
-  EXPECT_GT(PValue({.5, .5}, counts), kLeastPValue);
+  EXPECT_GT(ChiSquarePValue({.5, .5}, counts), kLeastPValue);
 }
 
 TEST(SampleWithoutReplacementTest, FirstDrawsFrequenciesAreWeights) {
@@ -199,7 +143,7 @@ TEST(SampleWithoutReplacementTest, FirstDrawsFrequenciesAreWeights) {
         kLogits, keys, 1, static_cast<std::uint64_t>(seed));
     ++counts[static_cast<std::size_t>(slate.draws[0].index)];
   }
-  EXPECT_GT(PValue(Softmax(kLogits), counts), kLeastPValue);
+  EXPECT_GT(ChiSquarePValue(Softmax(kLogits), counts), kLeastPValue);
 }
 
 TEST(SampleWithoutReplacementTest, NoiseOfOneSeedIsIndependentAcrossKeys) {
@@ -211,7 +155,7 @@ TEST(SampleWithoutReplacementTest, NoiseOfOneSeedIsIndependentAcrossKeys) {
     ++counts[static_cast<std::size_t>(
         SampleWithoutReplacement(logits, keys, 1, 9).draws[0].index)];
   }
-  EXPECT_GT(PValue(Softmax(logits), counts), kLeastPValue);
+  EXPECT_GT(ChiSquarePValue(Softmax(logits), counts), kLeastPValue);
 }
 
 // Slates of k of n items, with every ordered slate's probability known.
@@ -252,7 +196,7 @@ TEST_P(EnumerationTest, SlatesHaveTheirProbabilities) {
   }
   EXPECT_NEAR(std::accumulate(probabilities.begin(), probabilities.end(), 0.0),
               1, static_cast<double>(probabilities.size() * n) * kEpsilon);
-  EXPECT_GT(PValue(probabilities, counts), kLeastPValue);
+  EXPECT_GT(ChiSquarePValue(probabilities, counts), kLeastPValue);
 }
 
 INSTANTIATE_TEST_SUITE_P(Slates, EnumerationTest,
@@ -325,7 +269,8 @@ TEST(SampleWithoutReplacementTest, GreatestPerturbedWeightIsStandardGumbel) {
     const double u = std::exp(-std::exp(-*slate.kappa));
     ++counts[static_cast<std::size_t>(20 * u)];
   }
-  EXPECT_GT(PValue(std::vector<double>(20, .05), counts), kLeastPValue);
+  EXPECT_GT(ChiSquarePValue(std::vector<double>(20, .05), counts),
+            kLeastPValue);
 }
 
 TEST(SampleWithoutReplacementTest, EstimatesByInclusionAreUnbiased) {
@@ -459,7 +404,7 @@ TEST(SampleWithoutReplacementTest, AllEqualIsUniform) {
     EXPECT_NEAR(slate.draws[1].log_weight, -std::log(3.0), 8 * kEpsilon);
     ++counts[static_cast<std::size_t>(slate.draws[1].index)];
   }
-  EXPECT_GT(PValue(std::vector<double>(4, .25), counts), kLeastPValue);
+  EXPECT_GT(ChiSquarePValue(std::vector<double>(4, .25), counts), kLeastPValue);
 }
 
 TEST(SampleWithoutReplacementTest, ExtremesHold) {
