@@ -1,8 +1,11 @@
 #include "bench/data/data_set.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <filesystem>
 #include <optional>
+#include <random>
 #include <system_error>
 
 #include "absl/status/status.h"
@@ -27,11 +30,36 @@ std::optional<std::int64_t> ParseCount(absl::string_view text) {
   return count * unit;
 }
 
+// Queries lie anywhere between an image and a random direction.
+absl::StatusOr<Vectors> MakeForeignWordNet() {
+  ATTENDANT_ASSIGN_OR_RETURN(Vectors vectors, ReadWordNet());
+  ATTENDANT_ASSIGN_OR_RETURN(const Vectors images, ReadFashionMnist());
+  if (images.dim != vectors.dim) {
+    return absl::InternalError("images and glosses of different dimensions");
+  }
+  vectors.queries = images.queries;
+  std::mt19937_64 random(kDataSeed + 3);
+  std::normal_distribution<double> normal;
+  std::uniform_real_distribution<double> uniform;
+  const double unit = 1 / std::sqrt(static_cast<double>(vectors.dim));
+  const auto dim = static_cast<std::size_t>(vectors.dim);
+  for (std::size_t begin = 0; begin < vectors.queries.size(); begin += dim) {
+    const double share = uniform(random);
+    for (std::size_t d = begin; d < begin + dim; ++d) {
+      vectors.queries[d] = static_cast<float>((1 - share) * vectors.queries[d] +
+                                              share * unit * normal(random));
+    }
+  }
+  NormaliseRows(vectors.dim, vectors.queries);
+  return vectors;
+}
+
 absl::StatusOr<Vectors> Make(absl::string_view name) {
   constexpr std::int64_t kFormCount = 100000;  // of "norms" and "foreign"
   constexpr std::int64_t kGrownKeys = 500;     // a cluster
   if (name == "fashion") return ReadFashionMnist();
   if (name == "wordnet") return ReadWordNet();
+  if (name == "wordnet-foreign") return MakeForeignWordNet();
   if (name == "retail") return ReadOnlineRetail();
   if (name == "norms") {
     return MakeMixture({.key_count = kFormCount, .least_norm = 0.1});
@@ -55,7 +83,7 @@ absl::StatusOr<Vectors> Make(absl::string_view name) {
   return absl::NotFoundError(absl::StrCat(
       "no data set ", name,
       ": there are mixture-N and grown-N (as in mixture-200k), fashion, "
-      "wordnet, retail, norms and foreign"));
+      "wordnet, wordnet-foreign, retail, norms and foreign"));
 }
 
 }  // namespace

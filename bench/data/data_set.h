@@ -31,10 +31,11 @@ struct DataSet {
 // "mixture-N" with N keys as in mixture-200k or mixture-1m, 2,000 clusters;
 // "grown-N", a cluster for each 500 keys; "fashion",
 // "wordnet", "retail", "norms" (a mixture of 100,000 keys with norms from 0.1
-// to 1) and "foreign" (the same keys with norm 1, and queries of clusters that
-// no key is of). See source.h for each. Reads it from `directory`, or makes it
-// there; that takes from seconds to minutes. NotFound: no such set, or a
-// package is missing.
+// to 1), "foreign" (the same keys with norm 1, and queries of clusters that
+// no key is of) and "wordnet-foreign" (the glosses, asked by Fashion-MNIST's
+// images mixed with noise). See source.h for each. Reads it from `directory`,
+// or makes it there; that takes from seconds to minutes. NotFound: no such set,
+// or a package is missing.
 absl::StatusOr<DataSet> LoadDataSet(absl::string_view name,
                                     const std::string& directory);
 

@@ -59,6 +59,8 @@ PartitionError ErrorOf(const HeadScan& scan, bool prefers_bounds) {
 PartitionError NotBelow(PartitionError error, const LogPartition& guess,
                         const LogPartition& exact) {
   if (guess.empty() || exact.empty()) return error;
+  // Bounds know it already, and of the rounding of logits besides.
+  if (error.method == MassMethod::kBound) return error;
   const double distance =
       (exact.max - guess.max) + exact.log_sum - guess.log_sum;
   error.below = std::min(0.0, std::max(error.below, distance));

@@ -35,7 +35,8 @@ struct PartitionError {
 PartitionError ErrorOf(const HeadScan& scan, bool prefers_bounds);
 
 // The same, no less than the sum of `exact`, which are rows of the catalog
-// scored exactly.
+// scored exactly but for the rounding of floats; bounds, which know of both,
+// stay as they are.
 PartitionError NotBelow(PartitionError error, const LogPartition& guess,
                         const LogPartition& exact);
 

@@ -85,6 +85,9 @@ TEST(MassTest, PartitionIsNoLessThanWhatWasScoredExactly) {
   EXPECT_EQ(error.above, 3);
   EXPECT_EQ(NotBelow(wide, guess, {0, std::log(2.5)}).below, 0);
   EXPECT_EQ(NotBelow(wide, guess, {}).below, -3);
+  // Floats that sum to what they say are no proof.
+  const PartitionError bounds = {MassMethod::kBound, -0.1, 0.1};
+  EXPECT_EQ(NotBelow(bounds, guess, {0, std::log(2)}).below, -0.1);
 }
 
 TEST(MassTest, SharesComeWithTheirInterval) {

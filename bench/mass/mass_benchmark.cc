@@ -1,0 +1,382 @@
+// What answers say of the catalog's attention, against exact sums in double
+// precision:
+//   mass_benchmark [--data DIRECTORY] [--queries COUNT] [--ask WAY[,WAY...]]
+//       [--json FILE] SET...
+// WAY is unstated, 0.02, bound or min_mass; all by default. One row for each
+// data set, filter, temperature and way to ask, with the bars that it misses;
+// then how many cells met each bar. See docs/mass.md.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "bench/data/data_set.h"
+#include "bench/data/ground_truth.h"
+#include "bench/mass/exact_mass.h"
+#include "bench/mass/mass_cell.h"
+#include "core/base/status.h"
+#include "core/catalog/attend.h"
+#include "core/shortlist/ivf_index.h"
+
+namespace attendant {
+namespace {
+
+constexpr std::int64_t kReturnCount = 100;
+constexpr double kMinMasses[] = {0.5, 0.8, 0.9, 0.95, 0.99};
+
+enum class Filtering { kNone, kFilter, kDeletes };
+struct Population {
+  const char* name;
+  Filtering filtering;
+  double share;  // of rows that stay
+};
+constexpr Population kPopulations[] = {
+    {"all", Filtering::kNone, 1},
+    {"0.1", Filtering::kFilter, 0.1},
+    {"0.001", Filtering::kFilter, 0.001},
+    {"20 % deleted", Filtering::kDeletes, 0.8}};
+
+struct Way {
+  std::string name;
+  double min_mass = 0;
+};
+
+std::vector<Way> WaysOf(const std::vector<std::string>& names) {
+  std::vector<Way> ways;
+  for (const std::string& name : names) {
+    if (name != "min_mass") {
+      ways.push_back({name});
+      continue;
+    }
+    for (const double mass : kMinMasses) ways.push_back({name, mass});
+  }
+  return ways;
+}
+
+// A catalog of one segment under an IVF index. Attribute "place" of an item is
+// uniform in [0, 1): filters and deletes take a share of it.
+class Catalog {
+ public:
+  static absl::StatusOr<Catalog> Make(const DataSet& data) {
+    const MatrixView keys = data.key_view();
+    Catalog catalog;
+    std::mt19937_64 random(7);
+    std::uniform_real_distribution<double> uniform;
+    auto rows = std::make_shared<RowTable>(0, keys.row_count);
+    std::vector<std::span<const float>> spans;
+    for (std::int64_t r = 0; r < keys.row_count; ++r) {
+      spans.push_back(keys.Row(r));
+      catalog.places_.push_back(uniform(random));
+      rows->Append(absl::StrCat(r), {}, {{0, catalog.places_.back()}});
+    }
+    ATTENDANT_ASSIGN_OR_RETURN(
+        std::unique_ptr<IvfIndex> index,
+        IvfIndex::Build(spans, data.dim, ScoreKind::kDot, {}));
+    std::cerr << data.name << ": " << keys.row_count << " keys, "
+              << index->list_count() << " lists, " << index->probe_count()
+              << " visited" << std::endl;
+    auto segment = std::make_shared<Segment>();
+    segment->rows = rows;
+    segment->indexes.push_back(std::move(index));
+    segment->head_indexes.resize(1);
+    auto schema = std::make_shared<CatalogSchema>();
+    schema->key_fields.push_back({.name = "key", .dim = data.dim});
+    schema->attributes.push_back({"place", AttributeType::kDouble});
+    catalog.whole_.catalog_uid = "0123456789abcdef";
+    catalog.whole_.schema = schema;
+    catalog.whole_.encoders.resize(1);
+    catalog.whole_.models.resize(1);
+    catalog.whole_.wanted_indexes = {IndexKind::kIvf};
+    catalog.whole_.segments.push_back(
+        {.segment = segment,
+         .row_end = static_cast<RowIndex>(keys.row_count),
+         .dead = nullptr,
+         .live_count = keys.row_count,
+         .live_key_counts = {keys.row_count}});
+    return catalog;
+  }
+
+  // The rows that stay; null: all.
+  std::unique_ptr<Bitmap> AllowedIn(const Population& population) const {
+    if (population.filtering == Filtering::kNone) return nullptr;
+    auto allowed =
+        std::make_unique<Bitmap>(static_cast<std::int64_t>(places_.size()));
+    for (std::size_t r = 0; r < places_.size(); ++r) {
+      if (places_[r] < population.share) {
+        allowed->Set(static_cast<std::int64_t>(r));
+      }
+    }
+    return allowed;
+  }
+
+  // The snapshot that answers for the population.
+  Snapshot SnapshotOf(const Population& population) const {
+    Snapshot snapshot = whole_;
+    if (population.filtering != Filtering::kDeletes) return snapshot;
+    SegmentView& view = snapshot.segments[0];
+    auto dead = std::make_shared<Bitmap>(view.row_end);
+    for (RowIndex row = 0; row < view.row_end; ++row) {
+      if (places_[static_cast<std::size_t>(row)] < population.share) continue;
+      dead->Set(row);
+      --view.live_count;
+    }
+    view.live_key_counts[0] = view.live_count;
+    view.dead = std::move(dead);
+    return snapshot;
+  }
+
+ private:
+  std::vector<double> places_;
+  Snapshot whole_;
+};
+
+AttendQuery QueryOf(std::span<const float> vector, const Population& population,
+                    double temperature, const Way& way) {
+  AttendQuery query;
+  query.query = std::vector<float>(vector.begin(), vector.end());
+  query.temperature = temperature;
+  query.omit_pooled_value = true;
+  query.result_count = way.min_mass > 0 ? kMaxResultCount : kReturnCount;
+  query.shortlist_count = query.result_count;
+  if (population.filtering == Filtering::kFilter) {
+    query.filter =
+        Filter::Compare("place", ComparisonKind::kLess, population.share);
+  }
+  if (way.name == "0.02") query.mass_precision = 0.02;
+  if (way.name == "bound") query.mass_method = MassMethod::kBound;
+  if (way.min_mass > 0) query.min_mass = way.min_mass;
+  return query;
+}
+
+std::pair<AttendAnswer, double> Timed(const Snapshot& snapshot,
+                                      const AttendQuery& query) {
+  const auto start = std::chrono::steady_clock::now();
+  absl::StatusOr<AttendAnswer> answer = Attend(snapshot, query, Interrupt());
+  const std::chrono::duration<double> elapsed =
+      std::chrono::steady_clock::now() - start;
+  if (!answer.ok()) {
+    std::cerr << answer.status() << "\n";
+    std::exit(1);
+  }
+  return {*std::move(answer), elapsed.count()};
+}
+
+MassAnswer Judge(const AttendAnswer& answer, double seconds,
+                 const ExactMass& exact, const Way& way) {
+  MassAnswer judged;
+  judged.seconds = seconds;
+  judged.scored = static_cast<double>(answer.scored_count);
+  judged.method = answer.returned_mass.method;
+  for (const AttendedItem& item : answer.items) {
+    judged.mass += exact.WeightOf(item.address.row);
+  }
+  if (answer.log_partition) {
+    judged.error = *answer.log_partition - exact.log_partition();
+    judged.lower =
+        answer.log_partition_interval->lower_bound - exact.log_partition();
+    judged.upper =
+        answer.log_partition_interval->upper_bound - exact.log_partition();
+  }
+  const double rounding = LogRounding(answer.temperature);
+  judged.holds_returned =
+      answer.returned_mass.lower_bound <= judged.mass * (1 + rounding) &&
+      judged.mass * (1 - rounding) <= answer.returned_mass.upper_bound;
+  if (way.min_mass > 0) {
+    judged.size = answer.items.size();
+    judged.smallest = exact.SmallestSet(way.min_mass);
+  }
+  return judged;
+}
+
+// The answers to one data set's queries, by population, temperature and way.
+class Measurement {
+ public:
+  Measurement(const DataSet& data, const Catalog& catalog,
+              std::vector<Way> ways)
+      : data_(data), ways_(std::move(ways)) {
+    for (const Population& population : kPopulations) {
+      allowed_.push_back(catalog.AllowedIn(population));
+      snapshots_.push_back(catalog.SnapshotOf(population));
+    }
+    answers_.resize(std::size(kPopulations) * kTemperatures.size() *
+                    ways_.size());
+  }
+
+  void Ask(std::span<const float> query) {
+    const std::vector<double> similarities = ScoreAll(query, data_.key_view());
+    for (std::size_t p = 0; p < std::size(kPopulations); ++p) {
+      ExactMass exact(similarities, allowed_[p].get(), kMaxResultCount);
+      for (std::size_t t = 0; t < kTemperatures.size(); ++t) {
+        exact.SetTemperature(kTemperatures[t]);
+        double exact_seconds = 0;
+        for (std::size_t w = 0; w < ways_.size(); ++w) {
+          const Way& way = ways_[w];
+          AttendQuery asked =
+              QueryOf(query, kPopulations[p], kTemperatures[t], way);
+          const auto [answer, seconds] = Timed(snapshots_[p], asked);
+          MassAnswer judged = Judge(answer, seconds, exact, way);
+          if (way.min_mass > 0) {
+            // How long it takes hangs little on the mass.
+            if (exact_seconds == 0) {
+              asked.scan_mode = ScanMode::kExact;
+              exact_seconds = Timed(snapshots_[p], asked).second;
+            }
+            judged.exact_seconds = exact_seconds;
+          }
+          AnswersOf(p, t, w).push_back(judged);
+        }
+      }
+    }
+  }
+
+  std::vector<MassCell> Cells() {
+    std::vector<MassCell> cells;
+    for (std::size_t p = 0; p < std::size(kPopulations); ++p) {
+      for (std::size_t w = 0; w < ways_.size(); ++w) {
+        for (std::size_t t = 0; t < kTemperatures.size(); ++t) {
+          cells.emplace_back(MassQuestion{.keys = data_.name,
+                                          .filter = kPopulations[p].name,
+                                          .temperature = kTemperatures[t],
+                                          .asked = ways_[w].name,
+                                          .min_mass = ways_[w].min_mass},
+                             AnswersOf(p, t, w));
+        }
+      }
+    }
+    return cells;
+  }
+
+ private:
+  std::vector<MassAnswer>& AnswersOf(std::size_t population,
+                                     std::size_t temperature, std::size_t way) {
+    return answers_[(population * kTemperatures.size() + temperature) *
+                        ways_.size() +
+                    way];
+  }
+
+  const DataSet& data_;
+  const std::vector<Way> ways_;
+  std::vector<std::unique_ptr<Bitmap>> allowed_;  // by population
+  std::vector<Snapshot> snapshots_;
+  std::vector<std::vector<MassAnswer>> answers_;
+};
+
+struct Options {
+  std::string directory = kDataDirectory;
+  std::int64_t query_count = 2000;
+  std::vector<std::string> ways = {"unstated", "0.02", "bound", "min_mass"};
+  std::string json_path;
+  std::vector<std::string> sets;
+};
+
+// Of all cells, by bar: how many there are and how many missed it.
+using Tally = std::map<std::string, std::pair<int, int>>;
+
+absl::Status Run(const std::string& name, const Options& options, Tally& tally,
+                 nlohmann::json& json) {
+  ATTENDANT_ASSIGN_OR_RETURN(const DataSet data,
+                             LoadDataSet(name, options.directory));
+  ATTENDANT_ASSIGN_OR_RETURN(const Catalog catalog, Catalog::Make(data));
+  Measurement measurement(data, catalog, WaysOf(options.ways));
+  const std::int64_t query_count =
+      std::min(options.query_count, data.queries.row_count());
+  for (std::int64_t q = 0; q < query_count; ++q) {
+    measurement.Ask(data.queries.Row(q));
+  }
+  const std::vector<MassCell> cells = measurement.Cells();
+  for (const bool min_mass : {false, true}) {
+    bool any = false;
+    for (const MassCell& cell : cells) {
+      if (cell.json().contains("min_mass") != min_mass) continue;
+      if (!any) std::cout << MassCell::Header(min_mass) << "\n";
+      any = true;
+      std::cout << cell.Row() << "\n";
+      json.push_back(cell.json());
+      for (const MassBar& bar : cell.bars()) {
+        auto& [count, missed] = tally[absl::StrCat(
+            cell.json()["asked"].get<std::string>(), ": ", bar.name)];
+        ++count;
+        missed += bar.met ? 0 : 1;
+      }
+    }
+    std::cout << std::endl;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Options> Parse(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if (!argument.starts_with("--")) {
+      options.sets.push_back(argument);
+      continue;
+    }
+    if (++i == argc) return InvalidField(argument, "nothing", "a value");
+    const std::string value = argv[i];
+    if (argument == "--data") {
+      options.directory = value;
+    } else if (argument == "--json") {
+      options.json_path = value;
+    } else if (argument == "--ask") {
+      const std::vector<std::string> known = options.ways;
+      options.ways = absl::StrSplit(value, ',');
+      for (const std::string& way : options.ways) {
+        if (std::find(known.begin(), known.end(), way) == known.end()) {
+          return InvalidField(argument, way,
+                              "unstated, 0.02, bound or min_mass");
+        }
+      }
+    } else if (argument != "--queries") {
+      return InvalidField("option", argument,
+                          "--data, --queries, --ask or --json");
+    } else if (!absl::SimpleAtoi(value, &options.query_count) ||
+               options.query_count < 20) {
+      return InvalidField(argument, value, "a number, at least 20");
+    }
+  }
+  return options;
+}
+
+int Main(int argc, char** argv) {
+  const absl::StatusOr<Options> options = Parse(argc, argv);
+  if (!options.ok()) {
+    std::cerr << options.status() << "\n";
+    return 1;
+  }
+  Tally tally;
+  nlohmann::json json = nlohmann::json::array();
+  for (const std::string& name : options->sets) {
+    const absl::Status status = Run(name, *options, tally, json);
+    if (!status.ok()) {
+      std::cerr << status << "\n";
+      return 1;
+    }
+  }
+  for (const auto& [bar, cells] : tally) {
+    const auto& [count, missed] = cells;
+    std::cout << (missed == 0 ? "met     " : "MISSED  ") << bar << ": in "
+              << count - missed << " of " << count << " cells\n";
+  }
+  if (!options->json_path.empty()) {
+    std::ofstream(options->json_path) << json.dump(1) << "\n";
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace attendant
+
+int main(int argc, char** argv) { return attendant::Main(argc, argv); }
