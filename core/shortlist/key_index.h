@@ -19,6 +19,7 @@
 #include "core/base/index_kind.h"
 #include "core/base/interrupt.h"
 #include "core/base/views.h"
+#include "core/shortlist/key_groups.h"
 
 namespace attendant {
 
@@ -142,6 +143,16 @@ class KeyIndex {
   // were scanned alone. By default one after the other.
   virtual void ScanTogether(std::span<ScanTask> tasks) const {
     for (ScanTask& task : tasks) task.stats = Scan(*task.query, *task.state);
+  }
+
+  // Groups of the eligible keys, but for those of `head`, whose candidates'
+  // logits are exact and which are eligible: to draw from without scoring every
+  // key. `query` must outlive them, and its `exhaustive` and `goals` other than
+  // probe_count and recall do not matter. Null where the index knows of no such
+  // groups, or scoring every eligible key is as quick.
+  virtual std::unique_ptr<KeyGroups> GroupKeys(
+      const ScanQuery& /*query*/, std::span<const Candidate> /*head*/) const {
+    return nullptr;
   }
 
   virtual IndexTuning tuning() const { return {}; }

@@ -14,6 +14,7 @@
 #include "core/kernels/compare.h"
 #include "core/kernels/kernels.h"
 #include "core/kernels/select.h"
+#include "core/shortlist/list_groups.h"
 
 namespace attendant {
 namespace {
@@ -91,11 +92,10 @@ bool ListIndex::IsMasked(const ScanQuery& query) const {
          query.row_end < static_cast<RowIndex>(keyed_.size());
 }
 
-bool ListIndex::HasCodesFor(const ScanQuery& query,
-                            const AttentionState& state) const {
+bool ListIndex::HasCodesFor(const ScanQuery& query) const {
   return lists_.codes.usable() && lists_.mean_codes.usable() &&
          !query.exhaustive && query.bias == nullptr &&
-         query.projection == nullptr && state.value_dim() == 0 &&
+         query.projection == nullptr &&
          query.score_kind != ScoreKind::kAdditive &&
          (query.score_kind == ScoreKind::kCosine) == cosine_;
 }
@@ -371,6 +371,79 @@ std::int64_t ListIndex::FindEligible(const ScanQuery& query,
   }
   return ActiveCompareKernels().CountBits(
       words.data(), nullptr, static_cast<std::int64_t>(words.size()));
+}
+
+std::vector<std::int64_t> ListIndex::CountEligible(
+    const Bitmap& eligible, std::int64_t eligible_count) const {
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(list_count()));
+  const std::int64_t masked_count = lists_.key_count() - eligible_count;
+  const std::int64_t fewer = std::min(eligible_count, masked_count);
+  // Reading the keys of a row's list takes less than finding the list.
+  constexpr std::int64_t kKeysPerSearch = 16;
+  if (fewer * kKeysPerSearch > lists_.key_count()) {
+    for (std::size_t l = 0; l < counts.size(); ++l) {
+      for (std::int64_t p = lists_.offsets[l]; p < lists_.offsets[l + 1]; ++p) {
+        counts[l] +=
+            eligible.Test(lists_.rows[static_cast<std::size_t>(p)]) ? 1 : 0;
+      }
+    }
+    return counts;
+  }
+  const bool masks_fewer = masked_count == fewer;
+  for (std::size_t l = 0; masks_fewer && l < counts.size(); ++l) {
+    counts[l] = lists_.offsets[l + 1] - lists_.offsets[l];
+  }
+  const std::span<const std::uint64_t> keyed = keyed_.words();
+  for (std::size_t w = 0; w < keyed.size(); ++w) {
+    std::uint64_t word = eligible.words()[w];
+    if (masks_fewer) word = keyed[w] & ~word;
+    for (; word != 0; word &= word - 1) {
+      const auto row =
+          64 * w + static_cast<std::size_t>(std::countr_zero(word));
+      const auto list =
+          static_cast<std::size_t>(lists_.ListAt(positions_[row]));
+      counts[list] += masks_fewer ? -1 : 1;
+    }
+  }
+  return counts;
+}
+
+std::unique_ptr<KeyGroups> ListIndex::GroupKeys(
+    const ScanQuery& query, std::span<const Candidate> head) const {
+  if (!HasCodesFor(query) || !unscored_mass_.usable()) return nullptr;
+  ListGroupsInput input = {.lists = &lists_,
+                           .unscored_mass = &unscored_mass_,
+                           .query = &query,
+                           .masked = IsMasked(query),
+                           .probe_count = ProbesOf(query.goals),
+                           .head = {},
+                           .eligible_counts = {}};
+  if (input.masked) {
+    Bitmap eligible(keyed_.size());
+    const std::int64_t eligible_count = FindEligible(query, eligible);
+    if (eligible_count == 0) return nullptr;
+    const double rate = static_cast<double>(eligible_count) /
+                        static_cast<double>(lists_.key_count());
+    const double probes = std::min(static_cast<double>(list_count()),
+                                   ProbesFor(input.probe_count, rate));
+    if (CostOfRows(eligible_count) <= CostOfLists(probes, rate)) return nullptr;
+    input.probe_count = static_cast<std::int64_t>(std::ceil(probes));
+    input.eligible_counts = CountEligible(eligible, eligible_count);
+  } else {
+    input.eligible_counts.resize(static_cast<std::size_t>(list_count()));
+    for (std::size_t l = 0; l < input.eligible_counts.size(); ++l) {
+      input.eligible_counts[l] = lists_.offsets[l + 1] - lists_.offsets[l];
+    }
+  }
+  for (const Candidate& candidate : head) {
+    input.head.push_back(
+        {positions_[static_cast<std::size_t>(candidate.row)], candidate.logit});
+  }
+  std::sort(input.head.begin(), input.head.end(),
+            [](const HeadKey& a, const HeadKey& b) {
+              return a.position < b.position;
+            });
+  return ListGroups::Make(std::move(input));
 }
 
 // Scores the eligible rows themselves where that is quicker than the lists that

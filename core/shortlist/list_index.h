@@ -4,6 +4,7 @@
 #define ATTENDANT_CORE_SHORTLIST_LIST_INDEX_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -40,11 +41,15 @@ class ListIndex : public IvfIndex {
   absl::StatusOr<ScanStats> Scan(const ScanQuery& query,
                                  AttentionState& state) const override;
   void ScanTogether(std::span<ScanTask> tasks) const override;
+  std::unique_ptr<KeyGroups> GroupKeys(
+      const ScanQuery& query, std::span<const Candidate> head) const override;
   std::int64_t memory_bytes() const override;
 
   const InvertedLists& lists() const { return lists_; }
   // False where logits are not what codes say: other scores, biases, pooling.
-  bool HasCodesFor(const ScanQuery& query, const AttentionState& state) const;
+  bool HasCodesFor(const ScanQuery& query, const AttentionState& state) const {
+    return HasCodesFor(query) && state.value_dim() == 0;
+  }
   // Rows, with a key or without.
   std::int64_t row_count() const { return keyed_.size(); }
   // Sets the eligible rows with keys, of a bitmap of row_count() that is clear,
@@ -62,6 +67,10 @@ class ListIndex : public IvfIndex {
   class Scratch;
 
   bool IsMasked(const ScanQuery& query) const;
+  bool HasCodesFor(const ScanQuery& query) const;
+  // Eligible keys of each list, of eligible_count in all.
+  std::vector<std::int64_t> CountEligible(const Bitmap& eligible,
+                                          std::int64_t eligible_count) const;
   std::int64_t ProbesOf(const ScanGoals& goals) const;
   // By the query's goals, and what it asks of the state.
   Route RouteFor(const ScanQuery& query, const AttentionState& state) const;

@@ -289,6 +289,11 @@ UnscoredMass::Draws UnscoredMass::Draw(const InvertedLists& lists,
   return draws;
 }
 
+double UnscoredMass::LogUnseen(const VisitedMass& visited, const Trust& trust) {
+  return std::log(trust.unseen_factor) +
+         (visited.log_sum + visited.log_farther_sum) / 2;
+}
+
 // Which share of a list is eligible, nobody knows: it may hang on the list.
 bool UnscoredMass::UsesPrediction(const VisitedMass& visited,
                                   const Trust& trust) {
@@ -318,10 +323,9 @@ UnscoredGuess UnscoredMass::Combine(const VisitedMass& visited,
                      .sum = sum,
                      .sum_gap = ratio * draws.sum_gap,
                      .sum_square = ratio * draws.sum_square};
-  const double log_unseen = std::log(trust.unseen_factor) +
-                            (visited.log_sum + visited.log_farther_sum) / 2;
   guess.log_variance =
-      2 * LogAdd(draws.max + std::log(kDrawDeviations * deviation), log_unseen);
+      2 * LogAdd(draws.max + std::log(kDrawDeviations * deviation),
+                 LogUnseen(visited, trust));
   return guess;
 }
 

@@ -96,6 +96,16 @@ class UnscoredMass {
   bool Guess(const InvertedLists& lists, const VisitedMass& visited,
              UnscoredGuess& guess) const;
 
+  // The two of which guesses are made; usable() is true. Sets log M_l of all
+  // lists, as if all their keys were eligible; -infinity for visited and empty
+  // ones.
+  void PredictLists(const InvertedLists& lists, const VisitedMass& visited,
+                    std::vector<float>& log_sums) const;
+  // Log of k sqrt(V g).
+  double LogUnseen(const VisitedMass& visited) const {
+    return LogUnseen(visited, TrustAt(visited));
+  }
+
   std::int64_t memory_bytes() const;
 
  private:
@@ -139,9 +149,7 @@ class UnscoredMass {
   };
 
   Trust TrustAt(const VisitedMass& visited) const;
-  // Sets log M_l of all lists, -infinity for visited and empty ones.
-  void PredictLists(const InvertedLists& lists, const VisitedMass& visited,
-                    std::vector<float>& log_sums) const;
+  static double LogUnseen(const VisitedMass& visited, const Trust& trust);
   // log of the sum of M_l; -infinity if there is nothing.
   double LogPredictedSum(std::span<const float> log_sums) const;
   Draws Draw(const InvertedLists& lists, const VisitedMass& visited,
