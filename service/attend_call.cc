@@ -29,22 +29,27 @@ constexpr int kMostShared = 1000;
 // way through the keys of the same catalog. Requests that are refused later
 // may be among them.
 std::string GroupOf(const v1::AttendRequest& request) {
-  const bool masked =
-      request.has_allow_list() || request.deny_list().ids_size() > 0 ||
-      !request.filter().empty() || request.has_filter_expression() ||
-      (request.query().has_examples() &&
-       (!request.query().examples().has_exclude_examples() ||
-        request.query().examples().exclude_examples()));
-  const bool by_floats = request.scan_mode() == v1::SCAN_MODE_EXACT ||
-                         request.mass_method() == v1::MASS_METHOD_EXACT ||
-                         request.select_kind() == v1::SELECT_KIND_SAMPLE ||
-                         request.biases_size() > 0 || request.has_model() ||
-                         request.score_kind() == v1::SCORE_KIND_ADDITIVE;
+  // Few items may be left, or few left out.
+  const bool filtered = request.has_allow_list() || !request.filter().empty() ||
+                        request.has_filter_expression();
+  const bool masked = filtered || request.deny_list().ids_size() > 0 ||
+                      (request.query().has_examples() &&
+                       (!request.query().examples().has_exclude_examples() ||
+                        request.query().examples().exclude_examples()));
+  const bool alone = request.select_kind() == v1::SELECT_KIND_SAMPLE ||
+                     request.biases_size() > 0 || request.has_model() ||
+                     request.score_kind() == v1::SCORE_KIND_ADDITIVE;
   const bool large = request.heads_size() > 0 ||
                      request.result_count() > kMostShared ||
                      request.shortlist_count() > kMostShared;
-  if (masked || by_floats || large) return "";
-  // All codes, or those of the nearest lists.
+  if (alone || large) return "";
+  // All floats, all codes, or those of the nearest lists.
+  if (request.scan_mode() == v1::SCAN_MODE_EXACT ||
+      request.mass_method() == v1::MASS_METHOD_EXACT) {
+    const bool pools = request.pool_scope() == v1::WEIGHT_SCOPE_CATALOG;
+    return filtered || pools ? "" : absl::StrCat("floats/", request.catalog());
+  }
+  if (masked) return "";
   const bool whole = request.has_mass_precision() || request.has_min_mass() ||
                      request.weight_scope() == v1::WEIGHT_SCOPE_CATALOG ||
                      request.pool_scope() == v1::WEIGHT_SCOPE_CATALOG ||

@@ -16,9 +16,10 @@ namespace attendant {
 // The worker that takes the call takes along others that wait for the same
 // catalog and can share its passes over the keys, and sends each its reply as
 // soon as that is made. Nothing waits for others to come: with an idle worker
-// every call runs at once, alone. What takes another way than others (masks,
-// exhaustive scans, several heads) is never taken along, so that no light
-// query waits for a heavy one longer than the queue makes it.
+// every call runs at once, alone. What reads codes, what reads every key from
+// its floats, and what takes a way of its own (filters, draws, several heads)
+// are never taken along together, so that no light query waits for a heavy one
+// longer than the queue makes it.
 grpc::ServerUnaryReactor* StartAttendCall(Backend& backend, WorkerPool& pool,
                                           grpc::CallbackServerContext* context,
                                           const grpc::ByteBuffer* request,

@@ -30,6 +30,19 @@ absl::StatusOr<QueryPlan> Plan(const Snapshot& snapshot,
   return PlanQuery(snapshot, *task.query, *task.interrupt);
 }
 
+// Moves those that are scanned next to the front, and tells where they end:
+// what reads codes, then what reads floats, then the rest one by one.
+std::vector<Pending*>::iterator FrontGroup(std::vector<Pending*>& left) {
+  for (const Company company : {Company::kCodes, Company::kFloats}) {
+    const auto end = std::stable_partition(
+        left.begin(), left.end(), [company](const Pending* query) {
+          return query->scan->company() == company;
+        });
+    if (end != left.begin()) return end;
+  }
+  return left.begin() + 1;
+}
+
 }  // namespace
 
 void AttendTogether(const Snapshot& snapshot, std::span<const AttendTask> tasks,
@@ -48,11 +61,7 @@ void AttendTogether(const Snapshot& snapshot, std::span<const AttendTask> tasks,
   }
   std::vector<HeadScanTask> scans;
   while (!left.empty()) {
-    // Those that others should not wait for come last, each alone.
-    const auto alone = std::stable_partition(
-        left.begin(), left.end(),
-        [](const Pending* query) { return !query->scan->alone(); });
-    const auto end = alone == left.begin() ? left.begin() + 1 : alone;
+    const auto end = FrontGroup(left);
     scans.clear();
     for (auto query = left.begin(); query != end; ++query) {
       scans.push_back((*query)->scan->NextTask());

@@ -9,6 +9,12 @@
 #include "core/catalog/weigh.h"
 
 namespace attendant {
+namespace {
+
+// Of one row in so many a query is sooner done alone (see ScanEveryKey).
+constexpr std::int64_t kFewRows = 8;
+
+}  // namespace
 
 // The mean weights of all rows of a catalog, as logs, from one head's logits at
 // a time.
@@ -71,21 +77,32 @@ const PlannedHead& QueryScan::head() const {
                                : plan_->heads[scans_.heads.size()];
 }
 
-bool QueryScan::alone() const {
-  if (takes_every_key_ || probe_count_ > 0 || plan_->exhaustive ||
-      plan_->draws_from_catalog()) {
-    return true;
-  }
+Company QueryScan::company() const {
+  if (probe_count_ > 0 || plan_->draws_from_catalog()) return Company::kNone;
   const PlannedHead& scanned = head();
-  for (std::size_t i = 0; i < snapshot_->segments.size(); ++i) {
-    const Segment& segment = *snapshot_->segments[i].segment;
-    const SegmentMask& mask = plan_->masks[i];
-    const bool masked = mask.excluded != nullptr || mask.allowed != nullptr;
-    const IndexKind kind =
-        segment.IndexOf(scanned.field, scanned.stored_head).kind();
-    if (kind != IndexKind::kFlat && !masked) return false;
+  bool every_key = true;
+  std::int64_t row_count = 0;
+  for (const SegmentView& view : snapshot_->segments) {
+    row_count += view.row_end;
   }
-  return true;
+  if (!takes_every_key_ && !plan_->exhaustive) {
+    for (std::size_t i = 0; i < snapshot_->segments.size(); ++i) {
+      const Segment& segment = *snapshot_->segments[i].segment;
+      if (segment.IndexOf(scanned.field, scanned.stored_head).kind() ==
+          IndexKind::kFlat) {
+        continue;
+      }
+      const SegmentMask& mask = plan_->masks[i];
+      const bool masked = mask.excluded != nullptr || mask.allowed != nullptr;
+      if (!masked) return Company::kCodes;
+      every_key = false;
+    }
+  }
+  const bool shares_products = every_key && !scanned.projection &&
+                               scanned.score_kind != ScoreKind::kAdditive &&
+                               plan_->pool_scope != WeightScope::kCatalog &&
+                               kFewRows * plan_->eligible_count >= row_count;
+  return shares_products ? Company::kFloats : Company::kNone;
 }
 
 HeadScanTask QueryScan::NextTask() const {

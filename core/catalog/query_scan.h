@@ -34,6 +34,16 @@ struct HeadScans {
   int shared_query_count = 1;
 };
 
+// Which queries a scan gains from having beside it.
+enum class Company {
+  kCodes,   // those that read codes, or the floats of a few lists
+  kFloats,  // those that read every key from its floats
+  // None, so that others should not wait for it: keys are projected for it or
+  // values pooled, only some rows are read by a mask, or every logit is kept,
+  // which takes much memory.
+  kNone,
+};
+
 class MeanLogWeights;
 
 // The scans of a query, one after the other, so that queries which are at it
@@ -49,10 +59,8 @@ class QueryScan {
   ~QueryScan();
 
   bool done() const;
-  // True if the next scan gains nothing from others beside it, which should not
-  // wait for it then: it scores keys from their floats, or only some by a mask,
-  // or keeps every logit, which takes much memory.
-  bool alone() const;
+  // Of the next scan. Who reads codes should not wait for who reads floats.
+  Company company() const;
   HeadScanTask NextTask() const;
   // FailedPrecondition if only the index may answer, and it does not know what
   // the query needs.

@@ -103,19 +103,18 @@ class Scanner {
  private:
   // Sums of segments add, and so do their variances and bounds.
   void MergeKnowledge(const ScanStats& stats) {
-    // An index that scored all and knows nothing of codes scored floats.
-    const bool exact = stats.exact || (stats.complete && !stats.knows_mass &&
-                                       !stats.certified);
     scan_.complete &= stats.complete;
-    scan_.exact &= exact;
-    scan_.results_exact &= exact || stats.results_exact;
-    scan_.knows_mass &= exact || stats.knows_mass;
+    scan_.exact &= stats.exact;
+    scan_.results_exact &= stats.exact || stats.results_exact;
+    scan_.knows_mass &= stats.exact || stats.knows_mass;
     scan_.log_variance = LogAdd(scan_.log_variance, stats.log_variance);
-    scan_.certified &= exact || stats.certified;
+    scan_.certified &= stats.exact || stats.certified;
     if (!scan_.certified) return;
-    const double added = exact ? LogAdded() : 0;
-    scan_.log_lower = LogAdd(scan_.log_lower, exact ? added : stats.log_lower);
-    scan_.log_upper = LogAdd(scan_.log_upper, exact ? added : stats.log_upper);
+    const double added = stats.exact ? LogAdded() : 0;
+    scan_.log_lower =
+        LogAdd(scan_.log_lower, stats.exact ? added : stats.log_lower);
+    scan_.log_upper =
+        LogAdd(scan_.log_upper, stats.exact ? added : stats.log_upper);
   }
 
   // log of what the segment added to the sum, which rounding blurs by less than

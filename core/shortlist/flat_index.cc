@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+#include <vector>
 
-#include "core/base/status.h"
 #include "core/shortlist/inverse_norm.h"
-#include "core/shortlist/row_scan.h"
+#include "core/shortlist/shared_scan.h"
 
 namespace attendant {
 
@@ -28,12 +29,26 @@ std::span<const float> FlatIndex::Key(RowIndex row) const {
 
 absl::StatusOr<ScanStats> FlatIndex::Scan(const ScanQuery& query,
                                           AttentionState& state) const {
-  RowScan scan(query, state);
-  ATTENDANT_RETURN_IF_ERROR(scan.Start());
-  ATTENDANT_RETURN_IF_ERROR(scan.ScanConsecutive(
-      keys_.data(), inverse_norms_.data(), 0, query.row_end));
-  ATTENDANT_RETURN_IF_ERROR(scan.Finish());
-  return ScanStats{.scored_count = scan.scored_count(), .complete = true};
+  ScanTask task = {.query = &query, .state = &state};
+  ScanTogether({&task, 1});
+  return std::move(task.stats);
+}
+
+void FlatIndex::ScanTogether(std::span<ScanTask> tasks) const {
+  // Rows beyond may be on their way in.
+  RowIndex row_end = 0;
+  std::vector<ScanTask*> pointers;
+  pointers.reserve(tasks.size());
+  for (ScanTask& task : tasks) {
+    row_end = std::max(row_end, task.query->row_end);
+    pointers.push_back(&task);
+  }
+  ScanEveryKey({.keys = keys_.data(),
+                .inverse_norms = inverse_norms_.data(),
+                .key_count = row_end,
+                .dim = dim_,
+                .row_end = row_end},
+               pointers);
 }
 
 std::int64_t FlatIndex::memory_bytes() const {

@@ -28,6 +28,7 @@ class FlatIndex : public KeyIndex {
   std::span<const float> Key(RowIndex row) const override;
   absl::StatusOr<ScanStats> Scan(const ScanQuery& query,
                                  AttentionState& state) const override;
+  void ScanTogether(std::span<ScanTask> tasks) const override;
   // Of the rows appended so far. Any thread.
   std::int64_t memory_bytes() const override;
 

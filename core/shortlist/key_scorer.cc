@@ -78,9 +78,13 @@ void KeyScorer::Score(const float* keys, const float* inverse_norms,
     return;
   }
   kernels.DotRows(query_.query.data(), keys, n, dim_, similarities);
-  if (query_.score_kind == ScoreKind::kCosine) {
-    for (std::int64_t i = 0; i < n; ++i) similarities[i] *= inverse_norms[i];
-  }
+  FromDots(inverse_norms, n, similarities);
+}
+
+void KeyScorer::FromDots(const float* inverse_norms, std::int64_t n,
+                         float* dots) const {
+  if (query_.score_kind != ScoreKind::kCosine) return;
+  for (std::int64_t i = 0; i < n; ++i) dots[i] *= inverse_norms[i];
 }
 
 absl::Status KeyScorer::Logits(const float* similarities, const RowIndex* rows,

@@ -23,6 +23,13 @@ class KeyScorer {
   // InvalidArgument if the logit factor is beyond a float.
   absl::Status Validate() const;
 
+  // True if similarities are made of the query's products with the keys as an
+  // index holds them, which several queries may take together.
+  static bool TakesDots(const ScanQuery& query) {
+    return query.projection == nullptr &&
+           query.score_kind != ScoreKind::kAdditive;
+  }
+
   // Floats of a key as an index holds it.
   std::int64_t key_dim() const { return key_dim_; }
 
@@ -30,6 +37,10 @@ class KeyScorer {
   // inverse_norms[i].
   void Similarities(const float* keys, const float* inverse_norms,
                     std::int64_t n, float* similarities);
+
+  // Makes similarities of products as Kernels::DotRows gives them, in place:
+  // the bytes that Similarities gives. TakesDots.
+  void FromDots(const float* inverse_norms, std::int64_t n, float* dots) const;
 
   // logits[i] of n rows with these similarities. InvalidArgument if one is not
   // finite.

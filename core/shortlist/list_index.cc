@@ -15,6 +15,7 @@
 #include "core/kernels/kernels.h"
 #include "core/kernels/select.h"
 #include "core/shortlist/list_groups.h"
+#include "core/shortlist/shared_scan.h"
 
 namespace attendant {
 namespace {
@@ -164,11 +165,12 @@ void ListIndex::ScanTogether(std::span<ScanTask> tasks) const {
     std::vector<std::int64_t> probe_counts;
     // By [complete][4 bits].
     std::vector<ListVisit*> shares[2][2];
+    std::vector<ScanTask*> by_floats;  // all lists
     for (std::size_t i = 0; i < group.size(); ++i) {
       ScanTask& task = group[i];
       Route& route = routes[i];
       if (IsMasked(*task.query)) {
-        task.stats = ScanMasked(*task.query, *task.state);
+        if (!ScanMasked(task)) by_floats.push_back(&task);
         route.by_code = false;
         continue;
       }
@@ -177,7 +179,11 @@ void ListIndex::ScanTogether(std::span<ScanTask> tasks) const {
       route.by_code =
           StartPass(*task.query, task.state->top().k(), true, route, pass);
       if (!route.by_code) {
-        task.stats = ScanFloats(*task.query, *task.state, route);
+        if (route.complete) {
+          by_floats.push_back(&task);
+        } else {
+          task.stats = ScanFloats(*task.query, *task.state, route);
+        }
         continue;
       }
       ListVisit& visit = scratch.visit(i);
@@ -195,6 +201,7 @@ void ListIndex::ScanTogether(std::span<ScanTask> tasks) const {
     if (!choosing.empty()) ChooseLists(choosing, probe_counts);
     for (const auto& visits : shares[0]) TakeLists(lists_, visits);
     for (const auto& visits : shares[1]) TakeAllLists(lists_, visits);
+    ScanAllFloats(by_floats);
     for (std::size_t i = 0; i < group.size(); ++i) {
       if (!routes[i].by_code) continue;
       ScanStats stats;
@@ -333,21 +340,22 @@ void ListIndex::AddUnscored(const VisitedMass& visited, AttentionState& state,
   stats.log_variance = LogAdd(stats.log_variance, guess.log_variance);
 }
 
+void ListIndex::ScanAllFloats(std::span<ScanTask* const> tasks) const {
+  ScanEveryKey({.keys = lists_.keys.data(),
+                .inverse_norms = lists_.inverse_norms.data(),
+                .rows = lists_.rows.data(),
+                .key_count = lists_.key_count(),
+                .dim = lists_.dim,
+                .row_end = static_cast<RowIndex>(keyed_.size())},
+               tasks);
+  for (ScanTask* task : tasks) {
+    if (task->stats.ok()) task->stats->visited_list_count = list_count();
+  }
+}
+
 absl::StatusOr<ScanStats> ListIndex::ScanFloats(const ScanQuery& query,
                                                 AttentionState& state,
                                                 const Route& route) const {
-  if (route.complete) {
-    RowScan scan(query, state);
-    ATTENDANT_RETURN_IF_ERROR(scan.Start());
-    ATTENDANT_RETURN_IF_ERROR(ScanAllLists(true, scan));
-    ATTENDANT_RETURN_IF_ERROR(scan.Finish());
-    return ScanStats{.scored_count = scan.scored_count(),
-                     .visited_list_count = list_count(),
-                     .complete = true,
-                     .exact = true,
-                     .results_exact = true,
-                     .knows_mass = true};
-  }
   thread_local std::vector<float> scores;
   thread_local std::vector<std::int32_t> chosen;
   lists_.ScoreLists(query.query, scores);
@@ -448,8 +456,9 @@ std::unique_ptr<KeyGroups> ListIndex::GroupKeys(
 
 // Scores the eligible rows themselves where that is quicker than the lists that
 // they are in, or asked for.
-absl::StatusOr<ScanStats> ListIndex::ScanMasked(const ScanQuery& query,
-                                                AttentionState& state) const {
+bool ListIndex::ScanMasked(ScanTask& task) const {
+  const ScanQuery& query = *task.query;
+  AttentionState& state = *task.state;
   Bitmap eligible(keyed_.size());
   const std::int64_t eligible_count = FindEligible(query, eligible);
   ScanQuery narrowed = query;
@@ -470,19 +479,26 @@ absl::StatusOr<ScanStats> ListIndex::ScanMasked(const ScanQuery& query,
                                    : CostOfLists(probes, rate);
   const bool by_rows = CostOfRows(eligible_count) <= cost_of_lists;
   CodePass& pass = Scratch::OfThread().pass(kMasked);
-  if (!by_rows && StartPass(narrowed, state.top().k(), false, route, pass)) {
-    return ScanMaskedByCode(narrowed, eligible_count, route, pass, state);
+  if (by_rows) {
+    task.stats = ScanMaskedRows(narrowed, eligible, state);
+  } else if (StartPass(narrowed, state.top().k(), false, route, pass)) {
+    task.stats = ScanMaskedByCode(narrowed, eligible_count, route, pass, state);
+  } else if (!route.complete) {
+    task.stats = ScanMaskedFloats(narrowed, eligible_count, route, state);
+  } else {
+    return false;
   }
-  if (!by_rows && !route.complete) {
-    return ScanMaskedFloats(narrowed, eligible_count, route, state);
-  }
-  RowScan scan(narrowed, state);
+  return true;
+}
+
+absl::StatusOr<ScanStats> ListIndex::ScanMaskedRows(
+    const ScanQuery& query, const Bitmap& eligible,
+    AttentionState& state) const {
+  RowScan scan(query, state);
   ATTENDANT_RETURN_IF_ERROR(scan.Start());
-  ATTENDANT_RETURN_IF_ERROR(by_rows ? ScanRows(eligible, scan)
-                                    : ScanAllLists(false, scan));
+  ATTENDANT_RETURN_IF_ERROR(ScanRows(eligible, scan));
   ATTENDANT_RETURN_IF_ERROR(scan.Finish());
   return ScanStats{.scored_count = scan.scored_count(),
-                   .visited_list_count = by_rows ? 0 : list_count(),
                    .complete = true,
                    .exact = true,
                    .results_exact = true,
@@ -678,28 +694,9 @@ absl::Status ListIndex::ScanRows(const Bitmap& eligible, RowScan& scan) const {
   return score();
 }
 
-absl::Status ListIndex::ScanAllLists(bool all_eligible, RowScan& scan) const {
-  for (std::int64_t l = 0; l < list_count(); ++l) {
-    ATTENDANT_RETURN_IF_ERROR(ScanList(l, all_eligible, scan));
-  }
-  return absl::OkStatus();
-}
-
 std::int64_t ListIndex::RowCountOf(std::int32_t list) const {
   const auto l = static_cast<std::size_t>(list);
   return lists_.offsets[l + 1] - lists_.offsets[l];
-}
-
-absl::Status ListIndex::ScanList(std::int64_t list, bool all_eligible,
-                                 RowScan& scan) const {
-  const std::int64_t begin = lists_.offsets[static_cast<std::size_t>(list)];
-  const std::int64_t end = lists_.offsets[static_cast<std::size_t>(list) + 1];
-  return scan.Scan(lists_.keys.data() + begin * lists_.dim,
-                   lists_.inverse_norms.data() + begin,
-                   std::span(lists_.rows)
-                       .subspan(static_cast<std::size_t>(begin),
-                                static_cast<std::size_t>(end - begin)),
-                   all_eligible);
 }
 
 }  // namespace attendant

@@ -94,8 +94,13 @@ class ListIndex : public IvfIndex {
   absl::StatusOr<ScanStats> ScanFloats(const ScanQuery& query,
                                        AttentionState& state,
                                        const Route& route) const;
-  absl::StatusOr<ScanStats> ScanMasked(const ScanQuery& query,
-                                       AttentionState& state) const;
+  // Scans every key of all lists from its floats.
+  void ScanAllFloats(std::span<ScanTask* const> tasks) const;
+  // False if the query is to be left to ScanAllFloats.
+  bool ScanMasked(ScanTask& task) const;
+  absl::StatusOr<ScanStats> ScanMaskedRows(const ScanQuery& query,
+                                           const Bitmap& eligible,
+                                           AttentionState& state) const;
   absl::StatusOr<ScanStats> ScanMaskedFloats(const ScanQuery& query,
                                              std::int64_t eligible_count,
                                              const Route& route,
@@ -122,10 +127,7 @@ class ListIndex : public IvfIndex {
                                         std::int64_t wanted, Visit visit,
                                         Found found) const;
   absl::Status ScanRows(const Bitmap& eligible, RowScan& scan) const;
-  absl::Status ScanAllLists(bool all_eligible, RowScan& scan) const;
   std::int64_t RowCountOf(std::int32_t list) const;
-  absl::Status ScanList(std::int64_t list, bool all_eligible,
-                        RowScan& scan) const;
 
   const InvertedLists lists_;
   const std::vector<std::int32_t> positions_;  // by row; -1: no key

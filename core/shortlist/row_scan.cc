@@ -38,31 +38,26 @@ absl::Status RowScan::CountTowardsInterrupt(std::int64_t row_count) {
   return query_.interrupt->Check();
 }
 
-absl::Status RowScan::Scan(const float* keys, const float* inverse_norms,
-                           std::span<const RowIndex> rows, bool all_eligible) {
-  const auto row_count = static_cast<std::int64_t>(rows.size());
-  ATTENDANT_RETURN_IF_ERROR(CountTowardsInterrupt(row_count));
-  if (all_eligible) {
-    return ScoreRun(keys, inverse_norms, rows.data(), 0, row_count);
-  }
+absl::Status RowScan::Scan(const KeyRun& run, bool all_eligible) {
+  ATTENDANT_RETURN_IF_ERROR(CountTowardsInterrupt(run.count));
+  if (all_eligible) return ScoreRun(run);
   // The rows that pass, without a branch on each.
   std::int32_t passing[kBlockRows];
-  for (std::int64_t begin = 0; begin < row_count; begin += kBlockRows) {
-    const std::int64_t end = std::min(row_count, begin + kBlockRows);
+  for (std::int64_t begin = 0; begin < run.count; begin += kBlockRows) {
+    const KeyRun block =
+        run.Part(dim_, begin, std::min(run.count - begin, kBlockRows));
     std::int64_t count = 0;
-    for (std::int64_t i = begin; i < end; ++i) {
+    for (std::int64_t i = 0; i < block.count; ++i) {
       passing[count] = static_cast<std::int32_t>(i);
-      count += static_cast<std::int64_t>(
-          eligible_.Bit(rows[static_cast<std::size_t>(i)]));
+      count += static_cast<std::int64_t>(eligible_.Bit(block.rows[i]));
     }
-    if (2 * count > end - begin) {
-      ATTENDANT_RETURN_IF_ERROR(ScoreDense(
-          keys + begin * dim_, inverse_norms + begin, rows.data() + begin,
-          end - begin, begin, {passing, static_cast<std::size_t>(count)}));
+    if (block.similarities != nullptr || 2 * count > block.count) {
+      ATTENDANT_RETURN_IF_ERROR(
+          ScoreDense(block, {passing, static_cast<std::size_t>(count)}));
       continue;
     }
     for (std::int64_t p = 0; p < std::min(count, kAhead); ++p) {
-      Prefetch(keys, passing[p]);
+      Prefetch(block.keys, passing[p]);
     }
     for (std::int64_t p = 0; p < count;) {
       const std::int64_t first = passing[p];
@@ -72,29 +67,27 @@ absl::Status RowScan::Scan(const float* keys, const float* inverse_norms,
       }
       const std::int64_t soon = std::min(count, p + length + kAhead);
       for (std::int64_t a = p + kAhead; a < soon; ++a) {
-        Prefetch(keys, passing[a]);
+        Prefetch(block.keys, passing[a]);
       }
-      ATTENDANT_RETURN_IF_ERROR(ScoreKeyed(keys + first * dim_,
-                                           inverse_norms + first,
-                                           rows.data() + first, 0, length));
+      ATTENDANT_RETURN_IF_ERROR(ScoreKeyed(block.Part(dim_, first, length)));
       p += length;
     }
   }
   return absl::OkStatus();
 }
 
-absl::Status RowScan::ScanConsecutive(const float* keys,
-                                      const float* inverse_norms,
-                                      RowIndex first_row, std::int64_t count) {
-  const std::int64_t end = first_row + count;
-  for (std::int64_t w = first_row / 64; 64 * w < end; ++w) {
+absl::Status RowScan::ScanConsecutive(const KeyRun& run) {
+  const std::int64_t end = run.first_row + run.count;
+  for (std::int64_t w = run.first_row / 64; 64 * w < end; ++w) {
     std::uint64_t left = eligible_.Word(w);
-    if (64 * w < first_row) left &= ~std::uint64_t{0} << (first_row - 64 * w);
+    if (64 * w < run.first_row) {
+      left &= ~std::uint64_t{0} << (run.first_row - 64 * w);
+    }
     if (64 * (w + 1) > end) left &= ~std::uint64_t{0} >> (64 * (w + 1) - end);
     while (left != 0) {
       const int bit = std::countr_zero(left);
       std::int64_t length = std::countr_one(left >> bit);
-      std::int64_t row = 64 * w + bit;
+      const std::int64_t row = 64 * w + bit;
       // A run to the end of the word goes on with the words that are full.
       if (bit + length == 64) {
         left = 0;
@@ -106,10 +99,8 @@ absl::Status RowScan::ScanConsecutive(const float* keys,
       } else {
         left &= ~std::uint64_t{0} << (bit + length);
       }
-      const std::int64_t at = row - first_row;
-      ATTENDANT_RETURN_IF_ERROR(ScoreKeyed(keys + at * dim_, inverse_norms + at,
-                                           nullptr, static_cast<RowIndex>(row),
-                                           length));
+      ATTENDANT_RETURN_IF_ERROR(
+          ScoreKeyed(run.Part(dim_, row - run.first_row, length)));
       ATTENDANT_RETURN_IF_ERROR(CountTowardsInterrupt(length));
     }
   }
@@ -137,89 +128,103 @@ absl::Status RowScan::ScanScattered(const float* keys,
       Prefetch(keys, positions[static_cast<std::size_t>(i + kAhead)]);
     }
     const std::int64_t position = positions[static_cast<std::size_t>(i)];
-    ATTENDANT_RETURN_IF_ERROR(ScoreRun(keys + position * dim_,
-                                       inverse_norms + position,
-                                       rows.data() + i, 0, 1));
+    ATTENDANT_RETURN_IF_ERROR(
+        ScoreRun({.keys = keys + position * dim_,
+                  .inverse_norms = inverse_norms + position,
+                  .rows = rows.data() + i,
+                  .count = 1}));
   }
   return CountTowardsInterrupt(count);
 }
 
-absl::Status RowScan::ScoreDense(const float* keys, const float* inverse_norms,
-                                 const RowIndex* rows, std::int64_t row_count,
-                                 std::int64_t first,
+absl::Status RowScan::ScoreDense(const KeyRun& run,
                                  std::span<const std::int32_t> passing) {
-  const auto count = static_cast<std::int64_t>(passing.size());
-  if (block_count_ + count > kBlockRows) ATTENDANT_RETURN_IF_ERROR(Flush());
-  alignas(64) float similarities[kBlockRows];
-  scorer_.Similarities(keys, inverse_norms, row_count, similarities);
-  for (const std::int32_t position : passing) {
-    const std::int64_t i = position - first;
-    if (std::isnan(inverse_norms[i])) continue;
-    similarities_[block_count_] = similarities[i];
-    rows_[block_count_] = rows[i];
-    if (pools_) {
-      values_[block_count_] = ValueOf(rows[i], keys + i * dim_);
-    }
-    ++block_count_;
+  alignas(64) float scored[kBlockRows];
+  const float* similarities = run.similarities;
+  if (similarities == nullptr) {
+    scorer_.Similarities(run.keys, run.inverse_norms, run.count, scored);
+    similarities = scored;
   }
-  return block_count_ == kBlockRows ? Flush() : absl::OkStatus();
+  while (!passing.empty()) {
+    const std::size_t room =
+        static_cast<std::size_t>(kBlockRows - block_count_);
+    for (const std::int32_t i : passing.first(std::min(room, passing.size()))) {
+      if (std::isnan(run.inverse_norms[i])) continue;
+      similarities_[block_count_] = similarities[i];
+      rows_[block_count_] = run.rows[i];
+      if (pools_) {
+        values_[block_count_] = ValueOf(run.rows[i], run.keys + i * dim_);
+      }
+      ++block_count_;
+    }
+    passing = passing.subspan(std::min(room, passing.size()));
+    if (block_count_ == kBlockRows) ATTENDANT_RETURN_IF_ERROR(Flush());
+  }
+  return absl::OkStatus();
 }
 
-absl::Status RowScan::ScoreKeyed(const float* keys, const float* inverse_norms,
-                                 const RowIndex* rows, RowIndex first_row,
-                                 std::int64_t count) {
-  for (std::int64_t i = 0; i < count;) {
+absl::Status RowScan::ScoreKeyed(const KeyRun& run) {
+  if (run.all_keyed) return ScoreRun(run);
+  for (std::int64_t i = 0; i < run.count;) {
     const std::int64_t begin = i;
-    while (i < count && !std::isnan(inverse_norms[i])) ++i;
-    ATTENDANT_RETURN_IF_ERROR(
-        ScoreRun(keys + begin * dim_, inverse_norms + begin,
-                 rows == nullptr ? nullptr : rows + begin,
-                 first_row + static_cast<RowIndex>(begin), i - begin));
+    while (i < run.count && !std::isnan(run.inverse_norms[i])) ++i;
+    ATTENDANT_RETURN_IF_ERROR(ScoreRun(run.Part(dim_, begin, i - begin)));
     ++i;  // what ended the run has no key
   }
   return absl::OkStatus();
 }
 
-absl::Status RowScan::ScoreRun(const float* keys, const float* inverse_norms,
-                               const RowIndex* rows, RowIndex first_row,
-                               std::int64_t count) {
-  while (count > 0) {
-    const std::int64_t n = std::min(count, kBlockRows - block_count_);
+absl::Status RowScan::ScoreRun(KeyRun run) {
+  while (run.count > 0) {
+    const std::int64_t n = std::min(run.count, kBlockRows - block_count_);
+    if (n == kBlockRows && run.similarities != nullptr && run.rows != nullptr &&
+        !pools_) {
+      // A block as it stands.
+      ATTENDANT_RETURN_IF_ERROR(Add(run.rows, run.similarities, n));
+      run = run.Part(dim_, n, run.count - n);
+      continue;
+    }
     float* similarities = similarities_ + block_count_;
-    scorer_.Similarities(keys, inverse_norms, n, similarities);
-    RowIndex* block_rows = rows_ + block_count_;
-    if (rows != nullptr) {
-      std::copy_n(rows, n, block_rows);
-      rows += n;
+    if (run.similarities != nullptr) {
+      std::copy_n(run.similarities, n, similarities);
     } else {
-      std::iota(block_rows, block_rows + n, first_row);
-      first_row += static_cast<RowIndex>(n);
+      scorer_.Similarities(run.keys, run.inverse_norms, n, similarities);
+    }
+    RowIndex* rows = rows_ + block_count_;
+    if (run.rows != nullptr) {
+      std::copy_n(run.rows, n, rows);
+    } else {
+      std::iota(rows, rows + n, run.first_row);
     }
     if (pools_) {
       for (std::int64_t i = 0; i < n; ++i) {
-        values_[block_count_ + i] = ValueOf(block_rows[i], keys + i * dim_);
+        values_[block_count_ + i] = ValueOf(rows[i], run.keys + i * dim_);
       }
     }
     block_count_ += n;
     if (block_count_ == kBlockRows) ATTENDANT_RETURN_IF_ERROR(Flush());
-    keys += n * dim_;
-    inverse_norms += n;
-    count -= n;
+    run = run.Part(dim_, n, run.count - n);
   }
+  return absl::OkStatus();
+}
+
+absl::Status RowScan::Add(const RowIndex* rows, const float* similarities,
+                          std::int64_t count) {
+  alignas(64) float logits[kBlockRows];
+  ATTENDANT_RETURN_IF_ERROR(scorer_.Logits(similarities, rows, count, logits));
+  const auto n = static_cast<std::size_t>(count);
+  state_.Add(query_.segment, {rows, n}, {logits, n}, {similarities, n},
+             pools_ ? std::span<const float* const>(values_, n)
+                    : std::span<const float* const>());
+  scored_count_ += count;
   return absl::OkStatus();
 }
 
 absl::Status RowScan::Flush() {
   if (block_count_ == 0) return absl::OkStatus();
-  ATTENDANT_RETURN_IF_ERROR(
-      scorer_.Logits(similarities_, rows_, block_count_, logits_));
-  const auto n = static_cast<std::size_t>(block_count_);
-  state_.Add(query_.segment, {rows_, n}, {logits_, n}, {similarities_, n},
-             pools_ ? std::span<const float* const>(values_, n)
-                    : std::span<const float* const>());
-  scored_count_ += block_count_;
+  const std::int64_t count = block_count_;
   block_count_ = 0;
-  return absl::OkStatus();
+  return Add(rows_, similarities_, count);
 }
 
 absl::Status RowScan::Finish() { return Flush(); }

@@ -184,6 +184,25 @@ class AttendCallTest : public ::testing::Test {
     for (Call& call : calls) call.thread.join();
   }
 
+  // Asks each alone, and then all in one pass.
+  void ExpectSameTogether(const std::vector<v1::AttendRequest>& requests) {
+    std::vector<Call> alone(requests.size());
+    std::vector<Call> together(requests.size());
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      alone[i].request = together[i].request = requests[i];
+      Ask(alone[i]);
+      ASSERT_TRUE(alone[i].status.ok()) << alone[i].status.error_message();
+      EXPECT_EQ(alone[i].response.stats().shared_query_count(), 1);
+    }
+    AskTogether(together);
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      ASSERT_TRUE(together[i].status.ok());
+      EXPECT_EQ(BytesOf(together[i].response), BytesOf(alone[i].response)) << i;
+      EXPECT_EQ(together[i].response.stats().shared_query_count(),
+                static_cast<int>(requests.size()));
+    }
+  }
+
   ScratchDirectory directory_;
   std::unique_ptr<CatalogSet> catalogs_;
   std::unique_ptr<Backend> backend_;
@@ -196,41 +215,49 @@ class AttendCallTest : public ::testing::Test {
 
 TEST_F(AttendCallTest, RepliesTogetherAreTheBytesOfThoseAlone) {
   std::mt19937_64 random(2);
-  std::vector<Call> alone(12);
-  std::vector<Call> together(12);
-  for (std::size_t i = 0; i < alone.size(); ++i) {
-    alone[i].request = RandomRequest(random);
-    if (i % 4 == 1) alone[i].request.set_temperature(0.3);
-    if (i % 4 == 2) alone[i].request.set_result_count(3);
-    together[i].request = alone[i].request;
-    Ask(alone[i]);
-    ASSERT_TRUE(alone[i].status.ok());
-    EXPECT_EQ(alone[i].response.stats().shared_query_count(), 1);
+  std::vector<v1::AttendRequest> requests(12);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    requests[i] = RandomRequest(random);
+    if (i % 4 == 1) requests[i].set_temperature(0.3);
+    if (i % 4 == 2) requests[i].set_result_count(3);
   }
-  AskTogether(together);
-  for (std::size_t i = 0; i < alone.size(); ++i) {
-    ASSERT_TRUE(together[i].status.ok());
-    EXPECT_EQ(BytesOf(together[i].response), BytesOf(alone[i].response)) << i;
-    EXPECT_EQ(together[i].response.stats().shared_query_count(), 12);
+  ExpectSameTogether(requests);
+}
+
+TEST_F(AttendCallTest, ExactRepliesTogetherAreTheBytesOfThoseAlone) {
+  std::mt19937_64 random(8);
+  std::vector<v1::AttendRequest> requests(12);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    requests[i] = RandomRequest(random);
+    requests[i].set_scan_mode(v1::SCAN_MODE_EXACT);
+    if (i % 4 == 1) requests[i].mutable_deny_list()->add_ids("item1");
+    if (i % 4 == 2) requests[i].set_score_kind(v1::SCORE_KIND_COSINE);
   }
+  ExpectSameTogether(requests);
 }
 
 TEST_F(AttendCallTest, OnlyWhatSharesPassesIsTakenAlong) {
   std::mt19937_64 random(3);
-  std::vector<Call> calls(6);
+  std::vector<Call> calls(9);
   for (Call& call : calls) call.request = RandomRequest(random);
-  calls[2].request.set_scan_mode(v1::SCAN_MODE_EXACT);
+  calls[2].request.set_select_kind(v1::SELECT_KIND_SAMPLE);
   calls[3].request.mutable_deny_list()->add_ids("item1");
   // Others take all codes.
   calls[4].request.set_mass_precision(0.1);
   calls[5].request.set_mass_precision(0.1);
+  // Or all floats, where masks that leave out little are no matter.
+  for (const std::size_t i : {6, 7, 8}) {
+    calls[i].request.set_scan_mode(v1::SCAN_MODE_EXACT);
+  }
+  calls[7].request.mutable_deny_list()->add_ids("item1");
+  calls[8].request.mutable_allow_list()->add_ids("item1");
   AskTogether(calls);
   std::vector<int> shared;
   for (const Call& call : calls) {
     ASSERT_TRUE(call.status.ok()) << call.status.error_message();
     shared.push_back(call.response.stats().shared_query_count());
   }
-  EXPECT_THAT(shared, ::testing::ElementsAre(2, 2, 1, 1, 2, 2));
+  EXPECT_THAT(shared, ::testing::ElementsAre(2, 2, 1, 1, 2, 2, 2, 2, 1));
 }
 
 TEST_F(AttendCallTest, ErrorsAreEachCallsOwn) {
