@@ -8,6 +8,7 @@
 
 #include "core/attention/sampling.h"
 #include "core/base/status.h"
+#include "core/catalog/draw_rows.h"
 #include "core/catalog/mass.h"
 #include "core/catalog/pool.h"
 #include "core/catalog/scored_rows.h"
@@ -161,6 +162,14 @@ class Answerer {
   }
 
   absl::Status Sample() {
+    if (plan_.draws_from_catalog() && !plan_.draws_from_all_logits()) {
+      ATTENDANT_ASSIGN_OR_RETURN(
+          DrawnRows drawn,
+          DrawRows(snapshot_, plan_, scans_.front().shortlist, interrupt_));
+      answer_.scored_count += drawn.scored_count;
+      return FillSlate(std::move(drawn.rows), std::move(drawn.slate),
+                       drawn.distance);
+    }
     if (!plan_.draws_from_catalog()) {
       population_ = {shortlist_.rows, MeanLogits(shortlist_, shortlisted_)};
     }
@@ -185,10 +194,16 @@ class Answerer {
     for (const Draw& draw : slate.draws) {
       drawn.push_back(rows[static_cast<std::size_t>(draw.index)]);
     }
+    return FillSlate(std::move(drawn), std::move(slate), 0);
+  }
+
+  absl::Status FillSlate(std::vector<RowAddress> drawn, Slate slate,
+                         double distance) {
     ATTENDANT_ASSIGN_OR_RETURN(
-        returned_, ScoreInHeads(snapshot_, plan_, drawn, interrupt_));
+        returned_,
+        ScoreInHeads(snapshot_, plan_, std::move(drawn), interrupt_));
     answer_.slate = SlateAnswer{plan_.seed, slate.log_probability, slate.kappa,
-                                plan_.weight_scope};
+                                plan_.weight_scope, distance};
     draws_ = std::move(slate.draws);
     return absl::OkStatus();
   }

@@ -157,7 +157,9 @@ struct SlateAnswer {
   double log_probability = 0;
   std::optional<double> kappa;
   WeightScope scope = WeightScope::kCatalog;
-  double distance = 0;  // in total variation, from the softmax
+  // In total variation, of what was drawn from from the softmax: 95 % of queries
+  // are no farther. 0 where it was the softmax.
+  double distance = 0;
 };
 
 struct AttendAnswer {
@@ -203,10 +205,15 @@ struct AttendAnswer {
 };
 
 // Scores every key from its floats when asked to, when the answer needs the
-// whole catalog's values or draws, or when logits rank otherwise than the
-// index; by the index otherwise, and then again every key where the index knows
-// less of the catalog's attention than the query needs: the mass of kCatalog
-// weights and of min_mass, mass_precision, bounds, a proven shortlist.
+// whole catalog's values, or draws that the index can't make, or when logits
+// rank otherwise than the index; by the index otherwise, and then again every
+// key where the index knows less of the catalog's attention than the query
+// needs: the mass of kCatalog weights and of min_mass, mass_precision, bounds,
+// a proven shortlist.
+//
+// kSample draws from the softmax where every key is scored, and else over
+// kCatalog from a distribution near to it (see DrawRows): the probabilities are
+// those of what was drawn from, SlateAnswer::distance says how near it is.
 // Everything masked is an empty answer, not an error.
 //
 // kCatalog weights of an estimated partition are each off by the same factor,

@@ -331,8 +331,9 @@ absl::Status CheckPooledDims(const Snapshot& snapshot, const QueryPlan& plan) {
 double MassPrecision(const AttendQuery& query, const QueryPlan& plan) {
   // What is certain may be far off, unless the request says how far.
   constexpr double kUnstated = 0.02;
-  const bool by_catalog =
-      plan.weight_scope == WeightScope::kCatalog || plan.min_mass;
+  const bool by_catalog = (plan.weight_scope == WeightScope::kCatalog &&
+                           !plan.draws_from_catalog()) ||
+                          plan.min_mass;
   double precision = query.mass_precision.value_or(
       by_catalog && query.mass_method != MassMethod::kBound ? kUnstated : 0);
   if (plan.min_mass) {
@@ -341,6 +342,15 @@ double MassPrecision(const AttendQuery& query, const QueryPlan& plan) {
     precision = precision > 0 ? std::min(precision, spare) : spare;
   }
   return precision;
+}
+
+bool HasLists(const Snapshot& snapshot, const PlannedHead& head) {
+  return std::any_of(
+      snapshot.segments.begin(), snapshot.segments.end(),
+      [&](const SegmentView& view) {
+        return view.segment->IndexOf(head.field, head.stored_head).kind() ==
+               IndexKind::kIvf;
+      });
 }
 
 // Why an index can't answer; empty if it can.
@@ -366,8 +376,11 @@ absl::string_view WhyEveryKey(const Snapshot& snapshot,
   if (query.mass_method == MassMethod::kExact) {
     return "mass_method EXACT needs every key";
   }
-  if (plan.draws_from_catalog()) {
-    return "weight_scope CATALOG of SAMPLE needs every key";
+  if (plan.draws_from_catalog() && plan.heads.size() > 1) {
+    return "SAMPLE by the mean weights of several heads needs every key";
+  }
+  if (plan.draws_from_catalog() && !HasLists(snapshot, plan.heads.front())) {
+    return "weight_scope CATALOG of SAMPLE needs every key or an IVF index";
   }
   if (plan.pool_scope == WeightScope::kCatalog) {
     return "pool_scope CATALOG needs every key";

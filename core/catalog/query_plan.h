@@ -58,6 +58,11 @@ struct QueryPlan {
     return select_kind == SelectKind::kSample &&
            weight_scope == WeightScope::kCatalog;
   }
+  // Whether these draws are from every logit, which must be kept. Else they
+  // are DrawRows'.
+  bool draws_from_all_logits() const {
+    return draws_from_catalog() && exhaustive;
+  }
 };
 
 // FailedPrecondition: scan_mode INDEX, and `reason`.

@@ -117,7 +117,7 @@ HeadScanTask QueryScan::NextTask() const {
     task.options.goals.recall = 0;
     task.options.goals.probe_count = probe_count_;
   }
-  task.options.keeps_all = plan_->draws_from_catalog();
+  task.options.keeps_all = plan_->draws_from_all_logits();
   task.interrupt = interrupt_;
   return task;
 }
@@ -131,6 +131,10 @@ absl::string_view QueryScan::WhyNotEnough(const HeadScan& scan) const {
     return "it can't prove recall 1";
   }
   if (goals.certified && !scan.certified) return "it can't certify the mass";
+  if (plan_->draws_from_catalog() &&
+      ErrorOf(scan, false).method == MassMethod::kUnknown) {
+    return "it does not know the mass";
+  }
   if (goals.mass_precision > 0) {
     const PartitionError error = ErrorOf(scan, goals.certified);
     if (error.method == MassMethod::kUnknown)
@@ -163,7 +167,7 @@ absl::Status QueryScan::Take(HeadScan scan) {
   takes_every_key_ = false;
   wider_count_ = 0;
   probe_count_ = 0;
-  if (plan_->draws_from_catalog() && plan_->heads.size() > 1) {
+  if (plan_->draws_from_all_logits() && plan_->heads.size() > 1) {
     if (means_ == nullptr)
       means_ = std::make_unique<MeanLogWeights>(*snapshot_);
     means_->Add(scan.all, LogPartitionOf(scan.partition));
@@ -197,7 +201,7 @@ bool QueryScan::FoundTooFew(const HeadScan& scan) const {
 HeadScans QueryScan::Found() && {
   if (means_ != nullptr) {
     scans_.catalog = means_->Read();
-  } else if (plan_->draws_from_catalog()) {
+  } else if (plan_->draws_from_all_logits()) {
     std::vector<Candidate>& all = scans_.heads[0].all;
     scans_.catalog.rows.reserve(all.size());
     scans_.catalog.logits.reserve(all.size());

@@ -28,7 +28,7 @@ struct Population {
 // What all scans of a query found.
 struct HeadScans {
   std::vector<HeadScan> heads;
-  Population catalog;  // if that is drawn from
+  Population catalog;  // if all its logits are drawn from
   std::int64_t scored_count = 0;
   std::int64_t visited_list_count = 0;
   int shared_query_count = 1;
@@ -39,8 +39,8 @@ enum class Company {
   kCodes,   // those that read codes, or the floats of a few lists
   kFloats,  // those that read every key from its floats
   // None, so that others should not wait for it: keys are projected for it or
-  // values pooled, only some rows are read by a mask, or every logit is kept,
-  // which takes much memory.
+  // values pooled, only some rows are read by a mask, draws follow that take
+  // longer, or every logit is kept for them, which takes much memory.
   kNone,
 };
 
