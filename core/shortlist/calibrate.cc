@@ -147,7 +147,7 @@ absl::StatusOr<Calibration> Calibrate(const InvertedLists& lists,
                                       const CalibrateOptions& options) {
   ATTENDANT_ASSIGN_OR_RETURN(
       const SampleQueries sample,
-      SampleQueries::Draw(lists.key_view(), lists.inverse_norms,
+      SampleQueries::Draw(lists.key_runs(), lists.inverse_norms,
                           {.score_kind = options.score_kind,
                            .neighbour_count = options.neighbour_count,
                            .seed = options.seed,

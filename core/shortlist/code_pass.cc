@@ -282,6 +282,7 @@ absl::Status CodePass::ScoreFloats(std::span<const std::int32_t> positions,
   rows_.resize(count);
   similarities_.resize(count);
   logits_.resize(count);
+  lists_->keys.Await(positions, lists_->dim);
   for (std::size_t i = 0; i < std::min(kAhead, count); ++i) {
     lists_->Prefetch(positions[i]);
   }

@@ -42,7 +42,7 @@ absl::Status FloatVisit::VisitHalf(std::span<const std::int32_t> lists,
     const std::int64_t begin = lists_.offsets[l];
     const std::int64_t count = lists_.offsets[l + 1] - begin;
     ATTENDANT_RETURN_IF_ERROR(
-        scan.Scan({.keys = lists_.keys.data() + begin * lists_.dim,
+        scan.Scan({.keys = lists_.keys.runs() + begin * lists_.dim,
                    .inverse_norms = lists_.inverse_norms.data() + begin,
                    .rows = lists_.rows.data() + begin,
                    .count = count},

@@ -267,10 +267,8 @@ class GraphIndex : public HnswIndex {
 absl::StatusOr<std::unique_ptr<HnswIndex>> BuildIndex(
     std::span<const std::span<const float>> keys, std::int64_t dim,
     ScoreKind score_kind, const HnswOptions& options) {
-  KeyRows rows(keys, dim, score_kind, options.seed);
-  if (rows.key_count() == 0) {
-    return absl::InvalidArgumentError("keys: got none, want at least 1");
-  }
+  ATTENDANT_ASSIGN_OR_RETURN(
+      KeyRows rows, KeyRows::Make(keys, dim, score_kind, options.seed));
   ATTENDANT_ASSIGN_OR_RETURN(
       std::optional<KeyGraph> graph,
       BuildGraph(rows, score_kind == ScoreKind::kCosine, options));

@@ -23,7 +23,7 @@ void InvertedLists::Summarise(bool normalise, std::uint64_t seed) {
     const std::int64_t begin = offsets[l];
     const std::int64_t end = offsets[l + 1];
     for (std::int64_t p = begin; p < end; ++p) {
-      const float* key = keys.data() + p * dim;
+      const float* key = keys.runs() + p * dim;
       const double factor =
           normalise ? inverse_norms[static_cast<std::size_t>(p)] : 1;
       for (std::size_t d = 0; d < width; ++d) {
@@ -46,7 +46,7 @@ void InvertedLists::Summarise(bool normalise, std::uint64_t seed) {
     reaches[l] = static_cast<float>(std::sqrt(2 * variance * std::log(count)));
   }
   const MatrixView mean_view = {means.data(), list_count(), dim};
-  codes = KeyCodes(key_view(),
+  codes = KeyCodes(key_runs(),
                    normalise ? std::span<const float>(inverse_norms)
                              : std::span<const float>(),
                    mean_view, offsets, seed);

@@ -11,6 +11,7 @@
 #include "core/base/ids.h"
 #include "core/base/views.h"
 #include "core/shortlist/key_codes.h"
+#include "core/shortlist/key_floats.h"
 
 namespace attendant {
 
@@ -18,7 +19,7 @@ namespace attendant {
 // offsets[l + 1], in the order of their rows.
 struct InvertedLists {
   std::int64_t dim = 0;
-  AlignedBuffer<float> keys;          // [n, dim]
+  KeyFloats keys;                     // [n, dim]
   std::vector<float> inverse_norms;   // [n], see InverseNorm; never NaN
   std::vector<RowIndex> rows;         // [n]
   std::vector<std::int64_t> offsets;  // [lists + 1]
@@ -36,7 +37,9 @@ struct InvertedLists {
   std::int64_t list_count() const {
     return static_cast<std::int64_t>(offsets.size()) - 1;
   }
+  // For single keys, and for all of them one after the other.
   MatrixView key_view() const { return {keys.data(), key_count(), dim}; }
+  MatrixView key_runs() const { return {keys.runs(), key_count(), dim}; }
 
   // The list that key `position` is in.
   std::int64_t ListAt(std::int64_t position) const {

@@ -12,7 +12,6 @@
 #include "core/base/status.h"
 #include "core/shortlist/calibrate.h"
 #include "core/shortlist/for_each_part.h"
-#include "core/shortlist/huge_pages.h"
 #include "core/shortlist/inverse_norm.h"
 #include "core/shortlist/inverted_lists.h"
 #include "core/shortlist/learn_centroids.h"
@@ -97,15 +96,15 @@ absl::StatusOr<std::vector<std::int32_t>> AssignToLists(
   return lists;
 }
 
-// `lists[i]` is the list of rows[i]; rows are ascending.
-InvertedLists Arrange(Keys keys, std::span<const RowIndex> rows,
-                      std::span<const std::int32_t> lists,
-                      std::int64_t list_count, std::int64_t key_dim) {
-  const auto dim = static_cast<std::size_t>(key_dim);
+// list_of_row[i] is the list of rows[i]; rows are ascending.
+absl::StatusOr<InvertedLists> Arrange(Keys keys, std::span<const RowIndex> rows,
+                                      std::span<const std::int32_t> list_of_row,
+                                      std::int64_t list_count, std::int64_t dim,
+                                      ScratchFiles* files) {
   InvertedLists arranged;
-  arranged.dim = key_dim;
+  arranged.dim = dim;
   arranged.offsets.resize(static_cast<std::size_t>(list_count) + 1);
-  for (const std::int32_t list : lists) {
+  for (const std::int32_t list : list_of_row) {
     ++arranged.offsets[static_cast<std::size_t>(list) + 1];
   }
   for (std::size_t l = 1; l < arranged.offsets.size(); ++l) {
@@ -114,17 +113,20 @@ InvertedLists Arrange(Keys keys, std::span<const RowIndex> rows,
 
   arranged.rows.resize(rows.size());
   arranged.inverse_norms.resize(rows.size());
-  arranged.keys = AlignedBuffer<float>(rows.size() * dim);
-  PreferHugePages(arranged.keys);
   std::vector<std::int64_t> next = arranged.offsets;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const auto position =
-        static_cast<std::size_t>(next[static_cast<std::size_t>(lists[i])]++);
-    const auto key = keys[static_cast<std::size_t>(rows[i])];
-    arranged.rows[position] = rows[i];
-    arranged.inverse_norms[position] = InverseNorm(key);
-    std::copy(key.begin(), key.end(), arranged.keys.data() + position * dim);
+    const auto list = static_cast<std::size_t>(list_of_row[i]);
+    arranged.rows[static_cast<std::size_t>(next[list]++)] = rows[i];
   }
+  ATTENDANT_ASSIGN_OR_RETURN(
+      arranged.keys,
+      KeyFloats::Gather(
+          arranged.key_count(), dim, files, [&](std::int64_t position) {
+            const auto p = static_cast<std::size_t>(position);
+            const auto key = keys[static_cast<std::size_t>(arranged.rows[p])];
+            arranged.inverse_norms[p] = InverseNorm(key);
+            return key;
+          }));
   return arranged;
 }
 
@@ -148,8 +150,10 @@ absl::StatusOr<std::unique_ptr<IvfIndex>> BuildIndex(
                                     learn_options.centroid_count, dim};
   ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::int32_t> list_of_row,
                              AssignToLists(keys, rows, centroid_view, options));
-  InvertedLists lists =
-      Arrange(keys, rows, list_of_row, learn_options.centroid_count, dim);
+  ATTENDANT_ASSIGN_OR_RETURN(
+      InvertedLists lists,
+      Arrange(keys, rows, list_of_row, learn_options.centroid_count, dim,
+              options.key_files));
   lists.Summarise(score_kind == ScoreKind::kCosine, options.seed);
 
   const CalibrateOptions calibrate_options = {

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "absl/status/statusor.h"
+#include "core/base/scratch_files.h"
 #include "core/shortlist/key_index.h"
 
 namespace attendant {
@@ -30,6 +31,9 @@ struct IvfOptions {
   // Threads that Build uses, the caller's included; >= 1. The index is the same
   // for any number. Others than the caller's are busy for as long as it is.
   int thread_count = 1;
+  // Where the fp32 keys go: a file of these, mapped, which takes their memory
+  // and leaves the codes'. Null: memory. Build alone uses it.
+  ScratchFiles* key_files = nullptr;
   // Set to stop a build early; Build then returns Cancelled. May be null.
   const std::atomic<bool>* cancelled = nullptr;
 };
@@ -41,7 +45,7 @@ class IvfIndex : public KeyIndex {
   // empty for a row without one. At least 1 row has a key. COSINE clusters the
   // normalised keys. Takes seconds for 100,000 rows. Errors:
   // InvalidArgument if no row has a key, ResourceExhausted when out of memory,
-  // Cancelled, Internal if FAISS fails.
+  // Cancelled, Internal if FAISS fails; those of options.key_files.
   static absl::StatusOr<std::unique_ptr<IvfIndex>> Build(
       std::span<const std::span<const float>> keys, std::int64_t dim,
       ScoreKind score_kind, const IvfOptions& options);

@@ -157,7 +157,10 @@ class KeyIndex {
 
   virtual IndexTuning tuning() const { return {}; }
 
+  // Keys that lie in a file are apart: the kernel keeps of them in memory what
+  // it has room for.
   virtual std::int64_t memory_bytes() const = 0;
+  virtual std::int64_t disk_bytes() const { return 0; }
 };
 
 }  // namespace attendant

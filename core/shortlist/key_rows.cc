@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "core/shortlist/huge_pages.h"
 #include "core/shortlist/inverse_norm.h"
 
 namespace attendant {
 
-KeyRows::KeyRows(std::span<const std::span<const float>> keys, std::int64_t dim,
-                 ScoreKind score_kind, std::uint64_t seed) {
+absl::StatusOr<KeyRows> KeyRows::Make(
+    std::span<const std::span<const float>> keys, std::int64_t dim,
+    ScoreKind score_kind, std::uint64_t seed, ScratchFiles* files) {
   InvertedLists lists;
   lists.dim = dim;
   std::vector<std::int32_t> positions(keys.size(), -1);
@@ -21,20 +21,24 @@ KeyRows::KeyRows(std::span<const std::span<const float>> keys, std::int64_t dim,
     lists.rows.push_back(static_cast<RowIndex>(r));
     lists.inverse_norms.push_back(InverseNorm(keys[r]));
   }
+  if (lists.rows.empty()) {
+    return absl::InvalidArgumentError("keys: got none, want at least 1");
+  }
   lists.rows.shrink_to_fit();
   lists.inverse_norms.shrink_to_fit();
-  lists.keys =
-      AlignedBuffer<float>(lists.rows.size() * static_cast<std::size_t>(dim));
-  PreferHugePages(lists.keys);
-  float* to = lists.keys.data();
-  for (const auto key : keys) to = std::copy(key.begin(), key.end(), to);
+  ATTENDANT_ASSIGN_OR_RETURN(
+      lists.keys,
+      KeyFloats::Gather(lists.key_count(), dim, files, [&](std::int64_t p) {
+        return keys[static_cast<std::size_t>(
+            lists.rows[static_cast<std::size_t>(p)])];
+      }));
   lists.offsets = {0, lists.key_count()};
   lists.Summarise(score_kind == ScoreKind::kCosine, seed);
-  list_ = std::make_unique<ListIndex>(
+  return KeyRows(std::make_unique<ListIndex>(
       std::move(lists), std::move(positions), score_kind,
       Calibration{
           .probe_count = 1, .recall = 1, .recalls = {1}, .depths = {{1, 1}}},
-      UnscoredMass());
+      UnscoredMass()));
 }
 
 KeyRows::Eligible KeyRows::FindEligible(const ScanQuery& query) const {
@@ -90,6 +94,7 @@ absl::Status KeyRows::ScanPositions(std::span<const std::int32_t> positions,
     for (std::size_t i = 0; i < batch.size(); ++i) {
       batch_rows[i] = rows()[static_cast<std::size_t>(batch[i])];
     }
+    lists().keys.Await(batch, dim());
     ATTENDANT_RETURN_IF_ERROR(
         scan.ScanScattered(lists().keys.data(), lists().inverse_norms.data(),
                            {batch_rows, batch.size()}, batch));

@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/base/bitmap.h"
 #include "core/base/ids.h"
+#include "core/base/scratch_files.h"
 #include "core/base/views.h"
 #include "core/shortlist/key_index.h"
 #include "core/shortlist/list_index.h"
@@ -22,13 +24,17 @@ namespace attendant {
 // what an index does not find quicker is scanned as a list is. Immutable.
 class KeyRows {
  public:
-  // keys[r] is the key of row r, dim floats, or empty. Throws std::bad_alloc.
-  KeyRows(std::span<const std::span<const float>> keys, std::int64_t dim,
-          ScoreKind score_kind, std::uint64_t seed);
+  // keys[r] is the key of row r, dim floats, or empty. files: where the floats
+  // go; null: into memory. InvalidArgument if no row has a key; errors of
+  // ScratchFiles. Throws std::bad_alloc.
+  static absl::StatusOr<KeyRows> Make(
+      std::span<const std::span<const float>> keys, std::int64_t dim,
+      ScoreKind score_kind, std::uint64_t seed, ScratchFiles* files = nullptr);
 
   std::int64_t dim() const { return lists().dim; }
   std::int64_t key_count() const { return lists().key_count(); }
   MatrixView keys() const { return lists().key_view(); }
+  MatrixView key_runs() const { return lists().key_runs(); }
   // By position; see InverseNorm. None is NaN.
   std::span<const float> inverse_norms() const { return lists().inverse_norms; }
   std::span<const RowIndex> rows() const { return lists().rows; }
@@ -64,8 +70,11 @@ class KeyRows {
                              RowScan& scan) const;
 
   std::int64_t memory_bytes() const { return list_->memory_bytes(); }
+  std::int64_t disk_bytes() const { return list_->disk_bytes(); }
 
  private:
+  explicit KeyRows(std::unique_ptr<const ListIndex> list)
+      : list_(std::move(list)) {}
   const InvertedLists& lists() const { return list_->lists(); }
   double CostOfKey() const { return 5 + 0.22 * static_cast<double>(dim()); }
 

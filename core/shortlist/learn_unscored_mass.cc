@@ -230,7 +230,7 @@ class UnscoredMassLearner {
            begin < end; begin += count) {
         count = std::min(kBlockKeys, end - begin);
         ActiveKernels().DotRowsMulti(queries_.data(), query_count,
-                                     lists_.keys.data() + begin * lists_.dim,
+                                     lists_.keys.runs() + begin * lists_.dim,
                                      count, lists_.dim, products.data());
         for (std::int64_t q = 0; q < query_count; ++q) {
           AddKeys(

@@ -60,13 +60,19 @@ std::span<const float> ListIndex::Key(RowIndex row) const {
 std::int64_t ListIndex::memory_bytes() const {
   const std::int64_t n = lists_.key_count();
   constexpr std::int64_t kFloatBytes = sizeof(float);
-  return (n + list_count()) * lists_.dim * kFloatBytes +
+  return ((lists_.keys.on_disk() ? 0 : n) + list_count()) * lists_.dim *
+             kFloatBytes +
          lists_.codes.memory_bytes() + lists_.mean_codes.memory_bytes() +
          unscored_mass_.memory_bytes() +
          n * (kFloatBytes + std::int64_t{sizeof(RowIndex)}) +
          static_cast<std::int64_t>(positions_.size() * sizeof(std::int32_t) +
                                    lists_.offsets.size() *
                                        sizeof(std::int64_t));
+}
+
+std::int64_t ListIndex::disk_bytes() const {
+  if (!lists_.keys.on_disk()) return 0;
+  return lists_.key_count() * lists_.dim * std::int64_t{sizeof(float)};
 }
 
 // Passes and lists of the queries of a scan. One a thread: it keeps its memory.
@@ -341,7 +347,7 @@ void ListIndex::AddUnscored(const VisitedMass& visited, AttentionState& state,
 }
 
 void ListIndex::ScanAllFloats(std::span<ScanTask* const> tasks) const {
-  ScanEveryKey({.keys = lists_.keys.data(),
+  ScanEveryKey({.keys = lists_.keys.runs(),
                 .inverse_norms = lists_.inverse_norms.data(),
                 .rows = lists_.rows.data(),
                 .key_count = lists_.key_count(),
@@ -675,6 +681,7 @@ absl::Status ListIndex::ScanRows(const Bitmap& eligible, RowScan& scan) const {
   std::int32_t positions[kBatch];
   std::size_t count = 0;
   const auto score = [&] {
+    lists_.keys.Await({positions, count}, lists_.dim);
     const absl::Status status =
         scan.ScanScattered(lists_.keys.data(), lists_.inverse_norms.data(),
                            {rows, count}, {positions, count});

@@ -44,6 +44,7 @@ class ListIndex : public IvfIndex {
   std::unique_ptr<KeyGroups> GroupKeys(
       const ScanQuery& query, std::span<const Candidate> head) const override;
   std::int64_t memory_bytes() const override;
+  std::int64_t disk_bytes() const override;
 
   const InvertedLists& lists() const { return lists_; }
   // False where logits are not what codes say: other scores, biases, pooling.

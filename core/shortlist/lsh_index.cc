@@ -176,10 +176,8 @@ class BucketIndex : public LshIndex {
 absl::StatusOr<std::unique_ptr<LshIndex>> BuildIndex(
     std::span<const std::span<const float>> keys, std::int64_t dim,
     ScoreKind score_kind, const LshOptions& options) {
-  KeyRows rows(keys, dim, score_kind, options.seed);
-  if (rows.key_count() == 0) {
-    return absl::InvalidArgumentError("keys: got none, want at least 1");
-  }
+  ATTENDANT_ASSIGN_OR_RETURN(
+      KeyRows rows, KeyRows::Make(keys, dim, score_kind, options.seed));
   const KeyNorms norms = NormsOf(rows.keys());
   AngularBuckets buckets;
   std::optional<WidthCurve> curve;

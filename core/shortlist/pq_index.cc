@@ -74,7 +74,7 @@ absl::StatusOr<WidthCurve> Calibrate(const ProductCodes& codes,
                                      const PqOptions& options) {
   ATTENDANT_ASSIGN_OR_RETURN(
       const SampleQueries sample,
-      SampleQueries::Draw(keys.keys(), keys.inverse_norms(),
+      SampleQueries::Draw(keys.key_runs(), keys.inverse_norms(),
                           {.score_kind = score_kind,
                            .neighbour_count = options.neighbour_count,
                            .seed = options.seed,
@@ -128,6 +128,9 @@ class ProductIndex : public PqIndex {
   std::int64_t memory_bytes() const override {
     return search_.keys().memory_bytes() + codes_.memory_bytes();
   }
+  std::int64_t disk_bytes() const override {
+    return search_.keys().disk_bytes();
+  }
 
  private:
   // The best eligible keys by their codes.
@@ -170,11 +173,10 @@ class ProductIndex : public PqIndex {
 absl::StatusOr<std::unique_ptr<PqIndex>> BuildIndex(
     std::span<const std::span<const float>> keys, std::int64_t dim,
     ScoreKind score_kind, const PqOptions& options) {
-  KeyRows rows(keys, dim, score_kind, options.seed);
-  if (rows.key_count() == 0) {
-    return absl::InvalidArgumentError("keys: got none, want at least 1");
-  }
-  const KeyNorms norms = NormsOf(rows.keys());
+  ATTENDANT_ASSIGN_OR_RETURN(
+      KeyRows rows,
+      KeyRows::Make(keys, dim, score_kind, options.seed, options.key_files));
+  const KeyNorms norms = NormsOf(rows.key_runs());
   ProductCodes codes;
   std::optional<WidthCurve> curve;
   if (norms.usable()) {
@@ -185,7 +187,7 @@ absl::StatusOr<std::unique_ptr<PqIndex>> BuildIndex(
     const std::int64_t by_dim =
         std::max<std::int64_t>(1, dim / kComponentsPerPart);
     ATTENDANT_RETURN_IF_ERROR(codes.Build(
-        rows.keys(), cosine ? rows.inverse_norms() : equal_factors,
+        rows.key_runs(), cosine ? rows.inverse_norms() : equal_factors,
         {.part_count = options.part_count > 0 ? options.part_count : by_dim,
          .seed = options.seed,
          .cancelled = options.cancelled}));

@@ -16,6 +16,7 @@
 #include <span>
 
 #include "absl/status/statusor.h"
+#include "core/base/scratch_files.h"
 #include "core/shortlist/key_index.h"
 
 namespace attendant {
@@ -29,6 +30,9 @@ struct PqOptions {
   double target_recall = 0.8;
   std::int64_t neighbour_count = 100;
   std::uint64_t seed = 20240607;
+  // Where the fp32 keys go: a file of these, mapped, which takes their memory
+  // and leaves the codes'. Null: memory. Build alone uses it.
+  ScratchFiles* key_files = nullptr;
   // Set to stop a build early; Build then returns Cancelled. May be null.
   const std::atomic<bool>* cancelled = nullptr;
 };

@@ -54,13 +54,14 @@ struct Data {
       }
     };
     lists.dim = kDim;
-    lists.keys = AlignedBuffer<float>(kRows * kDim);
+    AlignedBuffer<float> keys(kRows * kDim);
     lists.offsets = {0};
     for (std::int64_t p = 0; p < kRows; ++p) {
-      draw(p * kLists / kRows, lists.keys.data() + p * kDim);
+      draw(p * kLists / kRows, keys.data() + p * kDim);
       lists.inverse_norms.push_back(1);
       lists.rows.push_back(static_cast<RowIndex>((p * 7919) % kRows));
     }
+    lists.keys = KeyFloats(std::move(keys));
     for (std::int64_t l = 1; l <= kLists; ++l) {
       lists.offsets.push_back(l * kRows / kLists);
     }
@@ -114,7 +115,7 @@ struct Case {
         double product = 0;
         for (std::size_t d = 0; d < kDim; ++d) {
           product += double{scan.query[d]} *
-                     lists.keys[static_cast<std::size_t>(p * kDim) + d];
+                     lists.keys.data()[static_cast<std::size_t>(p * kDim) + d];
         }
         const double logit = product * scan.logit_factor;
         ++eligible_count;
