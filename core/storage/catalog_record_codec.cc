@@ -17,24 +17,6 @@ using Json = nlohmann::json;
 
 constexpr std::int64_t kVersion = 1;
 
-absl::string_view Name(IndexKind kind) {
-  switch (kind) {
-    case IndexKind::kAuto:
-      return "AUTO";
-    case IndexKind::kFlat:
-      return "FLAT";
-    case IndexKind::kIvf:
-      return "IVF";
-    case IndexKind::kHnsw:
-      return "HNSW";
-    case IndexKind::kLsh:
-      return "LSH";
-    case IndexKind::kPq:
-      return "PQ";
-  }
-  return "";
-}
-
 std::optional<IndexKind> IndexKindFromName(absl::string_view name) {
   for (const IndexKind kind :
        {IndexKind::kAuto, IndexKind::kFlat, IndexKind::kIvf, IndexKind::kHnsw,
@@ -77,6 +59,11 @@ class Members {
     const Json* member = Find(key);
     if (member == nullptr || !member->is_number()) return Fail(0);
     return member->get<double>();
+  }
+  bool Boolean(const char* key) {
+    const Json* member = Find(key);
+    if (member == nullptr || !member->is_boolean()) return Fail(false);
+    return member->get<bool>();
   }
   const Json& Array(const char* key) {
     static const Json* const empty = new Json(Json::array());
@@ -121,6 +108,8 @@ Json Encode(const KeyFieldSchema& key_field) {
       {"temperature", key_field.temperature},
       {"combine_kind", ToString(attendant::Name(key_field.combine_kind))},
   };
+  // Absent where false, as in records of before there was a choice.
+  if (key_field.keys_on_disk) json["keys_on_disk"] = true;
   if (!key_field.model.empty()) {
     json["model"] = {{"name", key_field.model.name},
                      {"version", key_field.model.version}};
@@ -139,6 +128,9 @@ bool Decode(const Json& json, KeyFieldSchema& key_field) {
   key_field.temperature = members.Number("temperature");
   key_field.combine_kind =
       members.Kind(CombineKindFromName(members.String("combine_kind")));
+  if (members.ok() && json.contains("keys_on_disk")) {
+    key_field.keys_on_disk = members.Boolean("keys_on_disk");
+  }
   if (!members.ok() || !json.contains("model")) return members.ok();
   Members model(json["model"]);
   key_field.model.name = model.String("name");

@@ -67,10 +67,11 @@ class RocksCatalogStore : public CatalogStore {
  public:
   RocksCatalogStore(std::unique_ptr<Database> database, CatalogSchema schema,
                     std::int64_t remembered_request_count,
-                    std::int64_t last_order)
+                    std::int64_t last_order, ScratchFiles* files)
       : schema_(std::move(schema)),
         remembered_request_count_(remembered_request_count),
         database_(std::move(database)),
+        files_(files),
         last_order_(last_order) {}
 
   absl::Status Write(const StoreWrite& write) override {
@@ -135,6 +136,8 @@ class RocksCatalogStore : public CatalogStore {
     return database_->Write(&batch, std::nullopt);
   }
 
+  ScratchFiles& scratch_files() override { return *files_; }
+
  private:
   absl::StatusOr<std::optional<StoredRequest>> ReadRequest(
       absl::string_view request_id) const {
@@ -182,6 +185,7 @@ class RocksCatalogStore : public CatalogStore {
   const CatalogSchema schema_;
   const std::int64_t remembered_request_count_;
   const std::unique_ptr<Database> database_;
+  ScratchFiles* const files_;
   std::int64_t last_order_;  // only the one thread that may Write uses it
 };
 
@@ -210,14 +214,15 @@ absl::Status CheckOwner(Database& database, const CatalogRecord& record) {
 
 absl::StatusOr<std::unique_ptr<CatalogStore>> MakeCatalogStore(
     std::unique_ptr<Database> database, const CatalogRecord& record,
-    std::int64_t remembered_request_count) {
+    std::int64_t remembered_request_count, ScratchFiles* files) {
   ATTENDANT_RETURN_IF_ERROR(CheckOwner(*database, record));
   ATTENDANT_ASSIGN_OR_RETURN(
       const std::optional<std::string> last,
       database->LastKey(std::string(1, kOrderTag), EndOf(kOrderTag)));
   const std::int64_t last_order = last.has_value() ? OrderOf(*last) : 0;
-  return std::make_unique<RocksCatalogStore>(
-      std::move(database), record.schema, remembered_request_count, last_order);
+  return std::make_unique<RocksCatalogStore>(std::move(database), record.schema,
+                                             remembered_request_count,
+                                             last_order, files);
 }
 
 }  // namespace attendant

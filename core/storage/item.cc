@@ -68,6 +68,13 @@ absl::Status ValidateKeyField(const KeyFieldSchema& key_field,
       return InvalidField(absl::StrCat(path, "index_kind"), "an unknown kind",
                           "AUTO, FLAT, IVF, HNSW, LSH or PQ");
   }
+  if (key_field.keys_on_disk && key_field.index_kind != IndexKind::kAuto &&
+      !MayKeepKeysOnDisk(key_field.index_kind)) {
+    return InvalidField(
+        absl::StrCat(path, "keys_on_disk"),
+        absl::StrCat("true with index_kind ", Name(key_field.index_kind)),
+        "false, or index_kind AUTO, IVF or PQ");
+  }
   switch (key_field.combine_kind) {
     case CombineKind::kSum:
     case CombineKind::kSumOverSqrtCount:

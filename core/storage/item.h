@@ -48,11 +48,15 @@ struct KeyFieldSchema {
   std::string name;
   std::int64_t dim = 0;
   ScoreKind score_kind = ScoreKind::kDot;
-  // Defaults of queries; these, index_kind and model may change later.
+  // Defaults of queries; these, index_kind, keys_on_disk and model may change
+  // later.
   IndexKind index_kind = IndexKind::kAuto;
   double temperature = 1;
   CombineKind combine_kind = CombineKind::kSum;
   ModelName model = {};
+  // The trained index keeps its fp32 keys in a file. Not for FLAT, HNSW and LSH
+  // (MayKeepKeysOnDisk).
+  bool keys_on_disk = false;
 
   bool operator==(const KeyFieldSchema&) const = default;
 };

@@ -18,6 +18,7 @@
 #include "core/storage/files.h"
 #include "core/storage/model_codec.h"
 #include "core/storage/model_files.h"
+#include "core/storage/nameless_files.h"
 
 namespace attendant {
 namespace {
@@ -70,7 +71,10 @@ class RocksStore : public Store {
       : directory_(std::move(directory)),
         resources_(std::move(resources)),
         catalogs_(std::move(catalogs)),
-        model_files_(directory_.models_path()) {}
+        scratch_files_(directory_.keys_path()),
+        model_files_(directory_.models_path()) {
+    scratch_files_.RemoveLeftOvers();
+  }
 
   absl::StatusOr<CatalogList> List() const override {
     CatalogList list;
@@ -236,12 +240,12 @@ class RocksStore : public Store {
   }
 
   absl::StatusOr<std::unique_ptr<CatalogStore>> OpenItems(
-      const std::string& path, const CatalogRecord& record) const {
+      const std::string& path, const CatalogRecord& record) {
     ATTENDANT_ASSIGN_OR_RETURN(
         std::unique_ptr<Database> database,
         Database::Open(path, Database::Mode::kCreateIfMissing, resources_));
     return MakeCatalogStore(std::move(database), record,
-                            kRememberedRequestCount);
+                            kRememberedRequestCount, &scratch_files_);
   }
 
   // True if the list of catalogs has the name with this uid.
@@ -257,6 +261,7 @@ class RocksStore : public Store {
   const DataDirectory directory_;  // first: its lock goes last
   const DatabaseResources resources_;
   const std::unique_ptr<Database> catalogs_;
+  NamelessFiles scratch_files_;
   // Held from reading the list's sequence to writing the next.
   mutable Mutex mutex_;
   const ModelFiles model_files_ ABSL_GUARDED_BY(mutex_);

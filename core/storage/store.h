@@ -18,6 +18,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "core/attention/model.h"
+#include "core/base/scratch_files.h"
 #include "core/storage/item.h"
 
 namespace attendant {
@@ -110,6 +111,10 @@ class CatalogStore {
       absl::string_view key_field) const = 0;
   virtual absl::Status PutEncoder(absl::string_view key_field,
                                   absl::string_view bytes) = 0;
+
+  // For what is made of the items and need not be in memory. Lives as long as
+  // the store.
+  virtual ScratchFiles& scratch_files() = 0;
 };
 
 // A data directory: its lock, its format version, the list of catalogs, the

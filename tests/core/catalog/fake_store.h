@@ -11,6 +11,7 @@
 
 #include "core/base/mutex.h"
 #include "core/storage/store.h"
+#include "tests/support/memory_files.h"
 
 namespace attendant {
 
@@ -20,7 +21,8 @@ struct FakeDisk {
   std::map<std::string, WriteOutcome> requests ABSL_GUARDED_BY(mutex);
   std::map<std::string, std::string> encoders ABSL_GUARDED_BY(mutex);
   std::int64_t sequence ABSL_GUARDED_BY(mutex) = 0;
-  absl::Status write_status ABSL_GUARDED_BY(mutex);   // of the next writes
+  absl::Status write_status ABSL_GUARDED_BY(mutex);  // of the next writes
+  MemoryFiles scratch_files;
   bool out_of_memory ABSL_GUARDED_BY(mutex) = false;  // the next writes throw
 };
 
@@ -83,6 +85,8 @@ class FakeStore : public CatalogStore {
     disk_->encoders[std::string(key_field)] = std::string(bytes);
     return absl::OkStatus();
   }
+
+  ScratchFiles& scratch_files() override { return disk_->scratch_files; }
 
  private:
   const std::shared_ptr<FakeDisk> disk_;

@@ -21,6 +21,25 @@ TEST(CatalogRecordCodecTest, DecodesWhatItEncoded) {
   EXPECT_EQ(decoded, record);
 }
 
+// Records of before there was a choice, and of a choice that was not made.
+TEST(CatalogRecordCodecTest, KeysAreInMemoryUnlessTheRecordSaysOtherwise) {
+  CatalogRecord record = TestRecord();
+  const std::string before = EncodeCatalogRecord(record);
+  EXPECT_EQ(before.find("keys_on_disk"), std::string::npos);
+  record.schema.key_fields[0].index_kind = IndexKind::kPq;
+  record.schema.key_fields[0].keys_on_disk = true;
+  std::string text = EncodeCatalogRecord(record);
+  ASSERT_OK_AND_ASSIGN(const CatalogRecord decoded,
+                       DecodeCatalogRecord(record.name, text));
+  EXPECT_EQ(decoded, record);
+  EXPECT_FALSE(decoded.schema.key_fields[1].keys_on_disk);
+  const std::size_t at = text.find("\"keys_on_disk\":true");
+  ASSERT_NE(at, std::string::npos);
+  text.replace(at + 15, 4, "1");
+  EXPECT_THAT(DecodeCatalogRecord(record.name, text),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("shop")));
+}
+
 // Text that is cut off, or has a member of another type, is refused; nothing
 // throws.
 TEST(CatalogRecordCodecTest, DamagedTextIsDataLoss) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tests/core/storage/test_store.h"
+#include "tests/support/memory_files.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/support/status_matchers.h"
 
@@ -23,8 +24,8 @@ class CatalogStoreTest : public ::testing::Test {
     auto database = Database::Open(
         directory_ / "db", Database::Mode::kCreateIfMissing, resources_);
     ASSERT_OK(database);
-    auto catalog =
-        MakeCatalogStore(*std::move(database), TestRecord(), kRemembered);
+    auto catalog = MakeCatalogStore(*std::move(database), TestRecord(),
+                                    kRemembered, &files_);
     ASSERT_OK(catalog);
     catalog_ = *std::move(catalog);
   }
@@ -40,6 +41,7 @@ class CatalogStoreTest : public ::testing::Test {
   }
 
   ScratchDirectory directory_;
+  MemoryFiles files_;
   DatabaseResources resources_ = DatabaseResources::Make();
   std::unique_ptr<CatalogStore> catalog_;
 };
@@ -96,7 +98,7 @@ TEST_F(CatalogStoreTest, DatabaseOfNoCatalogIsRefused) {
   batch.Put("i1", "an item");
   ASSERT_OK(database->Write(&batch, 1));
   EXPECT_THAT(
-      MakeCatalogStore(std::move(database), TestRecord(), kRemembered),
+      MakeCatalogStore(std::move(database), TestRecord(), kRemembered, &files_),
       StatusIs(absl::StatusCode::kDataLoss, HasSubstr(TestRecord().uid)));
 }
 

@@ -112,6 +112,11 @@ TEST(ValidateSchemaTest, NamesTheFieldThatIsWrong) {
        [](CatalogSchema& s) {
          s.key_fields[0].combine_kind = static_cast<CombineKind>(0);
        }},
+      {"schema.key_fields[0].keys_on_disk",
+       [](CatalogSchema& s) {
+         s.key_fields[0].index_kind = IndexKind::kHnsw;
+         s.key_fields[0].keys_on_disk = true;
+       }},
       {"schema.value_dimension", [](CatalogSchema& s) { s.value_dim = -1; }},
       {"schema.attributes[2].name",
        [](CatalogSchema& s) { s.attributes[2].name = "sold"; }},
@@ -134,6 +139,24 @@ TEST(ValidateSchemaTest, NamesTheFieldThatIsWrong) {
 TEST(ValidateItemTest, AcceptsItemsOfTheSchema) {
   const CatalogSchema schema = TestRecord().schema;
   for (int i = 0; i < 6; ++i) EXPECT_OK(ValidateItem(TestItem(i), schema)) << i;
+}
+
+TEST(ValidateSchemaTest, KeysMayLieOnDiskWhereFewOfThemAreRead) {
+  CatalogSchema schema = TestRecord().schema;
+  schema.key_fields[0].keys_on_disk = true;
+  for (const IndexKind kind :
+       {IndexKind::kAuto, IndexKind::kIvf, IndexKind::kPq}) {
+    schema.key_fields[0].index_kind = kind;
+    EXPECT_OK(ValidateSchema(schema)) << Name(kind);
+  }
+  for (const IndexKind kind :
+       {IndexKind::kFlat, IndexKind::kHnsw, IndexKind::kLsh}) {
+    schema.key_fields[0].index_kind = kind;
+    EXPECT_THAT(ValidateSchema(schema),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr(std::string(Name(kind))),
+                               HasSubstr("AUTO, IVF or PQ"))));
+  }
 }
 
 TEST(ValidateSchemaTest, NamesTheLimitThatIsExceeded) {
