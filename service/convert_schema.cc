@@ -32,6 +32,7 @@ absl::StatusOr<KeyFieldSchema> KeyFieldFromProto(const v1::KeyField& wire) {
   field.score_kind = score_kind.value_or(ScoreKind::kDot);
   field.index_kind = index_kind.value_or(IndexKind::kAuto);
   field.combine_kind = combine_kind.value_or(CombineKind::kSum);
+  field.keys_on_disk = wire.keys_on_disk();
   if (wire.has_temperature()) field.temperature = wire.temperature();
   if (wire.has_model()) {
     field.model.name = wire.model().name();
@@ -73,6 +74,7 @@ struct DefaultsMask {
   bool combine_kind = false;
   bool index_kind = false;
   bool model = false;
+  bool keys_on_disk = false;
 };
 
 absl::StatusOr<DefaultsMask> DefaultsMaskFromProto(
@@ -88,10 +90,13 @@ absl::StatusOr<DefaultsMask> DefaultsMaskFromProto(
       mask.index_kind = true;
     } else if (path == "model") {
       mask.model = true;
+    } else if (path == "keys_on_disk") {
+      mask.keys_on_disk = true;
     } else {
       return InvalidField(absl::StrCat("update_mask.paths[", i, "]"),
                           absl::StrCat("\"", path, "\""),
-                          "temperature, combine_kind, index_kind or model");
+                          "temperature, combine_kind, index_kind, model or "
+                          "keys_on_disk");
     }
   }
   return mask;
@@ -109,6 +114,7 @@ absl::Status UpdateKeyField(const v1::KeyField& wire, const DefaultsMask& mask,
   if (mask.combine_kind) field.combine_kind = wanted.combine_kind;
   if (mask.index_kind) field.index_kind = wanted.index_kind;
   if (mask.model) field.model = wanted.model;
+  if (mask.keys_on_disk) field.keys_on_disk = wanted.keys_on_disk;
   return absl::OkStatus();
 }
 
@@ -147,6 +153,7 @@ void SchemaToProto(const CatalogSchema& schema, v1::CatalogSchema* wire) {
     key_field->set_temperature(field.temperature);
     key_field->set_combine_kind(
         EnumToProto<v1::CombineKind>(field.combine_kind));
+    key_field->set_keys_on_disk(field.keys_on_disk);
     if (!field.model.empty()) {
       key_field->mutable_model()->set_name(field.model.name);
       key_field->mutable_model()->set_version(field.model.version);
@@ -242,6 +249,8 @@ void CatalogToProto(const LiveCatalog& catalog, v1::Catalog* wire) {
     }
     index->set_key_count(state.key_count);
     index->set_projected_key_count(state.projected_key_count);
+    index->set_memory_bytes(state.memory_bytes);
+    index->set_disk_bytes(state.disk_bytes);
     if (!state.active_model.empty()) {
       index->mutable_active_model()->set_name(state.active_model.name);
       index->mutable_active_model()->set_version(state.active_model.version);

@@ -24,6 +24,7 @@ struct CreateFlags {
   std::vector<std::string> combines;
   std::vector<std::string> indexes;
   std::vector<std::string> models;
+  std::vector<std::string> keys_on_disk;
   std::int32_t value_dim = 0;
 };
 
@@ -59,6 +60,10 @@ std::string DescribeIndex(const v1::KeyField& field,
     if (index.has_active_model()) {
       absl::StrAppend(&text, ", model ", index.active_model().name(), ":",
                       index.active_model().version());
+    }
+    if (index.disk_bytes() > 0) {
+      absl::StrAppend(&text, ", ", FormatBytes(index.disk_bytes()),
+                      " of keys on disk");
     }
     if (index.training()) absl::StrAppend(&text, ", making another");
     return text;
@@ -213,6 +218,14 @@ absl::StatusOr<v1::CreateCatalogRequest> CreateRequest(
                   if (model.ok()) *field.mutable_model() = *model;
                   return model.ok();
                 }));
+  for (const std::string& name : flags.keys_on_disk) {
+    v1::KeyField* field = FindField(schema, name);
+    if (field == nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--keys-on-disk ", name, ": no key field named ", name));
+    }
+    field->set_keys_on_disk(true);
+  }
   // Each encoder fits a request; several may not.
   const auto bytes = static_cast<std::int64_t>(request.ByteSizeLong());
   if (bytes > Client::kMaxMessageBytes) {
@@ -250,6 +263,9 @@ std::vector<std::string> NotApplied(const v1::CreateCatalogRequest& request,
           asked.index_kind() != has.index_kind()) {
         differ("index", FlagOf(asked.index_kind()), has,
                FlagOf(has.index_kind()));
+      }
+      if (asked.keys_on_disk() && !has.keys_on_disk()) {
+        differ("keys", "on disk", has, "them in memory");
       }
     }
   }
@@ -359,6 +375,7 @@ struct UpdateFlags {
   std::string combine;
   std::string index;
   std::string model;
+  std::string keys_on_disk;
 };
 
 absl::Status Update(const UpdateFlags& flags, const Context& context) {
@@ -382,6 +399,9 @@ absl::Status Update(const UpdateFlags& flags, const Context& context) {
   if (set(!flags.model.empty(), "model") && flags.model != "none") {
     ATTENDANT_ASSIGN_OR_RETURN(*field.mutable_model(),
                                ParseModelReference(flags.model));
+  }
+  if (set(!flags.keys_on_disk.empty(), "keys_on_disk")) {
+    field.set_keys_on_disk(flags.keys_on_disk == "yes");
   }
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
   ATTENDANT_ASSIGN_OR_RETURN(const auto response,
@@ -440,6 +460,9 @@ void AddCreate(CLI::App& catalog, Context& context) {
               "The attention model of a field as FIELD=NAME or "
               "FIELD=NAME:VERSION")
       ->check(CLI::Validator(Accepts(&ParseAssignment), ""));
+  AddRepeated(*create, "--keys-on-disk", flags->keys_on_disk,
+              "A field whose index keeps the floats of its keys in a file, "
+              "and about a third of the memory. For auto, ivf and pq");
   create->footer(
       "Examples:\n"
       "  attendant catalog create shop --from fit/events --from fit/text\n"
@@ -472,14 +495,20 @@ void AddUpdate(CLI::App& catalog, Context& context) {
   update->add_option("--model", flags->model,
                      "The attention model, as NAME or NAME:VERSION, or none. "
                      "The one before it answers until the new one is ready");
+  update
+      ->add_option("--keys-on-disk", flags->keys_on_disk,
+                   "Whether the index keeps the floats of its keys in a file")
+      ->check(CLI::IsMember({"yes", "no"}));
   update->footer(
       "Examples:\n"
       "  attendant catalog update shop events --temperature 0.05\n"
       "  attendant catalog update shop events --model taste:2");
   update->final_callback([flags, &context] {
     if (flags->temperature == 0 && flags->combine.empty() &&
-        flags->index.empty() && flags->model.empty()) {
-      throw CLI::RequiredError("--temperature, --combine, --index or --model");
+        flags->index.empty() && flags->model.empty() &&
+        flags->keys_on_disk.empty()) {
+      throw CLI::RequiredError(
+          "--temperature, --combine, --index, --model or --keys-on-disk");
     }
     context.Run([&](const Context& c) { return Update(*flags, c); });
   });

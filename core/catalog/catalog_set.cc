@@ -61,6 +61,7 @@ bool SameFixedParts(const CatalogSchema& a, const CatalogSchema& b) {
     c.key_fields[f].temperature = a.key_fields[f].temperature;
     c.key_fields[f].combine_kind = a.key_fields[f].combine_kind;
     c.key_fields[f].index_kind = a.key_fields[f].index_kind;
+    c.key_fields[f].keys_on_disk = a.key_fields[f].keys_on_disk;
     c.key_fields[f].model = a.key_fields[f].model;
   }
   return a == c;

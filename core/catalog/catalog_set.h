@@ -56,8 +56,8 @@ class CatalogSet {
 
   // InvalidArgument on a bad name, schema or encoder; AlreadyExists with
   // another schema; ResourceExhausted past kMaxCatalogs. With the same schema,
-  // its defaults (temperature, combine_kind, index_kind, model) aside, the
-  // existing one as it is, its encoders untouched.
+  // its defaults (temperature, combine_kind, index_kind, keys_on_disk, model)
+  // aside, the existing one as it is, its encoders untouched.
   absl::StatusOr<Created> Create(absl::string_view name,
                                  const CatalogSchema& schema,
                                  std::vector<FieldEncoder> encoders);
@@ -72,10 +72,10 @@ class CatalogSet {
   std::vector<std::shared_ptr<LiveCatalog>> List(absl::string_view after,
                                                  std::int64_t limit) const;
 
-  // Stores new defaults (temperature, combine_kind, index_kind and model of
-  // each field, all fields in the schema's order) and encoders. A model of
-  // version 0 is the newest of its name. NotFound; InvalidArgument as Create,
-  // also if anything else of a field differs.
+  // Stores new defaults (temperature, combine_kind, index_kind, keys_on_disk
+  // and model of each field, all fields in the schema's order) and encoders. A
+  // model of version 0 is the newest of its name. NotFound; InvalidArgument as
+  // Create, also if anything else of a field differs.
   absl::Status Update(absl::string_view name,
                       const std::vector<KeyFieldSchema>& key_fields,
                       std::vector<FieldEncoder> encoders);

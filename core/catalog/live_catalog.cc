@@ -1,5 +1,6 @@
 #include "core/catalog/live_catalog.h"
 
+#include <malloc.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -435,7 +436,11 @@ bool LiveCatalog::NeedsMerge(bool settled) const {
   for (std::size_t f = 0; f < snapshot.wanted_indexes.size(); ++f) {
     const IndexKind wanted = snapshot.wanted_indexes[f];
     wants_index |= wanted != IndexKind::kFlat;
-    wants_training |= wanted != QueriedIndex(snapshot, first, f).kind() &&
+    const KeyIndex& index = QueriedIndex(snapshot, first, f);
+    const bool is_elsewhere =
+        MayKeepKeysOnDisk(wanted) &&
+        snapshot.schema->key_fields[f].keys_on_disk != (index.disk_bytes() > 0);
+    wants_training |= (wanted != index.kind() || is_elsewhere) &&
                       snapshot.key_count(static_cast<int>(f)) > 0;
   }
   if (wants_training) return true;
@@ -459,7 +464,15 @@ void LiveCatalog::ScheduleMerge(absl::Duration delay) {
 }
 
 void LiveCatalog::RunMerge() {
+  MergeOnce();
+  // Keys were held twice, and blocks that were freed stay with the process
+  // unless it lets go of them: half as much again as all keys.
+  malloc_trim(0);
+}
+
+void LiveCatalog::MergeOnce() {
   std::shared_ptr<const Snapshot> before;
+  ScratchFiles* files = nullptr;
   std::vector<NamedModel> models;
   {
     MutexLock lock(&mutex_);
@@ -475,11 +488,12 @@ void LiveCatalog::RunMerge() {
     merge_scheduled_ = true;
     before = current_;
     models = wanted_models_;
+    files = &store_->scratch_files();
     // From now on rows go to a new segment; those before are only tombstoned.
     growing_ = {};
   }
   absl::StatusOr<std::shared_ptr<const Segment>> merged =
-      MergeSegments(*before, models, closing_);
+      MergeSegments(*before, models, *files, closing_);
   MutexLock lock(&mutex_);
   merge_scheduled_ = false;
   merge_status_ = merged.status();
@@ -627,6 +641,7 @@ void LiveCatalog::SetDefaults(const std::vector<KeyFieldSchema>& key_fields,
     field.temperature = key_fields[f].temperature;
     field.combine_kind = key_fields[f].combine_kind;
     field.index_kind = key_fields[f].index_kind;
+    field.keys_on_disk = key_fields[f].keys_on_disk;
     field.model = key_fields[f].model;
   }
   auto next = std::make_shared<Snapshot>(*current_);
@@ -674,6 +689,14 @@ std::vector<IndexState> LiveCatalog::index_states() const {
       state.list_count = tuning.list_count;
       state.probe_count = tuning.probe_count;
       state.measured_recall = tuning.measured_recall;
+    }
+    for (const SegmentView& view : now->segments) {
+      const auto add = [&](const KeyIndex& index) {
+        state.memory_bytes += index.memory_bytes();
+        state.disk_bytes += index.disk_bytes();
+      };
+      add(*view.segment->indexes[f]);
+      for (const auto& head : view.segment->head_indexes[f]) add(*head);
     }
     states.push_back(state);
   }

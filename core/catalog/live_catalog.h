@@ -50,6 +50,9 @@ struct IndexState {
   ModelName active_model;
   // Keys that went through the field's models since the catalog was opened.
   std::int64_t projected_key_count = 0;
+  // Of all segments: in memory, and keys in files.
+  std::int64_t memory_bytes = 0;
+  std::int64_t disk_bytes = 0;
 };
 
 // Per-item outcome of an import.
@@ -105,10 +108,10 @@ class LiveCatalog {
   // be sure to make finite keys of all that there are. From an OK on, writes
   // are held to its limit too.
   absl::Status AcceptModels(const std::vector<NamedModel>& models);
-  // Takes over temperature, combine_kind, index_kind and model of each field,
-  // already accepted and stored. Another model is built in the background and
-  // swapped in when all its keys are there; until then the one before it
-  // answers.
+  // Takes over temperature, combine_kind, index_kind, keys_on_disk and model of
+  // each field, already accepted and stored. Another model is built in the
+  // background and swapped in when all its keys are there; until then the one
+  // before it answers.
   void SetDefaults(const std::vector<KeyFieldSchema>& key_fields,
                    std::vector<NamedModel> models);
   // Stores the encoder, synced, and uses it. Its dimension is the field's.
@@ -174,6 +177,7 @@ class LiveCatalog {
   void ScheduleMerge(absl::Duration delay)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RunMerge();
+  void MergeOnce();
   void PublishMerged(std::shared_ptr<const Segment> merged,
                      const Snapshot& before,
                      const std::vector<NamedModel>& models)

@@ -24,11 +24,21 @@ bool HasKeys(const Keys& keys) {
       [](const std::span<const float> key) { return !key.empty(); });
 }
 
+// files: null for floats in memory.
 absl::StatusOr<std::shared_ptr<const KeyIndex>> BuildIndex(
     const Keys& keys, std::int64_t dim, ScoreKind score_kind, IndexKind kind,
-    const std::atomic<bool>& cancelled) {
+    ScratchFiles* files, const std::atomic<bool>& cancelled) {
+  if (files != nullptr && MayKeepKeysOnDisk(kind)) {
+    // Before minutes of training.
+    const std::int64_t key_count = std::count_if(
+        keys.begin(), keys.end(),
+        [](const std::span<const float> key) { return !key.empty(); });
+    ATTENDANT_RETURN_IF_ERROR(
+        files->CheckRoom(key_count * dim * std::int64_t{sizeof(float)}));
+  }
   if (kind == IndexKind::kIvf && HasKeys(keys)) {
     IvfOptions options;
+    options.key_files = files;
     options.cancelled = &cancelled;
     return IvfIndex::Build(keys, dim, score_kind, options);
   }
@@ -44,6 +54,7 @@ absl::StatusOr<std::shared_ptr<const KeyIndex>> BuildIndex(
   }
   if (kind == IndexKind::kPq && HasKeys(keys)) {
     PqOptions options;
+    options.key_files = files;
     options.cancelled = &cancelled;
     return PqIndex::Build(keys, dim, score_kind, options);
   }
@@ -73,7 +84,7 @@ Keys ProjectKeys(const Keys& keys, const KeyProjection& projection,
 absl::StatusOr<std::vector<std::shared_ptr<const KeyIndex>>> BuildHeadIndexes(
     const Snapshot& snapshot, int field, const NamedModel& model,
     const std::vector<RowAddress>& addresses, const Keys& keys,
-    const std::atomic<bool>& cancelled) {
+    ScratchFiles* files, const std::atomic<bool>& cancelled) {
   std::vector<std::shared_ptr<const KeyIndex>> indexes;
   // No index knows how an additive network ranks.
   const IndexKind kind =
@@ -98,7 +109,7 @@ absl::StatusOr<std::vector<std::shared_ptr<const KeyIndex>>> BuildHeadIndexes(
     ATTENDANT_ASSIGN_OR_RETURN(
         std::shared_ptr<const KeyIndex> index,
         BuildIndex(head_keys, projection.weight.row_count,
-                   snapshot.schema->key_fields[field].score_kind, kind,
+                   snapshot.schema->key_fields[field].score_kind, kind, files,
                    cancelled));
     indexes.push_back(std::move(index));
   }
@@ -107,7 +118,7 @@ absl::StatusOr<std::vector<std::shared_ptr<const KeyIndex>>> BuildHeadIndexes(
 
 absl::StatusOr<std::shared_ptr<const Segment>> Merge(
     const Snapshot& snapshot, const std::vector<NamedModel>& models,
-    const std::atomic<bool>& cancelled) {
+    ScratchFiles& scratch_files, const std::atomic<bool>& cancelled) {
   std::vector<RowAddress> addresses;
   addresses.reserve(snapshot.item_count());
   for (std::size_t i = 0; i < snapshot.segments.size(); ++i) {
@@ -135,6 +146,7 @@ absl::StatusOr<std::shared_ptr<const Segment>> Merge(
   const auto field_count = static_cast<int>(snapshot.schema->key_fields.size());
   for (int f = 0; f < field_count; ++f) {
     const KeyFieldSchema& field = snapshot.schema->key_fields[f];
+    ScratchFiles* const files = field.keys_on_disk ? &scratch_files : nullptr;
     Keys keys;
     keys.reserve(addresses.size());
     for (const RowAddress& address : addresses) {
@@ -147,11 +159,11 @@ absl::StatusOr<std::shared_ptr<const Segment>> Merge(
         std::shared_ptr<const KeyIndex> index,
         BuildIndex(keys, field.dim, field.score_kind,
                    has_heads ? IndexKind::kFlat : snapshot.wanted_indexes[f],
-                   cancelled));
+                   files, cancelled));
     merged->indexes.push_back(std::move(index));
     ATTENDANT_ASSIGN_OR_RETURN(
-        auto head_indexes,
-        BuildHeadIndexes(snapshot, f, models[f], addresses, keys, cancelled));
+        auto head_indexes, BuildHeadIndexes(snapshot, f, models[f], addresses,
+                                            keys, files, cancelled));
     merged->head_indexes.push_back(std::move(head_indexes));
   }
   return merged;
@@ -161,9 +173,9 @@ absl::StatusOr<std::shared_ptr<const Segment>> Merge(
 
 absl::StatusOr<std::shared_ptr<const Segment>> MergeSegments(
     const Snapshot& snapshot, const std::vector<NamedModel>& models,
-    const std::atomic<bool>& cancelled) {
+    ScratchFiles& files, const std::atomic<bool>& cancelled) {
   try {
-    return Merge(snapshot, models, cancelled);
+    return Merge(snapshot, models, files, cancelled);
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError("out of memory for a new index");
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "core/base/scratch_files.h"
 #include "core/catalog/snapshot.h"
 #include "core/shortlist/flat_index.h"
 
@@ -15,12 +16,13 @@ namespace attendant {
 // A segment of all live rows of `snapshot`, in the order of its segments and
 // rows, with the index that each field wants if it has keys, and head
 // keys by `models` (by field): those of the snapshot are taken over, another
-// model's are projected. Takes seconds for 100,000 rows; Cancelled soon after
-// `cancelled` is set. Errors of IvfIndex::Build; ResourceExhausted when out of
-// memory.
+// model's are projected. Floats of fields that keep them on disk go to `files`,
+// if the index is of a kind that may. Takes seconds for 100,000 rows; Cancelled
+// soon after `cancelled` is set. Errors of IvfIndex::Build and of `files`;
+// ResourceExhausted when out of memory.
 absl::StatusOr<std::shared_ptr<const Segment>> MergeSegments(
     const Snapshot& snapshot, const std::vector<NamedModel>& models,
-    const std::atomic<bool>& cancelled);
+    ScratchFiles& files, const std::atomic<bool>& cancelled);
 
 // FLAT head indexes of one field for the first row_count rows of a segment,
 // with room for its capacity.

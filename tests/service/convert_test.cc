@@ -156,6 +156,7 @@ TEST(ConvertSchemaTest, AllComesThroughAndBack) {
       index_kind: INDEX_KIND_IVF
       temperature: 0.25
       combine_kind: COMBINE_KIND_UNIT
+      keys_on_disk: true
     }
     key_fields {
       name: "image"
@@ -172,6 +173,7 @@ TEST(ConvertSchemaTest, AllComesThroughAndBack) {
   ASSERT_OK_AND_ASSIGN(const CatalogSchema schema, SchemaFromProto(wire));
   EXPECT_EQ(schema.key_fields[0].score_kind, ScoreKind::kCosine);
   EXPECT_EQ(schema.key_fields[0].dim, 64);
+  EXPECT_TRUE(schema.key_fields[0].keys_on_disk);
   EXPECT_EQ(schema.value_dim, 3);
   v1::CatalogSchema back;
   SchemaToProto(schema, &back);
@@ -284,6 +286,18 @@ TEST(UpdatedKeyFieldsTest, ChangesOnlyWhatTheMaskNames) {
   expected.key_fields[1].temperature = 0.5;
   expected.key_fields[1].index_kind = IndexKind::kFlat;
   EXPECT_EQ(fields, expected.key_fields);
+}
+
+TEST(UpdatedKeyFieldsTest, KeysGoToDiskAndBack) {
+  std::vector<KeyFieldSchema> fields = ShopSchema().key_fields;
+  for (const bool on_disk : {true, false}) {
+    auto request = Parse<v1::UpdateCatalogRequest>(
+        "key_fields { name: 'image' } update_mask { paths: 'keys_on_disk' }");
+    request.mutable_key_fields(0)->set_keys_on_disk(on_disk);
+    ASSERT_OK_AND_ASSIGN(fields, UpdatedKeyFields(request, fields));
+    EXPECT_EQ(fields[1].keys_on_disk, on_disk);
+    EXPECT_FALSE(fields[0].keys_on_disk);
+  }
 }
 
 TEST(UpdatedKeyFieldsTest, NamedButUnsetGoesBackToTheDefault) {

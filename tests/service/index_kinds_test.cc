@@ -1,6 +1,6 @@
 // A catalog of each kind of index over the wire: made, filled, trained, asked,
 // restarted and changed to another kind.
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <cmath>
 #include <random>
@@ -129,6 +129,59 @@ TEST_P(IndexKindsTest, AnswersFromImportToRestart) {
   EXPECT_EQ(Describe().schema().key_fields(0).index_kind(), GetParam());
   AwaitIndex();
   ExpectAnswers(GetParam());
+}
+
+// Where floats lie is seen in the sizes alone, and survives a restart.
+TEST_P(IndexKindsTest, KeysMayLieOnDisk) {
+  CreateCatalog(GetParam());
+  const auto move = [this](bool to_disk) {
+    grpc::ClientContext context;
+    v1::UpdateCatalogRequest request;
+    request.set_name("shop");
+    v1::KeyField& field = *request.add_key_fields();
+    field.set_name("k");
+    field.set_keys_on_disk(to_disk);
+    request.mutable_update_mask()->add_paths("keys_on_disk");
+    v1::UpdateCatalogResponse response;
+    return catalog_stub_->UpdateCatalog(&context, request, &response);
+  };
+  if (GetParam() == v1::INDEX_KIND_HNSW || GetParam() == v1::INDEX_KIND_LSH) {
+    const grpc::Status status = move(true);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    EXPECT_THAT(status.error_message(),
+                ::testing::HasSubstr("key_fields[0].keys_on_disk"));
+    return;
+  }
+  Write();
+  AwaitIndex();
+  v1::AttendResponse before = Ask(v1::SCAN_MODE_INDEX);
+  const std::int64_t memory_bytes = Describe().memory_bytes();
+  EXPECT_EQ(Describe().indexes(0).disk_bytes(), 0);
+  ASSERT_TRUE(move(true).ok());
+  const auto expect_on_disk = [&] {
+    AwaitIndex();
+    constexpr std::int64_t kFloatBytes = kItemCount * kDim * 4;
+    const v1::Catalog catalog = Describe();
+    EXPECT_TRUE(catalog.schema().key_fields(0).keys_on_disk());
+    EXPECT_EQ(catalog.indexes(0).disk_bytes(), kFloatBytes);
+    EXPECT_EQ(memory_bytes - catalog.memory_bytes(), kFloatBytes);
+    ExpectAnswers(GetParam());
+    const v1::AttendResponse after = Ask(v1::SCAN_MODE_INDEX);
+    ASSERT_EQ(after.items_size(), before.items_size());
+    for (int i = 0; i < after.items_size(); ++i) {
+      EXPECT_EQ(after.items(i).SerializeAsString(),
+                before.items(i).SerializeAsString());
+    }
+    EXPECT_EQ(after.log_partition(), before.log_partition());
+  };
+  expect_on_disk();
+  server_.reset();
+  catalogs_.reset();
+  ServerFixture::SetUp();
+  // Items are read back in the order of their ids, which trains other lists.
+  AwaitIndex();
+  before = Ask(v1::SCAN_MODE_INDEX);
+  expect_on_disk();
 }
 
 TEST_P(IndexKindsTest, ACatalogCanChangeToItAndBack) {

@@ -358,6 +358,79 @@ TEST_F(LiveCatalogMergeTest, AutoKeepsItsIndexDownToHalfTheLimit) {
   EXPECT_EQ(catalog_->index_states()[0].active_kind, IndexKind::kFlat);
 }
 
+TEST_F(LiveCatalogMergeTest, SetDefaultsMayMoveKeysToDiskAndBack) {
+  OpenIvf();
+  Upsert(RandomItems(2000, 4, 5));
+  catalog_->AwaitIndexes();
+  const std::int64_t memory_bytes = catalog_->memory_bytes();
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer before,
+                       Ask(VectorQuery({1, 0, 0, 0})));
+  const auto move = [&](bool to_disk) {
+    schema_.key_fields[0].keys_on_disk = to_disk;
+    catalog_->SetDefaults(schema_.key_fields, std::vector<NamedModel>(1));
+    catalog_->AwaitIndexes();
+    EXPECT_OK(catalog_->merge_status());
+  };
+  move(true);
+  EXPECT_EQ(catalog_->index_states()[0].disk_bytes, 2000 * 4 * 4);
+  EXPECT_EQ(memory_bytes - catalog_->memory_bytes(), 2000 * 4 * 4);
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer after,
+                       Ask(VectorQuery({1, 0, 0, 0})));
+  EXPECT_EQ(IdsOf(after), IdsOf(before));
+  EXPECT_EQ(after.log_partition, before.log_partition);
+  // Merged anew from the file, the items are what they were.
+  const std::vector<Item> items = RandomItems(2000, 4, 5);
+  Upsert({items.begin(), items.begin() + 1500});
+  Restart();
+  catalog_->AwaitIndexes();
+  EXPECT_EQ(catalog_->index_states()[0].disk_bytes, 2000 * 4 * 4);
+  move(false);
+  EXPECT_EQ(catalog_->index_states()[0].disk_bytes, 0);
+  EXPECT_EQ(memory_bytes, catalog_->memory_bytes());
+  for (const Item& item : items) {
+    ASSERT_OK_AND_ASSIGN(const std::vector<Item> found,
+                         catalog_->Get(std::vector<std::string>{item.id}));
+    ASSERT_EQ(found[0], item);
+  }
+}
+
+// Memory holds them all meanwhile, and every answer is exact.
+TEST_F(LiveCatalogMergeTest, AFullDiskKeepsTheCatalogAnswering) {
+  CatalogSchema schema = OneFieldSchema(4);
+  schema.key_fields[0].index_kind = IndexKind::kIvf;
+  schema.key_fields[0].keys_on_disk = true;
+  LiveCatalogOptions options;
+  options.settle_time = absl::Hours(1);
+  OpenCatalog(schema, options);
+  const absl::Status full = absl::ResourceExhaustedError("the disk is full");
+  disk_->scratch_files.FailToCreate(full);
+  Upsert(RandomItems(2000, 4, 5));
+  const auto expect_exact = [&] {
+    EXPECT_THAT(catalog_->merge_status(),
+                StatusIs(absl::StatusCode::kResourceExhausted,
+                         HasSubstr("the disk is full")));
+    EXPECT_EQ(catalog_->index_states()[0].active_kind, IndexKind::kFlat);
+    ASSERT_OK_AND_ASSIGN(const AttendAnswer answer,
+                         Ask(VectorQuery({1, 0, 0, 0})));
+    EXPECT_TRUE(answer.complete);
+  };
+  catalog_->AwaitIndexes();
+  expect_exact();
+  // Nor does one that fills up meanwhile.
+  disk_->scratch_files.FailToCreate(absl::OkStatus());
+  disk_->scratch_files.FailAfter(100, full);
+  Upsert({MakeItem("another", {1, 2, 3, 4})});
+  catalog_->AwaitIndexes();
+  expect_exact();
+  // The next write tries again.
+  disk_->scratch_files.FailAfter(0, absl::OkStatus());
+  Upsert({MakeItem("one more", {1, 2, 3, 4})});
+  catalog_->AwaitIndexes();
+  EXPECT_OK(catalog_->merge_status());
+  EXPECT_EQ(catalog_->index_states()[0].active_kind, IndexKind::kIvf);
+  EXPECT_EQ(catalog_->index_states()[0].disk_bytes, 2002 * 4 * 4);
+}
+
 TEST_F(LiveCatalogMergeTest, SetDefaultsMayChangeTheIndex) {
   OpenIvf();
   Upsert(RandomItems(2000, 4, 5));
