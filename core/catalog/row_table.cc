@@ -3,15 +3,11 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <bit>
 
 #include "absl/hash/hash.h"
 
 namespace attendant {
 namespace {
-
-// libstdc++ keeps strings up to this size in themselves.
-constexpr std::size_t kInlineIdBytes = 15;
 
 std::uint64_t HashOf(absl::string_view id) {
   return XXH3_64bits(id.data(), id.size());
@@ -22,28 +18,25 @@ std::uint64_t HashOf(absl::string_view id) {
 RowTable::RowTable(std::int64_t value_dim, std::int64_t capacity)
     : capacity_(capacity),
       value_dim_(value_dim),
-      ids_(std::make_unique<std::string[]>(capacity)),
-      id_hashes_(capacity),
+      ids_(capacity),
       values_(capacity * value_dim),
-      has_value_(std::make_unique<bool[]>(capacity)),
+      has_value_(capacity),
       columns_(capacity),
-      opaque_values_(
-          std::make_unique<std::shared_ptr<const std::string>[]>(capacity)),
-      previous_(capacity),
-      slot_mask_(static_cast<std::int64_t>(
-                     std::bit_ceil(static_cast<std::uint64_t>(2 * capacity))) -
-                 1),
-      slots_(std::make_unique<std::atomic<Slot>[]>(slot_mask_ + 1)) {
-  memory_bytes_ = (slot_mask_ + 1) * std::int64_t{sizeof(Slot)} +
-                  capacity_ * std::int64_t{sizeof(std::string) +
-                                           sizeof(opaque_values_[0]) + 1};
+      opaque_values_(capacity),
+      newer_than_(capacity),
+      slot_count_(capacity + capacity / 3 + 1),
+      slots_(std::make_unique<std::atomic<Slot>[]>(slot_count_)) {
+  memory_bytes_ = slot_count_ * std::int64_t{sizeof(Slot)} + SparseBytes();
 }
+
+std::uint64_t RowTable::IdHash(RowIndex row) const { return HashOf(ids_[row]); }
 
 std::int64_t RowTable::FirstSlot(std::uint64_t hash) const {
   // Hashed once more, with the process's seed: nobody can choose ids for slots
   // that collide.
-  return static_cast<std::int64_t>(absl::Hash<std::uint64_t>{}(hash)) &
-         slot_mask_;
+  const std::uint64_t mixed = absl::Hash<std::uint64_t>{}(hash) >> 32;
+  return static_cast<std::int64_t>(
+      mixed * static_cast<std::uint64_t>(slot_count_) >> 32);
 }
 
 std::atomic<RowTable::Slot>& RowTable::SlotOf(absl::string_view id,
@@ -53,7 +46,7 @@ std::atomic<RowTable::Slot>& RowTable::SlotOf(absl::string_view id,
     const Slot slot = slots_[at].load(std::memory_order_acquire);
     const RowIndex row = RowOf(slot);
     if (row < 0 || (MayBe(slot, hash) && ids_[row] == id)) return slots_[at];
-    at = (at + 1) & slot_mask_;
+    at = NextSlot(at);
   }
 }
 
@@ -63,26 +56,25 @@ RowIndex RowTable::Append(absl::string_view id, std::span<const float> value,
   const auto row = static_cast<RowIndex>(row_count_);
   const std::uint64_t hash = HashOf(id);
   std::atomic<Slot>& slot = SlotOf(id, hash);
-  ids_[row] = std::string(id);
-  id_hashes_[row] = hash;
+  const std::int64_t sparse_bytes = SparseBytes();
+  std::int64_t bytes = IdColumn::BytesOf(id.size());
+  ids_.Append(id);
   if (!value.empty()) {
     std::copy(value.begin(), value.end(), values_.data() + row * value_dim_);
-    has_value_[row] = true;
+    has_value_.Set(row, true);
   }
   columns_.Append(row, attributes);
-  opaque_values_[row] = std::move(opaque_value);
-  previous_[row] = RowOf(slot.load(std::memory_order_relaxed));
+  if (opaque_value != nullptr) {
+    bytes += static_cast<std::int64_t>(sizeof(std::string) +
+                                       opaque_value->capacity());
+    opaque_values_.Set(row, std::move(opaque_value));
+  }
+  const RowIndex older = RowOf(slot.load(std::memory_order_relaxed));
+  if (older >= 0) newer_than_.Set(row, older + 1);
   slot.store(SlotFor(hash, row), std::memory_order_release);
-  // The row's share of arrays whose pages are touched as rows are appended, and
-  // what its id and opaque value hold outside of them.
-  const std::size_t bytes =
-      static_cast<std::size_t>(value_dim_) * sizeof(float) + sizeof(RowIndex) +
-      sizeof(hash) +
-      (opaque_values_[row] != nullptr
-           ? sizeof(std::string) + opaque_values_[row]->capacity()
-           : 0) +
-      (ids_[row].size() > kInlineIdBytes ? ids_[row].capacity() : 0);
-  memory_bytes_.fetch_add(static_cast<std::int64_t>(bytes),
+  // Pages of values are touched as rows are appended.
+  bytes += value_dim_ * std::int64_t{sizeof(float)};
+  memory_bytes_.fetch_add(bytes + SparseBytes() - sparse_bytes,
                           std::memory_order_relaxed);
   ++row_count_;
   return row;
@@ -119,14 +111,14 @@ void RowTable::FindAll(std::span<const ItemId> ids, RowIndex row_end,
       std::int64_t at = slots[i];
       Slot slot = slots_[at].load(std::memory_order_acquire);
       while (slot != 0 && !MayBe(slot, hashes[i])) {
-        at = (at + 1) & slot_mask_;
+        at = NextSlot(at);
         slot = slots_[at].load(std::memory_order_acquire);
       }
       likely[i] = RowOf(slot);
-      if (likely[i] >= 0) __builtin_prefetch(&ids_[likely[i]]);
+      if (likely[i] >= 0) ids_.Prefetch(likely[i]);
     }
     for (std::size_t i = 0; i < batch.size(); ++i) {
-      if (likely[i] >= 0) __builtin_prefetch(ids_[likely[i]].data());
+      if (likely[i] >= 0) ids_.PrefetchBytes(likely[i]);
     }
     for (std::size_t i = 0; i < batch.size(); ++i) {
       RowIndex newest = likely[i];
@@ -143,7 +135,7 @@ void RowTable::FindAll(std::span<const ItemId> ids, RowIndex row_end,
 RowIndex RowTable::VisibleRow(RowIndex newest, RowIndex row_end,
                               const Bitmap* dead) const {
   RowIndex row = newest;
-  while (row >= row_end) row = previous_[row];
+  while (row >= row_end) row = newer_than_[row] - 1;
   if (row >= 0 && dead != nullptr && dead->Test(row)) return -1;
   return row;
 }

@@ -14,13 +14,16 @@
 #include "core/base/bitmap.h"
 #include "core/base/ids.h"
 #include "core/catalog/attribute_columns.h"
+#include "core/catalog/id_column.h"
+#include "core/catalog/sparse_array.h"
 #include "core/shortlist/key_index.h"
 
 namespace attendant {
 
 // A fixed capacity of rows that one writer appends to while readers use the
 // rows below the row_end of their snapshot, without locks. A row never changes
-// once it is published.
+// once it is published. A row takes some 11 bytes beside its id, value and
+// attributes, and more where it has an opaque value or replaces another row.
 class RowTable : public ValueSource {
  public:
   // capacity >= 1.
@@ -38,7 +41,7 @@ class RowTable : public ValueSource {
 
   absl::string_view Id(RowIndex row) const { return ids_[row]; }
   // A hash of the id that is the same in every process and version.
-  std::uint64_t IdHash(RowIndex row) const { return id_hashes_[row]; }
+  std::uint64_t IdHash(RowIndex row) const;
   // value_dim floats, or null if the row has no value.
   const float* ValueOf(RowIndex row) const override {
     return has_value_[row] ? values_.data() + row * value_dim_ : nullptr;
@@ -83,8 +86,16 @@ class RowTable : public ValueSource {
 
   // The slot where `id` of this hash is, or the free one where it would be.
   std::atomic<Slot>& SlotOf(absl::string_view id, std::uint64_t hash) const;
-  // The slot that a look-up begins with.
+  // The slot that a look-up begins with, and the one after another.
   std::int64_t FirstSlot(std::uint64_t hash) const;
+  std::int64_t NextSlot(std::int64_t slot) const {
+    return slot + 1 == slot_count_ ? 0 : slot + 1;
+  }
+  // Of arrays that grow with what is in them.
+  std::int64_t SparseBytes() const {
+    return has_value_.memory_bytes() + opaque_values_.memory_bytes() +
+           newer_than_.memory_bytes();
+  }
   // The row of an id that a reader sees, from the newest; -1: none.
   RowIndex VisibleRow(RowIndex newest, RowIndex row_end,
                       const Bitmap* dead) const;
@@ -93,16 +104,15 @@ class RowTable : public ValueSource {
   std::int64_t value_dim_;
   std::int64_t row_count_ = 0;
   std::atomic<std::int64_t> memory_bytes_;
-  std::unique_ptr<std::string[]> ids_;
-  AlignedBuffer<std::uint64_t> id_hashes_;
+  IdColumn ids_;
   AlignedBuffer<float> values_;  // [capacity, value_dim]
-  std::unique_ptr<bool[]> has_value_;
+  SparseArray<bool> has_value_;
   AttributeColumns columns_;
-  std::unique_ptr<std::shared_ptr<const std::string>[]> opaque_values_;
-  // An older row of the same id, or -1.
-  AlignedBuffer<RowIndex> previous_;
-  // Open addressing with linear probing, at most half full.
-  std::int64_t slot_mask_;
+  SparseArray<std::shared_ptr<const std::string>> opaque_values_;
+  // An older row of the same id, + 1; 0: none.
+  SparseArray<RowIndex> newer_than_;
+  // Open addressing with linear probing, at most three quarters full.
+  std::int64_t slot_count_;
   std::unique_ptr<std::atomic<Slot>[]> slots_;
 };
 

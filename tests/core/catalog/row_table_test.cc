@@ -63,6 +63,32 @@ TEST(RowTableTest, HoldsAFullCapacityOfIds) {
   }
 }
 
+// Short and long, and more than one chunk of them.
+TEST(RowTableTest, KeepsIdsOfEverySize) {
+  constexpr int kRows = 20000;
+  RowTable rows(0, kRows);
+  const auto id_of = [](int i) {
+    const std::string digits = std::to_string(i);
+    return digits + std::string(i % (129 - digits.size()), 'x');
+  };
+  for (int i = 0; i < kRows; ++i) rows.Append(id_of(i), {}, {});
+  for (int i = 0; i < kRows; ++i) {
+    ASSERT_EQ(rows.Id(i), id_of(i));
+    ASSERT_EQ(rows.Find(id_of(i), kRows, nullptr), i);
+  }
+  EXPECT_EQ(rows.Find("x", kRows, nullptr), -1);
+}
+
+// What an item costs beside its keys and values: two bytes for where its id is
+// and 4/3 of a slot, and a 64th of three pointers.
+TEST(RowTableTest, RowsTakeLittleMoreThanTheirIds) {
+  constexpr int kRows = 64000;
+  RowTable rows(0, kRows);
+  for (int i = 0; i < kRows; ++i)
+    rows.Append(std::to_string(100000 + i), {}, {});
+  EXPECT_LE(rows.memory_bytes(), kRows * (6 + 2 + 11 + 1));
+}
+
 TEST(RowTableTest, KeepsValuesAndAttributes) {
   RowTable rows(2, 2);
   const std::vector<float> value = {3, 4};
