@@ -165,12 +165,18 @@ absl::StatusOr<std::unique_ptr<IvfIndex>> BuildIndex(
   ATTENDANT_ASSIGN_OR_RETURN(const Calibration calibration,
                              Calibrate(lists, calibrate_options));
 
-  ATTENDANT_ASSIGN_OR_RETURN(
-      UnscoredMass unscored_mass,
-      UnscoredMass::Learn(lists, {.score_kind = score_kind,
-                                  .probe_count = calibration.probe_count,
-                                  .seed = options.seed,
-                                  .cancelled = options.cancelled}));
+  UnscoredMassOptions mass_options = {.score_kind = score_kind,
+                                      .probe_counts = {},
+                                      .seed = options.seed,
+                                      .cancelled = options.cancelled};
+  for (int i = 0; i < kLearnedRates; ++i) {
+    mass_options.probe_counts[static_cast<std::size_t>(i)] =
+        static_cast<std::int64_t>(std::ceil(calibration.ProbesFor(
+            static_cast<double>(calibration.depths[0].neighbour_count) /
+            LearnedRate(i))));
+  }
+  ATTENDANT_ASSIGN_OR_RETURN(UnscoredMass unscored_mass,
+                             UnscoredMass::Learn(lists, mass_options));
 
   std::vector<std::int32_t> positions(keys.size(), -1);
   for (std::size_t p = 0; p < lists.rows.size(); ++p) {

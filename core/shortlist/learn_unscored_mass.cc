@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/attention/log_add.h"
+#include "core/base/bitmap.h"
 #include "core/kernels/kernels.h"
 #include "core/kernels/select.h"
 #include "core/shortlist/unscored_mass.h"
@@ -19,7 +20,7 @@ constexpr float kNothing = -std::numeric_limits<float>::infinity();
 constexpr std::int64_t kDirections = UnscoredMass::kMaxDirections;
 // Sample queries of each kind.
 constexpr std::int64_t kSampleQueries = 48;
-// A factor is learned from so many trials next to each other in height, and the
+// Trust is learned from so many trials next to each other in height, and the
 // next from those a step on.
 constexpr std::size_t kWindow = 48;
 constexpr std::size_t kWindowStep = 16;
@@ -41,7 +42,8 @@ class UnscoredMassLearner {
       : lists_(lists), options_(options), random_(options.seed) {}
 
   absl::StatusOr<UnscoredMass> Run() {
-    if (options_.probe_count >= lists_.list_count() || !lists_.codes.usable()) {
+    if (options_.probe_counts[0] >= lists_.list_count() ||
+        !lists_.codes.usable()) {
       return UnscoredMass();
     }
     Summarise();
@@ -54,6 +56,7 @@ class UnscoredMassLearner {
 
  private:
   using Measures = UnscoredMass::Measures;
+  using Trust = UnscoredMass::Trust;
   static constexpr std::size_t kSharpnessCount = UnscoredMass::kSharpnessCount;
 
   // A sample query at one sharpness.
@@ -65,7 +68,7 @@ class UnscoredMassLearner {
     UnscoredMass::Draws draws;
 
     double LogRatio() const { return log_rest - log_predicted; }
-    double Height() const { return visited.log_sum / sharpness; }
+    double Height() const { return UnscoredMass::HeightOf(visited, sharpness); }
   };
   using Trials = std::span<const Trial>;
 
@@ -93,10 +96,16 @@ class UnscoredMassLearner {
     const auto dim = static_cast<std::size_t>(lists_.dim);
     return std::span(queries_).subspan(i * dim, dim);
   }
-  std::span<float> LogSums(std::size_t query, std::size_t sharpness) {
+  std::span<float> LogSums(int rate, std::size_t query, std::size_t sharpness) {
     const auto list_count = static_cast<std::size_t>(lists_.list_count());
+    const std::size_t place =
+        static_cast<std::size_t>(rate) * selves_.size() + query;
     return std::span(log_sums_).subspan(
-        (query * kSharpnessCount + sharpness) * list_count, list_count);
+        (place * kSharpnessCount + sharpness) * list_count, list_count);
+  }
+  // Of every so-and-so-many-th key, the first is eligible.
+  static std::int64_t StrideOf(int rate) {
+    return std::int64_t{1} << (2 * rate);
   }
 
   // Sets `rest` to a key less its list's mean and what it has along it, whose
@@ -194,7 +203,6 @@ class UnscoredMassLearner {
       std::copy_n(Key(position).begin(), dim, query.begin());
       push(position);
     }
-    key_query_count_ = selves_.size();
     for (std::int64_t i = 0; i < kSampleQueries; ++i) {
       std::copy_n(Key(AnyKey()).begin(), dim, query.begin());
       const double unit = Norm(query) / std::sqrt(static_cast<double>(dim));
@@ -217,11 +225,12 @@ class UnscoredMassLearner {
   // False if cancelled.
   bool SumLists() {
     const auto query_count = static_cast<std::int64_t>(selves_.size());
-    log_sums_.assign(selves_.size() * kSharpnessCount *
+    log_sums_.assign(kLearnedRates * selves_.size() * kSharpnessCount *
                          static_cast<std::size_t>(lists_.list_count()),
                      kNothing);
     std::vector<float> products(
         static_cast<std::size_t>(query_count * kBlockKeys));
+    std::vector<float> eligible(static_cast<std::size_t>(kBlockKeys));
     for (std::int64_t l = 0; l < lists_.list_count(); ++l) {
       if (IsCancelled()) return false;
       const std::int64_t end = lists_.offsets[static_cast<std::size_t>(l) + 1];
@@ -233,20 +242,23 @@ class UnscoredMassLearner {
                                      lists_.keys.runs() + begin * lists_.dim,
                                      count, lists_.dim, products.data());
         for (std::int64_t q = 0; q < query_count; ++q) {
-          AddKeys(
-              static_cast<std::size_t>(q), l, begin,
-              {products.data() + q * count, static_cast<std::size_t>(count)});
+          const std::span<float> of_query(products.data() + q * count,
+                                          static_cast<std::size_t>(count));
+          ToLogits(static_cast<std::size_t>(q), begin, of_query);
+          for (int rate = 0; rate < kLearnedRates; ++rate) {
+            AddKeys(rate, static_cast<std::size_t>(q), l,
+                    EligibleOf(rate, begin, of_query, eligible));
+          }
         }
       }
     }
     return true;
   }
 
-  // Adds keys from `begin` on, of which these are the products with the query.
-  // As every sharpness is twice the last, its exps are the squares of the
-  // last's: of relative error 2^-21 x 2^7.
-  void AddKeys(std::size_t query, std::int64_t list, std::int64_t begin,
-               std::span<float> products) {
+  // From products of the query with keys from `begin` on to logits of the least
+  // sharpness; a key's own is left out.
+  void ToLogits(std::size_t query, std::int64_t begin,
+                std::span<float> products) const {
     const auto count = static_cast<std::int64_t>(products.size());
     const auto factor = static_cast<float>(LogitFactor(0));
     for (std::int64_t i = 0; i < count; ++i) {
@@ -256,18 +268,40 @@ class UnscoredMassLearner {
     if (selves_[query] >= 0 && 0 <= self && self < count) {
       products[static_cast<std::size_t>(self)] = kNothing;
     }
-    double max = ActiveKernels().Max(products.data(), count);
+  }
+
+  // The logits of the eligible keys, in `room`.
+  static std::span<float> EligibleOf(int rate, std::int64_t begin,
+                                     std::span<const float> logits,
+                                     std::vector<float>& room) {
+    const std::int64_t stride = StrideOf(rate);
+    std::size_t count = 0;
+    for (std::int64_t i = (stride - begin % stride) % stride;
+         i < static_cast<std::int64_t>(logits.size()); i += stride) {
+      room[count++] = logits[static_cast<std::size_t>(i)];
+    }
+    return std::span(room).first(count);
+  }
+
+  // Adds keys of the list, with logits of the least sharpness, which are
+  // overwritten. As every sharpness is twice the last, its exps are the squares
+  // of the last's: of relative error 2^-21 x 2^7.
+  void AddKeys(int rate, std::size_t query, std::int64_t list,
+               std::span<float> logits) {
+    const auto count = static_cast<std::int64_t>(logits.size());
+    if (count == 0) return;
+    double max = ActiveKernels().Max(logits.data(), count);
     if (max == kMinusInfinity) return;
     double sum = ActiveKernels()
-                     .SumExps(products.data(), count, static_cast<float>(max),
-                              products.data())
+                     .SumExps(logits.data(), count, static_cast<float>(max),
+                              logits.data())
                      .sum;
     for (std::size_t s = 0; s < kSharpnessCount; ++s) {
-      float& log_sum = LogSums(query, s)[static_cast<std::size_t>(list)];
+      float& log_sum = LogSums(rate, query, s)[static_cast<std::size_t>(list)];
       log_sum = static_cast<float>(LogAdd(log_sum, max + std::log(sum)));
       max *= 2;
       sum = 0;
-      for (float& e : products) {
+      for (float& e : logits) {
         e *= e;
         sum += e;
       }
@@ -276,17 +310,33 @@ class UnscoredMassLearner {
 
   // False if nothing can be measured: codes are of no use.
   bool Measure() {
+    for (int rate = 0; rate < kLearnedRates; ++rate) {
+      if (!MeasureRate(rate)) return false;
+    }
+    return true;
+  }
+
+  bool MeasureRate(int rate) {
     CodedQuery coded;
     std::vector<float> scores;
     std::vector<std::int32_t> chosen;
     std::vector<float> predicted;
+    const Bitmap mask = EligibleRowsOf(rate);
+    ScanQuery masked;
+    masked.row_end = static_cast<RowIndex>(mask.size());
+    masked.allowed = &mask;
+    const EligibleRows eligible(masked);
+    // Where all lists are visited, nothing is guessed.
+    const std::int64_t probe_count =
+        std::min(options_.probe_counts[static_cast<std::size_t>(rate)],
+                 lists_.list_count() - 1);
     for (std::size_t s = 0; s < kSharpnessCount; ++s) {
       std::vector<Trial> trials(selves_.size());
       for (std::size_t q = 0; q < trials.size(); ++q) {
         Trial& trial = trials[q];
         if (!coded.Encode(lists_.codes, Query(q), LogitFactor(s))) return false;
         lists_.ScoreLists(Query(q), scores);
-        SelectBest(scores, options_.probe_count, chosen);
+        SelectBest(scores, probe_count, chosen);
         trial.sharpness = LogitFactor(s) * mass_.key_norm_;
         trial.visited = {.query = Query(q),
                          .logit_factor = LogitFactor(s),
@@ -295,8 +345,10 @@ class UnscoredMassLearner {
                          .lists = chosen,
                          .log_sum = kMinusInfinity,
                          .log_farther_sum = kMinusInfinity,
+                         .eligible = rate == 0 ? nullptr : &eligible,
+                         .eligible_rate = LearnedRate(rate),
                          .rest_count = 1};
-        SumVisited(LogSums(q, s), trial);
+        SumVisited(LogSums(rate, q, s), trial);
         mass_.PredictLists(lists_, trial.visited, predicted);
         trial.log_predicted = mass_.LogPredictedSum(predicted);
         trial.draws = mass_.Draw(lists_, trial.visited, predicted);
@@ -304,6 +356,15 @@ class UnscoredMassLearner {
       mass_.measures_.push_back(MeasureTrials(std::move(trials)));
     }
     return true;
+  }
+
+  Bitmap EligibleRowsOf(int rate) const {
+    const auto last = std::max_element(lists_.rows.begin(), lists_.rows.end());
+    Bitmap rows(last == lists_.rows.end() ? 0 : *last + 1);
+    for (std::int64_t p = 0; p < lists_.key_count(); p += StrideOf(rate)) {
+      rows.Set(lists_.rows[static_cast<std::size_t>(p)]);
+    }
+    return rows;
   }
 
   static void SumVisited(std::span<const float> log_sums, Trial& trial) {
@@ -323,25 +384,22 @@ class UnscoredMassLearner {
     }
   }
 
-  Measures MeasureTrials(std::vector<Trial> trials) const {
-    Measures measures = {.log_bias = MeanLogRatio(trials),
-                         .log_deviation = kLeastLogDeviation,
-                         .unseen_factors = {}};
-    // That of the worse kind.
-    for (const Trials kind : {Trials(trials).first(key_query_count_),
-                              Trials(trials).subspan(key_query_count_)}) {
-      measures.log_deviation = std::max(measures.log_deviation,
-                                        LogDeviation(kind, measures.log_bias));
-    }
+  // From trials next to each other in height.
+  static Measures MeasureTrials(std::vector<Trial> trials) {
     std::sort(trials.begin(), trials.end(), [](const Trial& a, const Trial& b) {
       return a.Height() < b.Height();
     });
+    Measures measures;
     const std::size_t width = std::min<std::size_t>(trials.size(), kWindow);
     for (std::size_t begin = 0; begin + width <= trials.size();
          begin += kWindowStep) {
       const Trials window = Trials(trials).subspan(begin, width);
-      measures.unseen_factors.push_back(
-          {window[width / 2].Height(), UnseenFactorOf(window, measures)});
+      const Trials near = window.subspan(width / 4, width / 2);
+      Trust trust = {.log_bias = MeanLogRatio(near), .unseen_factor = 0};
+      trust.log_deviation =
+          std::max(kLeastLogDeviation, LogDeviation(near, trust.log_bias));
+      trust.unseen_factor = UnseenFactorOf(window, trust);
+      measures.push_back({window[width / 2].Height(), trust});
     }
     return measures;
   }
@@ -357,6 +415,8 @@ class UnscoredMassLearner {
     return count == 0 ? 0 : sum / count;
   }
 
+  // Of one more ratio from `bias`, the mean of those of the trials: 1.96 of it
+  // hold 95 % (Student's distribution, by its first terms).
   static double LogDeviation(Trials trials, double bias) {
     double square_sum = 0;
     double count = 0;
@@ -366,15 +426,18 @@ class UnscoredMassLearner {
       square_sum += off * off;
       ++count;
     }
-    return count == 0 ? 0 : std::sqrt(square_sum / count);
+    if (count < 2) return std::sqrt(square_sum);
+    const double freedom = count - 1;
+    const double student = 1 + (kDeviations * kDeviations + 1) / (4 * freedom);
+    return student * std::sqrt(square_sum / freedom * (1 + 1 / count));
   }
 
   // With which the intervals of a share of kCoverage of the trials hold.
-  static double UnseenFactorOf(Trials trials, const Measures& measures) {
+  static double UnseenFactorOf(Trials trials, const Trust& trust) {
     std::vector<double> needed;
     for (const Trial& trial : trials) {
-      if (trial.draws.eligible_count > 0) {
-        needed.push_back(NeededFactor(trial, measures));
+      if (trial.draws.suffice()) {
+        needed.push_back(NeededFactor(trial, trust));
       }
     }
     if (needed.empty()) return kLeastUnseenFactor;
@@ -388,11 +451,11 @@ class UnscoredMassLearner {
   }
 
   // With which the trial's interval just holds the truth.
-  static double NeededFactor(const Trial& trial, const Measures& measures) {
+  static double NeededFactor(const Trial& trial, const Trust& known) {
     const VisitedMass& visited = trial.visited;
     const UnscoredGuess guess =
         UnscoredMass::Combine(visited, trial.draws, trial.log_predicted,
-                              {measures.log_bias, measures.log_deviation, 0});
+                              {known.log_bias, known.log_deviation, 0});
     const double log_guess = LogAdd(
         visited.log_sum, guess.partition.max + std::log(guess.partition.sum));
     const double error =
@@ -415,8 +478,8 @@ class UnscoredMassLearner {
   UnscoredMass mass_;
   std::vector<float> queries_;        // [selves_.size(), dim]
   std::vector<std::int64_t> selves_;  // positions of keys; -1: it is none
-  std::size_t key_query_count_ = 0;   // which come first
-  std::vector<float> log_sums_;       // [queries, kSharpnessCount, lists]
+  // [kLearnedRates, queries, kSharpnessCount, lists]
+  std::vector<float> log_sums_;
 };
 
 absl::StatusOr<UnscoredMass> UnscoredMass::Learn(

@@ -25,8 +25,6 @@ constexpr CodeBits kBits = CodeBits::k4;
 constexpr float kTemper = 0.8f;
 // Predictions that are off by more are of no use beside draws.
 constexpr double kMaxLogDeviation = 0.25;
-// Draws that must hold eligible keys for anything to be said.
-constexpr std::int64_t kLeastEligibleDraws = 8;
 // Deviations of a mean of few and skewed draws, in place of 1.
 constexpr double kDrawDeviations = 1.12;
 // Lists whose weights are summed at once.
@@ -94,36 +92,54 @@ std::int64_t UnscoredMass::memory_bytes() const {
       sizeof(Measures) * measures_.size());
 }
 
-double UnscoredMass::Measures::UnseenFactorAt(double height) const {
+UnscoredMass::Trust UnscoredMass::Trust::Mix(const Trust& a, const Trust& b,
+                                             double share_of_b) {
+  const auto mix = [share_of_b](double of_a, double of_b) {
+    return (1 - share_of_b) * of_a + share_of_b * of_b;
+  };
+  return {mix(a.log_bias, b.log_bias), mix(a.log_deviation, b.log_deviation),
+          mix(a.unseen_factor, b.unseen_factor)};
+}
+
+double UnscoredMass::HeightOf(const VisitedMass& visited, double sharpness) {
+  return (visited.log_sum - std::log(visited.eligible_rate)) / sharpness;
+}
+
+UnscoredMass::Trust UnscoredMass::TrustAt(const Measures& measures,
+                                          double height) {
   std::size_t next = 0;
-  while (next < unseen_factors.size() && unseen_factors[next].height < height) {
-    ++next;
-  }
-  if (next == 0) return unseen_factors.front().factor;
-  if (next == unseen_factors.size()) return unseen_factors.back().factor;
-  const UnseenFactor& low = unseen_factors[next - 1];
-  const UnseenFactor& high = unseen_factors[next];
-  const double share = (height - low.height) / (high.height - low.height);
-  return low.factor + share * (high.factor - low.factor);
+  while (next < measures.size() && measures[next].height < height) ++next;
+  if (next == 0) return measures.front().trust;
+  if (next == measures.size()) return measures.back().trust;
+  const Measure& low = measures[next - 1];
+  const Measure& high = measures[next];
+  return Trust::Mix(low.trust, high.trust,
+                    (height - low.height) / (high.height - low.height));
 }
 
 UnscoredMass::Trust UnscoredMass::TrustAt(const VisitedMass& visited) const {
   const double sharpness =
       Norm(visited.query) * visited.logit_factor * key_norm_;
-  // Were all keys eligible, the sum would be about so much greater.
-  const double height =
-      (visited.log_sum - std::log(visited.eligible_rate)) / sharpness;
+  const double height = HeightOf(visited, sharpness);
+  // Both on the scale that they were measured on.
   const double place = std::clamp(std::log2(sharpness / kLeastSharpness), 0.0,
                                   static_cast<double>(kSharpnessCount - 1));
-  const Measures& low = measures_[static_cast<std::size_t>(place)];
-  const Measures& high = measures_[static_cast<std::size_t>(std::ceil(place))];
-  const double share = place - std::floor(place);
-  const auto mix = [share](double of_low, double of_high) {
-    return (1 - share) * of_low + share * of_high;
+  const double rate = std::clamp(-std::log2(visited.eligible_rate) / 2, 0.0,
+                                 static_cast<double>(kLearnedRates - 1));
+  const auto measured = [&](double of_rate, double of_place) {
+    return TrustAt(
+        measures_[static_cast<std::size_t>(of_rate) * kSharpnessCount +
+                  static_cast<std::size_t>(of_place)],
+        height);
   };
-  return {mix(low.log_bias, high.log_bias),
-          mix(low.log_deviation, high.log_deviation),
-          mix(low.UnseenFactorAt(height), high.UnseenFactorAt(height))};
+  const auto at_rate = [&](double of_rate) {
+    return Trust::Mix(measured(of_rate, std::floor(place)),
+                      measured(of_rate, std::ceil(place)),
+                      place - std::floor(place));
+  };
+  if (rate == 0) return at_rate(0);
+  return Trust::Mix(at_rate(std::floor(rate)), at_rate(std::ceil(rate)),
+                    rate - std::floor(rate));
 }
 
 void UnscoredMass::PredictLists(const InvertedLists& lists,
@@ -304,12 +320,12 @@ UnscoredGuess UnscoredMass::Combine(const VisitedMass& visited,
                                     const Draws& draws, double log_predicted,
                                     const Trust& trust) {
   double sum = draws.sum;
-  double deviation = draws.deviation;
+  double deviation = kDrawDeviations * draws.deviation;
   if (UsesPrediction(visited, trust)) {
     // Both are weighed by the inverse of their variances.
     const double predicted =
         std::exp(log_predicted + trust.log_bias - draws.max);
-    const double of_draws = draws.deviation / draws.sum;
+    const double of_draws = deviation / draws.sum;
     const double draw_variance = of_draws * of_draws;
     const double variance = trust.log_deviation * trust.log_deviation;
     const double share = draw_variance / (draw_variance + variance);
@@ -324,8 +340,7 @@ UnscoredGuess UnscoredMass::Combine(const VisitedMass& visited,
                      .sum_gap = ratio * draws.sum_gap,
                      .sum_square = ratio * draws.sum_square};
   guess.log_variance =
-      2 * LogAdd(draws.max + std::log(kDrawDeviations * deviation),
-                 LogUnseen(visited, trust));
+      2 * LogAdd(draws.max + std::log(deviation), LogUnseen(visited, trust));
   return guess;
 }
 
@@ -339,9 +354,7 @@ bool UnscoredMass::Guess(const InvertedLists& lists, const VisitedMass& visited,
   thread_local std::vector<float> log_sums;
   PredictLists(lists, visited, log_sums);
   const Draws draws = Draw(lists, visited, log_sums);
-  if (draws.eligible_count < std::min(kLeastEligibleDraws, kDraws)) {
-    return false;
-  }
+  if (!draws.suffice()) return false;
   guess = Combine(visited, draws, LogPredictedSum(log_sums), TrustAt(visited));
   return std::isfinite(guess.partition.sum) && !std::isnan(guess.log_variance);
 }

@@ -3,6 +3,7 @@
 #ifndef ATTENDANT_CORE_SHORTLIST_UNSCORED_MASS_H_
 #define ATTENDANT_CORE_SHORTLIST_UNSCORED_MASS_H_
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <span>
@@ -18,9 +19,16 @@
 
 namespace attendant {
 
+// Trust is learned where all keys are eligible, a fourth, and a sixteenth.
+inline constexpr int kLearnedRates = 3;
+constexpr double LearnedRate(int i) {
+  return i == 0 ? 1 : LearnedRate(i - 1) / 4;
+}
+
 struct UnscoredMassOptions {
   ScoreKind score_kind = ScoreKind::kDot;
-  std::int64_t probe_count = 1;  // lists that a query visits
+  // Lists that a query visits, by LearnedRate.
+  std::array<std::int64_t, kLearnedRates> probe_counts = {1, 1, 1};
   std::uint64_t seed = 0;
   const std::atomic<bool>* cancelled = nullptr;
 };
@@ -75,7 +83,8 @@ float FartherScore(std::span<const float> scores,
 // sum. Neither sees a heavy key that stands alone: the deviation is that of the
 // draws, and k sqrt(V g) besides, V being the sum of the visited lists and g
 // that of their farther half. k is learned from sample queries, keys and others
-// that no key is near to.
+// that no key is near to, where all keys are eligible and where only some are:
+// more lists are visited then, and the best of fewer keys is farther away.
 class UnscoredMass {
  public:
   // Knows nothing: usable() is false.
@@ -116,27 +125,27 @@ class UnscoredMass {
   // logarithm, and at the ends beyond.
   static constexpr int kSharpnessCount = 8;
   static constexpr double kLeastSharpness = 2;
+  // Draws that must hold eligible keys for anything to be said.
+  static constexpr std::int64_t kLeastEligibleDraws = 8;
 
-  // k, for queries whose visited lists hold so much: their log sum over the
-  // sharpness, which where it is great is about the cosine of the best key.
-  struct UnseenFactor {
-    double height = 0;
-    double factor = 0;
-  };
-  struct Measures {
+  // How far a guess may be trusted.
+  struct Trust {
     // Of log(true sum / sum of M): its mean and its root mean square about it.
     double log_bias = 0;
     double log_deviation = 0;
-    // By height, ascending; between two it lies on a line. At least one.
-    std::vector<UnseenFactor> unseen_factors;
+    double unseen_factor = 0;  // k
 
-    double UnseenFactorAt(double height) const;
+    static Trust Mix(const Trust& a, const Trust& b, double share_of_b);
   };
-  struct Trust {
-    double log_bias = 0;
-    double log_deviation = 0;
-    double unseen_factor = 0;
+  // The same of queries whose visited lists hold so much: their log sum over
+  // the sharpness, which where it is great is about the cosine of the best key.
+  // Of keys that are not all eligible, what the sum would be if they were.
+  struct Measure {
+    double height = 0;
+    Trust trust;
   };
+  // Ascending by height, at least one; between two it lies on a line.
+  using Measures = std::vector<Measure>;
 
   // What the draws say of the sum, relative to exp(max).
   struct Draws {
@@ -146,9 +155,14 @@ class UnscoredMass {
     double sum_square = 0;
     double deviation = 0;             // of sum
     std::int64_t eligible_count = 0;  // draws that hold an eligible key
+
+    // Whether they say anything.
+    bool suffice() const { return eligible_count >= kLeastEligibleDraws; }
   };
 
   Trust TrustAt(const VisitedMass& visited) const;
+  static Trust TrustAt(const Measures& measures, double height);
+  static double HeightOf(const VisitedMass& visited, double sharpness);
   static double LogUnseen(const VisitedMass& visited, const Trust& trust);
   // log of the sum of M_l; -infinity if there is nothing.
   double LogPredictedSum(std::span<const float> log_sums) const;
@@ -167,7 +181,7 @@ class UnscoredMass {
   AlignedBuffer<float> directions_;
   std::int64_t direction_count_ = 0;
   std::int64_t dim_ = 0;
-  std::vector<Measures> measures_;  // [kSharpnessCount]
+  std::vector<Measures> measures_;  // [kLearnedRates, kSharpnessCount]
 };
 
 }  // namespace attendant
