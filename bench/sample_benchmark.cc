@@ -1,6 +1,7 @@
 // SAMPLE of 10 over a catalog, by groups and exactly: how long it takes as the
 // catalog grows, and how far what is drawn from is from the softmax.
-//   sample_benchmark [--data DIRECTORY] [--queries COUNT] SET...
+//   sample_benchmark [--data DIRECTORY] [--queries COUNT] [--deleted SHARE]
+//       SET...
 // One row for each data set and temperature; at the end, over all sets, the
 // exponent of time against keys. The true distance is in double precision, over
 // all keys. See docs/mass.md.
@@ -11,6 +12,7 @@
 #include <functional>
 #include <iostream>
 #include <memory>
+#include <random>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,6 +23,7 @@
 #include "bench/data/ground_truth.h"
 #include "bench/mass/exact_mass.h"
 #include "core/attention/log_add.h"
+#include "core/base/bitmap.h"
 #include "core/catalog/attend.h"
 #include "core/shortlist/ivf_index.h"
 
@@ -59,9 +62,9 @@ double Percentile(std::vector<double> numbers, double share) {
   std::exit(1);
 }
 
-// A catalog of one segment.
-Snapshot SnapshotOf(const DataSet& data,
-                    std::shared_ptr<const IvfIndex> index) {
+// A catalog of one segment, of which `dead` rows are deleted; null for none.
+Snapshot SnapshotOf(const DataSet& data, std::shared_ptr<const IvfIndex> index,
+                    std::shared_ptr<const Bitmap> dead) {
   const std::int64_t n = data.key_view().row_count;
   auto rows = std::make_shared<RowTable>(0, n);
   for (std::int64_t r = 0; r < n; ++r) {
@@ -85,7 +88,11 @@ Snapshot SnapshotOf(const DataSet& data,
   view.segment = std::move(segment);
   view.row_end = static_cast<RowIndex>(n);
   view.live_count = n;
-  view.live_key_counts = {n};
+  for (std::int64_t r = 0; dead != nullptr && r < n; ++r) {
+    if (dead->Test(r)) --view.live_count;
+  }
+  view.live_key_counts = {view.live_count};
+  view.dead = std::move(dead);
   snapshot.segments.push_back(std::move(view));
   return snapshot;
 }
@@ -123,6 +130,7 @@ double TrueDistance(const Snapshot& snapshot, const KeyIndex& index,
   scan.query = vector;
   scan.logit_factor = 1 / temperature;
   scan.row_end = snapshot.segments[0].row_end;
+  scan.excluded = snapshot.segments[0].dead.get();
   AttentionState state(kShortlistCount, &snapshot);
   const absl::StatusOr<ScanStats> stats = index.Scan(scan, state);
   if (!stats.ok()) Fail(stats.status());
@@ -187,9 +195,33 @@ Row Report(const std::string& set, std::int64_t key_count, double temperature,
   return row;
 }
 
-absl::Status Run(const std::string& name, const std::string& directory,
-                 std::int64_t query_count, std::vector<Row>& rows) {
-  const absl::StatusOr<DataSet> data = LoadDataSet(name, directory);
+struct Options {
+  std::string directory = kDataDirectory;
+  std::int64_t query_count = 200;
+  double deleted = 0;  // share of rows
+};
+
+// The rows that are deleted, and the others; both null if none is.
+struct DeletedRows {
+  std::shared_ptr<Bitmap> dead;
+  std::shared_ptr<Bitmap> live;
+};
+
+DeletedRows DeleteSome(std::int64_t row_count, double share) {
+  if (share == 0) return {};
+  DeletedRows rows = {std::make_shared<Bitmap>(row_count),
+                      std::make_shared<Bitmap>(row_count)};
+  std::mt19937_64 random(7);
+  for (std::int64_t r = 0; r < row_count; ++r) {
+    const bool dies = std::uniform_real_distribution<double>()(random) < share;
+    (dies ? rows.dead : rows.live)->Set(r);
+  }
+  return rows;
+}
+
+absl::Status Run(const std::string& name, const Options& options,
+                 std::vector<Row>& rows) {
+  const absl::StatusOr<DataSet> data = LoadDataSet(name, options.directory);
   if (!data.ok()) return data.status();
   const MatrixView keys = data->key_view();
   std::vector<std::span<const float>> spans;
@@ -199,8 +231,10 @@ absl::Status Run(const std::string& name, const std::string& directory,
       IvfIndex::Build(spans, data->dim, ScoreKind::kDot, {.thread_count = 2});
   if (!built.ok()) return built.status();
   const std::shared_ptr<const IvfIndex> index = *std::move(built);
-  const Snapshot snapshot = SnapshotOf(*data, index);
-  query_count = std::min(query_count, data->queries.row_count());
+  const DeletedRows rows_left = DeleteSome(keys.row_count, options.deleted);
+  const Snapshot snapshot = SnapshotOf(*data, index, rows_left.dead);
+  const std::int64_t query_count =
+      std::min(options.query_count, data->queries.row_count());
   std::vector<Answer> answers[kTemperatures.size()];
   std::vector<double> exact_seconds[kTemperatures.size()];
   for (std::size_t t = 0; t < kTemperatures.size(); ++t) {
@@ -224,7 +258,7 @@ absl::Status Run(const std::string& name, const std::string& directory,
   for (std::int64_t q = 0; q < query_count; ++q) {
     const std::span<const float> vector = data->queries.Row(q);
     const std::vector<double> similarities = ScoreAll(vector, keys);
-    ExactMass exact(similarities, nullptr, 1);
+    ExactMass exact(similarities, rows_left.live.get(), 1);
     for (std::size_t t = 0; t < kTemperatures.size(); ++t) {
       exact.SetTemperature(kTemperatures[t]);
       answers[t][static_cast<std::size_t>(q)].truth =
@@ -260,8 +294,7 @@ double Exponent(const std::vector<Row>& rows, double temperature,
 }
 
 int Main(int argc, char** argv) {
-  std::string directory = kDataDirectory;
-  std::int64_t query_count = 200;
+  Options options;
   std::vector<Row> rows;
   std::printf(
       "| keys | temperature | us | us, exact | times | scored | true distance "
@@ -271,16 +304,21 @@ int Main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     if (argument == "--data" && i + 1 < argc) {
-      directory = argv[++i];
+      options.directory = argv[++i];
     } else if (argument == "--queries" && i + 1 < argc) {
-      if (!absl::SimpleAtoi(argv[++i], &query_count) ||
-          query_count < kExactQueries) {
+      if (!absl::SimpleAtoi(argv[++i], &options.query_count) ||
+          options.query_count < kExactQueries) {
         std::cerr << "--queries: want a number, at least " << kExactQueries
                   << "\n";
         return 1;
       }
-    } else if (const absl::Status status =
-                   Run(argument, directory, query_count, rows);
+    } else if (argument == "--deleted" && i + 1 < argc) {
+      if (!absl::SimpleAtod(argv[++i], &options.deleted) ||
+          options.deleted < 0 || options.deleted >= 1) {
+        std::cerr << "--deleted: want a share, at least 0 and below 1\n";
+        return 1;
+      }
+    } else if (const absl::Status status = Run(argument, options, rows);
                !status.ok()) {
       std::cerr << status << "\n";
       return 1;

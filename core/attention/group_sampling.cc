@@ -205,6 +205,7 @@ absl::StatusOr<GroupSlate> SampleGroupsWithReplacement(ItemGroups& groups,
   std::vector<double> sums(masses.exps.size());
   std::partial_sum(masses.exps.begin(), masses.exps.end(), sums.begin());
   const double log_sum = std::log(sums.back());
+  drawn.log_mass = masses.max + log_sum;
 
   struct Target {
     double place = 0;
@@ -321,6 +322,7 @@ absl::StatusOr<GroupSlate> SampleGroupsWithoutReplacement(ItemGroups& groups,
     drawn.slate.log_probability += draw.log_weight;
   }
   // log_left is now the log partition of all.
+  drawn.log_mass = masses.max + log_left;
   if (threshold) drawn.slate.kappa = *threshold - log_left;
   return drawn;
 }

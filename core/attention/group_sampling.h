@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -41,6 +42,8 @@ class ItemGroups {
 struct GroupSlate {
   Slate slate;
   std::vector<std::int64_t> items;  // of each draw, within its group
+  // Log of the sum of all masses; -infinity of none.
+  double log_mass = -std::numeric_limits<double>::infinity();
 };
 
 // Both have the errors of Open, and hold no state.

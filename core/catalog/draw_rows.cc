@@ -82,23 +82,23 @@ class SnapshotGroups : public ItemGroups {
   // An estimate: see DrawnRows. With Z_Q the sum of all weights w and Z that of
   // exp(logit), it is the sum of max(0, w / Z_Q - exp(logit) / Z): the greater,
   // the greater Z is.
-  double Distance() const {
+  // log_mass is log Z_Q.
+  double Distance(double log_mass) const {
+    if (groups_.empty()) return 0;
     double log_shortfall = kMinusInfinity;
     for (const auto& groups : groups_) {
       log_shortfall = LogAdd(log_shortfall, groups->log_shortfall());
     }
-    if (groups_.empty()) return 0;
-    double log_sum = kMinusInfinity;
-    double log_known = kMinusInfinity;
+    const double growth = 1 + std::exp(log_shortfall - log_mass);
+    double known = 0;  // share of the rows whose logits are known
     for (std::size_t i = 0; i < places_.size(); ++i) {
-      double& log = places_[i].groups == nullptr ? log_known : log_sum;
-      log = LogAdd(log, log_masses_[i]);
+      if (places_[i].groups == nullptr) {
+        known += std::exp(log_masses_[i] - log_mass);
+      }
     }
-    log_sum = LogAdd(log_sum, log_known);
-    const double growth = 1 + std::exp(log_shortfall - log_sum);
-    double distance = std::exp(log_known - log_sum) * (1 - 1 / growth);
+    double distance = known * (1 - 1 / growth);
     for (const auto& groups : groups_) {
-      distance += std::exp(groups->LogExcess(growth) - log_sum);
+      distance += std::exp(groups->LogExcess(growth) - log_mass);
     }
     return std::min(1.0, distance);
   }
@@ -200,7 +200,7 @@ absl::StatusOr<DrawnRows> DrawRows(const Snapshot& snapshot,
     answer.rows.push_back(groups.AddressOf(group, drawn.items[d]));
   }
   answer.slate = std::move(drawn.slate);
-  answer.distance = groups.Distance();
+  answer.distance = groups.Distance(drawn.log_mass);
   answer.scored_count = groups.scored_count();
   return answer;
 }

@@ -20,7 +20,7 @@ constexpr float kNothing = -std::numeric_limits<float>::infinity();
 // Beyond this variance of a logit its code says too little of exp(logit).
 constexpr double kMaxVariance = 0.5;
 // Lists that are scored for holding most, as predicted, beside those visited.
-constexpr std::int64_t kMost = 16;
+constexpr std::int64_t kMost = 64;
 // Lists drawn among the others, which tell how good predictions are.
 constexpr std::int64_t kDraws = 32;
 // Below 1, as lists that hold more than predicted would else come with great
@@ -30,8 +30,8 @@ constexpr float kTemper = 0.8f;
 constexpr double kDrawDeviations = 1.12;
 // What 97.5 % are below, of a normal number.
 constexpr double kTwoSided = 1.96;
-// What 95 % of means of kDraws draws are below, in their own deviations.
-constexpr double kOneSided = 1.7;
+// What 95 % of means of kDraws skewed draws are below, in deviations.
+constexpr double kOneSided = 2;
 
 // In [0, 1), and a function of the query alone.
 double UniformOf(std::span<const float> query) {
@@ -142,24 +142,48 @@ void ListGroups::ScoreList(std::int64_t list, std::vector<RowIndex>& rows,
   list_logit *= static_cast<float>(input_.query->logit_factor);
   const float* of_list =
       block_logits_.data() + (begin - first_block * kCodeRows);
+  const float* scales = lists.codes.scales().data() + begin;
+  const RowIndex* list_rows = lists.rows.data() + begin;
   const auto half_variance = static_cast<float>(variance_per_square_scale_ / 2);
-  square_scales_.clear();
+  const auto count = static_cast<std::size_t>(end - begin);
+  const std::size_t first = logits.size();
+  rows.resize(first + count);
+  logits.resize(first + count);
+  square_scales_.resize(count);
+  float* to_logits = logits.data() + first;
+  for (std::size_t i = 0; i < count; ++i) {
+    square_scales_[i] = scales[i] * scales[i];
+    // The mean of exp(error) is exp(variance / 2).
+    to_logits[i] = of_list[i] + list_logit - half_variance * square_scales_[i];
+  }
+  std::copy_n(list_rows, count,
+              rows.begin() + static_cast<std::ptrdiff_t>(first));
+  LeaveOut(list, first, rows, logits);
+  scored_count_ += end - begin;
+}
+
+void ListGroups::LeaveOut(std::int64_t list, std::size_t first,
+                          std::vector<RowIndex>& rows,
+                          std::vector<float>& logits) {
   std::span<const HeadKey> head = HeadOf(list);
-  for (std::int64_t p = begin; p < end; ++p) {
-    if (!head.empty() && head.front().position == p) {
+  if (head.empty() && !input_.masked) return;
+  const std::int64_t begin =
+      input_.lists->offsets[static_cast<std::size_t>(list)];
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < square_scales_.size(); ++i) {
+    if (!head.empty() &&
+        head.front().position == begin + static_cast<std::int64_t>(i)) {
       head = head.subspan(1);
       continue;
     }
-    const RowIndex row = lists.rows[static_cast<std::size_t>(p)];
-    if (input_.masked && eligible_.Bit(row) == 0) continue;
-    const float scale = lists.codes.scales()[static_cast<std::size_t>(p)];
-    rows.push_back(row);
-    // The mean of exp(error) is exp(variance / 2).
-    logits.push_back(of_list[p - begin] + list_logit -
-                     half_variance * scale * scale);
-    square_scales_.push_back(scale * scale);
+    if (input_.masked && eligible_.Bit(rows[first + i]) == 0) continue;
+    rows[first + kept] = rows[first + i];
+    logits[first + kept] = logits[first + i];
+    square_scales_[kept++] = square_scales_[i];
   }
-  scored_count_ += end - begin;
+  rows.resize(first + kept);
+  logits.resize(first + kept);
+  square_scales_.resize(kept);
 }
 
 const ListGroups::ScoredList& ListGroups::AddScored(std::int64_t list) {

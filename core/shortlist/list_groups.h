@@ -95,6 +95,9 @@ class ListGroups : public KeyGroups {
   // square_scales_ to theirs.
   void ScoreList(std::int64_t list, std::vector<RowIndex>& rows,
                  std::vector<float>& logits);
+  // Takes out again what is not eligible or of the head, from `first` on.
+  void LeaveOut(std::int64_t list, std::size_t first,
+                std::vector<RowIndex>& rows, std::vector<float>& logits);
   const ScoredList& AddScored(std::int64_t list);
   // What the visited lists hold, which are all that is scored yet.
   VisitedMass Visited(std::span<const std::int32_t> visited) const;

@@ -128,6 +128,12 @@ TEST(SampleGroupsWithReplacementTest, FrequenciesAreProbabilities) {
                 100 * kEpsilon);
   }
   EXPECT_FALSE(drawn.slate.kappa.has_value());
+  double mass = 0;
+  for (const double log_mass : groups.log_masses()) mass += std::exp(log_mass);
+  EXPECT_NEAR(drawn.log_mass, std::log(mass), 20 * kEpsilon);
+  ASSERT_OK_AND_ASSIGN(const GroupSlate without,
+                       SampleGroupsWithoutReplacement(groups, 3, 17));
+  EXPECT_NEAR(without.log_mass, std::log(mass), 20 * kEpsilon);
 }
 
 TEST(SampleGroupsWithReplacementTest, DrawsAreIndependent) {

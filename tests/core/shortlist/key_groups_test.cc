@@ -29,7 +29,7 @@ constexpr std::int64_t kHead = 50;
 struct Index {
   Index() : table(ClusteredKeys(kRows, kDim, 50, 4)) {
     ivf = *IvfIndex::Build(table.keys, kDim, ScoreKind::kCosine,
-                           {.list_count = 128});
+                           {.list_count = 320});
   }
 
   KeyTable table;
@@ -219,7 +219,7 @@ TEST(KeyGroupsTest, MaskedKeysHaveNoWeight) {
   for (std::int64_t q = 0; q < 5; ++q) {
     Case filtered(q, 0.2, &side);
     ExpectSupport(filtered);
-    EXPECT_LT(filtered.groups->groups().size(), 128);
+    EXPECT_LT(filtered.groups->groups().size(), 320);
     // Many keys that are masked are counted list by list, few one by one.
     Case many_deleted(q, 0.2, nullptr, &fifth);
     ExpectSupport(many_deleted);
