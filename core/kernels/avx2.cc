@@ -159,6 +159,24 @@ ATTENDANT_AVX2 void DotRows(const float* query, const float* rows,
   DotRowsMulti(query, 1, rows, row_count, dim, dots);
 }
 
+ATTENDANT_AVX2 bool Scale(const float* numbers, std::int64_t n, float factor,
+                          float* scaled) {
+  const __m256 factor_lanes = _mm256_set1_ps(factor);
+  // Infinities and NaN have all exponent bits set.
+  const __m256i exponent = _mm256_set1_epi32(0x7f800000);
+  __m256i found = _mm256_setzero_si256();
+  for (std::int64_t i = 0; i < n; i += kWidth) {
+    const __m256i mask = FirstLanes(std::min<std::int64_t>(n - i, kWidth));
+    const __m256 product =
+        _mm256_mul_ps(_mm256_maskload_ps(numbers + i, mask), factor_lanes);
+    const __m256i is_none = _mm256_cmpeq_epi32(
+        _mm256_and_si256(_mm256_castps_si256(product), exponent), exponent);
+    found = _mm256_or_si256(found, _mm256_and_si256(is_none, mask));
+    _mm256_maskstore_ps(scaled + i, mask, product);
+  }
+  return _mm256_testz_si256(found, found) != 0;
+}
+
 ATTENDANT_AVX2 float Max(const float* numbers, std::int64_t n) {
   float max = numbers[0];
   std::int64_t i = 0;
@@ -426,8 +444,8 @@ ATTENDANT_AVX2 void PoolRows(const float* weights, std::int64_t query_count,
 
 }  // namespace
 
-const Kernels kAvx2Kernels = {DotRows,      DotRowsMulti, TanhDotRows,
-                              Max,          SumExps,      SelectAtLeast,
-                              CountAtLeast, AddScaled,    PoolRows};
+const Kernels kAvx2Kernels = {
+    DotRows, DotRowsMulti,  TanhDotRows,  Scale,     Max,
+    SumExps, SelectAtLeast, CountAtLeast, AddScaled, PoolRows};
 
 }  // namespace attendant

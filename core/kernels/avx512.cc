@@ -454,26 +454,6 @@ ATTENDANT_AVX512 inline ReducedExp Reduce(__m512 x) {
   return {n, r, p};
 }
 
-// exp(x) for x in [kMinGap, 0]: 2^n (1 + f q(f)) with x log2 e = n + f and
-// |f| <= 1/2. q interpolates (2^f - 1) / f at Chebyshev's points: the relative
-// error is below 2^-26.
-ATTENDANT_AVX512 inline __m512 Exp(__m512 x) {
-  // Adding it leaves a whole number in the lowest bits.
-  const __m512 rounder = _mm512_set1_ps(12582912.0f);  // 1.5 x 2^23
-  // log2 e in two parts.
-  const __m512 log2_e = _mm512_set1_ps(1.44269502f);
-  const __m512 n = _mm512_sub_ps(_mm512_fmadd_ps(x, log2_e, rounder), rounder);
-  __m512 f = _mm512_fmsub_ps(x, log2_e, n);
-  f = _mm512_fmadd_ps(x, _mm512_set1_ps(1.92596303e-8f), f);
-  __m512 q = _mm512_set1_ps(1.54531634e-4f);
-  q = _mm512_fmadd_ps(q, f, _mm512_set1_ps(1.33908633e-3f));
-  q = _mm512_fmadd_ps(q, f, _mm512_set1_ps(9.61808302e-3f));
-  q = _mm512_fmadd_ps(q, f, _mm512_set1_ps(5.55035695e-2f));
-  q = _mm512_fmadd_ps(q, f, _mm512_set1_ps(0.240226507f));
-  q = _mm512_fmadd_ps(q, f, _mm512_set1_ps(0.693147182f));
-  return _mm512_scalef_ps(_mm512_fmadd_ps(q, f, _mm512_set1_ps(1.0f)), n);
-}
-
 // exp(x) - 1 for x in [kMinGap, 0], precise also near 0: 1 is taken from 2^n,
 // which is exact, and not from the sum.
 ATTENDANT_AVX512 inline __m512 Expm1(__m512 x) {
@@ -519,78 +499,129 @@ ATTENDANT_AVX512 void TanhDotRows(const float* query,
   }
 }
 
-struct ExpTerms {
-  __m512 gap;  // kMinGap where it would be below
-  __m512 e;
-};
-
-ATTENDANT_AVX512 inline ExpTerms TermsOf(__m512 logits, __m512 max) {
-  const __m512 min_gap = _mm512_set1_ps(kMinGap);
-  const __m512 gap = _mm512_sub_ps(logits, max);
-  const __mmask16 counted = _mm512_cmp_ps_mask(gap, min_gap, _CMP_GE_OQ);
-  const __m512 limited = _mm512_max_ps(gap, min_gap);
-  return {limited, _mm512_maskz_mov_ps(counted, Exp(limited))};
+// exp(x) for x in [kMinGap, 0] where `counted`, else 0: 2^n (1 + f q(f)) with x
+// log2 e = n + f and |f| <= 1/2. q interpolates (2^f - 1) / f at Chebyshev's
+// points: the relative error is below 2^-22.2, and with the roundings, of which
+// the last two count, below 2^-21.6.
+ATTENDANT_AVX512 inline __m512 Exp(__m512 x, __mmask16 counted) {
+  // Adding it leaves a whole number in the lowest bits.
+  const __m512 rounder = _mm512_set1_ps(12582912.0f);  // 1.5 x 2^23
+  // log2 e in two parts.
+  const __m512 log2_e = _mm512_set1_ps(1.44269502f);
+  const __m512 n = _mm512_sub_ps(_mm512_fmadd_ps(x, log2_e, rounder), rounder);
+  __m512 f = _mm512_fmsub_ps(x, log2_e, n);
+  f = _mm512_fmadd_ps(x, _mm512_set1_ps(1.92596303e-8f), f);
+  __m512 q = _mm512_set1_ps(1.33813021e-3f);
+  q = _mm512_fmadd_ps(q, f, _mm512_set1_ps(9.66636837e-3f));
+  q = _mm512_fmadd_ps(q, f, _mm512_set1_ps(5.55038117e-2f));
+  q = _mm512_fmadd_ps(q, f, _mm512_set1_ps(0.240223497f));
+  q = _mm512_fmadd_ps(q, f, _mm512_set1_ps(0.693147182f));
+  return _mm512_maskz_scalef_ps(counted,
+                                _mm512_fmadd_ps(q, f, _mm512_set1_ps(1.0f)), n);
 }
 
-// ExpSums of each lane.
-struct LaneSums {
-  __m512d sum, sum_gap, sum_square;
+// Sums of a lane's few terms as floats.
+struct ShortSums {
+  __m512 sum, sum_gap, sum_square;
 };
 
-// Adds the terms in memory, each as a double. A load converts its floats on the
-// way, where registers would first be taken apart.
-template <int kCount>
-ATTENDANT_AVX512 inline void AddTerms(const float* e, const float* gap,
-                                      LaneSums& sums) {
-  // So that they are loaded.
-  asm volatile("" ::: "memory");
-  ATTENDANT_UNROLL
-  for (int i = 0; i < kCount; i += kWidth / 2) {
-    const __m512d e_lanes = _mm512_cvtps_pd(_mm256_loadu_ps(e + i));
-    const __m512d gap_lanes = _mm512_cvtps_pd(_mm256_loadu_ps(gap + i));
-    sums.sum = _mm512_add_pd(sums.sum, e_lanes);
-    sums.sum_gap = _mm512_fmadd_pd(e_lanes, gap_lanes, sums.sum_gap);
-    sums.sum_square = _mm512_fmadd_pd(e_lanes, e_lanes, sums.sum_square);
+// What squares are added to: less than a float in a lane would be a denormal,
+// for which processors stop.
+constexpr float kNormal = 0x1p-100f;
+
+ATTENDANT_AVX512 inline void Clear(ShortSums& sums) {
+  sums.sum = sums.sum_gap = _mm512_setzero_ps();
+  sums.sum_square = _mm512_set1_ps(kNormal);
+}
+
+// Adds exp(logits - max) to the sums, and returns it.
+ATTENDANT_AVX512 inline __m512 AddTerms(__m512 logits, __m512 max,
+                                        ShortSums& sums) {
+  const __m512 gap = _mm512_sub_ps(logits, max);
+  const __mmask16 counted =
+      _mm512_cmp_ps_mask(gap, _mm512_set1_ps(kMinGap), _CMP_GE_OQ);
+  const __m512 e = Exp(gap, counted);
+  sums.sum = _mm512_add_ps(sums.sum, e);
+  // A gap that is not counted may be -infinity.
+  sums.sum_gap = _mm512_mask3_fmadd_ps(e, gap, sums.sum_gap, counted);
+  sums.sum_square = _mm512_fmadd_ps(e, e, sums.sum_square);
+  return e;
+}
+
+// Of two registers of floats, in doubles.
+ATTENDANT_AVX512 inline __m512d SumOf(__m512 a, __m512 b) {
+  const __m512 sums = _mm512_add_ps(a, b);
+  return _mm512_add_pd(_mm512_cvtps_pd(_mm512_castps512_ps256(sums)),
+                       _mm512_cvtps_pd(_mm512_extractf32x8_ps(sums, 1)));
+}
+
+template <bool kStores>
+ATTENDANT_AVX512 ExpSums SumExpsTo(const float* logits, std::int64_t n,
+                                   float max, float* exps) {
+  constexpr int kTogether = 2;
+  // After so many numbers, 8 a lane, sums go on in doubles.
+  constexpr std::int64_t kShort = 8 * kTogether * kWidth;
+  const __m512 max_lanes = _mm512_set1_ps(max);
+  const __m512 none = _mm512_set1_ps(-std::numeric_limits<float>::infinity());
+  __m512d sum = _mm512_setzero_pd();
+  __m512d sum_gap = _mm512_setzero_pd();
+  __m512d sum_square = _mm512_setzero_pd();
+  for (std::int64_t begin = 0; begin < n; begin += kShort) {
+    const std::int64_t end = std::min(n, begin + kShort);
+    ShortSums even, odd;
+    Clear(even);
+    Clear(odd);
+    std::int64_t i = begin;
+    for (; i + kTogether * kWidth <= end; i += kTogether * kWidth) {
+      const __m512 first =
+          AddTerms(_mm512_loadu_ps(logits + i), max_lanes, even);
+      const __m512 second =
+          AddTerms(_mm512_loadu_ps(logits + i + kWidth), max_lanes, odd);
+      if (kStores) {
+        _mm512_storeu_ps(exps + i, first);
+        _mm512_storeu_ps(exps + i + kWidth, second);
+      }
+    }
+    for (; i < end; i += kWidth) {
+      const __mmask16 mask =
+          FirstLanes(std::min<std::int64_t>(end - i, kWidth));
+      const __m512 terms = AddTerms(
+          _mm512_mask_loadu_ps(none, mask, logits + i), max_lanes, even);
+      if (kStores) _mm512_mask_storeu_ps(exps + i, mask, terms);
+    }
+    sum = _mm512_add_pd(sum, SumOf(even.sum, odd.sum));
+    sum_gap = _mm512_add_pd(sum_gap, SumOf(even.sum_gap, odd.sum_gap));
+    sum_square = _mm512_add_pd(
+        sum_square, _mm512_sub_pd(SumOf(even.sum_square, odd.sum_square),
+                                  _mm512_set1_pd(2.0 * kTogether * kNormal)));
   }
+  return {.sum = _mm512_reduce_add_pd(sum),
+          .sum_gap = _mm512_reduce_add_pd(sum_gap),
+          .sum_square = _mm512_reduce_add_pd(sum_square)};
 }
 
 ATTENDANT_AVX512 ExpSums SumExps(const float* logits, std::int64_t n, float max,
                                  float* exps) {
-  constexpr int kTogether = 4 * kWidth;
-  const __m512 max_lanes = _mm512_set1_ps(max);
-  const __m512 none = _mm512_set1_ps(-std::numeric_limits<float>::infinity());
-  LaneSums even = {};
-  LaneSums odd = {};
-  alignas(64) float e[kTogether];
-  alignas(64) float gap[kTogether];
-  std::int64_t i = 0;
-  for (; i + kTogether <= n; i += kTogether) {
-    ATTENDANT_UNROLL
-    for (int j = 0; j < kTogether; j += kWidth) {
-      const ExpTerms terms =
-          TermsOf(_mm512_loadu_ps(logits + i + j), max_lanes);
-      _mm512_store_ps(e + j, terms.e);
-      _mm512_store_ps(gap + j, terms.gap);
-      if (exps != nullptr) _mm512_storeu_ps(exps + i + j, terms.e);
-    }
-    AddTerms<kTogether / 2>(e, gap, even);
-    AddTerms<kTogether / 2>(e + kTogether / 2, gap + kTogether / 2, odd);
-  }
-  for (; i < n; i += kWidth) {
+  return exps == nullptr ? SumExpsTo<false>(logits, n, max, exps)
+                         : SumExpsTo<true>(logits, n, max, exps);
+}
+
+ATTENDANT_AVX512 bool Scale(const float* numbers, std::int64_t n, float factor,
+                            float* scaled) {
+  const __m512 factor_lanes = _mm512_set1_ps(factor);
+  const __m512i magnitude = _mm512_set1_epi32(0x7fffffff);
+  __m512i greatest = _mm512_setzero_si512();
+  for (std::int64_t i = 0; i < n; i += kWidth) {
     const __mmask16 mask = FirstLanes(std::min<std::int64_t>(n - i, kWidth));
-    const ExpTerms terms =
-        TermsOf(_mm512_mask_loadu_ps(none, mask, logits + i), max_lanes);
-    _mm512_store_ps(e, terms.e);
-    _mm512_store_ps(gap, terms.gap);
-    if (exps != nullptr) _mm512_mask_storeu_ps(exps + i, mask, terms.e);
-    AddTerms<kWidth>(e, gap, even);
+    const __m512 product =
+        _mm512_mul_ps(_mm512_maskz_loadu_ps(mask, numbers + i), factor_lanes);
+    greatest = _mm512_mask_max_epu32(
+        greatest, mask, greatest,
+        _mm512_and_si512(_mm512_castps_si512(product), magnitude));
+    _mm512_mask_storeu_ps(scaled + i, mask, product);
   }
-  ExpSums sums;
-  sums.sum = _mm512_reduce_add_pd(_mm512_add_pd(even.sum, odd.sum));
-  sums.sum_gap = _mm512_reduce_add_pd(_mm512_add_pd(even.sum_gap, odd.sum_gap));
-  sums.sum_square =
-      _mm512_reduce_add_pd(_mm512_add_pd(even.sum_square, odd.sum_square));
-  return sums;
+  // Infinities and NaN have all exponent bits set.
+  return _mm512_reduce_max_epu32(greatest) < 0x7f800000;
 }
 
 ATTENDANT_AVX512 std::int64_t SelectAtLeast(const float* numbers,
@@ -721,8 +752,8 @@ ATTENDANT_AVX512 void PoolRows(const float* weights, std::int64_t query_count,
 
 }  // namespace
 
-const Kernels kAvx512Kernels = {DotRows,      DotRowsMulti, TanhDotRows,
-                                Max,          SumExps,      SelectAtLeast,
-                                CountAtLeast, AddScaled,    PoolRows};
+const Kernels kAvx512Kernels = {
+    DotRows, DotRowsMulti,  TanhDotRows,  Scale,     Max,
+    SumExps, SelectAtLeast, CountAtLeast, AddScaled, PoolRows};
 
 }  // namespace attendant

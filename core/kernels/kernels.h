@@ -51,13 +51,21 @@ struct Kernels {
                       const float* rows, std::int64_t row_count,
                       std::int64_t dim, float* dots);
 
+  // scaled[i] = numbers[i] * factor, for n numbers, rounded once. False if some
+  // product is not finite. `scaled` may be `numbers`.
+  bool (*Scale)(const float* numbers, std::int64_t n, float factor,
+                float* scaled);
+
   // The greatest of n >= 1 numbers, none of them NaN.
   float (*Max)(const float* numbers, std::int64_t n);
 
   // Sums over n logits, none above max, which is finite; a logit may be
   // -infinity, then e_i is 0. If exps is not null it receives e_i; it may be
   // `logits`. With gap = logit_i - max, the relative error of each e_i is at
-  // most 2^-21 + |gap| * 2^-24, except that below a gap of -87 e_i is 0.
+  // most 2^-21 + |gap| * 2^-24, except that below a gap of -87 e_i is 0. A few
+  // terms at a time are added as floats, and those sums as doubles: they are
+  // off by their terms' errors and at most 9 * 2^-24 of themselves (sum by 8,
+  // and sum_square by what is below 2^-90 besides).
   ExpSums (*SumExps)(const float* logits, std::int64_t n, float max,
                      float* exps);
 

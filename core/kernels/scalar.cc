@@ -43,6 +43,15 @@ void TanhDotRows(const float* query, const float* output_weight,
   }
 }
 
+bool Scale(const float* numbers, std::int64_t n, float factor, float* scaled) {
+  bool all_finite = true;
+  for (std::int64_t i = 0; i < n; ++i) {
+    scaled[i] = numbers[i] * factor;
+    all_finite &= std::isfinite(scaled[i]);
+  }
+  return all_finite;
+}
+
 float Max(const float* numbers, std::int64_t n) {
   return *std::max_element(numbers, numbers + n);
 }
@@ -99,8 +108,8 @@ void PoolRows(const float* weights, std::int64_t query_count, const float* rows,
 
 }  // namespace
 
-const Kernels kScalarKernels = {DotRows,      DotRowsMulti, TanhDotRows,
-                                Max,          SumExps,      SelectAtLeast,
-                                CountAtLeast, AddScaled,    PoolRows};
+const Kernels kScalarKernels = {
+    DotRows, DotRowsMulti,  TanhDotRows,  Scale,     Max,
+    SumExps, SelectAtLeast, CountAtLeast, AddScaled, PoolRows};
 
 }  // namespace attendant

@@ -89,9 +89,12 @@ void KeyScorer::FromDots(const float* inverse_norms, std::int64_t n,
 
 absl::Status KeyScorer::Logits(const float* similarities, const RowIndex* rows,
                                std::int64_t n, float* logits) const {
-  for (std::int64_t i = 0; i < n; ++i) logits[i] = similarities[i] * factor_;
-  if (query_.bias != nullptr) query_.bias->AddTo(rows, n, logits);
-  return AllFinite(logits, n) ? absl::OkStatus() : LogitOverflows();
+  bool all_finite = ActiveKernels().Scale(similarities, n, factor_, logits);
+  if (query_.bias != nullptr) {
+    query_.bias->AddTo(rows, n, logits);
+    all_finite = AllFinite(logits, n);
+  }
+  return all_finite ? absl::OkStatus() : LogitOverflows();
 }
 
 absl::Status ScoreRows(const KeyIndex& index, const ScanQuery& query,

@@ -358,7 +358,7 @@ TEST_F(NumericsTest, ShiftingAllLogitsChangesNothing) {
   }
 }
 
-TEST_F(NumericsTest, PermutingItemsPermutesWeightsExactly) {
+TEST_F(NumericsTest, PermutingItemsPermutesWeights) {
   constexpr int kDim = 19;
   std::vector<Item> items = RandomItems(300, kDim, 14);
   const std::vector<float> vector = RandomItems(1, kDim, 15)[0].keys[0];
@@ -375,9 +375,9 @@ TEST_F(NumericsTest, PermutingItemsPermutesWeightsExactly) {
     for (const Item& item : items) {
       EXPECT_EQ(after.at(item.id).weight, before.at(item.id).weight);
       EXPECT_EQ(after.at(item.id).logit, before.at(item.id).logit);
-      // The same exps, summed in doubles in another order.
+      // The same exps, summed in another order (see Kernels::SumExps).
       EXPECT_NEAR(after_all.at(item.id).weight, before_all.at(item.id).weight,
-                  2 * 300 * kDoubleEpsilon * before_all.at(item.id).weight);
+                  2.001 * 8 * kEpsilon * before_all.at(item.id).weight);
     }
   }
 }

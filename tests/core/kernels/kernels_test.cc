@@ -9,6 +9,7 @@
 #include <limits>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace attendant {
@@ -346,6 +347,41 @@ TEST_P(KernelsTest, TanhDotOfARowDoesNotDependOnItsPlace) {
   }
 }
 
+TEST_P(KernelsTest, ScaleMultipliesAndSaysWhatIsNotFinite) {
+  for (const std::int64_t n : kLengths) {
+    for (const std::int64_t offset : kOffsets) {
+      auto numbers = Normal(n + offset);
+      std::vector<float> scaled(static_cast<std::size_t>(n + 1), -7);
+      EXPECT_TRUE(
+          kernels().Scale(numbers.data() + offset, n, 0.3f, scaled.data()));
+      EXPECT_EQ(scaled.back(), -7) << "wrote past the end";
+      for (std::int64_t i = 0; i < n; ++i) {
+        EXPECT_EQ(scaled[static_cast<std::size_t>(i)],
+                  numbers[static_cast<std::size_t>(i + offset)] * 0.3f);
+      }
+      for (const float bad :
+           {std::numeric_limits<float>::infinity(),
+            -std::numeric_limits<float>::infinity(),
+            std::numeric_limits<float>::quiet_NaN(), 2e38f, -2e38f}) {
+        for (std::int64_t place = 0; place < n; place += 5) {
+          float& number = numbers[static_cast<std::size_t>(place + offset)];
+          const float good = std::exchange(number, bad);
+          EXPECT_FALSE(
+              kernels().Scale(numbers.data() + offset, n, 2, scaled.data()));
+          number = good;
+        }
+      }
+      // What lies beyond the numbers is nobody's.
+      std::fill_n(scaled.begin(), n, 1e38f);
+      scaled.back() = std::numeric_limits<float>::infinity();
+      EXPECT_TRUE(kernels().Scale(scaled.data(), n, 3, scaled.data()));
+      EXPECT_TRUE(std::all_of(scaled.begin(), scaled.end() - 1,
+                              [](float s) { return s == 3e38f; }));
+      EXPECT_EQ(kernels().Scale(scaled.data(), n, 3, scaled.data()), n == 0);
+    }
+  }
+}
+
 TEST_P(KernelsTest, MaxFindsTheGreatestAnywhere) {
   for (const std::int64_t n : kLengths) {
     for (std::int64_t place = 0; place < n; ++place) {
@@ -389,6 +425,11 @@ TEST_P(KernelsTest, SumExpsAgreesWithDoubles) {
           gap_error += error * -gap + exact * -gap * kEpsilon;
           square_error += 2.001 * error * exact;
         }
+        // A few roundings of the sums themselves.
+        constexpr double kRounding = 9 * kEpsilon;
+        sum_error += 8 * kEpsilon * 1.0001 * sum;
+        gap_error += kRounding * 1.0001 * -sum_gap;
+        square_error += kRounding * 1.0001 * sum_square;
         // What e below the flush adds: n e^-87.
         constexpr double kTiny = 1e-30;
         EXPECT_NEAR(sums.sum, sum, sum_error + kTiny);
@@ -401,6 +442,25 @@ TEST_P(KernelsTest, SumExpsAgreesWithDoubles) {
       }
     }
   }
+}
+
+// Squares of what is far below are no floats.
+TEST_P(KernelsTest, SumsOfSmallTermsHold) {
+  std::vector<float> logits(700);
+  double sum = 0, sum_gap = 0, sum_square = 0;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    logits[i] = -40 - static_cast<float>(i % 40);
+    const double e = std::exp(double{logits[i]});
+    sum += e;
+    sum_gap += e * logits[i];
+    sum_square += e * e;
+  }
+  const ExpSums sums = kernels().SumExps(logits.data(), 700, 0, nullptr);
+  const double error = std::ldexp(1.0, -21) + (80 + 9) * 1.001 * kEpsilon;
+  EXPECT_NEAR(sums.sum, sum, error * sum);
+  EXPECT_NEAR(sums.sum_gap, sum_gap, -error * sum_gap);
+  EXPECT_NEAR(sums.sum_square, sum_square,
+              2 * error * sum_square + std::ldexp(1.0, -90));
 }
 
 TEST_P(KernelsTest, ExpOfZeroGapIsExactlyOne) {
