@@ -25,6 +25,7 @@ ENGINE_TITLES = {"attendant": "Attendant", "faiss": "FAISS",
                  "hnswlib": "hnswlib"}
 MODE_TITLES = {
     "attendant ivf": "Attendant IVF",
+    "attendant ivf-disk": "Attendant IVF, keys on disk",
     "attendant ivf asked": "Attendant IVF, recall asked for",
     "attendant ivf proven": "Attendant IVF, proven top-100",
     "attendant ivf exact": "Attendant IVF, exact mass",

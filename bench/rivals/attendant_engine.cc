@@ -1,5 +1,6 @@
-// Our indexes. Configurations: INDEX or INDEX MODE, where INDEX is flat, ivf or
-// ivf:LISTS, and MODE says what the effort is:
+// Our indexes. Configurations: INDEX or INDEX MODE, where INDEX is flat, ivf,
+// ivf:LISTS or ivf-disk, whose floats lie in a file, and MODE says what the
+// effort is:
 //   (none)  lists to visit
 //   asked   1,000 times the recall that is asked for
 //   proven  of no meaning: the best are proven, the partition within 0.001
@@ -20,6 +21,7 @@
 #include "core/base/status.h"
 #include "core/shortlist/flat_index.h"
 #include "core/shortlist/ivf_index.h"
+#include "core/storage/nameless_files.h"
 
 namespace attendant {
 namespace {
@@ -36,8 +38,10 @@ struct BuiltIndex {
   double seconds = 0;
 };
 
+// files: where ivf-disk keeps its floats.
 absl::StatusOr<std::unique_ptr<KeyIndex>> MakeIndex(absl::string_view name,
-                                                    const DataSet& data) {
+                                                    const DataSet& data,
+                                                    ScratchFiles& files) {
   const std::int64_t count = data.keys.row_count();
   if (name == "flat") {
     auto flat = std::make_unique<FlatIndex>(data.dim, count);
@@ -47,8 +51,10 @@ absl::StatusOr<std::unique_ptr<KeyIndex>> MakeIndex(absl::string_view name,
     return flat;
   }
   IvfOptions options;
-  if (name != "ivf" && (!absl::ConsumePrefix(&name, "ivf:") ||
-                        !absl::SimpleAtoi(name, &options.list_count))) {
+  if (name == "ivf-disk") options.key_files = &files;
+  if (name != "ivf" && name != "ivf-disk" &&
+      (!absl::ConsumePrefix(&name, "ivf:") ||
+       !absl::SimpleAtoi(name, &options.list_count))) {
     return absl::InvalidArgumentError(absl::StrCat("no index ", name));
   }
   options.thread_count = 2;  // as the others build
@@ -66,7 +72,7 @@ class AttendantEngine : public Engine {
  public:
   absl::StatusOr<BuildReport> Build(const std::string& configuration,
                                     const DataSet& data,
-                                    const std::string&) override {
+                                    const std::string& cache) override {
     const std::vector<std::string> parts = absl::StrSplit(configuration, ' ');
     const std::string mode = parts.size() > 1 ? parts[1] : "";
     if (mode == "asked") {
@@ -83,7 +89,8 @@ class AttendantEngine : public Engine {
     BuiltIndex& built = built_[parts[0]];
     if (built.index == nullptr) {
       const auto start = std::chrono::steady_clock::now();
-      ATTENDANT_ASSIGN_OR_RETURN(built.index, MakeIndex(parts[0], data));
+      NamelessFiles files(cache + ".keys");
+      ATTENDANT_ASSIGN_OR_RETURN(built.index, MakeIndex(parts[0], data, files));
       built.seconds = std::chrono::duration<double>(
                           std::chrono::steady_clock::now() - start)
                           .count();
