@@ -123,18 +123,22 @@ void AttentionState::Add(std::int32_t segment, std::span<const RowIndex> rows,
 
 void AttentionState::Merge(const AttentionState& other) {
   top_.Merge(other.top_);
-  if (other.partition_.count == 0) return;
+  AddUnkept(other.partition_, other.pooled_);
+}
+
+void AttentionState::AddUnkept(const SoftmaxPartition& rows,
+                               std::span<const double> value_sum) {
+  if (rows.count == 0) return;
   const float old_max = partition_.max;
   const bool was_empty = partition_.count == 0;
-  partition_.Merge(other.partition_);
+  partition_.Merge(rows);
   if (pooled_.empty()) return;
   if (!was_empty) {
     Scale(std::exp(double{old_max} - partition_.max), pooled_);
   }
-  const double other_scale =
-      std::exp(double{other.partition_.max} - partition_.max);
-  for (std::size_t d = 0; d < pooled_.size(); ++d) {
-    pooled_[d] += other_scale * other.pooled_[d];
+  const double scale = std::exp(double{rows.max} - partition_.max);
+  for (std::size_t d = 0; d < value_sum.size(); ++d) {
+    pooled_[d] += scale * value_sum[d];
   }
 }
 

@@ -55,9 +55,10 @@ class AttentionState {
            std::span<const float> logits, std::span<const float> similarities,
            std::span<const float* const> values = {});
 
-  // Adds rows that are not among the k best, as their sums, where nothing is
-  // pooled.
-  void AddUnkept(const SoftmaxPartition& rows) { partition_.Merge(rows); }
+  // Adds rows that are not among the k best, as their sums. value_sum is that
+  // of e x value, [value_dim], with e relative to rows.max.
+  void AddUnkept(const SoftmaxPartition& rows,
+                 std::span<const double> value_sum = {});
 
   // Adds all that `other` saw. Both have the same k and value_dim.
   void Merge(const AttentionState& other);

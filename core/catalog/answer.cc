@@ -11,6 +11,7 @@
 #include "core/catalog/draw_rows.h"
 #include "core/catalog/mass.h"
 #include "core/catalog/pool.h"
+#include "core/catalog/pooled_deviation.h"
 #include "core/catalog/scored_rows.h"
 #include "core/catalog/weigh.h"
 
@@ -360,6 +361,11 @@ class Answerer {
     pooled.values = pools.Mean(plan_.activation_kind);
     pooled.scope = *plan_.pool_scope;
     pooled.key_as_value_count = pools.key_as_value_count;
+    if (!pools.exact) {
+      pooled.method = MassMethod::kEstimate;
+      pooled.relative_error =
+          RelativeError(pools.MeanDeviation(), pooled.values);
+    }
     answer_.pooled_value = std::move(pooled);
     if (!HasHeads()) return;
     const MultiHeadProjections* projections = Projections();

@@ -23,6 +23,16 @@ std::vector<float> HeadPools::Mean(ActivationKind kind) const {
   return floats;
 }
 
+double HeadPools::MeanDeviation() const {
+  double sum = 0;
+  double head_count = 0;
+  for (std::size_t h = 0; h < deviations.size(); ++h) {
+    sum += deviations[h];
+    if (row_counts[h] > 0) ++head_count;
+  }
+  return head_count > 0 ? sum / head_count : 0;
+}
+
 HeadPools PoolRows(const Snapshot& snapshot, const QueryPlan& plan,
                    const ScoredRows& scored, const Weigher& weigher) {
   const Kernels& kernels = ActiveKernels();
@@ -69,6 +79,8 @@ HeadPools PoolScans(const std::vector<HeadScan>& scans) {
     pools.row_counts.push_back(scan.partition.count);
     pools.key_as_value_count =
         std::max(pools.key_as_value_count, scan.key_as_value_count);
+    pools.exact &= scan.pooled_exactly;
+    pools.deviations.push_back(scan.pooled_deviation);
   }
   return pools;
 }

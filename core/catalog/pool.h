@@ -19,10 +19,15 @@ struct HeadPools {
   std::vector<double> weight_sums;        // by head
   std::vector<std::int64_t> row_counts;   // by head; 0: it pooled nothing
   std::int64_t key_as_value_count = 0;
+  bool exact = true;
+  // By head, how far the sums are off in norm; empty: not at all.
+  std::vector<double> deviations;
 
   // The mean over the heads that pooled something; over all where weights are
   // not of a softmax.
   std::vector<float> Mean(ActivationKind kind) const;
+  // How far that is off, in norm, were all heads off alike.
+  double MeanDeviation() const;
 };
 
 // Over all of `scored`.

@@ -327,15 +327,20 @@ absl::Status CheckPooledDims(const Snapshot& snapshot, const QueryPlan& plan) {
   return absl::OkStatus();
 }
 
+// The error of the log partition that is stated for what is said of the whole
+// catalog, if the request states none.
+constexpr double kUnstatedPrecision = 0.02;
+
 // The error of the log partition that the query can do with; 0: any.
 double MassPrecision(const AttendQuery& query, const QueryPlan& plan) {
   // What is certain may be far off, unless the request says how far.
-  constexpr double kUnstated = 0.02;
   const bool by_catalog = (plan.weight_scope == WeightScope::kCatalog &&
                            !plan.draws_from_catalog()) ||
+                          plan.pool_scope == WeightScope::kCatalog ||
                           plan.min_mass;
   double precision = query.mass_precision.value_or(
-      by_catalog && query.mass_method != MassMethod::kBound ? kUnstated : 0);
+      by_catalog && query.mass_method != MassMethod::kBound ? kUnstatedPrecision
+                                                            : 0);
   if (plan.min_mass) {
     // So that surely holding it takes few items more than holding it.
     const double spare = (1 - *plan.min_mass) / 4;
@@ -368,6 +373,7 @@ absl::string_view WhyEveryKey(const Snapshot& snapshot,
   }
   // What a shortlist by q . k leaves out is unknown to ADDITIVE.
   const bool asks_of_mass = plan.weight_scope == WeightScope::kCatalog ||
+                            plan.pool_scope == WeightScope::kCatalog ||
                             query.min_mass || query.mass_precision ||
                             query.mass_method == MassMethod::kBound;
   if (plan.shortlist_head && asks_of_mass) {
@@ -382,9 +388,6 @@ absl::string_view WhyEveryKey(const Snapshot& snapshot,
   if (plan.draws_from_catalog() && !HasLists(snapshot, plan.heads.front())) {
     return "weight_scope CATALOG of SAMPLE needs every key or an IVF index";
   }
-  if (plan.pool_scope == WeightScope::kCatalog) {
-    return "pool_scope CATALOG needs every key";
-  }
   // No estimate holds all of it.
   if (plan.min_mass && *plan.min_mass == 1) return "min_mass 1 needs every key";
   if (!plan.biases.empty()) return "the index does not know biases";
@@ -398,6 +401,10 @@ absl::Status ResolveScan(const Snapshot& snapshot, const AttendQuery& query,
   plan.goals.recall = query.recall.value_or(0);
   plan.goals.probe_count = query.probe_count.value_or(0);
   plan.goals.mass_precision = MassPrecision(query, plan);
+  // A value of 5 % where the mass is known to 2 %.
+  constexpr double kPoolPrecisions = 2.5;
+  plan.pool_precision =
+      kPoolPrecisions * query.mass_precision.value_or(kUnstatedPrecision);
   plan.goals.certified = query.mass_method == MassMethod::kBound;
   plan.only_index = query.scan_mode == ScanMode::kIndex;
   absl::string_view reason = WhyEveryKey(snapshot, query, plan);

@@ -44,6 +44,9 @@ struct QueryPlan {
   // key is scored, unless only the index may answer.
   ScanGoals goals;
   bool only_index = false;
+  // Relative error that a value pooled over the catalog may have, unless only
+  // the index may answer, which then says what it has.
+  double pool_precision = 0;
   Masks masks;
   // Items that some head may attend to.
   std::int64_t eligible_count = 0;

@@ -6,6 +6,7 @@
 
 #include "core/attention/log_add.h"
 #include "core/catalog/mass.h"
+#include "core/catalog/pooled_deviation.h"
 #include "core/catalog/weigh.h"
 
 namespace attendant {
@@ -141,6 +142,14 @@ absl::string_view QueryScan::WhyNotEnough(const HeadScan& scan) const {
       return "it does not know the mass";
     if (error.most() > goals.mass_precision) {
       return "it knows the mass less precisely than asked for";
+    }
+  }
+  if (plan_->pool_scope == WeightScope::kCatalog) {
+    if (!scan.complete) return "it can't pool what it does not score";
+    if (!plan_->only_index &&
+        !(RelativeError(scan.pooled_deviation, scan.pooled_value) <=
+          plan_->pool_precision)) {
+      return "it knows the pooled value less precisely than wanted";
     }
   }
   return "";

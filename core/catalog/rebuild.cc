@@ -27,7 +27,8 @@ bool HasKeys(const Keys& keys) {
 // files: null for floats in memory.
 absl::StatusOr<std::shared_ptr<const KeyIndex>> BuildIndex(
     const Keys& keys, std::int64_t dim, ScoreKind score_kind, IndexKind kind,
-    ScratchFiles* files, const std::atomic<bool>& cancelled) {
+    ScratchFiles* files, const std::atomic<bool>& cancelled,
+    const RowTable* values = nullptr) {
   if (files != nullptr && MayKeepKeysOnDisk(kind)) {
     // Before minutes of training.
     const std::int64_t key_count = std::count_if(
@@ -40,6 +41,10 @@ absl::StatusOr<std::shared_ptr<const KeyIndex>> BuildIndex(
     IvfOptions options;
     options.key_files = files;
     options.cancelled = &cancelled;
+    if (values != nullptr && values->value_count() > 0) {
+      options.values = values;
+      options.value_dim = values->value_dim();
+    }
     return IvfIndex::Build(keys, dim, score_kind, options);
   }
   if (kind == IndexKind::kHnsw && HasKeys(keys)) {
@@ -159,7 +164,7 @@ absl::StatusOr<std::shared_ptr<const Segment>> Merge(
         std::shared_ptr<const KeyIndex> index,
         BuildIndex(keys, field.dim, field.score_kind,
                    has_heads ? IndexKind::kFlat : snapshot.wanted_indexes[f],
-                   files, cancelled));
+                   files, cancelled, merged->rows.get()));
     merged->indexes.push_back(std::move(index));
     ATTENDANT_ASSIGN_OR_RETURN(
         auto head_indexes, BuildHeadIndexes(snapshot, f, models[f], addresses,

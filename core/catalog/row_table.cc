@@ -62,6 +62,7 @@ RowIndex RowTable::Append(absl::string_view id, std::span<const float> value,
   if (!value.empty()) {
     std::copy(value.begin(), value.end(), values_.data() + row * value_dim_);
     has_value_.Set(row, true);
+    value_count_.fetch_add(1, std::memory_order_relaxed);
   }
   columns_.Append(row, attributes);
   if (opaque_value != nullptr) {

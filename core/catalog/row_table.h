@@ -36,8 +36,13 @@ class RowTable : public ValueSource {
                   const Attributes& attributes,
                   std::shared_ptr<const std::string> opaque_value = nullptr);
 
+  std::int64_t value_dim() const { return value_dim_; }
   std::int64_t capacity() const { return capacity_; }
   std::int64_t row_count() const { return row_count_; }  // writer only
+  // Rows with a value, so far.
+  std::int64_t value_count() const {
+    return value_count_.load(std::memory_order_relaxed);
+  }
 
   absl::string_view Id(RowIndex row) const { return ids_[row]; }
   // A hash of the id that is the same in every process and version.
@@ -103,6 +108,7 @@ class RowTable : public ValueSource {
   std::int64_t capacity_;
   std::int64_t value_dim_;
   std::int64_t row_count_ = 0;
+  std::atomic<std::int64_t> value_count_ = 0;
   std::atomic<std::int64_t> memory_bytes_;
   IdColumn ids_;
   AlignedBuffer<float> values_;  // [capacity, value_dim]

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/attention/log_add.h"
+#include "core/catalog/pooled_deviation.h"
 #include "core/catalog/segment_query.h"
 #include "core/catalog/weigh.h"
 #include "core/shortlist/key_index.h"
@@ -17,9 +18,12 @@ namespace {
 // Values of a segment; where a row has none, its key, which is counted.
 class RowValues : public ValueSource {
  public:
-  RowValues(const Segment& segment, int field, std::int64_t* missing_count)
+  // For rows that `scanned` finds, an index of the field.
+  RowValues(const Segment& segment, int field, const KeyIndex& scanned,
+            std::int64_t* missing_count)
       : rows_(*segment.rows),
         keys_(*segment.indexes[field]),
+        scans_keys_(&keys_ == &scanned),
         missing_count_(missing_count) {}
 
   const float* ValueOf(RowIndex row) const override {
@@ -28,12 +32,28 @@ class RowValues : public ValueSource {
     ++*missing_count_;
     return keys_.Key(row).data();
   }
+  bool PoolsKeys() const override {
+    return scans_keys_ && rows_.value_count() == 0;
+  }
 
  private:
   const RowTable& rows_;
   const KeyIndex& keys_;
+  const bool scans_keys_;
   std::int64_t* missing_count_;
 };
+
+// Rows that a query sees whose keys are pooled.
+std::int64_t CountKeysAsValues(const RowTable& rows, const KeyIndex& keys,
+                               const ScanQuery& query) {
+  std::int64_t count = 0;
+  for (RowIndex row = 0; row < query.row_end; ++row) {
+    if (query.excluded != nullptr && query.excluded->Test(row)) continue;
+    if (query.allowed != nullptr && !query.allowed->Test(row)) continue;
+    if (rows.ValueOf(row) == nullptr && !keys.Key(row).empty()) ++count;
+  }
+  return count;
+}
 
 // A task on its way through the segments.
 class Scanner {
@@ -55,7 +75,9 @@ class Scanner {
     const PlannedHead& head = *task_.head;
     const Segment& segment = *snapshot_.segments[i].segment;
     index_ = &segment.IndexOf(head.field, head.stored_head);
-    values_.emplace(segment, head.field, &scan_.key_as_value_count);
+    segment_ = &segment;
+    key_count_before_ = scan_.key_as_value_count;
+    values_.emplace(segment, head.field, *index_, &scan_.key_as_value_count);
     query_.emplace(snapshot_, *task_.plan, head, i, *task_.interrupt);
     query_->scan.values = &*values_;
     query_->scan.exhaustive = task_.options.exhaustive;
@@ -75,6 +97,7 @@ class Scanner {
     scan_.scored_count += stats->scored_count;
     scan_.visited_list_count += stats->visited_list_count;
     MergeKnowledge(*stats);
+    if (stats->pooled_error) NotePooled(*stats);
     scan_.shared_query_count =
         std::max(scan_.shared_query_count, static_cast<int>(shared_count));
     if (!task_.options.exhaustive && index_->kind() != IndexKind::kFlat) {
@@ -88,7 +111,11 @@ class Scanner {
       return;
     }
     scan_.partition = state_.partition();
-    if (task_.options.pools) scan_.pooled_value = state_.PooledValue();
+    if (task_.options.pools) {
+      scan_.pooled_value = state_.PooledValue();
+      scan_.pooled_deviation =
+          PooledDeviation(pooled_parts_, scan_.partition, scan_.pooled_value);
+    }
     if (task_.options.keeps_all) {
       scan_.all = state_.top().candidates();
       TopK shortlist(task_.options.shortlist_count, &snapshot_);
@@ -117,6 +144,19 @@ class Scanner {
         LogAdd(scan_.log_upper, stats.exact ? added : stats.log_upper);
   }
 
+  // Values of the segment were pooled from codes, and not asked for.
+  void NotePooled(const ScanStats& stats) {
+    scan_.pooled_exactly = false;
+    pooled_parts_.push_back({*stats.pooled_error, stats.log_variance});
+    const RowTable& rows = *segment_->rows;
+    scan_.key_as_value_count =
+        key_count_before_ +
+        (rows.value_count() == 0
+             ? stats.scored_count
+             : CountKeysAsValues(rows, *segment_->indexes[task_.head->field],
+                                 query_->scan));
+  }
+
   // log of what the segment added to the sum, which rounding blurs by less than
   // the last digits of that sum.
   double LogAdded() const {
@@ -141,8 +181,11 @@ class Scanner {
   AttentionState state_;
   HeadScan scan_;
   absl::Status status_;
-  SoftmaxPartition before_;          // what the segment is added to
+  SoftmaxPartition before_;  // what the segment is added to
+  const Segment* segment_ = nullptr;
   const KeyIndex* index_ = nullptr;  // of the segment
+  std::int64_t key_count_before_ = 0;
+  std::vector<PooledPart> pooled_parts_;
   std::optional<RowValues> values_;
   std::optional<SegmentQuery> query_;
 };

@@ -31,6 +31,10 @@ struct HeadScan {
   std::vector<Candidate> shortlist;  // sorted
   std::vector<Candidate> all;        // in the order of the scan, if kept
   std::vector<float> pooled_value;   // over all that was scored, if pooled
+  // False if some values were pooled from codes: the value is then off by
+  // pooled_deviation, in norm (see PooledDeviation).
+  bool pooled_exactly = true;
+  double pooled_deviation = 0;
   std::int64_t scored_count = 0;
   std::int64_t visited_list_count = 0;
   // As ScanStats, of all segments together; bounds only if certified.

@@ -77,8 +77,10 @@ bool CodePass::Start(const ScanQuery& query, const InvertedLists& lists,
   partition_ = lower_ = upper_ = SoftmaxPartition();
   taken_.clear();
   tail_.Start();
+  if (options.values != nullptr) pool_.Start(lists, *options.values);
   taken_count_ = 0;
   threshold_ = kNothing;
+  pooled_.clear();
   kept_.size = 0;
   capacity_ = 2 * static_cast<std::size_t>(std::max(k, options.rescore_count)) +
               kWaiting;
@@ -147,8 +149,10 @@ void CodePass::Take(std::int64_t list, std::int64_t begin, std::int64_t count,
   taken_.push_back({.begin = begin, .list = list, .partition = {}});
   SoftmaxPartition& partition = taken_.back().partition;
   const bool samples = options_.precision > 0;
-  partition.Add(logits, count, samples ? logits : nullptr);
+  const bool pools = options_.values != nullptr;
+  partition.Add(logits, count, samples || pools ? logits : nullptr);
   if (samples) tail_.Add(logits, count, partition.max);
+  if (pools) pool_.Add(list, begin, count, logits, partition.max);
 }
 
 void CodePass::Keep(std::int64_t begin, std::int64_t count,
@@ -270,10 +274,27 @@ absl::Status CodePass::RescoreKept(AttentionState& state) {
   ATTENDANT_RETURN_IF_ERROR(scorer.Validate());
   ATTENDANT_RETURN_IF_ERROR(
       ScoreFloats({kept_.positions.data(), kept_.size}, scorer));
+  if (options_.values != nullptr) FindKeptValues();
   if (kept_.size > 0) {
-    state.Add(query_->segment, rows_, logits_, similarities_);
+    state.Add(query_->segment, rows_, logits_, similarities_, pooled_);
   }
   return absl::OkStatus();
+}
+
+void CodePass::FindKeptValues() {
+  constexpr std::int64_t kLineFloats = 16;
+  pooled_.resize(kept_.size);
+  for (std::size_t i = 0; i < kept_.size; ++i) {
+    const float* value =
+        query_->values == nullptr ? nullptr : query_->values->ValueOf(rows_[i]);
+    if (value == nullptr) {
+      value = lists_->key_view().Row(kept_.positions[i]).data();
+    }
+    for (std::int64_t d = 0; d < options_.values->dim(); d += kLineFloats) {
+      __builtin_prefetch(value + d);
+    }
+    pooled_[i] = value;
+  }
 }
 
 // Sets rows_, similarities_ and logits_.
@@ -306,10 +327,11 @@ absl::Status CodePass::ScoreFloats(std::span<const std::int32_t> positions,
 bool CodePass::CountsTwice(std::size_t kept) const {
   // Where rows are drawn from, what is drawn from is what was not kept, and
   // nothing else.
-  if (options_.bits != CodeBits::k4 || options_.certified ||
-      options_.precision > 0) {
-    return false;
-  }
+  return options_.precision == 0 && IsNearCut(kept);
+}
+
+bool CodePass::IsNearCut(std::size_t kept) const {
+  if (options_.bits != CodeBits::k4 || options_.certified) return false;
   const std::int32_t position = kept_.positions[kept];
   return kept_.logits[kept] - Variance(position) <
          threshold_ - Margin(position);
@@ -486,6 +508,70 @@ void CodePass::SetBounds(ScanStats& stats) const {
   stats.log_upper = max + std::log(exact + std::max(0.0, high)) + rounding;
 }
 
+// Errors of codes move the weights of keys, each for itself, and rounding their
+// values. What weighs too little next to the cut is made up for as where keys
+// count twice. Where the values are the keys whose codes the logits were taken
+// from, an error moves both at once: with c the covariance of a value's error
+// with e, the variance of a component times the query, and a what e must be
+// below for the key not to be kept,
+//   E[exp(e - v/2) error 1(e < a + v)] = c (P(e < a) - density of e at a),
+// where the first sums up to what the rest weighs, and the other to what keys
+// weigh around the cut, for each nat.
+PooledError CodePass::PoolRest(const SoftmaxPartition& rest) {
+  constexpr double kStep = 16;  // of a code of 4 bits
+  constexpr double kOfStep = kStep * kStep / 12;
+  const ListValues& values = *options_.values;
+  removed_positions_.clear();
+  removed_logits_.clear();
+  double around_cut = 0;  // relative to rest.max
+  for (std::size_t i = 0; i < kept_.size; ++i) {
+    if (IsNearCut(i)) {
+      around_cut += std::exp(double{kept_.logits[i]} - rest.max) /
+                    Variance(kept_.positions[i]);
+    } else {
+      removed_positions_.push_back(kept_.positions[i]);
+      removed_logits_.push_back(kept_.logits[i]);
+    }
+  }
+  pool_.Remove(removed_positions_, removed_logits_);
+  const ValuePool::Rest& pooled = pool_.Take();
+  value_sum_.assign(static_cast<std::size_t>(values.dim()), 0);
+  PooledError error;
+  if (pooled.empty || rest.sum == 0) return error;
+  error.mean = pooled.mean;
+  if (values.are_keys() && options_.bits == CodeBits::k4) {
+    const double moved = query_->logit_factor * kOfStep *
+                         pooled.means.scale_square_norm *
+                         (1 - std::min(1.0, around_cut / rest.sum));
+    for (std::size_t d = 0; d < error.mean.size(); ++d) {
+      error.mean[d] -= moved * query_->query[d];
+    }
+  }
+  for (std::size_t d = 0; d < error.mean.size(); ++d) {
+    value_sum_[d] = rest.sum * error.mean[d];
+  }
+  error.mean_square = pooled.means.square;
+  // What weighs most of the rest is next to what is kept, and like it.
+  double square_scale = 0;
+  for (std::size_t i = 0; i < kept_.size; ++i) {
+    const double scale =
+        lists_->codes.scales()[static_cast<std::size_t>(kept_.positions[i])];
+    square_scale += scale * scale;
+  }
+  const double max_scale = lists_->codes.max_scale();
+  square_scale = kept_.size > 0 ? square_scale / static_cast<double>(kept_.size)
+                                : max_scale * max_scale;
+  const double variance =
+      coded_.LogitVariancePerSquareScale(options_.bits) * square_scale;
+  const double log_square =
+      2.0 * rest.max + std::log(kAlikeKeys * rest.sum_square);
+  error.log_weight_variance = log_square + std::log(std::expm1(variance));
+  error.log_rounding_variance =
+      log_square + std::log(static_cast<double>(values.dim()) * kOfStep *
+                            pooled.means.scale_square_norm_square);
+  return error;
+}
+
 absl::Status CodePass::Finish(bool complete, AttentionState& state,
                               ScanStats& stats) {
   MergeTaken();
@@ -499,7 +585,11 @@ absl::Status CodePass::Finish(bool complete, AttentionState& state,
   } else {
     SetVariance(rest, stats);
   }
-  state.AddUnkept(rest);
+  value_sum_.clear();
+  if (options_.values != nullptr && rest.count > 0) {
+    stats.pooled_error = PoolRest(rest);
+  }
+  state.AddUnkept(rest, value_sum_);
   stats.scored_count = taken_count_;
   stats.complete = complete;
   stats.knows_mass = complete;

@@ -14,7 +14,9 @@
 #include "core/shortlist/key_codes.h"
 #include "core/shortlist/key_index.h"
 #include "core/shortlist/key_scorer.h"
+#include "core/shortlist/list_values.h"
 #include "core/shortlist/tail_sample.h"
+#include "core/shortlist/value_pool.h"
 
 namespace attendant {
 
@@ -31,6 +33,9 @@ struct CodePassOptions {
   // left to codes is corrected by keys that are drawn and scored from their
   // floats. 0: it is not. All keys are then taken, in their order.
   double precision = 0;
+  // What is pooled, if the state pools: from floats of keys scored from
+  // theirs, else from codes. All keys are then taken, in their order.
+  const ListValues* values = nullptr;
 };
 
 // Order: Start, Take any number of times, Finish; then Start again: the object
@@ -113,11 +118,16 @@ class CodePass {
   void MergeTaken();
   void SortKept();
   absl::Status RescoreKept(AttentionState& state);
+  // Sets pooled_ to what the kept keys pool.
+  void FindKeptValues();
   // Adds what codes lack to the logits of keys from `begin` on.
   void Correct(std::int64_t list, std::int64_t begin, std::int64_t count,
                float* logits) const;
   // Whether a kept key's code stays in the rest.
   bool CountsTwice(std::size_t kept) const;
+  // Whether a kept key's code is so near to what is not kept that it stands for
+  // what weighs too little there.
+  bool IsNearCut(std::size_t kept) const;
   // What is left of the sums without the kept keys.
   SoftmaxPartition Rest() const;
   // Scores some of the rest from their floats, and corrects its sums by them.
@@ -130,6 +140,8 @@ class CodePass {
   absl::Status ScoreFloats(std::span<const std::int32_t> positions,
                            KeyScorer& scorer);
   void SetVariance(const SoftmaxPartition& rest, ScanStats& stats) const;
+  // What `rest` pools, into value_sum_, and how far that may be off.
+  PooledError PoolRest(const SoftmaxPartition& rest);
   void SetBounds(ScanStats& stats) const;
 
   const ScanQuery* query_ = nullptr;
@@ -147,6 +159,7 @@ class CodePass {
   std::vector<float> list_logits_;  // of the lists' means
   std::vector<Taken> taken_;
   TailSample tail_;             // with a precision
+  ValuePool pool_;              // with values
   SoftmaxPartition partition_;  // of all that was taken, once it is
   SoftmaxPartition lower_;      // of logits less, and plus their margins
   SoftmaxPartition upper_;
@@ -164,6 +177,10 @@ class CodePass {
   std::vector<RowIndex> rows_;
   std::vector<float> similarities_;
   std::vector<float> logits_;
+  std::vector<const float*> pooled_;
+  std::vector<std::int32_t> removed_positions_;
+  std::vector<float> removed_logits_;
+  std::vector<double> value_sum_;
 };
 
 }  // namespace attendant

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <exception>
 #include <new>
+#include <optional>
 #include <random>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "core/shortlist/inverted_lists.h"
 #include "core/shortlist/learn_centroids.h"
 #include "core/shortlist/list_index.h"
+#include "core/shortlist/list_values.h"
 #include "core/shortlist/nearest_centroid.h"
 #include "core/shortlist/unscored_mass.h"
 
@@ -183,9 +185,14 @@ absl::StatusOr<std::unique_ptr<IvfIndex>> BuildIndex(
     positions[static_cast<std::size_t>(lists.rows[p])] =
         static_cast<std::int32_t>(p);
   }
-  return std::make_unique<ListIndex>(std::move(lists), std::move(positions),
-                                     score_kind, std::move(calibration),
-                                     std::move(unscored_mass));
+  std::optional<ListValues> values;
+  if (options.values != nullptr) {
+    values =
+        ListValues::Of(lists, *options.values, options.value_dim, options.seed);
+  }
+  return std::make_unique<ListIndex>(
+      std::move(lists), std::move(positions), score_kind,
+      std::move(calibration), std::move(unscored_mass), std::move(values));
 }
 
 }  // namespace

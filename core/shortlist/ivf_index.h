@@ -28,6 +28,12 @@ struct IvfOptions {
   double target_recall = 0.8;
   std::int64_t neighbour_count = 100;
   std::uint64_t seed = 20240607;
+  // What scans will pool where that is not the keys: `value_dim` floats a row,
+  // or null for its key. Kept as codes too, an eighth as large, so that scans
+  // can pool rows that they don't score from floats; without, only keys have
+  // codes. Read during Build.
+  const ValueSource* values = nullptr;
+  std::int64_t value_dim = 0;
   // Threads that Build uses, the caller's included; >= 1. The index is the same
   // for any number. Others than the caller's are busy for as long as it is.
   int thread_count = 1;

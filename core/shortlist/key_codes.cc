@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/attention/score.h"
+#include "core/kernels/weigh_codes.h"
 #include "core/shortlist/huge_pages.h"
 
 namespace attendant {
@@ -173,6 +174,23 @@ void KeyCodes::Logits(std::span<const CodeQuery> queries, CodeBits bits,
     kernels.Logits8(queries.data(), query_count, high_plane_.data() + offset,
                     low_plane_.data() + offset, scales, block_count,
                     step_count(), stride, logits);
+  }
+}
+
+void KeyCodes::Weigh(std::span<const std::uint32_t> weights,
+                     std::span<const std::int32_t> blocks, double* sums) const {
+  constexpr double kMiddle = 120.5;
+  thread_local std::vector<std::int64_t> nibble_sums;
+  const auto count = static_cast<std::size_t>(step_count() * kCodeDims);
+  nibble_sums.resize(count);
+  ActiveWeighCodesKernels().Weigh4(
+      weights.data(), blocks.data(), static_cast<std::int64_t>(blocks.size()),
+      high_plane_.data(), step_count(), nibble_sums.data());
+  std::int64_t weight_sum = 0;
+  for (const std::uint32_t weight : weights) weight_sum += weight;
+  for (std::size_t d = 0; d < count; ++d) {
+    sums[d] = 16 * static_cast<double>(nibble_sums[d]) -
+              kMiddle * static_cast<double>(weight_sum);
   }
 }
 

@@ -77,6 +77,16 @@ class KeyCodes {
               std::int64_t first_block, std::int64_t block_count,
               std::int64_t stride, float* logits) const;
 
+  // The sum over up to kMaxWeighedBlocks blocks of their keys' weights times
+  // what 4 bits say of them over their scales, rotated:
+  // sums[d] = sum of weights[16 b + r] x (16 n + 7.5 - 128), [8 step_count];
+  // overwritten. See WeighCodesKernels.
+  void Weigh(std::span<const std::uint32_t> weights,
+             std::span<const std::int32_t> blocks, double* sums) const;
+
+  // Gives the memory of 8 bits back: only 4 may be read from then on.
+  void DropLowPlane() { low_plane_ = {}; }
+
   // Asks for the codes of a key and some after it.
   void Prefetch(std::int64_t position, CodeBits bits) const;
 

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -29,6 +30,8 @@ class ValueSource {
  public:
   virtual ~ValueSource() = default;
   virtual const float* ValueOf(RowIndex row) const = 0;
+  // True if every row with a key in the index pools that key.
+  virtual bool PoolsKeys() const { return false; }
 };
 
 // What is added to the logits of a segment's rows.
@@ -82,6 +85,20 @@ struct ScanQuery {
   const Interrupt* interrupt = nullptr;
 };
 
+// What a scan knows of the error of the values that it pooled from codes. Over
+// the rows that were not scored from floats, with v(i) the variance of row i's
+// exp(logit) as it was taken, and m any vector, the sum of exp(logit) x
+// (value - m) is off by a random vector whose square norm is
+//   log_weight_variance: sum of v(i), times the mean of |value - m|^2,
+//   log_rounding_variance: and by what the values' own rounding adds.
+struct PooledError {
+  double log_weight_variance = -std::numeric_limits<double>::infinity();
+  double log_rounding_variance = -std::numeric_limits<double>::infinity();
+  // Of these rows' values, weighed by exp(logit).
+  std::vector<double> mean;
+  double mean_square = 0;  // of their norms
+};
+
 // What a scan knows of the sum of exp(logit) over all eligible rows, besides
 // the partition it left in the state, which is its best guess.
 struct ScanStats {
@@ -102,6 +119,8 @@ struct ScanStats {
   bool certified = false;
   double log_lower = -std::numeric_limits<double>::infinity();
   double log_upper = std::numeric_limits<double>::infinity();
+  // Where the state pools: nothing if every value was, times its exact weight.
+  std::optional<PooledError> pooled_error = std::nullopt;
 };
 
 // One query of several that share a scan.

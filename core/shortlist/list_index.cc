@@ -41,13 +41,16 @@ constexpr double kPrecision = 0.02;
 
 ListIndex::ListIndex(InvertedLists lists, std::vector<std::int32_t> positions,
                      ScoreKind score_kind, Calibration calibration,
-                     UnscoredMass unscored_mass)
+                     UnscoredMass unscored_mass,
+                     std::optional<ListValues> values)
     : lists_(std::move(lists)),
       positions_(std::move(positions)),
       keyed_(static_cast<std::int64_t>(positions_.size())),
       cosine_(score_kind == ScoreKind::kCosine),
       calibration_(std::move(calibration)),
-      unscored_mass_(std::move(unscored_mass)) {
+      unscored_mass_(std::move(unscored_mass)),
+      key_values_(ListValues::OfKeys(lists_, cosine_)),
+      values_(std::move(values)) {
   for (const RowIndex row : lists_.rows) keyed_.Set(row);
 }
 
@@ -63,7 +66,8 @@ std::int64_t ListIndex::memory_bytes() const {
   return ((lists_.keys.on_disk() ? 0 : n) + list_count()) * lists_.dim *
              kFloatBytes +
          lists_.codes.memory_bytes() + lists_.mean_codes.memory_bytes() +
-         unscored_mass_.memory_bytes() +
+         unscored_mass_.memory_bytes() + key_values_.memory_bytes() +
+         (values_ ? values_->memory_bytes() : 0) +
          n * (kFloatBytes + std::int64_t{sizeof(RowIndex)}) +
          static_cast<std::int64_t>(positions_.size() * sizeof(std::int32_t) +
                                    lists_.offsets.size() *
@@ -97,6 +101,16 @@ class ListIndex::Scratch {
 bool ListIndex::IsMasked(const ScanQuery& query) const {
   return query.excluded != nullptr || query.allowed != nullptr ||
          query.row_end < static_cast<RowIndex>(keyed_.size());
+}
+
+const ListValues* ListIndex::ValuesOf(const ScanQuery& query,
+                                      const AttentionState& state) const {
+  const bool are_keys = query.values == nullptr || query.values->PoolsKeys();
+  const ListValues* values =
+      are_keys ? &key_values_ : (values_ ? &*values_ : nullptr);
+  const bool fits = values != nullptr && values->usable(lists_) &&
+                    values->dim() == state.value_dim();
+  return fits ? values : nullptr;
 }
 
 bool ListIndex::HasCodesFor(const ScanQuery& query) const {
@@ -136,8 +150,11 @@ ListIndex::Route ListIndex::RouteFor(const ScanQuery& query,
                      : lists_.key_count() * route.probe_count / list_count();
   const std::int64_t kept =
       std::max(state.top().k(), route.options.rescore_count);
-  route.by_code = HasCodesFor(query, state) &&
+  // Of lists that are not visited, nothing can be pooled.
+  const bool pools = state.value_dim() > 0;
+  route.by_code = HasCodesFor(query, state) && (route.complete || !pools) &&
                   (route.complete ? kKeysPerKept : 1) * kept <= taken;
+  if (route.by_code && pools) route.options.values = ValuesOf(query, state);
   route.options.bits = !route.options.certified && taken >= kKeysFor4Bits
                            ? CodeBits::k4
                            : CodeBits::k8;
@@ -319,7 +336,7 @@ void ListIndex::AddUnscored(const ScanQuery& query, const FloatVisit& visit,
                             std::int64_t eligible_count, AttentionState& state,
                             ScanStats& stats) const {
   thread_local CodedQuery coded;
-  if (!HasCodesFor(query, state) ||
+  if (state.value_dim() > 0 || !HasCodesFor(query, state) ||
       !coded.Encode(lists_.codes, query.query, query.logit_factor)) {
     return;
   }
@@ -481,7 +498,7 @@ bool ListIndex::ScanMasked(ScanTask& task) const {
                             : std::min(static_cast<double>(list_count()),
                                        ProbesFor(route.probe_count, rate));
   const double cost_of_lists = route.by_code && route.complete
-                                   ? CostOfCodes()
+                                   ? CostOfCodes(state.value_dim() > 0)
                                    : CostOfLists(probes, rate);
   const bool by_rows = CostOfRows(eligible_count) <= cost_of_lists;
   CodePass& pass = Scratch::OfThread().pass(kMasked);
@@ -623,11 +640,15 @@ double ListIndex::CostOfLists(double probes, double rate) const {
          probes * rows_per_list * (kCostOfTest + rate * 1.6 * CostOfKey());
 }
 
-// Of all codes, with a test for each key.
-double ListIndex::CostOfCodes() const {
+// Of all codes, with a test for each key. Pooling reads them once more, and
+// takes out again what is scored from floats.
+double ListIndex::CostOfCodes(bool pools) const {
   constexpr double kCostOfTest = 2.7;
-  return static_cast<double>(lists_.key_count()) *
-         (kCostOfTest + CostOfKey() / 8);
+  const double of_codes =
+      static_cast<double>(lists_.key_count()) * (kCostOfTest + CostOfKey() / 8);
+  if (!pools) return of_codes;
+  return of_codes + static_cast<double>(lists_.key_count()) * CostOfKey() / 8 +
+         2 * CostOfRows(kRescoreCount);
 }
 
 template <typename Visit, typename Found>

@@ -20,6 +20,7 @@
 #include "core/shortlist/float_visit.h"
 #include "core/shortlist/inverted_lists.h"
 #include "core/shortlist/ivf_index.h"
+#include "core/shortlist/list_values.h"
 #include "core/shortlist/row_scan.h"
 #include "core/shortlist/unscored_mass.h"
 
@@ -27,10 +28,12 @@ namespace attendant {
 
 class ListIndex : public IvfIndex {
  public:
-  // positions[row] is the position of the row's key in `lists`, or -1.
+  // positions[row] is the position of the row's key in `lists`, or -1. Values
+  // that are not the keys are pooled from codes if these are given.
   ListIndex(InvertedLists lists, std::vector<std::int32_t> positions,
             ScoreKind score_kind, Calibration calibration,
-            UnscoredMass unscored_mass);
+            UnscoredMass unscored_mass,
+            std::optional<ListValues> values = std::nullopt);
 
   IndexKind kind() const override { return IndexKind::kIvf; }
   std::int64_t dim() const override { return lists_.dim; }
@@ -47,9 +50,11 @@ class ListIndex : public IvfIndex {
   std::int64_t disk_bytes() const override;
 
   const InvertedLists& lists() const { return lists_; }
-  // False where logits are not what codes say: other scores, biases, pooling.
+  // False where logits are not what codes say, with other scores or biases, or
+  // what is pooled has no codes.
   bool HasCodesFor(const ScanQuery& query, const AttentionState& state) const {
-    return HasCodesFor(query) && state.value_dim() == 0;
+    return HasCodesFor(query) &&
+           (state.value_dim() == 0 || ValuesOf(query, state) != nullptr);
   }
   // Rows, with a key or without.
   std::int64_t row_count() const { return keyed_.size(); }
@@ -72,6 +77,9 @@ class ListIndex : public IvfIndex {
   // Eligible keys of each list, of eligible_count in all.
   std::vector<std::int64_t> CountEligible(const Bitmap& eligible,
                                           std::int64_t eligible_count) const;
+  // The codes of what the state pools; null if there are none.
+  const ListValues* ValuesOf(const ScanQuery& query,
+                             const AttentionState& state) const;
   std::int64_t ProbesOf(const ScanGoals& goals) const;
   // By the query's goals, and what it asks of the state.
   Route RouteFor(const ScanQuery& query, const AttentionState& state) const;
@@ -116,7 +124,7 @@ class ListIndex : public IvfIndex {
   double CostOfKey() const;
   double CostOfRows(std::int64_t row_count) const;
   double CostOfLists(double probes, double rate) const;
-  double CostOfCodes() const;
+  double CostOfCodes(bool pools) const;
 
   // Visits lists in the order of their ranks until at least `wanted` eligible
   // rows are found and as many lists are visited as the share of eligible rows
@@ -136,6 +144,8 @@ class ListIndex : public IvfIndex {
   const bool cosine_;                          // codes are of normalised keys
   const Calibration calibration_;
   const UnscoredMass unscored_mass_;
+  const ListValues key_values_;             // of rows that pool their keys
+  const std::optional<ListValues> values_;  // of others
 };
 
 }  // namespace attendant

@@ -10,14 +10,14 @@ namespace {
 
 // The Walsh-Hadamard transform of `size` components, a power of 2, each of
 // kRows vectors; not normalised.
-template <std::int64_t kRows>
-void Transform(float* vectors, std::int64_t size) {
+template <std::int64_t kRows, typename T>
+void Transform(T* vectors, std::int64_t size) {
   for (std::int64_t half = 1; half < size; half *= 2) {
     for (std::int64_t begin = 0; begin < size; begin += 2 * half) {
-      float* first = vectors + begin * kRows;
-      float* second = first + half * kRows;
+      T* first = vectors + begin * kRows;
+      T* second = first + half * kRows;
       for (std::int64_t i = 0; i < half * kRows; ++i) {
-        const float sum = first[i] + second[i];
+        const T sum = first[i] + second[i];
         second[i] = first[i] - second[i];
         first[i] = sum;
       }
@@ -61,6 +61,21 @@ void Rotation::ApplyTo(float* vectors) const {
 void Rotation::Apply(float* vector) const { ApplyTo<1>(vector); }
 
 void Rotation::ApplyToBlock(float* block) const { ApplyTo<kBlockRows>(block); }
+
+// A transform is symmetric and signs are their own inverses: the last first.
+void Rotation::Undo(double* vector) const {
+  const std::int64_t rest = dim_ - transform_dim_;
+  const float* signs = signs_.data() + signs_.size();
+  const auto undo = [&](double* first) {
+    signs -= transform_dim_;
+    Transform<1>(first, transform_dim_);
+    for (std::int64_t d = 0; d < transform_dim_; ++d) first[d] *= signs[d];
+  };
+  for (int round = 0; round < kRounds; ++round) {
+    if (rest > 0) undo(vector + rest);
+    undo(vector);
+  }
+}
 
 double Rotation::relative_error() const {
   // Each of at most 2 transforms a round has log2 stages, whose sums round

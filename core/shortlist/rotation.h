@@ -25,6 +25,8 @@ class Rotation {
   // interleaved, [dim, kBlockRows]. A vector's result is the same in both.
   void Apply(float* vector) const;
   void ApplyToBlock(float* block) const;
+  // Back again, of one vector, in doubles.
+  void Undo(double* vector) const;
 
   // What rounding may add to the result of a vector of norm 1, in norm.
   double relative_error() const;

@@ -561,10 +561,10 @@ TEST_F(AttendIvfTest, IndexModeRefusesWhatTheIndexCannotAnswer) {
   AttendQuery query = VectorQuery(Vector());
   query.scan_mode = ScanMode::kIndex;
   ASSERT_OK(Ask(query));
-  query.pool_scope = WeightScope::kCatalog;
+  query.mass_method = MassMethod::kExact;
   EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kFailedPrecondition,
-                                   HasSubstr("pool_scope")));
-  query.pool_scope = WeightScope::kShortlist;
+                                   HasSubstr("mass_method")));
+  query.mass_method.reset();
   query.score_kind = ScoreKind::kCosine;
   EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kFailedPrecondition,
                                    HasSubstr("score_kind")));

@@ -42,6 +42,21 @@ TEST_P(RotationOfDimTest, KeepsDotProducts) {
               3 * rotation.relative_error() * Dot(a, a));
 }
 
+TEST_P(RotationOfDimTest, IsUndone) {
+  const Rotation rotation(GetParam(), 9);
+  const std::vector<float> vector = RandomVector(GetParam(), 3);
+  std::vector<float> turned = vector;
+  rotation.Apply(turned.data());
+  std::vector<double> back(turned.begin(), turned.end());
+  rotation.Undo(back.data());
+  // The way back errs no more than the way there.
+  const double slack =
+      2 * rotation.relative_error() * std::sqrt(Dot(vector, vector));
+  for (std::size_t d = 0; d < vector.size(); ++d) {
+    EXPECT_NEAR(back[d], vector[d], slack);
+  }
+}
+
 TEST_P(RotationOfDimTest, ABlockIsItsVectors) {
   const std::int64_t dim = GetParam();
   const Rotation rotation(dim, 6);

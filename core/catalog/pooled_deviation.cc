@@ -1,0 +1,45 @@
+#include "core/catalog/pooled_deviation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "core/attention/score.h"
+
+namespace attendant {
+
+double PooledDeviation(std::span<const PooledPart> parts,
+                       const SoftmaxPartition& partition,
+                       std::span<const float> pooled_value) {
+  if (partition.count == 0) return 0;
+  const double log_square = 2 * (partition.max + std::log(partition.sum));
+  double variance = 0;
+  for (const PooledPart& part : parts) {
+    const PooledError& error = part.error;
+    // Nothing but rounding was left.
+    if (error.mean.empty()) continue;
+    double square_norm = 0;
+    double product = 0;
+    double distance = 0;
+    for (std::size_t d = 0; d < pooled_value.size(); ++d) {
+      const double component = pooled_value[d];
+      const double gap = error.mean[d] - component;
+      square_norm += component * component;
+      product += component * error.mean[d];
+      distance += gap * gap;
+    }
+    const double spread =
+        std::max(distance, error.mean_square - 2 * product + square_norm);
+    variance += std::exp(error.log_weight_variance - log_square) * spread +
+                std::exp(error.log_rounding_variance - log_square) +
+                std::exp(part.log_sum_variance - log_square) * distance;
+  }
+  return std::sqrt(variance);
+}
+
+double RelativeError(double deviation, std::span<const float> pooled_value) {
+  constexpr double kDeviations = 1.96;
+  return deviation == 0 ? 0 : kDeviations * deviation / Norm(pooled_value);
+}
+
+}  // namespace attendant

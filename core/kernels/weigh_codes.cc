@@ -1,0 +1,240 @@
+// Target attributes on the functions, not on the file, so that nothing inline
+// from a header is compiled for processors that may not be there.
+#include "core/kernels/weigh_codes.h"
+
+#include <immintrin.h>
+
+#include <algorithm>
+
+#include "core/kernels/codes.h"
+
+#define ATTENDANT_AVX2 __attribute__((target("avx2,fma")))
+#define ATTENDANT_VNNI \
+  __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
+#define ATTENDANT_UNROLL _Pragma("GCC unroll 8")
+
+namespace attendant {
+namespace {
+
+constexpr int kPlanes = 3;
+constexpr int kPlaneBits = kCodeWeightBits / kPlanes;
+// Bytes of a step of a block.
+constexpr std::int64_t kLine = 64;
+// Components of a row that lie side by side.
+constexpr int kSide = 4;
+
+void Weigh4Scalar(const std::uint32_t* weights, const std::int32_t* blocks,
+                  std::int64_t block_count, const std::uint8_t* high_plane,
+                  std::int64_t step_count, std::int64_t* sums) {
+  std::fill_n(sums, step_count * kCodeDims, std::int64_t{0});
+  for (std::int64_t b = 0; b < block_count; ++b) {
+    const std::uint8_t* block =
+        high_plane + blocks[b] * CodePlaneBytes(step_count);
+    for (std::int64_t t = 0; t < step_count; ++t) {
+      for (std::int64_t r = 0; r < kCodeRows; ++r) {
+        const auto weight = std::int64_t{weights[b * kCodeRows + r]};
+        for (int j = 0; j < kSide; ++j) {
+          const std::uint8_t byte = block[kLine * t + kSide * r + j];
+          sums[kCodeDims * t + j] += weight * (byte & 15);
+          sums[kCodeDims * t + kSide + j] += weight * (byte >> 4);
+        }
+      }
+    }
+  }
+}
+
+// The vector twins turn the 4 rows by 4 components of each 16 bytes round, so
+// that the bytes that are added up are of one component: a block's weights,
+// those of 4 rows in each 4 bytes, then stand 4 times side by side, by plane.
+struct WeightBytes {
+  alignas(64) std::uint8_t bytes[kMaxWeighedBlocks][kPlanes][kLine];
+};
+
+void Spread(const std::uint32_t* weights, std::int64_t block_count,
+            WeightBytes& spread) {
+  constexpr std::uint32_t kMask = (1u << kPlaneBits) - 1;
+  for (std::int64_t b = 0; b < block_count; ++b) {
+    for (int p = 0; p < kPlanes; ++p) {
+      std::uint8_t* bytes = spread.bytes[b][p];
+      for (int r = 0; r < kCodeRows; ++r) {
+        const auto part = static_cast<std::uint8_t>(
+            weights[b * kCodeRows + r] >> (kPlaneBits * p) & kMask);
+        for (int j = 0; j < kSide; ++j) {
+          bytes[16 * (r / 4) + 4 * j + r % 4] = part;
+        }
+      }
+    }
+  }
+}
+
+// From the sums of the planes of one component.
+std::int64_t Join(const std::int32_t (&planes)[kPlanes][kSide], int j) {
+  std::int64_t sum = 0;
+  for (int p = kPlanes - 1; p >= 0; --p) {
+    sum = (sum << kPlaneBits) + planes[p][j];
+  }
+  return sum;
+}
+
+// A sum of a plane is at most 64 x 16 x 15 x 127, far below 2^31; one of 16
+// bits, of 2 products, at most 2 x 15 x 127.
+ATTENDANT_AVX2 void Weigh4Avx2(const std::uint32_t* weights,
+                               const std::int32_t* blocks,
+                               std::int64_t block_count,
+                               const std::uint8_t* high_plane,
+                               std::int64_t step_count, std::int64_t* sums) {
+  const std::int64_t block_bytes = CodePlaneBytes(step_count);
+  WeightBytes spread;
+  Spread(weights, block_count, spread);
+  const __m256i nibbles = _mm256_set1_epi8(0x0f);
+  const __m256i turn =
+      _mm256_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15, 0,
+                       4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  const __m256i ones = _mm256_set1_epi16(1);
+  for (std::int64_t t = 0; t < step_count; ++t) {
+    __m256i first[kPlanes];
+    __m256i second[kPlanes];
+    ATTENDANT_UNROLL
+    for (int p = 0; p < kPlanes; ++p) {
+      first[p] = second[p] = _mm256_setzero_si256();
+    }
+    for (std::int64_t b = 0; b < block_count; ++b) {
+      const std::uint8_t* line =
+          high_plane + blocks[b] * block_bytes + kLine * t;
+      ATTENDANT_UNROLL
+      for (int half = 0; half < 2; ++half) {
+        const __m256i codes = _mm256_shuffle_epi8(
+            _mm256_loadu_si256(
+                reinterpret_cast<const __m256i*>(line + 32 * half)),
+            turn);
+        const __m256i low = _mm256_and_si256(codes, nibbles);
+        const __m256i high =
+            _mm256_and_si256(_mm256_srli_epi16(codes, 4), nibbles);
+        ATTENDANT_UNROLL
+        for (int p = 0; p < kPlanes; ++p) {
+          const __m256i weight = _mm256_load_si256(
+              reinterpret_cast<const __m256i*>(spread.bytes[b][p] + 32 * half));
+          first[p] = _mm256_add_epi32(
+              first[p],
+              _mm256_madd_epi16(_mm256_maddubs_epi16(low, weight), ones));
+          second[p] = _mm256_add_epi32(
+              second[p],
+              _mm256_madd_epi16(_mm256_maddubs_epi16(high, weight), ones));
+        }
+      }
+    }
+    std::int32_t of_first[kPlanes][kSide];
+    std::int32_t of_second[kPlanes][kSide];
+    ATTENDANT_UNROLL
+    for (int p = 0; p < kPlanes; ++p) {
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(of_first[p]),
+                       _mm_add_epi32(_mm256_castsi256_si128(first[p]),
+                                     _mm256_extracti128_si256(first[p], 1)));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(of_second[p]),
+                       _mm_add_epi32(_mm256_castsi256_si128(second[p]),
+                                     _mm256_extracti128_si256(second[p], 1)));
+    }
+    for (int j = 0; j < kSide; ++j) {
+      sums[kCodeDims * t + j] = Join(of_first, j);
+      sums[kCodeDims * t + kSide + j] = Join(of_second, j);
+    }
+  }
+}
+
+// The sum of the four quarters.
+ATTENDANT_VNNI inline __m128i AddQuarters(__m512i sum) {
+  const __m256i half = _mm256_add_epi32(_mm512_castsi512_si256(sum),
+                                        _mm512_extracti64x4_epi64(sum, 1));
+  return _mm_add_epi32(_mm256_castsi256_si128(half),
+                       _mm256_extracti128_si256(half, 1));
+}
+
+ATTENDANT_VNNI void Weigh4Vnni(const std::uint32_t* weights,
+                               const std::int32_t* blocks,
+                               std::int64_t block_count,
+                               const std::uint8_t* high_plane,
+                               std::int64_t step_count, std::int64_t* sums) {
+  const std::int64_t block_bytes = CodePlaneBytes(step_count);
+  WeightBytes spread;
+  // As Spread: each 4 rows' bytes, 4 times.
+  const __m512i four_times =
+      _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
+  const __m512i plane_mask = _mm512_set1_epi32((1 << kPlaneBits) - 1);
+  for (std::int64_t b = 0; b < block_count; ++b) {
+    const __m512i of_block = _mm512_loadu_si512(weights + b * kCodeRows);
+    ATTENDANT_UNROLL
+    for (int p = 0; p < kPlanes; ++p) {
+      const __m128i bytes = _mm512_cvtepi32_epi8(_mm512_and_si512(
+          _mm512_srli_epi32(of_block, static_cast<unsigned>(kPlaneBits * p)),
+          plane_mask));
+      _mm512_store_si512(
+          spread.bytes[b][p],
+          _mm512_permutexvar_epi32(four_times, _mm512_castsi128_si512(bytes)));
+    }
+  }
+  const __m512i nibbles = _mm512_set1_epi8(0x0f);
+  const __m512i turn = _mm512_broadcast_i32x4(
+      _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
+  for (std::int64_t t = 0; t < step_count; ++t) {
+    __m512i first[kPlanes];
+    __m512i second[kPlanes];
+    ATTENDANT_UNROLL
+    for (int p = 0; p < kPlanes; ++p) {
+      first[p] = second[p] = _mm512_setzero_si512();
+    }
+    for (std::int64_t b = 0; b < block_count; ++b) {
+      const __m512i codes = _mm512_shuffle_epi8(
+          _mm512_loadu_si512(high_plane + blocks[b] * block_bytes + kLine * t),
+          turn);
+      const __m512i low = _mm512_and_si512(codes, nibbles);
+      const __m512i high =
+          _mm512_and_si512(_mm512_srli_epi16(codes, 4), nibbles);
+      ATTENDANT_UNROLL
+      for (int p = 0; p < kPlanes; ++p) {
+        const __m512i weight = _mm512_load_si512(spread.bytes[b][p]);
+        first[p] = _mm512_dpbusd_epi32(first[p], low, weight);
+        second[p] = _mm512_dpbusd_epi32(second[p], high, weight);
+      }
+    }
+    std::int32_t of_first[kPlanes][kSide];
+    std::int32_t of_second[kPlanes][kSide];
+    ATTENDANT_UNROLL
+    for (int p = 0; p < kPlanes; ++p) {
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(of_first[p]),
+                       AddQuarters(first[p]));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(of_second[p]),
+                       AddQuarters(second[p]));
+    }
+    for (int j = 0; j < kSide; ++j) {
+      sums[kCodeDims * t + j] = Join(of_first, j);
+      sums[kCodeDims * t + kSide + j] = Join(of_second, j);
+    }
+  }
+}
+
+constexpr WeighCodesKernels kScalar = {Weigh4Scalar};
+constexpr WeighCodesKernels kAvx2 = {Weigh4Avx2};
+constexpr WeighCodesKernels kVnni = {Weigh4Vnni};
+
+}  // namespace
+
+const WeighCodesKernels& WeighCodesKernelsFor(KernelLevel level) {
+  switch (level) {
+    case KernelLevel::kAvx512:
+      return __builtin_cpu_supports("avx512bw") &&
+                     __builtin_cpu_supports("avx512vnni")
+                 ? kVnni
+                 : kAvx2;
+    case KernelLevel::kAvx2:
+      return kAvx2;
+    case KernelLevel::kScalar:
+      break;
+  }
+  return kScalar;
+}
+
+const WeighCodesKernels& ActiveWeighCodesKernels() {
+  return WeighCodesKernelsFor(ActiveKernelLevel());
+}
+
+}  // namespace attendant

@@ -1,0 +1,42 @@
+// Sums of coded rows, each with a weight: what values add up to where they are
+// kept as codes of 4 bits (codes.h). One table of functions for each
+// instruction set, as kernels.h, each with a scalar twin that gives the same
+// numbers: sums are of integers.
+//
+// Thread-safe: all are pure functions of their arguments. None allocates.
+// Pointers need no alignment. Counts may be 0.
+#ifndef ATTENDANT_CORE_KERNELS_WEIGH_CODES_H_
+#define ATTENDANT_CORE_KERNELS_WEIGH_CODES_H_
+
+#include <cstdint>
+
+#include "core/kernels/kernels.h"
+
+namespace attendant {
+
+// Blocks of rows that are weighed at once, at most.
+inline constexpr std::int64_t kMaxWeighedBlocks = 64;
+// A weight has 21 bits: three planes of 7, which multiply as signed bytes do.
+inline constexpr int kCodeWeightBits = 21;
+
+struct WeighCodesKernels {
+  // sums[d] = sum over block_count blocks and their 16 rows r of
+  // weights[16 b + r] * n, n being the high nibble of the row's component d, in
+  // [0, 15]; weights are below 2^kCodeWeightBits. Block b lies at
+  // high_plane + blocks[b] * CodePlaneBytes(step_count); blocks may be in any
+  // order. sums [8 step_count] are overwritten.
+  void (*Weigh4)(const std::uint32_t* weights, const std::int32_t* blocks,
+                 std::int64_t block_count, const std::uint8_t* high_plane,
+                 std::int64_t step_count, std::int64_t* sums);
+};
+
+// The table of a supported level. That of kAvx512 needs VNNI and BW besides;
+// where they are missing it is kAvx2's.
+const WeighCodesKernels& WeighCodesKernelsFor(KernelLevel level);
+
+// WeighCodesKernelsFor(ActiveKernelLevel()).
+const WeighCodesKernels& ActiveWeighCodesKernels();
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_KERNELS_WEIGH_CODES_H_

@@ -1,0 +1,206 @@
+#include "core/shortlist/value_pool.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "core/kernels/codes.h"
+#include "core/kernels/kernels.h"
+#include "core/kernels/weigh_codes.h"
+
+namespace attendant {
+namespace {
+
+// The greatest weight: what it is multiplied by rounds up to no more than the
+// last number of so many bits.
+constexpr float kGreatestWeight = (1 << kCodeWeightBits) - 2;
+// What is left of a sum of floats after all of it was taken out again, as a
+// share of it.
+constexpr double kNothing = 0x1p-17;
+constexpr std::int64_t kLanes = 16;
+
+// The sum of f(i) for i in [begin, end), in lanes that a compiler can keep in
+// one register.
+template <typename F>
+double SumOf(std::int64_t begin, std::int64_t end, F f) {
+  float lanes[kLanes] = {};
+  std::int64_t i = begin;
+  for (; i + kLanes <= end; i += kLanes) {
+    for (std::int64_t lane = 0; lane < kLanes; ++lane)
+      lanes[lane] += f(i + lane);
+  }
+  double sum = 0;
+  for (; i < end; ++i) sum += f(i);
+  for (const float lane : lanes) sum += lane;
+  return sum;
+}
+
+}  // namespace
+
+void ValuePool::Start(const InvertedLists& lists, const ListValues& values) {
+  lists_ = &lists;
+  values_ = &values;
+  started_ = false;
+  sum_ = added_ = 0;
+  mean_sums_ = {};
+  list_sums_.assign(static_cast<std::size_t>(lists.list_count()), 0);
+  const KeyCodes& codes = values.codes(lists);
+  const auto components =
+      static_cast<std::size_t>(codes.step_count() * kCodeDims);
+  code_sums_.assign(components, 0);
+  weighed_.resize(components);
+  constexpr auto kKeys =
+      static_cast<std::size_t>(kMaxWeighedBlocks * kCodeRows);
+  weights_.resize(kKeys);
+  rounded_.resize(kKeys);
+}
+
+void ValuePool::Raise(float max) {
+  if (started_ && max <= max_) return;
+  if (started_) {
+    const double factor = std::exp(double{max_} - max);
+    sum_ *= factor;
+    mean_sums_.square *= factor;
+    mean_sums_.scale_square_norm *= factor;
+    mean_sums_.scale_square_norm_square *= factor;
+    for (double& sum : list_sums_) sum *= factor;
+    for (double& sum : code_sums_) sum *= factor;
+  }
+  started_ = true;
+  max_ = max;
+}
+
+void ValuePool::AddMeans(std::size_t list, double e) {
+  const ListValues::Means& means = values_->list_means()[list];
+  mean_sums_.square += e * means.square;
+  mean_sums_.scale_square_norm += e * means.scale_square_norm;
+  mean_sums_.scale_square_norm_square += e * means.scale_square_norm_square;
+}
+
+void ValuePool::WeighBlocks(double unit) {
+  const std::size_t key_count = blocks_.size() * kCodeRows;
+  values_->codes(*lists_).Weigh({rounded_.data(), key_count}, blocks_,
+                                weighed_.data());
+  for (std::size_t d = 0; d < code_sums_.size(); ++d) {
+    code_sums_[d] += unit * weighed_[d];
+  }
+}
+
+void ValuePool::Add(std::int64_t list, std::int64_t begin, std::int64_t count,
+                    const float* exps, float max) {
+  Raise(max);
+  const double factor = std::exp(double{max} - max_);
+  // What a value's code counts: e, times the norm of a normalised key.
+  const float* counts = exps;
+  alignas(64) float with_norms[kMaxWeighedBlocks * kCodeRows];
+  if (values_->normalised()) {
+    const float* inverses = lists_->inverse_norms.data() + begin;
+    for (std::int64_t i = 0; i < count; ++i) {
+      with_norms[i] = inverses[i] > 0 ? exps[i] / inverses[i] : 0.0f;
+    }
+    counts = with_norms;
+  }
+  for (std::int64_t i = 0; i < count; ++list) {
+    const auto l = static_cast<std::size_t>(list);
+    const std::int64_t end = std::min(count, lists_->offsets[l + 1] - begin);
+    if (end <= i) continue;
+    const double sum =
+        factor * SumOf(i, end, [&](std::int64_t k) { return exps[k]; });
+    sum_ += sum;
+    AddMeans(l, sum);
+    list_sums_[l] +=
+        counts == exps
+            ? sum
+            : factor * SumOf(i, end, [&](std::int64_t k) { return counts[k]; });
+    i = end;
+  }
+  const KeyCodes& codes = values_->codes(*lists_);
+  const float* scales = codes.scales().data() + begin;
+  for (std::int64_t i = 0; i < count; ++i) weights_[i] = counts[i] * scales[i];
+  const float greatest = ActiveKernels().Max(weights_.data(), count);
+  if (!(greatest > 0)) return;
+  const float inverse = kGreatestWeight / greatest;
+  for (std::int64_t i = 0; i < count; ++i) {
+    rounded_[i] = static_cast<std::uint32_t>(
+        static_cast<std::int32_t>(weights_[i] * inverse + 0.5f));
+  }
+  const std::int64_t block_count = (count + kCodeRows - 1) / kCodeRows;
+  std::fill(rounded_.begin() + count,
+            rounded_.begin() + block_count * kCodeRows, 0);
+  blocks_.resize(static_cast<std::size_t>(block_count));
+  for (std::int64_t b = 0; b < block_count; ++b) {
+    blocks_[b] = static_cast<std::int32_t>(begin / kCodeRows + b);
+  }
+  WeighBlocks(factor / inverse);
+}
+
+void ValuePool::Remove(std::span<const std::int32_t> positions,
+                       std::span<const float> logits) {
+  added_ = sum_;
+  const KeyCodes& codes = values_->codes(*lists_);
+  std::int64_t list = 0;
+  for (std::size_t first = 0; first < positions.size();) {
+    // The keys of as many blocks as are weighed at once.
+    blocks_.clear();
+    std::size_t end = first;
+    float greatest = 0;
+    for (; end < positions.size(); ++end) {
+      const auto block = static_cast<std::int32_t>(positions[end] / kCodeRows);
+      if (blocks_.empty() || blocks_.back() != block) {
+        if (blocks_.size() == kMaxWeighedBlocks) break;
+        std::fill_n(weights_.begin() +
+                        static_cast<std::ptrdiff_t>(blocks_.size()) * kCodeRows,
+                    kCodeRows, 0.0f);
+        blocks_.push_back(block);
+      }
+      const auto position = static_cast<std::size_t>(positions[end]);
+      while (lists_->offsets[static_cast<std::size_t>(list) + 1] <=
+             positions[end]) {
+        ++list;
+      }
+      const auto l = static_cast<std::size_t>(list);
+      const double e = std::exp(double{logits[end]} - max_);
+      const double norm = values_->NormOf(*lists_, positions[end]);
+      const double scale = codes.scales()[position];
+      sum_ -= e;
+      AddMeans(l, -e);
+      list_sums_[l] -= e * norm;
+      const auto weight = static_cast<float>(e * norm * scale);
+      weights_[(blocks_.size() - 1) * kCodeRows + position % kCodeRows] =
+          weight;
+      greatest = std::max(greatest, weight);
+    }
+    first = end;
+    if (!(greatest > 0)) continue;
+    const float inverse = kGreatestWeight / greatest;
+    for (std::size_t i = 0; i < blocks_.size() * kCodeRows; ++i) {
+      rounded_[i] = static_cast<std::uint32_t>(
+          static_cast<std::int32_t>(weights_[i] * inverse + 0.5f));
+    }
+    WeighBlocks(-1 / double{inverse});
+  }
+}
+
+const ValuePool::Rest& ValuePool::Take() {
+  rest_.empty = !started_ || !(sum_ > kNothing * added_);
+  if (rest_.empty) return rest_;
+  const KeyCodes& codes = values_->codes(*lists_);
+  codes.rotation().Undo(code_sums_.data());
+  const auto dim = static_cast<std::size_t>(values_->dim());
+  rest_.mean.assign(code_sums_.begin(),
+                    code_sums_.begin() + static_cast<std::ptrdiff_t>(dim));
+  const MatrixView means = values_->means(*lists_);
+  for (std::size_t l = 0; l < list_sums_.size(); ++l) {
+    if (list_sums_[l] == 0) continue;
+    ActiveKernels().AddScaled(list_sums_[l],
+                              means.Row(static_cast<std::int64_t>(l)).data(),
+                              means.dim, rest_.mean.data());
+  }
+  for (double& component : rest_.mean) component /= sum_;
+  const auto mean = [&](double sum) { return std::max(0.0, sum / sum_); };
+  rest_.means = {mean(mean_sums_.square), mean(mean_sums_.scale_square_norm),
+                 mean(mean_sums_.scale_square_norm_square)};
+  return rest_;
+}
+
+}  // namespace attendant

@@ -1,0 +1,95 @@
+#include "core/kernels/weigh_codes.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/kernels/codes.h"
+
+namespace attendant {
+namespace {
+
+constexpr std::uint32_t kGreatest = (1u << kCodeWeightBits) - 1;
+
+class WeighCodesTest : public ::testing::TestWithParam<KernelLevel> {
+ protected:
+  void SetUp() override {
+    if (!IsSupported(GetParam())) GTEST_SKIP() << "not on this processor";
+  }
+
+  // Compares with the sum, nibble by nibble, that the header tells.
+  void Check(const std::vector<std::uint32_t>& weights,
+             const std::vector<std::int32_t>& blocks,
+             const std::vector<std::uint8_t>& plane, std::int64_t step_count) {
+    std::vector<std::int64_t> sums(static_cast<std::size_t>(8 * step_count),
+                                   -1);
+    WeighCodesKernelsFor(GetParam())
+        .Weigh4(weights.data(), blocks.data(),
+                static_cast<std::int64_t>(blocks.size()), plane.data() + 1,
+                step_count, sums.data());
+    for (std::int64_t d = 0; d < 8 * step_count; ++d) {
+      std::int64_t expected = 0;
+      for (std::size_t b = 0; b < blocks.size(); ++b) {
+        for (std::int64_t r = 0; r < 16; ++r) {
+          const std::uint8_t byte = plane[static_cast<std::size_t>(
+              1 + blocks[b] * 64 * step_count + 64 * (d / 8) + 4 * r + d % 4)];
+          const std::int64_t nibble = d % 8 < 4 ? byte & 15 : byte >> 4;
+          expected += nibble * weights[16 * b + static_cast<std::size_t>(r)];
+        }
+      }
+      ASSERT_EQ(sums[static_cast<std::size_t>(d)], expected)
+          << "component " << d << " of " << 8 * step_count << ", "
+          << blocks.size() << " blocks";
+    }
+  }
+
+  std::mt19937_64 random_{20261120};
+};
+
+TEST_P(WeighCodesTest, AddsUpWeightedNibbles) {
+  constexpr std::int64_t kBlocks = 70;
+  for (const std::int64_t step_count : {1, 2, 3, 16, 33}) {
+    // From an unaligned start.
+    std::vector<std::uint8_t> plane(
+        static_cast<std::size_t>(1 + kBlocks * 64 * step_count));
+    for (std::uint8_t& byte : plane)
+      byte = static_cast<std::uint8_t>(random_());
+    for (const std::size_t block_count : {0, 1, 2, 7, 63, 64}) {
+      std::vector<std::int32_t> blocks(block_count);
+      for (std::int32_t& block : blocks) {
+        block = static_cast<std::int32_t>(random_() % kBlocks);
+      }
+      std::vector<std::uint32_t> weights(16 * block_count);
+      for (std::uint32_t& weight : weights) {
+        weight = static_cast<std::uint32_t>(random_()) & kGreatest;
+      }
+      Check(weights, blocks, plane, step_count);
+    }
+  }
+}
+
+TEST_P(WeighCodesTest, NothingOverflowsWhereAllIsGreatest) {
+  const std::vector<std::uint8_t> plane(1 + 64 * 2, 0xff);
+  Check(std::vector<std::uint32_t>(16 * kMaxWeighedBlocks, kGreatest),
+        std::vector<std::int32_t>(kMaxWeighedBlocks, 0), plane, 2);
+}
+
+TEST_P(WeighCodesTest, WeightsOfNothingAddNothing) {
+  std::vector<std::uint8_t> plane(1 + 64 * 4, 0xa7);
+  Check(std::vector<std::uint32_t>(32, 0), {1, 0}, plane, 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels, WeighCodesTest,
+                         ::testing::Values(KernelLevel::kScalar,
+                                           KernelLevel::kAvx2,
+                                           KernelLevel::kAvx512),
+                         [](const auto& level) {
+                           return std::string(KernelLevelName(level.param));
+                         });
+
+}  // namespace
+}  // namespace attendant
