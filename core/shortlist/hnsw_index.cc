@@ -7,23 +7,21 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
-#include <new>
 #include <numeric>
 #include <optional>
 #include <random>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
 #include "core/shortlist/graph_walk.h"
+#include "core/shortlist/guard_build.h"
 #include "core/shortlist/key_norms.h"
 #include "core/shortlist/key_rows.h"
 #include "core/shortlist/recall_curve.h"
 #include "core/shortlist/sample_queries.h"
-#include "core/shortlist/width_search.h"
+#include "core/shortlist/width_index.h"
 
 namespace attendant {
 namespace {
@@ -206,33 +204,10 @@ absl::StatusOr<WidthCurve> Calibrate(const KeyGraph& graph, const KeyRows& keys,
   return curve;
 }
 
-class GraphIndex : public HnswIndex {
+class GraphIndex : public WidthIndex<HnswIndex, IndexKind::kHnsw> {
  public:
   GraphIndex(WidthSearch search, std::optional<KeyGraph> graph)
-      : search_(std::move(search)), graph_(std::move(graph)) {}
-
-  IndexKind kind() const override { return IndexKind::kHnsw; }
-  std::int64_t dim() const override { return search_.keys().dim(); }
-  std::span<const float> Key(RowIndex row) const override {
-    return search_.keys().KeyOf(row);
-  }
-  IndexTuning tuning() const override { return search_.tuning(); }
-
-  absl::StatusOr<ScanStats> Scan(const ScanQuery& query,
-                                 AttentionState& state) const override {
-    return search_.Scan(
-        query, state,
-        [this](const ScanQuery& q, const KeyRows::Eligible& eligible,
-               std::int64_t width,
-               FoundKeys& found) { return Walk(q, eligible, width, found); });
-  }
-
-  std::int64_t memory_bytes() const override {
-    std::int64_t bytes = search_.keys().memory_bytes();
-    if (graph_) bytes += BytesOf(graph_->by_angle);
-    if (graph_ && graph_->by_product) bytes += BytesOf(*graph_->by_product);
-    return bytes;
-  }
+      : WidthIndex(std::move(search)), graph_(std::move(graph)) {}
 
  private:
   static std::int64_t BytesOf(const faiss::HNSW& links) {
@@ -242,14 +217,13 @@ class GraphIndex : public HnswIndex {
         links.levels.size() * sizeof(int));
   }
 
-  absl::Status Walk(const ScanQuery& query, const KeyRows::Eligible& eligible,
-                    std::int64_t width, FoundKeys& found) const {
+  absl::Status Find(const ScanQuery& query, const KeyRows::Eligible& eligible,
+                    std::int64_t width, FoundKeys& found) const override {
     thread_local GraphWalk walk;
-    ATTENDANT_RETURN_IF_ERROR(walk.Run(*graph_, search_.keys(), query, width));
+    ATTENDANT_RETURN_IF_ERROR(walk.Run(*graph_, keys(), query, width));
     for (std::size_t i = 0; i < walk.positions().size(); ++i) {
       const std::int32_t position = walk.positions()[i];
-      if (!eligible.Has(
-              search_.keys().rows()[static_cast<std::size_t>(position)])) {
+      if (!eligible.Has(keys().rows()[static_cast<std::size_t>(position)])) {
         continue;
       }
       found.positions.push_back(position);
@@ -260,7 +234,13 @@ class GraphIndex : public HnswIndex {
     return absl::OkStatus();
   }
 
-  const WidthSearch search_;
+  std::int64_t finder_bytes() const override {
+    std::int64_t bytes = 0;
+    if (graph_) bytes += BytesOf(graph_->by_angle);
+    if (graph_ && graph_->by_product) bytes += BytesOf(*graph_->by_product);
+    return bytes;
+  }
+
   const std::optional<KeyGraph> graph_;
 };
 
@@ -289,14 +269,7 @@ absl::StatusOr<std::unique_ptr<HnswIndex>> BuildIndex(
 absl::StatusOr<std::unique_ptr<HnswIndex>> HnswIndex::Build(
     std::span<const std::span<const float>> keys, std::int64_t dim,
     ScoreKind score_kind, const HnswOptions& options) {
-  try {
-    return BuildIndex(keys, dim, score_kind, options);
-  } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError(
-        "out of memory while building an index");
-  } catch (const std::exception& e) {
-    return absl::InternalError(absl::StrCat("building an index: ", e.what()));
-  }
+  return GuardBuild([&] { return BuildIndex(keys, dim, score_kind, options); });
 }
 
 }  // namespace attendant

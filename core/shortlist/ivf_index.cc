@@ -2,17 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
-#include <new>
 #include <optional>
 #include <random>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "core/shortlist/calibrate.h"
 #include "core/shortlist/for_each_part.h"
+#include "core/shortlist/guard_build.h"
 #include "core/shortlist/inverse_norm.h"
 #include "core/shortlist/inverted_lists.h"
 #include "core/shortlist/learn_centroids.h"
@@ -200,14 +198,7 @@ absl::StatusOr<std::unique_ptr<IvfIndex>> BuildIndex(
 absl::StatusOr<std::unique_ptr<IvfIndex>> IvfIndex::Build(
     Keys keys, std::int64_t dim, ScoreKind score_kind,
     const IvfOptions& options) {
-  try {
-    return BuildIndex(keys, dim, score_kind, options);
-  } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError(
-        "out of memory while building an index");
-  } catch (const std::exception& e) {
-    return absl::InternalError(absl::StrCat("building an index: ", e.what()));
-  }
+  return GuardBuild([&] { return BuildIndex(keys, dim, score_kind, options); });
 }
 
 }  // namespace attendant

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <new>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -11,11 +10,12 @@
 #include "core/base/status.h"
 #include "core/kernels/select.h"
 #include "core/shortlist/angular_buckets.h"
+#include "core/shortlist/guard_build.h"
 #include "core/shortlist/key_norms.h"
 #include "core/shortlist/key_rows.h"
 #include "core/shortlist/sample_queries.h"
 #include "core/shortlist/visited_keys.h"
-#include "core/shortlist/width_search.h"
+#include "core/shortlist/width_index.h"
 
 namespace attendant {
 namespace {
@@ -117,34 +117,14 @@ absl::StatusOr<WidthCurve> Calibrate(const AngularBuckets& buckets,
   return curve;
 }
 
-class BucketIndex : public LshIndex {
+class BucketIndex : public WidthIndex<LshIndex, IndexKind::kLsh> {
  public:
   BucketIndex(WidthSearch search, AngularBuckets buckets)
-      : search_(std::move(search)), buckets_(std::move(buckets)) {}
-
-  IndexKind kind() const override { return IndexKind::kLsh; }
-  std::int64_t dim() const override { return search_.keys().dim(); }
-  std::span<const float> Key(RowIndex row) const override {
-    return search_.keys().KeyOf(row);
-  }
-  IndexTuning tuning() const override { return search_.tuning(); }
-
-  absl::StatusOr<ScanStats> Scan(const ScanQuery& query,
-                                 AttentionState& state) const override {
-    return search_.Scan(
-        query, state,
-        [this](const ScanQuery& q, const KeyRows::Eligible& eligible,
-               std::int64_t width,
-               FoundKeys& found) { return Visit(q, eligible, width, found); });
-  }
-
-  std::int64_t memory_bytes() const override {
-    return search_.keys().memory_bytes() + buckets_.memory_bytes();
-  }
+      : WidthIndex(std::move(search)), buckets_(std::move(buckets)) {}
 
  private:
-  absl::Status Visit(const ScanQuery& query, const KeyRows::Eligible& eligible,
-                     std::int64_t width, FoundKeys& found) const {
+  absl::Status Find(const ScanQuery& query, const KeyRows::Eligible& eligible,
+                    std::int64_t width, FoundKeys& found) const override {
     if (query.interrupt != nullptr) {
       ATTENDANT_RETURN_IF_ERROR(query.interrupt->Check());
     }
@@ -154,12 +134,11 @@ class BucketIndex : public LshIndex {
     buckets_.Score(query.query, scores);
     width = std::clamp(width, buckets_.own_count(), buckets_.bucket_count());
     SelectBest(scores, width, best);
-    visited.Reset(search_.keys().key_count());
+    visited.Reset(keys().key_count());
     for (const std::int32_t bucket : best) {
       for (const std::int32_t position : buckets_.KeysOf(bucket)) {
         if (!visited.Add(position)) continue;
-        if (eligible.Has(
-                search_.keys().rows()[static_cast<std::size_t>(position)])) {
+        if (eligible.Has(keys().rows()[static_cast<std::size_t>(position)])) {
           found.positions.push_back(position);
         }
       }
@@ -169,7 +148,8 @@ class BucketIndex : public LshIndex {
     return absl::OkStatus();
   }
 
-  const WidthSearch search_;
+  std::int64_t finder_bytes() const override { return buckets_.memory_bytes(); }
+
   const AngularBuckets buckets_;
 };
 
@@ -217,12 +197,7 @@ absl::StatusOr<std::unique_ptr<LshIndex>> BuildIndex(
 absl::StatusOr<std::unique_ptr<LshIndex>> LshIndex::Build(
     std::span<const std::span<const float>> keys, std::int64_t dim,
     ScoreKind score_kind, const LshOptions& options) {
-  try {
-    return BuildIndex(keys, dim, score_kind, options);
-  } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError(
-        "out of memory while building an index");
-  }
+  return GuardBuild([&] { return BuildIndex(keys, dim, score_kind, options); });
 }
 
 }  // namespace attendant

@@ -2,21 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
 #include <limits>
-#include <new>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "core/kernels/select.h"
+#include "core/shortlist/guard_build.h"
 #include "core/shortlist/key_norms.h"
 #include "core/shortlist/key_rows.h"
 #include "core/shortlist/product_codes.h"
 #include "core/shortlist/sample_queries.h"
-#include "core/shortlist/width_search.h"
+#include "core/shortlist/width_index.h"
 
 namespace attendant {
 namespace {
@@ -103,54 +101,29 @@ absl::StatusOr<WidthCurve> Calibrate(const ProductCodes& codes,
   return curve;
 }
 
-class ProductIndex : public PqIndex {
+class ProductIndex : public WidthIndex<PqIndex, IndexKind::kPq> {
  public:
   ProductIndex(WidthSearch search, ProductCodes codes)
-      : search_(std::move(search)), codes_(std::move(codes)) {}
-
-  IndexKind kind() const override { return IndexKind::kPq; }
-  std::int64_t dim() const override { return search_.keys().dim(); }
-  std::span<const float> Key(RowIndex row) const override {
-    return search_.keys().KeyOf(row);
-  }
-  IndexTuning tuning() const override { return search_.tuning(); }
-
-  absl::StatusOr<ScanStats> Scan(const ScanQuery& query,
-                                 AttentionState& state) const override {
-    return search_.Scan(
-        query, state,
-        [this](const ScanQuery& q, const KeyRows::Eligible& eligible,
-               std::int64_t width, FoundKeys& found) {
-          return FindBest(q, eligible, width, found);
-        });
-  }
-
-  std::int64_t memory_bytes() const override {
-    return search_.keys().memory_bytes() + codes_.memory_bytes();
-  }
-  std::int64_t disk_bytes() const override {
-    return search_.keys().disk_bytes();
-  }
+      : WidthIndex(std::move(search)), codes_(std::move(codes)) {}
 
  private:
   // The best eligible keys by their codes.
-  absl::Status FindBest(const ScanQuery& query,
-                        const KeyRows::Eligible& eligible, std::int64_t width,
-                        FoundKeys& found) const {
+  absl::Status Find(const ScanQuery& query, const KeyRows::Eligible& eligible,
+                    std::int64_t width, FoundKeys& found) const override {
     thread_local std::vector<float> unit, table, products;
     thread_local std::vector<std::int32_t> positions, best;
     Normalise(query.query, unit);
     codes_.MakeTable(unit, table);
     products.clear();
     positions.clear();
-    const std::int64_t key_count = search_.keys().key_count();
+    const std::int64_t key_count = keys().key_count();
     for (std::int64_t begin = 0; begin < key_count; begin += kInterruptKeys) {
       if (query.interrupt != nullptr) {
         ATTENDANT_RETURN_IF_ERROR(query.interrupt->Check());
       }
       const std::int64_t end = std::min(begin + kInterruptKeys, key_count);
       for (std::int64_t p = begin; p < end; ++p) {
-        if (!eligible.Has(search_.keys().rows()[static_cast<std::size_t>(p)])) {
+        if (!eligible.Has(keys().rows()[static_cast<std::size_t>(p)])) {
           continue;
         }
         products.push_back(codes_.Product(table, p));
@@ -166,7 +139,8 @@ class ProductIndex : public PqIndex {
     return absl::OkStatus();
   }
 
-  const WidthSearch search_;
+  std::int64_t finder_bytes() const override { return codes_.memory_bytes(); }
+
   const ProductCodes codes_;
 };
 
@@ -207,14 +181,7 @@ absl::StatusOr<std::unique_ptr<PqIndex>> BuildIndex(
 absl::StatusOr<std::unique_ptr<PqIndex>> PqIndex::Build(
     std::span<const std::span<const float>> keys, std::int64_t dim,
     ScoreKind score_kind, const PqOptions& options) {
-  try {
-    return BuildIndex(keys, dim, score_kind, options);
-  } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError(
-        "out of memory while building an index");
-  } catch (const std::exception& e) {
-    return absl::InternalError(absl::StrCat("building an index: ", e.what()));
-  }
+  return GuardBuild([&] { return BuildIndex(keys, dim, score_kind, options); });
 }
 
 }  // namespace attendant

@@ -1,0 +1,59 @@
+// The frame of an index that finds more the wider it looks. Internal.
+#ifndef ATTENDANT_CORE_SHORTLIST_WIDTH_INDEX_H_
+#define ATTENDANT_CORE_SHORTLIST_WIDTH_INDEX_H_
+
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/shortlist/key_index.h"
+#include "core/shortlist/width_search.h"
+
+namespace attendant {
+
+// A Kind of Public, one of the indexes' interfaces, around a WidthSearch.
+// Derived classes say what a width finds, and what that takes of memory.
+template <typename Public, IndexKind Kind>
+class WidthIndex : public Public {
+ public:
+  explicit WidthIndex(WidthSearch search) : search_(std::move(search)) {}
+
+  IndexKind kind() const override { return Kind; }
+  std::int64_t dim() const override { return keys().dim(); }
+  std::span<const float> Key(RowIndex row) const override {
+    return keys().KeyOf(row);
+  }
+  IndexTuning tuning() const override { return search_.tuning(); }
+  absl::StatusOr<ScanStats> Scan(const ScanQuery& query,
+                                 AttentionState& state) const override {
+    return search_.Scan(
+        query, state,
+        [this](const ScanQuery& asked, const KeyRows::Eligible& eligible,
+               std::int64_t width, FoundKeys& found) {
+          return Find(asked, eligible, width, found);
+        });
+  }
+  std::int64_t memory_bytes() const override {
+    return keys().memory_bytes() + finder_bytes();
+  }
+  std::int64_t disk_bytes() const override { return keys().disk_bytes(); }
+
+ protected:
+  const KeyRows& keys() const { return search_.keys(); }
+
+ private:
+  // As WidthSearch::Find.
+  virtual absl::Status Find(const ScanQuery& query,
+                            const KeyRows::Eligible& eligible,
+                            std::int64_t width, FoundKeys& found) const = 0;
+  // Of what keys are found by.
+  virtual std::int64_t finder_bytes() const = 0;
+
+  const WidthSearch search_;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_SHORTLIST_WIDTH_INDEX_H_
