@@ -1,0 +1,238 @@
+// What answers over an IVF index say of the catalog's attention, held to what
+// bench/mass holds it to: against exact sums in double precision.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/shortlist/ivf_index.h"
+#include "tests/core/catalog/catalog_fixture.h"
+
+namespace attendant {
+namespace {
+
+constexpr int kDim = 16;
+constexpr int kItems = 12000;
+constexpr int kClusters = 150;
+constexpr int kQueries = 60;
+// Logits are floats of about 1 / temperature.
+constexpr double kTemperatures[] = {0.1, 0.05};
+constexpr double kRounding = 0x1p-20 / 0.05;
+// Of 120 answers of which 95 % hold, fewer than 104 do once in 1,000 times.
+constexpr int kAnswers = kQueries * 2;
+constexpr int kLeastHeld = 104;
+
+// One query at one temperature, and the truth.
+struct Case {
+  std::vector<float> query;
+  double temperature = 1;
+  std::vector<double> weights;  // by row
+  std::vector<double> masses;   // of the best i + 1 rows
+  double log_partition = 0;
+
+  double MassOf(const AttendAnswer& answer) const {
+    double mass = 0;
+    for (const AttendedItem& item : answer.items) {
+      mass += weights[static_cast<std::size_t>(item.address.row)];
+    }
+    return mass;
+  }
+  std::size_t SmallestSet(double mass) const {
+    const auto found = std::lower_bound(masses.begin(), masses.end(), mass);
+    return static_cast<std::size_t>(found - masses.begin()) + 1;
+  }
+};
+
+// Items under an IVF index, and queries like them.
+struct Catalog {
+  Catalog() {
+    std::mt19937_64 random(5);
+    std::normal_distribution<float> normal;
+    std::vector<float> centres(kClusters * kDim);
+    for (float& component : centres) component = normal(random);
+    const auto draw = [&](int cluster) {
+      std::vector<float> vector(kDim);
+      for (int d = 0; d < kDim; ++d) {
+        vector[static_cast<std::size_t>(d)] =
+            centres[static_cast<std::size_t>(cluster * kDim + d)] +
+            normal(random);
+      }
+      const double norm = Norm(vector);
+      for (float& x : vector) x = static_cast<float>(x / norm);
+      return vector;
+    };
+    auto rows = std::make_shared<RowTable>(0, kItems);
+    std::vector<std::vector<float>> vectors;
+    for (int i = 0; i < kItems; ++i) {
+      vectors.push_back(draw(i % kClusters));
+      rows->Append(std::to_string(i), {}, {});
+    }
+    const std::vector<std::span<const float>> keys(vectors.begin(),
+                                                   vectors.end());
+    auto index = IvfIndex::Build(keys, kDim, ScoreKind::kDot, {});
+    EXPECT_OK(index);
+    auto segment = std::make_shared<Segment>();
+    segment->rows = std::move(rows);
+    segment->indexes.push_back(*std::move(index));
+    segment->head_indexes.resize(1);
+    snapshot.schema = std::make_shared<CatalogSchema>(OneFieldSchema(kDim));
+    snapshot.encoders.resize(1);
+    snapshot.models.resize(1);
+    snapshot.wanted_indexes = {IndexKind::kIvf};
+    SegmentView view;
+    view.segment = std::move(segment);
+    view.row_end = kItems;
+    view.live_count = kItems;
+    view.live_key_counts = {kItems};
+    snapshot.segments.push_back(std::move(view));
+    for (int q = 0; q < kQueries; ++q) {
+      for (const double temperature : kTemperatures) {
+        Case& c = cases.emplace_back();
+        c.query = draw(q);
+        c.temperature = temperature;
+        Solve(keys, c);
+      }
+    }
+  }
+
+  static void Solve(const std::vector<std::span<const float>>& keys, Case& c) {
+    double sum = 0;
+    for (const std::span<const float> key : keys) {
+      double product = 0;
+      for (std::size_t d = 0; d < kDim; ++d)
+        product += double{c.query[d]} * key[d];
+      c.weights.push_back(std::exp(product / c.temperature));
+      sum += c.weights.back();
+    }
+    for (double& weight : c.weights) weight /= sum;
+    c.masses = c.weights;
+    std::sort(c.masses.begin(), c.masses.end(), std::greater<>());
+    std::partial_sum(c.masses.begin(), c.masses.end(), c.masses.begin());
+    c.log_partition = std::log(sum);
+  }
+
+  AttendAnswer AskFor(const Case& c, AttendQuery query) const {
+    query.query = c.query;
+    query.temperature = c.temperature;
+    query.omit_pooled_value = true;
+    absl::StatusOr<AttendAnswer> answer = Attend(snapshot, query, Interrupt());
+    EXPECT_OK(answer);
+    return *std::move(answer);
+  }
+
+  Snapshot snapshot;
+  std::vector<Case> cases;
+};
+
+const Catalog& Items() {
+  static const Catalog* const catalog = new Catalog;
+  return *catalog;
+}
+
+// What all cases' answers to `query` come to.
+struct Tally {
+  int held = 0;           // by log_partition_interval
+  int returned_held = 0;  // by returned_mass
+  int exact = 0;
+  std::vector<double> errors;  // ascending
+  std::vector<double> widths;
+};
+
+double Percentile(const std::vector<double>& sorted, double share) {
+  return sorted[static_cast<std::size_t>(
+      share * static_cast<double>(sorted.size() - 1))];
+}
+
+Tally Count(const AttendQuery& query, double slack) {
+  Tally tally;
+  for (const Case& c : Items().cases) {
+    const AttendAnswer answer = Items().AskFor(c, query);
+    const LogPartitionInterval& interval = *answer.log_partition_interval;
+    const double mass = c.MassOf(answer);
+    if (interval.method == MassMethod::kExact) ++tally.exact;
+    if (interval.lower_bound <= c.log_partition + slack &&
+        c.log_partition - slack <= interval.upper_bound) {
+      ++tally.held;
+    }
+    if (answer.returned_mass.lower_bound <= mass * (1 + kRounding) &&
+        mass * (1 - kRounding) <= answer.returned_mass.upper_bound) {
+      ++tally.returned_held;
+    }
+    tally.errors.push_back(std::abs(*answer.log_partition - c.log_partition));
+    tally.widths.push_back(interval.upper_bound - interval.lower_bound);
+  }
+  std::sort(tally.errors.begin(), tally.errors.end());
+  std::sort(tally.widths.begin(), tally.widths.end());
+  return tally;
+}
+
+TEST(MassBarsTest, UnstatedPrecisionIsWhatIsSaid) {
+  const Tally tally = Count({}, kRounding);
+  EXPECT_GE(tally.held, kLeastHeld);
+  EXPECT_GE(tally.returned_held, kLeastHeld);
+  EXPECT_EQ(tally.exact, 0);
+  EXPECT_LE(Percentile(tally.widths, 0.5), 4 * Percentile(tally.errors, 0.95));
+}
+
+TEST(MassBarsTest, StatedPrecisionIsReached) {
+  AttendQuery query;
+  query.mass_precision = 0.02;
+  const Tally tally = Count(query, kRounding);
+  EXPECT_GE(tally.held, kLeastHeld);
+  EXPECT_GE(tally.returned_held, kLeastHeld);
+  EXPECT_EQ(tally.exact, 0);
+  EXPECT_LE(Percentile(tally.errors, 0.95), 0.02);
+  EXPECT_LE(tally.errors.back(), 0.1);
+}
+
+TEST(MassBarsTest, BoundsNeverFail) {
+  AttendQuery query;
+  query.mass_method = MassMethod::kBound;
+  // Without any slack: bounds know of rounding.
+  const Tally tally = Count(query, 0);
+  EXPECT_EQ(tally.held, kAnswers);
+  EXPECT_EQ(tally.returned_held, kAnswers);
+  EXPECT_LE(Percentile(tally.widths, 0.5), 1);
+}
+
+TEST(MassBarsTest, MinMassIsHeldByFewItemsMoreThanItTakes) {
+  for (const double mass : {0.5, 0.8, 0.9, 0.95, 0.99}) {
+    AttendQuery query;
+    query.min_mass = mass;
+    query.result_count = 3000;
+    int held = 0;
+    int exact = 0;
+    int reachable = 0;
+    std::vector<double> ratios;
+    for (const Case& c : Items().cases) {
+      const AttendAnswer answer = Items().AskFor(c, query);
+      if (answer.returned_mass.method == MassMethod::kExact) ++exact;
+      const std::size_t smallest = c.SmallestSet(mass);
+      if (smallest > 3000) {
+        EXPECT_TRUE(answer.result_cap_reached);
+        continue;
+      }
+      ++reachable;
+      if (c.MassOf(answer) >= mass) ++held;
+      ratios.push_back(static_cast<double>(answer.items.size()) /
+                       static_cast<double>(smallest));
+    }
+    ASSERT_GE(reachable, kQueries) << mass;
+    EXPECT_GE(held, kLeastHeld * reachable / kAnswers) << mass;
+    std::sort(ratios.begin(), ratios.end());
+    EXPECT_LE(Percentile(ratios, 0.5), mass > 0.9 ? 1.25 : 1.1) << mass;
+    // From codes, not from all floats.
+    EXPECT_LE(exact, kAnswers / 2) << mass;
+  }
+}
+
+}  // namespace
+}  // namespace attendant
