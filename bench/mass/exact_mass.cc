@@ -36,9 +36,14 @@ ExactMass::ExactMass(const std::vector<double>& similarities,
       all_.push_back(similarities[r]);
     }
   }
-  best_.resize(std::min(all_.size(), set_limit));
-  std::partial_sort_copy(all_.begin(), all_.end(), best_.begin(), best_.end(),
-                         std::greater<>());
+  best_ = all_;
+  if (best_.size() > set_limit) {
+    std::nth_element(best_.begin(),
+                     best_.begin() + static_cast<std::ptrdiff_t>(set_limit) - 1,
+                     best_.end(), std::greater<>());
+    best_.resize(set_limit);
+  }
+  std::sort(best_.begin(), best_.end(), std::greater<>());
 }
 
 void ExactMass::SetTemperature(double temperature) {

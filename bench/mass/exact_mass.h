@@ -20,7 +20,7 @@ std::vector<double> ScoreAll(std::span<const float> query, MatrixView keys);
 class ExactMass {
  public:
   // similarities: as ScoreAll, which must outlive the object. allowed: null for
-  // all. Sets are made of the `set_limit` best at most.
+  // all. Sets are made of the `set_limit` best at most, 1 or more.
   ExactMass(const std::vector<double>& similarities, const Bitmap* allowed,
             std::size_t set_limit);
 

@@ -205,7 +205,11 @@ class Measurement {
  public:
   Measurement(const DataSet& data, const Catalog& catalog,
               std::vector<Way> ways)
-      : data_(data), ways_(std::move(ways)) {
+      : data_(data),
+        ways_(std::move(ways)),
+        asks_for_sets_(
+            std::any_of(ways_.begin(), ways_.end(),
+                        [](const Way& way) { return way.min_mass > 0; })) {
     for (const Population& population : kPopulations) {
       allowed_.push_back(catalog.AllowedIn(population));
       snapshots_.push_back(catalog.SnapshotOf(population));
@@ -217,7 +221,8 @@ class Measurement {
   void Ask(std::span<const float> query) {
     const std::vector<double> similarities = ScoreAll(query, data_.key_view());
     for (std::size_t p = 0; p < std::size(kPopulations); ++p) {
-      ExactMass exact(similarities, allowed_[p].get(), kMaxResultCount);
+      ExactMass exact(similarities, allowed_[p].get(),
+                      asks_for_sets_ ? kMaxResultCount : 1);
       for (std::size_t t = 0; t < kTemperatures.size(); ++t) {
         exact.SetTemperature(kTemperatures[t]);
         double exact_seconds = 0;
@@ -268,6 +273,7 @@ class Measurement {
 
   const DataSet& data_;
   const std::vector<Way> ways_;
+  const bool asks_for_sets_;
   std::vector<std::unique_ptr<Bitmap>> allowed_;  // by population
   std::vector<Snapshot> snapshots_;
   std::vector<std::vector<MassAnswer>> answers_;
