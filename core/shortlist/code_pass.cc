@@ -27,8 +27,8 @@ constexpr std::size_t kWaiting = 256;
 // to somewhat more than those of as many others: the factor is measured
 // (docs/mass.md).
 constexpr double kAlikeKeys = 1.4;
-// Relative error of a sum of exps in floats: 2^-20 where gaps are small, and for
-// gaps of 16, beyond which terms hardly weigh, as much again (see SumExps).
+// Relative error of a sum of exps in floats: 2^-20 where gaps are small, and
+// for gaps of 16, beyond which terms hardly weigh, as much again (see SumExps).
 constexpr double kSumError = 0x1p-19;
 // Keys drawn to correct a sum. So many deviations hold 95 % of such means.
 constexpr std::int64_t kMinDraws = 64;
@@ -73,7 +73,8 @@ bool CodePass::Start(const ScanQuery& query, const InvertedLists& lists,
   margin_ = static_cast<float>(kUp * coded_.logit_error());
   max_margin_ = static_cast<float>(
       kUp * (margin_per_scale_ * max_scale + double{margin_}));
-  correction_ = options.certified ? 0 : static_cast<float>(variance / 2);
+  half_variance_ = static_cast<float>(variance / 2);
+  correction_ = options.certified ? 0 : half_variance_;
   partition_ = lower_ = upper_ = SoftmaxPartition();
   taken_.clear();
   tail_.Start();
@@ -144,7 +145,7 @@ void CodePass::Take(std::int64_t list, std::int64_t begin, std::int64_t count,
     }
   }
   taken_count_ += eligible_count;
-  if (options_.certified) TakeBounds(begin, count, logits);
+  if (options_.bounds) TakeBounds(begin, count, logits);
   if (k_ > 0 || options_.rescore_count > 0) Keep(begin, count, logits);
   taken_.push_back({.begin = begin, .list = list, .partition = {}});
   SoftmaxPartition& partition = taken_.back().partition;
@@ -370,7 +371,7 @@ void CodePass::SetVariance(const SoftmaxPartition& rest,
   }
   const double max_scale = lists_->codes.max_scale();
   variance = kept_.size > 0 ? variance / static_cast<double>(kept_.size)
-                            : 2.0 * correction_ * max_scale * max_scale;
+                            : 2.0 * half_variance_ * max_scale * max_scale;
   const double rounding = kSumError * partition_.sum;
   // The logits' own error, common to all, moves the sum as a whole.
   const double common = coded_.logit_error() * rest.sum;
@@ -385,7 +386,8 @@ void CodePass::SetVariance(const SoftmaxPartition& rest,
 // them: each ratio varies by exp(v) - 1 relative to its square, v being the
 // variance of a logit.
 std::int64_t CodePass::DrawCount(double share) const {
-  const double variance = 2.0 * correction_ * lists_->codes.mean_square_scale();
+  const double variance =
+      2.0 * half_variance_ * lists_->codes.mean_square_scale();
   const double wanted_deviation = options_.precision / kDrawnDeviations;
   const double count = kDrawMargin * share * share * std::expm1(variance) /
                        (wanted_deviation * wanted_deviation);
@@ -596,7 +598,7 @@ absl::Status CodePass::Finish(bool complete, AttentionState& state,
   stats.exact = complete && rest.count == 0;
   stats.results_exact = complete && (options_.certified || stats.exact);
   if (stats.exact || taken_count_ == 0) return absl::OkStatus();
-  if (options_.certified && complete) SetBounds(stats);
+  if (options_.bounds && complete) SetBounds(stats);
   return absl::OkStatus();
 }
 

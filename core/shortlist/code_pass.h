@@ -26,9 +26,11 @@ struct CodePassOptions {
   // those that may be among the k best.
   std::int64_t rescore_count = 0;
   // Every key that may be among the k best is scored from its floats, however
-  // codes err, and the sums have bounds. Else those that may be if no code errs
-  // by more than a few standard deviations.
+  // codes err. Else those that may be if no code errs by more than a few
+  // standard deviations.
   bool certified = false;
+  // The sums have bounds, which takes as long again as the sums. If certified.
+  bool bounds = false;
   // 95 % of the sums are to be off by no more than this in their logs: what is
   // left to codes is corrected by keys that are drawn and scored from their
   // floats. 0: it is not. All keys are then taken, in their order.
@@ -108,7 +110,7 @@ class CodePass {
   float Variance(std::int32_t position) const {
     const float scale =
         lists_->codes.scales()[static_cast<std::size_t>(position)];
-    return 2 * correction_ * scale * scale;
+    return 2 * half_variance_ * scale * scale;
   }
   void Shrink(bool last);
   void TakeBounds(std::int64_t begin, std::int64_t count, const float* logits);
@@ -155,6 +157,8 @@ class CodePass {
   float max_margin_ = 0;
   // Half the variance of a key of scale 1. An error e that is independent of
   // the logit makes exp(logit + e) greater in the mean, by exp(variance / 2).
+  float half_variance_ = 0;
+  // That, or 0 where margins are to be those of the codes.
   float correction_ = 0;
   std::vector<float> list_logits_;  // of the lists' means
   std::vector<Taken> taken_;

@@ -5,15 +5,28 @@
 #include <utility>
 #include <vector>
 
+#include "core/shortlist/huge_pages.h"
 #include "core/shortlist/inverse_norm.h"
 #include "core/shortlist/shared_scan.h"
 
 namespace attendant {
+namespace {
+
+// The first 16 MiB of keys have small pages: an index of few keys takes no more
+// memory than they need.
+constexpr std::size_t kSmallPageFloats = std::size_t{4} << 20;
+
+}  // namespace
 
 FlatIndex::FlatIndex(std::int64_t dim, std::int64_t capacity)
     : dim_(dim),
       keys_(static_cast<std::size_t>(capacity * dim)),
-      inverse_norms_(static_cast<std::size_t>(capacity)) {}
+      inverse_norms_(static_cast<std::size_t>(capacity)) {
+  if (keys_.size() > kSmallPageFloats) {
+    PreferHugePages(keys_.data() + kSmallPageFloats,
+                    (keys_.size() - kSmallPageFloats) * sizeof(float));
+  }
+}
 
 void FlatIndex::Append(std::span<const float> key) {
   const std::int64_t row = row_count_.load(std::memory_order_relaxed);

@@ -1,4 +1,4 @@
-// Where keys are read in no order. Internal.
+// Where many keys are read, in some order or none. Internal.
 #ifndef ATTENDANT_CORE_SHORTLIST_HUGE_PAGES_H_
 #define ATTENDANT_CORE_SHORTLIST_HUGE_PAGES_H_
 
@@ -9,8 +9,9 @@
 namespace attendant {
 
 // Asks for pages of 2 MiB: a scan jumps from list to list, or from key to key,
-// and would else wait for the address of every eighth key of 128 floats. Before
-// the first touch; no more than a hint.
+// and would else wait for the address of every eighth key of 128 floats. In
+// order, from memory, it gains a fourth: processors fetch ahead within a page.
+// Before the first touch; no more than a hint.
 void PreferHugePages(const void* data, std::size_t bytes);
 
 template <typename T>

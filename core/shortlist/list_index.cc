@@ -137,6 +137,7 @@ ListIndex::Route ListIndex::RouteFor(const ScanQuery& query,
   Route route;
   route.probe_count = ProbesOf(goals);
   route.options.certified = goals.certified || goals.recall >= 1;
+  route.options.bounds = goals.certified;
   route.complete = query.exhaustive || route.options.certified ||
                    goals.mass_precision > 0 ||
                    route.probe_count >= list_count();
