@@ -198,7 +198,7 @@ Error ErrorOf(const Case& asked, const std::vector<float>& query,
   // Floats err too: a logit by 30 roundings over the temperature.
   const double rounding = 30 * 0x1p-24 / temperature * std::sqrt(norm_square);
   return {std::sqrt(square / norm_square), along / norm_square,
-          std::sqrt(square) <= 1.96 * pooled.deviation + rounding};
+          std::sqrt(square) <= 2.25 * pooled.deviation + rounding};
 }
 
 // Errors of many queries are small, and held by what is stated.
