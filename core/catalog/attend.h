@@ -204,12 +204,13 @@ struct AttendAnswer {
   ModelName model;
 };
 
-// Scores every key from its floats when asked to, when the answer needs the
-// whole catalog's values, or draws that the index can't make, or when logits
-// rank otherwise than the index; by the index otherwise, and then again every
-// key where the index knows less of the catalog's attention than the query
-// needs: the mass of kCatalog weights and of min_mass, mass_precision, bounds,
-// a proven shortlist.
+// Scores every key from its floats when asked to, when the answer needs draws
+// that the index can't make, or when logits rank otherwise than the index; by
+// the index otherwise, and then again every key where the index knows less of
+// the catalog's attention than the query needs: the mass of kCatalog weights
+// and of min_mass, mass_precision, bounds, a proven shortlist. A value pooled
+// over kCatalog may be off by 2.5 times mass_precision (0.02 if it is not
+// stated) of its norm, unless only the index may answer (kIndex).
 //
 // kSample draws from the softmax where every key is scored, and else over
 // kCatalog from a distribution near to it (see DrawRows): the probabilities are

@@ -148,13 +148,16 @@ class Scanner {
   void NotePooled(const ScanStats& stats) {
     scan_.pooled_exactly = false;
     pooled_parts_.push_back({*stats.pooled_error, stats.log_variance});
+    // A segment that has codes does not grow.
     const RowTable& rows = *segment_->rows;
-    scan_.key_as_value_count =
-        key_count_before_ +
-        (rows.value_count() == 0
-             ? stats.scored_count
-             : CountKeysAsValues(rows, *segment_->indexes[task_.head->field],
-                                 query_->scan));
+    const std::int64_t value_count = rows.value_count();
+    scan_.key_as_value_count = key_count_before_;
+    if (value_count == 0) {
+      scan_.key_as_value_count += stats.scored_count;
+    } else if (value_count < query_->scan.row_end) {
+      scan_.key_as_value_count += CountKeysAsValues(
+          rows, *segment_->indexes[task_.head->field], query_->scan);
+    }
   }
 
   // log of what the segment added to the sum, which rounding blurs by less than
