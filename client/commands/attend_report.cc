@@ -192,6 +192,11 @@ std::string SlateSentence(const v1::AttendResponse& response) {
   if (slate.has_kappa()) {
     absl::StrAppend(&text, ", kappa ", FormatNumber(slate.kappa()));
   }
+  if (slate.distance() > 0) {
+    absl::StrAppend(&text, ". What it was drawn from is within ",
+                    FormatShare(slate.distance()),
+                    " of the softmax in total variation (estimate)");
+  }
   return absl::StrCat(text, ".");
 }
 

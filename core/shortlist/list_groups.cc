@@ -19,10 +19,6 @@ constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 // Beyond this variance of a logit its code says too little of exp(logit).
 constexpr double kMaxVariance = 0.5;
-// Lists that are scored for holding most, as predicted, beside those visited.
-constexpr std::int64_t kMost = 64;
-// Lists drawn among the others, which tell how good predictions are.
-constexpr std::int64_t kDraws = 32;
 // Below 1, as lists that hold more than predicted would else come with great
 // factors.
 constexpr float kTemper = 0.8f;

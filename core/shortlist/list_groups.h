@@ -53,6 +53,11 @@ struct ListGroupsInput {
 // was drawn, as UnscoredMass has learned it.
 class ListGroups : public KeyGroups {
  public:
+  // Lists that are scored for holding most, as predicted, beside those visited.
+  static constexpr std::int64_t kMost = 64;
+  // Lists drawn among the others, which tell how good predictions are.
+  static constexpr std::int64_t kDraws = 32;
+
   // Null if codes say too little of this query's logits. What the input points
   // to must outlive the result.
   static std::unique_ptr<ListGroups> Make(ListGroupsInput input);

@@ -458,7 +458,12 @@ std::unique_ptr<KeyGroups> ListIndex::GroupKeys(
                         static_cast<double>(lists_.key_count());
     const double probes = std::min(static_cast<double>(list_count()),
                                    ProbesFor(input.probe_count, rate));
-    if (CostOfRows(eligible_count) <= CostOfLists(probes, rate)) return nullptr;
+    const double scored =
+        probes + static_cast<double>(ListGroups::kMost + ListGroups::kDraws);
+    if (CostOfRows(eligible_count) <=
+        CostOfLists(probes, rate) + CostOfListCodes(scored)) {
+      return nullptr;
+    }
     input.probe_count = static_cast<std::int64_t>(std::ceil(probes));
     input.eligible_counts = CountEligible(eligible, eligible_count);
   } else {
@@ -650,6 +655,14 @@ double ListIndex::CostOfCodes(bool pools) const {
   if (!pools) return of_codes;
   return of_codes + static_cast<double>(lists_.key_count()) * CostOfKey() / 8 +
          2 * CostOfRows(kRescoreCount);
+}
+
+// Of codes of 8 bits in so many lists, with a test for each key.
+double ListIndex::CostOfListCodes(double lists) const {
+  constexpr double kCostOfTest = 2.7;
+  const double rows_per_list = static_cast<double>(lists_.key_count()) /
+                               static_cast<double>(list_count());
+  return lists * rows_per_list * (kCostOfTest + CostOfKey() / 4);
 }
 
 template <typename Visit, typename Found>

@@ -125,6 +125,7 @@ class ListIndex : public IvfIndex {
   double CostOfRows(std::int64_t row_count) const;
   double CostOfLists(double probes, double rate) const;
   double CostOfCodes(bool pools) const;
+  double CostOfListCodes(double lists) const;
 
   // Visits lists in the order of their ranks until at least `wanted` eligible
   // rows are found and as many lists are visited as the share of eligible rows

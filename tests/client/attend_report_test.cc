@@ -60,7 +60,10 @@ TEST(AttendReportTest, SaysHowADrawWentAndWhatEarnedIt) {
   response.add_heads()->set_key_field("text");
   const std::string report = AttendReport(response, {});
   EXPECT_THAT(report, HasSubstr("Drawn from the catalog with seed 7"));
-  EXPECT_THAT(report, HasSubstr("this slate has probability 0.125"));
+  EXPECT_THAT(report, HasSubstr("this slate has probability 0.125."));
+  response.mutable_slate()->set_distance(0.015);
+  EXPECT_THAT(AttendReport(response, {}),
+              HasSubstr("is within 1.5 % of the softmax"));
   EXPECT_THAT(report, HasSubstr("drawn with"));
   EXPECT_THAT(report, HasSubstr("Temperature 0.21, 2 heads."));
   EXPECT_THAT(report, HasSubstr("1     text"));
