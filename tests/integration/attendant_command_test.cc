@@ -254,6 +254,29 @@ TEST_F(AttendantCommandTest, AnAttributeNestedTooDeepStoresNothing) {
   EXPECT_EQ(StoredCount(), 0u);
 }
 
+TEST_F(AttendantCommandTest, KeysGoToDiskByAFlag) {
+  const CommandResult unknown =
+      Run({"catalog", "create", "points", "--key-field", "key:2:dot",
+           "--keys-on-disk", "other"});
+  EXPECT_NE(unknown.exit_status, 0);
+  EXPECT_THAT(unknown.err, HasSubstr("no key field named other"));
+  const auto field_of = [](const json& reply) {
+    return reply["catalog"]["schema"]["keyFields"][0];
+  };
+  EXPECT_EQ(field_of(RunJson({"catalog", "create", "points", "--key-field",
+                              "key:2:dot", "--keys-on-disk", "key"}))
+                .value("keysOnDisk", false),
+            true);
+  EXPECT_EQ(field_of(RunJson({"catalog", "update", "points", "key",
+                              "--keys-on-disk", "no"}))
+                .value("keysOnDisk", false),
+            false);
+  EXPECT_THAT(Run({"catalog", "update", "points", "key", "--keys-on-disk",
+                   "yes", "--index", "hnsw"})
+                  .err,
+              HasSubstr("keys_on_disk"));
+}
+
 TEST_F(AttendantCommandTest, ListsDamagedCatalogs) {
   const json created = RunJson(
       {"catalog", "create", "points", "--key-field", "key:2:dot"})["catalog"];

@@ -50,6 +50,9 @@ std::string BytesOf(const ScanStats& stats, const AttentionState& state) {
   add(stats.log_variance);
   add(stats.log_lower);
   add(stats.log_upper);
+  if (state.value_dim() > 0) {
+    for (const float component : state.PooledValue()) add(component);
+  }
   return bytes;
 }
 
@@ -58,6 +61,7 @@ struct Question {
   ScanGoals goals = {};
   bool exhaustive = false;
   bool masked = false;
+  bool pools = false;
 };
 
 const Question kQuestions[] = {
@@ -66,6 +70,10 @@ const Question kQuestions[] = {
     {.name = "proven", .goals = {.recall = 1}},
     {.name = "precise", .goals = {.mass_precision = 0.02}},
     {.name = "exhaustive", .exhaustive = true},
+    {.name = "pooled", .pools = true},
+    {.name = "pooled, precise",
+     .goals = {.mass_precision = 0.02},
+     .pools = true},
     {.name = "masked", .masked = true},
     {.name = "masked, precise",
      .goals = {.mass_precision = 0.02},
@@ -84,8 +92,9 @@ void ExpectTheSameAnswers(const KeyTable& table, const KeyIndex& memory,
       query.goals = question.goals;
       query.exhaustive = question.exhaustive;
       if (question.masked) query.allowed = &allowed;
-      AttentionState in_memory(kShortlist, &kNoIds);
-      AttentionState on_disk(kShortlist, &kNoIds);
+      const std::int64_t value_dim = question.pools ? kDim : 0;
+      AttentionState in_memory(kShortlist, &kNoIds, value_dim);
+      AttentionState on_disk(kShortlist, &kNoIds, value_dim);
       ASSERT_OK_AND_ASSIGN(const auto of_memory, memory.Scan(query, in_memory));
       ASSERT_OK_AND_ASSIGN(const auto of_disk, disk.Scan(query, on_disk));
       ASSERT_EQ(BytesOf(of_memory, in_memory), BytesOf(of_disk, on_disk))
