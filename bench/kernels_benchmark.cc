@@ -98,7 +98,10 @@ bool RegisterAll() {
     add("DotRows", DotRows)->Arg(1000)->Arg(100000);
     add("DotRowsMulti", DotRowsMulti)
         ->Args({1024, 12})
+        ->Args({1024, 16})
         ->Args({1024, 64})
+        ->Args({1000000, 4})
+        ->Args({1000000, 16})
         ->Args({1000000, 64});
     add("TanhDotRows", TanhDotRows)->Arg(1000);
     add("SumExps", SumExps)->Arg(1024);

@@ -59,8 +59,9 @@ ATTENDANT_AVX512 inline __m256 SumOfEach(const __m512 (&v)[kTileRows]) {
 
 // dots[q * stride + r] for kQueries queries and kRows rows. One sum a pair
 // and block, over dim in steps of the width, the tail masked; blocks, of which
-// there is one unless kLong, are added in their order.
-template <int kQueries, int kRows, bool kLong>
+// there is one unless kLong, are added in their order. kAhead: asks for the
+// rows of the next tile, as few queries are bound by memory.
+template <int kQueries, int kRows, bool kLong, bool kAhead>
 ATTENDANT_AVX512 inline void DotTile(const float* queries, const float* rows,
                                      std::int64_t dim, std::int64_t stride,
                                      float* dots) {
@@ -84,8 +85,7 @@ ATTENDANT_AVX512 inline void DotTile(const float* queries, const float* rows,
       for (int r = 0; r < kRows; ++r) {
         const float* from = rows + r * dim + d;
         const __m512 row = _mm512_loadu_ps(from);
-        // A single query is bound by memory: ask for the rows of the next tile.
-        if (kQueries == 1 && kRows == kTileRows) {
+        if (kAhead && kRows == kTileRows) {
           _mm_prefetch(reinterpret_cast<const char*>(from) +
                            kTileRows * dim * std::int64_t{sizeof(float)},
                        _MM_HINT_T0);
@@ -131,14 +131,22 @@ ATTENDANT_AVX512 inline void DotQueries(const float* queries,
                                         std::int64_t query_count,
                                         const float* rows, std::int64_t dim,
                                         std::int64_t stride, float* dots) {
+  // The first tile of queries asks for rows.
   std::int64_t q = 0;
+  if (query_count >= kTileQueries) {
+    DotTile<kTileQueries, kRows, kLong, true>(queries, rows, dim, stride, dots);
+    q = kTileQueries;
+  } else if (query_count > 0) {
+    DotTile<1, kRows, kLong, true>(queries, rows, dim, stride, dots);
+    q = 1;
+  }
   for (; q + kTileQueries <= query_count; q += kTileQueries) {
-    DotTile<kTileQueries, kRows, kLong>(queries + q * dim, rows, dim, stride,
-                                        dots + q * stride);
+    DotTile<kTileQueries, kRows, kLong, false>(queries + q * dim, rows, dim,
+                                               stride, dots + q * stride);
   }
   for (; q < query_count; ++q) {
-    DotTile<1, kRows, kLong>(queries + q * dim, rows, dim, stride,
-                             dots + q * stride);
+    DotTile<1, kRows, kLong, false>(queries + q * dim, rows, dim, stride,
+                                    dots + q * stride);
   }
 }
 
@@ -182,7 +190,7 @@ constexpr int kTurnedQueries = 8;
 constexpr std::int64_t kMinTurnedDim = 32;
 constexpr std::int64_t kMaxTurnedDim = 256;
 // Fewer do not make up for the turning.
-constexpr std::int64_t kMinTurningQueries = 20;
+constexpr std::int64_t kMinTurningQueries = 12;
 
 // 16 rows' 16 components from `from` on, the rows `stride` apart, to as many
 // components' 16 rows, `to_stride` apart.

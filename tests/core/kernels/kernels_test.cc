@@ -201,7 +201,7 @@ TEST_P(KernelsTest, ManyQueriesAndRowsGiveTheBytesOfDotRows) {
     std::vector<float> single(100);
     std::vector<float> multi;
     for (const std::int64_t row_count : {31, 32, 33, 64, 100}) {
-      for (const std::int64_t query_count : {8, 19, 20, 21, 33}) {
+      for (const std::int64_t query_count : {8, 11, 12, 13, 20, 33}) {
         multi.assign(static_cast<std::size_t>(query_count * row_count + 1), -7);
         kernels().DotRowsMulti(queries.data(), query_count, rows.data(),
                                row_count, dim, multi.data());
