@@ -61,10 +61,6 @@ std::string DescribeIndex(const v1::KeyField& field,
       absl::StrAppend(&text, ", model ", index.active_model().name(), ":",
                       index.active_model().version());
     }
-    if (index.disk_bytes() > 0) {
-      absl::StrAppend(&text, ", ", FormatBytes(index.disk_bytes()),
-                      " of keys on disk");
-    }
     if (index.training()) absl::StrAppend(&text, ", making another");
     return text;
   }
@@ -80,10 +76,18 @@ const v1::IndexStatus* FindIndex(const v1::KeyField& field,
 }
 
 std::string DescribeCatalog(const v1::Catalog& catalog, const Style& style) {
+  std::int64_t disk_bytes = 0;
+  for (const v1::IndexStatus& index : catalog.indexes()) {
+    disk_bytes += index.disk_bytes();
+  }
   std::string text = absl::StrCat(
       style.Bold(Printable(catalog.name())), "  ",
       CountOf(catalog.item_count(), "item"), ", ",
-      FormatBytes(catalog.memory_bytes()), " in memory\n",
+      FormatBytes(catalog.memory_bytes()), " in memory",
+      disk_bytes > 0
+          ? absl::StrCat(", ", FormatBytes(disk_bytes), " of keys on disk")
+          : "",
+      "\n",
       style.Dim(absl::StrCat("created ", FormatTimestamp(catalog.create_time()),
                              ", sequence ", FormatCount(catalog.sequence()),
                              ", uid ", Printable(catalog.uid()))),
