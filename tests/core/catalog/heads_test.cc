@@ -436,6 +436,32 @@ TEST_F(ModelHeadsTest, IndexedHeadsFindTheSameItems) {
   EXPECT_GE(found, 8);
 }
 
+TEST_F(ModelHeadsTest, KeysOfHeadsMayLieOnDisk) {
+  options_.auto_ivf_min_count = 1000;
+  CatalogSchema schema = OneFieldSchema(4, ScoreKind::kDot);
+  schema.value_dim = 6;
+  models_ = {model_};
+  schema.key_fields[0].model = model_.name;
+  OpenCatalog(schema, options_);
+  Upsert(ItemsForModel(2000));
+  catalog_->AwaitIndexes();
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer before, Ask(Query()));
+  schema.key_fields[0].keys_on_disk = true;
+  catalog_->SetDefaults(schema.key_fields, models_);
+  catalog_->AwaitIndexes();
+  // Settled: nothing more is wanted.
+  EXPECT_FALSE(catalog_->index_states()[0].training);
+  std::int64_t head_bytes = 0;
+  const auto snapshot = catalog_->snapshot();
+  for (const auto& head : snapshot->segments[0].segment->head_indexes[0]) {
+    EXPECT_EQ(head->kind(), IndexKind::kIvf);
+    head_bytes += 2000 * head->dim() * std::int64_t{sizeof(float)};
+  }
+  EXPECT_EQ(catalog_->index_states()[0].disk_bytes, head_bytes);
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer after, Ask(Query()));
+  EXPECT_EQ(IdsOf(after), IdsOf(before));
+}
+
 TEST_F(ModelHeadsTest, UnnormalisedWeightsThatSumToZeroStillPool) {
   Open(ScoreKind::kDot);
   AttendQuery query = VectorQuery({0, 0, 0, 0, 0});
