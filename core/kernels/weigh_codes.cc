@@ -149,6 +149,67 @@ ATTENDANT_VNNI inline __m128i AddQuarters(__m512i sum) {
                        _mm256_extracti128_si256(half, 1));
 }
 
+// Steps t .. t + kSteps of all blocks, whose weights are read once for them.
+// Whole bytes are multiplied in place of their high nibbles, and the low ones
+// taken off in the end: nothing saturates here, and a sum is at most
+// 64 x 16 x 255 x 127.
+template <int kSteps>
+ATTENDANT_VNNI inline void WeighSteps(const WeightBytes& spread,
+                                      const std::int32_t* blocks,
+                                      std::int64_t block_count,
+                                      const std::uint8_t* high_plane,
+                                      std::int64_t block_bytes, std::int64_t t,
+                                      std::int64_t* sums) {
+  const __m512i nibbles = _mm512_set1_epi8(0x0f);
+  const __m512i turn = _mm512_broadcast_i32x4(
+      _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
+  __m512i first[kSteps][kPlanes];
+  __m512i second[kSteps][kPlanes];
+  ATTENDANT_UNROLL
+  for (int s = 0; s < kSteps; ++s) {
+    ATTENDANT_UNROLL
+    for (int p = 0; p < kPlanes; ++p) {
+      first[s][p] = second[s][p] = _mm512_setzero_si512();
+    }
+  }
+  for (std::int64_t b = 0; b < block_count; ++b) {
+    const std::uint8_t* line = high_plane + blocks[b] * block_bytes + kLine * t;
+    __m512i weights[kPlanes];
+    ATTENDANT_UNROLL
+    for (int p = 0; p < kPlanes; ++p) {
+      weights[p] = _mm512_load_si512(spread.bytes[b][p]);
+    }
+    ATTENDANT_UNROLL
+    for (int s = 0; s < kSteps; ++s) {
+      const __m512i codes =
+          _mm512_shuffle_epi8(_mm512_loadu_si512(line + kLine * s), turn);
+      const __m512i low = _mm512_and_si512(codes, nibbles);
+      ATTENDANT_UNROLL
+      for (int p = 0; p < kPlanes; ++p) {
+        first[s][p] = _mm512_dpbusd_epi32(first[s][p], low, weights[p]);
+        second[s][p] = _mm512_dpbusd_epi32(second[s][p], codes, weights[p]);
+      }
+    }
+  }
+  ATTENDANT_UNROLL
+  for (int s = 0; s < kSteps; ++s) {
+    std::int32_t of_first[kPlanes][kSide];
+    std::int32_t of_second[kPlanes][kSide];
+    ATTENDANT_UNROLL
+    for (int p = 0; p < kPlanes; ++p) {
+      const __m128i low = AddQuarters(first[s][p]);
+      const __m128i both = AddQuarters(second[s][p]);
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(of_first[p]), low);
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(of_second[p]),
+                       _mm_srli_epi32(_mm_sub_epi32(both, low), 4));
+    }
+    for (int j = 0; j < kSide; ++j) {
+      sums[kCodeDims * (t + s) + j] = Join(of_first, j);
+      sums[kCodeDims * (t + s) + kSide + j] = Join(of_second, j);
+    }
+  }
+}
+
 ATTENDANT_VNNI void Weigh4Vnni(const std::uint32_t* weights,
                                const std::int32_t* blocks,
                                std::int64_t block_count,
@@ -172,43 +233,14 @@ ATTENDANT_VNNI void Weigh4Vnni(const std::uint32_t* weights,
           _mm512_permutexvar_epi32(four_times, _mm512_castsi128_si512(bytes)));
     }
   }
-  const __m512i nibbles = _mm512_set1_epi8(0x0f);
-  const __m512i turn = _mm512_broadcast_i32x4(
-      _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
-  for (std::int64_t t = 0; t < step_count; ++t) {
-    __m512i first[kPlanes];
-    __m512i second[kPlanes];
-    ATTENDANT_UNROLL
-    for (int p = 0; p < kPlanes; ++p) {
-      first[p] = second[p] = _mm512_setzero_si512();
-    }
-    for (std::int64_t b = 0; b < block_count; ++b) {
-      const __m512i codes = _mm512_shuffle_epi8(
-          _mm512_loadu_si512(high_plane + blocks[b] * block_bytes + kLine * t),
-          turn);
-      const __m512i low = _mm512_and_si512(codes, nibbles);
-      const __m512i high =
-          _mm512_and_si512(_mm512_srli_epi16(codes, 4), nibbles);
-      ATTENDANT_UNROLL
-      for (int p = 0; p < kPlanes; ++p) {
-        const __m512i weight = _mm512_load_si512(spread.bytes[b][p]);
-        first[p] = _mm512_dpbusd_epi32(first[p], low, weight);
-        second[p] = _mm512_dpbusd_epi32(second[p], high, weight);
-      }
-    }
-    std::int32_t of_first[kPlanes][kSide];
-    std::int32_t of_second[kPlanes][kSide];
-    ATTENDANT_UNROLL
-    for (int p = 0; p < kPlanes; ++p) {
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(of_first[p]),
-                       AddQuarters(first[p]));
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(of_second[p]),
-                       AddQuarters(second[p]));
-    }
-    for (int j = 0; j < kSide; ++j) {
-      sums[kCodeDims * t + j] = Join(of_first, j);
-      sums[kCodeDims * t + kSide + j] = Join(of_second, j);
-    }
+  std::int64_t t = 0;
+  for (; t + 2 <= step_count; t += 2) {
+    WeighSteps<2>(spread, blocks, block_count, high_plane, block_bytes, t,
+                  sums);
+  }
+  if (t < step_count) {
+    WeighSteps<1>(spread, blocks, block_count, high_plane, block_bytes, t,
+                  sums);
   }
 }
 
