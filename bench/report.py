@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the tables of bench/README.md and the plots of bench/plots from what
-bench/compare.py kept in bench/results.
+"""Writes the tables of bench/README.md and docs/mass.md and the plots of
+bench/plots from what bench/compare.py and bench/mass kept in bench/results.
 
   bench/report.py [--check]   --check: changes nothing, fails if it would
 """
@@ -12,6 +12,7 @@ import statistics
 import sys
 
 from engine_process import ROOT
+import mass_tables
 import plots
 
 BENCH = ROOT / "bench"
@@ -279,12 +280,12 @@ def ratio_points(results):
 SECTIONS = {"rivals": rivals_text, "exact": exact_text, "cost": cost_text}
 
 
-def replace_section(text, name, content):
+def replace_section(path, text, name, content):
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
     head, _, rest = text.partition(begin)
     _, found, tail = rest.partition(end)
     if not found:
-        sys.exit(f"bench/README.md: no markers {begin} ... {end}")
+        sys.exit(f"{path}: no markers {begin} ... {end}")
     return f"{head}{begin}\n{content}\n{end}{tail}"
 
 
@@ -301,7 +302,7 @@ def main():
         if not path.exists():
             continue
         results = json.loads(path.read_text())
-        text = replace_section(text, name, make_text(results))
+        text = replace_section(readme, text, name, make_text(results))
         if name == "rivals":
             outputs[BENCH / "plots" / "ratios.svg"] = plots.ratios(
                 list(ratio_points(results)))
@@ -311,6 +312,12 @@ def main():
                  for (recall, kind), points in cost_points(results).items()},
                 "keys", "microseconds a query")
     outputs[readme] = text
+    masses = BENCH / "results" / "mass.json"
+    if masses.exists():
+        page = ROOT / "docs" / "mass.md"
+        outputs[page] = replace_section(
+            page, page.read_text(), "mass",
+            mass_tables.mass_text(json.loads(masses.read_text())))
     stale = [path for path, content in outputs.items()
              if not path.exists() or path.read_text() != content]
     if options.check:

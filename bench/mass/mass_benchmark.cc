@@ -377,7 +377,13 @@ int Main(int argc, char** argv) {
               << count - missed << " of " << count << " cells\n";
   }
   if (!options->json_path.empty()) {
-    std::ofstream(options->json_path) << json.dump(1) << "\n";
+    std::ofstream file(options->json_path);
+    const char* before = "[\n";
+    for (const nlohmann::json& cell : json) {
+      file << before << cell;
+      before = ",\n";
+    }
+    file << "\n]\n";
   }
   return 0;
 }

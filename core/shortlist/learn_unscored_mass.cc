@@ -24,6 +24,7 @@ constexpr std::int64_t kSampleQueries = 48;
 // next from those a step on.
 constexpr std::size_t kWindow = 48;
 constexpr std::size_t kWindowStep = 16;
+constexpr std::size_t kLeastTrials = 16;
 // Of them, so many are to be held.
 constexpr double kCoverage = 0.95;
 // Of a normal distribution, 95 % lie within so many deviations.
@@ -308,7 +309,7 @@ class UnscoredMassLearner {
     }
   }
 
-  // False if nothing can be measured: codes are of no use.
+  // False if nothing can be measured: codes are of no use, or lists empty.
   bool Measure() {
     for (int rate = 0; rate < kLearnedRates; ++rate) {
       if (!MeasureRate(rate)) return false;
@@ -353,7 +354,13 @@ class UnscoredMassLearner {
         trial.log_predicted = mass_.LogPredictedSum(predicted);
         trial.draws = mass_.Draw(lists_, trial.visited, predicted);
       }
-      mass_.measures_.push_back(MeasureTrials(std::move(trials)));
+      Measures measures = MeasureTrials(std::move(trials));
+      if (measures.empty()) {
+        // Hardly anything was visited, as where most keys are not eligible.
+        if (rate == 0) return false;
+        measures = mass_.measures_[mass_.measures_.size() - kSharpnessCount];
+      }
+      mass_.measures_.push_back(std::move(measures));
     }
     return true;
   }
@@ -384,8 +391,12 @@ class UnscoredMassLearner {
     }
   }
 
-  // From trials next to each other in height.
+  // From trials next to each other in height. Empty: there are too few.
   static Measures MeasureTrials(std::vector<Trial> trials) {
+    std::erase_if(trials, [](const Trial& trial) {
+      return !std::isfinite(trial.Height());
+    });
+    if (trials.size() < kLeastTrials) return {};
     std::sort(trials.begin(), trials.end(), [](const Trial& a, const Trial& b) {
       return a.Height() < b.Height();
     });
