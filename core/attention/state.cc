@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/kernels/kernels.h"
+#include "core/kernels/select.h"
 
 namespace attendant {
 namespace {
@@ -108,9 +109,17 @@ void AttentionState::Add(std::int32_t segment, std::span<const RowIndex> rows,
   }
 
   if (top_.k() == 0) return;
-  const std::int64_t selected_count =
-      kernels.SelectAtLeast(logits.data(), static_cast<std::int64_t>(n),
-                            top_.threshold(), positions_.data());
+  const auto row_count = static_cast<std::int64_t>(n);
+  std::int64_t selected_count = kernels.SelectAtLeast(
+      logits.data(), row_count, top_.threshold(), positions_.data());
+  if (selected_count > 2 * top_.k()) {
+    // The first rows pass any threshold: those that are not among the k best of
+    // these are not offered.
+    selected_count = kernels.SelectAtLeast(
+        logits.data(), row_count,
+        NearKthGreatest(logits, top_.k(), top_.k() + top_.k() / 4),
+        positions_.data());
+  }
   for (std::int64_t s = 0; s < selected_count; ++s) {
     const auto i =
         static_cast<std::size_t>(positions_[static_cast<std::size_t>(s)]);
