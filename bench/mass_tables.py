@@ -109,11 +109,20 @@ def time_rows(cells):
         yield row
 
 
+def counts_text(cells):
+    texts = []
+    for asked in distinct(cells, "asked"):
+        counts = [cell["queries"] for cell in cells if cell["asked"] == asked]
+        least, most = min(counts), max(counts)
+        count = f"{least:,}" + (f" to {most:,}" if most > least else "")
+        texts.append(f"{count} ({asked})")
+    return ", ".join(texts)
+
+
 def mass_text(cells):
     parts = []
-    counts = sorted({f"{cell['queries']:,}" for cell in cells})
-    parts.append("Queries a cell: " + " or ".join(counts) + ". Cells (a set of "
-                 "keys, a filter, a temperature) that meet each bar:")
+    parts.append(f"Queries a cell: {counts_text(cells)}. Cells (a set of keys, "
+                 "a filter, a temperature) that meet each bar:")
     parts.append(table(["asked", "bar", "met in", "missed by"],
                        list(bar_rows(cells))))
     for asked, title in (("unstated", "Nothing asked of precision"),
