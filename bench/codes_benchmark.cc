@@ -61,10 +61,10 @@ void Logits(benchmark::State& state, KernelLevel level) {
       if constexpr (kBits == 8) {
         kernels.Logits8(queries.data(), query_count, chunk_high,
                         low.data() + b * block_bytes, chunk_scales, count,
-                        kSteps, stride, logits.data());
+                        count, kSteps, stride, logits.data());
       } else {
         kernels.Logits4(queries.data(), query_count, chunk_high, chunk_scales,
-                        count, kSteps, stride, logits.data());
+                        count, count, kSteps, stride, logits.data());
       }
       benchmark::ClobberMemory();
     }

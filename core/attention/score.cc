@@ -89,9 +89,16 @@ absl::Status ValidateFinite(std::span<const float> vector,
 }
 
 double Norm(std::span<const float> vector) {
-  double sum = 0;
-  for (const float component : vector) sum += double{component} * component;
-  return std::sqrt(sum);
+  // Four sums, as one waits for each addition.
+  double sums[4] = {};
+  std::size_t d = 0;
+  for (; d + 4 <= vector.size(); d += 4) {
+    for (std::size_t j = 0; j < 4; ++j) {
+      sums[j] += double{vector[d + j]} * vector[d + j];
+    }
+  }
+  for (; d < vector.size(); ++d) sums[0] += double{vector[d]} * vector[d];
+  return std::sqrt((sums[0] + sums[1]) + (sums[2] + sums[3]));
 }
 
 void Combine(CombineKind kind, std::int64_t example_count,

@@ -1,9 +1,10 @@
 #include "core/attention/top_k.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <tuple>
+
+#include "core/kernels/sort.h"
 
 namespace attendant {
 namespace {
@@ -42,32 +43,18 @@ void TopK::Merge(const TopK& other) {
 }
 
 std::vector<Candidate> TopK::Sorted() const {
-  // By numbers that order as logits do, the greatest first, each with its
-  // candidate's place: quicker to sort than candidates.
-  std::vector<std::uint64_t> keys;
-  keys.reserve(waiting_.size());
-  for (std::size_t i = 0; i < waiting_.size(); ++i) {
-    // Both zeros are one.
-    const auto bits = std::bit_cast<std::uint32_t>(waiting_[i].logit + 0.0f);
-    const std::uint32_t descending =
-        (bits >> 31) != 0 ? bits : ~(bits | 0x80000000);
-    keys.push_back(std::uint64_t{descending} << 32 | i);
+  std::vector<std::uint64_t> keys(waiting_.size());
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    keys[i] = DescendingKey(waiting_[i].logit, static_cast<std::uint32_t>(i));
   }
-  const std::size_t count =
-      std::min(waiting_.size(), static_cast<std::size_t>(k_));
+  SortAscending(std::span(keys));
+  const std::size_t count = std::min(keys.size(), static_cast<std::size_t>(k_));
   // Those that equal the last must be there for ids to decide.
-  std::size_t end = keys.size();
-  if (count > 0 && count < keys.size()) {
-    const auto last = keys.begin() + static_cast<std::ptrdiff_t>(count - 1);
-    std::nth_element(keys.begin(), last, keys.end());
-    const std::uint64_t equal = *last >> 32;
-    end = static_cast<std::size_t>(std::partition(last + 1, keys.end(),
-                                                  [equal](std::uint64_t key) {
-                                                    return key >> 32 == equal;
-                                                  }) -
-                                   keys.begin());
+  std::size_t end = count;
+  while (end > 0 && end < keys.size() &&
+         keys[end] >> 32 == keys[count - 1] >> 32) {
+    ++end;
   }
-  std::sort(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(end));
   std::vector<Candidate> sorted;
   sorted.reserve(end);
   for (std::size_t i = 0; i < end; ++i) {

@@ -341,6 +341,37 @@ ATTENDANT_AVX2 std::int64_t SelectAtLeast(const float* numbers, std::int64_t n,
   return count;
 }
 
+ATTENDANT_AVX2 void NormalLogSums(const NormalLists& lists, const float* means,
+                                  float spread, std::int64_t list_count,
+                                  float* log_sums) {
+  const __m256 spread_lanes = _mm256_set1_ps(spread);
+  const __m256 half = _mm256_set1_ps(0.5f);
+  const __m256 none = _mm256_set1_ps(-std::numeric_limits<float>::infinity());
+  for (std::int64_t l = 0; l < list_count; l += kWidth) {
+    const __m256i mask =
+        FirstLanes(std::min<std::int64_t>(list_count - l, kWidth));
+    const __m256 mean = _mm256_maskload_ps(means + l, mask);
+    const __m256 log_count = _mm256_maskload_ps(lists.log_counts + l, mask);
+    const __m256 along =
+        _mm256_mul_ps(_mm256_mul_ps(mean, mean),
+                      _mm256_maskload_ps(lists.mean_shares + l, mask));
+    const __m256 variance = _mm256_fmadd_ps(
+        spread_lanes, _mm256_maskload_ps(lists.variances + l, mask), along);
+    const __m256 limit = _mm256_add_ps(log_count, log_count);
+    __m256 gain = _mm256_fmadd_ps(variance, half, log_count);
+    const __m256 frozen = _mm256_cmp_ps(variance, limit, _CMP_GT_OQ);
+    if (_mm256_movemask_ps(frozen) != 0) {
+      gain = _mm256_blendv_ps(
+          gain, _mm256_sqrt_ps(_mm256_mul_ps(variance, limit)), frozen);
+    }
+    const __m256 empty =
+        _mm256_cmp_ps(log_count, _mm256_setzero_ps(), _CMP_LT_OQ);
+    _mm256_maskstore_ps(
+        log_sums + l, mask,
+        _mm256_blendv_ps(_mm256_add_ps(mean, gain), none, empty));
+  }
+}
+
 ATTENDANT_AVX2 std::int64_t CountAtLeast(const float* numbers, std::int64_t n,
                                          float threshold) {
   const __m256 threshold_lanes = _mm256_set1_ps(threshold);
@@ -445,7 +476,7 @@ ATTENDANT_AVX2 void PoolRows(const float* weights, std::int64_t query_count,
 }  // namespace
 
 const Kernels kAvx2Kernels = {
-    DotRows, DotRowsMulti,  TanhDotRows,  Scale,     Max,
-    SumExps, SelectAtLeast, CountAtLeast, AddScaled, PoolRows};
+    DotRows,       DotRowsMulti, TanhDotRows,   Scale,     Max,     SumExps,
+    SelectAtLeast, CountAtLeast, NormalLogSums, AddScaled, PoolRows};
 
 }  // namespace attendant

@@ -655,6 +655,36 @@ ATTENDANT_AVX512 std::int64_t SelectAtLeast(const float* numbers,
   return count;
 }
 
+ATTENDANT_AVX512 void NormalLogSums(const NormalLists& lists,
+                                    const float* means, float spread,
+                                    std::int64_t list_count, float* log_sums) {
+  const __m512 spread_lanes = _mm512_set1_ps(spread);
+  const __m512 half = _mm512_set1_ps(0.5f);
+  const __m512 none = _mm512_set1_ps(-std::numeric_limits<float>::infinity());
+  for (std::int64_t l = 0; l < list_count; l += kWidth) {
+    const __mmask16 mask =
+        FirstLanes(std::min<std::int64_t>(list_count - l, kWidth));
+    const __m512 mean = _mm512_maskz_loadu_ps(mask, means + l);
+    const __m512 log_count = _mm512_maskz_loadu_ps(mask, lists.log_counts + l);
+    const __m512 along =
+        _mm512_mul_ps(_mm512_mul_ps(mean, mean),
+                      _mm512_maskz_loadu_ps(mask, lists.mean_shares + l));
+    const __m512 variance = _mm512_fmadd_ps(
+        spread_lanes, _mm512_maskz_loadu_ps(mask, lists.variances + l), along);
+    const __m512 limit = _mm512_add_ps(log_count, log_count);
+    __m512 gain = _mm512_fmadd_ps(variance, half, log_count);
+    const __mmask16 frozen = _mm512_cmp_ps_mask(variance, limit, _CMP_GT_OQ);
+    if (frozen != 0) {
+      gain = _mm512_mask_sqrt_ps(gain, frozen, _mm512_mul_ps(variance, limit));
+    }
+    const __mmask16 empty =
+        _mm512_cmp_ps_mask(log_count, _mm512_setzero_ps(), _CMP_LT_OQ);
+    _mm512_mask_storeu_ps(
+        log_sums + l, mask,
+        _mm512_mask_mov_ps(_mm512_add_ps(mean, gain), empty, none));
+  }
+}
+
 ATTENDANT_AVX512 std::int64_t CountAtLeast(const float* numbers, std::int64_t n,
                                            float threshold) {
   const __m512 threshold_lanes = _mm512_set1_ps(threshold);
@@ -761,7 +791,7 @@ ATTENDANT_AVX512 void PoolRows(const float* weights, std::int64_t query_count,
 }  // namespace
 
 const Kernels kAvx512Kernels = {
-    DotRows, DotRowsMulti,  TanhDotRows,  Scale,     Max,
-    SumExps, SelectAtLeast, CountAtLeast, AddScaled, PoolRows};
+    DotRows,       DotRowsMulti, TanhDotRows,   Scale,     Max,     SumExps,
+    SelectAtLeast, CountAtLeast, NormalLogSums, AddScaled, PoolRows};
 
 }  // namespace attendant

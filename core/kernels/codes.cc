@@ -23,7 +23,7 @@ std::int32_t LowOf(const CodeQuery& query, std::int64_t d) {
 // The plain twins: the header's formulas, a row at a time.
 void Logits8(const CodeQuery* queries, std::int64_t query_count,
              const std::uint8_t* high_plane, const std::uint8_t* low_plane,
-             const float* scales, std::int64_t block_count,
+             const float* scales, std::int64_t block_count, std::int64_t,
              std::int64_t step_count, std::int64_t stride, float* logits) {
   const std::int64_t block_bytes = CodePlaneBytes(step_count);
   for (std::int64_t q = 0; q < query_count; ++q) {
@@ -49,7 +49,7 @@ void Logits8(const CodeQuery* queries, std::int64_t query_count,
 
 void Logits4(const CodeQuery* queries, std::int64_t query_count,
              const std::uint8_t* high_plane, const float* scales,
-             std::int64_t block_count, std::int64_t step_count,
+             std::int64_t block_count, std::int64_t, std::int64_t step_count,
              std::int64_t stride, float* logits) {
   const std::int64_t block_bytes = CodePlaneBytes(step_count);
   for (std::int64_t q = 0; q < query_count; ++q) {

@@ -50,10 +50,13 @@ struct CodeKernels {
   //   float(sum of high * (code - 128)) * 256 + float(sum of low * (code -
   //   128))
   // The two conversions, the addition and the two products round once each.
+  // The blocks of the next call may be asked for meanwhile, if they begin
+  // next_block blocks after the first of this.
   void (*Logits8)(const CodeQuery* queries, std::int64_t query_count,
                   const std::uint8_t* high_plane, const std::uint8_t* low_plane,
                   const float* scales, std::int64_t block_count,
-                  std::int64_t step_count, std::int64_t stride, float* logits);
+                  std::int64_t next_block, std::int64_t step_count,
+                  std::int64_t stride, float* logits);
 
   // The same of the high nibbles n alone, each standing for the middle of the
   // codes that have it, 16 n + 7.5: for 2 * 16 * sum of high * n -
@@ -61,8 +64,8 @@ struct CodeKernels {
   // low; the product with 0.5 is exact.
   void (*Logits4)(const CodeQuery* queries, std::int64_t query_count,
                   const std::uint8_t* high_plane, const float* scales,
-                  std::int64_t block_count, std::int64_t step_count,
-                  std::int64_t stride, float* logits);
+                  std::int64_t block_count, std::int64_t next_block,
+                  std::int64_t step_count, std::int64_t stride, float* logits);
 };
 
 // The table of a supported level. That of kAvx512 needs VNNI and BW besides;

@@ -177,8 +177,8 @@ ATTENDANT_AVX2_ENTRY void Logits8(const CodeQuery* queries,
                                   const std::uint8_t* high_plane,
                                   const std::uint8_t* low_plane,
                                   const float* scales, std::int64_t block_count,
-                                  std::int64_t step_count, std::int64_t stride,
-                                  float* logits) {
+                                  std::int64_t, std::int64_t step_count,
+                                  std::int64_t stride, float* logits) {
   Logits<8>(queries, query_count, high_plane, low_plane, scales, block_count,
             step_count, stride, logits);
 }
@@ -187,8 +187,8 @@ ATTENDANT_AVX2_ENTRY void Logits4(const CodeQuery* queries,
                                   std::int64_t query_count,
                                   const std::uint8_t* high_plane,
                                   const float* scales, std::int64_t block_count,
-                                  std::int64_t step_count, std::int64_t stride,
-                                  float* logits) {
+                                  std::int64_t, std::int64_t step_count,
+                                  std::int64_t stride, float* logits) {
   // The low plane is not read.
   Logits<4>(queries, query_count, high_plane, high_plane, scales, block_count,
             step_count, stride, logits);

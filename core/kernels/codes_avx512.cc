@@ -23,7 +23,7 @@ constexpr std::int64_t kLine = 64;
 // For many queries codes are brought to bytes once for all of them, of as many
 // blocks as fit here. That is half of the first cache for rows of 512.
 constexpr std::int64_t kBufferBytes = 64 << 10;
-// How far ahead a single query asks for its codes, in each plane, at least.
+// How far ahead a single query asks for its codes, in each plane.
 constexpr std::int64_t kAheadBytes = 4096;
 
 // Of 32 registers a tile takes at most 24 for sums, of which a block and query
@@ -77,7 +77,7 @@ struct Planes {
   const std::uint8_t* high;
   const std::uint8_t* low;
   std::int64_t block_bytes;
-  std::int64_t ahead;  // bytes, of whole tiles
+  std::int64_t ahead;  // bytes
 };
 
 // or a buffer, step by step. Meanwhile it asks for codes that follow, so many
@@ -143,14 +143,19 @@ template <int kPlanes, int kBlocks, int kQueries, typename Source>
 ATTENDANT_VNNI void Tile(const CodeQuery* queries, const Source& source,
                          const Meaning& meaning, std::int64_t step_count,
                          const Target& target) {
-  __m512i sums[kPlanes][kQueries][kBlocks];
+  // Few sums would wait for each other: then each has two parts.
+  constexpr int kParts = kPlanes * kQueries * kBlocks <= 4 ? 2 : 1;
+  __m512i sums[kParts][kPlanes][kQueries][kBlocks];
   ATTENDANT_UNROLL
-  for (int p = 0; p < kPlanes; ++p) {
+  for (int part = 0; part < kParts; ++part) {
     ATTENDANT_UNROLL
-    for (int q = 0; q < kQueries; ++q) {
+    for (int p = 0; p < kPlanes; ++p) {
       ATTENDANT_UNROLL
-      for (int b = 0; b < kBlocks; ++b) {
-        sums[p][q][b] = _mm512_setzero_si512();
+      for (int q = 0; q < kQueries; ++q) {
+        ATTENDANT_UNROLL
+        for (int b = 0; b < kBlocks; ++b) {
+          sums[part][p][q][b] = _mm512_setzero_si512();
+        }
       }
     }
   }
@@ -168,10 +173,23 @@ ATTENDANT_VNNI void Tile(const CodeQuery* queries, const Source& source,
               Components(plane + kCodeDims * t + 4 * half);
           ATTENDANT_UNROLL
           for (int b = 0; b < kBlocks; ++b) {
-            AddProducts(sums[p][q][b],
+            AddProducts(sums[kParts == 2 ? half : 0][p][q][b],
                         half == 0 ? codes[b].first : codes[b].second,
                         components);
           }
+        }
+      }
+    }
+  }
+  if constexpr (kParts == 2) {
+    ATTENDANT_UNROLL
+    for (int p = 0; p < kPlanes; ++p) {
+      ATTENDANT_UNROLL
+      for (int q = 0; q < kQueries; ++q) {
+        ATTENDANT_UNROLL
+        for (int b = 0; b < kBlocks; ++b) {
+          sums[0][p][q][b] =
+              _mm512_add_epi32(sums[0][p][q][b], sums[1][p][q][b]);
         }
       }
     }
@@ -181,13 +199,14 @@ ATTENDANT_VNNI void Tile(const CodeQuery* queries, const Source& source,
     const __m512 unit = _mm512_set1_ps(queries[q].unit);
     ATTENDANT_UNROLL
     for (int b = 0; b < kBlocks; ++b) {
-      const __m512 high = FromSum(meaning, sums[0][q][b], queries[q].high_sum);
+      const __m512 high =
+          FromSum(meaning, sums[0][0][q][b], queries[q].high_sum);
       // The product with 256 is exact: one rounding, as for the twin.
       __m512 dot = _mm512_mul_ps(high, _mm512_set1_ps(256));
       if constexpr (kPlanes == 2) {
         dot = _mm512_fmadd_ps(
             high, _mm512_set1_ps(256),
-            FromSum(meaning, sums[kPlanes - 1][q][b], queries[q].low_sum));
+            FromSum(meaning, sums[0][kPlanes - 1][q][b], queries[q].low_sum));
       }
       // So is that with the factor.
       dot = _mm512_mul_ps(dot, _mm512_set1_ps(meaning.factor));
@@ -213,20 +232,35 @@ ATTENDANT_VNNI void TileOf(std::int64_t query_count, const CodeQuery* queries,
   Tile<kPlanes, kBlocks, kQueries>(queries, bytes, meaning, step_count, target);
 }
 
+// The blocks of a call, from one of them on.
 struct Codes {
   const std::uint8_t* high;
   const std::uint8_t* low;
   std::int64_t step_count;
+  std::int64_t block_count;  // of the call
+  std::int64_t next_block;   // that the next call begins with, of the call's
+  std::int64_t first = 0;    // that high and low point to
+
+  Codes From(std::int64_t block) const {
+    const std::int64_t at = (block - first) * CodePlaneBytes(step_count);
+    return {high + at, low + at, step_count, block_count, next_block, block};
+  }
+  // How far from the first lies the block that is read `count` blocks later.
+  std::int64_t Ahead(std::int64_t count) const {
+    const std::int64_t left = block_count - first;
+    return count < left ? count : next_block - first + count - left;
+  }
 };
 
 template <int kBits, int kPlanes, int kBlocks>
 ATTENDANT_VNNI void SingleQuery(const CodeQuery* query, std::int64_t,
                                 const Codes& codes, const Target& target) {
   const std::int64_t block_bytes = CodePlaneBytes(codes.step_count);
-  const std::int64_t group_bytes = kBlocks * block_bytes;
+  const std::int64_t ahead =
+      std::max(kAheadBytes / block_bytes, std::int64_t{kBlocks});
   const Planes<kBits, kBlocks> planes = {
       codes.high, codes.low, block_bytes,
-      group_bytes * std::max<std::int64_t>(1, kAheadBytes / group_bytes)};
+      block_bytes * codes.Ahead(std::min(ahead, codes.block_count))};
   Tile<kPlanes, kBlocks, 1>(query, planes, MeaningOf(kBits), codes.step_count,
                             target);
 }
@@ -253,8 +287,9 @@ ATTENDANT_VNNI void ManyQueries(const CodeQuery* queries,
   const std::int64_t tile_count = (query_count + kQueries - 1) / kQueries;
   // The next group is asked for by the first tiles, which have lines enough.
   const std::int64_t lines_a_step = (kBlocks + tile_count - 1) / tile_count;
-  const std::uint8_t* next_high = codes.high + kBlocks * block_bytes;
-  const std::uint8_t* next_low = codes.low + kBlocks * block_bytes;
+  const std::int64_t next = block_bytes * codes.Ahead(kBlocks);
+  const std::uint8_t* next_high = codes.high + next;
+  const std::uint8_t* next_low = codes.low + next;
   std::int64_t q = 0;
   for (std::int64_t tile = 0; tile < tile_count; ++tile) {
     const std::int64_t end = query_count * (tile + 1) / tile_count;
@@ -272,8 +307,8 @@ ATTENDANT_VNNI void ManyQueries(const CodeQuery* queries,
 
 template <int kBits, int kPlanes>
 ATTENDANT_VNNI void LogitsOf(const CodeQuery* queries, std::int64_t query_count,
-                             const Codes& codes, std::int64_t block_count,
-                             const Target& target) {
+                             const Codes& codes, const Target& target) {
+  const std::int64_t block_count = codes.block_count;
   const std::int64_t block_bytes = CodePlaneBytes(codes.step_count);
   const std::int64_t buffered = kBufferBytes / (2 * block_bytes);
   // Rows too long for the buffer are read by each query.
@@ -291,9 +326,7 @@ ATTENDANT_VNNI void LogitsOf(const CodeQuery* queries, std::int64_t query_count,
     for (std::int64_t b = 0; b < block_count;) {
       const std::int64_t blocks = std::min(most, block_count - b);
       const auto blocks_of = (is_single ? kSingle : kMany)[blocks - 1];
-      blocks_of(queries + q, together,
-                {codes.high + b * block_bytes, codes.low + b * block_bytes,
-                 codes.step_count},
+      blocks_of(queries + q, together, codes.From(b),
                 {target.scales + b * kCodeRows, target.stride,
                  target.logits + q * target.stride + b * kCodeRows});
       b += blocks;
@@ -303,30 +336,33 @@ ATTENDANT_VNNI void LogitsOf(const CodeQuery* queries, std::int64_t query_count,
 
 template <int kBits>
 ATTENDANT_VNNI void Logits(const CodeQuery* queries, std::int64_t query_count,
-                           const Codes& codes, std::int64_t block_count,
-                           const Target& target) {
+                           const Codes& codes, const Target& target) {
   if (query_count == 0) return;
   const auto logits_of =
       queries[0].low == nullptr ? LogitsOf<kBits, 1> : LogitsOf<kBits, 2>;
-  logits_of(queries, query_count, codes, block_count, target);
+  logits_of(queries, query_count, codes, target);
 }
 
 ATTENDANT_VNNI void Logits8(const CodeQuery* queries, std::int64_t query_count,
                             const std::uint8_t* high_plane,
                             const std::uint8_t* low_plane, const float* scales,
-                            std::int64_t block_count, std::int64_t step_count,
-                            std::int64_t stride, float* logits) {
-  Logits<8>(queries, query_count, {high_plane, low_plane, step_count},
-            block_count, {scales, stride, logits});
+                            std::int64_t block_count, std::int64_t next_block,
+                            std::int64_t step_count, std::int64_t stride,
+                            float* logits) {
+  Logits<8>(queries, query_count,
+            {high_plane, low_plane, step_count, block_count, next_block},
+            {scales, stride, logits});
 }
 
 ATTENDANT_VNNI void Logits4(const CodeQuery* queries, std::int64_t query_count,
                             const std::uint8_t* high_plane, const float* scales,
-                            std::int64_t block_count, std::int64_t step_count,
-                            std::int64_t stride, float* logits) {
+                            std::int64_t block_count, std::int64_t next_block,
+                            std::int64_t step_count, std::int64_t stride,
+                            float* logits) {
   // The low plane is not read.
-  Logits<4>(queries, query_count, {high_plane, high_plane, step_count},
-            block_count, {scales, stride, logits});
+  Logits<4>(queries, query_count,
+            {high_plane, high_plane, step_count, block_count, next_block},
+            {scales, stride, logits});
 }
 
 }  // namespace

@@ -21,6 +21,14 @@ struct ExpSums {
   double sum_square = 0;  // of e_i^2
 };
 
+// Of each of some lists of keys, whose products with a query of norm 1 are
+// taken to be normal.
+struct NormalLists {
+  const float* log_counts;   // of keys; below 0: there are none
+  const float* mean_shares;  // variance along the mean, by the mean's square
+  const float* variances;    // across it
+};
+
 struct Kernels {
   // dots[r] = query . row r, for row_count rows of dim floats each, row-major.
   // A term passes at most ceil(min(dim, 64 w) / w) + log2 w + ceil(dim / (64
@@ -77,6 +85,14 @@ struct Kernels {
   // How many numbers are >= threshold.
   std::int64_t (*CountAtLeast)(const float* numbers, std::int64_t n,
                                float threshold);
+
+  // log_sums[l] = the log of what the exps of list l's n logits sum to, with
+  // mean m = means[l] (which may be log_sums) and variance v = m^2
+  // mean_shares[l] + spread variances[l]: log n + m + v / 2, or m + sqrt(2 v
+  // log n) where v > 2 log n; -infinity without keys. In floats; products and
+  // sums round once or together.
+  void (*NormalLogSums)(const NormalLists& lists, const float* means,
+                        float spread, std::int64_t list_count, float* log_sums);
 
   // sum[i] += factor * row[i], for dim entries: sums of values in doubles.
   void (*AddScaled)(double factor, const float* row, std::int64_t dim,

@@ -1,6 +1,7 @@
 // The plain twin: loops that say what the kernels mean.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/kernels/levels.h"
 
@@ -82,6 +83,23 @@ std::int64_t SelectAtLeast(const float* numbers, std::int64_t n,
   return count;
 }
 
+void NormalLogSums(const NormalLists& lists, const float* means, float spread,
+                   std::int64_t list_count, float* log_sums) {
+  for (std::int64_t l = 0; l < list_count; ++l) {
+    const float log_count = lists.log_counts[l];
+    if (log_count < 0) {
+      log_sums[l] = -std::numeric_limits<float>::infinity();
+      continue;
+    }
+    const float mean = means[l];
+    const float variance =
+        mean * mean * lists.mean_shares[l] + spread * lists.variances[l];
+    const float limit = 2 * log_count;
+    log_sums[l] = mean + (variance <= limit ? log_count + variance / 2
+                                            : std::sqrt(variance * limit));
+  }
+}
+
 std::int64_t CountAtLeast(const float* numbers, std::int64_t n,
                           float threshold) {
   std::int64_t count = 0;
@@ -109,7 +127,7 @@ void PoolRows(const float* weights, std::int64_t query_count, const float* rows,
 }  // namespace
 
 const Kernels kScalarKernels = {
-    DotRows, DotRowsMulti,  TanhDotRows,  Scale,     Max,
-    SumExps, SelectAtLeast, CountAtLeast, AddScaled, PoolRows};
+    DotRows,       DotRowsMulti, TanhDotRows,   Scale,     Max,     SumExps,
+    SelectAtLeast, CountAtLeast, NormalLogSums, AddScaled, PoolRows};
 
 }  // namespace attendant

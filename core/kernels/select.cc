@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "core/kernels/kernels.h"
+#include "core/kernels/sort.h"
 
 namespace attendant {
 namespace {
@@ -86,18 +87,18 @@ void SelectBest(std::span<const float> numbers, std::int64_t count,
   } else {
     std::iota(positions.begin(), positions.end(), 0);
   }
-  if (positions.size() > wanted) {
-    const auto better = [&numbers](std::int32_t a, std::int32_t b) {
-      const float of_a = numbers[static_cast<std::size_t>(a)];
-      const float of_b = numbers[static_cast<std::size_t>(b)];
-      return of_a != of_b ? of_a > of_b : a < b;
-    };
-    std::nth_element(positions.begin(),
-                     positions.begin() + static_cast<std::ptrdiff_t>(wanted),
-                     positions.end(), better);
-    positions.resize(wanted);
+  thread_local std::vector<std::uint64_t> order;
+  order.resize(positions.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const std::int32_t position = positions[i];
+    order[i] = DescendingKey(numbers[static_cast<std::size_t>(position)],
+                             static_cast<std::uint32_t>(position));
   }
-  std::sort(positions.begin(), positions.end());
+  SortAscending(std::span(order));
+  positions.resize(wanted);
+  for (std::size_t i = 0; i < wanted; ++i) {
+    positions[i] = static_cast<std::int32_t>(order[i] & 0xffffffff);
+  }
 }
 
 }  // namespace attendant

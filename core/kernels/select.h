@@ -18,10 +18,10 @@ float KthGreatest(std::span<const float> numbers, std::int64_t k);
 float NearKthGreatest(std::span<const float> numbers, std::int64_t k,
                       std::int64_t most);
 
-// Sets `positions` to those of the `count` greatest numbers, ascending; of
-// equal ones the first are taken. No NaN; 1 <= count <= numbers.size(). Reads
-// the numbers twice and little more where count is small. Does not allocate
-// once `positions` has grown.
+// Sets `positions` to those of the `count` greatest numbers, the greatest
+// first, and of equal ones the one that stands first. No NaN; 1 <= count <=
+// numbers.size(). Reads the numbers twice and little more where count is small.
+// Does not allocate once `positions` has grown.
 void SelectBest(std::span<const float> numbers, std::int64_t count,
                 std::vector<std::int32_t>& positions);
 

@@ -8,9 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/status.h"
-#include "core/shortlist/sample_queries.h"
-
 namespace attendant {
 namespace {
 
@@ -143,16 +140,9 @@ double Calibration::ProbesFor(double neighbour_count) const {
   return std::max(least, std::exp(log(low.probe_count) + slope * distance));
 }
 
-absl::StatusOr<Calibration> Calibrate(const InvertedLists& lists,
-                                      const CalibrateOptions& options) {
-  ATTENDANT_ASSIGN_OR_RETURN(
-      const SampleQueries sample,
-      SampleQueries::Draw(lists.key_runs(), lists.inverse_norms,
-                          {.score_kind = options.score_kind,
-                           .neighbour_count = options.neighbour_count,
-                           .seed = options.seed,
-                           .cancelled = options.cancelled}));
-  return Calibrator(lists, sample, options.target_recall).Choose();
+Calibration Calibrate(const InvertedLists& lists, const SampleQueries& sample,
+                      double target_recall) {
+  return Calibrator(lists, sample, target_recall).Choose();
 }
 
 }  // namespace attendant

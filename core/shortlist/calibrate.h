@@ -2,23 +2,13 @@
 #ifndef ATTENDANT_CORE_SHORTLIST_CALIBRATE_H_
 #define ATTENDANT_CORE_SHORTLIST_CALIBRATE_H_
 
-#include <atomic>
 #include <cstdint>
 #include <vector>
 
-#include "absl/status/statusor.h"
-#include "core/attention/score.h"
 #include "core/shortlist/inverted_lists.h"
+#include "core/shortlist/sample_queries.h"
 
 namespace attendant {
-
-struct CalibrateOptions {
-  ScoreKind score_kind = ScoreKind::kDot;
-  double target_recall = 0;
-  std::int64_t neighbour_count = 0;
-  std::uint64_t seed = 0;
-  const std::atomic<bool>* cancelled = nullptr;
-};
 
 // The lists to visit for so many neighbours.
 struct ProbeDepth {
@@ -47,13 +37,11 @@ struct Calibration {
   std::int64_t ProbesForRecall(double wanted) const;
 };
 
-// Finds the least number of lists at which the mean recall of sample queries
-// (SampleQueries), among their neighbour_count best keys, reaches the target,
-// by looking where the lists of those keys stand in each query's order of
-// lists. Deterministic for a seed and a kernel level. At least 1 key. Error:
-// Cancelled.
-absl::StatusOr<Calibration> Calibrate(const InvertedLists& lists,
-                                      const CalibrateOptions& options);
+// Finds the least number of lists at which the mean recall of sample queries of
+// the lists' keys reaches the target, by looking where the lists of their
+// neighbours stand in each query's order of lists.
+Calibration Calibrate(const InvertedLists& lists, const SampleQueries& sample,
+                      double target_recall);
 
 }  // namespace attendant
 

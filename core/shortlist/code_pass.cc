@@ -9,6 +9,7 @@
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
 #include "core/kernels/select.h"
+#include "core/kernels/sort.h"
 #include "core/shortlist/eligible_rows.h"
 #include "core/shortlist/key_scorer.h"
 
@@ -89,13 +90,18 @@ bool CodePass::Start(const ScanQuery& query, const InvertedLists& lists,
   return std::isfinite(max_margin_);
 }
 
-void CodePass::ScoreList(std::int64_t list) {
+void CodePass::SetListProduct(std::int64_t list, float product) {
   list_logits_.resize(static_cast<std::size_t>(lists_->list_count()));
-  float& logit = list_logits_[static_cast<std::size_t>(list)];
+  list_logits_[static_cast<std::size_t>(list)] =
+      product * static_cast<float>(query_->logit_factor);
+}
+
+void CodePass::ScoreList(std::int64_t list) {
+  float product = 0;
   ActiveKernels().DotRows(query_->query.data(),
                           lists_->means.data() + list * lists_->dim, 1,
-                          lists_->dim, &logit);
-  logit *= static_cast<float>(query_->logit_factor);
+                          lists_->dim, &product);
+  SetListProduct(list, product);
 }
 
 void CodePass::ScoreAllLists() {
@@ -245,7 +251,7 @@ void CodePass::SortKept() {
     order_[i] = static_cast<std::uint64_t>(kept_.positions[i]) << 32 |
                 std::bit_cast<std::uint32_t>(kept_.logits[i]);
   }
-  std::sort(order_.begin(), order_.end());
+  SortAscending(std::span(order_));
   for (std::size_t i = 0; i < kept_.size; ++i) {
     kept_.positions[i] = static_cast<std::int32_t>(order_[i] >> 32);
     kept_.logits[i] =
@@ -338,18 +344,23 @@ bool CodePass::IsNearCut(std::size_t kept) const {
          threshold_ - Margin(position);
 }
 
-SoftmaxPartition CodePass::Rest() const {
+SoftmaxPartition CodePass::Rest() {
   SoftmaxPartition rest = partition_;
   rest.count = taken_count_ - static_cast<std::int64_t>(kept_.size);
   if (rest.count == 0) return SoftmaxPartition();
+  // By the same kernel, so that a term is taken off as it was added.
+  logits_taken_off_.resize(kept_.size);
+  std::size_t count = 0;
   for (std::size_t i = 0; i < kept_.size; ++i) {
-    if (CountsTwice(i)) continue;
-    const double gap = double{kept_.logits[i]} - rest.max;
-    const double e = std::exp(gap);
-    rest.sum -= e;
-    rest.sum_gap -= gap * e;
-    rest.sum_square -= e * e;
+    logits_taken_off_[count] = kept_.logits[i];
+    count += CountsTwice(i) ? 0 : 1;
   }
+  const ExpSums kept = ActiveKernels().SumExps(logits_taken_off_.data(),
+                                               static_cast<std::int64_t>(count),
+                                               rest.max, nullptr);
+  rest.sum -= kept.sum;
+  rest.sum_gap -= kept.sum_gap;
+  rest.sum_square -= kept.sum_square;
   rest.sum = std::max(0.0, rest.sum);
   rest.sum_gap = std::min(0.0, rest.sum_gap);
   rest.sum_square = std::max(0.0, rest.sum_square);
@@ -453,8 +464,7 @@ absl::Status CodePass::CorrectRest(std::optional<double> log_kept,
   log_probabilities_.clear();
   for (std::size_t j = 0; j < draws_.size(); ++j) {
     if (j + kAhead < draws_.size()) {
-      lists_->codes.Prefetch(draws_[j + kAhead].block * kCodeRows,
-                             options_.bits);
+      lists_->codes.PrefetchBlock(draws_[j + kAhead].block, options_.bits);
     }
     std::int32_t position = 0;
     double log_probability = 0;

@@ -59,7 +59,9 @@ class CodePass {
   const ScanQuery& query() const { return *query_; }
   CodeBits bits() const { return options_.bits; }
 
-  // Before keys of the list are taken, and before any are.
+  // Before keys of the list are taken, and before any are. `product` is that of
+  // the query with the list's mean, by DotRows.
+  void SetListProduct(std::int64_t list, float product);
   void ScoreList(std::int64_t list);
   void ScoreAllLists();
 
@@ -131,7 +133,7 @@ class CodePass {
   // what weighs too little there.
   bool IsNearCut(std::size_t kept) const;
   // What is left of the sums without the kept keys.
-  SoftmaxPartition Rest() const;
+  SoftmaxPartition Rest();
   // Scores some of the rest from their floats, and corrects its sums by them.
   // log_kept is the log of what the kept keys sum to.
   absl::Status CorrectRest(std::optional<double> log_kept,
@@ -174,6 +176,7 @@ class CodePass {
   // Scratch.
   std::vector<float> lowers_;
   std::vector<std::uint64_t> order_;
+  std::vector<float> logits_taken_off_;
   std::vector<TailSample::Draw> draws_;
   std::vector<std::int32_t> drawn_;
   std::vector<double> log_probabilities_;

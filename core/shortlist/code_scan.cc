@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "core/base/aligned_buffer.h"
+#include "core/kernels/sort.h"
 
 namespace attendant {
 namespace {
@@ -24,9 +25,9 @@ class ChunkReader {
 
   // Hands keys [begin, end), which lie in one chunk and of which the first is
   // in `list`, to all visits, at most kMaxQueries. Their passes read the same
-  // bits.
+  // bits. Key `next` is that of the next call.
   void Read(std::int64_t list, std::int64_t begin, std::int64_t end,
-            std::span<ListVisit* const> visits) {
+            std::int64_t next, std::span<ListVisit* const> visits) {
     thread_local AlignedBuffer<float> logits(kMaxQueries * kChunkKeys);
     CodeQuery queries[kMaxQueries];
     for (std::size_t v = 0; v < visits.size(); ++v) {
@@ -36,7 +37,8 @@ class ChunkReader {
     const std::int64_t block_count =
         (end + kCodeRows - 1) / kCodeRows - first_block;
     lists_.codes.Logits({queries, visits.size()}, visits[0]->pass->bits(),
-                        first_block, block_count, kChunkKeys, logits.data());
+                        first_block, block_count, next / kCodeRows, kChunkKeys,
+                        logits.data());
     const std::int64_t offset = begin - first_block * kCodeRows;
     for (std::size_t v = 0; v < visits.size(); ++v) {
       visits[v]->pass->Take(
@@ -64,48 +66,46 @@ void PollAll(std::vector<ListVisit*>& visits) {
 }  // namespace
 
 void TakeLists(const InvertedLists& lists, std::span<ListVisit* const> visits) {
-  // A list and a visit that takes it, in the order of lists.
-  struct Turn {
-    std::int32_t list;
-    std::int32_t visit;
-  };
-  thread_local std::vector<Turn> turns;
+  // A list and, in the low half, a visit that takes it, in the order of lists.
+  thread_local std::vector<std::uint64_t> turns;
   thread_local std::vector<ListVisit*> together;
   turns.clear();
   for (std::size_t v = 0; v < visits.size(); ++v) {
     for (const std::int32_t list : visits[v]->lists) {
-      turns.push_back({list, static_cast<std::int32_t>(v)});
+      turns.push_back(static_cast<std::uint64_t>(list) << 32 | v);
     }
   }
-  if (visits.size() > 1) {
-    std::sort(turns.begin(), turns.end(), [](const Turn& a, const Turn& b) {
-      return a.list != b.list ? a.list < b.list : a.visit < b.visit;
-    });
-  }
+  if (visits.size() > 1) SortAscending(std::span(turns));
+  const auto list_of = [](std::uint64_t turn) {
+    return static_cast<std::int32_t>(turn >> 32);
+  };
   ChunkReader reader(lists);
   std::int64_t chunk_count = 0;
   for (std::size_t t = 0; t < turns.size();) {
-    const std::int32_t list = turns[t].list;
+    const std::int32_t list = list_of(turns[t]);
     together.clear();
-    for (; t < turns.size() && turns[t].list == list &&
+    for (; t < turns.size() && list_of(turns[t]) == list &&
            together.size() < kMaxQueries;
          ++t) {
-      ListVisit* visit = visits[static_cast<std::size_t>(turns[t].visit)];
+      ListVisit* visit = visits[turns[t] & 0xffffffff];
       if (!visit->status.ok()) continue;
-      visit->pass->ScoreList(list);
+      if (!visit->knows_products) visit->pass->ScoreList(list);
       together.push_back(visit);
     }
-    if (t < turns.size()) {
-      lists.codes.Prefetch(
-          lists.offsets[static_cast<std::size_t>(turns[t].list)],
-          visits[0]->pass->bits());
-    }
     const std::int64_t end = lists.offsets[static_cast<std::size_t>(list) + 1];
+    std::int64_t next_list = end;
+    if (t < turns.size()) {
+      const auto next = static_cast<std::size_t>(list_of(turns[t]));
+      next_list = lists.offsets[next];
+      lists.codes.PrefetchScales(next_list, lists.offsets[next + 1]);
+    }
     for (std::int64_t begin = lists.offsets[static_cast<std::size_t>(list)];
          begin < end; begin = ChunkEnd(begin, end)) {
       if (++chunk_count % kPollChunks == 0) PollAll(together);
       if (together.empty()) break;
-      reader.Read(list, begin, ChunkEnd(begin, end), together);
+      const std::int64_t chunk_end = ChunkEnd(begin, end);
+      reader.Read(list, begin, chunk_end,
+                  chunk_end < end ? chunk_end : next_list, together);
     }
   }
 }
@@ -128,7 +128,8 @@ void TakeAllLists(const InvertedLists& lists,
       }
       if (++chunk_count % kPollChunks == 0) PollAll(together);
       if (together.empty()) break;
-      reader.Read(list, begin, ChunkEnd(begin, end), together);
+      const std::int64_t chunk_end = ChunkEnd(begin, end);
+      reader.Read(list, begin, chunk_end, chunk_end, together);
     }
   }
 }

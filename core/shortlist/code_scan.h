@@ -19,6 +19,7 @@ struct ListVisit {
   CodePass* pass = nullptr;
   std::vector<std::int32_t> lists;
   std::span<const float> scores;  // of all lists, if they were chosen by them
+  bool knows_products = false;    // the pass has those of its lists
   absl::Status status;
 };
 

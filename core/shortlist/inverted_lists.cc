@@ -10,7 +10,7 @@
 
 namespace attendant {
 
-void InvertedLists::Summarise(bool normalise, std::uint64_t seed) {
+void InvertedLists::Summarise(bool normalise) {
   const auto width = static_cast<std::size_t>(dim);
   const auto lists = static_cast<std::size_t>(list_count());
   means = AlignedBuffer<float>(lists * width);
@@ -45,6 +45,9 @@ void InvertedLists::Summarise(bool normalise, std::uint64_t seed) {
                             static_cast<double>(dim);
     reaches[l] = static_cast<float>(std::sqrt(2 * variance * std::log(count)));
   }
+}
+
+void InvertedLists::Encode(bool normalise, std::uint64_t seed) {
   const MatrixView mean_view = {means.data(), list_count(), dim};
   codes = KeyCodes(key_runs(),
                    normalise ? std::span<const float>(inverse_norms)

@@ -16,7 +16,7 @@
 namespace attendant {
 
 // Key p of n is that of rows[p]; list l holds the keys from offsets[l] to
-// offsets[l + 1], in the order of their rows.
+// offsets[l + 1].
 struct InvertedLists {
   std::int64_t dim = 0;
   KeyFloats keys;                     // [n, dim]
@@ -47,21 +47,22 @@ struct InvertedLists {
            offsets.begin() - 1;
   }
 
-  // Asks for a key that will be scored.
+  // Asks for a key that will be scored, or the mean of a list.
   void Prefetch(std::int64_t position) const {
-    constexpr std::int64_t kLineFloats = 16;
-    const float* key = keys.data() + position * dim;
-    for (std::int64_t d = 0; d < dim; d += kLineFloats) {
-      __builtin_prefetch(key + d);
-    }
+    PrefetchFloats(keys.data() + position * dim);
+  }
+  void PrefetchMean(std::int64_t list) const {
+    PrefetchFloats(means.data() + list * dim);
   }
 
-  // Sets means and reaches, and codes, from the keys. Were a list's n keys
+  // Sets means and reaches from the keys. Were a list's n keys
   // spread evenly in all directions with variance v a dimension, the products
   // of the best with a query of norm 1 would stand about sqrt(2 v log n) above
   // the mean's: the expected maximum of n normal numbers. Without it, tight
   // lists would be visited before wide ones that hold a nearer key.
-  void Summarise(bool normalise, std::uint64_t seed);
+  void Summarise(bool normalise);
+  // Sets the codes of keys and means, once the latter are there.
+  void Encode(bool normalise, std::uint64_t seed);
 
   // What the best key of each list is expected to score for a query of norm 1
   // in the query's direction: the order in which lists are visited. [lists].
@@ -80,6 +81,15 @@ struct InvertedLists {
                  std::vector<std::uint64_t>& ranks) const;
   static std::int32_t ListOf(std::uint64_t rank) {
     return static_cast<std::int32_t>(~static_cast<std::uint32_t>(rank));
+  }
+
+ private:
+  // Into the second cache, which waits for more lines at once than the first.
+  void PrefetchFloats(const float* vector) const {
+    constexpr std::int64_t kLineFloats = 16;
+    for (std::int64_t d = 0; d < dim; d += kLineFloats) {
+      __builtin_prefetch(vector + d, 0, 2);
+    }
   }
 };
 

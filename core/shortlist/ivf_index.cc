@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <random>
 #include <utility>
@@ -9,14 +10,17 @@
 
 #include "core/base/status.h"
 #include "core/shortlist/calibrate.h"
+#include "core/shortlist/choose_lists.h"
 #include "core/shortlist/for_each_part.h"
 #include "core/shortlist/guard_build.h"
 #include "core/shortlist/inverse_norm.h"
 #include "core/shortlist/inverted_lists.h"
 #include "core/shortlist/learn_centroids.h"
 #include "core/shortlist/list_index.h"
+#include "core/shortlist/list_tree.h"
 #include "core/shortlist/list_values.h"
 #include "core/shortlist/nearest_centroid.h"
+#include "core/shortlist/sample_queries.h"
 #include "core/shortlist/unscored_mass.h"
 
 namespace attendant {
@@ -96,6 +100,16 @@ absl::StatusOr<std::vector<std::int32_t>> AssignToLists(
   return lists;
 }
 
+// By list.
+std::vector<std::int64_t> CountKeys(std::span<const std::int32_t> list_of_row,
+                                    std::int64_t list_count) {
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(list_count));
+  for (const std::int32_t list : list_of_row) {
+    ++counts[static_cast<std::size_t>(list)];
+  }
+  return counts;
+}
+
 // list_of_row[i] is the list of rows[i]; rows are ascending.
 absl::StatusOr<InvertedLists> Arrange(Keys keys, std::span<const RowIndex> rows,
                                       std::span<const std::int32_t> list_of_row,
@@ -104,12 +118,8 @@ absl::StatusOr<InvertedLists> Arrange(Keys keys, std::span<const RowIndex> rows,
   InvertedLists arranged;
   arranged.dim = dim;
   arranged.offsets.resize(static_cast<std::size_t>(list_count) + 1);
-  for (const std::int32_t list : list_of_row) {
-    ++arranged.offsets[static_cast<std::size_t>(list) + 1];
-  }
-  for (std::size_t l = 1; l < arranged.offsets.size(); ++l) {
-    arranged.offsets[l] += arranged.offsets[l - 1];
-  }
+  const std::vector<std::int64_t> counts = CountKeys(list_of_row, list_count);
+  std::partial_sum(counts.begin(), counts.end(), arranged.offsets.begin() + 1);
 
   arranged.rows.resize(rows.size());
   arranged.inverse_norms.resize(rows.size());
@@ -148,22 +158,35 @@ absl::StatusOr<std::unique_ptr<IvfIndex>> BuildIndex(
                              TrainOnSample(keys, dim, rows, learn_options));
   const MatrixView centroid_view = {centroids.data(),
                                     learn_options.centroid_count, dim};
-  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::int32_t> list_of_row,
+  ATTENDANT_ASSIGN_OR_RETURN(std::vector<std::int32_t> list_of_row,
                              AssignToLists(keys, rows, centroid_view, options));
+  const bool normalise = score_kind == ScoreKind::kCosine;
+  std::optional<ListTree> tree;  // if lists may be merged
+  if (options.list_count == 0) {
+    tree.emplace(centroid_view,
+                 CountKeys(list_of_row, centroid_view.row_count));
+    for (std::int32_t& list : list_of_row) {
+      list = tree->places()[static_cast<std::size_t>(list)];
+    }
+  }
   ATTENDANT_ASSIGN_OR_RETURN(
       InvertedLists lists,
-      Arrange(keys, rows, list_of_row, learn_options.centroid_count, dim,
+      Arrange(keys, rows, list_of_row, centroid_view.row_count, dim,
               options.key_files));
-  lists.Summarise(score_kind == ScoreKind::kCosine, options.seed);
-
-  const CalibrateOptions calibrate_options = {
-      .score_kind = score_kind,
-      .target_recall = options.target_recall,
-      .neighbour_count = options.neighbour_count,
-      .seed = options.seed,
-      .cancelled = options.cancelled};
-  ATTENDANT_ASSIGN_OR_RETURN(const Calibration calibration,
-                             Calibrate(lists, calibrate_options));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const SampleQueries sample,
+      SampleQueries::Draw(lists.key_runs(), lists.inverse_norms,
+                          {.score_kind = score_kind,
+                           .neighbour_count = options.neighbour_count,
+                           .seed = options.seed,
+                           .cancelled = options.cancelled}));
+  if (tree) {
+    ChooseLists(*tree, sample, normalise, lists);
+  } else {
+    lists.Summarise(normalise);
+  }
+  lists.Encode(normalise, options.seed);
+  Calibration calibration = Calibrate(lists, sample, options.target_recall);
 
   UnscoredMassOptions mass_options = {.score_kind = score_kind,
                                       .probe_counts = {},

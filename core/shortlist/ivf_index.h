@@ -16,8 +16,9 @@
 namespace attendant {
 
 struct IvfOptions {
-  // Lists; 0 chooses about 4 sqrt(row count), or fewer so that a list has 16
-  // rows. At most the row count.
+  // Lists; at most the row count. 0 begins with 4 sqrt(row count), or fewer so
+  // that a list has 16 rows, and merges them, down to a quarter, as far as
+  // makes sample queries cheaper.
   std::int64_t list_count = 0;
   // Mean recall@neighbour_count against exact that the number of visited lists
   // is chosen to reach on sample queries: rows of the index itself, each moved

@@ -12,6 +12,8 @@
 namespace attendant {
 namespace {
 
+constexpr std::int64_t kLine = 64;  // bytes of a cache
+constexpr int kSecondCache = 2;     // as prefetches call it
 constexpr std::int64_t kRows = kCodeRows;
 static_assert(Rotation::kBlockRows == kRows);
 
@@ -51,6 +53,7 @@ KeyCodes::KeyCodes(MatrixView keys, std::span<const float> factors,
   PreferHugePages(high_plane_);
   PreferHugePages(low_plane_);
   PreferHugePages(scales_);
+  errors_4_.resize(static_cast<std::size_t>(step_count() * kCodeDims));
   AlignedBuffer<float> rotated(static_cast<std::size_t>(dim * kRows));
   usable_ = key_count_ > 0;
   std::int64_t list = 0;
@@ -101,6 +104,7 @@ void KeyCodes::EncodeBlock(const float* rotated, std::int64_t block) {
     inverses[r] = scales[r] > 0 ? kMaxCode / greatest[r] : 0;
     scales_[static_cast<std::size_t>(block * kRows + r)] = scales[r];
     max_scale_ = std::max(max_scale_, scales[r]);
+    scale_sum_ += scales[r];
     square_scale_sum_ += double{scales[r]} * scales[r];
   }
   // Nothing else is a number then, or fits a code.
@@ -121,6 +125,7 @@ void KeyCodes::EncodeBlock(const float* rotated, std::int64_t block) {
         continue;
       }
       const float* components = rotated + d * kRows;
+      float error = 0;
       for (std::int64_t r = 0; r < kRows; ++r) {
         // In [8.5, 248.5]: cutting off rounds to the nearest.
         const auto code =
@@ -132,7 +137,9 @@ void KeyCodes::EncodeBlock(const float* rotated, std::int64_t block) {
         square_norms[r] += components[r] * components[r];
         square_errors_8[r] += (components[r] - of_8) * (components[r] - of_8);
         square_errors_4[r] += (components[r] - of_4) * (components[r] - of_4);
+        error += components[r] - of_4;
       }
+      errors_4_[static_cast<std::size_t>(d)] += error;
     }
     for (std::int64_t r = 0; r < kRows; ++r) {
       for (std::int64_t j = 0; j < 4; ++j) {
@@ -162,18 +169,20 @@ void KeyCodes::EncodeBlock(const float* rotated, std::int64_t block) {
 
 void KeyCodes::Logits(std::span<const CodeQuery> queries, CodeBits bits,
                       std::int64_t first_block, std::int64_t block_count,
-                      std::int64_t stride, float* logits) const {
+                      std::int64_t next_block, std::int64_t stride,
+                      float* logits) const {
   const CodeKernels& kernels = ActiveCodeKernels();
   const std::int64_t offset = first_block * CodePlaneBytes(step_count());
   const auto query_count = static_cast<std::int64_t>(queries.size());
   const float* scales = scales_.data() + first_block * kRows;
   if (bits == CodeBits::k4) {
     kernels.Logits4(queries.data(), query_count, high_plane_.data() + offset,
-                    scales, block_count, step_count(), stride, logits);
+                    scales, block_count, next_block - first_block, step_count(),
+                    stride, logits);
   } else {
     kernels.Logits8(queries.data(), query_count, high_plane_.data() + offset,
                     low_plane_.data() + offset, scales, block_count,
-                    step_count(), stride, logits);
+                    next_block - first_block, step_count(), stride, logits);
   }
 }
 
@@ -188,27 +197,35 @@ void KeyCodes::Weigh(std::span<const std::uint32_t> weights,
       high_plane_.data(), step_count(), nibble_sums.data());
   std::int64_t weight_sum = 0;
   for (const std::uint32_t weight : weights) weight_sum += weight;
+  const double per_scale = scale_sum_ > 0 ? 1 / scale_sum_ : 0;
   for (std::size_t d = 0; d < count; ++d) {
-    sums[d] = 16 * static_cast<double>(nibble_sums[d]) -
-              kMiddle * static_cast<double>(weight_sum);
+    sums[d] =
+        16 * static_cast<double>(nibble_sums[d]) -
+        (kMiddle - per_scale * errors_4_[d]) * static_cast<double>(weight_sum);
   }
 }
 
-void KeyCodes::Prefetch(std::int64_t position, CodeBits bits) const {
-  constexpr std::int64_t kLine = 64;
-  constexpr std::int64_t kLines = 16;
-  const std::int64_t offset = position / kRows * CodePlaneBytes(step_count());
-  for (std::int64_t l = 0; l < kLines; ++l) {
-    __builtin_prefetch(high_plane_.data() + offset + l * kLine);
+void KeyCodes::PrefetchBlock(std::int64_t block, CodeBits bits) const {
+  const std::int64_t bytes = CodePlaneBytes(step_count());
+  for (std::int64_t at = block * bytes; at < (block + 1) * bytes; at += kLine) {
+    __builtin_prefetch(high_plane_.data() + at, 0, kSecondCache);
     if (bits == CodeBits::k8) {
-      __builtin_prefetch(low_plane_.data() + offset + l * kLine);
+      __builtin_prefetch(low_plane_.data() + at, 0, kSecondCache);
     }
+  }
+}
+
+void KeyCodes::PrefetchScales(std::int64_t begin, std::int64_t end) const {
+  constexpr std::int64_t kLineScales = kLine / sizeof(float);
+  for (std::int64_t i = begin; i < end; i += kLineScales) {
+    __builtin_prefetch(scales_.data() + i, 0, kSecondCache);
   }
 }
 
 std::int64_t KeyCodes::memory_bytes() const {
   return static_cast<std::int64_t>(high_plane_.size() + low_plane_.size() +
-                                   scales_.size() * sizeof(float));
+                                   scales_.size() * sizeof(float) +
+                                   errors_4_.size() * sizeof(double));
 }
 
 bool CodedQuery::Encode(const KeyCodes& codes, std::span<const float> query,

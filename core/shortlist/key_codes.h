@@ -75,20 +75,31 @@ class KeyCodes {
   // 16 block_count of them, the last of which may be past the end.
   void Logits(std::span<const CodeQuery> queries, CodeBits bits,
               std::int64_t first_block, std::int64_t block_count,
-              std::int64_t stride, float* logits) const;
+              std::int64_t stride, float* logits) const {
+    Logits(queries, bits, first_block, block_count, first_block + block_count,
+           stride, logits);
+  }
+  // The same, and meanwhile asks for the blocks from next_block on.
+  void Logits(std::span<const CodeQuery> queries, CodeBits bits,
+              std::int64_t first_block, std::int64_t block_count,
+              std::int64_t next_block, std::int64_t stride,
+              float* logits) const;
 
   // The sum over up to kMaxWeighedBlocks blocks of their keys' weights times
   // what 4 bits say of them over their scales, rotated:
-  // sums[d] = sum of weights[16 b + r] x (16 n + 7.5 - 128), [8 step_count];
-  // overwritten. See WeighCodesKernels.
+  // sums[d] = sum of weights[16 b + r] x (16 n + 7.5 - 128 + the mean error of
+  // all keys' component d), [8 step_count]; overwritten. See WeighCodesKernels.
+  // Without their means the errors of the greatest components, which are where
+  // the steps end, would add up.
   void Weigh(std::span<const std::uint32_t> weights,
              std::span<const std::int32_t> blocks, double* sums) const;
 
   // Gives the memory of 8 bits back: only 4 may be read from then on.
   void DropLowPlane() { low_plane_ = {}; }
 
-  // Asks for the codes of a key and some after it.
-  void Prefetch(std::int64_t position, CodeBits bits) const;
+  // Asks for the codes of a block, or the scales of keys [begin, end).
+  void PrefetchBlock(std::int64_t block, CodeBits bits) const;
+  void PrefetchScales(std::int64_t begin, std::int64_t end) const;
 
   std::int64_t memory_bytes() const;
 
@@ -102,7 +113,9 @@ class KeyCodes {
   AlignedBuffer<std::uint8_t> low_plane_;
   AlignedBuffer<float> scales_;
   float max_scale_ = 0;
+  double scale_sum_ = 0;
   double square_scale_sum_ = 0;
+  std::vector<double> errors_4_;  // of 4 bits, summed by component
   double max_norm_ = 0;
   double error_per_scale_4_ = 0;
   double error_per_scale_8_ = 0;

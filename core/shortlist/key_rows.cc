@@ -33,7 +33,8 @@ absl::StatusOr<KeyRows> KeyRows::Make(
             lists.rows[static_cast<std::size_t>(p)])];
       }));
   lists.offsets = {0, lists.key_count()};
-  lists.Summarise(score_kind == ScoreKind::kCosine, seed);
+  lists.Summarise(score_kind == ScoreKind::kCosine);
+  lists.Encode(score_kind == ScoreKind::kCosine, seed);
   return KeyRows(std::make_unique<ListIndex>(
       std::move(lists), std::move(positions), score_kind,
       Calibration{

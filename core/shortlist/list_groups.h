@@ -53,7 +53,8 @@ struct ListGroupsInput {
 // was drawn, as UnscoredMass has learned it.
 class ListGroups : public KeyGroups {
  public:
-  // Lists that are scored for holding most, as predicted, beside those visited.
+  // Lists that are scored for holding most, as predicted, beside those visited;
+  // at most a quarter of all.
   static constexpr std::int64_t kMost = 64;
   // Lists drawn among the others, which tell how good predictions are.
   static constexpr std::int64_t kDraws = 32;

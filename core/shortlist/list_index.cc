@@ -213,6 +213,7 @@ void ListIndex::ScanTogether(std::span<ScanTask> tasks) const {
       ListVisit& visit = scratch.visit(i);
       visit.pass = &pass;
       visit.lists.clear();
+      visit.knows_products = false;
       visit.status = pass.Poll();
       if (!visit.status.ok()) continue;
       if (!route.complete) {
@@ -271,18 +272,10 @@ void ListIndex::ChooseLists(std::span<ListVisit* const> visits,
     ChooseExactly(scores.data() + v * static_cast<std::size_t>(stride),
                   probe_counts[v], visit);
   }
-  if (visits.size() > 1) return;
-  // Nothing is shared: the best lists come first, so that little is kept of the
-  // others.
-  std::sort(visits[0]->lists.begin(), visits[0]->lists.end(),
-            [](std::int32_t a, std::int32_t b) {
-              const float of_a = scores[static_cast<std::size_t>(a)];
-              const float of_b = scores[static_cast<std::size_t>(b)];
-              return of_a != of_b ? of_a > of_b : a < b;
-            });
 }
 
-// 4 bits tell which lists may be among the best; floats say which are.
+// 4 bits tell which lists may be among the best; floats say which are. The best
+// come first: where a query is alone, little is then kept of the others.
 void ListIndex::ChooseExactly(float* scores, std::int64_t probe_count,
                               ListVisit& visit) const {
   constexpr std::int64_t kMore = 8;
@@ -295,6 +288,7 @@ void ListIndex::ChooseExactly(float* scores, std::int64_t probe_count,
   const double norm = Norm(query.query);
   const auto factor = static_cast<float>(norm > 0 ? 1 / norm : 0);
   of_likely.clear();
+  for (const std::int32_t list : likely) lists_.PrefetchMean(list);
   for (const std::int32_t list : likely) {
     float product = 0;
     ActiveKernels().DotRows(query.query.data(),
@@ -303,7 +297,9 @@ void ListIndex::ChooseExactly(float* scores, std::int64_t probe_count,
     const auto l = static_cast<std::size_t>(list);
     scores[l] = factor * product + lists_.reaches[l];
     of_likely.push_back(scores[l]);
+    visit.pass->SetListProduct(list, product);
   }
+  visit.knows_products = true;
   SelectBest(of_likely, probe_count, visit.lists);
   for (std::int32_t& list : visit.lists) {
     list = likely[static_cast<std::size_t>(list)];
@@ -571,6 +567,7 @@ absl::StatusOr<ScanStats> ListIndex::ScanMaskedByCode(
   ListVisit& visit = scratch.visit(kMasked);
   ListVisit* const visits[] = {&visit};
   visit.pass = &pass;
+  visit.knows_products = false;
   visit.status = pass.Poll();
   ATTENDANT_RETURN_IF_ERROR(visit.status);
   bool complete = true;

@@ -28,7 +28,7 @@ constexpr double kMaxLogDeviation = 0.25;
 // Deviations of a mean of few and skewed draws, in place of 1.
 constexpr double kDrawDeviations = 1.12;
 // Lists whose weights are summed at once.
-constexpr std::int64_t kChunkLists = 64;
+constexpr std::int64_t kChunkLists = 16;
 // SplitMix64 (Steele, Lea, Flood 2014).
 std::uint64_t NextBits(std::uint64_t& state) {
   state += 0x9e3779b97f4a7c15u;
@@ -45,15 +45,6 @@ double UniformOf(std::span<const float> query) {
     state = state * 0x100000001b3u ^ std::bit_cast<std::uint32_t>(component);
   }
   return static_cast<double>(NextBits(state) >> 11) * 0x1p-53;
-}
-
-// Square root of a positive number, of relative error 2^-10: one step of
-// Heron's from half the exponent, as std::sqrt keeps loops from being
-// vectorised.
-float Root(float x) {
-  const float guess = std::bit_cast<float>(
-      (std::bit_cast<std::uint32_t>(x) >> 1) + 0x1fbd1df5u);
-  return 0.5f * (guess + x / guess);
 }
 
 struct BlockDraw {
@@ -78,9 +69,9 @@ void DrawBlock(const InvertedLists& lists, double place, BlockDraw& draw) {
   draw.count = std::min(end, block + kCodeRows) - draw.begin;
   draw.inverse_probability =
       static_cast<double>(end - begin) / static_cast<double>(draw.count);
-  lists.codes.Prefetch(draw.begin, kBits);
-  __builtin_prefetch(lists.means.data() + draw.list * lists.dim);
-  __builtin_prefetch(lists.codes.scales().data() + draw.begin);
+  lists.codes.PrefetchBlock(block / kCodeRows, kBits);
+  lists.codes.PrefetchScales(draw.begin, draw.begin + draw.count);
+  lists.PrefetchMean(draw.list);
 }
 
 }  // namespace
@@ -159,23 +150,17 @@ void UnscoredMass::PredictLists(const InvertedLists& lists,
       square_sum /
       static_cast<double>(std::max<std::int64_t>(1, direction_count_)));
   log_sums.resize(log_counts_.size());
+  const auto list_count = static_cast<std::int64_t>(log_sums.size());
   const float unit = factor * norm;
   const float* __restrict scores = visited.scores.data();
   const float* __restrict reaches = lists.reaches.data();
-  const float* __restrict log_counts = log_counts_.data();
-  const float* __restrict mean_shares = mean_shares_.data();
-  const float* __restrict variances = variances_.data();
-  float* __restrict to = log_sums.data();
-  const auto list_count = static_cast<std::int64_t>(log_sums.size());
+  float* __restrict means = log_sums.data();
   for (std::int64_t l = 0; l < list_count; ++l) {
-    const float mean = unit * (scores[l] - reaches[l]);
-    const float variance = mean * mean * mean_shares[l] + spread * variances[l];
-    const float limit = 2 * std::max(0.0f, log_counts[l]);
-    const float normal = log_counts[l] + variance / 2;
-    const float frozen = Root(variance * limit);
-    const float sum = mean + (variance <= limit ? normal : frozen);
-    to[l] = log_counts[l] < 0 ? kNothing : sum;
+    means[l] = unit * (scores[l] - reaches[l]);
   }
+  ActiveKernels().NormalLogSums(
+      {log_counts_.data(), mean_shares_.data(), variances_.data()}, means,
+      spread, list_count, log_sums.data());
   for (const std::int32_t list : visited.lists) {
     log_sums[static_cast<std::size_t>(list)] = kNothing;
   }
@@ -206,13 +191,16 @@ UnscoredMass::Draws UnscoredMass::Draw(const InvertedLists& lists,
   const float max_weight = kernels.Max(weights.data(), list_count);
   Draws draws;
   if (max_weight == kNothing) return draws;
+  const double total =
+      kernels.SumExps(weights.data(), list_count, max_weight, weights.data())
+          .sum;
   chunk_sums.clear();
-  double total = 0;
   for (std::int64_t l = 0; l < list_count; l += kChunkLists) {
-    float* chunk = weights.data() + l;
-    const std::int64_t count = std::min(kChunkLists, list_count - l);
-    chunk_sums.push_back(kernels.SumExps(chunk, count, max_weight, chunk).sum);
-    total += chunk_sums.back();
+    const std::int64_t end = std::min(list_count, l + kChunkLists);
+    float sum = 0;
+    for (std::int64_t i = l; i < end; ++i)
+      sum += weights[static_cast<std::size_t>(i)];
+    chunk_sums.push_back(sum);
   }
 
   BlockDraw blocks[kDraws];
@@ -355,7 +343,11 @@ bool UnscoredMass::Guess(const InvertedLists& lists, const VisitedMass& visited,
   PredictLists(lists, visited, log_sums);
   const Draws draws = Draw(lists, visited, log_sums);
   if (!draws.suffice()) return false;
-  guess = Combine(visited, draws, LogPredictedSum(log_sums), TrustAt(visited));
+  const Trust trust = TrustAt(visited);
+  const double log_predicted = UsesPrediction(visited, trust)
+                                   ? LogPredictedSum(log_sums)
+                                   : kMinusInfinity;
+  guess = Combine(visited, draws, log_predicted, trust);
   return std::isfinite(guess.partition.sum) && !std::isnan(guess.log_variance);
 }
 

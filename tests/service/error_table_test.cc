@@ -309,8 +309,7 @@ TEST_F(ErrorTableTest, CreateAgain) {
 }
 
 TEST_F(ErrorTableTest, IndexThatCannotAnswerIsFailedPrecondition) {
-  ExpectStatus(AttendWith("scan_mode: SCAN_MODE_INDEX weight_scope: "
-                          "WEIGHT_SCOPE_CATALOG"),
+  ExpectStatus(AttendWith("scan_mode: SCAN_MODE_INDEX allow_list { ids: 'a' }"),
                grpc::StatusCode::FAILED_PRECONDITION, "");
 }
 

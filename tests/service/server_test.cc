@@ -395,7 +395,7 @@ TEST_F(ServerTest, BatchKeepsAGoodAnswerBesideABadRequest) {
   EXPECT_EQ(FieldIn(response.results(3).status()), "catalog");
   // The example itself is left out.
   EXPECT_EQ(response.results(4).response().items_size(), 2);
-  // The same bytes as alone, but for the time it took.
+  // The same bytes as alone, but for the time it took and for how many.
   v1::AttendRequest alone = request.requests(0);
   alone.set_catalog("shop");
   v1::AttendResponse answer;
@@ -403,6 +403,10 @@ TEST_F(ServerTest, BatchKeepsAGoodAnswerBesideABadRequest) {
   v1::AttendResponse batched = response.results(0).response();
   answer.mutable_stats()->clear_compute_time();
   batched.mutable_stats()->clear_compute_time();
+  EXPECT_EQ(batched.stats().shared_query_count(), 2);
+  EXPECT_EQ(answer.stats().shared_query_count(), 1);
+  answer.mutable_stats()->clear_shared_query_count();
+  batched.mutable_stats()->clear_shared_query_count();
   EXPECT_EQ(batched.SerializeAsString(), answer.SerializeAsString());
 }
 

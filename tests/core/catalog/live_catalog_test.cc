@@ -386,7 +386,9 @@ TEST_F(LiveCatalogMergeTest, SetDefaultsMayMoveKeysToDiskAndBack) {
   EXPECT_EQ(catalog_->index_states()[0].disk_bytes, 2000 * 4 * 4);
   move(false);
   EXPECT_EQ(catalog_->index_states()[0].disk_bytes, 0);
-  EXPECT_EQ(memory_bytes, catalog_->memory_bytes());
+  // The rows' order is another now, and with it the lists.
+  EXPECT_NEAR(static_cast<double>(memory_bytes),
+              static_cast<double>(catalog_->memory_bytes()), 2000 * 4);
   for (const Item& item : items) {
     ASSERT_OK_AND_ASSIGN(const std::vector<Item> found,
                          catalog_->Get(std::vector<std::string>{item.id}));

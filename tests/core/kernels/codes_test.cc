@@ -172,10 +172,11 @@ class CodesTest : public ::testing::TestWithParam<KernelLevel> {
     if (bits == 8) {
       kernels.Logits8(queries.views.data(), count, rows.high_plane.data(),
                       rows.low_plane.data(), rows.scales.data(),
-                      rows.block_count, rows.step_count, stride, logits.data());
+                      rows.block_count, rows.block_count, rows.step_count,
+                      stride, logits.data());
     } else {
       kernels.Logits4(queries.views.data(), count, rows.high_plane.data(),
-                      rows.scales.data(), rows.block_count, rows.step_count,
+                      rows.scales.data(), rows.block_count, 0, rows.step_count,
                       stride, logits.data());
     }
     return logits;

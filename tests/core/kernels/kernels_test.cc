@@ -528,6 +528,42 @@ TEST_P(KernelsTest, SelectAtLeastKeepsEqualAndGreaterInOrder) {
   }
 }
 
+// The sum of an exp's logs is continuous where v = 2 log n, so that it does not
+// matter on which side of it rounding leaves v: v has at most 4 roundings, of
+// which log n + v / 2 takes half and the root, as both arguments are at most
+// its square's, less than all; then 2 more each, and that of the sum.
+TEST_P(KernelsTest, NormalLogSumsAgreeWithDoubles) {
+  for (const std::int64_t n : kLengths) {
+    const auto means = Normal(n, 10);
+    auto log_counts = Normal(n, 4);
+    auto shares = Normal(n, 0.3f);
+    auto variances = Normal(n);
+    for (float& share : shares) share = std::abs(share);
+    for (float& variance : variances) variance = std::abs(variance);
+    const float spread = 2.5f;
+    std::vector<float> log_sums = means;
+    log_sums.push_back(-7);
+    kernels().NormalLogSums(
+        {log_counts.data(), shares.data(), variances.data()}, log_sums.data(),
+        spread, n, log_sums.data());
+    for (std::size_t l = 0; l < static_cast<std::size_t>(n); ++l) {
+      if (log_counts[l] < 0) {
+        EXPECT_EQ(log_sums[l], -std::numeric_limits<float>::infinity());
+        continue;
+      }
+      const double mean = means[l];
+      const double log_count = log_counts[l];
+      const double v = mean * mean * shares[l] + double{spread} * variances[l];
+      const double gain =
+          v <= 2 * log_count ? log_count + v / 2 : std::sqrt(2 * v * log_count);
+      EXPECT_NEAR(log_sums[l], mean + gain,
+                  8 * kEpsilon * (std::abs(mean) + log_count + v))
+          << l << " of " << n;
+    }
+    EXPECT_EQ(log_sums.back(), -7) << "wrote past the end";
+  }
+}
+
 TEST_P(KernelsTest, AddScaledAddsInDoubles) {
   for (const std::int64_t dim : kLengths) {
     for (const std::int64_t offset : kOffsets) {

@@ -21,7 +21,7 @@ std::vector<std::int32_t> BySorting(const std::vector<float>& numbers,
            numbers[static_cast<std::size_t>(b)];
   });
   order.resize(static_cast<std::size_t>(count));
-  std::sort(order.begin(), order.end());
+
   return order;
 }
 

@@ -65,7 +65,8 @@ struct Data {
     for (std::int64_t l = 1; l <= kLists; ++l) {
       lists.offsets.push_back(l * kRows / kLists);
     }
-    lists.Summarise(false, 5);
+    lists.Summarise(false);
+    lists.Encode(false, 5);
     queries.resize(kQueries * kDim);
     for (std::int64_t q = 0; q < kQueries; ++q) {
       draw(q % kLists, queries.data() + q * kDim);

@@ -1,0 +1,28 @@
+#include "core/kernels/sort.h"
+
+#include <hwy/contrib/sort/vqsort.h>
+
+#include <algorithm>
+
+namespace attendant {
+namespace {
+
+// Below, a plain sort is as quick.
+constexpr std::size_t kLeastVectorised = 24;
+
+template <typename Number>
+void Sort(std::span<Number> numbers) {
+  if (numbers.size() < kLeastVectorised) {
+    std::sort(numbers.begin(), numbers.end());
+    return;
+  }
+  thread_local const hwy::Sorter sorter;
+  sorter(numbers.data(), numbers.size(), hwy::SortAscending());
+}
+
+}  // namespace
+
+void SortAscending(std::span<std::uint64_t> numbers) { Sort(numbers); }
+void SortAscending(std::span<std::uint32_t> numbers) { Sort(numbers); }
+
+}  // namespace attendant

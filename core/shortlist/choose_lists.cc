@@ -1,0 +1,70 @@
+#include "core/shortlist/choose_lists.h"
+
+#include <cmath>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "core/shortlist/calibrate.h"
+
+namespace attendant {
+namespace {
+
+// Shares of the lists that are tried: halves of an octave, down to a quarter.
+constexpr int kMostHalvings = 4;
+// What queries ask for.
+constexpr double kRecalls[] = {0.95, 0.99};
+
+// Nanoseconds of one query of 128 dimensions, on one core
+// (docs/performance.md); only the ratios matter: to rank a list and guess its
+// mass, to visit it, and to score one of its keys by code.
+constexpr double kCostOfList = 4;
+constexpr double kCostOfVisit = 350;
+constexpr double kCostOfKey = 10;
+
+// Of a query, in the mean over the recalls.
+double CostOf(const InvertedLists& lists, const SampleQueries& sample) {
+  const Calibration calibration = Calibrate(lists, sample, kRecalls[0]);
+  const auto list_count = static_cast<double>(lists.list_count());
+  const double keys_of_list =
+      static_cast<double>(lists.key_count()) / list_count;
+  double cost = 0;
+  for (const double recall : kRecalls) {
+    const auto probes =
+        static_cast<double>(calibration.ProbesForRecall(recall));
+    cost += list_count * kCostOfList +
+            probes * (kCostOfVisit + keys_of_list * kCostOfKey);
+  }
+  return cost;
+}
+
+}  // namespace
+
+void ChooseLists(const ListTree& tree, const SampleQueries& sample,
+                 bool normalise, InvertedLists& lists) {
+  const std::vector<std::int64_t> offsets = lists.offsets;
+  const auto most = static_cast<std::int64_t>(tree.places().size());
+  const auto merge_to = [&](std::int64_t count) {
+    lists.offsets.clear();
+    for (const std::int32_t place : tree.Cut(count)) {
+      lists.offsets.push_back(offsets[static_cast<std::size_t>(place)]);
+    }
+    lists.Summarise(normalise);
+  };
+  std::int64_t best = most;
+  double best_cost = 0;
+  for (int halving = 0; halving <= kMostHalvings; ++halving) {
+    const auto count =
+        std::llround(static_cast<double>(most) * std::exp2(-0.5 * halving));
+    if (count < 1) break;
+    merge_to(count);
+    const double cost = CostOf(lists, sample);
+    if (halving == 0 || cost < best_cost) {
+      best = count;
+      best_cost = cost;
+    }
+  }
+  merge_to(best);
+}
+
+}  // namespace attendant

@@ -1,0 +1,22 @@
+// How many lists keys are best kept in. Internal.
+#ifndef ATTENDANT_CORE_SHORTLIST_CHOOSE_LISTS_H_
+#define ATTENDANT_CORE_SHORTLIST_CHOOSE_LISTS_H_
+
+#include <span>
+
+#include "core/shortlist/inverted_lists.h"
+#include "core/shortlist/list_tree.h"
+#include "core/shortlist/sample_queries.h"
+
+namespace attendant {
+
+// Merges lists, which lie in the order of the tree's places, as far as makes a
+// query cheaper, and summarises them. With few lists there is little to rank,
+// but more to visit: where keys have clusters, a list for each is best, and how
+// many there are shows in what sample queries must visit.
+void ChooseLists(const ListTree& tree, const SampleQueries& sample,
+                 bool normalise, InvertedLists& lists);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_SHORTLIST_CHOOSE_LISTS_H_
