@@ -106,9 +106,13 @@ Mass MassReader::MeanOf(const LogPartitions& part) const {
 }
 
 LogPartitions MassReader::Greatest() const {
+  // Sets that just hold a mass are those of catalogs that are underestimated.
+  constexpr double kMargin = 1.2;
   LogPartitions greatest = catalog_;
   for (std::size_t h = 0; h < greatest.size(); ++h) {
-    if (!greatest[h].empty()) greatest[h].log_sum += errors_[h].above;
+    const PartitionError& error = errors_[h];
+    const double margin = error.method == MassMethod::kEstimate ? kMargin : 1;
+    if (!greatest[h].empty()) greatest[h].log_sum += margin * error.above;
   }
   return greatest;
 }

@@ -51,7 +51,7 @@ class MassReader {
   // The mean over the heads that see something. kEstimate where some head's is
   // not exact, kUnknown where some head's is.
   Mass MeanOf(const LogPartitions& part) const;
-  // The catalog's partitions at their most.
+  // The catalog's partitions at their most, where estimated somewhat more.
   LogPartitions Greatest() const;
 
  private:
