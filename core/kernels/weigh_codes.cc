@@ -5,6 +5,7 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "core/kernels/codes.h"
 
@@ -16,14 +17,13 @@
 namespace attendant {
 namespace {
 
-constexpr int kPlanes = 3;
-constexpr int kPlaneBits = kCodeWeightBits / kPlanes;
+constexpr int kPlaneBits = kCodeWeightPlaneBits;
 // Bytes of a step of a block.
 constexpr std::int64_t kLine = 64;
 // Components of a row that lie side by side.
 constexpr int kSide = 4;
 
-void Weigh4Scalar(const std::uint32_t* weights, const std::int32_t* blocks,
+void Weigh4Scalar(const std::uint32_t* weights, int, const std::int32_t* blocks,
                   std::int64_t block_count, const std::uint8_t* high_plane,
                   std::int64_t step_count, std::int64_t* sums) {
   std::fill_n(sums, step_count * kCodeDims, std::int64_t{0});
@@ -46,12 +46,14 @@ void Weigh4Scalar(const std::uint32_t* weights, const std::int32_t* blocks,
 // The vector twins turn the 4 rows by 4 components of each 16 bytes round, so
 // that the bytes that are added up are of one component: a block's weights,
 // those of 4 rows in each 4 bytes, then stand 4 times side by side, by plane.
+template <int kPlanes>
 struct WeightBytes {
   alignas(64) std::uint8_t bytes[kMaxWeighedBlocks][kPlanes][kLine];
 };
 
+template <int kPlanes>
 void Spread(const std::uint32_t* weights, std::int64_t block_count,
-            WeightBytes& spread) {
+            WeightBytes<kPlanes>& spread) {
   constexpr std::uint32_t kMask = (1u << kPlaneBits) - 1;
   for (std::int64_t b = 0; b < block_count; ++b) {
     for (int p = 0; p < kPlanes; ++p) {
@@ -68,6 +70,7 @@ void Spread(const std::uint32_t* weights, std::int64_t block_count,
 }
 
 // From the sums of the planes of one component.
+template <int kPlanes>
 std::int64_t Join(const std::int32_t (&planes)[kPlanes][kSide], int j) {
   std::int64_t sum = 0;
   for (int p = kPlanes - 1; p >= 0; --p) {
@@ -78,13 +81,14 @@ std::int64_t Join(const std::int32_t (&planes)[kPlanes][kSide], int j) {
 
 // A sum of a plane is at most 64 x 16 x 15 x 127, far below 2^31; one of 16
 // bits, of 2 products, at most 2 x 15 x 127.
-ATTENDANT_AVX2 void Weigh4Avx2(const std::uint32_t* weights,
-                               const std::int32_t* blocks,
-                               std::int64_t block_count,
-                               const std::uint8_t* high_plane,
-                               std::int64_t step_count, std::int64_t* sums) {
+template <int kPlanes>
+ATTENDANT_AVX2 void WeighAvx2(const std::uint32_t* weights,
+                              const std::int32_t* blocks,
+                              std::int64_t block_count,
+                              const std::uint8_t* high_plane,
+                              std::int64_t step_count, std::int64_t* sums) {
   const std::int64_t block_bytes = CodePlaneBytes(step_count);
-  WeightBytes spread;
+  WeightBytes<kPlanes> spread;
   Spread(weights, block_count, spread);
   const __m256i nibbles = _mm256_set1_epi8(0x0f);
   const __m256i turn =
@@ -153,8 +157,8 @@ ATTENDANT_VNNI inline __m128i AddQuarters(__m512i sum) {
 // Whole bytes are multiplied in place of their high nibbles, and the low ones
 // taken off in the end: nothing saturates here, and a sum is at most
 // 64 x 16 x 255 x 127.
-template <int kSteps>
-ATTENDANT_VNNI inline void WeighSteps(const WeightBytes& spread,
+template <int kSteps, int kPlanes>
+ATTENDANT_VNNI inline void WeighSteps(const WeightBytes<kPlanes>& spread,
                                       const std::int32_t* blocks,
                                       std::int64_t block_count,
                                       const std::uint8_t* high_plane,
@@ -210,13 +214,14 @@ ATTENDANT_VNNI inline void WeighSteps(const WeightBytes& spread,
   }
 }
 
-ATTENDANT_VNNI void Weigh4Vnni(const std::uint32_t* weights,
-                               const std::int32_t* blocks,
-                               std::int64_t block_count,
-                               const std::uint8_t* high_plane,
-                               std::int64_t step_count, std::int64_t* sums) {
+template <int kPlanes>
+ATTENDANT_VNNI void WeighVnni(const std::uint32_t* weights,
+                              const std::int32_t* blocks,
+                              std::int64_t block_count,
+                              const std::uint8_t* high_plane,
+                              std::int64_t step_count, std::int64_t* sums) {
   const std::int64_t block_bytes = CodePlaneBytes(step_count);
-  WeightBytes spread;
+  WeightBytes<kPlanes> spread;
   // As Spread: each 4 rows' bytes, 4 times.
   const __m512i four_times =
       _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
@@ -244,9 +249,25 @@ ATTENDANT_VNNI void Weigh4Vnni(const std::uint32_t* weights,
   }
 }
 
+// By the number of planes, from 1.
+using Weigh = void (*)(const std::uint32_t*, const std::int32_t*, std::int64_t,
+                       const std::uint8_t*, std::int64_t, std::int64_t*);
+constexpr Weigh kWeighAvx2[] = {WeighAvx2<1>, WeighAvx2<2>, WeighAvx2<3>};
+constexpr Weigh kWeighVnni[] = {WeighVnni<1>, WeighVnni<2>, WeighVnni<3>};
+static_assert(std::size(kWeighVnni) == kCodeWeightPlanes);
+
+template <const Weigh (&kWeigh)[kCodeWeightPlanes]>
+void Weigh4By(const std::uint32_t* weights, int plane_count,
+              const std::int32_t* blocks, std::int64_t block_count,
+              const std::uint8_t* high_plane, std::int64_t step_count,
+              std::int64_t* sums) {
+  kWeigh[plane_count - 1](weights, blocks, block_count, high_plane, step_count,
+                          sums);
+}
+
 constexpr WeighCodesKernels kScalar = {Weigh4Scalar};
-constexpr WeighCodesKernels kAvx2 = {Weigh4Avx2};
-constexpr WeighCodesKernels kVnni = {Weigh4Vnni};
+constexpr WeighCodesKernels kAvx2 = {Weigh4By<kWeighAvx2>};
+constexpr WeighCodesKernels kVnni = {Weigh4By<kWeighVnni>};
 
 }  // namespace
 

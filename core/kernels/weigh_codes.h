@@ -16,18 +16,20 @@ namespace attendant {
 
 // Blocks of rows that are weighed at once, at most.
 inline constexpr std::int64_t kMaxWeighedBlocks = 64;
-// A weight has 21 bits: three planes of 7, which multiply as signed bytes do.
-inline constexpr int kCodeWeightBits = 21;
+// Weights have up to three planes of 7 bits, which multiply as signed bytes do.
+inline constexpr int kCodeWeightPlanes = 3;
+inline constexpr int kCodeWeightPlaneBits = 7;
 
 struct WeighCodesKernels {
   // sums[d] = sum over block_count blocks and their 16 rows r of
   // weights[16 b + r] * n, n being the high nibble of the row's component d, in
-  // [0, 15]; weights are below 2^kCodeWeightBits. Block b lies at
+  // [0, 15]; weights are below 2^(7 plane_count). Block b lies at
   // high_plane + blocks[b] * CodePlaneBytes(step_count); blocks may be in any
   // order. sums [8 step_count] are overwritten.
-  void (*Weigh4)(const std::uint32_t* weights, const std::int32_t* blocks,
-                 std::int64_t block_count, const std::uint8_t* high_plane,
-                 std::int64_t step_count, std::int64_t* sums);
+  void (*Weigh4)(const std::uint32_t* weights, int plane_count,
+                 const std::int32_t* blocks, std::int64_t block_count,
+                 const std::uint8_t* high_plane, std::int64_t step_count,
+                 std::int64_t* sums);
 };
 
 // The table of a supported level. That of kAvx512 needs VNNI and BW besides;

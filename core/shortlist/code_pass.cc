@@ -421,19 +421,21 @@ bool CodePass::DrawKey(const TailSample::Draw& draw, std::int32_t& position,
       kept_.positions.begin() + static_cast<std::ptrdiff_t>(kept_.size);
   auto kept = std::lower_bound(kept_.positions.begin(), kept_end,
                                static_cast<std::int32_t>(begin));
-  double exps[kCodeRows];
-  double sum = 0;
-  const float max = *std::max_element(logits, logits + count);
   for (std::int64_t i = 0; i < count; ++i) {
     const bool is_kept = kept != kept_end && *kept == begin + i;
     if (is_kept) ++kept;
     const RowIndex row = lists_->rows[static_cast<std::size_t>(begin + i)];
     const bool takes_part =
         !is_kept && (all_eligible_ || eligible.Bit(row) != 0);
-    exps[i] = takes_part ? std::exp(double{logits[i]} - max) : 0;
-    sum += exps[i];
+    if (!takes_part) logits[i] = kNothing;
   }
-  if (sum == 0) return false;
+  // What is drawn from: whatever their rounding, these are the probabilities.
+  float exps[kCodeRows];
+  const float max = ActiveKernels().Max(logits, count);
+  if (max == kNothing) return false;
+  ActiveKernels().SumExps(logits, count, max, exps);
+  double sum = 0;
+  for (std::int64_t i = 0; i < count; ++i) sum += exps[i];
   double left = draw.uniform * sum;
   std::int64_t chosen = -1;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -577,7 +579,8 @@ PooledError CodePass::PoolRest(const SoftmaxPartition& rest) {
       coded_.LogitVariancePerSquareScale(options_.bits) * square_scale;
   const double log_square =
       2.0 * rest.max + std::log(kAlikeKeys * rest.sum_square);
-  error.log_weight_variance = log_square + std::log(std::expm1(variance));
+  error.log_weight_variance = LogAdd(
+      log_square + std::log(std::expm1(variance)), pooled.log_rounding_square);
   error.log_rounding_variance =
       log_square + std::log(static_cast<double>(values.dim()) * kOfStep *
                             pooled.means.scale_square_norm_square);

@@ -186,15 +186,16 @@ void KeyCodes::Logits(std::span<const CodeQuery> queries, CodeBits bits,
   }
 }
 
-void KeyCodes::Weigh(std::span<const std::uint32_t> weights,
+void KeyCodes::Weigh(std::span<const std::uint32_t> weights, int plane_count,
                      std::span<const std::int32_t> blocks, double* sums) const {
   constexpr double kMiddle = 120.5;
   thread_local std::vector<std::int64_t> nibble_sums;
   const auto count = static_cast<std::size_t>(step_count() * kCodeDims);
   nibble_sums.resize(count);
-  ActiveWeighCodesKernels().Weigh4(
-      weights.data(), blocks.data(), static_cast<std::int64_t>(blocks.size()),
-      high_plane_.data(), step_count(), nibble_sums.data());
+  ActiveWeighCodesKernels().Weigh4(weights.data(), plane_count, blocks.data(),
+                                   static_cast<std::int64_t>(blocks.size()),
+                                   high_plane_.data(), step_count(),
+                                   nibble_sums.data());
   std::int64_t weight_sum = 0;
   for (const std::uint32_t weight : weights) weight_sum += weight;
   const double per_scale = scale_sum_ > 0 ? 1 / scale_sum_ : 0;

@@ -91,7 +91,7 @@ class KeyCodes {
   // all keys' component d), [8 step_count]; overwritten. See WeighCodesKernels.
   // Without their means the errors of the greatest components, which are where
   // the steps end, would add up.
-  void Weigh(std::span<const std::uint32_t> weights,
+  void Weigh(std::span<const std::uint32_t> weights, int plane_count,
              std::span<const std::int32_t> blocks, double* sums) const;
 
   // Gives the memory of 8 bits back: only 4 may be read from then on.

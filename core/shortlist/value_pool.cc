@@ -11,9 +11,14 @@
 namespace attendant {
 namespace {
 
-// The greatest weight: what it is multiplied by rounds up to no more than the
-// last number of so many bits.
-constexpr float kGreatestWeight = (1 << kCodeWeightBits) - 2;
+// The greatest weight of so many planes: what it is multiplied by rounds up to
+// no more than the last number of so many bits.
+constexpr float GreatestWeight(int planes) {
+  return static_cast<float>((1 << (kCodeWeightPlaneBits * planes)) - 2);
+}
+// Rounding may move a chunk's weights by so much of them, root mean squares
+// both: less than codes of 4 bits move them. The fewer planes do, the quicker.
+constexpr double kRoundingShare = 0.02;
 // What is left of a sum of floats after all of it was taken out again, as a
 // share of it.
 constexpr double kNothing = 0x1p-17;
@@ -41,7 +46,7 @@ void ValuePool::Start(const InvertedLists& lists, const ListValues& values) {
   lists_ = &lists;
   values_ = &values;
   started_ = false;
-  sum_ = added_ = 0;
+  sum_ = added_ = rounding_square_ = 0;
   mean_sums_ = {};
   list_sums_.assign(static_cast<std::size_t>(lists.list_count()), 0);
   const KeyCodes& codes = values.codes(lists);
@@ -60,6 +65,7 @@ void ValuePool::Raise(float max) {
   if (started_) {
     const double factor = std::exp(double{max_} - max);
     sum_ *= factor;
+    rounding_square_ *= factor * factor;
     mean_sums_.square *= factor;
     mean_sums_.scale_square_norm *= factor;
     mean_sums_.scale_square_norm_square *= factor;
@@ -77,13 +83,32 @@ void ValuePool::AddMeans(std::size_t list, double e) {
   mean_sums_.scale_square_norm_square += e * means.scale_square_norm_square;
 }
 
-void ValuePool::WeighBlocks(double unit) {
+void ValuePool::WeighBlocks(int plane_count, double unit) {
   const std::size_t key_count = blocks_.size() * kCodeRows;
-  values_->codes(*lists_).Weigh({rounded_.data(), key_count}, blocks_,
-                                weighed_.data());
+  values_->codes(*lists_).Weigh({rounded_.data(), key_count}, plane_count,
+                                blocks_, weighed_.data());
   for (std::size_t d = 0; d < code_sums_.size(); ++d) {
     code_sums_[d] += unit * weighed_[d];
   }
+}
+
+// Of weights_, none above `greatest`.
+int ValuePool::PlanesFor(float greatest, std::int64_t count) const {
+  const double relative = 1 / double{greatest};
+  const double square_sum = SumOf(0, count, [&](std::int64_t k) {
+    const auto share = static_cast<float>(relative) * weights_[k];
+    return share * share;
+  });
+  int planes = 1;
+  while (planes < kCodeWeightPlanes) {
+    const double unit = 1 / double{GreatestWeight(planes)};
+    if (static_cast<double>(count) * unit * unit / 12 <=
+        kRoundingShare * kRoundingShare * square_sum) {
+      break;
+    }
+    ++planes;
+  }
+  return planes;
 }
 
 void ValuePool::Add(std::int64_t list, std::int64_t begin, std::int64_t count,
@@ -119,7 +144,14 @@ void ValuePool::Add(std::int64_t list, std::int64_t begin, std::int64_t count,
   for (std::int64_t i = 0; i < count; ++i) weights_[i] = counts[i] * scales[i];
   const float greatest = ActiveKernels().Max(weights_.data(), count);
   if (!(greatest > 0)) return;
-  const float inverse = kGreatestWeight / greatest;
+  const int planes = PlanesFor(greatest, count);
+  const float inverse = GreatestWeight(planes) / greatest;
+  // As errors of e, a weight being e times about the same number.
+  const double sum = SumOf(0, count, [&](std::int64_t k) { return exps[k]; });
+  const double weight_sum =
+      SumOf(0, count, [&](std::int64_t k) { return weights_[k]; });
+  const double rounding = factor * sum / weight_sum / inverse;
+  rounding_square_ += static_cast<double>(count) * rounding * rounding / 12;
   for (std::int64_t i = 0; i < count; ++i) {
     rounded_[i] = static_cast<std::uint32_t>(
         static_cast<std::int32_t>(weights_[i] * inverse + 0.5f));
@@ -131,7 +163,7 @@ void ValuePool::Add(std::int64_t list, std::int64_t begin, std::int64_t count,
   for (std::int64_t b = 0; b < block_count; ++b) {
     blocks_[b] = static_cast<std::int32_t>(begin / kCodeRows + b);
   }
-  WeighBlocks(factor / inverse);
+  WeighBlocks(planes, factor / inverse);
 }
 
 void ValuePool::Remove(std::span<const std::int32_t> positions,
@@ -172,12 +204,12 @@ void ValuePool::Remove(std::span<const std::int32_t> positions,
     }
     first = end;
     if (!(greatest > 0)) continue;
-    const float inverse = kGreatestWeight / greatest;
+    const float inverse = GreatestWeight(kCodeWeightPlanes) / greatest;
     for (std::size_t i = 0; i < blocks_.size() * kCodeRows; ++i) {
       rounded_[i] = static_cast<std::uint32_t>(
           static_cast<std::int32_t>(weights_[i] * inverse + 0.5f));
     }
-    WeighBlocks(-1 / double{inverse});
+    WeighBlocks(kCodeWeightPlanes, -1 / double{inverse});
   }
 }
 
@@ -197,6 +229,7 @@ const ValuePool::Rest& ValuePool::Take() {
                               means.dim, rest_.mean.data());
   }
   for (double& component : rest_.mean) component /= sum_;
+  rest_.log_rounding_square = 2.0 * max_ + std::log(rounding_square_);
   const auto mean = [&](double sum) { return std::max(0.0, sum / sum_); };
   rest_.means = {mean(mean_sums_.square), mean(mean_sums_.scale_square_norm),
                  mean(mean_sums_.scale_square_norm_square)};

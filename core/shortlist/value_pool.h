@@ -17,7 +17,8 @@ namespace attendant {
 //   sum of e(i) value(i) = sum over lists of e(list) mean
 //                        + R' sum of e(i) s c(i):
 // one number a list, and one sum over codes, which are read in blocks with
-// weights of 21 bits. Where the values are keys their codes were just read.
+// weights of 7, 14 or 21 bits, as few as will do. Where the values are keys
+// their codes were just read.
 //
 // Order: Start, Add of all keys in their order, Remove, Take; then Start again:
 // the object keeps its memory. Not thread-safe.
@@ -30,6 +31,8 @@ class ValuePool {
     std::vector<double> mean;
     // By e(i) as well, every key being taken for one like its list's.
     ListValues::Means means;
+    // Log of the sum of what e(i)^2 are expected to be off by, of rounding.
+    double log_rounding_square = 0;
   };
 
   // Both must outlive the pass.
@@ -51,8 +54,9 @@ class ValuePool {
   // Makes sums relative to `max`, if it is greater.
   void Raise(float max);
   // Adds weights x codes of the blocks, the weights of keys of blocks_[i] at
-  // weights[16 i], less than 2^21 times the unit.
-  void WeighBlocks(double unit);
+  // rounded_[16 i], of so many planes and in the unit.
+  void WeighBlocks(int plane_count, double unit);
+  int PlanesFor(float greatest, std::int64_t count) const;
   // Adds a list's means to those of the sums, e times.
   void AddMeans(std::size_t list, double e);
 
@@ -61,6 +65,7 @@ class ValuePool {
   bool started_ = false;
   float max_ = 0;                  // sums are of exp(logit - max_)
   double sum_ = 0;                 // of e
+  double rounding_square_ = 0;     // see Rest
   ListValues::Means mean_sums_;    // of e x those of the list
   double added_ = 0;               // sum_ before anything was taken out
   std::vector<double> list_sums_;  // of e x norm

@@ -13,7 +13,9 @@
 namespace attendant {
 namespace {
 
-constexpr std::uint32_t kGreatest = (1u << kCodeWeightBits) - 1;
+constexpr std::uint32_t Greatest(int planes) {
+  return (1u << (kCodeWeightPlaneBits * planes)) - 1;
+}
 
 class WeighCodesTest : public ::testing::TestWithParam<KernelLevel> {
  protected:
@@ -22,13 +24,13 @@ class WeighCodesTest : public ::testing::TestWithParam<KernelLevel> {
   }
 
   // Compares with the sum, nibble by nibble, that the header tells.
-  void Check(const std::vector<std::uint32_t>& weights,
+  void Check(const std::vector<std::uint32_t>& weights, int planes,
              const std::vector<std::int32_t>& blocks,
              const std::vector<std::uint8_t>& plane, std::int64_t step_count) {
     std::vector<std::int64_t> sums(static_cast<std::size_t>(8 * step_count),
                                    -1);
     WeighCodesKernelsFor(GetParam())
-        .Weigh4(weights.data(), blocks.data(),
+        .Weigh4(weights.data(), planes, blocks.data(),
                 static_cast<std::int64_t>(blocks.size()), plane.data() + 1,
                 step_count, sums.data());
     for (std::int64_t d = 0; d < 8 * step_count; ++d) {
@@ -64,23 +66,27 @@ TEST_P(WeighCodesTest, AddsUpWeightedNibbles) {
         block = static_cast<std::int32_t>(random_() % kBlocks);
       }
       std::vector<std::uint32_t> weights(16 * block_count);
-      for (std::uint32_t& weight : weights) {
-        weight = static_cast<std::uint32_t>(random_()) & kGreatest;
+      for (int planes = 1; planes <= kCodeWeightPlanes; ++planes) {
+        for (std::uint32_t& weight : weights) {
+          weight = static_cast<std::uint32_t>(random_()) & Greatest(planes);
+        }
+        Check(weights, planes, blocks, plane, step_count);
       }
-      Check(weights, blocks, plane, step_count);
     }
   }
 }
 
 TEST_P(WeighCodesTest, NothingOverflowsWhereAllIsGreatest) {
   const std::vector<std::uint8_t> plane(1 + 64 * 2, 0xff);
-  Check(std::vector<std::uint32_t>(16 * kMaxWeighedBlocks, kGreatest),
-        std::vector<std::int32_t>(kMaxWeighedBlocks, 0), plane, 2);
+  for (int planes = 1; planes <= kCodeWeightPlanes; ++planes) {
+    Check(std::vector<std::uint32_t>(16 * kMaxWeighedBlocks, Greatest(planes)),
+          planes, std::vector<std::int32_t>(kMaxWeighedBlocks, 0), plane, 2);
+  }
 }
 
 TEST_P(WeighCodesTest, WeightsOfNothingAddNothing) {
   std::vector<std::uint8_t> plane(1 + 64 * 4, 0xa7);
-  Check(std::vector<std::uint32_t>(32, 0), {1, 0}, plane, 2);
+  Check(std::vector<std::uint32_t>(32, 0), 1, {1, 0}, plane, 2);
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, WeighCodesTest,
