@@ -63,6 +63,14 @@ class ListIndex : public IvfIndex {
   std::int64_t FindEligible(const ScanQuery& query, Bitmap& eligible) const;
 
  private:
+  // Keys that a pass over all codes takes for each that it may keep: with
+  // fewer, it would score most from floats after all. A pass over a few lists
+  // saves the ranking of all lists by floats besides.
+  static constexpr std::int64_t kKeysPerKept = 4;
+  // Scored from floats where the sum is to be right, beside the k best: what
+  // attends most, so that its codes' errors don't matter.
+  static constexpr std::int64_t kRescoreCount = 1000;
+
   // How a query that is not masked is scanned.
   struct Route {
     bool by_code = false;
@@ -70,7 +78,6 @@ class ListIndex : public IvfIndex {
     std::int64_t probe_count = 0;  // else
     CodePassOptions options;
   };
-  class Scratch;
 
   bool IsMasked(const ScanQuery& query) const;
   bool HasCodesFor(const ScanQuery& query) const;
