@@ -159,6 +159,14 @@ ATTENDANT_AVX2 void DotRows(const float* query, const float* rows,
   DotRowsMulti(query, 1, rows, row_count, dim, dots);
 }
 
+ATTENDANT_AVX2 void DotRowsAt(const float* query, const float* rows,
+                              const std::int32_t* positions, std::int64_t count,
+                              std::int64_t dim, float* dots) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    DotRows(query, rows + positions[i] * dim, 1, dim, dots + i);
+  }
+}
+
 ATTENDANT_AVX2 bool Scale(const float* numbers, std::int64_t n, float factor,
                           float* scaled) {
   const __m256 factor_lanes = _mm256_set1_ps(factor);
@@ -476,7 +484,7 @@ ATTENDANT_AVX2 void PoolRows(const float* weights, std::int64_t query_count,
 }  // namespace
 
 const Kernels kAvx2Kernels = {
-    DotRows,       DotRowsMulti, TanhDotRows,   Scale,     Max,     SumExps,
-    SelectAtLeast, CountAtLeast, NormalLogSums, AddScaled, PoolRows};
+    DotRows, DotRowsAt,     DotRowsMulti, TanhDotRows,   Scale,     Max,
+    SumExps, SelectAtLeast, CountAtLeast, NormalLogSums, AddScaled, PoolRows};
 
 }  // namespace attendant

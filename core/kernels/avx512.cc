@@ -418,6 +418,54 @@ ATTENDANT_AVX512 void DotRows(const float* query, const float* rows,
   DotRowsMulti(query, 1, rows, row_count, dim, dots);
 }
 
+// kTileRows rows, wherever they are; at most kBlockDim floats each. The sums
+// are those of DotTile.
+ATTENDANT_AVX512 inline void DotTileAt(const float* query, const float* rows,
+                                       const std::int32_t* positions,
+                                       std::int64_t dim, float* dots) {
+  const float* at[kTileRows];
+  __m512 sums[kTileRows];
+  ATTENDANT_UNROLL
+  for (int r = 0; r < kTileRows; ++r) {
+    at[r] = rows + positions[r] * dim;
+    sums[r] = _mm512_setzero_ps();
+  }
+  std::int64_t d = 0;
+  for (; d + kWidth <= dim; d += kWidth) {
+    const __m512 components = _mm512_loadu_ps(query + d);
+    ATTENDANT_UNROLL
+    for (int r = 0; r < kTileRows; ++r) {
+      sums[r] =
+          _mm512_fmadd_ps(components, _mm512_loadu_ps(at[r] + d), sums[r]);
+    }
+  }
+  if (d < dim) {
+    const __mmask16 mask = FirstLanes(dim - d);
+    const __m512 components = _mm512_maskz_loadu_ps(mask, query + d);
+    ATTENDANT_UNROLL
+    for (int r = 0; r < kTileRows; ++r) {
+      sums[r] = _mm512_fmadd_ps(
+          components, _mm512_maskz_loadu_ps(mask, at[r] + d), sums[r]);
+    }
+  }
+  _mm256_storeu_ps(dots, SumOfEach(sums));
+}
+
+ATTENDANT_AVX512 void DotRowsAt(const float* query, const float* rows,
+                                const std::int32_t* positions,
+                                std::int64_t count, std::int64_t dim,
+                                float* dots) {
+  std::int64_t i = 0;
+  if (dim <= kBlockDim) {
+    for (; i + kTileRows <= count; i += kTileRows) {
+      DotTileAt(query, rows, positions + i, dim, dots + i);
+    }
+  }
+  for (; i < count; ++i) {
+    DotRows(query, rows + positions[i] * dim, 1, dim, dots + i);
+  }
+}
+
 ATTENDANT_AVX512 float Max(const float* numbers, std::int64_t n) {
   const __m512 lowest = _mm512_set1_ps(-std::numeric_limits<float>::infinity());
   // Each waits for the one before it, so there are several.
@@ -791,7 +839,7 @@ ATTENDANT_AVX512 void PoolRows(const float* weights, std::int64_t query_count,
 }  // namespace
 
 const Kernels kAvx512Kernels = {
-    DotRows,       DotRowsMulti, TanhDotRows,   Scale,     Max,     SumExps,
-    SelectAtLeast, CountAtLeast, NormalLogSums, AddScaled, PoolRows};
+    DotRows, DotRowsAt,     DotRowsMulti, TanhDotRows,   Scale,     Max,
+    SumExps, SelectAtLeast, CountAtLeast, NormalLogSums, AddScaled, PoolRows};
 
 }  // namespace attendant

@@ -39,6 +39,12 @@ struct Kernels {
   void (*DotRows)(const float* query, const float* rows, std::int64_t row_count,
                   std::int64_t dim, float* dots);
 
+  // dots[i] = query . row positions[i], for count rows of `rows` in any order:
+  // the bytes that DotRows gives.
+  void (*DotRowsAt)(const float* query, const float* rows,
+                    const std::int32_t* positions, std::int64_t count,
+                    std::int64_t dim, float* dots);
+
   // dots[q * row_count + r] = query q . row r, for query_count queries.
   void (*DotRowsMulti)(const float* queries, std::int64_t query_count,
                        const float* rows, std::int64_t row_count,

@@ -44,6 +44,14 @@ void TanhDotRows(const float* query, const float* output_weight,
   }
 }
 
+void DotRowsAt(const float* query, const float* rows,
+               const std::int32_t* positions, std::int64_t count,
+               std::int64_t dim, float* dots) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    DotRows(query, rows + positions[i] * dim, 1, dim, dots + i);
+  }
+}
+
 bool Scale(const float* numbers, std::int64_t n, float factor, float* scaled) {
   bool all_finite = true;
   for (std::int64_t i = 0; i < n; ++i) {
@@ -127,7 +135,7 @@ void PoolRows(const float* weights, std::int64_t query_count, const float* rows,
 }  // namespace
 
 const Kernels kScalarKernels = {
-    DotRows,       DotRowsMulti, TanhDotRows,   Scale,     Max,     SumExps,
-    SelectAtLeast, CountAtLeast, NormalLogSums, AddScaled, PoolRows};
+    DotRows, DotRowsAt,     DotRowsMulti, TanhDotRows,   Scale,     Max,
+    SumExps, SelectAtLeast, CountAtLeast, NormalLogSums, AddScaled, PoolRows};
 
 }  // namespace attendant

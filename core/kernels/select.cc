@@ -32,7 +32,9 @@ float LowerBound(std::span<const float> numbers, std::size_t count,
       greatest[j] = std::max(greatest[j], next[j]);
     }
   }
-  return KthGreatest(greatest, static_cast<std::int64_t>(count));
+  // A little less will do.
+  const auto k = static_cast<std::int64_t>(count);
+  return NearKthGreatest(greatest, k, k + k / 4);
 }
 
 // Numbers in the order of floats.

@@ -37,8 +37,9 @@ constexpr std::int64_t kMaxDraws = 4096;
 constexpr double kDrawnDeviations = 2.1;
 // Draws beyond those that errors call for: errors of near keys are alike.
 constexpr double kDrawMargin = 1.5;
-// Keys ahead of their turn that are asked for.
-constexpr std::size_t kAhead = 12;
+// Keys that are scored at once, and that are asked for ahead of their turn.
+constexpr std::size_t kTogether = 8;
+constexpr std::size_t kAhead = 2 * kTogether;
 
 // The k-th greatest number; unless it is the last time, something below it will
 // do.
@@ -315,13 +316,17 @@ absl::Status CodePass::ScoreFloats(std::span<const std::int32_t> positions,
   for (std::size_t i = 0; i < std::min(kAhead, count); ++i) {
     lists_->Prefetch(positions[i]);
   }
-  for (std::size_t i = 0; i < count; ++i) {
-    if (i + kAhead < count) lists_->Prefetch(positions[i + kAhead]);
-    const auto position = static_cast<std::size_t>(positions[i]);
-    rows_[i] = lists_->rows[position];
-    scorer.Similarities(
-        lists_->keys.data() + position * static_cast<std::size_t>(lists_->dim),
-        &lists_->inverse_norms[position], 1, &similarities_[i]);
+  for (std::size_t i = 0; i < count; i += kTogether) {
+    const std::size_t end = std::min(i + kTogether, count);
+    const std::size_t soon = std::min(end + kAhead, count);
+    for (std::size_t next = i + kAhead; next < soon; ++next) {
+      lists_->Prefetch(positions[next]);
+    }
+    for (std::size_t j = i; j < end; ++j) {
+      rows_[j] = lists_->rows[static_cast<std::size_t>(positions[j])];
+    }
+    scorer.SimilaritiesAt(lists_->keys.data(), lists_->inverse_norms.data(),
+                          positions.subspan(i, end - i), &similarities_[i]);
   }
   return scorer.Logits(similarities_.data(), rows_.data(),
                        static_cast<std::int64_t>(count), logits_.data());

@@ -50,6 +50,9 @@ struct InvertedLists {
   // Asks for a key that will be scored, or the mean of a list.
   void Prefetch(std::int64_t position) const {
     PrefetchFloats(keys.data() + position * dim);
+    __builtin_prefetch(&rows[static_cast<std::size_t>(position)], 0, 2);
+    __builtin_prefetch(&inverse_norms[static_cast<std::size_t>(position)], 0,
+                       2);
   }
   void PrefetchMean(std::int64_t list) const {
     PrefetchFloats(means.data() + list * dim);

@@ -81,6 +81,26 @@ void KeyScorer::Score(const float* keys, const float* inverse_norms,
   FromDots(inverse_norms, n, similarities);
 }
 
+void KeyScorer::SimilaritiesAt(const float* keys, const float* inverse_norms,
+                               std::span<const std::int32_t> positions,
+                               float* similarities) {
+  const std::size_t count = positions.size();
+  if (!TakesDots(query_)) {
+    for (std::size_t i = 0; i < count; ++i) {
+      Similarities(keys + positions[i] * key_dim_, inverse_norms + positions[i],
+                   1, similarities + i);
+    }
+    return;
+  }
+  ActiveKernels().DotRowsAt(query_.query.data(), keys, positions.data(),
+                            static_cast<std::int64_t>(count), dim_,
+                            similarities);
+  if (query_.score_kind != ScoreKind::kCosine) return;
+  for (std::size_t i = 0; i < count; ++i) {
+    similarities[i] *= inverse_norms[positions[i]];
+  }
+}
+
 void KeyScorer::FromDots(const float* inverse_norms, std::int64_t n,
                          float* dots) const {
   if (query_.score_kind != ScoreKind::kCosine) return;

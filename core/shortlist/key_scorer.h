@@ -38,6 +38,12 @@ class KeyScorer {
   void Similarities(const float* keys, const float* inverse_norms,
                     std::int64_t n, float* similarities);
 
+  // The same of keys at these positions of `keys` and `inverse_norms`, in any
+  // order.
+  void SimilaritiesAt(const float* keys, const float* inverse_norms,
+                      std::span<const std::int32_t> positions,
+                      float* similarities);
+
   // Makes similarities of products as Kernels::DotRows gives them, in place:
   // the bytes that Similarities gives. TakesDots.
   void FromDots(const float* inverse_norms, std::int64_t n, float* dots) const;

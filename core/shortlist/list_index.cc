@@ -250,6 +250,7 @@ void ListIndex::ChooseExactly(float* scores, std::int64_t probe_count,
                               ListVisit& visit) const {
   constexpr std::int64_t kMore = 8;
   thread_local std::vector<std::int32_t> likely;
+  thread_local std::vector<float> products;
   thread_local std::vector<float> of_likely;
   const std::int64_t likely_count =
       std::min(list_count(), probe_count + probe_count / 2 + kMore);
@@ -257,17 +258,16 @@ void ListIndex::ChooseExactly(float* scores, std::int64_t probe_count,
   const ScanQuery& query = visit.pass->query();
   const double norm = Norm(query.query);
   const auto factor = static_cast<float>(norm > 0 ? 1 / norm : 0);
-  of_likely.clear();
   for (const std::int32_t list : likely) lists_.PrefetchMean(list);
-  for (const std::int32_t list : likely) {
-    float product = 0;
-    ActiveKernels().DotRows(query.query.data(),
-                            lists_.means.data() + list * dim(), 1, dim(),
-                            &product);
-    const auto l = static_cast<std::size_t>(list);
-    scores[l] = factor * product + lists_.reaches[l];
-    of_likely.push_back(scores[l]);
-    visit.pass->SetListProduct(list, product);
+  products.resize(likely.size());
+  of_likely.resize(likely.size());
+  ActiveKernels().DotRowsAt(
+      query.query.data(), lists_.means.data(), likely.data(),
+      static_cast<std::int64_t>(likely.size()), dim(), products.data());
+  for (std::size_t i = 0; i < likely.size(); ++i) {
+    const auto l = static_cast<std::size_t>(likely[i]);
+    of_likely[i] = scores[l] = factor * products[i] + lists_.reaches[l];
+    visit.pass->SetListProduct(likely[i], products[i]);
   }
   visit.knows_products = true;
   SelectBest(of_likely, probe_count, visit.lists);

@@ -528,6 +528,30 @@ TEST_P(KernelsTest, SelectAtLeastKeepsEqualAndGreaterInOrder) {
   }
 }
 
+TEST_P(KernelsTest, DotRowsAtGivesTheBytesOfDotRows) {
+  for (const std::int64_t dim : {1, 15, 16, 31, 128, 1024, 1025, 8192}) {
+    constexpr std::int64_t kRows = 37;
+    const auto query = Normal(dim);
+    const auto rows = Normal(kRows * dim);
+    std::vector<float> of_all(kRows);
+    kernels().DotRows(query.data(), rows.data(), kRows, dim, of_all.data());
+    for (const std::int64_t count : {0, 1, 7, 8, 9, 16, 30}) {
+      std::vector<std::int32_t> positions;
+      std::vector<float> expected;
+      for (std::int64_t i = 0; i < count; ++i) {
+        positions.push_back(static_cast<std::int32_t>(random_() % kRows));
+        expected.push_back(of_all[static_cast<std::size_t>(positions.back())]);
+      }
+      std::vector<float> dots(static_cast<std::size_t>(count + 1), -7);
+      kernels().DotRowsAt(query.data(), rows.data(), positions.data(), count,
+                          dim, dots.data());
+      EXPECT_EQ(dots.back(), -7) << "wrote past the end";
+      dots.pop_back();
+      EXPECT_EQ(dots, expected) << count << " of " << dim;
+    }
+  }
+}
+
 // The sum of an exp's logs is continuous where v = 2 log n, so that it does not
 // matter on which side of it rounding leaves v: v has at most 4 roundings, of
 // which log n + v / 2 takes half and the root, as both arguments are at most
