@@ -1,0 +1,296 @@
+// What a pass says of the keys that it did not score from their floats.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/attention/log_add.h"
+#include "core/base/status.h"
+#include "core/kernels/kernels.h"
+#include "core/shortlist/code_pass.h"
+#include "core/shortlist/eligible_rows.h"
+#include "core/shortlist/key_scorer.h"
+
+namespace attendant {
+namespace {
+
+constexpr float kNothing = -std::numeric_limits<float>::infinity();
+// Keys that lie close together are rounded alike, so that their errors add up
+// to somewhat more than those of as many others: the factor is measured
+// (docs/mass.md).
+constexpr double kAlikeKeys = 1.4;
+// Relative error of a sum of exps in floats: 2^-20 where gaps are small, and
+// for gaps of 16, beyond which terms hardly weigh, as much again (see SumExps).
+constexpr double kSumError = 0x1p-19;
+// Keys drawn to correct a sum. So many deviations hold 95 % of such means.
+constexpr std::int64_t kMinDraws = 64;
+constexpr std::int64_t kMaxDraws = 4096;
+constexpr double kDrawnDeviations = 2.1;
+// Draws beyond those that errors call for: errors of near keys are alike.
+constexpr double kDrawMargin = 1.5;
+// Blocks ahead of their turn that are asked for.
+constexpr std::size_t kAheadBlocks = 16;
+
+}  // namespace
+
+// Of keys with equal logits, those whose codes err downwards are left out of
+// what is kept, and weigh too little. As E[exp(e) 1(e < a)] =
+// exp(variance / 2) P(e < a - variance), the terms of kept keys that are less
+// than a variance above the threshold make up for it.
+bool CodePass::CountsTwice(std::size_t kept) const {
+  // Where rows are drawn from, what is drawn from is what was not kept, and
+  // nothing else.
+  return options_.precision == 0 && IsNearCut(kept);
+}
+
+bool CodePass::IsNearCut(std::size_t kept) const {
+  if (options_.bits != CodeBits::k4 || options_.certified) return false;
+  const std::int32_t position = kept_.positions[kept];
+  return kept_.logits[kept] - Variance(position) <
+         threshold_ - Margin(position);
+}
+
+SoftmaxPartition CodePass::Rest() {
+  SoftmaxPartition rest = partition_;
+  rest.count = taken_count_ - static_cast<std::int64_t>(kept_.size);
+  if (rest.count == 0) return SoftmaxPartition();
+  // By the same kernel, so that a term is taken off as it was added.
+  logits_taken_off_.resize(kept_.size);
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < kept_.size; ++i) {
+    logits_taken_off_[count] = kept_.logits[i];
+    count += CountsTwice(i) ? 0 : 1;
+  }
+  const ExpSums kept = ActiveKernels().SumExps(logits_taken_off_.data(),
+                                               static_cast<std::int64_t>(count),
+                                               rest.max, nullptr);
+  rest.sum -= kept.sum;
+  rest.sum_gap -= kept.sum_gap;
+  rest.sum_square -= kept.sum_square;
+  rest.sum = std::max(0.0, rest.sum);
+  rest.sum_gap = std::min(0.0, rest.sum_gap);
+  rest.sum_square = std::max(0.0, rest.sum_square);
+  return rest;
+}
+
+void CodePass::SetVariance(const SoftmaxPartition& rest,
+                           ScanStats& stats) const {
+  if (rest.count == 0) return;
+  // What weighs most of the rest is next to what is kept, and like it. Which
+  // keys are kept is a matter of chance as well: that of those counted twice.
+  double variance = 0;
+  double twice_square = 0;
+  for (std::size_t i = 0; i < kept_.size; ++i) {
+    variance += Variance(kept_.positions[i]);
+    if (!CountsTwice(i)) continue;
+    const double e = std::exp(double{kept_.logits[i]} - rest.max);
+    twice_square += e * e;
+  }
+  const double max_scale = lists_->codes.max_scale();
+  variance = kept_.size > 0 ? variance / static_cast<double>(kept_.size)
+                            : 2.0 * half_variance_ * max_scale * max_scale;
+  const double rounding = kSumError * partition_.sum;
+  // The logits' own error, common to all, moves the sum as a whole.
+  const double common = coded_.logit_error() * rest.sum;
+  stats.log_variance =
+      2.0 * rest.max +
+      std::log(kAlikeKeys *
+                   (rest.sum_square * std::expm1(variance) + twice_square) +
+               rounding * rounding + common * common);
+}
+
+// As many draws as the precision takes, by what the codes' errors would make of
+// them: each ratio varies by exp(v) - 1 relative to its square, v being the
+// variance of a logit.
+std::int64_t CodePass::DrawCount(double share) const {
+  const double variance =
+      2.0 * half_variance_ * lists_->codes.mean_square_scale();
+  const double wanted_deviation = options_.precision / kDrawnDeviations;
+  const double count = kDrawMargin * share * share * std::expm1(variance) /
+                       (wanted_deviation * wanted_deviation);
+  return static_cast<std::int64_t>(
+      std::clamp(count, double{kMinDraws}, double{kMaxDraws}));
+}
+
+// Draws a key of the block. False if none is left there.
+bool CodePass::DrawKey(const TailSample::Draw& draw, std::int32_t& position,
+                       double& log_probability) const {
+  const std::int64_t begin = draw.block * kCodeRows;
+  const std::int64_t count = std::min(kCodeRows, lists_->key_count() - begin);
+  float logits[kCodeRows];
+  const CodeQuery query = coded_.view();
+  lists_->codes.Logits({&query, 1}, options_.bits, draw.block, 1, kCodeRows,
+                       logits);
+  Correct(lists_->ListAt(begin), begin, count, logits);
+  const EligibleRows eligible(*query_);
+  const auto kept_end =
+      kept_.positions.begin() + static_cast<std::ptrdiff_t>(kept_.size);
+  auto kept = std::lower_bound(kept_.positions.begin(), kept_end,
+                               static_cast<std::int32_t>(begin));
+  for (std::int64_t i = 0; i < count; ++i) {
+    const bool is_kept = kept != kept_end && *kept == begin + i;
+    if (is_kept) ++kept;
+    const RowIndex row = lists_->rows[static_cast<std::size_t>(begin + i)];
+    const bool takes_part =
+        !is_kept && (all_eligible_ || eligible.Bit(row) != 0);
+    if (!takes_part) logits[i] = kNothing;
+  }
+  // What is drawn from: whatever their rounding, these are the probabilities.
+  float exps[kCodeRows];
+  const float max = ActiveKernels().Max(logits, count);
+  if (max == kNothing) return false;
+  ActiveKernels().SumExps(logits, count, max, exps);
+  double sum = 0;
+  for (std::int64_t i = 0; i < count; ++i) sum += exps[i];
+  double left = draw.uniform * sum;
+  std::int64_t chosen = -1;
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (exps[i] == 0) continue;
+    chosen = i;
+    if (left < exps[i]) break;
+    left -= exps[i];
+  }
+  position = static_cast<std::int32_t>(begin + chosen);
+  log_probability = draw.log_probability + std::log(exps[chosen] / sum);
+  return true;
+}
+
+absl::Status CodePass::CorrectRest(std::optional<double> log_kept,
+                                   SoftmaxPartition& rest, ScanStats& stats) {
+  for (std::size_t i = 0; i < kept_.size; ++i) {
+    tail_.Remove(kept_.positions[i], kept_.logits[i]);
+  }
+  const double log_tail = tail_.LogSum();
+  // Sums of floats leave their rounding where everything was kept.
+  stats.log_variance =
+      2 * (partition_.max + std::log(kSumError * partition_.sum));
+  if (rest.sum == 0 || log_tail == kNothing) return absl::OkStatus();
+  const double share =
+      log_kept ? 1 / (1 + std::exp(*log_kept - log_tail)) : 1.0;
+  tail_.DrawBlocks(DrawCount(share), draws_);
+  drawn_.clear();
+  log_probabilities_.clear();
+  for (std::size_t j = 0; j < draws_.size(); ++j) {
+    if (j + kAheadBlocks < draws_.size()) {
+      lists_->codes.PrefetchBlock(draws_[j + kAheadBlocks].block,
+                                  options_.bits);
+    }
+    std::int32_t position = 0;
+    double log_probability = 0;
+    if (!DrawKey(draws_[j], position, log_probability)) continue;
+    drawn_.push_back(position);
+    log_probabilities_.push_back(log_probability);
+  }
+  KeyScorer scorer(*query_);
+  ATTENDANT_RETURN_IF_ERROR(ScoreFloats(drawn_, scorer));
+  // Ratios relative to what the codes say; a block without a key counts as 0.
+  double sum = 0;
+  double square_sum = 0;
+  for (std::size_t j = 0; j < drawn_.size(); ++j) {
+    const double ratio =
+        std::exp(logits_[j] - log_probabilities_[j] - log_tail);
+    sum += ratio;
+    square_sum += ratio * ratio;
+  }
+  const auto count = static_cast<double>(draws_.size());
+  const double mean = sum / count;
+  const double variance =
+      std::max(0.0, square_sum / count - mean * mean) / (count - 1);
+  // From what the codes say to what the draws say.
+  const double factor =
+      mean * std::exp(log_tail - rest.max - std::log(rest.sum));
+  rest.sum *= factor;
+  rest.sum_gap *= factor;
+  rest.sum_square *= factor * factor;
+  // Deviations of few draws are somewhat more than they seem (Student).
+  const double deviations = kDrawnDeviations / 1.96;
+  const double log_deviation =
+      log_tail + 0.5 * std::log(variance) + std::log(deviations);
+  stats.log_variance = LogAdd(stats.log_variance, 2 * log_deviation);
+  return absl::OkStatus();
+}
+
+void CodePass::SetBounds(ScanStats& stats) const {
+  // Sums relative to the greatest upper bound.
+  const double max = upper_.max;
+  double exact = 0;
+  double low = lower_.sum * std::exp(lower_.max - max) * (1 - kSumError);
+  double high = upper_.sum * (1 + kSumError);
+  for (std::size_t i = 0; i < kept_.size; ++i) {
+    const double margin = Margin(kept_.positions[i]);
+    exact += std::exp(logits_[i] - max);
+    low -= std::exp(kept_.logits[i] - margin - max);
+    high -= std::exp(kept_.logits[i] + margin - max);
+  }
+  stats.certified = true;
+  // What is scored from floats has rounding of its own.
+  const double rounding = coded_.logit_error();
+  stats.log_lower = max + std::log(exact + std::max(0.0, low)) - rounding;
+  stats.log_upper = max + std::log(exact + std::max(0.0, high)) + rounding;
+}
+
+// Errors of codes move the weights of keys, each for itself, and rounding their
+// values. What weighs too little next to the cut is made up for as where keys
+// count twice. Where the values are the keys whose codes the logits were taken
+// from, an error moves both at once: with c the covariance of a value's error
+// with e, the variance of a component times the query, and a what e must be
+// below for the key not to be kept,
+//   E[exp(e - v/2) error 1(e < a + v)] = c (P(e < a) - density of e at a),
+// where the first sums up to what the rest weighs, and the other to what keys
+// weigh around the cut, for each nat.
+PooledError CodePass::PoolRest(const SoftmaxPartition& rest) {
+  constexpr double kStep = 16;  // of a code of 4 bits
+  constexpr double kOfStep = kStep * kStep / 12;
+  const ListValues& values = *options_.values;
+  removed_positions_.clear();
+  removed_logits_.clear();
+  double around_cut = 0;  // relative to rest.max
+  for (std::size_t i = 0; i < kept_.size; ++i) {
+    if (IsNearCut(i)) {
+      around_cut += std::exp(double{kept_.logits[i]} - rest.max) /
+                    Variance(kept_.positions[i]);
+    } else {
+      removed_positions_.push_back(kept_.positions[i]);
+      removed_logits_.push_back(kept_.logits[i]);
+    }
+  }
+  pool_.Remove(removed_positions_, removed_logits_);
+  const ValuePool::Rest& pooled = pool_.Take();
+  value_sum_.assign(static_cast<std::size_t>(values.dim()), 0);
+  PooledError error;
+  if (pooled.empty || rest.sum == 0) return error;
+  error.mean = pooled.mean;
+  if (values.are_keys() && options_.bits == CodeBits::k4) {
+    const double moved = query_->logit_factor * kOfStep *
+                         pooled.means.scale_square_norm *
+                         (1 - std::min(1.0, around_cut / rest.sum));
+    for (std::size_t d = 0; d < error.mean.size(); ++d) {
+      error.mean[d] -= moved * query_->query[d];
+    }
+  }
+  for (std::size_t d = 0; d < error.mean.size(); ++d) {
+    value_sum_[d] = rest.sum * error.mean[d];
+  }
+  error.mean_square = pooled.means.square;
+  // What weighs most of the rest is next to what is kept, and like it.
+  double square_scale = 0;
+  for (std::size_t i = 0; i < kept_.size; ++i) {
+    const double scale =
+        lists_->codes.scales()[static_cast<std::size_t>(kept_.positions[i])];
+    square_scale += scale * scale;
+  }
+  const double max_scale = lists_->codes.max_scale();
+  square_scale = kept_.size > 0 ? square_scale / static_cast<double>(kept_.size)
+                                : max_scale * max_scale;
+  const double variance =
+      coded_.LogitVariancePerSquareScale(options_.bits) * square_scale;
+  const double log_square =
+      2.0 * rest.max + std::log(kAlikeKeys * rest.sum_square);
+  error.log_weight_variance = LogAdd(
+      log_square + std::log(std::expm1(variance)), pooled.log_rounding_square);
+  error.log_rounding_variance =
+      log_square + std::log(static_cast<double>(values.dim()) * kOfStep *
+                            pooled.means.scale_square_norm_square);
+  return error;
+}
+
+}  // namespace attendant
