@@ -19,11 +19,11 @@ constexpr float kNothing = -std::numeric_limits<float>::infinity();
 // Keys that stand for the covariance within lists.
 constexpr std::int64_t kDirections = UnscoredMass::kMaxDirections;
 // Sample queries of each kind.
-constexpr std::int64_t kSampleQueries = 48;
+constexpr std::int64_t kSampleQueries = 128;
 // Trust is learned from so many trials next to each other in height, and the
 // next from those a step on.
-constexpr std::size_t kWindow = 48;
-constexpr std::size_t kWindowStep = 16;
+constexpr std::size_t kWindow = 128;
+constexpr std::size_t kWindowStep = 32;
 constexpr std::size_t kLeastTrials = 16;
 // Of them, so many are to be held.
 constexpr double kCoverage = 0.95;

@@ -90,7 +90,7 @@ class UnscoredMass {
   // Knows nothing: usable() is false.
   UnscoredMass() = default;
 
-  // Scores all keys of `lists` a hundred times. Deterministic for a seed and a
+  // Scores all keys of `lists` some 250 times. Deterministic for a seed and a
   // kernel level. Error: Cancelled.
   static absl::StatusOr<UnscoredMass> Learn(const InvertedLists& lists,
                                             const UnscoredMassOptions& options);
