@@ -157,8 +157,8 @@ struct SlateAnswer {
   double log_probability = 0;
   std::optional<double> kappa;
   WeightScope scope = WeightScope::kCatalog;
-  // In total variation, of what was drawn from from the softmax: 95 % of queries
-  // are no farther. 0 where it was the softmax.
+  // In total variation, between what was drawn from and the softmax: 95 % of
+  // queries are no farther. 0 where it was the softmax.
   double distance = 0;
 };
 
