@@ -10,8 +10,9 @@ namespace {
 // Below, a plain sort is as quick.
 constexpr std::size_t kLeastVectorised = 24;
 
-template <typename Number>
-void Sort(std::span<Number> numbers) {
+}  // namespace
+
+void SortAscending(std::span<std::uint64_t> numbers) {
   if (numbers.size() < kLeastVectorised) {
     std::sort(numbers.begin(), numbers.end());
     return;
@@ -19,10 +20,5 @@ void Sort(std::span<Number> numbers) {
   thread_local const hwy::Sorter sorter;
   sorter(numbers.data(), numbers.size(), hwy::SortAscending());
 }
-
-}  // namespace
-
-void SortAscending(std::span<std::uint64_t> numbers) { Sort(numbers); }
-void SortAscending(std::span<std::uint32_t> numbers) { Sort(numbers); }
 
 }  // namespace attendant

@@ -12,7 +12,6 @@ namespace attendant {
 
 // Thread-safe; the first sort of a thread allocates.
 void SortAscending(std::span<std::uint64_t> numbers);
-void SortAscending(std::span<std::uint32_t> numbers);
 
 // Whole numbers that ascend as floats, none of them NaN, descend; both zeros
 // are one.

@@ -2,8 +2,6 @@
 #ifndef ATTENDANT_CORE_SHORTLIST_CHOOSE_LISTS_H_
 #define ATTENDANT_CORE_SHORTLIST_CHOOSE_LISTS_H_
 
-#include <span>
-
 #include "core/shortlist/inverted_lists.h"
 #include "core/shortlist/list_tree.h"
 #include "core/shortlist/sample_queries.h"
