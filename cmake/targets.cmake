@@ -14,6 +14,9 @@ target_compile_options(attendant_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
   $<$<BOOL:${ATTENDANT_WERROR}>:-Werror>
   $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
+# See core/base/fail_point.h.
+target_compile_definitions(attendant_options INTERFACE
+  $<$<NOT:$<BOOL:${ATTENDANT_DEVELOPER}>>:ATTENDANT_NO_FAIL_POINTS>)
 if(ATTENDANT_SANITIZE)
   add_compile_options(-fsanitize=${ATTENDANT_SANITIZE}
     -fno-sanitize-recover=all -fno-omit-frame-pointer)

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "core/base/fail_point.h"
 #include "core/base/status.h"
 
 namespace attendant {
@@ -77,7 +78,7 @@ CatalogSet::CatalogSet(std::unique_ptr<Store> store, const Options& options)
 absl::StatusOr<std::unique_ptr<CatalogSet>> CatalogSet::Open(
     const std::string& directory, const Options& options) {
   ATTENDANT_ASSIGN_OR_RETURN(std::unique_ptr<Store> store,
-                             Store::Open(directory));
+                             Store::Open(directory, options.store));
   std::unique_ptr<CatalogSet> set(new CatalogSet(std::move(store), options));
   ATTENDANT_ASSIGN_OR_RETURN(set->models_,
                              ModelSet::Open(set->store_.get(), options.clock));
@@ -187,7 +188,9 @@ absl::StatusOr<CatalogSet::Created> CatalogSet::Create(
   ATTENDANT_ASSIGN_OR_RETURN(std::shared_ptr<LiveCatalog> catalog,
                              OpenCatalog(record));
   ATTENDANT_RETURN_IF_ERROR(SetEncoders(*catalog, schema, std::move(encoders)));
+  ATTENDANT_FAIL_POINT_OR_RETURN("create.before_record");
   ATTENDANT_RETURN_IF_ERROR(store_->Put(record));
+  ATTENDANT_FAIL_POINT("create.after_record");
   auto next = std::make_shared<Catalogs>(*now);
   (*next)[record.name].catalog = catalog;
   catalogs_.Store(std::move(next));
@@ -246,7 +249,9 @@ absl::Status CatalogSet::Delete(absl::string_view name) {
   const auto found = now->find(name);
   if (found == now->end()) return NoSuchCatalog(name);
   // First what may fail: until it is durable the catalog is served on.
+  ATTENDANT_FAIL_POINT_OR_RETURN("drop.before_record");
   ATTENDANT_RETURN_IF_ERROR(store_->RemoveRecord(name));
+  ATTENDANT_FAIL_POINT("drop.after_record");
   const Entry entry = found->second;
   auto next = std::make_shared<Catalogs>(*now);
   next->erase(next->find(name));
@@ -257,6 +262,7 @@ absl::Status CatalogSet::Delete(absl::string_view name) {
       ->RemoveFiles(entry.catalog != nullptr ? entry.catalog->record()
                                              : entry.damaged_record)
       .IgnoreError();
+  ATTENDANT_FAIL_POINT("drop.after_files");
   return absl::OkStatus();
 }
 

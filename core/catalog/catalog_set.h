@@ -35,6 +35,7 @@ inline constexpr int kMaxCatalogs = 1000;
 class CatalogSet {
  public:
   struct Options {
+    StoreOptions store;
     LiveCatalogOptions catalog;
     const Clock* clock = &Clock::System();
   };

@@ -11,6 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/fail_point.h"
 #include "core/base/status.h"
 #include "core/catalog/head_keys.h"
 #include "core/catalog/rebuild.h"
@@ -279,7 +280,9 @@ absl::Status LiveCatalog::Commit(StoreWrite& write) {
   absl::Status status;
   try {
     next = PrepareNext(write);
-    status = store_->Write(write);
+    if (!ATTENDANT_PLANTED_BUG("acknowledge_before_commit")) {
+      status = store_->Write(write);
+    }
   } catch (const std::bad_alloc&) {
     status = absl::ResourceExhaustedError(
         "out of memory for the write; nothing was written");
@@ -289,7 +292,9 @@ absl::Status LiveCatalog::Commit(StoreWrite& write) {
     growing_ = {};
     return status;
   }
+  ATTENDANT_FAIL_POINT("write.before_publish");
   Publish(std::move(next));
+  ATTENDANT_FAIL_POINT("write.after_publish");
   last_write_ = std::chrono::steady_clock::now();
   if (NeedsMerge(true)) ScheduleMerge(options_.settle_time);
   return absl::OkStatus();

@@ -1,10 +1,13 @@
 #include "core/storage/acknowledged.h"
 
-#include <fcntl.h>
-#include <unistd.h>
+#include <rocksdb/file_system.h>
 #include <xxhash.h>
 
-#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
 
 namespace attendant {
 namespace {
@@ -21,15 +24,28 @@ std::uint64_t HashOf(const Acknowledged& acknowledged) {
 
 }  // namespace
 
-absl::StatusOr<AcknowledgedMark> AcknowledgedMark::Open(
-    const std::string& path) {
-  FileDescriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
-  if (!file.valid()) return FileError(errno, "can't open", path);
+AcknowledgedMark::AcknowledgedMark(
+    std::unique_ptr<rocksdb::FSRandomRWFile> file)
+    : file_(std::move(file)) {}
+AcknowledgedMark::~AcknowledgedMark() = default;
+AcknowledgedMark::AcknowledgedMark(AcknowledgedMark&& other) noexcept = default;
+
+absl::StatusOr<AcknowledgedMark> AcknowledgedMark::Open(const std::string& path,
+                                                        const Files& files) {
+  ATTENDANT_ASSIGN_OR_RETURN(auto file, files.OpenInPlace(path));
   AcknowledgedMark mark(std::move(file));
   Record record;
-  const ssize_t size = pread(mark.file_.get(), &record, sizeof(record), 0);
-  if (size < 0) return FileError(errno, "can't read", path);
-  if (size == sizeof(record) && record.hash == HashOf(record.acknowledged)) {
+  rocksdb::Slice bytes;
+  const rocksdb::IOStatus read =
+      mark.file_->Read(0, sizeof(record), rocksdb::IOOptions(), &bytes,
+                       reinterpret_cast<char*>(&record), nullptr);
+  if (!read.ok()) {
+    return absl::InternalError(
+        absl::StrCat("can't read ", path, ": ", read.ToString()));
+  }
+  if (bytes.size() != sizeof(record)) return mark;
+  std::memcpy(&record, bytes.data(), sizeof(record));
+  if (record.hash == HashOf(record.acknowledged)) {
     mark.acknowledged_ = record.acknowledged;
   }
   return mark;
@@ -37,7 +53,9 @@ absl::StatusOr<AcknowledgedMark> AcknowledgedMark::Open(
 
 void AcknowledgedMark::Put(const Acknowledged& acknowledged) {
   const Record record = {acknowledged, HashOf(acknowledged)};
-  if (pwrite(file_.get(), &record, sizeof(record), 0) != sizeof(record)) return;
+  const rocksdb::Slice bytes(reinterpret_cast<const char*>(&record),
+                             sizeof(record));
+  if (!file_->Write(0, bytes, rocksdb::IOOptions(), nullptr).ok()) return;
   acknowledged_ = acknowledged;
 }
 

@@ -3,11 +3,15 @@
 #define ATTENDANT_CORE_STORAGE_ACKNOWLEDGED_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
-#include <utility>
 
 #include "absl/status/statusor.h"
 #include "core/storage/files.h"
+
+namespace rocksdb {
+class FSRandomRWFile;
+}  // namespace rocksdb
 
 namespace attendant {
 
@@ -32,7 +36,10 @@ struct Acknowledged {
 // Not thread-safe.
 class AcknowledgedMark {
  public:
-  static absl::StatusOr<AcknowledgedMark> Open(const std::string& path);
+  static absl::StatusOr<AcknowledgedMark> Open(const std::string& path,
+                                               const Files& files);
+  ~AcknowledgedMark();
+  AcknowledgedMark(AcknowledgedMark&& other) noexcept;
 
   const Acknowledged& get() const { return acknowledged_; }
   // A failure is not reported: the database itself is safe, and the mark merely
@@ -40,9 +47,9 @@ class AcknowledgedMark {
   void Put(const Acknowledged& acknowledged);
 
  private:
-  explicit AcknowledgedMark(FileDescriptor file) : file_(std::move(file)) {}
+  explicit AcknowledgedMark(std::unique_ptr<rocksdb::FSRandomRWFile> file);
 
-  FileDescriptor file_;
+  std::unique_ptr<rocksdb::FSRandomRWFile> file_;
   Acknowledged acknowledged_;
 };
 

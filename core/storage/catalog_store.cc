@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/fail_point.h"
 #include "core/base/status.h"
 #include "core/storage/item_codec.h"
 
@@ -80,6 +81,7 @@ class RocksCatalogStore : public CatalogStore {
       batch.Put(Key(kItemTag, item->id), EncodeItem(*item));
     }
     for (const absl::string_view id : write.deletes) {
+      if (ATTENDANT_PLANTED_BUG("drop_tombstone")) break;
       batch.Delete(Key(kItemTag, id));
     }
     const bool remember = !write.request_id.empty();

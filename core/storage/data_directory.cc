@@ -35,7 +35,7 @@ absl::StatusOr<FileDescriptor> Lock(const std::string& directory) {
   }
   if (errno != EWOULDBLOCK) return FileError(errno, "can't lock", path);
   std::string holder = "another process";
-  const auto pid = ReadFile(path);
+  const auto pid = Files().ReadFile(path);
   if (pid.ok() && pid->has_value() && !(*pid)->empty()) {
     absl::StrAppend(&holder, " (pid ",
                     absl::string_view(absl::StripAsciiWhitespace(**pid)), ")");
@@ -48,11 +48,12 @@ absl::StatusOr<FileDescriptor> Lock(const std::string& directory) {
 
 }  // namespace
 
-absl::StatusOr<DataDirectory> DataDirectory::Open(const std::string& path) {
+absl::StatusOr<DataDirectory> DataDirectory::Open(const std::string& path,
+                                                  const Files& files) {
   if (path.empty()) return InvalidField("directory", "\"\"", "a path");
-  ATTENDANT_RETURN_IF_ERROR(MakeDirectory(path));
+  ATTENDANT_RETURN_IF_ERROR(files.MakeDirectory(path));
   ATTENDANT_ASSIGN_OR_RETURN(FileDescriptor lock, Lock(path));
-  DataDirectory directory(path, std::move(lock));
+  DataDirectory directory(path, files, std::move(lock));
   ATTENDANT_RETURN_IF_ERROR(directory.ReadFormat());
   return directory;
 }
@@ -60,11 +61,11 @@ absl::StatusOr<DataDirectory> DataDirectory::Open(const std::string& path) {
 absl::Status DataDirectory::ReadFormat() {
   const std::string path = path_ + "/FORMAT";
   ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> text,
-                             ReadFile(path));
+                             files_.ReadFile(path));
   if (!text.has_value()) {
     for (const std::string& data : {items_path(), models_path()}) {
       ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
-                                 ListDirectory(data));
+                                 files_.ListDirectory(data));
       if (names.empty()) continue;
       return absl::DataLossError(
           absl::StrCat(path, " is missing, but ", data, " holds data"));
@@ -90,8 +91,8 @@ absl::Status DataDirectory::ReadFormat() {
 }
 
 absl::Status DataDirectory::MarkComplete() {
-  ATTENDANT_RETURN_IF_ERROR(
-      ReplaceFile(path_ + "/FORMAT", absl::StrCat(kFormatVersion, "\n")));
+  ATTENDANT_RETURN_IF_ERROR(files_.ReplaceFile(
+      path_ + "/FORMAT", absl::StrCat(kFormatVersion, "\n")));
   fresh_ = false;
   return absl::OkStatus();
 }

@@ -4,6 +4,7 @@
 #define ATTENDANT_CORE_STORAGE_DATA_DIRECTORY_H_
 
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -26,7 +27,8 @@ inline constexpr int kFormatVersion = 1;
 class DataDirectory {
  public:
   // Makes and locks the directory and reads FORMAT. Errors as Store::Open.
-  static absl::StatusOr<DataDirectory> Open(const std::string& path);
+  static absl::StatusOr<DataDirectory> Open(const std::string& path,
+                                            const Files& files);
 
   // True until MarkComplete: nothing was stored here yet.
   bool fresh() const { return fresh_; }
@@ -40,11 +42,14 @@ class DataDirectory {
   std::string items_path(absl::string_view uid) const;
 
  private:
-  DataDirectory(std::string path, FileDescriptor lock)
-      : path_(std::move(path)), lock_(std::move(lock)) {}
+  DataDirectory(std::string path, Files files, FileDescriptor lock)
+      : path_(std::move(path)),
+        files_(std::move(files)),
+        lock_(std::move(lock)) {}
   absl::Status ReadFormat();
 
   std::string path_;
+  Files files_;
   FileDescriptor lock_;
   bool fresh_ = false;
 };

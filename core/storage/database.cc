@@ -23,8 +23,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
+#include "core/base/fail_point.h"
 #include "core/base/status.h"
-#include "core/storage/files.h"
 
 namespace attendant {
 namespace {
@@ -94,6 +94,7 @@ class NullLogger : public rocksdb::Logger {
 // shared, and what each takes for itself is small.
 rocksdb::Options MakeOptions(const DatabaseResources& resources) {
   rocksdb::Options options;
+  options.env = resources.env.get();
   // Damage must be found, not skipped.
   options.paranoid_checks = true;
   options.wal_recovery_mode =
@@ -130,10 +131,11 @@ bool IsDataFile(absl::string_view name) {
 
 // RocksDB takes a directory without CURRENT for a new database and deletes the
 // files that it finds there.
-absl::Status CheckCurrent(const std::string& directory, Database::Mode mode) {
-  if (PathExists(directory + "/CURRENT")) return absl::OkStatus();
+absl::Status CheckCurrent(const std::string& directory, Database::Mode mode,
+                          const Files& files) {
+  if (files.PathExists(directory + "/CURRENT")) return absl::OkStatus();
   ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
-                             ListDirectory(directory));
+                             files.ListDirectory(directory));
   bool lost = mode == Database::Mode::kMustExist;
   for (const std::string& name : names) lost = lost || IsDataFile(name);
   if (!lost) return absl::OkStatus();
@@ -142,10 +144,10 @@ absl::Status CheckCurrent(const std::string& directory, Database::Mode mode) {
 }
 
 // Opening writes what the logs hold to tables.
-absl::Status CheckSpaceToOpen(const std::string& directory,
+absl::Status CheckSpaceToOpen(const std::string& directory, const Files& files,
                               DiskReserve reserve) {
   ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
-                             ListDirectory(directory));
+                             files.ListDirectory(directory));
   std::uint64_t log_bytes = 0;
   for (const std::string& name : names) {
     if (!absl::EndsWith(name, ".log")) continue;
@@ -191,27 +193,28 @@ std::uint64_t ManifestNumber(absl::string_view name) {
 
 // Of the first `size` bytes of a manifest; nothing if it has less.
 absl::StatusOr<std::optional<std::uint64_t>> HashManifest(
-    const std::string& directory, std::uint64_t number, std::uint64_t size) {
+    const std::string& directory, const Files& files, std::uint64_t number,
+    std::uint64_t size) {
   ATTENDANT_ASSIGN_OR_RETURN(
       const std::optional<std::string> bytes,
-      ReadFile(absl::StrFormat("%s/MANIFEST-%06d", directory, number)));
+      files.ReadFile(absl::StrFormat("%s/MANIFEST-%06d", directory, number)));
   if (!bytes.has_value() || bytes->size() < size) return std::nullopt;
   return XXH3_64bits(bytes->data(), size);
 }
 
 // RocksDB drops the end of a manifest from a damaged length on, and deletes the
 // tables that it then does not know.
-absl::Status CheckManifest(const std::string& directory,
+absl::Status CheckManifest(const std::string& directory, const Files& files,
                            const Acknowledged& acknowledged) {
   ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> current,
-                             ReadFile(directory + "/CURRENT"));
+                             files.ReadFile(directory + "/CURRENT"));
   if (!current.has_value() || acknowledged.manifest_number == 0 ||
       ManifestNumber(*current) != acknowledged.manifest_number) {
     return absl::OkStatus();
   }
   ATTENDANT_ASSIGN_OR_RETURN(
       const std::optional<std::uint64_t> hash,
-      HashManifest(directory, acknowledged.manifest_number,
+      HashManifest(directory, files, acknowledged.manifest_number,
                    acknowledged.manifest_bytes));
   if (hash == acknowledged.manifest_hash) return absl::OkStatus();
   return absl::DataLossError(
@@ -239,8 +242,10 @@ class UnderWay {
 
 }  // namespace
 
-DatabaseResources DatabaseResources::Make() {
+DatabaseResources DatabaseResources::Make(Files files) {
   DatabaseResources resources;
+  resources.env = rocksdb::NewCompositeEnv(files.file_system());
+  resources.files = std::move(files);
   resources.block_cache = rocksdb::NewLRUCache(64 * kMiB);
   resources.write_buffers =
       std::make_shared<rocksdb::WriteBufferManager>(64 * kMiB);
@@ -263,15 +268,18 @@ Database::~Database() {
 absl::StatusOr<std::unique_ptr<Database>> Database::Open(
     const std::string& directory, Mode mode,
     const DatabaseResources& resources) {
-  ATTENDANT_RETURN_IF_ERROR(CheckCurrent(directory, mode));
-  const absl::Status space = CheckSpaceToOpen(directory, DiskReserve::kKept);
-  if (!space.ok() && !PathExists(directory + "/CURRENT")) return space;
-  ATTENDANT_RETURN_IF_ERROR(MakeDirectory(directory));
+  ATTENDANT_RETURN_IF_ERROR(CheckCurrent(directory, mode, resources.files));
+  const absl::Status space =
+      CheckSpaceToOpen(directory, resources.files, DiskReserve::kKept);
+  if (!space.ok() && !resources.files.PathExists(directory + "/CURRENT"))
+    return space;
+  ATTENDANT_RETURN_IF_ERROR(resources.files.MakeDirectory(directory));
   ATTENDANT_ASSIGN_OR_RETURN(
       AcknowledgedMark mark,
-      AcknowledgedMark::Open(directory + "/ACKNOWLEDGED"));
+      AcknowledgedMark::Open(directory + "/ACKNOWLEDGED", resources.files));
   const std::int64_t acknowledged = mark.get().sequence;
-  ATTENDANT_RETURN_IF_ERROR(CheckManifest(directory, mark.get()));
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckManifest(directory, resources.files, mark.get()));
   ATTENDANT_ASSIGN_OR_RETURN(std::unique_ptr<rocksdb::DB> db,
                              space.ok() ? OpenRocks(directory, resources)
                                         : OpenReader(directory, resources));
@@ -345,13 +353,16 @@ absl::Status Database::Write(rocksdb::WriteBatch* batch,
     ATTENDANT_ASSIGN_OR_RETURN(const std::shared_ptr<rocksdb::DB> db,
                                this->db());
     rocksdb::WriteOptions options;
-    options.sync = true;
+    options.sync = !ATTENDANT_PLANTED_BUG("skip_log_sync");
+    ATTENDANT_FAIL_POINT("log.before_sync");
     if (begun != nullptr) *begun = true;
     failure_ = FromRocks(db->Write(options, batch), directory_);
   }
   if (!failure_.ok()) return failure_;
   if (sequence.has_value()) sequence_.store(*sequence);
+  ATTENDANT_FAIL_POINT("log.after_sync");
   Acknowledge(sequence_.load());
+  ATTENDANT_FAIL_POINT("log.after_mark");
   return absl::OkStatus();
 }
 
@@ -371,7 +382,8 @@ void Database::Acknowledge(std::int64_t sequence) {
     for (const std::string& file : files) {
       const std::uint64_t number = ManifestNumber(file);
       if (number == 0) continue;
-      const auto hash = HashManifest(directory_, number, size);
+      const auto hash =
+          HashManifest(directory_, resources_.files, number, size);
       if (!hash.ok() || !hash->has_value()) continue;
       acknowledged.manifest_number = number;
       acknowledged.manifest_bytes = size;
@@ -385,7 +397,8 @@ void Database::Acknowledge(std::int64_t sequence) {
 // DB::Resume does not serve: RocksDB 7.8 reports success and then refuses every
 // write to the log that once failed.
 absl::Status Database::Recover(DiskReserve reserve) {
-  ATTENDANT_RETURN_IF_ERROR(CheckSpaceToOpen(directory_, reserve));
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckSpaceToOpen(directory_, resources_.files, reserve));
   if (!Reopen().ok()) return failure_;
   marked_version_ = 0;
   ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t sequence, ReadSequence());

@@ -16,10 +16,12 @@
 #include "core/base/mutex.h"
 #include "core/storage/acknowledged.h"
 #include "core/storage/disk_space.h"
+#include "core/storage/files.h"
 
 namespace rocksdb {
 class Cache;
 class DB;
+class Env;
 class WriteBatch;
 class WriteBufferManager;
 }  // namespace rocksdb
@@ -32,8 +34,10 @@ struct DatabaseResources {
   std::shared_ptr<rocksdb::WriteBufferManager> write_buffers;
   // Of batches that are being written.
   std::shared_ptr<std::atomic<std::uint64_t>> bytes_under_way;
+  Files files;
+  std::shared_ptr<rocksdb::Env> env;  // over `files`
 
-  static DatabaseResources Make();
+  static DatabaseResources Make(Files files = Files());
 };
 
 // The first byte of a key says what it is the key of.

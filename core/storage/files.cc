@@ -1,7 +1,6 @@
 #include "core/storage/files.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
+#include <rocksdb/file_system.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -9,32 +8,47 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/fail_point.h"
 #include "core/base/status.h"
 
 namespace attendant {
 namespace {
 
-constexpr int kFileMode = 0644;
-
-absl::StatusOr<FileDescriptor> OpenFile(const std::string& path, int flags) {
-  FileDescriptor file(open(path.c_str(), flags | O_CLOEXEC, kFileMode));
-  if (!file.valid()) return FileError(errno, "can't open", path);
-  return file;
+// The status of an errno whose name for people is in `text`: of most RocksDB
+// keeps no more.
+int ErrorIn(absl::string_view text) {
+  for (const int error :
+       {ENOSPC, EDQUOT, EMFILE, ENFILE, EACCES, EPERM, EROFS}) {
+    if (absl::StrContains(
+            text, std::error_code(error, std::generic_category()).message())) {
+      return error;
+    }
+  }
+  return 0;
 }
 
-absl::Status WriteAll(const FileDescriptor& file, absl::string_view bytes,
-                      const std::string& path) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(file.get(), bytes.data(), bytes.size());
-    if (written < 0) {
-      if (errno == EINTR) continue;
-      return FileError(errno, "can't write", path);
-    }
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-  if (fsync(file.get()) != 0) return FileError(errno, "can't sync", path);
-  return absl::OkStatus();
+absl::Status FromFileSystem(const rocksdb::IOStatus& status,
+                            absl::string_view action, absl::string_view path) {
+  if (status.ok()) return absl::OkStatus();
+  const std::string text = status.ToString();
+  const int error = status.IsNoSpace() ? ENOSPC : ErrorIn(text);
+  if (error != 0) return FileError(error, action, path);
+  return absl::InternalError(absl::StrCat(action, " ", path, ": ", text));
+}
+
+bool IsMissing(const rocksdb::IOStatus& status) {
+  return status.IsPathNotFound() || status.IsNotFound();
+}
+
+const rocksdb::IOOptions& NoOptions() {
+  static const auto* const options = new rocksdb::IOOptions;
+  return *options;
+}
+
+std::string ParentOf(const std::string& path) {
+  return std::filesystem::path(path).parent_path().string();
 }
 
 }  // namespace
@@ -77,94 +91,181 @@ FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
   return *this;
 }
 
-absl::StatusOr<std::optional<std::string>> ReadFile(const std::string& path) {
-  FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.valid()) {
-    if (errno == ENOENT) return std::nullopt;
-    return FileError(errno, "can't open", path);
-  }
+FileWriter::FileWriter(std::shared_ptr<rocksdb::FileSystem> file_system,
+                       std::string path,
+                       std::unique_ptr<rocksdb::FSWritableFile> file)
+    : file_system_(std::move(file_system)),
+      path_(std::move(path)),
+      file_(std::move(file)) {}
+
+FileWriter::~FileWriter() {
+  if (named_) return;
+  // It would take space from a disk that may be full.
+  file_ = nullptr;
+  file_system_->DeleteFile(temporary_path(), NoOptions(), nullptr)
+      .PermitUncheckedError();
+}
+
+std::string FileWriter::temporary_path() const {
+  return absl::StrCat(path_, kTemporarySuffix);
+}
+
+absl::Status FileWriter::Append(absl::string_view bytes) {
+  ATTENDANT_RETURN_IF_ERROR(status_);
+  status_ = FromFileSystem(
+      file_->Append({bytes.data(), bytes.size()}, NoOptions(), nullptr),
+      "can't write", temporary_path());
+  if (status_.ok()) size_ += bytes.size();
+  return status_;
+}
+
+absl::Status FileWriter::Commit() {
+  ATTENDANT_RETURN_IF_ERROR(status_);
+  ATTENDANT_RETURN_IF_ERROR(FromFileSystem(file_->Fsync(NoOptions(), nullptr),
+                                           "can't sync", temporary_path()));
+  ATTENDANT_RETURN_IF_ERROR(FromFileSystem(file_->Close(NoOptions(), nullptr),
+                                           "can't close", temporary_path()));
+  file_ = nullptr;
+  ATTENDANT_FAIL_POINT_OR_RETURN("file.before_rename");
+  ATTENDANT_RETURN_IF_ERROR(FromFileSystem(
+      file_system_->RenameFile(temporary_path(), path_, NoOptions(), nullptr),
+      "can't rename to", path_));
+  named_ = true;
+  ATTENDANT_FAIL_POINT("file.after_rename");
+  return Files(file_system_).SyncDirectory(ParentOf(path_));
+}
+
+Files::Files() : Files(nullptr) {}
+
+Files::Files(std::shared_ptr<rocksdb::FileSystem> file_system)
+    : file_system_(file_system != nullptr ? std::move(file_system)
+                                          : rocksdb::FileSystem::Default()) {}
+
+absl::StatusOr<std::optional<std::string>> Files::ReadFile(
+    const std::string& path) const {
+  std::unique_ptr<rocksdb::FSSequentialFile> file;
+  const rocksdb::IOStatus opened = file_system_->NewSequentialFile(
+      path, rocksdb::FileOptions(), &file, nullptr);
+  if (IsMissing(opened)) return std::nullopt;
+  ATTENDANT_RETURN_IF_ERROR(FromFileSystem(opened, "can't open", path));
   std::string bytes;
-  char block[4096];
+  std::string block(std::size_t{64} << 10, '\0');
   while (true) {
-    const ssize_t count = read(file.get(), block, sizeof(block));
-    if (count == 0) return bytes;
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return FileError(errno, "can't read", path);
-    bytes.append(block, static_cast<std::size_t>(count));
+    rocksdb::Slice read;
+    ATTENDANT_RETURN_IF_ERROR(FromFileSystem(
+        file->Read(block.size(), NoOptions(), &read, block.data(), nullptr),
+        "can't read", path));
+    if (read.empty()) return bytes;
+    bytes.append(read.data(), read.size());
   }
 }
 
-absl::Status ReplaceFile(const std::string& path, absl::string_view bytes) {
+absl::StatusOr<std::unique_ptr<FileWriter>> Files::NewFile(
+    const std::string& path) const {
+  std::unique_ptr<rocksdb::FSWritableFile> file;
   const std::string temporary = absl::StrCat(path, kTemporarySuffix);
-  absl::Status status;
-  {
-    ATTENDANT_ASSIGN_OR_RETURN(
-        const FileDescriptor file,
-        OpenFile(temporary, O_WRONLY | O_CREAT | O_TRUNC));
-    status = WriteAll(file, bytes, temporary);
-  }
-  if (status.ok() && rename(temporary.c_str(), path.c_str()) != 0) {
-    status = FileError(errno, "can't rename to", path);
-  }
-  if (!status.ok()) {
-    // It would take space from a disk that may be full.
-    RemoveFile(temporary).IgnoreError();
-    return status;
-  }
-  return SyncDirectory(std::filesystem::path(path).parent_path().string());
+  ATTENDANT_RETURN_IF_ERROR(
+      FromFileSystem(file_system_->NewWritableFile(
+                         temporary, rocksdb::FileOptions(), &file, nullptr),
+                     "can't open", temporary));
+  return std::unique_ptr<FileWriter>(
+      new FileWriter(file_system_, path, std::move(file)));
 }
 
-absl::Status MakeDirectory(const std::string& path) {
+absl::StatusOr<std::unique_ptr<rocksdb::FSRandomRWFile>> Files::OpenInPlace(
+    const std::string& path) const {
+  if (!PathExists(path)) {
+    std::unique_ptr<rocksdb::FSWritableFile> made;
+    ATTENDANT_RETURN_IF_ERROR(
+        FromFileSystem(file_system_->NewWritableFile(
+                           path, rocksdb::FileOptions(), &made, nullptr),
+                       "can't make", path));
+  }
+  std::unique_ptr<rocksdb::FSRandomRWFile> file;
+  ATTENDANT_RETURN_IF_ERROR(
+      FromFileSystem(file_system_->NewRandomRWFile(path, rocksdb::FileOptions(),
+                                                   &file, nullptr),
+                     "can't open", path));
+  return file;
+}
+
+absl::Status Files::ReplaceFile(const std::string& path,
+                                absl::string_view bytes) const {
+  ATTENDANT_ASSIGN_OR_RETURN(const std::unique_ptr<FileWriter> file,
+                             NewFile(path));
+  ATTENDANT_RETURN_IF_ERROR(file->Append(bytes));
+  return file->Commit();
+}
+
+absl::Status Files::MakeDirectory(const std::string& path) const {
   if (PathExists(path)) return absl::OkStatus();
-  const std::filesystem::path parent =
-      std::filesystem::path(path).parent_path();
+  const std::string parent = ParentOf(path);
   if (!parent.empty() && parent != path) {
-    ATTENDANT_RETURN_IF_ERROR(MakeDirectory(parent.string()));
+    ATTENDANT_RETURN_IF_ERROR(MakeDirectory(parent));
   }
-  if (mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) {
-    return FileError(errno, "can't make", path);
-  }
-  return SyncDirectory(parent.empty() ? "." : parent.string());
+  ATTENDANT_RETURN_IF_ERROR(FromFileSystem(
+      file_system_->CreateDirIfMissing(path, NoOptions(), nullptr),
+      "can't make", path));
+  return SyncDirectory(parent.empty() ? "." : parent);
 }
 
-absl::Status SyncDirectory(const std::string& path) {
-  ATTENDANT_ASSIGN_OR_RETURN(const FileDescriptor directory,
-                             OpenFile(path, O_RDONLY | O_DIRECTORY));
-  if (fsync(directory.get()) != 0) return FileError(errno, "can't sync", path);
-  return absl::OkStatus();
+absl::Status Files::SyncDirectory(const std::string& path) const {
+  std::unique_ptr<rocksdb::FSDirectory> directory;
+  ATTENDANT_RETURN_IF_ERROR(FromFileSystem(
+      file_system_->NewDirectory(path, NoOptions(), &directory, nullptr),
+      "can't open", path));
+  return FromFileSystem(directory->Fsync(NoOptions(), nullptr), "can't sync",
+                        path);
 }
 
-absl::StatusOr<std::vector<std::string>> ListDirectory(
-    const std::string& path) {
+absl::StatusOr<std::vector<std::string>> Files::ListDirectory(
+    const std::string& path) const {
   std::vector<std::string> names;
-  std::error_code error;
-  std::filesystem::directory_iterator at(path, error);
-  if (error == std::errc::no_such_file_or_directory) return names;
-  while (!error && at != std::filesystem::directory_iterator()) {
-    names.push_back(at->path().filename().string());
-    at.increment(error);
+  const rocksdb::IOStatus status =
+      file_system_->GetChildren(path, NoOptions(), &names, nullptr);
+  // RocksDB says so of what it may not read too.
+  if (IsMissing(status) && !PathExists(path)) {
+    return std::vector<std::string>();
   }
-  if (error) return FileError(error.value(), "can't list", path);
+  ATTENDANT_RETURN_IF_ERROR(FromFileSystem(status, "can't list", path));
+  std::erase_if(names, [](const std::string& name) {
+    return name == "." || name == "..";
+  });
   return names;
 }
 
-bool PathExists(const std::string& path) {
-  struct stat ignored;
-  return stat(path.c_str(), &ignored) == 0;
+bool Files::PathExists(const std::string& path) const {
+  return file_system_->FileExists(path, NoOptions(), nullptr).ok();
 }
 
-absl::Status RemoveFile(const std::string& path) {
-  std::error_code error;
-  std::filesystem::remove(path, error);
-  if (error) return FileError(error.value(), "can't remove", path);
-  return absl::OkStatus();
+absl::Status Files::RemoveFile(const std::string& path) const {
+  rocksdb::IOStatus status =
+      file_system_->DeleteFile(path, NoOptions(), nullptr);
+  bool is_directory = false;
+  if (!status.ok() && !IsMissing(status) &&
+      file_system_->IsDirectory(path, NoOptions(), &is_directory, nullptr)
+          .ok() &&
+      is_directory) {
+    status = file_system_->DeleteDir(path, NoOptions(), nullptr);
+  }
+  if (IsMissing(status)) return absl::OkStatus();
+  return FromFileSystem(status, "can't remove", path);
 }
 
-absl::Status RemoveTree(const std::string& path) {
-  std::error_code error;
-  std::filesystem::remove_all(path, error);
-  if (error) return FileError(error.value(), "can't remove", path);
-  return absl::OkStatus();
+absl::Status Files::RemoveTree(const std::string& path) const {
+  bool is_directory = false;
+  // A link is removed, not what it points to.
+  if (!file_system_->DeleteFile(path, NoOptions(), nullptr).ok() &&
+      file_system_->IsDirectory(path, NoOptions(), &is_directory, nullptr)
+          .ok() &&
+      is_directory) {
+    ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                               ListDirectory(path));
+    for (const std::string& name : names) {
+      ATTENDANT_RETURN_IF_ERROR(RemoveTree(absl::StrCat(path, "/", name)));
+    }
+  }
+  return RemoveFile(path);
 }
 
 }  // namespace attendant

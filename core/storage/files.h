@@ -1,8 +1,9 @@
-// Small files and directories that must survive a crash.
+// Files and directories that must survive a crash.
 #ifndef ATTENDANT_CORE_STORAGE_FILES_H_
 #define ATTENDANT_CORE_STORAGE_FILES_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+
+namespace rocksdb {
+class FSRandomRWFile;
+class FSWritableFile;
+class FileSystem;
+}  // namespace rocksdb
 
 namespace attendant {
 
@@ -41,32 +48,95 @@ class FileDescriptor {
   int fd_ = -1;
 };
 
-// The whole of a small file, or nothing if there is none.
-absl::StatusOr<std::optional<std::string>> ReadFile(const std::string& path);
-
-// What ReplaceFile's file is called until it is whole; only a crash leaves one.
+// What a file is called until it is whole; only a crash leaves one.
 inline constexpr absl::string_view kTemporarySuffix = ".tmp";
 
-// Replaces the file by `bytes` such that after a crash it holds either the old
-// or the new bytes, and after OK the new ones.
-absl::Status ReplaceFile(const std::string& path, absl::string_view bytes);
+// A file that is being written under another name: PATH with kTemporarySuffix.
+// What is not committed is removed at the end. Not thread-safe.
+//
+// Errors of every method as of Files; after one the file can't be committed.
+class FileWriter {
+ public:
+  ~FileWriter();
+  FileWriter(const FileWriter&) = delete;
+  FileWriter& operator=(const FileWriter&) = delete;
 
-// Makes a directory and the ones above it, synced. OK if it is there.
-absl::Status MakeDirectory(const std::string& path);
+  // Not buffered: give it blocks, not bytes.
+  absl::Status Append(absl::string_view bytes);
+  // Of all that was appended.
+  std::uint64_t size() const { return size_; }
+  // Syncs the file and gives it its name, in place of a file that had it, and
+  // syncs the directory: after a crash the name has the old bytes or the new
+  // ones, and after OK the new ones. Once, and nothing after it.
+  absl::Status Commit();
 
-// Makes what was created, renamed or removed in the directory last.
-absl::Status SyncDirectory(const std::string& path);
+ private:
+  friend class Files;
+  FileWriter(std::shared_ptr<rocksdb::FileSystem> file_system, std::string path,
+             std::unique_ptr<rocksdb::FSWritableFile> file);
+  std::string temporary_path() const;
 
-// Names in a directory, in no order; empty if there is none.
-absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path);
+  const std::shared_ptr<rocksdb::FileSystem> file_system_;
+  const std::string path_;
+  std::unique_ptr<rocksdb::FSWritableFile> file_;  // null: closed
+  std::uint64_t size_ = 0;
+  absl::Status status_;  // the first error
+  bool named_ = false;
+};
 
-bool PathExists(const std::string& path);
+// A file system, the one that RocksDB has its files in too: a test puts another
+// in its place that fails, or forgets what was not synced. Thread-safe; cheap
+// to copy.
+//
+// Errors of every method as FileError says.
+class Files {
+ public:
+  // The operating system's.
+  Files();
+  // Null: the operating system's.
+  explicit Files(std::shared_ptr<rocksdb::FileSystem> file_system);
 
-// Removes a file, or a directory that is empty. OK if there is none.
-absl::Status RemoveFile(const std::string& path);
+  const std::shared_ptr<rocksdb::FileSystem>& file_system() const {
+    return file_system_;
+  }
 
-// Removes the directory and all below it. OK if there is none.
-absl::Status RemoveTree(const std::string& path);
+  // The whole of a file, or nothing if there is none.
+  absl::StatusOr<std::optional<std::string>> ReadFile(
+      const std::string& path) const;
+
+  // A new file that gets its name by FileWriter::Commit.
+  absl::StatusOr<std::unique_ptr<FileWriter>> NewFile(
+      const std::string& path) const;
+
+  // A file, made if it is missing, to read and write anywhere.
+  absl::StatusOr<std::unique_ptr<rocksdb::FSRandomRWFile>> OpenInPlace(
+      const std::string& path) const;
+
+  // Replaces the file by `bytes`, as FileWriter does.
+  absl::Status ReplaceFile(const std::string& path,
+                           absl::string_view bytes) const;
+
+  // Makes a directory and the ones above it, synced. OK if it is there.
+  absl::Status MakeDirectory(const std::string& path) const;
+
+  // Makes what was created, renamed or removed in the directory last.
+  absl::Status SyncDirectory(const std::string& path) const;
+
+  // Names in a directory, in no order; empty if there is none.
+  absl::StatusOr<std::vector<std::string>> ListDirectory(
+      const std::string& path) const;
+
+  bool PathExists(const std::string& path) const;
+
+  // Removes a file, or a directory that is empty. OK if there is none.
+  absl::Status RemoveFile(const std::string& path) const;
+
+  // Removes the directory and all below it. OK if there is none.
+  absl::Status RemoveTree(const std::string& path) const;
+
+ private:
+  std::shared_ptr<rocksdb::FileSystem> file_system_;
+};
 
 }  // namespace attendant
 

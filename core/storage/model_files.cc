@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "core/base/status.h"
-#include "core/storage/files.h"
 #include "core/storage/item.h"
 
 namespace attendant {
@@ -34,14 +33,14 @@ std::optional<std::int64_t> VersionOf(absl::string_view file) {
 
 }  // namespace
 
-ModelFiles::ModelFiles(std::string directory)
-    : directory_(std::move(directory)) {}
+ModelFiles::ModelFiles(std::string directory, Files files)
+    : directory_(std::move(directory)), files_(std::move(files)) {}
 
 absl::Status ModelFiles::Write(const ModelName& name,
                                absl::string_view bytes) const {
   ATTENDANT_RETURN_IF_ERROR(CheckName(name));
-  absl::Status status = MakeDirectory(directory_of(name.name));
-  if (status.ok()) status = ReplaceFile(path_of(name), bytes);
+  absl::Status status = files_.MakeDirectory(directory_of(name.name));
+  if (status.ok()) status = files_.ReplaceFile(path_of(name), bytes);
   if (!status.ok()) Remove(name).IgnoreError();
   return status;
 }
@@ -49,7 +48,7 @@ absl::Status ModelFiles::Write(const ModelName& name,
 absl::StatusOr<std::string> ModelFiles::Read(const ModelName& name) const {
   ATTENDANT_RETURN_IF_ERROR(CheckName(name));
   const std::string path = path_of(name);
-  absl::StatusOr<std::optional<std::string>> bytes = ReadFile(path);
+  absl::StatusOr<std::optional<std::string>> bytes = files_.ReadFile(path);
   if (absl::IsResourceExhausted(bytes.status())) return bytes.status();
   if (bytes.ok() && bytes->has_value()) return **std::move(bytes);
   return absl::DataLossError(absl::StrCat(
@@ -60,18 +59,18 @@ absl::StatusOr<std::string> ModelFiles::Read(const ModelName& name) const {
 
 absl::Status ModelFiles::Remove(const ModelName& name) const {
   if (!CheckName(name).ok()) return absl::OkStatus();
-  ATTENDANT_RETURN_IF_ERROR(RemoveFile(path_of(name)));
+  ATTENDANT_RETURN_IF_ERROR(files_.RemoveFile(path_of(name)));
   // Fails if it holds other versions.
-  RemoveFile(directory_of(name.name)).IgnoreError();
+  files_.RemoveFile(directory_of(name.name)).IgnoreError();
   return absl::OkStatus();
 }
 
 void ModelFiles::RemoveOthers(const std::set<Id>& kept) const {
-  const auto names = ListDirectory(directory_);
+  const auto names = files_.ListDirectory(directory_);
   if (!names.ok()) return;
   for (const std::string& name : *names) {
     if (!ValidateCatalogName(name).ok()) continue;
-    const auto files = ListDirectory(directory_of(name));
+    const auto files = files_.ListDirectory(directory_of(name));
     if (!files.ok()) continue;
     for (const std::string& file : *files) {
       const std::optional<std::int64_t> version = VersionOf(file);
@@ -80,9 +79,10 @@ void ModelFiles::RemoveOthers(const std::set<Id>& kept) const {
       if (absl::StrCat(*version) == file && kept.contains({name, *version})) {
         continue;
       }
-      RemoveFile(absl::StrCat(directory_of(name), "/", file)).IgnoreError();
+      files_.RemoveFile(absl::StrCat(directory_of(name), "/", file))
+          .IgnoreError();
     }
-    RemoveFile(directory_of(name)).IgnoreError();
+    files_.RemoveFile(directory_of(name)).IgnoreError();
   }
 }
 

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/attention/model.h"
+#include "core/storage/files.h"
 
 namespace attendant {
 
@@ -21,7 +22,7 @@ class ModelFiles {
  public:
   using Id = std::pair<std::string, std::int64_t>;
 
-  explicit ModelFiles(std::string directory);
+  ModelFiles(std::string directory, Files files);
 
   // Synced, the directory too. After an error, as of FileError, nothing is left
   // behind. InvalidArgument for a name or version that has no file.
@@ -43,6 +44,7 @@ class ModelFiles {
   std::string path_of(const ModelName& name) const;
 
   const std::string directory_;
+  const Files files_;
 };
 
 }  // namespace attendant

@@ -12,7 +12,6 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "core/storage/disk_space.h"
-#include "core/storage/files.h"
 
 namespace attendant {
 namespace {
@@ -69,7 +68,7 @@ absl::Status NamelessFiles::CheckRoom(std::int64_t byte_count) const {
 absl::StatusOr<std::unique_ptr<ScratchFile>> NamelessFiles::Create(
     std::int64_t byte_count) {
   ATTENDANT_RETURN_IF_ERROR(CheckRoom(byte_count));
-  ATTENDANT_RETURN_IF_ERROR(MakeDirectory(directory_));
+  ATTENDANT_RETURN_IF_ERROR(files_.MakeDirectory(directory_));
   std::string path = absl::StrCat(directory_, "/", kPrefix, "XXXXXX");
   FileDescriptor file(mkostemp(path.data(), O_CLOEXEC));
   if (!file.valid()) return FileError(errno, "can't make", path);
@@ -82,11 +81,11 @@ absl::StatusOr<std::unique_ptr<ScratchFile>> NamelessFiles::Create(
 
 void NamelessFiles::RemoveLeftOvers() {
   const absl::StatusOr<std::vector<std::string>> names =
-      ListDirectory(directory_);
+      files_.ListDirectory(directory_);
   if (!names.ok()) return;  // they cost next to nothing
   for (const std::string& name : *names) {
     if (!absl::StartsWith(name, kPrefix)) continue;
-    RemoveFile(absl::StrCat(directory_, "/", name)).IgnoreError();
+    files_.RemoveFile(absl::StrCat(directory_, "/", name)).IgnoreError();
   }
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base/scratch_files.h"
+#include "core/storage/files.h"
 
 namespace attendant {
 
@@ -16,8 +17,10 @@ namespace attendant {
 class NamelessFiles : public ScratchFiles {
  public:
   // The directory is made when it is needed, and may be another disk.
-  explicit NamelessFiles(std::string directory)
-      : directory_(std::move(directory)) {}
+  // `files` makes and lists the directory; the files themselves are nothing
+  // that a crash could take.
+  explicit NamelessFiles(std::string directory, Files files = Files())
+      : directory_(std::move(directory)), files_(std::move(files)) {}
 
   absl::Status CheckRoom(std::int64_t byte_count) const override;
   absl::StatusOr<std::unique_ptr<ScratchFile>> Create(
@@ -29,6 +32,7 @@ class NamelessFiles : public ScratchFiles {
 
  private:
   const std::string directory_;
+  const Files files_;
 };
 
 }  // namespace attendant

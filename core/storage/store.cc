@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/fail_point.h"
 #include "core/base/mutex.h"
 #include "core/base/status.h"
 #include "core/storage/catalog_record_codec.h"
@@ -71,8 +72,8 @@ class RocksStore : public Store {
       : directory_(std::move(directory)),
         resources_(std::move(resources)),
         catalogs_(std::move(catalogs)),
-        scratch_files_(directory_.keys_path()),
-        model_files_(directory_.models_path()) {
+        scratch_files_(directory_.keys_path(), resources_.files),
+        model_files_(directory_.models_path(), resources_.files) {
     scratch_files_.RemoveLeftOvers();
   }
 
@@ -102,7 +103,7 @@ class RocksStore : public Store {
       // Not after the directory is made: it would stay.
       ATTENDANT_RETURN_IF_ERROR(catalogs_->CheckSpace(0));
       ATTENDANT_RETURN_IF_ERROR(
-          MakeDirectory(directory_.items_path(record.uid)));
+          files().MakeDirectory(directory_.items_path(record.uid)));
     }
     rocksdb::WriteBatch batch;
     batch.Put(CatalogKey(record.name), EncodeCatalogRecord(record));
@@ -119,7 +120,7 @@ class RocksStore : public Store {
 
   absl::Status RemoveFiles(const CatalogRecord& record) override {
     ATTENDANT_RETURN_IF_ERROR(CheckUid(record));
-    return RemoveTree(directory_.items_path(record.uid));
+    return files().RemoveTree(directory_.items_path(record.uid));
   }
 
   absl::StatusOr<ModelList> ListModels() const override {
@@ -148,6 +149,7 @@ class RocksStore : public Store {
     ATTENDANT_RETURN_IF_ERROR(catalogs_->CheckSpace(bytes.size()));
     // Before the record: a version that is listed and has no file is damage.
     ATTENDANT_RETURN_IF_ERROR(model_files_.Write(record.name, bytes));
+    ATTENDANT_FAIL_POINT("model.before_record");
     rocksdb::WriteBatch batch;
     batch.Put(Key(kModelTag, EncodeModelKey(record.name)),
               EncodeModelEntry(record.name));
@@ -167,6 +169,7 @@ class RocksStore : public Store {
     batch.Delete(Key(kModelTag, EncodeModelKey(name)));
     ATTENDANT_RETURN_IF_ERROR(catalogs_->Write(
         &batch, catalogs_->sequence() + 1, DiskReserve::kUsed));
+    ATTENDANT_FAIL_POINT("model.before_file_removal");
     // Without its record the version is gone.
     model_files_.Remove(name).IgnoreError();
     return absl::OkStatus();
@@ -176,7 +179,7 @@ class RocksStore : public Store {
       const CatalogRecord& record) override {
     ATTENDANT_RETURN_IF_ERROR(CheckUid(record));
     const std::string path = directory_.items_path(record.uid);
-    const bool is_new = !PathExists(path);
+    const bool is_new = !files().PathExists(path);
     if (is_new) {
       ATTENDANT_ASSIGN_OR_RETURN(const bool listed, IsListed(record));
       if (listed) {
@@ -188,7 +191,7 @@ class RocksStore : public Store {
     absl::StatusOr<std::unique_ptr<CatalogStore>> catalog =
         OpenItems(path, record);
     // What was begun would take space from a disk that may be full.
-    if (is_new && !catalog.ok()) RemoveTree(path).IgnoreError();
+    if (is_new && !catalog.ok()) files().RemoveTree(path).IgnoreError();
     return catalog;
   }
 
@@ -200,10 +203,11 @@ class RocksStore : public Store {
     std::set<std::string> listed;
     for (const CatalogRecord& record : list.records) listed.insert(record.uid);
     ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
-                               ListDirectory(directory_.items_path()));
+                               files().ListDirectory(directory_.items_path()));
     for (const std::string& name : names) {
       if (!IsCatalogUid(name) || listed.count(name) > 0) continue;
-      ATTENDANT_RETURN_IF_ERROR(RemoveTree(directory_.items_path(name)));
+      ATTENDANT_RETURN_IF_ERROR(
+          files().RemoveTree(directory_.items_path(name)));
     }
     return absl::OkStatus();
   }
@@ -223,6 +227,8 @@ class RocksStore : public Store {
   }
 
  private:
+  const Files& files() const { return resources_.files; }
+
   // What the metadata database says of models: the records have but names.
   absl::StatusOr<ModelList> ListModelRecords() const {
     ModelList list;
@@ -270,17 +276,18 @@ class RocksStore : public Store {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Store>> Store::Open(
-    const std::string& directory) {
+    const std::string& directory, const StoreOptions& options) {
+  const Files files(options.file_system);
   ATTENDANT_ASSIGN_OR_RETURN(DataDirectory data,
-                             DataDirectory::Open(directory));
-  DatabaseResources resources = DatabaseResources::Make();
+                             DataDirectory::Open(directory, files));
+  DatabaseResources resources = DatabaseResources::Make(files);
   ATTENDANT_ASSIGN_OR_RETURN(
       std::unique_ptr<Database> catalogs,
       Database::Open(data.catalogs_path(),
                      data.fresh() ? Database::Mode::kCreateIfMissing
                                   : Database::Mode::kMustExist,
                      resources));
-  ATTENDANT_RETURN_IF_ERROR(MakeDirectory(data.items_path()));
+  ATTENDANT_RETURN_IF_ERROR(files.MakeDirectory(data.items_path()));
   if (data.fresh()) ATTENDANT_RETURN_IF_ERROR(data.MarkComplete());
   auto store = std::make_unique<RocksStore>(
       std::move(data), std::move(resources), std::move(catalogs));

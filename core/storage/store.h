@@ -21,7 +21,18 @@
 #include "core/base/scratch_files.h"
 #include "core/storage/item.h"
 
+namespace rocksdb {
+class FileSystem;
+}  // namespace rocksdb
+
 namespace attendant {
+
+struct StoreOptions {
+  // What all files of the directory are read and written through, those of
+  // RocksDB and others alike. Null: the operating system's. Tests put one in
+  // its place that fails.
+  std::shared_ptr<rocksdb::FileSystem> file_system;
+};
 
 // One catalog's entry in the list of catalogs.
 struct CatalogRecord {
@@ -128,7 +139,7 @@ class Store {
   // process holds it (says so) or if its format is newer than ours (says both
   // versions); PermissionDenied if it can't be written; DataLoss on damage.
   static absl::StatusOr<std::unique_ptr<Store>> Open(
-      const std::string& directory);
+      const std::string& directory, const StoreOptions& options = {});
 
   // All catalogs. A record that can't be read is among the damages, and fails
   // nothing else; while there is one, no files are taken for left-overs.

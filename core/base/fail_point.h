@@ -1,0 +1,109 @@
+// Points at which tests let the process die, or an operation fail, and bugs
+// that they plant to see whether other tests find them. In builds without tests
+// all of it is nothing.
+#ifndef ATTENDANT_CORE_BASE_FAIL_POINT_H_
+#define ATTENDANT_CORE_BASE_FAIL_POINT_H_
+
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "core/base/status.h"
+
+namespace attendant {
+
+// Every fail point: the crash loop kills a server at each of them.
+inline constexpr std::string_view kFailPoints[] = {
+    // A file that was written under another name gets its own.
+    "file.before_rename",
+    "file.after_rename",
+    // A write of a database: synced, then noted as acknowledged.
+    "log.before_sync",
+    "log.after_sync",
+    "log.after_mark",
+    // A write of a catalog, which is in the log before anybody sees it.
+    "write.before_publish",
+    "write.after_publish",
+    // A catalog is made: its files, then its record.
+    "create.before_record",
+    "create.after_record",
+    // A catalog is deleted: its record, then its files.
+    "drop.before_record",
+    "drop.after_record",
+    "drop.after_files",
+    // A version of a model: its file, then its record; and backwards.
+    "model.before_record",
+    "model.before_file_removal",
+};
+
+// Every planted bug: each is found by the test that planted_bugs_test names.
+inline constexpr std::string_view kPlantedBugs[] = {
+    "acknowledge_before_commit",  // a write is answered before it is stored
+    "drop_tombstone",             // a delete leaves the item in the store
+    "skip_log_sync",              // the log is not synced
+    "skip_file_sync",             // a file gets its name before it is synced
+    "skip_model_checksum",        // a model's file is believed
+};
+
+constexpr bool IsFailPoint(std::string_view name) {
+  for (const std::string_view known : kFailPoints) {
+    if (known == name) return true;
+  }
+  return false;
+}
+
+constexpr bool IsPlantedBug(std::string_view name) {
+  for (const std::string_view known : kPlantedBugs) {
+    if (known == name) return true;
+  }
+  return false;
+}
+
+// Arms fail points or plants a bug in this process, in place of what was armed
+// before; "" for nothing. A process starts with what the environment variable
+// ATTENDANT_FAIL_POINT says. `spec` is one of
+//
+//   NAME[:COUNT]=kill    dies by SIGKILL when it comes by the COUNT-th time
+//                        (from 1, the default)
+//   NAME[:COUNT]=error   that time the operation fails with Internal, if it can
+//   NAME=bug             the bug of this name is there
+//
+// InvalidArgument, and nothing armed, if it is none or names what there is not;
+// the environment's then aborts the process. Thread-safe.
+absl::Status ArmFailPoint(absl::string_view spec);
+
+// How often a fail point was come by since something was armed last.
+int FailPointHitCount();
+
+// What the macros call.
+absl::Status ComeByFailPoint(absl::string_view name);
+bool HasPlantedBug(absl::string_view name);
+
+}  // namespace attendant
+
+// ATTENDANT_FAIL_POINT("name"): where the process may die.
+// ATTENDANT_FAIL_POINT_OR_RETURN("name"): or the function return an error.
+// ATTENDANT_PLANTED_BUG("name"): an expression, true while the bug is planted.
+#ifdef ATTENDANT_NO_FAIL_POINTS
+#define ATTENDANT_FAIL_POINT(name) static_cast<void>(0)
+#define ATTENDANT_FAIL_POINT_OR_RETURN(name) static_cast<void>(0)
+#define ATTENDANT_PLANTED_BUG(name) false
+#else
+#define ATTENDANT_FAIL_POINT(name)                    \
+  do {                                                \
+    static_assert(::attendant::IsFailPoint(name));    \
+    ::attendant::ComeByFailPoint(name).IgnoreError(); \
+  } while (false)
+#define ATTENDANT_FAIL_POINT_OR_RETURN(name)                       \
+  do {                                                             \
+    static_assert(::attendant::IsFailPoint(name));                 \
+    ATTENDANT_RETURN_IF_ERROR(::attendant::ComeByFailPoint(name)); \
+  } while (false)
+#define ATTENDANT_PLANTED_BUG(name)                 \
+  [] {                                              \
+    static_assert(::attendant::IsPlantedBug(name)); \
+    return ::attendant::HasPlantedBug(name);        \
+  }()
+#endif
+
+#endif  // ATTENDANT_CORE_BASE_FAIL_POINT_H_

@@ -1,0 +1,109 @@
+#include "core/base/fail_point.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <set>
+
+#include "tests/support/status_matchers.h"
+
+namespace attendant {
+namespace {
+
+class FailPointTest : public ::testing::Test {
+ protected:
+  ~FailPointTest() override { EXPECT_OK(ArmFailPoint("")); }
+};
+
+absl::Status Operation() {
+  ATTENDANT_FAIL_POINT_OR_RETURN("log.after_sync");
+  return absl::OkStatus();
+}
+
+void OperationThatCanNotFail() { ATTENDANT_FAIL_POINT("log.after_sync"); }
+
+bool HasBug() { return ATTENDANT_PLANTED_BUG("skip_log_sync"); }
+
+TEST_F(FailPointTest, IsNothingUntilItIsArmed) {
+  EXPECT_OK(Operation());
+  EXPECT_EQ(FailPointHitCount(), 0);
+  EXPECT_FALSE(HasBug());
+}
+
+TEST_F(FailPointTest, FailsTheTimeThatIsArmed) {
+  ASSERT_OK(ArmFailPoint("log.after_sync:2=error"));
+  EXPECT_OK(Operation());
+  EXPECT_THAT(Operation(), StatusIs(absl::StatusCode::kInternal,
+                                    ::testing::HasSubstr("log.after_sync")));
+  EXPECT_OK(Operation());
+  OperationThatCanNotFail();
+  EXPECT_EQ(FailPointHitCount(), 4);
+  ASSERT_OK(ArmFailPoint("log.before_sync=error"));
+  EXPECT_OK(Operation());
+}
+
+TEST_F(FailPointTest, KillsTheTimeThatIsArmed) {
+  EXPECT_EXIT(
+      {
+        ArmFailPoint("log.after_sync:3=kill").IgnoreError();
+        OperationThatCanNotFail();
+        OperationThatCanNotFail();
+        fputs("twice", stderr);
+        OperationThatCanNotFail();
+        std::exit(0);
+      },
+      ::testing::KilledBySignal(SIGKILL), "twice");
+}
+
+TEST_F(FailPointTest, TheEnvironmentArmsIt) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // another process
+  ASSERT_EQ(setenv("ATTENDANT_FAIL_POINT", "log.after_sync=kill", 1), 0);
+  EXPECT_EXIT(
+      {
+        OperationThatCanNotFail();
+        std::exit(0);
+      },
+      ::testing::KilledBySignal(SIGKILL), "");
+  ASSERT_EQ(setenv("ATTENDANT_FAIL_POINT", "log.nowhere=kill", 1), 0);
+  EXPECT_EXIT(
+      {
+        OperationThatCanNotFail();
+        std::exit(0);
+      },
+      ::testing::KilledBySignal(SIGABRT), "");
+  unsetenv("ATTENDANT_FAIL_POINT");
+}
+
+TEST_F(FailPointTest, ABugIsPlantedAlone) {
+  ASSERT_OK(ArmFailPoint("skip_log_sync=bug"));
+  EXPECT_TRUE(HasBug());
+  EXPECT_OK(Operation());
+  ASSERT_OK(ArmFailPoint("drop_tombstone=bug"));
+  EXPECT_FALSE(HasBug());
+}
+
+TEST_F(FailPointTest, WhatIsNotKnownIsRefusedAndArmsNothing) {
+  for (const absl::string_view spec :
+       {"log.after_sync", "log.after_sync=", "log.after_sync=die",
+        "log.after_sync:0=kill", "log.after_sync:x=kill", "=kill",
+        "log.nowhere=kill", "skip_log_sync=kill", "log.after_sync=bug",
+        "skip_log_sync:2=bug"}) {
+    ASSERT_OK(ArmFailPoint("log.after_sync=error"));
+    EXPECT_THAT(ArmFailPoint(spec),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         ::testing::HasSubstr("fail_point.h")))
+        << spec;
+    EXPECT_OK(Operation());
+  }
+}
+
+TEST_F(FailPointTest, NamesAreDistinct) {
+  std::set<std::string_view> names(std::begin(kFailPoints),
+                                   std::end(kFailPoints));
+  EXPECT_EQ(names.size(), std::size(kFailPoints));
+  names = {std::begin(kPlantedBugs), std::end(kPlantedBugs)};
+  EXPECT_EQ(names.size(), std::size(kPlantedBugs));
+}
+
+}  // namespace
+}  // namespace attendant

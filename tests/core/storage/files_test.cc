@@ -1,0 +1,162 @@
+#include "core/storage/files.h"
+
+#include <gmock/gmock.h>
+#include <rocksdb/file_system.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "core/base/fail_point.h"
+#include "core/base/status.h"
+#include "tests/support/scratch_directory.h"
+#include "tests/support/status_matchers.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Optional;
+using ::testing::UnorderedElementsAre;
+
+class FilesTest : public ::testing::Test {
+ protected:
+  std::vector<std::string> Names() {
+    const auto names = files_.ListDirectory(directory_.path());
+    EXPECT_OK(names);
+    return names.ok() ? *names : std::vector<std::string>();
+  }
+
+  const Files files_;
+  ScratchDirectory directory_;
+};
+
+TEST_F(FilesTest, AFileIsReadBackWhole) {
+  const std::string bytes(200001, 'x');
+  const std::string path = directory_ / "file";
+  ASSERT_OK(files_.ReplaceFile(path, bytes));
+  EXPECT_THAT(*files_.ReadFile(path), Optional(bytes));
+  ASSERT_OK(files_.ReplaceFile(path, ""));
+  EXPECT_THAT(*files_.ReadFile(path), Optional(std::string()));
+  EXPECT_THAT(Names(), ElementsAre("file"));
+}
+
+TEST_F(FilesTest, AMissingFileIsNothing) {
+  ASSERT_OK_AND_ASSIGN(const auto bytes, files_.ReadFile(directory_ / "file"));
+  EXPECT_FALSE(bytes.has_value());
+  EXPECT_FALSE(files_.PathExists(directory_ / "file"));
+  EXPECT_OK(files_.RemoveFile(directory_ / "file"));
+  EXPECT_OK(files_.RemoveTree(directory_ / "file"));
+  ASSERT_OK_AND_ASSIGN(const auto names,
+                       files_.ListDirectory(directory_ / "file"));
+  EXPECT_THAT(names, IsEmpty());
+}
+
+TEST_F(FilesTest, AFileGetsItsNameWhenItIsCommitted) {
+  const std::string path = directory_ / "file";
+  ASSERT_OK(files_.ReplaceFile(path, "old"));
+  ASSERT_OK_AND_ASSIGN(const auto file, files_.NewFile(path));
+  ASSERT_OK(file->Append("ne"));
+  ASSERT_OK(file->Append("w"));
+  EXPECT_EQ(file->size(), 3u);
+  EXPECT_THAT(*files_.ReadFile(path), Optional(std::string("old")));
+  EXPECT_THAT(Names(), UnorderedElementsAre("file", "file.tmp"));
+  ASSERT_OK(file->Commit());
+  EXPECT_THAT(*files_.ReadFile(path), Optional(std::string("new")));
+  EXPECT_THAT(Names(), ElementsAre("file"));
+}
+
+TEST_F(FilesTest, WhatIsNotCommittedIsRemoved) {
+  { ASSERT_OK(files_.NewFile(directory_ / "file")); }
+  EXPECT_THAT(Names(), IsEmpty());
+  ASSERT_OK(ArmFailPoint("file.before_rename=error"));
+  EXPECT_THAT(files_.ReplaceFile(directory_ / "file", "bytes"),
+              StatusIs(absl::StatusCode::kInternal, HasSubstr("fail point")));
+  ASSERT_OK(ArmFailPoint(""));
+  EXPECT_THAT(Names(), IsEmpty());
+}
+
+TEST_F(FilesTest, AFileThatCouldNotBeWrittenCanNotBeCommitted) {
+  const auto previous = signal(SIGXFSZ, SIG_IGN);
+  rlimit limit;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
+  ASSERT_OK_AND_ASSIGN(auto file, files_.NewFile(directory_ / "file"));
+  const rlimit little = {10, limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &little), 0);
+  const absl::Status status = file->Append("more than ten bytes");
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  signal(SIGXFSZ, previous);
+  EXPECT_THAT(status,
+              StatusIs(absl::StatusCode::kInternal, HasSubstr("can't write")));
+  EXPECT_EQ(file->Append("x"), status);
+  EXPECT_EQ(file->Commit(), status);
+  file = nullptr;
+  EXPECT_THAT(Names(), IsEmpty());
+}
+
+TEST_F(FilesTest, DirectoriesAreMadeListedAndRemoved) {
+  const std::string deep = directory_ / "a/b/c";
+  ASSERT_OK(files_.MakeDirectory(deep));
+  ASSERT_OK(files_.MakeDirectory(deep));
+  ASSERT_OK(files_.ReplaceFile(deep + "/file", "bytes"));
+  ASSERT_OK_AND_ASSIGN(const auto names, files_.ListDirectory(deep));
+  EXPECT_THAT(names, ElementsAre("file"));
+  EXPECT_FALSE(files_.RemoveFile(deep).ok());  // it is not empty
+  ASSERT_OK(files_.RemoveTree(directory_ / "a"));
+  EXPECT_THAT(Names(), IsEmpty());
+  ASSERT_OK(files_.MakeDirectory(deep));
+  ASSERT_OK(files_.RemoveFile(deep));
+  EXPECT_FALSE(files_.PathExists(deep));
+}
+
+TEST_F(FilesTest, OfALinkTheTargetStays) {
+  ASSERT_OK(files_.MakeDirectory(directory_ / "target"));
+  ASSERT_OK(files_.ReplaceFile(directory_ / "target/file", "bytes"));
+  ASSERT_OK(files_.MakeDirectory(directory_ / "tree"));
+  std::filesystem::create_symlink(directory_ / "target",
+                                  directory_ / "tree/link");
+  ASSERT_OK(files_.RemoveTree(directory_ / "tree"));
+  EXPECT_THAT(Names(), ElementsAre("target"));
+  EXPECT_TRUE(files_.PathExists(directory_ / "target/file"));
+}
+
+TEST_F(FilesTest, ErrorsNameThePathAndTheCause) {
+  std::ofstream(directory_ / "file") << "text";
+  for (const absl::Status& status :
+       {files_.MakeDirectory(directory_ / "file/below"),
+        files_.ReadFile(directory_ / "file/below").status(),
+        files_.ReplaceFile(directory_ / "file/below", ""),
+        files_.ListDirectory(directory_ / "file").status(),
+        files_.SyncDirectory(directory_ / "missing")}) {
+    EXPECT_THAT(status,
+                StatusIs(absl::StatusCode::kInternal, HasSubstr("can't ")));
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kInternal,
+                                 HasSubstr(directory_.path())));
+  }
+}
+
+TEST_F(FilesTest, FullTablesOfFilesAreToldApart) {
+  rlimit limit;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit none = {3, limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const absl::Status status = files_.NewFile(directory_ / "file").status();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  EXPECT_THAT(ReasonOf(status), Optional(std::string("TOO_MANY_OPEN_FILES")));
+}
+
+TEST_F(FilesTest, AFileIsChangedInPlace) {
+  EXPECT_OK(files_.OpenInPlace(directory_ / "file"));
+  EXPECT_THAT(*files_.ReadFile(directory_ / "file"), Optional(std::string()));
+  ASSERT_OK(files_.ReplaceFile(directory_ / "file", "bytes"));
+  EXPECT_OK(files_.OpenInPlace(directory_ / "file"));
+  EXPECT_THAT(*files_.ReadFile(directory_ / "file"),
+              Optional(std::string("bytes")));
+}
+
+}  // namespace
+}  // namespace attendant
