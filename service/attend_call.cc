@@ -11,6 +11,7 @@
 #include "service/call.h"
 #include "service/grpc_status.h"
 #include "service/pooled_call.h"
+#include "service/read_after_write.h"
 #include "service/wire.h"
 
 namespace attendant {
@@ -112,8 +113,9 @@ class AttendCall final : public PooledCall {
     if (calls[0] != nullptr) Finish(ToGrpcStatus(status));
   }
 
-  // Answers calls of one group, and sets each to null as it is answered. On an
-  // error the others are still to be.
+  // Answers calls of one group, and sets each to null as it is answered, or
+  // waits for the write that its token stands for. On an error the others are
+  // still to be.
   static absl::Status Answer(std::vector<Work*>& calls) {
     const auto call_at = [&](std::size_t i) {
       return static_cast<AttendCall*>(calls[i]);
@@ -137,17 +139,40 @@ class AttendCall final : public PooledCall {
       }
       return absl::OkStatus();
     }
-    const auto snapshot = (*catalog)->snapshot();
     std::vector<AttendJob> jobs;
+    std::vector<std::size_t> positions;  // in calls, of the jobs
     jobs.reserve(calls.size());
+    positions.reserve(calls.size());
     for (std::size_t i = 0; i < calls.size(); ++i) {
       AttendCall* call = call_at(i);
+      const absl::Status visible = CheckVisible(
+          **catalog, call->message_->snapshot_token(), "snapshot_token");
+      if (!visible.ok()) {
+        calls[i] = nullptr;
+        call->ReplyOrWait(visible);
+        continue;
+      }
       call->reply_ = call->NewMessage<v1::AttendResponse>();
       jobs.push_back({call->message_, &call->interrupt_,
                       &backend.max_message_bytes, call->reply_});
+      positions.push_back(i);
     }
-    AnswerJobs(backend, *snapshot, jobs, reply);
+    // After all of them were found visible.
+    const auto snapshot = (*catalog)->snapshot();
+    AnswerJobs(backend, *snapshot, jobs,
+               [&](std::size_t job, const absl::Status& status) {
+                 reply(positions[job], status);
+               });
     return absl::OkStatus();
+  }
+
+  // May end the object.
+  void ReplyOrWait(const absl::Status& visible) {
+    const absl::Status interrupted = interrupt_.Check();
+    if (interrupted.ok() && IsNotVisibleYet(visible) && TryAgainLater(pool_)) {
+      return;
+    }
+    Reply(interrupted.ok() ? visible : interrupted);
   }
 
   // May end the object.

@@ -7,6 +7,7 @@
 #include "service/attend_jobs.h"
 #include "service/grpc_status.h"
 #include "service/handlers.h"
+#include "service/read_after_write.h"
 #include "service/wire.h"
 
 namespace attendant {
@@ -29,7 +30,9 @@ absl::Status BatchAttend(Backend& backend,
                          const Interrupt& interrupt,
                          v1::BatchAttendResponse* response) {
   ATTENDANT_ASSIGN_OR_RETURN(
-      const auto catalog, FindCatalog(backend, request.catalog(), "catalog"));
+      const auto catalog,
+      FindCatalogShowing(backend, request.catalog(), "catalog",
+                         request.snapshot_token()));
   ATTENDANT_RETURN_IF_ERROR(
       CheckCount(request.requests_size(), 1, kMaxBatchSize, "requests"));
   const auto snapshot = catalog->snapshot();
@@ -56,6 +59,11 @@ absl::Status BatchAttend(Backend& backend,
         note(i,
              InvalidField("catalog", absl::StrCat("\"", query.catalog(), "\""),
                           "nothing, or the batch's catalog"));
+        continue;
+      }
+      if (!query.snapshot_token().empty()) {
+        note(i, InvalidField("snapshot_token", "one in a batch",
+                             "nothing: the batch has one for all"));
         continue;
       }
       jobs.push_back({&query, &interrupt, &bytes_left,

@@ -7,6 +7,7 @@
 #include "core/base/status.h"
 #include "service/convert_schema.h"
 #include "service/handlers.h"
+#include "service/read_after_write.h"
 #include "service/tokens.h"
 
 namespace attendant {
@@ -34,7 +35,8 @@ absl::Status GetCatalog(Backend& backend, const v1::GetCatalogRequest& request,
                         const Interrupt& interrupt,
                         v1::GetCatalogResponse* response) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto catalog,
-                             FindCatalog(backend, request.name(), "name"));
+                             FindCatalogShowing(backend, request.name(), "name",
+                                                request.snapshot_token()));
   CatalogToProto(*catalog, response->mutable_catalog());
   const absl::Status merge_status = catalog->merge_status();
   if (!merge_status.ok()) {

@@ -10,6 +10,7 @@
 #include "service/convert_enum.h"
 #include "service/convert_time.h"
 #include "service/convert_vector.h"
+#include "service/read_after_write.h"
 #include "service/tokens.h"
 #include "service/wire.h"
 
@@ -55,7 +56,9 @@ absl::StatusOr<Matrix> ItemsFromProto(const Backend& backend,
                                       const std::string& path) {
   ATTENDANT_ASSIGN_OR_RETURN(
       const auto catalog,
-      FindCatalog(backend, wire.catalog(), absl::StrCat(path, ".catalog")));
+      FindCatalogShowing(backend, wire.catalog(),
+                         absl::StrCat(path, ".catalog"), wire.snapshot_token(),
+                         absl::StrCat(path, ".snapshot_token")));
   const std::string ids_path = absl::StrCat(path, ".ids");
   ATTENDANT_RETURN_IF_ERROR(
       CheckCount(wire.ids_size(), 1, kMaxSequenceCount, ids_path));

@@ -8,6 +8,7 @@
 #include "service/convert_item.h"
 #include "service/grpc_status.h"
 #include "service/handlers.h"
+#include "service/read_after_write.h"
 #include "service/tokens.h"
 
 namespace attendant {
@@ -65,7 +66,9 @@ absl::Status BatchGetItems(Backend& backend,
                            const Interrupt& interrupt,
                            v1::BatchGetItemsResponse* response) {
   ATTENDANT_ASSIGN_OR_RETURN(
-      const auto catalog, FindCatalog(backend, request.catalog(), "catalog"));
+      const auto catalog,
+      FindCatalogShowing(backend, request.catalog(), "catalog",
+                         request.snapshot_token()));
   ATTENDANT_RETURN_IF_ERROR(
       CheckCount(request.ids_size(), 1, kMaxBatchSize, "ids"));
   const auto snapshot = catalog->snapshot();
@@ -86,7 +89,9 @@ absl::Status ListItems(Backend& backend, const v1::ListItemsRequest& request,
                        const Interrupt& interrupt,
                        v1::ListItemsResponse* response) {
   ATTENDANT_ASSIGN_OR_RETURN(
-      const auto catalog, FindCatalog(backend, request.catalog(), "catalog"));
+      const auto catalog,
+      FindCatalogShowing(backend, request.catalog(), "catalog",
+                         request.snapshot_token()));
   ATTENDANT_ASSIGN_OR_RETURN(const int page_size,
                              PageSize(request.page_size()));
   const auto snapshot = catalog->snapshot();

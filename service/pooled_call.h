@@ -3,14 +3,17 @@
 #define ATTENDANT_SERVICE_POOLED_CALL_H_
 
 #include <google/protobuf/arena.h>
+#include <grpcpp/alarm.h>
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
 #include <atomic>
 #include <cstddef>
+#include <memory>
 
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "core/base/interrupt.h"
 #include "service/backend.h"
 #include "service/call.h"
@@ -47,6 +50,11 @@ class PooledCall : public grpc::ServerUnaryReactor, public Work {
     }
   }
 
+  // Enters again a little later, and holds no worker meanwhile. False if the
+  // call has done so up to its deadline, or for kDefaultTokenWait without one.
+  // After true the call may be gone.
+  bool TryAgainLater(WorkerPool& pool);
+
   void OnCancel() override { cancelled_.store(true); }
   void OnDone() override {
     CallCount& calls = backend_.calls;
@@ -70,6 +78,10 @@ class PooledCall : public grpc::ServerUnaryReactor, public Work {
 
  private:
   std::atomic<bool> cancelled_ = false;
+  // A new one for each wait: the last one's callback may still be returning.
+  std::unique_ptr<grpc::Alarm> alarm_;
+  absl::Time wait_end_ = absl::InfiniteFuture();
+  absl::Duration next_wait_ = absl::ZeroDuration();  // zero: has not waited
   alignas(std::max_align_t) char initial_block_[2048];
   google::protobuf::Arena arena_;
 };

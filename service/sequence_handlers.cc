@@ -15,6 +15,7 @@
 #include "service/convert_time.h"
 #include "service/handlers.h"
 #include "service/model_reference.h"
+#include "service/read_after_write.h"
 #include "service/wire.h"
 
 namespace attendant {
@@ -165,7 +166,9 @@ absl::Status RankCandidates(Backend& backend,
                             const Interrupt& interrupt,
                             v1::RankCandidatesResponse* response) {
   ATTENDANT_ASSIGN_OR_RETURN(
-      const auto catalog, FindCatalog(backend, request.catalog(), "catalog"));
+      const auto catalog,
+      FindCatalogShowing(backend, request.catalog(), "catalog",
+                         request.snapshot_token()));
   ATTENDANT_ASSIGN_OR_RETURN(RankQuery query, RankQueryFromProto(request));
   NamedModel named;
   if (request.has_model()) {

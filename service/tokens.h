@@ -13,6 +13,16 @@ namespace attendant {
 // Stands for a state of a catalog; sequence >= 0.
 std::string SnapshotToken(absl::string_view catalog_uid, std::int64_t sequence);
 
+// The state of a catalog after its write of this number.
+struct CatalogState {
+  std::string catalog_uid;
+  std::int64_t sequence = 0;
+};
+
+// What a token stands for. InvalidArgument naming `field` if it is not one.
+absl::StatusOr<CatalogState> ParseSnapshotToken(absl::string_view token,
+                                                absl::string_view field);
+
 // Says where the next page begins: after the entry `after` of the listing
 // `listing`, a text without line breaks that tells apart requests whose pages
 // must not mix.

@@ -13,6 +13,7 @@
 #include "service/call.h"
 #include "service/grpc_status.h"
 #include "service/pooled_call.h"
+#include "service/read_after_write.h"
 #include "service/wire.h"
 #include "service/worker_pool.h"
 
@@ -22,20 +23,23 @@ template <typename Request, typename Response>
 using Handler = absl::Status (*)(Backend&, const Request&, const Interrupt&,
                                  Response*);
 
-// One call: parses, handles and serialises on a worker.
+// One call: parses, handles and serialises on a worker; again from the handler
+// on while the write that its token stands for is not visible.
 template <typename Request, typename Response>
 class UnaryCall final : public PooledCall {
  public:
   UnaryCall(Backend& backend, absl::string_view method,
-            Handler<Request, Response> handler,
+            Handler<Request, Response> handler, WorkerPool& pool,
             const grpc::CallbackServerContext& context,
             const grpc::ByteBuffer& request, grpc::ByteBuffer& response)
       : PooledCall(backend, method, context, request, response),
-        handler_(handler) {}
+        handler_(handler),
+        pool_(pool) {}
 
   void Run() override {
     const absl::Status status =
         RunHandler(method_, [this] { return Handle(); });
+    if (IsNotVisibleYet(status) && TryAgainLater(pool_)) return;
     Finish(ToGrpcStatus(status));
   }
 
@@ -44,16 +48,22 @@ class UnaryCall final : public PooledCall {
     // The turn may have come too late.
     absl::Status status = interrupt_.Check();
     if (!status.ok()) return status;
-    auto* request = NewMessage<Request>();
-    status = ParseMessage(request_, request);
+    if (message_ == nullptr) {
+      message_ = NewMessage<Request>();
+      status = ParseMessage(request_, message_);
+      if (!status.ok()) return status;
+      reply_ = NewMessage<Response>();
+    }
+    reply_->Clear();
+    status = handler_(backend_, *message_, interrupt_, reply_);
     if (!status.ok()) return status;
-    auto* response = NewMessage<Response>();
-    status = handler_(backend_, *request, interrupt_, response);
-    if (!status.ok()) return status;
-    return SerialiseMessage(*response, backend_.max_message_bytes, &response_);
+    return SerialiseMessage(*reply_, backend_.max_message_bytes, &response_);
   }
 
   const Handler<Request, Response> handler_;
+  WorkerPool& pool_;
+  Request* message_ = nullptr;  // null: not parsed yet
+  Response* reply_ = nullptr;
 };
 
 // Starts a call; `method` is a literal. The result belongs to gRPC.
@@ -64,7 +74,7 @@ grpc::ServerUnaryReactor* StartUnaryCall(Backend& backend, WorkerPool& pool,
                                          grpc::CallbackServerContext* context,
                                          const grpc::ByteBuffer* request,
                                          grpc::ByteBuffer* response) {
-  auto* call = new UnaryCall<Request, Response>(backend, method, handler,
+  auto* call = new UnaryCall<Request, Response>(backend, method, handler, pool,
                                                 *context, *request, *response);
   call->Enter(pool);
   return call;

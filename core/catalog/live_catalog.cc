@@ -147,6 +147,7 @@ absl::Status LiveCatalog::LoadItems() {
     return true;
   }));
   next->sequence = store_->sequence();
+  assigned_sequence_ = next->sequence;
   Publish(std::move(next));
   if (NeedsMerge(true)) ScheduleMerge(absl::ZeroDuration());
   return absl::OkStatus();
@@ -274,6 +275,7 @@ absl::StatusOr<ImportOutcome> LiveCatalog::Import(std::span<const Item> items) {
 
 absl::Status LiveCatalog::Commit(StoreWrite& write) {
   write.outcome.sequence = current_->sequence + 1;
+  assigned_sequence_ = write.outcome.sequence;
   // All that may run out of memory comes before the store is written, so that
   // memory and disk agree.
   std::shared_ptr<Snapshot> next;
@@ -290,6 +292,7 @@ absl::Status LiveCatalog::Commit(StoreWrite& write) {
   if (!status.ok()) {
     // Rows may have been appended past what any snapshot shows: leave them.
     growing_ = {};
+    assigned_sequence_ = current_->sequence;
     return status;
   }
   ATTENDANT_FAIL_POINT("write.before_publish");

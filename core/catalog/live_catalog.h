@@ -118,6 +118,10 @@ class LiveCatalog {
   absl::Status SetEncoder(int field, TextEncoder encoder);
 
   // These take no lock.
+  //
+  // The number of the last write that was begun: above the snapshot's sequence
+  // while it is under way.
+  std::int64_t assigned_sequence() const { return assigned_sequence_; }
   std::vector<IndexState> index_states() const;
   // Why the last index build failed, or OK. It is tried again after the next
   // write.
@@ -191,6 +195,7 @@ class LiveCatalog {
   const LiveCatalogOptions options_;
   Published<Snapshot> published_;
   std::atomic<bool> closing_ = false;
+  std::atomic<std::int64_t> assigned_sequence_ = 0;  // written under mutex_
 
   mutable Mutex mutex_;
   mutable CondVar changed_;

@@ -715,6 +715,33 @@ TEST(TokensTest, SnapshotTokensTellStatesApart) {
   EXPECT_NE(SnapshotToken("00ff", 7), SnapshotToken("00fe", 7));
 }
 
+TEST(TokensTest, SnapshotTokenLeadsBackToItsState) {
+  const std::string token = SnapshotToken("0123456789abcdef", 7);
+  ASSERT_OK_AND_ASSIGN(const CatalogState state,
+                       ParseSnapshotToken(token, "snapshot_token"));
+  EXPECT_EQ(state.catalog_uid, "0123456789abcdef");
+  EXPECT_EQ(state.sequence, 7);
+}
+
+TEST(TokensTest, WhatIsNoSnapshotTokenIsRefused) {
+  const std::string token = SnapshotToken("0123456789abcdef", 7);
+  std::vector<std::string> bad = {"x",
+                                  "!!!",
+                                  PageToken("items", "a"),
+                                  SnapshotToken("00ff", -1),
+                                  token + "A",
+                                  absl::WebSafeBase64Escape("s1\n00ff\n7")};
+  for (std::size_t i = 0; i < token.size(); ++i) {
+    bad.push_back(token.substr(0, i));
+    bad.push_back(token);
+    bad.back()[i] = token[i] == 'A' ? 'B' : 'A';
+  }
+  for (const std::string& each : bad) {
+    ExpectInvalid(ParseSnapshotToken(each, "snapshot_token").status(),
+                  "snapshot_token", "no token of ours");
+  }
+}
+
 TEST(TokensTest, PageTokenLeadsBackToItsPlace) {
   // Ids may hold any character.
   for (const std::string after : {"a", "\n", "x\ny", "\xC3\x84", " "}) {

@@ -19,6 +19,7 @@
 #include "absl/time/time.h"
 #include "attendant/v1/attention_service.grpc.pb.h"
 #include "core/base/mutex.h"
+#include "core/base/status.h"
 #include "tests/service/rpc_details.h"
 
 namespace attendant {
@@ -96,6 +97,13 @@ absl::Status ScriptedHandler(Backend& /*backend*/,
     throw std::bad_alloc();
   } else if (request.catalog() == "throw") {
     throw std::runtime_error("a surprise");
+  } else if (request.catalog() == "not visible yet") {
+    // The reply of a try that failed must not remain.
+    response->add_unknown_example_ids("of one try");
+    if (!script->release.load()) {
+      status = StatusWithReason(absl::StatusCode::kDeadlineExceeded,
+                                "not visible", "WRITE_NOT_VISIBLE");
+    }
   } else if (request.catalog() == "large") {
     response->set_key_field(std::string(70000, 'x'));
   }
@@ -251,6 +259,52 @@ TEST_F(UnaryCallTest, ReplyBeyondTheLimitIsResourceExhausted) {
   const grpc::Status status = Call("large");
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(ReasonIn(DetailsOf(status)), "OVER_LIMIT");
+}
+
+TEST_F(UnaryCallTest, WhatWaitsForAWriteHoldsNoWorker) {
+  v1::AttendResponse reply;
+  grpc::Status waited;
+  std::thread waiter([&] {
+    grpc::ClientContext context;
+    v1::AttendRequest request;
+    request.set_catalog("not visible yet");
+    waited = stub_->Attend(&context, request, &reply);
+  });
+  script_.AwaitStarted(2);
+  // There is one worker.
+  EXPECT_TRUE(Call("other").ok());
+  script_.release = true;
+  waiter.join();
+  EXPECT_TRUE(waited.ok()) << waited.error_message();
+  EXPECT_EQ(reply.unknown_example_ids_size(), 1);
+}
+
+TEST_F(UnaryCallTest, AWaitForAWriteEndsAtTheDeadline) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() +
+                       std::chrono::milliseconds(100));
+  EXPECT_EQ(Call("not visible yet", context).error_code(),
+            grpc::StatusCode::DEADLINE_EXCEEDED);
+  // The server too has given up: its one worker is free, and stays so.
+  EXPECT_TRUE(Call("other").ok());
+  const int count = script_.started_count();
+  absl::SleepFor(absl::Milliseconds(50));
+  EXPECT_EQ(script_.started_count(), count);
+}
+
+TEST_F(UnaryCallTest, ACancelledCallStopsWaitingForAWrite) {
+  grpc::ClientContext context;
+  std::thread waiter([&] {
+    EXPECT_EQ(Call("not visible yet", context).error_code(),
+              grpc::StatusCode::CANCELLED);
+  });
+  script_.AwaitStarted(2);
+  context.TryCancel();
+  waiter.join();
+  // What would run on for 5 s keeps the server from shutting down at once.
+  const absl::Time start = absl::Now();
+  server_->Shutdown();
+  EXPECT_LT(absl::Now() - start, absl::Seconds(3));
 }
 
 }  // namespace
