@@ -53,11 +53,11 @@ class Calibrator {
     std::vector<std::size_t> place(
         static_cast<std::size_t>(lists_.list_count()));
     std::vector<float> scores;
-    lists_.ScoreLists(sample_.Query(q), scores);
-    lists_.RankLists(scores, ranks);
+    lists_.means->ScoreLists(sample_.Query(q), scores);
+    ListMeans::RankLists(scores, ranks);
     std::sort(ranks.begin(), ranks.end(), std::greater<>());
     for (std::size_t i = 0; i < ranks.size(); ++i) {
-      place[static_cast<std::size_t>(InvertedLists::ListOf(ranks[i]))] = i;
+      place[static_cast<std::size_t>(ListMeans::ListOf(ranks[i]))] = i;
     }
     const std::span<const std::int32_t> neighbours = sample_.Neighbours(q);
     for (std::size_t n = 0; n < neighbours.size(); ++n) {

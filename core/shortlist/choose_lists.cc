@@ -40,7 +40,7 @@ double CostOf(const InvertedLists& lists, const SampleQueries& sample) {
 }  // namespace
 
 void ChooseLists(const ListTree& tree, const SampleQueries& sample,
-                 bool normalise, InvertedLists& lists) {
+                 bool normalise, std::uint64_t seed, InvertedLists& lists) {
   const std::vector<std::int64_t> offsets = lists.offsets;
   const auto most = static_cast<std::int64_t>(tree.places().size());
   const auto merge_to = [&](std::int64_t count) {
@@ -48,7 +48,7 @@ void ChooseLists(const ListTree& tree, const SampleQueries& sample,
     for (const std::int32_t place : tree.Cut(count)) {
       lists.offsets.push_back(offsets[static_cast<std::size_t>(place)]);
     }
-    lists.Summarise(normalise);
+    lists.Summarise(normalise, seed);
   };
   std::int64_t best = most;
   double best_cost = 0;

@@ -13,7 +13,7 @@ namespace attendant {
 // but more to visit: where keys have clusters, a list for each is best, and how
 // many there are shows in what sample queries must visit.
 void ChooseLists(const ListTree& tree, const SampleQueries& sample,
-                 bool normalise, InvertedLists& lists);
+                 bool normalise, std::uint64_t seed, InvertedLists& lists);
 
 }  // namespace attendant
 

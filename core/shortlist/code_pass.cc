@@ -86,7 +86,7 @@ void CodePass::SetListProduct(std::int64_t list, float product) {
 void CodePass::ScoreList(std::int64_t list) {
   float product = 0;
   ActiveKernels().DotRows(query_->query.data(),
-                          lists_->means.data() + list * lists_->dim, 1,
+                          lists_->means->means.data() + list * lists_->dim, 1,
                           lists_->dim, &product);
   SetListProduct(list, product);
 }
@@ -94,7 +94,7 @@ void CodePass::ScoreList(std::int64_t list) {
 void CodePass::ScoreAllLists() {
   const auto factor = static_cast<float>(query_->logit_factor);
   list_logits_.resize(static_cast<std::size_t>(lists_->list_count()));
-  ActiveKernels().DotRows(query_->query.data(), lists_->means.data(),
+  ActiveKernels().DotRows(query_->query.data(), lists_->means->means.data(),
                           lists_->list_count(), lists_->dim,
                           list_logits_.data());
   for (float& logit : list_logits_) logit *= factor;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "core/base/views.h"
 #include "core/shortlist/key_codes.h"
 #include "core/shortlist/key_floats.h"
+#include "core/shortlist/list_means.h"
 
 namespace attendant {
 
@@ -23,13 +25,9 @@ struct InvertedLists {
   std::vector<float> inverse_norms;   // [n], see InverseNorm; never NaN
   std::vector<RowIndex> rows;         // [n]
   std::vector<std::int64_t> offsets;  // [lists + 1]
-  // Of the keys of each list, normalised under COSINE: their mean, and what the
-  // best of them may be expected to score beyond it for a query of norm 1 (see
-  // Summarise).
-  AlignedBuffer<float> means;  // [lists, dim]
-  std::vector<float> reaches;  // [lists]
-  KeyCodes codes;              // of the keys, normalised under COSINE
-  KeyCodes mean_codes;         // of the means
+  std::shared_ptr<const ListMeans> means;
+  KeyCodes codes;                 // of the keys, normalised under COSINE
+  std::vector<float> log_counts;  // [lists], of keys; -1 for none
 
   std::int64_t key_count() const {
     return static_cast<std::int64_t>(rows.size());
@@ -55,36 +53,20 @@ struct InvertedLists {
                        2);
   }
   void PrefetchMean(std::int64_t list) const {
-    PrefetchFloats(means.data() + list * dim);
+    PrefetchFloats(means->means.data() + list * dim);
   }
 
-  // Sets means and reaches from the keys. Were a list's n keys
+  // Makes means and reaches of the keys. Were a list's n keys
   // spread evenly in all directions with variance v a dimension, the products
   // of the best with a query of norm 1 would stand about sqrt(2 v log n) above
   // the mean's: the expected maximum of n normal numbers. Without it, tight
   // lists would be visited before wide ones that hold a nearer key.
-  void Summarise(bool normalise);
-  // Sets the codes of keys and means, once the latter are there.
+  void Summarise(bool normalise, std::uint64_t seed);
+  // Sets codes and log_counts, once there are means, made of these keys or of
+  // others.
   void Encode(bool normalise, std::uint64_t seed);
-
-  // What the best key of each list is expected to score for a query of norm 1
-  // in the query's direction: the order in which lists are visited. [lists].
-  void ScoreLists(std::span<const float> query,
-                  std::vector<float>& scores) const;
-  // The same of several coded queries, from the codes of the means, which are
-  // usable. A query's logit factor is 1 / its norm, or 0; scores of query q are
-  // at q x stride, a multiple of kCodeRows that has room for all lists.
-  void ScoreListsByCode(std::span<const CodeQuery> queries, CodeBits bits,
-                        std::int64_t stride, float* scores) const;
-
-  // One number a list: the greater, the better. Ordered by the lists' scores,
-  // then the lesser list first; ListOf tells the list. Does not allocate once
-  // `ranks` has grown.
-  void RankLists(std::span<const float> scores,
-                 std::vector<std::uint64_t>& ranks) const;
-  static std::int32_t ListOf(std::uint64_t rank) {
-    return static_cast<std::int32_t>(~static_cast<std::uint32_t>(rank));
-  }
+  // The mean square of what keys are off their lists' means; no keys: 0.
+  double MeanSquareDistance(bool normalise) const;
 
  private:
   // Into the second cache, which waits for more lines at once than the first.

@@ -15,6 +15,7 @@
 #include "core/shortlist/guard_build.h"
 #include "core/shortlist/inverse_norm.h"
 #include "core/shortlist/inverted_lists.h"
+#include "core/shortlist/ivf_training.h"
 #include "core/shortlist/learn_centroids.h"
 #include "core/shortlist/list_index.h"
 #include "core/shortlist/list_tree.h"
@@ -67,10 +68,11 @@ absl::StatusOr<std::vector<float>> TrainOnSample(Keys keys, std::int64_t dim,
       {sample.data(), static_cast<std::int64_t>(sample_count), dim}, options);
 }
 
-// The list of each of `rows`. Centroids of norm 1 need no keys of norm 1.
+// The list of each of `rows`. Centroids of norm 1 need no keys of norm 1; with
+// others, keys are `normalised`.
 absl::StatusOr<std::vector<std::int32_t>> AssignToLists(
     Keys keys, std::span<const RowIndex> rows, MatrixView centroids,
-    const IvfOptions& options) {
+    bool normalise, const IvfOptions& options) {
   constexpr std::int64_t kBlockRows = NearestCentroid::kBlockRows;
   const NearestCentroid nearest(centroids);
   const auto is_cancelled = [&] {
@@ -88,7 +90,10 @@ absl::StatusOr<std::vector<std::int32_t>> AssignToLists(
       for (std::int64_t i = begin; i < begin + count; ++i) {
         const RowIndex row = rows[static_cast<std::size_t>(i)];
         const auto key = keys[static_cast<std::size_t>(row)];
-        to = std::copy(key.begin(), key.end(), to);
+        const float factor = normalise ? InverseNorm(key) : 1;
+        to = std::transform(
+            key.begin(), key.end(), to,
+            [factor](float component) { return component * factor; });
       }
       nearest.Find({block.data(), count, centroids.dim}, lists.data() + begin,
                    nullptr, scratch);
@@ -140,54 +145,9 @@ absl::StatusOr<InvertedLists> Arrange(Keys keys, std::span<const RowIndex> rows,
   return arranged;
 }
 
-absl::StatusOr<std::unique_ptr<IvfIndex>> BuildIndex(
-    Keys keys, std::int64_t dim, ScoreKind score_kind,
-    const IvfOptions& options) {
-  const std::vector<RowIndex> rows = RowsWithKeys(keys);
-  if (rows.empty()) {
-    return absl::InvalidArgumentError("keys: got none, want at least 1");
-  }
-  const LearnOptions learn_options = {
-      .centroid_count =
-          ListCount(options.list_count, static_cast<std::int64_t>(rows.size())),
-      .spherical = score_kind == ScoreKind::kCosine,
-      .seed = options.seed,
-      .thread_count = options.thread_count,
-      .cancelled = options.cancelled};
-  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<float> centroids,
-                             TrainOnSample(keys, dim, rows, learn_options));
-  const MatrixView centroid_view = {centroids.data(),
-                                    learn_options.centroid_count, dim};
-  ATTENDANT_ASSIGN_OR_RETURN(std::vector<std::int32_t> list_of_row,
-                             AssignToLists(keys, rows, centroid_view, options));
-  const bool normalise = score_kind == ScoreKind::kCosine;
-  std::optional<ListTree> tree;  // if lists may be merged
-  if (options.list_count == 0) {
-    tree.emplace(centroid_view,
-                 CountKeys(list_of_row, centroid_view.row_count));
-    for (std::int32_t& list : list_of_row) {
-      list = tree->places()[static_cast<std::size_t>(list)];
-    }
-  }
-  ATTENDANT_ASSIGN_OR_RETURN(
-      InvertedLists lists,
-      Arrange(keys, rows, list_of_row, centroid_view.row_count, dim,
-              options.key_files));
-  ATTENDANT_ASSIGN_OR_RETURN(
-      const SampleQueries sample,
-      SampleQueries::Draw(lists.key_runs(), lists.inverse_norms,
-                          {.score_kind = score_kind,
-                           .neighbour_count = options.neighbour_count,
-                           .seed = options.seed,
-                           .cancelled = options.cancelled}));
-  if (tree) {
-    ChooseLists(*tree, sample, normalise, lists);
-  } else {
-    lists.Summarise(normalise);
-  }
-  lists.Encode(normalise, options.seed);
-  Calibration calibration = Calibrate(lists, sample, options.target_recall);
-
+UnscoredMassOptions MassOptions(const Calibration& calibration,
+                                ScoreKind score_kind,
+                                const IvfOptions& options) {
   UnscoredMassOptions mass_options = {.score_kind = score_kind,
                                       .probe_counts = {},
                                       .seed = options.seed,
@@ -198,22 +158,161 @@ absl::StatusOr<std::unique_ptr<IvfIndex>> BuildIndex(
             static_cast<double>(calibration.depths[0].neighbour_count) /
             LearnedRate(i))));
   }
-  ATTENDANT_ASSIGN_OR_RETURN(UnscoredMass unscored_mass,
-                             UnscoredMass::Learn(lists, mass_options));
+  return mass_options;
+}
 
-  std::vector<std::int32_t> positions(keys.size(), -1);
-  for (std::size_t p = 0; p < lists.rows.size(); ++p) {
-    positions[static_cast<std::size_t>(lists.rows[p])] =
-        static_cast<std::int32_t>(p);
+// Lists of keys, and what was learned of them.
+struct Trained {
+  InvertedLists lists;
+  std::shared_ptr<const IvfTraining> training;
+};
+
+absl::StatusOr<Trained> Train(Keys keys, std::span<const RowIndex> rows,
+                              std::int64_t dim, ScoreKind score_kind,
+                              const IvfOptions& options) {
+  const LearnOptions learn_options = {
+      .centroid_count =
+          ListCount(options.list_count, static_cast<std::int64_t>(rows.size())),
+      .spherical = score_kind == ScoreKind::kCosine,
+      .seed = options.seed,
+      .thread_count = options.thread_count,
+      .cancelled = options.cancelled};
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const std::vector<float> centroids,
+      TrainOnSample(keys, dim, {rows.begin(), rows.end()}, learn_options));
+  const MatrixView centroid_view = {centroids.data(),
+                                    learn_options.centroid_count, dim};
+  ATTENDANT_ASSIGN_OR_RETURN(
+      std::vector<std::int32_t> list_of_row,
+      AssignToLists(keys, rows, centroid_view, /*normalise=*/false, options));
+  const bool normalise = score_kind == ScoreKind::kCosine;
+  std::optional<ListTree> tree;  // if lists may be merged
+  if (options.list_count == 0) {
+    tree.emplace(centroid_view,
+                 CountKeys(list_of_row, centroid_view.row_count));
+    for (std::int32_t& list : list_of_row) {
+      list = tree->places()[static_cast<std::size_t>(list)];
+    }
+  }
+  Trained trained;
+  InvertedLists& lists = trained.lists;
+  ATTENDANT_ASSIGN_OR_RETURN(
+      lists, Arrange(keys, rows, list_of_row, centroid_view.row_count, dim,
+                     options.key_files));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const SampleQueries sample,
+      SampleQueries::Draw(lists.key_runs(), lists.inverse_norms,
+                          {.score_kind = score_kind,
+                           .neighbour_count = options.neighbour_count,
+                           .seed = options.seed,
+                           .cancelled = options.cancelled}));
+  if (tree) {
+    ChooseLists(*tree, sample, normalise, options.seed, lists);
+  } else {
+    lists.Summarise(normalise, options.seed);
+  }
+  lists.Encode(normalise, options.seed);
+  auto training = std::make_shared<IvfTraining>();
+  training->means = lists.means;
+  training->score_kind = score_kind;
+  training->seed = options.seed;
+  training->key_count = lists.key_count();
+  training->square_distance = lists.MeanSquareDistance(normalise);
+  training->calibration = Calibrate(lists, sample, options.target_recall);
+  ATTENDANT_ASSIGN_OR_RETURN(
+      training->unscored_mass,
+      UnscoredMass::Learn(
+          lists, MassOptions(training->calibration, score_kind, options)));
+  trained.training = std::move(training);
+  return trained;
+}
+
+// The lists of a training that it learned from some key: the means of the
+// others say nothing.
+class LearnedLists {
+ public:
+  explicit LearnedLists(const ListMeans& all) {
+    for (std::int64_t l = 0; l < all.list_count(); ++l) {
+      if (all.Promises(l)) lists_.push_back(static_cast<std::int32_t>(l));
+    }
+    const auto dim = static_cast<std::size_t>(all.dim);
+    means_ = AlignedBuffer<float>(lists_.size() * dim);
+    for (std::size_t i = 0; i < lists_.size(); ++i) {
+      const std::span<const float> mean = all.Mean(lists_[i]);
+      std::copy(mean.begin(), mean.end(), means_.data() + i * dim);
+    }
+    view_ = {means_.data(), static_cast<std::int64_t>(lists_.size()), all.dim};
+  }
+
+  MatrixView means() const { return view_; }
+  std::int32_t ListOf(std::int32_t place) const {
+    return lists_[static_cast<std::size_t>(place)];
+  }
+
+ private:
+  std::vector<std::int32_t> lists_;
+  AlignedBuffer<float> means_;
+  MatrixView view_;
+};
+
+// Lists of keys by what was learned of others.
+absl::StatusOr<InvertedLists> ArrangeByTraining(Keys keys,
+                                                std::span<const RowIndex> rows,
+                                                std::int64_t dim,
+                                                const IvfOptions& options) {
+  const IvfTraining& training = *options.training;
+  const bool normalise = training.score_kind == ScoreKind::kCosine;
+  std::vector<std::int32_t> list_of_row(rows.size(), -1);
+  std::vector<RowIndex> unknown;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!options.known_lists.empty()) {
+      list_of_row[i] = options.known_lists[static_cast<std::size_t>(rows[i])];
+    }
+    if (list_of_row[i] < 0) unknown.push_back(rows[i]);
+  }
+  if (!unknown.empty()) {
+    const LearnedLists learned(*training.means);
+    ATTENDANT_ASSIGN_OR_RETURN(
+        const std::vector<std::int32_t> assigned,
+        AssignToLists(keys, unknown, learned.means(), normalise, options));
+    std::size_t next = 0;
+    for (std::int32_t& list : list_of_row) {
+      if (list < 0) list = learned.ListOf(assigned[next++]);
+    }
+  }
+  ATTENDANT_ASSIGN_OR_RETURN(
+      InvertedLists lists,
+      Arrange(keys, rows, list_of_row, training.means->list_count(), dim,
+              options.key_files));
+  lists.means = training.means;
+  lists.Encode(normalise, training.seed);
+  return lists;
+}
+
+absl::StatusOr<std::unique_ptr<IvfIndex>> BuildIndex(
+    Keys keys, std::int64_t dim, ScoreKind score_kind,
+    const IvfOptions& options) {
+  const std::vector<RowIndex> rows = RowsWithKeys(keys);
+  if (rows.empty()) {
+    return absl::InvalidArgumentError("keys: got none, want at least 1");
+  }
+  Trained trained;
+  if (options.training != nullptr) {
+    trained.training = options.training;
+    ATTENDANT_ASSIGN_OR_RETURN(trained.lists,
+                               ArrangeByTraining(keys, rows, dim, options));
+  } else {
+    ATTENDANT_ASSIGN_OR_RETURN(trained,
+                               Train(keys, rows, dim, score_kind, options));
   }
   std::optional<ListValues> values;
   if (options.values != nullptr) {
-    values =
-        ListValues::Of(lists, *options.values, options.value_dim, options.seed);
+    values = ListValues::Of(trained.lists, *options.values, options.value_dim,
+                            trained.training->seed);
   }
   return std::make_unique<ListIndex>(
-      std::move(lists), std::move(positions), score_kind,
-      std::move(calibration), std::move(unscored_mass), std::move(values));
+      std::move(trained.lists), static_cast<std::int64_t>(keys.size()),
+      std::move(trained.training), std::move(values));
 }
 
 }  // namespace

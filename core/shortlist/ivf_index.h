@@ -15,7 +15,16 @@
 
 namespace attendant {
 
+struct IvfTraining;
+
 struct IvfOptions {
+  // If not null, nothing is learned: each key goes to the nearest of these
+  // lists, and list_count, target_recall, neighbour_count and seed are the
+  // training's. Its score kind and dimension are those of the keys.
+  std::shared_ptr<const IvfTraining> training = nullptr;
+  // Of a training: the list of each of the keys (IvfIndex::ListOf), or -1 where
+  // it is not known; empty: none is.
+  std::span<const std::int32_t> known_lists = {};
   // Lists; at most the row count. 0 begins with 4 sqrt(row count), or fewer so
   // that a list has 16 rows, and merges them, down to a quarter, as far as
   // makes sample queries cheaper.
@@ -62,6 +71,17 @@ class IvfIndex : public KeyIndex {
   virtual std::int64_t probe_count() const = 0;
   // Mean recall@neighbour_count on the sample queries at probe_count.
   virtual double measured_recall() const = 0;
+
+  // What other keys may be added to, in an index of their own.
+  virtual const std::shared_ptr<const IvfTraining>& training() const = 0;
+  // The list that a row's key is in, or -1.
+  virtual std::int32_t ListOf(RowIndex row) const = 0;
+  // How far keys are from their lists' means, and how far those were that the
+  // training was learned from: mean squares.
+  virtual double square_distance() const = 0;
+  virtual double trained_square_distance() const = 0;
+  // Keys that the training was learned from.
+  virtual std::int64_t trained_key_count() const = 0;
 
   IndexTuning tuning() const override {
     return {.list_count = list_count(),

@@ -14,10 +14,8 @@ absl::StatusOr<KeyRows> KeyRows::Make(
     ScoreKind score_kind, std::uint64_t seed, ScratchFiles* files) {
   InvertedLists lists;
   lists.dim = dim;
-  std::vector<std::int32_t> positions(keys.size(), -1);
   for (std::size_t r = 0; r < keys.size(); ++r) {
     if (keys[r].empty()) continue;
-    positions[r] = static_cast<std::int32_t>(lists.rows.size());
     lists.rows.push_back(static_cast<RowIndex>(r));
     lists.inverse_norms.push_back(InverseNorm(keys[r]));
   }
@@ -33,13 +31,18 @@ absl::StatusOr<KeyRows> KeyRows::Make(
             lists.rows[static_cast<std::size_t>(p)])];
       }));
   lists.offsets = {0, lists.key_count()};
-  lists.Summarise(score_kind == ScoreKind::kCosine);
+  lists.Summarise(score_kind == ScoreKind::kCosine, seed);
   lists.Encode(score_kind == ScoreKind::kCosine, seed);
+  auto training = std::make_shared<IvfTraining>();
+  training->means = lists.means;
+  training->calibration = {
+      .probe_count = 1, .recall = 1, .recalls = {1}, .depths = {{1, 1}}};
+  training->score_kind = score_kind;
+  training->seed = seed;
+  training->key_count = lists.key_count();
   return KeyRows(std::make_unique<ListIndex>(
-      std::move(lists), std::move(positions), score_kind,
-      Calibration{
-          .probe_count = 1, .recall = 1, .recalls = {1}, .depths = {{1, 1}}},
-      UnscoredMass()));
+      std::move(lists), static_cast<std::int64_t>(keys.size()),
+      std::move(training)));
 }
 
 KeyRows::Eligible KeyRows::FindEligible(const ScanQuery& query) const {

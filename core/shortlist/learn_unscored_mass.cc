@@ -86,7 +86,7 @@ class UnscoredMassLearner {
     return lists_.key_view().Row(position);
   }
   std::span<const float> Mean(std::int64_t list) const {
-    return {lists_.means.data() + list * lists_.dim,
+    return {lists_.means->means.data() + list * lists_.dim,
             static_cast<std::size_t>(lists_.dim)};
   }
   std::int64_t AnyKey() {
@@ -165,8 +165,6 @@ class UnscoredMassLearner {
       const auto count = static_cast<double>(end - begin);
       square_norm_sum += along_sum + rest_sum + count * mean_norm * mean_norm;
       const bool flat = begin == end || mean_norm == 0;
-      mass_.log_counts_.push_back(
-          begin == end ? -1 : static_cast<float>(std::log(count)));
       mass_.variances_.push_back(
           begin == end ? 0 : static_cast<float>(rest_sum / count));
       mass_.mean_shares_.push_back(
@@ -336,7 +334,7 @@ class UnscoredMassLearner {
       for (std::size_t q = 0; q < trials.size(); ++q) {
         Trial& trial = trials[q];
         if (!coded.Encode(lists_.codes, Query(q), LogitFactor(s))) return false;
-        lists_.ScoreLists(Query(q), scores);
+        lists_.means->ScoreLists(Query(q), scores);
         SelectBest(scores, probe_count, chosen);
         trial.sharpness = LogitFactor(s) * mass_.key_norm_;
         trial.visited = {.query = Query(q),

@@ -95,7 +95,8 @@ std::vector<std::int32_t> ListGroups::ChooseLists() {
   scores_.resize(static_cast<std::size_t>(stride));
   const double norm = Norm(input_.query->query);
   const CodeQuery unit = coded_.WithFactor(norm > 0 ? 1 / norm : 0);
-  lists.ScoreListsByCode({&unit, 1}, CodeBits::k8, stride, scores_.data());
+  lists.means->ScoreListsByCode({&unit, 1}, CodeBits::k8, stride,
+                                scores_.data());
   scores_.resize(static_cast<std::size_t>(lists.list_count()));
   std::vector<std::int32_t> chosen;
   SelectBest(scores_, std::min(input_.probe_count, lists.list_count()), chosen);
@@ -133,8 +134,8 @@ void ListGroups::ScoreList(std::int64_t list, std::vector<RowIndex>& rows,
                      block_logits_.data());
   float list_logit = 0;
   ActiveKernels().DotRows(input_.query->query.data(),
-                          lists.means.data() + list * lists.dim, 1, lists.dim,
-                          &list_logit);
+                          lists.means->means.data() + list * lists.dim, 1,
+                          lists.dim, &list_logit);
   list_logit *= static_cast<float>(input_.query->logit_factor);
   const float* of_list =
       block_logits_.data() + (begin - first_block * kCodeRows);
@@ -234,7 +235,7 @@ VisitedMass ListGroups::Visited(std::span<const std::int32_t> visited) const {
     mass.rest_count -= input_.eligible_counts[l];
   }
   mass.eligible = input_.masked ? &eligible_ : nullptr;
-  mass.eligible_rate = static_cast<double>(eligible_count) /
+  mass.eligible_rate = input_.key_share * static_cast<double>(eligible_count) /
                        static_cast<double>(input_.lists->key_count());
   return mass;
 }

@@ -31,7 +31,9 @@ struct ListGroupsInput {
   const ScanQuery* query = nullptr;
   bool masked = false;           // some keys are not eligible
   std::int64_t probe_count = 1;  // lists that the query visits
-  std::vector<HeadKey> head;     // eligible keys, by position
+  // Of the keys that the mass was learned of, the share that `lists` hold.
+  double key_share = 1;
+  std::vector<HeadKey> head;  // eligible keys, by position
   // [lists], of eligible keys, the head's among them.
   std::vector<std::int64_t> eligible_counts;
 };

@@ -27,19 +27,29 @@ constexpr double kPrecision = 0.02;
 
 }  // namespace
 
-ListIndex::ListIndex(InvertedLists lists, std::vector<std::int32_t> positions,
-                     ScoreKind score_kind, Calibration calibration,
-                     UnscoredMass unscored_mass,
+ListIndex::ListIndex(InvertedLists lists, std::int64_t row_count,
+                     std::shared_ptr<const IvfTraining> training,
                      std::optional<ListValues> values)
     : lists_(std::move(lists)),
-      positions_(std::move(positions)),
-      keyed_(static_cast<std::int64_t>(positions_.size())),
-      cosine_(score_kind == ScoreKind::kCosine),
-      calibration_(std::move(calibration)),
-      unscored_mass_(std::move(unscored_mass)),
+      positions_(static_cast<std::size_t>(row_count), -1),
+      keyed_(row_count),
+      cosine_(training->score_kind == ScoreKind::kCosine),
+      training_(std::move(training)),
+      key_share_(std::min(1.0, static_cast<double>(lists_.key_count()) /
+                                   static_cast<double>(training_->key_count))),
+      square_distance_(lists_.MeanSquareDistance(cosine_)),
       key_values_(ListValues::OfKeys(lists_, cosine_)),
       values_(std::move(values)) {
-  for (const RowIndex row : lists_.rows) keyed_.Set(row);
+  for (std::size_t p = 0; p < lists_.rows.size(); ++p) {
+    keyed_.Set(lists_.rows[p]);
+    positions_[static_cast<std::size_t>(lists_.rows[p])] =
+        static_cast<std::int32_t>(p);
+  }
+}
+
+std::int32_t ListIndex::ListOf(RowIndex row) const {
+  const std::int32_t position = positions_[static_cast<std::size_t>(row)];
+  return position < 0 ? -1 : static_cast<std::int32_t>(lists_.ListAt(position));
 }
 
 std::span<const float> ListIndex::Key(RowIndex row) const {
@@ -51,11 +61,9 @@ std::span<const float> ListIndex::Key(RowIndex row) const {
 std::int64_t ListIndex::memory_bytes() const {
   const std::int64_t n = lists_.key_count();
   constexpr std::int64_t kFloatBytes = sizeof(float);
-  return ((lists_.keys.on_disk() ? 0 : n) + list_count()) * lists_.dim *
-             kFloatBytes +
-         lists_.codes.memory_bytes() + lists_.mean_codes.memory_bytes() +
-         unscored_mass_.memory_bytes() + key_values_.memory_bytes() +
-         (values_ ? values_->memory_bytes() : 0) +
+  return (lists_.keys.on_disk() ? 0 : n) * lists_.dim * kFloatBytes +
+         training_->memory_bytes() + lists_.codes.memory_bytes() +
+         key_values_.memory_bytes() + (values_ ? values_->memory_bytes() : 0) +
          n * (kFloatBytes + std::int64_t{sizeof(RowIndex)}) +
          static_cast<std::int64_t>(positions_.size() * sizeof(std::int32_t) +
                                    lists_.offsets.size() *
@@ -83,7 +91,7 @@ const ListValues* ListIndex::ValuesOf(const ScanQuery& query,
 }
 
 bool ListIndex::HasCodesFor(const ScanQuery& query) const {
-  return lists_.codes.usable() && lists_.mean_codes.usable() &&
+  return lists_.codes.usable() && lists_.means->codes.usable() &&
          !query.exhaustive && query.bias == nullptr &&
          query.projection == nullptr &&
          query.score_kind != ScoreKind::kAdditive &&
@@ -91,11 +99,11 @@ bool ListIndex::HasCodesFor(const ScanQuery& query) const {
 }
 
 std::int64_t ListIndex::ProbesOf(const ScanGoals& goals) const {
-  std::int64_t count = calibration_.probe_count;
+  std::int64_t count = training_->calibration.probe_count;
   if (goals.probe_count > 0) {
     count = goals.probe_count;
   } else if (goals.recall > 0) {
-    count = calibration_.ProbesForRecall(goals.recall);
+    count = training_->calibration.ProbesForRecall(goals.recall);
   }
   return std::min(count, list_count());
 }
@@ -115,16 +123,19 @@ ListIndex::Route ListIndex::RouteFor(const ScanQuery& query,
     route.options.precision =
         goals.mass_precision > 0 ? goals.mass_precision : kPrecision;
   }
-  const std::int64_t taken =
-      route.complete ? lists_.key_count()
-                     : lists_.key_count() * route.probe_count / list_count();
   const std::int64_t kept =
       std::max(state.top().k(), route.options.rescore_count);
   // Of lists that are not visited, nothing can be pooled.
   const bool pools = state.value_dim() > 0;
-  route.by_code = HasCodesFor(query, state) && (route.complete || !pools) &&
-                  (route.complete ? kKeysPerKept : 1) * kept <= taken;
+  // The keys of a pass over a few lists are those of all segments of the
+  // training together, however few are here.
+  route.by_code =
+      HasCodesFor(query, state) &&
+      (route.complete ? kKeysPerKept * kept <= lists_.key_count() : !pools);
   if (route.by_code && pools) route.options.values = ValuesOf(query, state);
+  const std::int64_t taken =
+      route.complete ? lists_.key_count()
+                     : training_->key_count * route.probe_count / list_count();
   route.options.bits = !route.options.certified && taken >= kKeysFor4Bits
                            ? CodeBits::k4
                            : CodeBits::k8;
@@ -233,8 +244,8 @@ void ListIndex::ChooseLists(std::span<ListVisit* const> visits,
     const double norm = Norm(pass.query().query);
     queries[v] = pass.coded().WithFactor(norm > 0 ? 1 / norm : 0);
   }
-  lists_.ScoreListsByCode({queries.data(), visits.size()}, CodeBits::k4, stride,
-                          scores.data());
+  lists_.means->ScoreListsByCode({queries.data(), visits.size()}, CodeBits::k4,
+                                 stride, scores.data());
   for (std::size_t v = 0; v < visits.size(); ++v) {
     ListVisit& visit = *visits[v];
     visit.scores = {scores.data() + v * static_cast<std::size_t>(stride),
@@ -262,11 +273,11 @@ void ListIndex::ChooseExactly(float* scores, std::int64_t probe_count,
   products.resize(likely.size());
   of_likely.resize(likely.size());
   ActiveKernels().DotRowsAt(
-      query.query.data(), lists_.means.data(), likely.data(),
+      query.query.data(), lists_.means->means.data(), likely.data(),
       static_cast<std::int64_t>(likely.size()), dim(), products.data());
   for (std::size_t i = 0; i < likely.size(); ++i) {
     const auto l = static_cast<std::size_t>(likely[i]);
-    of_likely[i] = scores[l] = factor * products[i] + lists_.reaches[l];
+    of_likely[i] = scores[l] = factor * products[i] + lists_.means->reaches[l];
     visit.pass->SetListProduct(likely[i], products[i]);
   }
   visit.knows_products = true;
@@ -281,20 +292,21 @@ void ListIndex::AddUnscored(const ListVisit& visit,
                             std::int64_t eligible_count, AttentionState& state,
                             ScanStats& stats) const {
   const CodePass& pass = *visit.pass;
-  AddUnscored({.query = pass.query().query,
-               .logit_factor = pass.query().logit_factor,
-               .coded = &pass.coded(),
-               .scores = visit.scores,
-               .lists = visit.lists,
-               .log_sum = pass.LogSum(visit.scores,
-                                      std::numeric_limits<float>::infinity()),
-               .log_farther_sum = pass.LogSum(
-                   visit.scores, FartherScore(visit.scores, visit.lists)),
-               .eligible = eligible,
-               .eligible_rate = static_cast<double>(eligible_count) /
-                                static_cast<double>(lists_.key_count()),
-               .rest_count = eligible_count - pass.taken_count()},
-              state, stats);
+  AddUnscored(
+      {.query = pass.query().query,
+       .logit_factor = pass.query().logit_factor,
+       .coded = &pass.coded(),
+       .scores = visit.scores,
+       .lists = visit.lists,
+       .log_sum =
+           pass.LogSum(visit.scores, std::numeric_limits<float>::infinity()),
+       .log_farther_sum =
+           pass.LogSum(visit.scores, FartherScore(visit.scores, visit.lists)),
+       .eligible = eligible,
+       .eligible_rate = key_share_ * static_cast<double>(eligible_count) /
+                        static_cast<double>(lists_.key_count()),
+       .rest_count = eligible_count - pass.taken_count()},
+      state, stats);
 }
 
 void ListIndex::AddUnscored(const ScanQuery& query, const FloatVisit& visit,
@@ -307,24 +319,25 @@ void ListIndex::AddUnscored(const ScanQuery& query, const FloatVisit& visit,
       !coded.Encode(lists_.codes, query.query, query.logit_factor)) {
     return;
   }
-  AddUnscored({.query = query.query,
-               .logit_factor = query.logit_factor,
-               .coded = &coded,
-               .scores = scores,
-               .lists = visit.lists(),
-               .log_sum = visit.log_sum(),
-               .log_farther_sum = visit.log_farther_sum(),
-               .eligible = eligible,
-               .eligible_rate = static_cast<double>(eligible_count) /
-                                static_cast<double>(lists_.key_count()),
-               .rest_count = eligible_count - visit.scored_count()},
-              state, stats);
+  AddUnscored(
+      {.query = query.query,
+       .logit_factor = query.logit_factor,
+       .coded = &coded,
+       .scores = scores,
+       .lists = visit.lists(),
+       .log_sum = visit.log_sum(),
+       .log_farther_sum = visit.log_farther_sum(),
+       .eligible = eligible,
+       .eligible_rate = key_share_ * static_cast<double>(eligible_count) /
+                        static_cast<double>(lists_.key_count()),
+       .rest_count = eligible_count - visit.scored_count()},
+      state, stats);
 }
 
 void ListIndex::AddUnscored(const VisitedMass& visited, AttentionState& state,
                             ScanStats& stats) const {
   UnscoredGuess guess;
-  if (!unscored_mass_.Guess(lists_, visited, guess)) return;
+  if (!training_->unscored_mass.Guess(lists_, visited, guess)) return;
   state.AddUnkept(guess.partition);
   stats.knows_mass = true;
   stats.log_variance = LogAdd(stats.log_variance, guess.log_variance);
@@ -348,7 +361,7 @@ absl::StatusOr<ScanStats> ListIndex::ScanFloats(const ScanQuery& query,
                                                 const Route& route) const {
   thread_local std::vector<float> scores;
   thread_local std::vector<std::int32_t> chosen;
-  lists_.ScoreLists(query.query, scores);
+  lists_.means->ScoreLists(query.query, scores);
   SelectBest(scores, route.probe_count, chosen);
   FloatVisit visit(lists_, query, scores, true, state);
   ATTENDANT_RETURN_IF_ERROR(visit.Visit(chosen));

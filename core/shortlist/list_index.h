@@ -20,6 +20,7 @@
 #include "core/shortlist/float_visit.h"
 #include "core/shortlist/inverted_lists.h"
 #include "core/shortlist/ivf_index.h"
+#include "core/shortlist/ivf_training.h"
 #include "core/shortlist/list_values.h"
 #include "core/shortlist/row_scan.h"
 #include "core/shortlist/unscored_mass.h"
@@ -28,18 +29,33 @@ namespace attendant {
 
 class ListIndex : public IvfIndex {
  public:
-  // positions[row] is the position of the row's key in `lists`, or -1. Values
-  // that are not the keys are pooled from codes if these are given.
-  ListIndex(InvertedLists lists, std::vector<std::int32_t> positions,
-            ScoreKind score_kind, Calibration calibration,
-            UnscoredMass unscored_mass,
+  // Of rows [0, row_count), those in `lists` have keys. The lists' means are
+  // the training's. Values that are not the keys are pooled from codes if these
+  // are given.
+  ListIndex(InvertedLists lists, std::int64_t row_count,
+            std::shared_ptr<const IvfTraining> training,
             std::optional<ListValues> values = std::nullopt);
 
   IndexKind kind() const override { return IndexKind::kIvf; }
   std::int64_t dim() const override { return lists_.dim; }
   std::int64_t list_count() const override { return lists_.list_count(); }
-  std::int64_t probe_count() const override { return calibration_.probe_count; }
-  double measured_recall() const override { return calibration_.recall; }
+  std::int64_t probe_count() const override {
+    return training_->calibration.probe_count;
+  }
+  double measured_recall() const override {
+    return training_->calibration.recall;
+  }
+  const std::shared_ptr<const IvfTraining>& training() const override {
+    return training_;
+  }
+  std::int32_t ListOf(RowIndex row) const override;
+  double square_distance() const override { return square_distance_; }
+  double trained_square_distance() const override {
+    return training_->square_distance;
+  }
+  std::int64_t trained_key_count() const override {
+    return training_->key_count;
+  }
   std::span<const float> Key(RowIndex row) const override;
   absl::StatusOr<ScanStats> Scan(const ScanQuery& query,
                                  AttentionState& state) const override;
@@ -147,11 +163,13 @@ class ListIndex : public IvfIndex {
   std::int64_t RowCountOf(std::int32_t list) const;
 
   const InvertedLists lists_;
-  const std::vector<std::int32_t> positions_;  // by row; -1: no key
-  Bitmap keyed_;                               // rows with keys
-  const bool cosine_;                          // codes are of normalised keys
-  const Calibration calibration_;
-  const UnscoredMass unscored_mass_;
+  std::vector<std::int32_t> positions_;  // by row; -1: no key
+  Bitmap keyed_;                         // rows with keys
+  const bool cosine_;                    // codes are of normalised keys
+  const std::shared_ptr<const IvfTraining> training_;
+  // The keys' share of those that the training was learned from, at most 1.
+  const double key_share_;
+  const double square_distance_;
   const ListValues key_values_;             // of rows that pool their keys
   const std::optional<ListValues> values_;  // of others
 };

@@ -65,12 +65,13 @@ std::vector<std::int64_t> ListIndex::CountEligible(
 
 std::unique_ptr<KeyGroups> ListIndex::GroupKeys(
     const ScanQuery& query, std::span<const Candidate> head) const {
-  if (!HasCodesFor(query) || !unscored_mass_.usable()) return nullptr;
+  if (!HasCodesFor(query) || !training_->unscored_mass.usable()) return nullptr;
   ListGroupsInput input = {.lists = &lists_,
-                           .unscored_mass = &unscored_mass_,
+                           .unscored_mass = &training_->unscored_mass,
                            .query = &query,
                            .masked = IsMasked(query),
                            .probe_count = ProbesOf(query.goals),
+                           .key_share = key_share_,
                            .head = {},
                            .eligible_counts = {}};
   if (input.masked) {
@@ -162,8 +163,8 @@ absl::StatusOr<ScanStats> ListIndex::ScanMaskedFloats(
     AttentionState& state) const {
   thread_local std::vector<float> scores;
   thread_local std::vector<std::uint64_t> ranks;
-  lists_.ScoreLists(query.query, scores);
-  lists_.RankLists(scores, ranks);
+  lists_.means->ScoreLists(query.query, scores);
+  ListMeans::RankLists(scores, ranks);
   FloatVisit visit(lists_, query, scores, false, state);
   ATTENDANT_ASSIGN_OR_RETURN(
       const bool complete,
@@ -211,9 +212,10 @@ absl::StatusOr<ScanStats> ListIndex::ScanMaskedByCode(
     scores.resize(static_cast<std::size_t>(stride));
     const double norm = Norm(query.query);
     const CodeQuery coded = pass.coded().WithFactor(norm > 0 ? 1 / norm : 0);
-    lists_.ScoreListsByCode({&coded, 1}, CodeBits::k8, stride, scores.data());
-    lists_.RankLists({scores.data(), static_cast<std::size_t>(list_count())},
-                     ranks);
+    lists_.means->ScoreListsByCode({&coded, 1}, CodeBits::k8, stride,
+                                   scores.data());
+    ListMeans::RankLists(
+        {scores.data(), static_cast<std::size_t>(list_count())}, ranks);
     visit.scores = {scores.data(), static_cast<std::size_t>(list_count())};
     thread_local std::vector<std::int32_t> taken;
     taken.clear();
@@ -241,11 +243,12 @@ absl::StatusOr<ScanStats> ListIndex::ScanMaskedByCode(
 }
 
 double ListIndex::ProbesFor(std::int64_t probe_count, double rate) const {
-  const double probes = calibration_.ProbesFor(
-      static_cast<double>(calibration_.depths[0].neighbour_count) / rate);
+  const Calibration& calibration = training_->calibration;
+  const double probes = calibration.ProbesFor(
+      static_cast<double>(calibration.depths[0].neighbour_count) / rate);
   // Another recall than the index was made for takes as many times the lists.
   return probes * static_cast<double>(probe_count) /
-         static_cast<double>(calibration_.probe_count);
+         static_cast<double>(calibration.probe_count);
 }
 
 // Nanoseconds, measured on 1,000,000 keys of 128 floats, which are far more
@@ -307,7 +310,7 @@ absl::StatusOr<bool> ListIndex::VisitUntilEnough(std::span<std::uint64_t> ranks,
       std::nth_element(ranks.begin(), end - 1, ranks.end(), std::greater<>());
     }
     chosen.resize(static_cast<std::size_t>(next));
-    std::transform(ranks.begin(), end, chosen.begin(), InvertedLists::ListOf);
+    std::transform(ranks.begin(), end, chosen.begin(), ListMeans::ListOf);
     std::sort(chosen.begin(), chosen.end());
     ATTENDANT_RETURN_IF_ERROR(visit(std::span<const std::int32_t>(chosen)));
     for (const std::int32_t list : chosen) row_count += RowCountOf(list);

@@ -49,8 +49,8 @@ class ListValues {
   }
   // Of each list's coded values.
   MatrixView means(const InvertedLists& lists) const {
-    return {are_keys_ ? lists.means.data() : means_.data(), lists.list_count(),
-            dim_};
+    return {are_keys_ ? lists.means->means.data() : means_.data(),
+            lists.list_count(), dim_};
   }
   // What is known of a list's values.
   struct Means {

@@ -78,8 +78,8 @@ void DrawBlock(const InvertedLists& lists, double place, BlockDraw& draw) {
 
 std::int64_t UnscoredMass::memory_bytes() const {
   return static_cast<std::int64_t>(
-      sizeof(float) * (log_counts_.size() + variances_.size() +
-                       mean_shares_.size() + directions_.size()) +
+      sizeof(float) *
+          (variances_.size() + mean_shares_.size() + directions_.size()) +
       sizeof(Measures) * measures_.size());
 }
 
@@ -149,17 +149,17 @@ void UnscoredMass::PredictLists(const InvertedLists& lists,
   const auto spread = static_cast<float>(
       square_sum /
       static_cast<double>(std::max<std::int64_t>(1, direction_count_)));
-  log_sums.resize(log_counts_.size());
+  log_sums.resize(lists.log_counts.size());
   const auto list_count = static_cast<std::int64_t>(log_sums.size());
   const float unit = factor * norm;
   const float* __restrict scores = visited.scores.data();
-  const float* __restrict reaches = lists.reaches.data();
+  const float* __restrict reaches = lists.means->reaches.data();
   float* __restrict means = log_sums.data();
   for (std::int64_t l = 0; l < list_count; ++l) {
     means[l] = unit * (scores[l] - reaches[l]);
   }
   ActiveKernels().NormalLogSums(
-      {log_counts_.data(), mean_shares_.data(), variances_.data()}, means,
+      {lists.log_counts.data(), mean_shares_.data(), variances_.data()}, means,
       spread, list_count, log_sums.data());
   for (const std::int32_t list : visited.lists) {
     log_sums[static_cast<std::size_t>(list)] = kNothing;
@@ -242,8 +242,9 @@ UnscoredMass::Draws UnscoredMass::Draw(const InvertedLists& lists,
                        draw.begin / kCodeRows, 1, kCodeRows, of_block);
     // Scores may come from 4 bits.
     float list_logit = 0;
-    kernels.DotRows(visited.query.data(), lists.means.data() + draw.list * dim_,
-                    1, dim_, &list_logit);
+    kernels.DotRows(visited.query.data(),
+                    lists.means->means.data() + draw.list * dim_, 1, dim_,
+                    &list_logit);
     list_logit *= factor;
     float* to = logits + b * kCodeRows;
     std::fill_n(to, kCodeRows, kNothing);

@@ -100,8 +100,10 @@ class UnscoredMass {
 
   bool usable() const { return usable_; }
 
-  // `lists` are those of Learn. False if nothing can be said: too few keys are
-  // eligible. The same bytes for the same arguments, whatever ran before.
+  // `lists` have the means of those of Learn, and all or some of their keys, or
+  // others like them: eligible_rate is then the share of as many keys as Learn
+  // had. False if nothing can be said: too few keys are eligible. The same
+  // bytes for the same arguments, whatever ran before.
   bool Guess(const InvertedLists& lists, const VisitedMass& visited,
              UnscoredGuess& guess) const;
 
@@ -174,7 +176,6 @@ class UnscoredMass {
 
   bool usable_ = false;
   double key_norm_ = 0;             // root mean square
-  std::vector<float> log_counts_;   // [lists], of keys
   std::vector<float> variances_;    // [lists], v
   std::vector<float> mean_shares_;  // [lists], a / |m|^2
   // Rows x with x'x / row count = W: keys less their lists' means.

@@ -312,5 +312,102 @@ TEST(IvfIndexTest, ABuildMakesNoThreads) {
   EXPECT_EQ(ThreadCount(), before);
 }
 
+// Keys of one catalog, and an index that was trained on all of them.
+class IvfTrainingTest : public ::testing::Test {
+ protected:
+  static constexpr std::int64_t kRows = 6000;
+  static constexpr std::int64_t kDim = 24;
+
+  void SetUp() override {
+    ASSERT_OK_AND_ASSIGN(
+        trained_, IvfIndex::Build(table_.keys, kDim, ScoreKind::kDot, {}));
+    ASSERT_LT(trained_->probe_count(), trained_->list_count());
+    // Where lists were merged, a key may be nearer to another's mean.
+    whole_ = Part(0, kRows);
+  }
+
+  // An index of rows [begin, end) by the training of all.
+  std::unique_ptr<IvfIndex> Part(std::int64_t begin, std::int64_t end) const {
+    IvfOptions options;
+    options.training = trained_->training();
+    auto part =
+        IvfIndex::Build(std::span(table_.keys)
+                            .subspan(static_cast<std::size_t>(begin),
+                                     static_cast<std::size_t>(end - begin)),
+                        kDim, ScoreKind::kDot, options);
+    EXPECT_OK(part);
+    return *std::move(part);
+  }
+
+  const KeyTable table_ = ClusteredKeys(kRows, kDim, 60, kSeed);
+  std::unique_ptr<IvfIndex> trained_;
+  std::unique_ptr<IvfIndex> whole_;
+};
+
+TEST_F(IvfTrainingTest, PartsVisitTheKeysThatTheWholeVisits) {
+  constexpr std::int64_t kCut = 4500;
+  const auto first = Part(0, kCut);
+  const auto second = Part(kCut, kRows);
+  EXPECT_EQ(first->training(), trained_->training());
+  const KeyTable queries = ClusteredKeys(20, kDim, 60, kSeed + 1);
+  for (const std::span<const float> query : queries.keys) {
+    const Answer whole = AnswerOf(*whole_, QueryFor(query, kRows), kRows);
+    std::set<RowIndex> rows(whole.rows.begin(), whole.rows.end());
+    ASSERT_FALSE(whole.stats.complete);
+    const Answer a = AnswerOf(*first, QueryFor(query, kCut), kRows);
+    const Answer b = AnswerOf(*second, QueryFor(query, kRows - kCut), kRows);
+    std::set<RowIndex> of_parts(a.rows.begin(), a.rows.end());
+    for (const RowIndex row : b.rows) of_parts.insert(row + kCut);
+    EXPECT_EQ(of_parts, rows);
+  }
+}
+
+TEST_F(IvfTrainingTest, KnownListsAreTaken) {
+  const auto part = Part(0, kRows);
+  std::vector<std::int32_t> known(kRows, -1);
+  for (RowIndex row = 0; row < kRows; ++row) {
+    EXPECT_EQ(part->ListOf(row), whole_->ListOf(row)) << row;
+    // Another list for row 7, to see that it is taken as told.
+    known[static_cast<std::size_t>(row)] = part->ListOf(row);
+  }
+  known[7] = (known[7] + 1) % static_cast<std::int32_t>(part->list_count());
+  known[8] = -1;
+  IvfOptions options;
+  options.training = whole_->training();
+  options.known_lists = known;
+  ASSERT_OK_AND_ASSIGN(
+      const auto index,
+      IvfIndex::Build(table_.keys, kDim, ScoreKind::kDot, options));
+  EXPECT_EQ(index->ListOf(7), known[7]);
+  EXPECT_EQ(index->ListOf(8), whole_->ListOf(8));
+}
+
+TEST_F(IvfTrainingTest, DriftIsMeasured) {
+  EXPECT_DOUBLE_EQ(trained_->square_distance(),
+                   trained_->trained_square_distance());
+  EXPECT_EQ(trained_->trained_key_count(), kRows);
+  EXPECT_NEAR(whole_->square_distance(), trained_->square_distance(),
+              0.05 * trained_->square_distance());
+  const auto part = Part(0, 1000);
+  EXPECT_NEAR(part->square_distance(), whole_->square_distance(),
+              0.1 * whole_->square_distance());
+  const KeyTable others = ClusteredKeys(1000, kDim, 60, kSeed + 5);
+  IvfOptions options;
+  options.training = whole_->training();
+  ASSERT_OK_AND_ASSIGN(
+      const auto drifted,
+      IvfIndex::Build(others.keys, kDim, ScoreKind::kDot, options));
+  EXPECT_GT(drifted->square_distance(), 1.3 * whole_->square_distance());
+}
+
+TEST_F(IvfTrainingTest, AFewKeysAreAnsweredToo) {
+  const auto part = Part(0, 5);
+  const std::span<const float> query = table_.keys[2];
+  ScanQuery exhaustive = QueryFor(query, 5);
+  exhaustive.exhaustive = true;
+  EXPECT_EQ(AnswerOf(*part, exhaustive, 10).rows.size(), 5u);
+  EXPECT_LE(AnswerOf(*part, QueryFor(query, 5), 10).rows.size(), 5u);
+}
+
 }  // namespace
 }  // namespace attendant

@@ -65,7 +65,7 @@ struct Data {
     for (std::int64_t l = 1; l <= kLists; ++l) {
       lists.offsets.push_back(l * kRows / kLists);
     }
-    lists.Summarise(false);
+    lists.Summarise(false, 5);
     lists.Encode(false, 5);
     queries.resize(kQueries * kDim);
     for (std::int64_t q = 0; q < kQueries; ++q) {
@@ -98,7 +98,7 @@ struct Case {
     scan.allowed = allowed;
     eligible = std::make_unique<EligibleRows>(scan);
     EXPECT_TRUE(coded.Encode(lists.codes, scan.query, scan.logit_factor));
-    lists.ScoreLists(scan.query, scores);
+    lists.means->ScoreLists(scan.query, scores);
     std::vector<std::int32_t> order(kLists);
     std::iota(order.begin(), order.end(), 0);
     std::sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {

@@ -1,0 +1,37 @@
+// What an IVF index learned, without its keys. Internal.
+#ifndef ATTENDANT_CORE_SHORTLIST_IVF_TRAINING_H_
+#define ATTENDANT_CORE_SHORTLIST_IVF_TRAINING_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "core/attention/score.h"
+#include "core/shortlist/calibrate.h"
+#include "core/shortlist/list_means.h"
+#include "core/shortlist/unscored_mass.h"
+
+namespace attendant {
+
+// The lists, how many of them a query visits, and what is known of the others:
+// shared by all indexes of keys that are like those it was learned from, which
+// together answer as one index would. Immutable; thread-safe.
+struct IvfTraining {
+  std::shared_ptr<const ListMeans> means;
+  Calibration calibration;
+  UnscoredMass unscored_mass;
+  ScoreKind score_kind = ScoreKind::kDot;
+  std::uint64_t seed = 0;  // of the codes' rotation
+  // Of the keys that it was learned from.
+  std::int64_t key_count = 0;
+  double square_distance = 0;  // to their lists' means, in the mean
+
+  std::int64_t memory_bytes() const {
+    return means->memory_bytes() + unscored_mass.memory_bytes() +
+           static_cast<std::int64_t>(calibration.recalls.size() *
+                                     sizeof(float));
+  }
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_SHORTLIST_IVF_TRAINING_H_
