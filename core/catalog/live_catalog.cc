@@ -23,8 +23,8 @@ namespace {
 // Segments double up to this, so that a small catalog costs little memory.
 constexpr std::int64_t kFirstCapacity = 1024;
 constexpr std::int64_t kMaxCapacity = 65536;
-// Fewer rows than this are never worth a merge.
-constexpr std::int64_t kMinMergeCount = 1024;
+// Of merges that leave this many rows, freed memory is given back.
+constexpr std::int64_t kTrimCount = 100000;
 
 // Content of a write, the same in every process.
 class Fingerprint {
@@ -56,15 +56,6 @@ absl::Status ValidateDistinct(std::size_t count, absl::string_view field,
   return absl::OkStatus();
 }
 
-// The index that queries of a field go to; of all heads, the first.
-const KeyIndex& QueriedIndex(const Snapshot& snapshot, const SegmentView& view,
-                             std::size_t field) {
-  const AttentionModel* model = snapshot.models[field].model.get();
-  const bool has_heads = model != nullptr && model->multi_head() != nullptr;
-  return has_heads ? *view.segment->head_indexes[field][0]
-                   : *view.segment->indexes[field];
-}
-
 // True if no component is greater than `limit` in size.
 bool Within(std::span<const float> key, float limit) {
   return std::all_of(key.begin(), key.end(), [limit](float component) {
@@ -76,14 +67,6 @@ bool Within(std::span<const float> key, float limit) {
 bool Projects(const NamedModel& a, const NamedModel& b) {
   return StoredHeadCount(a.model.get()) > 0 ||
          StoredHeadCount(b.model.get()) > 0;
-}
-
-bool SameModels(const std::vector<NamedModel>& a,
-                const std::vector<NamedModel>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const NamedModel& x, const NamedModel& y) {
-                      return x.model == y.model;
-                    });
 }
 
 }  // namespace
@@ -149,7 +132,7 @@ absl::Status LiveCatalog::LoadItems() {
   next->sequence = store_->sequence();
   assigned_sequence_ = next->sequence;
   Publish(std::move(next));
-  if (NeedsMerge(true)) ScheduleMerge(absl::ZeroDuration());
+  if (Plan(/*settled=*/true).needed()) ScheduleMerge(absl::ZeroDuration());
   return absl::OkStatus();
 }
 
@@ -299,7 +282,7 @@ absl::Status LiveCatalog::Commit(StoreWrite& write) {
   Publish(std::move(next));
   ATTENDANT_FAIL_POINT("write.after_publish");
   last_write_ = std::chrono::steady_clock::now();
-  if (NeedsMerge(true)) ScheduleMerge(options_.settle_time);
+  ScheduleMerges();
   return absl::OkStatus();
 }
 
@@ -386,10 +369,17 @@ absl::Status LiveCatalog::CheckKeyLimits(const Item& item) const {
 }
 
 void LiveCatalog::StartSegment(Snapshot& next) {
+  bool has_lists = false;
+  for (std::size_t f = 0; f < next.wanted_indexes.size(); ++f) {
+    has_lists |=
+        !next.segments.empty() &&
+        next.QueriedIndex(0, static_cast<int>(f)).kind() == IndexKind::kIvf;
+  }
   const std::int64_t capacity =
       growing_.rows == nullptr
           ? kFirstCapacity
-          : std::min(2 * growing_.rows->capacity(), kMaxCapacity);
+          : std::min(2 * growing_.rows->capacity(),
+                     has_lists ? kSealCount : kMaxCapacity);
   growing_ = {};
   growing_.rows = std::make_shared<RowTable>(next.schema->value_dim, capacity);
   auto segment = std::make_shared<Segment>();
@@ -434,81 +424,74 @@ void LiveCatalog::ResolveWantedIndexes(Snapshot& next) const {
   }
 }
 
-bool LiveCatalog::NeedsMerge(bool settled) const {
-  const Snapshot& snapshot = *current_;
-  if (snapshot.segments.empty()) return false;
-  if (!SameModels(wanted_models_, snapshot.models)) return true;
-  const SegmentView& first = snapshot.segments.front();
-  bool wants_training = false;
-  bool wants_index = false;
-  for (std::size_t f = 0; f < snapshot.wanted_indexes.size(); ++f) {
-    const IndexKind wanted = snapshot.wanted_indexes[f];
-    wants_index |= wanted != IndexKind::kFlat;
-    const KeyIndex& index = QueriedIndex(snapshot, first, f);
-    const bool is_elsewhere =
-        MayKeepKeysOnDisk(wanted) &&
-        snapshot.schema->key_fields[f].keys_on_disk != (index.disk_bytes() > 0);
-    wants_training |= (wanted != index.kind() || is_elsewhere) &&
-                      snapshot.key_count(static_cast<int>(f)) > 0;
+MergePlan LiveCatalog::Plan(bool settled) const {
+  return PlanMerge(*current_, wanted_models_, growing_.rows.get(), settled);
+}
+
+void LiveCatalog::ScheduleMerges() {
+  const MergePlan now = Plan(/*settled=*/false);
+  if (now.needed() && !now.retrains) {
+    ScheduleMerge(absl::ZeroDuration());
+  } else if (now.needed() || Plan(/*settled=*/true).needed()) {
+    ScheduleMerge(options_.settle_time);
   }
-  if (wants_training) return true;
-  std::int64_t row_count = 0;
-  for (const SegmentView& view : snapshot.segments) row_count += view.row_end;
-  const std::int64_t live_count = snapshot.item_count();
-  const std::int64_t dead_count = row_count - live_count;
-  if (dead_count >= kMinMergeCount && dead_count > live_count) return true;
-  if (!wants_index) return false;
-  // Rows outside the trained segment are scored one and all.
-  const std::int64_t outside_count = row_count - first.row_end;
-  return outside_count >=
-         std::max(kMinMergeCount, live_count / (settled ? 50 : 4));
 }
 
 void LiveCatalog::ScheduleMerge(absl::Duration delay) {
-  if (merge_scheduled_ || closing_) return;
+  if (closing_) return;
+  if (await_count_ > 0) delay = absl::ZeroDuration();
+  if (merge_scheduled_) {
+    if (delay == absl::ZeroDuration()) background_->Hurry(this);
+    return;
+  }
   merge_scheduled_ = true;
-  background_->Add(this, await_count_ > 0 ? absl::ZeroDuration() : delay,
-                   [this] { RunMerge(); });
+  background_->Add(this, delay, [this] { RunMerge(); });
 }
 
 void LiveCatalog::RunMerge() {
-  MergeOnce();
+  if (MergeOnce() < kTrimCount) return;
   // Keys were held twice, and blocks that were freed stay with the process
   // unless it lets go of them: half as much again as all keys.
   malloc_trim(0);
 }
 
-void LiveCatalog::MergeOnce() {
+std::int64_t LiveCatalog::MergeOnce() {
   std::shared_ptr<const Snapshot> before;
   ScratchFiles* files = nullptr;
   std::vector<NamedModel> models;
+  MergePlan plan;
   {
     MutexLock lock(&mutex_);
     merge_scheduled_ = false;
     const bool settled =
         await_count_ > 0 || std::chrono::steady_clock::now() - last_write_ >=
                                 absl::ToChronoNanoseconds(options_.settle_time);
-    if (!NeedsMerge(settled)) {
-      if (NeedsMerge(true)) ScheduleMerge(options_.settle_time);
+    plan = Plan(settled);
+    if (!plan.needed()) {
+      ScheduleMerges();
       changed_.NotifyAll();
-      return;
+      return 0;
     }
     merge_scheduled_ = true;
     before = current_;
-    models = wanted_models_;
+    models = plan.retrains ? wanted_models_ : current_->models;
     files = &store_->scratch_files();
     // From now on rows go to a new segment; those before are only tombstoned.
-    growing_ = {};
+    for (std::size_t i = plan.first; i < plan.end; ++i) {
+      if (before->segments[i].segment->rows == growing_.rows) growing_ = {};
+    }
   }
   absl::StatusOr<std::shared_ptr<const Segment>> merged =
-      MergeSegments(*before, models, *files, closing_);
+      MergeSegments(*before, plan, models, *files, closing_);
+  const std::int64_t row_count =
+      merged.ok() && *merged != nullptr ? (*merged)->rows->row_count() : 0;
   MutexLock lock(&mutex_);
   merge_scheduled_ = false;
   merge_status_ = merged.status();
   if (merged.ok()) {
     try {
-      PublishMerged(*std::move(merged), *before, models);
-      if (NeedsMerge(true)) ScheduleMerge(options_.settle_time);
+      PublishMerged(*std::move(merged), plan, *before, models);
+      ScheduleMerges();
     } catch (const std::bad_alloc&) {
       merge_status_ = absl::ResourceExhaustedError("out of memory for a merge");
       // Its head keys may be another model's already.
@@ -516,17 +499,18 @@ void LiveCatalog::MergeOnce() {
     }
   }
   changed_.NotifyAll();
+  return row_count;
 }
 
 void LiveCatalog::PublishMerged(std::shared_ptr<const Segment> merged,
-                                const Snapshot& before,
+                                const MergePlan& plan, const Snapshot& before,
                                 const std::vector<NamedModel>& models) {
   auto next = std::make_shared<Snapshot>(*current_);
-  SegmentView view = ViewOfMerged(std::move(merged), before, *current_);
-  next->segments.erase(next->segments.begin(),
-                       next->segments.begin() +
-                           static_cast<std::ptrdiff_t>(before.segments.size()));
-  for (std::size_t f = 0; f < models.size(); ++f) {
+  const auto first =
+      next->segments.begin() + static_cast<std::ptrdiff_t>(plan.first);
+  next->segments.erase(
+      first, next->segments.begin() + static_cast<std::ptrdiff_t>(plan.end));
+  for (std::size_t f = 0; plan.retrains && f < models.size(); ++f) {
     // Without keys to project SetDefaults published the newest already.
     if (!Projects(models[f], next->models[f])) continue;
     if (models[f].model == next->models[f].model) continue;
@@ -539,7 +523,11 @@ void LiveCatalog::PublishMerged(std::shared_ptr<const Segment> merged,
     }
     next->models[f] = models[f];
   }
-  next->segments.insert(next->segments.begin(), std::move(view));
+  if (merged != nullptr) {
+    next->segments.insert(
+        next->segments.begin() + static_cast<std::ptrdiff_t>(plan.first),
+        ViewOfMerged(std::move(merged), plan, before, *current_));
+  }
   Publish(std::move(next));
 }
 
@@ -662,7 +650,7 @@ void LiveCatalog::SetDefaults(const std::vector<KeyFieldSchema>& key_fields,
     }
   }
   Publish(std::move(next));
-  if (NeedsMerge(true)) ScheduleMerge(absl::ZeroDuration());
+  if (Plan(/*settled=*/true).needed()) ScheduleMerge(absl::ZeroDuration());
 }
 
 absl::Status LiveCatalog::SetEncoder(int field, TextEncoder encoder) {
@@ -691,7 +679,7 @@ std::vector<IndexState> LiveCatalog::index_states() const {
     state.projected_key_count =
         projected_key_counts_[f].load(std::memory_order_relaxed);
     if (!now->segments.empty()) {
-      const KeyIndex& index = QueriedIndex(*now, now->segments[0], f);
+      const KeyIndex& index = now->QueriedIndex(0, static_cast<int>(f));
       const IndexTuning tuning = index.tuning();
       state.active_kind = index.kind();
       state.list_count = tuning.list_count;

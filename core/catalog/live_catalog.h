@@ -20,6 +20,7 @@
 #include "core/base/mutex.h"
 #include "core/base/published.h"
 #include "core/catalog/background.h"
+#include "core/catalog/merge_plan.h"
 #include "core/catalog/snapshot.h"
 #include "core/shortlist/flat_index.h"
 #include "core/storage/store.h"
@@ -30,9 +31,8 @@ struct LiveCatalogOptions {
   // AUTO wants an IVF index from so many keys in a field on; below, scoring
   // every key is as quick.
   std::int64_t auto_ivf_min_count = 20000;
-  // How long writes must have paused before segments are merged and indexes
-  // trained; while they go on, once the rows to merge are a quarter of the
-  // rest.
+  // How long writes must have paused before all segments become one (see
+  // PlanMerge); what learns anew waits as long.
   absl::Duration settle_time = absl::Seconds(1);
 };
 
@@ -176,14 +176,18 @@ class LiveCatalog {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ResolveWantedIndexes(Snapshot& next) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // What a merge would improve: rows outside the first segment or dead in it.
-  bool NeedsMerge(bool settled) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  MergePlan Plan(bool settled) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Sees to it that what can be merged will be: what learns anew, or waits for
+  // writes to settle, after a while.
+  void ScheduleMerges() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ScheduleMerge(absl::Duration delay)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RunMerge();
-  void MergeOnce();
+  // The rows of the merged segment.
+  std::int64_t MergeOnce();
+  // merged: null if no row was left.
   void PublishMerged(std::shared_ptr<const Segment> merged,
-                     const Snapshot& before,
+                     const MergePlan& plan, const Snapshot& before,
                      const std::vector<NamedModel>& models)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Gives the rows of a segment the head keys of another model.

@@ -24,10 +24,55 @@ bool HasKeys(const Keys& keys) {
       [](const std::span<const float> key) { return !key.empty(); });
 }
 
+// What a merge does, and to what.
+struct Merge {
+  const Snapshot& snapshot;
+  const MergePlan& plan;
+  const std::vector<NamedModel>& models;
+  ScratchFiles& scratch_files;
+  const std::atomic<bool>& cancelled;
+  std::vector<RowAddress> addresses;  // of the merged rows
+
+  // The index of a field and head (-1: of the keys themselves) in a segment.
+  const KeyIndex& IndexOf(std::size_t segment, int field, int head) const {
+    return snapshot.segments[segment].segment->IndexOf(field, head);
+  }
+};
+
+// What the keys of a field and head go by.
+struct Lists {
+  std::shared_ptr<const IvfTraining> training;  // null: they are to be learned
+  std::vector<std::int32_t> known;              // by merged row; -1: not known
+};
+
+Lists ListsOf(const Merge& merge, int field, int head) {
+  Lists lists;
+  if (merge.plan.retrains) return lists;
+  const auto ivf_of = [&](std::size_t segment) -> const IvfIndex* {
+    const KeyIndex& index = merge.IndexOf(segment, field, head);
+    if (index.kind() != IndexKind::kIvf) return nullptr;
+    return static_cast<const IvfIndex*>(&index);
+  };
+  for (std::size_t i = 0; i < merge.snapshot.segments.size(); ++i) {
+    if (const IvfIndex* index = ivf_of(i)) {
+      lists.training = index->training();
+      break;
+    }
+  }
+  if (lists.training == nullptr) return lists;
+  lists.known.reserve(merge.addresses.size());
+  for (const RowAddress& address : merge.addresses) {
+    const IvfIndex* index = ivf_of(static_cast<std::size_t>(address.segment));
+    const bool known = index != nullptr && index->training() == lists.training;
+    lists.known.push_back(known ? index->ListOf(address.row) : -1);
+  }
+  return lists;
+}
+
 // files: null for floats in memory.
 absl::StatusOr<std::shared_ptr<const KeyIndex>> BuildIndex(
     const Keys& keys, std::int64_t dim, ScoreKind score_kind, IndexKind kind,
-    ScratchFiles* files, const std::atomic<bool>& cancelled,
+    Lists lists, ScratchFiles* files, const std::atomic<bool>& cancelled,
     const RowTable* values = nullptr) {
   if (files != nullptr && MayKeepKeysOnDisk(kind)) {
     // Before minutes of training.
@@ -39,6 +84,8 @@ absl::StatusOr<std::shared_ptr<const KeyIndex>> BuildIndex(
   }
   if (kind == IndexKind::kIvf && HasKeys(keys)) {
     IvfOptions options;
+    options.training = std::move(lists.training);
+    options.known_lists = lists.known;
     options.key_files = files;
     options.cancelled = &cancelled;
     if (values != nullptr && values->value_count() > 0) {
@@ -87,26 +134,27 @@ Keys ProjectKeys(const Keys& keys, const KeyProjection& projection,
 
 // The head indexes of one field of the merged segment.
 absl::StatusOr<std::vector<std::shared_ptr<const KeyIndex>>> BuildHeadIndexes(
-    const Snapshot& snapshot, int field, const NamedModel& model,
-    const std::vector<RowAddress>& addresses, const Keys& keys,
-    ScratchFiles* files, const std::atomic<bool>& cancelled) {
+    const Merge& merge, int field, const Keys& keys, ScratchFiles* files) {
+  const Snapshot& snapshot = merge.snapshot;
+  const AttentionModel* model = merge.models[field].model.get();
   std::vector<std::shared_ptr<const KeyIndex>> indexes;
   // No index knows how an additive network ranks.
-  const IndexKind kind =
-      model.model != nullptr && model.model->additive() != nullptr
-          ? IndexKind::kFlat
-          : snapshot.wanted_indexes[field];
-  for (int h = 0; h < StoredHeadCount(model.model.get()); ++h) {
-    if (cancelled) return absl::CancelledError("the build was cancelled");
-    const KeyProjection projection = HeadProjection(*model.model, h);
+  const IndexKind kind = model != nullptr && model->additive() != nullptr
+                             ? IndexKind::kFlat
+                             : snapshot.wanted_indexes[field];
+  for (int h = 0; h < StoredHeadCount(model); ++h) {
+    if (merge.cancelled) return absl::CancelledError("the build was cancelled");
+    const KeyProjection projection = HeadProjection(*model, h);
     AlignedBuffer<float> projected;
     Keys head_keys;
-    if (snapshot.models[field].model == model.model) {
-      head_keys.reserve(addresses.size());
-      for (const RowAddress& address : addresses) {
-        head_keys.push_back(snapshot.segments[address.segment]
-                                .segment->head_indexes[field][h]
-                                ->Key(address.row));
+    Lists lists;
+    if (snapshot.models[field].model.get() == model) {
+      lists = ListsOf(merge, field, h);
+      head_keys.reserve(merge.addresses.size());
+      for (const RowAddress& address : merge.addresses) {
+        head_keys.push_back(
+            merge.IndexOf(static_cast<std::size_t>(address.segment), field, h)
+                .Key(address.row));
       }
     } else {
       head_keys = ProjectKeys(keys, projection, projected);
@@ -114,61 +162,65 @@ absl::StatusOr<std::vector<std::shared_ptr<const KeyIndex>>> BuildHeadIndexes(
     ATTENDANT_ASSIGN_OR_RETURN(
         std::shared_ptr<const KeyIndex> index,
         BuildIndex(head_keys, projection.weight.row_count,
-                   snapshot.schema->key_fields[field].score_kind, kind, files,
-                   cancelled));
+                   snapshot.schema->key_fields[field].score_kind, kind,
+                   std::move(lists), files, merge.cancelled));
     indexes.push_back(std::move(index));
   }
   return indexes;
 }
 
-absl::StatusOr<std::shared_ptr<const Segment>> Merge(
-    const Snapshot& snapshot, const std::vector<NamedModel>& models,
-    ScratchFiles& scratch_files, const std::atomic<bool>& cancelled) {
-  std::vector<RowAddress> addresses;
-  addresses.reserve(snapshot.item_count());
-  for (std::size_t i = 0; i < snapshot.segments.size(); ++i) {
+std::shared_ptr<const RowTable> MergeRows(const Merge& merge) {
+  const std::int64_t value_dim = merge.snapshot.schema->value_dim;
+  auto rows = std::make_shared<RowTable>(
+      value_dim, static_cast<std::int64_t>(merge.addresses.size()));
+  for (const RowAddress& address : merge.addresses) {
+    const RowTable& from =
+        *merge.snapshot.segments[address.segment].segment->rows;
+    const float* value = from.ValueOf(address.row);
+    rows->Append(from.Id(address.row),
+                 value == nullptr ? std::span<const float>()
+                                  : std::span<const float>(value, value_dim),
+                 from.AttributesOf(address.row),
+                 from.OpaqueValueOf(address.row));
+  }
+  return rows;
+}
+
+absl::StatusOr<std::shared_ptr<const Segment>> Run(Merge merge) {
+  const Snapshot& snapshot = merge.snapshot;
+  for (std::size_t i = merge.plan.first; i < merge.plan.end; ++i) {
     const SegmentView& view = snapshot.segments[i];
     for (RowIndex row = 0; row < view.row_end; ++row) {
       if (view.IsLive(row)) {
-        addresses.push_back({static_cast<std::int32_t>(i), row});
+        merge.addresses.push_back({static_cast<std::int32_t>(i), row});
       }
     }
   }
-  auto rows = std::make_shared<RowTable>(
-      snapshot.schema->value_dim, std::max<std::int64_t>(1, addresses.size()));
-  for (const RowAddress& address : addresses) {
-    const RowTable& from = *snapshot.segments[address.segment].segment->rows;
-    const float* value = from.ValueOf(address.row);
-    rows->Append(
-        from.Id(address.row),
-        value == nullptr
-            ? std::span<const float>()
-            : std::span<const float>(value, snapshot.schema->value_dim),
-        from.AttributesOf(address.row), from.OpaqueValueOf(address.row));
-  }
+  if (merge.addresses.empty()) return nullptr;
   auto merged = std::make_shared<Segment>();
-  merged->rows = std::move(rows);
+  merged->rows = MergeRows(merge);
   const auto field_count = static_cast<int>(snapshot.schema->key_fields.size());
   for (int f = 0; f < field_count; ++f) {
     const KeyFieldSchema& field = snapshot.schema->key_fields[f];
-    ScratchFiles* const files = field.keys_on_disk ? &scratch_files : nullptr;
+    ScratchFiles* const files =
+        field.keys_on_disk ? &merge.scratch_files : nullptr;
     Keys keys;
-    keys.reserve(addresses.size());
-    for (const RowAddress& address : addresses) {
+    keys.reserve(merge.addresses.size());
+    for (const RowAddress& address : merge.addresses) {
       keys.push_back(snapshot.KeyOf(address, f));
     }
     // Queries go to the heads where there are any.
-    const bool has_heads =
-        models[f].model != nullptr && models[f].model->multi_head() != nullptr;
+    const AttentionModel* model = merge.models[f].model.get();
+    const bool has_heads = model != nullptr && model->multi_head() != nullptr;
     ATTENDANT_ASSIGN_OR_RETURN(
         std::shared_ptr<const KeyIndex> index,
         BuildIndex(keys, field.dim, field.score_kind,
                    has_heads ? IndexKind::kFlat : snapshot.wanted_indexes[f],
-                   files, cancelled, merged->rows.get()));
+                   ListsOf(merge, f, -1), files, merge.cancelled,
+                   merged->rows.get()));
     merged->indexes.push_back(std::move(index));
-    ATTENDANT_ASSIGN_OR_RETURN(
-        auto head_indexes, BuildHeadIndexes(snapshot, f, models[f], addresses,
-                                            keys, files, cancelled));
+    ATTENDANT_ASSIGN_OR_RETURN(auto head_indexes,
+                               BuildHeadIndexes(merge, f, keys, files));
     merged->head_indexes.push_back(std::move(head_indexes));
   }
   return merged;
@@ -177,10 +229,11 @@ absl::StatusOr<std::shared_ptr<const Segment>> Merge(
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const Segment>> MergeSegments(
-    const Snapshot& snapshot, const std::vector<NamedModel>& models,
-    ScratchFiles& files, const std::atomic<bool>& cancelled) {
+    const Snapshot& snapshot, const MergePlan& plan,
+    const std::vector<NamedModel>& models, ScratchFiles& files,
+    const std::atomic<bool>& cancelled) {
   try {
-    return Merge(snapshot, models, files, cancelled);
+    return Run({snapshot, plan, models, files, cancelled, {}});
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError("out of memory for a new index");
   }
@@ -210,17 +263,21 @@ std::vector<std::shared_ptr<FlatIndex>> ProjectSegment(
 }
 
 SegmentView ViewOfMerged(std::shared_ptr<const Segment> merged,
-                         const Snapshot& before, const Snapshot& now) {
+                         const MergePlan& plan, const Snapshot& before,
+                         const Snapshot& now) {
   SegmentView view;
-  const auto row_count = static_cast<RowIndex>(before.item_count());
-  view.row_end = row_count;
-  view.live_count = row_count;
-  for (std::size_t f = 0; f < before.schema->key_fields.size(); ++f) {
-    view.live_key_counts.push_back(before.key_count(static_cast<int>(f)));
+  view.live_key_counts.resize(before.schema->key_fields.size());
+  for (std::size_t i = plan.first; i < plan.end; ++i) {
+    const SegmentView& old_view = before.segments[i];
+    view.row_end += static_cast<RowIndex>(old_view.live_count);
+    for (std::size_t f = 0; f < view.live_key_counts.size(); ++f) {
+      view.live_key_counts[f] += old_view.live_key_counts[f];
+    }
   }
+  view.live_count = view.row_end;
   std::unique_ptr<Bitmap> dead;
   RowIndex merged_row = 0;
-  for (std::size_t i = 0; i < before.segments.size(); ++i) {
+  for (std::size_t i = plan.first; i < plan.end; ++i) {
     const SegmentView& old_view = before.segments[i];
     const SegmentView& new_view = now.segments[i];
     for (RowIndex row = 0; row < old_view.row_end; ++row) {

@@ -1,4 +1,4 @@
-// Turns the segments of a snapshot into one, with trained indexes.
+// Turns segments of a snapshot into one, with trained indexes.
 #ifndef ATTENDANT_CORE_CATALOG_REBUILD_H_
 #define ATTENDANT_CORE_CATALOG_REBUILD_H_
 
@@ -8,21 +8,24 @@
 
 #include "absl/status/statusor.h"
 #include "core/base/scratch_files.h"
+#include "core/catalog/merge_plan.h"
 #include "core/catalog/snapshot.h"
 #include "core/shortlist/flat_index.h"
 
 namespace attendant {
 
-// A segment of all live rows of `snapshot`, in the order of its segments and
-// rows, with the index that each field wants if it has keys, and head
-// keys by `models` (by field): those of the snapshot are taken over, another
-// model's are projected. Floats of fields that keep them on disk go to `files`,
-// if the index is of a kind that may. Takes seconds for 100,000 rows; Cancelled
-// soon after `cancelled` is set. Errors of IvfIndex::Build and of `files`;
-// ResourceExhausted when out of memory.
+// A segment of the live rows of the plan's segments of `snapshot`, in the order
+// of its segments and rows, with the index that each field wants if it has
+// keys, and head keys by `models` (by field): those of the snapshot are taken
+// over, another model's are projected, and then all segments are merged. Null
+// if no row is live. Floats of fields that keep them on disk go to `files`, if
+// the index is of a kind that may. Takes seconds for 100,000 rows where it
+// retrains; Cancelled soon after `cancelled` is set. Errors of IvfIndex::Build
+// and of `files`; ResourceExhausted when out of memory.
 absl::StatusOr<std::shared_ptr<const Segment>> MergeSegments(
-    const Snapshot& snapshot, const std::vector<NamedModel>& models,
-    ScratchFiles& files, const std::atomic<bool>& cancelled);
+    const Snapshot& snapshot, const MergePlan& plan,
+    const std::vector<NamedModel>& models, ScratchFiles& files,
+    const std::atomic<bool>& cancelled);
 
 // FLAT head indexes of one field for the first row_count rows of a segment,
 // with room for its capacity.
@@ -33,7 +36,8 @@ std::vector<std::shared_ptr<FlatIndex>> ProjectSegment(
 // The merged segment as `now` sees it: rows that died since `before` was merged
 // are dead. The segments of `before` are the first ones of `now`.
 SegmentView ViewOfMerged(std::shared_ptr<const Segment> merged,
-                         const Snapshot& before, const Snapshot& now);
+                         const MergePlan& plan, const Snapshot& before,
+                         const Snapshot& now);
 
 }  // namespace attendant
 

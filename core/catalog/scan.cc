@@ -128,13 +128,15 @@ class Scanner {
   }
 
  private:
-  // Sums of segments add, and so do their variances and bounds.
+  // Sums of segments add, and so do their deviations and bounds.
   void MergeKnowledge(const ScanStats& stats) {
     scan_.complete &= stats.complete;
     scan_.exact &= stats.exact;
     scan_.results_exact &= stats.exact || stats.results_exact;
     scan_.knows_mass &= stats.exact || stats.knows_mass;
-    scan_.log_variance = LogAdd(scan_.log_variance, stats.log_variance);
+    // Guesses of one training may all be off the same way: deviations add.
+    scan_.log_variance =
+        2 * LogAdd(scan_.log_variance / 2, stats.log_variance / 2);
     scan_.certified &= stats.exact || stats.certified;
     if (!scan_.certified) return;
     const double added = stats.exact ? LogAdded() : 0;

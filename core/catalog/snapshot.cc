@@ -29,6 +29,13 @@ absl::string_view Snapshot::IdOf(std::int32_t segment, RowIndex row) const {
   return segments[segment].segment->rows->Id(row);
 }
 
+const KeyIndex& Snapshot::QueriedIndex(std::size_t segment, int field) const {
+  const auto f = static_cast<std::size_t>(field);
+  const AttentionModel* model = models[f].model.get();
+  const bool has_heads = model != nullptr && model->multi_head() != nullptr;
+  return segments[segment].segment->IndexOf(field, has_heads ? 0 : -1);
+}
+
 Item Snapshot::ItemAt(RowAddress address) const {
   const Segment& segment = *segments[address.segment].segment;
   Item item;

@@ -26,6 +26,7 @@ struct SegmentView {
   std::int64_t live_count = 0;
   std::vector<std::int64_t> live_key_counts;  // by key field
 
+  std::int64_t dead_count() const { return row_end - live_count; }
   bool IsLive(RowIndex row) const {
     return row < row_end && (dead == nullptr || !dead->Test(row));
   }
@@ -53,6 +54,9 @@ struct Snapshot : IdResolver {
   std::int64_t key_count(int field) const;
   std::optional<RowAddress> Find(absl::string_view id) const;
   absl::string_view IdOf(std::int32_t segment, RowIndex row) const override;
+  // The index that queries of a field go to in a segment; of all heads, the
+  // first.
+  const KeyIndex& QueriedIndex(std::size_t segment, int field) const;
   // The key of a row in a field; empty if it has none.
   std::span<const float> KeyOf(RowAddress address, int field) const {
     return segments[address.segment].segment->indexes[field]->Key(address.row);

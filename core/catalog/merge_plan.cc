@@ -1,0 +1,221 @@
+#include "core/catalog/merge_plan.h"
+
+#include <algorithm>
+
+#include "core/shortlist/ivf_index.h"
+
+namespace attendant {
+namespace {
+
+// Keys, as a multiple of those that the training was learned from.
+constexpr double kGrowth = 4;
+constexpr double kSettledGrowth = 1.5;
+constexpr double kShrinkage = 0.25;
+// Square distances, as a multiple of the training's.
+constexpr double kDrift = 1.5;
+constexpr double kSettledDrift = 1.2;
+
+bool SameModels(const std::vector<NamedModel>& a,
+                const std::vector<NamedModel>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const NamedModel& x, const NamedModel& y) {
+                      return x.model == y.model;
+                    });
+}
+
+class Planner {
+ public:
+  Planner(const Snapshot& snapshot, const RowTable* growing, bool settled)
+      : snapshot_(snapshot), growing_(growing), settled_(settled) {}
+
+  MergePlan Plan() const {
+    if (WantsOtherIndexes() || MostRowsAreDead()) return Everything(true);
+    const auto& wanted = snapshot_.wanted_indexes;
+    const auto is = [](IndexKind kind) {
+      return [kind](IndexKind other) { return other == kind; };
+    };
+    if (std::all_of(wanted.begin(), wanted.end(), is(IndexKind::kFlat))) {
+      return {};
+    }
+    const bool extensible =
+        std::all_of(wanted.begin(), wanted.end(), [](IndexKind kind) {
+          return kind == IndexKind::kFlat || kind == IndexKind::kIvf;
+        });
+    if (!extensible) {
+      // Rows outside the trained segment are scored one and all.
+      return IsMuch(OutsideCount()) ? Everything(true) : MergePlan();
+    }
+    if (IsOutgrown()) return Everything(true);
+    if (settled_) {
+      return IsMuch(OutsideCount() + snapshot_.segments[0].dead_count())
+                 ? Everything(false)
+                 : MergePlan();
+    }
+    if (const MergePlan seal = Seal(); seal.needed()) return seal;
+    if (const MergePlan merge = MergeSealed(); merge.needed()) return merge;
+    return DropDead();
+  }
+
+ private:
+  MergePlan Everything(bool retrains) const {
+    return {0, snapshot_.segments.size(), retrains};
+  }
+
+  bool IsMuch(std::int64_t row_count) const {
+    return row_count >= std::max(kMinMergeCount,
+                                 snapshot_.item_count() / (settled_ ? 50 : 4));
+  }
+
+  std::int64_t OutsideCount() const {
+    std::int64_t count = 0;
+    for (std::size_t i = 1; i < snapshot_.segments.size(); ++i) {
+      count += snapshot_.segments[i].row_end;
+    }
+    return count;
+  }
+
+  bool MostRowsAreDead() const {
+    std::int64_t dead = 0;
+    for (const SegmentView& view : snapshot_.segments) {
+      dead += view.dead_count();
+    }
+    return dead >= kMinMergeCount && dead > snapshot_.item_count();
+  }
+
+  bool WantsOtherIndexes() const {
+    for (std::size_t f = 0; f < snapshot_.wanted_indexes.size(); ++f) {
+      const IndexKind wanted = snapshot_.wanted_indexes[f];
+      const KeyIndex& index = snapshot_.QueriedIndex(0, static_cast<int>(f));
+      const bool is_elsewhere = MayKeepKeysOnDisk(wanted) &&
+                                snapshot_.schema->key_fields[f].keys_on_disk !=
+                                    (index.disk_bytes() > 0);
+      if ((wanted != index.kind() || is_elsewhere) &&
+          snapshot_.key_count(static_cast<int>(f)) > 0) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // An IVF index of one field and head (-1: of the keys themselves), over all
+  // segments that have one.
+  bool IsOutgrown(int field, int head) const {
+    double keys = 0;
+    double distance_sum = 0;
+    double indexed_keys = 0;
+    const IvfIndex* first = nullptr;
+    for (const SegmentView& view : snapshot_.segments) {
+      const auto count = static_cast<double>(
+          view.live_key_counts[static_cast<std::size_t>(field)]);
+      keys += count;
+      const KeyIndex& index = view.segment->IndexOf(field, head);
+      if (index.kind() != IndexKind::kIvf) continue;
+      const auto& ivf = static_cast<const IvfIndex&>(index);
+      if (first == nullptr) first = &ivf;
+      distance_sum += count * ivf.square_distance();
+      indexed_keys += count;
+    }
+    if (first == nullptr) return false;
+    const auto trained = static_cast<double>(first->trained_key_count());
+    if (keys > (settled_ ? kSettledGrowth : kGrowth) * trained) return true;
+    if (settled_ && keys < kShrinkage * trained) return true;
+    return indexed_keys > 0 &&
+           distance_sum / indexed_keys > (settled_ ? kSettledDrift : kDrift) *
+                                             first->trained_square_distance();
+  }
+
+  bool IsOutgrown() const {
+    const Segment& first = *snapshot_.segments[0].segment;
+    for (int f = 0; f < static_cast<int>(first.indexes.size()); ++f) {
+      const auto head_count = static_cast<int>(
+          first.head_indexes[static_cast<std::size_t>(f)].size());
+      for (int h = -1; h < head_count; ++h) {
+        if (IsOutgrown(f, h)) return true;
+      }
+    }
+    return false;
+  }
+
+  // True for a segment whose fields have the indexes that they want.
+  bool IsSealed(std::size_t i) const {
+    for (std::size_t f = 0; f < snapshot_.wanted_indexes.size(); ++f) {
+      if (snapshot_.wanted_indexes[f] == IndexKind::kIvf &&
+          snapshot_.segments[i].live_key_counts[f] > 0 &&
+          snapshot_.QueriedIndex(i, static_cast<int>(f)).kind() !=
+              IndexKind::kIvf) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // The first segment that is not sealed, and all after it.
+  std::size_t SealedEnd() const {
+    std::size_t end = 0;
+    while (end < snapshot_.segments.size() && IsSealed(end) &&
+           !IsGrowing(end)) {
+      ++end;
+    }
+    return end;
+  }
+
+  bool IsGrowing(std::size_t i) const {
+    return snapshot_.segments[i].segment->rows.get() == growing_;
+  }
+
+  // Segments that are full, and those before them that never will be.
+  MergePlan Seal() const {
+    const std::size_t first = SealedEnd();
+    std::size_t end = first;
+    std::int64_t row_count = 0;
+    for (std::size_t i = first; i < snapshot_.segments.size(); ++i) {
+      const SegmentView& view = snapshot_.segments[i];
+      if (IsGrowing(i) && view.row_end < view.segment->rows->capacity()) break;
+      row_count += view.row_end;
+      end = i + 1;
+    }
+    if (row_count < kSealCount) return {};
+    return {first, end, false};
+  }
+
+  MergePlan MergeSealed() const {
+    const std::size_t end = SealedEnd();
+    std::int64_t later = 0;
+    MergePlan plan;
+    for (std::size_t i = end; i-- > 0;) {
+      const std::int64_t row_count = snapshot_.segments[i].row_end;
+      if (later >= row_count) plan = {i, end, false};
+      later += row_count;
+    }
+    return plan;
+  }
+
+  MergePlan DropDead() const {
+    for (std::size_t i = 0; i < SealedEnd(); ++i) {
+      const SegmentView& view = snapshot_.segments[i];
+      const std::int64_t dead = view.dead_count();
+      if (dead >= kMinMergeCount && dead > view.live_count / 3) {
+        return {i, i + 1, false};
+      }
+    }
+    return {};
+  }
+
+  const Snapshot& snapshot_;
+  const RowTable* const growing_;
+  const bool settled_;
+};
+
+}  // namespace
+
+MergePlan PlanMerge(const Snapshot& snapshot,
+                    const std::vector<NamedModel>& wanted_models,
+                    const RowTable* growing, bool settled) {
+  if (snapshot.segments.empty()) return {};
+  if (!SameModels(wanted_models, snapshot.models)) {
+    return {0, snapshot.segments.size(), true};
+  }
+  return Planner(snapshot, growing, settled).Plan();
+}
+
+}  // namespace attendant

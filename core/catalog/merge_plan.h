@@ -1,0 +1,51 @@
+// Which segments of a catalog to make into one, and when to learn anew.
+#ifndef ATTENDANT_CORE_CATALOG_MERGE_PLAN_H_
+#define ATTENDANT_CORE_CATALOG_MERGE_PLAN_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/attention/model.h"
+#include "core/catalog/snapshot.h"
+
+namespace attendant {
+
+// Rows from which on a growing segment is sealed; fewer are never worth a
+// merge of their own.
+inline constexpr std::int64_t kMinMergeCount = 1024;
+inline constexpr std::int64_t kSealCount = 4096;
+
+// Segments [first, end) of a snapshot become one.
+struct MergePlan {
+  std::size_t first = 0;
+  std::size_t end = 0;  // not above first: nothing is to be done
+  // The merged segment's indexes learn their lists and all else anew; it is of
+  // all segments then. Else keys go to the lists that the first segment's
+  // indexes learned.
+  bool retrains = false;
+
+  bool needed() const { return first < end; }
+};
+
+// What should be done next.
+//
+// Segments that were not trained are scored key by key. Once they are full they
+// are sealed: their keys go to the lists of the catalog's training. Sealed
+// segments are merged so that each has more rows than all that follow it, so
+// that a row is copied O(log n) times; one of which many rows are dead is
+// copied without them. Once writes have settled all become one. The catalog
+// learns anew where other indexes or models are wanted, where it has several
+// times the keys that it was learned from, and where keys have drifted: their
+// mean square distance to their lists' means has grown by a fifth, or a half
+// while writes go on.
+//
+// wanted_models: by field, what snapshot.models should become. growing: the
+// rows that writes are appended to; null: none.
+MergePlan PlanMerge(const Snapshot& snapshot,
+                    const std::vector<NamedModel>& wanted_models,
+                    const RowTable* growing, bool settled);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_CATALOG_MERGE_PLAN_H_
