@@ -1,0 +1,224 @@
+// Segments that are sealed, merged and trained anew while writes go on.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <thread>
+
+#include "core/catalog/merge_plan.h"
+#include "core/shortlist/ivf_index.h"
+#include "tests/core/catalog/catalog_fixture.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::SizeIs;
+
+class SealingTest : public CatalogFixture {
+ protected:
+  static constexpr int kDim = 8;
+
+  // Writes never settle but where a test waits for it.
+  void SetUp() override {
+    CatalogSchema schema = OneFieldSchema(kDim);
+    schema.key_fields[0].index_kind = IndexKind::kIvf;
+    LiveCatalogOptions options;
+    options.settle_time = absl::Hours(1);
+    OpenCatalog(schema, options);
+  }
+
+  // Items PREFIX0, PREFIX1, ...
+  static std::vector<Item> Items(const std::string& prefix, int count,
+                                 std::uint64_t seed, float shift = 0) {
+    std::vector<Item> items = RandomItems(count, kDim, seed);
+    for (int i = 0; i < count; ++i) {
+      items[static_cast<std::size_t>(i)].id = prefix + std::to_string(i);
+      for (float& x : items[static_cast<std::size_t>(i)].keys[0]) x += shift;
+    }
+    return items;
+  }
+
+  // In batches, as imports come.
+  void Write(const std::vector<Item>& items) {
+    for (std::size_t i = 0; i < items.size(); i += 500) {
+      ASSERT_OK(catalog_->Import(std::span(items).subspan(
+          i, std::min<std::size_t>(500, items.size() - i))));
+    }
+  }
+
+  static const IvfIndex* IvfOf(const SegmentView& view) {
+    const KeyIndex& index = *view.segment->indexes[0];
+    if (index.kind() != IndexKind::kIvf) return nullptr;
+    return static_cast<const IvfIndex*>(&index);
+  }
+
+  std::int64_t UnsealedCount() const {
+    std::int64_t count = 0;
+    for (const SegmentView& view : catalog_->snapshot()->segments) {
+      if (IvfOf(view) == nullptr) count += view.row_end;
+    }
+    return count;
+  }
+
+  template <typename Condition>
+  void WaitFor(Condition condition) {
+    const auto end =
+        std::chrono::steady_clock::now() + std::chrono::seconds(50);
+    while (!condition()) {
+      ASSERT_LT(std::chrono::steady_clock::now(), end);
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  }
+
+  std::multiset<std::string> Ids() const {
+    std::multiset<std::string> ids;
+    const auto snapshot = catalog_->snapshot();
+    for (const SegmentView& view : snapshot->segments) {
+      for (RowIndex row = 0; row < view.row_end; ++row) {
+        if (view.IsLive(row)) {
+          ids.insert(std::string(view.segment->rows->Id(row)));
+        }
+      }
+    }
+    return ids;
+  }
+};
+
+TEST_F(SealingTest, FullSegmentsAreSealedByTheOneTraining) {
+  Write(Items("a", 6000, 1));
+  catalog_->AwaitIndexes();
+  ASSERT_THAT(catalog_->snapshot()->segments, SizeIs(1));
+  const auto training = IvfOf(catalog_->snapshot()->segments[0])->training();
+  Write(Items("b", 12000, 2));
+  WaitFor([&] { return UnsealedCount() < 2 * kSealCount; });
+  ASSERT_OK(catalog_->merge_status());
+  const auto snapshot = catalog_->snapshot();
+  EXPECT_GT(snapshot->segments.size(), 1);
+  for (const SegmentView& view : snapshot->segments) {
+    if (const IvfIndex* index = IvfOf(view)) {
+      EXPECT_EQ(index->training(), training);
+    }
+  }
+  EXPECT_THAT(Ids(), SizeIs(18000));
+  // Once all is settled they are one; there are three times the keys, which is
+  // worth new lists.
+  catalog_->AwaitIndexes();
+  ASSERT_THAT(catalog_->snapshot()->segments, SizeIs(1));
+  const IvfIndex* merged = IvfOf(catalog_->snapshot()->segments[0]);
+  EXPECT_NE(merged->training(), training);
+  EXPECT_EQ(merged->trained_key_count(), 18000);
+}
+
+TEST_F(SealingTest, WhatDiesWhileSegmentsAreSealedStaysDead) {
+  Write(Items("a", 5000, 1));
+  catalog_->AwaitIndexes();
+  std::multiset<std::string> expected = Ids();
+  for (int round = 0; round < 12; ++round) {
+    const std::string prefix = "r" + std::to_string(round) + "-";
+    const std::vector<Item> items =
+        Items(prefix, 1500, static_cast<std::uint64_t>(round) + 10);
+    Write(items);
+    std::vector<std::string> gone;
+    for (int i = 0; i < 1500; ++i) {
+      if (i % 3 == 0)
+        gone.push_back(prefix + std::to_string(i));
+      else
+        expected.insert(prefix + std::to_string(i));
+    }
+    for (int i = round * 100; i < round * 100 + 50; ++i) {
+      gone.push_back("a" + std::to_string(i));
+      expected.erase("a" + std::to_string(i));
+    }
+    ASSERT_OK(catalog_->Delete(gone, ""));
+  }
+  WaitFor([&] { return UnsealedCount() < 2 * kSealCount; });
+  EXPECT_EQ(Ids(), expected);
+  EXPECT_EQ(catalog_->snapshot()->item_count(),
+            static_cast<std::int64_t>(expected.size()));
+  catalog_->AwaitIndexes();
+  EXPECT_EQ(Ids(), expected);
+  Restart();
+  EXPECT_EQ(Ids(), expected);
+}
+
+// The shortlist of many segments is that of the one they become.
+TEST_F(SealingTest, SealedSegmentsAnswerAsOneDoes) {
+  Write(Items("a", 8000, 1));
+  catalog_->AwaitIndexes();
+  Write(Items("b", 3900, 2));
+  // The bound between a part and the whole must hold for masses too.
+  AttendQuery query = VectorQuery({1, -1, .5, 2, 0, -.25, .75, 1});
+  query.mass_precision = 0.05;
+  const auto ask = [&](ScanMode mode) {
+    query.scan_mode = mode;
+    auto answer = Ask(query);
+    EXPECT_OK(answer);
+    return IdsOf(*answer);
+  };
+  const std::vector<std::string> apart = ask(ScanMode::kAuto);
+  EXPECT_EQ(apart, ask(ScanMode::kExact));
+  catalog_->AwaitIndexes();
+  EXPECT_EQ(apart, ask(ScanMode::kAuto));
+}
+
+TEST_F(SealingTest, DriftedKeysAreLearnedAnew) {
+  Write(Items("a", 6000, 1));
+  catalog_->AwaitIndexes();
+  const auto training = IvfOf(catalog_->snapshot()->segments[0])->training();
+  // Fewer than would be worth it for their number.
+  Write(Items("b", 2500, 2, /*shift=*/30));
+  catalog_->AwaitIndexes();
+  const IvfIndex* index = IvfOf(catalog_->snapshot()->segments[0]);
+  EXPECT_NE(index->training(), training);
+  EXPECT_EQ(index->trained_key_count(), 8500);
+}
+
+TEST_F(SealingTest, KeysThatStayAlikeAreNot) {
+  Write(Items("a", 6000, 1));
+  catalog_->AwaitIndexes();
+  const auto training = IvfOf(catalog_->snapshot()->segments[0])->training();
+  Write(Items("b", 2500, 2));
+  catalog_->AwaitIndexes();
+  ASSERT_THAT(catalog_->snapshot()->segments, SizeIs(1));
+  EXPECT_EQ(IvfOf(catalog_->snapshot()->segments[0])->training(), training);
+}
+
+TEST_F(SealingTest, EverySegmentHasMoreRowsThanAllThatFollow) {
+  Write(Items("a", 20000, 1));
+  catalog_->AwaitIndexes();
+  for (int i = 0; i < 8; ++i) {
+    Write(Items("b" + std::to_string(i) + "-", 5000,
+                static_cast<std::uint64_t>(i) + 2));
+    WaitFor([&] { return UnsealedCount() < 2 * kSealCount; });
+  }
+  const auto is_sorted = [&] {
+    const auto snapshot = catalog_->snapshot();
+    std::int64_t later = 0;
+    for (std::size_t i = snapshot->segments.size(); i-- > 0;) {
+      const SegmentView& view = snapshot->segments[i];
+      if (IvfOf(view) == nullptr) continue;
+      if (later >= view.row_end) return false;
+      later += view.row_end;
+    }
+    return true;
+  };
+  WaitFor(is_sorted);
+  EXPECT_THAT(Ids(), SizeIs(60000));
+}
+
+TEST_F(SealingTest, ASegmentWithoutLiveRowsGoes) {
+  Write(Items("a", 6000, 1));
+  catalog_->AwaitIndexes();
+  Write(Items("b", 1500, 2));
+  std::vector<std::string> gone;
+  for (int i = 0; i < 1500; ++i) gone.push_back("b" + std::to_string(i));
+  ASSERT_OK(catalog_->Delete(gone, ""));
+  catalog_->AwaitIndexes();
+  ASSERT_THAT(catalog_->snapshot()->segments, SizeIs(1));
+  EXPECT_EQ(catalog_->snapshot()->segments[0].row_end, 6000);
+  EXPECT_THAT(Ids(), SizeIs(6000));
+}
+
+}  // namespace
+}  // namespace attendant
