@@ -92,6 +92,7 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(Options options) {
 Client::Client(Options options, const std::shared_ptr<grpc::Channel>& channel)
     : options_(std::move(options)),
       catalogs_(v1::CatalogService::NewStub(channel)),
+      aliases_(v1::AliasService::NewStub(channel)),
       items_(v1::ItemService::NewStub(channel)),
       models_(v1::ModelService::NewStub(channel)),
       attention_(v1::AttentionService::NewStub(channel)),
@@ -126,6 +127,30 @@ absl::StatusOr<v1::UpdateCatalogResponse> Client::UpdateCatalog(
 absl::StatusOr<v1::DeleteCatalogResponse> Client::DeleteCatalog(
     const v1::DeleteCatalogRequest& request, Deadline deadline) {
   return Call(*catalogs_, &v1::CatalogService::Stub::DeleteCatalog, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::SetAliasResponse> Client::SetAlias(
+    const v1::SetAliasRequest& request, Deadline deadline) {
+  return Call(*aliases_, &v1::AliasService::Stub::SetAlias, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::GetAliasResponse> Client::GetAlias(
+    const v1::GetAliasRequest& request, Deadline deadline) {
+  return Call(*aliases_, &v1::AliasService::Stub::GetAlias, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::ListAliasesResponse> Client::ListAliases(
+    const v1::ListAliasesRequest& request, Deadline deadline) {
+  return Call(*aliases_, &v1::AliasService::Stub::ListAliases, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::DeleteAliasResponse> Client::DeleteAlias(
+    const v1::DeleteAliasRequest& request, Deadline deadline) {
+  return Call(*aliases_, &v1::AliasService::Stub::DeleteAlias, request,
               deadline.value_or(options_.deadline));
 }
 

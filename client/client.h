@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "attendant/v1/alias_service.grpc.pb.h"
 #include "attendant/v1/attention_service.grpc.pb.h"
 #include "attendant/v1/catalog_service.grpc.pb.h"
 #include "attendant/v1/item_service.grpc.pb.h"
@@ -38,9 +39,9 @@ struct ImportOptions;
 // Retries: Unavailable is retried up to 3 times with backoff, within the
 // deadline, for reads and for item writes, which carry a request_id: one is
 // drawn where the caller gives none, so that a write whose reply was lost is
-// not done twice. Catalog and model writes and imports are not retried: a
-// repeated delete could not tell its own success from NOT_FOUND. Which methods
-// retry is written in service_config.json.
+// not done twice. Catalog, alias and model writes and imports are not retried:
+// a repeated delete could not tell its own success from NOT_FOUND. Which
+// methods retry is written in service_config.json.
 //
 // Messages are at most kMaxMessageBytes each way.
 class Client {
@@ -74,6 +75,15 @@ class Client {
       const v1::UpdateCatalogRequest& request, Deadline deadline = {});
   absl::StatusOr<v1::DeleteCatalogResponse> DeleteCatalog(
       const v1::DeleteCatalogRequest& request, Deadline deadline = {});
+
+  absl::StatusOr<v1::SetAliasResponse> SetAlias(
+      const v1::SetAliasRequest& request, Deadline deadline = {});
+  absl::StatusOr<v1::GetAliasResponse> GetAlias(
+      const v1::GetAliasRequest& request, Deadline deadline = {});
+  absl::StatusOr<v1::ListAliasesResponse> ListAliases(
+      const v1::ListAliasesRequest& request, Deadline deadline = {});
+  absl::StatusOr<v1::DeleteAliasResponse> DeleteAlias(
+      const v1::DeleteAliasRequest& request, Deadline deadline = {});
 
   absl::StatusOr<v1::BatchUpsertItemsResponse> BatchUpsertItems(
       v1::BatchUpsertItemsRequest request, Deadline deadline = {});
@@ -119,6 +129,7 @@ class Client {
 
   const Options options_;
   const std::unique_ptr<v1::CatalogService::Stub> catalogs_;
+  const std::unique_ptr<v1::AliasService::Stub> aliases_;
   const std::unique_ptr<v1::ItemService::Stub> items_;
   const std::unique_ptr<v1::ModelService::Stub> models_;
   const std::unique_ptr<v1::AttentionService::Stub> attention_;

@@ -95,8 +95,9 @@ absl::Status UpdateCatalog(Backend& backend,
                              UpdatedKeyFields(request, schema.key_fields));
   ATTENDANT_ASSIGN_OR_RETURN(
       auto encoders, EncodersFromProto(request.text_encoders(), schema));
-  ATTENDANT_RETURN_IF_ERROR(backend.catalogs->Update(request.name(), key_fields,
-                                                     std::move(encoders)));
+  // By its own name: an alias may have moved.
+  ATTENDANT_RETURN_IF_ERROR(backend.catalogs->Update(
+      catalog->record().name, key_fields, std::move(encoders)));
   CatalogToProto(*catalog, response->mutable_catalog());
   return absl::OkStatus();
 }

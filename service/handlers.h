@@ -7,6 +7,7 @@
 #define ATTENDANT_SERVICE_HANDLERS_H_
 
 #include "absl/status/status.h"
+#include "attendant/v1/alias_service.pb.h"
 #include "attendant/v1/attention_service.pb.h"
 #include "attendant/v1/catalog_service.pb.h"
 #include "attendant/v1/item_service.pb.h"
@@ -40,6 +41,21 @@ absl::Status DeleteCatalog(Backend& backend,
                            const v1::DeleteCatalogRequest& request,
                            const Interrupt& interrupt,
                            v1::DeleteCatalogResponse* response);
+
+absl::Status SetAlias(Backend& backend, const v1::SetAliasRequest& request,
+                      const Interrupt& interrupt,
+                      v1::SetAliasResponse* response);
+absl::Status GetAlias(Backend& backend, const v1::GetAliasRequest& request,
+                      const Interrupt& interrupt,
+                      v1::GetAliasResponse* response);
+absl::Status ListAliases(Backend& backend,
+                         const v1::ListAliasesRequest& request,
+                         const Interrupt& interrupt,
+                         v1::ListAliasesResponse* response);
+absl::Status DeleteAlias(Backend& backend,
+                         const v1::DeleteAliasRequest& request,
+                         const Interrupt& interrupt,
+                         v1::DeleteAliasResponse* response);
 
 absl::Status BatchUpsertItems(Backend& backend,
                               const v1::BatchUpsertItemsRequest& request,

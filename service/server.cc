@@ -11,6 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "attendant/v1/alias_service.grpc.pb.h"
 #include "attendant/v1/attention_service.grpc.pb.h"
 #include "attendant/v1/catalog_service.grpc.pb.h"
 #include "attendant/v1/item_service.grpc.pb.h"
@@ -106,6 +107,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options,
   grpc::HealthCheckServiceInterface* health =
       server->server_->GetHealthCheckService();
   for (const char* service : {v1::CatalogService::service_full_name(),
+                              v1::AliasService::service_full_name(),
                               v1::ItemService::service_full_name(),
                               v1::ModelService::service_full_name(),
                               v1::AttentionService::service_full_name(),

@@ -1,5 +1,6 @@
 #include "service/services.h"
 
+#include "attendant/v1/alias_service.grpc.pb.h"
 #include "attendant/v1/attention_service.grpc.pb.h"
 #include "attendant/v1/catalog_service.grpc.pb.h"
 #include "attendant/v1/item_service.grpc.pb.h"
@@ -21,6 +22,12 @@ using RawCatalogMethods =
                 v1::CatalogService::WithRawCallbackMethod_UpdateCatalog<
                     v1::CatalogService::WithRawCallbackMethod_DeleteCatalog<
                         Base>>>>>;
+
+template <typename Base>
+using RawAliasMethods = v1::AliasService::WithRawCallbackMethod_SetAlias<
+    v1::AliasService::WithRawCallbackMethod_GetAlias<
+        v1::AliasService::WithRawCallbackMethod_ListAliases<
+            v1::AliasService::WithRawCallbackMethod_DeleteAlias<Base>>>>;
 
 template <typename Base>
 using RawItemMethods = v1::ItemService::WithRawCallbackMethod_BatchUpsertItems<
@@ -87,6 +94,42 @@ class RawCatalogService final
     return StartUnaryCall(backend_, *pools_.write, "DeleteCatalog",
                           &attendant::DeleteCatalog, context, request,
                           response);
+  }
+
+ private:
+  Backend& backend_;
+  const WorkerPools pools_;
+};
+
+class RawAliasService final
+    : public RawAliasMethods<v1::AliasService::Service> {
+ public:
+  RawAliasService(Backend& backend, const WorkerPools& pools)
+      : backend_(backend), pools_(pools) {}
+
+  ServerUnaryReactor* SetAlias(CallbackServerContext* context,
+                               const ByteBuffer* request,
+                               ByteBuffer* response) override {
+    return StartUnaryCall(backend_, *pools_.write, "SetAlias",
+                          &attendant::SetAlias, context, request, response);
+  }
+  ServerUnaryReactor* GetAlias(CallbackServerContext* context,
+                               const ByteBuffer* request,
+                               ByteBuffer* response) override {
+    return StartUnaryCall(backend_, *pools_.read, "GetAlias",
+                          &attendant::GetAlias, context, request, response);
+  }
+  ServerUnaryReactor* ListAliases(CallbackServerContext* context,
+                                  const ByteBuffer* request,
+                                  ByteBuffer* response) override {
+    return StartUnaryCall(backend_, *pools_.read, "ListAliases",
+                          &attendant::ListAliases, context, request, response);
+  }
+  ServerUnaryReactor* DeleteAlias(CallbackServerContext* context,
+                                  const ByteBuffer* request,
+                                  ByteBuffer* response) override {
+    return StartUnaryCall(backend_, *pools_.write, "DeleteAlias",
+                          &attendant::DeleteAlias, context, request, response);
   }
 
  private:
@@ -229,6 +272,7 @@ std::vector<std::unique_ptr<grpc::Service>> MakeServices(
     Backend& backend, const WorkerPools& pools) {
   std::vector<std::unique_ptr<grpc::Service>> services;
   services.push_back(std::make_unique<RawCatalogService>(backend, pools));
+  services.push_back(std::make_unique<RawAliasService>(backend, pools));
   services.push_back(std::make_unique<RawItemService>(backend, pools));
   services.push_back(std::make_unique<RawModelService>(backend, pools));
   services.push_back(std::make_unique<RawAttentionService>(backend, pools));

@@ -61,6 +61,7 @@ std::string FormatTimestamp(const google::protobuf::Timestamp& timestamp);
 
 // Each adds a verb with its flags, help and action. `context` must outlive
 // `app`.
+void AddAliasCommands(CLI::App& app, Context& context);
 void AddAttendCommand(CLI::App& app, Context& context);
 void AddCatalogCommands(CLI::App& app, Context& context);
 void AddContextualizeCommand(CLI::App& app, Context& context);

@@ -89,6 +89,7 @@ int RunCommandLine(int argc, char** argv) {
   AddContextualizeCommand(app, context);
   AddRankCommand(app, context);
   AddCatalogCommands(app, context);
+  AddAliasCommands(app, context);
   AddItemsCommands(app, context);
   AddFitCommands(app, context);
   AddModelCommands(app, context);

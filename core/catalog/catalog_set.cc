@@ -100,6 +100,14 @@ absl::StatusOr<std::unique_ptr<CatalogSet>> CatalogSet::Open(
       entry.damaged_record = record;
     }
   }
+  for (const auto& [alias, target] : list.aliases) {
+    // A catalog's name is the catalog's.
+    const auto [at, inserted] = catalogs->try_emplace(alias);
+    if (!inserted) continue;
+    at->second.is_alias = true;
+    at->second.damage = target.status();
+    if (target.ok()) at->second.target = *target;
+  }
   set->catalogs_.Store(std::move(catalogs));
   return set;
 }
@@ -159,6 +167,14 @@ absl::StatusOr<CatalogSet::Created> CatalogSet::Create(
   MutexLock lock(&mutex_);
   const std::shared_ptr<const Catalogs> now = catalogs_.Load();
   if (const auto found = now->find(name); found != now->end()) {
+    if (found->second.is_alias) {
+      return StatusWithReason(
+          absl::StatusCode::kAlreadyExists,
+          absl::StrCat("'", name, "' is an alias of catalog '",
+                       found->second.target,
+                       "'; choose another name, or delete the alias first"),
+          "ALIAS_EXISTS");
+    }
     ATTENDANT_RETURN_IF_ERROR(found->second.damage);
     if (SameFixedParts(found->second.catalog->record().schema, schema)) {
       return Created{found->second.catalog, false};
@@ -170,10 +186,10 @@ absl::StatusOr<CatalogSet::Created> CatalogSet::Create(
                      "choose another name"),
         "CATALOG_EXISTS");
   }
-  if (now->size() >= kMaxCatalogs) {
+  if (Count(*now, /*aliases=*/false) >= kMaxCatalogs) {
     return StatusWithReason(
         absl::StatusCode::kResourceExhausted,
-        absl::StrCat("there are ", now->size(), " catalogs, the most allowed"),
+        absl::StrCat("there are ", kMaxCatalogs, " catalogs, the most allowed"),
         kOverLimit);
   }
   CatalogRecord record;
@@ -197,11 +213,27 @@ absl::StatusOr<CatalogSet::Created> CatalogSet::Create(
   return Created{std::move(catalog), true};
 }
 
+absl::StatusOr<CatalogSet::Catalogs::const_iterator> CatalogSet::Find(
+    const Catalogs& catalogs, absl::string_view name) {
+  const auto found = catalogs.find(name);
+  if (found == catalogs.end()) return NoSuchCatalog(name);
+  if (!found->second.is_alias) return found;
+  ATTENDANT_RETURN_IF_ERROR(found->second.damage);
+  const auto target = catalogs.find(found->second.target);
+  if (target == catalogs.end()) return NoSuchCatalog(found->second.target);
+  return target;
+}
+
+std::int64_t CatalogSet::Count(const Catalogs& catalogs, bool aliases) {
+  return std::count_if(
+      catalogs.begin(), catalogs.end(),
+      [&](const auto& entry) { return entry.second.is_alias == aliases; });
+}
+
 absl::StatusOr<std::shared_ptr<LiveCatalog>> CatalogSet::Get(
     absl::string_view name) const {
   const std::shared_ptr<const Catalogs> now = catalogs_.Load();
-  const auto found = now->find(name);
-  if (found == now->end()) return NoSuchCatalog(name);
+  ATTENDANT_ASSIGN_OR_RETURN(const auto found, Find(*now, name));
   ATTENDANT_RETURN_IF_ERROR(found->second.damage);
   return found->second.catalog;
 }
@@ -246,15 +278,23 @@ absl::Status CatalogSet::Update(absl::string_view name,
 absl::Status CatalogSet::Delete(absl::string_view name) {
   MutexLock lock(&mutex_);
   const std::shared_ptr<const Catalogs> now = catalogs_.Load();
-  const auto found = now->find(name);
-  if (found == now->end()) return NoSuchCatalog(name);
+  ATTENDANT_ASSIGN_OR_RETURN(const auto found, Find(*now, name));
+  for (const auto& [alias, entry] : *now) {
+    if (!entry.is_alias || entry.target != found->first) continue;
+    return StatusWithReason(
+        absl::StatusCode::kFailedPrecondition,
+        absl::StrCat("catalog '", found->first, "' has the alias '", alias,
+                     "'; move the alias to another catalog, or delete it, "
+                     "first"),
+        "CATALOG_HAS_ALIAS");
+  }
   // First what may fail: until it is durable the catalog is served on.
   ATTENDANT_FAIL_POINT_OR_RETURN("drop.before_record");
-  ATTENDANT_RETURN_IF_ERROR(store_->RemoveRecord(name));
+  ATTENDANT_RETURN_IF_ERROR(store_->RemoveRecord(found->first));
   ATTENDANT_FAIL_POINT("drop.after_record");
   const Entry entry = found->second;
   auto next = std::make_shared<Catalogs>(*now);
-  next->erase(next->find(name));
+  next->erase(found->first);
   catalogs_.Store(std::move(next));
   if (entry.catalog != nullptr) entry.catalog->Close();
   // The catalog is gone; files that can't be removed go at the next start.

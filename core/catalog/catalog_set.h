@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,15 @@
 namespace attendant {
 
 inline constexpr int kMaxCatalogs = 1000;
+inline constexpr int kMaxAliases = 1000;
+
+// Another name of a catalog.
+struct Alias {
+  std::string name;
+  std::string catalog;
+
+  bool operator==(const Alias&) const = default;
+};
 
 // Thread-safe; Get takes no lock. A catalog that is handed out can be read
 // after its deletion, until the last holder lets go; the set must outlive all
@@ -43,6 +53,10 @@ class CatalogSet {
     std::shared_ptr<LiveCatalog> catalog;
     bool created = false;
   };
+  struct AliasMove {
+    Alias alias;
+    std::string previous;  // the catalog that it named before; empty: none
+  };
   // A text encoder and the key field it serves.
   struct FieldEncoder {
     std::string key_field;
@@ -56,9 +70,10 @@ class CatalogSet {
       const std::string& directory, const Options& options);
 
   // InvalidArgument on a bad name, schema or encoder; AlreadyExists with
-  // another schema; ResourceExhausted past kMaxCatalogs. With the same schema,
-  // its defaults (temperature, combine_kind, index_kind, keys_on_disk, model)
-  // aside, the existing one as it is, its encoders untouched.
+  // another schema, or where the name is an alias; ResourceExhausted past
+  // kMaxCatalogs. With the same schema, its defaults (temperature,
+  // combine_kind, index_kind, keys_on_disk, model) aside, the existing one as
+  // it is, its encoders untouched.
   absl::StatusOr<Created> Create(absl::string_view name,
                                  const CatalogSchema& schema,
                                  std::vector<FieldEncoder> encoders);
@@ -81,9 +96,33 @@ class CatalogSet {
                       const std::vector<KeyFieldSchema>& key_fields,
                       std::vector<FieldEncoder> encoders);
 
-  // NotFound, naming the catalog. Returns after the catalog, damaged or not, is
-  // gone from the disk.
+  // NotFound, naming the catalog; FailedPrecondition with reason
+  // CATALOG_HAS_ALIAS, naming an alias of it, while there is one. Returns after
+  // the catalog, damaged or not, is gone from the disk.
   absl::Status Delete(absl::string_view name);
+
+  // Makes `alias` a name of the catalog, or moves it there from the one that it
+  // names now; synced. Calls that begin after it returned meet the new catalog.
+  // With `expected`, only if the alias names that catalog now, or, if empty,
+  // does not exist: Aborted with reason ALIAS_MOVED otherwise. InvalidArgument
+  // naming "alias" for a bad name; NotFound if there is no such catalog;
+  // AlreadyExists if a catalog has the alias's name; ResourceExhausted past
+  // kMaxAliases.
+  absl::StatusOr<AliasMove> SetAlias(
+      absl::string_view alias, absl::string_view catalog,
+      const std::optional<std::string>& expected);
+
+  // NotFound with reason ALIAS_NOT_FOUND, naming the alias; DataLoss if it is
+  // damaged.
+  absl::StatusOr<Alias> GetAlias(absl::string_view alias) const;
+
+  // In the order of names, the first after `after`, at most `limit`. Damaged
+  // ones are left out, and among the damages.
+  std::vector<Alias> ListAliases(absl::string_view after,
+                                 std::int64_t limit) const;
+
+  // NotFound as GetAlias, also of a damaged one. The catalog stays; synced.
+  absl::Status DeleteAlias(absl::string_view alias);
 
   // The attention models. Delete them with DeleteModel.
   ModelSet& models() { return *models_; }
@@ -93,20 +132,30 @@ class CatalogSet {
   // while a catalog names this version, or still answers by it.
   absl::Status DeleteModel(const ModelName& name);
 
-  // Why, for each catalog that could not be opened, by name.
+  // Why, for each catalog that could not be opened and each alias that could
+  // not be read, by name.
   std::map<std::string, absl::Status> damages() const;
 
  private:
-  // A catalog, or why there is only a record of it.
+  // What a name stands for: a catalog, or why there is only a record of it; or
+  // an alias.
   struct Entry {
     std::shared_ptr<LiveCatalog> catalog;
     absl::Status damage;
     CatalogRecord damaged_record;
+    bool is_alias = false;
+    std::string target;  // of an alias: the catalog's name
   };
   using Catalogs = absl::btree_map<std::string, Entry>;
 
   CatalogSet(std::unique_ptr<Store> store, const Options& options);
 
+  // The catalog of this name or alias. NotFound; DataLoss if it is a damaged
+  // alias, and not if it is a damaged catalog.
+  static absl::StatusOr<Catalogs::const_iterator> Find(const Catalogs& catalogs,
+                                                       absl::string_view name);
+  // The entries that are aliases, or that are not.
+  static std::int64_t Count(const Catalogs& catalogs, bool aliases);
   // True if the catalog names this version, or still answers by it.
   static bool Uses(const Entry& entry, const ModelName& model);
 

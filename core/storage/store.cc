@@ -12,6 +12,7 @@
 #include "core/base/fail_point.h"
 #include "core/base/mutex.h"
 #include "core/base/status.h"
+#include "core/storage/alias_codec.h"
 #include "core/storage/catalog_record_codec.h"
 #include "core/storage/catalog_store.h"
 #include "core/storage/data_directory.h"
@@ -25,6 +26,7 @@ namespace attendant {
 namespace {
 
 // The first byte of a key says what it is the key of.
+constexpr char kAliasTag = 'a';        // and the name: an alias's catalog
 constexpr char kCatalogTag = 'c';      // and the name: a catalog's record
 constexpr char kLastVersionTag = 'v';  // and the name: a model's last version
 constexpr char kModelTag = 'w';        // and ModelKey: a version, in a file
@@ -90,6 +92,13 @@ class RocksStore : public Store {
           }
           return true;
         }));
+    ATTENDANT_RETURN_IF_ERROR(
+        catalogs_->Scan(Key(kAliasTag, ""), Key(kAliasTag + 1, ""),
+                        [&](absl::string_view key, absl::string_view value) {
+                          list.aliases.emplace(
+                              key.substr(1), DecodeAlias(key.substr(1), value));
+                          return true;
+                        }));
     return list;
   }
 
@@ -114,6 +123,23 @@ class RocksStore : public Store {
     MutexLock lock(&mutex_);
     rocksdb::WriteBatch batch;
     batch.Delete(CatalogKey(name));
+    return catalogs_->Write(&batch, catalogs_->sequence() + 1,
+                            DiskReserve::kUsed);
+  }
+
+  absl::Status PutAlias(absl::string_view alias,
+                        absl::string_view catalog) override {
+    MutexLock lock(&mutex_);
+    rocksdb::WriteBatch batch;
+    batch.Put(Key(kAliasTag, alias), EncodeAlias(alias, catalog));
+    return catalogs_->Write(&batch, catalogs_->sequence() + 1,
+                            DiskReserve::kUsed);
+  }
+
+  absl::Status RemoveAlias(absl::string_view alias) override {
+    MutexLock lock(&mutex_);
+    rocksdb::WriteBatch batch;
+    batch.Delete(Key(kAliasTag, alias));
     return catalogs_->Write(&batch, catalogs_->sequence() + 1,
                             DiskReserve::kUsed);
   }

@@ -44,10 +44,13 @@ struct CatalogRecord {
   bool operator==(const CatalogRecord&) const = default;
 };
 
-// The list of catalogs.
+// The list of catalogs, and of the other names that they have.
 struct CatalogList {
   std::vector<CatalogRecord> records;           // by name
   std::map<std::string, absl::Status> damages;  // of records, by name: DataLoss
+  // The catalog that an alias names, which need not be there; DataLoss if that
+  // can't be told.
+  std::map<std::string, absl::StatusOr<std::string>> aliases;
 };
 
 // A version of an attention model.
@@ -151,6 +154,14 @@ class Store {
   // Removes the record of this name, if there is one; synced. The catalog is
   // gone then: its files, if they stay, go at the next Open.
   virtual absl::Status RemoveRecord(absl::string_view name) = 0;
+
+  // Makes the alias a name of the catalog, in place of what it named before;
+  // synced. Both are valid names.
+  virtual absl::Status PutAlias(absl::string_view alias,
+                                absl::string_view catalog) = 0;
+
+  // Removes the alias, if it is there; synced.
+  virtual absl::Status RemoveAlias(absl::string_view alias) = 0;
 
   // Removes the files of a catalog after its record. Its CatalogStore must be
   // closed.

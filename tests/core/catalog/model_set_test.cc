@@ -270,6 +270,10 @@ class FailingStore : public Store {
   absl::StatusOr<CatalogList> List() const override { return CatalogList(); }
   absl::Status Put(const CatalogRecord&) override { return status; }
   absl::Status RemoveRecord(absl::string_view) override { return status; }
+  absl::Status PutAlias(absl::string_view, absl::string_view) override {
+    return status;
+  }
+  absl::Status RemoveAlias(absl::string_view) override { return status; }
   absl::Status RemoveFiles(const CatalogRecord&) override { return status; }
   absl::StatusOr<ModelList> ListModels() const override { return list; }
   absl::Status PutModel(const ModelRecord&) override { return status; }
