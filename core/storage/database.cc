@@ -11,6 +11,7 @@
 #include <rocksdb/write_buffer_manager.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstring>
 #include <filesystem>
@@ -25,6 +26,7 @@
 #include "absl/strings/strip.h"
 #include "core/base/fail_point.h"
 #include "core/base/status.h"
+#include "core/storage/log_tail.h"
 
 namespace attendant {
 namespace {
@@ -221,6 +223,56 @@ absl::Status CheckManifest(const std::string& directory, const Files& files,
       absl::StrCat("database ", directory, ": its manifest is damaged"));
 }
 
+// Cuts off what a power cut left of a last write that was never synced. True
+// if there was any.
+absl::StatusOr<bool> CutTornTail(const std::string& path, const Files& files) {
+  ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> bytes,
+                             files.ReadFile(path));
+  if (!bytes.has_value()) return false;
+  const std::optional<std::size_t> tail = FindTornTail(*bytes);
+  if (!tail.has_value()) return false;
+  ATTENDANT_RETURN_IF_ERROR(
+      files.ReplaceFile(path, absl::string_view(*bytes).substr(0, *tail)));
+  return true;
+}
+
+// In the last log and the manifest: before a log or a manifest is followed by
+// another, it is synced.
+absl::StatusOr<bool> CutTornTails(const std::string& directory,
+                                  const Files& files) {
+  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                             files.ListDirectory(directory));
+  std::string last_log;
+  for (const std::string& name : names) {
+    // Numbers have leading zeros.
+    if (absl::EndsWith(name, ".log")) last_log = std::max(last_log, name);
+  }
+  ATTENDANT_ASSIGN_OR_RETURN(
+      bool any, CutTornTail(absl::StrCat(directory, "/", last_log), files));
+  ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> current,
+                             files.ReadFile(directory + "/CURRENT"));
+  if (!current.has_value()) return any;
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const bool cut, CutTornTail(absl::StrFormat("%s/MANIFEST-%06d", directory,
+                                                  ManifestNumber(*current)),
+                                  files));
+  return any || cut;
+}
+
+// Opens the database, for writing or only to read. What looks damaged may be
+// what a power cut left of a write that was under way: then once more without
+// that.
+absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenEither(
+    const std::string& directory, const DatabaseResources& resources,
+    bool for_writing) {
+  const auto open = for_writing ? OpenRocks : OpenReader;
+  absl::StatusOr<std::unique_ptr<rocksdb::DB>> db = open(directory, resources);
+  if (!absl::IsDataLoss(db.status())) return db;
+  ATTENDANT_ASSIGN_OR_RETURN(const bool cut,
+                             CutTornTails(directory, resources.files));
+  return cut ? open(directory, resources) : std::move(db);
+}
+
 // Adds to a count of bytes while it lives, so that writes of several databases
 // don't take the same space for theirs.
 class UnderWay {
@@ -281,8 +333,7 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
   ATTENDANT_RETURN_IF_ERROR(
       CheckManifest(directory, resources.files, mark.get()));
   ATTENDANT_ASSIGN_OR_RETURN(std::unique_ptr<rocksdb::DB> db,
-                             space.ok() ? OpenRocks(directory, resources)
-                                        : OpenReader(directory, resources));
+                             OpenEither(directory, resources, space.ok()));
   std::unique_ptr<Database> database(
       new Database(directory, resources, std::move(db), std::move(mark)));
   MutexLock lock(&database->mutex_);

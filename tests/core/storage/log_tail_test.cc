@@ -1,0 +1,154 @@
+#include "core/storage/log_tail.h"
+
+#include <gtest/gtest.h>
+#include <rocksdb/db.h>
+#include <rocksdb/options.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/support/scratch_directory.h"
+
+namespace attendant {
+namespace {
+
+constexpr std::size_t kHeaderBytes = 7;
+constexpr std::size_t kSectorBytes = 512;
+
+// A log of RocksDB's own making: writes of these many bytes, in which no byte
+// is zero but those of numbers.
+std::string LogOf(const std::vector<std::size_t>& sizes) {
+  const ScratchDirectory directory;
+  rocksdb::Options options;
+  options.create_if_missing = true;
+  options.allow_fallocate = false;
+  rocksdb::DB* opened = nullptr;
+  EXPECT_TRUE(rocksdb::DB::Open(options, directory / "db", &opened).ok());
+  const std::unique_ptr<rocksdb::DB> db(opened);
+  for (const std::size_t size : sizes) {
+    EXPECT_TRUE(db->Put({}, "key", std::string(size, 'x')).ok());
+  }
+  std::string log;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(directory / "db")) {
+    if (entry.path().extension() != ".log") continue;
+    std::ifstream file(entry.path(), std::ios::binary);
+    log.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  return log;
+}
+
+// Where the last of the writes begins.
+std::size_t LastWriteOf(std::vector<std::size_t> sizes) {
+  sizes.pop_back();
+  return LogOf(sizes).size();
+}
+
+std::string WithZeros(std::string log, std::size_t begin, std::size_t end) {
+  std::fill(log.begin() + begin, log.begin() + end, '\0');
+  return log;
+}
+
+TEST(LogTailTest, WholeLogsAreNotTorn) {
+  for (const std::vector<std::size_t>& sizes :
+       std::vector<std::vector<std::size_t>>{
+           {},
+           {10},
+           {10, 1000, 20},
+           {100000, 10},
+           // A block that has no room for another header, and just room.
+           {32768 - 7 - 26 - 6, 5},
+           {32768 - 7 - 26 - 7, 5}}) {
+    EXPECT_EQ(FindTornTail(LogOf(sizes)), std::nullopt);
+  }
+}
+
+// RocksDB tells these by itself.
+TEST(LogTailTest, LogsThatEndEarlyAreLeftAlone) {
+  const std::string log = LogOf({10, 2000});
+  for (std::size_t size = 0; size < log.size(); size += 5) {
+    EXPECT_EQ(FindTornTail(log.substr(0, size)), std::nullopt) << size;
+  }
+}
+
+TEST(LogTailTest, ZerosInTheLastWriteAreATornTail) {
+  const std::vector<std::size_t> sizes = {10, 3000};
+  const std::string log = LogOf(sizes);
+  const std::size_t begin = LastWriteOf(sizes);
+  // All of it, all of it and more, its first part, and a sector of it.
+  EXPECT_EQ(FindTornTail(WithZeros(log, begin, log.size())), begin);
+  EXPECT_EQ(FindTornTail(WithZeros(log, begin, log.size()) +
+                         std::string(40000, '\0')),
+            begin);
+  EXPECT_EQ(FindTornTail(WithZeros(log, begin, kSectorBytes)), begin);
+  EXPECT_EQ(FindTornTail(WithZeros(log, 2 * kSectorBytes, 3 * kSectorBytes)),
+            begin);
+  // Its end.
+  EXPECT_EQ(FindTornTail(WithZeros(
+                log, log.size() / kSectorBytes * kSectorBytes, log.size())),
+            begin);
+}
+
+TEST(LogTailTest, ZerosFromSomewhereOnAreATornTail) {
+  const std::vector<std::size_t> sizes = {10, 300};
+  const std::string log = LogOf(sizes);
+  const std::size_t begin = LastWriteOf(sizes);
+  for (std::size_t at = begin; at + 8 <= log.size(); ++at) {
+    EXPECT_EQ(FindTornTail(WithZeros(log, at, log.size())), begin) << at;
+    EXPECT_EQ(FindTornTail(log.substr(0, at) + std::string(700, '\0')), begin)
+        << at;
+  }
+}
+
+TEST(LogTailTest, ZerosInAWriteOfSeveralBlocksAreATornTail) {
+  const std::vector<std::size_t> sizes = {10, 100000};
+  const std::string log = LogOf(sizes);
+  const std::size_t begin = LastWriteOf(sizes);
+  for (std::size_t at = kSectorBytes; at + kSectorBytes < log.size();
+       at += 7 * kSectorBytes) {
+    EXPECT_EQ(FindTornTail(WithZeros(log, at, at + kSectorBytes)), begin) << at;
+  }
+}
+
+TEST(LogTailTest, AWriteBeforeAnotherWasSynced) {
+  const std::string log = LogOf({10, 3000, 40});
+  EXPECT_EQ(FindTornTail(WithZeros(log, kSectorBytes, 2 * kSectorBytes)),
+            std::nullopt);
+  // Also where its length is lost, and the next is found in the next block.
+  const std::string blocks = LogOf({10, 40000, 40});
+  EXPECT_EQ(FindTornTail(WithZeros(blocks, 0, kSectorBytes)), std::nullopt);
+}
+
+TEST(LogTailTest, OtherDamageIsNotATornTail) {
+  const std::vector<std::size_t> sizes = {10, 3000};
+  const std::string log = LogOf(sizes);
+  for (std::size_t at = 0; at < log.size(); at += 11) {
+    std::string damaged = log;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x20);
+    EXPECT_EQ(FindTornTail(damaged), std::nullopt) << at;
+  }
+  // Zeros, but fewer than a sector or at the end.
+  const std::size_t begin = LastWriteOf(sizes);
+  EXPECT_EQ(FindTornTail(WithZeros(log, begin, begin + kHeaderBytes)),
+            std::nullopt);
+  EXPECT_EQ(FindTornTail(WithZeros(log, 1000, 1400)), std::nullopt);
+}
+
+TEST(LogTailTest, AnyBytesAreRead) {
+  std::string bytes;
+  std::uint64_t state = 1;
+  for (int i = 0; i < 200; ++i) {
+    for (int j = 0; j < 977; ++j) {
+      state = state * 6364136223846793005 + 1442695040888963407;
+      bytes.push_back(static_cast<char>(state >> 56));
+    }
+    EXPECT_LE(FindTornTail(bytes).value_or(0), bytes.size());
+  }
+}
+
+}  // namespace
+}  // namespace attendant

@@ -1,0 +1,34 @@
+// Flags of a test program that has a long form:
+//   --seed=N   of the first history
+//   --count=N  histories, each with the next seed
+#ifndef ATTENDANT_TESTS_DURABILITY_FLAGS_H_
+#define ATTENDANT_TESTS_DURABILITY_FLAGS_H_
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace attendant {
+
+// The value of the flag, or `otherwise`.
+inline std::int64_t Flag(absl::string_view name, std::int64_t otherwise) {
+  const std::string prefix = absl::StrCat("--", name, "=");
+  for (const absl::string_view argument : ::testing::internal::GetArgvs()) {
+    std::int64_t value = 0;
+    if (argument.substr(0, prefix.size()) == prefix &&
+        absl::SimpleAtoi(argument.substr(prefix.size()), &value)) {
+      return value;
+    }
+  }
+  return otherwise;
+}
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_TESTS_DURABILITY_FLAGS_H_

@@ -1,0 +1,493 @@
+#include "tests/durability/world.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/base/interrupt.h"
+#include "core/base/status.h"
+#include "core/catalog/attend.h"
+
+namespace attendant {
+namespace {
+
+constexpr int kIdCount = 48;
+constexpr int kCatalogCount = 3;
+constexpr std::int64_t kDim = 4;
+constexpr std::int64_t kAllItems = 1000;
+
+CatalogSchema SchemaOf() {
+  CatalogSchema schema;
+  KeyFieldSchema field;
+  field.name = "key";
+  field.dim = kDim;
+  schema.key_fields = {field};
+  schema.attributes = {{"title", AttributeType::kString}};
+  return schema;
+}
+
+// Merges come at once when they are awaited, and train an index early.
+LiveCatalogOptions CatalogOptions() {
+  LiveCatalogOptions options;
+  options.auto_ivf_min_count = kIdCount / 2;
+  return options;
+}
+
+std::string NameOf(int number) { return absl::StrCat("catalog", number); }
+
+std::string IdsOf(const std::vector<Item>& items) {
+  std::vector<std::string> ids;
+  for (const Item& item : items) ids.push_back(item.id);
+  return absl::StrJoin(ids, " ");
+}
+
+absl::Status Different(absl::string_view what) {
+  return absl::InternalError(absl::StrCat("unlike the model: ", what));
+}
+
+std::vector<Item> ItemsOf(const PlainCatalog& plain) {
+  std::vector<Item> items;
+  for (const auto& [id, item] : plain.items) items.push_back(item);
+  return items;
+}
+
+// Keys and queries are small whole numbers, so that this is exact.
+float LogitOf(const Item& item, const std::vector<float>& query) {
+  float logit = 0;
+  for (std::size_t i = 0; i < query.size(); ++i) {
+    logit += query[i] * item.keys[0][i];
+  }
+  return logit;
+}
+
+bool SameCounts(const WriteOutcome& a, const WriteOutcome& b) {
+  return a.inserted_count == b.inserted_count &&
+         a.updated_count == b.updated_count &&
+         a.deleted_count == b.deleted_count &&
+         a.missing_count == b.missing_count;
+}
+
+std::string Text(const WriteOutcome& outcome) {
+  return absl::StrCat(outcome.inserted_count, " inserted, ",
+                      outcome.updated_count, " updated, ",
+                      outcome.deleted_count, " deleted, ",
+                      outcome.missing_count, " missing");
+}
+
+}  // namespace
+
+World::World(std::string directory, std::shared_ptr<FaultyFileSystem> files,
+             std::uint64_t seed)
+    : directory_(std::move(directory)),
+      files_(std::move(files)),
+      seed_(seed),
+      random_(seed) {}
+
+bool World::FailureIsDue() const { return files_->cut() || files_->befell(); }
+
+absl::Status World::CheckFailure(const absl::Status& status,
+                                 const std::string& what) const {
+  if (FailureIsDue()) return absl::OkStatus();
+  return Different(absl::StrCat(what, " failed: ", status.ToString()));
+}
+
+std::string World::RandomId() {
+  // Few, so that items are replaced and deleted again and again.
+  return absl::StrCat("id", Random(kIdCount));
+}
+
+Item World::RandomItem(const std::string& id) {
+  Item item;
+  item.id = id;
+  std::vector<float> key;
+  for (std::int64_t i = 0; i < kDim; ++i) {
+    key.push_back(static_cast<float>(Random(17) - 8));
+  }
+  item.keys.push_back(std::move(key));
+  // Sometimes more than a block of a log.
+  const int size = Random(8) == 0 ? Random(40000) : Random(40);
+  item.attributes.emplace_back(
+      0, absl::StrCat(++write_count_, std::string(size, 'x')));
+  return item;
+}
+
+std::string World::RandomRequestId() {
+  if (Random(3) == 0) return "";
+  return absl::StrCat("request", ++write_count_);
+}
+
+absl::Status World::Open() {
+  CatalogSet::Options options;
+  options.store.file_system = files_;
+  options.catalog = CatalogOptions();
+  absl::StatusOr<std::unique_ptr<CatalogSet>> opened =
+      CatalogSet::Open(directory_, options);
+  if (!opened.ok()) return CheckFailure(opened.status(), "opening");
+  catalogs_ = *std::move(opened);
+  for (const auto& [name, damage] : catalogs_->damages()) {
+    if (FailureIsDue()) {
+      catalogs_ = nullptr;
+      return absl::OkStatus();
+    }
+    return Different(
+        absl::StrCat("catalog ", name, " is damaged: ", damage.ToString()));
+  }
+  return Settle();
+}
+
+// Which of the states that there may be after failures it is.
+absl::Status World::Settle() {
+  std::set<std::string> found;
+  for (const Catalog& catalog : catalogs_->List("", kAllItems)) {
+    found.insert(catalog->record().name);
+  }
+  std::set<std::string> now;
+  for (const auto& [name, plain] : plain_) now.insert(name);
+  if (found != now &&
+      std::count(other_lists_.begin(), other_lists_.end(), found) == 0) {
+    return Different(absl::StrCat("catalogs are ", absl::StrJoin(found, " "),
+                                  " and should be ", absl::StrJoin(now, " ")));
+  }
+  other_lists_.clear();
+  std::erase_if(
+      plain_, [&](const auto& entry) { return !found.contains(entry.first); });
+  for (const std::string& name : found) {
+    UncertainCatalog& uncertain = plain_[name];
+    absl::Status status = Compare(name, uncertain.now, uncertain.now.sequence);
+    for (const PlainCatalog& other : uncertain.others) {
+      if (status.ok()) break;
+      if (!Compare(name, other, uncertain.now.sequence).ok()) continue;
+      uncertain.now.items = other.items;
+      status = absl::OkStatus();
+    }
+    ATTENDANT_RETURN_IF_ERROR(status);
+    uncertain.others.clear();
+  }
+  return absl::OkStatus();
+}
+
+void World::Close() { catalogs_ = nullptr; }
+
+absl::Status World::Compare(const std::string& name, const PlainCatalog& plain,
+                            std::int64_t least_sequence) const {
+  ATTENDANT_ASSIGN_OR_RETURN(const Catalog catalog, catalogs_->Get(name));
+  const auto snapshot = catalog->snapshot();
+  if (snapshot->sequence < least_sequence) {
+    return Different(absl::StrCat(name, " is at sequence ", snapshot->sequence,
+                                  ", acknowledged was ", least_sequence));
+  }
+  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<Item> listed,
+                             catalog->List("", kAllItems));
+  const std::vector<Item> want = ItemsOf(plain);
+  if (listed != want) {
+    return Different(absl::StrCat(name, " lists ", listed.size(),
+                                  " items: ", IdsOf(listed), "\nand should ",
+                                  want.size(), ": ", IdsOf(want)));
+  }
+  // The snapshot, which is made of rows and tombstones, says the same.
+  if (snapshot->item_count() != static_cast<std::int64_t>(want.size())) {
+    return Different(absl::StrCat(name, " counts ", snapshot->item_count(),
+                                  " items of ", want.size()));
+  }
+  for (const Item& item : want) {
+    const std::optional<RowAddress> address = snapshot->Find(item.id);
+    if (!address || snapshot->ItemAt(*address) != item) {
+      return Different(absl::StrCat(name, ": the row of ", item.id));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status World::CompareAll() {
+  for (const auto& [name, plain] : plain_) {
+    ATTENDANT_RETURN_IF_ERROR(Compare(name, plain.now, plain.now.sequence));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status World::Step() {
+  if (!is_open()) return Open();
+  const std::string name = NameOf(Random(kCatalogCount));
+  if (!plain_.contains(name)) return Create(name);
+  struct Choice {
+    int weight;
+    absl::Status (World::*run)(const std::string& name);
+  };
+  static constexpr Choice kChoices[] = {
+      {30, &World::Upsert},      {4, &World::UpsertWithOneThatIsInvalid},
+      {16, &World::Delete},      {12, &World::Import},
+      {6, &World::Repeat},       {10, &World::Query},
+      {6, &World::GetOne},       {6, &World::ListPage},
+      {2, &World::AwaitIndexes}, {3, &World::Drop},
+  };
+  int total = 0;
+  for (const Choice& choice : kChoices) total += choice.weight;
+  int at = Random(total);
+  for (const Choice& choice : kChoices) {
+    at -= choice.weight;
+    if (at < 0) return (this->*choice.run)(name);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status World::Send(const std::string& name, const PlainWrite& write) {
+  ATTENDANT_ASSIGN_OR_RETURN(const Catalog catalog, catalogs_->Get(name));
+  UncertainCatalog& uncertain = plain_[name];
+  PlainCatalog after = uncertain.now;
+  WriteOutcome want = after.Apply(write);
+  const auto before = uncertain.now.outcomes.find(write.request_id);
+  const bool repeated =
+      !write.request_id.empty() && before != uncertain.now.outcomes.end();
+  if (repeated) {
+    after = uncertain.now;
+    want = before->second;
+  }
+  const absl::StatusOr<WriteOutcome> outcome =
+      write.deletes.empty() ? catalog->Upsert(write.upserts, write.request_id)
+                            : catalog->Delete(write.deletes, write.request_id);
+  if (!outcome.ok() || files_->cut()) {
+    if (!outcome.ok()) {
+      ATTENDANT_RETURN_IF_ERROR(CheckFailure(outcome.status(), "a write"));
+    }
+    uncertain.others.push_back(std::move(after));
+    if (!write.request_id.empty()) unanswered_ = {name, write};
+    return absl::OkStatus();
+  }
+  if (!SameCounts(*outcome, want) ||
+      (repeated && outcome->sequence != want.sequence)) {
+    return Different(absl::StrCat(
+        "the outcome of a ", repeated ? "repeated " : "", "write to ", name,
+        " is ", Text(*outcome), ", and should be ", Text(want)));
+  }
+  if (!repeated && outcome->sequence <= uncertain.now.sequence) {
+    return Different(absl::StrCat("sequence ", outcome->sequence, " after ",
+                                  uncertain.now.sequence));
+  }
+  ++acknowledged_count_;
+  after.sequence = std::max(after.sequence, outcome->sequence);
+  if (!write.request_id.empty()) after.outcomes[write.request_id] = *outcome;
+  uncertain.now = std::move(after);
+  // A write that failed before one that was acknowledged did not happen.
+  if (!repeated) uncertain.others.clear();
+  return absl::OkStatus();
+}
+
+absl::Status World::Upsert(const std::string& name) {
+  PlainWrite write;
+  write.request_id = RandomRequestId();
+  std::set<std::string> ids;
+  for (int count = 1 + Random(8); count > 0; --count) ids.insert(RandomId());
+  for (const std::string& id : ids) write.upserts.push_back(RandomItem(id));
+  return Send(name, write);
+}
+
+absl::Status World::UpsertWithOneThatIsInvalid(const std::string& name) {
+  ATTENDANT_ASSIGN_OR_RETURN(const Catalog catalog, catalogs_->Get(name));
+  std::vector<Item> items = {RandomItem("good"), RandomItem("bad")};
+  items[1].keys[0][0] = std::numeric_limits<float>::quiet_NaN();
+  const absl::Status status = catalog->Upsert(items, "").status();
+  if (!absl::IsInvalidArgument(status)) {
+    return Different(
+        absl::StrCat("an invalid item is answered with ", status.ToString()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status World::Delete(const std::string& name) {
+  PlainWrite write;
+  write.request_id = RandomRequestId();
+  std::set<std::string> ids;
+  for (int count = 1 + Random(6); count > 0; --count) ids.insert(RandomId());
+  write.deletes.assign(ids.begin(), ids.end());
+  return Send(name, write);
+}
+
+absl::Status World::Import(const std::string& name) {
+  ATTENDANT_ASSIGN_OR_RETURN(const Catalog catalog, catalogs_->Get(name));
+  std::vector<Item> items;
+  std::vector<bool> valid;
+  UncertainCatalog& uncertain = plain_[name];
+  PlainCatalog after = uncertain.now;
+  for (int count = 1 + Random(8); count > 0; --count) {
+    items.push_back(RandomItem(RandomId()));  // ids may repeat
+    valid.push_back(Random(6) != 0);
+    if (valid.back()) {
+      after.items[items.back().id] = items.back();
+    } else {
+      items.back().keys[0].push_back(1);
+    }
+  }
+  const absl::StatusOr<ImportOutcome> outcome = catalog->Import(items);
+  if (!outcome.ok() || files_->cut()) {
+    if (!outcome.ok()) {
+      ATTENDANT_RETURN_IF_ERROR(CheckFailure(outcome.status(), "an import"));
+    }
+    uncertain.others.push_back(std::move(after));
+    return absl::OkStatus();
+  }
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (outcome->statuses[i].ok() == valid[i]) continue;
+    return Different(
+        absl::StrCat("an imported item is ", outcome->statuses[i].ToString()));
+  }
+  if (outcome->sequence > uncertain.now.sequence) uncertain.others.clear();
+  ++acknowledged_count_;
+  after.sequence = outcome->sequence;
+  uncertain.now = std::move(after);
+  return absl::OkStatus();
+}
+
+absl::Status World::Repeat(const std::string& name) {
+  ATTENDANT_ASSIGN_OR_RETURN(const Catalog catalog, catalogs_->Get(name));
+  const auto& outcomes = plain_[name].now.outcomes;
+  if (outcomes.empty()) return absl::OkStatus();
+  auto at = outcomes.begin();
+  std::advance(at, Random(static_cast<int>(outcomes.size())));
+  // Other content under the same request_id is refused.
+  const absl::Status status =
+      catalog->Delete(std::vector<std::string>{"never"}, at->first).status();
+  if (!absl::IsInvalidArgument(status) && !FailureIsDue()) {
+    return Different(absl::StrCat("request ", at->first,
+                                  " is not remembered: ", status.ToString()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status World::Query(const std::string& name) {
+  ATTENDANT_ASSIGN_OR_RETURN(const Catalog catalog, catalogs_->Get(name));
+  AttendQuery query;
+  std::vector<float> vector;
+  for (std::int64_t i = 0; i < kDim; ++i) {
+    vector.push_back(static_cast<float>(Random(9) - 4));
+  }
+  query.query = vector;
+  query.scan_mode = ScanMode::kExact;
+  query.result_count = 1 + Random(2 * kIdCount);
+  const auto snapshot = catalog->snapshot();
+  ATTENDANT_ASSIGN_OR_RETURN(const AttendAnswer answer,
+                             Attend(*snapshot, query, Interrupt()));
+  std::vector<std::pair<float, std::string>> want;
+  for (const auto& [id, item] : plain_[name].now.items) {
+    want.emplace_back(-LogitOf(item, vector), id);
+  }
+  std::sort(want.begin(), want.end());
+  if (want.size() > static_cast<std::size_t>(*query.result_count)) {
+    want.resize(static_cast<std::size_t>(*query.result_count));
+  }
+  std::vector<std::pair<float, std::string>> found;
+  for (const AttendedItem& item : answer.items) {
+    found.emplace_back(-item.logit,
+                       snapshot->IdOf(item.address.segment, item.address.row));
+  }
+  if (found == want) return absl::OkStatus();
+  const auto text = [](const auto& pairs) {
+    return absl::StrJoin(pairs, " ", [](std::string* out, const auto& pair) {
+      absl::StrAppend(out, pair.second, "=", -pair.first);
+    });
+  };
+  return Different(absl::StrCat("a query of ", name, " finds ", text(found),
+                                "\nand should ", text(want)));
+}
+
+absl::Status World::GetOne(const std::string& name) {
+  ATTENDANT_ASSIGN_OR_RETURN(const Catalog catalog, catalogs_->Get(name));
+  const std::string id = RandomId();
+  const auto& items = plain_[name].now.items;
+  const auto want = items.find(id);
+  const auto found = catalog->Get(std::vector<std::string>{id});
+  const bool same = want == items.end()
+                        ? absl::IsNotFound(found.status())
+                        : found.ok() && found->front() == want->second;
+  if (same) return absl::OkStatus();
+  return Different(absl::StrCat("item ", id, " of ", name, ": ",
+                                found.status().ToString(), ", and it is ",
+                                want == items.end() ? "not there" : "there"));
+}
+
+absl::Status World::ListPage(const std::string& name) {
+  ATTENDANT_ASSIGN_OR_RETURN(const Catalog catalog, catalogs_->Get(name));
+  const std::string after = Random(4) == 0 ? "" : RandomId();
+  const int limit = 1 + Random(kIdCount);
+  const auto found = catalog->List(after, limit);
+  if (!found.ok()) return CheckFailure(found.status(), "a listing");
+  std::vector<Item> want;
+  const auto& items = plain_[name].now.items;
+  for (auto at = items.upper_bound(after);
+       at != items.end() && static_cast<int>(want.size()) < limit; ++at) {
+    want.push_back(at->second);
+  }
+  // A write that failed may be in the store, where lists come from.
+  if (*found == want || !plain_[name].others.empty()) return absl::OkStatus();
+  return Different(absl::StrCat("a page of ", name, " is ", IdsOf(*found),
+                                "\nand should be ", IdsOf(want)));
+}
+
+absl::Status World::AwaitIndexes(const std::string& name) {
+  ATTENDANT_ASSIGN_OR_RETURN(const Catalog catalog, catalogs_->Get(name));
+  catalog->AwaitIndexes();
+  const absl::Status status = catalog->merge_status();
+  return status.ok() ? absl::OkStatus() : CheckFailure(status, "a merge");
+}
+
+absl::Status World::Create(const std::string& name) {
+  std::set<std::string> list;
+  for (const auto& [other, plain] : plain_) list.insert(other);
+  list.insert(name);
+  const auto created = catalogs_->Create(name, SchemaOf(), {});
+  if (!created.ok() || files_->cut()) {
+    other_lists_.push_back(std::move(list));
+    return created.ok() ? absl::OkStatus()
+                        : CheckFailure(created.status(), "a creation");
+  }
+  if (!created->created) return Different(name + " was there");
+  other_lists_.clear();
+  plain_[name] = {};
+  return absl::OkStatus();
+}
+
+absl::Status World::Drop(const std::string& name) {
+  std::set<std::string> list;
+  for (const auto& [other, plain] : plain_) list.insert(other);
+  list.erase(name);
+  const absl::Status status = catalogs_->Delete(name);
+  if (!status.ok() || files_->cut()) {
+    other_lists_.push_back(std::move(list));
+    return status.ok() ? absl::OkStatus() : CheckFailure(status, "a deletion");
+  }
+  other_lists_.clear();
+  plain_.erase(name);
+  if (unanswered_ && unanswered_->name == name) unanswered_.reset();
+  if (!absl::IsNotFound(catalogs_->Get(name).status())) {
+    return Different(name + " is deleted and there");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status World::RepeatUnanswered() {
+  if (!unanswered_) return absl::OkStatus();
+  const Unanswered repeated = *std::exchange(unanswered_, std::nullopt);
+  if (!plain_.contains(repeated.name)) return absl::OkStatus();
+  // Whether it had happened or not, it has afterwards, and once.
+  ATTENDANT_ASSIGN_OR_RETURN(const Catalog catalog,
+                             catalogs_->Get(repeated.name));
+  const PlainWrite& write = repeated.write;
+  const absl::StatusOr<WriteOutcome> outcome =
+      write.deletes.empty() ? catalog->Upsert(write.upserts, write.request_id)
+                            : catalog->Delete(write.deletes, write.request_id);
+  UncertainCatalog& uncertain = plain_[repeated.name];
+  PlainCatalog after = uncertain.now;
+  after.Apply(write);
+  if (!outcome.ok() || files_->cut()) {
+    uncertain.others.push_back(std::move(after));
+    return outcome.ok() ? absl::OkStatus()
+                        : CheckFailure(outcome.status(), "a repeated write");
+  }
+  after.outcomes[write.request_id] = *outcome;
+  after.sequence = std::max(after.sequence, outcome->sequence);
+  uncertain.now = std::move(after);
+  return Compare(repeated.name, uncertain.now, uncertain.now.sequence);
+}
+
+}  // namespace attendant

@@ -1,0 +1,106 @@
+// Catalogs on a disk that may fail, beside a plain model of what they must
+// hold, and random operations on both.
+#ifndef ATTENDANT_TESTS_DURABILITY_WORLD_H_
+#define ATTENDANT_TESTS_DURABILITY_WORLD_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "core/catalog/catalog_set.h"
+#include "tests/durability/faulty_file_system.h"
+#include "tests/durability/plain_catalog.h"
+
+namespace attendant {
+
+// Every method returns Internal, saying what was found and what should have
+// been, as soon as catalogs and model differ: the bug. After that it is of no
+// further use. Not thread-safe.
+//
+// To add an operation: a method like the others, and its line in Step.
+class World {
+ public:
+  // The directory is the root of `files` or below. The same seed does the same
+  // operations.
+  World(std::string directory, std::shared_ptr<FaultyFileSystem> files,
+        std::uint64_t seed);
+
+  // Opens what the directory holds and compares all of it. If opening fails
+  // because of an injected fault or a cut, it is not open afterwards.
+  absl::Status Open();
+  void Close();
+  bool is_open() const { return catalogs_ != nullptr; }
+
+  // One operation, by chance. A write that fails, or returns after the power
+  // was cut, may be found by the next Open or not. Opens first if need be.
+  absl::Status Step();
+
+  // The same writes again as clients send them that had no reply: those that
+  // failed since the last Open but one. Once it is open again, and before
+  // anything else is written.
+  absl::Status RepeatUnanswered();
+
+  // Compares all catalogs with the model.
+  absl::Status CompareAll();
+
+  std::int64_t acknowledged_count() const { return acknowledged_count_; }
+
+ private:
+  using Catalog = std::shared_ptr<LiveCatalog>;
+
+  // True if a failure is one that was asked for.
+  bool FailureIsDue() const;
+  // Internal if the failure is not; else OK.
+  absl::Status CheckFailure(const absl::Status& status,
+                            const std::string& what) const;
+
+  // Operations. Those on a catalog take its name.
+  absl::Status Upsert(const std::string& name);
+  absl::Status UpsertWithOneThatIsInvalid(const std::string& name);
+  absl::Status Delete(const std::string& name);
+  absl::Status Import(const std::string& name);
+  absl::Status Repeat(const std::string& name);
+  absl::Status Query(const std::string& name);
+  absl::Status GetOne(const std::string& name);
+  absl::Status ListPage(const std::string& name);
+  absl::Status AwaitIndexes(const std::string& name);
+  absl::Status Create(const std::string& name);
+  absl::Status Drop(const std::string& name);
+
+  absl::Status Send(const std::string& name, const PlainWrite& write);
+  absl::Status Compare(const std::string& name, const PlainCatalog& plain,
+                       std::int64_t least_sequence) const;
+  absl::Status Settle();
+
+  int Random(int count) { return static_cast<int>(random_() % count); }
+  std::string RandomId();
+  Item RandomItem(const std::string& id);
+  std::string RandomRequestId();
+
+  const std::string directory_;
+  const std::shared_ptr<FaultyFileSystem> files_;
+  const std::uint64_t seed_;
+  std::mt19937_64 random_;
+  std::unique_ptr<CatalogSet> catalogs_;
+  // What is visible now, by name.
+  std::map<std::string, UncertainCatalog> plain_;
+  // Lists of catalogs that may be found after a restart in place of this.
+  std::vector<std::set<std::string>> other_lists_;
+  struct Unanswered {
+    std::string name;
+    PlainWrite write;
+  };
+  std::optional<Unanswered> unanswered_;
+  std::int64_t write_count_ = 0;
+  std::int64_t acknowledged_count_ = 0;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_TESTS_DURABILITY_WORLD_H_
