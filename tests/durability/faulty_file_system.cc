@@ -193,7 +193,6 @@ bool FaultyFileSystem::cut() const {
 void FaultyFileSystem::Inject(const FileFault& fault) {
   MutexLock lock(&mutex_);
   fault_ = fault;
-  befell_ = false;
 }
 
 bool FaultyFileSystem::befell() const {
@@ -204,6 +203,7 @@ bool FaultyFileSystem::befell() const {
 void FaultyFileSystem::InjectNothing() {
   MutexLock lock(&mutex_);
   fault_.reset();
+  befell_ = false;
 }
 
 std::int64_t FaultyFileSystem::call_count() const {

@@ -63,7 +63,7 @@ class FaultyFileSystem : public rocksdb::FileSystemWrapper {
 
   // One fault at a time.
   void Inject(const FileFault& fault);
-  // It has befallen a call since.
+  // One has befallen a call since InjectNothing.
   bool befell() const;
   void InjectNothing();
 

@@ -159,6 +159,7 @@ TEST(FaultyFileSystemTest, AFaultBefallsTheCallThatItIsMeantFor) {
   const std::string path = directory / "file";
   for (const FileCall call : {FileCall::kCreate, FileCall::kWrite,
                               FileCall::kSync, FileCall::kRename}) {
+    faulty->InjectNothing();
     faulty->Inject({FileFault::Kind::kFail, call, 2, "file"});
     ASSERT_OK(files.ReplaceFile(directory / "another", "x"));
     ASSERT_OK(files.ReplaceFile(path, "x"));
