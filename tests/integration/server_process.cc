@@ -56,9 +56,15 @@ ServerProcess::ServerProcess(Process process, int out, std::string output,
 ServerProcess::~ServerProcess() { close(out_); }
 
 absl::StatusOr<std::unique_ptr<ServerProcess>> ServerProcess::Start(
-    const std::string& data_dir, const std::vector<std::string>& flags) {
-  std::vector<std::string> argv = {kAttendantd, "--data-dir", data_dir,
-                                   "--listen", "127.0.0.1:0"};
+    const std::string& data_dir, const std::vector<std::string>& flags,
+    const std::vector<std::string>& environment) {
+  std::vector<std::string> argv;
+  if (!environment.empty()) {
+    argv.push_back("/usr/bin/env");
+    argv.insert(argv.end(), environment.begin(), environment.end());
+  }
+  argv.insert(argv.end(),
+              {kAttendantd, "--data-dir", data_dir, "--listen", "127.0.0.1:0"});
   argv.insert(argv.end(), flags.begin(), flags.end());
   auto log_directory = std::make_unique<ScratchDirectory>();
   const std::string log_path = *log_directory / kLogFile;

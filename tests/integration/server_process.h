@@ -18,9 +18,11 @@ namespace attendant {
 class ServerProcess {
  public:
   // Starts it and waits until it says that it is ready. FailedPrecondition,
-  // with the exit status and what it said, if it ends instead.
+  // with the exit status and what it said, if it ends instead. `environment`
+  // are variables of its own, as NAME=VALUE.
   static absl::StatusOr<std::unique_ptr<ServerProcess>> Start(
-      const std::string& data_dir, const std::vector<std::string>& flags = {});
+      const std::string& data_dir, const std::vector<std::string>& flags = {},
+      const std::vector<std::string>& environment = {});
 
   ~ServerProcess();
 
@@ -33,6 +35,10 @@ class ServerProcess {
   int Stop();
   // SIGKILL, and waits for the end.
   void Kill();
+
+  // Waits for it to end by itself: the exit status, or 128 + the signal that
+  // ended it. After `timeout` it is killed, and the answer is -1.
+  int Wait(absl::Duration timeout) { return process_.Wait(timeout); }
 
   // What it wrote to stdout until it was ready.
   const std::string& output() const { return output_; }
