@@ -236,19 +236,61 @@ absl::StatusOr<bool> CutTornTail(const std::string& path, const Files& files) {
   return true;
 }
 
+// The greatest of the logs in a directory by number, which have leading zeros;
+// empty if there is none.
+std::string LastLog(const std::vector<std::string>& names) {
+  std::string last;
+  for (const std::string& name : names) {
+    if (absl::EndsWith(name, ".log")) last = std::max(last, name);
+  }
+  return last;
+}
+
+// Finds the sequence that a batch stores.
+class SequenceOfBatch : public rocksdb::WriteBatch::Handler {
+ public:
+  void Put(const rocksdb::Slice& key, const rocksdb::Slice& value) override {
+    if (key != SequenceKey() || value.size() != sizeof(sequence_)) return;
+    std::memcpy(&sequence_, value.data(), sizeof(sequence_));
+  }
+  void Delete(const rocksdb::Slice&) override {}
+  std::int64_t sequence() const { return sequence_; }
+
+ private:
+  std::int64_t sequence_ = 0;
+};
+
+// Cuts the writes after `sequence` off the last log: those that failed, and
+// reached it all the same.
+absl::Status CutFailedWrites(const std::string& directory, const Files& files,
+                             std::int64_t sequence) {
+  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                             files.ListDirectory(directory));
+  const std::string path = absl::StrCat(directory, "/", LastLog(names));
+  ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> log,
+                             files.ReadFile(path));
+  if (!log.has_value()) return absl::OkStatus();
+  bool failed = false;
+  const std::size_t end =
+      ForEachWrite(*log, [&](std::size_t, absl::string_view payload) {
+        SequenceOfBatch found;
+        const rocksdb::WriteBatch batch((std::string(payload)));
+        failed = batch.Iterate(&found).ok() && found.sequence() > sequence;
+        return !failed;
+      });
+  if (!failed) return absl::OkStatus();
+  return files.ReplaceFile(path, absl::string_view(*log).substr(0, end));
+}
+
 // In the last log and the manifest: before a log or a manifest is followed by
 // another, it is synced.
 absl::StatusOr<bool> CutTornTails(const std::string& directory,
                                   const Files& files) {
   ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
                              files.ListDirectory(directory));
-  std::string last_log;
-  for (const std::string& name : names) {
-    // Numbers have leading zeros.
-    if (absl::EndsWith(name, ".log")) last_log = std::max(last_log, name);
-  }
   ATTENDANT_ASSIGN_OR_RETURN(
-      bool any, CutTornTail(absl::StrCat(directory, "/", last_log), files));
+      bool any,
+      CutTornTail(absl::StrCat(directory, "/", LastLog(names)), files));
   ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> current,
                              files.ReadFile(directory + "/CURRENT"));
   if (!current.has_value()) return any;
@@ -454,7 +496,7 @@ absl::Status Database::Recover(DiskReserve reserve) {
   marked_version_ = 0;
   ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t sequence, ReadSequence());
   if (sequence == sequence_.load()) return absl::OkStatus();
-  // The write that was reported as failed had reached the log after all, or an
+  // The write that was reported as failed could not be taken back, or an
   // earlier one is gone: the callers no longer know what is stored.
   return absl::InternalError(absl::StrCat(
       "database ", directory_, ": found sequence ", sequence, " instead of ",
@@ -465,6 +507,8 @@ absl::Status Database::Reopen() {
   MutexLock lock(&db_mutex_);
   if (db_.use_count() > 1) return absl::UnavailableError("a read is under way");
   db_.reset();
+  // If that is not possible, Recover sees what it finds.
+  CutFailedWrites(directory_, resources_.files, sequence_.load()).IgnoreError();
   absl::StatusOr<std::unique_ptr<rocksdb::DB>> db =
       OpenRocks(directory_, resources_);
   if (db.ok()) {

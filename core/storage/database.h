@@ -72,8 +72,9 @@ class Database {
   // Applies the batch, whole or not at all, and returns after it is synced.
   // Refused, with nothing changed, while there is little space on the disk.
   // `sequence`, which must grow, is stored with it if given. After an error
-  // each Write first tries to recover, so that this needs no restart; it fails
-  // again while there is little space, or while a read is under way. Reads wait
+  // each Write first tries to recover, so that this needs no restart: what
+  // failed is cut off the log. It fails again while there is little space, or
+  // while a read is under way. Reads wait
   // for a recovery. `begun`, if given, becomes true if the batch may be found
   // at the next Open whatever Write returns, and false if it was refused.
   absl::Status Write(rocksdb::WriteBatch* batch,

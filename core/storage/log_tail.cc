@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <string>
 
 namespace attendant {
 namespace {
@@ -78,27 +79,6 @@ std::size_t NextAfter(std::size_t end) {
   return EndOfBlock(end) - end < kHeaderBytes ? EndOfBlock(end) : end;
 }
 
-// The end of the valid records, and where the write begins that it is in.
-struct Valid {
-  std::size_t end = 0;
-  std::size_t write_begin = 0;
-};
-
-Valid ReadValid(absl::string_view log) {
-  Valid valid;
-  while (true) {
-    const auto record = RecordAt(log, valid.end);
-    if (!record || !record->valid) return valid;
-    if (record->part == Part::kWhole || record->part == Part::kFirst) {
-      valid.write_begin = valid.end;
-    }
-    valid.end = NextAfter(record->end);
-    if (record->part == Part::kWhole || record->part == Part::kLast) {
-      valid.write_begin = valid.end;
-    }
-  }
-}
-
 // True if a write begins with a valid record at `at` or in a later block.
 bool WriteFollows(absl::string_view log, std::size_t at) {
   while (at < log.size()) {
@@ -137,20 +117,51 @@ bool EndsInZeros(absl::string_view log, std::size_t end) {
 
 }  // namespace
 
+std::size_t ForEachWrite(
+    absl::string_view log,
+    absl::FunctionRef<bool(std::size_t begin, absl::string_view payload)>
+        visit) {
+  std::size_t begin = 0;
+  std::string payload;
+  for (std::size_t at = 0; at < log.size();) {
+    const auto record = RecordAt(log, at);
+    if (!record || !record->valid) return begin;
+    if (record->part == Part::kWhole || record->part == Part::kFirst) {
+      begin = at;
+      payload.clear();
+    }
+    payload.append(log.data() + at + kHeaderBytes,
+                   record->end - at - kHeaderBytes);
+    at = NextAfter(record->end);
+    if (record->part == Part::kWhole || record->part == Part::kLast) {
+      if (!visit(begin, payload)) return begin;
+      begin = at;
+    }
+  }
+  return std::min(begin, log.size());
+}
+
 std::optional<std::size_t> FindTornTail(absl::string_view log) {
-  const Valid valid = ReadValid(log);
-  if (valid.end >= log.size()) return std::nullopt;
-  const auto record = RecordAt(log, valid.end);
+  const std::size_t begin =
+      ForEachWrite(log, [](std::size_t, absl::string_view) { return true; });
+  // The first record of that write that is not valid.
+  std::size_t at = begin;
+  auto record = RecordAt(log, at);
+  while (record && record->valid) {
+    at = NextAfter(record->end);
+    record = RecordAt(log, at);
+  }
+  if (at >= log.size()) return std::nullopt;
   // Without a header that makes sense the record may go to the block's end.
   const std::size_t end =
-      record ? record->end : std::min(log.size(), EndOfBlock(valid.end));
-  if (!HasZeroSector(log, valid.end, end) && !EndsInZeros(log, end)) {
+      record ? record->end : std::min(log.size(), EndOfBlock(at));
+  if (!HasZeroSector(log, at, end) && !EndsInZeros(log, end)) {
     return std::nullopt;
   }
-  if (WriteFollows(log, record ? NextAfter(end) : EndOfBlock(valid.end))) {
+  if (WriteFollows(log, record ? NextAfter(end) : EndOfBlock(at))) {
     return std::nullopt;
   }
-  return valid.write_begin;
+  return begin;
 }
 
 }  // namespace attendant

@@ -1,18 +1,28 @@
-// The end of a log of RocksDB, which a crash tears and damage hits.
+// The log of RocksDB, whose end a crash tears and damage hits.
 #ifndef ATTENDANT_CORE_STORAGE_LOG_TAIL_H_
 #define ATTENDANT_CORE_STORAGE_LOG_TAIL_H_
 
 #include <cstddef>
 #include <optional>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 
 namespace attendant {
 
 // Logs and manifests are blocks of 32 KiB that hold records: a masked CRC-32C
 // (4 bytes), a length (2), a type (1: whole; 2, 3, 4: first, middle and last
-// part), and the payload.
-//
+// part of a write), and the payload.
+
+// Calls `visit` for each write, in order, until it returns false or a record is
+// not valid: where the write begins, and its payload, which lives until `visit`
+// returns. Returns where the first write begins that is not whole, or not
+// visited; the log's size if there is none. Thread-safe.
+std::size_t ForEachWrite(
+    absl::string_view log,
+    absl::FunctionRef<bool(std::size_t begin, absl::string_view payload)>
+        visit);
+
 // Where a last write begins that never got to the disk as a whole: a power cut
 // leaves zeros where a file system had made room and not written yet: whole
 // sectors in the write's record or in place of it, or all from somewhere on.

@@ -64,7 +64,9 @@ Item ItemOf(const std::string& name, int i) {
     key.push_back(static_cast<float>((i * 7 + d * 3) % 11 - 5) + 0.25f);
   }
   item.keys.push_back(std::move(key));
-  item.attributes.emplace_back(0, absl::StrCat(name, " title of ", i));
+  // Long, so that logs and tables have several blocks.
+  item.attributes.emplace_back(
+      0, absl::StrCat(name, " title of ", i, std::string(1500, 'x')));
   return item;
 }
 

@@ -259,6 +259,7 @@ void FaultyFileSystem::Apply(const Change& change, Names& names) {
 
 void FaultyFileSystem::SyncNames(const std::string& directory) {
   std::erase_if(changes_, [&](const auto& changes) {
+    mutex_.AssertHeld();
     if (changes.first != directory) return false;
     for (const Change& change : changes.second) Apply(change, synced_);
     return true;

@@ -171,6 +171,53 @@ TEST_F(DamageTest, LengthsInTheLogAreNotBelieved) {
   }
 }
 
+// RocksDB takes a header of zeros for the end of a block, and goes on with the
+// next: writes in the middle would be missing, and the last one there.
+TEST_F(DamageTest, ZerosInALogAreNotSkipped) {
+  constexpr std::int64_t kWrites = 20;
+  constexpr std::int64_t kItemsPerWrite = 60;
+  const std::string directory = scratch_ / "zeros";
+  {
+    ASSERT_OK_AND_ASSIGN(const auto store, Store::Open(directory));
+    ASSERT_OK(store->Put(TestRecord()));
+    ASSERT_OK_AND_ASSIGN(const auto catalog, store->OpenCatalog(TestRecord()));
+    for (std::int64_t i = 0; i < kWrites; ++i) {
+      ASSERT_OK(WriteItems(*catalog, i * kItemsPerWrite,
+                           (i + 1) * kItemsPerWrite, i + 1));
+    }
+  }
+  fs::path log;
+  for (const auto& entry : fs::directory_iterator(ItemsOf(directory))) {
+    if (entry.path().extension() == ".log") log = entry.path();
+  }
+  const std::string bytes = ReadBytes(log);
+  constexpr std::size_t kBlockBytes = 32768;
+  constexpr std::size_t kSectorBytes = 512;
+  ASSERT_GT(bytes.size(), 3 * kBlockBytes);
+  for (std::size_t at = 0; at + 7 <= bytes.size();) {
+    const std::size_t length = static_cast<unsigned char>(bytes[at + 4]) +
+                               256 * static_cast<unsigned char>(bytes[at + 5]);
+    const std::size_t sector = at / kSectorBytes * kSectorBytes;
+    for (const std::size_t begin : {at, sector}) {
+      fs::remove_all(copy());
+      fs::copy(directory, copy(), fs::copy_options::recursive);
+      std::string damaged = bytes;
+      std::fill(
+          damaged.begin() + begin,
+          damaged.begin() + std::min(sector + kSectorBytes, damaged.size()),
+          '\0');
+      WriteBytes(fs::path(copy()) / fs::relative(log, directory), damaged);
+      ASSERT_OK_AND_ASSIGN(const auto store, Store::Open(copy()));
+      EXPECT_THAT(store->OpenCatalog(TestRecord()),
+                  StatusIs(absl::StatusCode::kDataLoss, HasSubstr("database")))
+          << "zeros from " << begin;
+    }
+    at += 7 + length;
+    if (kBlockBytes - at % kBlockBytes < 7)
+      at += kBlockBytes - at % kBlockBytes;
+  }
+}
+
 TEST_F(DamageTest, ManifestIsNeverMisread) {
   const fs::path manifest = Find(ItemsOf(golden()), "MANIFEST", "");
   EXPECT_GT(DamageEach(manifest), 0);

@@ -4,6 +4,7 @@
 #include <rocksdb/db.h>
 #include <rocksdb/options.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -136,6 +137,29 @@ TEST(LogTailTest, OtherDamageIsNotATornTail) {
   EXPECT_EQ(FindTornTail(WithZeros(log, begin, begin + kHeaderBytes)),
             std::nullopt);
   EXPECT_EQ(FindTornTail(WithZeros(log, 1000, 1400)), std::nullopt);
+}
+
+TEST(LogTailTest, WritesAreVisitedInOrder) {
+  const std::vector<std::size_t> sizes = {10, 100000, 20, 30};
+  const std::string log = LogOf(sizes);
+  std::vector<std::size_t> begins;
+  std::vector<std::size_t> found;
+  const auto visit = [&](std::size_t begin, absl::string_view payload) {
+    begins.push_back(begin);
+    found.push_back(static_cast<std::size_t>(
+        std::count(payload.begin(), payload.end(), 'x')));
+    return found.size() < 3;
+  };
+  // The third is where it ends: it was not wanted.
+  EXPECT_EQ(ForEachWrite(log, visit), LogOf({10, 100000}).size());
+  EXPECT_EQ(found, (std::vector<std::size_t>{10, 100000, 20}));
+  EXPECT_EQ(begins, (std::vector<std::size_t>{0, LogOf({10}).size(),
+                                              LogOf({10, 100000}).size()}));
+  const auto all = [](std::size_t, absl::string_view) { return true; };
+  EXPECT_EQ(ForEachWrite(log, all), log.size());
+  EXPECT_EQ(ForEachWrite("", all), 0u);
+  // Up to the first that is not whole.
+  EXPECT_EQ(ForEachWrite(log.substr(0, 90000), all), LogOf({10}).size());
 }
 
 TEST(LogTailTest, AnyBytesAreRead) {
