@@ -110,8 +110,11 @@ absl::Status MakeGolden(const std::string& directory) {
     ATTENDANT_RETURN_IF_ERROR(WriteSome(*set, 0, kTableItems));
   }
   ATTENDANT_ASSIGN_OR_RETURN(const auto set, OpenSet(directory));
-  ATTENDANT_RETURN_IF_ERROR(set->models().Create("model", ModelOf(), {}).status());
+  ATTENDANT_RETURN_IF_ERROR(
+      set->models().Create("model", ModelOf(), {}).status());
   ATTENDANT_RETURN_IF_ERROR(WriteSome(*set, kTableItems, kItems));
+  ATTENDANT_RETURN_IF_ERROR(
+      set->SetAlias("alias", Names()[0], std::nullopt).status());
   std::vector<std::string> deleted;
   for (int i = 0; i < kDeleted; ++i) deleted.push_back(ItemOf("", i).id);
   for (const std::string& name : Names()) {
@@ -145,6 +148,13 @@ class Inspection {
         return kWrong;
       }
       Report(status);
+    }
+    const auto alias = (*set)->GetAlias("alias");
+    if (!alias.ok()) {
+      Report(alias.status());
+    } else if (alias->catalog != Names()[0]) {
+      Say(absl::StrCat("the alias names ", alias->catalog));
+      return kWrong;
     }
     const auto model = (*set)->models().Get("model", std::nullopt);
     if (!model.ok()) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,20 @@ struct PlainCatalog {
 struct UncertainCatalog {
   PlainCatalog now;
   std::vector<PlainCatalog> others;
+};
+
+// What there is beside items.
+struct PlainLists {
+  std::set<std::string> catalogs;
+  std::map<std::string, std::string> aliases;  // and the catalogs they name
+  std::set<std::int64_t> models;               // versions of the one name
+  std::int64_t last_model = 0;                 // also of one that was deleted
+
+  // What can be seen of both is the same.
+  bool LooksLike(const PlainLists& other) const {
+    return catalogs == other.catalogs && aliases == other.aliases &&
+           models == other.models;
+  }
 };
 
 }  // namespace attendant

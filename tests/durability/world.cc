@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,6 +18,7 @@ constexpr int kIdCount = 48;
 constexpr int kCatalogCount = 3;
 constexpr std::int64_t kDim = 4;
 constexpr std::int64_t kAllItems = 1000;
+constexpr char kModel[] = "model";
 
 CatalogSchema SchemaOf() {
   CatalogSchema schema;
@@ -60,6 +62,17 @@ float LogitOf(const Item& item, const std::vector<float>& query) {
     logit += query[i] * item.keys[0][i];
   }
   return logit;
+}
+
+std::string Text(const PlainLists& lists) {
+  return absl::StrCat(
+      "catalogs ", absl::StrJoin(lists.catalogs, " "), ", aliases ",
+      absl::StrJoin(lists.aliases, " ", absl::PairFormatter("=")), ", models ",
+      absl::StrJoin(lists.models, " "));
+}
+
+AttentionModel ModelOf(std::int64_t version) {
+  return {BilinearForm{{1, 1, {static_cast<float>(version)}}}};
 }
 
 bool SameCounts(const WriteOutcome& a, const WriteOutcome& b) {
@@ -126,34 +139,41 @@ absl::Status World::Open() {
       CatalogSet::Open(directory_, options);
   if (!opened.ok()) return CheckFailure(opened.status(), "opening");
   catalogs_ = *std::move(opened);
+  std::string damages;
   for (const auto& [name, damage] : catalogs_->damages()) {
-    if (FailureIsDue()) {
-      catalogs_ = nullptr;
-      return absl::OkStatus();
-    }
-    return Different(
-        absl::StrCat("catalog ", name, " is damaged: ", damage.ToString()));
+    absl::StrAppend(&damages, name, ": ", damage.ToString(), "\n");
+  }
+  for (const auto& [model, damage] : catalogs_->models().damages()) {
+    absl::StrAppend(&damages, model.first, " version ", model.second, ": ",
+                    damage.ToString(), "\n");
+  }
+  if (!damages.empty()) {
+    catalogs_ = nullptr;
+    return CheckFailure(absl::DataLossError(damages), "opening");
   }
   return Settle();
 }
 
 // Which of the states that there may be after failures it is.
 absl::Status World::Settle() {
-  std::set<std::string> found;
-  for (const Catalog& catalog : catalogs_->List("", kAllItems)) {
-    found.insert(catalog->record().name);
-  }
-  std::set<std::string> now;
-  for (const auto& [name, plain] : plain_) now.insert(name);
-  if (found != now &&
-      std::count(other_lists_.begin(), other_lists_.end(), found) == 0) {
-    return Different(absl::StrCat("catalogs are ", absl::StrJoin(found, " "),
-                                  " and should be ", absl::StrJoin(now, " ")));
+  const PlainLists found = ReadLists();
+  if (!found.LooksLike(lists_)) {
+    const auto other = std::find_if(
+        other_lists_.begin(), other_lists_.end(),
+        [&](const PlainLists& lists) { return lists.LooksLike(found); });
+    if (other == other_lists_.end()) {
+      return Different(absl::StrCat("there are ", Text(found),
+                                    ", and there should be ", Text(lists_)));
+    }
+    lists_ = *other;
   }
   other_lists_.clear();
-  std::erase_if(
-      plain_, [&](const auto& entry) { return !found.contains(entry.first); });
-  for (const std::string& name : found) {
+  tried_model_ = lists_.last_model;
+  ATTENDANT_RETURN_IF_ERROR(CompareModels());
+  std::erase_if(plain_, [&](const auto& entry) {
+    return !lists_.catalogs.contains(entry.first);
+  });
+  for (const std::string& name : lists_.catalogs) {
     UncertainCatalog& uncertain = plain_[name];
     absl::Status status = Compare(name, uncertain.now, uncertain.now.sequence);
     for (const PlainCatalog& other : uncertain.others) {
@@ -166,6 +186,20 @@ absl::Status World::Settle() {
     uncertain.others.clear();
   }
   return absl::OkStatus();
+}
+
+PlainLists World::ReadLists() const {
+  PlainLists lists;
+  for (const Catalog& catalog : catalogs_->List("", kAllItems)) {
+    lists.catalogs.insert(catalog->record().name);
+  }
+  for (const Alias& alias : catalogs_->ListAliases("", kAllItems)) {
+    lists.aliases[alias.name] = alias.catalog;
+  }
+  for (const auto& model : catalogs_->models().List({}, kAllItems)) {
+    lists.models.insert(model->name.version);
+  }
+  return lists;
 }
 
 void World::Close() { catalogs_ = nullptr; }
@@ -200,7 +234,24 @@ absl::Status World::Compare(const std::string& name, const PlainCatalog& plain,
   return absl::OkStatus();
 }
 
+absl::Status World::CompareModels() const {
+  for (const std::int64_t version : lists_.models) {
+    const auto model = catalogs_->models().Get(kModel, version);
+    if (!model.ok() || !((*model)->model == ModelOf(version))) {
+      return Different(absl::StrCat(
+          "version ", version, " of the model: ", model.status().ToString()));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status World::CompareAll() {
+  const PlainLists found = ReadLists();
+  if (!found.LooksLike(lists_)) {
+    return Different(absl::StrCat("there are ", Text(found),
+                                  ", and there should be ", Text(lists_)));
+  }
+  ATTENDANT_RETURN_IF_ERROR(CompareModels());
   for (const auto& [name, plain] : plain_) {
     ATTENDANT_RETURN_IF_ERROR(Compare(name, plain.now, plain.now.sequence));
   }
@@ -431,38 +482,86 @@ absl::Status World::AwaitIndexes(const std::string& name) {
   return status.ok() ? absl::OkStatus() : CheckFailure(status, "a merge");
 }
 
-absl::Status World::Create(const std::string& name) {
-  std::set<std::string> list;
-  for (const auto& [other, plain] : plain_) list.insert(other);
-  list.insert(name);
-  const auto created = catalogs_->Create(name, SchemaOf(), {});
-  if (!created.ok() || files_->cut()) {
-    other_lists_.push_back(std::move(list));
-    return created.ok() ? absl::OkStatus()
-                        : CheckFailure(created.status(), "a creation");
+absl::Status World::SetLists(const absl::Status& status, PlainLists after,
+                             const std::string& what) {
+  if (!status.ok() || files_->cut()) {
+    other_lists_.push_back(std::move(after));
+    return status.ok() ? absl::OkStatus() : CheckFailure(status, what);
   }
-  if (!created->created) return Different(name + " was there");
+  lists_ = std::move(after);
+  // What failed before did not happen: the lists are one database.
   other_lists_.clear();
-  plain_[name] = {};
-  return absl::OkStatus();
+  const PlainLists found = ReadLists();
+  if (found.LooksLike(lists_)) return absl::OkStatus();
+  return Different(absl::StrCat("after ", what, " there are ", Text(found),
+                                ", and there should be ", Text(lists_)));
+}
+
+absl::Status World::Create(const std::string& name) {
+  PlainLists after = lists_;
+  after.catalogs.insert(name);
+  const auto created = catalogs_->Create(name, SchemaOf(), {});
+  if (created.ok() && !files_->cut()) {
+    if (!created->created) return Different(name + " was there");
+    plain_[name] = {};
+  }
+  return SetLists(created.status(), std::move(after), "a creation");
 }
 
 absl::Status World::Drop(const std::string& name) {
-  std::set<std::string> list;
-  for (const auto& [other, plain] : plain_) list.insert(other);
-  list.erase(name);
+  PlainLists after = lists_;
+  after.catalogs.erase(name);
   const absl::Status status = catalogs_->Delete(name);
-  if (!status.ok() || files_->cut()) {
-    other_lists_.push_back(std::move(list));
-    return status.ok() ? absl::OkStatus() : CheckFailure(status, "a deletion");
+  for (const auto& [alias, catalog] : lists_.aliases) {
+    if (catalog != name) continue;
+    if (absl::IsFailedPrecondition(status)) return absl::OkStatus();
+    return Different(absl::StrCat(name, " has the alias ", alias,
+                                  " and is deleted: ", status.ToString()));
   }
-  other_lists_.clear();
-  plain_.erase(name);
-  if (unanswered_ && unanswered_->name == name) unanswered_.reset();
-  if (!absl::IsNotFound(catalogs_->Get(name).status())) {
-    return Different(name + " is deleted and there");
+  if (status.ok() && !files_->cut()) {
+    plain_.erase(name);
+    if (unanswered_ && unanswered_->name == name) unanswered_.reset();
   }
-  return absl::OkStatus();
+  return SetLists(status, std::move(after), "a deletion");
+}
+
+absl::Status World::PointAlias(const std::string& name) {
+  const std::string alias = absl::StrCat("alias", Random(2));
+  PlainLists after = lists_;
+  after.aliases[alias] = name;
+  const auto moved = catalogs_->SetAlias(alias, name, std::nullopt);
+  return SetLists(moved.status(), std::move(after), "pointing an alias");
+}
+
+absl::Status World::RemoveAlias(const std::string&) {
+  if (lists_.aliases.empty()) return absl::OkStatus();
+  const std::string alias = lists_.aliases.begin()->first;
+  PlainLists after = lists_;
+  after.aliases.erase(alias);
+  return SetLists(catalogs_->DeleteAlias(alias), std::move(after),
+                  "removing an alias");
+}
+
+absl::Status World::AddModel(const std::string&) {
+  const std::int64_t version = ++tried_model_;
+  PlainLists after = lists_;
+  after.models.insert(version);
+  after.last_model = version;
+  const auto created = catalogs_->models().Create(kModel, ModelOf(version), {});
+  if (created.ok() && (*created)->name.version != version) {
+    return Different(absl::StrCat("version ", (*created)->name.version,
+                                  " after ", version - 1));
+  }
+  return SetLists(created.status(), std::move(after), "adding a model");
+}
+
+absl::Status World::RemoveModel(const std::string&) {
+  if (lists_.models.empty()) return absl::OkStatus();
+  const std::int64_t version = *lists_.models.begin();
+  PlainLists after = lists_;
+  after.models.erase(version);
+  return SetLists(catalogs_->DeleteModel({kModel, version}), std::move(after),
+                  "removing a model");
 }
 
 absl::Status World::RepeatUnanswered() {

@@ -8,7 +8,6 @@
 #include <memory>
 #include <optional>
 #include <random>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -72,11 +71,21 @@ class World {
   absl::Status AwaitIndexes(const std::string& name);
   absl::Status Create(const std::string& name);
   absl::Status Drop(const std::string& name);
+  absl::Status PointAlias(const std::string& name);
+  absl::Status RemoveAlias(const std::string& name);
+  absl::Status AddModel(const std::string& name);
+  absl::Status RemoveModel(const std::string& name);
 
   absl::Status Send(const std::string& name, const PlainWrite& write);
   absl::Status Compare(const std::string& name, const PlainCatalog& plain,
                        std::int64_t least_sequence) const;
   absl::Status Settle();
+  PlainLists ReadLists() const;
+  absl::Status CompareModels() const;
+  // `after` is what the lists are now, or, if the operation has no OK, what
+  // they may be after a restart.
+  absl::Status SetLists(const absl::Status& status, PlainLists after,
+                        const std::string& what);
 
   int Random(int count) { return static_cast<int>(random_() % count); }
   std::string RandomId();
@@ -88,10 +97,13 @@ class World {
   const std::uint64_t seed_;
   std::mt19937_64 random_;
   std::unique_ptr<CatalogSet> catalogs_;
-  // What is visible now, by name.
+  // What is visible now: the catalogs of lists_, by name.
   std::map<std::string, UncertainCatalog> plain_;
-  // Lists of catalogs that may be found after a restart in place of this.
-  std::vector<std::set<std::string>> other_lists_;
+  PlainLists lists_;
+  // What may be found after a restart in place of this.
+  std::vector<PlainLists> other_lists_;
+  std::int64_t tried_model_ =
+      0;  // the last version, whether it was made or not
   struct Unanswered {
     std::string name;
     PlainWrite write;
