@@ -35,7 +35,7 @@ void Fuzz(const std::vector<std::string>& seeds, Decode decode) {
     ASSERT_EQ(*encoded, seed);
   }
   const std::int64_t first = Flag("seed", 1);
-  const std::int64_t count = Flag("count", kCount);
+  const std::int64_t count = Flag("count", Short(kCount));
   std::mt19937_64 random(static_cast<std::uint64_t>(first));
   std::int64_t accepted = 0;
   for (std::int64_t i = 0; i < count; ++i) {

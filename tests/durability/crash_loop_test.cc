@@ -388,7 +388,7 @@ class CrashLoopTest : public ::testing::Test {
 };
 
 TEST_F(CrashLoopTest, KilledAtRandomMoments) {
-  const std::int64_t kills = Flag("kills", 85);
+  const std::int64_t kills = Flag("kills", Short(85));
   for (std::int64_t i = 0; i < kills && !HasFailure(); ++i) RunRound("");
   CheckLast();
   // The kills met writers at work.

@@ -310,7 +310,7 @@ class DamageSweepTest : public ::testing::Test {
 };
 
 TEST_F(DamageSweepTest, DamageIsReportedOrHarmless) {
-  const auto places = static_cast<std::size_t>(Flag("places", kPlaces));
+  const auto places = static_cast<std::size_t>(Flag("places", Short(kPlaces)));
   struct Counts {
     int reported = 0;
     int whole = 0;

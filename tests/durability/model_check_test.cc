@@ -73,10 +73,12 @@ void RunHistories(std::int64_t otherwise, bool with_faults) {
   }
 }
 
-TEST(ModelCheckTest, CatalogsAreLikeTheModel) { RunHistories(10, false); }
+TEST(ModelCheckTest, CatalogsAreLikeTheModel) {
+  RunHistories(Short(10), false);
+}
 
 TEST(ModelCheckTest, FaultsOfTheDiskChangeNothingElse) {
-  RunHistories(15, true);
+  RunHistories(Short(15), true);
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ absl::Status RunHistory(std::uint64_t seed, const std::string& directory,
 
 TEST(PowerCutTest, NothingAcknowledgedIsLost) {
   const std::int64_t seed = Flag("seed", 1);
-  const std::int64_t count = Flag("count", 60);
+  const std::int64_t count = Flag("count", Short(60));
   std::int64_t acknowledged_count = 0;
   for (std::int64_t i = 0; i < count && !HasFailure(); ++i) {
     const ScratchDirectory directory;

@@ -1,0 +1,44 @@
+// Writes the data directory of golden_test: make_golden DIRECTORY. Once for
+// each format that a release wrote.
+#include <cstdio>
+
+#include "core/base/status.h"
+#include "tests/durability/golden.h"
+
+namespace attendant {
+namespace {
+
+absl::Status Write(const std::string& directory) {
+  {
+    ATTENDANT_ASSIGN_OR_RETURN(const auto set, CatalogSet::Open(directory, {}));
+    ATTENDANT_ASSIGN_OR_RETURN(
+        const auto created,
+        set->Create(kGoldenCatalog, TestRecord().schema, {}));
+    ATTENDANT_RETURN_IF_ERROR(
+        created.catalog->Upsert(GoldenItems(0, kGoldenItems / 2), "first")
+            .status());
+    for (const int version : {1, 2}) {
+      ATTENDANT_RETURN_IF_ERROR(
+          set->models()
+              .Create(kGoldenModel, TestModel("", version).model, {})
+              .status());
+    }
+    ATTENDANT_RETURN_IF_ERROR(set->DeleteModel({kGoldenModel, 1}));
+  }
+  ATTENDANT_ASSIGN_OR_RETURN(const auto set, CatalogSet::Open(directory, {}));
+  ATTENDANT_ASSIGN_OR_RETURN(const auto catalog, set->Get(kGoldenCatalog));
+  ATTENDANT_RETURN_IF_ERROR(
+      catalog->Upsert(GoldenItems(kGoldenItems / 2, kGoldenItems), "second")
+          .status());
+  return catalog->Delete(GoldenDeletes(), "third").status();
+}
+
+}  // namespace
+}  // namespace attendant
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  const absl::Status status = attendant::Write(argv[1]);
+  if (!status.ok()) fprintf(stderr, "%s\n", status.ToString().c_str());
+  return status.ok() ? 0 : 1;
+}
