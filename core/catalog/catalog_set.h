@@ -14,11 +14,14 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/base/clock.h"
+#include "core/base/long_work.h"
 #include "core/base/mutex.h"
 #include "core/base/published.h"
 #include "core/catalog/background.h"
 #include "core/catalog/live_catalog.h"
 #include "core/catalog/model_set.h"
+#include "core/storage/snapshot_files.h"
+#include "core/storage/snapshot_manifest.h"
 #include "core/storage/store.h"
 
 namespace attendant {
@@ -132,6 +135,31 @@ class CatalogSet {
   // while a catalog names this version, or still answers by it.
   absl::Status DeleteModel(const ModelName& name);
 
+  // The stored snapshots, of catalogs that are there and of others. By the
+  // names of catalogs, not by aliases: see Resolve.
+  SnapshotFiles& snapshots();
+  // The catalog that an alias names; any other name as it is.
+  std::string Resolve(absl::string_view name) const;
+
+  // Stores a snapshot of the catalog: all that was acknowledged before the
+  // call, and of what is written meanwhile each write whole or not at all.
+  // Reads and writes go on. Errors as Get and SnapshotFiles::Create.
+  absl::StatusOr<SnapshotManifest> CreateSnapshot(absl::string_view catalog,
+                                                  absl::string_view name,
+                                                  LongWork& work);
+
+  // Makes a catalog `name` of a snapshot, which is verified whole before
+  // anything changes. It is another catalog: it has a uid of its own, which
+  // tokens of the old one don't fit. A model that is not there any more, or
+  // with other weights, becomes the next version of its name. InvalidArgument
+  // naming "new_catalog" for a bad name; AlreadyExists if a catalog or alias
+  // has it; ResourceExhausted past kMaxCatalogs; DataLoss with reason
+  // SNAPSHOT_DAMAGED, naming the part; else as SnapshotFiles::Open and Create.
+  // After an error catalogs are as they were; a model may be left, and is taken
+  // by the next try.
+  absl::StatusOr<std::shared_ptr<LiveCatalog>> RestoreSnapshot(
+      const SnapshotId& id, absl::string_view name, LongWork& work);
+
   // Why, for each catalog that could not be opened and each alias that could
   // not be read, by name.
   std::map<std::string, absl::Status> damages() const;
@@ -165,6 +193,17 @@ class CatalogSet {
   // alone. NotFound; InvalidArgument if one does not fit its field.
   absl::StatusOr<std::vector<NamedModel>> ResolveModels(
       CatalogSchema& schema) const;
+  // AlreadyExists, or ResourceExhausted past kMaxCatalogs.
+  static absl::Status CheckNewName(const Catalogs& catalogs,
+                                   absl::string_view name);
+  // Has the fields name versions with the content of these models.
+  absl::Status AdoptModels(const std::vector<ModelRecord>& models,
+                           CatalogSchema& schema);
+  // `put` becomes true if the record may be found at the next start, whatever
+  // is returned.
+  absl::Status AddRestored(const CatalogRecord& record,
+                           const std::shared_ptr<LiveCatalog>& catalog,
+                           bool& put);
   std::string NewUid() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;

@@ -593,6 +593,22 @@ absl::StatusOr<std::vector<Item>> LiveCatalog::List(absl::string_view after,
   return items;
 }
 
+absl::Status LiveCatalog::Checkpoint(const std::string& directory) const {
+  std::shared_ptr<CatalogStore> store;
+  {
+    MutexLock lock(&mutex_);
+    ATTENDANT_RETURN_IF_ERROR(CheckOpen());
+    store = store_;
+    ++store_user_count_;
+  }
+  const absl::Status status = store->Checkpoint(directory);
+  store = nullptr;
+  MutexLock lock(&mutex_);
+  --store_user_count_;
+  changed_.NotifyAll();
+  return status;
+}
+
 absl::Status LiveCatalog::AcceptModels(const std::vector<NamedModel>& models) {
   std::shared_ptr<const Snapshot> now;
   std::vector<float> before;

@@ -104,6 +104,11 @@ class LiveCatalog {
   absl::StatusOr<std::vector<Item>> List(absl::string_view after,
                                          std::int64_t limit) const;
 
+  // Makes `directory`, which does not exist, a database that holds what was
+  // acknowledged before the call, and each later write whole or not at all.
+  // NotFound after Close; errors of the store.
+  absl::Status Checkpoint(const std::string& directory) const;
+
   // To be called before models are stored and set: InvalidArgument if one can't
   // be sure to make finite keys of all that there are. From an OK on, writes
   // are held to its limit too.
@@ -134,8 +139,8 @@ class LiveCatalog {
   // does not wait for writes to settle.
   void AwaitIndexes();
 
-  // Lets go of the store, after writes and Lists under way: writes and List are
-  // NotFound from now on, snapshots stay usable.
+  // Lets go of the store, after writes, Lists and Checkpoints under way: these
+  // are NotFound from now on, snapshots stay usable.
   void Close();
 
  private:
@@ -219,7 +224,7 @@ class LiveCatalog {
   // Why the last merge failed; OK if it did not. Tried again at the next write.
   absl::Status merge_status_ ABSL_GUARDED_BY(mutex_);
   int await_count_ ABSL_GUARDED_BY(mutex_) = 0;
-  mutable int store_user_count_ ABSL_GUARDED_BY(mutex_) = 0;  // Lists under way
+  mutable int store_user_count_ ABSL_GUARDED_BY(mutex_) = 0;  // calls under way
   std::chrono::steady_clock::time_point last_write_ ABSL_GUARDED_BY(mutex_);
 };
 

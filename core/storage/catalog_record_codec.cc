@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/attention/score.h"
 #include "core/base/status.h"
+#include "core/storage/json_members.h"
 
 namespace attendant {
 namespace {
@@ -35,68 +36,6 @@ std::optional<AttributeType> AttributeTypeFromName(absl::string_view name) {
   return std::nullopt;
 }
 
-// The members of one JSON object. A member that is missing or of another type
-// makes it not ok; no exception is thrown.
-class Members {
- public:
-  explicit Members(const Json& object) : object_(object) {
-    ok_ = object.is_object();
-  }
-
-  bool ok() const { return ok_; }
-
-  std::string String(const char* key) {
-    const Json* member = Find(key);
-    if (member == nullptr || !member->is_string()) return Fail("");
-    return member->get<std::string>();
-  }
-  std::int64_t Integer(const char* key) {
-    const Json* member = Find(key);
-    if (member == nullptr || !member->is_number_integer()) return Fail(0);
-    return member->get<std::int64_t>();
-  }
-  double Number(const char* key) {
-    const Json* member = Find(key);
-    if (member == nullptr || !member->is_number()) return Fail(0);
-    return member->get<double>();
-  }
-  bool Boolean(const char* key) {
-    const Json* member = Find(key);
-    if (member == nullptr || !member->is_boolean()) return Fail(false);
-    return member->get<bool>();
-  }
-  const Json& Array(const char* key) {
-    static const Json* const empty = new Json(Json::array());
-    const Json* member = Find(key);
-    if (member == nullptr || !member->is_array()) {
-      ok_ = false;
-      return *empty;
-    }
-    return *member;
-  }
-  // `kind`, if it is one.
-  template <typename T>
-  T Kind(std::optional<T> kind) {
-    if (!kind.has_value()) ok_ = false;
-    return kind.value_or(T{});
-  }
-
- private:
-  const Json* Find(const char* key) const {
-    if (!object_.is_object()) return nullptr;
-    const auto found = object_.find(key);
-    return found == object_.end() ? nullptr : &*found;
-  }
-  template <typename T>
-  T Fail(T value) {
-    ok_ = false;
-    return value;
-  }
-
-  const Json& object_;
-  bool ok_;
-};
-
 std::string ToString(absl::string_view view) { return std::string(view); }
 
 Json Encode(const KeyFieldSchema& key_field) {
@@ -118,7 +57,7 @@ Json Encode(const KeyFieldSchema& key_field) {
 }
 
 bool Decode(const Json& json, KeyFieldSchema& key_field) {
-  Members members(json);
+  JsonMembers members(json);
   key_field.name = members.String("name");
   key_field.dim = members.Integer("dimension");
   key_field.score_kind =
@@ -132,7 +71,7 @@ bool Decode(const Json& json, KeyFieldSchema& key_field) {
     key_field.keys_on_disk = members.Boolean("keys_on_disk");
   }
   if (!members.ok() || !json.contains("model")) return members.ok();
-  Members model(json["model"]);
+  JsonMembers model(json["model"]);
   key_field.model.name = model.String("name");
   key_field.model.version = model.Integer("version");
   return model.ok() && !key_field.model.empty() && key_field.model.version >= 1;
@@ -144,7 +83,7 @@ Json Encode(const AttributeSchema& attribute) {
 }
 
 bool Decode(const Json& json, AttributeSchema& attribute) {
-  Members members(json);
+  JsonMembers members(json);
   attribute.name = members.String("name");
   attribute.type = members.Kind(AttributeTypeFromName(members.String("type")));
   return members.ok();
@@ -189,7 +128,7 @@ absl::StatusOr<CatalogRecord> DecodeCatalogRecord(absl::string_view name,
   const Json json = Json::parse(text.begin(), text.end(), nullptr,
                                 /*allow_exceptions=*/false);
   if (json.is_discarded()) return damaged("not JSON");
-  Members members(json);
+  JsonMembers members(json);
   const std::int64_t version = members.Integer("version");
   if (members.ok() && version != kVersion) {
     return damaged(absl::StrCat("version ", version, ", want ", kVersion));

@@ -138,6 +138,10 @@ class RocksCatalogStore : public CatalogStore {
     return database_->Write(&batch, std::nullopt);
   }
 
+  absl::Status Checkpoint(const std::string& directory) override {
+    return database_->Checkpoint(directory);
+  }
+
   ScratchFiles& scratch_files() override { return *files_; }
 
  private:
@@ -225,6 +229,34 @@ absl::StatusOr<std::unique_ptr<CatalogStore>> MakeCatalogStore(
   return std::make_unique<RocksCatalogStore>(std::move(database), record.schema,
                                              remembered_request_count,
                                              last_order, files);
+}
+
+absl::StatusOr<CatalogContents> ReadCatalogContents(
+    const std::string& directory, const CatalogSchema& schema,
+    const DatabaseResources& resources, const Interrupt& interrupt) {
+  constexpr std::int64_t kItemsBetweenChecks = 1024;
+  CatalogContents contents;
+  ATTENDANT_ASSIGN_OR_RETURN(
+      contents.sequence,
+      ReadWholeDatabase(
+          directory, resources,
+          [&](absl::string_view key, absl::string_view value) {
+            if (key == absl::string_view(&kUidTag, 1)) {
+              contents.uid = std::string(value);
+            }
+            if (key.empty() || key[0] != kItemTag) return absl::OkStatus();
+            if (contents.item_count++ % kItemsBetweenChecks == 0) {
+              ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
+            }
+            return DecodeItem(key.substr(1), value, schema).status();
+          }));
+  return contents;
+}
+
+absl::Status AdoptDatabase(Database& database, const CatalogRecord& record) {
+  rocksdb::WriteBatch batch;
+  batch.Put(std::string(1, kUidTag), record.uid);
+  return database.Write(&batch, std::nullopt);
 }
 
 }  // namespace attendant

@@ -4,8 +4,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "core/base/interrupt.h"
 #include "core/storage/database.h"
 #include "core/storage/store.h"
 
@@ -21,6 +24,24 @@ inline constexpr std::int64_t kRememberedRequestCount = 100000;
 absl::StatusOr<std::unique_ptr<CatalogStore>> MakeCatalogStore(
     std::unique_ptr<Database> database, const CatalogRecord& record,
     std::int64_t remembered_request_count, ScratchFiles* files);
+
+// What the database of a catalog holds.
+struct CatalogContents {
+  std::string uid;  // of the catalog
+  std::int64_t sequence = 0;
+  std::int64_t item_count = 0;
+};
+
+// Reads the database of a catalog that nobody has open, all of it, without
+// writing anything. DataLoss if something in it is damaged, or an item does not
+// fit the schema; Cancelled or DeadlineExceeded as `interrupt` says.
+absl::StatusOr<CatalogContents> ReadCatalogContents(
+    const std::string& directory, const CatalogSchema& schema,
+    const DatabaseResources& resources, const Interrupt& interrupt);
+
+// Makes the database of another catalog that of the record; synced. Everything
+// else in it stays.
+absl::Status AdoptDatabase(Database& database, const CatalogRecord& record);
 
 }  // namespace attendant
 

@@ -63,7 +63,8 @@ absl::Status DataDirectory::ReadFormat() {
   ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> text,
                              files_.ReadFile(path));
   if (!text.has_value()) {
-    for (const std::string& data : {items_path(), models_path()}) {
+    for (const std::string& data :
+         {items_path(), models_path(), snapshots_path()}) {
       ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
                                  files_.ListDirectory(data));
       if (names.empty()) continue;

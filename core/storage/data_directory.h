@@ -21,6 +21,7 @@ inline constexpr int kFormatVersion = 1;
 //   catalogs/     RocksDB: the list of catalogs and that of models
 //   items/UID/    RocksDB: one catalog
 //   models/NAME/VERSION    a version of a model
+//   snapshots/CATALOG/NAME/    a stored snapshot of a catalog
 //   keys/         files without names: keys that indexes keep on disk
 //
 // Movable; lets go of the lock at the end.
@@ -37,6 +38,7 @@ class DataDirectory {
 
   std::string catalogs_path() const { return path_ + "/catalogs"; }
   std::string models_path() const { return path_ + "/models"; }
+  std::string snapshots_path() const { return path_ + "/snapshots"; }
   std::string keys_path() const { return path_ + "/keys"; }
   std::string items_path() const { return path_ + "/items"; }
   std::string items_path(absl::string_view uid) const;

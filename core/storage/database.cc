@@ -7,6 +7,7 @@
 #include <rocksdb/iterator.h>
 #include <rocksdb/options.h>
 #include <rocksdb/table.h>
+#include <rocksdb/utilities/checkpoint.h>
 #include <rocksdb/write_batch.h>
 #include <rocksdb/write_buffer_manager.h>
 #include <xxhash.h>
@@ -523,6 +524,27 @@ absl::Status Database::Reopen() {
   return db.status();
 }
 
+absl::Status Database::Checkpoint(const std::string& directory) {
+  std::shared_ptr<rocksdb::DB> db;
+  {
+    MutexLock lock(&mutex_);
+    if (!failure_.ok()) {
+      ATTENDANT_RETURN_IF_ERROR(Recover(DiskReserve::kKept));
+      failure_ = absl::OkStatus();
+    }
+    // What is in memory becomes a table, and logs that are left are copied.
+    ATTENDANT_RETURN_IF_ERROR(
+        CheckSpaceToOpen(directory_, resources_.files, DiskReserve::kKept));
+    ATTENDANT_RETURN_IF_ERROR(CheckSpace(0));
+    ATTENDANT_ASSIGN_OR_RETURN(db, this->db());
+  }
+  rocksdb::Checkpoint* made = nullptr;
+  ATTENDANT_RETURN_IF_ERROR(
+      FromRocks(rocksdb::Checkpoint::Create(db.get(), &made), directory_));
+  const std::unique_ptr<rocksdb::Checkpoint> checkpoint(made);
+  return FromRocks(checkpoint->CreateCheckpoint(directory), directory_);
+}
+
 absl::StatusOr<std::optional<std::string>> Database::Get(
     absl::string_view key) const {
   ATTENDANT_ASSIGN_OR_RETURN(const std::shared_ptr<rocksdb::DB> db, this->db());
@@ -563,6 +585,33 @@ absl::StatusOr<std::optional<std::string>> Database::LastKey(
   ATTENDANT_RETURN_IF_ERROR(FromRocks(at->status(), directory_));
   if (!at->Valid()) return std::nullopt;
   return at->key().ToString();
+}
+
+absl::StatusOr<std::int64_t> ReadWholeDatabase(
+    const std::string& directory, const DatabaseResources& resources,
+    const std::function<absl::Status(absl::string_view key,
+                                     absl::string_view value)>& visit) {
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckCurrent(directory, Database::Mode::kMustExist, resources.files));
+  ATTENDANT_ASSIGN_OR_RETURN(const std::unique_ptr<rocksdb::DB> db,
+                             OpenReader(directory, resources));
+  rocksdb::ReadOptions options;
+  options.fill_cache = false;
+  ATTENDANT_RETURN_IF_ERROR(FromRocks(db->VerifyChecksum(options), directory));
+  std::int64_t sequence = 0;
+  const std::unique_ptr<rocksdb::Iterator> at(db->NewIterator(options));
+  for (at->SeekToFirst(); at->Valid(); at->Next()) {
+    if (ToView(at->key()) == SequenceKey()) {
+      if (at->value().size() != sizeof(sequence)) {
+        return absl::DataLossError(absl::StrCat(
+            "database ", directory, ": the stored sequence is damaged"));
+      }
+      std::memcpy(&sequence, at->value().data(), sizeof(sequence));
+    }
+    ATTENDANT_RETURN_IF_ERROR(visit(ToView(at->key()), ToView(at->value())));
+  }
+  ATTENDANT_RETURN_IF_ERROR(FromRocks(at->status(), directory));
+  return sequence;
 }
 
 }  // namespace attendant

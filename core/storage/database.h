@@ -82,6 +82,13 @@ class Database {
                      DiskReserve reserve = DiskReserve::kKept,
                      bool* begun = nullptr);
 
+  // Makes `directory`, which does not exist and whose parent does, a database
+  // of its own that holds every Write that returned before, and each later one
+  // whole or not at all. Tables become links of the same files, so that it
+  // takes little time and space; writes go on.
+  absl::Status Checkpoint(const std::string& directory)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Of the last write that had one; 0 if none had.
   std::int64_t sequence() const { return sequence_.load(); }
 
@@ -126,6 +133,15 @@ class Database {
   std::shared_ptr<rocksdb::DB> db_ ABSL_GUARDED_BY(db_mutex_);
   absl::Status closed_ ABSL_GUARDED_BY(db_mutex_);  // why db_ is null
 };
+
+// Reads a database that nobody has open, without writing anything: RocksDB
+// verifies the checksums of all that it holds, and `visit` gets every key in
+// its order, until it returns an error. The number is that of the last write
+// that had one. DataLoss on damage.
+absl::StatusOr<std::int64_t> ReadWholeDatabase(
+    const std::string& directory, const DatabaseResources& resources,
+    const std::function<absl::Status(absl::string_view key,
+                                     absl::string_view value)>& visit);
 
 }  // namespace attendant
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -162,6 +163,50 @@ absl::StatusOr<std::optional<std::string>> Files::ReadFile(
   }
 }
 
+FileReader::FileReader(std::string path,
+                       std::unique_ptr<rocksdb::FSSequentialFile> file)
+    : path_(std::move(path)), file_(std::move(file)) {}
+
+FileReader::~FileReader() = default;
+
+absl::StatusOr<std::string> FileReader::Read(std::size_t size) {
+  std::string bytes(size, '\0');
+  std::size_t count = 0;
+  while (count < size) {
+    rocksdb::Slice read;
+    ATTENDANT_RETURN_IF_ERROR(
+        FromFileSystem(file_->Read(size - count, NoOptions(), &read,
+                                   bytes.data() + count, nullptr),
+                       "can't read", path_));
+    if (read.empty()) break;
+    // A file system may hand over bytes of its own.
+    if (read.data() != bytes.data() + count) {
+      std::memcpy(bytes.data() + count, read.data(), read.size());
+    }
+    count += read.size();
+  }
+  bytes.resize(count);
+  return bytes;
+}
+
+absl::StatusOr<std::int64_t> Files::FileSize(const std::string& path) const {
+  std::uint64_t size = 0;
+  ATTENDANT_RETURN_IF_ERROR(FromFileSystem(
+      file_system_->GetFileSize(path, NoOptions(), &size, nullptr),
+      "can't tell the size of", path));
+  return static_cast<std::int64_t>(size);
+}
+
+absl::StatusOr<std::unique_ptr<FileReader>> Files::OpenToRead(
+    const std::string& path) const {
+  std::unique_ptr<rocksdb::FSSequentialFile> file;
+  ATTENDANT_RETURN_IF_ERROR(
+      FromFileSystem(file_system_->NewSequentialFile(
+                         path, rocksdb::FileOptions(), &file, nullptr),
+                     "can't open", path));
+  return std::unique_ptr<FileReader>(new FileReader(path, std::move(file)));
+}
+
 absl::StatusOr<std::unique_ptr<FileWriter>> Files::NewFile(
     const std::string& path) const {
   std::unique_ptr<rocksdb::FSWritableFile> file;
@@ -238,6 +283,38 @@ absl::StatusOr<std::vector<std::string>> Files::ListDirectory(
 
 bool Files::PathExists(const std::string& path) const {
   return file_system_->FileExists(path, NoOptions(), nullptr).ok();
+}
+
+absl::Status Files::RenameDirectory(const std::string& from,
+                                    const std::string& to) const {
+  ATTENDANT_RETURN_IF_ERROR(
+      FromFileSystem(file_system_->RenameFile(from, to, NoOptions(), nullptr),
+                     "can't rename to", to));
+  ATTENDANT_RETURN_IF_ERROR(SyncDirectory(ParentOf(to)));
+  return SyncDirectory(ParentOf(from));
+}
+
+absl::Status Files::LinkFile(const std::string& from,
+                             const std::string& to) const {
+  if (file_system_->LinkFile(from, to, NoOptions(), nullptr).ok()) {
+    return absl::OkStatus();
+  }
+  return CopyFile(from, to);
+}
+
+absl::Status Files::CopyFile(const std::string& from,
+                             const std::string& to) const {
+  constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
+  ATTENDANT_ASSIGN_OR_RETURN(const std::unique_ptr<FileReader> reader,
+                             OpenToRead(from));
+  ATTENDANT_ASSIGN_OR_RETURN(const std::unique_ptr<FileWriter> writer,
+                             NewFile(to));
+  while (true) {
+    ATTENDANT_ASSIGN_OR_RETURN(const std::string bytes,
+                               reader->Read(kBlockBytes));
+    ATTENDANT_RETURN_IF_ERROR(writer->Append(bytes));
+    if (bytes.size() < kBlockBytes) return writer->Commit();
+  }
 }
 
 absl::Status Files::RemoveFile(const std::string& path) const {

@@ -14,6 +14,7 @@
 
 namespace rocksdb {
 class FSRandomRWFile;
+class FSSequentialFile;
 class FSWritableFile;
 class FileSystem;
 }  // namespace rocksdb
@@ -84,6 +85,24 @@ class FileWriter {
   bool named_ = false;
 };
 
+// A file that is read from its beginning on. Not thread-safe.
+class FileReader {
+ public:
+  ~FileReader();
+  FileReader(const FileReader&) = delete;
+  FileReader& operator=(const FileReader&) = delete;
+
+  // The next bytes, at most `size`; fewer only at the end. Errors as of Files.
+  absl::StatusOr<std::string> Read(std::size_t size);
+
+ private:
+  friend class Files;
+  FileReader(std::string path, std::unique_ptr<rocksdb::FSSequentialFile> file);
+
+  const std::string path_;
+  const std::unique_ptr<rocksdb::FSSequentialFile> file_;
+};
+
 // A file system, the one that RocksDB has its files in too: a test puts another
 // in its place that fails, or forgets what was not synced. Thread-safe; cheap
 // to copy.
@@ -102,6 +121,13 @@ class Files {
 
   // The whole of a file, or nothing if there is none.
   absl::StatusOr<std::optional<std::string>> ReadFile(
+      const std::string& path) const;
+
+  // Bytes of a file.
+  absl::StatusOr<std::int64_t> FileSize(const std::string& path) const;
+
+  // A file to read part by part.
+  absl::StatusOr<std::unique_ptr<FileReader>> OpenToRead(
       const std::string& path) const;
 
   // A new file that gets its name by FileWriter::Commit.
@@ -127,6 +153,19 @@ class Files {
       const std::string& path) const;
 
   bool PathExists(const std::string& path) const;
+
+  // Gives a directory another name, which nothing has, and syncs the
+  // directories above both.
+  absl::Status RenameDirectory(const std::string& from,
+                               const std::string& to) const;
+
+  // Makes `to`, which does not exist, another name of the file `from`, or,
+  // where the file system can't, a synced copy. For files that never change.
+  // The caller syncs the directory.
+  absl::Status LinkFile(const std::string& from, const std::string& to) const;
+
+  // Makes `to` a copy of the file `from`, as FileWriter does.
+  absl::Status CopyFile(const std::string& from, const std::string& to) const;
 
   // Removes a file, or a directory that is empty. OK if there is none.
   absl::Status RemoveFile(const std::string& path) const;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/fail_point.h"
 #include "core/base/mutex.h"
@@ -21,6 +22,7 @@
 #include "core/storage/model_codec.h"
 #include "core/storage/model_files.h"
 #include "core/storage/nameless_files.h"
+#include "core/storage/snapshot_files.h"
 
 namespace attendant {
 namespace {
@@ -75,8 +77,10 @@ class RocksStore : public Store {
         resources_(std::move(resources)),
         catalogs_(std::move(catalogs)),
         scratch_files_(directory_.keys_path(), resources_.files),
+        snapshots_(directory_.snapshots_path(), &resources_),
         model_files_(directory_.models_path(), resources_.files) {
     scratch_files_.RemoveLeftOvers();
+    snapshots_.RemoveLeftOvers();
   }
 
   absl::StatusOr<CatalogList> List() const override {
@@ -221,6 +225,17 @@ class RocksStore : public Store {
     return catalog;
   }
 
+  SnapshotFiles& snapshots() override { return snapshots_; }
+
+  absl::Status CopyItems(const std::string& directory,
+                         const CatalogRecord& record) override {
+    ATTENDANT_RETURN_IF_ERROR(CheckUid(record));
+    const std::string path = directory_.items_path(record.uid);
+    const absl::Status status = CopyDatabase(directory, path, record);
+    if (!status.ok()) files().RemoveTree(path).IgnoreError();
+    return status;
+  }
+
   // Deletes the items of catalogs that are no longer listed. A damaged record
   // may have been of any.
   absl::Status RemoveUnlisted() {
@@ -254,6 +269,27 @@ class RocksStore : public Store {
 
  private:
   const Files& files() const { return resources_.files; }
+
+  absl::Status CopyDatabase(const std::string& from, const std::string& to,
+                            const CatalogRecord& record) {
+    ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                               files().ListDirectory(from));
+    ATTENDANT_RETURN_IF_ERROR(catalogs_->CheckSpace(0));
+    ATTENDANT_RETURN_IF_ERROR(files().MakeDirectory(to));
+    for (const std::string& name : names) {
+      const std::string source = absl::StrCat(from, "/", name);
+      const std::string target = absl::StrCat(to, "/", name);
+      // Only tables never change.
+      ATTENDANT_RETURN_IF_ERROR(absl::EndsWith(name, ".sst")
+                                    ? files().LinkFile(source, target)
+                                    : files().CopyFile(source, target));
+    }
+    ATTENDANT_RETURN_IF_ERROR(files().SyncDirectory(to));
+    ATTENDANT_ASSIGN_OR_RETURN(
+        const std::unique_ptr<Database> database,
+        Database::Open(to, Database::Mode::kMustExist, resources_));
+    return AdoptDatabase(*database, record);
+  }
 
   // What the metadata database says of models: the records have but names.
   absl::StatusOr<ModelList> ListModelRecords() const {
@@ -294,6 +330,7 @@ class RocksStore : public Store {
   const DatabaseResources resources_;
   const std::unique_ptr<Database> catalogs_;
   NamelessFiles scratch_files_;
+  SnapshotFiles snapshots_;
   // Held from reading the list's sequence to writing the next.
   mutable Mutex mutex_;
   const ModelFiles model_files_ ABSL_GUARDED_BY(mutex_);

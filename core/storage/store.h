@@ -27,6 +27,8 @@ class FileSystem;
 
 namespace attendant {
 
+class SnapshotFiles;
+
 struct StoreOptions {
   // What all files of the directory are read and written through, those of
   // RocksDB and others alike. Null: the operating system's. Tests put one in
@@ -126,6 +128,10 @@ class CatalogStore {
   virtual absl::Status PutEncoder(absl::string_view key_field,
                                   absl::string_view bytes) = 0;
 
+  // Makes `directory`, which does not exist, a database of its own that holds
+  // every write that returned before, and each later one whole or not at all.
+  virtual absl::Status Checkpoint(const std::string& directory) = 0;
+
   // For what is made of the items and need not be in memory. Lives as long as
   // the store.
   virtual ScratchFiles& scratch_files() = 0;
@@ -180,6 +186,15 @@ class Store {
   // Removes a version, if it is there; synced. It stays used up. Its file, if
   // it stays, goes at the next Open.
   virtual absl::Status RemoveModel(const ModelName& name) = 0;
+
+  // The stored snapshots, which live as long as the store.
+  virtual SnapshotFiles& snapshots() = 0;
+
+  // Makes the items of a new catalog from the database in `directory`, which
+  // holds a catalog of the same schema and was verified; synced. The record is
+  // not put. After an error nothing is left.
+  virtual absl::Status CopyItems(const std::string& directory,
+                                 const CatalogRecord& record) = 0;
 
   // Opens the items of a catalog, created if missing. At most once a uid at a
   // time. The Store must outlive it.

@@ -86,6 +86,10 @@ class FakeStore : public CatalogStore {
     return absl::OkStatus();
   }
 
+  absl::Status Checkpoint(const std::string&) override {
+    return absl::UnimplementedError("there are no files");
+  }
+
   ScratchFiles& scratch_files() override { return disk_->scratch_files; }
 
  private:

@@ -7,6 +7,8 @@
 
 #include "core/base/status.h"
 #include "core/catalog/catalog_set.h"
+#include "core/storage/database.h"
+#include "core/storage/snapshot_files.h"
 #include "tests/support/random_model.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/support/status_matchers.h"
@@ -278,6 +280,10 @@ class FailingStore : public Store {
   absl::StatusOr<ModelList> ListModels() const override { return list; }
   absl::Status PutModel(const ModelRecord&) override { return status; }
   absl::Status RemoveModel(const ModelName&) override { return status; }
+  SnapshotFiles& snapshots() override { return snapshots_; }
+  absl::Status CopyItems(const std::string&, const CatalogRecord&) override {
+    return status;
+  }
   absl::StatusOr<std::unique_ptr<CatalogStore>> OpenCatalog(
       const CatalogRecord&) override {
     return absl::UnimplementedError("no items");
@@ -285,6 +291,10 @@ class FailingStore : public Store {
 
   ModelList list;
   absl::Status status;
+
+ private:
+  const DatabaseResources resources_ = DatabaseResources::Make();
+  SnapshotFiles snapshots_{"none", &resources_};
 };
 
 TEST(ModelSetFaultTest, WhatTheStoreRefusesIsNotServed) {

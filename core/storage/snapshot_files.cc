@@ -1,0 +1,313 @@
+#include "core/storage/snapshot_files.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+#include "core/storage/catalog_record_codec.h"
+#include "core/storage/catalog_store.h"
+#include "core/storage/database.h"
+#include "core/storage/disk_space.h"
+#include "core/storage/model_codec.h"
+#include "core/storage/snapshot_parts.h"
+
+namespace attendant {
+namespace {
+
+// No name of a catalog begins with a dot.
+constexpr absl::string_view kPartial = ".partial";
+
+absl::Status NoSuchSnapshot(const SnapshotId& id) {
+  return StatusWithReason(
+      absl::StatusCode::kNotFound,
+      absl::StrCat("no snapshot '", id.name, "' of catalog '", id.catalog, "'"),
+      "SNAPSHOT_NOT_FOUND");
+}
+
+// Damage of a part, as damage of the snapshot; other errors as they are.
+absl::Status OfSnapshot(const absl::Status& status, const SnapshotId& id) {
+  if (!absl::IsDataLoss(status)) return status;
+  return StatusWithReason(
+      absl::StatusCode::kDataLoss,
+      absl::StrCat("snapshot '", id.name, "' of catalog '", id.catalog,
+                   "' is damaged: ", status.message()),
+      "SNAPSHOT_DAMAGED");
+}
+
+absl::Status CheckName(absl::string_view name) {
+  if (ValidateCatalogName(name).ok()) return absl::OkStatus();
+  return InvalidField(
+      "name", absl::StrCat("'", name, "'"),
+      absl::StrCat("[a-z0-9][a-z0-9_-]* of at most ", kMaxNameBytes, " bytes"));
+}
+
+bool IsId(const SnapshotId& id) {
+  return ValidateCatalogName(id.catalog).ok() &&
+         ValidateCatalogName(id.name).ok();
+}
+
+std::string DefaultName(const SnapshotManifest& manifest) {
+  return absl::StrCat(absl::FormatTime("%Y%m%d-%H%M%S", manifest.create_time,
+                                       absl::UTCTimeZone()),
+                      "-", manifest.sequence);
+}
+
+SnapshotId IdOf(const SnapshotManifest& manifest) {
+  return {manifest.catalog, manifest.name};
+}
+
+absl::Status WriteMetadata(const Files& files, const std::string& directory,
+                           const CatalogRecord& record,
+                           const std::vector<ModelRecord>& models) {
+  ATTENDANT_RETURN_IF_ERROR(
+      files.ReplaceFile(absl::StrCat(directory, "/", kSnapshotRecord),
+                        EncodeCatalogRecord(record)));
+  for (const ModelRecord& model : models) {
+    const std::string path =
+        absl::StrCat(directory, "/", kSnapshotModels, "/", model.name.name);
+    ATTENDANT_RETURN_IF_ERROR(files.MakeDirectory(path));
+    ATTENDANT_RETURN_IF_ERROR(files.ReplaceFile(
+        absl::StrCat(path, "/", model.name.version), EncodeModel(model)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+SnapshotFiles::Draft::~Draft() {
+  snapshots_->resources_->files.RemoveTree(path_).IgnoreError();
+}
+
+SnapshotFiles::Lease::~Lease() {
+  MutexLock lock(&snapshots_->mutex_);
+  const auto found = snapshots_->lease_counts_.find(id_);
+  if (--found->second == 0) snapshots_->lease_counts_.erase(found);
+}
+
+std::string SnapshotFiles::Lease::path() const {
+  return snapshots_->path_of(id_);
+}
+
+std::string SnapshotFiles::Lease::database_path() const {
+  return absl::StrCat(path(), "/", kSnapshotDatabase);
+}
+
+SnapshotFiles::SnapshotFiles(std::string directory,
+                             const DatabaseResources* resources)
+    : directory_(std::move(directory)), resources_(resources) {}
+
+void SnapshotFiles::RemoveLeftOvers() {
+  // What can't be removed is in nobody's way.
+  resources_->files.RemoveTree(catalog_path(kPartial)).IgnoreError();
+}
+
+std::string SnapshotFiles::catalog_path(absl::string_view catalog) const {
+  return absl::StrCat(directory_, "/", catalog);
+}
+
+std::string SnapshotFiles::path_of(const SnapshotId& id) const {
+  return absl::StrCat(catalog_path(id.catalog), "/", id.name);
+}
+
+absl::StatusOr<std::unique_ptr<SnapshotFiles::Draft>>
+SnapshotFiles::NewDraft() {
+  std::int64_t number = 0;
+  {
+    MutexLock lock(&mutex_);
+    number = ++draft_count_;
+  }
+  ATTENDANT_RETURN_IF_ERROR(CheckDiskSpace(directory_, 0));
+  const std::string path = absl::StrCat(catalog_path(kPartial), "/", number);
+  std::unique_ptr<Draft> draft(new Draft(this, path));
+  ATTENDANT_RETURN_IF_ERROR(resources_->files.MakeDirectory(path));
+  return draft;
+}
+
+absl::Status SnapshotFiles::CheckNew(const SnapshotId& id) const {
+  if (resources_->files.PathExists(path_of(id))) {
+    return StatusWithReason(
+        absl::StatusCode::kAlreadyExists,
+        absl::StrCat("there is a snapshot '", id.name, "' of catalog '",
+                     id.catalog, "'; choose another name, or delete it first"),
+        "SNAPSHOT_EXISTS");
+  }
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const std::vector<std::string> names,
+      resources_->files.ListDirectory(catalog_path(id.catalog)));
+  if (names.size() < kMaxSnapshots) return absl::OkStatus();
+  return StatusWithReason(
+      absl::StatusCode::kResourceExhausted,
+      absl::StrCat("there are ", names.size(), " snapshots of catalog '",
+                   id.catalog, "', the most allowed; delete some first"),
+      kOverLimit);
+}
+
+absl::Status SnapshotFiles::Publish(const Draft& draft,
+                                    const SnapshotManifest& manifest) {
+  const Files& files = resources_->files;
+  const SnapshotId id = IdOf(manifest);
+  ATTENDANT_RETURN_IF_ERROR(
+      files.ReplaceFile(absl::StrCat(draft.path(), "/", kSnapshotManifest),
+                        EncodeSnapshotManifest(manifest)));
+  MutexLock lock(&mutex_);
+  ATTENDANT_RETURN_IF_ERROR(CheckNew(id));
+  ATTENDANT_RETURN_IF_ERROR(files.MakeDirectory(catalog_path(id.catalog)));
+  return files.RenameDirectory(draft.path(), path_of(id));
+}
+
+absl::StatusOr<SnapshotManifest> SnapshotFiles::Create(
+    const CatalogRecord& record, const std::vector<ModelRecord>& models,
+    absl::string_view name, absl::Time now,
+    const std::function<absl::Status(const std::string&)>& checkpoint,
+    LongWork& work) {
+  SnapshotManifest manifest;
+  manifest.catalog = record.name;
+  manifest.name = std::string(name);
+  manifest.catalog_uid = record.uid;
+  manifest.create_time = now;
+  if (!name.empty()) {
+    ATTENDANT_RETURN_IF_ERROR(CheckName(name));
+    // Before the work; again after it.
+    MutexLock lock(&mutex_);
+    ATTENDANT_RETURN_IF_ERROR(CheckNew(IdOf(manifest)));
+  }
+  const Files& files = resources_->files;
+  ATTENDANT_ASSIGN_OR_RETURN(const std::unique_ptr<Draft> draft, NewDraft());
+  const std::string database =
+      absl::StrCat(draft->path(), "/", kSnapshotDatabase);
+  ATTENDANT_RETURN_IF_ERROR(checkpoint(database));
+  ATTENDANT_RETURN_IF_ERROR(
+      WriteMetadata(files, draft->path(), record, models));
+  // Damage of the catalog must not become that of a snapshot.
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const CatalogContents contents,
+      ReadCatalogContents(database, record.schema, *resources_,
+                          work.interrupt()));
+  if (contents.uid != record.uid) {
+    return absl::DataLossError(
+        absl::StrCat("the files of catalog '", record.name,
+                     "' are those of the one with ", "uid ", contents.uid));
+  }
+  manifest.sequence = contents.sequence;
+  manifest.item_count = contents.item_count;
+  if (name.empty()) manifest.name = DefaultName(manifest);
+  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> paths,
+                             ListSnapshotParts(files, draft->path()));
+  ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t bytes,
+                             SnapshotPartBytes(files, draft->path(), paths));
+  work.Start(bytes);
+  ATTENDANT_ASSIGN_OR_RETURN(
+      manifest.parts, HashSnapshotParts(files, draft->path(), paths, work));
+  ATTENDANT_RETURN_IF_ERROR(Publish(*draft, manifest));
+  return manifest;
+}
+
+absl::StatusOr<SnapshotManifest> SnapshotFiles::ReadManifest(
+    const SnapshotId& id) const {
+  ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> text,
+                             resources_->files.ReadFile(absl::StrCat(
+                                 path_of(id), "/", kSnapshotManifest)));
+  if (!text.has_value()) {
+    return OfSnapshot(
+        absl::DataLossError(absl::StrCat(kSnapshotManifest, ": it is missing")),
+        id);
+  }
+  absl::StatusOr<SnapshotManifest> manifest = DecodeSnapshotManifest(*text);
+  ATTENDANT_RETURN_IF_ERROR(OfSnapshot(manifest.status(), id));
+  if (IdOf(*manifest) == id) return manifest;
+  return OfSnapshot(
+      absl::DataLossError(absl::StrCat(
+          kSnapshotManifest, ": it is that of snapshot '", manifest->name,
+          "' of catalog '", manifest->catalog, "'")),
+      id);
+}
+
+absl::StatusOr<SnapshotList> SnapshotFiles::List(
+    absl::string_view catalog) const {
+  const Files& files = resources_->files;
+  std::vector<std::string> catalogs = {std::string(catalog)};
+  if (catalog.empty()) {
+    ATTENDANT_ASSIGN_OR_RETURN(catalogs, files.ListDirectory(directory_));
+    std::sort(catalogs.begin(), catalogs.end());
+  }
+  SnapshotList list;
+  MutexLock lock(&mutex_);
+  for (const std::string& of : catalogs) {
+    if (!ValidateCatalogName(of).ok()) continue;
+    ATTENDANT_ASSIGN_OR_RETURN(std::vector<std::string> names,
+                               files.ListDirectory(catalog_path(of)));
+    std::sort(names.begin(), names.end());
+    for (const std::string& name : names) {
+      const SnapshotId id{of, name};
+      if (!IsId(id)) continue;
+      absl::StatusOr<SnapshotManifest> manifest = ReadManifest(id);
+      if (manifest.ok()) {
+        list.manifests.push_back(*std::move(manifest));
+      } else {
+        list.damages[id] = manifest.status();
+      }
+    }
+  }
+  return list;
+}
+
+absl::StatusOr<std::unique_ptr<SnapshotFiles::Lease>> SnapshotFiles::Open(
+    const SnapshotId& id) {
+  std::unique_ptr<Lease> lease;
+  {
+    MutexLock lock(&mutex_);
+    if (!IsId(id) || !resources_->files.PathExists(path_of(id))) {
+      return NoSuchSnapshot(id);
+    }
+    lease.reset(new Lease(this, id));
+    ++lease_counts_[id];
+  }
+  ATTENDANT_ASSIGN_OR_RETURN(lease->manifest_, ReadManifest(id));
+  return lease;
+}
+
+absl::StatusOr<SnapshotFiles::Verified> SnapshotFiles::Verify(
+    const Lease& lease, LongWork& work) const {
+  absl::StatusOr<SnapshotMetadata> metadata =
+      CheckSnapshotParts(*resources_, lease.path(), lease.manifest(), work);
+  ATTENDANT_RETURN_IF_ERROR(
+      OfSnapshot(metadata.status(), IdOf(lease.manifest())));
+  return Verified{std::move(metadata->record), std::move(metadata->models)};
+}
+
+absl::Status SnapshotFiles::Adopt(const Draft& draft,
+                                  const SnapshotManifest& manifest,
+                                  LongWork& work) {
+  ATTENDANT_RETURN_IF_ERROR(OfSnapshot(
+      CheckSnapshotParts(*resources_, draft.path(), manifest, work).status(),
+      IdOf(manifest)));
+  return Publish(draft, manifest);
+}
+
+absl::Status SnapshotFiles::Remove(const SnapshotId& id) {
+  const Files& files = resources_->files;
+  std::string aside;
+  {
+    MutexLock lock(&mutex_);
+    if (!IsId(id) || !files.PathExists(path_of(id))) return NoSuchSnapshot(id);
+    if (lease_counts_.contains(id)) {
+      return StatusWithReason(
+          absl::StatusCode::kFailedPrecondition,
+          absl::StrCat("snapshot '", id.name, "' of catalog '", id.catalog,
+                       "' is being verified, restored or exported; try again "
+                       "when that is done"),
+          "SNAPSHOT_IN_USE");
+    }
+    aside = absl::StrCat(catalog_path(kPartial), "/", ++draft_count_);
+    ATTENDANT_RETURN_IF_ERROR(files.MakeDirectory(catalog_path(kPartial)));
+    ATTENDANT_RETURN_IF_ERROR(files.RenameDirectory(path_of(id), aside));
+    // Fails if it holds others.
+    files.RemoveFile(catalog_path(id.catalog)).IgnoreError();
+  }
+  // The snapshot is gone; what stays goes at the next start.
+  files.RemoveTree(aside).IgnoreError();
+  return absl::OkStatus();
+}
+
+}  // namespace attendant

@@ -1,0 +1,154 @@
+// The stored snapshots of a data directory: copies of catalogs as they were,
+// every file with its checksum.
+#ifndef ATTENDANT_CORE_STORAGE_SNAPSHOT_FILES_H_
+#define ATTENDANT_CORE_STORAGE_SNAPSHOT_FILES_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "core/base/long_work.h"
+#include "core/base/mutex.h"
+#include "core/storage/snapshot_manifest.h"
+#include "core/storage/store.h"
+
+namespace attendant {
+
+struct DatabaseResources;
+
+// Of a catalog.
+inline constexpr int kMaxSnapshots = 1000;
+
+struct SnapshotId {
+  std::string catalog;
+  std::string name;
+
+  auto operator<=>(const SnapshotId&) const = default;
+};
+
+struct SnapshotList {
+  std::vector<SnapshotManifest> manifests;     // by catalog and name
+  std::map<SnapshotId, absl::Status> damages;  // of manifests: DataLoss
+};
+
+// DIRECTORY/CATALOG/NAME/ holds MANIFEST, record, database/ and models/. What
+// is being made lies in DIRECTORY/.partial and gets its name in one step, when
+// all of it is synced: a crash leaves a whole snapshot or none.
+//
+// A snapshot outlives its catalog. Its tables are links to those of the
+// catalog: while both are there they take their space once, and share the fate
+// of the disk.
+//
+// Thread-safe. Errors of every method: those of Files and of Database.
+class SnapshotFiles {
+ public:
+  // A directory below .partial, removed at the end unless it was published.
+  class Draft {
+   public:
+    ~Draft();
+    Draft(const Draft&) = delete;
+    Draft& operator=(const Draft&) = delete;
+    const std::string& path() const { return path_; }
+
+   private:
+    friend class SnapshotFiles;
+    Draft(const SnapshotFiles* snapshots, std::string path)
+        : snapshots_(snapshots), path_(std::move(path)) {}
+    const SnapshotFiles* const snapshots_;
+    const std::string path_;
+  };
+
+  // A snapshot that is not removed while this lives.
+  class Lease {
+   public:
+    ~Lease();
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    const SnapshotManifest& manifest() const { return manifest_; }
+    std::string path() const;
+    std::string database_path() const;
+
+   private:
+    friend class SnapshotFiles;
+    Lease(SnapshotFiles* snapshots, SnapshotId id)
+        : snapshots_(snapshots), id_(std::move(id)) {}
+    SnapshotFiles* const snapshots_;
+    const SnapshotId id_;
+    SnapshotManifest manifest_;
+  };
+
+  // Both arguments must outlive the object.
+  SnapshotFiles(std::string directory, const DatabaseResources* resources);
+
+  // Removes what a crash left. Before any other method.
+  void RemoveLeftOvers();
+
+  // Makes a snapshot: `checkpoint` makes a database of the directory it is
+  // given, `models` are what the record names. An empty name becomes one of the
+  // time and the last write. InvalidArgument naming "name" for a bad one;
+  // AlreadyExists with reason SNAPSHOT_EXISTS; ResourceExhausted past
+  // kMaxSnapshots; DataLoss if what was copied is damaged. After an error
+  // nothing is left.
+  absl::StatusOr<SnapshotManifest> Create(
+      const CatalogRecord& record, const std::vector<ModelRecord>& models,
+      absl::string_view name, absl::Time now,
+      const std::function<absl::Status(const std::string&)>& checkpoint,
+      LongWork& work);
+
+  // Of one catalog, or of all if it is empty.
+  absl::StatusOr<SnapshotList> List(absl::string_view catalog) const;
+
+  // NotFound with reason SNAPSHOT_NOT_FOUND; DataLoss if its manifest is
+  // damaged.
+  absl::StatusOr<std::unique_ptr<Lease>> Open(const SnapshotId& id);
+
+  // What an opened snapshot holds beside its items, once every byte of it was
+  // found to be what it was; DataLoss with reason SNAPSHOT_DAMAGED, naming the
+  // part, if not.
+  struct Verified {
+    CatalogRecord record;
+    std::vector<ModelRecord> models;
+  };
+  absl::StatusOr<Verified> Verify(const Lease& lease, LongWork& work) const;
+
+  // NotFound as Open; FailedPrecondition with reason SNAPSHOT_IN_USE while it
+  // is opened. A damaged one goes too.
+  absl::Status Remove(const SnapshotId& id);
+
+  // For what comes from elsewhere (see SnapshotImport).
+  absl::StatusOr<std::unique_ptr<Draft>> NewDraft();
+  // Verifies all that lies in the draft against the manifest and makes it a
+  // snapshot. Errors as Create and Verify.
+  absl::Status Adopt(const Draft& draft, const SnapshotManifest& manifest,
+                     LongWork& work);
+
+  const DatabaseResources& resources() const { return *resources_; }
+
+ private:
+  std::string catalog_path(absl::string_view catalog) const;
+  std::string path_of(const SnapshotId& id) const;
+  absl::StatusOr<SnapshotManifest> ReadManifest(const SnapshotId& id) const;
+  // Writes the manifest and gives the draft its name.
+  absl::Status Publish(const Draft& draft, const SnapshotManifest& manifest);
+  absl::Status CheckNew(const SnapshotId& id) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::string directory_;
+  const DatabaseResources* const resources_;
+  mutable Mutex mutex_;  // held while names come and go
+  std::int64_t draft_count_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<SnapshotId, int> lease_counts_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_STORAGE_SNAPSHOT_FILES_H_

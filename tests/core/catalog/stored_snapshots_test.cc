@@ -1,0 +1,497 @@
+// Snapshots of catalogs: taken, verified, restored, exported and imported while
+// the catalogs serve; damaged ones are refused.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "core/base/status.h"
+#include "core/catalog/catalog_set.h"
+#include "core/storage/snapshot_files.h"
+#include "core/storage/snapshot_stream.h"
+#include "tests/core/catalog/catalog_fixture.h"
+#include "tests/support/random_model.h"
+#include "tests/support/scratch_directory.h"
+
+namespace attendant {
+namespace {
+
+namespace fs = std::filesystem;
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::string ReadAll(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream bytes;
+  bytes << in.rdbuf();
+  return bytes.str();
+}
+
+// In place of the file, whose bytes others may share by a link.
+void Replace(const fs::path& path, const std::string& bytes) {
+  fs::remove(path);
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+std::vector<Item> MakeItems(int begin, int end) {
+  std::vector<Item> items;
+  for (int i = begin; i < end; ++i) {
+    items.push_back(
+        MakeItem(absl::StrFormat("item-%05d", i), {static_cast<float>(i), 1}));
+  }
+  return items;
+}
+
+std::vector<Item> ItemsOf(const LiveCatalog& catalog) {
+  return *catalog.List("", 1 << 20);
+}
+
+class StoredSnapshotsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    Open();
+    ASSERT_OK_AND_ASSIGN(const auto created,
+                         set_->Create("shop", OneFieldSchema(2), {}));
+    shop_ = created.catalog;
+    ASSERT_OK(shop_->Upsert(MakeItems(0, 100), "first"));
+  }
+  void Open() {
+    shop_ = nullptr;
+    set_ = nullptr;
+    ASSERT_OK_AND_ASSIGN(set_, CatalogSet::Open(directory_.path(), {}));
+  }
+  SnapshotManifest Take(const std::string& name) {
+    LongWork work;
+    const auto manifest = set_->CreateSnapshot("shop", name, work);
+    EXPECT_OK(manifest);
+    return manifest.ok() ? *manifest : SnapshotManifest();
+  }
+  absl::Status Verify(const std::string& name) {
+    LongWork work;
+    const auto lease = set_->snapshots().Open({"shop", name});
+    if (!lease.ok()) return lease.status();
+    return set_->snapshots().Verify(**lease, work).status();
+  }
+  absl::StatusOr<std::shared_ptr<LiveCatalog>> Restore(
+      const std::string& name, const std::string& catalog) {
+    LongWork work;
+    return set_->RestoreSnapshot({"shop", name}, catalog, work);
+  }
+  absl::StatusOr<std::string> Export(const std::string& name,
+                                     std::size_t chunk = 1000) {
+    auto lease = set_->snapshots().Open({"shop", name});
+    if (!lease.ok()) return lease.status();
+    SnapshotExport stream(&set_->snapshots(), *std::move(lease));
+    std::string all;
+    while (true) {
+      const auto bytes = stream.Next(chunk);
+      if (!bytes.ok()) return bytes.status();
+      if (bytes->empty()) break;
+      all += *bytes;
+    }
+    EXPECT_EQ(static_cast<std::int64_t>(all.size()), stream.byte_count());
+    return all;
+  }
+  absl::StatusOr<SnapshotManifest> Import(const std::string& bytes,
+                                          const std::string& name,
+                                          std::size_t chunk = 777) {
+    SnapshotImport stream(&set_->snapshots());
+    for (std::size_t at = 0; at < bytes.size(); at += chunk) {
+      const absl::Status status =
+          stream.Append(absl::string_view(bytes).substr(at, chunk));
+      if (!status.ok()) return status;
+    }
+    LongWork work;
+    return stream.Finish("", name, work);
+  }
+  std::vector<std::string> Names() {
+    std::vector<std::string> names;
+    const auto list = set_->snapshots().List("");
+    EXPECT_OK(list);
+    for (const SnapshotManifest& manifest : list->manifests) {
+      names.push_back(absl::StrCat(manifest.catalog, "/", manifest.name));
+    }
+    return names;
+  }
+  // Nothing is half-made.
+  void ExpectNoDrafts() {
+    const fs::path partial = directory_ / "snapshots/.partial";
+    EXPECT_TRUE(!fs::exists(partial) || fs::is_empty(partial));
+  }
+  fs::path PathOf(const std::string& name) {
+    return directory_ / "snapshots/shop/" + name;
+  }
+
+  ScratchDirectory directory_;
+  std::unique_ptr<CatalogSet> set_;
+  std::shared_ptr<LiveCatalog> shop_;
+};
+
+TEST_F(StoredSnapshotsTest, ComesBackItemForItemAsAnotherCatalog) {
+  const std::vector<Item> before = ItemsOf(*shop_);
+  const SnapshotManifest manifest = Take("s1");
+  EXPECT_EQ(manifest.item_count, 100);
+  EXPECT_EQ(manifest.sequence, shop_->snapshot()->sequence);
+  EXPECT_EQ(manifest.catalog_uid, shop_->record().uid);
+  ASSERT_OK(shop_->Upsert(MakeItems(50, 150), ""));
+  ASSERT_OK(Verify("s1"));
+  ASSERT_OK_AND_ASSIGN(auto old, Restore("s1", "old"));
+  EXPECT_EQ(ItemsOf(*old), before);
+  EXPECT_EQ(ItemsOf(*shop_).size(), 150u);
+  EXPECT_NE(old->record().uid, shop_->record().uid);
+  EXPECT_EQ(old->record().schema, shop_->record().schema);
+  // What a request_id did is remembered.
+  ASSERT_OK_AND_ASSIGN(const WriteOutcome again,
+                       old->Upsert(MakeItems(0, 100), "first"));
+  EXPECT_EQ(again.sequence, manifest.sequence);
+  // Both go their own way, also after a restart.
+  ASSERT_OK(old->Upsert(MakeItems(500, 501), ""));
+  ASSERT_OK(shop_->Delete(std::vector<std::string>{"item-00000"}, ""));
+  old = nullptr;
+  Open();
+  ASSERT_OK_AND_ASSIGN(const auto reopened, set_->Get("old"));
+  EXPECT_EQ(ItemsOf(*reopened).size(), 101u);
+  ASSERT_OK_AND_ASSIGN(const auto shop, set_->Get("shop"));
+  EXPECT_EQ(ItemsOf(*shop).size(), 149u);
+  EXPECT_OK(Verify("s1"));
+}
+
+TEST_F(StoredSnapshotsTest, OutlivesItsCatalogAndARestart) {
+  const std::vector<Item> before = ItemsOf(*shop_);
+  Take("s1");
+  shop_ = nullptr;
+  ASSERT_OK(set_->Delete("shop"));
+  Open();
+  EXPECT_THAT(Names(), ElementsAre("shop/s1"));
+  ASSERT_OK_AND_ASSIGN(const auto back, Restore("s1", "shop"));
+  EXPECT_EQ(ItemsOf(*back), before);
+}
+
+TEST_F(StoredSnapshotsTest, HoldsAllThatWasAcknowledgedWhileWritesGoOn) {
+  std::atomic<int> acknowledged = 100;
+  std::atomic<bool> stop = false;
+  std::thread writer([&] {
+    for (int i = 100; !stop.load(); i += 10) {
+      ASSERT_OK(shop_->Upsert(MakeItems(i, i + 10), ""));
+      acknowledged.store(i + 10);
+    }
+  });
+  for (int round = 0; round < 5; ++round) {
+    const std::string name = absl::StrCat("s", round);
+    const int before = acknowledged.load();
+    const SnapshotManifest manifest = Take(name);
+    EXPECT_GE(manifest.item_count, before);
+    EXPECT_EQ(manifest.item_count % 10, 0) << "half a write";
+    EXPECT_OK(Verify(name));
+  }
+  stop.store(true);
+  writer.join();
+  ASSERT_OK_AND_ASSIGN(const auto old, Restore("s2", "old"));
+  const std::vector<Item> items = ItemsOf(*old);
+  EXPECT_EQ(items, MakeItems(0, static_cast<int>(items.size())));
+}
+
+TEST_F(StoredSnapshotsTest, NamesAreChosenOrChecked) {
+  const SnapshotManifest first = Take("");
+  EXPECT_THAT(first.name, HasSubstr("-1"));
+  EXPECT_OK(Verify(first.name));
+  Take("s1");
+  LongWork work;
+  const auto again = set_->CreateSnapshot("shop", "s1", work);
+  EXPECT_THAT(again,
+              StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("'s1'")));
+  EXPECT_EQ(ReasonOf(again.status()), "SNAPSHOT_EXISTS");
+  for (const char* bad : {"S", "../x", ".partial", "a/b"}) {
+    EXPECT_THAT(
+        set_->CreateSnapshot("shop", bad, work),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("name")));
+    EXPECT_THAT(set_->snapshots().Open({"shop", bad}),
+                StatusIs(absl::StatusCode::kNotFound, HasSubstr(bad)));
+    EXPECT_THAT(Restore("s1", bad), StatusIs(absl::StatusCode::kInvalidArgument,
+                                             HasSubstr("new_catalog")));
+  }
+  EXPECT_THAT(set_->CreateSnapshot("none", "x", work),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("'none'")));
+  ExpectNoDrafts();
+}
+
+TEST_F(StoredSnapshotsTest, RestoresOnlyToANameThatIsFree) {
+  Take("s1");
+  EXPECT_THAT(Restore("s1", "shop"),
+              StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("'shop'")));
+  ASSERT_OK(set_->SetAlias("window", "shop", std::nullopt));
+  EXPECT_THAT(Restore("s1", "window"),
+              StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("alias")));
+  EXPECT_THAT(Restore("none", "old"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("'none'")));
+  EXPECT_EQ(set_->Resolve("window"), "shop");
+  EXPECT_EQ(set_->Resolve("none"), "none");
+}
+
+TEST_F(StoredSnapshotsTest, RemovalSparesWhatIsInUse) {
+  Take("s1");
+  {
+    ASSERT_OK_AND_ASSIGN(const auto lease,
+                         set_->snapshots().Open({"shop", "s1"}));
+    const absl::Status refused = set_->snapshots().Remove({"shop", "s1"});
+    EXPECT_THAT(refused, StatusIs(absl::StatusCode::kFailedPrecondition,
+                                  HasSubstr("'s1'")));
+    EXPECT_EQ(ReasonOf(refused), "SNAPSHOT_IN_USE");
+  }
+  ASSERT_OK(set_->snapshots().Remove({"shop", "s1"}));
+  EXPECT_THAT(Names(), IsEmpty());
+  EXPECT_THAT(set_->snapshots().Remove({"shop", "s1"}),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("'s1'")));
+  ExpectNoDrafts();
+}
+
+TEST_F(StoredSnapshotsTest, EveryDamagedFileIsRefusedByName) {
+  Take("s1");
+  const std::vector<Item> items = ItemsOf(*shop_);
+  std::set<std::string> parts;
+  for (const auto& entry : fs::recursive_directory_iterator(PathOf("s1"))) {
+    if (!entry.is_regular_file()) continue;
+    const std::string part = fs::relative(entry.path(), PathOf("s1")).string();
+    parts.insert(part);
+    const std::string bytes = ReadAll(entry.path());
+    const auto expect_refused = [&](const std::string& how) {
+      EXPECT_THAT(Verify("s1"),
+                  StatusIs(absl::StatusCode::kDataLoss, HasSubstr(part)))
+          << how;
+      const auto restored = Restore("s1", "old");
+      EXPECT_THAT(restored,
+                  StatusIs(absl::StatusCode::kDataLoss, HasSubstr(part)))
+          << how;
+      EXPECT_EQ(ReasonOf(restored.status()), "SNAPSHOT_DAMAGED") << how;
+    };
+    // The first, the last and one of each 16th.
+    for (std::size_t i = 0; i <= 16; ++i) {
+      std::string damaged = bytes;
+      const std::size_t at = std::min(bytes.size() - 1, bytes.size() * i / 16);
+      damaged[at] = static_cast<char>(damaged[at] ^ 1);
+      Replace(entry.path(), damaged);
+      expect_refused(absl::StrCat("byte ", at, " flipped"));
+    }
+    for (const std::size_t size : {std::size_t{0}, bytes.size() - 1}) {
+      Replace(entry.path(), bytes.substr(0, size));
+      expect_refused(absl::StrCat("cut to ", size));
+    }
+    Replace(entry.path(), bytes + "x");
+    expect_refused("a byte more");
+    fs::remove(entry.path());
+    expect_refused("missing");
+    Replace(entry.path(), bytes);
+  }
+  EXPECT_TRUE(parts.contains("MANIFEST") && parts.contains("record") &&
+              parts.contains("database/CURRENT"));
+  Replace(PathOf("s1") / "database" / "000999.sst", "more");
+  EXPECT_THAT(Verify("s1"),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("000999.sst")));
+  fs::remove(PathOf("s1") / "database" / "000999.sst");
+  // Nothing of all that has changed anything.
+  EXPECT_OK(Verify("s1"));
+  EXPECT_EQ(set_->List("", 10).size(), 1u);
+  EXPECT_EQ(ItemsOf(*shop_), items);
+  EXPECT_EQ(std::distance(fs::directory_iterator(directory_ / "items"), {}), 1);
+}
+
+TEST_F(StoredSnapshotsTest, OneDamagedManifestHidesNoOther) {
+  Take("s1");
+  Take("s2");
+  Replace(PathOf("s1") / "MANIFEST", "?");
+  // A snapshot in another's place.
+  fs::copy(PathOf("s2"), PathOf("s3"), fs::copy_options::recursive);
+  ASSERT_OK_AND_ASSIGN(const SnapshotList list, set_->snapshots().List("shop"));
+  EXPECT_THAT(Names(), ElementsAre("shop/s2"));
+  ASSERT_EQ(list.damages.size(), 2u);
+  EXPECT_THAT(list.damages.at({"shop", "s3"}),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("'s2'")));
+  EXPECT_OK(set_->snapshots().Remove({"shop", "s1"}));
+}
+
+TEST_F(StoredSnapshotsTest, WhatACrashLeavesGoesAtTheNextOpen) {
+  Take("s1");
+  // Died before the rename, and before the record of what was restored.
+  fs::create_directories(directory_ / "snapshots/.partial/7/database");
+  fs::copy(PathOf("s1"), directory_ / "snapshots/.partial/8",
+           fs::copy_options::recursive);
+  fs::copy(PathOf("s1") / "database", directory_ / "items/0123456789abcdef",
+           fs::copy_options::recursive);
+  Open();
+  EXPECT_FALSE(fs::exists(directory_ / "snapshots/.partial"));
+  EXPECT_FALSE(fs::exists(directory_ / "items/0123456789abcdef"));
+  EXPECT_THAT(Names(), ElementsAre("shop/s1"));
+  EXPECT_OK(Verify("s1"));
+}
+
+TEST_F(StoredSnapshotsTest, StopsWhenTold) {
+  std::atomic<bool> cancelled = true;
+  Interrupt interrupt;
+  interrupt.cancelled = &cancelled;
+  LongWork work(interrupt);
+  EXPECT_THAT(set_->CreateSnapshot("shop", "s1", work),
+              StatusIs(absl::StatusCode::kCancelled, HasSubstr("")));
+  Take("s1");
+  LongWork restoring(interrupt);
+  EXPECT_THAT(set_->RestoreSnapshot({"shop", "s1"}, "old", restoring),
+              StatusIs(absl::StatusCode::kCancelled, HasSubstr("")));
+  EXPECT_THAT(set_->Get("old"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("old")));
+  ExpectNoDrafts();
+}
+
+TEST_F(StoredSnapshotsTest, TellsHowFarItIs) {
+  std::int64_t last = 0;
+  std::int64_t total = 0;
+  LongWork work(Interrupt(), [&](std::int64_t done, std::int64_t of) {
+    EXPECT_GE(done, last);
+    last = done;
+    total = of;
+  });
+  ASSERT_OK_AND_ASSIGN(const SnapshotManifest manifest,
+                       set_->CreateSnapshot("shop", "s1", work));
+  EXPECT_EQ(last, manifest.byte_count());
+  EXPECT_EQ(total, manifest.byte_count());
+}
+
+TEST_F(StoredSnapshotsTest, BringsTheModelsOfTheCatalog) {
+  CatalogSchema schema = OneFieldSchema(2);
+  schema.key_fields[0].score_kind = ScoreKind::kBilinear;
+  const AttentionModel model{BilinearForm{{2, 2, {1, 2, 3, 4}}}};
+  ASSERT_OK(set_->models().Create("taste", model, {}));
+  schema.key_fields[0].model = {"taste", 1};
+  ASSERT_OK(set_->Create("tasted", schema, {}));
+  LongWork work;
+  ASSERT_OK(set_->CreateSnapshot("tasted", "s1", work));
+  ASSERT_OK(set_->Delete("tasted"));
+  ASSERT_OK(set_->DeleteModel({"taste", 1}));
+  // Gone: it becomes the next version. There: it is used.
+  for (const char* name : {"a", "b"}) {
+    ASSERT_OK_AND_ASSIGN(const auto restored,
+                         set_->RestoreSnapshot({"tasted", "s1"}, name, work));
+    EXPECT_EQ(restored->record().schema.key_fields[0].model,
+              (ModelName{"taste", 2}));
+  }
+  ASSERT_OK_AND_ASSIGN(const auto version, set_->models().Get("taste", 2));
+  EXPECT_EQ(version->model, model);
+  Open();
+  EXPECT_OK(set_->Get("b"));
+}
+
+TEST_F(StoredSnapshotsTest, GoesOutAndComesInWithTheSameBytes) {
+  const std::vector<Item> items = ItemsOf(*shop_);
+  Take("s1");
+  ASSERT_OK_AND_ASSIGN(const std::string bytes, Export("s1"));
+  ASSERT_OK_AND_ASSIGN(const std::string at_once, Export("s1", 1 << 20));
+  EXPECT_EQ(bytes, at_once);
+  EXPECT_THAT(Import(bytes, ""),
+              StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("'s1'")));
+  ASSERT_OK(Import(bytes, "s2"));
+  EXPECT_OK(Verify("s2"));
+  ASSERT_OK_AND_ASSIGN(const auto restored, Restore("s2", "old"));
+  EXPECT_EQ(ItemsOf(*restored), items);
+  // Byte by byte, and on another server.
+  ScratchDirectory elsewhere;
+  ASSERT_OK_AND_ASSIGN(const auto other,
+                       CatalogSet::Open(elsewhere.path(), {}));
+  SnapshotImport stream(&other->snapshots());
+  for (const char c : bytes) {
+    ASSERT_OK(stream.Append(absl::string_view(&c, 1)));
+  }
+  EXPECT_EQ(stream.byte_count(), static_cast<std::int64_t>(bytes.size()));
+  LongWork work;
+  ASSERT_OK_AND_ASSIGN(const SnapshotManifest manifest,
+                       stream.Finish("store", "copy", work));
+  EXPECT_EQ(manifest.catalog, "store");
+  ASSERT_OK_AND_ASSIGN(const auto there,
+                       other->RestoreSnapshot({"store", "copy"}, "shop", work));
+  EXPECT_EQ(ItemsOf(*there), items);
+}
+
+TEST_F(StoredSnapshotsTest, ADamagedSnapshotIsNotExported) {
+  Take("s1");
+  std::string bytes = ReadAll(PathOf("s1") / "record");
+  bytes[3] ^= 1;
+  Replace(PathOf("s1") / "record", bytes);
+  EXPECT_THAT(Export("s1"),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("record")));
+}
+
+TEST_F(StoredSnapshotsTest, NoDamagedStreamBecomesASnapshot) {
+  Take("s1");
+  ASSERT_OK_AND_ASSIGN(const std::string bytes, Export("s1"));
+  ASSERT_OK(set_->snapshots().Remove({"shop", "s1"}));
+  const auto expect_refused = [&](const std::string& stream,
+                                  const std::string& how) {
+    const auto imported = Import(stream, "");
+    EXPECT_TRUE(absl::IsDataLoss(imported.status()) ||
+                absl::IsInvalidArgument(imported.status()))
+        << how << ": " << imported.status();
+  };
+  for (std::size_t i = 0; i <= 64; ++i) {
+    const std::size_t at = std::min(bytes.size() - 1, bytes.size() * i / 64);
+    for (const int bit : {0, 3, 7}) {
+      std::string damaged = bytes;
+      damaged[at] = static_cast<char>(damaged[at] ^ (1 << bit));
+      expect_refused(damaged, absl::StrCat("bit ", bit, " of byte ", at));
+    }
+    expect_refused(bytes.substr(0, at), absl::StrCat("cut to ", at));
+  }
+  // The header, the manifest's size and its first bytes, one by one.
+  for (std::size_t at = 0; at < 64; ++at) {
+    std::string damaged = bytes;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x80);
+    expect_refused(damaged, absl::StrCat("byte ", at));
+    expect_refused(bytes.substr(at + 1), absl::StrCat("from ", at + 1));
+  }
+  expect_refused(bytes + "x", "a byte more");
+  expect_refused(bytes + bytes, "twice");
+  expect_refused("", "nothing");
+  EXPECT_THAT(Names(), IsEmpty());
+  ExpectNoDrafts();
+  EXPECT_OK(Import(bytes, ""));
+}
+
+TEST_F(StoredSnapshotsTest, AManifestCanNotLeadOutOfItsDirectory) {
+  SnapshotManifest manifest = Take("s1");
+  for (const char* path :
+       {"../record", "/etc/passwd", "database/../../x", "database/.hidden",
+        "database/a/b", "models/../1", "models/a/0", "models/a/01", "MANIFEST",
+        "database/", ""}) {
+    SnapshotManifest bad = manifest;
+    bad.parts[0].path = path;
+    EXPECT_THAT(DecodeSnapshotManifest(EncodeSnapshotManifest(bad)),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr("MANIFEST")))
+        << path;
+  }
+  for (const std::int64_t size : {std::int64_t{-1}, INT64_MAX}) {
+    SnapshotManifest bad = manifest;
+    bad.parts[0].size = size;
+    EXPECT_THAT(DecodeSnapshotManifest(EncodeSnapshotManifest(bad)),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr("size")));
+  }
+  SnapshotManifest twice = manifest;
+  twice.parts.push_back(twice.parts[0]);
+  EXPECT_THAT(DecodeSnapshotManifest(EncodeSnapshotManifest(twice)),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("twice")));
+  ASSERT_OK_AND_ASSIGN(
+      const SnapshotManifest same,
+      DecodeSnapshotManifest(EncodeSnapshotManifest(manifest)));
+  EXPECT_EQ(same, manifest);
+}
+
+}  // namespace
+}  // namespace attendant
