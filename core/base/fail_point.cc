@@ -84,11 +84,6 @@ class Registry {
     return armed_.action == Action::kBug && armed_.name == name;
   }
 
-  int hit_count() {
-    MutexLock lock(&mutex_);
-    return hit_count_;
-  }
-
  private:
   Registry() {
     const char* const spec = getenv("ATTENDANT_FAIL_POINT");
@@ -106,8 +101,6 @@ class Registry {
 absl::Status ArmFailPoint(absl::string_view spec) {
   return Registry::Get().Arm(spec);
 }
-
-int FailPointHitCount() { return Registry::Get().hit_count(); }
 
 absl::Status ComeByFailPoint(absl::string_view name) {
   return Registry::Get().ComeBy(name);

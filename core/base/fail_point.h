@@ -72,9 +72,6 @@ constexpr bool IsPlantedBug(std::string_view name) {
 // the environment's then aborts the process. Thread-safe.
 absl::Status ArmFailPoint(absl::string_view spec);
 
-// How often a fail point was come by since something was armed last.
-int FailPointHitCount();
-
 // What the macros call.
 absl::Status ComeByFailPoint(absl::string_view name);
 bool HasPlantedBug(absl::string_view name);

@@ -6,6 +6,8 @@
 //   crash_loop_test --kills=2000 --rounds=20 --seed=1    the long form
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <functional>
@@ -27,6 +29,8 @@
 #include "core/base/fail_point.h"
 #include "core/base/status.h"
 #include "tests/durability/flags.h"
+#include "tests/integration/binaries.h"
+#include "tests/integration/process.h"
 #include "tests/integration/requests.h"
 #include "tests/integration/server_process.h"
 #include "tests/support/scratch_directory.h"
@@ -373,6 +377,18 @@ class CrashLoopTest : public ::testing::Test {
     for (std::thread& thread : threads) thread.join();
   }
 
+  // Starts the server and kills it before it is ready, or about then.
+  void KillWhileStarting() {
+    const int null = OpenForWriting("/dev/null");
+    Process process = Process::Start(
+        {kAttendantd, "--data-dir", data_.path(), "--listen", "127.0.0.1:0"},
+        null, null);
+    close(null);
+    std::this_thread::sleep_for(std::chrono::microseconds(random_() % 60000));
+    process.Signal(SIGKILL);
+    EXPECT_EQ(process.Wait(absl::Minutes(1)), kSigKilled);
+  }
+
   void CheckLast() {
     SCOPED_TRACE(absl::StrCat("seed ", seed_, ", at the end"));
     ASSERT_OK_AND_ASSIGN(const auto server, ServerProcess::Start(data_.path()));
@@ -389,7 +405,13 @@ class CrashLoopTest : public ::testing::Test {
 
 TEST_F(CrashLoopTest, KilledAtRandomMoments) {
   const std::int64_t kills = Flag("kills", Short(85));
-  for (std::int64_t i = 0; i < kills && !HasFailure(); ++i) RunRound("");
+  for (std::int64_t i = 0; i < kills && !HasFailure(); ++i) {
+    if (i % 5 == 4) {
+      KillWhileStarting();
+    } else {
+      RunRound("");
+    }
+  }
   CheckLast();
   // The kills met writers at work.
   for (const auto& writer : writers_) {
