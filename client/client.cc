@@ -96,7 +96,8 @@ Client::Client(Options options, const std::shared_ptr<grpc::Channel>& channel)
       items_(v1::ItemService::NewStub(channel)),
       models_(v1::ModelService::NewStub(channel)),
       attention_(v1::AttentionService::NewStub(channel)),
-      sequences_(v1::SequenceService::NewStub(channel)) {}
+      sequences_(v1::SequenceService::NewStub(channel)),
+      snapshots_(v1::SnapshotService::NewStub(channel)) {}
 
 Client::~Client() = default;
 
@@ -151,6 +152,24 @@ absl::StatusOr<v1::ListAliasesResponse> Client::ListAliases(
 absl::StatusOr<v1::DeleteAliasResponse> Client::DeleteAlias(
     const v1::DeleteAliasRequest& request, Deadline deadline) {
   return Call(*aliases_, &v1::AliasService::Stub::DeleteAlias, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::GetSnapshotResponse> Client::GetSnapshot(
+    const v1::GetSnapshotRequest& request, Deadline deadline) {
+  return Call(*snapshots_, &v1::SnapshotService::Stub::GetSnapshot, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::ListSnapshotsResponse> Client::ListSnapshots(
+    const v1::ListSnapshotsRequest& request, Deadline deadline) {
+  return Call(*snapshots_, &v1::SnapshotService::Stub::ListSnapshots, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::DeleteSnapshotResponse> Client::DeleteSnapshot(
+    const v1::DeleteSnapshotRequest& request, Deadline deadline) {
+  return Call(*snapshots_, &v1::SnapshotService::Stub::DeleteSnapshot, request,
               deadline.value_or(options_.deadline));
 }
 

@@ -24,6 +24,7 @@
 #include "attendant/v1/item_service.grpc.pb.h"
 #include "attendant/v1/model_service.grpc.pb.h"
 #include "attendant/v1/sequence_service.grpc.pb.h"
+#include "attendant/v1/snapshot_service.grpc.pb.h"
 
 namespace attendant {
 
@@ -39,9 +40,9 @@ struct ImportOptions;
 // Retries: Unavailable is retried up to 3 times with backoff, within the
 // deadline, for reads and for item writes, which carry a request_id: one is
 // drawn where the caller gives none, so that a write whose reply was lost is
-// not done twice. Catalog, alias and model writes and imports are not retried:
-// a repeated delete could not tell its own success from NOT_FOUND. Which
-// methods retry is written in service_config.json.
+// not done twice. Writes of catalogs, aliases, models and snapshots and imports
+// are not retried: a repeated delete could not tell its own success from
+// NOT_FOUND. Which methods retry is written in service_config.json.
 //
 // Messages are at most kMaxMessageBytes each way.
 class Client {
@@ -84,6 +85,41 @@ class Client {
       const v1::ListAliasesRequest& request, Deadline deadline = {});
   absl::StatusOr<v1::DeleteAliasResponse> DeleteAlias(
       const v1::DeleteAliasRequest& request, Deadline deadline = {});
+
+  // Of long work: done and total bytes, from the thread that called.
+  using OnProgress = std::function<void(const v1::WorkProgress&)>;
+
+  // These take seconds to minutes: without `deadline` they have none. The
+  // result is the last response of the stream.
+  absl::StatusOr<v1::CreateSnapshotResponse> CreateSnapshot(
+      const v1::CreateSnapshotRequest& request, const OnProgress& on_progress,
+      Deadline deadline = {});
+  absl::StatusOr<v1::VerifySnapshotResponse> VerifySnapshot(
+      const v1::VerifySnapshotRequest& request, const OnProgress& on_progress,
+      Deadline deadline = {});
+  absl::StatusOr<v1::RestoreSnapshotResponse> RestoreSnapshot(
+      const v1::RestoreSnapshotRequest& request, const OnProgress& on_progress,
+      Deadline deadline = {});
+  // `take` gets the bytes in their order; an error of it ends the call, which
+  // returns it.
+  absl::Status ExportSnapshot(
+      const v1::ExportSnapshotRequest& request,
+      const std::function<absl::Status(const v1::ExportSnapshotResponse&)>&
+          take,
+      Deadline deadline = {});
+  // `next` gives the requests in their order, and false at the end; an error of
+  // it ends the call, which returns it.
+  absl::StatusOr<v1::ImportSnapshotResponse> ImportSnapshot(
+      const std::function<absl::StatusOr<bool>(v1::ImportSnapshotRequest*)>&
+          next,
+      Deadline deadline = {});
+
+  absl::StatusOr<v1::GetSnapshotResponse> GetSnapshot(
+      const v1::GetSnapshotRequest& request, Deadline deadline = {});
+  absl::StatusOr<v1::ListSnapshotsResponse> ListSnapshots(
+      const v1::ListSnapshotsRequest& request, Deadline deadline = {});
+  absl::StatusOr<v1::DeleteSnapshotResponse> DeleteSnapshot(
+      const v1::DeleteSnapshotRequest& request, Deadline deadline = {});
 
   absl::StatusOr<v1::BatchUpsertItemsResponse> BatchUpsertItems(
       v1::BatchUpsertItemsRequest request, Deadline deadline = {});
@@ -134,6 +170,7 @@ class Client {
   const std::unique_ptr<v1::ModelService::Stub> models_;
   const std::unique_ptr<v1::AttentionService::Stub> attention_;
   const std::unique_ptr<v1::SequenceService::Stub> sequences_;
+  const std::unique_ptr<v1::SnapshotService::Stub> snapshots_;
 };
 
 }  // namespace attendant

@@ -17,6 +17,7 @@
 #include "attendant/v1/item_service.grpc.pb.h"
 #include "attendant/v1/model_service.grpc.pb.h"
 #include "attendant/v1/sequence_service.grpc.pb.h"
+#include "attendant/v1/snapshot_service.grpc.pb.h"
 #include "core/base/status.h"
 #include "service/services.h"
 
@@ -26,6 +27,7 @@ namespace {
 constexpr std::int64_t kMinMessageBytes = 64 << 10;
 constexpr int kWriteThreadCount = 4;
 constexpr int kReadThreadCount = 2;
+constexpr int kLongWorkThreadCount = 2;
 constexpr absl::Duration kIdleConnectionGrace = absl::Milliseconds(500);
 
 int WorkerCount(int requested) {
@@ -71,8 +73,9 @@ Server::Server(const Options& options, CatalogSet* catalogs)
                    options.max_waiting_count),
       write_pool_(kWriteThreadCount, options.max_waiting_count),
       read_pool_(kReadThreadCount, options.max_waiting_count),
-      services_(
-          MakeServices(backend_, {&attend_pool_, &write_pool_, &read_pool_})) {}
+      long_work_pool_(kLongWorkThreadCount, options.max_waiting_count),
+      services_(MakeServices(backend_, {&attend_pool_, &write_pool_,
+                                        &read_pool_, &long_work_pool_})) {}
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options,
                                                       CatalogSet* catalogs) {
@@ -111,7 +114,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options,
                               v1::ItemService::service_full_name(),
                               v1::ModelService::service_full_name(),
                               v1::AttentionService::service_full_name(),
-                              v1::SequenceService::service_full_name()}) {
+                              v1::SequenceService::service_full_name(),
+                              v1::SnapshotService::service_full_name()}) {
     health->SetServingStatus(service, true);
   }
   return server;
@@ -147,6 +151,7 @@ void Server::Shutdown(absl::Duration grace) {
   attend_pool_.Stop();
   write_pool_.Stop();
   read_pool_.Stop();
+  long_work_pool_.Stop();
   MutexLock lock(&mutex_);
   stopped_ = true;
   stopped_changed_.NotifyAll();

@@ -72,6 +72,7 @@ class Server {
   WorkerPool attend_pool_;
   WorkerPool write_pool_;
   WorkerPool read_pool_;
+  WorkerPool long_work_pool_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
   std::unique_ptr<grpc::Server> server_;
   int port_ = 0;

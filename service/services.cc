@@ -6,9 +6,13 @@
 #include "attendant/v1/item_service.grpc.pb.h"
 #include "attendant/v1/model_service.grpc.pb.h"
 #include "attendant/v1/sequence_service.grpc.pb.h"
+#include "attendant/v1/snapshot_service.grpc.pb.h"
 #include "service/attend_call.h"
 #include "service/handlers.h"
 #include "service/import_call.h"
+#include "service/long_call.h"
+#include "service/snapshot_calls.h"
+#include "service/snapshot_handlers.h"
 #include "service/unary_call.h"
 
 namespace attendant {
@@ -51,6 +55,21 @@ template <typename Base>
 using RawSequenceMethods =
     v1::SequenceService::WithRawCallbackMethod_Contextualize<
         v1::SequenceService::WithRawCallbackMethod_RankCandidates<Base>>;
+
+template <typename Base>
+using RawSnapshotMethods =
+    v1::SnapshotService::WithRawCallbackMethod_CreateSnapshot<
+        v1::SnapshotService::WithRawCallbackMethod_GetSnapshot<
+            v1::SnapshotService::WithRawCallbackMethod_ListSnapshots<
+                v1::SnapshotService::WithRawCallbackMethod_VerifySnapshot<
+                    v1::SnapshotService::WithRawCallbackMethod_RestoreSnapshot<
+                        v1::SnapshotService::
+                            WithRawCallbackMethod_DeleteSnapshot<
+                                v1::SnapshotService::
+                                    WithRawCallbackMethod_ExportSnapshot<
+                                        v1::SnapshotService::
+                                            WithRawCallbackMethod_ImportSnapshot<
+                                                Base>>>>>>>>;
 
 using grpc::ByteBuffer;
 using grpc::CallbackServerContext;
@@ -266,6 +285,65 @@ class RawSequenceService final
   const WorkerPools pools_;
 };
 
+class RawSnapshotService final
+    : public RawSnapshotMethods<v1::SnapshotService::Service> {
+ public:
+  RawSnapshotService(Backend& backend, const WorkerPools& pools)
+      : backend_(backend), pools_(pools) {}
+
+  grpc::ServerWriteReactor<ByteBuffer>* CreateSnapshot(
+      CallbackServerContext* context, const ByteBuffer* request) override {
+    return LongCall<v1::CreateSnapshotRequest, v1::CreateSnapshotResponse>::
+        Start(backend_, *pools_.long_work, "CreateSnapshot",
+              &attendant::CreateSnapshot, *context, *request);
+  }
+  ServerUnaryReactor* GetSnapshot(CallbackServerContext* context,
+                                  const ByteBuffer* request,
+                                  ByteBuffer* response) override {
+    return StartUnaryCall(backend_, *pools_.read, "GetSnapshot",
+                          &attendant::GetSnapshot, context, request, response);
+  }
+  ServerUnaryReactor* ListSnapshots(CallbackServerContext* context,
+                                    const ByteBuffer* request,
+                                    ByteBuffer* response) override {
+    return StartUnaryCall(backend_, *pools_.read, "ListSnapshots",
+                          &attendant::ListSnapshots, context, request,
+                          response);
+  }
+  grpc::ServerWriteReactor<ByteBuffer>* VerifySnapshot(
+      CallbackServerContext* context, const ByteBuffer* request) override {
+    return LongCall<v1::VerifySnapshotRequest, v1::VerifySnapshotResponse>::
+        Start(backend_, *pools_.long_work, "VerifySnapshot",
+              &attendant::VerifySnapshot, *context, *request);
+  }
+  grpc::ServerWriteReactor<ByteBuffer>* RestoreSnapshot(
+      CallbackServerContext* context, const ByteBuffer* request) override {
+    return LongCall<v1::RestoreSnapshotRequest, v1::RestoreSnapshotResponse>::
+        Start(backend_, *pools_.long_work, "RestoreSnapshot",
+              &attendant::RestoreSnapshot, *context, *request);
+  }
+  ServerUnaryReactor* DeleteSnapshot(CallbackServerContext* context,
+                                     const ByteBuffer* request,
+                                     ByteBuffer* response) override {
+    return StartUnaryCall(backend_, *pools_.long_work, "DeleteSnapshot",
+                          &attendant::DeleteSnapshot, context, request,
+                          response);
+  }
+  grpc::ServerWriteReactor<ByteBuffer>* ExportSnapshot(
+      CallbackServerContext* context, const ByteBuffer* request) override {
+    return ExportCall::Start(backend_, *pools_.long_work, *context, *request);
+  }
+  grpc::ServerReadReactor<ByteBuffer>* ImportSnapshot(
+      CallbackServerContext* context, ByteBuffer* response) override {
+    return SnapshotImportCall::Start(backend_, *pools_.long_work, *context,
+                                     *response);
+  }
+
+ private:
+  Backend& backend_;
+  const WorkerPools pools_;
+};
+
 }  // namespace
 
 std::vector<std::unique_ptr<grpc::Service>> MakeServices(
@@ -277,6 +355,7 @@ std::vector<std::unique_ptr<grpc::Service>> MakeServices(
   services.push_back(std::make_unique<RawModelService>(backend, pools));
   services.push_back(std::make_unique<RawAttentionService>(backend, pools));
   services.push_back(std::make_unique<RawSequenceService>(backend, pools));
+  services.push_back(std::make_unique<RawSnapshotService>(backend, pools));
   return services;
 }
 

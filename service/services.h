@@ -21,6 +21,8 @@ struct WorkerPools {
   WorkerPool* attend = nullptr;  // queries: as many threads as cores
   WorkerPool* write = nullptr;   // writes: mostly waiting for the disk
   WorkerPool* read = nullptr;    // descriptions and reads of items
+  // What takes seconds to minutes: snapshots are made, verified and restored.
+  WorkerPool* long_work = nullptr;
 };
 
 // The services, which keep references to the arguments.

@@ -69,6 +69,7 @@ void AddFitCommands(CLI::App& app, Context& context);
 void AddItemsCommands(CLI::App& app, Context& context);
 void AddModelCommands(CLI::App& app, Context& context);
 void AddRankCommand(CLI::App& app, Context& context);
+void AddSnapshotCommands(CLI::App& app, Context& context);
 
 // Parts of the above.
 void AddImportCommand(CLI::App& items, Context& context);

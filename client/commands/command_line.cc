@@ -90,6 +90,7 @@ int RunCommandLine(int argc, char** argv) {
   AddRankCommand(app, context);
   AddCatalogCommands(app, context);
   AddAliasCommands(app, context);
+  AddSnapshotCommands(app, context);
   AddItemsCommands(app, context);
   AddFitCommands(app, context);
   AddModelCommands(app, context);

@@ -1,0 +1,41 @@
+// A large file that is written part by part.
+#ifndef ATTENDANT_CLIENT_FILES_FILE_STREAM_H_
+#define ATTENDANT_CLIENT_FILES_FILE_STREAM_H_
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace attendant {
+
+// Written beside its place, as PATH.partial, until it is whole; what is not
+// committed is removed at the end. Not thread-safe. Errors name the path.
+class FileStream {
+ public:
+  // AlreadyExists if there is a file PATH.
+  static absl::StatusOr<std::unique_ptr<FileStream>> Create(
+      const std::string& path);
+  ~FileStream();
+  FileStream(const FileStream&) = delete;
+  FileStream& operator=(const FileStream&) = delete;
+
+  absl::Status Append(absl::string_view bytes);
+  // Syncs the file and gives it its name. Nothing after it.
+  absl::Status Commit();
+
+ private:
+  FileStream(std::string path, std::FILE* file)
+      : path_(std::move(path)), file_(file) {}
+
+  const std::string path_;
+  std::FILE* file_;  // null: committed
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CLIENT_FILES_FILE_STREAM_H_

@@ -1,0 +1,165 @@
+#include "service/snapshot_calls.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "attendant/v1/snapshot_service.pb.h"
+#include "core/base/status.h"
+#include "service/call.h"
+#include "service/grpc_status.h"
+#include "service/snapshot_handlers.h"
+#include "service/wire.h"
+
+namespace attendant {
+namespace {
+
+constexpr std::int64_t kChunkBytes = 1 << 20;
+
+}  // namespace
+
+ExportCall* ExportCall::Start(Backend& backend, WorkerPool& pool,
+                              const grpc::CallbackServerContext& context,
+                              const grpc::ByteBuffer& request) {
+  auto* call = new ExportCall(backend, pool, context, request);
+  call->Enter();
+  return call;
+}
+
+ExportCall::ExportCall(Backend& backend, WorkerPool& pool,
+                       const grpc::CallbackServerContext& context,
+                       const grpc::ByteBuffer& request)
+    : backend_(backend), pool_(pool), request_(request) {
+  backend_.calls.Begin();
+  interrupt_.deadline = DeadlineOf(context);
+  interrupt_.cancelled = &cancelled_;
+}
+
+void ExportCall::Enter() {
+  if (backend_.draining.load()) {
+    Finish(ToGrpcStatus(Draining()));
+  } else if (!pool_.TryAdd(this)) {
+    Finish(ToGrpcStatus(QueueFull()));
+  }
+}
+
+void ExportCall::OnWriteDone(bool ok) {
+  if (!ok) {
+    Finish(ToGrpcStatus(absl::CancelledError("the caller went away")));
+  } else {
+    Enter();
+  }
+}
+
+void ExportCall::OnDone() {
+  CallCount& calls = backend_.calls;
+  delete this;
+  calls.End();
+}
+
+void ExportCall::Run() {
+  bool more = false;
+  const absl::Status status =
+      RunHandler("ExportSnapshot", [&] { return Handle(more); });
+  if (status.ok() && more) {
+    StartWrite(&response_);
+  } else {
+    Finish(ToGrpcStatus(status));
+  }
+}
+
+absl::Status ExportCall::Handle(bool& more) {
+  ATTENDANT_RETURN_IF_ERROR(interrupt_.Check());
+  v1::ExportSnapshotResponse response;
+  if (stream_ == nullptr) {
+    v1::ExportSnapshotRequest request;
+    ATTENDANT_RETURN_IF_ERROR(ParseMessage(request_, &request));
+    ATTENDANT_ASSIGN_OR_RETURN(
+        auto lease, OpenSnapshot(backend_, request.catalog(), request.name()));
+    stream_ = std::make_unique<SnapshotExport>(&backend_.catalogs->snapshots(),
+                                               std::move(lease));
+    response.set_total_byte_count(stream_->byte_count());
+  }
+  ATTENDANT_ASSIGN_OR_RETURN(
+      std::string bytes, stream_->Next(static_cast<std::size_t>(std::min(
+                             kChunkBytes, backend_.max_message_bytes / 2))));
+  more = !bytes.empty();
+  response.set_bytes(std::move(bytes));
+  response_.Clear();
+  return SerialiseMessage(response, backend_.max_message_bytes, &response_);
+}
+
+SnapshotImportCall* SnapshotImportCall::Start(
+    Backend& backend, WorkerPool& pool,
+    const grpc::CallbackServerContext& context, grpc::ByteBuffer& response) {
+  auto* call = new SnapshotImportCall(backend, pool, context, response);
+  call->StartRead(&call->request_);
+  return call;
+}
+
+SnapshotImportCall::SnapshotImportCall(
+    Backend& backend, WorkerPool& pool,
+    const grpc::CallbackServerContext& context, grpc::ByteBuffer& response)
+    : backend_(backend),
+      pool_(pool),
+      response_(response),
+      stream_(&backend.catalogs->snapshots()) {
+  backend_.calls.Begin();
+  interrupt_.deadline = DeadlineOf(context);
+  interrupt_.cancelled = &cancelled_;
+}
+
+void SnapshotImportCall::OnReadDone(bool ok) {
+  all_read_ = !ok;
+  if (backend_.draining.load()) {
+    Finish(ToGrpcStatus(Draining()));
+  } else if (!pool_.TryAdd(this)) {
+    Finish(ToGrpcStatus(QueueFull()));
+  }
+}
+
+void SnapshotImportCall::OnDone() {
+  CallCount& calls = backend_.calls;
+  delete this;
+  calls.End();
+}
+
+void SnapshotImportCall::Run() {
+  const bool at_end = all_read_;
+  const absl::Status status =
+      RunHandler("ImportSnapshot", [&] { return at_end ? End() : Append(); });
+  if (status.ok() && !at_end) {
+    StartRead(&request_);
+  } else {
+    Finish(ToGrpcStatus(status));
+  }
+}
+
+absl::Status SnapshotImportCall::Append() {
+  ATTENDANT_RETURN_IF_ERROR(interrupt_.Check());
+  v1::ImportSnapshotRequest request;
+  ATTENDANT_RETURN_IF_ERROR(ParseMessage(request_, &request));
+  request_.Clear();
+  if (!begun_) {
+    begun_ = true;
+    if (!request.catalog().empty()) {
+      catalog_ = backend_.catalogs->Resolve(request.catalog());
+    }
+    name_ = request.name();
+  } else if (!request.catalog().empty() || !request.name().empty()) {
+    return InvalidField(request.name().empty() ? "catalog" : "name", "a name",
+                        "nothing after the first request");
+  }
+  return stream_.Append(request.bytes());
+}
+
+absl::Status SnapshotImportCall::End() {
+  ATTENDANT_RETURN_IF_ERROR(interrupt_.Check());
+  LongWork work(interrupt_);
+  ATTENDANT_ASSIGN_OR_RETURN(const SnapshotManifest manifest,
+                             stream_.Finish(catalog_, name_, work));
+  v1::ImportSnapshotResponse response;
+  SnapshotToProto(manifest, response.mutable_snapshot());
+  return SerialiseMessage(response, backend_.max_message_bytes, &response_);
+}
+
+}  // namespace attendant

@@ -1,0 +1,94 @@
+// Streams of the bytes of stored snapshots, out and in.
+#ifndef ATTENDANT_SERVICE_SNAPSHOT_CALLS_H_
+#define ATTENDANT_SERVICE_SNAPSHOT_CALLS_H_
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/server_callback.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "core/base/interrupt.h"
+#include "core/storage/snapshot_stream.h"
+#include "service/backend.h"
+#include "service/worker_pool.h"
+
+namespace attendant {
+
+// ExportSnapshot. Each response is read on a worker and sent before the next is
+// read, so that a slow client holds no worker and little memory. Lives until
+// gRPC is done with it.
+class ExportCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
+                         public Work {
+ public:
+  // The result belongs to gRPC.
+  static ExportCall* Start(Backend& backend, WorkerPool& pool,
+                           const grpc::CallbackServerContext& context,
+                           const grpc::ByteBuffer& request);
+
+  void OnCancel() override { cancelled_.store(true); }
+  void OnWriteDone(bool ok) override;
+  void OnDone() override;
+  void Run() override;
+
+ private:
+  ExportCall(Backend& backend, WorkerPool& pool,
+             const grpc::CallbackServerContext& context,
+             const grpc::ByteBuffer& request);
+  void Enter();
+  // Fills response_, or says that there is no more.
+  absl::Status Handle(bool& more);
+
+  Backend& backend_;
+  WorkerPool& pool_;
+  const grpc::ByteBuffer& request_;
+  Interrupt interrupt_;
+  std::atomic<bool> cancelled_ = false;
+  // Touched by one reaction or by the worker, never by two at a time.
+  std::unique_ptr<SnapshotExport> stream_;  // null before the first response
+  grpc::ByteBuffer response_;
+};
+
+// ImportSnapshot. Each request is written on a worker before the next is read.
+// Lives until gRPC is done with it; what was not finished goes with it.
+class SnapshotImportCall final
+    : public grpc::ServerReadReactor<grpc::ByteBuffer>,
+      public Work {
+ public:
+  // The result belongs to gRPC.
+  static SnapshotImportCall* Start(Backend& backend, WorkerPool& pool,
+                                   const grpc::CallbackServerContext& context,
+                                   grpc::ByteBuffer& response);
+
+  void OnCancel() override { cancelled_.store(true); }
+  void OnReadDone(bool ok) override;
+  void OnDone() override;
+  void Run() override;
+
+ private:
+  SnapshotImportCall(Backend& backend, WorkerPool& pool,
+                     const grpc::CallbackServerContext& context,
+                     grpc::ByteBuffer& response);
+  absl::Status Append();
+  absl::Status End();
+
+  Backend& backend_;
+  WorkerPool& pool_;
+  grpc::ByteBuffer& response_;
+  Interrupt interrupt_;
+  std::atomic<bool> cancelled_ = false;
+  // Touched by one reaction or by the worker, never by two at a time.
+  grpc::ByteBuffer request_;
+  SnapshotImport stream_;
+  bool begun_ = false;
+  bool all_read_ = false;
+  std::string catalog_;
+  std::string name_;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_SERVICE_SNAPSHOT_CALLS_H_

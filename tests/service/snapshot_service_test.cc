@@ -1,0 +1,312 @@
+// Stored snapshots through a real server.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "attendant/v1/alias_service.grpc.pb.h"
+#include "attendant/v1/snapshot_service.grpc.pb.h"
+#include "tests/service/rpc_details.h"
+#include "tests/service/server_fixture.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::HasSubstr;
+
+class SnapshotServiceTest : public ServerFixture {
+ protected:
+  void SetUp() override {
+    ServerFixture::SetUp();
+    CreateShop();
+    snapshot_stub_ = v1::SnapshotService::NewStub(channel_);
+    alias_stub_ = v1::AliasService::NewStub(channel_);
+  }
+
+  template <typename Response>
+  static grpc::Status ReadLast(
+      std::unique_ptr<grpc::ClientReader<Response>> stream, Response* last) {
+    Response response;
+    while (stream->Read(&response)) *last = response;
+    return stream->Finish();
+  }
+  grpc::Status Take(const std::string& catalog, const std::string& name,
+                    v1::StoredSnapshot* snapshot = nullptr) {
+    grpc::ClientContext context;
+    v1::CreateSnapshotRequest request;
+    request.set_catalog(catalog);
+    request.set_name(name);
+    v1::CreateSnapshotResponse last;
+    const grpc::Status status =
+        ReadLast(snapshot_stub_->CreateSnapshot(&context, request), &last);
+    EXPECT_EQ(status.ok(), last.has_snapshot());
+    if (snapshot != nullptr) *snapshot = last.snapshot();
+    return status;
+  }
+  grpc::Status Verify(const std::string& catalog, const std::string& name) {
+    grpc::ClientContext context;
+    v1::VerifySnapshotRequest request;
+    request.set_catalog(catalog);
+    request.set_name(name);
+    v1::VerifySnapshotResponse last;
+    return ReadLast(snapshot_stub_->VerifySnapshot(&context, request), &last);
+  }
+  grpc::Status Restore(const std::string& catalog, const std::string& name,
+                       const std::string& new_catalog,
+                       v1::Catalog* restored = nullptr) {
+    grpc::ClientContext context;
+    v1::RestoreSnapshotRequest request;
+    request.set_catalog(catalog);
+    request.set_name(name);
+    request.set_new_catalog(new_catalog);
+    v1::RestoreSnapshotResponse last;
+    const grpc::Status status =
+        ReadLast(snapshot_stub_->RestoreSnapshot(&context, request), &last);
+    if (restored != nullptr) *restored = last.catalog();
+    return status;
+  }
+  grpc::Status Delete(const std::string& catalog, const std::string& name) {
+    grpc::ClientContext context;
+    v1::DeleteSnapshotRequest request;
+    request.set_catalog(catalog);
+    request.set_name(name);
+    v1::DeleteSnapshotResponse response;
+    return snapshot_stub_->DeleteSnapshot(&context, request, &response);
+  }
+  grpc::Status Export(const std::string& name, std::string* bytes) {
+    grpc::ClientContext context;
+    v1::ExportSnapshotRequest request;
+    request.set_catalog("shop");
+    request.set_name(name);
+    const auto stream = snapshot_stub_->ExportSnapshot(&context, request);
+    v1::ExportSnapshotResponse response;
+    std::int64_t total = 0;
+    while (stream->Read(&response)) {
+      total += response.total_byte_count();
+      *bytes += response.bytes();
+    }
+    const grpc::Status status = stream->Finish();
+    if (status.ok()) {
+      EXPECT_EQ(total, static_cast<std::int64_t>(bytes->size()));
+    }
+    return status;
+  }
+  grpc::Status Import(const std::string& bytes, const std::string& catalog,
+                      const std::string& name, bool cancel = false) {
+    grpc::ClientContext context;
+    v1::ImportSnapshotResponse response;
+    const auto stream = snapshot_stub_->ImportSnapshot(&context, &response);
+    constexpr std::size_t kChunk = 1000;
+    for (std::size_t at = 0; at < bytes.size(); at += kChunk) {
+      v1::ImportSnapshotRequest request;
+      if (at == 0) {
+        request.set_catalog(catalog);
+        request.set_name(name);
+      }
+      request.set_bytes(bytes.substr(at, kChunk));
+      if (!stream->Write(request)) break;
+    }
+    if (cancel) context.TryCancel();
+    stream->WritesDone();
+    return stream->Finish();
+  }
+  std::string ListAll(int page_size, int* damaged_count = nullptr) {
+    std::string names;
+    v1::ListSnapshotsRequest request;
+    request.set_page_size(page_size);
+    do {
+      grpc::ClientContext context;
+      v1::ListSnapshotsResponse page;
+      EXPECT_TRUE(snapshot_stub_->ListSnapshots(&context, request, &page).ok());
+      for (const v1::StoredSnapshot& snapshot : page.snapshots()) {
+        names += snapshot.catalog() + "/" + snapshot.name() + " ";
+      }
+      if (damaged_count != nullptr) {
+        *damaged_count += page.damaged_snapshots_size();
+      }
+      request.set_page_token(page.next_page_token());
+    } while (!request.page_token().empty());
+    return names;
+  }
+  grpc::Status SetAlias(const std::string& alias, const std::string& catalog) {
+    grpc::ClientContext context;
+    v1::SetAliasRequest request;
+    request.set_alias(alias);
+    request.set_catalog(catalog);
+    v1::SetAliasResponse response;
+    return alias_stub_->SetAlias(&context, request, &response);
+  }
+  static v1::AttendRequest Query(const std::string& catalog) {
+    v1::AttendRequest request;
+    request.set_catalog(catalog);
+    auto* floats = request.mutable_query()->mutable_vector()->mutable_floats();
+    floats->add_values(1);
+    floats->add_values(0);
+    return request;
+  }
+  std::string FilesOf(const std::string& name) {
+    return directory_ / ("snapshots/shop/" + name);
+  }
+
+  std::unique_ptr<v1::SnapshotService::Stub> snapshot_stub_;
+  std::unique_ptr<v1::AliasService::Stub> alias_stub_;
+};
+
+TEST_F(SnapshotServiceTest, FromCreationToDeletion) {
+  v1::StoredSnapshot snapshot;
+  ASSERT_TRUE(SetAlias("window", "shop").ok());
+  ASSERT_TRUE(Take("window", "s1", &snapshot).ok());
+  EXPECT_EQ(snapshot.catalog(), "shop");
+  EXPECT_EQ(snapshot.item_count(), 3);
+  EXPECT_EQ(snapshot.sequence(), 1);
+  EXPECT_GT(snapshot.byte_count(), 0);
+  EXPECT_GT(snapshot.file_count(), 3);
+  ASSERT_TRUE(Take("shop", "s2").ok());
+  EXPECT_EQ(ListAll(1), "shop/s1 shop/s2 ");
+  EXPECT_TRUE(Verify("window", "s1").ok());
+  {
+    grpc::ClientContext context;
+    v1::GetSnapshotRequest request;
+    request.set_catalog("shop");
+    request.set_name("s1");
+    v1::GetSnapshotResponse response;
+    ASSERT_TRUE(snapshot_stub_->GetSnapshot(&context, request, &response).ok());
+    EXPECT_EQ(response.snapshot().catalog_uid(), snapshot.catalog_uid());
+  }
+  v1::Catalog restored;
+  ASSERT_TRUE(Restore("window", "s1", "old", &restored).ok());
+  EXPECT_EQ(restored.name(), "old");
+  EXPECT_EQ(restored.item_count(), 3);
+  v1::AttendResponse before;
+  v1::AttendResponse after;
+  ASSERT_TRUE(Attend(Query("shop"), &before).ok());
+  ASSERT_TRUE(Attend(Query("old"), &after).ok());
+  ASSERT_EQ(after.items_size(), before.items_size());
+  for (int i = 0; i < before.items_size(); ++i) {
+    EXPECT_EQ(after.items(i).id(), before.items(i).id());
+    EXPECT_EQ(after.items(i).weight(), before.items(i).weight());
+  }
+  EXPECT_TRUE(Delete("shop", "s1").ok());
+  EXPECT_EQ(ListAll(10), "shop/s2 ");
+}
+
+TEST_F(SnapshotServiceTest, GoesToAFileAndBack) {
+  ASSERT_TRUE(Take("shop", "s1").ok());
+  std::string bytes;
+  ASSERT_TRUE(Export("s1", &bytes).ok());
+  ASSERT_TRUE(Import(bytes, "", "s2").ok());
+  ASSERT_TRUE(Import(bytes, "attic", "").ok());
+  EXPECT_EQ(ListAll(10), "attic/s1 shop/s1 shop/s2 ");
+  v1::Catalog restored;
+  ASSERT_TRUE(Restore("attic", "s1", "old", &restored).ok());
+  EXPECT_EQ(restored.item_count(), 3);
+
+  grpc::Status status = Import(bytes.substr(0, bytes.size() / 2), "", "s3");
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::DATA_LOSS);
+  EXPECT_EQ(ReasonIn(DetailsOf(status)), "SNAPSHOT_DAMAGED");
+  status = Import("nothing of ours, but long enough", "", "s3");
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  status = Import(bytes, "", "S 3");
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(FieldIn(DetailsOf(status)), "name");
+  EXPECT_EQ(
+      Import(bytes.substr(0, 2000), "", "s3", /*cancel=*/true).error_code(),
+      grpc::StatusCode::CANCELLED);
+  EXPECT_EQ(ListAll(10), "attic/s1 shop/s1 shop/s2 ");
+  server_->Shutdown(absl::Seconds(5));
+  EXPECT_TRUE(std::filesystem::is_empty(directory_ / "snapshots/.partial"));
+}
+
+TEST_F(SnapshotServiceTest, DamageIsRefusedByName) {
+  ASSERT_TRUE(Take("shop", "s1").ok());
+  std::ofstream(FilesOf("s1") + "/record", std::ios::app) << " ";
+  for (const grpc::Status& status :
+       {Verify("shop", "s1"), Restore("shop", "s1", "old")}) {
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::DATA_LOSS);
+    EXPECT_THAT(status.error_message(), HasSubstr("record"));
+    EXPECT_EQ(ReasonIn(DetailsOf(status)), "SNAPSHOT_DAMAGED");
+  }
+  std::string bytes;
+  EXPECT_EQ(Export("s1", &bytes).error_code(), grpc::StatusCode::DATA_LOSS);
+  EXPECT_EQ(Attend(Query("old")).error_code(), grpc::StatusCode::NOT_FOUND);
+  std::ofstream(FilesOf("s1") + "/MANIFEST", std::ios::app) << " ";
+  int damaged_count = 0;
+  EXPECT_EQ(ListAll(10, &damaged_count), "");
+  EXPECT_EQ(damaged_count, 1);
+  EXPECT_TRUE(Delete("shop", "s1").ok());
+}
+
+TEST_F(SnapshotServiceTest, RefusalsNameWhatIsWrong) {
+  grpc::Status status = Take("", "s1");
+  EXPECT_EQ(FieldIn(DetailsOf(status)), "catalog");
+  EXPECT_EQ(FieldIn(DetailsOf(Take("shop", "S"))), "name");
+  EXPECT_EQ(FieldIn(DetailsOf(Verify("shop", ""))), "name");
+  EXPECT_EQ(Take("none", "s1").error_code(), grpc::StatusCode::NOT_FOUND);
+  status = Verify("shop", "s1");
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(ReasonIn(DetailsOf(status)), "SNAPSHOT_NOT_FOUND");
+  ASSERT_TRUE(Take("shop", "s1").ok());
+  EXPECT_EQ(Take("shop", "s1").error_code(), grpc::StatusCode::ALREADY_EXISTS);
+  status = Restore("shop", "s1", "");
+  EXPECT_EQ(FieldIn(DetailsOf(status)), "new_catalog");
+  EXPECT_EQ(Restore("shop", "s1", "shop").error_code(),
+            grpc::StatusCode::ALREADY_EXISTS);
+  EXPECT_EQ(Delete("shop", "s2").error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
+// Blue and green: restored beside the catalog in use, and swapped by its alias,
+// under queries and writes that see no error.
+TEST_F(SnapshotServiceTest, RestoreAndSwapUnderLoadWithoutAnError) {
+  ASSERT_TRUE(SetAlias("live", "shop").ok());
+  ASSERT_TRUE(Take("shop", "s1").ok());
+  std::atomic<bool> stop = false;
+  std::atomic<int> failures = 0;
+  std::atomic<int> answers = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 2; ++t) {
+    threads.emplace_back([&] {
+      while (!stop.load()) {
+        v1::AttendResponse answer;
+        if (!Attend(Query("live"), &answer).ok() || answer.items_size() < 3) {
+          ++failures;
+        }
+        ++answers;
+      }
+    });
+  }
+  threads.emplace_back([&] {
+    for (int i = 0; !stop.load(); ++i) {
+      v1::BatchUpsertItemsRequest request;
+      request.set_catalog("live");
+      auto* item = request.add_items();
+      item->set_id(absl::StrCat("new-", i % 10));
+      auto* floats = (*item->mutable_keys())["k"].mutable_floats();
+      floats->add_values(-1);
+      floats->add_values(0);
+      if (!Upsert(request).ok()) ++failures;
+    }
+  });
+  std::string current = "shop";
+  for (int round = 0; round < 3; ++round) {
+    const std::string name = absl::StrCat("r", round);
+    ASSERT_TRUE(Take("live", name).ok());
+    const std::string next = absl::StrCat("shop-", round);
+    ASSERT_TRUE(Restore("live", name, next).ok());
+    ASSERT_TRUE(SetAlias("live", next).ok());
+    const int before = answers.load();
+    while (answers.load() < before + 10) std::this_thread::yield();
+    current = next;
+  }
+  stop.store(true);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(failures, 0);
+  EXPECT_EQ(current, "shop-2");
+}
+
+}  // namespace
+}  // namespace attendant
