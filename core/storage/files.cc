@@ -287,9 +287,11 @@ bool Files::PathExists(const std::string& path) const {
 
 absl::Status Files::RenameDirectory(const std::string& from,
                                     const std::string& to) const {
+  ATTENDANT_FAIL_POINT_OR_RETURN("file.before_rename");
   ATTENDANT_RETURN_IF_ERROR(
       FromFileSystem(file_system_->RenameFile(from, to, NoOptions(), nullptr),
                      "can't rename to", to));
+  ATTENDANT_FAIL_POINT("file.after_rename");
   ATTENDANT_RETURN_IF_ERROR(SyncDirectory(ParentOf(to)));
   return SyncDirectory(ParentOf(from));
 }
