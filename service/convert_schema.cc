@@ -225,6 +225,19 @@ absl::StatusOr<std::vector<KeyFieldSchema>> UpdatedKeyFields(
   return key_fields;
 }
 
+void MemoryToProto(const MemoryParts& memory, v1::MemoryUse* wire) {
+  wire->set_key_bytes(memory.keys);
+  wire->set_code_bytes(memory.codes);
+  wire->set_index_bytes(memory.index);
+  wire->set_attribute_bytes(memory.attributes);
+  wire->set_value_bytes(memory.values);
+  wire->set_id_bytes(memory.ids);
+  wire->set_tombstone_bytes(memory.tombstones);
+  wire->set_encoder_bytes(memory.encoders);
+  wire->set_database_bytes(memory.database);
+  wire->set_mapped_bytes(memory.mapped);
+}
+
 void CatalogToProto(const LiveCatalog& catalog, v1::Catalog* wire) {
   const CatalogRecord record = catalog.record();
   const std::shared_ptr<const Snapshot> snapshot = catalog.snapshot();
@@ -234,7 +247,9 @@ void CatalogToProto(const LiveCatalog& catalog, v1::Catalog* wire) {
   wire->set_item_count(snapshot->item_count());
   wire->set_sequence(snapshot->sequence);
   TimeToProto(record.create_time, wire->mutable_create_time());
-  wire->set_memory_bytes(catalog.memory_bytes());
+  const MemoryParts memory = catalog.memory();
+  wire->set_memory_bytes(memory.sum());
+  MemoryToProto(memory, wire->mutable_memory());
   const std::vector<IndexState> states = catalog.index_states();
   for (std::size_t i = 0; i < states.size(); ++i) {
     const IndexState& state = states[i];

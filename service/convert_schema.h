@@ -31,6 +31,8 @@ absl::StatusOr<std::vector<KeyFieldSchema>> UpdatedKeyFields(
     const v1::UpdateCatalogRequest& request,
     std::vector<KeyFieldSchema> key_fields);
 
+void MemoryToProto(const MemoryParts& memory, v1::MemoryUse* wire);
+
 // All but the warnings, which take work.
 void CatalogToProto(const LiveCatalog& catalog, v1::Catalog* wire);
 

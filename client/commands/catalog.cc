@@ -1,4 +1,5 @@
 // attendant catalog create|list|describe|update|delete
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <utility>
@@ -75,6 +76,37 @@ const v1::IndexStatus* FindIndex(const v1::KeyField& field,
   return nullptr;
 }
 
+// What takes memory, the most first; nothing where all is empty.
+std::string DescribeMemory(const v1::MemoryUse& memory, const Style& style) {
+  std::vector<std::pair<std::int64_t, std::string>> parts = {
+      {memory.key_bytes(), "keys"},
+      {memory.code_bytes(), "codes"},
+      {memory.index_bytes(), "index"},
+      {memory.attribute_bytes(), "attributes"},
+      {memory.value_bytes(), "values"},
+      {memory.id_bytes(), "ids"},
+      {memory.tombstone_bytes(), "tombstones"},
+      {memory.encoder_bytes(), "text encoders"},
+      {memory.database_bytes(), "database"}};
+  std::erase_if(parts, [](const auto& part) { return part.first == 0; });
+  if (parts.empty()) return "";
+  std::stable_sort(
+      parts.begin(), parts.end(),
+      [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::int64_t sum = 0;
+  for (const auto& [bytes, name] : parts) sum += bytes;
+  using Align = Table::Align;
+  Table table({{.title = "memory"},
+               {.title = "bytes", .align = Align::kRight},
+               {.title = "share", .align = Align::kRight}});
+  for (const auto& [bytes, name] : parts) {
+    table.AddRow(
+        {name, FormatCount(bytes),
+         FormatShare(static_cast<double>(bytes) / static_cast<double>(sum))});
+  }
+  return absl::StrCat("\n", table.Format(style));
+}
+
 std::string DescribeCatalog(const v1::Catalog& catalog, const Style& style) {
   std::int64_t disk_bytes = 0;
   for (const v1::IndexStatus& index : catalog.indexes()) {
@@ -119,6 +151,7 @@ std::string DescribeCatalog(const v1::Catalog& catalog, const Style& style) {
     }
     absl::StrAppend(&text, "\n", attributes.Format(style));
   }
+  absl::StrAppend(&text, DescribeMemory(catalog.memory(), style));
   absl::StrAppend(
       &text, "\n",
       catalog.schema().value_dimension() > 0

@@ -17,6 +17,9 @@ class Bitmap {
       : size_(size), words_(static_cast<std::size_t>((size + 63) / 64)) {}
 
   std::int64_t size() const { return size_; }
+  std::int64_t memory_bytes() const {
+    return static_cast<std::int64_t>(words_.size() * sizeof(std::uint64_t));
+  }
   bool Test(std::int64_t i) const {
     return (words_[static_cast<std::size_t>(i >> 6)] >> (i & 63)) & 1;
   }

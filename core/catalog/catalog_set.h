@@ -160,6 +160,9 @@ class CatalogSet {
   absl::StatusOr<std::shared_ptr<LiveCatalog>> RestoreSnapshot(
       const SnapshotId& id, absl::string_view name, LongWork& work);
 
+  // What the store holds in memory for all catalogs together, in bytes.
+  std::int64_t cache_bytes() const { return store_->cache_bytes(); }
+
   // Why, for each catalog that could not be opened and each alias that could
   // not be read, by name.
   std::map<std::string, absl::Status> damages() const;

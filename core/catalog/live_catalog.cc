@@ -15,6 +15,7 @@
 #include "core/base/status.h"
 #include "core/catalog/head_keys.h"
 #include "core/catalog/rebuild.h"
+#include "core/catalog/snapshot_memory.h"
 #include "core/storage/item_codec.h"
 
 namespace attendant {
@@ -702,32 +703,19 @@ std::vector<IndexState> LiveCatalog::index_states() const {
       state.probe_count = tuning.probe_count;
       state.measured_recall = tuning.measured_recall;
     }
-    for (const SegmentView& view : now->segments) {
-      const auto add = [&](const KeyIndex& index) {
-        state.memory_bytes += index.memory_bytes();
-        state.disk_bytes += index.disk_bytes();
-      };
-      add(*view.segment->indexes[f]);
-      for (const auto& head : view.segment->head_indexes[f]) add(*head);
-    }
+    const MemoryParts memory = FieldMemory(*now, static_cast<int>(f));
+    state.memory_bytes = memory.sum();
+    state.disk_bytes = memory.mapped;
     states.push_back(state);
   }
   return states;
 }
 
-std::int64_t LiveCatalog::memory_bytes() const {
-  const std::shared_ptr<const Snapshot> now = snapshot();
-  std::int64_t bytes = 0;
-  for (const SegmentView& view : now->segments) {
-    bytes += view.segment->rows->memory_bytes();
-    for (const auto& index : view.segment->indexes) {
-      bytes += index->memory_bytes();
-    }
-    for (const auto& heads : view.segment->head_indexes) {
-      for (const auto& index : heads) bytes += index->memory_bytes();
-    }
-  }
-  return bytes;
+MemoryParts LiveCatalog::memory() const {
+  MemoryParts parts = SnapshotMemory(*snapshot());
+  MutexLock lock(&mutex_);
+  if (store_ != nullptr) parts.database = store_->memory_bytes();
+  return parts;
 }
 
 absl::Status LiveCatalog::merge_status() const {

@@ -131,9 +131,12 @@ class LiveCatalog {
   // Why the last index build failed, or OK. It is tried again after the next
   // write.
   absl::Status merge_status() const;
-  std::int64_t memory_bytes() const;
   // The record as it is now.
   CatalogRecord record() const;
+
+  // By part, of the newest snapshot and the store. Waits for a write under way.
+  MemoryParts memory() const;
+  std::int64_t memory_bytes() const { return memory().sum(); }
 
   // Blocks until no segment waits to be merged and no index to be trained;
   // does not wait for writes to settle.

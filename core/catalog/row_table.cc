@@ -26,7 +26,23 @@ RowTable::RowTable(std::int64_t value_dim, std::int64_t capacity)
       newer_than_(capacity),
       slot_count_(capacity + capacity / 3 + 1),
       slots_(std::make_unique<std::atomic<Slot>[]>(slot_count_)) {
-  memory_bytes_ = slot_count_ * std::int64_t{sizeof(Slot)} + SparseBytes();
+  CountBytes(slot_count_ * std::int64_t{sizeof(Slot)}, 0);
+}
+
+void RowTable::CountBytes(std::int64_t id_bytes, std::int64_t value_bytes) {
+  id_bytes_ += id_bytes;
+  value_bytes_ += value_bytes;
+  all_id_bytes_.store(id_bytes_ + newer_than_.memory_bytes(),
+                      std::memory_order_relaxed);
+  all_value_bytes_.store(
+      value_bytes_ + has_value_.memory_bytes() + opaque_values_.memory_bytes(),
+      std::memory_order_relaxed);
+}
+
+MemoryParts RowTable::memory() const {
+  return {.attributes = columns_.memory_bytes(),
+          .values = all_value_bytes_.load(std::memory_order_relaxed),
+          .ids = all_id_bytes_.load(std::memory_order_relaxed)};
 }
 
 std::uint64_t RowTable::IdHash(RowIndex row) const { return HashOf(ids_[row]); }
@@ -56,9 +72,9 @@ RowIndex RowTable::Append(absl::string_view id, std::span<const float> value,
   const auto row = static_cast<RowIndex>(row_count_);
   const std::uint64_t hash = HashOf(id);
   std::atomic<Slot>& slot = SlotOf(id, hash);
-  const std::int64_t sparse_bytes = SparseBytes();
-  std::int64_t bytes = IdColumn::BytesOf(id.size());
   ids_.Append(id);
+  // Pages of values are touched as rows are appended.
+  std::int64_t value_bytes = value_dim_ * std::int64_t{sizeof(float)};
   if (!value.empty()) {
     std::copy(value.begin(), value.end(), values_.data() + row * value_dim_);
     has_value_.Set(row, true);
@@ -66,17 +82,16 @@ RowIndex RowTable::Append(absl::string_view id, std::span<const float> value,
   }
   columns_.Append(row, attributes);
   if (opaque_value != nullptr) {
-    bytes += static_cast<std::int64_t>(sizeof(std::string) +
-                                       opaque_value->capacity());
+    // With what the allocator and the pointer's count take.
+    constexpr std::size_t kOverhead = 48;
+    value_bytes += static_cast<std::int64_t>(
+        sizeof(std::string) + opaque_value->capacity() + kOverhead);
     opaque_values_.Set(row, std::move(opaque_value));
   }
   const RowIndex older = RowOf(slot.load(std::memory_order_relaxed));
   if (older >= 0) newer_than_.Set(row, older + 1);
   slot.store(SlotFor(hash, row), std::memory_order_release);
-  // Pages of values are touched as rows are appended.
-  bytes += value_dim_ * std::int64_t{sizeof(float)};
-  memory_bytes_.fetch_add(bytes + SparseBytes() - sparse_bytes,
-                          std::memory_order_relaxed);
+  CountBytes(IdColumn::BytesOf(id.size()), value_bytes);
   ++row_count_;
   return row;
 }

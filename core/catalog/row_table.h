@@ -13,6 +13,7 @@
 #include "core/base/aligned_buffer.h"
 #include "core/base/bitmap.h"
 #include "core/base/ids.h"
+#include "core/base/memory_parts.h"
 #include "core/catalog/attribute_columns.h"
 #include "core/catalog/id_column.h"
 #include "core/catalog/sparse_array.h"
@@ -68,11 +69,9 @@ class RowTable : public ValueSource {
   // at once.
   void FindAll(std::span<const ItemId> ids, RowIndex row_end,
                const Bitmap* dead, RowIndex* rows) const;
-  // May be called from any thread.
-  std::int64_t memory_bytes() const {
-    return memory_bytes_.load(std::memory_order_relaxed) +
-           columns_.memory_bytes();
-  }
+  // Ids, values and attributes. May be called from any thread.
+  MemoryParts memory() const;
+  std::int64_t memory_bytes() const { return memory().sum(); }
 
  private:
   // A slot: the upper half of an id's hash, so that other ids are told apart
@@ -96,11 +95,8 @@ class RowTable : public ValueSource {
   std::int64_t NextSlot(std::int64_t slot) const {
     return slot + 1 == slot_count_ ? 0 : slot + 1;
   }
-  // Of arrays that grow with what is in them.
-  std::int64_t SparseBytes() const {
-    return has_value_.memory_bytes() + opaque_values_.memory_bytes() +
-           newer_than_.memory_bytes();
-  }
+  // Keeps what arrays that grow with what is in them have come to.
+  void CountBytes(std::int64_t id_bytes, std::int64_t value_bytes);
   // The row of an id that a reader sees, from the newest; -1: none.
   RowIndex VisibleRow(RowIndex newest, RowIndex row_end,
                       const Bitmap* dead) const;
@@ -109,7 +105,12 @@ class RowTable : public ValueSource {
   std::int64_t value_dim_;
   std::int64_t row_count_ = 0;
   std::atomic<std::int64_t> value_count_ = 0;
-  std::atomic<std::int64_t> memory_bytes_;
+  // Written by the writer. What ids and values took, without and with arrays
+  // that grow with what is in them.
+  std::int64_t id_bytes_ = 0;
+  std::int64_t value_bytes_ = 0;
+  std::atomic<std::int64_t> all_id_bytes_ = 0;
+  std::atomic<std::int64_t> all_value_bytes_ = 0;
   IdColumn ids_;
   AlignedBuffer<float> values_;  // [capacity, value_dim]
   SparseArray<bool> has_value_;

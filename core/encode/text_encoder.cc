@@ -70,6 +70,17 @@ absl::StatusOr<TextEncoder> TextEncoder::Create(TextEncoderParts parts) {
 
 TextEncoder::TextEncoder(TextEncoderParts parts) : parts_(std::move(parts)) {}
 
+std::int64_t TextEncoder::memory_bytes() const {
+  std::size_t bytes =
+      (parts_.idf.size() + parts_.projection.size()) * sizeof(float);
+  for (const std::string& term : parts_.terms) {
+    // Most terms are short enough to lie in the string itself.
+    bytes += 2 * (sizeof(term) + (term.capacity() > 15 ? term.capacity() : 0));
+  }
+  return static_cast<std::int64_t>(bytes + positions_.capacity() *
+                                               (sizeof(std::int32_t) + 1));
+}
+
 absl::StatusOr<std::vector<std::pair<std::int32_t, double>>> TextEncoder::Weigh(
     absl::string_view text) const {
   ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> terms,

@@ -50,6 +50,9 @@ class TextEncoder {
 
   const TextEncoderParts& parts() const { return parts_; }
 
+  // About: the projection, and the terms twice over.
+  std::int64_t memory_bytes() const;
+
   // For the store: bytes, and back (DataLoss if they are damaged).
   std::string Serialize() const;
   static absl::StatusOr<TextEncoder> Deserialize(absl::string_view bytes);

@@ -64,9 +64,10 @@ void FlatIndex::ScanTogether(std::span<ScanTask> tasks) const {
                pointers);
 }
 
-std::int64_t FlatIndex::memory_bytes() const {
-  return row_count_.load(std::memory_order_relaxed) * (dim_ + 1) *
-         static_cast<std::int64_t>(sizeof(float));
+MemoryParts FlatIndex::memory() const {
+  const std::int64_t bytes = row_count_.load(std::memory_order_relaxed) *
+                             static_cast<std::int64_t>(sizeof(float));
+  return {.keys = bytes * dim_, .index = bytes};
 }
 
 }  // namespace attendant

@@ -30,7 +30,7 @@ class FlatIndex : public KeyIndex {
                                  AttentionState& state) const override;
   void ScanTogether(std::span<ScanTask> tasks) const override;
   // Of the rows appended so far. Any thread.
-  std::int64_t memory_bytes() const override;
+  MemoryParts memory() const override;
 
  private:
   std::int64_t dim_;

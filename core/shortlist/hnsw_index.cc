@@ -127,7 +127,9 @@ absl::StatusOr<faiss::HNSW> BuildLinks(const KeyRows& keys,
     const int level = levels[static_cast<std::size_t>(position)] - 1;
     links.add_with_locks(distances, level, position, locks.get(), visited);
   }
-  return links;
+  // FAISS let its arrays grow, up to twice their size: a copy has none to
+  // spare.
+  return faiss::HNSW(links);
 }
 
 // Nothing if norms are beyond what distances can be computed of.
@@ -234,11 +236,13 @@ class GraphIndex : public WidthIndex<HnswIndex, IndexKind::kHnsw> {
     return absl::OkStatus();
   }
 
-  std::int64_t finder_bytes() const override {
-    std::int64_t bytes = 0;
-    if (graph_) bytes += BytesOf(graph_->by_angle);
-    if (graph_ && graph_->by_product) bytes += BytesOf(*graph_->by_product);
-    return bytes;
+  MemoryParts finder_memory() const override {
+    MemoryParts parts;
+    if (graph_) parts.index += BytesOf(graph_->by_angle);
+    if (graph_ && graph_->by_product) {
+      parts.index += BytesOf(*graph_->by_product);
+    }
+    return parts;
   }
 
   const std::optional<KeyGraph> graph_;

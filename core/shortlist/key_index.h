@@ -19,6 +19,7 @@
 #include "core/base/ids.h"
 #include "core/base/index_kind.h"
 #include "core/base/interrupt.h"
+#include "core/base/memory_parts.h"
 #include "core/base/views.h"
 #include "core/shortlist/key_groups.h"
 
@@ -176,10 +177,10 @@ class KeyIndex {
 
   virtual IndexTuning tuning() const { return {}; }
 
-  // Keys that lie in a file are apart: the kernel keeps of them in memory what
-  // it has room for.
-  virtual std::int64_t memory_bytes() const = 0;
-  virtual std::int64_t disk_bytes() const { return 0; }
+  // Keys, codes and index; keys that lie in a file are `mapped`.
+  virtual MemoryParts memory() const = 0;
+  std::int64_t memory_bytes() const { return memory().sum(); }
+  std::int64_t disk_bytes() const { return memory().mapped; }
 };
 
 }  // namespace attendant

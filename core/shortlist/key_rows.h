@@ -69,8 +69,7 @@ class KeyRows {
   absl::Status ScanPositions(std::span<const std::int32_t> positions,
                              RowScan& scan) const;
 
-  std::int64_t memory_bytes() const { return list_->memory_bytes(); }
-  std::int64_t disk_bytes() const { return list_->disk_bytes(); }
+  MemoryParts memory() const { return list_->memory(); }
 
  private:
   explicit KeyRows(std::unique_ptr<const ListIndex> list)

@@ -58,21 +58,22 @@ std::span<const float> ListIndex::Key(RowIndex row) const {
   return lists_.key_view().Row(position);
 }
 
-std::int64_t ListIndex::memory_bytes() const {
+MemoryParts ListIndex::memory() const {
   const std::int64_t n = lists_.key_count();
   constexpr std::int64_t kFloatBytes = sizeof(float);
-  return (lists_.keys.on_disk() ? 0 : n) * lists_.dim * kFloatBytes +
-         training_->memory_bytes() + lists_.codes.memory_bytes() +
-         key_values_.memory_bytes() + (values_ ? values_->memory_bytes() : 0) +
-         n * (kFloatBytes + std::int64_t{sizeof(RowIndex)}) +
-         static_cast<std::int64_t>(positions_.size() * sizeof(std::int32_t) +
-                                   lists_.offsets.size() *
-                                       sizeof(std::int64_t));
-}
-
-std::int64_t ListIndex::disk_bytes() const {
-  if (!lists_.keys.on_disk()) return 0;
-  return lists_.key_count() * lists_.dim * std::int64_t{sizeof(float)};
+  MemoryParts parts;
+  (lists_.keys.on_disk() ? parts.mapped : parts.keys) =
+      n * lists_.dim * kFloatBytes;
+  parts.codes =
+      lists_.codes.memory_bytes() + (values_ ? values_->memory_bytes() : 0);
+  parts.index =
+      // Each of those that share it has its part.
+      training_->memory_bytes() / training_.use_count() +
+      key_values_.memory_bytes() + keyed_.memory_bytes() +
+      n * (kFloatBytes + std::int64_t{sizeof(RowIndex)}) +
+      static_cast<std::int64_t>(positions_.size() * sizeof(std::int32_t) +
+                                lists_.offsets.size() * sizeof(std::int64_t));
+  return parts;
 }
 
 bool ListIndex::IsMasked(const ScanQuery& query) const {

@@ -62,8 +62,7 @@ class ListIndex : public IvfIndex {
   void ScanTogether(std::span<ScanTask> tasks) const override;
   std::unique_ptr<KeyGroups> GroupKeys(
       const ScanQuery& query, std::span<const Candidate> head) const override;
-  std::int64_t memory_bytes() const override;
-  std::int64_t disk_bytes() const override;
+  MemoryParts memory() const override;
 
   const InvertedLists& lists() const { return lists_; }
   // False where logits are not what codes say, with other scores or biases, or

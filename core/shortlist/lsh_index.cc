@@ -148,7 +148,9 @@ class BucketIndex : public WidthIndex<LshIndex, IndexKind::kLsh> {
     return absl::OkStatus();
   }
 
-  std::int64_t finder_bytes() const override { return buckets_.memory_bytes(); }
+  MemoryParts finder_memory() const override {
+    return {.index = buckets_.memory_bytes()};
+  }
 
   const AngularBuckets buckets_;
 };

@@ -139,7 +139,9 @@ class ProductIndex : public WidthIndex<PqIndex, IndexKind::kPq> {
     return absl::OkStatus();
   }
 
-  std::int64_t finder_bytes() const override { return codes_.memory_bytes(); }
+  MemoryParts finder_memory() const override {
+    return {.codes = codes_.memory_bytes()};
+  }
 
   const ProductCodes codes_;
 };

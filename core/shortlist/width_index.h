@@ -35,10 +35,11 @@ class WidthIndex : public Public {
           return Find(asked, eligible, width, found);
         });
   }
-  std::int64_t memory_bytes() const override {
-    return keys().memory_bytes() + finder_bytes();
+  MemoryParts memory() const override {
+    MemoryParts parts = keys().memory();
+    parts += finder_memory();
+    return parts;
   }
-  std::int64_t disk_bytes() const override { return keys().disk_bytes(); }
 
  protected:
   const KeyRows& keys() const { return search_.keys(); }
@@ -49,7 +50,7 @@ class WidthIndex : public Public {
                             const KeyRows::Eligible& eligible,
                             std::int64_t width, FoundKeys& found) const = 0;
   // Of what keys are found by.
-  virtual std::int64_t finder_bytes() const = 0;
+  virtual MemoryParts finder_memory() const = 0;
 
   const WidthSearch search_;
 };

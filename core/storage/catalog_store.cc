@@ -144,6 +144,10 @@ class RocksCatalogStore : public CatalogStore {
 
   ScratchFiles& scratch_files() override { return *files_; }
 
+  std::int64_t memory_bytes() const override {
+    return database_->memory_bytes();
+  }
+
  private:
   absl::StatusOr<std::optional<StoredRequest>> ReadRequest(
       absl::string_view request_id) const {

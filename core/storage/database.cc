@@ -399,6 +399,21 @@ absl::StatusOr<std::shared_ptr<rocksdb::DB>> Database::db() const {
   return db_;
 }
 
+std::int64_t Database::memory_bytes() const {
+  const auto db = this->db();
+  if (!db.ok()) return 0;
+  std::int64_t bytes = 0;
+  for (const std::string& property :
+       {rocksdb::DB::Properties::kSizeAllMemTables,
+        rocksdb::DB::Properties::kEstimateTableReadersMem}) {
+    std::uint64_t part = 0;
+    if ((*db)->GetIntProperty(property, &part)) {
+      bytes += static_cast<std::int64_t>(part);
+    }
+  }
+  return bytes;
+}
+
 absl::StatusOr<std::int64_t> Database::ReadSequence() const {
   std::int64_t sequence = 0;
   ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> bytes,

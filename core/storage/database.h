@@ -92,6 +92,10 @@ class Database {
   // Of the last write that had one; 0 if none had.
   std::int64_t sequence() const { return sequence_.load(); }
 
+  // Write buffers, indexes and filters of tables, in bytes; without the block
+  // cache, which is the store's. 0 while it can't be told.
+  std::int64_t memory_bytes() const;
+
   // The value of a key, or nothing.
   absl::StatusOr<std::optional<std::string>> Get(absl::string_view key) const;
 

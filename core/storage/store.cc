@@ -1,5 +1,6 @@
 #include "core/storage/store.h"
 
+#include <rocksdb/cache.h>
 #include <rocksdb/slice.h>
 #include <rocksdb/write_batch.h>
 
@@ -203,6 +204,10 @@ class RocksStore : public Store {
     // Without its record the version is gone.
     model_files_.Remove(name).IgnoreError();
     return absl::OkStatus();
+  }
+
+  std::int64_t cache_bytes() const override {
+    return static_cast<std::int64_t>(resources_.block_cache->GetUsage());
   }
 
   absl::StatusOr<std::unique_ptr<CatalogStore>> OpenCatalog(

@@ -135,6 +135,10 @@ class CatalogStore {
   // For what is made of the items and need not be in memory. Lives as long as
   // the store.
   virtual ScratchFiles& scratch_files() = 0;
+
+  // Held for these items alone, in bytes: buffers of what was written, indexes
+  // and filters of tables.
+  virtual std::int64_t memory_bytes() const = 0;
 };
 
 // A data directory: its lock, its format version, the list of catalogs, the
@@ -195,6 +199,9 @@ class Store {
   // not put. After an error nothing is left.
   virtual absl::Status CopyItems(const std::string& directory,
                                  const CatalogRecord& record) = 0;
+
+  // Held for all catalogs together, in bytes: the cache of blocks read.
+  virtual std::int64_t cache_bytes() const = 0;
 
   // Opens the items of a catalog, created if missing. At most once a uid at a
   // time. The Store must outlive it.

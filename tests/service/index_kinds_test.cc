@@ -155,7 +155,7 @@ TEST_P(IndexKindsTest, KeysMayLieOnDisk) {
   Write();
   AwaitIndex();
   v1::AttendResponse before = Ask(v1::SCAN_MODE_INDEX);
-  const std::int64_t memory_bytes = Describe().memory_bytes();
+  const v1::MemoryUse memory = Describe().memory();
   EXPECT_EQ(Describe().indexes(0).disk_bytes(), 0);
   ASSERT_TRUE(move(true).ok());
   const auto expect_on_disk = [&] {
@@ -164,7 +164,10 @@ TEST_P(IndexKindsTest, KeysMayLieOnDisk) {
     const v1::Catalog catalog = Describe();
     EXPECT_TRUE(catalog.schema().key_fields(0).keys_on_disk());
     EXPECT_EQ(catalog.indexes(0).disk_bytes(), kFloatBytes);
-    EXPECT_EQ(memory_bytes - catalog.memory_bytes(), kFloatBytes);
+    EXPECT_EQ(memory.key_bytes() - catalog.memory().key_bytes(), kFloatBytes);
+    EXPECT_EQ(catalog.memory().mapped_bytes(), kFloatBytes);
+    EXPECT_EQ(catalog.memory().code_bytes(), memory.code_bytes());
+    EXPECT_EQ(catalog.memory().index_bytes(), memory.index_bytes());
     ExpectAnswers(GetParam());
     const v1::AttendResponse after = Ask(v1::SCAN_MODE_INDEX);
     ASSERT_EQ(after.items_size(), before.items_size());

@@ -241,7 +241,15 @@ TEST_F(ServerTest, CatalogIsDescribedUpdatedAndDeleted) {
   EXPECT_EQ(got.catalog().indexes(0).key_count(), 3);
   EXPECT_EQ(got.catalog().indexes(0).active_kind(), v1::INDEX_KIND_FLAT);
   EXPECT_FALSE(got.catalog().indexes(0).has_measured_recall());
-  EXPECT_GT(got.catalog().memory_bytes(), 0);
+  const v1::MemoryUse& memory = got.catalog().memory();
+  EXPECT_EQ(memory.key_bytes(), 3 * 2 * 4);
+  EXPECT_EQ(memory.code_bytes(), 0);
+  EXPECT_GT(memory.id_bytes(), 0);
+  EXPECT_GT(memory.database_bytes(), 0);
+  EXPECT_EQ(got.catalog().memory_bytes(),
+            memory.key_bytes() + memory.index_bytes() +
+                memory.attribute_bytes() + memory.value_bytes() +
+                memory.id_bytes() + memory.database_bytes());
   EXPECT_GT(got.catalog().create_time().seconds(), 1700000000);
   EXPECT_THAT(got.catalog().warnings(), IsEmpty());
 

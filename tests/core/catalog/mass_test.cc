@@ -137,7 +137,7 @@ class GuessingIndex : public KeyIndex {
     told.scored_count = stats.scored_count;
     return told;
   }
-  std::int64_t memory_bytes() const override { return index_->memory_bytes(); }
+  MemoryParts memory() const override { return index_->memory(); }
 
   ScanStats says;
   mutable ScanGoals goals;  // of the last scan

@@ -1,0 +1,204 @@
+#include "core/catalog/snapshot_memory.h"
+
+#include <gtest/gtest.h>
+#include <malloc.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <fstream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/catalog/live_catalog.h"
+#include "tests/core/catalog/catalog_fixture.h"
+#include "tests/support/status_matchers.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define ATTENDANT_HAS_OWN_ALLOCATOR 1
+#endif
+
+namespace attendant {
+namespace {
+
+constexpr std::int64_t kDim = 32;
+constexpr std::int64_t kBatch = 1000;
+
+// Keeps no items, so that all that is allocated is the catalog's.
+class ForgetfulStore : public FakeStore {
+ public:
+  using FakeStore::FakeStore;
+  absl::Status Write(const StoreWrite& /*write*/) override {
+    return absl::OkStatus();
+  }
+};
+
+CatalogSchema SchemaOf(IndexKind kind, bool has_values) {
+  CatalogSchema schema = OneFieldSchema(kDim);
+  schema.key_fields[0].index_kind = kind;
+  if (has_values) {
+    schema.value_dim = 8;
+    schema.attributes.push_back({"color", AttributeType::kString});
+    schema.attributes.push_back({"price", AttributeType::kDouble});
+  }
+  return schema;
+}
+
+// Items of a number each. Every other has an opaque value.
+std::vector<Item> ItemsFrom(std::int64_t first, bool has_values) {
+  std::mt19937_64 random(static_cast<std::uint64_t>(first));
+  std::normal_distribution<float> normal;
+  std::vector<Item> items;
+  for (std::int64_t i = first; i < first + kBatch; ++i) {
+    std::vector<float> key(kDim);
+    for (float& component : key) component = normal(random);
+    items.push_back(MakeItem("item" + std::to_string(i), std::move(key)));
+    if (!has_values) continue;
+    items.back().value.assign(8, static_cast<float>(i));
+    items.back().attributes = {{0, "color" + std::to_string(i % 100)},
+                               {1, static_cast<double>(i)}};
+    if (i % 2 == 0) items.back().opaque_value = std::string(100, 'o');
+  }
+  return items;
+}
+
+// What was asked of the allocator and not given back.
+std::int64_t AllocatedBytes() {
+  const struct mallinfo2 info = mallinfo2();
+  return static_cast<std::int64_t>(info.uordblks + info.hblkhd);
+}
+
+// Memory of the process that is not a file's.
+std::int64_t AnonymousBytes() {
+  malloc_trim(0);
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  while (status >> word) {
+    std::int64_t kib = 0;
+    if (word == "RssAnon:" && status >> kib) return kib << 10;
+  }
+  return 0;
+}
+
+struct Case {
+  IndexKind kind;
+  std::int64_t count;
+  bool has_values;
+};
+
+class SnapshotMemoryTest : public CatalogFixture,
+                           public ::testing::WithParamInterface<Case> {
+ protected:
+  void SetUp() override {
+#ifdef ATTENDANT_HAS_OWN_ALLOCATOR
+    GTEST_SKIP() << "the sanitizer's allocator keeps no such numbers";
+#endif
+  }
+
+  // Of a catalog with an index that is built.
+  void Open(const Case& of) {
+    CatalogRecord record;
+    record.name = "shop";
+    record.uid = "0123456789abcdef";
+    record.schema = SchemaOf(of.kind, of.has_values);
+    auto opened = LiveCatalog::Open(record, {NamedModel()},
+                                    std::make_unique<ForgetfulStore>(disk_),
+                                    &background_, {});
+    ASSERT_OK(opened);
+    catalog_ = *std::move(opened);
+    for (std::int64_t i = 0; i < of.count; i += kBatch) {
+      ASSERT_OK(catalog_->Upsert(ItemsFrom(i, of.has_values), ""));
+    }
+    catalog_->AwaitIndexes();
+    // What was merged goes when the work on it has ended.
+    background_.Remove(catalog_.get());
+    ASSERT_EQ(catalog_->index_states()[0].active_kind, of.kind);
+  }
+};
+
+TEST_P(SnapshotMemoryTest, SumOfPartsIsWhatTheAllocatorGave) {
+  // Segments that grow reserve rows that are not touched yet: memory that the
+  // process asked for, and has not got.
+  const bool grows = GetParam().kind == IndexKind::kFlat;
+  // What a process sets up once is no catalog's.
+  ASSERT_NO_FATAL_FAILURE(
+      Open({GetParam().kind, 2 * kBatch, GetParam().has_values}));
+  catalog_ = nullptr;
+  const std::int64_t before = grows ? AnonymousBytes() : AllocatedBytes();
+  ASSERT_NO_FATAL_FAILURE(Open(GetParam()));
+  const std::int64_t taken =
+      (grows ? AnonymousBytes() : AllocatedBytes()) - before;
+  const MemoryParts parts = catalog_->memory();
+  EXPECT_NEAR(static_cast<double>(parts.sum()), static_cast<double>(taken),
+              0.05 * static_cast<double>(taken))
+      << "keys " << parts.keys << ", codes " << parts.codes << ", index "
+      << parts.index << ", attributes " << parts.attributes << ", values "
+      << parts.values << ", ids " << parts.ids;
+  EXPECT_EQ(parts.keys, GetParam().count * kDim * 4);
+  EXPECT_EQ(parts.mapped, 0);
+  EXPECT_EQ(parts.codes > 0, GetParam().kind != IndexKind::kFlat);
+  EXPECT_EQ(parts.values > parts.ids, GetParam().has_values);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, SnapshotMemoryTest,
+    ::testing::Values(Case{IndexKind::kFlat, 100000, false},
+                      Case{IndexKind::kFlat, 100000, true},
+                      Case{IndexKind::kIvf, 100000, false},
+                      Case{IndexKind::kIvf, 20000, true},
+                      Case{IndexKind::kLsh, 100000, false},
+                      Case{IndexKind::kPq, 100000, false},
+                      // Its graph takes long to build.
+                      Case{IndexKind::kHnsw, 10000, false}));
+
+class SnapshotPartsTest : public CatalogFixture {};
+
+TEST_F(SnapshotPartsTest, EachPartGrowsWithWhatItIsOf) {
+  OpenCatalog(SchemaOf(IndexKind::kFlat, true));
+  const MemoryParts empty = catalog_->memory();
+  EXPECT_EQ(empty, MemoryParts());
+  Item item = MakeItem("a", std::vector<float>(kDim, 1),
+                       std::vector<float>(8, 1));
+  Upsert({item});
+  const MemoryParts one = catalog_->memory();
+  EXPECT_EQ(one.keys, kDim * 4);
+  EXPECT_EQ(one.attributes, 0);
+  EXPECT_EQ(one.tombstones, 0);
+  EXPECT_GT(one.ids, 0);
+
+  item.id = "b";
+  item.opaque_value = std::string(1000, 'o');
+  Upsert({item});
+  const MemoryParts two = catalog_->memory();
+  EXPECT_EQ(two.keys, 2 * one.keys);
+  EXPECT_GE(two.values - one.values, 1000 + 8 * 4);
+  EXPECT_EQ(two.ids - one.ids, 1 + 2);
+
+  item.id = "c";
+  item.attributes = {{0, std::string(500, 'x')}};
+  Upsert({item});
+  EXPECT_GE(catalog_->memory().attributes, 500);
+
+  Delete({"a"});
+  const MemoryParts dead = catalog_->memory();
+  EXPECT_GT(dead.tombstones, 0);
+  EXPECT_EQ(dead.keys, 3 * one.keys);
+  EXPECT_EQ(dead.sum(), catalog_->memory_bytes());
+}
+
+TEST_F(SnapshotPartsTest, TextEncodersCount) {
+  OpenCatalog(OneFieldSchema(2));
+  TextEncoderParts parts;
+  parts.terms = {"red", "blue"};
+  parts.idf = {1, 1};
+  parts.dim = 2;
+  parts.projection = {1, 2, 3, 4};
+  auto encoder = TextEncoder::Create(parts);
+  ASSERT_OK(encoder);
+  ASSERT_OK(catalog_->SetEncoder(0, *std::move(encoder)));
+  EXPECT_GE(catalog_->memory().encoders, (2 + 4) * 4 + 2 * 32);
+  EXPECT_LE(catalog_->memory().encoders, 1000);
+}
+
+}  // namespace
+}  // namespace attendant
