@@ -128,7 +128,7 @@ absl::StatusOr<Rate> Measure(Client& client,
   loop.duration = absl::Seconds(seconds);
   std::atomic<std::int64_t> answered = 0;
   std::atomic<std::int64_t> shared = 0;
-  const ClosedLoopResult result = RunClosedLoop(
+  const LoadResult result = RunClosedLoop(
       loop,
       [&](std::int64_t index, std::function<void(const absl::Status&)> done) {
         client.AttendAsync(

@@ -12,7 +12,9 @@
 #include "absl/strings/str_cat.h"
 #include "client/client.h"
 #include "client/format/progress.h"
+#include "client/load/background_writer.h"
 #include "client/load/closed_loop.h"
+#include "client/load/open_loop.h"
 #include "client/load/prepare.h"
 #include "client/load/queries.h"
 #include "client/load/report.h"
@@ -26,15 +28,17 @@ namespace {
 constexpr char kDescription[] =
     R"(Measures attention under load: requests a second, latency, recall.
 
-The loop is closed: each of --concurrency callers sends its next query when its
-last one is answered. That finds what a server can do for so many callers; it
-does not show the latency under a rate of arrivals that takes no notice of
-answers.
+Without --rate the loop is closed: each of --concurrency callers sends its next
+query when its last one is answered. That finds what a server can do for so many
+callers. With --rate it is open: queries are sent when their time has come,
+whatever became of those before, and a latency counts from that time. That is
+what callers wait who take no notice of each other.
 
   attendant-load prepare --catalog bench --items 100000 --dim 128 --wait-index
   attendant-load --catalog bench --concurrency 16 --duration 10 --verify 500
+  attendant-load --catalog bench --rate 2000 --writes-per-second 10000
 
-Exit status: 0 all went well; 1 a request failed, or recall is below
+Exit status: 0 all went well; 1 a request or write failed, or recall is below
 --min-recall; 2 the arguments are wrong, or a file is bad; 3 the server can't
 be reached.)";
 
@@ -51,6 +55,9 @@ struct LoadOptions {
   int result_count = 10;
   int concurrency = 16;
   int connections = 4;
+  std::optional<double> rate;
+  bool fixed_arrivals = false;
+  std::optional<double> writes_per_second;
   double duration_s = 10;
   double warmup_s = 1;
   std::int64_t verify_count = 0;
@@ -103,12 +110,13 @@ std::vector<v1::AttendRequest> Spread(
 nlohmann::ordered_json Describe(const LoadOptions& options,
                                 const std::string& key_field,
                                 std::size_t query_count) {
-  return {{"loop", "closed"},
+  return {{"loop", options.rate ? "open" : "closed"},
           {"server", options.server},
           {"catalog", options.catalog},
           {"keyField", key_field},
           {"resultCount", options.result_count},
           {"concurrency", options.concurrency},
+          {"arrivals", options.fixed_arrivals ? "fixed" : "poisson"},
           {"connections", options.connections},
           {"durationSeconds", options.duration_s},
           {"warmupSeconds", options.warmup_s},
@@ -141,22 +149,52 @@ absl::StatusOr<LoadReport> RunLoad(
   const std::vector<v1::AttendRequest> requests =
       ToRequests(options, key_field, queries);
 
-  ClosedLoopOptions loop;
-  loop.concurrency = options.concurrency;
-  loop.warmup = absl::Seconds(options.warmup_s);
-  loop.duration = absl::Seconds(options.duration_s);
+  std::unique_ptr<Client> writer_client;
+  std::unique_ptr<BackgroundWriter> writer;
+  if (options.writes_per_second) {
+    WriterOptions writes;
+    writes.catalog = options.catalog;
+    writes.key_field = key_field;
+    writes.rate = *options.writes_per_second;
+    writes.seed = options.seed;
+    writes.keys = queries;
+    ATTENDANT_ASSIGN_OR_RETURN(writes.existing_ids,
+                               ListIds(client, options.catalog));
+    ATTENDANT_ASSIGN_OR_RETURN(writer_client,
+                               Client::Connect({.server = options.server}));
+    writer = std::make_unique<BackgroundWriter>(writer_client.get(),
+                                                std::move(writes));
+  }
+  const SendRequest send = [&](std::int64_t index,
+                               std::function<void(const absl::Status&)> done) {
+    clients[index % clients.size()]->AttendAsync(
+        requests[index % requests.size()],
+        [done = std::move(done)](
+            const absl::StatusOr<v1::AttendResponse>& response) {
+          done(response.status());
+        });
+  };
   LoadReport report;
   report.options = Describe(options, key_field, queries.size());
-  report.result = RunClosedLoop(
-      loop,
-      [&](std::int64_t index, std::function<void(const absl::Status&)> done) {
-        clients[index % clients.size()]->AttendAsync(
-            requests[index % requests.size()],
-            [done = std::move(done)](
-                const absl::StatusOr<v1::AttendResponse>& response) {
-              done(response.status());
-            });
-      });
+  report.rate = options.rate;
+  const absl::Duration warmup = absl::Seconds(options.warmup_s);
+  const absl::Duration duration = absl::Seconds(options.duration_s);
+  if (options.rate) {
+    report.result =
+        RunOpenLoop({.rate = *options.rate,
+                     .arrivals = options.fixed_arrivals ? Arrivals::kFixed
+                                                        : Arrivals::kPoisson,
+                     .seed = options.seed,
+                     .warmup = warmup,
+                     .duration = duration},
+                    send);
+  } else {
+    report.result = RunClosedLoop({.concurrency = options.concurrency,
+                                   .warmup = warmup,
+                                   .duration = duration},
+                                  send);
+  }
+  if (writer != nullptr) report.writes = writer->Stop();
   if (options.verify_count > 0) {
     ATTENDANT_ASSIGN_OR_RETURN(
         report.verify, Verify(client, Spread(requests, options.verify_count)));
@@ -189,6 +227,9 @@ int LoadMain(const LoadOptions& options) {
     return kFailed;
   }
   if (report->result.failed_count() > 0) return kFailed;
+  if (report->writes && !report->writes->status.ok()) {
+    return Report(report->writes->status);
+  }
   if (options.min_recall && report->verify->mean_recall < *options.min_recall) {
     std::cerr << "attendant-load: recall " << report->verify->mean_recall
               << " is below --min-recall " << *options.min_recall << "\n";
@@ -248,6 +289,15 @@ int Main(int argc, char** argv) {
       ->check(CLI::Range(1, 10000));
   app.add_option("--concurrency", options.concurrency, "Callers")
       ->check(CLI::Range(1, 10000));
+  CLI::Option* rate = app.add_option("--rate", options.rate,
+                                     "An open loop of so many queries a second")
+                          ->check(CLI::Range(0.1, 1e6));
+  app.add_flag("--fixed", options.fixed_arrivals,
+               "Queries of --rate at equal distances, and not at random")
+      ->needs(rate);
+  app.add_option("--writes-per-second", options.writes_per_second,
+                 "Items written meanwhile, of the catalog and new in turns")
+      ->check(CLI::Range(0.1, 1e7));
   app.add_option("--connections", options.connections,
                  "Connections that the callers share")
       ->check(CLI::Range(1, 1000));

@@ -18,7 +18,20 @@ namespace {
 constexpr std::int64_t kListPageSize = 1000;
 constexpr std::int64_t kGetBatchSize = 256;
 
-// The ids of all items.
+// Adds a Gaussian vector whose expected squared norm is (noise |key|)^2.
+void AddNoise(double noise, std::mt19937_64& random, std::vector<float>& key) {
+  double squared_norm = 0;
+  for (const float component : key) squared_norm += component * component;
+  std::normal_distribution<double> normal;
+  const double deviation =
+      noise * std::sqrt(squared_norm / static_cast<double>(key.size()));
+  for (float& component : key) {
+    component += static_cast<float>(deviation * normal(random));
+  }
+}
+
+}  // namespace
+
 absl::StatusOr<std::vector<std::string>> ListIds(Client& client,
                                                  const std::string& catalog) {
   v1::ListItemsRequest request;
@@ -34,20 +47,6 @@ absl::StatusOr<std::vector<std::string>> ListIds(Client& client,
   } while (!request.page_token().empty());
   return ids;
 }
-
-// Adds a Gaussian vector whose expected squared norm is (noise |key|)^2.
-void AddNoise(double noise, std::mt19937_64& random, std::vector<float>& key) {
-  double squared_norm = 0;
-  for (const float component : key) squared_norm += component * component;
-  std::normal_distribution<double> normal;
-  const double deviation =
-      noise * std::sqrt(squared_norm / static_cast<double>(key.size()));
-  for (float& component : key) {
-    component += static_cast<float>(deviation * normal(random));
-  }
-}
-
-}  // namespace
 
 absl::StatusOr<std::vector<std::vector<float>>> ReadQueries(
     const std::string& path) {

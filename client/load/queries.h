@@ -26,6 +26,10 @@ struct SampledQueryOptions {
   std::uint64_t seed = 1;
 };
 
+// The ids of all items. The server's errors.
+absl::StatusOr<std::vector<std::string>> ListIds(Client& client,
+                                                 const std::string& catalog);
+
 // The keys of stored items, drawn without replacement, with noise added: what a
 // model would ask that knows the items but not exactly. The server's errors;
 // FailedPrecondition if no item drawn carries a key in the field.

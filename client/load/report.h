@@ -6,13 +6,16 @@
 #include <optional>
 #include <string>
 
-#include "client/load/closed_loop.h"
+#include "client/load/background_writer.h"
+#include "client/load/load_result.h"
 #include "client/load/verify.h"
 
 namespace attendant {
 
 struct LoadReport {
-  ClosedLoopResult result;
+  LoadResult result;
+  std::optional<double> rate;  // of an open loop; nothing of a closed one
+  std::optional<WriterResult> writes;
   std::optional<VerifyResult> verify;
   // As asked for: server, catalog, concurrency, ...
   nlohmann::ordered_json options;

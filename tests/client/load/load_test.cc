@@ -8,7 +8,10 @@
 #include <thread>
 #include <vector>
 
+#include "absl/time/clock.h"
+#include "client/load/background_writer.h"
 #include "client/load/closed_loop.h"
+#include "client/load/open_loop.h"
 #include "client/load/prepare.h"
 #include "client/load/report.h"
 #include "client/load/verify.h"
@@ -97,7 +100,7 @@ ClosedLoopOptions Options(int concurrency) {
 
 TEST(ClosedLoopTest, KeepsEveryCallerBusyAndNoMore) {
   FakeServer server([](std::int64_t) { return absl::OkStatus(); });
-  const ClosedLoopResult result =
+  const LoadResult result =
       RunClosedLoop(Options(3), [&](std::int64_t index, FakeServer::Done done) {
         server.Send(index, std::move(done));
       });
@@ -110,7 +113,7 @@ TEST(ClosedLoopTest, CountsFailuresByCodeAndMessage) {
   FakeServer server([](std::int64_t index) {
     return index % 2 == 0 ? absl::OkStatus() : absl::NotFoundError("no item");
   });
-  const ClosedLoopResult result =
+  const LoadResult result =
       RunClosedLoop(Options(1), [&](std::int64_t index, FakeServer::Done done) {
         server.Send(index, std::move(done));
       });
@@ -126,7 +129,7 @@ TEST(ClosedLoopTest, WarmupIsNotCounted) {
   ClosedLoopOptions options = Options(1);
   options.warmup = absl::Milliseconds(100);
   options.duration = absl::Milliseconds(1);
-  const ClosedLoopResult result =
+  const LoadResult result =
       RunClosedLoop(options, [&](std::int64_t index, FakeServer::Done done) {
         ++sent;
         server.Send(index, std::move(done));
@@ -134,14 +137,135 @@ TEST(ClosedLoopTest, WarmupIsNotCounted) {
   EXPECT_LT(result.request_count(), sent / 2);
 }
 
-TEST(ClosedLoopResultTest, PercentileIsTheSmallestLatencyThatCoversTheShare) {
-  ClosedLoopResult result;
+TEST(ScheduleTest, FixedArrivalsLieAtEqualDistances) {
+  Schedule schedule(4, Arrivals::kFixed, 1);
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(schedule.Next(), absl::Milliseconds(250 * i));
+  }
+}
+
+TEST(ScheduleTest, PoissonArrivalsHaveTheRateAndSpreadOfTheirProcess) {
+  constexpr int kCount = 100000;
+  Schedule schedule(1000, Arrivals::kPoisson, 7);
+  Schedule same(1000, Arrivals::kPoisson, 7);
+  Schedule other(1000, Arrivals::kPoisson, 8);
+  double sum = 0;
+  double sum_square = 0;
+  absl::Duration last = absl::ZeroDuration();
+  bool differs = false;
+  for (int i = 0; i < kCount; ++i) {
+    const absl::Duration due = schedule.Next();
+    EXPECT_EQ(due, same.Next());
+    differs |= due != other.Next();
+    ASSERT_GE(due, last);
+    const double gap_ms = absl::ToDoubleMilliseconds(due - last);
+    last = due;
+    sum += gap_ms;
+    sum_square += gap_ms * gap_ms;
+  }
+  EXPECT_TRUE(differs);
+  // Gaps have mean 1 ms and deviation 1 ms: the mean of kCount of them is
+  // within 5 / sqrt(kCount), and that of their squares, 2 with deviation
+  // sqrt(20), within 5 sqrt(20 / kCount).
+  EXPECT_NEAR(sum / kCount, 1, 5 / std::sqrt(kCount));
+  EXPECT_NEAR(sum_square / kCount, 2, 5 * std::sqrt(20.0 / kCount));
+}
+
+OpenLoopOptions AtRate(double rate, absl::Duration duration) {
+  OpenLoopOptions options;
+  options.rate = rate;
+  options.arrivals = Arrivals::kFixed;
+  options.warmup = absl::ZeroDuration();
+  options.duration = duration;
+  return options;
+}
+
+TEST(OpenLoopTest, SendsAllThatIsDueAndCountsWhatBecameOfIt) {
+  FakeServer server([](std::int64_t index) {
+    if (index % 4 == 1) return absl::ResourceExhaustedError("full");
+    if (index % 4 == 2) return absl::NotFoundError("gone");
+    return absl::OkStatus();
+  });
+  std::vector<std::int64_t> indexes;
+  OpenLoopOptions options = AtRate(1000, absl::Milliseconds(100));
+  options.warmup = absl::Milliseconds(20);
+  const LoadResult result =
+      RunOpenLoop(options, [&](std::int64_t index, FakeServer::Done done) {
+        indexes.push_back(index);
+        server.Send(index, std::move(done));
+      });
+  EXPECT_EQ(indexes.size(), 120u);
+  EXPECT_EQ(indexes.back(), 119);
+  EXPECT_EQ(result.request_count(), 100);
+  EXPECT_EQ(result.latencies_ns.size(), 50u);
+  EXPECT_EQ(result.refused_count(), 25);
+  EXPECT_EQ(result.failed_count(), 50);
+  EXPECT_EQ(result.answers_per_second(), 500);
+  EXPECT_THAT(result.error_counts,
+              ElementsAre(Pair("full", 25), Pair("gone", 25)));
+}
+
+// A server that stands still for 100 ms makes all that came meanwhile wait, and
+// each of them says so: no omission that a closed loop would make.
+TEST(OpenLoopTest, LatencyCountsFromWhenARequestWasDue) {
+  FakeServer server([](std::int64_t index) {
+    if (index == 0) absl::SleepFor(absl::Milliseconds(100));
+    return absl::OkStatus();
+  });
+  const LoadResult result =
+      RunOpenLoop(AtRate(1000, absl::Milliseconds(100)),
+                  [&](std::int64_t index, FakeServer::Done done) {
+                    server.Send(index, std::move(done));
+                  });
+  ASSERT_EQ(result.latencies_ns.size(), 100u);
+  // About 1, 2, ... 100 ms.
+  EXPECT_GE(result.LatencyAtPercentile(50), 40'000'000);
+  EXPECT_GE(result.LatencyAtPercentile(99), 90'000'000);
+}
+
+// A generator that stands still is no excuse either.
+TEST(OpenLoopTest, WhatIsSentLateIsLateAndSaysSo) {
+  FakeServer server([](std::int64_t) { return absl::OkStatus(); });
+  const LoadResult result =
+      RunOpenLoop(AtRate(1000, absl::Milliseconds(100)),
+                  [&](std::int64_t index, FakeServer::Done done) {
+                    if (index == 0) absl::SleepFor(absl::Milliseconds(50));
+                    server.Send(index, std::move(done));
+                  });
+  EXPECT_EQ(result.request_count(), 100);
+  EXPECT_GE(result.late_count, 40);
+  EXPECT_GE(result.latest_ns, 48'000'000);
+  EXPECT_GE(result.LatencyAtPercentile(90), 10'000'000);
+}
+
+TEST(BackgroundWriterTest, WritesItemsOfTheCatalogAndNewOnesInTurns) {
+  WriterOptions options;
+  options.key_field = "k";
+  options.seed = 3;
+  options.existing_ids = {"a", "b"};
+  options.keys = {{1, 2}, {3, 4}, {5, 6}};
+  const auto id = [&](std::int64_t i) { return ItemToWrite(options, i).id(); };
+  EXPECT_EQ(id(0), "a");
+  EXPECT_EQ(id(1), "load-3-1");
+  EXPECT_EQ(id(2), "b");
+  EXPECT_EQ(id(3), "load-3-3");
+  EXPECT_EQ(id(4), "a");
+  EXPECT_EQ(ItemToWrite(options, 4).keys().at("k").SerializeAsString(),
+            ItemToWrite(options, 1).keys().at("k").SerializeAsString());
+  EXPECT_NE(ItemToWrite(options, 4).keys().at("k").SerializeAsString(),
+            ItemToWrite(options, 0).keys().at("k").SerializeAsString());
+  options.existing_ids.clear();
+  EXPECT_EQ(id(0), "load-3-0");
+}
+
+TEST(LoadResultTest, PercentileIsTheSmallestLatencyThatCoversTheShare) {
+  LoadResult result;
   for (int i = 1; i <= 1000; ++i) result.latencies_ns.push_back(i);
   EXPECT_EQ(result.LatencyAtPercentile(50), 500);
   EXPECT_EQ(result.LatencyAtPercentile(99.9), 999);
   EXPECT_EQ(result.LatencyAtPercentile(100), 1000);
   EXPECT_EQ(result.LatencyAtPercentile(0.01), 1);
-  EXPECT_EQ(ClosedLoopResult().LatencyAtPercentile(50), 0);
+  EXPECT_EQ(LoadResult().LatencyAtPercentile(50), 0);
 }
 
 v1::AttendResponse Answer(
@@ -228,6 +352,37 @@ TEST(ReportTest, TextNamesTheLoopAndThePercentiles) {
   const std::string text = TextReport(report);
   EXPECT_THAT(text, ::testing::HasSubstr("closed loop: 1 requests"));
   EXPECT_THAT(text, ::testing::HasSubstr("p99.9 2.000"));
+}
+
+TEST(ReportTest, AnOpenLoopSaysWhatWasSentAnsweredRefusedAndLate) {
+  LoadReport report;
+  report.rate = 2000;
+  report.result.duration = absl::Seconds(1);
+  report.result.latencies_ns = {2'000'000};
+  report.result.status_counts = {{absl::StatusCode::kOk, 1},
+                                 {absl::StatusCode::kResourceExhausted, 2},
+                                 {absl::StatusCode::kInternal, 3}};
+  report.result.late_count = 4;
+  report.result.latest_ns = 5'000'000;
+  report.writes = WriterResult{.duration = absl::Seconds(2),
+                               .due_count = 10,
+                               .sent_count = 9,
+                               .stored_count = 8,
+                               .refused_count = 0,
+                               .status = absl::OkStatus()};
+  const std::string text = TextReport(report);
+  EXPECT_THAT(text, ::testing::HasSubstr(
+                        "open loop at 2000 a second: 6 sent in 1.0 s, 1 "
+                        "answered, 2 refused, 3 failed otherwise"));
+  EXPECT_THAT(text, ::testing::HasSubstr("4 sent over 1ms late"));
+  EXPECT_THAT(text, ::testing::HasSubstr("8 stored (4 a second)"));
+  const auto json = nlohmann::json::parse(JsonReport(report));
+  EXPECT_EQ(json["openLoop"]["sent"], 6);
+  EXPECT_EQ(json["openLoop"]["answered"], 1);
+  EXPECT_EQ(json["openLoop"]["refused"], 2);
+  EXPECT_EQ(json["openLoop"]["late"], 4);
+  EXPECT_EQ(json["writes"]["stored"], 8);
+  EXPECT_EQ(json["writes"]["storedPerSecond"], 4);
 }
 
 }  // namespace
