@@ -38,8 +38,8 @@ absl::Status GetCatalog(Backend& backend, const v1::GetCatalogRequest& request,
                              FindCatalogShowing(backend, request.name(), "name",
                                                 request.snapshot_token()));
   CatalogToProto(*catalog, response->mutable_catalog());
-  response->mutable_server_memory()->set_cache_bytes(
-      backend.catalogs->cache_bytes());
+  ServerMemoryToProto(backend.catalogs->memory_use(),
+                      response->mutable_server_memory());
   const absl::Status merge_status = catalog->merge_status();
   if (!merge_status.ok()) {
     response->mutable_catalog()->add_warnings(absl::StrCat(

@@ -133,36 +133,21 @@ void KindToProto(const AdditiveNetwork& network, v1::AttentionModel* wire) {
   VectorToProto(network.output_weight, out->mutable_output_weight());
 }
 
-std::int64_t WeightCount(const Projection& projection) {
-  return static_cast<std::int64_t>(projection.weight.data.size() +
-                                   projection.bias.size());
-}
-
-// Sets what depends on the kind, and returns how many weights there are.
-std::int64_t SummariseKind(const MultiHeadProjections& heads,
-                           v1::ModelSummary* wire) {
+// Sets what depends on the kind.
+void SummariseKind(const MultiHeadProjections& heads, v1::ModelSummary* wire) {
   wire->set_kind("multi_head");
   wire->set_head_key_dimension(static_cast<std::int32_t>(heads.head_key_dim()));
   wire->set_head_value_dimension(
       static_cast<std::int32_t>(heads.head_value_dim(0)));
   wire->set_output_dimension(static_cast<std::int32_t>(heads.output_dim(0)));
-  std::int64_t count = WeightCount(heads.query) + WeightCount(heads.key);
-  if (heads.value) count += WeightCount(*heads.value);
-  if (heads.output) count += WeightCount(*heads.output);
-  return count;
 }
 
-std::int64_t SummariseKind(const BilinearForm& form, v1::ModelSummary* wire) {
+void SummariseKind(const BilinearForm& /*form*/, v1::ModelSummary* wire) {
   wire->set_kind("bilinear");
-  return static_cast<std::int64_t>(form.weight.data.size());
 }
 
-std::int64_t SummariseKind(const AdditiveNetwork& network,
-                           v1::ModelSummary* wire) {
+void SummariseKind(const AdditiveNetwork& /*network*/, v1::ModelSummary* wire) {
   wire->set_kind("additive");
-  return static_cast<std::int64_t>(network.query_weight.data.size() +
-                                   network.key_weight.data.size() +
-                                   network.output_weight.size());
 }
 
 }  // namespace
@@ -226,10 +211,8 @@ void SummaryToProto(const ModelVersion& version, v1::ModelSummary* wire) {
   wire->set_key_dimension(static_cast<std::int32_t>(model.key_dim()));
   wire->set_value_dimension(static_cast<std::int32_t>(model.value_dim()));
   wire->set_head_count(static_cast<std::int32_t>(model.head_count()));
-  const std::int64_t weight_count = std::visit(
-      [&](const auto& kind) { return SummariseKind(kind, wire); }, model.kind);
-  wire->set_memory_bytes(weight_count *
-                         static_cast<std::int64_t>(sizeof(float)));
+  std::visit([&](const auto& kind) { SummariseKind(kind, wire); }, model.kind);
+  wire->set_memory_bytes(WeightBytes(model));
   if (version.asymmetry) wire->set_asymmetry(*version.asymmetry);
   TimeToProto(version.create_time, wire->mutable_create_time());
 }

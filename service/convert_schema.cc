@@ -238,6 +238,15 @@ void MemoryToProto(const MemoryParts& memory, v1::MemoryUse* wire) {
   wire->set_mapped_bytes(memory.mapped);
 }
 
+void ServerMemoryToProto(const CatalogSet::MemoryUse& memory,
+                         v1::ServerMemory* wire) {
+  wire->set_cache_bytes(memory.cache_bytes);
+  wire->set_write_buffer_bytes(memory.write_buffer_bytes);
+  wire->set_resident_bytes(memory.budget.resident_bytes);
+  wire->set_used_bytes(memory.budget.used_bytes);
+  wire->set_limit_bytes(memory.budget.limit_bytes);
+}
+
 void CatalogToProto(const LiveCatalog& catalog, v1::Catalog* wire) {
   const CatalogRecord record = catalog.record();
   const std::shared_ptr<const Snapshot> snapshot = catalog.snapshot();
@@ -250,6 +259,7 @@ void CatalogToProto(const LiveCatalog& catalog, v1::Catalog* wire) {
   const MemoryParts memory = catalog.memory();
   wire->set_memory_bytes(memory.sum());
   MemoryToProto(memory, wire->mutable_memory());
+  const std::string build_error(catalog.merge_status().message());
   const std::vector<IndexState> states = catalog.index_states();
   for (std::size_t i = 0; i < states.size(); ++i) {
     const IndexState& state = states[i];
@@ -266,6 +276,7 @@ void CatalogToProto(const LiveCatalog& catalog, v1::Catalog* wire) {
     index->set_projected_key_count(state.projected_key_count);
     index->set_memory_bytes(state.memory_bytes);
     index->set_disk_bytes(state.disk_bytes);
+    index->set_build_error(build_error);
     if (!state.active_model.empty()) {
       index->mutable_active_model()->set_name(state.active_model.name);
       index->mutable_active_model()->set_version(state.active_model.version);

@@ -32,6 +32,8 @@ absl::StatusOr<std::vector<KeyFieldSchema>> UpdatedKeyFields(
     std::vector<KeyFieldSchema> key_fields);
 
 void MemoryToProto(const MemoryParts& memory, v1::MemoryUse* wire);
+void ServerMemoryToProto(const CatalogSet::MemoryUse& memory,
+                         v1::ServerMemory* wire);
 
 // All but the warnings, which take work.
 void CatalogToProto(const LiveCatalog& catalog, v1::Catalog* wire);

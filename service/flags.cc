@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "core/base/process_memory.h"
 #include "core/catalog/live_catalog.h"
 
 namespace attendant {
@@ -94,6 +95,18 @@ void AddStorageFlags(CLI::App& app, Flags& flags) {
       ->group(kGroup)
       ->type_name("DIR")
       ->capture_default_str();
+  app.add_option("--memory-limit,--memory_limit", flags.memory_limit_bytes,
+                 "Memory that the process may use, in bytes or with a unit, as "
+                 "in 12GiB; 0: any. Past it writes are refused and index "
+                 "builds put off; the default is 80 % of what the machine or "
+                 "the control group has")
+      ->envname("ATTENDANT_MEMORY_LIMIT")
+      ->group(kGroup)
+      ->type_name("BYTES")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true))
+      ->check(
+          CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()))
+      ->capture_default_str();
   app.add_option("--auto-ivf-min-count", flags.auto_ivf_min_count,
                  "Keys from which on the index AUTO is IVF and no longer FLAT; "
                  "below, answers are exact")
@@ -125,6 +138,8 @@ EarlyExit ExitOf(const CLI::App& app, const CLI::ParseError& error) {
 std::variant<Flags, EarlyExit> ParseFlags(int argc, const char* const* argv) {
   Flags flags;
   flags.auto_ivf_min_count = LiveCatalogOptions().auto_ivf_min_count;
+  flags.memory_limit_bytes = static_cast<std::int64_t>(
+      Flags::kMemoryShare * static_cast<double>(MachineMemoryBytes()));
   std::string log_level = LevelName(flags.log_level);
 
   CLI::App app(kDescription, "attendantd");
@@ -161,6 +176,7 @@ std::string ToText(const Flags& flags) {
   return absl::StrCat(
       "data-dir = \"", flags.data_dir, "\"\n",                       //
       "auto-ivf-min-count = ", flags.auto_ivf_min_count, "\n",       //
+      "memory-limit = ", flags.memory_limit_bytes, "\n",             //
       "listen = \"", flags.server.listen, "\"\n",                    //
       "workers = ", flags.server.worker_count, "\n",                 //
       "max-message-bytes = ", flags.server.max_message_bytes, "\n",  //

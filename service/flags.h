@@ -18,6 +18,11 @@ struct Flags {
   int grace_seconds = 30;
   LogLevel log_level = LogLevel::kInfo;
   std::int64_t auto_ivf_min_count = 0;  // set from LiveCatalogOptions
+  // What the process may use, in bytes; 0: any. By default kMemoryShare of what
+  // the machine or its control group has.
+  std::int64_t memory_limit_bytes = 0;
+
+  static constexpr double kMemoryShare = 0.8;
 };
 
 // What to print instead of serving, and the exit status to end with: 0 after

@@ -107,6 +107,17 @@ std::string DescribeMemory(const v1::MemoryUse& memory, const Style& style) {
   return absl::StrCat("\n", table.Format(style));
 }
 
+std::string DescribeServer(const v1::ServerMemory& memory) {
+  return absl::StrCat(
+      "The server uses ", FormatBytes(memory.used_bytes()),
+      memory.limit_bytes() > 0
+          ? absl::StrCat(" of ", FormatBytes(memory.limit_bytes()))
+          : "",
+      " of memory, with ", FormatBytes(memory.cache_bytes()),
+      " of blocks read and ", FormatBytes(memory.write_buffer_bytes()),
+      " of write buffers.\n");
+}
+
 std::string DescribeCatalog(const v1::Catalog& catalog, const Style& style) {
   std::int64_t disk_bytes = 0;
   for (const v1::IndexStatus& index : catalog.indexes()) {
@@ -400,8 +411,10 @@ absl::Status Describe(const std::string& name, const Context& context) {
   v1::GetCatalogRequest request;
   request.set_name(name);
   ATTENDANT_ASSIGN_OR_RETURN(const auto response, client->GetCatalog(request));
-  Print(context.json ? ToJson(response)
-                     : DescribeCatalog(response.catalog(), context.style));
+  Print(context.json
+            ? ToJson(response)
+            : absl::StrCat(DescribeCatalog(response.catalog(), context.style),
+                           DescribeServer(response.server_memory())));
   return absl::OkStatus();
 }
 

@@ -1,5 +1,7 @@
 #include "core/catalog/catalog_set.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <new>
 #include <random>
@@ -8,10 +10,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "core/base/fail_point.h"
+#include "core/base/process_memory.h"
 #include "core/base/status.h"
 
 namespace attendant {
 namespace {
+
+// Of a database without items, and the first rows.
+constexpr std::int64_t kNewCatalogBytes = std::int64_t{1} << 20;
 
 absl::Status NoSuchCatalog(absl::string_view name) {
   return StatusWithReason(absl::StatusCode::kNotFound,
@@ -73,6 +79,14 @@ bool SameFixedParts(const CatalogSchema& a, const CatalogSchema& b) {
 CatalogSet::CatalogSet(std::unique_ptr<Store> store, const Options& options)
     : options_(options),
       store_(std::move(store)),
+      memory_(std::make_unique<MemoryBudget>(MemoryBudget::Options{
+          .limit_bytes = options.memory_limit_bytes,
+          .shared_bytes =
+              [this] {
+                return store_->cache_bytes() + store_->write_buffer_bytes();
+              },
+          .resident_bytes = &ResidentBytes,
+          .release = [] { malloc_trim(0); }})),
       catalogs_(std::make_shared<Catalogs>()) {}
 
 absl::StatusOr<std::unique_ptr<CatalogSet>> CatalogSet::Open(
@@ -80,8 +94,9 @@ absl::StatusOr<std::unique_ptr<CatalogSet>> CatalogSet::Open(
   ATTENDANT_ASSIGN_OR_RETURN(std::unique_ptr<Store> store,
                              Store::Open(directory, options.store));
   std::unique_ptr<CatalogSet> set(new CatalogSet(std::move(store), options));
-  ATTENDANT_ASSIGN_OR_RETURN(set->models_,
-                             ModelSet::Open(set->store_.get(), options.clock));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      set->models_,
+      ModelSet::Open(set->store_.get(), options.clock, set->memory_.get()));
   ATTENDANT_ASSIGN_OR_RETURN(const CatalogList list, set->store_->List());
   auto catalogs = std::make_shared<Catalogs>();
   for (const auto& [damaged, why] : list.damages) {
@@ -144,13 +159,21 @@ absl::StatusOr<std::shared_ptr<LiveCatalog>> CatalogSet::OpenCatalog(
                              ResolveModels(schema));
   ATTENDANT_ASSIGN_OR_RETURN(std::unique_ptr<CatalogStore> store,
                              store_->OpenCatalog(record));
+  LiveCatalogOptions options = options_.catalog;
+  options.memory = memory_.get();
   try {
     return LiveCatalog::Open(record, std::move(models), std::move(store),
-                             &background_, options_.catalog);
+                             &background_, options);
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "out of memory for the items of catalog '", record.name, "'"));
   }
+}
+
+CatalogSet::MemoryUse CatalogSet::memory_use() const {
+  return {.budget = memory_->use(),
+          .cache_bytes = store_->cache_bytes(),
+          .write_buffer_bytes = store_->write_buffer_bytes()};
 }
 
 std::string CatalogSet::NewUid() {
@@ -192,6 +215,7 @@ absl::StatusOr<CatalogSet::Created> CatalogSet::Create(
         absl::StrCat("there are ", kMaxCatalogs, " catalogs, the most allowed"),
         kOverLimit);
   }
+  ATTENDANT_RETURN_IF_ERROR(memory_->Check("a new catalog", kNewCatalogBytes));
   CatalogRecord record;
   record.name = std::string(name);
   record.uid = NewUid();

@@ -15,6 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "core/base/clock.h"
 #include "core/base/long_work.h"
+#include "core/base/memory_budget.h"
 #include "core/base/mutex.h"
 #include "core/base/published.h"
 #include "core/catalog/background.h"
@@ -51,6 +52,16 @@ class CatalogSet {
     StoreOptions store;
     LiveCatalogOptions catalog;
     const Clock* clock = &Clock::System();
+    // What the process may use of memory, in bytes; 0: any. Of what would pass
+    // it writes are refused and index builds put off; see MemoryBudget. What a
+    // directory holds is opened in any case.
+    std::int64_t memory_limit_bytes = 0;
+  };
+  // What the process uses of memory, in bytes.
+  struct MemoryUse {
+    MemoryBudget::Use budget;
+    std::int64_t cache_bytes = 0;         // of blocks read
+    std::int64_t write_buffer_bytes = 0;  // of all catalogs
   };
   struct Created {
     std::shared_ptr<LiveCatalog> catalog;
@@ -74,9 +85,9 @@ class CatalogSet {
 
   // InvalidArgument on a bad name, schema or encoder; AlreadyExists with
   // another schema, or where the name is an alias; ResourceExhausted past
-  // kMaxCatalogs. With the same schema, its defaults (temperature,
-  // combine_kind, index_kind, keys_on_disk, model) aside, the existing one as
-  // it is, its encoders untouched.
+  // kMaxCatalogs, or where memory is full. With the same schema, its defaults
+  // (temperature, combine_kind, index_kind, keys_on_disk, model) aside, the
+  // existing one as it is, its encoders untouched.
   absl::StatusOr<Created> Create(absl::string_view name,
                                  const CatalogSchema& schema,
                                  std::vector<FieldEncoder> encoders);
@@ -160,8 +171,7 @@ class CatalogSet {
   absl::StatusOr<std::shared_ptr<LiveCatalog>> RestoreSnapshot(
       const SnapshotId& id, absl::string_view name, LongWork& work);
 
-  // What the store holds in memory for all catalogs together, in bytes.
-  std::int64_t cache_bytes() const { return store_->cache_bytes(); }
+  MemoryUse memory_use() const;
 
   // Why, for each catalog that could not be opened and each alias that could
   // not be read, by name.
@@ -211,6 +221,7 @@ class CatalogSet {
 
   const Options options_;
   const std::unique_ptr<Store> store_;
+  const std::unique_ptr<MemoryBudget> memory_;
   std::unique_ptr<ModelSet> models_;  // set by Open
   BackgroundWorker background_;
   Mutex mutex_;  // serialises changes

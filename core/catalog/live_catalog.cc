@@ -116,6 +116,7 @@ LiveCatalog::LiveCatalog(CatalogRecord record, std::vector<NamedModel> models,
   for (const NamedModel& model : wanted_models_) {
     key_limits_.push_back(model.key_limit);
   }
+  if (options_.memory != nullptr) account_ = options_.memory->OpenAccount();
 }
 
 LiveCatalog::~LiveCatalog() {
@@ -257,7 +258,17 @@ absl::StatusOr<ImportOutcome> LiveCatalog::Import(std::span<const Item> items) {
   return outcome;
 }
 
+absl::Status LiveCatalog::CheckMemory(absl::string_view what,
+                                      std::int64_t bytes) const {
+  if (options_.memory == nullptr) return absl::OkStatus();
+  return options_.memory->Check(what, bytes);
+}
+
 absl::Status LiveCatalog::Commit(StoreWrite& write) {
+  if (!write.upserts.empty()) {
+    ATTENDANT_RETURN_IF_ERROR(CheckMemory(
+        "the write", WriteBytes(write.upserts, current_->models)));
+  }
   write.outcome.sequence = current_->sequence + 1;
   assigned_sequence_ = write.outcome.sequence;
   // All that may run out of memory comes before the store is written, so that
@@ -408,6 +419,7 @@ void LiveCatalog::Publish(std::shared_ptr<Snapshot> next) {
   ResolveWantedIndexes(*next);
   current_ = std::move(next);
   published_.Store(current_);
+  account_.Set(SnapshotMemory(*current_).sum());
 }
 
 void LiveCatalog::ResolveWantedIndexes(Snapshot& next) const {
@@ -456,11 +468,31 @@ void LiveCatalog::RunMerge() {
   malloc_trim(0);
 }
 
+absl::StatusOr<MemoryBudget::Account> LiveCatalog::ReserveMerge(
+    const MergePlan& plan) {
+  if (options_.memory == nullptr) return MemoryBudget::Account();
+  absl::StatusOr<MemoryBudget::Account> room = options_.memory->Reserve(
+      "an index build", MergeBytes(*current_, plan));
+  if (room.ok()) return room;
+  merge_status_ = room.status();
+  // Not as a merge that is scheduled: nobody is to wait for it.
+  if (!retry_scheduled_ && !closing_) {
+    retry_scheduled_ = true;
+    background_->Add(this, options_.retry_time, [this] {
+      MutexLock lock(&mutex_);
+      retry_scheduled_ = false;
+      ScheduleMerges();
+    });
+  }
+  return room;
+}
+
 std::int64_t LiveCatalog::MergeOnce() {
   std::shared_ptr<const Snapshot> before;
   ScratchFiles* files = nullptr;
   std::vector<NamedModel> models;
   MergePlan plan;
+  MemoryBudget::Account room;
   {
     MutexLock lock(&mutex_);
     merge_scheduled_ = false;
@@ -473,6 +505,12 @@ std::int64_t LiveCatalog::MergeOnce() {
       changed_.NotifyAll();
       return 0;
     }
+    absl::StatusOr<MemoryBudget::Account> reserved = ReserveMerge(plan);
+    if (!reserved.ok()) {
+      changed_.NotifyAll();
+      return 0;
+    }
+    room = *std::move(reserved);
     merge_scheduled_ = true;
     before = current_;
     models = plan.retrains ? wanted_models_ : current_->models;
@@ -673,6 +711,8 @@ void LiveCatalog::SetDefaults(const std::vector<KeyFieldSchema>& key_fields,
 absl::Status LiveCatalog::SetEncoder(int field, TextEncoder encoder) {
   MutexLock lock(&mutex_);
   ATTENDANT_RETURN_IF_ERROR(CheckOpen());
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckMemory("the text encoder", encoder.memory_bytes()));
   ATTENDANT_RETURN_IF_ERROR(store_->PutEncoder(
       record_.schema.key_fields[field].name, encoder.Serialize()));
   auto next = std::make_shared<Snapshot>(*current_);

@@ -17,6 +17,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "core/base/memory_budget.h"
+#include "core/base/memory_parts.h"
 #include "core/base/mutex.h"
 #include "core/base/published.h"
 #include "core/catalog/background.h"
@@ -34,6 +36,12 @@ struct LiveCatalogOptions {
   // How long writes must have paused before all segments become one (see
   // PlanMerge); what learns anew waits as long.
   absl::Duration settle_time = absl::Seconds(1);
+  // Where memory is counted, and asked for: writes that would not fit are
+  // refused, and merges put off. Must outlive the catalog. Null: nowhere.
+  MemoryBudget* memory = nullptr;
+  // When a merge that was put off for want of memory is tried again, unless a
+  // write comes first.
+  absl::Duration retry_time = absl::Seconds(5);
 };
 
 // State of one key field's index.
@@ -128,8 +136,8 @@ class LiveCatalog {
   // while it is under way.
   std::int64_t assigned_sequence() const { return assigned_sequence_; }
   std::vector<IndexState> index_states() const;
-  // Why the last index build failed, or OK. It is tried again after the next
-  // write.
+  // Why the last index build failed or was put off, or OK. It is tried again
+  // after the next write; one that memory was too full for, after a while too.
   absl::Status merge_status() const;
   // The record as it is now.
   CatalogRecord record() const;
@@ -190,6 +198,12 @@ class LiveCatalog {
   void ScheduleMerges() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ScheduleMerge(absl::Duration delay)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // OK if memory has room for it; see MemoryBudget::Check.
+  absl::Status CheckMemory(absl::string_view what, std::int64_t bytes) const;
+  // Memory for a merge while it lasts. Where there is none the merge is put
+  // off.
+  absl::StatusOr<MemoryBudget::Account> ReserveMerge(const MergePlan& plan)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RunMerge();
   // The rows of the merged segment.
   std::int64_t MergeOnce();
@@ -226,6 +240,8 @@ class LiveCatalog {
   std::atomic<bool> merge_scheduled_ = false;
   // Why the last merge failed; OK if it did not. Tried again at the next write.
   absl::Status merge_status_ ABSL_GUARDED_BY(mutex_);
+  bool retry_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
+  MemoryBudget::Account account_ ABSL_GUARDED_BY(mutex_);  // of current_
   int await_count_ ABSL_GUARDED_BY(mutex_) = 0;
   mutable int store_user_count_ ABSL_GUARDED_BY(mutex_) = 0;  // calls under way
   std::chrono::steady_clock::time_point last_write_ ABSL_GUARDED_BY(mutex_);

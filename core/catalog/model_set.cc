@@ -20,10 +20,33 @@ absl::Status NoSuchModel(absl::string_view name,
 
 }  // namespace
 
-ModelSet::ModelSet(Store* store, const Clock* clock, ModelList list)
+std::int64_t WeightBytes(const AttentionModel& model) {
+  std::size_t count = 0;
+  const auto add = [&](const Projection& projection) {
+    count += projection.weight.data.size() + projection.bias.size();
+  };
+  if (const MultiHeadProjections* heads = model.multi_head()) {
+    add(heads->query);
+    add(heads->key);
+    if (heads->value) add(*heads->value);
+    if (heads->output) add(*heads->output);
+  } else if (const BilinearForm* form = model.bilinear()) {
+    count += form->weight.data.size();
+  } else if (const AdditiveNetwork* network = model.additive()) {
+    count += network->query_weight.data.size() +
+             network->key_weight.data.size() + network->output_weight.size();
+  }
+  return static_cast<std::int64_t>(count * sizeof(float));
+}
+
+ModelSet::ModelSet(Store* store, const Clock* clock, MemoryBudget* memory,
+                   ModelList list)
     : store_(store),
       clock_(clock),
+      memory_(memory),
       versions_(std::make_shared<const Versions>()) {
+  MutexLock lock(&mutex_);
+  if (memory_ != nullptr) account_ = memory_->OpenAccount();
   auto versions = std::make_shared<Versions>();
   for (const auto& [name, version] : list.last_versions) {
     last_versions_.emplace(name, version);
@@ -43,13 +66,24 @@ ModelSet::ModelSet(Store* store, const Clock* clock, ModelList list)
       (*versions)[id].damage = damage;
     }
   }
-  versions_.Store(std::move(versions));
+  Publish(std::move(versions));
 }
 
 absl::StatusOr<std::unique_ptr<ModelSet>> ModelSet::Open(Store* store,
-                                                         const Clock* clock) {
+                                                         const Clock* clock,
+                                                         MemoryBudget* memory) {
   ATTENDANT_ASSIGN_OR_RETURN(ModelList list, store->ListModels());
-  return std::unique_ptr<ModelSet>(new ModelSet(store, clock, std::move(list)));
+  return std::unique_ptr<ModelSet>(
+      new ModelSet(store, clock, memory, std::move(list)));
+}
+
+void ModelSet::Publish(std::shared_ptr<const Versions> versions) {
+  std::int64_t bytes = 0;
+  for (const auto& [id, entry] : *versions) {
+    if (entry.version != nullptr) bytes += WeightBytes(entry.version->model);
+  }
+  account_.Set(bytes);
+  versions_.Store(std::move(versions));
 }
 
 absl::StatusOr<std::shared_ptr<const ModelVersion>> ModelSet::Create(
@@ -62,6 +96,9 @@ absl::StatusOr<std::shared_ptr<const ModelVersion>> ModelSet::Create(
   for (std::size_t i = 0; i < probes.size(); ++i) {
     ATTENDANT_RETURN_IF_ERROR(
         CheckProbe(model, probes[i], absl::StrCat("probes[", i, "]")));
+  }
+  if (memory_ != nullptr) {
+    ATTENDANT_RETURN_IF_ERROR(memory_->Check("the model", WeightBytes(model)));
   }
   // Before the lock, as it may take long.
   ModelRecord record;
@@ -90,7 +127,7 @@ absl::StatusOr<std::shared_ptr<const ModelVersion>> ModelSet::Create(
   auto version = std::make_shared<const ModelVersion>(std::move(record));
   auto next = std::make_shared<Versions>(*now);
   (*next)[Id(version->name.name, version->name.version)].version = version;
-  versions_.Store(std::move(next));
+  Publish(std::move(next));
   return version;
 }
 
@@ -132,7 +169,7 @@ absl::Status ModelSet::Delete(const ModelName& name) {
   ATTENDANT_RETURN_IF_ERROR(store_->RemoveModel(name));
   auto next = std::make_shared<Versions>(*now);
   next->erase(id);
-  versions_.Store(std::move(next));
+  Publish(std::move(next));
   return absl::OkStatus();
 }
 

@@ -18,6 +18,7 @@
 #include "core/attention/model.h"
 #include "core/attention/probe.h"
 #include "core/base/clock.h"
+#include "core/base/memory_budget.h"
 #include "core/base/mutex.h"
 #include "core/base/published.h"
 #include "core/storage/store.h"
@@ -27,6 +28,9 @@ namespace attendant {
 inline constexpr int kMaxModelVersions = 1000;
 inline constexpr int kMaxProbes = 16;
 
+// What a model's weights take of memory.
+std::int64_t WeightBytes(const AttentionModel& model);
+
 // A version of a model as it is served: name, create_time, asymmetry, model.
 using ModelVersion = ModelRecord;
 
@@ -35,15 +39,16 @@ using ModelVersion = ModelRecord;
 // last holder lets go.
 class ModelSet {
  public:
-  // `store` and `clock` must outlive the set. A version that can't be read
+  // `store`, `clock` and `memory`, if given, must outlive the set. A version that can't be read
   // keeps its place and answers with that error. Errors as Store::ListModels.
-  static absl::StatusOr<std::unique_ptr<ModelSet>> Open(Store* store,
-                                                        const Clock* clock);
+  static absl::StatusOr<std::unique_ptr<ModelSet>> Open(
+      Store* store, const Clock* clock, MemoryBudget* memory = nullptr);
 
   // Stores the model as the next version of its name, synced. InvalidArgument
   // naming "model.name", a field of "model." (see ValidateModel) or of
   // "probes[i]" (see CheckProbe); ResourceExhausted past kMaxModelVersions,
-  // those that are damaged included, or kMaxProbes; DataLoss if the last
+  // those that are damaged included, or kMaxProbes, or where memory is full;
+  // DataLoss if the last
   // version of this name can't be told.
   absl::StatusOr<std::shared_ptr<const ModelVersion>> Create(
       absl::string_view name, AttentionModel model,
@@ -77,11 +82,17 @@ class ModelSet {
   using Id = std::pair<std::string, std::int64_t>;
   using Versions = absl::btree_map<Id, Entry>;
 
-  ModelSet(Store* store, const Clock* clock, ModelList list);
+  ModelSet(Store* store, const Clock* clock, MemoryBudget* memory,
+           ModelList list);
+  // Makes them the versions that there are.
+  void Publish(std::shared_ptr<const Versions> versions)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Store* const store_;
   const Clock* const clock_;
-  mutable Mutex mutex_;  // serialises changes
+  MemoryBudget* const memory_;  // null: none
+  mutable Mutex mutex_;         // serialises changes
+  MemoryBudget::Account account_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, absl::StatusOr<std::int64_t>> last_versions_
       ABSL_GUARDED_BY(mutex_);
   Published<Versions> versions_;

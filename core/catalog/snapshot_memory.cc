@@ -1,6 +1,53 @@
 #include "core/catalog/snapshot_memory.h"
 
+#include <algorithm>
+#include <cmath>
+
+#include "core/catalog/head_keys.h"
+
 namespace attendant {
+namespace {
+
+constexpr std::int64_t kFloatBytes = sizeof(float);
+// Of a row beside its key, value, id and attributes.
+constexpr std::int64_t kRowBytes = 16;
+// Of an indexed key beside its floats and codes: norm, scale, row, position.
+constexpr std::int64_t kPlaceBytes = 16;
+// Of a key in HNSW's graphs, where norms differ and there are two.
+constexpr std::int64_t kGraphBytes = 576;
+// Of an attribute beside its texts.
+constexpr std::int64_t kAttributeBytes = 16;
+
+std::int64_t TextBytes(const AttributeValue& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) {
+    return static_cast<std::int64_t>(text->size()) + 32;
+  }
+  std::int64_t bytes = 0;
+  if (const auto* texts = std::get_if<std::vector<std::string>>(&value)) {
+    for (const std::string& text : *texts) {
+      bytes += static_cast<std::int64_t>(text.size()) + 48;
+    }
+  }
+  return bytes;
+}
+
+// Of keys in an index of a kind that is trained.
+std::int64_t IndexedBytes(std::int64_t key_count, std::int64_t dim,
+                          IndexKind kind, bool on_disk) {
+  std::int64_t bytes = on_disk ? 0 : dim * kFloatBytes;
+  if (kind != IndexKind::kFlat) bytes += dim + kPlaceBytes;
+  if (kind == IndexKind::kHnsw) bytes += kGraphBytes;
+  return key_count * bytes;
+}
+
+// Of the sample that lists are learned from: 64 keys a list, 4 sqrt(n) lists.
+std::int64_t SampleBytes(std::int64_t key_count, std::int64_t dim) {
+  const double most = 256 * std::sqrt(static_cast<double>(key_count));
+  return std::min(key_count, static_cast<std::int64_t>(most)) * dim *
+         kFloatBytes;
+}
+
+}  // namespace
 
 MemoryParts FieldMemory(const Snapshot& snapshot, int field) {
   MemoryParts parts;
@@ -26,6 +73,56 @@ MemoryParts SnapshotMemory(const Snapshot& snapshot) {
     if (view.dead != nullptr) parts.tombstones += view.dead->memory_bytes();
   }
   return parts;
+}
+
+std::int64_t WriteBytes(std::span<const Item* const> items,
+                        const std::vector<NamedModel>& models) {
+  std::int64_t head_dims = 0;  // of all heads' keys of an item
+  for (const NamedModel& model : models) {
+    for (int h = 0; h < StoredHeadCount(model.model.get()); ++h) {
+      head_dims += HeadProjection(*model.model, h).weight.row_count;
+    }
+  }
+  std::int64_t bytes = 0;
+  for (const Item* item : items) {
+    std::size_t floats = item->value.size();
+    for (const auto& key : item->keys) floats += key.size() + 1;
+    std::int64_t item_bytes =
+        static_cast<std::int64_t>(floats * sizeof(float) + item->id.size() +
+                                  item->opaque_value.size());
+    for (const auto& [attribute, value] : item->attributes) {
+      item_bytes += kAttributeBytes + TextBytes(value);
+    }
+    // In memory, and in a write buffer.
+    bytes += 2 * item_bytes + kRowBytes + head_dims * kFloatBytes;
+  }
+  return bytes;
+}
+
+std::int64_t MergeBytes(const Snapshot& snapshot, const MergePlan& plan) {
+  std::int64_t bytes = 0;
+  for (std::size_t f = 0; f < snapshot.wanted_indexes.size(); ++f) {
+    const KeyFieldSchema& field = snapshot.schema->key_fields[f];
+    const IndexKind kind = snapshot.wanted_indexes[f];
+    const bool on_disk = field.keys_on_disk && MayKeepKeysOnDisk(kind);
+    std::int64_t key_count = 0;
+    for (std::size_t i = plan.first; i < plan.end; ++i) {
+      const SegmentView& view = snapshot.segments[i];
+      key_count += view.live_key_counts[f];
+      for (const auto& head : view.segment->head_indexes[f]) {
+        bytes += IndexedBytes(view.live_key_counts[f], head->dim(), kind,
+                              on_disk);
+      }
+    }
+    bytes += IndexedBytes(key_count, field.dim, kind, on_disk);
+    if (plan.retrains && kind != IndexKind::kFlat) {
+      bytes += SampleBytes(key_count, field.dim);
+    }
+  }
+  for (std::size_t i = plan.first; i < plan.end; ++i) {
+    bytes += snapshot.segments[i].segment->rows->memory().sum();
+  }
+  return bytes;
 }
 
 }  // namespace attendant

@@ -3,6 +3,7 @@
 #include <rocksdb/cache.h>
 #include <rocksdb/slice.h>
 #include <rocksdb/write_batch.h>
+#include <rocksdb/write_buffer_manager.h>
 
 #include <set>
 #include <string>
@@ -208,6 +209,9 @@ class RocksStore : public Store {
 
   std::int64_t cache_bytes() const override {
     return static_cast<std::int64_t>(resources_.block_cache->GetUsage());
+  }
+  std::int64_t write_buffer_bytes() const override {
+    return static_cast<std::int64_t>(resources_.write_buffers->memory_usage());
   }
 
   absl::StatusOr<std::unique_ptr<CatalogStore>> OpenCatalog(

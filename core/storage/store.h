@@ -200,8 +200,10 @@ class Store {
   virtual absl::Status CopyItems(const std::string& directory,
                                  const CatalogRecord& record) = 0;
 
-  // Held for all catalogs together, in bytes: the cache of blocks read.
+  // Held for all catalogs together, in bytes: the cache of blocks read, and
+  // buffers of what was written.
   virtual std::int64_t cache_bytes() const = 0;
+  virtual std::int64_t write_buffer_bytes() const = 0;
 
   // Opens the items of a catalog, created if missing. At most once a uid at a
   // time. The Store must outlive it.

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/base/process_memory.h"
 #include "tests/support/scratch_directory.h"
 
 namespace attendant {
@@ -73,6 +74,24 @@ TEST(FlagsTest, Defaults) {
   EXPECT_EQ(flags->grace_seconds, 30);
   EXPECT_EQ(flags->log_level, LogLevel::kInfo);
   EXPECT_EQ(flags->auto_ivf_min_count, LiveCatalogOptions().auto_ivf_min_count);
+  EXPECT_GT(flags->memory_limit_bytes, 64 << 20);
+  EXPECT_LE(flags->memory_limit_bytes, MachineMemoryBytes());
+}
+
+TEST(FlagsTest, TheMemoryLimitTakesUnits) {
+  const auto limit_of = [](const char* flag, const char* text) {
+    const auto parsed = Parse({flag, text});
+    const auto* flags = std::get_if<Flags>(&parsed);
+    return flags == nullptr ? -1 : flags->memory_limit_bytes;
+  };
+  EXPECT_EQ(limit_of("--memory-limit", "0"), 0);
+  EXPECT_EQ(limit_of("--memory-limit", "123456789"), 123456789);
+  EXPECT_EQ(limit_of("--memory-limit", "12GiB"), std::int64_t{12} << 30);
+  EXPECT_EQ(limit_of("--memory-limit", "12 GB"), 12'000'000'000);
+  EXPECT_EQ(limit_of("--memory_limit", "512MiB"), 512 << 20);
+  ExpectUsageError(Parse({"--memory-limit", "-1"}), "memory-limit");
+  ExpectUsageError(Parse({"--memory-limit", "much"}), "memory-limit");
+  ExpectUsageError(Parse({"--memory-limit", "1lightyear"}), "memory-limit");
 }
 
 TEST(FlagsTest, FlagBeatsFileBeatsEnvironment) {
@@ -98,6 +117,7 @@ TEST(FlagsTest, EveryFlagHasAVariable) {
       {"ATTENDANT_GRACE_SECONDS", "0"},
       {"ATTENDANT_LOG_LEVEL", "debug"},
       {"ATTENDANT_AUTO_IVF_MIN_COUNT", "9"},
+      {"ATTENDANT_MEMORY_LIMIT", "5MiB"},
   };
   const auto parsed = Parse({});
   const auto* flags = std::get_if<Flags>(&parsed);
@@ -109,13 +129,15 @@ TEST(FlagsTest, EveryFlagHasAVariable) {
   EXPECT_EQ(flags->grace_seconds, 0);
   EXPECT_EQ(flags->log_level, LogLevel::kDebug);
   EXPECT_EQ(flags->auto_ivf_min_count, 9);
+  EXPECT_EQ(flags->memory_limit_bytes, 5 << 20);
 }
 
 TEST(FlagsTest, EffectiveConfigurationIsAConfigurationFile) {
   const auto parsed =
       Parse({"--data-dir", "/tmp/some dir", "--workers", "3", "--listen",
              "localhost:0", "--log-level", "error", "--grace-seconds", "9",
-             "--max-message-bytes", "100000", "--auto-ivf-min-count", "50"});
+             "--max-message-bytes", "100000", "--auto-ivf-min-count", "50",
+             "--memory-limit", "3GiB"});
   ASSERT_TRUE(std::holds_alternative<Flags>(parsed));
   const std::string text = ToText(std::get<Flags>(parsed));
   const ScopedFile file(text);

@@ -190,5 +190,47 @@ TEST_F(CatalogSetTest, DeletedCatalogsStayGoneAndHoldersCanRead) {
   EXPECT_EQ(catalog->record().schema, OneFieldSchema(3));
 }
 
+// Shows what it is told to.
+class FakeClock : public Clock {
+ public:
+  absl::Time Now() const override { return now; }
+  absl::Time now = absl::FromUnixSeconds(1'800'000'000);
+};
+
+TEST_F(CatalogSetTest, AClockThatJumpsBackLosesAndOrdersNothing) {
+  FakeClock clock;
+  CatalogSet::Options options;
+  options.clock = &clock;
+  set_ = nullptr;
+  ASSERT_OK_AND_ASSIGN(set_, CatalogSet::Open(directory_, options));
+  AttentionModel model;
+  model.kind = BilinearForm{{2, 2, {1, 0, 0, 1}}};
+  ASSERT_OK_AND_ASSIGN(CatalogSet::Created first,
+                       set_->Create("first", OneFieldSchema(2), {}));
+  ASSERT_OK(first.catalog->Upsert(std::vector{MakeItem("a", {1, 2})}, "r1"));
+  ASSERT_OK(set_->models().Create("m", model, {}));
+  const absl::Time before = clock.now;
+  clock.now -= absl::Hours(24 * 365);
+  ASSERT_OK(set_->Create("second", OneFieldSchema(2), {}));
+  ASSERT_OK(first.catalog->Upsert(std::vector{MakeItem("a", {3, 4})}, "r2"));
+  ASSERT_OK_AND_ASSIGN(const auto version,
+                       set_->models().Create("m", model, {}));
+  EXPECT_EQ(version->name.version, 2);
+  EXPECT_EQ(first.catalog->snapshot()->sequence, 2);
+  first.catalog = nullptr;
+  Open();
+  ASSERT_OK_AND_ASSIGN(const auto catalog, set_->Get("first"));
+  EXPECT_EQ(catalog->record().create_time, before);
+  EXPECT_EQ(catalog->snapshot()->sequence, 2);
+  ASSERT_OK_AND_ASSIGN(const auto items,
+                       catalog->Get(std::vector<std::string>{"a"}));
+  EXPECT_EQ(items[0].keys[0], (std::vector<float>{3, 4}));
+  ASSERT_OK_AND_ASSIGN(const auto newer, set_->Get("second"));
+  EXPECT_EQ(newer->record().create_time, clock.now);
+  ASSERT_OK_AND_ASSIGN(const auto newest,
+                       set_->models().Get("m", std::nullopt));
+  EXPECT_EQ(newest->name.version, 2);
+}
+
 }  // namespace
 }  // namespace attendant

@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include "core/base/memory_budget.h"
+#include "core/base/status.h"
 #include "tests/core/catalog/catalog_fixture.h"
 
 namespace attendant {
@@ -467,6 +469,92 @@ TEST_F(LiveCatalogTest, MemoryGrowsWithTheKeys) {
   const std::int64_t empty = catalog_->memory_bytes();
   Upsert(RandomItems(1000, 128, 1));
   EXPECT_GE(catalog_->memory_bytes() - empty, 1000 * 128 * 4);
+}
+
+// Accounts of a catalog and no more: what the test's process holds is not
+// looked at.
+class MemoryLimitTest : public CatalogFixture {
+ protected:
+  void Open(std::int64_t limit_bytes, IndexKind kind = IndexKind::kFlat) {
+    MemoryBudget::Options limits;
+    limits.limit_bytes = limit_bytes;
+    budget_ = std::make_unique<MemoryBudget>(limits);
+    LiveCatalogOptions options;
+    options.memory = budget_.get();
+    options.retry_time = absl::Milliseconds(1);
+    CatalogSchema schema = OneFieldSchema(64);
+    schema.key_fields[0].index_kind = kind;
+    OpenCatalog(schema, options);
+  }
+  // Writes of 100 items until one is refused; the last status.
+  absl::Status Fill() {
+    absl::Status status;
+    for (int seed = 0; status.ok(); ++seed) {
+      std::vector<Item> items = RandomItems(100, 64, seed);
+      for (Item& item : items) item.id += "-" + std::to_string(seed);
+      status = catalog_->Upsert(items, "").status();
+    }
+    return status;
+  }
+  ~MemoryLimitTest() override { catalog_ = nullptr; }
+
+  std::unique_ptr<MemoryBudget> budget_;
+};
+
+TEST_F(MemoryLimitTest, WritesAreRefusedAndReadsAndDeletesGoOn) {
+  constexpr std::int64_t kLimit = 4 << 20;
+  Open(kLimit);
+  const absl::Status full = Fill();
+  EXPECT_THAT(full, StatusIs(absl::StatusCode::kResourceExhausted,
+                             HasSubstr("memory is full")));
+  EXPECT_EQ(ReasonOf(full), "MEMORY_LIMIT");
+  EXPECT_LE(budget_->use().counted_bytes, kLimit);
+  EXPECT_GE(budget_->use().counted_bytes, kLimit * 8 / 10);
+  EXPECT_EQ(budget_->use().counted_bytes, catalog_->memory_bytes());
+  const std::int64_t sequence = catalog_->snapshot()->sequence;
+  const std::int64_t item_count = catalog_->snapshot()->item_count();
+  EXPECT_THAT(catalog_->Import(RandomItems(100, 64, 99)).status(),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("")));
+  EXPECT_EQ(catalog_->snapshot()->sequence, sequence);
+  EXPECT_OK(Ask(VectorQuery(std::vector<float>(64, 1))));
+  EXPECT_OK(catalog_->Get(std::vector<std::string>{"item1-0"}));
+  Delete({"item1-0"});
+  EXPECT_EQ(catalog_->snapshot()->item_count(), item_count - 1);
+}
+
+TEST_F(MemoryLimitTest, WritesResumeWhenMemoryIsFree) {
+  Open(4 << 20);
+  MemoryBudget::Account other = budget_->OpenAccount();
+  other.Set(4 << 20);
+  EXPECT_THAT(catalog_->Upsert(RandomItems(1, 64, 1), "").status(),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("")));
+  other.Set(0);
+  EXPECT_OK(catalog_->Upsert(RandomItems(1, 64, 1), ""));
+  catalog_ = nullptr;
+  EXPECT_EQ(budget_->use().counted_bytes, 0);
+}
+
+TEST_F(MemoryLimitTest, AnIndexBuildWithoutRoomIsPutOffAndThenMade) {
+  constexpr std::int64_t kLimit = 64 << 20;
+  Open(kLimit, IndexKind::kIvf);
+  MemoryBudget::Account other = budget_->OpenAccount();
+  other.Set(kLimit - (4 << 20));
+  Upsert(RandomItems(5000, 64, 1));
+  catalog_->AwaitIndexes();
+  EXPECT_THAT(catalog_->merge_status(),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("an index build wants")));
+  EXPECT_EQ(catalog_->index_states()[0].active_kind, IndexKind::kFlat);
+  EXPECT_OK(Ask(VectorQuery(std::vector<float>(64, 1))));
+  // No write is needed.
+  other.Set(0);
+  while (catalog_->index_states()[0].active_kind != IndexKind::kIvf) {
+    absl::SleepFor(absl::Milliseconds(1));
+    catalog_->AwaitIndexes();
+  }
+  EXPECT_OK(catalog_->merge_status());
+  background_.Remove(catalog_.get());
+  EXPECT_EQ(budget_->use().counted_bytes, catalog_->memory_bytes());
 }
 
 }  // namespace

@@ -1,0 +1,83 @@
+#include "core/base/memory_budget.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+
+namespace attendant {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+// Giving memory back takes milliseconds, in which nobody can allocate.
+constexpr std::chrono::seconds kReleaseInterval(1);
+
+bool IsOlder(SteadyClock::time_point than, SteadyClock::time_point now,
+             SteadyClock::duration age) {
+  return than == SteadyClock::time_point::min() || now - than >= age;
+}
+
+}  // namespace
+
+MemoryBudget::Use MemoryBudget::Look(bool anew) {
+  Use use;
+  use.limit_bytes = options_.limit_bytes;
+  use.counted_bytes = counted_bytes_.load();
+  if (options_.shared_bytes) use.counted_bytes += options_.shared_bytes();
+  use.used_bytes = use.counted_bytes;
+  if (!options_.resident_bytes) return use;
+  MutexLock lock(&mutex_);
+  const SteadyClock::time_point now = SteadyClock::now();
+  if (anew ||
+      IsOlder(seen_at_, now, absl::ToChronoNanoseconds(options_.sample_time))) {
+    seen_resident_ = options_.resident_bytes();
+    seen_counted_ = use.counted_bytes;
+    seen_at_ = now;
+  }
+  use.resident_bytes = seen_resident_;
+  // What was counted since is on its way to be held.
+  const std::int64_t since = use.counted_bytes - seen_counted_;
+  use.used_bytes = std::max(use.used_bytes,
+                            seen_resident_ + std::max<std::int64_t>(0, since));
+  return use;
+}
+
+MemoryBudget::Use MemoryBudget::use() { return Look(/*anew=*/true); }
+
+absl::Status MemoryBudget::Check(absl::string_view what, std::int64_t bytes) {
+  if (options_.limit_bytes == 0) return absl::OkStatus();
+  Use use = Look(/*anew=*/false);
+  if (use.used_bytes + bytes <= use.limit_bytes) return absl::OkStatus();
+  // The process may hold what was freed meanwhile.
+  if (use.counted_bytes + bytes <= use.limit_bytes) {
+    bool may_release = false;
+    if (options_.release) {
+      MutexLock lock(&mutex_);
+      const SteadyClock::time_point now = SteadyClock::now();
+      may_release = IsOlder(released_at_, now, kReleaseInterval);
+      if (may_release) released_at_ = now;
+    }
+    if (may_release) options_.release();
+    use = Look(/*anew=*/true);
+    if (use.used_bytes + bytes <= use.limit_bytes) return absl::OkStatus();
+  }
+  return StatusWithReason(
+      absl::StatusCode::kResourceExhausted,
+      absl::StrCat("memory is full: ", use.used_bytes, " bytes of ",
+                   use.limit_bytes, " are used, and ", what, " wants ", bytes,
+                   " more; delete catalogs or items, or raise --memory-limit; "
+                   "writes resume when there is room again"),
+      "MEMORY_LIMIT");
+}
+
+absl::StatusOr<MemoryBudget::Account> MemoryBudget::Reserve(
+    absl::string_view what, std::int64_t bytes) {
+  ATTENDANT_RETURN_IF_ERROR(Check(what, bytes));
+  Account account = OpenAccount();
+  account.Set(bytes);
+  return account;
+}
+
+}  // namespace attendant

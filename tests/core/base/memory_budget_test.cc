@@ -1,0 +1,141 @@
+#include "core/base/memory_budget.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+#include "core/base/status.h"
+#include "tests/support/status_matchers.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Optional;
+
+MemoryBudget::Options LimitOf(std::int64_t bytes) {
+  MemoryBudget::Options options;
+  options.limit_bytes = bytes;
+  return options;
+}
+
+TEST(MemoryBudgetTest, WithoutALimitAllFits) {
+  MemoryBudget budget({});
+  MemoryBudget::Account account = budget.OpenAccount();
+  account.Set(std::int64_t{1} << 60);
+  EXPECT_OK(budget.Check("a write", std::int64_t{1} << 60));
+  EXPECT_EQ(budget.use().limit_bytes, 0);
+  EXPECT_EQ(budget.use().counted_bytes, std::int64_t{1} << 60);
+}
+
+TEST(MemoryBudgetTest, RefusesWhatWouldPassTheLimitAndSaysWhatToDo) {
+  MemoryBudget budget(LimitOf(1000));
+  MemoryBudget::Account account = budget.OpenAccount();
+  account.Set(900);
+  EXPECT_OK(budget.Check("a write", 100));
+  const absl::Status status = budget.Check("a write", 101);
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
+                               AllOf(HasSubstr("900 bytes of 1000"),
+                                     HasSubstr("a write wants 101 more"),
+                                     HasSubstr("--memory-limit"))));
+  EXPECT_THAT(ReasonOf(status), Optional(std::string("MEMORY_LIMIT")));
+}
+
+TEST(MemoryBudgetTest, AccountsCountUntilTheyGo) {
+  MemoryBudget budget(LimitOf(1000));
+  {
+    MemoryBudget::Account account = budget.OpenAccount();
+    account.Set(600);
+    MemoryBudget::Account moved = std::move(account);
+    MemoryBudget::Account other = budget.OpenAccount();
+    other.Set(300);
+    EXPECT_EQ(budget.use().counted_bytes, 900);
+    moved.Set(100);
+    EXPECT_EQ(budget.use().counted_bytes, 400);
+    other = budget.OpenAccount();
+    EXPECT_EQ(budget.use().counted_bytes, 100);
+  }
+  EXPECT_EQ(budget.use().counted_bytes, 0);
+}
+
+TEST(MemoryBudgetTest, AnAccountOfNoBudgetCountsNowhere) {
+  MemoryBudget::Account account;
+  account.Set(100);
+}
+
+TEST(MemoryBudgetTest, WhatIsReservedIsUsed) {
+  MemoryBudget budget(LimitOf(1000));
+  {
+    auto room = budget.Reserve("a rebuild", 800);
+    ASSERT_OK(room);
+    EXPECT_THAT(budget.Check("a write", 300),
+                StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("")));
+    EXPECT_THAT(budget.Reserve("another", 300).status(),
+                StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("")));
+  }
+  EXPECT_OK(budget.Check("a write", 300));
+}
+
+TEST(MemoryBudgetTest, WhatIsSharedCounts) {
+  std::int64_t shared = 400;
+  MemoryBudget::Options options = LimitOf(1000);
+  options.shared_bytes = [&] { return shared; };
+  MemoryBudget budget(options);
+  EXPECT_OK(budget.Check("a write", 600));
+  shared = 401;
+  EXPECT_THAT(budget.Check("a write", 600),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("")));
+}
+
+TEST(MemoryBudgetTest, MemoryThatNobodyCountsIsUsedToo) {
+  std::int64_t resident = 900;
+  int released = 0;
+  MemoryBudget budget({.limit_bytes = 1000,
+                       .shared_bytes = nullptr,
+                       .resident_bytes = [&] { return resident; },
+                       .release = [&] { ++released; },
+                       .sample_time = absl::InfiniteDuration()});
+  EXPECT_OK(budget.Check("a write", 100));
+  // What is counted since the last look comes on top.
+  MemoryBudget::Account account = budget.OpenAccount();
+  account.Set(50);
+  EXPECT_OK(budget.Check("a write", 50));
+  EXPECT_EQ(released, 0);
+  EXPECT_THAT(budget.Check("a write", 200),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("")));
+  EXPECT_EQ(released, 1);
+  EXPECT_EQ(budget.use().used_bytes, 900);
+  // Not at each refusal.
+  EXPECT_FALSE(budget.Check("a write", 200).ok());
+  EXPECT_EQ(released, 1);
+  // Freed: no restart, and no wait for the next look.
+  resident = 100;
+  EXPECT_OK(budget.Check("a write", 200));
+}
+
+TEST(MemoryBudgetTest, MayBeUsedFromManyThreads) {
+  MemoryBudget budget({.limit_bytes = 1 << 20,
+                       .shared_bytes = nullptr,
+                       .resident_bytes = [] { return 1000; },
+                       .release = [] {},
+                       .sample_time = absl::ZeroDuration()});
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 1000; ++i) {
+        auto room = budget.Reserve("a thread", i);
+        ASSERT_OK(room);
+        room->Set(2 * i);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(budget.use().counted_bytes, 0);
+  EXPECT_EQ(budget.use().used_bytes, 1000);
+}
+
+}  // namespace
+}  // namespace attendant
