@@ -31,6 +31,8 @@ class ServerProcess {
   // A new connection.
   absl::StatusOr<std::unique_ptr<Client>> Connect() const;
 
+  pid_t pid() const { return process_.pid(); }
+
   // SIGTERM, and the exit status.
   int Stop();
   // SIGKILL, and waits for the end.

@@ -1,0 +1,217 @@
+// attendantd on a machine that is not well: a full disk, a directory that can't
+// be written, no file handles left.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+#include "tests/integration/binaries.h"
+#include "tests/integration/requests.h"
+#include "tests/integration/server_process.h"
+#include "tests/support/scratch_directory.h"
+#include "tests/support/status_matchers.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr int kDim = 256;
+
+absl::Status Create(Client& client, const std::string& name) {
+  return CreateCatalog(client, name,
+                       {KeyFieldOf("key", kDim, v1::SCORE_KIND_DOT)});
+}
+
+v1::Item TestItem(int number, int version) {
+  v1::Item item = ItemOf(absl::StrCat("item", number), "key",
+                         std::vector<double>(kDim, number % 7 + 1));
+  (*item.mutable_attributes())["version"].set_int64_value(version);
+  return item;
+}
+
+absl::Status Ask(Client& client, const std::string& catalog) {
+  v1::AttendRequest request;
+  request.set_catalog(catalog);
+  *request.mutable_query()->mutable_vector() =
+      VectorOf(std::vector<double>(kDim, 1));
+  return client.Attend(request).status();
+}
+
+// Makes a file system of `size` at a path, which this thread and the processes
+// that it starts see; false where that is not allowed.
+bool MountSmall(const std::string& path, const std::string& size) {
+  static const bool is_private =
+      unshare(CLONE_NEWNS) == 0 &&
+      mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
+  return is_private && mount("none", path.c_str(), "tmpfs", 0,
+                             absl::StrCat("size=", size).c_str()) == 0;
+}
+
+constexpr char kNeedsRoot[] =
+    "needs the right to mount file systems (root, CAP_SYS_ADMIN)";
+
+// What was acknowledged, by id: "version" of the item.
+using Acknowledged = std::map<std::string, std::int64_t>;
+
+// Writes batches of 64 items until one is refused, and keeps those that are
+// acknowledged; the refusal.
+absl::Status Fill(Client& client, int* next, Acknowledged* acknowledged) {
+  while (true) {
+    std::vector<v1::Item> items;
+    for (int i = 0; i < 64; ++i) items.push_back(TestItem(*next + i, *next));
+    const absl::Status status =
+        client.BatchUpsertItems(UpsertOf("shop", items)).status();
+    if (!status.ok()) return status;
+    for (const v1::Item& item : items) (*acknowledged)[item.id()] = *next;
+    *next += 64;
+  }
+}
+
+TEST(FullDiskTest, WritesAreRefusedReadsGoOnAndWritesResumeByThemselves) {
+  const ScratchDirectory data;
+  if (!MountSmall(data.path(), "24m")) GTEST_SKIP() << kNeedsRoot;
+  Acknowledged acknowledged;
+  int next = 0;
+  {
+    ASSERT_OK_AND_ASSIGN(const auto server, ServerProcess::Start(data.path()));
+    ASSERT_OK_AND_ASSIGN(const auto client, server->Connect());
+    ASSERT_OK(Create(*client, "shop"));
+    const absl::Status full = Fill(*client, &next, &acknowledged);
+    EXPECT_THAT(full,
+                StatusIs(absl::StatusCode::kResourceExhausted,
+                         AllOf(HasSubstr(data.path()), HasSubstr("full"))));
+    EXPECT_EQ(ReasonOf(full), "DISK_FULL");
+    ASSERT_GT(next, 0);
+    EXPECT_OK(Ask(*client, "shop"));
+    ASSERT_OK_AND_ASSIGN(const auto listed, ListVersions(*client, "shop"));
+    EXPECT_EQ(listed, acknowledged);
+    EXPECT_THAT(
+        Create(*client, "another"),
+        StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("full")));
+
+    // Room returns, and with it writes: no restart.
+    ASSERT_EQ(
+        mount("none", data.path().c_str(), "tmpfs", MS_REMOUNT, "size=256m"),
+        0);
+    ASSERT_OK(client->BatchUpsertItems(
+        UpsertOf("shop", {TestItem(next, /*version=*/-1)})));
+    acknowledged[absl::StrCat("item", next)] = -1;
+    EXPECT_OK(Create(*client, "another"));
+    server->Kill();
+  }
+  {
+    ASSERT_OK_AND_ASSIGN(const auto server, ServerProcess::Start(data.path()));
+    ASSERT_OK_AND_ASSIGN(const auto client, server->Connect());
+    ASSERT_OK_AND_ASSIGN(const auto listed, ListVersions(*client, "shop"));
+    EXPECT_EQ(listed, acknowledged);
+  }
+  umount(data.path().c_str());
+}
+
+CommandResult RunServer(const std::string& data_dir) {
+  return RunCommand(
+      {kAttendantd, "--data-dir", data_dir, "--listen", "127.0.0.1:0"});
+}
+
+TEST(UnwritableDirectoryTest, AReadOnlyDiskIsSaidAtStart) {
+  const ScratchDirectory data;
+  if (!MountSmall(data.path(), "64m")) GTEST_SKIP() << kNeedsRoot;
+  for (const bool has_data : {false, true}) {
+    if (has_data) {
+      ASSERT_OK_AND_ASSIGN(const auto server,
+                           ServerProcess::Start(data.path()));
+      ASSERT_OK_AND_ASSIGN(const auto client, server->Connect());
+      ASSERT_OK(Create(*client, "shop"));
+      EXPECT_EQ(server->Stop(), 0);
+    }
+    ASSERT_EQ(mount("none", data.path().c_str(), "tmpfs",
+                    MS_REMOUNT | MS_RDONLY, "size=64m"),
+              0);
+    const CommandResult result = RunServer(data.path());
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_THAT(result.err,
+                AllOf(HasSubstr(data.path()), HasSubstr("--data-dir")));
+    ASSERT_EQ(
+        mount("none", data.path().c_str(), "tmpfs", MS_REMOUNT, "size=64m"), 0);
+  }
+  // It was left as it was.
+  ASSERT_OK_AND_ASSIGN(const auto server, ServerProcess::Start(data.path()));
+  ASSERT_OK_AND_ASSIGN(const auto client, server->Connect());
+  EXPECT_OK(client->ListCatalogs(v1::ListCatalogsRequest()));
+  EXPECT_EQ(server->Stop(), 0);
+  umount(data.path().c_str());
+}
+
+TEST(UnwritableDirectoryTest, ADirectoryOfSomebodyElseIsSaidAtStart) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root, to run as somebody else";
+  const ScratchDirectory data;
+  ASSERT_EQ(chmod(data.path().c_str(), 0755), 0);
+  // The test's files may lie where nobody else may go.
+  const CommandResult reach =
+      RunCommand({"/usr/bin/setpriv", "--reuid=65534", "--regid=65534",
+                  "--clear-groups", kAttendantd, "--version"});
+  if (reach.exit_status != 0) {
+    GTEST_SKIP() << "user 65534 can't run " << kAttendantd << ": " << reach.err;
+  }
+  const CommandResult result = RunCommand(
+      {"/usr/bin/setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+       kAttendantd, "--data-dir", data.path(), "--listen", "127.0.0.1:0"});
+  EXPECT_EQ(result.exit_status, 1);
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr(data.path()), HasSubstr("--data-dir")));
+}
+
+TEST(FileHandlesTest, AreNamedWhenTheyAreOutAndNothingIsLost) {
+  const ScratchDirectory data;
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  {
+    ASSERT_OK_AND_ASSIGN(const auto server, ServerProcess::Start(data.path()));
+    ASSERT_OK_AND_ASSIGN(const auto client, server->Connect());
+    ASSERT_OK(Create(*client, "shop"));
+    ASSERT_OK(client->BatchUpsertItems(UpsertOf("shop", {TestItem(0, 7)})));
+    // Of the server alone, from now on: what is open, and a few more.
+    const pid_t pid = server->pid();
+    rlimit limit = before;
+    limit.rlim_cur = 40;
+    ASSERT_EQ(prlimit(pid, RLIMIT_NOFILE, &limit, nullptr), 0);
+    absl::Status status;
+    int count = 0;
+    for (; count < 100 && status.ok(); ++count) {
+      status = Create(*client, absl::StrCat("catalog", count));
+    }
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
+                                 HasSubstr("open files")));
+    EXPECT_EQ(ReasonOf(status), "TOO_MANY_OPEN_FILES");
+    EXPECT_OK(Ask(*client, "shop"));
+    ASSERT_OK_AND_ASSIGN(const auto listed, ListVersions(*client, "shop"));
+    EXPECT_EQ(listed, (Acknowledged{{"item0", 7}}));
+
+    // Handles return, and it goes on.
+    limit.rlim_cur = limit.rlim_max;
+    ASSERT_EQ(prlimit(pid, RLIMIT_NOFILE, &limit, nullptr), 0);
+    EXPECT_OK(Create(*client, absl::StrCat("catalog", count - 1)));
+    EXPECT_OK(client->BatchUpsertItems(UpsertOf("shop", {TestItem(1, 8)})));
+    server->Kill();
+  }
+  ASSERT_OK_AND_ASSIGN(const auto server, ServerProcess::Start(data.path()));
+  ASSERT_OK_AND_ASSIGN(const auto client, server->Connect());
+  ASSERT_OK_AND_ASSIGN(const auto listed, ListVersions(*client, "shop"));
+  EXPECT_EQ(listed, (Acknowledged{{"item0", 7}, {"item1", 8}}));
+}
+
+}  // namespace
+}  // namespace attendant
