@@ -277,7 +277,56 @@ def ratio_points(results):
                    values[0], values[-1])
 
 
-SECTIONS = {"rivals": rivals_text, "exact": exact_text, "cost": cost_text}
+def live_row(title, rounds, name):
+    p99 = [a[name]["p99_ms"] for a in rounds]
+    times = [a[name]["p99_ms"] / a["rest"]["p99_ms"] for a in rounds]
+    return [title, short(statistics.median(a[name]["p50_ms"] for a in rounds)),
+            f"{short(statistics.median(p99))} "
+            f"({short(min(p99))} to {short(max(p99))})",
+            f"{statistics.median(times):.2f}",
+            f"{sum(a[name]['answered'] for a in rounds):,} of "
+            f"{sum(a[name]['sent'] for a in rounds):,}"]
+
+
+def live_text(result):
+    rounds, ingest = result["rounds"], result["ingest"]
+    items, keys = result["items"], result["items"] * result["dimension"] * 4
+    rate = rounds[0]["rest"]["rate"]
+    peak = max(a["build"]["peak_bytes"] for a in rounds)
+    resident = result["memory"]["resident_bytes"]
+    parts = result["memory"]["parts"]
+    starts = [[title, f"{start['ready_seconds']:.2f}",
+               f"{start['index_seconds']:.2f}"]
+              for title, start in (
+                  ("a clean stop", result["restart_after_stop"]),
+                  ("kill -9", result["restart_after_kill"]))]
+    return "\n".join([
+        f"{items:,} items of {result['dimension']} dimensions, "
+        f"{result['cores']} cores of {result['processor']}, the generator on "
+        f"the same.", "",
+        f"- Import, acknowledged when synced: "
+        f"{short(ingest['items_per_second'])} items a second; the index was "
+        f"ready {ingest['index_seconds']:.1f} s after the last.",
+        f"- Resident at rest: {resident / items:.0f} bytes an item, "
+        f"{resident / keys:.2f} times the keys; while all is built anew at "
+        f"most {peak / items:.0f}, {peak / keys:.2f} times. By part, bytes an "
+        f"item: " + ", ".join(
+            f"{part.removesuffix('Bytes')} {size / items:.1f}"
+            for part, size in parts.items()) + ".", "",
+        table(["start after", "ready, s", "index ready, s"], starts), "",
+        f"Queries at {short(rate)} a second, 40 % of the closed loop's "
+        f"{short(result['closed_loop_per_second'])}; {len(rounds)} rounds of "
+        f"{result['seconds']:g} s, medians:", "",
+        table(["", "p50, ms", "p99, ms", "p99 beside rest", "answered"],
+              [live_row("at rest", rounds, "rest"),
+               live_row("while all is built anew", rounds, "build"),
+               live_row("while "
+                        f"{short(rounds[0]['write']['storedPerSecond'])} items "
+                        "a second are written", rounds, "write")])])
+
+
+SECTIONS = {"rivals": rivals_text, "exact": exact_text, "cost": cost_text,
+            "live": live_text}
 
 
 def replace_section(path, text, name, content):

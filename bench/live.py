@@ -1,0 +1,260 @@
+#!/usr/bin/env python3
+"""A catalog that lives: how fast it takes items, comes back, and answers while
+it is written to and built anew. Drives attendantd and attendant-load of
+build/release/bin and keeps what it measured in bench/results/live.json, of which
+bench/report.py makes the tables of bench/README.md.
+
+  bench/run live             1,000,000 items of 128, five rounds of 60 s
+  bench/run live --quick     100,000 items, one round of 5 s, in
+                             build/live-quick.json
+
+The generator runs on the server's cores. Queries come in an open loop at 40 % of
+what a closed loop of 16 callers reached, and latencies count from when a query was
+due. A full build is had by moving the keys to disk or back, which trains all anew
+and answers by the index before it meanwhile, again and again for as long as the
+measurement takes.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+from compare import processor_name
+from engine_process import ROOT
+
+CATALOG = "live"
+FIELD = "key"
+
+
+class Server:
+    """attendantd on a data directory; the times of its start are kept."""
+
+    def __init__(self, options, data):
+        self._bin = options.build / "bin"
+        begin = time.monotonic()
+        self._process = subprocess.Popen(
+            [self._bin / "attendantd", "--data-dir", data, "--listen",
+             "127.0.0.1:0", "--log-level", "error"],
+            stdout=subprocess.PIPE, text=True)
+        mark = "attendantd ready on "
+        for line in self._process.stdout:
+            if line.startswith(mark):
+                break
+        else:
+            sys.exit("attendantd did not start")
+        self.ready_seconds = time.monotonic() - begin
+        self._begin = begin
+        self.address = line[len(mark):].strip()
+
+    def run(self, program, *arguments):
+        """What a program says as JSON."""
+        result = subprocess.run(
+            [self._bin / program, "--server", self.address, "--json",
+             *map(str, arguments)],
+            stdout=subprocess.PIPE, text=True, check=False)
+        if result.returncode != 0:
+            sys.exit(f"{program} {arguments}: exit status {result.returncode}")
+        return json.loads(result.stdout)
+
+    def index(self):
+        catalog = self.run("attendant", "catalog", "describe", CATALOG)
+        return catalog["catalog"]["indexes"][0], catalog
+
+    def await_index(self):
+        """Seconds since the start when all keys are in their index."""
+        while True:
+            index, _ = self.index()
+            if not index.get("training") and not index.get("buildError"):
+                return time.monotonic() - self._begin
+            if index.get("buildError"):
+                sys.exit(f"the index can't be built: {index['buildError']}")
+            time.sleep(0.05)
+
+    def resident_bytes(self):
+        status = pathlib.Path(f"/proc/{self._process.pid}/status").read_text()
+        return 1024 * sum(int(line.split()[1]) for line in status.splitlines()
+                          if line.startswith(("RssAnon:", "RssShmem:")))
+
+    def stop(self, number):
+        self._process.send_signal(number)
+        self._process.wait()
+        self._process.stdout.close()
+
+
+class PeakMemory:
+    """The most that a server was seen to hold, looked at every 50 ms."""
+
+    def __init__(self, server):
+        self.bytes = 0
+        self._server = server
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._look)
+
+    def _look(self):
+        while not self._stop.wait(0.05):
+            self.bytes = max(self.bytes, self._server.resident_bytes())
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._stop.set()
+        self._thread.join()
+
+
+class Builds:
+    """Full builds, one after the other, for as long as it is entered."""
+
+    def __init__(self, server):
+        self.seconds = []
+        self._server = server
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._build)
+
+    def _move(self, on_disk):
+        self._server.run("attendant", "catalog", "update", CATALOG, FIELD,
+                         "--keys-on-disk", "yes" if on_disk else "no")
+        begin = time.monotonic()
+        while self._server.index()[0].get("training"):
+            time.sleep(0.1)
+        return time.monotonic() - begin
+
+    def _build(self):
+        on_disk = False
+        while not self._stop.is_set():
+            on_disk = not on_disk
+            self.seconds.append(self._move(on_disk))
+        if on_disk:
+            self._move(False)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._stop.set()
+        self._thread.join()
+
+
+def latencies(report):
+    """Milliseconds by percentile, and what became of the queries."""
+    found = {f"p{entry['percentage']:g}_ms": entry["latency"] / 1e6
+             for entry in report["latencyDistribution"]}
+    loop = report["openLoop"]
+    return {**found, "rate": loop["rate"], "sent": loop["sent"],
+            "answered": loop["answered"], "refused": loop["refused"],
+            "late": loop["late"]}
+
+
+def measure(options, data):
+    result = {"items": options.items, "dimension": options.dim,
+              "seconds": options.seconds, "processor": processor_name(),
+              "cores": os.cpu_count()}
+    server = Server(options, data)
+    with PeakMemory(server) as peak:
+        prepared = server.run(
+            "attendant-load", "--catalog", CATALOG, "prepare", "--items",
+            options.items, "--dim", options.dim, "--wait-index")
+    result["ingest"] = {"items_per_second": prepared["itemsPerSecond"],
+                        "seconds": prepared["seconds"],
+                        "index_seconds": prepared["indexSeconds"],
+                        "peak_bytes": peak.bytes}
+    time.sleep(options.rest)
+    index, described = server.index()
+    result["index"] = index
+    result["memory"] = {"resident_bytes": server.resident_bytes(),
+                        # Canonical JSON has 64 bits as texts.
+                        "parts": {part: int(size) for part, size
+                                  in described["catalog"]["memory"].items()}}
+
+    for how, number in (("stop", signal.SIGTERM), ("kill", signal.SIGKILL)):
+        server.stop(number)
+        server = Server(options, data)
+        result[f"restart_after_{how}"] = {
+            "ready_seconds": server.ready_seconds,
+            "index_seconds": server.await_index()}
+
+    load = ("attendant-load", "--catalog", CATALOG, "--warmup",
+            min(1, options.seconds / 5), "--duration", options.seconds)
+    result["closed_loop_per_second"] = server.run(*load)["rps"]
+    rate = 0.4 * result["closed_loop_per_second"]
+    rounds = []
+    for _ in range(options.rounds):
+        at_rest = latencies(server.run(*load, "--rate", rate))
+        with PeakMemory(server) as peak, Builds(server) as builds:
+            building = latencies(server.run(*load, "--rate", rate))
+        building.update(build_seconds=builds.seconds, peak_bytes=peak.bytes)
+        written = server.run(*load, "--rate", rate, "--writes-per-second",
+                             options.writes)
+        writing = {**latencies(written), **written["writes"]}
+        server.await_index()
+        rounds.append({"rest": at_rest, "build": building, "write": writing})
+        for name, found in rounds[-1].items():
+            print(f"{name:6} p50 {found['p50_ms']:8.2f} ms  p99 "
+                  f"{found['p99_ms']:8.2f} ms", flush=True)
+    result["rounds"] = rounds
+    server.stop(signal.SIGTERM)
+    return result
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--items", type=int)
+    parser.add_argument("--dim", type=int, default=128)
+    parser.add_argument("--seconds", type=float,
+                        help="of each measurement under load")
+    parser.add_argument("--rounds", type=int)
+    parser.add_argument("--writes", type=int, default=10000,
+                        help="items a second beside the queries")
+    parser.add_argument("--rest", type=float, default=2,
+                        help="seconds before memory is looked at")
+    parser.add_argument("--build", type=pathlib.Path,
+                        default=ROOT / "build" / "release")
+    parser.add_argument("--data", type=pathlib.Path,
+                        help="where data directories are made; on the disk "
+                             "that is to be measured (default: build)")
+    parser.add_argument("--json", type=pathlib.Path)
+    options = parser.parse_args()
+    options.items = options.items or (100000 if options.quick else 1000000)
+    options.seconds = options.seconds or (5 if options.quick else 60)
+    options.rounds = options.rounds or (1 if options.quick else 5)
+    options.data = options.data or ROOT / "build"
+    options.json = options.json or (
+        ROOT / "build" / "live-quick.json" if options.quick
+        else ROOT / "bench" / "results" / "live.json")
+    return options
+
+
+def main():
+    options = parse_options()
+    data = tempfile.mkdtemp(prefix="live-", dir=options.data)
+    try:
+        result = measure(options, data)
+    finally:
+        with contextlib.suppress(OSError):
+            shutil.rmtree(data)
+    options.json.parent.mkdir(exist_ok=True)
+    options.json.write_text(json.dumps(result, indent=1) + "\n")
+    p99 = {name: statistics.median(r[name]["p99_ms"] for r in result["rounds"])
+           for name in ("rest", "build", "write")}
+    print(f"{result['ingest']['items_per_second']:,.0f} items a second; p99 "
+          f"{p99['rest']:.2f} ms, {p99['build'] / p99['rest']:.2f} times that "
+          f"during builds, {p99['write'] / p99['rest']:.2f} during writes\n"
+          f"wrote {options.json}")
+
+
+if __name__ == "__main__":
+    main()
