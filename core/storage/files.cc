@@ -298,10 +298,8 @@ absl::Status Files::RenameDirectory(const std::string& from,
 
 absl::Status Files::LinkFile(const std::string& from,
                              const std::string& to) const {
-  if (file_system_->LinkFile(from, to, NoOptions(), nullptr).ok()) {
-    return absl::OkStatus();
-  }
-  return CopyFile(from, to);
+  return FromFileSystem(file_system_->LinkFile(from, to, NoOptions(), nullptr),
+                        "can't link to", to);
 }
 
 absl::Status Files::CopyFile(const std::string& from,

@@ -159,9 +159,9 @@ class Files {
   absl::Status RenameDirectory(const std::string& from,
                                const std::string& to) const;
 
-  // Makes `to`, which does not exist, another name of the file `from`, or,
-  // where the file system can't, a synced copy. For files that never change.
-  // The caller syncs the directory.
+  // Makes `to`, which does not exist, another name of the file `from`, which
+  // never changes. Not every file system can, nor two of them together. The
+  // caller syncs the directory.
   absl::Status LinkFile(const std::string& from, const std::string& to) const;
 
   // Makes `to` a copy of the file `from`, as FileWriter does.

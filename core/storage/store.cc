@@ -289,9 +289,13 @@ class RocksStore : public Store {
       const std::string source = absl::StrCat(from, "/", name);
       const std::string target = absl::StrCat(to, "/", name);
       // Only tables never change.
-      ATTENDANT_RETURN_IF_ERROR(absl::EndsWith(name, ".sst")
-                                    ? files().LinkFile(source, target)
-                                    : files().CopyFile(source, target));
+      if (absl::EndsWith(name, ".sst") && files().LinkFile(source, target).ok())
+        continue;
+      ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t size,
+                                 files().FileSize(source));
+      ATTENDANT_RETURN_IF_ERROR(
+          CheckDiskSpace(to, static_cast<std::uint64_t>(size)));
+      ATTENDANT_RETURN_IF_ERROR(files().CopyFile(source, target));
     }
     ATTENDANT_RETURN_IF_ERROR(files().SyncDirectory(to));
     ATTENDANT_ASSIGN_OR_RETURN(

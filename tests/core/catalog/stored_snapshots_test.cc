@@ -421,6 +421,22 @@ TEST_F(StoredSnapshotsTest, GoesOutAndComesInWithTheSameBytes) {
   EXPECT_EQ(ItemsOf(*there), items);
 }
 
+// As version 0.1.0 wrote it: ten items (i, 1) of the catalog "shop".
+TEST_F(StoredSnapshotsTest, AFileOfTheFirstFormatComesBack) {
+  const std::string bytes = ReadAll(FORMAT_1_SNAPSHOT);
+  ASSERT_OK_AND_ASSIGN(const SnapshotManifest manifest, Import(bytes, ""));
+  EXPECT_EQ(manifest.name, "first");
+  EXPECT_EQ(manifest.item_count, 10);
+  ASSERT_OK_AND_ASSIGN(const auto restored, Restore("first", "old"));
+  const std::vector<Item> items = ItemsOf(*restored);
+  ASSERT_EQ(items.size(), 10u);
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(items[i].id, absl::StrCat("item-", i));
+    EXPECT_THAT(items[i].keys,
+                ElementsAre(ElementsAre(static_cast<float>(i), 1)));
+  }
+}
+
 TEST_F(StoredSnapshotsTest, ADamagedSnapshotIsNotExported) {
   Take("s1");
   std::string bytes = ReadAll(PathOf("s1") / "record");
