@@ -109,6 +109,9 @@ absl::StatusOr<std::shared_ptr<LiveCatalog>> CatalogSet::RestoreSnapshot(
   ATTENDANT_ASSIGN_OR_RETURN(const auto lease, snapshots().Open(id));
   ATTENDANT_ASSIGN_OR_RETURN(SnapshotFiles::Verified verified,
                              snapshots().Verify(*lease, work));
+  // In memory items take about what they take on the disk.
+  ATTENDANT_RETURN_IF_ERROR(
+      memory_->Check("a restored catalog", lease->manifest().byte_count()));
   // From here on something changes.
   CatalogRecord record = std::move(verified.record);
   record.name = std::string(name);

@@ -241,6 +241,19 @@ TEST_F(StoredSnapshotsTest, RestoresOnlyToANameThatIsFree) {
   EXPECT_EQ(set_->Resolve("none"), "none");
 }
 
+TEST_F(StoredSnapshotsTest, IsNotRestoredPastTheMemoryLimit) {
+  Take("s1");
+  shop_ = nullptr;
+  set_ = nullptr;
+  CatalogSet::Options options;
+  options.memory_limit_bytes = 1 << 20;
+  ASSERT_OK_AND_ASSIGN(set_, CatalogSet::Open(directory_.path(), options));
+  EXPECT_THAT(Restore("s1", "old"),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("a restored catalog")));
+  EXPECT_EQ(set_->List("", 10).size(), 1u);
+}
+
 TEST_F(StoredSnapshotsTest, RemovalSparesWhatIsInUse) {
   Take("s1");
   {
