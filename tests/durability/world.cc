@@ -185,6 +185,37 @@ absl::Status World::Settle() {
     ATTENDANT_RETURN_IF_ERROR(status);
     uncertain.others.clear();
   }
+  return SettleSnapshots();
+}
+
+absl::Status World::SettleSnapshots() {
+  SnapshotFiles& files = catalogs_->snapshots();
+  ATTENDANT_ASSIGN_OR_RETURN(const SnapshotList list, files.List(""));
+  for (const auto& [id, damage] : list.damages) {
+    return Different(absl::StrCat("snapshot ", id.name, " of ", id.catalog,
+                                  ": ", damage.ToString()));
+  }
+  std::set<SnapshotId> found;
+  for (const SnapshotManifest& manifest : list.manifests) {
+    const SnapshotId id{manifest.catalog, manifest.name};
+    found.insert(id);
+    LongWork work;
+    ATTENDANT_ASSIGN_OR_RETURN(const auto lease, files.Open(id));
+    const absl::Status verified = files.Verify(*lease, work).status();
+    if (!snapshots_.contains(id) || !verified.ok()) {
+      return Different(absl::StrCat("snapshot ", id.name, " of ", id.catalog,
+                                    " is there: ", verified.ToString()));
+    }
+  }
+  for (const auto& [id, plain] : snapshots_) {
+    if (found.contains(id) || uncertain_snapshots_.contains(id)) continue;
+    return Different(
+        absl::StrCat("snapshot ", id.name, " of ", id.catalog, " is gone"));
+  }
+  std::erase_if(snapshots_, [&](const auto& entry) {
+    return !found.contains(entry.first);
+  });
+  uncertain_snapshots_.clear();
   return absl::OkStatus();
 }
 
@@ -252,8 +283,9 @@ absl::Status World::CompareAll() {
                                   ", and there should be ", Text(lists_)));
   }
   ATTENDANT_RETURN_IF_ERROR(CompareModels());
-  for (const auto& [name, plain] : plain_) {
-    ATTENDANT_RETURN_IF_ERROR(Compare(name, plain.now, plain.now.sequence));
+  for (const std::string& name : lists_.catalogs) {
+    const PlainCatalog& plain = plain_[name].now;
+    ATTENDANT_RETURN_IF_ERROR(Compare(name, plain, plain.sequence));
   }
   return absl::OkStatus();
 }
@@ -261,7 +293,9 @@ absl::Status World::CompareAll() {
 absl::Status World::Step() {
   if (!is_open()) return Open();
   const std::string name = NameOf(Random(kCatalogCount));
-  if (!plain_.contains(name)) return Create(name);
+  if (!lists_.catalogs.contains(name)) {
+    return snapshots_.empty() || Random(2) == 0 ? Create(name) : Restore(name);
+  }
   struct Choice {
     int weight;
     absl::Status (World::*run)(const std::string& name);
@@ -504,6 +538,8 @@ absl::Status World::Create(const std::string& name) {
   if (created.ok() && !files_->cut()) {
     if (!created->created) return Different(name + " was there");
     plain_[name] = {};
+  } else {
+    plain_[name].others.emplace_back();
   }
   return SetLists(created.status(), std::move(after), "a creation");
 }
@@ -564,10 +600,54 @@ absl::Status World::RemoveModel(const std::string&) {
                   "removing a model");
 }
 
+absl::Status World::TakeSnapshot(const std::string& name) {
+  const SnapshotId id{name, absl::StrCat("snapshot", ++snapshot_count_)};
+  LongWork work;
+  const auto taken = catalogs_->CreateSnapshot(name, id.name, work);
+  snapshots_[id] = plain_[name].now;
+  if (taken.ok() && !files_->cut()) return absl::OkStatus();
+  uncertain_snapshots_.insert(id);
+  return taken.ok() ? absl::OkStatus()
+                    : CheckFailure(taken.status(), "taking a snapshot");
+}
+
+absl::Status World::RemoveSnapshot(const std::string&) {
+  if (snapshots_.empty()) return absl::OkStatus();
+  const SnapshotId id = snapshots_.begin()->first;
+  if (uncertain_snapshots_.contains(id)) return absl::OkStatus();
+  const absl::Status status = catalogs_->snapshots().Remove(id);
+  if (status.ok() && !files_->cut()) {
+    snapshots_.erase(id);
+    return absl::OkStatus();
+  }
+  uncertain_snapshots_.insert(id);
+  return status.ok() ? absl::OkStatus()
+                     : CheckFailure(status, "removing a snapshot");
+}
+
+absl::Status World::Restore(const std::string& name) {
+  auto at = snapshots_.begin();
+  std::advance(at, Random(static_cast<int>(snapshots_.size())));
+  if (uncertain_snapshots_.contains(at->first)) return absl::OkStatus();
+  PlainLists after = lists_;
+  after.catalogs.insert(name);
+  LongWork work;
+  const auto restored = catalogs_->RestoreSnapshot(at->first, name, work);
+  if (restored.ok() && !files_->cut()) {
+    plain_[name] = {at->second, {}};
+    // Another catalog, with a history of its own.
+    plain_[name].now.sequence = (*restored)->snapshot()->sequence;
+    ATTENDANT_RETURN_IF_ERROR(Compare(name, plain_[name].now, 0));
+  } else {
+    plain_[name].others.push_back(at->second);
+  }
+  return SetLists(restored.status(), std::move(after), "restoring");
+}
+
 absl::Status World::RepeatUnanswered() {
   if (!unanswered_) return absl::OkStatus();
   const Unanswered repeated = *std::exchange(unanswered_, std::nullopt);
-  if (!plain_.contains(repeated.name)) return absl::OkStatus();
+  if (!lists_.catalogs.contains(repeated.name)) return absl::OkStatus();
   // Whether it had happened or not, it has afterwards, and once.
   ATTENDANT_ASSIGN_OR_RETURN(const Catalog catalog,
                              catalogs_->Get(repeated.name));

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -75,6 +76,9 @@ class World {
   absl::Status RemoveAlias(const std::string& name);
   absl::Status AddModel(const std::string& name);
   absl::Status RemoveModel(const std::string& name);
+  absl::Status TakeSnapshot(const std::string& name);
+  absl::Status RemoveSnapshot(const std::string& name);
+  absl::Status Restore(const std::string& name);
 
   absl::Status Send(const std::string& name, const PlainWrite& write);
   absl::Status Compare(const std::string& name, const PlainCatalog& plain,
@@ -82,6 +86,8 @@ class World {
   absl::Status Settle();
   PlainLists ReadLists() const;
   absl::Status CompareModels() const;
+  // The snapshots that there are are whole, and those that there must be.
+  absl::Status SettleSnapshots();
   // `after` is what the lists are now, or, if the operation has no OK, what
   // they may be after a restart.
   absl::Status SetLists(const absl::Status& status, PlainLists after,
@@ -97,11 +103,16 @@ class World {
   const std::uint64_t seed_;
   std::mt19937_64 random_;
   std::unique_ptr<CatalogSet> catalogs_;
-  // What is visible now: the catalogs of lists_, by name.
+  // What is visible now of the catalogs of lists_, by name; of others what they
+  // may be found with.
   std::map<std::string, UncertainCatalog> plain_;
   PlainLists lists_;
   // What may be found after a restart in place of this.
   std::vector<PlainLists> other_lists_;
+  // What each holds. Those that a failure left uncertain may be there or not.
+  std::map<SnapshotId, PlainCatalog> snapshots_;
+  std::set<SnapshotId> uncertain_snapshots_;
+  std::int64_t snapshot_count_ = 0;
   std::int64_t tried_model_ =
       0;  // the last version, whether it was made or not
   struct Unanswered {
