@@ -28,6 +28,13 @@ std::string ParentOf(const std::string& path) {
   return std::filesystem::path(path).parent_path().string();
 }
 
+// `path`, with the directory `from` that it is or lies in renamed.
+std::string Renamed(const std::string& path, const std::string& from,
+                    const std::string& to) {
+  const bool within = path == from || path.rfind(from + "/", 0) == 0;
+  return within ? to + path.substr(from.size()) : path;
+}
+
 IOStatus ErrorOf(FileFault::Kind kind, const std::string& path) {
   return kind == FileFault::Kind::kNoSpace
              ? IOStatus::NoSpace("injected", path)
@@ -245,6 +252,20 @@ std::shared_ptr<FaultyFileSystem::Inode> FaultyFileSystem::NewInode() {
 
 void FaultyFileSystem::Note(const std::string& directory, Change change) {
   Apply(change, live_);
+  if (change.IsRenamedDirectory()) {
+    // What is not synced in it goes on under its new name.
+    const auto rename = [&](std::string& path) {
+      if (!path.empty()) path = Renamed(path, change.removed, change.added);
+    };
+    for (auto& [path, changes] : changes_) {
+      if (Renamed(path, change.removed, "") == path) continue;
+      rename(path);
+      for (Change& below : changes) {
+        rename(below.removed);
+        rename(below.added);
+      }
+    }
+  }
   auto at = std::find_if(
       changes_.begin(), changes_.end(),
       [&](const auto& changes) { return changes.first == directory; });
@@ -253,6 +274,13 @@ void FaultyFileSystem::Note(const std::string& directory, Change change) {
 }
 
 void FaultyFileSystem::Apply(const Change& change, Names& names) {
+  if (change.IsRenamedDirectory()) {
+    Names renamed;
+    for (const auto& [path, inode] : names) {
+      renamed[Renamed(path, change.removed, change.added)] = inode;
+    }
+    names = std::move(renamed);
+  }
   names.erase(change.removed);
   if (!change.added.empty()) names[change.added] = change.inode;
 }
@@ -465,8 +493,11 @@ IOStatus FaultyFileSystem::DeleteDir(const std::string& path,
     return ErrorOf(*fault, path);
   }
   const IOStatus status = target()->DeleteDir(path, options, debug);
+  if (!status.ok()) return status;
   const std::string name = Normal(path);
-  if (status.ok()) Note(ParentOf(name), {name, "", nullptr});
+  // Another directory of this name is not to find what was in this one.
+  SyncNames(name);
+  Note(ParentOf(name), {name, "", nullptr});
   return status;
 }
 

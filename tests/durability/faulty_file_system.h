@@ -139,6 +139,10 @@ class FaultyFileSystem : public rocksdb::FileSystemWrapper {
     std::string removed;  // empty: none
     std::string added;    // empty: none
     std::shared_ptr<Inode> inode;
+
+    bool IsRenamedDirectory() const {
+      return inode == nullptr && !removed.empty() && !added.empty();
+    }
   };
 
   // Counts the call, and cuts the power. Returns what befalls it.

@@ -142,6 +142,33 @@ TEST(FaultyFileSystemTest, ADirectoryThatIsNotSyncedGoesWithItsFiles) {
   EXPECT_TRUE(gone);
 }
 
+TEST(FaultyFileSystemTest, ARenamedDirectoryKeepsItsFiles) {
+  const ScratchDirectory directory;
+  const std::string root = directory / "data";
+  std::set<std::string> left;
+  for (int seed = 0; seed < kSeeds; ++seed) {
+    auto faulty = std::make_shared<FaultyFileSystem>(root, seed);
+    const Files files(faulty);
+    ASSERT_OK(files.MakeDirectory(root + "/draft/below"));
+    ASSERT_OK(files.ReplaceFile(root + "/draft/below/file", "x"));
+    ASSERT_TRUE(
+        faulty->RenameFile(root + "/draft", root + "/named", {}, nullptr).ok());
+    if (seed % 2 == 0) {
+      ASSERT_OK(files.SyncDirectory(root));
+    }
+    faulty->CutPowerAt(1, false);
+    ASSERT_OK(files.RemoveFile(root + "/named/below/file"));
+    faulty->RestoreAfterCut();
+    const std::string name =
+        files.PathExists(root + "/named") ? "named" : "draft";
+    EXPECT_EQ(Left(root + "/" + name + "/below/file"), "x");
+    EXPECT_TRUE(seed % 2 == 1 || name == "named");
+    left.insert(name);
+    std::filesystem::remove_all(root);
+  }
+  EXPECT_EQ(left, (std::set<std::string>{"draft", "named"}));
+}
+
 TEST(FaultyFileSystemTest, WhatComesAfterTheCutIsForNothing) {
   EXPECT_EQ(AllThatMayBeLeft([](FaultyFileSystem& files, const Files& our,
                                 const std::string& root) {

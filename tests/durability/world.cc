@@ -300,13 +300,26 @@ absl::Status World::Step() {
     int weight;
     absl::Status (World::*run)(const std::string& name);
   };
+  // clang-format off
   static constexpr Choice kChoices[] = {
-      {30, &World::Upsert},      {4, &World::UpsertWithOneThatIsInvalid},
-      {16, &World::Delete},      {12, &World::Import},
-      {6, &World::Repeat},       {10, &World::Query},
-      {6, &World::GetOne},       {6, &World::ListPage},
-      {2, &World::AwaitIndexes}, {3, &World::Drop},
+      {30, &World::Upsert},
+      {4, &World::UpsertWithOneThatIsInvalid},
+      {16, &World::Delete},
+      {12, &World::Import},
+      {6, &World::Repeat},
+      {10, &World::Query},
+      {6, &World::GetOne},
+      {6, &World::ListPage},
+      {2, &World::AwaitIndexes},
+      {3, &World::Drop},
+      {4, &World::PointAlias},
+      {2, &World::RemoveAlias},
+      {3, &World::AddModel},
+      {2, &World::RemoveModel},
+      {2, &World::TakeSnapshot},
+      {1, &World::RemoveSnapshot},
   };
+  // clang-format on
   int total = 0;
   for (const Choice& choice : kChoices) total += choice.weight;
   int at = Random(total);
