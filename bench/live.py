@@ -197,7 +197,7 @@ def measure(options, data):
         building.update(build_seconds=builds.seconds, peak_bytes=peak.bytes)
         written = server.run(*load, "--rate", rate, "--writes-per-second",
                              options.writes)
-        writing = {**latencies(written), **written["writes"]}
+        writing = {**latencies(written), "writes": written["writes"]}
         server.await_index()
         rounds.append({"rest": at_rest, "build": building, "write": writing})
         for name, found in rounds[-1].items():

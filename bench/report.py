@@ -321,8 +321,8 @@ def live_text(result):
               [live_row("at rest", rounds, "rest"),
                live_row("while all is built anew", rounds, "build"),
                live_row("while "
-                        f"{short(rounds[0]['write']['storedPerSecond'])} items "
-                        "a second are written", rounds, "write")])])
+                        f"{short(rounds[0]['write']['writes']['storedPerSecond'])}"
+                        " items a second are written", rounds, "write")])])
 
 
 SECTIONS = {"rivals": rivals_text, "exact": exact_text, "cost": cost_text,
