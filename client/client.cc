@@ -199,6 +199,20 @@ absl::StatusOr<v1::BatchDeleteItemsResponse> Client::BatchDeleteItems(
               deadline.value_or(options_.deadline));
 }
 
+absl::StatusOr<v1::BatchUpdateItemsResponse> Client::BatchUpdateItems(
+    v1::BatchUpdateItemsRequest request, Deadline deadline) {
+  if (request.request_id().empty()) request.set_request_id(DrawRequestId());
+  return Call(*items_, &v1::ItemService::Stub::BatchUpdateItems, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::DeleteMatchingItemsResponse> Client::DeleteMatchingItems(
+    v1::DeleteMatchingItemsRequest request, Deadline deadline) {
+  if (request.request_id().empty()) request.set_request_id(DrawRequestId());
+  return Call(*items_, &v1::ItemService::Stub::DeleteMatchingItems, request,
+              deadline.value_or(options_.deadline));
+}
+
 absl::StatusOr<v1::CreateModelResponse> Client::CreateModel(
     const v1::CreateModelRequest& request, Deadline deadline) {
   return Call(*models_, &v1::ModelService::Stub::CreateModel, request,

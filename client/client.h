@@ -129,6 +129,10 @@ class Client {
       const v1::ListItemsRequest& request, Deadline deadline = {});
   absl::StatusOr<v1::BatchDeleteItemsResponse> BatchDeleteItems(
       v1::BatchDeleteItemsRequest request, Deadline deadline = {});
+  absl::StatusOr<v1::BatchUpdateItemsResponse> BatchUpdateItems(
+      v1::BatchUpdateItemsRequest request, Deadline deadline = {});
+  absl::StatusOr<v1::DeleteMatchingItemsResponse> DeleteMatchingItems(
+      v1::DeleteMatchingItemsRequest request, Deadline deadline = {});
 
   absl::StatusOr<v1::CreateModelResponse> CreateModel(
       const v1::CreateModelRequest& request, Deadline deadline = {});

@@ -212,6 +212,7 @@ absl::Status Importer::Add(v1::Item item) {
        batch_bytes_ + bytes > options_.batch_bytes)) {
     ATTENDANT_RETURN_IF_ERROR(Send());
   }
+  batch_.set_if_absent(options_.if_absent);
   *batch_.add_items() = std::move(item);
   batch_bytes_ += bytes;
   ++added_count_;

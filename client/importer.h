@@ -21,6 +21,8 @@ struct ImportOptions {
   // Messages sent and not yet acknowledged, >= 1. More hide latency and hold
   // more memory, here and in the server.
   int max_messages_in_flight = 8;
+  // Items that exist are refused, not replaced.
+  bool if_absent = false;
   // An import that hears nothing for so long while it waits is given up with
   // DeadlineExceeded.
   absl::Duration stall_timeout = absl::Seconds(60);

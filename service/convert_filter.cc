@@ -103,18 +103,19 @@ absl::StatusOr<Filter> FilterFromProto(const v1::Filter& wire,
                       "any_of or negation");
 }
 
-absl::StatusOr<std::optional<Filter>> FilterOfRequest(
-    const v1::AttendRequest& wire, const CatalogSchema& schema) {
+absl::StatusOr<std::optional<Filter>> FilterFrom(const std::string& text,
+                                                 const v1::Filter* expression,
+                                                 const CatalogSchema& schema) {
   std::optional<Filter> filter;
-  if (!wire.filter().empty() && wire.has_filter_expression()) {
+  if (!text.empty() && expression != nullptr) {
     return InvalidField("filter", "filter and filter_expression",
                         "one of both");
   }
-  if (!wire.filter().empty()) {
-    ATTENDANT_ASSIGN_OR_RETURN(filter, ParseFilter(wire.filter(), schema));
-  } else if (wire.has_filter_expression()) {
+  if (!text.empty()) {
+    ATTENDANT_ASSIGN_OR_RETURN(filter, ParseFilter(text, schema));
+  } else if (expression != nullptr) {
     ATTENDANT_ASSIGN_OR_RETURN(
-        filter, FilterFromProto(wire.filter_expression(), "filter_expression"));
+        filter, FilterFromProto(*expression, "filter_expression"));
   }
   return filter;
 }

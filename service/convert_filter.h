@@ -3,9 +3,9 @@
 #define ATTENDANT_SERVICE_CONVERT_FILTER_H_
 
 #include <optional>
+#include <string>
 
 #include "absl/status/statusor.h"
-#include "attendant/v1/attention_service.pb.h"
 #include "attendant/v1/filter.pb.h"
 #include "core/catalog/filter.h"
 
@@ -16,11 +16,22 @@ namespace attendant {
 absl::StatusOr<Filter> FilterFromProto(const v1::Filter& wire,
                                        absl::string_view field);
 
-// The filter of a request, as text or as a message; nothing if it has none.
-// InvalidArgument if it has both, or a bad one; ResourceExhausted over a limit
-// of the text.
+// A filter as text, or as a message (null: none).
+absl::StatusOr<std::optional<Filter>> FilterFrom(const std::string& text,
+                                                 const v1::Filter* expression,
+                                                 const CatalogSchema& schema);
+
+// The filter of a request in its fields filter and filter_expression; nothing
+// if it has none. InvalidArgument if it has both, or a bad one;
+// ResourceExhausted over a limit of the text.
+template <typename Request>
 absl::StatusOr<std::optional<Filter>> FilterOfRequest(
-    const v1::AttendRequest& wire, const CatalogSchema& schema);
+    const Request& wire, const CatalogSchema& schema) {
+  return FilterFrom(
+      wire.filter(),
+      wire.has_filter_expression() ? &wire.filter_expression() : nullptr,
+      schema);
+}
 
 }  // namespace attendant
 

@@ -128,9 +128,10 @@ void AttributesToProto(
   }
 }
 
-void ItemToProto(const Item& item, const CatalogSchema& schema,
+void ItemToProto(const StoredItem& item, const CatalogSchema& schema,
                  const ReadMask& mask, v1::Item* wire) {
   wire->set_id(item.id);
+  wire->set_sequence(item.sequence);
   if (mask.keys) {
     for (std::size_t i = 0; i < item.keys.size(); ++i) {
       if (item.keys[i].empty()) continue;

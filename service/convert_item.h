@@ -26,8 +26,8 @@ absl::StatusOr<AttributeValue> AttributeFromProto(
 absl::StatusOr<Item> ItemFromProto(const v1::Item& wire,
                                    const CatalogSchema& schema);
 
-// What the mask reads.
-void ItemToProto(const Item& item, const CatalogSchema& schema,
+// What the mask reads, and always its id and sequence.
+void ItemToProto(const StoredItem& item, const CatalogSchema& schema,
                  const ReadMask& mask, v1::Item* wire);
 
 // The masked attributes of an item.

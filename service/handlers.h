@@ -74,6 +74,15 @@ absl::Status BatchDeleteItems(Backend& backend,
                               const Interrupt& interrupt,
                               v1::BatchDeleteItemsResponse* response);
 
+absl::Status BatchUpdateItems(Backend& backend,
+                              const v1::BatchUpdateItemsRequest& request,
+                              const Interrupt& interrupt,
+                              v1::BatchUpdateItemsResponse* response);
+absl::Status DeleteMatchingItems(Backend& backend,
+                                 const v1::DeleteMatchingItemsRequest& request,
+                                 const Interrupt& interrupt,
+                                 v1::DeleteMatchingItemsResponse* response);
+
 absl::Status CreateModel(Backend& backend,
                          const v1::CreateModelRequest& request,
                          const Interrupt& interrupt,

@@ -125,7 +125,8 @@ absl::Status ImportCall::ImportMessage(const v1::ImportItemsRequest& request,
       statuses[i] = std::move(item).status();
     }
   }
-  ATTENDANT_ASSIGN_OR_RETURN(ImportOutcome outcome, catalog_->Import(items));
+  ATTENDANT_ASSIGN_OR_RETURN(ImportOutcome outcome,
+                             catalog_->Import(items, request.if_absent()));
   for (std::size_t i = 0; i < items.size(); ++i) {
     statuses[positions[i]] = std::move(outcome.statuses[i]);
   }

@@ -1,15 +1,18 @@
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
+#include "service/convert_filter.h"
 #include "service/convert_item.h"
 #include "service/grpc_status.h"
 #include "service/handlers.h"
 #include "service/read_after_write.h"
 #include "service/tokens.h"
+#include "service/update_mask.h"
 
 namespace attendant {
 namespace {
@@ -19,6 +22,18 @@ constexpr std::int64_t kMaxRequestIdBytes = 128;
 absl::Status ValidateRequestId(const std::string& request_id) {
   return CheckCount(static_cast<std::int64_t>(request_id.size()), 0,
                     kMaxRequestIdBytes, "request_id", " bytes");
+}
+
+std::vector<WriteCondition> ConditionsFromProto(
+    const google::protobuf::RepeatedPtrField<v1::WriteCondition>& wire) {
+  std::vector<WriteCondition> conditions;
+  conditions.reserve(static_cast<std::size_t>(wire.size()));
+  for (const v1::WriteCondition& condition : wire) {
+    WriteCondition& added = conditions.emplace_back();
+    added.absent = condition.absent();
+    if (condition.has_sequence()) added.sequence = condition.sequence();
+  }
+  return conditions;
 }
 
 absl::StatusOr<ReadMask> ItemMask(bool has_mask,
@@ -51,8 +66,10 @@ absl::Status BatchUpsertItems(Backend& backend,
     items.push_back(*std::move(item));
   }
   ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
-  ATTENDANT_ASSIGN_OR_RETURN(const WriteOutcome outcome,
-                             catalog->Upsert(items, request.request_id()));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const WriteOutcome outcome,
+      catalog->Upsert(items, request.request_id(),
+                      ConditionsFromProto(request.conditions())));
   response->set_inserted_count(
       static_cast<std::int32_t>(outcome.inserted_count));
   response->set_updated_count(static_cast<std::int32_t>(outcome.updated_count));
@@ -78,8 +95,9 @@ absl::Status BatchGetItems(Backend& backend,
   ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
   const std::vector<std::string> ids(request.ids().begin(),
                                      request.ids().end());
-  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<Item> items, catalog->Get(ids));
-  for (const Item& item : items) {
+  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<StoredItem> items,
+                             catalog->GetStored(ids));
+  for (const StoredItem& item : items) {
     ItemToProto(item, *snapshot->schema, mask, response->add_items());
   }
   return absl::OkStatus();
@@ -113,9 +131,9 @@ absl::Status ListItems(Backend& backend, const v1::ListItemsRequest& request,
     const int wanted = page_size - response->items_size();
     // One more than asked for tells whether this is the last page.
     const int limit = std::min(kChunkSize, wanted + 1);
-    ATTENDANT_ASSIGN_OR_RETURN(const std::vector<Item> items,
+    ATTENDANT_ASSIGN_OR_RETURN(const std::vector<StoredItem> items,
                                catalog->List(after, limit));
-    for (const Item& item : items) {
+    for (const StoredItem& item : items) {
       v1::Item* wire = response->add_items();
       ItemToProto(item, *snapshot->schema, mask, wire);
       bytes += static_cast<std::int64_t>(wire->ByteSizeLong()) + 8;
@@ -143,12 +161,82 @@ absl::Status BatchDeleteItems(Backend& backend,
   ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
   const std::vector<std::string> ids(request.ids().begin(),
                                      request.ids().end());
-  ATTENDANT_ASSIGN_OR_RETURN(const WriteOutcome outcome,
-                             catalog->Delete(ids, request.request_id()));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const WriteOutcome outcome,
+      catalog->Delete(ids, request.request_id(),
+                      ConditionsFromProto(request.conditions())));
   response->set_deleted_count(static_cast<std::int32_t>(outcome.deleted_count));
   response->set_missing_count(static_cast<std::int32_t>(outcome.missing_count));
   response->set_snapshot_token(
       SnapshotToken(catalog->snapshot()->catalog_uid, outcome.sequence));
+  return absl::OkStatus();
+}
+
+absl::Status BatchUpdateItems(Backend& backend,
+                              const v1::BatchUpdateItemsRequest& request,
+                              const Interrupt& interrupt,
+                              v1::BatchUpdateItemsResponse* response) {
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto catalog, FindCatalog(backend, request.catalog(), "catalog"));
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckCount(request.items_size(), 1, kMaxBatchSize, "items"));
+  ATTENDANT_RETURN_IF_ERROR(ValidateRequestId(request.request_id()));
+  const auto snapshot = catalog->snapshot();
+  std::optional<UpdateMask> mask;
+  if (request.has_update_mask()) {
+    ATTENDANT_ASSIGN_OR_RETURN(
+        mask, UpdateMaskFromProto(request.update_mask(), *snapshot->schema));
+  }
+  std::vector<ItemPatch> patches;
+  patches.reserve(static_cast<std::size_t>(request.items_size()));
+  for (int i = 0; i < request.items_size(); ++i) {
+    absl::StatusOr<Item> item =
+        ItemFromProto(request.items(i), *snapshot->schema);
+    if (!item.ok()) {
+      return PrefixField(item.status(), absl::StrCat("items[", i, "]."));
+    }
+    patches.push_back(PatchOf(*std::move(item), mask));
+  }
+  ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const WriteOutcome outcome,
+      catalog->Update(patches, request.request_id(),
+                      ConditionsFromProto(request.conditions())));
+  response->set_updated_count(static_cast<std::int32_t>(outcome.updated_count));
+  response->set_snapshot_token(
+      SnapshotToken(snapshot->catalog_uid, outcome.sequence));
+  return absl::OkStatus();
+}
+
+absl::Status DeleteMatchingItems(Backend& backend,
+                                 const v1::DeleteMatchingItemsRequest& request,
+                                 const Interrupt& interrupt,
+                                 v1::DeleteMatchingItemsResponse* response) {
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto catalog, FindCatalog(backend, request.catalog(), "catalog"));
+  ATTENDANT_RETURN_IF_ERROR(ValidateRequestId(request.request_id()));
+  const auto snapshot = catalog->snapshot();
+  ATTENDANT_ASSIGN_OR_RETURN(const std::optional<Filter> filter,
+                             FilterOfRequest(request, *snapshot->schema));
+  if (!filter.has_value()) {
+    return InvalidField("filter", "none",
+                        "one that is true of what is to be deleted");
+  }
+  ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
+  if (request.dry_run()) {
+    ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t count,
+                               catalog->CountMatching(*filter));
+    response->set_deleted_count(count);
+    response->set_snapshot_token(
+        SnapshotToken(snapshot->catalog_uid, snapshot->sequence));
+    return absl::OkStatus();
+  }
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const WriteOutcome outcome,
+      catalog->DeleteMatching(*filter, request.request_id()));
+  response->set_deleted_count(outcome.deleted_count);
+  response->set_snapshot_token(
+      SnapshotToken(snapshot->catalog_uid, outcome.sequence));
   return absl::OkStatus();
 }
 

@@ -25,7 +25,8 @@ namespace attendant {
 namespace {
 
 constexpr std::int64_t kMinMessageBytes = 64 << 10;
-constexpr int kWriteThreadCount = 4;
+// They mostly wait for a sync, which those of one catalog share.
+constexpr int kWriteThreadCount = 8;
 constexpr int kReadThreadCount = 2;
 constexpr int kLongWorkThreadCount = 2;
 constexpr absl::Duration kIdleConnectionGrace = absl::Milliseconds(500);

@@ -39,7 +39,10 @@ using RawItemMethods = v1::ItemService::WithRawCallbackMethod_BatchUpsertItems<
         v1::ItemService::WithRawCallbackMethod_BatchGetItems<
             v1::ItemService::WithRawCallbackMethod_ListItems<
                 v1::ItemService::WithRawCallbackMethod_BatchDeleteItems<
-                    Base>>>>>;
+                    v1::ItemService::WithRawCallbackMethod_BatchUpdateItems<
+                        v1::ItemService::
+                            WithRawCallbackMethod_DeleteMatchingItems<
+                                Base>>>>>>>;
 
 template <typename Base>
 using RawModelMethods = v1::ModelService::WithRawCallbackMethod_CreateModel<
@@ -190,6 +193,20 @@ class RawItemService final : public RawItemMethods<v1::ItemService::Service> {
                                        ByteBuffer* response) override {
     return StartUnaryCall(backend_, *pools_.write, "BatchDeleteItems",
                           &attendant::BatchDeleteItems, context, request,
+                          response);
+  }
+  ServerUnaryReactor* BatchUpdateItems(CallbackServerContext* context,
+                                       const ByteBuffer* request,
+                                       ByteBuffer* response) override {
+    return StartUnaryCall(backend_, *pools_.write, "BatchUpdateItems",
+                          &attendant::BatchUpdateItems, context, request,
+                          response);
+  }
+  ServerUnaryReactor* DeleteMatchingItems(CallbackServerContext* context,
+                                          const ByteBuffer* request,
+                                          ByteBuffer* response) override {
+    return StartUnaryCall(backend_, *pools_.write, "DeleteMatchingItems",
+                          &attendant::DeleteMatchingItems, context, request,
                           response);
   }
 

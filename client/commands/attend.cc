@@ -39,6 +39,7 @@ struct AttendFlags {
   std::vector<std::string> deny;
   std::string deny_file;
   std::string filter;
+  std::string token;
   bool include_examples = false;
   bool require_all = false;
   std::vector<std::string> show;
@@ -145,6 +146,7 @@ absl::StatusOr<v1::AttendRequest> ToRequest(const AttendFlags& flags,
         AddIds(flags.deny, flags.deny_file, *request.mutable_deny_list()));
   }
   request.set_filter(flags.filter);
+  request.set_snapshot_token(flags.token);
   for (const std::string& name : flags.show) {
     request.mutable_read_mask()->add_paths(absl::StrCat("attributes.", name));
   }
@@ -275,6 +277,7 @@ void AddAttendCommand(CLI::App& app, Context& context) {
   AddQueryFlags(*attend, *flags);
   AddAnswerFlags(*attend, *flags);
   AddMaskFlags(*attend, *flags);
+  AddTokenFlag(*attend, flags->token);
   attend->footer(
       "Examples:\n"
       "  attendant attend shop --like 85123A --like 71053 --show name\n"

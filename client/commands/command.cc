@@ -34,6 +34,10 @@ void Note(absl::string_view line) {
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
+void NoteToken(absl::string_view token) {
+  Note(absl::StrCat("Reads see it with --token ", token));
+}
+
 void PrintError(absl::string_view message) {
   Note(absl::StrCat("attendant: ", Printable(message)));
 }

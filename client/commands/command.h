@@ -46,6 +46,8 @@ class Context {
 // Writes to standard output, to standard error as a line of its own.
 void Print(absl::string_view text);
 void Note(absl::string_view line);
+// The token of a write, as a line on standard error that says what it is for.
+void NoteToken(absl::string_view token);
 // The error, as "attendant: ..." on standard error.
 void PrintError(absl::string_view message);
 
@@ -73,6 +75,8 @@ void AddSnapshotCommands(CLI::App& app, Context& context);
 
 // Parts of the above.
 void AddImportCommand(CLI::App& items, Context& context);
+void AddItemsUpdateCommand(CLI::App& items, Context& context);
+void AddItemsDeleteCommand(CLI::App& items, Context& context);
 void AddModelImportCommand(CLI::App& model, Context& context);
 void AddModelFromLsiCommand(CLI::App& model, Context& context);
 void AddFitLsiCommand(CLI::App& fit, Context& context);

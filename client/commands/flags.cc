@@ -208,4 +208,9 @@ CLI::Option* AddRepeated(CLI::App& app, const std::string& name,
   return app.add_option(name, values, description)->allow_extra_args(false);
 }
 
+void AddTokenFlag(CLI::App& app, std::string& token) {
+  app.add_option("--token", token,
+                 "See at least the write whose reply said this token");
+}
+
 }  // namespace attendant

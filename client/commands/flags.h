@@ -67,6 +67,9 @@ CLI::Option* AddRepeated(CLI::App& app, const std::string& name,
                          std::vector<std::string>& values,
                          const std::string& description);
 
+// The flag --token of a command that reads.
+void AddTokenFlag(CLI::App& app, std::string& token);
+
 }  // namespace attendant
 
 #endif  // ATTENDANT_CLIENT_COMMANDS_FLAGS_H_

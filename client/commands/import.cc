@@ -123,7 +123,7 @@ std::string ImportJson(const std::string& catalog, const ImportRows& rows,
 }
 
 absl::Status Import(const std::string& catalog, const ImportInputs& inputs,
-                    const Context& context) {
+                    bool if_absent, const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
   v1::GetCatalogRequest request;
   request.set_name(catalog);
@@ -132,7 +132,7 @@ absl::Status Import(const std::string& catalog, const ImportInputs& inputs,
       const auto rows, ImportRows::Open(inputs, response.catalog().schema()));
   StopOnInterrupt();
   const absl::Time start = absl::Now();
-  const auto importer = client->StartImport(catalog, ImportOptions());
+  const auto importer = client->StartImport(catalog, {.if_absent = if_absent});
   RowImport import(*rows, *importer);
   const absl::Status status = import.Send();
   import.TakeFailures();
@@ -182,6 +182,7 @@ void AddImportCommand(CLI::App& items, Context& context) {
     std::string catalog;
     std::vector<std::string> keys;
     ImportInputs inputs;
+    bool if_absent = false;
   };
   auto flags = std::make_shared<Flags>();
   CLI::App* command = items.add_subcommand("import", "Store items from files");
@@ -207,12 +208,15 @@ void AddImportCommand(CLI::App& items, Context& context) {
                       "Attributes, a JSON object a line: {\"id\": \"...\", "
                       "\"price\": 2.5, ...}; times as RFC 3339 text, "
                       "\"opaque_value\" as base64");
+  command->add_flag("--if-absent", flags->if_absent,
+                    "Refuse items that exist, in place of replacing them");
   command->footer(
       "Examples:\n"
       "  attendant items import shop --from fit/events --from fit/text\n"
       "  attendant items import photos --ids ids.txt --keys image=clip.npy \\\n"
       "      --attributes titles.jsonl\n\n"
-      "Items that exist are replaced. A row that is refused does not stop the\n"
+      "Items that exist are replaced, unless --if-absent. A row that is "
+      "refused does not stop the\n"
       "others: it is reported by number, id and reason, and the exit status "
       "is 1.");
   command->final_callback([flags, from, ids, &context] {
@@ -221,7 +225,7 @@ void AddImportCommand(CLI::App& items, Context& context) {
     }
     SetKeys(flags->keys, flags->inputs);
     context.Run([&](const Context& c) {
-      return Import(flags->catalog, flags->inputs, c);
+      return Import(flags->catalog, flags->inputs, flags->if_absent, c);
     });
   });
 }

@@ -1,4 +1,4 @@
-// attendant items get|list|delete
+// attendant items get|list
 #include <cmath>
 #include <cstdint>
 #include <map>
@@ -52,15 +52,22 @@ std::string DescribeItem(const v1::Item& item, const Style& style) {
     add("opaque value",
         CountOf(static_cast<std::int64_t>(item.opaque_value().size()), "byte"));
   }
+  add("sequence", absl::StrCat(item.sequence()));
   return text;
 }
 
-absl::Status Get(const std::string& catalog,
-                 const std::vector<std::string>& ids, const Context& context) {
+struct GetFlags {
+  std::string catalog;
+  std::vector<std::string> ids;
+  std::string token;
+};
+
+absl::Status Get(const GetFlags& flags, const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
   v1::BatchGetItemsRequest request;
-  request.set_catalog(catalog);
-  for (const std::string& id : ids) request.add_ids(id);
+  request.set_catalog(flags.catalog);
+  request.set_snapshot_token(flags.token);
+  for (const std::string& id : flags.ids) request.add_ids(id);
   ATTENDANT_ASSIGN_OR_RETURN(auto response, client->BatchGetItems(request));
   if (context.json) {
     for (v1::Item& item : *response.mutable_items()) SpellOutVectors(item);
@@ -77,6 +84,7 @@ struct ListFlags {
   std::string catalog;
   std::int32_t page_size = 100;
   std::string page_token;
+  std::string token;
   bool all = false;
 };
 
@@ -117,6 +125,7 @@ absl::Status List(const ListFlags& flags, const Context& context) {
   request.set_catalog(flags.catalog);
   request.set_page_size(flags.page_size);
   request.set_page_token(flags.page_token);
+  request.set_snapshot_token(flags.token);
   // Vectors would drown the rest; `items get` shows them.
   request.mutable_read_mask()->add_paths("attributes");
   ItemPrinter printer(context);
@@ -129,50 +138,20 @@ absl::Status List(const ListFlags& flags, const Context& context) {
   return absl::OkStatus();
 }
 
-absl::Status Delete(const std::string& catalog,
-                    const std::vector<std::string>& ids,
-                    const Context& context) {
-  ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
-  v1::BatchDeleteItemsRequest request;
-  request.set_catalog(catalog);
-  for (const std::string& id : ids) request.add_ids(id);
-  ATTENDANT_ASSIGN_OR_RETURN(const auto response,
-                             client->BatchDeleteItems(request));
-  if (context.json) {
-    Print(ToJson(response));
-    return absl::OkStatus();
-  }
-  Print(absl::StrCat(
-      "Deleted ", CountOf(response.deleted_count(), "item"),
-      response.missing_count() == 0
-          ? ""
-          : absl::StrCat("; ", response.missing_count(), " not in the catalog"),
-      ".\n"));
-  return absl::OkStatus();
-}
-
-// A verb that takes a catalog and ids.
-void AddByIds(CLI::App& items, Context& context, const std::string& verb,
-              const std::string& description,
-              absl::Status (*action)(const std::string& catalog,
-                                     const std::vector<std::string>& ids,
-                                     const Context& context)) {
-  struct Flags {
-    std::string catalog;
-    std::vector<std::string> ids;
-  };
-  auto flags = std::make_shared<Flags>();
-  CLI::App* command = items.add_subcommand(verb, description);
-  command->add_option("CATALOG", flags->catalog, "The catalog")->required();
-  command->add_option("ID", flags->ids, "Item ids, at most 256")
+void AddGet(CLI::App& items, Context& context) {
+  auto flags = std::make_shared<GetFlags>();
+  CLI::App* get = items.add_subcommand(
+      "get",
+      "Show items with keys, attributes and the sequence of their last "
+      "write");
+  get->add_option("CATALOG", flags->catalog, "The catalog")->required();
+  get->add_option("ID", flags->ids, "Item ids, at most 256")
       ->required()
       ->expected(1, kMaxBatch);
-  command->footer(
-      absl::StrCat("Example:\n  attendant items ", verb, " shop 85123A 71053"));
-  command->final_callback([flags, action, &context] {
-    context.Run([&](const Context& c) {
-      return action(flags->catalog, flags->ids, c);
-    });
+  AddTokenFlag(*get, flags->token);
+  get->footer("Example:\n  attendant items get shop 85123A 71053");
+  get->final_callback([flags, &context] {
+    context.Run([&](const Context& c) { return Get(*flags, c); });
   });
 }
 
@@ -187,6 +166,7 @@ void AddList(CLI::App& items, Context& context) {
   list->add_option("--page-token", flags->page_token,
                    "Where to go on, as the page before said");
   list->add_flag("--all", flags->all, "All pages");
+  AddTokenFlag(*list, flags->token);
   list->footer(
       "Examples:\n"
       "  attendant items list shop --page-size 20\n"
@@ -202,9 +182,10 @@ void AddItemsCommands(CLI::App& app, Context& context) {
   CLI::App* items = app.add_subcommand("items", "Store and read items");
   items->require_subcommand(1);
   AddImportCommand(*items, context);
-  AddByIds(*items, context, "get", "Show items with keys and attributes", &Get);
+  AddGet(*items, context);
   AddList(*items, context);
-  AddByIds(*items, context, "delete", "Delete items", &Delete);
+  AddItemsUpdateCommand(*items, context);
+  AddItemsDeleteCommand(*items, context);
 }
 
 }  // namespace attendant

@@ -19,6 +19,7 @@ namespace {
 struct RankFlags {
   std::string catalog;
   std::string field;
+  std::string token;
   std::vector<std::string> candidates;
   std::string candidate_file;
   std::string near;
@@ -79,6 +80,7 @@ absl::StatusOr<v1::RankCandidatesRequest> ToRequest(const RankFlags& flags) {
   v1::RankCandidatesRequest request;
   request.set_catalog(flags.catalog);
   request.set_key_field(flags.field);
+  request.set_snapshot_token(flags.token);
   ATTENDANT_RETURN_IF_ERROR(
       SetCandidates(flags, *request.mutable_candidates()));
   ATTENDANT_RETURN_IF_ERROR(SetEvents(flags, request));
@@ -164,6 +166,7 @@ void AddHistoryFlags(CLI::App& verb, RankFlags& flags) {
 }
 
 void AddScoreFlags(CLI::App& verb, RankFlags& flags) {
+  AddTokenFlag(verb, flags.token);
   verb.add_option("--field", flags.field,
                   "The key field. Default: the catalog's first");
   verb.add_option("--model", flags.model,

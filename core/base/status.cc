@@ -32,8 +32,15 @@ absl::Status InvalidField(absl::string_view field, absl::string_view got,
 
 absl::Status OverLimit(absl::string_view field, absl::string_view got,
                        absl::string_view want) {
-  absl::Status status = StatusWithReason(absl::StatusCode::kResourceExhausted,
-                                         GotWant(field, got, want), kOverLimit);
+  return FieldError(absl::StatusCode::kResourceExhausted, kOverLimit, field,
+                    got, want);
+}
+
+absl::Status FieldError(absl::StatusCode code, absl::string_view reason,
+                        absl::string_view field, absl::string_view got,
+                        absl::string_view want) {
+  absl::Status status =
+      StatusWithReason(code, GotWant(field, got, want), reason);
   status.SetPayload(kFieldUrl, absl::Cord(field));
   return status;
 }

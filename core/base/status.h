@@ -26,6 +26,12 @@ inline constexpr absl::string_view kOverLimit = "OVER_LIMIT";
 absl::Status OverLimit(absl::string_view field, absl::string_view got,
                        absl::string_view want);
 
+// A status of `code` "FIELD: got GOT, want WANT" with FIELD and `reason`
+// attached: what is well-formed, but does not go with what is stored.
+absl::Status FieldError(absl::StatusCode code, absl::string_view reason,
+                        absl::string_view field, absl::string_view got,
+                        absl::string_view want);
+
 // OK if least <= count <= most; InvalidField if it is less, OverLimit if it is
 // more. `unit` follows the numbers in the message, as in " bytes".
 absl::Status CheckCount(std::int64_t count, std::int64_t least,

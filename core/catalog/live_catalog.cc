@@ -1,22 +1,19 @@
 #include "core/catalog/live_catalog.h"
 
 #include <malloc.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <cmath>
 #include <new>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/fail_point.h"
 #include "core/base/status.h"
 #include "core/catalog/head_keys.h"
 #include "core/catalog/rebuild.h"
 #include "core/catalog/snapshot_memory.h"
-#include "core/storage/item_codec.h"
 
 namespace attendant {
 namespace {
@@ -26,36 +23,6 @@ constexpr std::int64_t kFirstCapacity = 1024;
 constexpr std::int64_t kMaxCapacity = 65536;
 // Of merges that leave this many rows, freed memory is given back.
 constexpr std::int64_t kTrimCount = 100000;
-
-// Content of a write, the same in every process.
-class Fingerprint {
- public:
-  explicit Fingerprint(absl::string_view verb) : hash_(0) { Add(verb); }
-  void Add(absl::string_view bytes) {
-    hash_ = XXH3_64bits_withSeed(bytes.data(), bytes.size(), hash_);
-  }
-  std::uint64_t value() const { return hash_; }
-
- private:
-  std::uint64_t hash_;
-};
-
-// OK if ids are well-formed and distinct.
-template <typename IdAt>
-absl::Status ValidateDistinct(std::size_t count, absl::string_view field,
-                              absl::string_view id_suffix, IdAt id_at) {
-  absl::flat_hash_set<absl::string_view> seen;
-  seen.reserve(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::string path = absl::StrCat(field, "[", i, "]", id_suffix);
-    ATTENDANT_RETURN_IF_ERROR(ValidateItemId(id_at(i), path));
-    if (!seen.insert(id_at(i)).second) {
-      return InvalidField(path, absl::StrCat("'", id_at(i), "' again"),
-                          "distinct ids");
-    }
-  }
-  return absl::OkStatus();
-}
 
 // True if no component is greater than `limit` in size.
 bool Within(std::span<const float> key, float limit) {
@@ -68,6 +35,12 @@ bool Within(std::span<const float> key, float limit) {
 bool Projects(const NamedModel& a, const NamedModel& b) {
   return StoredHeadCount(a.model.get()) > 0 ||
          StoredHeadCount(b.model.get()) > 0;
+}
+
+absl::Status NoSuchItem(std::size_t i, absl::string_view id) {
+  return StatusWithReason(absl::StatusCode::kNotFound,
+                          absl::StrCat("ids[", i, "]: no item '", id, "'"),
+                          "ITEM_NOT_FOUND");
 }
 
 }  // namespace
@@ -109,6 +82,7 @@ LiveCatalog::LiveCatalog(CatalogRecord record, std::vector<NamedModel> models,
       background_(background),
       options_(options),
       published_(empty),
+      read_store_(store.get()),
       store_(std::move(store)),
       current_(std::move(empty)),
       wanted_models_(std::move(models)),
@@ -139,194 +113,20 @@ absl::Status LiveCatalog::LoadItems() {
 }
 
 absl::Status LiveCatalog::CheckOpen() const {
-  if (store_ != nullptr) return absl::OkStatus();
+  return store_ != nullptr ? absl::OkStatus() : Deleted();
+}
+
+absl::Status LiveCatalog::Deleted() const {
   return StatusWithReason(
       absl::StatusCode::kNotFound,
       absl::StrCat("catalog '", record_.name, "' was deleted"),
       "CATALOG_NOT_FOUND");
 }
 
-absl::StatusOr<std::optional<WriteOutcome>> LiveCatalog::FindRepeat(
-    absl::string_view request_id, std::uint64_t fingerprint) const {
-  if (request_id.empty()) return std::optional<WriteOutcome>();
-  ATTENDANT_ASSIGN_OR_RETURN(const std::optional<WriteOutcome> found,
-                             store_->FindRequest(request_id));
-  if (found && found->fingerprint != fingerprint) {
-    return InvalidField("request_id",
-                        absl::StrCat("'", request_id, "' with other content"),
-                        "a new id for a new write");
-  }
-  return found;
-}
-
-absl::StatusOr<WriteOutcome> LiveCatalog::Upsert(std::span<const Item> items,
-                                                 absl::string_view request_id) {
-  if (items.empty()) return InvalidField("items", "none", "at least one");
-  ATTENDANT_RETURN_IF_ERROR(ValidateDistinct(
-      items.size(), "items", ".id",
-      [&](std::size_t i) -> const std::string& { return items[i].id; }));
-  Fingerprint fingerprint("upsert");
-  std::vector<const Item*> upserts;
-  const auto schema = snapshot()->schema;
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    ATTENDANT_RETURN_IF_ERROR(PrefixField(ValidateItem(items[i], *schema),
-                                          absl::StrCat("items[", i, "].")));
-    fingerprint.Add(items[i].id);
-    fingerprint.Add(EncodeItem(items[i]));
-    upserts.push_back(&items[i]);
-  }
-
-  MutexLock lock(&mutex_);
-  ATTENDANT_RETURN_IF_ERROR(CheckOpen());
-  ATTENDANT_ASSIGN_OR_RETURN(const std::optional<WriteOutcome> repeat,
-                             FindRepeat(request_id, fingerprint.value()));
-  if (repeat) return *repeat;
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    ATTENDANT_RETURN_IF_ERROR(
-        PrefixField(CheckKeyLimits(items[i]), absl::StrCat("items[", i, "].")));
-  }
-  StoreWrite write;
-  write.upserts = upserts;
-  write.request_id = request_id;
-  write.outcome.fingerprint = fingerprint.value();
-  for (const Item& item : items) {
-    ++(current_->Find(item.id) ? write.outcome.updated_count
-                               : write.outcome.inserted_count);
-  }
-  ATTENDANT_RETURN_IF_ERROR(Commit(write));
-  return write.outcome;
-}
-
-absl::StatusOr<WriteOutcome> LiveCatalog::Delete(
-    std::span<const std::string> ids, absl::string_view request_id) {
-  if (ids.empty()) return InvalidField("ids", "none", "at least one");
-  ATTENDANT_RETURN_IF_ERROR(ValidateDistinct(
-      ids.size(), "ids", "",
-      [&](std::size_t i) -> const std::string& { return ids[i]; }));
-  Fingerprint fingerprint("delete");
-  for (const std::string& id : ids) fingerprint.Add(id);
-
-  MutexLock lock(&mutex_);
-  ATTENDANT_RETURN_IF_ERROR(CheckOpen());
-  ATTENDANT_ASSIGN_OR_RETURN(const std::optional<WriteOutcome> repeat,
-                             FindRepeat(request_id, fingerprint.value()));
-  if (repeat) return *repeat;
-  StoreWrite write;
-  std::vector<absl::string_view> deletes;
-  for (const std::string& id : ids) {
-    if (current_->Find(id)) deletes.push_back(id);
-  }
-  write.deletes = deletes;
-  write.request_id = request_id;
-  write.outcome.fingerprint = fingerprint.value();
-  write.outcome.deleted_count = static_cast<std::int64_t>(deletes.size());
-  write.outcome.missing_count =
-      static_cast<std::int64_t>(ids.size() - deletes.size());
-  ATTENDANT_RETURN_IF_ERROR(Commit(write));
-  return write.outcome;
-}
-
-absl::StatusOr<ImportOutcome> LiveCatalog::Import(std::span<const Item> items) {
-  ImportOutcome outcome;
-  absl::flat_hash_map<absl::string_view, std::size_t> last;
-  const auto schema = snapshot()->schema;
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    outcome.statuses.push_back(ValidateItem(items[i], *schema));
-    if (outcome.statuses.back().ok()) last[items[i].id] = i;
-  }
-  std::vector<const Item*> upserts;
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    if (outcome.statuses[i].ok() && last[items[i].id] == i) {
-      upserts.push_back(&items[i]);
-    }
-  }
-  MutexLock lock(&mutex_);
-  ATTENDANT_RETURN_IF_ERROR(CheckOpen());
-  std::erase_if(upserts, [&](const Item* item) {
-    mutex_.AssertHeld();
-    absl::Status& status =
-        outcome.statuses[static_cast<std::size_t>(item - items.data())];
-    status = CheckKeyLimits(*item);
-    return !status.ok();
-  });
-  if (!upserts.empty()) {
-    StoreWrite write;
-    write.upserts = upserts;
-    ATTENDANT_RETURN_IF_ERROR(Commit(write));
-  }
-  outcome.sequence = current_->sequence;
-  return outcome;
-}
-
 absl::Status LiveCatalog::CheckMemory(absl::string_view what,
                                       std::int64_t bytes) const {
   if (options_.memory == nullptr) return absl::OkStatus();
   return options_.memory->Check(what, bytes);
-}
-
-absl::Status LiveCatalog::Commit(StoreWrite& write) {
-  if (!write.upserts.empty()) {
-    ATTENDANT_RETURN_IF_ERROR(CheckMemory(
-        "the write", WriteBytes(write.upserts, current_->models)));
-  }
-  write.outcome.sequence = current_->sequence + 1;
-  assigned_sequence_ = write.outcome.sequence;
-  // All that may run out of memory comes before the store is written, so that
-  // memory and disk agree.
-  std::shared_ptr<Snapshot> next;
-  absl::Status status;
-  try {
-    next = PrepareNext(write);
-    if (!ATTENDANT_PLANTED_BUG("acknowledge_before_commit")) {
-      status = store_->Write(write);
-    }
-  } catch (const std::bad_alloc&) {
-    status = absl::ResourceExhaustedError(
-        "out of memory for the write; nothing was written");
-  }
-  if (!status.ok()) {
-    // Rows may have been appended past what any snapshot shows: leave them.
-    growing_ = {};
-    assigned_sequence_ = current_->sequence;
-    return status;
-  }
-  ATTENDANT_FAIL_POINT("write.before_publish");
-  Publish(std::move(next));
-  ATTENDANT_FAIL_POINT("write.after_publish");
-  last_write_ = std::chrono::steady_clock::now();
-  ScheduleMerges();
-  return absl::OkStatus();
-}
-
-std::shared_ptr<Snapshot> LiveCatalog::PrepareNext(const StoreWrite& write) {
-  auto next = std::make_shared<Snapshot>(*current_);
-  next->sequence = write.outcome.sequence;
-  // One copy of a segment's dead rows for the whole write.
-  std::vector<std::shared_ptr<Bitmap>> dead(next->segments.size());
-  const auto kill = [&](absl::string_view id) {
-    mutex_.AssertHeld();
-    const std::optional<RowAddress> address = current_->Find(id);
-    if (!address) return;
-    SegmentView& view = next->segments[address->segment];
-    std::shared_ptr<Bitmap>& copy = dead[address->segment];
-    if (copy == nullptr) {
-      copy = view.dead != nullptr
-                 ? std::make_shared<Bitmap>(*view.dead)
-                 : std::make_shared<Bitmap>(view.segment->rows->capacity());
-      view.dead = copy;
-    }
-    copy->Set(address->row);
-    --view.live_count;
-    for (std::size_t f = 0; f < view.live_key_counts.size(); ++f) {
-      if (!view.segment->indexes[f]->Key(address->row).empty()) {
-        --view.live_key_counts[f];
-      }
-    }
-  };
-  for (const absl::string_view id : write.deletes) kill(id);
-  for (const Item* item : write.upserts) kill(item->id);
-  for (const Item* item : write.upserts) AppendRow(*next, *item);
-  return next;
 }
 
 void LiveCatalog::AppendRow(Snapshot& next, const Item& item) {
@@ -471,8 +271,8 @@ void LiveCatalog::RunMerge() {
 absl::StatusOr<MemoryBudget::Account> LiveCatalog::ReserveMerge(
     const MergePlan& plan) {
   if (options_.memory == nullptr) return MemoryBudget::Account();
-  absl::StatusOr<MemoryBudget::Account> room = options_.memory->Reserve(
-      "an index build", MergeBytes(*current_, plan));
+  absl::StatusOr<MemoryBudget::Account> room =
+      options_.memory->Reserve("an index build", MergeBytes(*current_, plan));
   if (room.ok()) return room;
   merge_status_ = room.status();
   // Not as a merge that is scheduled: nobody is to wait for it.
@@ -598,54 +398,66 @@ absl::StatusOr<std::vector<Item>> LiveCatalog::Get(
         ValidateItemId(ids[i], absl::StrCat("ids[", i, "]")));
     const std::optional<RowAddress> address = now->Find(ids[i]);
     if (!address) {
-      return StatusWithReason(
-          absl::StatusCode::kNotFound,
-          absl::StrCat("ids[", i, "]: no item '", ids[i], "'"),
-          "ITEM_NOT_FOUND");
+      return NoSuchItem(i, ids[i]);
     }
     items.push_back(now->ItemAt(*address));
   }
   return items;
 }
 
-absl::StatusOr<std::vector<Item>> LiveCatalog::List(absl::string_view after,
-                                                    std::int64_t limit) const {
-  std::shared_ptr<CatalogStore> store;
+absl::Status LiveCatalog::ReadStore(
+    absl::FunctionRef<absl::Status(CatalogStore& store)> read) const {
+  CatalogStore* store = nullptr;
   {
-    MutexLock lock(&mutex_);
-    ATTENDANT_RETURN_IF_ERROR(CheckOpen());
-    store = store_;
-    ++store_user_count_;
+    MutexLock lock(&reads_mutex_);
+    if (read_store_ == nullptr) return Deleted();
+    store = read_store_;
+    ++read_count_;
   }
-  std::vector<Item> items;
-  const absl::Status status = store->Scan(after, [&](Item item) {
-    items.push_back(std::move(item));
-    return static_cast<std::int64_t>(items.size()) < limit;
-  });
-  store = nullptr;
-  {
-    MutexLock lock(&mutex_);
-    --store_user_count_;
-    changed_.NotifyAll();
+  const absl::Cleanup done = [this] {
+    MutexLock lock(&reads_mutex_);
+    if (--read_count_ == 0) reads_changed_.NotifyAll();
+  };
+  return read(*store);
+}
+
+absl::StatusOr<std::vector<StoredItem>> LiveCatalog::GetStored(
+    std::span<const std::string> ids) const {
+  std::vector<absl::string_view> views;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    ATTENDANT_RETURN_IF_ERROR(
+        ValidateItemId(ids[i], absl::StrCat("ids[", i, "]")));
+    views.emplace_back(ids[i]);
   }
-  ATTENDANT_RETURN_IF_ERROR(status);
+  std::vector<StoredItem> items;
+  items.reserve(ids.size());
+  ATTENDANT_RETURN_IF_ERROR(
+      ReadStore([&](const CatalogStore& store) -> absl::Status {
+        ATTENDANT_ASSIGN_OR_RETURN(auto stored, store.Get(views));
+        for (std::size_t i = 0; i < ids.size(); ++i) {
+          if (!stored[i]) return NoSuchItem(i, ids[i]);
+          items.push_back(*std::move(stored[i]));
+        }
+        return absl::OkStatus();
+      }));
+  return items;
+}
+
+absl::StatusOr<std::vector<StoredItem>> LiveCatalog::List(
+    absl::string_view after, std::int64_t limit) const {
+  std::vector<StoredItem> items;
+  ATTENDANT_RETURN_IF_ERROR(ReadStore([&](const CatalogStore& store) {
+    return store.Scan(after, [&](StoredItem item) {
+      items.push_back(std::move(item));
+      return static_cast<std::int64_t>(items.size()) < limit;
+    });
+  }));
   return items;
 }
 
 absl::Status LiveCatalog::Checkpoint(const std::string& directory) const {
-  std::shared_ptr<CatalogStore> store;
-  {
-    MutexLock lock(&mutex_);
-    ATTENDANT_RETURN_IF_ERROR(CheckOpen());
-    store = store_;
-    ++store_user_count_;
-  }
-  const absl::Status status = store->Checkpoint(directory);
-  store = nullptr;
-  MutexLock lock(&mutex_);
-  --store_user_count_;
-  changed_.NotifyAll();
-  return status;
+  return ReadStore(
+      [&](CatalogStore& store) { return store.Checkpoint(directory); });
 }
 
 absl::Status LiveCatalog::AcceptModels(const std::vector<NamedModel>& models) {
@@ -783,10 +595,14 @@ void LiveCatalog::AwaitIndexes() {
 void LiveCatalog::Close() {
   closing_ = true;
   background_->Remove(this);
+  {
+    MutexLock lock(&reads_mutex_);
+    read_store_ = nullptr;
+    while (read_count_ > 0) reads_changed_.Wait(&reads_mutex_);
+  }
   MutexLock lock(&mutex_);
   merge_scheduled_ = false;
   changed_.NotifyAll();
-  while (store_user_count_ > 0) changed_.Wait(&mutex_);
   store_ = nullptr;
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -22,9 +23,12 @@
 #include "core/base/mutex.h"
 #include "core/base/published.h"
 #include "core/catalog/background.h"
+#include "core/catalog/filter.h"
 #include "core/catalog/merge_plan.h"
 #include "core/catalog/snapshot.h"
+#include "core/catalog/write_queue.h"
 #include "core/shortlist/flat_index.h"
+#include "core/storage/item_patch.h"
 #include "core/storage/store.h"
 
 namespace attendant {
@@ -69,13 +73,23 @@ struct ImportOutcome {
   std::int64_t sequence = 0;
 };
 
+// What must be so for an item to be written; nothing set: nothing.
+struct WriteCondition {
+  // There is no such item.
+  bool absent = false;
+  // There is, and its last write has this number (StoredItem::sequence), >= 0.
+  std::optional<std::int64_t> sequence;
+};
+
 // Segments, one of them growing; one writer publishes immutable snapshots.
 // A write is in RocksDB, synced, before any snapshot shows it. Background work
 // merges segments and trains indexes beside the queries; until it is done,
 // answers are exact.
 //
-// Thread-safe. snapshot() takes no lock. Writes are serialised by a mutex;
-// each returns after it is synced and visible to the next snapshot().
+// Thread-safe. snapshot() takes no lock. Each write returns after it is synced
+// and visible to the next snapshot(). Writes that come while another is being
+// synced share the next sync (see WriteQueue): they have sequences in the order
+// in which they came, and an outcome each; where the store fails, they all do.
 class LiveCatalog {
  public:
   // Loads all items from the store. models [key fields] are what the record
@@ -92,25 +106,53 @@ class LiveCatalog {
   std::shared_ptr<const Snapshot> snapshot() const { return published_.Load(); }
 
   // Writes are NotFound after Close, ResourceExhausted when the disk or memory
-  // is full, and then not applied.
+  // is full, and then not applied. Those before Import are all or nothing, take
+  // one number, and return what they first did where a request_id, if not
+  // empty, comes again with the same content; what was refused is not
+  // remembered, and is looked at anew.
   //
-  // All or nothing. InvalidArgument names items[i] and the field, also for a
-  // repeated id, or a request_id that was used with other content.
-  absl::StatusOr<WriteOutcome> Upsert(std::span<const Item> items,
-                                      absl::string_view request_id);
-  absl::StatusOr<WriteOutcome> Delete(std::span<const std::string> ids,
-                                      absl::string_view request_id);
+  // InvalidArgument names items[i] and the field, also for a repeated id, or a
+  // request_id that was used with other content. With conditions, one for each
+  // item: AlreadyExists with reason ITEM_EXISTS or Aborted with reason
+  // SEQUENCE_MISMATCH, naming the first that does not hold.
+  absl::StatusOr<WriteOutcome> Upsert(
+      std::span<const Item> items, absl::string_view request_id,
+      std::span<const WriteCondition> conditions = {});
+  // Changes parts of items. NotFound with reason ITEM_NOT_FOUND, naming
+  // items[i]. A condition can't be `absent`.
+  absl::StatusOr<WriteOutcome> Update(
+      std::span<const ItemPatch> patches, absl::string_view request_id,
+      std::span<const WriteCondition> conditions = {});
+  // Names ids[i]. A condition can't be `absent`.
+  absl::StatusOr<WriteOutcome> Delete(
+      std::span<const std::string> ids, absl::string_view request_id,
+      std::span<const WriteCondition> conditions = {});
+  // Deletes the items that the filter is true of when the write has its turn:
+  // any number, as one write. It takes some 50 bytes of memory for each while
+  // it is under way. Errors of ValidateFilter.
+  absl::StatusOr<WriteOutcome> DeleteMatching(const Filter& filter,
+                                              absl::string_view request_id);
+  // How many it would delete now. Takes no lock.
+  absl::StatusOr<std::int64_t> CountMatching(const Filter& filter) const;
 
   // Each item on its own; one synced write for all that are valid. A repeated
-  // id: the last wins. An error only if the store failed: nothing was applied.
-  absl::StatusOr<ImportOutcome> Import(std::span<const Item> items);
+  // id: the last wins. With if_absent items that exist are AlreadyExists, and
+  // of a repeated id the first wins. An error only if the store failed: nothing
+  // was applied.
+  absl::StatusOr<ImportOutcome> Import(std::span<const Item> items,
+                                       bool if_absent = false);
 
   // From the current snapshot. NotFound names the first missing id.
   absl::StatusOr<std::vector<Item>> Get(std::span<const std::string> ids) const;
 
-  // Up to `limit` items in the order of ids after `after`.
-  absl::StatusOr<std::vector<Item>> List(absl::string_view after,
-                                         std::int64_t limit) const;
+  // From the store, all from one state, at least as new as snapshot(). Errors
+  // as Get.
+  absl::StatusOr<std::vector<StoredItem>> GetStored(
+      std::span<const std::string> ids) const;
+
+  // Up to `limit` items in the order of ids after `after`, from the store.
+  absl::StatusOr<std::vector<StoredItem>> List(absl::string_view after,
+                                               std::int64_t limit) const;
 
   // Makes `directory`, which does not exist, a database that holds what was
   // acknowledged before the call, and each later write whole or not at all.
@@ -130,11 +172,15 @@ class LiveCatalog {
   // Stores the encoder, synced, and uses it. Its dimension is the field's.
   absl::Status SetEncoder(int field, TextEncoder encoder);
 
-  // These take no lock.
+  // These take no lock, but merge_status and waiting_write_count.
   //
   // The number of the last write that was begun: above the snapshot's sequence
   // while it is under way.
   std::int64_t assigned_sequence() const { return assigned_sequence_; }
+  // Writes that wait for their turn or are being synced.
+  int waiting_write_count() const {
+    return static_cast<int>(write_queue_.size());
+  }
   std::vector<IndexState> index_states() const;
   // Why the last index build failed or was put off, or OK. It is tried again
   // after the next write; one that memory was too full for, after a while too.
@@ -150,8 +196,8 @@ class LiveCatalog {
   // does not wait for writes to settle.
   void AwaitIndexes();
 
-  // Lets go of the store, after writes, Lists and Checkpoints under way: these
-  // are NotFound from now on, snapshots stay usable.
+  // Lets go of the store, after writes and reads of it under way: they are
+  // NotFound from now on, snapshots stay usable.
   void Close();
 
  private:
@@ -162,22 +208,48 @@ class LiveCatalog {
     std::vector<std::vector<std::shared_ptr<FlatIndex>>> head_indexes;
   };
 
+  struct PendingWrite;
+  struct NextState;
+
   LiveCatalog(CatalogRecord record, std::vector<NamedModel> models,
               std::unique_ptr<CatalogStore> store, BackgroundWorker* background,
               const LiveCatalogOptions& options,
               std::shared_ptr<const Snapshot> empty);
 
   absl::Status LoadItems() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status Deleted() const;  // the error of what comes after Close
   absl::Status CheckOpen() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Calls `read` with the store. NotFound after Close.
+  absl::Status ReadStore(
+      absl::FunctionRef<absl::Status(CatalogStore& store)> read) const;
   // The remembered outcome of the request, if any; InvalidArgument if its
   // content was another.
   absl::StatusOr<std::optional<WriteOutcome>> FindRepeat(
       absl::string_view request_id, std::uint64_t fingerprint) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Prepares the next snapshot, writes to the store, and publishes. After an
-  // error nothing is visible.
-  absl::Status Commit(StoreWrite& write) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::shared_ptr<Snapshot> PrepareNext(const StoreWrite& write)
+  // Errors as Upsert names them. `field` is that of the ids.
+  absl::Status CheckConditions(const Snapshot& state,
+                               std::span<const absl::string_view> ids,
+                               std::span<const WriteCondition> conditions,
+                               absl::string_view field) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Waits in line until the write was committed, alone or with others.
+  absl::StatusOr<WriteOutcome> Submit(PendingWrite& pending)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Commits the first writes in line, as many as go together: prepares the next
+  // snapshot, writes them to the store, and publishes once. Returns how many
+  // have their status. After an error nothing of them is visible.
+  std::size_t CommitGroup(std::span<PendingWrite* const> line)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // False where the write must not be in one group with those before it.
+  bool MayJoin(const PendingWrite& pending,
+               std::span<PendingWrite* const> before,
+               const Snapshot& state) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Adds the write to the group, if it is not refused, a repeat or empty.
+  absl::Status AddToGroup(PendingWrite& pending, NextState& next)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Apply(const StoreWrite& write, NextState& next)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AppendRow(Snapshot& next, const Item& item)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -223,9 +295,17 @@ class LiveCatalog {
   std::atomic<bool> closing_ = false;
   std::atomic<std::int64_t> assigned_sequence_ = 0;  // written under mutex_
 
+  WriteQueue<PendingWrite> write_queue_;
+
+  // What reads use, which don't wait for a write that is being synced.
+  mutable Mutex reads_mutex_;
+  mutable CondVar reads_changed_;
+  CatalogStore* read_store_ ABSL_GUARDED_BY(reads_mutex_);    // null: closed
+  mutable int read_count_ ABSL_GUARDED_BY(reads_mutex_) = 0;  // under way
+
   mutable Mutex mutex_;
   mutable CondVar changed_;
-  std::shared_ptr<CatalogStore> store_ ABSL_GUARDED_BY(mutex_);  // null: closed
+  std::unique_ptr<CatalogStore> store_ ABSL_GUARDED_BY(mutex_);  // null: closed
   // The newest snapshot, which published_ holds too.
   std::shared_ptr<const Snapshot> current_ ABSL_GUARDED_BY(mutex_);
   Growing growing_ ABSL_GUARDED_BY(mutex_);  // rows null: none
@@ -243,7 +323,6 @@ class LiveCatalog {
   bool retry_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
   MemoryBudget::Account account_ ABSL_GUARDED_BY(mutex_);  // of current_
   int await_count_ ABSL_GUARDED_BY(mutex_) = 0;
-  mutable int store_user_count_ ABSL_GUARDED_BY(mutex_) = 0;  // calls under way
   std::chrono::steady_clock::time_point last_write_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -36,6 +36,8 @@ struct SegmentView {
 struct RowAddress {
   std::int32_t segment = -1;
   RowIndex row = -1;
+
+  bool operator==(const RowAddress&) const = default;
 };
 
 // Immutable: thread-safe, no locks. Holding one keeps its memory.

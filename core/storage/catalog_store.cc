@@ -15,7 +15,7 @@
 
 // Keys, by their first byte:
 //   e FIELD    the text encoder of a key field
-//   i ID       an item, as EncodeItem writes it
+//   i ID       an item, as EncodeStoredItem writes it
 //   m          the sequence (see Database)
 //   o ORDER    the request_id of the ORDER-th remembered request
 //   r REQUEST  the outcome of a request
@@ -75,22 +75,26 @@ class RocksCatalogStore : public CatalogStore {
         files_(files),
         last_order_(last_order) {}
 
-  absl::Status Write(const StoreWrite& write) override {
+  absl::Status WriteGroup(std::span<const StoreWrite> writes) override {
     rocksdb::WriteBatch batch;
-    for (const Item* const item : write.upserts) {
-      batch.Put(Key(kItemTag, item->id), EncodeItem(*item));
-    }
-    for (const absl::string_view id : write.deletes) {
-      if (ATTENDANT_PLANTED_BUG("drop_tombstone")) break;
-      batch.Delete(Key(kItemTag, id));
-    }
-    const bool remember = !write.request_id.empty();
-    if (remember) {
+    std::int64_t order = last_order_;
+    for (const StoreWrite& write : writes) {
+      for (const Item* const item : write.upserts) {
+        batch.Put(Key(kItemTag, item->id),
+                  EncodeStoredItem(*item, write.outcome.sequence));
+      }
+      for (const absl::string_view id : write.deletes) {
+        if (ATTENDANT_PLANTED_BUG("drop_tombstone")) break;
+        batch.Delete(Key(kItemTag, id));
+      }
+      if (write.request_id.empty()) continue;
+      ++order;
       ATTENDANT_RETURN_IF_ERROR(
-          Remember(write.request_id, write.outcome, batch));
+          Remember(write.request_id, write.outcome, order, batch));
     }
-    ATTENDANT_RETURN_IF_ERROR(database_->Write(&batch, write.outcome.sequence));
-    if (remember) ++last_order_;
+    ATTENDANT_RETURN_IF_ERROR(
+        database_->Write(&batch, writes.back().outcome.sequence));
+    last_order_ = order;
     return absl::OkStatus();
   }
 
@@ -98,21 +102,37 @@ class RocksCatalogStore : public CatalogStore {
 
   absl::Status Scan(
       absl::string_view after,
-      const std::function<bool(Item item)>& visit) const override {
+      const std::function<bool(StoredItem item)>& visit) const override {
     std::string begin = Key(kItemTag, after);
     // Just past the item `after`. Ids are not empty, so that "i" is no item's.
     begin.push_back('\0');
     if (after.empty()) begin.pop_back();
     absl::Status damage;
-    ATTENDANT_RETURN_IF_ERROR(database_->Scan(
-        begin, EndOf(kItemTag),
-        [&](absl::string_view key, absl::string_view value) {
-          absl::StatusOr<Item> item = DecodeItem(key.substr(1), value, schema_);
-          if (item.ok()) return visit(*std::move(item));
-          damage = item.status();
-          return false;
-        }));
+    ATTENDANT_RETURN_IF_ERROR(
+        database_->Scan(begin, EndOf(kItemTag),
+                        [&](absl::string_view key, absl::string_view value) {
+                          absl::StatusOr<StoredItem> item =
+                              DecodeItem(key.substr(1), value, schema_);
+                          if (item.ok()) return visit(*std::move(item));
+                          damage = item.status();
+                          return false;
+                        }));
     return damage;
+  }
+
+  absl::StatusOr<std::vector<std::optional<StoredItem>>> Get(
+      std::span<const absl::string_view> ids) const override {
+    std::vector<std::string> keys;
+    keys.reserve(ids.size());
+    for (const absl::string_view id : ids) keys.push_back(Key(kItemTag, id));
+    ATTENDANT_ASSIGN_OR_RETURN(const auto records, database_->GetAll(keys));
+    std::vector<std::optional<StoredItem>> items(ids.size());
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      if (!records[i]) continue;
+      ATTENDANT_ASSIGN_OR_RETURN(items[i],
+                                 DecodeItem(ids[i], *records[i], schema_));
+    }
+    return items;
   }
 
   absl::StatusOr<std::optional<WriteOutcome>> FindRequest(
@@ -165,10 +185,10 @@ class RocksCatalogStore : public CatalogStore {
 
   // Adds the request, and forgets the one that is then too old.
   absl::Status Remember(absl::string_view request_id,
-                        const WriteOutcome& outcome,
+                        const WriteOutcome& outcome, std::int64_t order,
                         rocksdb::WriteBatch& batch) const {
     StoredRequest request;
-    request.order = last_order_ + 1;
+    request.order = order;
     request.outcome = outcome;
     const std::int64_t expired = request.order - remembered_request_count_;
     if (expired > 0) {

@@ -6,6 +6,7 @@
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/iterator.h>
 #include <rocksdb/options.h>
+#include <rocksdb/snapshot.h>
 #include <rocksdb/table.h>
 #include <rocksdb/utilities/checkpoint.h>
 #include <rocksdb/write_batch.h>
@@ -569,6 +570,23 @@ absl::StatusOr<std::optional<std::string>> Database::Get(
   if (status.IsNotFound()) return std::nullopt;
   ATTENDANT_RETURN_IF_ERROR(FromRocks(status, directory_));
   return value;
+}
+
+absl::StatusOr<std::vector<std::optional<std::string>>> Database::GetAll(
+    std::span<const std::string> keys) const {
+  ATTENDANT_ASSIGN_OR_RETURN(const std::shared_ptr<rocksdb::DB> db, this->db());
+  rocksdb::ManagedSnapshot state(db.get());
+  rocksdb::ReadOptions options;
+  options.snapshot = state.snapshot();
+  std::vector<std::optional<std::string>> values(keys.size());
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    std::string value;
+    const rocksdb::Status status = db->Get(options, keys[i], &value);
+    if (status.IsNotFound()) continue;
+    ATTENDANT_RETURN_IF_ERROR(FromRocks(status, directory_));
+    values[i] = std::move(value);
+  }
+  return values;
 }
 
 absl::Status Database::Scan(

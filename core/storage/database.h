@@ -8,7 +8,9 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -98,6 +100,10 @@ class Database {
 
   // The value of a key, or nothing.
   absl::StatusOr<std::optional<std::string>> Get(absl::string_view key) const;
+
+  // The values of keys, in their order, all from one state.
+  absl::StatusOr<std::vector<std::optional<std::string>>> GetAll(
+      std::span<const std::string> keys) const;
 
   // Calls `visit` for the keys in [begin, end) in their order, all from one
   // state, until it returns false. The views live until it returns.

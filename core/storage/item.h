@@ -107,6 +107,15 @@ struct Item {
   bool operator==(const Item&) const = default;
 };
 
+// An item of a store.
+struct StoredItem : Item {
+  // Of the write that last changed it; 0 if it was stored before items kept
+  // theirs.
+  std::int64_t sequence = 0;
+
+  bool operator==(const StoredItem&) const = default;
+};
+
 // OK if the item fits the schema: id, dimensions, finiteness, no zero key under
 // COSINE, at least one key, a value where it can't be left out, attribute types
 // and finiteness, sizes. Else InvalidArgument (over a limit: ResourceExhausted)

@@ -18,11 +18,15 @@
 // An item without an opaque value is written as version 1, as it always was: a
 // write that is repeated after an upgrade has the fingerprint of its first
 // time.
+//
+// What is stored is version 3, the sequence of the write (i64) above 0, and the
+// item in version 1 or 2; or, from before, the item alone.
 namespace attendant {
 namespace {
 
 constexpr std::uint8_t kPlainVersion = 1;
 constexpr std::uint8_t kOpaqueVersion = 2;
+constexpr std::uint8_t kStoredVersion = 3;
 
 template <typename T>
 void Append(T number, std::string& bytes) {
@@ -146,8 +150,17 @@ std::string EncodeItem(const Item& item) {
   return bytes;
 }
 
-absl::StatusOr<Item> DecodeItem(absl::string_view id, absl::string_view bytes,
-                                const CatalogSchema& schema) {
+std::string EncodeStoredItem(const Item& item, std::int64_t sequence) {
+  std::string bytes;
+  Append(kStoredVersion, bytes);
+  Append(sequence, bytes);
+  bytes += EncodeItem(item);
+  return bytes;
+}
+
+absl::StatusOr<StoredItem> DecodeItem(absl::string_view id,
+                                      absl::string_view bytes,
+                                      const CatalogSchema& schema) {
   ByteReader reader(bytes);
   const auto damaged = [&](absl::string_view part) {
     return Damaged(id,
@@ -156,11 +169,16 @@ absl::StatusOr<Item> DecodeItem(absl::string_view id, absl::string_view bytes,
   };
   std::uint8_t version;
   if (!reader.Read(version)) return damaged("no version");
+  StoredItem item;
+  if (version == kStoredVersion &&
+      (!reader.Read(item.sequence) || item.sequence <= 0 ||
+       !reader.Read(version))) {
+    return damaged("the sequence");
+  }
   if (version != kPlainVersion && version != kOpaqueVersion) {
     return damaged(absl::StrCat("version ", version, ", want ", kPlainVersion,
-                                " or ", kOpaqueVersion, ","));
+                                " to ", kStoredVersion, ","));
   }
-  Item item;
   item.id = std::string(id);
   item.keys.resize(schema.key_fields.size());
   for (std::vector<float>& key : item.keys) {

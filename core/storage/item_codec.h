@@ -11,15 +11,20 @@
 
 namespace attendant {
 
-// All of the item but its id, which is the store's key. The item fits the
-// schema.
+// All of the item but its id. The same in every version: requests that are
+// repeated are known by it. The item fits the schema.
 std::string EncodeItem(const Item& item);
 
-// The inverse. DataLoss, saying where, if the bytes are not what EncodeItem
-// writes for this schema; never reads outside `bytes`, never allocates more
-// than they hold.
-absl::StatusOr<Item> DecodeItem(absl::string_view id, absl::string_view bytes,
-                                const CatalogSchema& schema);
+// What is stored under the item's id: EncodeItem's bytes, and the number of the
+// write, > 0.
+std::string EncodeStoredItem(const Item& item, std::int64_t sequence);
+
+// The inverse of either. DataLoss, saying where, if the bytes are not what they
+// write for this schema; never reads outside `bytes`, never allocates more than
+// they hold.
+absl::StatusOr<StoredItem> DecodeItem(absl::string_view id,
+                                      absl::string_view bytes,
+                                      const CatalogSchema& schema);
 
 }  // namespace attendant
 

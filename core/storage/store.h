@@ -95,7 +95,7 @@ struct StoreWrite {
   WriteOutcome outcome;          // outcome.sequence becomes the catalog's
 };
 
-// The items of one catalog. Thread-safe, but Write only from one thread at a
+// The items of one catalog. Thread-safe, but writes only from one thread at a
 // time. Errors of every method: ResourceExhausted when the disk is full or
 // too many files are open, DataLoss on damage, Internal on other failures of
 // the file system.
@@ -103,10 +103,14 @@ class CatalogStore {
  public:
   virtual ~CatalogStore() = default;
 
-  // Returns after the write is synced. After an error the write may or may not
-  // be found at the next start, and further writes fail until the store has
+  // Writes all of them, or none, at least one, and returns after they are
+  // synced by one sync. Their sequences grow. After an error they may or may
+  // not be found at the next start, and further writes fail until the store has
   // recovered; reads go on.
-  virtual absl::Status Write(const StoreWrite& write) = 0;
+  virtual absl::Status WriteGroup(std::span<const StoreWrite> writes) = 0;
+  absl::Status Write(const StoreWrite& write) {
+    return WriteGroup({&write, 1});
+  }
 
   // The number of the last write; 0 if there was none.
   virtual std::int64_t sequence() const = 0;
@@ -115,7 +119,12 @@ class CatalogStore {
   // `after` on (all if empty), until it returns false. Sees one state.
   virtual absl::Status Scan(
       absl::string_view after,
-      const std::function<bool(Item item)>& visit) const = 0;
+      const std::function<bool(StoredItem item)>& visit) const = 0;
+
+  // The items of these ids, in their order, all from one state; nothing where
+  // there is none.
+  virtual absl::StatusOr<std::vector<std::optional<StoredItem>>> Get(
+      std::span<const absl::string_view> ids) const = 0;
 
   // What was remembered under request_id, among the last 100,000.
   virtual absl::StatusOr<std::optional<WriteOutcome>> FindRequest(

@@ -59,11 +59,15 @@ void Fuzz(const std::vector<std::string>& seeds, Decode decode) {
 TEST(CodecFuzzTest, Items) {
   const CatalogSchema schema = TestRecord().schema;
   std::vector<std::string> seeds;
-  for (int i = 0; i < 12; ++i) seeds.push_back(EncodeItem(TestItem(i)));
+  for (int i = 0; i < 12; ++i) {
+    seeds.push_back(EncodeItem(TestItem(i)));
+    seeds.push_back(EncodeStoredItem(TestItem(i), i + 1));
+  }
   Fuzz(seeds, [&](const std::string& bytes) -> absl::StatusOr<std::string> {
-    const absl::StatusOr<Item> item = DecodeItem("id", bytes, schema);
+    const absl::StatusOr<StoredItem> item = DecodeItem("id", bytes, schema);
     if (!item.ok()) return item.status();
-    return EncodeItem(*item);
+    return item->sequence > 0 ? EncodeStoredItem(*item, item->sequence)
+                              : EncodeItem(*item);
   });
 }
 

@@ -184,8 +184,9 @@ class Inspection {
 
   // Internal if an answer is wrong.
   absl::Status Check(const std::string& name, const LiveCatalog& catalog) {
-    ATTENDANT_ASSIGN_OR_RETURN(const std::vector<Item> listed,
+    ATTENDANT_ASSIGN_OR_RETURN(const std::vector<StoredItem> stored,
                                catalog.List("", 2 * kItems));
+    const std::vector<Item> listed(stored.begin(), stored.end());
     const std::vector<Item> want = ItemsOf(name);
     if (listed != want) {
       return absl::InternalError(

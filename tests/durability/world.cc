@@ -243,8 +243,9 @@ absl::Status World::Compare(const std::string& name, const PlainCatalog& plain,
     return Different(absl::StrCat(name, " is at sequence ", snapshot->sequence,
                                   ", acknowledged was ", least_sequence));
   }
-  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<Item> listed,
+  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<StoredItem> stored,
                              catalog->List("", kAllItems));
+  const std::vector<Item> listed(stored.begin(), stored.end());
   const std::vector<Item> want = ItemsOf(plain);
   if (listed != want) {
     return Different(absl::StrCat(name, " lists ", listed.size(),
@@ -516,9 +517,10 @@ absl::Status World::ListPage(const std::string& name) {
        at != items.end() && static_cast<int>(want.size()) < limit; ++at) {
     want.push_back(at->second);
   }
+  const std::vector<Item> page(found->begin(), found->end());
   // A write that failed may be in the store, where lists come from.
-  if (*found == want || !plain_[name].others.empty()) return absl::OkStatus();
-  return Different(absl::StrCat("a page of ", name, " is ", IdsOf(*found),
+  if (page == want || !plain_[name].others.empty()) return absl::OkStatus();
+  return Different(absl::StrCat("a page of ", name, " is ", IdsOf(page),
                                 "\nand should be ", IdsOf(want)));
 }
 

@@ -139,6 +139,59 @@ TEST_F(AttendantCommandTest, ImportsFilesAndAttends) {
   EXPECT_EQ(Run({"catalog", "describe", "points"}).exit_status, 1);
 }
 
+TEST_F(AttendantCommandTest, UpdatesAndDeletesByConditionAndFilter) {
+  CreatePoints();
+  const std::string keys = File("keys.npy", NpyBytes(Keys(), 2));
+  const std::string ids = File("ids.txt", Ids());
+  RunJson({"items", "import", "points", "--keys", "key=" + keys, "--ids", ids});
+  const json updated = RunJson({"items", "update", "points", "item3", "item5",
+                                "--set", "name=red apple"});
+  EXPECT_EQ(updated["updatedCount"], 2);
+  const std::string token = updated["snapshotToken"];
+  const json items =
+      RunJson({"items", "get", "points", "item3", "--token", token})["items"];
+  EXPECT_EQ(items[0]["attributes"]["name"]["stringValue"], "red apple");
+  EXPECT_EQ(items[0]["sequence"], "2");
+  EXPECT_EQ(RunJson({"attend", "points", "--vector", "1,0", "--filter",
+                     "name:'red'", "--token", token})["items"]
+                .size(),
+            2u);
+  const CommandResult stale = Run({"items", "update", "points", "item3",
+                                   "--unset", "name", "--if-sequence", "1"});
+  EXPECT_EQ(stale.exit_status, 1);
+  EXPECT_THAT(stale.err, HasSubstr("got an item of sequence 2"));
+  const CommandResult unset = Run({"items", "update", "points", "item3",
+                                   "--unset", "name", "--if-sequence", "2"});
+  EXPECT_EQ(unset.exit_status, 0) << unset.err;
+  EXPECT_THAT(unset.out, HasSubstr("Updated 1 item."));
+  EXPECT_THAT(unset.err, HasSubstr("--token "));
+  EXPECT_EQ(Run({"items", "update", "points", "item3"}).exit_status, 2);
+  EXPECT_EQ(Run({"items", "update", "points", "item3", "--set", "color=1"})
+                .exit_status,
+            1);
+
+  EXPECT_THAT(
+      Run({"items", "delete", "points", "--filter", "name:'red'", "--dry-run"})
+          .out,
+      HasSubstr("Would delete 1 item."));
+  EXPECT_THAT(Run({"items", "delete", "points", "--filter", "name:'red'"}).out,
+              HasSubstr("Deleted 1 item."));
+  EXPECT_EQ(Run({"items", "get", "points", "item5"}).exit_status, 1);
+  EXPECT_EQ(Run({"items", "delete", "points"}).exit_status, 2);
+  EXPECT_EQ(
+      Run({"items", "delete", "points", "a", "--filter", "name:*"}).exit_status,
+      2);
+  EXPECT_EQ(Run({"items", "delete", "points", "item3", "--if-sequence", "9"})
+                .exit_status,
+            1);
+  // All but the deleted one are there, and stay as they are.
+  const CommandResult again =
+      Run({"items", "import", "points", "--keys", "key=" + keys, "--ids", ids,
+           "--if-absent", "--json"});
+  EXPECT_EQ(again.exit_status, 1);
+  EXPECT_EQ(json::parse(again.out)["stored_count"], 1);
+}
+
 TEST_F(AttendantCommandTest, AFilterLeavesTheItemsItIsTrueOf) {
   CreatePoints();
   const std::string keys = File("keys.npy", NpyBytes(Keys(), 2));

@@ -394,7 +394,8 @@ TEST(ConvertItemTest, AllComesThroughAndBack) {
   EXPECT_EQ(item.opaque_value, std::string("\0\xff\0", 3));
 
   v1::Item back;
-  ItemToProto(item, schema, ReadMask::All(schema), &back);
+  ItemToProto({item, 7}, schema, ReadMask::All(schema), &back);
+  EXPECT_EQ(back.sequence(), 7);
   ASSERT_OK_AND_ASSIGN(const Item again, ItemFromProto(back, schema));
   EXPECT_EQ(again, item);
 }
@@ -413,7 +414,7 @@ TEST(ConvertItemTest, MaskChoosesWhatComesBack) {
         ReadMaskFromProto(Parse<google::protobuf::FieldMask>(paths), schema);
     EXPECT_OK(mask);
     v1::Item wire;
-    ItemToProto(item, schema, *mask, &wire);
+    ItemToProto({item, 7}, schema, *mask, &wire);
     return wire;
   };
   EXPECT_EQ(read("").SerializeAsString(),

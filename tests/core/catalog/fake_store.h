@@ -6,8 +6,11 @@
 #include <map>
 #include <memory>
 #include <new>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/base/mutex.h"
 #include "core/storage/store.h"
@@ -17,11 +20,16 @@ namespace attendant {
 
 struct FakeDisk {
   Mutex mutex;
-  std::map<std::string, Item> items ABSL_GUARDED_BY(mutex);
+  CondVar changed;
+  std::map<std::string, StoredItem> items ABSL_GUARDED_BY(mutex);
   std::map<std::string, WriteOutcome> requests ABSL_GUARDED_BY(mutex);
   std::map<std::string, std::string> encoders ABSL_GUARDED_BY(mutex);
   std::int64_t sequence ABSL_GUARDED_BY(mutex) = 0;
   absl::Status write_status ABSL_GUARDED_BY(mutex);  // of the next writes
+  bool held ABSL_GUARDED_BY(mutex) = false;    // writes wait until it is not
+  int write_count ABSL_GUARDED_BY(mutex) = 0;  // begun: a sync each
+  // Writes that succeed before the ones that fail.
+  int succeed_count ABSL_GUARDED_BY(mutex) = 0;
   MemoryFiles scratch_files;
   bool out_of_memory ABSL_GUARDED_BY(mutex) = false;  // the next writes throw
 };
@@ -30,18 +38,29 @@ class FakeStore : public CatalogStore {
  public:
   explicit FakeStore(std::shared_ptr<FakeDisk> disk) : disk_(std::move(disk)) {}
 
-  absl::Status Write(const StoreWrite& write) override {
+  absl::Status WriteGroup(std::span<const StoreWrite> writes) override {
     MutexLock lock(&disk_->mutex);
-    if (!disk_->write_status.ok()) return disk_->write_status;
-    if (disk_->out_of_memory) throw std::bad_alloc();
-    for (const Item* item : write.upserts) disk_->items[item->id] = *item;
-    for (const absl::string_view id : write.deletes) {
-      disk_->items.erase(std::string(id));
+    ++disk_->write_count;
+    disk_->changed.NotifyAll();
+    while (disk_->held) disk_->changed.Wait(&disk_->mutex);
+    if (disk_->succeed_count > 0) {
+      --disk_->succeed_count;
+    } else {
+      if (!disk_->write_status.ok()) return disk_->write_status;
+      if (disk_->out_of_memory) throw std::bad_alloc();
     }
-    if (!write.request_id.empty()) {
-      disk_->requests[std::string(write.request_id)] = write.outcome;
+    for (const StoreWrite& write : writes) {
+      for (const Item* item : write.upserts) {
+        disk_->items[item->id] = {*item, write.outcome.sequence};
+      }
+      for (const absl::string_view id : write.deletes) {
+        disk_->items.erase(std::string(id));
+      }
+      if (!write.request_id.empty()) {
+        disk_->requests[std::string(write.request_id)] = write.outcome;
+      }
+      disk_->sequence = write.outcome.sequence;
     }
-    disk_->sequence = write.outcome.sequence;
     return absl::OkStatus();
   }
 
@@ -52,8 +71,8 @@ class FakeStore : public CatalogStore {
 
   absl::Status Scan(
       absl::string_view after,
-      const std::function<bool(Item item)>& visit) const override {
-    std::map<std::string, Item> items;
+      const std::function<bool(StoredItem item)>& visit) const override {
+    std::map<std::string, StoredItem> items;
     {
       MutexLock lock(&disk_->mutex);
       items = disk_->items;
@@ -63,6 +82,18 @@ class FakeStore : public CatalogStore {
       if (!visit(at->second)) break;
     }
     return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::vector<std::optional<StoredItem>>> Get(
+      std::span<const absl::string_view> ids) const override {
+    MutexLock lock(&disk_->mutex);
+    std::vector<std::optional<StoredItem>> items;
+    for (const absl::string_view id : ids) {
+      const auto found = disk_->items.find(std::string(id));
+      items.emplace_back();
+      if (found != disk_->items.end()) items.back() = found->second;
+    }
+    return items;
   }
 
   absl::StatusOr<std::optional<WriteOutcome>> FindRequest(

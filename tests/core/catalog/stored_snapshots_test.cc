@@ -56,7 +56,8 @@ std::vector<Item> MakeItems(int begin, int end) {
 }
 
 std::vector<Item> ItemsOf(const LiveCatalog& catalog) {
-  return *catalog.List("", 1 << 20);
+  const std::vector<StoredItem> items = *catalog.List("", 1 << 20);
+  return {items.begin(), items.end()};
 }
 
 class StoredSnapshotsTest : public ::testing::Test {

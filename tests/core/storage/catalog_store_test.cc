@@ -114,5 +114,48 @@ TEST_F(CatalogStoreTest, OutcomeIsRememberedWhole) {
   EXPECT_EQ(catalog_->sequence(), 9);
 }
 
+TEST_F(CatalogStoreTest, AGroupIsWrittenAsItsWritesOneByOne) {
+  Open();
+  std::vector<Item> items;
+  for (int i = 0; i < 3; ++i) items.push_back(TestItem(i));
+  const std::vector<const Item*> first = {&items[0], &items[1]};
+  const std::vector<const Item*> second = {&items[2]};
+  const std::vector<absl::string_view> gone = {items[0].id};
+  StoreWrite writes[3];
+  writes[0] = {first, {}, "r1", {.sequence = 1, .inserted_count = 2}};
+  writes[1] = {second, {}, "", {.sequence = 2, .inserted_count = 1}};
+  writes[2] = {{}, gone, "r3", {.sequence = 3, .deleted_count = 1}};
+  ASSERT_OK(catalog_->WriteGroup(writes));
+  Open();
+  EXPECT_EQ(catalog_->sequence(), 3);
+  EXPECT_EQ(Remembered("r1"), 1);
+  EXPECT_EQ(Remembered("r3"), 3);
+  const std::vector<absl::string_view> ids = {items[2].id, items[0].id,
+                                              items[1].id, "none"};
+  ASSERT_OK_AND_ASSIGN(const auto stored, catalog_->Get(ids));
+  ASSERT_EQ(stored.size(), 4);
+  EXPECT_EQ(stored[0], (StoredItem{items[2], 2}));
+  EXPECT_EQ(stored[1], std::nullopt);
+  EXPECT_EQ(stored[2], (StoredItem{items[1], 1}));
+  EXPECT_EQ(stored[3], std::nullopt);
+}
+
+TEST_F(CatalogStoreTest, RequestsOfOneGroupAreForgottenInTheirOrder) {
+  Open();
+  std::vector<std::string> ids;
+  for (int i = 1; i <= 4; ++i) ids.push_back(std::to_string(i));
+  for (const std::string& id : ids) ASSERT_OK(WriteRequest(id));
+  StoreWrite writes[3];
+  const std::string later[] = {"5", "6", "7"};
+  for (int i = 0; i < 3; ++i) {
+    writes[i].request_id = later[i];
+    writes[i].outcome.sequence = 5 + i;
+  }
+  ASSERT_OK(catalog_->WriteGroup(writes));
+  for (int i = 1; i <= 7; ++i) {
+    EXPECT_EQ(Remembered(std::to_string(i)), i > 2 ? i : 0) << i;
+  }
+}
+
 }  // namespace
 }  // namespace attendant

@@ -156,10 +156,10 @@ TEST(ItemCodecTest, NoChangedByteIsMisread) {
 
 TEST(ItemCodecTest, AnotherVersionIsNamed) {
   std::string bytes = EncodeItem(TestItem(1));
-  bytes[0] = 3;
+  bytes[0] = 4;
   EXPECT_THAT(DecodeExactly(bytes), StatusIs(absl::StatusCode::kDataLoss,
-                                             AllOf(HasSubstr("version 3"),
-                                                   HasSubstr("want 1 or 2"))));
+                                             AllOf(HasSubstr("version 4"),
+                                                   HasSubstr("want 1 to 3"))));
 }
 
 TEST(ItemCodecTest, AnotherSchemaIsRefused) {
@@ -177,6 +177,36 @@ TEST(ItemCodecTest, LyingCountsAreRefusedBeforeTheyAreBelieved) {
   bytes.replace(bytes.size() - 4, 4, "\xff\xff\xff\xff");
   EXPECT_THAT(DecodeExactly(bytes),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("an attribute")));
+}
+
+TEST(ItemCodecTest, AStoredItemKeepsItsSequence) {
+  const CatalogRecord record = TestRecord();
+  for (const std::int64_t sequence : {1L, 1L << 40}) {
+    ASSERT_OK_AND_ASSIGN(
+        const StoredItem decoded,
+        DecodeItem(TestId(2), EncodeStoredItem(TestItem(2), sequence),
+                   record.schema));
+    EXPECT_EQ(decoded, (StoredItem{TestItem(2), sequence}));
+  }
+  EXPECT_EQ(EncodeStoredItem(TestItem(2), 7),
+            std::string("\3\7\0\0\0\0\0\0\0", 9) + EncodeItem(TestItem(2)));
+  // One that was stored before items had sequences.
+  ASSERT_OK_AND_ASSIGN(
+      const StoredItem old,
+      DecodeItem(TestId(2), EncodeItem(TestItem(2)), record.schema));
+  EXPECT_EQ(old, (StoredItem{TestItem(2), 0}));
+}
+
+TEST(ItemCodecTest, ADamagedSequenceIsDataLoss) {
+  const CatalogRecord record = TestRecord();
+  const std::string bytes = EncodeStoredItem(TestItem(2), 7);
+  for (const std::string& damaged :
+       {bytes.substr(0, 1), bytes.substr(0, 8), bytes.substr(0, 9),
+        bytes.substr(0, 1) + bytes,  // twice
+        EncodeStoredItem(TestItem(2), 0), EncodeStoredItem(TestItem(2), -1)}) {
+    EXPECT_THAT(DecodeItem(TestId(2), damaged, record.schema),
+                StatusIs(absl::StatusCode::kDataLoss, ::testing::_));
+  }
 }
 
 }  // namespace

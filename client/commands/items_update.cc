@@ -1,0 +1,161 @@
+// attendant items update
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/commands/command.h"
+#include "client/commands/convert.h"
+#include "client/commands/flags.h"
+#include "client/wire_vector.h"
+#include "core/base/status.h"
+
+namespace attendant {
+namespace {
+
+constexpr int kMaxBatch = 256;
+
+struct UpdateFlags {
+  std::string catalog;
+  std::vector<std::string> ids;
+  std::vector<std::string> set;
+  std::vector<std::string> unset;
+  std::vector<std::string> keys;
+  std::string value;
+  std::optional<std::int64_t> if_sequence;
+  std::string request_id;
+
+  bool empty() const {
+    return set.empty() && unset.empty() && keys.empty() && value.empty();
+  }
+};
+
+// A text as the type that the schema declares for the attribute.
+absl::StatusOr<v1::AttributeValue> ParseAttribute(
+    const v1::CatalogSchema& schema, const std::string& name,
+    const std::string& text) {
+  for (const v1::AttributeField& attribute : schema.attributes()) {
+    if (attribute.name() != name) continue;
+    // Texts and times need no quotes.
+    const bool is_text = attribute.type() == v1::ATTRIBUTE_TYPE_STRING ||
+                         attribute.type() == v1::ATTRIBUTE_TYPE_TIMESTAMP;
+    const nlohmann::json value =
+        is_text ? nlohmann::json(text)
+                : nlohmann::json::parse(text, nullptr, /*exceptions=*/false);
+    if (value.is_discarded()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--set ", name, ": got '", text, "', want JSON"));
+    }
+    absl::StatusOr<v1::AttributeValue> parsed =
+        ToAttribute(value, attribute.type());
+    if (parsed.ok()) return parsed;
+    return PrefixField(parsed.status(), absl::StrCat("--set ", name, ": "));
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--set: the catalog has no attribute '", name, "'"));
+}
+
+// The item that one of the ids becomes in the request, without its id.
+absl::StatusOr<v1::Item> ReadChange(const UpdateFlags& flags,
+                                    const v1::CatalogSchema& schema,
+                                    google::protobuf::FieldMask& mask) {
+  v1::Item item;
+  for (const std::string& flag : flags.set) {
+    ATTENDANT_ASSIGN_OR_RETURN(const auto assignment, ParseAssignment(flag));
+    ATTENDANT_ASSIGN_OR_RETURN(
+        (*item.mutable_attributes())[assignment.first],
+        ParseAttribute(schema, assignment.first, assignment.second));
+    mask.add_paths(absl::StrCat("attributes.", assignment.first));
+  }
+  for (const std::string& name : flags.unset) {
+    mask.add_paths(absl::StrCat("attributes.", name));
+  }
+  for (const std::string& flag : flags.keys) {
+    ATTENDANT_ASSIGN_OR_RETURN(const auto assignment, ParseAssignment(flag));
+    ATTENDANT_ASSIGN_OR_RETURN(const auto key, ParseVector(assignment.second));
+    (*item.mutable_keys())[assignment.first] = ToVector(key);
+    mask.add_paths(absl::StrCat("keys.", assignment.first));
+  }
+  if (!flags.value.empty()) {
+    ATTENDANT_ASSIGN_OR_RETURN(const auto value, ParseVector(flags.value));
+    *item.mutable_value() = ToVector(value);
+    mask.add_paths("value");
+  }
+  return item;
+}
+
+absl::Status Update(const UpdateFlags& flags, const Context& context) {
+  ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
+  v1::GetCatalogRequest get;
+  get.set_name(flags.catalog);
+  ATTENDANT_ASSIGN_OR_RETURN(const auto found, client->GetCatalog(get));
+  v1::BatchUpdateItemsRequest request;
+  request.set_catalog(flags.catalog);
+  request.set_request_id(flags.request_id);
+  ATTENDANT_ASSIGN_OR_RETURN(v1::Item change,
+                             ReadChange(flags, found.catalog().schema(),
+                                        *request.mutable_update_mask()));
+  for (const std::string& id : flags.ids) {
+    change.set_id(id);
+    *request.add_items() = change;
+  }
+  if (flags.if_sequence) {
+    request.add_conditions()->set_sequence(*flags.if_sequence);
+  }
+  ATTENDANT_ASSIGN_OR_RETURN(const auto response,
+                             client->BatchUpdateItems(request));
+  if (context.json) {
+    Print(ToJson(response));
+    return absl::OkStatus();
+  }
+  Print(absl::StrCat("Updated ", CountOf(response.updated_count(), "item"),
+                     ".\n"));
+  NoteToken(response.snapshot_token());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddItemsUpdateCommand(CLI::App& items, Context& context) {
+  auto flags = std::make_shared<UpdateFlags>();
+  CLI::App* command = items.add_subcommand(
+      "update", "Change parts of items; the rest stays as it is");
+  command->add_option("CATALOG", flags->catalog, "The catalog")->required();
+  command->add_option("ID", flags->ids, "Item ids, at most 256")
+      ->required()
+      ->expected(1, kMaxBatch);
+  AddRepeated(*command, "--set", flags->set,
+              "An attribute as NAME=VALUE: a text or time as it is, all else "
+              "as JSON")
+      ->check(CLI::Validator(Accepts(&ParseAssignment), ""));
+  AddRepeated(*command, "--unset", flags->unset,
+              "An attribute that the items shall not have");
+  AddRepeated(*command, "--key", flags->keys, "A key as FIELD=0.1,0.2,...")
+      ->check(CLI::Validator(Accepts(&ParseAssignment), ""));
+  command->add_option("--value", flags->value, "The value, as 0.1,0.2,...");
+  command->add_option("--if-sequence", flags->if_sequence,
+                      "Only if the item's last write has this number, which "
+                      "`items get` shows; of one item");
+  command->add_option("--request-id", flags->request_id,
+                      "Makes it safe to repeat: the same id again returns the "
+                      "first outcome");
+  command->footer(
+      "Examples:\n"
+      "  attendant items update shop 85123A --set price=2.5 --set name=Heart\n"
+      "  attendant items update shop 85123A 71053 --unset retired\n"
+      "  attendant items update shop 85123A --set price=3 --if-sequence 12\n\n"
+      "All of the items are changed or none: one that does not exist is an "
+      "error.");
+  command->final_callback([flags, &context] {
+    if (flags->empty()) {
+      throw CLI::RequiredError("--set, --unset, --key or --value");
+    }
+    if (flags->if_sequence && flags->ids.size() != 1) {
+      throw CLI::ValidationError("--if-sequence", "goes with one ID");
+    }
+    context.Run([&](const Context& c) { return Update(*flags, c); });
+  });
+}
+
+}  // namespace attendant

@@ -1,0 +1,631 @@
+// Writes of a LiveCatalog: what they check, and how those that come together
+// share one synced write of the store.
+#include <xxhash.h>
+
+#include <algorithm>
+#include <bit>
+#include <exception>
+#include <new>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/fail_point.h"
+#include "core/base/status.h"
+#include "core/catalog/live_catalog.h"
+#include "core/catalog/mask.h"
+#include "core/catalog/snapshot_memory.h"
+#include "core/storage/item_codec.h"
+
+namespace attendant {
+namespace {
+
+// Of the items of writes that share one of the store, unless the first alone
+// has more: what follows waits for as long as the disk takes.
+constexpr std::size_t kMostGroupBytes = 16 << 20;
+
+// Content of a write, the same in every process.
+class Fingerprint {
+ public:
+  explicit Fingerprint(absl::string_view verb) : hash_(0) { Add(verb); }
+  void Add(absl::string_view bytes) {
+    hash_ = XXH3_64bits_withSeed(bytes.data(), bytes.size(), hash_);
+  }
+  void Add(std::int64_t number) {
+    Add(absl::string_view(reinterpret_cast<const char*>(&number),
+                          sizeof(number)));
+  }
+  void Add(const Item& item) {
+    Add(item.id);
+    Add(EncodeItem(item));
+  }
+  void Add(const ItemPatch& patch) {
+    // The parts that are set, as an item, and which they are.
+    Item parts;
+    parts.id = patch.id;
+    Add(patch.replaces_attributes ? 1 : 0);
+    for (const auto& key : patch.keys) {
+      Add(key.has_value() ? 1 : 0);
+      parts.keys.push_back(key.value_or(std::vector<float>()));
+    }
+    Add(patch.value.has_value() ? 1 : 0);
+    parts.value = patch.value.value_or(std::vector<float>());
+    for (const auto& [position, value] : patch.attributes) {
+      Add(value.has_value() ? position : -1 - position);
+      if (value) parts.attributes.emplace_back(position, *value);
+    }
+    Add(patch.opaque_value.has_value() ? 1 : 0);
+    parts.opaque_value = patch.opaque_value.value_or("");
+    Add(parts);
+  }
+  void Add(const Filter& filter) {
+    Add(static_cast<std::int64_t>(filter.kind));
+    Add(static_cast<std::int64_t>(filter.comparison));
+    Item values;
+    values.id = filter.attribute;
+    for (const AttributeValue& value : filter.values) {
+      values.attributes.emplace_back(static_cast<int>(values.attributes.size()),
+                                     value);
+    }
+    Add(values);
+    Add(static_cast<std::int64_t>(filter.filters.size()));
+    for (const Filter& inner : filter.filters) Add(inner);
+  }
+  void Add(std::span<const WriteCondition> conditions) {
+    for (const WriteCondition& condition : conditions) {
+      Add(condition.absent ? 1 : 0);
+      Add(condition.sequence.value_or(-1));
+    }
+  }
+  std::uint64_t value() const { return hash_; }
+
+ private:
+  std::uint64_t hash_;
+};
+
+std::string PathOf(absl::string_view field, std::size_t i) {
+  return absl::StrCat(field, "[", i, "]");
+}
+
+// OK if ids are well-formed and distinct.
+absl::Status ValidateDistinct(std::span<const absl::string_view> ids,
+                              absl::string_view field,
+                              absl::string_view id_suffix) {
+  absl::flat_hash_set<absl::string_view> seen;
+  seen.reserve(ids.size());
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const std::string path = absl::StrCat(PathOf(field, i), id_suffix);
+    ATTENDANT_RETURN_IF_ERROR(ValidateItemId(ids[i], path));
+    if (!seen.insert(ids[i]).second) {
+      return InvalidField(path, absl::StrCat("'", ids[i], "' again"),
+                          "distinct ids");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateConditions(std::span<const WriteCondition> conditions,
+                                std::size_t count, bool may_insert) {
+  if (conditions.empty()) return absl::OkStatus();
+  if (conditions.size() != count) {
+    return InvalidField("conditions", absl::StrCat(conditions.size()),
+                        absl::StrCat("none, or ", count, ": one for each"));
+  }
+  for (std::size_t i = 0; i < conditions.size(); ++i) {
+    const std::string path = PathOf("conditions", i);
+    if (conditions[i].absent && !may_insert) {
+      return InvalidField(path, "absent", "a sequence, or no condition");
+    }
+    if (conditions[i].absent && conditions[i].sequence) {
+      return InvalidField(path, "absent and sequence", "one of both");
+    }
+    if (conditions[i].sequence.value_or(0) < 0) {
+      return InvalidField(path, absl::StrCat(*conditions[i].sequence),
+                          "a sequence of 0 or more");
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool ReadsSequences(std::span<const WriteCondition> conditions) {
+  return std::any_of(conditions.begin(), conditions.end(),
+                     [](const WriteCondition& condition) {
+                       return condition.sequence.has_value();
+                     });
+}
+
+absl::Status ItemExists(absl::string_view field, absl::string_view id) {
+  return FieldError(absl::StatusCode::kAlreadyExists, "ITEM_EXISTS", field,
+                    absl::StrCat("'", id, "', which exists"),
+                    "an item that does not");
+}
+
+// That an item's last write was the one that is wanted. `stored` is null where
+// there is no item.
+absl::Status CheckSequence(const StoredItem* stored, std::int64_t want,
+                           const std::string& path) {
+  if (stored != nullptr && stored->sequence == want) return absl::OkStatus();
+  return FieldError(absl::StatusCode::kAborted, "SEQUENCE_MISMATCH", path,
+                    stored == nullptr ? "no item"
+                                      : absl::StrCat("an item of sequence ",
+                                                     stored->sequence),
+                    absl::StrCat("sequence ", want));
+}
+
+// What a write that failed has left in the store until it is taken back must
+// not become the base of another.
+absl::Status TakingBack() {
+  return StatusWithReason(absl::StatusCode::kUnavailable,
+                          "a write that failed is being taken back: try again",
+                          "TAKING_BACK");
+}
+
+// The stored items, which are those of `committed`.
+absl::StatusOr<std::vector<std::optional<StoredItem>>> GetCommitted(
+    const CatalogStore& store, const Snapshot& committed,
+    std::span<const absl::string_view> ids) {
+  ATTENDANT_ASSIGN_OR_RETURN(auto stored, store.Get(ids));
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const bool same = stored[i] ? stored[i]->sequence <= committed.sequence
+                                : !committed.Find(ids[i]);
+    if (!same) return TakingBack();
+  }
+  return stored;
+}
+
+std::size_t ByteCount(const Item& item) {
+  std::size_t floats = item.value.size();
+  for (const std::vector<float>& key : item.keys) floats += key.size();
+  return floats * sizeof(float) + item.opaque_value.size();
+}
+
+std::vector<absl::string_view> IdsOf(std::span<const Item> items) {
+  std::vector<absl::string_view> ids;
+  ids.reserve(items.size());
+  for (const Item& item : items) ids.emplace_back(item.id);
+  return ids;
+}
+
+// The rows that are live and that the filter is true of, as ids that live as
+// long as the rows.
+absl::StatusOr<std::vector<absl::string_view>> MatchingIds(
+    const Snapshot& state, const Filter& filter) {
+  Masks masks(state);
+  ATTENDANT_RETURN_IF_ERROR(masks.Keep(filter, Interrupt()));
+  std::vector<absl::string_view> ids;
+  for (std::size_t s = 0; s < state.segments.size(); ++s) {
+    const RowTable& rows = *state.segments[s].segment->rows;
+    const std::span<const std::uint64_t> words = masks[s].allowed->words();
+    for (std::size_t w = 0; w < words.size(); ++w) {
+      for (std::uint64_t word = words[w]; word != 0; word &= word - 1) {
+        ids.push_back(rows.Id(static_cast<RowIndex>(
+            64 * w + static_cast<std::size_t>(std::countr_zero(word)))));
+      }
+    }
+  }
+  return ids;
+}
+
+}  // namespace
+
+// A write in line. What it refers to lives until Submit returns.
+struct LiveCatalog::PendingWrite {
+  absl::string_view request_id;
+  std::uint64_t fingerprint = 0;  // used with a request_id
+  std::size_t byte_count = 0;
+  // Items whose stored records `plan` reads: no write of the same group may
+  // have changed them.
+  std::span<const absl::string_view> read_ids;
+  // Fills in what is written to `state`, or refuses it, under the mutex. False:
+  // there is nothing to write.
+  std::function<absl::StatusOr<bool>(const Snapshot& state, StoreWrite& write)>
+      plan;
+  StoreWrite write = {};
+  absl::Status status = {};
+  bool planned = false;   // told from the state of its group
+  bool in_group = false;  // planned, to be committed
+};
+
+// The next snapshot, while writes are added to it.
+struct LiveCatalog::NextState {
+  std::shared_ptr<Snapshot> snapshot;
+  // By segment: the one copy of its dead rows that all these writes change;
+  // null: not copied yet.
+  std::vector<std::shared_ptr<Bitmap>> dead;
+  // That these writes will take.
+  std::int64_t memory_bytes = 0;
+};
+
+absl::StatusOr<std::optional<WriteOutcome>> LiveCatalog::FindRepeat(
+    absl::string_view request_id, std::uint64_t fingerprint) const {
+  if (request_id.empty()) return std::optional<WriteOutcome>();
+  ATTENDANT_ASSIGN_OR_RETURN(const std::optional<WriteOutcome> found,
+                             store_->FindRequest(request_id));
+  if (found && found->sequence > current_->sequence) return TakingBack();
+  if (found && found->fingerprint != fingerprint) {
+    return InvalidField("request_id",
+                        absl::StrCat("'", request_id, "' with other content"),
+                        "a new id for a new write");
+  }
+  return found;
+}
+
+absl::Status LiveCatalog::CheckConditions(
+    const Snapshot& state, std::span<const absl::string_view> ids,
+    std::span<const WriteCondition> conditions, absl::string_view field) const {
+  std::vector<std::optional<StoredItem>> stored;
+  if (ReadsSequences(conditions)) {
+    ATTENDANT_ASSIGN_OR_RETURN(stored, GetCommitted(*store_, *current_, ids));
+  }
+  for (std::size_t i = 0; i < conditions.size(); ++i) {
+    const std::string path = PathOf(field, i);
+    if (conditions[i].absent && state.Find(ids[i])) {
+      return ItemExists(path, ids[i]);
+    }
+    if (conditions[i].sequence) {
+      ATTENDANT_RETURN_IF_ERROR(CheckSequence(stored[i] ? &*stored[i] : nullptr,
+                                              *conditions[i].sequence, path));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<WriteOutcome> LiveCatalog::Upsert(
+    std::span<const Item> items, absl::string_view request_id,
+    std::span<const WriteCondition> conditions) {
+  if (items.empty()) return InvalidField("items", "none", "at least one");
+  const std::vector<absl::string_view> ids = IdsOf(items);
+  ATTENDANT_RETURN_IF_ERROR(ValidateDistinct(ids, "items", ".id"));
+  ATTENDANT_RETURN_IF_ERROR(
+      ValidateConditions(conditions, items.size(), /*may_insert=*/true));
+  Fingerprint fingerprint("upsert");
+  PendingWrite pending;
+  std::vector<const Item*> upserts;
+  const auto schema = snapshot()->schema;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    ATTENDANT_RETURN_IF_ERROR(
+        PrefixField(ValidateItem(items[i], *schema),
+                    absl::StrCat(PathOf("items", i), ".")));
+    if (!request_id.empty()) fingerprint.Add(items[i]);
+    pending.byte_count += ByteCount(items[i]);
+    upserts.push_back(&items[i]);
+  }
+  fingerprint.Add(conditions);
+  pending.request_id = request_id;
+  pending.fingerprint = fingerprint.value();
+  if (ReadsSequences(conditions)) pending.read_ids = ids;
+  pending.plan = [&](const Snapshot& state,
+                     StoreWrite& write) -> absl::StatusOr<bool> {
+    mutex_.AssertHeld();
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      ATTENDANT_RETURN_IF_ERROR(PrefixField(
+          CheckKeyLimits(items[i]), absl::StrCat(PathOf("items", i), ".")));
+    }
+    ATTENDANT_RETURN_IF_ERROR(CheckConditions(state, ids, conditions, "items"));
+    write.upserts = upserts;
+    for (const absl::string_view id : ids) {
+      ++(state.Find(id) ? write.outcome.updated_count
+                        : write.outcome.inserted_count);
+    }
+    return true;
+  };
+  return Submit(pending);
+}
+
+absl::StatusOr<WriteOutcome> LiveCatalog::Update(
+    std::span<const ItemPatch> patches, absl::string_view request_id,
+    std::span<const WriteCondition> conditions) {
+  if (patches.empty()) return InvalidField("items", "none", "at least one");
+  std::vector<absl::string_view> ids;
+  Fingerprint fingerprint("update");
+  for (const ItemPatch& patch : patches) {
+    ids.emplace_back(patch.id);
+    if (!request_id.empty()) fingerprint.Add(patch);
+  }
+  fingerprint.Add(conditions);
+  ATTENDANT_RETURN_IF_ERROR(ValidateDistinct(ids, "items", ".id"));
+  ATTENDANT_RETURN_IF_ERROR(
+      ValidateConditions(conditions, patches.size(), /*may_insert=*/false));
+  const auto schema = snapshot()->schema;
+  for (std::size_t i = 0; i < patches.size(); ++i) {
+    if (patches[i].empty()) {
+      return InvalidField(PathOf("items", i), "nothing to update",
+                          "a key, value, attribute or opaque value");
+    }
+    const std::size_t key_count = patches[i].keys.size();
+    if (key_count != 0 && key_count != schema->key_fields.size()) {
+      return InvalidField(absl::StrCat(PathOf("items", i), ".keys"),
+                          absl::StrCat(key_count, " fields"),
+                          absl::StrCat(schema->key_fields.size(), " fields"));
+    }
+  }
+  std::vector<Item> items;
+  std::vector<const Item*> upserts;
+  PendingWrite pending;
+  pending.request_id = request_id;
+  pending.fingerprint = fingerprint.value();
+  pending.read_ids = ids;
+  pending.plan = [&](const Snapshot& /*state*/,
+                     StoreWrite& write) -> absl::StatusOr<bool> {
+    mutex_.AssertHeld();
+    ATTENDANT_ASSIGN_OR_RETURN(auto stored,
+                               GetCommitted(*store_, *current_, ids));
+    items.reserve(ids.size());
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      const std::string path = PathOf("items", i);
+      if (!stored[i]) {
+        return FieldError(absl::StatusCode::kNotFound, "ITEM_NOT_FOUND", path,
+                          absl::StrCat("'", ids[i], "', which does not exist"),
+                          "an item that does");
+      }
+      if (!conditions.empty() && conditions[i].sequence) {
+        ATTENDANT_RETURN_IF_ERROR(
+            CheckSequence(&*stored[i], *conditions[i].sequence, path));
+      }
+      Item item = Patched(std::move(*stored[i]), patches[i]);
+      absl::Status valid = ValidateItem(item, *schema);
+      if (valid.ok()) valid = CheckKeyLimits(item);
+      ATTENDANT_RETURN_IF_ERROR(PrefixField(valid, absl::StrCat(path, ".")));
+      items.push_back(std::move(item));
+    }
+    for (const Item& item : items) upserts.push_back(&item);
+    write.upserts = upserts;
+    write.outcome.updated_count = static_cast<std::int64_t>(items.size());
+    return true;
+  };
+  return Submit(pending);
+}
+
+absl::StatusOr<WriteOutcome> LiveCatalog::Delete(
+    std::span<const std::string> ids, absl::string_view request_id,
+    std::span<const WriteCondition> conditions) {
+  if (ids.empty()) return InvalidField("ids", "none", "at least one");
+  const std::vector<absl::string_view> views(ids.begin(), ids.end());
+  ATTENDANT_RETURN_IF_ERROR(ValidateDistinct(views, "ids", ""));
+  ATTENDANT_RETURN_IF_ERROR(
+      ValidateConditions(conditions, ids.size(), /*may_insert=*/false));
+  Fingerprint fingerprint("delete");
+  for (const std::string& id : ids) fingerprint.Add(id);
+  fingerprint.Add(conditions);
+  std::vector<absl::string_view> deletes;
+  PendingWrite pending;
+  pending.request_id = request_id;
+  pending.fingerprint = fingerprint.value();
+  if (ReadsSequences(conditions)) pending.read_ids = views;
+  pending.plan = [&](const Snapshot& state,
+                     StoreWrite& write) -> absl::StatusOr<bool> {
+    mutex_.AssertHeld();
+    ATTENDANT_RETURN_IF_ERROR(CheckConditions(state, views, conditions, "ids"));
+    for (const absl::string_view id : views) {
+      if (state.Find(id)) deletes.push_back(id);
+    }
+    write.deletes = deletes;
+    write.outcome.deleted_count = static_cast<std::int64_t>(deletes.size());
+    write.outcome.missing_count =
+        static_cast<std::int64_t>(ids.size() - deletes.size());
+    return true;
+  };
+  return Submit(pending);
+}
+
+absl::StatusOr<WriteOutcome> LiveCatalog::DeleteMatching(
+    const Filter& filter, absl::string_view request_id) {
+  ATTENDANT_RETURN_IF_ERROR(
+      ValidateFilter(filter, *snapshot()->schema, "filter_expression"));
+  Fingerprint fingerprint("delete matching");
+  fingerprint.Add(filter);
+  std::vector<absl::string_view> deletes;
+  PendingWrite pending;
+  pending.request_id = request_id;
+  pending.fingerprint = fingerprint.value();
+  pending.plan = [&](const Snapshot& state,
+                     StoreWrite& write) -> absl::StatusOr<bool> {
+    ATTENDANT_ASSIGN_OR_RETURN(deletes, MatchingIds(state, filter));
+    write.deletes = deletes;
+    write.outcome.deleted_count = static_cast<std::int64_t>(deletes.size());
+    return true;
+  };
+  return Submit(pending);
+}
+
+absl::StatusOr<std::int64_t> LiveCatalog::CountMatching(
+    const Filter& filter) const {
+  ATTENDANT_ASSIGN_OR_RETURN(const auto ids, MatchingIds(*snapshot(), filter));
+  return static_cast<std::int64_t>(ids.size());
+}
+
+absl::StatusOr<ImportOutcome> LiveCatalog::Import(std::span<const Item> items,
+                                                  bool if_absent) {
+  ImportOutcome outcome;
+  absl::flat_hash_map<absl::string_view, std::size_t> winners;  // by id
+  const auto schema = snapshot()->schema;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    absl::Status& status =
+        outcome.statuses.emplace_back(ValidateItem(items[i], *schema));
+    if (!status.ok()) continue;
+    const bool first = winners.emplace(items[i].id, i).second;
+    if (first) continue;
+    if (if_absent) {
+      status = ItemExists("id", items[i].id);
+    } else {
+      winners[items[i].id] = i;
+    }
+  }
+  std::vector<const Item*> upserts;
+  PendingWrite pending;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (outcome.statuses[i].ok() && winners[items[i].id] == i) {
+      upserts.push_back(&items[i]);
+      pending.byte_count += ByteCount(items[i]);
+    }
+  }
+  pending.plan = [&](const Snapshot& state,
+                     StoreWrite& write) -> absl::StatusOr<bool> {
+    mutex_.AssertHeld();
+    std::erase_if(upserts, [&](const Item* item) {
+      mutex_.AssertHeld();
+      absl::Status& status =
+          outcome.statuses[static_cast<std::size_t>(item - items.data())];
+      status = CheckKeyLimits(*item);
+      if (status.ok() && if_absent && state.Find(item->id)) {
+        status = ItemExists("id", item->id);
+      }
+      return !status.ok();
+    });
+    write.upserts = upserts;
+    return !upserts.empty();
+  };
+  ATTENDANT_ASSIGN_OR_RETURN(const WriteOutcome written, Submit(pending));
+  outcome.sequence = written.sequence;
+  return outcome;
+}
+
+absl::StatusOr<WriteOutcome> LiveCatalog::Submit(PendingWrite& pending) {
+  write_queue_.Run(pending, [this](std::span<PendingWrite* const> line) {
+    return CommitGroup(line);
+  });
+  if (!pending.status.ok()) return pending.status;
+  return pending.write.outcome;
+}
+
+bool LiveCatalog::MayJoin(const PendingWrite& pending,
+                          std::span<PendingWrite* const> group,
+                          const Snapshot& state) const {
+  std::size_t byte_count = pending.byte_count;
+  for (const PendingWrite* member : group) {
+    if (!member->in_group) continue;
+    byte_count += member->byte_count;
+    if (byte_count > kMostGroupBytes) return false;
+    // The second of a pair must learn what became of the first.
+    if (!pending.request_id.empty() &&
+        pending.request_id == member->request_id) {
+      return false;
+    }
+  }
+  return std::all_of(pending.read_ids.begin(), pending.read_ids.end(),
+                     [&](absl::string_view id) {
+                       mutex_.AssertHeld();
+                       return state.Find(id) == current_->Find(id);
+                     });
+}
+
+absl::Status LiveCatalog::AddToGroup(PendingWrite& pending, NextState& next) {
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const std::optional<WriteOutcome> repeat,
+      FindRepeat(pending.request_id, pending.fingerprint));
+  StoreWrite& write = pending.write;
+  if (repeat) {
+    write.outcome = *repeat;
+    return absl::OkStatus();
+  }
+  pending.planned = true;
+  ATTENDANT_ASSIGN_OR_RETURN(const bool writes,
+                             pending.plan(*next.snapshot, write));
+  if (!writes) {
+    write.outcome.sequence = current_->sequence;
+    return absl::OkStatus();
+  }
+  if (!write.upserts.empty()) {
+    const std::int64_t bytes = WriteBytes(write.upserts, next.snapshot->models);
+    ATTENDANT_RETURN_IF_ERROR(
+        CheckMemory("the write", next.memory_bytes + bytes));
+    next.memory_bytes += bytes;
+  }
+  pending.in_group = true;
+  write.request_id = pending.request_id;
+  write.outcome.fingerprint = pending.fingerprint;
+  write.outcome.sequence = next.snapshot->sequence + 1;
+  Apply(write, next);
+  return absl::OkStatus();
+}
+
+void LiveCatalog::Apply(const StoreWrite& write, NextState& next) {
+  Snapshot& state = *next.snapshot;
+  const auto kill = [&](absl::string_view id) {
+    const std::optional<RowAddress> address = state.Find(id);
+    if (!address) return;
+    SegmentView& view = state.segments[address->segment];
+    next.dead.resize(state.segments.size());
+    std::shared_ptr<Bitmap>& copy = next.dead[address->segment];
+    if (copy == nullptr) {
+      copy = view.dead != nullptr
+                 ? std::make_shared<Bitmap>(*view.dead)
+                 : std::make_shared<Bitmap>(view.segment->rows->capacity());
+      view.dead = copy;
+    }
+    copy->Set(address->row);
+    --view.live_count;
+    for (std::size_t f = 0; f < view.live_key_counts.size(); ++f) {
+      if (!view.segment->indexes[f]->Key(address->row).empty()) {
+        --view.live_key_counts[f];
+      }
+    }
+  };
+  for (const absl::string_view id : write.deletes) kill(id);
+  for (const Item* item : write.upserts) kill(item->id);
+  for (const Item* item : write.upserts) AppendRow(state, *item);
+  state.sequence = write.outcome.sequence;
+}
+
+std::size_t LiveCatalog::CommitGroup(std::span<PendingWrite* const> line) {
+  MutexLock lock(&mutex_);
+  if (const absl::Status open = CheckOpen(); !open.ok()) {
+    for (PendingWrite* pending : line) pending->status = open;
+    return line.size();
+  }
+  // All that may run out of memory comes before the store is written, so that
+  // memory and disk agree.
+  NextState next;
+  std::size_t count = 1;  // taken out of the line
+  absl::Status status;
+  try {
+    next.snapshot = std::make_shared<Snapshot>(*current_);
+    std::vector<StoreWrite> writes;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      PendingWrite& pending = *line[i];
+      if (!MayJoin(pending, line.first(i), *next.snapshot)) break;
+      count = i + 1;
+      pending.status = AddToGroup(pending, next);
+      if (pending.in_group) writes.push_back(pending.write);
+    }
+    if (writes.empty()) return count;
+    assigned_sequence_ = next.snapshot->sequence;
+    if (!ATTENDANT_PLANTED_BUG("acknowledge_before_commit")) {
+      status = store_->WriteGroup(writes);
+    }
+  } catch (const std::bad_alloc&) {
+    status = absl::ResourceExhaustedError(
+        "out of memory for the write; nothing was written");
+    line[count - 1]->planned = line[count - 1]->in_group = true;
+  } catch (const std::exception& exception) {
+    // Those who wait in line must not wait for ever.
+    status = absl::InternalError(
+        absl::StrCat("unexpected exception: ", exception.what()));
+    line[count - 1]->planned = line[count - 1]->in_group = true;
+  }
+  if (!status.ok()) {
+    // Rows may have been appended past what any snapshot shows: leave them.
+    growing_ = {};
+    assigned_sequence_ = current_->sequence;
+    // Also what was told from a state that did not come to be.
+    bool after_write = false;
+    for (PendingWrite* pending : line.first(count)) {
+      after_write |= pending->in_group;
+      if (after_write && pending->planned) pending->status = status;
+    }
+    return count;
+  }
+  ATTENDANT_FAIL_POINT("write.before_publish");
+  Publish(std::move(next.snapshot));
+  ATTENDANT_FAIL_POINT("write.after_publish");
+  last_write_ = std::chrono::steady_clock::now();
+  try {
+    ScheduleMerges();
+  } catch (const std::bad_alloc&) {
+    // The next write tries again: this one is done.
+  }
+  return count;
+}
+
+}  // namespace attendant

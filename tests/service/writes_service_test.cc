@@ -1,0 +1,294 @@
+// Conditions, partial updates and deletes by filter, over gRPC.
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "tests/service/rpc_details.h"
+#include "tests/service/server_fixture.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::HasSubstr;
+
+template <typename Message>
+Message Parse(const std::string& text) {
+  Message message;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message))
+      << text;
+  return message;
+}
+
+class WritesServiceTest : public ServerFixture {
+ protected:
+  void SetUp() override {
+    ServerFixture::SetUp();
+    CreateShop();
+  }
+
+  grpc::Status UpsertText(const std::string& fields,
+                          v1::BatchUpsertItemsResponse* response = nullptr) {
+    return Upsert(Parse<v1::BatchUpsertItemsRequest>(
+                      absl::StrCat("catalog: 'shop' ", fields)),
+                  response);
+  }
+  grpc::Status Update(const std::string& fields,
+                      v1::BatchUpdateItemsResponse* response = nullptr) {
+    grpc::ClientContext context;
+    v1::BatchUpdateItemsResponse ignored;
+    return item_stub_->BatchUpdateItems(
+        &context,
+        Parse<v1::BatchUpdateItemsRequest>(
+            absl::StrCat("catalog: 'shop' ", fields)),
+        response != nullptr ? response : &ignored);
+  }
+  grpc::Status Delete(const std::string& fields) {
+    grpc::ClientContext context;
+    v1::BatchDeleteItemsResponse response;
+    return item_stub_->BatchDeleteItems(
+        &context,
+        Parse<v1::BatchDeleteItemsRequest>(
+            absl::StrCat("catalog: 'shop' ", fields)),
+        &response);
+  }
+  grpc::Status DeleteMatching(const std::string& fields,
+                              v1::DeleteMatchingItemsResponse* response) {
+    grpc::ClientContext context;
+    return item_stub_->DeleteMatchingItems(
+        &context,
+        Parse<v1::DeleteMatchingItemsRequest>(
+            absl::StrCat("catalog: 'shop' ", fields)),
+        response);
+  }
+  v1::Item Get(const std::string& id, const std::string& token = "") {
+    grpc::ClientContext context;
+    v1::BatchGetItemsRequest request;
+    request.set_catalog("shop");
+    request.add_ids(id);
+    request.set_snapshot_token(token);
+    v1::BatchGetItemsResponse response;
+    const grpc::Status status =
+        item_stub_->BatchGetItems(&context, request, &response);
+    return status.ok() ? response.items(0) : v1::Item();
+  }
+  std::string Ids() {
+    v1::ListItemsResponse response;
+    EXPECT_TRUE(
+        List(Parse<v1::ListItemsRequest>("catalog: 'shop'"), &response).ok());
+    std::string ids;
+    for (const v1::Item& item : response.items()) ids += item.id();
+    return ids;
+  }
+  static void ExpectError(const grpc::Status& status, grpc::StatusCode code,
+                          const std::string& reason, const std::string& field) {
+    EXPECT_EQ(status.error_code(), code) << status.error_message();
+    EXPECT_EQ(ReasonIn(DetailsOf(status)), reason);
+    EXPECT_EQ(FieldIn(DetailsOf(status)), field);
+  }
+
+  static constexpr const char* kKey =
+      " keys { key: 'k' value { floats { values: [5, 5] } } } ";
+};
+
+TEST_F(WritesServiceTest, ItemsComeWithTheSequenceOfTheirLastWrite) {
+  EXPECT_EQ(Get("a").sequence(), 1);
+  ASSERT_TRUE(UpsertText(absl::StrCat("items { id: 'a'", kKey, "}")).ok());
+  EXPECT_EQ(Get("a").sequence(), 2);
+  v1::ListItemsResponse response;
+  ASSERT_TRUE(List(Parse<v1::ListItemsRequest>(
+                       "catalog: 'shop' read_mask { paths: 'value' }"),
+                   &response)
+                  .ok());
+  EXPECT_EQ(response.items(0).sequence(), 2);
+  EXPECT_EQ(response.items(1).sequence(), 1);
+}
+
+TEST_F(WritesServiceTest, UpsertsMayBeConditional) {
+  const std::string items =
+      absl::StrCat("items { id: 'n'", kKey, "} items { id: 'a'", kKey, "} ");
+  ExpectError(UpsertText(absl::StrCat(items,
+                                      "conditions { absent: true } "
+                                      "conditions { absent: true }")),
+              grpc::StatusCode::ALREADY_EXISTS, "ITEM_EXISTS", "items[1]");
+  ExpectError(UpsertText(absl::StrCat(
+                  items, "conditions {} conditions { sequence: 9 }")),
+              grpc::StatusCode::ABORTED, "SEQUENCE_MISMATCH", "items[1]");
+  ExpectError(UpsertText(absl::StrCat(items, "conditions { absent: true }")),
+              grpc::StatusCode::INVALID_ARGUMENT, "INVALID_FIELD",
+              "conditions");
+  EXPECT_EQ(Ids(), "abc");
+  const std::string good = absl::StrCat(
+      items,
+      "conditions { absent: true } conditions { sequence: 1 } request_id: 'r'");
+  v1::BatchUpsertItemsResponse first;
+  ASSERT_TRUE(UpsertText(good, &first).ok());
+  EXPECT_EQ(first.inserted_count(), 1);
+  EXPECT_EQ(first.updated_count(), 1);
+  v1::BatchUpsertItemsResponse repeat;
+  ASSERT_TRUE(UpsertText(good, &repeat).ok());
+  EXPECT_EQ(repeat.SerializeAsString(), first.SerializeAsString());
+}
+
+TEST_F(WritesServiceTest, DeletesMayBeConditional) {
+  ExpectError(Delete("ids: 'a' conditions { sequence: 7 }"),
+              grpc::StatusCode::ABORTED, "SEQUENCE_MISMATCH", "ids[0]");
+  ExpectError(Delete("ids: 'a' conditions { absent: true }"),
+              grpc::StatusCode::INVALID_ARGUMENT, "INVALID_FIELD",
+              "conditions[0]");
+  EXPECT_TRUE(Delete("ids: 'a' conditions { sequence: 1 }").ok());
+  EXPECT_EQ(Ids(), "bc");
+}
+
+TEST_F(WritesServiceTest, AnUpdateWithoutMaskSetsWhatTheItemHas) {
+  v1::BatchUpdateItemsResponse response;
+  ASSERT_TRUE(Update("items { id: 'a' attributes { key: 'price' value { "
+                     "double_value: 9 } } } request_id: 'r'",
+                     &response)
+                  .ok());
+  EXPECT_EQ(response.updated_count(), 1);
+  const v1::Item item = Get("a", response.snapshot_token());
+  EXPECT_EQ(item.attributes().at("price").double_value(), 9);
+  EXPECT_EQ(item.attributes().at("name").string_value(), "Anna");
+  EXPECT_EQ(item.keys().at("k").ByteSizeLong(),
+            Get("b").keys().at("k").ByteSizeLong());
+  EXPECT_EQ(item.sequence(), 2);
+  // Queries see it once.
+  v1::AttendResponse answer;
+  ASSERT_TRUE(Attend(Parse<v1::AttendRequest>(
+                         "catalog: 'shop' filter: 'price = 9' query { vector { "
+                         "floats { values: [1, 0] } } }"),
+                     &answer)
+                  .ok());
+  ASSERT_EQ(answer.items_size(), 1);
+  EXPECT_EQ(answer.items(0).logit(), 1);
+}
+
+TEST_F(WritesServiceTest, AMaskSaysWhatBecomesOfAnItem) {
+  // What it names and the item lacks goes; what it does not name is ignored.
+  ASSERT_TRUE(Update("items { id: 'a' opaque_value: 'x' attributes { key: "
+                     "'name' value { string_value: 'B' } } } update_mask { "
+                     "paths: ['attributes.price', 'opaque_value'] }")
+                  .ok());
+  v1::Item item = Get("a");
+  EXPECT_EQ(item.attributes().count("price"), 0);
+  EXPECT_EQ(item.attributes().at("name").string_value(), "Anna");
+  EXPECT_EQ(item.opaque_value(), "x");
+  ASSERT_TRUE(
+      Update("items { id: 'a' attributes { key: 'price' value { "
+             "double_value: 3 } } } update_mask { paths: 'attributes' }")
+          .ok());
+  item = Get("a");
+  EXPECT_EQ(item.attributes_size(), 1);
+  EXPECT_EQ(item.attributes().at("price").double_value(), 3);
+  EXPECT_EQ(item.opaque_value(), "x");
+  ASSERT_TRUE(Update(absl::StrCat("items { id: 'a'", kKey,
+                                  "} update_mask { paths: 'keys.k' }"))
+                  .ok());
+  EXPECT_EQ(Get("a").attributes_size(), 1);
+  v1::AttendResponse answer;
+  ASSERT_TRUE(Attend(Parse<v1::AttendRequest>(
+                         "catalog: 'shop' result_count: 1 query { vector { "
+                         "floats { values: [1, 0] } } }"),
+                     &answer)
+                  .ok());
+  EXPECT_EQ(answer.items(0).id(), "a");
+  EXPECT_EQ(answer.items(0).logit(), 5);
+}
+
+TEST_F(WritesServiceTest, ABadUpdateIsRefusedWhole) {
+  const auto refuse = [&](const std::string& request, grpc::StatusCode code,
+                          const std::string& reason, const std::string& field) {
+    SCOPED_TRACE(request);
+    ExpectError(Update(request), code, reason, field);
+  };
+  const std::string price =
+      "attributes { key: 'price' value { double_value: 7 } } ";
+  refuse(
+      absl::StrCat("items { id: 'a' ", price, "} items { id: 'x' ", price, "}"),
+      grpc::StatusCode::NOT_FOUND, "ITEM_NOT_FOUND", "items[1]");
+  refuse("items { id: 'a' }", grpc::StatusCode::INVALID_ARGUMENT,
+         "INVALID_FIELD", "items[0]");
+  refuse("", grpc::StatusCode::INVALID_ARGUMENT, "INVALID_FIELD", "items");
+  refuse("items { id: 'a' } update_mask {}", grpc::StatusCode::INVALID_ARGUMENT,
+         "INVALID_FIELD", "update_mask.paths");
+  for (const std::string path : {"id", "keys.x", "attributes.x", "*", ""}) {
+    refuse(absl::StrCat("items { id: 'a' } update_mask { paths: ['value', '",
+                        path, "'] }"),
+           grpc::StatusCode::INVALID_ARGUMENT, "INVALID_FIELD",
+           "update_mask.paths[1]");
+  }
+  // It would have no key left.
+  refuse("items { id: 'a' } update_mask { paths: 'keys' }",
+         grpc::StatusCode::INVALID_ARGUMENT, "INVALID_FIELD", "items[0].keys");
+  refuse(
+      "items { id: 'a' attributes { key: 'price' value { string_value: 'x' "
+      "} } }",
+      grpc::StatusCode::INVALID_ARGUMENT, "INVALID_FIELD",
+      "items[0].attributes[price]");
+  EXPECT_EQ(Get("a").attributes().at("price").double_value(), 1.5);
+  EXPECT_EQ(Get("a").sequence(), 1);
+}
+
+TEST_F(WritesServiceTest, AFilterDeletesWhatItIsTrueOf) {
+  v1::DeleteMatchingItemsResponse response;
+  ASSERT_TRUE(
+      DeleteMatching("filter: 'price > 1' dry_run: true", &response).ok());
+  EXPECT_EQ(response.deleted_count(), 2);
+  EXPECT_EQ(Ids(), "abc");
+  ASSERT_TRUE(
+      DeleteMatching("filter: 'price > 2' request_id: 'r'", &response).ok());
+  EXPECT_EQ(response.deleted_count(), 1);
+  EXPECT_EQ(Ids(), "ac");
+  EXPECT_EQ(Get("b", response.snapshot_token()).id(), "");
+  ASSERT_TRUE(UpsertText(absl::StrCat("items { id: 'b'", kKey,
+                                      "attributes { key: 'price' value { "
+                                      "double_value: 3 } } }"))
+                  .ok());
+  // A repeat.
+  ASSERT_TRUE(
+      DeleteMatching("filter: 'price > 2' request_id: 'r'", &response).ok());
+  EXPECT_EQ(response.deleted_count(), 1);
+  EXPECT_EQ(Ids(), "abc");
+  ASSERT_TRUE(
+      DeleteMatching("filter_expression { exists: 'price' }", &response).ok());
+  EXPECT_EQ(response.deleted_count(), 2);
+  EXPECT_EQ(Ids(), "c");
+}
+
+TEST_F(WritesServiceTest, ADeleteNeedsAGoodFilter) {
+  v1::DeleteMatchingItemsResponse response;
+  ExpectError(DeleteMatching("", &response), grpc::StatusCode::INVALID_ARGUMENT,
+              "INVALID_FIELD", "filter");
+  ExpectError(DeleteMatching("filter: 'nothing = 1'", &response),
+              grpc::StatusCode::INVALID_ARGUMENT, "INVALID_FIELD", "filter");
+  ExpectError(DeleteMatching("filter: 'price > 2' request_id: 'r'", &response),
+              grpc::StatusCode::OK, "", "");
+  ExpectError(DeleteMatching("filter: 'price > 1' request_id: 'r'", &response),
+              grpc::StatusCode::INVALID_ARGUMENT, "INVALID_FIELD",
+              "request_id");
+  EXPECT_EQ(Ids(), "ac");
+}
+
+TEST_F(WritesServiceTest, AnImportMayKeepWhatIsThere) {
+  grpc::ClientContext context;
+  auto stream = item_stub_->ImportItems(&context);
+  stream->Write(Parse<v1::ImportItemsRequest>(
+      absl::StrCat("catalog: 'shop' if_absent: true items { id: 'a'", kKey,
+                   "} items { id: 'n'", kKey, "}")));
+  v1::ImportItemsResponse response;
+  ASSERT_TRUE(stream->Read(&response));
+  stream->WritesDone();
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_EQ(response.stored_count(), 1);
+  ASSERT_EQ(response.failures_size(), 1);
+  EXPECT_EQ(response.failures(0).status().code(),
+            static_cast<int>(grpc::StatusCode::ALREADY_EXISTS));
+  EXPECT_EQ(Ids(), "abcn");
+  EXPECT_EQ(Get("a").attributes_size(), 2);
+}
+
+}  // namespace
+}  // namespace attendant
