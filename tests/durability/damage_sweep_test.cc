@@ -22,6 +22,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/long_work.h"
 #include "core/base/status.h"
 #include "core/catalog/catalog_set.h"
 #include "tests/durability/flags.h"
@@ -33,7 +34,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kPlaces = 4;
+constexpr std::int64_t kPlaces = 2;
 constexpr std::size_t kSectorBytes = 512;
 // What a child says by its exit status.
 constexpr int kWhole = 10;
@@ -74,6 +75,7 @@ constexpr int kItems = 120;
 // Of these a restart makes a table; the others stay in the log.
 constexpr int kTableItems = 60;
 constexpr int kDeleted = 5;
+constexpr char kSnapshot[] = "snapshot";
 
 std::vector<Item> ItemsOf(const std::string& name) {
   std::vector<Item> items;
@@ -121,7 +123,8 @@ absl::Status MakeGolden(const std::string& directory) {
     ATTENDANT_ASSIGN_OR_RETURN(const auto catalog, set->Get(name));
     ATTENDANT_RETURN_IF_ERROR(catalog->Delete(deleted, "delete").status());
   }
-  return absl::OkStatus();
+  LongWork work;
+  return set->CreateSnapshot(Names()[0], kSnapshot, work).status();
 }
 
 // What a child finds: an exit status, and why on standard error.
@@ -149,6 +152,8 @@ class Inspection {
       }
       Report(status);
     }
+    const absl::Status snapshot = CheckSnapshot(**set);
+    if (!snapshot.ok()) Report(snapshot);
     const auto alias = (*set)->GetAlias("alias");
     if (!alias.ok()) {
       Report(alias.status());
@@ -180,6 +185,15 @@ class Inspection {
     if (is_damage && !status.message().empty()) return result_ = kReported;
     Say(status.ToString());
     return result_ = kWrong;
+  }
+
+  // It is refused, or what is restored of it is what was there.
+  absl::Status CheckSnapshot(CatalogSet& set) {
+    LongWork work;
+    ATTENDANT_ASSIGN_OR_RETURN(
+        const auto restored,
+        set.RestoreSnapshot({Names()[0], kSnapshot}, "restored", work));
+    return Check(Names()[0], *restored);
   }
 
   // Internal if an answer is wrong.
@@ -289,18 +303,22 @@ class DamageSweepTest : public ::testing::Test {
   }
 
   // Catalogs that the file is none of. Which uid is whose is told by the titles
-  // in the log.
+  // in the files.
   std::vector<std::string> NeighboursOf(const fs::path& file) {
     std::vector<std::string> neighbours;
-    if (*file.begin() == "models") return Names();
+    if (*file.begin() == "models" || *file.begin() == "snapshots") {
+      return Names();
+    }
     if (*file.begin() != "items") return neighbours;
     const fs::path directory = fs::path(golden_) / file.parent_path();
-    std::string logs;
+    std::string bytes;
     for (const auto& entry : fs::directory_iterator(directory)) {
-      if (entry.path().extension() == ".log") logs += ReadBytes(entry.path());
+      bytes += ReadBytes(entry.path());
     }
     for (const std::string& name : Names()) {
-      if (!absl::StrContains(logs, name + " title")) neighbours.push_back(name);
+      if (!absl::StrContains(bytes, name + " title")) {
+        neighbours.push_back(name);
+      }
     }
     return neighbours;
   }
