@@ -24,6 +24,12 @@ inline constexpr std::string_view kFailPoints[] = {
     // A write of a catalog, which is in the log before anybody sees it.
     "write.before_publish",
     "write.after_publish",
+    // The files of a catalog's segments, then the log of changes is cut.
+    "merge.before_publish",
+    "merge.after_publish",
+    "segments.before_manifest",
+    "segments.after_manifest",
+    "segments.after_cut",
     // A catalog is made: its files, then its record.
     "create.before_record",
     "create.after_record",
@@ -42,6 +48,7 @@ inline constexpr std::string_view kPlantedBugs[] = {
     "drop_tombstone",             // a delete leaves the item in the store
     "skip_log_sync",              // the log is not synced
     "skip_file_sync",             // a file gets its name before it is synced
+    "skip_segment_checksum",      // a segment's file is believed
     "skip_model_checksum",        // a model's file is believed
 };
 

@@ -18,9 +18,6 @@
 
 namespace attendant {
 
-// (position in schema.attributes, value), positions ascending and distinct.
-using Attributes = std::vector<std::pair<int, AttributeValue>>;
-
 // Bits that one writer sets while readers look at others of the same word.
 class SharedBits {
  public:

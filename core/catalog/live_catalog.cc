@@ -8,9 +8,11 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/fail_point.h"
 #include "core/base/status.h"
+#include "core/catalog/dead_rows.h"
 #include "core/catalog/head_keys.h"
 #include "core/catalog/rebuild.h"
 #include "core/catalog/snapshot_memory.h"
@@ -21,6 +23,8 @@ namespace {
 // Segments double up to this, so that a small catalog costs little memory.
 constexpr std::int64_t kFirstCapacity = 1024;
 constexpr std::int64_t kMaxCapacity = 65536;
+// Changes that a restart may have to replay, if no merge saves segments before.
+constexpr std::int64_t kMaxLoggedChanges = 65536;
 // Of merges that leave this many rows, freed memory is given back.
 constexpr std::int64_t kTrimCount = 100000;
 
@@ -99,17 +103,67 @@ LiveCatalog::~LiveCatalog() {
 }
 
 absl::Status LiveCatalog::LoadItems() {
+  segment_files_ = std::make_unique<SegmentFiles>(store_->segment_directory(),
+                                                  &store_->scratch_files());
   auto next = std::make_shared<Snapshot>(*current_);
-  ATTENDANT_RETURN_IF_ERROR(store_->Scan("", [&](const Item& item) {
-    mutex_.AssertHeld();
-    AppendRow(*next, item);
-    return true;
-  }));
+  absl::StatusOr<bool> loaded = LoadSegments(*next);
+  if (!loaded.ok() || !*loaded) {
+    recovery_ = {.damage = loaded.status()};
+    growing_ = {};
+    ATTENDANT_RETURN_IF_ERROR(segment_files_->Clear());
+    log_begin_ = store_->sequence();
+    logged_change_count_ = 0;
+    next = std::make_shared<Snapshot>(*current_);
+    ATTENDANT_RETURN_IF_ERROR(store_->Scan("", [&](const Item& item) {
+      mutex_.AssertHeld();
+      AppendRow(*next, item);
+      return true;
+    }));
+  }
   next->sequence = store_->sequence();
-  assigned_sequence_ = next->sequence;
   Publish(std::move(next));
   if (Plan(/*settled=*/true).needed()) ScheduleMerge(absl::ZeroDuration());
   return absl::OkStatus();
+}
+
+absl::StatusOr<bool> LiveCatalog::LoadSegments(Snapshot& next) {
+  ATTENDANT_ASSIGN_OR_RETURN(std::optional<SegmentFiles::Loaded> loaded,
+                             segment_files_->Load(*current_));
+  if (!loaded.has_value()) return false;
+  if (loaded->sequence > store_->sequence()) {
+    return absl::DataLossError(
+        absl::StrCat("its segments are of write ", loaded->sequence,
+                     ", and its database is of write ", store_->sequence()));
+  }
+  next.segments = std::move(loaded->segments);
+  for (std::size_t f = 0; f < next.wanted_indexes.size(); ++f) {
+    if (next.segments.empty()) break;
+    // AUTO keeps the index that there is.
+    next.wanted_indexes[f] = next.QueriedIndex(0, static_cast<int>(f)).kind();
+  }
+  recovery_.segment_count = static_cast<std::int64_t>(next.segments.size());
+  recovery_.row_count = next.item_count();
+  absl::flat_hash_set<std::string> changed;
+  ATTENDANT_RETURN_IF_ERROR(store_->ScanChanges(
+      loaded->sequence, [&](absl::string_view id) { changed.emplace(id); }));
+  DeadRows dead;
+  for (const std::string& id : changed) dead.Kill(next, id);
+  next.sequence = loaded->sequence + 1;
+  constexpr std::size_t kBatchItems = 256;
+  const std::vector<absl::string_view> ids(changed.begin(), changed.end());
+  for (std::size_t begin = 0; begin < ids.size(); begin += kBatchItems) {
+    ATTENDANT_ASSIGN_OR_RETURN(
+        const auto items,
+        store_->Get(std::span(ids).subspan(
+            begin, std::min(kBatchItems, ids.size() - begin))));
+    for (const std::optional<StoredItem>& stored : items) {
+      if (stored.has_value()) AppendRow(next, *stored);
+    }
+  }
+  recovery_.replayed_count = static_cast<std::int64_t>(changed.size());
+  logged_change_count_ = recovery_.replayed_count;
+  log_begin_ = loaded->sequence;
+  return true;
 }
 
 absl::Status LiveCatalog::CheckOpen() const {
@@ -127,6 +181,53 @@ absl::Status LiveCatalog::CheckMemory(absl::string_view what,
                                       std::int64_t bytes) const {
   if (options_.memory == nullptr) return absl::OkStatus();
   return options_.memory->Check(what, bytes);
+}
+
+void LiveCatalog::CutUselessLog() {
+  if (logged_change_count_ < kMaxLoggedChanges || saving_segments_ ||
+      store_->segment_directory() == nullptr ||
+      SegmentFiles::AnyTrained(*current_)) {
+    return;
+  }
+  save_status_ = segment_files_->Clear();
+  if (save_status_.ok()) save_status_ = CutLog(current_->sequence);
+  if (save_status_.ok()) logged_change_count_ = 0;
+}
+
+absl::Status LiveCatalog::CutLog(std::int64_t sequence) {
+  ATTENDANT_RETURN_IF_ERROR(store_->CutChanges(sequence));
+  log_begin_ = sequence;
+  return absl::OkStatus();
+}
+
+void LiveCatalog::SaveSegments(bool worth_it) {
+  std::shared_ptr<const Snapshot> snapshot;
+  std::optional<std::int64_t> covered;
+  std::int64_t change_count = 0;
+  {
+    MutexLock lock(&mutex_);
+    change_count = logged_change_count_;
+    if (!worth_it && change_count < kMaxLoggedChanges) return;
+    if (store_->segment_directory() == nullptr) return;
+    snapshot = current_;
+    covered = SegmentFiles::Covered(*snapshot);
+    if (!covered || *covered < log_begin_) return;
+    saving_segments_ = true;
+  }
+  absl::Status status;
+  try {
+    status = segment_files_->Save(*snapshot, *covered);
+  } catch (const std::bad_alloc&) {
+    status = absl::ResourceExhaustedError("out of memory to save segments");
+  }
+  MutexLock lock(&mutex_);
+  saving_segments_ = false;
+  if (status.ok()) {
+    logged_change_count_ -= change_count;
+    status = CutLog(*covered);
+    ATTENDANT_FAIL_POINT("segments.after_cut");
+  }
+  save_status_ = status;
 }
 
 void LiveCatalog::AppendRow(Snapshot& next, const Item& item) {
@@ -195,6 +296,8 @@ void LiveCatalog::StartSegment(Snapshot& next) {
   growing_ = {};
   growing_.rows = std::make_shared<RowTable>(next.schema->value_dim, capacity);
   auto segment = std::make_shared<Segment>();
+  // Until the catalog is open, rows may be of any write.
+  segment->first_sequence = next.sequence;
   segment->rows = growing_.rows;
   for (std::size_t f = 0; f < next.schema->key_fields.size(); ++f) {
     growing_.indexes.push_back(
@@ -324,19 +427,27 @@ std::int64_t LiveCatalog::MergeOnce() {
       MergeSegments(*before, plan, models, *files, closing_);
   const std::int64_t row_count =
       merged.ok() && *merged != nullptr ? (*merged)->rows->row_count() : 0;
-  MutexLock lock(&mutex_);
-  merge_scheduled_ = false;
-  merge_status_ = merged.status();
-  if (merged.ok()) {
+  ATTENDANT_FAIL_POINT("merge.before_publish");
+  absl::Status status = merged.status();
+  if (status.ok()) {
+    MutexLock lock(&mutex_);
     try {
       PublishMerged(*std::move(merged), plan, *before, models);
-      ScheduleMerges();
     } catch (const std::bad_alloc&) {
-      merge_status_ = absl::ResourceExhaustedError("out of memory for a merge");
+      status = absl::ResourceExhaustedError("out of memory for a merge");
       // Its head keys may be another model's already.
       growing_ = {};
     }
   }
+  ATTENDANT_FAIL_POINT("merge.after_publish");
+  if (status.ok()) {
+    const bool all = plan.first == 0 && plan.end == before->segments.size();
+    SaveSegments(/*worth_it=*/all);
+  }
+  MutexLock lock(&mutex_);
+  merge_scheduled_ = false;
+  merge_status_ = status;
+  if (status.ok()) ScheduleMerges();
   changed_.NotifyAll();
   return row_count;
 }
@@ -568,6 +679,11 @@ MemoryParts LiveCatalog::memory() const {
   MutexLock lock(&mutex_);
   if (store_ != nullptr) parts.database = store_->memory_bytes();
   return parts;
+}
+
+absl::Status LiveCatalog::save_status() const {
+  MutexLock lock(&mutex_);
+  return save_status_;
 }
 
 absl::Status LiveCatalog::merge_status() const {

@@ -25,6 +25,7 @@
 #include "core/catalog/background.h"
 #include "core/catalog/filter.h"
 #include "core/catalog/merge_plan.h"
+#include "core/catalog/segment_files.h"
 #include "core/catalog/snapshot.h"
 #include "core/catalog/write_queue.h"
 #include "core/shortlist/flat_index.h"
@@ -65,6 +66,18 @@ struct IndexState {
   // Of all segments: in memory, and keys in files.
   std::int64_t memory_bytes = 0;
   std::int64_t disk_bytes = 0;
+};
+
+// How a catalog came back.
+struct Recovery {
+  // From files; the rest was read from the database.
+  std::int64_t segment_count = 0;
+  std::int64_t row_count = 0;
+  // Items changed after the files were written.
+  std::int64_t replayed_count = 0;
+  // Why files were not used, where there were some: DataLoss, or errors of
+  // reading them. Their segments are built anew.
+  absl::Status damage;
 };
 
 // Per-item outcome of an import.
@@ -185,6 +198,10 @@ class LiveCatalog {
   // Why the last index build failed or was put off, or OK. It is tried again
   // after the next write; one that memory was too full for, after a while too.
   absl::Status merge_status() const;
+  // Why the files of segments could not be written, or OK. It is tried again
+  // after the next merge.
+  absl::Status save_status() const;
+  const Recovery& recovery() const { return recovery_; }
   // The record as it is now.
   CatalogRecord record() const;
 
@@ -218,6 +235,10 @@ class LiveCatalog {
 
   absl::Status LoadItems() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Deleted() const;  // the error of what comes after Close
+  // Sets `next` to what files hold and what was changed since. False: there are
+  // none, or they are of no use.
+  absl::StatusOr<bool> LoadSegments(Snapshot& next)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckOpen() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Calls `read` with the store. NotFound after Close.
   absl::Status ReadStore(
@@ -251,6 +272,10 @@ class LiveCatalog {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Apply(const StoreWrite& write, NextState& next)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A log of changes that no file needs is of no use.
+  void CutUselessLog() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CutLog(std::int64_t sequence)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AppendRow(Snapshot& next, const Item& item)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AppendHeadKeys(const Snapshot& next, int field,
@@ -279,6 +304,9 @@ class LiveCatalog {
   void RunMerge();
   // The rows of the merged segment.
   std::int64_t MergeOnce();
+  // Writes the files of segments, if it is worth it after a merge, and cuts the
+  // log of changes.
+  void SaveSegments(bool worth_it) ABSL_LOCKS_EXCLUDED(mutex_);
   // merged: null if no row was left.
   void PublishMerged(std::shared_ptr<const Segment> merged,
                      const MergePlan& plan, const Snapshot& before,
@@ -322,6 +350,16 @@ class LiveCatalog {
   absl::Status merge_status_ ABSL_GUARDED_BY(mutex_);
   bool retry_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
   MemoryBudget::Account account_ ABSL_GUARDED_BY(mutex_);  // of current_
+  absl::Status save_status_ ABSL_GUARDED_BY(mutex_);
+  Recovery recovery_;  // written by Open
+  // Used by Open, by the thread that merges while saving_segments_, and else
+  // under mutex_.
+  std::unique_ptr<SegmentFiles> segment_files_;
+  bool saving_segments_ ABSL_GUARDED_BY(mutex_) = false;
+  // Changes in the log of the store that no file covers, and the write after
+  // which it begins.
+  std::int64_t logged_change_count_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::int64_t log_begin_ ABSL_GUARDED_BY(mutex_) = 0;
   int await_count_ ABSL_GUARDED_BY(mutex_) = 0;
   std::chrono::steady_clock::time_point last_write_ ABSL_GUARDED_BY(mutex_);
 };

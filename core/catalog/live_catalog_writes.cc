@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/fail_point.h"
 #include "core/base/status.h"
+#include "core/catalog/dead_rows.h"
 #include "core/catalog/live_catalog.h"
 #include "core/catalog/mask.h"
 #include "core/catalog/snapshot_memory.h"
@@ -230,9 +231,7 @@ struct LiveCatalog::PendingWrite {
 // The next snapshot, while writes are added to it.
 struct LiveCatalog::NextState {
   std::shared_ptr<Snapshot> snapshot;
-  // By segment: the one copy of its dead rows that all these writes change;
-  // null: not copied yet.
-  std::vector<std::shared_ptr<Bitmap>> dead;
+  DeadRows dead;  // of all these writes
   // That these writes will take.
   std::int64_t memory_bytes = 0;
 };
@@ -542,30 +541,10 @@ absl::Status LiveCatalog::AddToGroup(PendingWrite& pending, NextState& next) {
 
 void LiveCatalog::Apply(const StoreWrite& write, NextState& next) {
   Snapshot& state = *next.snapshot;
-  const auto kill = [&](absl::string_view id) {
-    const std::optional<RowAddress> address = state.Find(id);
-    if (!address) return;
-    SegmentView& view = state.segments[address->segment];
-    next.dead.resize(state.segments.size());
-    std::shared_ptr<Bitmap>& copy = next.dead[address->segment];
-    if (copy == nullptr) {
-      copy = view.dead != nullptr
-                 ? std::make_shared<Bitmap>(*view.dead)
-                 : std::make_shared<Bitmap>(view.segment->rows->capacity());
-      view.dead = copy;
-    }
-    copy->Set(address->row);
-    --view.live_count;
-    for (std::size_t f = 0; f < view.live_key_counts.size(); ++f) {
-      if (!view.segment->indexes[f]->Key(address->row).empty()) {
-        --view.live_key_counts[f];
-      }
-    }
-  };
-  for (const absl::string_view id : write.deletes) kill(id);
-  for (const Item* item : write.upserts) kill(item->id);
-  for (const Item* item : write.upserts) AppendRow(state, *item);
+  for (const absl::string_view id : write.deletes) next.dead.Kill(state, id);
+  for (const Item* item : write.upserts) next.dead.Kill(state, item->id);
   state.sequence = write.outcome.sequence;
+  for (const Item* item : write.upserts) AppendRow(state, *item);
 }
 
 std::size_t LiveCatalog::CommitGroup(std::span<PendingWrite* const> line) {
@@ -620,8 +599,14 @@ std::size_t LiveCatalog::CommitGroup(std::span<PendingWrite* const> line) {
   Publish(std::move(next.snapshot));
   ATTENDANT_FAIL_POINT("write.after_publish");
   last_write_ = std::chrono::steady_clock::now();
+  for (const PendingWrite* pending : line.first(count)) {
+    if (!pending->in_group) continue;
+    logged_change_count_ += static_cast<std::int64_t>(
+        pending->write.upserts.size() + pending->write.deletes.size());
+  }
   try {
     ScheduleMerges();
+    CutUselessLog();
   } catch (const std::bad_alloc&) {
     // The next write tries again: this one is done.
   }

@@ -39,8 +39,9 @@ using ModelVersion = ModelRecord;
 // last holder lets go.
 class ModelSet {
  public:
-  // `store`, `clock` and `memory`, if given, must outlive the set. A version that can't be read
-  // keeps its place and answers with that error. Errors as Store::ListModels.
+  // `store`, `clock` and `memory`, if given, must outlive the set. A version
+  // that can't be read keeps its place and answers with that error. Errors as
+  // Store::ListModels.
   static absl::StatusOr<std::unique_ptr<ModelSet>> Open(
       Store* store, const Clock* clock, MemoryBudget* memory = nullptr);
 

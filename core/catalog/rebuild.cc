@@ -1,6 +1,7 @@
 #include "core/catalog/rebuild.h"
 
 #include <algorithm>
+#include <limits>
 #include <new>
 #include <utility>
 
@@ -169,6 +170,14 @@ absl::StatusOr<std::vector<std::shared_ptr<const KeyIndex>>> BuildHeadIndexes(
   return indexes;
 }
 
+std::int64_t FirstSequence(const Merge& merge) {
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  for (std::size_t i = merge.plan.first; i < merge.plan.end; ++i) {
+    first = std::min(first, merge.snapshot.segments[i].segment->first_sequence);
+  }
+  return first;
+}
+
 std::shared_ptr<const RowTable> MergeRows(const Merge& merge) {
   const std::int64_t value_dim = merge.snapshot.schema->value_dim;
   auto rows = std::make_shared<RowTable>(
@@ -198,6 +207,7 @@ absl::StatusOr<std::shared_ptr<const Segment>> Run(Merge merge) {
   }
   if (merge.addresses.empty()) return nullptr;
   auto merged = std::make_shared<Segment>();
+  merged->first_sequence = FirstSequence(merge);
   merged->rows = MergeRows(merge);
   const auto field_count = static_cast<int>(snapshot.schema->key_fields.size());
   for (int f = 0; f < field_count; ++f) {

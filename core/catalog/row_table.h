@@ -126,6 +126,9 @@ class RowTable : public ValueSource {
 // A row table with one key index for each key field, and one for each head of a
 // field's model.
 struct Segment {
+  // The first write whose items are among the rows, where the log of changes
+  // may have it; 0: nobody knows.
+  std::int64_t first_sequence = 0;
   std::shared_ptr<const RowTable> rows;
   std::vector<std::shared_ptr<const KeyIndex>> indexes;  // by key field
   // By key field and head; none for a field whose model stores no keys.

@@ -87,9 +87,8 @@ std::int64_t WriteBytes(std::span<const Item* const> items,
   for (const Item* item : items) {
     std::size_t floats = item->value.size();
     for (const auto& key : item->keys) floats += key.size() + 1;
-    std::int64_t item_bytes =
-        static_cast<std::int64_t>(floats * sizeof(float) + item->id.size() +
-                                  item->opaque_value.size());
+    std::int64_t item_bytes = static_cast<std::int64_t>(
+        floats * sizeof(float) + item->id.size() + item->opaque_value.size());
     for (const auto& [attribute, value] : item->attributes) {
       item_bytes += kAttributeBytes + TextBytes(value);
     }
@@ -110,8 +109,8 @@ std::int64_t MergeBytes(const Snapshot& snapshot, const MergePlan& plan) {
       const SegmentView& view = snapshot.segments[i];
       key_count += view.live_key_counts[f];
       for (const auto& head : view.segment->head_indexes[f]) {
-        bytes += IndexedBytes(view.live_key_counts[f], head->dim(), kind,
-                              on_disk);
+        bytes +=
+            IndexedBytes(view.live_key_counts[f], head->dim(), kind, on_disk);
       }
     }
     bytes += IndexedBytes(key_count, field.dim, kind, on_disk);

@@ -5,6 +5,10 @@
 #include <limits>
 #include <utility>
 
+#include "core/attention/score.h"
+#include "core/base/status.h"
+#include "core/kernels/kernels.h"
+
 namespace attendant {
 
 void InvertedLists::Summarise(bool normalise, std::uint64_t seed) {
@@ -61,24 +65,71 @@ void InvertedLists::Encode(bool normalise, std::uint64_t seed) {
   }
 }
 
+void InvertedLists::Save(ByteSink& sink) const {
+  sink.PutArray(std::span<const RowIndex>(rows));
+  sink.PutArray(std::span<const std::int64_t>(offsets));
+  sink.PutArray(std::span<const float>(inverse_norms));
+  sink.PutArray(std::span<const float>(log_counts));
+  codes.Save(sink);
+  keys.Save(sink, key_count(), dim);
+}
+
+absl::StatusOr<InvertedLists> InvertedLists::Load(
+    ByteSource& source, std::shared_ptr<const ListMeans> means,
+    std::uint64_t seed, ScratchFiles* files) {
+  InvertedLists lists;
+  lists.dim = means->dim;
+  lists.rows = source.GetArray<std::vector<RowIndex>>();
+  lists.offsets = source.GetArray<std::vector<std::int64_t>>();
+  lists.inverse_norms = source.GetArray<std::vector<float>>();
+  lists.log_counts = source.GetArray<std::vector<float>>();
+  lists.codes = KeyCodes::Load(source, seed);
+  ATTENDANT_RETURN_IF_ERROR(source.status());
+  const auto list_count = static_cast<std::size_t>(means->list_count());
+  const bool fits =
+      lists.offsets.size() == list_count + 1 &&
+      lists.log_counts.size() == list_count && lists.offsets.front() == 0 &&
+      lists.offsets.back() == lists.key_count() &&
+      std::is_sorted(lists.offsets.begin(), lists.offsets.end()) &&
+      lists.inverse_norms.size() == lists.rows.size() &&
+      lists.codes.key_count() == lists.key_count() &&
+      lists.codes.dim() == lists.dim;
+  if (!fits) return absl::DataLossError("its lists are not those of its keys");
+  lists.means = std::move(means);
+  ATTENDANT_ASSIGN_OR_RETURN(
+      lists.keys, KeyFloats::Load(source, lists.key_count(), lists.dim, files));
+  ATTENDANT_RETURN_IF_ERROR(source.status());
+  return lists;
+}
+
+// |k - m|^2 = |k|^2 - 2 k . m + |m|^2: of floats, right to 10^-6 of the norms.
 double InvertedLists::MeanSquareDistance(bool normalise) const {
+  constexpr std::int64_t kBlockKeys = 256;
+  float products[kBlockKeys];
   double sum = 0;
   for (std::int64_t l = 0; l < list_count(); ++l) {
     const std::span<const float> mean = means->Mean(l);
-    for (std::int64_t p = offsets[static_cast<std::size_t>(l)];
-         p < offsets[static_cast<std::size_t>(l) + 1]; ++p) {
-      const float* key = keys.runs() + p * dim;
-      const float factor =
-          normalise ? inverse_norms[static_cast<std::size_t>(p)] : 1;
-      float square = 0;
-      for (std::size_t d = 0; d < mean.size(); ++d) {
-        const float off = factor * key[d] - mean[d];
-        square += off * off;
+    const double mean_norm = Norm(mean);
+    const std::int64_t end = offsets[static_cast<std::size_t>(l) + 1];
+    std::int64_t count = 0;
+    for (std::int64_t begin = offsets[static_cast<std::size_t>(l)]; begin < end;
+         begin += count) {
+      count = std::min(kBlockKeys, end - begin);
+      ActiveKernels().DotRows(mean.data(), keys.runs() + begin * dim, count,
+                              dim, products);
+      for (std::int64_t i = 0; i < count; ++i) {
+        const double inverse =
+            inverse_norms[static_cast<std::size_t>(begin + i)];
+        const double norm = inverse > 0 ? 1 / inverse : 0;
+        const double factor = normalise ? inverse : 1;
+        sum += factor * factor * norm * norm - 2 * factor * products[i] +
+               mean_norm * mean_norm;
       }
-      sum += square;
     }
   }
-  return key_count() == 0 ? 0 : sum / static_cast<double>(key_count());
+  return key_count() == 0
+             ? 0
+             : std::max(0.0, sum / static_cast<double>(key_count()));
 }
 
 }  // namespace attendant

@@ -8,8 +8,11 @@
 #include <span>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "core/base/aligned_buffer.h"
+#include "core/base/byte_stream.h"
 #include "core/base/ids.h"
+#include "core/base/scratch_files.h"
 #include "core/base/views.h"
 #include "core/shortlist/key_codes.h"
 #include "core/shortlist/key_floats.h"
@@ -65,6 +68,11 @@ struct InvertedLists {
   // Sets codes and log_counts, once there are means, made of these keys or of
   // others.
   void Encode(bool normalise, std::uint64_t seed);
+  // All but the means, which Load takes; `seed` is that of Encode.
+  void Save(ByteSink& sink) const;
+  static absl::StatusOr<InvertedLists> Load(
+      ByteSource& source, std::shared_ptr<const ListMeans> means,
+      std::uint64_t seed, ScratchFiles* files);
   // The mean square of what keys are off their lists' means; no keys: 0.
   double MeanSquareDistance(bool normalise) const;
 

@@ -1,5 +1,7 @@
 #include "core/shortlist/ivf_index.h"
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -214,6 +216,8 @@ absl::StatusOr<Trained> Train(Keys keys, std::span<const RowIndex> rows,
   lists.Encode(normalise, options.seed);
   auto training = std::make_shared<IvfTraining>();
   training->means = lists.means;
+  training->id = XXH3_64bits(lists.means->means.data(),
+                             lists.means->means.size() * sizeof(float));
   training->score_kind = score_kind;
   training->seed = options.seed;
   training->key_count = lists.key_count();

@@ -25,6 +25,9 @@ struct IvfTraining {
   std::int64_t key_count = 0;
   double square_distance = 0;  // to their lists' means, in the mean
 
+  // Of the means: no two trainings have the same.
+  std::uint64_t id = 0;
+
   std::int64_t memory_bytes() const {
     return means->memory_bytes() + unscored_mass.memory_bytes() +
            static_cast<std::int64_t>(calibration.recalls.size() *

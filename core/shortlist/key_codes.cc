@@ -25,6 +25,7 @@ constexpr float kMaxCode = 120;
 constexpr float kMaxQueryCode = 127 * 256;
 // Keys and logits are used as codes only well within the range of floats.
 constexpr double kMaxNorm = 1e30;
+constexpr std::int64_t kMaxDimension = 8192;
 constexpr float kMinScale = 1e-30f;
 // Of the float sums that the errors are taken from, and then some.
 constexpr double kSlack = 1 + 1e-4;
@@ -227,6 +228,61 @@ std::int64_t KeyCodes::memory_bytes() const {
   return static_cast<std::int64_t>(high_plane_.size() + low_plane_.size() +
                                    scales_.size() * sizeof(float) +
                                    errors_4_.size() * sizeof(double));
+}
+
+void KeyCodes::Save(ByteSink& sink) const {
+  sink.Put(key_count_);
+  sink.Put(dim());
+  sink.PutArray(high_plane_.span());
+  sink.PutArray(low_plane_.span());
+  sink.PutArray(scales_.span());
+  sink.Put(max_scale_);
+  sink.Put(scale_sum_);
+  sink.Put(square_scale_sum_);
+  sink.PutArray(std::span<const double>(errors_4_));
+  sink.Put(max_norm_);
+  sink.Put(error_per_scale_4_);
+  sink.Put(error_per_scale_8_);
+  sink.Put(usable_);
+}
+
+KeyCodes KeyCodes::Load(ByteSource& source, std::uint64_t seed) {
+  KeyCodes codes;
+  codes.key_count_ = source.Get<std::int64_t>();
+  const auto dim = source.Get<std::int64_t>();
+  if (dim < 1 || dim > kMaxDimension || codes.key_count_ < 0) {
+    source.Fail(absl::DataLossError("codes of no keys or dimension"));
+    return {};
+  }
+  codes.rotation_ = Rotation(dim, seed);
+  const auto get_plane = [&source] {
+    return source.GetArray<AlignedBuffer<std::uint8_t>>(
+        [](const auto& plane) { PreferHugePages(plane); });
+  };
+  codes.high_plane_ = get_plane();
+  codes.low_plane_ = get_plane();
+  codes.scales_ = source.GetArray<AlignedBuffer<float>>(
+      [](const auto& scales) { PreferHugePages(scales); });
+  codes.max_scale_ = source.Get<float>();
+  codes.scale_sum_ = source.Get<double>();
+  codes.square_scale_sum_ = source.Get<double>();
+  codes.errors_4_ = source.GetArray<std::vector<double>>();
+  codes.max_norm_ = source.Get<double>();
+  codes.error_per_scale_4_ = source.Get<double>();
+  codes.error_per_scale_8_ = source.Get<double>();
+  codes.usable_ = source.Get<bool>();
+  const std::int64_t block_count = (codes.key_count_ + kRows - 1) / kRows;
+  const auto plane_bytes = static_cast<std::size_t>(
+      block_count * CodePlaneBytes(codes.step_count()));
+  const bool fits =
+      codes.high_plane_.size() == plane_bytes &&
+      (codes.low_plane_.size() == plane_bytes ||
+       codes.low_plane_.size() == 0) &&
+      codes.scales_.size() == static_cast<std::size_t>(block_count * kRows) &&
+      codes.errors_4_.size() ==
+          static_cast<std::size_t>(codes.step_count() * kCodeDims);
+  if (!fits) source.Fail(absl::DataLossError("codes of another size"));
+  return codes;
 }
 
 bool CodedQuery::Encode(const KeyCodes& codes, std::span<const float> query,

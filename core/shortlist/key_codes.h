@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/aligned_buffer.h"
+#include "core/base/byte_stream.h"
 #include "core/base/views.h"
 #include "core/kernels/codes.h"
 #include "core/shortlist/rotation.h"
@@ -102,6 +103,10 @@ class KeyCodes {
   void PrefetchScales(std::int64_t begin, std::int64_t end) const;
 
   std::int64_t memory_bytes() const;
+
+  // The inverse gets the seed that they were made with.
+  void Save(ByteSink& sink) const;
+  static KeyCodes Load(ByteSource& source, std::uint64_t seed);
 
  private:
   // Quantises the rows of a block, [dim, 16], which are rotated.

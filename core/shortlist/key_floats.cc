@@ -67,6 +67,37 @@ absl::StatusOr<KeyFloats> KeyFloats::Gather(
   return floats;
 }
 
+absl::StatusOr<KeyFloats> KeyFloats::Load(ByteSource& source,
+                                          std::int64_t count, std::int64_t dim,
+                                          ScratchFiles* files) {
+  KeyFloats floats;
+  const auto float_count = static_cast<std::uint64_t>(count * dim);
+  if (float_count > source.left() / sizeof(float)) {
+    source.Fail(absl::DataLossError("it holds fewer keys than it says"));
+  }
+  if (!source.status().ok()) return floats;
+  if (files == nullptr || count == 0) {
+    floats.memory_ = AlignedBuffer<float>(float_count);
+    PreferHugePages(floats.memory_);
+    source.GetBytes(std::as_writable_bytes(floats.memory_.span()));
+    return floats;
+  }
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const std::unique_ptr<ScratchFile> file,
+      files->Create(count * dim * std::int64_t{sizeof(float)}));
+  AlignedBuffer<std::byte> block(kStepBytes);
+  for (std::uint64_t left = float_count * sizeof(float); left > 0;) {
+    const std::span<std::byte> bytes =
+        block.span().first(std::min<std::uint64_t>(left, block.size()));
+    source.GetBytes(bytes);
+    if (!source.status().ok()) return KeyFloats();
+    ATTENDANT_RETURN_IF_ERROR(file->Append(bytes));
+    left -= bytes.size();
+  }
+  ATTENDANT_ASSIGN_OR_RETURN(floats.file_, file->Map());
+  return floats;
+}
+
 // Whether a page is in memory can't be asked in less time than it takes to read
 // it. So keys are read, and the thread's faults counted, in groups that double:
 // where one had to wait for the disk, all the rest is asked for at once.

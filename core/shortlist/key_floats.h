@@ -9,6 +9,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "core/base/aligned_buffer.h"
+#include "core/base/byte_stream.h"
 #include "core/base/scratch_files.h"
 
 namespace attendant {
@@ -25,6 +26,15 @@ class KeyFloats {
   static absl::StatusOr<KeyFloats> Gather(
       std::int64_t count, std::int64_t dim, ScratchFiles* files,
       absl::FunctionRef<std::span<const float>(std::int64_t position)> key_at);
+
+  // What Save wrote of keys [count, dim]. `files` and errors as of Gather;
+  // where the source fails, what is read is empty.
+  static absl::StatusOr<KeyFloats> Load(ByteSource& source, std::int64_t count,
+                                        std::int64_t dim, ScratchFiles* files);
+  void Save(ByteSink& sink, std::int64_t count, std::int64_t dim) const {
+    sink.PutBytes(std::as_bytes(
+        std::span(runs(), static_cast<std::size_t>(count * dim))));
+  }
 
   // For single keys in any order, and for runs of many: the same floats, which
   // a file reads in another way.

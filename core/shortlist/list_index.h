@@ -65,6 +65,8 @@ class ListIndex : public IvfIndex {
   MemoryParts memory() const override;
 
   const InvertedLists& lists() const { return lists_; }
+  // Codes of values that are not keys; null: none.
+  const ListValues* values() const { return values_ ? &*values_ : nullptr; }
   // False where logits are not what codes say, with other scores or biases, or
   // what is pooled has no codes.
   bool HasCodesFor(const ScanQuery& query, const AttentionState& state) const {

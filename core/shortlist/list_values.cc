@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "core/base/status.h"
+
 namespace attendant {
 
 ListValues ListValues::OfKeys(const InvertedLists& lists, bool normalised) {
@@ -78,6 +80,32 @@ void ListValues::LearnScales(const InvertedLists& lists) {
     means.scale_square_norm /= count;
     means.scale_square_norm_square /= count;
   }
+}
+
+void ListValues::Save(ByteSink& sink) const {
+  sink.Put(dim_);
+  codes_.Save(sink);
+  sink.PutArray(means_.span());
+  sink.PutArray(std::span<const Means>(list_means_));
+}
+
+absl::StatusOr<ListValues> ListValues::Load(ByteSource& source,
+                                            const InvertedLists& lists,
+                                            std::uint64_t seed) {
+  ListValues values;
+  values.dim_ = source.Get<std::int64_t>();
+  values.codes_ = KeyCodes::Load(source, seed);
+  values.means_ = source.GetArray<AlignedBuffer<float>>();
+  values.list_means_ = source.GetArray<std::vector<Means>>();
+  ATTENDANT_RETURN_IF_ERROR(source.status());
+  const auto list_count = static_cast<std::size_t>(lists.list_count());
+  const bool fits = values.codes_.key_count() == lists.key_count() &&
+                    values.codes_.dim() == values.dim_ &&
+                    values.means_.size() ==
+                        list_count * static_cast<std::size_t>(values.dim_) &&
+                    values.list_means_.size() == list_count;
+  if (!fits) return absl::DataLossError("its values are not those of its keys");
+  return values;
 }
 
 std::int64_t ListValues::memory_bytes() const {

@@ -62,6 +62,12 @@ class ListValues {
   };
   std::span<const Means> list_means() const { return list_means_; }
 
+  // Of values that are not keys.
+  void Save(ByteSink& sink) const;
+  static absl::StatusOr<ListValues> Load(ByteSource& source,
+                                         const InvertedLists& lists,
+                                         std::uint64_t seed);
+
   // Without what is the lists' own.
   std::int64_t memory_bytes() const;
 

@@ -83,6 +83,42 @@ std::int64_t UnscoredMass::memory_bytes() const {
       sizeof(Measures) * measures_.size());
 }
 
+void UnscoredMass::Save(ByteSink& sink) const {
+  sink.Put(usable_);
+  if (!usable_) return;
+  sink.Put(key_norm_);
+  sink.PutArray(std::span<const float>(variances_));
+  sink.PutArray(std::span<const float>(mean_shares_));
+  sink.PutArray(directions_.span());
+  for (const Measures& measures : measures_) {
+    sink.PutArray(std::span<const Measure>(measures));
+  }
+}
+
+UnscoredMass UnscoredMass::Load(ByteSource& source, std::int64_t list_count,
+                                std::int64_t dim) {
+  UnscoredMass mass;
+  if (!source.Get<bool>()) return mass;
+  mass.dim_ = dim;
+  mass.key_norm_ = source.Get<double>();
+  mass.variances_ = source.GetArray<std::vector<float>>();
+  mass.mean_shares_ = source.GetArray<std::vector<float>>();
+  mass.directions_ = source.GetArray<AlignedBuffer<float>>();
+  mass.direction_count_ =
+      static_cast<std::int64_t>(mass.directions_.size()) / dim;
+  const auto lists = static_cast<std::size_t>(list_count);
+  bool fits = mass.variances_.size() == lists &&
+              mass.mean_shares_.size() == lists &&
+              mass.direction_count_ <= kMaxDirections;
+  for (int i = 0; i < kLearnedRates * kSharpnessCount; ++i) {
+    mass.measures_.push_back(source.GetArray<Measures>());
+    fits &= !mass.measures_.back().empty();
+  }
+  if (!fits) source.Fail(absl::DataLossError("what it says of masses is none"));
+  mass.usable_ = source.status().ok();
+  return mass;
+}
+
 UnscoredMass::Trust UnscoredMass::Trust::Mix(const Trust& a, const Trust& b,
                                              double share_of_b) {
   const auto mix = [share_of_b](double of_a, double of_b) {

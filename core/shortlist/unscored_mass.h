@@ -119,6 +119,10 @@ class UnscoredMass {
 
   std::int64_t memory_bytes() const;
 
+  void Save(ByteSink& sink) const;
+  static UnscoredMass Load(ByteSource& source, std::int64_t list_count,
+                           std::int64_t dim);
+
  private:
   friend class UnscoredMassLearner;
 

@@ -14,16 +14,20 @@
 #include "core/storage/item_codec.h"
 
 // Keys, by their first byte:
+//   c SEQUENCE the ids that a write changed
+//   d          the last write of which changes were cut
 //   e FIELD    the text encoder of a key field
 //   i ID       an item, as EncodeStoredItem writes it
 //   m          the sequence (see Database)
 //   o ORDER    the request_id of the ORDER-th remembered request
 //   r REQUEST  the outcome of a request
 //   u          the uid of the catalog
-// ORDER is big-endian, so that keys stand in its order.
+// ORDER and SEQUENCE are big-endian, so that keys stand in their order.
 namespace attendant {
 namespace {
 
+constexpr char kChangesTag = 'c';
+constexpr char kCutTag = 'd';
 constexpr char kEncoderTag = 'e';
 constexpr char kItemTag = 'i';
 constexpr char kOrderTag = 'o';
@@ -37,8 +41,8 @@ std::string Key(char tag, absl::string_view name) {
 // The first key past those of the tag.
 std::string EndOf(char tag) { return std::string(1, tag + 1); }
 
-std::string OrderKey(std::int64_t order) {
-  std::string key(1, kOrderTag);
+std::string OrderKey(char tag, std::int64_t order) {
+  std::string key(1, tag);
   for (int shift = 56; shift >= 0; shift -= 8) {
     key.push_back(static_cast<char>(order >> shift));
   }
@@ -68,11 +72,13 @@ class RocksCatalogStore : public CatalogStore {
  public:
   RocksCatalogStore(std::unique_ptr<Database> database, CatalogSchema schema,
                     std::int64_t remembered_request_count,
-                    std::int64_t last_order, ScratchFiles* files)
+                    std::int64_t last_order, ScratchFiles* files,
+                    SegmentDirectory segments)
       : schema_(std::move(schema)),
         remembered_request_count_(remembered_request_count),
         database_(std::move(database)),
         files_(files),
+        segments_(std::move(segments)),
         last_order_(last_order) {}
 
   absl::Status WriteGroup(std::span<const StoreWrite> writes) override {
@@ -87,6 +93,7 @@ class RocksCatalogStore : public CatalogStore {
         if (ATTENDANT_PLANTED_BUG("drop_tombstone")) break;
         batch.Delete(Key(kItemTag, id));
       }
+      LogChanges(write, batch);
       if (write.request_id.empty()) continue;
       ++order;
       ATTENDANT_RETURN_IF_ERROR(
@@ -162,6 +169,42 @@ class RocksCatalogStore : public CatalogStore {
     return database_->Checkpoint(directory);
   }
 
+  absl::Status ScanChanges(
+      std::int64_t sequence,
+      const std::function<void(absl::string_view id)>& visit) const override {
+    ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t cut, ReadCut());
+    if (sequence < cut) {
+      return absl::DataLossError(
+          absl::StrCat("the log of changes begins after write ", cut,
+                       ", want those after ", sequence));
+    }
+    bool damaged = false;
+    ATTENDANT_RETURN_IF_ERROR(
+        database_->Scan(OrderKey(kChangesTag, sequence + 1), EndOf(kChangesTag),
+                        [&](absl::string_view, absl::string_view value) {
+                          damaged |= !ForEachChange(value, visit);
+                          return !damaged;
+                        }));
+    if (damaged) return absl::DataLossError("the log of changes is damaged");
+    return absl::OkStatus();
+  }
+
+  absl::Status CutChanges(std::int64_t sequence) override {
+    ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t cut, ReadCut());
+    if (sequence <= cut) return absl::OkStatus();
+    rocksdb::WriteBatch batch;
+    batch.DeleteRange(OrderKey(kChangesTag, 0),
+                      OrderKey(kChangesTag, sequence + 1));
+    batch.Put(std::string(1, kCutTag),
+              rocksdb::Slice(reinterpret_cast<const char*>(&sequence),
+                             sizeof(sequence)));
+    return database_->Write(&batch, std::nullopt);
+  }
+
+  const SegmentDirectory* segment_directory() const override {
+    return &segments_;
+  }
+
   ScratchFiles& scratch_files() override { return *files_; }
 
   std::int64_t memory_bytes() const override {
@@ -169,6 +212,47 @@ class RocksCatalogStore : public CatalogStore {
   }
 
  private:
+  // One entry a write: each id after its size, a byte.
+  static void LogChanges(const StoreWrite& write, rocksdb::WriteBatch& batch) {
+    std::string ids;
+    const auto add = [&ids](absl::string_view id) {
+      ids.push_back(static_cast<char>(id.size()));
+      ids.append(id.data(), id.size());
+    };
+    for (const Item* const item : write.upserts) add(item->id);
+    for (const absl::string_view id : write.deletes) add(id);
+    if (!ids.empty()) {
+      batch.Put(OrderKey(kChangesTag, write.outcome.sequence), ids);
+    }
+  }
+
+  // False if they are not what LogChanges wrote.
+  static bool ForEachChange(
+      absl::string_view ids,
+      const std::function<void(absl::string_view id)>& visit) {
+    while (!ids.empty()) {
+      const auto size = static_cast<unsigned char>(ids[0]);
+      if (size == 0 || ids.size() <= size) return false;
+      visit(ids.substr(1, size));
+      ids.remove_prefix(std::size_t{1} + size);
+    }
+    return true;
+  }
+
+  // The log has all writes after this one. A database that was written before
+  // there was a log has none of those up to its first.
+  absl::StatusOr<std::int64_t> ReadCut() const {
+    ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> bytes,
+                               database_->Get(std::string(1, kCutTag)));
+    std::int64_t cut = 0;
+    if (!bytes.has_value()) return cut;
+    if (bytes->size() != sizeof(cut)) {
+      return absl::DataLossError("the beginning of the log is damaged");
+    }
+    std::memcpy(&cut, bytes->data(), sizeof(cut));
+    return cut;
+  }
+
   absl::StatusOr<std::optional<StoredRequest>> ReadRequest(
       absl::string_view request_id) const {
     ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> bytes,
@@ -193,9 +277,9 @@ class RocksCatalogStore : public CatalogStore {
     const std::int64_t expired = request.order - remembered_request_count_;
     if (expired > 0) {
       ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> expired_id,
-                                 database_->Get(OrderKey(expired)));
+                                 database_->Get(OrderKey(kOrderTag, expired)));
       if (expired_id.has_value()) {
-        batch.Delete(OrderKey(expired));
+        batch.Delete(OrderKey(kOrderTag, expired));
         // Unless it was written again since.
         ATTENDANT_ASSIGN_OR_RETURN(const std::optional<StoredRequest> stored,
                                    ReadRequest(*expired_id));
@@ -207,7 +291,7 @@ class RocksCatalogStore : public CatalogStore {
     batch.Put(Key(kRequestTag, request_id),
               rocksdb::Slice(reinterpret_cast<const char*>(&request),
                              sizeof(request)));
-    batch.Put(OrderKey(request.order),
+    batch.Put(OrderKey(kOrderTag, request.order),
               rocksdb::Slice(request_id.data(), request_id.size()));
     return absl::OkStatus();
   }
@@ -216,6 +300,7 @@ class RocksCatalogStore : public CatalogStore {
   const std::int64_t remembered_request_count_;
   const std::unique_ptr<Database> database_;
   ScratchFiles* const files_;
+  const SegmentDirectory segments_;
   std::int64_t last_order_;  // only the one thread that may Write uses it
 };
 
@@ -244,15 +329,16 @@ absl::Status CheckOwner(Database& database, const CatalogRecord& record) {
 
 absl::StatusOr<std::unique_ptr<CatalogStore>> MakeCatalogStore(
     std::unique_ptr<Database> database, const CatalogRecord& record,
-    std::int64_t remembered_request_count, ScratchFiles* files) {
+    std::int64_t remembered_request_count, ScratchFiles* files,
+    SegmentDirectory segments) {
   ATTENDANT_RETURN_IF_ERROR(CheckOwner(*database, record));
   ATTENDANT_ASSIGN_OR_RETURN(
       const std::optional<std::string> last,
       database->LastKey(std::string(1, kOrderTag), EndOf(kOrderTag)));
   const std::int64_t last_order = last.has_value() ? OrderOf(*last) : 0;
-  return std::make_unique<RocksCatalogStore>(std::move(database), record.schema,
-                                             remembered_request_count,
-                                             last_order, files);
+  return std::make_unique<RocksCatalogStore>(
+      std::move(database), record.schema, remembered_request_count, last_order,
+      files, std::move(segments));
 }
 
 absl::StatusOr<CatalogContents> ReadCatalogContents(

@@ -23,7 +23,8 @@ inline constexpr std::int64_t kRememberedRequestCount = 100000;
 // catalog's. `files` outlives the store.
 absl::StatusOr<std::unique_ptr<CatalogStore>> MakeCatalogStore(
     std::unique_ptr<Database> database, const CatalogRecord& record,
-    std::int64_t remembered_request_count, ScratchFiles* files);
+    std::int64_t remembered_request_count, ScratchFiles* files,
+    SegmentDirectory segments);
 
 // What the database of a catalog holds.
 struct CatalogContents {

@@ -98,6 +98,10 @@ absl::Status DataDirectory::MarkComplete() {
   return absl::OkStatus();
 }
 
+std::string DataDirectory::segments_path(absl::string_view uid) const {
+  return absl::StrCat(segments_path(), "/", uid);
+}
+
 std::string DataDirectory::items_path(absl::string_view uid) const {
   return absl::StrCat(items_path(), "/", uid);
 }

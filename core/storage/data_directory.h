@@ -22,6 +22,7 @@ inline constexpr int kFormatVersion = 1;
 //   items/UID/    RocksDB: one catalog
 //   models/NAME/VERSION    a version of a model
 //   snapshots/CATALOG/NAME/    a stored snapshot of a catalog
+//   segments/UID/ the segments of a catalog: a cache of its database
 //   keys/         files without names: keys that indexes keep on disk
 //
 // Movable; lets go of the lock at the end.
@@ -42,6 +43,8 @@ class DataDirectory {
   std::string keys_path() const { return path_ + "/keys"; }
   std::string items_path() const { return path_ + "/items"; }
   std::string items_path(absl::string_view uid) const;
+  std::string segments_path() const { return path_ + "/segments"; }
+  std::string segments_path(absl::string_view uid) const;
 
  private:
   DataDirectory(std::string path, Files files, FileDescriptor lock)

@@ -3,6 +3,7 @@
 #include <rocksdb/file_system.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -144,47 +145,51 @@ Files::Files(std::shared_ptr<rocksdb::FileSystem> file_system)
     : file_system_(file_system != nullptr ? std::move(file_system)
                                           : rocksdb::FileSystem::Default()) {}
 
-absl::StatusOr<std::optional<std::string>> Files::ReadFile(
-    const std::string& path) const {
-  std::unique_ptr<rocksdb::FSSequentialFile> file;
-  const rocksdb::IOStatus opened = file_system_->NewSequentialFile(
-      path, rocksdb::FileOptions(), &file, nullptr);
-  if (IsMissing(opened)) return std::nullopt;
-  ATTENDANT_RETURN_IF_ERROR(FromFileSystem(opened, "can't open", path));
-  std::string bytes;
-  std::string block(std::size_t{64} << 10, '\0');
-  while (true) {
-    rocksdb::Slice read;
-    ATTENDANT_RETURN_IF_ERROR(FromFileSystem(
-        file->Read(block.size(), NoOptions(), &read, block.data(), nullptr),
-        "can't read", path));
-    if (read.empty()) return bytes;
-    bytes.append(read.data(), read.size());
-  }
-}
-
 FileReader::FileReader(std::string path,
                        std::unique_ptr<rocksdb::FSSequentialFile> file)
     : path_(std::move(path)), file_(std::move(file)) {}
 
 FileReader::~FileReader() = default;
 
+absl::StatusOr<std::size_t> FileReader::Read(std::span<std::byte> bytes) {
+  std::size_t size = 0;
+  while (size < bytes.size()) {
+    char* const to = reinterpret_cast<char*>(bytes.data() + size);
+    rocksdb::Slice read;
+    ATTENDANT_RETURN_IF_ERROR(FromFileSystem(
+        file_->Read(bytes.size() - size, NoOptions(), &read, to, nullptr),
+        "can't read", path_));
+    if (read.empty()) break;
+    // A file system may have the bytes elsewhere.
+    if (read.data() != to) std::copy_n(read.data(), read.size(), to);
+    size += read.size();
+  }
+  return size;
+}
+
+absl::StatusOr<std::optional<std::string>> Files::ReadFile(
+    const std::string& path) const {
+  constexpr std::size_t kBlockBytes = std::size_t{64} << 10;
+  std::unique_ptr<rocksdb::FSSequentialFile> file;
+  const rocksdb::IOStatus opened = file_system_->NewSequentialFile(
+      path, rocksdb::FileOptions(), &file, nullptr);
+  if (IsMissing(opened)) return std::nullopt;
+  ATTENDANT_RETURN_IF_ERROR(FromFileSystem(opened, "can't open", path));
+  FileReader reader(path, std::move(file));
+  std::string bytes;
+  while (true) {
+    ATTENDANT_ASSIGN_OR_RETURN(const std::string block,
+                               reader.Read(kBlockBytes));
+    bytes.append(block);
+    if (block.size() < kBlockBytes) return bytes;
+  }
+}
+
 absl::StatusOr<std::string> FileReader::Read(std::size_t size) {
   std::string bytes(size, '\0');
-  std::size_t count = 0;
-  while (count < size) {
-    rocksdb::Slice read;
-    ATTENDANT_RETURN_IF_ERROR(
-        FromFileSystem(file_->Read(size - count, NoOptions(), &read,
-                                   bytes.data() + count, nullptr),
-                       "can't read", path_));
-    if (read.empty()) break;
-    // A file system may hand over bytes of its own.
-    if (read.data() != bytes.data() + count) {
-      std::memcpy(bytes.data() + count, read.data(), read.size());
-    }
-    count += read.size();
-  }
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const std::size_t count,
+      Read(std::as_writable_bytes(std::span(bytes.data(), size))));
   bytes.resize(count);
   return bytes;
 }

@@ -2,9 +2,11 @@
 #ifndef ATTENDANT_CORE_STORAGE_FILES_H_
 #define ATTENDANT_CORE_STORAGE_FILES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -94,6 +96,8 @@ class FileReader {
 
   // The next bytes, at most `size`; fewer only at the end. Errors as of Files.
   absl::StatusOr<std::string> Read(std::size_t size);
+  // The same into `bytes`; tells how many they are.
+  absl::StatusOr<std::size_t> Read(std::span<std::byte> bytes);
 
  private:
   friend class Files;

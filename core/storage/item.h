@@ -38,6 +38,9 @@ enum class AttributeType {
 using AttributeValue = std::variant<bool, std::int64_t, double, std::string,
                                     std::vector<std::string>, absl::Time>;
 
+// (position in schema.attributes, value), positions ascending and distinct.
+using Attributes = std::vector<std::pair<int, AttributeValue>>;
+
 inline AttributeType TypeOf(const AttributeValue& value) {
   return static_cast<AttributeType>(value.index() + 1);
 }
@@ -99,8 +102,7 @@ struct Item {
   std::vector<std::vector<float>> keys;
   // value_dim floats, or empty.
   std::vector<float> value;
-  // (position in schema.attributes, value), positions ascending and distinct.
-  std::vector<std::pair<int, AttributeValue>> attributes;
+  Attributes attributes;
   // Bytes of any kind that come back as they were, and are never pooled.
   std::string opaque_value;
 

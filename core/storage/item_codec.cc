@@ -140,14 +140,34 @@ std::string EncodeItem(const Item& item) {
   Append(item.opaque_value.empty() ? kPlainVersion : kOpaqueVersion, bytes);
   for (const std::vector<float>& key : item.keys) AppendFloats(key, bytes);
   AppendFloats(item.value, bytes);
-  AppendCount(item.attributes.size(), bytes);
-  for (const auto& [position, value] : item.attributes) {
+  AppendAttributes(item.attributes, bytes);
+  if (!item.opaque_value.empty()) AppendString(item.opaque_value, bytes);
+  return bytes;
+}
+
+void AppendAttributes(const Attributes& attributes, std::string& bytes) {
+  AppendCount(attributes.size(), bytes);
+  for (const auto& [position, value] : attributes) {
     AppendCount(static_cast<std::size_t>(position), bytes);
     Append(static_cast<std::uint8_t>(TypeOf(value)), bytes);
     std::visit(ValueAppender{bytes}, value);
   }
-  if (!item.opaque_value.empty()) AppendString(item.opaque_value, bytes);
-  return bytes;
+}
+
+bool ReadAttributes(const CatalogSchema& schema, ByteReader& reader,
+                    Attributes& attributes) {
+  std::uint32_t count;
+  if (!reader.Read(count) || count > schema.attributes.size()) return false;
+  attributes.resize(count);
+  for (auto& [position, value] : attributes) {
+    std::uint32_t stored;
+    if (!reader.Read(stored) || stored >= schema.attributes.size() ||
+        !ReadValue(reader, value)) {
+      return false;
+    }
+    position = static_cast<int>(stored);
+  }
+  return true;
 }
 
 std::string EncodeStoredItem(const Item& item, std::int64_t sequence) {
@@ -185,18 +205,8 @@ absl::StatusOr<StoredItem> DecodeItem(absl::string_view id,
     if (!ReadFloats(reader, key)) return damaged("a key");
   }
   if (!ReadFloats(reader, item.value)) return damaged("the value");
-  std::uint32_t count;
-  if (!reader.Read(count) || count > schema.attributes.size()) {
-    return damaged("the attribute count");
-  }
-  item.attributes.resize(count);
-  for (auto& [position, value] : item.attributes) {
-    std::uint32_t stored;
-    if (!reader.Read(stored) || stored >= schema.attributes.size() ||
-        !ReadValue(reader, value)) {
-      return damaged("an attribute");
-    }
-    position = static_cast<int>(stored);
+  if (!ReadAttributes(schema, reader, item.attributes)) {
+    return damaged("an attribute, or their count,");
   }
   if (version == kOpaqueVersion &&
       (!ReadString(reader, item.opaque_value) || item.opaque_value.empty())) {

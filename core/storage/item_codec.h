@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/base/byte_reader.h"
 #include "core/storage/item.h"
 
 namespace attendant {
@@ -25,6 +26,13 @@ std::string EncodeStoredItem(const Item& item, std::int64_t sequence);
 absl::StatusOr<StoredItem> DecodeItem(absl::string_view id,
                                       absl::string_view bytes,
                                       const CatalogSchema& schema);
+
+// The attributes alone, at the end of `bytes`.
+void AppendAttributes(const Attributes& attributes, std::string& bytes);
+// What AppendAttributes wrote; false if it is not that. Does not say whether
+// they fit the schema but for their positions.
+bool ReadAttributes(const CatalogSchema& schema, ByteReader& reader,
+                    Attributes& attributes);
 
 }  // namespace attendant
 

@@ -152,6 +152,8 @@ class RocksStore : public Store {
 
   absl::Status RemoveFiles(const CatalogRecord& record) override {
     ATTENDANT_RETURN_IF_ERROR(CheckUid(record));
+    ATTENDANT_RETURN_IF_ERROR(
+        files().RemoveTree(directory_.segments_path(record.uid)));
     return files().RemoveTree(directory_.items_path(record.uid));
   }
 
@@ -252,12 +254,15 @@ class RocksStore : public Store {
     if (!list.damages.empty()) return absl::OkStatus();
     std::set<std::string> listed;
     for (const CatalogRecord& record : list.records) listed.insert(record.uid);
-    ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
-                               files().ListDirectory(directory_.items_path()));
-    for (const std::string& name : names) {
-      if (!IsCatalogUid(name) || listed.count(name) > 0) continue;
-      ATTENDANT_RETURN_IF_ERROR(
-          files().RemoveTree(directory_.items_path(name)));
+    for (const std::string& parent :
+         {directory_.items_path(), directory_.segments_path()}) {
+      ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                                 files().ListDirectory(parent));
+      for (const std::string& name : names) {
+        if (!IsCatalogUid(name) || listed.count(name) > 0) continue;
+        ATTENDANT_RETURN_IF_ERROR(
+            files().RemoveTree(absl::StrCat(parent, "/", name)));
+      }
     }
     return absl::OkStatus();
   }
@@ -325,8 +330,9 @@ class RocksStore : public Store {
     ATTENDANT_ASSIGN_OR_RETURN(
         std::unique_ptr<Database> database,
         Database::Open(path, Database::Mode::kCreateIfMissing, resources_));
-    return MakeCatalogStore(std::move(database), record,
-                            kRememberedRequestCount, &scratch_files_);
+    return MakeCatalogStore(
+        std::move(database), record, kRememberedRequestCount, &scratch_files_,
+        SegmentDirectory(directory_.segments_path(record.uid), files()));
   }
 
   // True if the list of catalogs has the name with this uid.

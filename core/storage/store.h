@@ -20,6 +20,7 @@
 #include "core/attention/model.h"
 #include "core/base/scratch_files.h"
 #include "core/storage/item.h"
+#include "core/storage/segment_directory.h"
 
 namespace rocksdb {
 class FileSystem;
@@ -140,6 +141,18 @@ class CatalogStore {
   // Makes `directory`, which does not exist, a database of its own that holds
   // every write that returned before, and each later one whole or not at all.
   virtual absl::Status Checkpoint(const std::string& directory) = 0;
+  // A log of changes: the ids of the items that each write upserted or deleted,
+  // kept until it is cut. Calls `visit` for those of the writes after
+  // `sequence`, in their order. DataLoss if the log does not reach back so far.
+  virtual absl::Status ScanChanges(
+      std::int64_t sequence,
+      const std::function<void(absl::string_view id)>& visit) const = 0;
+  // Forgets the changes up to `sequence`. Not synced: after a crash they may be
+  // there again. As Write, only from one thread at a time.
+  virtual absl::Status CutChanges(std::int64_t sequence) = 0;
+  // Of the catalog's segments; null: they are not kept. Lives as long as the
+  // store.
+  virtual const SegmentDirectory* segment_directory() const = 0;
 
   // For what is made of the items and need not be in memory. Lives as long as
   // the store.

@@ -69,12 +69,15 @@ class Connection {
     v1::BatchDeleteItemsResponse response;
     return items_->BatchDeleteItems(Limited(context), request, &response);
   }
-  grpc::Status CreateCatalog(const std::string& name) {
+  grpc::Status CreateCatalog(
+      const std::string& name,
+      v1::IndexKind index_kind = v1::INDEX_KIND_UNSPECIFIED) {
     grpc::ClientContext context;
     v1::CreateCatalogRequest request;
     request.set_name(name);
-    *request.mutable_schema()->add_key_fields() =
-        KeyFieldOf("key", 2, v1::SCORE_KIND_DOT);
+    v1::KeyField* field = request.mutable_schema()->add_key_fields();
+    *field = KeyFieldOf("key", 2, v1::SCORE_KIND_DOT);
+    field->set_index_kind(index_kind);
     v1::AttributeField* version = request.mutable_schema()->add_attributes();
     version->set_name("version");
     version->set_type(v1::ATTRIBUTE_TYPE_INT64);
@@ -119,8 +122,9 @@ class Connection {
     v1::AttendRequest request;
     request.set_catalog(name);
     *request.mutable_query()->mutable_vector() = VectorOf({1, 1});
-    request.set_result_count(1000);
-    request.set_shortlist_count(1000);
+    request.set_result_count(5000);
+    request.set_shortlist_count(5000);
+    request.set_scan_mode(v1::SCAN_MODE_EXACT);
     return attention_->Attend(Limited(context), request, response);
   }
 
@@ -396,6 +400,72 @@ class CrashLoopTest : public ::testing::Test {
     for (const auto& writer : writers_) writer->Check(connection);
   }
 
+  // Writes what is worth a merge, kills the server before it comes to that, and
+  // starts it again to die while it merges.
+  void RunMergeRound(const std::string& fail_point) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed_, ", ", fail_point));
+    WriteMerged();
+    if (HasFailure()) return;
+    const auto server = ServerProcess::Start(
+        data_.path(), {},
+        {absl::StrCat("ATTENDANT_FAIL_POINT=", fail_point, "=kill")});
+    if (!server.ok()) {
+      // Before it is ready, that is.
+      ASSERT_TRUE(absl::StrContains(server.status().message(),
+                                    absl::StrCat("status ", kSigKilled)))
+          << server.status();
+      return;
+    }
+    EXPECT_EQ((*server)->Wait(absl::Seconds(30)), kSigKilled)
+        << "no merge comes by " << fail_point;
+  }
+
+  void WriteMerged() {
+    ASSERT_OK_AND_ASSIGN(const auto server, ServerProcess::Start(data_.path()));
+    Connection connection(server->address());
+    ASSERT_TRUE(connection.CreateCatalog(kMerged, v1::INDEX_KIND_IVF).ok());
+    ++merge_round_;
+    constexpr int kBatches = 6;
+    constexpr int kBatchItems = 256;
+    for (int batch = 0; batch < kBatches; ++batch) {
+      std::vector<v1::Item> items;
+      for (int i = 0; i < kBatchItems; ++i) {
+        const std::string id = absl::StrCat("m", batch * kBatchItems + i);
+        items.push_back(
+            ItemOf(id, "key", {static_cast<double>(merge_round_), 0}));
+        merged_[id] = merge_round_;
+      }
+      ASSERT_TRUE(connection.Upsert(UpsertOf(kMerged, items, "")).ok());
+    }
+    std::set<std::string> gone;
+    while (gone.size() < 50) {
+      gone.insert(absl::StrCat("m", random_() % (kBatches * kBatchItems)));
+    }
+    for (const std::string& id : gone) merged_.erase(id);
+    const std::vector<std::string> ids(gone.begin(), gone.end());
+    ASSERT_TRUE(connection.Delete(DeleteOf(kMerged, ids, "")).ok());
+    server->Kill();
+  }
+
+  void CheckMerged() {
+    ASSERT_OK_AND_ASSIGN(const auto server, ServerProcess::Start(data_.path()));
+    Connection connection(server->address());
+    v1::AttendResponse answer;
+    ASSERT_TRUE(connection.Attend(kMerged, &answer).ok());
+    std::map<std::string, std::int64_t> found;
+    for (const v1::AttendedItem& item : answer.items()) {
+      EXPECT_TRUE(
+          found.emplace(item.id(), static_cast<std::int64_t>(item.logit()))
+              .second)
+          << item.id();
+    }
+    EXPECT_EQ(found, merged_);
+  }
+
+  static constexpr char kMerged[] = "merged";
+  std::int64_t merge_round_ = 0;
+  std::map<std::string, std::int64_t> merged_;  // versions by id
+
   const std::uint64_t seed_;
   std::mt19937_64 random_;
   int round_ = 0;
@@ -419,10 +489,30 @@ TEST_F(CrashLoopTest, KilledAtRandomMoments) {
   }
 }
 
+// Those of the background, which comes by them after writes have settled.
+bool IsOfMerges(std::string_view fail_point) {
+  return absl::StartsWith(std::string(fail_point), "merge.") ||
+         absl::StartsWith(std::string(fail_point), "segments.");
+}
+
+TEST_F(CrashLoopTest, KilledWhileSegmentsAreMerged) {
+  const std::int64_t rounds = Flag("rounds", 1);
+  for (std::int64_t i = 0; i < rounds; ++i) {
+    for (const std::string_view name : kFailPoints) {
+      if (!IsOfMerges(name)) continue;
+      RunMergeRound(std::string(name));
+      if (HasFailure()) return;
+      CheckMerged();
+      if (HasFailure()) return;
+    }
+  }
+}
+
 TEST_F(CrashLoopTest, KilledAtEveryFailPoint) {
   const std::int64_t rounds = Flag("rounds", 1);
   for (std::int64_t i = 0; i < rounds; ++i) {
     for (const std::string_view name : kFailPoints) {
+      if (IsOfMerges(name)) continue;
       // The first few times.
       RunRound(absl::StrCat(std::string(name), ":", 1 + random_() % 3));
       if (HasFailure()) return;

@@ -120,6 +120,13 @@ class FakeStore : public CatalogStore {
   absl::Status Checkpoint(const std::string&) override {
     return absl::UnimplementedError("there are no files");
   }
+  absl::Status ScanChanges(
+      std::int64_t,
+      const std::function<void(absl::string_view id)>&) const override {
+    return absl::UnimplementedError("the fake keeps no log");
+  }
+  absl::Status CutChanges(std::int64_t) override { return absl::OkStatus(); }
+  const SegmentDirectory* segment_directory() const override { return nullptr; }
 
   ScratchFiles& scratch_files() override { return disk_->scratch_files; }
 

@@ -186,10 +186,12 @@ TEST_F(LiveCatalogTest, GetNamesTheFirstMissingItem) {
 TEST_F(LiveCatalogTest, ListPagesInTheOrderOfIds) {
   OpenCatalog(OneFieldSchema(1));
   Upsert({MakeItem("c", {1}), MakeItem("a", {1}), MakeItem("b", {1})});
-  ASSERT_OK_AND_ASSIGN(const std::vector<StoredItem> first, catalog_->List("", 2));
+  ASSERT_OK_AND_ASSIGN(const std::vector<StoredItem> first,
+                       catalog_->List("", 2));
   ASSERT_EQ(first.size(), 2);
   EXPECT_EQ(first[1].id, "b");
-  ASSERT_OK_AND_ASSIGN(const std::vector<StoredItem> rest, catalog_->List("b", 2));
+  ASSERT_OK_AND_ASSIGN(const std::vector<StoredItem> rest,
+                       catalog_->List("b", 2));
   ASSERT_EQ(rest.size(), 1);
   EXPECT_EQ(rest[0].id, "c");
 }

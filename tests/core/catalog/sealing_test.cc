@@ -210,9 +210,9 @@ TEST_F(SealingTest, EverySegmentHasMoreRowsThanAllThatFollow) {
 TEST_F(SealingTest, ASegmentWithoutLiveRowsGoes) {
   Write(Items("a", 6000, 1));
   catalog_->AwaitIndexes();
-  Write(Items("b", 1500, 2));
+  Write(Items("b", 3000, 2));
   std::vector<std::string> gone;
-  for (int i = 0; i < 1500; ++i) gone.push_back("b" + std::to_string(i));
+  for (int i = 0; i < 3000; ++i) gone.push_back("b" + std::to_string(i));
   ASSERT_OK(catalog_->Delete(gone, ""));
   catalog_->AwaitIndexes();
   ASSERT_THAT(catalog_->snapshot()->segments, SizeIs(1));

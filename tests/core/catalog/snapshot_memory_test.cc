@@ -157,8 +157,8 @@ TEST_F(SnapshotPartsTest, EachPartGrowsWithWhatItIsOf) {
   OpenCatalog(SchemaOf(IndexKind::kFlat, true));
   const MemoryParts empty = catalog_->memory();
   EXPECT_EQ(empty, MemoryParts());
-  Item item = MakeItem("a", std::vector<float>(kDim, 1),
-                       std::vector<float>(8, 1));
+  Item item =
+      MakeItem("a", std::vector<float>(kDim, 1), std::vector<float>(8, 1));
   Upsert({item});
   const MemoryParts one = catalog_->memory();
   EXPECT_EQ(one.keys, kDim * 4);

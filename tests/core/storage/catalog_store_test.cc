@@ -25,7 +25,7 @@ class CatalogStoreTest : public ::testing::Test {
         directory_ / "db", Database::Mode::kCreateIfMissing, resources_);
     ASSERT_OK(database);
     auto catalog = MakeCatalogStore(*std::move(database), TestRecord(),
-                                    kRemembered, &files_);
+                                    kRemembered, &files_, segments_);
     ASSERT_OK(catalog);
     catalog_ = *std::move(catalog);
   }
@@ -42,6 +42,7 @@ class CatalogStoreTest : public ::testing::Test {
 
   ScratchDirectory directory_;
   MemoryFiles files_;
+  const SegmentDirectory segments_{directory_ / "segments", Files()};
   DatabaseResources resources_ = DatabaseResources::Make();
   std::unique_ptr<CatalogStore> catalog_;
 };
@@ -98,8 +99,53 @@ TEST_F(CatalogStoreTest, DatabaseOfNoCatalogIsRefused) {
   batch.Put("i1", "an item");
   ASSERT_OK(database->Write(&batch, 1));
   EXPECT_THAT(
-      MakeCatalogStore(std::move(database), TestRecord(), kRemembered, &files_),
+      MakeCatalogStore(std::move(database), TestRecord(), kRemembered, &files_,
+                       segments_),
       StatusIs(absl::StatusCode::kDataLoss, HasSubstr(TestRecord().uid)));
+}
+
+TEST_F(CatalogStoreTest, ChangesAreLoggedUntilTheyAreCut) {
+  Open();
+  const auto write_ids = [&](std::int64_t sequence,
+                             std::vector<std::string> ids,
+                             std::vector<absl::string_view> deletes) {
+    std::vector<Item> items;
+    for (std::string& id : ids) {
+      items.emplace_back().id = std::move(id);
+      items.back().keys = {{1, 2}};
+    }
+    std::vector<const Item*> upserts;
+    for (const Item& item : items) upserts.push_back(&item);
+    StoreWrite write;
+    write.upserts = upserts;
+    write.deletes = deletes;
+    write.outcome.sequence = sequence;
+    return catalog_->Write(write);
+  };
+  const auto changes = [&](std::int64_t sequence) {
+    std::vector<std::string> ids;
+    EXPECT_OK(catalog_->ScanChanges(
+        sequence, [&](absl::string_view id) { ids.emplace_back(id); }));
+    return ids;
+  };
+  const std::string long_id(128, 'x');
+  ASSERT_OK(write_ids(1, {"a", long_id}, {}));
+  ASSERT_OK(write_ids(2, {"b"}, {"a", "gone"}));
+  ASSERT_OK(write_ids(300, {"c"}, {}));
+  EXPECT_EQ(changes(0),
+            (std::vector<std::string>{"a", long_id, "b", "a", "gone", "c"}));
+  Open();
+  EXPECT_EQ(changes(1), (std::vector<std::string>{"b", "a", "gone", "c"}));
+  ASSERT_OK(catalog_->CutChanges(2));
+  EXPECT_EQ(changes(2), (std::vector<std::string>{"c"}));
+  EXPECT_THAT(
+      catalog_->ScanChanges(1, [](absl::string_view) {}),
+      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("after write 2")));
+  // Never back.
+  ASSERT_OK(catalog_->CutChanges(1));
+  Open();
+  EXPECT_EQ(changes(2), (std::vector<std::string>{"c"}));
+  EXPECT_EQ(changes(300), (std::vector<std::string>{}));
 }
 
 TEST_F(CatalogStoreTest, OutcomeIsRememberedWhole) {

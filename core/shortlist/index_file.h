@@ -1,0 +1,47 @@
+// Indexes as bytes, so that they need not be built again. Internal.
+#ifndef ATTENDANT_CORE_SHORTLIST_INDEX_FILE_H_
+#define ATTENDANT_CORE_SHORTLIST_INDEX_FILE_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "absl/status/statusor.h"
+#include "core/base/byte_stream.h"
+#include "core/base/scratch_files.h"
+#include "core/shortlist/key_index.h"
+
+namespace attendant {
+
+struct IvfTraining;
+
+// The bytes are those of this processor and this version of the program: a
+// cache, whose checksum is the caller's. What is read is checked as far as a
+// wrong size could lead astray.
+
+// False for kinds that have to be built again: all but FLAT and IVF.
+bool CanSave(const KeyIndex& index);
+
+// What an IVF index was trained by; null for others.
+std::shared_ptr<const IvfTraining> TrainingOf(const KeyIndex& index);
+std::uint64_t IdOf(const IvfTraining& training);
+
+void SaveTraining(const IvfTraining& training, ByteSink& sink);
+// DataLoss if it is none.
+absl::StatusOr<std::shared_ptr<const IvfTraining>> LoadTraining(
+    ByteSource& source);
+
+// CanSave(index) holds, and it has row_count rows. Its training is named, and
+// not saved.
+void SaveIndex(const KeyIndex& index, std::int64_t row_count, ByteSink& sink);
+// DataLoss if it is none, or none of these trainings is its. key_files: where
+// the floats of an IVF index go; null: into memory. Errors of ScratchFiles;
+// throws std::bad_alloc.
+absl::StatusOr<std::shared_ptr<const KeyIndex>> LoadIndex(
+    ByteSource& source, std::int64_t row_count,
+    std::span<const std::shared_ptr<const IvfTraining>> trainings,
+    ScratchFiles* key_files);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_SHORTLIST_INDEX_FILE_H_

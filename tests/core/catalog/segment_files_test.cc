@@ -1,0 +1,438 @@
+// Catalogs that come back from the files of their segments.
+#include "core/catalog/segment_files.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <random>
+
+#include "core/base/fail_point.h"
+#include "core/shortlist/ivf_index.h"
+#include "tests/core/catalog/catalog_fixture.h"
+#include "tests/support/random_model.h"
+#include "tests/support/scratch_directory.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+// A live catalog on a disk, and a plain model of what it should hold.
+class SegmentFilesTest : public ::testing::Test {
+ protected:
+  static constexpr int kDim = 6;
+
+  // Two key fields, values, attributes.
+  static CatalogSchema RichSchema() {
+    CatalogSchema schema = OneFieldSchema(kDim, ScoreKind::kCosine);
+    schema.key_fields[0].index_kind = IndexKind::kIvf;
+    KeyFieldSchema second = schema.key_fields[0];
+    second.name = "title";
+    second.dim = 3;
+    second.score_kind = ScoreKind::kDot;
+    schema.key_fields.push_back(second);
+    schema.value_dim = 4;
+    schema.attributes = {{"name", AttributeType::kString},
+                         {"price", AttributeType::kDouble},
+                         {"tags", AttributeType::kStringList}};
+    return schema;
+  }
+
+  void Open(CatalogSchema schema, std::vector<NamedModel> models = {}) {
+    record_.name = "shop";
+    record_.uid = "0123456789abcdef";
+    record_.schema = std::move(schema);
+    models_ = std::move(models);
+    models_.resize(record_.schema.key_fields.size());
+    Start();
+    ASSERT_OK(store_->Put(record_));
+  }
+
+  void Start() {
+    ASSERT_OK_AND_ASSIGN(store_, Store::Open(directory_.path()));
+    OpenCatalog();
+  }
+  void OpenCatalog() {
+    ASSERT_OK_AND_ASSIGN(std::unique_ptr<CatalogStore> items,
+                         store_->OpenCatalog(record_));
+    LiveCatalogOptions options;
+    options.settle_time = absl::Hours(1);
+    ASSERT_OK_AND_ASSIGN(catalog_,
+                         LiveCatalog::Open(record_, models_, std::move(items),
+                                           &background_, options));
+  }
+  void Stop() {
+    catalog_ = nullptr;
+    store_ = nullptr;
+  }
+  void Restart() {
+    Stop();
+    Start();
+  }
+
+  Item RandomItem(const std::string& id) {
+    std::normal_distribution<float> normal;
+    Item item;
+    item.id = id;
+    for (const KeyFieldSchema& field : record_.schema.key_fields) {
+      auto& key = item.keys.emplace_back();
+      // Some items lack the second key.
+      if (item.keys.size() > 1 && random_() % 5 == 0) continue;
+      for (int d = 0; d < field.dim; ++d) key.push_back(normal(random_));
+    }
+    for (int d = 0; d < record_.schema.value_dim; ++d) {
+      item.value.push_back(normal(random_));
+    }
+    if (record_.schema.attributes.size() == 3) {
+      item.attributes.emplace_back(0, "name of " + id);
+      if (random_() % 2 == 0) item.attributes.emplace_back(1, normal(random_));
+      item.attributes.emplace_back(2, std::vector<std::string>{"a", id});
+    }
+    if (random_() % 7 == 0) item.opaque_value = std::string("\0x", 2) + id;
+    return item;
+  }
+
+  // Items PREFIX0, ...
+  void Write(const std::string& prefix, int count) {
+    std::vector<Item> items;
+    for (int i = 0; i < count; ++i) {
+      items.push_back(RandomItem(prefix + std::to_string(i)));
+      expected_[items.back().id] = items.back();
+    }
+    ASSERT_OK(catalog_->Import(items));
+  }
+  void Delete(const std::vector<std::string>& ids) {
+    ASSERT_OK(catalog_->Delete(ids, ""));
+    for (const std::string& id : ids) expected_.erase(id);
+  }
+
+  void ExpectAll(const char* when) {
+    SCOPED_TRACE(when);
+    const auto snapshot = catalog_->snapshot();
+    EXPECT_EQ(snapshot->item_count(),
+              static_cast<std::int64_t>(expected_.size()));
+    std::map<std::string, Item> found;
+    for (std::size_t i = 0; i < snapshot->segments.size(); ++i) {
+      const SegmentView& view = snapshot->segments[i];
+      for (RowIndex row = 0; row < view.row_end; ++row) {
+        if (!view.IsLive(row)) continue;
+        Item item = snapshot->ItemAt({static_cast<std::int32_t>(i), row});
+        EXPECT_TRUE(found.emplace(item.id, item).second) << item.id;
+      }
+    }
+    EXPECT_EQ(found, expected_);
+  }
+
+  std::string segments_path() const {
+    return directory_ / ("segments/" + record_.uid);
+  }
+  std::vector<std::string> Files() const {
+    std::vector<std::string> files;
+    for (const auto& entry :
+         std::filesystem::directory_iterator(segments_path())) {
+      files.push_back(entry.path().filename());
+    }
+    std::sort(files.begin(), files.end());
+    return files;
+  }
+  std::string ReadAll(const std::string& name) const {
+    std::ifstream file(segments_path() + "/" + name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  void WriteAll(const std::string& name, const std::string& bytes) const {
+    std::ofstream file(segments_path() + "/" + name,
+                       std::ios::binary | std::ios::trunc);
+    file << bytes;
+  }
+
+  // The bytes of an answer that does not hang on where rows lie.
+  std::vector<std::pair<std::string, float>> Answer() {
+    AttendQuery query = VectorQuery({1, -1, .5, 2, 0, -.25});
+    query.key_field = "vec";
+    const auto answer = Attend(*catalog_->snapshot(), query, Interrupt());
+    EXPECT_OK(answer);
+    std::vector<std::pair<std::string, float>> items;
+    const auto snapshot = catalog_->snapshot();
+    for (const AttendedItem& item : answer->items) {
+      items.emplace_back(snapshot->IdOf(item.address.segment, item.address.row),
+                         item.weight);
+    }
+    return items;
+  }
+
+  std::mt19937_64 random_{5};
+  ScratchDirectory directory_;
+  BackgroundWorker background_;
+  CatalogRecord record_;
+  std::vector<NamedModel> models_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<LiveCatalog> catalog_;
+  std::map<std::string, Item> expected_;
+};
+
+TEST_F(SegmentFilesTest, ARestartNeedsNoTraining) {
+  Open(RichSchema());
+  Write("a", 4000);
+  catalog_->AwaitIndexes();
+  ASSERT_OK(catalog_->save_status());
+  EXPECT_THAT(Files(), SizeIs(4));  // the manifest, two trainings, a segment
+  const auto before = Answer();
+  const IndexState state = catalog_->index_states()[0];
+  Restart();
+  ASSERT_OK(catalog_->recovery().damage);
+  EXPECT_EQ(catalog_->recovery().segment_count, 1);
+  EXPECT_EQ(catalog_->recovery().row_count, 4000);
+  EXPECT_EQ(catalog_->recovery().replayed_count, 0);
+  const IndexState now = catalog_->index_states()[0];
+  EXPECT_EQ(now.active_kind, IndexKind::kIvf);
+  EXPECT_FALSE(now.training);
+  EXPECT_EQ(now.list_count, state.list_count);
+  EXPECT_EQ(now.measured_recall, state.measured_recall);
+  EXPECT_EQ(Answer(), before);
+  ExpectAll("restarted");
+}
+
+TEST_F(SegmentFilesTest, WhatCameAfterTheFilesIsReplayed) {
+  Open(RichSchema());
+  Write("a", 3000);
+  catalog_->AwaitIndexes();
+  Write("b", 700);
+  std::vector<std::string> gone = {"b1", "b2", "b699"};
+  for (int i = 0; i < 200; ++i) gone.push_back("a" + std::to_string(i));
+  Delete(gone);
+  Write("a", 100);  // some again, some newer
+  ExpectAll("before");
+  Restart();
+  ASSERT_OK(catalog_->recovery().damage);
+  EXPECT_EQ(catalog_->recovery().row_count, 3000);
+  EXPECT_EQ(catalog_->recovery().replayed_count, 900);
+  ExpectAll("restarted");
+  // And what was replayed is replayed again.
+  Delete({"a99"});
+  Restart();
+  ASSERT_OK(catalog_->recovery().damage);
+  ExpectAll("restarted again");
+  Write("c", 1000);
+  catalog_->AwaitIndexes();
+  ExpectAll("merged");
+  Restart();
+  EXPECT_EQ(catalog_->recovery().replayed_count, 0);
+  ExpectAll("restarted after the merge");
+}
+
+TEST_F(SegmentFilesTest, ManySegmentsComeBackAsTheyWere) {
+  CatalogSchema schema = OneFieldSchema(kDim);
+  schema.key_fields[0].index_kind = IndexKind::kIvf;
+  Open(schema);
+  Write("a", 12000);
+  catalog_->AwaitIndexes();
+  for (int i = 0; i < 6; ++i) {
+    Write("b" + std::to_string(i) + "-", 3000);
+    Delete({"a" + std::to_string(i)});
+  }
+  // Enough changes to be worth files of the segments that were sealed
+  // meanwhile.
+  for (int i = 0; i < 20; ++i) Write("c", 3000);
+  catalog_->AwaitIndexes();
+  ASSERT_OK(catalog_->save_status());
+  ExpectAll("before");
+  Restart();
+  ASSERT_OK(catalog_->recovery().damage);
+  EXPECT_GT(catalog_->recovery().row_count, 30000);
+  ExpectAll("restarted");
+}
+
+TEST_F(SegmentFilesTest, HeadsComeBack) {
+  CatalogSchema schema = OneFieldSchema(4);
+  schema.key_fields[0].index_kind = IndexKind::kIvf;
+  schema.key_fields[0].model = {"m", 1};
+  NamedModel model;
+  model.name = {"m", 1};
+  model.model = std::make_shared<const AttentionModel>(RandomMultiHeadModel(3));
+  Open(schema, {model});
+  Write("a", 2500);
+  catalog_->AwaitIndexes();
+  ASSERT_OK(catalog_->save_status());
+  const auto before = catalog_->snapshot();
+  Restart();
+  ASSERT_OK(catalog_->recovery().damage);
+  EXPECT_EQ(catalog_->recovery().segment_count, 1);
+  const auto now = catalog_->snapshot();
+  ASSERT_THAT(now->segments, SizeIs(1));
+  for (int h = 0; h < 2; ++h) {
+    const KeyIndex& a = before->segments[0].segment->IndexOf(0, h);
+    const KeyIndex& b = now->segments[0].segment->IndexOf(0, h);
+    EXPECT_EQ(a.kind(), IndexKind::kIvf);
+    EXPECT_EQ(b.kind(), IndexKind::kIvf);
+    for (RowIndex row = 0; row < 2500; ++row) {
+      EXPECT_TRUE(std::ranges::equal(a.Key(row), b.Key(row))) << row;
+    }
+  }
+  EXPECT_EQ(catalog_->index_states()[0].projected_key_count, 0);
+  // With another version of the model they are of no use.
+  models_[0].name.version = 2;
+  record_.schema.key_fields[0].model.version = 2;
+  Restart();
+  EXPECT_OK(catalog_->recovery().damage);
+  EXPECT_EQ(catalog_->recovery().segment_count, 0);
+  ExpectAll("of another model");
+}
+
+TEST_F(SegmentFilesTest, KeysOnDiskComeBack) {
+  CatalogSchema schema = OneFieldSchema(kDim);
+  schema.key_fields[0].index_kind = IndexKind::kIvf;
+  schema.key_fields[0].keys_on_disk = true;
+  Open(schema);
+  Write("a", 2500);
+  catalog_->AwaitIndexes();
+  const auto before = Answer();
+  Restart();
+  EXPECT_EQ(catalog_->recovery().segment_count, 1);
+  EXPECT_GT(catalog_->index_states()[0].disk_bytes, 0);
+  EXPECT_EQ(Answer(), before);
+  ExpectAll("restarted");
+}
+
+// A catalog and its files as they should be, to be damaged in many ways.
+class DamagedSegmentFilesTest : public SegmentFilesTest {
+ protected:
+  void SetUp() override {
+    Open(RichSchema());
+    Write("a", 1500);
+    catalog_->AwaitIndexes();
+    Write("b", 40);
+    Delete({"a3"});
+    Stop();
+    ASSERT_THAT(Files(), SizeIs(4));
+    for (const std::string& name : Files()) good_[name] = ReadAll(name);
+  }
+
+  // Everything is there, and the damage is named.
+  void ExpectFound(const std::string& name) {
+    Start();
+    const Recovery& recovery = catalog_->recovery();
+    EXPECT_TRUE(absl::IsDataLoss(recovery.damage)) << recovery.damage;
+    EXPECT_THAT(recovery.damage.message(), HasSubstr(name));
+    EXPECT_EQ(recovery.segment_count, 0);
+    ExpectAll("damaged");
+    Stop();
+  }
+  void Repair() {
+    std::filesystem::create_directories(segments_path());
+    for (const auto& [name, bytes] : good_) WriteAll(name, bytes);
+  }
+
+  std::map<std::string, std::string> good_;
+};
+
+TEST_F(DamagedSegmentFilesTest, FlippedBitsAreFound) {
+  for (const auto& [name, bytes] : good_) {
+    for (int part = 0; part < 8; ++part) {
+      SCOPED_TRACE(name + " at " + std::to_string(part) + "/8");
+      std::string bad = bytes;
+      bad[bytes.size() * static_cast<std::size_t>(part) / 8] ^= 0x10;
+      Repair();
+      WriteAll(name, bad);
+      ExpectFound(name);
+    }
+  }
+}
+
+TEST_F(DamagedSegmentFilesTest, CutFilesAreFound) {
+  for (const auto& [name, bytes] : good_) {
+    for (int part = 0; part < 4; ++part) {
+      SCOPED_TRACE(name + " cut at " + std::to_string(part) + "/4");
+      Repair();
+      WriteAll(name, bytes.substr(
+                         0, bytes.size() * static_cast<std::size_t>(part) / 4));
+      ExpectFound(name);
+    }
+  }
+}
+
+TEST_F(DamagedSegmentFilesTest, MissingFilesAreFound) {
+  for (const auto& [name, bytes] : good_) {
+    if (name == "MANIFEST") continue;
+    SCOPED_TRACE(name);
+    Repair();
+    std::filesystem::remove(segments_path() + "/" + name);
+    ExpectFound(name);
+  }
+  // Without a manifest there is nothing to miss.
+  Repair();
+  std::filesystem::remove(segments_path() + "/MANIFEST");
+  Start();
+  EXPECT_OK(catalog_->recovery().damage);
+  ExpectAll("without a manifest");
+}
+
+TEST_F(DamagedSegmentFilesTest, AfterDamageFilesAreMadeAgain) {
+  std::string bad = good_["segment-3"];
+  ASSERT_FALSE(bad.empty());
+  bad[100] ^= 1;
+  WriteAll("segment-3", bad);
+  Start();
+  EXPECT_TRUE(absl::IsDataLoss(catalog_->recovery().damage));
+  catalog_->AwaitIndexes();
+  ASSERT_OK(catalog_->save_status());
+  Restart();
+  EXPECT_OK(catalog_->recovery().damage);
+  EXPECT_EQ(catalog_->recovery().segment_count, 1);
+  ExpectAll("made again");
+}
+
+// The planted bug shows that the checksum is what finds the damage.
+TEST_F(DamagedSegmentFilesTest, ChecksumsAreWhatFindsIt) {
+  std::string bad = good_["segment-3"];
+  bad[bad.size() - 10] ^= 0x10;  // of a float
+  WriteAll("segment-3", bad);
+  ASSERT_OK(ArmFailPoint("skip_segment_checksum=bug"));
+  Start();
+  EXPECT_OK(catalog_->recovery().damage);
+  Stop();
+  ASSERT_OK(ArmFailPoint(""));
+  ExpectFound("segment-3");
+}
+
+TEST_F(SegmentFilesTest, TheLogIsCutOnceFilesCoverIt) {
+  Open(RichSchema());
+  Write("a", 1500);
+  catalog_->AwaitIndexes();
+  Write("b", 3);
+  catalog_ = nullptr;
+  ASSERT_OK_AND_ASSIGN(const auto items, store_->OpenCatalog(record_));
+  const auto nothing = [](absl::string_view) {};
+  EXPECT_THAT(items->ScanChanges(0, nothing),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("begins after")));
+  std::vector<std::string> ids;
+  EXPECT_OK(items->ScanChanges(
+      1, [&](absl::string_view id) { ids.emplace_back(id); }));
+  EXPECT_EQ(ids, (std::vector<std::string>{"b0", "b1", "b2"}));
+}
+
+TEST_F(SegmentFilesTest, ALogThatServesNothingIsCut) {
+  Open(OneFieldSchema(2));  // too small for an index
+  for (int i = 0; i < 14; ++i) Write("a", 5000);
+  catalog_ = nullptr;
+  ASSERT_OK_AND_ASSIGN(const auto items, store_->OpenCatalog(record_));
+  EXPECT_TRUE(
+      absl::IsDataLoss(items->ScanChanges(0, [](absl::string_view) {})));
+}
+
+TEST_F(SegmentFilesTest, ADeletedCatalogLeavesNoFiles) {
+  Open(RichSchema());
+  Write("a", 1500);
+  catalog_->AwaitIndexes();
+  catalog_ = nullptr;
+  ASSERT_OK(store_->RemoveRecord("shop"));
+  ASSERT_OK(store_->RemoveFiles(record_));
+  EXPECT_FALSE(std::filesystem::exists(segments_path()));
+}
+
+}  // namespace
+}  // namespace attendant
