@@ -17,8 +17,7 @@ std::string PartialPath(const std::string& path) {
 }
 
 absl::Status SyncDirectoryOf(const std::string& path) {
-  const std::string parent =
-      std::filesystem::path(path).parent_path().string();
+  const std::string parent = std::filesystem::path(path).parent_path().string();
   const std::string directory = parent.empty() ? std::string(1, '.') : parent;
   const int fd = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return absl::ErrnoToStatus(errno, directory);

@@ -126,7 +126,22 @@ void Masks::Exclude(RowAddress address) {
                   snapshot_->segments[segment].segment->rows->capacity());
     mask.excluded = mask.own.get();
   }
+  // An item may be left out twice.
+  if (mask.own->Test(address.row)) return;
   mask.own->Set(address.row);
+  ++mask.own_count;
+}
+
+std::optional<std::int64_t> Masks::KnownEligibleCount(std::size_t segment,
+                                                      int field) const {
+  const SegmentView& view = snapshot_->segments[segment];
+  const SegmentMask& mask = masks_[segment];
+  if (mask.allowed != nullptr ||
+      view.live_key_counts[static_cast<std::size_t>(field)] !=
+          view.live_count) {
+    return std::nullopt;
+  }
+  return view.live_count - mask.own_count;
 }
 
 std::int64_t Masks::EligibleCount(int field) const {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct SegmentMask {
   // snapshot's dead rows where the query adds nothing.
   const Bitmap* excluded = nullptr;
   std::unique_ptr<Bitmap> own;
+  std::int64_t own_count = 0;  // live rows that are in `own`
   // Rows below row_end that are live, and allowed by all masks.
   std::unique_ptr<Bitmap> allowed;
 };
@@ -54,6 +56,10 @@ class Masks {
   const SegmentMask& operator[](std::size_t segment) const {
     return masks_[segment];
   }
+  // EligibleCount of a segment, where nothing has to be counted: no filter or
+  // allow list, and every live row has a key in the field.
+  std::optional<std::int64_t> KnownEligibleCount(std::size_t segment,
+                                                 int field) const;
   // Rows that are live, not masked and have a key in the field. Reads the
   // masks' words, and the keys too where rows lack keys in the field.
   std::int64_t EligibleCount(int field) const;

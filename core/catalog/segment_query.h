@@ -28,6 +28,7 @@ class SegmentQuery {
     scan.row_end = snapshot.segments[i].row_end;
     scan.excluded = plan.masks[i].excluded;
     scan.allowed = plan.masks[i].allowed.get();
+    scan.eligible_count = plan.masks.KnownEligibleCount(i, head.field);
     if (!plan.biases.empty()) scan.bias = &bias_;
     if (head.projection) scan.projection = &*head.projection;
     scan.interrupt = &interrupt;

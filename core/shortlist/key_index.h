@@ -75,8 +75,10 @@ struct ScanQuery {
   std::int32_t segment = 0;  // goes into the candidates
   RowIndex row_end = 0;      // rows at and past this are not visible
   // Rows past the end of a bitmap are not in it.
-  const Bitmap* excluded = nullptr;     // rows not eligible, or null
-  const Bitmap* allowed = nullptr;      // if not null, only these are eligible
+  const Bitmap* excluded = nullptr;  // rows not eligible, or null
+  const Bitmap* allowed = nullptr;   // if not null, only these are eligible
+  // How many keys are eligible, where that is known without counting.
+  std::optional<std::int64_t> eligible_count = std::nullopt;
   const ValueSource* values = nullptr;  // pooled if the state pools
   const LogitBias* bias = nullptr;      // null: none
   // Null: keys are scored as they are. Else every key is projected anew.

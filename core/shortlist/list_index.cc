@@ -22,6 +22,9 @@ namespace {
 // Keys from which on 4 bits are read first: what they save is then more than
 // the keys cost that they leave to score from floats.
 constexpr std::int64_t kKeysFor4Bits = 1000;
+// Of the share of eligible keys in all lists, those visited have at least this,
+// or more lists are visited after all.
+constexpr double kLocalShare = 0.75;
 // Of a sum over all keys, where none is stated.
 constexpr double kPrecision = 0.02;
 
@@ -175,17 +178,28 @@ void ListIndex::ScanTogether(std::span<ScanTask> tasks) const {
     for (std::size_t i = 0; i < group.size(); ++i) {
       ScanTask& task = group[i];
       Route& route = routes[i];
-      if (IsMasked(*task.query)) {
-        if (!ScanMasked(task)) by_floats.push_back(&task);
+      const bool masked = IsMasked(*task.query);
+      const std::optional<double> rate =
+          masked ? GreatRate(*task.query) : std::optional<double>(1);
+      route = RouteFor(*task.query, *task.state);
+      if (masked && rate) {
+        route.eligible_rate = *rate;
+        route.probe_count = static_cast<std::int64_t>(
+            std::ceil(ProbesFor(route.probe_count, *rate)));
+      }
+      if (!rate ||
+          (masked && !route.complete && route.probe_count >= list_count())) {
         route.by_code = false;
+        if (!ScanMasked(task)) by_floats.push_back(&task);
         continue;
       }
-      route = RouteFor(*task.query, *task.state);
       CodePass& pass = scratch.pass(i);
       route.by_code =
-          StartPass(*task.query, task.state->top().k(), true, route, pass);
+          StartPass(*task.query, task.state->top().k(), !masked, route, pass);
       if (!route.by_code) {
-        if (route.complete) {
+        if (masked) {
+          if (!ScanMasked(task)) by_floats.push_back(&task);
+        } else if (route.complete) {
           by_floats.push_back(&task);
         } else {
           task.stats = ScanFloats(*task.query, *task.state, route);
@@ -208,28 +222,70 @@ void ListIndex::ScanTogether(std::span<ScanTask> tasks) const {
     if (!choosing.empty()) ChooseLists(choosing, probe_counts);
     for (const auto& visits : shares[0]) TakeLists(lists_, visits);
     for (const auto& visits : shares[1]) TakeAllLists(lists_, visits);
-    ScanAllFloats(by_floats);
     for (std::size_t i = 0; i < group.size(); ++i) {
-      if (!routes[i].by_code) continue;
-      ScanStats stats;
-      absl::Status status = scratch.visit(i).status;
-      if (status.ok()) {
-        status =
-            scratch.pass(i).Finish(routes[i].complete, *group[i].state, stats);
+      const Route& route = routes[i];
+      if (!route.by_code) continue;
+      const ListVisit& visit = scratch.visit(i);
+      ScanTask& task = group[i];
+      if (route.masked() && !route.complete && visit.status.ok() &&
+          !FoundEnough(route, visit, task.state->top().k())) {
+        if (!ScanMasked(task)) by_floats.push_back(&task);
+        continue;
       }
-      if (status.ok() && !routes[i].complete) {
-        AddUnscored(scratch.visit(i), nullptr, lists_.key_count(),
-                    *group[i].state, stats);
-      }
-      stats.visited_list_count =
-          routes[i].complete ? list_count() : routes[i].probe_count;
-      if (status.ok()) {
-        group[i].stats = stats;
-      } else {
-        group[i].stats = status;
-      }
+      task.stats =
+          FinishPass(route, visit, scratch.pass(i), *task.query, *task.state);
     }
+    ScanAllFloats(by_floats);
   }
+}
+
+std::optional<double> ListIndex::GreatRate(const ScanQuery& query) const {
+  if (!query.eligible_count ||
+      query.row_end < static_cast<RowIndex>(keyed_.size())) {
+    return std::nullopt;
+  }
+  const double rate = static_cast<double>(*query.eligible_count) /
+                      static_cast<double>(lists_.key_count());
+  if (rate < kMostlyEligible || rate >= 1) return std::nullopt;
+  return rate;
+}
+
+bool ListIndex::FoundEnough(const Route& route, const ListVisit& visit,
+                            std::int64_t k) const {
+  const std::int64_t found = visit.pass->taken_count();
+  const auto eligible_count = *visit.pass->query().eligible_count;
+  // Of what all segments of the training are to find, this one's share.
+  const auto wanted = std::min(
+      eligible_count, static_cast<std::int64_t>(
+                          std::ceil(static_cast<double>(k) * key_share_)));
+  if (found < wanted) return false;
+  std::int64_t row_count = 0;
+  for (const std::int32_t list : visit.lists) row_count += RowCountOf(list);
+  // Few rows say little of a share.
+  constexpr std::int64_t kFewRows = 64;
+  if (row_count < kFewRows) return true;
+  const double rate =
+      static_cast<double>(found) / static_cast<double>(row_count);
+  return rate >= kLocalShare * route.eligible_rate;
+}
+
+absl::StatusOr<ScanStats> ListIndex::FinishPass(const Route& route,
+                                                const ListVisit& visit,
+                                                CodePass& pass,
+                                                const ScanQuery& query,
+                                                AttentionState& state) const {
+  ATTENDANT_RETURN_IF_ERROR(visit.status);
+  ScanStats stats;
+  ATTENDANT_RETURN_IF_ERROR(pass.Finish(route.complete, state, stats));
+  stats.visited_list_count = route.complete ? list_count() : route.probe_count;
+  if (route.complete) return stats;
+  if (route.masked()) {
+    const EligibleRows eligible(query);
+    AddUnscored(visit, &eligible, *query.eligible_count, state, stats);
+  } else {
+    AddUnscored(visit, nullptr, lists_.key_count(), state, stats);
+  }
+  return stats;
 }
 
 // Codes of all queries are compared with the means in one pass.

@@ -88,15 +88,28 @@ class ListIndex : public IvfIndex {
   // attends most, so that its codes' errors don't matter.
   static constexpr std::int64_t kRescoreCount = 1000;
 
-  // How a query that is not masked is scanned.
+  // With at least this share of the keys eligible, a query is scanned with
+  // others that have all, and leaves out what it may not see.
+  static constexpr double kMostlyEligible = 0.5;
+
+  // How a query is scanned whose keys are all eligible, or most.
   struct Route {
     bool by_code = false;
     bool complete = false;         // all lists
     std::int64_t probe_count = 0;  // else
+    double eligible_rate = 1;
     CodePassOptions options;
+
+    bool masked() const { return eligible_rate < 1; }
   };
 
   bool IsMasked(const ScanQuery& query) const;
+  // The share of the keys that is eligible, if it is known and great.
+  std::optional<double> GreatRate(const ScanQuery& query) const;
+  // False if the lists that a masked query visited hold too few eligible keys:
+  // fewer than it wants, or a far lesser share than all lists.
+  bool FoundEnough(const Route& route, const ListVisit& visit,
+                   std::int64_t k) const;
   bool HasCodesFor(const ScanQuery& query) const;
   // Eligible keys of each list, of eligible_count in all.
   std::vector<std::int64_t> CountEligible(const Bitmap& eligible,
@@ -107,6 +120,10 @@ class ListIndex : public IvfIndex {
   std::int64_t ProbesOf(const ScanGoals& goals) const;
   // By the query's goals, and what it asks of the state.
   Route RouteFor(const ScanQuery& query, const AttentionState& state) const;
+  absl::StatusOr<ScanStats> FinishPass(const Route& route,
+                                       const ListVisit& visit, CodePass& pass,
+                                       const ScanQuery& query,
+                                       AttentionState& state) const;
   bool StartPass(const ScanQuery& query, std::int64_t k, bool all_eligible,
                  Route& route, CodePass& pass) const;
   // Adds to the state what the lists that were not visited are guessed to hold.

@@ -70,10 +70,10 @@ class ReadAfterWriteTest : public ServerFixture {
          v1::GetCatalogResponse());
     read("RankCandidates", sequence_stub_.get(),
          &v1::SequenceService::Stub::RankCandidates,
-         Parse<v1::RankCandidatesRequest>(absl::StrCat(
-             "catalog: 'shop' candidates { items { ids: 'a' } } "
-             "profile { item_id: 'b' }",
-             with_token)),
+         Parse<v1::RankCandidatesRequest>(
+             absl::StrCat("catalog: 'shop' candidates { items { ids: 'a' } } "
+                          "profile { item_id: 'b' }",
+                          with_token)),
          v1::RankCandidatesResponse());
     read(
         "Contextualize", sequence_stub_.get(),

@@ -83,8 +83,8 @@ TEST(StatusTest, MacrosPassOnTheFirstError) {
 }
 
 TEST(StatusTest, FieldErrorNamesFieldAndReason) {
-  const absl::Status status = FieldError(absl::StatusCode::kAborted, "MOVED",
-                                         "items[2]", "7", "8");
+  const absl::Status status =
+      FieldError(absl::StatusCode::kAborted, "MOVED", "items[2]", "7", "8");
   EXPECT_EQ(status.code(), absl::StatusCode::kAborted);
   EXPECT_EQ(status.message(), "items[2]: got 7, want 8");
   EXPECT_EQ(FieldOf(status), "items[2]");

@@ -65,6 +65,15 @@ class MaskTest : public CatalogFixture {
       }
     }
     EXPECT_EQ(masks.EligibleCount(0), key_count);
+    for (std::size_t s = 0; s < snapshot.segments.size(); ++s) {
+      const auto known = masks.KnownEligibleCount(s, 0);
+      EXPECT_EQ(known.has_value(), masks[s].allowed == nullptr);
+      if (known) {
+        EXPECT_EQ(*known, masks.EligibleCount(s, 0));
+      }
+      // Not all items have the other key.
+      EXPECT_FALSE(masks.KnownEligibleCount(s, 1).has_value());
+    }
     EXPECT_EQ(masks.EligibleCount(1), other_count);
     std::sort(ids.begin(), ids.end());
     return ids;

@@ -90,8 +90,9 @@ class MaskedScanTest : public ::testing::Test {
     for (RowIndex row = 0; row < kRows; ++row) {
       if (!allowed.Test(row)) excluded.Set(row);
     }
-    for (const bool by_allowed : {true, false}) {
-      SCOPED_TRACE(by_allowed ? "allowed" : "excluded");
+    for (const char* const mask : {"allowed", "excluded", "known"}) {
+      SCOPED_TRACE(mask);
+      const bool by_allowed = mask == std::string("allowed");
       std::int64_t found = 0, wanted_count = 0;
       for (std::int64_t q = 0; q < kQueries; ++q) {
         ScanQuery query = QueryOf(q);
@@ -100,6 +101,7 @@ class MaskedScanTest : public ::testing::Test {
         std::vector<RowIndex> best = SlowTwin(query, eligible);
         const auto eligible_count = static_cast<std::int64_t>(best.size());
         best.resize(std::min(best.size(), std::size_t{kShortlist}));
+        if (mask == std::string("known")) query.eligible_count = eligible_count;
         const Answer exact = AnswerOf(*flat_, query);
         EXPECT_EQ(exact.rows, best);
         EXPECT_TRUE(exact.stats.complete);
@@ -178,6 +180,27 @@ TEST_F(MaskedScanTest, OneRowAndNone) {
 TEST_F(MaskedScanTest, WhatIsEligibleMayBeNearOrFar) {
   ExpectGoodAnswers(RowsByDistance(/*nearest=*/true, kRows / 4));
   ExpectGoodAnswers(RowsByDistance(/*nearest=*/false, kRows / 4));
+  // A query finds none of the nearest fifth.
+  ExpectGoodAnswers(RowsByDistance(/*nearest=*/false, kRows * 4 / 5));
+}
+
+TEST_F(MaskedScanTest, FewRowsThatAreGoneCostLittle) {
+  Bitmap gone(kRows);
+  std::int64_t eligible_count = 0;
+  for (RowIndex row = 0; row < kRows; ++row) {
+    if (row % 20 == 7) gone.Set(row);
+    eligible_count += !ivf_->Key(row).empty() && !gone.Test(row) ? 1 : 0;
+  }
+  for (std::int64_t q = 0; q < kQueries; ++q) {
+    ScanQuery query = QueryOf(q);
+    const Answer whole = AnswerOf(*ivf_, query);
+    query.excluded = &gone;
+    query.eligible_count = eligible_count;
+    const Answer most = AnswerOf(*ivf_, query);
+    EXPECT_LE(most.stats.visited_list_count,
+              whole.stats.visited_list_count * 5 / 4 + 1);
+    EXPECT_TRUE(most.stats.knows_mass);
+  }
 }
 
 TEST_F(MaskedScanTest, HalfTheRowsTakeFewerThanAllOfThem) {
