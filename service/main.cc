@@ -72,9 +72,18 @@ int Serve(const Flags& flags) {
     return Refuse(catalogs.status(), AdviceForData(catalogs.status()));
   }
   for (const auto& catalog : (*catalogs)->List("", kMaxCatalogs)) {
+    const Recovery& recovery = catalog->recovery();
     LogEvent(LogLevel::kInfo, "catalog_opened",
              {{"catalog", catalog->record().name},
-              {"item_count", absl::StrCat(catalog->snapshot()->item_count())}});
+              {"item_count", absl::StrCat(catalog->snapshot()->item_count())},
+              {"from_segment_files", absl::StrCat(recovery.row_count)},
+              {"replayed", absl::StrCat(recovery.replayed_count)}});
+    if (!recovery.damage.ok()) {
+      LogEvent(LogLevel::kWarning, "segment_files_damaged",
+               {{"catalog", catalog->record().name},
+                {"error", std::string(recovery.damage.message())},
+                {"what_now", "the index is built again; nothing is lost"}});
+    }
   }
   for (const auto& [name, status] : (*catalogs)->damages()) {
     LogEvent(LogLevel::kError, "catalog_damaged",

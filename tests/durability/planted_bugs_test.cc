@@ -27,6 +27,8 @@ std::map<std::string_view, std::vector<std::string>> Finders() {
           {"drop_tombstone", model_check},
           {"skip_log_sync", power_cut},
           {"skip_file_sync", power_cut},
+          {"skip_segment_checksum",
+           {SEGMENT_FILES_TEST, "--gtest_filter=*AfterDamage*"}},
           {"skip_model_checksum", damage}};
 }
 

@@ -374,7 +374,7 @@ TEST_F(DamagedSegmentFilesTest, MissingFilesAreFound) {
 TEST_F(DamagedSegmentFilesTest, AfterDamageFilesAreMadeAgain) {
   std::string bad = good_["segment-3"];
   ASSERT_FALSE(bad.empty());
-  bad[100] ^= 1;
+  bad[bad.size() - 10] ^= 0x10;  // of a float
   WriteAll("segment-3", bad);
   Start();
   EXPECT_TRUE(absl::IsDataLoss(catalog_->recovery().damage));
