@@ -15,6 +15,7 @@
 #include "core/catalog/dead_rows.h"
 #include "core/catalog/head_keys.h"
 #include "core/catalog/rebuild.h"
+#include "core/catalog/segment_files.h"
 #include "core/catalog/snapshot_memory.h"
 
 namespace attendant {

@@ -25,7 +25,6 @@
 #include "core/catalog/background.h"
 #include "core/catalog/filter.h"
 #include "core/catalog/merge_plan.h"
-#include "core/catalog/segment_files.h"
 #include "core/catalog/snapshot.h"
 #include "core/catalog/write_queue.h"
 #include "core/shortlist/flat_index.h"
@@ -33,6 +32,8 @@
 #include "core/storage/store.h"
 
 namespace attendant {
+
+class SegmentFiles;
 
 struct LiveCatalogOptions {
   // AUTO wants an IVF index from so many keys in a field on; below, scoring

@@ -16,6 +16,7 @@
 #include "core/catalog/dead_rows.h"
 #include "core/catalog/live_catalog.h"
 #include "core/catalog/mask.h"
+#include "core/catalog/segment_files.h"
 #include "core/catalog/snapshot_memory.h"
 #include "core/storage/item_codec.h"
 

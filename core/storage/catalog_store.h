@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "core/base/interrupt.h"
 #include "core/storage/database.h"
+#include "core/storage/segment_directory.h"
 #include "core/storage/store.h"
 
 namespace attendant {

@@ -20,7 +20,6 @@
 #include "core/attention/model.h"
 #include "core/base/scratch_files.h"
 #include "core/storage/item.h"
-#include "core/storage/segment_directory.h"
 
 namespace rocksdb {
 class FileSystem;
@@ -28,6 +27,7 @@ class FileSystem;
 
 namespace attendant {
 
+class SegmentDirectory;
 class SnapshotFiles;
 
 struct StoreOptions {

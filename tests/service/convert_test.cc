@@ -418,7 +418,7 @@ TEST(ConvertItemTest, MaskChoosesWhatComesBack) {
     return wire;
   };
   EXPECT_EQ(read("").SerializeAsString(),
-            Parse<v1::Item>("id: 'a'").SerializeAsString());
+            Parse<v1::Item>("id: 'a' sequence: 7").SerializeAsString());
   const v1::Item keys = read("paths: 'keys'");
   EXPECT_EQ(keys.keys_size(), 1);
   EXPECT_EQ(keys.keys().count("title"), 1u);

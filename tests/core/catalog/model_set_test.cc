@@ -288,6 +288,8 @@ class FailingStore : public Store {
       const CatalogRecord&) override {
     return absl::UnimplementedError("no items");
   }
+  std::int64_t cache_bytes() const override { return 0; }
+  std::int64_t write_buffer_bytes() const override { return 0; }
 
   ModelList list;
   absl::Status status;

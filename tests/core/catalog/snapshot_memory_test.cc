@@ -7,6 +7,7 @@
 #include <cmath>
 #include <fstream>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,7 @@ constexpr std::int64_t kBatch = 1000;
 class ForgetfulStore : public FakeStore {
  public:
   using FakeStore::FakeStore;
-  absl::Status Write(const StoreWrite& /*write*/) override {
+  absl::Status WriteGroup(std::span<const StoreWrite> /*writes*/) override {
     return absl::OkStatus();
   }
 };
