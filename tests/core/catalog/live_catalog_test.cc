@@ -320,7 +320,8 @@ TEST_F(LiveCatalogMergeTest, DropsDeadRowsOnceTheyAreTheMost) {
   Delete(ids);
   catalog_->AwaitIndexes();
   std::int64_t row_count = 0;
-  for (const SegmentView& view : catalog_->snapshot()->segments) {
+  const auto snapshot = catalog_->snapshot();
+  for (const SegmentView& view : snapshot->segments) {
     row_count += view.row_end;
   }
   EXPECT_EQ(row_count, 1000);

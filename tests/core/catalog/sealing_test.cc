@@ -55,7 +55,8 @@ class SealingTest : public CatalogFixture {
 
   std::int64_t UnsealedCount() const {
     std::int64_t count = 0;
-    for (const SegmentView& view : catalog_->snapshot()->segments) {
+    const auto snapshot = catalog_->snapshot();
+    for (const SegmentView& view : snapshot->segments) {
       if (IvfOf(view) == nullptr) count += view.row_end;
     }
     return count;
