@@ -70,11 +70,13 @@ static_assert(sizeof(StoredRequest) == 8 * sizeof(std::int64_t), "no padding");
 
 class RocksCatalogStore : public CatalogStore {
  public:
-  RocksCatalogStore(std::unique_ptr<Database> database, CatalogSchema schema,
+  RocksCatalogStore(std::unique_ptr<Database> database,
+                    const CatalogRecord& record,
                     std::int64_t remembered_request_count,
                     std::int64_t last_order, ScratchFiles* files,
                     SegmentDirectory segments)
-      : schema_(std::move(schema)),
+      : uid_(record.uid),
+        schema_(record.schema),
         remembered_request_count_(remembered_request_count),
         database_(std::move(database)),
         files_(files),
@@ -99,8 +101,7 @@ class RocksCatalogStore : public CatalogStore {
       ATTENDANT_RETURN_IF_ERROR(
           Remember(write.request_id, write.outcome, order, batch));
     }
-    ATTENDANT_RETURN_IF_ERROR(
-        database_->Write(&batch, writes.back().outcome.sequence));
+    ATTENDANT_RETURN_IF_ERROR(Write(batch, writes.back().outcome.sequence));
     last_order_ = order;
     return absl::OkStatus();
   }
@@ -162,7 +163,7 @@ class RocksCatalogStore : public CatalogStore {
     rocksdb::WriteBatch batch;
     batch.Put(Key(kEncoderTag, key_field),
               rocksdb::Slice(bytes.data(), bytes.size()));
-    return database_->Write(&batch, std::nullopt);
+    return Write(batch, std::nullopt);
   }
 
   absl::Status Checkpoint(const std::string& directory) override {
@@ -198,7 +199,7 @@ class RocksCatalogStore : public CatalogStore {
     batch.Put(std::string(1, kCutTag),
               rocksdb::Slice(reinterpret_cast<const char*>(&sequence),
                              sizeof(sequence)));
-    return database_->Write(&batch, std::nullopt);
+    return Write(batch, std::nullopt);
   }
 
   const SegmentDirectory* segment_directory() const override {
@@ -212,6 +213,14 @@ class RocksCatalogStore : public CatalogStore {
   }
 
  private:
+  // With the uid, so that a log in the place of another catalog's is found out
+  // (see CheckOwner): numbers of writes don't tell them apart.
+  absl::Status Write(rocksdb::WriteBatch& batch,
+                     std::optional<std::int64_t> sequence) {
+    batch.Put(std::string(1, kUidTag), uid_);
+    return database_->Write(&batch, sequence);
+  }
+
   // One entry a write: each id after its size, a byte.
   static void LogChanges(const StoreWrite& write, rocksdb::WriteBatch& batch) {
     std::string ids;
@@ -296,6 +305,7 @@ class RocksCatalogStore : public CatalogStore {
     return absl::OkStatus();
   }
 
+  const std::string uid_;
   const CatalogSchema schema_;
   const std::int64_t remembered_request_count_;
   const std::unique_ptr<Database> database_;
@@ -337,8 +347,8 @@ absl::StatusOr<std::unique_ptr<CatalogStore>> MakeCatalogStore(
       database->LastKey(std::string(1, kOrderTag), EndOf(kOrderTag)));
   const std::int64_t last_order = last.has_value() ? OrderOf(*last) : 0;
   return std::make_unique<RocksCatalogStore>(
-      std::move(database), record.schema, remembered_request_count, last_order,
-      files, std::move(segments));
+      std::move(database), record, remembered_request_count, last_order, files,
+      std::move(segments));
 }
 
 absl::StatusOr<CatalogContents> ReadCatalogContents(
