@@ -1,6 +1,7 @@
 // Every file of a data directory, damaged at places spread over its length: a
-// bit flipped, a byte turned around, a sector zeroed, the end cut off. Each
-// time a server's worth of catalogs is opened in a process of its own: what was
+// bit flipped, a byte turned around, a sector zeroed, the end cut off; and each
+// in the place of another, older or of another catalog. Each time a server's
+// worth of catalogs is opened in a process of its own: what was
 // hit is reported, or nothing is missing and nothing is wrong; never a crash.
 // Catalogs whose files were not hit are whole.
 //
@@ -17,13 +18,16 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/interrupt.h"
 #include "core/base/long_work.h"
 #include "core/base/status.h"
+#include "core/catalog/attend.h"
 #include "core/catalog/catalog_set.h"
 #include "tests/durability/flags.h"
 #include "tests/support/scratch_directory.h"
@@ -51,6 +55,7 @@ CatalogSchema SchemaOf() {
   KeyFieldSchema field;
   field.name = "key";
   field.dim = 8;
+  field.index_kind = IndexKind::kIvf;
   schema.key_fields = {field};
   schema.attributes = {{"title", AttributeType::kString}};
   return schema;
@@ -74,7 +79,9 @@ Item ItemOf(const std::string& name, int i) {
 constexpr int kItems = 120;
 // Of these a restart makes a table; the others stay in the log.
 constexpr int kTableItems = 60;
+// Deleted when the segments have files, as are so many that are written then.
 constexpr int kDeleted = 5;
+constexpr int kLate = 10;
 constexpr char kSnapshot[] = "snapshot";
 
 std::vector<Item> ItemsOf(const std::string& name) {
@@ -103,18 +110,37 @@ absl::Status WriteSome(CatalogSet& set, int begin, int end) {
   return absl::OkStatus();
 }
 
-absl::Status MakeGolden(const std::string& directory) {
+absl::Status SaveSegments(CatalogSet& set) {
+  for (const std::string& name : Names()) {
+    ATTENDANT_ASSIGN_OR_RETURN(const auto catalog, set.Get(name));
+    catalog->AwaitIndexes();
+    ATTENDANT_RETURN_IF_ERROR(catalog->merge_status());
+    ATTENDANT_RETURN_IF_ERROR(catalog->save_status());
+  }
+  return absl::OkStatus();
+}
+
+// `older`: as it was when half was written.
+absl::Status MakeGolden(const std::string& directory,
+                        const std::string& older) {
+  LongWork work;
   {
     ATTENDANT_ASSIGN_OR_RETURN(const auto set, OpenSet(directory));
     for (const std::string& name : Names()) {
       ATTENDANT_RETURN_IF_ERROR(set->Create(name, SchemaOf(), {}).status());
     }
     ATTENDANT_RETURN_IF_ERROR(WriteSome(*set, 0, kTableItems));
+    ATTENDANT_RETURN_IF_ERROR(SaveSegments(*set));
+    ATTENDANT_RETURN_IF_ERROR(
+        set->SetAlias("alias", Names()[1], std::nullopt).status());
   }
+  fs::copy(directory, older, fs::copy_options::recursive);
   ATTENDANT_ASSIGN_OR_RETURN(const auto set, OpenSet(directory));
   ATTENDANT_RETURN_IF_ERROR(
       set->models().Create("model", ModelOf(), {}).status());
-  ATTENDANT_RETURN_IF_ERROR(WriteSome(*set, kTableItems, kItems));
+  ATTENDANT_RETURN_IF_ERROR(WriteSome(*set, kTableItems, kItems - kLate));
+  ATTENDANT_RETURN_IF_ERROR(SaveSegments(*set));
+  ATTENDANT_RETURN_IF_ERROR(WriteSome(*set, kItems - kLate, kItems));
   ATTENDANT_RETURN_IF_ERROR(
       set->SetAlias("alias", Names()[0], std::nullopt).status());
   std::vector<std::string> deleted;
@@ -122,9 +148,14 @@ absl::Status MakeGolden(const std::string& directory) {
   for (const std::string& name : Names()) {
     ATTENDANT_ASSIGN_OR_RETURN(const auto catalog, set->Get(name));
     ATTENDANT_RETURN_IF_ERROR(catalog->Delete(deleted, "delete").status());
+    ATTENDANT_RETURN_IF_ERROR(
+        set->CreateSnapshot(name, kSnapshot, work).status());
+    // Once more, for the log, which is now empty.
+    const std::vector<Item> late = {ItemOf(name, kItems - 2),
+                                    ItemOf(name, kItems - 1)};
+    ATTENDANT_RETURN_IF_ERROR(catalog->Upsert(late, "").status());
   }
-  LongWork work;
-  return set->CreateSnapshot(Names()[0], kSnapshot, work).status();
+  return absl::OkStatus();
 }
 
 // What a child finds: an exit status, and why on standard error.
@@ -152,8 +183,10 @@ class Inspection {
       }
       Report(status);
     }
-    const absl::Status snapshot = CheckSnapshot(**set);
-    if (!snapshot.ok()) Report(snapshot);
+    for (const std::string& name : Names()) {
+      const absl::Status snapshot = CheckSnapshot(**set, name);
+      if (!snapshot.ok()) Report(snapshot);
+    }
     const auto alias = (*set)->GetAlias("alias");
     if (!alias.ok()) {
       Report(alias.status());
@@ -188,12 +221,12 @@ class Inspection {
   }
 
   // It is refused, or what is restored of it is what was there.
-  absl::Status CheckSnapshot(CatalogSet& set) {
+  absl::Status CheckSnapshot(CatalogSet& set, const std::string& name) {
     LongWork work;
     ATTENDANT_ASSIGN_OR_RETURN(
         const auto restored,
-        set.RestoreSnapshot({Names()[0], kSnapshot}, "restored", work));
-    return Check(Names()[0], *restored);
+        set.RestoreSnapshot({name, kSnapshot}, "restored-" + name, work));
+    return Check(name, *restored);
   }
 
   // Internal if an answer is wrong.
@@ -216,7 +249,40 @@ class Inspection {
         return absl::InternalError(absl::StrCat("the row of ", item.id));
       }
     }
+    // By the index, if there is one, and by every key.
+    for (const ScanMode mode : {ScanMode::kAuto, ScanMode::kExact}) {
+      ATTENDANT_RETURN_IF_ERROR(CheckQuery(*snapshot, want, mode));
+    }
     return absl::OkStatus();
+  }
+
+  static absl::Status CheckQuery(const Snapshot& snapshot,
+                                 const std::vector<Item>& items,
+                                 ScanMode mode) {
+    AttendQuery query;
+    const std::vector<float> vector = {1, -2, 3, 1, 0, 2, -1, 1};
+    query.query = vector;
+    query.scan_mode = mode;
+    if (mode == ScanMode::kAuto) query.recall = 1;
+    query.result_count = 10;
+    ATTENDANT_ASSIGN_OR_RETURN(const AttendAnswer answer,
+                               Attend(snapshot, query, Interrupt()));
+    // Keys are quarters: this is exact.
+    std::vector<std::pair<float, std::string>> want;
+    for (const Item& item : items) {
+      want.emplace_back(-std::inner_product(vector.begin(), vector.end(),
+                                            item.keys[0].begin(), 0.0F),
+                        item.id);
+    }
+    std::sort(want.begin(), want.end());
+    want.resize(10);
+    std::vector<std::pair<float, std::string>> found;
+    for (const AttendedItem& item : answer.items) {
+      found.emplace_back(-item.logit,
+                         snapshot.IdOf(item.address.segment, item.address.row));
+    }
+    return found == want ? absl::OkStatus()
+                         : absl::InternalError("a query finds other items");
   }
 
   const std::string directory_;
@@ -282,11 +348,14 @@ std::string KindOf(const fs::path& file) {
 
 class DamageSweepTest : public ::testing::Test {
  protected:
-  DamageSweepTest() : golden_(scratch_ / "golden"), copy_(scratch_ / "copy") {}
+  DamageSweepTest()
+      : golden_(scratch_ / "golden"),
+        older_(scratch_ / "older"),
+        copy_(scratch_ / "copy") {}
 
   void SetUp() override {
     ASSERT_EQ(RunInChild([this] {
-                const absl::Status status = MakeGolden(golden_);
+                const absl::Status status = MakeGolden(golden_, older_);
                 if (!status.ok()) {
                   fprintf(stderr, "%s\n", status.ToString().c_str());
                 }
@@ -306,11 +375,13 @@ class DamageSweepTest : public ::testing::Test {
   // in the files.
   std::vector<std::string> NeighboursOf(const fs::path& file) {
     std::vector<std::string> neighbours;
-    if (*file.begin() == "models" || *file.begin() == "snapshots") {
+    // Segments are made again.
+    if (*file.begin() == "models" || *file.begin() == "snapshots" ||
+        *file.begin() == "segments") {
       return Names();
     }
     if (*file.begin() != "items") return neighbours;
-    const fs::path directory = fs::path(golden_) / file.parent_path();
+    const fs::path directory = golden_ / file.parent_path();
     std::string bytes;
     for (const auto& entry : fs::directory_iterator(directory)) {
       bytes += ReadBytes(entry.path());
@@ -323,13 +394,47 @@ class DamageSweepTest : public ::testing::Test {
     return neighbours;
   }
 
+  // What is at `path` of the directory `from` comes in the place of `target`.
+  void ExpectNothingWrong(const fs::path& from, const fs::path& target) {
+    Restore();
+    fs::remove_all(copy_ / target);
+    fs::copy(from, copy_ / target, fs::copy_options::recursive);
+    const int status =
+        RunInChild([&] { return Inspection(copy_, target, {}).Run(); });
+    EXPECT_TRUE(status == kWhole || status == kReported)
+        << from << " in place of " << target << ": " << status;
+    ++(status == kWhole ? whole_ : reported_);
+  }
+
+  // The path in the other catalog's directory of this kind; empty if there is
+  // none.
+  fs::path TwinOf(const fs::path& path) const {
+    auto at = path.begin();
+    const fs::path kind = *at;
+    if (kind != "items" && kind != "segments" && kind != "snapshots") return "";
+    if (++at == path.end()) return "";
+    const fs::path owner = *at;
+    for (const auto& entry : fs::directory_iterator(golden_ / kind)) {
+      if (entry.path().filename() == owner) continue;
+      fs::path twin = kind / entry.path().filename();
+      for (++at; at != path.end(); ++at) twin /= *at;
+      return twin;
+    }
+    return "";
+  }
+
   ScratchDirectory scratch_;
-  const std::string golden_;
-  const std::string copy_;
+  const fs::path golden_;
+  const fs::path older_;
+  const fs::path copy_;
+  int whole_ = 0;
+  int reported_ = 0;
 };
 
 TEST_F(DamageSweepTest, DamageIsReportedOrHarmless) {
-  const auto places = static_cast<std::size_t>(Flag("places", Short(kPlaces)));
+  const auto places = static_cast<std::size_t>(Flag("places", kPlaces));
+  const bool is_long = places > kPlaces;
+  std::size_t turn = 0;
   struct Counts {
     int reported = 0;
     int whole = 0;
@@ -345,9 +450,12 @@ TEST_F(DamageSweepTest, DamageIsReportedOrHarmless) {
     for (std::size_t place = 0; place < places; ++place) {
       const std::size_t at = bytes.size() * place / places;
       if (place > 0 && at == bytes.size() * (place - 1) / places) continue;
-      for (const Damage& damage : DamagesAt(bytes, at)) {
+      std::vector<Damage> damages = DamagesAt(bytes, at);
+      // In the short form one at each place, in turn.
+      if (!is_long) damages = {damages[turn++ % damages.size()]};
+      for (const Damage& damage : damages) {
         Restore();
-        WriteBytes(fs::path(copy_) / file, damage.bytes);
+        WriteBytes(copy_ / file, damage.bytes);
         const int status = RunInChild(
             [&] { return Inspection(copy_, file.string(), neighbours).Run(); });
         EXPECT_TRUE(status == kWhole || status == kReported)
@@ -361,6 +469,28 @@ TEST_F(DamageSweepTest, DamageIsReportedOrHarmless) {
     printf("%-28s %4d reported, %4d harmless\n", kind.c_str(), count.reported,
            count.whole);
   }
+}
+
+// Files and directories of half the history ago, and of the other catalog.
+TEST_F(DamageSweepTest, AnotherFileInItsPlaceIsReportedOrHarmless) {
+  for (const auto& entry : fs::recursive_directory_iterator(golden_)) {
+    const fs::path path = fs::relative(entry.path(), golden_);
+    if (path.filename() == "LOCK") continue;
+    // The whole of a catalog's database, as it was once, is a whole database.
+    const bool is_database =
+        entry.is_directory() &&
+        (*path.begin() == "items" || *path.begin() == "catalogs");
+    if (fs::exists(older_ / path) && !is_database) {
+      ExpectNothingWrong(older_ / path, path);
+    }
+    const fs::path twin = TwinOf(path);
+    if (!twin.empty() && fs::exists(golden_ / twin)) {
+      ExpectNothingWrong(golden_ / twin, path);
+    }
+  }
+  printf("%d reported, %d harmless\n", reported_, whole_);
+  EXPECT_GT(reported_, 5);
+  EXPECT_GT(whole_, 5);
 }
 
 TEST_F(DamageSweepTest, WithoutDamageAllIsWhole) {
