@@ -15,18 +15,30 @@ namespace attendant {
 // Every fail point: the crash loop kills a server at each of them.
 inline constexpr std::string_view kFailPoints[] = {
     // A file that was written under another name gets its own.
+    "file.after_append",
     "file.before_rename",
     "file.after_rename",
     // A write of a database: synced, then noted as acknowledged.
     "log.before_sync",
     "log.after_sync",
     "log.after_mark",
+    // A table of a database: when its log is left, or tables are merged.
+    "table.before_write",
+    "table.after_write",
+    "compaction.before_tables",
+    "compaction.after_manifest",
     // A write of a catalog, which is in the log before anybody sees it.
+    "update.before_log",
+    "delete_matching.before_log",
     "write.before_publish",
     "write.after_publish",
-    // The files of a catalog's segments, then the log of changes is cut.
+    // Segments become one: all of them, or those behind the first.
     "merge.before_publish",
     "merge.after_publish",
+    "seal.before_publish",
+    "seal.after_publish",
+    // The files of a catalog's segments, then the log of changes is cut.
+    "segments.between_files",
     "segments.before_manifest",
     "segments.after_manifest",
     "segments.after_cut",
@@ -40,12 +52,33 @@ inline constexpr std::string_view kFailPoints[] = {
     // A version of a model: its file, then its record; and backwards.
     "model.before_record",
     "model.before_file_removal",
+    // An alias is made or moved, and deleted.
+    "alias.before_record",
+    "alias.after_record",
+    "alias.after_removal",
+    // A stored snapshot: its files, its name; and backwards.
+    "snapshot.before_manifest",
+    "snapshot.before_name",
+    "snapshot.after_name",
+    "snapshot.before_file_removal",
+    // One is verified and copied, then the new catalog's record is written.
+    "restore.before_copy",
+    "restore.before_record",
+    "restore.after_record",
+    // One comes in: its files are there, and not verified yet.
+    "import.before_verification",
+    // A start: changes after the files of segments; files that are damaged.
+    "recovery.before_replay",
+    "recovery.after_replay",
+    "recovery.before_clear",
+    "recovery.after_clear",
 };
 
 // Every planted bug: each is found by the test that planted_bugs_test names.
 inline constexpr std::string_view kPlantedBugs[] = {
     "acknowledge_before_commit",  // a write is answered before it is stored
     "drop_tombstone",             // a delete leaves the item in the store
+    "merge_dead_rows",            // a merge takes over rows that are dead
     "skip_log_sync",              // the log is not synced
     "skip_file_sync",             // a file gets its name before it is synced
     "skip_segment_checksum",      // a segment's file is believed

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/fail_point.h"
 #include "core/base/status.h"
 #include "core/catalog/catalog_set.h"
 
@@ -63,7 +64,9 @@ absl::StatusOr<CatalogSet::AliasMove> CatalogSet::SetAlias(
     ATTENDANT_RETURN_IF_ERROR(CheckExpected(alias, *expected, before));
   }
   // Nobody meets the catalog by its new name before that is durable.
+  ATTENDANT_FAIL_POINT_OR_RETURN("alias.before_record");
   ATTENDANT_RETURN_IF_ERROR(store_->PutAlias(alias, target->first));
+  ATTENDANT_FAIL_POINT("alias.after_record");
   auto next = std::make_shared<Catalogs>(*now);
   Entry& entry = (*next)[std::string(alias)];
   entry = Entry();
@@ -102,6 +105,7 @@ absl::Status CatalogSet::DeleteAlias(absl::string_view alias) {
   const auto found = now->find(alias);
   if (found == now->end() || !found->second.is_alias) return NoSuchAlias(alias);
   ATTENDANT_RETURN_IF_ERROR(store_->RemoveAlias(alias));
+  ATTENDANT_FAIL_POINT("alias.after_removal");
   auto next = std::make_shared<Catalogs>(*now);
   next->erase(found->first);
   catalogs_.Store(std::move(next));

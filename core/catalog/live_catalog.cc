@@ -111,7 +111,9 @@ absl::Status LiveCatalog::LoadItems() {
   if (!loaded.ok() || !*loaded) {
     recovery_ = {.damage = loaded.status()};
     growing_ = {};
+    if (!loaded.ok()) ATTENDANT_FAIL_POINT("recovery.before_clear");
     ATTENDANT_RETURN_IF_ERROR(segment_files_->Clear());
+    if (!loaded.ok()) ATTENDANT_FAIL_POINT("recovery.after_clear");
     log_begin_ = store_->sequence();
     logged_change_count_ = 0;
     next = std::make_shared<Snapshot>(*current_);
@@ -144,6 +146,7 @@ absl::StatusOr<bool> LiveCatalog::LoadSegments(Snapshot& next) {
   }
   recovery_.segment_count = static_cast<std::int64_t>(next.segments.size());
   recovery_.row_count = next.item_count();
+  ATTENDANT_FAIL_POINT("recovery.before_replay");
   absl::flat_hash_set<std::string> changed;
   ATTENDANT_RETURN_IF_ERROR(store_->ScanChanges(
       loaded->sequence, [&](absl::string_view id) { changed.emplace(id); }));
@@ -164,6 +167,7 @@ absl::StatusOr<bool> LiveCatalog::LoadSegments(Snapshot& next) {
   recovery_.replayed_count = static_cast<std::int64_t>(changed.size());
   logged_change_count_ = recovery_.replayed_count;
   log_begin_ = loaded->sequence;
+  ATTENDANT_FAIL_POINT("recovery.after_replay");
   return true;
 }
 
@@ -428,7 +432,10 @@ std::int64_t LiveCatalog::MergeOnce() {
       MergeSegments(*before, plan, models, *files, closing_);
   const std::int64_t row_count =
       merged.ok() && *merged != nullptr ? (*merged)->rows->row_count() : 0;
-  ATTENDANT_FAIL_POINT("merge.before_publish");
+  // What is behind the segments that stay is sealed.
+  const bool seals = plan.first > 0;
+  if (seals) ATTENDANT_FAIL_POINT("seal.before_publish");
+  if (!seals) ATTENDANT_FAIL_POINT("merge.before_publish");
   absl::Status status = merged.status();
   if (status.ok()) {
     MutexLock lock(&mutex_);
@@ -440,7 +447,8 @@ std::int64_t LiveCatalog::MergeOnce() {
       growing_ = {};
     }
   }
-  ATTENDANT_FAIL_POINT("merge.after_publish");
+  if (seals) ATTENDANT_FAIL_POINT("seal.after_publish");
+  if (!seals) ATTENDANT_FAIL_POINT("merge.after_publish");
   if (status.ok()) {
     const bool all = plan.first == 0 && plan.end == before->segments.size();
     SaveSegments(/*worth_it=*/all);

@@ -372,6 +372,7 @@ absl::StatusOr<WriteOutcome> LiveCatalog::Update(
     for (const Item& item : items) upserts.push_back(&item);
     write.upserts = upserts;
     write.outcome.updated_count = static_cast<std::int64_t>(items.size());
+    ATTENDANT_FAIL_POINT_OR_RETURN("update.before_log");
     return true;
   };
   return Submit(pending);
@@ -424,6 +425,7 @@ absl::StatusOr<WriteOutcome> LiveCatalog::DeleteMatching(
     ATTENDANT_ASSIGN_OR_RETURN(deletes, MatchingIds(state, filter));
     write.deletes = deletes;
     write.outcome.deleted_count = static_cast<std::int64_t>(deletes.size());
+    ATTENDANT_FAIL_POINT_OR_RETURN("delete_matching.before_log");
     return true;
   };
   return Submit(pending);

@@ -380,6 +380,7 @@ absl::Status SegmentFiles::Save(const Snapshot& snapshot,
     if (FileOf(view.segment) == nullptr) {
       ATTENDANT_ASSIGN_OR_RETURN(File file, SaveSegment(view));
       segment_files_.push_back({std::move(file), view.segment});
+      ATTENDANT_FAIL_POINT_OR_RETURN("segments.between_files");
     }
     const File& file = FileOf(view.segment)->file;
     named.insert(file.name);

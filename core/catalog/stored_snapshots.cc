@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/fail_point.h"
 #include "core/base/status.h"
 #include "core/catalog/catalog_set.h"
 #include "core/storage/snapshot_files.h"
@@ -120,6 +121,7 @@ absl::StatusOr<std::shared_ptr<LiveCatalog>> CatalogSet::RestoreSnapshot(
     record.uid = NewUid();
   }
   record.create_time = options_.clock->Now();
+  ATTENDANT_FAIL_POINT_OR_RETURN("restore.before_copy");
   ATTENDANT_RETURN_IF_ERROR(AdoptModels(verified.models, record.schema));
   ATTENDANT_RETURN_IF_ERROR(store_->CopyItems(lease->database_path(), record));
   absl::StatusOr<std::shared_ptr<LiveCatalog>> catalog = OpenCatalog(record);
@@ -143,8 +145,10 @@ absl::Status CatalogSet::AddRestored(
   // A model may have been deleted before the catalog that uses it was there.
   CatalogSchema schema = record.schema;
   ATTENDANT_RETURN_IF_ERROR(ResolveModels(schema).status());
+  ATTENDANT_FAIL_POINT_OR_RETURN("restore.before_record");
   put = true;
   ATTENDANT_RETURN_IF_ERROR(store_->Put(record));
+  ATTENDANT_FAIL_POINT("restore.after_record");
   auto next = std::make_shared<Catalogs>(*now);
   (*next)[record.name].catalog = catalog;
   catalogs_.Store(std::move(next));

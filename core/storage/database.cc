@@ -5,6 +5,7 @@
 #include <rocksdb/env.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/iterator.h>
+#include <rocksdb/listener.h>
 #include <rocksdb/options.h>
 #include <rocksdb/snapshot.h>
 #include <rocksdb/table.h>
@@ -94,6 +95,28 @@ class NullLogger : public rocksdb::Logger {
   void Logv(const char*, va_list) override {}
 };
 
+#ifndef ATTENDANT_NO_FAIL_POINTS
+// Where tests let the process die while RocksDB writes tables.
+class TableFailPoints : public rocksdb::EventListener {
+ public:
+  void OnTableFileCreationStarted(
+      const rocksdb::TableFileCreationBriefInfo&) override {
+    ATTENDANT_FAIL_POINT("table.before_write");
+  }
+  void OnTableFileCreated(const rocksdb::TableFileCreationInfo&) override {
+    ATTENDANT_FAIL_POINT("table.after_write");
+  }
+  void OnCompactionBegin(rocksdb::DB*,
+                         const rocksdb::CompactionJobInfo&) override {
+    ATTENDANT_FAIL_POINT("compaction.before_tables");
+  }
+  void OnCompactionCompleted(rocksdb::DB*,
+                             const rocksdb::CompactionJobInfo&) override {
+    ATTENDANT_FAIL_POINT("compaction.after_manifest");
+  }
+};
+#endif
+
 // Up to a thousand of these are open at a time: the budgets that matter are
 // shared, and what each takes for itself is small.
 rocksdb::Options MakeOptions(const DatabaseResources& resources) {
@@ -124,6 +147,9 @@ rocksdb::Options MakeOptions(const DatabaseResources& resources) {
   options.allow_fallocate = false;
   options.max_manifest_file_size = kMiB;
   options.info_log = std::make_shared<NullLogger>();
+#ifndef ATTENDANT_NO_FAIL_POINTS
+  options.listeners.push_back(std::make_shared<TableFailPoints>());
+#endif
   options.stats_dump_period_sec = 0;
   options.stats_persist_period_sec = 0;
   return options;

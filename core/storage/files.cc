@@ -117,6 +117,7 @@ absl::Status FileWriter::Append(absl::string_view bytes) {
   status_ = FromFileSystem(
       file_->Append({bytes.data(), bytes.size()}, NoOptions(), nullptr),
       "can't write", temporary_path());
+  ATTENDANT_FAIL_POINT("file.after_append");
   if (status_.ok()) size_ += bytes.size();
   return status_;
 }

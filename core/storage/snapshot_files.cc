@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/fail_point.h"
 #include "core/base/status.h"
 #include "core/storage/catalog_record_codec.h"
 #include "core/storage/catalog_store.h"
@@ -147,13 +148,17 @@ absl::Status SnapshotFiles::Publish(const Draft& draft,
                                     const SnapshotManifest& manifest) {
   const Files& files = resources_->files;
   const SnapshotId id = IdOf(manifest);
+  ATTENDANT_FAIL_POINT_OR_RETURN("snapshot.before_manifest");
   ATTENDANT_RETURN_IF_ERROR(
       files.ReplaceFile(absl::StrCat(draft.path(), "/", kSnapshotManifest),
                         EncodeSnapshotManifest(manifest)));
   MutexLock lock(&mutex_);
   ATTENDANT_RETURN_IF_ERROR(CheckNew(id));
   ATTENDANT_RETURN_IF_ERROR(files.MakeDirectory(catalog_path(id.catalog)));
-  return files.RenameDirectory(draft.path(), path_of(id));
+  ATTENDANT_FAIL_POINT_OR_RETURN("snapshot.before_name");
+  ATTENDANT_RETURN_IF_ERROR(files.RenameDirectory(draft.path(), path_of(id)));
+  ATTENDANT_FAIL_POINT("snapshot.after_name");
+  return absl::OkStatus();
 }
 
 absl::StatusOr<SnapshotManifest> SnapshotFiles::Create(
@@ -279,6 +284,7 @@ absl::StatusOr<SnapshotFiles::Verified> SnapshotFiles::Verify(
 absl::Status SnapshotFiles::Adopt(const Draft& draft,
                                   const SnapshotManifest& manifest,
                                   LongWork& work) {
+  ATTENDANT_FAIL_POINT_OR_RETURN("import.before_verification");
   ATTENDANT_RETURN_IF_ERROR(OfSnapshot(
       CheckSnapshotParts(*resources_, draft.path(), manifest, work).status(),
       IdOf(manifest)));
@@ -305,6 +311,7 @@ absl::Status SnapshotFiles::Remove(const SnapshotId& id) {
     // Fails if it holds others.
     files.RemoveFile(catalog_path(id.catalog)).IgnoreError();
   }
+  ATTENDANT_FAIL_POINT("snapshot.before_file_removal");
   // The snapshot is gone; what stays goes at the next start.
   files.RemoveTree(aside).IgnoreError();
   return absl::OkStatus();

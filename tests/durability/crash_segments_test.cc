@@ -1,0 +1,245 @@
+// A server that dies while segments are sealed and merged, while their files
+// are written, and while it comes back from them.
+//
+//   crash_segments_test --rounds=20 --seed=1    the long form
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/fail_point.h"
+#include "tests/durability/crash_server.h"
+#include "tests/durability/flags.h"
+#include "tests/integration/requests.h"
+#include "tests/integration/server_process.h"
+#include "tests/support/scratch_directory.h"
+#include "tests/support/status_matchers.h"
+
+namespace attendant {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kCatalog[] = "merged";
+constexpr char kSealed[] = "sealed";
+constexpr int kBatchItems = 256;
+
+using Versions = std::map<std::string, std::int64_t>;  // by id
+
+class CrashSegmentsTest : public ::testing::Test {
+ protected:
+  CrashSegmentsTest() : random_(Flag("seed", 1)) {}
+
+  // A round for one fail point, and a look at what is left.
+  void RunRound(const std::string& fail_point) {
+    SCOPED_TRACE(fail_point);
+    if (absl::StartsWith(fail_point, "seal.")) {
+      DieWhileSealing(fail_point);
+    } else if (absl::StartsWith(fail_point, "recovery.")) {
+      if (merged_.empty()) WriteMerged();
+      if (!HasFailure()) ChangeAfterFiles();
+      if (!HasFailure() && absl::StrContains(fail_point, "clear")) Damage();
+      if (!HasFailure()) DieAtStart(fail_point);
+    } else {
+      WriteMerged();
+      if (!HasFailure()) DieAtStart(fail_point);
+    }
+    if (!HasFailure()) CheckMerged();
+  }
+
+  // Starts a server that has work left over, which then dies of it.
+  void DieAtStart(const std::string& fail_point) {
+    ASSERT_OK_AND_ASSIGN(const auto server,
+                         StartToDie(data_.path(), fail_point));
+    if (server == nullptr) return;
+    EXPECT_EQ(server->Wait(absl::Seconds(120)), kSigKilled)
+        << "nothing comes by " << fail_point;
+  }
+
+  // Writes what is worth a merge, and is killed before it comes to that.
+  void WriteMerged() {
+    ASSERT_OK_AND_ASSIGN(const auto server, ServerProcess::Start(data_.path()));
+    Connection connection(server->address());
+    ASSERT_TRUE(connection.CreateCatalog(kCatalog, v1::INDEX_KIND_IVF).ok());
+    for (int batch = 0; batch < 6; ++batch) {
+      ASSERT_TRUE(Write(connection, kCatalog, batch * kBatchItems, kBatchItems,
+                        &merged_)
+                      .ok());
+    }
+    Delete(connection, 50);
+    server->Kill();
+  }
+
+  // Waits for the files of what is there, and changes some after that.
+  void ChangeAfterFiles() {
+    ASSERT_OK_AND_ASSIGN(const auto server, ServerProcess::Start(data_.path()));
+    Connection connection(server->address());
+    ASSERT_TRUE(AwaitIndex(connection, kCatalog).ok());
+    ASSERT_FALSE(SegmentFiles().empty());
+    ASSERT_TRUE(Write(connection, kCatalog, 100, 20, &merged_).ok());
+    Delete(connection, 5);
+    server->Kill();
+  }
+
+  // Of the segments' files, each.
+  void Damage() {
+    for (const fs::path& path : SegmentFiles()) {
+      std::ifstream in(path, std::ios::binary);
+      std::string bytes{std::istreambuf_iterator<char>(in), {}};
+      bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+      std::ofstream(path, std::ios::binary) << bytes;
+    }
+  }
+
+  // A catalog with an index that grows by as much as is sealed: segments of
+  // 1,024, 2,048 and 4,096 rows. Where that takes so long that all are merged
+  // before, once more.
+  void DieWhileSealing(const std::string& fail_point) {
+    ASSERT_OK_AND_ASSIGN(const auto server,
+                         StartToDie(data_.path(), fail_point));
+    ASSERT_NE(server, nullptr);
+    Connection connection(server->address());
+    Versions sealed;
+    Versions with_last;
+    bool alive = true;
+    for (int attempt = 0; alive && attempt < 10; ++attempt) {
+      if (attempt > 0) {
+        ASSERT_TRUE(connection.DeleteCatalog(kSealed).ok());
+      }
+      ASSERT_TRUE(connection.CreateCatalog(kSealed, v1::INDEX_KIND_IVF).ok());
+      // A quarter of what there will be, or it would learn anew.
+      constexpr int kFirst = 2560;
+      sealed.clear();
+      for (int at = 0; at < kFirst; at += kBatchItems) {
+        ASSERT_TRUE(Write(connection, kSealed, at, kBatchItems, &sealed).ok());
+      }
+      ASSERT_TRUE(AwaitIndex(connection, kSealed).ok());
+      with_last = sealed;
+      constexpr int kMore = 1024 + 2048 + 4096;
+      for (int at = kFirst; alive && at < kFirst + kMore; at += kBatchItems) {
+        alive = Write(connection, kSealed, at, kBatchItems, &with_last).ok();
+        if (alive) sealed = with_last;
+      }
+      if (alive) alive = AwaitIndex(connection, kSealed).ok();
+    }
+    EXPECT_EQ(server->Wait(absl::Seconds(1)), kSigKilled)
+        << "nothing comes by " << fail_point;
+    ASSERT_OK_AND_ASSIGN(const auto again, ServerProcess::Start(data_.path()));
+    Connection after(again->address());
+    const Versions found = Read(after, kSealed);
+    EXPECT_TRUE(found == sealed || found == with_last) << found.size();
+    EXPECT_TRUE(after.DeleteCatalog(kSealed).ok());
+  }
+
+  void CheckMerged() {
+    ASSERT_OK_AND_ASSIGN(const auto server, ServerProcess::Start(data_.path()));
+    Connection connection(server->address());
+    if (merged_.empty()) return;
+    EXPECT_EQ(Read(connection, kCatalog), merged_);
+  }
+
+  // Items begin, ... of this round's version; `versions` has them in any case.
+  grpc::Status Write(Connection& connection, const std::string& catalog,
+                     int begin, int count, Versions* versions) {
+    std::vector<v1::Item> items;
+    ++version_;
+    for (int i = begin; i < begin + count; ++i) {
+      const std::string id = absl::StrCat("m", i);
+      items.push_back(ItemOf(id, "key", {static_cast<double>(version_), 0}));
+      (*versions)[id] = version_;
+    }
+    v1::BatchUpsertItemsResponse response;
+    return connection.Call(&v1::ItemService::Stub::BatchUpsertItems,
+                           UpsertOf(catalog, items, ""), &response);
+  }
+
+  void Delete(Connection& connection, std::size_t count) {
+    std::set<std::string> gone;
+    while (gone.size() < count) {
+      gone.insert(absl::StrCat("m", random_() % 1000));
+    }
+    for (const std::string& id : gone) merged_.erase(id);
+    v1::BatchDeleteItemsResponse response;
+    ASSERT_TRUE(connection
+                    .Call(&v1::ItemService::Stub::BatchDeleteItems,
+                          DeleteOf(kCatalog, {gone.begin(), gone.end()}, ""),
+                          &response)
+                    .ok());
+  }
+
+  static Versions Read(Connection& connection, const std::string& catalog) {
+    Versions found;
+    v1::AttendResponse answer;
+    const grpc::Status status = connection.Attend(catalog, "", &answer);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    for (const v1::AttendedItem& item : answer.items()) {
+      EXPECT_TRUE(
+          found.emplace(item.id(), static_cast<std::int64_t>(item.logit()))
+              .second)
+          << item.id();
+    }
+    return found;
+  }
+
+  // Until the catalog has its index and nothing is left to build.
+  static grpc::Status AwaitIndex(Connection& connection,
+                                 const std::string& catalog) {
+    v1::GetCatalogRequest request;
+    request.set_name(catalog);
+    const auto deadline =
+        std::chrono::steady_clock::now() + std::chrono::minutes(2);
+    while (std::chrono::steady_clock::now() < deadline) {
+      v1::GetCatalogResponse response;
+      const grpc::Status status = connection.Call(
+          &v1::CatalogService::Stub::GetCatalog, request, &response);
+      if (!status.ok()) return status;
+      const v1::IndexStatus& index = response.catalog().indexes(0);
+      if (index.active_kind() == v1::INDEX_KIND_IVF && !index.training()) {
+        return status;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    return {grpc::StatusCode::DEADLINE_EXCEEDED, "there is no index"};
+  }
+
+  std::vector<fs::path> SegmentFiles() const {
+    std::vector<fs::path> files;
+    for (const auto& entry :
+         fs::recursive_directory_iterator(data_ / "segments")) {
+      if (absl::StartsWith(entry.path().filename().string(), "segment-")) {
+        files.push_back(entry.path());
+      }
+    }
+    return files;
+  }
+
+  std::mt19937_64 random_;
+  const ScratchDirectory data_;
+  std::int64_t version_ = 0;
+  Versions merged_;
+};
+
+TEST_F(CrashSegmentsTest, KilledWhileSegmentsAreMadeAndRead) {
+  const std::int64_t rounds = Flag("rounds", 1);
+  for (std::int64_t i = 0; i < rounds; ++i) {
+    for (const std::string_view name : kFailPoints) {
+      if (!IsOfBackground(name)) continue;
+      RunRound(std::string(name));
+      if (HasFailure()) return;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace attendant

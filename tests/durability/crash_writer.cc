@@ -1,0 +1,583 @@
+#include "tests/durability/crash_writer.h"
+
+#include <gtest/gtest.h>
+
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tests/integration/requests.h"
+
+namespace attendant {
+namespace {
+
+constexpr int kIds = 60;
+constexpr int kNotes = 4;
+constexpr int kMostSnapshots = 3;
+constexpr int kMostOperations = 2000;
+constexpr char kNote[] = "note";
+
+bool IsOfADeadServer(const grpc::Status& status) {
+  return status.error_code() == grpc::StatusCode::UNAVAILABLE;
+}
+
+}  // namespace
+
+void CrashWriter::WriteUntilKilled(Connection& connection) {
+  for (int i = 0; i < kMostOperations; ++i) {
+    const Operation operation = Next();
+    std::string token;
+    const grpc::Status status = operation.send(connection, &token);
+    if (status.error_code() != operation.code) {
+      EXPECT_TRUE(IsOfADeadServer(status))
+          << name_ << ": " << status.error_code() << " "
+          << status.error_message();
+      unanswered_ = operation;
+      return;
+    }
+    state_ = operation.after;
+    if (!token.empty()) state_.token = token;
+    ++acknowledged_count_;
+    if (Random(10) != 0) continue;
+    const std::optional<Found> found = Read(connection);
+    if (!found) return;
+    EXPECT_TRUE(*found == Visible(state_))
+        << name_ << " found " << Text(*found) << "\nacknowledged "
+        << Text(Visible(state_));
+  }
+}
+
+void CrashWriter::Check(Connection& connection) {
+  const std::optional<Found> found = Read(connection);
+  ASSERT_TRUE(found) << "the server is gone";
+  const State after = unanswered_ ? unanswered_->after : state_;
+  EXPECT_TRUE(*found == Visible(state_) || *found == Visible(after))
+      << name_ << " found " << Text(*found) << "\nacknowledged "
+      << Text(Visible(state_)) << "\nwith the unanswered "
+      << Text(Visible(after));
+  if (*found == Visible(after)) state_ = after;
+  if (unanswered_ && unanswered_->repeatable) {
+    std::string token;
+    const grpc::Status status = unanswered_->send(connection, &token);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    state_ = after;
+    if (!token.empty()) state_.token = token;
+    EXPECT_TRUE(Read(connection) == Visible(state_));
+  }
+  unanswered_.reset();
+  CheckTokens(connection);
+}
+
+CrashWriter::Found CrashWriter::Visible(const State& state) {
+  Found found;
+  found.catalogs = state.catalogs;
+  found.target = state.target;
+  found.models = state.models;
+  for (const auto& [snapshot, items] : state.snapshots) {
+    found.snapshots[snapshot] = static_cast<std::int64_t>(items.size());
+  }
+  return found;
+}
+
+std::string CrashWriter::Text(const Found& found) {
+  std::string text;
+  for (const auto& [catalog, items] : found.catalogs) {
+    absl::StrAppend(&text, catalog, ":");
+    for (const auto& [id, item] : items) {
+      absl::StrAppend(&text, " ", id, "=", item.version, "/", item.note);
+    }
+    absl::StrAppend(&text, "; ");
+  }
+  return absl::StrCat(text, "snapshots ",
+                      ::testing::PrintToString(found.snapshots), ", alias of '",
+                      found.target, "', models ",
+                      ::testing::PrintToString(found.models));
+}
+
+std::optional<CrashWriter::Found> CrashWriter::Read(
+    Connection& connection) const {
+  Found found;
+  for (const std::string& catalog : {name_, copy()}) {
+    bool exists = false;
+    const auto items = ReadItems(connection, catalog, &exists);
+    if (!items) return std::nullopt;
+    if (exists) found.catalogs[catalog] = *items;
+  }
+  if (!ReadSnapshots(connection, found) || !ReadModels(connection, found) ||
+      !ReadAlias(connection, found)) {
+    return std::nullopt;
+  }
+  return found;
+}
+
+// By a query, which reads memory, and by a listing, which reads the database.
+std::optional<CrashWriter::Items> CrashWriter::ReadItems(
+    Connection& connection, const std::string& catalog, bool* exists) const {
+  Items items;
+  v1::AttendResponse answer;
+  grpc::Status status = connection.Attend(
+      catalog, catalog == name_ ? state_.token : std::string(), &answer);
+  *exists = status.ok();
+  if (status.error_code() == grpc::StatusCode::NOT_FOUND) return items;
+  std::map<std::string, std::int64_t> attended;
+  for (const v1::AttendedItem& item : answer.items()) {
+    // The key says the version. An item that is there twice is a bug.
+    EXPECT_TRUE(
+        attended.emplace(item.id(), static_cast<std::int64_t>(item.logit()))
+            .second)
+        << item.id();
+  }
+  if (status.ok()) {
+    v1::ListItemsRequest request;
+    request.set_catalog(catalog);
+    request.set_page_size(1000);
+    v1::ListItemsResponse page;
+    status = connection.Call(&v1::ItemService::Stub::ListItems, request, &page);
+    for (const v1::Item& item : page.items()) {
+      ItemState& state = items[item.id()];
+      state.version =
+          static_cast<std::int64_t>(item.keys().at("key").floats().values(0));
+      const auto note = item.attributes().find(kNote);
+      if (note != item.attributes().end()) {
+        state.note = note->second.int64_value();
+      }
+    }
+  }
+  if (IsOfADeadServer(status)) return std::nullopt;
+  EXPECT_TRUE(status.ok()) << catalog << ": " << status.error_message();
+  std::map<std::string, std::int64_t> listed;
+  for (const auto& [id, item] : items) listed[id] = item.version;
+  EXPECT_EQ(attended, listed);
+  return items;
+}
+
+bool CrashWriter::ReadSnapshots(Connection& connection, Found& found) const {
+  v1::ListSnapshotsRequest request;
+  request.set_catalog(name_);
+  v1::ListSnapshotsResponse list;
+  const grpc::Status status = connection.Call(
+      &v1::SnapshotService::Stub::ListSnapshots, request, &list);
+  if (IsOfADeadServer(status)) return false;
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(list.damaged_snapshots_size(), 0);
+  for (const v1::StoredSnapshot& snapshot : list.snapshots()) {
+    found.snapshots[snapshot.name()] = snapshot.item_count();
+  }
+  return true;
+}
+
+bool CrashWriter::ReadModels(Connection& connection, Found& found) const {
+  v1::ListModelsRequest request;
+  request.set_page_size(1000);
+  v1::ListModelsResponse list;
+  const grpc::Status status =
+      connection.Call(&v1::ModelService::Stub::ListModels, request, &list);
+  if (IsOfADeadServer(status)) return false;
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(list.damaged_models_size(), 0);
+  for (const v1::ModelSummary& model : list.models()) {
+    if (model.name() == name_) found.models.insert(model.version());
+  }
+  return true;
+}
+
+bool CrashWriter::ReadAlias(Connection& connection, Found& found) const {
+  v1::GetAliasRequest request;
+  request.set_alias(alias());
+  v1::GetAliasResponse response;
+  const grpc::Status status =
+      connection.Call(&v1::AliasService::Stub::GetAlias, request, &response);
+  if (IsOfADeadServer(status)) return false;
+  EXPECT_TRUE(status.ok() || status.error_code() == grpc::StatusCode::NOT_FOUND)
+      << status.error_message();
+  found.target = response.alias().catalog();
+  return true;
+}
+
+// Reads with that of an acknowledged write are served (see ReadItems); one of a
+// catalog that had the name before never is.
+void CrashWriter::CheckTokens(Connection& connection) const {
+  if (!state_.catalogs.contains(name_) || state_.stale_token.empty()) return;
+  v1::AttendResponse answer;
+  EXPECT_EQ(connection.Attend(name_, state_.stale_token, &answer).error_code(),
+            grpc::StatusCode::FAILED_PRECONDITION);
+}
+
+std::vector<std::string> CrashWriter::RandomIds() {
+  std::set<std::string> ids;
+  for (int count = 1 + Random(12); count > 0; --count) {
+    ids.insert(absl::StrCat(name_, "-", Random(kIds)));
+  }
+  return {ids.begin(), ids.end()};
+}
+
+std::vector<std::string> CrashWriter::KnownIds() {
+  std::vector<std::string> ids = RandomIds();
+  std::erase_if(ids, [&](const std::string& id) {
+    return !state_.items(name_).contains(id);
+  });
+  return ids;
+}
+
+std::string CrashWriter::RandomSnapshot() {
+  auto at = state_.snapshots.begin();
+  std::advance(at, Random(static_cast<int>(state_.snapshots.size())));
+  return at->first;
+}
+
+std::string CrashWriter::NextRequestId() {
+  return absl::StrCat(name_, "-", ++request_count_);
+}
+
+CrashWriter::Operation CrashWriter::Next() {
+  if (!state_.catalogs.contains(name_)) return CreateCatalog();
+  struct Choice {
+    int weight;
+    Operation (CrashWriter::*make)();
+  };
+  // clang-format off
+  static constexpr Choice kChoices[] = {
+      {30, &CrashWriter::Upsert},
+      {8, &CrashWriter::InsertAbsent},
+      {5, &CrashWriter::UpsertIfUnchanged},
+      {10, &CrashWriter::Update},
+      {14, &CrashWriter::Delete},
+      {4, &CrashWriter::DeleteMatching},
+      {2, &CrashWriter::Drop},
+      {2, &CrashWriter::DropCopy},
+      {4, &CrashWriter::CreateModel},
+      {4, &CrashWriter::DeleteModel},
+      {5, &CrashWriter::TakeSnapshot},
+      {3, &CrashWriter::DeleteSnapshot},
+      {2, &CrashWriter::ImportSnapshot},
+      {3, &CrashWriter::Restore},
+      {3, &CrashWriter::PointAlias},
+      {2, &CrashWriter::DeleteAlias},
+  };
+  // clang-format on
+  int total = 0;
+  for (const Choice& choice : kChoices) total += choice.weight;
+  int at = Random(total);
+  for (const Choice& choice : kChoices) {
+    at -= choice.weight;
+    if (at < 0) return (this->*choice.make)();
+  }
+  return Upsert();
+}
+
+CrashWriter::Operation CrashWriter::Upsert() {
+  Operation operation = {state_, nullptr, true};
+  std::vector<v1::Item> items;
+  // Small enough to be exact as a float.
+  const std::int64_t version = ++write_count_;
+  for (const std::string& id : RandomIds()) {
+    items.push_back(ItemOf(id, "key", {static_cast<double>(version), 0}));
+    operation.after.items(name_)[id] = {version, 0};
+  }
+  const auto request = UpsertOf(name_, items, NextRequestId());
+  operation.send = [request](Connection& connection, std::string* token) {
+    v1::BatchUpsertItemsResponse response;
+    const grpc::Status status = connection.Call(
+        &v1::ItemService::Stub::BatchUpsertItems, request, &response);
+    *token = response.snapshot_token();
+    return status;
+  };
+  return operation;
+}
+
+// Refused as a whole if one of them is there.
+CrashWriter::Operation CrashWriter::InsertAbsent() {
+  Operation operation = {state_, nullptr, true};
+  std::vector<v1::Item> items;
+  const std::int64_t version = ++write_count_;
+  for (const std::string& id : RandomIds()) {
+    if (items.size() == 3) break;
+    items.push_back(ItemOf(id, "key", {static_cast<double>(version), 0}));
+    operation.after.items(name_)[id] = {version, 0};
+    if (state_.items(name_).contains(id)) {
+      operation.code = grpc::StatusCode::ALREADY_EXISTS;
+    }
+  }
+  if (operation.code != grpc::StatusCode::OK) {
+    operation.after = state_;
+    operation.repeatable = false;
+  }
+  auto request = UpsertOf(name_, items, NextRequestId());
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    request.add_conditions()->set_absent(true);
+  }
+  operation.send = [request](Connection& connection, std::string* token) {
+    v1::BatchUpsertItemsResponse response;
+    const grpc::Status status = connection.Call(
+        &v1::ItemService::Stub::BatchUpsertItems, request, &response);
+    *token = response.snapshot_token();
+    return status;
+  };
+  return operation;
+}
+
+// With the sequences that the items have: nobody else writes to them.
+CrashWriter::Operation CrashWriter::UpsertIfUnchanged() {
+  const std::vector<std::string> ids = KnownIds();
+  if (ids.empty()) return Upsert();
+  Operation operation = {state_, nullptr, false};
+  std::vector<v1::Item> items;
+  const std::int64_t version = ++write_count_;
+  v1::BatchGetItemsRequest get;
+  get.set_catalog(name_);
+  for (const std::string& id : ids) {
+    items.push_back(ItemOf(id, "key", {static_cast<double>(version), 0}));
+    operation.after.items(name_)[id] = {version, 0};
+    get.add_ids(id);
+  }
+  auto request = UpsertOf(name_, items, NextRequestId());
+  operation.send = [get, request](Connection& connection, std::string* token) {
+    v1::BatchGetItemsResponse got;
+    grpc::Status status =
+        connection.Call(&v1::ItemService::Stub::BatchGetItems, get, &got);
+    if (!status.ok()) return status;
+    auto conditional = request;
+    for (const v1::Item& item : got.items()) {
+      conditional.add_conditions()->set_sequence(item.sequence());
+    }
+    v1::BatchUpsertItemsResponse response;
+    status = connection.Call(&v1::ItemService::Stub::BatchUpsertItems,
+                             conditional, &response);
+    *token = response.snapshot_token();
+    return status;
+  };
+  return operation;
+}
+
+// The key stays as it is.
+CrashWriter::Operation CrashWriter::Update() {
+  const std::vector<std::string> ids = KnownIds();
+  if (ids.empty()) return Upsert();
+  Operation operation = {state_, nullptr, true};
+  v1::BatchUpdateItemsRequest request;
+  request.set_catalog(name_);
+  request.set_request_id(NextRequestId());
+  request.mutable_update_mask()->add_paths(absl::StrCat("attributes.", kNote));
+  for (const std::string& id : ids) {
+    const int note = 1 + Random(kNotes);
+    v1::Item* item = request.add_items();
+    item->set_id(id);
+    (*item->mutable_attributes())[kNote].set_int64_value(note);
+    operation.after.items(name_)[id].note = note;
+  }
+  operation.send = [request](Connection& connection, std::string* token) {
+    v1::BatchUpdateItemsResponse response;
+    const grpc::Status status = connection.Call(
+        &v1::ItemService::Stub::BatchUpdateItems, request, &response);
+    *token = response.snapshot_token();
+    return status;
+  };
+  return operation;
+}
+
+CrashWriter::Operation CrashWriter::Delete() {
+  Operation operation = {state_, nullptr, true};
+  const std::vector<std::string> ids = RandomIds();
+  for (const std::string& id : ids) operation.after.items(name_).erase(id);
+  const auto request = DeleteOf(name_, ids, NextRequestId());
+  operation.send = [request](Connection& connection, std::string* token) {
+    v1::BatchDeleteItemsResponse response;
+    const grpc::Status status = connection.Call(
+        &v1::ItemService::Stub::BatchDeleteItems, request, &response);
+    *token = response.snapshot_token();
+    return status;
+  };
+  return operation;
+}
+
+CrashWriter::Operation CrashWriter::DeleteMatching() {
+  Operation operation = {state_, nullptr, true};
+  const int note = 1 + Random(kNotes);
+  std::erase_if(operation.after.items(name_), [note](const auto& entry) {
+    return entry.second.note == note;
+  });
+  v1::DeleteMatchingItemsRequest request;
+  request.set_catalog(name_);
+  request.set_request_id(NextRequestId());
+  request.set_filter(absl::StrCat(kNote, " = ", note));
+  operation.send = [request](Connection& connection, std::string* token) {
+    v1::DeleteMatchingItemsResponse response;
+    const grpc::Status status = connection.Call(
+        &v1::ItemService::Stub::DeleteMatchingItems, request, &response);
+    *token = response.snapshot_token();
+    return status;
+  };
+  return operation;
+}
+
+CrashWriter::Operation CrashWriter::CreateCatalog() {
+  Operation operation = {state_, nullptr, true};
+  operation.after.items(name_).clear();
+  operation.send = [this](Connection& connection, std::string*) {
+    return connection.CreateCatalog(name_);
+  };
+  return operation;
+}
+
+CrashWriter::Operation CrashWriter::Drop() {
+  if (state_.target == name_) return DeleteAlias();
+  Operation operation = {state_, nullptr, false};
+  operation.after.catalogs.erase(name_);
+  operation.after.stale_token = std::exchange(operation.after.token, "");
+  operation.send = [this](Connection& connection, std::string*) {
+    return connection.DeleteCatalog(name_);
+  };
+  return operation;
+}
+
+CrashWriter::Operation CrashWriter::DropCopy() {
+  if (!state_.catalogs.contains(copy())) return Upsert();
+  Operation operation = {state_, nullptr, false};
+  if (state_.target == copy()) {
+    operation.code = grpc::StatusCode::FAILED_PRECONDITION;
+  } else {
+    operation.after.catalogs.erase(copy());
+  }
+  operation.send = [this](Connection& connection, std::string*) {
+    return connection.DeleteCatalog(copy());
+  };
+  return operation;
+}
+
+CrashWriter::Operation CrashWriter::CreateModel() {
+  Operation operation = {state_, nullptr, false};
+  operation.after.models.insert(++operation.after.last_model);
+  operation.send = [this](Connection& connection, std::string*) {
+    v1::CreateModelRequest request;
+    request.mutable_model()->set_name(name_);
+    v1::Matrix* weight =
+        request.mutable_model()->mutable_bilinear()->mutable_weight();
+    weight->set_row_count(1);
+    weight->set_column_count(1);
+    weight->set_float32_le(std::string("\0\0\x80\x3f", 4));
+    v1::CreateModelResponse response;
+    return connection.Call(&v1::ModelService::Stub::CreateModel, request,
+                           &response);
+  };
+  return operation;
+}
+
+CrashWriter::Operation CrashWriter::DeleteModel() {
+  if (state_.models.empty()) return CreateModel();
+  Operation operation = {state_, nullptr, false};
+  const std::int64_t version = *state_.models.begin();
+  operation.after.models.erase(version);
+  operation.send = [this, version](Connection& connection, std::string*) {
+    v1::DeleteModelRequest request;
+    request.set_name(name_);
+    request.set_version(version);
+    v1::DeleteModelResponse response;
+    return connection.Call(&v1::ModelService::Stub::DeleteModel, request,
+                           &response);
+  };
+  return operation;
+}
+
+CrashWriter::Operation CrashWriter::TakeSnapshot() {
+  if (state_.snapshots.size() >= kMostSnapshots) return DeleteSnapshot();
+  Operation operation = {state_, nullptr, false};
+  v1::CreateSnapshotRequest request;
+  request.set_catalog(name_);
+  request.set_name(absl::StrCat("s", ++snapshot_count_));
+  operation.after.snapshots[request.name()] = state_.items(name_);
+  operation.send = [request](Connection& connection, std::string*) {
+    v1::CreateSnapshotResponse response;
+    return connection.Call(&v1::SnapshotService::Stub::CreateSnapshot, request,
+                           &response);
+  };
+  return operation;
+}
+
+CrashWriter::Operation CrashWriter::DeleteSnapshot() {
+  if (state_.snapshots.empty()) return TakeSnapshot();
+  Operation operation = {state_, nullptr, false};
+  v1::DeleteSnapshotRequest request;
+  request.set_catalog(name_);
+  request.set_name(RandomSnapshot());
+  operation.after.snapshots.erase(request.name());
+  operation.send = [request](Connection& connection, std::string*) {
+    v1::DeleteSnapshotResponse response;
+    return connection.Call(&v1::SnapshotService::Stub::DeleteSnapshot, request,
+                           &response);
+  };
+  return operation;
+}
+
+// What is exported of one becomes another.
+CrashWriter::Operation CrashWriter::ImportSnapshot() {
+  if (state_.snapshots.empty() || state_.snapshots.size() >= kMostSnapshots) {
+    return TakeSnapshot();
+  }
+  Operation operation = {state_, nullptr, false};
+  v1::ExportSnapshotRequest request;
+  request.set_catalog(name_);
+  request.set_name(RandomSnapshot());
+  const std::string imported = absl::StrCat("s", ++snapshot_count_);
+  operation.after.snapshots[imported] = state_.snapshots.at(request.name());
+  operation.send = [this, request, imported](Connection& connection,
+                                             std::string*) {
+    std::string bytes;
+    const grpc::Status status = connection.ExportSnapshot(request, &bytes);
+    if (!status.ok()) return status;
+    return connection.ImportSnapshot(name_, imported, bytes);
+  };
+  return operation;
+}
+
+CrashWriter::Operation CrashWriter::Restore() {
+  if (state_.snapshots.empty()) return TakeSnapshot();
+  Operation operation = {state_, nullptr, false};
+  v1::RestoreSnapshotRequest request;
+  request.set_catalog(name_);
+  request.set_name(RandomSnapshot());
+  request.set_new_catalog(copy());
+  if (state_.catalogs.contains(copy())) {
+    operation.code = grpc::StatusCode::ALREADY_EXISTS;
+  } else {
+    operation.after.items(copy()) = state_.snapshots.at(request.name());
+  }
+  operation.send = [request](Connection& connection, std::string*) {
+    v1::RestoreSnapshotResponse response;
+    return connection.Call(&v1::SnapshotService::Stub::RestoreSnapshot, request,
+                           &response);
+  };
+  return operation;
+}
+
+// To the other of the two, if it is there.
+CrashWriter::Operation CrashWriter::PointAlias() {
+  Operation operation = {state_, nullptr, true};
+  const bool to_copy =
+      state_.target != copy() && state_.catalogs.contains(copy());
+  operation.after.target = to_copy ? copy() : name_;
+  v1::SetAliasRequest request;
+  request.set_alias(alias());
+  request.set_catalog(operation.after.target);
+  operation.send = [request](Connection& connection, std::string*) {
+    v1::SetAliasResponse response;
+    return connection.Call(&v1::AliasService::Stub::SetAlias, request,
+                           &response);
+  };
+  return operation;
+}
+
+CrashWriter::Operation CrashWriter::DeleteAlias() {
+  if (state_.target.empty()) return PointAlias();
+  Operation operation = {state_, nullptr, false};
+  operation.after.target.clear();
+  operation.send = [this](Connection& connection, std::string*) {
+    v1::DeleteAliasRequest request;
+    request.set_alias(alias());
+    v1::DeleteAliasResponse response;
+    return connection.Call(&v1::AliasService::Stub::DeleteAlias, request,
+                           &response);
+  };
+  return operation;
+}
+
+}  // namespace attendant
