@@ -14,10 +14,24 @@ namespace attendant {
 
 // A write as it was asked for.
 struct PlainWrite {
-  std::string request_id;            // empty: none
-  std::vector<Item> upserts;         // distinct ids
-  std::vector<std::string> deletes;  // distinct; if not empty, no upserts
+  std::string request_id;     // empty: none
+  std::vector<Item> upserts;  // distinct ids
+  bool if_absent = false;     // if none of them is there
+  // One of these in place of upserts; ids are distinct.
+  std::vector<std::string> deletes;
+  std::vector<std::string> updates;  // that get `color`
+  bool deletes_color = false;        // all that have `color`
+  std::int64_t color = 0;
 };
+
+// Items have a title, and a color or not.
+inline constexpr int kTitlePosition = 0;
+inline constexpr int kColorPosition = 1;
+
+inline bool HasColor(const Item& item, std::int64_t color) {
+  return item.attributes.size() > kColorPosition &&
+         item.attributes[kColorPosition].second == AttributeValue(color);
+}
 
 struct PlainCatalog {
   std::map<std::string, Item> items;
@@ -25,7 +39,21 @@ struct PlainCatalog {
   std::map<std::string, WriteOutcome> outcomes;
   std::int64_t sequence = 0;  // of the last acknowledged write
 
-  // Applies the write; returns its outcome, sequence and fingerprint aside.
+  // Why the write is refused, or kOk.
+  absl::StatusCode Refusal(const PlainWrite& write) const {
+    for (const Item& item : write.upserts) {
+      if (write.if_absent && items.contains(item.id)) {
+        return absl::StatusCode::kAlreadyExists;
+      }
+    }
+    for (const std::string& id : write.updates) {
+      if (!items.contains(id)) return absl::StatusCode::kNotFound;
+    }
+    return absl::StatusCode::kOk;
+  }
+
+  // Applies the write, which is not refused; returns its outcome, sequence and
+  // fingerprint aside.
   WriteOutcome Apply(const PlainWrite& write) {
     WriteOutcome outcome;
     for (const Item& item : write.upserts) {
@@ -35,6 +63,18 @@ struct PlainCatalog {
     }
     for (const std::string& id : write.deletes) {
       ++(items.erase(id) > 0 ? outcome.deleted_count : outcome.missing_count);
+    }
+    for (const std::string& id : write.updates) {
+      Attributes& attributes = items.at(id).attributes;
+      attributes.resize(kColorPosition);
+      attributes.emplace_back(kColorPosition, write.color);
+      ++outcome.updated_count;
+    }
+    if (write.deletes_color) {
+      outcome.deleted_count = static_cast<std::int64_t>(
+          std::erase_if(items, [&](const auto& entry) {
+            return HasColor(entry.second, write.color);
+          }));
     }
     return outcome;
   }

@@ -19,6 +19,8 @@ constexpr int kCatalogCount = 3;
 constexpr std::int64_t kDim = 4;
 constexpr std::int64_t kAllItems = 1000;
 constexpr char kModel[] = "model";
+constexpr char kColor[] = "color";
+constexpr int kColorCount = 6;
 
 CatalogSchema SchemaOf() {
   CatalogSchema schema;
@@ -26,7 +28,8 @@ CatalogSchema SchemaOf() {
   field.name = "key";
   field.dim = kDim;
   schema.key_fields = {field};
-  schema.attributes = {{"title", AttributeType::kString}};
+  schema.attributes = {{"title", AttributeType::kString},
+                       {kColor, AttributeType::kInt64}};
   return schema;
 }
 
@@ -122,7 +125,11 @@ Item World::RandomItem(const std::string& id) {
   // Sometimes more than a block of a log.
   const int size = Random(8) == 0 ? Random(40000) : Random(40);
   item.attributes.emplace_back(
-      0, absl::StrCat(++write_count_, std::string(size, 'x')));
+      kTitlePosition, absl::StrCat(++write_count_, std::string(size, 'x')));
+  if (Random(3) == 0) {
+    item.attributes.emplace_back(kColorPosition,
+                                 std::int64_t{Random(kColorCount)});
+  }
   return item;
 }
 
@@ -304,6 +311,10 @@ absl::Status World::Step() {
   // clang-format off
   static constexpr Choice kChoices[] = {
       {30, &World::Upsert},
+      {5, &World::InsertAbsent},
+      {3, &World::UpsertIfUnchanged},
+      {8, &World::Update},
+      {3, &World::DeleteMatching},
       {4, &World::UpsertWithOneThatIsInvalid},
       {16, &World::Delete},
       {12, &World::Import},
@@ -331,9 +342,49 @@ absl::Status World::Step() {
   return absl::OkStatus();
 }
 
+absl::StatusOr<WriteOutcome> World::Submit(LiveCatalog& catalog,
+                                           const PlainWrite& write) {
+  if (!write.deletes.empty()) {
+    return catalog.Delete(write.deletes, write.request_id);
+  }
+  if (write.deletes_color) {
+    return catalog.DeleteMatching(
+        Filter::Compare(kColor, ComparisonKind::kEqual, write.color),
+        write.request_id);
+  }
+  if (write.updates.empty()) {
+    WriteCondition absent;
+    absent.absent = true;
+    const std::vector<WriteCondition> conditions(
+        write.if_absent ? write.upserts.size() : 0, absent);
+    return catalog.Upsert(write.upserts, write.request_id, conditions);
+  }
+  std::vector<ItemPatch> patches;
+  for (const std::string& id : write.updates) {
+    ItemPatch& patch = patches.emplace_back();
+    patch.id = id;
+    patch.attributes.emplace_back(kColorPosition, write.color);
+  }
+  return catalog.Update(patches, write.request_id);
+}
+
+absl::Status World::CheckRefusal(const absl::Status& status,
+                                 absl::StatusCode want,
+                                 const std::string& what) const {
+  if (status.code() == want || FailureIsDue()) return absl::OkStatus();
+  return Different(absl::StrCat(what, " is answered with ", status.ToString(),
+                                ", and should be with ",
+                                absl::StatusCodeToString(want)));
+}
+
 absl::Status World::Send(const std::string& name, const PlainWrite& write) {
   ATTENDANT_ASSIGN_OR_RETURN(const Catalog catalog, catalogs_->Get(name));
   UncertainCatalog& uncertain = plain_[name];
+  if (const auto refusal = uncertain.now.Refusal(write);
+      refusal != absl::StatusCode::kOk) {
+    return CheckRefusal(Submit(*catalog, write).status(), refusal,
+                        "a write that can't be");
+  }
   PlainCatalog after = uncertain.now;
   WriteOutcome want = after.Apply(write);
   const auto before = uncertain.now.outcomes.find(write.request_id);
@@ -343,15 +394,17 @@ absl::Status World::Send(const std::string& name, const PlainWrite& write) {
     after = uncertain.now;
     want = before->second;
   }
-  const absl::StatusOr<WriteOutcome> outcome =
-      write.deletes.empty() ? catalog->Upsert(write.upserts, write.request_id)
-                            : catalog->Delete(write.deletes, write.request_id);
+  const absl::StatusOr<WriteOutcome> outcome = Submit(*catalog, write);
   if (!outcome.ok() || files_->cut()) {
     if (!outcome.ok()) {
       ATTENDANT_RETURN_IF_ERROR(CheckFailure(outcome.status(), "a write"));
     }
     uncertain.others.push_back(std::move(after));
-    if (!write.request_id.empty()) unanswered_ = {name, write};
+    // Whether one with a condition would be refused now hangs on whether it
+    // happened.
+    if (!write.request_id.empty() && !write.if_absent) {
+      unanswered_ = {name, write};
+    }
     return absl::OkStatus();
   }
   if (!SameCounts(*outcome, want) ||
@@ -379,6 +432,67 @@ absl::Status World::Upsert(const std::string& name) {
   std::set<std::string> ids;
   for (int count = 1 + Random(8); count > 0; --count) ids.insert(RandomId());
   for (const std::string& id : ids) write.upserts.push_back(RandomItem(id));
+  return Send(name, write);
+}
+
+absl::Status World::InsertAbsent(const std::string& name) {
+  PlainWrite write;
+  write.request_id = RandomRequestId();
+  write.if_absent = true;
+  std::set<std::string> ids;
+  for (int count = 1 + Random(2); count > 0; --count) ids.insert(RandomId());
+  for (const std::string& id : ids) write.upserts.push_back(RandomItem(id));
+  return Send(name, write);
+}
+
+// The condition is that of an item as it is, or is not.
+absl::Status World::UpsertIfUnchanged(const std::string& name) {
+  UncertainCatalog& uncertain = plain_[name];
+  const std::vector<std::string> ids = {RandomId()};
+  // A write that failed may be in the store, where sequences come from.
+  if (!uncertain.now.items.contains(ids[0]) || !uncertain.others.empty()) {
+    return absl::OkStatus();
+  }
+  ATTENDANT_ASSIGN_OR_RETURN(const Catalog catalog, catalogs_->Get(name));
+  const auto stored = catalog->GetStored(ids);
+  if (!stored.ok()) return CheckFailure(stored.status(), "reading an item");
+  const bool holds = Random(2) == 0;
+  const std::vector<WriteCondition> conditions = {
+      {.sequence = stored->front().sequence + (holds ? 0 : 1)}};
+  PlainWrite write;
+  write.upserts = {RandomItem(ids[0])};
+  const auto outcome = catalog->Upsert(write.upserts, "", conditions);
+  if (!holds) {
+    return CheckRefusal(outcome.status(), absl::StatusCode::kAborted,
+                        "a write of an item that changed");
+  }
+  PlainCatalog after = uncertain.now;
+  after.Apply(write);
+  if (!outcome.ok() || files_->cut()) {
+    uncertain.others.push_back(std::move(after));
+    return outcome.ok() ? absl::OkStatus()
+                        : CheckFailure(outcome.status(), "a write");
+  }
+  after.sequence = outcome->sequence;
+  uncertain.now = std::move(after);
+  return absl::OkStatus();
+}
+
+absl::Status World::Update(const std::string& name) {
+  PlainWrite write;
+  write.request_id = RandomRequestId();
+  write.color = Random(kColorCount);
+  std::set<std::string> ids;
+  for (int count = 1 + Random(3); count > 0; --count) ids.insert(RandomId());
+  write.updates.assign(ids.begin(), ids.end());
+  return Send(name, write);
+}
+
+absl::Status World::DeleteMatching(const std::string& name) {
+  PlainWrite write;
+  write.request_id = RandomRequestId();
+  write.deletes_color = true;
+  write.color = Random(kColorCount);
   return Send(name, write);
 }
 
@@ -667,10 +781,12 @@ absl::Status World::RepeatUnanswered() {
   ATTENDANT_ASSIGN_OR_RETURN(const Catalog catalog,
                              catalogs_->Get(repeated.name));
   const PlainWrite& write = repeated.write;
-  const absl::StatusOr<WriteOutcome> outcome =
-      write.deletes.empty() ? catalog->Upsert(write.upserts, write.request_id)
-                            : catalog->Delete(write.deletes, write.request_id);
   UncertainCatalog& uncertain = plain_[repeated.name];
+  const auto refusal = uncertain.now.Refusal(write);
+  const absl::StatusOr<WriteOutcome> outcome = Submit(*catalog, write);
+  if (refusal != absl::StatusCode::kOk) {
+    return CheckRefusal(outcome.status(), refusal, "a repeated write");
+  }
   PlainCatalog after = uncertain.now;
   after.Apply(write);
   if (!outcome.ok() || files_->cut()) {

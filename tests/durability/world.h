@@ -62,6 +62,10 @@ class World {
 
   // Operations. Those on a catalog take its name.
   absl::Status Upsert(const std::string& name);
+  absl::Status InsertAbsent(const std::string& name);
+  absl::Status UpsertIfUnchanged(const std::string& name);
+  absl::Status Update(const std::string& name);
+  absl::Status DeleteMatching(const std::string& name);
   absl::Status UpsertWithOneThatIsInvalid(const std::string& name);
   absl::Status Delete(const std::string& name);
   absl::Status Import(const std::string& name);
@@ -81,6 +85,12 @@ class World {
   absl::Status Restore(const std::string& name);
 
   absl::Status Send(const std::string& name, const PlainWrite& write);
+  // As the catalog answers it.
+  static absl::StatusOr<WriteOutcome> Submit(LiveCatalog& catalog,
+                                             const PlainWrite& write);
+  // OK if the write was refused by this code, as it should be.
+  absl::Status CheckRefusal(const absl::Status& status, absl::StatusCode want,
+                            const std::string& what) const;
   absl::Status Compare(const std::string& name, const PlainCatalog& plain,
                        std::int64_t least_sequence) const;
   absl::Status Settle();
