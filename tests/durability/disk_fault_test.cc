@@ -11,6 +11,7 @@
 #include "core/base/status.h"
 #include "core/catalog/catalog_set.h"
 #include "tests/durability/faulty_file_system.h"
+#include "tests/durability/flags.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/support/status_matchers.h"
 
@@ -19,11 +20,12 @@ namespace {
 
 constexpr int kWrites = 8;
 
-CatalogSchema SchemaOf() {
+CatalogSchema SchemaOf(IndexKind index_kind) {
   CatalogSchema schema;
   KeyFieldSchema field;
   field.name = "key";
   field.dim = 2;
+  field.index_kind = index_kind;
   schema.key_fields = {field};
   return schema;
 }
@@ -38,8 +40,9 @@ Item ItemOf(int i) {
 // Of one catalog on a disk that may fail. Writes are of one item each.
 class FaultyCatalog {
  public:
-  FaultyCatalog()
-      : files_(std::make_shared<FaultyFileSystem>(path(), /*seed=*/1)) {}
+  explicit FaultyCatalog(IndexKind index_kind = IndexKind::kFlat)
+      : schema_(SchemaOf(index_kind)),
+        files_(std::make_shared<FaultyFileSystem>(path(), /*seed=*/1)) {}
 
   FaultyFileSystem& files() { return *files_; }
   std::string path() const { return directory_ / "data"; }
@@ -51,7 +54,7 @@ class FaultyCatalog {
     ATTENDANT_ASSIGN_OR_RETURN(set_, CatalogSet::Open(path(), options));
     for (const auto& [name, damage] : set_->damages()) return damage;
     ATTENDANT_ASSIGN_OR_RETURN(const auto created,
-                               set_->Create("shop", SchemaOf(), {}));
+                               set_->Create("shop", schema_, {}));
     catalog_ = created.catalog;
     return absl::OkStatus();
   }
@@ -83,8 +86,26 @@ class FaultyCatalog {
               static_cast<std::int64_t>(acknowledged_.size()));
   }
 
+  CatalogSet& set() { return *set_; }
+  LiveCatalog& catalog() { return *catalog_; }
+
+  // The stored snapshots that there are are whole.
+  void ExpectWholeSnapshots() {
+    const auto list = set_->snapshots().List("");
+    ASSERT_OK(list);
+    EXPECT_TRUE(list->damages.empty());
+    for (const SnapshotManifest& manifest : list->manifests) {
+      LongWork work;
+      ASSERT_OK_AND_ASSIGN(
+          const auto lease,
+          set_->snapshots().Open({manifest.catalog, manifest.name}));
+      EXPECT_OK(set_->snapshots().Verify(*lease, work));
+    }
+  }
+
  private:
   const ScratchDirectory directory_;
+  const CatalogSchema schema_;
   const std::shared_ptr<FaultyFileSystem> files_;
   std::unique_ptr<CatalogSet> set_;
   std::shared_ptr<LiveCatalog> catalog_;
@@ -169,6 +190,135 @@ TEST(DiskFaultTest, AFailedStartLosesNothing) {
     }
   }
   EXPECT_GE(befell, 30);
+}
+
+constexpr FileCall kCalls[] = {FileCall::kOpen, FileCall::kCreate,
+                               FileCall::kWrite, FileCall::kSync,
+                               FileCall::kRename};
+constexpr FileFault::Kind kKinds[] = {FileFault::Kind::kFail,
+                                      FileFault::Kind::kNoSpace,
+                                      FileFault::Kind::kShorten};
+
+// Each call, or under a sanitizer each fourth.
+constexpr int kStep = Short(2) == 2 ? 1 : 4;
+
+// Runs `fail_one` with each fault of the files under a path, until the history
+// has no such call. Returns how many there were.
+int FailEach(const std::string& path_part, bool (*fail_one)(const FileFault&)) {
+  int befell = 0;
+  for (const FileCall call : kCalls) {
+    for (const FileFault::Kind kind : kKinds) {
+      // Nothing else can be done by half.
+      if (kind == FileFault::Kind::kShorten && call != FileCall::kWrite) {
+        continue;
+      }
+      for (int nth = 1; nth < 30; nth += kStep) {
+        if (!fail_one({kind, call, nth, path_part})) break;
+        ++befell;
+        if (::testing::Test::HasFailure()) return befell;
+      }
+    }
+  }
+  return befell;
+}
+
+// A failure is the fault's, and says so.
+void ExpectOf(const FileFault& fault, const absl::Status& status,
+              FaultyCatalog& catalog) {
+  EXPECT_TRUE(status.ok() || catalog.files().befell()) << status;
+  // Nobody is told so who opens a file to read it.
+  if (fault.kind == FileFault::Kind::kNoSpace &&
+      fault.call != FileCall::kOpen && !status.ok()) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  }
+}
+
+bool FailOneSave(const FileFault& fault) {
+  SCOPED_TRACE(Text(fault));
+  FaultyCatalog catalog(IndexKind::kIvf);
+  EXPECT_OK(catalog.Open());
+  for (int i = 0; i < 30; ++i) EXPECT_OK(catalog.Write());
+  catalog.files().Inject(fault);
+  catalog.catalog().AwaitIndexes();
+  const bool befell = catalog.files().befell();
+  ExpectOf(fault, catalog.catalog().save_status(), catalog);
+  EXPECT_OK(catalog.catalog().merge_status());
+  catalog.ExpectAcknowledged();
+  catalog.files().InjectNothing();
+  EXPECT_OK(catalog.Write());
+  // What is there is used, or made again; then it is there.
+  for (int restart = 0; restart < 2; ++restart) {
+    EXPECT_OK(catalog.Open());
+    EXPECT_OK(catalog.catalog().recovery().damage);
+    catalog.ExpectAcknowledged();
+    catalog.catalog().AwaitIndexes();
+    EXPECT_OK(catalog.catalog().save_status());
+  }
+  EXPECT_EQ(catalog.catalog().recovery().segment_count, 1);
+  return befell;
+}
+
+TEST(DiskFaultTest, SegmentsThatCouldNotBeSavedAreMadeAgain) {
+  EXPECT_GE(FailEach("/segments/", FailOneSave), Short(25));
+}
+
+bool FailOneSnapshot(const FileFault& fault) {
+  SCOPED_TRACE(Text(fault));
+  FaultyCatalog catalog;
+  EXPECT_OK(catalog.Open());
+  for (int i = 0; i < 3; ++i) EXPECT_OK(catalog.Write());
+  catalog.files().Inject(fault);
+  LongWork work;
+  const absl::Status status =
+      catalog.set().CreateSnapshot("shop", "first", work).status();
+  const bool befell = catalog.files().befell();
+  ExpectOf(fault, status, catalog);
+  catalog.files().InjectNothing();
+  catalog.ExpectWholeSnapshots();
+  EXPECT_OK(catalog.Write());
+  LongWork again;
+  EXPECT_OK(catalog.set().CreateSnapshot("shop", "second", again));
+  EXPECT_OK(catalog.Open());
+  catalog.ExpectAcknowledged();
+  catalog.ExpectWholeSnapshots();
+  return befell;
+}
+
+TEST(DiskFaultTest, ASnapshotThatCouldNotBeMadeIsNotThere) {
+  EXPECT_GE(FailEach("/snapshots/", FailOneSnapshot), Short(25));
+}
+
+bool FailOneRestore(const FileFault& fault) {
+  SCOPED_TRACE(Text(fault));
+  FaultyCatalog catalog;
+  EXPECT_OK(catalog.Open());
+  for (int i = 0; i < 3; ++i) EXPECT_OK(catalog.Write());
+  LongWork work;
+  EXPECT_OK(catalog.set().CreateSnapshot("shop", "first", work));
+  catalog.files().Inject(fault);
+  const absl::Status status =
+      catalog.set().RestoreSnapshot({"shop", "first"}, "old", work).status();
+  const bool befell = catalog.files().befell();
+  ExpectOf(fault, status, catalog);
+  EXPECT_EQ(catalog.set().Get("old").ok(), status.ok());
+  catalog.files().InjectNothing();
+  EXPECT_OK(catalog.Write());
+  catalog.ExpectAcknowledged();
+  if (!status.ok()) {
+    EXPECT_OK(catalog.set().RestoreSnapshot({"shop", "first"}, "old", work));
+  }
+  EXPECT_OK(catalog.Open());
+  catalog.ExpectAcknowledged();
+  const auto restored = catalog.set().Get("old");
+  EXPECT_OK(restored);
+  if (restored.ok()) {
+    EXPECT_EQ((*restored)->snapshot()->item_count(), 3);
+  }
+  return befell;
+}
+
+TEST(DiskFaultTest, ARestoreThatFailedChangesNothing) {
+  EXPECT_GE(FailEach("/items/", FailOneRestore), Short(25));
 }
 
 }  // namespace

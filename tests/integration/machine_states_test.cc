@@ -9,14 +9,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "core/base/status.h"
 #include "tests/integration/binaries.h"
+#include "tests/integration/process.h"
 #include "tests/integration/requests.h"
 #include "tests/integration/server_process.h"
 #include "tests/support/scratch_directory.h"
@@ -116,6 +120,148 @@ TEST(FullDiskTest, WritesAreRefusedReadsGoOnAndWritesResumeByThemselves) {
     EXPECT_EQ(listed, acknowledged);
   }
   umount(data.path().c_str());
+}
+
+// Somebody else's file, which takes all the space there is.
+void TakeAllSpace(const std::string& path) {
+  const int fd = OpenForWriting(path);
+  ASSERT_GE(fd, 0);
+  const std::string bytes(1 << 16, 'x');
+  std::size_t size = bytes.size();
+  // Smaller and smaller, until not a byte fits.
+  while (size > 0) {
+    if (write(fd, bytes.data(), size) <= 0) size /= 2;
+  }
+  close(fd);
+}
+
+// Polls until the catalog has an index and nothing is left to build.
+void AwaitIndex(Client& client, const std::string& catalog) {
+  v1::GetCatalogRequest request;
+  request.set_name(catalog);
+  const absl::Time deadline = absl::Now() + absl::Minutes(1);
+  while (absl::Now() < deadline) {
+    ASSERT_OK_AND_ASSIGN(const auto response, client.GetCatalog(request));
+    const v1::IndexStatus& index = response.catalog().indexes(0);
+    if (index.active_kind() == v1::INDEX_KIND_IVF && !index.training()) return;
+    absl::SleepFor(absl::Milliseconds(20));
+  }
+  FAIL() << catalog << " has no index";
+}
+
+bool HasSegmentFiles(const std::string& data_dir) {
+  const std::string path = data_dir + "/segments";
+  if (!std::filesystem::exists(path)) return false;
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(path)) {
+    if (entry.path().filename() == "MANIFEST") return true;
+  }
+  return false;
+}
+
+class StoredSnapshotCalls {
+ public:
+  explicit StoredSnapshotCalls(Client* client) : client_(client) {}
+
+  absl::Status Create(const std::string& name) {
+    v1::CreateSnapshotRequest request;
+    request.set_catalog("shop");
+    request.set_name(name);
+    return client_->CreateSnapshot(request, {}).status();
+  }
+  absl::Status Verify(const std::string& name) {
+    v1::VerifySnapshotRequest request;
+    request.set_catalog("shop");
+    request.set_name(name);
+    return client_->VerifySnapshot(request, {}).status();
+  }
+  absl::Status Restore(const std::string& name, const std::string& catalog) {
+    v1::RestoreSnapshotRequest request;
+    request.set_catalog("shop");
+    request.set_name(name);
+    request.set_new_catalog(catalog);
+    return client_->RestoreSnapshot(request, {}).status();
+  }
+  // Those that there are; a damaged one is a failure.
+  std::vector<std::string> List() {
+    const auto list = client_->ListSnapshots(v1::ListSnapshotsRequest());
+    EXPECT_OK(list);
+    std::vector<std::string> names;
+    if (!list.ok()) return names;
+    EXPECT_EQ(list->damaged_snapshots_size(), 0);
+    for (const v1::StoredSnapshot& snapshot : list->snapshots()) {
+      names.push_back(snapshot.name());
+    }
+    return names;
+  }
+
+ private:
+  Client* const client_;
+};
+
+TEST(FullDiskTest, SnapshotsAndIndexFilesWaitForSpace) {
+  const ScratchDirectory disk;
+  if (!MountSmall(disk.path(), "64m")) GTEST_SKIP() << kNeedsRoot;
+  const std::string data = disk / "data";
+  const auto is_full =
+      StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("full"));
+  Acknowledged acknowledged;
+  int next = 0;
+  const auto write = [&](Client& client, int count) {
+    std::vector<v1::Item> items;
+    for (int i = 0; i < count; ++i) items.push_back(TestItem(next + i, next));
+    const absl::Status status =
+        client.BatchUpsertItems(UpsertOf("shop", items)).status();
+    if (!status.ok()) return status;
+    for (const v1::Item& item : items) acknowledged[item.id()] = next;
+    next += count;
+    return status;
+  };
+  {
+    ASSERT_OK_AND_ASSIGN(const auto server, ServerProcess::Start(data));
+    ASSERT_OK_AND_ASSIGN(const auto client, server->Connect());
+    v1::KeyField field = KeyFieldOf("key", kDim, v1::SCORE_KIND_DOT);
+    field.set_index_kind(v1::INDEX_KIND_IVF);
+    ASSERT_OK(CreateCatalog(*client, "shop", {field}));
+    for (int i = 0; i < 12; ++i) ASSERT_OK(write(*client, 100));
+    StoredSnapshotCalls snapshots(client.get());
+    ASSERT_OK(snapshots.Create("before"));
+    ASSERT_OK(write(*client, 10));
+    TakeAllSpace(disk / "ballast");
+    EXPECT_THAT(write(*client, 10), is_full);
+    EXPECT_THAT(snapshots.Create("during"), is_full);
+    EXPECT_THAT(snapshots.Restore("before", "old"), is_full);
+    // The index comes all the same; it has no files yet.
+    AwaitIndex(*client, "shop");
+    EXPECT_OK(Ask(*client, "shop"));
+    EXPECT_OK(snapshots.Verify("before"));
+    EXPECT_EQ(snapshots.List(), (std::vector<std::string>{"before"}));
+    ASSERT_OK_AND_ASSIGN(const auto listed, ListVersions(*client, "shop"));
+    EXPECT_EQ(listed, acknowledged);
+
+    std::filesystem::remove(disk / "ballast");
+    ASSERT_OK(write(*client, 10));
+    EXPECT_OK(snapshots.Create("after"));
+    EXPECT_OK(snapshots.Verify("after"));
+    EXPECT_OK(snapshots.Restore("before", "old"));
+    for (int i = 0; i < 12; ++i) ASSERT_OK(write(*client, 100));
+    const absl::Time deadline = absl::Now() + absl::Minutes(1);
+    while (!HasSegmentFiles(data) && absl::Now() < deadline) {
+      absl::SleepFor(absl::Milliseconds(20));
+    }
+    EXPECT_TRUE(HasSegmentFiles(data));
+    server->Kill();
+  }
+  {
+    ASSERT_OK_AND_ASSIGN(const auto server, ServerProcess::Start(data));
+    ASSERT_OK_AND_ASSIGN(const auto client, server->Connect());
+    ASSERT_OK_AND_ASSIGN(const auto listed, ListVersions(*client, "shop"));
+    EXPECT_EQ(listed, acknowledged);
+    StoredSnapshotCalls snapshots(client.get());
+    EXPECT_EQ(snapshots.List(), (std::vector<std::string>{"after", "before"}));
+    EXPECT_OK(snapshots.Verify("after"));
+  }
+  umount(disk.path().c_str());
 }
 
 CommandResult RunServer(const std::string& data_dir) {
