@@ -1,8 +1,9 @@
 // What the data directories in tests/durability/golden/ hold, each written by a
-// program of its time.
+// program of its time: a release, or the month's.
 #ifndef ATTENDANT_TESTS_DURABILITY_GOLDEN_H_
 #define ATTENDANT_TESTS_DURABILITY_GOLDEN_H_
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,9 @@ namespace attendant {
 
 inline constexpr char kGoldenCatalog[] = "shop";
 inline constexpr char kGoldenModel[] = "text";
+// Since 2026-11.
+inline constexpr char kGoldenAlias[] = "store";
+inline constexpr char kGoldenSnapshot[] = "before-summer";
 inline constexpr int kGoldenItems = 40;
 
 // The items of the two writes, in a table and in the log, and those that a
@@ -24,6 +28,15 @@ inline std::vector<Item> GoldenItems(int begin, int end) {
 }
 inline std::vector<std::string> GoldenDeletes() {
   return {TestId(3), TestId(30)};
+}
+// What is left.
+inline std::vector<Item> GoldenRest() {
+  std::vector<Item> items = GoldenItems(0, kGoldenItems);
+  const std::vector<std::string> deletes = GoldenDeletes();
+  std::erase_if(items, [&](const Item& item) {
+    return std::count(deletes.begin(), deletes.end(), item.id) > 0;
+  });
+  return items;
 }
 
 }  // namespace attendant

@@ -34,11 +34,7 @@ TEST_P(GoldenTest, ItemsAreAllThere) {
   EXPECT_TRUE(set_->damages().empty());
   ASSERT_OK_AND_ASSIGN(const auto catalog, set_->Get(kGoldenCatalog));
   EXPECT_EQ(catalog->record().schema, TestRecord().schema);
-  std::vector<Item> want = GoldenItems(0, kGoldenItems);
-  std::erase_if(want, [](const Item& item) {
-    const auto deletes = GoldenDeletes();
-    return std::count(deletes.begin(), deletes.end(), item.id) > 0;
-  });
+  const std::vector<Item> want = GoldenRest();
   ASSERT_OK_AND_ASSIGN(const auto items, catalog->List("", 2 * kGoldenItems));
   EXPECT_EQ(std::vector<Item>(items.begin(), items.end()), want);
   for (const Item& item : want) {
@@ -77,8 +73,41 @@ TEST_P(GoldenTest, ModelsAreThereAndTheirNumbersUsedUp) {
   EXPECT_EQ(next->name.version, 3);
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, GoldenTest, ::testing::Values("0.1.0"),
-                         [](const auto&) { return "Release0_1_0"; });
+// Files of segments that were laid out in another way would be made anew.
+TEST_P(GoldenTest, SegmentsAreReadOrMadeAnew) {
+  ASSERT_OK_AND_ASSIGN(const auto catalog, set_->Get(kGoldenCatalog));
+  const Recovery& recovery = catalog->recovery();
+  EXPECT_OK(recovery.damage);
+  if (GetParam() == "0.1.0") {
+    EXPECT_EQ(recovery.segment_count, 0);
+  } else {
+    EXPECT_EQ(recovery.segment_count, 1);
+    EXPECT_EQ(recovery.row_count, kGoldenItems);
+    EXPECT_EQ(recovery.replayed_count, 2);
+  }
+}
+
+TEST_P(GoldenTest, AliasesAndSnapshotsAreThere) {
+  if (GetParam() == "0.1.0") GTEST_SKIP() << "had none";
+  ASSERT_OK_AND_ASSIGN(const Alias alias, set_->GetAlias(kGoldenAlias));
+  EXPECT_EQ(alias.catalog, kGoldenCatalog);
+  LongWork work;
+  ASSERT_OK_AND_ASSIGN(
+      const auto restored,
+      set_->RestoreSnapshot({kGoldenCatalog, kGoldenSnapshot}, "again", work));
+  ASSERT_OK_AND_ASSIGN(const auto items, restored->List("", 2 * kGoldenItems));
+  EXPECT_EQ(std::vector<Item>(items.begin(), items.end()), GoldenRest());
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, GoldenTest,
+                         ::testing::Values("0.1.0", "2026-11"),
+                         [](const auto& format) {
+                           std::string name = "Format" + format.param;
+                           std::erase_if(name, [](char c) {
+                             return c == '.' || c == '-';
+                           });
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace attendant

@@ -2,6 +2,7 @@
 // each format that a release wrote.
 #include <cstdio>
 
+#include "core/base/long_work.h"
 #include "core/base/status.h"
 #include "tests/durability/golden.h"
 
@@ -30,7 +31,14 @@ absl::Status Write(const std::string& directory) {
   ATTENDANT_RETURN_IF_ERROR(
       catalog->Upsert(GoldenItems(kGoldenItems / 2, kGoldenItems), "second")
           .status());
-  return catalog->Delete(GoldenDeletes(), "third").status();
+  // The files of its segments, which the third write is not in.
+  catalog->AwaitIndexes();
+  ATTENDANT_RETURN_IF_ERROR(catalog->save_status());
+  ATTENDANT_RETURN_IF_ERROR(catalog->Delete(GoldenDeletes(), "third").status());
+  ATTENDANT_RETURN_IF_ERROR(
+      set->SetAlias(kGoldenAlias, kGoldenCatalog, std::nullopt).status());
+  LongWork work;
+  return set->CreateSnapshot(kGoldenCatalog, kGoldenSnapshot, work).status();
 }
 
 }  // namespace
