@@ -199,8 +199,8 @@ constexpr FileFault::Kind kKinds[] = {FileFault::Kind::kFail,
                                       FileFault::Kind::kNoSpace,
                                       FileFault::Kind::kShorten};
 
-// Each call, or under a sanitizer each fourth.
-constexpr int kStep = Short(2) == 2 ? 1 : 4;
+// Each second call, or under a sanitizer each sixth.
+constexpr int kStep = Short(2) == 2 ? 2 : 6;
 
 // Runs `fail_one` with each fault of the files under a path, until the history
 // has no such call. Returns how many there were.
@@ -259,7 +259,7 @@ bool FailOneSave(const FileFault& fault) {
 }
 
 TEST(DiskFaultTest, SegmentsThatCouldNotBeSavedAreMadeAgain) {
-  EXPECT_GE(FailEach("/segments/", FailOneSave), Short(25));
+  EXPECT_GE(FailEach("/segments/", FailOneSave), Short(15));
 }
 
 bool FailOneSnapshot(const FileFault& fault) {
@@ -285,7 +285,7 @@ bool FailOneSnapshot(const FileFault& fault) {
 }
 
 TEST(DiskFaultTest, ASnapshotThatCouldNotBeMadeIsNotThere) {
-  EXPECT_GE(FailEach("/snapshots/", FailOneSnapshot), Short(25));
+  EXPECT_GE(FailEach("/snapshots/", FailOneSnapshot), Short(20));
 }
 
 bool FailOneRestore(const FileFault& fault) {
