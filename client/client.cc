@@ -4,12 +4,12 @@
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
 
-#include <chrono>
 #include <random>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/deadline.h"
 #include "client/grpc_status.h"
 #include "client/importer.h"
 #include "client/service_config.h"
@@ -17,10 +17,6 @@
 
 namespace attendant {
 namespace {
-
-std::chrono::system_clock::time_point After(absl::Duration duration) {
-  return absl::ToChronoTime(absl::Now() + duration);
-}
 
 grpc::ChannelArguments Arguments() {
   grpc::ChannelArguments arguments;
@@ -44,7 +40,7 @@ std::string DrawRequestId() {
 
 absl::Status WaitUntilConnected(grpc::Channel& channel,
                                 const Client::Options& options) {
-  const auto deadline = After(options.deadline);
+  const auto deadline = DeadlineAfter(options.deadline);
   grpc_connectivity_state state = channel.GetState(/*try_to_connect=*/true);
   while (state != GRPC_CHANNEL_READY) {
     if (state == GRPC_CHANNEL_TRANSIENT_FAILURE && !options.wait_for_ready) {
@@ -68,7 +64,7 @@ absl::StatusOr<Response> Call(Stub& stub,
                                                            Response*),
                               const Request& request, absl::Duration deadline) {
   grpc::ClientContext context;
-  context.set_deadline(After(deadline));
+  context.set_deadline(DeadlineAfter(deadline));
   Response response;
   absl::Status status =
       FromGrpcStatus((stub.*method)(&context, request, &response));
@@ -258,7 +254,8 @@ void Client::AttendAsync(const v1::AttendRequest& request, AttendDone done,
     AttendDone done;
   };
   auto pending = std::make_shared<Pending>();
-  pending->context.set_deadline(After(deadline.value_or(options_.deadline)));
+  pending->context.set_deadline(
+      DeadlineAfter(deadline.value_or(options_.deadline)));
   pending->request = request;
   pending->done = std::move(done);
   attention_->async()->Attend(

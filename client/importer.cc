@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "client/grpc_status.h"
+#include "core/base/clock.h"
 #include "core/base/mutex.h"
 #include "core/base/status.h"
 
@@ -135,9 +135,9 @@ class Importer::Stream
   // Returns after a change; gives the import up if none comes.
   absl::Status WaitForChange() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const std::int64_t change_count = change_count_;
-    const absl::Time deadline = absl::Now() + options_.stall_timeout;
+    const SteadyTime deadline = SteadyAfter(options_.stall_timeout);
     while (change_count_ == change_count) {
-      const absl::Duration left = deadline - absl::Now();
+      const absl::Duration left = TimeUntil(deadline);
       if (left <= absl::ZeroDuration()) {
         context_.TryCancel();
         return absl::DeadlineExceededError(

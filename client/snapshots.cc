@@ -2,8 +2,8 @@
 #include <memory>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "client/client.h"
+#include "client/deadline.h"
 #include "client/grpc_status.h"
 #include "core/base/status.h"
 
@@ -12,7 +12,7 @@ namespace {
 
 void SetDeadline(grpc::ClientContext& context, Client::Deadline deadline) {
   if (!deadline.has_value()) return;
-  context.set_deadline(absl::ToChronoTime(absl::Now() + *deadline));
+  context.set_deadline(DeadlineAfter(*deadline));
 }
 
 // Reads a stream to its end; the last response.

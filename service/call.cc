@@ -1,11 +1,11 @@
 #include "service/call.h"
 
-#include <chrono>
 #include <exception>
 #include <new>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "core/base/status.h"
 #include "service/log.h"
 
@@ -32,12 +32,21 @@ bool IsOurs(const absl::Status& status) {
 
 }  // namespace
 
-absl::Time DeadlineOf(const grpc::CallbackServerContext& context) {
-  const std::chrono::system_clock::time_point deadline = context.deadline();
-  if (deadline == std::chrono::system_clock::time_point::max()) {
-    return absl::InfiniteFuture();
-  }
-  return absl::FromChrono(deadline);
+// context.deadline() would be a time of day.
+SteadyTime DeadlineOf(const grpc::CallbackServerContext& context) {
+  const gpr_timespec deadline = context.raw_deadline();
+  const gpr_timespec left =
+      gpr_time_sub(deadline, gpr_now(deadline.clock_type));
+  return SteadyAfter(absl::Seconds(left.tv_sec) +
+                     absl::Nanoseconds(left.tv_nsec));
+}
+
+gpr_timespec ToGrpcTime(SteadyTime time) {
+  if (time == SteadyTime::max()) return gpr_inf_future(GPR_CLOCK_MONOTONIC);
+  return gpr_time_add(
+      gpr_now(GPR_CLOCK_MONOTONIC),
+      gpr_time_from_nanos(absl::ToInt64Nanoseconds(TimeUntil(time)),
+                          GPR_TIMESPAN));
 }
 
 absl::Status QueueFull() {

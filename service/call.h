@@ -2,18 +2,22 @@
 #ifndef ATTENDANT_SERVICE_CALL_H_
 #define ATTENDANT_SERVICE_CALL_H_
 
+#include <grpc/support/time.h>
 #include <grpcpp/server_context.h>
 
 #include <functional>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
+#include "core/base/clock.h"
 
 namespace attendant {
 
-// The call's deadline; InfiniteFuture if it has none.
-absl::Time DeadlineOf(const grpc::CallbackServerContext& context);
+// The call's deadline; SteadyTime::max() if it has none.
+SteadyTime DeadlineOf(const grpc::CallbackServerContext& context);
+
+// The same moment, for gRPC.
+gpr_timespec ToGrpcTime(SteadyTime time);
 
 // The refusal of a call for which no worker has room.
 absl::Status QueueFull();

@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "core/base/clock.h"
 #include "core/base/mutex.h"
 
 namespace attendant {
@@ -24,10 +24,10 @@ class CallCount {
     if (--count_ == 0) none_.NotifyAll();
   }
   // Waits until there is no call; false if `deadline` came first.
-  bool AwaitNone(absl::Time deadline) {
+  bool AwaitNone(SteadyTime deadline) {
     MutexLock lock(&mutex_);
     while (count_ > 0) {
-      const absl::Duration left = deadline - absl::Now();
+      const absl::Duration left = TimeUntil(deadline);
       if (left <= absl::ZeroDuration()) return false;
       none_.WaitWithTimeout(&mutex_, std::min(left, absl::Minutes(1)));
     }

@@ -13,8 +13,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "core/base/clock.h"
 #include "core/base/long_work.h"
 #include "core/base/mutex.h"
 #include "core/base/status.h"
@@ -111,14 +111,13 @@ class LongCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   }
 
   void Report(std::int64_t done, std::int64_t total) {
-    const absl::Time now = absl::Now();
-    if (now < next_report_) return;
+    if (SteadyNow() < next_report_) return;
     {
       MutexLock lock(&mutex_);
       if (writing_) return;
       writing_ = true;
     }
-    next_report_ = now + kProgressInterval;
+    next_report_ = SteadyAfter(kProgressInterval);
     Response response;
     response.mutable_progress()->set_done_byte_count(done);
     response.mutable_progress()->set_total_byte_count(total);
@@ -145,7 +144,7 @@ class LongCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   Interrupt interrupt_;
   std::atomic<bool> cancelled_ = false;
   // Touched by the worker, and after it by the reaction that ends the call.
-  absl::Time next_report_ = absl::InfinitePast();
+  SteadyTime next_report_ = SteadyTime::min();
   absl::Status status_;
   grpc::ByteBuffer result_;
   grpc::ByteBuffer progress_;  // the write's while writing_

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "service/call.h"
 #include "service/read_after_write.h"
 
 namespace attendant {
@@ -15,18 +16,17 @@ constexpr absl::Duration kLongestWait = absl::Milliseconds(16);
 }  // namespace
 
 bool PooledCall::TryAgainLater(WorkerPool& pool) {
-  const absl::Time now = absl::Now();
   if (next_wait_ == absl::ZeroDuration()) {
     next_wait_ = kFirstWait;
-    wait_end_ = interrupt_.deadline == absl::InfiniteFuture()
-                    ? now + kDefaultTokenWait
+    wait_end_ = interrupt_.deadline == SteadyTime::max()
+                    ? SteadyAfter(kDefaultTokenWait)
                     : interrupt_.deadline;
   }
-  if (now >= wait_end_) return false;
-  const absl::Time next = std::min(now + next_wait_, wait_end_);
+  if (SteadyNow() >= wait_end_) return false;
+  const SteadyTime next = std::min(SteadyAfter(next_wait_), wait_end_);
   next_wait_ = std::min(2 * next_wait_, kLongestWait);
   alarm_ = std::make_unique<grpc::Alarm>();
-  alarm_->Set(absl::ToChronoTime(next), [this, &pool](bool /*rang*/) {
+  alarm_->Set(ToGrpcTime(next), [this, &pool](bool /*rang*/) {
     if (!pool.TryAdd(this)) Finish(ToGrpcStatus(QueueFull()));
   });
   return true;

@@ -14,6 +14,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "core/base/clock.h"
 #include "core/base/interrupt.h"
 #include "service/backend.h"
 #include "service/call.h"
@@ -80,7 +81,7 @@ class PooledCall : public grpc::ServerUnaryReactor, public Work {
   std::atomic<bool> cancelled_ = false;
   // A new one for each wait: the last one's callback may still be returning.
   std::unique_ptr<grpc::Alarm> alarm_;
-  absl::Time wait_end_ = absl::InfiniteFuture();
+  SteadyTime wait_end_ = SteadyTime::max();
   absl::Duration next_wait_ = absl::ZeroDuration();  // zero: has not waited
   alignas(std::max_align_t) char initial_block_[2048];
   google::protobuf::Arena arena_;

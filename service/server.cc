@@ -18,7 +18,9 @@
 #include "attendant/v1/model_service.grpc.pb.h"
 #include "attendant/v1/sequence_service.grpc.pb.h"
 #include "attendant/v1/snapshot_service.grpc.pb.h"
+#include "core/base/clock.h"
 #include "core/base/status.h"
+#include "service/call.h"
 #include "service/services.h"
 
 namespace attendant {
@@ -138,16 +140,16 @@ void Server::Shutdown(absl::Duration grace) {
     server_->GetHealthCheckService()->SetServingStatus(false);
     // Our calls have the whole grace; connections without one, which gRPC would
     // wait for as long, only the time to take leave.
-    const absl::Time deadline = absl::Now() + grace;
+    const SteadyTime deadline = SteadyAfter(grace);
     if (backend_.calls.AwaitNone(deadline)) {
-      server_->Shutdown(absl::ToChronoTime(
-          std::min(deadline, absl::Now() + kIdleConnectionGrace)));
+      server_->Shutdown(
+          ToGrpcTime(std::min(deadline, SteadyAfter(kIdleConnectionGrace))));
     } else {
-      server_->Shutdown(absl::ToChronoTime(deadline));
+      server_->Shutdown(ToGrpcTime(deadline));
     }
     server_->Wait();
     // gRPC's last words to a call may come after.
-    backend_.calls.AwaitNone(absl::InfiniteFuture());
+    backend_.calls.AwaitNone(SteadyTime::max());
   }
   attend_pool_.Stop();
   write_pool_.Stop();

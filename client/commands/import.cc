@@ -12,6 +12,7 @@
 #include "client/format/progress.h"
 #include "client/grpc_status.h"
 #include "client/importer.h"
+#include "core/base/clock.h"
 #include "core/base/status.h"
 #include "nlohmann/json.hpp"
 
@@ -131,12 +132,12 @@ absl::Status Import(const std::string& catalog, const ImportInputs& inputs,
   ATTENDANT_ASSIGN_OR_RETURN(
       const auto rows, ImportRows::Open(inputs, response.catalog().schema()));
   StopOnInterrupt();
-  const absl::Time start = absl::Now();
+  const SteadyTime start = SteadyNow();
   const auto importer = client->StartImport(catalog, {.if_absent = if_absent});
   RowImport import(*rows, *importer);
   const absl::Status status = import.Send();
   import.TakeFailures();
-  const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
+  const double seconds = absl::ToDoubleSeconds(TimeSince(start));
   const ImportProgress progress = importer->progress();
   if (context.json) {
     Print(ImportJson(catalog, *rows, import.rejections(), progress, seconds));

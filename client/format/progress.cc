@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/time/clock.h"
 #include "client/format/text.h"
 
 namespace attendant {
@@ -54,19 +53,18 @@ Progress::Progress(std::FILE* stream, std::string label,
       label_(std::move(label)),
       total_count_(total_count),
       is_terminal_(isatty(fileno(stream)) != 0),
-      start_(absl::Now()),
-      next_draw_(start_ + (is_terminal_ ? kRedraw : kLineEvery)) {}
+      start_(SteadyNow()),
+      next_draw_(SteadyAfter(is_terminal_ ? kRedraw : kLineEvery)) {}
 
 Progress::~Progress() { Clear(); }
 
 void Progress::Update(std::int64_t done_count) {
-  const absl::Time now = absl::Now();
-  if (now < next_draw_) return;
-  next_draw_ = now + (is_terminal_ ? kRedraw : kLineEvery);
+  if (SteadyNow() < next_draw_) return;
+  next_draw_ = SteadyAfter(is_terminal_ ? kRedraw : kLineEvery);
   const ProgressState state = {
       .done_count = done_count,
       .total_count = total_count_,
-      .elapsed = now - start_,
+      .elapsed = elapsed(),
   };
   if (is_terminal_) {
     absl::FPrintF(stream_, "\r%s\x1b[K",
@@ -85,6 +83,6 @@ void Progress::Clear() {
   drawn_ = false;
 }
 
-absl::Duration Progress::elapsed() const { return absl::Now() - start_; }
+absl::Duration Progress::elapsed() const { return TimeSince(start_); }
 
 }  // namespace attendant

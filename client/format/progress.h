@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "core/base/clock.h"
 
 namespace attendant {
 
@@ -43,8 +44,8 @@ class Progress {
   const std::string label_;
   const std::int64_t total_count_;
   const bool is_terminal_;
-  const absl::Time start_;
-  absl::Time next_draw_;
+  const SteadyTime start_;
+  SteadyTime next_draw_;
   bool drawn_ = false;
 };
 

@@ -20,6 +20,7 @@
 #include "client/load/report.h"
 #include "client/load/verify.h"
 #include "client/wire_vector.h"
+#include "core/base/clock.h"
 #include "core/base/status.h"
 
 namespace attendant {
@@ -254,11 +255,11 @@ int PrepareMain(const LoadOptions& options, const PrepareOptions& prepare,
       static_cast<double>(result->item_count) / import_s;
   double index_s = 0;
   if (wait_index) {
-    const absl::Time begin = absl::Now();
+    const SteadyTime begin = SteadyNow();
     const absl::Status waited =
         WaitForIndex(**client, prepare.catalog, absl::Minutes(10));
     if (!waited.ok()) return Report(waited);
-    index_s = absl::ToDoubleSeconds(absl::Now() - begin);
+    index_s = absl::ToDoubleSeconds(TimeSince(begin));
   }
   if (options.json) {
     nlohmann::ordered_json json = {{"items", result->item_count},

@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "client/importer.h"
 #include "client/wire_vector.h"
+#include "core/base/clock.h"
 #include "core/base/status.h"
 
 namespace attendant {
@@ -65,7 +66,7 @@ absl::StatusOr<PrepareResult> Prepare(
     const std::function<void(std::int64_t acknowledged_count)>& progress) {
   ATTENDANT_RETURN_IF_ERROR(CreateEmpty(client, options));
   ClusteredVectors vectors(options.dim, options.cluster_count, options.seed);
-  const absl::Time begin = absl::Now();
+  const SteadyTime begin = SteadyNow();
   const std::unique_ptr<Importer> importer =
       client.StartImport(options.catalog, ImportOptions());
   for (std::int64_t i = 0; i < options.item_count; ++i) {
@@ -84,13 +85,13 @@ absl::StatusOr<PrepareResult> Prepare(
   }
   PrepareResult result;
   result.item_count = importer->progress().stored_count;
-  result.import_time = absl::Now() - begin;
+  result.import_time = TimeSince(begin);
   return result;
 }
 
 absl::Status WaitForIndex(Client& client, const std::string& catalog,
                           absl::Duration timeout) {
-  const absl::Time give_up = absl::Now() + timeout;
+  const SteadyTime give_up = SteadyAfter(timeout);
   v1::GetCatalogRequest request;
   request.set_name(catalog);
   while (true) {
@@ -101,7 +102,7 @@ absl::Status WaitForIndex(Client& client, const std::string& catalog,
                      [](const v1::IndexStatus& i) { return i.training(); })) {
       return absl::OkStatus();
     }
-    if (absl::Now() > give_up) {
+    if (SteadyNow() > give_up) {
       return absl::DeadlineExceededError(absl::StrCat(
           "an index of catalog ", catalog, " is still trained after ",
           absl::FormatDuration(timeout)));

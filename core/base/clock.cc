@@ -1,5 +1,7 @@
 #include "core/base/clock.h"
 
+#include "absl/time/clock.h"
+
 namespace attendant {
 namespace {
 
@@ -13,6 +15,19 @@ class SystemClock : public Clock {
 const Clock& Clock::System() {
   static const SystemClock* const clock = new SystemClock;
   return *clock;
+}
+
+SteadyTime SteadyAfter(absl::Duration duration) {
+  const SteadyTime now = SteadyNow();
+  if (duration >= absl::FromChrono(SteadyTime::max() - now)) {
+    return SteadyTime::max();
+  }
+  return now + absl::ToChronoNanoseconds(duration);
+}
+
+absl::Duration TimeUntil(SteadyTime time) {
+  if (time == SteadyTime::max()) return absl::InfiniteDuration();
+  return absl::FromChrono(time - SteadyNow());
 }
 
 }  // namespace attendant

@@ -5,15 +5,14 @@
 #include <atomic>
 
 #include "absl/status/status.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
+#include "core/base/clock.h"
 
 namespace attendant {
 
 // A deadline and a flag that the caller may set. Engines call Check every few
 // thousand rows. The flag must outlive the object. Thread-safe.
 struct Interrupt {
-  absl::Time deadline = absl::InfiniteFuture();
+  SteadyTime deadline = SteadyTime::max();  // max(): none
   const std::atomic<bool>* cancelled = nullptr;
 
   // OK, Cancelled, or DeadlineExceeded.
@@ -21,7 +20,7 @@ struct Interrupt {
     if (cancelled != nullptr && cancelled->load(std::memory_order_relaxed)) {
       return absl::CancelledError("the caller went away");
     }
-    if (deadline != absl::InfiniteFuture() && absl::Now() >= deadline) {
+    if (deadline != SteadyTime::max() && SteadyNow() >= deadline) {
       return absl::DeadlineExceededError("the deadline passed");
     }
     return absl::OkStatus();

@@ -9,14 +9,11 @@
 namespace attendant {
 namespace {
 
-using SteadyClock = std::chrono::steady_clock;
-
 // Giving memory back takes milliseconds, in which nobody can allocate.
 constexpr std::chrono::seconds kReleaseInterval(1);
 
-bool IsOlder(SteadyClock::time_point than, SteadyClock::time_point now,
-             SteadyClock::duration age) {
-  return than == SteadyClock::time_point::min() || now - than >= age;
+bool IsOlder(SteadyTime than, SteadyTime now, SteadyTime::duration age) {
+  return than == SteadyTime::min() || now - than >= age;
 }
 
 }  // namespace
@@ -29,7 +26,7 @@ MemoryBudget::Use MemoryBudget::Look(bool anew) {
   use.used_bytes = use.counted_bytes;
   if (!options_.resident_bytes) return use;
   MutexLock lock(&mutex_);
-  const SteadyClock::time_point now = SteadyClock::now();
+  const SteadyTime now = SteadyNow();
   if (anew ||
       IsOlder(seen_at_, now, absl::ToChronoNanoseconds(options_.sample_time))) {
     seen_resident_ = options_.resident_bytes();
@@ -55,7 +52,7 @@ absl::Status MemoryBudget::Check(absl::string_view what, std::int64_t bytes) {
     bool may_release = false;
     if (options_.release) {
       MutexLock lock(&mutex_);
-      const SteadyClock::time_point now = SteadyClock::now();
+      const SteadyTime now = SteadyNow();
       may_release = IsOlder(released_at_, now, kReleaseInterval);
       if (may_release) released_at_ = now;
     }

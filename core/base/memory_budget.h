@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "core/base/clock.h"
 #include "core/base/mutex.h"
 
 namespace attendant {
@@ -90,8 +91,6 @@ class MemoryBudget {
   Use use();
 
  private:
-  using SteadyTime = std::chrono::steady_clock::time_point;
-
   Use Look(bool anew) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const Options options_;

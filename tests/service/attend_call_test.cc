@@ -14,9 +14,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "attendant/v1/attention_service.grpc.pb.h"
+#include "core/base/clock.h"
 #include "core/base/mutex.h"
+#include "service/call.h"
 #include "service/handlers.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/support/status_matchers.h"
@@ -301,8 +302,8 @@ TEST_F(AttendCallTest, CancelledAndLateMembersHoldNobodyUp) {
   for (Call& call : calls) call.request = RandomRequest(random);
   ASSERT_TRUE(pool_->TryAdd(&blocker_));
   blocker_.AwaitRunning();
-  const absl::Time deadline = absl::Now() + absl::Milliseconds(300);
-  calls[2].context.set_deadline(absl::ToChronoTime(deadline));
+  const SteadyTime deadline = SteadyAfter(absl::Milliseconds(300));
+  calls[2].context.set_deadline(ToGrpcTime(deadline));
   for (Call& call : calls) {
     call.thread = std::thread([this, &call] { Ask(call); });
   }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/time/clock.h"
+#include "core/base/clock.h"
 #include "service/convert_model.h"
 #include "tests/service/rpc_details.h"
 #include "tests/service/server_fixture.h"
@@ -232,8 +233,8 @@ TEST_F(ModelInUseTest, CatalogSwitchesToAnotherVersion) {
       &updated);
   ASSERT_TRUE(status.ok()) << status.error_message();
   EXPECT_EQ(updated.catalog().schema().key_fields(0).model().version(), 2);
-  const absl::Time give_up = absl::Now() + absl::Seconds(30);
-  while (Answer(Request()).model().version() != 2 && absl::Now() < give_up) {
+  const SteadyTime give_up = SteadyAfter(absl::Seconds(30));
+  while (Answer(Request()).model().version() != 2 && SteadyNow() < give_up) {
     absl::SleepFor(absl::Milliseconds(5));
   }
   EXPECT_EQ(Answer(Request()).model().version(), 2);

@@ -18,9 +18,11 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "attendant/v1/attention_service.grpc.pb.h"
+#include "core/base/clock.h"
 #include "core/base/mutex.h"
 #include "core/base/status.h"
 #include "tests/service/rpc_details.h"
+#include "tests/support/wall_clock.h"
 
 namespace attendant {
 namespace {
@@ -30,14 +32,14 @@ using ::testing::AnyOf;
 // What handlers did. One test at a time.
 class Script {
  public:
-  void CallArrived(absl::Time deadline) {
+  void CallArrived(SteadyTime deadline) {
     MutexLock lock(&mutex_);
     last_deadline_ = deadline;
     ++arrived_count_;
     changed_.NotifyAll();
   }
   // The deadline, as the server knows it, of the last of so many calls.
-  absl::Time AwaitArrived(int count) {
+  SteadyTime AwaitArrived(int count) {
     MutexLock lock(&mutex_);
     while (arrived_count_ < count) changed_.Wait(&mutex_);
     return last_deadline_;
@@ -46,6 +48,17 @@ class Script {
     MutexLock lock(&mutex_);
     ++started_count_;
     changed_.NotifyAll();
+  }
+  void Checked() {
+    MutexLock lock(&mutex_);
+    ++check_count_;
+    changed_.NotifyAll();
+  }
+  // Until so many more checks than now were made.
+  void AwaitChecks(int count) {
+    MutexLock lock(&mutex_);
+    const int end = check_count_ + count;
+    while (check_count_ < end) changed_.Wait(&mutex_);
   }
   void CallEnded(absl::StatusCode code) {
     MutexLock lock(&mutex_);
@@ -73,8 +86,9 @@ class Script {
   Mutex mutex_;
   CondVar changed_;
   int arrived_count_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::Time last_deadline_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  SteadyTime last_deadline_ ABSL_GUARDED_BY(mutex_) = SteadyTime::min();
   int started_count_ ABSL_GUARDED_BY(mutex_) = 0;
+  int check_count_ ABSL_GUARDED_BY(mutex_) = 0;
   int ended_count_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::StatusCode last_code_ ABSL_GUARDED_BY(mutex_) = absl::StatusCode::kOk;
 };
@@ -92,6 +106,7 @@ absl::Status ScriptedHandler(Backend& /*backend*/,
     while (status.ok() && !script->release.load()) {
       std::this_thread::yield();
       status = interrupt.Check();
+      script->Checked();
     }
   } else if (request.catalog() == "out of memory") {
     throw std::bad_alloc();
@@ -195,6 +210,32 @@ TEST_F(UnaryCallTest, DeadlineReachesTheHandler) {
                                            absl::StatusCode::kCancelled));
 }
 
+TEST_F(UnaryCallTest, AClockSetForwardEndsNoCall) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() +
+                       std::chrono::hours(1));
+  grpc::Status status;
+  std::thread caller([&] { status = Call("wait", context); });
+  script_.AwaitStarted(1);
+  const ShiftedWallClock tomorrow(absl::Hours(24));
+  script_.AwaitChecks(10);
+  script_.release = true;
+  caller.join();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+}
+
+// Nor does what waits for a write, which the clock of an alarm wakes.
+TEST_F(UnaryCallTest, AClockSetBackDelaysNoCall) {
+  grpc::Status status;
+  std::thread caller([&] { status = Call("not visible yet"); });
+  script_.AwaitStarted(2);
+  const ShiftedWallClock yesterday(-absl::Hours(24));
+  script_.AwaitStarted(5);
+  script_.release = true;
+  caller.join();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+}
+
 TEST_F(UnaryCallTest, CallThatExpiresInTheQueueDoesNoWork) {
   std::thread caller([&] { EXPECT_TRUE(Call("wait").ok()); });
   script_.AwaitStarted(1);
@@ -204,8 +245,8 @@ TEST_F(UnaryCallTest, CallThatExpiresInTheQueueDoesNoWork) {
   EXPECT_EQ(Call("wait", context).error_code(),
             grpc::StatusCode::DEADLINE_EXCEEDED);
   // The server counts from the arrival: its deadline is a little later.
-  const absl::Time deadline = script_.AwaitArrived(2);
-  while (absl::Now() <= deadline) std::this_thread::yield();
+  const SteadyTime deadline = script_.AwaitArrived(2);
+  while (SteadyNow() <= deadline) std::this_thread::yield();
   script_.release = true;
   caller.join();
   server_->Shutdown();
@@ -302,9 +343,9 @@ TEST_F(UnaryCallTest, ACancelledCallStopsWaitingForAWrite) {
   context.TryCancel();
   waiter.join();
   // What would run on for 5 s keeps the server from shutting down at once.
-  const absl::Time start = absl::Now();
+  const SteadyTime start = SteadyNow();
   server_->Shutdown();
-  EXPECT_LT(absl::Now() - start, absl::Seconds(3));
+  EXPECT_LT(TimeSince(start), absl::Seconds(3));
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
 #include "core/base/interrupt.h"
 
 #include <atomic>
+#include <thread>
 
 #include "tests/support/status_matchers.h"
+#include "tests/support/wall_clock.h"
 
 namespace attendant {
 namespace {
@@ -23,14 +25,28 @@ TEST(InterruptTest, FlagCancels) {
 
 TEST(InterruptTest, PassedDeadlineInterrupts) {
   Interrupt interrupt;
-  interrupt.deadline = absl::Now() + absl::Hours(1);
+  interrupt.deadline = SteadyAfter(absl::Hours(1));
   EXPECT_OK(interrupt.Check());
-  interrupt.deadline = absl::Now();
+  interrupt.deadline = SteadyNow();
   EXPECT_THAT(interrupt.Check(), StatusIs(absl::StatusCode::kDeadlineExceeded,
                                           HasSubstr("deadline")));
-  interrupt.deadline = absl::InfinitePast();
+  interrupt.deadline = SteadyTime::min();
   EXPECT_THAT(interrupt.Check(), StatusIs(absl::StatusCode::kDeadlineExceeded,
                                           HasSubstr("deadline")));
+}
+
+TEST(InterruptTest, TheTimeOfDayHasNoPartInIt) {
+  Interrupt interrupt;
+  interrupt.deadline = SteadyAfter(absl::Hours(1));
+  {
+    const ShiftedWallClock tomorrow(absl::Hours(24));
+    EXPECT_OK(interrupt.Check());
+  }
+  const ShiftedWallClock yesterday(-absl::Hours(24));
+  interrupt.deadline = SteadyAfter(absl::Milliseconds(1));
+  while (interrupt.Check().ok()) std::this_thread::yield();
+  EXPECT_THAT(interrupt.Check(),
+              StatusIs(absl::StatusCode::kDeadlineExceeded, testing::_));
 }
 
 // Who went away does not want to hear about the time.
@@ -38,7 +54,7 @@ TEST(InterruptTest, CancellationComesFirst) {
   const std::atomic<bool> cancelled = true;
   Interrupt interrupt;
   interrupt.cancelled = &cancelled;
-  interrupt.deadline = absl::InfinitePast();
+  interrupt.deadline = SteadyTime::min();
   EXPECT_THAT(interrupt.Check(),
               StatusIs(absl::StatusCode::kCancelled, HasSubstr("went away")));
 }

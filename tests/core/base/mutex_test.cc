@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "absl/time/clock.h"
+#include "core/base/clock.h"
 
 namespace attendant {
 namespace {
@@ -55,8 +55,8 @@ TEST(CondVarTest, NotifyWakesWhoWaits) {
 TEST(CondVarTest, WaitEndsAtItsTimeout) {
   Counter counter;
   MutexLock lock(&counter.mutex);
-  const absl::Time begin = absl::Now();
-  while (absl::Now() < begin + absl::Milliseconds(20)) {
+  const SteadyTime begin = SteadyNow();
+  while (TimeSince(begin) < absl::Milliseconds(20)) {
     counter.changed.WaitWithTimeout(&counter.mutex, absl::Milliseconds(20));
   }
   counter.changed.WaitWithTimeout(&counter.mutex, absl::ZeroDuration());

@@ -222,7 +222,7 @@ TEST_F(AttendTogetherTest, OneFailureOrInterruptIsItsOwn) {
   Interrupt gone;
   gone.cancelled = &cancelled;
   Interrupt late;
-  late.deadline = absl::Now() - absl::Seconds(1);
+  late.deadline = SteadyAfter(-absl::Seconds(1));
   const std::vector<AttendTask> tasks = {
       {&good, &never}, {&misshapen, &never},   {&good, &gone},
       {&good, &late},  {&overflowing, &never}, {&good, &never}};

@@ -169,7 +169,7 @@ TEST_F(FlatPointsTest, InterruptsStopAScan) {
   query.interrupt = &cancelled;
   EXPECT_THAT(index_.Scan(query, state),
               StatusIs(absl::StatusCode::kCancelled, HasSubstr("caller")));
-  const Interrupt late = {.deadline = absl::InfinitePast()};
+  const Interrupt late = {.deadline = SteadyTime::min()};
   query.interrupt = &late;
   EXPECT_THAT(
       index_.Scan(query, state),

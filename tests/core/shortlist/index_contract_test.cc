@@ -472,7 +472,7 @@ TEST_P(IndexContractTest, InterruptsAndOverflowsAreReported) {
   const Data& data = TheData();
   AttentionState state(5, &kNoIds);
   ScanQuery query = QueryFor(data.queries[0], kKeys);
-  const Interrupt late = {.deadline = absl::InfinitePast()};
+  const Interrupt late = {.deadline = SteadyTime::min()};
   query.interrupt = &late;
   EXPECT_THAT(
       TheIndex().Scan(query, state),

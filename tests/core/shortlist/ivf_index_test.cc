@@ -138,7 +138,7 @@ TEST_F(IvfPointsTest, InterruptsAndOverflowsAreReported) {
   AttentionState state(5, &kNoIds);
   const std::vector<float> east = {1, 0};
   ScanQuery query = QueryFor(east, 10);
-  const Interrupt late = {.deadline = absl::InfinitePast()};
+  const Interrupt late = {.deadline = SteadyTime::min()};
   query.interrupt = &late;
   EXPECT_THAT(
       index_->Scan(query, state),
