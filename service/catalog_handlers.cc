@@ -46,6 +46,14 @@ absl::Status GetCatalog(Backend& backend, const v1::GetCatalogRequest& request,
         "the last index build failed; the state before it answers: ",
         merge_status.message()));
   }
+  const std::string& segment_files_error =
+      response->catalog().segment_files_error();
+  if (!segment_files_error.empty()) {
+    response->mutable_catalog()->add_warnings(absl::StrCat(
+        "the index could not be written to its files, so that a restart would "
+        "build it again: ",
+        segment_files_error));
+  }
   for (std::string& warning :
        backend.attention_warnings.Of(*catalog->snapshot(), interrupt)) {
     response->mutable_catalog()->add_warnings(std::move(warning));

@@ -259,6 +259,7 @@ void CatalogToProto(const LiveCatalog& catalog, v1::Catalog* wire) {
   const MemoryParts memory = catalog.memory();
   wire->set_memory_bytes(memory.sum());
   MemoryToProto(memory, wire->mutable_memory());
+  wire->set_segment_files_error(std::string(catalog.save_status().message()));
   const std::string build_error(catalog.merge_status().message());
   const std::vector<IndexState> states = catalog.index_states();
   for (std::size_t i = 0; i < states.size(); ++i) {

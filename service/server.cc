@@ -72,6 +72,7 @@ absl::Status ValidateListen(absl::string_view listen) {
 
 Server::Server(const Options& options, CatalogSet* catalogs)
     : backend_(catalogs, options.max_message_bytes),
+      background_log_(*catalogs),
       attend_pool_(WorkerCount(options.worker_count),
                    options.max_waiting_count),
       write_pool_(kWriteThreadCount, options.max_waiting_count),

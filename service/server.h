@@ -19,6 +19,7 @@
 #include "core/base/mutex.h"
 #include "core/catalog/catalog_set.h"
 #include "service/backend.h"
+#include "service/background_log.h"
 #include "service/worker_pool.h"
 
 namespace attendant {
@@ -69,6 +70,7 @@ class Server {
   Server(const Options& options, CatalogSet* catalogs);
 
   Backend backend_;
+  BackgroundLog background_log_;
   WorkerPool attend_pool_;
   WorkerPool write_pool_;
   WorkerPool read_pool_;

@@ -15,9 +15,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "core/base/clock.h"
 #include "core/base/status.h"
 #include "tests/integration/binaries.h"
 #include "tests/integration/process.h"
@@ -139,8 +141,8 @@ void TakeAllSpace(const std::string& path) {
 void AwaitIndex(Client& client, const std::string& catalog) {
   v1::GetCatalogRequest request;
   request.set_name(catalog);
-  const absl::Time deadline = absl::Now() + absl::Minutes(1);
-  while (absl::Now() < deadline) {
+  const SteadyTime deadline = SteadyAfter(absl::Minutes(1));
+  while (SteadyNow() < deadline) {
     ASSERT_OK_AND_ASSIGN(const auto response, client.GetCatalog(request));
     const v1::IndexStatus& index = response.catalog().indexes(0);
     if (index.active_kind() == v1::INDEX_KIND_IVF && !index.training()) return;
@@ -245,8 +247,8 @@ TEST(FullDiskTest, SnapshotsAndIndexFilesWaitForSpace) {
     EXPECT_OK(snapshots.Verify("after"));
     EXPECT_OK(snapshots.Restore("before", "old"));
     for (int i = 0; i < 12; ++i) ASSERT_OK(write(*client, 100));
-    const absl::Time deadline = absl::Now() + absl::Minutes(1);
-    while (!HasSegmentFiles(data) && absl::Now() < deadline) {
+    const SteadyTime deadline = SteadyAfter(absl::Minutes(1));
+    while (!HasSegmentFiles(data) && SteadyNow() < deadline) {
       absl::SleepFor(absl::Milliseconds(20));
     }
     EXPECT_TRUE(HasSegmentFiles(data));
@@ -354,6 +356,45 @@ TEST(FileHandlesTest, AreNamedWhenTheyAreOutAndNothingIsLost) {
   ASSERT_OK_AND_ASSIGN(const auto client, server->Connect());
   ASSERT_OK_AND_ASSIGN(const auto listed, ListVersions(*client, "shop"));
   EXPECT_EQ(listed, (Acknowledged{{"item0", 7}, {"item1", 8}}));
+}
+
+// A disk that fails where only the index would be kept.
+TEST(SegmentFilesTest, ThatCantBeWrittenAreLoggedAndDescribed) {
+  const ScratchDirectory data;
+  ASSERT_OK_AND_ASSIGN(
+      const auto server,
+      ServerProcess::Start(
+          data.path(), {},
+          {"ATTENDANT_FAIL_POINT=segments.before_manifest=error"}));
+  ASSERT_OK_AND_ASSIGN(const auto client, server->Connect());
+  v1::KeyField field = KeyFieldOf("key", kDim, v1::SCORE_KIND_DOT);
+  field.set_index_kind(v1::INDEX_KIND_IVF);
+  ASSERT_OK(CreateCatalog(*client, "shop", {field}));
+  const auto write = [&](int begin) {
+    for (int i = begin; i < begin + 2048; i += 64) {
+      std::vector<v1::Item> items;
+      for (int j = i; j < i + 64; ++j) items.push_back(TestItem(j, j));
+      ASSERT_OK(client->BatchUpsertItems(UpsertOf("shop", items)));
+    }
+  };
+  const auto await_log = [&](const std::string& event) {
+    const SteadyTime give_up = SteadyAfter(absl::Minutes(1));
+    while (!absl::StrContains(server->log(), event)) {
+      ASSERT_LT(SteadyNow(), give_up) << server->log();
+      absl::SleepFor(absl::Milliseconds(50));
+    }
+  };
+  write(0);
+  await_log("\"segment_files_not_written\"");
+  const CommandResult described =
+      RunCommand({kAttendant, "--server", server->address(), "catalog",
+                  "describe", "shop"});
+  EXPECT_THAT(described.out, AllOf(HasSubstr("Warning: the index could not"),
+                                   HasSubstr("fail point")));
+  EXPECT_OK(Ask(*client, "shop"));
+
+  write(2048);
+  await_log("\"segment_files_written\"");
 }
 
 }  // namespace

@@ -1,0 +1,74 @@
+#include "service/background_log.h"
+
+#include <utility>
+
+#include "absl/time/time.h"
+#include "service/log.h"
+
+namespace attendant {
+namespace {
+
+constexpr absl::Duration kInterval = absl::Seconds(1);
+
+void Log(const BackgroundChanges::Change& change) {
+  if (change.status.ok()) {
+    LogEvent(LogLevel::kInfo, change.event, {{"catalog", change.catalog}});
+  } else {
+    LogEvent(LogLevel::kWarning, change.event,
+             {{"catalog", change.catalog},
+              {"error", std::string(change.status.message())}});
+  }
+}
+
+}  // namespace
+
+std::vector<BackgroundChanges::Change> BackgroundChanges::Look(
+    const CatalogSet& catalogs) {
+  std::vector<Change> changes;
+  absl::flat_hash_map<std::string, Seen> now;
+  for (const auto& catalog : catalogs.List("", kMaxCatalogs)) {
+    const CatalogRecord record = catalog->record();
+    Seen& seen = now[record.uid];
+    const auto before = seen_.find(record.uid);
+    if (before != seen_.end()) seen = before->second;
+    const auto compare = [&](absl::Status status, absl::Status& last,
+                             absl::string_view failed,
+                             absl::string_view recovered) {
+      if (status == last) return;
+      changes.push_back(
+          {record.name, status.ok() ? recovered : failed, status});
+      last = std::move(status);
+    };
+    compare(catalog->merge_status(), seen.build, "index_build_failed",
+            "index_build_recovered");
+    compare(catalog->save_status(), seen.save, "segment_files_not_written",
+            "segment_files_written");
+  }
+  seen_ = std::move(now);
+  return changes;
+}
+
+BackgroundLog::BackgroundLog(const CatalogSet& catalogs)
+    : catalogs_(catalogs), thread_([this] { Run(); }) {}
+
+BackgroundLog::~BackgroundLog() {
+  {
+    MutexLock lock(&mutex_);
+    stop_ = true;
+    stop_changed_.NotifyAll();
+  }
+  thread_.join();
+}
+
+void BackgroundLog::Run() {
+  BackgroundChanges changes;
+  while (true) {
+    for (const auto& change : changes.Look(catalogs_)) Log(change);
+    MutexLock lock(&mutex_);
+    // One that wakes without cause looks a little early.
+    if (!stop_) stop_changed_.WaitWithTimeout(&mutex_, kInterval);
+    if (stop_) return;
+  }
+}
+
+}  // namespace attendant

@@ -1,0 +1,61 @@
+// Tells the log what goes wrong in the background, where no caller hears of it.
+#ifndef ATTENDANT_SERVICE_BACKGROUND_LOG_H_
+#define ATTENDANT_SERVICE_BACKGROUND_LOG_H_
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "core/base/mutex.h"
+#include "core/catalog/catalog_set.h"
+
+namespace attendant {
+
+// What became of catalogs' index builds and segment files. Not thread-safe.
+class BackgroundChanges {
+ public:
+  struct Change {
+    std::string catalog;
+    absl::string_view event;  // a literal
+    absl::Status status;      // OK: it failed before, and does no more
+  };
+
+  // What is another than at the last call, or than OK at the first. Events are
+  // index_build_failed, index_build_recovered, segment_files_not_written and
+  // segment_files_written.
+  std::vector<Change> Look(const CatalogSet& catalogs);
+
+ private:
+  struct Seen {
+    absl::Status build;
+    absl::Status save;
+  };
+  absl::flat_hash_map<std::string, Seen> seen_;  // by uid of the catalog
+};
+
+// Looks every second, and logs what has changed, on a thread of its own.
+class BackgroundLog {
+ public:
+  // `catalogs` must outlive the object.
+  explicit BackgroundLog(const CatalogSet& catalogs);
+  ~BackgroundLog();
+  BackgroundLog(const BackgroundLog&) = delete;
+  BackgroundLog& operator=(const BackgroundLog&) = delete;
+
+ private:
+  void Run();
+
+  const CatalogSet& catalogs_;
+  Mutex mutex_;
+  CondVar stop_changed_;
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_SERVICE_BACKGROUND_LOG_H_

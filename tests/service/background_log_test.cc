@@ -1,0 +1,103 @@
+#include "service/background_log.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "core/base/fail_point.h"
+#include "tests/service/server_fixture.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class BackgroundChangesTest : public ServerFixture {
+ protected:
+  void SetUp() override {
+    ServerFixture::SetUp();
+    v1::CreateCatalogRequest request;
+    request.set_name("shop");
+    v1::KeyField& field = *request.mutable_schema()->add_key_fields();
+    field.set_name("k");
+    field.set_dimension(2);
+    field.set_index_kind(v1::INDEX_KIND_IVF);
+    ASSERT_TRUE(Create(request).ok());
+  }
+
+  // Items of ids that begin with `prefix`, on a circle; then waits for the
+  // index.
+  void Write(const std::string& prefix) {
+    for (int batch = 0; batch < 8; ++batch) {
+      v1::BatchUpsertItemsRequest request;
+      request.set_catalog("shop");
+      for (int i = 250 * batch; i < 250 * (batch + 1); ++i) {
+        v1::Item& item = *request.add_items();
+        item.set_id(absl::StrCat(prefix, i));
+        auto* floats = (*item.mutable_keys())["k"].mutable_floats();
+        floats->add_values(static_cast<float>(std::cos(i)));
+        floats->add_values(static_cast<float>(std::sin(i)));
+      }
+      const grpc::Status status = Upsert(request);
+      ASSERT_TRUE(status.ok()) << status.error_message();
+    }
+    ASSERT_OK_AND_ASSIGN(const auto catalog, catalogs_->Get("shop"));
+    catalog->AwaitIndexes();
+  }
+
+  v1::Catalog Describe() {
+    grpc::ClientContext context;
+    v1::GetCatalogRequest request;
+    request.set_name("shop");
+    v1::GetCatalogResponse response;
+    EXPECT_TRUE(catalog_stub_->GetCatalog(&context, request, &response).ok());
+    return response.catalog();
+  }
+
+  // Names of what Look tells, in its order.
+  std::vector<std::string> Look() {
+    std::vector<std::string> events;
+    for (const auto& change : changes_.Look(*catalogs_)) {
+      EXPECT_EQ(change.catalog, "shop");
+      events.push_back(absl::StrCat(change.event, ": ",
+                                    std::string(change.status.message())));
+    }
+    return events;
+  }
+
+  BackgroundChanges changes_;
+};
+
+TEST_F(BackgroundChangesTest, SegmentFilesThatCantBeWrittenAreToldOnce) {
+  EXPECT_THAT(Look(), IsEmpty());
+  ASSERT_OK(ArmFailPoint("segments.before_manifest=error"));
+  Write("a");
+  ASSERT_OK(ArmFailPoint(""));
+  EXPECT_THAT(Look(),
+              ElementsAre(HasSubstr("segment_files_not_written: fail point")));
+  EXPECT_THAT(Look(), IsEmpty());
+  EXPECT_THAT(Describe().segment_files_error(), HasSubstr("fail point"));
+  EXPECT_THAT(Describe().warnings(),
+              testing::Contains(HasSubstr("could not be written")));
+
+  Write("b");
+  EXPECT_THAT(Look(), ElementsAre("segment_files_written: "));
+  EXPECT_THAT(Look(), IsEmpty());
+  EXPECT_EQ(Describe().segment_files_error(), "");
+}
+
+TEST_F(BackgroundChangesTest, ADeletedCatalogIsForgotten) {
+  ASSERT_OK(ArmFailPoint("segments.before_manifest=error"));
+  Write("a");
+  ASSERT_OK(ArmFailPoint(""));
+  EXPECT_THAT(Look(), ElementsAre(HasSubstr("segment_files_not_written")));
+  ASSERT_OK(catalogs_->Delete("shop"));
+  EXPECT_THAT(Look(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace attendant
