@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -24,6 +25,33 @@ absl::Status ValidateRequestId(const std::string& request_id) {
                     kMaxRequestIdBytes, "request_id", " bytes");
 }
 
+// The catalog that a batch of `count` in `field` goes to. Errors of the batch.
+template <typename Request>
+absl::StatusOr<std::shared_ptr<LiveCatalog>> CatalogOfBatch(
+    const Backend& backend, const Request& request, int count,
+    absl::string_view field) {
+  ATTENDANT_ASSIGN_OR_RETURN(
+      auto catalog, FindCatalog(backend, request.catalog(), "catalog"));
+  ATTENDANT_RETURN_IF_ERROR(CheckCount(count, 1, kMaxBatchSize, field));
+  ATTENDANT_RETURN_IF_ERROR(ValidateRequestId(request.request_id()));
+  return catalog;
+}
+
+absl::StatusOr<std::vector<Item>> ItemsFromProto(
+    const google::protobuf::RepeatedPtrField<v1::Item>& wire,
+    const CatalogSchema& schema) {
+  std::vector<Item> items;
+  items.reserve(static_cast<std::size_t>(wire.size()));
+  for (int i = 0; i < wire.size(); ++i) {
+    absl::StatusOr<Item> item = ItemFromProto(wire[i], schema);
+    if (!item.ok()) {
+      return PrefixField(item.status(), absl::StrCat("items[", i, "]."));
+    }
+    items.push_back(*std::move(item));
+  }
+  return items;
+}
+
 std::vector<WriteCondition> ConditionsFromProto(
     const google::protobuf::RepeatedPtrField<v1::WriteCondition>& wire) {
   std::vector<WriteCondition> conditions;
@@ -36,11 +64,11 @@ std::vector<WriteCondition> ConditionsFromProto(
   return conditions;
 }
 
-absl::StatusOr<ReadMask> ItemMask(bool has_mask,
-                                  const google::protobuf::FieldMask& wire,
+template <typename Request>
+absl::StatusOr<ReadMask> ItemMask(const Request& request,
                                   const CatalogSchema& schema) {
-  if (!has_mask) return ReadMask::All(schema);
-  return ReadMaskFromProto(wire, schema);
+  if (!request.has_read_mask()) return ReadMask::All(schema);
+  return ReadMaskFromProto(request.read_mask(), schema);
 }
 
 }  // namespace
@@ -50,21 +78,12 @@ absl::Status BatchUpsertItems(Backend& backend,
                               const Interrupt& interrupt,
                               v1::BatchUpsertItemsResponse* response) {
   ATTENDANT_ASSIGN_OR_RETURN(
-      const auto catalog, FindCatalog(backend, request.catalog(), "catalog"));
-  ATTENDANT_RETURN_IF_ERROR(
-      CheckCount(request.items_size(), 1, kMaxBatchSize, "items"));
-  ATTENDANT_RETURN_IF_ERROR(ValidateRequestId(request.request_id()));
+      const auto catalog,
+      CatalogOfBatch(backend, request, request.items_size(), "items"));
   const auto snapshot = catalog->snapshot();
-  std::vector<Item> items;
-  items.reserve(static_cast<std::size_t>(request.items_size()));
-  for (int i = 0; i < request.items_size(); ++i) {
-    absl::StatusOr<Item> item =
-        ItemFromProto(request.items(i), *snapshot->schema);
-    if (!item.ok()) {
-      return PrefixField(item.status(), absl::StrCat("items[", i, "]."));
-    }
-    items.push_back(*std::move(item));
-  }
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const std::vector<Item> items,
+      ItemsFromProto(request.items(), *snapshot->schema));
   ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
   ATTENDANT_ASSIGN_OR_RETURN(
       const WriteOutcome outcome,
@@ -90,8 +109,7 @@ absl::Status BatchGetItems(Backend& backend,
       CheckCount(request.ids_size(), 1, kMaxBatchSize, "ids"));
   const auto snapshot = catalog->snapshot();
   ATTENDANT_ASSIGN_OR_RETURN(const ReadMask mask,
-                             ItemMask(request.has_read_mask(),
-                                      request.read_mask(), *snapshot->schema));
+                             ItemMask(request, *snapshot->schema));
   ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
   const std::vector<std::string> ids(request.ids().begin(),
                                      request.ids().end());
@@ -114,8 +132,7 @@ absl::Status ListItems(Backend& backend, const v1::ListItemsRequest& request,
                              PageSize(request.page_size()));
   const auto snapshot = catalog->snapshot();
   ATTENDANT_ASSIGN_OR_RETURN(const ReadMask mask,
-                             ItemMask(request.has_read_mask(),
-                                      request.read_mask(), *snapshot->schema));
+                             ItemMask(request, *snapshot->schema));
   const std::string listing =
       absl::StrCat("items ", snapshot->catalog_uid, " ", CanonicalText(mask));
   ATTENDANT_ASSIGN_OR_RETURN(std::string after,
@@ -154,10 +171,8 @@ absl::Status BatchDeleteItems(Backend& backend,
                               const Interrupt& interrupt,
                               v1::BatchDeleteItemsResponse* response) {
   ATTENDANT_ASSIGN_OR_RETURN(
-      const auto catalog, FindCatalog(backend, request.catalog(), "catalog"));
-  ATTENDANT_RETURN_IF_ERROR(
-      CheckCount(request.ids_size(), 1, kMaxBatchSize, "ids"));
-  ATTENDANT_RETURN_IF_ERROR(ValidateRequestId(request.request_id()));
+      const auto catalog,
+      CatalogOfBatch(backend, request, request.ids_size(), "ids"));
   ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
   const std::vector<std::string> ids(request.ids().begin(),
                                      request.ids().end());
@@ -177,26 +192,20 @@ absl::Status BatchUpdateItems(Backend& backend,
                               const Interrupt& interrupt,
                               v1::BatchUpdateItemsResponse* response) {
   ATTENDANT_ASSIGN_OR_RETURN(
-      const auto catalog, FindCatalog(backend, request.catalog(), "catalog"));
-  ATTENDANT_RETURN_IF_ERROR(
-      CheckCount(request.items_size(), 1, kMaxBatchSize, "items"));
-  ATTENDANT_RETURN_IF_ERROR(ValidateRequestId(request.request_id()));
+      const auto catalog,
+      CatalogOfBatch(backend, request, request.items_size(), "items"));
   const auto snapshot = catalog->snapshot();
   std::optional<UpdateMask> mask;
   if (request.has_update_mask()) {
     ATTENDANT_ASSIGN_OR_RETURN(
         mask, UpdateMaskFromProto(request.update_mask(), *snapshot->schema));
   }
+  ATTENDANT_ASSIGN_OR_RETURN(
+      std::vector<Item> items,
+      ItemsFromProto(request.items(), *snapshot->schema));
   std::vector<ItemPatch> patches;
-  patches.reserve(static_cast<std::size_t>(request.items_size()));
-  for (int i = 0; i < request.items_size(); ++i) {
-    absl::StatusOr<Item> item =
-        ItemFromProto(request.items(i), *snapshot->schema);
-    if (!item.ok()) {
-      return PrefixField(item.status(), absl::StrCat("items[", i, "]."));
-    }
-    patches.push_back(PatchOf(*std::move(item), mask));
-  }
+  patches.reserve(items.size());
+  for (Item& item : items) patches.push_back(PatchOf(std::move(item), mask));
   ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
   ATTENDANT_ASSIGN_OR_RETURN(
       const WriteOutcome outcome,

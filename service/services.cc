@@ -77,276 +77,117 @@ using RawSnapshotMethods =
 using grpc::ByteBuffer;
 using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
+using grpc::ServerWriteReactor;
 
-class RawCatalogService final
-    : public RawCatalogMethods<v1::CatalogService::Service> {
+// What the methods of each service work with.
+template <typename Methods>
+class Raw : public Methods {
  public:
-  RawCatalogService(Backend& backend, const WorkerPools& pools)
+  Raw(Backend& backend, const WorkerPools& pools)
       : backend_(backend), pools_(pools) {}
 
-  ServerUnaryReactor* CreateCatalog(CallbackServerContext* context,
-                                    const ByteBuffer* request,
-                                    ByteBuffer* response) override {
-    return StartUnaryCall(backend_, *pools_.write, "CreateCatalog",
-                          &attendant::CreateCatalog, context, request,
-                          response);
-  }
-  ServerUnaryReactor* GetCatalog(CallbackServerContext* context,
-                                 const ByteBuffer* request,
-                                 ByteBuffer* response) override {
-    return StartUnaryCall(backend_, *pools_.read, "GetCatalog",
-                          &attendant::GetCatalog, context, request, response);
-  }
-  ServerUnaryReactor* ListCatalogs(CallbackServerContext* context,
-                                   const ByteBuffer* request,
-                                   ByteBuffer* response) override {
-    return StartUnaryCall(backend_, *pools_.read, "ListCatalogs",
-                          &attendant::ListCatalogs, context, request, response);
-  }
-  ServerUnaryReactor* UpdateCatalog(CallbackServerContext* context,
-                                    const ByteBuffer* request,
-                                    ByteBuffer* response) override {
-    return StartUnaryCall(backend_, *pools_.write, "UpdateCatalog",
-                          &attendant::UpdateCatalog, context, request,
-                          response);
-  }
-  ServerUnaryReactor* DeleteCatalog(CallbackServerContext* context,
-                                    const ByteBuffer* request,
-                                    ByteBuffer* response) override {
-    return StartUnaryCall(backend_, *pools_.write, "DeleteCatalog",
-                          &attendant::DeleteCatalog, context, request,
-                          response);
-  }
-
- private:
+ protected:
   Backend& backend_;
   const WorkerPools pools_;
+};
+
+// A method, its messages and its handler share a name, which a template can't
+// be given. UNARY answers it on one of the pools, LONG says how far it is.
+#define UNARY(Method, pool)                                                    \
+  ServerUnaryReactor* Method(CallbackServerContext* context,                   \
+                             const ByteBuffer* request, ByteBuffer* response)  \
+      override {                                                               \
+    return StartUnaryCall<v1::Method##Request, v1::Method##Response>(          \
+        backend_, *pools_.pool, #Method, &attendant::Method, context, request, \
+        response);                                                             \
+  }
+#define LONG(Method)                                                           \
+  ServerWriteReactor<ByteBuffer>* Method(CallbackServerContext* context,       \
+                                         const ByteBuffer* request) override { \
+    return LongCall<v1::Method##Request, v1::Method##Response>::Start(         \
+        backend_, *pools_.long_work, #Method, &attendant::Method, *context,    \
+        *request);                                                             \
+  }
+
+class RawCatalogService final
+    : public Raw<RawCatalogMethods<v1::CatalogService::Service>> {
+ public:
+  using Raw::Raw;
+  UNARY(CreateCatalog, write)
+  UNARY(GetCatalog, read)
+  UNARY(ListCatalogs, read)
+  UNARY(UpdateCatalog, write)
+  UNARY(DeleteCatalog, write)
 };
 
 class RawAliasService final
-    : public RawAliasMethods<v1::AliasService::Service> {
+    : public Raw<RawAliasMethods<v1::AliasService::Service>> {
  public:
-  RawAliasService(Backend& backend, const WorkerPools& pools)
-      : backend_(backend), pools_(pools) {}
-
-  ServerUnaryReactor* SetAlias(CallbackServerContext* context,
-                               const ByteBuffer* request,
-                               ByteBuffer* response) override {
-    return StartUnaryCall(backend_, *pools_.write, "SetAlias",
-                          &attendant::SetAlias, context, request, response);
-  }
-  ServerUnaryReactor* GetAlias(CallbackServerContext* context,
-                               const ByteBuffer* request,
-                               ByteBuffer* response) override {
-    return StartUnaryCall(backend_, *pools_.read, "GetAlias",
-                          &attendant::GetAlias, context, request, response);
-  }
-  ServerUnaryReactor* ListAliases(CallbackServerContext* context,
-                                  const ByteBuffer* request,
-                                  ByteBuffer* response) override {
-    return StartUnaryCall(backend_, *pools_.read, "ListAliases",
-                          &attendant::ListAliases, context, request, response);
-  }
-  ServerUnaryReactor* DeleteAlias(CallbackServerContext* context,
-                                  const ByteBuffer* request,
-                                  ByteBuffer* response) override {
-    return StartUnaryCall(backend_, *pools_.write, "DeleteAlias",
-                          &attendant::DeleteAlias, context, request, response);
-  }
-
- private:
-  Backend& backend_;
-  const WorkerPools pools_;
+  using Raw::Raw;
+  UNARY(SetAlias, write)
+  UNARY(GetAlias, read)
+  UNARY(ListAliases, read)
+  UNARY(DeleteAlias, write)
 };
 
-class RawItemService final : public RawItemMethods<v1::ItemService::Service> {
+class RawItemService final
+    : public Raw<RawItemMethods<v1::ItemService::Service>> {
  public:
-  RawItemService(Backend& backend, const WorkerPools& pools)
-      : backend_(backend), pools_(pools) {}
-
-  ServerUnaryReactor* BatchUpsertItems(CallbackServerContext* context,
-                                       const ByteBuffer* request,
-                                       ByteBuffer* response) override {
-    return StartUnaryCall(backend_, *pools_.write, "BatchUpsertItems",
-                          &attendant::BatchUpsertItems, context, request,
-                          response);
-  }
+  using Raw::Raw;
+  UNARY(BatchUpsertItems, write)
+  UNARY(BatchGetItems, read)
+  UNARY(ListItems, read)
+  UNARY(BatchDeleteItems, write)
+  UNARY(BatchUpdateItems, write)
+  UNARY(DeleteMatchingItems, write)
   grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>* ImportItems(
       CallbackServerContext* context) override {
     return ImportCall::Start(backend_, *pools_.write, *context);
   }
-  ServerUnaryReactor* BatchGetItems(CallbackServerContext* context,
-                                    const ByteBuffer* request,
-                                    ByteBuffer* response) override {
-    return StartUnaryCall(backend_, *pools_.read, "BatchGetItems",
-                          &attendant::BatchGetItems, context, request,
-                          response);
-  }
-  ServerUnaryReactor* ListItems(CallbackServerContext* context,
-                                const ByteBuffer* request,
-                                ByteBuffer* response) override {
-    return StartUnaryCall(backend_, *pools_.read, "ListItems",
-                          &attendant::ListItems, context, request, response);
-  }
-  ServerUnaryReactor* BatchDeleteItems(CallbackServerContext* context,
-                                       const ByteBuffer* request,
-                                       ByteBuffer* response) override {
-    return StartUnaryCall(backend_, *pools_.write, "BatchDeleteItems",
-                          &attendant::BatchDeleteItems, context, request,
-                          response);
-  }
-  ServerUnaryReactor* BatchUpdateItems(CallbackServerContext* context,
-                                       const ByteBuffer* request,
-                                       ByteBuffer* response) override {
-    return StartUnaryCall(backend_, *pools_.write, "BatchUpdateItems",
-                          &attendant::BatchUpdateItems, context, request,
-                          response);
-  }
-  ServerUnaryReactor* DeleteMatchingItems(CallbackServerContext* context,
-                                          const ByteBuffer* request,
-                                          ByteBuffer* response) override {
-    return StartUnaryCall(backend_, *pools_.write, "DeleteMatchingItems",
-                          &attendant::DeleteMatchingItems, context, request,
-                          response);
-  }
-
- private:
-  Backend& backend_;
-  const WorkerPools pools_;
 };
 
 class RawModelService final
-    : public RawModelMethods<v1::ModelService::Service> {
+    : public Raw<RawModelMethods<v1::ModelService::Service>> {
  public:
-  RawModelService(Backend& backend, const WorkerPools& pools)
-      : backend_(backend), pools_(pools) {}
-
-  ServerUnaryReactor* CreateModel(CallbackServerContext* context,
-                                  const ByteBuffer* request,
-                                  ByteBuffer* response) override {
-    return StartUnaryCall(backend_, *pools_.write, "CreateModel",
-                          &attendant::CreateModel, context, request, response);
-  }
-  ServerUnaryReactor* GetModel(CallbackServerContext* context,
-                               const ByteBuffer* request,
-                               ByteBuffer* response) override {
-    return StartUnaryCall(backend_, *pools_.read, "GetModel",
-                          &attendant::GetModel, context, request, response);
-  }
-  ServerUnaryReactor* ListModels(CallbackServerContext* context,
-                                 const ByteBuffer* request,
-                                 ByteBuffer* response) override {
-    return StartUnaryCall(backend_, *pools_.read, "ListModels",
-                          &attendant::ListModels, context, request, response);
-  }
-  ServerUnaryReactor* DeleteModel(CallbackServerContext* context,
-                                  const ByteBuffer* request,
-                                  ByteBuffer* response) override {
-    return StartUnaryCall(backend_, *pools_.write, "DeleteModel",
-                          &attendant::DeleteModel, context, request, response);
-  }
-
- private:
-  Backend& backend_;
-  const WorkerPools pools_;
+  using Raw::Raw;
+  UNARY(CreateModel, write)
+  UNARY(GetModel, read)
+  UNARY(ListModels, read)
+  UNARY(DeleteModel, write)
 };
 
 class RawAttentionService final
-    : public RawAttentionMethods<v1::AttentionService::Service> {
+    : public Raw<RawAttentionMethods<v1::AttentionService::Service>> {
  public:
-  RawAttentionService(Backend& backend, const WorkerPools& pools)
-      : backend_(backend), pools_(pools) {}
-
+  using Raw::Raw;
+  UNARY(BatchAttend, attend)
   ServerUnaryReactor* Attend(CallbackServerContext* context,
                              const ByteBuffer* request,
                              ByteBuffer* response) override {
     return StartAttendCall(backend_, *pools_.attend, context, request,
                            response);
   }
-  ServerUnaryReactor* BatchAttend(CallbackServerContext* context,
-                                  const ByteBuffer* request,
-                                  ByteBuffer* response) override {
-    return StartUnaryCall(backend_, *pools_.attend, "BatchAttend",
-                          &attendant::BatchAttend, context, request, response);
-  }
-
- private:
-  Backend& backend_;
-  const WorkerPools pools_;
 };
 
 class RawSequenceService final
-    : public RawSequenceMethods<v1::SequenceService::Service> {
+    : public Raw<RawSequenceMethods<v1::SequenceService::Service>> {
  public:
-  RawSequenceService(Backend& backend, const WorkerPools& pools)
-      : backend_(backend), pools_(pools) {}
-
-  ServerUnaryReactor* Contextualize(CallbackServerContext* context,
-                                    const ByteBuffer* request,
-                                    ByteBuffer* response) override {
-    return StartUnaryCall<v1::ContextualizeRequest, v1::ContextualizeResponse>(
-        backend_, *pools_.attend, "Contextualize", &attendant::Contextualize,
-        context, request, response);
-  }
-  ServerUnaryReactor* RankCandidates(CallbackServerContext* context,
-                                     const ByteBuffer* request,
-                                     ByteBuffer* response) override {
-    return StartUnaryCall<v1::RankCandidatesRequest,
-                          v1::RankCandidatesResponse>(
-        backend_, *pools_.attend, "RankCandidates", &attendant::RankCandidates,
-        context, request, response);
-  }
-
- private:
-  Backend& backend_;
-  const WorkerPools pools_;
+  using Raw::Raw;
+  UNARY(Contextualize, attend)
+  UNARY(RankCandidates, attend)
 };
 
 class RawSnapshotService final
-    : public RawSnapshotMethods<v1::SnapshotService::Service> {
+    : public Raw<RawSnapshotMethods<v1::SnapshotService::Service>> {
  public:
-  RawSnapshotService(Backend& backend, const WorkerPools& pools)
-      : backend_(backend), pools_(pools) {}
-
-  grpc::ServerWriteReactor<ByteBuffer>* CreateSnapshot(
-      CallbackServerContext* context, const ByteBuffer* request) override {
-    return LongCall<v1::CreateSnapshotRequest, v1::CreateSnapshotResponse>::
-        Start(backend_, *pools_.long_work, "CreateSnapshot",
-              &attendant::CreateSnapshot, *context, *request);
-  }
-  ServerUnaryReactor* GetSnapshot(CallbackServerContext* context,
-                                  const ByteBuffer* request,
-                                  ByteBuffer* response) override {
-    return StartUnaryCall(backend_, *pools_.read, "GetSnapshot",
-                          &attendant::GetSnapshot, context, request, response);
-  }
-  ServerUnaryReactor* ListSnapshots(CallbackServerContext* context,
-                                    const ByteBuffer* request,
-                                    ByteBuffer* response) override {
-    return StartUnaryCall(backend_, *pools_.read, "ListSnapshots",
-                          &attendant::ListSnapshots, context, request,
-                          response);
-  }
-  grpc::ServerWriteReactor<ByteBuffer>* VerifySnapshot(
-      CallbackServerContext* context, const ByteBuffer* request) override {
-    return LongCall<v1::VerifySnapshotRequest, v1::VerifySnapshotResponse>::
-        Start(backend_, *pools_.long_work, "VerifySnapshot",
-              &attendant::VerifySnapshot, *context, *request);
-  }
-  grpc::ServerWriteReactor<ByteBuffer>* RestoreSnapshot(
-      CallbackServerContext* context, const ByteBuffer* request) override {
-    return LongCall<v1::RestoreSnapshotRequest, v1::RestoreSnapshotResponse>::
-        Start(backend_, *pools_.long_work, "RestoreSnapshot",
-              &attendant::RestoreSnapshot, *context, *request);
-  }
-  ServerUnaryReactor* DeleteSnapshot(CallbackServerContext* context,
-                                     const ByteBuffer* request,
-                                     ByteBuffer* response) override {
-    return StartUnaryCall(backend_, *pools_.long_work, "DeleteSnapshot",
-                          &attendant::DeleteSnapshot, context, request,
-                          response);
-  }
-  grpc::ServerWriteReactor<ByteBuffer>* ExportSnapshot(
+  using Raw::Raw;
+  LONG(CreateSnapshot)
+  LONG(VerifySnapshot)
+  LONG(RestoreSnapshot)
+  UNARY(GetSnapshot, read)
+  UNARY(ListSnapshots, read)
+  UNARY(DeleteSnapshot, long_work)
+  ServerWriteReactor<ByteBuffer>* ExportSnapshot(
       CallbackServerContext* context, const ByteBuffer* request) override {
     return ExportCall::Start(backend_, *pools_.long_work, *context, *request);
   }
@@ -355,11 +196,10 @@ class RawSnapshotService final
     return SnapshotImportCall::Start(backend_, *pools_.long_work, *context,
                                      *response);
   }
-
- private:
-  Backend& backend_;
-  const WorkerPools pools_;
 };
+
+#undef UNARY
+#undef LONG
 
 }  // namespace
 

@@ -44,6 +44,22 @@ struct Names {
   std::string other;  // the new catalog, or the file
 };
 
+// A request for one snapshot.
+template <typename Request>
+Request RequestFor(const Names& names) {
+  Request request;
+  request.set_catalog(names.catalog);
+  request.set_name(names.name);
+  return request;
+}
+
+// What `call` returns; the bar that it updates is gone by then.
+template <typename Call>
+auto WithBar(const std::string& label, Call call) {
+  WorkBar bar(label);
+  return call(bar);
+}
+
 std::string Describe(const v1::StoredSnapshot& snapshot) {
   return absl::StrCat(CountOf(snapshot.item_count(), "item"), ", ",
                       FormatBytes(snapshot.byte_count()), " in ",
@@ -58,64 +74,50 @@ absl::Status Show(const google::protobuf::Message& response,
 }
 
 absl::Status Create(const Names& names, const Context& context) {
-  v1::CreateSnapshotRequest request;
-  request.set_catalog(names.catalog);
-  request.set_name(names.name);
+  const auto request = RequestFor<v1::CreateSnapshotRequest>(names);
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
-  absl::StatusOr<v1::CreateSnapshotResponse> response;
-  {
-    WorkBar bar("Checking");
-    response = client->CreateSnapshot(request, bar.on_progress());
-  }
-  ATTENDANT_RETURN_IF_ERROR(response.status());
-  const v1::StoredSnapshot& snapshot = response->snapshot();
-  return Show(*response,
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto response, WithBar("Checking", [&](WorkBar& bar) {
+        return client->CreateSnapshot(request, bar.on_progress());
+      }));
+  const v1::StoredSnapshot& snapshot = response.snapshot();
+  return Show(response,
               absl::StrCat("Stored ", snapshot.name(), " of ",
                            snapshot.catalog(), ": ", Describe(snapshot), "."),
               context);
 }
 
 absl::Status Verify(const Names& names, const Context& context) {
-  v1::VerifySnapshotRequest request;
-  request.set_catalog(names.catalog);
-  request.set_name(names.name);
+  const auto request = RequestFor<v1::VerifySnapshotRequest>(names);
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
-  absl::StatusOr<v1::VerifySnapshotResponse> response;
-  {
-    WorkBar bar("Verifying");
-    response = client->VerifySnapshot(request, bar.on_progress());
-  }
-  ATTENDANT_RETURN_IF_ERROR(response.status());
-  return Show(*response,
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto response, WithBar("Verifying", [&](WorkBar& bar) {
+        return client->VerifySnapshot(request, bar.on_progress());
+      }));
+  return Show(response,
               absl::StrCat(names.name,
-                           " is whole: ", Describe(response->snapshot()), "."),
+                           " is whole: ", Describe(response.snapshot()), "."),
               context);
 }
 
 absl::Status Restore(const Names& names, const Context& context) {
-  v1::RestoreSnapshotRequest request;
-  request.set_catalog(names.catalog);
-  request.set_name(names.name);
+  auto request = RequestFor<v1::RestoreSnapshotRequest>(names);
   request.set_new_catalog(names.other);
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
-  absl::StatusOr<v1::RestoreSnapshotResponse> response;
-  {
-    WorkBar bar("Restoring");
-    response = client->RestoreSnapshot(request, bar.on_progress());
-  }
-  ATTENDANT_RETURN_IF_ERROR(response.status());
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto response, WithBar("Restoring", [&](WorkBar& bar) {
+        return client->RestoreSnapshot(request, bar.on_progress());
+      }));
   return Show(
-      *response,
+      response,
       absl::StrCat("Restored ", names.name, " as catalog ", names.other,
-                   ", with ", CountOf(response->catalog().item_count(), "item"),
+                   ", with ", CountOf(response.catalog().item_count(), "item"),
                    "."),
       context);
 }
 
 absl::Status Delete(const Names& names, const Context& context) {
-  v1::DeleteSnapshotRequest request;
-  request.set_catalog(names.catalog);
-  request.set_name(names.name);
+  const auto request = RequestFor<v1::DeleteSnapshotRequest>(names);
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
   ATTENDANT_ASSIGN_OR_RETURN(const auto response,
                              client->DeleteSnapshot(request));
@@ -163,23 +165,20 @@ absl::Status List(const std::string& catalog, const Context& context) {
 }
 
 absl::Status Export(const Names& names, const Context& context) {
-  v1::ExportSnapshotRequest request;
-  request.set_catalog(names.catalog);
-  request.set_name(names.name);
+  const auto request = RequestFor<v1::ExportSnapshotRequest>(names);
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
   ATTENDANT_ASSIGN_OR_RETURN(const auto file, FileStream::Create(names.other));
   std::int64_t done = 0;
   std::int64_t total = 0;
-  {
-    WorkBar bar("Exporting");
-    ATTENDANT_RETURN_IF_ERROR(client->ExportSnapshot(
+  ATTENDANT_RETURN_IF_ERROR(WithBar("Exporting", [&](WorkBar& bar) {
+    return client->ExportSnapshot(
         request, [&](const v1::ExportSnapshotResponse& response) {
           total += response.total_byte_count();
           done += static_cast<std::int64_t>(response.bytes().size());
           bar.Update(done, total);
           return file->Append(response.bytes());
-        }));
-  }
+        });
+  }));
   if (done != total) {
     return absl::DataLossError(absl::StrCat("the server sent ", done, " of ",
                                             total, " bytes; nothing was kept"));
@@ -205,31 +204,30 @@ absl::Status Import(const Names& names, const Context& context) {
         absl::StrCat(names.other, " can't be read: ", error.message()));
   }
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
-  absl::StatusOr<v1::ImportSnapshotResponse> response;
-  {
-    WorkBar bar("Importing");
-    std::int64_t done = 0;
-    response = client->ImportSnapshot(
-        [&](v1::ImportSnapshotRequest* request) -> absl::StatusOr<bool> {
-          if (done == 0) {
-            request->set_catalog(names.catalog);
-            request->set_name(names.name);
-          }
-          std::string& bytes = *request->mutable_bytes();
-          bytes.resize(kChunkBytes);
-          bytes.resize(std::fread(bytes.data(), 1, bytes.size(), file.get()));
-          if (std::ferror(file.get()) != 0) {
-            return absl::InternalError(
-                absl::StrCat(names.other, " can't be read"));
-          }
-          done += static_cast<std::int64_t>(bytes.size());
-          bar.Update(done, total);
-          return !bytes.empty();
-        });
-  }
-  ATTENDANT_RETURN_IF_ERROR(response.status());
-  const v1::StoredSnapshot& snapshot = response->snapshot();
-  return Show(*response,
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto response, WithBar("Importing", [&](WorkBar& bar) {
+        std::int64_t done = 0;
+        return client->ImportSnapshot(
+            [&](v1::ImportSnapshotRequest* request) -> absl::StatusOr<bool> {
+              if (done == 0) {
+                request->set_catalog(names.catalog);
+                request->set_name(names.name);
+              }
+              std::string& bytes = *request->mutable_bytes();
+              bytes.resize(kChunkBytes);
+              bytes.resize(
+                  std::fread(bytes.data(), 1, bytes.size(), file.get()));
+              if (std::ferror(file.get()) != 0) {
+                return absl::InternalError(
+                    absl::StrCat(names.other, " can't be read"));
+              }
+              done += static_cast<std::int64_t>(bytes.size());
+              bar.Update(done, total);
+              return !bytes.empty();
+            });
+      }));
+  const v1::StoredSnapshot& snapshot = response.snapshot();
+  return Show(response,
               absl::StrCat("Imported ", snapshot.name(), " of ",
                            snapshot.catalog(), ": ", Describe(snapshot), "."),
               context);
