@@ -58,11 +58,6 @@ std::string CountOf(std::int64_t count, absl::string_view noun) {
   return absl::StrCat(FormatCount(count), " ", noun, count == 1 ? "" : "s");
 }
 
-std::string FormatBytes(std::int64_t bytes) {
-  constexpr double kMiB = 1 << 20;
-  return absl::StrCat(FormatNumber(static_cast<double>(bytes) / kMiB), " MiB");
-}
-
 std::string FormatTimestamp(const google::protobuf::Timestamp& timestamp) {
   return absl::FormatTime("%Y-%m-%d %H:%M:%S UTC",
                           absl::FromUnixSeconds(timestamp.seconds()),

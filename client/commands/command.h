@@ -56,8 +56,6 @@ std::string ToJson(const google::protobuf::Message& message);
 
 // "1 item", "2 items", "1,000 items".
 std::string CountOf(std::int64_t count, absl::string_view noun);
-// "1.5 MiB".
-std::string FormatBytes(std::int64_t bytes);
 // "2026-01-31 12:00:00 UTC".
 std::string FormatTimestamp(const google::protobuf::Timestamp& timestamp);
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -139,6 +140,17 @@ std::string FormatShare(double share) {
 
 std::string FormatNumber(double number) {
   return absl::StrFormat("%.4g", number);
+}
+
+std::string FormatBytes(std::int64_t bytes) {
+  constexpr absl::string_view kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  auto number = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  while (number >= 1024 && unit + 1 < std::size(kUnits)) {
+    number /= 1024;
+    ++unit;
+  }
+  return absl::StrCat(FormatNumber(number), " ", kUnits[unit]);
 }
 
 std::string Style::Bold(absl::string_view text) const {

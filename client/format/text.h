@@ -30,6 +30,9 @@ std::string FormatCount(std::int64_t count);
 std::string FormatShare(double share);
 // Four significant digits, without needless zeros.
 std::string FormatNumber(double number);
+// Four significant digits of the largest unit that fits: "12 B", "1.5 MiB",
+// "18.83 GiB".
+std::string FormatBytes(std::int64_t bytes);
 
 // Wraps text in escape codes, if colour is wanted.
 struct Style {

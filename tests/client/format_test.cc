@@ -12,6 +12,15 @@ namespace {
 
 using ::testing::ElementsAre;
 
+TEST(TextTest, BytesHaveTheLargestUnitThatFits) {
+  EXPECT_EQ(FormatBytes(0), "0 B");
+  EXPECT_EQ(FormatBytes(1023), "1023 B");
+  EXPECT_EQ(FormatBytes(1536), "1.5 KiB");
+  EXPECT_EQ(FormatBytes(std::int64_t{3} << 19), "1.5 MiB");
+  EXPECT_EQ(FormatBytes(20'214'000'000), "18.83 GiB");
+  EXPECT_EQ(FormatBytes(std::int64_t{5000} << 40), "5000 TiB");
+}
+
 TEST(TextTest, CountsColumnsAndNotBytes) {
   EXPECT_EQ(DisplayWidth("abc"), 3);
   EXPECT_EQ(DisplayWidth("café"), 4);
