@@ -78,6 +78,12 @@ class ByteSource {
   template <typename T>
   T Get() {
     static_assert(std::is_trivially_copyable_v<T>);
+    if constexpr (std::is_same_v<T, bool>) {
+      // No other byte is a bool.
+      const auto byte = Get<std::uint8_t>();
+      if (byte > 1) Fail(absl::DataLossError("neither true nor false"));
+      return byte == 1;
+    }
     T number = {};
     GetBytes(std::as_writable_bytes(std::span(&number, 1)));
     return status_.ok() ? number : T();

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/byte_reader.h"
 #include "core/base/fail_point.h"
@@ -53,6 +54,13 @@ class StringSource : public ByteSource {
 
   absl::string_view bytes_;
 };
+
+// As Save names files: nothing outside of the directory.
+bool IsFileName(absl::string_view name) {
+  return (absl::StartsWith(name, "training-") ||
+          absl::StartsWith(name, "segment-")) &&
+         !absl::StrContains(name, '/');
+}
 
 // Of all that segments are made by: with another, files are of no use.
 std::uint64_t FingerprintOf(const Snapshot& snapshot) {
@@ -255,6 +263,9 @@ absl::StatusOr<std::optional<SegmentFiles::Loaded>> SegmentFiles::Read(
   const auto get_file = [&source] {
     File file;
     file.name = source.GetText();
+    if (!IsFileName(file.name)) {
+      source.Fail(absl::DataLossError("the name of a file"));
+    }
     file.stamp.size = source.Get<std::uint64_t>();
     file.stamp.hash = source.GetText();
     return file;
@@ -275,9 +286,14 @@ absl::StatusOr<std::optional<SegmentFiles::Loaded>> SegmentFiles::Read(
     const auto row_count = source.Get<std::int64_t>();
     const auto dead = source.GetArray<std::vector<std::uint64_t>>();
     ATTENDANT_RETURN_IF_ERROR(source.status());
-    if (row_count < 1) return absl::DataLossError("a segment of no rows");
     ATTENDANT_ASSIGN_OR_RETURN(const auto bytes,
                                directory_->Open(file.name, file.stamp));
+    // A row takes some bytes; memory is allocated for so many.
+    if (row_count < 1 ||
+        static_cast<std::uint64_t>(row_count) > bytes->left()) {
+      return absl::DataLossError(
+          absl::StrCat(file.name, ": it can't have ", row_count, " rows"));
+    }
     auto segment =
         LoadSegment(empty, row_count, trainings, *scratch_files_, *bytes);
     if (!segment.ok()) {

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/attention/score.h"
+#include "core/base/ids.h"
 #include "core/kernels/weigh_codes.h"
 #include "core/shortlist/huge_pages.h"
 
@@ -250,7 +251,8 @@ KeyCodes KeyCodes::Load(ByteSource& source, std::uint64_t seed) {
   KeyCodes codes;
   codes.key_count_ = source.Get<std::int64_t>();
   const auto dim = source.Get<std::int64_t>();
-  if (dim < 1 || dim > kMaxDimension || codes.key_count_ < 0) {
+  if (dim < 1 || dim > kMaxDimension || codes.key_count_ < 0 ||
+      codes.key_count_ > std::numeric_limits<RowIndex>::max()) {
     source.Fail(absl::DataLossError("codes of no keys or dimension"));
     return {};
   }

@@ -159,13 +159,16 @@ bool ReadAttributes(const CatalogSchema& schema, ByteReader& reader,
   std::uint32_t count;
   if (!reader.Read(count) || count > schema.attributes.size()) return false;
   attributes.resize(count);
+  std::size_t least = 0;
   for (auto& [position, value] : attributes) {
     std::uint32_t stored;
-    if (!reader.Read(stored) || stored >= schema.attributes.size() ||
-        !ReadValue(reader, value)) {
+    if (!reader.Read(stored) || stored < least ||
+        stored >= schema.attributes.size() || !ReadValue(reader, value) ||
+        TypeOf(value) != schema.attributes[stored].type) {
       return false;
     }
     position = static_cast<int>(stored);
+    least = std::size_t{stored} + 1;
   }
   return true;
 }

@@ -29,8 +29,8 @@ absl::StatusOr<StoredItem> DecodeItem(absl::string_view id,
 
 // The attributes alone, at the end of `bytes`.
 void AppendAttributes(const Attributes& attributes, std::string& bytes);
-// What AppendAttributes wrote; false if it is not that. Does not say whether
-// they fit the schema but for their positions.
+// What AppendAttributes wrote; false if it is not that, or positions or types
+// are not the schema's. Does not say whether the values are in range.
 bool ReadAttributes(const CatalogSchema& schema, ByteReader& reader,
                     Attributes& attributes);
 

@@ -209,5 +209,22 @@ TEST(ItemCodecTest, ADamagedSequenceIsDataLoss) {
   }
 }
 
+TEST(ItemCodecTest, AttributesHaveTheSchemasPositionsAndTypes) {
+  const CatalogSchema schema = TestRecord().schema;
+  const auto can_read = [&](const Attributes& attributes) {
+    std::string bytes;
+    AppendAttributes(attributes, bytes);
+    ByteReader reader(bytes);
+    Attributes read;
+    return ReadAttributes(schema, reader, read) && read == attributes;
+  };
+  EXPECT_TRUE(can_read({{0, true}, {1, std::int64_t{5}}}));
+  EXPECT_FALSE(can_read({{0, std::int64_t{5}}}));
+  EXPECT_FALSE(can_read({{4, std::string("no list")}}));
+  EXPECT_FALSE(can_read({{1, std::int64_t{5}}, {0, true}}));
+  EXPECT_FALSE(can_read({{1, std::int64_t{5}}, {1, std::int64_t{5}}}));
+  EXPECT_FALSE(can_read({{6, true}}));
+}
+
 }  // namespace
 }  // namespace attendant
