@@ -1,6 +1,6 @@
 // Small changes of bytes that parsers have to live with.
-#ifndef ATTENDANT_TESTS_DURABILITY_MUTATE_H_
-#define ATTENDANT_TESTS_DURABILITY_MUTATE_H_
+#ifndef ATTENDANT_TESTS_FUZZ_MUTATE_H_
+#define ATTENDANT_TESTS_FUZZ_MUTATE_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -65,4 +65,4 @@ inline std::string Mutate(const std::vector<std::string>& seeds,
 
 }  // namespace attendant
 
-#endif  // ATTENDANT_TESTS_DURABILITY_MUTATE_H_
+#endif  // ATTENDANT_TESTS_FUZZ_MUTATE_H_

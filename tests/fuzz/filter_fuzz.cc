@@ -1,0 +1,72 @@
+// Filters as text: refused, or read as what is written back and as what a plain
+// twin finds true of each row.
+#include "core/catalog/evaluate_filter.h"
+#include "core/catalog/parse_filter.h"
+#include "core/catalog/row_table.h"
+#include "tests/core/catalog/random_filter.h"
+#include "tests/fuzz/fuzz.h"
+
+namespace attendant {
+namespace {
+
+constexpr RowIndex kRows = 70;  // not at a word's end
+
+struct Table {
+  CatalogSchema schema = FilterSchema();
+  RowTable rows{0, kRows};
+  std::vector<Attributes> attributes;
+
+  Table() {
+    RandomFilters random(1);
+    for (RowIndex row = 0; row < kRows; ++row) {
+      Attributes& of_row = attributes.emplace_back();
+      for (int a = 0; a < 6; ++a) {
+        if (random.Below(4) == 0) continue;
+        of_row.emplace_back(
+            a,
+            random.Value(schema.attributes[static_cast<std::size_t>(a)].type));
+      }
+      rows.Append(absl::StrCat(row), {}, of_row);
+    }
+  }
+};
+
+void CheckMeaning(const Filter& filter, const Table& table) {
+  const auto passing =
+      EvaluateFilter(filter, table.schema, table.rows, kRows, {}, Interrupt());
+  Require(passing.ok(), "a valid filter is evaluated");
+  for (RowIndex row = 0; row < kRows; ++row) {
+    Require(passing->Test(row) ==
+                IsTrueOf(filter, table.schema,
+                         table.attributes[static_cast<std::size_t>(row)]),
+            "rows pass as the twin says");
+  }
+}
+
+void CheckText(absl::string_view text) {
+  static const Table table;
+  const absl::StatusOr<Filter> filter = ParseFilter(text, table.schema);
+  if (!filter.ok()) {
+    RequireRefusal(filter.status(), {absl::StatusCode::kInvalidArgument,
+                                     absl::StatusCode::kResourceExhausted});
+    return;
+  }
+  Accept();
+  Require(ValidateFilter(*filter, table.schema, "filter").ok(),
+          "what is parsed is valid");
+  CheckMeaning(*filter, table);
+  // With more parentheses it may be too long or too deep.
+  const absl::StatusOr<Filter> again =
+      ParseFilter(Written(*filter), table.schema);
+  if (absl::IsResourceExhausted(again.status())) return;
+  Require(again.ok() && *again == *filter, "what is written back is the same");
+}
+
+}  // namespace
+}  // namespace attendant
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
+                                      std::size_t size) {
+  attendant::CheckText(attendant::TextOf(data, size));
+  return 0;
+}

@@ -1,0 +1,50 @@
+// What fuzz targets say of an input: that a parser took it, or that something
+// does not hold which must.
+#ifndef ATTENDANT_TESTS_FUZZ_FUZZ_H_
+#define ATTENDANT_TESTS_FUZZ_FUZZ_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <initializer_list>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+// libFuzzer's entry, which every target defines. Returns 0.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
+                                      std::size_t size);
+
+namespace attendant {
+
+// Inputs that were taken, since the start of the process.
+inline std::int64_t accepted_count = 0;
+
+inline void Accept() { ++accepted_count; }
+
+// Ends the process if `holds` is false.
+inline void Require(bool holds, absl::string_view what) {
+  if (holds) return;
+  std::fprintf(stderr, "does not hold: %s\n", std::string(what).c_str());
+  std::abort();
+}
+
+// A refusal is one of the codes; OK is not.
+inline void RequireRefusal(const absl::Status& status,
+                           std::initializer_list<absl::StatusCode> codes) {
+  for (const absl::StatusCode code : codes) {
+    if (status.code() == code && !status.message().empty()) return;
+  }
+  Require(false, status.ToString());
+}
+
+// The input as text.
+inline absl::string_view TextOf(const std::uint8_t* data, std::size_t size) {
+  return {reinterpret_cast<const char*>(data), size};
+}
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_TESTS_FUZZ_FUZZ_H_

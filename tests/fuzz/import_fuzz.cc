@@ -1,0 +1,165 @@
+// What the commands make of files and flags: events, items' attributes, fitted
+// models, attention models. Refused as InvalidArgument, or what comes of it is
+// valid. The first byte says which the rest is.
+#include <cmath>
+
+#include "client/commands/event_file.h"
+#include "client/commands/event_time.h"
+#include "client/commands/flags.h"
+#include "client/commands/import_rows.h"
+#include "client/commands/model_directory.h"
+#include "client/commands/model_layout.h"
+#include "client/files/npy.h"
+#include "core/base/ids.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/scratch.h"
+
+namespace attendant {
+namespace {
+
+void RequireBadInput(const absl::Status& status) {
+  RequireRefusal(status, {absl::StatusCode::kInvalidArgument,
+                          absl::StatusCode::kResourceExhausted});
+}
+
+void CheckEvents(absl::string_view bytes) {
+  EventColumns columns;
+  columns.rating = "rating";
+  const auto log = ReadEvents(WriteScratch("events.csv", bytes), columns);
+  if (!log.ok()) return RequireBadInput(log.status());
+  Accept();
+  for (const Event& event : log->events) {
+    Require(event.customer >= 0 &&
+                static_cast<std::size_t>(event.customer) <
+                    log->customer_ids.size() &&
+                event.item >= 0 &&
+                static_cast<std::size_t>(event.item) < log->item_ids.size() &&
+                std::isfinite(event.rating),
+            "events name what there is");
+  }
+  for (const std::string& id : log->item_ids) {
+    Require(ValidateItemId(id, "id").ok(), "ids are valid");
+  }
+}
+
+v1::CatalogSchema Schema() {
+  v1::CatalogSchema schema;
+  v1::KeyField* key = schema.add_key_fields();
+  key->set_name("k");
+  key->set_dimension(2);
+  for (int type = v1::AttributeType_MIN + 1; type <= v1::AttributeType_MAX;
+       ++type) {
+    v1::AttributeField* attribute = schema.add_attributes();
+    attribute->set_type(static_cast<v1::AttributeType>(type));
+    attribute->set_name(FlagOf(attribute->type()));
+  }
+  return schema;
+}
+
+void CheckAttributes(absl::string_view bytes) {
+  static const v1::CatalogSchema schema = Schema();
+  static const std::vector<float> keys = {1, 2, 3, 4};
+  ImportInputs inputs;
+  inputs.ids = WriteScratch("ids.txt", "a\nb\n");
+  inputs.keys = {{"k", WriteScratch("keys.npy", NpyBytes(keys, 2))}};
+  inputs.attributes = WriteScratch("attributes.jsonl", bytes);
+  const auto rows = ImportRows::Open(inputs, schema);
+  if (!rows.ok()) return RequireBadInput(rows.status());
+  Accept();
+  for (std::int64_t row = 0; row < (*rows)->row_count(); ++row) {
+    const auto item = (*rows)->ReadItem(row);
+    if (!item.ok()) {
+      RequireBadInput(item.status());
+      continue;
+    }
+    Require(item->id() == (*rows)->id(row) && item->keys_size() == 1,
+            "items have their id and key");
+    // UTF-8 throughout.
+    v1::Item again;
+    Require(again.ParseFromString(item->SerializeAsString()),
+            "items can be sent");
+  }
+}
+
+void CheckFittedModel(absl::string_view bytes) {
+  WriteScratch(kModelFile, bytes);
+  const auto model = ReadModel(Scratch().path());
+  if (!model.ok()) return RequireBadInput(model.status());
+  Accept();
+  WriteScratch(kModelFile, ModelJson(*model));
+  const auto again = ReadModel(Scratch().path());
+  Require(again.ok() && ModelJson(*again) == ModelJson(*model),
+          "what is written is read");
+}
+
+void CheckLayout(absl::string_view bytes) {
+  const auto tensors =
+      TensorFiles::Open({WriteScratch("model.safetensors", bytes)});
+  if (!tensors.ok()) return RequireBadInput(tensors.status());
+  for (const std::int64_t head_count : {0, 2}) {
+    LayoutOptions options;
+    if (head_count > 0) options.head_count = head_count;
+    const auto model = ModelFromTensors(*tensors, options);
+    if (model.ok()) {
+      Accept();
+    } else {
+      RequireBadInput(model.status());
+    }
+  }
+}
+
+template <typename Parsed>
+void CheckParsed(const absl::StatusOr<Parsed>& parsed) {
+  if (parsed.ok()) {
+    Accept();
+  } else {
+    RequireBadInput(parsed.status());
+  }
+}
+
+void CheckFlags(const std::string& flag) {
+  CheckParsed(ParseKeyField(flag));
+  CheckParsed(ParseAttributeField(flag));
+  CheckParsed(ParseAssignment(flag));
+  CheckParsed(ParseExample(flag));
+  CheckParsed(ParseVector(flag));
+  CheckParsed(ParseInteger(flag));
+  CheckParsed(ParseWeightedName(flag));
+  const auto positive = ParsePositive(flag);
+  CheckParsed(positive);
+  Require(!positive.ok() || (std::isfinite(*positive) && *positive > 0),
+          "a finite number above 0");
+  if (const auto time = ParseEventTime(flag)) ToTimestamp(*time);
+}
+
+void CheckInput(absl::string_view input) {
+  if (input.empty()) return;
+  const absl::string_view bytes = input.substr(1);
+  switch (input[0]) {
+    case 'e':
+      return CheckEvents(bytes);
+    case 'a':
+      return CheckAttributes(bytes);
+    case 'm':
+      return CheckFittedModel(bytes);
+    case 's':
+      return CheckLayout(bytes);
+    case 'c':
+      return CheckParsed(ParseModelConfig(std::string(bytes)));
+    case 'p':
+      return CheckParsed(ParseProbe(std::string(bytes)));
+    case 'f':
+      return CheckFlags(std::string(bytes));
+    default:
+      return;
+  }
+}
+
+}  // namespace
+}  // namespace attendant
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
+                                      std::size_t size) {
+  attendant::CheckInput(attendant::TextOf(data, size));
+  return 0;
+}

@@ -1,0 +1,140 @@
+// Exported snapshots: refused by name of what is damaged and nothing left, or
+// stored, and restored to a catalog that answers.
+//
+// The first byte says what the rest is: a stream, handed over in parts of the
+// second byte's size ('r'); or one whose checksums are made to fit, so that
+// what is behind them is reached ('c').
+#include <cstring>
+#include <filesystem>
+
+#include "core/catalog/attend.h"
+#include "core/catalog/catalog_set.h"
+#include "core/storage/snapshot_stream.h"
+#include "core/storage/stream_hash.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/scratch.h"
+
+namespace attendant {
+namespace {
+
+constexpr std::size_t kHeaderBytes = 16;
+constexpr std::size_t kChecksumLineBytes = kHashTextBytes + 1;
+
+CatalogSet& Catalogs() {
+  static const auto catalogs = CatalogSet::Open(Scratch() / "data", {});
+  Require(catalogs.ok(), "a data directory");
+  return **catalogs;
+}
+
+// With checksums that fit, of the manifest's text, of each part that it names
+// and of the whole; as it is where its sizes don't say what lies where.
+std::string WithChecksums(absl::string_view stream) {
+  std::string bytes(stream);
+  if (bytes.size() < kHeaderBytes + kHashTextBytes) return bytes;
+  std::uint64_t size = 0;
+  std::memcpy(&size, bytes.data() + 8, sizeof(size));
+  const std::size_t rest = bytes.size() - kHeaderBytes - kHashTextBytes;
+  if (size > rest || size < kChecksumLineBytes) return bytes;
+  const std::string body =
+      bytes.substr(kHeaderBytes, size - kChecksumLineBytes);
+  std::string text = absl::StrCat(body, HashText(body), "\n");
+  std::string parts = bytes.substr(kHeaderBytes + size, rest - size);
+  auto manifest = DecodeSnapshotManifest(text);
+  if (manifest.ok()) {
+    std::size_t at = 0;
+    for (SnapshotPart& part : manifest->parts) {
+      const auto part_bytes = static_cast<std::size_t>(part.size);
+      if (part_bytes > parts.size() - at) break;
+      part.hash = HashText(absl::string_view(parts).substr(at, part_bytes));
+      at += part_bytes;
+    }
+    text = EncodeSnapshotManifest(*manifest);
+  }
+  size = text.size();
+  bytes.resize(8);
+  bytes.append(reinterpret_cast<const char*>(&size), sizeof(size));
+  absl::StrAppend(&bytes, text, parts);
+  return absl::StrCat(bytes, HashText(bytes));
+}
+
+absl::StatusOr<SnapshotManifest> Import(absl::string_view stream,
+                                        std::size_t part_size) {
+  SnapshotImport import(&Catalogs().snapshots());
+  while (!stream.empty()) {
+    const absl::Status status = import.Append(stream.substr(0, part_size));
+    if (!status.ok()) return status;
+    stream.remove_prefix(std::min(part_size, stream.size()));
+  }
+  LongWork work;
+  return import.Finish("", "", work);
+}
+
+void RequireDamage(const absl::Status& status) {
+  // Space that is announced and not there is the last.
+  RequireRefusal(
+      status, {absl::StatusCode::kInvalidArgument, absl::StatusCode::kDataLoss,
+               absl::StatusCode::kResourceExhausted});
+}
+
+// A query over each key field.
+void CheckAnswers(const LiveCatalog& catalog) {
+  const auto snapshot = catalog.snapshot();
+  for (const KeyFieldSchema& field : snapshot->schema->key_fields) {
+    AttendQuery query;
+    query.key_field = field.name;
+    query.query = std::vector<float>(static_cast<std::size_t>(field.dim), 1);
+    const auto answer = Attend(*snapshot, query, Interrupt());
+    if (!answer.ok()) {
+      RequireRefusal(answer.status(), {absl::StatusCode::kInvalidArgument});
+    }
+  }
+}
+
+void CheckStored(const SnapshotManifest& manifest) {
+  const SnapshotId id = {manifest.catalog, manifest.name};
+  LongWork work;
+  {
+    const auto lease = Catalogs().snapshots().Open(id);
+    Require(lease.ok() && (*lease)->manifest() == manifest,
+            "it says of itself what the stream said");
+  }
+  const auto catalog = Catalogs().RestoreSnapshot(id, "restored", work);
+  Require(catalog.ok(), catalog.status().ToString());
+  Require((*catalog)->snapshot()->item_count() == manifest.item_count,
+          "all items are there");
+  CheckAnswers(**catalog);
+  Require(Catalogs().Delete("restored").ok(), "catalogs can be deleted");
+  Require(Catalogs().snapshots().Remove(id).ok(), "snapshots can be removed");
+}
+
+void CheckInput(absl::string_view input) {
+  if (input.size() < 2) return;
+  const std::size_t part_size =
+      1 + 64 * std::size_t{static_cast<std::uint8_t>(input[1])};
+  absl::StatusOr<SnapshotManifest> manifest;
+  if (input[0] == 'r') {
+    manifest = Import(input.substr(2), part_size);
+  } else if (input[0] == 'c') {
+    manifest = Import(WithChecksums(input.substr(2)), part_size);
+  } else {
+    return;
+  }
+  if (manifest.ok()) {
+    Accept();
+    CheckStored(*manifest);
+  } else {
+    RequireDamage(manifest.status());
+  }
+  const auto left = Catalogs().snapshots().List("");
+  Require(left.ok() && left->manifests.empty() && left->damages.empty(),
+          "nothing is left");
+}
+
+}  // namespace
+}  // namespace attendant
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
+                                      std::size_t size) {
+  attendant::CheckInput(attendant::TextOf(data, size));
+  return 0;
+}

@@ -1,0 +1,157 @@
+// Partial attention of any logits, cut into parts anywhere: merging the parts
+// is what scanning all at once is.
+//
+// The input: k, the value dimension, the size of a part, and logits as floats.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+
+#include "core/attention/state.h"
+#include "tests/fuzz/fuzz.h"
+
+namespace attendant {
+namespace {
+
+constexpr std::size_t kHeaderBytes = 3;
+constexpr std::size_t kMaxRows = 2000;
+
+class RowIds : public IdResolver {
+ public:
+  RowIds() {
+    for (std::size_t row = 0; row < kMaxRows; ++row) {
+      // In another order than the rows.
+      ids_.push_back(std::to_string(row * 7919 % 10007));
+    }
+  }
+  absl::string_view IdOf(std::int32_t, RowIndex row) const override {
+    return ids_[static_cast<std::size_t>(row)];
+  }
+
+ private:
+  std::vector<std::string> ids_;
+};
+
+struct Rows {
+  std::vector<RowIndex> rows;
+  std::vector<float> logits;
+  std::vector<float> values;  // of the row and the dimension, in [-1, 1]
+};
+
+AttentionState Scan(const Rows& all, std::size_t begin, std::size_t end,
+                    std::int64_t k, std::int64_t dim, const RowIds& ids) {
+  AttentionState state(k, &ids, dim);
+  if (begin == end) return state;
+  const std::size_t count = end - begin;
+  std::vector<const float*> values;
+  for (std::size_t row = begin; row < end && dim > 0; ++row) {
+    values.push_back(all.values.data() + row * static_cast<std::size_t>(dim));
+  }
+  const std::span<const float> logits(all.logits.data() + begin, count);
+  state.Add(0, {all.rows.data() + begin, count}, logits, logits, values);
+  return state;
+}
+
+bool Near(double a, double b, double tolerance) {
+  return a == b || std::abs(a - b) <= tolerance;
+}
+
+void CheckPartition(const SoftmaxPartition& partition, std::size_t count) {
+  Require(partition.count == static_cast<std::int64_t>(count), "rows count");
+  if (count == 0) return;
+  Require(partition.sum >= 0 && std::isfinite(partition.sum), "a finite sum");
+  const double entropy = *partition.Entropy();
+  Require(entropy >= 0, "entropy is not below 0");
+  const double effective = partition.EffectiveCount();
+  Require(
+      effective >= 0 && effective <= static_cast<double>(count) * (1 + 1e-9),
+      "the effective count is at most the count");
+}
+
+void CheckSame(const AttentionState& whole, const AttentionState& merged) {
+  const SoftmaxPartition& a = whole.partition();
+  const SoftmaxPartition& b = merged.partition();
+  Require(a.count == b.count, "counts add up");
+  if (a.count == 0) return;
+  Require(a.max == b.max, "the greatest logit is one of the parts'");
+  // exp(logit - max) is a float's: a part of another max rounds another way,
+  // the more the further its logits are from the max; those weigh little.
+  constexpr double kTolerance = 1e-5;
+  const double n = static_cast<double>(a.count);
+  Require(Near(a.sum, b.sum, kTolerance * std::max(1.0, a.sum)), "sums add up");
+  Require(Near(*a.Entropy(), *b.Entropy(), kTolerance * (1 + std::log(n)) * 10),
+          "entropies agree");
+  const auto best = whole.top().Sorted();
+  const auto merged_best = merged.top().Sorted();
+  Require(best.size() == merged_best.size(), "as many are kept");
+  for (std::size_t i = 0; i < best.size(); ++i) {
+    Require(best[i].row == merged_best[i].row &&
+                best[i].logit == merged_best[i].logit,
+            "the same are kept");
+  }
+  const std::vector<float> pooled = whole.PooledValue();
+  const std::vector<float> merged_pooled = merged.PooledValue();
+  for (std::size_t d = 0; d < pooled.size(); ++d) {
+    Require(std::abs(pooled[d]) <= 1 + 1e-5F, "a mean is within its values");
+    Require(Near(pooled[d], merged_pooled[d], 10 * kTolerance),
+            "pooled values agree");
+  }
+}
+
+void CheckInput(absl::string_view input) {
+  static const RowIds ids;
+  if (input.size() < kHeaderBytes) return;
+  const auto number = [&](std::size_t i) {
+    return static_cast<std::uint8_t>(input[i]);
+  };
+  const std::int64_t k = number(0) % 20;
+  const std::int64_t dim = number(1) % 4;
+  const std::size_t part_size = 1 + number(2);
+  input.remove_prefix(kHeaderBytes);
+  Rows all;
+  for (; input.size() >= sizeof(float) && all.rows.size() < kMaxRows;
+       input.remove_prefix(sizeof(float))) {
+    float logit;
+    std::memcpy(&logit, input.data(), sizeof(logit));
+    // Scans refuse others, and none adds rows that all weigh nothing.
+    if (!std::isfinite(logit) &&
+        (logit != -std::numeric_limits<float>::infinity() ||
+         all.rows.size() % part_size == 0)) {
+      continue;
+    }
+    all.rows.push_back(static_cast<RowIndex>(all.rows.size()));
+    all.logits.push_back(logit);
+    for (std::int64_t d = 0; d < dim; ++d) {
+      all.values.push_back(std::sin(static_cast<float>(all.values.size())));
+    }
+  }
+  Accept();
+  const std::size_t count = all.rows.size();
+  const AttentionState whole = Scan(all, 0, count, k, dim, ids);
+  CheckPartition(whole.partition(), count);
+  AttentionState forward(k, &ids, dim);
+  std::vector<AttentionState> parts;
+  for (std::size_t begin = 0; begin < count; begin += part_size) {
+    parts.push_back(
+        Scan(all, begin, std::min(count, begin + part_size), k, dim, ids));
+    forward.Merge(parts.back());
+  }
+  CheckPartition(forward.partition(), count);
+  CheckSame(whole, forward);
+  AttentionState backward(k, &ids, dim);
+  while (!parts.empty()) {
+    backward.Merge(parts.back());
+    parts.pop_back();
+  }
+  CheckSame(whole, backward);
+}
+
+}  // namespace
+}  // namespace attendant
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
+                                      std::size_t size) {
+  attendant::CheckInput(attendant::TextOf(data, size));
+  return 0;
+}
