@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -29,7 +30,11 @@ v1::Item ItemToWrite(const WriterOptions& options, std::int64_t i) {
   const bool is_new = existing.empty() || i % 2 == 1;
   item.set_id(is_new ? absl::StrCat("load-", options.seed, "-", i)
                      : existing[turn / 2 % existing.size()]);
-  const std::vector<float>& key = options.keys[turn % options.keys.size()];
+  std::vector<float> key = options.keys[turn % options.keys.size()];
+  const std::vector<float>& noise =
+      options.noises[turn % options.noises.size()];
+  std::transform(key.begin(), key.end(), noise.begin(), key.begin(),
+                 std::plus<>());
   (*item.mutable_keys())[options.key_field] = ToVector(key);
   return item;
 }

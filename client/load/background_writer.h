@@ -22,8 +22,10 @@ struct WriterOptions {
   // Of the items that are written, every other is one of these, in turns, and
   // the rest are new. Empty: all are new.
   std::vector<std::string> existing_ids;
-  // Keys of the items, in turns. Not empty.
+  // Keys of the items: sums of one of each, in turns. Neither is empty, nor are
+  // their sizes to have a common factor, so that few items are alike.
   std::vector<std::vector<float>> keys;
+  std::vector<std::vector<float>> noises;
 };
 
 struct WriterResult {

@@ -2,9 +2,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -72,6 +74,25 @@ int Report(const absl::Status& status) {
 }
 
 // The key field asked for, or the catalog's first.
+// What is added to keys of items that are written: so many different ones that
+// the sums with SampledQueryOptions::max_count keys are too, and a fifth as
+// large as a key.
+std::vector<std::vector<float>> Noises(
+    const std::vector<std::vector<float>>& keys, std::uint64_t seed) {
+  constexpr std::size_t kCount = 1009;  // a prime
+  constexpr double kSize = 0.2;
+  std::mt19937_64 random(seed);
+  std::vector<std::vector<float>> noises;
+  for (std::size_t i = 0; i < kCount; ++i) {
+    const std::vector<float>& key = keys[i % keys.size()];
+    std::vector<float>& noise = noises.emplace_back(key);
+    AddNoise(kSize, random, noise);
+    std::transform(noise.begin(), noise.end(), key.begin(), noise.begin(),
+                   std::minus<>());
+  }
+  return noises;
+}
+
 absl::StatusOr<std::string> ResolveKeyField(Client& client,
                                             const LoadOptions& options) {
   if (!options.key_field.empty()) return options.key_field;
@@ -137,14 +158,14 @@ absl::StatusOr<LoadReport> RunLoad(
   ATTENDANT_ASSIGN_OR_RETURN(const std::string key_field,
                              ResolveKeyField(client, options));
   std::vector<std::vector<float>> queries;
+  SampledQueryOptions sampled;
+  sampled.catalog = options.catalog;
+  sampled.key_field = key_field;
+  sampled.noise = options.noise;
+  sampled.seed = options.seed;
   if (given_queries) {
     queries = *given_queries;
   } else {
-    SampledQueryOptions sampled;
-    sampled.catalog = options.catalog;
-    sampled.key_field = key_field;
-    sampled.noise = options.noise;
-    sampled.seed = options.seed;
     ATTENDANT_ASSIGN_OR_RETURN(queries, SampleQueries(client, sampled));
   }
   const std::vector<v1::AttendRequest> requests =
@@ -158,7 +179,12 @@ absl::StatusOr<LoadReport> RunLoad(
     writes.key_field = key_field;
     writes.rate = *options.writes_per_second;
     writes.seed = options.seed;
-    writes.keys = queries;
+    // Others than what is asked for: those would gather copies of themselves.
+    SampledQueryOptions written = sampled;
+    written.seed = options.seed + 1;
+    written.noise = 0;
+    ATTENDANT_ASSIGN_OR_RETURN(writes.keys, SampleQueries(client, written));
+    writes.noises = Noises(writes.keys, options.seed);
     ATTENDANT_ASSIGN_OR_RETURN(writes.existing_ids,
                                ListIds(client, options.catalog));
     ATTENDANT_ASSIGN_OR_RETURN(writer_client,

@@ -18,7 +18,8 @@ namespace {
 constexpr std::int64_t kListPageSize = 1000;
 constexpr std::int64_t kGetBatchSize = 256;
 
-// Adds a Gaussian vector whose expected squared norm is (noise |key|)^2.
+}  // namespace
+
 void AddNoise(double noise, std::mt19937_64& random, std::vector<float>& key) {
   double squared_norm = 0;
   for (const float component : key) squared_norm += component * component;
@@ -29,8 +30,6 @@ void AddNoise(double noise, std::mt19937_64& random, std::vector<float>& key) {
     component += static_cast<float>(deviation * normal(random));
   }
 }
-
-}  // namespace
 
 absl::StatusOr<std::vector<std::string>> ListIds(Client& client,
                                                  const std::string& catalog) {

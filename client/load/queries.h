@@ -3,6 +3,7 @@
 #define ATTENDANT_CLIENT_LOAD_QUERIES_H_
 
 #include <cstdint>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,9 @@ struct SampledQueryOptions {
   double noise = 0.1;
   std::uint64_t seed = 1;
 };
+
+// Adds a Gaussian vector whose expected squared norm is (noise |key|)^2.
+void AddNoise(double noise, std::mt19937_64& random, std::vector<float>& key);
 
 // The ids of all items. The server's errors.
 absl::StatusOr<std::vector<std::string>> ListIds(Client& client,

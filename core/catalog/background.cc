@@ -1,7 +1,5 @@
 #include "core/catalog/background.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -9,9 +7,6 @@ namespace attendant {
 namespace {
 
 using SteadyClock = std::chrono::steady_clock;
-
-// Queries go first when they want all cores; a build still gets its share.
-constexpr int kNice = 10;
 
 }  // namespace
 
@@ -56,8 +51,6 @@ void BackgroundWorker::Remove(const void* owner) {
 }
 
 void BackgroundWorker::Run() {
-  // Of this thread alone, on Linux. Without the right to, it runs as it is.
-  setpriority(PRIO_PROCESS, 0, kNice);
   mutex_.Lock();
   while (!stopping_) {
     const auto next = std::min_element(

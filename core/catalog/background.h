@@ -1,4 +1,4 @@
-// The one thread that builds indexes, at a lower priority than queries.
+// The one thread that sees to indexes, beside the queries.
 #ifndef ATTENDANT_CORE_CATALOG_BACKGROUND_H_
 #define ATTENDANT_CORE_CATALOG_BACKGROUND_H_
 

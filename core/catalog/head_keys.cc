@@ -7,6 +7,10 @@ int StoredHeadCount(const AttentionModel* model) {
   return static_cast<int>(model->head_count());
 }
 
+bool ChangesStoredKeys(const AttentionModel* a, const AttentionModel* b) {
+  return StoredHeadCount(a) > 0 || StoredHeadCount(b) > 0;
+}
+
 KeyProjection StoredProjection(const AttentionModel& model) {
   if (const AdditiveNetwork* network = model.additive()) {
     return {network->key_weight.view(), {}};

@@ -15,6 +15,10 @@ namespace attendant {
 // form, which projects the query, or without a model.
 int StoredHeadCount(const AttentionModel* model);
 
+// True if keys are to be projected, or dropped, when one model takes the place
+// of the other.
+bool ChangesStoredKeys(const AttentionModel* a, const AttentionModel* b);
+
 // What all stored keys of an item are, one after the other.
 KeyProjection StoredProjection(const AttentionModel& model);
 

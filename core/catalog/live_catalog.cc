@@ -1,10 +1,7 @@
 #include "core/catalog/live_catalog.h"
 
-#include <malloc.h>
-
 #include <algorithm>
 #include <cmath>
-#include <new>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -14,7 +11,6 @@
 #include "core/base/status.h"
 #include "core/catalog/dead_rows.h"
 #include "core/catalog/head_keys.h"
-#include "core/catalog/rebuild.h"
 #include "core/catalog/segment_files.h"
 #include "core/catalog/snapshot_memory.h"
 
@@ -24,22 +20,11 @@ namespace {
 // Segments double up to this, so that a small catalog costs little memory.
 constexpr std::int64_t kFirstCapacity = 1024;
 constexpr std::int64_t kMaxCapacity = 65536;
-// Changes that a restart may have to replay, if no merge saves segments before.
-constexpr std::int64_t kMaxLoggedChanges = 65536;
-// Of merges that leave this many rows, freed memory is given back.
-constexpr std::int64_t kTrimCount = 100000;
-
 // True if no component is greater than `limit` in size.
 bool Within(std::span<const float> key, float limit) {
   return std::all_of(key.begin(), key.end(), [limit](float component) {
     return std::abs(component) <= limit;
   });
-}
-
-// True if changing one model for the other takes keys to be projected.
-bool Projects(const NamedModel& a, const NamedModel& b) {
-  return StoredHeadCount(a.model.get()) > 0 ||
-         StoredHeadCount(b.model.get()) > 0;
 }
 
 absl::Status NoSuchItem(std::size_t i, absl::string_view id) {
@@ -188,53 +173,6 @@ absl::Status LiveCatalog::CheckMemory(absl::string_view what,
   return options_.memory->Check(what, bytes);
 }
 
-void LiveCatalog::CutUselessLog() {
-  if (logged_change_count_ < kMaxLoggedChanges || saving_segments_ ||
-      store_->segment_directory() == nullptr ||
-      SegmentFiles::AnyTrained(*current_)) {
-    return;
-  }
-  save_status_ = segment_files_->Clear();
-  if (save_status_.ok()) save_status_ = CutLog(current_->sequence);
-  if (save_status_.ok()) logged_change_count_ = 0;
-}
-
-absl::Status LiveCatalog::CutLog(std::int64_t sequence) {
-  ATTENDANT_RETURN_IF_ERROR(store_->CutChanges(sequence));
-  log_begin_ = sequence;
-  return absl::OkStatus();
-}
-
-void LiveCatalog::SaveSegments(bool worth_it) {
-  std::shared_ptr<const Snapshot> snapshot;
-  std::optional<std::int64_t> covered;
-  std::int64_t change_count = 0;
-  {
-    MutexLock lock(&mutex_);
-    change_count = logged_change_count_;
-    if (!worth_it && change_count < kMaxLoggedChanges) return;
-    if (store_->segment_directory() == nullptr) return;
-    snapshot = current_;
-    covered = SegmentFiles::Covered(*snapshot);
-    if (!covered || *covered < log_begin_) return;
-    saving_segments_ = true;
-  }
-  absl::Status status;
-  try {
-    status = segment_files_->Save(*snapshot, *covered);
-  } catch (const std::bad_alloc&) {
-    status = absl::ResourceExhaustedError("out of memory to save segments");
-  }
-  MutexLock lock(&mutex_);
-  saving_segments_ = false;
-  if (status.ok()) {
-    logged_change_count_ -= change_count;
-    status = CutLog(*covered);
-    ATTENDANT_FAIL_POINT("segments.after_cut");
-  }
-  save_status_ = status;
-}
-
 void LiveCatalog::AppendRow(Snapshot& next, const Item& item) {
   if (growing_.rows == nullptr ||
       growing_.rows->row_count() == growing_.rows->capacity()) {
@@ -343,169 +281,6 @@ void LiveCatalog::ResolveWantedIndexes(Snapshot& next) const {
     }
     next.wanted_indexes[f] = kind;
   }
-}
-
-MergePlan LiveCatalog::Plan(bool settled) const {
-  return PlanMerge(*current_, wanted_models_, growing_.rows.get(), settled);
-}
-
-void LiveCatalog::ScheduleMerges() {
-  const MergePlan now = Plan(/*settled=*/false);
-  if (now.needed() && !now.retrains) {
-    ScheduleMerge(absl::ZeroDuration());
-  } else if (now.needed() || Plan(/*settled=*/true).needed()) {
-    ScheduleMerge(options_.settle_time);
-  }
-}
-
-void LiveCatalog::ScheduleMerge(absl::Duration delay) {
-  if (closing_) return;
-  if (await_count_ > 0) delay = absl::ZeroDuration();
-  if (merge_scheduled_) {
-    if (delay == absl::ZeroDuration()) background_->Hurry(this);
-    return;
-  }
-  merge_scheduled_ = true;
-  background_->Add(this, delay, [this] { RunMerge(); });
-}
-
-void LiveCatalog::RunMerge() {
-  if (MergeOnce() < kTrimCount) return;
-  // Keys were held twice, and blocks that were freed stay with the process
-  // unless it lets go of them: half as much again as all keys.
-  malloc_trim(0);
-}
-
-absl::StatusOr<MemoryBudget::Account> LiveCatalog::ReserveMerge(
-    const MergePlan& plan) {
-  if (options_.memory == nullptr) return MemoryBudget::Account();
-  absl::StatusOr<MemoryBudget::Account> room =
-      options_.memory->Reserve("an index build", MergeBytes(*current_, plan));
-  if (room.ok()) return room;
-  merge_status_ = room.status();
-  // Not as a merge that is scheduled: nobody is to wait for it.
-  if (!retry_scheduled_ && !closing_) {
-    retry_scheduled_ = true;
-    background_->Add(this, options_.retry_time, [this] {
-      MutexLock lock(&mutex_);
-      retry_scheduled_ = false;
-      ScheduleMerges();
-    });
-  }
-  return room;
-}
-
-std::int64_t LiveCatalog::MergeOnce() {
-  std::shared_ptr<const Snapshot> before;
-  ScratchFiles* files = nullptr;
-  std::vector<NamedModel> models;
-  MergePlan plan;
-  MemoryBudget::Account room;
-  {
-    MutexLock lock(&mutex_);
-    merge_scheduled_ = false;
-    const bool settled =
-        await_count_ > 0 || std::chrono::steady_clock::now() - last_write_ >=
-                                absl::ToChronoNanoseconds(options_.settle_time);
-    plan = Plan(settled);
-    if (!plan.needed()) {
-      ScheduleMerges();
-      changed_.NotifyAll();
-      return 0;
-    }
-    absl::StatusOr<MemoryBudget::Account> reserved = ReserveMerge(plan);
-    if (!reserved.ok()) {
-      changed_.NotifyAll();
-      return 0;
-    }
-    room = *std::move(reserved);
-    merge_scheduled_ = true;
-    before = current_;
-    models = plan.retrains ? wanted_models_ : current_->models;
-    files = &store_->scratch_files();
-    // From now on rows go to a new segment; those before are only tombstoned.
-    for (std::size_t i = plan.first; i < plan.end; ++i) {
-      if (before->segments[i].segment->rows == growing_.rows) growing_ = {};
-    }
-  }
-  absl::StatusOr<std::shared_ptr<const Segment>> merged =
-      MergeSegments(*before, plan, models, *files, closing_);
-  const std::int64_t row_count =
-      merged.ok() && *merged != nullptr ? (*merged)->rows->row_count() : 0;
-  // What is behind the segments that stay is sealed.
-  const bool seals = plan.first > 0;
-  if (seals) ATTENDANT_FAIL_POINT("seal.before_publish");
-  if (!seals) ATTENDANT_FAIL_POINT("merge.before_publish");
-  absl::Status status = merged.status();
-  if (status.ok()) {
-    MutexLock lock(&mutex_);
-    try {
-      PublishMerged(*std::move(merged), plan, *before, models);
-    } catch (const std::bad_alloc&) {
-      status = absl::ResourceExhaustedError("out of memory for a merge");
-      // Its head keys may be another model's already.
-      growing_ = {};
-    }
-  }
-  if (seals) ATTENDANT_FAIL_POINT("seal.after_publish");
-  if (!seals) ATTENDANT_FAIL_POINT("merge.after_publish");
-  if (status.ok()) {
-    const bool all = plan.first == 0 && plan.end == before->segments.size();
-    SaveSegments(/*worth_it=*/all);
-  }
-  MutexLock lock(&mutex_);
-  merge_scheduled_ = false;
-  merge_status_ = status;
-  if (status.ok()) ScheduleMerges();
-  changed_.NotifyAll();
-  return row_count;
-}
-
-void LiveCatalog::PublishMerged(std::shared_ptr<const Segment> merged,
-                                const MergePlan& plan, const Snapshot& before,
-                                const std::vector<NamedModel>& models) {
-  auto next = std::make_shared<Snapshot>(*current_);
-  const auto first =
-      next->segments.begin() + static_cast<std::ptrdiff_t>(plan.first);
-  next->segments.erase(
-      first, next->segments.begin() + static_cast<std::ptrdiff_t>(plan.end));
-  for (std::size_t f = 0; plan.retrains && f < models.size(); ++f) {
-    // Without keys to project SetDefaults published the newest already.
-    if (!Projects(models[f], next->models[f])) continue;
-    if (models[f].model == next->models[f].model) continue;
-    if (StoredHeadCount(models[f].model.get()) > 0) {
-      projected_key_counts_[f].fetch_add(before.key_count(static_cast<int>(f)),
-                                         std::memory_order_relaxed);
-    }
-    for (SegmentView& tail : next->segments) {
-      ReprojectTail(tail, static_cast<int>(f), models[f]);
-    }
-    next->models[f] = models[f];
-  }
-  if (merged != nullptr) {
-    next->segments.insert(
-        next->segments.begin() + static_cast<std::ptrdiff_t>(plan.first),
-        ViewOfMerged(std::move(merged), plan, before, *current_));
-  }
-  Publish(std::move(next));
-}
-
-void LiveCatalog::ReprojectTail(SegmentView& view, int field,
-                                const NamedModel& model) {
-  auto segment = std::make_shared<Segment>(*view.segment);
-  std::vector<std::shared_ptr<FlatIndex>> indexes;
-  if (model.model != nullptr) {
-    indexes = ProjectSegment(*view.segment, field, view.row_end, *model.model);
-  }
-  if (!indexes.empty()) {
-    projected_key_counts_[field].fetch_add(view.row_end,
-                                           std::memory_order_relaxed);
-  }
-  segment->head_indexes[field].assign(indexes.begin(), indexes.end());
-  if (growing_.rows == segment->rows) {
-    growing_.head_indexes[field] = std::move(indexes);
-  }
-  view.segment = std::move(segment);
 }
 
 absl::StatusOr<std::vector<Item>> LiveCatalog::Get(
@@ -631,7 +406,8 @@ void LiveCatalog::SetDefaults(const std::vector<KeyFieldSchema>& key_fields,
   next->schema = std::move(schema);
   for (std::size_t f = 0; f < wanted_models_.size(); ++f) {
     // Without keys to project the model is there at once.
-    if (!Projects(next->models[f], wanted_models_[f]) ||
+    if (!ChangesStoredKeys(next->models[f].model.get(),
+                           wanted_models_[f].model.get()) ||
         next->segments.empty()) {
       next->models[f] = wanted_models_[f];
     }
@@ -706,17 +482,6 @@ CatalogRecord LiveCatalog::record() const {
   return record;
 }
 
-void LiveCatalog::AwaitIndexes() {
-  MutexLock lock(&mutex_);
-  ++await_count_;
-  while (merge_scheduled_) {
-    // Hurry a merge that waits for writes to settle.
-    background_->Hurry(this);
-    changed_.Wait(&mutex_);
-  }
-  --await_count_;
-}
-
 void LiveCatalog::Close() {
   closing_ = true;
   background_->Remove(this);
@@ -728,6 +493,7 @@ void LiveCatalog::Close() {
   MutexLock lock(&mutex_);
   merge_scheduled_ = false;
   changed_.NotifyAll();
+  merged_away_.clear();
   store_ = nullptr;
 }
 

@@ -313,6 +313,10 @@ class LiveCatalog {
                      const MergePlan& plan, const Snapshot& before,
                      const std::vector<NamedModel>& models)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Lets go of merged segments that no reader holds: the last of them would
+  // else take the time, for a large one tens of milliseconds. Looks so many
+  // times, and later once more, if some are held.
+  void FreeMerged(int look_count) ABSL_LOCKS_EXCLUDED(mutex_);
   // Gives the rows of a segment the head keys of another model.
   void ReprojectTail(SegmentView& view, int field, const NamedModel& model)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -361,6 +365,10 @@ class LiveCatalog {
   // which it begins.
   std::int64_t logged_change_count_ ABSL_GUARDED_BY(mutex_) = 0;
   std::int64_t log_begin_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Merged into others, and maybe read still.
+  std::vector<std::shared_ptr<const Segment>> merged_away_
+      ABSL_GUARDED_BY(mutex_);
+  bool free_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
   int await_count_ ABSL_GUARDED_BY(mutex_) = 0;
   std::chrono::steady_clock::time_point last_write_ ABSL_GUARDED_BY(mutex_);
 };

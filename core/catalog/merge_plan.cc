@@ -7,6 +7,9 @@
 namespace attendant {
 namespace {
 
+// Sealed segments but the first have more rows than those that follow by so
+// much: a query looks at each, and merging takes time that queries leave.
+constexpr std::int64_t kMergeRatio = 3;
 // Keys, as a multiple of those that the training was learned from.
 constexpr double kGrowth = 4;
 constexpr double kSettledGrowth = 1.5;
@@ -163,31 +166,38 @@ class Planner {
     return snapshot_.segments[i].segment->rows.get() == growing_;
   }
 
-  // Segments that are full, and those before them that never will be.
+  // Segments that are full, those before them that never will be, and what of
+  // the sealed ones would be merged with them.
   MergePlan Seal() const {
-    const std::size_t first = SealedEnd();
-    std::size_t end = first;
+    const std::size_t sealed_end = SealedEnd();
+    std::size_t end = sealed_end;
     std::int64_t row_count = 0;
-    for (std::size_t i = first; i < snapshot_.segments.size(); ++i) {
+    for (std::size_t i = sealed_end; i < snapshot_.segments.size(); ++i) {
       const SegmentView& view = snapshot_.segments[i];
       if (IsGrowing(i) && view.row_end < view.segment->rows->capacity()) break;
       row_count += view.row_end;
       end = i + 1;
     }
     if (row_count < kSealCount) return {};
-    return {first, end, false};
+    return {MergeBegin(sealed_end, row_count), end, false};
   }
 
   MergePlan MergeSealed() const {
     const std::size_t end = SealedEnd();
-    std::int64_t later = 0;
-    MergePlan plan;
+    const std::size_t begin = MergeBegin(end, 0);
+    return begin < end ? MergePlan{begin, end, false} : MergePlan();
+  }
+
+  // The first segment before `end` that is to be merged with all between it and
+  // `end`, and `later` rows; `end` if there is none.
+  std::size_t MergeBegin(std::size_t end, std::int64_t later) const {
+    std::size_t begin = end;
     for (std::size_t i = end; i-- > 0;) {
       const std::int64_t row_count = snapshot_.segments[i].row_end;
-      if (later >= row_count) plan = {i, end, false};
+      if (later * (i == 0 ? 1 : kMergeRatio) >= row_count) begin = i;
       later += row_count;
     }
-    return plan;
+    return begin;
   }
 
   MergePlan DropDead() const {

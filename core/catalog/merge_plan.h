@@ -14,7 +14,7 @@ namespace attendant {
 // Rows from which on a growing segment is sealed; fewer are never worth a
 // merge of their own.
 inline constexpr std::int64_t kMinMergeCount = 1024;
-inline constexpr std::int64_t kSealCount = 4096;
+inline constexpr std::int64_t kSealCount = 2048;
 
 // Segments [first, end) of a snapshot become one.
 struct MergePlan {
@@ -32,13 +32,13 @@ struct MergePlan {
 //
 // Segments that were not trained are scored key by key. Once they are full they
 // are sealed: their keys go to the lists of the catalog's training. Sealed
-// segments are merged so that each has more rows than all that follow it, so
-// that a row is copied O(log n) times; one of which many rows are dead is
-// copied without them. Once writes have settled all become one. The catalog
-// learns anew where other indexes or models are wanted, where it has several
-// times the keys that it was learned from, and where keys have drifted: their
-// mean square distance to their lists' means has grown by a fifth, or a half
-// while writes go on.
+// segments are merged so that each has more rows than all that follow it, or
+// several times as many, so that a row is copied O(log n) times; one of which
+// many rows are dead is copied without them. Once writes have settled all
+// become one. The catalog learns anew where other indexes or models are wanted,
+// where it has several times the keys that it was learned from, and where keys
+// have drifted: their mean square distance to their lists' means has grown by a
+// fifth, or a half while writes go on.
 //
 // wanted_models: by field, what snapshot.models should become. growing: the
 // rows that writes are appended to; null: none.

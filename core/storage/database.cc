@@ -367,6 +367,9 @@ class UnderWay {
 DatabaseResources DatabaseResources::Make(Files files) {
   DatabaseResources resources;
   resources.env = rocksdb::NewCompositeEnv(files.file_system());
+  // Of the process: compaction is not to hold up queries.
+  resources.env->LowerThreadPoolCPUPriority(rocksdb::Env::LOW,
+                                            rocksdb::CpuPriority::kLow);
   resources.files = std::move(files);
   resources.block_cache = rocksdb::NewLRUCache(64 * kMiB);
   resources.write_buffers =

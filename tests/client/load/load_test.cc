@@ -244,6 +244,7 @@ TEST(BackgroundWriterTest, WritesItemsOfTheCatalogAndNewOnesInTurns) {
   options.seed = 3;
   options.existing_ids = {"a", "b"};
   options.keys = {{1, 2}, {3, 4}, {5, 6}};
+  options.noises = {{0, 0}};
   const auto id = [&](std::int64_t i) { return ItemToWrite(options, i).id(); };
   EXPECT_EQ(id(0), "a");
   EXPECT_EQ(id(1), "load-3-1");
@@ -254,6 +255,9 @@ TEST(BackgroundWriterTest, WritesItemsOfTheCatalogAndNewOnesInTurns) {
             ItemToWrite(options, 1).keys().at("k").SerializeAsString());
   EXPECT_NE(ItemToWrite(options, 4).keys().at("k").SerializeAsString(),
             ItemToWrite(options, 0).keys().at("k").SerializeAsString());
+  options.noises = {{0, 0}, {0, 0.5}};
+  EXPECT_NE(ItemToWrite(options, 4).keys().at("k").SerializeAsString(),
+            ItemToWrite(options, 1).keys().at("k").SerializeAsString());
   options.existing_ids.clear();
   EXPECT_EQ(id(0), "load-3-0");
 }

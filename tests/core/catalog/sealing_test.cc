@@ -111,6 +111,18 @@ TEST_F(SealingTest, FullSegmentsAreSealedByTheOneTraining) {
   EXPECT_EQ(merged->trained_key_count(), 18000);
 }
 
+TEST_F(SealingTest, WhatWasMergedGoesWithItsLastReader) {
+  Write(Items("a", 3000, 1));
+  std::shared_ptr<const Snapshot> held = catalog_->snapshot();
+  const std::weak_ptr<const Segment> merged = held->segments[0].segment;
+  catalog_->AwaitIndexes();
+  ASSERT_NE(IvfOf(catalog_->snapshot()->segments[0]), nullptr);
+  ASSERT_FALSE(merged.expired());
+  EXPECT_EQ(held->segments[0].segment->rows->Id(0), "a0");
+  held = nullptr;
+  WaitFor([&] { return merged.expired(); });
+}
+
 TEST_F(SealingTest, WhatDiesWhileSegmentsAreSealedStaysDead) {
   Write(Items("a", 5000, 1));
   catalog_->AwaitIndexes();

@@ -1,0 +1,21 @@
+// Work for which nobody waits.
+#ifndef ATTENDANT_CORE_BASE_SPARE_TIME_H_
+#define ATTENDANT_CORE_BASE_SPARE_TIME_H_
+
+#include "absl/functional/function_ref.h"
+
+namespace attendant {
+
+enum class Share {
+  kLow,   // a tenth of a core that others want too
+  kIdle,  // what others leave, which may be nothing
+};
+
+// Runs `work` on a thread of its own that gets this share of the processor and
+// makes way at once, and returns when it is done; throws what it throws. It
+// should not hold locks that others wait for: they would wait as long.
+void RunInSpareTime(Share share, absl::FunctionRef<void()> work);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_BASE_SPARE_TIME_H_

@@ -1,0 +1,299 @@
+// Background work of a LiveCatalog: what becomes of its segments, and the files
+// that keep them.
+#include <malloc.h>
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "core/base/fail_point.h"
+#include "core/base/spare_time.h"
+#include "core/base/status.h"
+#include "core/catalog/head_keys.h"
+#include "core/catalog/live_catalog.h"
+#include "core/catalog/rebuild.h"
+#include "core/catalog/segment_files.h"
+#include "core/catalog/snapshot_memory.h"
+
+namespace attendant {
+namespace {
+
+// Changes that a restart may have to replay, if no merge saves segments before.
+constexpr std::int64_t kMaxLoggedChanges = 65536;
+// Times, a millisecond apart, that a merge looks whether what it has merged is
+// read still: queries take less.
+constexpr int kFreeLooks = 50;
+// Of merges that leave this many rows, freed memory is given back.
+constexpr std::int64_t kTrimCount = 100000;
+
+// Queries do as well without learning anew; without a merge they become slow,
+// and so they are without any index.
+Share ShareOf(const MergePlan& plan, const Snapshot& snapshot) {
+  return plan.retrains && SegmentFiles::AnyTrained(snapshot) ? Share::kIdle
+                                                             : Share::kLow;
+}
+
+}  // namespace
+
+MergePlan LiveCatalog::Plan(bool settled) const {
+  return PlanMerge(*current_, wanted_models_, growing_.rows.get(), settled);
+}
+
+void LiveCatalog::ScheduleMerges() {
+  const MergePlan now = Plan(/*settled=*/false);
+  if (now.needed() && !now.retrains) {
+    ScheduleMerge(absl::ZeroDuration());
+  } else if (now.needed() || Plan(/*settled=*/true).needed()) {
+    ScheduleMerge(options_.settle_time);
+  }
+}
+
+void LiveCatalog::ScheduleMerge(absl::Duration delay) {
+  if (closing_) return;
+  if (await_count_ > 0) delay = absl::ZeroDuration();
+  if (merge_scheduled_) {
+    if (delay == absl::ZeroDuration()) background_->Hurry(this);
+    return;
+  }
+  merge_scheduled_ = true;
+  background_->Add(this, delay, [this] { RunMerge(); });
+}
+
+void LiveCatalog::RunMerge() {
+  if (MergeOnce() < kTrimCount) return;
+  // Keys were held twice, and blocks that were freed stay with the process
+  // unless it lets go of them: half as much again as all keys.
+  malloc_trim(0);
+}
+
+absl::StatusOr<MemoryBudget::Account> LiveCatalog::ReserveMerge(
+    const MergePlan& plan) {
+  if (options_.memory == nullptr) return MemoryBudget::Account();
+  absl::StatusOr<MemoryBudget::Account> room =
+      options_.memory->Reserve("an index build", MergeBytes(*current_, plan));
+  if (room.ok()) return room;
+  merge_status_ = room.status();
+  // Not as a merge that is scheduled: nobody is to wait for it.
+  if (!retry_scheduled_ && !closing_) {
+    retry_scheduled_ = true;
+    background_->Add(this, options_.retry_time, [this] {
+      MutexLock lock(&mutex_);
+      retry_scheduled_ = false;
+      ScheduleMerges();
+    });
+  }
+  return room;
+}
+
+std::int64_t LiveCatalog::MergeOnce() {
+  std::shared_ptr<const Snapshot> before;
+  ScratchFiles* files = nullptr;
+  std::vector<NamedModel> models;
+  MergePlan plan;
+  MemoryBudget::Account room;
+  Share share = Share::kLow;
+  {
+    MutexLock lock(&mutex_);
+    merge_scheduled_ = false;
+    const bool settled =
+        await_count_ > 0 || std::chrono::steady_clock::now() - last_write_ >=
+                                absl::ToChronoNanoseconds(options_.settle_time);
+    plan = Plan(settled);
+    if (!plan.needed()) {
+      ScheduleMerges();
+      changed_.NotifyAll();
+      return 0;
+    }
+    absl::StatusOr<MemoryBudget::Account> reserved = ReserveMerge(plan);
+    if (!reserved.ok()) {
+      changed_.NotifyAll();
+      return 0;
+    }
+    room = *std::move(reserved);
+    merge_scheduled_ = true;
+    before = current_;
+    models = plan.retrains ? wanted_models_ : current_->models;
+    files = &store_->scratch_files();
+    share = await_count_ > 0 ? Share::kLow : ShareOf(plan, *before);
+    // From now on rows go to a new segment; those before are only tombstoned.
+    for (std::size_t i = plan.first; i < plan.end; ++i) {
+      if (before->segments[i].segment->rows == growing_.rows) growing_ = {};
+    }
+  }
+  absl::StatusOr<std::shared_ptr<const Segment>> merged = nullptr;
+  RunInSpareTime(share, [&] {
+    merged = MergeSegments(*before, plan, models, *files, closing_);
+  });
+  const std::int64_t row_count =
+      merged.ok() && *merged != nullptr ? (*merged)->rows->row_count() : 0;
+  // What is behind the segments that stay is sealed.
+  const bool seals = plan.first > 0;
+  if (seals) ATTENDANT_FAIL_POINT("seal.before_publish");
+  if (!seals) ATTENDANT_FAIL_POINT("merge.before_publish");
+  absl::Status status = merged.status();
+  if (status.ok()) {
+    MutexLock lock(&mutex_);
+    try {
+      PublishMerged(*std::move(merged), plan, *before, models);
+    } catch (const std::bad_alloc&) {
+      status = absl::ResourceExhaustedError("out of memory for a merge");
+      // Its head keys may be another model's already.
+      growing_ = {};
+    }
+  }
+  if (seals) ATTENDANT_FAIL_POINT("seal.after_publish");
+  if (!seals) ATTENDANT_FAIL_POINT("merge.after_publish");
+  const bool all = plan.first == 0 && plan.end == before->segments.size();
+  before = nullptr;
+  FreeMerged(kFreeLooks);
+  room = {};
+  if (status.ok()) SaveSegments(/*worth_it=*/all);
+  MutexLock lock(&mutex_);
+  merge_scheduled_ = false;
+  merge_status_ = status;
+  if (status.ok()) ScheduleMerges();
+  changed_.NotifyAll();
+  return row_count;
+}
+
+void LiveCatalog::PublishMerged(std::shared_ptr<const Segment> merged,
+                                const MergePlan& plan, const Snapshot& before,
+                                const std::vector<NamedModel>& models) {
+  auto next = std::make_shared<Snapshot>(*current_);
+  const auto first =
+      next->segments.begin() + static_cast<std::ptrdiff_t>(plan.first);
+  const auto end =
+      next->segments.begin() + static_cast<std::ptrdiff_t>(plan.end);
+  for (auto view = first; view != end; ++view) {
+    merged_away_.push_back(view->segment);
+  }
+  next->segments.erase(first, end);
+  for (std::size_t f = 0; plan.retrains && f < models.size(); ++f) {
+    // Without keys to project SetDefaults published the newest already.
+    if (!ChangesStoredKeys(models[f].model.get(),
+                           next->models[f].model.get())) {
+      continue;
+    }
+    if (models[f].model == next->models[f].model) continue;
+    if (StoredHeadCount(models[f].model.get()) > 0) {
+      projected_key_counts_[f].fetch_add(before.key_count(static_cast<int>(f)),
+                                         std::memory_order_relaxed);
+    }
+    for (SegmentView& tail : next->segments) {
+      ReprojectTail(tail, static_cast<int>(f), models[f]);
+    }
+    next->models[f] = models[f];
+  }
+  if (merged != nullptr) {
+    next->segments.insert(
+        next->segments.begin() + static_cast<std::ptrdiff_t>(plan.first),
+        ViewOfMerged(std::move(merged), plan, before, *current_));
+  }
+  Publish(std::move(next));
+}
+
+void LiveCatalog::FreeMerged(int look_count) {
+  for (int i = 0; i < look_count; ++i) {
+    if (i > 0) absl::SleepFor(absl::Milliseconds(1));
+    std::vector<std::shared_ptr<const Segment>> unread;  // outlives the lock
+    MutexLock lock(&mutex_);
+    std::erase_if(merged_away_, [&](std::shared_ptr<const Segment>& segment) {
+      // No snapshot that has it will be made.
+      if (segment.use_count() > 1) return false;
+      unread.push_back(std::move(segment));
+      return true;
+    });
+    if (merged_away_.empty()) return;
+  }
+  const auto look_later = [this] {
+    {
+      MutexLock lock(&mutex_);
+      free_scheduled_ = false;
+    }
+    FreeMerged(1);
+  };
+  MutexLock lock(&mutex_);
+  if (free_scheduled_ || closing_) return;
+  free_scheduled_ = true;
+  background_->Add(this, absl::Milliseconds(100), look_later);
+}
+
+void LiveCatalog::ReprojectTail(SegmentView& view, int field,
+                                const NamedModel& model) {
+  auto segment = std::make_shared<Segment>(*view.segment);
+  std::vector<std::shared_ptr<FlatIndex>> indexes;
+  if (model.model != nullptr) {
+    indexes = ProjectSegment(*view.segment, field, view.row_end, *model.model);
+  }
+  if (!indexes.empty()) {
+    projected_key_counts_[field].fetch_add(view.row_end,
+                                           std::memory_order_relaxed);
+  }
+  segment->head_indexes[field].assign(indexes.begin(), indexes.end());
+  if (growing_.rows == segment->rows) {
+    growing_.head_indexes[field] = std::move(indexes);
+  }
+  view.segment = std::move(segment);
+}
+
+void LiveCatalog::AwaitIndexes() {
+  MutexLock lock(&mutex_);
+  ++await_count_;
+  while (merge_scheduled_) {
+    // Hurry a merge that waits for writes to settle.
+    background_->Hurry(this);
+    changed_.Wait(&mutex_);
+  }
+  --await_count_;
+}
+
+void LiveCatalog::CutUselessLog() {
+  if (logged_change_count_ < kMaxLoggedChanges || saving_segments_ ||
+      store_->segment_directory() == nullptr ||
+      SegmentFiles::AnyTrained(*current_)) {
+    return;
+  }
+  save_status_ = segment_files_->Clear();
+  if (save_status_.ok()) save_status_ = CutLog(current_->sequence);
+  if (save_status_.ok()) logged_change_count_ = 0;
+}
+
+absl::Status LiveCatalog::CutLog(std::int64_t sequence) {
+  ATTENDANT_RETURN_IF_ERROR(store_->CutChanges(sequence));
+  log_begin_ = sequence;
+  return absl::OkStatus();
+}
+
+void LiveCatalog::SaveSegments(bool worth_it) {
+  std::shared_ptr<const Snapshot> snapshot;
+  std::optional<std::int64_t> covered;
+  std::int64_t change_count = 0;
+  {
+    MutexLock lock(&mutex_);
+    change_count = logged_change_count_;
+    if (!worth_it && change_count < kMaxLoggedChanges) return;
+    if (store_->segment_directory() == nullptr) return;
+    snapshot = current_;
+    covered = SegmentFiles::Covered(*snapshot);
+    if (!covered || *covered < log_begin_) return;
+    saving_segments_ = true;
+  }
+  absl::Status status;
+  try {
+    RunInSpareTime(Share::kIdle,
+                   [&] { status = segment_files_->Save(*snapshot, *covered); });
+  } catch (const std::bad_alloc&) {
+    status = absl::ResourceExhaustedError("out of memory to save segments");
+  }
+  MutexLock lock(&mutex_);
+  saving_segments_ = false;
+  if (status.ok()) {
+    logged_change_count_ -= change_count;
+    status = CutLog(*covered);
+    ATTENDANT_FAIL_POINT("segments.after_cut");
+  }
+  save_status_ = status;
+}
+
+}  // namespace attendant

@@ -1,0 +1,40 @@
+#include "core/base/spare_time.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/resource.h>
+
+#include <stdexcept>
+#include <thread>
+
+namespace attendant {
+namespace {
+
+TEST(SpareTimeTest, WorkRunsOnAThreadOfItsOwnAndIsWaitedFor) {
+  for (const Share share : {Share::kLow, Share::kIdle}) {
+    const int before = getpriority(PRIO_PROCESS, 0);
+    std::thread::id id = std::this_thread::get_id();
+    RunInSpareTime(share, [&] { id = std::this_thread::get_id(); });
+    EXPECT_NE(id, std::this_thread::get_id());
+    EXPECT_EQ(getpriority(PRIO_PROCESS, 0), before);
+    EXPECT_EQ(sched_getscheduler(0), SCHED_OTHER);
+  }
+}
+
+TEST(SpareTimeTest, ItsShareIsThatOfItsThread) {
+  int nice = 0;
+  RunInSpareTime(Share::kLow, [&] { nice = getpriority(PRIO_PROCESS, 0); });
+  EXPECT_EQ(nice, 10);
+  int policy = -1;
+  RunInSpareTime(Share::kIdle, [&] { policy = sched_getscheduler(0); });
+  EXPECT_EQ(policy, SCHED_IDLE);
+}
+
+TEST(SpareTimeTest, WhatItThrowsIsThrownOn) {
+  EXPECT_THROW(
+      RunInSpareTime(Share::kLow, [] { throw std::runtime_error("no"); }),
+      std::runtime_error);
+}
+
+}  // namespace
+}  // namespace attendant
