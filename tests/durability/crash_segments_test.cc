@@ -102,9 +102,9 @@ class CrashSegmentsTest : public ::testing::Test {
     }
   }
 
-  // A catalog with an index that grows by as much as is sealed: segments of
-  // 1,024, 2,048 and 4,096 rows. Where that takes so long that all are merged
-  // before, once more.
+  // A catalog with an index that grows by as much as is sealed, and not by so
+  // much that it is merged with the first segment. Where that takes so long
+  // that all are merged before, once more.
   void DieWhileSealing(const std::string& fail_point) {
     ASSERT_OK_AND_ASSIGN(const auto server,
                          StartToDie(data_.path(), fail_point));
@@ -118,22 +118,23 @@ class CrashSegmentsTest : public ::testing::Test {
         ASSERT_TRUE(connection.DeleteCatalog(kSealed).ok());
       }
       ASSERT_TRUE(connection.CreateCatalog(kSealed, v1::INDEX_KIND_IVF).ok());
-      // A quarter of what there will be, or it would learn anew.
-      constexpr int kFirst = 2560;
+      // More than is sealed at once, and more than a quarter of what there will
+      // be, or it would learn anew.
+      constexpr int kFirst = 5120;
       sealed.clear();
       for (int at = 0; at < kFirst; at += kBatchItems) {
         ASSERT_TRUE(Write(connection, kSealed, at, kBatchItems, &sealed).ok());
       }
       ASSERT_TRUE(AwaitIndex(connection, kSealed).ok());
       with_last = sealed;
-      constexpr int kMore = 1024 + 2048 + 4096;
+      constexpr int kMore = 1024 + 2048 + 2048;
       for (int at = kFirst; alive && at < kFirst + kMore; at += kBatchItems) {
         alive = Write(connection, kSealed, at, kBatchItems, &with_last).ok();
         if (alive) sealed = with_last;
       }
       if (alive) alive = AwaitIndex(connection, kSealed).ok();
     }
-    EXPECT_EQ(server->Wait(absl::Seconds(1)), kSigKilled)
+    EXPECT_EQ(server->Wait(absl::Seconds(30)), kSigKilled)
         << "nothing comes by " << fail_point;
     ASSERT_OK_AND_ASSIGN(const auto again, ServerProcess::Start(data_.path()));
     Connection after(again->address());
