@@ -320,6 +320,10 @@ TEST(UnwritableDirectoryTest, ADirectoryOfSomebodyElseIsSaidAtStart) {
 }
 
 TEST(FileHandlesTest, AreNamedWhenTheyAreOutAndNothingIsLost) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "sanitizers open a pipe to see whether an object is one, and "
+                  "call it none where file handles are out";
+#endif
   const ScratchDirectory data;
   rlimit before;
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -339,7 +343,8 @@ TEST(FileHandlesTest, AreNamedWhenTheyAreOutAndNothingIsLost) {
       status = Create(*client, absl::StrCat("catalog", count));
     }
     EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
-                                 HasSubstr("open files")));
+                                 HasSubstr("open files")))
+        << server->log();
     EXPECT_EQ(ReasonOf(status), "TOO_MANY_OPEN_FILES");
     EXPECT_OK(Ask(*client, "shop"));
     ASSERT_OK_AND_ASSIGN(const auto listed, ListVersions(*client, "shop"));
