@@ -387,8 +387,9 @@ class Parser {
 
   // Years 1 to 9999, as items have.
   static std::optional<absl::Time> ParseMoment(const std::string& text) {
-    // absl::ParseTime takes more than RFC 3339: blanks, and infinities.
-    if (text.empty() ||
+    // absl::ParseTime takes more than RFC 3339: blanks, infinities, and years
+    // of other than four digits.
+    if (text.find('-') != 4 ||
         !absl::ascii_isdigit(static_cast<unsigned char>(text.front())) ||
         absl::ascii_isspace(static_cast<unsigned char>(text.back()))) {
       return std::nullopt;
@@ -398,6 +399,10 @@ class Parser {
     if (!absl::ParseTime(absl::RFC3339_full, text, &time, &error)) {
       return std::nullopt;
     }
+    // An offset may lead out of them.
+    const absl::civil_year_t year =
+        absl::ToCivilYear(time, absl::UTCTimeZone()).year();
+    if (year < 1 || year > 9999) return std::nullopt;
     return time;
   }
 

@@ -148,7 +148,10 @@ TEST(ParseFilterTest, ErrorsSayWhatWhereAndWhatIsWanted) {
   ExpectRefused("listed = 5", {"5 at position 10", "a moment"});
   for (const char* moment :
        {"'2026-01-31'", "'infinite-future'", "' 2026-01-31T12:00:00Z'",
-        "'2026-01-31T12:00:00Z '", "'2026-02-31T12:00:00Z'", "''"}) {
+        "'2026-01-31T12:00:00Z '", "'2026-02-31T12:00:00Z'", "''",
+        "'0-01-01T00:00:00Z'", "'0000-12-31T23:59:59Z'",
+        "'0001-01-01T00:00:00+00:01'", "'9999-12-31T23:59:59-00:01'",
+        "'10000-01-01T00:00:00Z'"}) {
     ExpectRefused(absl::StrCat("listed > ", moment), {"position 10", "moment"});
   }
 }
