@@ -59,18 +59,23 @@ std::string GroupOf(const v1::AttendRequest& request) {
   return absl::StrCat(whole ? "whole/" : "near/", request.catalog());
 }
 
+const Method& AttendMethod() {
+  static const Method& method = FindMethod("Attend");
+  return method;
+}
+
 class AttendCall final : public PooledCall {
  public:
   AttendCall(Backend& backend, WorkerPool& pool,
              const grpc::CallbackServerContext& context,
              const grpc::ByteBuffer& request, grpc::ByteBuffer& response)
-      : PooledCall(backend, "Attend", context, request, response),
+      : PooledCall(backend, AttendMethod(), context, request, response),
         pool_(pool) {}
 
   // Parses a small request. True: the call may wait for its turn.
   bool Prepare() {
     if (request_.Length() > kSmallRequestBytes) return true;
-    const absl::Status status = RunHandler(method_, [this] { return Parse(); });
+    const absl::Status status = RunHandler([this] { return Parse(); });
     if (!status.ok()) {
       Finish(ToGrpcStatus(status));
       return false;
@@ -85,8 +90,7 @@ class AttendCall final : public PooledCall {
     std::vector<Work*> calls = {this};
     // The pool holds no other works with groups.
     if (!group_.empty()) pool_.TakeAlong(*this, kMostTogether - 1, calls);
-    const absl::Status status =
-        RunHandler(method_, [&] { return Answer(calls); });
+    const absl::Status status = RunHandler([&] { return Answer(calls); });
     // Whatever stopped it may be the fault of one of them.
     const bool together = calls.size() > 1;
     for (Work* work : calls) {
@@ -108,8 +112,7 @@ class AttendCall final : public PooledCall {
 
   void RunAlone() {
     std::vector<Work*> calls = {this};
-    const absl::Status status =
-        RunHandler(method_, [&] { return Answer(calls); });
+    const absl::Status status = RunHandler([&] { return Answer(calls); });
     if (calls[0] != nullptr) Finish(ToGrpcStatus(status));
   }
 
@@ -177,7 +180,7 @@ class AttendCall final : public PooledCall {
 
   // May end the object.
   void Reply(const absl::Status& answered) {
-    Finish(ToGrpcStatus(RunHandler(method_, [&] {
+    Finish(ToGrpcStatus(RunHandler([&] {
       if (!answered.ok()) return answered;
       return SerialiseMessage(*reply_, backend_.max_message_bytes, &response_);
     })));

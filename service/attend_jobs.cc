@@ -43,11 +43,39 @@ absl::StatusOr<Asked> Read(const Backend& backend, const Snapshot& snapshot,
   return asked;
 }
 
+KnownMass KnownMassOf(MassMethod method) {
+  switch (method) {
+    case MassMethod::kExact:
+      return KnownMass::kExact;
+    case MassMethod::kBound:
+      return KnownMass::kBound;
+    case MassMethod::kEstimate:
+      return KnownMass::kEstimate;
+    case MassMethod::kUnknown:
+      return KnownMass::kUnknown;
+  }
+  return KnownMass::kUnknown;
+}
+
+void Count(const AttendAnswer& answer, ServerMetrics& metrics) {
+  metrics.rows_scored.Add(answer.scored_count);
+  metrics.lists_visited.Add(answer.visited_list_count);
+  if (answer.activation_kind != ActivationKind::kSoftmax) return;
+  const Mass& shortlist = answer.shortlist_mass;
+  metrics.masses[KnownMassOf(shortlist.method)].Add();
+  if (shortlist.method != MassMethod::kUnknown) {
+    metrics.shortlist_mass.Observe(shortlist.value);
+    metrics.mass_width.Observe(shortlist.upper_bound - shortlist.lower_bound);
+  }
+  if (answer.returned_mass.method != MassMethod::kUnknown) {
+    metrics.returned_mass.Observe(answer.returned_mass.value);
+  }
+}
+
 }  // namespace
 
 void AnswerJobs(
-    const Backend& backend, const Snapshot& snapshot,
-    std::span<const AttendJob> jobs,
+    Backend& backend, const Snapshot& snapshot, std::span<const AttendJob> jobs,
     absl::FunctionRef<void(std::size_t job, absl::Status)> answered) {
   std::vector<Asked> asked;
   asked.reserve(jobs.size());
@@ -65,12 +93,16 @@ void AnswerJobs(
   for (const Asked& each : asked) {
     tasks.push_back({&each.query, jobs[each.job].interrupt});
   }
+  if (!tasks.empty()) {
+    backend.metrics.batch_queries.Observe(static_cast<double>(tasks.size()));
+  }
   const auto start = std::chrono::steady_clock::now();
   AttendTogether(
       snapshot, tasks,
       [&](std::size_t task, const absl::StatusOr<AttendAnswer>& answer) {
         const Asked& each = asked[task];
         if (!answer.ok()) return answered(each.job, answer.status());
+        Count(*answer, backend.metrics);
         const absl::Duration compute_time =
             absl::FromChrono(std::chrono::steady_clock::now() - start);
         const AttendJob& job = jobs[each.job];

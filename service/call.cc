@@ -2,36 +2,12 @@
 
 #include <exception>
 #include <new>
-#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "core/base/status.h"
-#include "service/log.h"
 
 namespace attendant {
-namespace {
-
-absl::Status RunCatching(const std::function<absl::Status()>& handle) {
-  try {
-    return handle();
-  } catch (const std::bad_alloc&) {
-    return StatusWithReason(absl::StatusCode::kResourceExhausted,
-                            "out of memory", "OUT_OF_MEMORY");
-  } catch (const std::exception& exception) {
-    return absl::InternalError(
-        absl::StrCat("unexpected exception: ", exception.what()));
-  }
-}
-
-bool IsOurs(const absl::Status& status) {
-  return status.code() == absl::StatusCode::kInternal ||
-         status.code() == absl::StatusCode::kUnknown ||
-         status.code() == absl::StatusCode::kDataLoss;
-}
-
-}  // namespace
-
 // context.deadline() would be a time of day.
 SteadyTime DeadlineOf(const grpc::CallbackServerContext& context) {
   const gpr_timespec deadline = context.raw_deadline();
@@ -49,27 +25,29 @@ gpr_timespec ToGrpcTime(SteadyTime time) {
                           GPR_TIMESPAN));
 }
 
-absl::Status QueueFull() {
+absl::Status QueueFull(Backend& backend) {
+  backend.metrics.shed[ShedReason::kQueueFull].Add();
   return StatusWithReason(
       absl::StatusCode::kResourceExhausted,
       "too many requests wait already: try again a little later", "QUEUE_FULL");
 }
 
-absl::Status Draining() {
+absl::Status Draining(Backend& backend) {
+  backend.metrics.shed[ShedReason::kDraining].Add();
   return StatusWithReason(absl::StatusCode::kUnavailable,
                           "the server is shutting down", "DRAINING");
 }
 
-absl::Status RunHandler(absl::string_view method,
-                        const std::function<absl::Status()>& handle) {
-  absl::Status status = RunCatching(handle);
-  if (IsOurs(status)) {
-    LogEvent(LogLevel::kError, "call_failed",
-             {{"method", std::string(method)},
-              {"code", absl::StatusCodeToString(status.code())},
-              {"message", std::string(status.message())}});
+absl::Status RunHandler(const std::function<absl::Status()>& handle) {
+  try {
+    return handle();
+  } catch (const std::bad_alloc&) {
+    return StatusWithReason(absl::StatusCode::kResourceExhausted,
+                            "out of memory", "OUT_OF_MEMORY");
+  } catch (const std::exception& exception) {
+    return absl::InternalError(
+        absl::StrCat("unexpected exception: ", exception.what()));
   }
-  return status;
 }
 
 }  // namespace attendant

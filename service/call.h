@@ -8,8 +8,8 @@
 #include <functional>
 
 #include "absl/status/status.h"
-#include "absl/strings/string_view.h"
 #include "core/base/clock.h"
+#include "service/backend.h"
 
 namespace attendant {
 
@@ -19,17 +19,15 @@ SteadyTime DeadlineOf(const grpc::CallbackServerContext& context);
 // The same moment, for gRPC.
 gpr_timespec ToGrpcTime(SteadyTime time);
 
-// The refusal of a call for which no worker has room.
-absl::Status QueueFull();
+// The refusal of a call for which no worker has room, counted.
+absl::Status QueueFull(Backend& backend);
 
-// The refusal of a call that comes after the shutdown began.
-absl::Status Draining();
+// The refusal of a call that comes after the shutdown began, counted.
+absl::Status Draining(Backend& backend);
 
 // Runs `handle` and returns its status. An allocation that fails is
 // ResourceExhausted and any other exception Internal: neither may reach gRPC.
-// Errors that are ours (Internal, Unknown, DataLoss) are logged.
-absl::Status RunHandler(absl::string_view method,
-                        const std::function<absl::Status()>& handle);
+absl::Status RunHandler(const std::function<absl::Status()>& handle);
 
 }  // namespace attendant
 

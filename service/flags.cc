@@ -6,6 +6,7 @@
 #include <sstream>
 #include <thread>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
@@ -16,6 +17,8 @@ namespace attendant {
 namespace {
 
 constexpr int kUsageExitStatus = 2;
+constexpr std::uint32_t kHttpPortOffset = 1000;
+constexpr absl::string_view kNone = "none";
 
 constexpr char kDescription[] =
     "attendantd serves catalogs of items over gRPC: a query attends over a\n"
@@ -62,6 +65,19 @@ void AddServingFlags(CLI::App& app, Flags& flags) {
           },
           "", "listen"))
       ->capture_default_str();
+  app.add_option("--http-listen", flags.http_listen,
+                 "Address of /metrics, /livez and /readyz, HOST:PORT, or none; "
+                 "by default loopback, and the port of --listen plus 1000")
+      ->envname("ATTENDANT_HTTP_LISTEN")
+      ->group(kGroup)
+      ->type_name("HOST:PORT")
+      ->check(CLI::Validator(
+          [](const std::string& listen) {
+            return listen == kNone
+                       ? std::string()
+                       : std::string(ValidateListen(listen).message());
+          },
+          "", "listen"));
   app.add_option("--workers", flags.server.worker_count,
                  "Threads that answer queries; 0: one for each core")
       ->envname("ATTENDANT_WORKERS")
@@ -165,6 +181,11 @@ std::variant<Flags, EarlyExit> ParseFlags(int argc, const char* const* argv) {
     return ExitOf(app, error);
   }
   flags.log_level = *LogLevelFromName(log_level);
+  if (flags.http_listen.empty()) {
+    flags.http_listen = DefaultHttpListen(flags.server.listen);
+  } else if (flags.http_listen == kNone) {
+    flags.http_listen.clear();
+  }
   if (flags.server.worker_count == 0) {
     flags.server.worker_count =
         std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
@@ -172,13 +193,22 @@ std::variant<Flags, EarlyExit> ParseFlags(int argc, const char* const* argv) {
   return flags;
 }
 
+std::string DefaultHttpListen(const std::string& listen) {
+  std::uint32_t port = 0;
+  const bool known =
+      absl::SimpleAtoi(listen.substr(listen.rfind(':') + 1), &port);
+  const bool fits = known && port > 0 && port + kHttpPortOffset <= 65535;
+  return absl::StrCat("127.0.0.1:", fits ? port + kHttpPortOffset : 0);
+}
+
 std::string ToText(const Flags& flags) {
   return absl::StrCat(
-      "data-dir = \"", flags.data_dir, "\"\n",                       //
-      "auto-ivf-min-count = ", flags.auto_ivf_min_count, "\n",       //
-      "memory-limit = ", flags.memory_limit_bytes, "\n",             //
-      "listen = \"", flags.server.listen, "\"\n",                    //
-      "workers = ", flags.server.worker_count, "\n",                 //
+      "data-dir = \"", flags.data_dir, "\"\n",                  //
+      "auto-ivf-min-count = ", flags.auto_ivf_min_count, "\n",  //
+      "memory-limit = ", flags.memory_limit_bytes, "\n",        //
+      "listen = \"", flags.server.listen, "\"\n",               //
+      "http-listen = \"", flags.http_listen.empty() ? kNone : flags.http_listen,
+      "\"\n", "workers = ", flags.server.worker_count, "\n",         //
       "max-message-bytes = ", flags.server.max_message_bytes, "\n",  //
       "grace-seconds = ", flags.grace_seconds, "\n",                 //
       "log-level = \"", LevelName(flags.log_level), "\"\n");

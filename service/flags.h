@@ -15,6 +15,8 @@ namespace attendant {
 struct Flags {
   std::string data_dir = "attendant-data";
   Server::Options server;
+  // Of /metrics, /livez and /readyz, HOST:PORT; empty: no such port.
+  std::string http_listen;  // by default DefaultHttpListen(server.listen)
   int grace_seconds = 30;
   LogLevel log_level = LogLevel::kInfo;
   std::int64_t auto_ivf_min_count = 0;  // set from LiveCatalogOptions
@@ -24,6 +26,10 @@ struct Flags {
 
   static constexpr double kMemoryShare = 0.8;
 };
+
+// The loopback address, and the port of `listen` plus 1000; a free one (0) if
+// that is 0, or there is none so high.
+std::string DefaultHttpListen(const std::string& listen);
 
 // What to print instead of serving, and the exit status to end with: 0 after
 // --help and --version, 2 on bad usage, which goes to stderr.

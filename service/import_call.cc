@@ -35,11 +35,7 @@ ImportCall* ImportCall::Start(Backend& backend, WorkerPool& pool,
 
 ImportCall::ImportCall(Backend& backend, WorkerPool& pool,
                        const grpc::CallbackServerContext& context)
-    : backend_(backend), pool_(pool) {
-  backend_.calls.Begin();
-  interrupt_.deadline = DeadlineOf(context);
-  interrupt_.cancelled = &cancelled_;
-}
+    : RecordedCall(backend, FindMethod("ImportItems"), context), pool_(pool) {}
 
 void ImportCall::OnReadDone(bool ok) {
   if (!ok) {
@@ -50,9 +46,9 @@ void ImportCall::OnReadDone(bool ok) {
                      InvalidField("catalog", "a stream without a message",
                                   "a first message that names the catalog")));
   } else if (backend_.draining.load()) {
-    Finish(ToGrpcStatus(Draining()));
+    Finish(ToGrpcStatus(Draining(backend_)));
   } else if (!pool_.TryAdd(this)) {
-    Finish(ToGrpcStatus(QueueFull()));
+    Finish(ToGrpcStatus(QueueFull(backend_)));
   }
 }
 
@@ -65,8 +61,7 @@ void ImportCall::OnWriteDone(bool ok) {
 }
 
 void ImportCall::Run() {
-  const absl::Status status =
-      RunHandler("ImportItems", [this] { return Handle(); });
+  const absl::Status status = RunHandler([this] { return Handle(); });
   if (status.ok()) {
     StartWrite(&response_bytes_);
   } else {

@@ -6,15 +6,14 @@
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 
 #include "absl/status/status.h"
 #include "attendant/v1/item_service.pb.h"
-#include "core/base/interrupt.h"
 #include "core/catalog/live_catalog.h"
 #include "service/backend.h"
+#include "service/recorded_call.h"
 #include "service/worker_pool.h"
 
 namespace attendant {
@@ -26,7 +25,8 @@ inline constexpr int kMaxImportBatchSize = 4096;
 // flow control, and nothing piles up here. An error ends the stream; what an
 // earlier reply acknowledged is durable. Lives until gRPC is done with it.
 class ImportCall final
-    : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
+    : public RecordedCall<
+          grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>>,
       public Work {
  public:
   // Starts to read. The result belongs to gRPC.
@@ -35,12 +35,6 @@ class ImportCall final
 
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
-  void OnCancel() override { cancelled_.store(true); }
-  void OnDone() override {
-    CallCount& calls = backend_.calls;
-    delete this;
-    calls.End();
-  }
   void Run() override;
 
  private:
@@ -53,10 +47,7 @@ class ImportCall final
   absl::Status ImportMessage(const v1::ImportItemsRequest& request,
                              v1::ImportItemsResponse* response);
 
-  Backend& backend_;
   WorkerPool& pool_;
-  Interrupt interrupt_;
-  std::atomic<bool> cancelled_ = false;
   // Touched by one reaction or by the worker, never by two at a time.
   grpc::ByteBuffer request_bytes_;
   grpc::ByteBuffer response_bytes_;

@@ -8,11 +8,9 @@
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
-#include <atomic>
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "core/base/clock.h"
 #include "core/base/long_work.h"
@@ -21,6 +19,7 @@
 #include "service/backend.h"
 #include "service/call.h"
 #include "service/grpc_status.h"
+#include "service/recorded_call.h"
 #include "service/wire.h"
 #include "service/worker_pool.h"
 
@@ -35,27 +34,27 @@ using LongHandler = absl::Status (*)(Backend&, const Request&, LongWork& work,
 // every kProgressInterval, and never waits for a slow client. Response has a
 // field `progress` of v1::WorkProgress. Lives until gRPC is done with it.
 template <typename Request, typename Response>
-class LongCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
-                       public Work {
+class LongCall final
+    : public RecordedCall<grpc::ServerWriteReactor<grpc::ByteBuffer>>,
+      public Work {
  public:
   static constexpr absl::Duration kProgressInterval = absl::Milliseconds(200);
 
-  // `method` is a literal. The result belongs to gRPC.
+  // The result belongs to gRPC.
   static LongCall* Start(Backend& backend, WorkerPool& pool,
-                         absl::string_view method,
+                         const Method& method,
                          LongHandler<Request, Response> handler,
                          const grpc::CallbackServerContext& context,
                          const grpc::ByteBuffer& request) {
     auto* call = new LongCall(backend, method, handler, context, request);
     if (backend.draining.load()) {
-      call->Finish(ToGrpcStatus(Draining()));
+      call->Finish(ToGrpcStatus(Draining(backend)));
     } else if (!pool.TryAdd(call)) {
-      call->Finish(ToGrpcStatus(QueueFull()));
+      call->Finish(ToGrpcStatus(QueueFull(backend)));
     }
     return call;
   }
 
-  void OnCancel() override { cancelled_.store(true); }
   void OnWriteDone(bool ok) override {
     if (!ok) cancelled_.store(true);
     bool end = false;
@@ -66,14 +65,9 @@ class LongCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
     }
     if (end) End();
   }
-  void OnDone() override {
-    CallCount& calls = backend_.calls;
-    delete this;
-    calls.End();
-  }
 
   void Run() override {
-    status_ = RunHandler(method_, [this] { return Handle(); });
+    status_ = RunHandler([this] { return Handle(); });
     bool end = false;
     {
       MutexLock lock(&mutex_);
@@ -84,18 +78,16 @@ class LongCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   }
 
  private:
-  LongCall(Backend& backend, absl::string_view method,
+  using Base = RecordedCall<grpc::ServerWriteReactor<grpc::ByteBuffer>>;
+  using Base::backend_;
+  using Base::cancelled_;
+  using Base::interrupt_;
+
+  LongCall(Backend& backend, const Method& method,
            LongHandler<Request, Response> handler,
            const grpc::CallbackServerContext& context,
            const grpc::ByteBuffer& request)
-      : backend_(backend),
-        method_(method),
-        handler_(handler),
-        request_(request) {
-    backend_.calls.Begin();
-    interrupt_.deadline = DeadlineOf(context);
-    interrupt_.cancelled = &cancelled_;
-  }
+      : Base(backend, method, context), handler_(handler), request_(request) {}
 
   absl::Status Handle() {
     // The turn may have come too late.
@@ -131,18 +123,14 @@ class LongCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   // The call may be gone after it.
   void End() {
     if (status_.ok()) {
-      StartWriteAndFinish(&result_, grpc::WriteOptions(), grpc::Status::OK);
+      StartWriteAndFinish(&result_);
     } else {
       Finish(ToGrpcStatus(status_));
     }
   }
 
-  Backend& backend_;
-  const absl::string_view method_;
   const LongHandler<Request, Response> handler_;
   const grpc::ByteBuffer& request_;
-  Interrupt interrupt_;
-  std::atomic<bool> cancelled_ = false;
   // Touched by the worker, and after it by the reaction that ends the call.
   SteadyTime next_report_ = SteadyTime::min();
   absl::Status status_;

@@ -3,7 +3,9 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string>
+#include <utility>
 #include <variant>
 
 #include "absl/status/status.h"
@@ -12,6 +14,7 @@
 #include "core/catalog/catalog_set.h"
 #include "core/kernels/kernels.h"
 #include "service/flags.h"
+#include "service/http_port.h"
 #include "service/log.h"
 #include "service/server.h"
 #include "service/stop_signal.h"
@@ -55,11 +58,30 @@ void RaiseOpenFilesLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+// HOST:PORT with the port that it turned out to be.
+std::string WithPort(const std::string& listen, int port) {
+  return absl::StrCat(listen.substr(0, listen.rfind(':')), ":", port);
+}
+
 int Serve(const Flags& flags) {
   std::fputs(ToText(flags).c_str(), stdout);
   std::fflush(stdout);
 
   RaiseOpenFilesLimit();
+  // Before catalogs are opened, which may take a while.
+  std::unique_ptr<HttpPort> http;
+  if (!flags.http_listen.empty()) {
+    auto started = HttpPort::Start({flags.http_listen});
+    if (!started.ok()) {
+      return Refuse(started.status(),
+                    "; choose another address with --http-listen");
+    }
+    http = *std::move(started);
+    const std::string address = WithPort(flags.http_listen, http->port());
+    std::printf("attendantd http on %s\n", address.c_str());
+    std::fflush(stdout);
+    LogEvent(LogLevel::kInfo, "http_ready", {{"address", address}});
+  }
   CatalogSet::Options catalog_options;
   catalog_options.catalog.auto_ivf_min_count = flags.auto_ivf_min_count;
   catalog_options.memory_limit_bytes = flags.memory_limit_bytes;
@@ -94,9 +116,8 @@ int Serve(const Flags& flags) {
   if (!server.ok()) {
     return Refuse(server.status(), "; choose another address with --listen");
   }
-  const std::string host =
-      flags.server.listen.substr(0, flags.server.listen.rfind(':'));
-  const std::string address = absl::StrCat(host, ":", (*server)->port());
+  if (http != nullptr) http->Show(**server);
+  const std::string address = WithPort(flags.server.listen, (*server)->port());
   std::printf("attendantd ready on %s\n", address.c_str());
   std::fflush(stdout);
   LogEvent(LogLevel::kInfo, "ready", {{"address", address}});
@@ -104,6 +125,7 @@ int Serve(const Flags& flags) {
   const int signal = AwaitStopSignal();
   LogEvent(LogLevel::kInfo, "stopping", {{"signal", absl::StrCat(signal)}});
   (*server)->Shutdown(absl::Seconds(flags.grace_seconds));
+  http.reset();
   server->reset();
   catalogs->reset();
   LogEvent(LogLevel::kInfo, "stopped", {});

@@ -27,7 +27,7 @@ bool PooledCall::TryAgainLater(WorkerPool& pool) {
   next_wait_ = std::min(2 * next_wait_, kLongestWait);
   alarm_ = std::make_unique<grpc::Alarm>();
   alarm_->Set(ToGrpcTime(next), [this, &pool](bool /*rang*/) {
-    if (!pool.TryAdd(this)) Finish(ToGrpcStatus(QueueFull()));
+    if (!pool.TryAdd(this)) Finish(ToGrpcStatus(QueueFull(backend_)));
   });
   return true;
 }

@@ -8,17 +8,15 @@
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
-#include <atomic>
 #include <cstddef>
 #include <memory>
 
-#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "core/base/clock.h"
-#include "core/base/interrupt.h"
 #include "service/backend.h"
 #include "service/call.h"
 #include "service/grpc_status.h"
+#include "service/recorded_call.h"
 #include "service/worker_pool.h"
 
 namespace attendant {
@@ -26,28 +24,23 @@ namespace attendant {
 // Waits in a worker pool for its turn. Messages live on one arena. Lives from
 // its construction until gRPC is done with it; after Finish it may be gone at
 // any moment.
-class PooledCall : public grpc::ServerUnaryReactor, public Work {
+class PooledCall : public RecordedCall<grpc::ServerUnaryReactor>, public Work {
  public:
-  // `method` is a literal; all others must outlive the call.
-  PooledCall(Backend& backend, absl::string_view method,
+  // All must outlive the call.
+  PooledCall(Backend& backend, const Method& method,
              const grpc::CallbackServerContext& context,
              const grpc::ByteBuffer& request, grpc::ByteBuffer& response)
-      : backend_(backend),
-        method_(method),
+      : RecordedCall(backend, method, context),
         request_(request),
         response_(response),
-        arena_(initial_block_, sizeof(initial_block_)) {
-    backend_.calls.Begin();
-    interrupt_.deadline = DeadlineOf(context);
-    interrupt_.cancelled = &cancelled_;
-  }
+        arena_(initial_block_, sizeof(initial_block_)) {}
 
   // Hands it to the pool, or refuses it.
   void Enter(WorkerPool& pool) {
     if (backend_.draining.load()) {
-      Finish(ToGrpcStatus(Draining()));
+      Finish(ToGrpcStatus(Draining(backend_)));
     } else if (!pool.TryAdd(this)) {
-      Finish(ToGrpcStatus(QueueFull()));
+      Finish(ToGrpcStatus(QueueFull(backend_)));
     }
   }
 
@@ -55,13 +48,6 @@ class PooledCall : public grpc::ServerUnaryReactor, public Work {
   // call has done so up to its deadline, or for kDefaultTokenWait without one.
   // After true the call may be gone.
   bool TryAgainLater(WorkerPool& pool);
-
-  void OnCancel() override { cancelled_.store(true); }
-  void OnDone() override {
-    CallCount& calls = backend_.calls;
-    delete this;
-    calls.End();
-  }
 
  protected:
   ~PooledCall() override = default;
@@ -71,14 +57,10 @@ class PooledCall : public grpc::ServerUnaryReactor, public Work {
     return google::protobuf::Arena::CreateMessage<Message>(&arena_);
   }
 
-  Backend& backend_;
-  const absl::string_view method_;
   const grpc::ByteBuffer& request_;
   grpc::ByteBuffer& response_;
-  Interrupt interrupt_;
 
  private:
-  std::atomic<bool> cancelled_ = false;
   // A new one for each wait: the last one's callback may still be returning.
   std::unique_ptr<grpc::Alarm> alarm_;
   SteadyTime wait_end_ = SteadyTime::max();

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <limits>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -21,6 +22,7 @@
 #include "core/base/clock.h"
 #include "core/base/status.h"
 #include "service/call.h"
+#include "service/catalog_metrics.h"
 #include "service/services.h"
 
 namespace attendant {
@@ -159,6 +161,39 @@ void Server::Shutdown(absl::Duration grace) {
   MutexLock lock(&mutex_);
   stopped_ = true;
   stopped_changed_.NotifyAll();
+}
+
+Readiness Server::readiness() const {
+  Readiness readiness;
+  if (backend_.draining.load()) {
+    readiness.reasons.push_back("draining: the server is shutting down");
+  }
+  for (const auto& [name, status] : backend_.catalogs->damages()) {
+    readiness.warnings.push_back(
+        absl::StrCat("catalog '", name, "': ", status.message()));
+  }
+  const MemoryBudget::Use memory = backend_.catalogs->memory_use().budget;
+  if (memory.limit_bytes > 0 && memory.used_bytes > memory.limit_bytes) {
+    readiness.warnings.push_back(
+        absl::StrCat("memory: ", memory.used_bytes, " bytes are used of ",
+                     memory.limit_bytes, "; writes are refused"));
+  }
+  return readiness;
+}
+
+void Server::WriteMetrics(MetricPage& page) const {
+  backend_.metrics.Write(page);
+  const std::pair<const char*, const WorkerPool*> kPools[] = {
+      {"attend", &attend_pool_},
+      {"write", &write_pool_},
+      {"read", &read_pool_},
+      {"long_work", &long_work_pool_}};
+  for (const auto& [name, pool] : kPools) {
+    page.AddGauge("attendant_queue_depth",
+                  "Requests that wait for a worker, by kind of work.",
+                  static_cast<double>(pool->waiting_count()), {{"pool", name}});
+  }
+  AddCatalogMetrics(*backend_.catalogs, page);
 }
 
 void Server::Wait() {

@@ -20,6 +20,8 @@
 #include "core/catalog/catalog_set.h"
 #include "service/backend.h"
 #include "service/background_log.h"
+#include "service/metrics/metric_page.h"
+#include "service/readiness.h"
 #include "service/worker_pool.h"
 
 namespace attendant {
@@ -62,6 +64,12 @@ class Server {
   // up to `grace` for those under way, cancels the rest, and returns when all
   // have ended. Further calls return when the first has.
   void Shutdown(absl::Duration grace);
+
+  // Whether it should be sent requests. Takes no time to speak of.
+  Readiness readiness() const;
+
+  // All that this server and its catalogs tell Prometheus.
+  void WriteMetrics(MetricPage& page) const;
 
   // Returns when a Shutdown has ended.
   void Wait();

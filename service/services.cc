@@ -93,20 +93,22 @@ class Raw : public Methods {
 
 // A method, its messages and its handler share a name, which a template can't
 // be given. UNARY answers it on one of the pools, LONG says how far it is.
-#define UNARY(Method, pool)                                                    \
-  ServerUnaryReactor* Method(CallbackServerContext* context,                   \
-                             const ByteBuffer* request, ByteBuffer* response)  \
-      override {                                                               \
-    return StartUnaryCall<v1::Method##Request, v1::Method##Response>(          \
-        backend_, *pools_.pool, #Method, &attendant::Method, context, request, \
-        response);                                                             \
+#define UNARY(Name, pool)                                                   \
+  ServerUnaryReactor* Name(CallbackServerContext* context,                  \
+                           const ByteBuffer* request, ByteBuffer* response) \
+      override {                                                            \
+    static const attendant::Method& method = FindMethod(#Name);             \
+    return StartUnaryCall<v1::Name##Request, v1::Name##Response>(           \
+        backend_, *pools_.pool, method, &attendant::Name, context, request, \
+        response);                                                          \
   }
-#define LONG(Method)                                                           \
-  ServerWriteReactor<ByteBuffer>* Method(CallbackServerContext* context,       \
-                                         const ByteBuffer* request) override { \
-    return LongCall<v1::Method##Request, v1::Method##Response>::Start(         \
-        backend_, *pools_.long_work, #Method, &attendant::Method, *context,    \
-        *request);                                                             \
+#define LONG(Name)                                                           \
+  ServerWriteReactor<ByteBuffer>* Name(CallbackServerContext* context,       \
+                                       const ByteBuffer* request) override { \
+    static const attendant::Method& method = FindMethod(#Name);              \
+    return LongCall<v1::Name##Request, v1::Name##Response>::Start(           \
+        backend_, *pools_.long_work, method, &attendant::Name, *context,     \
+        *request);                                                           \
   }
 
 class RawCatalogService final

@@ -28,17 +28,15 @@ ExportCall* ExportCall::Start(Backend& backend, WorkerPool& pool,
 ExportCall::ExportCall(Backend& backend, WorkerPool& pool,
                        const grpc::CallbackServerContext& context,
                        const grpc::ByteBuffer& request)
-    : backend_(backend), pool_(pool), request_(request) {
-  backend_.calls.Begin();
-  interrupt_.deadline = DeadlineOf(context);
-  interrupt_.cancelled = &cancelled_;
-}
+    : RecordedCall(backend, FindMethod("ExportSnapshot"), context),
+      pool_(pool),
+      request_(request) {}
 
 void ExportCall::Enter() {
   if (backend_.draining.load()) {
-    Finish(ToGrpcStatus(Draining()));
+    Finish(ToGrpcStatus(Draining(backend_)));
   } else if (!pool_.TryAdd(this)) {
-    Finish(ToGrpcStatus(QueueFull()));
+    Finish(ToGrpcStatus(QueueFull(backend_)));
   }
 }
 
@@ -50,16 +48,9 @@ void ExportCall::OnWriteDone(bool ok) {
   }
 }
 
-void ExportCall::OnDone() {
-  CallCount& calls = backend_.calls;
-  delete this;
-  calls.End();
-}
-
 void ExportCall::Run() {
   bool more = false;
-  const absl::Status status =
-      RunHandler("ExportSnapshot", [&] { return Handle(more); });
+  const absl::Status status = RunHandler([&] { return Handle(more); });
   if (status.ok() && more) {
     StartWrite(&response_);
   } else {
@@ -99,34 +90,24 @@ SnapshotImportCall* SnapshotImportCall::Start(
 SnapshotImportCall::SnapshotImportCall(
     Backend& backend, WorkerPool& pool,
     const grpc::CallbackServerContext& context, grpc::ByteBuffer& response)
-    : backend_(backend),
+    : RecordedCall(backend, FindMethod("ImportSnapshot"), context),
       pool_(pool),
       response_(response),
-      stream_(&backend.catalogs->snapshots()) {
-  backend_.calls.Begin();
-  interrupt_.deadline = DeadlineOf(context);
-  interrupt_.cancelled = &cancelled_;
-}
+      stream_(&backend.catalogs->snapshots()) {}
 
 void SnapshotImportCall::OnReadDone(bool ok) {
   all_read_ = !ok;
   if (backend_.draining.load()) {
-    Finish(ToGrpcStatus(Draining()));
+    Finish(ToGrpcStatus(Draining(backend_)));
   } else if (!pool_.TryAdd(this)) {
-    Finish(ToGrpcStatus(QueueFull()));
+    Finish(ToGrpcStatus(QueueFull(backend_)));
   }
-}
-
-void SnapshotImportCall::OnDone() {
-  CallCount& calls = backend_.calls;
-  delete this;
-  calls.End();
 }
 
 void SnapshotImportCall::Run() {
   const bool at_end = all_read_;
   const absl::Status status =
-      RunHandler("ImportSnapshot", [&] { return at_end ? End() : Append(); });
+      RunHandler([&] { return at_end ? End() : Append(); });
   if (status.ok() && !at_end) {
     StartRead(&request_);
   } else {

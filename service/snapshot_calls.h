@@ -6,14 +6,13 @@
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
-#include <atomic>
 #include <memory>
 #include <string>
 
 #include "absl/status/status.h"
-#include "core/base/interrupt.h"
 #include "core/storage/snapshot_stream.h"
 #include "service/backend.h"
+#include "service/recorded_call.h"
 #include "service/worker_pool.h"
 
 namespace attendant {
@@ -21,17 +20,16 @@ namespace attendant {
 // ExportSnapshot. Each response is read on a worker and sent before the next is
 // read, so that a slow client holds no worker and little memory. Lives until
 // gRPC is done with it.
-class ExportCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
-                         public Work {
+class ExportCall final
+    : public RecordedCall<grpc::ServerWriteReactor<grpc::ByteBuffer>>,
+      public Work {
  public:
   // The result belongs to gRPC.
   static ExportCall* Start(Backend& backend, WorkerPool& pool,
                            const grpc::CallbackServerContext& context,
                            const grpc::ByteBuffer& request);
 
-  void OnCancel() override { cancelled_.store(true); }
   void OnWriteDone(bool ok) override;
-  void OnDone() override;
   void Run() override;
 
  private:
@@ -42,11 +40,8 @@ class ExportCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   // Fills response_, or says that there is no more.
   absl::Status Handle(bool& more);
 
-  Backend& backend_;
   WorkerPool& pool_;
   const grpc::ByteBuffer& request_;
-  Interrupt interrupt_;
-  std::atomic<bool> cancelled_ = false;
   // Touched by one reaction or by the worker, never by two at a time.
   std::unique_ptr<SnapshotExport> stream_;  // null before the first response
   grpc::ByteBuffer response_;
@@ -55,7 +50,7 @@ class ExportCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
 // ImportSnapshot. Each request is written on a worker before the next is read.
 // Lives until gRPC is done with it; what was not finished goes with it.
 class SnapshotImportCall final
-    : public grpc::ServerReadReactor<grpc::ByteBuffer>,
+    : public RecordedCall<grpc::ServerReadReactor<grpc::ByteBuffer>>,
       public Work {
  public:
   // The result belongs to gRPC.
@@ -63,9 +58,7 @@ class SnapshotImportCall final
                                    const grpc::CallbackServerContext& context,
                                    grpc::ByteBuffer& response);
 
-  void OnCancel() override { cancelled_.store(true); }
   void OnReadDone(bool ok) override;
-  void OnDone() override;
   void Run() override;
 
  private:
@@ -75,11 +68,8 @@ class SnapshotImportCall final
   absl::Status Append();
   absl::Status End();
 
-  Backend& backend_;
   WorkerPool& pool_;
   grpc::ByteBuffer& response_;
-  Interrupt interrupt_;
-  std::atomic<bool> cancelled_ = false;
   // Touched by one reaction or by the worker, never by two at a time.
   grpc::ByteBuffer request_;
   SnapshotImport stream_;

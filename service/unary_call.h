@@ -7,7 +7,6 @@
 #include <grpcpp/support/server_callback.h>
 
 #include "absl/status/status.h"
-#include "absl/strings/string_view.h"
 #include "core/base/interrupt.h"
 #include "service/backend.h"
 #include "service/call.h"
@@ -28,7 +27,7 @@ using Handler = absl::Status (*)(Backend&, const Request&, const Interrupt&,
 template <typename Request, typename Response>
 class UnaryCall final : public PooledCall {
  public:
-  UnaryCall(Backend& backend, absl::string_view method,
+  UnaryCall(Backend& backend, const Method& method,
             Handler<Request, Response> handler, WorkerPool& pool,
             const grpc::CallbackServerContext& context,
             const grpc::ByteBuffer& request, grpc::ByteBuffer& response)
@@ -37,8 +36,7 @@ class UnaryCall final : public PooledCall {
         pool_(pool) {}
 
   void Run() override {
-    const absl::Status status =
-        RunHandler(method_, [this] { return Handle(); });
+    const absl::Status status = RunHandler([this] { return Handle(); });
     if (IsNotVisibleYet(status) && TryAgainLater(pool_)) return;
     Finish(ToGrpcStatus(status));
   }
@@ -66,10 +64,10 @@ class UnaryCall final : public PooledCall {
   Response* reply_ = nullptr;
 };
 
-// Starts a call; `method` is a literal. The result belongs to gRPC.
+// Starts a call. The result belongs to gRPC.
 template <typename Request, typename Response>
 grpc::ServerUnaryReactor* StartUnaryCall(Backend& backend, WorkerPool& pool,
-                                         absl::string_view method,
+                                         const Method& method,
                                          Handler<Request, Response> handler,
                                          grpc::CallbackServerContext* context,
                                          const grpc::ByteBuffer* request,

@@ -69,6 +69,7 @@ TEST(FlagsTest, Defaults) {
   ASSERT_NE(flags, nullptr);
   EXPECT_EQ(flags->data_dir, "attendant-data");
   EXPECT_EQ(flags->server.listen, "127.0.0.1:7600");
+  EXPECT_EQ(flags->http_listen, "127.0.0.1:8600");
   EXPECT_GE(flags->server.worker_count, 1);
   EXPECT_EQ(flags->server.max_message_bytes, 16 << 20);
   EXPECT_EQ(flags->grace_seconds, 30);
@@ -76,6 +77,20 @@ TEST(FlagsTest, Defaults) {
   EXPECT_EQ(flags->auto_ivf_min_count, LiveCatalogOptions().auto_ivf_min_count);
   EXPECT_GT(flags->memory_limit_bytes, 64 << 20);
   EXPECT_LE(flags->memory_limit_bytes, MachineMemoryBytes());
+}
+
+TEST(FlagsTest, TheHttpPortIsOfLoopbackWhateverTheOtherIs) {
+  const auto http_of = [](std::initializer_list<const char*> arguments) {
+    const auto parsed = Parse(arguments);
+    const auto* flags = std::get_if<Flags>(&parsed);
+    return flags == nullptr ? "refused" : flags->http_listen;
+  };
+  EXPECT_EQ(http_of({"--listen", "0.0.0.0:5000"}), "127.0.0.1:6000");
+  EXPECT_EQ(http_of({"--listen", "127.0.0.1:0"}), "127.0.0.1:0");
+  EXPECT_EQ(http_of({"--listen", "127.0.0.1:65000"}), "127.0.0.1:0");
+  EXPECT_EQ(http_of({"--http-listen", "0.0.0.0:80"}), "0.0.0.0:80");
+  EXPECT_EQ(http_of({"--http-listen", "none"}), "");
+  ExpectUsageError(Parse({"--http-listen", "nowhere"}), "HOST:PORT");
 }
 
 TEST(FlagsTest, TheMemoryLimitTakesUnits) {
@@ -112,6 +127,7 @@ TEST(FlagsTest, EveryFlagHasAVariable) {
   const ScopedEnvironment variables[] = {
       {"ATTENDANT_DATA_DIR", "/tmp/d"},
       {"ATTENDANT_LISTEN", "[::1]:5"},
+      {"ATTENDANT_HTTP_LISTEN", "[::1]:6"},
       {"ATTENDANT_WORKERS", "3"},
       {"ATTENDANT_MAX_MESSAGE_BYTES", "65536"},
       {"ATTENDANT_GRACE_SECONDS", "0"},
@@ -124,6 +140,7 @@ TEST(FlagsTest, EveryFlagHasAVariable) {
   ASSERT_NE(flags, nullptr);
   EXPECT_EQ(flags->data_dir, "/tmp/d");
   EXPECT_EQ(flags->server.listen, "[::1]:5");
+  EXPECT_EQ(flags->http_listen, "[::1]:6");
   EXPECT_EQ(flags->server.worker_count, 3);
   EXPECT_EQ(flags->server.max_message_bytes, 65536);
   EXPECT_EQ(flags->grace_seconds, 0);
@@ -137,7 +154,7 @@ TEST(FlagsTest, EffectiveConfigurationIsAConfigurationFile) {
       Parse({"--data-dir", "/tmp/some dir", "--workers", "3", "--listen",
              "localhost:0", "--log-level", "error", "--grace-seconds", "9",
              "--max-message-bytes", "100000", "--auto-ivf-min-count", "50",
-             "--memory-limit", "3GiB"});
+             "--memory-limit", "3GiB", "--http-listen", "none"});
   ASSERT_TRUE(std::holds_alternative<Flags>(parsed));
   const std::string text = ToText(std::get<Flags>(parsed));
   const ScopedFile file(text);
@@ -175,9 +192,10 @@ TEST(FlagsTest, HelpNamesEveryFlagAndVariable) {
   ASSERT_NE(exit, nullptr);
   EXPECT_EQ(exit->exit_status, 0);
   for (const char* text :
-       {"--data-dir", "--listen", "--workers", "--max-message-bytes",
-        "--grace-seconds", "--log-level", "--auto-ivf-min-count", "--config",
-        "--version", "ATTENDANT_DATA_DIR", "ATTENDANT_LOG_LEVEL", "Examples"}) {
+       {"--data-dir", "--listen", "--http-listen", "--workers",
+        "--max-message-bytes", "--grace-seconds", "--log-level",
+        "--auto-ivf-min-count", "--config", "--version", "ATTENDANT_DATA_DIR",
+        "ATTENDANT_LOG_LEVEL", "Examples"}) {
     EXPECT_THAT(exit->text, HasSubstr(text));
   }
 }

@@ -137,7 +137,7 @@ class ScriptedService final
                                    const grpc::ByteBuffer* request,
                                    grpc::ByteBuffer* response) override {
     script->CallArrived(DeadlineOf(*context));
-    return StartUnaryCall(backend_, pool_, "Attend", &ScriptedHandler, context,
+    return StartUnaryCall(backend_, pool_, FindMethod("Attend"), &ScriptedHandler, context,
                           request, response);
   }
 
@@ -275,6 +275,7 @@ TEST_F(UnaryCallTest, FullQueueRefusesWithRetryInfo) {
   second.join();
   third.join();
   EXPECT_EQ(refused_count, 1);
+  EXPECT_EQ(backend_.metrics.shed[ShedReason::kQueueFull].value(), 1);
 }
 
 TEST_F(UnaryCallTest, DrainingRefusesWithUnavailable) {
@@ -283,6 +284,7 @@ TEST_F(UnaryCallTest, DrainingRefusesWithUnavailable) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(ReasonIn(DetailsOf(status)), "DRAINING");
   EXPECT_EQ(script_.started_count(), 0);
+  EXPECT_EQ(backend_.metrics.shed[ShedReason::kDraining].value(), 1);
 }
 
 TEST_F(UnaryCallTest, FailedAllocationIsResourceExhausted) {

@@ -1,0 +1,26 @@
+#include "service/build_metrics.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <string>
+
+#include "core/kernels/kernels.h"
+#include "core/shortlist/faiss_build.h"
+#include "core/storage/rocksdb_build.h"
+
+namespace attendant {
+
+void AddBuildMetrics(MetricPage& page) {
+  page.AddGauge("attendant_build_info",
+                "1; the labels are the versions of the server and its "
+                "libraries, and the kernels in use.",
+                1,
+                {{"version", ATTENDANT_VERSION},
+                 {"kernels", std::string(KernelLevelName(ActiveKernelLevel()))},
+                 {"compiler", __VERSION__},
+                 {"faiss", FaissVersion()},
+                 {"rocksdb", RocksDbVersion()},
+                 {"grpc", grpc::Version()}});
+}
+
+}  // namespace attendant

@@ -1,0 +1,111 @@
+#include "service/catalog_metrics.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/memory_parts.h"
+#include "core/catalog/live_catalog.h"
+#include "core/catalog/snapshot.h"
+
+namespace attendant {
+namespace {
+
+void AddMemory(const MemoryParts& parts, const std::string& catalog,
+               MetricPage& page) {
+  const std::pair<absl::string_view, std::int64_t> kParts[] = {
+      {"keys", parts.keys},
+      {"codes", parts.codes},
+      {"index", parts.index},
+      {"attributes", parts.attributes},
+      {"values", parts.values},
+      {"ids", parts.ids},
+      {"tombstones", parts.tombstones},
+      {"encoders", parts.encoders},
+      {"database", parts.database}};
+  for (const auto& [part, bytes] : kParts) {
+    page.AddGauge("attendant_catalog_memory_bytes",
+                  "Memory that a catalog takes, by what it is for.",
+                  static_cast<double>(bytes),
+                  {{"catalog", catalog}, {"part", std::string(part)}});
+  }
+  page.AddGauge("attendant_catalog_mapped_bytes",
+                "Keys that a catalog has in files, of which the kernel keeps "
+                "in memory what it has room for.",
+                static_cast<double>(parts.mapped), {{"catalog", catalog}});
+}
+
+void AddCatalog(const LiveCatalog& catalog, MetricPage& page) {
+  const std::string name = catalog.record().name;
+  const auto gauge = [&](absl::string_view metric, absl::string_view help,
+                         double value) {
+    page.AddGauge(metric, help, value, {{"catalog", name}});
+  };
+  const auto snapshot = catalog.snapshot();
+  std::int64_t row_count = 0;
+  std::int64_t dead_count = 0;
+  for (const SegmentView& view : snapshot->segments) {
+    row_count += view.row_end;
+    dead_count += view.dead_count();
+  }
+  gauge("attendant_catalog_items", "Items of a catalog.",
+        static_cast<double>(snapshot->item_count()));
+  gauge("attendant_catalog_segments", "Segments of a catalog.",
+        static_cast<double>(snapshot->segments.size()));
+  gauge("attendant_catalog_tombstone_ratio",
+        "Share of a catalog's rows that were deleted or replaced, and wait for "
+        "a merge.",
+        row_count == 0
+            ? 0
+            : static_cast<double>(dead_count) / static_cast<double>(row_count));
+  gauge("attendant_catalog_sequence",
+        "Number of the last write that queries of a catalog see.",
+        static_cast<double>(snapshot->sequence));
+  gauge("attendant_catalog_waiting_writes",
+        "Writes of a catalog that wait for their turn or are being synced.",
+        catalog.waiting_write_count());
+  const std::vector<IndexState> indexes = catalog.index_states();
+  gauge("attendant_catalog_index_training",
+        "1 while an index of a catalog is being built or waits for that.",
+        std::any_of(indexes.begin(), indexes.end(),
+                    [](const IndexState& index) { return index.training; }));
+  gauge("attendant_catalog_index_build_failed",
+        "1 if the last index build of a catalog failed or was put off.",
+        !catalog.merge_status().ok());
+  AddMemory(catalog.memory(), name, page);
+}
+
+}  // namespace
+
+void AddCatalogMetrics(const CatalogSet& catalogs, MetricPage& page) {
+  const auto list = catalogs.List("", kMaxCatalogs);
+  page.AddGauge("attendant_catalogs", "Catalogs that are served.",
+                static_cast<double>(list.size()));
+  page.AddGauge("attendant_damaged",
+                "Catalogs and aliases that can't be served for damage.",
+                static_cast<double>(catalogs.damages().size()));
+  const CatalogSet::MemoryUse memory = catalogs.memory_use();
+  const auto bytes = [&](absl::string_view name, absl::string_view help,
+                         std::int64_t value) {
+    page.AddGauge(name, help, static_cast<double>(value));
+  };
+  bytes("attendant_memory_limit_bytes",
+        "What --memory-limit lets the process use; 0: any.",
+        memory.budget.limit_bytes);
+  bytes("attendant_memory_used_bytes",
+        "What is held against the limit: the greater of what catalogs count "
+        "and what the process holds.",
+        memory.budget.used_bytes);
+  bytes("attendant_memory_counted_bytes", "What catalogs and models count.",
+        memory.budget.counted_bytes);
+  bytes("attendant_rocksdb_block_cache_bytes",
+        "Cache of blocks read, of all catalogs.", memory.cache_bytes);
+  bytes("attendant_rocksdb_write_buffer_bytes",
+        "Buffers of what was written, of all catalogs.",
+        memory.write_buffer_bytes);
+  for (const auto& catalog : list) AddCatalog(*catalog, page);
+}
+
+}  // namespace attendant

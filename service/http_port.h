@@ -1,0 +1,60 @@
+// The HTTP port beside the gRPC one: /livez, /readyz and /metrics.
+#ifndef ATTENDANT_SERVICE_HTTP_PORT_H_
+#define ATTENDANT_SERVICE_HTTP_PORT_H_
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/status/statusor.h"
+
+namespace httplib {
+struct Response;
+class Server;
+}  // namespace httplib
+
+namespace attendant {
+
+class Server;
+
+// Answers from its start on, while catalogs are still being opened: /livez is
+// 200 as long as the process answers; /readyz is 200 once there is a server
+// that takes requests, and else 503, with the reasons; /metrics is that of the
+// process, and of the server once there is one. Thread-safe.
+class HttpPort {
+ public:
+  struct Options {
+    // HOST:PORT; port 0 takes a free one.
+    std::string listen = "127.0.0.1:8600";
+  };
+
+  // Listens. InvalidArgument naming "listen"; Unavailable if the address can't
+  // be bound.
+  static absl::StatusOr<std::unique_ptr<HttpPort>> Start(
+      const Options& options);
+
+  // Stops, after the pages that are being made.
+  ~HttpPort();
+
+  int port() const { return port_; }
+
+  // What the pages tell of from now on, which must outlive this object.
+  void Show(const Server& server) { server_.store(&server); }
+
+ private:
+  HttpPort();
+
+  void AddPages();
+  void Ready(httplib::Response& response) const;
+  void Metrics(httplib::Response& response) const;
+
+  std::atomic<const Server*> server_ = nullptr;
+  const std::unique_ptr<httplib::Server> http_;
+  int port_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_SERVICE_HTTP_PORT_H_

@@ -1,0 +1,130 @@
+#include "service/metrics/server_metrics.h"
+
+#include "absl/strings/string_view.h"
+
+namespace attendant {
+namespace {
+
+// As gRPC's middleware for Prometheus has them in other languages, whose
+// dashboards then fit.
+constexpr absl::string_view kCodeNames[] = {"OK",
+                                            "Canceled",
+                                            "Unknown",
+                                            "InvalidArgument",
+                                            "DeadlineExceeded",
+                                            "NotFound",
+                                            "AlreadyExists",
+                                            "PermissionDenied",
+                                            "ResourceExhausted",
+                                            "FailedPrecondition",
+                                            "Aborted",
+                                            "OutOfRange",
+                                            "Unimplemented",
+                                            "Internal",
+                                            "Unavailable",
+                                            "DataLoss",
+                                            "Unauthenticated"};
+
+constexpr absl::string_view kShedReasons[] = {"queue_full", "draining"};
+static_assert(std::size(kShedReasons) == CounterFor<ShedReason>::kSize);
+
+constexpr absl::string_view kKnownMasses[] = {"exact", "bound", "estimate",
+                                              "unknown"};
+static_assert(std::size(kKnownMasses) == CounterFor<KnownMass>::kSize);
+
+template <typename Enum>
+void WriteCounters(const CounterFor<Enum>& counters,
+                   std::span<const absl::string_view> names,
+                   absl::string_view name, absl::string_view help,
+                   absl::string_view label, MetricPage& page) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto value =
+        static_cast<double>(counters[static_cast<Enum>(i)].value());
+    page.AddCounter(name, help, value, {{label, std::string(names[i])}});
+  }
+}
+
+}  // namespace
+
+CallMetrics::CallMetrics() { Seconds(0); }
+
+CallMetrics::~CallMetrics() {
+  for (auto& seconds : seconds_) delete seconds.load();
+}
+
+Histogram& CallMetrics::Seconds(std::size_t code) {
+  std::atomic<Histogram*>& seconds = seconds_[code];
+  Histogram* found = seconds.load(std::memory_order_acquire);
+  if (found != nullptr) return *found;
+  auto made = std::make_unique<Histogram>(SecondsBounds());
+  if (!seconds.compare_exchange_strong(found, made.get(),
+                                       std::memory_order_acq_rel)) {
+    return *found;
+  }
+  return *made.release();
+}
+
+void CallMetrics::Handled(absl::StatusCode code, absl::Duration time) {
+  const auto index = static_cast<std::size_t>(code);
+  // gRPC hands on whatever code it is given.
+  Seconds(index < kCodeCount ? index : 2).Observe(absl::ToDoubleSeconds(time));
+}
+
+void CallMetrics::Write(const Method& method, MetricPage& page) const {
+  const MetricPage::Labels labels = {{"grpc_type", method.type},
+                                     {"grpc_service", method.service},
+                                     {"grpc_method", method.name}};
+  page.AddCounter("grpc_server_started_total", "RPCs that began.",
+                  static_cast<double>(started.value()), labels);
+  for (std::size_t code = 0; code < kCodeCount; ++code) {
+    const Histogram* seconds = seconds_[code].load(std::memory_order_acquire);
+    if (seconds == nullptr) continue;
+    MetricPage::Labels with_code = labels;
+    with_code.emplace_back("grpc_code", std::string(kCodeNames[code]));
+    page.AddCounter("grpc_server_handled_total",
+                    "RPCs that ended, by the status they ended with.",
+                    static_cast<double>(seconds->Read().count()), with_code);
+    page.AddHistogram("grpc_server_handling_seconds",
+                      "Time from an RPC's arrival to its last reply, in "
+                      "seconds.",
+                      *seconds, with_code);
+  }
+}
+
+ServerMetrics::ServerMetrics(std::span<const Method> methods)
+    : methods_(methods),
+      calls_(std::make_unique<CallMetrics[]>(methods.size())) {}
+
+void ServerMetrics::Write(MetricPage& page) const {
+  for (const Method& method : methods_) {
+    calls_[method.index].Write(method, page);
+  }
+  WriteCounters(shed, kShedReasons, "attendant_shed_total",
+                "Requests refused for want of capacity, or while stopping.",
+                "reason", page);
+  page.AddHistogram("attendant_batch_queries",
+                    "Queries that a worker answered together.", batch_queries);
+  page.AddCounter("attendant_rows_scored_total",
+                  "Keys that queries scored, from codes or floats.",
+                  static_cast<double>(rows_scored.value()));
+  page.AddCounter("attendant_lists_visited_total",
+                  "Inverted lists that queries visited.",
+                  static_cast<double>(lists_visited.value()));
+  page.AddHistogram("attendant_returned_mass",
+                    "Share of the catalog's attention that the items of an "
+                    "answer hold, where it is known.",
+                    returned_mass);
+  page.AddHistogram("attendant_shortlist_mass",
+                    "Share of the catalog's attention that the shortlist of "
+                    "an answer holds, where it is known.",
+                    shortlist_mass);
+  page.AddHistogram("attendant_mass_interval_width",
+                    "Width of the interval of a shortlist's mass, where it is "
+                    "known.",
+                    mass_width);
+  WriteCounters(masses, kKnownMasses, "attendant_answers_total",
+                "Answers with softmax weights, by how their mass is known.",
+                "mass", page);
+}
+
+}  // namespace attendant

@@ -1,0 +1,79 @@
+// What all calls have in common, whatever they stream: they are counted, timed
+// and, where they fail by our fault, logged.
+#ifndef ATTENDANT_SERVICE_RECORDED_CALL_H_
+#define ATTENDANT_SERVICE_RECORDED_CALL_H_
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/status.h>
+
+#include <atomic>
+#include <utility>
+
+#include "core/base/clock.h"
+#include "core/base/interrupt.h"
+#include "service/backend.h"
+#include "service/call.h"
+#include "service/metrics/server_metrics.h"
+
+namespace attendant {
+
+// From its arrival on. Not thread-safe.
+class CallRecord {
+ public:
+  // All must outlive the record.
+  CallRecord(ServerMetrics& metrics, const Method& method);
+
+  // The call ends so: once, before gRPC hears of it.
+  void End(const grpc::Status& status);
+
+  const Method& method() const { return method_; }
+  SteadyTime start() const { return start_; }
+
+ private:
+  CallMetrics& metrics_;
+  const Method& method_;
+  const SteadyTime start_ = SteadyNow();
+};
+
+// A reactor of gRPC's that belongs to gRPC: lives until OnDone. The way to end
+// it is Finish, or StartWriteAndFinish, of this class.
+template <typename Reactor>
+class RecordedCall : public Reactor {
+ public:
+  void OnCancel() override { cancelled_.store(true); }
+  void OnDone() override {
+    CallCount& calls = backend_.calls;
+    delete this;
+    calls.End();
+  }
+
+ protected:
+  RecordedCall(Backend& backend, const Method& method,
+               const grpc::CallbackServerContext& context)
+      : backend_(backend), record_(backend.metrics, method) {
+    backend_.calls.Begin();
+    interrupt_.deadline = DeadlineOf(context);
+    interrupt_.cancelled = &cancelled_;
+  }
+  ~RecordedCall() override = default;
+
+  // The call may be gone after it.
+  void Finish(const grpc::Status& status) {
+    record_.End(status);
+    Reactor::Finish(status);
+  }
+  // Of a call that streams replies, which succeeded.
+  void StartWriteAndFinish(const grpc::ByteBuffer* last) {
+    record_.End(grpc::Status::OK);
+    Reactor::StartWriteAndFinish(last, grpc::WriteOptions(), grpc::Status::OK);
+  }
+
+  Backend& backend_;
+  Interrupt interrupt_;
+  std::atomic<bool> cancelled_ = false;
+  CallRecord record_;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_SERVICE_RECORDED_CALL_H_

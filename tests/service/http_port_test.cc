@@ -1,0 +1,184 @@
+// The pages of the HTTP port, asked for as Prometheus and Kubernetes do.
+#include "service/http_port.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <httplib.h>
+
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "service/methods.h"
+#include "tests/service/server_fixture.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class HttpPortTest : public ServerFixture {
+ protected:
+  void SetUp() override {
+    ServerFixture::SetUp();
+    ASSERT_OK_AND_ASSIGN(port_, HttpPort::Start({"127.0.0.1:0"}));
+  }
+  void TearDown() override {
+    port_.reset();
+    ServerFixture::TearDown();
+  }
+
+  httplib::Result Get(const std::string& path) const {
+    return httplib::Client("127.0.0.1", port_->port()).Get(path);
+  }
+  std::string Scrape() const {
+    const httplib::Result page = Get("/metrics");
+    EXPECT_TRUE(page);
+    return page ? page->body : "";
+  }
+
+  std::unique_ptr<HttpPort> port_;
+};
+
+TEST_F(HttpPortTest, IsAliveBeforeThereIsAServer) {
+  const httplib::Result live = Get("/livez");
+  ASSERT_TRUE(live);
+  EXPECT_EQ(live->status, 200);
+  EXPECT_EQ(live->body, "ok\n");
+  const httplib::Result ready = Get("/readyz");
+  ASSERT_TRUE(ready);
+  EXPECT_EQ(ready->status, 503);
+  EXPECT_EQ(ready->get_header_value("Content-Type"), "application/json");
+  const auto json = nlohmann::json::parse(ready->body);
+  EXPECT_EQ(json["status"], "not ready");
+  EXPECT_THAT(json["reasons"][0].get<std::string>(), HasSubstr("starting"));
+  EXPECT_THAT(Scrape(), HasSubstr("attendant_build_info{version=\""));
+}
+
+TEST_F(HttpPortTest, IsReadyWhileTheServerTakesRequests) {
+  port_->Show(*server_);
+  const httplib::Result ready = Get("/readyz");
+  ASSERT_TRUE(ready);
+  EXPECT_EQ(ready->status, 200);
+  const auto json = nlohmann::json::parse(ready->body);
+  EXPECT_EQ(json["status"], "ready");
+  EXPECT_THAT(json["reasons"], IsEmpty());
+  EXPECT_THAT(json["warnings"], IsEmpty());
+}
+
+TEST_F(HttpPortTest, IsNotReadyButAliveOnceTheServerDrains) {
+  port_->Show(*server_);
+  server_->Shutdown(absl::ZeroDuration());
+  const httplib::Result ready = Get("/readyz");
+  ASSERT_TRUE(ready);
+  EXPECT_EQ(ready->status, 503);
+  EXPECT_THAT(ready->body, HasSubstr("draining"));
+  EXPECT_EQ(Get("/livez")->status, 200);
+}
+
+TEST_F(HttpPortTest, CountsCallsAndDescribesCatalogs) {
+  port_->Show(*server_);
+  CreateShop();
+  v1::AttendRequest request;
+  request.set_catalog("shop");
+  request.mutable_query()->mutable_vector()->mutable_floats()->add_values(1);
+  request.mutable_query()->mutable_vector()->mutable_floats()->add_values(0);
+  ASSERT_TRUE(Attend(request).ok());
+  request.set_catalog("another");
+  EXPECT_EQ(Attend(request).error_code(), grpc::StatusCode::NOT_FOUND);
+  const std::string page = Scrape();
+  const std::string attend =
+      "{grpc_type=\"unary\",grpc_service=\"attendant.v1.AttentionService\","
+      "grpc_method=\"Attend\"";
+  for (const std::string& line :
+       {absl::StrCat("grpc_server_started_total", attend, "} 2\n"),
+        absl::StrCat("grpc_server_handled_total", attend,
+                     ",grpc_code=\"OK\"} 1\n"),
+        absl::StrCat("grpc_server_handled_total", attend,
+                     ",grpc_code=\"NotFound\"} 1\n"),
+        absl::StrCat("grpc_server_handling_seconds_count", attend,
+                     ",grpc_code=\"OK\"} 1\n"),
+        std::string("attendant_batch_queries_count 1\n"),
+        std::string("attendant_rows_scored_total 3\n"),
+        std::string("attendant_answers_total{mass=\"exact\"} 1\n"),
+        std::string("attendant_shortlist_mass_count 1\n"),
+        std::string("attendant_queue_depth{pool=\"attend\"} 0\n"),
+        std::string("attendant_catalogs 1\n"),
+        std::string("attendant_catalog_items{catalog=\"shop\"} 3\n"),
+        std::string("attendant_catalog_segments{catalog=\"shop\"} 1\n"),
+        std::string("attendant_catalog_tombstone_ratio{catalog=\"shop\"} 0\n"),
+        std::string("attendant_catalog_sequence{catalog=\"shop\"} 1\n")}) {
+    EXPECT_TRUE(absl::StrContains(page, "\n" + line)) << line;
+  }
+}
+
+TEST_F(HttpPortTest, EveryRpcIsCounted) {
+  port_->Show(*server_);
+  const std::string page = Scrape();
+  EXPECT_GE(AllMethods().size(), 32u);
+  for (const Method& method : AllMethods()) {
+    const std::string line =
+        absl::StrCat("\ngrpc_server_started_total{grpc_type=\"", method.type,
+                     "\",grpc_service=\"", method.service, "\",grpc_method=\"",
+                     method.name, "\"} 0\n");
+    EXPECT_TRUE(absl::StrContains(page, line)) << line;
+  }
+}
+
+std::string ReadDocument(const std::string& path) {
+  std::ifstream file(absl::StrCat(ATTENDANT_SOURCE_DIR, "/", path));
+  EXPECT_TRUE(file.is_open()) << path;
+  return std::string((std::istreambuf_iterator<char>(file)), {});
+}
+
+// What `pattern`'s only group matched, each once.
+std::set<std::string> AllMatches(const std::string& text,
+                                 const std::string& pattern) {
+  const std::regex regex(pattern);
+  std::set<std::string> found;
+  for (std::sregex_iterator at(text.begin(), text.end(), regex), end; at != end;
+       ++at) {
+    found.insert((*at)[1]);
+  }
+  return found;
+}
+
+TEST_F(HttpPortTest, OperationsDocumentsEveryMetricAndNoOther) {
+  port_->Show(*server_);
+  CreateShop();
+  EXPECT_EQ(
+      AllMatches(ReadDocument("docs/operations.md"), "\n\\| `([a-z_]+)` \\|"),
+      AllMatches(Scrape(), "# TYPE ([a-z_]+) "));
+}
+
+TEST_F(HttpPortTest, OtherPathsAreNotFound) {
+  const httplib::Result other = Get("/etc/passwd");
+  ASSERT_TRUE(other);
+  EXPECT_EQ(other->status, 404);
+}
+
+TEST_F(HttpPortTest, APortThatIsTakenIsAnError) {
+  const std::string taken = absl::StrCat("127.0.0.1:", port_->port());
+  EXPECT_THAT(HttpPort::Start({taken}),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr(taken)));
+  EXPECT_THAT(
+      HttpPort::Start({"nowhere"}),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("HOST:PORT")));
+}
+
+TEST_F(HttpPortTest, AClientThatSaysNothingKeepsNobodyFromAnswers) {
+  httplib::Client silent("127.0.0.1", port_->port());
+  silent.set_keep_alive(true);
+  ASSERT_EQ(silent.Get("/livez")->status, 200);  // and stays connected
+  EXPECT_EQ(Get("/livez")->status, 200);
+}
+
+}  // namespace
+}  // namespace attendant
