@@ -197,13 +197,14 @@ void AddImportCommand(CLI::App& items, Context& context) {
       "Ids, one a line, of the rows of --keys and --values");
   CLI::Option* keys =
       AddRepeated(*command, "--keys", flags->keys,
-                  "Keys of a field as FIELD=FILE.npy or FIELD=FILE.fvecs")
+                  "Keys of a field as FIELD=FILE.npy, FIELD=FILE.fvecs, or "
+                  "FIELD=FILE.txt with a row a line")
           ->check(CLI::Validator(Accepts(&ParseAssignment), ""))
           ->needs(ids);
   ids->needs(keys);
   command
       ->add_option("--values", flags->inputs.values,
-                   "Values as FILE.npy or FILE.fvecs")
+                   "Values as FILE.npy, FILE.fvecs or FILE.txt")
       ->needs(ids);
   command->add_option("--attributes", flags->inputs.attributes,
                       "Attributes, a JSON object a line: {\"id\": \"...\", "

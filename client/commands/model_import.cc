@@ -86,8 +86,8 @@ void AddModelImportCommand(CLI::App& model, Context& context) {
   import->add_option("NAME", flags->name, "The model's name")->required();
   import
       ->add_option("FILES", flags->files,
-                   ".safetensors files, .npy files named as their tensor, or "
-                   "directories of those")
+                   ".safetensors files, .npy or .txt files named as their "
+                   "tensor, or directories of .npy files")
       ->required();
   import
       ->add_option("--heads", flags->head_count,

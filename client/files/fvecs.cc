@@ -13,11 +13,11 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-class FvecsFile : public VectorFile {
+class FvecsFile : public FixedRowFile {
  public:
   FvecsFile(RandomFile file, std::int64_t row_bytes, std::int64_t row_count,
             std::int64_t dim)
-      : VectorFile(std::move(file), 0, row_bytes, row_count, dim) {}
+      : FixedRowFile(std::move(file), 0, row_bytes, row_count, dim) {}
 
  private:
   absl::Status Decode(std::int64_t row, std::span<const char> bytes,

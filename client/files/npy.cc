@@ -79,13 +79,13 @@ class LiteralParser {
 
 // Rows of T in C order.
 template <typename T>
-class NpyFile : public VectorFile {
+class NpyFile : public FixedRowFile {
  public:
   NpyFile(RandomFile file, std::int64_t data_offset, std::int64_t row_count,
           std::int64_t dim)
-      : VectorFile(std::move(file), data_offset,
-                   dim * static_cast<std::int64_t>(sizeof(T)), row_count, dim) {
-  }
+      : FixedRowFile(std::move(file), data_offset,
+                     dim * static_cast<std::int64_t>(sizeof(T)), row_count,
+                     dim) {}
 
  private:
   absl::Status Decode(std::int64_t /*row*/, std::span<const char> bytes,

@@ -11,14 +11,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/files/input.h"
-#include "client/files/npy.h"
 #include "client/files/safetensors.h"
+#include "client/files/vector_file.h"
 #include "core/base/status.h"
 
 namespace attendant {
 namespace {
 
+// Of files that hold one array, named as the file.
 constexpr absl::string_view kNpyEnd = ".npy";
+constexpr absl::string_view kTextEnd = ".txt";
 
 absl::StatusOr<std::vector<float>> ReadRows(VectorFile& file) {
   const auto dim = static_cast<std::size_t>(file.dim());
@@ -52,10 +54,14 @@ absl::StatusOr<TensorFiles> TensorFiles::Open(
 absl::Status TensorFiles::Add(const std::string& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) return AddDirectory(path);
-  if (absl::EndsWith(path, kNpyEnd)) return AddNpy(path);
+  if (absl::EndsWith(path, kNpyEnd) || absl::EndsWith(path, kTextEnd)) {
+    return AddVectors(path);
+  }
   if (absl::EndsWith(path, ".safetensors")) return AddSafetensors(path);
   return FileError(
-      path, "want a .safetensors file, .npy files, or a directory of those");
+      path,
+      "want a .safetensors file, .npy or .txt files, or a directory of .npy "
+      "files");
 }
 
 absl::Status TensorFiles::AddDirectory(const std::string& path) {
@@ -70,20 +76,20 @@ absl::Status TensorFiles::AddDirectory(const std::string& path) {
   if (found.empty()) return FileError(path, "got no .npy files in it");
   std::sort(found.begin(), found.end());
   for (const std::string& file : found) {
-    ATTENDANT_RETURN_IF_ERROR(AddNpy(file));
+    ATTENDANT_RETURN_IF_ERROR(AddVectors(file));
   }
   return absl::OkStatus();
 }
 
-absl::Status TensorFiles::AddNpy(const std::string& path) {
-  ATTENDANT_ASSIGN_OR_RETURN(std::shared_ptr<VectorFile> file, OpenNpy(path));
+absl::Status TensorFiles::AddVectors(const std::string& path) {
+  ATTENDANT_ASSIGN_OR_RETURN(std::shared_ptr<VectorFile> file,
+                             OpenVectorFile(path));
   Entry entry;
   entry.path = path;
   entry.shape = {file->row_count(), file->dim()};
   entry.read = [file = std::move(file)] { return ReadRows(*file); };
-  std::string name = std::filesystem::path(path).filename().string();
-  name.resize(name.size() - kNpyEnd.size());
-  return AddEntry(name, std::move(entry));
+  return AddEntry(std::filesystem::path(path).stem().string(),
+                  std::move(entry));
 }
 
 absl::Status TensorFiles::AddSafetensors(const std::string& path) {

@@ -22,9 +22,10 @@ struct Tensor {
 // "[3, 4]".
 std::string ShapeText(const std::vector<std::int64_t>& shape);
 
-// The arrays of .safetensors files, of NAME.npy files (the name of the file is
-// that of the array; one dimension counts as one row), and of directories of
-// .npy files. Headers are read at once, arrays when asked for. Not thread-safe.
+// The arrays of .safetensors files, of NAME.npy and NAME.txt files (the name of
+// the file is that of the array; one dimension counts as one row), and of
+// directories of .npy files. Headers are read at once, arrays when asked for.
+// Not thread-safe.
 class TensorFiles {
  public:
   // InvalidArgument: no path, another kind of file, a directory without .npy
@@ -51,7 +52,7 @@ class TensorFiles {
   };
 
   absl::Status Add(const std::string& path);
-  absl::Status AddNpy(const std::string& path);
+  absl::Status AddVectors(const std::string& path);
   absl::Status AddSafetensors(const std::string& path);
   absl::Status AddDirectory(const std::string& path);
   absl::Status AddEntry(const std::string& name, Entry entry);

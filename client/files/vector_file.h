@@ -24,7 +24,7 @@ class VectorFile {
  public:
   virtual ~VectorFile() = default;
 
-  const std::string& path() const { return file_.path(); }
+  const std::string& path() const { return path_; }
   std::int64_t row_count() const { return row_count_; }
   std::int64_t dim() const { return dim_; }  // in [1, kMaxFileDim]
 
@@ -35,27 +35,41 @@ class VectorFile {
   absl::Status ReadRow(std::int64_t row, std::span<float> out);
 
  protected:
-  // Rows lie row_bytes apart from data_offset on, within the file.
-  VectorFile(RandomFile file, std::int64_t data_offset, std::int64_t row_bytes,
-             std::int64_t row_count, std::int64_t dim);
+  VectorFile(std::string path, std::int64_t row_count, std::int64_t dim);
 
+ private:
+  // ReadRow, before it looks at the floats.
+  virtual absl::Status ReadFloats(std::int64_t row, std::span<float> out) = 0;
+
+  const std::string path_;
+  const std::int64_t row_count_;
+  const std::int64_t dim_;
+};
+
+// A file whose rows are all of one size.
+class FixedRowFile : public VectorFile {
+ protected:
+  // Rows lie row_bytes apart from data_offset on, within the file.
+  FixedRowFile(RandomFile file, std::int64_t data_offset,
+               std::int64_t row_bytes, std::int64_t row_count,
+               std::int64_t dim);
+
+ private:
   // Turns the bytes of a row into floats.
   virtual absl::Status Decode(std::int64_t row, std::span<const char> bytes,
                               std::span<float> out) const = 0;
+  absl::Status ReadFloats(std::int64_t row, std::span<float> out) override;
 
- private:
   RandomFile file_;
-  std::int64_t data_offset_;
-  std::int64_t row_bytes_;
-  std::int64_t row_count_;
-  std::int64_t dim_;
+  const std::int64_t data_offset_;
+  const std::int64_t row_bytes_;
   std::vector<char> buffer_;  // rows from buffer_row_ on
   std::int64_t buffer_row_ = 0;
   std::int64_t buffer_row_count_ = 0;
   std::int64_t last_row_ = -1;
 };
 
-// Opens a .npy or .fvecs file, by the name's end. Another end is
+// Opens a .npy, .fvecs or .txt file, by the name's end. Another end is
 // InvalidArgument.
 absl::StatusOr<std::unique_ptr<VectorFile>> OpenVectorFile(
     const std::string& path);

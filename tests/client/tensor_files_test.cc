@@ -49,7 +49,7 @@ TEST(TensorFilesTest, RefusesWhatItCannotTell) {
   EXPECT_THAT(TensorFiles::Open({}), StatusIs(kInvalid, HasSubstr("no files")));
   EXPECT_THAT(TensorFiles::Open({directory.path()}),
               StatusIs(kInvalid, HasSubstr("no .npy files")));
-  const std::string text = WriteIn(directory, "weights.txt", "1 2");
+  const std::string text = WriteIn(directory, "weights.csv", "1 2");
   EXPECT_THAT(TensorFiles::Open({text}),
               StatusIs(kInvalid, AllOf(HasSubstr(text),
                                        HasSubstr("want a .safetensors file"))));

@@ -14,6 +14,7 @@
 #include "client/files/input.h"
 #include "client/files/json.h"
 #include "client/files/jsonl.h"
+#include "client/files/vector_file.h"
 #include "tests/client/temporary_file.h"
 #include "tests/support/status_matchers.h"
 
@@ -245,6 +246,36 @@ TEST(LineReaderTest, BoundsALine) {
   std::string line;
   EXPECT_THAT(lines.Next(line), StatusIs(absl::StatusCode::kInvalidArgument,
                                          HasSubstr("longer than 16 MiB")));
+}
+
+TEST(TextRowsTest, ReadsNumbersPartedByWhatPeopleType) {
+  const TemporaryFile file("rows.txt",
+                           "# two words\n1 0.5,-2e1\n\n\t3,  4 5 \r\n");
+  ASSERT_OK_AND_ASSIGN(const auto rows, OpenVectorFile(file.path()));
+  EXPECT_EQ(rows->row_count(), 2);
+  EXPECT_EQ(rows->dim(), 3);
+  std::vector<float> row(3);
+  ASSERT_OK(rows->ReadRow(1, row));
+  EXPECT_THAT(row, ElementsAre(3, 4, 5));
+  ASSERT_OK(rows->ReadRow(0, row));
+  EXPECT_THAT(row, ElementsAre(1, 0.5, -20));
+}
+
+TEST(TextRowsTest, SaysWhichLineIsWrong) {
+  const auto error = [](const std::string& content) {
+    const TemporaryFile file("rows.txt", content);
+    return OpenVectorFile(file.path()).status();
+  };
+  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+  EXPECT_THAT(error("1 2\n\n3\n"),
+              StatusIs(kInvalid, HasSubstr("line 3: got 1 numbers, want 2")));
+  EXPECT_THAT(error("1 two\n"),
+              StatusIs(kInvalid, HasSubstr("line 1: got 'two'")));
+  EXPECT_THAT(error("# nothing\n"), StatusIs(kInvalid, HasSubstr("no row")));
+  const TemporaryFile infinite("rows.txt", "1\n1e50\n");
+  ASSERT_OK_AND_ASSIGN(const auto rows, OpenVectorFile(infinite.path()));
+  std::vector<float> row(1);
+  EXPECT_THAT(rows->ReadRow(1, row), StatusIs(kInvalid, HasSubstr("row 2")));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "client/files/jsonl.h"
 #include "client/files/npy.h"
 #include "client/files/safetensors.h"
+#include "client/files/text_rows.h"
 #include "core/base/ids.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/scratch.h"
@@ -179,6 +180,8 @@ void CheckInput(absl::string_view input) {
       return CheckVectors(&OpenNpy, bytes);
     case 'f':
       return CheckVectors(&OpenFvecs, bytes);
+    case 't':
+      return CheckVectors(&OpenTextRows, bytes);
     case 'i':
       return CheckIds(bytes);
     case 'c':

@@ -247,6 +247,7 @@ void WriteFiles(const std::string& root) {
   corpus.AddValid("s" + SmallFloats("BF16", 4));
   corpus.AddValid("s" + SmallFloats("F64", 16));
   corpus.AddSeed("s" + SmallFloats("I32", 8));
+  corpus.AddValid("t# two words\n1 0.5,-2e1\n\n\t3,  4 5 \r\n");
 }
 
 void WriteImports(const std::string& root) {
