@@ -6,12 +6,15 @@
 #include "absl/strings/str_cat.h"
 #include "client/commands/attend_choices.h"
 #include "client/commands/attend_report.h"
+#include "client/commands/attention_maps.h"
 #include "client/commands/command.h"
 #include "client/commands/convert.h"
 #include "client/commands/flags.h"
 #include "client/files/ids.h"
 #include "client/files/input.h"
 #include "client/files/vector_file.h"
+#include "client/picture/blocks.h"
+#include "client/picture/svg.h"
 #include "client/wire_vector.h"
 #include "core/base/status.h"
 
@@ -43,6 +46,9 @@ struct AttendFlags {
   bool include_examples = false;
   bool require_all = false;
   std::vector<std::string> show;
+  bool opaque = false;
+  PictureFlags picture;
+  int image_width = 0;
 
   bool has_examples() const { return !like.empty() || !like_file.empty(); }
 };
@@ -134,8 +140,10 @@ absl::StatusOr<v1::AttendRequest> ToRequest(const AttendFlags& flags,
   request.set_weight_scope(WeightScopeFromFlag(flags.weights));
   request.set_pool_scope(WeightScopeFromFlag(flags.pool));
   // People rarely read vectors; scripts get them unless they say none.
-  request.set_omit_pooled_value(flags.pool == "none" ||
-                                (flags.pool.empty() && !json));
+  request.set_omit_pooled_value(
+      flags.pool == "none" ||
+      (flags.pool.empty() && !json && flags.image_width == 0));
+  request.set_include_head_weights(json || flags.picture.draws_weights());
   if (flags.exact) request.set_scan_mode(v1::SCAN_MODE_EXACT);
   if (!flags.allow.empty() || !flags.allow_file.empty()) {
     ATTENDANT_RETURN_IF_ERROR(
@@ -150,7 +158,13 @@ absl::StatusOr<v1::AttendRequest> ToRequest(const AttendFlags& flags,
   for (const std::string& name : flags.show) {
     request.mutable_read_mask()->add_paths(absl::StrCat("attributes.", name));
   }
+  if (flags.opaque) request.mutable_read_mask()->add_paths("opaque_value");
   return request;
+}
+
+PixelImage PooledImage(const v1::AttendResponse& response, int width) {
+  const auto& values = response.pooled_value().values();
+  return ImageOf({values.begin(), values.end()}, width);
 }
 
 absl::Status Attend(const AttendFlags& flags, const Context& context) {
@@ -163,10 +177,27 @@ absl::Status Attend(const AttendFlags& flags, const Context& context) {
     Print(ToJson(response));
     return absl::OkStatus();
   }
+  const std::string& svg = flags.picture.svg;
+  const auto map = [&] {
+    return MapOf(request, response, flags.show.empty() ? "" : flags.show[0]);
+  };
+  if (!svg.empty()) {
+    Print(svg == "image" ? ImageSvg(PooledImage(response, flags.image_width))
+                         : WeightsSvg(map(), svg));
+    return absl::OkStatus();
+  }
   Print(AttendReport(response, {.shown_attributes = flags.show,
                                 .hard = flags.choices.hard,
                                 .pooled_value = !request.omit_pooled_value(),
+                                .opaque_value = flags.opaque,
                                 .style = context.style}));
+  if (flags.picture.blocks) {
+    Print("\n" + MatrixBlocks(map(), context.style));
+  }
+  if (flags.image_width != 0) {
+    Print("\n" +
+          ImageBlocks(PooledImage(response, flags.image_width), context.style));
+  }
   return absl::OkStatus();
 }
 
@@ -183,7 +214,7 @@ void AddQueryFlags(CLI::App& attend, AttendFlags& flags) {
   CLI::Option* vector_file =
       attend
           .add_option("--vector-file", flags.vector_file,
-                      "A query vector as FILE.npy or FILE.fvecs")
+                      "A query vector as FILE.npy, FILE.fvecs or FILE.txt")
           ->group("Query");
   CLI::Option* like =
       AddRepeated(attend, "--like", flags.like,
@@ -240,6 +271,9 @@ void AddAnswerFlags(CLI::App& attend, AttendFlags& flags) {
       ->check(CLI::IsMember({"shortlist", "returned", "catalog", "none"}));
   attend.add_flag("--exact", flags.exact, "Score every key");
   AddRepeated(attend, "--show", flags.show, "Show an attribute of the items");
+  attend.add_flag("--opaque", flags.opaque,
+                  "Show the items' opaque values as text, with --json as "
+                  "base64");
   AddChoiceFlags(attend, results, flags.choices);
 }
 
@@ -278,6 +312,12 @@ void AddAttendCommand(CLI::App& app, Context& context) {
   AddAnswerFlags(*attend, *flags);
   AddMaskFlags(*attend, *flags);
   AddTokenFlag(*attend, flags->token);
+  AddPictureFlags(*attend, {"matrix", "lines", "image"}, flags->picture);
+  attend
+      ->add_option("--image", flags->image_width,
+                   "Show the pooled value as an image of this width")
+      ->check(CLI::Range(1, 8192))
+      ->group("Pictures");
   attend->footer(
       "Examples:\n"
       "  attendant attend shop --like 85123A --like 71053 --show name\n"
@@ -305,6 +345,17 @@ void AddAttendCommand(CLI::App& app, Context& context) {
       if (flags->include_examples) throw NeedsExamples("--include-examples");
       if (flags->require_all) throw NeedsExamples("--require-all");
     }
+    if (flags->picture.svg == "image" && flags->image_width == 0) {
+      throw CLI::RequiresError("--svg=image", "--image");
+    }
+    if (flags->image_width != 0 && flags->pool == "none") {
+      throw CLI::ExcludesError("--image", "--pool=none");
+    }
+    if (flags->picture.draws_weights() && !flags->choices.activation.empty() &&
+        flags->choices.activation != "softmax") {
+      throw CLI::ExcludesError("--svg and --blocks", "--activation");
+    }
+    CheckPictureFlags(flags->picture, context);
     context.Run([&](const Context& c) { return Attend(*flags, c); });
   });
 }

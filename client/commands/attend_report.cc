@@ -16,6 +16,7 @@ namespace attendant {
 namespace {
 
 constexpr int kBarWidth = 20;
+constexpr int kWideColumn = 100;
 constexpr int kMaxPooledShown = 8;
 
 bool IsSoftmax(const v1::AttendResponse& response) {
@@ -57,6 +58,9 @@ std::string ItemTable(const v1::AttendResponse& response,
   for (const std::string& name : options.shown_attributes) {
     columns.push_back({.title = name});
   }
+  if (options.opaque_value) {
+    columns.push_back({.title = "opaque value", .max_width = kWideColumn});
+  }
   const bool softmax = IsSoftmax(response);
   columns.push_back({.title = "weight", .align = Align::kRight});
   columns.push_back({.title = "", .tone = Tone::kAccent});
@@ -83,6 +87,7 @@ std::string ItemTable(const v1::AttendResponse& response,
                           ? ""
                           : AttributeText(attribute->second));
     }
+    if (options.opaque_value) cells.push_back(item.opaque_value());
     cells.push_back(softmax ? FormatShare(item.weight())
                             : FormatNumber(item.weight()));
     cells.push_back(

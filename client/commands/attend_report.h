@@ -15,6 +15,8 @@ struct AttendReportOptions {
   bool hard = false;
   // Whether the pooled value is reported.
   bool pooled_value = false;
+  // Whether the items' opaque values are shown, as text.
+  bool opaque_value = false;
   Style style = {};
 };
 

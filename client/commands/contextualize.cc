@@ -5,10 +5,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/commands/attention_maps.h"
 #include "client/commands/command.h"
 #include "client/commands/flags.h"
 #include "client/commands/sequence_flags.h"
 #include "client/commands/sequence_report.h"
+#include "client/picture/blocks.h"
 #include "core/base/status.h"
 
 namespace attendant {
@@ -28,6 +30,9 @@ struct ContextualizeFlags {
   std::vector<std::int32_t> padding;
   bool positions = false;
   bool weights = false;
+  std::string words;
+  std::string memory_words;
+  PictureFlags picture;
 };
 
 absl::Status SetTokens(const ContextualizeFlags& flags,
@@ -61,18 +66,28 @@ absl::StatusOr<v1::ContextualizeRequest> ToRequest(
   request.mutable_padding_positions()->Add(flags.padding.begin(),
                                            flags.padding.end());
   if (flags.positions) request.set_positions(v1::POSITION_KIND_SINUSOIDAL);
-  request.set_include_weights(flags.weights);
+  request.set_include_weights(flags.weights || flags.picture.draws_weights());
   return request;
 }
 
 absl::Status RunContextualize(const ContextualizeFlags& flags,
                               const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto request, ToRequest(flags));
+  ATTENDANT_ASSIGN_OR_RETURN(const TokenNames names,
+                             NamesOf(request, flags.words, flags.memory_words));
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
   ATTENDANT_ASSIGN_OR_RETURN(const auto response,
                              client->Contextualize(request));
-  Print(context.json ? ToJson(response)
-                     : ContextReport(request, response, context.style));
+  if (context.json) {
+    Print(ToJson(response));
+  } else if (!flags.picture.svg.empty()) {
+    Print(WeightsSvg(MapOf(response, names), flags.picture.svg));
+  } else {
+    Print(ContextReport(response, names, context.style));
+    if (flags.picture.blocks) {
+      Print("\n" + MatrixBlocks(MapOf(response, names), context.style));
+    }
+  }
   return absl::OkStatus();
 }
 
@@ -80,7 +95,8 @@ void AddTokenFlags(CLI::App& verb, ContextualizeFlags& flags) {
   constexpr char kTokens[] = "Tokens";
   CLI::Option* vectors =
       verb.add_option("--vectors", flags.vectors,
-                      "The sequence: the rows of FILE.npy or FILE.fvecs")
+                      "The sequence: the rows of FILE.npy, FILE.fvecs, or "
+                      "FILE.txt with a row a line")
           ->group(kTokens);
   AddRepeated(verb, "--item", flags.items,
               "The sequence: an item's key, in the order given")
@@ -99,6 +115,13 @@ void AddTokenFlags(CLI::App& verb, ContextualizeFlags& flags) {
       ->group(kTokens);
   verb.add_option("--field", flags.field,
                   "The items' key field. Default: the catalog's first")
+      ->group(kTokens);
+  verb.add_option("--words", flags.words,
+                  "Names of the sequence's tokens, parted by spaces. Default: "
+                  "ids, or positions from 0")
+      ->group(kTokens);
+  verb.add_option("--memory-words", flags.memory_words,
+                  "Names of the memory's tokens")
       ->group(kTokens);
 }
 
@@ -134,11 +157,14 @@ void AddContextualizeCommand(CLI::App& app, Context& context) {
       "the weighted mean of what it attends to");
   AddTokenFlags(*verb, *flags);
   AddAttentionFlags(*verb, *flags);
+  AddPictureFlags(*verb, {"matrix", "lines"}, flags->picture);
   verb->footer(
       "Examples:\n"
       "  attendant contextualize --vectors tokens.npy --causal --weights\n"
       "  attendant contextualize --catalog shop --item 85123A --item 22423 "
       "--weights\n"
+      "  attendant contextualize --vectors tokens.txt --words 'he saw Hans' "
+      "--svg=matrix > map.svg\n"
       "  attendant contextualize --vectors target.npy --memory source.npy "
       "--layer cross\n"
       "  attendant contextualize --vectors tokens.npy --positions --layer "
@@ -155,6 +181,11 @@ void AddContextualizeCommand(CLI::App& app, Context& context) {
     if (!has_items && !flags->catalog.empty()) {
       throw CLI::RequiresError("--catalog", "--item or --memory-item");
     }
+    if (!flags->memory_words.empty() && flags->memory.empty() &&
+        flags->memory_items.empty()) {
+      throw CLI::RequiresError("--memory-words", "--memory or --memory-item");
+    }
+    CheckPictureFlags(flags->picture, context);
     context.Run([&](const Context& c) { return RunContextualize(*flags, c); });
   });
 }

@@ -1,15 +1,19 @@
 // attendant rank
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/commands/attention_maps.h"
 #include "client/commands/command.h"
+#include "client/commands/convert.h"
 #include "client/commands/flags.h"
 #include "client/commands/sequence_flags.h"
 #include "client/commands/sequence_report.h"
 #include "client/files/ids.h"
+#include "client/picture/blocks.h"
 #include "client/wire_vector.h"
 #include "core/base/status.h"
 
@@ -36,7 +40,11 @@ struct RankFlags {
   std::string activation;
   std::int32_t result_count = 0;
   std::int32_t because_count = 3;
+  std::string show;
+  PictureFlags picture;
 };
+
+constexpr int kBatch = 256;  // ids a request may read
 
 absl::Status SetCandidates(const RankFlags& flags, v1::Candidates& candidates) {
   if (!flags.near.empty()) {
@@ -104,13 +112,61 @@ absl::StatusOr<v1::RankCandidatesRequest> ToRequest(const RankFlags& flags) {
   return request;
 }
 
+// An attribute of all items that the answer speaks of.
+absl::StatusOr<ItemNames> NamesOf(const v1::RankCandidatesRequest& request,
+                                  const v1::RankCandidatesResponse& response,
+                                  const std::string& attribute,
+                                  Client& client) {
+  std::set<std::string> ids;
+  for (const v1::RankedCandidate& candidate : response.candidates()) {
+    ids.insert(candidate.id());
+    for (const v1::EventAttribution& event : candidate.events()) {
+      const v1::HistoryEvent& from = event.profile()
+                                         ? request.profile(event.index())
+                                         : request.history(event.index());
+      if (!from.has_vector()) ids.insert(from.item_id());
+    }
+  }
+  ItemNames names;
+  v1::BatchGetItemsRequest get;
+  get.set_catalog(request.catalog());
+  get.mutable_read_mask()->add_paths(absl::StrCat("attributes.", attribute));
+  for (auto id = ids.begin(); id != ids.end();) {
+    get.clear_ids();
+    for (; id != ids.end() && get.ids_size() < kBatch; ++id) get.add_ids(*id);
+    ATTENDANT_ASSIGN_OR_RETURN(const auto got, client.BatchGetItems(get));
+    for (const v1::Item& item : got.items()) {
+      const auto found = item.attributes().find(attribute);
+      if (found != item.attributes().end()) {
+        names[item.id()] = AttributeText(found->second);
+      }
+    }
+  }
+  return names;
+}
+
 absl::Status RunRank(const RankFlags& flags, const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto request, ToRequest(flags));
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
   ATTENDANT_ASSIGN_OR_RETURN(const auto response,
                              client->RankCandidates(request));
-  Print(context.json ? ToJson(response)
-                     : RankReport(request, response, context.style));
+  if (context.json) {
+    Print(ToJson(response));
+    return absl::OkStatus();
+  }
+  ItemNames names;
+  if (!flags.show.empty()) {
+    ATTENDANT_ASSIGN_OR_RETURN(names,
+                               NamesOf(request, response, flags.show, *client));
+  }
+  if (!flags.picture.svg.empty()) {
+    Print(WeightsSvg(MapOf(request, response, names), flags.picture.svg));
+    return absl::OkStatus();
+  }
+  Print(RankReport(request, response, names, context.style));
+  if (flags.picture.blocks) {
+    Print("\n" + MatrixBlocks(MapOf(request, response, names), context.style));
+  }
   return absl::OkStatus();
 }
 
@@ -189,6 +245,8 @@ void AddScoreFlags(CLI::App& verb, RankFlags& flags) {
                   "Events named with each candidate")
       ->check(CLI::Range(0, 100))
       ->capture_default_str();
+  verb.add_option("--show", flags.show,
+                  "Call items by this attribute. Default: by id");
 }
 
 }  // namespace
@@ -203,6 +261,7 @@ void AddRankCommand(CLI::App& app, Context& context) {
   AddCandidateFlags(*verb, *flags);
   AddHistoryFlags(*verb, *flags);
   AddScoreFlags(*verb, *flags);
+  AddPictureFlags(*verb, {"matrix", "lines"}, flags->picture);
   verb->footer(
       "Examples:\n"
       "  attendant rank shop --candidate 85123A --candidate 22423 --history "
@@ -221,6 +280,11 @@ void AddRankCommand(CLI::App& app, Context& context) {
       throw CLI::RequiredError(
           "--event, --history, --profile or --profile-vector");
     }
+    if (flags->picture.draws_weights() &&
+        (flags->activation == "sigmoid" || flags->activation == "none")) {
+      throw CLI::ExcludesError("--svg and --blocks", "--activation");
+    }
+    CheckPictureFlags(flags->picture, context);
     context.Run([&](const Context& c) { return RunRank(*flags, c); });
   });
 }

@@ -20,12 +20,6 @@ constexpr int kWideColumn = 100;
 using Align = Table::Align;
 using Tone = Table::Tone;
 
-// The id of a token, or its position.
-std::string TokenName(const v1::TokenSequence& sequence, int position) {
-  if (sequence.has_items()) return sequence.items().ids(position);
-  return FormatCount(position);
-}
-
 std::string FirstComponents(const v1::Vector& vector) {
   const auto& values = vector.floats().values();
   std::string text = "[";
@@ -37,7 +31,7 @@ std::string FirstComponents(const v1::Vector& vector) {
 
 // "lens 81.0 %, fins 10.2 %": the mean over heads.
 std::string MostAttended(const v1::ContextualizeResponse& response, int token,
-                         const v1::TokenSequence& attended) {
+                         const std::vector<std::string>& attended) {
   const int count = response.head_weights(0).column_count();
   std::vector<double> weights(static_cast<std::size_t>(count));
   for (const v1::AttentionMatrix& head : response.head_weights()) {
@@ -62,30 +56,16 @@ std::string MostAttended(const v1::ContextualizeResponse& response, int token,
   for (std::size_t i = 0; i < shown; ++i) {
     const double weight = weights[static_cast<std::size_t>(order[i])];
     if (weight == 0) break;
-    texts.push_back(
-        absl::StrCat(TokenName(attended, order[i]), " ", FormatShare(weight)));
+    texts.push_back(absl::StrCat(attended[static_cast<std::size_t>(order[i])],
+                                 " ", FormatShare(weight)));
   }
   return texts.empty() ? "nothing" : absl::StrJoin(texts, ", ");
 }
 
-std::string EventName(const v1::RankCandidatesRequest& request,
-                      const v1::EventAttribution& event) {
-  const v1::HistoryEvent& from = event.profile()
-                                     ? request.profile(event.index())
-                                     : request.history(event.index());
-  const std::string name = from.has_vector()
-                               ? absl::StrCat("vector ", event.index())
-                               : from.item_id();
-  return event.profile() ? absl::StrCat(name, " (profile)") : name;
-}
-
 }  // namespace
 
-std::string ContextReport(const v1::ContextualizeRequest& request,
-                          const v1::ContextualizeResponse& response,
-                          const Style& style) {
-  const v1::TokenSequence& attended =
-      request.has_memory() ? request.memory() : request.sequence();
+std::string ContextReport(const v1::ContextualizeResponse& response,
+                          const TokenNames& names, const Style& style) {
   std::vector<Table::Column> columns = {{.title = "token"}};
   const bool has_weights = response.head_weights_size() > 0;
   if (has_weights) {
@@ -95,8 +75,9 @@ std::string ContextReport(const v1::ContextualizeRequest& request,
       {.title = "output", .tone = Tone::kDim, .max_width = kWideColumn});
   Table table(std::move(columns));
   for (int i = 0; i < response.outputs_size(); ++i) {
-    std::vector<std::string> cells = {TokenName(request.sequence(), i)};
-    if (has_weights) cells.push_back(MostAttended(response, i, attended));
+    std::vector<std::string> cells = {
+        names.sequence[static_cast<std::size_t>(i)]};
+    if (has_weights) cells.push_back(MostAttended(response, i, names.attended));
     cells.push_back(FirstComponents(response.outputs(i)));
     table.AddRow(cells);
   }
@@ -116,7 +97,7 @@ std::string ContextReport(const v1::ContextualizeRequest& request,
 
 std::string RankReport(const v1::RankCandidatesRequest& request,
                        const v1::RankCandidatesResponse& response,
-                       const Style& style) {
+                       const ItemNames& names, const Style& style) {
   const bool shares =
       request.activation_kind() == v1::ACTIVATION_KIND_UNSPECIFIED ||
       request.activation_kind() == v1::ACTIVATION_KIND_SOFTMAX;
@@ -132,11 +113,13 @@ std::string RankReport(const v1::RankCandidatesRequest& request,
     for (const v1::RankedCandidate& candidate : response.candidates()) {
       std::vector<std::string> events;
       for (const v1::EventAttribution& event : candidate.events()) {
-        events.push_back(absl::StrCat(EventName(request, event), " ",
+        events.push_back(absl::StrCat(EventName(request, event, names), " ",
                                       shares ? FormatShare(event.weight())
                                              : FormatNumber(event.weight())));
       }
-      table.AddRow({FormatCount(++rank), candidate.id(),
+      const auto named = names.find(candidate.id());
+      table.AddRow({FormatCount(++rank),
+                    named == names.end() ? candidate.id() : named->second,
                     absl::StrFormat("%.4g", candidate.score()),
                     absl::StrJoin(events, ", ")});
     }
@@ -144,7 +127,7 @@ std::string RankReport(const v1::RankCandidatesRequest& request,
         table.Format(style), "\n",
         CountOf(response.candidates_size(), "candidate"), ", ",
         CountOf(request.history_size() + request.profile_size(), "event"), "; ",
-        CountOf(response.scored_count(), "pair"), " scored.\n");
+        CountOf(response.scored_count(), "pair"), " scored.", "\n");
   }
   if (response.future_event_count() > 0) {
     absl::StrAppend(&text, "Masked for being after the time asked about: ",

@@ -5,21 +5,21 @@
 #include <string>
 
 #include "attendant/v1/sequence_service.pb.h"
+#include "client/commands/attention_maps.h"
 #include "client/format/text.h"
 
 namespace attendant {
 
 // A table of the tokens with what they attend to most, if the weights are
 // there, and their outputs; then a sentence on the cost.
-std::string ContextReport(const v1::ContextualizeRequest& request,
-                          const v1::ContextualizeResponse& response,
-                          const Style& style);
+std::string ContextReport(const v1::ContextualizeResponse& response,
+                          const TokenNames& names, const Style& style);
 
 // A table of the candidates with their scores and the events that earned them;
 // then sentences on later events and unknown items.
 std::string RankReport(const v1::RankCandidatesRequest& request,
                        const v1::RankCandidatesResponse& response,
-                       const Style& style);
+                       const ItemNames& names, const Style& style);
 
 }  // namespace attendant
 

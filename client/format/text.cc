@@ -105,6 +105,21 @@ std::string Shorten(absl::string_view text, int width) {
   return absl::StrCat(shortened, kEllipsis);
 }
 
+std::vector<std::string> Characters(absl::string_view text) {
+  std::vector<std::string> characters;
+  while (!text.empty()) {
+    const Character character = FirstCharacter(text);
+    const std::string bytes(text.substr(0, character.size));
+    if (Width(character) == 0 && !characters.empty()) {
+      characters.back() += bytes;
+    } else {
+      characters.push_back(bytes);
+    }
+    text.remove_prefix(character.size);
+  }
+  return characters;
+}
+
 std::string Bar(double fraction, int width) {
   static constexpr std::array<absl::string_view, 8> kParts = {
       "", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};

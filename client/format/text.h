@@ -20,6 +20,10 @@ std::string Printable(absl::string_view text);
 // The text, or its start and "…", in at most `width` >= 1 columns.
 std::string Shorten(absl::string_view text, int width);
 
+// The characters of printable text in order, each with the marks that combine
+// with it.
+std::vector<std::string> Characters(absl::string_view text);
+
 // A bar of `fraction`, in [0, 1], of `width` columns, to the nearest eighth of
 // one.
 std::string Bar(double fraction, int width);

@@ -48,6 +48,13 @@ TEST(AttendReportTest, DrawsWeightsAndStatesTheMass) {
             "the shortlist.\n");
 }
 
+TEST(AttendReportTest, ShowsOpaqueValuesAsText) {
+  v1::AttendResponse response = TwoItems();
+  response.mutable_items(0)->set_opaque_value("a\nb");
+  EXPECT_THAT(AttendReport(response, {.opaque_value = true}),
+              HasSubstr("\n1  85123A  a b           50.0 %"));
+}
+
 TEST(AttendReportTest, SaysHowADrawWentAndWhatEarnedIt) {
   v1::AttendResponse response = TwoItems();
   response.mutable_items(0)->set_log_weight(std::log(0.5));

@@ -18,8 +18,7 @@ Message Parse(const std::string& text) {
 }
 
 TEST(SequenceReportTest, SaysWhatEachTokenAttendsTo) {
-  const auto request = Parse<v1::ContextualizeRequest>(
-      R"pb(sequence { items { ids: [ "lens", "fins" ] } })pb");
+  const TokenNames names = {{"lens", "fins"}, {"lens", "fins"}};
   auto response = Parse<v1::ContextualizeResponse>(R"pb(
     outputs { floats { values: [ 1, 0.5 ] } }
     outputs { floats { values: [ 1, 2, 3, 4, 5 ] } }
@@ -35,7 +34,7 @@ TEST(SequenceReportTest, SaysWhatEachTokenAttendsTo) {
     }
     scored_count: 4
   )pb");
-  EXPECT_EQ(ContextReport(request, response, {}),
+  EXPECT_EQ(ContextReport(response, names, {}),
             "token  attends to                output\n"
             "lens   fins 75.0 %, lens 25.0 %  [1, 0.5]\n"
             "fins   nothing                   [1, 2, 3, 4, ...]\n"
@@ -43,7 +42,7 @@ TEST(SequenceReportTest, SaysWhatEachTokenAttendsTo) {
             "2 tokens of 2 components; 4 pairs scored. Shares are means over "
             "2 heads.\n");
   response.clear_head_weights();
-  EXPECT_EQ(ContextReport(request, response, {}),
+  EXPECT_EQ(ContextReport(response, names, {}),
             "token  output\n"
             "lens   [1, 0.5]\n"
             "fins   [1, 2, 3, 4, ...]\n"
@@ -70,7 +69,7 @@ TEST(SequenceReportTest, SaysWhatEarnedEachCandidate) {
     unknown_item_ids: [ "gone" ]
     scored_count: 6
   )pb");
-  EXPECT_EQ(RankReport(request, response, {}),
+  EXPECT_EQ(RankReport(request, response, {}, {}),
             "#  item    score  because of\n"
             "1  camera   12.5  lens 90.0 %, vector 1 5.0 %, towel (profile) "
             "5.0 %\n"
@@ -80,7 +79,7 @@ TEST(SequenceReportTest, SaysWhatEarnedEachCandidate) {
             "Masked for being after the time asked about: 1 event.\n"
             "Skipped, not in the catalog: gone\n");
   request.set_activation_kind(v1::ACTIVATION_KIND_NONE);
-  EXPECT_THAT(RankReport(request, response, {}),
+  EXPECT_THAT(RankReport(request, response, {}, {}),
               testing::HasSubstr("lens 0.9, vector 1 0.05"));
 }
 

@@ -1,0 +1,97 @@
+// Pictures of attention. What the SVG documents of whole replies hold is read
+// by an XML parser in tests/examples.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "client/picture/attention_map.h"
+#include "client/picture/blocks.h"
+#include "client/picture/svg.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+AttentionMap TwoByThree() {
+  return {
+      .rows = {"he", "été"},
+      .columns = {"a", "<b>", "cd"},
+      .panels = {{.title = "", .weights = {0.5, 0.25, 0.25, 0, 0.125, 0.4}}}};
+}
+
+TEST(PictureTest, BlocksAreDarkerForLessWeight) {
+  EXPECT_EQ(MatrixBlocks(TwoByThree(), {}),
+            "       <\n"
+            "       b c\n"
+            "     a > d\n"
+            " he  ██▒▒▒▒\n"
+            "été    ░░▓▓\n"
+            "██ is 0.5, ▓▓ ▒▒ ░░ three, two and one quarter of it.\n");
+}
+
+TEST(PictureTest, PanelsOfHeadsAreNamed) {
+  AttentionMap map = {.rows = {"q"}, .columns = {"k"}, .panels = {}};
+  map.panels = {{"head 0", {0}}, {"head 1", {1}}};
+  EXPECT_EQ(MatrixBlocks(map, {}),
+            "head 0\n"
+            "   k\n"
+            "q\n"
+            "██ is 0, ▓▓ ▒▒ ░░ three, two and one quarter of it.\n"
+            "\n"
+            "head 1\n"
+            "   k\n"
+            "q  ██\n"
+            "██ is 1, ▓▓ ▒▒ ░░ three, two and one quarter of it.\n");
+  EXPECT_THAT(MatrixSvg(map), HasSubstr(">head 1</text>"));
+  EXPECT_THAT(LinesSvg(map), HasSubstr(">head 1</text>"));
+}
+
+TEST(PictureTest, TheGreatestWeightIsWhiteAndNoneBlack) {
+  const std::string svg = MatrixSvg(TwoByThree());
+  EXPECT_THAT(svg,
+              HasSubstr("fill=\"#ffffff\" shape-rendering=\"crispEdges\" "
+                        "class=\"weight\" data-panel=\"0\" "
+                        "data-row=\"0\" data-column=\"0\" data-weight=\"0.5\">"
+                        "<title>he → a: 0.5</title></rect>"));
+  EXPECT_THAT(
+      svg,
+      HasSubstr(
+          "fill=\"#000000\" shape-rendering=\"crispEdges\" class=\"weight\" "
+          "data-panel=\"0\" data-row=\"1\" "
+          "data-column=\"0\" data-weight=\"0\">"));
+}
+
+TEST(PictureTest, LinesAreSolidByWeightAndNoneForNone) {
+  const std::string svg = LinesSvg(TwoByThree());
+  EXPECT_THAT(svg, HasSubstr("stroke-opacity=\"1\" class=\"weight\" "
+                             "data-panel=\"0\" data-row=\"0\" "
+                             "data-column=\"0\" data-weight=\"0.5\""));
+  EXPECT_THAT(svg, HasSubstr("stroke-opacity=\"0.8\""));
+  EXPECT_THAT(svg, Not(HasSubstr("data-weight=\"0\"")));
+}
+
+TEST(PictureTest, LabelsAreText) {
+  EXPECT_THAT(MatrixSvg(TwoByThree()), HasSubstr(">&lt;b&gt;</text>"));
+  EXPECT_THAT(LinesSvg(TwoByThree()), Not(HasSubstr("<b>")));
+}
+
+TEST(PictureTest, ImagesGoFromTheLeastValueToTheGreatest) {
+  const PixelImage image = ImageOf({-1, 0, 1, 3}, 2);
+  EXPECT_EQ(Brightness(image, -1), 0);
+  EXPECT_EQ(Brightness(image, 1), 0.5);
+  EXPECT_EQ(ImageBlocks(image, {}),
+            "  ░░\n"
+            "▒▒██\n"
+            "██ is 3, blank -1.\n");
+  EXPECT_THAT(ImageSvg(image),
+              HasSubstr("fill=\"#ffffff\" shape-rendering=\"crispEdges\" "
+                        "class=\"pixel\" data-value=\"3\""));
+  // Nothing positive is black, not divided by.
+  EXPECT_EQ(Brightness(ImageOf({0, 0}, 1), 0), 0);
+}
+
+}  // namespace
+}  // namespace attendant
