@@ -1,0 +1,45 @@
+#!/usr/bin/python3
+"""Asks the same queries of the same items by additive attention and by a dot
+product, and prints what each had to evaluate.
+
+    compare.py          counts, which are the same on every machine
+    compare.py --time   and the time in the engine, which is not
+"""
+import json
+import subprocess
+import sys
+
+QUERIES = 10
+
+
+def ask(*arguments):
+    result = subprocess.run(["attendant", "--json", *map(str, arguments)],
+                            stdout=subprocess.PIPE, text=True)
+    if result.returncode != 0:
+        sys.exit(result.returncode)
+    return json.loads(result.stdout)
+
+
+def projected_keys(field):
+    for index in ask("catalog", "describe", "scored")["catalog"]["indexes"]:
+        if index["keyField"] == field:
+            return int(index["projectedKeyCount"])
+    raise KeyError(field)
+
+
+queries = [line.strip() for line in open("queries.txt")][:QUERIES]
+print("           projections          scores")
+for field, pair in (("additive", "v . tanh(q' + k')"), ("dot", "q' . k'")):
+    scored = projections = 0
+    seconds = 0.0
+    for query in queries:
+        stats = ask("attend", "scored", "--field", field, "--weights",
+                    "catalog", "--pool", "none", "--vector", query)["stats"]
+        scored += int(stats["scoredCount"])
+        projections += int(stats.get("projectedQueryCount", 0))
+        seconds += float(stats["computeTime"].rstrip("s"))
+    keys = projected_keys(field)
+    print(f"{field:9}  {projections} + {keys:,} = {projections + keys:,}"
+          f"  {scored:,} x {pair}")
+    if "--time" in sys.argv:
+        print(f"{'':9}  {seconds * 1e9 / scored:.1f} ns a score")

@@ -1,0 +1,81 @@
+"""The commands and outputs of docs/attention.md."""
+import re
+
+NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
+
+
+class Command:
+    def __init__(self, line):
+        self.line = line
+        self.output = ""
+
+    @property
+    def picture(self):
+        """The SVG file that the command writes, or None."""
+        found = re.search(r"> (\S+\.svg)$", self.line)
+        return found.group(1) if found else None
+
+
+class Section:
+    """One example: the part from its line "Folder: ..." to the next heading."""
+
+    def __init__(self):
+        self.commands = []
+
+
+class Document:
+    """A page whose fenced blocks hold lines "$ COMMAND", each with the output
+    that follows it. A section is that of an example from a line that begins
+    with "Folder: `examples/worked/NAME`" on."""
+
+    def __init__(self, path):
+        self.path = path
+        self.sections = {}
+        self._parts = []  # lines of text, and commands, in their order
+        section = command = None
+        fenced = False
+        for line in path.read_text().splitlines(keepends=True):
+            folder = re.match(r"Folder: `examples/worked/(\w+)`", line)
+            if folder:
+                section = self.sections.setdefault(folder.group(1), Section())
+            elif line.startswith("## "):
+                section = None
+            if line.startswith("```"):
+                fenced = not fenced
+                command = None
+            elif fenced and section is not None and line.startswith("$ "):
+                command = Command(line[2:].rstrip("\n"))
+                section.commands.append(command)
+                self._parts.append(command)
+                continue
+            elif command is not None:
+                if command.line.endswith("\\"):
+                    command.line += "\n" + line.rstrip("\n")
+                else:
+                    command.output += line
+                continue
+            self._parts.append(line)
+
+    def write(self):
+        self.path.write_text("".join(
+            part if isinstance(part, str) else f"$ {part.line}\n{part.output}"
+            for part in self._parts))
+
+
+def _step(number):
+    """What the last digit of a number stands for."""
+    mantissa, _, exponent = number.partition("e")
+    _, _, decimals = mantissa.partition(".")
+    return 10.0 ** ((int(exponent) if exponent else 0) - len(decimals))
+
+
+def same_text(want, got):
+    """True if texts differ in the last digit of numbers at most: machines add
+    floats up in different orders."""
+    if NUMBER.sub("#", want) != NUMBER.sub("#", got):
+        return False
+    for a, b in zip(NUMBER.findall(want), NUMBER.findall(got)):
+        value_a, value_b = (float(x.replace(",", "")) for x in (a, b))
+        if abs(value_a - value_b) > 1.01 * max(_step(a), _step(b)):
+            return False
+    return True

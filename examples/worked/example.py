@@ -1,0 +1,158 @@
+"""What the check.py of an example works with."""
+import json
+import os
+import re
+import shlex
+import subprocess
+
+import pictures
+
+# The unit roundoff of a 32-bit float.
+EPSILON = 2.0 ** -24
+
+
+def share_error(gap, logit_error=0):
+    """How far a weight may be off, relative to itself: it is e / sum of e.
+    The server's e = exp(logit - greatest) are floats within
+    2^-21 + gap 2^-24 of themselves (core/kernels/kernels.h), gap being the
+    greatest distance of two logits; the sum adds floats a few at a time, which
+    is 9 2^-24 more; and logits themselves may be off."""
+    return 2 * (2.0 ** -21 + gap * EPSILON + logit_error) + 9 * EPSILON
+
+
+# A machine that is busy for longer than a connection takes to time out makes
+# `attendant` end with this status. Nothing was asked by then.
+UNREACHABLE = 3
+TRIES = 3
+
+
+class Skipped(Exception):
+    """Why an example can't run here."""
+
+
+class Example:
+    """An example in its scratch folder, with the server that it asks."""
+
+    def __init__(self, folder, work, binaries, address):
+        self.folder = folder
+        self.work = work
+        self.failures = []
+        self.said = {}  # by command of the page
+        self.check_count = 0
+        self._environment = dict(
+            os.environ, ATTENDANT_SERVER=address, NO_COLOR="1",
+            ATTENDANT_SOURCE=str(folder.parents[2]),
+            PATH=f"{binaries}:/usr/bin:/bin")
+
+    def shell(self, line):
+        """What a line writes to standard output."""
+        for _ in range(TRIES):
+            result = subprocess.run(["bash", "-c", line], cwd=self.work,
+                                    env=self._environment, capture_output=True,
+                                    text=True)
+            if result.returncode != UNREACHABLE:
+                break
+        if result.returncode != 0:
+            log = self.work / "setup.log"
+            said = log.read_text() if "setup.log" in line else result.stderr
+            if result.returncode == 77:
+                raise Skipped(said.strip())
+            raise RuntimeError(f"{self.folder.name}: {line}: status "
+                               f"{result.returncode}: {said}")
+        return result.stdout
+
+    def ask(self, *arguments):
+        """The reply to `attendant --json ARGUMENTS`."""
+        return json.loads(self.shell(
+            shlex.join(["attendant", "--json", *map(str, arguments)])))
+
+    def fail(self, message):
+        self.failures.append(message)
+
+    def true(self, what, condition):
+        self.check_count += 1
+        if not condition:
+            self.fail(what)
+
+    def equal(self, what, got, want):
+        self.true(f"{what}: got {got}, want {want}", got == want)
+
+    def near(self, what, got, want, tolerance):
+        self.true(f"{what}: got {got!r}, want {want!r} within {tolerance:.3g}",
+                  abs(got - want) <= tolerance)
+
+    def all_near(self, what, got, want, tolerance):
+        self.equal(f"{what}: count", len(got), len(want))
+        for i, (a, b) in enumerate(zip(got, want)):
+            self.near(f"{what}[{i}]", a, b, tolerance)
+
+    def weights(self, *arguments):
+        """The weights of `attendant attend ARGUMENTS` by item id."""
+        return {item["id"]: item["weight"]
+                for item in self.ask("attend", *arguments).get("items", [])}
+
+    def head_weights(self, *arguments):
+        """The weights [head][row][column] of `attendant contextualize`."""
+        reply = self.ask("contextualize", *arguments, "--weights")
+        return [rows(head["weights"], head["columnCount"])
+                for head in reply["headWeights"]]
+
+    def check_picture(self, line, svg):
+        """That the picture which `line` draws shows the weights of the reply
+        to the same request."""
+        if "--svg=image" in line:
+            return
+        command = re.sub(r" > \S+$", "", re.sub(r" --svg=\w+", "", line))
+        words = shlex.split(command.replace("\\\n", " "))[1:]
+        if words[0] == "contextualize":
+            want = self.head_weights(*words[1:])
+        elif words[0] == "attend":
+            items = self.ask(*words)["items"]
+            heads = [item.get("headWeights", [item["weight"]])
+                     for item in items]
+            want = [[list(row)] for row in zip(*heads)]
+        else:
+            want = [rank_weights(self.ask(*words))]
+        shape = (len(want), len(want[0]), len(want[0][0]))
+        got = pictures.shown_weights(svg, shape)
+        for p in range(shape[0]):
+            for r in range(shape[1]):
+                # Nine digits are drawn, and JSON tells floats of each other.
+                self.all_near(f"{line}: panel {p}, row {r}", got[p][r],
+                              want[p][r], EPSILON)
+
+    def summary(self):
+        if self.failures:
+            return "FAILED\n" + "\n".join(f"  {f}" for f in self.failures)
+        return f"passed, {self.check_count} numbers and facts checked"
+
+
+def rows(flat, width):
+    return [flat[i:i + width] for i in range(0, len(flat), width)]
+
+
+def rank_weights(reply):
+    """Candidates x the events that any of them names, in order."""
+    def place(event):
+        return event.get("profile", False), event.get("index", 0)
+    places = sorted({place(event) for candidate in reply["candidates"]
+                     for event in candidate.get("events", [])})
+    table = []
+    for candidate in reply["candidates"]:
+        weights = {place(event): event["weight"]
+                   for event in candidate.get("events", [])}
+        table.append([weights.get(at, 0.0) for at in places])
+    return table
+
+
+def norm(vector):
+    return sum(x * x for x in vector) ** 0.5
+
+
+def cosine(a, b):
+    return sum(x * y for x, y in zip(a, b)) / (norm(a) * norm(b))
+
+
+def floats(vector):
+    """The components of a vector of a reply."""
+    return vector["floats"]["values"]

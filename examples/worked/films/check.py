@@ -1,0 +1,75 @@
+"""Latent semantic indexing and PCA as attention that learnt one matrix."""
+import csv
+
+from example import EPSILON, norm
+
+COSINE = 0.9925794247632609  # of P8 and P9 through V_2
+SINGULAR_VALUES = (12.481014693580397, 9.508614056636778, 1.345559712744026)
+CENTRED_SINGULAR_VALUES = (10.492499, 4.089686, 1.324147)
+
+
+def singular_values(example, fit):
+    return [float(line) for line in
+            example.shell(f"./npy.py {fit}/singular_values.npy").split()]
+
+
+def learn(table, rank):
+    """The matrix W [films, rank] without a bias that loses least of the table:
+    least |X - X W W^T| in the Frobenius norm, by gradient descent. X W W^T is
+    attention's q W (W k)^T with one matrix for queries and keys."""
+    n = len(table[0])
+    s = [[sum(row[i] * row[j] for row in table) for j in range(n)]
+         for i in range(n)]
+    w = [[0.1 * (i + 1), 0.1 * (n - i) * (-1) ** i][:rank] for i in range(n)]
+
+    def product(a, b):
+        return [[sum(x * y for x, y in zip(row, column))
+                 for column in zip(*b)] for row in a]
+    for _ in range(600):
+        # The gradient of |X - X P|^2 with P = W W^T, S = X^T X, is
+        # -2 ((2 S - S P - P S) W).
+        p = product(w, list(zip(*w)))
+        sp = product(s, p)
+        g = [[2 * s[i][j] - sp[i][j] - sp[j][i] for j in range(n)]
+             for i in range(n)]
+        step = product(g, w)
+        w = [[w[i][c] + .0015 * step[i][c] for c in range(rank)]
+             for i in range(n)]
+    return product(w, list(zip(*w)))
+
+
+def check(example):
+    # A cosine of floats: two inputs of two components after a projection of
+    # five; each operation rounds once.
+    tolerance = 2 * 12 * EPSILON
+    for field, want in (("raw", 0.0), ("latent", COSINE)):
+        reply = example.ask("attend", "raters", "--field", field, "--vector",
+                            "0,4,5,0,0")
+        got = {item["id"]: item.get("similarity", 0)
+               for item in reply["items"]}
+        example.near(f"{field}: P9 and P8", got["P8"], want, tolerance)
+    # The fit computes in doubles.
+    found = singular_values(example, "lsi")
+    example.all_near("singular values", found[:2], SINGULAR_VALUES[:2], 1e-9)
+    # To the digits given.
+    example.all_near("of centred columns", singular_values(example, "pca"),
+                     CENTRED_SINGULAR_VALUES, 5e-7)
+
+    with open(example.folder / "ratings.csv", newline="") as file:
+        ratings = [float(row["rating"]) for row in csv.DictReader(file)]
+    table = [ratings[i:i + 5] for i in range(0, 35, 5)]
+    learnt = learn(table, 2)
+    loss = norm([table[i][j] - sum(table[i][k] * learnt[k][j]
+                                   for k in range(5))
+                 for i in range(7) for j in range(5)])
+    # What two dimensions lose is the third singular value.
+    example.near("Frobenius loss", loss, SINGULAR_VALUES[2], 1e-9)
+    p8, p9 = (5, 0, 0, 0, 0), (0, 4, 5, 0, 0)
+
+    def latent(a, b):
+        return sum(a[i] * learnt[i][j] * b[j]
+                   for i in range(5) for j in range(5))
+    example.near("cosine through the matrix learnt", latent(p8, p9) /
+                 (latent(p8, p8) * latent(p9, p9)) ** .5, COSINE, 1e-9)
+    example.equal("the model is mutual", example.ask(
+        "model", "show", "films").get("model", {}).get("asymmetry", 0), 0)

@@ -1,0 +1,57 @@
+"""Nine one-hot words: numbers known from the formula."""
+import math
+
+from example import EPSILON, floats, share_error
+
+ITSELF = .148538739355  # e^(1/3) / (e^(1/3) + 8)
+OTHER = .106432657581  # 1 / (e^(1/3) + 8)
+LOG_PARTITION = 2.240242817019
+
+
+def attend(tokens):
+    """Self-attention in doubles, SCALED_DOT over rows as they are."""
+    scale = 1 / math.sqrt(len(tokens[0]))
+    outputs = []
+    for query in tokens:
+        e = [math.exp(scale * sum(a * b for a, b in zip(query, key)))
+             for key in tokens]
+        outputs.append([sum(e[j] * tokens[j][d] for j in range(len(tokens)))
+                        / sum(e) for d in range(len(query))])
+    return outputs
+
+
+def check(example):
+    words = (example.folder / "words.txt").read_text().split()
+    # The one logit that is not 0 is 1/3, rounded to a float. A log partition
+    # is off by what its sum is off, relative to itself.
+    tolerance = share_error(1 / 3, EPSILON / 3)
+    for word in words:
+        reply = example.ask("attend", "sentence", "--like", word,
+                            "--include-examples", "--weights", "catalog")
+        example.near(f"log partition of {word}", reply["logPartition"],
+                     LOG_PARTITION, tolerance)
+        for item in reply["items"]:
+            example.near(f"{word} to {item['id']}", item["weight"],
+                         ITSELF if item["id"] == word else OTHER,
+                         ITSELF * tolerance)
+        example.equal(f"{word}: items", len(reply["items"]), 9)
+
+    one_hot = [[float(i == j) for j in range(9)] for i in range(9)]
+    once = attend(one_hot)
+    tokens = ["--vectors", "vectors.txt"]
+    first = example.ask("contextualize", *tokens)
+    second = example.ask("contextualize", *tokens, "--layer", "same",
+                         "--layer", "same")
+    for reply, want, layers in ((first, once, 1), (second, attend(once), 2)):
+        example.equal("outputs", len(reply["outputs"]), 9)
+        for i, output in enumerate(reply["outputs"]):
+            # Weights and outputs are floats below 1/4. A layer rounds the
+            # logit, each exponential, each of nine sums and the quotient.
+            example.all_near(f"layer {layers}, output {i}", floats(output),
+                             want[i], 12 * layers * EPSILON / 4)
+    # What a layer does twice, two layers do.
+    example.near("itself after two layers", floats(second["outputs"][0])[0],
+                 attend(once)[0][0], 6 * EPSILON)
+    example.true("two layers mix more than one",
+                 floats(second["outputs"][0])[0] <
+                 floats(first["outputs"][0])[0])

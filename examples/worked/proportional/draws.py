@@ -1,0 +1,81 @@
+#!/usr/bin/python3
+"""Draws books in proportion to their weights, and counts.
+
+Prints, for each book of the catalog, how often it was drawn beside how often
+it should be; then what the draws say of a reward that we know, each draw
+weighted by the inverse of its logged probability.
+"""
+import json
+import math
+import subprocess
+import sys
+
+DRAWS = 10000
+ROUNDS = 2
+SHOWN = 8
+BAR = 40
+
+
+def attend(*arguments):
+    result = subprocess.run(
+        ["attendant", "--json", "attend", "books", "--field", "title",
+         "--text", "The Alchemist", "--temperature", "0.15",
+         "--show", "title", *map(str, arguments)],
+        stdout=subprocess.PIPE, text=True)
+    if result.returncode != 0:
+        sys.exit(result.returncode)
+    return json.loads(result.stdout)
+
+
+def reward(item):
+    """Known for the sake of the example: the length of the title."""
+    return len(item["attributes"]["title"]["stringValue"])
+
+
+def bar(share):
+    return "█" * round(BAR * share)
+
+
+everything = attend("--weights", "catalog", "-k", 1000)["items"]
+weights = {item["id"]: item["weight"] for item in everything}
+rewards = {item["id"]: reward(item) for item in everything}
+
+counts = dict.fromkeys(weights, 0)
+uniform = on_policy = 0.0
+for seed in range(1, ROUNDS + 1):
+    for item in attend("--sample", "--with-replacement", "-k", DRAWS,
+                       "--seed", seed)["items"]:
+        counts[item["id"]] += 1
+        probability = math.exp(item["logWeight"])
+        on_policy += reward(item)
+        # What a policy that shows every book alike would earn.
+        uniform += reward(item) / probability / len(weights)
+total = DRAWS * ROUNDS
+
+greatest = max(weights.values())
+chi_square = 0.0
+for rank, (book, weight) in enumerate(weights.items()):
+    expected = total * weight
+    chi_square += (counts[book] - expected) ** 2 / expected
+    if rank < SHOWN:
+        print(f"{book:17} weight {weight:.4f} {bar(weight / greatest)}\n"
+              f"{'':17} drawn  {counts[book] / total:.4f} "
+              f"{bar(counts[book] / total / greatest)}")
+print(f"... {len(weights) - SHOWN} more books, {total:,} draws, "
+      f"chi-square {chi_square:.1f} with {len(weights) - 1} degrees of freedom")
+
+# Drawn without replacement, each book in a slate counts by its probability of
+# being in it, given the threshold kappa (Kool et al. 2019).
+slates = 20
+slate_sum = 0.0
+for seed in range(1, slates + 1):
+    for item in attend("--sample", "-k", 10, "--seed", seed)["items"]:
+        slate_sum += (weights[item["id"]] * reward(item)
+                      / math.exp(item["logInclusionGivenThreshold"]))
+
+mean = sum(weights[book] * rewards[book] for book in weights)
+alike = sum(rewards.values()) / len(rewards)
+print(f"reward of this policy   {mean:.3f}, drawn {on_policy / total:.3f}, "
+      f"from {slates} slates of ten {slate_sum / slates:.3f}")
+print(f"reward of showing alike {alike:.3f}, from the same draws "
+      f"{uniform / total:.3f}")

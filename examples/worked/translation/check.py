@@ -1,0 +1,39 @@
+"""Cross-attention: French queries, English keys and values."""
+import math
+
+from example import EPSILON, floats, share_error
+
+ENGLISH = "the black cat sleeps on the warm roof".split()
+FRENCH = "le chat noir dort sur le toit chaud".split()
+# The English position of each French word.
+ALIGNED = (0, 2, 1, 3, 4, 5, 7, 6)
+
+
+def table(path):
+    return [[float(x) for x in line.split()]
+            for line in path.read_text().splitlines()
+            if not line.startswith("#")]
+
+
+def check(example):
+    queries = table(example.folder / "french.txt")
+    keys = table(example.folder / "english.txt")
+    arguments = ("--vectors", "french.txt", "--memory", "english.txt",
+                 "--score", "dot", "--temperature", "0.2")
+    (weights,) = example.head_weights(*arguments)
+    reply = example.ask("contextualize", *arguments)
+    for i, query in enumerate(queries):
+        logits = [sum(a * b for a, b in zip(query, key)) / .2 for key in keys]
+        e = [math.exp(x) for x in logits]
+        want = [x / sum(e) for x in e]
+        # A logit below 8 that is off by its rounding changes a weight by as
+        # much; two inputs, a product, a scale and seven sums round it.
+        tolerance = share_error(8, 8 * 11 * EPSILON)
+        example.all_near(f"weights of {FRENCH[i]}", weights[i], want,
+                         tolerance)
+        pooled = [sum(w * key[d] for w, key in zip(want, keys))
+                  for d in range(len(query))]
+        example.all_near(f"output of {FRENCH[i]}",
+                         floats(reply["outputs"][i]), pooled, 8 * tolerance)
+        best = max(range(len(keys)), key=lambda j: weights[i][j])
+        example.equal(f"{FRENCH[i]} looks at", best, ALIGNED[i])

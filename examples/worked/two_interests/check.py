@@ -1,0 +1,62 @@
+"""One history, two candidates: each earns its weight from other purchases."""
+import array
+import csv
+import gzip
+import math
+
+from example import EPSILON, cosine, share_error
+
+DIM = 64
+TEMPERATURE = 0.1
+# A customer, and candidates with the word that their purchases speak of.
+STORIES = (("c1146", {"22514": "GARDEN", "22966": "COOKIE"}),
+           ("c1491", {"22726": "CLOCK", "22698": "REGENCY TEACUP"}))
+
+
+def check(example):
+    with open(example.work / "items.csv", newline="") as file:
+        names = {row["item_id"]: row["name"] for row in csv.DictReader(file)}
+    data = (example.work / "names/keys.npy").read_bytes()
+    numbers = array.array("f", data[10 + int.from_bytes(data[8:10], "little"):])
+    ids = (example.work / "names/ids.txt").read_text().split()
+    keys = {item: numbers[DIM * i:DIM * (i + 1)] for i, item in enumerate(ids)}
+    with gzip.open(example.work / "events.csv.gz", "rt", newline="") as file:
+        events = [row for row in csv.DictReader(file)
+                  if row["customer_id"] in dict(STORIES)]
+    for customer, candidates in STORIES:
+        bought = [row["item_id"] for row in events
+                  if row["customer_id"] == customer]
+        arguments = [word for item in candidates
+                     for word in ("--candidate", item)]
+        reply = example.ask("rank", "gifts", *arguments, "--history",
+                            "events.csv.gz", "--customer", customer,
+                            "--temperature", TEMPERATURE, "--because", 100)
+        for candidate in reply["candidates"]:
+            item = candidate["id"]
+            logits = [cosine(keys[item], keys[event]) / TEMPERATURE
+                      for event in bought]
+            total = sum(map(math.exp, logits))
+            got = {event.get("index", 0): event["weight"]
+                   for event in candidate["events"]}
+            # A cosine of floats is off by its 64 products and two norms.
+            error = share_error(max(logits) - min(logits),
+                                3 * DIM * EPSILON / TEMPERATURE)
+            for index, logit in enumerate(logits):
+                want = math.exp(logit) / total
+                # Weights are floats.
+                example.near(f"{customer}: {item} on {bought[index]}",
+                             got.get(index, 0), want,
+                             want * (error + EPSILON) + 1e-37)
+            word = candidates[item]
+            best = max(got, key=got.get)
+            example.true(f"{names[item]} looks at {names[bought[best]]} first",
+                         word in names[bought[best]])
+            of_word = sum(weight for index, weight in got.items()
+                          if word in names[bought[index]])
+            for other in candidates.values():
+                if other != word:
+                    of_other = sum(weight for index, weight in got.items()
+                                   if other in names[bought[index]])
+                    example.true(
+                        f"{names[item]}: {word} {of_word:.2f}, {other} "
+                        f"{of_other:.2f}", of_word > 3 * of_other)
