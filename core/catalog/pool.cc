@@ -5,6 +5,43 @@
 #include "core/kernels/kernels.h"
 
 namespace attendant {
+namespace {
+
+// Values that are asked for ahead of their turn: they lie anywhere in memory.
+constexpr std::size_t kAhead = 8;
+
+void PrefetchValue(const float* value, std::int64_t dim) {
+  constexpr std::int64_t kLineFloats = 16;
+  if (value == nullptr) return;
+  for (std::int64_t d = 0; d < dim; d += kLineFloats) {
+    __builtin_prefetch(value + d);
+  }
+}
+
+// Where each row's value lies, or its key if it has none: a loop of its own, so
+// that the look-ups wait for memory together. Returns how many are keys.
+std::int64_t FindValues(const Snapshot& snapshot, int field,
+                        const ScoredRows& scored,
+                        std::vector<const float*>& values) {
+  values.assign(scored.size(), nullptr);
+  std::int64_t key_count = 0;
+  for (std::size_t i = 0; i < scored.size(); ++i) {
+    const RowAddress& address = scored.rows[i];
+    const std::span<const float> key = snapshot.KeyOf(address, field);
+    if (key.empty()) continue;
+    values[i] = snapshot.segments[static_cast<std::size_t>(address.segment)]
+                    .segment->rows->ValueOf(address.row);
+    if (values[i] != nullptr) continue;
+    values[i] = key.data();
+    ++key_count;
+  }
+  for (std::size_t i = 0; i < std::min(kAhead, values.size()); ++i) {
+    PrefetchValue(values[i], snapshot.schema->PooledDim(field));
+  }
+  return key_count;
+}
+
+}  // namespace
 
 std::vector<float> HeadPools::Mean(ActivationKind kind) const {
   double head_count = 0;
@@ -37,30 +74,24 @@ HeadPools PoolRows(const Snapshot& snapshot, const QueryPlan& plan,
                    const ScoredRows& scored, const Weigher& weigher) {
   const Kernels& kernels = ActiveKernels();
   HeadPools pools;
+  thread_local std::vector<const float*> values;  // null: none is pooled
   for (std::size_t h = 0; h < plan.heads.size(); ++h) {
     const int field = plan.heads[h].field;
     const std::int64_t dim = snapshot.schema->PooledDim(field);
+    const std::int64_t key_as_value_count =
+        FindValues(snapshot, field, scored, values);
     std::vector<double> sum(static_cast<std::size_t>(dim));
     double weight_sum = 0;
     std::int64_t row_count = 0;
-    std::int64_t key_as_value_count = 0;
     for (std::size_t i = 0; i < scored.size(); ++i) {
-      const RowAddress& address = scored.rows[i];
-      const std::span<const float> key = snapshot.KeyOf(address, field);
-      if (key.empty()) continue;
-      const float* value =
-          snapshot.segments[address.segment].segment->rows->ValueOf(
-              address.row);
-      if (value == nullptr) {
-        value = key.data();
-        ++key_as_value_count;
-      }
+      if (i + kAhead < values.size()) PrefetchValue(values[i + kAhead], dim);
+      if (values[i] == nullptr) continue;
       const double weight = plan.select_kind == SelectKind::kHard
                                 ? 1
                                 : weigher.InHead(scored, h, i);
       weight_sum += weight;
       ++row_count;
-      kernels.AddScaled(weight, value, dim, sum.data());
+      kernels.AddScaled(weight, values[i], dim, sum.data());
     }
     pools.sums.push_back(std::move(sum));
     pools.weight_sums.push_back(weight_sum);

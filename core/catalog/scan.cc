@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -85,7 +86,10 @@ class Scanner {
     before_ = state_.partition();
   }
 
-  ScanTask SegmentTask() { return {&query_->scan, &state_}; }
+  ScanTask SegmentTask() {
+    return {&query_->scan, &state_,
+            snapshot_.segments.size() > 1 ? &carry_ : nullptr};
+  }
 
   // What the segment's index made of it, in a pass of `shared_count`.
   void Absorb(const absl::StatusOr<ScanStats>& stats,
@@ -110,6 +114,11 @@ class Scanner {
       task_.scan = status_;
       return;
     }
+    if (carry_ != nullptr) {
+      ScanStats stats = {.knows_mass = true};
+      carry_->Finish(state_, stats);
+      NoteMass(stats);
+    }
     scan_.partition = state_.partition();
     if (task_.options.pools) {
       scan_.pooled_value = state_.PooledValue();
@@ -133,10 +142,7 @@ class Scanner {
     scan_.complete &= stats.complete;
     scan_.exact &= stats.exact;
     scan_.results_exact &= stats.exact || stats.results_exact;
-    scan_.knows_mass &= stats.exact || stats.knows_mass;
-    // Guesses of one training may all be off the same way: deviations add.
-    scan_.log_variance =
-        2 * LogAdd(scan_.log_variance / 2, stats.log_variance / 2);
+    NoteMass(stats);
     scan_.certified &= stats.exact || stats.certified;
     if (!scan_.certified) return;
     const double added = stats.exact ? LogAdded() : 0;
@@ -144,6 +150,13 @@ class Scanner {
         LogAdd(scan_.log_lower, stats.exact ? added : stats.log_lower);
     scan_.log_upper =
         LogAdd(scan_.log_upper, stats.exact ? added : stats.log_upper);
+  }
+
+  // Guesses of one training may all be off the same way: deviations add.
+  void NoteMass(const ScanStats& stats) {
+    scan_.knows_mass &= stats.exact || stats.knows_mass;
+    scan_.log_variance =
+        2 * LogAdd(scan_.log_variance / 2, stats.log_variance / 2);
   }
 
   // Values of the segment were pooled from codes, and not asked for.
@@ -186,6 +199,7 @@ class Scanner {
   AttentionState state_;
   HeadScan scan_;
   absl::Status status_;
+  std::unique_ptr<ScanCarry> carry_;
   SoftmaxPartition before_;  // what the segment is added to
   const Segment* segment_ = nullptr;
   const KeyIndex* index_ = nullptr;  // of the segment

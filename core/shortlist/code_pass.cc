@@ -38,15 +38,17 @@ float Kth(std::span<const float> numbers, std::int64_t k, bool last) {
 
 bool CodePass::Start(const ScanQuery& query, const InvertedLists& lists,
                      std::int64_t k, bool all_eligible,
-                     const CodePassOptions& options) {
+                     const CodePassOptions& options, const CodedQuery* coded) {
   query_ = &query;
   lists_ = &lists;
   k_ = k;
   all_eligible_ = all_eligible;
   options_ = options;
-  if (!coded_.Encode(lists.codes, query.query, query.logit_factor)) {
-    return false;
-  }
+  const bool is_coded =
+      coded != nullptr
+          ? coded_.EncodeAs(*coded, lists.codes)
+          : coded_.Encode(lists.codes, query.query, query.logit_factor);
+  if (!is_coded) return false;
   const double max_scale = lists.codes.max_scale();
   const double variance = coded_.LogitVariancePerSquareScale(options.bits);
   if (!options.certified && variance * max_scale * max_scale > kMaxVariance) {
@@ -78,9 +80,12 @@ bool CodePass::Start(const ScanQuery& query, const InvertedLists& lists,
 }
 
 void CodePass::SetListProduct(std::int64_t list, float product) {
+  SetListLogit(list, product * static_cast<float>(query_->logit_factor));
+}
+
+void CodePass::SetListLogit(std::int64_t list, float logit) {
   list_logits_.resize(static_cast<std::size_t>(lists_->list_count()));
-  list_logits_[static_cast<std::size_t>(list)] =
-      product * static_cast<float>(query_->logit_factor);
+  list_logits_[static_cast<std::size_t>(list)] = logit;
 }
 
 void CodePass::ScoreList(std::int64_t list) {

@@ -52,8 +52,10 @@ class CodePass {
   // keys are wanted. all_eligible: none is masked, and all are visible. False
   // if the query's logits can't be had from codes: they may be beyond a float,
   // or so sharp that codes say nothing.
+  // `coded`: the query, if it was coded already for the lists' rotation.
   bool Start(const ScanQuery& query, const InvertedLists& lists, std::int64_t k,
-             bool all_eligible, const CodePassOptions& options);
+             bool all_eligible, const CodePassOptions& options,
+             const CodedQuery* coded = nullptr);
 
   const CodedQuery& coded() const { return coded_; }
   const ScanQuery& query() const { return *query_; }
@@ -62,6 +64,11 @@ class CodePass {
   // Before keys of the list are taken, and before any are. `product` is that of
   // the query with the list's mean, by DotRows.
   void SetListProduct(std::int64_t list, float product);
+  // The logit that it makes, for other passes of the query.
+  float ListLogit(std::int64_t list) const {
+    return list_logits_[static_cast<std::size_t>(list)];
+  }
+  void SetListLogit(std::int64_t list, float logit);
   void ScoreList(std::int64_t list);
   void ScoreAllLists();
 

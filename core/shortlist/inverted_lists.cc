@@ -58,10 +58,17 @@ void InvertedLists::Encode(bool normalise, std::uint64_t seed) {
                    normalise ? std::span<const float>(inverse_norms)
                              : std::span<const float>(),
                    means->view(), offsets, seed);
+  CountKeys();
   log_counts.clear();
+  for (const float count : counts) {
+    log_counts.push_back(count == 0 ? -1 : std::log(count));
+  }
+}
+
+void InvertedLists::CountKeys() {
+  counts.clear();
   for (std::size_t l = 0; l + 1 < offsets.size(); ++l) {
-    const std::int64_t count = offsets[l + 1] - offsets[l];
-    log_counts.push_back(count == 0 ? -1 : std::log(static_cast<float>(count)));
+    counts.push_back(static_cast<float>(offsets[l + 1] - offsets[l]));
   }
 }
 
@@ -95,6 +102,7 @@ absl::StatusOr<InvertedLists> InvertedLists::Load(
       lists.codes.key_count() == lists.key_count() &&
       lists.codes.dim() == lists.dim;
   if (!fits) return absl::DataLossError("its lists are not those of its keys");
+  lists.CountKeys();
   lists.means = std::move(means);
   ATTENDANT_ASSIGN_OR_RETURN(
       lists.keys, KeyFloats::Load(source, lists.key_count(), lists.dim, files));

@@ -30,7 +30,8 @@ struct InvertedLists {
   std::vector<std::int64_t> offsets;  // [lists + 1]
   std::shared_ptr<const ListMeans> means;
   KeyCodes codes;                 // of the keys, normalised under COSINE
-  std::vector<float> log_counts;  // [lists], of keys; -1 for none
+  std::vector<float> counts;      // [lists], of keys
+  std::vector<float> log_counts;  // [lists]; -1 for none
 
   std::int64_t key_count() const {
     return static_cast<std::int64_t>(rows.size());
@@ -65,7 +66,7 @@ struct InvertedLists {
   // the mean's: the expected maximum of n normal numbers. Without it, tight
   // lists would be visited before wide ones that hold a nearer key.
   void Summarise(bool normalise, std::uint64_t seed);
-  // Sets codes and log_counts, once there are means, made of these keys or of
+  // Sets codes and counts, once there are means, made of these keys or of
   // others.
   void Encode(bool normalise, std::uint64_t seed);
   // All but the means, which Load takes; `seed` is that of Encode.
@@ -77,6 +78,7 @@ struct InvertedLists {
   double MeanSquareDistance(bool normalise) const;
 
  private:
+  void CountKeys();
   // Into the second cache, which waits for more lines at once than the first.
   void PrefetchFloats(const float* vector) const {
     constexpr std::int64_t kLineFloats = 16;

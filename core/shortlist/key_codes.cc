@@ -289,7 +289,6 @@ KeyCodes KeyCodes::Load(ByteSource& source, std::uint64_t seed) {
 
 bool CodedQuery::Encode(const KeyCodes& codes, std::span<const float> query,
                         double logit_factor, QueryBits bits) {
-  codes_ = &codes;
   const auto dim = static_cast<std::size_t>(codes.dim());
   rotated_.assign(query.begin(), query.end());
   codes.rotation().Apply(rotated_.data());
@@ -303,9 +302,7 @@ bool CodedQuery::Encode(const KeyCodes& codes, std::span<const float> query,
   const float scale = greatest / kMaxQueryCode;
   const double norm = Norm(query);
   const double unit = double{scale} * logit_factor;
-  // What the greatest logit may be, and what one step of it is.
-  const double largest = norm * codes.max_norm() * logit_factor;
-  if (!(largest < kMaxNorm && norm < kMaxNorm && unit < kMaxNorm)) return false;
+  if (!(norm < kMaxNorm && unit < kMaxNorm)) return false;
   const bool nothing = greatest == 0;
   if (!nothing && (scale < kMinScale || unit < kMinScale)) return false;
   // Codes are multiples of it.
@@ -335,14 +332,33 @@ bool CodedQuery::Encode(const KeyCodes& codes, std::span<const float> query,
   view_ = {high, bits == QueryBits::k8 ? nullptr : low, high_sum, low_sum,
            static_cast<float>(unit)};
   logit_norm_ = std::sqrt(square_norm) * logit_factor;
+  logit_factor_ = logit_factor;
+  norm_ = norm;
+  error_norm_ = std::sqrt(square_error);
+  return Bind(codes);
+}
+
+bool CodedQuery::Bind(const KeyCodes& codes) {
+  codes_ = &codes;
+  // What the greatest logit may be.
+  if (!(norm_ * codes.max_norm() * logit_factor_ < kMaxNorm)) return false;
   // The query's rounding, the rotation's, and those of the kernels: five, of
   // parts at most twice as large as the product of the norms, and at most 83 of
   // a sum of floats (see DotRows).
   const double rounding =
       codes.rotation().relative_error() + 93 * std::exp2(-24);
-  logit_error_ = kSlack * logit_factor * codes.max_norm() *
-                 (std::sqrt(square_error) + rounding * norm);
+  logit_error_ = kSlack * logit_factor_ * codes.max_norm() *
+                 (error_norm_ + rounding * norm_);
   return true;
+}
+
+bool CodedQuery::EncodeAs(const CodedQuery& other, const KeyCodes& codes) {
+  const bool has_low = other.view_.low != nullptr;
+  *this = other;
+  const auto components = planes_.size() / 2;
+  view_.high = planes_.data();
+  view_.low = has_low ? planes_.data() + components : nullptr;
+  return Bind(codes);
 }
 
 double CodedQuery::LogitErrorPerScale(CodeBits bits) const {

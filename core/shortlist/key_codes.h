@@ -136,7 +136,11 @@ class CodedQuery {
   // of KeyCodes::Logits have the same bits.
   bool Encode(const KeyCodes& codes, std::span<const float> query,
               double logit_factor, QueryBits bits = QueryBits::k16);
+  // The same query for other codes of the same rotation; false as above.
+  bool EncodeAs(const CodedQuery& other, const KeyCodes& codes);
 
+  // Those that it was encoded for.
+  const KeyCodes& codes() const { return *codes_; }
   // Valid until the next Encode, and while the object lives.
   const CodeQuery& view() const { return view_; }
   // The same with another logit factor.
@@ -155,7 +159,13 @@ class CodedQuery {
   double LogitVariancePerSquareScale(CodeBits bits) const;
 
  private:
+  // False if logits of these codes may be beyond a float.
+  bool Bind(const KeyCodes& codes);
+
   const KeyCodes* codes_ = nullptr;
+  double logit_factor_ = 1;
+  double norm_ = 0;
+  double error_norm_ = 0;  // of the rotated query, less its codes
   std::vector<float> rotated_;
   std::vector<std::int8_t> planes_;  // high, then low
   CodeQuery view_;

@@ -126,10 +126,24 @@ struct ScanStats {
   std::optional<PooledError> pooled_error = std::nullopt;
 };
 
+// What the scans of one query in several indexes share, and do at the end.
+class ScanCarry {
+ public:
+  virtual ~ScanCarry() = default;
+  // Adds to the state what the scans left to be guessed for all indexes at
+  // once, and to `stats` what is then known of it: clears knows_mass, or adds
+  // to log_variance. Once; the state, the indexes and the masks of all scans
+  // are still there.
+  virtual void Finish(AttentionState& state, ScanStats& stats) = 0;
+};
+
 // One query of several that share a scan.
 struct ScanTask {
   const ScanQuery* query = nullptr;
   AttentionState* state = nullptr;
+  // Where a scan leaves something to those of the same query in other indexes,
+  // if it does; null: there are none.
+  std::unique_ptr<ScanCarry>* carry = nullptr;
   absl::StatusOr<ScanStats> stats = ScanStats();  // set by the scan
 };
 

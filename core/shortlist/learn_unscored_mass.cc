@@ -325,6 +325,7 @@ class UnscoredMassLearner {
     masked.row_end = static_cast<RowIndex>(mask.size());
     masked.allowed = &mask;
     const EligibleRows eligible(masked);
+    const ListPart parts[] = {{&lists_, rate == 0 ? nullptr : &eligible}};
     // Where all lists are visited, nothing is guessed.
     const std::int64_t probe_count =
         std::min(options_.probe_counts[static_cast<std::size_t>(rate)],
@@ -344,13 +345,13 @@ class UnscoredMassLearner {
                          .lists = chosen,
                          .log_sum = kMinusInfinity,
                          .log_farther_sum = kMinusInfinity,
-                         .eligible = rate == 0 ? nullptr : &eligible,
+                         .masked = rate != 0,
                          .eligible_rate = LearnedRate(rate),
                          .rest_count = 1};
         SumVisited(LogSums(rate, q, s), trial);
         mass_.PredictLists(lists_, trial.visited, predicted);
-        trial.log_predicted = mass_.LogPredictedSum(predicted);
-        trial.draws = mass_.Draw(lists_, trial.visited, predicted);
+        trial.log_predicted = mass_.LogPredictedSum(parts, predicted);
+        trial.draws = mass_.Draw(parts, trial.visited, predicted);
       }
       Measures measures = MeasureTrials(std::move(trials));
       if (measures.empty()) {

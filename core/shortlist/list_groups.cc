@@ -234,7 +234,7 @@ VisitedMass ListGroups::Visited(std::span<const std::int32_t> visited) const {
     }
     mass.rest_count -= input_.eligible_counts[l];
   }
-  mass.eligible = input_.masked ? &eligible_ : nullptr;
+  mass.masked = input_.masked;
   mass.eligible_rate = input_.key_share * static_cast<double>(eligible_count) /
                        static_cast<double>(input_.lists->key_count());
   return mass;

@@ -146,14 +146,31 @@ ListIndex::Route ListIndex::RouteFor(const ScanQuery& query,
   return route;
 }
 
+// Where a mask makes a query want many more lists than it visits elsewhere, it
+// chooses for itself.
+ListCarry* ListIndex::CarryOf(const ScanTask& task, const Route& route) const {
+  constexpr double kMoreLists = 1.25;
+  if (!route.by_code || route.complete) return nullptr;
+  ListCarry* carry = ListCarry::Of(task.carry, *training_);
+  if (carry == nullptr || !carry->has_choice()) return carry;
+  return static_cast<double>(route.probe_count) <=
+                 kMoreLists * static_cast<double>(carry->probe_count())
+             ? carry
+             : nullptr;
+}
+
 bool ListIndex::StartPass(const ScanQuery& query, std::int64_t k,
                           bool all_eligible, Route& route,
                           CodePass& pass) const {
   if (!route.by_code) return false;
-  if (pass.Start(query, lists_, k, all_eligible, route.options)) return true;
+  const CodedQuery* coded =
+      route.carry != nullptr ? route.carry->coded() : nullptr;
+  if (pass.Start(query, lists_, k, all_eligible, route.options, coded)) {
+    return true;
+  }
   if (route.options.bits == CodeBits::k8) return false;
   route.options.bits = CodeBits::k8;
-  return pass.Start(query, lists_, k, all_eligible, route.options);
+  return pass.Start(query, lists_, k, all_eligible, route.options, coded);
 }
 
 absl::StatusOr<ScanStats> ListIndex::Scan(const ScanQuery& query,
@@ -187,6 +204,7 @@ void ListIndex::ScanTogether(std::span<ScanTask> tasks) const {
         route.probe_count = static_cast<std::int64_t>(
             std::ceil(ProbesFor(route.probe_count, *rate)));
       }
+      route.carry = CarryOf(task, route);
       if (!rate ||
           (masked && !route.complete && route.probe_count >= list_count())) {
         route.by_code = false;
@@ -212,7 +230,9 @@ void ListIndex::ScanTogether(std::span<ScanTask> tasks) const {
       visit.knows_products = false;
       visit.status = pass.Poll();
       if (!visit.status.ok()) continue;
-      if (!route.complete) {
+      if (route.carry != nullptr && route.carry->has_choice()) {
+        route.carry->ChooseFor(visit);
+      } else if (!route.complete) {
         choosing.push_back(&visit);
         probe_counts.push_back(route.probe_count);
       }
@@ -220,6 +240,13 @@ void ListIndex::ScanTogether(std::span<ScanTask> tasks) const {
           .push_back(&visit);
     }
     if (!choosing.empty()) ChooseLists(choosing, probe_counts);
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      const Route& route = routes[i];
+      if (!route.by_code || route.carry == nullptr) continue;
+      if (!route.carry->has_choice() && scratch.visit(i).status.ok()) {
+        route.carry->Keep(scratch.visit(i));
+      }
+    }
     for (const auto& visits : shares[0]) TakeLists(lists_, visits);
     for (const auto& visits : shares[1]) TakeAllLists(lists_, visits);
     for (std::size_t i = 0; i < group.size(); ++i) {
@@ -277,8 +304,17 @@ absl::StatusOr<ScanStats> ListIndex::FinishPass(const Route& route,
   ATTENDANT_RETURN_IF_ERROR(visit.status);
   ScanStats stats;
   ATTENDANT_RETURN_IF_ERROR(pass.Finish(route.complete, state, stats));
-  stats.visited_list_count = route.complete ? list_count() : route.probe_count;
+  stats.visited_list_count =
+      route.complete ? list_count()
+                     : static_cast<std::int64_t>(visit.lists.size());
   if (route.complete) return stats;
+  if (route.carry != nullptr) {
+    route.carry->Add(
+        lists_, visit, route.masked(),
+        route.masked() ? *query.eligible_count : lists_.key_count());
+    stats.knows_mass = true;  // once the carry is finished
+    return stats;
+  }
   if (route.masked()) {
     const EligibleRows eligible(query);
     AddUnscored(visit, &eligible, *query.eligible_count, state, stats);
@@ -350,6 +386,7 @@ void ListIndex::AddUnscored(const ListVisit& visit,
                             ScanStats& stats) const {
   const CodePass& pass = *visit.pass;
   AddUnscored(
+      eligible,
       {.query = pass.query().query,
        .logit_factor = pass.query().logit_factor,
        .coded = &pass.coded(),
@@ -359,7 +396,7 @@ void ListIndex::AddUnscored(const ListVisit& visit,
            pass.LogSum(visit.scores, std::numeric_limits<float>::infinity()),
        .log_farther_sum =
            pass.LogSum(visit.scores, FartherScore(visit.scores, visit.lists)),
-       .eligible = eligible,
+       .masked = eligible != nullptr,
        .eligible_rate = key_share_ * static_cast<double>(eligible_count) /
                         static_cast<double>(lists_.key_count()),
        .rest_count = eligible_count - pass.taken_count()},
@@ -377,6 +414,7 @@ void ListIndex::AddUnscored(const ScanQuery& query, const FloatVisit& visit,
     return;
   }
   AddUnscored(
+      eligible,
       {.query = query.query,
        .logit_factor = query.logit_factor,
        .coded = &coded,
@@ -384,17 +422,19 @@ void ListIndex::AddUnscored(const ScanQuery& query, const FloatVisit& visit,
        .lists = visit.lists(),
        .log_sum = visit.log_sum(),
        .log_farther_sum = visit.log_farther_sum(),
-       .eligible = eligible,
+       .masked = eligible != nullptr,
        .eligible_rate = key_share_ * static_cast<double>(eligible_count) /
                         static_cast<double>(lists_.key_count()),
        .rest_count = eligible_count - visit.scored_count()},
       state, stats);
 }
 
-void ListIndex::AddUnscored(const VisitedMass& visited, AttentionState& state,
+void ListIndex::AddUnscored(const EligibleRows* eligible,
+                            const VisitedMass& visited, AttentionState& state,
                             ScanStats& stats) const {
+  const ListPart part = {&lists_, eligible};
   UnscoredGuess guess;
-  if (!training_->unscored_mass.Guess(lists_, visited, guess)) return;
+  if (!training_->unscored_mass.Guess({&part, 1}, visited, guess)) return;
   state.AddUnkept(guess.partition);
   stats.knows_mass = true;
   stats.log_variance = LogAdd(stats.log_variance, guess.log_variance);

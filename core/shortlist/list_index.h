@@ -21,6 +21,7 @@
 #include "core/shortlist/inverted_lists.h"
 #include "core/shortlist/ivf_index.h"
 #include "core/shortlist/ivf_training.h"
+#include "core/shortlist/list_carry.h"
 #include "core/shortlist/list_values.h"
 #include "core/shortlist/row_scan.h"
 #include "core/shortlist/unscored_mass.h"
@@ -98,6 +99,7 @@ class ListIndex : public IvfIndex {
     bool complete = false;         // all lists
     std::int64_t probe_count = 0;  // else
     double eligible_rate = 1;
+    ListCarry* carry = nullptr;  // null: nothing is shared with other indexes
     CodePassOptions options;
 
     bool masked() const { return eligible_rate < 1; }
@@ -120,6 +122,8 @@ class ListIndex : public IvfIndex {
   std::int64_t ProbesOf(const ScanGoals& goals) const;
   // By the query's goals, and what it asks of the state.
   Route RouteFor(const ScanQuery& query, const AttentionState& state) const;
+  // What the query shares with other indexes on this route; null: nothing.
+  ListCarry* CarryOf(const ScanTask& task, const Route& route) const;
   absl::StatusOr<ScanStats> FinishPass(const Route& route,
                                        const ListVisit& visit, CodePass& pass,
                                        const ScanQuery& query,
@@ -135,8 +139,8 @@ class ListIndex : public IvfIndex {
                    std::span<const float> scores, const EligibleRows* eligible,
                    std::int64_t eligible_count, AttentionState& state,
                    ScanStats& stats) const;
-  void AddUnscored(const VisitedMass& visited, AttentionState& state,
-                   ScanStats& stats) const;
+  void AddUnscored(const EligibleRows* eligible, const VisitedMass& visited,
+                   AttentionState& state, ScanStats& stats) const;
   void ChooseLists(std::span<ListVisit* const> visits,
                    std::span<const std::int64_t> probe_counts) const;
   void ChooseExactly(float* scores, std::int64_t probe_count,

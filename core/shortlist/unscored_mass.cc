@@ -48,6 +48,7 @@ double UniformOf(std::span<const float> query) {
 }
 
 struct BlockDraw {
+  const ListPart* part = nullptr;
   std::int64_t list = 0;
   std::int64_t begin = 0;  // keys of the list in one block
   std::int64_t count = 0;
@@ -56,7 +57,8 @@ struct BlockDraw {
 
 // Sets the block of a list that holds the key at `place`, a share of the list,
 // and the inverse of its probability within the list; asks for its codes.
-void DrawBlock(const InvertedLists& lists, double place, BlockDraw& draw) {
+void DrawBlock(double place, BlockDraw& draw) {
+  const InvertedLists& lists = *draw.part->lists;
   const auto l = static_cast<std::size_t>(draw.list);
   const std::int64_t begin = lists.offsets[l];
   const std::int64_t end = lists.offsets[l + 1];
@@ -73,6 +75,95 @@ void DrawBlock(const InvertedLists& lists, double place, BlockDraw& draw) {
   lists.codes.PrefetchScales(draw.begin, draw.begin + draw.count);
   lists.PrefetchMean(draw.list);
 }
+
+// Sums of what keys are expected to weigh, `of_key` by list, over a part.
+double SumOfPart(const ListPart& part, std::span<const float> of_key) {
+  float sum = 0;
+  ActiveKernels().DotRows(of_key.data(), part.lists->counts.data(), 1,
+                          static_cast<std::int64_t>(of_key.size()), &sum);
+  return sum;
+}
+
+double SumOfParts(std::span<const ListPart> parts,
+                  std::span<const float> of_key) {
+  double sum = 0;
+  for (const ListPart& part : parts) sum += SumOfPart(part, of_key);
+  return sum;
+}
+
+// exp(log_sums - max) of a key of each list, if each has as many as in `lists`,
+// and at least one.
+void ExpsOfKeys(const InvertedLists& lists, std::span<const float> log_sums,
+                float max, std::vector<float>& of_key) {
+  of_key.resize(log_sums.size());
+  ActiveKernels().SumExps(log_sums.data(),
+                          static_cast<std::int64_t>(log_sums.size()), max,
+                          of_key.data());
+  const float* __restrict counts = lists.counts.data();
+  float* __restrict exps = of_key.data();
+  for (std::size_t l = 0; l < of_key.size(); ++l) {
+    exps[l] /= std::max(1.0f, counts[l]);
+  }
+}
+
+// Blocks drawn from the lists of parts, one after the other, a step apart.
+class BlockDraws {
+ public:
+  BlockDraws(std::span<const float> of_key, double total, double uniform)
+      : of_key_(of_key),
+        total_(total),
+        step_(total / static_cast<double>(kDraws)),
+        target_(step_ * uniform) {}
+
+  std::span<const BlockDraw> draws() const {
+    return {draws_, static_cast<std::size_t>(count_)};
+  }
+
+  void DrawFrom(const ListPart& part) {
+    const double begin = passed_;
+    passed_ += SumOfPart(part, of_key_);
+    if (passed_ <= target_) return;
+    const float* counts = part.lists->counts.data();
+    const auto list_count = static_cast<std::int64_t>(of_key_.size());
+    double before = begin;  // the sum of the lists that were passed
+    for (std::int64_t first = 0; first < list_count; first += kChunkLists) {
+      const std::int64_t last = std::min(list_count, first + kChunkLists);
+      float weights[kChunkLists];
+      float sum = 0;
+      for (std::int64_t l = first; l < last; ++l) {
+        weights[l - first] = counts[l] * of_key_[static_cast<std::size_t>(l)];
+        sum += weights[l - first];
+      }
+      const double end = before + sum;
+      for (std::int64_t l = first; l < last && target_ < end; ++l) {
+        const double weight = weights[l - first];
+        Draw(part, l, weight, before);
+        before += weight;
+      }
+      before = end;
+    }
+  }
+
+ private:
+  void Draw(const ListPart& part, std::int64_t list, double weight,
+            double before) {
+    for (; target_ < before + weight && count_ < kDraws; target_ += step_) {
+      BlockDraw& draw = draws_[count_++];
+      draw.part = &part;
+      draw.list = list;
+      DrawBlock((target_ - before) / weight, draw);
+      draw.inverse_probability *= total_ / weight;
+    }
+  }
+
+  const std::span<const float> of_key_;
+  const double total_;
+  const double step_;
+  double target_;
+  double passed_ = 0;  // the sum of the parts that were passed
+  std::int64_t count_ = 0;
+  BlockDraw draws_[kDraws];
+};
 
 }  // namespace
 
@@ -202,24 +293,48 @@ void UnscoredMass::PredictLists(const InvertedLists& lists,
   }
 }
 
-double UnscoredMass::LogPredictedSum(std::span<const float> log_sums) const {
+void UnscoredMass::PredictParts(std::span<const ListPart> parts,
+                                const VisitedMass& visited,
+                                std::vector<float>& log_sums) const {
+  const InvertedLists& first = *parts[0].lists;
+  PredictLists(first, visited, log_sums);
+  if (parts.size() == 1) return;
+  const double norm = Norm(visited.query);
+  for (std::size_t l = 0; l < log_sums.size(); ++l) {
+    if (first.counts[l] > 0) continue;
+    log_sums[l] = static_cast<float>(
+        visited.logit_factor * norm *
+        (double{visited.scores[l]} - first.means->reaches[l]));
+  }
+  for (const std::int32_t list : visited.lists) {
+    log_sums[static_cast<std::size_t>(list)] = kNothing;
+  }
+}
+
+double UnscoredMass::LogPredictedSum(std::span<const ListPart> parts,
+                                     std::span<const float> log_sums) {
+  const Kernels& kernels = ActiveKernels();
   const auto count = static_cast<std::int64_t>(log_sums.size());
-  const float max = ActiveKernels().Max(log_sums.data(), count);
+  const float max = kernels.Max(log_sums.data(), count);
   if (max == kNothing) return kMinusInfinity;
-  return max +
-         std::log(
-             ActiveKernels().SumExps(log_sums.data(), count, max, nullptr).sum);
+  if (parts.size() == 1) {
+    return max +
+           std::log(kernels.SumExps(log_sums.data(), count, max, nullptr).sum);
+  }
+  thread_local std::vector<float> of_key;
+  ExpsOfKeys(*parts[0].lists, log_sums, max, of_key);
+  return max + std::log(SumOfParts(parts, of_key));
 }
 
 // Systematic draws: one uniform number for all, so that lists which hold much
 // are drawn about as often as they are expected to be.
-UnscoredMass::Draws UnscoredMass::Draw(const InvertedLists& lists,
+UnscoredMass::Draws UnscoredMass::Draw(std::span<const ListPart> parts,
                                        const VisitedMass& visited,
                                        std::span<const float> log_sums) const {
   const Kernels& kernels = ActiveKernels();
   const auto list_count = static_cast<std::int64_t>(log_sums.size());
   thread_local std::vector<float> weights;
-  thread_local std::vector<double> chunk_sums;
+  thread_local std::vector<float> of_key;
   weights.resize(log_sums.size());
   for (std::size_t l = 0; l < weights.size(); ++l) {
     weights[l] = kTemper * log_sums[l];
@@ -227,44 +342,11 @@ UnscoredMass::Draws UnscoredMass::Draw(const InvertedLists& lists,
   const float max_weight = kernels.Max(weights.data(), list_count);
   Draws draws;
   if (max_weight == kNothing) return draws;
-  const double total =
-      kernels.SumExps(weights.data(), list_count, max_weight, weights.data())
-          .sum;
-  chunk_sums.clear();
-  for (std::int64_t l = 0; l < list_count; l += kChunkLists) {
-    const std::int64_t end = std::min(list_count, l + kChunkLists);
-    float sum = 0;
-    for (std::int64_t i = l; i < end; ++i)
-      sum += weights[static_cast<std::size_t>(i)];
-    chunk_sums.push_back(sum);
-  }
-
-  BlockDraw blocks[kDraws];
-  std::int64_t block_count = 0;
-  const double step = total / static_cast<double>(kDraws);
-  double target = step * UniformOf(visited.query);
-  double before = 0;  // the sum of the lists that were passed
-  for (std::int64_t first = 0; first < list_count; first += kChunkLists) {
-    const double chunk_end =
-        before + chunk_sums[static_cast<std::size_t>(first / kChunkLists)];
-    if (chunk_end <= target) {
-      before = chunk_end;
-      continue;
-    }
-    const std::int64_t last = std::min(list_count, first + kChunkLists);
-    for (std::int64_t l = first; l < last; ++l) {
-      const double weight = weights[static_cast<std::size_t>(l)];
-      const double end_of_list = before + weight;
-      for (; target < end_of_list && block_count < kDraws; target += step) {
-        BlockDraw& draw = blocks[block_count++];
-        draw.list = l;
-        DrawBlock(lists, (target - before) / weight, draw);
-        draw.inverse_probability *= total / weight;
-      }
-      before = end_of_list;
-    }
-    before = chunk_end;
-  }
+  ExpsOfKeys(*parts[0].lists, weights, max_weight, of_key);
+  BlockDraws drawn(of_key, SumOfParts(parts, of_key), UniformOf(visited.query));
+  for (const ListPart& part : parts) drawn.DrawFrom(part);
+  const std::span<const BlockDraw> blocks = drawn.draws();
+  const auto block_count = static_cast<std::int64_t>(blocks.size());
   if (block_count == 0) return draws;
 
   const auto factor = static_cast<float>(visited.logit_factor);
@@ -272,8 +354,9 @@ UnscoredMass::Draws UnscoredMass::Draw(const InvertedLists& lists,
       static_cast<float>(visited.coded->LogitVariancePerSquareScale(kBits) / 2);
   alignas(64) float logits[kDraws * kCodeRows];
   for (std::int64_t b = 0; b < block_count; ++b) {
-    const BlockDraw& draw = blocks[b];
+    const BlockDraw& draw = blocks[static_cast<std::size_t>(b)];
     alignas(64) float of_block[kCodeRows];
+    const InvertedLists& lists = *draw.part->lists;
     lists.codes.Logits({&visited.coded->view(), 1}, kBits,
                        draw.begin / kCodeRows, 1, kCodeRows, of_block);
     // Scores may come from 4 bits.
@@ -287,8 +370,8 @@ UnscoredMass::Draws UnscoredMass::Draw(const InvertedLists& lists,
     bool any = false;
     for (std::int64_t i = 0; i < draw.count; ++i) {
       const auto position = static_cast<std::size_t>(draw.begin + i);
-      if (visited.eligible != nullptr &&
-          visited.eligible->Bit(lists.rows[position]) == 0) {
+      if (draw.part->eligible != nullptr &&
+          draw.part->eligible->Bit(lists.rows[position]) == 0) {
         continue;
       }
       const float scale = lists.codes.scales()[position];
@@ -315,10 +398,12 @@ UnscoredMass::Draws UnscoredMass::Draw(const InvertedLists& lists,
       sum_gap += e * (double{logits[i]} - draws.max);
       sum_square += e * e;
     }
-    const double of_draw = blocks[b].inverse_probability * sum;
+    const double factor_of_draw =
+        blocks[static_cast<std::size_t>(b)].inverse_probability;
+    const double of_draw = factor_of_draw * sum;
     draws.sum += of_draw;
-    draws.sum_gap += blocks[b].inverse_probability * sum_gap;
-    draws.sum_square += blocks[b].inverse_probability * sum_square;
+    draws.sum_gap += factor_of_draw * sum_gap;
+    draws.sum_square += factor_of_draw * sum_square;
     square_sum += of_draw * of_draw;
   }
   const auto n = static_cast<double>(block_count);
@@ -338,7 +423,7 @@ double UnscoredMass::LogUnseen(const VisitedMass& visited, const Trust& trust) {
 // Which share of a list is eligible, nobody knows: it may hang on the list.
 bool UnscoredMass::UsesPrediction(const VisitedMass& visited,
                                   const Trust& trust) {
-  return visited.eligible == nullptr && trust.log_deviation < kMaxLogDeviation;
+  return !visited.masked && trust.log_deviation < kMaxLogDeviation;
 }
 
 UnscoredGuess UnscoredMass::Combine(const VisitedMass& visited,
@@ -369,7 +454,8 @@ UnscoredGuess UnscoredMass::Combine(const VisitedMass& visited,
   return guess;
 }
 
-bool UnscoredMass::Guess(const InvertedLists& lists, const VisitedMass& visited,
+bool UnscoredMass::Guess(std::span<const ListPart> parts,
+                         const VisitedMass& visited,
                          UnscoredGuess& guess) const {
   if (!usable_) return false;
   if (visited.rest_count == 0) {
@@ -377,12 +463,12 @@ bool UnscoredMass::Guess(const InvertedLists& lists, const VisitedMass& visited,
     return true;
   }
   thread_local std::vector<float> log_sums;
-  PredictLists(lists, visited, log_sums);
-  const Draws draws = Draw(lists, visited, log_sums);
+  PredictParts(parts, visited, log_sums);
+  const Draws draws = Draw(parts, visited, log_sums);
   if (!draws.suffice()) return false;
   const Trust trust = TrustAt(visited);
   const double log_predicted = UsesPrediction(visited, trust)
-                                   ? LogPredictedSum(log_sums)
+                                   ? LogPredictedSum(parts, log_sums)
                                    : kMinusInfinity;
   guess = Combine(visited, draws, log_predicted, trust);
   return std::isfinite(guess.partition.sum) && !std::isnan(guess.log_variance);

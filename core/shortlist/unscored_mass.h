@@ -33,6 +33,12 @@ struct UnscoredMassOptions {
   const std::atomic<bool>* cancelled = nullptr;
 };
 
+// The keys of one index, in the lists of a training.
+struct ListPart {
+  const InvertedLists* lists = nullptr;
+  const EligibleRows* eligible = nullptr;  // null: all keys are
+};
+
 // What a query knows after it has visited some lists.
 struct VisitedMass {
   std::span<const float> query;  // [dim]
@@ -45,8 +51,7 @@ struct VisitedMass {
   // among them that are not of the nearer half; -infinity is a sum of 0.
   double log_sum = 0;
   double log_farther_sum = 0;
-  // Null: all keys are eligible, and visible.
-  const EligibleRows* eligible = nullptr;
+  bool masked = false;          // some keys are not eligible, or not visible
   double eligible_rate = 1;     // share of all keys that is eligible
   std::int64_t rest_count = 0;  // eligible keys of the other lists
 };
@@ -100,11 +105,12 @@ class UnscoredMass {
 
   bool usable() const { return usable_; }
 
-  // `lists` have the means of those of Learn, and all or some of their keys, or
-  // others like them: eligible_rate is then the share of as many keys as Learn
-  // had. False if nothing can be said: too few keys are eligible. The same
-  // bytes for the same arguments, whatever ran before.
-  bool Guess(const InvertedLists& lists, const VisitedMass& visited,
+  // `parts`, at least one, have the means of the lists of Learn, and all or
+  // some of their keys, or others like them: eligible_rate is then the share of
+  // as many keys as Learn had. The greatest should come first. False if nothing
+  // can be said: too few keys are eligible. The same bytes for the same
+  // arguments, whatever ran before.
+  bool Guess(std::span<const ListPart> parts, const VisitedMass& visited,
              UnscoredGuess& guess) const;
 
   // The two of which guesses are made; usable() is true. Sets log M_l of all
@@ -170,9 +176,15 @@ class UnscoredMass {
   static Trust TrustAt(const Measures& measures, double height);
   static double HeightOf(const VisitedMass& visited, double sharpness);
   static double LogUnseen(const VisitedMass& visited, const Trust& trust);
-  // log of the sum of M_l; -infinity if there is nothing.
-  double LogPredictedSum(std::span<const float> log_sums) const;
-  Draws Draw(const InvertedLists& lists, const VisitedMass& visited,
+  // PredictLists of parts[0], where lists that only others have keys in are
+  // taken to have one.
+  void PredictParts(std::span<const ListPart> parts, const VisitedMass& visited,
+                    std::vector<float>& log_sums) const;
+  // log of the sum of M_l, of all parts as many times those of parts[0] as they
+  // have keys; -infinity if there is nothing.
+  static double LogPredictedSum(std::span<const ListPart> parts,
+                                std::span<const float> log_sums);
+  Draws Draw(std::span<const ListPart> parts, const VisitedMass& visited,
              std::span<const float> log_sums) const;
   static bool UsesPrediction(const VisitedMass& visited, const Trust& trust);
   static UnscoredGuess Combine(const VisitedMass& visited, const Draws& draws,

@@ -88,6 +88,34 @@ const Data& Keys() {
   return *data;
 }
 
+// Those of the keys that are of part p of three: most, but none of every fifth
+// list; a sixteenth; and the others.
+InvertedLists PartOfKeys(int p) {
+  const InvertedLists& all = Keys().lists;
+  InvertedLists part;
+  part.dim = kDim;
+  part.means = all.means;
+  part.offsets = {0};
+  std::vector<std::int64_t> positions;
+  for (std::int64_t l = 0; l < kLists; ++l) {
+    const auto at = static_cast<std::size_t>(l);
+    for (std::int64_t i = all.offsets[at]; i < all.offsets[at + 1]; ++i) {
+      const int of = i % 16 == 0 ? 1 : (l % 5 == 0 ? 2 : 0);
+      if (of != p) continue;
+      positions.push_back(i);
+      part.rows.push_back(all.rows[static_cast<std::size_t>(i)]);
+      part.inverse_norms.push_back(1);
+    }
+    part.offsets.push_back(static_cast<std::int64_t>(positions.size()));
+  }
+  part.keys =
+      *KeyFloats::Gather(part.key_count(), kDim, nullptr, [&](std::int64_t i) {
+        return all.key_view().Row(positions[static_cast<std::size_t>(i)]);
+      });
+  part.Encode(false, 5);
+  return part;
+}
+
 // A query that has visited its best lists, and the truth.
 struct Case {
   Case(std::int64_t q, double temperature, const Bitmap* allowed = nullptr,
@@ -132,6 +160,10 @@ struct Case {
     }
   }
 
+  std::vector<ListPart> parts() const {
+    return {
+        {&Keys().lists, scan.allowed == nullptr ? nullptr : eligible.get()}};
+  }
   VisitedMass visited() const {
     return {.query = scan.query,
             .logit_factor = scan.logit_factor,
@@ -140,7 +172,7 @@ struct Case {
             .lists = chosen,
             .log_sum = log_visited,
             .log_farther_sum = log_farther,
-            .eligible = scan.allowed == nullptr ? nullptr : eligible.get(),
+            .masked = scan.allowed != nullptr,
             .eligible_rate = static_cast<double>(eligible_count) / kRows,
             .rest_count = rest_count};
   }
@@ -178,16 +210,26 @@ double Percentile(std::vector<double> numbers, double share) {
   return numbers[static_cast<std::size_t>(nth)];
 }
 
-// Over all queries: whose log partitions lie within 1.96 deviations.
+// Over all queries: whose log partitions lie within 1.96 deviations. `parts`:
+// of the keys, where they are not in one index.
 Tally Count(double temperature, const Bitmap* allowed = nullptr,
-            std::int64_t probe_count = kProbes) {
+            std::int64_t probe_count = kProbes,
+            std::span<const InvertedLists> parts = {}) {
   Tally tally;
   std::vector<double> errors;
   std::vector<double> widths;
   for (std::int64_t q = 0; q < kQueries; ++q) {
     const Case c(q, temperature, allowed, probe_count);
     UnscoredGuess guess;
-    EXPECT_TRUE(Keys().mass.Guess(Keys().lists, c.visited(), guess));
+    std::vector<ListPart> list_parts = c.parts();
+    if (!parts.empty()) {
+      const EligibleRows* eligible = list_parts[0].eligible;
+      list_parts.clear();
+      for (const InvertedLists& part : parts) {
+        list_parts.push_back({&part, eligible});
+      }
+    }
+    EXPECT_TRUE(Keys().mass.Guess(list_parts, c.visited(), guess));
     const double log_guess = LogAdd(c.log_visited, LogSumOf(guess));
     const double error = log_guess - LogAdd(c.log_visited, c.log_rest);
     const double share = std::exp(guess.log_variance / 2 - log_guess);
@@ -241,6 +283,19 @@ TEST(UnscoredMassTest, SoDoThoseWhereSomeKeysAreEligible) {
   }
 }
 
+TEST(UnscoredMassTest, SoDoThoseOfKeysInSeveralIndexes) {
+  const InvertedLists parts[] = {PartOfKeys(0), PartOfKeys(1), PartOfKeys(2)};
+  const Bitmap allowed = ThirdOfRows();
+  for (const double temperature : kTemperatures) {
+    const Tally whole = Count(temperature);
+    const Tally all = Count(temperature, nullptr, kProbes, parts);
+    EXPECT_GE(all.held, kLeastHeld) << temperature;
+    EXPECT_LE(all.median_width, 1.5 * whole.median_width) << temperature;
+    const Tally masked = Count(temperature, &allowed, kMaskedProbes, parts);
+    EXPECT_GE(masked.held, kLeastHeld) << temperature;
+  }
+}
+
 TEST(UnscoredMassTest, GuessesAreNearWhereKeysWeighAlike) {
   // 48 blocks of 16 keys whose terms deviate by less than a fifth at
   // temperature 1 make a deviation of 0.2 / sqrt(48 x 16) at most of the rest.
@@ -252,7 +307,7 @@ TEST(UnscoredMassTest, GuessesAreNearWhereKeysWeighAlike) {
 TEST(UnscoredMassTest, CountsTheRest) {
   const Case c(0, 0.1);
   UnscoredGuess guess;
-  ASSERT_TRUE(Keys().mass.Guess(Keys().lists, c.visited(), guess));
+  ASSERT_TRUE(Keys().mass.Guess(c.parts(), c.visited(), guess));
   EXPECT_EQ(guess.partition.count, c.rest_count);
   EXPECT_LE(guess.partition.sum_gap, 0);
   EXPECT_GT(guess.partition.sum_square, 0);
@@ -265,9 +320,9 @@ TEST(UnscoredMassTest, OneQueryHasOneGuess) {
   UnscoredGuess first;
   UnscoredGuess between;
   UnscoredGuess second;
-  ASSERT_TRUE(Keys().mass.Guess(Keys().lists, c.visited(), first));
-  ASSERT_TRUE(Keys().mass.Guess(Keys().lists, other.visited(), between));
-  ASSERT_TRUE(Keys().mass.Guess(Keys().lists, c.visited(), second));
+  ASSERT_TRUE(Keys().mass.Guess(c.parts(), c.visited(), first));
+  ASSERT_TRUE(Keys().mass.Guess(other.parts(), other.visited(), between));
+  ASSERT_TRUE(Keys().mass.Guess(c.parts(), c.visited(), second));
   EXPECT_EQ(
       std::memcmp(&first.log_variance, &second.log_variance, sizeof(double)),
       0);
@@ -282,11 +337,11 @@ TEST(UnscoredMassTest, KeysThatAreNotEligibleWeighNothing) {
   for (RowIndex row = 0; row < kRows; ++row) allowed.Set(row);
   const Case same(3, 0.2, &allowed);
   UnscoredGuess guess_same;
-  ASSERT_TRUE(Keys().mass.Guess(Keys().lists, same.visited(), guess_same));
+  ASSERT_TRUE(Keys().mass.Guess(same.parts(), same.visited(), guess_same));
   for (RowIndex row = 0; row < kRows; row += 2) allowed.Clear(row);
   const Case half(3, 0.2, &allowed);
   UnscoredGuess guess_half;
-  ASSERT_TRUE(Keys().mass.Guess(Keys().lists, half.visited(), guess_half));
+  ASSERT_TRUE(Keys().mass.Guess(half.parts(), half.visited(), guess_half));
   EXPECT_NEAR(LogSumOf(guess_half) - LogSumOf(guess_same), std::log(0.5), 0.3);
 }
 
@@ -295,7 +350,7 @@ TEST(UnscoredMassTest, TooFewEligibleKeysSayNothing) {
   for (RowIndex row = 0; row < 20; ++row) allowed.Set(row * 400);
   const Case c(4, 0.2, &allowed);
   UnscoredGuess guess;
-  EXPECT_FALSE(Keys().mass.Guess(Keys().lists, c.visited(), guess));
+  EXPECT_FALSE(Keys().mass.Guess(c.parts(), c.visited(), guess));
 }
 
 TEST(UnscoredMassTest, NothingLeftIsNothing) {
@@ -303,7 +358,7 @@ TEST(UnscoredMassTest, NothingLeftIsNothing) {
   VisitedMass visited = c.visited();
   visited.rest_count = 0;
   UnscoredGuess guess;
-  ASSERT_TRUE(Keys().mass.Guess(Keys().lists, visited, guess));
+  ASSERT_TRUE(Keys().mass.Guess(c.parts(), visited, guess));
   EXPECT_EQ(guess.partition.count, 0);
   EXPECT_EQ(guess.log_variance, -std::numeric_limits<double>::infinity());
 }

@@ -1,0 +1,77 @@
+// What the scan of a query in one index finds out for those in others of the
+// same training. Internal.
+#ifndef ATTENDANT_CORE_SHORTLIST_LIST_CARRY_H_
+#define ATTENDANT_CORE_SHORTLIST_LIST_CARRY_H_
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/attention/state.h"
+#include "core/shortlist/code_scan.h"
+#include "core/shortlist/eligible_rows.h"
+#include "core/shortlist/inverted_lists.h"
+#include "core/shortlist/ivf_training.h"
+#include "core/shortlist/key_codes.h"
+#include "core/shortlist/key_index.h"
+
+namespace attendant {
+
+// The lists are those of the training, so they are chosen once; and the mass of
+// those that were not visited is guessed once, from draws among all indexes.
+class ListCarry final : public ScanCarry {
+ public:
+  // The one that `carry` holds, which is made if there is none yet. Null if
+  // there is none, or if it is of another training.
+  static ListCarry* Of(std::unique_ptr<ScanCarry>* carry,
+                       const IvfTraining& training);
+
+  explicit ListCarry(const IvfTraining& training) : training_(training) {}
+
+  bool has_choice() const { return !lists_.empty(); }
+  // The query's code, once there is a choice; else null.
+  const CodedQuery* coded() const { return has_choice() ? &coded_ : nullptr; }
+  std::int64_t probe_count() const {
+    return static_cast<std::int64_t>(lists_.size());
+  }
+  // Keeps what a visit chose, and lets another visit have it, whose pass is
+  // that of the same query.
+  void Keep(const ListVisit& visit);
+  void ChooseFor(ListVisit& visit) const;
+
+  // Notes that the visit has taken all of its lists' eligible keys. Masked:
+  // only some of the index's keys are eligible.
+  void Add(const InvertedLists& lists, const ListVisit& visit, bool masked,
+           std::int64_t eligible_count);
+
+  void Finish(AttentionState& state, ScanStats& stats) override;
+
+ private:
+  struct Part {
+    const InvertedLists* lists = nullptr;
+    std::optional<EligibleRows> eligible;
+  };
+
+  const IvfTraining& training_;
+  CodedQuery coded_;
+  std::span<const float> query_;
+  double logit_factor_ = 1;
+  std::vector<std::int32_t> lists_;
+  std::vector<float> list_logits_;  // of their means
+  std::vector<float> scores_;       // of all lists
+  float farther_score_ = 0;
+  std::vector<Part> parts_;
+  // Over the parts.
+  std::int64_t key_count_ = 0;
+  std::int64_t eligible_count_ = 0;
+  std::int64_t taken_count_ = 0;
+  double log_sum_ = -std::numeric_limits<double>::infinity();
+  double log_farther_sum_ = -std::numeric_limits<double>::infinity();
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_SHORTLIST_LIST_CARRY_H_
