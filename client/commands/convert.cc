@@ -115,8 +115,9 @@ std::string AttributeText(const v1::AttributeValue& value) {
     case v1::AttributeValue::kStringListValue:
       return absl::StrJoin(value.string_list_value().values(), ", ");
     case v1::AttributeValue::kTimestampValue:
+      // As a filter takes it: absl::RFC3339_full writes the year 969 so.
       return absl::FormatTime(
-          absl::RFC3339_full,
+          "%E4Y-%m-%d%ET%H:%M:%E*S%Ez",
           absl::FromUnixSeconds(value.timestamp_value().seconds()) +
               absl::Nanoseconds(value.timestamp_value().nanos()),
           absl::UTCTimeZone());

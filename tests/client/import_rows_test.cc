@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "client/commands/convert.h"
 #include "client/commands/model_directory.h"
 #include "client/files/npy.h"
 #include "client/wire_vector.h"
@@ -109,6 +110,13 @@ TEST_F(ImportRowsTest, JoinsDirectoriesAndAttributesById) {
   ASSERT_OK_AND_ASSIGN(const v1::Item c, rows->ReadItem(2));
   EXPECT_EQ(c.id(), "c");
   EXPECT_THAT(Key(c, "text"), ElementsAre(5, 6, 7));
+}
+
+TEST(AttributeTextTest, MomentsAreWrittenAsFiltersTakeThem) {
+  v1::AttributeValue value;
+  value.mutable_timestamp_value()->set_seconds(-31588531201);
+  value.mutable_timestamp_value()->set_nanos(500000000);
+  EXPECT_EQ(AttributeText(value), "0968-12-30T23:59:59.5+00:00");
 }
 
 TEST_F(ImportRowsTest, ReadsKeysAndValuesByLine) {

@@ -221,9 +221,9 @@ inline std::string Written(const AttributeValue& value) {
     return absl::StrFormat("%.17e", *number);
   }
   if (const auto* time = std::get_if<absl::Time>(&value)) {
-    return absl::StrCat(
-        "'", absl::FormatTime(absl::RFC3339_full, *time, absl::UTCTimeZone()),
-        "'");
+    // Not absl::RFC3339_full, whose years have as few digits as they need.
+    return absl::FormatTime("'%E4Y-%m-%d%ET%H:%M:%E*S%Ez'", *time,
+                            absl::UTCTimeZone());
   }
   std::string written = "\"";
   for (const char c : std::get<std::string>(value)) {
