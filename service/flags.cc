@@ -6,6 +6,8 @@
 #include <sstream>
 #include <thread>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -50,6 +52,18 @@ std::string LevelName(LogLevel level) {
     if (*LogLevelFromName(name) == level) return std::string(name);
   }
   return "";
+}
+
+// A text that ToText writes and --config reads the same: the library knows no
+// escapes, strips a pair of single quotes, and takes # for a comment even
+// between quotes.
+std::string CheckText(const std::string& text) {
+  const bool fits = !absl::StartsWith(text, "'") &&
+                    std::none_of(text.begin(), text.end(), [](char c) {
+                      return c == '"' || c == '#' ||
+                             absl::ascii_iscntrl(static_cast<unsigned char>(c));
+                    });
+  return fits ? "" : "want no \", #, control characters or ' at its begin";
 }
 
 void AddServingFlags(CLI::App& app, Flags& flags) {
@@ -110,6 +124,7 @@ void AddStorageFlags(CLI::App& app, Flags& flags) {
       ->envname("ATTENDANT_DATA_DIR")
       ->group(kGroup)
       ->type_name("DIR")
+      ->check(CLI::Validator(CheckText, "", "text"))
       ->capture_default_str();
   app.add_option("--memory-limit,--memory_limit", flags.memory_limit_bytes,
                  "Memory that the process may use, in bytes or with a unit, as "

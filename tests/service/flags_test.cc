@@ -164,6 +164,18 @@ TEST(FlagsTest, EffectiveConfigurationIsAConfigurationFile) {
   EXPECT_THAT(text, HasSubstr("data-dir = \"/tmp/some dir\""));
 }
 
+TEST(FlagsTest, AFileHoldsAnyDirectoryThatAFlagTakes) {
+  for (const char* directory :
+       {"it's", "it's here", "a, b", " a ", "[a]", "a=b", "true", "\\n;"}) {
+    const auto parsed = Parse({"--data-dir", directory});
+    ASSERT_TRUE(std::holds_alternative<Flags>(parsed)) << directory;
+    const ScopedFile file(ToText(std::get<Flags>(parsed)));
+    const auto again = Parse({"--config", file.path()});
+    ASSERT_TRUE(std::holds_alternative<Flags>(again)) << directory;
+    EXPECT_EQ(std::get<Flags>(again).data_dir, directory);
+  }
+}
+
 TEST(FlagsTest, BadUsageIsOneLineThatNamesTheFlag) {
   ExpectUsageError(Parse({"--bogus"}), "--bogus");
   ExpectUsageError(Parse({"--workers", "-1"}), "--workers");
@@ -176,6 +188,9 @@ TEST(FlagsTest, BadUsageIsOneLineThatNamesTheFlag) {
   ExpectUsageError(Parse({"--log-level", "loud"}), "--log-level");
   ExpectUsageError(Parse({"--auto-ivf-min-count", "0"}),
                    "--auto-ivf-min-count");
+  for (const char* text : {"a\"b", "a#b", "a\nb", "'a b'"}) {
+    ExpectUsageError(Parse({"--data-dir", text}), "--data-dir");
+  }
   ExpectUsageError(Parse({"--config", "/nonexistent"}), "/nonexistent");
   const ScopedEnvironment workers("ATTENDANT_WORKERS", "many");
   ExpectUsageError(Parse({}), "--workers");
