@@ -195,6 +195,25 @@ absl::StatusOr<std::string> FileReader::Read(std::size_t size) {
   return bytes;
 }
 
+absl::StatusOr<std::string> Files::ReadTail(const std::string& path,
+                                            std::size_t size) const {
+  ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t file_size, FileSize(path));
+  std::unique_ptr<rocksdb::FSRandomAccessFile> file;
+  ATTENDANT_RETURN_IF_ERROR(
+      FromFileSystem(file_system_->NewRandomAccessFile(
+                         path, rocksdb::FileOptions(), &file, nullptr),
+                     "can't open", path));
+  const auto whole = static_cast<std::size_t>(file_size);
+  std::string bytes(std::min(size, whole), '\0');
+  if (bytes.empty()) return bytes;  // RocksDB takes no bytes for an error
+  rocksdb::Slice got;
+  ATTENDANT_RETURN_IF_ERROR(
+      FromFileSystem(file->Read(whole - bytes.size(), bytes.size(), NoOptions(),
+                                &got, bytes.data(), nullptr),
+                     "can't read", path));
+  return got.ToString();
+}
+
 absl::StatusOr<std::int64_t> Files::FileSize(const std::string& path) const {
   std::uint64_t size = 0;
   ATTENDANT_RETURN_IF_ERROR(FromFileSystem(

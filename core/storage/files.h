@@ -127,6 +127,10 @@ class Files {
   absl::StatusOr<std::optional<std::string>> ReadFile(
       const std::string& path) const;
 
+  // The last bytes of a file: `size`, or all if it has fewer.
+  absl::StatusOr<std::string> ReadTail(const std::string& path,
+                                       std::size_t size) const;
+
   // Bytes of a file.
   absl::StatusOr<std::int64_t> FileSize(const std::string& path) const;
 

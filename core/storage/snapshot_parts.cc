@@ -13,6 +13,7 @@
 #include "core/storage/catalog_store.h"
 #include "core/storage/model_codec.h"
 #include "core/storage/stream_hash.h"
+#include "core/storage/table_properties.h"
 
 namespace attendant {
 namespace {
@@ -184,8 +185,12 @@ absl::StatusOr<SnapshotMetadata> CheckSnapshotParts(
   ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> paths,
                              ListSnapshotParts(resources.files, directory));
   for (const std::string& path : paths) {
-    if (manifest.Find(path) != nullptr) continue;
-    return Damaged(path, "it is no part of the snapshot");
+    if (manifest.Find(path) == nullptr) {
+      return Damaged(path, "it is no part of the snapshot");
+    }
+    if (!absl::EndsWith(path, ".sst")) continue;
+    ATTENDANT_RETURN_IF_ERROR(OfPart(
+        CheckTableProperties(resources.files, Below(directory, path)), path));
   }
   ATTENDANT_ASSIGN_OR_RETURN(
       SnapshotMetadata metadata,

@@ -44,6 +44,16 @@ TEST_F(FilesTest, AFileIsReadBackWhole) {
   EXPECT_THAT(Names(), ElementsAre("file"));
 }
 
+TEST_F(FilesTest, ATailIsTheLastBytes) {
+  const std::string path = directory_ / "file";
+  ASSERT_OK(files_.ReplaceFile(path, "0123456789"));
+  EXPECT_EQ(*files_.ReadTail(path, 3), "789");
+  EXPECT_EQ(*files_.ReadTail(path, 11), "0123456789");
+  EXPECT_EQ(*files_.ReadTail(path, 0), "");
+  EXPECT_THAT(files_.ReadTail(directory_ / "none", 1),
+              StatusIs(absl::StatusCode::kInternal, HasSubstr("none")));
+}
+
 TEST_F(FilesTest, AMissingFileIsNothing) {
   ASSERT_OK_AND_ASSIGN(const auto bytes, files_.ReadFile(directory_ / "file"));
   EXPECT_FALSE(bytes.has_value());
