@@ -128,26 +128,26 @@ absl::StatusOr<Rate> Measure(Client& client,
   loop.duration = absl::Seconds(seconds);
   std::atomic<std::int64_t> answered = 0;
   std::atomic<std::int64_t> shared = 0;
-  const LoadResult result = RunClosedLoop(
-      loop,
-      [&](std::int64_t index, std::function<void(const absl::Status&)> done) {
-        client.AttendAsync(
-            requests[static_cast<std::size_t>(index) % requests.size()],
-            [&, done = std::move(done)](
-                const absl::StatusOr<v1::AttendResponse>& response) {
-              if (response.ok()) {
-                ++answered;
-                shared += response->stats().shared_query_count();
-              }
-              done(response.status());
-            });
-      });
-  if (result.failed_count() > 0) {
+  const auto send = [&](std::int64_t index, Traffic::Done done) {
+    client.AttendAsync(
+        requests[static_cast<std::size_t>(index) % requests.size()],
+        [&, done = std::move(done)](
+            const absl::StatusOr<v1::AttendResponse>& response) {
+          if (response.ok()) {
+            ++answered;
+            shared += response->stats().shared_query_count();
+          }
+          done(response.status());
+        });
+  };
+  const LoadResult result = RunClosedLoop(loop, {.send = send});
+  const LatencyHistogram& latencies = result.total.latencies();
+  if (result.total.failed_count() > 0) {
     return absl::InternalError(result.error_counts.begin()->first);
   }
   return Rate{result.requests_per_second(),
-              static_cast<double>(result.LatencyAtPercentile(50)) / 1e6,
-              static_cast<double>(result.LatencyAtPercentile(99)) / 1e6,
+              static_cast<double>(latencies.AtPercentile(50)) / 1e6,
+              static_cast<double>(latencies.AtPercentile(99)) / 1e6,
               static_cast<double>(shared) / static_cast<double>(answered)};
 }
 

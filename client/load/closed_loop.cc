@@ -1,74 +1,65 @@
 #include "client/load/closed_loop.h"
 
 #include <atomic>
-#include <chrono>
 #include <latch>
-#include <vector>
+
+#include "core/base/clock.h"
 
 namespace attendant {
 namespace {
 
-using SteadyClock = std::chrono::steady_clock;
-
 class Loop {
  public:
-  Loop(const ClosedLoopOptions& options, const SendRequest& send)
-      : send_(send),
-        callers_(options.concurrency),
+  Loop(const ClosedLoopOptions& options, const Traffic& traffic)
+      : options_(options),
+        traffic_(traffic),
+        recorder_(traffic.kinds, {}),
         running_(options.concurrency),
-        count_from_(SteadyClock::now() +
-                    absl::ToChronoNanoseconds(options.warmup)),
-        end_(count_from_ + absl::ToChronoNanoseconds(options.duration)) {}
+        count_from_(SteadyAfter(options.warmup)),
+        end_(SteadyAfter(options.warmup + options.duration)) {}
 
   LoadResult Run() {
-    for (Caller& caller : callers_) Send(caller);
-    running_.wait();
-    LoadResult result;
-    result.duration = absl::FromChrono(end_ - count_from_);
-    for (const Caller& caller : callers_) result.Merge(caller.result);
-    result.Finish();
-    return result;
+    {
+      const Monitor monitor(recorder_, traffic_,
+                            options_.warmup + options_.duration);
+      for (int i = 0; i < options_.concurrency; ++i) Send();
+      running_.wait();
+    }
+    return recorder_.Await(options_.duration);
   }
 
  private:
-  // Touched by one request at a time, so it needs no lock.
-  struct Caller {
-    LoadResult result;
-  };
-
-  void Send(Caller& caller) {
-    const SteadyClock::time_point begin = SteadyClock::now();
+  void Send() {
+    const SteadyTime begin = SteadyNow();
     if (begin >= end_) {
       running_.count_down();
       return;
     }
-    send_(next_.fetch_add(1, std::memory_order_relaxed),
-          [this, &caller, begin](const absl::Status& status) {
-            Record(caller, begin, status);
-            Send(caller);
-          });
+    const std::int64_t index = next_.fetch_add(1, std::memory_order_relaxed);
+    recorder_.Send(Recorder::kWarmup);
+    traffic_.send(index, [this, begin, index](const absl::Status& status) {
+      const SteadyTime now = SteadyNow();
+      const bool counts = now >= count_from_ && now < end_;
+      recorder_.Answer(traffic_.kind_of(index), counts ? 0 : Recorder::kWarmup,
+                       status, absl::ToInt64Nanoseconds(TimeSince(begin)));
+      Send();
+    });
   }
 
-  void Record(Caller& caller, SteadyClock::time_point begin,
-              const absl::Status& status) {
-    const SteadyClock::time_point now = SteadyClock::now();
-    if (now < count_from_ || now >= end_) return;
-    caller.result.Add(status, std::chrono::nanoseconds(now - begin).count());
-  }
-
-  const SendRequest& send_;
-  std::vector<Caller> callers_;
+  const ClosedLoopOptions& options_;
+  const Traffic& traffic_;
+  Recorder recorder_;
   std::latch running_;
   std::atomic<std::int64_t> next_{0};
-  const SteadyClock::time_point count_from_;
-  const SteadyClock::time_point end_;
+  const SteadyTime count_from_;
+  const SteadyTime end_;
 };
 
 }  // namespace
 
 LoadResult RunClosedLoop(const ClosedLoopOptions& options,
-                         const SendRequest& send) {
-  Loop loop(options, send);
+                         const Traffic& traffic) {
+  Loop loop(options, traffic);
   return loop.Run();
 }
 

@@ -7,6 +7,7 @@
 
 #include "absl/time/time.h"
 #include "client/load/load_result.h"
+#include "client/load/traffic.h"
 
 namespace attendant {
 
@@ -19,7 +20,7 @@ struct ClosedLoopOptions {
 // Runs the loop and returns when the last request is answered. What was
 // answered after the warm-up and before the end counts.
 LoadResult RunClosedLoop(const ClosedLoopOptions& options,
-                         const SendRequest& send);
+                         const Traffic& traffic);
 
 }  // namespace attendant
 

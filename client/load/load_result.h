@@ -2,55 +2,95 @@
 #ifndef ATTENDANT_CLIENT_LOAD_LOAD_RESULT_H_
 #define ATTENDANT_CLIENT_LOAD_LOAD_RESULT_H_
 
+#include <array>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "client/load/latency_histogram.h"
 
 namespace attendant {
 
-// Of the requests that count.
-struct LoadResult {
-  absl::Duration duration;
-  // Of those that succeeded, ascending once Finish was called.
-  std::vector<std::int64_t> latencies_ns;
-  std::map<absl::StatusCode, std::int64_t> status_counts;
-  // Failures by message.
-  std::map<std::string, std::int64_t> error_counts;
-  // Of an open loop: sent so much after their time that it is the generator
-  // that was late (see kLate), and the latest.
-  std::int64_t late_count = 0;
-  std::int64_t latest_ns = 0;
+// What became of some requests.
+class Tally {
+ public:
+  // latency_ns counts where the code is OK.
+  void Add(absl::StatusCode code, std::int64_t latency_ns);
+  void Merge(const Tally& other);
+  void Clear();
 
-  static constexpr absl::Duration kLate = absl::Milliseconds(1);
+  // Of those that succeeded.
+  const LatencyHistogram& latencies() const { return latencies_; }
+  std::int64_t CountOf(absl::StatusCode code) const;
+  // Those that were met.
+  std::map<absl::StatusCode, std::int64_t> status_counts() const;
 
-  // Adds one request.
-  void Add(const absl::Status& status, std::int64_t latency_ns);
-  // Adds those of another, whose duration does not matter.
-  void Merge(const LoadResult& other);
-  void Finish();
-
-  // All that were sent: answered, refused or failed.
+  // All: answered, refused or failed.
   std::int64_t request_count() const;
-  std::int64_t failed_count() const;
+  std::int64_t answered_count() const { return latencies_.count(); }
+  std::int64_t failed_count() const {
+    return request_count() - answered_count();
+  }
   // RESOURCE_EXHAUSTED or UNAVAILABLE: the server said that it has no room.
   std::int64_t refused_count() const;
-  double requests_per_second() const;
-  double answers_per_second() const;
-  double mean_latency_ns() const;
-  // The smallest latency that at least `percent` of the successes don't exceed;
-  // percent in (0, 100]. 0 if there are none.
-  std::int64_t LatencyAtPercentile(double percent) const;
+
+ private:
+  static constexpr std::size_t kCodeCount = 17;  // OK to UNAUTHENTICATED
+
+  LatencyHistogram latencies_;
+  std::array<std::int64_t, kCodeCount> counts_ = {};
 };
 
-// Sends request number `request_index` (counted over all callers, from 0) and
-// calls `done` once, from another thread or later, never from within.
-using SendRequest = std::function<void(
-    std::int64_t request_index, std::function<void(const absl::Status&)> done)>;
+// A part of an open loop: its one rate, a step, or a piece of a ramp.
+struct SliceResult {
+  double rate = 0;  // requests due a second, the mean
+  absl::Duration duration;
+  Tally tally;
+
+  double answers_per_second() const;
+};
+
+// What was answered in a short while.
+struct Moment {
+  absl::Duration end;  // since the first request
+  absl::Duration duration;
+  std::int64_t answered_count = 0;
+  std::int64_t failed_count = 0;
+  // Of those answered; 0 if there are none.
+  std::int64_t p50_ns = 0;
+  std::int64_t p90_ns = 0;
+  std::int64_t p99_ns = 0;
+  std::int64_t max_ns = 0;
+};
+
+// Of the requests that count; moments are also of the warm-up.
+struct LoadResult {
+  absl::Duration duration;
+  Tally total;
+  // By kind of request, in the order of RequestKinds.
+  std::vector<std::pair<std::string, Tally>> kinds;
+  std::vector<SliceResult> slices;  // of an open loop
+  std::vector<Moment> moments;
+  // Failures by message; at most kMostMessages, and what is beyond as one.
+  std::map<std::string, std::int64_t> error_counts;
+
+  // Of an open loop: how long after its time each was sent, which is the
+  // generator's own part of the latency, and those of over kLate.
+  LatencyHistogram lateness;
+  std::int64_t late_count = 0;
+  // Due, but not sent: kMostWaiting were waiting for their answers already.
+  std::int64_t unsent_count = 0;
+
+  static constexpr absl::Duration kLate = absl::Milliseconds(1);
+  static constexpr std::size_t kMostMessages = 50;
+  static constexpr std::int64_t kMostWaiting = 50000;
+
+  double requests_per_second() const;
+  double answers_per_second() const;
+};
 
 }  // namespace attendant
 

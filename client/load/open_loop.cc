@@ -1,84 +1,74 @@
 #include "client/load/open_loop.h"
 
-#include <algorithm>
-#include <chrono>
+#include <sys/prctl.h>
+
 #include <thread>
 
-#include "core/base/mutex.h"
+#include "core/base/clock.h"
 
 namespace attendant {
 namespace {
 
-using SteadyClock = std::chrono::steady_clock;
-
-// Shared by the sender and the threads that answers come from.
-class Outcomes {
+// Lets this thread's sleeps end when they should, and not up to 50 us later.
+class ExactSleeps {
  public:
-  void Send() {
-    MutexLock lock(&mutex_);
-    ++waiting_;
+  ExactSleeps() : slack_(prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0)) {
+    prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
   }
-  void Answer(bool counts, const absl::Status& status,
-              SteadyClock::duration latency) {
-    MutexLock lock(&mutex_);
-    --waiting_;
-    if (counts) {
-      result_.Add(status, std::chrono::nanoseconds(latency).count());
+  ~ExactSleeps() { prctl(PR_SET_TIMERSLACK, slack_, 0, 0, 0); }
+
+ private:
+  const int slack_;
+};
+
+// Which slice a time lies in; times ascend.
+class SliceFinder {
+ public:
+  SliceFinder(const std::vector<RateProfile::Stage>& slices,
+              absl::Duration warmup)
+      : slices_(slices), end_(warmup) {}
+
+  int At(absl::Duration time) {
+    while (time >= end_ && slice_ + 1 < static_cast<int>(slices_.size())) {
+      ++slice_;
+      end_ += slices_[static_cast<std::size_t>(slice_)].duration;
     }
-    changed_.NotifyAll();
-  }
-  LoadResult Await() {
-    MutexLock lock(&mutex_);
-    while (waiting_ > 0) changed_.Wait(&mutex_);
-    return std::move(result_);
+    return slice_;
   }
 
  private:
-  Mutex mutex_;
-  CondVar changed_;
-  std::int64_t waiting_ ABSL_GUARDED_BY(mutex_) = 0;
-  LoadResult result_ ABSL_GUARDED_BY(mutex_);
+  const std::vector<RateProfile::Stage>& slices_;
+  int slice_ = Recorder::kWarmup;
+  absl::Duration end_;  // of the slice
 };
 
 }  // namespace
 
-absl::Duration Schedule::Next() {
-  if (arrivals_ == Arrivals::kFixed) {
-    return absl::Seconds(static_cast<double>(count_++) / rate_);
-  }
-  seconds_ += std::exponential_distribution<double>(rate_)(random_);
-  return absl::Seconds(seconds_);
-}
-
-LoadResult RunOpenLoop(const OpenLoopOptions& options,
-                       const SendRequest& send) {
-  Schedule schedule(options.rate, options.arrivals, options.seed);
-  Outcomes outcomes;
-  std::int64_t late_count = 0;
-  SteadyClock::duration latest(0);
-  const SteadyClock::time_point start = SteadyClock::now();
-  const absl::Duration end = options.warmup + options.duration;
+LoadResult RunOpenLoop(const OpenLoopOptions& options, const Traffic& traffic) {
+  const RateProfile profile = options.profile.WithWarmup(options.warmup);
+  const std::vector<RateProfile::Stage> slices = options.profile.Slices();
+  const absl::Duration end = profile.duration();
+  Schedule schedule(profile, options.arrivals, options.seed);
+  SliceFinder finder(slices, options.warmup);
+  Recorder recorder(traffic.kinds, slices);
+  const ExactSleeps exact_sleeps;
+  const Monitor monitor(recorder, traffic, end);
+  const SteadyTime start = SteadyNow();
   std::int64_t index = 0;
   for (absl::Duration due = schedule.Next(); due < end; due = schedule.Next()) {
-    const SteadyClock::time_point time = start + absl::ToChronoNanoseconds(due);
+    const SteadyTime time = start + absl::ToChronoNanoseconds(due);
     std::this_thread::sleep_until(time);
-    const bool counts = due >= options.warmup;
-    const SteadyClock::duration late = SteadyClock::now() - time;
-    if (counts) {
-      latest = std::max(latest, late);
-      late_count += late > absl::ToChronoNanoseconds(LoadResult::kLate);
-    }
-    outcomes.Send();
-    send(index++, [&outcomes, counts, time](const absl::Status& status) {
-      outcomes.Answer(counts, status, SteadyClock::now() - time);
-    });
+    const int slice = finder.At(due);
+    if (!recorder.Send(slice)) continue;
+    recorder.SentLate(slice, TimeSince(time));
+    const int kind = traffic.kind_of(index);
+    traffic.send(index++,
+                 [&recorder, kind, slice, time](const absl::Status& status) {
+                   recorder.Answer(kind, slice, status,
+                                   absl::ToInt64Nanoseconds(TimeSince(time)));
+                 });
   }
-  LoadResult result = outcomes.Await();
-  result.duration = options.duration;
-  result.late_count = late_count;
-  result.latest_ns = std::chrono::nanoseconds(latest).count();
-  result.Finish();
-  return result;
+  return recorder.Await(options.profile.duration());
 }
 
 }  // namespace attendant

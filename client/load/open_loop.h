@@ -6,47 +6,27 @@
 #define ATTENDANT_CLIENT_LOAD_OPEN_LOOP_H_
 
 #include <cstdint>
-#include <random>
 
 #include "absl/time/time.h"
 #include "client/load/load_result.h"
+#include "client/load/rate_profile.h"
+#include "client/load/traffic.h"
 
 namespace attendant {
 
-enum class Arrivals {
-  kFixed,    // at equal distances
-  kPoisson,  // at random, as of many callers that know nothing of each other
-};
-
-// When requests are due, from the start on, ascending; the same for a seed.
-class Schedule {
- public:
-  // rate > 0, a second. The first request of kFixed is due at 0.
-  Schedule(double rate, Arrivals arrivals, std::uint64_t seed)
-      : rate_(rate), arrivals_(arrivals), random_(seed) {}
-
-  absl::Duration Next();
-
- private:
-  const double rate_;
-  const Arrivals arrivals_;
-  std::mt19937_64 random_;
-  std::int64_t count_ = 0;
-  double seconds_ = 0;
-};
-
 struct OpenLoopOptions {
-  double rate = 1000;  // requests a second, > 0
+  RateProfile profile = RateProfile::Constant(1000, absl::Seconds(10));
   Arrivals arrivals = Arrivals::kPoisson;
   std::uint64_t seed = 1;
-  absl::Duration warmup = absl::Seconds(1);     // not counted, >= 0
-  absl::Duration duration = absl::Seconds(10);  // counted, > 0
+  // At the profile's first rate, not counted, >= 0.
+  absl::Duration warmup = absl::Seconds(1);
 };
 
 // Sends from this thread and returns when the last request is answered. All
-// that were due after the warm-up and before the end count, whenever they were
-// answered. `send` should return at once.
-LoadResult RunOpenLoop(const OpenLoopOptions& options, const SendRequest& send);
+// that were due after the warm-up count, in the slice of the profile that they
+// were due in, whenever they were answered. `traffic.send` should return at
+// once.
+LoadResult RunOpenLoop(const OpenLoopOptions& options, const Traffic& traffic);
 
 }  // namespace attendant
 

@@ -7,8 +7,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/files/input.h"
-#include "client/files/vector_file.h"
 #include "client/wire_vector.h"
 #include "core/base/status.h"
 
@@ -47,47 +45,49 @@ absl::StatusOr<std::vector<std::string>> ListIds(Client& client,
   return ids;
 }
 
-absl::StatusOr<std::vector<std::vector<float>>> ReadQueries(
-    const std::string& path) {
-  ATTENDANT_ASSIGN_OR_RETURN(const std::unique_ptr<VectorFile> file,
-                             OpenVectorFile(path));
-  if (file->row_count() == 0) return FileError(path, "holds no row");
-  std::vector<std::vector<float>> queries(file->row_count(),
-                                          std::vector<float>(file->dim()));
-  for (std::int64_t row = 0; row < file->row_count(); ++row) {
-    ATTENDANT_RETURN_IF_ERROR(file->ReadRow(row, queries[row]));
+absl::StatusOr<std::vector<v1::Item>> SampleItems(Client& client,
+                                                  const std::string& catalog,
+                                                  std::int64_t max_count,
+                                                  std::uint64_t seed) {
+  ATTENDANT_ASSIGN_OR_RETURN(std::vector<std::string> ids,
+                             ListIds(client, catalog));
+  std::mt19937_64 random(seed);
+  std::shuffle(ids.begin(), ids.end(), random);
+  if (static_cast<std::int64_t>(ids.size()) > max_count) {
+    ids.resize(static_cast<std::size_t>(max_count));
   }
-  return queries;
+  std::vector<v1::Item> sampled;
+  for (std::size_t begin = 0; begin < ids.size(); begin += kGetBatchSize) {
+    v1::BatchGetItemsRequest request;
+    request.set_catalog(catalog);
+    request.mutable_read_mask()->add_paths("keys");
+    request.mutable_read_mask()->add_paths("attributes");
+    const std::size_t end =
+        std::min<std::size_t>(ids.size(), begin + kGetBatchSize);
+    for (std::size_t i = begin; i < end; ++i) request.add_ids(ids[i]);
+    ATTENDANT_ASSIGN_OR_RETURN(v1::BatchGetItemsResponse items,
+                               client.BatchGetItems(request));
+    for (v1::Item& item : *items.mutable_items()) {
+      sampled.push_back(std::move(item));
+    }
+  }
+  return sampled;
 }
 
 absl::StatusOr<std::vector<std::vector<float>>> SampleQueries(
     Client& client, const SampledQueryOptions& options) {
-  ATTENDANT_ASSIGN_OR_RETURN(std::vector<std::string> ids,
-                             ListIds(client, options.catalog));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const std::vector<v1::Item> items,
+      SampleItems(client, options.catalog, options.max_count, options.seed));
   std::mt19937_64 random(options.seed);
-  std::shuffle(ids.begin(), ids.end(), random);
-  if (static_cast<std::int64_t>(ids.size()) > options.max_count) {
-    ids.resize(options.max_count);
-  }
-
   std::vector<std::vector<float>> queries;
-  for (std::size_t begin = 0; begin < ids.size(); begin += kGetBatchSize) {
-    v1::BatchGetItemsRequest request;
-    request.set_catalog(options.catalog);
-    request.mutable_read_mask()->add_paths("keys");
-    const std::size_t end =
-        std::min<std::size_t>(ids.size(), begin + kGetBatchSize);
-    for (std::size_t i = begin; i < end; ++i) request.add_ids(ids[i]);
-    ATTENDANT_ASSIGN_OR_RETURN(const v1::BatchGetItemsResponse items,
-                               client.BatchGetItems(request));
-    for (const v1::Item& item : items.items()) {
-      const auto key = item.keys().find(options.key_field);
-      if (key == item.keys().end()) continue;
-      ATTENDANT_ASSIGN_OR_RETURN(std::vector<float> query,
-                                 FromVector(key->second));
-      queries.push_back(std::move(query));
-      AddNoise(options.noise, random, queries.back());
-    }
+  for (const v1::Item& item : items) {
+    const auto key = item.keys().find(options.key_field);
+    if (key == item.keys().end()) continue;
+    ATTENDANT_ASSIGN_OR_RETURN(std::vector<float> query,
+                               FromVector(key->second));
+    queries.push_back(std::move(query));
+    AddNoise(options.noise, random, queries.back());
   }
   if (queries.empty()) {
     return absl::FailedPreconditionError(

@@ -1,4 +1,4 @@
-// The vectors that a load test asks for.
+// Queries made of what a catalog holds.
 #ifndef ATTENDANT_CLIENT_LOAD_QUERIES_H_
 #define ATTENDANT_CLIENT_LOAD_QUERIES_H_
 
@@ -12,11 +12,6 @@
 #include "client/client.h"
 
 namespace attendant {
-
-// The vectors of a .npy or .fvecs file of shape [queries, dim]. InvalidArgument
-// naming file and row if it can't be read or has no row.
-absl::StatusOr<std::vector<std::vector<float>>> ReadQueries(
-    const std::string& path);
 
 struct SampledQueryOptions {
   std::string catalog;
@@ -33,6 +28,13 @@ void AddNoise(double noise, std::mt19937_64& random, std::vector<float>& key);
 // The ids of all items. The server's errors.
 absl::StatusOr<std::vector<std::string>> ListIds(Client& client,
                                                  const std::string& catalog);
+
+// Up to max_count stored items, drawn without replacement, with their keys and
+// attributes. The server's errors.
+absl::StatusOr<std::vector<v1::Item>> SampleItems(Client& client,
+                                                  const std::string& catalog,
+                                                  std::int64_t max_count,
+                                                  std::uint64_t seed);
 
 // The keys of stored items, drawn without replacement, with noise added: what a
 // model would ask that knows the items but not exactly. The server's errors;

@@ -1,68 +1,86 @@
 #include "client/load/report.h"
 
+#include <utility>
+#include <vector>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/format/text.h"
 
 namespace attendant {
 namespace {
 
-constexpr double kPercentiles[] = {50, 90, 95, 99, 99.9};
+using Json = nlohmann::ordered_json;
+using Column = Table::Column;
 
-double ToMs(double nanoseconds) { return nanoseconds / 1e6; }
-
-std::int64_t Fastest(const LoadResult& result) {
-  return result.latencies_ns.empty() ? 0 : result.latencies_ns.front();
+double ToMs(std::int64_t nanoseconds) {
+  return static_cast<double>(nanoseconds) / 1e6;
 }
 
-std::int64_t Slowest(const LoadResult& result) {
-  return result.latencies_ns.empty() ? 0 : result.latencies_ns.back();
+std::string Ms(std::int64_t nanoseconds) {
+  return absl::StrFormat("%.3f", ToMs(nanoseconds));
 }
 
-}  // namespace
+std::string PerSecond(double rate) {
+  return FormatCount(static_cast<std::int64_t>(rate + 0.5));
+}
 
-std::string TextReport(const LoadReport& report) {
+std::vector<Column> Columns(const std::vector<std::string>& titles) {
+  std::vector<Column> columns;
+  for (const std::string& title : titles) {
+    columns.push_back({.title = title, .align = Table::Align::kRight});
+  }
+  return columns;
+}
+
+std::string Summary(const LoadReport& report) {
   const LoadResult& result = report.result;
+  const Tally& total = result.total;
+  const double seconds = absl::ToDoubleSeconds(result.duration);
   std::string text;
   if (report.rate) {
     absl::StrAppendFormat(
         &text,
         "open loop at %g a second: %d sent in %.1f s, %d answered, %d refused, "
         "%d failed otherwise\n",
-        *report.rate, result.request_count(),
-        absl::ToDoubleSeconds(result.duration), result.latencies_ns.size(),
-        result.refused_count(), result.failed_count() - result.refused_count());
+        *report.rate, total.request_count(), seconds, total.answered_count(),
+        total.refused_count(), total.failed_count() - total.refused_count());
     absl::StrAppendFormat(
-        &text, "late:        %d sent over %s late, the latest %.3f ms\n",
+        &text,
+        "generator    %d sent over %s late; p50 %s ms late, p99 %s, at most "
+        "%s\n",
         result.late_count, absl::FormatDuration(LoadResult::kLate),
-        ToMs(static_cast<double>(result.latest_ns)));
+        Ms(result.lateness.AtPercentile(50)),
+        Ms(result.lateness.AtPercentile(99)), Ms(result.lateness.max_ns()));
+    if (result.unsent_count > 0) {
+      absl::StrAppendFormat(
+          &text,
+          "not sent     %d: as many as %d waited for their answers already\n",
+          result.unsent_count, LoadResult::kMostWaiting);
+    }
   } else {
     absl::StrAppendFormat(
         &text, "closed loop: %d requests in %.1f s, %.0f a second\n",
-        result.request_count(), absl::ToDoubleSeconds(result.duration),
-        result.requests_per_second());
+        total.request_count(), seconds, result.requests_per_second());
   }
-  absl::StrAppendFormat(&text, "latency ms:  mean %.3f",
-                        ToMs(result.mean_latency_ns()));
-  for (const double percent : kPercentiles) {
-    absl::StrAppendFormat(
-        &text, "  p%g %.3f", percent,
-        ToMs(static_cast<double>(result.LatencyAtPercentile(percent))));
-  }
-  absl::StrAppendFormat(&text, "  max %.3f\n",
-                        ToMs(static_cast<double>(Slowest(result))));
-  text += "status:     ";
-  for (const auto& [code, count] : result.status_counts) {
+  absl::StrAppendFormat(
+      &text, "latency ms   mean %.3f, fastest %s, slowest %s\n",
+      total.latencies().mean_ns() / 1e6, Ms(total.latencies().min_ns()),
+      Ms(total.latencies().max_ns()));
+  text += "status      ";
+  for (const auto& [code, count] : total.status_counts()) {
     absl::StrAppendFormat(&text, " %s %d", absl::StatusCodeToString(code),
                           count);
   }
   text += "\n";
   for (const auto& [message, count] : result.error_counts) {
-    absl::StrAppendFormat(&text, "error:       %d x %s\n", count, message);
+    absl::StrAppendFormat(&text, "error        %d x %s\n", count,
+                          Printable(message));
   }
   if (report.writes) {
     absl::StrAppendFormat(
-        &text, "writes:      %d due, %d sent, %d stored (%.0f a second)%s\n",
+        &text, "writes       %d due, %d sent, %d stored (%.0f a second)%s\n",
         report.writes->due_count, report.writes->sent_count,
         report.writes->stored_count, report.writes->stored_per_second(),
         report.writes->status.ok()
@@ -72,41 +90,149 @@ std::string TextReport(const LoadReport& report) {
   if (report.verify) {
     absl::StrAppendFormat(
         &text,
-        "verified:    %d queries against exact: recall mean %.4f, lowest "
-        "%.4f; largest logit difference %g\n",
-        report.verify->query_count, report.verify->mean_recall,
-        report.verify->min_recall, report.verify->max_logit_difference);
+        "verified     %d answers against exact, %d of them under load: recall "
+        "mean %.4f, lowest %.4f; largest difference of a logit %g, of a weight "
+        "%g\n",
+        report.verify->query_count, report.verify->under_load_count,
+        report.verify->mean_recall, report.verify->min_recall,
+        report.verify->max_logit_difference,
+        report.verify->max_weight_difference);
   }
   return text;
 }
 
-std::string JsonReport(const LoadReport& report) {
-  const LoadResult& result = report.result;
-  nlohmann::ordered_json json;
-  json["count"] = result.request_count();
-  json["total"] = absl::ToInt64Nanoseconds(result.duration);
-  json["average"] = static_cast<std::int64_t>(result.mean_latency_ns());
-  json["fastest"] = Fastest(result);
-  json["slowest"] = Slowest(result);
-  json["rps"] = result.requests_per_second();
-  json["latencyDistribution"] = nlohmann::ordered_json::array();
-  for (const double percent : kPercentiles) {
-    json["latencyDistribution"].push_back(
+std::string PercentileTable(const Tally& total) {
+  Table table(Columns({"percentile", "ms", "answers above"}));
+  const LatencyHistogram& latencies = total.latencies();
+  for (const double percent : kReportedPercentiles) {
+    table.AddRow(
+        {absl::StrFormat("%g", percent), Ms(latencies.AtPercentile(percent)),
+         FormatCount(static_cast<std::int64_t>(
+             static_cast<double>(latencies.count()) * (100 - percent) / 100))});
+  }
+  return table.Format({});
+}
+
+// One row a tally: what was asked, and what became of it.
+void AddTallyRow(Table& table, std::string name, const Tally& tally,
+                 absl::Duration duration) {
+  const LatencyHistogram& latencies = tally.latencies();
+  table.AddRow({std::move(name), FormatCount(tally.request_count()),
+                PerSecond(static_cast<double>(tally.answered_count()) /
+                          absl::ToDoubleSeconds(duration)),
+                FormatCount(tally.failed_count()),
+                Ms(latencies.AtPercentile(50)), Ms(latencies.AtPercentile(99)),
+                Ms(latencies.AtPercentile(99.9)), Ms(latencies.max_ns())});
+}
+
+std::vector<Column> TallyColumns(const std::string& first) {
+  return Columns({first, "requests", "answers/s", "failed", "p50 ms", "p99 ms",
+                  "p99.9 ms", "max ms"});
+}
+
+Json LatenciesToJson(const Tally& tally) {
+  Json distribution = Json::array();
+  for (const double percent : kReportedPercentiles) {
+    distribution.push_back(
         {{"percentage", percent},
-         {"latency", result.LatencyAtPercentile(percent)}});
+         {"latency", tally.latencies().AtPercentile(percent)}});
   }
-  json["statusCodeDistribution"] = nlohmann::ordered_json::object();
-  for (const auto& [code, count] : result.status_counts) {
-    json["statusCodeDistribution"][absl::StatusCodeToString(code)] = count;
+  return distribution;
+}
+
+Json StatusesToJson(const Tally& tally) {
+  Json statuses = Json::object();
+  for (const auto& [code, count] : tally.status_counts()) {
+    statuses[absl::StatusCodeToString(code)] = count;
   }
+  return statuses;
+}
+
+Json TallyToJson(const Tally& tally, absl::Duration duration) {
+  return {{"count", tally.request_count()},
+          {"rps", static_cast<double>(tally.answered_count()) /
+                      absl::ToDoubleSeconds(duration)},
+          {"latencyDistribution", LatenciesToJson(tally)},
+          {"statusCodeDistribution", StatusesToJson(tally)}};
+}
+
+Json SlicesToJson(const LoadResult& result) {
+  Json slices = Json::array();
+  for (const SliceResult& slice : result.slices) {
+    Json json = {{"rate", slice.rate},
+                 {"seconds", absl::ToDoubleSeconds(slice.duration)}};
+    json.update(TallyToJson(slice.tally, slice.duration));
+    slices.push_back(std::move(json));
+  }
+  return slices;
+}
+
+Json MomentsToJson(const LoadResult& result) {
+  Json moments = Json::array();
+  for (const Moment& moment : result.moments) {
+    moments.push_back({{"end", absl::ToInt64Nanoseconds(moment.end)},
+                       {"duration", absl::ToInt64Nanoseconds(moment.duration)},
+                       {"answered", moment.answered_count},
+                       {"failed", moment.failed_count},
+                       {"p50", moment.p50_ns},
+                       {"p90", moment.p90_ns},
+                       {"p99", moment.p99_ns},
+                       {"max", moment.max_ns}});
+  }
+  return moments;
+}
+
+}  // namespace
+
+std::string TextReport(const LoadReport& report) {
+  const LoadResult& result = report.result;
+  std::string text =
+      absl::StrCat(Summary(report), "\n", PercentileTable(result.total));
+  if (result.kinds.size() > 1) {
+    Table table(TallyColumns("kind"));
+    for (const auto& [kind, tally] : result.kinds) {
+      AddTallyRow(table, kind, tally, result.duration);
+    }
+    absl::StrAppend(&text, "\n", table.Format({}));
+  }
+  if (result.slices.size() > 1) {
+    Table table(TallyColumns("rate"));
+    for (const SliceResult& slice : result.slices) {
+      AddTallyRow(table, PerSecond(slice.rate), slice.tally, slice.duration);
+    }
+    absl::StrAppend(&text, "\n", table.Format({}));
+  }
+  return text;
+}
+
+Json ToJson(const LoadReport& report) {
+  const LoadResult& result = report.result;
+  const Tally& total = result.total;
+  Json json;
+  json["count"] = total.request_count();
+  json["total"] = absl::ToInt64Nanoseconds(result.duration);
+  json["average"] = static_cast<std::int64_t>(total.latencies().mean_ns());
+  json["fastest"] = total.latencies().min_ns();
+  json["slowest"] = total.latencies().max_ns();
+  json["rps"] = result.requests_per_second();
+  json["latencyDistribution"] = LatenciesToJson(total);
+  json["statusCodeDistribution"] = StatusesToJson(total);
   json["errorDistribution"] = result.error_counts;
   if (report.rate) {
     json["openLoop"] = {{"rate", *report.rate},
-                        {"sent", result.request_count()},
-                        {"answered", result.latencies_ns.size()},
-                        {"refused", result.refused_count()},
+                        {"sent", total.request_count()},
+                        {"answered", total.answered_count()},
+                        {"refused", total.refused_count()},
+                        {"unsent", result.unsent_count},
                         {"late", result.late_count},
-                        {"latest", result.latest_ns}};
+                        {"lateP99", result.lateness.AtPercentile(99)},
+                        {"latest", result.lateness.max_ns()}};
+    json["slices"] = SlicesToJson(result);
+  }
+  if (result.kinds.size() > 1) {
+    for (const auto& [kind, tally] : result.kinds) {
+      json["kinds"][kind] = TallyToJson(tally, result.duration);
+    }
   }
   if (report.writes) {
     json["writes"] = {{"due", report.writes->due_count},
@@ -120,13 +246,19 @@ std::string JsonReport(const LoadReport& report) {
   if (report.verify) {
     json["verify"] = {
         {"count", report.verify->query_count},
+        {"underLoad", report.verify->under_load_count},
         {"recall", report.verify->mean_recall},
         {"lowestRecall", report.verify->min_recall},
-        {"maxLogitDifference", report.verify->max_logit_difference}};
+        {"maxLogitDifference", report.verify->max_logit_difference},
+        {"maxWeightDifference", report.verify->max_weight_difference}};
   }
+  json["moments"] = MomentsToJson(result);
+  return json;
+}
+
+std::string JsonReport(const LoadReport& report) {
   // Messages of a server may be any bytes.
-  return json.dump(2, ' ', false,
-                   nlohmann::ordered_json::error_handler_t::replace) +
+  return ToJson(report).dump(2, ' ', false, Json::error_handler_t::replace) +
          "\n";
 }
 

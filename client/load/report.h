@@ -12,21 +12,33 @@
 
 namespace attendant {
 
+// Of every report's table.
+inline constexpr double kReportedPercentiles[] = {10, 25, 50,   75,   90,
+                                                  95, 99, 99.9, 99.99};
+
 struct LoadReport {
   LoadResult result;
-  std::optional<double> rate;  // of an open loop; nothing of a closed one
+  // Requests due a second in an open loop, the mean; nothing of a closed one.
+  std::optional<double> rate;
   std::optional<WriterResult> writes;
   std::optional<VerifyResult> verify;
   // As asked for: server, catalog, concurrency, ...
   nlohmann::ordered_json options;
 };
 
-// Lines for people.
+// Lines for people: a summary and tables.
 std::string TextReport(const LoadReport& report);
 
-// One JSON object with the keys of ghz's reports; times are in nanoseconds.
-// `verify` is ours.
+// One JSON object with the keys of ghz's reports: count, total, average,
+// fastest, slowest, rps, latencyDistribution, statusCodeDistribution,
+// errorDistribution; times are in nanoseconds. What is ours is beside them.
+nlohmann::ordered_json ToJson(const LoadReport& report);
 std::string JsonReport(const LoadReport& report);
+
+// A page of its own, with the summary, the tables, and plots of latency over
+// time, of percentiles and, where there were several, of rates against latency.
+// It holds the JSON too, in an element with the id "report".
+std::string HtmlReport(const LoadReport& report);
 
 }  // namespace attendant
 

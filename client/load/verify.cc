@@ -1,29 +1,70 @@
 #include "client/load/verify.h"
 
+#include <grpcpp/impl/codegen/proto_utils.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "core/base/status.h"
 
 namespace attendant {
 namespace {
 
-std::map<std::string, double> LogitsById(const v1::AttendResponse& answer) {
-  std::map<std::string, double> logits;
-  for (const v1::AttendedItem& item : answer.items()) {
-    logits[item.id()] = item.logit();
+using ItemsById = std::map<std::string, const v1::AttendedItem*>;
+
+ItemsById ById(const v1::AttendResponse& answer) {
+  ItemsById items;
+  for (const v1::AttendedItem& item : answer.items()) items[item.id()] = &item;
+  return items;
+}
+
+// The largest difference of what `of` says of an item in both.
+template <typename Number>
+double MaxDifference(const v1::AttendResponse& answer,
+                     const v1::AttendResponse& exact,
+                     Number (v1::AttendedItem::*of)() const) {
+  const ItemsById found = ById(answer);
+  double difference = 0;
+  for (const v1::AttendedItem& item : exact.items()) {
+    const auto it = found.find(item.id());
+    if (it == found.end()) continue;
+    difference = std::max<double>(
+        difference, std::fabs((it->second->*of)() - (item.*of)()));
   }
-  return logits;
+  return difference;
+}
+
+template <typename Message>
+absl::StatusOr<Message> Parse(grpc::ByteBuffer bytes) {
+  Message message;
+  const grpc::Status status =
+      grpc::GenericDeserialize<grpc::ProtoBufferReader, Message>(&bytes,
+                                                                 &message);
+  if (status.ok()) return message;
+  return absl::InternalError("an answer's bytes are no message");
 }
 
 }  // namespace
 
+void VerifyResult::Add(const v1::AttendResponse& answer,
+                       const v1::AttendResponse& exact) {
+  const double recall = Recall(answer, exact);
+  min_recall = query_count == 0 ? recall : std::min(min_recall, recall);
+  ++query_count;
+  mean_recall += (recall - mean_recall) / static_cast<double>(query_count);
+  max_logit_difference =
+      std::max(max_logit_difference, MaxLogitDifference(answer, exact));
+  max_weight_difference =
+      std::max(max_weight_difference, MaxWeightDifference(answer, exact));
+}
+
 double Recall(const v1::AttendResponse& answer,
               const v1::AttendResponse& exact) {
   if (exact.items().empty()) return 1;
-  const std::map<std::string, double> found = LogitsById(answer);
+  const ItemsById found = ById(answer);
   std::int64_t hit_count = 0;
   for (const v1::AttendedItem& item : exact.items()) {
     if (found.contains(item.id())) ++hit_count;
@@ -33,37 +74,87 @@ double Recall(const v1::AttendResponse& answer,
 
 double MaxLogitDifference(const v1::AttendResponse& answer,
                           const v1::AttendResponse& exact) {
-  const std::map<std::string, double> found = LogitsById(answer);
-  double difference = 0;
-  for (const v1::AttendedItem& item : exact.items()) {
-    const auto it = found.find(item.id());
-    if (it == found.end()) continue;
-    difference = std::max(difference, std::fabs(it->second - item.logit()));
-  }
-  return difference;
+  return MaxDifference(answer, exact, &v1::AttendedItem::logit);
 }
 
-absl::StatusOr<VerifyResult> Verify(
-    Client& client, const std::vector<v1::AttendRequest>& requests) {
-  VerifyResult result;
-  result.min_recall = 1;
-  double recall_sum = 0;
-  for (const v1::AttendRequest& request : requests) {
-    v1::AttendRequest exact_request = request;
-    exact_request.set_scan_mode(v1::SCAN_MODE_EXACT);
-    ATTENDANT_ASSIGN_OR_RETURN(const v1::AttendResponse answer,
-                               client.Attend(request));
-    ATTENDANT_ASSIGN_OR_RETURN(const v1::AttendResponse exact,
-                               client.Attend(exact_request));
-    const double recall = Recall(answer, exact);
-    recall_sum += recall;
-    result.min_recall = std::min(result.min_recall, recall);
-    result.max_logit_difference = std::max(result.max_logit_difference,
-                                           MaxLogitDifference(answer, exact));
-    ++result.query_count;
+double MaxWeightDifference(const v1::AttendResponse& answer,
+                           const v1::AttendResponse& exact) {
+  return MaxDifference(answer, exact, &v1::AttendedItem::weight);
+}
+
+AnswerChecker::AnswerChecker(Client* client, std::int64_t count,
+                             absl::Duration period)
+    : client_(client),
+      count_(count),
+      period_(period),
+      next_(SteadyNow()),
+      thread_([this] { Run(); }) {}
+
+AnswerChecker::~AnswerChecker() { Stop(); }
+
+void AnswerChecker::Offer(const grpc::ByteBuffer& request,
+                          const grpc::ByteBuffer& reply) {
+  const SteadyTime now = SteadyNow();
+  SteadyTime next = next_.load(std::memory_order_relaxed);
+  if (now < next || !next_.compare_exchange_strong(
+                        next, now + absl::ToChronoNanoseconds(period_))) {
+    return;
   }
-  result.mean_recall = recall_sum / static_cast<double>(result.query_count);
-  return result;
+  MutexLock lock(&mutex_);
+  if (offered_) return;
+  offered_ = {request, reply};
+  changed_.NotifyAll();
+}
+
+void AnswerChecker::Run() {
+  while (result_.query_count < count_ && status_.ok()) {
+    std::optional<Answer> answer;
+    {
+      MutexLock lock(&mutex_);
+      while (!offered_ && !stopped_) changed_.Wait(&mutex_);
+      if (stopped_) return;
+      answer = std::exchange(offered_, std::nullopt);
+    }
+    const auto request = Parse<v1::AttendRequest>(answer->request);
+    const auto reply = Parse<v1::AttendResponse>(answer->reply);
+    status_ = request.status();
+    if (status_.ok()) status_ = reply.status();
+    if (status_.ok()) status_ = Check(*request, *reply);
+    if (status_.ok()) ++result_.under_load_count;
+  }
+}
+
+absl::Status AnswerChecker::Check(const v1::AttendRequest& request,
+                                  const v1::AttendResponse& answer) {
+  v1::AttendRequest exact_request = request;
+  exact_request.set_scan_mode(v1::SCAN_MODE_EXACT);
+  ATTENDANT_ASSIGN_OR_RETURN(const v1::AttendResponse exact,
+                             client_->Attend(exact_request));
+  result_.Add(answer, exact);
+  return absl::OkStatus();
+}
+
+void AnswerChecker::Stop() {
+  {
+    MutexLock lock(&mutex_);
+    stopped_ = true;
+    changed_.NotifyAll();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+absl::StatusOr<VerifyResult> AnswerChecker::Finish(
+    const std::vector<v1::AttendRequest>& rest) {
+  Stop();
+  ATTENDANT_RETURN_IF_ERROR(status_);
+  while (result_.query_count < count_) {
+    const v1::AttendRequest& request =
+        rest[static_cast<std::size_t>(result_.query_count) % rest.size()];
+    ATTENDANT_ASSIGN_OR_RETURN(const v1::AttendResponse answer,
+                               client_->Attend(request));
+    ATTENDANT_RETURN_IF_ERROR(Check(request, answer));
+  }
+  return result_;
 }
 
 }  // namespace attendant

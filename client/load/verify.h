@@ -1,36 +1,98 @@
-// How close answers by the index come to the exact ones.
+// How close answers come to the exact ones.
 #ifndef ATTENDANT_CLIENT_LOAD_VERIFY_H_
 #define ATTENDANT_CLIENT_LOAD_VERIFY_H_
 
+#include <grpcpp/support/byte_buffer.h>
+
+#include <atomic>
 #include <cstdint>
+#include <optional>
+#include <thread>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "client/client.h"
+#include "core/base/clock.h"
+#include "core/base/mutex.h"
 
 namespace attendant {
 
 struct VerifyResult {
   std::int64_t query_count = 0;
+  // Those of them whose answer was given under load.
+  std::int64_t under_load_count = 0;
   // Share of the exact answer's items that the answer holds.
   double mean_recall = 0;
   double min_recall = 0;
-  // Over items in both answers; 0 where logits are exact, as they should be.
+  // Over items in both answers. Logits are exact, so that theirs is 0 unless
+  // items are written meanwhile; weights differ where the shortlist does.
   double max_logit_difference = 0;
+  double max_weight_difference = 0;
+
+  // Adds one answer.
+  void Add(const v1::AttendResponse& answer, const v1::AttendResponse& exact);
 };
 
 // The share of the items of `exact` that are in `answer`; 1 if it has none.
 double Recall(const v1::AttendResponse& answer,
               const v1::AttendResponse& exact);
 
-// The largest difference of an item's logits; 0 if no item is in both.
+// The largest difference of an item's logits, or weights; 0 if no item is in
+// both.
 double MaxLogitDifference(const v1::AttendResponse& answer,
                           const v1::AttendResponse& exact);
+double MaxWeightDifference(const v1::AttendResponse& answer,
+                           const v1::AttendResponse& exact);
 
-// Asks each request as it is and again with scan_mode EXACT. requests is not
-// empty. Errors: those of the first request that fails.
-absl::StatusOr<VerifyResult> Verify(
-    Client& client, const std::vector<v1::AttendRequest>& requests);
+// Checks answers of a load while it runs: takes some of them, evenly over time,
+// and asks each again with scan_mode EXACT at once, on a thread of its own and
+// one after the other, so that the load is hardly more than without.
+class AnswerChecker {
+ public:
+  // Checks `count` >= 1 answers, one in each `period`. The client must outlive
+  // the object.
+  AnswerChecker(Client* client, std::int64_t count, absl::Duration period);
+  ~AnswerChecker();
+
+  // An AttendRequest and what came of it, as bytes. Returns at once, and in
+  // next to no time where no answer is wanted. Thread-safe.
+  void Offer(const grpc::ByteBuffer& request, const grpc::ByteBuffer& reply);
+
+  // Ends the checks, and makes up for those that are missing by asking `rest`,
+  // which is not empty, in turns. Errors: that of the first request that fails.
+  // At most once.
+  absl::StatusOr<VerifyResult> Finish(
+      const std::vector<v1::AttendRequest>& rest);
+
+ private:
+  struct Answer {
+    grpc::ByteBuffer request;
+    grpc::ByteBuffer reply;
+  };
+
+  void Run();
+  void Stop();
+  absl::Status Check(const v1::AttendRequest& request,
+                     const v1::AttendResponse& answer);
+
+  Client* const client_;
+  const std::int64_t count_;
+  const absl::Duration period_;
+  std::atomic<SteadyTime> next_;  // when an answer is wanted
+
+  Mutex mutex_;
+  CondVar changed_;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  std::optional<Answer> offered_ ABSL_GUARDED_BY(mutex_);
+
+  // The thread's, until it is joined.
+  VerifyResult result_;
+  absl::Status status_;
+  std::thread thread_;
+};
 
 }  // namespace attendant
 

@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -15,6 +18,7 @@
 namespace attendant {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class LoadRunTest : public ::testing::Test {
@@ -65,6 +69,78 @@ TEST_F(LoadRunTest, FiveSecondsGiveAReportThatIsVerified) {
   EXPECT_EQ(report["options"]["concurrency"], 8);
 }
 
+// 300 items with a price: in two dimensions, on a circle.
+void WriteItems(const std::string& ids_path, const std::string& keys_path,
+                const std::string& attributes_path) {
+  std::ofstream ids(ids_path);
+  std::ofstream keys(keys_path, std::ios::binary);
+  std::ofstream attributes(attributes_path);
+  for (int i = 0; i < 300; ++i) {
+    ids << "item" << i << "\n";
+    const std::int32_t dim = 2;
+    const float key[] = {std::cos(0.02f * static_cast<float>(i)),
+                         std::sin(0.02f * static_cast<float>(i))};
+    keys.write(reinterpret_cast<const char*>(&dim), sizeof(dim));
+    keys.write(reinterpret_cast<const char*>(key), sizeof(key));
+    attributes << "{\"id\": \"item" << i << "\", \"price\": " << i << "}\n";
+  }
+}
+
+TEST_F(LoadRunTest, AMixInStepsIsReportedByKindAndStepAndAsAPage) {
+  const std::string ids = data_ / "ids.txt";
+  const std::string keys = data_ / "keys.fvecs";
+  const std::string attributes = data_ / "prices.jsonl";
+  WriteItems(ids, keys, attributes);
+  const auto attendant = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(),
+                     {kAttendant, "--server", server_->address()});
+    return RunCommand(arguments);
+  };
+  const CommandResult created =
+      attendant({"catalog", "create", "shop", "--key-field", "taste:2",
+                 "--attribute", "price:double"});
+  ASSERT_EQ(created.exit_status, 0) << created.err;
+  const CommandResult imported =
+      attendant({"items", "import", "shop", "--ids", ids, "--keys",
+                 "taste=" + keys, "--attributes", attributes});
+  ASSERT_EQ(imported.exit_status, 0) << imported.err;
+
+  const std::string page_path = data_ / "load.html";
+  const CommandResult run =
+      Run({"--catalog", "shop", "--mix", "attend=4,examples=2,filter=2,write=2",
+           "--steps", "100,200", "--duration", "2", "--warmup", "0.2",
+           "--verify", "20", "--html", page_path, "--json"});
+  ASSERT_EQ(run.exit_status, 0) << run.err;
+  const auto report = nlohmann::json::parse(run.out);
+  const std::int64_t count = report["count"];
+  EXPECT_EQ(report["statusCodeDistribution"]["OK"], count);
+  std::int64_t kind_count = 0;
+  for (const char* kind : {"attend", "examples", "filter", "write"}) {
+    EXPECT_GT(report["kinds"][kind]["count"], 0) << kind;
+    kind_count += report["kinds"][kind]["count"].get<std::int64_t>();
+  }
+  EXPECT_EQ(kind_count, count);
+  ASSERT_EQ(report["slices"].size(), 2u);
+  EXPECT_EQ(report["slices"][1]["rate"], 200);
+  EXPECT_GT(report["slices"][1]["count"], report["slices"][0]["count"]);
+  EXPECT_EQ(report["verify"]["count"], 20);
+  std::ifstream page(page_path);
+  EXPECT_THAT(std::string(std::istreambuf_iterator<char>(page), {}),
+              AllOf(HasSubstr("Rate against latency"), HasSubstr("<svg")));
+
+  // Queries of one's own.
+  const std::string queries = data_ / "queries.jsonl";
+  std::ofstream(queries)
+      << R"({"query": {"examples": {"examples": [{"id": "item1"}]}},)"
+      << R"( "filter": "price < 100", "resultCount": 2})"
+      << "\n";
+  const CommandResult own =
+      Run({"--catalog", "shop", "--queries", queries, "--ramp", "50:100",
+           "--duration", "0.5", "--warmup", "0"});
+  EXPECT_EQ(own.exit_status, 0) << own.err;
+  EXPECT_THAT(own.out, AllOf(HasSubstr("open loop"), HasSubstr("99.99")));
+}
+
 TEST_F(LoadRunTest, ExitStatusSaysWhatWentWrong) {
   const std::vector<std::string> quick = {"--duration", "0.2", "--warmup", "0"};
   const auto run = [&](std::vector<std::string> arguments) {
@@ -76,6 +152,15 @@ TEST_F(LoadRunTest, ExitStatusSaysWhatWentWrong) {
   EXPECT_THAT(missing.err, HasSubstr("none"));
 
   EXPECT_EQ(run({}).exit_status, 2);
+  for (const std::vector<std::string>& wrong :
+       {std::vector<std::string>{"--mix", "attend=0"},
+        {"--ramp", "100"},
+        {"--rate", "10", "--ramp", "10:20"},
+        {"--steps", "10,0"}}) {
+    std::vector<std::string> arguments = {"--catalog", "none"};
+    arguments.insert(arguments.end(), wrong.begin(), wrong.end());
+    EXPECT_EQ(run(arguments).exit_status, 2) << wrong[0];
+  }
   const std::string queries = data_ / "queries.npy";
   WriteWholeFile(queries, "not an array");
   const CommandResult damaged =

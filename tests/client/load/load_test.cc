@@ -3,8 +3,9 @@
 
 #include <atomic>
 #include <cmath>
+#include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -13,8 +14,7 @@
 #include "client/load/closed_loop.h"
 #include "client/load/open_loop.h"
 #include "client/load/prepare.h"
-#include "client/load/report.h"
-#include "client/load/verify.h"
+#include "client/load/recorder.h"
 #include "core/base/mutex.h"
 
 namespace attendant {
@@ -27,7 +27,7 @@ using ::testing::Pair;
 // Answers requests from a thread of its own, in the order they were sent.
 class FakeServer {
  public:
-  using Done = std::function<void(const absl::Status&)>;
+  using Done = Traffic::Done;
   using Answer = std::function<absl::Status(std::int64_t)>;
 
   explicit FakeServer(Answer answer)
@@ -39,6 +39,11 @@ class FakeServer {
       changed_.NotifyAll();
     }
     thread_.join();
+  }
+
+  std::function<void(std::int64_t, Done)> Sender() {
+    return
+        [this](std::int64_t index, Done done) { Send(index, std::move(done)); };
   }
 
   void Send(std::int64_t index, Done done) {
@@ -101,12 +106,10 @@ ClosedLoopOptions Options(int concurrency) {
 TEST(ClosedLoopTest, KeepsEveryCallerBusyAndNoMore) {
   FakeServer server([](std::int64_t) { return absl::OkStatus(); });
   const LoadResult result =
-      RunClosedLoop(Options(3), [&](std::int64_t index, FakeServer::Done done) {
-        server.Send(index, std::move(done));
-      });
+      RunClosedLoop(Options(3), {.send = server.Sender()});
   EXPECT_EQ(server.max_waiting(), 3u);
-  EXPECT_GT(result.request_count(), 3);
-  EXPECT_EQ(result.failed_count(), 0);
+  EXPECT_GT(result.total.request_count(), 3);
+  EXPECT_EQ(result.total.failed_count(), 0);
 }
 
 TEST(ClosedLoopTest, CountsFailuresByCodeAndMessage) {
@@ -114,12 +117,11 @@ TEST(ClosedLoopTest, CountsFailuresByCodeAndMessage) {
     return index % 2 == 0 ? absl::OkStatus() : absl::NotFoundError("no item");
   });
   const LoadResult result =
-      RunClosedLoop(Options(1), [&](std::int64_t index, FakeServer::Done done) {
-        server.Send(index, std::move(done));
-      });
-  const std::int64_t failed = result.failed_count();
-  EXPECT_NEAR(static_cast<double>(failed), result.request_count() / 2.0, 1);
-  EXPECT_EQ(result.status_counts.at(absl::StatusCode::kNotFound), failed);
+      RunClosedLoop(Options(1), {.send = server.Sender()});
+  const std::int64_t failed = result.total.failed_count();
+  EXPECT_NEAR(static_cast<double>(failed), result.total.request_count() / 2.0,
+              1);
+  EXPECT_EQ(result.total.CountOf(absl::StatusCode::kNotFound), failed);
   EXPECT_THAT(result.error_counts, ElementsAre(Pair("no item", failed)));
 }
 
@@ -129,54 +131,19 @@ TEST(ClosedLoopTest, WarmupIsNotCounted) {
   ClosedLoopOptions options = Options(1);
   options.warmup = absl::Milliseconds(100);
   options.duration = absl::Milliseconds(1);
-  const LoadResult result =
-      RunClosedLoop(options, [&](std::int64_t index, FakeServer::Done done) {
+  const LoadResult result = RunClosedLoop(
+      options, {.send = [&](std::int64_t index, FakeServer::Done done) {
         ++sent;
         server.Send(index, std::move(done));
-      });
-  EXPECT_LT(result.request_count(), sent / 2);
-}
-
-TEST(ScheduleTest, FixedArrivalsLieAtEqualDistances) {
-  Schedule schedule(4, Arrivals::kFixed, 1);
-  for (int i = 0; i < 100; ++i) {
-    EXPECT_EQ(schedule.Next(), absl::Milliseconds(250 * i));
-  }
-}
-
-TEST(ScheduleTest, PoissonArrivalsHaveTheRateAndSpreadOfTheirProcess) {
-  constexpr int kCount = 100000;
-  Schedule schedule(1000, Arrivals::kPoisson, 7);
-  Schedule same(1000, Arrivals::kPoisson, 7);
-  Schedule other(1000, Arrivals::kPoisson, 8);
-  double sum = 0;
-  double sum_square = 0;
-  absl::Duration last = absl::ZeroDuration();
-  bool differs = false;
-  for (int i = 0; i < kCount; ++i) {
-    const absl::Duration due = schedule.Next();
-    EXPECT_EQ(due, same.Next());
-    differs |= due != other.Next();
-    ASSERT_GE(due, last);
-    const double gap_ms = absl::ToDoubleMilliseconds(due - last);
-    last = due;
-    sum += gap_ms;
-    sum_square += gap_ms * gap_ms;
-  }
-  EXPECT_TRUE(differs);
-  // Gaps have mean 1 ms and deviation 1 ms: the mean of kCount of them is
-  // within 5 / sqrt(kCount), and that of their squares, 2 with deviation
-  // sqrt(20), within 5 sqrt(20 / kCount).
-  EXPECT_NEAR(sum / kCount, 1, 5 / std::sqrt(kCount));
-  EXPECT_NEAR(sum_square / kCount, 2, 5 * std::sqrt(20.0 / kCount));
+      }});
+  EXPECT_LT(result.total.request_count(), sent / 2);
 }
 
 OpenLoopOptions AtRate(double rate, absl::Duration duration) {
   OpenLoopOptions options;
-  options.rate = rate;
+  options.profile = RateProfile::Constant(rate, duration);
   options.arrivals = Arrivals::kFixed;
   options.warmup = absl::ZeroDuration();
-  options.duration = duration;
   return options;
 }
 
@@ -189,17 +156,17 @@ TEST(OpenLoopTest, SendsAllThatIsDueAndCountsWhatBecameOfIt) {
   std::vector<std::int64_t> indexes;
   OpenLoopOptions options = AtRate(1000, absl::Milliseconds(100));
   options.warmup = absl::Milliseconds(20);
-  const LoadResult result =
-      RunOpenLoop(options, [&](std::int64_t index, FakeServer::Done done) {
+  const LoadResult result = RunOpenLoop(
+      options, {.send = [&](std::int64_t index, FakeServer::Done done) {
         indexes.push_back(index);
         server.Send(index, std::move(done));
-      });
+      }});
   EXPECT_EQ(indexes.size(), 120u);
   EXPECT_EQ(indexes.back(), 119);
-  EXPECT_EQ(result.request_count(), 100);
-  EXPECT_EQ(result.latencies_ns.size(), 50u);
-  EXPECT_EQ(result.refused_count(), 25);
-  EXPECT_EQ(result.failed_count(), 50);
+  EXPECT_EQ(result.total.request_count(), 100);
+  EXPECT_EQ(result.total.answered_count(), 50);
+  EXPECT_EQ(result.total.refused_count(), 25);
+  EXPECT_EQ(result.total.failed_count(), 50);
   EXPECT_EQ(result.answers_per_second(), 500);
   EXPECT_THAT(result.error_counts,
               ElementsAre(Pair("full", 25), Pair("gone", 25)));
@@ -212,15 +179,12 @@ TEST(OpenLoopTest, LatencyCountsFromWhenARequestWasDue) {
     if (index == 0) absl::SleepFor(absl::Milliseconds(100));
     return absl::OkStatus();
   });
-  const LoadResult result =
-      RunOpenLoop(AtRate(1000, absl::Milliseconds(100)),
-                  [&](std::int64_t index, FakeServer::Done done) {
-                    server.Send(index, std::move(done));
-                  });
-  ASSERT_EQ(result.latencies_ns.size(), 100u);
+  const LoadResult result = RunOpenLoop(AtRate(1000, absl::Milliseconds(100)),
+                                        {.send = server.Sender()});
+  ASSERT_EQ(result.total.answered_count(), 100);
   // About 1, 2, ... 100 ms.
-  EXPECT_GE(result.LatencyAtPercentile(50), 40'000'000);
-  EXPECT_GE(result.LatencyAtPercentile(99), 90'000'000);
+  EXPECT_GE(result.total.latencies().AtPercentile(50), 40'000'000);
+  EXPECT_GE(result.total.latencies().AtPercentile(99), 90'000'000);
 }
 
 // A generator that stands still is no excuse either.
@@ -228,14 +192,99 @@ TEST(OpenLoopTest, WhatIsSentLateIsLateAndSaysSo) {
   FakeServer server([](std::int64_t) { return absl::OkStatus(); });
   const LoadResult result =
       RunOpenLoop(AtRate(1000, absl::Milliseconds(100)),
-                  [&](std::int64_t index, FakeServer::Done done) {
+                  {.send = [&](std::int64_t index, FakeServer::Done done) {
                     if (index == 0) absl::SleepFor(absl::Milliseconds(50));
                     server.Send(index, std::move(done));
-                  });
-  EXPECT_EQ(result.request_count(), 100);
+                  }});
+  EXPECT_EQ(result.total.request_count(), 100);
   EXPECT_GE(result.late_count, 40);
-  EXPECT_GE(result.latest_ns, 48'000'000);
-  EXPECT_GE(result.LatencyAtPercentile(90), 10'000'000);
+  EXPECT_GE(result.lateness.max_ns(), 48'000'000);
+  EXPECT_GE(result.total.latencies().AtPercentile(90), 10'000'000);
+}
+
+TEST(OpenLoopTest, EachSliceHasWhatWasDueInItHoweverLateItWasAnswered) {
+  FakeServer server([](std::int64_t index) {
+    if (index == 20) absl::SleepFor(absl::Milliseconds(150));
+    return absl::OkStatus();
+  });
+  OpenLoopOptions options = AtRate(1, absl::Seconds(1));
+  options.profile = RateProfile::Steps({500, 1000}, absl::Milliseconds(200));
+  options.warmup = absl::Milliseconds(20);
+  const LoadResult result = RunOpenLoop(options, {.send = server.Sender()});
+  ASSERT_EQ(result.slices.size(), 2u);
+  EXPECT_EQ(result.slices[0].rate, 500);
+  EXPECT_EQ(result.slices[0].tally.answered_count(), 50);
+  EXPECT_EQ(result.slices[1].tally.answered_count(), 100);
+  EXPECT_EQ(result.total.answered_count(), 150);
+  EXPECT_EQ(result.duration, absl::Milliseconds(200));
+}
+
+TEST(OpenLoopTest, KindsAreCountedApart) {
+  FakeServer server([](std::int64_t index) {
+    return index % 2 == 0 ? absl::OkStatus() : absl::NotFoundError("gone");
+  });
+  const LoadResult result = RunOpenLoop(AtRate(1000, absl::Milliseconds(100)),
+                                        {.send = server.Sender(),
+                                         .kinds = {"even", "odd"},
+                                         .kind_of = [](std::int64_t index) {
+                                           return static_cast<int>(index % 2);
+                                         }});
+  ASSERT_EQ(result.kinds.size(), 2u);
+  EXPECT_EQ(result.kinds[0].first, "even");
+  EXPECT_EQ(result.kinds[0].second.answered_count(), 50);
+  EXPECT_EQ(result.kinds[1].second.failed_count(), 50);
+}
+
+TEST(MonitorTest, MomentsAndLooksTellOfAllThatWasAnswered) {
+  FakeServer server([](std::int64_t) { return absl::OkStatus(); });
+  std::int64_t seen = 0;
+  LoadView last;
+  const LoadResult result =
+      RunOpenLoop(AtRate(200, absl::Milliseconds(1000)),
+                  {.send = server.Sender(),
+                   .watch = [&](const LoadView& view, absl::Duration elapsed) {
+                     EXPECT_GE(elapsed, absl::Milliseconds(250));
+                     seen += view.recent.answered_count();
+                     last = view;
+                   }});
+  EXPECT_EQ(result.total.answered_count(), 200);
+  EXPECT_GT(seen, 0);
+  EXPECT_EQ(seen, last.answered_count);
+  ASSERT_FALSE(result.moments.empty());
+  std::int64_t answered = 0;
+  for (const Moment& moment : result.moments) {
+    answered += moment.answered_count;
+    EXPECT_LE(moment.p50_ns, moment.max_ns);
+  }
+  EXPECT_GT(answered, 0);
+  EXPECT_LE(answered, 200);
+}
+
+TEST(RecorderTest, WhatCanNotWaitIsCountedAndNotSent) {
+  Recorder recorder({"requests"},
+                    RateProfile::Constant(1, absl::Seconds(1)).Slices());
+  for (std::int64_t i = 0; i < LoadResult::kMostWaiting; ++i) {
+    ASSERT_TRUE(recorder.Send(0));
+  }
+  EXPECT_FALSE(recorder.Send(0));
+  EXPECT_EQ(recorder.Look().waiting_count, LoadResult::kMostWaiting);
+  for (std::int64_t i = 0; i < LoadResult::kMostWaiting; ++i) {
+    recorder.Answer(0, 0, absl::OkStatus(), 1);
+  }
+  const LoadResult result = recorder.Await(absl::Seconds(1));
+  EXPECT_EQ(result.unsent_count, 1);
+  EXPECT_EQ(result.total.answered_count(), LoadResult::kMostWaiting);
+}
+
+TEST(RecorderTest, MessagesAreBounded) {
+  Recorder recorder({"requests"}, {});
+  for (int i = 0; i < 100; ++i) {
+    recorder.Send(0);
+    recorder.Answer(0, 0, absl::InternalError(std::to_string(i)), 1);
+  }
+  const LoadResult result = recorder.Await(absl::Seconds(1));
+  EXPECT_EQ(result.error_counts.size(), LoadResult::kMostMessages + 1);
+  EXPECT_EQ(result.error_counts.at("other messages"), 50);
 }
 
 TEST(BackgroundWriterTest, WritesItemsOfTheCatalogAndNewOnesInTurns) {
@@ -260,40 +309,6 @@ TEST(BackgroundWriterTest, WritesItemsOfTheCatalogAndNewOnesInTurns) {
             ItemToWrite(options, 1).keys().at("k").SerializeAsString());
   options.existing_ids.clear();
   EXPECT_EQ(id(0), "load-3-0");
-}
-
-TEST(LoadResultTest, PercentileIsTheSmallestLatencyThatCoversTheShare) {
-  LoadResult result;
-  for (int i = 1; i <= 1000; ++i) result.latencies_ns.push_back(i);
-  EXPECT_EQ(result.LatencyAtPercentile(50), 500);
-  EXPECT_EQ(result.LatencyAtPercentile(99.9), 999);
-  EXPECT_EQ(result.LatencyAtPercentile(100), 1000);
-  EXPECT_EQ(result.LatencyAtPercentile(0.01), 1);
-  EXPECT_EQ(LoadResult().LatencyAtPercentile(50), 0);
-}
-
-v1::AttendResponse Answer(
-    const std::vector<std::pair<std::string, float>>& items) {
-  v1::AttendResponse answer;
-  for (const auto& [id, logit] : items) {
-    v1::AttendedItem* item = answer.add_items();
-    item->set_id(id);
-    item->set_logit(logit);
-  }
-  return answer;
-}
-
-TEST(VerifyTest, RecallIsTheShareOfTheExactItemsFound) {
-  const auto exact = Answer({{"a", 3}, {"b", 2}, {"c", 1}, {"d", 0}});
-  EXPECT_DOUBLE_EQ(Recall(exact, exact), 1);
-  EXPECT_DOUBLE_EQ(Recall(Answer({{"a", 3}, {"x", 2}}), exact), 0.25);
-  EXPECT_DOUBLE_EQ(Recall(Answer({}), Answer({})), 1);
-}
-
-TEST(VerifyTest, LogitsOfSharedItemsAreCompared) {
-  const auto exact = Answer({{"a", 3}, {"b", 2}});
-  EXPECT_EQ(MaxLogitDifference(Answer({{"a", 3}, {"x", 9}}), exact), 0);
-  EXPECT_EQ(MaxLogitDifference(Answer({{"b", 2.5}, {"a", 3}}), exact), 0.5);
 }
 
 TEST(ClusteredVectorsTest, AreUnitVectorsThatTheSeedDetermines) {
@@ -322,71 +337,6 @@ TEST(ClusteredVectorsTest, VectorsOfOneClusterAreClose) {
   // c + x and c + y have cosine 1/2 on average, and a standard deviation of
   // about 1 / sqrt(128) = 0.09.
   EXPECT_NEAR(cosine, 0.5, 0.36);
-}
-
-TEST(ReportTest, JsonCarriesWhatGhzReports) {
-  LoadReport report;
-  report.result.duration = absl::Seconds(2);
-  report.result.latencies_ns = {1000, 3000};
-  report.result.status_counts = {{absl::StatusCode::kOk, 2},
-                                 {absl::StatusCode::kAborted, 1}};
-  report.result.error_counts = {{"broken \xff", 1}};
-  report.verify = VerifyResult{10, 0.97, 0.5, 0.25};
-  report.options = {{"concurrency", 4}};
-  const auto json = nlohmann::json::parse(JsonReport(report));
-  EXPECT_EQ(json["count"], 3);
-  EXPECT_EQ(json["total"], 2'000'000'000);
-  EXPECT_EQ(json["average"], 2000);
-  EXPECT_EQ(json["fastest"], 1000);
-  EXPECT_EQ(json["slowest"], 3000);
-  EXPECT_EQ(json["rps"], 1.5);
-  EXPECT_EQ(json["statusCodeDistribution"]["OK"], 2);
-  EXPECT_EQ(json["statusCodeDistribution"]["ABORTED"], 1);
-  EXPECT_EQ(json["latencyDistribution"][0]["percentage"], 50);
-  EXPECT_EQ(json["latencyDistribution"][0]["latency"], 1000);
-  EXPECT_EQ(json["verify"]["recall"], 0.97);
-  EXPECT_EQ(json["options"]["concurrency"], 4);
-}
-
-TEST(ReportTest, TextNamesTheLoopAndThePercentiles) {
-  LoadReport report;
-  report.result.duration = absl::Seconds(1);
-  report.result.latencies_ns = {2'000'000};
-  report.result.status_counts = {{absl::StatusCode::kOk, 1}};
-  const std::string text = TextReport(report);
-  EXPECT_THAT(text, ::testing::HasSubstr("closed loop: 1 requests"));
-  EXPECT_THAT(text, ::testing::HasSubstr("p99.9 2.000"));
-}
-
-TEST(ReportTest, AnOpenLoopSaysWhatWasSentAnsweredRefusedAndLate) {
-  LoadReport report;
-  report.rate = 2000;
-  report.result.duration = absl::Seconds(1);
-  report.result.latencies_ns = {2'000'000};
-  report.result.status_counts = {{absl::StatusCode::kOk, 1},
-                                 {absl::StatusCode::kResourceExhausted, 2},
-                                 {absl::StatusCode::kInternal, 3}};
-  report.result.late_count = 4;
-  report.result.latest_ns = 5'000'000;
-  report.writes = WriterResult{.duration = absl::Seconds(2),
-                               .due_count = 10,
-                               .sent_count = 9,
-                               .stored_count = 8,
-                               .refused_count = 0,
-                               .status = absl::OkStatus()};
-  const std::string text = TextReport(report);
-  EXPECT_THAT(text, ::testing::HasSubstr(
-                        "open loop at 2000 a second: 6 sent in 1.0 s, 1 "
-                        "answered, 2 refused, 3 failed otherwise"));
-  EXPECT_THAT(text, ::testing::HasSubstr("4 sent over 1ms late"));
-  EXPECT_THAT(text, ::testing::HasSubstr("8 stored (4 a second)"));
-  const auto json = nlohmann::json::parse(JsonReport(report));
-  EXPECT_EQ(json["openLoop"]["sent"], 6);
-  EXPECT_EQ(json["openLoop"]["answered"], 1);
-  EXPECT_EQ(json["openLoop"]["refused"], 2);
-  EXPECT_EQ(json["openLoop"]["late"], 4);
-  EXPECT_EQ(json["writes"]["stored"], 8);
-  EXPECT_EQ(json["writes"]["storedPerSecond"], 4);
 }
 
 }  // namespace

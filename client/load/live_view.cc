@@ -1,0 +1,101 @@
+#include "client/load/live_view.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/format/text.h"
+
+namespace attendant {
+namespace {
+
+constexpr int kBarWidth = 24;
+constexpr int kLineWidth = 78;
+constexpr std::size_t kShownMessages = 3;
+constexpr absl::Duration kSpan = absl::Seconds(1);
+
+std::string Ms(std::int64_t nanoseconds) {
+  return absl::StrFormat("%.3f", static_cast<double>(nanoseconds) / 1e6);
+}
+
+std::string PerSecond(std::int64_t count, absl::Duration span) {
+  return FormatCount(static_cast<std::int64_t>(static_cast<double>(count) /
+                                               absl::ToDoubleSeconds(span)));
+}
+
+}  // namespace
+
+std::string FormatLiveView(const LoadView& view, const Tally& recent,
+                           absl::Duration span, absl::Duration elapsed,
+                           absl::Duration warmup, absl::Duration total) {
+  const double done = std::min(1.0, absl::FDivDuration(elapsed, total));
+  const std::string bar = Bar(done, kBarWidth);
+  std::string text = absl::StrFormat(
+      "%s%s %.1f of %.1f s%s\n", bar,
+      std::string(static_cast<std::size_t>(kBarWidth - DisplayWidth(bar)), ' '),
+      absl::ToDoubleSeconds(elapsed), absl::ToDoubleSeconds(total),
+      elapsed < warmup ? ", warming up" : "");
+  absl::StrAppend(&text, "rate     ", PerSecond(recent.answered_count(), span),
+                  " answered/s  ", PerSecond(recent.failed_count(), span),
+                  " failed/s  ", FormatCount(view.waiting_count),
+                  " under way\n");
+  const LatencyHistogram& latencies = recent.latencies();
+  absl::StrAppend(&text, "latency  p50 ", Ms(latencies.AtPercentile(50)),
+                  "  p90 ", Ms(latencies.AtPercentile(90)), "  p99 ",
+                  Ms(latencies.AtPercentile(99)), "  p99.9 ",
+                  Ms(latencies.AtPercentile(99.9)), "  max ",
+                  Ms(latencies.max_ns()), " ms\n");
+  absl::StrAppend(&text, "all      ", FormatCount(view.answered_count),
+                  " answered  ", FormatCount(view.failed_count), " failed\n");
+  std::vector<std::pair<std::int64_t, std::string>> errors;
+  for (const auto& [message, count] : view.error_counts) {
+    errors.emplace_back(count, message);
+  }
+  std::sort(errors.rbegin(), errors.rend());
+  if (errors.size() > kShownMessages) errors.resize(kShownMessages);
+  for (const auto& [count, message] : errors) {
+    absl::StrAppend(
+        &text,
+        Shorten(absl::StrCat("error    ", FormatCount(count), " x ", message),
+                kLineWidth),
+        "\n");
+  }
+  return text;
+}
+
+LiveView::LiveView(std::FILE* stream, absl::Duration warmup,
+                   absl::Duration total)
+    : stream_(stream),
+      is_terminal_(isatty(fileno(stream)) != 0),
+      warmup_(warmup),
+      total_(total) {}
+
+LiveView::~LiveView() { Clear(); }
+
+void LiveView::Show(const LoadView& view, absl::Duration elapsed) {
+  if (!is_terminal_) return;
+  looks_.push_back({elapsed, view.recent});
+  while (looks_.front().elapsed + kSpan < elapsed) looks_.pop_front();
+  Tally recent;
+  for (const Look& look : looks_) recent.Merge(look.tally);
+  const std::string text = FormatLiveView(
+      view, recent, std::min(elapsed, kSpan), elapsed, warmup_, total_);
+  Clear();
+  std::fputs(text.c_str(), stream_);
+  std::fflush(stream_);
+  line_count_ = static_cast<int>(std::count(text.begin(), text.end(), '\n'));
+}
+
+void LiveView::Clear() {
+  if (line_count_ == 0) return;
+  absl::FPrintF(stream_, "\x1b[%dA\r\x1b[J", line_count_);
+  std::fflush(stream_);
+  line_count_ = 0;
+}
+
+}  // namespace attendant

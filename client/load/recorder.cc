@@ -1,0 +1,93 @@
+#include "client/load/recorder.h"
+
+#include <utility>
+
+namespace attendant {
+
+Recorder::Recorder(std::vector<std::string> kinds,
+                   const std::vector<RateProfile::Stage>& slices) {
+  MutexLock lock(&mutex_);
+  for (std::string& kind : kinds) {
+    result_.kinds.emplace_back(std::move(kind), Tally());
+  }
+  for (const RateProfile::Stage& slice : slices) {
+    result_.slices.push_back({.rate = (slice.first_rate + slice.last_rate) / 2,
+                              .duration = slice.duration,
+                              .tally = {}});
+  }
+}
+
+bool Recorder::Send(int slice) {
+  MutexLock lock(&mutex_);
+  if (waiting_count_ == LoadResult::kMostWaiting) {
+    if (slice != kWarmup) ++result_.unsent_count;
+    return false;
+  }
+  ++waiting_count_;
+  return true;
+}
+
+void Recorder::SentLate(int slice, absl::Duration lateness) {
+  if (slice == kWarmup) return;
+  MutexLock lock(&mutex_);
+  result_.lateness.Add(absl::ToInt64Nanoseconds(lateness));
+  if (lateness > LoadResult::kLate) ++result_.late_count;
+}
+
+void Recorder::Answer(int kind, int slice, const absl::Status& status,
+                      std::int64_t latency_ns) {
+  MutexLock lock(&mutex_);
+  if (--waiting_count_ == 0) changed_.NotifyAll();
+  moment_.Add(status.code(), latency_ns);
+  recent_.Add(status.code(), latency_ns);
+  ++(status.ok() ? answered_count_ : failed_count_);
+  if (slice == kWarmup) return;
+  result_.total.Add(status.code(), latency_ns);
+  result_.kinds[static_cast<std::size_t>(kind)].second.Add(status.code(),
+                                                           latency_ns);
+  if (!result_.slices.empty()) {
+    result_.slices[static_cast<std::size_t>(slice)].tally.Add(status.code(),
+                                                              latency_ns);
+  }
+  if (status.ok()) return;
+  std::string message(status.message());
+  if (result_.error_counts.size() >= LoadResult::kMostMessages &&
+      !result_.error_counts.contains(message)) {
+    message = "other messages";
+  }
+  ++result_.error_counts[std::move(message)];
+}
+
+void Recorder::EndMoment(absl::Duration end, absl::Duration duration) {
+  MutexLock lock(&mutex_);
+  const LatencyHistogram& latencies = moment_.latencies();
+  result_.moments.push_back({.end = end,
+                             .duration = duration,
+                             .answered_count = moment_.answered_count(),
+                             .failed_count = moment_.failed_count(),
+                             .p50_ns = latencies.AtPercentile(50),
+                             .p90_ns = latencies.AtPercentile(90),
+                             .p99_ns = latencies.AtPercentile(99),
+                             .max_ns = latencies.max_ns()});
+  moment_.Clear();
+}
+
+LoadView Recorder::Look() {
+  MutexLock lock(&mutex_);
+  LoadView view{.recent = std::move(recent_),
+                .answered_count = answered_count_,
+                .failed_count = failed_count_,
+                .waiting_count = waiting_count_,
+                .error_counts = result_.error_counts};
+  recent_ = Tally();
+  return view;
+}
+
+LoadResult Recorder::Await(absl::Duration duration) {
+  MutexLock lock(&mutex_);
+  while (waiting_count_ > 0) changed_.Wait(&mutex_);
+  result_.duration = duration;
+  return std::move(result_);
+}
+
+}  // namespace attendant

@@ -1,0 +1,259 @@
+#include "client/load/run_load.h"
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <random>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "client/client.h"
+#include "client/load/background_writer.h"
+#include "client/load/closed_loop.h"
+#include "client/load/live_view.h"
+#include "client/load/open_loop.h"
+#include "client/load/queries.h"
+#include "client/load/wire_sender.h"
+#include "core/base/status.h"
+
+namespace attendant {
+namespace {
+
+// What is added to keys of items that are written: so many different ones that
+// the sums with SampledQueryOptions::max_count keys are too, and a fifth as
+// large as a key.
+std::vector<std::vector<float>> Noises(
+    const std::vector<std::vector<float>>& keys, std::uint64_t seed) {
+  constexpr std::size_t kCount = 1009;  // a prime
+  constexpr double kSize = 0.2;
+  std::mt19937_64 random(seed);
+  std::vector<std::vector<float>> noises;
+  for (std::size_t i = 0; i < kCount; ++i) {
+    const std::vector<float>& key = keys[i % keys.size()];
+    std::vector<float>& noise = noises.emplace_back(key);
+    AddNoise(kSize, random, noise);
+    std::transform(noise.begin(), noise.end(), key.begin(), noise.begin(),
+                   std::minus<>());
+  }
+  return noises;
+}
+
+absl::StatusOr<std::string> FirstKeyField(Client& client,
+                                          const std::string& catalog) {
+  v1::GetCatalogRequest request;
+  request.set_name(catalog);
+  ATTENDANT_ASSIGN_OR_RETURN(const v1::GetCatalogResponse response,
+                             client.GetCatalog(request));
+  return response.catalog().schema().key_fields(0).name();
+}
+
+absl::StatusOr<WriterOptions> BackgroundWrites(Client& client,
+                                               const LoadOptions& options) {
+  WriterOptions writes;
+  writes.catalog = options.requests.catalog;
+  writes.key_field = options.requests.key_field;
+  writes.rate = *options.writes_per_second;
+  writes.seed = options.requests.seed;
+  // Others than what is asked for: those would gather copies of themselves.
+  ATTENDANT_ASSIGN_OR_RETURN(
+      writes.keys, SampleQueries(client, {.catalog = writes.catalog,
+                                          .key_field = writes.key_field,
+                                          .noise = 0,
+                                          .seed = writes.seed + 1}));
+  writes.noises = Noises(writes.keys, writes.seed);
+  ATTENDANT_ASSIGN_OR_RETURN(writes.existing_ids,
+                             ListIds(client, writes.catalog));
+  return writes;
+}
+
+bool HasQueries(const RequestOptions& requests) {
+  return std::any_of(
+      requests.mix.begin(), requests.mix.end(),
+      [](const MixShare& part) { return part.kind != kWriteKind; });
+}
+
+// `count` of the mix's queries.
+std::vector<v1::AttendRequest> SomeQueries(const RequestMix& mix,
+                                           std::int64_t count) {
+  const std::vector<std::string> kinds = mix.kinds();
+  std::vector<v1::AttendRequest> queries;
+  for (std::int64_t i = 0; static_cast<std::int64_t>(queries.size()) < count;
+       ++i) {
+    const int kind = mix.KindOf(i);
+    if (kinds[static_cast<std::size_t>(kind)] == kWriteKind) continue;
+    grpc::Slice bytes;
+    if (!mix.Bytes(kind, i).DumpToSingleSlice(&bytes).ok()) continue;
+    queries.emplace_back().ParseFromArray(bytes.begin(),
+                                          static_cast<int>(bytes.size()));
+  }
+  return queries;
+}
+
+nlohmann::ordered_json Describe(const LoadOptions& options) {
+  const RequestOptions& requests = options.requests;
+  nlohmann::ordered_json mix = nlohmann::ordered_json::object();
+  for (const MixShare& part : requests.mix) mix[part.kind] = part.share;
+  const bool open =
+      options.rate || !options.steps.empty() || !options.ramp.empty();
+  nlohmann::ordered_json json = {
+      {"loop", open ? "open" : "closed"},
+      {"server", options.server},
+      {"catalog", requests.catalog},
+      {"keyField", requests.key_field},
+      {"resultCount", requests.result_count},
+      {"mix", mix},
+      {"concurrency", options.concurrency},
+      {"arrivals", options.fixed_arrivals ? "fixed" : "poisson"},
+      {"connections", options.connections},
+      {"threads", options.threads},
+      {"durationSeconds", options.duration_s},
+      {"warmupSeconds", options.warmup_s},
+      {"queries", options.queries_path.empty() ? "stored keys with noise"
+                                               : options.queries_path},
+      {"noise", requests.noise},
+      {"seed", requests.seed}};
+  if (!options.steps.empty()) json["steps"] = options.steps;
+  if (!options.ramp.empty()) json["ramp"] = options.ramp;
+  return json;
+}
+
+// What becomes of the requests of a mix.
+Traffic TrafficOf(const RequestMix& mix, WireSender& sender,
+                  AnswerChecker* checker, LiveView& view) {
+  Traffic traffic;
+  traffic.kinds = mix.kinds();
+  traffic.kind_of = [&mix](std::int64_t index) { return mix.KindOf(index); };
+  traffic.watch = [&view](const LoadView& seen, absl::Duration elapsed) {
+    view.Show(seen, elapsed);
+  };
+  std::vector<bool> checks;
+  for (const std::string& kind : traffic.kinds) {
+    checks.push_back(checker != nullptr && kind != kWriteKind);
+  }
+  traffic.send = [&mix, &sender, checker, checks = std::move(checks)](
+                     std::int64_t index, Traffic::Done done) {
+    const int kind = mix.KindOf(index);
+    grpc::ByteBuffer request = mix.Bytes(kind, index);
+    if (!checks[static_cast<std::size_t>(kind)]) {
+      sender.Send(
+          mix.MethodOf(kind), request,
+          [done = std::move(done)](const absl::Status& status,
+                                   const grpc::ByteBuffer&) { done(status); });
+      return;
+    }
+    sender.Send(mix.MethodOf(kind), request,
+                [done = std::move(done), request, checker](
+                    const absl::Status& status, const grpc::ByteBuffer& reply) {
+                  if (status.ok()) checker->Offer(request, reply);
+                  done(status);
+                });
+  };
+  return traffic;
+}
+
+}  // namespace
+
+absl::StatusOr<RateProfile> ParseRamp(absl::string_view text,
+                                      absl::Duration duration) {
+  const std::pair<absl::string_view, absl::string_view> rates =
+      absl::StrSplit(text, absl::MaxSplits(':', 1));
+  double first = 0;
+  double last = 0;
+  if (!absl::SimpleAtod(rates.first, &first) ||
+      !absl::SimpleAtod(rates.second, &last) || !(first > 0 && last > 0) ||
+      !(first <= 1e6 && last <= 1e6)) {
+    return InvalidField("ramp", absl::StrCat("\"", text, "\""),
+                        "FROM:TO, rates above 0 and up to 1,000,000");
+  }
+  return RateProfile::Ramp(first, last, duration);
+}
+
+absl::StatusOr<std::optional<RateProfile>> ProfileOf(
+    const LoadOptions& options) {
+  const absl::Duration duration = absl::Seconds(options.duration_s);
+  std::optional<RateProfile> profile;
+  if (options.rate) profile = RateProfile::Constant(*options.rate, duration);
+  if (!options.steps.empty()) {
+    profile = RateProfile::Steps(options.steps, duration);
+  }
+  if (!options.ramp.empty()) {
+    ATTENDANT_ASSIGN_OR_RETURN(profile, ParseRamp(options.ramp, duration));
+  }
+  return profile;
+}
+
+absl::StatusOr<LoadReport> RunLoad(LoadOptions options) {
+  ATTENDANT_ASSIGN_OR_RETURN(const std::optional<RateProfile> profile,
+                             ProfileOf(options));
+  if (options.verify_count > 0 && !HasQueries(options.requests)) {
+    return absl::InvalidArgumentError("--verify needs queries in --mix");
+  }
+  const absl::Duration timeout = absl::Seconds(options.timeout_s);
+  const absl::Duration warmup = absl::Seconds(options.warmup_s);
+  const absl::Duration duration = absl::Seconds(options.duration_s);
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Client> client,
+      Client::Connect({.server = options.server, .deadline = timeout}));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const std::unique_ptr<WireSender> sender,
+      WireSender::Connect({.server = options.server,
+                           .connection_count = options.connections,
+                           .thread_count = options.threads,
+                           .deadline = timeout}));
+  if (options.requests.key_field.empty()) {
+    ATTENDANT_ASSIGN_OR_RETURN(
+        options.requests.key_field,
+        FirstKeyField(*client, options.requests.catalog));
+  }
+  ATTENDANT_ASSIGN_OR_RETURN(const RequestMix mix,
+                             MakeRequests(*client, options.requests));
+
+  LoadReport report;
+  report.options = Describe(options);
+  std::unique_ptr<AnswerChecker> checker;
+  if (options.verify_count > 0) {
+    checker = std::make_unique<AnswerChecker>(
+        client.get(), options.verify_count,
+        (warmup + duration) / options.verify_count);
+  }
+  std::unique_ptr<Client> writer_client;
+  std::unique_ptr<BackgroundWriter> writer;
+  if (options.writes_per_second) {
+    ATTENDANT_ASSIGN_OR_RETURN(WriterOptions writes,
+                               BackgroundWrites(*client, options));
+    ATTENDANT_ASSIGN_OR_RETURN(writer_client,
+                               Client::Connect({.server = options.server}));
+    writer = std::make_unique<BackgroundWriter>(writer_client.get(),
+                                                std::move(writes));
+  }
+  {
+    LiveView view(stderr, warmup, warmup + duration);
+    const Traffic traffic = TrafficOf(mix, *sender, checker.get(), view);
+    if (profile) {
+      report.rate = profile->count() / options.duration_s;
+      report.result =
+          RunOpenLoop({.profile = *profile,
+                       .arrivals = options.fixed_arrivals ? Arrivals::kFixed
+                                                          : Arrivals::kPoisson,
+                       .seed = options.requests.seed,
+                       .warmup = warmup},
+                      traffic);
+    } else {
+      report.result = RunClosedLoop({.concurrency = options.concurrency,
+                                     .warmup = warmup,
+                                     .duration = duration},
+                                    traffic);
+    }
+  }
+  if (writer != nullptr) report.writes = writer->Stop();
+  if (checker != nullptr) {
+    ATTENDANT_ASSIGN_OR_RETURN(
+        report.verify, checker->Finish(SomeQueries(mix, options.verify_count)));
+  }
+  return report;
+}
+
+}  // namespace attendant

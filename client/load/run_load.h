@@ -1,0 +1,52 @@
+// A load test from what was asked for to its report.
+#ifndef ATTENDANT_CLIENT_LOAD_RUN_LOAD_H_
+#define ATTENDANT_CLIENT_LOAD_RUN_LOAD_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "client/load/rate_profile.h"
+#include "client/load/report.h"
+#include "client/load/requests.h"
+
+namespace attendant {
+
+struct LoadOptions {
+  std::string server = "127.0.0.1:7600";  // HOST:PORT
+  RequestOptions requests;  // an empty key_field: the catalog's first
+  std::string queries_path;
+  int concurrency = 16;  // callers of a closed loop
+  int connections = 4;
+  int threads = 1;
+  double timeout_s = 10;
+  // An open loop, by one of them.
+  std::optional<double> rate;
+  std::vector<double> steps;
+  std::string ramp;
+  bool fixed_arrivals = false;
+  std::optional<double> writes_per_second;
+  double duration_s = 10;
+  double warmup_s = 1;
+  std::int64_t verify_count = 0;  // answers that are checked; 0: none
+};
+
+// Reads "FROM:TO", rates > 0, as a ramp.
+absl::StatusOr<RateProfile> ParseRamp(absl::string_view text,
+                                      absl::Duration duration);
+
+// The profile of an open loop; nothing of a closed one.
+absl::StatusOr<std::optional<RateProfile>> ProfileOf(
+    const LoadOptions& options);
+
+// Runs the load, shown on standard error if that is a terminal. Errors: those
+// of the options and the server's before the load; under it, failures are part
+// of the report.
+absl::StatusOr<LoadReport> RunLoad(LoadOptions options);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CLIENT_LOAD_RUN_LOAD_H_

@@ -1,0 +1,120 @@
+#include "client/load/wire_sender.h"
+
+#include <grpcpp/client_context.h>
+#include <grpcpp/completion_queue.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/support/async_unary_call.h>
+#include <grpcpp/support/channel_arguments.h>
+
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/client.h"
+#include "client/deadline.h"
+#include "client/grpc_status.h"
+#include "core/base/status.h"
+
+namespace attendant {
+namespace {
+
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& server) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(Client::kMaxMessageBytes);
+  arguments.SetMaxSendMessageSize(Client::kMaxMessageBytes);
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  return grpc::CreateCustomChannel(server, grpc::InsecureChannelCredentials(),
+                                   arguments);
+}
+
+// From its start until its answer was taken.
+struct Call {
+  grpc::ClientContext context;
+  grpc::ByteBuffer reply;
+  grpc::Status status;
+  std::unique_ptr<grpc::ClientAsyncResponseReader<grpc::ByteBuffer>> reader;
+  WireSender::Done done;
+};
+
+}  // namespace
+
+// A completion queue, the thread that takes answers from it, and the
+// connections whose calls it completes.
+class WireSender::Lane {
+ public:
+  explicit Lane(absl::Duration deadline)
+      : deadline_(deadline), thread_([this] { TakeAnswers(); }) {}
+  ~Lane() {
+    queue_.Shutdown();
+    thread_.join();
+  }
+
+  void AddConnection(const std::shared_ptr<grpc::Channel>& channel) {
+    stubs_.push_back(std::make_unique<grpc::GenericStub>(channel));
+  }
+
+  void Send(std::uint64_t turn, const std::string& method,
+            const grpc::ByteBuffer& request, Done done) {
+    auto* call = new Call;
+    call->done = std::move(done);
+    call->context.set_deadline(DeadlineAfter(deadline_));
+    grpc::GenericStub& stub = *stubs_[turn % stubs_.size()];
+    call->reader =
+        stub.PrepareUnaryCall(&call->context, method, request, &queue_);
+    call->reader->StartCall();
+    call->reader->Finish(&call->reply, &call->status, call);
+  }
+
+ private:
+  void TakeAnswers() {
+    void* tag = nullptr;
+    bool ok = false;
+    while (queue_.Next(&tag, &ok)) {
+      const std::unique_ptr<Call> call(static_cast<Call*>(tag));
+      call->done(
+          call->status.ok() ? absl::OkStatus() : FromGrpcStatus(call->status),
+          call->reply);
+    }
+  }
+
+  const absl::Duration deadline_;
+  grpc::CompletionQueue queue_;
+  std::vector<std::unique_ptr<grpc::GenericStub>> stubs_;
+  std::thread thread_;
+};
+
+absl::StatusOr<std::unique_ptr<WireSender>> WireSender::Connect(
+    const WireSenderOptions& options) {
+  std::vector<std::unique_ptr<Lane>> lanes;
+  for (int i = 0; i < options.thread_count; ++i) {
+    lanes.push_back(std::make_unique<Lane>(options.deadline));
+  }
+  const int connection_count =
+      std::max(options.connection_count, options.thread_count);
+  for (int i = 0; i < connection_count; ++i) {
+    const auto channel = MakeChannel(options.server);
+    if (!channel->WaitForConnected(DeadlineAfter(options.deadline))) {
+      return absl::UnavailableError(
+          absl::StrCat("no server answers at ", options.server));
+    }
+    lanes[static_cast<std::size_t>(i) % lanes.size()]->AddConnection(channel);
+  }
+  return std::unique_ptr<WireSender>(new WireSender(std::move(lanes)));
+}
+
+WireSender::WireSender(std::vector<std::unique_ptr<Lane>> lanes)
+    : lanes_(std::move(lanes)) {}
+
+WireSender::~WireSender() = default;
+
+void WireSender::Send(const std::string& method,
+                      const grpc::ByteBuffer& request, Done done) {
+  const std::uint64_t turn = turn_.fetch_add(1, std::memory_order_relaxed);
+  lanes_[turn % lanes_.size()]->Send(turn / lanes_.size(), method, request,
+                                     std::move(done));
+}
+
+}  // namespace attendant

@@ -1,0 +1,57 @@
+// Requests that are bytes already, sent at the least cost.
+#ifndef ATTENDANT_CLIENT_LOAD_WIRE_SENDER_H_
+#define ATTENDANT_CLIENT_LOAD_WIRE_SENDER_H_
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace attendant {
+
+struct WireSenderOptions {
+  std::string server = "127.0.0.1:7600";  // HOST:PORT
+  int connection_count = 4;               // taken in turns, >= 1
+  int thread_count = 1;                   // that take answers, >= 1
+  // Of each call, and of connecting. > 0.
+  absl::Duration deadline = absl::Seconds(10);
+};
+
+// Calls unary methods without looking at messages. Nothing is tried again: a
+// load tester reports what fails. Thread-safe.
+class WireSender {
+ public:
+  // Connects. Unavailable if the server can't be reached within the deadline.
+  static absl::StatusOr<std::unique_ptr<WireSender>> Connect(
+      const WireSenderOptions& options);
+  // Returns when all calls are done.
+  ~WireSender();
+
+  using Done = std::function<void(const absl::Status& status,
+                                  const grpc::ByteBuffer& reply)>;
+  // Calls `method` ("/package.Service/Method") with a message's bytes. `done`
+  // is called once, on one of the sender's threads, and should be quick; it may
+  // send again, on the same thread. The status has the server's code and
+  // message.
+  void Send(const std::string& method, const grpc::ByteBuffer& request,
+            Done done);
+
+ private:
+  class Lane;
+  explicit WireSender(std::vector<std::unique_ptr<Lane>> lanes);
+
+  const std::vector<std::unique_ptr<Lane>> lanes_;
+  std::atomic<std::uint64_t> turn_{0};
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CLIENT_LOAD_WIRE_SENDER_H_

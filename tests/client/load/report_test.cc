@@ -1,0 +1,243 @@
+#include "client/load/report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/load/live_view.h"
+#include "client/load/svg_plot.h"
+#include "client/load/verify.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+v1::AttendResponse Answer(
+    const std::vector<std::pair<std::string, float>>& items) {
+  v1::AttendResponse answer;
+  for (const auto& [id, logit] : items) {
+    v1::AttendedItem* item = answer.add_items();
+    item->set_id(id);
+    item->set_logit(logit);
+    item->set_weight(logit / 8);
+  }
+  return answer;
+}
+
+TEST(VerifyTest, RecallIsTheShareOfTheExactItemsFound) {
+  const auto exact = Answer({{"a", 3}, {"b", 2}, {"c", 1}, {"d", 0}});
+  EXPECT_DOUBLE_EQ(Recall(exact, exact), 1);
+  EXPECT_DOUBLE_EQ(Recall(Answer({{"a", 3}, {"x", 2}}), exact), 0.25);
+  EXPECT_DOUBLE_EQ(Recall(Answer({}), Answer({})), 1);
+}
+
+TEST(VerifyTest, NumbersOfSharedItemsAreCompared) {
+  const auto exact = Answer({{"a", 3}, {"b", 2}});
+  EXPECT_EQ(MaxLogitDifference(Answer({{"a", 3}, {"x", 9}}), exact), 0);
+  EXPECT_EQ(MaxLogitDifference(Answer({{"b", 2.5}, {"a", 3}}), exact), 0.5);
+  EXPECT_EQ(MaxWeightDifference(Answer({{"b", 4}, {"a", 3}}), exact), 0.25);
+}
+
+TEST(VerifyTest, ResultsAddUp) {
+  const auto exact = Answer({{"a", 3}, {"b", 2}});
+  VerifyResult result;
+  result.Add(exact, exact);
+  result.Add(Answer({{"b", 2.5}}), exact);
+  EXPECT_EQ(result.query_count, 2);
+  EXPECT_DOUBLE_EQ(result.mean_recall, 0.75);
+  EXPECT_DOUBLE_EQ(result.min_recall, 0.5);
+  EXPECT_EQ(result.max_logit_difference, 0.5);
+}
+
+// `answered` took 1, 2, ... ms.
+Tally TallyOf(std::int64_t answered, std::int64_t aborted) {
+  Tally tally;
+  for (std::int64_t i = 1; i <= answered; ++i) {
+    tally.Add(absl::StatusCode::kOk, i * 1'000'000);
+  }
+  for (std::int64_t i = 0; i < aborted; ++i) {
+    tally.Add(absl::StatusCode::kAborted, 0);
+  }
+  return tally;
+}
+
+LoadReport ClosedLoop() {
+  LoadReport report;
+  report.result.duration = absl::Seconds(2);
+  report.result.total = TallyOf(100, 1);
+  report.result.error_counts = {{"broken \xff <b>", 1}};
+  report.result.moments.push_back({.end = absl::Seconds(1),
+                                   .duration = absl::Seconds(1),
+                                   .answered_count = 50,
+                                   .p50_ns = 4'321'000,
+                                   .p90_ns = 5'000'000,
+                                   .p99_ns = 6'000'000,
+                                   .max_ns = 7'000'000});
+  report.options = {{"concurrency", 4}};
+  return report;
+}
+
+LoadReport Steps() {
+  LoadReport report = ClosedLoop();
+  report.rate = 50;
+  report.result.slices = {{40, absl::Seconds(1), TallyOf(40, 0)},
+                          {60, absl::Seconds(1), TallyOf(50, 10)}};
+  report.result.kinds = {{"attend", TallyOf(90, 0)}, {"write", TallyOf(10, 1)}};
+  report.result.lateness.Add(5'000'000);
+  report.result.late_count = 1;
+  return report;
+}
+
+TEST(JsonReportTest, CarriesWhatGhzReports) {
+  const auto json = nlohmann::json::parse(JsonReport(ClosedLoop()));
+  EXPECT_EQ(json["count"], 101);
+  EXPECT_EQ(json["total"], 2'000'000'000);
+  EXPECT_EQ(json["average"], 50'500'000);
+  EXPECT_EQ(json["fastest"], 1'000'000);
+  EXPECT_EQ(json["slowest"], 100'000'000);
+  EXPECT_EQ(json["rps"], 50.5);
+  EXPECT_EQ(json["statusCodeDistribution"]["OK"], 100);
+  EXPECT_EQ(json["statusCodeDistribution"]["ABORTED"], 1);
+  EXPECT_EQ(json["errorDistribution"].size(), 1u);
+  std::vector<double> percentages;
+  for (const auto& entry : json["latencyDistribution"]) {
+    percentages.push_back(entry["percentage"]);
+    EXPECT_NEAR(entry["latency"].get<double>(),
+                std::max(1., percentages.back()) * 1e6, 1.1e6);
+  }
+  EXPECT_THAT(percentages,
+              ElementsAre(10, 25, 50, 75, 90, 95, 99, 99.9, 99.99));
+  EXPECT_EQ(json["options"]["concurrency"], 4);
+  EXPECT_EQ(json["moments"][0]["p50"], 4'321'000);
+  EXPECT_FALSE(json.contains("openLoop"));
+  EXPECT_FALSE(json.contains("verify"));
+}
+
+TEST(JsonReportTest, AnOpenLoopSaysWhatBecameOfEachSliceAndKind) {
+  LoadReport report = Steps();
+  report.verify = VerifyResult{.query_count = 10,
+                               .under_load_count = 8,
+                               .mean_recall = 0.97,
+                               .min_recall = 0.5,
+                               .max_logit_difference = 0.25,
+                               .max_weight_difference = 0.125};
+  report.writes = WriterResult{.duration = absl::Seconds(2),
+                               .due_count = 10,
+                               .sent_count = 9,
+                               .stored_count = 8,
+                               .refused_count = 0,
+                               .status = absl::OkStatus()};
+  const auto json = nlohmann::json::parse(JsonReport(report));
+  EXPECT_EQ(json["openLoop"]["rate"], 50);
+  EXPECT_EQ(json["openLoop"]["sent"], 101);
+  EXPECT_EQ(json["openLoop"]["answered"], 100);
+  EXPECT_EQ(json["openLoop"]["late"], 1);
+  EXPECT_EQ(json["openLoop"]["latest"], 5'000'000);
+  ASSERT_EQ(json["slices"].size(), 2u);
+  EXPECT_EQ(json["slices"][1]["rate"], 60);
+  EXPECT_EQ(json["slices"][1]["rps"], 50);
+  EXPECT_EQ(json["slices"][1]["count"], 60);
+  EXPECT_EQ(json["kinds"]["write"]["statusCodeDistribution"]["ABORTED"], 1);
+  EXPECT_EQ(json["verify"]["recall"], 0.97);
+  EXPECT_EQ(json["verify"]["underLoad"], 8);
+  EXPECT_EQ(json["verify"]["maxWeightDifference"], 0.125);
+  EXPECT_EQ(json["writes"]["storedPerSecond"], 4);
+}
+
+TEST(TextReportTest, HasASummaryAndThePercentiles) {
+  const std::string text = TextReport(ClosedLoop());
+  EXPECT_THAT(
+      text, AllOf(HasSubstr("closed loop: 101 requests in 2.0 s, 50 a second"),
+                  HasSubstr("OK 100 ABORTED 1"), HasSubstr("99.99"),
+                  HasSubstr("100.000"), HasSubstr("1 x broken")));
+}
+
+TEST(TextReportTest, AnOpenLoopHasARowForEachKindAndSlice) {
+  const std::string text = TextReport(Steps());
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("open loop at 50 a second: 101 sent in 2.0 s, "
+                              "100 answered, 0 refused, 1 failed otherwise"),
+                    HasSubstr("1 sent over 1ms late"), HasSubstr("write"),
+                    HasSubstr("rate"), HasSubstr("60")));
+}
+
+TEST(HtmlReportTest, HoldsTheDataAndNeedsNothingElse) {
+  const std::string page = HtmlReport(Steps());
+  for (const char* title :
+       {"Latency over time", "Percentiles", "Rate against latency"}) {
+    EXPECT_THAT(page, HasSubstr(title));
+  }
+  EXPECT_THAT(page, AllOf(HasSubstr("<svg"), HasSubstr("p50: 1, 4.321"),
+                          HasSubstr("latency: 98.8")));
+  // Nothing is loaded, and no message is markup.
+  EXPECT_THAT(page, AllOf(Not(HasSubstr(" src=")), Not(HasSubstr(" href=")),
+                          Not(HasSubstr("<b>"))));
+  const std::string begin = "id=\"report\">";
+  const std::size_t from = page.find(begin) + begin.size();
+  const auto json = nlohmann::json::parse(
+      page.substr(from, page.find("</script>", from) - from));
+  EXPECT_EQ(json["count"], 101);
+  EXPECT_EQ(json["slices"].size(), 2u);
+}
+
+TEST(HtmlReportTest, OneRateIsNotPlottedAgainstLatency) {
+  EXPECT_THAT(HtmlReport(ClosedLoop()), Not(HasSubstr("Rate against")));
+}
+
+TEST(SvgPlotTest, TicksAreRoundAndHoldTheRange) {
+  EXPECT_THAT(RoundTicks(0, 10), ElementsAre(0, 2, 4, 6, 8, 10));
+  EXPECT_THAT(RoundTicks(0, 101), ElementsAre(0, 20, 40, 60, 80, 100, 120));
+  EXPECT_THAT(RoundTicks(0, 0.3).back(), ::testing::DoubleNear(0.3, 1e-12));
+}
+
+TEST(SvgPlotTest, PointsLieWhereTheirValuesAre) {
+  const std::string svg = DrawPlot(
+      {{.title = "x"}, {.title = "y"}, {{"line", {{0, 0}, {10, 10}}}}});
+  EXPECT_THAT(svg, HasSubstr("points=\"70.0,255.0 740.0,30.0\""));
+  EXPECT_THAT(svg, HasSubstr("<title>line: 10, 10</title>"));
+}
+
+TEST(SvgPlotTest, ALogarithmicAxisHasAPowerOfTenAStep) {
+  const std::string svg = DrawPlot({{.title = "x"},
+                                    {.title = "y", .logarithmic = true},
+                                    {{"line", {{0, 0}, {5, 1}, {10, 100}}}}});
+  // 0 has no place; 1 is at the bottom.
+  EXPECT_THAT(svg, HasSubstr("points=\"405.0,255.0 740.0,"));
+  EXPECT_THAT(DrawPlot({{.title = "x"}, {.title = "y"}, {{"none", {}}}}),
+              HasSubstr("points=\"\""));
+}
+
+TEST(SvgPlotTest, TextIsNoMarkup) {
+  EXPECT_EQ(EscapeMarkup("<a & \"b\">"), "&lt;a &amp; &quot;b&quot;&gt;");
+}
+
+TEST(LiveViewTest, ShowsRateLatenciesAndErrors) {
+  LoadView view;
+  view.answered_count = 12345;
+  view.failed_count = 3;
+  view.waiting_count = 16;
+  view.error_counts = {{"no room", 2}, {"gone", 1}};
+  const std::string text =
+      FormatLiveView(view, TallyOf(500, 2), absl::Milliseconds(500),
+                     absl::Seconds(3), absl::Seconds(1), absl::Seconds(11));
+  EXPECT_THAT(text, AllOf(HasSubstr("3.0 of 11.0 s\n"),
+                          HasSubstr("1,000 answered/s  4 failed/s  16 under"),
+                          HasSubstr("p50 250."), HasSubstr("12,345 answered"),
+                          HasSubstr("2 x no room\n")));
+  EXPECT_LT(text.find("no room"), text.find("gone"));
+  EXPECT_THAT(
+      FormatLiveView(view, Tally(), absl::Seconds(1), absl::Seconds(0.5),
+                     absl::Seconds(1), absl::Seconds(11)),
+      HasSubstr("warming up"));
+}
+
+}  // namespace
+}  // namespace attendant
