@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes the tables of bench/README.md and docs/mass.md and the plots of
-bench/plots from what bench/compare.py and bench/mass kept in bench/results.
+bench/plots from what bench/*.py and bench/mass kept in bench/results.
 
   bench/report.py [--check]   --check: changes nothing, fails if it would
 """
@@ -325,7 +325,50 @@ def live_text(result):
                         " items a second are written", rounds, "write")])])
 
 
-SECTIONS = {"rivals": rivals_text, "exact": exact_text, "cost": cost_text,
+def spread(values, form):
+    return (f"{form(statistics.median(values))} ({form(min(values))} to "
+            f"{form(max(values))})")
+
+
+SERVED_TITLES = {"ivf": "IVF", "auto": "AUTO"}
+
+
+def served_text(result):
+    rows = []
+    for callers, rounds in result["rounds"].items():
+        for name in SERVED_TITLES:
+            ratios = [100 * a[name]["per_second"] / a["echo"]["per_second"]
+                      for a in rounds]
+            more = [a[name]["p50_us"] - a["echo"]["p50_us"] for a in rounds]
+            rows.append(
+                [SERVED_TITLES[name], callers]
+                + [short(statistics.median(a[server]["per_second"]
+                                           for a in rounds))
+                   for server in ("echo", name)]
+                + [spread(ratios, lambda x: f"{x:.0f}")]
+                + [short(statistics.median(a[server]["p50_us"]
+                                           for a in rounds))
+                   for server in ("echo", name)]
+                + [spread(more, lambda x: f"{x:.0f}")])
+    parts = [
+        f"{result['items']:,} items of {result['dimension']} dimensions, ten "
+        f"results, {result['cores']} cores of {result['processor']}, "
+        f"{len(next(iter(result['rounds'].values())))} rounds of "
+        f"{result['seconds']:g} s, {result['date']}; medians (least to "
+        f"greatest). AUTO is "
+        f"{result['indexes']['auto']['activeKind'].removeprefix('INDEX_KIND_')} "
+        f"here.",
+        table(["index", "callers", "echo/s", "attendantd/s", "% of the echo",
+               "echo p50, us", "attendantd p50, us", "more, us"], rows)]
+    if "generator" in result:
+        rates = [a["per_second"] for a in result["generator"]]
+        parts.append("The load tester on one core, against a server on the "
+                     "other that does nothing, 64 callers: "
+                     f"{spread(rates, short)} requests a second.")
+    return "\n\n".join(parts)
+
+
+SECTIONS = {"served": served_text, "rivals": rivals_text, "exact": exact_text, "cost": cost_text,
             "live": live_text}
 
 

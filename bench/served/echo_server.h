@@ -5,18 +5,29 @@
 #include <grpcpp/server.h>
 
 #include <memory>
+#include <string>
 
 #include "attendant/v1/attention_service.pb.h"
 
 namespace attendant {
 
-// Answers every Attend with the same reply: parses the request and serialises
-// the reply anew each time, on the thread of gRPC's that the call arrives on,
-// through the raw callback methods that attendantd uses.
+enum class EchoWork {
+  // Parses each request and serialises the reply anew.
+  kMessages,
+  // Neither: the reply's bytes are made once. Its rate is what a load tester
+  // can send at most.
+  kNothing,
+};
+
+// Answers every Attend with the same reply, on the thread of gRPC's that the
+// call arrives on, through the raw callback methods that attendantd uses.
 class EchoServer {
  public:
-  // Listens on a free loopback port; null if it can't.
-  static std::unique_ptr<EchoServer> Start(const v1::AttendResponse& reply);
+  // Listens on `listen`, HOST:PORT; null if it can't.
+  static std::unique_ptr<EchoServer> Start(
+      const v1::AttendResponse& reply,
+      const std::string& listen = "127.0.0.1:0",
+      EchoWork work = EchoWork::kMessages);
   ~EchoServer();
 
   int port() const { return port_; }
@@ -24,7 +35,7 @@ class EchoServer {
  private:
   class Service;
 
-  explicit EchoServer(const v1::AttendResponse& reply);
+  EchoServer(const v1::AttendResponse& reply, EchoWork work);
 
   std::unique_ptr<Service> service_;
   std::unique_ptr<grpc::Server> server_;
