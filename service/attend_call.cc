@@ -9,9 +9,10 @@
 #include "core/base/status.h"
 #include "service/attend_jobs.h"
 #include "service/call.h"
-#include "service/grpc_status.h"
+#include "service/flow.h"
 #include "service/pooled_call.h"
 #include "service/read_after_write.h"
+#include "service/refused_call.h"
 #include "service/wire.h"
 
 namespace attendant {
@@ -67,17 +68,16 @@ const Method& AttendMethod() {
 class AttendCall final : public PooledCall {
  public:
   AttendCall(Backend& backend, WorkerPool& pool,
-             const grpc::CallbackServerContext& context,
+             grpc::CallbackServerContext& context,
              const grpc::ByteBuffer& request, grpc::ByteBuffer& response)
-      : PooledCall(backend, AttendMethod(), context, request, response),
-        pool_(pool) {}
+      : PooledCall(backend, pool, AttendMethod(), context, request, response) {}
 
   // Parses a small request. True: the call may wait for its turn.
   bool Prepare() {
     if (request_.Length() > kSmallRequestBytes) return true;
     const absl::Status status = RunHandler([this] { return Parse(); });
     if (!status.ok()) {
-      Finish(ToGrpcStatus(status));
+      Finish(status);
       return false;
     }
     group_ = GroupOf(*message_);
@@ -99,7 +99,7 @@ class AttendCall final : public PooledCall {
       if (together) {
         call->RunAlone();
       } else {
-        call->Finish(ToGrpcStatus(status));
+        call->End(status);
       }
     }
   }
@@ -113,7 +113,7 @@ class AttendCall final : public PooledCall {
   void RunAlone() {
     std::vector<Work*> calls = {this};
     const absl::Status status = RunHandler([&] { return Answer(calls); });
-    if (calls[0] != nullptr) Finish(ToGrpcStatus(status));
+    if (calls[0] != nullptr) End(status);
   }
 
   // Answers calls of one group, and sets each to null as it is answered, or
@@ -172,7 +172,7 @@ class AttendCall final : public PooledCall {
   // May end the object.
   void ReplyOrWait(const absl::Status& visible) {
     const absl::Status interrupted = interrupt_.Check();
-    if (interrupted.ok() && IsNotVisibleYet(visible) && TryAgainLater(pool_)) {
+    if (interrupted.ok() && IsNotVisibleYet(visible) && TryAgainLater()) {
       return;
     }
     Reply(interrupted.ok() ? visible : interrupted);
@@ -180,13 +180,12 @@ class AttendCall final : public PooledCall {
 
   // May end the object.
   void Reply(const absl::Status& answered) {
-    Finish(ToGrpcStatus(RunHandler([&] {
+    End(RunHandler([&] {
       if (!answered.ok()) return answered;
       return SerialiseMessage(*reply_, backend_.max_message_bytes, &response_);
-    })));
+    }));
   }
 
-  WorkerPool& pool_;
   v1::AttendRequest* message_ = nullptr;  // null: not parsed yet
   v1::AttendResponse* reply_ = nullptr;
   std::string group_;
@@ -198,9 +197,11 @@ grpc::ServerUnaryReactor* StartAttendCall(Backend& backend, WorkerPool& pool,
                                           grpc::CallbackServerContext* context,
                                           const grpc::ByteBuffer* request,
                                           grpc::ByteBuffer* response) {
+  if (backend.draining.load()) {
+    return RefuseCall(backend, AttendMethod(), Draining(), *context);
+  }
   auto* call = new AttendCall(backend, pool, *context, *request, *response);
-  // A server that takes no more work does not read it either.
-  if (backend.draining.load() || call->Prepare()) call->Enter(pool);
+  if (call->Prepare()) call->Enter(FlowOfCatalog(*context, *request));
   return call;
 }
 

@@ -25,15 +25,7 @@ gpr_timespec ToGrpcTime(SteadyTime time) {
                           GPR_TIMESPAN));
 }
 
-absl::Status QueueFull(Backend& backend) {
-  backend.metrics.shed[ShedReason::kQueueFull].Add();
-  return StatusWithReason(
-      absl::StatusCode::kResourceExhausted,
-      "too many requests wait already: try again a little later", "QUEUE_FULL");
-}
-
-absl::Status Draining(Backend& backend) {
-  backend.metrics.shed[ShedReason::kDraining].Add();
+absl::Status Draining() {
   return StatusWithReason(absl::StatusCode::kUnavailable,
                           "the server is shutting down", "DRAINING");
 }

@@ -9,7 +9,6 @@
 
 #include "absl/status/status.h"
 #include "core/base/clock.h"
-#include "service/backend.h"
 
 namespace attendant {
 
@@ -19,11 +18,8 @@ SteadyTime DeadlineOf(const grpc::CallbackServerContext& context);
 // The same moment, for gRPC.
 gpr_timespec ToGrpcTime(SteadyTime time);
 
-// The refusal of a call for which no worker has room, counted.
-absl::Status QueueFull(Backend& backend);
-
-// The refusal of a call that comes after the shutdown began, counted.
-absl::Status Draining(Backend& backend);
+// The refusal of a call that comes after the shutdown began.
+absl::Status Draining();
 
 // Runs `handle` and returns its status. An allocation that fails is
 // ResourceExhausted and any other exception Internal: neither may reach gRPC.

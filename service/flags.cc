@@ -107,6 +107,14 @@ void AddServingFlags(CLI::App& app, Flags& flags) {
       ->check(CLI::Range(std::int64_t{64} << 10,
                          std::int64_t{std::numeric_limits<int>::max()}))
       ->capture_default_str();
+  app.add_option("--max-waiting", flags.server.max_waiting_count,
+                 "Requests of each kind that may wait for their turn; of "
+                 "queries no more wait than soon have it")
+      ->envname("ATTENDANT_MAX_WAITING")
+      ->group(kGroup)
+      ->type_name("COUNT")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
   app.add_option("--grace-seconds", flags.grace_seconds,
                  "How long a stop waits for requests under way")
       ->envname("ATTENDANT_GRACE_SECONDS")
@@ -225,6 +233,7 @@ std::string ToText(const Flags& flags) {
       "http-listen = \"", flags.http_listen.empty() ? kNone : flags.http_listen,
       "\"\n", "workers = ", flags.server.worker_count, "\n",         //
       "max-message-bytes = ", flags.server.max_message_bytes, "\n",  //
+      "max-waiting = ", flags.server.max_waiting_count, "\n",        //
       "grace-seconds = ", flags.grace_seconds, "\n",                 //
       "log-level = \"", LevelName(flags.log_level), "\"\n");
 }

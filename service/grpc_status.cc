@@ -8,11 +8,12 @@
 #include "core/base/ids.h"
 #include "core/base/status.h"
 #include "google/rpc/error_details.pb.h"
+#include "service/convert_time.h"
+#include "service/retry_delay.h"
 
 namespace attendant {
 namespace {
 
-constexpr int kRetryDelayMs = 200;
 constexpr std::size_t kMaxFieldBytes = 256;
 
 // Messages quote what was sent, and may cut it: a reply that is not UTF-8 could
@@ -84,7 +85,8 @@ google::rpc::Status ToRpcStatus(const absl::Status& status) {
        reason != kOverLimit);
   if (may_pass) {
     google::rpc::RetryInfo retry;
-    retry.mutable_retry_delay()->set_nanos(kRetryDelayMs * 1'000'000);
+    DurationToProto(RetryDelayOf(status).value_or(kRetryDelay),
+                    retry.mutable_retry_delay());
     result.add_details()->PackFrom(retry);
   }
   return result;

@@ -9,6 +9,7 @@
 #include "core/base/status.h"
 #include "service/call.h"
 #include "service/convert_item.h"
+#include "service/flow.h"
 #include "service/grpc_status.h"
 #include "service/tokens.h"
 #include "service/wire.h"
@@ -27,34 +28,37 @@ void AddFailure(std::int64_t item_index, const v1::Item& item,
 }  // namespace
 
 ImportCall* ImportCall::Start(Backend& backend, WorkerPool& pool,
-                              const grpc::CallbackServerContext& context) {
+                              grpc::CallbackServerContext& context) {
   auto* call = new ImportCall(backend, pool, context);
   call->StartRead(&call->request_bytes_);
   return call;
 }
 
 ImportCall::ImportCall(Backend& backend, WorkerPool& pool,
-                       const grpc::CallbackServerContext& context)
-    : RecordedCall(backend, FindMethod("ImportItems"), context), pool_(pool) {}
+                       grpc::CallbackServerContext& context)
+    : RecordedCall(backend, FindMethod("ImportItems"), context),
+      Work(interrupt_),
+      pool_(pool) {
+  set_flow(FlowOfCaller(context));
+}
 
 void ImportCall::OnReadDone(bool ok) {
   if (!ok) {
     // The client is done, or gone: then the status goes nowhere.
     Finish(catalog_ != nullptr
-               ? grpc::Status::OK
-               : ToGrpcStatus(
-                     InvalidField("catalog", "a stream without a message",
-                                  "a first message that names the catalog")));
+               ? absl::OkStatus()
+               : InvalidField("catalog", "a stream without a message",
+                              "a first message that names the catalog"));
   } else if (backend_.draining.load()) {
-    Finish(ToGrpcStatus(Draining(backend_)));
-  } else if (!pool_.TryAdd(this)) {
-    Finish(ToGrpcStatus(QueueFull(backend_)));
+    Finish(Draining());
+  } else {
+    pool_.Add(this);
   }
 }
 
 void ImportCall::OnWriteDone(bool ok) {
   if (!ok) {
-    Finish(ToGrpcStatus(absl::CancelledError("the caller went away")));
+    Finish(absl::CancelledError("the caller went away"));
     return;
   }
   StartRead(&request_bytes_);
@@ -65,7 +69,7 @@ void ImportCall::Run() {
   if (status.ok()) {
     StartWrite(&response_bytes_);
   } else {
-    Finish(ToGrpcStatus(status));
+    Finish(status);
   }
 }
 

@@ -31,15 +31,16 @@ class ImportCall final
  public:
   // Starts to read. The result belongs to gRPC.
   static ImportCall* Start(Backend& backend, WorkerPool& pool,
-                           const grpc::CallbackServerContext& context);
+                           grpc::CallbackServerContext& context);
 
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
   void Run() override;
+  void Refuse(const absl::Status& status) override { Finish(status); }
 
  private:
   ImportCall(Backend& backend, WorkerPool& pool,
-             const grpc::CallbackServerContext& context);
+             grpc::CallbackServerContext& context);
 
   // Handles request_bytes_ and fills response_bytes_.
   absl::Status Handle();

@@ -18,7 +18,7 @@
 #include "core/base/status.h"
 #include "service/backend.h"
 #include "service/call.h"
-#include "service/grpc_status.h"
+#include "service/flow.h"
 #include "service/recorded_call.h"
 #include "service/wire.h"
 #include "service/worker_pool.h"
@@ -44,13 +44,13 @@ class LongCall final
   static LongCall* Start(Backend& backend, WorkerPool& pool,
                          const Method& method,
                          LongHandler<Request, Response> handler,
-                         const grpc::CallbackServerContext& context,
+                         grpc::CallbackServerContext& context,
                          const grpc::ByteBuffer& request) {
     auto* call = new LongCall(backend, method, handler, context, request);
     if (backend.draining.load()) {
-      call->Finish(ToGrpcStatus(Draining(backend)));
-    } else if (!pool.TryAdd(call)) {
-      call->Finish(ToGrpcStatus(QueueFull(backend)));
+      call->Finish(Draining());
+    } else {
+      pool.Add(call);
     }
     return call;
   }
@@ -65,6 +65,8 @@ class LongCall final
     }
     if (end) End();
   }
+
+  void Refuse(const absl::Status& status) override { Base::Finish(status); }
 
   void Run() override {
     status_ = RunHandler([this] { return Handle(); });
@@ -85,9 +87,14 @@ class LongCall final
 
   LongCall(Backend& backend, const Method& method,
            LongHandler<Request, Response> handler,
-           const grpc::CallbackServerContext& context,
+           grpc::CallbackServerContext& context,
            const grpc::ByteBuffer& request)
-      : Base(backend, method, context), handler_(handler), request_(request) {}
+      : Base(backend, method, context),
+        Work(Base::interrupt_),
+        handler_(handler),
+        request_(request) {
+    set_flow(FlowOfCaller(context));
+  }
 
   absl::Status Handle() {
     // The turn may have come too late.
@@ -125,7 +132,7 @@ class LongCall final
     if (status_.ok()) {
       StartWriteAndFinish(&result_);
     } else {
-      Finish(ToGrpcStatus(status_));
+      Base::Finish(status_);
     }
   }
 

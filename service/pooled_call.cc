@@ -15,7 +15,7 @@ constexpr absl::Duration kLongestWait = absl::Milliseconds(16);
 
 }  // namespace
 
-bool PooledCall::TryAgainLater(WorkerPool& pool) {
+bool PooledCall::TryAgainLater() {
   if (next_wait_ == absl::ZeroDuration()) {
     next_wait_ = kFirstWait;
     wait_end_ = interrupt_.deadline == SteadyTime::max()
@@ -26,10 +26,21 @@ bool PooledCall::TryAgainLater(WorkerPool& pool) {
   const SteadyTime next = std::min(SteadyAfter(next_wait_), wait_end_);
   next_wait_ = std::min(2 * next_wait_, kLongestWait);
   alarm_ = std::make_unique<grpc::Alarm>();
-  alarm_->Set(ToGrpcTime(next), [this, &pool](bool /*rang*/) {
-    if (!pool.TryAdd(this)) Finish(ToGrpcStatus(QueueFull(backend_)));
-  });
+  alarm_->Set(ToGrpcTime(next), [this](bool /*rang*/) { pool_.Add(this); });
   return true;
+}
+
+void PooledCall::OnCancel() {
+  cancel_time_.store(SteadyNow());
+  cancelled_.store(true);
+  if (pool_.Remove(this)) Finish(absl::CancelledError("the caller went away"));
+}
+
+void PooledCall::End(const absl::Status& status) {
+  if (!status.ok() && !interrupt_.Check().ok()) {
+    CutShort(TimeSince(std::min(interrupt_.deadline, cancel_time_.load())));
+  }
+  Finish(status);
 }
 
 }  // namespace attendant

@@ -15,7 +15,6 @@
 #include "core/base/clock.h"
 #include "service/backend.h"
 #include "service/call.h"
-#include "service/grpc_status.h"
 #include "service/recorded_call.h"
 #include "service/worker_pool.h"
 
@@ -27,40 +26,51 @@ namespace attendant {
 class PooledCall : public RecordedCall<grpc::ServerUnaryReactor>, public Work {
  public:
   // All must outlive the call.
-  PooledCall(Backend& backend, const Method& method,
-             const grpc::CallbackServerContext& context,
+  PooledCall(Backend& backend, WorkerPool& pool, const Method& method,
+             grpc::CallbackServerContext& context,
              const grpc::ByteBuffer& request, grpc::ByteBuffer& response)
       : RecordedCall(backend, method, context),
+        Work(interrupt_),
+        pool_(pool),
         request_(request),
         response_(response),
         arena_(initial_block_, sizeof(initial_block_)) {}
 
-  // Hands it to the pool, or refuses it.
-  void Enter(WorkerPool& pool) {
-    if (backend_.draining.load()) {
-      Finish(ToGrpcStatus(Draining(backend_)));
-    } else if (!pool.TryAdd(this)) {
-      Finish(ToGrpcStatus(QueueFull(backend_)));
-    }
+  // Hands it to the pool, or refuses it where a shutdown began, for the caller
+  // that `flow` tells.
+  void Enter(const FlowKey& flow) {
+    if (backend_.draining.load()) return Finish(Draining());
+    set_flow(flow);
+    pool_.Add(this);
   }
+
+  void Refuse(const absl::Status& status) override { Finish(status); }
 
   // Enters again a little later, and holds no worker meanwhile. False if the
   // call has done so up to its deadline, or for kDefaultTokenWait without one.
   // After true the call may be gone.
-  bool TryAgainLater(WorkerPool& pool);
+  bool TryAgainLater();
+
+  // Gives up its place if it waits.
+  void OnCancel() override;
 
  protected:
   ~PooledCall() override = default;
+
+  // Ends it inside Run. The call may be gone after it.
+  void End(const absl::Status& status);
 
   template <typename Message>
   Message* NewMessage() {
     return google::protobuf::Arena::CreateMessage<Message>(&arena_);
   }
 
+  WorkerPool& pool_;
   const grpc::ByteBuffer& request_;
   grpc::ByteBuffer& response_;
 
  private:
+  std::atomic<SteadyTime> cancel_time_ = SteadyTime::max();
   // A new one for each wait: the last one's callback may still be returning.
   std::unique_ptr<grpc::Alarm> alarm_;
   SteadyTime wait_end_ = SteadyTime::max();

@@ -9,11 +9,14 @@
 #include <atomic>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "core/base/clock.h"
 #include "core/base/interrupt.h"
 #include "service/backend.h"
 #include "service/call.h"
+#include "service/grpc_status.h"
 #include "service/metrics/server_metrics.h"
+#include "service/retry_delay.h"
 
 namespace attendant {
 
@@ -24,12 +27,13 @@ class CallRecord {
   CallRecord(ServerMetrics& metrics, const Method& method);
 
   // The call ends so: once, before gRPC hears of it.
-  void End(const grpc::Status& status);
+  void End(const absl::Status& status);
 
   const Method& method() const { return method_; }
   SteadyTime start() const { return start_; }
 
  private:
+  ServerMetrics& server_metrics_;
   CallMetrics& metrics_;
   const Method& method_;
   const SteadyTime start_ = SteadyNow();
@@ -49,8 +53,8 @@ class RecordedCall : public Reactor {
 
  protected:
   RecordedCall(Backend& backend, const Method& method,
-               const grpc::CallbackServerContext& context)
-      : backend_(backend), record_(backend.metrics, method) {
+               grpc::CallbackServerContext& context)
+      : backend_(backend), context_(context), record_(backend.metrics, method) {
     backend_.calls.Begin();
     interrupt_.deadline = DeadlineOf(context);
     interrupt_.cancelled = &cancelled_;
@@ -58,17 +62,19 @@ class RecordedCall : public Reactor {
   ~RecordedCall() override = default;
 
   // The call may be gone after it.
-  void Finish(const grpc::Status& status) {
+  void Finish(const absl::Status& status) {
+    PushBack(status, context_);
     record_.End(status);
-    Reactor::Finish(status);
+    Reactor::Finish(ToGrpcStatus(status));
   }
   // Of a call that streams replies, which succeeded.
   void StartWriteAndFinish(const grpc::ByteBuffer* last) {
-    record_.End(grpc::Status::OK);
+    record_.End(absl::OkStatus());
     Reactor::StartWriteAndFinish(last, grpc::WriteOptions(), grpc::Status::OK);
   }
 
   Backend& backend_;
+  grpc::CallbackServerContext& context_;
   Interrupt interrupt_;
   std::atomic<bool> cancelled_ = false;
   CallRecord record_;

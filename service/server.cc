@@ -23,6 +23,7 @@
 #include "core/base/status.h"
 #include "service/call.h"
 #include "service/catalog_metrics.h"
+#include "service/pool_metrics.h"
 #include "service/services.h"
 
 namespace attendant {
@@ -75,11 +76,19 @@ absl::Status ValidateListen(absl::string_view listen) {
 Server::Server(const Options& options, CatalogSet* catalogs)
     : backend_(catalogs, options.max_message_bytes),
       background_log_(*catalogs),
-      attend_pool_(WorkerCount(options.worker_count),
-                   options.max_waiting_count),
-      write_pool_(kWriteThreadCount, options.max_waiting_count),
-      read_pool_(kReadThreadCount, options.max_waiting_count),
-      long_work_pool_(kLongWorkThreadCount, options.max_waiting_count),
+      attend_pool_({.thread_count = WorkerCount(options.worker_count),
+                    .max_waiting_count = options.max_waiting_count,
+                    .refuses_late = true,
+                    .limits_wait = true}),
+      write_pool_({.thread_count = kWriteThreadCount,
+                   .max_waiting_count = options.max_waiting_count,
+                   .refuses_late = true}),
+      read_pool_({.thread_count = kReadThreadCount,
+                  .max_waiting_count = options.max_waiting_count,
+                  .refuses_late = true}),
+      // From milliseconds to minutes: no mean tells of the next.
+      long_work_pool_({.thread_count = kLongWorkThreadCount,
+                       .max_waiting_count = options.max_waiting_count}),
       services_(MakeServices(backend_, {&attend_pool_, &write_pool_,
                                         &read_pool_, &long_work_pool_})) {}
 
@@ -189,9 +198,7 @@ void Server::WriteMetrics(MetricPage& page) const {
       {"read", &read_pool_},
       {"long_work", &long_work_pool_}};
   for (const auto& [name, pool] : kPools) {
-    page.AddGauge("attendant_queue_depth",
-                  "Requests that wait for a worker, by kind of work.",
-                  static_cast<double>(pool->waiting_count()), {{"pool", name}});
+    AddPoolMetrics(name, pool->counts(), page);
   }
   AddCatalogMetrics(*backend_.catalogs, page);
 }

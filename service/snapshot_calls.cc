@@ -6,7 +6,7 @@
 #include "attendant/v1/snapshot_service.pb.h"
 #include "core/base/status.h"
 #include "service/call.h"
-#include "service/grpc_status.h"
+#include "service/flow.h"
 #include "service/snapshot_handlers.h"
 #include "service/wire.h"
 
@@ -18,7 +18,7 @@ constexpr std::int64_t kChunkBytes = 1 << 20;
 }  // namespace
 
 ExportCall* ExportCall::Start(Backend& backend, WorkerPool& pool,
-                              const grpc::CallbackServerContext& context,
+                              grpc::CallbackServerContext& context,
                               const grpc::ByteBuffer& request) {
   auto* call = new ExportCall(backend, pool, context, request);
   call->Enter();
@@ -26,23 +26,26 @@ ExportCall* ExportCall::Start(Backend& backend, WorkerPool& pool,
 }
 
 ExportCall::ExportCall(Backend& backend, WorkerPool& pool,
-                       const grpc::CallbackServerContext& context,
+                       grpc::CallbackServerContext& context,
                        const grpc::ByteBuffer& request)
     : RecordedCall(backend, FindMethod("ExportSnapshot"), context),
+      Work(interrupt_),
       pool_(pool),
-      request_(request) {}
+      request_(request) {
+  set_flow(FlowOfCaller(context));
+}
 
 void ExportCall::Enter() {
   if (backend_.draining.load()) {
-    Finish(ToGrpcStatus(Draining(backend_)));
-  } else if (!pool_.TryAdd(this)) {
-    Finish(ToGrpcStatus(QueueFull(backend_)));
+    Finish(Draining());
+  } else {
+    pool_.Add(this);
   }
 }
 
 void ExportCall::OnWriteDone(bool ok) {
   if (!ok) {
-    Finish(ToGrpcStatus(absl::CancelledError("the caller went away")));
+    Finish(absl::CancelledError("the caller went away"));
   } else {
     Enter();
   }
@@ -54,7 +57,7 @@ void ExportCall::Run() {
   if (status.ok() && more) {
     StartWrite(&response_);
   } else {
-    Finish(ToGrpcStatus(status));
+    Finish(status);
   }
 }
 
@@ -80,27 +83,30 @@ absl::Status ExportCall::Handle(bool& more) {
 }
 
 SnapshotImportCall* SnapshotImportCall::Start(
-    Backend& backend, WorkerPool& pool,
-    const grpc::CallbackServerContext& context, grpc::ByteBuffer& response) {
+    Backend& backend, WorkerPool& pool, grpc::CallbackServerContext& context,
+    grpc::ByteBuffer& response) {
   auto* call = new SnapshotImportCall(backend, pool, context, response);
   call->StartRead(&call->request_);
   return call;
 }
 
-SnapshotImportCall::SnapshotImportCall(
-    Backend& backend, WorkerPool& pool,
-    const grpc::CallbackServerContext& context, grpc::ByteBuffer& response)
+SnapshotImportCall::SnapshotImportCall(Backend& backend, WorkerPool& pool,
+                                       grpc::CallbackServerContext& context,
+                                       grpc::ByteBuffer& response)
     : RecordedCall(backend, FindMethod("ImportSnapshot"), context),
+      Work(interrupt_),
       pool_(pool),
       response_(response),
-      stream_(&backend.catalogs->snapshots()) {}
+      stream_(&backend.catalogs->snapshots()) {
+  set_flow(FlowOfCaller(context));
+}
 
 void SnapshotImportCall::OnReadDone(bool ok) {
   all_read_ = !ok;
   if (backend_.draining.load()) {
-    Finish(ToGrpcStatus(Draining(backend_)));
-  } else if (!pool_.TryAdd(this)) {
-    Finish(ToGrpcStatus(QueueFull(backend_)));
+    Finish(Draining());
+  } else {
+    pool_.Add(this);
   }
 }
 
@@ -111,7 +117,7 @@ void SnapshotImportCall::Run() {
   if (status.ok() && !at_end) {
     StartRead(&request_);
   } else {
-    Finish(ToGrpcStatus(status));
+    Finish(status);
   }
 }
 

@@ -26,15 +26,16 @@ class ExportCall final
  public:
   // The result belongs to gRPC.
   static ExportCall* Start(Backend& backend, WorkerPool& pool,
-                           const grpc::CallbackServerContext& context,
+                           grpc::CallbackServerContext& context,
                            const grpc::ByteBuffer& request);
 
   void OnWriteDone(bool ok) override;
   void Run() override;
+  void Refuse(const absl::Status& status) override { Finish(status); }
 
  private:
   ExportCall(Backend& backend, WorkerPool& pool,
-             const grpc::CallbackServerContext& context,
+             grpc::CallbackServerContext& context,
              const grpc::ByteBuffer& request);
   void Enter();
   // Fills response_, or says that there is no more.
@@ -55,15 +56,16 @@ class SnapshotImportCall final
  public:
   // The result belongs to gRPC.
   static SnapshotImportCall* Start(Backend& backend, WorkerPool& pool,
-                                   const grpc::CallbackServerContext& context,
+                                   grpc::CallbackServerContext& context,
                                    grpc::ByteBuffer& response);
 
   void OnReadDone(bool ok) override;
   void Run() override;
+  void Refuse(const absl::Status& status) override { Finish(status); }
 
  private:
   SnapshotImportCall(Backend& backend, WorkerPool& pool,
-                     const grpc::CallbackServerContext& context,
+                     grpc::CallbackServerContext& context,
                      grpc::ByteBuffer& response);
   absl::Status Append();
   absl::Status End();

@@ -10,9 +10,10 @@
 #include "core/base/interrupt.h"
 #include "service/backend.h"
 #include "service/call.h"
-#include "service/grpc_status.h"
+#include "service/flow.h"
 #include "service/pooled_call.h"
 #include "service/read_after_write.h"
+#include "service/refused_call.h"
 #include "service/wire.h"
 #include "service/worker_pool.h"
 
@@ -29,16 +30,15 @@ class UnaryCall final : public PooledCall {
  public:
   UnaryCall(Backend& backend, const Method& method,
             Handler<Request, Response> handler, WorkerPool& pool,
-            const grpc::CallbackServerContext& context,
+            grpc::CallbackServerContext& context,
             const grpc::ByteBuffer& request, grpc::ByteBuffer& response)
-      : PooledCall(backend, method, context, request, response),
-        handler_(handler),
-        pool_(pool) {}
+      : PooledCall(backend, pool, method, context, request, response),
+        handler_(handler) {}
 
   void Run() override {
     const absl::Status status = RunHandler([this] { return Handle(); });
-    if (IsNotVisibleYet(status) && TryAgainLater(pool_)) return;
-    Finish(ToGrpcStatus(status));
+    if (IsNotVisibleYet(status) && TryAgainLater()) return;
+    End(status);
   }
 
  private:
@@ -59,7 +59,6 @@ class UnaryCall final : public PooledCall {
   }
 
   const Handler<Request, Response> handler_;
-  WorkerPool& pool_;
   Request* message_ = nullptr;  // null: not parsed yet
   Response* reply_ = nullptr;
 };
@@ -72,9 +71,13 @@ grpc::ServerUnaryReactor* StartUnaryCall(Backend& backend, WorkerPool& pool,
                                          grpc::CallbackServerContext* context,
                                          const grpc::ByteBuffer* request,
                                          grpc::ByteBuffer* response) {
+  if (backend.draining.load()) {
+    return RefuseCall(backend, method, Draining(), *context);
+  }
   auto* call = new UnaryCall<Request, Response>(backend, method, handler, pool,
                                                 *context, *request, *response);
-  call->Enter(pool);
+  call->Enter(kNamesCatalog<Request> ? FlowOfCatalog(*context, *request)
+                                     : FlowOfCaller(*context));
   return call;
 }
 

@@ -1,50 +1,53 @@
 #include "service/worker_pool.h"
 
-#include <algorithm>
+#include "core/base/clock.h"
+#include "service/call.h"
 
 namespace attendant {
 
-WorkerPool::WorkerPool(int thread_count, std::size_t max_waiting_count)
-    : thread_count_(static_cast<std::size_t>(thread_count)),
-      max_waiting_count_(max_waiting_count) {
-  threads_.reserve(static_cast<std::size_t>(thread_count));
-  for (int i = 0; i < thread_count; ++i) {
+WorkerPool::WorkerPool(const Options& options) : queue_(options) {
+  threads_.reserve(static_cast<std::size_t>(options.thread_count));
+  for (int i = 0; i < options.thread_count; ++i) {
     threads_.emplace_back([this] { RunWorker(); });
   }
 }
 
 WorkerPool::~WorkerPool() { Stop(); }
 
-bool WorkerPool::TryAdd(Work* work) {
+void WorkerPool::Add(Work* work) {
+  WorkQueue::Refusal refusal;
+  bool stopped = false;
   {
+    const SteadyTime now = SteadyNow();
     MutexLock lock(&mutex_);
-    if (stopped_ || waiting_.size() >= max_waiting_count_) return false;
-    waiting_.push_back(work);
+    stopped = stopped_;
+    if (!stopped) refusal = queue_.Add(work, now);
   }
-  added_.NotifyOne();
-  return true;
+  if (stopped) return work->Refuse(Draining());
+  if (refusal.work != work) added_.NotifyOne();
+  refusal.Tell();
 }
 
 void WorkerPool::TakeAlong(const Work& work, std::size_t most,
                            std::vector<Work*>& taken) {
-  const absl::string_view group = work.group();
+  const SteadyTime now = SteadyNow();
   MutexLock lock(&mutex_);
-  const std::size_t share =
-      std::min(most, (waiting_.size() + thread_count_ - 1) / thread_count_);
-  std::size_t taken_count = 0;
-  const auto take = [&](Work* waiting) {
-    if (taken_count == share || waiting->group() != group) return false;
-    taken.push_back(waiting);
-    ++taken_count;
-    return true;
-  };
-  waiting_.erase(std::remove_if(waiting_.begin(), waiting_.end(), take),
-                 waiting_.end());
+  queue_.TakeAlong(work, most, now, taken);
+}
+
+bool WorkerPool::Remove(Work* work) {
+  MutexLock lock(&mutex_);
+  return queue_.Remove(work);
 }
 
 std::size_t WorkerPool::waiting_count() const {
   MutexLock lock(&mutex_);
-  return waiting_.size();
+  return queue_.waiting_count();
+}
+
+WorkCounts WorkerPool::counts() const {
+  MutexLock lock(&mutex_);
+  return queue_.counts();
 }
 
 void WorkerPool::Stop() {
@@ -59,16 +62,24 @@ void WorkerPool::Stop() {
 }
 
 void WorkerPool::RunWorker() {
+  Turn turn;
   while (true) {
     Work* work = nullptr;
+    WorkQueue::Refusal refusal;
     {
       MutexLock lock(&mutex_);
-      while (waiting_.empty() && !stopped_) added_.Wait(&mutex_);
-      if (waiting_.empty()) return;
-      work = waiting_.front();
-      waiting_.pop_front();
+      while (queue_.waiting_count() == 0 && !stopped_) added_.Wait(&mutex_);
+      if (queue_.waiting_count() == 0) return;
+      work = queue_.Begin(SteadyNow(), &turn, &refusal);
+    }
+    if (work == nullptr) {
+      refusal.Tell();
+      continue;
     }
     work->Run();
+    const SteadyTime now = SteadyNow();
+    MutexLock lock(&mutex_);
+    queue_.End(turn, now);
   }
 }
 

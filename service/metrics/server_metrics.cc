@@ -25,7 +25,8 @@ constexpr absl::string_view kCodeNames[] = {"OK",
                                             "DataLoss",
                                             "Unauthenticated"};
 
-constexpr absl::string_view kShedReasons[] = {"queue_full", "draining"};
+constexpr absl::string_view kShedReasons[] = {"queue_full", "would_be_late",
+                                              "draining"};
 static_assert(std::size(kShedReasons) == CounterFor<ShedReason>::kSize);
 
 constexpr absl::string_view kKnownMasses[] = {"exact", "bound", "estimate",

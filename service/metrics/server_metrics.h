@@ -51,7 +51,7 @@ class CallMetrics {
 };
 
 // Why a request was refused that would have been answered at another time.
-enum class ShedReason { kQueueFull, kDraining, kCount };
+enum class ShedReason { kQueueFull, kWouldBeLate, kDraining, kCount };
 
 // How the mass of an answer is known: see core's MassMethod.
 enum class KnownMass { kExact, kBound, kEstimate, kUnknown, kCount };

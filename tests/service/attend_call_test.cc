@@ -14,11 +14,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "attendant/v1/attention_service.grpc.pb.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
 #include "service/call.h"
 #include "service/handlers.h"
+#include "tests/durability/flags.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/support/status_matchers.h"
 
@@ -49,12 +52,14 @@ class CallService final
 // Holds a worker until it is told to let go.
 class Blocker final : public Work {
  public:
+  Blocker() : Work(interrupt_) {}
   void Run() override {
     MutexLock lock(&mutex_);
     running_ = true;
     changed_.NotifyAll();
     while (!released_) changed_.Wait(&mutex_);
   }
+  void Refuse(const absl::Status& status) override { ADD_FAILURE() << status; }
   void AwaitRunning() {
     MutexLock lock(&mutex_);
     while (!running_) changed_.Wait(&mutex_);
@@ -66,6 +71,7 @@ class Blocker final : public Work {
   }
 
  private:
+  const Interrupt interrupt_;
   Mutex mutex_;
   CondVar changed_;
   bool running_ ABSL_GUARDED_BY(mutex_) = false;
@@ -156,7 +162,8 @@ class AttendCallTest : public ::testing::Test {
       server_->Wait();
       pool_->Stop();
     }
-    pool_ = std::make_unique<WorkerPool>(worker_count, 1024);
+    pool_ = std::make_unique<WorkerPool>(
+        WorkerPool::Options{.thread_count = worker_count});
     service_ = std::make_unique<CallService>(*backend_, *pool_);
     int port = 0;
     grpc::ServerBuilder builder;
@@ -175,7 +182,7 @@ class AttendCallTest : public ::testing::Test {
 
   // Sends all while the only worker is held, and lets it go when all wait.
   void AskTogether(std::vector<Call>& calls) {
-    ASSERT_TRUE(pool_->TryAdd(&blocker_));
+    pool_->Add(&blocker_);
     blocker_.AwaitRunning();
     for (Call& call : calls) {
       call.thread = std::thread([this, &call] { Ask(call); });
@@ -300,7 +307,7 @@ TEST_F(AttendCallTest, CancelledAndLateMembersHoldNobodyUp) {
   std::mt19937_64 random(5);
   std::vector<Call> calls(6);
   for (Call& call : calls) call.request = RandomRequest(random);
-  ASSERT_TRUE(pool_->TryAdd(&blocker_));
+  pool_->Add(&blocker_);
   blocker_.AwaitRunning();
   const SteadyTime deadline = SteadyAfter(absl::Milliseconds(300));
   calls[2].context.set_deadline(ToGrpcTime(deadline));
@@ -311,6 +318,9 @@ TEST_F(AttendCallTest, CancelledAndLateMembersHoldNobodyUp) {
   calls[4].context.TryCancel();
   calls[2].thread.join();
   calls[4].thread.join();
+  // Their places are free before anybody has a turn.
+  while (pool_->waiting_count() > calls.size() - 2) std::this_thread::yield();
+  EXPECT_EQ(pool_->counts().ended_waiting_count, 2);
   blocker_.Release();
   for (const std::size_t i : {0, 1, 3, 5}) {
     calls[i].thread.join();
@@ -321,7 +331,7 @@ TEST_F(AttendCallTest, CancelledAndLateMembersHoldNobodyUp) {
 }
 
 TEST_F(AttendCallTest, MalformedBytesAreRefusedWhereTheyArrive) {
-  ASSERT_TRUE(pool_->TryAdd(&blocker_));
+  pool_->Add(&blocker_);
   blocker_.AwaitRunning();
   Call call;
   // A string that is not UTF-8.
@@ -344,6 +354,54 @@ TEST_F(AttendCallTest, LargeRequestsAreReadWhenTheirTurnComes) {
     ASSERT_TRUE(call.status.ok()) << call.status.error_message();
     EXPECT_EQ(call.response.stats().shared_query_count(), 1);
   }
+}
+
+// At whatever moment calls are cancelled, none is left, and workers are free.
+//   --cancels=N  (1000)
+TEST_F(AttendCallTest, CancelsAtAnyMomentLeaveNothingBehind) {
+  Serve(2);
+  constexpr int kCallers = 8;
+  const std::int64_t cancels = Flag("cancels", Short(1000));
+  std::vector<std::thread> callers;
+  for (int c = 0; c < kCallers; ++c) {
+    callers.emplace_back([&, c] {
+      std::mt19937_64 random(200 + static_cast<std::uint64_t>(c));
+      for (std::int64_t i = c; i < cancels; i += kCallers) {
+        Call call;
+        call.request = RandomRequest(random);
+        // One that keeps all logits, one that others share, one by the index.
+        if (i % 3 == 0) call.request.set_select_kind(v1::SELECT_KIND_SAMPLE);
+        if (i % 3 == 1) call.request.set_scan_mode(v1::SCAN_MODE_EXACT);
+        // Some end by their deadline, after 0 to 1 ms.
+        const auto after = absl::Microseconds(
+            std::uniform_int_distribution<int>(0, 1000)(random));
+        if (i % 4 == 0)
+          call.context.set_deadline(ToGrpcTime(SteadyAfter(after)));
+        call.thread = std::thread([this, &call] { Ask(call); });
+        absl::SleepFor(after);
+        call.context.TryCancel();
+        call.thread.join();
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  const SteadyTime give_up = SteadyAfter(absl::Seconds(30));
+  WorkCounts counts;
+  do {
+    counts = pool_->counts();
+    ASSERT_LT(SteadyNow(), give_up);
+  } while (counts.busy_worker_count > 0 || counts.waiting_count > 0);
+  EXPECT_EQ(counts.run_count + counts.ended_waiting_count +
+                counts.refused_full_count + counts.refused_late_count,
+            counts.offered_count);
+  RecordProperty("cut_short", absl::StrCat(counts.cut_short_count));
+  RecordProperty("longest_overrun_us",
+                 absl::StrCat(counts.longest_overrun_ns / 1000));
+  Call last;
+  std::mt19937_64 random(9);
+  last.request = RandomRequest(random);
+  Ask(last);
+  EXPECT_TRUE(last.status.ok()) << last.status.error_message();
 }
 
 // For the thread sanitizer: callers, some of whom go away, and writes that

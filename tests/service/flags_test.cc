@@ -72,6 +72,7 @@ TEST(FlagsTest, Defaults) {
   EXPECT_EQ(flags->http_listen, "127.0.0.1:8600");
   EXPECT_GE(flags->server.worker_count, 1);
   EXPECT_EQ(flags->server.max_message_bytes, 16 << 20);
+  EXPECT_EQ(flags->server.max_waiting_count, 1024U);
   EXPECT_EQ(flags->grace_seconds, 30);
   EXPECT_EQ(flags->log_level, LogLevel::kInfo);
   EXPECT_EQ(flags->auto_ivf_min_count, LiveCatalogOptions().auto_ivf_min_count);
@@ -130,6 +131,7 @@ TEST(FlagsTest, EveryFlagHasAVariable) {
       {"ATTENDANT_HTTP_LISTEN", "[::1]:6"},
       {"ATTENDANT_WORKERS", "3"},
       {"ATTENDANT_MAX_MESSAGE_BYTES", "65536"},
+      {"ATTENDANT_MAX_WAITING", "17"},
       {"ATTENDANT_GRACE_SECONDS", "0"},
       {"ATTENDANT_LOG_LEVEL", "debug"},
       {"ATTENDANT_AUTO_IVF_MIN_COUNT", "9"},
@@ -143,6 +145,7 @@ TEST(FlagsTest, EveryFlagHasAVariable) {
   EXPECT_EQ(flags->http_listen, "[::1]:6");
   EXPECT_EQ(flags->server.worker_count, 3);
   EXPECT_EQ(flags->server.max_message_bytes, 65536);
+  EXPECT_EQ(flags->server.max_waiting_count, 17U);
   EXPECT_EQ(flags->grace_seconds, 0);
   EXPECT_EQ(flags->log_level, LogLevel::kDebug);
   EXPECT_EQ(flags->auto_ivf_min_count, 9);
@@ -150,11 +153,26 @@ TEST(FlagsTest, EveryFlagHasAVariable) {
 }
 
 TEST(FlagsTest, EffectiveConfigurationIsAConfigurationFile) {
-  const auto parsed =
-      Parse({"--data-dir", "/tmp/some dir", "--workers", "3", "--listen",
-             "localhost:0", "--log-level", "error", "--grace-seconds", "9",
-             "--max-message-bytes", "100000", "--auto-ivf-min-count", "50",
-             "--memory-limit", "3GiB", "--http-listen", "none"});
+  const auto parsed = Parse({"--data-dir",
+                             "/tmp/some dir",
+                             "--workers",
+                             "3",
+                             "--listen",
+                             "localhost:0",
+                             "--log-level",
+                             "error",
+                             "--grace-seconds",
+                             "9",
+                             "--max-message-bytes",
+                             "100000",
+                             "--auto-ivf-min-count",
+                             "50",
+                             "--max-waiting",
+                             "60",
+                             "--memory-limit",
+                             "3GiB",
+                             "--http-listen",
+                             "none"});
   ASSERT_TRUE(std::holds_alternative<Flags>(parsed));
   const std::string text = ToText(std::get<Flags>(parsed));
   const ScopedFile file(text);
@@ -184,6 +202,7 @@ TEST(FlagsTest, BadUsageIsOneLineThatNamesTheFlag) {
   ExpectUsageError(Parse({"--listen", "localhost:65536"}), "HOST:PORT");
   ExpectUsageError(Parse({"--listen", ":80"}), "HOST:PORT");
   ExpectUsageError(Parse({"--max-message-bytes", "5"}), "--max-message-bytes");
+  ExpectUsageError(Parse({"--max-waiting", "0"}), "--max-waiting");
   ExpectUsageError(Parse({"--grace-seconds", "-1"}), "--grace-seconds");
   ExpectUsageError(Parse({"--log-level", "loud"}), "--log-level");
   ExpectUsageError(Parse({"--auto-ivf-min-count", "0"}),
@@ -208,9 +227,9 @@ TEST(FlagsTest, HelpNamesEveryFlagAndVariable) {
   EXPECT_EQ(exit->exit_status, 0);
   for (const char* text :
        {"--data-dir", "--listen", "--http-listen", "--workers",
-        "--max-message-bytes", "--grace-seconds", "--log-level",
-        "--auto-ivf-min-count", "--config", "--version", "ATTENDANT_DATA_DIR",
-        "ATTENDANT_LOG_LEVEL", "Examples"}) {
+        "--max-message-bytes", "--max-waiting", "--grace-seconds",
+        "--log-level", "--auto-ivf-min-count", "--config", "--version",
+        "ATTENDANT_DATA_DIR", "ATTENDANT_LOG_LEVEL", "Examples"}) {
     EXPECT_THAT(exit->text, HasSubstr(text));
   }
 }

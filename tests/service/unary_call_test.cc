@@ -137,8 +137,8 @@ class ScriptedService final
                                    const grpc::ByteBuffer* request,
                                    grpc::ByteBuffer* response) override {
     script->CallArrived(DeadlineOf(*context));
-    return StartUnaryCall(backend_, pool_, FindMethod("Attend"), &ScriptedHandler, context,
-                          request, response);
+    return StartUnaryCall(backend_, pool_, FindMethod("Attend"),
+                          &ScriptedHandler, context, request, response);
   }
 
  private:
@@ -175,6 +175,10 @@ class UnaryCallTest : public ::testing::Test {
     v1::AttendResponse response;
     return stub_->Attend(&context, request, &response);
   }
+  // The status of a call comes a little before the end of its turn.
+  void AwaitNoTurn() {
+    while (pool_.counts().busy_worker_count > 0) std::this_thread::yield();
+  }
   grpc::Status Call(const std::string& what) {
     grpc::ClientContext context;
     return Call(what, context);
@@ -182,7 +186,7 @@ class UnaryCallTest : public ::testing::Test {
 
   Script script_;
   Backend backend_{nullptr, 65536};
-  WorkerPool pool_{1, 1};
+  WorkerPool pool_{{.thread_count = 1, .max_waiting_count = 1}};
   ScriptedService service_{backend_, pool_};
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<v1::AttentionService::Stub> stub_;
@@ -197,6 +201,9 @@ TEST_F(UnaryCallTest, CancellationReachesTheHandler) {
   context.TryCancel();
   EXPECT_EQ(script_.AwaitEnded(1), absl::StatusCode::kCancelled);
   caller.join();
+  AwaitNoTurn();
+  EXPECT_EQ(pool_.counts().cut_short_count, 1);
+  EXPECT_GT(pool_.counts().overrun_ns, 0);
 }
 
 TEST_F(UnaryCallTest, DeadlineReachesTheHandler) {
@@ -208,6 +215,8 @@ TEST_F(UnaryCallTest, DeadlineReachesTheHandler) {
   // gRPC cancels a call past its deadline, which may come first.
   EXPECT_THAT(script_.AwaitEnded(1), AnyOf(absl::StatusCode::kDeadlineExceeded,
                                            absl::StatusCode::kCancelled));
+  AwaitNoTurn();
+  EXPECT_EQ(pool_.counts().cut_short_count, 1);
 }
 
 TEST_F(UnaryCallTest, AClockSetForwardEndsNoCall) {
@@ -252,6 +261,27 @@ TEST_F(UnaryCallTest, CallThatExpiresInTheQueueDoesNoWork) {
   server_->Shutdown();
   pool_.Stop();  // after what waited in it
   EXPECT_EQ(script_.started_count(), 1);
+  EXPECT_EQ(pool_.counts().ended_waiting_count, 1);
+}
+
+TEST_F(UnaryCallTest, ACancelledCallGivesItsPlaceToAnother) {
+  std::thread first([&] { EXPECT_TRUE(Call("wait").ok()); });
+  script_.AwaitStarted(1);
+  grpc::ClientContext context;
+  std::thread second([&] {
+    EXPECT_EQ(Call("wait", context).error_code(), grpc::StatusCode::CANCELLED);
+  });
+  // There is room for one.
+  while (pool_.waiting_count() == 0) std::this_thread::yield();
+  context.TryCancel();
+  second.join();
+  while (pool_.waiting_count() > 0) std::this_thread::yield();
+  std::thread third([&] { EXPECT_TRUE(Call("wait").ok()); });
+  while (pool_.waiting_count() == 0) std::this_thread::yield();
+  script_.release = true;
+  first.join();
+  third.join();
+  EXPECT_EQ(pool_.counts().ended_waiting_count, 1);
 }
 
 TEST_F(UnaryCallTest, FullQueueRefusesWithRetryInfo) {
@@ -260,12 +290,18 @@ TEST_F(UnaryCallTest, FullQueueRefusesWithRetryInfo) {
   // Of two more, one waits and one is refused, which lets the first end.
   std::atomic<int> refused_count = 0;
   const auto call = [&] {
-    const grpc::Status status = Call("wait");
+    grpc::ClientContext context;
+    const grpc::Status status = Call("wait", context);
     if (status.ok()) return;
     EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
     const google::rpc::Status details = DetailsOf(status);
     EXPECT_EQ(ReasonIn(details), "QUEUE_FULL");
     EXPECT_EQ(Details<google::rpc::RetryInfo>(details).size(), 1u);
+    // For gRPC's own retries the same.
+    const auto& metadata = context.GetServerTrailingMetadata();
+    const auto push_back = metadata.find("grpc-retry-pushback-ms");
+    ASSERT_NE(push_back, metadata.end());
+    EXPECT_NE(push_back->second, "-1");
     ++refused_count;
     script_.release = true;
   };
@@ -299,9 +335,15 @@ TEST_F(UnaryCallTest, OtherExceptionIsInternal) {
 }
 
 TEST_F(UnaryCallTest, ReplyBeyondTheLimitIsResourceExhausted) {
-  const grpc::Status status = Call("large");
+  grpc::ClientContext context;
+  const grpc::Status status = Call("large", context);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(ReasonIn(DetailsOf(status)), "OVER_LIMIT");
+  // Not to be tried again.
+  const auto& metadata = context.GetServerTrailingMetadata();
+  const auto push_back = metadata.find("grpc-retry-pushback-ms");
+  ASSERT_NE(push_back, metadata.end());
+  EXPECT_EQ(push_back->second, "-1");
 }
 
 TEST_F(UnaryCallTest, WhatWaitsForAWriteHoldsNoWorker) {

@@ -13,21 +13,43 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/clock.h"
 #include "core/base/mutex.h"
+#include "tests/support/status_matchers.h"
 
 namespace attendant {
 namespace {
 
+using ::testing::_;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
 class FunctionWork final : public Work {
  public:
   explicit FunctionWork(std::function<void()> function, std::string group = "")
-      : function_(std::move(function)), group_(std::move(group)) {}
+      : Work(own_interrupt_),
+        function_(std::move(function)),
+        group_(std::move(group)) {}
   void Run() override { function_(); }
+  void Refuse(const absl::Status& status) override {
+    MutexLock lock(&mutex_);
+    refusals_.push_back(status);
+  }
   absl::string_view group() const override { return group_; }
+  void set_interrupt(const Interrupt& interrupt) { own_interrupt_ = interrupt; }
+
+  // What it was told, once for each time that it was refused.
+  std::vector<absl::Status> refusals() const {
+    MutexLock lock(&mutex_);
+    return refusals_;
+  }
 
  private:
+  Interrupt own_interrupt_;
   std::function<void()> function_;
   std::string group_;
+  mutable Mutex mutex_;
+  std::vector<absl::Status> refusals_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Something that threads wait for.
@@ -51,12 +73,16 @@ class Gate {
 
 TEST(WorkerPoolTest, RunsEveryWorkOnce) {
   std::atomic<int> count = 0;
-  FunctionWork work([&] { ++count; });
+  std::vector<std::unique_ptr<FunctionWork>> works;
+  for (int i = 0; i < 1000; ++i) {
+    works.push_back(std::make_unique<FunctionWork>([&] { ++count; }));
+  }
   {
-    WorkerPool pool(4, 1000);
-    for (int i = 0; i < 1000; ++i) ASSERT_TRUE(pool.TryAdd(&work));
+    WorkerPool pool({.thread_count = 4, .max_waiting_count = 1000});
+    for (const auto& work : works) pool.Add(work.get());
   }
   EXPECT_EQ(count, 1000);
+  for (const auto& work : works) EXPECT_THAT(work->refusals(), IsEmpty());
 }
 
 TEST(WorkerPoolTest, OneThreadRunsInOrder) {
@@ -67,8 +93,8 @@ TEST(WorkerPoolTest, OneThreadRunsInOrder) {
         std::make_unique<FunctionWork>([&order, i] { order.push_back(i); }));
   }
   {
-    WorkerPool pool(1, 100);
-    for (const auto& work : works) ASSERT_TRUE(pool.TryAdd(work.get()));
+    WorkerPool pool({.thread_count = 1, .max_waiting_count = 100});
+    for (const auto& work : works) pool.Add(work.get());
   }
   ASSERT_EQ(order.size(), 100u);
   for (int i = 0; i < 100; ++i) EXPECT_EQ(order[i], i);
@@ -82,18 +108,70 @@ TEST(WorkerPoolTest, RefusesBeyondItsBound) {
     release.Await();
   });
   std::atomic<int> count = 0;
-  FunctionWork work([&] { ++count; });
+  std::vector<std::unique_ptr<FunctionWork>> works;
+  for (int i = 0; i < 4; ++i) {
+    works.push_back(std::make_unique<FunctionWork>([&] { ++count; }));
+  }
   {
-    WorkerPool pool(1, 3);
-    ASSERT_TRUE(pool.TryAdd(&blocker));
+    WorkerPool pool({.thread_count = 1, .max_waiting_count = 3});
+    pool.Add(&blocker);
     started.Await();  // the queue is empty again
-    EXPECT_TRUE(pool.TryAdd(&work));
-    EXPECT_TRUE(pool.TryAdd(&work));
-    EXPECT_TRUE(pool.TryAdd(&work));
-    EXPECT_FALSE(pool.TryAdd(&work));
+    for (const auto& work : works) pool.Add(work.get());
+    for (int i = 0; i < 3; ++i) EXPECT_THAT(works[i]->refusals(), IsEmpty());
+    EXPECT_THAT(works[3]->refusals(),
+                ElementsAre(StatusIs(absl::StatusCode::kResourceExhausted, _)));
+    EXPECT_EQ(pool.counts().refused_full_count, 1);
     release.Open();
   }
   EXPECT_EQ(count, 3);
+}
+
+TEST(WorkerPoolTest, WhatNobodyWantsAnyMoreIsNotRun) {
+  Gate started;
+  Gate release;
+  FunctionWork blocker([&] {
+    started.Open();
+    release.Await();
+  });
+  std::atomic<bool> cancelled = false;
+  FunctionWork work([] { ADD_FAILURE() << "ran though it was cancelled"; });
+  work.set_interrupt({.cancelled = &cancelled});
+  FunctionWork late([] { ADD_FAILURE() << "ran after its deadline"; });
+  late.set_interrupt({.deadline = SteadyNow()});
+  WorkerPool pool({.thread_count = 1, .max_waiting_count = 3});
+  pool.Add(&blocker);
+  started.Await();
+  pool.Add(&work);
+  pool.Add(&late);
+  EXPECT_THAT(late.refusals(),
+              ElementsAre(StatusIs(absl::StatusCode::kDeadlineExceeded, _)));
+  cancelled = true;
+  release.Open();
+  pool.Stop();
+  EXPECT_THAT(work.refusals(),
+              ElementsAre(StatusIs(absl::StatusCode::kCancelled, _)));
+  EXPECT_EQ(pool.counts().ended_waiting_count, 2);
+  EXPECT_EQ(pool.counts().run_count, 1);
+}
+
+TEST(WorkerPoolTest, WhatIsRemovedIsNeitherRunNorRefused) {
+  Gate started;
+  Gate release;
+  FunctionWork blocker([&] {
+    started.Open();
+    release.Await();
+  });
+  FunctionWork work([] { ADD_FAILURE() << "ran though it was removed"; });
+  WorkerPool pool({.thread_count = 1, .max_waiting_count = 3});
+  pool.Add(&blocker);
+  started.Await();
+  EXPECT_FALSE(pool.Remove(&blocker));
+  pool.Add(&work);
+  EXPECT_TRUE(pool.Remove(&work));
+  EXPECT_FALSE(pool.Remove(&work));
+  release.Open();
+  pool.Stop();
+  EXPECT_THAT(work.refusals(), IsEmpty());
 }
 
 TEST(WorkerPoolTest, ThreadsWorkSideBySide) {
@@ -108,34 +186,47 @@ TEST(WorkerPoolTest, ThreadsWorkSideBySide) {
     second.Open();
     first.Await();
   });
-  WorkerPool pool(2, 2);
-  ASSERT_TRUE(pool.TryAdd(&a));
-  ASSERT_TRUE(pool.TryAdd(&b));
+  WorkerPool pool({.thread_count = 2, .max_waiting_count = 2});
+  pool.Add(&a);
+  pool.Add(&b);
 }
 
-// What is taken along from these, while all workers are busy.
-std::vector<Work*> TakenAlong(int thread_count, const Work& like,
+// What a work of `group` takes along of `waiting`, while all workers are busy.
+std::vector<Work*> TakenAlong(int thread_count, const std::string& group,
                               std::size_t most,
                               const std::vector<Work*>& waiting) {
   std::vector<Gate> started(static_cast<std::size_t>(thread_count));
-  Gate release;
-  std::vector<std::unique_ptr<FunctionWork>> blockers;
-  for (Gate& gate : started) {
-    blockers.push_back(std::make_unique<FunctionWork>([&] {
-      gate.Open();
-      release.Await();
-    }));
-  }
-  WorkerPool pool(thread_count, 100);
-  for (const auto& blocker : blockers) EXPECT_TRUE(pool.TryAdd(blocker.get()));
-  for (Gate& gate : started) gate.Await();
-  for (Work* work : waiting) EXPECT_TRUE(pool.TryAdd(work));
-  EXPECT_EQ(pool.waiting_count(), waiting.size());
+  Gate all_wait;
+  Gate taken_along;
+  WorkerPool pool({.thread_count = thread_count, .max_waiting_count = 100});
   std::vector<Work*> taken;
-  pool.TakeAlong(like, most, taken);
-  EXPECT_EQ(pool.waiting_count(), waiting.size() - taken.size());
-  release.Open();
+  FunctionWork first(
+      [&] {
+        started[0].Open();
+        all_wait.Await();
+        pool.TakeAlong(first, most, taken);
+        EXPECT_EQ(pool.waiting_count(), waiting.size() - taken.size());
+        taken_along.Open();
+      },
+      group);
+  std::vector<std::unique_ptr<FunctionWork>> blockers;
+  pool.Add(&first);
+  for (std::size_t i = 1; i < started.size(); ++i) {
+    blockers.push_back(std::make_unique<FunctionWork>([&, i] {
+      started[i].Open();
+      taken_along.Await();
+    }));
+    pool.Add(blockers.back().get());
+  }
+  for (Gate& gate : started) gate.Await();
+  for (Work* work : waiting) pool.Add(work);
+  EXPECT_EQ(pool.waiting_count(), waiting.size());
+  all_wait.Open();
   pool.Stop();
+  EXPECT_EQ(pool.counts().turn_count,
+            thread_count + static_cast<int>(waiting.size() - taken.size()));
+  EXPECT_EQ(pool.counts().run_count,
+            thread_count + static_cast<int>(waiting.size()));
   return taken;
 }
 
@@ -146,16 +237,20 @@ TEST(WorkerPoolTest, TakesAlongItsGroupInItsOrder) {
   FunctionWork none([&] { ran.push_back(3); });
   FunctionWork a2([&] { ran.push_back(4); }, "a");
   FunctionWork a3([&] { ran.push_back(5); }, "a");
-  EXPECT_THAT(TakenAlong(1, a1, 2, {&a1, &b, &none, &a2, &a3}),
-              ::testing::ElementsAre(&a1, &a2));
-  EXPECT_THAT(ran, ::testing::ElementsAre(2, 3, 5));
+  EXPECT_THAT(TakenAlong(1, "a", 2, {&a1, &b, &none, &a2, &a3}),
+              ElementsAre(&a1, &a2));
+  EXPECT_THAT(ran, ElementsAre(2, 3, 5));
 }
 
 TEST(WorkerPoolTest, LeavesEachWorkerItsShare) {
   std::atomic<int> ran = 0;
-  FunctionWork work([&] { ++ran; }, "a");
-  const std::vector<Work*> five(5, &work);
-  EXPECT_EQ(TakenAlong(2, work, 100, five).size(), 3U);
+  std::vector<std::unique_ptr<FunctionWork>> works;
+  std::vector<Work*> five;
+  for (int i = 0; i < 5; ++i) {
+    works.push_back(std::make_unique<FunctionWork>([&] { ++ran; }, "a"));
+    five.push_back(works.back().get());
+  }
+  EXPECT_EQ(TakenAlong(2, "a", 100, five).size(), 3U);
   EXPECT_EQ(ran, 2);
 }
 
@@ -163,7 +258,9 @@ TEST(WorkerPoolTest, LeavesEachWorkerItsShare) {
 class SharedWork final : public Work {
  public:
   SharedWork(WorkerPool& pool, int number)
-      : pool_(pool), group_(number % 3 == 0 ? "" : absl::StrCat(number % 3)) {}
+      : Work(interrupt_),
+        pool_(pool),
+        group_(number % 3 == 0 ? "" : absl::StrCat(number % 3)) {}
 
   void Run() override {
     std::vector<Work*> works = {this};
@@ -174,10 +271,12 @@ class SharedWork final : public Work {
       ++shared->run_count_;
     }
   }
+  void Refuse(const absl::Status& status) override { ADD_FAILURE() << status; }
   absl::string_view group() const override { return group_; }
   int run_count() const { return run_count_; }
 
  private:
+  const Interrupt interrupt_;
   WorkerPool& pool_;
   const std::string group_;
   int run_count_ = 0;  // by whichever worker has it: once, so without a lock
@@ -185,7 +284,7 @@ class SharedWork final : public Work {
 
 TEST(WorkerPoolTest, EachWorkIsRunOnceByItselfOrAnother) {
   constexpr int kWorks = 3000;
-  WorkerPool pool(3, kWorks);
+  WorkerPool pool({.thread_count = 3, .max_waiting_count = kWorks});
   std::vector<std::unique_ptr<SharedWork>> works;
   for (int i = 0; i < kWorks; ++i) {
     works.push_back(std::make_unique<SharedWork>(pool, i));
@@ -194,7 +293,7 @@ TEST(WorkerPoolTest, EachWorkIsRunOnceByItselfOrAnother) {
   for (int c = 0; c < 3; ++c) {
     callers.emplace_back([&, c] {
       for (int i = c; i < kWorks; i += 3) {
-        EXPECT_TRUE(pool.TryAdd(works[static_cast<std::size_t>(i)].get()));
+        pool.Add(works[static_cast<std::size_t>(i)].get());
       }
     });
   }
@@ -205,9 +304,11 @@ TEST(WorkerPoolTest, EachWorkIsRunOnceByItselfOrAnother) {
 
 TEST(WorkerPoolTest, TakesNothingAfterStop) {
   FunctionWork work([] { ADD_FAILURE() << "ran after Stop"; });
-  WorkerPool pool(2, 2);
+  WorkerPool pool({.thread_count = 2, .max_waiting_count = 2});
   pool.Stop();
-  EXPECT_FALSE(pool.TryAdd(&work));
+  pool.Add(&work);
+  EXPECT_THAT(work.refusals(),
+              ElementsAre(StatusIs(absl::StatusCode::kUnavailable, _)));
   pool.Stop();
 }
 
