@@ -37,12 +37,12 @@ struct ImportOptions;
 // the server gave them; Unavailable where the server can't be reached and
 // DeadlineExceeded where it did not answer in time.
 //
-// Retries: Unavailable is retried up to 3 times with backoff, within the
-// deadline, for reads and for item writes, which carry a request_id: one is
-// drawn where the caller gives none, so that a write whose reply was lost is
-// not done twice. Writes of catalogs, aliases, models and snapshots and imports
-// are not retried: a repeated delete could not tell its own success from
-// NOT_FOUND. Which methods retry is written in service_config.json.
+// Retries: Unavailable, and a refusal that says when to come back, are retried
+// up to 3 times within the deadline, for reads and for item writes. These have
+// a request_id, drawn where the caller gives none: none is done twice. Writes
+// of catalogs, aliases, models and snapshots and imports are not retried: a
+// repeated delete could not tell its own success from NOT_FOUND. Which methods
+// retry is written in service_config.json; where most calls fail, none does.
 //
 // Messages are at most kMaxMessageBytes each way.
 class Client {

@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/importer.h"
+#include "core/base/clock.h"
 #include "core/base/mutex.h"
 #include "tests/support/status_matchers.h"
 
@@ -26,17 +27,25 @@ using ::testing::Gt;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Is not available for the first `failure_count` calls.
+// Is not available for the first `failure_count` calls, or tells them to come
+// back later, or never.
 class Flaky {
  public:
   explicit Flaky(int failure_count) : failures_left_(failure_count) {}
 
-  grpc::Status Call() {
+  grpc::Status Call(grpc::ServerContext* context) {
     MutexLock lock(&mutex_);
     ++call_count_;
     if (failures_left_ == 0) return grpc::Status::OK;
     --failures_left_;
-    return {grpc::StatusCode::UNAVAILABLE, "draining"};
+    if (push_back_.empty()) return {grpc::StatusCode::UNAVAILABLE, "draining"};
+    context->AddTrailingMetadata("grpc-retry-pushback-ms", push_back_);
+    return {grpc::StatusCode::RESOURCE_EXHAUSTED, "no room"};
+  }
+  // Failures are RESOURCE_EXHAUSTED from now on, with this push back.
+  void PushBack(const std::string& push_back) {
+    MutexLock lock(&mutex_);
+    push_back_ = push_back;
   }
   // The next calls.
   void Fail(int failure_count) {
@@ -51,20 +60,22 @@ class Flaky {
  private:
   Mutex mutex_;
   int failures_left_ ABSL_GUARDED_BY(mutex_);
+  std::string push_back_ ABSL_GUARDED_BY(mutex_);
   int call_count_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 class FakeCatalogs : public v1::CatalogService::Service {
  public:
   explicit FakeCatalogs(Flaky& flaky) : flaky_(flaky) {}
-  grpc::Status GetCatalog(grpc::ServerContext*, const v1::GetCatalogRequest*,
+  grpc::Status GetCatalog(grpc::ServerContext* context,
+                          const v1::GetCatalogRequest*,
                           v1::GetCatalogResponse*) override {
-    return flaky_.Call();
+    return flaky_.Call(context);
   }
-  grpc::Status DeleteCatalog(grpc::ServerContext*,
+  grpc::Status DeleteCatalog(grpc::ServerContext* context,
                              const v1::DeleteCatalogRequest*,
                              v1::DeleteCatalogResponse*) override {
-    return flaky_.Call();
+    return flaky_.Call(context);
   }
 
  private:
@@ -74,13 +85,15 @@ class FakeCatalogs : public v1::CatalogService::Service {
 class FakeModels : public v1::ModelService::Service {
  public:
   explicit FakeModels(Flaky& flaky) : flaky_(flaky) {}
-  grpc::Status GetModel(grpc::ServerContext*, const v1::GetModelRequest*,
+  grpc::Status GetModel(grpc::ServerContext* context,
+                        const v1::GetModelRequest*,
                         v1::GetModelResponse*) override {
-    return flaky_.Call();
+    return flaky_.Call(context);
   }
-  grpc::Status CreateModel(grpc::ServerContext*, const v1::CreateModelRequest*,
+  grpc::Status CreateModel(grpc::ServerContext* context,
+                           const v1::CreateModelRequest*,
                            v1::CreateModelResponse*) override {
-    return flaky_.Call();
+    return flaky_.Call(context);
   }
 
  private:
@@ -109,14 +122,14 @@ class FakeItems : public v1::ItemService::Service {
  public:
   explicit FakeItems(Flaky& flaky) : flaky_(flaky) {}
 
-  grpc::Status BatchUpsertItems(grpc::ServerContext*,
+  grpc::Status BatchUpsertItems(grpc::ServerContext* context,
                                 const v1::BatchUpsertItemsRequest* request,
                                 v1::BatchUpsertItemsResponse*) override {
     {
       MutexLock lock(&mutex_);
       request_ids_.push_back(request->request_id());
     }
-    return flaky_.Call();
+    return flaky_.Call(context);
   }
 
   grpc::Status ImportItems(
@@ -268,6 +281,33 @@ TEST_F(ClientTest, DoesNotRetryCatalogWrites) {
   EXPECT_THAT(client_->DeleteCatalog({}),
               StatusIs(absl::StatusCode::kUnavailable, "draining"));
   EXPECT_EQ(flaky_.call_count(), 1);
+}
+
+TEST_F(ClientTest, ComesBackWhenAServerWithoutRoomSaysSo) {
+  flaky_.PushBack("300");
+  const SteadyTime start = SteadyNow();
+  EXPECT_OK(client_->GetCatalog({}));
+  EXPECT_EQ(flaky_.call_count(), 3);
+  EXPECT_GE(TimeSince(start), absl::Milliseconds(600));
+}
+
+TEST_F(ClientTest, StaysAwayWhenTold) {
+  flaky_.PushBack("-1");
+  EXPECT_THAT(client_->GetCatalog({}),
+              StatusIs(absl::StatusCode::kResourceExhausted, "no room"));
+  EXPECT_EQ(flaky_.call_count(), 1);
+}
+
+// Where most calls fail, trying again would be most of the load.
+TEST_F(ClientTest, RetriesNoMoreWhereHardlyAnythingSucceeds) {
+  flaky_.PushBack("0");
+  constexpr int kCalls = 200;
+  flaky_.Fail(1 << 20);
+  for (int i = 0; i < kCalls; ++i) {
+    EXPECT_THAT(client_->GetCatalog({}),
+                StatusIs(absl::StatusCode::kResourceExhausted, "no room"));
+  }
+  EXPECT_LE(flaky_.call_count(), kCalls + 50);
 }
 
 TEST_F(ClientTest, GivesUpAtTheDeadline) {
