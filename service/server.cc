@@ -12,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
 #include "attendant/v1/alias_service.grpc.pb.h"
 #include "attendant/v1/attention_service.grpc.pb.h"
 #include "attendant/v1/catalog_service.grpc.pb.h"
@@ -23,6 +24,7 @@
 #include "core/base/status.h"
 #include "service/call.h"
 #include "service/catalog_metrics.h"
+#include "service/hang_up.h"
 #include "service/pool_metrics.h"
 #include "service/services.h"
 
@@ -34,7 +36,8 @@ constexpr std::int64_t kMinMessageBytes = 64 << 10;
 constexpr int kWriteThreadCount = 8;
 constexpr int kReadThreadCount = 2;
 constexpr int kLongWorkThreadCount = 2;
-constexpr absl::Duration kIdleConnectionGrace = absl::Milliseconds(500);
+constexpr absl::Duration kNoticeTime = absl::Milliseconds(100);
+constexpr absl::Duration kLeaveTime = absl::Milliseconds(500);
 
 int WorkerCount(int requested) {
   if (requested > 0) return requested;
@@ -147,18 +150,21 @@ void Server::Shutdown(absl::Duration grace) {
     }
     stopping_ = true;
   }
-  backend_.draining.store(true);
   if (server_ != nullptr) {
     server_->GetHealthCheckService()->SetServingStatus(false);
+    // Those who watch health go elsewhere before they are sent there.
+    absl::SleepFor(std::min(grace, kNoticeTime));
+  }
+  backend_.draining.store(true);
+  if (server_ != nullptr) {
     // Our calls have the whole grace; connections without one, which gRPC would
-    // wait for as long, only the time to take leave.
-    const SteadyTime deadline = SteadyAfter(grace);
-    if (backend_.calls.AwaitNone(deadline)) {
-      server_->Shutdown(
-          ToGrpcTime(std::min(deadline, SteadyAfter(kIdleConnectionGrace))));
-    } else {
-      server_->Shutdown(ToGrpcTime(deadline));
+    // wait for as long, only the time to take leave. Those that come in between
+    // are told at once.
+    if (backend_.calls.AwaitNone(SteadyAfter(grace))) {
+      HangUp(port_, kLeaveTime);
+      HangUp(port_, absl::ZeroDuration());
     }
+    server_->Shutdown(ToGrpcTime(SteadyNow()));
     server_->Wait();
     // gRPC's last words to a call may come after.
     backend_.calls.AwaitNone(SteadyTime::max());

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -63,8 +64,10 @@ absl::StatusOr<std::unique_ptr<ServerProcess>> ServerProcess::Start(
     argv.push_back("/usr/bin/env");
     argv.insert(argv.end(), environment.begin(), environment.end());
   }
-  argv.insert(argv.end(),
-              {kAttendantd, "--data-dir", data_dir, "--listen", "127.0.0.1:0"});
+  argv.insert(argv.end(), {kAttendantd, "--data-dir", data_dir});
+  if (std::find(flags.begin(), flags.end(), "--listen") == flags.end()) {
+    argv.insert(argv.end(), {"--listen", "127.0.0.1:0"});
+  }
   argv.insert(argv.end(), flags.begin(), flags.end());
   auto log_directory = std::make_unique<ScratchDirectory>();
   const std::string log_path = *log_directory / kLogFile;
@@ -96,6 +99,8 @@ int ServerProcess::Stop() {
   process_.Signal(SIGTERM);
   return process_.Wait(absl::Minutes(1));
 }
+
+void ServerProcess::Signal(int signal) { process_.Signal(signal); }
 
 void ServerProcess::Kill() {
   process_.Signal(SIGKILL);

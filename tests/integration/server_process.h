@@ -18,8 +18,9 @@ namespace attendant {
 class ServerProcess {
  public:
   // Starts it and waits until it says that it is ready. FailedPrecondition,
-  // with the exit status and what it said, if it ends instead. `environment`
-  // are variables of its own, as NAME=VALUE.
+  // with the exit status and what it said, if it ends instead. It takes a free
+  // port unless `flags` has --listen. `environment` are variables of its own,
+  // as NAME=VALUE.
   static absl::StatusOr<std::unique_ptr<ServerProcess>> Start(
       const std::string& data_dir, const std::vector<std::string>& flags = {},
       const std::vector<std::string>& environment = {});
@@ -35,6 +36,8 @@ class ServerProcess {
 
   // SIGTERM, and the exit status.
   int Stop();
+  // Sends a signal, and waits for nothing.
+  void Signal(int signal);
   // SIGKILL, and waits for the end.
   void Kill();
 

@@ -1,0 +1,248 @@
+// The real server with more to do than it can, and told to stop meanwhile.
+//   --restarts=N  of two nodes in turns (5)
+#include <gmock/gmock.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "attendant/v1/attention_service.grpc.pb.h"
+#include "core/base/clock.h"
+#include "core/base/mutex.h"
+#include "tests/durability/flags.h"
+#include "tests/integration/requests.h"
+#include "tests/integration/server_process.h"
+#include "tests/service/raw_call.h"
+#include "tests/support/scratch_directory.h"
+#include "tests/support/split_mix.h"
+#include "tests/support/status_matchers.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::IsSubsetOf;
+using ::testing::Optional;
+
+constexpr int kDim = 16;
+constexpr int kItemCount = 2560;
+constexpr char kHealthCheck[] = "/grpc.health.v1.Health/Check";
+constexpr absl::string_view kServing("\x08\x01", 2);
+
+std::vector<double> RandomKey(std::uint64_t seed) {
+  const std::vector<float> floats = SplitMix(seed).Floats(kDim);
+  return {floats.begin(), floats.end()};
+}
+
+// A catalog "shop" that is the same each time.
+void FillShop(const ServerProcess& server) {
+  ASSERT_OK_AND_ASSIGN(const auto client, server.Connect());
+  ASSERT_OK(CreateCatalog(*client, "shop",
+                          {KeyFieldOf("k", kDim, v1::SCORE_KIND_DOT)}));
+  constexpr int kBatch = 256;
+  for (int begin = 0; begin < kItemCount; begin += kBatch) {
+    std::vector<v1::Item> items;
+    for (int i = begin; i < begin + kBatch; ++i) {
+      items.push_back(ItemOf(absl::StrCat("item", i), "k",
+                             RandomKey(static_cast<std::uint64_t>(i))));
+    }
+    ASSERT_OK(client->BatchUpsertItems(UpsertOf("shop", items)));
+  }
+}
+
+// A draw without replacement, which keeps every logit and shares no pass.
+v1::AttendRequest HeavyRequest(std::uint64_t seed) {
+  v1::AttendRequest request;
+  request.set_catalog("shop");
+  *request.mutable_query()->mutable_vector() = VectorOf(RandomKey(seed));
+  request.set_select_kind(v1::SELECT_KIND_SAMPLE);
+  request.set_seed(static_cast<std::int64_t>(seed));
+  return request;
+}
+
+// Callers that ask again at once, whatever they are told, and never again by
+// themselves.
+class Callers {
+ public:
+  Callers(const std::string& address, int count) {
+    for (int c = 0; c < count; ++c) {
+      threads_.emplace_back([this, address, c] { Ask(address, c); });
+    }
+  }
+  ~Callers() { Stop(); }
+
+  void Stop() {
+    stopped_ = true;
+    for (std::thread& thread : threads_) {
+      if (thread.joinable()) thread.join();
+    }
+  }
+  int answered_count() const { return answered_; }
+  int refused_count() const { return refused_; }
+  // Of the failures.
+  std::set<grpc::StatusCode> codes() {
+    MutexLock lock(&mutex_);
+    return codes_;
+  }
+
+ private:
+  void Ask(const std::string& address, int number) {
+    // A connection of its own, without our retries.
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    const auto stub = v1::AttentionService::NewStub(grpc::CreateCustomChannel(
+        address, grpc::InsecureChannelCredentials(), arguments));
+    for (int i = 0; !stopped_.load(); ++i) {
+      grpc::ClientContext context;
+      v1::AttendResponse response;
+      const grpc::Status status = stub->Attend(
+          &context, HeavyRequest(static_cast<std::uint64_t>(number * 1000 + i)),
+          &response);
+      if (status.ok()) {
+        ++answered_;
+        continue;
+      }
+      ++refused_;
+      MutexLock lock(&mutex_);
+      codes_.insert(status.error_code());
+    }
+  }
+
+  std::atomic<bool> stopped_ = false;
+  std::atomic<int> answered_ = 0;
+  std::atomic<int> refused_ = 0;
+  Mutex mutex_;
+  std::set<grpc::StatusCode> codes_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::thread> threads_;
+};
+
+template <typename Condition>
+void Await(const Condition& condition) {
+  const SteadyTime give_up = SteadyAfter(absl::Seconds(60));
+  while (!condition()) {
+    ASSERT_LT(SteadyNow(), give_up);
+    std::this_thread::yield();
+  }
+}
+
+TEST(OverloadTest, OthersAreAnsweredWhileQueriesAreRefused) {
+  const ScratchDirectory data;
+  // So little room that a few callers are too many.
+  ASSERT_OK_AND_ASSIGN(
+      const auto server,
+      ServerProcess::Start(data.path(),
+                           {"--workers", "1", "--max-waiting", "4"}));
+  FillShop(*server);
+  Callers callers(server->address(), 12);
+  Await([&] { return callers.refused_count() > 20; });
+  const int answered_before = callers.answered_count();
+  ASSERT_OK_AND_ASSIGN(const auto client, server->Connect());
+  for (int i = 0; i < 5; ++i) {
+    RawCall health(grpc::CreateChannel(server->address(),
+                                       grpc::InsecureChannelCredentials()),
+                   kHealthCheck);
+    health.Write("");
+    health.WritesDone();
+    EXPECT_THAT(health.Read(), Optional(kServing));
+    EXPECT_TRUE(health.Finish().ok());
+    EXPECT_OK(client->ListCatalogs(v1::ListCatalogsRequest()));
+    EXPECT_OK(client->BatchUpsertItems(
+        UpsertOf("shop", {ItemOf("new", "k", RandomKey(7))})));
+  }
+  Await([&] { return callers.answered_count() > answered_before + 20; });
+  callers.Stop();
+  EXPECT_THAT(callers.codes(),
+              IsSubsetOf({grpc::StatusCode::RESOURCE_EXHAUSTED}));
+  // Nothing is left of it.
+  EXPECT_OK(client->Attend(HeavyRequest(1)));
+}
+
+TEST(DrainTest, WhatWasTakenIsAnsweredAndTheRestIsSentElsewhere) {
+  const ScratchDirectory data;
+  ASSERT_OK_AND_ASSIGN(const auto server, ServerProcess::Start(data.path()));
+  FillShop(*server);
+  Callers callers(server->address(), 8);
+  Await([&] { return callers.answered_count() > 20; });
+  EXPECT_EQ(server->Stop(), 0);
+  callers.Stop();
+  // A client takes no other code for "ask another server".
+  EXPECT_THAT(callers.codes(), IsSubsetOf({grpc::StatusCode::UNAVAILABLE}));
+}
+
+TEST(DrainTest, ASecondSignalDoesNotWait) {
+  const ScratchDirectory data;
+  ASSERT_OK_AND_ASSIGN(
+      const auto server,
+      ServerProcess::Start(data.path(), {"--grace-seconds", "3600"}));
+  FillShop(*server);
+  // A stream that is never closed.
+  const auto channel = grpc::CreateChannel(server->address(),
+                                           grpc::InsecureChannelCredentials());
+  RawCall stream(channel, "/attendant.v1.ItemService/ImportItems");
+  v1::ImportItemsRequest request;
+  request.set_catalog("shop");
+  ASSERT_TRUE(stream.Write(request.SerializeAsString()));
+  ASSERT_TRUE(stream.Read().has_value());
+  server->Signal(SIGTERM);
+  Await(
+      [&] { return server->log().find("\"stopping\"") != std::string::npos; });
+  server->Signal(SIGTERM);
+  EXPECT_EQ(server->Wait(absl::Minutes(1)), 128 + SIGTERM);
+}
+
+// Two nodes with the same items, each stopped and started again in turns, and
+// callers who know both and retry as our client does.
+TEST(DrainTest, RollingRestartsAreNotNoticed) {
+  std::array<ScratchDirectory, 2> data;
+  std::array<std::unique_ptr<ServerProcess>, 2> nodes;
+  for (std::size_t n = 0; n < nodes.size(); ++n) {
+    ASSERT_OK_AND_ASSIGN(nodes[n], ServerProcess::Start(data[n].path()));
+    FillShop(*nodes[n]);
+  }
+  const std::string both =
+      absl::StrCat("ipv4:", nodes[0]->address(), ",", nodes[1]->address());
+  std::atomic<bool> stopped = false;
+  std::atomic<int> answered = 0;
+  std::vector<std::thread> callers;
+  for (int c = 0; c < 4; ++c) {
+    callers.emplace_back([&, c] {
+      const auto client = Client::Connect({.server = both});
+      ASSERT_OK(client);
+      for (int i = 0; !stopped.load(); ++i) {
+        EXPECT_OK((*client)->Attend(
+            HeavyRequest(static_cast<std::uint64_t>(c * 1000 + i))));
+        ++answered;
+      }
+    });
+  }
+  const std::int64_t restarts = Flag("restarts", Short(5));
+  for (std::int64_t r = 0; r < restarts && !HasFailure(); ++r) {
+    const int before = answered;
+    Await([&] { return answered > before + 20; });
+    std::unique_ptr<ServerProcess>& node = nodes[r % nodes.size()];
+    const std::string address = node->address();
+    EXPECT_EQ(node->Stop(), 0);
+    auto started = ServerProcess::Start(data[r % data.size()].path(),
+                                        {"--listen", address});
+    if (!started.ok()) {
+      ADD_FAILURE() << started.status();
+      break;
+    }
+    node = *std::move(started);
+  }
+  stopped = true;
+  for (std::thread& caller : callers) caller.join();
+}
+
+}  // namespace
+}  // namespace attendant
