@@ -64,7 +64,8 @@ class Scanner {
         task_(task),
         state_(KeepCount(task), &snapshot,
                task.options.pools ? snapshot.schema->PooledDim(task.head->field)
-                                  : 0) {}
+                                  : 0),
+        carries_(CountLists(snapshot, *task.head) > 1) {}
   Scanner(const Scanner&) = delete;
   Scanner& operator=(const Scanner&) = delete;
 
@@ -87,8 +88,7 @@ class Scanner {
   }
 
   ScanTask SegmentTask() {
-    return {&query_->scan, &state_,
-            snapshot_.segments.size() > 1 ? &carry_ : nullptr};
+    return {&query_->scan, &state_, carries_ ? &carry_ : nullptr};
   }
 
   // What the segment's index made of it, in a pass of `shared_count`.
@@ -187,6 +187,16 @@ class Scanner {
                    : -std::numeric_limits<double>::infinity();
   }
 
+  static std::int64_t CountLists(const Snapshot& snapshot,
+                                 const PlannedHead& head) {
+    return std::count_if(
+        snapshot.segments.begin(), snapshot.segments.end(),
+        [&head](const SegmentView& view) {
+          return view.segment->IndexOf(head.field, head.stored_head).kind() ==
+                 IndexKind::kIvf;
+        });
+  }
+
   // Keeping all is having room for all among the best.
   static std::int64_t KeepCount(const HeadScanTask& task) {
     return task.options.keeps_all
@@ -199,6 +209,7 @@ class Scanner {
   AttentionState state_;
   HeadScan scan_;
   absl::Status status_;
+  const bool carries_;  // several segments may have something to share
   std::unique_ptr<ScanCarry> carry_;
   SoftmaxPartition before_;  // what the segment is added to
   const Segment* segment_ = nullptr;

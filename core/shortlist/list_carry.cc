@@ -57,6 +57,10 @@ void ListCarry::Add(const InvertedLists& lists, const ListVisit& visit,
 
 void ListCarry::Finish(AttentionState& state, ScanStats& stats) {
   if (parts_.empty()) return;
+  std::stable_sort(parts_.begin(), parts_.end(),
+                   [](const Part& a, const Part& b) {
+                     return a.lists->key_count() > b.lists->key_count();
+                   });
   std::vector<ListPart> parts;
   bool masked = false;
   for (const Part& part : parts_) {

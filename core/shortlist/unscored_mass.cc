@@ -147,11 +147,14 @@ class BlockDraws {
  private:
   void Draw(const ListPart& part, std::int64_t list, double weight,
             double before) {
+    // Sums that were rounded otherwise may leave a target just before a list,
+    // which may have nothing to draw.
+    if (weight <= 0) return;
     for (; target_ < before + weight && count_ < kDraws; target_ += step_) {
       BlockDraw& draw = draws_[count_++];
       draw.part = &part;
       draw.list = list;
-      DrawBlock((target_ - before) / weight, draw);
+      DrawBlock(std::max(0.0, target_ - before) / weight, draw);
       draw.inverse_probability *= total_ / weight;
     }
   }

@@ -107,8 +107,9 @@ class UnscoredMass {
 
   // `parts`, at least one, have the means of the lists of Learn, and all or
   // some of their keys, or others like them: eligible_rate is then the share of
-  // as many keys as Learn had. The greatest should come first. False if nothing
-  // can be said: too few keys are eligible. The same bytes for the same
+  // as many keys as Learn had. The one with the
+  // most keys should come first, as others are predicted from it. False if
+  // nothing can be said: too few keys are eligible. The same bytes for the same
   // arguments, whatever ran before.
   bool Guess(std::span<const ListPart> parts, const VisitedMass& visited,
              UnscoredGuess& guess) const;

@@ -4,11 +4,16 @@
 
 #include <atomic>
 #include <cmath>
+#include <deque>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <set>
+#include <span>
 #include <vector>
 
+#include "core/attention/log_add.h"
+#include "core/base/bitmap.h"
 #include "tests/core/shortlist/scan_fixture.h"
 #include "tests/support/status_matchers.h"
 
@@ -407,6 +412,170 @@ TEST_F(IvfTrainingTest, AFewKeysAreAnsweredToo) {
   exhaustive.exhaustive = true;
   EXPECT_EQ(AnswerOf(*part, exhaustive, 10).rows.size(), 5u);
   EXPECT_LE(AnswerOf(*part, QueryFor(query, 5), 10).rows.size(), 5u);
+}
+
+// Queries that go through several indexes, one after the other.
+class IvfCarryTest : public IvfTrainingTest {
+ protected:
+  static constexpr std::int64_t kQueries = 120;
+  // Of 120 queries of which 95 % are held, fewer than 106 are once in 500
+  // times.
+  static constexpr int kLeastHeld = 106;
+
+  struct Piece {
+    std::unique_ptr<IvfIndex> index;
+    std::int64_t row_count = 0;
+    Bitmap excluded = Bitmap(0);  // empty: none
+    std::int64_t excluded_count = 0;
+  };
+  struct Result {
+    SoftmaxPartition partition;
+    double log_variance = -std::numeric_limits<double>::infinity();
+    bool knows_mass = true;
+  };
+
+  Piece Rows(std::int64_t begin, std::int64_t end) const {
+    return {Part(begin, end), end - begin};
+  }
+  // Without every `step`th of the rows.
+  static Piece Without(std::int64_t step, Piece piece) {
+    piece.excluded = Bitmap(piece.row_count);
+    for (RowIndex row = 0; row < piece.row_count; row += step) {
+      piece.excluded.Set(row);
+      ++piece.excluded_count;
+    }
+    return piece;
+  }
+
+  std::vector<ScanQuery> QueriesOf(const Piece& piece, std::size_t first,
+                                   std::size_t count, bool exhaustive) const {
+    std::vector<ScanQuery> scans;
+    for (std::size_t q = first; q < first + count; ++q) {
+      ScanQuery scan = QueryFor(queries_.keys[q], piece.row_count);
+      scan.logit_factor = kFactor;
+      scan.exhaustive = exhaustive;
+      scan.eligible_count = piece.row_count - piece.excluded_count;
+      if (piece.excluded_count > 0) scan.excluded = &piece.excluded;
+      scans.push_back(scan);
+    }
+    return scans;
+  }
+
+  // Of `count` queries together.
+  std::vector<Result> Ask(std::span<const Piece> pieces, std::size_t first,
+                          std::size_t count, bool exhaustive = false) const {
+    std::deque<AttentionState> states;
+    for (std::size_t q = 0; q < count; ++q) states.emplace_back(10, &kNoIds);
+    std::vector<std::unique_ptr<ScanCarry>> carries(count);
+    std::vector<Result> results(count);
+    const auto note = [](const ScanStats& stats, Result& result) {
+      result.knows_mass &= stats.exact || stats.knows_mass;
+      result.log_variance =
+          2 * LogAdd(result.log_variance / 2, stats.log_variance / 2);
+    };
+    for (const Piece& piece : pieces) {
+      const auto scans = QueriesOf(piece, first, count, exhaustive);
+      std::vector<ScanTask> tasks;
+      for (std::size_t q = 0; q < count; ++q) {
+        tasks.push_back({&scans[q], &states[q], &carries[q]});
+      }
+      piece.index->ScanTogether(tasks);
+      for (std::size_t q = 0; q < count; ++q) {
+        EXPECT_OK(tasks[q].stats);
+        note(*tasks[q].stats, results[q]);
+      }
+    }
+    for (std::size_t q = 0; q < count; ++q) {
+      if (carries[q] != nullptr) {
+        ScanStats stats = {.knows_mass = true};
+        carries[q]->Finish(states[q], stats);
+        note(stats, results[q]);
+      }
+      results[q].partition = states[q].partition();
+    }
+    return results;
+  }
+
+  static double LogSumOf(const Result& result) {
+    return *result.partition.LogPartition();
+  }
+
+  // Queries whose log partition lies within 1.96 deviations of the exact one.
+  int CountHeld(std::span<const Piece> pieces) const {
+    const auto guessed = Ask(pieces, 0, kQueries);
+    const auto exact = Ask(pieces, 0, kQueries, /*exhaustive=*/true);
+    int held = 0;
+    for (std::size_t q = 0; q < guessed.size(); ++q) {
+      EXPECT_TRUE(guessed[q].knows_mass);
+      EXPECT_EQ(guessed[q].partition.count, exact[q].partition.count);
+      const double share =
+          std::exp(guessed[q].log_variance / 2 - LogSumOf(guessed[q]));
+      const double spread = std::log1p(share * share);
+      held += std::abs(LogSumOf(guessed[q]) - LogSumOf(exact[q])) <=
+                      1.96 * std::sqrt(spread) + spread / 2
+                  ? 1
+                  : 0;
+    }
+    return held;
+  }
+
+  // Norms are about 7: a sharpness of 10.
+  static constexpr double kFactor = 0.2;
+  const KeyTable queries_ = ClusteredKeys(kQueries, kDim, 60, kSeed);
+};
+
+TEST_F(IvfCarryTest, MassesOfSeveralIndexesHold) {
+  const Piece pieces[] = {Rows(0, 4500), Rows(4500, 5600), Rows(5600, kRows)};
+  EXPECT_GE(CountHeld(pieces), kLeastHeld);
+}
+
+TEST_F(IvfCarryTest, SoTheyDoWhereSomeRowsAreGone) {
+  const Piece some[] = {Without(9, Rows(0, 4500)), Rows(4500, 5600),
+                        Without(3, Rows(5600, kRows))};
+  EXPECT_GE(CountHeld(some), kLeastHeld);
+  // The last chooses for itself, or scores row by row.
+  const Piece most[] = {Rows(0, 4500), Rows(4500, 5600),
+                        Without(2, Rows(5600, kRows))};
+  EXPECT_GE(CountHeld(most), kLeastHeld);
+}
+
+TEST_F(IvfCarryTest, AndWhereTheSmallestComesFirst) {
+  const Piece pieces[] = {Rows(5600, kRows), Rows(4500, 5600), Rows(0, 4500)};
+  EXPECT_GE(CountHeld(pieces), kLeastHeld);
+}
+
+TEST_F(IvfCarryTest, AnIndexOfAnotherTrainingSpeaksForItself) {
+  Piece other = {nullptr, 1500};
+  ASSERT_OK_AND_ASSIGN(
+      other.index, IvfIndex::Build(std::span(table_.keys).subspan(4500), kDim,
+                                   ScoreKind::kDot, {}));
+  ASSERT_NE(other.index->training(), trained_->training());
+  Piece pieces[2];
+  pieces[0] = Rows(0, 4500);
+  pieces[1] = std::move(other);
+  const auto both = Ask(pieces, 0, kQueries);
+  const auto first = Ask({&pieces[0], 1}, 0, kQueries);
+  const auto second = Ask({&pieces[1], 1}, 0, kQueries);
+  for (std::size_t q = 0; q < both.size(); ++q) {
+    EXPECT_NEAR(LogSumOf(both[q]),
+                LogAdd(LogSumOf(first[q]), LogSumOf(second[q])), 1e-9);
+    // A carry adds the deviations of codes and of guesses, where an index alone
+    // adds their variances: those of codes are a small part.
+    EXPECT_NEAR(both[q].log_variance / 2,
+                LogAdd(first[q].log_variance / 2, second[q].log_variance / 2),
+                0.02);
+  }
+}
+
+TEST_F(IvfCarryTest, CompanyChangesNothing) {
+  const Piece pieces[] = {Without(9, Rows(0, 4500)), Rows(4500, kRows)};
+  const auto together = Ask(pieces, 0, 30);
+  for (std::size_t q = 0; q < together.size(); ++q) {
+    const auto alone = Ask(pieces, q, 1);
+    EXPECT_EQ(alone[0].partition.sum, together[q].partition.sum) << q;
+    EXPECT_EQ(alone[0].partition.max, together[q].partition.max) << q;
+    EXPECT_EQ(alone[0].log_variance, together[q].log_variance) << q;
+  }
 }
 
 }  // namespace
