@@ -1,8 +1,10 @@
 # One call for each target: what it is made of and what it may use.
 #
-# attendant_library(base SRCS ... HDRS ... DEPS ... PRIVATE_DEPS ... [INSTALL])
+# attendant_library(base SRCS ... HDRS ... DEPS ... PRIVATE_DEPS ... [INSTALL]
+#     [NUMERIC])
 #   makes target attendant_base with the alias attendant::base. INSTALL adds it
-#   to the installed package, with its headers.
+#   to the installed package, with its headers. NUMERIC: its loops are optimised
+#   even where nothing else is.
 # attendant_binary(attendantd SRCS ... DEPS ...)
 # attendant_test(state_test SRCS ... DEPS ... [LABELS ...] [TIMEOUT seconds])
 #   a GoogleTest binary, run by ctest as one test.
@@ -26,12 +28,16 @@ if(ATTENDANT_SANITIZE)
 endif()
 
 function(attendant_library name)
-  cmake_parse_arguments(ARG "INSTALL" "" "SRCS;HDRS;DEPS;PRIVATE_DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "INSTALL;NUMERIC" "" "SRCS;HDRS;DEPS;PRIVATE_DEPS" ${ARGN})
   set(target attendant_${name})
   if(ARG_SRCS)
     add_library(${target} STATIC ${ARG_SRCS})
     target_link_libraries(${target} PUBLIC ${ARG_DEPS}
       PRIVATE ${ARG_PRIVATE_DEPS} $<BUILD_INTERFACE:attendant_options>)
+    attendant_precompile(${target} ${ARG_DEPS})
+    if(ARG_NUMERIC)
+      target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1>)
+    endif()
     set(scope PUBLIC)
   else()
     add_library(${target} INTERFACE)
@@ -69,10 +75,9 @@ function(attendant_test name)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} attendant_options
     GTest::gmock_main)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
-  # Tests are compiled once and run once: a third less to compile, and half with
-  # sanitizers.
-  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>
-    $<$<CONFIG:RelWithDebInfo>:-O0>)
+  attendant_precompile_test(${name} ${ARG_DEPS})
+  # Tests are compiled once and run once: a third less to compile.
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/base/config.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -31,7 +32,7 @@ inline std::int64_t Flag(absl::string_view name, std::int64_t otherwise) {
 
 // A count of a short form: a sanitizer takes as long for a fifth of it.
 inline constexpr std::int64_t Short(std::int64_t count) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER)
   return (count + 4) / 5;
 #else
   return count;

@@ -98,7 +98,6 @@ World::World(std::string directory, std::shared_ptr<FaultyFileSystem> files,
              std::uint64_t seed)
     : directory_(std::move(directory)),
       files_(std::move(files)),
-      seed_(seed),
       random_(seed) {}
 
 bool World::FailureIsDue() const { return files_->cut() || files_->befell(); }

@@ -110,7 +110,6 @@ class World {
 
   const std::string directory_;
   const std::shared_ptr<FaultyFileSystem> files_;
-  const std::uint64_t seed_;
   std::mt19937_64 random_;
   std::unique_ptr<CatalogSet> catalogs_;
   // What is visible now of the catalogs of lists_, by name; of others what they

@@ -23,6 +23,7 @@
 #include <random>
 #include <vector>
 
+#include "absl/base/config.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/strip.h"
@@ -112,7 +113,7 @@ void RunOne(absl::string_view bytes, Place& place) {
 
 // What nobody may need: libFuzzer's limit, where memory can be limited.
 void LimitMemory() {
-#if !defined(__SANITIZE_ADDRESS__)
+#if !defined(ABSL_HAVE_ADDRESS_SANITIZER)
   const rlimit limit = {std::size_t{2} << 30, std::size_t{2} << 30};
   setrlimit(RLIMIT_DATA, &limit);
 #endif

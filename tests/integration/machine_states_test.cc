@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/base/config.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -320,7 +321,7 @@ TEST(UnwritableDirectoryTest, ADirectoryOfSomebodyElseIsSaidAtStart) {
 }
 
 TEST(FileHandlesTest, AreNamedWhenTheyAreOutAndNothingIsLost) {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef ABSL_HAVE_ADDRESS_SANITIZER
   GTEST_SKIP() << "sanitizers open a pipe to see whether an object is one, and "
                   "call it none where file handles are out";
 #endif

@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/base/config.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -184,7 +185,7 @@ class MemoryCapTest : public ::testing::Test {
 };
 
 TEST_F(MemoryCapTest, TheLimitHoldsUnderLoad) {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(ABSL_HAVE_ADDRESS_SANITIZER)
   GTEST_SKIP() << "the sanitizer's own memory counts as the server's";
 #endif
   const SteadyTime end = SteadyAfter(absl::Seconds(Flag("seconds", 4)));

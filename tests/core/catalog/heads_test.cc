@@ -325,10 +325,8 @@ TEST_F(ModelHeadsTest, AnotherModelIsSwappedInWhileTheFirstAnswers) {
   fields[0].model = next.name;
   catalog_->SetDefaults(fields, {next});
   // Whichever answers, it answers whole.
-  int seen = 0;
   for (int i = 0; i < 20; ++i) {
     ASSERT_OK_AND_ASSIGN(const AttendAnswer during, Ask(Query()));
-    seen += during.model == model_.name ? 1 : 0;
     if (during.model == model_.name) {
       EXPECT_EQ(during.model_output, before.model_output);
     }

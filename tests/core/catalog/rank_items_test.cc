@@ -228,7 +228,8 @@ TEST_F(RankItemsOfAModelTest, ManyHeadsFindFewerCandidates) {
   MultiHeadProjections heads;
   heads.head_count = 256;
   heads.query = heads.key = RandomFloats(4).Projection(256, 4);
-  Open({{{"many", 1}, std::make_shared<const AttentionModel>(heads)}});
+  Open({{{"many", 1},
+         std::make_shared<const AttentionModel>(AttentionModel{heads})}});
   RankQuery query = Query({}, {"item2"});
   query.candidates = CandidateQuery{{1, 2, 3, 4}, 256};
   ASSERT_OK_AND_ASSIGN(const RankAnswer answer, Rank(query));

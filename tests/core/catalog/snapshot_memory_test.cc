@@ -11,11 +11,12 @@
 #include <string>
 #include <vector>
 
+#include "absl/base/config.h"
 #include "core/catalog/live_catalog.h"
 #include "tests/core/catalog/catalog_fixture.h"
 #include "tests/support/status_matchers.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER)
 #define ATTENDANT_HAS_OWN_ALLOCATOR 1
 #endif
 
