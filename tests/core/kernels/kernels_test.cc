@@ -39,7 +39,10 @@ class KernelsTest : public ::testing::TestWithParam<KernelLevel> {
 
   std::vector<float> Normal(std::int64_t size, float deviation = 1) {
     std::normal_distribution<float> normal(0, deviation);
-    std::vector<float> floats(static_cast<std::size_t>(size));
+    std::vector<float> floats;
+    // Kernels step over what they are given, which must not be null.
+    floats.reserve(static_cast<std::size_t>(size) + 1);
+    floats.resize(static_cast<std::size_t>(size));
     for (float& f : floats) f = normal(random_);
     return floats;
   }
