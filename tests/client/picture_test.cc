@@ -1,5 +1,5 @@
 // Pictures of attention. What the SVG documents of whole replies hold is read
-// by an XML parser in tests/examples.
+// by an XML parser in examples/worked/pictures.py.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
