@@ -67,10 +67,11 @@ const Method& AttendMethod() {
 
 class AttendCall final : public PooledCall {
  public:
-  AttendCall(Backend& backend, WorkerPool& pool,
+  AttendCall(Backend& backend, WorkerPool& pool, LightQueries& light_queries,
              grpc::CallbackServerContext& context,
              const grpc::ByteBuffer& request, grpc::ByteBuffer& response)
-      : PooledCall(backend, pool, AttendMethod(), context, request, response) {}
+      : PooledCall(backend, pool, AttendMethod(), context, request, response),
+        light_queries_(light_queries) {}
 
   // Parses a small request. True: the call may wait for its turn.
   bool Prepare() {
@@ -81,15 +82,28 @@ class AttendCall final : public PooledCall {
       return false;
     }
     group_ = GroupOf(*message_);
+    light_place_ = LightQueries::PlaceOf(group_);
     return true;
+  }
+
+  // Answers it on this thread if it is light and comes alone: true.
+  bool TryRunHere(const FlowKey& flow) {
+    if (group_.empty() || !light_queries_.IsLight(light_place_)) return false;
+    set_flow(flow);
+    runs_here_ = true;
+    runs_here_ = pool_.TryRunHere(this);
+    return runs_here_;
   }
 
   absl::string_view group() const override { return group_; }
 
   void Run() override {
     std::vector<Work*> calls = {this};
-    // The pool holds no other works with groups.
-    if (!group_.empty()) pool_.TakeAlong(*this, kMostTogether - 1, calls);
+    // The pool holds no other works with groups. gRPC's thread answers no
+    // others.
+    if (!group_.empty() && !runs_here_)
+      pool_.TakeAlong(*this, kMostTogether - 1, calls);
+    alone_since_ = calls.size() == 1 ? SteadyNow() : SteadyTime::max();
     const absl::Status status = RunHandler([&] { return Answer(calls); });
     // Whatever stopped it may be the fault of one of them.
     const bool together = calls.size() > 1;
@@ -182,11 +196,18 @@ class AttendCall final : public PooledCall {
   void Reply(const absl::Status& answered) {
     End(RunHandler([&] {
       if (!answered.ok()) return answered;
+      if (!group_.empty() && alone_since_ != SteadyTime::max()) {
+        light_queries_.Took(light_place_, TimeSince(alone_since_));
+      }
       return SerialiseMessage(*reply_, backend_.max_message_bytes, &response_);
     }));
   }
 
-  v1::AttendRequest* message_ = nullptr;  // null: not parsed yet
+  LightQueries& light_queries_;
+  std::size_t light_place_ = 0;
+  bool runs_here_ = false;                      // on gRPC's thread
+  SteadyTime alone_since_ = SteadyTime::max();  // when it was run, if alone
+  v1::AttendRequest* message_ = nullptr;        // null: not parsed yet
   v1::AttendResponse* reply_ = nullptr;
   std::string group_;
 };
@@ -194,14 +215,18 @@ class AttendCall final : public PooledCall {
 }  // namespace
 
 grpc::ServerUnaryReactor* StartAttendCall(Backend& backend, WorkerPool& pool,
+                                          LightQueries& light_queries,
                                           grpc::CallbackServerContext* context,
                                           const grpc::ByteBuffer* request,
                                           grpc::ByteBuffer* response) {
   if (backend.draining.load()) {
     return RefuseCall(backend, AttendMethod(), Draining(), *context);
   }
-  auto* call = new AttendCall(backend, pool, *context, *request, *response);
-  if (call->Prepare()) call->Enter(FlowOfCatalog(*context, *request));
+  auto* call = new AttendCall(backend, pool, light_queries, *context, *request,
+                              *response);
+  if (!call->Prepare()) return call;
+  const FlowKey flow = FlowOfCatalog(*context, *request);
+  if (!call->TryRunHere(flow)) call->Enter(flow);
   return call;
 }
 

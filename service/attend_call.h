@@ -7,6 +7,7 @@
 #include <grpcpp/support/server_callback.h>
 
 #include "service/backend.h"
+#include "service/light_queries.h"
 #include "service/worker_pool.h"
 
 namespace attendant {
@@ -20,7 +21,11 @@ namespace attendant {
 // its floats, and what takes a way of its own (filters, draws, several heads)
 // are never taken along together, so that no light query waits for a heavy one
 // longer than the queue makes it.
+//
+// Where nothing waits or runs, a call that is known to be light is answered
+// before the function returns.
 grpc::ServerUnaryReactor* StartAttendCall(Backend& backend, WorkerPool& pool,
+                                          LightQueries& light_queries,
                                           grpc::CallbackServerContext* context,
                                           const grpc::ByteBuffer* request,
                                           grpc::ByteBuffer* response);

@@ -166,9 +166,12 @@ class RawAttentionService final
   ServerUnaryReactor* Attend(CallbackServerContext* context,
                              const ByteBuffer* request,
                              ByteBuffer* response) override {
-    return StartAttendCall(backend_, *pools_.attend, context, request,
-                           response);
+    return StartAttendCall(backend_, *pools_.attend, light_queries_, context,
+                           request, response);
   }
+
+ private:
+  LightQueries light_queries_;
 };
 
 class RawSequenceService final

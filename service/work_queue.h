@@ -109,6 +109,8 @@ class WorkQueue {
   bool Remove(Work* work);
 
   std::size_t waiting_count() const { return waiting_.count(); }
+  // True if no work waits or has its turn.
+  bool is_idle() const { return waiting_.count() == 0 && busy_count_ == 0; }
   WorkCounts counts() const;
 
  private:

@@ -24,8 +24,26 @@ void WorkerPool::Add(Work* work) {
     if (!stopped) refusal = queue_.Add(work, now);
   }
   if (stopped) return work->Refuse(Draining());
-  if (refusal.work != work) added_.NotifyOne();
+  if (refusal.work != work) changed_.NotifyOne();
   refusal.Tell();
+}
+
+bool WorkerPool::TryRunHere(Work* work) {
+  Turn turn;
+  WorkQueue::Refusal refusal;
+  {
+    const SteadyTime now = SteadyNow();
+    MutexLock lock(&mutex_);
+    if (stopped_ || !queue_.is_idle()) return false;
+    refusal = queue_.Add(work, now);
+    if (refusal.work == nullptr) queue_.Begin(now, &turn, &refusal);
+  }
+  if (refusal.work == nullptr) {
+    RunTurn(work, turn);
+  } else {
+    refusal.Tell();
+  }
+  return true;
 }
 
 void WorkerPool::TakeAlong(const Work& work, std::size_t most,
@@ -55,10 +73,12 @@ void WorkerPool::Stop() {
     MutexLock lock(&mutex_);
     stopped_ = true;
   }
-  added_.NotifyAll();
+  changed_.NotifyAll();
   for (std::thread& thread : threads_) {
     if (thread.joinable()) thread.join();
   }
+  MutexLock lock(&mutex_);
+  while (!queue_.is_idle()) changed_.Wait(&mutex_);
 }
 
 void WorkerPool::RunWorker() {
@@ -68,19 +88,24 @@ void WorkerPool::RunWorker() {
     WorkQueue::Refusal refusal;
     {
       MutexLock lock(&mutex_);
-      while (queue_.waiting_count() == 0 && !stopped_) added_.Wait(&mutex_);
+      while (queue_.waiting_count() == 0 && !stopped_) changed_.Wait(&mutex_);
       if (queue_.waiting_count() == 0) return;
       work = queue_.Begin(SteadyNow(), &turn, &refusal);
     }
     if (work == nullptr) {
       refusal.Tell();
-      continue;
+    } else {
+      RunTurn(work, turn);
     }
-    work->Run();
-    const SteadyTime now = SteadyNow();
-    MutexLock lock(&mutex_);
-    queue_.End(turn, now);
   }
+}
+
+void WorkerPool::RunTurn(Work* work, const Turn& turn) {
+  work->Run();
+  const SteadyTime now = SteadyNow();
+  MutexLock lock(&mutex_);
+  queue_.End(turn, now);
+  if (stopped_) changed_.NotifyAll();
 }
 
 }  // namespace attendant

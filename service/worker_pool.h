@@ -27,6 +27,11 @@ class WorkerPool {
   // Unavailable once the pool was stopped.
   void Add(Work* work);
 
+  // The same on the calling thread, where nothing waits and nothing else runs:
+  // true. Else nothing happens: false. It counts as a worker's; works that come
+  // meanwhile are the workers'.
+  bool TryRunHere(Work* work);
+
   // Takes works of `work`'s group out of the queue, for `work` to run, inside
   // its Run: `most`, or fewer so that every worker has its share of what waits.
   // None if nothing waits: there is no waiting for others to come. None of them
@@ -42,15 +47,18 @@ class WorkerPool {
 
   WorkCounts counts() const;
 
-  // Runs what waits, takes nothing more, and returns when the threads are gone.
+  // Runs what waits, takes nothing more, and returns when the threads are gone
+  // and nothing runs.
   // Not from a worker. A second call returns at once.
   void Stop();
 
  private:
   void RunWorker();
+  // Runs `work`, whose turn has begun, to the end of its turn.
+  void RunTurn(Work* work, const Turn& turn);
 
   mutable Mutex mutex_;
-  CondVar added_;
+  CondVar changed_;  // a work was added, or the last ended of a stopped pool
   WorkQueue queue_ ABSL_GUARDED_BY(mutex_);
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;

@@ -41,12 +41,16 @@ class CallService final
   grpc::ServerUnaryReactor* Attend(grpc::CallbackServerContext* context,
                                    const grpc::ByteBuffer* request,
                                    grpc::ByteBuffer* response) override {
-    return StartAttendCall(backend_, pool_, context, request, response);
+    return StartAttendCall(backend_, pool_, light_queries_, context, request,
+                           response);
   }
+
+  LightQueries& light_queries() { return light_queries_; }
 
  private:
   Backend& backend_;
   WorkerPool& pool_;
+  LightQueries light_queries_;
 };
 
 // Holds a worker until it is told to let go.
@@ -242,6 +246,30 @@ TEST_F(AttendCallTest, ExactRepliesTogetherAreTheBytesOfThoseAlone) {
     if (i % 4 == 2) requests[i].set_score_kind(v1::SCORE_KIND_COSINE);
   }
   ExpectSameTogether(requests);
+}
+
+TEST_F(AttendCallTest, ALightCallGetsTheSameAnswerAndWaitsWhereOthersRun) {
+  std::mt19937_64 random(9);
+  Call unknown;
+  unknown.request = RandomRequest(random);
+  Ask(unknown);
+  ASSERT_TRUE(unknown.status.ok());
+  for (int i = 0; i < 100; ++i) {
+    service_->light_queries().Took(LightQueries::PlaceOf("near/shop"),
+                                   absl::Microseconds(1));
+  }
+  Call light;
+  light.request = unknown.request;
+  Ask(light);
+  ASSERT_TRUE(light.status.ok());
+  EXPECT_EQ(BytesOf(light.response), BytesOf(unknown.response));
+  EXPECT_EQ(pool_->counts().offered_count, 2);
+
+  std::vector<Call> waiting(1);
+  waiting[0].request = unknown.request;
+  AskTogether(waiting);
+  ASSERT_TRUE(waiting[0].status.ok());
+  EXPECT_EQ(BytesOf(waiting[0].response), BytesOf(unknown.response));
 }
 
 TEST_F(AttendCallTest, OnlyWhatSharesPassesIsTakenAlong) {

@@ -13,8 +13,10 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
+#include "service/light_queries.h"
 #include "tests/support/status_matchers.h"
 
 namespace attendant {
@@ -310,6 +312,81 @@ TEST(WorkerPoolTest, TakesNothingAfterStop) {
   EXPECT_THAT(work.refusals(),
               ElementsAre(StatusIs(absl::StatusCode::kUnavailable, _)));
   pool.Stop();
+}
+
+TEST(WorkerPoolTest, WhatComesAloneMayRunOnItsOwnThread) {
+  WorkerPool pool({.thread_count = 2});
+  std::thread::id ran_on;
+  FunctionWork work([&] { ran_on = std::this_thread::get_id(); });
+  EXPECT_TRUE(pool.TryRunHere(&work));
+  EXPECT_EQ(ran_on, std::this_thread::get_id());
+  bool inner_ran = true;
+  FunctionWork outer([&] {
+    EXPECT_EQ(pool.counts().busy_worker_count, 1);
+    inner_ran = pool.TryRunHere(&work);
+  });
+  EXPECT_TRUE(pool.TryRunHere(&outer));
+  EXPECT_FALSE(inner_ran);
+  EXPECT_EQ(pool.counts().offered_count, 2);
+  EXPECT_EQ(pool.counts().run_count, 2);
+  EXPECT_EQ(pool.counts().busy_worker_count, 0);
+
+  // Nobody wants it: it does not run, and has its refusal.
+  FunctionWork late([] { ADD_FAILURE() << "ran after its deadline"; });
+  late.set_interrupt({.deadline = SteadyNow()});
+  EXPECT_TRUE(pool.TryRunHere(&late));
+  EXPECT_THAT(late.refusals(),
+              ElementsAre(StatusIs(absl::StatusCode::kDeadlineExceeded, _)));
+
+  Gate started;
+  Gate release;
+  FunctionWork blocker([&] {
+    started.Open();
+    release.Await();
+  });
+  pool.Add(&blocker);
+  started.Await();
+  EXPECT_FALSE(pool.TryRunHere(&work));
+  release.Open();
+  pool.Stop();
+  EXPECT_FALSE(pool.TryRunHere(&work));
+  EXPECT_THAT(work.refusals(), IsEmpty());
+}
+
+TEST(WorkerPoolTest, StopAwaitsWhatRunsElsewhere) {
+  Gate started;
+  Gate release;
+  std::atomic<bool> ended = false;
+  FunctionWork work([&] {
+    started.Open();
+    release.Await();
+    ended = true;
+  });
+  WorkerPool pool({.thread_count = 1});
+  std::thread caller([&] { EXPECT_TRUE(pool.TryRunHere(&work)); });
+  started.Await();
+  std::thread stopper([&] {
+    pool.Stop();
+    EXPECT_TRUE(ended);
+  });
+  release.Open();
+  stopper.join();
+  caller.join();
+}
+
+TEST(LightQueriesTest, AGroupIsLightOnceItIsKnownToBe) {
+  LightQueries queries;
+  const std::size_t place = LightQueries::PlaceOf("near/shop");
+  EXPECT_FALSE(queries.IsLight(place));
+  queries.Took(place, absl::Microseconds(40));
+  EXPECT_TRUE(queries.IsLight(place));
+  // One that was interrupted counts little.
+  queries.Took(place, absl::Microseconds(900));
+  EXPECT_TRUE(queries.IsLight(place));
+  for (int i = 0; i < 10; ++i) queries.Took(place, absl::Microseconds(900));
+  EXPECT_FALSE(queries.IsLight(place));
+  for (int i = 0; i < 20; ++i) queries.Took(place, absl::Microseconds(40));
+  EXPECT_TRUE(queries.IsLight(place));
 }
 
 }  // namespace
