@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <limits>
 #include <thread>
-#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -82,16 +81,21 @@ Server::Server(const Options& options, CatalogSet* catalogs)
       attend_pool_({.thread_count = WorkerCount(options.worker_count),
                     .max_waiting_count = options.max_waiting_count,
                     .refuses_late = true,
-                    .limits_wait = true}),
+                    .limits_wait = true},
+                   {.name = "attend"}),
+      // Writes that wait a little longer are fewer syncs; queries would notice.
       write_pool_({.thread_count = kWriteThreadCount,
                    .max_waiting_count = options.max_waiting_count,
-                   .refuses_late = true}),
+                   .refuses_late = true},
+                  {.name = "write", .share = Share::kLow}),
       read_pool_({.thread_count = kReadThreadCount,
                   .max_waiting_count = options.max_waiting_count,
-                  .refuses_late = true}),
+                  .refuses_late = true},
+                 {.name = "read"}),
       // From milliseconds to minutes: no mean tells of the next.
       long_work_pool_({.thread_count = kLongWorkThreadCount,
-                       .max_waiting_count = options.max_waiting_count}),
+                       .max_waiting_count = options.max_waiting_count},
+                      {.name = "long_work"}),
       services_(MakeServices(backend_, {&attend_pool_, &write_pool_,
                                         &read_pool_, &long_work_pool_})) {}
 
@@ -198,13 +202,9 @@ Readiness Server::readiness() const {
 
 void Server::WriteMetrics(MetricPage& page) const {
   backend_.metrics.Write(page);
-  const std::pair<const char*, const WorkerPool*> kPools[] = {
-      {"attend", &attend_pool_},
-      {"write", &write_pool_},
-      {"read", &read_pool_},
-      {"long_work", &long_work_pool_}};
-  for (const auto& [name, pool] : kPools) {
-    AddPoolMetrics(name, pool->counts(), page);
+  for (const WorkerPool* pool :
+       {&attend_pool_, &write_pool_, &read_pool_, &long_work_pool_}) {
+    AddPoolMetrics(pool->name(), pool->counts(), page);
   }
   AddCatalogMetrics(*backend_.catalogs, page);
 }

@@ -1,11 +1,14 @@
 #include "service/worker_pool.h"
 
+#include <pthread.h>
+
 #include "core/base/clock.h"
 #include "service/call.h"
 
 namespace attendant {
 
-WorkerPool::WorkerPool(const Options& options) : queue_(options) {
+WorkerPool::WorkerPool(const Options& options, const WorkerThreads& threads)
+    : thread_kind_(threads), queue_(options) {
   threads_.reserve(static_cast<std::size_t>(options.thread_count));
   for (int i = 0; i < options.thread_count; ++i) {
     threads_.emplace_back([this] { RunWorker(); });
@@ -82,6 +85,8 @@ void WorkerPool::Stop() {
 }
 
 void WorkerPool::RunWorker() {
+  pthread_setname_np(pthread_self(), thread_kind_.name);
+  if (thread_kind_.share.has_value()) TakeShare(*thread_kind_.share);
   Turn turn;
   while (true) {
     Work* work = nullptr;

@@ -3,22 +3,34 @@
 #define ATTENDANT_SERVICE_WORKER_POOL_H_
 
 #include <cstddef>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/string_view.h"
 #include "core/base/mutex.h"
+#include "core/base/spare_time.h"
 #include "service/work.h"
 #include "service/work_queue.h"
 
 namespace attendant {
+
+// A pool's threads as the system sees them.
+struct WorkerThreads {
+  // Also the pool's; up to 15 characters.
+  const char* name = "worker";
+  // Of the processor, where others want it too; nullopt: as much as they.
+  std::optional<Share> share = std::nullopt;
+};
 
 // A fixed number of threads over one WorkQueue. Thread-safe.
 class WorkerPool {
  public:
   using Options = WorkQueue::Options;
 
-  explicit WorkerPool(const Options& options);
+  explicit WorkerPool(const Options& options,
+                      const WorkerThreads& threads = {});
   // Stops.
   ~WorkerPool();
 
@@ -47,6 +59,8 @@ class WorkerPool {
 
   WorkCounts counts() const;
 
+  absl::string_view name() const { return thread_kind_.name; }
+
   // Runs what waits, takes nothing more, and returns when the threads are gone
   // and nothing runs.
   // Not from a worker. A second call returns at once.
@@ -57,6 +71,7 @@ class WorkerPool {
   // Runs `work`, whose turn has begun, to the end of its turn.
   void RunTurn(Work* work, const Turn& turn);
 
+  const WorkerThreads thread_kind_;
   mutable Mutex mutex_;
   CondVar changed_;  // a work was added, or the last ended of a stopped pool
   WorkQueue queue_ ABSL_GUARDED_BY(mutex_);

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <exception>
 #include <thread>
@@ -27,9 +28,9 @@ struct SchedulingAttributes {
   std::uint64_t period_ns = 0;
 };
 
-// Of the calling thread alone, on Linux; where it may not, it goes on as it is.
-// It can't be taken back without privileges, so threads end with their work.
-void LowerPriority(Share share) {
+}  // namespace
+
+void TakeShare(Share share) {
   const sched_param none = {};
   if (share == Share::kIdle && sched_setscheduler(0, SCHED_IDLE, &none) == 0) {
     return;
@@ -37,19 +38,17 @@ void LowerPriority(Share share) {
   // From Linux 6.12 on a thread keeps its core until its slice is over, whoever
   // wakes up: 3 ms unless it asks for less.
   SchedulingAttributes attributes;
-  attributes.nice = kNice;
+  attributes.nice = std::max(kNice, getpriority(PRIO_PROCESS, 0));
   attributes.runtime_ns = 100000;  // the least that there is
   if (syscall(SYS_sched_setattr, 0, &attributes, 0) != 0) {
-    setpriority(PRIO_PROCESS, 0, kNice);
+    setpriority(PRIO_PROCESS, 0, attributes.nice);
   }
 }
-
-}  // namespace
 
 void RunInSpareTime(Share share, absl::FunctionRef<void()> work) {
   std::exception_ptr thrown;
   std::thread([&] {
-    LowerPriority(share);
+    TakeShare(share);
     try {
       work();
     } catch (...) {

@@ -1,4 +1,4 @@
-// Work for which nobody waits.
+// Work that makes way for other work.
 #ifndef ATTENDANT_CORE_BASE_SPARE_TIME_H_
 #define ATTENDANT_CORE_BASE_SPARE_TIME_H_
 
@@ -10,6 +10,11 @@ enum class Share {
   kLow,   // a tenth of a core that others want too
   kIdle,  // what others leave, which may be nothing
 };
+
+// Gives the calling thread this share for the rest of its life: it can't be
+// taken back without privileges. Where the system refuses, the thread goes on
+// as it is.
+void TakeShare(Share share);
 
 // Runs `work` on a thread of its own that gets this share of the processor and
 // makes way at once, and returns when it is done; throws what it throws. It

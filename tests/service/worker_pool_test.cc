@@ -2,7 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -312,6 +315,31 @@ TEST(WorkerPoolTest, TakesNothingAfterStop) {
   EXPECT_THAT(work.refusals(),
               ElementsAre(StatusIs(absl::StatusCode::kUnavailable, _)));
   pool.Stop();
+}
+
+TEST(WorkerPoolTest, ItsThreadsHaveItsNameAndShare) {
+  char name[16] = {};
+  int nice = -1;
+  FunctionWork work([&] {
+    pthread_getname_np(pthread_self(), name, sizeof(name));
+    nice = getpriority(PRIO_PROCESS, 0);
+  });
+  const int own_nice = getpriority(PRIO_PROCESS, 0);
+  {
+    WorkerPool pool({.thread_count = 1}, {.name = "read"});
+    EXPECT_EQ(pool.name(), "read");
+    pool.Add(&work);
+  }
+  EXPECT_STREQ(name, "read");
+  EXPECT_EQ(nice, own_nice);
+  {
+    WorkerPool pool({.thread_count = 1},
+                    {.name = "write", .share = Share::kLow});
+    pool.Add(&work);
+  }
+  EXPECT_STREQ(name, "write");
+  EXPECT_EQ(nice, std::max(own_nice, 10));
+  EXPECT_EQ(getpriority(PRIO_PROCESS, 0), own_nice);
 }
 
 TEST(WorkerPoolTest, WhatComesAloneMayRunOnItsOwnThread) {
