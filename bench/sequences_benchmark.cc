@@ -1,16 +1,15 @@
 // Time and memory of attention over sequences: how they grow with the tokens
 // of Contextualize and the events of RankCandidates.
 #include <benchmark/benchmark.h>
-#include <malloc.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <fstream>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "bench/peak_memory.h"
 #include "core/attention/contextualize.h"
 #include "core/attention/rank_candidates.h"
 
@@ -40,33 +39,6 @@ AttentionModel RandomModel(std::int64_t dim) {
   heads.output = projection;
   return {heads};
 }
-
-// A line of /proc/self/status, in bytes.
-std::int64_t StatusBytes(const std::string& name) {
-  std::ifstream file("/proc/self/status");
-  std::string word;
-  while (file >> word) {
-    if (word != name) continue;
-    std::int64_t kibibytes = 0;
-    file >> kibibytes;
-    return kibibytes * 1024;
-  }
-  return 0;
-}
-
-// The resident memory that came on top of what was there.
-class PeakMemory {
- public:
-  PeakMemory() {
-    malloc_trim(0);  // else memory of earlier runs is used again, unseen
-    std::ofstream("/proc/self/clear_refs") << "5";  // forgets the peak so far
-    before_ = StatusBytes("VmRSS:");
-  }
-  std::int64_t added() const { return StatusBytes("VmHWM:") - before_; }
-
- private:
-  std::int64_t before_ = 0;
-};
 
 void Report(benchmark::State& state, std::int64_t scored_count,
             std::int64_t scratch_bytes) {

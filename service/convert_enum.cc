@@ -6,6 +6,7 @@
 #include "attendant/v1/attention_service.pb.h"
 #include "attendant/v1/model_service.pb.h"
 #include "attendant/v1/sequence_service.pb.h"
+#include "core/attention/approximation.h"
 #include "core/attention/positions.h"
 #include "core/attention/probe.h"
 #include "core/base/status.h"
@@ -52,6 +53,9 @@ static_assert(Same(AttributeType::kDouble, v1::ATTRIBUTE_TYPE_DOUBLE));
 static_assert(Same(AttributeType::kString, v1::ATTRIBUTE_TYPE_STRING));
 static_assert(Same(AttributeType::kStringList, v1::ATTRIBUTE_TYPE_STRING_LIST));
 static_assert(Same(AttributeType::kTimestamp, v1::ATTRIBUTE_TYPE_TIMESTAMP));
+static_assert(Same(ReductionKind::kSegmentMeans,
+                   v1::REDUCTION_KIND_SEGMENT_MEANS));
+static_assert(Same(ReductionKind::kRandom, v1::REDUCTION_KIND_RANDOM));
 static_assert(Same(PositionKind::kNone, v1::POSITION_KIND_NONE));
 static_assert(Same(PositionKind::kSinusoidal, v1::POSITION_KIND_SINUSOIDAL));
 static_assert(Same(ProjectionKind::kQuery, v1::PROJECTION_KIND_QUERY));

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "core/catalog/item_keys.h"
+#include "service/convert_approximation.h"
 #include "service/convert_enum.h"
 #include "service/convert_time.h"
 #include "service/convert_vector.h"
@@ -201,6 +202,12 @@ absl::StatusOr<RankQuery> RankQueryFromProto(
       OptionalEnumFromProto<ScoreKind>(wire.score_kind(), "score_kind"));
   if (wire.has_temperature()) query.temperature = wire.temperature();
   if (wire.has_result_count()) query.result_count = wire.result_count();
+  if (wire.has_approximation()) {
+    ATTENDANT_ASSIGN_OR_RETURN(query.approximation,
+                               ApproximationFromProto(wire.approximation()));
+    // Reduced rows are no events.
+    if (wire.approximation().has_linformer()) query.attribution_count = 0;
+  }
   if (wire.has_attribution_count()) {
     query.attribution_count = wire.attribution_count();
   }

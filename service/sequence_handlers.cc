@@ -10,6 +10,7 @@
 #include "core/attention/contextualize.h"
 #include "core/base/status.h"
 #include "core/catalog/rank_items.h"
+#include "service/convert_approximation.h"
 #include "service/convert_enum.h"
 #include "service/convert_sequence.h"
 #include "service/convert_time.h"
@@ -144,6 +145,10 @@ absl::Status Contextualize(Backend& backend,
       OptionalEnumFromProto<PositionKind>(request.positions(), "positions"));
   input.positions = positions.value_or(PositionKind::kNone);
   input.include_weights = request.include_weights();
+  if (request.has_approximation()) {
+    ATTENDANT_ASSIGN_OR_RETURN(input.approximation,
+                               ApproximationFromProto(request.approximation()));
+  }
   input.max_hidden_bytes = backend.max_message_bytes;
   input.interrupt = interrupt;
   // Before the work, which may be long and large.
@@ -157,6 +162,7 @@ absl::Status Contextualize(Backend& backend,
   const absl::Duration compute_time = stopwatch.elapsed();
   ATTENDANT_RETURN_IF_ERROR(
       ContextToProto(context, backend.max_message_bytes, response));
+  response->set_method(MethodToProto(input.approximation));
   DurationToProto(compute_time, response->mutable_compute_time());
   return absl::OkStatus();
 }
@@ -185,6 +191,7 @@ absl::Status RankCandidates(Backend& backend,
   const absl::Duration compute_time = stopwatch.elapsed();
   ATTENDANT_RETURN_IF_ERROR(RankAnswerToProto(
       answer, *snapshot, backend.max_message_bytes, response));
+  response->set_method(MethodToProto(query.approximation));
   DurationToProto(compute_time, response->mutable_compute_time());
   return absl::OkStatus();
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/commands/approximation_flags.h"
 #include "client/commands/attention_maps.h"
 #include "client/commands/command.h"
 #include "client/commands/flags.h"
@@ -32,6 +33,7 @@ struct ContextualizeFlags {
   bool weights = false;
   std::string words;
   std::string memory_words;
+  ApproximationFlags approximation;
   PictureFlags picture;
 };
 
@@ -67,6 +69,9 @@ absl::StatusOr<v1::ContextualizeRequest> ToRequest(
                                            flags.padding.end());
   if (flags.positions) request.set_positions(v1::POSITION_KIND_SINUSOIDAL);
   request.set_include_weights(flags.weights || flags.picture.draws_weights());
+  if (flags.approximation.any()) {
+    *request.mutable_approximation() = ToApproximation(flags.approximation);
+  }
   return request;
 }
 
@@ -80,14 +85,15 @@ absl::Status RunContextualize(const ContextualizeFlags& flags,
                              client->Contextualize(request));
   if (context.json) {
     Print(ToJson(response));
-  } else if (!flags.picture.svg.empty()) {
-    Print(WeightsSvg(MapOf(response, names), flags.picture.svg));
-  } else {
-    Print(ContextReport(response, names, context.style));
-    if (flags.picture.blocks) {
-      Print("\n" + MatrixBlocks(MapOf(response, names), context.style));
-    }
+    return absl::OkStatus();
   }
+  ATTENDANT_ASSIGN_OR_RETURN(const AttentionMap map, MapOf(response, names));
+  if (!flags.picture.svg.empty()) {
+    Print(WeightsSvg(map, flags.picture.svg));
+    return absl::OkStatus();
+  }
+  Print(ContextReport(response, names, context.style));
+  if (flags.picture.blocks) Print("\n" + MatrixBlocks(map, context.style));
   return absl::OkStatus();
 }
 
@@ -157,6 +163,7 @@ void AddContextualizeCommand(CLI::App& app, Context& context) {
       "the weighted mean of what it attends to");
   AddTokenFlags(*verb, *flags);
   AddAttentionFlags(*verb, *flags);
+  AddApproximationFlags(*verb, flags->approximation);
   AddPictureFlags(*verb, {"matrix", "lines"}, flags->picture);
   verb->footer(
       "Examples:\n"
@@ -184,6 +191,10 @@ void AddContextualizeCommand(CLI::App& app, Context& context) {
     if (!flags->memory_words.empty() && flags->memory.empty() &&
         flags->memory_items.empty()) {
       throw CLI::RequiresError("--memory-words", "--memory or --memory-item");
+    }
+    if (flags->approximation.linformer_rows != 0 &&
+        (flags->weights || flags->picture.draws_weights())) {
+      throw CLI::ExcludesError("--linformer", "--weights, --svg and --blocks");
     }
     CheckPictureFlags(flags->picture, context);
     context.Run([&](const Context& c) { return RunContextualize(*flags, c); });

@@ -6,10 +6,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/commands/approximation_flags.h"
 #include "client/commands/attention_maps.h"
 #include "client/commands/command.h"
 #include "client/commands/convert.h"
 #include "client/commands/flags.h"
+#include "client/commands/reply_shapes.h"
 #include "client/commands/sequence_flags.h"
 #include "client/commands/sequence_report.h"
 #include "client/files/ids.h"
@@ -41,6 +43,7 @@ struct RankFlags {
   std::int32_t result_count = 0;
   std::int32_t because_count = 3;
   std::string show;
+  ApproximationFlags approximation;
   PictureFlags picture;
 };
 
@@ -109,6 +112,9 @@ absl::StatusOr<v1::RankCandidatesRequest> ToRequest(const RankFlags& flags) {
   }
   if (flags.result_count != 0) request.set_result_count(flags.result_count);
   request.set_attribution_count(flags.because_count);
+  if (flags.approximation.any()) {
+    *request.mutable_approximation() = ToApproximation(flags.approximation);
+  }
   return request;
 }
 
@@ -154,19 +160,20 @@ absl::Status RunRank(const RankFlags& flags, const Context& context) {
     Print(ToJson(response));
     return absl::OkStatus();
   }
+  ATTENDANT_RETURN_IF_ERROR(CheckShape(response, request));
   ItemNames names;
   if (!flags.show.empty()) {
     ATTENDANT_ASSIGN_OR_RETURN(names,
                                NamesOf(request, response, flags.show, *client));
   }
+  ATTENDANT_ASSIGN_OR_RETURN(const AttentionMap map,
+                             MapOf(request, response, names));
   if (!flags.picture.svg.empty()) {
-    Print(WeightsSvg(MapOf(request, response, names), flags.picture.svg));
+    Print(WeightsSvg(map, flags.picture.svg));
     return absl::OkStatus();
   }
   Print(RankReport(request, response, names, context.style));
-  if (flags.picture.blocks) {
-    Print("\n" + MatrixBlocks(MapOf(request, response, names), context.style));
-  }
+  if (flags.picture.blocks) Print("\n" + MatrixBlocks(map, context.style));
   return absl::OkStatus();
 }
 
@@ -261,6 +268,7 @@ void AddRankCommand(CLI::App& app, Context& context) {
   AddCandidateFlags(*verb, *flags);
   AddHistoryFlags(*verb, *flags);
   AddScoreFlags(*verb, *flags);
+  AddApproximationFlags(*verb, flags->approximation);
   AddPictureFlags(*verb, {"matrix", "lines"}, flags->picture);
   verb->footer(
       "Examples:\n"
@@ -270,7 +278,7 @@ void AddRankCommand(CLI::App& app, Context& context) {
       "71053=2011-06-01 --event 84029G=2011-07-15 --time 2011-07-01\n"
       "  attendant rank shop --near 0.1,0.2 --profile 71053 --temperature 0.1 "
       "-k 10");
-  verb->final_callback([flags, &context] {
+  verb->final_callback([verb, flags, &context] {
     if (flags->candidates.empty() && flags->candidate_file.empty() &&
         flags->near.empty()) {
       throw CLI::RequiredError("--candidate, --candidate-file or --near");
@@ -283,6 +291,13 @@ void AddRankCommand(CLI::App& app, Context& context) {
     if (flags->picture.draws_weights() &&
         (flags->activation == "sigmoid" || flags->activation == "none")) {
       throw CLI::ExcludesError("--svg and --blocks", "--activation");
+    }
+    if (flags->approximation.linformer_rows != 0) {
+      if (verb->count("--because") > 0 || flags->picture.draws_weights()) {
+        throw CLI::ExcludesError("--linformer",
+                                 "--because, --svg and --blocks");
+      }
+      flags->because_count = 0;  // reduced rows are no events
     }
     CheckPictureFlags(flags->picture, context);
     context.Run([&](const Context& c) { return RunRank(*flags, c); });

@@ -29,6 +29,10 @@ std::string FirstComponents(const v1::Vector& vector) {
   return absl::StrCat(text, values.size() > kShownComponents ? ", ...]" : "]");
 }
 
+absl::string_view ApproximateSentence(v1::AttentionMethod method) {
+  return method == v1::ATTENTION_METHOD_APPROXIMATE ? " APPROXIMATE." : "";
+}
+
 // "lens 81.0 %, fins 10.2 %": the mean over heads.
 std::string MostAttended(const v1::ContextualizeResponse& response, int token,
                          const std::vector<std::string>& attended) {
@@ -92,7 +96,7 @@ std::string ContextReport(const v1::ContextualizeResponse& response,
           ? absl::StrCat(" Shares are means over ",
                          CountOf(response.head_weights_size(), "head"), ".")
           : "",
-      "\n");
+      ApproximateSentence(response.method()), "\n");
 }
 
 std::string RankReport(const v1::RankCandidatesRequest& request,
@@ -127,7 +131,8 @@ std::string RankReport(const v1::RankCandidatesRequest& request,
         table.Format(style), "\n",
         CountOf(response.candidates_size(), "candidate"), ", ",
         CountOf(request.history_size() + request.profile_size(), "event"), "; ",
-        CountOf(response.scored_count(), "pair"), " scored.", "\n");
+        CountOf(response.scored_count(), "pair"), " scored.",
+        ApproximateSentence(response.method()), "\n");
   }
   if (response.future_event_count() > 0) {
     absl::StrAppend(&text, "Masked for being after the time asked about: ",

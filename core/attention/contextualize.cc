@@ -83,6 +83,11 @@ absl::StatusOr<ContextShape> ContextShapeOf(const ContextualizeInput& input) {
                        absl::StrCat("at most ", kMaxWeightTokens, " tokens"));
     }
   }
+  if (std::holds_alternative<LinformerOptions>(input.approximation) &&
+      input.include_weights) {
+    return InvalidField("include_weights", "true",
+                        "false: reduced rows are no tokens");
+  }
   return ShapeOfLayers(input);
 }
 
@@ -144,7 +149,12 @@ absl::StatusOr<SequenceContext> Contextualize(const ContextualizeInput& input) {
   const std::size_t layer_count = std::max<std::size_t>(input.layers.size(), 1);
   for (std::size_t layer = 0; layer < layer_count; ++layer) {
     const MatrixView attended = memory.value_or(sequence);
-    if (!input.causal) SortByContent(attended, attended_positions);
+    // A sequence's segments have an order that matters.
+    const bool reduces =
+        std::holds_alternative<LinformerOptions>(input.approximation);
+    if (!input.causal && !reduces) {
+      SortByContent(attended, attended_positions);
+    }
     MultiHeadInput problem;
     if (!input.layers.empty()) {
       problem.heads = input.layers[layer]->multi_head();
@@ -170,8 +180,8 @@ absl::StatusOr<SequenceContext> Contextualize(const ContextualizeInput& input) {
     }
     ATTENDANT_ASSIGN_OR_RETURN(
         const std::int64_t scored_count,
-        AttendMultiHead(problem, outputs.data.data(),
-                        weights.empty() ? nullptr : weights.data()));
+        AttendApproximately(problem, input.approximation, outputs.data.data(),
+                            weights.empty() ? nullptr : weights.data()));
     context.scored_count += scored_count;
     context.outputs = std::move(outputs);
     sequence = context.outputs.view();

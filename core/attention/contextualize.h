@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "core/attention/approximation.h"
 #include "core/attention/model.h"
 #include "core/attention/positions.h"
 #include "core/attention/score.h"
@@ -41,6 +42,8 @@ struct ContextualizeInput {
   std::span<const std::int32_t> padding_positions;
   // Encodings are added once, to the sequence and to the memory.
   PositionKind positions = PositionKind::kNone;
+  // Of every layer. LinformerOptions exclude `causal` and include_weights.
+  Approximation approximation;
   // Asks for the last layer's weights.
   bool include_weights = false;
   // What the outputs of a layer before the last may take, m x output_dim
@@ -67,7 +70,8 @@ struct SequenceContext {
 absl::StatusOr<ContextShape> ContextShapeOf(const ContextualizeInput& input);
 
 // Each token's weighted mean of what it attends to; zeros for a token that
-// attends to nothing. See AttendMultiHead for the method.
+// attends to nothing. See AttendMultiHead for the method, and approximation.h
+// for others.
 //
 // Without `causal` and positions, permuting the tokens permutes the outputs, to
 // the bit: weights are added up in an order that only the tokens' floats

@@ -5,17 +5,13 @@
 
 #include "core/attention/key_tile.h"
 #include "core/attention/query_block.h"
+#include "core/attention/rank_approximately.h"
 #include "core/base/aligned_buffer.h"
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
 
 namespace attendant {
 namespace {
-
-bool Better(const EventWeight& a, const EventWeight& b) {
-  if (a.weight != b.weight) return a.weight > b.weight;
-  return a.event < b.event;
-}
 
 // The k best of what is offered: a heap with the worst of them in front.
 void Offer(const EventWeight& offered, std::size_t k,
@@ -57,12 +53,6 @@ absl::Status Attribute(const RankInput& input, QueryBlock& block, KeyTile& tile,
   return absl::OkStatus();
 }
 
-double Dot(std::span<const float> a, std::span<const float> b) {
-  double sum = 0;
-  for (std::size_t d = 0; d < a.size(); ++d) sum += double{a[d]} * b[d];
-  return sum;
-}
-
 }  // namespace
 
 absl::StatusOr<RankedInterests> RankCandidates(const RankInput& input) {
@@ -84,6 +74,7 @@ absl::StatusOr<RankedInterests> RankCandidates(const RankInput& input) {
   problem.interrupt = input.interrupt;
   problem.names = input.names;
   ATTENDANT_RETURN_IF_ERROR(ValidateMultiHead(problem));
+  if (!IsExact(input.approximation)) return RankApproximately(input, problem);
 
   const std::int64_t m = input.candidates.row_count;
   RankedInterests ranked;
@@ -92,9 +83,7 @@ absl::StatusOr<RankedInterests> RankCandidates(const RankInput& input) {
       static_cast<std::size_t>(m * problem.output_dim()));
   ranked.scores.resize(static_cast<std::size_t>(m));
   ranked.attributions.resize(static_cast<std::size_t>(m));
-  ranked.future_event_count =
-      std::count_if(input.times.begin(), input.times.end(),
-                    [&](absl::Time time) { return time > input.time; });
+  ranked.future_event_count = FutureEventCount(input);
 
   KeyTile tile(problem);
   QueryBlock block(problem);

@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "core/attention/approximation.h"
 #include "core/attention/model.h"
 #include "core/attention/multi_head.h"
 #include "core/attention/score.h"
@@ -38,8 +39,10 @@ struct RankInput {
   ScoreKind score_kind = ScoreKind::kScaledDot;  // or kDot, kCosine
   double temperature = 1;                        // finite, > 0
   ActivationKind activation_kind = ActivationKind::kSoftmax;
-  // Events named with each candidate, in [0, kMaxAttributionCount].
+  // Events named with each candidate, in [0, kMaxAttributionCount]; 0 with
+  // LinformerOptions.
   std::int64_t attribution_count = 3;
+  Approximation approximation;
   Interrupt interrupt;
   AttentionInputNames names = {
       .queries = "candidates", .keys = "history", .values = "history"};

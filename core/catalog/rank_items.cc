@@ -257,6 +257,7 @@ absl::StatusOr<RankAnswer> RankItems(const Snapshot& snapshot,
   input.temperature = query.temperature.value_or(plan.schema->temperature);
   input.activation_kind = query.activation_kind;
   input.attribution_count = query.attribution_count;
+  input.approximation = query.approximation;
   input.interrupt = interrupt;
   ATTENDANT_ASSIGN_OR_RETURN(const RankedInterests ranked,
                              RankCandidates(input));

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "core/attention/approximation.h"
 #include "core/attention/model.h"
 #include "core/attention/score.h"
 #include "core/base/ids.h"
@@ -55,6 +56,7 @@ struct RankQuery {
   std::optional<std::int64_t> result_count;
   std::int64_t attribution_count = 3;
   ActivationKind activation_kind = ActivationKind::kSoftmax;
+  Approximation approximation;
 };
 
 struct EventAttribution {

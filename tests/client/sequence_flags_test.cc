@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "client/commands/approximation_flags.h"
 #include "client/files/npy.h"
 #include "tests/client/temporary_file.h"
 #include "tests/support/status_matchers.h"
@@ -74,6 +75,43 @@ TEST(SequenceFlagsTest, TokensAreTheRowsOfAFile) {
   v1::TokenSequence sequence;
   ASSERT_OK(ReadTokens(file.path(), sequence));
   EXPECT_EQ(sequence.vectors().vectors_size(), 2);
+}
+
+class ApproximationFlagsTest : public ::testing::Test {
+ protected:
+  void Parse(const std::string& line) { app_.parse(line); }
+
+  CLI::App app_;
+  ApproximationFlags flags_;
+
+  ApproximationFlagsTest() { AddApproximationFlags(app_, flags_); }
+};
+
+TEST_F(ApproximationFlagsTest, NoneIsExact) {
+  Parse("");
+  EXPECT_FALSE(flags_.any());
+}
+
+TEST_F(ApproximationFlagsTest, RoundsAndBucketsOfAHash) {
+  Parse("--lsh 3 --lsh-buckets 8");
+  EXPECT_TRUE(flags_.any());
+  const v1::Approximation approximation = ToApproximation(flags_);
+  EXPECT_EQ(approximation.lsh().round_count(), 3);
+  EXPECT_EQ(approximation.lsh().bucket_count(), 8);
+}
+
+TEST_F(ApproximationFlagsTest, RowsThatALongSequenceBecomes) {
+  Parse("--linformer 100 --linformer-random");
+  const v1::Approximation approximation = ToApproximation(flags_);
+  EXPECT_EQ(approximation.linformer().row_count(), 100);
+  EXPECT_EQ(approximation.linformer().reduction_kind(),
+            v1::REDUCTION_KIND_RANDOM);
+}
+
+TEST_F(ApproximationFlagsTest, OneKindOnly) {
+  EXPECT_THROW(Parse("--lsh 3 --linformer 100"), CLI::ExcludesError);
+  EXPECT_THROW(Parse("--lsh-buckets 8"), CLI::RequiresError);
+  EXPECT_THROW(Parse("--lsh 0"), CLI::ValidationError);
 }
 
 }  // namespace

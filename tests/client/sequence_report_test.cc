@@ -48,6 +48,9 @@ TEST(SequenceReportTest, SaysWhatEachTokenAttendsTo) {
             "fins   [1, 2, 3, 4, ...]\n"
             "\n"
             "2 tokens of 2 components; 4 pairs scored.\n");
+  response.set_method(v1::ATTENTION_METHOD_APPROXIMATE);
+  EXPECT_THAT(ContextReport(response, names, {}),
+              testing::HasSubstr("4 pairs scored. APPROXIMATE.\n"));
 }
 
 TEST(SequenceReportTest, SaysWhatEarnedEachCandidate) {
@@ -56,7 +59,7 @@ TEST(SequenceReportTest, SaysWhatEarnedEachCandidate) {
     history { vector { floats { values: 1 } } }
     profile { item_id: "towel" }
   )pb");
-  const auto response = Parse<v1::RankCandidatesResponse>(R"pb(
+  auto response = Parse<v1::RankCandidatesResponse>(R"pb(
     candidates {
       id: "camera"
       score: 12.5
@@ -81,6 +84,9 @@ TEST(SequenceReportTest, SaysWhatEarnedEachCandidate) {
   request.set_activation_kind(v1::ACTIVATION_KIND_NONE);
   EXPECT_THAT(RankReport(request, response, {}, {}),
               testing::HasSubstr("lens 0.9, vector 1 0.05"));
+  response.set_method(v1::ATTENTION_METHOD_APPROXIMATE);
+  EXPECT_THAT(RankReport(request, response, {}, {}),
+              testing::HasSubstr("6 pairs scored. APPROXIMATE.\n"));
 }
 
 }  // namespace

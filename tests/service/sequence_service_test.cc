@@ -468,6 +468,66 @@ TEST_F(SequenceServiceTest, TokensAndWeightsAreLimited) {
          "layers");
 }
 
+TEST_F(SequenceServiceTest, ApproximationsSayThatTheyAre) {
+  const std::string tokens = R"pb(
+    sequence {
+      vectors {
+        vectors { floats { values: [ 1, 0 ] } }
+        vectors { floats { values: [ -1, 0 ] } }
+        vectors { floats { values: [ 2, 0 ] } }
+      }
+    }
+  )pb";
+  const auto ask = [&](const std::string& approximation) {
+    v1::ContextualizeResponse response;
+    const grpc::Status status = Contextualize(
+        Parse<v1::ContextualizeRequest>(absl::StrCat(tokens, approximation)),
+        &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response;
+  };
+  EXPECT_EQ(ask("").method(), v1::ATTENTION_METHOD_EXACT);
+  const auto lsh =
+      ask("approximation { lsh { bucket_count: 2 round_count: 3 seed: 5 } }");
+  EXPECT_EQ(lsh.method(), v1::ATTENTION_METHOD_APPROXIMATE);
+  // Opposite tokens share no bucket.
+  EXPECT_EQ(lsh.scored_count(), 5);
+  EXPECT_THAT(lsh.outputs(1).floats().values(), ElementsAre(-1, 0));
+  const auto linformer = ask("approximation { linformer { row_count: 1 } }");
+  EXPECT_EQ(linformer.method(), v1::ATTENTION_METHOD_APPROXIMATE);
+  EXPECT_EQ(linformer.scored_count(), 3);
+  // The mean of all tokens.
+  EXPECT_FLOAT_EQ(linformer.outputs(0).floats().values(0), 2.0f / 3);
+  const auto random =
+      ask("approximation { linformer { row_count: 1 reduction_kind: "
+          "REDUCTION_KIND_RANDOM seed: 3 } }");
+  EXPECT_NE(random.outputs(0).floats().values(0),
+            linformer.outputs(0).floats().values(0));
+
+  const auto refused = [&](const std::string& request,
+                           const std::string& field) {
+    ExpectRefused(absl::StrCat(tokens, request),
+                  grpc::StatusCode::INVALID_ARGUMENT, field);
+  };
+  refused("approximation {}", "approximation");
+  refused("approximation { lsh { bucket_count: 0 } }",
+          "approximation.lsh.bucket_count");
+  refused("approximation { lsh { bucket_count: 5 } }",
+          "approximation.lsh.bucket_count");
+  refused("approximation { lsh { round_count: 0 } }",
+          "approximation.lsh.round_count");
+  ExpectRefused(
+      absl::StrCat(tokens, "approximation { lsh { round_count: 17 } }"),
+      grpc::StatusCode::RESOURCE_EXHAUSTED, "approximation.lsh.round_count");
+  refused("approximation { linformer { row_count: 0 } }",
+          "approximation.linformer.row_count");
+  refused("approximation { linformer { reduction_kind: 9 } }",
+          "approximation.linformer.reduction_kind");
+  refused("approximation { linformer {} } causal: true", "causal");
+  refused("approximation { linformer {} } include_weights: true",
+          "include_weights");
+}
+
 TEST_F(SequenceServiceTest, TheDeadlineStopsTheWork) {
   MultiHeadProjections heads;
   heads.query = heads.key = {{512, 64, SplitMix(1).Floats(512 * 64)}, {}};
@@ -535,6 +595,43 @@ TEST_F(SequenceServiceTest, CandidatesAreRankedByTheHistory) {
   EXPECT_EQ(response.scored_count(), 6);
   EXPECT_NE(response.snapshot_token(), "");
   EXPECT_TRUE(response.has_compute_time());
+}
+
+TEST_F(SequenceServiceTest, ApproximateRanksSayThatTheyAre) {
+  CreateShop();
+  const auto ask = [&](const std::string& approximation) {
+    v1::RankCandidatesResponse response;
+    const grpc::Status status =
+        Rank(Parse<v1::RankCandidatesRequest>(absl::StrCat(
+                 R"pb(
+                   catalog: "shop"
+                   candidates { items { ids: [ "a" ] } }
+                   profile { vector { floats { values: [ 1, 0 ] } } }
+                   profile { vector { floats { values: [ 3, 0 ] } } }
+                 )pb",
+                 approximation)),
+             &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response;
+  };
+  EXPECT_EQ(ask("").method(), v1::ATTENTION_METHOD_EXACT);
+  const auto lsh = ask("approximation { lsh { bucket_count: 2 } }");
+  EXPECT_EQ(lsh.method(), v1::ATTENTION_METHOD_APPROXIMATE);
+  ASSERT_EQ(lsh.candidates_size(), 1);
+  EXPECT_EQ(lsh.candidates(0).events_size(), 2);
+  const auto linformer = ask("approximation { linformer { row_count: 1 } }");
+  EXPECT_EQ(linformer.method(), v1::ATTENTION_METHOD_APPROXIMATE);
+  ASSERT_EQ(linformer.candidates_size(), 1);
+  EXPECT_THAT(linformer.candidates(0).interest(), ElementsAre(2, 0));
+  EXPECT_EQ(linformer.candidates(0).events_size(), 0);
+  ExpectRankRefused(R"pb(
+                      catalog: "shop"
+                      candidates { items { ids: [ "a" ] } }
+                      profile { item_id: "b" }
+                      approximation { linformer {} }
+                      attribution_count: 1
+                    )pb",
+                    grpc::StatusCode::INVALID_ARGUMENT, "attribution_count");
 }
 
 TEST_F(SequenceServiceTest, AModelProjectsCandidatesAndHistory) {

@@ -1,0 +1,47 @@
+#include "client/commands/approximation_flags.h"
+
+namespace attendant {
+
+void AddApproximationFlags(CLI::App& verb, ApproximationFlags& flags) {
+  constexpr char kGroup[] = "Approximate";
+  CLI::Option* lsh =
+      verb.add_option("--lsh", flags.lsh_rounds,
+                      "Attend within the buckets of so many rounds of hashing "
+                      "(Reformer)")
+          ->check(CLI::Range(1, 16))
+          ->group(kGroup);
+  verb.add_option("--lsh-buckets", flags.lsh_buckets,
+                  "Buckets of a round, an even number. Default: one for 64 "
+                  "keys")
+      ->check(CLI::Range(2, 4096))
+      ->needs(lsh)
+      ->group(kGroup);
+  CLI::Option* linformer =
+      verb.add_option("--linformer", flags.linformer_rows,
+                      "Attend to so many means of segments (Linformer)")
+          ->check(CLI::Range(1, 4096))
+          ->excludes(lsh)
+          ->group(kGroup);
+  verb.add_flag("--linformer-random", flags.linformer_random,
+                "To random combinations of all in place of means")
+      ->needs(linformer)
+      ->group(kGroup);
+}
+
+v1::Approximation ToApproximation(const ApproximationFlags& flags) {
+  v1::Approximation approximation;
+  if (flags.lsh_rounds != 0) {
+    v1::LshAttention& lsh = *approximation.mutable_lsh();
+    lsh.set_round_count(flags.lsh_rounds);
+    if (flags.lsh_buckets != 0) lsh.set_bucket_count(flags.lsh_buckets);
+    return approximation;
+  }
+  v1::LinformerAttention& linformer = *approximation.mutable_linformer();
+  linformer.set_row_count(flags.linformer_rows);
+  if (flags.linformer_random) {
+    linformer.set_reduction_kind(v1::REDUCTION_KIND_RANDOM);
+  }
+  return approximation;
+}
+
+}  // namespace attendant

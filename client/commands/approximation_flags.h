@@ -1,0 +1,28 @@
+// Flags that ask for approximate attention over a sequence or a history.
+#ifndef ATTENDANT_CLIENT_COMMANDS_APPROXIMATION_FLAGS_H_
+#define ATTENDANT_CLIENT_COMMANDS_APPROXIMATION_FLAGS_H_
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+
+#include "attendant/v1/sequence_service.pb.h"
+
+namespace attendant {
+
+struct ApproximationFlags {
+  std::int32_t lsh_rounds = 0;  // 0: not asked for
+  std::int32_t lsh_buckets = 0;
+  std::int32_t linformer_rows = 0;
+  bool linformer_random = false;
+
+  bool any() const { return lsh_rounds != 0 || linformer_rows != 0; }
+};
+
+void AddApproximationFlags(CLI::App& verb, ApproximationFlags& flags);
+
+// Only if any() is true.
+v1::Approximation ToApproximation(const ApproximationFlags& flags);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CLIENT_COMMANDS_APPROXIMATION_FLAGS_H_

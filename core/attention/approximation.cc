@@ -1,0 +1,114 @@
+#include "core/attention/approximation.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/attention/lsh_attention.h"
+#include "core/attention/row_reduction.h"
+#include "core/base/status.h"
+
+namespace attendant {
+namespace {
+
+absl::Status Validate(const LshOptions& options, std::int64_t dim) {
+  constexpr absl::string_view kBuckets = "approximation.lsh.bucket_count";
+  ATTENDANT_RETURN_IF_ERROR(CheckCount(options.round_count, 1, kMaxLshRounds,
+                                       "approximation.lsh.round_count"));
+  const std::int64_t buckets = options.bucket_count;
+  if (buckets == 0) return absl::OkStatus();
+  ATTENDANT_RETURN_IF_ERROR(CheckCount(buckets, 2, kMaxLshBuckets, kBuckets));
+  if (buckets % 2 != 0) {
+    return InvalidField(kBuckets, absl::StrCat(buckets), "an even number");
+  }
+  const std::int64_t most =
+      std::min(kMaxLshBuckets, MostLshBuckets(options.round_count, dim));
+  if (buckets <= most) return absl::OkStatus();
+  return OverLimit(kBuckets, absl::StrCat(buckets),
+                   absl::StrCat("at most ", most, " in ", options.round_count,
+                                " rounds of ", dim, " components"));
+}
+
+absl::StatusOr<std::int64_t> AttendReduced(const MultiHeadInput& input,
+                                           const LinformerOptions& options,
+                                           float* outputs) {
+  ATTENDANT_ASSIGN_OR_RETURN(const ReducedKeys reduced,
+                             ReduceKeys(input, options));
+  MultiHeadInput problem = input;
+  problem.keys = reduced.keys.view();
+  problem.values = reduced.values.view();
+  problem.mask = {};
+  return AttendMultiHead(problem, outputs);
+}
+
+absl::StatusOr<std::int64_t> AttendLsh(const MultiHeadInput& input,
+                                       const LshOptions& options,
+                                       float* outputs, float* weights) {
+  LshAttention attention(input, options);
+  ATTENDANT_RETURN_IF_ERROR(attention.Load());
+  const std::int64_t m = input.queries.row_count;
+  const std::int64_t n = input.keys.row_count;
+  const std::int64_t output_dim = input.output_dim();
+  std::vector<LshFound> found;
+  if (weights != nullptr) {
+    std::fill_n(weights, input.head_count() * m * n, 0.0f);
+  }
+  for (std::int64_t i = 0; i < m; ++i) {
+    ATTENDANT_RETURN_IF_ERROR(
+        attention.Attend(i, outputs + i * output_dim, found));
+    if (weights == nullptr) continue;
+    for (std::size_t head = 0; head < found.size(); ++head) {
+      float* row = weights + (static_cast<std::int64_t>(head) * m + i) * n;
+      for (std::size_t k = 0; k < found[head].positions.size(); ++k) {
+        row[found[head].positions[k]] = found[head].weights[k];
+      }
+    }
+  }
+  return attention.scored_count();
+}
+
+}  // namespace
+
+absl::Status ValidateApproximation(const Approximation& approximation,
+                                   const MultiHeadInput& input) {
+  if (IsExact(approximation)) return absl::OkStatus();
+  if (input.activation_kind != ActivationKind::kSoftmax) {
+    return InvalidField(
+        "activation_kind",
+        input.activation_kind == ActivationKind::kSigmoid ? "SIGMOID" : "NONE",
+        "SOFTMAX, with an approximation");
+  }
+  if (const auto* lsh = std::get_if<LshOptions>(&approximation)) {
+    return Validate(*lsh, input.head_key_dim());
+  }
+  const auto& linformer = std::get<LinformerOptions>(approximation);
+  if (input.mask.causal) {
+    return InvalidField("causal", "true", "false: reduced rows have no order");
+  }
+  if (!input.mask.forbidden.empty()) {
+    return InvalidField("mask.forbidden", "pairs",
+                        "none: reduced rows are no tokens");
+  }
+  return CheckCount(linformer.row_count, 1, kMaxReducedRows,
+                    "approximation.linformer.row_count");
+}
+
+absl::StatusOr<std::int64_t> AttendApproximately(
+    const MultiHeadInput& input, const Approximation& approximation,
+    float* outputs, float* weights) {
+  if (IsExact(approximation)) return AttendMultiHead(input, outputs, weights);
+  ATTENDANT_RETURN_IF_ERROR(ValidateMultiHead(input));
+  ATTENDANT_RETURN_IF_ERROR(ValidateApproximation(approximation, input));
+  if (const auto* lsh = std::get_if<LshOptions>(&approximation)) {
+    return AttendLsh(input, *lsh, outputs, weights);
+  }
+  if (weights != nullptr) {
+    return InvalidField("include_weights", "true",
+                        "false: reduced rows are no tokens");
+  }
+  return AttendReduced(input, std::get<LinformerOptions>(approximation),
+                       outputs);
+}
+
+}  // namespace attendant

@@ -1,0 +1,76 @@
+// Cheaper attention that is not exact, by choice of whoever asks.
+#ifndef ATTENDANT_CORE_ATTENTION_APPROXIMATION_H_
+#define ATTENDANT_CORE_ATTENTION_APPROXIMATION_H_
+
+#include <cstdint>
+#include <variant>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/attention/multi_head.h"
+
+namespace attendant {
+
+inline constexpr std::int64_t kMaxLshBuckets = 4096;
+inline constexpr std::int64_t kMaxLshRounds = 16;
+// Of the directions that a request hashes by, half as many as buckets in each
+// round.
+inline constexpr std::int64_t kMaxLshComponents = std::int64_t{1} << 23;
+inline constexpr std::int64_t kMaxReducedRows = 4096;
+
+// Locality-sensitive hashing (Reformer, Kitaev et al. 2020): a query attends to
+// the keys that share a bucket with it in some round. Buckets are of
+// directions: right for COSINE, or keys of one norm. See lsh_attention.h.
+struct LshOptions {
+  // Of a round, even, in [2, kMaxLshBuckets] and at most MostLshBuckets; more
+  // are faster and miss more. 0: one for 64 keys, in that range.
+  std::int64_t bucket_count = 0;
+  // In [1, kMaxLshRounds]; more are slower and miss less.
+  std::int64_t round_count = 4;
+  std::uint64_t seed = 1;
+};
+
+// Buckets, an even number, that kMaxLshComponents allow for keys of a
+// dimension.
+inline std::int64_t MostLshBuckets(std::int64_t round_count, std::int64_t dim) {
+  return kMaxLshComponents / (round_count * dim) * 2;
+}
+
+enum class ReductionKind {
+  kSegmentMeans = 1,  // row i is the mean of the i-th part of the sequence
+  kRandom = 2,        // entries drawn from N(0, 1 / row_count)
+};
+
+// Linformer (Wang et al. 2020): keys and values are reduced along the sequence
+// to `row_count` rows each by one fixed matrix, and then attended to exactly.
+// That knows no order, hence no causal mask, and no single token's weight.
+struct LinformerOptions {
+  std::int64_t row_count = 256;  // in [1, kMaxReducedRows]
+  ReductionKind kind = ReductionKind::kSegmentMeans;
+  std::uint64_t seed = 1;  // of kRandom
+};
+
+// Nothing: exact.
+using Approximation =
+    std::variant<std::monostate, LshOptions, LinformerOptions>;
+
+inline bool IsExact(const Approximation& approximation) {
+  return std::holds_alternative<std::monostate>(approximation);
+}
+
+// OK if the options are in range and the input is one that they can serve, else
+// InvalidArgument, or ResourceExhausted above a greatest number, naming a field
+// of the wire's requests.
+absl::Status ValidateApproximation(const Approximation& approximation,
+                                   const MultiHeadInput& input);
+
+// AttendMultiHead, or what stands in for it; weights as there. A weight that a
+// query has on a key that it did not meet is 0. Under LinformerOptions weights
+// must be null. Memory: LshAttention's, or the reduced rows.
+absl::StatusOr<std::int64_t> AttendApproximately(
+    const MultiHeadInput& input, const Approximation& approximation,
+    float* outputs, float* weights = nullptr);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_ATTENTION_APPROXIMATION_H_

@@ -1,0 +1,39 @@
+// Linformer's fixed matrices: a sequence's rows reduced along the sequence.
+#ifndef ATTENDANT_CORE_ATTENTION_ROW_REDUCTION_H_
+#define ATTENDANT_CORE_ATTENTION_ROW_REDUCTION_H_
+
+#include <cstdint>
+#include <span>
+
+#include "absl/status/statusor.h"
+#include "core/attention/approximation.h"
+#include "core/attention/model.h"
+#include "core/base/interrupt.h"
+#include "core/base/views.h"
+
+namespace attendant {
+
+// E rows [min(row_count, k), dim], of the k rows at `positions`, in their order
+// (Wang et al. 2020, eq. 7). With as many rows as there are, means of segments
+// are the rows themselves. The same E for the same seed and k, so that keys and
+// values are reduced alike. Sums are doubles.
+//
+// Thread-safe. Cancelled and DeadlineExceeded from the interrupt.
+absl::StatusOr<Matrix> ReduceRows(MatrixView rows,
+                                  std::span<const std::int32_t> positions,
+                                  const LinformerOptions& options,
+                                  const Interrupt& interrupt);
+
+// Keys and values that stand in for those of `input` that are not masked for
+// all queries: as they come, before a model projects them. InvalidArgument
+// naming one that is not finite, or if a random combination overflows.
+struct ReducedKeys {
+  Matrix keys;
+  Matrix values;
+};
+absl::StatusOr<ReducedKeys> ReduceKeys(const MultiHeadInput& input,
+                                       const LinformerOptions& options);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_ATTENTION_ROW_REDUCTION_H_
