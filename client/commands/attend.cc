@@ -178,12 +178,12 @@ absl::Status Attend(const AttendFlags& flags, const Context& context) {
     return absl::OkStatus();
   }
   const std::string& svg = flags.picture.svg;
-  const auto map = [&] {
-    return MapOf(request, response, flags.show.empty() ? "" : flags.show[0]);
-  };
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const AttentionMap map,
+      MapOf(request, response, flags.show.empty() ? "" : flags.show[0]));
   if (!svg.empty()) {
     Print(svg == "image" ? ImageSvg(PooledImage(response, flags.image_width))
-                         : WeightsSvg(map(), svg));
+                         : WeightsSvg(map, svg));
     return absl::OkStatus();
   }
   Print(AttendReport(response, {.shown_attributes = flags.show,
@@ -191,9 +191,7 @@ absl::Status Attend(const AttendFlags& flags, const Context& context) {
                                 .pooled_value = !request.omit_pooled_value(),
                                 .opaque_value = flags.opaque,
                                 .style = context.style}));
-  if (flags.picture.blocks) {
-    Print("\n" + MatrixBlocks(map(), context.style));
-  }
+  if (flags.picture.blocks) Print("\n" + MatrixBlocks(map, context.style));
   if (flags.image_width != 0) {
     Print("\n" +
           ImageBlocks(PooledImage(response, flags.image_width), context.style));

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "client/commands/convert.h"
+#include "client/commands/reply_shapes.h"
 #include "client/picture/svg.h"
 #include "core/base/status.h"
 
@@ -86,8 +87,10 @@ absl::StatusOr<TokenNames> NamesOf(const v1::ContextualizeRequest& request,
   return names;
 }
 
-AttentionMap MapOf(const v1::ContextualizeResponse& response,
-                   const TokenNames& names) {
+absl::StatusOr<AttentionMap> MapOf(const v1::ContextualizeResponse& response,
+                                   const TokenNames& names) {
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckShape(response, names.sequence.size(), names.attended.size()));
   AttentionMap map = {.rows = names.sequence, .columns = names.attended};
   for (const v1::AttentionMatrix& head : response.head_weights()) {
     AttentionPanel panel;
@@ -113,9 +116,10 @@ std::string EventName(const v1::RankCandidatesRequest& request,
   return event.profile() ? absl::StrCat(name, " (profile)") : name;
 }
 
-AttentionMap MapOf(const v1::RankCandidatesRequest& request,
-                   const v1::RankCandidatesResponse& response,
-                   const ItemNames& names) {
+absl::StatusOr<AttentionMap> MapOf(const v1::RankCandidatesRequest& request,
+                                   const v1::RankCandidatesResponse& response,
+                                   const ItemNames& names) {
+  ATTENDANT_RETURN_IF_ERROR(CheckShape(response, request));
   using Place = std::pair<bool, int>;  // in the profile; index
   const auto place_of = [](const v1::EventAttribution& event) {
     return Place(event.profile(), event.index());
@@ -150,12 +154,14 @@ AttentionMap MapOf(const v1::RankCandidatesRequest& request,
   return map;
 }
 
-AttentionMap MapOf(const v1::AttendRequest& request,
-                   const v1::AttendResponse& response,
-                   const std::string& attribute) {
+absl::StatusOr<AttentionMap> MapOf(const v1::AttendRequest& request,
+                                   const v1::AttendResponse& response,
+                                   const std::string& attribute) {
+  ATTENDANT_RETURN_IF_ERROR(CheckShape(response, request));
   AttentionMap map = {.rows = {QueryName(request)}};
-  const int head_count = response.heads_size();
-  map.panels.resize(static_cast<std::size_t>(std::max(head_count, 1)));
+  const int head_count =
+      request.include_head_weights() ? std::max(response.heads_size(), 1) : 1;
+  map.panels.resize(static_cast<std::size_t>(head_count));
   for (int h = 0; h < head_count && head_count > 1; ++h) {
     map.panels[static_cast<std::size_t>(h)].title =
         absl::StrCat("head ", h, ": ", response.heads(h).key_field());

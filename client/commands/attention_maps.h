@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
 #include "attendant/v1/attention_service.pb.h"
 #include "attendant/v1/sequence_service.pb.h"
 #include "client/commands/command.h"
@@ -45,29 +46,31 @@ absl::StatusOr<TokenNames> NamesOf(const v1::ContextualizeRequest& request,
                                    const std::string& words,
                                    const std::string& memory_words);
 
-// A panel a head, which the reply must have the weights of.
-AttentionMap MapOf(const v1::ContextualizeResponse& response,
-                   const TokenNames& names);
+// The maps below refuse what CheckShape refuses.
+
+// A panel a head, of which there is none if the reply has no weights.
+absl::StatusOr<AttentionMap> MapOf(const v1::ContextualizeResponse& response,
+                                   const TokenNames& names);
 
 // Names of items by id; ids that it lacks are names.
 using ItemNames = absl::flat_hash_map<std::string, std::string>;
 
-// The name of an entry of a history, or of a profile.
+// The name of an entry of a history, or of a profile, that there is.
 std::string EventName(const v1::RankCandidatesRequest& request,
                       const v1::EventAttribution& event,
                       const ItemNames& names);
 
 // One panel, the mean over heads: candidates attend to the events that are
 // named with some of them, in their order.
-AttentionMap MapOf(const v1::RankCandidatesRequest& request,
-                   const v1::RankCandidatesResponse& response,
-                   const ItemNames& names);
+absl::StatusOr<AttentionMap> MapOf(const v1::RankCandidatesRequest& request,
+                                   const v1::RankCandidatesResponse& response,
+                                   const ItemNames& names);
 
 // A panel a head, of one row: the query attends to the items returned, which
 // are called by the attribute, or by id without one.
-AttentionMap MapOf(const v1::AttendRequest& request,
-                   const v1::AttendResponse& response,
-                   const std::string& attribute);
+absl::StatusOr<AttentionMap> MapOf(const v1::AttendRequest& request,
+                                   const v1::AttendResponse& response,
+                                   const std::string& attribute);
 
 }  // namespace attendant
 

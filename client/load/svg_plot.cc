@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
+#include "client/format/markup.h"
 #include "client/format/text.h"
 
 namespace attendant {
@@ -85,12 +85,6 @@ std::pair<double, double> RangeOf(const Plot& plot, const PlotAxis& axis,
 }
 
 }  // namespace
-
-std::string EscapeMarkup(absl::string_view text) {
-  return absl::StrReplaceAll(
-      Printable(text),
-      {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}});
-}
 
 std::vector<double> RoundTicks(double low, double high) {
   const double wanted = (high - low) / kWantedTicks;

@@ -7,12 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/string_view.h"
-
 namespace attendant {
-
-// The text with what HTML and SVG would take for markup replaced.
-std::string EscapeMarkup(absl::string_view text);
 
 struct PlotSeries {
   std::string name;

@@ -6,9 +6,10 @@
 #include <numeric>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
+#include "client/format/markup.h"
 #include "client/format/text.h"
 
 namespace attendant {
@@ -17,8 +18,9 @@ namespace {
 // Lengths are pixels.
 constexpr double kMargin = 16;
 constexpr double kFontSize = 13;
-// Of a character of that size, generously.
+// Of a character of that size, generously, and what a capital has more.
 constexpr double kCharacterWidth = 7.9;
+constexpr double kCapitalWidth = 1.5;
 constexpr double kTitleHeight = 26;
 // Panels stand side by side up to this, then below.
 constexpr double kMaxWidth = 1000;
@@ -51,13 +53,11 @@ std::string Label(const std::string& text) {
   return Shorten(Printable(text), kMaxLabelWidth);
 }
 
-std::string Escaped(absl::string_view text) {
-  return absl::StrReplaceAll(
-      text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}});
-}
-
 double WidthOf(const std::string& label, double font_size = kFontSize) {
-  return DisplayWidth(label) * kCharacterWidth * font_size / kFontSize;
+  const auto capitals = static_cast<double>(
+      std::count_if(label.begin(), label.end(), absl::ascii_isupper));
+  return (DisplayWidth(label) * kCharacterWidth + capitals * kCapitalWidth) *
+         font_size / kFontSize;
 }
 
 std::vector<std::string> LabelsOf(const std::vector<std::string>& texts) {
@@ -84,7 +84,7 @@ std::string Text(Point at, absl::string_view text, const TextLook& look = {}) {
   return absl::StrCat("<text x=\"", Px(at.x), "\" y=\"", Px(at.y),
                       "\" font-size=\"", Px(look.font_size),
                       "\" text-anchor=\"", look.anchor, "\"", look.more, ">",
-                      Escaped(text), "</text>\n");
+                      EscapeMarkup(text), "</text>\n");
 }
 
 // An open <rect ...>, without its end.
@@ -115,12 +115,11 @@ std::string WeightData(const AttentionMap& map, std::size_t panel,
                        std::size_t row, std::size_t column,
                        absl::string_view element) {
   const std::string weight = Number(map.weight(panel, row, column));
-  return absl::StrCat(" class=\"weight\" data-panel=\"", panel,
-                      "\" data-row=\"", row, "\" data-column=\"", column,
-                      "\" data-weight=\"", weight, "\"><title>",
-                      Escaped(Printable(map.rows[row])), " → ",
-                      Escaped(Printable(map.columns[column])), ": ", weight,
-                      "</title></", element, ">\n");
+  return absl::StrCat(
+      " class=\"weight\" data-panel=\"", panel, "\" data-row=\"", row,
+      "\" data-column=\"", column, "\" data-weight=\"", weight, "\"><title>",
+      EscapeMarkup(map.rows[row]), " → ", EscapeMarkup(map.columns[column]),
+      ": ", weight, "</title></", element, ">\n");
 }
 
 // Panels of one size, side by side and below each other.

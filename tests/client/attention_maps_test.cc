@@ -6,6 +6,8 @@
 
 #include <string>
 
+#include "client/commands/reply_shapes.h"
+#include "core/base/status.h"
 #include "tests/support/status_matchers.h"
 
 namespace attendant {
@@ -13,6 +15,8 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+
+constexpr auto kInternal = absl::StatusCode::kInternal;
 
 template <typename Message>
 Message Parse(const std::string& text) {
@@ -45,7 +49,8 @@ TEST(AttentionMapsTest, TokensAreWordsIdsOrPositions) {
 }
 
 TEST(AttentionMapsTest, SequencesHaveAPanelAHead) {
-  const auto response = Parse<v1::ContextualizeResponse>(R"pb(
+  auto response = Parse<v1::ContextualizeResponse>(R"pb(
+    outputs {}
     head_weights {
       row_count: 1
       column_count: 2
@@ -57,11 +62,28 @@ TEST(AttentionMapsTest, SequencesHaveAPanelAHead) {
       weights: [ 0, 1 ]
     }
   )pb");
-  const AttentionMap map = MapOf(response, {{"q"}, {"a", "b"}});
+  const TokenNames names = {{"q"}, {"a", "b"}};
+  ASSERT_OK_AND_ASSIGN(const AttentionMap map, MapOf(response, names));
   ASSERT_EQ(map.panels.size(), 2u);
   EXPECT_EQ(map.panels[1].title, "head 1");
   EXPECT_THAT(map.panels[1].weights, ElementsAre(0, 1));
   EXPECT_THAT(map.columns, ElementsAre("a", "b"));
+
+  response.mutable_head_weights(1)->add_weights(0.5);
+  EXPECT_THAT(MapOf(response, names),
+              StatusIs(kInternal, HasSubstr("head_weights[1].weights: got 3, "
+                                            "want 2")));
+  EXPECT_EQ(ReasonOf(MapOf(response, names).status()), kMalformedReply);
+  response.mutable_head_weights(0)->set_column_count(1);
+  EXPECT_THAT(MapOf(response, names),
+              StatusIs(kInternal, HasSubstr("head_weights[0].column_count: "
+                                            "got 1, want 2")));
+  response.mutable_head_weights(0)->set_row_count(-1);
+  EXPECT_THAT(MapOf(response, names),
+              StatusIs(kInternal, HasSubstr("head_weights[0].row_count")));
+  response.add_outputs();
+  EXPECT_THAT(MapOf(response, names),
+              StatusIs(kInternal, HasSubstr("outputs: got 2, want 1")));
 }
 
 TEST(AttentionMapsTest, CandidatesAttendToTheEventsThatAnyNames) {
@@ -71,7 +93,7 @@ TEST(AttentionMapsTest, CandidatesAttendToTheEventsThatAnyNames) {
     history { item_id: "fins" }
     profile { vector {} }
   )pb");
-  const auto response = Parse<v1::RankCandidatesResponse>(R"pb(
+  auto response = Parse<v1::RankCandidatesResponse>(R"pb(
     candidates {
       id: "camera"
       events { index: 0 weight: 0.75 }
@@ -82,15 +104,29 @@ TEST(AttentionMapsTest, CandidatesAttendToTheEventsThatAnyNames) {
       events { index: 2 weight: 1 }
     }
   )pb");
-  const AttentionMap map = MapOf(request, response, {{"lens", "a lens"}});
+  const ItemNames names = {{"lens", "a lens"}};
+  ASSERT_OK_AND_ASSIGN(const AttentionMap map, MapOf(request, response, names));
   EXPECT_THAT(map.rows, ElementsAre("camera", "swim"));
   EXPECT_THAT(map.columns, ElementsAre("a lens", "fins", "vector 0 (profile)"));
   EXPECT_THAT(map.panels[0].weights, ElementsAre(0.75, 0, 0.25, 0, 1, 0));
+
+  v1::EventAttribution& event = *response.mutable_candidates(1)->add_events();
+  for (const int index : {-1, 3}) {
+    event.set_index(index);
+    EXPECT_THAT(
+        MapOf(request, response, names),
+        StatusIs(kInternal, HasSubstr("candidates[1].events[1].index")));
+  }
+  event.set_index(1);
+  event.set_profile(true);
+  EXPECT_THAT(MapOf(request, response, names),
+              StatusIs(kInternal, HasSubstr("want one of 1 of the profile")));
 }
 
 TEST(AttentionMapsTest, AQueryAttendsToTheItemsReturned) {
   const auto request =
-      Parse<v1::AttendRequest>(R"pb(query { text: "clock" })pb");
+      Parse<v1::AttendRequest>(R"pb(query { text: "clock" }
+                                    include_head_weights: true)pb");
   auto response = Parse<v1::AttendResponse>(R"pb(
     items {
       id: "1"
@@ -107,17 +143,21 @@ TEST(AttentionMapsTest, AQueryAttendsToTheItemsReturned) {
       head_weights: [ 0.5, 0 ]
     }
   )pb");
-  AttentionMap map = MapOf(request, response, "name");
+  ASSERT_OK_AND_ASSIGN(AttentionMap map, MapOf(request, response, "name"));
   EXPECT_THAT(map.rows, ElementsAre("clock"));
   EXPECT_THAT(map.columns, ElementsAre("Clock", "2"));
   ASSERT_EQ(map.panels.size(), 1u);
   EXPECT_THAT(map.panels[0].weights, ElementsAre(0.5, 0.25));
   response.add_heads()->set_key_field("title");
   response.add_heads()->set_key_field("text");
-  map = MapOf(request, response, "");
+  ASSERT_OK_AND_ASSIGN(map, MapOf(request, response, ""));
   ASSERT_EQ(map.panels.size(), 2u);
   EXPECT_EQ(map.panels[1].title, "head 1: text");
   EXPECT_THAT(map.panels[1].weights, ElementsAre(0.75, 0));
+  response.mutable_items(1)->add_head_weights(1);
+  EXPECT_THAT(
+      MapOf(request, response, ""),
+      StatusIs(kInternal, HasSubstr("items[1].head_weights: got 3, want 2")));
 }
 
 TEST(AttentionMapsTest, JsonLeavesNoRoomForPictures) {

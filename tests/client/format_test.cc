@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_split.h"
+#include "client/format/markup.h"
 #include "client/format/progress.h"
 #include "client/format/text.h"
 
@@ -100,6 +101,10 @@ TEST(TableTest, ShortensLongCells) {
   table.AddRow({"alarm clock", "1"});
   EXPECT_THAT(absl::StrSplit(table.Format({}), '\n'),
               ElementsAre("name    n", "alarm…  1", ""));
+}
+
+TEST(MarkupTest, TextIsNoMarkup) {
+  EXPECT_EQ(EscapeMarkup("<a & \"b\">\n"), "&lt;a &amp; &quot;b&quot;&gt; ");
 }
 
 TEST(ProgressTest, ShowsRateAndTimeLeft) {
