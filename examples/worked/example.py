@@ -20,11 +20,6 @@ def share_error(gap, logit_error=0):
     return 2 * (2.0 ** -21 + gap * EPSILON + logit_error) + 9 * EPSILON
 
 
-# A machine that is busy for longer than a connection takes to time out makes
-# `attendant` end with this status. Nothing was asked by then.
-UNREACHABLE = 3
-TRIES = 3
-
 
 class Skipped(Exception):
     """Why an example can't run here."""
@@ -46,12 +41,9 @@ class Example:
 
     def shell(self, line):
         """What a line writes to standard output."""
-        for _ in range(TRIES):
-            result = subprocess.run(["bash", "-c", line], cwd=self.work,
-                                    env=self._environment, capture_output=True,
-                                    text=True)
-            if result.returncode != UNREACHABLE:
-                break
+        result = subprocess.run(["bash", "-c", line], cwd=self.work,
+                                env=self._environment, capture_output=True,
+                                text=True)
         if result.returncode != 0:
             log = self.work / "setup.log"
             said = log.read_text() if "setup.log" in line else result.stderr

@@ -3,7 +3,8 @@
 
 Prints, for each book of the catalog, how often it was drawn beside how often
 it should be; then what the draws say of a reward that we know, each draw
-weighted by the inverse of its logged probability.
+weighted by the inverse of its logged probability, and the standard error of
+that.
 """
 import json
 import math
@@ -11,7 +12,9 @@ import subprocess
 import sys
 
 DRAWS = 10000
-ROUNDS = 2
+ROUNDS = 5
+SLATES = 60
+SLATE = 20
 SHOWN = 8
 BAR = 40
 
@@ -19,7 +22,7 @@ BAR = 40
 def attend(*arguments):
     result = subprocess.run(
         ["attendant", "--json", "attend", "books", "--field", "title",
-         "--text", "The Alchemist", "--temperature", "0.15",
+         "--text", "The Alchemist", "--temperature", "0.3",
          "--show", "title", *map(str, arguments)],
         stdout=subprocess.PIPE, text=True)
     if result.returncode != 0:
@@ -33,23 +36,35 @@ def reward(item):
 
 
 def bar(share):
-    return "█" * round(BAR * share)
+    """To the nearest eighth of a block."""
+    eighths = round(8 * BAR * share)
+    return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
 
 
 everything = attend("--weights", "catalog", "-k", 1000)["items"]
 weights = {item["id"]: item["weight"] for item in everything}
 rewards = {item["id"]: reward(item) for item in everything}
 
+
+
+def mean_and_error(estimates):
+    """The mean of independent estimates, and its standard error."""
+    mean = sum(estimates) / len(estimates)
+    square = sum((x - mean) ** 2 for x in estimates) / (len(estimates) - 1)
+    return f"{mean:.3f} ± {(square / len(estimates)) ** .5:.3f}"
+
+
 counts = dict.fromkeys(weights, 0)
-uniform = on_policy = 0.0
+on_policy = []
+alike = []
 for seed in range(1, ROUNDS + 1):
     for item in attend("--sample", "--with-replacement", "-k", DRAWS,
                        "--seed", seed)["items"]:
         counts[item["id"]] += 1
         probability = math.exp(item["logWeight"])
-        on_policy += reward(item)
+        on_policy.append(reward(item))
         # What a policy that shows every book alike would earn.
-        uniform += reward(item) / probability / len(weights)
+        alike.append(reward(item) / probability / len(weights))
 total = DRAWS * ROUNDS
 
 greatest = max(weights.values())
@@ -66,16 +81,16 @@ print(f"... {len(weights) - SHOWN} more books, {total:,} draws, "
 
 # Drawn without replacement, each book in a slate counts by its probability of
 # being in it, given the threshold kappa (Kool et al. 2019).
-slates = 20
-slate_sum = 0.0
-for seed in range(1, slates + 1):
-    for item in attend("--sample", "-k", 10, "--seed", seed)["items"]:
-        slate_sum += (weights[item["id"]] * reward(item)
-                      / math.exp(item["logInclusionGivenThreshold"]))
+slates = []
+for seed in range(1, SLATES + 1):
+    slates.append(sum(
+        weights[item["id"]] * reward(item)
+        / math.exp(item["logInclusionGivenThreshold"])
+        for item in attend("--sample", "-k", SLATE, "--seed", seed)["items"]))
 
-mean = sum(weights[book] * rewards[book] for book in weights)
-alike = sum(rewards.values()) / len(rewards)
-print(f"reward of this policy   {mean:.3f}, drawn {on_policy / total:.3f}, "
-      f"from {slates} slates of ten {slate_sum / slates:.3f}")
-print(f"reward of showing alike {alike:.3f}, from the same draws "
-      f"{uniform / total:.3f}")
+known = sum(weights[book] * rewards[book] for book in weights)
+known_alike = sum(rewards.values()) / len(rewards)
+print(f"reward of this policy   {known:.3f}, drawn {mean_and_error(on_policy)},"
+      f" from {SLATES} slates of {SLATE} {mean_and_error(slates)}")
+print(f"reward of showing alike {known_alike:.3f}, from the same draws "
+      f"{mean_and_error(alike)}")
