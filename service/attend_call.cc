@@ -1,5 +1,7 @@
 #include "service/attend_call.h"
 
+#include <google/protobuf/util/json_util.h>
+
 #include <string>
 #include <vector>
 
@@ -9,6 +11,8 @@
 #include "core/base/status.h"
 #include "service/attend_jobs.h"
 #include "service/call.h"
+#include "service/call_trace.h"
+#include "service/convert_time.h"
 #include "service/flow.h"
 #include "service/pooled_call.h"
 #include "service/read_after_write.h"
@@ -65,6 +69,17 @@ const Method& AttendMethod() {
   return method;
 }
 
+std::string JsonOf(const google::protobuf::Message& message) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  std::string json;
+  const auto status =
+      google::protobuf::util::MessageToJsonString(message, &json, options);
+  // Fails only for messages that a plan does not hold.
+  if (!status.ok()) return "null";
+  return json;
+}
+
 class AttendCall final : public PooledCall {
  public:
   AttendCall(Backend& backend, WorkerPool& pool, LightQueries& light_queries,
@@ -119,6 +134,16 @@ class AttendCall final : public PooledCall {
   }
 
  private:
+  void Describe(std::vector<LogField>& fields) const override {
+    if (message_ == nullptr) return;
+    fields.emplace_back("catalog", message_->catalog());
+    if (trace_.attend.scans.empty()) return;
+    v1::QueryPlan plan;
+    TraceToProto(trace_, &plan);
+    DurationToProto(record_.queue_time(), plan.mutable_queue_time());
+    fields.emplace_back("plan", LogValue::Json(JsonOf(plan)));
+  }
+
   absl::Status Parse() {
     message_ = NewMessage<v1::AttendRequest>();
     return ParseMessage(request_, message_);
@@ -137,6 +162,9 @@ class AttendCall final : public PooledCall {
     const auto call_at = [&](std::size_t i) {
       return static_cast<AttendCall*>(calls[i]);
     };
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      call_at(i)->record_.BeginWork();
+    }
     AttendCall& first = *call_at(0);
     if (first.message_ == nullptr) {
       ATTENDANT_RETURN_IF_ERROR(first.interrupt_.Check());
@@ -171,7 +199,7 @@ class AttendCall final : public PooledCall {
       }
       call->reply_ = call->NewMessage<v1::AttendResponse>();
       jobs.push_back({call->message_, &call->interrupt_,
-                      &backend.max_message_bytes, call->reply_});
+                      &backend.max_message_bytes, call->reply_, &call->trace_});
       positions.push_back(i);
     }
     // After all of them were found visible.
@@ -199,6 +227,11 @@ class AttendCall final : public PooledCall {
       if (!group_.empty() && alone_since_ != SteadyTime::max()) {
         light_queries_.Took(light_place_, TimeSince(alone_since_));
       }
+      if (reply_->has_plan()) {
+        reply_->mutable_plan()->set_request_id(record_.request_id());
+        DurationToProto(record_.queue_time(),
+                        reply_->mutable_plan()->mutable_queue_time());
+      }
       return SerialiseMessage(*reply_, backend_.max_message_bytes, &response_);
     }));
   }
@@ -210,6 +243,7 @@ class AttendCall final : public PooledCall {
   v1::AttendRequest* message_ = nullptr;        // null: not parsed yet
   v1::AttendResponse* reply_ = nullptr;
   std::string group_;
+  CallTrace trace_;
 };
 
 }  // namespace

@@ -1,10 +1,10 @@
 #include "service/attend_jobs.h"
 
-#include <chrono>
 #include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "core/base/clock.h"
 #include "core/base/status.h"
 #include "core/catalog/attend.h"
 #include "service/convert_answer.h"
@@ -20,6 +20,7 @@ namespace {
 // A request as core takes it.
 struct Asked {
   std::size_t job = 0;
+  absl::Duration read_time;
   AttendQuery query;
   ReadMask mask;
 };
@@ -80,6 +81,7 @@ void AnswerJobs(
   std::vector<Asked> asked;
   asked.reserve(jobs.size());
   for (std::size_t j = 0; j < jobs.size(); ++j) {
+    const SteadyTime begin = SteadyNow();
     absl::StatusOr<Asked> read = Read(backend, snapshot, jobs[j]);
     if (!read.ok()) {
       answered(j, read.status());
@@ -87,6 +89,7 @@ void AnswerJobs(
     }
     asked.push_back(*std::move(read));
     asked.back().job = j;
+    asked.back().read_time = TimeSince(begin);
   }
   std::vector<AttendTask> tasks;
   tasks.reserve(asked.size());
@@ -96,21 +99,28 @@ void AnswerJobs(
   if (!tasks.empty()) {
     backend.metrics.batch_queries.Observe(static_cast<double>(tasks.size()));
   }
-  const auto start = std::chrono::steady_clock::now();
+  const SteadyTime begin = SteadyNow();
   AttendTogether(
       snapshot, tasks,
       [&](std::size_t task, const absl::StatusOr<AttendAnswer>& answer) {
         const Asked& each = asked[task];
         if (!answer.ok()) return answered(each.job, answer.status());
         Count(*answer, backend.metrics);
-        const absl::Duration compute_time =
-            absl::FromChrono(std::chrono::steady_clock::now() - start);
+        const SteadyTime made = SteadyNow();
         const AttendJob& job = jobs[each.job];
         v1::AttendResponse* response = job.response;
         const absl::Status status = AttendAnswerToProto(
             *answer, snapshot, each.mask, *job.max_bytes, response);
-        DurationToProto(compute_time,
+        DurationToProto(absl::FromChrono(made - begin),
                         response->mutable_stats()->mutable_compute_time());
+        *job.trace = {
+            .read_time = each.read_time,
+            .reply_time = TimeSince(made),
+            .segment_count = static_cast<int>(snapshot.segments.size()),
+            .attend = answer->trace};
+        if (job.request->explain()) {
+          TraceToProto(*job.trace, response->mutable_plan());
+        }
         answered(each.job, status);
       });
 }

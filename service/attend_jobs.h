@@ -13,6 +13,7 @@
 #include "core/base/interrupt.h"
 #include "core/catalog/snapshot.h"
 #include "service/backend.h"
+#include "service/call_trace.h"
 
 namespace attendant {
 
@@ -23,11 +24,14 @@ struct AttendJob {
   // What the response may take, read when it is made.
   const std::int64_t* max_bytes = nullptr;
   v1::AttendResponse* response = nullptr;
+  // Set with an answer.
+  CallTrace* trace = nullptr;
 };
 
 // Calls answered(job, status) once for each job, as soon as it is known, in any
 // order; nothing of the job is looked at afterwards. On OK its response is
-// filled in; its items alone fit into max_bytes. Errors are each job's own:
+// filled in, also with its plan if the request asks for that; its items alone
+// fit into max_bytes. Errors are each job's own:
 // those of core's Attend, and ReplyTooLarge. Counts them in the backend's
 // metrics.
 void AnswerJobs(

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstddef>
+#include <deque>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -49,8 +50,10 @@ absl::Status BatchAttend(Backend& backend,
   };
   std::vector<AttendJob> jobs;
   std::vector<int> positions;  // of the jobs
+  std::deque<CallTrace> traces;
   for (int begin = 0; begin < count; begin += kMostTogether) {
     jobs.clear();
+    traces.clear();
     positions.clear();
     const int end = std::min(count, begin + kMostTogether);
     for (int i = begin; i < end; ++i) {
@@ -67,7 +70,8 @@ absl::Status BatchAttend(Backend& backend,
         continue;
       }
       jobs.push_back({&query, &interrupt, &bytes_left,
-                      response->mutable_results(i)->mutable_response()});
+                      response->mutable_results(i)->mutable_response(),
+                      &traces.emplace_back()});
       positions.push_back(i);
     }
     AnswerJobs(backend, *snapshot, jobs,

@@ -13,8 +13,8 @@
 #include "core/catalog/catalog_set.h"
 #include "service/attention_warning.h"
 #include "service/call_count.h"
+#include "service/call_record.h"
 #include "service/methods.h"
-#include "service/metrics/server_metrics.h"
 
 namespace attendant {
 
@@ -28,7 +28,9 @@ struct Backend {
   Mutex update_mutex;
   AttentionWarnings attention_warnings;
   CallCount calls;
-  ServerMetrics metrics{AllMethods()};
+  CallRecords records{AllMethods()};
+
+  ServerMetrics& metrics = records.metrics;
 
   Backend(CatalogSet* catalog_set, std::int64_t message_bytes)
       : catalogs(catalog_set), max_message_bytes(message_bytes) {}

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "absl/time/time.h"
 #include "core/base/process_memory.h"
 #include "core/catalog/live_catalog.h"
 
@@ -64,6 +65,14 @@ std::string CheckText(const std::string& text) {
                              absl::ascii_iscntrl(static_cast<unsigned char>(c));
                     });
   return fits ? "" : "want no \", #, control characters or ' at its begin";
+}
+
+// 0: none are logged.
+int SlowQueryMs(const Flags& flags) {
+  const absl::Duration time = flags.server.slow_query_time;
+  return time == absl::InfiniteDuration()
+             ? 0
+             : static_cast<int>(absl::ToInt64Milliseconds(time));
 }
 
 void AddServingFlags(CLI::App& app, Flags& flags) {
@@ -180,6 +189,7 @@ std::variant<Flags, EarlyExit> ParseFlags(int argc, const char* const* argv) {
   flags.memory_limit_bytes = static_cast<std::int64_t>(
       Flags::kMemoryShare * static_cast<double>(MachineMemoryBytes()));
   std::string log_level = LevelName(flags.log_level);
+  int slow_query_ms = SlowQueryMs(flags);
 
   CLI::App app(kDescription, "attendantd");
   app.footer(kExamples);
@@ -190,6 +200,14 @@ std::variant<Flags, EarlyExit> ParseFlags(int argc, const char* const* argv) {
   app.allow_config_extras(CLI::config_extras_mode::error);
   AddStorageFlags(app, flags);
   AddServingFlags(app, flags);
+  app.add_option("--slow-query-ms", slow_query_ms,
+                 "Queries that take so long, or longer, are logged with what "
+                 "they did and where the time went; 0: none")
+      ->envname("ATTENDANT_SLOW_QUERY_MS")
+      ->group("Logging")
+      ->type_name("MS")
+      ->check(CLI::Range(0, 3600000))
+      ->capture_default_str();
   app.add_option("--log-level", log_level,
                  "Least level of the JSON lines on stderr: debug, info, "
                  "warning or error")
@@ -204,6 +222,9 @@ std::variant<Flags, EarlyExit> ParseFlags(int argc, const char* const* argv) {
     return ExitOf(app, error);
   }
   flags.log_level = *LogLevelFromName(log_level);
+  flags.server.slow_query_time = slow_query_ms == 0
+                                     ? absl::InfiniteDuration()
+                                     : absl::Milliseconds(slow_query_ms);
   if (flags.http_listen.empty()) {
     flags.http_listen = DefaultHttpListen(flags.server.listen);
   } else if (flags.http_listen == kNone) {
@@ -235,6 +256,7 @@ std::string ToText(const Flags& flags) {
       "max-message-bytes = ", flags.server.max_message_bytes, "\n",  //
       "max-waiting = ", flags.server.max_waiting_count, "\n",        //
       "grace-seconds = ", flags.grace_seconds, "\n",                 //
+      "slow-query-ms = ", SlowQueryMs(flags), "\n",                  //
       "log-level = \"", LevelName(flags.log_level), "\"\n");
 }
 

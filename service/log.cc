@@ -83,19 +83,23 @@ absl::StatusOr<LogLevel> LogLevelFromName(absl::string_view name) {
 
 void SetLogLevel(LogLevel level) { Logger().set_level(SpdlogLevel(level)); }
 
+bool IsLogged(LogLevel level) {
+  return Logger().should_log(SpdlogLevel(level));
+}
+
 void LogEvent(LogLevel level, absl::string_view event,
-              std::initializer_list<LogField> fields) {
-  spdlog::logger& logger = Logger();
-  if (!logger.should_log(SpdlogLevel(level))) return;
+              std::span<const LogField> fields) {
+  if (!IsLogged(level)) return;
   std::string line = absl::StrCat(
       "{\"time\":\"",
       absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::Now(),
                        absl::UTCTimeZone()),
       "\",\"level\":\"", Name(level), "\",\"event\":", Json(event));
   for (const auto& [name, value] : fields) {
-    absl::StrAppend(&line, ",", Json(name), ":", Json(value));
+    absl::StrAppend(&line, ",", Json(name), ":",
+                    value.is_json() ? value.text() : Json(value.text()));
   }
-  logger.log(SpdlogLevel(level), line + "}");
+  Logger().log(SpdlogLevel(level), line + "}");
 }
 
 void CaptureLibraryLogs() {

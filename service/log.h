@@ -3,6 +3,7 @@
 #define ATTENDANT_SERVICE_LOG_H_
 
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -19,11 +20,37 @@ absl::StatusOr<LogLevel> LogLevelFromName(absl::string_view name);
 // Events below `level` are dropped from now on. Info at first.
 void SetLogLevel(LogLevel level);
 
-using LogField = std::pair<absl::string_view, std::string>;
+// True if events of the level are not dropped.
+bool IsLogged(LogLevel level);
+
+// A text, or a number or object in JSON.
+class LogValue {
+ public:
+  LogValue(std::string text) : text_(std::move(text)) {}
+  LogValue(const char* text) : text_(text) {}
+  static LogValue Json(std::string json) {
+    LogValue value(std::move(json));
+    value.is_json_ = true;
+    return value;
+  }
+
+  const std::string& text() const { return text_; }
+  bool is_json() const { return is_json_; }
+
+ private:
+  std::string text_;
+  bool is_json_ = false;
+};
+
+using LogField = std::pair<absl::string_view, LogValue>;
 
 // Writes {"time": ..., "level": ..., "event": ..., fields...}. Thread-safe.
 void LogEvent(LogLevel level, absl::string_view event,
-              std::initializer_list<LogField> fields);
+              std::span<const LogField> fields);
+inline void LogEvent(LogLevel level, absl::string_view event,
+                     std::initializer_list<LogField> fields) {
+  LogEvent(level, event, std::span(fields.begin(), fields.size()));
+}
 
 // Sends what gRPC and Protobuf log here, at debug level: what they call errors
 // is mostly bad input, which is reported to callers anyway.

@@ -24,6 +24,12 @@ std::string TypeOf(const google::protobuf::MethodDescriptor& method) {
   return method.server_streaming() ? "server_stream" : "unary";
 }
 
+// All of whose methods are unary.
+bool HoldsQueries(const google::protobuf::ServiceDescriptor& service) {
+  return service.name() == "AttentionService" ||
+         service.name() == "SequenceService";
+}
+
 // Each file holds one service.
 std::vector<Method> ListMethods() {
   std::vector<Method> methods;
@@ -37,8 +43,8 @@ std::vector<Method> ListMethods() {
     const google::protobuf::ServiceDescriptor& service = *file->service(0);
     for (int i = 0; i < service.method_count(); ++i) {
       const google::protobuf::MethodDescriptor& method = *service.method(i);
-      methods.push_back(
-          {service.full_name(), method.name(), TypeOf(method), methods.size()});
+      methods.push_back({service.full_name(), method.name(), TypeOf(method),
+                         HoldsQueries(service), methods.size()});
     }
   }
   return methods;

@@ -1,43 +1,26 @@
-// What all calls have in common, whatever they stream: they are counted, timed
-// and, where they fail by our fault, logged.
+// What all calls have in common, whatever they stream.
 #ifndef ATTENDANT_SERVICE_RECORDED_CALL_H_
 #define ATTENDANT_SERVICE_RECORDED_CALL_H_
 
 #include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/status.h>
 
 #include <atomic>
-#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "core/base/clock.h"
 #include "core/base/interrupt.h"
 #include "service/backend.h"
 #include "service/call.h"
+#include "service/call_record.h"
 #include "service/grpc_status.h"
+#include "service/log.h"
 #include "service/metrics/server_metrics.h"
 #include "service/retry_delay.h"
 
 namespace attendant {
-
-// From its arrival on. Not thread-safe.
-class CallRecord {
- public:
-  // All must outlive the record.
-  CallRecord(ServerMetrics& metrics, const Method& method);
-
-  // The call ends so: once, before gRPC hears of it.
-  void End(const absl::Status& status);
-
-  const Method& method() const { return method_; }
-  SteadyTime start() const { return start_; }
-
- private:
-  ServerMetrics& server_metrics_;
-  CallMetrics& metrics_;
-  const Method& method_;
-  const SteadyTime start_ = SteadyNow();
-};
 
 // A reactor of gRPC's that belongs to gRPC: lives until OnDone. The way to end
 // it is Finish, or StartWriteAndFinish, of this class.
@@ -54,7 +37,9 @@ class RecordedCall : public Reactor {
  protected:
   RecordedCall(Backend& backend, const Method& method,
                grpc::CallbackServerContext& context)
-      : backend_(backend), context_(context), record_(backend.metrics, method) {
+      : backend_(backend),
+        context_(context),
+        record_(backend.records, method, context) {
     backend_.calls.Begin();
     interrupt_.deadline = DeadlineOf(context);
     interrupt_.cancelled = &cancelled_;
@@ -64,20 +49,29 @@ class RecordedCall : public Reactor {
   // The call may be gone after it.
   void Finish(const absl::Status& status) {
     PushBack(status, context_);
-    record_.End(status);
+    End(status);
     Reactor::Finish(ToGrpcStatus(status));
   }
   // Of a call that streams replies, which succeeded.
   void StartWriteAndFinish(const grpc::ByteBuffer* last) {
-    record_.End(absl::OkStatus());
+    End(absl::OkStatus());
     Reactor::StartWriteAndFinish(last, grpc::WriteOptions(), grpc::Status::OK);
   }
+
+  // Adds what is worth logging of this call to `fields`.
+  virtual void Describe(std::vector<LogField>& /*fields*/) const {}
 
   Backend& backend_;
   grpc::CallbackServerContext& context_;
   Interrupt interrupt_;
   std::atomic<bool> cancelled_ = false;
   CallRecord record_;
+
+ private:
+  void End(const absl::Status& status) {
+    record_.End(status,
+                [this](std::vector<LogField>& fields) { Describe(fields); });
+  }
 };
 
 }  // namespace attendant

@@ -1,7 +1,10 @@
 #include "service/refused_call.h"
 
+#include <vector>
+
+#include "service/call_record.h"
 #include "service/grpc_status.h"
-#include "service/recorded_call.h"
+#include "service/log.h"
 #include "service/retry_delay.h"
 
 namespace attendant {
@@ -18,7 +21,8 @@ grpc::ServerUnaryReactor* RefuseCall(Backend& backend, const Method& method,
                                      const absl::Status& status,
                                      grpc::CallbackServerContext& context) {
   PushBack(status, context);
-  CallRecord(backend.metrics, method).End(status);
+  CallRecord(backend.records, method, context)
+      .End(status, [](std::vector<LogField>&) {});
   auto* call = new RefusedCall;
   call->Finish(ToGrpcStatus(status));
   return call;

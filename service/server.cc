@@ -97,7 +97,9 @@ Server::Server(const Options& options, CatalogSet* catalogs)
                        .max_waiting_count = options.max_waiting_count},
                       {.name = "long_work"}),
       services_(MakeServices(backend_, {&attend_pool_, &write_pool_,
-                                        &read_pool_, &long_work_pool_})) {}
+                                        &read_pool_, &long_work_pool_})) {
+  backend_.records.slow_query_time = options.slow_query_time;
+}
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options,
                                                       CatalogSet* catalogs) {

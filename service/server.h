@@ -47,6 +47,9 @@ class Server {
     // Requests that may wait for a worker, for each kind of work; more are
     // RESOURCE_EXHAUSTED at once. At least 1.
     std::size_t max_waiting_count = 1024;
+    // Queries that take so long, or longer, are logged with their plan;
+    // InfiniteDuration: none.
+    absl::Duration slow_query_time = absl::Seconds(1);
   };
 
   // Listens and serves. `catalogs` must outlive the server. InvalidArgument

@@ -36,12 +36,20 @@ class UnaryCall final : public PooledCall {
         handler_(handler) {}
 
   void Run() override {
+    record_.BeginWork();
     const absl::Status status = RunHandler([this] { return Handle(); });
     if (IsNotVisibleYet(status) && TryAgainLater()) return;
     End(status);
   }
 
  private:
+  void Describe(std::vector<LogField>& fields) const override {
+    if constexpr (requires(const Request& request) { request.catalog(); }) {
+      if (message_ == nullptr) return;
+      fields.emplace_back("catalog", message_->catalog());
+    }
+  }
+
   absl::Status Handle() {
     // The turn may have come too late.
     absl::Status status = interrupt_.Check();

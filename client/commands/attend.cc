@@ -45,6 +45,7 @@ struct AttendFlags {
   std::string token;
   bool include_examples = false;
   bool require_all = false;
+  bool explain = false;
   std::vector<std::string> show;
   bool opaque = false;
   PictureFlags picture;
@@ -155,6 +156,7 @@ absl::StatusOr<v1::AttendRequest> ToRequest(const AttendFlags& flags,
   }
   request.set_filter(flags.filter);
   request.set_snapshot_token(flags.token);
+  request.set_explain(flags.explain);
   for (const std::string& name : flags.show) {
     request.mutable_read_mask()->add_paths(absl::StrCat("attributes.", name));
   }
@@ -272,6 +274,8 @@ void AddAnswerFlags(CLI::App& attend, AttendFlags& flags) {
   attend.add_flag("--opaque", flags.opaque,
                   "Show the items' opaque values as text, with --json as "
                   "base64");
+  attend.add_flag("--explain", flags.explain,
+                  "Say how the answer came about, and where its time went");
   AddChoiceFlags(attend, results, flags.choices);
 }
 
@@ -331,6 +335,7 @@ void AddAttendCommand(CLI::App& app, Context& context) {
       "  attendant attend shop --like 85123A --head events --head text\n"
       "  attendant attend shop --like 85123A --filter 'price < 5' --show price"
       "\n"
+      "  attendant attend shop --text 'alarm clock' --explain\n"
       "  attendant attend photos --vector-file query.npy --exact --json");
   attend->final_callback([flags, &context] {
     if (flags->vector.empty() && flags->vector_file.empty() &&

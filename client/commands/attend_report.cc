@@ -11,6 +11,7 @@
 #include "client/commands/command.h"
 #include "client/commands/convert.h"
 #include "client/commands/flags.h"
+#include "client/commands/plan_report.h"
 
 namespace attendant {
 namespace {
@@ -289,6 +290,9 @@ std::string AttendReport(const v1::AttendResponse& response,
   }
   if (options.pooled_value && response.has_pooled_value()) {
     absl::StrAppend(&text, PooledSentence(response.pooled_value()), "\n");
+  }
+  if (response.has_plan()) {
+    absl::StrAppend(&text, "\n", PlanReport(response.plan(), options.style));
   }
   return text;
 }

@@ -57,6 +57,7 @@ class Answerer {
     answer_.scored_count = scans.scored_count;
     answer_.visited_list_count = scans.visited_list_count;
     answer_.shared_query_count = scans.shared_query_count;
+    answer_.trace = std::move(scans.trace);
     complete_ = !plan.shortlist_head &&
                 std::all_of(scans_.begin(), scans_.end(),
                             [](const HeadScan& scan) { return scan.complete; });
@@ -68,6 +69,8 @@ class Answerer {
   absl::StatusOr<AttendAnswer> Answer() {
     ATTENDANT_ASSIGN_OR_RETURN(shortlist_, Shortlist());
     shortlisted_ = PartitionsOf(shortlist_);
+    answer_.trace.candidate_count =
+        static_cast<std::int64_t>(shortlist_.size());
     masses_.emplace(catalog_, Errors());
     if (plan_.heads.size() > 1 || plan_.shortlist_head) {
       shortlist_ = SortedByWeight(shortlist_, SelectingScope());

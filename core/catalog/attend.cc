@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/base/clock.h"
 #include "core/base/status.h"
 #include "core/catalog/answer.h"
 #include "core/catalog/query_plan.h"
@@ -16,11 +17,12 @@ namespace {
 
 // A query under way.
 struct Pending {
-  Pending(std::size_t position, QueryPlan planned)
-      : task(position), plan(std::move(planned)) {}
+  Pending(std::size_t position, QueryPlan planned, absl::Duration time)
+      : task(position), plan(std::move(planned)), plan_time(time) {}
 
   const std::size_t task;
   QueryPlan plan;
+  const absl::Duration plan_time;
   std::optional<QueryScan> scan;
 };
 
@@ -28,6 +30,18 @@ absl::StatusOr<QueryPlan> Plan(const Snapshot& snapshot,
                                const AttendTask& task) {
   ATTENDANT_RETURN_IF_ERROR(task.interrupt->Check());
   return PlanQuery(snapshot, *task.query, *task.interrupt);
+}
+
+absl::StatusOr<AttendAnswer> Answer(const Snapshot& snapshot, Pending& query,
+                                    const Interrupt& interrupt) {
+  const SteadyTime start = SteadyNow();
+  absl::StatusOr<AttendAnswer> answer = MakeAnswer(
+      snapshot, query.plan, std::move(*query.scan).Found(), interrupt);
+  if (answer.ok()) {
+    answer->trace.plan_time = query.plan_time;
+    answer->trace.answer_time = TimeSince(start);
+  }
+  return answer;
 }
 
 // Moves those that are scanned next to the front, and tells where they end:
@@ -50,12 +64,14 @@ void AttendTogether(const Snapshot& snapshot, std::span<const AttendTask> tasks,
   std::deque<Pending> pending;
   std::vector<Pending*> left;
   for (std::size_t t = 0; t < tasks.size(); ++t) {
+    const SteadyTime start = SteadyNow();
     absl::StatusOr<QueryPlan> plan = Plan(snapshot, tasks[t]);
     if (!plan.ok()) {
       answered(t, plan.status());
       continue;
     }
-    Pending& query = pending.emplace_back(t, *std::move(plan));
+    Pending& query =
+        pending.emplace_back(t, *std::move(plan), TimeSince(start));
     query.scan.emplace(snapshot, query.plan, *tasks[t].interrupt);
     left.push_back(&query);
   }
@@ -66,7 +82,9 @@ void AttendTogether(const Snapshot& snapshot, std::span<const AttendTask> tasks,
     for (auto query = left.begin(); query != end; ++query) {
       scans.push_back((*query)->scan->NextTask());
     }
+    const SteadyTime start = SteadyNow();
     ScanHeads(snapshot, scans);
+    const absl::Duration time = TimeSince(start);
     auto kept = left.begin();
     for (std::size_t s = 0; s < scans.size(); ++s) {
       Pending& query = *left[s];
@@ -74,7 +92,8 @@ void AttendTogether(const Snapshot& snapshot, std::span<const AttendTask> tasks,
         answered(query.task, scans[s].scan.status());
         continue;
       }
-      const absl::Status status = query.scan->Take(*std::move(scans[s].scan));
+      const absl::Status status =
+          query.scan->Take(*std::move(scans[s].scan), time);
       if (!status.ok()) {
         answered(query.task, status);
         continue;
@@ -84,8 +103,7 @@ void AttendTogether(const Snapshot& snapshot, std::span<const AttendTask> tasks,
         continue;
       }
       answered(query.task,
-               MakeAnswer(snapshot, query.plan, std::move(*query.scan).Found(),
-                          *tasks[query.task].interrupt));
+               Answer(snapshot, query, *tasks[query.task].interrupt));
     }
     left.erase(kept, end);
   }

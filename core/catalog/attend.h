@@ -16,6 +16,7 @@
 #include "absl/time/time.h"
 #include "core/attention/score.h"
 #include "core/base/interrupt.h"
+#include "core/catalog/attend_trace.h"
 #include "core/catalog/filter.h"
 #include "core/catalog/snapshot.h"
 
@@ -202,6 +203,7 @@ struct AttendAnswer {
   std::optional<absl::Time> time;  // if there were biases
   ActivationKind activation_kind = ActivationKind::kSoftmax;
   ModelName model;
+  AttendTrace trace;
 };
 
 // Scores every key from its floats when asked to, when the answer needs draws
@@ -243,7 +245,8 @@ using AnswerSink =
     absl::FunctionRef<void(std::size_t task, absl::StatusOr<AttendAnswer>)>;
 
 // Attend for each task, in passes over the keys that they share: the answers
-// are the same bytes as if each were asked alone, shared_query_count aside, and
+// are the same bytes as if each were asked alone, shared_query_count and trace
+// aside, and
 // one task's failure or interrupt is its own. Calls `answered` once for each
 // task as soon as its answer is made, in any order; those that share no pass
 // come last. Holds the masks of all tasks at once.

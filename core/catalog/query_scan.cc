@@ -155,7 +155,23 @@ absl::string_view QueryScan::WhyNotEnough(const HeadScan& scan) const {
   return "";
 }
 
-absl::Status QueryScan::Take(HeadScan scan) {
+ScanTrace& QueryScan::Note(const HeadScan& scan, absl::Duration time) {
+  scans_.trace.scan_time += time;
+  ScanTrace& trace = scans_.trace.scans.emplace_back();
+  trace.head = static_cast<int>(scans_.heads.size());
+  trace.index_kind = scan.index_kind;
+  trace.exhaustive = plan_->exhaustive || takes_every_key_;
+  trace.probe_count =
+      probe_count_ > 0 ? probe_count_ : plan_->goals.probe_count;
+  trace.scored_count = scan.scored_count;
+  trace.visited_list_count = scan.visited_list_count;
+  trace.shared_query_count = scan.shared_query_count;
+  trace.time = time;
+  return trace;
+}
+
+absl::Status QueryScan::Take(HeadScan scan, absl::Duration time) {
+  ScanTrace& trace = Note(scan, time);
   scans_.scored_count += scan.scored_count;
   scans_.visited_list_count += scan.visited_list_count;
   scans_.shared_query_count =
@@ -166,9 +182,11 @@ absl::Status QueryScan::Take(HeadScan scan) {
       // What it finds is what there is to find.
       if (!reason.empty()) return IndexCannotAnswer(reason);
     } else if (!reason.empty()) {
+      trace.not_enough = reason;
       takes_every_key_ = true;
       return absl::OkStatus();
     } else if (FoundTooFew(scan)) {
+      trace.not_enough = "it found too few items";
       Widen(scan);
       return absl::OkStatus();
     }

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "core/base/interrupt.h"
 #include "core/catalog/attend.h"
 #include "core/catalog/query_plan.h"
@@ -32,6 +33,7 @@ struct HeadScans {
   std::int64_t scored_count = 0;
   std::int64_t visited_list_count = 0;
   int shared_query_count = 1;
+  AttendTrace trace;  // scans and scan_time
 };
 
 // Which queries a scan gains from having beside it.
@@ -62,9 +64,9 @@ class QueryScan {
   // Of the next scan. Who reads codes should not wait for who reads floats.
   Company company() const;
   HeadScanTask NextTask() const;
-  // FailedPrecondition if only the index may answer, and it does not know what
-  // the query needs.
-  absl::Status Take(HeadScan scan);
+  // `time` is that of the pass. FailedPrecondition if only the index may
+  // answer, and it does not know what the query needs.
+  absl::Status Take(HeadScan scan, absl::Duration time);
 
   // What was found. Once, when done.
   HeadScans Found() &&;
@@ -74,6 +76,7 @@ class QueryScan {
   absl::string_view WhyNotEnough(const HeadScan& scan) const;
   bool FoundTooFew(const HeadScan& scan) const;
   void Widen(const HeadScan& scan);
+  ScanTrace& Note(const HeadScan& scan, absl::Duration time);
 
   const Snapshot* snapshot_;
   const QueryPlan* plan_;

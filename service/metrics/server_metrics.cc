@@ -103,6 +103,9 @@ void ServerMetrics::Write(MetricPage& page) const {
   WriteCounters(shed, kShedReasons, "attendant_shed_total",
                 "Requests refused for want of capacity, or while stopping.",
                 "reason", page);
+  page.AddCounter("attendant_slow_queries_total",
+                  "Queries that took --slow-query-ms or longer.",
+                  static_cast<double>(slow_queries.value()));
   page.AddHistogram("attendant_batch_queries",
                     "Queries that a worker answered together.", batch_queries);
   page.AddCounter("attendant_rows_scored_total",

@@ -23,6 +23,7 @@ struct Method {
   std::string service;    // as attendant.v1.AttentionService
   std::string name;       // as Attend; no two RPCs share one
   std::string type;       // unary, client_stream, server_stream or bidi_stream
+  bool is_query = false;  // of the attention and sequence services, unary
   std::size_t index = 0;  // among all of them
 };
 
@@ -65,6 +66,7 @@ class ServerMetrics {
   CallMetrics& calls(const Method& method) { return calls_[method.index]; }
 
   CounterFor<ShedReason> shed;
+  Counter slow_queries;
   // Queries that a worker answered over one state of a catalog.
   Histogram batch_queries{CountBounds()};
   Counter rows_scored;

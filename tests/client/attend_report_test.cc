@@ -55,6 +55,42 @@ TEST(AttendReportTest, ShowsOpaqueValuesAsText) {
               HasSubstr("\n1  85123A  a b           50.0 %"));
 }
 
+TEST(AttendReportTest, ExplainsWhereTheTimeWent) {
+  v1::AttendResponse response = TwoItems();
+  v1::QueryPlan& plan = *response.mutable_plan();
+  plan.set_request_id("checkout 7");
+  plan.mutable_queue_time()->set_nanos(500000);
+  plan.mutable_scan_time()->set_nanos(1000000);
+  plan.mutable_answer_time()->set_nanos(12300);
+  v1::ScanStep* first = plan.add_scans();
+  first->set_index_kind(v1::INDEX_KIND_IVF);
+  first->set_scored_count(1200);
+  first->set_visited_list_count(32);
+  first->set_shared_query_count(4);
+  first->mutable_time()->set_nanos(400000);
+  first->set_not_enough_reason("it does not know the mass");
+  v1::ScanStep* second = plan.add_scans();
+  second->set_exhaustive(true);
+  second->set_scored_count(3659);
+  second->set_shared_query_count(1);
+  second->mutable_time()->set_nanos(600000);
+  plan.set_candidate_count(100);
+  plan.set_segment_count(2);
+  plan.set_kernel_level("avx512");
+  const std::string report = AttendReport(response, {});
+  EXPECT_THAT(report, HasSubstr("stage      time\n"
+                                "queue    500 us  ██████████\n"
+                                "read       0 us\n"
+                                "plan       0 us\n"
+                                "scan       1 ms  ████████████████████\n"
+                                "answer  12.3 us  ▎\n"
+                                "reply      0 us\n"));
+  EXPECT_THAT(report, HasSubstr("once more: it does not know the mass"));
+  EXPECT_THAT(report, HasSubstr("every key, from floats"));
+  EXPECT_THAT(report, HasSubstr("Weighed 100 candidates from 2 segments with "
+                                "avx512 kernels. Request checkout 7.\n"));
+}
+
 TEST(AttendReportTest, SaysHowADrawWentAndWhatEarnedIt) {
   v1::AttendResponse response = TwoItems();
   response.mutable_items(0)->set_log_weight(std::log(0.5));

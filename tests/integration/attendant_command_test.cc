@@ -212,6 +212,23 @@ TEST_F(AttendantCommandTest, AFilterLeavesTheItemsItIsTrueOf) {
   EXPECT_THAT(refused.err, HasSubstr("~ at position 6"));
 }
 
+TEST_F(AttendantCommandTest, ExplainsAnAnswer) {
+  CreatePoints();
+  ASSERT_EQ(ImportPoints(File("keys.npy", NpyBytes(Keys(), 2)),
+                         File("ids.txt", Ids()))
+                .exit_status,
+            0);
+  const CommandResult told =
+      Run({"attend", "points", "--vector", "1,0", "--explain"});
+  ASSERT_EQ(told.exit_status, 0) << told.err;
+  EXPECT_THAT(told.out, AllOf(HasSubstr("stage"), HasSubstr("scan"),
+                              HasSubstr("flat, from floats"),
+                              HasSubstr("Weighed 40 candidates")));
+  const json answer =
+      RunJson({"attend", "points", "--vector", "1,0", "--explain"});
+  EXPECT_EQ(answer["plan"]["candidateCount"], "40");
+}
+
 TEST_F(AttendantCommandTest, ExitStatusTellsUsageFromRefusalFromNoServer) {
   EXPECT_EQ(Run({"catalog", "list"}).exit_status, 0);
   EXPECT_EQ(Run({"--help"}).exit_status, 0);

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 #include <thread>
@@ -224,6 +225,58 @@ class AttendCallTest : public ::testing::Test {
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<v1::AttentionService::Stub> stub_;
 };
+
+TEST_F(AttendCallTest, APlanTellsWhyOneScanWasNotEnough) {
+  std::mt19937_64 random(7);
+  Call call;
+  call.request = RandomRequest(random);
+  call.request.set_shortlist_count(kItemCount - 100);
+  call.request.set_explain(true);
+  call.context.AddMetadata("x-request-id", "checkout 7");
+  Ask(call);
+  ASSERT_TRUE(call.status.ok()) << call.status.error_message();
+  const v1::QueryPlan& plan = call.response.plan();
+  EXPECT_EQ(plan.request_id(), "checkout 7");
+  EXPECT_EQ(plan.candidate_count(), kItemCount - 100);
+  ASSERT_GE(plan.scans_size(), 2);
+  std::int64_t scored_count = 0;
+  for (int i = 0; i < plan.scans_size(); ++i) {
+    const v1::ScanStep& scan = plan.scans(i);
+    scored_count += scan.scored_count();
+    const bool last = i == plan.scans_size() - 1;
+    EXPECT_EQ(scan.not_enough_reason(), last ? "" : "it found too few items");
+  }
+  EXPECT_EQ(plan.scans(0).index_kind(), v1::INDEX_KIND_IVF);
+  EXPECT_FALSE(plan.scans(0).exhaustive());
+  EXPECT_GT(plan.scans(0).visited_list_count(), 0);
+  EXPECT_EQ(plan.scans(0).probe_count(), 0);
+  EXPECT_GT(plan.scans(1).probe_count(), 0);
+  EXPECT_EQ(call.response.stats().scored_count(), scored_count);
+}
+
+TEST_F(AttendCallTest, ASlowQueryIsLoggedWithItsPlan) {
+  backend_->records.slow_query_time = absl::ZeroDuration();
+  std::mt19937_64 random(7);
+  Call call;
+  call.request = RandomRequest(random);
+  testing::internal::CaptureStderr();
+  Ask(call);
+  const std::string log = testing::internal::GetCapturedStderr();
+  ASSERT_TRUE(call.status.ok()) << call.status.error_message();
+  const auto slow = nlohmann::json::parse(log, nullptr, false);
+  ASSERT_FALSE(slow.is_discarded()) << log;
+  EXPECT_EQ(slow["event"], "slow_query");
+  EXPECT_EQ(slow["catalog"], "shop");
+  const auto& plan = slow["plan"];
+  EXPECT_EQ(plan["scans"][0]["index_kind"], "INDEX_KIND_IVF");
+  EXPECT_EQ(plan["candidate_count"], "100");
+  EXPECT_TRUE(plan.contains("kernel_level"));
+  for (const char* time : {"queue_time", "read_time", "plan_time", "scan_time",
+                           "answer_time", "reply_time"}) {
+    EXPECT_TRUE(plan.contains(time)) << time;
+  }
+  EXPECT_FALSE(call.response.has_plan());
+}
 
 TEST_F(AttendCallTest, RepliesTogetherAreTheBytesOfThoseAlone) {
   std::mt19937_64 random(2);

@@ -75,6 +75,7 @@ TEST(FlagsTest, Defaults) {
   EXPECT_EQ(flags->server.max_waiting_count, 1024U);
   EXPECT_EQ(flags->grace_seconds, 30);
   EXPECT_EQ(flags->log_level, LogLevel::kInfo);
+  EXPECT_EQ(flags->server.slow_query_time, absl::Seconds(1));
   EXPECT_EQ(flags->auto_ivf_min_count, LiveCatalogOptions().auto_ivf_min_count);
   EXPECT_GT(flags->memory_limit_bytes, 64 << 20);
   EXPECT_LE(flags->memory_limit_bytes, MachineMemoryBytes());
@@ -134,6 +135,7 @@ TEST(FlagsTest, EveryFlagHasAVariable) {
       {"ATTENDANT_MAX_WAITING", "17"},
       {"ATTENDANT_GRACE_SECONDS", "0"},
       {"ATTENDANT_LOG_LEVEL", "debug"},
+      {"ATTENDANT_SLOW_QUERY_MS", "0"},
       {"ATTENDANT_AUTO_IVF_MIN_COUNT", "9"},
       {"ATTENDANT_MEMORY_LIMIT", "5MiB"},
   };
@@ -148,6 +150,7 @@ TEST(FlagsTest, EveryFlagHasAVariable) {
   EXPECT_EQ(flags->server.max_waiting_count, 17U);
   EXPECT_EQ(flags->grace_seconds, 0);
   EXPECT_EQ(flags->log_level, LogLevel::kDebug);
+  EXPECT_EQ(flags->server.slow_query_time, absl::InfiniteDuration());
   EXPECT_EQ(flags->auto_ivf_min_count, 9);
   EXPECT_EQ(flags->memory_limit_bytes, 5 << 20);
 }
@@ -172,7 +175,9 @@ TEST(FlagsTest, EffectiveConfigurationIsAConfigurationFile) {
                              "--memory-limit",
                              "3GiB",
                              "--http-listen",
-                             "none"});
+                             "none",
+                             "--slow-query-ms",
+                             "20"});
   ASSERT_TRUE(std::holds_alternative<Flags>(parsed));
   const std::string text = ToText(std::get<Flags>(parsed));
   const ScopedFile file(text);
@@ -228,8 +233,8 @@ TEST(FlagsTest, HelpNamesEveryFlagAndVariable) {
   for (const char* text :
        {"--data-dir", "--listen", "--http-listen", "--workers",
         "--max-message-bytes", "--max-waiting", "--grace-seconds",
-        "--log-level", "--auto-ivf-min-count", "--config", "--version",
-        "ATTENDANT_DATA_DIR", "ATTENDANT_LOG_LEVEL", "Examples"}) {
+        "--slow-query-ms", "--log-level", "--auto-ivf-min-count", "--config",
+        "--version", "ATTENDANT_DATA_DIR", "ATTENDANT_LOG_LEVEL", "Examples"}) {
     EXPECT_THAT(exit->text, HasSubstr(text));
   }
 }

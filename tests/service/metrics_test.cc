@@ -106,7 +106,8 @@ class ServerMetricsTest : public ::testing::Test {
   }
 
   const std::array<Method, 2> methods_ = {
-      {{"a.Service", "Ask", "unary", 0}, {"a.Service", "Tell", "unary", 1}}};
+      {{"a.Service", "Ask", "unary", true, 0},
+       {"a.Service", "Tell", "unary", false, 1}}};
   ServerMetrics metrics_{methods_};
 };
 
@@ -158,6 +159,7 @@ TEST_F(ServerMetricsTest, WritesEveryCounter) {
   metrics_.shed[ShedReason::kQueueFull].Add(2);
   metrics_.masses[KnownMass::kEstimate].Add(4);
   metrics_.rows_scored.Add(1000);
+  metrics_.slow_queries.Add();
   metrics_.lists_visited.Add(32);
   metrics_.batch_queries.Observe(16);
   metrics_.returned_mass.Observe(0.5);
@@ -169,6 +171,7 @@ TEST_F(ServerMetricsTest, WritesEveryCounter) {
         "attendant_shed_total{reason=\"draining\"} 0\n",
         "attendant_answers_total{mass=\"estimate\"} 4\n",
         "attendant_rows_scored_total 1000\n",
+        "attendant_slow_queries_total 1\n",
         "attendant_lists_visited_total 32\n",
         "attendant_batch_queries_sum 16\n", "attendant_returned_mass_sum 0.5\n",
         "attendant_shortlist_mass_sum 0.75\n",

@@ -10,11 +10,15 @@
 #include <chrono>
 #include <memory>
 #include <new>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "attendant/v1/attention_service.grpc.pb.h"
@@ -321,6 +325,92 @@ TEST_F(UnaryCallTest, DrainingRefusesWithUnavailable) {
   EXPECT_EQ(ReasonIn(DetailsOf(status)), "DRAINING");
   EXPECT_EQ(script_.started_count(), 0);
   EXPECT_EQ(backend_.metrics.shed[ShedReason::kDraining].value(), 1);
+}
+
+// The lines of the log that are of this event, in JSON.
+std::vector<nlohmann::json> Events(const std::string& log,
+                                   const std::string& event) {
+  std::vector<nlohmann::json> events;
+  for (const absl::string_view line : absl::StrSplit(log, '\n')) {
+    const auto json = nlohmann::json::parse(line, nullptr, false);
+    if (!json.is_discarded() && json["event"] == event) events.push_back(json);
+  }
+  return events;
+}
+
+TEST_F(UnaryCallTest, SlowQueriesAreLoggedWithTheirRequestAndTrace) {
+  backend_.records.slow_query_time = absl::ZeroDuration();
+  testing::internal::CaptureStderr();
+  grpc::ClientContext context;
+  context.AddMetadata("x-request-id", "checkout 7");
+  context.AddMetadata(
+      "traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
+  EXPECT_TRUE(Call("ok", context).ok());
+  EXPECT_TRUE(Call("ok").ok());
+  EXPECT_TRUE(Call("ok").ok());
+  const auto slow =
+      Events(testing::internal::GetCapturedStderr(), "slow_query");
+  ASSERT_EQ(slow.size(), 3u);
+  EXPECT_EQ(slow[0]["level"], "warning");
+  EXPECT_EQ(slow[0]["request_id"], "checkout 7");
+  EXPECT_EQ(slow[0]["trace_id"], "4bf92f3577b34da6a3ce929d0e0e4736");
+  EXPECT_EQ(slow[0]["parent_span_id"], "00f067aa0ba902b7");
+  EXPECT_EQ(slow[0]["method"], "Attend");
+  EXPECT_EQ(slow[0]["code"], "OK");
+  EXPECT_EQ(slow[0]["catalog"], "ok");
+  EXPECT_GE(slow[0]["time_ms"].get<double>(), 0);
+  EXPECT_FALSE(slow[1].contains("trace_id"));
+  EXPECT_EQ(slow[1]["request_id"].get<std::string>().size(), 16u);
+  EXPECT_NE(slow[1]["request_id"], slow[2]["request_id"]);
+  EXPECT_EQ(backend_.metrics.slow_queries.value(), 3);
+}
+
+TEST_F(UnaryCallTest, AFloodOfSlowQueriesIsCountedButNotLogged) {
+  backend_.records.slow_query_time = absl::ZeroDuration();
+  testing::internal::CaptureStderr();
+  const SteadyTime begin = SteadyNow();
+  constexpr int kCalls = 30;
+  for (int i = 0; i < kCalls; ++i) EXPECT_TRUE(Call("ok").ok());
+  const double seconds = absl::ToDoubleSeconds(TimeSince(begin));
+  const auto slow =
+      Events(testing::internal::GetCapturedStderr(), "slow_query");
+  EXPECT_GE(slow.size(), 1u);
+  EXPECT_LE(static_cast<double>(slow.size()), 10 * (seconds + 1));
+  EXPECT_EQ(backend_.metrics.slow_queries.value(), kCalls);
+}
+
+TEST_F(UnaryCallTest, ARequestIdThatCouldConfuseALogIsNotTaken) {
+  backend_.records.slow_query_time = absl::ZeroDuration();
+  testing::internal::CaptureStderr();
+  grpc::ClientContext context;
+  context.AddMetadata("x-request-id", std::string(129, 'x'));
+  EXPECT_TRUE(Call("ok", context).ok());
+  const auto slow =
+      Events(testing::internal::GetCapturedStderr(), "slow_query");
+  ASSERT_EQ(slow.size(), 1u);
+  EXPECT_EQ(slow[0]["request_id"].get<std::string>().size(), 16u);
+}
+
+TEST_F(UnaryCallTest, ErrorsOfOursAreLogged) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(Call("throw").error_code(), grpc::StatusCode::INTERNAL);
+  const std::string log = testing::internal::GetCapturedStderr();
+  const auto failed = Events(log, "call_failed");
+  ASSERT_EQ(failed.size(), 1u);
+  EXPECT_EQ(failed[0]["code"], "INTERNAL");
+  EXPECT_EQ(failed[0]["message"], "unexpected exception: a surprise");
+  EXPECT_FALSE(failed[0]["request_id"].get<std::string>().empty());
+  EXPECT_TRUE(Events(log, "slow_query").empty());
+}
+
+TEST_F(UnaryCallTest, EveryCallIsLoggedAtDebugLevel) {
+  SetLogLevel(LogLevel::kDebug);
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(Call("ok").ok());
+  const auto calls = Events(testing::internal::GetCapturedStderr(), "call");
+  SetLogLevel(LogLevel::kInfo);
+  ASSERT_EQ(calls.size(), 1u);
+  EXPECT_EQ(calls[0]["method"], "Attend");
 }
 
 TEST_F(UnaryCallTest, FailedAllocationIsResourceExhausted) {

@@ -1,0 +1,35 @@
+#include "service/call_trace.h"
+
+#include <string>
+
+#include "core/kernels/kernels.h"
+#include "service/convert_enum.h"
+#include "service/convert_time.h"
+
+namespace attendant {
+
+void TraceToProto(const CallTrace& trace, v1::QueryPlan* wire) {
+  const AttendTrace& attend = trace.attend;
+  DurationToProto(trace.read_time, wire->mutable_read_time());
+  DurationToProto(attend.plan_time, wire->mutable_plan_time());
+  DurationToProto(attend.scan_time, wire->mutable_scan_time());
+  DurationToProto(attend.answer_time, wire->mutable_answer_time());
+  DurationToProto(trace.reply_time, wire->mutable_reply_time());
+  for (const ScanTrace& scan : attend.scans) {
+    v1::ScanStep* step = wire->add_scans();
+    step->set_head(scan.head);
+    step->set_index_kind(EnumToProto<v1::IndexKind>(scan.index_kind));
+    step->set_exhaustive(scan.exhaustive);
+    step->set_probe_count(scan.probe_count);
+    step->set_scored_count(scan.scored_count);
+    step->set_visited_list_count(scan.visited_list_count);
+    step->set_shared_query_count(scan.shared_query_count);
+    DurationToProto(scan.time, step->mutable_time());
+    step->set_not_enough_reason(std::string(scan.not_enough));
+  }
+  wire->set_candidate_count(attend.candidate_count);
+  wire->set_segment_count(trace.segment_count);
+  wire->set_kernel_level(std::string(KernelLevelName(ActiveKernelLevel())));
+}
+
+}  // namespace attendant
