@@ -6,9 +6,12 @@
 #include <utility>
 #include <vector>
 
+#include "absl/time/time.h"
+#include "core/base/clock.h"
 #include "core/base/memory_parts.h"
 #include "core/catalog/live_catalog.h"
 #include "core/catalog/snapshot.h"
+#include "core/storage/store.h"
 
 namespace attendant {
 namespace {
@@ -35,6 +38,32 @@ void AddMemory(const MemoryParts& parts, const std::string& catalog,
                 "Keys that a catalog has in files, of which the kernel keeps "
                 "in memory what it has room for.",
                 static_cast<double>(parts.mapped), {{"catalog", catalog}});
+}
+
+void AddStore(const StoreFigures& figures, const std::string& catalog,
+              MetricPage& page) {
+  const auto gauge = [&](absl::string_view metric, absl::string_view help,
+                         std::int64_t value) {
+    page.AddGauge(metric, help, static_cast<double>(value),
+                  {{"catalog", catalog}});
+  };
+  gauge("attendant_rocksdb_table_bytes",
+        "Tables of a catalog's database on disk.", figures.table_bytes);
+  gauge("attendant_rocksdb_level0_tables",
+        "Tables of a catalog's database that were flushed and not compacted "
+        "yet.",
+        figures.level0_table_count);
+  gauge("attendant_rocksdb_compaction_backlog_bytes",
+        "About what compactions of a catalog's database have to rewrite.",
+        figures.compaction_backlog_bytes);
+  gauge("attendant_rocksdb_background_errors",
+        "Failed flushes and compactions of a catalog's database since it was "
+        "opened.",
+        figures.background_error_count);
+  gauge("attendant_rocksdb_writes_stopped",
+        "1 while writes to a catalog's database wait for a flush or "
+        "compaction.",
+        figures.writes_stopped);
 }
 
 void AddCatalog(const LiveCatalog& catalog, MetricPage& page) {
@@ -74,7 +103,11 @@ void AddCatalog(const LiveCatalog& catalog, MetricPage& page) {
   gauge("attendant_catalog_index_build_failed",
         "1 if the last index build of a catalog failed or was put off.",
         !catalog.merge_status().ok());
+  gauge("attendant_catalog_snapshot_age_seconds",
+        "Time since a catalog's items or indexes last changed, in seconds.",
+        absl::ToDoubleSeconds(TimeSince(snapshot->publish_time)));
   AddMemory(catalog.memory(), name, page);
+  AddStore(catalog.store_figures(), name, page);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/clock.h"
 #include "core/base/fail_point.h"
 #include "core/base/status.h"
 #include "core/catalog/dead_rows.h"
@@ -263,6 +264,7 @@ void LiveCatalog::StartSegment(Snapshot& next) {
 
 void LiveCatalog::Publish(std::shared_ptr<Snapshot> next) {
   ResolveWantedIndexes(*next);
+  next->publish_time = SteadyNow();
   current_ = std::move(next);
   published_.Store(current_);
   account_.Set(SnapshotMemory(*current_).sum());
@@ -461,9 +463,18 @@ std::vector<IndexState> LiveCatalog::index_states() const {
 
 MemoryParts LiveCatalog::memory() const {
   MemoryParts parts = SnapshotMemory(*snapshot());
-  MutexLock lock(&mutex_);
-  if (store_ != nullptr) parts.database = store_->memory_bytes();
+  parts.database = store_figures().memory_bytes();
   return parts;
+}
+
+StoreFigures LiveCatalog::store_figures() const {
+  StoreFigures figures;
+  // After Close there are none.
+  ReadStore([&](const CatalogStore& store) {
+    figures = store.figures();
+    return absl::OkStatus();
+  }).IgnoreError();
+  return figures;
 }
 
 absl::Status LiveCatalog::save_status() const {

@@ -206,8 +206,10 @@ class LiveCatalog {
   // The record as it is now.
   CatalogRecord record() const;
 
-  // By part, of the newest snapshot and the store. Waits for a write under way.
+  // By part, of the newest snapshot and the store.
   MemoryParts memory() const;
+  // All 0 after Close.
+  StoreFigures store_figures() const;
   std::int64_t memory_bytes() const { return memory().sum(); }
 
   // Blocks until no segment waits to be merged and no index to be trained;

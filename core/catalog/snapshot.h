@@ -12,6 +12,7 @@
 #include "core/attention/model.h"
 #include "core/attention/top_k.h"
 #include "core/base/bitmap.h"
+#include "core/base/clock.h"
 #include "core/catalog/row_table.h"
 #include "core/encode/text_encoder.h"
 #include "core/storage/item.h"
@@ -44,6 +45,7 @@ struct RowAddress {
 struct Snapshot : IdResolver {
   std::string catalog_uid;
   std::int64_t sequence = 0;
+  SteadyTime publish_time;  // when queries began to see it
   std::shared_ptr<const CatalogSchema> schema;
   std::vector<std::shared_ptr<const TextEncoder>> encoders;  // by field; null
   // By field: what the head_indexes of all segments were made with.

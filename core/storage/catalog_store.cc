@@ -208,9 +208,7 @@ class RocksCatalogStore : public CatalogStore {
 
   ScratchFiles& scratch_files() override { return *files_; }
 
-  std::int64_t memory_bytes() const override {
-    return database_->memory_bytes();
-  }
+  StoreFigures figures() const override { return database_->figures(); }
 
  private:
   // With the uid, so that a log in the place of another catalog's is found out

@@ -429,19 +429,29 @@ absl::StatusOr<std::shared_ptr<rocksdb::DB>> Database::db() const {
   return db_;
 }
 
-std::int64_t Database::memory_bytes() const {
+StoreFigures Database::figures() const {
+  StoreFigures figures;
   const auto db = this->db();
-  if (!db.ok()) return 0;
-  std::int64_t bytes = 0;
-  for (const std::string& property :
-       {rocksdb::DB::Properties::kSizeAllMemTables,
-        rocksdb::DB::Properties::kEstimateTableReadersMem}) {
-    std::uint64_t part = 0;
-    if ((*db)->GetIntProperty(property, &part)) {
-      bytes += static_cast<std::int64_t>(part);
-    }
+  if (!db.ok()) return figures;
+  const auto read = [&](const std::string& property) {
+    std::uint64_t value = 0;
+    (*db)->GetIntProperty(property, &value);
+    return static_cast<std::int64_t>(value);
+  };
+  using Properties = rocksdb::DB::Properties;
+  figures.write_buffer_bytes = read(Properties::kSizeAllMemTables);
+  figures.table_reader_bytes = read(Properties::kEstimateTableReadersMem);
+  figures.table_bytes = read(Properties::kLiveSstFilesSize);
+  figures.compaction_backlog_bytes =
+      read(Properties::kEstimatePendingCompactionBytes);
+  figures.background_error_count = read(Properties::kBackgroundErrors);
+  figures.writes_stopped = read(Properties::kIsWriteStopped) != 0;
+  std::string level0;  // not among the properties that are numbers
+  if ((*db)->GetProperty(Properties::kNumFilesAtLevelPrefix + "0", &level0) &&
+      !absl::SimpleAtoi(level0, &figures.level0_table_count)) {
+    figures.level0_table_count = 0;
   }
-  return bytes;
+  return figures;
 }
 
 absl::StatusOr<std::int64_t> Database::ReadSequence() const {

@@ -19,6 +19,7 @@
 #include "core/storage/acknowledged.h"
 #include "core/storage/disk_space.h"
 #include "core/storage/files.h"
+#include "core/storage/store_figures.h"
 
 namespace rocksdb {
 class Cache;
@@ -94,9 +95,8 @@ class Database {
   // Of the last write that had one; 0 if none had.
   std::int64_t sequence() const { return sequence_.load(); }
 
-  // Write buffers, indexes and filters of tables, in bytes; without the block
-  // cache, which is the store's. 0 while it can't be told.
-  std::int64_t memory_bytes() const;
+  // Without the block cache, which is the store's. Zeros while it recovers.
+  StoreFigures figures() const;
 
   // The value of a key, or nothing.
   absl::StatusOr<std::optional<std::string>> Get(absl::string_view key) const;

@@ -20,6 +20,7 @@
 #include "core/attention/model.h"
 #include "core/base/scratch_files.h"
 #include "core/storage/item.h"
+#include "core/storage/store_figures.h"
 
 namespace rocksdb {
 class FileSystem;
@@ -158,9 +159,8 @@ class CatalogStore {
   // the store.
   virtual ScratchFiles& scratch_files() = 0;
 
-  // Held for these items alone, in bytes: buffers of what was written, indexes
-  // and filters of tables.
-  virtual std::int64_t memory_bytes() const = 0;
+  // Of these items alone.
+  virtual StoreFigures figures() const = 0;
 };
 
 // A data directory: its lock, its format version, the list of catalogs, the

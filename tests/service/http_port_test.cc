@@ -12,9 +12,12 @@
 #include <regex>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "core/kernels/kernels.h"
 #include "service/methods.h"
 #include "tests/service/server_fixture.h"
 
@@ -119,6 +122,41 @@ TEST_F(HttpPortTest, CountsCallsAndDescribesCatalogs) {
   }
 }
 
+TEST_F(HttpPortTest, AnExplainedAnswerBringsItsPlan) {
+  CreateShop();
+  v1::AttendRequest request;
+  request.set_catalog("shop");
+  request.mutable_query()->mutable_vector()->mutable_floats()->add_values(1);
+  request.mutable_query()->mutable_vector()->mutable_floats()->add_values(0);
+  v1::AttendResponse response;
+  ASSERT_TRUE(Attend(request, &response).ok());
+  EXPECT_FALSE(response.has_plan());
+  request.set_explain(true);
+  ASSERT_TRUE(Attend(request, &response).ok());
+  ASSERT_TRUE(response.has_plan());
+  const v1::QueryPlan& plan = response.plan();
+  EXPECT_EQ(plan.request_id().size(), 16u);
+  EXPECT_EQ(plan.candidate_count(), 3);
+  EXPECT_EQ(plan.segment_count(), 1);
+  EXPECT_EQ(plan.kernel_level(), KernelLevelName(ActiveKernelLevel()));
+  ASSERT_EQ(plan.scans_size(), 1);
+  EXPECT_EQ(plan.scans(0).index_kind(), v1::INDEX_KIND_FLAT);
+  EXPECT_EQ(plan.scans(0).scored_count(), 3);
+  EXPECT_EQ(plan.scans(0).not_enough_reason(), "");
+  for (const auto* time :
+       {&plan.queue_time(), &plan.read_time(), &plan.plan_time(),
+        &plan.scan_time(), &plan.answer_time(), &plan.reply_time()}) {
+    EXPECT_GT(time->seconds() + time->nanos(), 0);
+  }
+  v1::BatchAttendRequest batch;
+  batch.set_catalog("shop");
+  *batch.add_requests() = request;
+  v1::BatchAttendResponse answers;
+  grpc::ClientContext context;
+  ASSERT_TRUE(attention_stub_->BatchAttend(&context, batch, &answers).ok());
+  EXPECT_EQ(answers.results(0).response().plan().candidate_count(), 3);
+}
+
 TEST_F(HttpPortTest, EveryRpcIsCounted) {
   port_->Show(*server_);
   const std::string page = Scrape();
@@ -153,9 +191,67 @@ std::set<std::string> AllMatches(const std::string& text,
 TEST_F(HttpPortTest, OperationsDocumentsEveryMetricAndNoOther) {
   port_->Show(*server_);
   CreateShop();
-  EXPECT_EQ(
-      AllMatches(ReadDocument("docs/operations.md"), "\n\\| `([a-z_]+)` \\|"),
-      AllMatches(Scrape(), "# TYPE ([a-z_]+) "));
+  EXPECT_EQ(AllMatches(ReadDocument("docs/operations.md"),
+                       "\n\\| `([a-z0-9_]+)` \\| (?:counter|gauge|histogram) "),
+            AllMatches(Scrape(), "# TYPE ([a-z0-9_]+) "));
+}
+
+// Every expression of the dashboard.
+std::vector<std::string> Expressions(const nlohmann::json& json) {
+  std::vector<std::string> found;
+  if (json.is_object()) {
+    for (const char* key : {"expr", "definition"}) {
+      if (json.contains(key)) found.push_back(json[key]);
+    }
+  }
+  if (json.is_structured()) {
+    for (const auto& part : json) {
+      for (std::string& expression : Expressions(part)) {
+        found.push_back(std::move(expression));
+      }
+    }
+  }
+  return found;
+}
+
+TEST_F(HttpPortTest, TheDashboardNamesOnlyWhatAScrapeHas) {
+  port_->Show(*server_);
+  CreateShop();
+  const std::string page = Scrape();
+  std::set<std::string> known = AllMatches(page, "# TYPE ([a-z0-9_]+) ");
+  for (const std::string& histogram :
+       AllMatches(page, "# TYPE ([a-z0-9_]+) histogram")) {
+    for (const char* series : {"_bucket", "_sum", "_count"}) {
+      known.insert(histogram + series);
+    }
+  }
+  std::set<std::string> labels = AllMatches(page, "[{,]([a-z_]+)=\"");
+  labels.insert({"instance", "le"});  // the first is Prometheus's own
+  const auto dashboard = nlohmann::json::parse(
+      ReadDocument("deploy/grafana/attendant.json"), nullptr, false);
+  ASSERT_FALSE(dashboard.is_discarded());
+  const std::vector<std::string> expressions = Expressions(dashboard);
+  EXPECT_GE(expressions.size(), 50u);
+  std::set<std::string> named;
+  for (const std::string& expression : expressions) {
+    for (const std::string& name : AllMatches(
+             expression, "\\b((?:attendant|grpc_server|process)_[a-z0-9_]+)")) {
+      EXPECT_TRUE(known.contains(name)) << name << " in " << expression;
+      named.insert(name);
+    }
+    for (const std::string& label :
+         AllMatches(expression, "\\b([a-z_]+) *(?:=~|!=|=)")) {
+      EXPECT_TRUE(labels.contains(label)) << label << " in " << expression;
+    }
+    for (const std::string& list :
+         AllMatches(expression, "\\bby \\(([^)]*)\\)")) {
+      for (const std::string& label : AllMatches(list, "([a-z_]+)")) {
+        EXPECT_TRUE(labels.contains(label)) << label << " in " << expression;
+      }
+    }
+  }
+  // And shows nearly all there is.
+  EXPECT_GE(named.size(), 40u);
 }
 
 TEST_F(HttpPortTest, OtherPathsAreNotFound) {

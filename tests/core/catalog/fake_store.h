@@ -130,7 +130,7 @@ class FakeStore : public CatalogStore {
 
   ScratchFiles& scratch_files() override { return disk_->scratch_files; }
 
-  std::int64_t memory_bytes() const override { return 0; }
+  StoreFigures figures() const override { return {}; }
 
  private:
   const std::shared_ptr<FakeDisk> disk_;

@@ -465,6 +465,17 @@ TEST_F(LiveCatalogTest, CloseKeepsSnapshotsAndRefusesWrites) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("deleted")));
   ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(VectorQuery({1})));
   EXPECT_THAT(IdsOf(answer), ElementsAre("a"));
+  EXPECT_EQ(catalog_->store_figures().memory_bytes(), 0);
+}
+
+TEST_F(LiveCatalogTest, ASnapshotKnowsSinceWhenItIsSeen) {
+  OpenCatalog(OneFieldSchema(1));
+  const SteadyTime opened = catalog_->snapshot()->publish_time;
+  EXPECT_GT(opened, SteadyTime());
+  const SteadyTime before = SteadyNow();
+  Upsert({MakeItem("a", {1})});
+  EXPECT_GE(catalog_->snapshot()->publish_time, before);
+  EXPECT_LE(catalog_->snapshot()->publish_time, SteadyNow());
 }
 
 TEST_F(LiveCatalogTest, MemoryGrowsWithTheKeys) {

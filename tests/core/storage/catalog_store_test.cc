@@ -51,6 +51,23 @@ TEST_F(CatalogStoreTest, ManyRequestsAreRememberedByDefault) {
   EXPECT_EQ(kRememberedRequestCount, 100000);
 }
 
+TEST_F(CatalogStoreTest, TellsHowItsDatabaseIsDoing) {
+  Open();
+  const StoreFigures empty = catalog_->figures();
+  EXPECT_EQ(empty.memory_bytes(),
+            empty.write_buffer_bytes + empty.table_reader_bytes);
+  ASSERT_OK(WriteItems(*catalog_, 0, 100, 1));
+  const StoreFigures written = catalog_->figures();
+  EXPECT_GT(written.write_buffer_bytes, empty.write_buffer_bytes);
+  EXPECT_EQ(written.background_error_count, 0);
+  EXPECT_FALSE(written.writes_stopped);
+  // What was written is in tables once the database is opened anew.
+  Open();
+  const StoreFigures reopened = catalog_->figures();
+  EXPECT_GT(reopened.table_bytes, 0);
+  EXPECT_EQ(reopened.level0_table_count, 1);
+}
+
 TEST_F(CatalogStoreTest, KeepsTheLastRequests) {
   Open();
   for (int i = 1; i <= 12; ++i) ASSERT_OK(WriteRequest(std::to_string(i)));
