@@ -65,6 +65,7 @@ void AddAliasCommands(CLI::App& app, Context& context);
 void AddAttendCommand(CLI::App& app, Context& context);
 void AddCatalogCommands(CLI::App& app, Context& context);
 void AddContextualizeCommand(CLI::App& app, Context& context);
+void AddDoctorCommand(CLI::App& app, Context& context);
 void AddFitCommands(CLI::App& app, Context& context);
 void AddItemsCommands(CLI::App& app, Context& context);
 void AddModelCommands(CLI::App& app, Context& context);

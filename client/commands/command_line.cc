@@ -94,6 +94,7 @@ int RunCommandLine(int argc, char** argv) {
   AddItemsCommands(app, context);
   AddFitCommands(app, context);
   AddModelCommands(app, context);
+  AddDoctorCommand(app, context);
   app.footer(
       "Examples:\n"
       "  attendant fit lsi events.csv.gz --out fit/events\n"

@@ -229,6 +229,27 @@ TEST_F(AttendantCommandTest, ExplainsAnAnswer) {
   EXPECT_EQ(answer["plan"]["candidateCount"], "40");
 }
 
+TEST_F(AttendantCommandTest, TheDoctorFindsTheServerWell) {
+  CreatePoints();
+  const std::vector<std::string> doctor = {"doctor", "--data-dir", data_.path(),
+                                           "--http", server_->http_address()};
+  const json examined = RunJson(doctor);
+  EXPECT_NE(examined["verdict"], "failure");
+  const json& server = examined["examinations"][2];
+  EXPECT_EQ(server["title"], "Server " + server_->address());
+  for (const json& finding : server["findings"]) {
+    EXPECT_EQ(finding["verdict"], "ok") << finding;
+  }
+  EXPECT_EQ(server["findings"].size(), 4u);
+  const json& directory = examined["examinations"][1];
+  EXPECT_EQ(directory["findings"][2]["text"],
+            absl::StrCat("process ", server_->pid()));
+  server_->Kill();
+  const CommandResult dead = Run(doctor);
+  EXPECT_EQ(dead.exit_status, 1);
+  EXPECT_THAT(dead.out, HasSubstr("start it: attendantd"));
+}
+
 TEST_F(AttendantCommandTest, ExitStatusTellsUsageFromRefusalFromNoServer) {
   EXPECT_EQ(Run({"catalog", "list"}).exit_status, 0);
   EXPECT_EQ(Run({"--help"}).exit_status, 0);

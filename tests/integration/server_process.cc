@@ -17,14 +17,16 @@ namespace attendant {
 namespace {
 
 constexpr absl::string_view kReady = "attendantd ready on ";
+constexpr absl::string_view kHttp = "attendantd http on ";
 // Generous: sanitizers and a busy machine.
 constexpr int kPatienceMs = 60000;
 
-// What follows the ready line's words, or nothing yet.
-absl::string_view AddressIn(absl::string_view output) {
-  const std::size_t begin = output.find(kReady);
+// What follows the words of a line, or nothing yet.
+absl::string_view AddressIn(absl::string_view output,
+                            absl::string_view words = kReady) {
+  const std::size_t begin = output.find(words);
   if (begin == absl::string_view::npos) return {};
-  const absl::string_view rest = output.substr(begin + kReady.size());
+  const absl::string_view rest = output.substr(begin + words.size());
   const std::size_t end = rest.find('\n');
   return end == absl::string_view::npos ? absl::string_view()
                                         : rest.substr(0, end);
@@ -52,7 +54,8 @@ ServerProcess::ServerProcess(Process process, int out, std::string output,
       out_(out),
       output_(std::move(output)),
       log_directory_(std::move(log_directory)),
-      address_(AddressIn(output_)) {}
+      address_(AddressIn(output_)),
+      http_address_(AddressIn(output_, kHttp)) {}
 
 ServerProcess::~ServerProcess() { close(out_); }
 

@@ -29,6 +29,8 @@ class ServerProcess {
 
   // HOST:PORT.
   const std::string& address() const { return address_; }
+  // Of the HTTP port.
+  const std::string& http_address() const { return http_address_; }
   // A new connection.
   absl::StatusOr<std::unique_ptr<Client>> Connect() const;
 
@@ -61,6 +63,7 @@ class ServerProcess {
   const std::string output_;
   const std::unique_ptr<ScratchDirectory> log_directory_;
   std::string address_;
+  std::string http_address_;
 };
 
 }  // namespace attendant

@@ -1,0 +1,71 @@
+// attendant doctor
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "client/commands/command.h"
+#include "client/doctor/data_directory.h"
+#include "client/doctor/machine.h"
+#include "client/doctor/report.h"
+#include "client/doctor/server.h"
+
+namespace attendant {
+namespace {
+
+struct DoctorFlags {
+  std::string data_dir = "attendant-data";
+  std::string http;
+  bool no_server = false;
+};
+
+absl::Status Examine(const DoctorFlags& flags, const Context& context) {
+  std::vector<Examination> examinations;
+  examinations.push_back({"Machine", ExamineMachine()});
+  examinations.push_back({absl::StrCat("Data directory ", flags.data_dir),
+                          ExamineDataDirectory(flags.data_dir)});
+  if (!flags.no_server) {
+    examinations.push_back(
+        {absl::StrCat("Server ", context.server),
+         ExamineServer({.server = context.server,
+                        .http = flags.http.empty()
+                                    ? DefaultHttpAddress(context.server)
+                                    : flags.http,
+                        .connect = [&] { return context.Connect(); }})});
+  }
+  Print(context.json ? DoctorJson(examinations)
+                     : DoctorReport(examinations, context.style));
+  if (WorstOf(examinations) != Verdict::kFailure) return absl::OkStatus();
+  return absl::FailedPreconditionError("something does not work: see above");
+}
+
+}  // namespace
+
+void AddDoctorCommand(CLI::App& app, Context& context) {
+  auto flags = std::make_shared<DoctorFlags>();
+  CLI::App* doctor = app.add_subcommand(
+      "doctor",
+      "Examine this machine, a data directory and a server, and say what to "
+      "do");
+  doctor
+      ->add_option("--data-dir", flags->data_dir,
+                   "The directory that attendantd is given")
+      ->envname("ATTENDANT_DATA_DIR")
+      ->capture_default_str();
+  doctor->add_option("--http", flags->http,
+                     "The server's HTTP port as HOST:PORT. Default: the port "
+                     "of --server plus 1000");
+  doctor->add_flag("--no-server", flags->no_server,
+                   "Leave the server out, as before it is first started");
+  doctor->footer(
+      "Examples:\n"
+      "  attendant doctor --data-dir /var/lib/attendant\n"
+      "  attendant doctor --no-server --json\n\n"
+      "Exit status 1 if something does not work; warnings are none.");
+  doctor->final_callback([flags, &context] {
+    context.Run([&](const Context& c) { return Examine(*flags, c); });
+  });
+}
+
+}  // namespace attendant

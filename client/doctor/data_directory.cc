@@ -1,0 +1,228 @@
+#include "client/doctor/data_directory.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <system_error>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "client/format/text.h"
+#include "core/base/clock.h"
+#include "core/storage/data_directory.h"
+
+namespace attendant {
+namespace {
+
+constexpr std::uint64_t kLittleSpace = std::uint64_t{1} << 30;
+constexpr std::uint64_t kNoSpace = std::uint64_t{64} << 20;
+constexpr double kLittleShare = 0.1;
+constexpr int kSyncCount = 5;
+constexpr absl::Duration kSlowSync = absl::Milliseconds(20);
+
+// The directory, or the nearest above it that exists.
+std::filesystem::path Existing(const std::string& path) {
+  std::error_code error;
+  std::filesystem::path at = std::filesystem::absolute(path, error);
+  while (!std::filesystem::exists(at, error) && at.has_relative_path()) {
+    at = at.parent_path();
+  }
+  return at;
+}
+
+Finding ExamineAccess(const std::string& path,
+                      const std::filesystem::path& existing) {
+  Finding finding = {.subject = "directory"};
+  std::error_code error;
+  const bool exists = std::filesystem::exists(path, error);
+  if (!std::filesystem::is_directory(existing, error)) {
+    finding.verdict = Verdict::kFailure;
+    finding.text = absl::StrCat(existing.string(), " is no directory");
+    finding.advice = "choose another with --data-dir";
+  } else if (access(existing.c_str(), R_OK | W_OK | X_OK) != 0) {
+    finding.verdict = Verdict::kFailure;
+    finding.text = absl::StrCat(existing.string(), ": ", std::strerror(errno));
+    finding.advice = absl::StrCat(
+        "make it writable for the user that runs attendantd: chown -R "
+        "attendant ",
+        path);
+  } else {
+    finding.text = exists ? "there, and can be written to"
+                          : "not there yet; attendantd will make it";
+  }
+  return finding;
+}
+
+Finding ExamineFormat(const std::string& path) {
+  std::ifstream file(path + "/FORMAT");
+  std::string text;
+  if (!std::getline(file, text)) {
+    return {.subject = "format", .text = "none: nothing was stored yet"};
+  }
+  int version = 0;
+  if (!absl::SimpleAtoi(text, &version) || version < 1) {
+    return {"format", Verdict::kFailure,
+            absl::StrCat(path, "/FORMAT does not hold a format version"),
+            "restore the directory from a backup"};
+  }
+  if (version > kFormatVersion) {
+    return {"format", Verdict::kFailure,
+            absl::StrCat("version ", version, ", and this program reads up to ",
+                         kFormatVersion),
+            "start the newer attendantd that wrote it, or give another "
+            "directory"};
+  }
+  return {.subject = "format", .text = absl::StrCat("version ", version)};
+}
+
+// The process that has locked the file, as the kernel lists it; 0: none. Taking
+// the lock for a look could get into a server's way.
+std::int64_t LockHolder(const std::string& path) {
+  struct stat file;
+  if (stat(path.c_str(), &file) != 0) return 0;
+  const std::string id =
+      absl::StrFormat("%02x:%02x:%d", major(file.st_dev), minor(file.st_dev),
+                      std::uint64_t{file.st_ino});
+  std::ifstream locks("/proc/locks");
+  for (std::string line; std::getline(locks, line);) {
+    std::istringstream words(line);
+    std::string number, kind, mode, access_kind, locked;
+    std::int64_t pid = 0;
+    words >> number >> kind >> mode >> access_kind >> pid >> locked;
+    if (words && kind == "FLOCK" && locked == id) return pid;
+  }
+  return 0;
+}
+
+Finding ExamineHolder(const std::string& path) {
+  const std::int64_t pid = LockHolder(path + "/LOCK");
+  return {.subject = "held by",
+          .text = pid == 0 ? "nobody" : absl::StrCat("process ", pid)};
+}
+
+Finding ExamineSpace(const std::filesystem::path& existing) {
+  struct statvfs stats;
+  if (statvfs(existing.c_str(), &stats) != 0 || stats.f_blocks == 0) {
+    return {"space", Verdict::kWarning, "the file system does not tell", ""};
+  }
+  const std::uint64_t total = std::uint64_t{stats.f_blocks} * stats.f_frsize;
+  const std::uint64_t free = std::uint64_t{stats.f_bavail} * stats.f_frsize;
+  Finding finding = {
+      .subject = "space",
+      .text = absl::StrCat(FormatBytes(static_cast<std::int64_t>(free)),
+                           " free of ",
+                           FormatBytes(static_cast<std::int64_t>(total)))};
+  const bool little =
+      free < kLittleSpace ||
+      static_cast<double>(free) < kLittleShare * static_cast<double>(total);
+  if (free < kNoSpace) {
+    finding.verdict = Verdict::kFailure;
+    finding.advice = "free some, or writes are refused";
+  } else if (little) {
+    finding.verdict = Verdict::kWarning;
+    finding.advice =
+        "free some before it is full: writes are refused then, and queries go "
+        "on";
+  }
+  return finding;
+}
+
+Finding ExamineFileSystem(const std::filesystem::path& existing) {
+  struct statfs stats;
+  if (statfs(existing.c_str(), &stats) != 0) {
+    return {"file system", Verdict::kWarning,
+            absl::StrCat("not known: ", std::strerror(errno)), ""};
+  }
+  switch (static_cast<std::uint64_t>(stats.f_type)) {
+    case TMPFS_MAGIC:
+    case RAMFS_MAGIC:
+      return {"file system", Verdict::kWarning, "in memory",
+              "all that is stored is lost with the machine: give a directory "
+              "on a disk"};
+    case NFS_SUPER_MAGIC:
+    case SMB_SUPER_MAGIC:
+    case 0xff534d42:  // CIFS
+      return {"file system", Verdict::kWarning, "on a network",
+              "locks and syncs of network file systems can't be relied on: "
+              "give a directory on a local disk"};
+    case OVERLAYFS_SUPER_MAGIC:
+      return {"file system", Verdict::kWarning, "a container's own layer",
+              "what is stored goes with the container: mount a volume"};
+    default:
+      return {.subject = "file system", .text = "local"};
+  }
+}
+
+// The median of some, or nothing if a file can't be written.
+std::optional<absl::Duration> SyncTime(const std::filesystem::path& existing) {
+  const std::string path =
+      (existing / absl::StrCat(".doctor-", getpid())).string();
+  const int fd =
+      open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0) return std::nullopt;
+  unlink(path.c_str());
+  const std::string block(4096, 'x');
+  std::vector<absl::Duration> times;
+  for (int i = 0; i < kSyncCount; ++i) {
+    const SteadyTime begin = SteadyNow();
+    const bool synced = write(fd, block.data(), block.size()) ==
+                            static_cast<ssize_t>(block.size()) &&
+                        fdatasync(fd) == 0;
+    if (!synced) break;
+    times.push_back(TimeSince(begin));
+  }
+  close(fd);
+  if (times.size() < kSyncCount) return std::nullopt;
+  std::sort(times.begin(), times.end());
+  return times[kSyncCount / 2];
+}
+
+Finding ExamineSync(const std::filesystem::path& existing) {
+  const std::optional<absl::Duration> time = SyncTime(existing);
+  if (!time.has_value()) {
+    return {"sync", Verdict::kFailure, "a file can't be written and synced",
+            "see to the disk, its space and its rights"};
+  }
+  Finding finding = {
+      .subject = "sync",
+      .text = absl::StrFormat("%.3g ms, which each write waits for",
+                              absl::ToDoubleMilliseconds(*time))};
+  if (*time > kSlowSync) {
+    finding.verdict = Verdict::kWarning;
+    finding.advice =
+        "take a faster disk, or write in batches and imports, which share "
+        "syncs";
+  }
+  return finding;
+}
+
+}  // namespace
+
+std::vector<Finding> ExamineDataDirectory(const std::string& path) {
+  const std::filesystem::path existing = Existing(path);
+  std::vector<Finding> findings = {ExamineAccess(path, existing)};
+  if (findings[0].verdict == Verdict::kFailure) return findings;
+  findings.push_back(ExamineFormat(path));
+  findings.push_back(ExamineHolder(path));
+  findings.push_back(ExamineSpace(existing));
+  findings.push_back(ExamineFileSystem(existing));
+  findings.push_back(ExamineSync(existing));
+  return findings;
+}
+
+}  // namespace attendant

@@ -1,0 +1,20 @@
+// Whether a directory is one to give to attendantd.
+#ifndef ATTENDANT_CLIENT_DOCTOR_DATA_DIRECTORY_H_
+#define ATTENDANT_CLIENT_DOCTOR_DATA_DIRECTORY_H_
+
+#include <string>
+#include <vector>
+
+#include "client/doctor/finding.h"
+
+namespace attendant {
+
+// Whether it is there or can be made and be written to, what format it has, who
+// holds it, what space the disk has, what file system it is and how long a sync
+// takes. Leaves the directory as it is but for a file that it removes again,
+// also while a server has it open.
+std::vector<Finding> ExamineDataDirectory(const std::string& path);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CLIENT_DOCTOR_DATA_DIRECTORY_H_

@@ -1,0 +1,182 @@
+#include "client/doctor/server.h"
+
+#include <httplib.h>
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <regex>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "attendant/v1/catalog_service.pb.h"
+#include "client/format/text.h"
+#include "core/base/clock.h"
+
+namespace attendant {
+namespace {
+
+constexpr std::uint32_t kHttpPortOffset = 1000;
+constexpr time_t kPatienceSeconds = 5;
+constexpr int kPageSize = 1000;
+
+// A page, whatever its status; nothing if there is no answer.
+httplib::Result Get(const std::string& address, const std::string& path) {
+  httplib::Client client("http://" + address);
+  client.set_connection_timeout(kPatienceSeconds);
+  client.set_read_timeout(kPatienceSeconds);
+  return client.Get(path);
+}
+
+Finding ExamineReadiness(const std::string& address) {
+  const httplib::Result page = Get(address, "/readyz");
+  if (!page) {
+    return {"HTTP port", Verdict::kWarning,
+            absl::StrCat(address, " can't be reached: ",
+                         httplib::to_string(page.error())),
+            "say where it is with --http; attendantd --http-listen opens it"};
+  }
+  const auto json = nlohmann::json::parse(page->body, nullptr, false);
+  std::string text;
+  if (json.is_object()) {
+    for (const char* list : {"reasons", "warnings"}) {
+      if (!json.contains(list)) continue;
+      for (const auto& line : json[list]) {
+        if (!line.is_string()) continue;
+        absl::StrAppend(&text, text.empty() ? "" : "; ",
+                        line.get<std::string>());
+      }
+    }
+  }
+  if (page->status != 200) {
+    return {"HTTP port", Verdict::kFailure,
+            absl::StrCat("not ready (", page->status,
+                         "): ", text.empty() ? page->body : text),
+            "wait until it is ready, and see the log if it stays so"};
+  }
+  if (!text.empty()) {
+    return {"HTTP port", Verdict::kWarning, absl::StrCat("ready, but ", text),
+            "see docs/errors.md"};
+  }
+  return {.subject = "HTTP port", .text = absl::StrCat(address, ", ready")};
+}
+
+// The value of a label of attendant_build_info.
+std::optional<std::string> BuildLabel(const std::string& page,
+                                      const std::string& label) {
+  const std::regex pattern("attendant_build_info\\{[^}]*\\b" + label +
+                           "=\"([^\"]*)\"");
+  std::smatch match;
+  if (!std::regex_search(page, match, pattern)) return std::nullopt;
+  return match[1].str();
+}
+
+// Nothing where the HTTP port is not that of attendantd.
+std::optional<Finding> ExamineBuild(const std::string& address) {
+  const httplib::Result page = Get(address, "/metrics");
+  if (!page || page->status != 200) return std::nullopt;
+  const auto version = BuildLabel(page->body, "version");
+  if (!version.has_value()) return std::nullopt;
+  Finding finding = {
+      .subject = "build",
+      .text = absl::StrCat(
+          "attendantd ", *version, ", kernels ",
+          BuildLabel(page->body, "kernels").value_or("unknown"), ", FAISS ",
+          BuildLabel(page->body, "faiss").value_or("unknown"), ", RocksDB ",
+          BuildLabel(page->body, "rocksdb").value_or("unknown"))};
+  if (*version != ATTENDANT_VERSION) {
+    finding.verdict = Verdict::kWarning;
+    finding.advice = absl::StrCat("this program is ", ATTENDANT_VERSION,
+                                  ": install the same version of both");
+  }
+  return finding;
+}
+
+// What is wrong with a catalog, in sentences.
+std::vector<std::string> Complaints(const v1::Catalog& catalog) {
+  std::vector<std::string> complaints(catalog.warnings().begin(),
+                                      catalog.warnings().end());
+  for (const v1::IndexStatus& index : catalog.indexes()) {
+    if (!index.build_error().empty()) complaints.push_back(index.build_error());
+  }
+  if (!catalog.segment_files_error().empty()) {
+    complaints.push_back(catalog.segment_files_error());
+  }
+  return complaints;
+}
+
+void ExamineCatalogs(Client& client, std::vector<Finding>& findings) {
+  v1::ListCatalogsRequest request;
+  request.set_page_size(kPageSize);
+  const SteadyTime begin = SteadyNow();
+  const auto list = client.ListCatalogs(request);
+  const absl::Duration time = TimeSince(begin);
+  if (!list.ok()) {
+    findings.push_back({"catalogs", Verdict::kFailure,
+                        std::string(list.status().message()),
+                        "see docs/errors.md"});
+    return;
+  }
+  std::int64_t item_count = 0;
+  for (const v1::Catalog& catalog : list->catalogs()) {
+    item_count += catalog.item_count();
+  }
+  findings.push_back(
+      {.subject = "catalogs",
+       .text = absl::StrCat(
+           FormatCount(list->catalogs_size()), " with ",
+           FormatCount(item_count), " items, listed in ",
+           absl::StrFormat("%.3g ms", absl::ToDoubleMilliseconds(time)))});
+  for (const v1::Catalog& catalog : list->damaged_catalogs()) {
+    for (const std::string& warning : catalog.warnings()) {
+      findings.push_back(
+          {absl::StrCat("catalog ", catalog.name()), Verdict::kFailure, warning,
+           "restore it from a snapshot or backup, or delete it"});
+    }
+  }
+  for (const v1::Catalog& catalog : list->catalogs()) {
+    for (const std::string& complaint : Complaints(catalog)) {
+      findings.push_back({absl::StrCat("catalog ", catalog.name()),
+                          Verdict::kWarning, complaint,
+                          absl::StrCat("attendant catalog describe ",
+                                       catalog.name(), " tells more")});
+    }
+  }
+}
+
+}  // namespace
+
+std::string DefaultHttpAddress(const std::string& server) {
+  const std::size_t colon = server.rfind(':');
+  std::uint32_t port = 0;
+  if (colon == std::string::npos ||
+      !absl::SimpleAtoi(server.substr(colon + 1), &port)) {
+    return "";
+  }
+  return absl::StrCat(server.substr(0, colon), ":", port + kHttpPortOffset);
+}
+
+std::vector<Finding> ExamineServer(const ServerToExamine& server) {
+  std::vector<Finding> findings;
+  const auto client = server.connect();
+  if (client.ok()) {
+    findings.push_back(
+        {.subject = "gRPC", .text = absl::StrCat(server.server, ", reached")});
+  } else {
+    findings.push_back({"gRPC", Verdict::kFailure,
+                        std::string(client.status().message()),
+                        "start it: attendantd --data-dir DIR; or say where it "
+                        "is with --server"});
+  }
+  findings.push_back(ExamineReadiness(server.http));
+  if (auto build = ExamineBuild(server.http)) {
+    findings.push_back(*std::move(build));
+  }
+  if (client.ok()) ExamineCatalogs(**client, findings);
+  return findings;
+}
+
+}  // namespace attendant

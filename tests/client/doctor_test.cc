@@ -1,0 +1,202 @@
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "client/doctor/data_directory.h"
+#include "client/doctor/machine.h"
+#include "client/doctor/report.h"
+#include "client/doctor/server.h"
+#include "core/shortlist/faiss_build.h"
+#include "tests/client/temporary_file.h"
+#include "tests/support/scratch_directory.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+// The finding about `subject`, which must be there.
+Finding About(const std::vector<Finding>& findings,
+              const std::string& subject) {
+  for (const Finding& finding : findings) {
+    if (finding.subject == subject) return finding;
+  }
+  ADD_FAILURE() << "nothing about " << subject;
+  return {};
+}
+
+// /proc and /sys of a machine that does not exist.
+class MachineTest : public ::testing::Test {
+ protected:
+  void Write(const std::string& path, const std::string& text) {
+    const std::filesystem::path file = root_.path() + path;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file) << text;
+  }
+  Finding About(const std::string& subject) {
+    return attendant::About(ExamineMachine(root_.path()), subject);
+  }
+
+  ScratchDirectory root_;
+};
+
+TEST_F(MachineTest, NamesTheProcessorAndWhatItHas) {
+  Write("/proc/cpuinfo",
+        "processor\t: 0\nmodel name\t: Abacus 3000\nflags\t\t: fpu avx2 fma\n\n"
+        "processor\t: 1\nmodel name\t: Another\n");
+  const Finding finding = About("processor");
+  EXPECT_EQ(finding.verdict, Verdict::kOk);
+  EXPECT_THAT(finding.text, HasSubstr("Abacus 3000"));
+  EXPECT_THAT(finding.text, HasSubstr("avx2 fma"));
+  EXPECT_THAT(finding.text, Not(HasSubstr("avx512")));
+}
+
+TEST_F(MachineTest, AQuotaOfCoresIsAReasonForFewerWorkers) {
+  Write("/sys/fs/cgroup/cpu.max", "50000 100000\n");
+  const Finding finding = About("processor");
+  EXPECT_EQ(finding.verdict, Verdict::kWarning);
+  EXPECT_THAT(finding.advice, HasSubstr("--workers 1"));
+  Write("/sys/fs/cgroup/cpu.max", "max 100000\n");
+  EXPECT_EQ(About("processor").verdict, Verdict::kOk);
+}
+
+TEST_F(MachineTest, KernelsAndFaissOfThisMachineWork) {
+  EXPECT_NE(About("kernels").verdict, Verdict::kFailure);
+  EXPECT_THAT(About("kernels").text, HasSubstr("agree"));
+  EXPECT_EQ(About("FAISS").verdict, Verdict::kOk);
+  EXPECT_THAT(About("FAISS").text, HasSubstr(FaissVersion()));
+}
+
+TEST_F(MachineTest, LittleMemoryIsAWarning) {
+  Write("/proc/meminfo", "MemTotal:  524288 kB\n");
+  EXPECT_EQ(About("memory").verdict, Verdict::kWarning);
+  EXPECT_THAT(About("memory").text, HasSubstr("512 MiB"));
+  Write("/proc/meminfo", "MemTotal:  16777216 kB\n");
+  EXPECT_EQ(About("memory").verdict, Verdict::kOk);
+  std::filesystem::remove(root_.path() + "/proc/meminfo");
+  EXPECT_THAT(About("memory").advice, HasSubstr("--memory-limit"));
+}
+
+TEST_F(MachineTest, HugePagesThatAreNeverUsedAreAWarning) {
+  const std::string path = "/sys/kernel/mm/transparent_hugepage/enabled";
+  Write(path, "always [madvise] never\n");
+  EXPECT_EQ(About("huge pages").verdict, Verdict::kOk);
+  EXPECT_EQ(About("huge pages").text, "madvise");
+  Write(path, "always madvise [never]\n");
+  EXPECT_EQ(About("huge pages").verdict, Verdict::kWarning);
+  EXPECT_THAT(About("huge pages").advice, HasSubstr(path));
+}
+
+TEST(DataDirectoryTest, OneThatIsNotThereWillBeMade) {
+  const ScratchDirectory directory;
+  const std::string path = directory / "new/data";
+  const auto findings = ExamineDataDirectory(path);
+  EXPECT_EQ(About(findings, "directory").verdict, Verdict::kOk);
+  EXPECT_THAT(About(findings, "directory").text, HasSubstr("not there yet"));
+  EXPECT_THAT(About(findings, "format").text, HasSubstr("nothing was stored"));
+  EXPECT_EQ(About(findings, "held by").text, "nobody");
+  EXPECT_NE(About(findings, "sync").verdict, Verdict::kFailure);
+  EXPECT_THAT(About(findings, "space").text, HasSubstr(" free of "));
+  EXPECT_FALSE(About(findings, "file system").text.empty());
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(DataDirectoryTest, LeavesNothingBehind) {
+  const ScratchDirectory directory;
+  ExamineDataDirectory(directory.path());
+  EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
+}
+
+TEST(DataDirectoryTest, TellsFormatsApart) {
+  const ScratchDirectory directory;
+  const auto format = [&](const std::string& text) {
+    WriteIn(directory, "FORMAT", text);
+    return About(ExamineDataDirectory(directory.path()), "format");
+  };
+  EXPECT_EQ(format("1\n").verdict, Verdict::kOk);
+  EXPECT_EQ(format("99\n").verdict, Verdict::kFailure);
+  EXPECT_THAT(format("99\n").advice, HasSubstr("newer"));
+  EXPECT_EQ(format("one\n").verdict, Verdict::kFailure);
+}
+
+TEST(DataDirectoryTest, NamesWhoHoldsIt) {
+  const ScratchDirectory directory;
+  const std::string lock = WriteIn(directory, "LOCK", "");
+  const int fd = open(lock.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(flock(fd, LOCK_EX | LOCK_NB), 0);
+  EXPECT_EQ(About(ExamineDataDirectory(directory.path()), "held by").text,
+            absl::StrCat("process ", getpid()));
+  close(fd);
+  EXPECT_EQ(About(ExamineDataDirectory(directory.path()), "held by").text,
+            "nobody");
+}
+
+TEST(DataDirectoryTest, AFileIsNoDirectory) {
+  const TemporaryFile file("data", "text");
+  const auto findings = ExamineDataDirectory(file.path());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].verdict, Verdict::kFailure);
+  EXPECT_THAT(findings[0].advice, HasSubstr("--data-dir"));
+}
+
+TEST(ServerTest, OneThatIsNotThereIsAFailureThatSaysWhatToDo) {
+  const auto findings = ExamineServer(
+      {.server = "127.0.0.1:1", .http = "127.0.0.1:1", .connect = [] {
+         return absl::UnavailableError("nobody listens");
+       }});
+  EXPECT_EQ(About(findings, "gRPC").verdict, Verdict::kFailure);
+  EXPECT_EQ(About(findings, "gRPC").text, "nobody listens");
+  EXPECT_THAT(About(findings, "gRPC").advice, HasSubstr("attendantd"));
+  EXPECT_EQ(About(findings, "HTTP port").verdict, Verdict::kWarning);
+}
+
+TEST(ServerTest, TheHttpPortIsAThousandAbove) {
+  EXPECT_EQ(DefaultHttpAddress("db.example:7600"), "db.example:8600");
+  EXPECT_THAT(DefaultHttpAddress("nowhere"), IsEmpty());
+}
+
+std::vector<Examination> TwoParts() {
+  return {{"Machine",
+           {{.subject = "memory", .text = "64 GiB"},
+            {"open files", Verdict::kWarning, "up to 1,024", "raise it"}}},
+          {"Server", {{"gRPC", Verdict::kFailure, "no answer", "start it"}}}};
+}
+
+TEST(DoctorReportTest, ListsFindingsWithWhatToDo) {
+  EXPECT_EQ(DoctorReport(TwoParts(), Style()),
+            "Machine\n"
+            "  ✓ memory      64 GiB\n"
+            "  ! open files  up to 1,024\n"
+            "                → raise it\n"
+            "\n"
+            "Server\n"
+            "  ✗ gRPC        no answer\n"
+            "                → start it\n"
+            "\n"
+            "1 failure and 1 warning.\n");
+  EXPECT_THAT(DoctorReport({}, Style()), HasSubstr("All is well."));
+}
+
+TEST(DoctorReportTest, JsonSaysTheSame) {
+  const auto json = nlohmann::json::parse(DoctorJson(TwoParts()));
+  EXPECT_EQ(json["verdict"], "failure");
+  EXPECT_EQ(json["examinations"][0]["title"], "Machine");
+  EXPECT_EQ(json["examinations"][0]["findings"][1]["subject"], "open files");
+  EXPECT_EQ(json["examinations"][0]["findings"][1]["verdict"], "warning");
+  EXPECT_EQ(json["examinations"][1]["findings"][0]["advice"], "start it");
+}
+
+}  // namespace
+}  // namespace attendant
