@@ -1,7 +1,6 @@
 #include "client/client.h"
 
 #include <grpcpp/create_channel.h>
-#include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
 
 #include <random>
@@ -38,14 +37,27 @@ std::string DrawRequestId() {
                          device());
 }
 
+// gRPC does not say why a connection failed.
+absl::string_view Conditions(const ClientSecurity& security) {
+  if (!security.ca_path.empty()) {
+    return " whose certificate these authorities signed for that name and that "
+           "accepts ours";
+  }
+  if (!security.token.empty()) {
+    return " on this machine: without TLS a token is sent nowhere else";
+  }
+  return "";
+}
+
 absl::Status WaitUntilConnected(grpc::Channel& channel,
                                 const Client::Options& options) {
   const auto deadline = DeadlineAfter(options.deadline);
   grpc_connectivity_state state = channel.GetState(/*try_to_connect=*/true);
   while (state != GRPC_CHANNEL_READY) {
     if (state == GRPC_CHANNEL_TRANSIENT_FAILURE && !options.wait_for_ready) {
-      return absl::UnavailableError(
-          absl::StrCat("no server answers at ", options.server));
+      return absl::UnavailableError(absl::StrCat("no server answers at ",
+                                                 options.server,
+                                                 Conditions(options.security)));
     }
     if (!channel.WaitForStateChange(state, deadline)) {
       return absl::UnavailableError(
@@ -79,8 +91,10 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(Options options) {
     return InvalidField("deadline", absl::FormatDuration(options.deadline),
                         "a time > 0");
   }
-  const std::shared_ptr<grpc::Channel> channel = grpc::CreateCustomChannel(
-      options.server, grpc::InsecureChannelCredentials(), Arguments());
+  ATTENDANT_ASSIGN_OR_RETURN(const auto credentials,
+                             MakeChannelCredentials(options.security));
+  const std::shared_ptr<grpc::Channel> channel =
+      grpc::CreateCustomChannel(options.server, credentials, Arguments());
   ATTENDANT_RETURN_IF_ERROR(WaitUntilConnected(*channel, options));
   return std::unique_ptr<Client>(new Client(std::move(options), channel));
 }

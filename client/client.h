@@ -25,6 +25,7 @@
 #include "attendant/v1/model_service.grpc.pb.h"
 #include "attendant/v1/sequence_service.grpc.pb.h"
 #include "attendant/v1/snapshot_service.grpc.pb.h"
+#include "client/credentials.h"
 
 namespace attendant {
 
@@ -57,11 +58,13 @@ class Client {
     // True: Connect waits until the server is there, at most `deadline`. False:
     // it fails as soon as a first try did.
     bool wait_for_ready = false;
+    ClientSecurity security = {};
   };
   using Deadline = std::optional<absl::Duration>;
 
   // Connects; each client has a connection of its own. InvalidArgument if
-  // the deadline is not > 0; Unavailable if the server can't be reached.
+  // the deadline is not > 0, and as MakeChannelCredentials; Unavailable if the
+  // server can't be reached, or either does not trust the other.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(Options options);
 
   ~Client();

@@ -10,6 +10,7 @@
 #include "attendant/v1/attention_service.pb.h"
 #include "core/base/status.h"
 #include "service/attend_jobs.h"
+#include "service/authorize.h"
 #include "service/call.h"
 #include "service/call_trace.h"
 #include "service/convert_time.h"
@@ -146,7 +147,8 @@ class AttendCall final : public PooledCall {
 
   absl::Status Parse() {
     message_ = NewMessage<v1::AttendRequest>();
-    return ParseMessage(request_, message_);
+    ATTENDANT_RETURN_IF_ERROR(ParseMessage(request_, message_));
+    return Authorize(backend_, context_, *message_);
   }
 
   void RunAlone() {

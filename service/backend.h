@@ -12,6 +12,7 @@
 #include "core/base/mutex.h"
 #include "core/catalog/catalog_set.h"
 #include "service/attention_warning.h"
+#include "service/authenticator.h"
 #include "service/call_count.h"
 #include "service/call_record.h"
 #include "service/methods.h"
@@ -29,11 +30,15 @@ struct Backend {
   AttentionWarnings attention_warnings;
   CallCount calls;
   CallRecords records{AllMethods()};
-
   ServerMetrics& metrics = records.metrics;
+  // Null: no tokens are asked for.
+  const Authenticator* const authenticator;
 
-  Backend(CatalogSet* catalog_set, std::int64_t message_bytes)
-      : catalogs(catalog_set), max_message_bytes(message_bytes) {}
+  Backend(CatalogSet* catalog_set, std::int64_t message_bytes,
+          const Authenticator* token_authenticator = nullptr)
+      : catalogs(catalog_set),
+        max_message_bytes(message_bytes),
+        authenticator(token_authenticator) {}
 };
 
 // The catalog `name`. InvalidArgument naming `field` if the name is empty;

@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "core/base/process_memory.h"
 #include "core/catalog/live_catalog.h"
+#include "service/security_flags.h"
 
 namespace attendant {
 namespace {
@@ -36,7 +37,14 @@ constexpr char kExamples[] =
     "  attendantd --data-dir /tmp/try --listen 127.0.0.1:0\n"
     "      takes a free port and prints it: attendantd ready on "
     "127.0.0.1:PORT\n"
-    "  ATTENDANT_LISTEN=0.0.0.0:7600 attendantd --config /etc/attendant.toml\n"
+    "  attendantd --listen 0.0.0.0:7600 --tls-cert server.pem --tls-key "
+    "server.key\n"
+    "      listens to other machines, with TLS\n"
+    "  attendantd token reader --role read --file tokens > reader.token\n"
+    "      makes a token for --auth-tokens tokens: see attendantd token "
+    "--help\n"
+    "  ATTENDANT_LISTEN=127.0.0.1:7601 attendantd --config "
+    "/etc/attendant.toml\n"
     "      where the file has lines such as: data-dir = "
     "\"/var/lib/attendant\"\n"
     "\nThe environment variable ATTENDANT_KERNELS (scalar, avx2 or avx512) "
@@ -200,6 +208,7 @@ std::variant<Flags, EarlyExit> ParseFlags(int argc, const char* const* argv) {
   app.allow_config_extras(CLI::config_extras_mode::error);
   AddStorageFlags(app, flags);
   AddServingFlags(app, flags);
+  AddSecurityFlags(app, flags.server.security);
   app.add_option("--slow-query-ms", slow_query_ms,
                  "Queries that take so long, or longer, are logged with what "
                  "they did and where the time went; 0: none")
@@ -220,6 +229,13 @@ std::variant<Flags, EarlyExit> ParseFlags(int argc, const char* const* argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return ExitOf(app, error);
+  }
+  const absl::Status secure =
+      ValidateSecurity(flags.server.security, HostOf(flags.server.listen));
+  if (!secure.ok()) {
+    return EarlyExit{absl::StrCat("attendantd: ", secure.message(),
+                                  "; see attendantd --help\n"),
+                     kUsageExitStatus};
   }
   flags.log_level = *LogLevelFromName(log_level);
   flags.server.slow_query_time = slow_query_ms == 0
@@ -256,6 +272,7 @@ std::string ToText(const Flags& flags) {
       "max-message-bytes = ", flags.server.max_message_bytes, "\n",  //
       "max-waiting = ", flags.server.max_waiting_count, "\n",        //
       "grace-seconds = ", flags.grace_seconds, "\n",                 //
+      ToText(flags.server.security),                                 //
       "slow-query-ms = ", SlowQueryMs(flags), "\n",                  //
       "log-level = \"", LevelName(flags.log_level), "\"\n");
 }

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
+#include "service/authorize.h"
 #include "service/call.h"
 #include "service/convert_item.h"
 #include "service/flow.h"
@@ -91,6 +92,7 @@ absl::Status ImportCall::Handle() {
 
 absl::Status ImportCall::FindTarget(const v1::ImportItemsRequest& request) {
   if (catalog_ == nullptr) {
+    ATTENDANT_RETURN_IF_ERROR(Authorize(backend_, context_, request));
     ATTENDANT_ASSIGN_OR_RETURN(
         catalog_, FindCatalog(backend_, request.catalog(), "catalog"));
     return absl::OkStatus();

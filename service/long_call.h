@@ -16,6 +16,7 @@
 #include "core/base/long_work.h"
 #include "core/base/mutex.h"
 #include "core/base/status.h"
+#include "service/authorize.h"
 #include "service/backend.h"
 #include "service/call.h"
 #include "service/flow.h"
@@ -101,6 +102,7 @@ class LongCall final
     ATTENDANT_RETURN_IF_ERROR(interrupt_.Check());
     Request request;
     ATTENDANT_RETURN_IF_ERROR(ParseMessage(request_, &request));
+    ATTENDANT_RETURN_IF_ERROR(Authorize(backend_, context_, request));
     LongWork work(interrupt_, [this](std::int64_t done, std::int64_t total) {
       Report(done, total);
     });

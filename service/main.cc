@@ -19,6 +19,7 @@
 #include "service/log.h"
 #include "service/server.h"
 #include "service/stop_signal.h"
+#include "service/token_command.h"
 
 namespace attendant {
 namespace {
@@ -118,7 +119,10 @@ int Serve(const Flags& flags) {
 
   auto server = Server::Start(flags.server, catalogs->get());
   if (!server.ok()) {
-    return Refuse(server.status(), "; choose another address with --listen");
+    return Refuse(server.status(),
+                  absl::IsUnavailable(server.status())
+                      ? "; choose another address with --listen"
+                      : "");
   }
   if (http != nullptr) http->Show(**server);
   const std::string address = WithPort(flags.server.listen, (*server)->port());
@@ -137,6 +141,9 @@ int Serve(const Flags& flags) {
 }
 
 int Main(int argc, char** argv) {
+  if (argc > 1 && absl::string_view(argv[1]) == "token") {
+    return RunTokenCommand(argc, argv);
+  }
   CatchStopSignals();
   CaptureLibraryLogs();
   const auto parsed = ParseFlags(argc, argv);

@@ -59,10 +59,14 @@ absl::Status ValidateOptions(const Server::Options& options) {
   if (options.max_waiting_count < 1) {
     return InvalidField("max_waiting_count", "0", "1 or more");
   }
-  return absl::OkStatus();
+  return ValidateSecurity(options.security, HostOf(options.listen));
 }
 
 }  // namespace
+
+absl::string_view HostOf(absl::string_view listen) {
+  return listen.substr(0, listen.rfind(':'));
+}
 
 absl::Status ValidateListen(absl::string_view listen) {
   const std::size_t colon = listen.rfind(':');
@@ -75,8 +79,10 @@ absl::Status ValidateListen(absl::string_view listen) {
   return absl::OkStatus();
 }
 
-Server::Server(const Options& options, CatalogSet* catalogs)
-    : backend_(catalogs, options.max_message_bytes),
+Server::Server(const Options& options, CatalogSet* catalogs,
+               std::unique_ptr<Authenticator> authenticator)
+    : authenticator_(std::move(authenticator)),
+      backend_(catalogs, options.max_message_bytes, authenticator_.get()),
       background_log_(*catalogs),
       attend_pool_({.thread_count = WorkerCount(options.worker_count),
                     .max_waiting_count = options.max_waiting_count,
@@ -108,9 +114,20 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options,
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
 
-  std::unique_ptr<Server> server(new Server(options, catalogs));
+  std::unique_ptr<Authenticator> authenticator;
+  const SecurityOptions& security = options.security;
+  if (!security.token_path.empty()) {
+    ATTENDANT_ASSIGN_OR_RETURN(
+        authenticator,
+        Authenticator::Open(security.token_path, security.anonymous_read));
+  }
+  ATTENDANT_ASSIGN_OR_RETURN(
+      auto credentials, MakePortCredentials(security, authenticator.get()));
+  std::unique_ptr<Server> server(
+      new Server(options, catalogs, std::move(authenticator)));
+  server->credentials_ = std::move(credentials);
   grpc::ServerBuilder builder;
-  builder.AddListeningPort(options.listen, grpc::InsecureServerCredentials(),
+  builder.AddListeningPort(options.listen, server->credentials_,
                            &server->port_);
   // A second server on the port must fail, not take a share of the calls.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);

@@ -18,16 +18,21 @@
 #include "absl/time/time.h"
 #include "core/base/mutex.h"
 #include "core/catalog/catalog_set.h"
+#include "service/authenticator.h"
 #include "service/backend.h"
 #include "service/background_log.h"
 #include "service/metrics/metric_page.h"
 #include "service/readiness.h"
+#include "service/port_credentials.h"
 #include "service/worker_pool.h"
 
 namespace attendant {
 
 // OK if `listen` is HOST:PORT with a port of 0 to 65535, else InvalidArgument.
 absl::Status ValidateListen(absl::string_view listen);
+
+// HOST of HOST:PORT.
+absl::string_view HostOf(absl::string_view listen);
 
 // Serves the catalogs of a CatalogSet, with grpc.health.v1 (the whole server
 // as "", and each service by name) and reflection. Thread-safe.
@@ -50,10 +55,13 @@ class Server {
     // Queries that take so long, or longer, are logged with their plan;
     // InfiniteDuration: none.
     absl::Duration slow_query_time = absl::Seconds(1);
+    // TLS and tokens; by default neither.
+    SecurityOptions security = {};
   };
 
   // Listens and serves. `catalogs` must outlive the server. InvalidArgument
-  // naming an option; Unavailable if the address can't be bound.
+  // naming an option; errors of reading the files of options.security;
+  // Unavailable if the address can't be bound.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const Options& options,
                                                        CatalogSet* catalogs);
 
@@ -79,8 +87,10 @@ class Server {
   void Wait();
 
  private:
-  Server(const Options& options, CatalogSet* catalogs);
+  Server(const Options& options, CatalogSet* catalogs,
+         std::unique_ptr<Authenticator> authenticator);
 
+  const std::unique_ptr<Authenticator> authenticator_;  // null: no tokens
   Backend backend_;
   BackgroundLog background_log_;
   WorkerPool attend_pool_;
@@ -88,6 +98,8 @@ class Server {
   WorkerPool read_pool_;
   WorkerPool long_work_pool_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
+  // gRPC uses what they own until the server is gone.
+  std::shared_ptr<grpc::ServerCredentials> credentials_;
   std::unique_ptr<grpc::Server> server_;
   int port_ = 0;
 

@@ -5,6 +5,7 @@
 
 #include "attendant/v1/snapshot_service.pb.h"
 #include "core/base/status.h"
+#include "service/authorize.h"
 #include "service/call.h"
 #include "service/flow.h"
 #include "service/snapshot_handlers.h"
@@ -67,6 +68,7 @@ absl::Status ExportCall::Handle(bool& more) {
   if (stream_ == nullptr) {
     v1::ExportSnapshotRequest request;
     ATTENDANT_RETURN_IF_ERROR(ParseMessage(request_, &request));
+    ATTENDANT_RETURN_IF_ERROR(Authorize(backend_, context_, request));
     ATTENDANT_ASSIGN_OR_RETURN(
         auto lease, OpenSnapshot(backend_, request.catalog(), request.name()));
     stream_ = std::make_unique<SnapshotExport>(&backend_.catalogs->snapshots(),
@@ -127,6 +129,7 @@ absl::Status SnapshotImportCall::Append() {
   ATTENDANT_RETURN_IF_ERROR(ParseMessage(request_, &request));
   request_.Clear();
   if (!begun_) {
+    ATTENDANT_RETURN_IF_ERROR(Authorize(backend_, context_, request));
     begun_ = true;
     if (!request.catalog().empty()) {
       catalog_ = backend_.catalogs->Resolve(request.catalog());

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "core/base/interrupt.h"
+#include "service/authorize.h"
 #include "service/backend.h"
 #include "service/call.h"
 #include "service/flow.h"
@@ -58,11 +59,14 @@ class UnaryCall final : public PooledCall {
       message_ = NewMessage<Request>();
       status = ParseMessage(request_, message_);
       if (!status.ok()) return status;
+      status = Authorize(backend_, context_, *message_);
+      if (!status.ok()) return status;
       reply_ = NewMessage<Response>();
     }
     reply_->Clear();
     status = handler_(backend_, *message_, interrupt_, reply_);
     if (!status.ok()) return status;
+    CutReply(backend_, context_, reply_);
     return SerialiseMessage(*reply_, backend_.max_message_bytes, &response_);
   }
 

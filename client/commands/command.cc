@@ -7,12 +7,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "core/base/status.h"
 
 namespace attendant {
 
 absl::StatusOr<std::unique_ptr<Client>> Context::Connect() const {
-  return Client::Connect(
-      {.server = server, .deadline = absl::Seconds(timeout_seconds)});
+  ATTENDANT_ASSIGN_OR_RETURN(Client::Options options,
+                             ClientOptions(connection));
+  options.deadline = absl::Seconds(timeout_seconds);
+  return Client::Connect(std::move(options));
 }
 
 void Context::Run(const std::function<absl::Status(const Context&)>& verb) {

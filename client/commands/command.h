@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "client/client.h"
+#include "client/connection_flags.h"
 #include "client/format/text.h"
 
 namespace attendant {
@@ -27,7 +28,7 @@ inline constexpr int kExitUnreachable = 3;  // no server
 // The command line as a whole: global flags, and where output goes.
 class Context {
  public:
-  std::string server = "127.0.0.1:7600";
+  ConnectionFlags connection;
   bool json = false;
   double timeout_seconds = 30;
   // Of standard output.

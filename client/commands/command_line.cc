@@ -73,9 +73,7 @@ int RunCommandLine(int argc, char** argv) {
       "attendant");
   app.set_version_flag("--version", "attendant " ATTENDANT_VERSION);
   app.set_help_flag("-h,--help", "Print this help");
-  app.add_option("--server", context.server, "The server as HOST:PORT")
-      ->envname("ATTENDANT_SERVER")
-      ->capture_default_str();
+  AddConnectionFlags(app, context.connection);
   app.add_flag("--json", context.json,
                "Print one JSON document on standard output");
   app.add_option("--timeout", context.timeout_seconds,

@@ -10,6 +10,7 @@
 #include "client/doctor/machine.h"
 #include "client/doctor/report.h"
 #include "client/doctor/server.h"
+#include "core/base/status.h"
 
 namespace attendant {
 namespace {
@@ -26,12 +27,15 @@ absl::Status Examine(const DoctorFlags& flags, const Context& context) {
   examinations.push_back({absl::StrCat("Data directory ", flags.data_dir),
                           ExamineDataDirectory(flags.data_dir)});
   if (!flags.no_server) {
+    const std::string& address = context.connection.server;
+    ATTENDANT_ASSIGN_OR_RETURN(const Client::Options options,
+                               ClientOptions(context.connection));
     examinations.push_back(
-        {absl::StrCat("Server ", context.server),
-         ExamineServer({.server = context.server,
-                        .http = flags.http.empty()
-                                    ? DefaultHttpAddress(context.server)
-                                    : flags.http,
+        {absl::StrCat("Server ", address),
+         ExamineServer({.server = address,
+                        .http = flags.http.empty() ? DefaultHttpAddress(address)
+                                                   : flags.http,
+                        .security = options.security,
                         .connect = [&] { return context.Connect(); }})});
   }
   Print(context.json ? DoctorJson(examinations)

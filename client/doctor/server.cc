@@ -23,19 +23,36 @@ constexpr std::uint32_t kHttpPortOffset = 1000;
 constexpr time_t kPatienceSeconds = 5;
 constexpr int kPageSize = 1000;
 
-// A page, whatever its status; nothing if there is no answer.
-httplib::Result Get(const std::string& address, const std::string& path) {
-  httplib::Client client("http://" + address);
-  client.set_connection_timeout(kPatienceSeconds);
-  client.set_read_timeout(kPatienceSeconds);
-  return client.Get(path);
+absl::string_view HostOf(absl::string_view address) {
+  return address.substr(0, address.rfind(':'));
 }
 
-Finding ExamineReadiness(const std::string& address) {
-  const httplib::Result page = Get(address, "/readyz");
+// A page, whatever its status; no result if there is no answer.
+httplib::Result Get(const ServerToExamine& server, const std::string& path) {
+  const ClientSecurity& security = server.security;
+  const bool tls = !security.ca_path.empty();
+  httplib::Client client(
+      absl::StrCat(tls ? "https://" : "http://", server.http),
+      security.certificate_path, security.key_path);
+  if (tls) {
+    client.set_ca_cert_path(security.ca_path.c_str());
+    client.enable_server_certificate_verification(true);
+  }
+  client.set_connection_timeout(kPatienceSeconds);
+  client.set_read_timeout(kPatienceSeconds);
+  httplib::Headers headers;
+  if (!security.token.empty() &&
+      (tls || HostOf(server.http) == HostOf(server.server))) {
+    headers.emplace("Authorization", absl::StrCat("Bearer ", security.token));
+  }
+  return client.Get(path, headers);
+}
+
+Finding ExamineReadiness(const ServerToExamine& server) {
+  const httplib::Result page = Get(server, "/readyz");
   if (!page) {
     return {"HTTP port", Verdict::kWarning,
-            absl::StrCat(address, " can't be reached: ",
+            absl::StrCat(server.http, " can't be reached: ",
                          httplib::to_string(page.error())),
             "say where it is with --http; attendantd --http-listen opens it"};
   }
@@ -61,7 +78,7 @@ Finding ExamineReadiness(const std::string& address) {
     return {"HTTP port", Verdict::kWarning, absl::StrCat("ready, but ", text),
             "see docs/errors.md"};
   }
-  return {.subject = "HTTP port", .text = absl::StrCat(address, ", ready")};
+  return {.subject = "HTTP port", .text = absl::StrCat(server.http, ", ready")};
 }
 
 // The value of a label of attendant_build_info.
@@ -75,9 +92,16 @@ std::optional<std::string> BuildLabel(const std::string& page,
 }
 
 // Nothing where the HTTP port is not that of attendantd.
-std::optional<Finding> ExamineBuild(const std::string& address) {
-  const httplib::Result page = Get(address, "/metrics");
-  if (!page || page->status != 200) return std::nullopt;
+std::optional<Finding> ExamineBuild(const ServerToExamine& server) {
+  const httplib::Result page = Get(server, "/metrics");
+  if (!page) return std::nullopt;
+  if (page->status == 401 || page->status == 403) {
+    return Finding{
+        "build", Verdict::kWarning,
+        absl::StrCat("not known, as /metrics answers ", page->status),
+        "give a token for all catalogs with --auth-token-file"};
+  }
+  if (page->status != 200) return std::nullopt;
   const auto version = BuildLabel(page->body, "version");
   if (!version.has_value()) return std::nullopt;
   Finding finding = {
@@ -171,8 +195,8 @@ std::vector<Finding> ExamineServer(const ServerToExamine& server) {
                         "start it: attendantd --data-dir DIR; or say where it "
                         "is with --server"});
   }
-  findings.push_back(ExamineReadiness(server.http));
-  if (auto build = ExamineBuild(server.http)) {
+  findings.push_back(ExamineReadiness(server));
+  if (auto build = ExamineBuild(server)) {
     findings.push_back(*std::move(build));
   }
   if (client.ok()) ExamineCatalogs(**client, findings);

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/client.h"
+#include "client/credentials.h"
 #include "client/doctor/finding.h"
 
 namespace attendant {
@@ -16,6 +17,8 @@ namespace attendant {
 struct ServerToExamine {
   std::string server;  // HOST:PORT of gRPC
   std::string http;    // HOST:PORT of HTTP
+  // Of both ports. Without TLS, HTTP gets the token only on gRPC's host.
+  ClientSecurity security = {};
   std::function<absl::StatusOr<std::unique_ptr<Client>>()> connect;
 };
 

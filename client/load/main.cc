@@ -10,6 +10,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "client/client.h"
+#include "client/connection_flags.h"
 #include "client/format/progress.h"
 #include "client/load/prepare.h"
 #include "client/load/report.h"
@@ -99,9 +100,9 @@ int LoadMain(LoadOptions options, const OutputOptions& output) {
   return kOk;
 }
 
-int PrepareMain(const std::string& server, const PrepareOptions& prepare,
+int PrepareMain(const Client::Options& to_client, const PrepareOptions& prepare,
                 bool wait_index, bool json_wanted) {
-  const auto client = Client::Connect({.server = server});
+  const auto client = Client::Connect(to_client);
   if (!client.ok()) return Report(client.status());
   Progress progress(stderr, "Importing", prepare.item_count);
   const auto result =
@@ -211,10 +212,11 @@ int Main(int argc, char** argv) {
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   LoadOptions options;
   OutputOptions output;
+  ConnectionFlags connection;
   std::string mix = kAttendKind;
   CLI::App app{kDescription, "attendant-load"};
   app.option_defaults()->always_capture_default();
-  app.add_option("--server", options.server, "HOST:PORT of attendantd");
+  AddConnectionFlags(app, connection);
   AddRequestOptions(app, options, mix);
   AddLoopOptions(app, options);
   app.add_flag("--json", output.json,
@@ -266,10 +268,13 @@ int Main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kOk : kUsage;
   }
+  auto to_client = ClientOptions(connection);
+  if (!to_client.ok()) return Report(to_client.status());
+  options.client = *std::move(to_client);
   if (!prepare->parsed()) return LoadMain(std::move(options), output);
   prepare_options.catalog = options.requests.catalog;
   prepare_options.seed = options.requests.seed;
-  return PrepareMain(options.server, prepare_options, wait_index, output.json);
+  return PrepareMain(options.client, prepare_options, wait_index, output.json);
 }
 
 }  // namespace

@@ -100,7 +100,7 @@ nlohmann::ordered_json Describe(const LoadOptions& options) {
       options.rate || !options.steps.empty() || !options.ramp.empty();
   nlohmann::ordered_json json = {
       {"loop", open ? "open" : "closed"},
-      {"server", options.server},
+      {"server", options.client.server},
       {"catalog", requests.catalog},
       {"keyField", requests.key_field},
       {"resultCount", requests.result_count},
@@ -194,12 +194,14 @@ absl::StatusOr<LoadReport> RunLoad(LoadOptions options) {
   const absl::Duration timeout = absl::Seconds(options.timeout_s);
   const absl::Duration warmup = absl::Seconds(options.warmup_s);
   const absl::Duration duration = absl::Seconds(options.duration_s);
-  ATTENDANT_ASSIGN_OR_RETURN(
-      const std::unique_ptr<Client> client,
-      Client::Connect({.server = options.server, .deadline = timeout}));
+  Client::Options with_timeout = options.client;
+  with_timeout.deadline = timeout;
+  ATTENDANT_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client,
+                             Client::Connect(with_timeout));
   ATTENDANT_ASSIGN_OR_RETURN(
       const std::unique_ptr<WireSender> sender,
-      WireSender::Connect({.server = options.server,
+      WireSender::Connect({.server = options.client.server,
+                           .security = options.client.security,
                            .connection_count = options.connections,
                            .thread_count = options.threads,
                            .deadline = timeout}));
@@ -224,8 +226,7 @@ absl::StatusOr<LoadReport> RunLoad(LoadOptions options) {
   if (options.writes_per_second) {
     ATTENDANT_ASSIGN_OR_RETURN(WriterOptions writes,
                                BackgroundWrites(*client, options));
-    ATTENDANT_ASSIGN_OR_RETURN(writer_client,
-                               Client::Connect({.server = options.server}));
+    ATTENDANT_ASSIGN_OR_RETURN(writer_client, Client::Connect(options.client));
     writer = std::make_unique<BackgroundWriter>(writer_client.get(),
                                                 std::move(writes));
   }

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "client/client.h"
 #include "client/load/rate_profile.h"
 #include "client/load/report.h"
 #include "client/load/requests.h"
@@ -16,7 +17,7 @@
 namespace attendant {
 
 struct LoadOptions {
-  std::string server = "127.0.0.1:7600";  // HOST:PORT
+  Client::Options client;   // the server, and what it wants to see
   RequestOptions requests;  // an empty key_field: the catalog's first
   std::string queries_path;
   int concurrency = 16;  // callers of a closed loop

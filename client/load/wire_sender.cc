@@ -4,7 +4,6 @@
 #include <grpcpp/completion_queue.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/generic_stub.h>
-#include <grpcpp/security/credentials.h>
 #include <grpcpp/support/async_unary_call.h>
 #include <grpcpp/support/channel_arguments.h>
 
@@ -20,14 +19,15 @@
 namespace attendant {
 namespace {
 
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& server) {
+std::shared_ptr<grpc::Channel> MakeChannel(
+    const std::string& server,
+    const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(Client::kMaxMessageBytes);
   arguments.SetMaxSendMessageSize(Client::kMaxMessageBytes);
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  return grpc::CreateCustomChannel(server, grpc::InsecureChannelCredentials(),
-                                   arguments);
+  return grpc::CreateCustomChannel(server, credentials, arguments);
 }
 
 // From its start until its answer was taken.
@@ -88,6 +88,8 @@ class WireSender::Lane {
 
 absl::StatusOr<std::unique_ptr<WireSender>> WireSender::Connect(
     const WireSenderOptions& options) {
+  ATTENDANT_ASSIGN_OR_RETURN(const auto credentials,
+                             MakeChannelCredentials(options.security));
   std::vector<std::unique_ptr<Lane>> lanes;
   for (int i = 0; i < options.thread_count; ++i) {
     lanes.push_back(std::make_unique<Lane>(options.deadline));
@@ -95,7 +97,7 @@ absl::StatusOr<std::unique_ptr<WireSender>> WireSender::Connect(
   const int connection_count =
       std::max(options.connection_count, options.thread_count);
   for (int i = 0; i < connection_count; ++i) {
-    const auto channel = MakeChannel(options.server);
+    const auto channel = MakeChannel(options.server, credentials);
     if (!channel->WaitForConnected(DeadlineAfter(options.deadline))) {
       return absl::UnavailableError(
           absl::StrCat("no server answers at ", options.server));

@@ -14,13 +14,15 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "client/credentials.h"
 
 namespace attendant {
 
 struct WireSenderOptions {
   std::string server = "127.0.0.1:7600";  // HOST:PORT
-  int connection_count = 4;               // taken in turns, >= 1
-  int thread_count = 1;                   // that take answers, >= 1
+  ClientSecurity security = {};
+  int connection_count = 4;  // taken in turns, >= 1
+  int thread_count = 1;      // that take answers, >= 1
   // Of each call, and of connecting. > 0.
   absl::Duration deadline = absl::Seconds(10);
 };
@@ -29,7 +31,8 @@ struct WireSenderOptions {
 // load tester reports what fails. Thread-safe.
 class WireSender {
  public:
-  // Connects. Unavailable if the server can't be reached within the deadline.
+  // Connects. Errors of MakeChannelCredentials; Unavailable if the server can't
+  // be reached within the deadline.
   static absl::StatusOr<std::unique_ptr<WireSender>> Connect(
       const WireSenderOptions& options);
   // Returns when all calls are done.

@@ -2,16 +2,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "tests/integration/binaries.h"
 #include "tests/integration/requests.h"
 #include "tests/integration/server_process.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/test_authority.h"
 
 namespace attendant {
 namespace {
@@ -73,6 +76,83 @@ TEST(StartupTest, ADeadProcessDoesNotHoldItsDataDirectory) {
   }
   ASSERT_OK_AND_ASSIGN(const auto server, ServerProcess::Start(data.path()));
   EXPECT_EQ(server->Stop(), 0);
+}
+
+TEST(StartupTest, RefusesToListenToOthersWithoutTls) {
+  const ScratchDirectory data;
+  const CommandResult result = RunCommand(
+      {kAttendantd, "--data-dir", data.path(), "--listen", "0.0.0.0:0"});
+  EXPECT_EQ(result.exit_status, 2);
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("listen: got 0.0.0.0 without TLS"),
+                    HasSubstr("tls-cert"), HasSubstr("plaintext-on-network")));
+}
+
+TEST(StartupTest, TokensAndCertificatesGoThroughTheCommands) {
+  const ScratchDirectory data;
+  const ScratchDirectory files;
+  const std::string tokens = files / "tokens";
+  const auto make_token = [&](const std::vector<std::string>& arguments) {
+    std::vector<std::string> argv = {kAttendantd, "token", "--file", tokens};
+    argv.insert(argv.end(), arguments.begin(), arguments.end());
+    return RunCommand(argv);
+  };
+  const CommandResult made = make_token({"web", "--catalog", "films"});
+  ASSERT_EQ(made.exit_status, 0) << made.err;
+  EXPECT_THAT(made.out, ::testing::StartsWith("web."));
+  EXPECT_EQ(
+      std::filesystem::status(tokens).permissions(),
+      std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  const CommandResult again = make_token({"web"});
+  EXPECT_EQ(again.exit_status, 1);
+  EXPECT_THAT(again.err, HasSubstr("a token of this name"));
+  EXPECT_EQ(make_token({"b", "--role", "root"}).exit_status, 2);
+  EXPECT_EQ(make_token({"b", "--catalog", "No"}).exit_status, 2);
+  WriteWholeFile(files / "web.token", made.out);
+
+  const TestAuthority authority("ours");
+  const TestCertificate issued = authority.Issue();
+  WriteWholeFile(files / "ca.pem", authority.certificate());
+  WriteWholeFile(files / "server.pem", issued.certificate + issued.key);
+  ASSERT_OK_AND_ASSIGN(
+      const auto server,
+      ServerProcess::Start(data.path(),
+                           {"--tls-cert", files / "server.pem", "--tls-key",
+                            files / "server.pem", "--auth-tokens", tokens}));
+  const auto run = [&](const std::string& variable,
+                       const std::vector<std::string>& arguments) {
+    std::vector<std::string> argv = {"/usr/bin/env", variable};
+    argv.insert(argv.end(), arguments.begin(), arguments.end());
+    argv.insert(argv.end(), {"--server", server->address()});
+    return RunCommand(argv);
+  };
+  const std::vector<std::string> list = {kAttendant, "catalog", "list"};
+  const auto with = [](std::vector<std::string> argv,
+                       const std::vector<std::string>& more) {
+    argv.insert(argv.end(), more.begin(), more.end());
+    return argv;
+  };
+  const auto trusting = with(list, {"--ca", files / "ca.pem"});
+  EXPECT_EQ(run("A=", list).exit_status, 3);
+  const CommandResult nobody = run("A=", trusting);
+  EXPECT_EQ(nobody.exit_status, 1);
+  EXPECT_THAT(nobody.err, HasSubstr("authorization: got nothing"));
+  const CommandResult web =
+      run("A=", with(trusting, {"--auth-token-file", files / "web.token"}));
+  EXPECT_EQ(web.exit_status, 0) << web.err;
+  const std::string token = made.out.substr(0, made.out.find('\n'));
+  EXPECT_EQ(run("ATTENDANT_AUTH_TOKEN=" + token, trusting).exit_status, 0);
+  const CommandResult load =
+      run("ATTENDANT_AUTH_TOKEN=" + token,
+          {kAttendantLoad, "--catalog", "films", "--ca", files / "ca.pem"});
+  EXPECT_THAT(load.err, HasSubstr("NOT_FOUND"));
+  const CommandResult other =
+      run("ATTENDANT_AUTH_TOKEN=" + token,
+          {kAttendantLoad, "--catalog", "shop", "--ca", files / "ca.pem"});
+  EXPECT_THAT(other.err, HasSubstr("PERMISSION_DENIED"));
+  const std::string secret = token.substr(token.find('.') + 1);
+  EXPECT_EQ(server->log().find(secret), std::string::npos);
+  EXPECT_EQ(server->output().find(secret), std::string::npos);
 }
 
 TEST(StartupTest, UnknownFlagsAreRefused) {

@@ -87,7 +87,8 @@ TEST(FlagsTest, TheHttpPortIsOfLoopbackWhateverTheOtherIs) {
     const auto* flags = std::get_if<Flags>(&parsed);
     return flags == nullptr ? "refused" : flags->http_listen;
   };
-  EXPECT_EQ(http_of({"--listen", "0.0.0.0:5000"}), "127.0.0.1:6000");
+  EXPECT_EQ(http_of({"--listen", "0.0.0.0:5000", "--plaintext-on-network"}),
+            "127.0.0.1:6000");
   EXPECT_EQ(http_of({"--listen", "127.0.0.1:0"}), "127.0.0.1:0");
   EXPECT_EQ(http_of({"--listen", "127.0.0.1:65000"}), "127.0.0.1:0");
   EXPECT_EQ(http_of({"--http-listen", "0.0.0.0:80"}), "0.0.0.0:80");
@@ -153,6 +154,37 @@ TEST(FlagsTest, EveryFlagHasAVariable) {
   EXPECT_EQ(flags->server.slow_query_time, absl::InfiniteDuration());
   EXPECT_EQ(flags->auto_ivf_min_count, 9);
   EXPECT_EQ(flags->memory_limit_bytes, 5 << 20);
+}
+
+TEST(FlagsTest, SecurityComesFromFlagsAndVariables) {
+  const ScopedEnvironment variables[] = {
+      {"ATTENDANT_TLS_CERT", "/c"},      {"ATTENDANT_TLS_KEY", "/k"},
+      {"ATTENDANT_TLS_CLIENT_CA", "/a"}, {"ATTENDANT_AUTH_TOKENS", "/t"},
+      {"ATTENDANT_ANONYMOUS_READ", "1"}, {"ATTENDANT_LISTEN", "0.0.0.0:1"},
+  };
+  const auto parsed = Parse({});
+  const auto* flags = std::get_if<Flags>(&parsed);
+  ASSERT_NE(flags, nullptr);
+  const SecurityOptions& security = flags->server.security;
+  EXPECT_EQ(security.tls.certificate, "/c");
+  EXPECT_EQ(security.tls.key, "/k");
+  EXPECT_EQ(security.tls.client_ca, "/a");
+  EXPECT_EQ(security.token_path, "/t");
+  EXPECT_TRUE(security.anonymous_read);
+  EXPECT_FALSE(security.plaintext_on_network);
+  const ScopedFile file(ToText(*flags));
+  const auto again = Parse({"--config", file.path()});
+  ASSERT_TRUE(std::holds_alternative<Flags>(again));
+  EXPECT_EQ(ToText(std::get<Flags>(again)), ToText(*flags));
+}
+
+TEST(FlagsTest, ListensToOthersOnlyWithTlsOrWhenToldTo) {
+  ExpectUsageError(Parse({"--listen", "0.0.0.0:1"}),
+                   "listen: got 0.0.0.0 without TLS");
+  ExpectUsageError(Parse({"--tls-cert", "/c"}), "tls-key: got nothing");
+  const auto told = Parse({"--listen", "0.0.0.0:1", "--plaintext-on-network"});
+  ASSERT_TRUE(std::holds_alternative<Flags>(told));
+  EXPECT_TRUE(std::get<Flags>(told).server.security.plaintext_on_network);
 }
 
 TEST(FlagsTest, EffectiveConfigurationIsAConfigurationFile) {
@@ -230,11 +262,27 @@ TEST(FlagsTest, HelpNamesEveryFlagAndVariable) {
   const auto* exit = std::get_if<EarlyExit>(&parsed);
   ASSERT_NE(exit, nullptr);
   EXPECT_EQ(exit->exit_status, 0);
-  for (const char* text :
-       {"--data-dir", "--listen", "--http-listen", "--workers",
-        "--max-message-bytes", "--max-waiting", "--grace-seconds",
-        "--slow-query-ms", "--log-level", "--auto-ivf-min-count", "--config",
-        "--version", "ATTENDANT_DATA_DIR", "ATTENDANT_LOG_LEVEL", "Examples"}) {
+  for (const char* text : {"--data-dir",
+                           "--listen",
+                           "--http-listen",
+                           "--workers",
+                           "--max-message-bytes",
+                           "--max-waiting",
+                           "--grace-seconds",
+                           "--slow-query-ms",
+                           "--log-level",
+                           "--auto-ivf-min-count",
+                           "--config",
+                           "--tls-cert",
+                           "--tls-key",
+                           "--tls-client-ca",
+                           "--auth-tokens",
+                           "--anonymous-read",
+                           "--plaintext-on-network",
+                           "--version",
+                           "ATTENDANT_DATA_DIR",
+                           "ATTENDANT_LOG_LEVEL",
+                           "Examples"}) {
     EXPECT_THAT(exit->text, HasSubstr(text));
   }
 }

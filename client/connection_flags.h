@@ -1,0 +1,31 @@
+// The flags by which a command line reaches a server.
+#ifndef ATTENDANT_CLIENT_CONNECTION_FLAGS_H_
+#define ATTENDANT_CLIENT_CONNECTION_FLAGS_H_
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "client/client.h"
+
+namespace attendant {
+
+struct ConnectionFlags {
+  std::string server = "127.0.0.1:7600";
+  ClientSecurity security;  // but for the token
+  // File that holds the token; empty: ATTENDANT_AUTH_TOKEN, if set, is the
+  // token. Never an argument, which other users of the machine can see.
+  std::string token_path;
+};
+
+// Adds --server, --ca, --client-cert, --client-key and --auth-token-file, with
+// their environment variables. `flags` must outlive `app`.
+void AddConnectionFlags(CLI::App& app, ConnectionFlags& flags);
+
+// Options of Client::Connect that name the server and hold what it wants to
+// see. InvalidArgument if the token's file can't be read or holds no token.
+absl::StatusOr<Client::Options> ClientOptions(const ConnectionFlags& flags);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CLIENT_CONNECTION_FLAGS_H_

@@ -1,0 +1,64 @@
+// Checks the bearer tokens of calls against a file of salted hashes.
+#ifndef ATTENDANT_SERVICE_AUTHENTICATOR_H_
+#define ATTENDANT_SERVICE_AUTHENTICATOR_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "core/base/mutex.h"
+#include "core/base/published.h"
+#include "service/access.h"
+#include "service/token_table.h"
+#include "service/watched_files.h"
+
+namespace attendant {
+
+// Thread-safe. `header` is what stands in "authorization", empty where there is
+// none: "Bearer NAME.SECRET" (RFC 6750).
+//
+// The file is looked at again before a check, at most every kLookInterval. One
+// that can't be read or is not well-formed changes nothing, and the log says
+// so once.
+class Authenticator {
+ public:
+  static constexpr absl::Duration kLookInterval = absl::Milliseconds(500);
+
+  // Reads the file of token_table.h at `path`. With `anonymous_read` calls
+  // without a token may do what kRead may, in every catalog. Errors are those
+  // of ReadSmallFile and TokenTable::FromText, with the path.
+  static absl::StatusOr<std::unique_ptr<Authenticator>> Open(
+      const std::string& path, bool anonymous_read);
+
+  // OK if the caller may do what `needed` may. Unauthenticated without a token
+  // or with one that is not in the file; PermissionDenied if its role is too
+  // low.
+  absl::Status CheckRole(Role needed, absl::string_view header);
+
+  // What a caller whose role was checked may do; null if its token was taken
+  // back meanwhile.
+  std::shared_ptr<const Grant> GrantOf(absl::string_view header) const;
+
+ private:
+  Authenticator(const std::string& path, bool anonymous_read,
+                WatchedFiles files, TokenTable table);
+
+  void ReloadIfChanged();
+
+  const std::string path_;
+  const bool anonymous_read_;
+  std::atomic<std::int64_t> next_look_ns_;  // of SteadyNow
+  Published<TokenTable> table_;
+  Mutex mutex_;
+  WatchedFiles files_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_SERVICE_AUTHENTICATOR_H_

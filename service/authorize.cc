@@ -1,0 +1,171 @@
+#include "service/authorize.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace attendant {
+namespace {
+
+absl::string_view AuthorizationOf(const grpc::CallbackServerContext& context) {
+  const auto& metadata = context.client_metadata();
+  const auto found = metadata.find("authorization");
+  if (found == metadata.end()) return "";
+  return {found->second.data(), found->second.size()};
+}
+
+// Of what belongs to no catalog.
+absl::Status CheckHoldsAll(const CatalogScope& scope) {
+  if (scope.HoldsAll()) return absl::OkStatus();
+  return StatusWithReason(
+      absl::StatusCode::kPermissionDenied,
+      absl::StrCat("models belong to no catalog: a token for catalogs ",
+                   scope.ToText(), " can't change them"),
+      "CATALOG_NOT_ALLOWED");
+}
+
+absl::Status CheckTokens(const CatalogScope& scope,
+                         const v1::TokenSequence& sequence) {
+  if (!sequence.has_items()) return absl::OkStatus();
+  return CheckScope(scope, {sequence.items().catalog()});
+}
+
+template <typename List, typename NameOf>
+void Keep(const CatalogScope& scope, List& list, NameOf name_of) {
+  list.erase(std::remove_if(list.begin(), list.end(),
+                            [&](const auto& entry) {
+                              return !scope.Holds(name_of(entry));
+                            }),
+             list.end());
+}
+
+}  // namespace
+
+absl::Status CheckScope(const CatalogScope& scope,
+                        std::initializer_list<absl::string_view> names) {
+  if (scope.HoldsAll()) return absl::OkStatus();
+  for (const absl::string_view name : names) {
+    if (scope.Holds(name)) continue;
+    return StatusWithReason(
+        absl::StatusCode::kPermissionDenied,
+        absl::StrCat("the token is for catalogs ", scope.ToText(), "; got \"",
+                     name, "\""),
+        "CATALOG_NOT_ALLOWED");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckRequest(const CatalogScope& scope,
+                          const v1::CreateCatalogRequest& request) {
+  return CheckScope(scope, {request.name()});
+}
+
+absl::Status CheckRequest(const CatalogScope& scope,
+                          const v1::GetCatalogRequest& request) {
+  return CheckScope(scope, {request.name()});
+}
+
+absl::Status CheckRequest(const CatalogScope& scope,
+                          const v1::UpdateCatalogRequest& request) {
+  return CheckScope(scope, {request.name()});
+}
+
+absl::Status CheckRequest(const CatalogScope& scope,
+                          const v1::DeleteCatalogRequest& request) {
+  return CheckScope(scope, {request.name()});
+}
+
+absl::Status CheckRequest(const CatalogScope& scope,
+                          const v1::SetAliasRequest& request) {
+  return CheckScope(scope, {request.alias(), request.catalog()});
+}
+
+absl::Status CheckRequest(const CatalogScope& scope,
+                          const v1::GetAliasRequest& request) {
+  return CheckScope(scope, {request.alias()});
+}
+
+absl::Status CheckRequest(const CatalogScope& scope,
+                          const v1::DeleteAliasRequest& request) {
+  return CheckScope(scope, {request.alias()});
+}
+
+absl::Status CheckRequest(const CatalogScope& scope,
+                          const v1::RestoreSnapshotRequest& request) {
+  return CheckScope(scope, {request.catalog(), request.new_catalog()});
+}
+
+absl::Status CheckRequest(const CatalogScope& scope,
+                          const v1::ContextualizeRequest& request) {
+  ATTENDANT_RETURN_IF_ERROR(CheckTokens(scope, request.sequence()));
+  return CheckTokens(scope, request.memory());
+}
+
+absl::Status CheckRequest(const CatalogScope& scope,
+                          const v1::CreateModelRequest& /*request*/) {
+  return CheckHoldsAll(scope);
+}
+
+absl::Status CheckRequest(const CatalogScope& scope,
+                          const v1::DeleteModelRequest& /*request*/) {
+  return CheckHoldsAll(scope);
+}
+
+absl::Status CheckRequest(const CatalogScope& /*scope*/,
+                          const v1::GetModelRequest& /*request*/) {
+  return absl::OkStatus();
+}
+
+absl::Status CheckRequest(const CatalogScope& /*scope*/,
+                          const v1::ListModelsRequest& /*request*/) {
+  return absl::OkStatus();
+}
+
+absl::Status CheckRequest(const CatalogScope& /*scope*/,
+                          const v1::ListCatalogsRequest& /*request*/) {
+  return absl::OkStatus();
+}
+
+absl::Status CheckRequest(const CatalogScope& /*scope*/,
+                          const v1::ListAliasesRequest& /*request*/) {
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<const Grant>> GrantOf(
+    const Backend& backend, const grpc::CallbackServerContext& context) {
+  if (backend.authenticator == nullptr) {
+    static const auto& everything = *new std::shared_ptr<const Grant>(
+        std::make_shared<Grant>(Grant{.name = "", .role = Role::kAdmin}));
+    return everything;
+  }
+  std::shared_ptr<const Grant> grant =
+      backend.authenticator->GrantOf(AuthorizationOf(context));
+  if (grant != nullptr) return grant;
+  return StatusWithReason(absl::StatusCode::kUnauthenticated,
+                          "the token was taken back", "TOKEN_UNKNOWN");
+}
+
+void CutReply(const Backend& backend,
+              const grpc::CallbackServerContext& context,
+              v1::ListCatalogsResponse* response) {
+  const auto grant = GrantOf(backend, context);
+  if (!grant.ok()) return response->Clear();
+  const auto name_of = [](const v1::Catalog& catalog) -> const std::string& {
+    return catalog.name();
+  };
+  Keep((*grant)->scope, *response->mutable_catalogs(), name_of);
+  Keep((*grant)->scope, *response->mutable_damaged_catalogs(), name_of);
+}
+
+void CutReply(const Backend& backend,
+              const grpc::CallbackServerContext& context,
+              v1::ListAliasesResponse* response) {
+  const auto grant = GrantOf(backend, context);
+  if (!grant.ok()) return response->Clear();
+  Keep((*grant)->scope, *response->mutable_aliases(),
+       [](const v1::Alias& alias) -> const std::string& {
+         return alias.name();
+       });
+}
+
+}  // namespace attendant

@@ -1,0 +1,234 @@
+#include "service/port_credentials.h"
+
+#include <arpa/inet.h>
+#include <grpc/grpc.h>
+#include <grpc/grpc_security.h>
+#include <grpc/slice.h>
+#include <netinet/in.h>
+
+#include <cstdlib>
+#include <optional>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "core/base/mutex.h"
+#include "core/base/status.h"
+#include "service/access.h"
+#include "service/log.h"
+#include "service/watched_files.h"
+
+namespace attendant {
+namespace {
+
+// What TLS handshakes are done with. Thread-safe.
+class TlsReloader {
+ public:
+  TlsReloader(TlsPaths paths, WatchedFiles files, TlsMaterial material)
+      : paths_(std::move(paths)),
+        files_(std::move(files)),
+        material_(std::move(material)) {}
+
+  bool wants_client_certificates() const { return !paths_.client_ca.empty(); }
+
+  // For gRPC, before each handshake: the material if it is new.
+  static grpc_ssl_certificate_config_reload_status Fetch(
+      void* self, grpc_ssl_server_certificate_config** config) {
+    return static_cast<TlsReloader*>(self)->Fetch(config);
+  }
+
+ private:
+  grpc_ssl_certificate_config_reload_status Fetch(
+      grpc_ssl_server_certificate_config** config) {
+    MutexLock lock(&mutex_);
+    if (files_.HaveChanged()) Reload();
+    if (!is_new_) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
+    is_new_ = false;
+    const grpc_ssl_pem_key_cert_pair pair = {material_.key.c_str(),
+                                             material_.certificate.c_str()};
+    // gRPC wants authorities even where no client is asked for a certificate:
+    // then nothing is ever compared with them.
+    const std::string& authorities = wants_client_certificates()
+                                         ? material_.client_ca
+                                         : material_.certificate;
+    *config = grpc_ssl_server_certificate_config_create(authorities.c_str(),
+                                                        &pair, 1);
+    return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
+  }
+
+  void Reload() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    absl::StatusOr<TlsMaterial> material = ReadTlsFiles(paths_);
+    if (!material.ok()) {
+      LogEvent(LogLevel::kError, "tls_not_reloaded",
+               {{"error", std::string(material.status().message())},
+                {"what_now", "the certificate read before it is still used"}});
+      return;
+    }
+    material_ = *std::move(material);
+    is_new_ = true;
+    LogEvent(
+        LogLevel::kInfo, "tls_reloaded",
+        {{"certificate", paths_.certificate},
+         {"expires", absl::FormatTime(material_.expiry, absl::UTCTimeZone())}});
+  }
+
+  const TlsPaths paths_;
+  Mutex mutex_;
+  WatchedFiles files_ ABSL_GUARDED_BY(mutex_);
+  TlsMaterial material_ ABSL_GUARDED_BY(mutex_);
+  bool is_new_ ABSL_GUARDED_BY(mutex_) = true;
+};
+
+absl::string_view View(const grpc_slice& slice) {
+  return {reinterpret_cast<const char*>(GRPC_SLICE_START_PTR(slice)),
+          GRPC_SLICE_LENGTH(slice)};
+}
+
+absl::Status CheckCall(Authenticator& authenticator,
+                       const grpc_metadata* metadata, std::size_t count) {
+  absl::string_view path;
+  absl::string_view header;
+  int header_count = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const absl::string_view key = View(metadata[i].key);
+    if (key == ":path") path = View(metadata[i].value);
+    if (key == "authorization") {
+      header = View(metadata[i].value);
+      ++header_count;
+    }
+  }
+  const std::optional<Role> needed = RoleFor(path);
+  if (!needed) return absl::OkStatus();
+  // One might be checked and another one used.
+  if (header_count > 1) {
+    return absl::UnauthenticatedError("authorization: got several, want one");
+  }
+  return authenticator.CheckRole(*needed, header);
+}
+
+// For gRPC, before each call; `state` is the Authenticator.
+void ProcessMetadata(void* state, grpc_auth_context* /*context*/,
+                     const grpc_metadata* metadata, std::size_t count,
+                     grpc_process_auth_metadata_done_cb done, void* data) {
+  const absl::Status status =
+      CheckCall(*static_cast<Authenticator*>(state), metadata, count);
+  done(data, nullptr, 0, nullptr, 0,
+       static_cast<grpc_status_code>(status.code()),
+       std::string(status.message()).c_str());
+}
+
+// Credentials of gRPC's C interface: its C++ interface reloads no certificates
+// without giving up those it has, and hands metadata to a thread of its own.
+class PortCredentials final : public grpc::ServerCredentials {
+ public:
+  // `reloader` may be null: no TLS, and connections from this machine only.
+  // So may `authenticator`.
+  PortCredentials(std::unique_ptr<TlsReloader> reloader,
+                  Authenticator* authenticator)
+      : reloader_(std::move(reloader)),
+        credentials_(reloader_ == nullptr
+                         ? grpc_local_server_credentials_create(LOCAL_TCP)
+                         : MakeTls(*reloader_)) {
+    if (authenticator == nullptr) return;
+    grpc_server_credentials_set_auth_metadata_processor(
+        credentials_, {&ProcessMetadata, nullptr, authenticator});
+  }
+  ~PortCredentials() override { grpc_server_credentials_release(credentials_); }
+
+  // Not called: what checks calls is set by the constructor.
+  void SetAuthMetadataProcessor(
+      const std::shared_ptr<grpc::AuthMetadataProcessor>&) override {
+    std::abort();
+  }
+
+ private:
+  static grpc_server_credentials* MakeTls(TlsReloader& reloader) {
+    return grpc_ssl_server_credentials_create_with_options(
+        grpc_ssl_server_credentials_create_options_using_config_fetcher(
+            reloader.wants_client_certificates()
+                ? GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY
+                : GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE,
+            &TlsReloader::Fetch, &reloader));
+  }
+
+  int AddPortToServer(const std::string& address,
+                      grpc_server* server) override {
+    return grpc_server_add_http2_port(server, address.c_str(), credentials_);
+  }
+
+  const std::unique_ptr<TlsReloader> reloader_;
+  grpc_server_credentials* const credentials_;
+};
+
+absl::Status ValidateTls(const TlsPaths& tls) {
+  if (tls.certificate.empty() != tls.key.empty()) {
+    return InvalidField(tls.key.empty() ? "tls-key" : "tls-cert", "nothing",
+                        "a file: a certificate and its key go together");
+  }
+  if (!tls.client_ca.empty() && tls.certificate.empty()) {
+    return InvalidField("tls-client-ca", "a file without a certificate",
+                        "tls-cert and tls-key too");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+bool IsLoopback(absl::string_view host) {
+  if (host == "localhost") return true;
+  if (absl::ConsumePrefix(&host, "[")) absl::ConsumeSuffix(&host, "]");
+  const std::string address(host);
+  in_addr v4 = {};
+  in6_addr v6 = {};
+  if (inet_pton(AF_INET, address.c_str(), &v4) == 1) {
+    return ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET;
+  }
+  return inet_pton(AF_INET6, address.c_str(), &v6) == 1 &&
+         IN6_IS_ADDR_LOOPBACK(&v6);
+}
+
+absl::Status ValidateSecurity(const SecurityOptions& options,
+                              absl::string_view host) {
+  ATTENDANT_RETURN_IF_ERROR(ValidateTls(options.tls));
+  if (options.anonymous_read && options.token_path.empty()) {
+    return InvalidField("anonymous-read", "true without tokens",
+                        "auth-tokens too: without it all may do everything");
+  }
+  if (!options.tls.certificate.empty() || IsLoopback(host)) {
+    return absl::OkStatus();
+  }
+  if (!options.token_path.empty()) {
+    return InvalidField(
+        "auth-tokens", absl::StrCat("a file, no TLS, and to listen on ", host),
+        "tls-cert and tls-key too, or a loopback address: tokens would cross "
+        "the network for all to read");
+  }
+  if (!options.plaintext_on_network) {
+    return InvalidField(
+        "listen", absl::StrCat(host, " without TLS"),
+        "tls-cert and tls-key, a loopback address such as 127.0.0.1, or "
+        "plaintext-on-network, with which all who can connect may read and "
+        "change everything");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakePortCredentials(
+    const SecurityOptions& options, Authenticator* authenticator) {
+  const TlsPaths& tls = options.tls;
+  std::unique_ptr<TlsReloader> reloader;
+  if (!tls.certificate.empty()) {
+    // Watched from before they are read.
+    WatchedFiles files({tls.certificate, tls.key, tls.client_ca});
+    ATTENDANT_ASSIGN_OR_RETURN(TlsMaterial material, ReadTlsFiles(tls));
+    reloader = std::make_unique<TlsReloader>(tls, std::move(files),
+                                             std::move(material));
+  } else if (authenticator == nullptr) {
+    return grpc::InsecureServerCredentials();
+  }
+  // Insecure credentials can't check calls.
+  return std::make_shared<PortCredentials>(std::move(reloader), authenticator);
+}
+
+}  // namespace attendant

@@ -1,0 +1,21 @@
+// The flags of a server's TLS and tokens.
+#ifndef ATTENDANT_SERVICE_SECURITY_FLAGS_H_
+#define ATTENDANT_SERVICE_SECURITY_FLAGS_H_
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "service/port_credentials.h"
+
+namespace attendant {
+
+// Adds the flags, with their environment variables. `options` must outlive
+// `app`.
+void AddSecurityFlags(CLI::App& app, SecurityOptions& options);
+
+// The options as lines of a file that --config accepts.
+std::string ToText(const SecurityOptions& options);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_SERVICE_SECURITY_FLAGS_H_

@@ -1,0 +1,68 @@
+// What the tests of a server's TLS and tokens share.
+#ifndef ATTENDANT_TESTS_SERVICE_SECURE_SERVER_H_
+#define ATTENDANT_TESTS_SERVICE_SECURE_SERVER_H_
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "client/client.h"
+#include "core/catalog/catalog_set.h"
+#include "service/server.h"
+#include "tests/support/scratch_directory.h"
+#include "tests/support/status_matchers.h"
+
+namespace attendant {
+
+// A server on a free loopback port, without catalogs at first, and files of its
+// own.
+class SecureServer : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_OK_AND_ASSIGN(catalogs_, CatalogSet::Open(data_.path(), {}));
+  }
+  void TearDown() override {
+    server_.reset();
+    catalogs_.reset();
+  }
+
+  absl::Status Start() {
+    options_.listen = "127.0.0.1:0";
+    auto server = Server::Start(options_, catalogs_.get());
+    if (server.ok()) server_ = *std::move(server);
+    return server.status();
+  }
+
+  std::string address() const {
+    return absl::StrCat("127.0.0.1:", server_->port());
+  }
+
+  absl::StatusOr<std::unique_ptr<Client>> Connect(
+      const ClientSecurity& security) const {
+    return Client::Connect({.server = address(),
+                            .deadline = absl::Seconds(30),
+                            .security = security});
+  }
+
+  // Writes a file by a rename, as those who renew certificates do.
+  std::string Write(const std::string& name, const std::string& content) const {
+    const std::string path = files_ / name;
+    std::ofstream(path + ".new") << content;
+    std::filesystem::rename(path + ".new", path);
+    return path;
+  }
+
+  Server::Options options_;
+  ScratchDirectory data_;
+  ScratchDirectory files_;
+  std::unique_ptr<CatalogSet> catalogs_;
+  std::unique_ptr<Server> server_;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_TESTS_SERVICE_SECURE_SERVER_H_

@@ -1,0 +1,460 @@
+// Tokens through a server: each kind of call, each way to be refused.
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "attendant/v1/item_service.grpc.pb.h"
+#include "client/importer.h"
+#include "core/base/clock.h"
+#include "service/authenticator.h"
+#include "service/token_table.h"
+#include "tests/service/raw_call.h"
+#include "tests/service/secure_server.h"
+#include "tests/support/test_authority.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::_;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kReflection[] =
+    "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
+constexpr char kHealthCheck[] = "/grpc.health.v1.Health/Check";
+
+template <typename Message>
+Message Parse(const std::string& text) {
+  Message message;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message))
+      << text;
+  return message;
+}
+
+// Tokens "reader", "writer" and "admin" for all catalogs, "films" to administer
+// that catalog and those that begin with "films-".
+class TokenServiceTest : public SecureServer {
+ protected:
+  void SetUp() override {
+    SecureServer::SetUp();
+    AddToken("reader", Role::kRead, "*");
+    AddToken("writer", Role::kWrite, "*");
+    AddToken("admin", Role::kAdmin, "*");
+    AddToken("films", Role::kAdmin, "films,films-*");
+    WriteTokens();
+  }
+
+  void AddToken(const std::string& name, Role role, const std::string& scope) {
+    ASSERT_OK_AND_ASSIGN(const auto catalogs, CatalogScope::FromText(scope));
+    ASSERT_OK_AND_ASSIGN(
+        const NewToken made,
+        MakeToken({.name = name, .role = role, .scope = catalogs}));
+    tokens_[name] = made.token;
+    lines_[name] = made.line;
+  }
+  void WriteTokens() {
+    std::string text;
+    for (const auto& [name, line] : lines_) absl::StrAppend(&text, line, "\n");
+    options_.security.token_path = Write("tokens", text);
+  }
+
+  // Starts it with the catalogs "films" and "shop" of one-dimensional keys "k".
+  void StartWithCatalogs() {
+    ASSERT_OK(Start());
+    const auto admin = As("admin");
+    for (const char* name : {"films", "shop"}) {
+      ASSERT_OK(admin->CreateCatalog(CatalogNamed(name)).status());
+    }
+  }
+
+  static v1::CreateCatalogRequest CatalogNamed(const std::string& name) {
+    return Parse<v1::CreateCatalogRequest>(absl::StrCat(
+        "name: '", name, "' schema { key_fields { name: 'k' dimension: 1 } }"));
+  }
+  static v1::BatchUpsertItemsRequest OneItem(const std::string& catalog) {
+    return Parse<v1::BatchUpsertItemsRequest>(
+        absl::StrCat("catalog: '", catalog,
+                     "' items { id: 'a' keys { key: 'k' value { floats { "
+                     "values: 1 } } } }"));
+  }
+  static v1::AttendRequest Query(const std::string& catalog) {
+    return Parse<v1::AttendRequest>(absl::StrCat(
+        "catalog: '", catalog, "' query { vector { floats { values: 1 } } }"));
+  }
+
+  // A client with the token of that name; without one if there is none.
+  std::unique_ptr<Client> As(const std::string& name) const {
+    const auto found = tokens_.find(name);
+    return WithToken(found == tokens_.end() ? "" : found->second);
+  }
+  std::unique_ptr<Client> WithToken(const std::string& token) const {
+    auto client = Connect({.token = token});
+    EXPECT_OK(client.status());
+    return client.ok() ? *std::move(client) : nullptr;
+  }
+
+  absl::Status Read(const std::string& name) const {
+    return As(name)->Attend(Query("films")).status();
+  }
+  absl::Status WriteItem(const std::string& name) const {
+    return As(name)->BatchUpsertItems(OneItem("films")).status();
+  }
+
+  // What a call with these metadata ends with, before it has sent anything.
+  grpc::Status CallWith(const std::string& method,
+                        const std::vector<std::string>& authorization) const {
+    grpc::ClientContext context;
+    for (const std::string& value : authorization) {
+      context.AddMetadata("authorization", value);
+    }
+    grpc::CompletionQueue queue;
+    grpc::GenericStub stub(
+        grpc::CreateChannel(address(), grpc::InsecureChannelCredentials()));
+    const auto call = stub.PrepareCall(&context, method, &queue);
+    void* tag = nullptr;
+    bool ok = false;
+    call->StartCall(nullptr);
+    queue.Next(&tag, &ok);
+    call->WritesDone(nullptr);
+    queue.Next(&tag, &ok);
+    grpc::Status status;
+    call->Finish(&status, nullptr);
+    queue.Next(&tag, &ok);
+    queue.Shutdown();
+    return status;
+  }
+
+  static auto IsUnauthenticated() {
+    return StatusIs(absl::StatusCode::kUnauthenticated, _);
+  }
+  static auto IsDenied(const std::string& text) {
+    return StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr(text));
+  }
+
+  std::map<std::string, std::string> tokens_;
+  std::map<std::string, std::string> lines_;
+};
+
+TEST_F(TokenServiceTest, EachRoleMayDoWhatItIsFor) {
+  StartWithCatalogs();
+  EXPECT_OK(Read("reader"));
+  EXPECT_OK(Read("writer"));
+  EXPECT_OK(Read("admin"));
+  EXPECT_THAT(WriteItem("reader"),
+              IsDenied("wants the role write, and the token's is read"));
+  EXPECT_OK(WriteItem("writer"));
+  EXPECT_OK(WriteItem("admin"));
+  const auto create = CatalogNamed("films-2");
+  EXPECT_THAT(As("writer")->CreateCatalog(create).status(),
+              IsDenied("wants the role admin, and the token's is write"));
+  EXPECT_OK(As("admin")->CreateCatalog(create).status());
+}
+
+TEST_F(TokenServiceTest, WithoutAGoodTokenNothingIsServed) {
+  StartWithCatalogs();
+  EXPECT_THAT(Read("nobody"), IsUnauthenticated());
+  EXPECT_THAT(WithToken("reader.wrong")->Attend(Query("films")).status(),
+              IsUnauthenticated());
+  std::string changed = tokens_["admin"];
+  changed.back() = changed.back() == 'A' ? 'E' : 'A';
+  EXPECT_THAT(WithToken(changed)->ListCatalogs({}).status(),
+              IsUnauthenticated());
+  // The name of one with the secret of another.
+  const std::string& admin = tokens_["admin"];
+  EXPECT_THAT(WithToken(absl::StrCat("reader", admin.substr(admin.find('.'))))
+                  ->ListCatalogs({})
+                  .status(),
+              IsUnauthenticated());
+}
+
+TEST_F(TokenServiceTest, OfSeveralAuthorizationsNoneCounts) {
+  StartWithCatalogs();
+  const std::string list = "/attendant.v1.CatalogService/ListCatalogs";
+  const std::string good = absl::StrCat("Bearer ", tokens_["admin"]);
+  const auto code = [&](const std::vector<std::string>& authorization) {
+    return CallWith(list, authorization).error_code();
+  };
+  // The request is missing, which is found out after the caller.
+  EXPECT_NE(code({good}), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(code({good, good}), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(code({good, "Bearer films.x"}), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(code({absl::StrCat("Basic ", tokens_["admin"])}),
+            grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(code({tokens_["admin"]}), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_NE(code({absl::StrCat("bearer  ", tokens_["admin"])}),
+            grpc::StatusCode::UNAUTHENTICATED);
+}
+
+TEST_F(TokenServiceTest, StreamsAreCheckedBeforeTheyBegin) {
+  StartWithCatalogs();
+  const auto import = [&](const std::string& name, const std::string& catalog) {
+    const auto client = As(name);
+    const auto importer = client->StartImport(catalog, {});
+    importer->Add(OneItem(catalog).items(0)).IgnoreError();  // Finish says it again
+    return importer->Finish();
+  };
+  EXPECT_THAT(import("nobody", "films"), IsUnauthenticated());
+  EXPECT_THAT(import("reader", "films"), IsDenied("the role write"));
+  EXPECT_THAT(import("films", "shop"), IsDenied("catalogs films,films-*"));
+  EXPECT_OK(import("films", "films"));
+
+  v1::CreateSnapshotRequest snapshot;
+  snapshot.set_catalog("shop");
+  snapshot.set_name("one");
+  const auto create = [&](const std::string& name) {
+    return As(name)->CreateSnapshot(snapshot, [](const auto&) {}).status();
+  };
+  EXPECT_THAT(create("nobody"), IsUnauthenticated());
+  EXPECT_THAT(create("writer"), IsDenied("the role admin"));
+  EXPECT_THAT(create("films"), IsDenied("got \"shop\""));
+  EXPECT_OK(create("admin"));
+
+  v1::ExportSnapshotRequest request;
+  request.set_catalog("shop");
+  request.set_name("one");
+  std::vector<std::string> parts;
+  const auto fetch = [&](const std::string& name) {
+    parts.clear();
+    return As(name)->ExportSnapshot(
+        request, [&](const v1::ExportSnapshotResponse& response) {
+          parts.push_back(response.bytes());
+          return absl::OkStatus();
+        });
+  };
+  EXPECT_THAT(fetch("nobody"), IsUnauthenticated());
+  EXPECT_THAT(fetch("films"), IsDenied("got \"shop\""));
+  EXPECT_OK(fetch("admin"));
+
+  const auto put = [&](const std::string& name, const std::string& catalog) {
+    std::size_t next = 0;
+    return As(name)
+        ->ImportSnapshot(
+            [&](v1::ImportSnapshotRequest* part) -> absl::StatusOr<bool> {
+              if (next == parts.size()) return false;
+              if (next == 0) {
+                part->set_catalog(catalog);
+                part->set_name("two");
+              }
+              part->set_bytes(parts[next++]);
+              return true;
+            })
+        .status();
+  };
+  EXPECT_THAT(put("nobody", "films-3"), IsUnauthenticated());
+  EXPECT_THAT(put("writer", "films-3"), IsDenied("the role admin"));
+  EXPECT_THAT(put("films", "shop"), IsDenied("got \"shop\""));
+  EXPECT_THAT(put("films", ""), IsDenied("got \"\""));
+  EXPECT_OK(put("films", "films-3"));
+
+  v1::RestoreSnapshotRequest restore;
+  restore.set_catalog("films-3");
+  restore.set_name("two");
+  restore.set_new_catalog("shop-2");
+  const auto begin = [&](const std::string& name) {
+    return As(name)->RestoreSnapshot(restore, [](const auto&) {}).status();
+  };
+  EXPECT_THAT(begin("films"), IsDenied("got \"shop-2\""));
+  restore.set_new_catalog("films-4");
+  EXPECT_OK(begin("films"));
+}
+
+TEST_F(TokenServiceTest, ATokenReachesOnlyItsCatalogs) {
+  StartWithCatalogs();
+  const auto films = As("films");
+  const auto admin = As("admin");
+  EXPECT_OK(films->BatchUpsertItems(OneItem("films")).status());
+  EXPECT_THAT(
+      films->BatchUpsertItems(OneItem("shop")).status(),
+      IsDenied("the token is for catalogs films,films-*; got \"shop\""));
+  EXPECT_OK(films->Attend(Query("films")).status());
+  EXPECT_THAT(films->Attend(Query("shop")).status(), IsDenied("got \"shop\""));
+  // One that there is not looks the same.
+  EXPECT_THAT(films->Attend(Query("none")).status(), IsDenied("got \"none\""));
+  EXPECT_THAT(films->CreateCatalog(CatalogNamed("shop-2")).status(),
+              IsDenied("got \"shop-2\""));
+  EXPECT_OK(films->CreateCatalog(CatalogNamed("films-2")).status());
+  EXPECT_THAT(
+      films->GetCatalog(Parse<v1::GetCatalogRequest>("name: 'shop'")).status(),
+      IsDenied("got \"shop\""));
+  EXPECT_THAT(
+      films->DeleteCatalog(Parse<v1::DeleteCatalogRequest>("name: 'shop'"))
+          .status(),
+      IsDenied("got \"shop\""));
+  EXPECT_THAT(
+      films->UpdateCatalog(Parse<v1::UpdateCatalogRequest>("name: 'shop'"))
+          .status(),
+      IsDenied("got \"shop\""));
+
+  const auto set_alias = [&](const std::string& request) {
+    return films->SetAlias(Parse<v1::SetAliasRequest>(request)).status();
+  };
+  EXPECT_THAT(set_alias("alias: 'films-now' catalog: 'shop'"),
+              IsDenied("got \"shop\""));
+  EXPECT_THAT(set_alias("alias: 'now' catalog: 'films'"),
+              IsDenied("got \"now\""));
+  EXPECT_OK(set_alias("alias: 'films-now' catalog: 'films'"));
+  EXPECT_OK(films->Attend(Query("films-now")).status());
+  EXPECT_OK(
+      admin->SetAlias(Parse<v1::SetAliasRequest>("alias: 'x' catalog: 'films'"))
+          .status());
+  // A scope is of names, whatever an alias stands for at the moment.
+  EXPECT_THAT(films->Attend(Query("x")).status(), IsDenied("got \"x\""));
+  EXPECT_THAT(
+      films->GetAlias(Parse<v1::GetAliasRequest>("alias: 'x'")).status(),
+      IsDenied("got \"x\""));
+  EXPECT_THAT(
+      films->DeleteAlias(Parse<v1::DeleteAliasRequest>("alias: 'x'")).status(),
+      IsDenied("got \"x\""));
+
+  EXPECT_THAT(films
+                  ->Contextualize(Parse<v1::ContextualizeRequest>(
+                      "sequence { items { catalog: 'films' ids: 'a' } } "
+                      "memory { items { catalog: 'shop' ids: 'a' } }"))
+                  .status(),
+              IsDenied("got \"shop\""));
+  EXPECT_OK(
+      films
+          ->Contextualize(Parse<v1::ContextualizeRequest>(
+              "sequence { vectors { vectors { floats { values: 1 } } } }"))
+          .status());
+  // Models are of all catalogs.
+  EXPECT_OK(films->ListModels({}).status());
+  EXPECT_THAT(films->CreateModel({}).status(),
+              IsDenied("models belong to no catalog"));
+  EXPECT_THAT(films->DeleteModel({}).status(),
+              IsDenied("models belong to no catalog"));
+}
+
+TEST_F(TokenServiceTest, ListsShowATokenItsOwnCatalogs) {
+  StartWithCatalogs();
+  const auto admin = As("admin");
+  for (const char* alias : {"films-now", "shop-now"}) {
+    ASSERT_OK(admin
+                  ->SetAlias(Parse<v1::SetAliasRequest>(
+                      absl::StrCat("alias: '", alias, "' catalog: 'films'")))
+                  .status());
+  }
+  const auto names = [&](const std::string& token) {
+    std::vector<std::string> listed;
+    const auto client = As(token);
+    const auto catalogs = client->ListCatalogs({});
+    EXPECT_OK(catalogs.status());
+    for (const auto& catalog : catalogs->catalogs()) {
+      listed.push_back(catalog.name());
+    }
+    const auto aliases = client->ListAliases({});
+    EXPECT_OK(aliases.status());
+    for (const auto& alias : aliases->aliases()) listed.push_back(alias.name());
+    return listed;
+  };
+  EXPECT_THAT(names("admin"),
+              ElementsAre("films", "shop", "films-now", "shop-now"));
+  EXPECT_THAT(names("films"), ElementsAre("films", "films-now"));
+}
+
+TEST_F(TokenServiceTest, HealthIsOpenAndReflectionIsNot) {
+  StartWithCatalogs();
+  const auto channel =
+      grpc::CreateChannel(address(), grpc::InsecureChannelCredentials());
+  EXPECT_TRUE(CallWithBytes(channel, kHealthCheck, "").ok());
+  EXPECT_EQ(CallWith(kReflection, {}).error_code(),
+            grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_TRUE(
+      CallWith(kReflection, {absl::StrCat("Bearer ", tokens_["reader"])}).ok());
+  // So is what there is not.
+  EXPECT_EQ(CallWith("/attendant.v1.ItemService/Drop", {}).error_code(),
+            grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(CallWith("/attendant.v1.ItemService/Drop",
+                     {absl::StrCat("Bearer ", tokens_["writer"])})
+                .error_code(),
+            grpc::StatusCode::PERMISSION_DENIED);
+}
+
+TEST_F(TokenServiceTest, AnonymousReadIsForReadingOnly) {
+  options_.security.anonymous_read = true;
+  StartWithCatalogs();
+  EXPECT_OK(Read("nobody"));
+  EXPECT_THAT(WriteItem("nobody"),
+              IsDenied("wants the role write, and without a token it is read"));
+  // A token that is wrong is not as good as none.
+  EXPECT_THAT(WithToken("a.b")->Attend(Query("films")).status(),
+              IsUnauthenticated());
+  EXPECT_OK(WriteItem("writer"));
+}
+
+TEST_F(TokenServiceTest, TokensTravelWithTlsToo) {
+  const TestAuthority authority("ours");
+  const TestCertificate issued = authority.Issue();
+  options_.security.tls.certificate = Write("server.pem", issued.certificate);
+  options_.security.tls.key = Write("server.key", issued.key);
+  ASSERT_OK(Start());
+  ClientSecurity security = {.ca_path =
+                                 Write("ca.pem", authority.certificate())};
+  const auto list = [&] {
+    auto client = Connect(security);
+    return client.ok() ? (*client)->ListCatalogs({}).status() : client.status();
+  };
+  EXPECT_THAT(list(), IsUnauthenticated());
+  security.token = tokens_["reader"];
+  EXPECT_OK(list());
+  security.token = "reader.x";
+  EXPECT_THAT(list(), IsUnauthenticated());
+}
+
+// What a changed file means is seen within kLookInterval; that is waited for.
+TEST_F(TokenServiceTest, ChangesCountWithoutARestart) {
+  StartWithCatalogs();
+  const auto await = [](const std::function<bool()>& condition) {
+    const SteadyTime end = SteadyAfter(absl::Seconds(60));
+    while (!condition() && SteadyNow() < end)
+      absl::SleepFor(absl::Milliseconds(20));
+    return condition();
+  };
+  AddToken("new", Role::kRead, "*");
+  EXPECT_THAT(Read("new"), IsUnauthenticated());
+  lines_.erase("writer");
+  WriteTokens();
+  EXPECT_TRUE(await([&] { return Read("new").ok(); }));
+  EXPECT_THAT(WriteItem("writer"), IsUnauthenticated());
+
+  // A file that is no good changes nothing, and is told without its secrets.
+  ::testing::internal::CaptureStderr();
+  std::string log;
+  Write("tokens", absl::StrCat(tokens_["admin"], " admin\n"));
+  EXPECT_TRUE(await([&] {
+    EXPECT_OK(Read("new"));
+    log += ::testing::internal::GetCapturedStderr();
+    ::testing::internal::CaptureStderr();
+    return log.find("tokens_not_reloaded") != std::string::npos;
+  }));
+  ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, HasSubstr("line 1: got 2 words"));
+  EXPECT_THAT(log, Not(HasSubstr(tokens_["admin"])));
+  std::filesystem::remove(options_.security.token_path);
+  EXPECT_OK(Read("new"));
+
+  lines_.erase("new");
+  WriteTokens();
+  EXPECT_TRUE(await([&] { return absl::IsUnauthenticated(Read("new")); }));
+  EXPECT_OK(Read("reader"));
+}
+
+TEST_F(TokenServiceTest, DoesNotStartWithAFileThatIsNoGood) {
+  Write("tokens", "nothing of it\n");
+  EXPECT_THAT(Start(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                HasSubstr("tokens: line 1: got 3 words")));
+  std::filesystem::remove(options_.security.token_path);
+  EXPECT_THAT(Start(), StatusIs(absl::StatusCode::kNotFound,
+                                HasSubstr("tokens can't be read")));
+}
+
+}  // namespace
+}  // namespace attendant
