@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "service/build_metrics.h"
+#include "service/http_security.h"
 #include "service/metrics/metric_page.h"
 #include "service/metrics/process_metrics.h"
 #include "service/readiness.h"
@@ -47,7 +48,11 @@ void BindAlone(socket_t socket) {
 
 }  // namespace
 
-HttpPort::HttpPort() : http_(std::make_unique<httplib::Server>()) {
+HttpPort::HttpPort(std::unique_ptr<TlsReloader> reloader,
+                   std::unique_ptr<Authenticator> authenticator)
+    : reloader_(std::move(reloader)),
+      authenticator_(std::move(authenticator)),
+      http_(MakeHttpServer(reloader_.get())) {
   http_->new_task_queue = [] { return new httplib::ThreadPool(kThreadCount); };
   http_->set_socket_options(&BindAlone);
   http_->set_read_timeout(kPatienceSeconds);
@@ -70,7 +75,21 @@ absl::StatusOr<std::unique_ptr<HttpPort>> HttpPort::Start(
   if (!absl::SimpleAtoi(options.listen.substr(colon + 1), &port)) {
     return absl::InternalError("a port that was valid is none");
   }
-  std::unique_ptr<HttpPort> made(new HttpPort());
+  const SecurityOptions& security = options.security;
+  ATTENDANT_RETURN_IF_ERROR(
+      ValidateSecurity(security, HostOf(options.listen), "http-listen"));
+  std::unique_ptr<TlsReloader> reloader;
+  if (!security.tls.certificate.empty()) {
+    ATTENDANT_ASSIGN_OR_RETURN(reloader, TlsReloader::Open(security.tls));
+  }
+  std::unique_ptr<Authenticator> authenticator;
+  if (!security.token_path.empty()) {
+    ATTENDANT_ASSIGN_OR_RETURN(
+        authenticator,
+        Authenticator::Open(security.token_path, security.anonymous_read));
+  }
+  std::unique_ptr<HttpPort> made(
+      new HttpPort(std::move(reloader), std::move(authenticator)));
   if (port == 0) {
     made->port_ = made->http_->bind_to_any_port(host);
   } else if (made->http_->bind_to_port(host, port)) {
@@ -107,8 +126,11 @@ void HttpPort::AddPages() {
   });
   http_->Get("/readyz",
              [this](const Request&, Response& response) { Ready(response); });
-  http_->Get("/metrics",
-             [this](const Request&, Response& response) { Metrics(response); });
+  http_->Get("/metrics", [this](const Request& request, Response& response) {
+    if (MayReadAll(authenticator_.get(), request, response)) {
+      Metrics(response);
+    }
+  });
 }
 
 void HttpPort::Ready(httplib::Response& response) const {

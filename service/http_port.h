@@ -8,6 +8,9 @@
 #include <thread>
 
 #include "absl/status/statusor.h"
+#include "service/authenticator.h"
+#include "service/port_credentials.h"
+#include "service/tls_reloader.h"
 
 namespace httplib {
 struct Response;
@@ -27,10 +30,13 @@ class HttpPort {
   struct Options {
     // HOST:PORT; port 0 takes a free one.
     std::string listen = "127.0.0.1:8600";
+    // As of the gRPC port. /livez and /readyz ask for no token.
+    SecurityOptions security = {};
   };
 
-  // Listens. InvalidArgument naming "listen"; Unavailable if the address can't
-  // be bound.
+  // Listens. InvalidArgument naming "http-listen" or another option; errors of
+  // reading the files of options.security; Unavailable if the address can't be
+  // bound.
   static absl::StatusOr<std::unique_ptr<HttpPort>> Start(
       const Options& options);
 
@@ -43,12 +49,15 @@ class HttpPort {
   void Show(const Server& server) { server_.store(&server); }
 
  private:
-  HttpPort();
+  HttpPort(std::unique_ptr<TlsReloader> reloader,
+           std::unique_ptr<Authenticator> authenticator);
 
   void AddPages();
   void Ready(httplib::Response& response) const;
   void Metrics(httplib::Response& response) const;
 
+  const std::unique_ptr<TlsReloader> reloader_;         // null: no TLS
+  const std::unique_ptr<Authenticator> authenticator_;  // null: no tokens
   std::atomic<const Server*> server_ = nullptr;
   const std::unique_ptr<httplib::Server> http_;
   int port_ = 0;

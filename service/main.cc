@@ -76,10 +76,12 @@ int Serve(const Flags& flags) {
   // Before catalogs are opened, which may take a while.
   std::unique_ptr<HttpPort> http;
   if (!flags.http_listen.empty()) {
-    auto started = HttpPort::Start({flags.http_listen});
+    auto started = HttpPort::Start({flags.http_listen, flags.server.security});
     if (!started.ok()) {
       return Refuse(started.status(),
-                    "; choose another address with --http-listen");
+                    absl::IsUnavailable(started.status())
+                        ? "; choose another address with --http-listen"
+                        : "");
     }
     http = *std::move(started);
     const std::string address = WithPort(flags.http_listen, http->port());

@@ -16,68 +16,51 @@
 #include "core/base/mutex.h"
 #include "core/base/status.h"
 #include "service/access.h"
-#include "service/log.h"
-#include "service/watched_files.h"
+#include "service/tls_reloader.h"
 
 namespace attendant {
 namespace {
 
-// What TLS handshakes are done with. Thread-safe.
-class TlsReloader {
+// Hands gRPC what TLS handshakes are done with. Thread-safe.
+class TlsFetcher {
  public:
-  TlsReloader(TlsPaths paths, WatchedFiles files, TlsMaterial material)
-      : paths_(std::move(paths)),
-        files_(std::move(files)),
-        material_(std::move(material)) {}
+  explicit TlsFetcher(std::unique_ptr<TlsReloader> reloader)
+      : reloader_(std::move(reloader)) {}
 
-  bool wants_client_certificates() const { return !paths_.client_ca.empty(); }
+  bool wants_client_certificates() const {
+    return reloader_->wants_client_certificates();
+  }
 
   // For gRPC, before each handshake: the material if it is new.
   static grpc_ssl_certificate_config_reload_status Fetch(
       void* self, grpc_ssl_server_certificate_config** config) {
-    return static_cast<TlsReloader*>(self)->Fetch(config);
+    return static_cast<TlsFetcher*>(self)->Fetch(config);
   }
 
  private:
   grpc_ssl_certificate_config_reload_status Fetch(
       grpc_ssl_server_certificate_config** config) {
     MutexLock lock(&mutex_);
-    if (files_.HaveChanged()) Reload();
-    if (!is_new_) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
-    is_new_ = false;
-    const grpc_ssl_pem_key_cert_pair pair = {material_.key.c_str(),
-                                             material_.certificate.c_str()};
+    const std::shared_ptr<const TlsMaterial> material = reloader_->Current();
+    if (material == fetched_) {
+      return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
+    }
+    fetched_ = material;
+    const grpc_ssl_pem_key_cert_pair pair = {material->key.c_str(),
+                                             material->certificate.c_str()};
     // gRPC wants authorities even where no client is asked for a certificate:
     // then nothing is ever compared with them.
     const std::string& authorities = wants_client_certificates()
-                                         ? material_.client_ca
-                                         : material_.certificate;
+                                         ? material->client_ca
+                                         : material->certificate;
     *config = grpc_ssl_server_certificate_config_create(authorities.c_str(),
                                                         &pair, 1);
     return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
   }
 
-  void Reload() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    absl::StatusOr<TlsMaterial> material = ReadTlsFiles(paths_);
-    if (!material.ok()) {
-      LogEvent(LogLevel::kError, "tls_not_reloaded",
-               {{"error", std::string(material.status().message())},
-                {"what_now", "the certificate read before it is still used"}});
-      return;
-    }
-    material_ = *std::move(material);
-    is_new_ = true;
-    LogEvent(
-        LogLevel::kInfo, "tls_reloaded",
-        {{"certificate", paths_.certificate},
-         {"expires", absl::FormatTime(material_.expiry, absl::UTCTimeZone())}});
-  }
-
-  const TlsPaths paths_;
+  const std::unique_ptr<TlsReloader> reloader_;
   Mutex mutex_;
-  WatchedFiles files_ ABSL_GUARDED_BY(mutex_);
-  TlsMaterial material_ ABSL_GUARDED_BY(mutex_);
-  bool is_new_ ABSL_GUARDED_BY(mutex_) = true;
+  std::shared_ptr<const TlsMaterial> fetched_ ABSL_GUARDED_BY(mutex_);
 };
 
 absl::string_view View(const grpc_slice& slice) {
@@ -122,14 +105,14 @@ void ProcessMetadata(void* state, grpc_auth_context* /*context*/,
 // without giving up those it has, and hands metadata to a thread of its own.
 class PortCredentials final : public grpc::ServerCredentials {
  public:
-  // `reloader` may be null: no TLS, and connections from this machine only.
-  // So may `authenticator`.
-  PortCredentials(std::unique_ptr<TlsReloader> reloader,
+  // `fetcher` may be null: no TLS, and connections from this machine only. So
+  // may `authenticator`.
+  PortCredentials(std::unique_ptr<TlsFetcher> fetcher,
                   Authenticator* authenticator)
-      : reloader_(std::move(reloader)),
-        credentials_(reloader_ == nullptr
+      : fetcher_(std::move(fetcher)),
+        credentials_(fetcher_ == nullptr
                          ? grpc_local_server_credentials_create(LOCAL_TCP)
-                         : MakeTls(*reloader_)) {
+                         : MakeTls(*fetcher_)) {
     if (authenticator == nullptr) return;
     grpc_server_credentials_set_auth_metadata_processor(
         credentials_, {&ProcessMetadata, nullptr, authenticator});
@@ -143,13 +126,13 @@ class PortCredentials final : public grpc::ServerCredentials {
   }
 
  private:
-  static grpc_server_credentials* MakeTls(TlsReloader& reloader) {
+  static grpc_server_credentials* MakeTls(TlsFetcher& fetcher) {
     return grpc_ssl_server_credentials_create_with_options(
         grpc_ssl_server_credentials_create_options_using_config_fetcher(
-            reloader.wants_client_certificates()
+            fetcher.wants_client_certificates()
                 ? GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY
                 : GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE,
-            &TlsReloader::Fetch, &reloader));
+            &TlsFetcher::Fetch, &fetcher));
   }
 
   int AddPortToServer(const std::string& address,
@@ -157,7 +140,7 @@ class PortCredentials final : public grpc::ServerCredentials {
     return grpc_server_add_http2_port(server, address.c_str(), credentials_);
   }
 
-  const std::unique_ptr<TlsReloader> reloader_;
+  const std::unique_ptr<TlsFetcher> fetcher_;
   grpc_server_credentials* const credentials_;
 };
 
@@ -189,7 +172,7 @@ bool IsLoopback(absl::string_view host) {
 }
 
 absl::Status ValidateSecurity(const SecurityOptions& options,
-                              absl::string_view host) {
+                              absl::string_view host, absl::string_view field) {
   ATTENDANT_RETURN_IF_ERROR(ValidateTls(options.tls));
   if (options.anonymous_read && options.token_path.empty()) {
     return InvalidField("anonymous-read", "true without tokens",
@@ -206,7 +189,7 @@ absl::Status ValidateSecurity(const SecurityOptions& options,
   }
   if (!options.plaintext_on_network) {
     return InvalidField(
-        "listen", absl::StrCat(host, " without TLS"),
+        field, absl::StrCat(host, " without TLS"),
         "tls-cert and tls-key, a loopback address such as 127.0.0.1, or "
         "plaintext-on-network, with which all who can connect may read and "
         "change everything");
@@ -216,19 +199,15 @@ absl::Status ValidateSecurity(const SecurityOptions& options,
 
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakePortCredentials(
     const SecurityOptions& options, Authenticator* authenticator) {
-  const TlsPaths& tls = options.tls;
-  std::unique_ptr<TlsReloader> reloader;
-  if (!tls.certificate.empty()) {
-    // Watched from before they are read.
-    WatchedFiles files({tls.certificate, tls.key, tls.client_ca});
-    ATTENDANT_ASSIGN_OR_RETURN(TlsMaterial material, ReadTlsFiles(tls));
-    reloader = std::make_unique<TlsReloader>(tls, std::move(files),
-                                             std::move(material));
+  std::unique_ptr<TlsFetcher> fetcher;
+  if (!options.tls.certificate.empty()) {
+    ATTENDANT_ASSIGN_OR_RETURN(auto reloader, TlsReloader::Open(options.tls));
+    fetcher = std::make_unique<TlsFetcher>(std::move(reloader));
   } else if (authenticator == nullptr) {
     return grpc::InsecureServerCredentials();
   }
   // Insecure credentials can't check calls.
-  return std::make_shared<PortCredentials>(std::move(reloader), authenticator);
+  return std::make_shared<PortCredentials>(std::move(fetcher), authenticator);
 }
 
 }  // namespace attendant

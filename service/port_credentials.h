@@ -31,9 +31,11 @@ bool IsLoopback(absl::string_view host);
 
 // OK if a port of `host` may be opened so. InvalidArgument naming the option:
 // parts of TLS that are missing; tokens, or no plaintext_on_network, without
-// TLS on another host than loopback; anonymous_read without tokens.
+// TLS on another host than loopback; anonymous_read without tokens. `field` is
+// the name of the option that names the host.
 absl::Status ValidateSecurity(const SecurityOptions& options,
-                              absl::string_view host);
+                              absl::string_view host,
+                              absl::string_view field = "listen");
 
 // Credentials for a port on a host that ValidateSecurity accepts.
 //

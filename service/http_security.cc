@@ -1,0 +1,116 @@
+#include "service/http_security.h"
+
+#include <httplib.h>
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "service/access.h"
+
+namespace attendant {
+namespace {
+
+constexpr int kUnauthorized = 401;
+constexpr int kForbidden = 403;
+
+struct Free {
+  void operator()(BIO* bio) const { BIO_free(bio); }
+  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+  void operator()(X509* certificate) const { X509_free(certificate); }
+  void operator()(X509_STORE* store) const { X509_STORE_free(store); }
+};
+template <typename T>
+using Owned = std::unique_ptr<T, Free>;
+
+Owned<BIO> Reader(const std::string& pem) {
+  return Owned<BIO>(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+}
+
+// The next certificate; null after the last.
+Owned<X509> NextCertificate(BIO* pem) {
+  Owned<X509> certificate(PEM_read_bio_X509(pem, nullptr, nullptr, nullptr));
+  ERR_clear_error();
+  return certificate;
+}
+
+bool UseCertificate(SSL* ssl, const TlsMaterial& material) {
+  const Owned<BIO> certificates = Reader(material.certificate);
+  const Owned<X509> own = NextCertificate(certificates.get());
+  const Owned<EVP_PKEY> key(PEM_read_bio_PrivateKey(Reader(material.key).get(),
+                                                    nullptr, nullptr, nullptr));
+  if (own == nullptr || key == nullptr ||
+      SSL_use_certificate(ssl, own.get()) != 1 ||
+      SSL_use_PrivateKey(ssl, key.get()) != 1) {
+    return false;
+  }
+  while (const Owned<X509> next = NextCertificate(certificates.get())) {
+    if (SSL_add1_chain_cert(ssl, next.get()) != 1) return false;
+  }
+  return true;
+}
+
+bool AskForCertificate(SSL* ssl, const TlsMaterial& material) {
+  const Owned<X509_STORE> authorities(X509_STORE_new());
+  const Owned<BIO> certificates = Reader(material.client_ca);
+  while (const Owned<X509> next = NextCertificate(certificates.get())) {
+    if (X509_STORE_add_cert(authorities.get(), next.get()) != 1) return false;
+  }
+  SSL_set_verify(ssl, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT,
+                 nullptr);
+  return SSL_set1_verify_cert_store(ssl, authorities.get()) == 1;
+}
+
+// For OpenSSL, in each handshake: 1 if it may go on.
+int ChooseCertificate(SSL* ssl, void* data) {
+  TlsReloader& reloader = *static_cast<TlsReloader*>(data);
+  const std::shared_ptr<const TlsMaterial> material = reloader.Current();
+  if (!UseCertificate(ssl, *material)) return 0;
+  if (!reloader.wants_client_certificates()) return 1;
+  return AskForCertificate(ssl, *material) ? 1 : 0;
+}
+
+void Refuse(const absl::Status& status, httplib::Response& response) {
+  response.status =
+      absl::IsUnauthenticated(status) ? kUnauthorized : kForbidden;
+  if (response.status == kUnauthorized) {
+    response.set_header("WWW-Authenticate", "Bearer");
+  }
+  response.set_content(absl::StrCat(status.message(), "\n"),
+                       "text/plain; charset=utf-8");
+}
+
+}  // namespace
+
+std::unique_ptr<httplib::Server> MakeHttpServer(TlsReloader* reloader) {
+  if (reloader == nullptr) return std::make_unique<httplib::Server>();
+  return std::make_unique<httplib::SSLServer>([reloader](SSL_CTX& context) {
+    SSL_CTX_set_cert_cb(&context, &ChooseCertificate, reloader);
+    // A session would outlive the authorities that its client was checked by.
+    SSL_CTX_set_session_cache_mode(&context, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_options(&context, SSL_OP_NO_TICKET);
+    return SSL_CTX_set_min_proto_version(&context, TLS1_2_VERSION) == 1;
+  });
+}
+
+bool MayReadAll(Authenticator* authenticator, const httplib::Request& request,
+                httplib::Response& response) {
+  if (authenticator == nullptr) return true;
+  const std::string header = request.get_header_value("Authorization");
+  absl::Status status = authenticator->CheckRole(Role::kRead, header);
+  if (status.ok()) {
+    const std::shared_ptr<const Grant> grant = authenticator->GrantOf(header);
+    if (grant != nullptr && grant->scope.HoldsAll()) return true;
+    status = absl::PermissionDeniedError(
+        "this page tells of all catalogs, and the token is not for all");
+  }
+  Refuse(status, response);
+  return false;
+}
+
+}  // namespace attendant
