@@ -18,6 +18,7 @@
 #include "service/pooled_call.h"
 #include "service/read_after_write.h"
 #include "service/refused_call.h"
+#include "service/request_limits.h"
 #include "service/wire.h"
 
 namespace attendant {
@@ -148,7 +149,8 @@ class AttendCall final : public PooledCall {
   absl::Status Parse() {
     message_ = NewMessage<v1::AttendRequest>();
     ATTENDANT_RETURN_IF_ERROR(ParseMessage(request_, message_));
-    return Authorize(backend_, context_, *message_);
+    ATTENDANT_RETURN_IF_ERROR(Authorize(backend_, context_, *message_));
+    return CheckLimits(backend_.limits, *message_);
   }
 
   void RunAlone() {

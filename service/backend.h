@@ -16,6 +16,9 @@
 #include "service/call_count.h"
 #include "service/call_record.h"
 #include "service/methods.h"
+#include "service/request_limits.h"
+#include "service/stall_watch.h"
+#include "service/transport_limits.h"
 
 namespace attendant {
 
@@ -23,6 +26,7 @@ namespace attendant {
 struct Backend {
   CatalogSet* const catalogs;
   const std::int64_t max_message_bytes;
+  const RequestLimits limits;
   // True from the start of a shutdown on: what begins now is refused.
   std::atomic<bool> draining = false;
   // Held from reading a catalog's defaults to storing the changed ones.
@@ -34,11 +38,19 @@ struct Backend {
   // Null: no tokens are asked for.
   const Authenticator* const authenticator;
 
+  // Of all calls.
+  StallWatch stall_watch;
+
   Backend(CatalogSet* catalog_set, std::int64_t message_bytes,
-          const Authenticator* token_authenticator = nullptr)
+          const Authenticator* token_authenticator = nullptr,
+          const TransportLimits& transport = {},
+          const RequestLimits& request_limits = {})
       : catalogs(catalog_set),
         max_message_bytes(message_bytes),
-        authenticator(token_authenticator) {}
+        limits(request_limits),
+        authenticator(token_authenticator),
+        stall_watch(absl::Seconds(transport.stall_seconds),
+                    transport.reply_memory_bytes) {}
 };
 
 // The catalog `name`. InvalidArgument naming `field` if the name is empty;

@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "core/base/process_memory.h"
 #include "core/catalog/live_catalog.h"
+#include "service/limit_flags.h"
 #include "service/security_flags.h"
 
 namespace attendant {
@@ -61,18 +62,6 @@ std::string LevelName(LogLevel level) {
     if (*LogLevelFromName(name) == level) return std::string(name);
   }
   return "";
-}
-
-// A text that ToText writes and --config reads the same: the library knows no
-// escapes, strips a pair of single quotes, and takes # for a comment even
-// between quotes.
-std::string CheckText(const std::string& text) {
-  const bool fits = !absl::StartsWith(text, "'") &&
-                    std::none_of(text.begin(), text.end(), [](char c) {
-                      return c == '"' || c == '#' ||
-                             absl::ascii_iscntrl(static_cast<unsigned char>(c));
-                    });
-  return fits ? "" : "want no \", #, control characters or ' at its begin";
 }
 
 // 0: none are logged.
@@ -149,7 +138,7 @@ void AddStorageFlags(CLI::App& app, Flags& flags) {
       ->envname("ATTENDANT_DATA_DIR")
       ->group(kGroup)
       ->type_name("DIR")
-      ->check(CLI::Validator(CheckText, "", "text"))
+      ->check(CLI::Validator(CheckConfigText, "", "text"))
       ->capture_default_str();
   app.add_option("--memory-limit,--memory_limit", flags.memory_limit_bytes,
                  "Memory that the process may use, in bytes or with a unit, as "
@@ -189,7 +178,23 @@ EarlyExit ExitOf(const CLI::App& app, const CLI::ParseError& error) {
           kUsageExitStatus};
 }
 
+// Of options that each fit, but not together.
+EarlyExit ExitOf(const absl::Status& status) {
+  return {absl::StrCat("attendantd: ", status.message(),
+                       "; see attendantd --help\n"),
+          kUsageExitStatus};
+}
+
 }  // namespace
+
+std::string CheckConfigText(const std::string& text) {
+  const bool fits = !absl::StartsWith(text, "'") &&
+                    std::none_of(text.begin(), text.end(), [](char c) {
+                      return c == '"' || c == '#' ||
+                             absl::ascii_iscntrl(static_cast<unsigned char>(c));
+                    });
+  return fits ? "" : "want no \", #, control characters or ' at its begin";
+}
 
 std::variant<Flags, EarlyExit> ParseFlags(int argc, const char* const* argv) {
   Flags flags;
@@ -209,6 +214,8 @@ std::variant<Flags, EarlyExit> ParseFlags(int argc, const char* const* argv) {
   AddStorageFlags(app, flags);
   AddServingFlags(app, flags);
   AddSecurityFlags(app, flags.server.security);
+  AddLimitFlags(app, flags.server.limits);
+  AddLimitFlags(app, flags.server.transport);
   app.add_option("--slow-query-ms", slow_query_ms,
                  "Queries that take so long, or longer, are logged with what "
                  "they did and where the time went; 0: none")
@@ -232,11 +239,10 @@ std::variant<Flags, EarlyExit> ParseFlags(int argc, const char* const* argv) {
   }
   const absl::Status secure =
       ValidateSecurity(flags.server.security, HostOf(flags.server.listen));
-  if (!secure.ok()) {
-    return EarlyExit{absl::StrCat("attendantd: ", secure.message(),
-                                  "; see attendantd --help\n"),
-                     kUsageExitStatus};
-  }
+  if (!secure.ok()) return ExitOf(secure);
+  const absl::Status within = ValidateTransportLimits(
+      flags.server.transport, flags.server.max_message_bytes);
+  if (!within.ok()) return ExitOf(within);
   flags.log_level = *LogLevelFromName(log_level);
   flags.server.slow_query_time = slow_query_ms == 0
                                      ? absl::InfiniteDuration()
@@ -273,6 +279,8 @@ std::string ToText(const Flags& flags) {
       "max-waiting = ", flags.server.max_waiting_count, "\n",        //
       "grace-seconds = ", flags.grace_seconds, "\n",                 //
       ToText(flags.server.security),                                 //
+      ToText(flags.server.limits),                                   //
+      ToText(flags.server.transport),                                //
       "slow-query-ms = ", SlowQueryMs(flags), "\n",                  //
       "log-level = \"", LevelName(flags.log_level), "\"\n");
 }

@@ -43,6 +43,11 @@ struct EarlyExit {
 // not a flag is an error, as is a value out of range.
 std::variant<Flags, EarlyExit> ParseFlags(int argc, const char* const* argv);
 
+// Empty for a text that ToText writes and --config reads the same, else what is
+// wanted: the library knows no escapes, strips a pair of single quotes, and
+// takes # for a comment even between quotes.
+std::string CheckConfigText(const std::string& text);
+
 // The effective configuration, one "name = value" a line: a file that --config
 // accepts.
 std::string ToText(const Flags& flags);

@@ -18,8 +18,6 @@
 
 namespace attendant {
 
-inline constexpr int kMaxBatchSize = 256;
-
 absl::Status CreateCatalog(Backend& backend,
                            const v1::CreateCatalogRequest& request,
                            const Interrupt& interrupt,

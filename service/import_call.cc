@@ -12,6 +12,7 @@
 #include "service/convert_item.h"
 #include "service/flow.h"
 #include "service/grpc_status.h"
+#include "service/request_limits.h"
 #include "service/tokens.h"
 #include "service/wire.h"
 
@@ -58,6 +59,7 @@ void ImportCall::OnReadDone(bool ok) {
 }
 
 void ImportCall::OnWriteDone(bool ok) {
+  wait_.End();
   if (!ok) {
     Finish(absl::CancelledError("the caller went away"));
     return;
@@ -117,8 +119,10 @@ absl::Status ImportCall::ImportMessage(const v1::ImportItemsRequest& request,
   items.reserve(count);
   positions.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
+    const v1::Item& wire = request.items(static_cast<int>(i));
+    const absl::Status within = CheckItem(backend_.limits, wire);
     absl::StatusOr<Item> item =
-        ItemFromProto(request.items(static_cast<int>(i)), *snapshot->schema);
+        within.ok() ? ItemFromProto(wire, *snapshot->schema) : within;
     if (item.ok()) {
       items.push_back(*std::move(item));
       positions.push_back(i);

@@ -57,6 +57,7 @@ class LongCall final
   }
 
   void OnWriteDone(bool ok) override {
+    wait_.End();
     if (!ok) cancelled_.store(true);
     bool end = false;
     {

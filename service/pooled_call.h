@@ -63,6 +63,10 @@ class PooledCall : public RecordedCall<grpc::ServerUnaryReactor>, public Work {
 
   // Ends it inside Run. The call may be gone after it.
   void End(const absl::Status& status);
+  // With the response if the status is OK. The call may be gone after it.
+  void Finish(const absl::Status& status) {
+    RecordedCall::Finish(status, status.ok() ? response_.Length() : 0);
+  }
 
   template <typename Message>
   Message* NewMessage() {

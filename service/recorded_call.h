@@ -7,6 +7,7 @@
 #include <grpcpp/support/status.h>
 
 #include <atomic>
+#include <cstddef>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -19,6 +20,7 @@
 #include "service/log.h"
 #include "service/metrics/server_metrics.h"
 #include "service/retry_delay.h"
+#include "service/stall_watch.h"
 
 namespace attendant {
 
@@ -39,22 +41,30 @@ class RecordedCall : public Reactor {
                grpc::CallbackServerContext& context)
       : backend_(backend),
         context_(context),
-        record_(backend.records, method, context) {
+        record_(backend.records, method, context),
+        wait_(backend.stall_watch, context) {
     backend_.calls.Begin();
     interrupt_.deadline = DeadlineOf(context);
     interrupt_.cancelled = &cancelled_;
   }
   ~RecordedCall() override = default;
 
-  // The call may be gone after it.
-  void Finish(const absl::Status& status) {
+  // With a reply of so many bytes. The call may be gone after it.
+  void Finish(const absl::Status& status, std::size_t reply_bytes = 0) {
     PushBack(status, context_);
     End(status);
+    wait_.Begin(reply_bytes);
     Reactor::Finish(ToGrpcStatus(status));
   }
-  // Of a call that streams replies, which succeeded.
+  // Of calls that stream replies; wait_ is to End when the write is done.
+  void StartWrite(const grpc::ByteBuffer* reply) {
+    wait_.Begin(reply->Length());
+    Reactor::StartWrite(reply);
+  }
+  // Of one which succeeded.
   void StartWriteAndFinish(const grpc::ByteBuffer* last) {
     End(absl::OkStatus());
+    wait_.Begin(last->Length());
     Reactor::StartWriteAndFinish(last, grpc::WriteOptions(), grpc::Status::OK);
   }
 
@@ -66,6 +76,7 @@ class RecordedCall : public Reactor {
   Interrupt interrupt_;
   std::atomic<bool> cancelled_ = false;
   CallRecord record_;
+  StallWatch::Wait wait_;
 
  private:
   void End(const absl::Status& status) {

@@ -1,6 +1,7 @@
 #include "service/security_flags.h"
 
 #include "absl/strings/str_cat.h"
+#include "service/flags.h"
 
 namespace attendant {
 namespace {
@@ -13,7 +14,8 @@ void AddFile(CLI::App& app, const std::string& flag,
   app.add_option(flag, path, description)
       ->envname(variable)
       ->group(kGroup)
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(CLI::Validator(CheckConfigText, "", "text"));
 }
 
 }  // namespace

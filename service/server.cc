@@ -59,6 +59,8 @@ absl::Status ValidateOptions(const Server::Options& options) {
   if (options.max_waiting_count < 1) {
     return InvalidField("max_waiting_count", "0", "1 or more");
   }
+  ATTENDANT_RETURN_IF_ERROR(
+      ValidateTransportLimits(options.transport, options.max_message_bytes));
   return ValidateSecurity(options.security, HostOf(options.listen));
 }
 
@@ -82,7 +84,8 @@ absl::Status ValidateListen(absl::string_view listen) {
 Server::Server(const Options& options, CatalogSet* catalogs,
                std::unique_ptr<Authenticator> authenticator)
     : authenticator_(std::move(authenticator)),
-      backend_(catalogs, options.max_message_bytes, authenticator_.get()),
+      backend_(catalogs, options.max_message_bytes, authenticator_.get(),
+               options.transport, options.limits),
       background_log_(*catalogs),
       attend_pool_({.thread_count = WorkerCount(options.worker_count),
                     .max_waiting_count = options.max_waiting_count,
@@ -126,11 +129,18 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options,
   std::unique_ptr<Server> server(
       new Server(options, catalogs, std::move(authenticator)));
   server->credentials_ = std::move(credentials);
+  ATTENDANT_ASSIGN_OR_RETURN(
+      server->listener_,
+      Listener::Bind(
+          {.address = options.listen,
+           .max_connection_count = ConnectionsWithinReach(options.transport),
+           .tells_why = security.tls.certificate.empty()}));
+  server->port_ = server->listener_->port();
   grpc::ServerBuilder builder;
-  builder.AddListeningPort(options.listen, server->credentials_,
-                           &server->port_);
-  // A second server on the port must fail, not take a share of the calls.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  auto acceptor = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      server->credentials_);
+  SetTransportLimits(options.transport, builder);
   const int max_bytes = static_cast<int>(options.max_message_bytes);
   builder.SetMaxReceiveMessageSize(max_bytes);
   builder.SetMaxSendMessageSize(max_bytes);
@@ -140,14 +150,10 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options,
     builder.RegisterService(service.get());
   }
   server->server_ = builder.BuildAndStart();
-  if (server->server_ == nullptr || server->port_ == 0) {
-    return StatusWithReason(
-        absl::StatusCode::kUnavailable,
-        absl::StrCat("can't listen on ", options.listen,
-                     ": another process listens there, or the host is not an "
-                     "address of this machine"),
-        "CANNOT_LISTEN");
+  if (server->server_ == nullptr) {
+    return absl::InternalError("gRPC's server does not start");
   }
+  server->listener_->Start(std::move(acceptor));
   grpc::HealthCheckServiceInterface* health =
       server->server_->GetHealthCheckService();
   for (const char* service : {v1::CatalogService::service_full_name(),
@@ -187,6 +193,7 @@ void Server::Shutdown(absl::Duration grace) {
       HangUp(port_, kLeaveTime);
       HangUp(port_, absl::ZeroDuration());
     }
+    listener_->Stop();
     server_->Shutdown(ToGrpcTime(SteadyNow()));
     server_->Wait();
     // gRPC's last words to a call may come after.
@@ -225,6 +232,8 @@ void Server::WriteMetrics(MetricPage& page) const {
        {&attend_pool_, &write_pool_, &read_pool_, &long_work_pool_}) {
     AddPoolMetrics(pool->name(), pool->counts(), page);
   }
+  page.AddGauge("attendant_connections", "Connections that are open.",
+                static_cast<double>(listener_->connection_count()));
   AddCatalogMetrics(*backend_.catalogs, page);
 }
 

@@ -21,9 +21,12 @@
 #include "service/authenticator.h"
 #include "service/backend.h"
 #include "service/background_log.h"
+#include "service/listener.h"
 #include "service/metrics/metric_page.h"
-#include "service/readiness.h"
 #include "service/port_credentials.h"
+#include "service/readiness.h"
+#include "service/request_limits.h"
+#include "service/transport_limits.h"
 #include "service/worker_pool.h"
 
 namespace attendant {
@@ -57,6 +60,8 @@ class Server {
     absl::Duration slow_query_time = absl::Seconds(1);
     // TLS and tokens; by default neither.
     SecurityOptions security = {};
+    TransportLimits transport = {};
+    RequestLimits limits = {};
   };
 
   // Listens and serves. `catalogs` must outlive the server. InvalidArgument
@@ -98,6 +103,7 @@ class Server {
   WorkerPool read_pool_;
   WorkerPool long_work_pool_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
+  std::unique_ptr<Listener> listener_;
   // gRPC uses what they own until the server is gone.
   std::shared_ptr<grpc::ServerCredentials> credentials_;
   std::unique_ptr<grpc::Server> server_;

@@ -45,6 +45,7 @@ void ExportCall::Enter() {
 }
 
 void ExportCall::OnWriteDone(bool ok) {
+  wait_.End();
   if (!ok) {
     Finish(absl::CancelledError("the caller went away"));
   } else {

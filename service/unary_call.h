@@ -15,6 +15,7 @@
 #include "service/pooled_call.h"
 #include "service/read_after_write.h"
 #include "service/refused_call.h"
+#include "service/request_limits.h"
 #include "service/wire.h"
 #include "service/worker_pool.h"
 
@@ -60,6 +61,8 @@ class UnaryCall final : public PooledCall {
       status = ParseMessage(request_, message_);
       if (!status.ok()) return status;
       status = Authorize(backend_, context_, *message_);
+      if (!status.ok()) return status;
+      status = CheckLimits(backend_.limits, *message_);
       if (!status.ok()) return status;
       reply_ = NewMessage<Response>();
     }

@@ -306,7 +306,8 @@ void WriteConfigs(const std::string& root) {
   corpus.AddValid(
       "data-dir = \"/var/lib/attendant\"\nlisten = \"0.0.0.0:7600\"\n"
       "workers = 3\nmax-message-bytes = 65536\ngrace-seconds = 0\n"
-      "log-level = \"debug\"\nauto-ivf-min-count = 20000\n");
+      "log-level = \"debug\"\nauto-ivf-min-count = 20000\n"
+      "plaintext-on-network = true\nidle-seconds = 5\n");
   corpus.AddValid("# a comment\nmemory-limit=12GiB\n\nworkers=0\n");
   corpus.AddSeed("[serving]\nlisten = 'x'\nunknown = [1, 2]\n");
   corpus.AddSeed("help = true\n");

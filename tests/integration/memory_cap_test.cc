@@ -13,15 +13,12 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/base/config.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "core/base/clock.h"
 #include "core/base/status.h"
@@ -43,23 +40,6 @@ constexpr int kSmallCount = 5000;
 // A soak's second half may use so many more file handles than its first:
 // RocksDB's tables come and go.
 constexpr std::int64_t kFileTolerance = 32;
-
-// RssAnon and RssShmem, in bytes.
-std::int64_t ResidentOf(pid_t pid) {
-  std::istringstream lines(
-      ReadWholeFile(absl::StrCat("/proc/", pid, "/status")));
-  std::int64_t sum = 0;
-  for (std::string line; std::getline(lines, line);) {
-    absl::string_view rest = line;
-    std::int64_t kib = 0;
-    if ((absl::ConsumePrefix(&rest, "RssAnon:") ||
-         absl::ConsumePrefix(&rest, "RssShmem:")) &&
-        absl::SimpleAtoi(absl::StripSuffix(rest, "kB"), &kib)) {
-      sum += kib << 10;
-    }
-  }
-  return sum;
-}
 
 std::int64_t OpenFilesOf(pid_t pid) {
   const std::filesystem::directory_iterator files(

@@ -13,6 +13,10 @@
 #include <sstream>
 #include <utility>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "tests/support/scratch_directory.h"
 
 namespace attendant {
@@ -27,6 +31,22 @@ std::string ReadWholeFile(const std::string& path) {
 void WriteWholeFile(const std::string& path, const std::string& content) {
   std::ofstream file(path, std::ios::binary);
   file << content;
+}
+
+std::int64_t ResidentOf(pid_t pid) {
+  std::istringstream lines(
+      ReadWholeFile(absl::StrCat("/proc/", pid, "/status")));
+  std::int64_t sum = 0;
+  for (std::string line; std::getline(lines, line);) {
+    absl::string_view rest = line;
+    std::int64_t kib = 0;
+    if ((absl::ConsumePrefix(&rest, "RssAnon:") ||
+         absl::ConsumePrefix(&rest, "RssShmem:")) &&
+        absl::SimpleAtoi(absl::StripSuffix(rest, "kB"), &kib)) {
+      sum += kib << 10;
+    }
+  }
+  return sum;
 }
 
 int OpenForWriting(const std::string& path) {

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,9 @@ namespace attendant {
 
 std::string ReadWholeFile(const std::string& path);
 void WriteWholeFile(const std::string& path, const std::string& content);
+
+// RssAnon and RssShmem of a process, in bytes.
+std::int64_t ResidentOf(pid_t pid);
 
 // A descriptor to write a new file with. The caller closes it.
 int OpenForWriting(const std::string& path);

@@ -178,10 +178,44 @@ TEST(FlagsTest, SecurityComesFromFlagsAndVariables) {
   EXPECT_EQ(ToText(std::get<Flags>(again)), ToText(*flags));
 }
 
+TEST(FlagsTest, LimitsComeFromFlags) {
+  const auto parsed =
+      Parse({"--max-connections",  "5",    "--max-streams",         "6",
+             "--idle-seconds",     "7",    "--stall-seconds",       "8",
+             "--request-memory",   "1GiB", "--reply-memory",        "2GiB",
+             "--max-dimension",    "9",    "--max-batch",           "10",
+             "--max-id-bytes",     "11",   "--max-attribute-bytes", "12",
+             "--max-filter-bytes", "13"});
+  const auto* flags = std::get_if<Flags>(&parsed);
+  ASSERT_NE(flags, nullptr);
+  const TransportLimits& transport = flags->server.transport;
+  EXPECT_EQ(transport.max_connection_count, 5);
+  EXPECT_EQ(transport.max_stream_count, 6);
+  EXPECT_EQ(transport.idle_seconds, 7);
+  EXPECT_EQ(transport.stall_seconds, 8);
+  EXPECT_EQ(transport.request_memory_bytes, std::int64_t{1} << 30);
+  EXPECT_EQ(transport.reply_memory_bytes, std::int64_t{2} << 30);
+  const RequestLimits& limits = flags->server.limits;
+  EXPECT_EQ(limits.dimension, 9);
+  EXPECT_EQ(limits.batch, 10);
+  EXPECT_EQ(limits.id_bytes, 11);
+  EXPECT_EQ(limits.attribute_bytes, 12);
+  EXPECT_EQ(limits.filter_bytes, 13);
+  const ScopedFile file(ToText(*flags));
+  const auto again = Parse({"--config", file.path()});
+  ASSERT_TRUE(std::holds_alternative<Flags>(again));
+  EXPECT_EQ(ToText(std::get<Flags>(again)), ToText(*flags));
+  ExpectUsageError(Parse({"--max-batch", "257"}), "--max-batch");
+  ExpectUsageError(Parse({"--max-streams", "0"}), "--max-streams");
+  ExpectUsageError(Parse({"--reply-memory", "1MiB"}),
+                   "reply_memory_bytes: got 1048576, want 67108864 or more");
+}
+
 TEST(FlagsTest, ListensToOthersOnlyWithTlsOrWhenToldTo) {
   ExpectUsageError(Parse({"--listen", "0.0.0.0:1"}),
                    "listen: got 0.0.0.0 without TLS");
   ExpectUsageError(Parse({"--tls-cert", "/c"}), "tls-key: got nothing");
+  ExpectUsageError(Parse({"--auth-tokens", "/a#b"}), "--auth-tokens");
   const auto told = Parse({"--listen", "0.0.0.0:1", "--plaintext-on-network"});
   ASSERT_TRUE(std::holds_alternative<Flags>(told));
   EXPECT_TRUE(std::get<Flags>(told).server.security.plaintext_on_network);

@@ -1,0 +1,105 @@
+#include "service/limit_flags.h"
+
+#include <cstdint>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+
+namespace attendant {
+namespace {
+
+constexpr char kGroup[] = "Limits";
+
+void AddCount(CLI::App& app, const std::string& flag,
+              const std::string& variable, int& count, const std::string& unit,
+              const std::string& description) {
+  app.add_option(flag, count, description)
+      ->envname(variable)
+      ->group(kGroup)
+      ->type_name(unit)
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+}
+
+void AddBytes(CLI::App& app, const std::string& flag,
+              const std::string& variable, std::int64_t& bytes,
+              const std::string& description) {
+  app.add_option(flag, bytes, description)
+      ->envname(variable)
+      ->group(kGroup)
+      ->type_name("BYTES")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true))
+      ->check(
+          CLI::Range(std::int64_t{1}, std::numeric_limits<std::int64_t>::max()))
+      ->capture_default_str();
+}
+
+// From 1 to what it is by default.
+void AddMost(CLI::App& app, const std::string& flag,
+             const std::string& variable, std::int64_t& most,
+             const std::string& unit, const std::string& description) {
+  app.add_option(flag, most, description)
+      ->envname(variable)
+      ->group(kGroup)
+      ->type_name(unit)
+      ->check(CLI::Range(std::int64_t{1}, most))
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void AddLimitFlags(CLI::App& app, TransportLimits& limits) {
+  AddCount(app, "--max-connections", "ATTENDANT_MAX_CONNECTIONS",
+           limits.max_connection_count, "COUNT",
+           "Connections at a time, but no more than a third of the files that "
+           "the process may open; more are refused");
+  AddCount(app, "--max-streams", "ATTENDANT_MAX_STREAMS",
+           limits.max_stream_count, "COUNT",
+           "Calls under way on one connection; more wait at the client");
+  AddCount(app, "--idle-seconds", "ATTENDANT_IDLE_SECONDS", limits.idle_seconds,
+           "SECONDS", "A connection without calls for so long is closed");
+  AddCount(app, "--stall-seconds", "ATTENDANT_STALL_SECONDS",
+           limits.stall_seconds, "SECONDS",
+           "A call whose client takes nothing of its reply for so long is "
+           "cancelled");
+  AddBytes(app, "--request-memory", "ATTENDANT_REQUEST_MEMORY",
+           limits.request_memory_bytes,
+           "Memory of requests on their way in; above it calls are cancelled");
+  AddBytes(app, "--reply-memory", "ATTENDANT_REPLY_MEMORY",
+           limits.reply_memory_bytes,
+           "Memory of replies on their way out; above it the calls that have "
+           "waited longest for their clients are cancelled");
+}
+
+void AddLimitFlags(CLI::App& app, RequestLimits& limits) {
+  AddMost(app, "--max-dimension", "ATTENDANT_MAX_DIMENSION", limits.dimension,
+          "COUNT", "Components of a key or value in a catalog that is made");
+  AddMost(app, "--max-batch", "ATTENDANT_MAX_BATCH", limits.batch, "COUNT",
+          "Items, ids or queries in a batch");
+  AddMost(app, "--max-id-bytes", "ATTENDANT_MAX_ID_BYTES", limits.id_bytes,
+          "BYTES", "Id of an item that is written");
+  AddMost(app, "--max-attribute-bytes", "ATTENDANT_MAX_ATTRIBUTE_BYTES",
+          limits.attribute_bytes, "BYTES",
+          "Text in the attributes of an item that is written");
+  AddMost(app, "--max-filter-bytes", "ATTENDANT_MAX_FILTER_BYTES",
+          limits.filter_bytes, "BYTES", "A filter as text");
+}
+
+std::string ToText(const RequestLimits& limits) {
+  return absl::StrCat("max-dimension = ", limits.dimension, "\n",
+                      "max-batch = ", limits.batch, "\n",
+                      "max-id-bytes = ", limits.id_bytes, "\n",
+                      "max-attribute-bytes = ", limits.attribute_bytes, "\n",
+                      "max-filter-bytes = ", limits.filter_bytes, "\n");
+}
+
+std::string ToText(const TransportLimits& limits) {
+  return absl::StrCat("max-connections = ", limits.max_connection_count, "\n",
+                      "max-streams = ", limits.max_stream_count, "\n",
+                      "idle-seconds = ", limits.idle_seconds, "\n",
+                      "stall-seconds = ", limits.stall_seconds, "\n",
+                      "request-memory = ", limits.request_memory_bytes, "\n",
+                      "reply-memory = ", limits.reply_memory_bytes, "\n");
+}
+
+}  // namespace attendant

@@ -1,0 +1,23 @@
+// The flags of a server's limits.
+#ifndef ATTENDANT_SERVICE_LIMIT_FLAGS_H_
+#define ATTENDANT_SERVICE_LIMIT_FLAGS_H_
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "service/request_limits.h"
+#include "service/transport_limits.h"
+
+namespace attendant {
+
+// Add the flags, with their environment variables. `limits` must outlive `app`.
+void AddLimitFlags(CLI::App& app, TransportLimits& limits);
+void AddLimitFlags(CLI::App& app, RequestLimits& limits);
+
+// The limits as lines of a file that --config accepts.
+std::string ToText(const TransportLimits& limits);
+std::string ToText(const RequestLimits& limits);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_SERVICE_LIMIT_FLAGS_H_

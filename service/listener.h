@@ -1,0 +1,81 @@
+// Accepts the server's connections, so many at a time and no more.
+#ifndef ATTENDANT_SERVICE_LISTENER_H_
+#define ATTENDANT_SERVICE_LISTENER_H_
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/base/clock.h"
+
+namespace grpc::experimental {
+class ExternalConnectionAcceptor;
+}  // namespace grpc::experimental
+
+namespace attendant {
+
+// Accepts on a thread of its own and hands connections to gRPC, whose own
+// listener knows no limit, and accepts nothing any more once the process has
+// run out of file descriptors (CVE-2023-4785). Each connection takes two of
+// them: by the second one is seen when gRPC has closed the first.
+//
+// Order of calls: Bind, Start, Stop. Thread-safe but for Start.
+class Listener {
+ public:
+  struct Options {
+    std::string address;  // HOST:PORT; port 0 takes a free one
+    int max_connection_count = 0;
+    // Tells who is refused why, as gRPC clients show it; not in TLS, which they
+    // would have to speak first.
+    bool tells_why = true;
+  };
+
+  // Listens on all addresses of the host. Unavailable if one can't be bound.
+  static absl::StatusOr<std::unique_ptr<Listener>> Bind(Options options);
+
+  // Stops.
+  ~Listener();
+
+  int port() const { return port_; }
+  // Open now.
+  int connection_count() const { return connection_count_.load(); }
+
+  // Connections go to `acceptor`, of a gRPC server that has started.
+  void Start(
+      std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor);
+
+  // Accepts no more; connections that are open go on. Before gRPC's server
+  // shuts down.
+  void Stop();
+
+ private:
+  explicit Listener(Options options);
+
+  absl::Status Listen();
+  void Run();
+  void Accept(int listening);
+  void Admit(int connection);
+  void Refuse(int connection);
+  void Forget(int connection);
+
+  const Options options_;
+  const std::string refusal_;  // sent to who is refused
+  int port_ = 0;
+  int poll_ = -1;  // of listening_, stop_ and connections
+  int stop_ = -1;  // an eventfd
+  std::vector<int> listening_;
+  std::atomic<int> connection_count_ = 0;    // of connections_
+  absl::flat_hash_set<int> connections_;     // second descriptors; of Run
+  SteadyTime next_log_ = SteadyTime::min();  // of Run
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
+  std::thread thread_;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_SERVICE_LISTENER_H_

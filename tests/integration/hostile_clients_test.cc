@@ -1,0 +1,341 @@
+// Clients that mean harm, against the real attendantd: others are served all
+// the while, and memory stays bounded.
+//
+//   hostile_clients_test --connections=5000 --resets=100000 --frames=1000000
+//       --pings=1000000 --measure=1
+//
+// is the long form; with --measure the p99 of another caller's queries is at
+// most 1.5 times what it is when nobody means harm.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "core/base/clock.h"
+#include "tests/durability/flags.h"
+#include "tests/integration/http2_client.h"
+#include "tests/integration/requests.h"
+#include "tests/integration/server_process.h"
+#include "tests/support/scratch_directory.h"
+#include "tests/support/split_mix.h"
+#include "tests/support/status_matchers.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::int64_t kMiB = 1 << 20;
+constexpr int kItemCount = 64;
+constexpr int kValueBytes = 60 << 10;
+constexpr char kListItems[] = "/attendant.v1.ItemService/ListItems";
+constexpr char kAttend[] = "/attendant.v1.AttentionService/Attend";
+constexpr absl::Duration kPatience = absl::Minutes(1);
+
+// Asks the same again and again on a connection of its own, until Stop.
+class OtherCaller {
+ public:
+  OtherCaller(std::unique_ptr<Client> client, v1::AttendRequest request)
+      : client_(std::move(client)), thread_([this, request] {
+          while (!stopping_.load()) {
+            const SteadyTime begin = SteadyNow();
+            const absl::Status status = client_->Attend(request).status();
+            latencies_.push_back(TimeSince(begin));
+            if (!status.ok()) error_ = status;
+            count_.fetch_add(1);
+          }
+        }) {}
+
+  // OK if it was answered at least `count` times and each time well. The p99 of
+  // its latencies goes to `p99`.
+  absl::Status Stop(int count, absl::Duration* p99) {
+    const SteadyTime end = SteadyAfter(kPatience);
+    while (count_.load() < count && SteadyNow() < end) {
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+    stopping_.store(true);
+    thread_.join();
+    if (count_.load() < count) return absl::InternalError("too few answers");
+    std::sort(latencies_.begin(), latencies_.end());
+    *p99 = latencies_[latencies_.size() * 99 / 100];
+    return error_;
+  }
+
+ private:
+  const std::unique_ptr<Client> client_;
+  std::atomic<bool> stopping_ = false;
+  std::atomic<int> count_ = 0;
+  std::vector<absl::Duration> latencies_;
+  absl::Status error_;
+  std::thread thread_;
+};
+
+class HostileClientsTest : public ::testing::Test {
+ protected:
+  // With the catalog "shop", of which a page of all items has some 4 MB.
+  void Start(const std::vector<std::string>& flags) {
+    ASSERT_OK_AND_ASSIGN(server_, ServerProcess::Start(data_.path(), flags));
+    ASSERT_OK_AND_ASSIGN(const auto client, server_->Connect());
+    ASSERT_OK(CreateCatalog(*client, "shop",
+                            {KeyFieldOf("k", 2, v1::SCORE_KIND_DOT)}));
+    for (int i = 0; i < kItemCount; ++i) {
+      v1::Item item = ItemOf(absl::StrCat("item-", i), "k", {1.0 * i, 1.0});
+      item.set_opaque_value(std::string(kValueBytes, 'v'));
+      ASSERT_OK(client->BatchUpsertItems(UpsertOf("shop", {item})).status());
+    }
+  }
+
+  int port() const {
+    int port = 0;
+    const std::string& address = server_->address();
+    EXPECT_TRUE(
+        absl::SimpleAtoi(address.substr(address.rfind(':') + 1), &port));
+    return port;
+  }
+
+  static v1::AttendRequest Query() {
+    v1::AttendRequest request;
+    request.set_catalog("shop");
+    *request.mutable_query()->mutable_vector() = VectorOf({1, 1});
+    return request;
+  }
+  static std::string AllItems() {
+    v1::ListItemsRequest request;
+    request.set_catalog("shop");
+    return request.SerializeAsString();
+  }
+
+  // Does harm while another calls. What the server holds afterwards is at most
+  // `most_growth` bytes more, but under a sanitizer, which keeps what is freed.
+  void Suffer(const std::function<void()>& harm, std::int64_t most_growth) {
+    absl::Duration calm;
+    if (Flag("measure", 0) != 0) {
+      ASSERT_OK_AND_ASSIGN(auto client, server_->Connect());
+      OtherCaller caller(std::move(client), Query());
+      absl::SleepFor(absl::Seconds(5));
+      ASSERT_OK(caller.Stop(1, &calm));
+    }
+    const std::int64_t before = ResidentOf(server_->pid());
+    ASSERT_OK_AND_ASSIGN(auto client, server_->Connect());
+    OtherCaller caller(std::move(client), Query());
+    harm();
+    absl::Duration harmed;
+    EXPECT_OK(caller.Stop(20, &harmed));
+    const std::int64_t growth = ResidentOf(server_->pid()) - before;
+    if (Short(5) == 5) {
+      EXPECT_LT(growth, most_growth);
+    }
+    if (Flag("measure", 0) != 0) {
+      std::printf("p99 %s, calm %s; memory grew by %lld KiB\n",
+                  absl::FormatDuration(harmed).c_str(),
+                  absl::FormatDuration(calm).c_str(),
+                  static_cast<long long>(growth >> 10));
+      EXPECT_LE(harmed, 1.5 * calm);
+    }
+    // And it still takes new ones.
+    ASSERT_OK_AND_ASSIGN(client, server_->Connect());
+    EXPECT_OK(client->Attend(Query()).status());
+  }
+
+  // Waits for an event in the server's log.
+  bool AwaitLog(const std::string& event) const {
+    const SteadyTime end = SteadyAfter(kPatience);
+    while (server_->log().find(event) == std::string::npos) {
+      if (SteadyNow() > end) return false;
+      absl::SleepFor(absl::Milliseconds(20));
+    }
+    return true;
+  }
+
+  const ScratchDirectory data_;
+  std::unique_ptr<ServerProcess> server_;
+};
+
+TEST_F(HostileClientsTest, WhoNeverReadsHoldsLittleAndNotForLong) {
+  Start({"--reply-memory", "64MiB", "--stall-seconds", "2"});
+  Suffer(
+      [&] {
+        std::vector<RawConnection> connections;
+        for (int i = 0; i < 4; ++i) {
+          RawConnection& connection = connections.emplace_back(port());
+          // Nothing of a reply may be sent.
+          ASSERT_TRUE(connection.Send(Hello(/*window=*/0)));
+          for (std::uint32_t stream = 1; stream < 64; stream += 2) {
+            connection.Send(BeginCall(stream, kListItems) +
+                            MessageFrame(stream, kEndStream, AllItems()));
+          }
+        }
+        // 128 replies of 4 MB: first for what they take, then for their time.
+        EXPECT_TRUE(AwaitLog("call_stalled"));
+        const SteadyTime end = SteadyAfter(kPatience);
+        int stalled = 0;
+        while (stalled < 128 && SteadyNow() < end) {
+          absl::SleepFor(absl::Milliseconds(100));
+          const std::string log = server_->log();
+          stalled = 0;
+          for (std::size_t at = log.find("call_stalled");
+               at != std::string::npos; at = log.find("call_stalled", at + 1)) {
+            ++stalled;
+          }
+        }
+        EXPECT_EQ(stalled, 128);
+      },
+      192 * kMiB);
+}
+
+TEST_F(HostileClientsTest, WhoSendsByteByByteIsWaitedFor) {
+  Start({});
+  Suffer(
+      [&] {
+        std::vector<RawConnection> connections;
+        for (int i = 0; i < 16; ++i) {
+          RawConnection& connection = connections.emplace_back(port());
+          ASSERT_TRUE(connection.Send(Hello()));
+          for (std::uint32_t stream = 1; stream < 100; stream += 2) {
+            connection.Send(BeginCall(stream, kAttend));
+            // The beginning of a message of 15 MB.
+            connection.Send(Frame(FrameType::kData, 0, stream,
+                                  std::string("\0\0\xf0\0\0", 5)));
+          }
+        }
+        const SteadyTime end = SteadyAfter(absl::Seconds(2));
+        while (SteadyNow() < end) {
+          for (RawConnection& connection : connections) {
+            connection.Send(Frame(FrameType::kData, 0, 1, "x"));
+          }
+          absl::SleepFor(absl::Milliseconds(100));
+        }
+      },
+      64 * kMiB);
+}
+
+TEST_F(HostileClientsTest, IdleConnectionsAreLimitedAndTheRestIsToldWhy) {
+  const auto count = static_cast<int>(Flag("connections", 64));
+  Start({"--max-connections", absl::StrCat(count)});
+  Suffer(
+      [&] {
+        std::vector<RawConnection> idle;
+        std::string refusal;
+        for (int i = 0; i < count; ++i) {
+          idle.emplace_back(port()).Send(Hello());
+        }
+        // Those that were refused: at least the calling client's place was
+        // taken.
+        EXPECT_TRUE(AwaitLog("connection_refused"));
+        RawConnection late(port());
+        EXPECT_TRUE(late.AwaitClose(kPatience, &refusal));
+        EXPECT_THAT(refusal, HasSubstr(absl::StrCat("at most ", count)));
+        idle.clear();
+        // Places are free again.
+        const SteadyTime end = SteadyAfter(kPatience);
+        while (!server_->Connect().ok() && SteadyNow() < end) {
+        }
+      },
+      (64 + count / 10) * kMiB);
+}
+
+TEST_F(HostileClientsTest, PingsWithoutCallsEndTheConnection) {
+  Start({});
+  const std::int64_t count = Flag("pings", 20000);
+  Suffer(
+      [&] {
+        RawConnection connection(port());
+        ASSERT_TRUE(connection.Send(Hello()));
+        const std::string ping =
+            Frame(FrameType::kPing, 0, 0, std::string(8, 'p'));
+        std::string many;
+        for (int i = 0; i < 100; ++i) many += ping;
+        for (std::int64_t sent = 0; sent < count; sent += 100) {
+          if (!connection.Send(many, absl::Seconds(1))) break;
+        }
+        std::string received;
+        EXPECT_TRUE(connection.AwaitClose(kPatience, &received));
+        EXPECT_THAT(received, HasSubstr("too_many_pings"));
+      },
+      64 * kMiB);
+}
+
+TEST_F(HostileClientsTest, StreamsThatAreResetAtOnceLeaveNothing) {
+  Start({});
+  const std::int64_t count = Flag("resets", Short(5000));
+  const std::string query = Query().SerializeAsString();
+  Suffer(
+      [&] {
+        std::int64_t sent = 0;
+        while (sent < count) {
+          RawConnection connection(port());
+          ASSERT_TRUE(connection.Send(Hello()));
+          for (std::uint32_t stream = 1; stream < 20000 && sent < count;
+               stream += 2, ++sent) {
+            const std::string reset = Frame(FrameType::kRstStream, 0, stream,
+                                            std::string("\0\0\0\x8", 4));
+            if (!connection.Send(BeginCall(stream, kAttend) +
+                                 MessageFrame(stream, kEndStream, query) +
+                                 reset)) {
+              break;
+            }
+          }
+        }
+      },
+      64 * kMiB);
+}
+
+TEST_F(HostileClientsTest, RandomFramesHarmNobody) {
+  Start({});
+  const std::int64_t count = Flag("frames", Short(20000));
+  const auto seed = static_cast<std::uint64_t>(Flag("seed", 1));
+  SCOPED_TRACE(absl::StrCat("--seed=", seed));
+  SplitMix random(seed);
+  const std::string query = Query().SerializeAsString();
+  const auto random_frame = [&] {
+    const auto type = static_cast<FrameType>(random.Next() % 11);
+    const auto flags = static_cast<std::uint8_t>(random.Next());
+    const auto stream = static_cast<std::uint32_t>(
+        random.Next() % 8 == 0 ? random.Next() : random.Next() % 16);
+    std::string payload;
+    switch (random.Next() % 4) {
+      case 0:  // a call, as it should be or cut
+        payload = BeginCall(stream, kAttend).substr(9);
+        payload.resize(random.Next() % (payload.size() + 1));
+        break;
+      case 1:
+        payload = MessageFrame(stream, 0, query).substr(9);
+        break;
+      default:
+        for (std::uint64_t i = random.Next() % 40; i > 0; --i) {
+          payload.push_back(static_cast<char>(random.Next()));
+        }
+    }
+    std::string frame = Frame(type, flags, stream, payload);
+    // Now and then a length that is not so.
+    if (random.Next() % 16 == 0) {
+      frame[random.Next() % 3] = static_cast<char>(random.Next());
+    }
+    return frame;
+  };
+  Suffer(
+      [&] {
+        std::int64_t sent = 0;
+        while (sent < count) {
+          RawConnection connection(port());
+          if (random.Next() % 16 != 0 && !connection.Send(Hello())) continue;
+          // Until it is thrown out.
+          while (sent < count && connection.Send(random_frame())) ++sent;
+        }
+      },
+      96 * kMiB);
+}
+
+}  // namespace
+}  // namespace attendant

@@ -1,0 +1,70 @@
+// HTTP/2 as no gRPC client speaks it: frame by frame, over a socket.
+#ifndef ATTENDANT_TESTS_INTEGRATION_HTTP2_CLIENT_H_
+#define ATTENDANT_TESTS_INTEGRATION_HTTP2_CLIENT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace attendant {
+
+// Types of frames (RFC 9113, sec. 6).
+enum class FrameType : std::uint8_t {
+  kData = 0,
+  kHeaders = 1,
+  kRstStream = 3,
+  kSettings = 4,
+  kPing = 6,
+  kGoAway = 7,
+};
+
+// Flags of frames.
+inline constexpr std::uint8_t kEndStream = 1;   // DATA, HEADERS
+inline constexpr std::uint8_t kEndHeaders = 4;  // HEADERS
+
+// A frame as bytes.
+std::string Frame(FrameType type, std::uint8_t flags, std::uint32_t stream,
+                  absl::string_view payload);
+
+// What a client says first: the preface, and SETTINGS with the window of a
+// stream, in bytes.
+std::string Hello(std::uint32_t window = 65535);
+
+// HEADERS that begin a call of a method, as in
+// "/attendant.v1.ItemService/ListItems".
+std::string BeginCall(std::uint32_t stream, absl::string_view path);
+
+// A message of a call: DATA with the five bytes that gRPC puts before it.
+std::string MessageFrame(std::uint32_t stream, std::uint8_t flags,
+                         absl::string_view message);
+
+// A connection to a port of this machine. Not thread-safe.
+class RawConnection {
+ public:
+  explicit RawConnection(int port);
+  ~RawConnection();
+  RawConnection(RawConnection&& other) noexcept;
+  RawConnection(const RawConnection&) = delete;
+
+  // Sends all of it; false if the other side has closed or takes nothing more
+  // for `timeout`.
+  bool Send(absl::string_view bytes,
+            absl::Duration timeout = absl::Seconds(30));
+
+  // What has come, at least a byte; empty at the end, or after `timeout`.
+  std::string Receive(absl::Duration timeout = absl::Seconds(30));
+
+  // Reads on until the other side closes; false after `timeout`. What came is
+  // added to `received`, if given.
+  bool AwaitClose(absl::Duration timeout, std::string* received = nullptr);
+
+ private:
+  int socket_ = -1;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_TESTS_INTEGRATION_HTTP2_CLIENT_H_

@@ -1,0 +1,135 @@
+// Limits that an operator sets, through a server, and those of connections.
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "service/request_limits.h"
+#include "service/transport_limits.h"
+#include "tests/service/server_fixture.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::HasSubstr;
+
+template <typename Message>
+Message Parse(const std::string& text) {
+  Message message;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message))
+      << text;
+  return message;
+}
+
+class LimitsTest : public ServerFixture {
+ protected:
+  void SetUp() override {
+    options_.limits = {.dimension = 4,
+                       .batch = 3,
+                       .id_bytes = 5,
+                       .attribute_bytes = 10,
+                       .filter_bytes = 20};
+    ServerFixture::SetUp();
+    CreateShop();
+  }
+
+  static void ExpectOverLimit(const grpc::Status& status,
+                              const std::string& text) {
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_THAT(status.error_message(), HasSubstr(text));
+  }
+  grpc::Status UpsertText(const std::string& items) {
+    return Upsert(Parse<v1::BatchUpsertItemsRequest>(
+        absl::StrCat("catalog: 'shop' ", items)));
+  }
+  static std::string ItemText(const std::string& id, const std::string& name) {
+    return absl::StrCat(
+        "items { id: '", id,
+        "' keys { key: 'k' value { floats { values: [1, 1] } } } attributes { "
+        "key: 'name' value { string_value: '",
+        name, "' } } } ");
+  }
+};
+
+TEST_F(LimitsTest, EachIsNamed) {
+  ExpectOverLimit(
+      Create(Parse<v1::CreateCatalogRequest>(
+          "name: 'wide' schema { key_fields { name: 'k' dimension: 5 } }")),
+      "schema.key_fields[0].dimension: got 5, want 0 to 4");
+  const std::string item = ItemText("x", "short");
+  EXPECT_TRUE(UpsertText(item + ItemText("12345", "0123456789")).ok());
+  ExpectOverLimit(UpsertText(item + item + item + item),
+                  "items: got 4, want 0 to 3");
+  ExpectOverLimit(UpsertText(item + ItemText("123456", "short")),
+                  "items[1].id: got 6 bytes, want 0 to 5 bytes");
+  ExpectOverLimit(UpsertText(ItemText("x", "01234567890")),
+                  "items[0].attributes: got 11 bytes of text, want 0 to 10");
+  const std::string query =
+      "catalog: 'shop' query { vector { floats { values: [1, 0] } } } ";
+  EXPECT_TRUE(
+      Attend(Parse<v1::AttendRequest>(query + "filter: 'price > 1'")).ok());
+  ExpectOverLimit(Attend(Parse<v1::AttendRequest>(
+                      query + "filter: 'price > 1 AND price < 2'")),
+                  "filter: got 23 bytes, want 0 to 20");
+}
+
+TEST_F(LimitsTest, BatchesAndTheirQueriesToo) {
+  grpc::ClientContext context;
+  v1::BatchAttendResponse response;
+  auto request = Parse<v1::BatchAttendRequest>(
+      "catalog: 'shop' requests {} requests { filter: 'price > 1 AND price < "
+      "2' }");
+  ExpectOverLimit(attention_stub_->BatchAttend(&context, request, &response),
+                  "requests[1].filter: got 23 bytes, want 0 to 20");
+  grpc::ClientContext second;
+  request.clear_requests();
+  for (int i = 0; i < 4; ++i) request.add_requests();
+  ExpectOverLimit(attention_stub_->BatchAttend(&second, request, &response),
+                  "requests: got 4, want 0 to 3");
+}
+
+TEST_F(LimitsTest, AnImportRefusesTheItemAlone) {
+  grpc::ClientContext context;
+  const auto stream = item_stub_->ImportItems(&context);
+  const std::string items = ItemText("123456", "x") + ItemText("ok", "x");
+  ASSERT_TRUE(stream->Write(
+      Parse<v1::ImportItemsRequest>(absl::StrCat("catalog: 'shop' ", items))));
+  v1::ImportItemsResponse response;
+  ASSERT_TRUE(stream->Read(&response));
+  stream->WritesDone();
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_EQ(response.stored_count(), 1);
+  ASSERT_EQ(response.failures_size(), 1);
+  EXPECT_THAT(response.failures(0).status().message(),
+              HasSubstr("id: got 6 bytes, want 0 to 5 bytes"));
+}
+
+TEST(TransportLimitsTest, NameWhatIsOutOfRange) {
+  EXPECT_OK(ValidateTransportLimits(TransportLimits(), 16 << 20));
+  const auto refuses = [](const TransportLimits& limits,
+                          const std::string& text) {
+    EXPECT_THAT(ValidateTransportLimits(limits, 16 << 20),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(text)));
+  };
+  refuses({.max_connection_count = 0}, "max_connection_count: got 0");
+  refuses({.max_stream_count = 0}, "max_stream_count: got 0");
+  refuses({.idle_seconds = 0}, "idle_seconds: got 0");
+  refuses({.stall_seconds = -1}, "stall_seconds: got -1");
+  refuses({.reply_memory_bytes = 1 << 20},
+          "reply_memory_bytes: got 1048576, want 67108864 or more");
+  refuses({.request_memory_bytes = 1 << 20}, "request_memory_bytes: got");
+}
+
+TEST(TransportLimitsTest, ConnectionsStayWithinTheFilesThatMayBeOpen) {
+  TransportLimits limits;
+  limits.max_connection_count = 1;
+  EXPECT_EQ(ConnectionsWithinReach(limits), 1);
+  limits.max_connection_count = 2'000'000'000;
+  const int reach = ConnectionsWithinReach(limits);
+  EXPECT_GE(reach, 1);
+  EXPECT_LT(reach, 2'000'000'000);
+}
+
+}  // namespace
+}  // namespace attendant
