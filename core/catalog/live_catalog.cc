@@ -477,15 +477,9 @@ StoreFigures LiveCatalog::store_figures() const {
   return figures;
 }
 
-absl::Status LiveCatalog::save_status() const {
-  MutexLock lock(&mutex_);
-  return save_status_;
-}
+absl::Status LiveCatalog::save_status() const { return *save_status_.Load(); }
 
-absl::Status LiveCatalog::merge_status() const {
-  MutexLock lock(&mutex_);
-  return merge_status_;
-}
+absl::Status LiveCatalog::merge_status() const { return *merge_status_.Load(); }
 
 CatalogRecord LiveCatalog::record() const {
   CatalogRecord record = record_;

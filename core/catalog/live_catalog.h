@@ -186,7 +186,7 @@ class LiveCatalog {
   // Stores the encoder, synced, and uses it. Its dimension is the field's.
   absl::Status SetEncoder(int field, TextEncoder encoder);
 
-  // These take no lock, but merge_status and waiting_write_count.
+  // These wait for no write and no merge.
   //
   // The number of the last write that was begun: above the snapshot's sequence
   // while it is under way.
@@ -354,10 +354,11 @@ class LiveCatalog {
   // Written under mutex_.
   std::atomic<bool> merge_scheduled_ = false;
   // Why the last merge failed; OK if it did not. Tried again at the next write.
-  absl::Status merge_status_ ABSL_GUARDED_BY(mutex_);
+  // Written under mutex_, as save_status_ is.
+  Published<absl::Status> merge_status_{std::make_shared<const absl::Status>()};
   bool retry_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
   MemoryBudget::Account account_ ABSL_GUARDED_BY(mutex_);  // of current_
-  absl::Status save_status_ ABSL_GUARDED_BY(mutex_);
+  Published<absl::Status> save_status_{std::make_shared<const absl::Status>()};
   Recovery recovery_;  // written by Open
   // Used by Open, by the thread that merges while saving_segments_, and else
   // under mutex_.

@@ -34,6 +34,10 @@ Share ShareOf(const MergePlan& plan, const Snapshot& snapshot) {
                                                              : Share::kLow;
 }
 
+void Keep(const absl::Status& status, Published<absl::Status>& place) {
+  place.Store(std::make_shared<const absl::Status>(status));
+}
+
 }  // namespace
 
 MergePlan LiveCatalog::Plan(bool settled) const {
@@ -73,7 +77,7 @@ absl::StatusOr<MemoryBudget::Account> LiveCatalog::ReserveMerge(
   absl::StatusOr<MemoryBudget::Account> room =
       options_.memory->Reserve("an index build", MergeBytes(*current_, plan));
   if (room.ok()) return room;
-  merge_status_ = room.status();
+  Keep(room.status(), merge_status_);
   // Not as a merge that is scheduled: nobody is to wait for it.
   if (!retry_scheduled_ && !closing_) {
     retry_scheduled_ = true;
@@ -151,7 +155,7 @@ std::int64_t LiveCatalog::MergeOnce() {
   if (status.ok()) SaveSegments(/*worth_it=*/all);
   MutexLock lock(&mutex_);
   merge_scheduled_ = false;
-  merge_status_ = status;
+  Keep(status, merge_status_);
   if (status.ok()) ScheduleMerges();
   changed_.NotifyAll();
   return row_count;
@@ -254,9 +258,10 @@ void LiveCatalog::CutUselessLog() {
       SegmentFiles::AnyTrained(*current_)) {
     return;
   }
-  save_status_ = segment_files_->Clear();
-  if (save_status_.ok()) save_status_ = CutLog(current_->sequence);
-  if (save_status_.ok()) logged_change_count_ = 0;
+  absl::Status status = segment_files_->Clear();
+  if (status.ok()) status = CutLog(current_->sequence);
+  if (status.ok()) logged_change_count_ = 0;
+  Keep(status, save_status_);
 }
 
 absl::Status LiveCatalog::CutLog(std::int64_t sequence) {
@@ -293,7 +298,7 @@ void LiveCatalog::SaveSegments(bool worth_it) {
     status = CutLog(*covered);
     ATTENDANT_FAIL_POINT("segments.after_cut");
   }
-  save_status_ = status;
+  Keep(status, save_status_);
 }
 
 }  // namespace attendant
