@@ -263,7 +263,7 @@ grpc::ServerUnaryReactor* StartAttendCall(Backend& backend, WorkerPool& pool,
   auto* call = new AttendCall(backend, pool, light_queries, *context, *request,
                               *response);
   if (!call->Prepare()) return call;
-  const FlowKey flow = FlowOfCatalog(*context, *request);
+  const FlowKey flow = FlowOfCatalog(backend, *context, *request);
   if (!call->TryRunHere(flow)) call->Enter(flow);
   return call;
 }

@@ -7,13 +7,6 @@
 namespace attendant {
 namespace {
 
-absl::string_view AuthorizationOf(const grpc::CallbackServerContext& context) {
-  const auto& metadata = context.client_metadata();
-  const auto found = metadata.find("authorization");
-  if (found == metadata.end()) return "";
-  return {found->second.data(), found->second.size()};
-}
-
 // Of what belongs to no catalog.
 absl::Status CheckHoldsAll(const CatalogScope& scope) {
   if (scope.HoldsAll()) return absl::OkStatus();
@@ -40,6 +33,13 @@ void Keep(const CatalogScope& scope, List& list, NameOf name_of) {
 }
 
 }  // namespace
+
+absl::string_view AuthorizationOf(const grpc::ServerContextBase& context) {
+  const auto& metadata = context.client_metadata();
+  const auto found = metadata.find("authorization");
+  if (found == metadata.end()) return "";
+  return {found->second.data(), found->second.size()};
+}
 
 absl::Status CheckScope(const CatalogScope& scope,
                         std::initializer_list<absl::string_view> names) {

@@ -26,6 +26,9 @@
 
 namespace attendant {
 
+// The header of a call; empty: it has none.
+absl::string_view AuthorizationOf(const grpc::ServerContextBase& context);
+
 // OK if the scope holds every name; PermissionDenied with the first that it
 // does not hold. Only the scope of all holds an empty name.
 absl::Status CheckScope(const CatalogScope& scope,

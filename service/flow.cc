@@ -5,6 +5,7 @@
 
 #include "absl/hash/hash.h"
 #include "absl/strings/string_view.h"
+#include "service/authorize.h"
 
 namespace attendant {
 namespace {
@@ -28,13 +29,19 @@ std::uint64_t HashOfFirstField(const grpc::Slice& slice) {
 
 }  // namespace
 
-FlowKey FlowOfCaller(const grpc::ServerContextBase& context) {
+FlowKey FlowOfCaller(const Backend& backend,
+                     const grpc::ServerContextBase& context) {
+  if (backend.authenticator != nullptr) {
+    const absl::string_view token = AuthorizationOf(context);
+    if (!token.empty()) return {HashOf(token), 0};
+  }
   return {HashOf(context.peer()), 0};
 }
 
-FlowKey FlowOfCatalog(const grpc::ServerContextBase& context,
+FlowKey FlowOfCatalog(const Backend& backend,
+                      const grpc::ServerContextBase& context,
                       const grpc::ByteBuffer& request) {
-  FlowKey flow = FlowOfCaller(context);
+  FlowKey flow = FlowOfCaller(backend, context);
   grpc::Slice slice;
   if (request.TrySingleSlice(&slice).ok()) {
     flow.catalog = HashOfFirstField(slice);

@@ -5,6 +5,7 @@
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/byte_buffer.h>
 
+#include "service/backend.h"
 #include "service/work.h"
 
 namespace attendant {
@@ -15,13 +16,16 @@ inline constexpr bool kNamesCatalog = requires {
   requires Request::kCatalogFieldNumber == 1;
 };
 
-// The caller is the connection that the call came by.
-FlowKey FlowOfCaller(const grpc::ServerContextBase& context);
+// The caller is the token of the call, where tokens are asked for and it has
+// one, and else the connection that it came by.
+FlowKey FlowOfCaller(const Backend& backend,
+                     const grpc::ServerContextBase& context);
 
 // The same, and the catalog that `request`, of a message with kNamesCatalog,
 // begins with: read from its first bytes, as every serialiser writes them. 0,
 // where a field is not in its place, is only less fair.
-FlowKey FlowOfCatalog(const grpc::ServerContextBase& context,
+FlowKey FlowOfCatalog(const Backend& backend,
+                      const grpc::ServerContextBase& context,
                       const grpc::ByteBuffer& request);
 
 }  // namespace attendant

@@ -41,7 +41,7 @@ ImportCall::ImportCall(Backend& backend, WorkerPool& pool,
     : RecordedCall(backend, FindMethod("ImportItems"), context),
       Work(interrupt_),
       pool_(pool) {
-  set_flow(FlowOfCaller(context));
+  set_flow(FlowOfCaller(backend, context));
 }
 
 void ImportCall::OnReadDone(bool ok) {

@@ -95,7 +95,7 @@ class LongCall final
         Work(Base::interrupt_),
         handler_(handler),
         request_(request) {
-    set_flow(FlowOfCaller(context));
+    set_flow(FlowOfCaller(backend, context));
   }
 
   absl::Status Handle() {

@@ -33,7 +33,7 @@ ExportCall::ExportCall(Backend& backend, WorkerPool& pool,
       Work(interrupt_),
       pool_(pool),
       request_(request) {
-  set_flow(FlowOfCaller(context));
+  set_flow(FlowOfCaller(backend, context));
 }
 
 void ExportCall::Enter() {
@@ -101,7 +101,7 @@ SnapshotImportCall::SnapshotImportCall(Backend& backend, WorkerPool& pool,
       pool_(pool),
       response_(response),
       stream_(&backend.catalogs->snapshots()) {
-  set_flow(FlowOfCaller(context));
+  set_flow(FlowOfCaller(backend, context));
 }
 
 void SnapshotImportCall::OnReadDone(bool ok) {

@@ -91,8 +91,9 @@ grpc::ServerUnaryReactor* StartUnaryCall(Backend& backend, WorkerPool& pool,
   }
   auto* call = new UnaryCall<Request, Response>(backend, method, handler, pool,
                                                 *context, *request, *response);
-  call->Enter(kNamesCatalog<Request> ? FlowOfCatalog(*context, *request)
-                                     : FlowOfCaller(*context));
+  call->Enter(kNamesCatalog<Request>
+                  ? FlowOfCatalog(backend, *context, *request)
+                  : FlowOfCaller(backend, *context));
   return call;
 }
 
