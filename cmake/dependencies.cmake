@@ -21,6 +21,8 @@ if(ATTENDANT_SERVER)
   find_package(prometheus-cpp REQUIRED)
   find_package(ZLIB REQUIRED)
   pkg_check_modules(httplib REQUIRED IMPORTED_TARGET cpp-httplib)
+  pkg_check_modules(libevent REQUIRED IMPORTED_TARGET
+    libevent_core libevent_extra libevent_openssl libevent_pthreads)
 endif()
 if(ATTENDANT_DEVELOPER)
   find_package(GTest REQUIRED)

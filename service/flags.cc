@@ -16,6 +16,7 @@
 #include "core/base/process_memory.h"
 #include "core/catalog/live_catalog.h"
 #include "service/limit_flags.h"
+#include "service/listen_address.h"
 #include "service/security_flags.h"
 
 namespace attendant {
@@ -260,10 +261,8 @@ std::variant<Flags, EarlyExit> ParseFlags(int argc, const char* const* argv) {
 }
 
 std::string DefaultHttpListen(const std::string& listen) {
-  std::uint32_t port = 0;
-  const bool known =
-      absl::SimpleAtoi(listen.substr(listen.rfind(':') + 1), &port);
-  const bool fits = known && port > 0 && port + kHttpPortOffset <= 65535;
+  const int port = PortOf(listen);
+  const bool fits = port > 0 && port + kHttpPortOffset <= 65535;
   return absl::StrCat("127.0.0.1:", fits ? port + kHttpPortOffset : 0);
 }
 

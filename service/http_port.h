@@ -5,17 +5,13 @@
 #include <atomic>
 #include <memory>
 #include <string>
-#include <thread>
 
 #include "absl/status/statusor.h"
 #include "service/authenticator.h"
+#include "service/http_security.h"
+#include "service/http_server.h"
 #include "service/port_credentials.h"
 #include "service/tls_reloader.h"
-
-namespace httplib {
-struct Response;
-class Server;
-}  // namespace httplib
 
 namespace attendant {
 
@@ -40,10 +36,7 @@ class HttpPort {
   static absl::StatusOr<std::unique_ptr<HttpPort>> Start(
       const Options& options);
 
-  // Stops, after the pages that are being made.
-  ~HttpPort();
-
-  int port() const { return port_; }
+  int port() const { return http_->port(); }
 
   // What the pages tell of from now on, which must outlive this object.
   void Show(const Server& server) { server_.store(&server); }
@@ -52,16 +45,16 @@ class HttpPort {
   HttpPort(std::unique_ptr<TlsReloader> reloader,
            std::unique_ptr<Authenticator> authenticator);
 
-  void AddPages();
-  void Ready(httplib::Response& response) const;
-  void Metrics(httplib::Response& response) const;
+  HttpResponse Answer(const HttpRequest& request) const;
+  HttpResponse Ready() const;
+  HttpResponse Metrics() const;
 
   const std::unique_ptr<TlsReloader> reloader_;         // null: no TLS
   const std::unique_ptr<Authenticator> authenticator_;  // null: no tokens
+  const TlsContext tls_;                                // of reloader_
   std::atomic<const Server*> server_ = nullptr;
-  const std::unique_ptr<httplib::Server> http_;
-  int port_ = 0;
-  std::thread thread_;
+  // Last: it ends first.
+  std::unique_ptr<HttpServer> http_;
 };
 
 }  // namespace attendant

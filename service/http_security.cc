@@ -1,6 +1,5 @@
 #include "service/http_security.h"
 
-#include <httplib.h>
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -9,8 +8,8 @@
 
 #include <string>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/status.h"
 #include "service/access.h"
 
 namespace attendant {
@@ -75,42 +74,40 @@ int ChooseCertificate(SSL* ssl, void* data) {
   return AskForCertificate(ssl, *material) ? 1 : 0;
 }
 
-void Refuse(const absl::Status& status, httplib::Response& response) {
-  response.status =
-      absl::IsUnauthenticated(status) ? kUnauthorized : kForbidden;
-  if (response.status == kUnauthorized) {
-    response.set_header("WWW-Authenticate", "Bearer");
-  }
-  response.set_content(absl::StrCat(status.message(), "\n"),
-                       "text/plain; charset=utf-8");
-}
-
 }  // namespace
 
-std::unique_ptr<httplib::Server> MakeHttpServer(TlsReloader* reloader) {
-  if (reloader == nullptr) return std::make_unique<httplib::Server>();
-  return std::make_unique<httplib::SSLServer>([reloader](SSL_CTX& context) {
-    SSL_CTX_set_cert_cb(&context, &ChooseCertificate, reloader);
-    // A session would outlive the authorities that its client was checked by.
-    SSL_CTX_set_session_cache_mode(&context, SSL_SESS_CACHE_OFF);
-    SSL_CTX_set_options(&context, SSL_OP_NO_TICKET);
-    return SSL_CTX_set_min_proto_version(&context, TLS1_2_VERSION) == 1;
-  });
+void FreeTlsContext::operator()(ssl_ctx_st* context) const {
+  SSL_CTX_free(context);
 }
 
-bool MayReadAll(Authenticator* authenticator, const httplib::Request& request,
-                httplib::Response& response) {
-  if (authenticator == nullptr) return true;
-  const std::string header = request.get_header_value("Authorization");
-  absl::Status status = authenticator->CheckRole(Role::kRead, header);
-  if (status.ok()) {
-    const std::shared_ptr<const Grant> grant = authenticator->GrantOf(header);
-    if (grant != nullptr && grant->scope.HoldsAll()) return true;
-    status = absl::PermissionDeniedError(
-        "this page tells of all catalogs, and the token is not for all");
-  }
-  Refuse(status, response);
-  return false;
+TlsContext MakeTlsContext(TlsReloader* reloader) {
+  if (reloader == nullptr) return nullptr;
+  TlsContext context(SSL_CTX_new(TLS_server_method()));
+  SSL_CTX_set_cert_cb(context.get(), &ChooseCertificate, reloader);
+  // A session would outlive the authorities that its client was checked by.
+  SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_options(context.get(), SSL_OP_NO_TICKET);
+  SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
+  return context;
+}
+
+absl::Status CheckMayReadAll(Authenticator* authenticator,
+                             const std::string& authorization) {
+  if (authenticator == nullptr) return absl::OkStatus();
+  ATTENDANT_RETURN_IF_ERROR(
+      authenticator->CheckRole(Role::kRead, authorization));
+  const std::shared_ptr<const Grant> grant =
+      authenticator->GrantOf(authorization);
+  if (grant != nullptr && grant->scope.HoldsAll()) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      "this page tells of all catalogs, and the token is not for all");
+}
+
+HttpResponse Refusal(const absl::Status& error) {
+  const bool unknown = absl::IsUnauthenticated(error);
+  return {.status = unknown ? kUnauthorized : kForbidden,
+          .body = absl::StrCat(error.message(), "\n"),
+          .www_authenticate = unknown ? "Bearer" : ""};
 }
 
 }  // namespace attendant

@@ -3,28 +3,34 @@
 #define ATTENDANT_SERVICE_HTTP_SECURITY_H_
 
 #include <memory>
+#include <string>
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "service/authenticator.h"
+#include "service/http_server.h"
 #include "service/tls_reloader.h"
 
-namespace httplib {
-struct Request;
-struct Response;
-class Server;
-}  // namespace httplib
+struct ssl_ctx_st;  // SSL_CTX
 
 namespace attendant {
 
-// A server that speaks TLS by the certificate of `reloader`, which must outlive
-// it, and asks clients for theirs where that wants them; null: plain HTTP.
-std::unique_ptr<httplib::Server> MakeHttpServer(TlsReloader* reloader);
+struct FreeTlsContext {
+  void operator()(ssl_ctx_st* context) const;
+};
+using TlsContext = std::unique_ptr<ssl_ctx_st, FreeTlsContext>;
 
-// True if the caller may see what tells of all catalogs: it has a token to read
-// every one of them, or `authenticator` is null. Else the response is made 401
-// or 403.
-bool MayReadAll(Authenticator* authenticator, const httplib::Request& request,
-                httplib::Response& response);
+// Speaks TLS by the certificate of `reloader`, which must outlive it, and asks
+// clients for theirs where that wants them. Null for null.
+TlsContext MakeTlsContext(TlsReloader* reloader);
+
+// OK if the caller may see what tells of all catalogs: it has a token to read
+// every one of them, or `authenticator` is null. Unauthenticated or
+// PermissionDenied otherwise.
+absl::Status CheckMayReadAll(Authenticator* authenticator,
+                             const std::string& authorization);
+
+// 401 or 403, as such an error says.
+HttpResponse Refusal(const absl::Status& error);
 
 }  // namespace attendant
 

@@ -21,6 +21,7 @@
 #include "absl/time/time.h"
 #include "core/base/clock.h"
 #include "core/base/status.h"
+#include "service/listen_address.h"
 #include "service/log.h"
 
 namespace attendant {
@@ -39,24 +40,6 @@ std::string GoAway(const std::string& text) {
   std::string go_away("\0\0\0\7\0\0\0\0\0\0\0\0\0\0\0\0\13", 17);
   go_away[2] = static_cast<char>(8 + text.size());
   return absl::StrCat(settings, go_away, text);
-}
-
-absl::Status CannotListen(const std::string& address) {
-  return StatusWithReason(
-      absl::StatusCode::kUnavailable,
-      absl::StrCat("can't listen on ", address,
-                   ": another process listens there, or the host is not an "
-                   "address of this machine"),
-      "CANNOT_LISTEN");
-}
-
-int PortOf(int socket) {
-  sockaddr_storage address = {};
-  socklen_t size = sizeof(address);
-  getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size);
-  return ntohs(address.ss_family == AF_INET6
-                   ? reinterpret_cast<sockaddr_in6*>(&address)->sin6_port
-                   : reinterpret_cast<sockaddr_in*>(&address)->sin_port);
 }
 
 void SetPort(int port, sockaddr& address) {
@@ -109,18 +92,14 @@ absl::StatusOr<std::unique_ptr<Listener>> Listener::Bind(Options options) {
 }
 
 absl::Status Listener::Listen() {
-  const std::size_t colon = options_.address.rfind(':');
-  std::string host = options_.address.substr(0, colon);
-  const std::string port = options_.address.substr(colon + 1);
-  if (host.front() == '[' && host.back() == ']') {
-    host = host.substr(1, host.size() - 2);
-  }
+  const std::string host = BareHostOf(options_.address);
+  const std::string port = absl::StrCat(PortOf(options_.address));
   addrinfo hints = {};
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   if (getaddrinfo(host.c_str(), port.c_str(), &hints, &found) != 0) {
-    return CannotListen(options_.address);
+    return CannotListen(options_.address, "");
   }
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> addresses(
       found, &freeaddrinfo);
@@ -133,12 +112,12 @@ absl::Status Listener::Listen() {
     // A name may stand for addresses of a kind that the machine has not.
     if (socket < 0 && (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT))
       continue;
-    if (socket < 0) return CannotListen(options_.address);
+    if (socket < 0) return CannotListen(options_.address, "");
     listening_.push_back(socket);
-    port_ = PortOf(socket);
+    port_ = BoundPort(socket);
     Watch(poll_, socket, EPOLLIN);
   }
-  if (listening_.empty()) return CannotListen(options_.address);
+  if (listening_.empty()) return CannotListen(options_.address, "");
   Watch(poll_, stop_, EPOLLIN);
   return absl::OkStatus();
 }

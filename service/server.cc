@@ -8,7 +8,6 @@
 #include <limits>
 #include <thread>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
@@ -24,6 +23,7 @@
 #include "service/call.h"
 #include "service/catalog_metrics.h"
 #include "service/hang_up.h"
+#include "service/listen_address.h"
 #include "service/pool_metrics.h"
 #include "service/services.h"
 
@@ -65,21 +65,6 @@ absl::Status ValidateOptions(const Server::Options& options) {
 }
 
 }  // namespace
-
-absl::string_view HostOf(absl::string_view listen) {
-  return listen.substr(0, listen.rfind(':'));
-}
-
-absl::Status ValidateListen(absl::string_view listen) {
-  const std::size_t colon = listen.rfind(':');
-  std::uint32_t port = 0;
-  if (colon == absl::string_view::npos || colon == 0 ||
-      !absl::SimpleAtoi(listen.substr(colon + 1), &port) || port > 65535) {
-    return InvalidField("listen", absl::StrCat("\"", listen, "\""),
-                        "HOST:PORT with a port of 0 to 65535");
-  }
-  return absl::OkStatus();
-}
 
 Server::Server(const Options& options, CatalogSet* catalogs,
                std::unique_ptr<Authenticator> authenticator)

@@ -31,12 +31,6 @@
 
 namespace attendant {
 
-// OK if `listen` is HOST:PORT with a port of 0 to 65535, else InvalidArgument.
-absl::Status ValidateListen(absl::string_view listen);
-
-// HOST of HOST:PORT.
-absl::string_view HostOf(absl::string_view listen);
-
 // Serves the catalogs of a CatalogSet, with grpc.health.v1 (the whole server
 // as "", and each service by name) and reflection. Thread-safe.
 //

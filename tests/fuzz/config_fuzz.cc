@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "service/flags.h"
+#include "service/listen_address.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/scratch.h"
 

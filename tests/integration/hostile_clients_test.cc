@@ -27,6 +27,7 @@
 #include "tests/integration/http2_client.h"
 #include "tests/integration/requests.h"
 #include "tests/integration/server_process.h"
+#include "tests/support/raw_connection.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/support/split_mix.h"
 #include "tests/support/status_matchers.h"

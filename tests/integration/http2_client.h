@@ -3,11 +3,9 @@
 #define ATTENDANT_TESTS_INTEGRATION_HTTP2_CLIENT_H_
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
 
 namespace attendant {
 
@@ -40,30 +38,6 @@ std::string BeginCall(std::uint32_t stream, absl::string_view path);
 // A message of a call: DATA with the five bytes that gRPC puts before it.
 std::string MessageFrame(std::uint32_t stream, std::uint8_t flags,
                          absl::string_view message);
-
-// A connection to a port of this machine. Not thread-safe.
-class RawConnection {
- public:
-  explicit RawConnection(int port);
-  ~RawConnection();
-  RawConnection(RawConnection&& other) noexcept;
-  RawConnection(const RawConnection&) = delete;
-
-  // Sends all of it; false if the other side has closed or takes nothing more
-  // for `timeout`.
-  bool Send(absl::string_view bytes,
-            absl::Duration timeout = absl::Seconds(30));
-
-  // What has come, at least a byte; empty at the end, or after `timeout`.
-  std::string Receive(absl::Duration timeout = absl::Seconds(30));
-
-  // Reads on until the other side closes; false after `timeout`. What came is
-  // added to `received`, if given.
-  bool AwaitClose(absl::Duration timeout, std::string* received = nullptr);
-
- private:
-  int socket_ = -1;
-};
 
 }  // namespace attendant
 

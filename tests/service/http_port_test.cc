@@ -269,12 +269,5 @@ TEST_F(HttpPortTest, APortThatIsTakenIsAnError) {
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("HOST:PORT")));
 }
 
-TEST_F(HttpPortTest, AClientThatSaysNothingKeepsNobodyFromAnswers) {
-  httplib::Client silent("127.0.0.1", port_->port());
-  silent.set_keep_alive(true);
-  ASSERT_EQ(silent.Get("/livez")->status, 200);  // and stays connected
-  EXPECT_EQ(Get("/livez")->status, 200);
-}
-
 }  // namespace
 }  // namespace attendant

@@ -1,0 +1,188 @@
+#include "service/http_server.h"
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/bufferevent_ssl.h>
+#include <event2/event.h>
+#include <event2/http.h>
+#include <event2/keyvalq_struct.h>
+#include <event2/thread.h>
+#include <openssl/ssl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/socket.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+#include "service/listen_address.h"
+
+namespace attendant {
+namespace {
+
+constexpr ev_ssize_t kMaxHeaderBytes = 8192;  // request line included
+constexpr ev_ssize_t kMaxBodyBytes = 4096;    // nothing is sent here
+
+std::string HeaderOf(evhttp_request* request, const char* name) {
+  const char* value =
+      evhttp_find_header(evhttp_request_get_input_headers(request), name);
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+// From accepting it until its request is answered, its client is gone, or its
+// time is over.
+struct HttpServer::Connection {
+  HttpServer* server;
+  // A reference of ours: the descriptor stays what it is.
+  bufferevent* buffer;
+  event* timer = nullptr;
+  // Once its request is there.
+  evhttp_connection* answered = nullptr;
+  std::list<Connection>::iterator place = {};
+};
+
+HttpServer::HttpServer(Options options) : options_(std::move(options)) {}
+
+absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(Options options) {
+  // Once for the process; so that another thread can end the loop.
+  static const bool threads = evthread_use_pthreads() == 0;
+  if (!threads) return absl::InternalError("libevent has no threads");
+  std::unique_ptr<HttpServer> server(new HttpServer(std::move(options)));
+  ATTENDANT_RETURN_IF_ERROR(server->Listen());
+  server->thread_ = std::thread([base = server->base_] {
+    // A client that is gone is an error of writing to it.
+    sigset_t gone;
+    sigemptyset(&gone);
+    sigaddset(&gone, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &gone, nullptr);
+    event_base_dispatch(base);
+  });
+  return server;
+}
+
+absl::Status HttpServer::Listen() {
+  base_ = event_base_new();
+  http_ = base_ == nullptr ? nullptr : evhttp_new(base_);
+  if (http_ == nullptr) return absl::InternalError("no event loop for HTTP");
+  evhttp_set_allowed_methods(http_, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
+  evhttp_set_max_headers_size(http_, kMaxHeaderBytes);
+  evhttp_set_max_body_size(http_, kMaxBodyBytes);
+  evhttp_set_bevcb(
+      http_,
+      [](event_base*, void* server) {
+        return static_cast<HttpServer*>(server)->Connect();
+      },
+      this);
+  evhttp_set_gencb(
+      http_,
+      [](evhttp_request* request, void* server) {
+        static_cast<HttpServer*>(server)->Answer(request);
+      },
+      this);
+  evhttp_bound_socket* bound = evhttp_bind_socket_with_handle(
+      http_, BareHostOf(options_.listen).c_str(), PortOf(options_.listen));
+  if (bound == nullptr) return CannotListen(options_.listen, " for HTTP");
+  port_ = BoundPort(evhttp_bound_socket_get_fd(bound));
+  return absl::OkStatus();
+}
+
+HttpServer::~HttpServer() {
+  if (thread_.joinable()) {
+    // From within the loop: one that has not begun yet would forget it.
+    const timeval now = {};
+    event_base_once(
+        base_, -1, EV_TIMEOUT,
+        [](evutil_socket_t, short, void* base) {
+          event_base_loopbreak(static_cast<event_base*>(base));
+        },
+        base_, &now);
+    thread_.join();
+  }
+  while (!connections_.empty()) End(connections_.front());
+  if (http_ != nullptr) evhttp_free(http_);
+  if (base_ != nullptr) event_base_free(base_);
+}
+
+bufferevent* HttpServer::Connect() {
+  while (connections_.size() >=
+         static_cast<std::size_t>(options_.max_connection_count)) {
+    End(connections_.front());
+  }
+  bufferevent* buffer = nullptr;
+  if (options_.tls == nullptr) {
+    buffer = bufferevent_socket_new(base_, -1, BEV_OPT_CLOSE_ON_FREE);
+  } else if (SSL* ssl = SSL_new(options_.tls)) {
+    buffer = bufferevent_openssl_socket_new(
+        base_, -1, ssl, BUFFEREVENT_SSL_ACCEPTING, BEV_OPT_CLOSE_ON_FREE);
+  }
+  if (buffer == nullptr) return nullptr;
+  bufferevent_incref(buffer);
+  Connection& connection =
+      connections_.emplace_back(Connection{.server = this, .buffer = buffer});
+  connection.place = std::prev(connections_.end());
+  connection.timer = evtimer_new(
+      base_,
+      [](evutil_socket_t, short, void* data) {
+        auto& ended = *static_cast<Connection*>(data);
+        ended.server->End(ended);
+      },
+      &connection);
+  const timeval patience = absl::ToTimeval(options_.patience);
+  evtimer_add(connection.timer, &patience);
+  return buffer;
+}
+
+void HttpServer::End(Connection& connection) {
+  // libevent, which has the other reference, sees the end and closes.
+  const evutil_socket_t socket = bufferevent_getfd(connection.buffer);
+  if (socket >= 0) shutdown(socket, SHUT_RDWR);
+  if (connection.answered != nullptr) {
+    evhttp_connection_set_closecb(connection.answered, nullptr, nullptr);
+  }
+  event_free(connection.timer);
+  bufferevent_decref(connection.buffer);
+  connections_.erase(connection.place);
+}
+
+void HttpServer::Answer(evhttp_request* request) {
+  // Closed as soon as it is answered, not when its time is over.
+  evhttp_connection* answered = evhttp_request_get_connection(request);
+  for (Connection& connection : connections_) {
+    if (connection.buffer != evhttp_connection_get_bufferevent(answered)) {
+      continue;
+    }
+    connection.answered = answered;
+    evhttp_connection_set_closecb(
+        answered,
+        [](evhttp_connection*, void* data) {
+          auto& ended = *static_cast<Connection*>(data);
+          ended.server->End(ended);
+        },
+        &connection);
+  }
+  const char* path =
+      evhttp_uri_get_path(evhttp_request_get_evhttp_uri(request));
+  const HttpResponse response =
+      options_.handler({.path = path == nullptr ? "" : path,
+                        .authorization = HeaderOf(request, "Authorization")});
+  evkeyvalq* headers = evhttp_request_get_output_headers(request);
+  evhttp_add_header(headers, "Content-Type", response.content_type.c_str());
+  evhttp_add_header(headers, "Connection", "close");
+  if (!response.www_authenticate.empty()) {
+    evhttp_add_header(headers, "WWW-Authenticate",
+                      response.www_authenticate.c_str());
+  }
+  evbuffer* body = evhttp_request_get_output_buffer(request);
+  if (evhttp_request_get_command(request) == EVHTTP_REQ_HEAD) {
+    evhttp_add_header(headers, "Content-Length",
+                      absl::StrCat(response.body.size()).c_str());
+  } else {
+    evbuffer_add(body, response.body.data(), response.body.size());
+  }
+  evhttp_send_reply(request, response.status, nullptr, nullptr);
+}
+
+}  // namespace attendant

@@ -1,0 +1,58 @@
+#include "service/listen_address.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "core/base/status.h"
+
+namespace attendant {
+
+absl::Status ValidateListen(absl::string_view listen) {
+  const std::size_t colon = listen.rfind(':');
+  std::uint32_t port = 0;
+  if (colon == absl::string_view::npos || colon == 0 ||
+      !absl::SimpleAtoi(listen.substr(colon + 1), &port) || port > 65535) {
+    return InvalidField("listen", absl::StrCat("\"", listen, "\""),
+                        "HOST:PORT with a port of 0 to 65535");
+  }
+  return absl::OkStatus();
+}
+
+absl::string_view HostOf(absl::string_view listen) {
+  return listen.substr(0, listen.rfind(':'));
+}
+
+std::string BareHostOf(absl::string_view listen) {
+  absl::string_view host = HostOf(listen);
+  if (absl::ConsumePrefix(&host, "[")) absl::ConsumeSuffix(&host, "]");
+  return std::string(host);
+}
+
+std::uint16_t PortOf(absl::string_view listen) {
+  std::uint32_t port = 0;
+  (void)absl::SimpleAtoi(listen.substr(listen.rfind(':') + 1), &port);
+  return static_cast<std::uint16_t>(port);
+}
+
+int BoundPort(int socket) {
+  sockaddr_storage address = {};
+  socklen_t size = sizeof(address);
+  getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size);
+  return ntohs(address.ss_family == AF_INET6
+                   ? reinterpret_cast<sockaddr_in6*>(&address)->sin6_port
+                   : reinterpret_cast<sockaddr_in*>(&address)->sin_port);
+}
+
+absl::Status CannotListen(absl::string_view listen, absl::string_view what) {
+  return StatusWithReason(
+      absl::StatusCode::kUnavailable,
+      absl::StrCat("can't listen on ", listen, what,
+                   ": another process listens there, or the host is not an "
+                   "address of this machine"),
+      "CANNOT_LISTEN");
+}
+
+}  // namespace attendant
