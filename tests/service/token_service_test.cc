@@ -198,7 +198,8 @@ TEST_F(TokenServiceTest, StreamsAreCheckedBeforeTheyBegin) {
   const auto import = [&](const std::string& name, const std::string& catalog) {
     const auto client = As(name);
     const auto importer = client->StartImport(catalog, {});
-    importer->Add(OneItem(catalog).items(0)).IgnoreError();  // Finish says it again
+    importer->Add(OneItem(catalog).items(0))
+        .IgnoreError();  // Finish says it again
     return importer->Finish();
   };
   EXPECT_THAT(import("nobody", "films"), IsUnauthenticated());
