@@ -1,4 +1,4 @@
-# find_package(attendant) for those who link core into their own process.
+# Component core: find_package(attendant) for those who link core into their own process.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/attendant)

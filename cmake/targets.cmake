@@ -66,7 +66,7 @@ function(attendant_binary name)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} attendant_options)
   set_target_properties(${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
-  install(TARGETS ${name})
+  install(TARGETS ${name} COMPONENT attendant)
 endfunction()
 
 function(attendant_test name)

@@ -1,0 +1,72 @@
+# Installs the component attendant, and looks whether what is there fits together.
+# cmake -D BUILD_DIR=... -D WORK_DIR=... -D PROTOC=... -P run.cmake
+set(prefix ${WORK_DIR}/prefix)
+file(REMOVE_RECURSE ${WORK_DIR})
+execute_process(COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET
+  COMMAND ${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${prefix}
+    --component attendant)
+
+foreach(path
+    bin/attendant bin/attendant-load bin/attendantd
+    etc/attendant/attendantd.toml
+    lib/systemd/system/attendantd.service
+    share/attendant/grafana/attendant.json
+    share/attendant/proto/attendant/v1/attention_service.proto
+    share/attendant/service_config.json
+    share/doc/attendant/README.md
+    share/doc/attendant/changelog.gz
+    share/doc/attendant/copyright
+    share/doc/attendant/docs/operations.md)
+  if(NOT EXISTS ${prefix}/${path})
+    message(FATAL_ERROR "not installed: ${path}")
+  endif()
+endforeach()
+
+foreach(program attendant attendant-load attendantd)
+  execute_process(COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET
+    COMMAND ${prefix}/bin/${program} --help)
+endforeach()
+
+# Clients in other languages need no other files.
+set(protos ${prefix}/share/attendant/proto)
+file(GLOB_RECURSE files ${protos}/attendant/*.proto)
+execute_process(COMMAND_ERROR_IS_FATAL ANY
+  COMMAND ${PROTOC} -I${protos} --descriptor_set_out=${WORK_DIR}/protos ${files})
+
+# Each line of the example is a flag with its default, commented out or not. A file
+# in the place of the data directory ends the server before it serves.
+file(READ ${prefix}/etc/attendant/attendantd.toml example)
+string(REGEX REPLACE "(^|\n)# ([a-z-]+ = )" "\\1\\2" config "${example}")
+string(REGEX MATCHALL "\n[a-z-]+ = [^\n]+" settings "${config}")
+file(WRITE ${WORK_DIR}/all.toml "${config}")
+file(WRITE ${WORK_DIR}/file "")
+execute_process(RESULT_VARIABLE status OUTPUT_VARIABLE effective
+  ERROR_VARIABLE refusal
+  COMMAND ${prefix}/bin/attendantd --config ${WORK_DIR}/all.toml
+    --data-dir ${WORK_DIR}/file --http-listen none)
+if(NOT status EQUAL 1 OR NOT refusal MATCHES "Not a directory")
+  message(FATAL_ERROR "attendantd with the example: ${status}: ${refusal}")
+endif()
+set(count 0)
+foreach(setting ${settings})
+  if(setting MATCHES "^\n(data-dir|http-listen|memory-limit) ")
+    continue()
+  endif()
+  string(FIND "\n${effective}" "${setting}\n" position)
+  if(position EQUAL -1)
+    message(FATAL_ERROR "not the default, or not taken:${setting}")
+  endif()
+  math(EXPR count "${count} + 1")
+endforeach()
+if(count LESS 3)
+  message(FATAL_ERROR "the example shows ${count} defaults")
+endif()
+
+# The unit starts what is installed, in the place that it is built for.
+file(STRINGS ${prefix}/lib/systemd/system/attendantd.service start
+  REGEX "^ExecStart=")
+if(NOT start MATCHES
+    "=(/.*)/bin/attendantd --config (/.*)/attendant/attendantd.toml$")
+  message(FATAL_ERROR "the unit has ${start}")
+endif()
+file(REMOVE_RECURSE ${WORK_DIR})
