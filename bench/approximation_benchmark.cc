@@ -13,7 +13,7 @@
 
 #include "bench/peak_memory.h"
 #include "core/attention/contextualize.h"
-#include "core/attention/lsh_buckets.h"
+#include "core/attention/normal.h"
 
 namespace attendant {
 namespace {

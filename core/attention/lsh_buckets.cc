@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <numbers>
 
-#include "core/attention/gumbel.h"
+#include "core/attention/normal.h"
 #include "core/kernels/kernels.h"
 
 namespace attendant {
@@ -15,14 +14,6 @@ namespace {
 constexpr std::int64_t kDirections = 256;
 
 }  // namespace
-
-float NormalAt(std::uint64_t seed, std::uint64_t counter) {
-  // Box and Muller 1958; 1 - u is never 0.
-  const double u = UniformFrom(RandomBits(seed, 2 * counter));
-  const double v = UniformFrom(RandomBits(seed, 2 * counter + 1));
-  return static_cast<float>(std::sqrt(-2 * std::log1p(-u)) *
-                            std::cos(2 * std::numbers::pi * v));
-}
 
 LshBuckets::LshBuckets(std::int64_t dim, std::int64_t bucket_count,
                        std::int64_t round_count, std::uint64_t seed)

@@ -10,9 +10,6 @@
 
 namespace attendant {
 
-// A standard normal variable as a function of a seed and a counter.
-float NormalAt(std::uint64_t seed, std::uint64_t counter);
-
 // Thread-safe: immutable.
 class LshBuckets {
  public:

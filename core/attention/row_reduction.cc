@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/attention/head_projection.h"
-#include "core/attention/lsh_buckets.h"
+#include "core/attention/normal.h"
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
 
@@ -87,17 +87,19 @@ absl::StatusOr<ReducedKeys> ReduceKeys(const MultiHeadInput& input,
     ATTENDANT_RETURN_IF_ERROR(CheckFinite(rows, attended, name));
     ATTENDANT_ASSIGN_OR_RETURN(
         Matrix reduced, ReduceRows(rows, attended, options, input.interrupt));
-    if (!std::isnan(RowNorm(reduced.data.data(),
-                            static_cast<std::int64_t>(reduced.data.size())))) {
-      return reduced;
+    for (std::int64_t r = 0; r < reduced.row_count; ++r) {
+      if (std::isnan(RowNorm(reduced.view().Row(r).data(), rows.dim))) {
+        return InvalidField(name, "vectors whose random combination overflows",
+                            "ones within the range of floats");
+      }
     }
-    return InvalidField(name, "vectors whose random combination overflows",
-                        "ones within the range of floats");
+    return reduced;
   };
   ReducedKeys reduced;
   ATTENDANT_ASSIGN_OR_RETURN(reduced.keys,
                              reduce(input.keys, input.names.keys));
-  if (input.values.data == input.keys.data) {
+  if (input.values.data == input.keys.data &&
+      input.values.dim == input.keys.dim) {
     reduced.values = reduced.keys;
     return reduced;
   }

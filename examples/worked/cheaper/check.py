@@ -34,3 +34,13 @@ def check(example):
     example.true(f"as many means as tokens lose nothing: {means}",
                  means[1000][0] < 1e-5)
     example.true(f"fewer do: {means}", means[100][0] > .01)
+
+    # Of a customer's purchases, those of story 9, as of a sequence.
+    rank = ("rank", "gifts", "--candidate", "22514", "--history",
+            "../two_interests/events.csv.gz", "--customer", "c1146")
+    example.equal("exact ranks say", example.ask(*rank)["method"],
+                  "ATTENTION_METHOD_EXACT")
+    for flags in (("--lsh", 1), ("--linformer", 5)):
+        example.equal(f"ranks by {flags} say",
+                      example.ask(*rank, *flags)["method"],
+                      "ATTENTION_METHOD_APPROXIMATE")

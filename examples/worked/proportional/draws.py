@@ -13,7 +13,7 @@ import sys
 
 DRAWS = 10000
 ROUNDS = 5
-SLATES = 60
+SLATES = 30
 SLATE = 20
 SHOWN = 8
 BAR = 40

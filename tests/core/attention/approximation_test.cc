@@ -13,6 +13,7 @@
 
 #include "core/attention/contextualize.h"
 #include "core/attention/lsh_buckets.h"
+#include "core/attention/normal.h"
 #include "core/attention/rank_candidates.h"
 #include "core/attention/row_reduction.h"
 #include "tests/support/multi_head_twin.h"
@@ -86,7 +87,7 @@ TEST(LshBucketsTest, AreOfDirections) {
   }
 }
 
-TEST(LshBucketsTest, NormalsAreNormal) {
+TEST(NormalAtTest, HasMeanZeroAndVarianceOne) {
   double sum = 0, square = 0;
   constexpr int kCount = 100000;
   for (std::uint64_t i = 0; i < kCount; ++i) {
@@ -310,8 +311,13 @@ TEST(LinformerTest, WithAsManyMeansAsTokensItIsExact) {
   input.approximation = LinformerOptions{};
   ASSERT_OK_AND_ASSIGN(const SequenceContext got, Contextualize(input));
   EXPECT_EQ(got.scored_count, exact.scored_count);
+  // The same weights; both sum 28 products as floats, in another order, and
+  // divide.
+  float greatest = 0;
+  for (const float f : tokens.data) greatest = std::max(greatest, std::abs(f));
   for (std::size_t i = 0; i < exact.outputs.data.size(); ++i) {
-    EXPECT_NEAR(got.outputs.data[i], exact.outputs.data[i], 100 * 0x1p-24);
+    EXPECT_NEAR(got.outputs.data[i], exact.outputs.data[i],
+                2 * (28 + 2) * 0x1p-24 * greatest);
   }
 }
 
@@ -468,23 +474,64 @@ TEST_F(RankApproximatelyTest, LshNamesTheEventsThatItMet) {
   }
 }
 
-TEST_F(RankApproximatelyTest, LinformerRanksByMeansAndNamesNoEvents) {
-  input_.approximation = LinformerOptions{.row_count = 30};
-  EXPECT_THAT(RankCandidates(input_),
-              StatusIs(kInvalid, HasSubstr("attribution_count")));
+TEST_F(RankApproximatelyTest, LinformerRanksByReducedEvents) {
+  // Those before the time; as many rows as events are the events.
+  std::vector<std::int32_t> positions(30);
+  std::iota(positions.begin(), positions.end(), 0);
   input_.attribution_count = 0;
-  ASSERT_OK_AND_ASSIGN(const RankedInterests got, RankCandidates(input_));
-  input_.approximation = {};
-  ASSERT_OK_AND_ASSIGN(const RankedInterests exact, RankCandidates(input_));
-  EXPECT_EQ(got.future_event_count, 10);
-  for (std::size_t i = 0; i < 9; ++i) {
-    EXPECT_NEAR(got.scores[i], exact.scores[i], 1e-5);
+  for (const std::int64_t row_count : {7, 30}) {
+    const LinformerOptions options = {.row_count = row_count};
+    ASSERT_OK_AND_ASSIGN(const Matrix reduced,
+                         ReduceRows(events_.view(), positions, options, {}));
+    const TwinAnswer twin =
+        AttendTwin(candidates_.view(), reduced.view(), reduced.view(),
+                   ScoreKind::kScaledDot, 1, NothingMasked);
+    input_.approximation = options;
+    ASSERT_OK_AND_ASSIGN(const RankedInterests ranked, RankCandidates(input_));
+    EXPECT_EQ(ranked.scored_count, 9 * row_count);
+    EXPECT_EQ(ranked.future_event_count, 10);
+    for (std::size_t i = 0; i < 9; ++i) {
+      double score = 0;
+      for (std::size_t d = 0; d < 4; ++d) {
+        const float got = ranked.interests.data[4 * i + d];
+        EXPECT_NEAR(got, twin.outputs[4 * i + d], twin.tolerances[i]);
+        score += double{candidates_.data[4 * i + d]} * got;
+      }
+      EXPECT_EQ(ranked.scores[i], score);
+      EXPECT_TRUE(ranked.attributions[i].empty());
+    }
   }
+}
+
+TEST_F(RankApproximatelyTest, WithoutEventsInterestsAreZeros) {
+  input_.attribution_count = 0;
+  for (const bool are_later : {true, false}) {
+    input_.time = absl::FromUnixSeconds(-1);
+    if (!are_later) {
+      input_.keys = input_.values = {nullptr, 0, 4};
+      input_.times = {};
+    }
+    for (const Approximation& approximation :
+         {Approximation(LshOptions{}), Approximation(LinformerOptions{})}) {
+      input_.approximation = approximation;
+      ASSERT_OK_AND_ASSIGN(const RankedInterests ranked,
+                           RankCandidates(input_));
+      EXPECT_EQ(ranked.scored_count, 0);
+      EXPECT_EQ(ranked.future_event_count, are_later ? 40 : 0);
+      EXPECT_THAT(ranked.interests.data, ::testing::Each(0));
+    }
+  }
+}
+
+TEST_F(RankApproximatelyTest, RefusesWhatItCannotDo) {
+  input_.approximation = LinformerOptions{};
+  EXPECT_THAT(RankCandidates(input_),
+              StatusIs(kInvalid, HasSubstr("attribution_count: got 3")));
   input_.activation_kind = ActivationKind::kNone;
   input_.approximation = LshOptions{};
   EXPECT_THAT(RankCandidates(input_),
-              StatusIs(kInvalid, AllOf(HasSubstr("activation_kind"),
-                                       HasSubstr("SOFTMAX"))));
+              StatusIs(kInvalid, HasSubstr("activation_kind: got NONE, want "
+                                           "SOFTMAX")));
 }
 
 }  // namespace
