@@ -58,14 +58,14 @@ def serving(mark, *command, core=None):
         process.stdout.close()
 
 
-def run(options, program, address, *arguments, core=None):
+def run(options, program, address, *arguments, core=None, statuses=(0,)):
     """What a program says as JSON."""
     pin = ["taskset", "-c", str(core)] if core is not None else []
     result = subprocess.run(
         [*pin, options.build / "bin" / program, "--server", address, "--json",
          *map(str, arguments)],
         stdout=subprocess.PIPE, text=True, check=False)
-    if result.returncode != 0:
+    if result.returncode not in statuses:
         sys.exit(f"{program} {arguments}: exit status {result.returncode}")
     return json.loads(result.stdout)
 
@@ -82,10 +82,15 @@ def write_queries(path, dim, count=1024):
 
 
 def load(options, address, catalog, queries, callers, core=None):
+    # 1: some were refused. A server that was held up for a moment may do that to
+    # many callers at once; a hundredth is no matter.
     report = run(options, "attendant-load", address, "--catalog", catalog,
                  "--field", FIELD, "--queries", queries, "--result-count", 10,
                  "--concurrency", callers, "--warmup", .5, "--duration",
-                 options.seconds, core=core)
+                 options.seconds, core=core, statuses=(0, 1))
+    answered = report["statusCodeDistribution"].get("OK", 0)
+    if answered < .99 * report["count"]:
+        sys.exit(f"{callers} callers: {report['statusCodeDistribution']}")
     by_percentile = {entry["percentage"]: entry["latency"] / 1e3
                      for entry in report["latencyDistribution"]}
     return {"per_second": report["rps"], "p50_us": by_percentile[50],
