@@ -59,6 +59,12 @@ std::string ColumnHead(const std::vector<std::string>& labels, int indent) {
   return head;
 }
 
+std::string Legend(double greatest) {
+  if (greatest == 0) return "No weight is above 0.";
+  return absl::StrCat("██ is ", FormatNumber(greatest),
+                      ", ▓▓ ▒▒ ░░ three, two and one quarter of it.");
+}
+
 }  // namespace
 
 std::string MatrixBlocks(const AttentionMap& map, const Style& style) {
@@ -85,12 +91,7 @@ std::string MatrixBlocks(const AttentionMap& map, const Style& style) {
       }
       absl::StrAppend(&text, Line(std::move(line)));
     }
-    absl::StrAppend(
-        &text,
-        style.Dim(absl::StrCat("██ is ", FormatNumber(greatest),
-                               ", ▓▓ ▒▒ ░░ three, two and one quarter "
-                               "of it.")),
-        "\n");
+    absl::StrAppend(&text, style.Dim(Legend(greatest)), "\n");
   }
   return text;
 }

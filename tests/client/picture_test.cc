@@ -39,7 +39,7 @@ TEST(PictureTest, PanelsOfHeadsAreNamed) {
             "head 0\n"
             "   k\n"
             "q\n"
-            "██ is 0, ▓▓ ▒▒ ░░ three, two and one quarter of it.\n"
+            "No weight is above 0.\n"
             "\n"
             "head 1\n"
             "   k\n"
