@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 
@@ -52,7 +53,10 @@ absl::StatusOr<Client::Options> ClientOptions(const ConnectionFlags& flags) {
   options.security = flags.security;
   if (flags.token_path.empty()) {
     const char* token = std::getenv("ATTENDANT_AUTH_TOKEN");
-    if (token != nullptr) options.security.token = token;
+    // Those who keep secrets often put a line end behind.
+    if (token != nullptr) {
+      options.security.token = std::string(absl::StripAsciiWhitespace(token));
+    }
     return options;
   }
   ATTENDANT_ASSIGN_OR_RETURN(options.security.token,

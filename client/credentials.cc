@@ -5,6 +5,7 @@
 #include <sstream>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 
@@ -52,6 +53,11 @@ MakeChannelCredentials(const ClientSecurity& security) {
   if (!has_tls && !security.key_path.empty()) {
     return InvalidField("ca", "nothing",
                         "the server's authority beside a certificate");
+  }
+  if (!absl::c_all_of(security.token,
+                      [](char c) { return c > ' ' && c < 127; })) {
+    return InvalidField("auth-token", "one with blanks or control characters",
+                        "NAME.SECRET as attendantd token made it");
   }
   grpc::SslCredentialsOptions tls;
   ATTENDANT_ASSIGN_OR_RETURN(tls.pem_root_certs, ReadPem(security.ca_path));

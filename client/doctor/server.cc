@@ -27,8 +27,10 @@ absl::string_view HostOf(absl::string_view address) {
   return address.substr(0, address.rfind(':'));
 }
 
-// A page, whatever its status; no result if there is no answer.
-httplib::Result Get(const ServerToExamine& server, const std::string& path) {
+// A page, whatever its status; no result if there is no answer. `token` may be
+// empty.
+httplib::Result Get(const ServerToExamine& server, const std::string& path,
+                    const std::string& token = "") {
   const ClientSecurity& security = server.security;
   const bool tls = !security.ca_path.empty();
   httplib::Client client(
@@ -41,9 +43,8 @@ httplib::Result Get(const ServerToExamine& server, const std::string& path) {
   client.set_connection_timeout(kPatienceSeconds);
   client.set_read_timeout(kPatienceSeconds);
   httplib::Headers headers;
-  if (!security.token.empty() &&
-      (tls || HostOf(server.http) == HostOf(server.server))) {
-    headers.emplace("Authorization", absl::StrCat("Bearer ", security.token));
+  if (!token.empty()) {
+    headers.emplace("Authorization", absl::StrCat("Bearer ", token));
   }
   return client.Get(path, headers);
 }
@@ -91,9 +92,17 @@ std::optional<std::string> BuildLabel(const std::string& page,
   return match[1].str();
 }
 
-// Nothing where the HTTP port is not that of attendantd.
-std::optional<Finding> ExamineBuild(const ServerToExamine& server) {
-  const httplib::Result page = Get(server, "/metrics");
+// Nothing where the HTTP port is not that of attendantd. `reached`: by gRPC.
+std::optional<Finding> ExamineBuild(const ServerToExamine& server,
+                                    bool reached) {
+  // gRPC sends a token without TLS to this machine only: where it has got
+  // through, HTTP may follow.
+  const bool may_see_token =
+      !server.security.ca_path.empty() ||
+      (reached && HostOf(server.http) == HostOf(server.server));
+  const httplib::Result page =
+      Get(server, "/metrics",
+          may_see_token ? server.security.token : std::string());
   if (!page) return std::nullopt;
   if (page->status == 401 || page->status == 403) {
     return Finding{
@@ -196,7 +205,7 @@ std::vector<Finding> ExamineServer(const ServerToExamine& server) {
                         "is with --server"});
   }
   findings.push_back(ExamineReadiness(server));
-  if (auto build = ExamineBuild(server)) {
+  if (auto build = ExamineBuild(server, client.ok())) {
     findings.push_back(*std::move(build));
   }
   if (client.ok()) ExamineCatalogs(**client, findings);

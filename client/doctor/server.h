@@ -17,7 +17,7 @@ namespace attendant {
 struct ServerToExamine {
   std::string server;  // HOST:PORT of gRPC
   std::string http;    // HOST:PORT of HTTP
-  // Of both ports. Without TLS, HTTP gets the token only on gRPC's host.
+  // Of both ports. Without TLS the token goes to this machine only.
   ClientSecurity security = {};
   std::function<absl::StatusOr<std::unique_ptr<Client>>()> connect;
 };
