@@ -108,8 +108,10 @@ class AttendCall final : public PooledCall {
     if (group_.empty() || !light_queries_.IsLight(light_place_)) return false;
     set_flow(flow);
     runs_here_ = true;
-    runs_here_ = pool_.TryRunHere(this);
-    return runs_here_;
+    // Once it has run, the call may be another thread's, or gone.
+    if (pool_.TryRunHere(this)) return true;
+    runs_here_ = false;
+    return false;
   }
 
   absl::string_view group() const override { return group_; }

@@ -65,6 +65,7 @@ absl::Status Authenticator::CheckRole(Role needed, absl::string_view header) {
     const std::shared_ptr<const TokenTable> table = table_.Load();
     const Grant* grant = token ? table->Find(*token) : nullptr;
     if (grant == nullptr) {
+      refusals_[AuthRefusal::kUnknownToken].Add();
       return StatusWithReason(
           absl::StatusCode::kUnauthenticated,
           "authorization: got one that is no token of this server, want "
@@ -73,12 +74,14 @@ absl::Status Authenticator::CheckRole(Role needed, absl::string_view header) {
     }
     role = grant->role;
   } else if (!anonymous_read_) {
+    refusals_[AuthRefusal::kNoToken].Add();
     return StatusWithReason(absl::StatusCode::kUnauthenticated,
                             "authorization: got nothing, want a token of this "
                             "server as \"Bearer NAME.SECRET\"",
                             "TOKEN_MISSING");
   }
   if (role >= needed) return absl::OkStatus();
+  refusals_[AuthRefusal::kRoleTooLow].Add();
   return StatusWithReason(
       absl::StatusCode::kPermissionDenied,
       absl::StrCat(
@@ -90,10 +93,10 @@ absl::Status Authenticator::CheckRole(Role needed, absl::string_view header) {
 
 std::shared_ptr<const Grant> Authenticator::GrantOf(
     absl::string_view header) const {
-  if (header.empty()) return Anonymous();
+  if (header.empty()) return anonymous_read_ ? Anonymous() : nullptr;
   const std::optional<absl::string_view> token = BearerToken(header);
   const std::shared_ptr<const TokenTable> table = table_.Load();
-  return {table, token ? table->FindKnown(*token) : nullptr};
+  return {table, token ? table->Find(*token) : nullptr};
 }
 
 void Authenticator::ReloadIfChanged() {
@@ -108,11 +111,16 @@ void Authenticator::ReloadIfChanged() {
   if (!files_.HaveChanged()) return;
   absl::StatusOr<TokenTable> table = ReadTable(path_);
   if (!table.ok()) {
+    files_.ReadAgain();
+    const bool is_known = table.status() == last_failure_;
+    last_failure_ = table.status();
+    if (is_known) return;
     LogEvent(LogLevel::kError, "tokens_not_reloaded",
              {{"error", std::string(table.status().message())},
               {"what_now", "the tokens read before it stay valid"}});
     return;
   }
+  last_failure_ = absl::OkStatus();
   table_.Store(std::make_shared<TokenTable>(*std::move(table)));
   LogEvent(LogLevel::kInfo, "tokens_reloaded", {{"path", path_}});
 }

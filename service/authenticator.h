@@ -15,10 +15,14 @@
 #include "core/base/mutex.h"
 #include "core/base/published.h"
 #include "service/access.h"
+#include "service/metrics/instruments.h"
 #include "service/token_table.h"
 #include "service/watched_files.h"
 
 namespace attendant {
+
+// Why a caller was refused.
+enum class AuthRefusal { kNoToken, kUnknownToken, kRoleTooLow, kCount };
 
 // Thread-safe. `header` is what stands in "authorization", empty where there is
 // none: "Bearer NAME.SECRET" (RFC 6750).
@@ -41,8 +45,10 @@ class Authenticator {
   // low.
   absl::Status CheckRole(Role needed, absl::string_view header);
 
-  // What a caller whose role was checked may do; null if its token was taken
-  // back meanwhile.
+  // By CheckRole.
+  const CounterFor<AuthRefusal>& refusals() const { return refusals_; }
+
+  // What a caller may do; null if it has no token, or one that was taken back.
   std::shared_ptr<const Grant> GrantOf(absl::string_view header) const;
 
  private:
@@ -55,8 +61,10 @@ class Authenticator {
   const bool anonymous_read_;
   std::atomic<std::int64_t> next_look_ns_;  // of SteadyNow
   Published<TokenTable> table_;
+  CounterFor<AuthRefusal> refusals_;
   Mutex mutex_;
   WatchedFiles files_ ABSL_GUARDED_BY(mutex_);
+  absl::Status last_failure_ ABSL_GUARDED_BY(mutex_);  // of reading it; or OK
 };
 
 }  // namespace attendant

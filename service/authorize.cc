@@ -145,6 +145,17 @@ absl::StatusOr<std::shared_ptr<const Grant>> GrantOf(
                           "the token was taken back", "TOKEN_UNKNOWN");
 }
 
+absl::Status AuthorizeStill(const Backend& backend,
+                            const grpc::CallbackServerContext& context,
+                            Role needed, absl::string_view catalog) {
+  if (backend.authenticator == nullptr) return absl::OkStatus();
+  ATTENDANT_RETURN_IF_ERROR(
+      backend.authenticator->CheckRole(needed, AuthorizationOf(context)));
+  ATTENDANT_ASSIGN_OR_RETURN(const std::shared_ptr<const Grant> grant,
+                             GrantOf(backend, context));
+  return CheckScope(grant->scope, {catalog});
+}
+
 void CutReply(const Backend& backend,
               const grpc::CallbackServerContext& context,
               v1::ListCatalogsResponse* response) {

@@ -92,6 +92,12 @@ absl::Status Authorize(const Backend& backend,
   return CheckRequest(grant->scope, request);
 }
 
+// The same for what a stream that has begun names, when more of it comes: its
+// token may have been taken back, or have another role now.
+absl::Status AuthorizeStill(const Backend& backend,
+                            const grpc::CallbackServerContext& context,
+                            Role needed, absl::string_view catalog);
+
 // Leaves out of a list what the caller's scope does not hold. Other replies say
 // nothing of catalogs that were not asked for.
 template <typename Response>

@@ -36,13 +36,13 @@ struct Backend {
   CallRecords records{AllMethods()};
   ServerMetrics& metrics = records.metrics;
   // Null: no tokens are asked for.
-  const Authenticator* const authenticator;
+  Authenticator* const authenticator;
 
   // Of all calls.
   StallWatch stall_watch;
 
   Backend(CatalogSet* catalog_set, std::int64_t message_bytes,
-          const Authenticator* token_authenticator = nullptr,
+          Authenticator* token_authenticator = nullptr,
           const TransportLimits& transport = {},
           const RequestLimits& request_limits = {})
       : catalogs(catalog_set),

@@ -11,6 +11,7 @@
 #include "core/base/memory_parts.h"
 #include "core/catalog/live_catalog.h"
 #include "core/catalog/snapshot.h"
+#include "core/catalog/snapshot_memory.h"
 #include "core/storage/store.h"
 
 namespace attendant {
@@ -106,8 +107,11 @@ void AddCatalog(const LiveCatalog& catalog, MetricPage& page) {
   gauge("attendant_catalog_snapshot_age_seconds",
         "Time since a catalog's items or indexes last changed, in seconds.",
         absl::ToDoubleSeconds(TimeSince(snapshot->publish_time)));
-  AddMemory(catalog.memory(), name, page);
-  AddStore(catalog.store_figures(), name, page);
+  const StoreFigures figures = catalog.store_figures();
+  MemoryParts parts = SnapshotMemory(*snapshot);
+  parts.database = figures.memory_bytes();
+  AddMemory(parts, name, page);
+  AddStore(figures, name, page);
 }
 
 }  // namespace

@@ -238,6 +238,8 @@ std::variant<Flags, EarlyExit> ParseFlags(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     return ExitOf(app, error);
   }
+  const absl::Status given = CheckSecurityVariables();
+  if (!given.ok()) return ExitOf(given);
   const absl::Status secure =
       ValidateSecurity(flags.server.security, HostOf(flags.server.listen));
   if (!secure.ok()) return ExitOf(secure);
@@ -252,6 +254,10 @@ std::variant<Flags, EarlyExit> ParseFlags(int argc, const char* const* argv) {
     flags.http_listen = DefaultHttpListen(flags.server.listen);
   } else if (flags.http_listen == kNone) {
     flags.http_listen.clear();
+  } else {
+    const absl::Status http_secure = ValidateSecurity(
+        flags.server.security, HostOf(flags.http_listen), "http-listen");
+    if (!http_secure.ok()) return ExitOf(http_secure);
   }
   if (flags.server.worker_count == 0) {
     flags.server.worker_count =

@@ -32,8 +32,10 @@ std::uint64_t HashOfFirstField(const grpc::Slice& slice) {
 FlowKey FlowOfCaller(const Backend& backend,
                      const grpc::ServerContextBase& context) {
   if (backend.authenticator != nullptr) {
-    const absl::string_view token = AuthorizationOf(context);
-    if (!token.empty()) return {HashOf(token), 0};
+    const absl::string_view header = AuthorizationOf(context);
+    const auto grant = backend.authenticator->GrantOf(header);
+    // By its name: the header may be spelt in many ways.
+    if (!header.empty() && grant != nullptr) return {HashOf(grant->name), 0};
   }
   return {HashOf(context.peer()), 0};
 }

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "service/build_metrics.h"
 #include "service/listen_address.h"
@@ -36,7 +37,7 @@ HttpPort::HttpPort(std::unique_ptr<TlsReloader> reloader,
 
 absl::StatusOr<std::unique_ptr<HttpPort>> HttpPort::Start(
     const Options& options) {
-  ATTENDANT_RETURN_IF_ERROR(ValidateListen(options.listen));
+  ATTENDANT_RETURN_IF_ERROR(ValidateListen(options.listen, "http-listen"));
   const SecurityOptions& security = options.security;
   ATTENDANT_RETURN_IF_ERROR(
       ValidateSecurity(security, HostOf(options.listen), "http-listen"));
@@ -66,7 +67,7 @@ absl::StatusOr<std::unique_ptr<HttpPort>> HttpPort::Start(
 HttpResponse HttpPort::Answer(const HttpRequest& request) const {
   if (request.path == "/") return {.body = kIndex};
   if (request.path == "/livez") return {.body = "ok\n"};
-  if (request.path == "/readyz") return Ready();
+  if (request.path == "/readyz") return Ready(request);
   if (request.path == "/metrics") {
     const absl::Status allowed =
         CheckMayReadAll(authenticator_.get(), request.authorization);
@@ -75,11 +76,18 @@ HttpResponse HttpPort::Answer(const HttpRequest& request) const {
   return {.status = kNotFound, .body = "no such page; / lists them\n"};
 }
 
-HttpResponse HttpPort::Ready() const {
+HttpResponse HttpPort::Ready(const HttpRequest& request) const {
   const Server* server = server_.load();
   Readiness readiness;
   if (server != nullptr) {
     readiness = server->readiness();
+    // They name catalogs, and the page asks for no token.
+    const bool may_see =
+        CheckMayReadAll(authenticator_.get(), request.authorization).ok();
+    if (!may_see && !readiness.warnings.empty()) {
+      readiness.warnings = {absl::StrCat(readiness.warnings.size(),
+                                         " for those who may see /metrics")};
+    }
   } else {
     readiness.reasons = {"starting: catalogs are being opened"};
   }

@@ -46,7 +46,7 @@ class HttpPort {
            std::unique_ptr<Authenticator> authenticator);
 
   HttpResponse Answer(const HttpRequest& request) const;
-  HttpResponse Ready() const;
+  HttpResponse Ready(const HttpRequest& request) const;
   HttpResponse Metrics() const;
 
   const std::unique_ptr<TlsReloader> reloader_;         // null: no TLS

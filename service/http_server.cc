@@ -12,11 +12,13 @@
 #include <signal.h>
 #include <sys/socket.h>
 
+#include <cerrno>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "service/listen_address.h"
+#include "service/log.h"
 
 namespace attendant {
 namespace {
@@ -47,8 +49,13 @@ struct HttpServer::Connection {
 HttpServer::HttpServer(Options options) : options_(std::move(options)) {}
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(Options options) {
-  // Once for the process; so that another thread can end the loop.
-  static const bool threads = evthread_use_pthreads() == 0;
+  // Once for the process; threads, so that another one can end the loop.
+  static const bool threads = [] {
+    event_set_log_callback([](int /*severity*/, const char* text) {
+      LogEvent(LogLevel::kDebug, "libevent", {{"message", text}});
+    });
+    return evthread_use_pthreads() == 0;
+  }();
   if (!threads) return absl::InternalError("libevent has no threads");
   std::unique_ptr<HttpServer> server(new HttpServer(std::move(options)));
   ATTENDANT_RETURN_IF_ERROR(server->Listen());
@@ -84,7 +91,8 @@ absl::Status HttpServer::Listen() {
       this);
   evhttp_bound_socket* bound = evhttp_bind_socket_with_handle(
       http_, BareHostOf(options_.listen).c_str(), PortOf(options_.listen));
-  if (bound == nullptr) return CannotListen(options_.listen, " for HTTP");
+  if (bound == nullptr)
+    return CannotListen(options_.listen, " for HTTP", errno);
   port_ = BoundPort(evhttp_bound_socket_get_fd(bound));
   return absl::OkStatus();
 }
@@ -148,8 +156,15 @@ void HttpServer::End(Connection& connection) {
 }
 
 void HttpServer::Answer(evhttp_request* request) {
-  // Closed as soon as it is answered, not when its time is over.
   evhttp_connection* answered = evhttp_request_get_connection(request);
+  // libevent goes on without TLS where Connect could make none.
+  if (options_.tls != nullptr &&
+      bufferevent_openssl_get_ssl(
+          evhttp_connection_get_bufferevent(answered)) == nullptr) {
+    evhttp_send_error(request, HTTP_SERVUNAVAIL, nullptr);
+    return;
+  }
+  // Closed as soon as it is answered, not when its time is over.
   for (Connection& connection : connections_) {
     if (connection.buffer != evhttp_connection_get_bufferevent(answered)) {
       continue;

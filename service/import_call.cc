@@ -97,8 +97,11 @@ absl::Status ImportCall::FindTarget(const v1::ImportItemsRequest& request) {
     ATTENDANT_RETURN_IF_ERROR(Authorize(backend_, context_, request));
     ATTENDANT_ASSIGN_OR_RETURN(
         catalog_, FindCatalog(backend_, request.catalog(), "catalog"));
+    catalog_name_ = request.catalog();
     return absl::OkStatus();
   }
+  ATTENDANT_RETURN_IF_ERROR(
+      AuthorizeStill(backend_, context_, Role::kWrite, catalog_name_));
   if (request.catalog().empty()) return absl::OkStatus();
   return InvalidField("catalog", absl::StrCat("\"", request.catalog(), "\""),
                       "nothing after the first message of a stream");

@@ -53,6 +53,7 @@ class ImportCall final
   grpc::ByteBuffer request_bytes_;
   grpc::ByteBuffer response_bytes_;
   std::shared_ptr<LiveCatalog> catalog_;  // null before the first message
+  std::string catalog_name_;              // as the caller spells it
   std::int64_t acknowledged_count_ = 0;
   std::int64_t stored_count_ = 0;
 };

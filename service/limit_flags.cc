@@ -60,8 +60,8 @@ void AddLimitFlags(CLI::App& app, TransportLimits& limits) {
            "SECONDS", "A connection without calls for so long is closed");
   AddCount(app, "--stall-seconds", "ATTENDANT_STALL_SECONDS",
            limits.stall_seconds, "SECONDS",
-           "A call whose client takes nothing of its reply for so long is "
-           "cancelled");
+           "A call whose client does not take its reply for so long, and a "
+           "second for each 64 KiB of it, is cancelled");
   AddBytes(app, "--request-memory", "ATTENDANT_REQUEST_MEMORY",
            limits.request_memory_bytes,
            "Memory of requests on their way in; above it calls are cancelled");

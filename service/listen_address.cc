@@ -3,6 +3,9 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <cerrno>
+#include <system_error>
+
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -10,12 +13,12 @@
 
 namespace attendant {
 
-absl::Status ValidateListen(absl::string_view listen) {
+absl::Status ValidateListen(absl::string_view listen, absl::string_view field) {
   const std::size_t colon = listen.rfind(':');
   std::uint32_t port = 0;
   if (colon == absl::string_view::npos || colon == 0 ||
       !absl::SimpleAtoi(listen.substr(colon + 1), &port) || port > 65535) {
-    return InvalidField("listen", absl::StrCat("\"", listen, "\""),
+    return InvalidField(field, absl::StrCat("\"", listen, "\""),
                         "HOST:PORT with a port of 0 to 65535");
   }
   return absl::OkStatus();
@@ -46,12 +49,19 @@ int BoundPort(int socket) {
                    : reinterpret_cast<sockaddr_in*>(&address)->sin_port);
 }
 
-absl::Status CannotListen(absl::string_view listen, absl::string_view what) {
+absl::Status CannotListen(absl::string_view listen, absl::string_view what,
+                          int error) {
+  std::string why = std::generic_category().message(error);
+  if (error == EADDRINUSE) {
+    why = "another process listens there";
+  } else if (error == EADDRNOTAVAIL || error == 0) {
+    why = "the host is not an address of this machine";
+  } else if (error == EACCES) {
+    why = "ports below 1024 want privileges";
+  }
   return StatusWithReason(
       absl::StatusCode::kUnavailable,
-      absl::StrCat("can't listen on ", listen, what,
-                   ": another process listens there, or the host is not an "
-                   "address of this machine"),
+      absl::StrCat("can't listen on ", listen, what, ": ", why),
       "CANNOT_LISTEN");
 }
 

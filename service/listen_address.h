@@ -10,8 +10,9 @@
 
 namespace attendant {
 
-// InvalidArgument naming "listen" unless it is HOST:PORT with a port that fits.
-absl::Status ValidateListen(absl::string_view listen);
+// InvalidArgument naming `field` unless it is HOST:PORT with a port that fits.
+absl::Status ValidateListen(absl::string_view listen,
+                            absl::string_view field = "listen");
 
 // The host of HOST:PORT as it is written there, brackets of IPv6 included.
 absl::string_view HostOf(absl::string_view listen);
@@ -25,8 +26,10 @@ std::uint16_t PortOf(absl::string_view listen);
 // The port that a socket is bound to.
 int BoundPort(int socket);
 
-// Unavailable, with the reason CANNOT_LISTEN; `what` says for what, or nothing.
-absl::Status CannotListen(absl::string_view listen, absl::string_view what);
+// Unavailable, with the reason CANNOT_LISTEN, and `error` of errno(3); `what`
+// says for what, or nothing.
+absl::Status CannotListen(absl::string_view listen, absl::string_view what,
+                          int error);
 
 }  // namespace attendant
 

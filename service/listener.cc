@@ -33,15 +33,6 @@ constexpr int kBatch = 64;
 constexpr absl::Duration kWaitForRoom = absl::Milliseconds(10);
 constexpr absl::Duration kLogInterval = absl::Seconds(10);
 
-// What an HTTP/2 server says first, and last (RFC 9113, sec. 6.5 and 6.8):
-// empty SETTINGS, and GOAWAY with ENHANCE_YOUR_CALM and a text.
-std::string GoAway(const std::string& text) {
-  const std::string settings("\0\0\0\4\0\0\0\0\0", 9);
-  std::string go_away("\0\0\0\7\0\0\0\0\0\0\0\0\0\0\0\0\13", 17);
-  go_away[2] = static_cast<char>(8 + text.size());
-  return absl::StrCat(settings, go_away, text);
-}
-
 void SetPort(int port, sockaddr& address) {
   auto& place = address.sa_family == AF_INET6
                     ? reinterpret_cast<sockaddr_in6&>(address).sin6_port
@@ -76,14 +67,7 @@ bool Watch(int poll, int descriptor, std::uint32_t events) {
 
 }  // namespace
 
-Listener::Listener(Options options)
-    : options_(std::move(options)),
-      refusal_(options_.tells_why
-                   ? GoAway(absl::StrCat("connections: got one too many, want "
-                                         "at most ",
-                                         options_.max_connection_count,
-                                         " (--max-connections)"))
-                   : "") {}
+Listener::Listener(Options options) : options_(std::move(options)) {}
 
 absl::StatusOr<std::unique_ptr<Listener>> Listener::Bind(Options options) {
   std::unique_ptr<Listener> listener(new Listener(std::move(options)));
@@ -99,7 +83,7 @@ absl::Status Listener::Listen() {
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   if (getaddrinfo(host.c_str(), port.c_str(), &hints, &found) != 0) {
-    return CannotListen(options_.address, "");
+    return CannotListen(options_.address, "", 0);
   }
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> addresses(
       found, &freeaddrinfo);
@@ -112,13 +96,19 @@ absl::Status Listener::Listen() {
     // A name may stand for addresses of a kind that the machine has not.
     if (socket < 0 && (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT))
       continue;
-    if (socket < 0) return CannotListen(options_.address, "");
+    if (socket < 0) return CannotListen(options_.address, "", errno);
     listening_.push_back(socket);
     port_ = BoundPort(socket);
-    Watch(poll_, socket, EPOLLIN);
+    if (!Watch(poll_, socket, EPOLLIN)) {
+      return CannotListen(options_.address, "", errno);
+    }
   }
-  if (listening_.empty()) return CannotListen(options_.address, "");
-  Watch(poll_, stop_, EPOLLIN);
+  if (listening_.empty()) {
+    return CannotListen(options_.address, "", EADDRNOTAVAIL);
+  }
+  if (!Watch(poll_, stop_, EPOLLIN)) {
+    return CannotListen(options_.address, "", errno);
+  }
   return absl::OkStatus();
 }
 
@@ -201,13 +191,14 @@ void Listener::Admit(int connection) {
 }
 
 void Listener::Refuse(int connection) {
-  send(connection, refusal_.data(), refusal_.size(),
-       MSG_NOSIGNAL | MSG_DONTWAIT);
+  // Without a word: a client that had an HTTP/2 server's first frames would
+  // take the connection for made, and try again without a pause.
   close(connection);
   if (SteadyNow() < next_log_) return;
   next_log_ = SteadyAfter(kLogInterval);
   LogEvent(LogLevel::kWarning, "connection_refused",
-           {{"max_connections", absl::StrCat(options_.max_connection_count)}});
+           {{"max_connections",
+             LogValue::Json(absl::StrCat(options_.max_connection_count))}});
 }
 
 void Listener::Forget(int connection) {

@@ -30,9 +30,6 @@ class Listener {
   struct Options {
     std::string address;  // HOST:PORT; port 0 takes a free one
     int max_connection_count = 0;
-    // Tells who is refused why, as gRPC clients show it; not in TLS, which they
-    // would have to speak first.
-    bool tells_why = true;
   };
 
   // Listens on all addresses of the host. Unavailable if one can't be bound.
@@ -64,7 +61,6 @@ class Listener {
   void Forget(int connection);
 
   const Options options_;
-  const std::string refusal_;  // sent to who is refused
   int port_ = 0;
   int poll_ = -1;  // of listening_, stop_ and connections
   int stop_ = -1;  // an eventfd

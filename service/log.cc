@@ -97,7 +97,9 @@ void LogEvent(LogLevel level, absl::string_view event,
       "\",\"level\":\"", Name(level), "\",\"event\":", Json(event));
   for (const auto& [name, value] : fields) {
     absl::StrAppend(&line, ",", Json(name), ":",
-                    value.is_json() ? value.text() : Json(value.text()));
+                    value.is_json()
+                        ? value.text()
+                        : Json(value.text().substr(0, kMaxLogTextBytes)));
   }
   Logger().log(SpdlogLevel(level), line + "}");
 }

@@ -44,7 +44,9 @@ class LogValue {
 
 using LogField = std::pair<absl::string_view, LogValue>;
 
-// Writes {"time": ..., "level": ..., "event": ..., fields...}. Thread-safe.
+// Writes {"time": ..., "level": ..., "event": ..., fields...}, of each text the
+// first kMaxLogTextBytes. Thread-safe.
+inline constexpr std::size_t kMaxLogTextBytes = 1024;
 void LogEvent(LogLevel level, absl::string_view event,
               std::span<const LogField> fields);
 inline void LogEvent(LogLevel level, absl::string_view event,

@@ -13,9 +13,12 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "core/base/clock.h"
 #include "core/base/mutex.h"
 #include "core/base/status.h"
 #include "service/access.h"
+#include "service/log.h"
+#include "service/log_limiter.h"
 #include "service/tls_reloader.h"
 
 namespace attendant {
@@ -69,8 +72,8 @@ absl::string_view View(const grpc_slice& slice) {
 }
 
 absl::Status CheckCall(Authenticator& authenticator,
-                       const grpc_metadata* metadata, std::size_t count) {
-  absl::string_view path;
+                       const grpc_metadata* metadata, std::size_t count,
+                       absl::string_view& path) {
   absl::string_view header;
   int header_count = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -90,12 +93,27 @@ absl::Status CheckCall(Authenticator& authenticator,
   return authenticator.CheckRole(*needed, header);
 }
 
-// For gRPC, before each call; `state` is the Authenticator.
+struct CallChecks {
+  Authenticator& authenticator;
+  LogLimiter logged{10};
+};
+
+// For gRPC, before each call; `state` is of CallChecks.
 void ProcessMetadata(void* state, grpc_auth_context* /*context*/,
                      const grpc_metadata* metadata, std::size_t count,
                      grpc_process_auth_metadata_done_cb done, void* data) {
+  auto& checks = *static_cast<CallChecks*>(state);
+  absl::string_view path;
   const absl::Status status =
-      CheckCall(*static_cast<Authenticator*>(state), metadata, count);
+      CheckCall(checks.authenticator, metadata, count, path);
+  if (!status.ok()) {
+    if (const auto dropped = checks.logged.Admit(SteadyNow())) {
+      LogEvent(LogLevel::kWarning, "call_refused",
+               {{"path", std::string(path)},
+                {"error", std::string(status.message())},
+                {"not_logged_before", LogValue::Json(absl::StrCat(*dropped))}});
+    }
+  }
   done(data, nullptr, 0, nullptr, 0,
        static_cast<grpc_status_code>(status.code()),
        std::string(status.message()).c_str());
@@ -114,8 +132,9 @@ class PortCredentials final : public grpc::ServerCredentials {
                          ? grpc_local_server_credentials_create(LOCAL_TCP)
                          : MakeTls(*fetcher_)) {
     if (authenticator == nullptr) return;
+    checks_ = std::make_unique<CallChecks>(*authenticator);
     grpc_server_credentials_set_auth_metadata_processor(
-        credentials_, {&ProcessMetadata, nullptr, authenticator});
+        credentials_, {&ProcessMetadata, nullptr, checks_.get()});
   }
   ~PortCredentials() override { grpc_server_credentials_release(credentials_); }
 
@@ -141,6 +160,7 @@ class PortCredentials final : public grpc::ServerCredentials {
   }
 
   const std::unique_ptr<TlsFetcher> fetcher_;
+  std::unique_ptr<CallChecks> checks_;  // null: no tokens
   grpc_server_credentials* const credentials_;
 };
 

@@ -1,12 +1,22 @@
 #include "service/security_flags.h"
 
+#include <cstdlib>
+
 #include "absl/strings/str_cat.h"
+#include "core/base/status.h"
 #include "service/flags.h"
 
 namespace attendant {
 namespace {
 
 constexpr char kGroup[] = "Security";
+
+constexpr char kCertificateVariable[] = "ATTENDANT_TLS_CERT";
+constexpr char kKeyVariable[] = "ATTENDANT_TLS_KEY";
+constexpr char kClientCaVariable[] = "ATTENDANT_TLS_CLIENT_CA";
+constexpr char kTokensVariable[] = "ATTENDANT_AUTH_TOKENS";
+constexpr const char* kVariables[] = {kCertificateVariable, kKeyVariable,
+                                      kClientCaVariable, kTokensVariable};
 
 void AddFile(CLI::App& app, const std::string& flag,
              const std::string& variable, std::string& path,
@@ -15,22 +25,26 @@ void AddFile(CLI::App& app, const std::string& flag,
       ->envname(variable)
       ->group(kGroup)
       ->type_name("FILE")
-      ->check(CLI::Validator(CheckConfigText, "", "text"));
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            return text.empty() ? "want a file: leave it out for none"
+                                : CheckConfigText(text);
+          },
+          "", "text"));
 }
 
 }  // namespace
 
 void AddSecurityFlags(CLI::App& app, SecurityOptions& options) {
-  AddFile(app, "--tls-cert", "ATTENDANT_TLS_CERT", options.tls.certificate,
+  AddFile(app, "--tls-cert", kCertificateVariable, options.tls.certificate,
           "The server's certificate and those above it, PEM. All files here "
           "are read again when they change");
-  AddFile(app, "--tls-key", "ATTENDANT_TLS_KEY", options.tls.key,
+  AddFile(app, "--tls-key", kKeyVariable, options.tls.key,
           "The key of --tls-cert, PEM");
-  AddFile(app, "--tls-client-ca", "ATTENDANT_TLS_CLIENT_CA",
-          options.tls.client_ca,
+  AddFile(app, "--tls-client-ca", kClientCaVariable, options.tls.client_ca,
           "Authorities, PEM: only clients with a certificate of one of them "
           "may connect");
-  AddFile(app, "--auth-tokens", "ATTENDANT_AUTH_TOKENS", options.token_path,
+  AddFile(app, "--auth-tokens", kTokensVariable, options.token_path,
           "Salted hashes of tokens, a line each (see attendantd token --help): "
           "each call needs a token that allows it. Without the file whoever "
           "can connect may do everything");
@@ -45,13 +59,30 @@ void AddSecurityFlags(CLI::App& app, SecurityOptions& options) {
       ->group(kGroup);
 }
 
+absl::Status CheckSecurityVariables() {
+  for (const char* variable : kVariables) {
+    const char* value = std::getenv(variable);
+    if (value != nullptr && *value == '\0') {
+      return InvalidField(variable, "nothing",
+                          "a file, or no such variable: empty, it would turn "
+                          "off what it is for");
+    }
+  }
+  return absl::OkStatus();
+}
+
 std::string ToText(const SecurityOptions& options) {
   const auto flag = [](bool value) { return value ? "true" : "false"; };
+  // A file that is none is left out: a path that is empty by mistake must not
+  // turn security off.
+  const auto file = [](absl::string_view name, const std::string& path) {
+    return path.empty() ? "" : absl::StrCat(name, " = \"", path, "\"\n");
+  };
   return absl::StrCat(
-      "tls-cert = \"", options.tls.certificate, "\"\n",         //
-      "tls-key = \"", options.tls.key, "\"\n",                  //
-      "tls-client-ca = \"", options.tls.client_ca, "\"\n",      //
-      "auth-tokens = \"", options.token_path, "\"\n",           //
+      file("tls-cert", options.tls.certificate),                //
+      file("tls-key", options.tls.key),                         //
+      file("tls-client-ca", options.tls.client_ca),             //
+      file("auth-tokens", options.token_path),                  //
       "anonymous-read = ", flag(options.anonymous_read), "\n",  //
       "plaintext-on-network = ", flag(options.plaintext_on_network), "\n");
 }

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
+#include "absl/status/status.h"
 #include "service/port_credentials.h"
 
 namespace attendant {
@@ -12,6 +13,10 @@ namespace attendant {
 // Adds the flags, with their environment variables. `options` must outlive
 // `app`.
 void AddSecurityFlags(CLI::App& app, SecurityOptions& options);
+
+// InvalidArgument naming an environment variable of a file that is set to
+// nothing, which CLI11 takes for one that is not set.
+absl::Status CheckSecurityVariables();
 
 // The options as lines of a file that --config accepts.
 std::string ToText(const SecurityOptions& options);

@@ -118,8 +118,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options,
       server->listener_,
       Listener::Bind(
           {.address = options.listen,
-           .max_connection_count = ConnectionsWithinReach(options.transport),
-           .tells_why = security.tls.certificate.empty()}));
+           .max_connection_count = ConnectionsWithinReach(options.transport)}));
   server->port_ = server->listener_->port();
   grpc::ServerBuilder builder;
   auto acceptor = builder.experimental().AddExternalConnectionAcceptor(
@@ -219,6 +218,23 @@ void Server::WriteMetrics(MetricPage& page) const {
   }
   page.AddGauge("attendant_connections", "Connections that are open.",
                 static_cast<double>(listener_->connection_count()));
+  constexpr std::pair<const char*, AuthRefusal> kRefusals[] = {
+      {"no_token", AuthRefusal::kNoToken},
+      {"unknown_token", AuthRefusal::kUnknownToken},
+      {"role_too_low", AuthRefusal::kRoleTooLow}};
+  for (const auto& [reason, refusal] : kRefusals) {
+    const std::int64_t count =
+        authenticator_ == nullptr ? 0
+                                  : authenticator_->refusals()[refusal].value();
+    page.AddCounter("attendant_auth_refused_total",
+                    "Calls that were refused for their token before they "
+                    "began.",
+                    static_cast<double>(count), {{"reason", reason}});
+  }
+  page.AddCounter("attendant_calls_stalled_total",
+                  "Calls that were cancelled because their clients did not "
+                  "take the replies.",
+                  static_cast<double>(backend_.stall_watch.stalled_count()));
   AddCatalogMetrics(*backend_.catalogs, page);
 }
 

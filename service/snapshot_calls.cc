@@ -75,6 +75,10 @@ absl::Status ExportCall::Handle(bool& more) {
     stream_ = std::make_unique<SnapshotExport>(&backend_.catalogs->snapshots(),
                                                std::move(lease));
     response.set_total_byte_count(stream_->byte_count());
+    catalog_ = request.catalog();
+  } else {
+    ATTENDANT_RETURN_IF_ERROR(
+        AuthorizeStill(backend_, context_, Role::kAdmin, catalog_));
   }
   ATTENDANT_ASSIGN_OR_RETURN(
       std::string bytes, stream_->Next(static_cast<std::size_t>(std::min(
@@ -136,7 +140,12 @@ absl::Status SnapshotImportCall::Append() {
       catalog_ = backend_.catalogs->Resolve(request.catalog());
     }
     name_ = request.name();
-  } else if (!request.catalog().empty() || !request.name().empty()) {
+    asked_for_ = request.catalog();
+    return stream_.Append(request.bytes());
+  }
+  ATTENDANT_RETURN_IF_ERROR(
+      AuthorizeStill(backend_, context_, Role::kAdmin, asked_for_));
+  if (!request.catalog().empty() || !request.name().empty()) {
     return InvalidField(request.name().empty() ? "catalog" : "name", "a name",
                         "nothing after the first request");
   }
@@ -145,6 +154,8 @@ absl::Status SnapshotImportCall::Append() {
 
 absl::Status SnapshotImportCall::End() {
   ATTENDANT_RETURN_IF_ERROR(interrupt_.Check());
+  ATTENDANT_RETURN_IF_ERROR(
+      AuthorizeStill(backend_, context_, Role::kAdmin, asked_for_));
   LongWork work(interrupt_);
   ATTENDANT_ASSIGN_OR_RETURN(const SnapshotManifest manifest,
                              stream_.Finish(catalog_, name_, work));

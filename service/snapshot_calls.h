@@ -45,6 +45,7 @@ class ExportCall final
   const grpc::ByteBuffer& request_;
   // Touched by one reaction or by the worker, never by two at a time.
   std::unique_ptr<SnapshotExport> stream_;  // null before the first response
+  std::string catalog_;                     // as the caller spells it
   grpc::ByteBuffer response_;
 };
 
@@ -77,6 +78,7 @@ class SnapshotImportCall final
   SnapshotImport stream_;
   bool begun_ = false;
   bool all_read_ = false;
+  std::string asked_for_;  // the catalog as the caller spells it
   std::string catalog_;
   std::string name_;
 };

@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "absl/strings/str_cat.h"
 #include "service/log.h"
 
 namespace attendant {
@@ -72,8 +73,13 @@ void StallWatch::Run() {
     while (Wait* stalled = TakeStalled()) {
       cancelling_ = stalled;
       mutex_.Unlock();
-      LogEvent(LogLevel::kWarning, "call_stalled",
-               {{"peer", stalled->context_.peer()}});
+      stalled_count_.fetch_add(1);
+      if (const auto dropped = logged_.Admit(SteadyNow())) {
+        LogEvent(
+            LogLevel::kWarning, "call_stalled",
+            {{"peer", stalled->context_.peer()},
+             {"not_logged_before", LogValue::Json(absl::StrCat(*dropped))}});
+      }
       stalled->context_.TryCancel();
       mutex_.Lock();
       cancelling_ = nullptr;
@@ -83,20 +89,23 @@ void StallWatch::Run() {
 }
 
 StallWatch::Wait* StallWatch::TakeStalled() {
+  constexpr double kNanosecondsPerByte = 1e9 / kLeastBytesPerSecond;
+  const std::int64_t now = Wait::NowNanoseconds();
+  const bool over_memory = waiting_bytes_.load() > reply_memory_bytes_;
   Wait* longest = nullptr;
   std::int64_t begin = std::numeric_limits<std::int64_t>::max();
   for (Wait* wait = first_; wait != nullptr; wait = wait->next_) {
     const std::int64_t since = wait->begin_ns_.load();
     if (since == Wait::kNone || since >= begin) continue;
+    const std::int64_t bytes = wait->bytes_.load();
+    const auto patience = absl::ToInt64Nanoseconds(stall_time_) +
+                          static_cast<std::int64_t>(kNanosecondsPerByte *
+                                                    static_cast<double>(bytes));
+    if (now - since < patience && !(over_memory && bytes > 0)) continue;
     longest = wait;
     begin = since;
   }
-  const std::int64_t waited = Wait::NowNanoseconds() - begin;
-  if (longest == nullptr || (waited < absl::ToInt64Nanoseconds(stall_time_) &&
-                             waiting_bytes_.load() <= reply_memory_bytes_)) {
-    return nullptr;
-  }
-  longest->End();
+  if (longest != nullptr) longest->End();
   return longest;
 }
 

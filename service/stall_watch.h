@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
+#include "service/log_limiter.h"
 
 namespace grpc {
 class CallbackServerContext;
@@ -22,16 +23,23 @@ namespace attendant {
 // A client that opens streams and never reads holds the replies to them in the
 // server's memory as long as it likes; a deadline is the client's to set. The
 // watch looks at all calls whose replies wait for their clients, four times in
-// a stall time, and cancels those that have waited longer than it; and at once,
-// those that have waited longest, where all replies together take more memory
-// than they may. Thread-safe.
+// a stall time, and cancels those that have waited longer than it, and a second
+// for each kLeastBytesPerSecond; and at once, those with bytes that have waited
+// longest, where all replies together take more memory than they may.
+// Thread-safe.
 class StallWatch {
  public:
+  // Who takes replies more slowly takes too long.
+  static constexpr std::int64_t kLeastBytesPerSecond = 64 << 10;
+
   // Starts a thread. `stall_time` is > 0; `reply_memory_bytes` is what replies
   // that wait may take together.
   StallWatch(absl::Duration stall_time, std::int64_t reply_memory_bytes);
   // No Wait may be left.
   ~StallWatch();
+
+  // Calls that were cancelled.
+  std::int64_t stalled_count() const { return stalled_count_.load(); }
 
   // What a call that is under way waits for. Made and destroyed with the call,
   // while gRPC has its context.
@@ -70,6 +78,8 @@ class StallWatch {
   const absl::Duration stall_time_;
   const std::int64_t reply_memory_bytes_;
   std::atomic<std::int64_t> waiting_bytes_ = 0;
+  std::atomic<std::int64_t> stalled_count_ = 0;
+  LogLimiter logged_{10};
   Mutex mutex_;
   CondVar changed_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

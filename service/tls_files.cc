@@ -4,10 +4,13 @@
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
+#include <openssl/ssl.h>
 #include <openssl/x509.h>
 
 #include <ctime>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
@@ -20,6 +23,7 @@ struct Free {
   void operator()(BIO* bio) const { BIO_free(bio); }
   void operator()(X509* certificate) const { X509_free(certificate); }
   void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+  void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
 };
 template <typename T>
 using Owned = std::unique_ptr<T, Free>;
@@ -34,15 +38,30 @@ int NoPassword(char* /*buffer*/, int /*size*/, int /*writing*/,
   return 0;
 }
 
-// The first certificate of the file.
-absl::StatusOr<Owned<X509>> ParseCertificate(const std::string& path,
-                                             const std::string& pem) {
-  Owned<X509> certificate(
-      PEM_read_bio_X509(Reader(pem).get(), nullptr, &NoPassword, nullptr));
+// What OpenSSL said last, which is forgotten.
+std::string LastError() {
+  const char* reason = ERR_reason_error_string(ERR_peek_last_error());
   ERR_clear_error();
-  if (certificate != nullptr) return certificate;
+  return reason == nullptr ? "unknown" : reason;
+}
+
+// All certificates of the file, at least one.
+absl::StatusOr<std::vector<Owned<X509>>> ParseCertificates(
+    const std::string& path, const std::string& pem) {
+  const Owned<BIO> reader = Reader(pem);
+  std::vector<Owned<X509>> certificates;
+  while (Owned<X509> next{
+      PEM_read_bio_X509(reader.get(), nullptr, &NoPassword, nullptr)}) {
+    certificates.push_back(std::move(next));
+  }
+  const bool at_end =
+      ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+  const std::string reason = LastError();
+  if (at_end && !certificates.empty()) return certificates;
   return absl::InvalidArgumentError(
-      absl::StrCat(path, " holds no certificate in PEM"));
+      at_end ? absl::StrCat(path, " holds no certificate in PEM")
+             : absl::StrCat(path, " is not whole: certificate ",
+                            certificates.size() + 1, ": ", reason));
 }
 
 absl::StatusOr<Owned<EVP_PKEY>> ParseKey(const std::string& path,
@@ -63,6 +82,23 @@ absl::Time ExpiryOf(const X509& certificate) {
   return absl::FromTM(time, absl::UTCTimeZone());
 }
 
+// OK if TLS can be spoken with them: a library may refuse short keys or old
+// algorithms.
+absl::Status TryOn(const std::vector<Owned<X509>>& certificates, EVP_PKEY* key,
+                   const TlsPaths& paths) {
+  const Owned<SSL_CTX> context(SSL_CTX_new(TLS_server_method()));
+  bool fits =
+      context != nullptr &&
+      SSL_CTX_use_certificate(context.get(), certificates[0].get()) == 1 &&
+      SSL_CTX_use_PrivateKey(context.get(), key) == 1;
+  for (std::size_t i = 1; fits && i < certificates.size(); ++i) {
+    fits = SSL_CTX_add1_chain_cert(context.get(), certificates[i].get()) == 1;
+  }
+  if (fits) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(paths.certificate, " can't be used for TLS: ", LastError()));
+}
+
 }  // namespace
 
 absl::StatusOr<TlsMaterial> ReadTlsFiles(const TlsPaths& paths) {
@@ -71,22 +107,24 @@ absl::StatusOr<TlsMaterial> ReadTlsFiles(const TlsPaths& paths) {
                              ReadSmallFile(paths.certificate));
   ATTENDANT_ASSIGN_OR_RETURN(material.key, ReadSmallFile(paths.key));
   ATTENDANT_ASSIGN_OR_RETURN(
-      const Owned<X509> certificate,
-      ParseCertificate(paths.certificate, material.certificate));
+      const std::vector<Owned<X509>> certificates,
+      ParseCertificates(paths.certificate, material.certificate));
   ATTENDANT_ASSIGN_OR_RETURN(const Owned<EVP_PKEY> key,
                              ParseKey(paths.key, material.key));
-  const bool fit = X509_check_private_key(certificate.get(), key.get()) == 1;
+  const bool fit =
+      X509_check_private_key(certificates[0].get(), key.get()) == 1;
   ERR_clear_error();
   if (!fit) {
     return absl::InvalidArgumentError(absl::StrCat(
         paths.key, " is not the key of the certificate ", paths.certificate));
   }
-  material.expiry = ExpiryOf(*certificate);
+  ATTENDANT_RETURN_IF_ERROR(TryOn(certificates, key.get(), paths));
+  material.expiry = ExpiryOf(*certificates[0]);
   if (!paths.client_ca.empty()) {
     ATTENDANT_ASSIGN_OR_RETURN(material.client_ca,
                                ReadSmallFile(paths.client_ca));
     ATTENDANT_RETURN_IF_ERROR(
-        ParseCertificate(paths.client_ca, material.client_ca).status());
+        ParseCertificates(paths.client_ca, material.client_ca).status());
   }
   return material;
 }

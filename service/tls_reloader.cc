@@ -29,11 +29,16 @@ std::shared_ptr<const TlsMaterial> TlsReloader::Current() {
   if (!files_.HaveChanged()) return material_;
   absl::StatusOr<TlsMaterial> material = ReadTlsFiles(paths_);
   if (!material.ok()) {
+    files_.ReadAgain();
+    const bool is_known = material.status() == last_failure_;
+    last_failure_ = material.status();
+    if (is_known) return material_;
     LogEvent(LogLevel::kError, "tls_not_reloaded",
              {{"error", std::string(material.status().message())},
               {"what_now", "the certificate read before it is still used"}});
     return material_;
   }
+  last_failure_ = absl::OkStatus();
   material_ = std::make_shared<TlsMaterial>(*std::move(material));
   LogEvent(
       LogLevel::kInfo, "tls_reloaded",

@@ -32,6 +32,7 @@ class TlsReloader {
   const TlsPaths paths_;
   Mutex mutex_;
   WatchedFiles files_ ABSL_GUARDED_BY(mutex_);
+  absl::Status last_failure_ ABSL_GUARDED_BY(mutex_);  // of reading; or OK
   std::shared_ptr<const TlsMaterial> material_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -1,6 +1,7 @@
 #include "service/token_command.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -43,20 +44,46 @@ struct TokenFlags {
   std::string path;
 };
 
-// By one append, so that whoever owns the file still does, and a server sees
-// the whole line or none of it.
-absl::Status AppendLine(const std::string& path, const std::string& line) {
-  const int file =
-      open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-  const bool written = file >= 0 &&
-                       write(file, line.data(), line.size()) ==
-                           static_cast<ssize_t>(line.size()) &&
-                       fsync(file) == 0;
-  const absl::Status failure =
-      absl::ErrnoToStatus(errno, absl::StrCat(path, " can't be written"));
-  if (file >= 0) close(file);
-  return written ? absl::OkStatus() : failure;
-}
+// A file that others of these commands wait for.
+class LockedFile {
+ public:
+  explicit LockedFile(const std::string& path)
+      : path_(path),
+        file_(open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC,
+                   0600)) {}
+  ~LockedFile() {
+    if (file_ >= 0) close(file_);
+  }
+  LockedFile(const LockedFile&) = delete;
+  LockedFile& operator=(const LockedFile&) = delete;
+
+  absl::Status Lock() {
+    return file_ >= 0 && flock(file_, LOCK_EX) == 0 ? absl::OkStatus()
+                                                    : Failure(errno);
+  }
+
+  // By one append, so that whoever owns the file still does, and a server sees
+  // the whole line or none of it.
+  absl::Status Append(const std::string& line) {
+    const off_t end = lseek(file_, 0, SEEK_END);
+    const ssize_t written = write(file_, line.data(), line.size());
+    if (written == static_cast<ssize_t>(line.size()) && fsync(file_) == 0) {
+      return absl::OkStatus();
+    }
+    // A short write has no error of its own: the disk is full.
+    const absl::Status failure = Failure(written > 0 ? ENOSPC : errno);
+    (void)ftruncate(file_, end);
+    return failure;
+  }
+
+ private:
+  absl::Status Failure(int error) const {
+    return absl::ErrnoToStatus(error, absl::StrCat(path_, " can't be written"));
+  }
+
+  const std::string path_;
+  const int file_;
+};
 
 absl::StatusOr<std::string> AddToken(const TokenFlags& flags) {
   Grant grant{.name = flags.name};
@@ -65,19 +92,25 @@ absl::StatusOr<std::string> AddToken(const TokenFlags& flags) {
       grant.scope, CatalogScope::FromText(absl::StrJoin(flags.catalogs, ",")));
   ATTENDANT_ASSIGN_OR_RETURN(const NewToken made, MakeToken(grant));
 
-  absl::StatusOr<std::string> before = ReadSmallFile(flags.path);
-  if (absl::IsNotFound(before.status())) before = std::string();
+  LockedFile file(flags.path);
+  ATTENDANT_RETURN_IF_ERROR(file.Lock());
+  const absl::StatusOr<std::string> before = ReadSmallFile(flags.path);
   if (!before.ok()) return before.status();
   const bool ends_line = before->empty() || before->back() == '\n';
   const std::string added =
       absl::StrCat(ends_line ? "" : "\n", made.line, "\n");
+  if (before->size() + added.size() > kMostSmallFileBytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(flags.path, " is full: servers read at most ",
+                     kMostSmallFileBytes, " bytes"));
+  }
   // A name twice, or a file that was no good before.
   const auto table = TokenTable::FromText(absl::StrCat(*before, added));
   if (!table.ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat(flags.path, ": ", table.status().message()));
   }
-  ATTENDANT_RETURN_IF_ERROR(AppendLine(flags.path, added));
+  ATTENDANT_RETURN_IF_ERROR(file.Append(added));
   return made.token;
 }
 

@@ -75,11 +75,47 @@ std::string Encode(const std::array<unsigned char, kSize>& bytes) {
       reinterpret_cast<const char*>(bytes.data()), bytes.size()));
 }
 
+// SHA-256 of random bits that no other process has, and of the secret. False if
+// the library has no such bits, or the secret is longer than any that is known.
+bool Digest(absl::string_view secret, std::array<unsigned char, 32>& digest) {
+  constexpr std::size_t kKeyBytes = 32;
+  constexpr std::size_t kMostBytes = 64;
+  struct Key {
+    std::array<unsigned char, kKeyBytes> bytes;
+    const bool is_random =
+        RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) == 1;
+  };
+  static const Key& key = *new Key;
+  static EVP_MD* const sha256 = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  if (!key.is_random || sha256 == nullptr || secret.size() > kMostBytes) {
+    return false;
+  }
+  std::array<unsigned char, kKeyBytes + kMostBytes> text;
+  const auto end =
+      std::copy(secret.begin(), secret.end(),
+                std::copy(key.bytes.begin(), key.bytes.end(), text.begin()));
+  return EVP_Digest(text.data(), static_cast<std::size_t>(end - text.begin()),
+                    digest.data(), nullptr, sha256, nullptr) == 1;
+}
+
 absl::string_view NameOf(absl::string_view token) {
   return token.substr(0, token.find('.'));
 }
 
 }  // namespace
+
+bool FoundSecret::Is(absl::string_view secret) const {
+  if (!kept_.load(std::memory_order_acquire)) return false;
+  std::array<unsigned char, 32> digest;
+  return Digest(secret, digest) &&
+         CRYPTO_memcmp(digest.data(), digest_.data(), digest.size()) == 0;
+}
+
+void FoundSecret::Keep(absl::string_view secret) {
+  MutexLock lock(&mutex_);
+  if (kept_.load(std::memory_order_relaxed)) return;
+  kept_.store(Digest(secret, digest_), std::memory_order_release);
+}
 
 absl::StatusOr<TokenTable::Entry> TokenTable::EntryFromLine(
     absl::string_view line) {
@@ -140,16 +176,14 @@ const Grant* TokenTable::Find(absl::string_view token) const {
   const std::size_t dot = token.find('.');
   const absl::string_view secret =
       dot == absl::string_view::npos ? "" : token.substr(dot + 1);
+  if (entry.found->Is(secret)) return &entry.grant;
   std::array<unsigned char, 32> hash;
   const bool is_same =
       Derive(secret, entry.salt, hash) &&
       CRYPTO_memcmp(hash.data(), entry.hash.data(), hash.size()) == 0;
-  return is_known && is_same ? &entry.grant : nullptr;
-}
-
-const Grant* TokenTable::FindKnown(absl::string_view token) const {
-  const auto found = entries_.find(NameOf(token));
-  return found == entries_.end() ? nullptr : &found->second.grant;
+  if (!is_known || !is_same) return nullptr;
+  entry.found->Keep(secret);
+  return &entry.grant;
 }
 
 absl::StatusOr<NewToken> MakeToken(const Grant& grant) {

@@ -19,6 +19,8 @@ namespace {
 constexpr absl::Duration kPingInterval = absl::Minutes(1);
 constexpr absl::Duration kPingTimeout = absl::Seconds(20);
 constexpr absl::Duration kMinPingIntervalOfClients = absl::Seconds(10);
+// Of TLS, and of HTTP/2's first words.
+constexpr absl::Duration kHandshakeTime = absl::Seconds(10);
 // A connection has two, and the data directory wants some too.
 constexpr int kDescriptorsPerConnection = 3;
 // Messages that there must be room for.
@@ -84,6 +86,8 @@ void SetTransportLimits(const TransportLimits& limits,
                              limits.max_stream_count);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
                              Milliseconds(absl::Seconds(limits.idle_seconds)));
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                             Milliseconds(kHandshakeTime));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS,
                              Milliseconds(kPingInterval));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,

@@ -21,8 +21,8 @@ struct TransportLimits {
   // A connection without a call for so long is closed; clients connect again
   // when they need to. At least 1.
   int idle_seconds = 600;
-  // A call whose client takes nothing of a reply for so long is cancelled. At
-  // least 1.
+  // A call whose client does not take a reply for so long, and a second more
+  // for each 64 KiB of it, is cancelled. At least 1.
   int stall_seconds = 60;
   // Memory of replies that clients have not taken yet, of all together, in
   // bytes; at least four messages of the largest size. Above it the calls that

@@ -13,8 +13,6 @@
 namespace attendant {
 namespace {
 
-constexpr std::size_t kMostBytes = 1 << 20;
-
 struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
@@ -49,18 +47,25 @@ std::string WatchedFiles::Signature() const {
 }
 
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path) {
-  const std::unique_ptr<std::FILE, CloseFile> file(
-      std::fopen(path.c_str(), "rb"));
   const auto failed = [&] {
     return absl::ErrnoToStatus(errno, absl::StrCat(path, " can't be read"));
   };
+  // A pipe would be waited for.
+  struct stat status = {};
+  if (stat(path.c_str(), &status) != 0) return failed();
+  if (!S_ISREG(status.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " can't be read: it is no regular file"));
+  }
+  const std::unique_ptr<std::FILE, CloseFile> file(
+      std::fopen(path.c_str(), "rb"));
   if (file == nullptr) return failed();
-  std::string content(kMostBytes + 1, '\0');
+  std::string content(kMostSmallFileBytes + 1, '\0');
   content.resize(std::fread(content.data(), 1, content.size(), file.get()));
   if (std::ferror(file.get()) != 0) return failed();
-  if (content.size() > kMostBytes) {
+  if (content.size() > kMostSmallFileBytes) {
     return absl::ResourceExhaustedError(
-        absl::StrCat(path, " has more than ", kMostBytes, " bytes"));
+        absl::StrCat(path, " has more than ", kMostSmallFileBytes, " bytes"));
   }
   return content;
 }

@@ -2,6 +2,7 @@
 #ifndef ATTENDANT_SERVICE_WATCHED_FILES_H_
 #define ATTENDANT_SERVICE_WATCHED_FILES_H_
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@ class WatchedFiles {
   // Ask before reading: what is written while it is read changes it again.
   bool HaveChanged();
 
+  // They could not be read: HaveChanged is true next time too.
+  void ReadAgain() { signature_.clear(); }
+
  private:
   std::string Signature() const;
 
@@ -27,8 +31,11 @@ class WatchedFiles {
   std::string signature_;
 };
 
+inline constexpr std::size_t kMostSmallFileBytes = 1 << 20;
+
 // The whole file. NotFound, PermissionDenied or another code with the path and
-// the reason; ResourceExhausted above 1 MiB, which no file of ours has.
+// the reason; InvalidArgument if
+// it is no regular file; ResourceExhausted above kMostSmallFileBytes.
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path);
 
 }  // namespace attendant

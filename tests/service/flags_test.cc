@@ -91,7 +91,10 @@ TEST(FlagsTest, TheHttpPortIsOfLoopbackWhateverTheOtherIs) {
             "127.0.0.1:6000");
   EXPECT_EQ(http_of({"--listen", "127.0.0.1:0"}), "127.0.0.1:0");
   EXPECT_EQ(http_of({"--listen", "127.0.0.1:65000"}), "127.0.0.1:0");
-  EXPECT_EQ(http_of({"--http-listen", "0.0.0.0:80"}), "0.0.0.0:80");
+  EXPECT_EQ(http_of({"--http-listen", "0.0.0.0:80", "--plaintext-on-network"}),
+            "0.0.0.0:80");
+  ExpectUsageError(Parse({"--http-listen", "0.0.0.0:80"}),
+                   "http-listen: got 0.0.0.0 without TLS");
   EXPECT_EQ(http_of({"--http-listen", "none"}), "");
   ExpectUsageError(Parse({"--http-listen", "nowhere"}), "HOST:PORT");
 }
@@ -176,6 +179,15 @@ TEST(FlagsTest, SecurityComesFromFlagsAndVariables) {
   const auto again = Parse({"--config", file.path()});
   ASSERT_TRUE(std::holds_alternative<Flags>(again));
   EXPECT_EQ(ToText(std::get<Flags>(again)), ToText(*flags));
+}
+
+TEST(FlagsTest, AFileOfSecurityThatIsNothingIsAnError) {
+  for (const char* flag :
+       {"--tls-cert", "--tls-key", "--tls-client-ca", "--auth-tokens"}) {
+    ExpectUsageError(Parse({flag, ""}), flag);
+  }
+  const ScopedEnvironment variable("ATTENDANT_AUTH_TOKENS", "");
+  ExpectUsageError(Parse({}), "ATTENDANT_AUTH_TOKENS: got nothing");
 }
 
 TEST(FlagsTest, LimitsComeFromFlags) {

@@ -7,7 +7,9 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "service/backend.h"
+#include "service/token_table.h"
 #include "tests/service/secure_server.h"
 
 namespace attendant {
@@ -15,29 +17,38 @@ namespace {
 
 class FlowTest : public SecureServer {
  protected:
-  static FlowKey FlowOf(const Backend& backend, const std::string& token) {
+  // Of a call with such a header; empty: none.
+  static std::uint64_t CallerOf(const Backend& backend,
+                                const std::string& header) {
     grpc::ServerContext context;
-    if (!token.empty()) {
-      grpc::testing::ServerContextTestSpouse(&context).AddClientMetadata(
-          "authorization", token);
-    }
-    return FlowOfCaller(backend, context);
+    grpc::testing::ServerContextTestSpouse metadata(&context);
+    if (!header.empty()) metadata.AddClientMetadata("authorization", header);
+    return FlowOfCaller(backend, context).caller;
   }
 };
 
 TEST_F(FlowTest, ATokenIsACallerOverAnyConnection) {
-  ASSERT_OK_AND_ASSIGN(const auto authenticator,
-                       Authenticator::Open(Write("tokens", ""), true));
+  ASSERT_OK_AND_ASSIGN(const NewToken a, MakeToken({.name = "a"}));
+  ASSERT_OK_AND_ASSIGN(const NewToken b, MakeToken({.name = "b"}));
+  ASSERT_OK_AND_ASSIGN(
+      const auto authenticator,
+      Authenticator::Open(Write("tokens", absl::StrCat(a.line, "\n", b.line)),
+                          true));
   const Backend backend(catalogs_.get(), 1 << 20, authenticator.get());
-  const FlowKey one = FlowOf(backend, "Bearer a.1");
-  EXPECT_EQ(one.caller, FlowOf(backend, "Bearer a.1").caller);
-  EXPECT_NE(one.caller, FlowOf(backend, "Bearer b.1").caller);
-  EXPECT_NE(one.caller, FlowOf(backend, "").caller);
+  const std::uint64_t caller = CallerOf(backend, "Bearer " + a.token);
+  EXPECT_EQ(CallerOf(backend, "Bearer " + a.token), caller);
+  // However it is spelt.
+  EXPECT_EQ(CallerOf(backend, "bEARER " + a.token), caller);
+  EXPECT_EQ(CallerOf(backend, "Bearer    " + a.token), caller);
+  EXPECT_NE(CallerOf(backend, "Bearer " + b.token), caller);
+  EXPECT_NE(CallerOf(backend, ""), caller);
+  // What is no token is none.
+  EXPECT_EQ(CallerOf(backend, "Bearer a.x"), CallerOf(backend, ""));
 }
 
 TEST_F(FlowTest, WithoutTokensTheHeaderSaysNothing) {
   const Backend backend(catalogs_.get(), 1 << 20);
-  EXPECT_EQ(FlowOf(backend, "Bearer a.1").caller, FlowOf(backend, "").caller);
+  EXPECT_EQ(CallerOf(backend, "Bearer a.1"), CallerOf(backend, ""));
 }
 
 }  // namespace

@@ -184,6 +184,30 @@ TEST_F(TlsTest, DoesNotStartWithFilesThatAreNoGood) {
                                 HasSubstr("holds no certificate in PEM")));
 }
 
+TEST(TlsFilesTest, AChainThatIsNotWholeIsAnError) {
+  const ScratchDirectory files;
+  const TestAuthority authority("ours");
+  const TestCertificate issued = authority.Issue();
+  const std::string chain = issued.certificate + authority.certificate();
+  const auto write = [&](const std::string& name, const std::string& text) {
+    std::ofstream(files / name) << text;
+    return files / name;
+  };
+  const TlsPaths paths = {.certificate = write("chain.pem", chain),
+                          .key = write("server.key", issued.key),
+                          .client_ca = write("ca.pem", chain)};
+  EXPECT_OK(ReadTlsFiles(paths).status());
+  const std::string half = chain.substr(0, chain.size() - 100);
+  for (const char* name : {"chain.pem", "ca.pem"}) {
+    write(name, half);
+    EXPECT_THAT(ReadTlsFiles(paths),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr(name),
+                               HasSubstr("is not whole: certificate 2"))));
+    write(name, chain);
+  }
+}
+
 TEST(TlsFilesTest, KnowWhenTheCertificateExpires) {
   const ScratchDirectory files;
   const TestAuthority authority("ours");

@@ -439,13 +439,71 @@ TEST_F(TokenServiceTest, ChangesCountWithoutARestart) {
   ::testing::internal::GetCapturedStderr();
   EXPECT_THAT(log, HasSubstr("line 1: got 2 words"));
   EXPECT_THAT(log, Not(HasSubstr(tokens_["admin"])));
+  // So does a file that is gone.
+  ::testing::internal::CaptureStderr();
+  log.clear();
   std::filesystem::remove(options_.security.token_path);
-  EXPECT_OK(Read("new"));
+  EXPECT_TRUE(await([&] {
+    EXPECT_OK(Read("new"));
+    log += ::testing::internal::GetCapturedStderr();
+    ::testing::internal::CaptureStderr();
+    return log.find("tokens_not_reloaded") != std::string::npos;
+  }));
+  ::testing::internal::GetCapturedStderr();
 
   lines_.erase("new");
   WriteTokens();
   EXPECT_TRUE(await([&] { return absl::IsUnauthenticated(Read("new")); }));
   EXPECT_OK(Read("reader"));
+}
+
+TEST_F(TokenServiceTest, AnOpenStreamEndsOnceItsTokenMayNoMore) {
+  StartWithCatalogs();
+  const auto stub = v1::ItemService::NewStub(
+      grpc::CreateChannel(address(), grpc::InsecureChannelCredentials()));
+  // From its first answer on, until it ends.
+  const auto end_after = [&](const std::function<void()>& change) {
+    grpc::ClientContext context;
+    context.AddMetadata("authorization",
+                        absl::StrCat("Bearer ", tokens_["writer"]));
+    const auto stream = stub->ImportItems(&context);
+    v1::ImportItemsRequest request;
+    request.set_catalog("films");
+    *request.add_items() = OneItem("films").items(0);
+    v1::ImportItemsResponse response;
+    EXPECT_TRUE(stream->Write(request) && stream->Read(&response));
+    change();
+    request.clear_catalog();
+    const SteadyTime end = SteadyAfter(absl::Seconds(60));
+    while (SteadyNow() < end && stream->Write(request) &&
+           stream->Read(&response)) {
+      absl::SleepFor(absl::Milliseconds(20));
+    }
+    if (SteadyNow() >= end) context.TryCancel();
+    return stream->Finish();
+  };
+  const auto replace_line = [&](Role role, const std::string& scope) {
+    const std::string token = tokens_["writer"];
+    AddToken("writer", role, scope);
+    tokens_["writer"] = token;
+    WriteTokens();
+  };
+  // Another secret under the same name, with more rights.
+  EXPECT_EQ(end_after([&] { replace_line(Role::kAdmin, "*"); }).error_code(),
+            grpc::StatusCode::UNAUTHENTICATED);
+
+  AddToken("writer", Role::kWrite, "*");
+  WriteTokens();
+  const SteadyTime end = SteadyAfter(absl::Seconds(60));
+  while (!WriteItem("writer").ok() && SteadyNow() < end) {
+    absl::SleepFor(absl::Milliseconds(20));
+  }
+  EXPECT_EQ(end_after([&] {
+              std::string& line = lines_["writer"];
+              line.replace(line.find(" write "), 7, " read ");
+              WriteTokens();
+            }).error_code(),
+            grpc::StatusCode::PERMISSION_DENIED);
 }
 
 TEST_F(TokenServiceTest, DoesNotStartWithAFileThatIsNoGood) {

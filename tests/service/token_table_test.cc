@@ -37,7 +37,21 @@ TEST(TokenTableTest, FindsATokenByItsHash) {
   EXPECT_EQ(grant->scope.ToText(), "films,shop-*");
   ASSERT_NE(table.Find(web.token), nullptr);
   EXPECT_EQ(table.Find(web.token)->role, Role::kRead);
-  EXPECT_EQ(table.FindKnown(web.token), table.Find(web.token));
+}
+
+// A secret that was found is known by another hash from then on.
+TEST(TokenTableTest, FindsThatAgainWhichItFoundAndNothingElse) {
+  ASSERT_OK_AND_ASSIGN(const NewToken ci, MakeToken(GrantTo("ci")));
+  ASSERT_OK_AND_ASSIGN(const TokenTable table, TokenTable::FromText(ci.line));
+  const Grant* grant = table.Find(ci.token);
+  ASSERT_NE(grant, nullptr);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(table.Find(ci.token), grant);
+    EXPECT_EQ(table.Find(ci.token + "A"), nullptr);
+    EXPECT_EQ(table.Find(ci.token.substr(0, ci.token.size() - 1)), nullptr);
+    EXPECT_EQ(table.Find("ci."), nullptr);
+    EXPECT_EQ(table.Find("ci." + std::string(1000, 'A')), nullptr);
+  }
 }
 
 // The line was made once; tokens that people hold must stay valid.

@@ -45,6 +45,7 @@ RawConnection::RawConnection(RawConnection&& other) noexcept
     : socket_(std::exchange(other.socket_, -1)) {}
 
 bool RawConnection::Send(absl::string_view bytes, absl::Duration timeout) {
+  if (socket_ < 0) return false;
   const SteadyTime end = SteadyAfter(timeout);
   while (!bytes.empty()) {
     pollfd ready = {.fd = socket_, .events = POLLOUT, .revents = 0};
@@ -58,6 +59,7 @@ bool RawConnection::Send(absl::string_view bytes, absl::Duration timeout) {
 }
 
 std::string RawConnection::Receive(absl::Duration timeout) {
+  if (socket_ < 0) return "";
   pollfd ready = {.fd = socket_, .events = POLLIN, .revents = 0};
   if (poll(&ready, 1, Left(SteadyAfter(timeout))) <= 0) return "";
   std::array<char, 65536> buffer;
@@ -67,6 +69,7 @@ std::string RawConnection::Receive(absl::Duration timeout) {
 }
 
 bool RawConnection::AwaitClose(absl::Duration timeout, std::string* received) {
+  if (socket_ < 0) return true;
   const SteadyTime end = SteadyAfter(timeout);
   while (TimeUntil(end) > absl::ZeroDuration()) {
     pollfd ready = {.fd = socket_, .events = POLLIN, .revents = 0};

@@ -8,7 +8,8 @@
 
 namespace attendant {
 
-// A connection to a port of this machine. Not thread-safe.
+// A connection to a port of this machine; where there is none, it is one that
+// the other side has closed. Not thread-safe.
 class RawConnection {
  public:
   explicit RawConnection(int port);
