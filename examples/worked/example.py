@@ -16,9 +16,9 @@ def share_error(gap, logit_error=0):
     The server's e = exp(logit - greatest) are floats within
     2^-21 + gap 2^-24 of themselves (core/kernels/kernels.h), gap being the
     greatest distance of two logits; the sum adds floats a few at a time, which
-    is 9 2^-24 more; and logits themselves may be off."""
-    return 2 * (2.0 ** -21 + gap * EPSILON + logit_error) + 9 * EPSILON
-
+    is 9 2^-24 more, and the quotient is rounded; and logits themselves may be
+    off."""
+    return 2 * (2.0 ** -21 + gap * EPSILON + logit_error) + 10 * EPSILON
 
 
 class Skipped(Exception):
@@ -73,6 +73,10 @@ class Example:
         self.true(f"{what}: got {got!r}, want {want!r} within {tolerance:.3g}",
                   abs(got - want) <= tolerance)
 
+    def weight(self, what, got, want, share):
+        """That a weight is `want` but for a share of it (see share_error)."""
+        self.near(what, got, want, want * share)
+
     def all_near(self, what, got, want, tolerance):
         self.equal(f"{what}: count", len(got), len(want))
         for i, (a, b) in enumerate(zip(got, want)):
@@ -81,7 +85,7 @@ class Example:
     def weights(self, *arguments):
         """The weights of `attendant attend ARGUMENTS` by item id."""
         return {item["id"]: item["weight"]
-                for item in self.ask("attend", *arguments).get("items", [])}
+                for item in self.ask("attend", *arguments)["items"]}
 
     def head_weights(self, *arguments):
         """The weights [head][row][column] of `attendant contextualize`."""
@@ -126,13 +130,13 @@ def rows(flat, width):
 def rank_weights(reply):
     """Candidates x the events that any of them names, in order."""
     def place(event):
-        return event.get("profile", False), event.get("index", 0)
+        return event["profile"], event["index"]
     places = sorted({place(event) for candidate in reply["candidates"]
-                     for event in candidate.get("events", [])})
+                     for event in candidate["events"]})
     table = []
     for candidate in reply["candidates"]:
         weights = {place(event): event["weight"]
-                   for event in candidate.get("events", [])}
+                   for event in candidate["events"]}
         table.append([weights.get(at, 0.0) for at in places])
     return table
 

@@ -13,17 +13,18 @@ def check(example):
     # and the product.
     e = math.exp(10 / math.sqrt(2))
     most, least = e / (e + 3), 1 / (e + 3)
-    tolerance = share_error(8, 8 * 4 * EPSILON)
+    share = share_error(8, 8 * 4 * EPSILON)
     for head, of_head in enumerate(("money", "river")):
         for name, item in items.items():
-            example.near(f"head {head} on {name}", item["headWeights"][head],
-                         most if name == of_head else least, tolerance)
+            example.weight(f"head {head} on {name}", item["headWeights"][head],
+                           most if name == of_head else least, share)
         example.true(f"head {head}: more than .99",
                      items[of_head]["headWeights"][head] > .99)
         # Proto JSON leaves a 0 in place.
         example.equal(f"{of_head} was earned by", items[of_head]["head"], head)
-        example.near(f"the mean shows {of_head}", items[of_head]["weight"],
-                     (most + least) / 2, tolerance)
+        # Two floats are added and halved.
+        example.weight(f"the mean shows {of_head}", items[of_head]["weight"],
+                       (most + least) / 2, share + 2 * EPSILON)
 
     river, savings, bank = (0, 1, 0, 0), (1, 0, 0, 0), (1, 1, 0, 0)
     outputs = {}

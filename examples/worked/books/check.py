@@ -26,8 +26,8 @@ def check(example):
                   set(books))
     example.equal("the same first", soft[0]["id"], "alchemist")
     gap = soft[0]["logit"] - soft[-1]["logit"]
-    example.near("weights sum to", sum(item["weight"] for item in soft), 1,
-                 share_error(gap))
+    example.weight("weights sum to", sum(item["weight"] for item in soft), 1,
+                   share_error(gap))
     before = soft[0]["weight"]
     example.true("soft is not hard", before < .9)
     for temperature in (.2, .15, .1, .07):

@@ -38,6 +38,12 @@ def learn(table, rank):
     return product(w, list(zip(*w)))
 
 
+def loss(table, projection):
+    """|X - X P| in the Frobenius norm."""
+    return norm([x - sum(a * b for a, b in zip(row, column))
+                 for row in table for x, column in zip(row, zip(*projection))])
+
+
 def check(example):
     # A cosine of floats: two inputs of two components after a projection of
     # five; each operation rounds once.
@@ -45,8 +51,7 @@ def check(example):
     for field, want in (("raw", 0.0), ("latent", COSINE)):
         reply = example.ask("attend", "raters", "--field", field, "--vector",
                             "0,4,5,0,0")
-        got = {item["id"]: item.get("similarity", 0)
-               for item in reply["items"]}
+        got = {item["id"]: item["similarity"] for item in reply["items"]}
         example.near(f"{field}: P9 and P8", got["P8"], want, tolerance)
     # The fit computes in doubles.
     found = singular_values(example, "lsi")
@@ -58,12 +63,14 @@ def check(example):
     with open(example.folder / "ratings.csv", newline="") as file:
         ratings = [float(row["rating"]) for row in csv.DictReader(file)]
     table = [ratings[i:i + 5] for i in range(0, 35, 5)]
-    learnt = learn(table, 2)
-    loss = norm([table[i][j] - sum(table[i][k] * learnt[k][j]
-                                   for k in range(5))
-                 for i in range(7) for j in range(5)])
     # What two dimensions lose is the third singular value.
-    example.near("Frobenius loss", loss, SINGULAR_VALUES[2], 1e-9)
+    learnt = learn(table, 2)
+    example.near("Frobenius loss", loss(table, learnt), SINGULAR_VALUES[2],
+                 1e-9)
+    means = [sum(column) / len(table) for column in zip(*table)]
+    centred = [[x - mean for x, mean in zip(row, means)] for row in table]
+    example.near("of centred columns", loss(centred, learn(centred, 2)),
+                 CENTRED_SINGULAR_VALUES[2], 5e-7)
     p8, p9 = (5, 0, 0, 0, 0), (0, 4, 5, 0, 0)
 
     def latent(a, b):
@@ -72,4 +79,4 @@ def check(example):
     example.near("cosine through the matrix learnt", latent(p8, p9) /
                  (latent(p8, p8) * latent(p9, p9)) ** .5, COSINE, 1e-9)
     example.equal("the model is mutual", example.ask(
-        "model", "show", "films").get("model", {}).get("asymmetry", 0), 0)
+        "model", "show", "films")["summary"]["asymmetry"], 0)

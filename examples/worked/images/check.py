@@ -19,7 +19,7 @@ def check(example):
 
     reply = example.ask("attend", "fashion", "--text", "ankle boot",
                         "--weights", "catalog", "-k", len(ids))
-    weights = {item["id"]: item.get("weight", 0) for item in reply["items"]}
+    weights = {item["id"]: item["weight"] for item in reply["items"]}
     boots = [i for i, name in enumerate(classes) if name == "Ankle boot"]
     for item in reply["items"][:len(boots)]:
         example.equal("an ankle boot finds", classes[row_of[item["id"]]],

@@ -24,16 +24,15 @@ def check(example):
     words = (example.folder / "words.txt").read_text().split()
     # The one logit that is not 0 is 1/3, rounded to a float. A log partition
     # is off by what its sum is off, relative to itself.
-    tolerance = share_error(1 / 3, EPSILON / 3)
+    share = share_error(1 / 3, EPSILON / 3)
     for word in words:
         reply = example.ask("attend", "sentence", "--like", word,
                             "--include-examples", "--weights", "catalog")
         example.near(f"log partition of {word}", reply["logPartition"],
-                     LOG_PARTITION, tolerance)
+                     LOG_PARTITION, share)
         for item in reply["items"]:
-            example.near(f"{word} to {item['id']}", item["weight"],
-                         ITSELF if item["id"] == word else OTHER,
-                         ITSELF * tolerance)
+            example.weight(f"{word} to {item['id']}", item["weight"],
+                           ITSELF if item["id"] == word else OTHER, share)
         example.equal(f"{word}: items", len(reply["items"]), 9)
 
     one_hot = [[float(i == j) for j in range(9)] for i in range(9)]
@@ -49,9 +48,15 @@ def check(example):
             # logit, each exponential, each of nine sums and the quotient.
             example.all_near(f"layer {layers}, output {i}", floats(output),
                              want[i], 12 * layers * EPSILON / 4)
-    # What a layer does twice, two layers do.
-    example.near("itself after two layers", floats(second["outputs"][0])[0],
-                 attend(once)[0][0], 6 * EPSILON)
+    # What a layer does twice, two layers do: floats are written to nine digits
+    # at least, and read as they were.
+    (example.work / "once.txt").write_text("".join(
+        " ".join(map(repr, floats(output))) + "\n"
+        for output in first["outputs"]))
+    again = example.ask("contextualize", "--vectors", "once.txt")
+    example.equal("a layer over the outputs of a layer",
+                  list(map(floats, again["outputs"])),
+                  list(map(floats, second["outputs"])))
     example.true("two layers mix more than one",
                  floats(second["outputs"][0])[0] <
                  floats(first["outputs"][0])[0])

@@ -3,7 +3,6 @@ import math
 
 from example import EPSILON, floats, share_error
 
-ENGLISH = "the black cat sleeps on the warm roof".split()
 FRENCH = "le chat noir dort sur le toit chaud".split()
 # The English position of each French word.
 ALIGNED = (0, 2, 1, 3, 4, 5, 7, 6)
@@ -28,12 +27,18 @@ def check(example):
         want = [x / sum(e) for x in e]
         # A logit below 8 that is off by its rounding changes a weight by as
         # much; two inputs, a product, a scale and seven sums round it.
-        tolerance = share_error(8, 8 * 11 * EPSILON)
-        example.all_near(f"weights of {FRENCH[i]}", weights[i], want,
-                         tolerance)
-        pooled = [sum(w * key[d] for w, key in zip(want, keys))
-                  for d in range(len(query))]
-        example.all_near(f"output of {FRENCH[i]}",
-                         floats(reply["outputs"][i]), pooled, 8 * tolerance)
+        share = share_error(8, 8 * 11 * EPSILON)
+        output = floats(reply["outputs"][i])
+        example.equal(f"{FRENCH[i]}: sizes", (len(weights[i]), len(output)),
+                      (len(keys), len(query)))
+        for j, weight in enumerate(want):
+            example.weight(f"{FRENCH[i]} on {j}", weights[i][j], weight, share)
+        for d, component in enumerate(output):
+            parts = [w * key[d] for w, key in zip(want, keys)]
+            # Each part is off by its weight and its product, the sum by adding
+            # up as many.
+            example.near(f"output of {FRENCH[i]}[{d}]", component, sum(parts),
+                         (share + (len(keys) + 1) * EPSILON)
+                         * sum(map(abs, parts)))
         best = max(range(len(keys)), key=lambda j: weights[i][j])
         example.equal(f"{FRENCH[i]} looks at", best, ALIGNED[i])

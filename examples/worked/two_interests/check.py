@@ -36,17 +36,14 @@ def check(example):
             logits = [cosine(keys[item], keys[event]) / TEMPERATURE
                       for event in bought]
             total = sum(map(math.exp, logits))
-            got = {event.get("index", 0): event["weight"]
+            got = {event["index"]: event["weight"]
                    for event in candidate["events"]}
             # A cosine of floats is off by its 64 products and two norms.
-            error = share_error(max(logits) - min(logits),
+            share = share_error(max(logits) - min(logits),
                                 3 * DIM * EPSILON / TEMPERATURE)
             for index, logit in enumerate(logits):
-                want = math.exp(logit) / total
-                # Weights are floats.
-                example.near(f"{customer}: {item} on {bought[index]}",
-                             got.get(index, 0), want,
-                             want * (error + EPSILON) + 1e-37)
+                example.weight(f"{customer}: {item} on {bought[index]}",
+                               got[index], math.exp(logit) / total, share)
             word = candidates[item]
             best = max(got, key=got.get)
             example.true(f"{names[item]} looks at {names[bought[best]]} first",
