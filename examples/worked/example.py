@@ -94,12 +94,16 @@ class Example:
                 for head in reply["headWeights"]]
 
     def check_picture(self, line, svg):
-        """That the picture which `line` draws shows the weights of the reply
-        to the same request."""
-        if "--svg=image" in line:
-            return
+        """That the picture which `line` draws shows the weights, or the pooled
+        value, of the reply to the same request."""
         command = re.sub(r" > \S+$", "", re.sub(r" --svg=\w+", "", line))
         words = shlex.split(command.replace("\\\n", " "))[1:]
+        if "--svg=image" in line:
+            width = int(words[words.index("--image") + 1])
+            # Nine digits are drawn, and JSON tells floats of each other.
+            want = self.ask(*words)["pooledValue"]["values"]
+            self.all_near(line, pictures.shown_image(svg, width), want, EPSILON)
+            return
         if words[0] == "contextualize":
             want = self.head_weights(*words[1:])
         elif words[0] == "attend":
