@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/attention/head_join.h"
 #include "core/attention/lsh_attention.h"
+#include "core/attention/lsh_buckets.h"
 #include "core/attention/row_reduction.h"
 #include "core/base/status.h"
 
@@ -39,32 +42,39 @@ absl::StatusOr<std::int64_t> AttendReduced(const MultiHeadInput& input,
   problem.keys = reduced.keys.view();
   problem.values = reduced.values.view();
   problem.mask = {};
+  problem.names.keys = problem.names.values = kReducedRows;
   return AttendMultiHead(problem, outputs);
 }
 
 absl::StatusOr<std::int64_t> AttendLsh(const MultiHeadInput& input,
                                        const LshOptions& options,
-                                       float* outputs, float* weights) {
-  LshAttention attention(input, options);
-  ATTENDANT_RETURN_IF_ERROR(attention.Load());
+                                       LastLshBuckets& buckets, float* outputs,
+                                       float* weights) {
+  ATTENDANT_ASSIGN_OR_RETURN(
+      auto hash, buckets.Get(LshShapeOf(input, options), input.interrupt));
   const std::int64_t m = input.queries.row_count;
   const std::int64_t n = input.keys.row_count;
-  const std::int64_t output_dim = input.output_dim();
-  std::vector<LshFound> found;
   if (weights != nullptr) {
     std::fill_n(weights, input.head_count() * m * n, 0.0f);
   }
-  for (std::int64_t i = 0; i < m; ++i) {
-    ATTENDANT_RETURN_IF_ERROR(
-        attention.Attend(i, outputs + i * output_dim, found));
-    if (weights == nullptr) continue;
-    for (std::size_t head = 0; head < found.size(); ++head) {
-      float* row = weights + (static_cast<std::int64_t>(head) * m + i) * n;
-      for (std::size_t k = 0; k < found[head].positions.size(); ++k) {
-        row[found[head].positions[k]] = found[head].weights[k];
+  LshAttention attention(input, std::move(hash));
+  HeadJoin join(input, m, outputs);
+  std::vector<float> pooled(static_cast<std::size_t>(input.head_value_dim()));
+  LshFound found;
+  for (std::int64_t head = 0; head < input.head_count(); ++head) {
+    ATTENDANT_RETURN_IF_ERROR(attention.LoadHead(head));
+    join.StartHead(head);
+    for (std::int64_t i = 0; i < m; ++i) {
+      ATTENDANT_RETURN_IF_ERROR(attention.Attend(i, pooled.data(), found));
+      join.Add(i, pooled.data(), found.positions.empty());
+      if (weights == nullptr) continue;
+      float* row = weights + (head * m + i) * n;
+      for (std::size_t k = 0; k < found.positions.size(); ++k) {
+        row[found.positions[k]] = found.weights[k];
       }
     }
   }
+  ATTENDANT_RETURN_IF_ERROR(join.Finish());
   return attention.scored_count();
 }
 
@@ -96,12 +106,12 @@ absl::Status ValidateApproximation(const Approximation& approximation,
 
 absl::StatusOr<std::int64_t> AttendApproximately(
     const MultiHeadInput& input, const Approximation& approximation,
-    float* outputs, float* weights) {
+    LastLshBuckets& buckets, float* outputs, float* weights) {
   if (IsExact(approximation)) return AttendMultiHead(input, outputs, weights);
   ATTENDANT_RETURN_IF_ERROR(ValidateMultiHead(input));
   ATTENDANT_RETURN_IF_ERROR(ValidateApproximation(approximation, input));
   if (const auto* lsh = std::get_if<LshOptions>(&approximation)) {
-    return AttendLsh(input, *lsh, outputs, weights);
+    return AttendLsh(input, *lsh, buckets, outputs, weights);
   }
   if (weights != nullptr) {
     return InvalidField("include_weights", "true",

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/attention/lsh_buckets.h"
 #include "core/attention/multi_head.h"
 #include "core/base/status.h"
 
@@ -145,6 +146,7 @@ absl::StatusOr<SequenceContext> Contextualize(const ContextualizeInput& input) {
   std::vector<std::int32_t> attended_positions =
       Unpadded(input, memory.value_or(sequence).row_count);
 
+  LastLshBuckets buckets;
   SequenceContext context;
   const std::size_t layer_count = std::max<std::size_t>(input.layers.size(), 1);
   for (std::size_t layer = 0; layer < layer_count; ++layer) {
@@ -180,7 +182,8 @@ absl::StatusOr<SequenceContext> Contextualize(const ContextualizeInput& input) {
     }
     ATTENDANT_ASSIGN_OR_RETURN(
         const std::int64_t scored_count,
-        AttendApproximately(problem, input.approximation, outputs.data.data(),
+        AttendApproximately(problem, input.approximation, buckets,
+                            outputs.data.data(),
                             weights.empty() ? nullptr : weights.data()));
     context.scored_count += scored_count;
     context.outputs = std::move(outputs);

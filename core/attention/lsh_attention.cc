@@ -4,8 +4,10 @@
 #include <bit>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/attention/attended_keys.h"
 #include "core/attention/head_projection.h"
 #include "core/attention/key_tile.h"
 #include "core/attention/score.h"
@@ -20,93 +22,137 @@ constexpr std::int64_t kKeysPerBucket = 64;
 
 std::size_t Size(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-LshOptions WithBuckets(LshOptions options, std::int64_t key_count,
-                       std::int64_t dim) {
-  if (options.bucket_count != 0) return options;
-  const std::int64_t most =
-      std::min(kMaxLshBuckets, MostLshBuckets(options.round_count, dim));
-  options.bucket_count = 2 * std::clamp(key_count / (2 * kKeysPerBucket),
-                                        std::int64_t{1}, most / 2);
-  return options;
+bool ProjectsValues(const MultiHeadInput& input) {
+  return input.heads != nullptr && input.heads->value;
 }
 
 }  // namespace
 
+LshShape LshShapeOf(const MultiHeadInput& input, const LshOptions& options) {
+  const std::int64_t dim = input.head_key_dim();
+  const std::int64_t key_count = input.keys.row_count;
+  const std::int64_t wanted = options.bucket_count != 0
+                                  ? options.bucket_count
+                                  : 2 * (key_count / (2 * kKeysPerBucket));
+  const std::int64_t most =
+      std::min({kMaxLshBuckets, MostLshBuckets(options.round_count, dim),
+                std::max<std::int64_t>(2, key_count + key_count % 2)});
+  return {dim, std::clamp<std::int64_t>(wanted, 2, most), options.round_count,
+          options.seed};
+}
+
 LshAttention::LshAttention(const MultiHeadInput& input,
-                           const LshOptions& options)
+                           std::shared_ptr<const LshBuckets> buckets)
     : input_(input),
-      options_(
-          WithBuckets(options, input.keys.row_count, input.head_key_dim())),
-      head_count_(input.head_count()),
+      hash_(std::move(buckets)),
       key_dim_(input.head_key_dim()),
       value_dim_(input.head_value_dim()),
-      row_capacity_(input.mask.attended
-                        ? static_cast<std::int64_t>(input.mask.attended->size())
-                        : input.keys.row_count),
-      hash_(key_dim_, options_.bucket_count, options_.round_count,
-            options_.seed),
-      keys_(Size(head_count_ * row_capacity_ * key_dim_)),
-      values_(Size(head_count_ * row_capacity_ * value_dim_)),
-      tables_(Size(head_count_ * options_.round_count)),
+      positions_(AttendedKeys(input)),
+      gathered_(Size(kTileKeys * std::max(input.keys.dim, input.values.dim))),
+      keys_(Size(row_count() * key_dim_)),
+      values_(ProjectsValues(input) ? Size(row_count() * value_dim_) : 0),
+      tables_(Size(hash_->round_count())),
       query_(Size(key_dim_)),
-      query_buckets_(Size(options_.round_count)),
-      met_(Size((row_capacity_ + 63) / 64)),
-      sum_(Size(value_dim_)),
-      joined_(Size(head_count_ * value_dim_)),
-      found_positions_(Size(head_count_)),
-      found_weights_(Size(head_count_)) {}
+      query_buckets_(Size(hash_->round_count())),
+      met_(Size((row_count() + 63) / 64)),
+      sum_(Size(value_dim_)) {}
 
-absl::Status LshAttention::Load() {
-  KeyTile tile(input_);
-  const std::int64_t last_query = input_.queries.row_count - 1;
-  const std::int64_t rounds = options_.round_count;
-  std::vector<std::int32_t> buckets(Size(head_count_ * row_capacity_ * rounds));
-  for (std::int64_t first = 0; first < tile.order_size(); first += kTileKeys) {
-    ATTENDANT_RETURN_IF_ERROR(tile.Load(first, last_query));
-    for (std::int64_t head = 0; head < head_count_; ++head) {
-      const std::int64_t to = head * row_capacity_ + row_count_;
-      std::copy_n(tile.keys(head), tile.size() * key_dim_,
-                  keys_.data() + to * key_dim_);
-      std::copy_n(tile.values(head), tile.size() * value_dim_,
-                  values_.data() + to * value_dim_);
-      for (std::int64_t i = 0; i < tile.size(); ++i) {
-        ATTENDANT_RETURN_IF_ERROR(input_.interrupt.Check());
-        hash_.Of(tile.keys(head) + i * key_dim_,
-                 buckets.data() + (to + i) * rounds);
-      }
-    }
-    positions_.insert(positions_.end(), tile.positions(),
-                      tile.positions() + tile.size());
-    row_count_ += tile.size();
+const float* LshAttention::ValueAt(std::int32_t row) const {
+  return projects_values() ? values_.data() + row * value_dim_
+                           : input_.values.Row(positions_[Size(row)]).data();
+}
+
+MatrixView LshAttention::Gather(MatrixView from, std::int64_t first,
+                                std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::copy_n(from.Row(positions_[Size(first + i)]).data(), from.dim,
+                gathered_.data() + i * from.dim);
   }
-  for (std::int64_t head = 0; head < head_count_; ++head) {
-    FillTables(head, buckets.data() + head * row_capacity_ * rounds);
+  return {gathered_.data(), count, from.dim};
+}
+
+absl::Status LshAttention::LoadHead(std::int64_t head) {
+  head_ = head;
+  const std::int64_t rounds = hash_->round_count();
+  std::vector<std::int32_t> buckets(Size(row_count() * rounds));
+  for (std::int64_t first = 0; first < row_count(); first += kTileKeys) {
+    const std::int64_t count = std::min(kTileKeys, row_count() - first);
+    ATTENDANT_RETURN_IF_ERROR(LoadKeys(first, count));
+    ATTENDANT_RETURN_IF_ERROR(LoadValues(first, count));
+    for (std::int64_t row = first; row < first + count; ++row) {
+      ATTENDANT_RETURN_IF_ERROR(input_.interrupt.Check());
+      hash_->Of(keys_.data() + row * key_dim_, buckets.data() + row * rounds);
+    }
+  }
+  has_checked_values_ = true;
+  FillTables(buckets);
+  return absl::OkStatus();
+}
+
+absl::Status LshAttention::LoadKeys(std::int64_t first, std::int64_t count) {
+  ATTENDANT_RETURN_IF_ERROR(input_.interrupt.Check());
+  const MatrixView inputs = Gather(input_.keys, first, count);
+  float* keys = keys_.data() + first * key_dim_;
+  if (input_.heads != nullptr) {
+    ProjectHead(input_.heads->key, head_, key_dim_, inputs, keys);
+  } else {
+    std::copy_n(inputs.data, count * key_dim_, keys);
+  }
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double norm = RowNorm(keys + i * key_dim_, key_dim_);
+    if (std::isnan(norm)) {
+      return NotFinite(inputs.Row(i),
+                       absl::StrCat(input_.names.keys, "[",
+                                    positions_[Size(first + i)], "]"));
+    }
+    // Of norm 0 it stays as it is: similarity 0 with all.
+    if (input_.score_kind == ScoreKind::kCosine && norm > 0) {
+      ScaleRow(1 / norm, key_dim_, keys + i * key_dim_);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LshAttention::LoadValues(std::int64_t first, std::int64_t count) {
+  if (!projects_values() && has_checked_values_) return absl::OkStatus();
+  ATTENDANT_RETURN_IF_ERROR(input_.interrupt.Check());
+  if (projects_values()) {
+    ProjectHead(*input_.heads->value, head_, value_dim_,
+                Gather(input_.values, first, count),
+                values_.data() + first * value_dim_);
+  }
+  for (std::int64_t row = first; row < first + count; ++row) {
+    const float* value = ValueAt(static_cast<std::int32_t>(row));
+    if (!std::isnan(RowNorm(value, value_dim_))) continue;
+    const std::int32_t position = positions_[Size(row)];
+    return NotFinite(input_.values.Row(position),
+                     absl::StrCat(input_.names.values, "[", position, "]"));
   }
   return absl::OkStatus();
 }
 
 // A counting sort by bucket, in each round.
-void LshAttention::FillTables(std::int64_t head, const std::int32_t* buckets) {
-  for (std::int64_t round = 0; round < options_.round_count; ++round) {
+void LshAttention::FillTables(const std::vector<std::int32_t>& buckets) {
+  for (std::int64_t round = 0; round < hash_->round_count(); ++round) {
     const auto bucket_of = [&](std::int64_t row) {
-      return Size(buckets[row * options_.round_count + round]);
+      return Size(buckets[Size(row * hash_->round_count() + round)]);
     };
-    Table& table = tables_[Size(head * options_.round_count + round)];
-    table.begins.assign(Size(options_.bucket_count + 1), 0);
-    table.rows.resize(Size(row_count_));
-    for (std::int64_t row = 0; row < row_count_; ++row) {
+    Table& table = tables_[Size(round)];
+    table.begins.assign(Size(hash_->bucket_count() + 1), 0);
+    table.rows.resize(Size(row_count()));
+    for (std::int64_t row = 0; row < row_count(); ++row) {
       ++table.begins[bucket_of(row) + 1];
     }
     std::partial_sum(table.begins.begin(), table.begins.end(),
                      table.begins.begin());
     std::vector<std::int32_t> next(table.begins);
-    for (std::int64_t row = 0; row < row_count_; ++row) {
+    for (std::int64_t row = 0; row < row_count(); ++row) {
       table.rows[Size(next[bucket_of(row)]++)] = static_cast<std::int32_t>(row);
     }
   }
 }
 
-bool LshAttention::MayAttend(std::int64_t query, std::int64_t row) const {
+bool LshAttention::MayAttend(std::int64_t query, std::int32_t row) const {
   const AttentionMask& mask = input_.mask;
   const std::int32_t position = positions_[Size(row)];
   if (mask.causal && position > query) return false;
@@ -115,10 +161,10 @@ bool LshAttention::MayAttend(std::int64_t query, std::int64_t row) const {
 }
 
 // Leaves in rows_ those that the query attends to, in ascending order.
-void LshAttention::FindRows(std::int64_t head, std::int64_t query) {
+void LshAttention::FindRows(std::int64_t query) {
   rows_.clear();
-  for (std::int64_t round = 0; round < options_.round_count; ++round) {
-    const Table& table = tables_[Size(head * options_.round_count + round)];
+  for (std::int64_t round = 0; round < hash_->round_count(); ++round) {
+    const Table& table = tables_[Size(round)];
     const auto bucket = Size(query_buckets_[Size(round)]);
     for (std::int32_t at = table.begins[bucket]; at < table.begins[bucket + 1];
          ++at) {
@@ -134,94 +180,68 @@ void LshAttention::FindRows(std::int64_t head, std::int64_t query) {
     }
   }
   if (!rows_.empty()) return;
-  for (std::int64_t row = 0; row < row_count_; ++row) {
-    if (MayAttend(query, row)) rows_.push_back(static_cast<std::int32_t>(row));
+  for (std::int32_t row = 0; row < row_count(); ++row) {
+    if (MayAttend(query, row)) rows_.push_back(row);
   }
 }
 
-absl::Status LshAttention::AttendHead(std::int64_t head, std::int64_t query,
-                                      float* pooled, LshFound& found) {
-  FindRows(head, query);
-  std::vector<std::int32_t>& positions = found_positions_[Size(head)];
-  std::vector<float>& weights = found_weights_[Size(head)];
+// The query's buckets, and itself times what makes a dot product a logit.
+absl::Status LshAttention::LoadQuery(std::int64_t i) {
+  const MatrixView row = {input_.queries.data + i * input_.queries.dim, 1,
+                          input_.queries.dim};
+  if (input_.heads != nullptr) {
+    ProjectHead(input_.heads->query, head_, key_dim_, row, query_.data());
+  } else {
+    std::copy_n(row.data, key_dim_, query_.data());
+  }
+  const double norm = RowNorm(query_.data(), key_dim_);
+  if (std::isnan(norm)) {
+    return NotFinite(row.Row(0),
+                     absl::StrCat(input_.names.queries, "[", i, "]"));
+  }
+  // Before it is scaled, which may round it away.
+  hash_->Of(query_.data(), query_buckets_.data());
+  const double factor =
+      LogitFactor(input_.score_kind, key_dim_, input_.temperature);
+  const bool normalises = input_.score_kind == ScoreKind::kCosine && norm > 0;
+  ScaleRow(normalises ? factor / norm : factor, key_dim_, query_.data());
+  return absl::OkStatus();
+}
+
+absl::Status LshAttention::Attend(std::int64_t i, float* pooled,
+                                  LshFound& found) {
+  ATTENDANT_RETURN_IF_ERROR(input_.interrupt.Check());
+  ATTENDANT_RETURN_IF_ERROR(LoadQuery(i));
+  FindRows(i);
   const auto count = static_cast<std::int64_t>(rows_.size());
-  positions.resize(rows_.size());
-  weights.resize(rows_.size());
+  found_positions_.resize(rows_.size());
+  found_weights_.resize(rows_.size());
   found = {};
   std::fill_n(pooled, value_dim_, 0.0f);
   if (count == 0) return absl::OkStatus();
   scored_count_ += count;
-  ActiveKernels().DotRowsAt(query_.data(), keys(head), rows_.data(), count,
-                            key_dim_, weights.data());
-  for (const float logit : weights) {
+  float* weights = found_weights_.data();
+  ActiveKernels().DotRowsAt(query_.data(), keys_.data(), rows_.data(), count,
+                            key_dim_, weights);
+  for (const float logit : found_weights_) {
     if (std::isfinite(logit)) continue;
-    return LogitOverflows(absl::StrCat(input_.names.queries, "[", query, "]"));
+    return LogitOverflows(absl::StrCat(input_.names.queries, "[", i, "]"));
   }
   SoftmaxPartition partition;
-  partition.Add(weights.data(), count, weights.data());
-  ScaleRow(1 / partition.sum, count, weights.data());
+  partition.Add(weights, count, weights);
+  ScaleRow(1 / partition.sum, count, weights);
   std::fill(sum_.begin(), sum_.end(), 0.0);
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::int32_t row = rows_[Size(i)];
-    positions[Size(i)] = positions_[Size(row)];
-    ActiveKernels().AddScaled(weights[Size(i)], values(head) + row * value_dim_,
-                              value_dim_, sum_.data());
+  for (std::size_t k = 0; k < rows_.size(); ++k) {
+    found_positions_[k] = positions_[Size(rows_[k])];
+    ActiveKernels().AddScaled(weights[k], ValueAt(rows_[k]), value_dim_,
+                              sum_.data());
   }
-  for (std::int64_t d = 0; d < value_dim_; ++d) {
-    pooled[d] = static_cast<float>(sum_[Size(d)]);
-  }
-  found.positions = positions;
-  found.weights = weights;
+  std::transform(sum_.begin(), sum_.end(), pooled,
+                 [](double d) { return static_cast<float>(d); });
+  found.positions = found_positions_;
+  found.weights = found_weights_;
   found.mean_logit = partition.max + partition.sum_gap / partition.sum;
   return absl::OkStatus();
-}
-
-absl::Status LshAttention::WriteOutput(bool is_empty, float* output) const {
-  const std::int64_t dim = input_.output_dim();
-  if (is_empty) {
-    std::fill_n(output, dim, 0.0f);
-    return absl::OkStatus();
-  }
-  if (input_.heads != nullptr && input_.heads->output) {
-    const auto joined_dim = static_cast<std::int64_t>(joined_.size());
-    ProjectRows(*input_.heads->output, {joined_.data(), 1, joined_dim}, output);
-  } else {
-    std::copy(joined_.begin(), joined_.end(), output);
-  }
-  if (!std::isnan(RowNorm(output, dim))) return absl::OkStatus();
-  return InvalidField(absl::StrCat(input_.names.values),
-                      "values whose weighted sum, or its projection, overflows",
-                      "ones within the range of floats");
-}
-
-absl::Status LshAttention::Attend(std::int64_t i, float* output,
-                                  std::vector<LshFound>& found) {
-  ATTENDANT_RETURN_IF_ERROR(input_.interrupt.Check());
-  found.resize(Size(head_count_));
-  const MatrixView row = {input_.queries.data + i * input_.queries.dim, 1,
-                          input_.queries.dim};
-  const double factor =
-      LogitFactor(input_.score_kind, key_dim_, input_.temperature);
-  for (std::int64_t head = 0; head < head_count_; ++head) {
-    if (input_.heads != nullptr) {
-      ProjectHead(input_.heads->query, head, key_dim_, row, query_.data());
-    } else {
-      std::copy_n(row.data, key_dim_, query_.data());
-    }
-    const double norm = RowNorm(query_.data(), key_dim_);
-    if (std::isnan(norm)) {
-      return NotFinite(row.Row(0),
-                       absl::StrCat(input_.names.queries, "[", i, "]"));
-    }
-    // Before it is scaled, which may round it away.
-    hash_.Of(query_.data(), query_buckets_.data());
-    const bool normalises = input_.score_kind == ScoreKind::kCosine && norm > 0;
-    ScaleRow(normalises ? factor / norm : factor, key_dim_, query_.data());
-    ATTENDANT_RETURN_IF_ERROR(AttendHead(
-        head, i, joined_.data() + head * value_dim_, found[Size(head)]));
-  }
-  // Masks are the same for all heads.
-  return WriteOutput(found[0].positions.empty(), output);
 }
 
 }  // namespace attendant

@@ -10,6 +10,7 @@
 #define ATTENDANT_CORE_ATTENTION_LSH_ATTENTION_H_
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -21,6 +22,10 @@
 
 namespace attendant {
 
+// The shape of the buckets that `input` is hashed into; both must be valid
+// together. At most as many buckets as keys.
+LshShape LshShapeOf(const MultiHeadInput& input, const LshOptions& options);
+
 // What one query found in one head. Views of scratch.
 struct LshFound {
   std::span<const std::int32_t> positions;  // of keys in the input
@@ -28,72 +33,70 @@ struct LshFound {
   double mean_logit = 0;                    // by weight
 };
 
-// Keys and values of all heads, projected and hashed. Memory: those, [n, heads
-// x (head_key_dim + head_value_dim)] floats, and 8 bytes for each head, round
-// and key. Not thread-safe.
+// One head at a time. Memory does not grow with their number: keys and, where
+// the model projects them, values of one head [n, head_key_dim +
+// head_value_dim] floats, and 8 bytes for each round and key. Not thread-safe.
 class LshAttention {
  public:
-  // `input` and `options` must be valid together; `input` must outlive the
-  // object.
-  LshAttention(const MultiHeadInput& input, const LshOptions& options);
+  // `input` must be valid and outlive the object; buckets of LshShapeOf.
+  LshAttention(const MultiHeadInput& input,
+               std::shared_ptr<const LshBuckets> buckets);
 
-  // Takes in the keys and values. InvalidArgument and interrupts as of
-  // AttendMultiHead. Once, before the others.
-  absl::Status Load();
+  // Takes in the keys and values of a head. InvalidArgument and interrupts as
+  // of AttendMultiHead. Before Attend; heads in any order.
+  absl::Status LoadHead(std::int64_t head);
 
-  // Attends with query i: output [output_dim] receives what AttendMultiHead
-  // gives for what it found, and found [heads] what that was, until the next
-  // call. InvalidArgument as of AttendMultiHead.
-  absl::Status Attend(std::int64_t i, float* output,
-                      std::vector<LshFound>& found);
+  // Attends with query i in that head: pooled [head_value_dim] receives the
+  // weighted sum of values, zeros if there is none, and found what that was
+  // over, until the next call. InvalidArgument as of AttendMultiHead.
+  absl::Status Attend(std::int64_t i, float* pooled, LshFound& found);
 
   // Pairs scored, once for each head.
   std::int64_t scored_count() const { return scored_count_; }
 
  private:
-  // Where the keys of one head and round lie, bucket by bucket.
+  // Where the keys of one round lie, bucket by bucket.
   struct Table {
     std::vector<std::int32_t> begins;  // [bucket_count + 1], into rows
-    std::vector<std::int32_t> rows;    // [row_count_]
+    std::vector<std::int32_t> rows;    // [row_count]
   };
 
-  const float* keys(std::int64_t head) const {
-    return keys_.data() + head * row_capacity_ * key_dim_;
+  std::int64_t row_count() const {
+    return static_cast<std::int64_t>(positions_.size());
   }
-  const float* values(std::int64_t head) const {
-    return values_.data() + head * row_capacity_ * value_dim_;
-  }
-  // From the buckets of its rows [row_capacity, round_count].
-  void FillTables(std::int64_t head, const std::int32_t* buckets);
-  bool MayAttend(std::int64_t query, std::int64_t row) const;
-  void FindRows(std::int64_t head, std::int64_t query);
-  absl::Status AttendHead(std::int64_t head, std::int64_t query, float* pooled,
-                          LshFound& found);
-  absl::Status WriteOutput(bool is_empty, float* output) const;
+  bool projects_values() const { return values_.size() > 0; }
+  const float* ValueAt(std::int32_t row) const;
+  // The input's rows [first, first + count) of those attended to, copied.
+  MatrixView Gather(MatrixView from, std::int64_t first, std::int64_t count);
+  absl::Status LoadKeys(std::int64_t first, std::int64_t count);
+  absl::Status LoadValues(std::int64_t first, std::int64_t count);
+  // From the buckets of its rows [row_count, round_count].
+  void FillTables(const std::vector<std::int32_t>& buckets);
+  bool MayAttend(std::int64_t query, std::int32_t row) const;
+  void FindRows(std::int64_t query);
+  absl::Status LoadQuery(std::int64_t i);
 
   const MultiHeadInput& input_;
-  const LshOptions options_;
-  const std::int64_t head_count_;
-  const std::int64_t key_dim_;    // of a head
-  const std::int64_t value_dim_;  // of a head
-  const std::int64_t row_capacity_;
-  const LshBuckets hash_;
-  std::int64_t row_count_ = 0;           // of keys not masked for all
-  std::vector<std::int32_t> positions_;  // of the rows in the input
-  AlignedBuffer<float> keys_;            // [heads, row_capacity, key_dim]
-  AlignedBuffer<float> values_;          // [heads, row_capacity, value_dim]
-  std::vector<Table> tables_;            // [heads, round_count]
+  const std::shared_ptr<const LshBuckets> hash_;
+  const std::int64_t key_dim_;                 // of a head
+  const std::int64_t value_dim_;               // of a head
+  const std::vector<std::int32_t> positions_;  // of the rows in the input
+  AlignedBuffer<float> gathered_;              // a tile of input rows
   std::int64_t scored_count_ = 0;
+  bool has_checked_values_ = false;  // of those that no model projects
+  // Of one head.
+  std::int64_t head_ = 0;
+  AlignedBuffer<float> keys_;    // [row_count, key_dim]
+  AlignedBuffer<float> values_;  // [row_count, value_dim]; empty: the input's
+  std::vector<Table> tables_;    // [round_count]
   // Of one query.
   AlignedBuffer<float> query_;               // [key_dim]
   std::vector<std::int32_t> query_buckets_;  // [round_count]
   std::vector<std::uint64_t> met_;           // a bit a row, 0 between calls
   std::vector<std::int32_t> rows_;
-  std::vector<double> sum_;    // [value_dim]
-  std::vector<float> joined_;  // [heads x value_dim]
-  // By head, what Attend found.
-  std::vector<std::vector<std::int32_t>> found_positions_;
-  std::vector<std::vector<float>> found_weights_;
+  std::vector<double> sum_;  // [value_dim]
+  std::vector<std::int32_t> found_positions_;
+  std::vector<float> found_weights_;
 };
 
 }  // namespace attendant

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <span>
 
 #include "core/attention/normal.h"
+#include "core/base/status.h"
 #include "core/kernels/kernels.h"
 
 namespace attendant {
@@ -12,30 +14,40 @@ namespace {
 
 // Directions that are projected on at a time.
 constexpr std::int64_t kDirections = 256;
+// Components that are drawn between two looks at the clock.
+constexpr std::size_t kDraws = 4096;
 
 }  // namespace
 
-LshBuckets::LshBuckets(std::int64_t dim, std::int64_t bucket_count,
-                       std::int64_t round_count, std::uint64_t seed)
-    : dim_(dim),
-      bucket_count_(bucket_count),
-      round_count_(round_count),
-      directions_(
-          static_cast<std::size_t>(round_count * bucket_count / 2 * dim)) {
-  for (std::size_t i = 0; i < directions_.size(); ++i) {
-    directions_.data()[i] = NormalAt(seed, i);
+LshBuckets::LshBuckets(const LshShape& shape)
+    : shape_(shape),
+      directions_(static_cast<std::size_t>(
+          shape.round_count * shape.bucket_count / 2 * shape.dim)) {}
+
+absl::StatusOr<std::shared_ptr<const LshBuckets>> LshBuckets::Draw(
+    const LshShape& shape, const Interrupt& interrupt) {
+  const std::shared_ptr<LshBuckets> buckets(new LshBuckets(shape));
+  const std::span<float> directions = {buckets->directions_.data(),
+                                       buckets->directions_.size()};
+  for (std::size_t first = 0; first < directions.size(); first += kDraws) {
+    ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
+    FillNormals(
+        NormalUse::kHashDirections, shape.seed, first,
+        directions.subspan(first, std::min(kDraws, directions.size() - first)));
   }
+  return buckets;
 }
 
 void LshBuckets::Of(const float* row, std::int32_t* buckets) const {
-  const std::int64_t half = bucket_count_ / 2;
+  const std::int64_t half = shape_.bucket_count / 2;
   float dots[kDirections];
-  for (std::int64_t round = 0; round < round_count_; ++round) {
+  for (std::int64_t round = 0; round < shape_.round_count; ++round) {
     float greatest = 0;
     std::int64_t bucket = 0;
     for (std::int64_t first = 0; first < half; first += kDirections) {
       const std::int64_t count = std::min(kDirections, half - first);
-      ActiveKernels().DotRows(row, direction(round, first), count, dim_, dots);
+      ActiveKernels().DotRows(row, direction(round, first), count, shape_.dim,
+                              dots);
       for (std::int64_t i = 0; i < count; ++i) {
         if (!(std::abs(dots[i]) > greatest)) continue;
         greatest = std::abs(dots[i]);
@@ -44,6 +56,15 @@ void LshBuckets::Of(const float* row, std::int32_t* buckets) const {
     }
     buckets[round] = static_cast<std::int32_t>(bucket);
   }
+}
+
+absl::StatusOr<std::shared_ptr<const LshBuckets>> LastLshBuckets::Get(
+    const LshShape& shape, const Interrupt& interrupt) {
+  if (last_ == nullptr || last_->shape() != shape) {
+    last_ = nullptr;  // before the next takes memory
+    ATTENDANT_ASSIGN_OR_RETURN(last_, LshBuckets::Draw(shape, interrupt));
+  }
+  return last_;
 }
 
 }  // namespace attendant

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "core/attention/approximation.h"
@@ -13,16 +14,15 @@
 
 namespace attendant {
 
-// E rows [min(row_count, k), dim], of the k rows at `positions`, in their order
-// (Wang et al. 2020, eq. 7). With as many rows as there are, means of segments
-// are the rows themselves. The same E for the same seed and k, so that keys and
-// values are reduced alike. Sums are doubles.
+// E rows [min(row_count, k), dim] for each of the inputs, of its k rows at
+// `positions`, in their order (Wang et al. 2020, eq. 7). With as many rows as
+// there are, means of segments are the rows themselves. All by the same E,
+// which seed and k decide, drawn once. Sums are doubles.
 //
 // Thread-safe. Cancelled and DeadlineExceeded from the interrupt.
-absl::StatusOr<Matrix> ReduceRows(MatrixView rows,
-                                  std::span<const std::int32_t> positions,
-                                  const LinformerOptions& options,
-                                  const Interrupt& interrupt);
+absl::StatusOr<std::vector<Matrix>> ReduceRows(
+    std::span<const MatrixView> inputs, std::span<const std::int32_t> positions,
+    const LinformerOptions& options, const Interrupt& interrupt);
 
 // Keys and values that stand in for those of `input` that are not masked for
 // all queries: as they come, before a model projects them. InvalidArgument

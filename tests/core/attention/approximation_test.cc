@@ -8,14 +8,21 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <numeric>
+#include <random>
+#include <span>
+#include <utility>
 #include <vector>
 
+#include "bench/peak_memory.h"
 #include "core/attention/contextualize.h"
+#include "core/attention/lsh_attention.h"
 #include "core/attention/lsh_buckets.h"
 #include "core/attention/normal.h"
 #include "core/attention/rank_candidates.h"
 #include "core/attention/row_reduction.h"
+#include "core/base/status.h"
 #include "tests/support/multi_head_twin.h"
 #include "tests/support/status_matchers.h"
 
@@ -29,11 +36,27 @@ using ::testing::SizeIs;
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
 Matrix Normals(std::int64_t rows, std::int64_t dim, std::uint64_t seed) {
+  // Not of the generator that the approximations draw from.
+  std::mt19937_64 random(seed);
+  std::normal_distribution<float> normal;
   Matrix matrix = {rows, dim, {}};
   for (std::int64_t i = 0; i < rows * dim; ++i) {
-    matrix.data.push_back(NormalAt(seed, static_cast<std::uint64_t>(i)));
+    matrix.data.push_back(normal(random));
   }
   return matrix;
+}
+
+std::shared_ptr<const LshBuckets> Draw(const LshShape& shape) {
+  return LshBuckets::Draw(shape, {}).value();
+}
+
+absl::StatusOr<Matrix> Reduced(MatrixView rows,
+                               std::span<const std::int32_t> positions,
+                               const LinformerOptions& options) {
+  const MatrixView inputs[] = {rows};
+  ATTENDANT_ASSIGN_OR_RETURN(std::vector<Matrix> reduced,
+                             ReduceRows(inputs, positions, options, {}));
+  return std::move(reduced[0]);
 }
 
 // argmax([x R; -x R]) by plain loops.
@@ -60,7 +83,8 @@ std::int32_t BucketTwin(const LshBuckets& hash, std::span<const float> row,
 TEST(LshBucketsTest, TakeTheGreatestComponentOfEitherSign) {
   // 1,000 buckets are more than are projected on at a time.
   for (const std::int64_t bucket_count : {2, 6, 1000}) {
-    const LshBuckets hash(5, bucket_count, 3, 7);
+    const auto shared = Draw({5, bucket_count, 3, 7});
+    const LshBuckets& hash = *shared;
     const Matrix rows = Normals(40, 5, 3);
     std::int32_t buckets[3];
     for (std::int64_t i = 0; i < rows.row_count; ++i) {
@@ -73,7 +97,8 @@ TEST(LshBucketsTest, TakeTheGreatestComponentOfEitherSign) {
 }
 
 TEST(LshBucketsTest, AreOfDirections) {
-  const LshBuckets hash(3, 16, 4, 1);
+  const auto shared = Draw({3, 16, 4, 1});
+  const LshBuckets& hash = *shared;
   const float row[] = {0.5f, -1, 2};
   const float longer[] = {1, -2, 4};
   const float opposite[] = {-0.5f, 1, -2};
@@ -87,25 +112,96 @@ TEST(LshBucketsTest, AreOfDirections) {
   }
 }
 
-TEST(NormalAtTest, HasMeanZeroAndVarianceOne) {
-  double sum = 0, square = 0;
-  constexpr int kCount = 100000;
-  for (std::uint64_t i = 0; i < kCount; ++i) {
-    const double normal = NormalAt(5, i);
-    sum += normal;
-    square += normal * normal;
-  }
+TEST(LshBucketsTest, AreDrawnOnceForLayersOfOneShape) {
+  LastLshBuckets last;
+  const LshShape shape = {3, 4, 2, 9};
+  ASSERT_OK_AND_ASSIGN(const auto first, last.Get(shape, {}));
+  ASSERT_OK_AND_ASSIGN(const auto second, last.Get(shape, {}));
+  EXPECT_EQ(first, second);
+  ASSERT_OK_AND_ASSIGN(const auto other, last.Get({3, 4, 2, 8}, {}));
+  EXPECT_NE(first, other);
+  EXPECT_NE(first->direction(0, 0)[0], other->direction(0, 0)[0]);
+}
+
+TEST(LshBucketsTest, TheDeadlineStopsTheDrawing) {
+  EXPECT_THAT(
+      LshBuckets::Draw({8, 4, 1, 1}, {.deadline = SteadyTime::min()}).status(),
+      StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("deadline")));
+}
+
+TEST(LshBucketsTest, AreNeverMoreThanKeys) {
+  const Matrix tokens = Normals(7, 3, 1);
+  MultiHeadInput input;
+  input.queries = input.keys = input.values = tokens.view();
+  EXPECT_EQ(LshShapeOf(input, {.bucket_count = 4096}).bucket_count, 8);
+  EXPECT_EQ(LshShapeOf(input, {.bucket_count = 4}).bucket_count, 4);
+  EXPECT_EQ(LshShapeOf(input, {}).bucket_count, 2);
+}
+
+std::vector<float> Filled(NormalUse use, std::uint64_t seed,
+                          std::uint64_t first, std::size_t count) {
+  std::vector<float> normals(count);
+  FillNormals(use, seed, first, normals);
+  return normals;
+}
+
+// The mean product of a[i] and b[i].
+double Correlation(std::span<const float> a, std::span<const float> b) {
+  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0) /
+         static_cast<double>(a.size());
+}
+
+TEST(FillNormalsTest, HasMeanZeroAndVarianceOneAndNoCorrelation) {
+  constexpr std::size_t kCount = 100001;
+  const std::vector<float> normals =
+      Filled(NormalUse::kHashDirections, 5, 0, kCount);
+  const double deviation = 1 / std::sqrt(kCount);
   // Five standard errors: 1 / sqrt(n) and sqrt(2 / n).
-  EXPECT_NEAR(sum / kCount, 0, 5 / std::sqrt(kCount));
-  EXPECT_NEAR(square / kCount, 1, 5 * std::sqrt(2.0 / kCount));
+  EXPECT_NEAR(std::accumulate(normals.begin(), normals.end(), 0.0) / kCount, 0,
+              5 * deviation);
+  EXPECT_NEAR(Correlation(normals, normals), 1, 5 * std::sqrt(2.0) * deviation);
+  // Of both of a pair, and of one with the next pair's.
+  const std::span<const float> all(normals);
+  for (const std::size_t lag : {1u, 2u}) {
+    EXPECT_NEAR(Correlation(all.first(kCount - lag), all.last(kCount - lag)), 0,
+                5 * deviation);
+  }
+}
+
+TEST(FillNormalsTest, WhereItBeginsDoesNotMatter) {
+  const auto all = Filled(NormalUse::kRowReduction, 3, 0, 9);
+  const auto later = Filled(NormalUse::kRowReduction, 3, 4, 5);
+  EXPECT_TRUE(std::equal(later.begin(), later.end(), all.begin() + 4));
+}
+
+TEST(FillNormalsTest, UsesOfOneSeedAreIndependent) {
+  constexpr std::size_t kCount = 100000;
+  const double bound = 5 / std::sqrt(kCount);
+  for (const std::uint64_t seed : {0u, 1u, 2u}) {
+    const auto hash = Filled(NormalUse::kHashDirections, seed, 0, kCount);
+    const auto rows = Filled(NormalUse::kRowReduction, seed, 0, kCount);
+    const auto next = Filled(NormalUse::kHashDirections, seed + 1, 0, kCount);
+    // What draws of that seed and equal counters perturb weights by.
+    std::vector<float> noise;
+    for (std::uint64_t i = 0; i < kCount; ++i) {
+      // Of variance 1, about a mean of 0.
+      noise.push_back(static_cast<float>(
+          std::sqrt(12.0) * (UniformFrom(RandomBits(seed, i)) - 0.5)));
+    }
+    EXPECT_NEAR(Correlation(hash, rows), 0, bound);
+    EXPECT_NEAR(Correlation(hash, next), 0, bound);
+    EXPECT_NEAR(Correlation(hash, noise), 0, bound);
+    EXPECT_NEAR(Correlation(rows, noise), 0, bound);
+  }
 }
 
 // Queries and keys that share no bucket, by the definition; those without any
 // common bucket are masked from none.
 std::vector<bool> Unmet(const Matrix& queries, const Matrix& keys,
                         const LshOptions& options, bool causal) {
-  const LshBuckets hash(queries.column_count, options.bucket_count,
-                        options.round_count, options.seed);
+  const auto shared = Draw({queries.column_count, options.bucket_count,
+                            options.round_count, options.seed});
+  const LshBuckets& hash = *shared;
   std::vector<bool> unmet;
   for (std::int64_t i = 0; i < queries.row_count; ++i) {
     std::vector<bool> row;
@@ -222,6 +318,97 @@ TEST(LshAttentionTest, WhereAllShareABucketItIsExact) {
   }
 }
 
+// Each head finds other keys, so that heads, values and outputs must be put
+// together as they belong.
+TEST(LshAttentionTest, HeadsAreThoseOfOneHeadEach) {
+  const Matrix tokens = Normals(60, 4, 31);
+  constexpr std::int64_t kHeads = 3;
+  MultiHeadProjections heads;
+  heads.head_count = kHeads;
+  heads.query = {Normals(kHeads * 2, 4, 32), {}};
+  heads.key = {Normals(kHeads * 2, 4, 33), {}};
+  MultiHeadInput input;
+  input.queries = input.keys = input.values = tokens.view();
+  input.mask.causal = true;
+  const Approximation lsh = LshOptions{.bucket_count = 6, .round_count = 2};
+  for (const bool projects_values : {false, true}) {
+    if (projects_values) heads.value = {Normals(kHeads * 4, 4, 34), {}};
+    std::vector<float> joined(60 * kHeads * 4);
+    std::int64_t scored_count = 0;
+    LastLshBuckets buckets;
+    for (std::int64_t head = 0; head < kHeads; ++head) {
+      const auto part = [&](const Matrix& from, std::int64_t dim) {
+        const auto begin = from.data.begin() + head * dim * 4;
+        return Projection{{dim, 4, std::vector<float>(begin, begin + dim * 4)},
+                          {}};
+      };
+      MultiHeadProjections one;
+      one.query = part(heads.query.weight, 2);
+      one.key = part(heads.key.weight, 2);
+      if (projects_values) one.value = part(heads.value->weight, 4);
+      input.heads = &one;
+      std::vector<float> outputs(60 * 4);
+      ASSERT_OK_AND_ASSIGN(
+          const std::int64_t scored,
+          AttendApproximately(input, lsh, buckets, outputs.data()));
+      scored_count += scored;
+      for (std::int64_t i = 0; i < 60; ++i) {
+        std::copy_n(outputs.begin() + i * 4, 4,
+                    joined.begin() + (i * kHeads + head) * 4);
+      }
+    }
+    input.heads = &heads;
+    std::vector<float> got(joined.size());
+    ASSERT_OK_AND_ASSIGN(const std::int64_t scored,
+                         AttendApproximately(input, lsh, buckets, got.data()));
+    EXPECT_EQ(scored, scored_count);
+    EXPECT_EQ(got, joined);
+    // And through W_O.
+    heads.output = Projection{Normals(5, kHeads * 4, 35), {1, 2, 3, 4, 5}};
+    std::vector<float> projected(60 * 5);
+    ASSERT_OK(
+        AttendApproximately(input, lsh, buckets, projected.data()).status());
+    for (std::size_t i = 0; i < 60; ++i) {
+      for (std::size_t r = 0; r < 5; ++r) {
+        double want = heads.output->bias[r];
+        double size = want;
+        for (std::size_t d = 0; d < kHeads * 4; ++d) {
+          const double product = double{joined[i * kHeads * 4 + d]} *
+                                 heads.output->weight.data[r * kHeads * 4 + d];
+          want += product;
+          size += std::abs(product);
+        }
+        // Twelve products, summed as floats by head.
+        EXPECT_NEAR(projected[i * 5 + r], want, 16 * 0x1p-24 * size);
+      }
+    }
+    heads.output.reset();
+  }
+}
+
+// Values that no model projects are those of the input for every head; keys
+// and buckets are held for one head at a time.
+TEST(LshAttentionTest, MemoryDoesNotGrowWithHeads) {
+  constexpr std::int64_t kKeys = 2048;
+  const Matrix tokens = Normals(kKeys, 512, 41);
+  const Matrix query = Normals(1, 512, 42);
+  MultiHeadProjections heads;
+  heads.head_count = 256;
+  heads.query = {Normals(256, 512, 43), {}};
+  heads.key = {Normals(256, 512, 44), {}};
+  const AttentionModel model = {heads};
+  const AttentionModel* const layers[] = {&model};
+  ContextualizeInput input;
+  input.sequence = query.view();
+  input.memory = tokens.view();
+  input.layers = layers;
+  input.approximation = LshOptions{.round_count = 1};
+  const PeakMemory memory;
+  ASSERT_OK(Contextualize(input).status());
+  // A copy of the values a head would be 1,024 MiB.
+  EXPECT_LT(memory.added(), 64 << 20);
+}
+
 TEST(LshAttentionTest, WhatAllIsMaskedFromGetsZeros) {
   const Matrix tokens = Normals(2, 3, 1);
   const std::int32_t padding[] = {0, 1};
@@ -251,29 +438,38 @@ TEST(LinformerTest, RowsAreMeansOfSegments) {
   const std::int32_t positions[] = {4, 0, 1, 2, 3};
   ASSERT_OK_AND_ASSIGN(
       const Matrix reduced,
-      ReduceRows(rows.view(), positions, LinformerOptions{.row_count = 2}, {}));
+      Reduced(rows.view(), positions, LinformerOptions{.row_count = 2}));
   // Of rows 4, 0 and of 1, 2, 3.
   EXPECT_THAT(reduced.data, ::testing::ElementsAre(3, 3));
 }
 
 TEST(LinformerTest, RandomRowsAreOneMatrixTimesTheRows) {
-  const Matrix rows = Normals(30, 2, 4);
-  std::vector<std::int32_t> positions(30);
+  // Of an odd number: pairs of normals do not fill a row of the matrix.
+  const Matrix keys = Normals(31, 2, 4);
+  const Matrix values = Normals(31, 3, 5);
+  std::vector<std::int32_t> positions(31);
   std::iota(positions.begin(), positions.end(), 0);
   const LinformerOptions options = {
       .row_count = 3, .kind = ReductionKind::kRandom, .seed = 9};
-  ASSERT_OK_AND_ASSIGN(const Matrix reduced,
-                       ReduceRows(rows.view(), positions, options, {}));
-  for (std::int64_t r = 0; r < 3; ++r) {
-    for (std::int64_t d = 0; d < 2; ++d) {
-      double want = 0;
-      for (std::int64_t i = 0; i < 30; ++i) {
-        want += NormalAt(9, static_cast<std::uint64_t>(r * 30 + i)) /
-                std::sqrt(3.0) * rows.data[static_cast<std::size_t>(2 * i + d)];
+  const MatrixView inputs[] = {keys.view(), values.view()};
+  ASSERT_OK_AND_ASSIGN(const std::vector<Matrix> reduced,
+                       ReduceRows(inputs, positions, options, {}));
+  ASSERT_THAT(reduced, SizeIs(2));
+  for (std::size_t k = 0; k < 2; ++k) {
+    const MatrixView rows = inputs[k];
+    for (std::int64_t r = 0; r < 3; ++r) {
+      const auto factors = Filled(NormalUse::kRowReduction, 9,
+                                  static_cast<std::uint64_t>(r * 32), 31);
+      for (std::size_t d = 0; d < static_cast<std::size_t>(rows.dim); ++d) {
+        double want = 0;
+        for (std::int64_t i = 0; i < 31; ++i) {
+          want += factors[static_cast<std::size_t>(i)] / std::sqrt(3.0) *
+                  rows.Row(i)[d];
+        }
+        // Doubles, rounded to a float.
+        EXPECT_NEAR(reduced[k].view().Row(r)[d], want,
+                    0x1p-23 * std::abs(want) + 1e-12);
       }
-      const float got = reduced.data[static_cast<std::size_t>(2 * r + d)];
-      // Doubles, rounded to a float.
-      EXPECT_NEAR(got, want, 0x1p-23 * std::abs(want) + 1e-12);
     }
   }
 }
@@ -286,7 +482,7 @@ TEST(LinformerTest, AttendsToTheReducedRows) {
        {ReductionKind::kSegmentMeans, ReductionKind::kRandom}) {
     const LinformerOptions options = {.row_count = 7, .kind = kind};
     ASSERT_OK_AND_ASSIGN(const Matrix reduced,
-                         ReduceRows(tokens.view(), positions, options, {}));
+                         Reduced(tokens.view(), positions, options));
     const TwinAnswer twin =
         AttendTwin(tokens.view(), reduced.view(), reduced.view(),
                    ScoreKind::kScaledDot, 1, NothingMasked);
@@ -348,6 +544,33 @@ TEST(LinformerTest, RefusesCombinationsThatOverflow) {
   EXPECT_THAT(Contextualize(input),
               StatusIs(kInvalid, HasSubstr("sequence: got vectors whose random "
                                            "combination overflows")));
+}
+
+// Token 1 is not to blame for what is wrong with reduced row 1.
+TEST(LinformerTest, SaysWhenAReducedRowOverflows) {
+  const Matrix tokens = {4, 1, {1, 1, 3e38f, 3e38f}};
+  MultiHeadProjections heads;
+  heads.query = {{1, 1, {1}}, {}};
+  heads.key = {{1, 1, {2}}, {}};
+  const AttentionModel model = {heads};
+  const AttentionModel* const layers[] = {&model};
+  ContextualizeInput input;
+  const Matrix query = {1, 1, {1}};
+  input.sequence = query.view();
+  input.memory = tokens.view();
+  input.layers = layers;
+  input.approximation = LinformerOptions{.row_count = 2};
+  EXPECT_THAT(Contextualize(input),
+              StatusIs(kInvalid, HasSubstr("approximation.linformer[1]: got a "
+                                           "vector whose projection")));
+  RankInput ranked;
+  ranked.heads = &heads;
+  ranked.candidates = query.view();
+  ranked.keys = ranked.values = tokens.view();
+  ranked.attribution_count = 0;
+  ranked.approximation = input.approximation;
+  EXPECT_THAT(RankCandidates(ranked),
+              StatusIs(kInvalid, HasSubstr("approximation.linformer[1]: ")));
 }
 
 TEST(ApproximationTest, RefusesWhatItCannotDo) {
@@ -474,6 +697,26 @@ TEST_F(RankApproximatelyTest, LshNamesTheEventsThatItMet) {
   }
 }
 
+// More weights than are held at a time: blocks of candidates.
+TEST(RankByLshTest, BlocksAreAsOne) {
+  constexpr std::int64_t kEvents = 4200;
+  const Matrix candidates = Normals(1010, 2, 51);
+  const Matrix events = Normals(kEvents, 2, 52);
+  RankInput input;
+  input.candidates = candidates.view();
+  input.keys = input.values = events.view();
+  input.attribution_count = 1;
+  input.approximation = LshOptions{.round_count = 1};
+  ASSERT_OK_AND_ASSIGN(const RankedInterests all, RankCandidates(input));
+  ASSERT_THAT(all.scores, SizeIs(1010));
+  for (const std::size_t i : {0u, 997u, 998u, 999u, 1009u}) {
+    input.candidates = {candidates.data.data() + 2 * i, 1, 2};
+    ASSERT_OK_AND_ASSIGN(const RankedInterests one, RankCandidates(input));
+    EXPECT_EQ(all.scores[i], one.scores[0]);
+    EXPECT_EQ(all.attributions[i], one.attributions[0]);
+  }
+}
+
 TEST_F(RankApproximatelyTest, LinformerRanksByReducedEvents) {
   // Those before the time; as many rows as events are the events.
   std::vector<std::int32_t> positions(30);
@@ -482,7 +725,7 @@ TEST_F(RankApproximatelyTest, LinformerRanksByReducedEvents) {
   for (const std::int64_t row_count : {7, 30}) {
     const LinformerOptions options = {.row_count = row_count};
     ASSERT_OK_AND_ASSIGN(const Matrix reduced,
-                         ReduceRows(events_.view(), positions, options, {}));
+                         Reduced(events_.view(), positions, options));
     const TwinAnswer twin =
         AttendTwin(candidates_.view(), reduced.view(), reduced.view(),
                    ScoreKind::kScaledDot, 1, NothingMasked);
