@@ -87,10 +87,11 @@ absl::StatusOr<TokenNames> NamesOf(const v1::ContextualizeRequest& request,
   return names;
 }
 
-absl::StatusOr<AttentionMap> MapOf(const v1::ContextualizeResponse& response,
+absl::StatusOr<AttentionMap> MapOf(const v1::ContextualizeRequest& request,
+                                   const v1::ContextualizeResponse& response,
                                    const TokenNames& names) {
-  ATTENDANT_RETURN_IF_ERROR(
-      CheckShape(response, names.sequence.size(), names.attended.size()));
+  ATTENDANT_RETURN_IF_ERROR(CheckShape(response, request, names.sequence.size(),
+                                       names.attended.size()));
   AttentionMap map = {.rows = names.sequence, .columns = names.attended};
   for (const v1::AttentionMatrix& head : response.head_weights()) {
     AttentionPanel panel;

@@ -48,8 +48,9 @@ absl::StatusOr<TokenNames> NamesOf(const v1::ContextualizeRequest& request,
 
 // The maps below refuse what CheckShape refuses.
 
-// A panel a head, of which there is none if the reply has no weights.
-absl::StatusOr<AttentionMap> MapOf(const v1::ContextualizeResponse& response,
+// A panel a head, of which there is none if no weights were asked for.
+absl::StatusOr<AttentionMap> MapOf(const v1::ContextualizeRequest& request,
+                                   const v1::ContextualizeResponse& response,
                                    const TokenNames& names);
 
 // Names of items by id; ids that it lacks are names.

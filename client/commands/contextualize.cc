@@ -87,7 +87,8 @@ absl::Status RunContextualize(const ContextualizeFlags& flags,
     Print(ToJson(response));
     return absl::OkStatus();
   }
-  ATTENDANT_ASSIGN_OR_RETURN(const AttentionMap map, MapOf(response, names));
+  ATTENDANT_ASSIGN_OR_RETURN(const AttentionMap map,
+                             MapOf(request, response, names));
   if (!flags.picture.svg.empty()) {
     Print(WeightsSvg(map, flags.picture.svg));
     return absl::OkStatus();

@@ -15,17 +15,20 @@ namespace attendant {
 // The reason of what these return but OK: Internal, naming the reply's field.
 inline constexpr absl::string_view kMalformedReply = "MALFORMED_REPLY";
 
-// An output for each of the `token_count` tokens; weights, if any, of those by
-// the `attended_count` that they attend to.
+// An output for each of the `token_count` tokens; weights, of at least one head
+// where the request includes them, of those by the `attended_count` that they
+// attend to, finite and not negative.
 absl::Status CheckShape(const v1::ContextualizeResponse& response,
+                        const v1::ContextualizeRequest& request,
                         std::size_t token_count, std::size_t attended_count);
 
-// Every event named is one of the request's.
+// Every event named is one of the request's; weights are finite and not
+// negative, unless the activation is NONE.
 absl::Status CheckShape(const v1::RankCandidatesResponse& response,
                         const v1::RankCandidatesRequest& request);
 
 // Each item has a weight by each of several heads, where the request includes
-// them.
+// them; weights are finite and not negative, unless the activation is NONE.
 absl::Status CheckShape(const v1::AttendResponse& response,
                         const v1::AttendRequest& request);
 

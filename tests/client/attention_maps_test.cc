@@ -4,6 +4,7 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 
 #include "client/commands/reply_shapes.h"
@@ -49,6 +50,8 @@ TEST(AttentionMapsTest, TokensAreWordsIdsOrPositions) {
 }
 
 TEST(AttentionMapsTest, SequencesHaveAPanelAHead) {
+  v1::ContextualizeRequest request;
+  request.set_include_weights(true);
   auto response = Parse<v1::ContextualizeResponse>(R"pb(
     outputs {}
     head_weights {
@@ -63,31 +66,50 @@ TEST(AttentionMapsTest, SequencesHaveAPanelAHead) {
     }
   )pb");
   const TokenNames names = {{"q"}, {"a", "b"}};
-  ASSERT_OK_AND_ASSIGN(const AttentionMap map, MapOf(response, names));
+  ASSERT_OK_AND_ASSIGN(const AttentionMap map, MapOf(request, response, names));
   ASSERT_EQ(map.panels.size(), 2u);
   EXPECT_EQ(map.panels[1].title, "head 1");
   EXPECT_THAT(map.panels[1].weights, ElementsAre(0, 1));
   EXPECT_THAT(map.columns, ElementsAre("a", "b"));
 
+  for (const float weight : {-0.5f, std::nanf(""), HUGE_VALF}) {
+    response.mutable_head_weights(1)->set_weights(1, weight);
+    EXPECT_THAT(
+        MapOf(request, response, names),
+        StatusIs(kInternal, HasSubstr("head_weights[1].weights[1]: got ")));
+  }
+  response.mutable_head_weights(1)->set_weights(1, 1);
   response.mutable_head_weights(1)->add_weights(0.5);
-  EXPECT_THAT(MapOf(response, names),
+  EXPECT_THAT(MapOf(request, response, names),
               StatusIs(kInternal, HasSubstr("head_weights[1].weights: got 3, "
                                             "want 2")));
-  EXPECT_EQ(ReasonOf(MapOf(response, names).status()), kMalformedReply);
+  EXPECT_EQ(ReasonOf(MapOf(request, response, names).status()),
+            kMalformedReply);
   response.mutable_head_weights(0)->set_column_count(1);
-  EXPECT_THAT(MapOf(response, names),
+  EXPECT_THAT(MapOf(request, response, names),
               StatusIs(kInternal, HasSubstr("head_weights[0].column_count: "
                                             "got 1, want 2")));
   response.mutable_head_weights(0)->set_row_count(-1);
-  EXPECT_THAT(MapOf(response, names),
+  EXPECT_THAT(MapOf(request, response, names),
               StatusIs(kInternal, HasSubstr("head_weights[0].row_count")));
   response.add_outputs();
-  EXPECT_THAT(MapOf(response, names),
+  EXPECT_THAT(MapOf(request, response, names),
               StatusIs(kInternal, HasSubstr("outputs: got 2, want 1")));
 }
 
+TEST(AttentionMapsTest, WeightsAskedForMustCome) {
+  const auto response = Parse<v1::ContextualizeResponse>("outputs {}");
+  const TokenNames names = {{"q"}, {"a", "b"}};
+  v1::ContextualizeRequest request;
+  ASSERT_OK_AND_ASSIGN(const AttentionMap map, MapOf(request, response, names));
+  EXPECT_TRUE(map.panels.empty());
+  request.set_include_weights(true);
+  EXPECT_THAT(MapOf(request, response, names),
+              StatusIs(kInternal, HasSubstr("head_weights: got none")));
+}
+
 TEST(AttentionMapsTest, CandidatesAttendToTheEventsThatAnyNames) {
-  const auto request = Parse<v1::RankCandidatesRequest>(R"pb(
+  auto request = Parse<v1::RankCandidatesRequest>(R"pb(
     history { item_id: "lens" }
     history { item_id: "unseen" }
     history { item_id: "fins" }
@@ -121,6 +143,13 @@ TEST(AttentionMapsTest, CandidatesAttendToTheEventsThatAnyNames) {
   event.set_profile(true);
   EXPECT_THAT(MapOf(request, response, names),
               StatusIs(kInternal, HasSubstr("want one of 1 of the profile")));
+  event.set_index(0);
+  event.set_weight(-1);
+  EXPECT_THAT(
+      MapOf(request, response, names),
+      StatusIs(kInternal, HasSubstr("candidates[1].events[1].weight: got -1")));
+  request.set_activation_kind(v1::ACTIVATION_KIND_NONE);
+  EXPECT_OK(MapOf(request, response, names).status());
 }
 
 TEST(AttentionMapsTest, AQueryAttendsToTheItemsReturned) {
@@ -158,6 +187,17 @@ TEST(AttentionMapsTest, AQueryAttendsToTheItemsReturned) {
   EXPECT_THAT(
       MapOf(request, response, ""),
       StatusIs(kInternal, HasSubstr("items[1].head_weights: got 3, want 2")));
+  response.mutable_items(1)->clear_head_weights();
+  response.clear_heads();
+  response.mutable_items(0)->set_head_weights(1, -1);
+  EXPECT_THAT(
+      MapOf(request, response, ""),
+      StatusIs(kInternal, HasSubstr("items[0].head_weights[1]: got -1")));
+  response.mutable_items(0)->set_weight(std::nan(""));
+  EXPECT_THAT(MapOf(request, response, ""),
+              StatusIs(kInternal, HasSubstr("items[0].weight: got nan")));
+  response.set_activation_kind(v1::ACTIVATION_KIND_NONE);
+  EXPECT_OK(MapOf(request, response, "").status());
 }
 
 TEST(AttentionMapsTest, JsonLeavesNoRoomForPictures) {
