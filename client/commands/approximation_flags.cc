@@ -7,12 +7,13 @@ void AddApproximationFlags(CLI::App& verb, ApproximationFlags& flags) {
   CLI::Option* lsh =
       verb.add_option("--lsh", flags.lsh_rounds,
                       "Attend within the buckets of so many rounds of hashing "
-                      "(Reformer)")
+                      "(Reformer), by direction alone: for --score cosine, or "
+                      "keys of one norm")
           ->check(CLI::Range(1, 16))
           ->group(kGroup);
   verb.add_option("--lsh-buckets", flags.lsh_buckets,
-                  "Buckets of a round, an even number. Default: one for 64 "
-                  "keys")
+                  "Buckets of a round, an even number; never more than keys. "
+                  "Default: one for 64 keys")
       ->check(CLI::Range(2, 4096))
       ->needs(lsh)
       ->group(kGroup);
@@ -23,7 +24,8 @@ void AddApproximationFlags(CLI::App& verb, ApproximationFlags& flags) {
           ->excludes(lsh)
           ->group(kGroup);
   verb.add_flag("--linformer-random", flags.linformer_random,
-                "To random combinations of all in place of means")
+                "To random combinations of all in place of means, the "
+                "longer the more tokens there are")
       ->needs(linformer)
       ->group(kGroup);
 }
