@@ -40,7 +40,7 @@ for field, pair in (("additive", "v . tanh(q' + k')"), ("dot", "q' . k'")):
                     "catalog", "--pool", "none", "--vector", query)["stats"]
         if len(nanoseconds) < len(queries):
             scored += int(stats["scoredCount"])
-            projections += int(stats.get("projectedQueryCount", 0))
+            projections += int(stats["projectedQueryCount"])
         nanoseconds.append(1e9 * float(stats["computeTime"].rstrip("s"))
                            / int(stats["scoredCount"]))
     keys = projected_keys(field)

@@ -13,8 +13,8 @@ import sys
 
 DRAWS = 10000
 ROUNDS = 5
-SLATES = 30
-SLATE = 20
+SLATES = 100
+SLATE = 40
 SHOWN = 8
 BAR = 40
 
@@ -44,7 +44,6 @@ def bar(share):
 everything = attend("--weights", "catalog", "-k", 1000)["items"]
 weights = {item["id"]: item["weight"] for item in everything}
 rewards = {item["id"]: reward(item) for item in everything}
-
 
 
 def mean_and_error(estimates):
