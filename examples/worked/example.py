@@ -107,9 +107,7 @@ class Example:
         if words[0] == "contextualize":
             want = self.head_weights(*words[1:])
         elif words[0] == "attend":
-            items = self.ask(*words)["items"]
-            heads = [item.get("headWeights", [item["weight"]])
-                     for item in items]
+            heads = [item["headWeights"] for item in self.ask(*words)["items"]]
             want = [[list(row)] for row in zip(*heads)]
         else:
             want = [rank_weights(self.ask(*words))]

@@ -38,6 +38,8 @@ def check(example):
             total = sum(map(math.exp, logits))
             got = {event["index"]: event["weight"]
                    for event in candidate["events"]}
+            example.equal(f"{customer}: events that {item} looks at",
+                          sorted(got), list(range(len(bought))))
             # A cosine of floats is off by its 64 products and two norms.
             share = share_error(max(logits) - min(logits),
                                 3 * DIM * EPSILON / TEMPERATURE)
