@@ -94,6 +94,8 @@ absl::Status CheckCall(Authenticator& authenticator,
 }
 
 struct CallChecks {
+  explicit CallChecks(Authenticator& by) : authenticator(by) {}
+
   Authenticator& authenticator;
   LogLimiter logged{10};
 };
