@@ -96,14 +96,15 @@ class CatalogFixture : public ::testing::Test {
     ASSERT_OK(catalog_->Delete(ids, ""));
   }
   absl::StatusOr<AttendAnswer> Ask(const AttendQuery& query) {
-    return Attend(*catalog_->snapshot(), query, Interrupt());
+    asked_ = catalog_->snapshot();
+    return Attend(*asked_, query, Interrupt());
   }
-  // Ids of an answer, best first.
-  std::vector<std::string> IdsOf(const AttendAnswer& answer) {
-    const auto snapshot = catalog_->snapshot();
+  // Ids of the last answer, best first. The catalog may have moved its rows
+  // since.
+  std::vector<std::string> IdsOf(const AttendAnswer& answer) const {
     std::vector<std::string> ids;
     for (const AttendedItem& item : answer.items) {
-      ids.emplace_back(snapshot->IdOf(item.address.segment, item.address.row));
+      ids.emplace_back(asked_->IdOf(item.address.segment, item.address.row));
     }
     return ids;
   }
@@ -114,6 +115,7 @@ class CatalogFixture : public ::testing::Test {
   std::shared_ptr<FakeDisk> disk_ = std::make_shared<FakeDisk>();
   BackgroundWorker background_;
   std::unique_ptr<LiveCatalog> catalog_;
+  std::shared_ptr<const Snapshot> asked_;  // by Ask
 };
 
 }  // namespace attendant

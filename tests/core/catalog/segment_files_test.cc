@@ -154,10 +154,10 @@ class SegmentFilesTest : public ::testing::Test {
   std::vector<std::pair<std::string, float>> Answer() {
     AttendQuery query = VectorQuery({1, -1, .5, 2, 0, -.25});
     query.key_field = "vec";
-    const auto answer = Attend(*catalog_->snapshot(), query, Interrupt());
+    const auto snapshot = catalog_->snapshot();
+    const auto answer = Attend(*snapshot, query, Interrupt());
     EXPECT_OK(answer);
     std::vector<std::pair<std::string, float>> items;
-    const auto snapshot = catalog_->snapshot();
     for (const AttendedItem& item : answer->items) {
       items.emplace_back(snapshot->IdOf(item.address.segment, item.address.row),
                          item.weight);
