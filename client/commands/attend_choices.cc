@@ -120,7 +120,8 @@ void AddChoiceFlags(CLI::App& attend, CLI::Option* results,
       ->group("Choice");
   attend
       .add_option("--seed", choices.seed,
-                  "The same seed draws the same items. Default: by chance")
+                  "The same seed draws the same items; with replacement, until "
+                  "a restart or a merge. Default: by chance")
       ->check(CLI::Validator(Accepts(&ParseInteger), ""))
       ->needs(sample)
       ->group("Choice");

@@ -20,7 +20,9 @@ absl::StatusOr<std::unique_ptr<Client>> Context::Connect() const {
 
 void Context::Run(const std::function<absl::Status(const Context&)>& verb) {
   absl::Status status = verb(*this);
-  if (std::fflush(stdout) != 0 && status.ok()) {
+  // What did not fit its buffer was written before.
+  const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (!written && status.ok()) {
     status = absl::DataLossError("standard output can't be written");
   }
   if (status.ok()) return;

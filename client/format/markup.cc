@@ -6,9 +6,14 @@
 namespace attendant {
 
 std::string EscapeMarkup(absl::string_view text) {
-  return absl::StrReplaceAll(
-      Printable(text),
-      {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}});
+  return absl::StrReplaceAll(Printable(text),
+                             {{"&", "&amp;"},
+                              {"<", "&lt;"},
+                              {">", "&gt;"},
+                              {"\"", "&quot;"},
+                              // U+FFFE and U+FFFF, which XML can't hold.
+                              {"\xef\xbf\xbe", "\xef\xbf\xbd"},
+                              {"\xef\xbf\xbf", "\xef\xbf\xbd"}});
 }
 
 }  // namespace attendant

@@ -105,6 +105,7 @@ TEST(TableTest, ShortensLongCells) {
 
 TEST(MarkupTest, TextIsNoMarkup) {
   EXPECT_EQ(EscapeMarkup("<a & \"b\">\n"), "&lt;a &amp; &quot;b&quot;&gt; ");
+  EXPECT_EQ(EscapeMarkup("a\uFFFEb\uFFFF"), "a\uFFFDb\uFFFD");
 }
 
 TEST(ProgressTest, ShowsRateAndTimeLeft) {

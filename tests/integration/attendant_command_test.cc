@@ -133,6 +133,12 @@ TEST_F(AttendantCommandTest, ImportsFilesAndAttends) {
   EXPECT_EQ(
       RunJson({"items", "get", "points", "item39"})["items"][0]["opaqueValue"],
       "AP8A");
+  // More than a buffer of it is lost on a full disk.
+  const CommandResult full = RunCommand(
+      {"/bin/sh", "-c", "exec \"$0\" \"$@\" > /dev/full", kAttendant,
+       "--server", server_->address(), "--json", "items", "list", "points"});
+  EXPECT_EQ(full.exit_status, 1);
+  EXPECT_THAT(full.err, HasSubstr("standard output can't be written"));
   EXPECT_EQ(Run({"items", "delete", "points", "item39"}).exit_status, 0);
   EXPECT_EQ(Run({"items", "get", "points", "item39"}).exit_status, 1);
   EXPECT_EQ(Run({"catalog", "delete", "points"}).exit_status, 0);
