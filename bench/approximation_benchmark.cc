@@ -118,9 +118,9 @@ void Register(const char* name, const Approximation& approximation) {
 
 const bool kRegistered = [] {
   Register("exact", {});
-  Register("lsh_1_round", LshOptions{.round_count = 1});
-  Register("lsh_4_rounds", LshOptions{.round_count = 4});
-  Register("lsh_16_rounds", LshOptions{.round_count = 16});
+  Register("lsh_1_round", LshAttentionOptions{.round_count = 1});
+  Register("lsh_4_rounds", LshAttentionOptions{.round_count = 4});
+  Register("lsh_16_rounds", LshAttentionOptions{.round_count = 16});
   Register("linformer_means_256", LinformerOptions{});
   Register("linformer_random_256",
            LinformerOptions{.kind = ReductionKind::kRandom});

@@ -9,7 +9,7 @@ absl::StatusOr<Approximation> ApproximationFromProto(
     const v1::Approximation& wire) {
   switch (wire.kind_case()) {
     case v1::Approximation::kLsh: {
-      LshOptions options;
+      LshAttentionOptions options;
       if (wire.lsh().has_bucket_count()) {
         options.bucket_count = wire.lsh().bucket_count();
         ATTENDANT_RETURN_IF_ERROR(CheckCount(options.bucket_count, 2,

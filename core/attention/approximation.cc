@@ -15,7 +15,7 @@
 namespace attendant {
 namespace {
 
-absl::Status Validate(const LshOptions& options, std::int64_t dim) {
+absl::Status Validate(const LshAttentionOptions& options, std::int64_t dim) {
   constexpr absl::string_view kBuckets = "approximation.lsh.bucket_count";
   ATTENDANT_RETURN_IF_ERROR(CheckCount(options.round_count, 1, kMaxLshRounds,
                                        "approximation.lsh.round_count"));
@@ -47,7 +47,7 @@ absl::StatusOr<std::int64_t> AttendReduced(const MultiHeadInput& input,
 }
 
 absl::StatusOr<std::int64_t> AttendLsh(const MultiHeadInput& input,
-                                       const LshOptions& options,
+                                       const LshAttentionOptions& options,
                                        LastLshBuckets& buckets, float* outputs,
                                        float* weights) {
   ATTENDANT_ASSIGN_OR_RETURN(
@@ -89,7 +89,7 @@ absl::Status ValidateApproximation(const Approximation& approximation,
         input.activation_kind == ActivationKind::kSigmoid ? "SIGMOID" : "NONE",
         "SOFTMAX, with an approximation");
   }
-  if (const auto* lsh = std::get_if<LshOptions>(&approximation)) {
+  if (const auto* lsh = std::get_if<LshAttentionOptions>(&approximation)) {
     return Validate(*lsh, input.head_key_dim());
   }
   const auto& linformer = std::get<LinformerOptions>(approximation);
@@ -110,7 +110,7 @@ absl::StatusOr<std::int64_t> AttendApproximately(
   if (IsExact(approximation)) return AttendMultiHead(input, outputs, weights);
   ATTENDANT_RETURN_IF_ERROR(ValidateMultiHead(input));
   ATTENDANT_RETURN_IF_ERROR(ValidateApproximation(approximation, input));
-  if (const auto* lsh = std::get_if<LshOptions>(&approximation)) {
+  if (const auto* lsh = std::get_if<LshAttentionOptions>(&approximation)) {
     return AttendLsh(input, *lsh, buckets, outputs, weights);
   }
   if (weights != nullptr) {

@@ -27,7 +27,7 @@ inline constexpr std::int64_t kMaxReducedRows = 4096;
 // the keys that share a bucket with it in some round. Buckets are of
 // directions: right for COSINE, or keys of one norm. DOT and SCALED_DOT miss
 // long keys at a wide angle, however much they weigh. See lsh_attention.h.
-struct LshOptions {
+struct LshAttentionOptions {
   // Of a round, even, in [2, kMaxLshBuckets] and at most MostLshBuckets; more
   // are faster and miss more. There are never more than keys. 0: one for 64
   // keys, in that range.
@@ -64,7 +64,7 @@ struct LinformerOptions {
 
 // Nothing: exact.
 using Approximation =
-    std::variant<std::monostate, LshOptions, LinformerOptions>;
+    std::variant<std::monostate, LshAttentionOptions, LinformerOptions>;
 
 inline bool IsExact(const Approximation& approximation) {
   return std::holds_alternative<std::monostate>(approximation);

@@ -28,7 +28,8 @@ bool ProjectsValues(const MultiHeadInput& input) {
 
 }  // namespace
 
-LshShape LshShapeOf(const MultiHeadInput& input, const LshOptions& options) {
+LshShape LshShapeOf(const MultiHeadInput& input,
+                    const LshAttentionOptions& options) {
   const std::int64_t dim = input.head_key_dim();
   const std::int64_t key_count = input.keys.row_count;
   const std::int64_t wanted = options.bucket_count != 0

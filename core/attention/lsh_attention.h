@@ -24,7 +24,8 @@ namespace attendant {
 
 // The shape of the buckets that `input` is hashed into; both must be valid
 // together. At most as many buckets as keys.
-LshShape LshShapeOf(const MultiHeadInput& input, const LshOptions& options);
+LshShape LshShapeOf(const MultiHeadInput& input,
+                    const LshAttentionOptions& options);
 
 // What one query found in one head. Views of scratch.
 struct LshFound {

@@ -122,7 +122,7 @@ class LshRanker {
 
 absl::StatusOr<RankedInterests> RankByLsh(const RankInput& input,
                                           const MultiHeadInput& problem,
-                                          const LshOptions& options) {
+                                          const LshAttentionOptions& options) {
   ATTENDANT_ASSIGN_OR_RETURN(
       auto buckets,
       LshBuckets::Draw(LshShapeOf(problem, options), problem.interrupt));
@@ -154,7 +154,7 @@ absl::StatusOr<RankedInterests> RankApproximately(
     const RankInput& input, const MultiHeadInput& problem) {
   ATTENDANT_RETURN_IF_ERROR(
       ValidateApproximation(input.approximation, problem));
-  const auto* lsh = std::get_if<LshOptions>(&input.approximation);
+  const auto* lsh = std::get_if<LshAttentionOptions>(&input.approximation);
   ATTENDANT_ASSIGN_OR_RETURN(
       RankedInterests ranked,
       lsh != nullptr

@@ -73,8 +73,8 @@ struct RankedInterests {
 // method; the events named cost a second pass over the keys.
 //
 // Thread-safe: holds no state. Memory beyond input and result does not grow
-// with the number of events, but under LshOptions takes LshAttention's,
-// HeadJoin's and, to name events, up to 32 MiB of weights.
+// with the number of events, but under LshAttentionOptions takes
+// LshAttention's, HeadJoin's and, to name events, up to 32 MiB of weights.
 //
 // InvalidArgument naming a field of the wire's RankCandidatesRequest, or what
 // AttendMultiHead refuses. Cancelled and DeadlineExceeded from the interrupt.

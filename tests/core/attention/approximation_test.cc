@@ -198,7 +198,7 @@ TEST(FillNormalsTest, UsesOfOneSeedAreIndependent) {
 // Queries and keys that share no bucket, by the definition; those without any
 // common bucket are masked from none.
 std::vector<bool> Unmet(const Matrix& queries, const Matrix& keys,
-                        const LshOptions& options, bool causal) {
+                        const LshAttentionOptions& options, bool causal) {
   const auto shared = Draw({queries.column_count, options.bucket_count,
                             options.round_count, options.seed});
   const LshBuckets& hash = *shared;
@@ -229,7 +229,7 @@ TEST(LshAttentionTest, AttendsToTheUnionOfBucketsExactly) {
   for (const ScoreKind kind : {ScoreKind::kScaledDot, ScoreKind::kCosine}) {
     for (const bool causal : {false, true}) {
       for (const std::int64_t rounds : {1, 3}) {
-        LshOptions options;
+        LshAttentionOptions options;
         options.bucket_count = 10;
         options.round_count = rounds;
         const std::vector<bool> unmet = Unmet(queries, keys, options, causal);
@@ -298,7 +298,8 @@ TEST(LshAttentionTest, WhereAllShareABucketItIsExact) {
   input.padding_positions = padding;
   input.include_weights = true;
   ASSERT_OK_AND_ASSIGN(const SequenceContext exact, Contextualize(input));
-  input.approximation = LshOptions{.bucket_count = 2, .round_count = 2};
+  input.approximation =
+      LshAttentionOptions{.bucket_count = 2, .round_count = 2};
   ASSERT_OK_AND_ASSIGN(const SequenceContext lsh, Contextualize(input));
   EXPECT_EQ(lsh.scored_count, exact.scored_count);
   for (std::size_t i = 0; i < exact.outputs.data.size(); ++i) {
@@ -330,7 +331,8 @@ TEST(LshAttentionTest, HeadsAreThoseOfOneHeadEach) {
   MultiHeadInput input;
   input.queries = input.keys = input.values = tokens.view();
   input.mask.causal = true;
-  const Approximation lsh = LshOptions{.bucket_count = 6, .round_count = 2};
+  const Approximation lsh =
+      LshAttentionOptions{.bucket_count = 6, .round_count = 2};
   for (const bool projects_values : {false, true}) {
     if (projects_values) heads.value = {Normals(kHeads * 4, 4, 34), {}};
     std::vector<float> joined(60 * kHeads * 4);
@@ -402,7 +404,7 @@ TEST(LshAttentionTest, MemoryDoesNotGrowWithHeads) {
   input.sequence = query.view();
   input.memory = tokens.view();
   input.layers = layers;
-  input.approximation = LshOptions{.round_count = 1};
+  input.approximation = LshAttentionOptions{.round_count = 1};
   const PeakMemory memory;
   ASSERT_OK(Contextualize(input).status());
   // A copy of the values a head would be 1,024 MiB.
@@ -415,7 +417,7 @@ TEST(LshAttentionTest, WhatAllIsMaskedFromGetsZeros) {
   ContextualizeInput input;
   input.sequence = tokens.view();
   input.padding_positions = padding;
-  input.approximation = LshOptions{};
+  input.approximation = LshAttentionOptions{};
   ASSERT_OK_AND_ASSIGN(const SequenceContext got, Contextualize(input));
   EXPECT_EQ(got.scored_count, 0);
   EXPECT_THAT(got.outputs.data, ::testing::Each(0));
@@ -425,7 +427,7 @@ TEST(LshAttentionTest, RefusesWhatExactAttentionRefuses) {
   Matrix tokens = Normals(4, 2, 1);
   ContextualizeInput input;
   input.sequence = tokens.view();
-  input.approximation = LshOptions{};
+  input.approximation = LshAttentionOptions{};
   tokens.data[5] = std::nanf("");
   EXPECT_THAT(Contextualize(input),
               StatusIs(kInvalid, HasSubstr("sequence[2]")));
@@ -581,9 +583,9 @@ TEST(ApproximationTest, RefusesWhatItCannotDo) {
     input.approximation = approximation;
     return Contextualize(input).status();
   };
-  EXPECT_THAT(error(LshOptions{.bucket_count = 3}),
+  EXPECT_THAT(error(LshAttentionOptions{.bucket_count = 3}),
               StatusIs(kInvalid, HasSubstr("approximation.lsh.bucket_count")));
-  EXPECT_THAT(error(LshOptions{.round_count = 0}),
+  EXPECT_THAT(error(LshAttentionOptions{.round_count = 0}),
               StatusIs(kInvalid, HasSubstr("approximation.lsh.round_count")));
   EXPECT_THAT(
       error(LinformerOptions{.row_count = 0}),
@@ -595,7 +597,7 @@ TEST(ApproximationTest, RefusesWhatItCannotDo) {
   input.causal = true;
   EXPECT_THAT(error(LinformerOptions{}),
               StatusIs(kInvalid, HasSubstr("causal")));
-  EXPECT_OK(error(LshOptions{}));
+  EXPECT_OK(error(LshAttentionOptions{}));
 }
 
 TEST(ApproximationTest, LimitsWhatIsHashedBy) {
@@ -603,17 +605,18 @@ TEST(ApproximationTest, LimitsWhatIsHashedBy) {
   ContextualizeInput input;
   input.sequence = tokens.view();
   // 2^23 components: 4,096 / 2 directions of 1,024 in 4 rounds.
-  input.approximation = LshOptions{.bucket_count = 4096, .round_count = 5};
+  input.approximation =
+      LshAttentionOptions{.bucket_count = 4096, .round_count = 5};
   EXPECT_THAT(
       Contextualize(input),
       StatusIs(absl::StatusCode::kResourceExhausted,
                AllOf(HasSubstr("approximation.lsh.bucket_count: got 4096"),
                      HasSubstr("at most 3276 in 5 rounds"))));
-  input.approximation = LshOptions{.bucket_count = 4098};
+  input.approximation = LshAttentionOptions{.bucket_count = 4098};
   EXPECT_THAT(Contextualize(input),
               StatusIs(absl::StatusCode::kResourceExhausted,
                        HasSubstr("approximation.lsh.bucket_count")));
-  input.approximation = LshOptions{.round_count = kMaxLshRounds};
+  input.approximation = LshAttentionOptions{.round_count = kMaxLshRounds};
   EXPECT_OK(Contextualize(input));
 }
 
@@ -623,7 +626,8 @@ TEST(ApproximationTest, TheDeadlineStopsIt) {
   input.sequence = tokens.view();
   input.interrupt.deadline = SteadyTime::min();
   for (const Approximation& approximation :
-       {Approximation(LshOptions{}), Approximation(LinformerOptions{})}) {
+       {Approximation(LshAttentionOptions{}),
+        Approximation(LinformerOptions{})}) {
     input.approximation = approximation;
     EXPECT_THAT(
         Contextualize(input),
@@ -650,7 +654,7 @@ class RankApproximatelyTest : public ::testing::Test {
 };
 
 TEST_F(RankApproximatelyTest, LshNamesTheEventsThatItMet) {
-  const LshOptions options = {.bucket_count = 4, .round_count = 2};
+  const LshAttentionOptions options = {.bucket_count = 4, .round_count = 2};
   const std::vector<bool> unmet = Unmet(candidates_, events_, options, false);
   // Whoever met none before the time attends to all before it.
   std::vector<bool> masked;
@@ -706,7 +710,7 @@ TEST(RankByLshTest, BlocksAreAsOne) {
   input.candidates = candidates.view();
   input.keys = input.values = events.view();
   input.attribution_count = 1;
-  input.approximation = LshOptions{.round_count = 1};
+  input.approximation = LshAttentionOptions{.round_count = 1};
   ASSERT_OK_AND_ASSIGN(const RankedInterests all, RankCandidates(input));
   ASSERT_THAT(all.scores, SizeIs(1010));
   for (const std::size_t i : {0u, 997u, 998u, 999u, 1009u}) {
@@ -755,7 +759,8 @@ TEST_F(RankApproximatelyTest, WithoutEventsInterestsAreZeros) {
       input_.times = {};
     }
     for (const Approximation& approximation :
-         {Approximation(LshOptions{}), Approximation(LinformerOptions{})}) {
+         {Approximation(LshAttentionOptions{}),
+          Approximation(LinformerOptions{})}) {
       input_.approximation = approximation;
       ASSERT_OK_AND_ASSIGN(const RankedInterests ranked,
                            RankCandidates(input_));
@@ -771,7 +776,7 @@ TEST_F(RankApproximatelyTest, RefusesWhatItCannotDo) {
   EXPECT_THAT(RankCandidates(input_),
               StatusIs(kInvalid, HasSubstr("attribution_count: got 3")));
   input_.activation_kind = ActivationKind::kNone;
-  input_.approximation = LshOptions{};
+  input_.approximation = LshAttentionOptions{};
   EXPECT_THAT(RankCandidates(input_),
               StatusIs(kInvalid, HasSubstr("activation_kind: got NONE, want "
                                            "SOFTMAX")));
