@@ -21,20 +21,20 @@ TextDictionary::TextDictionary() {
   memory_bytes_ = kFirstSlots * sizeof(std::int32_t);
 }
 
-std::atomic<std::int32_t>& TextDictionary::SlotOf(
-    const Table& table, absl::string_view text) const {
+TextDictionary::Place TextDictionary::PlaceOf(const Table& table,
+                                              absl::string_view text) const {
   std::size_t at = absl::Hash<absl::string_view>{}(text)&table.mask;
   while (true) {
     std::atomic<std::int32_t>& slot = table.slots[at];
     const std::int32_t code = slot.load(std::memory_order_acquire) - 1;
-    if (code < 0 || Text(code) == text) return slot;
+    if (code < 0 || Text(code) == text) return {&slot, code};
     at = (at + 1) & table.mask;
   }
 }
 
 std::int32_t TextDictionary::Find(absl::string_view text) const {
   const Table& table = *table_.load(std::memory_order_acquire);
-  return SlotOf(table, text).load(std::memory_order_acquire) - 1;
+  return PlaceOf(table, text).code;
 }
 
 std::int32_t TextDictionary::Intern(absl::string_view text) {
@@ -46,7 +46,8 @@ std::int32_t TextDictionary::Intern(absl::string_view text) {
   const std::int32_t code = size();
   texts_.Append(Store(text));
   memory_bytes_.fetch_add(sizeof(absl::string_view), std::memory_order_relaxed);
-  SlotOf(*tables_.back(), text).store(code + 1, std::memory_order_release);
+  PlaceOf(*tables_.back(), text)
+      .slot->store(code + 1, std::memory_order_release);
   return code;
 }
 
@@ -54,7 +55,7 @@ void TextDictionary::Grow() {
   const std::size_t slot_count = 2 * (tables_.back()->mask + 1);
   auto next = std::make_unique<const Table>(slot_count);
   for (std::int32_t code = 0; code < size(); ++code) {
-    SlotOf(*next, Text(code)).store(code + 1, std::memory_order_relaxed);
+    PlaceOf(*next, Text(code)).slot->store(code + 1, std::memory_order_relaxed);
   }
   tables_.push_back(std::move(next));
   table_.store(tables_.back().get(), std::memory_order_release);

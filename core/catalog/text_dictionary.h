@@ -49,9 +49,14 @@ class TextDictionary {
     std::unique_ptr<std::atomic<std::int32_t>[]> slots;
   };
 
-  // The slot where `text` is, or the free one where it would be.
-  std::atomic<std::int32_t>& SlotOf(const Table& table,
-                                    absl::string_view text) const;
+  struct Place {
+    std::atomic<std::int32_t>* slot;
+    std::int32_t code;  // that stood there; -1: none
+  };
+
+  // Where `text` is, or the free slot where it would be. A reader goes by the
+  // code: the writer may have filled the slot since, with another text.
+  Place PlaceOf(const Table& table, absl::string_view text) const;
   void Grow();
   absl::string_view Store(absl::string_view text);
 

@@ -149,6 +149,25 @@ TEST(AttributeColumnsTest, ReadersSeePublishedRowsWhileTheWriterAppends) {
   reader.join();
 }
 
+// A free slot that is filled while a reader looks at it holds another text.
+TEST(TextDictionaryTest, ATextThatIsNotThereIsNeverFound) {
+  // Small ones: it is soon the same slot.
+  constexpr int kDictionaries = 5000;
+  constexpr int kTexts = 14;
+  std::vector<TextDictionary> dictionaries(kDictionaries);
+  std::atomic<int> current = 0;
+  std::thread reader([&] {
+    for (int i = current.load(); i < kDictionaries; i = current.load()) {
+      ASSERT_EQ(dictionaries[static_cast<std::size_t>(i)].Find("none"), -1);
+    }
+  });
+  for (TextDictionary& texts : dictionaries) {
+    for (int i = 0; i < kTexts; ++i) texts.Intern(std::to_string(i));
+    current.fetch_add(1);
+  }
+  reader.join();
+}
+
 TEST(TextDictionaryTest, NumbersTextsInTheOrderTheyCome) {
   TextDictionary texts;
   EXPECT_EQ(texts.Find(""), -1);
