@@ -122,7 +122,7 @@ TEST_F(CrashLoopTest, KilledAtRandomMoments) {
   CheckLast();
   // The kills met writers at work.
   for (const auto& writer : writers_) {
-    EXPECT_GT(writer->acknowledged_count(), kills / 2);
+    EXPECT_GT(writer->acknowledged_count(), kills / 4);
   }
 }
 
