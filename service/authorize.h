@@ -35,8 +35,8 @@ absl::Status CheckScope(const CatalogScope& scope,
                         std::initializer_list<absl::string_view> names);
 
 // OK if the scope holds the catalogs and aliases that the request names. One
-// function for each way to name them, so that a new request without one does
-// not compile.
+// function for each way to name them: a new request without one does not
+// compile, unless it names others beside `catalog`.
 template <typename Request>
 requires requires(const Request& request) { request.catalog(); }
 absl::Status CheckRequest(const CatalogScope& scope, const Request& request) {

@@ -1,4 +1,4 @@
-// Ends calls whose clients take nothing of their replies.
+// Ends calls whose clients do not take their replies.
 #ifndef ATTENDANT_SERVICE_STALL_WATCH_H_
 #define ATTENDANT_SERVICE_STALL_WATCH_H_
 
