@@ -48,7 +48,7 @@ absl::Status GetAlias(Backend& backend, const v1::GetAliasRequest& request,
   return absl::OkStatus();
 }
 
-absl::Status ListAliases(Backend& backend,
+absl::Status ListAliases(Backend& backend, const CatalogScope& scope,
                          const v1::ListAliasesRequest& request,
                          const Interrupt& /*interrupt*/,
                          v1::ListAliasesResponse* response) {
@@ -57,9 +57,9 @@ absl::Status ListAliases(Backend& backend,
                              PageSize(request.page_size()));
   ATTENDANT_ASSIGN_OR_RETURN(const std::string after,
                              ParsePageToken(request.page_token(), kListing));
-  // One more than asked for tells whether this is the last page.
-  for (const Alias& alias :
-       backend.catalogs->ListAliases(after, page_size + 1)) {
+  // Another one in scope, beyond those asked for, tells that there is a page.
+  for (const Alias& alias : backend.catalogs->ListAliases(after, kMaxAliases)) {
+    if (!scope.Holds(alias.name)) continue;
     if (response->aliases_size() == page_size) {
       response->set_next_page_token(
           PageToken(kListing, response->aliases(page_size - 1).name()));

@@ -1,7 +1,5 @@
 #include "service/authorize.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 
 namespace attendant {
@@ -21,15 +19,6 @@ absl::Status CheckTokens(const CatalogScope& scope,
                          const v1::TokenSequence& sequence) {
   if (!sequence.has_items()) return absl::OkStatus();
   return CheckScope(scope, {sequence.items().catalog()});
-}
-
-template <typename List, typename NameOf>
-void Keep(const CatalogScope& scope, List& list, NameOf name_of) {
-  list.erase(std::remove_if(list.begin(), list.end(),
-                            [&](const auto& entry) {
-                              return !scope.Holds(name_of(entry));
-                            }),
-             list.end());
 }
 
 }  // namespace
@@ -121,6 +110,12 @@ absl::Status CheckRequest(const CatalogScope& /*scope*/,
   return absl::OkStatus();
 }
 
+absl::Status CheckRequest(const CatalogScope& scope,
+                          const v1::ListSnapshotsRequest& request) {
+  if (request.catalog().empty()) return absl::OkStatus();
+  return CheckScope(scope, {request.catalog()});
+}
+
 absl::Status CheckRequest(const CatalogScope& /*scope*/,
                           const v1::ListCatalogsRequest& /*request*/) {
   return absl::OkStatus();
@@ -154,29 +149,6 @@ absl::Status AuthorizeStill(const Backend& backend,
   ATTENDANT_ASSIGN_OR_RETURN(const std::shared_ptr<const Grant> grant,
                              GrantOf(backend, context));
   return CheckScope(grant->scope, {catalog});
-}
-
-void CutReply(const Backend& backend,
-              const grpc::CallbackServerContext& context,
-              v1::ListCatalogsResponse* response) {
-  const auto grant = GrantOf(backend, context);
-  if (!grant.ok()) return response->Clear();
-  const auto name_of = [](const v1::Catalog& catalog) -> const std::string& {
-    return catalog.name();
-  };
-  Keep((*grant)->scope, *response->mutable_catalogs(), name_of);
-  Keep((*grant)->scope, *response->mutable_damaged_catalogs(), name_of);
-}
-
-void CutReply(const Backend& backend,
-              const grpc::CallbackServerContext& context,
-              v1::ListAliasesResponse* response) {
-  const auto grant = GrantOf(backend, context);
-  if (!grant.ok()) return response->Clear();
-  Keep((*grant)->scope, *response->mutable_aliases(),
-       [](const v1::Alias& alias) -> const std::string& {
-         return alias.name();
-       });
 }
 
 }  // namespace attendant

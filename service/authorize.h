@@ -70,7 +70,9 @@ absl::Status CheckRequest(const CatalogScope& scope,
                           const v1::GetModelRequest& request);
 absl::Status CheckRequest(const CatalogScope& scope,
                           const v1::ListModelsRequest& request);
-// CutReply cuts their replies to the scope.
+// Their handlers list what the scope holds.
+absl::Status CheckRequest(const CatalogScope& scope,
+                          const v1::ListSnapshotsRequest& request);
 absl::Status CheckRequest(const CatalogScope& scope,
                           const v1::ListCatalogsRequest& request);
 absl::Status CheckRequest(const CatalogScope& scope,
@@ -97,19 +99,6 @@ absl::Status Authorize(const Backend& backend,
 absl::Status AuthorizeStill(const Backend& backend,
                             const grpc::CallbackServerContext& context,
                             Role needed, absl::string_view catalog);
-
-// Leaves out of a list what the caller's scope does not hold. Other replies say
-// nothing of catalogs that were not asked for.
-template <typename Response>
-void CutReply(const Backend& /*backend*/,
-              const grpc::CallbackServerContext& /*context*/,
-              Response* /*response*/) {}
-void CutReply(const Backend& backend,
-              const grpc::CallbackServerContext& context,
-              v1::ListCatalogsResponse* response);
-void CutReply(const Backend& backend,
-              const grpc::CallbackServerContext& context,
-              v1::ListAliasesResponse* response);
 
 }  // namespace attendant
 

@@ -1,3 +1,5 @@
+#include <cstddef>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +13,24 @@
 #include "service/tokens.h"
 
 namespace attendant {
+namespace {
+
+// The first `count` after `after`.
+std::vector<std::shared_ptr<LiveCatalog>> CatalogsInScope(
+    const CatalogSet& catalogs, const CatalogScope& scope,
+    absl::string_view after, std::size_t count) {
+  std::vector<std::shared_ptr<LiveCatalog>> found =
+      catalogs.List(after, kMaxCatalogs);
+  if (!scope.HoldsAll()) {
+    std::erase_if(found, [&](const auto& catalog) {
+      return !scope.Holds(catalog->record().name);
+    });
+  }
+  if (found.size() > count) found.resize(count);
+  return found;
+}
+
+}  // namespace
 
 absl::Status CreateCatalog(Backend& backend,
                            const v1::CreateCatalogRequest& request,
@@ -61,7 +81,7 @@ absl::Status GetCatalog(Backend& backend, const v1::GetCatalogRequest& request,
   return interrupt.Check();
 }
 
-absl::Status ListCatalogs(Backend& backend,
+absl::Status ListCatalogs(Backend& backend, const CatalogScope& scope,
                           const v1::ListCatalogsRequest& request,
                           const Interrupt& interrupt,
                           v1::ListCatalogsResponse* response) {
@@ -73,13 +93,15 @@ absl::Status ListCatalogs(Backend& backend,
   // On the first page, those that can't be served: by name and reason.
   if (request.page_token().empty()) {
     for (const auto& [name, status] : backend.catalogs->damages()) {
+      if (!scope.Holds(name)) continue;
       v1::Catalog* damaged = response->add_damaged_catalogs();
       damaged->set_name(name);
       damaged->add_warnings(std::string(status.message()));
     }
   }
   // One more than asked for tells whether this is the last page.
-  const auto catalogs = backend.catalogs->List(after, page_size + 1);
+  const auto catalogs =
+      CatalogsInScope(*backend.catalogs, scope, after, page_size + 1);
   for (const auto& catalog : catalogs) {
     ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
     if (response->catalogs_size() == page_size) {

@@ -2,7 +2,7 @@
 //
 // All are thread-safe and stop early, as core does, when `interrupt` says so.
 // On an error the response is not used. Errors are those that the proto files
-// and core name.
+// and core name. Lists are of what `scope` holds, and so are their page tokens.
 #ifndef ATTENDANT_SERVICE_HANDLERS_H_
 #define ATTENDANT_SERVICE_HANDLERS_H_
 
@@ -14,6 +14,7 @@
 #include "attendant/v1/model_service.pb.h"
 #include "attendant/v1/sequence_service.pb.h"
 #include "core/base/interrupt.h"
+#include "service/access.h"
 #include "service/backend.h"
 
 namespace attendant {
@@ -27,7 +28,7 @@ absl::Status CreateCatalog(Backend& backend,
 absl::Status GetCatalog(Backend& backend, const v1::GetCatalogRequest& request,
                         const Interrupt& interrupt,
                         v1::GetCatalogResponse* response);
-absl::Status ListCatalogs(Backend& backend,
+absl::Status ListCatalogs(Backend& backend, const CatalogScope& scope,
                           const v1::ListCatalogsRequest& request,
                           const Interrupt& interrupt,
                           v1::ListCatalogsResponse* response);
@@ -46,7 +47,7 @@ absl::Status SetAlias(Backend& backend, const v1::SetAliasRequest& request,
 absl::Status GetAlias(Backend& backend, const v1::GetAliasRequest& request,
                       const Interrupt& interrupt,
                       v1::GetAliasResponse* response);
-absl::Status ListAliases(Backend& backend,
+absl::Status ListAliases(Backend& backend, const CatalogScope& scope,
                          const v1::ListAliasesRequest& request,
                          const Interrupt& interrupt,
                          v1::ListAliasesResponse* response);

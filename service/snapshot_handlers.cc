@@ -82,11 +82,15 @@ absl::Status GetSnapshot(Backend& backend,
   return absl::OkStatus();
 }
 
-absl::Status ListSnapshots(Backend& backend,
+absl::Status ListSnapshots(Backend& backend, const CatalogScope& scope,
                            const v1::ListSnapshotsRequest& request,
                            const Interrupt& interrupt,
                            v1::ListSnapshotsResponse* response) {
   const std::string catalog = backend.catalogs->Resolve(request.catalog());
+  // Of a catalog that was asked for, by whatever name, all are in scope.
+  const auto in_scope = [&](const std::string& name) {
+    return !catalog.empty() || scope.Holds(name);
+  };
   const std::string listing = absl::StrCat("snapshots ", catalog);
   ATTENDANT_ASSIGN_OR_RETURN(const int page_size,
                              PageSize(request.page_size()));
@@ -97,6 +101,7 @@ absl::Status ListSnapshots(Backend& backend,
   ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
   if (request.page_token().empty()) {
     for (const auto& [id, status] : list.damages) {
+      if (!in_scope(id.catalog)) continue;
       v1::DamagedSnapshot* damaged = response->add_damaged_snapshots();
       damaged->set_catalog(id.catalog);
       damaged->set_name(id.name);
@@ -105,6 +110,7 @@ absl::Status ListSnapshots(Backend& backend,
   }
   const SnapshotManifest* last = nullptr;
   for (const SnapshotManifest& manifest : list.manifests) {
+    if (!in_scope(manifest.catalog)) continue;
     if (!after.empty() && !IsAfter(manifest, after)) continue;
     if (response->snapshots_size() == page_size) {
       response->set_next_page_token(PageToken(listing, AfterText(*last)));

@@ -12,6 +12,7 @@
 #include "core/base/interrupt.h"
 #include "core/base/long_work.h"
 #include "core/storage/snapshot_files.h"
+#include "service/access.h"
 #include "service/backend.h"
 
 namespace attendant {
@@ -32,7 +33,8 @@ absl::Status GetSnapshot(Backend& backend,
                          const v1::GetSnapshotRequest& request,
                          const Interrupt& interrupt,
                          v1::GetSnapshotResponse* response);
-absl::Status ListSnapshots(Backend& backend,
+// Of all catalogs that `scope` holds where none is named.
+absl::Status ListSnapshots(Backend& backend, const CatalogScope& scope,
                            const v1::ListSnapshotsRequest& request,
                            const Interrupt& interrupt,
                            v1::ListSnapshotsResponse* response);

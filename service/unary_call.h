@@ -6,8 +6,12 @@
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
+#include <type_traits>
+
 #include "absl/status/status.h"
 #include "core/base/interrupt.h"
+#include "core/base/status.h"
+#include "service/access.h"
 #include "service/authorize.h"
 #include "service/backend.h"
 #include "service/call.h"
@@ -25,21 +29,26 @@ template <typename Request, typename Response>
 using Handler = absl::Status (*)(Backend&, const Request&, const Interrupt&,
                                  Response*);
 
+// The same for a list: the reply tells of nothing that the scope does not hold.
+template <typename Request, typename Response>
+using ListHandler = absl::Status (*)(Backend&, const CatalogScope& scope,
+                                     const Request&, const Interrupt&,
+                                     Response*);
+
 // One call: parses, handles and serialises on a worker; again from the handler
 // on while the write that its token stands for is not visible.
-template <typename Request, typename Response>
+template <typename Request, typename Response, typename Handle>
 class UnaryCall final : public PooledCall {
  public:
-  UnaryCall(Backend& backend, const Method& method,
-            Handler<Request, Response> handler, WorkerPool& pool,
-            grpc::CallbackServerContext& context,
+  UnaryCall(Backend& backend, const Method& method, Handle handler,
+            WorkerPool& pool, grpc::CallbackServerContext& context,
             const grpc::ByteBuffer& request, grpc::ByteBuffer& response)
       : PooledCall(backend, pool, method, context, request, response),
         handler_(handler) {}
 
   void Run() override {
     record_.BeginWork();
-    const absl::Status status = RunHandler([this] { return Handle(); });
+    const absl::Status status = RunHandler([this] { return Answer(); });
     if (IsNotVisibleYet(status) && TryAgainLater()) return;
     End(status);
   }
@@ -52,7 +61,7 @@ class UnaryCall final : public PooledCall {
     }
   }
 
-  absl::Status Handle() {
+  absl::Status Answer() {
     // The turn may have come too late.
     absl::Status status = interrupt_.Check();
     if (!status.ok()) return status;
@@ -67,30 +76,37 @@ class UnaryCall final : public PooledCall {
       reply_ = NewMessage<Response>();
     }
     reply_->Clear();
-    status = handler_(backend_, *message_, interrupt_, reply_);
+    status = CallHandler();
     if (!status.ok()) return status;
-    CutReply(backend_, context_, reply_);
     return SerialiseMessage(*reply_, backend_.max_message_bytes, &response_);
   }
 
-  const Handler<Request, Response> handler_;
+  absl::Status CallHandler() {
+    if constexpr (std::is_same_v<Handle, ListHandler<Request, Response>>) {
+      ATTENDANT_ASSIGN_OR_RETURN(const auto grant, GrantOf(backend_, context_));
+      return handler_(backend_, grant->scope, *message_, interrupt_, reply_);
+    } else {
+      return handler_(backend_, *message_, interrupt_, reply_);
+    }
+  }
+
+  const Handle handler_;
   Request* message_ = nullptr;  // null: not parsed yet
   Response* reply_ = nullptr;
 };
 
-// Starts a call. The result belongs to gRPC.
-template <typename Request, typename Response>
+// Starts a call, of a Handler or a ListHandler. The result belongs to gRPC.
+template <typename Request, typename Response, typename Handle>
 grpc::ServerUnaryReactor* StartUnaryCall(Backend& backend, WorkerPool& pool,
-                                         const Method& method,
-                                         Handler<Request, Response> handler,
+                                         const Method& method, Handle handler,
                                          grpc::CallbackServerContext* context,
                                          const grpc::ByteBuffer* request,
                                          grpc::ByteBuffer* response) {
   if (backend.draining.load()) {
     return RefuseCall(backend, method, Draining(), *context);
   }
-  auto* call = new UnaryCall<Request, Response>(backend, method, handler, pool,
-                                                *context, *request, *response);
+  auto* call = new UnaryCall<Request, Response, Handle>(
+      backend, method, handler, pool, *context, *request, *response);
   call->Enter(kNamesCatalog<Request>
                   ? FlowOfCatalog(backend, *context, *request)
                   : FlowOfCaller(backend, *context));

@@ -6,13 +6,16 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "client/client.h"
 #include "core/catalog/catalog_set.h"
+#include "service/access.h"
 #include "service/server.h"
+#include "service/token_table.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/support/status_matchers.h"
 
@@ -56,6 +59,23 @@ class SecureServer : public ::testing::Test {
     return path;
   }
 
+  void AddToken(const std::string& name, Role role, const std::string& scope) {
+    ASSERT_OK_AND_ASSIGN(const auto catalogs, CatalogScope::FromText(scope));
+    ASSERT_OK_AND_ASSIGN(
+        const NewToken made,
+        MakeToken({.name = name, .role = role, .scope = catalogs}));
+    tokens_[name] = made.token;
+    lines_[name] = made.line;
+  }
+  // The file of those added, for servers that start and those that run.
+  void WriteTokens() {
+    std::string text;
+    for (const auto& [name, line] : lines_) absl::StrAppend(&text, line, "\n");
+    options_.security.token_path = Write("tokens", text);
+  }
+
+  std::map<std::string, std::string> tokens_;  // by name
+  std::map<std::string, std::string> lines_;   // of the file, by name
   Server::Options options_;
   ScratchDirectory data_;
   ScratchDirectory files_;

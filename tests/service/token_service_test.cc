@@ -6,15 +6,14 @@
 #include <gtest/gtest.h>
 
 #include <functional>
-#include <map>
 #include <string>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "attendant/v1/item_service.grpc.pb.h"
 #include "client/importer.h"
 #include "core/base/clock.h"
 #include "service/authenticator.h"
-#include "service/token_table.h"
 #include "tests/service/raw_call.h"
 #include "tests/service/secure_server.h"
 #include "tests/support/test_authority.h"
@@ -50,20 +49,6 @@ class TokenServiceTest : public SecureServer {
     AddToken("admin", Role::kAdmin, "*");
     AddToken("films", Role::kAdmin, "films,films-*");
     WriteTokens();
-  }
-
-  void AddToken(const std::string& name, Role role, const std::string& scope) {
-    ASSERT_OK_AND_ASSIGN(const auto catalogs, CatalogScope::FromText(scope));
-    ASSERT_OK_AND_ASSIGN(
-        const NewToken made,
-        MakeToken({.name = name, .role = role, .scope = catalogs}));
-    tokens_[name] = made.token;
-    lines_[name] = made.line;
-  }
-  void WriteTokens() {
-    std::string text;
-    for (const auto& [name, line] : lines_) absl::StrAppend(&text, line, "\n");
-    options_.security.token_path = Write("tokens", text);
   }
 
   // Starts it with the catalogs "films" and "shop" of one-dimensional keys "k".
@@ -138,9 +123,6 @@ class TokenServiceTest : public SecureServer {
   static auto IsDenied(const std::string& text) {
     return StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr(text));
   }
-
-  std::map<std::string, std::string> tokens_;
-  std::map<std::string, std::string> lines_;
 };
 
 TEST_F(TokenServiceTest, EachRoleMayDoWhatItIsFor) {
@@ -359,6 +341,115 @@ TEST_F(TokenServiceTest, ListsShowATokenItsOwnCatalogs) {
   EXPECT_THAT(names("admin"),
               ElementsAre("films", "shop", "films-now", "shop-now"));
   EXPECT_THAT(names("films"), ElementsAre("films", "films-now"));
+}
+
+// The names on all pages of two entries, a page a text. `list` makes a page of
+// a request with page_size and page_token, and adds names to it.
+template <typename Request, typename List>
+std::vector<std::string> Pages(Request request, const List& list) {
+  std::vector<std::string> pages;
+  request.set_page_size(2);
+  do {
+    const auto page = list(request, pages.emplace_back());
+    EXPECT_OK(page.status());
+    if (!page.ok()) break;
+    request.set_page_token(page->next_page_token());
+    std::string token;
+    EXPECT_TRUE(absl::WebSafeBase64Unescape(request.page_token(), &token));
+    EXPECT_THAT(token.substr(token.rfind('\n') + 1), Not(HasSubstr("b")));
+  } while (!request.page_token().empty() && pages.size() < 9);
+  return pages;
+}
+
+TEST_F(TokenServiceTest, PagesOfListsHoldWhatIsInScopeAndNothingElse) {
+  AddToken("ace", Role::kRead, "a*,c*,e*");
+  WriteTokens();
+  ASSERT_OK(Start());
+  const auto admin = As("admin");
+  for (const char* name : {"a", "b1", "b2", "b3", "b4", "c", "e", "f"}) {
+    ASSERT_OK(admin->CreateCatalog(CatalogNamed(name)).status());
+    ASSERT_OK(admin
+                  ->SetAlias(Parse<v1::SetAliasRequest>(absl::StrCat(
+                      "alias: '", name, "-now' catalog: '", name, "'")))
+                  .status());
+    v1::CreateSnapshotRequest snapshot;
+    snapshot.set_catalog(name);
+    snapshot.set_name("s");
+    ASSERT_OK(admin->CreateSnapshot(snapshot, [](const auto&) {}).status());
+  }
+  const auto ace = As("ace");
+  const auto catalogs = [&](const auto& request, std::string& names) {
+    auto page = ace->ListCatalogs(request);
+    if (!page.ok()) return page;
+    for (const auto& catalog : page->catalogs()) names += catalog.name() + " ";
+    return page;
+  };
+  const auto aliases = [&](const auto& request, std::string& names) {
+    auto page = ace->ListAliases(request);
+    if (!page.ok()) return page;
+    for (const auto& alias : page->aliases()) names += alias.name() + " ";
+    return page;
+  };
+  const auto snapshots = [&](const auto& request, std::string& names) {
+    auto page = ace->ListSnapshots(request);
+    if (!page.ok()) return page;
+    for (const auto& one : page->snapshots()) names += one.catalog() + " ";
+    return page;
+  };
+  EXPECT_THAT(Pages(v1::ListCatalogsRequest(), catalogs),
+              ElementsAre("a c ", "e "));
+  EXPECT_THAT(Pages(v1::ListAliasesRequest(), aliases),
+              ElementsAre("a-now c-now ", "e-now "));
+  EXPECT_THAT(Pages(v1::ListSnapshotsRequest(), snapshots),
+              ElementsAre("a c ", "e "));
+  v1::ListSnapshotsRequest other;
+  other.set_catalog("b1");
+  EXPECT_THAT(ace->ListSnapshots(other).status(), IsDenied("got \"b1\""));
+  other.set_catalog("c-now");
+  EXPECT_THAT(Pages(other, snapshots), ElementsAre("c "));
+}
+
+TEST_F(TokenServiceTest, DamageOutsideTheScopeIsNotTold) {
+  AddToken("ace", Role::kRead, "a*");
+  WriteTokens();
+  std::vector<std::string> damage;  // files whose loss it is
+  CatalogSchema schema;
+  schema.key_fields.resize(1);
+  schema.key_fields[0].name = "k";
+  schema.key_fields[0].dim = 1;
+  for (const char* name : {"a", "b"}) {
+    ASSERT_OK_AND_ASSIGN(const CatalogSet::Created made,
+                         catalogs_->Create(name, schema, {}));
+    LongWork work{Interrupt()};
+    ASSERT_OK(catalogs_->CreateSnapshot(name, "s", work).status());
+    const auto uid = made.catalog->record().uid;
+    std::ofstream(
+        absl::StrCat(data_.path(), "/snapshots/", name, "/s/MANIFEST"),
+        std::ios::app)
+        << " ";
+    damage.push_back(absl::StrCat(data_.path(), "/items/", uid, "/CURRENT"));
+  }
+  catalogs_.reset();
+  for (const std::string& file : damage) std::filesystem::remove(file);
+  ASSERT_OK_AND_ASSIGN(catalogs_, CatalogSet::Open(data_.path(), {}));
+  ASSERT_OK(Start());
+  const auto names = [&](const std::string& token) {
+    const auto client = As(token);
+    std::string damaged;
+    const auto catalogs = client->ListCatalogs({});
+    EXPECT_OK(catalogs.status());
+    for (const auto& one : catalogs->damaged_catalogs()) {
+      damaged += one.name() + " ";
+    }
+    const auto snapshots = client->ListSnapshots({});
+    EXPECT_OK(snapshots.status());
+    for (const auto& one : snapshots->damaged_snapshots()) {
+      damaged += one.catalog() + " ";
+    }
+    return damaged;
+  };
+  EXPECT_EQ(names("reader"), "a b a b ");
+  EXPECT_EQ(names("ace"), "a a ");
 }
 
 TEST_F(TokenServiceTest, HealthIsOpenAndReflectionIsNot) {

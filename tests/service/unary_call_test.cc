@@ -141,8 +141,9 @@ class ScriptedService final
                                    const grpc::ByteBuffer* request,
                                    grpc::ByteBuffer* response) override {
     script->CallArrived(DeadlineOf(*context));
-    return StartUnaryCall(backend_, pool_, FindMethod("Attend"),
-                          &ScriptedHandler, context, request, response);
+    return StartUnaryCall<v1::AttendRequest, v1::AttendResponse>(
+        backend_, pool_, FindMethod("Attend"), &ScriptedHandler, context,
+        request, response);
   }
 
  private:
