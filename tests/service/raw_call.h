@@ -36,9 +36,13 @@ inline std::string ToString(const grpc::ByteBuffer& buffer) {
 // a Read and a Finish.
 class RawCall {
  public:
+  // With the bearer token, if it is not empty.
   RawCall(const std::shared_ptr<grpc::Channel>& channel,
-          const std::string& method)
-      : stub_(channel), call_(stub_.PrepareCall(&context_, method, &queue_)) {
+          const std::string& method, const std::string& token = "")
+      : stub_(channel) {
+    if (!token.empty())
+      context_.AddMetadata("authorization", "Bearer " + token);
+    call_ = stub_.PrepareCall(&context_, method, &queue_);
     call_->StartCall(this);
     Await();
   }
