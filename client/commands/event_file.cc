@@ -17,6 +17,7 @@
 #include "absl/time/time.h"
 #include "client/commands/event_time.h"
 #include "client/files/csv.h"
+#include "core/base/brief.h"
 #include "core/base/ids.h"
 #include "core/base/status.h"
 
@@ -83,7 +84,7 @@ absl::StatusOr<EventLog> ReadEvents(const std::string& path,
       const std::string& text = row.fields[2];
       const std::optional<absl::Time> time = ParseEventTime(text);
       if (!time.has_value()) {
-        return InvalidField(columns.time, absl::StrCat("'", text, "'"),
+        return InvalidField(columns.time, absl::StrCat("'", Brief(text), "'"),
                             "a time as 2011-12-09T12:50:00Z");
       }
       times.push_back(*time);
@@ -92,7 +93,7 @@ absl::StatusOr<EventLog> ReadEvents(const std::string& path,
       const std::string& text = row.fields.back();
       if (!absl::SimpleAtod(text, &event.rating) ||
           !std::isfinite(event.rating)) {
-        return InvalidField(columns.rating, absl::StrCat("'", text, "'"),
+        return InvalidField(columns.rating, absl::StrCat("'", Brief(text), "'"),
                             "a finite number");
       }
     }

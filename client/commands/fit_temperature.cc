@@ -122,7 +122,7 @@ absl::StatusOr<Choice> ReadChoice(const nlohmann::json& object,
   }
   if (static_cast<std::int64_t>(choice.query.size()) != keys.dim) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "vector: got ", choice.query.size(), " numbers, want ", keys.dim));
+        "numbers of vector: got ", choice.query.size(), ", want ", keys.dim));
   }
   return choice;
 }

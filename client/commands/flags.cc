@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "core/base/brief.h"
 #include "core/base/status.h"
 
 namespace attendant {
@@ -57,7 +58,7 @@ constexpr absl::string_view kAttribute = "ATTRIBUTE_TYPE_";
 
 absl::Status Malformed(absl::string_view flag, absl::string_view want) {
   return absl::InvalidArgumentError(
-      absl::StrCat("got '", flag, "', want ", want));
+      absl::StrCat("got '", Brief(flag), "', want ", want));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "client/files/input.h"
 #include "client/files/vector_file.h"
 #include "client/wire_vector.h"
+#include "core/base/brief.h"
 #include "core/base/ids.h"
 #include "core/base/status.h"
 
@@ -21,7 +22,7 @@ constexpr absl::string_view kTime = "a time as 2011-12-09T12:50:00Z";
 
 absl::Status Malformed(const std::string& flag, absl::string_view want) {
   return absl::InvalidArgumentError(
-      absl::StrCat("got '", flag, "', want ", want));
+      absl::StrCat("got '", Brief(flag), "', want ", want));
 }
 
 }  // namespace
@@ -75,7 +76,8 @@ absl::Status ReadHistory(const std::string& path, const std::string& customer,
     ATTENDANT_RETURN_IF_ERROR(ValidateItemId(row.fields[0], "item_id"));
     const std::optional<absl::Time> time = ParseEventTime(row.fields[1]);
     if (!time.has_value()) {
-      return InvalidField("time", absl::StrCat("'", row.fields[1], "'"), kTime);
+      return InvalidField("time", absl::StrCat("'", Brief(row.fields[1]), "'"),
+                          kTime);
     }
     v1::HistoryEvent* event = request.add_history();
     event->set_item_id(row.fields[0]);

@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "core/base/brief.h"
 #include "core/base/status.h"
 
 namespace attendant {
@@ -50,13 +51,14 @@ absl::StatusOr<std::unique_ptr<VectorFile>> OpenTextRows(
     if (words.empty() || line[0] == '#') continue;
     if (dim == 0) dim = words.size();
     if (words.size() != dim || dim > std::size_t{kMaxFileDim}) {
-      return error(absl::StrCat("got ", words.size(), " numbers, want ",
+      return error(absl::StrCat("numbers in the row: got ", words.size(),
+                                ", want ",
                                 std::min<std::size_t>(dim, kMaxFileDim)));
     }
     for (const absl::string_view word : words) {
       float number = 0;
       if (!absl::SimpleAtof(word, &number)) {
-        return error(absl::StrCat("got '", word, "', want a number"));
+        return error(absl::StrCat("got '", Brief(word), "', want a number"));
       }
       numbers.push_back(number);
     }

@@ -28,9 +28,10 @@ absl::Status Validate(const LshAttentionOptions& options, std::int64_t dim) {
   const std::int64_t most =
       std::min(kMaxLshBuckets, MostLshBuckets(options.round_count, dim));
   if (buckets <= most) return absl::OkStatus();
-  return OverLimit(kBuckets, absl::StrCat(buckets),
-                   absl::StrCat("at most ", most, " in ", options.round_count,
-                                " rounds of ", dim, " components"));
+  return OverLimit(
+      kBuckets, absl::StrCat(buckets),
+      absl::StrCat("at most ", most, " with round_count ", options.round_count,
+                   " and keys of dimension ", dim));
 }
 
 absl::StatusOr<std::int64_t> AttendReduced(const MultiHeadInput& input,

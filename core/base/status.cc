@@ -2,6 +2,7 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/brief.h"
 
 namespace attendant {
 namespace {
@@ -11,7 +12,7 @@ constexpr absl::string_view kReasonUrl = "attendant/reason";
 
 std::string GotWant(absl::string_view field, absl::string_view got,
                     absl::string_view want) {
-  return absl::StrCat(field, ": got ", got, ", want ", want);
+  return absl::StrCat(field, ": got ", Brief(got), ", want ", want);
 }
 
 std::optional<std::string> Payload(const absl::Status& status,

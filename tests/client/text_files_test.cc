@@ -268,9 +268,11 @@ TEST(TextRowsTest, SaysWhichLineIsWrong) {
   };
   constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
   EXPECT_THAT(error("1 2\n\n3\n"),
-              StatusIs(kInvalid, HasSubstr("line 3: got 1 numbers, want 2")));
+              StatusIs(kInvalid,
+                       HasSubstr("line 3: numbers in the row: got 1, want 2")));
   EXPECT_THAT(error("1 two\n"),
               StatusIs(kInvalid, HasSubstr("line 1: got 'two'")));
+  EXPECT_LT(error(std::string(3'000'000, 'x')).message().size(), 1000u);
   EXPECT_THAT(error("# nothing\n"), StatusIs(kInvalid, HasSubstr("no row")));
   const TemporaryFile infinite("rows.txt", "1\n1e50\n");
   ASSERT_OK_AND_ASSIGN(const auto rows, OpenVectorFile(infinite.path()));

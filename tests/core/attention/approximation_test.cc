@@ -611,7 +611,7 @@ TEST(ApproximationTest, LimitsWhatIsHashedBy) {
       Contextualize(input),
       StatusIs(absl::StatusCode::kResourceExhausted,
                AllOf(HasSubstr("approximation.lsh.bucket_count: got 4096"),
-                     HasSubstr("at most 3276 in 5 rounds"))));
+                     HasSubstr("at most 3276 with round_count 5"))));
   input.approximation = LshAttentionOptions{.bucket_count = 4098};
   EXPECT_THAT(Contextualize(input),
               StatusIs(absl::StatusCode::kResourceExhausted,

@@ -1,8 +1,10 @@
 #include "core/base/status.h"
 
+#include <cstddef>
 #include <string>
 
 #include "absl/strings/cord.h"
+#include "core/base/brief.h"
 #include "tests/support/status_matchers.h"
 
 namespace attendant {
@@ -16,6 +18,19 @@ TEST(StatusTest, InvalidFieldSaysWhatWasWrongAndWhatIsAllowed) {
                                "keys[text]: got 3 components, want 4"));
   EXPECT_THAT(FieldOf(status), Optional(std::string("keys[text]")));
   EXPECT_EQ(ReasonOf(status), std::nullopt);
+}
+
+TEST(StatusTest, LongInputsAreNotRepeated) {
+  EXPECT_EQ(Brief(std::string(kBriefBytes, 'x')),
+            std::string(kBriefBytes, 'x'));
+  EXPECT_EQ(Brief(std::string(3'000'000, 'x')),
+            std::string(kBriefBytes / 2, 'x') + "… (3000000 bytes)");
+  // Characters of two bytes, from an odd byte on.
+  std::string accents = "x";
+  for (std::size_t i = 0; i < kBriefBytes; ++i) accents += "é";
+  EXPECT_EQ(Brief(accents),
+            accents.substr(0, kBriefBytes / 2 - 1) + "… (481 bytes)");
+  EXPECT_LT(InvalidField("item_id", accents, "less").message().size(), 300u);
 }
 
 TEST(StatusTest, ReasonIsAttached) {
