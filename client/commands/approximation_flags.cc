@@ -17,16 +17,26 @@ void AddApproximationFlags(CLI::App& verb, ApproximationFlags& flags) {
       ->check(CLI::Range(2, 4096))
       ->needs(lsh)
       ->group(kGroup);
+  verb.add_option("--lsh-seed", flags.lsh_seed, "Other buckets for another")
+      ->needs(lsh)
+      ->capture_default_str()
+      ->group(kGroup);
   CLI::Option* linformer =
       verb.add_option("--linformer", flags.linformer_rows,
                       "Attend to so many means of segments (Linformer)")
           ->check(CLI::Range(1, 4096))
           ->excludes(lsh)
           ->group(kGroup);
-  verb.add_flag("--linformer-random", flags.linformer_random,
-                "To random combinations of all in place of means, the "
-                "longer the more tokens there are")
-      ->needs(linformer)
+  CLI::Option* random =
+      verb.add_flag("--linformer-random", flags.linformer_random,
+                    "To random combinations of all in place of means, the "
+                    "longer the more tokens there are")
+          ->needs(linformer)
+          ->group(kGroup);
+  verb.add_option("--linformer-seed", flags.linformer_seed,
+                  "Other combinations for another")
+      ->needs(random)
+      ->capture_default_str()
       ->group(kGroup);
 }
 
@@ -36,12 +46,14 @@ v1::Approximation ToApproximation(const ApproximationFlags& flags) {
     v1::LshAttention& lsh = *approximation.mutable_lsh();
     lsh.set_round_count(flags.lsh_rounds);
     if (flags.lsh_buckets != 0) lsh.set_bucket_count(flags.lsh_buckets);
+    lsh.set_seed(flags.lsh_seed);
     return approximation;
   }
   v1::LinformerAttention& linformer = *approximation.mutable_linformer();
   linformer.set_row_count(flags.linformer_rows);
   if (flags.linformer_random) {
     linformer.set_reduction_kind(v1::REDUCTION_KIND_RANDOM);
+    linformer.set_seed(flags.linformer_seed);
   }
   return approximation;
 }

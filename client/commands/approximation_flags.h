@@ -12,8 +12,10 @@ namespace attendant {
 struct ApproximationFlags {
   std::int32_t lsh_rounds = 0;  // 0: not asked for
   std::int32_t lsh_buckets = 0;
+  std::int64_t lsh_seed = 1;
   std::int32_t linformer_rows = 0;
   bool linformer_random = false;
+  std::int64_t linformer_seed = 1;
 
   bool any() const { return lsh_rounds != 0 || linformer_rows != 0; }
 };

@@ -48,6 +48,7 @@ struct AttendFlags {
   bool explain = false;
   std::vector<std::string> show;
   bool opaque = false;
+  bool by_head = false;
   PictureFlags picture;
   int image_width = 0;
 
@@ -144,7 +145,8 @@ absl::StatusOr<v1::AttendRequest> ToRequest(const AttendFlags& flags,
   request.set_omit_pooled_value(
       flags.pool == "none" ||
       (flags.pool.empty() && !json && flags.image_width == 0));
-  request.set_include_head_weights(json || flags.picture.draws_weights());
+  request.set_include_head_weights(json || flags.by_head ||
+                                   flags.picture.draws_weights());
   if (flags.exact) request.set_scan_mode(v1::SCAN_MODE_EXACT);
   if (!flags.allow.empty() || !flags.allow_file.empty()) {
     ATTENDANT_RETURN_IF_ERROR(
@@ -192,6 +194,7 @@ absl::Status Attend(const AttendFlags& flags, const Context& context) {
                                 .hard = flags.choices.hard,
                                 .pooled_value = !request.omit_pooled_value(),
                                 .opaque_value = flags.opaque,
+                                .head_weights = flags.by_head,
                                 .style = context.style}));
   if (flags.picture.blocks) Print("\n" + MatrixBlocks(map, context.style));
   if (flags.image_width != 0) {
@@ -274,6 +277,8 @@ void AddAnswerFlags(CLI::App& attend, AttendFlags& flags) {
   attend.add_flag("--opaque", flags.opaque,
                   "Show the items' opaque values as text, with --json as "
                   "base64");
+  attend.add_flag("--by-head", flags.by_head,
+                  "Show what items weigh by each of several heads");
   attend.add_flag("--explain", flags.explain,
                   "Say how the answer came about, and where its time went");
   AddChoiceFlags(attend, results, flags.choices);

@@ -49,6 +49,14 @@ std::string EarnedBy(const v1::AttendResponse& response,
                               : item.key_field();
 }
 
+// "99.7 %, 0.085 %": by the first head, the second, ...
+std::string WeightsByHead(const v1::AttendedItem& item, bool softmax) {
+  return absl::StrJoin(
+      item.head_weights(), ", ", [softmax](std::string* text, double weight) {
+        *text += softmax ? FormatShare(weight) : FormatNumber(weight);
+      });
+}
+
 std::string ItemTable(const v1::AttendResponse& response,
                       const AttendReportOptions& options) {
   using Align = Table::Align;
@@ -69,6 +77,9 @@ std::string ItemTable(const v1::AttendResponse& response,
       {.title = "logit", .align = Align::kRight, .tone = Tone::kDim});
   if (response.heads_size() > 1) {
     columns.push_back({.title = "earned by", .tone = Tone::kDim});
+    if (options.head_weights) {
+      columns.push_back({.title = "by head", .max_width = kWideColumn});
+    }
   }
   if (response.has_slate()) {
     columns.push_back(
@@ -94,7 +105,10 @@ std::string ItemTable(const v1::AttendResponse& response,
     cells.push_back(
         Bar(greatest > 0 ? item.weight() / greatest : 0, kBarWidth));
     cells.push_back(absl::StrFormat("%.3f", item.logit()));
-    if (response.heads_size() > 1) cells.push_back(EarnedBy(response, item));
+    if (response.heads_size() > 1) {
+      cells.push_back(EarnedBy(response, item));
+      if (options.head_weights) cells.push_back(WeightsByHead(item, softmax));
+    }
     if (response.has_slate()) {
       cells.push_back(FormatShare(std::exp(item.log_weight())));
     }

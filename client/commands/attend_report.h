@@ -17,6 +17,8 @@ struct AttendReportOptions {
   bool pooled_value = false;
   // Whether the items' opaque values are shown, as text.
   bool opaque_value = false;
+  // Whether each head's weights are shown, where there are several.
+  bool head_weights = false;
   Style style = {};
 };
 

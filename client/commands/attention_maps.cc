@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -63,6 +64,9 @@ void AddPictureFlags(CLI::App& verb, const std::vector<std::string>& svg_kinds,
 }
 
 void CheckPictureFlags(const PictureFlags& flags, const Context& context) {
+  if (!flags.svg.empty() && flags.blocks) {
+    throw CLI::ExcludesError("--svg", "--blocks");
+  }
   if (!context.json) return;
   if (!flags.svg.empty()) throw CLI::ExcludesError("--svg", "--json");
   if (flags.blocks) throw CLI::ExcludesError("--blocks", "--json");
@@ -117,9 +121,13 @@ std::string EventName(const v1::RankCandidatesRequest& request,
   return event.profile() ? absl::StrCat(name, " (profile)") : name;
 }
 
+int ShownEvents(const v1::RankedCandidate& candidate, int because_count) {
+  return std::min(candidate.events_size(), because_count);
+}
+
 absl::StatusOr<AttentionMap> MapOf(const v1::RankCandidatesRequest& request,
                                    const v1::RankCandidatesResponse& response,
-                                   const ItemNames& names) {
+                                   const ItemNames& names, int because_count) {
   ATTENDANT_RETURN_IF_ERROR(CheckShape(response, request));
   using Place = std::pair<bool, int>;  // in the profile; index
   const auto place_of = [](const v1::EventAttribution& event) {
@@ -127,8 +135,8 @@ absl::StatusOr<AttentionMap> MapOf(const v1::RankCandidatesRequest& request,
   };
   std::set<Place> places;
   for (const v1::RankedCandidate& candidate : response.candidates()) {
-    for (const v1::EventAttribution& event : candidate.events()) {
-      places.insert(place_of(event));
+    for (int e = 0; e < ShownEvents(candidate, because_count); ++e) {
+      places.insert(place_of(candidate.events(e)));
     }
   }
   AttentionMap map;
@@ -138,17 +146,24 @@ absl::StatusOr<AttentionMap> MapOf(const v1::RankCandidatesRequest& request,
     event.set_index(index);
     map.columns.push_back(EventName(request, event, names));
   }
+  const int event_count = request.history_size() + request.profile_size();
   AttentionPanel panel;
-  panel.weights.resize(places.size() *
-                       static_cast<std::size_t>(response.candidates_size()));
   for (const v1::RankedCandidate& candidate : response.candidates()) {
     const auto found = names.find(candidate.id());
-    const std::size_t row = map.rows.size() * places.size();
     map.rows.push_back(found == names.end() ? candidate.id() : found->second);
+    // Whoever names as many as were asked for may have more to name.
+    const bool names_all =
+        candidate.events_size() < request.attribution_count() ||
+        candidate.events_size() == event_count;
+    std::map<Place, double> weights;
     for (const v1::EventAttribution& event : candidate.events()) {
-      const auto column = static_cast<std::size_t>(
-          std::distance(places.begin(), places.find(place_of(event))));
-      panel.weights[row + column] = event.weight();
+      weights[place_of(event)] = event.weight();
+    }
+    for (const Place& place : places) {
+      const auto weight = weights.find(place);
+      panel.weights.push_back(weight != weights.end() ? weight->second
+                              : names_all             ? 0
+                                                      : kUnknownWeight);
     }
   }
   map.panels.push_back(std::move(panel));

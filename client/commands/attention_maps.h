@@ -28,7 +28,8 @@ struct PictureFlags {
 void AddPictureFlags(CLI::App& verb, const std::vector<std::string>& svg_kinds,
                      PictureFlags& flags);
 
-// Throws CLI::ExcludesError if both --svg and --json ask for all of the output.
+// Throws CLI::ExcludesError if two of --svg, --blocks and --json ask for other
+// outputs.
 void CheckPictureFlags(const PictureFlags& flags, const Context& context);
 
 // The SVG that was asked for as "matrix" or "lines".
@@ -61,11 +62,17 @@ std::string EventName(const v1::RankCandidatesRequest& request,
                       const v1::EventAttribution& event,
                       const ItemNames& names);
 
+// The events that are shown with a candidate, of those named with it: the
+// first, at most `because_count`.
+int ShownEvents(const v1::RankedCandidate& candidate, int because_count);
+
 // One panel, the mean over heads: candidates attend to the events that are
-// named with some of them, in their order.
+// shown with some of them, in their order. A weight on an event that is not
+// named with a candidate is 0, or unknown where as many are named as the
+// request asked for, and there are more.
 absl::StatusOr<AttentionMap> MapOf(const v1::RankCandidatesRequest& request,
                                    const v1::RankCandidatesResponse& response,
-                                   const ItemNames& names);
+                                   const ItemNames& names, int because_count);
 
 // A panel a head, of one row: the query attends to the items returned, which
 // are called by the attribute, or by id without one.

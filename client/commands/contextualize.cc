@@ -1,4 +1,6 @@
 // attendant contextualize
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -16,6 +18,9 @@
 
 namespace attendant {
 namespace {
+
+// Tokens whose weights a request may ask for.
+constexpr std::size_t kMaxWeightTokens = 512;
 
 struct ContextualizeFlags {
   std::string vectors;
@@ -75,11 +80,29 @@ absl::StatusOr<v1::ContextualizeRequest> ToRequest(
   return request;
 }
 
+// What the server would say of include_weights, of the flags that ask for it.
+absl::Status CheckWeights(const ContextualizeFlags& flags,
+                          const TokenNames& names) {
+  const std::size_t count =
+      std::max(names.sequence.size(), names.attended.size());
+  if (count <= kMaxWeightTokens) return absl::OkStatus();
+  const std::string flag = flags.picture.blocks        ? "--blocks"
+                           : flags.picture.svg.empty() ? "--weights"
+                                                       : "--svg";
+  return InvalidField(
+      flag, absl::StrCat(count, " tokens"),
+      absl::StrCat("at most ", kMaxWeightTokens,
+                   "; a longer sequence is answered without its weights"));
+}
+
 absl::Status RunContextualize(const ContextualizeFlags& flags,
                               const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto request, ToRequest(flags));
   ATTENDANT_ASSIGN_OR_RETURN(const TokenNames names,
                              NamesOf(request, flags.words, flags.memory_words));
+  if (request.include_weights()) {
+    ATTENDANT_RETURN_IF_ERROR(CheckWeights(flags, names));
+  }
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
   ATTENDANT_ASSIGN_OR_RETURN(const auto response,
                              client->Contextualize(request));
@@ -151,7 +174,8 @@ void AddAttentionFlags(CLI::App& verb, ContextualizeFlags& flags) {
   verb.add_flag("--positions", flags.positions,
                 "Add sines and cosines of the positions to the tokens");
   verb.add_flag("--weights", flags.weights,
-                "Show what each token attends to, for at most 512 tokens");
+                absl::StrCat("Show what each token attends to, for at most ",
+                             kMaxWeightTokens, " tokens"));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // attendant rank
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <set>
@@ -47,7 +48,8 @@ struct RankFlags {
   PictureFlags picture;
 };
 
-constexpr int kBatch = 256;  // ids a request may read
+constexpr int kBatch = 256;      // ids a request may read
+constexpr int kMostNamed = 100;  // events named with a candidate
 
 absl::Status SetCandidates(const RankFlags& flags, v1::Candidates& candidates) {
   if (!flags.near.empty()) {
@@ -112,21 +114,27 @@ absl::StatusOr<v1::RankCandidatesRequest> ToRequest(const RankFlags& flags) {
   }
   if (flags.result_count != 0) request.set_result_count(flags.result_count);
   request.set_attribution_count(flags.because_count);
+  if (flags.picture.draws_weights()) {
+    // A weight that is not told can't be drawn, and is not 0.
+    request.set_attribution_count(
+        std::clamp(request.history_size() + request.profile_size(),
+                   flags.because_count, kMostNamed));
+  }
   if (flags.approximation.any()) {
     *request.mutable_approximation() = ToApproximation(flags.approximation);
   }
   return request;
 }
 
-// An attribute of all items that the answer speaks of.
+// What all items that are shown are called.
 absl::StatusOr<ItemNames> NamesOf(const v1::RankCandidatesRequest& request,
                                   const v1::RankCandidatesResponse& response,
-                                  const std::string& attribute,
-                                  Client& client) {
+                                  const RankFlags& flags, Client& client) {
   std::set<std::string> ids;
   for (const v1::RankedCandidate& candidate : response.candidates()) {
     ids.insert(candidate.id());
-    for (const v1::EventAttribution& event : candidate.events()) {
+    for (int e = 0; e < ShownEvents(candidate, flags.because_count); ++e) {
+      const v1::EventAttribution& event = candidate.events(e);
       const v1::HistoryEvent& from = event.profile()
                                          ? request.profile(event.index())
                                          : request.history(event.index());
@@ -136,13 +144,13 @@ absl::StatusOr<ItemNames> NamesOf(const v1::RankCandidatesRequest& request,
   ItemNames names;
   v1::BatchGetItemsRequest get;
   get.set_catalog(request.catalog());
-  get.mutable_read_mask()->add_paths(absl::StrCat("attributes.", attribute));
+  get.mutable_read_mask()->add_paths(absl::StrCat("attributes.", flags.show));
   for (auto id = ids.begin(); id != ids.end();) {
     get.clear_ids();
     for (; id != ids.end() && get.ids_size() < kBatch; ++id) get.add_ids(*id);
     ATTENDANT_ASSIGN_OR_RETURN(const auto got, client.BatchGetItems(get));
     for (const v1::Item& item : got.items()) {
-      const auto found = item.attributes().find(attribute);
+      const auto found = item.attributes().find(flags.show);
       if (found != item.attributes().end()) {
         names[item.id()] = AttributeText(found->second);
       }
@@ -164,15 +172,19 @@ absl::Status RunRank(const RankFlags& flags, const Context& context) {
   ItemNames names;
   if (!flags.show.empty()) {
     ATTENDANT_ASSIGN_OR_RETURN(names,
-                               NamesOf(request, response, flags.show, *client));
+                               NamesOf(request, response, flags, *client));
   }
-  ATTENDANT_ASSIGN_OR_RETURN(const AttentionMap map,
-                             MapOf(request, response, names));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const AttentionMap map,
+      MapOf(request, response, names, flags.because_count));
   if (!flags.picture.svg.empty()) {
     Print(WeightsSvg(map, flags.picture.svg));
     return absl::OkStatus();
   }
-  Print(RankReport(request, response, names, context.style));
+  Print(RankReport(request, response,
+                   {.names = names,
+                    .because_count = flags.because_count,
+                    .style = context.style}));
   if (flags.picture.blocks) Print("\n" + MatrixBlocks(map, context.style));
   return absl::OkStatus();
 }
@@ -248,9 +260,10 @@ void AddScoreFlags(CLI::App& verb, RankFlags& flags) {
   verb.add_option("-k,--results", flags.result_count,
                   "Candidates shown. Default: all")
       ->check(CLI::Range(1, 4096));
-  verb.add_option("--because", flags.because_count,
-                  "Events named with each candidate")
-      ->check(CLI::Range(0, 100))
+  verb.add_option(
+          "--because", flags.because_count,
+          "Events named with each candidate; a picture shows those of all")
+      ->check(CLI::Range(0, kMostNamed))
       ->capture_default_str();
   verb.add_option("--show", flags.show,
                   "Call items by this attribute. Default: by id");
@@ -291,6 +304,9 @@ void AddRankCommand(CLI::App& app, Context& context) {
     if (flags->picture.draws_weights() &&
         (flags->activation == "sigmoid" || flags->activation == "none")) {
       throw CLI::ExcludesError("--svg and --blocks", "--activation");
+    }
+    if (flags->picture.draws_weights() && flags->because_count == 0) {
+      throw CLI::ExcludesError("--svg and --blocks", "--because 0");
     }
     if (flags->approximation.linformer_rows != 0) {
       if (verb->count("--because") > 0 || flags->picture.draws_weights()) {

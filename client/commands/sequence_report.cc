@@ -101,7 +101,8 @@ std::string ContextReport(const v1::ContextualizeResponse& response,
 
 std::string RankReport(const v1::RankCandidatesRequest& request,
                        const v1::RankCandidatesResponse& response,
-                       const ItemNames& names, const Style& style) {
+                       const RankReportOptions& options) {
+  const ItemNames& names = options.names;
   const bool shares =
       request.activation_kind() == v1::ACTIVATION_KIND_UNSPECIFIED ||
       request.activation_kind() == v1::ACTIVATION_KIND_SOFTMAX;
@@ -116,7 +117,8 @@ std::string RankReport(const v1::RankCandidatesRequest& request,
     std::int64_t rank = 0;
     for (const v1::RankedCandidate& candidate : response.candidates()) {
       std::vector<std::string> events;
-      for (const v1::EventAttribution& event : candidate.events()) {
+      for (int e = 0; e < ShownEvents(candidate, options.because_count); ++e) {
+        const v1::EventAttribution& event = candidate.events(e);
         events.push_back(absl::StrCat(EventName(request, event, names), " ",
                                       shares ? FormatShare(event.weight())
                                              : FormatNumber(event.weight())));
@@ -128,7 +130,7 @@ std::string RankReport(const v1::RankCandidatesRequest& request,
                     absl::StrJoin(events, ", ")});
     }
     text = absl::StrCat(
-        table.Format(style), "\n",
+        table.Format(options.style), "\n",
         CountOf(response.candidates_size(), "candidate"), ", ",
         CountOf(request.history_size() + request.profile_size(), "event"), "; ",
         CountOf(response.scored_count(), "pair"), " scored.",

@@ -15,11 +15,18 @@ namespace attendant {
 std::string ContextReport(const v1::ContextualizeResponse& response,
                           const TokenNames& names, const Style& style);
 
+struct RankReportOptions {
+  ItemNames names = {};
+  // Events shown with each candidate, of those named.
+  int because_count = 3;
+  Style style = {};
+};
+
 // A table of the candidates with their scores and the events that earned them;
 // then sentences on later events and unknown items.
 std::string RankReport(const v1::RankCandidatesRequest& request,
                        const v1::RankCandidatesResponse& response,
-                       const ItemNames& names, const Style& style);
+                       const RankReportOptions& options);
 
 }  // namespace attendant
 

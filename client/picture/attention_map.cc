@@ -4,12 +4,22 @@
 
 namespace attendant {
 
-double GreatestWeight(const AttentionPanel& panel) {
+double GreatestWeight(const AttentionMap& map) {
   double greatest = 0;
-  for (const double weight : panel.weights) {
-    greatest = std::max(greatest, weight);
+  for (const AttentionPanel& panel : map.panels) {
+    for (const double weight : panel.weights) {
+      if (IsKnown(weight)) greatest = std::max(greatest, weight);
+    }
   }
   return greatest;
+}
+
+bool HasUnknownWeights(const AttentionMap& map) {
+  return std::any_of(map.panels.begin(), map.panels.end(),
+                     [](const AttentionPanel& panel) {
+                       return !std::all_of(panel.weights.begin(),
+                                           panel.weights.end(), IsKnown);
+                     });
 }
 
 PixelImage ImageOf(const std::vector<double>& values, int width) {

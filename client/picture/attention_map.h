@@ -2,16 +2,23 @@
 #ifndef ATTENDANT_CLIENT_PICTURE_ATTENTION_MAP_H_
 #define ATTENDANT_CLIENT_PICTURE_ATTENTION_MAP_H_
 
+#include <cmath>
 #include <cstddef>
+#include <limits>
 #include <string>
 #include <vector>
 
 namespace attendant {
 
+// A weight that a reply does not tell, which is not drawn as one of 0.
+inline constexpr double kUnknownWeight =
+    std::numeric_limits<double>::quiet_NaN();
+inline bool IsKnown(double weight) { return !std::isnan(weight); }
+
 // The weights of one head, or of their mean.
 struct AttentionPanel {
   std::string title = {};
-  // [rows, columns], row-major; finite, >= 0.
+  // [rows, columns], row-major; finite, >= 0, or kUnknownWeight.
   std::vector<double> weights = {};
 };
 
@@ -25,9 +32,16 @@ struct AttentionMap {
   }
 };
 
-// The greatest weight of a panel, which is drawn white, red or solid. 0 if it
-// has none.
-double GreatestWeight(const AttentionPanel& panel);
+// The greatest weight of all panels, which is drawn white, red or solid: they
+// share one scale. 0 if there is none.
+double GreatestWeight(const AttentionMap& map);
+
+// How much of the greatest a known weight is, in [0, 1].
+inline double ShareOf(double weight, double greatest) {
+  return greatest > 0 ? weight / greatest : 0;
+}
+
+bool HasUnknownWeights(const AttentionMap& map);
 
 // A vector as rows of pixels, the first row on top; the last row may be short.
 struct PixelImage {

@@ -16,6 +16,7 @@ namespace {
 constexpr int kMaxLabelWidth = 24;
 constexpr std::array<absl::string_view, 5> kShades = {"  ", "░░", "▒▒", "▓▓",
                                                       "██"};
+constexpr absl::string_view kUnknown = "??";
 
 // Of `fraction` in [0, 1], to the nearest quarter.
 absl::string_view Shade(double fraction) {
@@ -59,10 +60,13 @@ std::string ColumnHead(const std::vector<std::string>& labels, int indent) {
   return head;
 }
 
-std::string Legend(double greatest) {
-  if (greatest == 0) return "No weight is above 0.";
-  return absl::StrCat("██ is ", FormatNumber(greatest),
-                      ", ▓▓ ▒▒ ░░ three, two and one quarter of it.");
+std::string Legend(double greatest, bool has_unknown) {
+  return absl::StrCat(
+      greatest == 0
+          ? "No weight is above 0."
+          : absl::StrCat("██ is ", FormatNumber(greatest),
+                         ", ▓▓ ▒▒ ░░ three, two and one quarter of it."),
+      has_unknown ? absl::StrCat(" ", kUnknown, " is not known.") : "");
 }
 
 }  // namespace
@@ -72,6 +76,7 @@ std::string MatrixBlocks(const AttentionMap& map, const Style& style) {
   for (const std::string& row : map.rows) {
     label_width = std::max(label_width, DisplayWidth(Label(row)));
   }
+  const double greatest = GreatestWeight(map);
   std::string text;
   for (std::size_t p = 0; p < map.panels.size(); ++p) {
     const AttentionPanel& panel = map.panels[p];
@@ -80,19 +85,21 @@ std::string MatrixBlocks(const AttentionMap& map, const Style& style) {
       absl::StrAppend(&text, style.Bold(panel.title), "\n");
     }
     absl::StrAppend(&text, style.Dim(ColumnHead(map.columns, label_width + 2)));
-    const double greatest = GreatestWeight(panel);
     for (std::size_t row = 0; row < map.rows.size(); ++row) {
       const std::string label = Label(map.rows[row]);
       std::string line =
           absl::StrCat(Padding(label_width - DisplayWidth(label)), label, "  ");
       for (std::size_t column = 0; column < map.columns.size(); ++column) {
         const double weight = map.weight(p, row, column);
-        absl::StrAppend(&line, Shade(greatest > 0 ? weight / greatest : 0));
+        absl::StrAppend(&line, IsKnown(weight)
+                                   ? Shade(ShareOf(weight, greatest))
+                                   : kUnknown);
       }
       absl::StrAppend(&text, Line(std::move(line)));
     }
-    absl::StrAppend(&text, style.Dim(Legend(greatest)), "\n");
   }
+  absl::StrAppend(&text, style.Dim(Legend(greatest, HasUnknownWeights(map))),
+                  "\n");
   return text;
 }
 

@@ -10,7 +10,8 @@
 namespace attendant {
 
 // A matrix for each panel, one below the other: labels of columns written
-// downwards, one to a cell of two blocks, and a line on what the shades mean.
+// downwards, one to a cell of two blocks; and a line on what the shades of all
+// mean. Of a weight that is not known "??".
 std::string MatrixBlocks(const AttentionMap& map, const Style& style);
 
 // Two blocks a pixel.

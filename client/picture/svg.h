@@ -8,19 +8,20 @@
 
 namespace attendant {
 
+// All panels share one scale, which stands below them. Up to 4,096 weights are
+// elements of class "weight" with data-panel, data-row, data-column,
+// data-weight, nine digits of it or "unknown", and a tooltip. Of more weights
+// those of one shade, of 255, are one element of class "weights": paths.
+
 // A matrix for each panel, as in Bahdanau et al. 2015, fig. 3: rows attend to
-// columns, and whiter means more weight: black is 0, white the panel's greatest
-// weight, which a scale below names.
-//
-// Each weight is a <rect class="weight"> with data-panel, data-row, data-column
-// and data-weight, nine digits of it, and a tooltip.
+// columns, and whiter means more weight: black is 0, white the greatest weight,
+// blue what is not known. A weight is a <rect>.
 std::string MatrixSvg(const AttentionMap& map);
 
 // Two columns of words for each panel, and a line for each weight that is not
 // 0, as Tensor2Tensor shows the heads of Vaswani et al. 2017: the redder, the
-// more weight; the greatest of the panel is solid.
-//
-// Each weight is a <line class="weight"> with what MatrixSvg gives a <rect>.
+// more weight; the greatest is solid, and blue what is not known, which is left
+// out among more than 4,096. A weight is a <line>.
 std::string LinesSvg(const AttentionMap& map);
 
 // Grey pixels. Each is a <rect class="pixel"> with its data-value.

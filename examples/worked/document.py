@@ -18,23 +18,33 @@ class Command:
         return found.group(1) if found else None
 
 
+class Setup:
+    """A block of sh: what the example's `setup` does."""
+
+    def __init__(self):
+        self.text = ""
+
+
 class Section:
     """One example: the part from its line "Folder: ..." to the next heading."""
 
     def __init__(self):
+        self.setup = None
         self.commands = []
 
 
 class Document:
     """A page whose fenced blocks hold lines "$ COMMAND", each with the output
-    that follows it. A section is that of an example from a line that begins
-    with "Folder: `examples/worked/NAME`" on."""
+    that follows it, or, after "```sh", what a setup does. A section is that of
+    an example from a line that begins with "Folder: `examples/worked/NAME`"
+    on."""
 
     def __init__(self, path):
         self.path = path
         self.sections = {}
-        self._parts = []  # lines of text, and commands, in their order
-        section = command = None
+        # Lines of text, commands and setups, in their order.
+        self._parts = []
+        section = command = setup = None
         fenced = False
         for line in path.read_text().splitlines(keepends=True):
             folder = re.match(r"Folder: `examples/worked/(\w+)`", line)
@@ -44,13 +54,21 @@ class Document:
                 section = None
             if line.startswith("```"):
                 fenced = not fenced
-                command = None
-            elif fenced and section is not None and line.startswith("$ "):
+                command = setup = None
+                self._parts.append(line)
+                if line == "```sh\n" and section is not None:
+                    setup = section.setup = Setup()
+                    self._parts.append(setup)
+                continue
+            if setup is not None:
+                setup.text += line
+                continue
+            if fenced and section is not None and line.startswith("$ "):
                 command = Command(line[2:].rstrip("\n"))
                 section.commands.append(command)
                 self._parts.append(command)
                 continue
-            elif command is not None:
+            if command is not None:
                 if command.line.endswith("\\"):
                     command.line += "\n" + line.rstrip("\n")
                 else:
@@ -59,9 +77,11 @@ class Document:
             self._parts.append(line)
 
     def write(self):
-        self.path.write_text("".join(
-            part if isinstance(part, str) else f"$ {part.line}\n{part.output}"
-            for part in self._parts))
+        def text(part):
+            if isinstance(part, Command):
+                return f"$ {part.line}\n{part.output}"
+            return part.text if isinstance(part, Setup) else part
+        self.path.write_text("".join(map(text, self._parts)))
 
 
 def _step(number):

@@ -36,7 +36,6 @@ class Example:
         self.check_count = 0
         self._environment = dict(
             os.environ, ATTENDANT_SERVER=address, NO_COLOR="1",
-            ATTENDANT_SOURCE=str(folder.parents[2]),
             PATH=f"{binaries}:/usr/bin:/bin")
 
     def shell(self, line):
@@ -93,6 +92,24 @@ class Example:
         return [rows(head["weights"], head["columnCount"])
                 for head in reply["headWeights"]]
 
+    def rank_weights(self, *words):
+        """What a picture of `attendant rank` shows: candidates x the events,
+        in order, that any of them names, of a history of at most 100."""
+        words = list(words)
+        because = 3
+        if "--because" in words:
+            at = words.index("--because")
+            because = int(words[at + 1])
+            del words[at:at + 2]
+        candidates = [
+            [((event["profile"], event["index"]), event["weight"])
+             for event in candidate["events"]]
+            for candidate in self.ask(*words, "--because", 100)["candidates"]]
+        places = sorted({place for events in candidates
+                         for place, _ in events[:because]})
+        return [[dict(events).get(place, 0.0) for place in places]
+                for events in candidates]
+
     def check_picture(self, line, svg):
         """That the picture which `line` draws shows the weights, or the pooled
         value, of the reply to the same request."""
@@ -110,14 +127,14 @@ class Example:
             heads = [item["headWeights"] for item in self.ask(*words)["items"]]
             want = [[list(row)] for row in zip(*heads)]
         else:
-            want = [rank_weights(self.ask(*words))]
+            want = [self.rank_weights(*words)]
         shape = (len(want), len(want[0]), len(want[0][0]))
-        got = pictures.shown_weights(svg, shape)
+        got, tolerance = pictures.shown_weights(svg, shape)
         for p in range(shape[0]):
             for r in range(shape[1]):
                 # Nine digits are drawn, and JSON tells floats of each other.
                 self.all_near(f"{line}: panel {p}, row {r}", got[p][r],
-                              want[p][r], EPSILON)
+                              want[p][r], tolerance + EPSILON)
 
     def summary(self):
         if self.failures:
@@ -127,20 +144,6 @@ class Example:
 
 def rows(flat, width):
     return [flat[i:i + width] for i in range(0, len(flat), width)]
-
-
-def rank_weights(reply):
-    """Candidates x the events that any of them names, in order."""
-    def place(event):
-        return event["profile"], event["index"]
-    places = sorted({place(event) for candidate in reply["candidates"]
-                     for event in candidate["events"]})
-    table = []
-    for candidate in reply["candidates"]:
-        weights = {place(event): event["weight"]
-                   for event in candidate["events"]}
-        table.append([weights.get(at, 0.0) for at in places])
-    return table
 
 
 def norm(vector):

@@ -10,11 +10,34 @@ ELLIPSIS = "…"
 
 
 def elements(svg):
-    return list(xml.etree.ElementTree.fromstring(svg).iter())
+    """All of a picture but what its legend is made of."""
+    root = xml.etree.ElementTree.fromstring(svg)
+    of_legend = {part for legend in _legends(root) for part in legend.iter()}
+    return [element for element in root.iter() if element not in of_legend]
+
+
+def _legends(root):
+    return root.findall(f"{SVG}g[@class='legend']")
+
+
+class Legend:
+    """What shades mean: the colours of no weight and of the greatest, which a
+    number stands for, as text; and whether it names one for what is unknown."""
+
+    def __init__(self, svg):
+        (legend,) = _legends(xml.etree.ElementTree.fromstring(svg))
+        self.colours = tuple(stop.get("stop-color")
+                             for stop in legend.iter(f"{SVG}stop"))
+        texts = [text.text for text in legend.iter(f"{SVG}text")]
+        least, self.greatest = texts[:2]
+        assert least == "0", least
+        assert texts[2:] in ([], ["not known"]), texts
+        self.has_unknown = len(texts) == 3
 
 
 def marks(svg):
-    """The weights of a picture: (panel, row, column) to (weight, element)."""
+    """The weights of a picture that are elements of their own: (panel, row,
+    column) to (weight, or None if that is unknown, element)."""
     found = {}
     for element in elements(svg):
         if element.get("class") != "weight":
@@ -22,25 +45,24 @@ def marks(svg):
         place = tuple(int(element.get(f"data-{axis}"))
                       for axis in ("panel", "row", "column"))
         assert place not in found, f"two marks at {place}"
-        found[place] = (float(element.get("data-weight")), element)
+        said = element.get("data-weight")
+        found[place] = (None if said == "unknown" else float(said), element)
     return found
+
+
+def bundles(svg):
+    """Of a picture of many weights, the elements for those of one shade each."""
+    return [element for element in elements(svg)
+            if element.get("class") == "weights"]
 
 
 def number(element, name):
     return float(element.get(name))
 
 
-def scales(drawn):
-    """The texts at both ends of each scale, which stand around its bar."""
-    return [(drawn[i - 1], drawn[i + 1]) for i, element in enumerate(drawn)
-            if element.get("fill") == "url(#scale)"]
-
-
 def labels(drawn):
-    """The texts of a picture but for those of scales, which are numbers."""
-    apart = [text for ends in scales(drawn) for text in ends]
-    return [element for element in drawn
-            if element.tag == f"{SVG}text" and element not in apart]
+    """The texts of a picture but for its legend's."""
+    return [element for element in drawn if element.tag == f"{SVG}text"]
 
 
 def pixels(svg):
@@ -49,37 +71,49 @@ def pixels(svg):
             if element.get("class") == "pixel"]
 
 
-def grey(element):
-    """How bright an element is filled, in [0, 1]; no other colour will do."""
-    fill = element.get("fill")
-    level = int(fill[1:3], 16)
-    assert fill == "#" + 3 * f"{level:02x}", fill
+def grey(colour):
+    """How bright a colour is, in [0, 1]; none but grey will do."""
+    level = int(colour[1:3], 16)
+    assert colour == "#" + 3 * f"{level:02x}", colour
     return level / 255
 
 
 def shade(element):
-    """How much weight one sees, relative to the panel's greatest: how white a
-    cell or a pixel is, or how red a line."""
-    if element.tag == f"{SVG}rect":
-        return grey(element)
-    assert element.get("stroke") == "#d00000"
+    """How much weight one sees, relative to the picture's greatest: how white a
+    cell or a pixel is, or how red a line; None if it is blue, for unknown."""
+    if element.get("stroke-opacity") is None:
+        colour = element.get("fill") or element.get("stroke")
+        return None if colour == UNKNOWN else grey(colour)
+    if element.get("stroke") == UNKNOWN:
+        return None
+    assert element.get("stroke") == RED
     return number(element, "stroke-opacity")
 
 
 # Half a step of grey.
 GREY = 0.5 / 255 + 1e-9
+UNKNOWN = "#a9c4e6"
+RED = "#d00000"
+# The colours of no weight and of the greatest.
+MATRIX = ("#000000", "#ffffff")
+LINES = ("#ffffff", RED)
 
 
 def same(want, got, tolerance=1e-5):
     """True if two pictures show the same weights or pixels at the same places,
-    under the same labels, in shades that are a step apart at most."""
+    under the same labels, in shades that are a step apart at most. Not for
+    pictures of many weights."""
     def places(element):
         return [element.get(name)
                 for name in ("x", "y", "x1", "y1", "x2", "y2")]
 
     def alike(a, b):
-        return places(a) == places(b) and abs(shade(a) - shade(b)) <= 2 * GREY
+        shades = shade(a), shade(b)
+        if None in shades:
+            return places(a) == places(b) and shades == (None, None)
+        return places(a) == places(b) and abs(shades[0] - shades[1]) <= 2 * GREY
 
+    assert not bundles(want) and not bundles(got)
     found = [marks(svg) for svg in (want, got)]
     images = [pixels(svg) for svg in (want, got)]
     texts = [[(label.text, places(label)) for label in labels(elements(svg))]
@@ -89,7 +123,11 @@ def same(want, got, tolerance=1e-5):
     for at in set(found[0]) | set(found[1]):
         # A weight of 0 has no line.
         here = [side.get(at, (0, None)) for side in found]
-        if abs(here[0][0] - here[1][0]) > tolerance:
+        weights = [weight for weight, _ in here]
+        if None in weights:
+            if weights != [None, None]:
+                return False
+        elif abs(weights[0] - weights[1]) > tolerance:
             return False
         drawn = [element for _, element in here if element is not None]
         if not alike(drawn[0], drawn[-1]):
@@ -102,12 +140,12 @@ def same(want, got, tolerance=1e-5):
 
 def shown_weights(svg, shape):
     """The weights [panel][row][column] of a picture, read from what one sees:
-    how white a cell is, or how red a line, relative to the panel's greatest,
-    and between which labels it stands. Fails where that is not what its data
-    say, to half a step of grey or the last digit of an opacity."""
+    how white a cell is, or how red a line, relative to the greatest of all
+    panels, which the legend tells, and between which labels it stands; None
+    where it is unknown. Second, how far a weight may be off: not at all where
+    each is an element of its own, whose data say it. Fails where that is not
+    what one sees, to half a step of grey or the last digit of an opacity."""
     panels, rows, columns = shape
-    weights = [[[0.0] * columns for _ in range(rows)] for _ in range(panels)]
-    found = marks(svg)
     everything = elements(svg)
     texts = [label for label in labels(everything)
              if not label.get("font-weight")]  # a panel's title
@@ -116,33 +154,110 @@ def shown_weights(svg, shape):
                   if label.get("text-anchor") == "start"]
     assert len(of_rows) == panels * rows, len(of_rows)
     assert len(of_columns) == panels * columns, len(of_columns)
-    corners = []
-    for panel in range(panels):
-        here = {at[1:]: mark for at, mark in found.items() if at[0] == panel}
-        greatest = max((weight for weight, _ in here.values()), default=0)
-        for (row, column), (weight, element) in here.items():
-            seen = shade(element)
-            if element.tag == f"{SVG}rect":
-                step = GREY
-            else:
-                step = 0.0006 if seen >= 0.1 else 0.006 * seen + 1e-12
-            share = weight / greatest if greatest else 0
-            assert math.isclose(seen, share, abs_tol=step), (panel, row, column)
-            weights[panel][row][column] = weight
-        names = (of_rows[panel * rows:(panel + 1) * rows],
-                 of_columns[panel * columns:(panel + 1) * columns])
-        drawn = {at: element for at, (_, element) in here.items()}
-        if all(element.tag == f"{SVG}rect" for element in drawn.values()):
-            assert len(drawn) == rows * columns, "a cell for each weight"
-            corners.append(_check_cells(drawn, *names))
-            least, most = scales(everything)[panel]
-            assert (least.text, most.text) == ("0", f"{greatest:.4g}")
-        else:
-            corners.append(_check_lines(drawn, *names))
-        for (row, column), element in drawn.items():
-            _check_tooltip(element, names[0][row].text, names[1][column].text)
+    names = [(of_rows[panel * rows:(panel + 1) * rows],
+              of_columns[panel * columns:(panel + 1) * columns])
+             for panel in range(panels)]
+    legend = Legend(svg)
+    assert legend.colours in (MATRIX, LINES), legend.colours
+    read = _read_bundles if bundles(svg) else _read_marks
+    weights, corners, tolerance = read(svg, legend, names)
     assert corners == sorted(set(corners)), "panels follow each other"
-    return weights
+    unknown = any(None in row for panel in weights for row in panel)
+    # Of many lines those unknown are left out.
+    assert unknown == legend.has_unknown or (
+        read is _read_bundles and legend.colours == LINES)
+    return weights, tolerance
+
+
+def _read_marks(svg, legend, names):
+    found = marks(svg)
+    greatest = max((weight for weight, _ in found.values() if weight),
+                   default=0)
+    assert legend.greatest == f"{greatest:.4g}", legend.greatest
+    weights, corners = [], []
+    for panel, (rows, columns) in enumerate(names):
+        table = [[0.0] * len(columns) for _ in rows]
+        drawn = {}
+        for at, (weight, element) in found.items():
+            if at[0] != panel:
+                continue
+            seen = shade(element)
+            if weight is None:
+                assert seen is None, at
+            else:
+                if legend.colours == MATRIX:
+                    step = GREY
+                else:
+                    step = 0.0006 if seen >= 0.1 else 0.006 * seen + 1e-12
+                share = weight / greatest if greatest else 0
+                assert math.isclose(seen, share, abs_tol=step), at
+            row, column = at[1:]
+            table[row][column] = weight
+            drawn[row, column] = element
+            _check_tooltip(element, rows[row].text, columns[column].text)
+        weights.append(table)
+        if legend.colours == MATRIX:
+            assert len(drawn) == len(rows) * len(columns), "a cell for each"
+            corners.append(_check_cells(drawn, rows, columns))
+        else:
+            corners.append(_check_lines(drawn, rows, columns))
+    return weights, corners, 0
+
+
+def _read_bundles(svg, legend, names):
+    """Of many weights: a run of cells of one shade is a stroke "Mx yhwidth", a
+    line "Mx yLx y"."""
+    greatest = float(legend.greatest)
+    weights, corners = [], []
+    for panel, (rows, columns) in enumerate(names):
+        table = [[0.0] * len(columns) for _ in rows]
+        heights = [[_middle(label) for label in side]
+                   for side in (rows, columns)]
+        covered = 0
+        for bundle in bundles(svg):
+            if int(bundle.get("data-panel")) != panel:
+                continue
+            seen = shade(bundle)
+            weight = None if seen is None else seen * greatest
+            strokes = "".join(path.get("d")
+                              for path in bundle.iter(f"{SVG}path"))
+            for stroke in strokes.split("M")[1:]:
+                if legend.colours == MATRIX:
+                    size = number(bundle, "stroke-width")
+                    start, _, width = stroke.partition("h")
+                    x, y = map(float, start.split())
+                    row = _nearest(heights[0], y, size / 2)
+                    first = round((x - _left(columns, size)) / size)
+                    count = round(float(width) / size)
+                    table[row][first:first + count] = count * [weight]
+                    covered += count
+                else:
+                    (_, y1), (_, y2) = (map(float, end.split())
+                                        for end in stroke.split("L"))
+                    table[_nearest(heights[0], y1, 2 * PLACE)][
+                        _nearest(heights[1], y2, 2 * PLACE)] = weight
+        assert legend.colours == LINES or covered == len(rows) * len(columns)
+        weights.append(table)
+        corners.append((number(rows[0], "y"), number(rows[0], "x")))
+    # Half a step, and the fourth digit of what the greatest is said to be; of
+    # an opacity its third.
+    return weights, corners, (GREY + 6e-4) * greatest
+
+
+def _middle(label):
+    """Of a letter, from the line that it stands on."""
+    return number(label, "y") - 0.35 * number(label, "font-size")
+
+
+def _nearest(places, place, tolerance):
+    best = min(range(len(places)), key=lambda i: abs(places[i] - place))
+    assert abs(places[best] - place) <= tolerance, (place, places[best])
+    return best
+
+
+def _left(columns, size):
+    """Where the first of cells begins, whose labels stand over them."""
+    return number(columns[0], "x") - 0.6 * size
 
 
 def _check_cells(cells, rows, columns):
@@ -167,21 +282,19 @@ def _check_cells(cells, rows, columns):
 def _check_lines(lines, rows, columns):
     """That each line goes from its row's label to its column's, the heaviest
     drawn last. Gives the (y, x) of the first label."""
-    def middle(label):
-        """Of a letter, from the line that it stands on."""
-        return number(label, "y") - 0.35 * number(label, "font-size")
-
     for (row, column), line in lines.items():
-        assert abs(number(line, "y1") - middle(rows[row])) <= 2 * PLACE
-        assert abs(number(line, "y2") - middle(columns[column])) <= 2 * PLACE
+        assert abs(number(line, "y1") - _middle(rows[row])) <= 2 * PLACE
+        assert abs(number(line, "y2") - _middle(columns[column])) <= 2 * PLACE
         assert (number(rows[row], "x") < number(line, "x1")
                 < number(line, "x2") < number(columns[column], "x"))
-    shades = [shade(line) for line in lines.values()]
+    # What is unknown comes first.
+    shades = [-1 if shade(line) is None else shade(line)
+              for line in lines.values()]
     assert shades == sorted(shades), "the heaviest on top"
     for side in (rows, columns):
         heights = [number(label, "y") for label in side]
         assert heights == sorted(set(heights)), "labels follow each other"
-    return min(middle(label) for label in rows + columns), number(rows[0], "x")
+    return min(_middle(label) for label in rows + columns), number(rows[0], "x")
 
 
 def _check_tooltip(element, row, column):
@@ -210,5 +323,5 @@ def shown_image(svg, width):
         assert abs(number(pixel, "y") - top - row * size) <= 2 * PLACE, i
         assert number(pixel, "width") == number(pixel, "height") == size, i
         bright = (value - black) / (white - black) if white > black else 0
-        assert abs(grey(pixel) - bright) <= GREY, i
+        assert abs(shade(pixel) - bright) <= GREY, i
     return values

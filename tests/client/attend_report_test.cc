@@ -110,6 +110,12 @@ TEST(AttendReportTest, SaysHowADrawWentAndWhatEarnedIt) {
   EXPECT_THAT(report, HasSubstr("drawn with"));
   EXPECT_THAT(report, HasSubstr("Temperature 0.21, 2 heads."));
   EXPECT_THAT(report, HasSubstr("1     text"));
+  EXPECT_THAT(report, testing::Not(HasSubstr("by head")));
+  v1::AttendedItem& item = *response.mutable_items(0);
+  item.add_head_weights(0.75);
+  item.add_head_weights(0.125);
+  EXPECT_THAT(AttendReport(response, {.head_weights = true}),
+              HasSubstr("75.0 %, 12.5 %"));
 }
 
 TEST(AttendReportTest, OtherActivationsAreNoShares) {

@@ -114,6 +114,7 @@ TEST(AttentionMapsTest, CandidatesAttendToTheEventsThatAnyNames) {
     history { item_id: "unseen" }
     history { item_id: "fins" }
     profile { vector {} }
+    attribution_count: 4
   )pb");
   auto response = Parse<v1::RankCandidatesResponse>(R"pb(
     candidates {
@@ -127,7 +128,8 @@ TEST(AttentionMapsTest, CandidatesAttendToTheEventsThatAnyNames) {
     }
   )pb");
   const ItemNames names = {{"lens", "a lens"}};
-  ASSERT_OK_AND_ASSIGN(const AttentionMap map, MapOf(request, response, names));
+  ASSERT_OK_AND_ASSIGN(const AttentionMap map,
+                       MapOf(request, response, names, 100));
   EXPECT_THAT(map.rows, ElementsAre("camera", "swim"));
   EXPECT_THAT(map.columns, ElementsAre("a lens", "fins", "vector 0 (profile)"));
   EXPECT_THAT(map.panels[0].weights, ElementsAre(0.75, 0, 0.25, 0, 1, 0));
@@ -136,20 +138,59 @@ TEST(AttentionMapsTest, CandidatesAttendToTheEventsThatAnyNames) {
   for (const int index : {-1, 3}) {
     event.set_index(index);
     EXPECT_THAT(
-        MapOf(request, response, names),
+        MapOf(request, response, names, 100),
         StatusIs(kInternal, HasSubstr("candidates[1].events[1].index")));
   }
   event.set_index(1);
   event.set_profile(true);
-  EXPECT_THAT(MapOf(request, response, names),
+  EXPECT_THAT(MapOf(request, response, names, 100),
               StatusIs(kInternal, HasSubstr("want one of 1 of the profile")));
   event.set_index(0);
   event.set_weight(-1);
   EXPECT_THAT(
-      MapOf(request, response, names),
+      MapOf(request, response, names, 100),
       StatusIs(kInternal, HasSubstr("candidates[1].events[1].weight: got -1")));
   request.set_activation_kind(v1::ACTIVATION_KIND_NONE);
-  EXPECT_OK(MapOf(request, response, names).status());
+  EXPECT_OK(MapOf(request, response, names, 100).status());
+}
+
+TEST(AttentionMapsTest, ColumnsAreTheEventsShownAndWeightsAllThatAreTold) {
+  auto request = Parse<v1::RankCandidatesRequest>(R"pb(
+    history { item_id: "lens" }
+    history { item_id: "fins" }
+    history { item_id: "mask" }
+    attribution_count: 2
+  )pb");
+  const auto response = Parse<v1::RankCandidatesResponse>(R"pb(
+    candidates {
+      id: "camera"
+      events { index: 0 weight: 0.75 }
+      events { index: 1 weight: 0.125 }
+    }
+    candidates {
+      id: "swim"
+      events { index: 1 weight: 0.5 }
+      events { index: 2 weight: 0.25 }
+    }
+    candidates {
+      id: "box"
+      events { index: 0 weight: 1 }
+    }
+  )pb");
+  ASSERT_OK_AND_ASSIGN(AttentionMap map, MapOf(request, response, {}, 1));
+  EXPECT_THAT(map.columns, ElementsAre("lens", "fins"));
+  // The third event of "swim" is not told; "box" has no second.
+  EXPECT_THAT(map.panels[0].weights,
+              ElementsAre(0.75, 0.125, testing::IsNan(), 0.5, 1, 0));
+  // Who names all there are knows of none left.
+  request.mutable_history()->RemoveLast();
+  auto two = response;
+  two.mutable_candidates(1)->mutable_events()->RemoveLast();
+  two.mutable_candidates(1)->mutable_events(0)->set_index(0);
+  two.mutable_candidates(1)->add_events()->set_index(1);
+  ASSERT_OK_AND_ASSIGN(map, MapOf(request, two, {}, 1));
+  EXPECT_THAT(map.columns, ElementsAre("lens"));
+  EXPECT_THAT(map.panels[0].weights, ElementsAre(0.75, 0.5, 1));
 }
 
 TEST(AttentionMapsTest, AQueryAttendsToTheItemsReturned) {
@@ -200,8 +241,11 @@ TEST(AttentionMapsTest, AQueryAttendsToTheItemsReturned) {
   EXPECT_OK(MapOf(request, response, "").status());
 }
 
-TEST(AttentionMapsTest, JsonLeavesNoRoomForPictures) {
+TEST(AttentionMapsTest, OnePictureIsDrawnAndJsonLeavesRoomForNone) {
   Context context;
+  EXPECT_THROW(CheckPictureFlags({.svg = "lines", .blocks = true}, context),
+               CLI::ExcludesError);
+  EXPECT_NO_THROW(CheckPictureFlags({.svg = "lines"}, context));
   context.json = true;
   EXPECT_NO_THROW(CheckPictureFlags({}, context));
   EXPECT_THROW(CheckPictureFlags({.svg = "lines"}, context),

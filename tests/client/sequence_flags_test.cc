@@ -98,6 +98,9 @@ TEST_F(ApproximationFlagsTest, RoundsAndBucketsOfAHash) {
   const v1::Approximation approximation = ToApproximation(flags_);
   EXPECT_EQ(approximation.lsh().round_count(), 3);
   EXPECT_EQ(approximation.lsh().bucket_count(), 8);
+  EXPECT_EQ(approximation.lsh().seed(), 1);
+  Parse("--lsh 3 --lsh-seed 7");
+  EXPECT_EQ(ToApproximation(flags_).lsh().seed(), 7);
 }
 
 TEST_F(ApproximationFlagsTest, RowsThatALongSequenceBecomes) {
@@ -106,11 +109,15 @@ TEST_F(ApproximationFlagsTest, RowsThatALongSequenceBecomes) {
   EXPECT_EQ(approximation.linformer().row_count(), 100);
   EXPECT_EQ(approximation.linformer().reduction_kind(),
             v1::REDUCTION_KIND_RANDOM);
+  Parse("--linformer 100 --linformer-random --linformer-seed -3");
+  EXPECT_EQ(ToApproximation(flags_).linformer().seed(), -3);
 }
 
 TEST_F(ApproximationFlagsTest, OneKindOnly) {
   EXPECT_THROW(Parse("--lsh 3 --linformer 100"), CLI::ExcludesError);
   EXPECT_THROW(Parse("--lsh-buckets 8"), CLI::RequiresError);
+  EXPECT_THROW(Parse("--lsh-seed 8"), CLI::RequiresError);
+  EXPECT_THROW(Parse("--linformer 3 --linformer-seed 8"), CLI::RequiresError);
   EXPECT_THROW(Parse("--lsh 0"), CLI::ValidationError);
 }
 

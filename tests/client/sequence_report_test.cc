@@ -72,7 +72,7 @@ TEST(SequenceReportTest, SaysWhatEarnedEachCandidate) {
     unknown_item_ids: [ "gone" ]
     scored_count: 6
   )pb");
-  EXPECT_EQ(RankReport(request, response, {}, {}),
+  EXPECT_EQ(RankReport(request, response, {}),
             "#  item    score  because of\n"
             "1  camera   12.5  lens 90.0 %, vector 1 5.0 %, towel (profile) "
             "5.0 %\n"
@@ -81,11 +81,13 @@ TEST(SequenceReportTest, SaysWhatEarnedEachCandidate) {
             "2 candidates, 3 events; 6 pairs scored.\n"
             "Masked for being after the time asked about: 1 event.\n"
             "Skipped, not in the catalog: gone\n");
+  EXPECT_THAT(RankReport(request, response, {.because_count = 1}),
+              testing::HasSubstr("  12.5  lens 90.0 %\n"));
   request.set_activation_kind(v1::ACTIVATION_KIND_NONE);
-  EXPECT_THAT(RankReport(request, response, {}, {}),
+  EXPECT_THAT(RankReport(request, response, {}),
               testing::HasSubstr("lens 0.9, vector 1 0.05"));
   response.set_method(v1::ATTENTION_METHOD_APPROXIMATE);
-  EXPECT_THAT(RankReport(request, response, {}, {}),
+  EXPECT_THAT(RankReport(request, response, {}),
               testing::HasSubstr("6 pairs scored. APPROXIMATE.\n"));
 }
 

@@ -56,6 +56,12 @@ def picture(*parts):
     return f'<svg xmlns="http://www.w3.org/2000/svg">{"".join(parts)}</svg>'
 
 
+def legend(none, most, greatest=0.8, more=""):
+    return (f'<g class="legend"><stop stop-color="{none}"/><stop '
+            f'stop-color="{most}"/>{text(20, 40, 0)}{text(50, 40, greatest)}'
+            f'{more}</g>')
+
+
 def weight_of(row, column, weight):
     return (f'class="weight" data-panel="0" data-row="{row}" '
             f'data-column="{column}" data-weight="{weight}"><title>{row} → '
@@ -68,13 +74,30 @@ MATRIX = picture(
     weight_of(0, 0, 0.8), 'rect>',
     '<rect x="30" y="10" width="10" height="10" fill="#404040" ',
     weight_of(0, 1, 0.2), 'rect>',
-    text(20, 40, 0), '<rect fill="url(#scale)"/>', text(50, 40, 0.8))
+    legend("#000000", "#ffffff"))
 LINES = picture(
     text(5, 13.5, 0, 'text-anchor="end"'), text(60, 13.5, 0), text(60, 23.5, 1),
     '<line x1="10" x2="50" y1="10" y2="20" stroke="#d00000" '
     'stroke-opacity="0.25" ', weight_of(0, 1, 0.2), 'line>',
     '<line x1="10" x2="50" y1="10" y2="10" stroke="#d00000" '
-    'stroke-opacity="1" ', weight_of(0, 0, 0.8), 'line>')
+    'stroke-opacity="1" ', weight_of(0, 0, 0.8), 'line>',
+    legend("#ffffff", "#d00000"))
+# A weight of 1 on 0, none on 1, and unknown on 2; of many weights, by shade.
+UNKNOWN = picture(
+    text(21, 5, 0), text(31, 5, 1), text(41, 5, 2),
+    text(5, 18.5, 0, 'text-anchor="end"'),
+    *(f'<path class="weights" data-panel="0" stroke="{colour}" '
+      f'stroke-width="10" d="M{x} 15h10"/>'
+      for x, colour in ((15, "#ffffff"), (25, "#000000"), (35, "#a9c4e6"))),
+    legend("#000000", "#ffffff", 1, text(60, 40, "not known")))
+MANY = picture(
+    text(5, 13.5, 0, 'text-anchor="end"'), text(5, 23.5, 1, 'text-anchor="end"'),
+    text(60, 13.5, 0), text(60, 23.5, 1),
+    '<g class="weights" data-panel="0" stroke="#d00000" '
+    'stroke-opacity="0.25"><path d="M10 10L50 20"/><path d="M10 20L50 20"/></g>',
+    '<g class="weights" data-panel="0" stroke="#d00000" '
+    'stroke-opacity="1"><path d="M10 10L50 10"/></g>',
+    legend("#ffffff", "#d00000"))
 IMAGE = picture(*(
     f'<rect x="{8 * (i % 2)}" y="{8 * (i // 2)}" width="8" height="8" '
     f'fill="{fill}" class="pixel" data-value="{value}"/>'
@@ -86,8 +109,36 @@ class PicturesTest(unittest.TestCase):
     def test_weights_are_read(self):
         for svg in (MATRIX, LINES):
             self.assertEqual(pictures.shown_weights(svg, (1, 1, 2)),
-                             [[[0.8, 0.2]]])
+                             ([[[0.8, 0.2]]], 0))
         self.assertEqual(pictures.shown_image(IMAGE, 2), [0, 1, 0.5, 2])
+
+    def test_many_weights_are_read_by_shade(self):
+        weights, tolerance = pictures.shown_weights(UNKNOWN, (1, 1, 3))
+        self.assertEqual(weights, [[[1, 0, None]]])
+        self.assertTrue(0.5 / 255 < tolerance < 1 / 255)
+        self.assertEqual(pictures.shown_weights(MANY, (1, 2, 2))[0],
+                         [[[0.8, 0.2], [0, 0.2]]])
+        for svg, said, wrong, shape in (
+                (UNKNOWN, "M25 15", "M25 35", (1, 1, 3)),
+                (UNKNOWN, "not known", "known", (1, 1, 3)),
+                (UNKNOWN, '"#a9c4e6"', '"#000000"', (1, 1, 3)),
+                (UNKNOWN, 'd="M35 15h10"', 'd=""', (1, 1, 3)),
+                (MANY, "L50 10", "L50 12", (1, 2, 2)),
+                (MANY, "#ffffff", "#000000", (1, 2, 2))):
+            self.assertIn(said, svg)
+            with self.assertRaises(AssertionError, msg=(said, wrong)):
+                pictures.shown_weights(svg.replace(said, wrong, 1), shape)
+
+    def test_what_is_unknown_is_not_nothing(self):
+        unknown = MATRIX.replace("#404040", "#a9c4e6").replace(
+            '"0.2"', '"unknown"').replace(": 0.2", ": unknown").replace(
+                "</g>", text(60, 40, "not known") + "</g>")
+        self.assertEqual(pictures.shown_weights(unknown, (1, 1, 2)),
+                         ([[[0.8, None]]], 0))
+        self.assertTrue(pictures.same(unknown, unknown))
+        self.assertFalse(pictures.same(unknown, MATRIX))
+        self.assertFalse(pictures.same(
+            unknown, unknown.replace("#a9c4e6", "#404040")))
 
     def test_what_one_sees_is_what_the_data_say(self):
         for svg, said, wrong in (
@@ -102,7 +153,9 @@ class PicturesTest(unittest.TestCase):
                 (LINES, 'opacity="0.25"', 'opacity="0.35"'),
                 (LINES, 'y2="20"', 'y2="10"'),
                 (LINES, 'y1="10"', 'y1="20"'),
-                (LINES, "0 → 1", "1 → 0")):
+                (LINES, "0 → 1", "1 → 0"),
+                (LINES, "0.8</text>", "0.7</text>"),
+                (LINES, 'stop-color="#d00000"', 'stop-color="#0000d0"')):
             self.assertIn(said, svg)
             with self.assertRaises(AssertionError, msg=(said, wrong)):
                 pictures.shown_weights(svg.replace(said, wrong, 1), (1, 1, 2))

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
-"""2,000 items and 10 queries of 64 components, and two models of the same
-sizes: an additive network and a dot product of projections."""
+"""make.py COUNT: as many items and 10 queries of 64 components, and two models
+of the same sizes: an additive network and a dot product of projections."""
 import random
+import sys
 
-ITEMS, QUERIES, DIM = 2000, 10, 64
+ITEMS, QUERIES, DIM = int(sys.argv[1]), 10, 64
 draw = random.Random(1)
 
 

@@ -1,5 +1,7 @@
 """What approximations save, and what they lose."""
+import array
 import math
+import operator
 
 from example import EPSILON, cosine, floats, norm, rows, share_error
 
@@ -75,6 +77,98 @@ def check_means(example, tokens, count):
                      count)
 
 
+# What numbers are drawn for: core/base/random.h.
+HASH_DIRECTIONS = 0x6c73682d64697273
+ROW_REDUCTION = 0x6c696e666f726d72
+
+
+def mix(bits):
+    """The finaliser of SplitMix64."""
+    bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9 % 2 ** 64
+    bits = (bits ^ bits >> 27) * 0x94d049bb133111eb % 2 ** 64
+    return bits ^ bits >> 31
+
+
+def random_bits(seed, counter):
+    return mix(mix((seed + 0x9e3779b97f4a7c15) % 2 ** 64) ^ counter)
+
+
+def normals(use, seed, first, count):
+    """Standard normal variables by Box and Muller, as floats."""
+    stream = random_bits(use, seed)
+    drawn = array.array("f")
+    for i in range(first, first + count, 2):
+        u, v = (2 ** -53 * (random_bits(stream, at) >> 11) for at in (i, i + 1))
+        radius, angle = math.sqrt(-2 * math.log1p(-u)), 2 * math.pi * v
+        drawn.extend((radius * math.cos(angle), radius * math.sin(angle)))
+    return drawn
+
+
+def dot(a, b):
+    return sum(map(operator.mul, a, b))
+
+
+def softmax_output(query, keys, values):
+    """By the cosines of normalised vectors, at temperature .1."""
+    e = [math.exp(dot(query, key) / .1) for key in keys]
+    return [dot(e, column) / sum(e) for column in zip(*values)]
+
+
+def check_hashing(example, tokens, rounds, seed):
+    """That all buckets, and some outputs, are those of another program: in each
+    round the greatest of [x R; -x R] in size."""
+    reply = example.ask(*ASK, "--lsh", rounds, "--lsh-seed", seed)
+    half = TOKENS // 128  # of two buckets for 128 keys
+    directions = rows(normals(HASH_DIRECTIONS, seed, 0, rounds * half * DIM),
+                      DIM)
+    mates = [set() for _ in tokens]
+    for r in range(rounds):
+        buckets = {}
+        for i, token in enumerate(tokens):
+            dots = [dot(token, direction)
+                    for direction in directions[r * half:(r + 1) * half]]
+            best, second = sorted(range(half), key=lambda d: -abs(dots[d]))[:2]
+            # Else roundings choose, of DIM products and their sum.
+            sizes = sum(abs(x * y) for d in (best, second)
+                        for x, y in zip(token, directions[r * half + d]))
+            example.true(f"round {r}: token {i} has one bucket",
+                         abs(dots[best]) - abs(dots[second])
+                         > (DIM + 1) * EPSILON * sizes)
+            buckets.setdefault((best, dots[best] < 0), set()).add(i)
+        for bucket in buckets.values():
+            for i in bucket:
+                mates[i] |= bucket
+    example.equal(f"{rounds} rounds of seed {seed}: pairs",
+                  int(reply["scoredCount"]), sum(map(len, mates)))
+    for i in range(0, TOKENS, 50):
+        met = [tokens[j] for j in sorted(mates[i])]
+        example.all_near(f"{rounds} rounds of seed {seed}: output {i}",
+                         floats(reply["outputs"][i]),
+                         softmax_output(tokens[i], met, met),
+                         share_error(2 / .1, logit_error(.1))
+                         + (len(met) + 1) * EPSILON)
+
+
+def check_combinations(example, tokens, count, seed, more=()):
+    """That tokens attend to random combinations of all, of factors of variance
+    1 / count: by their cosines, hence to their directions."""
+    reply = example.ask(*ASK, "--linformer", count, "--linformer-random", *more)
+    columns = list(zip(*tokens))
+    values = [[dot(row, column) / count ** .5 for column in columns]
+              for row in (normals(ROW_REDUCTION, seed, r * TOKENS, TOKENS)
+                          for r in range(count))]
+    keys = [[x / norm(value) for x in value] for value in values]
+    greatest = max(map(norm, values))
+    for i in range(0, TOKENS, 50):
+        # Combinations are rounded once; weights then as of any keys, and sums
+        # are of numbers up to the greatest.
+        example.all_near(f"{count} combinations of seed {seed}: output {i}",
+                         floats(reply["outputs"][i]),
+                         softmax_output(tokens[i], keys, values),
+                         greatest * (share_error(2 / .1, logit_error(.1))
+                                     + (count + 1) * EPSILON))
+
+
 def check(example):
     exact = example.ask(*ASK)
     example.equal("exact says", exact["method"], "ATTENTION_METHOD_EXACT")
@@ -114,6 +208,22 @@ def check(example):
         check_buckets(example, tokens, rounds)
     for count in (5, 6, 24):
         check_means(example, tokens, count)
+
+    tokens = [[x / norm(token) for x in token] for token in (
+        [float(x) for x in line.split()] for line in
+        (example.work / "tokens.txt").read_text().splitlines())]
+    # Seeds that leave no token between two buckets.
+    check_hashing(example, tokens, 1, 7)
+    check_hashing(example, tokens, 4, 2)
+    check_combinations(example, tokens, 64, 1)
+    check_combinations(example, tokens, 64, 2, ("--linformer-seed", 2))
+
+    # More weights than have elements of their own.
+    example.shell("head -70 tokens.txt > many.txt")
+    for kind in ("matrix", "lines"):
+        line = ("attendant contextualize --vectors many.txt --score cosine "
+                f"--temperature 0.1 --svg={kind}")
+        example.check_picture(line, example.shell(line))
 
     # Of a customer's purchases, those of story 9, as of a sequence.
     rank = ("rank", "gifts", "--candidate", "22514", "--history",

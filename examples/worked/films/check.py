@@ -1,6 +1,7 @@
 """Latent semantic indexing and PCA as attention that learnt one matrix."""
 import csv
 
+import npy
 from example import EPSILON, norm
 
 COSINE = 0.9925794247632609  # of P8 and P9 through V_2
@@ -9,8 +10,7 @@ CENTRED_SINGULAR_VALUES = (10.492499, 4.089686, 1.324147)
 
 
 def singular_values(example, fit):
-    return [float(line) for line in
-            example.shell(f"./npy.py {fit}/singular_values.npy").split()]
+    return list(npy.read(example.work / fit / "singular_values.npy"))
 
 
 def learn(table, rank):

@@ -8,6 +8,9 @@ import gzip
 import pathlib
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import npy  # noqa: E402
+
 FOLDER = pathlib.Path("/usr/share/datasets/fashion-mnist")
 NAMES = ("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal",
          "Shirt", "Sneaker", "Bag", "Ankle boot")
@@ -29,12 +32,7 @@ for i, label in enumerate(labels):
 values = array.array("f")
 for i, _ in rows:
     values.extend(p / 255 for p in images[i * PIXELS:(i + 1) * PIXELS])
-header = (f"{{'descr': '<f4', 'fortran_order': False, "
-          f"'shape': ({len(rows)}, {PIXELS}), }}")
-header += " " * (-(10 + len(header) + 1) % 64) + "\n"
-with open("images.npy", "wb") as file:
-    file.write(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") +
-               header.encode() + values.tobytes())
+npy.write("images.npy", values, (len(rows), PIXELS))
 with open("classes.csv", "w", newline="") as file:
     writer = csv.writer(file)
     writer.writerow(("item_id", "class"))

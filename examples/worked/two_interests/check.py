@@ -1,9 +1,9 @@
 """One history, two candidates: each earns its weight from other purchases."""
-import array
 import csv
 import gzip
 import math
 
+import npy
 from example import EPSILON, cosine, share_error
 
 DIM = 64
@@ -16,8 +16,7 @@ STORIES = (("c1146", {"22514": "GARDEN", "22966": "COOKIE"}),
 def check(example):
     with open(example.work / "items.csv", newline="") as file:
         names = {row["item_id"]: row["name"] for row in csv.DictReader(file)}
-    data = (example.work / "names/keys.npy").read_bytes()
-    numbers = array.array("f", data[10 + int.from_bytes(data[8:10], "little"):])
+    numbers = npy.read(example.work / "names/keys.npy")
     ids = (example.work / "names/ids.txt").read_text().split()
     keys = {item: numbers[DIM * i:DIM * (i + 1)] for i, item in enumerate(ids)}
     with gzip.open(example.work / "events.csv.gz", "rt", newline="") as file:
