@@ -6,19 +6,15 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "core/base/random.h"
 #include "core/base/status.h"
 
 namespace attendant {
 namespace {
 
-// In [0, 1), of a request: SplitMix64 (Steele, Lea, Flood 2014).
+// In [0, 1), of a request.
 double Uniform(std::uint64_t seed, std::int64_t index) {
-  std::uint64_t bits =
-      seed + 0x9e3779b97f4a7c15 * (static_cast<std::uint64_t>(index) + 1);
-  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9;
-  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111eb;
-  bits ^= bits >> 31;
-  return static_cast<double>(bits >> 11) * 0x1p-53;
+  return UniformFrom(SplitMixBits(seed, static_cast<std::uint64_t>(index)));
 }
 
 }  // namespace

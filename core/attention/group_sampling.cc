@@ -8,6 +8,7 @@
 
 #include "core/attention/gumbel.h"
 #include "core/attention/log_add.h"
+#include "core/base/random.h"
 #include "core/base/status.h"
 
 namespace attendant {

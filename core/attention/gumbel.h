@@ -1,5 +1,4 @@
-// Random numbers that are functions of a seed and a key, and what draws of
-// perturbed weights have in common. Internal.
+// What draws of perturbed weights have in common. Internal.
 #ifndef ATTENDANT_CORE_ATTENTION_GUMBEL_H_
 #define ATTENDANT_CORE_ATTENTION_GUMBEL_H_
 
@@ -11,27 +10,9 @@
 #include <span>
 #include <vector>
 
+#include "core/base/random.h"
+
 namespace attendant {
-
-// A bijection of 64 bits that changes half of them for each bit changed: the
-// finaliser of SplitMix64 (Steele, Lea, Flood 2014).
-inline std::uint64_t MixBits(std::uint64_t bits) {
-  bits ^= bits >> 30;
-  bits *= 0xbf58476d1ce4e5b9u;
-  bits ^= bits >> 27;
-  bits *= 0x94d049bb133111ebu;
-  return bits ^ (bits >> 31);
-}
-
-// Random bits as a function of seed and counter alone: no state, so no order.
-inline std::uint64_t RandomBits(std::uint64_t seed, std::uint64_t counter) {
-  return MixBits(MixBits(seed + 0x9e3779b97f4a7c15u) ^ counter);
-}
-
-// In [0, 1), in steps of 2^-53.
-inline double UniformFrom(std::uint64_t bits) {
-  return static_cast<double>(bits >> 11) * 0x1p-53;
-}
 
 // A standard Gumbel variable, -log(-log(u)) with u = 1 - (bits + 1/2) / 2^64,
 // which is never 0 or 1. u or 1 - u, whichever is smaller, is taken from the

@@ -1,11 +1,11 @@
 #include "core/attention/lsh_buckets.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <span>
 
-#include "core/attention/normal.h"
+#include "core/attention/angular_argmax.h"
+#include "core/base/random.h"
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
 
@@ -42,19 +42,14 @@ void LshBuckets::Of(const float* row, std::int32_t* buckets) const {
   const std::int64_t half = shape_.bucket_count / 2;
   float dots[kDirections];
   for (std::int64_t round = 0; round < shape_.round_count; ++round) {
-    float greatest = 0;
-    std::int64_t bucket = 0;
+    AngularArgmax nearest;
     for (std::int64_t first = 0; first < half; first += kDirections) {
       const std::int64_t count = std::min(kDirections, half - first);
       ActiveKernels().DotRows(row, direction(round, first), count, shape_.dim,
                               dots);
-      for (std::int64_t i = 0; i < count; ++i) {
-        if (!(std::abs(dots[i]) > greatest)) continue;
-        greatest = std::abs(dots[i]);
-        bucket = first + i + (dots[i] < 0 ? half : 0);
-      }
+      nearest.Add(dots, count);
     }
-    buckets[round] = static_cast<std::int32_t>(bucket);
+    buckets[round] = static_cast<std::int32_t>(nearest.bucket());
   }
 }
 

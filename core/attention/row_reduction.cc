@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/attention/attended_keys.h"
 #include "core/attention/head_projection.h"
-#include "core/attention/normal.h"
+#include "core/base/random.h"
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
 

@@ -7,6 +7,7 @@
 
 #include "core/attention/gumbel.h"
 #include "core/attention/log_add.h"
+#include "core/base/random.h"
 
 namespace attendant {
 namespace {

@@ -4,9 +4,10 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <random>
 
+#include "core/attention/angular_argmax.h"
 #include "core/attention/score.h"
+#include "core/base/random.h"
 #include "core/kernels/kernels.h"
 
 namespace attendant {
@@ -17,22 +18,17 @@ constexpr std::int64_t kBlockKeys = 64;
 // query's own buckets come first, whatever is expected of them.
 constexpr float kOwn = 100;
 
-// The first of the greatest of n >= 1 numbers but for their signs.
-std::int64_t GreatestInSize(const float* numbers, std::int64_t n) {
-  std::int64_t greatest = 0;
-  for (std::int64_t i = 1; i < n; ++i) {
-    if (std::abs(numbers[i]) > std::abs(numbers[greatest])) greatest = i;
-  }
-  return greatest;
+AngularArgmax NearestOf(const float* products, std::int64_t count) {
+  AngularArgmax nearest;
+  nearest.Add(products, count);
+  return nearest;
 }
 
 // Unit vectors in random directions.
 std::vector<float> RandomDirections(std::int64_t count, std::int64_t dim,
                                     std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::normal_distribution<float> normal;
   std::vector<float> directions(static_cast<std::size_t>(count * dim));
-  for (float& component : directions) component = normal(random);
+  FillNormals(NormalUse::kIndexDirections, seed, 0, directions);
   for (std::int64_t i = 0; i < count; ++i) {
     const std::span<float> direction =
         std::span(directions)
@@ -106,16 +102,15 @@ bool AngularBuckets::Build(MatrixView keys, std::span<const float> factors,
       const std::int64_t p = begin + i;
       const auto at = static_cast<std::size_t>(p);
       for (std::int64_t r = 0; r < rounds; ++r) {
-        const float* of_round = products.data() + (i * rounds + r) * directions;
-        const std::int64_t best = GreatestInSize(of_round, directions);
-        const bool against = of_round[best] < 0;
+        const AngularArgmax nearest = NearestOf(
+            products.data() + (i * rounds + r) * directions, directions);
         const auto bucket = static_cast<std::size_t>(
-            r * BucketsPerRound() + ranges[at] * 2 * directions + best +
-            (against ? directions : 0));
+            r * BucketsPerRound() + ranges[at] * 2 * directions +
+            nearest.bucket());
         bucket_of[static_cast<std::size_t>(r * key_count_ + p)] =
             static_cast<std::int32_t>(bucket);
         ++offsets_[bucket + 1];
-        product_sums[bucket] += std::abs(of_round[best]) * factors[at];
+        product_sums[bucket] += nearest.size * factors[at];
         square_sums[bucket] += norms[at] * norms[at];
       }
     }
@@ -173,9 +168,8 @@ void AngularBuckets::Score(std::span<const float> query,
   std::size_t b = 0;
   for (std::int64_t r = 0; r < options_.round_count; ++r) {
     const float* of_round = products.data() + r * directions;
-    const std::int64_t nearest = GreatestInSize(of_round, directions);
-    const auto own = static_cast<std::size_t>(
-        nearest + (of_round[nearest] < 0 ? directions : 0));
+    const auto own =
+        static_cast<std::size_t>(NearestOf(of_round, directions).bucket());
     for (std::int64_t range = 0; range < options_.norm_range_count; ++range) {
       const std::size_t first = b;
       for (const float sign : {1.0f, -1.0f}) {

@@ -7,8 +7,8 @@
 #include <numbers>
 #include <utility>
 
-#include "core/attention/gumbel.h"
 #include "core/attention/log_add.h"
+#include "core/base/random.h"
 #include "core/kernels/kernels.h"
 #include "core/kernels/select.h"
 

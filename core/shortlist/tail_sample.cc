@@ -5,18 +5,13 @@
 #include <cstddef>
 #include <limits>
 
+#include "core/base/random.h"
 #include "core/kernels/codes.h"
 
 namespace attendant {
 namespace {
 
-// SplitMix64 (Steele, Lea, Flood 2014): the i-th number, in [0, 1).
-double Uniform(std::uint64_t i) {
-  std::uint64_t z = (i + 1) * 0x9e3779b97f4a7c15;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
-}
+double Uniform(std::uint64_t i) { return UniformFrom(SplitMixBits(0, i)); }
 
 }  // namespace
 

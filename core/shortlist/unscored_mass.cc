@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/attention/log_add.h"
+#include "core/base/random.h"
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
 
@@ -29,22 +30,13 @@ constexpr double kMaxLogDeviation = 0.25;
 constexpr double kDrawDeviations = 1.12;
 // Lists whose weights are summed at once.
 constexpr std::int64_t kChunkLists = 16;
-// SplitMix64 (Steele, Lea, Flood 2014).
-std::uint64_t NextBits(std::uint64_t& state) {
-  state += 0x9e3779b97f4a7c15u;
-  std::uint64_t bits = state;
-  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9u;
-  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebu;
-  return bits ^ (bits >> 31);
-}
-
 // In [0, 1), and a function of the query alone.
 double UniformOf(std::span<const float> query) {
   std::uint64_t state = 0;
   for (const float component : query) {
     state = state * 0x100000001b3u ^ std::bit_cast<std::uint32_t>(component);
   }
-  return static_cast<double>(NextBits(state) >> 11) * 0x1p-53;
+  return UniformFrom(SplitMixBits(state, 0));
 }
 
 struct BlockDraw {
