@@ -38,11 +38,20 @@ class Example:
             os.environ, ATTENDANT_SERVER=address, NO_COLOR="1",
             PATH=f"{binaries}:/usr/bin:/bin")
 
+    def _run(self, line):
+        return subprocess.run(["bash", "-c", line], cwd=self.work,
+                              env=self._environment, capture_output=True,
+                              text=True)
+
+    def refusal(self, line):
+        """What a line that must fail writes to standard error."""
+        result = self._run(line)
+        self.true(f"{line}: refused", result.returncode != 0)
+        return result.stderr
+
     def shell(self, line):
         """What a line writes to standard output."""
-        result = subprocess.run(["bash", "-c", line], cwd=self.work,
-                                env=self._environment, capture_output=True,
-                                text=True)
+        result = self._run(line)
         if result.returncode != 0:
             log = self.work / "setup.log"
             said = log.read_text() if "setup.log" in line else result.stderr

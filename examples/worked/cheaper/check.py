@@ -224,6 +224,10 @@ def check(example):
         line = ("attendant contextualize --vectors many.txt --score cosine "
                 f"--temperature 0.1 --svg={kind}")
         example.check_picture(line, example.shell(line))
+        example.true("more tokens than have weights are refused",
+                     "--svg: got 513 tokens, want at most 512"
+                     in example.refusal("head -513 tokens.txt > longer.txt; "
+                                        + line.replace("many", "longer")))
 
     # Of a customer's purchases, those of story 9, as of a sequence.
     rank = ("rank", "gifts", "--candidate", "22514", "--history",

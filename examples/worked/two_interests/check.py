@@ -2,6 +2,7 @@
 import csv
 import gzip
 import math
+import shlex
 
 import npy
 from example import EPSILON, cosine, share_error
@@ -27,6 +28,16 @@ def check(example):
                   if row["customer_id"] == customer]
         arguments = [word for item in candidates
                      for word in ("--candidate", item)]
+        # Columns are the events named; what another candidate gives them, which
+        # it does not name, is drawn too.
+        line = shlex.join(["attendant", "rank", "gifts", *arguments, "--history",
+                           "events.csv.gz", "--customer", customer,
+                           "--temperature", str(TEMPERATURE), "--because", "1",
+                           "--svg=matrix"])
+        example.check_picture(line, example.shell(line))
+        example.true("a picture of no events is refused", "--because 0"
+                     in example.refusal(line.replace("--because 1",
+                                                     "--because 0")))
         reply = example.ask("rank", "gifts", *arguments, "--history",
                             "events.csv.gz", "--customer", customer,
                             "--temperature", TEMPERATURE, "--because", 100)
