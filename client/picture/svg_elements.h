@@ -78,14 +78,16 @@ std::string WeightData(const AttentionMap& map, std::size_t panel,
                        std::size_t row, std::size_t column,
                        absl::string_view element);
 
-// Panels of one size, side by side and below each other, and below them what
-// the shades of all mean: from `none`, the colour of weight 0, to `greatest`,
-// that of the greatest; and `unknown`, where there is such a weight.
+// The colours of weights.
 struct Palette {
   absl::string_view none;
   absl::string_view greatest;
   absl::string_view unknown;
 };
+
+// Panels of one size, side by side and below each other, and below them what
+// the shades of all mean: from none to the greatest weight, and what is unknown
+// where there is such a weight.
 std::string Panels(
     const AttentionMap& map, Size panel, const Palette& palette,
     absl::FunctionRef<std::string(std::size_t p, Point at)> draw_panel);
