@@ -17,7 +17,8 @@ void AddApproximationFlags(CLI::App& verb, ApproximationFlags& flags) {
       ->check(CLI::Range(2, 4096))
       ->needs(lsh)
       ->group(kGroup);
-  verb.add_option("--lsh-seed", flags.lsh_seed, "Other buckets for another")
+  verb.add_option("--lsh-seed", flags.lsh_seed,
+                  "Seed of the directions that buckets are of")
       ->needs(lsh)
       ->capture_default_str()
       ->group(kGroup);
@@ -34,7 +35,7 @@ void AddApproximationFlags(CLI::App& verb, ApproximationFlags& flags) {
           ->needs(linformer)
           ->group(kGroup);
   verb.add_option("--linformer-seed", flags.linformer_seed,
-                  "Other combinations for another")
+                  "Seed of the random combinations")
       ->needs(random)
       ->capture_default_str()
       ->group(kGroup);
