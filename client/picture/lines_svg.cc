@@ -100,36 +100,41 @@ class LinesLayout {
     return lines;
   }
 
-  // A group a shade, the heaviest last, of a path a row; what has no shade is
-  // not drawn, nor is what is not known: it would hide the rest.
+  // A group a shade, the heaviest last and what is not known first, of a path a
+  // row. What is less than a shade is not drawn.
   std::string Bundles(std::size_t p, Point at) const {
+    constexpr std::size_t kUnknown = 0;  // in place of what is not drawn
     std::vector<std::string> groups(svg::kLevels + 1);  // by level
-    std::vector<std::string> paths(groups.size());
+    std::vector<std::string> paths(groups.size());      // of a row
     for (std::size_t row = 0; row < rows_.size(); ++row) {
       const Point from = Start(at, row);
       const std::string move = absl::StrCat("M", Px(from.x), " ", Px(from.y));
       for (std::size_t column = 0; column < columns_.size(); ++column) {
         const double weight = map_.weight(p, row, column);
-        if (!IsKnown(weight)) continue;
+        std::size_t level = kUnknown;
+        if (IsKnown(weight)) {
+          level = static_cast<std::size_t>(
+              svg::LevelOf(ShareOf(weight, greatest_)));
+          if (level == 0) continue;
+        }
         const Point to = End(at, column);
-        absl::StrAppend(&paths[static_cast<std::size_t>(
-                            svg::LevelOf(ShareOf(weight, greatest_)))],
-                        move, "L", Px(to.x), " ", Px(to.y));
+        absl::StrAppend(&paths[level], move, "L", Px(to.x), " ", Px(to.y));
       }
-      for (std::size_t level = 1; level < paths.size(); ++level) {
+      for (std::size_t level = 0; level < paths.size(); ++level) {
         if (paths[level].empty()) continue;
         absl::StrAppend(&groups[level], "<path d=\"", paths[level], "\"/>\n");
         paths[level].clear();
       }
-      paths[0].clear();
     }
     std::string bundles;
-    for (std::size_t level = 1; level < groups.size(); ++level) {
+    for (std::size_t level = 0; level < groups.size(); ++level) {
       if (groups[level].empty()) continue;
-      absl::StrAppend(
-          &bundles, "<g class=\"weights\" data-panel=\"", p, "\"",
-          Stroke(kPalette.greatest, static_cast<double>(level) / svg::kLevels),
-          ">\n", groups[level], "</g>\n");
+      absl::StrAppend(&bundles, "<g class=\"weights\" data-panel=\"", p, "\"",
+                      level == kUnknown
+                          ? Stroke(kPalette.unknown, 1)
+                          : Stroke(kPalette.greatest,
+                                   static_cast<double>(level) / svg::kLevels),
+                      ">\n", groups[level], "</g>\n");
     }
     return bundles;
   }

@@ -20,8 +20,8 @@ std::string MatrixSvg(const AttentionMap& map);
 
 // Two columns of words for each panel, and a line for each weight that is not
 // 0, as Tensor2Tensor shows the heads of Vaswani et al. 2017: the redder, the
-// more weight; the greatest is solid, and blue what is not known, which is left
-// out among more than 4,096. A weight is a <line>.
+// more weight; the greatest is solid, and blue what is not known. A weight is a
+// <line>.
 std::string LinesSvg(const AttentionMap& map);
 
 // Grey pixels. Each is a <rect class="pixel"> with its data-value.

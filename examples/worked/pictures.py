@@ -163,9 +163,7 @@ def shown_weights(svg, shape):
     weights, corners, tolerance = read(svg, legend, names)
     assert corners == sorted(set(corners)), "panels follow each other"
     unknown = any(None in row for panel in weights for row in panel)
-    # Of many lines those unknown are left out.
-    assert unknown == legend.has_unknown or (
-        read is _read_bundles and legend.colours == LINES)
+    assert unknown == legend.has_unknown
     return weights, tolerance
 
 

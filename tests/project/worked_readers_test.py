@@ -93,11 +93,13 @@ UNKNOWN = picture(
 MANY = picture(
     text(5, 13.5, 0, 'text-anchor="end"'), text(5, 23.5, 1, 'text-anchor="end"'),
     text(60, 13.5, 0), text(60, 23.5, 1),
+    '<g class="weights" data-panel="0" stroke="#a9c4e6" '
+    'stroke-opacity="1"><path d="M10 20L50 10"/></g>',
     '<g class="weights" data-panel="0" stroke="#d00000" '
     'stroke-opacity="0.25"><path d="M10 10L50 20"/><path d="M10 20L50 20"/></g>',
     '<g class="weights" data-panel="0" stroke="#d00000" '
     'stroke-opacity="1"><path d="M10 10L50 10"/></g>',
-    legend("#ffffff", "#d00000"))
+    legend("#ffffff", "#d00000", more=text(60, 40, "not known")))
 IMAGE = picture(*(
     f'<rect x="{8 * (i % 2)}" y="{8 * (i // 2)}" width="8" height="8" '
     f'fill="{fill}" class="pixel" data-value="{value}"/>'
@@ -117,7 +119,7 @@ class PicturesTest(unittest.TestCase):
         self.assertEqual(weights, [[[1, 0, None]]])
         self.assertTrue(0.5 / 255 < tolerance < 1 / 255)
         self.assertEqual(pictures.shown_weights(MANY, (1, 2, 2))[0],
-                         [[[0.8, 0.2], [0, 0.2]]])
+                         [[[0.8, 0.2], [None, 0.2]]])
         for svg, said, wrong, shape in (
                 (UNKNOWN, "M25 15", "M25 35", (1, 1, 3)),
                 (UNKNOWN, "not known", "known", (1, 1, 3)),
