@@ -17,6 +17,7 @@
 #include "service/call_record.h"
 #include "service/methods.h"
 #include "service/request_limits.h"
+#include "service/reset_watch.h"
 #include "service/stall_watch.h"
 #include "service/transport_limits.h"
 
@@ -40,6 +41,7 @@ struct Backend {
 
   // Of all calls.
   StallWatch stall_watch;
+  ResetWatch reset_watch;
 
   Backend(CatalogSet* catalog_set, std::int64_t message_bytes,
           Authenticator* token_authenticator = nullptr,
@@ -50,7 +52,8 @@ struct Backend {
         limits(request_limits),
         authenticator(token_authenticator),
         stall_watch(absl::Seconds(transport.stall_seconds),
-                    transport.reply_memory_bytes) {}
+                    transport.reply_memory_bytes),
+        reset_watch(transport.max_stream_count) {}
 };
 
 // The catalog `name`. InvalidArgument naming `field` if the name is empty;

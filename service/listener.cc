@@ -17,6 +17,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "core/base/clock.h"
@@ -56,6 +57,25 @@ int ListenAt(const addrinfo& info) {
   if (fd >= 0) close(fd);
   errno = error;
   return -1;
+}
+
+// The peer of a connection, as gRPC names it; empty if it has gone.
+std::string PeerOf(int connection) {
+  sockaddr_in6 address = {};  // of either family
+  socklen_t size = sizeof(address);
+  auto* any = reinterpret_cast<sockaddr*>(&address);
+  if (getpeername(connection, any, &size) != 0) return "";
+  std::array<char, NI_MAXHOST> host;
+  std::array<char, NI_MAXSERV> port;
+  if (getnameinfo(any, size, host.data(), host.size(), port.data(), port.size(),
+                  NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
+    return "";
+  }
+  absl::string_view text = host.data();
+  if (any->sa_family == AF_INET || absl::ConsumePrefix(&text, "::ffff:")) {
+    return absl::StrCat("ipv4:", text, ":", port.data());
+  }
+  return absl::StrCat("ipv6:%5B", text, "%5D:", port.data());
 }
 
 bool Watch(int poll, int descriptor, std::uint32_t events) {
@@ -116,7 +136,10 @@ Listener::~Listener() {
   Stop();
   // Where it never started.
   for (const int socket : listening_) close(socket);
-  for (const int connection : connections_) close(connection);
+  {
+    MutexLock lock(&mutex_);
+    for (const int connection : connections_) close(connection);
+  }
   if (poll_ >= 0) close(poll_);
   if (stop_ >= 0) close(stop_);
 }
@@ -125,6 +148,16 @@ void Listener::Start(
     std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor) {
   acceptor_ = std::move(acceptor);
   thread_ = std::thread([this] { Run(); });
+}
+
+void Listener::Drop(absl::string_view peer) {
+  MutexLock lock(&mutex_);
+  for (const int connection : connections_) {
+    if (PeerOf(connection) != peer) continue;
+    // A shutdown would leave the bytes in its queue to be read.
+    const sockaddr nowhere = {.sa_family = AF_UNSPEC, .sa_data = {}};
+    connect(connection, &nowhere, sizeof(nowhere));
+  }
 }
 
 void Listener::Stop() {
@@ -152,6 +185,10 @@ void Listener::Run() {
 }
 
 void Listener::Accept(int listening) {
+  if (options_.holds()) {
+    absl::SleepFor(kWaitForRoom);
+    return;
+  }
   // A few at a time: among others there may be some to forget.
   for (int i = 0; i < kBatch; ++i) {
     const int connection =
@@ -182,8 +219,11 @@ void Listener::Admit(int connection) {
     close(connection);
     return;
   }
-  connections_.insert(second);
-  connection_count_.store(static_cast<int>(connections_.size()));
+  {
+    MutexLock lock(&mutex_);
+    connections_.insert(second);
+    connection_count_.store(static_cast<int>(connections_.size()));
+  }
   grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters
       accepted;
   accepted.fd = connection;
@@ -204,6 +244,7 @@ void Listener::Refuse(int connection) {
 void Listener::Forget(int connection) {
   // Not gone from the poll with its descriptor, as long as gRPC has the other.
   epoll_ctl(poll_, EPOLL_CTL_DEL, connection, nullptr);
+  MutexLock lock(&mutex_);
   connections_.erase(connection);
   connection_count_.store(static_cast<int>(connections_.size()));
   close(connection);

@@ -3,15 +3,19 @@
 #define ATTENDANT_SERVICE_LISTENER_H_
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "core/base/clock.h"
+#include "core/base/mutex.h"
 
 namespace grpc::experimental {
 class ExternalConnectionAcceptor;
@@ -30,6 +34,8 @@ class Listener {
   struct Options {
     std::string address;  // HOST:PORT; port 0 takes a free one
     int max_connection_count = 0;
+    // Connections wait while it is true.
+    std::function<bool()> holds = [] { return false; };
   };
 
   // Listens on all addresses of the host. Unavailable if one can't be bound.
@@ -45,6 +51,10 @@ class Listener {
   // Connections go to `acceptor`, of a gRPC server that has started.
   void Start(
       std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor);
+
+  // Ends the connections of `peer`, as gRPC names it. What came from it and was
+  // not read yet is not read any more.
+  void Drop(absl::string_view peer);
 
   // Accepts no more; connections that are open go on. Before gRPC's server
   // shuts down.
@@ -65,8 +75,10 @@ class Listener {
   int poll_ = -1;  // of listening_, stop_ and connections
   int stop_ = -1;  // an eventfd
   std::vector<int> listening_;
-  std::atomic<int> connection_count_ = 0;    // of connections_
-  absl::flat_hash_set<int> connections_;     // second descriptors; of Run
+  std::atomic<int> connection_count_ = 0;  // of connections_
+  Mutex mutex_;
+  absl::flat_hash_set<int> connections_  // second descriptors
+      ABSL_GUARDED_BY(mutex_);
   SteadyTime next_log_ = SteadyTime::min();  // of Run
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::thread thread_;

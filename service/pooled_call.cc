@@ -32,7 +32,7 @@ bool PooledCall::TryAgainLater() {
 
 void PooledCall::OnCancel() {
   cancel_time_.store(SteadyNow());
-  cancelled_.store(true);
+  RecordedCall::OnCancel();
   if (pool_.Remove(this)) Finish(absl::CancelledError("the caller went away"));
 }
 

@@ -29,7 +29,10 @@ namespace attendant {
 template <typename Reactor>
 class RecordedCall : public Reactor {
  public:
-  void OnCancel() override { cancelled_.store(true); }
+  void OnCancel() override {
+    cancelled_.store(true);
+    backend_.reset_watch.Cancelled(context_);
+  }
   void OnDone() override {
     CallCount& calls = backend_.calls;
     delete this;

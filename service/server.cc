@@ -114,17 +114,23 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options,
   std::unique_ptr<Server> server(
       new Server(options, catalogs, std::move(authenticator)));
   server->credentials_ = std::move(credentials);
+  ResetWatch& resets = server->backend_.reset_watch;
   ATTENDANT_ASSIGN_OR_RETURN(
       server->listener_,
       Listener::Bind(
           {.address = options.listen,
-           .max_connection_count = ConnectionsWithinReach(options.transport)}));
+           .max_connection_count = ConnectionsWithinReach(options.transport),
+           .holds = [&resets] { return resets.is_flooded(); }}));
   server->port_ = server->listener_->port();
   grpc::ServerBuilder builder;
   auto acceptor = builder.experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
       server->credentials_);
   SetTransportLimits(options.transport, builder);
+  resets.OnFlood([listener = server->listener_.get()](absl::string_view peer) {
+    listener->Drop(peer);
+  });
+  builder.SetContextAllocator(resets.NewContextAllocator());
   const int max_bytes = static_cast<int>(options.max_message_bytes);
   builder.SetMaxReceiveMessageSize(max_bytes);
   builder.SetMaxSendMessageSize(max_bytes);
@@ -235,6 +241,10 @@ void Server::WriteMetrics(MetricPage& page) const {
                   "Calls that were cancelled because their clients did not "
                   "take the replies.",
                   static_cast<double>(backend_.stall_watch.stalled_count()));
+  page.AddCounter("attendant_connections_dropped_total",
+                  "Connections that were closed because their clients reset "
+                  "calls faster than they can be ended.",
+                  static_cast<double>(backend_.reset_watch.dropped_count()));
   AddCatalogMetrics(*backend_.catalogs, page);
 }
 

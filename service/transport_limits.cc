@@ -23,6 +23,9 @@ constexpr absl::Duration kMinPingIntervalOfClients = absl::Seconds(10);
 constexpr absl::Duration kHandshakeTime = absl::Seconds(10);
 // A connection has two, and the data directory wants some too.
 constexpr int kDescriptorsPerConnection = 3;
+// Of one read, not gRPC's 4 MiB: all calls in it are made before the first of
+// them is looked at.
+constexpr int kMaxReadBytes = 64 << 10;
 // Messages that there must be room for.
 constexpr int kLeastMessages = 4;
 
@@ -98,6 +101,7 @@ void SetTransportLimits(const TransportLimits& limits,
   builder.AddChannelArgument(
       GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
       Milliseconds(kMinPingIntervalOfClients));
+  builder.AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kMaxReadBytes);
   grpc::ResourceQuota quota("requests");
   quota.Resize(static_cast<std::size_t>(limits.request_memory_bytes));
   builder.SetResourceQuota(quota);

@@ -1,0 +1,62 @@
+#include "service/reset_watch.h"
+
+#include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/server_context.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace attendant {
+namespace {
+
+TEST(ResetWatchTest, DropsWhoCancelsMoreInASecondThanItMayHaveAtOnce) {
+  ResetWatch watch(/*max_stream_count=*/3);
+  std::vector<std::string> dropped;
+  watch.OnFlood([&](absl::string_view peer) { dropped.emplace_back(peer); });
+  const SteadyTime start = SteadyNow();
+  const auto cancel = [&](const std::string& peer, int count, int ms) {
+    for (int i = 0; i < count; ++i) {
+      watch.CountCancelled(peer, start + std::chrono::milliseconds(ms));
+    }
+  };
+  cancel("a", 3, 0);
+  cancel("b", 2, 999);
+  EXPECT_EQ(watch.dropped_count(), 0);
+  cancel("a", 3, 1000);  // another second
+  cancel("b", 3, 1999);
+  EXPECT_EQ(watch.dropped_count(), 0);
+  cancel("b", 1, 1999);
+  EXPECT_EQ(dropped, std::vector<std::string>({"b"}));
+  // What it sent before is cancelled too.
+  cancel("b", 10, 1999);
+  EXPECT_EQ(dropped.size(), 1);
+  cancel("b", 4, 3000);  // it came back
+  EXPECT_EQ(dropped, std::vector<std::string>({"b", "b"}));
+  EXPECT_EQ(watch.dropped_count(), 2);
+}
+
+TEST(ResetWatchTest, CountsContextsAndBlamesNobodyWhileTheyAreFew) {
+  ResetWatch watch(/*max_stream_count=*/1);
+  const auto allocator = watch.NewContextAllocator();
+  std::vector<grpc::CallbackServerContext*> contexts;
+  for (int i = 0; i < 4; ++i) {
+    contexts.push_back(allocator->NewCallbackServerContext());
+  }
+  EXPECT_EQ(watch.call_count(), 4);
+  grpc::GenericCallbackServerContext* generic =
+      allocator->NewGenericCallbackServerContext();
+  EXPECT_EQ(watch.call_count(), 5);
+  allocator->Release(generic);
+  // Four connections may have as many; its peer is not even asked for.
+  for (int i = 0; i < 10; ++i) watch.Cancelled(*contexts[0]);
+  EXPECT_EQ(watch.dropped_count(), 0);
+  for (grpc::CallbackServerContext* context : contexts) {
+    allocator->Release(context);
+  }
+  EXPECT_EQ(watch.call_count(), 0);
+}
+
+}  // namespace
+}  // namespace attendant
