@@ -107,22 +107,28 @@ void Authenticator::ReloadIfChanged() {
                         next, now + absl::ToInt64Nanoseconds(kLookInterval))) {
     return;
   }
+  // The log tells of what went wrong.
+  Reload().IgnoreError();
+}
+
+absl::Status Authenticator::Reload() {
   MutexLock lock(&mutex_);
-  if (!files_.HaveChanged()) return;
+  if (!files_.HaveChanged()) return absl::OkStatus();
   absl::StatusOr<TokenTable> table = ReadTable(path_);
   if (!table.ok()) {
     files_.ReadAgain();
     const bool is_known = table.status() == last_failure_;
     last_failure_ = table.status();
-    if (is_known) return;
+    if (is_known) return last_failure_;
     LogEvent(LogLevel::kError, "tokens_not_reloaded",
              {{"error", std::string(table.status().message())},
               {"what_now", "the tokens read before it stay valid"}});
-    return;
+    return last_failure_;
   }
   last_failure_ = absl::OkStatus();
   table_.Store(std::make_shared<TokenTable>(*std::move(table)));
   LogEvent(LogLevel::kInfo, "tokens_reloaded", {{"path", path_}});
+  return absl::OkStatus();
 }
 
 }  // namespace attendant

@@ -45,6 +45,10 @@ class Authenticator {
   // low.
   absl::Status CheckRole(Role needed, absl::string_view header);
 
+  // Looks at the file now. OK if it is what is in use from now on; else why it
+  // is not.
+  absl::Status Reload();
+
   // By CheckRole.
   const CounterFor<AuthRefusal>& refusals() const { return refusals_; }
 

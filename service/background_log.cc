@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "service/certificate_expiry.h"
 #include "service/log.h"
 
 namespace attendant {
@@ -48,8 +50,9 @@ std::vector<BackgroundChanges::Change> BackgroundChanges::Look(
   return changes;
 }
 
-BackgroundLog::BackgroundLog(const CatalogSet& catalogs)
-    : catalogs_(catalogs), thread_([this] { Run(); }) {}
+BackgroundLog::BackgroundLog(const CatalogSet& catalogs,
+                             const Security& security)
+    : catalogs_(catalogs), security_(security), thread_([this] { Run(); }) {}
 
 BackgroundLog::~BackgroundLog() {
   {
@@ -62,7 +65,12 @@ BackgroundLog::~BackgroundLog() {
 
 void BackgroundLog::Run() {
   BackgroundChanges changes;
+  ExpiryReminder reminder;
   while (true) {
+    if (const auto due = reminder.Due(security_.expiry(), absl::Now())) {
+      LogEvent(LogLevel::kWarning, "tls_certificate_expiry",
+               {{"message", *due}});
+    }
     for (const auto& change : changes.Look(catalogs_)) Log(change);
     MutexLock lock(&mutex_);
     // One that wakes without cause looks a little early.

@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "core/base/mutex.h"
 #include "core/catalog/catalog_set.h"
+#include "service/security.h"
 
 namespace attendant {
 
@@ -37,11 +38,12 @@ class BackgroundChanges {
   absl::flat_hash_map<std::string, Seen> seen_;  // by uid of the catalog
 };
 
-// Looks every second, and logs what has changed, on a thread of its own.
+// Looks every second, and logs what has changed, on a thread of its own; once a
+// day, that the certificate ends soon.
 class BackgroundLog {
  public:
-  // `catalogs` must outlive the object.
-  explicit BackgroundLog(const CatalogSet& catalogs);
+  // Both must outlive the object.
+  BackgroundLog(const CatalogSet& catalogs, const Security& security);
   ~BackgroundLog();
   BackgroundLog(const BackgroundLog&) = delete;
   BackgroundLog& operator=(const BackgroundLog&) = delete;
@@ -50,6 +52,7 @@ class BackgroundLog {
   void Run();
 
   const CatalogSet& catalogs_;
+  const Security& security_;
   Mutex mutex_;
   CondVar stop_changed_;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;

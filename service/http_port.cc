@@ -3,8 +3,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "core/base/status.h"
 #include "service/build_metrics.h"
+#include "service/certificate_expiry.h"
 #include "service/listen_address.h"
 #include "service/metrics/metric_page.h"
 #include "service/metrics/process_metrics.h"
@@ -29,30 +31,18 @@ constexpr char kIndex[] =
 
 }  // namespace
 
-HttpPort::HttpPort(std::unique_ptr<TlsReloader> reloader,
-                   std::unique_ptr<Authenticator> authenticator)
-    : reloader_(std::move(reloader)),
-      authenticator_(std::move(authenticator)),
-      tls_(MakeTlsContext(reloader_.get())) {}
+HttpPort::HttpPort(std::shared_ptr<Security> security)
+    : security_(std::move(security)), tls_(MakeTlsContext(security_->tls())) {}
 
 absl::StatusOr<std::unique_ptr<HttpPort>> HttpPort::Start(
-    const Options& options) {
+    const Options& options, std::shared_ptr<Security> security) {
   ATTENDANT_RETURN_IF_ERROR(ValidateListen(options.listen, "http-listen"));
-  const SecurityOptions& security = options.security;
-  ATTENDANT_RETURN_IF_ERROR(
-      ValidateSecurity(security, HostOf(options.listen), "http-listen"));
-  std::unique_ptr<TlsReloader> reloader;
-  if (!security.tls.certificate.empty()) {
-    ATTENDANT_ASSIGN_OR_RETURN(reloader, TlsReloader::Open(security.tls));
+  ATTENDANT_RETURN_IF_ERROR(ValidateSecurity(
+      options.security, HostOf(options.listen), "http-listen"));
+  if (security == nullptr) {
+    ATTENDANT_ASSIGN_OR_RETURN(security, Security::Open(options.security));
   }
-  std::unique_ptr<Authenticator> authenticator;
-  if (!security.token_path.empty()) {
-    ATTENDANT_ASSIGN_OR_RETURN(
-        authenticator,
-        Authenticator::Open(security.token_path, security.anonymous_read));
-  }
-  std::unique_ptr<HttpPort> made(
-      new HttpPort(std::move(reloader), std::move(authenticator)));
+  std::unique_ptr<HttpPort> made(new HttpPort(std::move(security)));
   ATTENDANT_ASSIGN_OR_RETURN(
       made->http_,
       HttpServer::Start({.listen = options.listen,
@@ -70,7 +60,7 @@ HttpResponse HttpPort::Answer(const HttpRequest& request) const {
   if (request.path == "/readyz") return Ready(request);
   if (request.path == "/metrics") {
     const absl::Status allowed =
-        CheckMayReadAll(authenticator_.get(), request.authorization);
+        CheckMayReadAll(security_->authenticator(), request.authorization);
     return allowed.ok() ? Metrics() : Refusal(allowed);
   }
   return {.status = kNotFound, .body = "no such page; / lists them\n"};
@@ -83,13 +73,17 @@ HttpResponse HttpPort::Ready(const HttpRequest& request) const {
     readiness = server->readiness();
     // They name catalogs, and the page asks for no token.
     const bool may_see =
-        CheckMayReadAll(authenticator_.get(), request.authorization).ok();
+        CheckMayReadAll(security_->authenticator(), request.authorization).ok();
     if (!may_see && !readiness.warnings.empty()) {
       readiness.warnings = {absl::StrCat(readiness.warnings.size(),
                                          " for those who may see /metrics")};
     }
   } else {
     readiness.reasons = {"starting: catalogs are being opened"};
+  }
+  // Whoever connects sees the certificate.
+  if (auto expiry = ExpiryWarning(security_->expiry(), absl::Now())) {
+    readiness.warnings.push_back(*std::move(expiry));
   }
   return {.status = readiness.ready() ? 200 : kServiceUnavailable,
           .content_type = kJson,
@@ -100,6 +94,7 @@ HttpResponse HttpPort::Metrics() const {
   MetricPage page;
   AddBuildMetrics(page);
   AddProcessMetrics(page);
+  security_->WriteMetrics(page);
   if (const Server* server = server_.load(); server != nullptr) {
     server->WriteMetrics(page);
   }

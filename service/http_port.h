@@ -7,11 +7,9 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "service/authenticator.h"
 #include "service/http_security.h"
 #include "service/http_server.h"
-#include "service/port_credentials.h"
-#include "service/tls_reloader.h"
+#include "service/security.h"
 
 namespace attendant {
 
@@ -30,11 +28,12 @@ class HttpPort {
     SecurityOptions security = {};
   };
 
-  // Listens. InvalidArgument naming "http-listen" or another option; errors of
-  // reading the files of options.security; Unavailable if the address can't be
-  // bound.
+  // Listens. `security` is what the options open, shared with other ports;
+  // null: one of its own. InvalidArgument naming "http-listen" or another
+  // option; errors of reading the files of options.security; Unavailable if the
+  // address can't be bound.
   static absl::StatusOr<std::unique_ptr<HttpPort>> Start(
-      const Options& options);
+      const Options& options, std::shared_ptr<Security> security = nullptr);
 
   int port() const { return http_->port(); }
 
@@ -42,16 +41,14 @@ class HttpPort {
   void Show(const Server& server) { server_.store(&server); }
 
  private:
-  HttpPort(std::unique_ptr<TlsReloader> reloader,
-           std::unique_ptr<Authenticator> authenticator);
+  explicit HttpPort(std::shared_ptr<Security> security);
 
   HttpResponse Answer(const HttpRequest& request) const;
   HttpResponse Ready(const HttpRequest& request) const;
   HttpResponse Metrics() const;
 
-  const std::unique_ptr<TlsReloader> reloader_;         // null: no TLS
-  const std::unique_ptr<Authenticator> authenticator_;  // null: no tokens
-  const TlsContext tls_;                                // of reloader_
+  const std::shared_ptr<Security> security_;
+  const TlsContext tls_;  // of security_
   std::atomic<const Server*> server_ = nullptr;
   // Last: it ends first.
   std::unique_ptr<HttpServer> http_;

@@ -1,10 +1,8 @@
 #include "service/port_credentials.h"
 
-#include <arpa/inet.h>
 #include <grpc/grpc.h>
 #include <grpc/grpc_security.h>
 #include <grpc/slice.h>
-#include <netinet/in.h>
 
 #include <cstdlib>
 #include <optional>
@@ -12,7 +10,6 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
 #include "core/base/status.h"
@@ -27,11 +24,10 @@ namespace {
 // Hands gRPC what TLS handshakes are done with. Thread-safe.
 class TlsFetcher {
  public:
-  explicit TlsFetcher(std::unique_ptr<TlsReloader> reloader)
-      : reloader_(std::move(reloader)) {}
+  explicit TlsFetcher(TlsReloader& reloader) : reloader_(reloader) {}
 
   bool wants_client_certificates() const {
-    return reloader_->wants_client_certificates();
+    return reloader_.wants_client_certificates();
   }
 
   // For gRPC, before each handshake: the material if it is new.
@@ -44,7 +40,7 @@ class TlsFetcher {
   grpc_ssl_certificate_config_reload_status Fetch(
       grpc_ssl_server_certificate_config** config) {
     MutexLock lock(&mutex_);
-    const std::shared_ptr<const TlsMaterial> material = reloader_->Current();
+    const std::shared_ptr<const TlsMaterial> material = reloader_.Current();
     if (material == fetched_) {
       return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
     }
@@ -61,7 +57,7 @@ class TlsFetcher {
     return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
   }
 
-  const std::unique_ptr<TlsReloader> reloader_;
+  TlsReloader& reloader_;
   Mutex mutex_;
   std::shared_ptr<const TlsMaterial> fetched_ ABSL_GUARDED_BY(mutex_);
 };
@@ -125,16 +121,17 @@ void ProcessMetadata(void* state, grpc_auth_context* /*context*/,
 // without giving up those it has, and hands metadata to a thread of its own.
 class PortCredentials final : public grpc::ServerCredentials {
  public:
-  // `fetcher` may be null: no TLS, and connections from this machine only. So
-  // may `authenticator`.
-  PortCredentials(std::unique_ptr<TlsFetcher> fetcher,
-                  Authenticator* authenticator)
-      : fetcher_(std::move(fetcher)),
+  // Without TLS: connections from this machine only.
+  explicit PortCredentials(std::shared_ptr<Security> security)
+      : security_(std::move(security)),
+        fetcher_(security_->tls() == nullptr
+                     ? nullptr
+                     : std::make_unique<TlsFetcher>(*security_->tls())),
         credentials_(fetcher_ == nullptr
                          ? grpc_local_server_credentials_create(LOCAL_TCP)
                          : MakeTls(*fetcher_)) {
-    if (authenticator == nullptr) return;
-    checks_ = std::make_unique<CallChecks>(*authenticator);
+    if (security_->authenticator() == nullptr) return;
+    checks_ = std::make_unique<CallChecks>(*security_->authenticator());
     grpc_server_credentials_set_auth_metadata_processor(
         credentials_, {&ProcessMetadata, nullptr, checks_.get()});
   }
@@ -161,75 +158,21 @@ class PortCredentials final : public grpc::ServerCredentials {
     return grpc_server_add_http2_port(server, address.c_str(), credentials_);
   }
 
-  const std::unique_ptr<TlsFetcher> fetcher_;
-  std::unique_ptr<CallChecks> checks_;  // null: no tokens
+  const std::shared_ptr<Security> security_;
+  const std::unique_ptr<TlsFetcher> fetcher_;  // null: no TLS
+  std::unique_ptr<CallChecks> checks_;         // null: no tokens
   grpc_server_credentials* const credentials_;
 };
 
-absl::Status ValidateTls(const TlsPaths& tls) {
-  if (tls.certificate.empty() != tls.key.empty()) {
-    return InvalidField(tls.key.empty() ? "tls-key" : "tls-cert", "nothing",
-                        "a file: a certificate and its key go together");
-  }
-  if (!tls.client_ca.empty() && tls.certificate.empty()) {
-    return InvalidField("tls-client-ca", "a file without a certificate",
-                        "tls-cert and tls-key too");
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
-bool IsLoopback(absl::string_view host) {
-  if (host == "localhost") return true;
-  if (absl::ConsumePrefix(&host, "[")) absl::ConsumeSuffix(&host, "]");
-  const std::string address(host);
-  in_addr v4 = {};
-  in6_addr v6 = {};
-  if (inet_pton(AF_INET, address.c_str(), &v4) == 1) {
-    return ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET;
-  }
-  return inet_pton(AF_INET6, address.c_str(), &v6) == 1 &&
-         IN6_IS_ADDR_LOOPBACK(&v6);
-}
-
-absl::Status ValidateSecurity(const SecurityOptions& options,
-                              absl::string_view host, absl::string_view field) {
-  ATTENDANT_RETURN_IF_ERROR(ValidateTls(options.tls));
-  if (options.anonymous_read && options.token_path.empty()) {
-    return InvalidField("anonymous-read", "true without tokens",
-                        "auth-tokens too: without it all may do everything");
-  }
-  if (!options.tls.certificate.empty() || IsLoopback(host)) {
-    return absl::OkStatus();
-  }
-  if (!options.token_path.empty()) {
-    return InvalidField(
-        "auth-tokens", absl::StrCat("a file, no TLS, and to listen on ", host),
-        "tls-cert and tls-key too, or a loopback address: tokens would cross "
-        "the network for all to read");
-  }
-  if (!options.plaintext_on_network) {
-    return InvalidField(
-        field, absl::StrCat(host, " without TLS"),
-        "tls-cert and tls-key, a loopback address such as 127.0.0.1, or "
-        "plaintext-on-network, with which all who can connect may read and "
-        "change everything");
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakePortCredentials(
-    const SecurityOptions& options, Authenticator* authenticator) {
-  std::unique_ptr<TlsFetcher> fetcher;
-  if (!options.tls.certificate.empty()) {
-    ATTENDANT_ASSIGN_OR_RETURN(auto reloader, TlsReloader::Open(options.tls));
-    fetcher = std::make_unique<TlsFetcher>(std::move(reloader));
-  } else if (authenticator == nullptr) {
+std::shared_ptr<grpc::ServerCredentials> MakePortCredentials(
+    std::shared_ptr<Security> security) {
+  // Insecure credentials can't check calls.
+  if (security->tls() == nullptr && security->authenticator() == nullptr) {
     return grpc::InsecureServerCredentials();
   }
-  // Insecure credentials can't check calls.
-  return std::make_shared<PortCredentials>(std::move(fetcher), authenticator);
+  return std::make_shared<PortCredentials>(std::move(security));
 }
 
 }  // namespace attendant

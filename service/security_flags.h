@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "service/port_credentials.h"
+#include "service/security.h"
 
 namespace attendant {
 

@@ -25,6 +25,7 @@
 #include "service/hang_up.h"
 #include "service/listen_address.h"
 #include "service/pool_metrics.h"
+#include "service/port_credentials.h"
 #include "service/services.h"
 
 namespace attendant {
@@ -67,11 +68,11 @@ absl::Status ValidateOptions(const Server::Options& options) {
 }  // namespace
 
 Server::Server(const Options& options, CatalogSet* catalogs,
-               std::unique_ptr<Authenticator> authenticator)
-    : authenticator_(std::move(authenticator)),
-      backend_(catalogs, options.max_message_bytes, authenticator_.get(),
+               std::shared_ptr<Security> security)
+    : security_(std::move(security)),
+      backend_(catalogs, options.max_message_bytes, security_->authenticator(),
                options.transport, options.limits),
-      background_log_(*catalogs),
+      background_log_(*catalogs, *security_),
       attend_pool_({.thread_count = WorkerCount(options.worker_count),
                     .max_waiting_count = options.max_waiting_count,
                     .refuses_late = true,
@@ -95,25 +96,19 @@ Server::Server(const Options& options, CatalogSet* catalogs,
   backend_.records.slow_query_time = options.slow_query_time;
 }
 
-absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options,
-                                                      CatalogSet* catalogs) {
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(
+    const Options& options, CatalogSet* catalogs,
+    std::shared_ptr<Security> security) {
   ATTENDANT_RETURN_IF_ERROR(ValidateOptions(options));
   // Both take effect only for servers built after them.
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
 
-  std::unique_ptr<Authenticator> authenticator;
-  const SecurityOptions& security = options.security;
-  if (!security.token_path.empty()) {
-    ATTENDANT_ASSIGN_OR_RETURN(
-        authenticator,
-        Authenticator::Open(security.token_path, security.anonymous_read));
+  if (security == nullptr) {
+    ATTENDANT_ASSIGN_OR_RETURN(security, Security::Open(options.security));
   }
-  ATTENDANT_ASSIGN_OR_RETURN(
-      auto credentials, MakePortCredentials(security, authenticator.get()));
-  std::unique_ptr<Server> server(
-      new Server(options, catalogs, std::move(authenticator)));
-  server->credentials_ = std::move(credentials);
+  std::unique_ptr<Server> server(new Server(options, catalogs, security));
+  server->credentials_ = MakePortCredentials(std::move(security));
   ResetWatch& resets = server->backend_.reset_watch;
   ATTENDANT_ASSIGN_OR_RETURN(
       server->listener_,
@@ -224,19 +219,6 @@ void Server::WriteMetrics(MetricPage& page) const {
   }
   page.AddGauge("attendant_connections", "Connections that are open.",
                 static_cast<double>(listener_->connection_count()));
-  constexpr std::pair<const char*, AuthRefusal> kRefusals[] = {
-      {"no_token", AuthRefusal::kNoToken},
-      {"unknown_token", AuthRefusal::kUnknownToken},
-      {"role_too_low", AuthRefusal::kRoleTooLow}};
-  for (const auto& [reason, refusal] : kRefusals) {
-    const std::int64_t count =
-        authenticator_ == nullptr ? 0
-                                  : authenticator_->refusals()[refusal].value();
-    page.AddCounter("attendant_auth_refused_total",
-                    "Calls that were refused for their token before they "
-                    "began.",
-                    static_cast<double>(count), {{"reason", reason}});
-  }
   page.AddCounter("attendant_calls_stalled_total",
                   "Calls that were cancelled because their clients did not "
                   "take the replies.",

@@ -18,14 +18,13 @@
 #include "absl/time/time.h"
 #include "core/base/mutex.h"
 #include "core/catalog/catalog_set.h"
-#include "service/authenticator.h"
 #include "service/backend.h"
 #include "service/background_log.h"
 #include "service/listener.h"
 #include "service/metrics/metric_page.h"
-#include "service/port_credentials.h"
 #include "service/readiness.h"
 #include "service/request_limits.h"
+#include "service/security.h"
 #include "service/transport_limits.h"
 #include "service/worker_pool.h"
 
@@ -58,11 +57,14 @@ class Server {
     RequestLimits limits = {};
   };
 
-  // Listens and serves. `catalogs` must outlive the server. InvalidArgument
+  // Listens and serves. `catalogs` must outlive the server. `security` is what
+  // options.security opens, shared with other ports; null: one of its own.
+  // InvalidArgument
   // naming an option; errors of reading the files of options.security;
   // Unavailable if the address can't be bound.
-  static absl::StatusOr<std::unique_ptr<Server>> Start(const Options& options,
-                                                       CatalogSet* catalogs);
+  static absl::StatusOr<std::unique_ptr<Server>> Start(
+      const Options& options, CatalogSet* catalogs,
+      std::shared_ptr<Security> security = nullptr);
 
   // Shuts down without grace.
   ~Server();
@@ -87,9 +89,9 @@ class Server {
 
  private:
   Server(const Options& options, CatalogSet* catalogs,
-         std::unique_ptr<Authenticator> authenticator);
+         std::shared_ptr<Security> security);
 
-  const std::unique_ptr<Authenticator> authenticator_;  // null: no tokens
+  const std::shared_ptr<Security> security_;
   Backend backend_;
   BackgroundLog background_log_;
   WorkerPool attend_pool_;

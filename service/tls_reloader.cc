@@ -26,17 +26,28 @@ TlsReloader::TlsReloader(const TlsPaths& paths, WatchedFiles files,
 
 std::shared_ptr<const TlsMaterial> TlsReloader::Current() {
   MutexLock lock(&mutex_);
-  if (!files_.HaveChanged()) return material_;
+  // The log tells of what went wrong.
+  ReadIfChanged().IgnoreError();
+  return material_;
+}
+
+absl::Status TlsReloader::Reload() {
+  MutexLock lock(&mutex_);
+  return ReadIfChanged();
+}
+
+absl::Status TlsReloader::ReadIfChanged() {
+  if (!files_.HaveChanged()) return absl::OkStatus();
   absl::StatusOr<TlsMaterial> material = ReadTlsFiles(paths_);
   if (!material.ok()) {
     files_.ReadAgain();
     const bool is_known = material.status() == last_failure_;
     last_failure_ = material.status();
-    if (is_known) return material_;
+    if (is_known) return last_failure_;
     LogEvent(LogLevel::kError, "tls_not_reloaded",
              {{"error", std::string(material.status().message())},
               {"what_now", "the certificate read before it is still used"}});
-    return material_;
+    return last_failure_;
   }
   last_failure_ = absl::OkStatus();
   material_ = std::make_shared<TlsMaterial>(*std::move(material));
@@ -44,7 +55,7 @@ std::shared_ptr<const TlsMaterial> TlsReloader::Current() {
       LogLevel::kInfo, "tls_reloaded",
       {{"certificate", paths_.certificate},
        {"expires", absl::FormatTime(material_->expiry, absl::UTCTimeZone())}});
-  return material_;
+  return absl::OkStatus();
 }
 
 }  // namespace attendant

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/base/mutex.h"
 #include "service/tls_files.h"
@@ -26,8 +27,13 @@ class TlsReloader {
   // What to shake hands with now; the same object as long as it is the same.
   std::shared_ptr<const TlsMaterial> Current();
 
+  // OK if the files are what is in use from now on; else why they are not.
+  absl::Status Reload();
+
  private:
   TlsReloader(const TlsPaths& paths, WatchedFiles files, TlsMaterial material);
+
+  absl::Status ReadIfChanged() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const TlsPaths paths_;
   Mutex mutex_;

@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 #include <httplib.h>
 
+#include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "service/http_port.h"
 #include "tests/service/secure_server.h"
 #include "tests/support/test_authority.h"
@@ -15,6 +18,7 @@ namespace attendant {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr int kNoAnswer = -1;
 
@@ -44,17 +48,15 @@ class HttpSecurityTest : public SecureServer {
     return StatusOf(client, page, "");
   }
 
-  std::string AddToken(const std::string& name, const std::string& scope) {
-    auto catalogs = CatalogScope::FromText(scope);
-    auto made = MakeToken({.name = name, .scope = *catalogs});
-    EXPECT_OK(made.status());
-    absl::StrAppend(&tokens_, made->line, "\n");
-    security_.token_path = Write("tokens", tokens_);
-    return made->token;
+  // The body of a page over TLS, whatever its status.
+  std::string BodyByTls(const std::string& page) const {
+    httplib::SSLClient client("127.0.0.1", port_->port());
+    client.enable_server_certificate_verification(false);
+    const httplib::Result result = client.Get(page);
+    return result ? result->body : "no answer";
   }
 
-  SecurityOptions security_;
-  std::string tokens_;
+  SecurityOptions& security_ = options_.security;
   std::unique_ptr<HttpPort> port_;
 
  private:
@@ -71,23 +73,25 @@ class HttpSecurityTest : public SecureServer {
 };
 
 TEST_F(HttpSecurityTest, MetricsWantATokenForAllCatalogs) {
-  const std::string reader = AddToken("reader", "*");
-  const std::string films = AddToken("films", "films");
+  AddToken("reader", Role::kRead, "*");
+  AddToken("films", Role::kRead, "films");
+  WriteTokens();
   Open();
   EXPECT_EQ(Get("/livez"), 200);
   EXPECT_EQ(Get("/readyz"), 503);  // no server yet
   EXPECT_EQ(Get("/metrics"), 401);
   EXPECT_EQ(Get("/metrics", "reader.x"), 401);
-  EXPECT_EQ(Get("/metrics", films), 403);
-  EXPECT_EQ(Get("/metrics", reader), 200);
+  EXPECT_EQ(Get("/metrics", tokens_["films"]), 403);
+  EXPECT_EQ(Get("/metrics", tokens_["reader"]), 200);
 }
 
 TEST_F(HttpSecurityTest, AnonymousReadOpensTheMetrics) {
-  const std::string films = AddToken("films", "films");
+  AddToken("films", Role::kRead, "films");
+  WriteTokens();
   security_.anonymous_read = true;
   Open();
   EXPECT_EQ(Get("/metrics"), 200);
-  EXPECT_EQ(Get("/metrics", films), 403);
+  EXPECT_EQ(Get("/metrics", tokens_["films"]), 403);
 }
 
 TEST_F(HttpSecurityTest, SpeaksTlsWithTheCertificateOfTheMoment) {
@@ -110,6 +114,42 @@ TEST_F(HttpSecurityTest, SpeaksTlsWithTheCertificateOfTheMoment) {
   EXPECT_EQ(GetByTls(ours_path), kNoAnswer);
 }
 
+TEST_F(HttpSecurityTest, TellsWhenTheCertificateEnds) {
+  const TestAuthority ours("ours");
+  const auto use = [&](absl::Duration validity) {
+    const TestCertificate issued = ours.Issue("IP:127.0.0.1", validity);
+    security_.tls.certificate = security_.tls.key =
+        Write("server.pem", issued.certificate + issued.key);
+  };
+  use(absl::Hours(15 * 24));
+  Open();
+  const auto end_by_metric = [&] {
+    const std::string page = BodyByTls("/metrics");
+    const std::string name = "\nattendant_tls_certificate_expiry_seconds ";
+    const std::size_t at = page.find(name);
+    EXPECT_NE(at, std::string::npos);
+    return absl::FromUnixSeconds(static_cast<std::int64_t>(
+        std::strtod(page.c_str() + at + name.size(), nullptr)));
+  };
+  const auto near = [](absl::Time end, absl::Duration validity) {
+    return absl::AbsDuration(end - absl::Now() - validity) < absl::Minutes(30);
+  };
+  EXPECT_TRUE(near(end_by_metric(), absl::Hours(15 * 24)));
+  EXPECT_THAT(BodyByTls("/readyz"), Not(HasSubstr("certificate")));
+  use(absl::Hours(13 * 24));
+  EXPECT_TRUE(near(end_by_metric(), absl::Hours(13 * 24)));
+  EXPECT_THAT(BodyByTls("/readyz"), HasSubstr("certificate expires at 20"));
+  use(-absl::Hours(1));
+  EXPECT_THAT(BodyByTls("/readyz"), HasSubstr("certificate expired at 20"));
+}
+
+TEST_F(HttpSecurityTest, WithoutTlsNothingEnds) {
+  Open();
+  httplib::Client client("127.0.0.1", port_->port());
+  EXPECT_THAT(client.Get("/metrics")->body,
+              HasSubstr("\nattendant_tls_certificate_expiry_seconds +Inf\n"));
+}
+
 TEST_F(HttpSecurityTest, MutualTlsWantsACertificateOfItsAuthority) {
   const TestAuthority ours("ours");
   const TestAuthority other("other");
@@ -129,6 +169,27 @@ TEST_F(HttpSecurityTest, MutualTlsWantsACertificateOfItsAuthority) {
   EXPECT_EQ(GetByTls(ca_path, pair("expired.pem", ours.Issue("IP:127.0.0.1",
                                                              -absl::Hours(1)))),
             kNoAnswer);
+}
+
+// One certificate and one table of tokens for all ports.
+TEST_F(HttpSecurityTest, SharesWhatSecuresItWithTheServer) {
+  AddToken("reader", Role::kRead, "*");
+  WriteTokens();
+  ASSERT_OK_AND_ASSIGN(const auto security, Security::Open(security_));
+  ASSERT_OK_AND_ASSIGN(port_,
+                       HttpPort::Start({"127.0.0.1:0", security_}, security));
+  EXPECT_EQ(Get("/metrics", tokens_["reader"]), 200);
+  AddToken("late", Role::kRead, "*");
+  WriteTokens();
+  EXPECT_OK(security->Reload());
+  EXPECT_EQ(Get("/metrics", tokens_["late"]), 200);
+  Write("tokens", "nothing\n");
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(security->Reload(),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("tokens: line 1: got 1 words")));
+  }
+  EXPECT_EQ(Get("/metrics", tokens_["late"]), 200);
 }
 
 TEST_F(HttpSecurityTest, ListensToOthersOnlyWithTls) {
