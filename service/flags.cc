@@ -53,7 +53,8 @@ constexpr char kExamples[] =
     "picks\n"
     "the instructions of the inner loops; the best there are by default.\n"
     "\nSIGTERM or SIGINT stops it after the requests under way; a second one\n"
-    "stops it at once. Every acknowledged write is on disk either way.\n";
+    "stops it at once. Every acknowledged write is on disk either way. SIGHUP\n"
+    "reads the files of the certificate and the tokens again.\n";
 
 constexpr absl::string_view kLevelNames[] = {"debug", "info", "warning",
                                              "error"};

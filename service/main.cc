@@ -17,6 +17,7 @@
 #include "service/flags.h"
 #include "service/http_port.h"
 #include "service/log.h"
+#include "service/security.h"
 #include "service/server.h"
 #include "service/stop_signal.h"
 #include "service/token_command.h"
@@ -65,6 +66,18 @@ std::string WithPort(const std::string& listen, int port) {
   return absl::StrCat(listen.substr(0, listen.rfind(':')), ":", port);
 }
 
+void Reload(Security& security) {
+  const absl::Status status = security.Reload();
+  if (status.ok()) {
+    LogEvent(LogLevel::kInfo, "reloaded",
+             {{"what", "the certificate and the tokens, where there are any"}});
+    return;
+  }
+  LogEvent(LogLevel::kError, "not_reloaded",
+           {{"error", std::string(status.message())},
+            {"what_now", "what was read before it is still used"}});
+}
+
 int Serve(const Flags& flags) {
   // Debian's Abseil, which gRPC's locks are of, looks for cycles at each of
   // them, under one lock of all threads.
@@ -73,10 +86,14 @@ int Serve(const Flags& flags) {
   std::fflush(stdout);
 
   RaiseOpenFilesLimit();
+  // Of both ports.
+  const auto security = Security::Open(flags.server.security);
+  if (!security.ok()) return Refuse(security.status(), "");
   // Before catalogs are opened, which may take a while.
   std::unique_ptr<HttpPort> http;
   if (!flags.http_listen.empty()) {
-    auto started = HttpPort::Start({flags.http_listen, flags.server.security});
+    auto started =
+        HttpPort::Start({flags.http_listen, flags.server.security}, *security);
     if (!started.ok()) {
       return Refuse(started.status(),
                     absl::IsUnavailable(started.status())
@@ -119,7 +136,7 @@ int Serve(const Flags& flags) {
              {{"catalog", name}, {"error", std::string(status.message())}});
   }
 
-  auto server = Server::Start(flags.server, catalogs->get());
+  auto server = Server::Start(flags.server, catalogs->get(), *security);
   if (!server.ok()) {
     return Refuse(server.status(),
                   absl::IsUnavailable(server.status())
@@ -132,7 +149,7 @@ int Serve(const Flags& flags) {
   std::fflush(stdout);
   LogEvent(LogLevel::kInfo, "ready", {{"address", address}});
 
-  const int signal = AwaitStopSignal();
+  const int signal = AwaitStopSignal([&] { Reload(**security); });
   LogEvent(LogLevel::kInfo, "stopping", {{"signal", absl::StrCat(signal)}});
   (*server)->Shutdown(absl::Seconds(flags.grace_seconds));
   http.reset();

@@ -10,14 +10,20 @@ namespace attendant {
 namespace {
 
 std::atomic<int> first_signal = 0;  // 0: none yet
+std::atomic<bool> hangup = false;   // that nobody was told of
 sem_t came;
 
 static_assert(std::atomic<int>::is_always_lock_free);
+static_assert(std::atomic<bool>::is_always_lock_free);
 
 // Only calls what is safe in a signal handler.
 void Catch(int signal) {
   int none = 0;
-  if (!first_signal.compare_exchange_strong(none, signal)) _exit(128 + signal);
+  if (signal == SIGHUP) {
+    hangup.store(true);
+  } else if (!first_signal.compare_exchange_strong(none, signal)) {
+    _exit(128 + signal);
+  }
   sem_post(&came);
 }
 
@@ -30,15 +36,19 @@ void CatchStopSignals() {
   action.sa_flags = SA_RESTART;
   sigaction(SIGTERM, &action, nullptr);
   sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGHUP, &action, nullptr);
   // What they tell of comes back as an error of the write as well.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
 }
 
-int AwaitStopSignal() {
-  while (sem_wait(&came) != 0) {
+int AwaitStopSignal(absl::FunctionRef<void()> on_hangup) {
+  while (true) {
+    if (sem_wait(&came) != 0) continue;
+    if (hangup.exchange(false)) on_hangup();
+    const int signal = first_signal.load();
+    if (signal != 0) return signal;
   }
-  return first_signal.load();
 }
 
 }  // namespace attendant

@@ -1,20 +1,23 @@
-// SIGTERM and SIGINT as something that main can wait for.
+// SIGTERM, SIGINT and SIGHUP as something that main can wait for.
 #ifndef ATTENDANT_SERVICE_STOP_SIGNAL_H_
 #define ATTENDANT_SERVICE_STOP_SIGNAL_H_
+
+#include "absl/functional/function_ref.h"
 
 namespace attendant {
 
 // From now on the first SIGTERM or SIGINT is what AwaitStopSignal returns, and
-// the second ends the process at once, with 128 + its number. SIGPIPE is
-// ignored.
+// the second ends the process at once, with 128 + its number. SIGHUP ends
+// nothing; SIGPIPE is ignored.
 //
 // By handlers that do next to nothing, not by sigwait: that needs the signals
 // blocked in all threads, and libraries (OpenBLAS) start threads before main.
 void CatchStopSignals();
 
 // Waits for the first signal, if it has not come yet, and returns which. For
-// one thread.
-int AwaitStopSignal();
+// one thread. Calls `on_hangup` for a SIGHUP that came before it; several that
+// came at once may be one.
+int AwaitStopSignal(absl::FunctionRef<void()> on_hangup);
 
 }  // namespace attendant
 

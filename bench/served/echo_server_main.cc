@@ -48,6 +48,6 @@ int main(int argc, char** argv) {
   std::printf("echo_server ready on %s:%d\n",
               listen.substr(0, listen.rfind(':')).c_str(), server->port());
   std::fflush(stdout);
-  attendant::AwaitStopSignal();
+  attendant::AwaitStopSignal(/*on_hangup=*/[] {});
   return 0;
 }

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -9,6 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "core/base/clock.h"
 #include "tests/integration/binaries.h"
 #include "tests/integration/requests.h"
 #include "tests/integration/server_process.h"
@@ -21,6 +25,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Runs attendantd where it should end by itself.
 CommandResult RunServer(const std::string& data_dir) {
@@ -75,6 +80,57 @@ TEST(StartupTest, ADeadProcessDoesNotHoldItsDataDirectory) {
     server->Kill();
   }
   ASSERT_OK_AND_ASSIGN(const auto server, ServerProcess::Start(data.path()));
+  EXPECT_EQ(server->Stop(), 0);
+}
+
+// True once the log has `text`, `count` times.
+bool AwaitLog(const ServerProcess& server, absl::string_view text,
+              std::size_t count = 1) {
+  const SteadyTime end = SteadyAfter(absl::Minutes(1));
+  while (SteadyNow() < end) {
+    const std::vector<std::string> parts = absl::StrSplit(server.log(), text);
+    if (parts.size() > count) return true;
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  return false;
+}
+
+TEST(StartupTest, SighupReadsTheCertificateAndTheTokensAgain) {
+  const ScratchDirectory data;
+  const ScratchDirectory files;
+  const TestAuthority authority("ours");
+  const std::string certificate = files / "server.pem";
+  const std::string tokens = files / "tokens";
+  const auto renew = [&] {
+    const TestCertificate issued = authority.Issue();
+    WriteWholeFile(certificate, issued.certificate + issued.key);
+  };
+  renew();
+  const auto add_token = [&](const std::string& name) {
+    EXPECT_EQ(
+        RunCommand({kAttendantd, "token", name, "--file", tokens}).exit_status,
+        0);
+  };
+  add_token("first");
+  ASSERT_OK_AND_ASSIGN(
+      const auto server,
+      ServerProcess::Start(data.path(),
+                           {"--tls-cert", certificate, "--tls-key", certificate,
+                            "--auth-tokens", tokens}));
+  // A certificate of an hour.
+  EXPECT_TRUE(AwaitLog(*server, "the TLS certificate expires at"));
+  server->Signal(SIGHUP);
+  EXPECT_TRUE(AwaitLog(*server, "\"event\":\"reloaded\""));
+  EXPECT_THAT(server->log(), Not(HasSubstr("tokens_reloaded")));
+  renew();
+  add_token("second");
+  server->Signal(SIGHUP);
+  EXPECT_TRUE(AwaitLog(*server, "\"event\":\"reloaded\"", 2));
+  EXPECT_THAT(server->log(), AllOf(HasSubstr("\"tls_reloaded\""),
+                                   HasSubstr("\"tokens_reloaded\"")));
+  WriteWholeFile(tokens, "nothing of it\n");
+  server->Signal(SIGHUP);
+  EXPECT_TRUE(AwaitLog(*server, "\"event\":\"not_reloaded\""));
   EXPECT_EQ(server->Stop(), 0);
 }
 
