@@ -52,6 +52,7 @@ struct Backend {
         limits(request_limits),
         authenticator(token_authenticator),
         stall_watch(absl::Seconds(transport.stall_seconds),
+                    absl::Seconds(transport.idle_seconds),
                     transport.reply_memory_bytes),
         reset_watch(transport.max_stream_count) {}
 };

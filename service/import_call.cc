@@ -45,8 +45,11 @@ ImportCall::ImportCall(Backend& backend, WorkerPool& pool,
 }
 
 void ImportCall::OnReadDone(bool ok) {
-  if (!ok) {
-    // The client is done, or gone: then the status goes nowhere.
+  wait_.End();
+  if (context_.IsCancelled()) {
+    Finish(absl::CancelledError("the caller went away, or sent nothing"));
+  } else if (!ok) {
+    // The client is done.
     Finish(catalog_ != nullptr
                ? absl::OkStatus()
                : InvalidField("catalog", "a stream without a message",

@@ -57,7 +57,18 @@ void AddLimitFlags(CLI::App& app, TransportLimits& limits) {
            limits.max_stream_count, "COUNT",
            "Calls under way on one connection; more wait at the client");
   AddCount(app, "--idle-seconds", "ATTENDANT_IDLE_SECONDS", limits.idle_seconds,
-           "SECONDS", "A connection without calls for so long is closed");
+           "SECONDS",
+           "A connection without calls for so long is closed, and an import "
+           "that brings no message cancelled");
+  AddCount(app, "--connection-age-seconds", "ATTENDANT_CONNECTION_AGE_SECONDS",
+           limits.age_seconds, "SECONDS",
+           "After so long a connection takes no new calls: clients connect "
+           "again by themselves");
+  AddCount(app, "--connection-grace-seconds",
+           "ATTENDANT_CONNECTION_GRACE_SECONDS", limits.age_grace_seconds,
+           "SECONDS",
+           "How long calls that are under way then may go on: above the "
+           "longest import or export of a snapshot");
   AddCount(app, "--stall-seconds", "ATTENDANT_STALL_SECONDS",
            limits.stall_seconds, "SECONDS",
            "A call whose client does not take its reply for so long, and a "
@@ -97,7 +108,9 @@ std::string ToText(const TransportLimits& limits) {
   return absl::StrCat("max-connections = ", limits.max_connection_count, "\n",
                       "max-streams = ", limits.max_stream_count, "\n",
                       "idle-seconds = ", limits.idle_seconds, "\n",
-                      "stall-seconds = ", limits.stall_seconds, "\n",
+                      "connection-age-seconds = ", limits.age_seconds, "\n",
+                      "connection-grace-seconds = ", limits.age_grace_seconds,
+                      "\n", "stall-seconds = ", limits.stall_seconds, "\n",
                       "request-memory = ", limits.request_memory_bytes, "\n",
                       "reply-memory = ", limits.reply_memory_bytes, "\n");
 }

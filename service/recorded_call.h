@@ -64,6 +64,11 @@ class RecordedCall : public Reactor {
     wait_.Begin(reply->Length());
     Reactor::StartWrite(reply);
   }
+  // Of calls that read a stream; wait_ is to End when the read is done.
+  void StartRead(grpc::ByteBuffer* message) {
+    wait_.BeginRead();
+    Reactor::StartRead(message);
+  }
   // Of one which succeeded.
   void StartWriteAndFinish(const grpc::ByteBuffer* last) {
     End(absl::OkStatus());

@@ -221,7 +221,7 @@ void Server::WriteMetrics(MetricPage& page) const {
                 static_cast<double>(listener_->connection_count()));
   page.AddCounter("attendant_calls_stalled_total",
                   "Calls that were cancelled because their clients did not "
-                  "take the replies.",
+                  "take the replies, or sent nothing.",
                   static_cast<double>(backend_.stall_watch.stalled_count()));
   page.AddCounter("attendant_connections_dropped_total",
                   "Connections that were closed because their clients reset "

@@ -109,6 +109,7 @@ SnapshotImportCall::SnapshotImportCall(Backend& backend, WorkerPool& pool,
 }
 
 void SnapshotImportCall::OnReadDone(bool ok) {
+  wait_.End();
   all_read_ = !ok;
   if (backend_.draining.load()) {
     Finish(Draining());

@@ -2,6 +2,7 @@
 
 #include <grpcpp/server_context.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -19,8 +20,12 @@ StallWatch::Wait::Wait(StallWatch& watch,
 }
 
 void StallWatch::Wait::Begin(std::size_t bytes) {
+  constexpr double kNanosecondsPerByte = 1e9 / kLeastBytesPerSecond;
   const auto size = static_cast<std::int64_t>(bytes);
   bytes_.store(size);
+  patience_ns_.store(absl::ToInt64Nanoseconds(watch_.stall_time_) +
+                     static_cast<std::int64_t>(kNanosecondsPerByte *
+                                               static_cast<double>(size)));
   begin_ns_.store(NowNanoseconds());
   if (watch_.waiting_bytes_.fetch_add(size) + size <=
       watch_.reply_memory_bytes_) {
@@ -28,6 +33,11 @@ void StallWatch::Wait::Begin(std::size_t bytes) {
   }
   MutexLock lock(&watch_.mutex_);
   watch_.changed_.NotifyAll();
+}
+
+void StallWatch::Wait::BeginRead() {
+  patience_ns_.store(absl::ToInt64Nanoseconds(watch_.idle_time_));
+  begin_ns_.store(NowNanoseconds());
 }
 
 void StallWatch::Wait::End() {
@@ -51,9 +61,10 @@ StallWatch::Wait::~Wait() {
   }
 }
 
-StallWatch::StallWatch(absl::Duration stall_time,
+StallWatch::StallWatch(absl::Duration stall_time, absl::Duration idle_time,
                        std::int64_t reply_memory_bytes)
     : stall_time_(stall_time),
+      idle_time_(idle_time),
       reply_memory_bytes_(reply_memory_bytes),
       thread_([this] { Run(); }) {}
 
@@ -69,7 +80,7 @@ StallWatch::~StallWatch() {
 void StallWatch::Run() {
   MutexLock lock(&mutex_);
   while (!stopping_) {
-    changed_.WaitWithTimeout(&mutex_, stall_time_ / 4);
+    changed_.WaitWithTimeout(&mutex_, std::min(stall_time_, idle_time_) / 4);
     while (Wait* stalled = TakeStalled()) {
       cancelling_ = stalled;
       mutex_.Unlock();
@@ -89,7 +100,6 @@ void StallWatch::Run() {
 }
 
 StallWatch::Wait* StallWatch::TakeStalled() {
-  constexpr double kNanosecondsPerByte = 1e9 / kLeastBytesPerSecond;
   const std::int64_t now = Wait::NowNanoseconds();
   const bool over_memory = waiting_bytes_.load() > reply_memory_bytes_;
   Wait* longest = nullptr;
@@ -98,10 +108,8 @@ StallWatch::Wait* StallWatch::TakeStalled() {
     const std::int64_t since = wait->begin_ns_.load();
     if (since == Wait::kNone || since >= begin) continue;
     const std::int64_t bytes = wait->bytes_.load();
-    const auto patience = absl::ToInt64Nanoseconds(stall_time_) +
-                          static_cast<std::int64_t>(kNanosecondsPerByte *
-                                                    static_cast<double>(bytes));
-    if (now - since < patience && !(over_memory && bytes > 0)) continue;
+    const bool in_time = now - since < wait->patience_ns_.load();
+    if (in_time && !(over_memory && bytes > 0)) continue;
     longest = wait;
     begin = since;
   }

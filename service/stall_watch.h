@@ -1,4 +1,4 @@
-// Ends calls whose clients do not take their replies.
+// Ends calls whose clients do not take their replies, or send nothing.
 #ifndef ATTENDANT_SERVICE_STALL_WATCH_H_
 #define ATTENDANT_SERVICE_STALL_WATCH_H_
 
@@ -25,16 +25,18 @@ namespace attendant {
 // watch looks at all calls whose replies wait for their clients, four times in
 // a stall time, and cancels those that have waited longer than it, and a second
 // for each kLeastBytesPerSecond; and at once, those with bytes that have waited
-// longest, where all replies together take more memory than they may.
+// longest, where all replies together take more memory than they may. So it
+// does with calls that wait longer than an idle time for a message.
 // Thread-safe.
 class StallWatch {
  public:
   // Who takes replies more slowly takes too long.
   static constexpr std::int64_t kLeastBytesPerSecond = 64 << 10;
 
-  // Starts a thread. `stall_time` is > 0; `reply_memory_bytes` is what replies
+  // Starts a thread. The times are > 0; `reply_memory_bytes` is what replies
   // that wait may take together.
-  StallWatch(absl::Duration stall_time, std::int64_t reply_memory_bytes);
+  StallWatch(absl::Duration stall_time, absl::Duration idle_time,
+             std::int64_t reply_memory_bytes);
   // No Wait may be left.
   ~StallWatch();
 
@@ -53,6 +55,8 @@ class StallWatch {
     // From when a reply of so many bytes, or a part of one, is handed to gRPC
     // until it says that it is sent; the last lasts until the call ends.
     void Begin(std::size_t bytes);
+    // From when gRPC is asked for a message until it brings one.
+    void BeginRead();
     void End();
 
    private:
@@ -65,8 +69,9 @@ class StallWatch {
     StallWatch& watch_;
     const grpc::CallbackServerContext& context_;
     std::atomic<std::int64_t> begin_ns_ = kNone;  // of SteadyNow
-    std::atomic<std::int64_t> bytes_ = 0;
-    Wait* previous_ = nullptr;  // guarded by watch_.mutex_
+    std::atomic<std::int64_t> patience_ns_ = 0;
+    std::atomic<std::int64_t> bytes_ = 0;  // of a reply
+    Wait* previous_ = nullptr;             // guarded by watch_.mutex_
     Wait* next_ = nullptr;
   };
 
@@ -76,6 +81,7 @@ class StallWatch {
   Wait* TakeStalled() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const absl::Duration stall_time_;
+  const absl::Duration idle_time_;
   const std::int64_t reply_memory_bytes_;
   std::atomic<std::int64_t> waiting_bytes_ = 0;
   std::atomic<std::int64_t> stalled_count_ = 0;

@@ -57,6 +57,9 @@ absl::Status ValidateTransportLimits(const TransportLimits& limits,
   ATTENDANT_RETURN_IF_ERROR(
       CheckPositive("max_stream_count", limits.max_stream_count));
   ATTENDANT_RETURN_IF_ERROR(CheckPositive("idle_seconds", limits.idle_seconds));
+  ATTENDANT_RETURN_IF_ERROR(CheckPositive("age_seconds", limits.age_seconds));
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckPositive("age_grace_seconds", limits.age_grace_seconds));
   ATTENDANT_RETURN_IF_ERROR(
       CheckPositive("stall_seconds", limits.stall_seconds));
   const std::int64_t least = kLeastMessages * max_message_bytes;
@@ -89,6 +92,11 @@ void SetTransportLimits(const TransportLimits& limits,
                              limits.max_stream_count);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
                              Milliseconds(absl::Seconds(limits.idle_seconds)));
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS,
+                             Milliseconds(absl::Seconds(limits.age_seconds)));
+  builder.AddChannelArgument(
+      GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS,
+      Milliseconds(absl::Seconds(limits.age_grace_seconds)));
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
                              Milliseconds(kHandshakeTime));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS,

@@ -19,8 +19,15 @@ struct TransportLimits {
   // Calls under way on a connection, at least 1; more wait at the client.
   int max_stream_count = 1000;
   // A connection without a call for so long is closed; clients connect again
-  // when they need to. At least 1.
+  // when they need to. An import that brings no message for so long is
+  // cancelled. At least 1.
   int idle_seconds = 600;
+  // A connection that is so old is told to go away: clients connect again by
+  // themselves, and send what is new over the new one. At least 1.
+  int age_seconds = 3600;
+  // What calls that are under way on it have then, before they are cancelled
+  // with the connection. At least 1.
+  int age_grace_seconds = 6 * 3600;
   // A call whose client does not take a reply for so long, and a second more
   // for each 64 KiB of it, is cancelled. At least 1.
   int stall_seconds = 60;

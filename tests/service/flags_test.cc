@@ -191,13 +191,32 @@ TEST(FlagsTest, AFileOfSecurityThatIsNothingIsAnError) {
 }
 
 TEST(FlagsTest, LimitsComeFromFlags) {
-  const auto parsed =
-      Parse({"--max-connections",  "5",    "--max-streams",         "6",
-             "--idle-seconds",     "7",    "--stall-seconds",       "8",
-             "--request-memory",   "1GiB", "--reply-memory",        "2GiB",
-             "--max-dimension",    "9",    "--max-batch",           "10",
-             "--max-id-bytes",     "11",   "--max-attribute-bytes", "12",
-             "--max-filter-bytes", "13"});
+  const auto parsed = Parse({"--max-connections",
+                             "5",
+                             "--max-streams",
+                             "6",
+                             "--idle-seconds",
+                             "7",
+                             "--stall-seconds",
+                             "8",
+                             "--request-memory",
+                             "1GiB",
+                             "--reply-memory",
+                             "2GiB",
+                             "--max-dimension",
+                             "9",
+                             "--max-batch",
+                             "10",
+                             "--max-id-bytes",
+                             "11",
+                             "--max-attribute-bytes",
+                             "12",
+                             "--max-filter-bytes",
+                             "13",
+                             "--connection-age-seconds",
+                             "14",
+                             "--connection-grace-seconds",
+                             "15"});
   const auto* flags = std::get_if<Flags>(&parsed);
   ASSERT_NE(flags, nullptr);
   const TransportLimits& transport = flags->server.transport;
@@ -205,6 +224,8 @@ TEST(FlagsTest, LimitsComeFromFlags) {
   EXPECT_EQ(transport.max_stream_count, 6);
   EXPECT_EQ(transport.idle_seconds, 7);
   EXPECT_EQ(transport.stall_seconds, 8);
+  EXPECT_EQ(transport.age_seconds, 14);
+  EXPECT_EQ(transport.age_grace_seconds, 15);
   EXPECT_EQ(transport.request_memory_bytes, std::int64_t{1} << 30);
   EXPECT_EQ(transport.reply_memory_bytes, std::int64_t{2} << 30);
   const RequestLimits& limits = flags->server.limits;

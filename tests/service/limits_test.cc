@@ -115,6 +115,8 @@ TEST(TransportLimitsTest, NameWhatIsOutOfRange) {
   refuses({.max_connection_count = 0}, "max_connection_count: got 0");
   refuses({.max_stream_count = 0}, "max_stream_count: got 0");
   refuses({.idle_seconds = 0}, "idle_seconds: got 0");
+  refuses({.age_seconds = 0}, "age_seconds: got 0");
+  refuses({.age_grace_seconds = 0}, "age_grace_seconds: got 0");
   refuses({.stall_seconds = -1}, "stall_seconds: got -1");
   refuses({.reply_memory_bytes = 1 << 20},
           "reply_memory_bytes: got 1048576, want 67108864 or more");
