@@ -1,7 +1,5 @@
 #include "service/attend_call.h"
 
-#include <google/protobuf/util/json_util.h>
-
 #include <string>
 #include <vector>
 
@@ -71,17 +69,6 @@ const Method& AttendMethod() {
   return method;
 }
 
-std::string JsonOf(const google::protobuf::Message& message) {
-  google::protobuf::util::JsonPrintOptions options;
-  options.preserve_proto_field_names = true;
-  std::string json;
-  const auto status =
-      google::protobuf::util::MessageToJsonString(message, &json, options);
-  // Fails only for messages that a plan does not hold.
-  if (!status.ok()) return "null";
-  return json;
-}
-
 class AttendCall final : public PooledCall {
  public:
   AttendCall(Backend& backend, WorkerPool& pool, LightQueries& light_queries,
@@ -139,13 +126,13 @@ class AttendCall final : public PooledCall {
 
  private:
   void Describe(std::vector<LogField>& fields) const override {
-    if (message_ == nullptr) return;
-    fields.emplace_back("catalog", message_->catalog());
-    if (trace_.attend.scans.empty()) return;
+    if (message_ != nullptr) {
+      fields.emplace_back("catalog", message_->catalog());
+    }
     v1::QueryPlan plan;
     TraceToProto(trace_, &plan);
     DurationToProto(record_.queue_time(), plan.mutable_queue_time());
-    fields.emplace_back("plan", LogValue::Json(JsonOf(plan)));
+    fields.emplace_back("plan", LogValue::Json(PlanToJson(plan)));
   }
 
   absl::Status Parse() {

@@ -84,6 +84,7 @@ void AnswerJobs(
     const SteadyTime begin = SteadyNow();
     absl::StatusOr<Asked> read = Read(backend, snapshot, jobs[j]);
     if (!read.ok()) {
+      jobs[j].trace->read_time = TimeSince(begin);
       answered(j, read.status());
       continue;
     }
@@ -94,7 +95,10 @@ void AnswerJobs(
   std::vector<AttendTask> tasks;
   tasks.reserve(asked.size());
   for (const Asked& each : asked) {
-    tasks.push_back({&each.query, jobs[each.job].interrupt});
+    const AttendJob& job = jobs[each.job];
+    job.trace->read_time = each.read_time;
+    job.trace->segment_count = static_cast<int>(snapshot.segments.size());
+    tasks.push_back({&each.query, job.interrupt, &job.trace->attend});
   }
   if (!tasks.empty()) {
     backend.metrics.batch_queries.Observe(static_cast<double>(tasks.size()));
@@ -113,11 +117,8 @@ void AnswerJobs(
             *answer, snapshot, each.mask, *job.max_bytes, response);
         DurationToProto(absl::FromChrono(made - begin),
                         response->mutable_stats()->mutable_compute_time());
-        *job.trace = {
-            .read_time = each.read_time,
-            .reply_time = TimeSince(made),
-            .segment_count = static_cast<int>(snapshot.segments.size()),
-            .attend = answer->trace};
+        job.trace->reply_time = TimeSince(made);
+        job.trace->attend = answer->trace;
         if (job.request->explain()) {
           TraceToProto(*job.trace, response->mutable_plan());
         }

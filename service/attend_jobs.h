@@ -24,7 +24,7 @@ struct AttendJob {
   // What the response may take, read when it is made.
   const std::int64_t* max_bytes = nullptr;
   v1::AttendResponse* response = nullptr;
-  // Set with an answer.
+  // Of an answer; without one, how far it came.
   CallTrace* trace = nullptr;
 };
 

@@ -45,9 +45,10 @@ class CallRecord {
   void BeginWork() {
     if (work_begin_ == SteadyTime::max()) work_begin_ = SteadyNow();
   }
-  // Until a worker took it.
+  // Until a worker took it; if none has yet, until now.
   absl::Duration queue_time() const {
-    return absl::FromChrono(work_begin_ - begin_);
+    const bool begun = work_begin_ != SteadyTime::max();
+    return absl::FromChrono((begun ? work_begin_ : SteadyNow()) - begin_);
   }
 
   // The metadata x-request-id, if it is 1 to 128 printable characters of ASCII;

@@ -1,5 +1,7 @@
 #include "service/call_trace.h"
 
+#include <google/protobuf/util/json_util.h>
+
 #include <string>
 
 #include "core/kernels/kernels.h"
@@ -30,6 +32,17 @@ void TraceToProto(const CallTrace& trace, v1::QueryPlan* wire) {
   wire->set_candidate_count(attend.candidate_count);
   wire->set_segment_count(trace.segment_count);
   wire->set_kernel_level(std::string(KernelLevelName(ActiveKernelLevel())));
+}
+
+std::string PlanToJson(const v1::QueryPlan& plan) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  std::string json;
+  const auto status =
+      google::protobuf::util::MessageToJsonString(plan, &json, options);
+  // Fails only for messages that a plan does not hold.
+  if (!status.ok()) return "null";
+  return json;
 }
 
 }  // namespace attendant

@@ -2,6 +2,8 @@
 #ifndef ATTENDANT_SERVICE_CALL_TRACE_H_
 #define ATTENDANT_SERVICE_CALL_TRACE_H_
 
+#include <string>
+
 #include "absl/time/time.h"
 #include "attendant/v1/attention_service.pb.h"
 #include "core/catalog/attend_trace.h"
@@ -18,6 +20,9 @@ struct CallTrace {
 
 // All but request_id and queue_time.
 void TraceToProto(const CallTrace& trace, v1::QueryPlan* wire);
+
+// For the log, with the names of the proto's fields.
+std::string PlanToJson(const v1::QueryPlan& plan);
 
 }  // namespace attendant
 

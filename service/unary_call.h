@@ -9,12 +9,17 @@
 #include <type_traits>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "attendant/v1/attention_service.pb.h"
+#include "core/base/clock.h"
 #include "core/base/interrupt.h"
 #include "core/base/status.h"
 #include "service/access.h"
 #include "service/authorize.h"
 #include "service/backend.h"
 #include "service/call.h"
+#include "service/call_trace.h"
+#include "service/convert_time.h"
 #include "service/flow.h"
 #include "service/pooled_call.h"
 #include "service/read_after_write.h"
@@ -44,7 +49,8 @@ class UnaryCall final : public PooledCall {
             WorkerPool& pool, grpc::CallbackServerContext& context,
             const grpc::ByteBuffer& request, grpc::ByteBuffer& response)
       : PooledCall(backend, pool, method, context, request, response),
-        handler_(handler) {}
+        handler_(handler),
+        is_query_(method.is_query) {}
 
   void Run() override {
     record_.BeginWork();
@@ -56,9 +62,18 @@ class UnaryCall final : public PooledCall {
  private:
   void Describe(std::vector<LogField>& fields) const override {
     if constexpr (requires(const Request& request) { request.catalog(); }) {
-      if (message_ == nullptr) return;
-      fields.emplace_back("catalog", message_->catalog());
+      if (message_ != nullptr) {
+        fields.emplace_back("catalog", message_->catalog());
+      }
     }
+    if (!is_query_) return;
+    // The stages that all queries have.
+    v1::QueryPlan plan;
+    DurationToProto(record_.queue_time(), plan.mutable_queue_time());
+    DurationToProto(read_time_, plan.mutable_read_time());
+    DurationToProto(answer_time_, plan.mutable_answer_time());
+    DurationToProto(reply_time_, plan.mutable_reply_time());
+    fields.emplace_back("plan", LogValue::Json(PlanToJson(plan)));
   }
 
   absl::Status Answer() {
@@ -66,6 +81,7 @@ class UnaryCall final : public PooledCall {
     absl::Status status = interrupt_.Check();
     if (!status.ok()) return status;
     if (message_ == nullptr) {
+      const Stopwatch read(read_time_);
       message_ = NewMessage<Request>();
       status = ParseMessage(request_, message_);
       if (!status.ok()) return status;
@@ -76,8 +92,12 @@ class UnaryCall final : public PooledCall {
       reply_ = NewMessage<Response>();
     }
     reply_->Clear();
-    status = CallHandler();
+    {
+      const Stopwatch answer(answer_time_);
+      status = CallHandler();
+    }
     if (!status.ok()) return status;
+    const Stopwatch reply(reply_time_);
     return SerialiseMessage(*reply_, backend_.max_message_bytes, &response_);
   }
 
@@ -90,7 +110,22 @@ class UnaryCall final : public PooledCall {
     }
   }
 
+  // Adds the time of its life.
+  class Stopwatch {
+   public:
+    explicit Stopwatch(absl::Duration& total) : total_(total) {}
+    ~Stopwatch() { total_ += TimeSince(begin_); }
+
+   private:
+    absl::Duration& total_;
+    const SteadyTime begin_ = SteadyNow();
+  };
+
   const Handle handler_;
+  const bool is_query_;
+  absl::Duration read_time_;
+  absl::Duration answer_time_;  // of all tries
+  absl::Duration reply_time_;
   Request* message_ = nullptr;  // null: not parsed yet
   Response* reply_ = nullptr;
 };

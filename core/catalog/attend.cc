@@ -32,14 +32,27 @@ absl::StatusOr<QueryPlan> Plan(const Snapshot& snapshot,
   return PlanQuery(snapshot, *task.query, *task.interrupt);
 }
 
+// Says how far a query came that has no answer. `scan_time` is of a pass that
+// came to nothing.
+void NoteFailure(const Pending& query, const AttendTask& task,
+                 absl::Duration scan_time) {
+  if (task.trace == nullptr) return;
+  *task.trace = query.scan->trace();
+  task.trace->plan_time = query.plan_time;
+  task.trace->scan_time += scan_time;
+}
+
 absl::StatusOr<AttendAnswer> Answer(const Snapshot& snapshot, Pending& query,
-                                    const Interrupt& interrupt) {
+                                    const AttendTask& task) {
+  NoteFailure(query, task, absl::ZeroDuration());
   const SteadyTime start = SteadyNow();
   absl::StatusOr<AttendAnswer> answer = MakeAnswer(
-      snapshot, query.plan, std::move(*query.scan).Found(), interrupt);
+      snapshot, query.plan, std::move(*query.scan).Found(), *task.interrupt);
   if (answer.ok()) {
     answer->trace.plan_time = query.plan_time;
     answer->trace.answer_time = TimeSince(start);
+  } else if (task.trace != nullptr) {
+    task.trace->answer_time = TimeSince(start);
   }
   return answer;
 }
@@ -67,6 +80,8 @@ void AttendTogether(const Snapshot& snapshot, std::span<const AttendTask> tasks,
     const SteadyTime start = SteadyNow();
     absl::StatusOr<QueryPlan> plan = Plan(snapshot, tasks[t]);
     if (!plan.ok()) {
+      if (tasks[t].trace != nullptr)
+        tasks[t].trace->plan_time = TimeSince(start);
       answered(t, plan.status());
       continue;
     }
@@ -89,12 +104,14 @@ void AttendTogether(const Snapshot& snapshot, std::span<const AttendTask> tasks,
     for (std::size_t s = 0; s < scans.size(); ++s) {
       Pending& query = *left[s];
       if (!scans[s].scan.ok()) {
+        NoteFailure(query, tasks[query.task], time);
         answered(query.task, scans[s].scan.status());
         continue;
       }
       const absl::Status status =
           query.scan->Take(*std::move(scans[s].scan), time);
       if (!status.ok()) {
+        NoteFailure(query, tasks[query.task], absl::ZeroDuration());
         answered(query.task, status);
         continue;
       }
@@ -102,8 +119,7 @@ void AttendTogether(const Snapshot& snapshot, std::span<const AttendTask> tasks,
         *kept++ = &query;
         continue;
       }
-      answered(query.task,
-               Answer(snapshot, query, *tasks[query.task].interrupt));
+      answered(query.task, Answer(snapshot, query, tasks[query.task]));
     }
     left.erase(kept, end);
   }

@@ -234,10 +234,13 @@ absl::StatusOr<AttendAnswer> Attend(const Snapshot& snapshot,
                                     const AttendQuery& query,
                                     const Interrupt& interrupt);
 
-// One query of several over one snapshot. Neither is null.
+// One query of several over one snapshot. Neither of the first two is null.
 struct AttendTask {
   const AttendQuery* query = nullptr;
   const Interrupt* interrupt = nullptr;
+  // Where there is no answer: how far it came, before `answered` is called. May
+  // be null.
+  AttendTrace* trace = nullptr;
 };
 
 // Takes the answer of tasks[task], or why there is none.

@@ -68,6 +68,9 @@ class QueryScan {
   // answer, and it does not know what the query needs.
   absl::Status Take(HeadScan scan, absl::Duration time);
 
+  // Of the scans so far.
+  const AttendTrace& trace() const { return scans_.trace; }
+
   // What was found. Once, when done.
   HeadScans Found() &&;
 

@@ -278,6 +278,49 @@ TEST_F(AttendCallTest, ASlowQueryIsLoggedWithItsPlan) {
   EXPECT_FALSE(call.response.has_plan());
 }
 
+TEST_F(AttendCallTest, ASlowFailureIsLoggedWithHowFarItCame) {
+  backend_->records.slow_query_time = absl::ZeroDuration();
+  std::mt19937_64 random(7);
+  Call call;
+  call.request = RandomRequest(random);
+  call.request.set_scan_mode(v1::SCAN_MODE_INDEX);
+  call.request.set_mass_method(v1::MASS_METHOD_EXACT);
+  testing::internal::CaptureStderr();
+  Ask(call);
+  const auto slow = nlohmann::json::parse(
+      testing::internal::GetCapturedStderr(), nullptr, false);
+  EXPECT_EQ(call.status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  ASSERT_FALSE(slow.is_discarded());
+  EXPECT_EQ(slow["code"], "FAILED_PRECONDITION");
+  const auto& plan = slow["plan"];
+  EXPECT_GT(plan["segment_count"].get<int>(), 0);
+  EXPECT_NE(plan["read_time"], "0s");
+  EXPECT_NE(plan["plan_time"], "0s");
+  EXPECT_EQ(plan["scan_time"], "0s");
+}
+
+TEST_F(AttendCallTest, AQueryThatExpiresInTheQueueIsLoggedWithThatTime) {
+  backend_->records.slow_query_time = absl::ZeroDuration();
+  std::mt19937_64 random(7);
+  Call call;
+  call.request = RandomRequest(random);
+  call.context.set_deadline(std::chrono::system_clock::now() +
+                            std::chrono::milliseconds(100));
+  pool_->Add(&blocker_);
+  blocker_.AwaitRunning();
+  testing::internal::CaptureStderr();
+  Ask(call);
+  // The server may hear of it later.
+  backend_->calls.AwaitNone(SteadyAfter(absl::Minutes(1)));
+  const auto slow = nlohmann::json::parse(
+      testing::internal::GetCapturedStderr(), nullptr, false);
+  EXPECT_EQ(call.status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  ASSERT_FALSE(slow.is_discarded());
+  EXPECT_EQ(slow["catalog"], "shop");
+  EXPECT_NE(slow["plan"]["queue_time"], "0s");
+  EXPECT_FALSE(slow["plan"].contains("scans"));
+}
+
 TEST_F(AttendCallTest, RepliesTogetherAreTheBytesOfThoseAlone) {
   std::mt19937_64 random(2);
   std::vector<v1::AttendRequest> requests(12);

@@ -360,10 +360,29 @@ TEST_F(UnaryCallTest, SlowQueriesAreLoggedWithTheirRequestAndTrace) {
   EXPECT_EQ(slow[0]["code"], "OK");
   EXPECT_EQ(slow[0]["catalog"], "ok");
   EXPECT_GE(slow[0]["time_ms"].get<double>(), 0);
+  for (const char* time :
+       {"queue_time", "read_time", "answer_time", "reply_time"}) {
+    EXPECT_TRUE(slow[0]["plan"].contains(time)) << time;
+  }
   EXPECT_FALSE(slow[1].contains("trace_id"));
   EXPECT_EQ(slow[1]["request_id"].get<std::string>().size(), 16u);
   EXPECT_NE(slow[1]["request_id"], slow[2]["request_id"]);
   EXPECT_EQ(backend_.metrics.slow_queries.value(), 3);
+}
+
+TEST_F(UnaryCallTest, ASlowQueryPastItsDeadlineIsLoggedWithItsStages) {
+  backend_.records.slow_query_time = absl::ZeroDuration();
+  testing::internal::CaptureStderr();
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() +
+                       std::chrono::milliseconds(50));
+  EXPECT_EQ(Call("wait", context).error_code(),
+            grpc::StatusCode::DEADLINE_EXCEEDED);
+  backend_.calls.AwaitNone(SteadyAfter(absl::Minutes(1)));
+  const auto slow =
+      Events(testing::internal::GetCapturedStderr(), "slow_query");
+  ASSERT_EQ(slow.size(), 1u);
+  EXPECT_NE(slow[0]["plan"]["answer_time"], "0s");
 }
 
 TEST_F(UnaryCallTest, AFloodOfSlowQueriesIsCountedButNotLogged) {

@@ -278,6 +278,23 @@ TEST_F(GuessedMassTest, CatalogWeightsTakeWhatPrecisionTheRequestStates) {
                        HasSubstr("does not know the mass")));
 }
 
+TEST_F(GuessedMassTest, AFailureTellsHowFarItCame) {
+  AttendQuery query = TopTwo();
+  query.mass_precision = 0.01;
+  query.scan_mode = ScanMode::kIndex;
+  index_->says = ScanStats();
+  const Interrupt interrupt;
+  AttendTrace trace;
+  const AttendTask task = {&query, &interrupt, &trace};
+  EXPECT_THAT(
+      AttendTogether(snapshot_, {&task, 1}).front(),
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("mass")));
+  EXPECT_EQ(trace.scans.size(), 1U);
+  EXPECT_GT(trace.plan_time, absl::ZeroDuration());
+  EXPECT_GT(trace.scan_time, absl::ZeroDuration());
+  EXPECT_EQ(trace.answer_time, absl::ZeroDuration());
+}
+
 TEST_F(GuessedMassTest, MinMassHoldsAtTheGreatestPartition) {
   // 9 + 8 + 7 + 6 = 30 of 45 is 0.667, but of 45.9 no more than 0.654.
   AttendQuery query = VectorQuery({1});
