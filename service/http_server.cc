@@ -6,17 +6,25 @@
 #include <event2/event.h>
 #include <event2/http.h>
 #include <event2/keyvalq_struct.h>
+#include <event2/listener.h>
 #include <event2/thread.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include <openssl/ssl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <cstdint>
+#include <cstring>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/clock.h"
 #include "core/base/status.h"
+#include "service/give_way.h"
 #include "service/listen_address.h"
 #include "service/log.h"
 
@@ -25,6 +33,8 @@ namespace {
 
 constexpr ev_ssize_t kMaxHeaderBytes = 8192;  // request line included
 constexpr ev_ssize_t kMaxBodyBytes = 4096;    // nothing is sent here
+constexpr int kBacklog = 1024;
+constexpr int kMostAccepted = 64;  // in a turn
 
 std::string HeaderOf(evhttp_request* request, const char* name) {
   const char* value =
@@ -33,6 +43,39 @@ std::string HeaderOf(evhttp_request* request, const char* name) {
 }
 
 }  // namespace
+
+// The address of the peer, without its port; 0 if it is gone.
+std::uint64_t PeerOf(int socket) {
+  sockaddr_storage address = {};
+  socklen_t size = sizeof(address);
+  if (getpeername(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+    return 0;
+  }
+  if (address.ss_family == AF_INET) {
+    return reinterpret_cast<const sockaddr_in&>(address).sin_addr.s_addr;
+  }
+  // The network is whose it is: 64 bits are for hosts.
+  std::uint64_t network = 0;
+  std::memcpy(&network,
+              &reinterpret_cast<const sockaddr_in6&>(address).sin6_addr,
+              sizeof(network));
+  return network;
+}
+
+// Resets the connection: what has come of it is not read any more, least of all
+// as the beginning of a handshake, which costs a signature.
+void Reset(int socket) {
+  sockaddr none = {};
+  none.sa_family = AF_UNSPEC;
+  (void)connect(socket, &none, sizeof(none));
+}
+
+bool HasSpoken(int socket) {
+  tcp_info info = {};
+  socklen_t size = sizeof(info);
+  return getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+         info.tcpi_bytes_received > 0;
+}
 
 // From accepting it until its request is answered, its client is gone, or its
 // time is over.
@@ -44,6 +87,8 @@ struct HttpServer::Connection {
   // Once its request is there.
   evhttp_connection* answered = nullptr;
   std::list<Connection>::iterator place = {};
+  // Its peer is known once libevent has given the socket to the buffer.
+  Guest guest = {.since = SteadyNow()};
 };
 
 HttpServer::HttpServer(Options options) : options_(std::move(options)) {}
@@ -93,7 +138,21 @@ absl::Status HttpServer::Listen() {
       http_, BareHostOf(options_.listen).c_str(), PortOf(options_.listen));
   if (bound == nullptr)
     return CannotListen(options_.listen, " for HTTP", errno);
-  port_ = BoundPort(evhttp_bound_socket_get_fd(bound));
+  listener_ = evhttp_bound_socket_get_listener(bound);
+  accept_again_ = evtimer_new(
+      base_,
+      [](evutil_socket_t, short, void* data) {
+        auto& server = *static_cast<HttpServer*>(data);
+        server.accepted_count_ = 0;
+        evconnlistener_enable(server.listener_);
+      },
+      this);
+  const evutil_socket_t listening = evhttp_bound_socket_get_fd(bound);
+  port_ = BoundPort(listening);
+  // libevent's is 128: what comes while hands are shaken would be lost.
+  if (listen(listening, kBacklog) != 0) {
+    return CannotListen(options_.listen, " for HTTP", errno);
+  }
   return absl::OkStatus();
 }
 
@@ -110,14 +169,22 @@ HttpServer::~HttpServer() {
     thread_.join();
   }
   while (!connections_.empty()) End(connections_.front());
+  if (accept_again_ != nullptr) event_free(accept_again_);
   if (http_ != nullptr) evhttp_free(http_);
   if (base_ != nullptr) event_base_free(base_);
 }
 
+void HttpServer::PauseAccepting() {
+  evconnlistener_disable(listener_);
+  const timeval now = {};
+  evtimer_add(accept_again_, &now);
+}
+
 bufferevent* HttpServer::Connect() {
+  if (++accepted_count_ == kMostAccepted) PauseAccepting();
   while (connections_.size() >=
          static_cast<std::size_t>(options_.max_connection_count)) {
-    End(connections_.front());
+    MakeRoom();
   }
   bufferevent* buffer = nullptr;
   if (options_.tls == nullptr) {
@@ -141,6 +208,22 @@ bufferevent* HttpServer::Connect() {
   const timeval patience = absl::ToTimeval(options_.patience);
   evtimer_add(connection.timer, &patience);
   return buffer;
+}
+
+void HttpServer::MakeRoom() {
+  std::vector<Guest> guests;
+  std::vector<Connection*> owners;
+  for (Connection& connection : connections_) {
+    const int socket = bufferevent_getfd(connection.buffer);
+    Guest& guest = connection.guest;
+    if (guest.address == 0) guest.address = PeerOf(socket);
+    if (!guest.has_spoken) guest.has_spoken = HasSpoken(socket);
+    guests.push_back(guest);
+    owners.push_back(&connection);
+  }
+  Connection& ended = *owners[WhoGivesWay(guests, SteadyNow())];
+  Reset(bufferevent_getfd(ended.buffer));
+  End(ended);
 }
 
 void HttpServer::End(Connection& connection) {

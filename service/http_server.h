@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 
 struct bufferevent;
+struct evconnlistener;
 struct event;
 struct event_base;
 struct evhttp;
@@ -36,8 +37,8 @@ struct HttpResponse {
 
 // One thread has all connections: a client that is slow or silent costs a
 // descriptor and nobody's time. Each connection is for one request of GET or
-// HEAD, and lasts `patience` at most; beyond so many the oldest gives way.
-// Thread-safe.
+// HEAD, and lasts `patience` at most; beyond so many one gives way, as
+// give_way.h says. Thread-safe.
 class HttpServer {
  public:
   struct Options {
@@ -65,6 +66,11 @@ class HttpServer {
   absl::Status Listen();
   bufferevent* Connect();
   void Answer(evhttp_request* request);
+  // libevent accepts for as long as somebody comes: not so often that nobody
+  // who is there has his turn.
+  void PauseAccepting();
+  // Ends one of connections_.
+  void MakeRoom();
   // Closes it unless it is closed already, and forgets it.
   void End(Connection& connection);
 
@@ -72,7 +78,11 @@ class HttpServer {
   int port_ = 0;
   event_base* base_ = nullptr;
   evhttp* http_ = nullptr;
-  std::list<Connection> connections_;  // oldest first; of the thread
+  evconnlistener* listener_ = nullptr;  // of http_
+  event* accept_again_ = nullptr;
+  // Of the thread.
+  int accepted_count_ = 0;             // in this turn
+  std::list<Connection> connections_;  // oldest first
   std::thread thread_;
 };
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -98,6 +99,20 @@ TEST_F(HttpServerTest, ARequestWithoutEndIsLeft) {
   EXPECT_EQ(answer, "");
 }
 
+// True once so many of them are closed, whichever.
+bool AwaitClosed(std::vector<RawConnection>& connections, int count) {
+  std::vector<bool> closed(connections.size());
+  const SteadyTime end = SteadyAfter(kSoon);
+  while (std::count(closed.begin(), closed.end(), true) < count) {
+    if (SteadyNow() >= end) return false;
+    for (std::size_t i = 0; i < connections.size(); ++i) {
+      if (closed[i]) continue;
+      closed[i] = connections[i].AwaitClose(absl::Milliseconds(1));
+    }
+  }
+  return true;
+}
+
 TEST_F(HttpServerTest, ClientsThatSayNothingKeepNobodyFromAnswers) {
   constexpr int kMost = 8;
   Start(absl::Hours(1), kMost);
@@ -107,10 +122,24 @@ TEST_F(HttpServerTest, ClientsThatSayNothingKeepNobodyFromAnswers) {
     ASSERT_TRUE(silent.back().Send("GET"));
     EXPECT_THAT(Ask("GET /a HTTP/1.1\r\n\r\n"), HasSubstr(" 200 OK"));
   }
-  // The oldest gave way.
-  for (int i = 0; i < 2 * kMost; ++i) {
-    EXPECT_TRUE(silent[static_cast<std::size_t>(i)].AwaitClose(kSoon)) << i;
+  EXPECT_TRUE(AwaitClosed(silent, 2 * kMost));
+}
+
+TEST_F(HttpServerTest, AFloodFromAnotherAddressEndsNoRequest) {
+  constexpr int kMost = 8;
+  Start(absl::Hours(1), kMost);
+  RawConnection probe(server_->port());
+  ASSERT_TRUE(probe.Send("GET /a HTTP/1.1\r\n"));
+  std::vector<RawConnection> flood;
+  for (int i = 0; i < 5 * kMost; ++i) {
+    flood.emplace_back(server_->port(), "127.0.0.2");
+    ASSERT_TRUE(flood.back().Send("GET"));
   }
+  EXPECT_TRUE(AwaitClosed(flood, 4 * kMost));
+  ASSERT_TRUE(probe.Send("\r\n"));
+  std::string answer;
+  EXPECT_TRUE(probe.AwaitClose(kSoon, &answer));
+  EXPECT_THAT(answer, HasSubstr(" 200 OK"));
 }
 
 TEST_F(HttpServerTest, StopsAtOnceWhoeverIsConnected) {

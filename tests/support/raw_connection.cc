@@ -24,8 +24,14 @@ int Left(SteadyTime end) {
 
 }  // namespace
 
-RawConnection::RawConnection(int port)
+RawConnection::RawConnection(int port, const char* source)
     : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  sockaddr_in own = {};
+  own.sin_family = AF_INET;
+  if (source != nullptr && inet_pton(AF_INET, source, &own.sin_addr) == 1) {
+    // A port is chosen, or connect says that it failed.
+    (void)bind(socket_, reinterpret_cast<sockaddr*>(&own), sizeof(own));
+  }
   sockaddr_in address = {};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

@@ -12,7 +12,8 @@ namespace attendant {
 // the other side has closed. Not thread-safe.
 class RawConnection {
  public:
-  explicit RawConnection(int port);
+  // From an address of this machine, where one is given.
+  explicit RawConnection(int port, const char* source = nullptr);
   ~RawConnection();
   RawConnection(RawConnection&& other) noexcept;
   RawConnection(const RawConnection&) = delete;
