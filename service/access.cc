@@ -96,7 +96,8 @@ std::optional<Role> RoleFor(absl::string_view path) {
 
 absl::StatusOr<CatalogScope> CatalogScope::FromText(absl::string_view text) {
   CatalogScope scope;
-  scope.patterns_ = absl::StrSplit(text, ',');
+  // Of a view of nothing StrSplit makes no part, not an empty one.
+  scope.patterns_ = absl::StrSplit(text.empty() ? "" : text, ',');
   for (const std::string& pattern : scope.patterns_) {
     // "*" among others would be a mistake that gives everything away.
     if (pattern.empty() || !IsPattern(pattern) ||

@@ -1,9 +1,17 @@
-// attendantd's configuration file: refused with the status of bad usage and a
-// reason, or what it says is in range and is read back the same.
+// What an operator writes, and a header of each call. attendantd's
+// configuration file: refused with the status of bad usage and a reason, or
+// what it says is in range and is read back the same. The file of tokens, the
+// scope of a token and traceparent: refused, or what they say is well-formed.
 #include <cstdlib>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "service/access.h"
 #include "service/flags.h"
 #include "service/listen_address.h"
+#include "service/token_table.h"
+#include "service/trace_parent.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/scratch.h"
 
@@ -41,11 +49,61 @@ void CheckText(absl::string_view text) {
   Require(ToText(*same) == written, "and is the same:\n" + written);
 }
 
+bool IsHex(absl::string_view text) {
+  return text.find_first_not_of("0123456789abcdef") == text.npos;
+}
+
+void CheckTokens(absl::string_view text) {
+  const auto table = TokenTable::FromText(text);
+  if (!table.ok()) {
+    Require(absl::IsInvalidArgument(table.status()) &&
+                absl::StartsWith(table.status().message(), "line "),
+            "the line is named");
+    return;
+  }
+  Accept();
+  // Nobody has a secret to a hash.
+  for (const absl::string_view token : {absl::string_view(), text}) {
+    Require(table->Find(token) == nullptr, "no token by chance");
+  }
+}
+
+void CheckScope(absl::string_view text) {
+  const auto scope = CatalogScope::FromText(text);
+  if (!scope.ok()) {
+    Require(absl::IsInvalidArgument(scope.status()), "a bad scope is told");
+    return;
+  }
+  Accept();
+  Require(scope->ToText() == text, "a scope is written as it was read");
+  for (absl::string_view name : absl::StrSplit(text, ',')) {
+    absl::ConsumeSuffix(&name, "*");
+    Require(scope->Holds(name), "a name of the scope is in it");
+  }
+  Require(scope->HoldsAll() == (text == "*"), "only * is all");
+  Require(scope->HoldsAll() || !scope->Holds("A"), "no name has capitals");
+}
+
+void CheckTraceParent(absl::string_view text) {
+  const auto trace = ParseTraceParent(text);
+  if (!trace.has_value()) return;
+  Accept();
+  Require(trace->trace_id.size() == 32 && IsHex(trace->trace_id), "a trace");
+  Require(trace->parent_id.size() == 16 && IsHex(trace->parent_id), "a span");
+  Require(trace->trace_id.find_first_not_of('0') != text.npos &&
+              trace->parent_id.find_first_not_of('0') != text.npos,
+          "neither is nothing");
+}
+
 }  // namespace
 }  // namespace attendant
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
                                       std::size_t size) {
-  attendant::CheckText(attendant::TextOf(data, size));
+  const absl::string_view text = attendant::TextOf(data, size);
+  attendant::CheckText(text);
+  attendant::CheckTokens(text);
+  attendant::CheckScope(text);
+  attendant::CheckTraceParent(text);
   return 0;
 }

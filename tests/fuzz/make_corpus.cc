@@ -309,6 +309,15 @@ void WriteConfigs(const std::string& root) {
       "log-level = \"debug\"\nauto-ivf-min-count = 20000\n"
       "plaintext-on-network = true\nidle-seconds = 5\n");
   corpus.AddValid("# a comment\nmemory-limit=12GiB\n\nworkers=0\n");
+  corpus.AddValid(
+      "# tokens\nci write films,shop-* "
+      "hkdf-sha256:AAAAAAAAAAAAAAAAAAAAAA:"
+      "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n"
+      "web read * hkdf-sha256:AQAAAAAAAAAAAAAAAAAAAA:"
+      "AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n");
+  corpus.AddValid("films,shop-*,a_1");
+  corpus.AddValid("*");
+  corpus.AddValid("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
   corpus.AddSeed("[serving]\nlisten = 'x'\nunknown = [1, 2]\n");
   corpus.AddSeed("help = true\n");
 }

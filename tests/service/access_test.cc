@@ -81,6 +81,9 @@ TEST(CatalogScopeTest, RefusesWhatIsNoListOfNames) {
                          HasSubstr("catalogs: got ")))
         << text;
   }
+  EXPECT_THAT(CatalogScope::FromText(absl::string_view()),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("catalogs: got \"\"")));
 }
 
 }  // namespace
