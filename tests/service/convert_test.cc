@@ -1,7 +1,6 @@
 // Conversion between the wire and core: what comes through, and for each thing
 // that can't, the field that is named.
 #include <gmock/gmock.h>
-#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -23,6 +22,7 @@
 #include "service/convert_vector.h"
 #include "service/read_mask.h"
 #include "service/tokens.h"
+#include "tests/support/parse_proto.h"
 #include "tests/support/status_matchers.h"
 
 namespace attendant {
@@ -32,14 +32,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-
-template <typename Message>
-Message Parse(const std::string& text) {
-  Message message;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message))
-      << text;
-  return message;
-}
 
 // Expects InvalidArgument that names `field` and says `message`.
 void ExpectInvalid(const absl::Status& status, const std::string& field,

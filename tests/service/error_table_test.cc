@@ -1,6 +1,5 @@
 // The error table of the design, row by row, through a real server.
 #include <gmock/gmock.h>
-#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -9,20 +8,13 @@
 #include "tests/service/raw_call.h"
 #include "tests/service/rpc_details.h"
 #include "tests/service/server_fixture.h"
+#include "tests/support/parse_proto.h"
 
 namespace attendant {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-template <typename Message>
-Message Parse(const std::string& text) {
-  Message message;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message))
-      << text;
-  return message;
-}
 
 class ErrorTableTest : public ServerFixture {
  protected:

@@ -9,6 +9,7 @@
 #include "service/convert_model.h"
 #include "tests/service/rpc_details.h"
 #include "tests/service/server_fixture.h"
+#include "tests/support/parse_proto.h"
 #include "tests/support/random_model.h"
 #include "tests/support/torch_cases.h"
 
@@ -18,14 +19,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
-
-template <typename Message>
-Message Parse(const std::string& text) {
-  Message message;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message))
-      << text;
-  return message;
-}
 
 void SetVector(std::span<const float> floats, v1::Vector* wire) {
   wire->mutable_floats()->mutable_values()->Add(floats.begin(), floats.end());

@@ -1,6 +1,5 @@
 // Limits that an operator sets, through a server, and those of connections.
 #include <gmock/gmock.h>
-#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -8,19 +7,12 @@
 #include "service/request_limits.h"
 #include "service/transport_limits.h"
 #include "tests/service/server_fixture.h"
+#include "tests/support/parse_proto.h"
 
 namespace attendant {
 namespace {
 
 using ::testing::HasSubstr;
-
-template <typename Message>
-Message Parse(const std::string& text) {
-  Message message;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message))
-      << text;
-  return message;
-}
 
 class LimitsTest : public ServerFixture {
  protected:

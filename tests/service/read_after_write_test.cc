@@ -2,7 +2,6 @@
 #include "service/read_after_write.h"
 
 #include <gmock/gmock.h>
-#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -14,17 +13,10 @@
 #include "service/tokens.h"
 #include "tests/service/rpc_details.h"
 #include "tests/service/server_fixture.h"
+#include "tests/support/parse_proto.h"
 
 namespace attendant {
 namespace {
-
-template <typename Message>
-Message Parse(const std::string& text) {
-  Message message;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message))
-      << text;
-  return message;
-}
 
 class ReadAfterWriteTest : public ServerFixture {
  protected:

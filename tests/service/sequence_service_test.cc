@@ -1,6 +1,5 @@
 // Attention over sequences and histories from end to end.
 #include <gmock/gmock.h>
-#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include "service/convert_model.h"
 #include "tests/service/rpc_details.h"
 #include "tests/service/server_fixture.h"
+#include "tests/support/parse_proto.h"
 #include "tests/support/split_mix.h"
 #include "tests/support/torch_cases.h"
 
@@ -22,14 +22,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
-
-template <typename Message>
-Message Parse(const std::string& text) {
-  Message message;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message))
-      << text;
-  return message;
-}
 
 class SequenceServiceTest : public ServerFixture {
  protected:

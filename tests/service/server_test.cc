@@ -3,7 +3,6 @@
 #include "service/server.h"
 
 #include <gmock/gmock.h>
-#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -16,6 +15,7 @@
 #include "tests/service/raw_call.h"
 #include "tests/service/rpc_details.h"
 #include "tests/service/server_fixture.h"
+#include "tests/support/parse_proto.h"
 
 namespace attendant {
 namespace {
@@ -25,14 +25,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Optional;
-
-template <typename Message>
-Message Parse(const std::string& text) {
-  Message message;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message))
-      << text;
-  return message;
-}
 
 class ServerTest : public ServerFixture {};
 

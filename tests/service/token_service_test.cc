@@ -1,6 +1,5 @@
 // Tokens through a server: each kind of call, each way to be refused.
 #include <gmock/gmock.h>
-#include <google/protobuf/text_format.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 #include <gtest/gtest.h>
@@ -16,6 +15,7 @@
 #include "service/authenticator.h"
 #include "tests/service/raw_call.h"
 #include "tests/service/secure_server.h"
+#include "tests/support/parse_proto.h"
 #include "tests/support/test_authority.h"
 
 namespace attendant {
@@ -29,14 +29,6 @@ using ::testing::Not;
 constexpr char kReflection[] =
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
 constexpr char kHealthCheck[] = "/grpc.health.v1.Health/Check";
-
-template <typename Message>
-Message Parse(const std::string& text) {
-  Message message;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message))
-      << text;
-  return message;
-}
 
 // Tokens "reader", "writer" and "admin" for all catalogs, "films" to administer
 // that catalog and those that begin with "films-".

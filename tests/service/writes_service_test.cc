@@ -1,6 +1,5 @@
 // Conditions, partial updates and deletes by filter, over gRPC.
 #include <gmock/gmock.h>
-#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -8,19 +7,12 @@
 #include "absl/strings/str_cat.h"
 #include "tests/service/rpc_details.h"
 #include "tests/service/server_fixture.h"
+#include "tests/support/parse_proto.h"
 
 namespace attendant {
 namespace {
 
 using ::testing::HasSubstr;
-
-template <typename Message>
-Message Parse(const std::string& text) {
-  Message message;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message))
-      << text;
-  return message;
-}
 
 class WritesServiceTest : public ServerFixture {
  protected:

@@ -1,0 +1,23 @@
+// Messages from proto text.
+#ifndef ATTENDANT_TESTS_SUPPORT_PARSE_PROTO_H_
+#define ATTENDANT_TESTS_SUPPORT_PARSE_PROTO_H_
+
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace attendant {
+
+// The text's message; a failure, and what could be read, if it is none.
+template <typename Message>
+Message Parse(const std::string& text) {
+  Message message;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message))
+      << text;
+  return message;
+}
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_TESTS_SUPPORT_PARSE_PROTO_H_
