@@ -215,6 +215,7 @@ int Main(int argc, char** argv) {
   ConnectionFlags connection;
   std::string mix = kAttendKind;
   CLI::App app{kDescription, "attendant-load"};
+  app.set_version_flag("--version", "attendant-load " ATTENDANT_VERSION);
   app.option_defaults()->always_capture_default();
   AddConnectionFlags(app, connection);
   AddRequestOptions(app, options, mix);
