@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
+#include "core/base/host_port.h"
 #include "core/base/process_memory.h"
 #include "core/catalog/live_catalog.h"
 #include "service/limit_flags.h"
@@ -23,7 +24,6 @@ namespace attendant {
 namespace {
 
 constexpr int kUsageExitStatus = 2;
-constexpr std::uint32_t kHttpPortOffset = 1000;
 constexpr absl::string_view kNone = "none";
 
 constexpr char kDescription[] =

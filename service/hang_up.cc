@@ -1,7 +1,6 @@
 #include "service/hang_up.h"
 
 #include <dirent.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -12,6 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/time/clock.h"
 #include "core/base/clock.h"
+#include "service/listen_address.h"
 
 namespace attendant {
 namespace {
@@ -23,25 +23,10 @@ struct Connection {
   ino_t inode = 0;  // one socket's, whatever its fd names later
 };
 
-// The port of a TCP address, or -1.
-int PortOf(const sockaddr_storage& address) {
-  if (address.ss_family == AF_INET) {
-    return ntohs(reinterpret_cast<const sockaddr_in&>(address).sin_port);
-  }
-  if (address.ss_family == AF_INET6) {
-    return ntohs(reinterpret_cast<const sockaddr_in6&>(address).sin6_port);
-  }
-  return -1;
-}
-
 bool IsConnectedTo(int fd, int port) {
   sockaddr_storage address;
   socklen_t size = sizeof(address);
-  if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0 ||
-      PortOf(address) != port) {
-    return false;
-  }
-  size = sizeof(address);
+  if (BoundPort(fd) != port) return false;
   return getpeername(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0;
 }
 

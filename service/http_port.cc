@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "core/base/host_port.h"
 #include "core/base/status.h"
 #include "service/build_metrics.h"
 #include "service/certificate_expiry.h"

@@ -1,10 +1,8 @@
 #include "service/http_security.h"
 
-#include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
-#include <openssl/x509.h>
 
 #include <string>
 
@@ -18,19 +16,6 @@ namespace {
 constexpr int kUnauthorized = 401;
 constexpr int kForbidden = 403;
 
-struct Free {
-  void operator()(BIO* bio) const { BIO_free(bio); }
-  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
-  void operator()(X509* certificate) const { X509_free(certificate); }
-  void operator()(X509_STORE* store) const { X509_STORE_free(store); }
-};
-template <typename T>
-using Owned = std::unique_ptr<T, Free>;
-
-Owned<BIO> Reader(const std::string& pem) {
-  return Owned<BIO>(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
-}
-
 // The next certificate; null after the last.
 Owned<X509> NextCertificate(BIO* pem) {
   Owned<X509> certificate(PEM_read_bio_X509(pem, nullptr, nullptr, nullptr));
@@ -39,10 +24,10 @@ Owned<X509> NextCertificate(BIO* pem) {
 }
 
 bool UseCertificate(SSL* ssl, const TlsMaterial& material) {
-  const Owned<BIO> certificates = Reader(material.certificate);
+  const Owned<BIO> certificates = ReaderOf(material.certificate);
   const Owned<X509> own = NextCertificate(certificates.get());
-  const Owned<EVP_PKEY> key(PEM_read_bio_PrivateKey(Reader(material.key).get(),
-                                                    nullptr, nullptr, nullptr));
+  const Owned<EVP_PKEY> key(PEM_read_bio_PrivateKey(
+      ReaderOf(material.key).get(), nullptr, nullptr, nullptr));
   if (own == nullptr || key == nullptr ||
       SSL_use_certificate(ssl, own.get()) != 1 ||
       SSL_use_PrivateKey(ssl, key.get()) != 1) {
@@ -56,7 +41,7 @@ bool UseCertificate(SSL* ssl, const TlsMaterial& material) {
 
 bool AskForCertificate(SSL* ssl, const TlsMaterial& material) {
   const Owned<X509_STORE> authorities(X509_STORE_new());
-  const Owned<BIO> certificates = Reader(material.client_ca);
+  const Owned<BIO> certificates = ReaderOf(material.client_ca);
   while (const Owned<X509> next = NextCertificate(certificates.get())) {
     if (X509_STORE_add_cert(authorities.get(), next.get()) != 1) return false;
   }
@@ -75,10 +60,6 @@ int ChooseCertificate(SSL* ssl, void* data) {
 }
 
 }  // namespace
-
-void FreeTlsContext::operator()(ssl_ctx_st* context) const {
-  SSL_CTX_free(context);
-}
 
 TlsContext MakeTlsContext(TlsReloader* reloader) {
   if (reloader == nullptr) return nullptr;

@@ -2,22 +2,17 @@
 #ifndef ATTENDANT_SERVICE_HTTP_SECURITY_H_
 #define ATTENDANT_SERVICE_HTTP_SECURITY_H_
 
-#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "service/authenticator.h"
 #include "service/http_server.h"
+#include "service/openssl.h"
 #include "service/tls_reloader.h"
-
-struct ssl_ctx_st;  // SSL_CTX
 
 namespace attendant {
 
-struct FreeTlsContext {
-  void operator()(ssl_ctx_st* context) const;
-};
-using TlsContext = std::unique_ptr<ssl_ctx_st, FreeTlsContext>;
+using TlsContext = Owned<SSL_CTX>;
 
 // Speaks TLS by the certificate of `reloader`, which must outlive it, and asks
 // clients for theirs where that wants them. Null for null.

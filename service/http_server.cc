@@ -23,6 +23,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/clock.h"
+#include "core/base/host_port.h"
 #include "core/base/status.h"
 #include "service/give_way.h"
 #include "service/listen_address.h"

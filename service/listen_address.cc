@@ -1,14 +1,14 @@
 #include "service/listen_address.h"
 
 #include <netinet/in.h>
-#include <sys/socket.h>
 
 #include <cerrno>
+#include <cstdint>
+#include <string>
 #include <system_error>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "core/base/status.h"
 
 namespace attendant {
@@ -24,29 +24,21 @@ absl::Status ValidateListen(absl::string_view listen, absl::string_view field) {
   return absl::OkStatus();
 }
 
-absl::string_view HostOf(absl::string_view listen) {
-  return listen.substr(0, listen.rfind(':'));
-}
-
-std::string BareHostOf(absl::string_view listen) {
-  absl::string_view host = HostOf(listen);
-  if (absl::ConsumePrefix(&host, "[")) absl::ConsumeSuffix(&host, "]");
-  return std::string(host);
-}
-
-std::uint16_t PortOf(absl::string_view listen) {
-  std::uint32_t port = 0;
-  (void)absl::SimpleAtoi(listen.substr(listen.rfind(':') + 1), &port);
-  return static_cast<std::uint16_t>(port);
+int PortOfAddress(const sockaddr_storage& address) {
+  if (address.ss_family == AF_INET) {
+    return ntohs(reinterpret_cast<const sockaddr_in&>(address).sin_port);
+  }
+  if (address.ss_family == AF_INET6) {
+    return ntohs(reinterpret_cast<const sockaddr_in6&>(address).sin6_port);
+  }
+  return -1;
 }
 
 int BoundPort(int socket) {
   sockaddr_storage address = {};
   socklen_t size = sizeof(address);
   getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size);
-  return ntohs(address.ss_family == AF_INET6
-                   ? reinterpret_cast<sockaddr_in6*>(&address)->sin6_port
-                   : reinterpret_cast<sockaddr_in*>(&address)->sin_port);
+  return PortOfAddress(address);
 }
 
 absl::Status CannotListen(absl::string_view listen, absl::string_view what,

@@ -2,8 +2,7 @@
 #ifndef ATTENDANT_SERVICE_LISTEN_ADDRESS_H_
 #define ATTENDANT_SERVICE_LISTEN_ADDRESS_H_
 
-#include <cstdint>
-#include <string>
+#include <sys/socket.h>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -14,16 +13,10 @@ namespace attendant {
 absl::Status ValidateListen(absl::string_view listen,
                             absl::string_view field = "listen");
 
-// The host of HOST:PORT as it is written there, brackets of IPv6 included.
-absl::string_view HostOf(absl::string_view listen);
+// The port of a TCP address, or -1.
+int PortOfAddress(const sockaddr_storage& address);
 
-// The same without brackets, as the resolver takes it.
-std::string BareHostOf(absl::string_view listen);
-
-// The port of a valid HOST:PORT.
-std::uint16_t PortOf(absl::string_view listen);
-
-// The port that a socket is bound to.
+// The port that a socket is bound to, or -1.
 int BoundPort(int socket);
 
 // Unavailable, with the reason CANNOT_LISTEN, and `error` of errno(3); `what`

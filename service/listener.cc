@@ -21,6 +21,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "core/base/clock.h"
+#include "core/base/host_port.h"
 #include "core/base/status.h"
 #include "service/listen_address.h"
 #include "service/log.h"

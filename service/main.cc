@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "core/base/host_port.h"
 #include "core/catalog/catalog_set.h"
 #include "core/kernels/kernels.h"
 #include "service/flags.h"
@@ -59,11 +60,6 @@ void RaiseOpenFilesLimit() {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-// HOST:PORT with the port that it turned out to be.
-std::string WithPort(const std::string& listen, int port) {
-  return absl::StrCat(listen.substr(0, listen.rfind(':')), ":", port);
 }
 
 void Reload(Security& security) {

@@ -11,19 +11,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
-#include "attendant/v1/alias_service.grpc.pb.h"
-#include "attendant/v1/attention_service.grpc.pb.h"
-#include "attendant/v1/catalog_service.grpc.pb.h"
-#include "attendant/v1/item_service.grpc.pb.h"
-#include "attendant/v1/model_service.grpc.pb.h"
-#include "attendant/v1/sequence_service.grpc.pb.h"
-#include "attendant/v1/snapshot_service.grpc.pb.h"
 #include "core/base/clock.h"
+#include "core/base/host_port.h"
 #include "core/base/status.h"
 #include "service/call.h"
 #include "service/catalog_metrics.h"
 #include "service/hang_up.h"
 #include "service/listen_address.h"
+#include "service/methods.h"
 #include "service/pool_metrics.h"
 #include "service/port_credentials.h"
 #include "service/services.h"
@@ -141,14 +136,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   server->listener_->Start(std::move(acceptor));
   grpc::HealthCheckServiceInterface* health =
       server->server_->GetHealthCheckService();
-  for (const char* service : {v1::CatalogService::service_full_name(),
-                              v1::AliasService::service_full_name(),
-                              v1::ItemService::service_full_name(),
-                              v1::ModelService::service_full_name(),
-                              v1::AttentionService::service_full_name(),
-                              v1::SequenceService::service_full_name(),
-                              v1::SnapshotService::service_full_name()}) {
-    health->SetServingStatus(service, true);
+  for (const Method& method : AllMethods()) {
+    health->SetServingStatus(method.service, true);
   }
   return server;
 }

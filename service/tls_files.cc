@@ -1,11 +1,7 @@
 #include "service/tls_files.h"
 
-#include <openssl/bio.h>
 #include <openssl/err.h>
-#include <openssl/evp.h>
 #include <openssl/pem.h>
-#include <openssl/ssl.h>
-#include <openssl/x509.h>
 
 #include <ctime>
 #include <memory>
@@ -14,23 +10,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
+#include "service/openssl.h"
 #include "service/watched_files.h"
 
 namespace attendant {
 namespace {
-
-struct Free {
-  void operator()(BIO* bio) const { BIO_free(bio); }
-  void operator()(X509* certificate) const { X509_free(certificate); }
-  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
-  void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
-};
-template <typename T>
-using Owned = std::unique_ptr<T, Free>;
-
-Owned<BIO> Reader(const std::string& pem) {
-  return Owned<BIO>(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
-}
 
 // Never asks at a terminal.
 int NoPassword(char* /*buffer*/, int /*size*/, int /*writing*/,
@@ -48,7 +32,7 @@ std::string LastError() {
 // All certificates of the file, at least one.
 absl::StatusOr<std::vector<Owned<X509>>> ParseCertificates(
     const std::string& path, const std::string& pem) {
-  const Owned<BIO> reader = Reader(pem);
+  const Owned<BIO> reader = ReaderOf(pem);
   std::vector<Owned<X509>> certificates;
   while (Owned<X509> next{
       PEM_read_bio_X509(reader.get(), nullptr, &NoPassword, nullptr)}) {
@@ -66,7 +50,7 @@ absl::StatusOr<std::vector<Owned<X509>>> ParseCertificates(
 
 absl::StatusOr<Owned<EVP_PKEY>> ParseKey(const std::string& path,
                                          const std::string& pem) {
-  Owned<EVP_PKEY> key(PEM_read_bio_PrivateKey(Reader(pem).get(), nullptr,
+  Owned<EVP_PKEY> key(PEM_read_bio_PrivateKey(ReaderOf(pem).get(), nullptr,
                                               &NoPassword, nullptr));
   ERR_clear_error();
   if (key != nullptr) return key;

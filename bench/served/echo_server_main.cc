@@ -9,6 +9,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "bench/served/echo_server.h"
+#include "core/base/host_port.h"
 #include "service/stop_signal.h"
 
 int main(int argc, char** argv) {
@@ -45,8 +46,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "echo_server: can't listen on %s\n", listen.c_str());
     return 1;
   }
-  std::printf("echo_server ready on %s:%d\n",
-              listen.substr(0, listen.rfind(':')).c_str(), server->port());
+  std::printf("echo_server ready on %s\n",
+              attendant::WithPort(listen, server->port()).c_str());
   std::fflush(stdout);
   attendant::AwaitStopSignal(/*on_hangup=*/[] {});
   return 0;

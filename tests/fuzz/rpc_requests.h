@@ -9,14 +9,9 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "attendant/v1/alias_service.pb.h"
-#include "attendant/v1/attention_service.pb.h"
-#include "attendant/v1/catalog_service.pb.h"
-#include "attendant/v1/item_service.pb.h"
-#include "attendant/v1/model_service.pb.h"
-#include "attendant/v1/sequence_service.pb.h"
-#include "attendant/v1/snapshot_service.pb.h"
+#include "service/methods.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace attendant {
@@ -24,19 +19,10 @@ namespace attendant {
 // The method of any service; null if there is none.
 inline const google::protobuf::MethodDescriptor* FindRpc(
     absl::string_view name) {
-  // One request of each, which also links its service in.
-  static const google::protobuf::Descriptor* const kRequests[] = {
-      v1::GetAliasRequest::descriptor(),
-      v1::AttendRequest::descriptor(),
-      v1::GetCatalogRequest::descriptor(),
-      v1::ListItemsRequest::descriptor(),
-      v1::GetModelRequest::descriptor(),
-      v1::RankCandidatesRequest::descriptor(),
-      v1::GetSnapshotRequest::descriptor()};
-  for (const auto* request : kRequests) {
-    const auto* service = request->file()->service(0);
-    const auto* method = service->FindMethodByName(std::string(name));
-    if (method != nullptr) return method;
+  for (const Method& method : AllMethods()) {
+    if (method.name != name) continue;
+    return google::protobuf::DescriptorPool::generated_pool()->FindMethodByName(
+        absl::StrCat(method.service, ".", method.name));
   }
   return nullptr;
 }
