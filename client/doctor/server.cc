@@ -7,25 +7,22 @@
 #include <optional>
 #include <regex>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "attendant/v1/catalog_service.pb.h"
+#include "client/doctor/certificate.h"
 #include "client/format/text.h"
 #include "core/base/clock.h"
+#include "core/base/host_port.h"
 
 namespace attendant {
 namespace {
 
-constexpr std::uint32_t kHttpPortOffset = 1000;
 constexpr time_t kPatienceSeconds = 5;
 constexpr int kPageSize = 1000;
-
-absl::string_view HostOf(absl::string_view address) {
-  return address.substr(0, address.rfind(':'));
-}
 
 // A page, whatever its status; no result if there is no answer. `token` may be
 // empty.
@@ -183,13 +180,8 @@ void ExamineCatalogs(Client& client, std::vector<Finding>& findings) {
 }  // namespace
 
 std::string DefaultHttpAddress(const std::string& server) {
-  const std::size_t colon = server.rfind(':');
-  std::uint32_t port = 0;
-  if (colon == std::string::npos ||
-      !absl::SimpleAtoi(server.substr(colon + 1), &port)) {
-    return "";
-  }
-  return absl::StrCat(server.substr(0, colon), ":", port + kHttpPortOffset);
+  const int port = PortOf(server);
+  return port == 0 ? "" : WithPort(server, port + kHttpPortOffset);
 }
 
 std::vector<Finding> ExamineServer(const ServerToExamine& server) {
@@ -203,6 +195,10 @@ std::vector<Finding> ExamineServer(const ServerToExamine& server) {
                         std::string(client.status().message()),
                         "start it: attendantd --data-dir DIR; or say where it "
                         "is with --server"});
+  }
+  if (!server.security.ca_path.empty()) {
+    const auto expiry = CertificateExpiry(server.server);
+    if (expiry.ok()) findings.push_back(ExamineExpiry(*expiry, absl::Now()));
   }
   findings.push_back(ExamineReadiness(server));
   if (auto build = ExamineBuild(server, client.ok())) {

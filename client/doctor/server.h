@@ -26,7 +26,8 @@ struct ServerToExamine {
 // plus 1000. Empty if `server` is no such thing.
 std::string DefaultHttpAddress(const std::string& server);
 
-// Whether it can be reached, both ways; whether it is ready and what it warns
+// Whether it can be reached, both ways; how long its certificate is good, where
+// there is TLS; whether it is ready and what it warns
 // of; whether it is of this program's version; and its catalogs.
 std::vector<Finding> ExamineServer(const ServerToExamine& server);
 

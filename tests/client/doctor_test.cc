@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <httplib.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -8,10 +9,14 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "client/doctor/certificate.h"
 #include "client/doctor/data_directory.h"
 #include "client/doctor/machine.h"
 #include "client/doctor/report.h"
@@ -19,6 +24,8 @@
 #include "core/shortlist/faiss_build.h"
 #include "tests/client/temporary_file.h"
 #include "tests/support/scratch_directory.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/test_authority.h"
 
 namespace attendant {
 namespace {
@@ -160,6 +167,41 @@ TEST(ServerTest, OneThatIsNotThereIsAFailureThatSaysWhatToDo) {
   EXPECT_EQ(About(findings, "gRPC").text, "nobody listens");
   EXPECT_THAT(About(findings, "gRPC").advice, HasSubstr("attendantd"));
   EXPECT_EQ(About(findings, "HTTP port").verdict, Verdict::kWarning);
+}
+
+// Whoever signed it, and though a certificate of the client's is asked for.
+TEST(ServerTest, TellsWhenTheCertificateEnds) {
+  const TestAuthority authority("ours");
+  const TestCertificate issued =
+      authority.Issue("IP:127.0.0.1", absl::Hours(100));
+  const TemporaryFile certificate("server.pem", issued.certificate);
+  const TemporaryFile key("server.key", issued.key);
+  const TemporaryFile ca("ca.pem", authority.certificate());
+  httplib::SSLServer server(certificate.path().c_str(), key.path().c_str(),
+                            ca.path().c_str());
+  const int port = server.bind_to_any_port("127.0.0.1");
+  std::thread serving([&] { server.listen_after_bind(); });
+  const auto expiry = CertificateExpiry(absl::StrCat("127.0.0.1:", port));
+  server.stop();
+  serving.join();
+  ASSERT_OK(expiry);
+  EXPECT_LT(absl::AbsDuration(*expiry - absl::Now() - absl::Hours(100)),
+            absl::Minutes(30));
+  EXPECT_THAT(CertificateExpiry("127.0.0.1:1"),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("127.0.0.1:1 shows no certificate")));
+}
+
+TEST(ServerTest, ACertificateThatEndsSoonIsToldOf) {
+  const absl::Time now = absl::FromUnixSeconds(1767225600);
+  constexpr absl::Duration kDay = absl::Hours(24);
+  EXPECT_EQ(ExamineExpiry(now + 14 * kDay, now).verdict, Verdict::kOk);
+  const Finding soon = ExamineExpiry(now + 13 * kDay, now);
+  EXPECT_EQ(soon.verdict, Verdict::kWarning);
+  EXPECT_EQ(soon.text, "expires at 2026-01-14T00:00:00+00:00");
+  const Finding past = ExamineExpiry(now, now);
+  EXPECT_EQ(past.verdict, Verdict::kFailure);
+  EXPECT_THAT(past.advice, HasSubstr("--tls-cert"));
 }
 
 TEST(ServerTest, TheHttpPortIsAThousandAbove) {
