@@ -134,14 +134,22 @@ absl::Status UpdateCatalog(Backend& backend,
   return absl::OkStatus();
 }
 
-absl::Status DeleteCatalog(Backend& backend,
+absl::Status DeleteCatalog(Backend& backend, const CatalogScope& scope,
                            const v1::DeleteCatalogRequest& request,
                            const Interrupt& /*interrupt*/,
                            v1::DeleteCatalogResponse* /*response*/) {
   if (request.name().empty()) {
     return InvalidField("name", "nothing", "the name of a catalog");
   }
-  return backend.catalogs->Delete(request.name());
+  const absl::Status status = backend.catalogs->Delete(request.name());
+  constexpr char kHasAlias[] = "CATALOG_HAS_ALIAS";
+  if (scope.HoldsAll() || ReasonOf(status) != kHasAlias) return status;
+  return StatusWithReason(
+      absl::StatusCode::kFailedPrecondition,
+      absl::StrCat("catalog '", request.name(),
+                   "' has an alias; move it to another catalog, or delete it, "
+                   "first"),
+      kHasAlias);
 }
 
 }  // namespace attendant

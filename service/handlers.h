@@ -36,7 +36,8 @@ absl::Status UpdateCatalog(Backend& backend,
                            const v1::UpdateCatalogRequest& request,
                            const Interrupt& interrupt,
                            v1::UpdateCatalogResponse* response);
-absl::Status DeleteCatalog(Backend& backend,
+// Does not name an alias that is in its way to who may not name all.
+absl::Status DeleteCatalog(Backend& backend, const CatalogScope& scope,
                            const v1::DeleteCatalogRequest& request,
                            const Interrupt& interrupt,
                            v1::DeleteCatalogResponse* response);

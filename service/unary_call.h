@@ -34,11 +34,12 @@ template <typename Request, typename Response>
 using Handler = absl::Status (*)(Backend&, const Request&, const Interrupt&,
                                  Response*);
 
-// The same for a list: the reply tells of nothing that the scope does not hold.
+// The same where other catalogs might be told of: only those that the scope
+// holds are.
 template <typename Request, typename Response>
-using ListHandler = absl::Status (*)(Backend&, const CatalogScope& scope,
-                                     const Request&, const Interrupt&,
-                                     Response*);
+using ScopedHandler = absl::Status (*)(Backend&, const CatalogScope& scope,
+                                       const Request&, const Interrupt&,
+                                       Response*);
 
 // One call: parses, handles and serialises on a worker; again from the handler
 // on while the write that its token stands for is not visible.
@@ -102,7 +103,7 @@ class UnaryCall final : public PooledCall {
   }
 
   absl::Status CallHandler() {
-    if constexpr (std::is_same_v<Handle, ListHandler<Request, Response>>) {
+    if constexpr (std::is_same_v<Handle, ScopedHandler<Request, Response>>) {
       ATTENDANT_ASSIGN_OR_RETURN(const auto grant, GrantOf(backend_, context_));
       return handler_(backend_, grant->scope, *message_, interrupt_, reply_);
     } else {
@@ -130,7 +131,7 @@ class UnaryCall final : public PooledCall {
   Response* reply_ = nullptr;
 };
 
-// Starts a call, of a Handler or a ListHandler. The result belongs to gRPC.
+// Starts a call, of a Handler or a ScopedHandler. The result belongs to gRPC.
 template <typename Request, typename Response, typename Handle>
 grpc::ServerUnaryReactor* StartUnaryCall(Backend& backend, WorkerPool& pool,
                                          const Method& method, Handle handler,

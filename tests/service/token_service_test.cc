@@ -280,6 +280,16 @@ TEST_F(TokenServiceTest, ATokenReachesOnlyItsCatalogs) {
   EXPECT_OK(
       admin->SetAlias(Parse<v1::SetAliasRequest>("alias: 'x' catalog: 'films'"))
           .status());
+  // Nor is one of others told of.
+  EXPECT_OK(
+      films->DeleteAlias(Parse<v1::DeleteAliasRequest>("alias: 'films-now'"))
+          .status());
+  EXPECT_THAT(
+      films->DeleteCatalog(Parse<v1::DeleteCatalogRequest>("name: 'films'"))
+          .status(),
+      StatusIs(absl::StatusCode::kFailedPrecondition,
+               ::testing::AllOf(HasSubstr("'films' has an alias"),
+                                Not(HasSubstr("'x'")))));
   // A scope is of names, whatever an alias stands for at the moment.
   EXPECT_THAT(films->Attend(Query("x")).status(), IsDenied("got \"x\""));
   EXPECT_THAT(
