@@ -1,8 +1,8 @@
 """Draws against weights. The seeds are fixed, but what they draw may change
 with the machine's last digits, so that estimates are checked as chance allows:
 to five standard errors. A normal one is farther off once in 1.7 million runs;
-that of slates, whose error is estimated itself, once in 400,000
-(Student's t with 99 degrees of freedom)."""
+that of slates, whose error is estimated itself, once in 80,000
+(Student's t with 39 degrees of freedom)."""
 import math
 import re
 
@@ -56,7 +56,7 @@ def check(example):
     policy = sum(weight * earned for weight, earned in books)
     alike = sum(earned for _, earned in books) / len(books)
     said = {name: tuple(map(float, numbers)) for name, *numbers in re.findall(
-        r"(drawn|slates of 40|same draws) ([\d.]+) ± ([\d.]+)", text)}
+        r"(drawn|slates of 60|same draws) ([\d.]+) ± ([\d.]+)", text)}
 
     def holds(name, truth, variance, careless):
         """That an estimate is as near as its variance says, which is near
@@ -77,5 +77,5 @@ def check(example):
     holds("same draws", alike, one / draws, policy)
     # Of slates we know no such sum: what their estimates vary by, which must be
     # little enough to tell them from what alike ones would earn.
-    holds("slates of 40", policy, said["slates of 40"][1] ** 2, alike)
-    check_slates(example, items, policy, said["slates of 40"][1])
+    holds("slates of 60", policy, said["slates of 60"][1] ** 2, alike)
+    check_slates(example, items, policy, said["slates of 60"][1])

@@ -13,8 +13,8 @@ import sys
 
 DRAWS = 10000
 ROUNDS = 5
-SLATES = 100
-SLATE = 40
+SLATES = 40
+SLATE = 60
 SHOWN = 8
 BAR = 40
 
