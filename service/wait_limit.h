@@ -18,6 +18,9 @@ namespace attendant {
 //   begin in that time (Little's law) or, where no more wait as it is, by a
 //   tenth. Works that came before that change say nothing about it, and change
 //   nothing more.
+// - The first change waits until all works have waited too long for kStanding:
+//   a queue that goes by itself, as behind a machine that stood still for a
+//   moment, is left alone (as in CoDel; Nichols, Jacobson 2012).
 // - While works wait shorter than that and the limit turned others away, it
 //   grows by `step` for each limit's worth of works.
 // - When nothing waits there is no load to limit, and it is `most` again: so
@@ -27,6 +30,8 @@ namespace attendant {
 // Not thread-safe.
 class WaitLimit {
  public:
+  static constexpr absl::Duration kStanding = absl::Milliseconds(50);
+
   // most and step >= 1.
   WaitLimit(std::size_t most, std::size_t step)
       : most_(most), step_(step), limit_(most) {}
@@ -48,6 +53,8 @@ class WaitLimit {
   const std::size_t most_;
   const std::size_t step_;
   std::size_t limit_;
+  // Since when all works waited too long; max(): the last one did not.
+  SteadyTime standing_since_ = SteadyTime::max();
   SteadyTime lowered_ = SteadyTime::min();
   bool refused_ = false;
   std::size_t earned_ = 0;  // towards the next increase, in [0, limit_)
