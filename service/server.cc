@@ -161,13 +161,12 @@ void Server::Shutdown(absl::Duration grace) {
   backend_.draining.store(true);
   if (server_ != nullptr) {
     // Our calls have the whole grace; connections without one, which gRPC would
-    // wait for as long, only the time to take leave. Those that come in between
-    // are told at once.
-    if (backend_.calls.AwaitNone(SteadyAfter(grace))) {
-      HangUp(port_, kLeaveTime);
-      HangUp(port_, absl::ZeroDuration());
-    }
+    // wait for as long, only the time to take leave. Those that come in
+    // between, until none can, are told at once: gRPC would cancel their calls.
+    const bool in_time = backend_.calls.AwaitNone(SteadyAfter(grace));
+    if (in_time) HangUp(port_, kLeaveTime);
     listener_->Stop();
+    if (in_time) HangUp(port_, absl::ZeroDuration());
     server_->Shutdown(ToGrpcTime(SteadyNow()));
     server_->Wait();
     // gRPC's last words to a call may come after.
