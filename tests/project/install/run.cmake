@@ -33,18 +33,18 @@ file(GLOB_RECURSE files ${protos}/attendant/*.proto)
 execute_process(COMMAND_ERROR_IS_FATAL ANY
   COMMAND ${PROTOC} -I${protos} --descriptor_set_out=${WORK_DIR}/protos ${files})
 
-# Each line of the example is a flag with its default, commented out or not. A file
-# in the place of the data directory ends the server before it serves.
+# Each line of the example is a flag with its default, commented out or not, or
+# names a file; that there is no certificate ends the server before it serves.
 file(READ ${prefix}/etc/attendant/attendantd.toml example)
 string(REGEX REPLACE "(^|\n)# ([a-z-]+ = )" "\\1\\2" config "${example}")
+string(REPLACE "/etc/attendant/" "${WORK_DIR}/missing/" config "${config}")
 string(REGEX MATCHALL "\n[a-z-]+ = [^\n]+" settings "${config}")
 file(WRITE ${WORK_DIR}/all.toml "${config}")
-file(WRITE ${WORK_DIR}/file "")
 execute_process(RESULT_VARIABLE status OUTPUT_VARIABLE effective
   ERROR_VARIABLE refusal
   COMMAND ${prefix}/bin/attendantd --config ${WORK_DIR}/all.toml
-    --data-dir ${WORK_DIR}/file --http-listen none)
-if(NOT status EQUAL 1 OR NOT refusal MATCHES "Not a directory")
+    --data-dir ${WORK_DIR}/store --http-listen none)
+if(NOT status EQUAL 1 OR NOT refusal MATCHES "missing/server.pem can't be read")
   message(FATAL_ERROR "attendantd with the example: ${status}: ${refusal}")
 endif()
 set(count 0)
