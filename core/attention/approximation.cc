@@ -59,7 +59,8 @@ absl::StatusOr<std::int64_t> AttendLsh(const MultiHeadInput& input,
     std::fill_n(weights, input.head_count() * m * n, 0.0f);
   }
   LshAttention attention(input, std::move(hash));
-  HeadJoin join(input, m, outputs);
+  HeadJoin join(input, m);
+  join.Start(m, outputs);
   std::vector<float> pooled(static_cast<std::size_t>(input.head_value_dim()));
   LshFound found;
   for (std::int64_t head = 0; head < input.head_count(); ++head) {

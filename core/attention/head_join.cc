@@ -16,18 +16,21 @@ std::size_t Size(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
 
-HeadJoin::HeadJoin(const MultiHeadInput& input, std::int64_t count,
-                   float* outputs)
+HeadJoin::HeadJoin(const MultiHeadInput& input, std::int64_t capacity)
     : input_(input),
-      count_(count),
       value_dim_(input.head_value_dim()),
       output_dim_(input.output_dim()),
-      outputs_(outputs),
-      is_empty_(Size(count)) {
+      is_empty_(Size(capacity)) {
   if (!projects()) return;
   weight_ = AlignedBuffer<float>(Size(output_dim_ * value_dim_));
   product_ = AlignedBuffer<float>(Size(output_dim_));
-  sums_.resize(Size(count * output_dim_));
+  sums_.resize(Size(capacity * output_dim_));
+}
+
+void HeadJoin::Start(std::int64_t count, float* outputs) {
+  count_ = count;
+  outputs_ = outputs;
+  if (projects()) std::fill_n(sums_.begin(), count * output_dim_, 0.0);
 }
 
 void HeadJoin::StartHead(std::int64_t head) {

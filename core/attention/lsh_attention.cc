@@ -73,6 +73,8 @@ MatrixView LshAttention::Gather(MatrixView from, std::int64_t first,
 }
 
 absl::Status LshAttention::LoadHead(std::int64_t head) {
+  if (is_loaded_ && head == head_) return absl::OkStatus();
+  is_loaded_ = false;
   head_ = head;
   const std::int64_t rounds = hash_->round_count();
   std::vector<std::int32_t> buckets(Size(row_count() * rounds));
@@ -87,6 +89,7 @@ absl::Status LshAttention::LoadHead(std::int64_t head) {
   }
   has_checked_values_ = true;
   FillTables(buckets);
+  is_loaded_ = true;
   return absl::OkStatus();
 }
 

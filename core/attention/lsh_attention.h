@@ -43,8 +43,9 @@ class LshAttention {
   LshAttention(const MultiHeadInput& input,
                std::shared_ptr<const LshBuckets> buckets);
 
-  // Takes in the keys and values of a head. InvalidArgument and interrupts as
-  // of AttendMultiHead. Before Attend; heads in any order.
+  // Takes in the keys and values of a head, unless it is the last that was
+  // taken in. InvalidArgument and interrupts as of AttendMultiHead. Before
+  // Attend; heads in any order.
   absl::Status LoadHead(std::int64_t head);
 
   // Attends with query i in that head: pooled [head_value_dim] receives the
@@ -87,6 +88,7 @@ class LshAttention {
   bool has_checked_values_ = false;  // of those that no model projects
   // Of one head.
   std::int64_t head_ = 0;
+  bool is_loaded_ = false;
   AlignedBuffer<float> keys_;    // [row_count, key_dim]
   AlignedBuffer<float> values_;  // [row_count, value_dim]; empty: the input's
   std::vector<Table> tables_;    // [round_count]

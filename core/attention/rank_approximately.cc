@@ -18,9 +18,9 @@
 namespace attendant {
 namespace {
 
-// Weights of a block's candidates by event: at most this many doubles, or one
-// candidate's.
-constexpr std::int64_t kBlockWeights = std::int64_t{1} << 22;
+// Weights of a block's candidates by event, and HeadJoin's sums: at most this
+// many doubles, or one candidate's.
+constexpr std::int64_t kBlockDoubles = std::int64_t{1} << 22;
 
 std::size_t Size(std::int64_t i) { return static_cast<std::size_t>(i); }
 
@@ -54,24 +54,25 @@ class LshRanker {
     const std::int64_t m = input_.candidates.row_count;
     ranked_.interests = {m, problem_.output_dim(), {}};
     ranked_.interests.data.resize(Size(m * problem_.output_dim()));
+    const std::int64_t doubles = event_count_ + HeadJoin::SumsOfQuery(problem_);
     const std::int64_t block =
-        event_count_ == 0
-            ? m
-            : std::max<std::int64_t>(1, kBlockWeights / event_count_);
+        doubles == 0 ? m : std::max<std::int64_t>(1, kBlockDoubles / doubles);
+    HeadJoin join(problem_, std::min(block, m));
     for (std::int64_t first = 0; first < m; first += block) {
-      ATTENDANT_RETURN_IF_ERROR(RankBlock(first, std::min(block, m - first)));
+      ATTENDANT_RETURN_IF_ERROR(
+          RankBlock(first, std::min(block, m - first), join));
     }
     ranked_.scored_count = attention_.scored_count();
     return std::move(ranked_);
   }
 
  private:
-  absl::Status RankBlock(std::int64_t first, std::int64_t count) {
+  absl::Status RankBlock(std::int64_t first, std::int64_t count,
+                         HeadJoin& join) {
     mean_weights_.assign(Size(count * event_count_), 0);
     mean_logits_.assign(Size(count), 0);
-    HeadJoin join(
-        problem_, count,
-        ranked_.interests.data.data() + first * problem_.output_dim());
+    join.Start(count,
+               ranked_.interests.data.data() + first * problem_.output_dim());
     for (std::int64_t head = 0; head < problem_.head_count(); ++head) {
       ATTENDANT_RETURN_IF_ERROR(attention_.LoadHead(head));
       join.StartHead(head);

@@ -74,7 +74,8 @@ struct RankedInterests {
 //
 // Thread-safe: holds no state. Memory beyond input and result does not grow
 // with the number of events, but under LshAttentionOptions takes
-// LshAttention's, HeadJoin's and, to name events, up to 32 MiB of weights.
+// LshAttention's, and up to 32 MiB of HeadJoin's sums and weights to name
+// events by.
 //
 // InvalidArgument naming a field of the wire's RankCandidatesRequest, or what
 // AttendMultiHead refuses. Cancelled and DeadlineExceeded from the interrupt.

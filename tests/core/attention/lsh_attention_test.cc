@@ -213,6 +213,36 @@ TEST(LshAttentionTest, MemoryDoesNotGrowWithHeads) {
   EXPECT_LT(memory.added(), 64 << 20);
 }
 
+TEST(LshAttentionTest, AHeadIsTakenInOnceInARow) {
+  Matrix keys = Normals(20, 2, 45);
+  const Matrix values = Normals(20, 2, 46);
+  const Matrix query = Normals(1, 2, 47);
+  MultiHeadProjections heads;
+  heads.head_count = 2;
+  heads.query = heads.key = {Normals(4, 2, 48), {}};
+  MultiHeadInput input;
+  input.heads = &heads;
+  input.queries = query.view();
+  input.keys = keys.view();
+  input.values = values.view();
+  const LshAttentionOptions options = {.bucket_count = 2};
+  LshAttention attention(input, DrawBuckets(LshShapeOf(input, options)));
+  const auto attend = [&](std::int64_t head) {
+    EXPECT_OK(attention.LoadHead(head));
+    std::vector<float> pooled(2);
+    LshFound found;
+    EXPECT_OK(attention.Attend(0, pooled.data(), found));
+    return pooled;
+  };
+  const std::vector<float> first = attend(0);
+  // As if the keys were others: seen only by who takes them in again.
+  const Matrix others = Normals(20, 2, 49);
+  std::copy(others.data.begin(), others.data.end(), keys.data.begin());
+  EXPECT_EQ(attend(0), first);
+  attend(1);
+  EXPECT_NE(attend(0), first);
+}
+
 TEST(LshAttentionTest, WhatAllIsMaskedFromGetsZeros) {
   const Matrix tokens = Normals(2, 3, 1);
   const std::int32_t padding[] = {0, 1};
