@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <sstream>
 #include <thread>
@@ -209,8 +210,13 @@ std::variant<Flags, EarlyExit> ParseFlags(int argc, const char* const* argv) {
   CLI::App app(kDescription, "attendantd");
   app.footer(kExamples);
   app.set_version_flag("--version", "attendantd " ATTENDANT_VERSION);
-  app.set_config("--config", "", "Read flags from a file of NAME = VALUE lines")
-      ->envname("ATTENDANT_CONFIG")
+  // CLI11 looks at variables after the file, too late for the file's own name.
+  constexpr char kConfigVariable[] = "ATTENDANT_CONFIG";
+  const char* const config = std::getenv(kConfigVariable);
+  app.set_config("--config", config == nullptr ? "" : config,
+                 "Read flags from a file of NAME = VALUE lines",
+                 /*config_required=*/config != nullptr && *config != '\0')
+      ->envname(kConfigVariable)
       ->type_name("FILE");
   app.allow_config_extras(CLI::config_extras_mode::error);
   AddStorageFlags(app, flags);

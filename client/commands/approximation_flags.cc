@@ -1,5 +1,8 @@
 #include "client/commands/approximation_flags.h"
 
+#include "client/commands/flags.h"
+#include "core/base/status.h"
+
 namespace attendant {
 
 void AddApproximationFlags(CLI::App& verb, ApproximationFlags& flags) {
@@ -41,20 +44,25 @@ void AddApproximationFlags(CLI::App& verb, ApproximationFlags& flags) {
       ->group(kGroup);
 }
 
-v1::Approximation ToApproximation(const ApproximationFlags& flags) {
+absl::StatusOr<v1::Approximation> ToApproximation(
+    const ApproximationFlags& flags) {
   v1::Approximation approximation;
   if (flags.lsh_rounds != 0) {
     v1::LshAttention& lsh = *approximation.mutable_lsh();
     lsh.set_round_count(flags.lsh_rounds);
     if (flags.lsh_buckets != 0) lsh.set_bucket_count(flags.lsh_buckets);
-    lsh.set_seed(flags.lsh_seed);
+    ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t seed,
+                               ParseInteger(flags.lsh_seed));
+    lsh.set_seed(seed);
     return approximation;
   }
   v1::LinformerAttention& linformer = *approximation.mutable_linformer();
   linformer.set_row_count(flags.linformer_rows);
   if (flags.linformer_random) {
     linformer.set_reduction_kind(v1::REDUCTION_KIND_RANDOM);
-    linformer.set_seed(flags.linformer_seed);
+    ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t seed,
+                               ParseInteger(flags.linformer_seed));
+    linformer.set_seed(seed);
   }
   return approximation;
 }

@@ -4,7 +4,9 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <string>
 
+#include "absl/status/statusor.h"
 #include "attendant/v1/sequence_service.pb.h"
 
 namespace attendant {
@@ -12,18 +14,20 @@ namespace attendant {
 struct ApproximationFlags {
   std::int32_t lsh_rounds = 0;  // 0: not asked for
   std::int32_t lsh_buckets = 0;
-  std::int64_t lsh_seed = 1;
+  std::string lsh_seed = "1";
   std::int32_t linformer_rows = 0;
   bool linformer_random = false;
-  std::int64_t linformer_seed = 1;
+  std::string linformer_seed = "1";
 
   bool any() const { return lsh_rounds != 0 || linformer_rows != 0; }
 };
 
 void AddApproximationFlags(CLI::App& verb, ApproximationFlags& flags);
 
-// Only if any() is true.
-v1::Approximation ToApproximation(const ApproximationFlags& flags);
+// Only if any() is true. InvalidArgument of a seed that is no integer of 64
+// bits.
+absl::StatusOr<v1::Approximation> ToApproximation(
+    const ApproximationFlags& flags);
 
 }  // namespace attendant
 

@@ -75,7 +75,8 @@ absl::StatusOr<v1::ContextualizeRequest> ToRequest(
   if (flags.positions) request.set_positions(v1::POSITION_KIND_SINUSOIDAL);
   request.set_include_weights(flags.weights || flags.picture.draws_weights());
   if (flags.approximation.any()) {
-    *request.mutable_approximation() = ToApproximation(flags.approximation);
+    ATTENDANT_ASSIGN_OR_RETURN(*request.mutable_approximation(),
+                               ToApproximation(flags.approximation));
   }
   return request;
 }

@@ -121,7 +121,8 @@ absl::StatusOr<v1::RankCandidatesRequest> ToRequest(const RankFlags& flags) {
                    flags.because_count, kMostNamed));
   }
   if (flags.approximation.any()) {
-    *request.mutable_approximation() = ToApproximation(flags.approximation);
+    ATTENDANT_ASSIGN_OR_RETURN(*request.mutable_approximation(),
+                               ToApproximation(flags.approximation));
   }
   return request;
 }

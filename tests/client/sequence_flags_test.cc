@@ -95,22 +95,30 @@ TEST_F(ApproximationFlagsTest, NoneIsExact) {
 TEST_F(ApproximationFlagsTest, RoundsAndBucketsOfAHash) {
   Parse("--lsh 3 --lsh-buckets 8");
   EXPECT_TRUE(flags_.any());
-  const v1::Approximation approximation = ToApproximation(flags_);
+  ASSERT_OK_AND_ASSIGN(const v1::Approximation approximation,
+                       ToApproximation(flags_));
   EXPECT_EQ(approximation.lsh().round_count(), 3);
   EXPECT_EQ(approximation.lsh().bucket_count(), 8);
   EXPECT_EQ(approximation.lsh().seed(), 1);
   Parse("--lsh 3 --lsh-seed 7");
-  EXPECT_EQ(ToApproximation(flags_).lsh().seed(), 7);
+  EXPECT_EQ(ToApproximation(flags_)->lsh().seed(), 7);
+  Parse("--lsh 3 --lsh-seed 9223372036854775808");
+  EXPECT_THAT(ToApproximation(flags_),
+              StatusIs(kInvalid, HasSubstr("64 bits")));
 }
 
 TEST_F(ApproximationFlagsTest, RowsThatALongSequenceBecomes) {
   Parse("--linformer 100 --linformer-random");
-  const v1::Approximation approximation = ToApproximation(flags_);
+  ASSERT_OK_AND_ASSIGN(const v1::Approximation approximation,
+                       ToApproximation(flags_));
   EXPECT_EQ(approximation.linformer().row_count(), 100);
   EXPECT_EQ(approximation.linformer().reduction_kind(),
             v1::REDUCTION_KIND_RANDOM);
   Parse("--linformer 100 --linformer-random --linformer-seed -3");
-  EXPECT_EQ(ToApproximation(flags_).linformer().seed(), -3);
+  EXPECT_EQ(ToApproximation(flags_)->linformer().seed(), -3);
+  Parse("--linformer 100 --linformer-random --linformer-seed 1.5");
+  EXPECT_THAT(ToApproximation(flags_),
+              StatusIs(kInvalid, HasSubstr("64 bits")));
 }
 
 TEST_F(ApproximationFlagsTest, OneKindOnly) {

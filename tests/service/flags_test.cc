@@ -254,6 +254,27 @@ TEST(FlagsTest, ListensToOthersOnlyWithTlsOrWhenToldTo) {
   EXPECT_TRUE(std::get<Flags>(told).server.security.plaintext_on_network);
 }
 
+TEST(FlagsTest, AVariableNamesTheFile) {
+  const ScopedFile file("workers = 3\n");
+  {
+    const ScopedEnvironment config("ATTENDANT_CONFIG", file.path());
+    const auto named = Parse({});
+    ASSERT_TRUE(std::holds_alternative<Flags>(named));
+    EXPECT_EQ(std::get<Flags>(named).server.worker_count, 3);
+    const ScopedFile other("workers = 4\n");
+    const auto told = Parse({"--config", other.path()});
+    ASSERT_TRUE(std::holds_alternative<Flags>(told));
+    EXPECT_EQ(std::get<Flags>(told).server.worker_count, 4);
+  }
+  {
+    // As if nothing were configured would be as if no token were asked for.
+    const ScopedEnvironment config("ATTENDANT_CONFIG", "/missing.toml");
+    ExpectUsageError(Parse({}), "/missing.toml");
+  }
+  const ScopedEnvironment config("ATTENDANT_CONFIG", "");
+  EXPECT_TRUE(std::holds_alternative<Flags>(Parse({})));
+}
+
 TEST(FlagsTest, EffectiveConfigurationIsAConfigurationFile) {
   const auto parsed = Parse({"--data-dir",
                              "/tmp/some dir",
