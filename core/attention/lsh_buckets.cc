@@ -1,8 +1,10 @@
 #include "core/attention/lsh_buckets.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <span>
+#include <vector>
 
 #include "core/attention/angular_argmax.h"
 #include "core/base/random.h"
@@ -16,6 +18,27 @@ namespace {
 constexpr std::int64_t kDirections = 256;
 // Components that are drawn between two looks at the clock.
 constexpr std::size_t kDraws = 4096;
+
+// Normals are below 10 and components at most 8,192: dots of what lies between
+// are finite, and lose nothing to underflow that could change the greatest.
+constexpr float kShortest = 0x1p-60f;
+constexpr float kLongest = 0x1p60f;
+
+// `row` times the power of two that brings its greatest component near 1, which
+// changes no bucket; empty if dots with `row` are fine as it is.
+std::vector<float> WithinReach(const float* row, std::int64_t dim) {
+  float greatest = 0;
+  for (std::int64_t d = 0; d < dim; ++d) {
+    greatest = std::max(greatest, std::abs(row[d]));
+  }
+  if (greatest == 0 || (kShortest <= greatest && greatest <= kLongest)) {
+    return {};
+  }
+  std::vector<float> scaled(row, row + dim);
+  const int exponent = std::ilogb(greatest);
+  for (float& component : scaled) component = std::scalbn(component, -exponent);
+  return scaled;
+}
 
 }  // namespace
 
@@ -39,6 +62,8 @@ absl::StatusOr<std::shared_ptr<const LshBuckets>> LshBuckets::Draw(
 }
 
 void LshBuckets::Of(const float* row, std::int32_t* buckets) const {
+  const std::vector<float> scaled = WithinReach(row, shape_.dim);
+  if (!scaled.empty()) row = scaled.data();
   const std::int64_t half = shape_.bucket_count / 2;
   float dots[kDirections];
   for (std::int64_t round = 0; round < shape_.round_count; ++round) {

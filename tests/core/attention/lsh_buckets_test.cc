@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "core/attention/lsh_attention.h"
 #include "tests/core/attention/approximation_twins.h"
@@ -12,6 +15,7 @@
 namespace attendant {
 namespace {
 
+using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 
 TEST(LshBucketsTest, TakeTheGreatestComponentOfEitherSign) {
@@ -43,6 +47,28 @@ TEST(LshBucketsTest, AreOfDirections) {
   for (int round = 0; round < 4; ++round) {
     EXPECT_EQ(of_row[round], of_longer[round]);
     EXPECT_EQ((of_row[round] + 8) % 16, of_opposite[round]);
+  }
+}
+
+// The longest and shortest rows that float holds: dots with them overflow, or
+// lose bits.
+TEST(LshBucketsTest, AreOfDirectionsAtAnyLength) {
+  constexpr std::int64_t kDim = 1024;
+  const auto shared = DrawBuckets({kDim, 64, 4, 1});
+  const Matrix rows = Normals(20, kDim, 3);
+  for (std::int64_t i = 0; i < rows.row_count; ++i) {
+    const std::span<const float> row = rows.view().Row(i);
+    std::int32_t buckets[4];
+    shared->Of(row.data(), buckets);
+    for (const int exponent : {125, 61, -61, -100}) {
+      std::vector<float> scaled(row.begin(), row.end());
+      for (float& component : scaled) {
+        component = std::scalbn(component, exponent);
+      }
+      std::int32_t of_scaled[4];
+      shared->Of(scaled.data(), of_scaled);
+      EXPECT_THAT(of_scaled, ElementsAreArray(buckets)) << exponent;
+    }
   }
 }
 
