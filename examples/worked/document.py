@@ -31,6 +31,7 @@ class Section:
     def __init__(self):
         self.setup = None
         self.commands = []
+        self.shown_pictures = []  # as the page names them
 
 
 class Document:
@@ -68,6 +69,8 @@ class Document:
                 section.commands.append(command)
                 self._parts.append(command)
                 continue
+            if section is not None and not fenced:
+                section.shown_pictures += re.findall(r"!\[[^]]*\]\((\S+)\)", line)
             if command is not None:
                 if command.line.endswith("\\"):
                     command.line += "\n" + line.rstrip("\n")

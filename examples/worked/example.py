@@ -34,8 +34,10 @@ class Example:
         self.failures = []
         self.said = {}  # by command of the page
         self.check_count = 0
+        clean = {name: value for name, value in os.environ.items()
+                 if not name.startswith("ATTENDANT_")}
         self._environment = dict(
-            os.environ, ATTENDANT_SERVER=address, NO_COLOR="1",
+            clean, ATTENDANT_SERVER=address, NO_COLOR="1",
             PATH=f"{binaries}:/usr/bin:/bin")
 
     def _run(self, line):

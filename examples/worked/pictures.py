@@ -1,5 +1,6 @@
 """Reads the SVG pictures of attention weights and of images, and holds what one
 sees in them to what their data say."""
+import collections
 import math
 import xml.etree.ElementTree
 
@@ -100,42 +101,59 @@ LINES = ("#ffffff", RED)
 
 
 def same(want, got, tolerance=1e-5):
-    """True if two pictures show the same weights or pixels at the same places,
-    under the same labels, in shades that are a step apart at most. Not for
-    pictures of many weights."""
-    def places(element):
-        return [element.get(name)
-                for name in ("x", "y", "x1", "y1", "x2", "y2")]
+    """True if two pictures are made of the same elements at the same places,
+    in the same sizes and under the same labels, and show the same weights or
+    values, relative to the greatest, in shades that are a step apart at most.
+    Not for pictures of many weights."""
+    def near(a, b, greatest):
+        if None in (a, b):
+            return a is b
+        return abs(a - b) <= tolerance * max(greatest, 1e-30)
 
     def alike(a, b):
         shades = shade(a), shade(b)
         if None in shades:
-            return places(a) == places(b) and shades == (None, None)
-        return places(a) == places(b) and abs(shades[0] - shades[1]) <= 2 * GREY
+            return shades == (None, None)
+        return abs(shades[0] - shades[1]) <= 2 * GREY
 
     assert not bundles(want) and not bundles(got)
-    found = [marks(svg) for svg in (want, got)]
-    images = [pixels(svg) for svg in (want, got)]
-    texts = [[(label.text, places(label)) for label in labels(elements(svg))]
-             for svg in (want, got)]
-    if texts[0] != texts[1] or len(images[0]) != len(images[1]):
+    if _frame(want) != _frame(got):
         return False
-    for at in set(found[0]) | set(found[1]):
-        # A weight of 0 has no line.
-        here = [side.get(at, (0, None)) for side in found]
-        weights = [weight for weight, _ in here]
-        if None in weights:
-            if weights != [None, None]:
-                return False
-        elif abs(weights[0] - weights[1]) > tolerance:
+    found = [marks(svg) for svg in (want, got)]
+    if found[0].keys() != found[1].keys():
+        return False
+    if found[0]:
+        greatest = [float(Legend(svg).greatest) for svg in (want, got)]
+        if abs(greatest[0] - greatest[1]) > 1e-3 * greatest[0]:
             return False
-        drawn = [element for _, element in here if element is not None]
-        if not alike(drawn[0], drawn[-1]):
+    for at, (weight, mark) in found[0].items():
+        other_weight, other = found[1][at]
+        if not near(weight, other_weight, greatest[0]) or not alike(mark, other):
             return False
-    return all(alike(a, b) and
-               abs(number(a, "data-value") - number(b, "data-value"))
-               <= tolerance * max(1, abs(number(a, "data-value")))
-               for a, b in zip(*images))
+    images = [pixels(svg) for svg in (want, got)]
+    values = [[number(pixel, "data-value") for pixel in image]
+              for image in images]
+    return all(alike(a, b) and near(x, y, max(map(abs, values[0])))
+               for a, b, x, y in zip(*images, *values))
+
+
+def _frame(svg):
+    """What a picture is made of, but for weights, values and their shades:
+    elements with their attributes and texts, how many of each."""
+    told = {"fill", "stroke", "stroke-opacity", "data-weight", "data-value"}
+    root = xml.etree.ElementTree.fromstring(svg)
+    greatest = {legend.findall(f".//{SVG}text")[1] for legend in _legends(root)}
+    parts = collections.Counter()
+    for element in root.iter():
+        shown = element.get("class") in ("weight", "pixel")
+        text = (element.text or "").strip()
+        if element.tag == f"{SVG}title":
+            text = text.rpartition(": ")[0]  # of a tooltip
+        parts[element.tag,
+              tuple(sorted((name, value) for name, value in element.items()
+                           if not (shown and name in told))),
+              "" if element in greatest else text] += 1
+    return parts
 
 
 def shown_weights(svg, shape):

@@ -194,7 +194,12 @@ class PicturesTest(unittest.TestCase):
                 (LINES, 'y2="20"', 'y2="10"'),
                 (LINES, '-weight="0.2"', '-weight="0.21"'),
                 (IMAGE, '"0.5"', '"0.6"'),
-                (IMAGE, 'x="8"', 'x="16"')):
+                (IMAGE, 'x="8"', 'x="16"'),
+                (MATRIX, "0.8</text>", "0.9</text>"),
+                (MATRIX, 'class="legend"', 'class="legend" opacity="0"'),
+                (MATRIX, "</svg>", '<rect width="99" height="99"/></svg>'),
+                (MATRIX, '</title>', ' and more: 0.2</title>'),
+                (LINES, "<svg", '<svg transform="scale(0)"')):
             self.assertIn(said, svg)
             self.assertFalse(pictures.same(svg, svg.replace(said, wrong, 1)),
                              (said, wrong))
