@@ -6,9 +6,13 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <numbers>
 #include <numeric>
 #include <span>
+#include <utility>
 #include <vector>
+
+#include "core/attention/gumbel.h"
 
 namespace attendant {
 namespace {
@@ -73,20 +77,29 @@ TEST(FillNormalsTest, UsesOfOneSeedAreIndependent) {
   constexpr std::size_t kCount = 100000;
   const double bound = 5 / std::sqrt(kCount);
   for (const std::uint64_t seed : {0u, 1u, 2u}) {
-    const auto hash = Filled(NormalUse::kHashDirections, seed, 0, kCount);
-    const auto rows = Filled(NormalUse::kRowReduction, seed, 0, kCount);
-    const auto next = Filled(NormalUse::kHashDirections, seed + 1, 0, kCount);
-    // What draws of that seed and equal counters perturb weights by.
+    std::vector<std::vector<float>> drawn;
+    for (const NormalUse use :
+         {NormalUse::kHashDirections, NormalUse::kIndexDirections,
+          NormalUse::kRowReduction}) {
+      drawn.push_back(Filled(use, seed, 0, kCount));
+      EXPECT_NEAR(Correlation(drawn.back(), Filled(use, seed + 1, 0, kCount)),
+                  0, bound);
+    }
+    // What draws of that seed and equal counters perturb weights by: of mean
+    // gamma and variance pi^2 / 6, here 0 and 1.
     std::vector<float> noise;
     for (std::uint64_t i = 0; i < kCount; ++i) {
-      // Of variance 1, about a mean of 0.
       noise.push_back(static_cast<float>(
-          std::sqrt(12.0) * (UniformFrom(RandomBits(seed, i)) - 0.5)));
+          (GumbelFrom(RandomBits(seed, i)) - std::numbers::egamma) *
+          std::sqrt(6.0) / std::numbers::pi));
     }
-    EXPECT_NEAR(Correlation(hash, rows), 0, bound);
-    EXPECT_NEAR(Correlation(hash, next), 0, bound);
-    EXPECT_NEAR(Correlation(hash, noise), 0, bound);
-    EXPECT_NEAR(Correlation(rows, noise), 0, bound);
+    drawn.push_back(std::move(noise));
+    for (std::size_t a = 0; a < drawn.size(); ++a) {
+      for (std::size_t b = 0; b < a; ++b) {
+        EXPECT_NEAR(Correlation(drawn[a], drawn[b]), 0, bound)
+            << a << " and " << b << " of seed " << seed;
+      }
+    }
   }
 }
 
