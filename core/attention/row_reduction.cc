@@ -17,6 +17,8 @@
 namespace attendant {
 namespace {
 
+std::size_t Size(std::int64_t i) { return static_cast<std::size_t>(i); }
+
 absl::Status CheckFinite(MatrixView rows,
                          std::span<const std::int32_t> positions,
                          absl::string_view name) {
@@ -28,30 +30,46 @@ absl::Status CheckFinite(MatrixView rows,
   return absl::OkStatus();
 }
 
-// What a row of E combines: factors of the rows from `begin` on.
-struct ReductionRow {
-  std::size_t begin = 0;
-  std::vector<double> factors;
-};
-
-ReductionRow RowOf(const LinformerOptions& options, std::int64_t r,
-                   std::int64_t reduced_count, std::int64_t count) {
-  if (options.kind == ReductionKind::kSegmentMeans) {
-    const std::int64_t begin = r * count / reduced_count;
-    const std::int64_t size = (r + 1) * count / reduced_count - begin;
-    return {static_cast<std::size_t>(begin),
-            std::vector<double>(static_cast<std::size_t>(size),
-                                1 / static_cast<double>(size))};
+// E [row_count, count], a row at a time: factors of the rows [begin, begin +
+// size), the others' being 0.
+class ReductionMatrix {
+ public:
+  ReductionMatrix(const LinformerOptions& options, std::int64_t row_count,
+                  std::int64_t count)
+      : options_(options), row_count_(row_count), count_(count) {
+    if (options.kind == ReductionKind::kRandom) normals_.resize(Size(count));
   }
-  std::vector<float> normals(static_cast<std::size_t>(count));
-  const std::int64_t drawn = count + count % 2;  // in pairs
-  FillNormals(NormalUse::kRowReduction, options.seed,
-              static_cast<std::uint64_t>(r * drawn), normals);
-  const double deviation = 1 / std::sqrt(static_cast<double>(reduced_count));
-  ReductionRow row;
-  for (const float normal : normals) row.factors.push_back(deviation * normal);
-  return row;
-}
+
+  void Load(std::int64_t r) {
+    if (options_.kind == ReductionKind::kSegmentMeans) {
+      begin_ = Size(r * count_ / row_count_);
+      size_ = Size((r + 1) * count_ / row_count_) - begin_;
+      scale_ = 1 / static_cast<double>(size_);
+      return;
+    }
+    const std::int64_t drawn = count_ + count_ % 2;  // in pairs
+    FillNormals(NormalUse::kRowReduction, options_.seed,
+                static_cast<std::uint64_t>(r * drawn), normals_);
+    size_ = normals_.size();
+    scale_ = 1 / std::sqrt(static_cast<double>(row_count_));
+  }
+
+  std::size_t begin() const { return begin_; }
+  std::size_t size() const { return size_; }
+  // Of row begin + i.
+  double factor(std::size_t i) const {
+    return normals_.empty() ? scale_ : scale_ * double{normals_[i]};
+  }
+
+ private:
+  const LinformerOptions& options_;
+  const std::int64_t row_count_;
+  const std::int64_t count_;
+  std::vector<float> normals_;  // [count] under kRandom, else empty
+  std::size_t begin_ = 0;
+  std::size_t size_ = 0;
+  double scale_ = 0;
+};
 
 }  // namespace
 
@@ -61,21 +79,26 @@ absl::StatusOr<std::vector<Matrix>> ReduceRows(
   const auto count = static_cast<std::int64_t>(positions.size());
   const std::int64_t reduced_count = std::min(options.row_count, count);
   std::vector<Matrix> reduced;
+  std::int64_t max_dim = 0;
   for (const MatrixView rows : inputs) {
     reduced.push_back({reduced_count, rows.dim, {}});
+    reduced.back().data.reserve(Size(reduced_count * rows.dim));
+    max_dim = std::max(max_dim, rows.dim);
   }
+  ReductionMatrix matrix(options, reduced_count, count);
+  std::vector<double> sum(Size(max_dim));
   for (std::int64_t r = 0; r < reduced_count; ++r) {
     ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
-    const ReductionRow row = RowOf(options, r, reduced_count, count);
+    matrix.Load(r);
     for (std::size_t k = 0; k < inputs.size(); ++k) {
       const MatrixView rows = inputs[k];
-      std::vector<double> sum(static_cast<std::size_t>(rows.dim));
-      for (std::size_t i = 0; i < row.factors.size(); ++i) {
-        const std::int32_t position = positions[row.begin + i];
-        ActiveKernels().AddScaled(row.factors[i], rows.Row(position).data(),
+      std::fill_n(sum.begin(), rows.dim, 0.0);
+      for (std::size_t i = 0; i < matrix.size(); ++i) {
+        const std::int32_t position = positions[matrix.begin() + i];
+        ActiveKernels().AddScaled(matrix.factor(i), rows.Row(position).data(),
                                   rows.dim, sum.data());
       }
-      std::transform(sum.begin(), sum.end(),
+      std::transform(sum.begin(), sum.begin() + rows.dim,
                      std::back_inserter(reduced[k].data),
                      [](double d) { return static_cast<float>(d); });
     }

@@ -48,13 +48,17 @@ TEST(ReduceRowsTest, RandomRowsAreOneMatrixTimesTheRows) {
                   static_cast<std::uint64_t>(r * 32), factors);
       for (std::size_t d = 0; d < static_cast<std::size_t>(rows.dim); ++d) {
         double want = 0;
+        double size = 0;
         for (std::int64_t i = 0; i < 31; ++i) {
-          want += factors[static_cast<std::size_t>(i)] / std::sqrt(3.0) *
-                  rows.Row(i)[d];
+          const double term = factors[static_cast<std::size_t>(i)] /
+                              std::sqrt(3.0) * rows.Row(i)[d];
+          want += term;
+          size += std::abs(term);
         }
-        // Doubles, rounded to a float.
+        // Both sum 31 terms of at most 4 roundings each as doubles, and the
+        // result is rounded to a float.
         EXPECT_NEAR(reduced[k].view().Row(r)[d], want,
-                    0x1p-23 * std::abs(want) + 1e-12);
+                    0x1p-24 * std::abs(want) + 2 * 36 * 0x1p-53 * size);
       }
     }
   }
