@@ -574,12 +574,17 @@ TEST_F(SequenceServiceTest, CandidatesAreRankedByTheHistory) {
   EXPECT_EQ(response.candidates(1).id(), "c");
   EXPECT_EQ(response.candidates(0).score(), response.candidates(1).score());
   const double weight = 1 / (1 + std::exp(-2.0));
-  EXPECT_NEAR(response.candidates(0).score(), 3 * weight + (1 - weight), 1e-5);
+  const double score = 3 * weight + (1 - weight);
+  // Exponentials of logits 2 apart are off by (8 + 2) x 2^-24, in numerator and
+  // denominator; three more roundings make a weight, or a sum of two.
+  constexpr double kRelative = (2 * (8 + 2) + 3) * 0x1p-24;
+  EXPECT_NEAR(response.candidates(0).score(), score, kRelative * score);
   EXPECT_THAT(response.candidates(0).interest(), SizeIs(2));
   ASSERT_EQ(response.candidates(0).events_size(), 2);
   EXPECT_TRUE(response.candidates(0).events(0).profile());
   EXPECT_EQ(response.candidates(0).events(0).index(), 0);
-  EXPECT_NEAR(response.candidates(0).events(0).weight(), weight, 1e-6);
+  EXPECT_NEAR(response.candidates(0).events(0).weight(), weight,
+              kRelative * weight);
   EXPECT_FALSE(response.candidates(0).events(1).profile());
   EXPECT_EQ(response.candidates(0).events(1).index(), 0);
   EXPECT_EQ(response.future_event_count(), 1);
