@@ -1,4 +1,4 @@
-// The hash of random directions (Andoni et al. 2015).
+// Cross-polytope LSH (Andoni et al. 2015): the hash of random directions.
 #ifndef ATTENDANT_CORE_ATTENTION_ANGULAR_ARGMAX_H_
 #define ATTENDANT_CORE_ATTENTION_ANGULAR_ARGMAX_H_
 

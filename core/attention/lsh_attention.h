@@ -2,10 +2,14 @@
 //
 // Reformer (Kitaev et al. 2020, sec. 2): queries and keys are hashed by their
 // direction in several rounds; a query attends, exactly, to the union of the
-// keys that share its bucket in some round, and the softmax is over those. We
-// take the union itself, where they sort by bucket, cut into chunks and weigh
-// the rounds; and queries and keys may differ. A query that shares no bucket
-// with a key that it may attend to attends to all that it may.
+// keys that share its bucket in some round, and the softmax is over those. The
+// paper computes the same union by weighing its rounds, and loses keys of it
+// only where it sorts by bucket and cuts into chunks, which we don't.
+//
+// Queries and keys may differ; where they are one, as in the paper, a token
+// shares its own bucket and always attends to itself, which the paper lets it
+// do only where there is nothing else. A query that shares no bucket with a key
+// that it may attend to attends to all that it may.
 #ifndef ATTENDANT_CORE_ATTENTION_LSH_ATTENTION_H_
 #define ATTENDANT_CORE_ATTENTION_LSH_ATTENTION_H_
 
