@@ -10,6 +10,7 @@
 #include "client/commands/command.h"
 #include "client/commands/convert.h"
 #include "client/commands/flags.h"
+#include "client/commands/reply_shapes.h"
 #include "client/files/ids.h"
 #include "client/files/input.h"
 #include "client/files/vector_file.h"
@@ -181,13 +182,19 @@ absl::Status Attend(const AttendFlags& flags, const Context& context) {
     Print(ToJson(response));
     return absl::OkStatus();
   }
+  ATTENDANT_RETURN_IF_ERROR(CheckShape(response, request));
   const std::string& svg = flags.picture.svg;
-  ATTENDANT_ASSIGN_OR_RETURN(
-      const AttentionMap map,
-      MapOf(request, response, flags.show.empty() ? "" : flags.show[0]));
+  if (svg == "image") {
+    Print(ImageSvg(PooledImage(response, flags.image_width)));
+    return absl::OkStatus();
+  }
+  AttentionMap map;
+  if (flags.picture.draws_weights()) {
+    ATTENDANT_ASSIGN_OR_RETURN(
+        map, MapOf(request, response, flags.show.empty() ? "" : flags.show[0]));
+  }
   if (!svg.empty()) {
-    Print(svg == "image" ? ImageSvg(PooledImage(response, flags.image_width))
-                         : WeightsSvg(map, svg));
+    Print(WeightsSvg(map, svg));
     return absl::OkStatus();
   }
   Print(AttendReport(response, {.shown_attributes = flags.show,

@@ -175,9 +175,11 @@ absl::Status RunRank(const RankFlags& flags, const Context& context) {
     ATTENDANT_ASSIGN_OR_RETURN(names,
                                NamesOf(request, response, flags, *client));
   }
-  ATTENDANT_ASSIGN_OR_RETURN(
-      const AttentionMap map,
-      MapOf(request, response, names, flags.because_count));
+  AttentionMap map;
+  if (flags.picture.draws_weights()) {
+    ATTENDANT_ASSIGN_OR_RETURN(
+        map, MapOf(request, response, names, flags.because_count));
+  }
   if (!flags.picture.svg.empty()) {
     Print(WeightsSvg(map, flags.picture.svg));
     return absl::OkStatus();
