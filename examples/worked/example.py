@@ -1,5 +1,6 @@
 """What the check.py of an example works with."""
 import json
+import operator
 import os
 import re
 import shlex
@@ -39,6 +40,8 @@ class Example:
         self._environment = dict(
             clean, ATTENDANT_SERVER=address, NO_COLOR="1",
             PATH=f"{binaries}:/usr/bin:/bin")
+        # The page is of the setups' own sizes.
+        self._environment.pop("ITEMS", None)
 
     def _run(self, line):
         return subprocess.run(["bash", "-c", line], cwd=self.work,
@@ -157,12 +160,16 @@ def rows(flat, width):
     return [flat[i:i + width] for i in range(0, len(flat), width)]
 
 
+def dot(a, b):
+    return sum(map(operator.mul, a, b))
+
+
 def norm(vector):
     return sum(x * x for x in vector) ** 0.5
 
 
 def cosine(a, b):
-    return sum(x * y for x, y in zip(a, b)) / (norm(a) * norm(b))
+    return dot(a, b) / (norm(a) * norm(b))
 
 
 def floats(vector):

@@ -1,7 +1,36 @@
 """Two heads, two senses of "bank"."""
 import math
 
-from example import EPSILON, cosine, floats, share_error
+from example import EPSILON, cosine, dot, floats, share_error
+
+
+# The components that heads keep of queries and keys.
+HEADS = ((0, 2), (1, 3))
+
+
+def check_heads(example):
+    """Of "river bank" through two heads: weights and outputs, one head's after
+    the other's, by the formula."""
+    words = ((0, 1, 0, 0), (1, 1, 0, 0))
+    arguments = ("--vectors", "river_bank.txt", "--layer", "senses",
+                 "--temperature", .1)
+    got = example.head_weights(*arguments)
+    outputs = [floats(output) for output in
+               example.ask("contextualize", *arguments)["outputs"]]
+    # A logit below 8 after four roundings, as in `check`.
+    share = share_error(8, 8 * 4 * EPSILON)
+    for h, kept in enumerate(HEADS):
+        for row, query in enumerate(words):
+            e = [math.exp(sum(query[d] * key[d] for d in kept)
+                          / math.sqrt(2) / .1) for key in words]
+            for column, weight in enumerate(e):
+                example.weight(f"head {h}: {row} on {column}",
+                               got[h][row][column], weight / sum(e), share)
+            # Two products are added.
+            for d, column in enumerate(zip(*words)):
+                example.weight(f"head {h}: output of {row}[{d}]",
+                               outputs[row][4 * h + d],
+                               dot(e, column) / sum(e), share + 3 * EPSILON)
 
 
 def check(example):
@@ -26,6 +55,7 @@ def check(example):
         example.weight(f"the mean shows {of_head}", items[of_head]["weight"],
                        (most + least) / 2, share + 2 * EPSILON)
 
+    check_heads(example)
     river, savings, bank = (0, 1, 0, 0), (1, 0, 0, 0), (1, 1, 0, 0)
     outputs = {}
     for name, neighbour, other in (("river_bank", river, savings),

@@ -3,9 +3,37 @@ between."""
 import base64
 import csv
 
-from example import share_error
+from example import EPSILON, share_error
 
 QUERY = ("attend", "books", "--field", "title", "--text", "The Alchemist")
+
+
+def check_heads(example, text, count):
+    """That a head is attention over its field, an item weighs the mean of
+    heads, and was earned by the one that gives it most."""
+    fields = ("title", "description")
+    everything = ("--text", text, "--weights", "catalog", "-k", count)
+    items = example.ask("attend", "books", "--head", "title=0.1", "--head",
+                        "description=0.1", *everything)["items"]
+    example.equal(f"'{text}': books", len(items), count)
+    alone, shares = [], []
+    for field in fields:
+        of_field = example.ask("attend", "books", "--field", field,
+                               "--temperature", .1, *everything)["items"]
+        alone.append({item["id"]: item["weight"] for item in of_field})
+        # Both are as far off.
+        shares.append(2 * share_error(of_field[0]["logit"]
+                                      - of_field[-1]["logit"]))
+    for item in items:
+        what = f"'{text}', {item['id']}"
+        heads = item["headWeights"]
+        for field, got, want, share in zip(fields, heads, alone, shares):
+            example.weight(f"{what}: {field}", got, want[item["id"]], share)
+        # Floats, which are added and halved.
+        example.weight(f"{what}: mean", item["weight"], sum(heads) / 2,
+                       2 * EPSILON)
+        example.equal(f"{what}: earned by", item["keyField"],
+                      fields[heads.index(max(heads))])
 
 
 def check(example):
@@ -54,3 +82,5 @@ def check(example):
         example.true(f"'{text}' finds {book}",
                      book in [item["id"] for item in reply["items"][:2]])
         example.equal(f"'{text}' earned by", earned.get(book), field)
+    for text in ("The Alchemist", "hunting a white whale"):
+        check_heads(example, text, len(books))

@@ -1,5 +1,7 @@
 """Who looks for whom, with and without projections."""
-from example import share_error
+import math
+
+from example import EPSILON, dot, floats, share_error
 
 WORDS = ("he", "she", "Hans", "Mary")
 # Vectors, projections and logits are small integers, which floats hold
@@ -44,6 +46,18 @@ def check(example):
             example.equal(f"plain: {a} . {b}",
                           answers["plain"][a][b]["similarity"],
                           sum(x * y for x, y in zip(vectors[a], vectors[b])))
+    # A layer attends with q W_Q and k W_K to the vectors as they are. An output
+    # is as far off as its weights, and by adding up four products.
+    reply = example.ask("contextualize", "--vectors", "vectors.txt", "--layer",
+                        "roles", "--score", "dot", "--temperature", .25)
+    for word, got in zip(WORDS, reply["outputs"]):
+        pronoun, _, *gender = vectors[word]
+        e = [math.exp(dot((pronoun, *gender), vectors[key][1:]) / .25)
+             for key in WORDS]
+        for d, component in enumerate(floats(got)):
+            want = dot(e, [vectors[key][d] for key in WORDS]) / sum(e)
+            example.weight(f"output of {word}[{d}]", component, want,
+                           SHARE + 5 * EPSILON)
     # |P - P^T| / |P| of P = W_Q W_K^T. By roles P has three entries of 1: the
     # male and the female to themselves, which P^T has too, and the pronoun to
     # the proper name.

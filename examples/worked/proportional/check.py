@@ -22,14 +22,29 @@ def check_slates(example, everything, policy, error):
     they are not those of drawing one after the other."""
     weights = {item["id"]: item["weight"] for item in everything}
     gap = everything[0]["logit"] - everything[-1]["logit"]
-    slate = example.ask(*ASK, "--sample", "-k", 40, "--seed", 1)["items"]
+    # Of two weights, or one and the sum of others.
+    share = 2 * share_error(gap)
+    reply = example.ask(*ASK, "--sample", "-k", 40, "--seed", 1)
+    slate = reply["items"]
     example.equal("different books", len({item["id"] for item in slate}), 40)
     # P(in the slate | kappa) = 1 - exp(-weight exp(-kappa)) (Kool et al. 2019).
-    hazards = [-math.log1p(-math.exp(item["logInclusionGivenThreshold"]))
-               / weights[item["id"]] for item in slate]
-    for item, hazard in zip(slate, hazards):
-        example.weight(f"exp(-kappa) of {item['id']}", hazard, hazards[0],
-                       2 * share_error(gap))
+    for item in slate:
+        hazard = -math.log1p(-math.exp(item["logInclusionGivenThreshold"]))
+        example.weight(f"inclusion of {item['id']}", hazard,
+                       weights[item["id"]] * math.exp(-reply["slate"]["kappa"]),
+                       share)
+    # Each draw is one of what those before it left.
+    rest = dict(weights)
+    log_probability = 0
+    for item in slate:
+        draw = rest[item["id"]] / sum(rest.values())
+        example.weight(f"draw of {item['id']}", math.exp(item["logWeight"]),
+                       draw, share)
+        log_probability += math.log(draw)
+        del rest[item["id"]]
+    example.near("the slate's log probability",
+                 reply["slate"]["logProbability"], log_probability,
+                 len(slate) * share)
     careless = sum(weights[item["id"]] * reward(item)
                    / math.exp(item["logWeight"]) for item in slate)
     example.true(f"one after the other, {careless} would be found out",
@@ -39,6 +54,16 @@ def check_slates(example, everything, policy, error):
     example.equal("in a slate of all", {
         (item["id"], "logInclusionGivenThreshold" in item)
         for item in slate["items"]}, {(book, False) for book in weights})
+
+
+def check_draws(example, everything):
+    """That draws with replacement are logged with the items' weights."""
+    weights = {item["id"]: item["weight"] for item in everything}
+    gap = everything[0]["logit"] - everything[-1]["logit"]
+    for item in example.ask(*ASK, "--sample", "--with-replacement", "-k", 200,
+                            "--seed", 1)["items"]:
+        example.weight(f"a draw of {item['id']}", math.exp(item["logWeight"]),
+                       weights[item["id"]], 2 * share_error(gap))
 
 
 def check(example):
@@ -78,4 +103,5 @@ def check(example):
     # Of slates we know no such sum: what their estimates vary by, which must be
     # little enough to tell them from what alike ones would earn.
     holds("slates of 60", policy, said["slates of 60"][1] ** 2, alike)
+    check_draws(example, items)
     check_slates(example, items, policy, said["slates of 60"][1])

@@ -5,7 +5,7 @@ import math
 import shlex
 
 import npy
-from example import EPSILON, cosine, share_error
+from example import EPSILON, cosine, dot, share_error
 
 DIM = 64
 TEMPERATURE = 0.1
@@ -41,6 +41,7 @@ def check(example):
         reply = example.ask("rank", "gifts", *arguments, "--history",
                             "events.csv.gz", "--customer", customer,
                             "--temperature", TEMPERATURE, "--because", 100)
+        scores = {}
         for candidate in reply["candidates"]:
             item = candidate["id"]
             logits = [cosine(keys[item], keys[event]) / TEMPERATURE
@@ -56,6 +57,23 @@ def check(example):
             for index, logit in enumerate(logits):
                 example.weight(f"{customer}: {item} on {bought[index]}",
                                got[index], math.exp(logit) / total, share)
+            # The interest is as far off as its weights, and by adding up so many
+            # products; the score by that, and by adding up DIM of them.
+            weights = [math.exp(logit) / total for logit in logits]
+            parts = [[weight * keys[event][d]
+                      for weight, event in zip(weights, bought)]
+                     for d in range(DIM)]
+            errors = [(share + (len(bought) + 1) * EPSILON)
+                      * sum(map(abs, part)) for part in parts]
+            interest = list(map(sum, parts))
+            for d in range(DIM):
+                example.near(f"{customer}: interest of {item}[{d}]",
+                             candidate["interest"][d], interest[d], errors[d])
+            scores[item] = dot(keys[item], interest)
+            sizes = list(map(abs, keys[item]))
+            example.near(f"{customer}: score of {item}", candidate["score"],
+                         scores[item], dot(sizes, errors) + (DIM + 1) * EPSILON
+                         * dot(sizes, map(abs, interest)))
             word = candidates[item]
             best = max(got, key=got.get)
             example.true(f"{names[item]} looks at {names[bought[best]]} first",
@@ -69,3 +87,6 @@ def check(example):
                     example.true(
                         f"{names[item]}: {word} {of_word:.2f}, {other} "
                         f"{of_other:.2f}", of_word > 3 * of_other)
+        example.equal(f"{customer}: the best first",
+                      [candidate["id"] for candidate in reply["candidates"]],
+                      sorted(candidates, key=scores.get, reverse=True))
