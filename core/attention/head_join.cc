@@ -1,10 +1,8 @@
 #include "core/attention/head_join.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 
-#include "absl/strings/str_cat.h"
 #include "core/attention/head_projection.h"
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
@@ -73,11 +71,8 @@ absl::Status HeadJoin::Finish() {
             sum + (bias.empty() ? 0.0 : double{bias[Size(d)]}));
       }
     }
-    if (!std::isnan(RowNorm(output, output_dim_))) continue;
-    return InvalidField(
-        absl::StrCat(input_.names.values),
-        "values whose weighted sum, or its projection, overflows",
-        "ones within the range of floats");
+    ATTENDANT_RETURN_IF_ERROR(
+        CheckOutput(output, output_dim_, input_.names.values));
   }
   return absl::OkStatus();
 }

@@ -48,6 +48,14 @@ absl::Status NotFinite(std::span<const float> input, absl::string_view field) {
                       "one within the range of floats");
 }
 
+absl::Status CheckOutput(const float* output, std::int64_t dim,
+                         absl::string_view field) {
+  if (!std::isnan(RowNorm(output, dim))) return absl::OkStatus();
+  return InvalidField(field,
+                      "values whose weighted sum, or its projection, overflows",
+                      "ones within the range of floats");
+}
+
 absl::Status LogitOverflows(absl::string_view field) {
   return InvalidField(field, "a logit that overflows",
                       "similarity x scale / temperature within the range of "

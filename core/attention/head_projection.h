@@ -26,6 +26,10 @@ void ScaleRow(double factor, std::int64_t dim, float* row);
 
 // Why a row, or its projection, is not finite: `input` is the row before.
 absl::Status NotFinite(std::span<const float> input, absl::string_view field);
+// OK if the `dim` floats of an output are finite, else InvalidArgument naming
+// the values that it is of.
+absl::Status CheckOutput(const float* output, std::int64_t dim,
+                         absl::string_view field);
 // InvalidArgument: a logit of the query is beyond the floats.
 absl::Status LogitOverflows(absl::string_view field);
 

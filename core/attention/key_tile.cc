@@ -1,10 +1,8 @@
 #include "core/attention/key_tile.h"
 
 #include <algorithm>
-#include <cmath>
 
-#include "absl/strings/str_cat.h"
-#include "core/attention/head_projection.h"
+#include "core/attention/head_rows.h"
 #include "core/base/status.h"
 
 namespace attendant {
@@ -39,10 +37,8 @@ KeyTile::KeyTile(const MultiHeadInput& input)
 absl::Status KeyTile::Load(std::int64_t first, std::int64_t last_query) {
   Choose(first, last_query);
   if (size_ == 0) return absl::OkStatus();
-  const MatrixView keys = Gather(input_.keys, gathered_keys_);
-  const MatrixView values = Gather(input_.values, gathered_values_);
-  ATTENDANT_RETURN_IF_ERROR(LoadKeys(keys));
-  return LoadValues(values);
+  ATTENDANT_RETURN_IF_ERROR(LoadKeys());
+  return LoadValues();
 }
 
 void KeyTile::Choose(std::int64_t first, std::int64_t last_query) {
@@ -63,66 +59,36 @@ void KeyTile::Choose(std::int64_t first, std::int64_t last_query) {
   }
 }
 
-MatrixView KeyTile::Gather(MatrixView from, AlignedBuffer<float>& copy) const {
-  const std::int32_t* positions = positions_.data();
-  bool together = true;
-  for (std::int64_t i = 1; i < size_ && together; ++i) {
-    together = positions[i] == positions[i - 1] + 1;
-  }
-  if (together) return {from.data + positions[0] * from.dim, size_, from.dim};
-  for (std::int64_t i = 0; i < size_; ++i) {
-    std::copy_n(from.data + positions[i] * from.dim, from.dim,
-                copy.data() + i * from.dim);
-  }
-  return {copy.data(), size_, from.dim};
-}
-
-absl::Status KeyTile::LoadKeys(MatrixView keys) {
-  const bool normalises = input_.score_kind == ScoreKind::kCosine;
-  const std::int64_t dim = input_.head_key_dim();
-  keys_ = projected_keys_.size() > 0 ? projected_keys_.data() : keys.data;
+absl::Status KeyTile::LoadKeys() {
+  const MatrixView rows =
+      GatherRows(input_.keys, chosen(), gathered_keys_.data());
+  const bool is_copied = projected_keys_.size() > 0;
+  keys_ = is_copied ? projected_keys_.data() : rows.data;
   for (std::int64_t head = 0; head < input_.head_count(); ++head) {
     ATTENDANT_RETURN_IF_ERROR(input_.interrupt.Check());
-    float* projected = projected_keys_.data() + head * kTileKeys * dim;
-    if (input_.heads != nullptr) {
-      ProjectHead(input_.heads->key, head, dim, keys, projected);
-    } else if (normalises) {
-      std::copy_n(keys.data, size_ * dim, projected);
-    }
-    double max_norm = 0;
-    for (std::int64_t i = 0; i < size_; ++i) {
-      const double norm = RowNorm(this->keys(head) + i * dim, dim);
-      if (std::isnan(norm)) {
-        return NotFinite(keys.Row(i), absl::StrCat(input_.names.keys, "[",
-                                                   positions_[Index(i)], "]"));
-      }
-      if (normalises) {
-        // Of norm 0 it stays as it is: similarity 0 with all.
-        if (norm > 0) ScaleRow(1 / norm, dim, projected + i * dim);
-      }
-      max_norm = std::max(max_norm, norm);
-    }
-    max_norms_[Index(head)] = normalises ? 1 : max_norm;
+    float* keys = is_copied ? projected_keys_.data() +
+                                  head * kTileKeys * input_.head_key_dim()
+                            : nullptr;
+    ATTENDANT_ASSIGN_OR_RETURN(
+        max_norms_[Index(head)],
+        LoadHeadKeys(input_, head, rows, chosen(), keys));
   }
   return absl::OkStatus();
 }
 
-absl::Status KeyTile::LoadValues(MatrixView values) {
+absl::Status KeyTile::LoadValues() {
+  const MatrixView rows =
+      GatherRows(input_.values, chosen(), gathered_values_.data());
   const bool projects = projected_values_.size() > 0;
-  const std::int64_t dim = input_.head_value_dim();
-  values_ = projects ? projected_values_.data() : values.data;
+  values_ = projects ? projected_values_.data() : rows.data;
   for (std::int64_t head = 0; head < (projects ? input_.head_count() : 1);
        ++head) {
     ATTENDANT_RETURN_IF_ERROR(input_.interrupt.Check());
-    if (projects) {
-      ProjectHead(*input_.heads->value, head, dim, values,
-                  projected_values_.data() + head * kTileKeys * dim);
-    }
-    for (std::int64_t i = 0; i < size_; ++i) {
-      if (!std::isnan(RowNorm(this->values(head) + i * dim, dim))) continue;
-      return NotFinite(values.Row(i), absl::StrCat(input_.names.values, "[",
-                                                   positions_[Index(i)], "]"));
-    }
+    float* values = projects ? projected_values_.data() +
+                                   head * kTileKeys * input_.head_value_dim()
+                             : nullptr;
+    ATTENDANT_RETURN_IF_ERROR(
+        LoadHeadValues(input_, head, rows, chosen(), values));
   }
   return absl::OkStatus();
 }

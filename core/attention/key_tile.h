@@ -3,11 +3,11 @@
 #define ATTENDANT_CORE_ATTENTION_KEY_TILE_H_
 
 #include <cstdint>
+#include <span>
 
 #include "absl/status/status.h"
 #include "core/attention/multi_head.h"
 #include "core/base/aligned_buffer.h"
-#include "core/base/views.h"
 
 namespace attendant {
 
@@ -46,10 +46,11 @@ class KeyTile {
     return static_cast<std::size_t>(i);
   }
   void Choose(std::int64_t first, std::int64_t last_query);
-  // The chosen rows of `from`, in place if they lie together, else copied.
-  MatrixView Gather(MatrixView from, AlignedBuffer<float>& copy) const;
-  absl::Status LoadKeys(MatrixView keys);
-  absl::Status LoadValues(MatrixView values);
+  absl::Status LoadKeys();
+  absl::Status LoadValues();
+  std::span<const std::int32_t> chosen() const {
+    return {positions_.data(), Index(size_)};
+  }
 
   const MultiHeadInput& input_;
   std::int64_t order_size_;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/attention/attended_keys.h"
 #include "core/attention/head_projection.h"
+#include "core/attention/head_rows.h"
 #include "core/attention/key_tile.h"
 #include "core/attention/score.h"
 #include "core/attention/state.h"
@@ -63,15 +64,6 @@ const float* LshAttention::ValueAt(std::int32_t row) const {
                            : input_.values.Row(positions_[Size(row)]).data();
 }
 
-MatrixView LshAttention::Gather(MatrixView from, std::int64_t first,
-                                std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) {
-    std::copy_n(from.Row(positions_[Size(first + i)]).data(), from.dim,
-                gathered_.data() + i * from.dim);
-  }
-  return {gathered_.data(), count, from.dim};
-}
-
 absl::Status LshAttention::LoadHead(std::int64_t head) {
   if (is_loaded_ && head == head_) return absl::OkStatus();
   is_loaded_ = false;
@@ -80,8 +72,8 @@ absl::Status LshAttention::LoadHead(std::int64_t head) {
   std::vector<std::int32_t> buckets(Size(row_count() * rounds));
   for (std::int64_t first = 0; first < row_count(); first += kTileKeys) {
     const std::int64_t count = std::min(kTileKeys, row_count() - first);
-    ATTENDANT_RETURN_IF_ERROR(LoadKeys(first, count));
-    ATTENDANT_RETURN_IF_ERROR(LoadValues(first, count));
+    ATTENDANT_RETURN_IF_ERROR(input_.interrupt.Check());
+    ATTENDANT_RETURN_IF_ERROR(LoadRows(first, count));
     for (std::int64_t row = first; row < first + count; ++row) {
       ATTENDANT_RETURN_IF_ERROR(input_.interrupt.Check());
       hash_->Of(keys_.data() + row * key_dim_, buckets.data() + row * rounds);
@@ -93,46 +85,20 @@ absl::Status LshAttention::LoadHead(std::int64_t head) {
   return absl::OkStatus();
 }
 
-absl::Status LshAttention::LoadKeys(std::int64_t first, std::int64_t count) {
-  ATTENDANT_RETURN_IF_ERROR(input_.interrupt.Check());
-  const MatrixView inputs = Gather(input_.keys, first, count);
-  float* keys = keys_.data() + first * key_dim_;
-  if (input_.heads != nullptr) {
-    ProjectHead(input_.heads->key, head_, key_dim_, inputs, keys);
-  } else {
-    std::copy_n(inputs.data, count * key_dim_, keys);
-  }
-  for (std::int64_t i = 0; i < count; ++i) {
-    const double norm = RowNorm(keys + i * key_dim_, key_dim_);
-    if (std::isnan(norm)) {
-      return NotFinite(inputs.Row(i),
-                       absl::StrCat(input_.names.keys, "[",
-                                    positions_[Size(first + i)], "]"));
-    }
-    // Of norm 0 it stays as it is: similarity 0 with all.
-    if (input_.score_kind == ScoreKind::kCosine && norm > 0) {
-      ScaleRow(1 / norm, key_dim_, keys + i * key_dim_);
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status LshAttention::LoadValues(std::int64_t first, std::int64_t count) {
+absl::Status LshAttention::LoadRows(std::int64_t first, std::int64_t count) {
+  const std::span<const std::int32_t> positions = {positions_.data() + first,
+                                                   Size(count)};
+  ATTENDANT_RETURN_IF_ERROR(
+      LoadHeadKeys(input_, head_,
+                   GatherRows(input_.keys, positions, gathered_.data()),
+                   positions, keys_.data() + first * key_dim_)
+          .status());
   if (!projects_values() && has_checked_values_) return absl::OkStatus();
   ATTENDANT_RETURN_IF_ERROR(input_.interrupt.Check());
-  if (projects_values()) {
-    ProjectHead(*input_.heads->value, head_, value_dim_,
-                Gather(input_.values, first, count),
-                values_.data() + first * value_dim_);
-  }
-  for (std::int64_t row = first; row < first + count; ++row) {
-    const float* value = ValueAt(static_cast<std::int32_t>(row));
-    if (!std::isnan(RowNorm(value, value_dim_))) continue;
-    const std::int32_t position = positions_[Size(row)];
-    return NotFinite(input_.values.Row(position),
-                     absl::StrCat(input_.names.values, "[", position, "]"));
-  }
-  return absl::OkStatus();
+  return LoadHeadValues(
+      input_, head_, GatherRows(input_.values, positions, gathered_.data()),
+      positions,
+      projects_values() ? values_.data() + first * value_dim_ : nullptr);
 }
 
 // A counting sort by bucket, in each round.

@@ -72,10 +72,8 @@ class LshAttention {
   }
   bool projects_values() const { return values_.size() > 0; }
   const float* ValueAt(std::int32_t row) const;
-  // The input's rows [first, first + count) of those attended to, copied.
-  MatrixView Gather(MatrixView from, std::int64_t first, std::int64_t count);
-  absl::Status LoadKeys(std::int64_t first, std::int64_t count);
-  absl::Status LoadValues(std::int64_t first, std::int64_t count);
+  // Keys and values of the rows [first, first + count), at most a tile.
+  absl::Status LoadRows(std::int64_t first, std::int64_t count);
   // From the buckets of its rows [row_count, round_count].
   void FillTables(const std::vector<std::int32_t>& buckets);
   bool MayAttend(std::int64_t query, std::int32_t row) const;

@@ -284,14 +284,11 @@ absl::Status QueryBlock::Finish(float* outputs) {
     for (std::int64_t i = 0; i < count; ++i) {
       float* output = to + i * output_dim;
       // Masks are the same for all heads.
-      if (partition(first + i).count == 0)
+      if (partition(first + i).count == 0) {
         std::fill_n(output, output_dim, 0.0f);
-      if (std::isnan(RowNorm(output, output_dim))) {
-        return InvalidField(
-            absl::StrCat(input_.names.values),
-            "values whose weighted sum, or its projection, overflows",
-            "ones within the range of floats");
       }
+      ATTENDANT_RETURN_IF_ERROR(
+          CheckOutput(output, output_dim, input_.names.values));
     }
   }
   return absl::OkStatus();
