@@ -41,11 +41,17 @@ def check(example):
     example.equal("plain: max |S - S^T|", asymmetry("plain"), 0)
     vectors = {"he": (1, 0, 1, 0), "she": (1, 0, 0, 1), "Hans": (0, 1, 1, 0),
                "Mary": (0, 1, 0, 1)}
-    for a in WORDS:
-        for b in WORDS:
-            example.equal(f"plain: {a} . {b}",
-                          answers["plain"][a][b]["similarity"],
-                          sum(x * y for x, y in zip(vectors[a], vectors[b])))
+    # Which components of queries, and of keys, a field's model keeps.
+    for field, of_query, of_key in (("plain", (0, 1, 2, 3), (0, 1, 2, 3)),
+                                    ("roles", (0, 2, 3), (1, 2, 3)),
+                                    ("tied", (0, 2, 3), (0, 2, 3)),
+                                    ("one_sided", (0, 2, 3), (1, 2, 3))):
+        for a in WORDS:
+            for b in WORDS:
+                example.equal(f"{field}: {a} . {b}",
+                              answers[field][a][b]["similarity"],
+                              sum(vectors[a][i] * vectors[b][j]
+                                  for i, j in zip(of_query, of_key)))
     # A layer attends with q W_Q and k W_K to the vectors as they are. An output
     # is as far off as its weights, and by adding up four products.
     reply = example.ask("contextualize", "--vectors", "vectors.txt", "--layer",
