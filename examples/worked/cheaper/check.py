@@ -1,9 +1,11 @@
 """What approximations save, and what they lose."""
 import array
+import csv
+import gzip
 import math
-import operator
 
-from example import EPSILON, cosine, floats, norm, rows, share_error
+import npy
+from example import EPSILON, cosine, dot, floats, norm, rows, share_error
 
 ASK = ("contextualize", "--vectors", "tokens.txt", "--score", "cosine",
        "--temperature", "0.1")
@@ -64,13 +66,16 @@ def check_buckets(example, tokens, rounds):
                      floats(reply["outputs"][i]), output, len(of))
 
 
+def segment_means(tokens, count):
+    ends = [len(tokens) * i // count for i in range(count + 1)]
+    return [[sum(column) / (end - start) for column in zip(*tokens[start:end])]
+            for start, end in zip(ends, ends[1:])]
+
+
 def check_means(example, tokens, count):
     """That tokens attend to the means of segments, each n / count of them."""
     reply = example.ask(*FEW, "--linformer", count)
-    ends = [len(tokens) * i // count for i in range(count + 1)]
-    means = [[sum(column) / (end - start)
-              for column in zip(*tokens[start:end])]
-             for start, end in zip(ends, ends[1:])]
+    means = segment_means(tokens, count)
     for i, token in enumerate(tokens):
         check_output(example, f"{count} means: output {i}",
                      floats(reply["outputs"][i]), attend(token, means)[1],
@@ -102,10 +107,6 @@ def normals(use, seed, first, count):
         radius, angle = math.sqrt(-2 * math.log1p(-u)), 2 * math.pi * v
         drawn.extend((radius * math.cos(angle), radius * math.sin(angle)))
     return drawn
-
-
-def dot(a, b):
-    return sum(map(operator.mul, a, b))
 
 
 def softmax_output(query, keys, values):
@@ -169,6 +170,80 @@ def check_combinations(example, tokens, count, seed, more=()):
                                      + (count + 1) * EPSILON))
 
 
+RANK = ("rank", "gifts", "--candidate", "22514", "--candidate", "22966",
+        "--history", "../two_interests/events.csv.gz", "--customer", "c1146",
+        "--temperature", .1)
+GIFT_DIM = 64
+
+
+def check_interest(example, what, got, candidate, met):
+    """Interest and score of a candidate that attends to `met`, and its weights
+    on them: by cosines, in doubles. Gives the weights, and their error."""
+    logits = [cosine(candidate, key) / .1 for key in met]
+    e = list(map(math.exp, logits))
+    weights = [x / sum(e) for x in e]
+    share = share_error(max(logits) - min(logits), 3 * GIFT_DIM * EPSILON / .1)
+    # An interest is as far off as its weights, and by adding up products; a
+    # score by that, and by adding up GIFT_DIM of them.
+    parts = [[w * x for w, x in zip(weights, column)] for column in zip(*met)]
+    errors = [(share + (len(met) + 1) * EPSILON) * sum(map(abs, part))
+              for part in parts]
+    interest = list(map(sum, parts))
+    for d, error in enumerate(errors):
+        example.near(f"{what}: interest[{d}]", got["interest"][d], interest[d],
+                     error)
+    sizes = list(map(abs, candidate))
+    example.near(f"{what}: score", got["score"], dot(candidate, interest),
+                 dot(sizes, errors) + (GIFT_DIM + 1) * EPSILON
+                 * dot(sizes, map(abs, interest)))
+    return weights, share
+
+
+def check_rank_buckets(example, candidates, bought, rounds, buckets, *more):
+    """That candidates attend to the purchases that share a bucket with them in
+    some round, or to all where none does, and that a reply names those."""
+    reply = example.ask(*RANK, "--lsh", rounds, *more, "--because", 100)
+    example.equal("ranks by LSH say", reply["method"],
+                  "ATTENTION_METHOD_APPROXIMATE")
+    half = buckets // 2
+    directions = rows(normals(HASH_DIRECTIONS, 1, 0,
+                              rounds * half * GIFT_DIM), GIFT_DIM)
+
+    def bucket(vector, r):
+        dots = [dot(vector, direction)
+                for direction in directions[r * half:(r + 1) * half]]
+        best = max(range(half), key=lambda d: abs(dots[d]))
+        return best, dots[best] < 0
+
+    pairs = 0
+    for got in reply["candidates"]:
+        candidate = candidates[got["id"]]
+        met = [j for j, key in enumerate(bought)
+               if any(bucket(key, r) == bucket(candidate, r)
+                      for r in range(rounds))] or list(range(len(bought)))
+        pairs += len(met)
+        what = f"{rounds} rounds: {got['id']}"
+        said = {event["index"]: event["weight"] for event in got["events"]}
+        example.equal(f"{what} attends to", sorted(said), met)
+        weights, share = check_interest(example, what, got, candidate,
+                                        [bought[j] for j in met])
+        for j, weight in zip(met, weights):
+            example.weight(f"{what} on {j}", said[j], weight, share)
+    example.equal(f"{rounds} rounds: pairs of ranks",
+                  int(reply["scoredCount"]), pairs)
+
+
+def check_rank_means(example, candidates, bought, count):
+    """That candidates attend to the means of segments of the purchases."""
+    reply = example.ask(*RANK, "--linformer", count)
+    example.equal("ranks by Linformer say", reply["method"],
+                  "ATTENTION_METHOD_APPROXIMATE")
+    means = segment_means(bought, count)
+    for got in reply["candidates"]:
+        check_interest(example, f"{count} means: {got['id']}", got,
+                       candidates[got["id"]], means)
+
+
 def check(example):
     exact = example.ask(*ASK)
     example.equal("exact says", exact["method"], "ATTENTION_METHOD_EXACT")
@@ -230,11 +305,16 @@ def check(example):
                                         + line.replace("many", "longer")))
 
     # Of a customer's purchases, those of story 9, as of a sequence.
-    rank = ("rank", "gifts", "--candidate", "22514", "--history",
-            "../two_interests/events.csv.gz", "--customer", "c1146")
-    example.equal("exact ranks say", example.ask(*rank)["method"],
+    gifts = example.work.parent / "two_interests"
+    numbers = rows(npy.read(gifts / "names/keys.npy"), GIFT_DIM)
+    keys = dict(zip((gifts / "names/ids.txt").read_text().split(), numbers))
+    with gzip.open(gifts / "events.csv.gz", "rt", newline="") as file:
+        bought = [keys[row["item_id"]] for row in csv.DictReader(file)
+                  if row["customer_id"] == "c1146"]
+    candidates = {item: keys[item] for item in ("22514", "22966")}
+    example.equal("exact ranks say", example.ask(*RANK)["method"],
                   "ATTENTION_METHOD_EXACT")
-    for flags in (("--lsh", 1), ("--linformer", 5)):
-        example.equal(f"ranks by {flags} say",
-                      example.ask(*rank, *flags)["method"],
-                      "ATTENTION_METHOD_APPROXIMATE")
+    # The default for so few events is two buckets.
+    check_rank_buckets(example, candidates, bought, 1, 2)
+    check_rank_buckets(example, candidates, bought, 2, 4, "--lsh-buckets", 4)
+    check_rank_means(example, candidates, bought, 5)
