@@ -8,8 +8,11 @@ import subprocess
 
 import pictures
 
-# The unit roundoff of a 32-bit float.
+# The unit roundoff of a 32-bit float, and of a double.
 EPSILON = 2.0 ** -24
+DOUBLE = 2.0 ** -53
+# Of all stories, those of story 10 may be off by most, as its check.py says.
+MOST_LOGIT_ERROR = 2.0 ** -11
 
 
 def share_error(gap, logit_error=0):

@@ -100,10 +100,10 @@ MATRIX = ("#000000", "#ffffff")
 LINES = ("#ffffff", RED)
 
 
-def same(want, got, tolerance=1e-5):
+def same(want, got, tolerance):
     """True if two pictures are made of the same elements at the same places,
     in the same sizes and under the same labels, and show the same weights or
-    values, relative to the greatest, in shades that are a step apart at most.
+    values, to a share of the greatest, in shades that are a step apart at most.
     Not for pictures of many weights."""
     def near(a, b, greatest):
         if None in (a, b):

@@ -11,6 +11,9 @@ sys.path.insert(0, str(WORKED))
 import document  # noqa: E402
 import pictures  # noqa: E402
 
+# Of pictures of the same weights.
+SHARE = 2e-3
+
 
 class SameTextTest(unittest.TestCase):
     def same(self, want, got):
@@ -137,10 +140,10 @@ class PicturesTest(unittest.TestCase):
                 "</g>", text(60, 40, "not known") + "</g>")
         self.assertEqual(pictures.shown_weights(unknown, (1, 1, 2)),
                          ([[[0.8, None]]], 0))
-        self.assertTrue(pictures.same(unknown, unknown))
-        self.assertFalse(pictures.same(unknown, MATRIX))
+        self.assertTrue(pictures.same(unknown, unknown, SHARE))
+        self.assertFalse(pictures.same(unknown, MATRIX, SHARE))
         self.assertFalse(pictures.same(
-            unknown, unknown.replace("#a9c4e6", "#404040")))
+            unknown, unknown.replace("#a9c4e6", "#404040"), SHARE))
 
     def test_what_one_sees_is_what_the_data_say(self):
         for svg, said, wrong in (
@@ -179,7 +182,8 @@ class PicturesTest(unittest.TestCase):
                                 (LINES, "0.2\"", "0.200001\""),
                                 (IMAGE, '"0.5"', '"0.500001"')):
             self.assertIn(said, svg)
-            self.assertTrue(pictures.same(svg, svg.replace(said, near)), said)
+            self.assertTrue(pictures.same(
+                svg, svg.replace(said, near), SHARE), said)
 
     def test_other_pictures_are_others(self):
         for svg, said, wrong in (
@@ -201,8 +205,8 @@ class PicturesTest(unittest.TestCase):
                 (MATRIX, '</title>', ' and more: 0.2</title>'),
                 (LINES, "<svg", '<svg transform="scale(0)"')):
             self.assertIn(said, svg)
-            self.assertFalse(pictures.same(svg, svg.replace(said, wrong, 1)),
-                             (said, wrong))
+            self.assertFalse(pictures.same(
+                svg, svg.replace(said, wrong, 1), SHARE), (said, wrong))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 import math
 import operator
 
-from example import EPSILON
+from example import EPSILON, MOST_LOGIT_ERROR
 
 DIM = 64
 
@@ -14,6 +14,14 @@ def table(path):
 
 def apply(matrix, vector):
     return [sum(map(operator.mul, row, vector)) for row in matrix]
+
+
+def projection_errors(matrix, vector):
+    """How far each component of matrix x vector may be off: each of its DIM
+    products has two inputs and a product rounded, and their sum DIM more."""
+    return [(DIM + 3) * EPSILON * size
+            for size in apply([list(map(abs, row)) for row in matrix],
+                              list(map(abs, vector)))]
 
 
 def check(example):
@@ -35,29 +43,43 @@ def check(example):
                       int(reply["stats"]["projectedQueryCount"]), 1)
         example.equal(f"{field}: keys projected", projected[field], len(items))
         if field == "additive":
-            asked = apply(w, query)
-            parts = [[vi * math.tanh(a + b)
-                      for vi, a, b in zip(v, asked, apply(u, key))]
-                     for key in items]
+            left, right = w, u
         else:
             # W_Q_i and W_K_i stand for x W.
-            asked = apply(list(zip(*w_q)), query)
-            columns = list(zip(*w_k))
-            parts = [[a * b for a, b in zip(asked, apply(columns, key))]
-                     for key in items]
-        want = list(map(sum, parts))
-        # A sum of 64 parts, each of them of sums of 64 inputs: 2 x 64 roundings
-        # of what is, in magnitude, at most the parts' sum and what a
-        # component's own sum added up (some ten times as much).
-        errors = [10 * 2 * DIM * EPSILON * sum(map(abs, part))
-                  for part in parts]
+            left, right = list(zip(*w_q)), list(zip(*w_k))
+        asked = apply(left, query)
+        asked_errors = projection_errors(left, query)
+        want, errors = [], []
+        for key in items:
+            kept = apply(right, key)
+            kept_errors = projection_errors(right, key)
+            if field == "additive":
+                parts = [vi * math.tanh(a + b)
+                         for vi, a, b in zip(v, asked, kept)]
+                # A tanh is no steeper than 1, and itself within 2^-21, 8
+                # roundings; v is rounded, too.
+                inputs = [abs(vi) * (da + db) for vi, da, db
+                          in zip(v, asked_errors, kept_errors)]
+                roundings = DIM + 9
+            else:
+                parts = list(map(operator.mul, asked, kept))
+                inputs = [abs(a) * db + abs(b) * da for a, b, da, db
+                          in zip(asked, kept, asked_errors, kept_errors)]
+                roundings = DIM
+            want.append(sum(parts))
+            # Of the inputs, and of adding up DIM parts.
+            errors.append(sum(inputs)
+                          + roundings * EPSILON * sum(map(abs, parts)))
         order = sorted(range(len(items)), key=lambda i: -want[i])
-        example.true(f"{field}: six apart", all(
-            want[a] - want[b] > errors[a] + errors[b]
-            for a, b in zip(order[:5], order[1:6])))
+        example.true(f"{field}: the best five lie apart", all(
+            want[order[i]] - want[j] > errors[order[i]] + errors[j]
+            for i in range(5) for j in order[i + 1:]))
         example.equal(f"{field}: the best five",
                       [item["id"] for item in reply["items"]],
                       [f"item{i}" for i in order[:5]])
+        scale = 1 if field == "additive" else DIM ** -.5
+        example.true(f"{field}: logits are off by less than all stories' most",
+                     max(errors) * scale < MOST_LOGIT_ERROR)
         for item in reply["items"]:
             i = int(item["id"][4:])
             example.near(f"{field}: {item['id']}", item["similarity"], want[i],
