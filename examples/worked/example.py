@@ -1,5 +1,6 @@
 """What the check.py of an example works with."""
 import json
+import math
 import operator
 import os
 import re
@@ -102,6 +103,33 @@ class Example:
         """The weights of `attendant attend ARGUMENTS` by item id."""
         return {item["id"]: item["weight"]
                 for item in self.ask("attend", *arguments)["items"]}
+
+    def interest(self, what, got, candidate, events, temperature):
+        """That a candidate of `attendant rank` has the interest and the score
+        which attention to these events gives it, by cosines, in doubles. Gives
+        the weights and the share that they may be off by."""
+        dim = len(candidate)
+        logits = [cosine(candidate, event) / temperature for event in events]
+        e = list(map(math.exp, logits))
+        weights = [x / sum(e) for x in e]
+        # A cosine of floats is off by its products and two norms.
+        share = share_error(max(logits) - min(logits),
+                            3 * dim * EPSILON / temperature)
+        # An interest is as far off as its weights, and by adding up products; a
+        # score by that, and by adding up products of its components.
+        parts = [[w * x for w, x in zip(weights, column)]
+                 for column in zip(*events)]
+        errors = [(share + (len(events) + 1) * EPSILON) * sum(map(abs, part))
+                  for part in parts]
+        interest = list(map(sum, parts))
+        for d, error in enumerate(errors):
+            self.near(f"{what}: interest[{d}]", got["interest"][d],
+                      interest[d], error)
+        sizes = list(map(abs, candidate))
+        self.near(f"{what}: score", got["score"], dot(candidate, interest),
+                  dot(sizes, errors) + (dim + 1) * EPSILON
+                  * dot(sizes, map(abs, interest)))
+        return weights, share
 
     def head_weights(self, *arguments):
         """The weights [head][row][column] of `attendant contextualize`."""

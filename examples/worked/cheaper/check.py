@@ -176,29 +176,6 @@ RANK = ("rank", "gifts", "--candidate", "22514", "--candidate", "22966",
 GIFT_DIM = 64
 
 
-def check_interest(example, what, got, candidate, met):
-    """Interest and score of a candidate that attends to `met`, and its weights
-    on them: by cosines, in doubles. Gives the weights, and their error."""
-    logits = [cosine(candidate, key) / .1 for key in met]
-    e = list(map(math.exp, logits))
-    weights = [x / sum(e) for x in e]
-    share = share_error(max(logits) - min(logits), 3 * GIFT_DIM * EPSILON / .1)
-    # An interest is as far off as its weights, and by adding up products; a
-    # score by that, and by adding up GIFT_DIM of them.
-    parts = [[w * x for w, x in zip(weights, column)] for column in zip(*met)]
-    errors = [(share + (len(met) + 1) * EPSILON) * sum(map(abs, part))
-              for part in parts]
-    interest = list(map(sum, parts))
-    for d, error in enumerate(errors):
-        example.near(f"{what}: interest[{d}]", got["interest"][d], interest[d],
-                     error)
-    sizes = list(map(abs, candidate))
-    example.near(f"{what}: score", got["score"], dot(candidate, interest),
-                 dot(sizes, errors) + (GIFT_DIM + 1) * EPSILON
-                 * dot(sizes, map(abs, interest)))
-    return weights, share
-
-
 def check_rank_buckets(example, candidates, bought, rounds, buckets, *more):
     """That candidates attend to the purchases that share a bucket with them in
     some round, or to all where none does, and that a reply names those."""
@@ -225,8 +202,8 @@ def check_rank_buckets(example, candidates, bought, rounds, buckets, *more):
         what = f"{rounds} rounds: {got['id']}"
         said = {event["index"]: event["weight"] for event in got["events"]}
         example.equal(f"{what} attends to", sorted(said), met)
-        weights, share = check_interest(example, what, got, candidate,
-                                        [bought[j] for j in met])
+        weights, share = example.interest(what, got, candidate,
+                                          [bought[j] for j in met], .1)
         for j, weight in zip(met, weights):
             example.weight(f"{what} on {j}", said[j], weight, share)
     example.equal(f"{rounds} rounds: pairs of ranks",
@@ -240,8 +217,8 @@ def check_rank_means(example, candidates, bought, count):
                   "ATTENTION_METHOD_APPROXIMATE")
     means = segment_means(bought, count)
     for got in reply["candidates"]:
-        check_interest(example, f"{count} means: {got['id']}", got,
-                       candidates[got["id"]], means)
+        example.interest(f"{count} means: {got['id']}", got,
+                         candidates[got["id"]], means, .1)
 
 
 def check(example):

@@ -1,11 +1,9 @@
 """One history, two candidates: each earns its weight from other purchases."""
 import csv
 import gzip
-import math
 import shlex
 
 import npy
-from example import EPSILON, cosine, dot, share_error
 
 DIM = 64
 TEMPERATURE = 0.1
@@ -41,39 +39,18 @@ def check(example):
         reply = example.ask("rank", "gifts", *arguments, "--history",
                             "events.csv.gz", "--customer", customer,
                             "--temperature", TEMPERATURE, "--because", 100)
-        scores = {}
         for candidate in reply["candidates"]:
             item = candidate["id"]
-            logits = [cosine(keys[item], keys[event]) / TEMPERATURE
-                      for event in bought]
-            total = sum(map(math.exp, logits))
+            weights, share = example.interest(
+                f"{customer}: {item}", candidate, keys[item],
+                [keys[event] for event in bought], TEMPERATURE)
             got = {event["index"]: event["weight"]
                    for event in candidate["events"]}
             example.equal(f"{customer}: events that {item} looks at",
                           sorted(got), list(range(len(bought))))
-            # A cosine of floats is off by its 64 products and two norms.
-            share = share_error(max(logits) - min(logits),
-                                3 * DIM * EPSILON / TEMPERATURE)
-            for index, logit in enumerate(logits):
+            for index, weight in enumerate(weights):
                 example.weight(f"{customer}: {item} on {bought[index]}",
-                               got[index], math.exp(logit) / total, share)
-            # The interest is as far off as its weights, and by adding up so many
-            # products; the score by that, and by adding up DIM of them.
-            weights = [math.exp(logit) / total for logit in logits]
-            parts = [[weight * keys[event][d]
-                      for weight, event in zip(weights, bought)]
-                     for d in range(DIM)]
-            errors = [(share + (len(bought) + 1) * EPSILON)
-                      * sum(map(abs, part)) for part in parts]
-            interest = list(map(sum, parts))
-            for d in range(DIM):
-                example.near(f"{customer}: interest of {item}[{d}]",
-                             candidate["interest"][d], interest[d], errors[d])
-            scores[item] = dot(keys[item], interest)
-            sizes = list(map(abs, keys[item]))
-            example.near(f"{customer}: score of {item}", candidate["score"],
-                         scores[item], dot(sizes, errors) + (DIM + 1) * EPSILON
-                         * dot(sizes, map(abs, interest)))
+                               got[index], weight, share)
             word = candidates[item]
             best = max(got, key=got.get)
             example.true(f"{names[item]} looks at {names[bought[best]]} first",
@@ -87,6 +64,6 @@ def check(example):
                     example.true(
                         f"{names[item]}: {word} {of_word:.2f}, {other} "
                         f"{of_other:.2f}", of_word > 3 * of_other)
-        example.equal(f"{customer}: the best first",
-                      [candidate["id"] for candidate in reply["candidates"]],
-                      sorted(candidates, key=scores.get, reverse=True))
+        scores = [candidate["score"] for candidate in reply["candidates"]]
+        example.equal(f"{customer}: the best first", scores,
+                      sorted(scores, reverse=True))
