@@ -349,16 +349,19 @@ ATTENDANT_AVX2 std::int64_t SelectAtLeast(const float* numbers, std::int64_t n,
   return count;
 }
 
-ATTENDANT_AVX2 void NormalLogSums(const NormalLists& lists, const float* means,
-                                  float spread, std::int64_t list_count,
-                                  float* log_sums) {
+ATTENDANT_AVX2 void NormalLogSums(const NormalLists& lists, const float* scores,
+                                  float unit, float spread,
+                                  std::int64_t list_count, float* log_sums) {
+  const __m256 unit_lanes = _mm256_set1_ps(unit);
   const __m256 spread_lanes = _mm256_set1_ps(spread);
   const __m256 half = _mm256_set1_ps(0.5f);
   const __m256 none = _mm256_set1_ps(-std::numeric_limits<float>::infinity());
   for (std::int64_t l = 0; l < list_count; l += kWidth) {
     const __m256i mask =
         FirstLanes(std::min<std::int64_t>(list_count - l, kWidth));
-    const __m256 mean = _mm256_maskload_ps(means + l, mask);
+    const __m256 mean = _mm256_mul_ps(
+        unit_lanes, _mm256_sub_ps(_mm256_maskload_ps(scores + l, mask),
+                                  _mm256_maskload_ps(lists.reaches + l, mask)));
     const __m256 log_count = _mm256_maskload_ps(lists.log_counts + l, mask);
     const __m256 along =
         _mm256_mul_ps(_mm256_mul_ps(mean, mean),
@@ -377,6 +380,44 @@ ATTENDANT_AVX2 void NormalLogSums(const NormalLists& lists, const float* means,
     _mm256_maskstore_ps(
         log_sums + l, mask,
         _mm256_blendv_ps(_mm256_add_ps(mean, gain), none, empty));
+  }
+}
+
+ATTENDANT_AVX2 void ExpsPerKey(const float* log_sums, const float* log_counts,
+                               std::int64_t list_count, float power, float max,
+                               float* of_key) {
+  const __m256 zero = _mm256_setzero_ps();
+  for (std::int64_t l = 0; l < list_count; l += kWidth) {
+    const __m256i mask =
+        FirstLanes(std::min<std::int64_t>(list_count - l, kWidth));
+    const __m256 taken_off = _mm256_add_ps(
+        _mm256_max_ps(zero, _mm256_maskload_ps(log_counts + l, mask)),
+        _mm256_set1_ps(max));
+    const __m256 x = _mm256_min_ps(
+        zero,
+        _mm256_fmsub_ps(_mm256_set1_ps(power),
+                        _mm256_maskload_ps(log_sums + l, mask), taken_off));
+    const __m256 counted =
+        _mm256_cmp_ps(x, _mm256_set1_ps(kMinGap), _CMP_GE_OQ);
+    _mm256_maskstore_ps(of_key + l, mask,
+                        _mm256_and_ps(Exp(_mm256_and_ps(x, counted)), counted));
+  }
+}
+
+ATTENDANT_AVX2 void DotChunks(const float* a, const float* b, std::int64_t n,
+                              float* sums) {
+  for (std::int64_t i = 0; i < n; i += kChunk) {
+    __m256 products[kTileRows] = {_mm256_setzero_ps(), _mm256_setzero_ps(),
+                                  _mm256_setzero_ps(), _mm256_setzero_ps()};
+    const std::int64_t end = std::min(n, i + kChunk);
+    int part = 0;
+    for (std::int64_t j = i; j < end; j += kWidth, ++part) {
+      const __m256i mask = FirstLanes(std::min<std::int64_t>(end - j, kWidth));
+      products[part] = _mm256_mul_ps(_mm256_maskload_ps(a + j, mask),
+                                     _mm256_maskload_ps(b + j, mask));
+    }
+    products[0] = _mm256_add_ps(products[0], products[1]);
+    sums[i / kChunk] = _mm_cvtss_f32(SumOfEach(products));
   }
 }
 
@@ -484,7 +525,8 @@ ATTENDANT_AVX2 void PoolRows(const float* weights, std::int64_t query_count,
 }  // namespace
 
 const Kernels kAvx2Kernels = {
-    DotRows, DotRowsAt,     DotRowsMulti, TanhDotRows,   Scale,     Max,
-    SumExps, SelectAtLeast, CountAtLeast, NormalLogSums, AddScaled, PoolRows};
+    DotRows,    DotRowsAt, DotRowsMulti,  TanhDotRows,  Scale,
+    Max,        SumExps,   SelectAtLeast, CountAtLeast, NormalLogSums,
+    ExpsPerKey, DotChunks, AddScaled,     PoolRows};
 
 }  // namespace attendant

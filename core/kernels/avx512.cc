@@ -704,15 +704,20 @@ ATTENDANT_AVX512 std::int64_t SelectAtLeast(const float* numbers,
 }
 
 ATTENDANT_AVX512 void NormalLogSums(const NormalLists& lists,
-                                    const float* means, float spread,
-                                    std::int64_t list_count, float* log_sums) {
+                                    const float* scores, float unit,
+                                    float spread, std::int64_t list_count,
+                                    float* log_sums) {
+  const __m512 unit_lanes = _mm512_set1_ps(unit);
   const __m512 spread_lanes = _mm512_set1_ps(spread);
   const __m512 half = _mm512_set1_ps(0.5f);
   const __m512 none = _mm512_set1_ps(-std::numeric_limits<float>::infinity());
   for (std::int64_t l = 0; l < list_count; l += kWidth) {
     const __mmask16 mask =
         FirstLanes(std::min<std::int64_t>(list_count - l, kWidth));
-    const __m512 mean = _mm512_maskz_loadu_ps(mask, means + l);
+    const __m512 mean = _mm512_mul_ps(
+        unit_lanes,
+        _mm512_sub_ps(_mm512_maskz_loadu_ps(mask, scores + l),
+                      _mm512_maskz_loadu_ps(mask, lists.reaches + l)));
     const __m512 log_count = _mm512_maskz_loadu_ps(mask, lists.log_counts + l);
     const __m512 along =
         _mm512_mul_ps(_mm512_mul_ps(mean, mean),
@@ -730,6 +735,46 @@ ATTENDANT_AVX512 void NormalLogSums(const NormalLists& lists,
     _mm512_mask_storeu_ps(
         log_sums + l, mask,
         _mm512_mask_mov_ps(_mm512_add_ps(mean, gain), empty, none));
+  }
+}
+
+ATTENDANT_AVX512 void ExpsPerKey(const float* log_sums, const float* log_counts,
+                                 std::int64_t list_count, float power,
+                                 float max, float* of_key) {
+  const __m512 zero = _mm512_setzero_ps();
+  for (std::int64_t l = 0; l < list_count; l += kWidth) {
+    const __mmask16 mask =
+        FirstLanes(std::min<std::int64_t>(list_count - l, kWidth));
+    const __m512 taken_off = _mm512_add_ps(
+        _mm512_max_ps(zero, _mm512_maskz_loadu_ps(mask, log_counts + l)),
+        _mm512_set1_ps(max));
+    const __m512 x = _mm512_min_ps(
+        zero,
+        _mm512_fmsub_ps(_mm512_set1_ps(power),
+                        _mm512_maskz_loadu_ps(mask, log_sums + l), taken_off));
+    const __mmask16 counted =
+        _mm512_cmp_ps_mask(x, _mm512_set1_ps(kMinGap), _CMP_GE_OQ);
+    _mm512_mask_storeu_ps(of_key + l, mask, Exp(x, counted));
+  }
+}
+
+ATTENDANT_AVX512 void DotChunks(const float* a, const float* b, std::int64_t n,
+                                float* sums) {
+  static_assert(kChunk == kWidth);
+  for (std::int64_t begin = 0; begin < n; begin += kTileRows * kChunk) {
+    __m512 products[kTileRows];
+    ATTENDANT_UNROLL
+    for (int c = 0; c < kTileRows; ++c) {
+      const std::int64_t i = std::min(n, begin + c * kChunk);
+      const __mmask16 mask = FirstLanes(std::min(n - i, kChunk));
+      products[c] = _mm512_mul_ps(_mm512_maskz_loadu_ps(mask, a + i),
+                                  _mm512_maskz_loadu_ps(mask, b + i));
+    }
+    const std::int64_t chunks =
+        std::min<std::int64_t>(kTileRows, (n - begin + kChunk - 1) / kChunk);
+    _mm256_mask_storeu_ps(sums + begin / kChunk,
+                          static_cast<__mmask8>(FirstLanes(chunks)),
+                          SumOfEach(products));
   }
 }
 
@@ -839,7 +884,8 @@ ATTENDANT_AVX512 void PoolRows(const float* weights, std::int64_t query_count,
 }  // namespace
 
 const Kernels kAvx512Kernels = {
-    DotRows, DotRowsAt,     DotRowsMulti, TanhDotRows,   Scale,     Max,
-    SumExps, SelectAtLeast, CountAtLeast, NormalLogSums, AddScaled, PoolRows};
+    DotRows,    DotRowsAt, DotRowsMulti,  TanhDotRows,  Scale,
+    Max,        SumExps,   SelectAtLeast, CountAtLeast, NormalLogSums,
+    ExpsPerKey, DotChunks, AddScaled,     PoolRows};
 
 }  // namespace attendant

@@ -72,9 +72,19 @@ void Logits4(const CodeQuery* queries, std::int64_t query_count,
   }
 }
 
+void Logits4At(const CodeQuery& query, const std::uint8_t* high_plane,
+               const float* scales, const std::int32_t* blocks,
+               std::int64_t count, std::int64_t step_count, float* logits) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    Logits4(&query, 1, high_plane + blocks[i] * CodePlaneBytes(step_count),
+            scales + blocks[i] * kCodeRows, 1, 1, step_count, kCodeRows,
+            logits + i * kCodeRows);
+  }
+}
+
 }  // namespace
 
-const CodeKernels kScalarCodeKernels = {Logits8, Logits4};
+const CodeKernels kScalarCodeKernels = {Logits8, Logits4, Logits4At};
 
 const CodeKernels& CodeKernelsFor(KernelLevel level) {
   switch (level) {

@@ -66,6 +66,13 @@ struct CodeKernels {
                   const std::uint8_t* high_plane, const float* scales,
                   std::int64_t block_count, std::int64_t next_block,
                   std::int64_t step_count, std::int64_t stride, float* logits);
+
+  // logits[16 i + r] of row r of block blocks[i], for `count` blocks in any
+  // order, high_plane and scales being those of block 0: the bytes that Logits4
+  // gives.
+  void (*Logits4At)(const CodeQuery& query, const std::uint8_t* high_plane,
+                    const float* scales, const std::int32_t* blocks,
+                    std::int64_t count, std::int64_t step_count, float* logits);
 };
 
 // The table of a supported level. That of kAvx512 needs VNNI and BW besides;

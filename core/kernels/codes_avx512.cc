@@ -80,6 +80,20 @@ struct Planes {
   std::int64_t ahead;  // bytes
 };
 
+// or those of blocks anywhere, of 4 bits,
+template <int kBlocks>
+struct BlocksAt {
+  ATTENDANT_VNNI_INLINE inline void Load(std::int64_t t,
+                                         CodePair (&codes)[kBlocks]) const {
+    ATTENDANT_UNROLL
+    for (int b = 0; b < kBlocks; ++b) {
+      codes[b] = LoadCodes<4>(high[b] + kLine * t, nullptr);
+    }
+  }
+
+  const std::uint8_t* high[kBlocks];
+};
+
 // or a buffer, step by step. Meanwhile it asks for codes that follow, so many
 // lines of each plane with a step: all at once they would be waited for.
 template <int kBlocks>
@@ -365,8 +379,51 @@ ATTENDANT_VNNI void Logits4(const CodeQuery* queries, std::int64_t query_count,
             {scales, stride, logits});
 }
 
+template <int kPlanes, int kBlocks>
+ATTENDANT_VNNI void SingleQueryAt(const CodeQuery& query,
+                                  const std::uint8_t* high_plane,
+                                  const float* scales,
+                                  const std::int32_t* blocks,
+                                  std::int64_t step_count, float* logits) {
+  BlocksAt<kBlocks> source;
+  alignas(kLine) float of_blocks[kBlocks * kCodeRows];
+  for (int b = 0; b < kBlocks; ++b) {
+    source.high[b] = high_plane + blocks[b] * CodePlaneBytes(step_count);
+    std::copy_n(scales + blocks[b] * kCodeRows, kCodeRows,
+                of_blocks + b * kCodeRows);
+  }
+  Tile<kPlanes, kBlocks, 1>(&query, source, MeaningOf(4), step_count,
+                            {of_blocks, kBlocks * kCodeRows, logits});
+}
+
+template <int kPlanes>
+ATTENDANT_VNNI void LogitsAt(const CodeQuery& query,
+                             const std::uint8_t* high_plane,
+                             const float* scales, const std::int32_t* blocks,
+                             std::int64_t count, std::int64_t step_count,
+                             float* logits) {
+  std::int64_t i = 0;
+  for (; i + kMaxBlocks <= count; i += kMaxBlocks) {
+    SingleQueryAt<kPlanes, kMaxBlocks>(query, high_plane, scales, blocks + i,
+                                       step_count, logits + i * kCodeRows);
+  }
+  for (; i < count; ++i) {
+    SingleQueryAt<kPlanes, 1>(query, high_plane, scales, blocks + i, step_count,
+                              logits + i * kCodeRows);
+  }
+}
+
+ATTENDANT_VNNI void Logits4At(const CodeQuery& query,
+                              const std::uint8_t* high_plane,
+                              const float* scales, const std::int32_t* blocks,
+                              std::int64_t count, std::int64_t step_count,
+                              float* logits) {
+  const auto logits_at = query.low == nullptr ? LogitsAt<1> : LogitsAt<2>;
+  logits_at(query, high_plane, scales, blocks, count, step_count, logits);
+}
+
 }  // namespace
 
-const CodeKernels kVnniCodeKernels = {Logits8, Logits4};
+const CodeKernels kVnniCodeKernels = {Logits8, Logits4, Logits4At};
 
 }  // namespace attendant

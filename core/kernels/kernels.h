@@ -24,10 +24,14 @@ struct ExpSums {
 // Of each of some lists of keys, whose products with a query of norm 1 are
 // taken to be normal.
 struct NormalLists {
+  const float* reaches;      // what scores are above products
   const float* log_counts;   // of keys; below 0: there are none
   const float* mean_shares;  // variance along the mean, by the mean's square
   const float* variances;    // across it
 };
+
+// Numbers of a chunk of DotChunks.
+inline constexpr std::int64_t kChunk = 16;
 
 struct Kernels {
   // dots[r] = query . row r, for row_count rows of dim floats each, row-major.
@@ -93,12 +97,27 @@ struct Kernels {
                                float threshold);
 
   // log_sums[l] = the log of what the exps of list l's n logits sum to, with
-  // mean m = means[l] (which may be log_sums) and variance v = m^2
-  // mean_shares[l] + spread variances[l]: log n + m + v / 2, or m + sqrt(2 v
-  // log n) where v > 2 log n; -infinity without keys. In floats; products and
-  // sums round once or together.
-  void (*NormalLogSums)(const NormalLists& lists, const float* means,
-                        float spread, std::int64_t list_count, float* log_sums);
+  // mean m = unit (scores[l] - reaches[l]) and variance v = m^2 mean_shares[l]
+  // + spread variances[l]: log n + m + v / 2, or m + sqrt(2 v log n) where v >
+  // 2 log n; -infinity without keys. In floats; products and sums round once or
+  // together.
+  void (*NormalLogSums)(const NormalLists& lists, const float* scores,
+                        float unit, float spread, std::int64_t list_count,
+                        float* log_sums);
+
+  // of_key[l] = exp(power * log_sums[l] - log n - max), n being list l's keys,
+  // and 1 where there are none: what each has of the power of their sum. None
+  // is above 1; log_sums may be -infinity, which gives 0. With x the exponent,
+  // a float that has the roundings of its terms and of two sums, the relative
+  // error is that of SumExps; below an x of -87 it is 0.
+  void (*ExpsPerKey)(const float* log_sums, const float* log_counts,
+                     std::int64_t list_count, float power, float max,
+                     float* of_key);
+
+  // sums[c] = sum of a[i] * b[i] over the i of chunk c, kChunk of n numbers, of
+  // which the last may have fewer. At most kChunk + 1 roundings to float.
+  void (*DotChunks)(const float* a, const float* b, std::int64_t n,
+                    float* sums);
 
   // sum[i] += factor * row[i], for dim entries: sums of values in doubles.
   void (*AddScaled)(double factor, const float* row, std::int64_t dim,

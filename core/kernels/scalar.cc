@@ -91,20 +91,36 @@ std::int64_t SelectAtLeast(const float* numbers, std::int64_t n,
   return count;
 }
 
-void NormalLogSums(const NormalLists& lists, const float* means, float spread,
-                   std::int64_t list_count, float* log_sums) {
+void NormalLogSums(const NormalLists& lists, const float* scores, float unit,
+                   float spread, std::int64_t list_count, float* log_sums) {
   for (std::int64_t l = 0; l < list_count; ++l) {
     const float log_count = lists.log_counts[l];
     if (log_count < 0) {
       log_sums[l] = -std::numeric_limits<float>::infinity();
       continue;
     }
-    const float mean = means[l];
+    const float mean = unit * (scores[l] - lists.reaches[l]);
     const float variance =
         mean * mean * lists.mean_shares[l] + spread * lists.variances[l];
     const float limit = 2 * log_count;
     log_sums[l] = mean + (variance <= limit ? log_count + variance / 2
                                             : std::sqrt(variance * limit));
+  }
+}
+
+void ExpsPerKey(const float* log_sums, const float* log_counts,
+                std::int64_t list_count, float power, float max,
+                float* of_key) {
+  for (std::int64_t l = 0; l < list_count; ++l) {
+    const float taken_off = std::max(0.0f, log_counts[l]) + max;
+    const float x = std::min(0.0f, power * log_sums[l] - taken_off);
+    of_key[l] = x < kMinGap ? 0.0f : std::exp(x);
+  }
+}
+
+void DotChunks(const float* a, const float* b, std::int64_t n, float* sums) {
+  for (std::int64_t i = 0; i < n; i += kChunk) {
+    sums[i / kChunk] = Dot(a + i, b + i, std::min(kChunk, n - i));
   }
 }
 
@@ -135,7 +151,8 @@ void PoolRows(const float* weights, std::int64_t query_count, const float* rows,
 }  // namespace
 
 const Kernels kScalarKernels = {
-    DotRows, DotRowsAt,     DotRowsMulti, TanhDotRows,   Scale,     Max,
-    SumExps, SelectAtLeast, CountAtLeast, NormalLogSums, AddScaled, PoolRows};
+    DotRows,    DotRowsAt, DotRowsMulti,  TanhDotRows,  Scale,
+    Max,        SumExps,   SelectAtLeast, CountAtLeast, NormalLogSums,
+    ExpsPerKey, DotChunks, AddScaled,     PoolRows};
 
 }  // namespace attendant

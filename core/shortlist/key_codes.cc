@@ -208,6 +208,12 @@ void KeyCodes::Weigh(std::span<const std::uint32_t> weights, int plane_count,
   }
 }
 
+void KeyCodes::LogitsAt(const CodeQuery& query, const std::int32_t* blocks,
+                        std::int64_t count, float* logits) const {
+  ActiveCodeKernels().Logits4At(query, high_plane_.data(), scales_.data(),
+                                blocks, count, step_count(), logits);
+}
+
 void KeyCodes::PrefetchBlock(std::int64_t block, CodeBits bits) const {
   const std::int64_t bytes = CodePlaneBytes(step_count());
   for (std::int64_t at = block * bytes; at < (block + 1) * bytes; at += kLine) {

@@ -86,6 +86,11 @@ class KeyCodes {
               std::int64_t next_block, std::int64_t stride,
               float* logits) const;
 
+  // logits[16 i + r] of key r of blocks[i], `count` blocks in any order, by 4
+  // bits: the bytes of Logits.
+  void LogitsAt(const CodeQuery& query, const std::int32_t* blocks,
+                std::int64_t count, float* logits) const;
+
   // The sum over up to kMaxWeighedBlocks blocks of their keys' weights times
   // what 4 bits say of them over their scales, rotated:
   // sums[d] = sum of weights[16 b + r] x (16 n + 7.5 - 128 + the mean error of

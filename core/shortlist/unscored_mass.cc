@@ -19,6 +19,7 @@ constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
 // Blocks of codes that a guess reads: 48 KB of 128 dimensions.
 constexpr std::int64_t kDraws = 16;
+constexpr auto kBlockRows = static_cast<std::size_t>(kCodeRows);
 // Which blocks are drawn says more than what codes lack.
 constexpr CodeBits kBits = CodeBits::k4;
 // Lists are drawn by the power of what they are expected to hold: below 1, as
@@ -28,8 +29,6 @@ constexpr float kTemper = 0.8f;
 constexpr double kMaxLogDeviation = 0.25;
 // Deviations of a mean of few and skewed draws, in place of 1.
 constexpr double kDrawDeviations = 1.12;
-// Lists whose weights are summed at once.
-constexpr std::int64_t kChunkLists = 16;
 // In [0, 1), and a function of the query alone.
 double UniformOf(std::span<const float> query) {
   std::uint64_t state = 0;
@@ -83,19 +82,14 @@ double SumOfParts(std::span<const ListPart> parts,
   return sum;
 }
 
-// exp(log_sums - max) of a key of each list, if each has as many as in `lists`,
-// and at least one.
+// exp(power log_sums - max) of a key of each list, if each has as many as in
+// `lists`, and at least one.
 void ExpsOfKeys(const InvertedLists& lists, std::span<const float> log_sums,
-                float max, std::vector<float>& of_key) {
+                float power, float max, std::vector<float>& of_key) {
   of_key.resize(log_sums.size());
-  ActiveKernels().SumExps(log_sums.data(),
-                          static_cast<std::int64_t>(log_sums.size()), max,
-                          of_key.data());
-  const float* __restrict counts = lists.counts.data();
-  float* __restrict exps = of_key.data();
-  for (std::size_t l = 0; l < of_key.size(); ++l) {
-    exps[l] /= std::max(1.0f, counts[l]);
-  }
+  ActiveKernels().ExpsPerKey(log_sums.data(), lists.log_counts.data(),
+                             static_cast<std::int64_t>(log_sums.size()), power,
+                             max, of_key.data());
 }
 
 // Blocks drawn from the lists of parts, one after the other, a step apart.
@@ -117,18 +111,17 @@ class BlockDraws {
     if (passed_ <= target_) return;
     const float* counts = part.lists->counts.data();
     const auto list_count = static_cast<std::int64_t>(of_key_.size());
+    thread_local std::vector<float> chunk_sums;
+    chunk_sums.resize(static_cast<std::size_t>((list_count - 1) / kChunk + 1));
+    ActiveKernels().DotChunks(counts, of_key_.data(), list_count,
+                              chunk_sums.data());
     double before = begin;  // the sum of the lists that were passed
-    for (std::int64_t first = 0; first < list_count; first += kChunkLists) {
-      const std::int64_t last = std::min(list_count, first + kChunkLists);
-      float weights[kChunkLists];
-      float sum = 0;
-      for (std::int64_t l = first; l < last; ++l) {
-        weights[l - first] = counts[l] * of_key_[static_cast<std::size_t>(l)];
-        sum += weights[l - first];
-      }
-      const double end = before + sum;
+    for (std::size_t c = 0; c < chunk_sums.size(); ++c) {
+      const double end = before + chunk_sums[c];
+      const std::int64_t first = static_cast<std::int64_t>(c) * kChunk;
+      const std::int64_t last = std::min(list_count, first + kChunk);
       for (std::int64_t l = first; l < last && target_ < end; ++l) {
-        const double weight = weights[l - first];
+        const double weight = counts[l] * of_key_[static_cast<std::size_t>(l)];
         Draw(part, l, weight, before);
         before += weight;
       }
@@ -159,6 +152,55 @@ class BlockDraws {
   std::int64_t count_ = 0;
   BlockDraw draws_[kDraws];
 };
+
+// Sets the logits of drawn blocks of one part, 16 each, of which keys that are
+// not eligible or of another list have -infinity. Returns how many blocks hold
+// an eligible key.
+std::int64_t ScoreBlocks(const VisitedMass& visited,
+                         std::span<const BlockDraw> draws, float* logits) {
+  const ListPart& part = *draws[0].part;
+  const InvertedLists& lists = *part.lists;
+  const auto count = static_cast<std::int64_t>(draws.size());
+  std::int32_t blocks[kDraws];
+  std::int32_t list_of[kDraws];
+  for (std::size_t i = 0; i < draws.size(); ++i) {
+    blocks[i] = static_cast<std::int32_t>(draws[i].begin / kCodeRows);
+    list_of[i] = static_cast<std::int32_t>(draws[i].list);
+  }
+  lists.codes.LogitsAt(visited.coded->view(), blocks, count, logits);
+  // Scores may come from 4 bits.
+  float products[kDraws];
+  ActiveKernels().DotRowsAt(visited.query.data(), lists.means->means.data(),
+                            list_of, count, lists.dim, products);
+  const auto factor = static_cast<float>(visited.logit_factor);
+  const auto correction =
+      static_cast<float>(visited.coded->LogitVariancePerSquareScale(kBits) / 2);
+  std::int64_t eligible_count = 0;
+  for (std::size_t i = 0; i < draws.size(); ++i) {
+    const BlockDraw& draw = draws[i];
+    const std::int64_t first = draw.begin / kCodeRows * kCodeRows;
+    const float list_logit = products[i] * factor;
+    const float* __restrict scales = lists.codes.scales().data() + first;
+    float* __restrict of_block = logits + i * kBlockRows;
+    for (std::int64_t r = 0; r < kCodeRows; ++r) {
+      of_block[r] += list_logit - correction * scales[r] * scales[r];
+    }
+    std::fill(of_block, of_block + (draw.begin - first), kNothing);
+    std::fill(of_block + (draw.begin + draw.count - first),
+              of_block + kCodeRows, kNothing);
+    std::int64_t eligible = draw.count;
+    if (part.eligible != nullptr) {
+      for (std::int64_t p = draw.begin; p < draw.begin + draw.count; ++p) {
+        const RowIndex row = lists.rows[static_cast<std::size_t>(p)];
+        if (part.eligible->Bit(row) != 0) continue;
+        of_block[p - first] = kNothing;
+        --eligible;
+      }
+    }
+    eligible_count += eligible > 0 ? 1 : 0;
+  }
+  return eligible_count;
+}
 
 }  // namespace
 
@@ -263,26 +305,17 @@ void UnscoredMass::PredictLists(const InvertedLists& lists,
   float products[kMaxDirections];
   ActiveKernels().DotRows(visited.query.data(), directions_.data(),
                           direction_count_, dim_, products);
-  double square_sum = 0;
-  for (std::int64_t d = 0; d < direction_count_; ++d) {
-    const double logit = factor * products[d];
-    square_sum += logit * logit;
-  }
+  const double deviation =
+      factor * Norm({products, static_cast<std::size_t>(direction_count_)});
   const auto spread = static_cast<float>(
-      square_sum /
+      deviation * deviation /
       static_cast<double>(std::max<std::int64_t>(1, direction_count_)));
   log_sums.resize(lists.log_counts.size());
-  const auto list_count = static_cast<std::int64_t>(log_sums.size());
-  const float unit = factor * norm;
-  const float* __restrict scores = visited.scores.data();
-  const float* __restrict reaches = lists.means->reaches.data();
-  float* __restrict means = log_sums.data();
-  for (std::int64_t l = 0; l < list_count; ++l) {
-    means[l] = unit * (scores[l] - reaches[l]);
-  }
   ActiveKernels().NormalLogSums(
-      {lists.log_counts.data(), mean_shares_.data(), variances_.data()}, means,
-      spread, list_count, log_sums.data());
+      {lists.means->reaches.data(), lists.log_counts.data(),
+       mean_shares_.data(), variances_.data()},
+      visited.scores.data(), factor * norm, spread,
+      static_cast<std::int64_t>(log_sums.size()), log_sums.data());
   for (const std::int32_t list : visited.lists) {
     log_sums[static_cast<std::size_t>(list)] = kNothing;
   }
@@ -317,7 +350,7 @@ double UnscoredMass::LogPredictedSum(std::span<const ListPart> parts,
            std::log(kernels.SumExps(log_sums.data(), count, max, nullptr).sum);
   }
   thread_local std::vector<float> of_key;
-  ExpsOfKeys(*parts[0].lists, log_sums, max, of_key);
+  ExpsOfKeys(*parts[0].lists, log_sums, 1, max, of_key);
   return max + std::log(SumOfParts(parts, of_key));
 }
 
@@ -327,81 +360,40 @@ UnscoredMass::Draws UnscoredMass::Draw(std::span<const ListPart> parts,
                                        const VisitedMass& visited,
                                        std::span<const float> log_sums) const {
   const Kernels& kernels = ActiveKernels();
-  const auto list_count = static_cast<std::int64_t>(log_sums.size());
-  thread_local std::vector<float> weights;
   thread_local std::vector<float> of_key;
-  weights.resize(log_sums.size());
-  for (std::size_t l = 0; l < weights.size(); ++l) {
-    weights[l] = kTemper * log_sums[l];
-  }
-  const float max_weight = kernels.Max(weights.data(), list_count);
+  const float max =
+      kernels.Max(log_sums.data(), static_cast<std::int64_t>(log_sums.size()));
   Draws draws;
-  if (max_weight == kNothing) return draws;
-  ExpsOfKeys(*parts[0].lists, weights, max_weight, of_key);
+  if (max == kNothing) return draws;
+  ExpsOfKeys(*parts[0].lists, log_sums, kTemper, kTemper * max, of_key);
   BlockDraws drawn(of_key, SumOfParts(parts, of_key), UniformOf(visited.query));
   for (const ListPart& part : parts) drawn.DrawFrom(part);
   const std::span<const BlockDraw> blocks = drawn.draws();
-  const auto block_count = static_cast<std::int64_t>(blocks.size());
-  if (block_count == 0) return draws;
+  if (blocks.empty()) return draws;
 
-  const auto factor = static_cast<float>(visited.logit_factor);
-  const auto correction =
-      static_cast<float>(visited.coded->LogitVariancePerSquareScale(kBits) / 2);
   alignas(64) float logits[kDraws * kCodeRows];
-  for (std::int64_t b = 0; b < block_count; ++b) {
-    const BlockDraw& draw = blocks[static_cast<std::size_t>(b)];
-    alignas(64) float of_block[kCodeRows];
-    const InvertedLists& lists = *draw.part->lists;
-    lists.codes.Logits({&visited.coded->view(), 1}, kBits,
-                       draw.begin / kCodeRows, 1, kCodeRows, of_block);
-    // Scores may come from 4 bits.
-    float list_logit = 0;
-    kernels.DotRows(visited.query.data(),
-                    lists.means->means.data() + draw.list * dim_, 1, dim_,
-                    &list_logit);
-    list_logit *= factor;
-    float* to = logits + b * kCodeRows;
-    std::fill_n(to, kCodeRows, kNothing);
-    bool any = false;
-    for (std::int64_t i = 0; i < draw.count; ++i) {
-      const auto position = static_cast<std::size_t>(draw.begin + i);
-      if (draw.part->eligible != nullptr &&
-          draw.part->eligible->Bit(lists.rows[position]) == 0) {
-        continue;
-      }
-      const float scale = lists.codes.scales()[position];
-      to[i] = of_block[draw.begin % kCodeRows + i] + list_logit -
-              correction * scale * scale;
-      any = true;
-    }
-    if (any) ++draws.eligible_count;
+  for (std::size_t b = 0; b < blocks.size();) {
+    std::size_t end = b + 1;
+    while (end < blocks.size() && blocks[end].part == blocks[b].part) ++end;
+    draws.eligible_count += ScoreBlocks(visited, blocks.subspan(b, end - b),
+                                        logits + b * kBlockRows);
+    b = end;
   }
   if (draws.eligible_count == 0) return draws;
-  const std::int64_t key_count = block_count * kCodeRows;
-  draws.max = kernels.Max(logits, key_count);
-  alignas(64) float exps[kDraws * kCodeRows];
-  kernels.SumExps(logits, key_count, draws.max, exps);
+  draws.max =
+      kernels.Max(logits, static_cast<std::int64_t>(blocks.size()) * kCodeRows);
   double square_sum = 0;
-  for (std::int64_t b = 0; b < block_count; ++b) {
-    double sum = 0;
-    double sum_gap = 0;
-    double sum_square = 0;
-    for (std::int64_t i = b * kCodeRows; i < (b + 1) * kCodeRows; ++i) {
-      const double e = exps[i];
-      if (e == 0) continue;
-      sum += e;
-      sum_gap += e * (double{logits[i]} - draws.max);
-      sum_square += e * e;
-    }
-    const double factor_of_draw =
-        blocks[static_cast<std::size_t>(b)].inverse_probability;
-    const double of_draw = factor_of_draw * sum;
+  for (std::size_t b = 0; b < blocks.size(); ++b) {
+    const ExpSums sums =
+        kernels.SumExps(logits + b * kBlockRows, kCodeRows, draws.max, nullptr);
+    const double factor = blocks[b].inverse_probability;
+    const double of_draw = factor * sums.sum;
     draws.sum += of_draw;
-    draws.sum_gap += factor_of_draw * sum_gap;
-    draws.sum_square += factor_of_draw * sum_square;
+    draws.sum_gap += factor * sums.sum_gap;
+    draws.sum_square += factor * sums.sum_square;
     square_sum += of_draw * of_draw;
   }
-  const auto n = static_cast<double>(block_count);
+  const auto n = static_cast<double>(blocks.size());
   draws.sum /= n;
   draws.sum_gap /= n;
   draws.sum_square /= n;

@@ -308,6 +308,32 @@ TEST_P(CodesTest, ARowsLogitDoesNotDependOnItsPlaceOrNeighbours) {
   }
 }
 
+TEST_P(CodesTest, BlocksAnywhereHaveTheBytesOfLogits4) {
+  for (const std::int64_t step_count : {1, 3, 16, 129}) {
+    const auto rows = RandomRows(21, step_count, false);
+    const auto queries = RandomQueries(1, step_count, false);
+    for (const auto& query : {queries, WithoutLow(queries)}) {
+      const auto in_order = Logits(GetParam(), 4, query, rows, 336);
+      for (const std::int64_t count : {0, 1, 3, 4, 5, 16}) {
+        std::vector<std::int32_t> blocks;
+        std::vector<float> expected;
+        for (std::int64_t i = 0; i < count; ++i) {
+          blocks.push_back(static_cast<std::int32_t>(Uniform(0, 20)));
+          const auto first = in_order.begin() + 16 * blocks.back();
+          expected.insert(expected.end(), first, first + 16);
+        }
+        expected.push_back(-7);
+        std::vector<float> logits(expected.size(), -7);
+        CodeKernelsFor(GetParam())
+            .Logits4At(query.views[0], rows.high_plane.data(),
+                       rows.scales.data(), blocks.data(), count, step_count,
+                       logits.data());
+        EXPECT_EQ(logits, expected) << count << " of " << step_count;
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     EveryLevel, CodesTest,
     ::testing::Values(KernelLevel::kScalar, KernelLevel::kAvx2,

@@ -561,33 +561,98 @@ TEST_P(KernelsTest, DotRowsAtGivesTheBytesOfDotRows) {
 // its square's, less than all; then 2 more each, and that of the sum.
 TEST_P(KernelsTest, NormalLogSumsAgreeWithDoubles) {
   for (const std::int64_t n : kLengths) {
-    const auto means = Normal(n, 10);
+    const auto scores = Normal(n, 10);
+    const auto reaches = Normal(n);
     auto log_counts = Normal(n, 4);
     auto shares = Normal(n, 0.3f);
     auto variances = Normal(n);
     for (float& share : shares) share = std::abs(share);
     for (float& variance : variances) variance = std::abs(variance);
+    const float unit = 0.7f;
     const float spread = 2.5f;
-    std::vector<float> log_sums = means;
-    log_sums.push_back(-7);
+    std::vector<float> log_sums(static_cast<std::size_t>(n + 1), -7);
     kernels().NormalLogSums(
-        {log_counts.data(), shares.data(), variances.data()}, log_sums.data(),
-        spread, n, log_sums.data());
+        {reaches.data(), log_counts.data(), shares.data(), variances.data()},
+        scores.data(), unit, spread, n, log_sums.data());
     for (std::size_t l = 0; l < static_cast<std::size_t>(n); ++l) {
       if (log_counts[l] < 0) {
         EXPECT_EQ(log_sums[l], -std::numeric_limits<float>::infinity());
         continue;
       }
-      const double mean = means[l];
+      const double mean = unit * (double{scores[l]} - reaches[l]);
       const double log_count = log_counts[l];
       const double v = mean * mean * shares[l] + double{spread} * variances[l];
       const double gain =
           v <= 2 * log_count ? log_count + v / 2 : std::sqrt(2 * v * log_count);
+      // The mean's two roundings count twice in v.
       EXPECT_NEAR(log_sums[l], mean + gain,
-                  8 * kEpsilon * (std::abs(mean) + log_count + v))
+                  12 * kEpsilon * (std::abs(mean) + log_count + v))
           << l << " of " << n;
     }
     EXPECT_EQ(log_sums.back(), -7) << "wrote past the end";
+  }
+}
+
+TEST_P(KernelsTest, ExpsPerKeyAgreeWithDoubles) {
+  for (const std::int64_t n : kLengths) {
+    if (n == 0) continue;
+    auto log_sums = Normal(n, 30);
+    log_sums[static_cast<std::size_t>(n / 2)] =
+        -std::numeric_limits<float>::infinity();
+    auto log_counts = Normal(n, 2);
+    log_counts[0] = -1;  // none
+    const float power = 0.8f;
+    const float max =
+        power * *std::max_element(log_sums.begin(), log_sums.end());
+    if (max == -std::numeric_limits<float>::infinity()) continue;
+    std::vector<float> of_key(static_cast<std::size_t>(n + 1), -7);
+    kernels().ExpsPerKey(log_sums.data(), log_counts.data(), n, power, max,
+                         of_key.data());
+    for (std::size_t l = 0; l < static_cast<std::size_t>(n); ++l) {
+      const double log_count = std::max(0.0f, log_counts[l]);
+      const double part = double{power} * log_sums[l];
+      const double x = part - log_count - max;
+      if (x < -87.001 || std::isinf(x)) {
+        EXPECT_EQ(of_key[l], 0);
+        continue;
+      }
+      if (x < -86.999) continue;  // either is right
+      // The product and the sum that is taken off round once; so do x and its
+      // part in exp's error.
+      const double roundings =
+          std::abs(part) + log_count + std::abs(double{max}) + 2 * -x;
+      const double error =
+          std::exp(x) * (std::ldexp(1.0, -21) + 1.001 * roundings * kEpsilon);
+      EXPECT_NEAR(of_key[l], std::exp(x), error) << l << " of " << n;
+      EXPECT_LE(of_key[l], 1);
+    }
+    EXPECT_EQ(of_key.back(), -7) << "wrote past the end";
+  }
+}
+
+TEST_P(KernelsTest, DotChunksAgreeWithDoubles) {
+  for (const std::int64_t n : {1, 15, 16, 17, 127, 128, 129, 1000}) {
+    for (const std::int64_t offset : kOffsets) {
+      const auto a = Normal(n + offset);
+      const auto b = Normal(n + offset);
+      const auto chunk_count = static_cast<std::size_t>((n - 1) / kChunk + 1);
+      std::vector<float> sums(chunk_count + 1, -7);
+      kernels().DotChunks(a.data() + offset, b.data() + offset, n, sums.data());
+      for (std::size_t c = 0; c < chunk_count; ++c) {
+        DoubleDot naive;
+        const auto first = static_cast<std::int64_t>(c) * kChunk;
+        for (std::int64_t i = first; i < std::min(n, first + kChunk); ++i) {
+          const auto at = static_cast<std::size_t>(offset + i);
+          const double term = double{a[at]} * b[at];
+          naive.dot += term;
+          naive.magnitude += std::abs(term);
+        }
+        EXPECT_NEAR(sums[c], naive.dot,
+                    (kChunk + 1) * 1.001 * kEpsilon * naive.magnitude)
+            << "chunk " << c << " of " << n;
+      }
+      EXPECT_EQ(sums.back(), -7) << "wrote past the end";
+    }
   }
 }
 
