@@ -120,6 +120,7 @@ void AttentionState::Add(std::int32_t segment, std::span<const RowIndex> rows,
         NearKthGreatest(logits, top_.k(), top_.k() + top_.k() / 4),
         positions_.data());
   }
+  top_.Expect(selected_count);
   for (std::int64_t s = 0; s < selected_count; ++s) {
     const auto i =
         static_cast<std::size_t>(positions_[static_cast<std::size_t>(s)]);

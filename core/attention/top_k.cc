@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <tuple>
 
+#include "core/kernels/kernels.h"
+#include "core/kernels/select.h"
 #include "core/kernels/sort.h"
 
 namespace attendant {
@@ -43,26 +45,33 @@ void TopK::Merge(const TopK& other) {
 }
 
 std::vector<Candidate> TopK::Sorted() const {
-  std::vector<std::uint64_t> keys(waiting_.size());
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    keys[i] = DescendingKey(waiting_[i].logit, static_cast<std::uint32_t>(i));
-  }
-  SortAscending(std::span(keys));
-  const std::size_t count = std::min(keys.size(), static_cast<std::size_t>(k_));
-  // Those that equal the last must be there for ids to decide.
-  std::size_t end = count;
-  while (end > 0 && end < keys.size() &&
-         keys[end] >> 32 == keys[count - 1] >> 32) {
-    ++end;
-  }
-  std::vector<Candidate> sorted;
-  sorted.reserve(end);
+  if (k_ == 0 || waiting_.empty()) return {};
+  thread_local std::vector<float> logits;
+  thread_local std::vector<std::int32_t> best;
+  thread_local std::vector<std::int32_t> order;
+  logits.resize(waiting_.size());
+  best.resize(waiting_.size());
+  for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = waiting_[i].logit;
+  const auto count = static_cast<std::int64_t>(logits.size());
+  // Those that equal the last of the best are there for ids to decide.
+  best.resize(static_cast<std::size_t>(ActiveKernels().SelectAtLeast(
+      logits.data(), count, KthGreatest(logits, std::min(k_, count)),
+      best.data())));
+  const std::size_t end = best.size();
   for (std::size_t i = 0; i < end; ++i) {
-    sorted.push_back(waiting_[keys[i] & 0xffffffff]);
+    logits[i] = logits[static_cast<std::size_t>(best[i])];
+  }
+  SortDescending({logits.data(), end}, order);
+  std::vector<Candidate> sorted(end);
+  for (std::size_t i = 0; i < end; ++i) {
+    const std::int32_t place = best[static_cast<std::size_t>(order[i])];
+    sorted[i] = waiting_[static_cast<std::size_t>(place)];
   }
   for (std::size_t begin = 0; begin < end;) {
     std::size_t run_end = begin + 1;
-    while (run_end < end && keys[run_end] >> 32 == keys[begin] >> 32) ++run_end;
+    while (run_end < end && sorted[run_end].logit == sorted[begin].logit) {
+      ++run_end;
+    }
     if (run_end > begin + 1) {
       std::sort(sorted.begin() + static_cast<std::ptrdiff_t>(begin),
                 sorted.begin() + static_cast<std::ptrdiff_t>(run_end),
@@ -72,7 +81,7 @@ std::vector<Candidate> TopK::Sorted() const {
     }
     begin = run_end;
   }
-  sorted.resize(count);
+  sorted.resize(std::min(end, static_cast<std::size_t>(k_)));
   return sorted;
 }
 

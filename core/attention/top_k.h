@@ -2,6 +2,7 @@
 #ifndef ATTENDANT_CORE_ATTENTION_TOP_K_H_
 #define ATTENDANT_CORE_ATTENTION_TOP_K_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -39,6 +40,12 @@ class TopK {
   // Logits below this can't enter. -infinity until k are kept. A candidate
   // equal to it may enter, by its id.
   float threshold() const { return threshold_; }
+
+  // Makes room for so many offers at once.
+  void Expect(std::int64_t count) {
+    if (!waiting_.empty()) return;
+    waiting_.reserve(std::min(static_cast<std::size_t>(count), capacity_));
+  }
 
   void Offer(const Candidate& candidate) {
     if (candidate.logit < threshold_ || k_ == 0) return;

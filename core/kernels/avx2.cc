@@ -421,6 +421,33 @@ ATTENDANT_AVX2 void DotChunks(const float* a, const float* b, std::int64_t n,
   }
 }
 
+ATTENDANT_AVX2 void Rank(const std::uint32_t* numbers, std::int64_t n,
+                         std::uint32_t* ranks) {
+  // Compares are of signed numbers.
+  const __m256i flip = _mm256_set1_epi32(static_cast<int>(0x80000000));
+  for (std::int64_t begin = 0; begin < n; begin += kWidth) {
+    const __m256i mask = FirstLanes(std::min<std::int64_t>(n - begin, kWidth));
+    const __m256i ranked = _mm256_xor_si256(
+        flip, _mm256_maskload_epi32(
+                  reinterpret_cast<const int*>(numbers + begin), mask));
+    const __m256i place =
+        _mm256_add_epi32(_mm256_set1_epi32(static_cast<int>(begin)),
+                         _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    __m256i counts = _mm256_setzero_si256();
+    for (std::int64_t j = 0; j < n; ++j) {
+      const __m256i number = _mm256_xor_si256(
+          flip, _mm256_set1_epi32(static_cast<int>(numbers[j])));
+      const __m256i before = _mm256_and_si256(
+          _mm256_cmpeq_epi32(ranked, number),
+          _mm256_cmpgt_epi32(place, _mm256_set1_epi32(static_cast<int>(j))));
+      // All bits set are -1.
+      counts = _mm256_sub_epi32(
+          counts, _mm256_or_si256(_mm256_cmpgt_epi32(ranked, number), before));
+    }
+    _mm256_maskstore_epi32(reinterpret_cast<int*>(ranks + begin), mask, counts);
+  }
+}
+
 ATTENDANT_AVX2 std::int64_t CountAtLeast(const float* numbers, std::int64_t n,
                                          float threshold) {
   const __m256 threshold_lanes = _mm256_set1_ps(threshold);
@@ -433,6 +460,38 @@ ATTENDANT_AVX2 std::int64_t CountAtLeast(const float* numbers, std::int64_t n,
   }
   for (; i < n; ++i) count += numbers[i] >= threshold ? 1 : 0;
   return count;
+}
+
+// Where `second` has lanes, the difference of the other component and this one,
+// else their sum.
+template <int kSecond>
+ATTENDANT_AVX2 inline __m256 SumOrDifference(__m256 v, __m256 other) {
+  return _mm256_blend_ps(_mm256_add_ps(v, other), _mm256_sub_ps(other, v),
+                         kSecond);
+}
+
+ATTENDANT_AVX2 void Transform(float* vector, std::int64_t size) {
+  // Stages within a register; of fewer components, the first of them.
+  const __m256i mask = FirstLanes(std::min<std::int64_t>(size, kWidth));
+  for (std::int64_t i = 0; i < size; i += kWidth) {
+    __m256 v = _mm256_maskload_ps(vector + i, mask);
+    if (size > 1) v = SumOrDifference<0xaa>(v, _mm256_permute_ps(v, 0xb1));
+    if (size > 2) v = SumOrDifference<0xcc>(v, _mm256_permute_ps(v, 0x4e));
+    if (size > 4) {
+      v = SumOrDifference<0xf0>(v, _mm256_permute2f128_ps(v, v, 1));
+    }
+    _mm256_maskstore_ps(vector + i, mask, v);
+  }
+  for (std::int64_t half = kWidth; half < size; half *= 2) {
+    for (std::int64_t begin = 0; begin < size; begin += 2 * half) {
+      for (std::int64_t i = begin; i < begin + half; i += kWidth) {
+        const __m256 first = _mm256_loadu_ps(vector + i);
+        const __m256 second = _mm256_loadu_ps(vector + half + i);
+        _mm256_storeu_ps(vector + i, _mm256_add_ps(first, second));
+        _mm256_storeu_ps(vector + half + i, _mm256_sub_ps(first, second));
+      }
+    }
+  }
 }
 
 ATTENDANT_AVX2 void AddScaled(double factor, const float* row, std::int64_t dim,
@@ -525,8 +584,9 @@ ATTENDANT_AVX2 void PoolRows(const float* weights, std::int64_t query_count,
 }  // namespace
 
 const Kernels kAvx2Kernels = {
-    DotRows,    DotRowsAt, DotRowsMulti,  TanhDotRows,  Scale,
-    Max,        SumExps,   SelectAtLeast, CountAtLeast, NormalLogSums,
-    ExpsPerKey, DotChunks, AddScaled,     PoolRows};
+    DotRows,   DotRowsAt,    DotRowsMulti,  TanhDotRows,
+    Scale,     Max,          SumExps,       SelectAtLeast,
+    Rank,      CountAtLeast, NormalLogSums, ExpsPerKey,
+    DotChunks, Transform,    AddScaled,     PoolRows};
 
 }  // namespace attendant

@@ -778,6 +778,82 @@ ATTENDANT_AVX512 void DotChunks(const float* a, const float* b, std::int64_t n,
   }
 }
 
+// Of the numbers, those of kRegisters registers from `begin` on are ranked: the
+// others are compared with them one by one.
+template <int kRegisters>
+ATTENDANT_AVX512 inline void RankTile(const std::uint32_t* numbers,
+                                      std::int64_t n, std::int64_t begin,
+                                      std::uint32_t* ranks) {
+  const __m512i one = _mm512_set1_epi32(1);
+  __m512i ranked[kRegisters];
+  __m512i counts[kRegisters];
+  ATTENDANT_UNROLL
+  for (int i = 0; i < kRegisters; ++i) {
+    const std::int64_t at = begin + i * kWidth;
+    const __mmask16 mask = FirstLanes(std::min<std::int64_t>(n - at, kWidth));
+    ranked[i] = _mm512_maskz_loadu_epi32(mask, numbers + at);
+    counts[i] = _mm512_setzero_si512();
+  }
+  const std::int64_t end =
+      std::min<std::int64_t>(n, begin + kRegisters * kWidth);
+  for (std::int64_t j = 0; j < begin; ++j) {
+    const __m512i number = _mm512_set1_epi32(static_cast<int>(numbers[j]));
+    ATTENDANT_UNROLL
+    for (int i = 0; i < kRegisters; ++i) {
+      counts[i] = _mm512_mask_add_epi32(
+          counts[i], _mm512_cmple_epu32_mask(number, ranked[i]), counts[i],
+          one);
+    }
+  }
+  ATTENDANT_UNROLL
+  for (int own = 0; own < kRegisters; ++own) {
+    const std::int64_t first = begin + own * kWidth;
+    const std::int64_t last = std::min<std::int64_t>(n, first + kWidth);
+    // Of equal ones, those go before that stand before.
+    unsigned after = 0xfffe;
+    for (std::int64_t j = first; j < last; ++j, after <<= 1) {
+      const __m512i number = _mm512_set1_epi32(static_cast<int>(numbers[j]));
+      ATTENDANT_UNROLL
+      for (int i = 0; i < kRegisters; ++i) {
+        __mmask16 before = _mm512_cmplt_epu32_mask(number, ranked[i]);
+        if (i == own) {
+          before |= _mm512_mask_cmpeq_epu32_mask(static_cast<__mmask16>(after),
+                                                 number, ranked[i]);
+        } else if (i > own) {
+          before = _mm512_cmple_epu32_mask(number, ranked[i]);
+        }
+        counts[i] = _mm512_mask_add_epi32(counts[i], before, counts[i], one);
+      }
+    }
+  }
+  for (std::int64_t j = end; j < n; ++j) {
+    const __m512i number = _mm512_set1_epi32(static_cast<int>(numbers[j]));
+    ATTENDANT_UNROLL
+    for (int i = 0; i < kRegisters; ++i) {
+      counts[i] = _mm512_mask_add_epi32(
+          counts[i], _mm512_cmplt_epu32_mask(number, ranked[i]), counts[i],
+          one);
+    }
+  }
+  ATTENDANT_UNROLL
+  for (int i = 0; i < kRegisters; ++i) {
+    const std::int64_t at = begin + i * kWidth;
+    _mm512_mask_storeu_epi32(ranks + at,
+                             FirstLanes(std::min<std::int64_t>(n - at, kWidth)),
+                             counts[i]);
+  }
+}
+
+ATTENDANT_AVX512 void Rank(const std::uint32_t* numbers, std::int64_t n,
+                           std::uint32_t* ranks) {
+  constexpr int kTogether = 4;
+  std::int64_t begin = 0;
+  for (; begin + (kTogether - 1) * kWidth < n; begin += kTogether * kWidth) {
+    RankTile<kTogether>(numbers, n, begin, ranks);
+  }
+  for (; begin < n; begin += kWidth) RankTile<1>(numbers, n, begin, ranks);
+}
+
 ATTENDANT_AVX512 std::int64_t CountAtLeast(const float* numbers, std::int64_t n,
                                            float threshold) {
   const __m512 threshold_lanes = _mm512_set1_ps(threshold);
@@ -791,6 +867,40 @@ ATTENDANT_AVX512 std::int64_t CountAtLeast(const float* numbers, std::int64_t n,
     counts = _mm512_mask_add_epi32(counts, found, counts, one);
   }
   return _mm512_reduce_add_epi32(counts);
+}
+
+// Where `second` has a bit, the difference of the other component and this
+// one, else their sum.
+ATTENDANT_AVX512 inline __m512 SumOrDifference(__m512 v, __m512 other,
+                                               __mmask16 second) {
+  return _mm512_mask_sub_ps(_mm512_add_ps(v, other), second, other, v);
+}
+
+ATTENDANT_AVX512 void Transform(float* vector, std::int64_t size) {
+  // Stages within a register; of fewer components, the first of them.
+  const __mmask16 mask = FirstLanes(std::min<std::int64_t>(size, kWidth));
+  for (std::int64_t i = 0; i < size; i += kWidth) {
+    __m512 v = _mm512_maskz_loadu_ps(mask, vector + i);
+    if (size > 1) v = SumOrDifference(v, _mm512_permute_ps(v, 0xb1), 0xaaaa);
+    if (size > 2) v = SumOrDifference(v, _mm512_permute_ps(v, 0x4e), 0xcccc);
+    if (size > 4) {
+      v = SumOrDifference(v, _mm512_shuffle_f32x4(v, v, 0xb1), 0xf0f0);
+    }
+    if (size > 8) {
+      v = SumOrDifference(v, _mm512_shuffle_f32x4(v, v, 0x4e), 0xff00);
+    }
+    _mm512_mask_storeu_ps(vector + i, mask, v);
+  }
+  for (std::int64_t half = kWidth; half < size; half *= 2) {
+    for (std::int64_t begin = 0; begin < size; begin += 2 * half) {
+      for (std::int64_t i = begin; i < begin + half; i += kWidth) {
+        const __m512 first = _mm512_loadu_ps(vector + i);
+        const __m512 second = _mm512_loadu_ps(vector + half + i);
+        _mm512_storeu_ps(vector + i, _mm512_add_ps(first, second));
+        _mm512_storeu_ps(vector + half + i, _mm512_sub_ps(first, second));
+      }
+    }
+  }
 }
 
 ATTENDANT_AVX512 void AddScaled(double factor, const float* row,
@@ -884,8 +994,9 @@ ATTENDANT_AVX512 void PoolRows(const float* weights, std::int64_t query_count,
 }  // namespace
 
 const Kernels kAvx512Kernels = {
-    DotRows,    DotRowsAt, DotRowsMulti,  TanhDotRows,  Scale,
-    Max,        SumExps,   SelectAtLeast, CountAtLeast, NormalLogSums,
-    ExpsPerKey, DotChunks, AddScaled,     PoolRows};
+    DotRows,   DotRowsAt,    DotRowsMulti,  TanhDotRows,
+    Scale,     Max,          SumExps,       SelectAtLeast,
+    Rank,      CountAtLeast, NormalLogSums, ExpsPerKey,
+    DotChunks, Transform,    AddScaled,     PoolRows};
 
 }  // namespace attendant

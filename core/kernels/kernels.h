@@ -33,6 +33,9 @@ struct NormalLists {
 // Numbers of a chunk of DotChunks.
 inline constexpr std::int64_t kChunk = 16;
 
+// Numbers that Rank takes.
+inline constexpr std::int64_t kMaxRanked = 192;
+
 struct Kernels {
   // dots[r] = query . row r, for row_count rows of dim floats each, row-major.
   // A term passes at most ceil(min(dim, 64 w) / w) + log2 w + ceil(dim / (64
@@ -92,6 +95,12 @@ struct Kernels {
   std::int64_t (*SelectAtLeast)(const float* numbers, std::int64_t n,
                                 float threshold, std::int32_t* positions);
 
+  // ranks[i] = how many of n numbers go before number i, which are those that
+  // are less and those that are equal and stand before it: where it goes if
+  // they are sorted. Takes n^2 steps. n <= kMaxRanked.
+  void (*Rank)(const std::uint32_t* numbers, std::int64_t n,
+               std::uint32_t* ranks);
+
   // How many numbers are >= threshold.
   std::int64_t (*CountAtLeast)(const float* numbers, std::int64_t n,
                                float threshold);
@@ -118,6 +127,12 @@ struct Kernels {
   // which the last may have fewer. At most kChunk + 1 roundings to float.
   void (*DotChunks)(const float* a, const float* b, std::int64_t n,
                     float* sums);
+
+  // The Walsh-Hadamard transform of `size` components, a power of 2, in place
+  // and not normalised: in stage s = 0, 1, 2... of log2(size), components i and
+  // i + 2^s, i having no such bit, become their sum and difference, each
+  // rounded once: the same bytes at every level.
+  void (*Transform)(float* vector, std::int64_t size);
 
   // sum[i] += factor * row[i], for dim entries: sums of values in doubles.
   void (*AddScaled)(double factor, const float* row, std::int64_t dim,

@@ -124,11 +124,33 @@ void DotChunks(const float* a, const float* b, std::int64_t n, float* sums) {
   }
 }
 
+void Rank(const std::uint32_t* numbers, std::int64_t n, std::uint32_t* ranks) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    ranks[i] = 0;
+    for (std::int64_t j = 0; j < n; ++j) {
+      ranks[i] +=
+          numbers[j] < numbers[i] || (numbers[j] == numbers[i] && j < i);
+    }
+  }
+}
+
 std::int64_t CountAtLeast(const float* numbers, std::int64_t n,
                           float threshold) {
   std::int64_t count = 0;
   for (std::int64_t i = 0; i < n; ++i) count += numbers[i] >= threshold ? 1 : 0;
   return count;
+}
+
+void Transform(float* vector, std::int64_t size) {
+  for (std::int64_t half = 1; half < size; half *= 2) {
+    for (std::int64_t begin = 0; begin < size; begin += 2 * half) {
+      for (std::int64_t i = begin; i < begin + half; ++i) {
+        const float sum = vector[i] + vector[half + i];
+        vector[half + i] = vector[i] - vector[half + i];
+        vector[i] = sum;
+      }
+    }
+  }
 }
 
 void AddScaled(double factor, const float* row, std::int64_t dim, double* sum) {
@@ -151,8 +173,9 @@ void PoolRows(const float* weights, std::int64_t query_count, const float* rows,
 }  // namespace
 
 const Kernels kScalarKernels = {
-    DotRows,    DotRowsAt, DotRowsMulti,  TanhDotRows,  Scale,
-    Max,        SumExps,   SelectAtLeast, CountAtLeast, NormalLogSums,
-    ExpsPerKey, DotChunks, AddScaled,     PoolRows};
+    DotRows,   DotRowsAt,    DotRowsMulti,  TanhDotRows,
+    Scale,     Max,          SumExps,       SelectAtLeast,
+    Rank,      CountAtLeast, NormalLogSums, ExpsPerKey,
+    DotChunks, Transform,    AddScaled,     PoolRows};
 
 }  // namespace attendant

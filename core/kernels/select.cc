@@ -37,6 +37,10 @@ float LowerBound(std::span<const float> numbers, std::size_t count,
   return NearKthGreatest(greatest, k, k + k / 4);
 }
 
+// In the order of floats: an eighth of an octave, and an eighth of all.
+constexpr std::uint32_t kFirstStep = 1u << 20;
+constexpr std::uint32_t kLastStep = 1u << 29;
+
 // Numbers in the order of floats.
 std::uint32_t OrderOf(float number) {
   const auto bits = std::bit_cast<std::uint32_t>(number);
@@ -45,6 +49,26 @@ std::uint32_t OrderOf(float number) {
 
 float FloatOf(std::uint32_t order) {
   return std::bit_cast<float>((order >> 31) != 0 ? order & 0x7fffffff : ~order);
+}
+
+// The least of the numbers that are >= threshold, of which there is one.
+// Without branches, which nobody could foresee.
+float LeastOf(std::span<const float> numbers, float threshold) {
+  constexpr float kNone = std::numeric_limits<float>::infinity();
+  constexpr std::size_t kLanes = 8;
+  float least[kLanes];
+  std::fill_n(least, kLanes, kNone);
+  std::size_t i = 0;
+  for (; i + kLanes <= numbers.size(); i += kLanes) {
+    for (std::size_t j = 0; j < kLanes; ++j) {
+      const float number = numbers[i + j] >= threshold ? numbers[i + j] : kNone;
+      least[j] = number < least[j] ? number : least[j];
+    }
+  }
+  for (; i < numbers.size(); ++i) {
+    if (numbers[i] >= threshold) least[0] = std::min(least[0], numbers[i]);
+  }
+  return *std::min_element(least, least + kLanes);
 }
 
 }  // namespace
@@ -57,19 +81,28 @@ float NearKthGreatest(std::span<const float> numbers, std::int64_t k,
                       std::int64_t most_count) {
   const Kernels& kernels = ActiveKernels();
   const auto n = static_cast<std::int64_t>(numbers.size());
+  const std::uint32_t greatest = OrderOf(kernels.Max(numbers.data(), n));
   // At least k numbers are >= least; fewer are > most.
   std::uint32_t least = OrderOf(-std::numeric_limits<float>::infinity());
-  std::uint32_t most = OrderOf(kernels.Max(numbers.data(), n));
+  std::uint32_t most = greatest;
+  // The first guesses go down from the greatest, each so much further, until k
+  // numbers are above: they are seldom far below.
+  std::uint32_t below = kFirstStep;
   while (least < most) {
-    const std::uint32_t guess = least + (most - least + 1) / 2;
+    const std::uint32_t middle = least + (most - least + 1) / 2;
+    const std::uint32_t guess =
+        std::max(middle, greatest > below ? greatest - below : 0);
     const std::int64_t count =
         kernels.CountAtLeast(numbers.data(), n, FloatOf(guess));
-    if (count >= k) {
-      least = guess;
-      if (count <= most_count) break;
-    } else {
+    if (count < k) {
       most = guess - 1;
+      below = below > kLastStep ? greatest : 4 * below;
+      continue;
     }
+    least = guess;
+    below = greatest;
+    if (count <= most_count) break;
+    if (count == k) return LeastOf(numbers, FloatOf(guess));
   }
   return FloatOf(least);
 }
@@ -89,18 +122,18 @@ void SelectBest(std::span<const float> numbers, std::int64_t count,
   } else {
     std::iota(positions.begin(), positions.end(), 0);
   }
-  thread_local std::vector<std::uint64_t> order;
-  order.resize(positions.size());
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const std::int32_t position = positions[i];
-    order[i] = DescendingKey(numbers[static_cast<std::size_t>(position)],
-                             static_cast<std::uint32_t>(position));
+  thread_local std::vector<float> found_numbers;
+  thread_local std::vector<std::int32_t> order;
+  found_numbers.resize(positions.size());
+  for (std::size_t i = 0; i < positions.size(); ++i) {
+    found_numbers[i] = numbers[static_cast<std::size_t>(positions[i])];
   }
-  SortAscending(std::span(order));
-  positions.resize(wanted);
-  for (std::size_t i = 0; i < wanted; ++i) {
-    positions[i] = static_cast<std::int32_t>(order[i] & 0xffffffff);
+  SortDescending(found_numbers, order);
+  order.resize(wanted);
+  for (std::int32_t& place : order) {
+    place = positions[static_cast<std::size_t>(place)];
   }
+  positions.assign(order.begin(), order.end());
 }
 
 }  // namespace attendant

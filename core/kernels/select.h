@@ -9,8 +9,8 @@
 namespace attendant {
 
 // The k-th greatest of numbers, equal ones counted each; 1 <= k <=
-// numbers.size(). No NaN. Counts what is above a guess some thirty times, which
-// is quicker than to move numbers about.
+// numbers.size(). No NaN. Counts what is above a guess some ten times, thirty
+// at most, which is quicker than to move numbers about.
 float KthGreatest(std::span<const float> numbers, std::int64_t k);
 
 // A number that at least k numbers, and hardly more than `most` >= k, are not

@@ -3,12 +3,22 @@
 #include <hwy/contrib/sort/vqsort.h>
 
 #include <algorithm>
+#include <bit>
+
+#include "core/kernels/kernels.h"
 
 namespace attendant {
 namespace {
 
 // Below, a plain sort is as quick.
 constexpr std::size_t kLeastVectorised = 24;
+
+// Whole numbers that ascend as floats, none of them NaN, descend; both zeros
+// are one.
+std::uint32_t DescendingOrder(float number) {
+  const auto bits = std::bit_cast<std::uint32_t>(number + 0.0f);
+  return (bits >> 31) != 0 ? bits : ~(bits | 0x80000000);
+}
 
 }  // namespace
 
@@ -19,6 +29,31 @@ void SortAscending(std::span<std::uint64_t> numbers) {
   }
   thread_local const hwy::Sorter sorter;
   sorter(numbers.data(), numbers.size(), hwy::SortAscending());
+}
+
+void SortDescending(std::span<const float> numbers,
+                    std::vector<std::int32_t>& places) {
+  const std::size_t n = numbers.size();
+  places.resize(n);
+  if (n <= static_cast<std::size_t>(kMaxRanked)) {
+    std::uint32_t orders[kMaxRanked];
+    std::uint32_t ranks[kMaxRanked];
+    for (std::size_t i = 0; i < n; ++i) orders[i] = DescendingOrder(numbers[i]);
+    ActiveKernels().Rank(orders, static_cast<std::int64_t>(n), ranks);
+    for (std::size_t i = 0; i < n; ++i) {
+      places[ranks[i]] = static_cast<std::int32_t>(i);
+    }
+    return;
+  }
+  thread_local std::vector<std::uint64_t> keys;
+  keys.resize(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    keys[i] = std::uint64_t{DescendingOrder(numbers[i])} << 32 | i;
+  }
+  SortAscending(keys);
+  for (std::size_t i = 0; i < n; ++i) {
+    places[i] = static_cast<std::int32_t>(keys[i] & 0xffffffff);
+  }
 }
 
 }  // namespace attendant

@@ -1,29 +1,24 @@
-// Ascending order of whole numbers, by Highway's vectorised quicksort
-// (Wassenberg et al. 2022): what is to be sorted by something else goes into a
-// number's high bits, and where it stood into its low ones.
+// Sorting. Few numbers are ranked by comparing each with each; many are sorted
+// by Highway's vectorised quicksort (Wassenberg et al. 2022), which asks the
+// kernel for random bits at each call, however few they are: a third of a
+// microsecond.
 #ifndef ATTENDANT_CORE_KERNELS_SORT_H_
 #define ATTENDANT_CORE_KERNELS_SORT_H_
 
-#include <bit>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace attendant {
 
 // Thread-safe; the first sort of a thread allocates.
 void SortAscending(std::span<std::uint64_t> numbers);
 
-// Whole numbers that ascend as floats, none of them NaN, descend; both zeros
-// are one.
-inline std::uint32_t DescendingOrder(float number) {
-  const auto bits = std::bit_cast<std::uint32_t>(number + 0.0f);
-  return (bits >> 31) != 0 ? bits : ~(bits | 0x80000000);
-}
-
-// One that sorts by the number, the greatest first, and then by place.
-inline std::uint64_t DescendingKey(float number, std::uint32_t place) {
-  return std::uint64_t{DescendingOrder(number)} << 32 | place;
-}
+// Sets `places` to those of the numbers, none of them NaN, the greatest first,
+// and of equal ones the one that stands first. Thread-safe. Does not allocate
+// once `places` has grown, but for the first call of a thread.
+void SortDescending(std::span<const float> numbers,
+                    std::vector<std::int32_t>& places);
 
 }  // namespace attendant
 

@@ -1,14 +1,12 @@
 #include "core/shortlist/code_pass.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
 #include "core/kernels/select.h"
-#include "core/kernels/sort.h"
 #include "core/shortlist/eligible_rows.h"
 #include "core/shortlist/key_scorer.h"
 
@@ -145,7 +143,8 @@ void CodePass::Take(std::int64_t list, std::int64_t begin, std::int64_t count,
   taken_count_ += eligible_count;
   if (options_.bounds) TakeBounds(begin, count, logits);
   if (k_ > 0 || options_.rescore_count > 0) Keep(begin, count, logits);
-  taken_.push_back({.begin = begin, .list = list, .partition = {}});
+  taken_.push_back(
+      {.begin = begin, .count = count, .list = list, .partition = {}});
   SoftmaxPartition& partition = taken_.back().partition;
   const bool samples = options_.precision > 0;
   const bool pools = options_.values != nullptr;
@@ -233,22 +232,36 @@ void CodePass::Shrink(bool last) {
   MakeRoom();
 }
 
-// Into the order of keys, in which sums are added up.
+// Into the order of keys, in which sums are added up. Keys that were taken at
+// once are in order, and stand in the order of the takes: these are sorted.
 void CodePass::SortKept() {
   const auto end =
       kept_.positions.begin() + static_cast<std::ptrdiff_t>(kept_.size);
   if (std::is_sorted(kept_.positions.begin(), end)) return;
-  order_.resize(kept_.size);
-  for (std::size_t i = 0; i < kept_.size; ++i) {
-    order_[i] = static_cast<std::uint64_t>(kept_.positions[i]) << 32 |
-                std::bit_cast<std::uint32_t>(kept_.logits[i]);
+  runs_.clear();
+  std::size_t kept = 0;
+  for (const Taken& taken : taken_) {
+    const std::size_t first = kept;
+    while (kept < kept_.size && kept_.positions[kept] >= taken.begin &&
+           kept_.positions[kept] < taken.begin + taken.count) {
+      ++kept;
+    }
+    if (kept > first) runs_.push_back({taken.begin, first, kept});
   }
-  SortAscending(std::span(order_));
-  for (std::size_t i = 0; i < kept_.size; ++i) {
-    kept_.positions[i] = static_cast<std::int32_t>(order_[i] >> 32);
-    kept_.logits[i] =
-        std::bit_cast<float>(static_cast<std::uint32_t>(order_[i]));
+  std::sort(runs_.begin(), runs_.end(),
+            [](const Run& a, const Run& b) { return a.begin < b.begin; });
+  sorted_positions_.resize(kept_.size);
+  sorted_logits_.resize(kept_.size);
+  std::size_t to = 0;
+  for (const Run& run : runs_) {
+    for (std::size_t i = run.first; i < run.last; ++i, ++to) {
+      sorted_positions_[to] = kept_.positions[i];
+      sorted_logits_[to] = kept_.logits[i];
+    }
   }
+  std::copy(sorted_positions_.begin(), sorted_positions_.end(),
+            kept_.positions.begin());
+  std::copy(sorted_logits_.begin(), sorted_logits_.end(), kept_.logits.begin());
 }
 
 void CodePass::MergeTaken() {
@@ -325,9 +338,9 @@ absl::Status CodePass::ScoreFloats(std::span<const std::int32_t> positions,
 
 absl::Status CodePass::Finish(bool complete, AttentionState& state,
                               ScanStats& stats) {
-  MergeTaken();
   Shrink(true);
   SortKept();
+  MergeTaken();
   ATTENDANT_RETURN_IF_ERROR(RescoreKept(state));
   SoftmaxPartition rest = Rest();
   if (options_.precision > 0 && rest.count > 0) {

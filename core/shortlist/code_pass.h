@@ -104,8 +104,15 @@ class CodePass {
   // Sums over the keys that were taken at once.
   struct Taken {
     std::int64_t begin = 0;
+    std::int64_t count = 0;
     std::int64_t list = 0;  // of the first
     SoftmaxPartition partition;
+  };
+  // Kept keys [first, last), of those that were taken at once from `begin` on.
+  struct Run {
+    std::int64_t begin = 0;
+    std::size_t first = 0;
+    std::size_t last = 0;
   };
 
   // What the logit of a key may be above that of its code, and, if certified,
@@ -125,9 +132,10 @@ class CodePass {
   void TakeBounds(std::int64_t begin, std::int64_t count, const float* logits);
   void Keep(std::int64_t begin, std::int64_t count, const float* logits);
   void MakeRoom();
-  // Adds up taken_ in the order of keys.
-  void MergeTaken();
+  // In the order of the takes, until MergeTaken, which adds up taken_ in the
+  // order of keys.
   void SortKept();
+  void MergeTaken();
   absl::Status RescoreKept(AttentionState& state);
   // Sets pooled_ to what the kept keys pool.
   void FindKeptValues();
@@ -182,7 +190,9 @@ class CodePass {
   Kept kept_;
   // Scratch.
   std::vector<float> lowers_;
-  std::vector<std::uint64_t> order_;
+  std::vector<Run> runs_;
+  std::vector<std::int32_t> sorted_positions_;
+  std::vector<float> sorted_logits_;
   std::vector<float> logits_taken_off_;
   std::vector<TailSample::Draw> draws_;
   std::vector<std::int32_t> drawn_;

@@ -29,14 +29,13 @@ class ChunkReader {
   void Read(std::int64_t list, std::int64_t begin, std::int64_t end,
             std::int64_t next, std::span<ListVisit* const> visits) {
     thread_local AlignedBuffer<float> logits(kMaxQueries * kChunkKeys);
-    CodeQuery queries[kMaxQueries];
     for (std::size_t v = 0; v < visits.size(); ++v) {
-      queries[v] = visits[v]->pass->coded().view();
+      queries_[v] = visits[v]->pass->coded().view();
     }
     const std::int64_t first_block = begin / kCodeRows;
     const std::int64_t block_count =
         (end + kCodeRows - 1) / kCodeRows - first_block;
-    lists_.codes.Logits({queries, visits.size()}, visits[0]->pass->bits(),
+    lists_.codes.Logits({queries_, visits.size()}, visits[0]->pass->bits(),
                         first_block, block_count, next / kCodeRows, kChunkKeys,
                         logits.data());
     const std::int64_t offset = begin - first_block * kCodeRows;
@@ -49,6 +48,7 @@ class ChunkReader {
 
  private:
   const InvertedLists& lists_;
+  CodeQuery queries_[kMaxQueries];
 };
 
 // Where the chunk ends that key `begin` is in, if it starts with its block.

@@ -39,6 +39,22 @@ std::int32_t RoundToInteger(float number) {
          std::bit_cast<std::int32_t>(kRounder);
 }
 
+// The greatest size of a component, of four at a time.
+float GreatestSize(std::span<const float> vector) {
+  float greatest[4] = {};
+  std::size_t d = 0;
+  for (; d + 4 <= vector.size(); d += 4) {
+    for (std::size_t j = 0; j < 4; ++j) {
+      greatest[j] = std::max(greatest[j], std::abs(vector[d + j]));
+    }
+  }
+  for (; d < vector.size(); ++d) {
+    greatest[0] = std::max(greatest[0], std::abs(vector[d]));
+  }
+  return std::max(std::max(greatest[0], greatest[1]),
+                  std::max(greatest[2], greatest[3]));
+}
+
 }  // namespace
 
 KeyCodes::KeyCodes(MatrixView keys, std::span<const float> factors,
@@ -301,10 +317,7 @@ bool CodedQuery::Encode(const KeyCodes& codes, std::span<const float> query,
   const auto components = static_cast<std::size_t>(codes.step_count()) *
                           static_cast<std::size_t>(kCodeDims);
   planes_.assign(2 * components, 0);
-  float greatest = 0;
-  for (const float component : rotated_) {
-    greatest = std::max(greatest, std::abs(component));
-  }
+  const float greatest = GreatestSize(rotated_);
   const float scale = greatest / kMaxQueryCode;
   const double norm = Norm(query);
   const double unit = double{scale} * logit_factor;
@@ -319,8 +332,9 @@ bool CodedQuery::Encode(const KeyCodes& codes, std::span<const float> query,
   std::int8_t* low = high + components;
   std::int32_t high_sum = 0;
   std::int32_t low_sum = 0;
-  double square_error = 0;
-  double square_norm = 0;
+  // Of every other component, as one waits for each addition.
+  double square_errors[2] = {};
+  double square_norms[2] = {};
   for (std::size_t d = 0; d < dim; ++d) {
     const std::int32_t code = step * RoundToInteger(rotated_[d] * inverse);
     const std::int32_t top = (code + 128) >> 8;
@@ -330,17 +344,17 @@ bool CodedQuery::Encode(const KeyCodes& codes, std::span<const float> query,
     high_sum += top;
     low_sum += rest;
     const double coded = double{scale} * code;
-    square_norm += coded * coded;
+    square_norms[d % 2] += coded * coded;
     const double error = rotated_[d] - coded;
-    square_error += error * error;
+    square_errors[d % 2] += error * error;
   }
   scale_ = scale;
   view_ = {high, bits == QueryBits::k8 ? nullptr : low, high_sum, low_sum,
            static_cast<float>(unit)};
-  logit_norm_ = std::sqrt(square_norm) * logit_factor;
+  logit_norm_ = std::sqrt(square_norms[0] + square_norms[1]) * logit_factor;
   logit_factor_ = logit_factor;
   norm_ = norm;
-  error_norm_ = std::sqrt(square_error);
+  error_norm_ = std::sqrt(square_errors[0] + square_errors[1]);
   return Bind(codes);
 }
 

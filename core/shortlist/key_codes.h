@@ -148,12 +148,15 @@ class CodedQuery {
   const KeyCodes& codes() const { return *codes_; }
   // Valid until the next Encode, and while the object lives.
   const CodeQuery& view() const { return view_; }
-  // The same with another logit factor.
-  CodeQuery WithFactor(double logit_factor) const {
+  // The same with another logit factor, and with its first 8 bits alone.
+  CodeQuery WithFactor(double logit_factor,
+                       QueryBits bits = QueryBits::k16) const {
     CodeQuery query = view_;
     query.unit = static_cast<float>(scale_ * logit_factor);
+    if (bits == QueryBits::k8) query.low = nullptr;
     return query;
   }
+  double norm() const { return norm_; }  // of the query
 
   // The logit of a key of scale s is off by at most
   // LogitErrorPerScale(bits) x s + logit_error().

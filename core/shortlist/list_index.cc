@@ -324,7 +324,8 @@ absl::StatusOr<ScanStats> ListIndex::FinishPass(const Route& route,
   return stats;
 }
 
-// Codes of all queries are compared with the means in one pass.
+// Codes of all queries are compared with the means in one pass. 8 bits of a
+// query err little beside 4 bits of a mean.
 void ListIndex::ChooseLists(std::span<ListVisit* const> visits,
                             std::span<const std::int64_t> probe_counts) const {
   thread_local std::vector<float> scores;
@@ -333,9 +334,9 @@ void ListIndex::ChooseLists(std::span<ListVisit* const> visits,
   scores.resize(visits.size() * static_cast<std::size_t>(stride));
   std::array<CodeQuery, ListScratch::kMaxTogether> queries;
   for (std::size_t v = 0; v < visits.size(); ++v) {
-    const CodePass& pass = *visits[v]->pass;
-    const double norm = Norm(pass.query().query);
-    queries[v] = pass.coded().WithFactor(norm > 0 ? 1 / norm : 0);
+    const CodedQuery& coded = visits[v]->pass->coded();
+    queries[v] = coded.WithFactor(coded.norm() > 0 ? 1 / coded.norm() : 0,
+                                  QueryBits::k8);
   }
   lists_.means->ScoreListsByCode({queries.data(), visits.size()}, CodeBits::k4,
                                  stride, scores.data());
@@ -360,7 +361,7 @@ void ListIndex::ChooseExactly(float* scores, std::int64_t probe_count,
       std::min(list_count(), probe_count + probe_count / 2 + kMore);
   SelectBest(visit.scores, likely_count, likely);
   const ScanQuery& query = visit.pass->query();
-  const double norm = Norm(query.query);
+  const double norm = visit.pass->coded().norm();
   const auto factor = static_cast<float>(norm > 0 ? 1 / norm : 0);
   for (const std::int32_t list : likely) lists_.PrefetchMean(list);
   products.resize(likely.size());

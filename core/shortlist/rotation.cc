@@ -5,11 +5,12 @@
 #include <cmath>
 #include <random>
 
+#include "core/kernels/kernels.h"
+
 namespace attendant {
 namespace {
 
-// The Walsh-Hadamard transform of `size` components, a power of 2, each of
-// kRows vectors; not normalised.
+// That of the kernels, of each of kRows vectors.
 template <std::int64_t kRows, typename T>
 void Transform(T* vectors, std::int64_t size) {
   for (std::int64_t half = 1; half < size; half *= 2) {
@@ -52,7 +53,11 @@ void Rotation::ApplyTo(float* vectors) const {
         for (std::int64_t r = 0; r < kRows; ++r)
           first[d * kRows + r] *= signs[d];
       }
-      Transform<kRows>(first, transform_dim_);
+      if constexpr (kRows == 1) {
+        ActiveKernels().Transform(first, transform_dim_);
+      } else {
+        Transform<kRows>(first, transform_dim_);
+      }
       signs += transform_dim_;
     }
   }

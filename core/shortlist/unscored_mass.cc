@@ -31,11 +31,15 @@ constexpr double kMaxLogDeviation = 0.25;
 constexpr double kDrawDeviations = 1.12;
 // In [0, 1), and a function of the query alone.
 double UniformOf(std::span<const float> query) {
-  std::uint64_t state = 0;
-  for (const float component : query) {
-    state = state * 0x100000001b3u ^ std::bit_cast<std::uint32_t>(component);
+  // Four states, as one waits for each product.
+  std::uint64_t states[4] = {};
+  for (std::size_t d = 0; d < query.size(); ++d) {
+    std::uint64_t& state = states[d % 4];
+    state = state * 0x100000001b3u ^ std::bit_cast<std::uint32_t>(query[d]);
   }
-  return UniformFrom(SplitMixBits(state, 0));
+  std::uint64_t mixed = 0;
+  for (const std::uint64_t state : states) mixed = SplitMixBits(mixed, state);
+  return UniformFrom(mixed);
 }
 
 struct BlockDraw {
@@ -274,7 +278,7 @@ UnscoredMass::Trust UnscoredMass::TrustAt(const Measures& measures,
 
 UnscoredMass::Trust UnscoredMass::TrustAt(const VisitedMass& visited) const {
   const double sharpness =
-      Norm(visited.query) * visited.logit_factor * key_norm_;
+      visited.coded->norm() * visited.logit_factor * key_norm_;
   const double height = HeightOf(visited, sharpness);
   // Both on the scale that they were measured on.
   const double place = std::clamp(std::log2(sharpness / kLeastSharpness), 0.0,
@@ -301,7 +305,7 @@ void UnscoredMass::PredictLists(const InvertedLists& lists,
                                 const VisitedMass& visited,
                                 std::vector<float>& log_sums) const {
   const auto factor = static_cast<float>(visited.logit_factor);
-  const auto norm = static_cast<float>(Norm(visited.query));
+  const auto norm = static_cast<float>(visited.coded->norm());
   float products[kMaxDirections];
   ActiveKernels().DotRows(visited.query.data(), directions_.data(),
                           direction_count_, dim_, products);
@@ -327,7 +331,7 @@ void UnscoredMass::PredictParts(std::span<const ListPart> parts,
   const InvertedLists& first = *parts[0].lists;
   PredictLists(first, visited, log_sums);
   if (parts.size() == 1) return;
-  const double norm = Norm(visited.query);
+  const double norm = visited.coded->norm();
   for (std::size_t l = 0; l < log_sums.size(); ++l) {
     if (first.counts[l] > 0) continue;
     log_sums[l] = static_cast<float>(

@@ -656,6 +656,53 @@ TEST_P(KernelsTest, DotChunksAgreeWithDoubles) {
   }
 }
 
+TEST_P(KernelsTest, RanksAreThoseOfScalar) {
+  for (const std::uint32_t distinct : {1u, 3u, 0xffffffffu}) {
+    for (std::int64_t n = 0; n <= kMaxRanked; ++n) {
+      std::vector<std::uint32_t> numbers;
+      for (std::int64_t i = 0; i < n; ++i) {
+        numbers.push_back(static_cast<std::uint32_t>(random_()) % distinct *
+                          (0xffffffffu / distinct));
+      }
+      std::vector<std::uint32_t> ranks(static_cast<std::size_t>(n + 1), 7777);
+      auto twins = ranks;
+      kernels().Rank(numbers.data(), n, ranks.data());
+      KernelsFor(KernelLevel::kScalar).Rank(numbers.data(), n, twins.data());
+      EXPECT_EQ(ranks, twins) << n << " of " << distinct;
+    }
+  }
+}
+
+TEST_P(KernelsTest, TransformHasTheBytesOfScalar) {
+  for (std::int64_t size = 1; size <= 1024; size *= 2) {
+    auto vector = Normal(size + 2);
+    auto twin = vector;
+    kernels().Transform(vector.data() + 1, size);
+    KernelsFor(KernelLevel::kScalar).Transform(twin.data() + 1, size);
+    EXPECT_EQ(vector, twin) << size;
+  }
+}
+
+TEST_P(KernelsTest, TransformIsThatOfItsDefinition) {
+  for (const std::int64_t size : {1, 2, 8, 64}) {
+    const auto vector = Normal(size);
+    auto transformed = vector;
+    kernels().Transform(transformed.data(), size);
+    for (std::int64_t i = 0; i < size; ++i) {
+      DoubleDot naive;
+      for (std::int64_t j = 0; j < size; ++j) {
+        const double component = vector[static_cast<std::size_t>(j)];
+        const bool is_odd = __builtin_parityll(static_cast<unsigned>(i & j));
+        naive.dot += is_odd ? -component : component;
+        naive.magnitude += std::abs(component);
+      }
+      // One rounding a stage, of at most 6.
+      EXPECT_NEAR(transformed[static_cast<std::size_t>(i)], naive.dot,
+                  6 * 1.001 * kEpsilon * naive.magnitude);
+    }
+  }
+}
+
 TEST_P(KernelsTest, AddScaledAddsInDoubles) {
   for (const std::int64_t dim : kLengths) {
     for (const std::int64_t offset : kOffsets) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -24,17 +25,30 @@ TEST(SortAscendingTest, IsWhatSortingGives) {
   }
 }
 
-TEST(DescendingKeyTest, OrdersByNumberThenPlace) {
+TEST(SortDescendingTest, IsWhatStableSortingGives) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  const float descending[] = {kInfinity, 3e38f, 1,      1e-40f,    0,
-                              -1e-40f,   -1,    -3e38f, -kInfinity};
-  for (std::size_t i = 1; i < std::size(descending); ++i) {
-    EXPECT_LT(DescendingKey(descending[i - 1], 9),
-              DescendingKey(descending[i], 0));
+  std::mt19937_64 random(2);
+  for (const std::size_t size :
+       {0u, 1u, 16u, 17u, 100u, 191u, 192u, 193u, 1000u}) {
+    for (const std::uint64_t distinct : {1ull, 5ull, 1ull << 24}) {
+      std::vector<float> numbers(size);
+      for (float& number : numbers) {
+        number = static_cast<float>(random() % distinct) - 2;
+      }
+      const float some[] = {kInfinity, 3e38f, 1e-40f,  0,
+                            -0.0f,     0,     -1e-40f, -kInfinity};
+      if (size > 16) std::copy(std::begin(some), std::end(some), &numbers[5]);
+      std::vector<std::int32_t> expected(size);
+      std::iota(expected.begin(), expected.end(), 0);
+      std::stable_sort(expected.begin(), expected.end(), [&](auto a, auto b) {
+        return numbers[static_cast<std::size_t>(a)] >
+               numbers[static_cast<std::size_t>(b)];
+      });
+      std::vector<std::int32_t> places;
+      SortDescending(numbers, places);
+      EXPECT_EQ(places, expected) << size << " of " << distinct;
+    }
   }
-  EXPECT_LT(DescendingKey(2, 3), DescendingKey(2, 4));
-  EXPECT_LT(DescendingKey(0.0f, 3), DescendingKey(-0.0f, 4));
-  EXPECT_LT(DescendingKey(-0.0f, 3), DescendingKey(0.0f, 4));
 }
 
 }  // namespace
