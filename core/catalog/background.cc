@@ -1,6 +1,9 @@
 #include "core/catalog/background.h"
 
+#include <pthread.h>
+
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 namespace attendant {
@@ -10,7 +13,9 @@ using SteadyClock = std::chrono::steady_clock;
 
 }  // namespace
 
-BackgroundWorker::BackgroundWorker() : thread_([this] { Run(); }) {}
+BackgroundWorker::BackgroundWorker()
+    : threads_({std::thread([this] { Run(Lane::kLong); }),
+                std::thread([this] { Run(Lane::kShort); })}) {}
 
 BackgroundWorker::~BackgroundWorker() {
   {
@@ -19,14 +24,14 @@ BackgroundWorker::~BackgroundWorker() {
     tasks_.clear();
   }
   changed_.NotifyAll();
-  thread_.join();
+  for (std::thread& thread : threads_) thread.join();
 }
 
 void BackgroundWorker::Add(const void* owner, absl::Duration delay,
-                           std::function<void()> task) {
+                           std::function<void()> task, Lane lane) {
   {
     MutexLock lock(&mutex_);
-    tasks_.push_back({owner,
+    tasks_.push_back({lane, owner,
                       SteadyClock::now() + absl::ToChronoNanoseconds(delay),
                       std::move(task)});
   }
@@ -47,16 +52,25 @@ void BackgroundWorker::Remove(const void* owner) {
   MutexLock lock(&mutex_);
   std::erase_if(tasks_,
                 [owner](const Task& task) { return task.owner == owner; });
-  while (running_owner_ == owner) changed_.Wait(&mutex_);
+  while (IsRunning(owner)) changed_.Wait(&mutex_);
 }
 
-void BackgroundWorker::Run() {
+bool BackgroundWorker::IsRunning(const void* owner) const {
+  return std::find(running_owners_.begin(), running_owners_.end(), owner) !=
+         running_owners_.end();
+}
+
+void BackgroundWorker::Run(Lane lane) {
+  pthread_setname_np(pthread_self(), lane == Lane::kShort ? "seal" : "merge");
   mutex_.Lock();
+  const void*& running_owner = running_owners_[static_cast<std::size_t>(lane)];
   while (!stopping_) {
     const auto next = std::min_element(
-        tasks_.begin(), tasks_.end(),
-        [](const Task& a, const Task& b) { return a.due < b.due; });
-    if (next == tasks_.end()) {
+        tasks_.begin(), tasks_.end(), [lane](const Task& a, const Task& b) {
+          return std::tuple(a.lane != lane, a.due) <
+                 std::tuple(b.lane != lane, b.due);
+        });
+    if (next == tasks_.end() || next->lane != lane) {
       changed_.Wait(&mutex_);
       continue;
     }
@@ -67,11 +81,11 @@ void BackgroundWorker::Run() {
     }
     Task task = std::move(*next);
     tasks_.erase(next);
-    running_owner_ = task.owner;
+    running_owner = task.owner;
     mutex_.Unlock();
     task.run();
     mutex_.Lock();
-    running_owner_ = nullptr;
+    running_owner = nullptr;
     changed_.NotifyAll();
   }
   mutex_.Unlock();

@@ -1,7 +1,8 @@
-// The one thread that sees to indexes, beside the queries.
+// The threads that see to indexes, beside the queries.
 #ifndef ATTENDANT_CORE_CATALOG_BACKGROUND_H_
 #define ATTENDANT_CORE_CATALOG_BACKGROUND_H_
 
+#include <array>
 #include <chrono>
 #include <functional>
 #include <thread>
@@ -13,39 +14,52 @@
 
 namespace attendant {
 
-// Runs one task at a time, each not before its time, the earliest first.
-// Thread-safe. The destructor drops tasks that have not begun and waits for the
-// one that has.
+// What a task waits behind.
+enum class Lane {
+  kLong,   // tasks of seconds and minutes
+  kShort,  // tasks of milliseconds that must not wait for those
+};
+
+// Runs one task of each lane at a time, each not before its time, the earliest
+// first. Thread-safe. The destructor drops tasks that have not begun and waits
+// for those that have.
 class BackgroundWorker {
  public:
   BackgroundWorker();
   ~BackgroundWorker();
 
   // `owner` groups tasks for Remove.
-  void Add(const void* owner, absl::Duration delay, std::function<void()> task);
+  void Add(const void* owner, absl::Duration delay, std::function<void()> task,
+           Lane lane = Lane::kLong);
 
   // Makes the owner's tasks due now.
   void Hurry(const void* owner);
 
-  // Drops the owner's tasks that have not begun and waits for the one that has.
+  // Drops the owner's tasks that have not begun and waits for those that have.
   // Not to be called from a task.
   void Remove(const void* owner);
 
  private:
+  static constexpr std::size_t kLaneCount = 2;
+
   struct Task {
+    Lane lane = Lane::kLong;
     const void* owner = nullptr;
     std::chrono::steady_clock::time_point due;
     std::function<void()> run;
   };
 
-  void Run();
+  void Run(Lane lane);
+  bool IsRunning(const void* owner) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Mutex mutex_;
   CondVar changed_;
   std::vector<Task> tasks_ ABSL_GUARDED_BY(mutex_);
-  const void* running_owner_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  // By lane.
+  std::array<const void*, kLaneCount> running_owners_
+      ABSL_GUARDED_BY(mutex_) = {};
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;
+  std::array<std::thread, kLaneCount> threads_;
 };
 
 }  // namespace attendant

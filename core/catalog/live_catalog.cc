@@ -437,8 +437,8 @@ std::vector<IndexState> LiveCatalog::index_states() const {
   std::vector<IndexState> states;
   for (std::size_t f = 0; f < now->wanted_indexes.size(); ++f) {
     IndexState state;
-    state.training =
-        merge_scheduled_ && now->wanted_indexes[f] != IndexKind::kFlat;
+    state.training = (merge_scheduled_ || seal_scheduled_) &&
+                     now->wanted_indexes[f] != IndexKind::kFlat;
     state.key_count = now->key_count(static_cast<int>(f));
     state.active_model = now->models[f].name;
     state.training |= merge_scheduled_ &&
@@ -479,7 +479,11 @@ StoreFigures LiveCatalog::store_figures() const {
 
 absl::Status LiveCatalog::save_status() const { return *save_status_.Load(); }
 
-absl::Status LiveCatalog::merge_status() const { return *merge_status_.Load(); }
+absl::Status LiveCatalog::merge_status() const {
+  absl::Status status = *merge_status_.Load();
+  status.Update(*seal_status_.Load());
+  return status;
+}
 
 CatalogRecord LiveCatalog::record() const {
   CatalogRecord record = record_;
@@ -497,6 +501,7 @@ void LiveCatalog::Close() {
   }
   MutexLock lock(&mutex_);
   merge_scheduled_ = false;
+  seal_scheduled_ = false;
   changed_.NotifyAll();
   merged_away_.clear();
   store_ = nullptr;

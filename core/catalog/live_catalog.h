@@ -230,6 +230,7 @@ class LiveCatalog {
 
   struct PendingWrite;
   struct NextState;
+  struct MergeStep;
 
   LiveCatalog(CatalogRecord record, std::vector<NamedModel> models,
               std::unique_ptr<CatalogStore> store, BackgroundWorker* background,
@@ -293,17 +294,31 @@ class LiveCatalog {
   void ResolveWantedIndexes(Snapshot& next) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   MergePlan Plan(bool settled) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Sees to it that what can be merged will be: what learns anew, or waits for
-  // writes to settle, after a while.
+  // Sees to it that what can be sealed or merged will be: what learns anew, or
+  // waits for writes to settle, after a while.
   void ScheduleMerges() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ScheduleSeal() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ScheduleMerge(absl::Duration delay)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // OK if memory has room for it; see MemoryBudget::Check.
   absl::Status CheckMemory(absl::string_view what, std::int64_t bytes) const;
   // Memory for a merge while it lasts. Where there is none the merge is put
-  // off.
-  absl::StatusOr<MemoryBudget::Account> ReserveMerge(const MergePlan& plan)
+  // off, and `status` says so.
+  absl::StatusOr<MemoryBudget::Account> ReserveMerge(
+      const MergePlan& plan, Published<absl::Status>& status)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of a seal or merge whose plan is set: fills in the rest. False if it is put
+  // off.
+  bool BeginStep(MergeStep& step, Published<absl::Status>& status)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The work itself, beside queries and writes.
+  absl::StatusOr<std::shared_ptr<const Segment>> Merged(
+      const MergeStep& step) const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Publishes what came of it.
+  absl::Status EndStep(const MergeStep& step,
+                       absl::StatusOr<std::shared_ptr<const Segment>> merged)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SealOnce() ABSL_LOCKS_EXCLUDED(mutex_);
   void RunMerge();
   // The rows of the merged segment.
   std::int64_t MergeOnce();
@@ -312,8 +327,7 @@ class LiveCatalog {
   void SaveSegments(bool worth_it) ABSL_LOCKS_EXCLUDED(mutex_);
   // merged: null if no row was left.
   void PublishMerged(std::shared_ptr<const Segment> merged,
-                     const MergePlan& plan, const Snapshot& before,
-                     const std::vector<NamedModel>& models)
+                     const MergeStep& step)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Lets go of merged segments that no reader holds: the last of them would
   // else take the time, for a large one tens of milliseconds. Looks so many
@@ -351,11 +365,17 @@ class LiveCatalog {
   std::vector<float> projected_ ABSL_GUARDED_BY(mutex_);  // scratch
   // By field. Written under mutex_, or by the merge.
   std::vector<std::atomic<std::int64_t>> projected_key_counts_;
-  // Written under mutex_.
+  // Scheduled or under way. Written under mutex_.
   std::atomic<bool> merge_scheduled_ = false;
+  std::atomic<bool> seal_scheduled_ = false;
+  // The last segment of a merge under way, and the first of a seal: neither
+  // takes what the other has. Null: none.
+  std::shared_ptr<const Segment> merging_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<const Segment> sealing_ ABSL_GUARDED_BY(mutex_);
   // Why the last merge failed; OK if it did not. Tried again at the next write.
   // Written under mutex_, as save_status_ is.
   Published<absl::Status> merge_status_{std::make_shared<const absl::Status>()};
+  Published<absl::Status> seal_status_{std::make_shared<const absl::Status>()};
   bool retry_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
   MemoryBudget::Account account_ ABSL_GUARDED_BY(mutex_);  // of current_
   Published<absl::Status> save_status_{std::make_shared<const absl::Status>()};

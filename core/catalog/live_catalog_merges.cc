@@ -45,6 +45,7 @@ MergePlan LiveCatalog::Plan(bool settled) const {
 }
 
 void LiveCatalog::ScheduleMerges() {
+  ScheduleSeal();
   const MergePlan now = Plan(/*settled=*/false);
   if (now.needed() && !now.retrains) {
     ScheduleMerge(absl::ZeroDuration());
@@ -64,6 +65,16 @@ void LiveCatalog::ScheduleMerge(absl::Duration delay) {
   background_->Add(this, delay, [this] { RunMerge(); });
 }
 
+void LiveCatalog::ScheduleSeal() {
+  if (closing_ || seal_scheduled_) return;
+  if (!PlanSeal(*current_, growing_.rows.get(), merging_.get()).needed()) {
+    return;
+  }
+  seal_scheduled_ = true;
+  background_->Add(
+      this, absl::ZeroDuration(), [this] { SealOnce(); }, Lane::kShort);
+}
+
 void LiveCatalog::RunMerge() {
   if (MergeOnce() < kTrimCount) return;
   // Keys were held twice, and blocks that were freed stay with the process
@@ -72,12 +83,12 @@ void LiveCatalog::RunMerge() {
 }
 
 absl::StatusOr<MemoryBudget::Account> LiveCatalog::ReserveMerge(
-    const MergePlan& plan) {
+    const MergePlan& plan, Published<absl::Status>& status) {
   if (options_.memory == nullptr) return MemoryBudget::Account();
   absl::StatusOr<MemoryBudget::Account> room =
       options_.memory->Reserve("an index build", MergeBytes(*current_, plan));
   if (room.ok()) return room;
-  Keep(room.status(), merge_status_);
+  Keep(room.status(), status);
   // Not as a merge that is scheduled: nobody is to wait for it.
   if (!retry_scheduled_ && !closing_) {
     retry_scheduled_ = true;
@@ -90,13 +101,89 @@ absl::StatusOr<MemoryBudget::Account> LiveCatalog::ReserveMerge(
   return room;
 }
 
-std::int64_t LiveCatalog::MergeOnce() {
-  std::shared_ptr<const Snapshot> before;
-  ScratchFiles* files = nullptr;
-  std::vector<NamedModel> models;
+// What a seal or a merge does, fixed when it begins.
+struct LiveCatalog::MergeStep {
   MergePlan plan;
+  std::shared_ptr<const Snapshot> before;  // which the plan is of
+  std::vector<NamedModel> models;
+  ScratchFiles* files = nullptr;
   MemoryBudget::Account room;
   Share share = Share::kLow;
+};
+
+bool LiveCatalog::BeginStep(MergeStep& step, Published<absl::Status>& status) {
+  absl::StatusOr<MemoryBudget::Account> room = ReserveMerge(step.plan, status);
+  if (!room.ok()) return false;
+  step.room = *std::move(room);
+  step.before = current_;
+  step.models = step.plan.retrains ? wanted_models_ : current_->models;
+  step.files = &store_->scratch_files();
+  // From now on rows go to a new segment; those before are only tombstoned.
+  if (growing_.rows == nullptr) return true;
+  for (std::size_t i = step.plan.first; i < step.plan.end; ++i) {
+    if (current_->segments[i].segment->rows == growing_.rows) growing_ = {};
+  }
+  return true;
+}
+
+absl::StatusOr<std::shared_ptr<const Segment>> LiveCatalog::Merged(
+    const MergeStep& step) const {
+  absl::StatusOr<std::shared_ptr<const Segment>> merged = nullptr;
+  RunInSpareTime(step.share, [&] {
+    merged = MergeSegments(*step.before, step.plan, step.models, *step.files,
+                           closing_);
+  });
+  return merged;
+}
+
+absl::Status LiveCatalog::EndStep(
+    const MergeStep& step,
+    absl::StatusOr<std::shared_ptr<const Segment>> merged) {
+  if (!merged.ok()) return merged.status();
+  try {
+    PublishMerged(*std::move(merged), step);
+  } catch (const std::bad_alloc&) {
+    // Its head keys may be another model's already.
+    growing_ = {};
+    return absl::ResourceExhaustedError("out of memory for a merge");
+  }
+  return absl::OkStatus();
+}
+
+void LiveCatalog::SealOnce() {
+  MergeStep step;
+  {
+    MutexLock lock(&mutex_);
+    step.plan = PlanSeal(*current_, growing_.rows.get(), merging_.get());
+    if (!step.plan.needed() || !BeginStep(step, seal_status_)) {
+      seal_scheduled_ = false;
+      changed_.NotifyAll();
+      return;
+    }
+    sealing_ = step.before->segments[step.plan.first].segment;
+  }
+  auto merged = Merged(step);
+  ATTENDANT_FAIL_POINT("seal.before_publish");
+  absl::Status status;
+  {
+    MutexLock lock(&mutex_);
+    status = EndStep(step, std::move(merged));
+    sealing_ = nullptr;
+    changed_.NotifyAll();
+  }
+  ATTENDANT_FAIL_POINT("seal.after_publish");
+  step.before = nullptr;
+  FreeMerged(kFreeLooks);
+  MutexLock lock(&mutex_);
+  seal_scheduled_ = false;
+  Keep(status, seal_status_);
+  if (status.ok()) ScheduleMerges();
+  changed_.NotifyAll();
+}
+
+std::int64_t LiveCatalog::MergeOnce() {
+  MergeStep step;
+  MergePlan& plan = step.plan;
   {
     MutexLock lock(&mutex_);
     merge_scheduled_ = false;
@@ -104,54 +191,40 @@ std::int64_t LiveCatalog::MergeOnce() {
         await_count_ > 0 || std::chrono::steady_clock::now() - last_write_ >=
                                 absl::ToChronoNanoseconds(options_.settle_time);
     plan = Plan(settled);
+    // Not what is being sealed.
+    while (plan.Takes(*current_, sealing_.get())) {
+      changed_.Wait(&mutex_);
+      plan = Plan(settled);
+    }
     if (!plan.needed()) {
       ScheduleMerges();
       changed_.NotifyAll();
       return 0;
     }
-    absl::StatusOr<MemoryBudget::Account> reserved = ReserveMerge(plan);
-    if (!reserved.ok()) {
+    if (!BeginStep(step, merge_status_)) {
       changed_.NotifyAll();
       return 0;
     }
-    room = *std::move(reserved);
+    if (await_count_ == 0) step.share = ShareOf(plan, *step.before);
     merge_scheduled_ = true;
-    before = current_;
-    models = plan.retrains ? wanted_models_ : current_->models;
-    files = &store_->scratch_files();
-    share = await_count_ > 0 ? Share::kLow : ShareOf(plan, *before);
-    // From now on rows go to a new segment; those before are only tombstoned.
-    for (std::size_t i = plan.first; i < plan.end; ++i) {
-      if (before->segments[i].segment->rows == growing_.rows) growing_ = {};
-    }
+    merging_ = step.before->segments[plan.end - 1].segment;
   }
-  absl::StatusOr<std::shared_ptr<const Segment>> merged = nullptr;
-  RunInSpareTime(share, [&] {
-    merged = MergeSegments(*before, plan, models, *files, closing_);
-  });
+  auto merged = Merged(step);
   const std::int64_t row_count =
       merged.ok() && *merged != nullptr ? (*merged)->rows->row_count() : 0;
-  // What is behind the segments that stay is sealed.
-  const bool seals = plan.first > 0;
-  if (seals) ATTENDANT_FAIL_POINT("seal.before_publish");
-  if (!seals) ATTENDANT_FAIL_POINT("merge.before_publish");
-  absl::Status status = merged.status();
-  if (status.ok()) {
+  ATTENDANT_FAIL_POINT("merge.before_publish");
+  absl::Status status;
+  {
     MutexLock lock(&mutex_);
-    try {
-      PublishMerged(*std::move(merged), plan, *before, models);
-    } catch (const std::bad_alloc&) {
-      status = absl::ResourceExhaustedError("out of memory for a merge");
-      // Its head keys may be another model's already.
-      growing_ = {};
-    }
+    status = EndStep(step, std::move(merged));
+    merging_ = nullptr;
+    ScheduleSeal();
   }
-  if (seals) ATTENDANT_FAIL_POINT("seal.after_publish");
-  if (!seals) ATTENDANT_FAIL_POINT("merge.after_publish");
-  const bool all = plan.first == 0 && plan.end == before->segments.size();
-  before = nullptr;
+  ATTENDANT_FAIL_POINT("merge.after_publish");
+  const bool all = plan.first == 0 && plan.end == step.before->segments.size();
+  step.before = nullptr;
   FreeMerged(kFreeLooks);
-  room = {};
+  step.room = {};
   if (status.ok()) SaveSegments(/*worth_it=*/all);
   MutexLock lock(&mutex_);
   merge_scheduled_ = false;
@@ -162,17 +235,29 @@ std::int64_t LiveCatalog::MergeOnce() {
 }
 
 void LiveCatalog::PublishMerged(std::shared_ptr<const Segment> merged,
-                                const MergePlan& plan, const Snapshot& before,
-                                const std::vector<NamedModel>& models) {
+                                const MergeStep& step) {
+  const MergePlan& plan = step.plan;
+  const Snapshot& before = *step.before;
+  const std::vector<NamedModel>& models = step.models;
   auto next = std::make_shared<Snapshot>(*current_);
+  // What is before them may have been merged meanwhile.
   const auto first =
-      next->segments.begin() + static_cast<std::ptrdiff_t>(plan.first);
-  const auto end =
-      next->segments.begin() + static_cast<std::ptrdiff_t>(plan.end);
+      std::find_if(next->segments.begin(), next->segments.end(),
+                   [&](const SegmentView& view) {
+                     return view.segment == before.segments[plan.first].segment;
+                   });
+  // A model that was swapped in meanwhile has made new segments of them.
+  if (first == next->segments.end()) return;
+  const auto end = first + static_cast<std::ptrdiff_t>(plan.end - plan.first);
+  std::vector<SegmentView> views;
+  if (merged != nullptr) {
+    views.push_back(
+        ViewOfMerged(std::move(merged), plan, before, {first, end}));
+  }
   for (auto view = first; view != end; ++view) {
     merged_away_.push_back(view->segment);
   }
-  next->segments.erase(first, end);
+  const auto place = next->segments.erase(first, end) - next->segments.begin();
   for (std::size_t f = 0; plan.retrains && f < models.size(); ++f) {
     // Without keys to project SetDefaults published the newest already.
     if (!ChangesStoredKeys(models[f].model.get(),
@@ -189,11 +274,8 @@ void LiveCatalog::PublishMerged(std::shared_ptr<const Segment> merged,
     }
     next->models[f] = models[f];
   }
-  if (merged != nullptr) {
-    next->segments.insert(
-        next->segments.begin() + static_cast<std::ptrdiff_t>(plan.first),
-        ViewOfMerged(std::move(merged), plan, before, *current_));
-  }
+  next->segments.insert(next->segments.begin() + place, views.begin(),
+                        views.end());
   Publish(std::move(next));
 }
 
@@ -220,7 +302,7 @@ void LiveCatalog::FreeMerged(int look_count) {
   MutexLock lock(&mutex_);
   if (free_scheduled_ || closing_) return;
   free_scheduled_ = true;
-  background_->Add(this, absl::Milliseconds(100), look_later);
+  background_->Add(this, absl::Milliseconds(100), look_later, Lane::kShort);
 }
 
 void LiveCatalog::ReprojectTail(SegmentView& view, int field,
@@ -244,7 +326,7 @@ void LiveCatalog::ReprojectTail(SegmentView& view, int field,
 void LiveCatalog::AwaitIndexes() {
   MutexLock lock(&mutex_);
   ++await_count_;
-  while (merge_scheduled_) {
+  while (merge_scheduled_ || seal_scheduled_) {
     // Hurry a merge that waits for writes to settle.
     background_->Hurry(this);
     changed_.Wait(&mutex_);

@@ -1,6 +1,7 @@
 #include "core/catalog/merge_plan.h"
 
 #include <algorithm>
+#include <initializer_list>
 
 #include "core/shortlist/ivf_index.h"
 
@@ -33,18 +34,8 @@ class Planner {
 
   MergePlan Plan() const {
     if (WantsOtherIndexes() || MostRowsAreDead()) return Everything(true);
-    const auto& wanted = snapshot_.wanted_indexes;
-    const auto is = [](IndexKind kind) {
-      return [kind](IndexKind other) { return other == kind; };
-    };
-    if (std::all_of(wanted.begin(), wanted.end(), is(IndexKind::kFlat))) {
-      return {};
-    }
-    const bool extensible =
-        std::all_of(wanted.begin(), wanted.end(), [](IndexKind kind) {
-          return kind == IndexKind::kFlat || kind == IndexKind::kIvf;
-        });
-    if (!extensible) {
+    if (WantsOnly({IndexKind::kFlat})) return {};
+    if (!WantsOnly({IndexKind::kFlat, IndexKind::kIvf})) {
       // Rows outside the trained segment are scored one and all.
       return IsMuch(OutsideCount()) ? Everything(true) : MergePlan();
     }
@@ -54,12 +45,61 @@ class Planner {
                  ? Everything(false)
                  : MergePlan();
     }
-    if (const MergePlan seal = Seal(); seal.needed()) return seal;
     if (const MergePlan merge = MergeSealed(); merge.needed()) return merge;
     return DropDead();
   }
 
+  // The full segments behind `merging`, those between them that never will be,
+  // and no others.
+  MergePlan Seal(const Segment* merging) const {
+    if (!WantsOnly({IndexKind::kFlat, IndexKind::kIvf}) || !HasLists()) {
+      return {};
+    }
+    const std::size_t begin = SealedEnd(EndOf(merging));
+    std::size_t end = begin;
+    std::int64_t row_count = 0;
+    for (std::size_t i = begin; i < snapshot_.segments.size(); ++i) {
+      const SegmentView& view = snapshot_.segments[i];
+      if (IsGrowing(i) && view.row_end < view.segment->rows->capacity()) break;
+      row_count += view.row_end;
+      end = i + 1;
+    }
+    if (row_count < kSealCount) return {};
+    return {begin, end, false};
+  }
+
  private:
+  bool WantsOnly(std::initializer_list<IndexKind> kinds) const {
+    const auto& wanted = snapshot_.wanted_indexes;
+    return std::all_of(wanted.begin(), wanted.end(), [&](IndexKind kind) {
+      return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+    });
+  }
+
+  // True if there are lists, for each field that wants them and has keys, and
+  // for one at least.
+  bool HasLists() const {
+    bool any = false;
+    for (std::size_t f = 0; f < snapshot_.wanted_indexes.size(); ++f) {
+      if (snapshot_.wanted_indexes[f] != IndexKind::kIvf) continue;
+      if (snapshot_.key_count(static_cast<int>(f)) == 0) continue;
+      if (snapshot_.QueriedIndex(0, static_cast<int>(f)).kind() !=
+          IndexKind::kIvf) {
+        return false;
+      }
+      any = true;
+    }
+    return any;
+  }
+
+  // The segment after `segment`; the first if that is null.
+  std::size_t EndOf(const Segment* segment) const {
+    for (std::size_t i = 0; i < snapshot_.segments.size(); ++i) {
+      if (snapshot_.segments[i].segment.get() == segment) return i + 1;
+    }
+    return 0;
+  }
+
   MergePlan Everything(bool retrains) const {
     return {0, snapshot_.segments.size(), retrains};
   }
@@ -152,9 +192,9 @@ class Planner {
     return true;
   }
 
-  // The first segment that is not sealed, and all after it.
-  std::size_t SealedEnd() const {
-    std::size_t end = 0;
+  // The first segment from `begin` on that is not sealed.
+  std::size_t SealedEnd(std::size_t begin = 0) const {
+    std::size_t end = begin;
     while (end < snapshot_.segments.size() && IsSealed(end) &&
            !IsGrowing(end)) {
       ++end;
@@ -166,38 +206,18 @@ class Planner {
     return snapshot_.segments[i].segment->rows.get() == growing_;
   }
 
-  // Segments that are full, those before them that never will be, and what of
-  // the sealed ones would be merged with them.
-  MergePlan Seal() const {
-    const std::size_t sealed_end = SealedEnd();
-    std::size_t end = sealed_end;
-    std::int64_t row_count = 0;
-    for (std::size_t i = sealed_end; i < snapshot_.segments.size(); ++i) {
-      const SegmentView& view = snapshot_.segments[i];
-      if (IsGrowing(i) && view.row_end < view.segment->rows->capacity()) break;
-      row_count += view.row_end;
-      end = i + 1;
-    }
-    if (row_count < kSealCount) return {};
-    return {MergeBegin(sealed_end, row_count), end, false};
-  }
-
+  // From the first sealed segment on that is not large enough beside those
+  // that follow.
   MergePlan MergeSealed() const {
     const std::size_t end = SealedEnd();
-    const std::size_t begin = MergeBegin(end, 0);
-    return begin < end ? MergePlan{begin, end, false} : MergePlan();
-  }
-
-  // The first segment before `end` that is to be merged with all between it and
-  // `end`, and `later` rows; `end` if there is none.
-  std::size_t MergeBegin(std::size_t end, std::int64_t later) const {
     std::size_t begin = end;
+    std::int64_t later = 0;
     for (std::size_t i = end; i-- > 0;) {
       const std::int64_t row_count = snapshot_.segments[i].row_end;
       if (later * (i == 0 ? 1 : kMergeRatio) >= row_count) begin = i;
       later += row_count;
     }
-    return begin;
+    return begin < end ? MergePlan{begin, end, false} : MergePlan();
   }
 
   MergePlan DropDead() const {
@@ -217,6 +237,19 @@ class Planner {
 };
 
 }  // namespace
+
+bool MergePlan::Takes(const Snapshot& snapshot, const Segment* segment) const {
+  for (std::size_t i = first; i < end; ++i) {
+    if (snapshot.segments[i].segment.get() == segment) return true;
+  }
+  return false;
+}
+
+MergePlan PlanSeal(const Snapshot& snapshot, const RowTable* growing,
+                   const Segment* merging) {
+  if (snapshot.segments.empty()) return {};
+  return Planner(snapshot, growing, /*settled=*/false).Seal(merging);
+}
 
 MergePlan PlanMerge(const Snapshot& snapshot,
                     const std::vector<NamedModel>& wanted_models,

@@ -26,22 +26,31 @@ struct MergePlan {
   bool retrains = false;
 
   bool needed() const { return first < end; }
+  bool Takes(const Snapshot& snapshot, const Segment* segment) const;
 };
 
-// What should be done next.
+// Which segments should be sealed next.
 //
-// Segments that were not trained are scored key by key. Once they are full they
-// are sealed: their keys go to the lists of the catalog's training. Sealed
-// segments are merged so that each has more rows than all that follow it, or
-// several times as many, so that a row is copied O(log n) times; one of which
-// many rows are dead is copied without them. Once writes have settled all
+// Segments that were not trained are scored key by key, which every query pays
+// for. Once they are full they are sealed: their keys go to the lists of the
+// catalog's training. `merging`: the last of the segments that a merge under
+// way takes, null for none; only those behind it are sealed. growing: the rows
+// that writes are appended to; null: none.
+MergePlan PlanSeal(const Snapshot& snapshot, const RowTable* growing,
+                   const Segment* merging);
+
+// Which segments should be merged next.
+//
+// Sealed segments are merged so that each has more rows than all that follow
+// it, or several times as many, so that a row is copied O(log n) times; one of
+// which many rows are dead is copied without them. Once writes have settled all
 // become one. The catalog learns anew where other indexes or models are wanted,
 // where it has several times the keys that it was learned from, and where keys
 // have drifted: their mean square distance to their lists' means has grown by a
 // fifth, or a half while writes go on.
 //
-// wanted_models: by field, what snapshot.models should become. growing: the
-// rows that writes are appended to; null: none.
+// wanted_models: by field, what snapshot.models should become. growing: as
+// above.
 MergePlan PlanMerge(const Snapshot& snapshot,
                     const std::vector<NamedModel>& wanted_models,
                     const RowTable* growing, bool settled);

@@ -275,7 +275,7 @@ std::vector<std::shared_ptr<FlatIndex>> ProjectSegment(
 
 SegmentView ViewOfMerged(std::shared_ptr<const Segment> merged,
                          const MergePlan& plan, const Snapshot& before,
-                         const Snapshot& now) {
+                         std::span<const SegmentView> now) {
   SegmentView view;
   view.live_key_counts.resize(before.schema->key_fields.size());
   for (std::size_t i = plan.first; i < plan.end; ++i) {
@@ -290,7 +290,7 @@ SegmentView ViewOfMerged(std::shared_ptr<const Segment> merged,
   RowIndex merged_row = 0;
   for (std::size_t i = plan.first; i < plan.end; ++i) {
     const SegmentView& old_view = before.segments[i];
-    const SegmentView& new_view = now.segments[i];
+    const SegmentView& new_view = now[i - plan.first];
     for (RowIndex row = 0; row < old_view.row_end; ++row) {
       if (!old_view.IsLive(row)) continue;
       if (!new_view.IsLive(row)) {

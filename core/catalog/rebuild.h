@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -33,11 +34,11 @@ std::vector<std::shared_ptr<FlatIndex>> ProjectSegment(
     const Segment& segment, int field, RowIndex row_count,
     const AttentionModel& model);
 
-// The merged segment as `now` sees it: rows that died since `before` was merged
-// are dead. The segments of `before` are the first ones of `now`.
+// The merged segment as it is now: rows that died since `before` was merged are
+// dead. `now` [plan.end - plan.first]: the plan's segments as they are now.
 SegmentView ViewOfMerged(std::shared_ptr<const Segment> merged,
                          const MergePlan& plan, const Snapshot& before,
-                         const Snapshot& now);
+                         std::span<const SegmentView> now);
 
 }  // namespace attendant
 

@@ -56,6 +56,48 @@ TEST(BackgroundWorkerTest, RemoveWaitsForTheRunningTask) {
   releaser.join();
 }
 
+TEST(BackgroundWorkerTest, ShortTasksDoNotWaitForLongOnes) {
+  int owner;
+  std::promise<void> started;
+  std::promise<void> go;
+  std::promise<void> ran;
+  BackgroundWorker worker;
+  worker.Add(&owner, absl::ZeroDuration(), [&] {
+    started.set_value();
+    go.get_future().wait();
+  });
+  started.get_future().wait();
+  worker.Add(
+      &owner, absl::ZeroDuration(), [&] { ran.set_value(); }, Lane::kShort);
+  ran.get_future().wait();
+  go.set_value();
+}
+
+TEST(BackgroundWorkerTest, RemoveWaitsForTasksOfBothLanes) {
+  int owner;
+  std::promise<void> started[2];
+  std::atomic<int> finished_count = 0;
+  std::promise<void> go;
+  const std::shared_future<void> gone = go.get_future().share();
+  BackgroundWorker worker;
+  for (const Lane lane : {Lane::kLong, Lane::kShort}) {
+    std::promise<void>& mine = started[static_cast<int>(lane)];
+    worker.Add(
+        &owner, absl::ZeroDuration(),
+        [&] {
+          mine.set_value();
+          gone.wait();
+          ++finished_count;
+        },
+        lane);
+    mine.get_future().wait();
+  }
+  std::thread releaser([&] { go.set_value(); });
+  worker.Remove(&owner);
+  EXPECT_EQ(finished_count, 2);
+  releaser.join();
+}
+
 TEST(BackgroundWorkerTest, DestructionDropsWhatHasNotBegun) {
   bool ran = false;
   {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
 #include <set>
 #include <thread>
 
@@ -173,6 +174,84 @@ TEST_F(SealingTest, SealedSegmentsAnswerAsOneDoes) {
   EXPECT_EQ(apart, ask(ScanMode::kExact));
   catalog_->AwaitIndexes();
   EXPECT_EQ(apart, ask(ScanMode::kAuto));
+}
+
+// A merge of all takes seconds, in which every query would score what is not
+// sealed key by key.
+TEST_F(SealingTest, NoSealWaitsForAMerge) {
+  Write(Items("a", 6000, 1));
+  catalog_->AwaitIndexes();
+  std::promise<void> go;
+  background_.Add(nullptr, absl::ZeroDuration(),
+                  [gone = go.get_future().share()] { gone.wait(); });
+  Write(Items("b", 7000, 2));
+  WaitFor([&] { return UnsealedCount() < 2 * kSealCount; });
+  EXPECT_GT(catalog_->snapshot()->segments.size(), 1);
+  go.set_value();
+  EXPECT_THAT(Ids(), SizeIs(13000));
+}
+
+TEST_F(SealingTest, OnlyWhatIsBehindAMergeIsSealed) {
+  Write(Items("a", 6000, 1));
+  catalog_->AwaitIndexes();
+  std::promise<void> go;
+  background_.Add(nullptr, absl::ZeroDuration(),
+                  [gone = go.get_future().share()] { gone.wait(); });
+  // Less than is sealed.
+  Write(Items("b", 1500, 2));
+  const auto snapshot = catalog_->snapshot();
+  ASSERT_THAT(snapshot->segments, SizeIs(3));
+  // All of them as they would be if none grew.
+  Snapshot full = *snapshot;
+  full.segments.push_back(full.segments[1]);
+  full.segments.push_back(full.segments[1]);
+  const auto plan_behind = [&](std::size_t i) {
+    return PlanSeal(full, nullptr, full.segments[i].segment.get());
+  };
+  EXPECT_EQ(PlanSeal(full, nullptr, nullptr).first, 1);
+  EXPECT_EQ(PlanSeal(full, nullptr, nullptr).end, 5);
+  EXPECT_EQ(plan_behind(0).first, 1);
+  EXPECT_EQ(plan_behind(2).first, 3);
+  EXPECT_EQ(plan_behind(2).end, 5);
+  EXPECT_FALSE(plan_behind(2).Takes(full, full.segments[2].segment.get()));
+  EXPECT_TRUE(plan_behind(2).Takes(full, full.segments[3].segment.get()));
+  // 1,024 rows are too few.
+  full.segments.pop_back();
+  EXPECT_FALSE(plan_behind(2).needed());
+  go.set_value();
+}
+
+// Whatever is sealed and dies while all is built anew.
+TEST_F(SealingTest, SealsAndMergesAtOnceLoseNothing) {
+  Write(Items("a", 5000, 1));
+  catalog_->AwaitIndexes();
+  std::multiset<std::string> expected = Ids();
+  std::vector<KeyFieldSchema> fields = catalog_->snapshot()->schema->key_fields;
+  for (int round = 0; round < 6; ++round) {
+    fields[0].keys_on_disk = !fields[0].keys_on_disk;
+    catalog_->SetDefaults(fields, {NamedModel()});
+    const std::string prefix = "r" + std::to_string(round) + "-";
+    for (int part = 0; part < 4; ++part) {
+      const std::string id = prefix + std::to_string(part) + "-";
+      Write(Items(id, 1500, static_cast<std::uint64_t>(round * 4 + part) + 10));
+      std::vector<std::string> gone;
+      for (int i = 0; i < 1500; ++i) {
+        if (i % 5 == 0) {
+          gone.push_back(id + std::to_string(i));
+        } else {
+          expected.insert(id + std::to_string(i));
+        }
+      }
+      gone.push_back("a" + std::to_string(round * 4 + part));
+      expected.erase(gone.back());
+      ASSERT_OK(catalog_->Delete(gone, ""));
+    }
+    ASSERT_EQ(Ids(), expected);
+  }
+  catalog_->AwaitIndexes();
+  ASSERT_OK(catalog_->merge_status());
+  EXPECT_EQ(Ids(), expected);
+  EXPECT_THAT(catalog_->snapshot()->segments, SizeIs(1));
 }
 
 TEST_F(SealingTest, DriftedKeysAreLearnedAnew) {
