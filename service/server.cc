@@ -72,7 +72,7 @@ Server::Server(const Options& options, CatalogSet* catalogs,
                     .max_waiting_count = options.max_waiting_count,
                     .refuses_late = true,
                     .limits_wait = true},
-                   {.name = "attend"}),
+                   {.name = "attend", .have_own_cores = true}),
       // Writes that wait a little longer are fewer syncs; queries would notice.
       write_pool_({.thread_count = kWriteThreadCount,
                    .max_waiting_count = options.max_waiting_count,

@@ -3,15 +3,18 @@
 #include <pthread.h>
 
 #include "core/base/clock.h"
+#include "core/base/own_core.h"
 #include "service/call.h"
 
 namespace attendant {
 
 WorkerPool::WorkerPool(const Options& options, const WorkerThreads& threads)
-    : thread_kind_(threads), queue_(options) {
+    : thread_kind_(threads),
+      thread_count_(options.thread_count),
+      queue_(options) {
   threads_.reserve(static_cast<std::size_t>(options.thread_count));
   for (int i = 0; i < options.thread_count; ++i) {
-    threads_.emplace_back([this] { RunWorker(); });
+    threads_.emplace_back([this, i] { RunWorker(i); });
   }
 }
 
@@ -84,9 +87,10 @@ void WorkerPool::Stop() {
   while (!queue_.is_idle()) changed_.Wait(&mutex_);
 }
 
-void WorkerPool::RunWorker() {
+void WorkerPool::RunWorker(int index) {
   pthread_setname_np(pthread_self(), thread_kind_.name);
   if (thread_kind_.share.has_value()) TakeShare(*thread_kind_.share);
+  if (thread_kind_.have_own_cores) TakeOwnCore(index, thread_count_);
   Turn turn;
   while (true) {
     Work* work = nullptr;

@@ -22,6 +22,8 @@ struct WorkerThreads {
   const char* name = "worker";
   // Of the processor, where others want it too; nullopt: as much as they.
   std::optional<Share> share = std::nullopt;
+  // One for each core, where there are as many (core/base/own_core.h).
+  bool have_own_cores = false;
 };
 
 // A fixed number of threads over one WorkQueue. Thread-safe.
@@ -67,11 +69,12 @@ class WorkerPool {
   void Stop();
 
  private:
-  void RunWorker();
+  void RunWorker(int index);
   // Runs `work`, whose turn has begun, to the end of its turn.
   void RunTurn(Work* work, const Turn& turn);
 
   const WorkerThreads thread_kind_;
+  const int thread_count_;
   mutable Mutex mutex_;
   CondVar changed_;  // a work was added, or the last ended of a stopped pool
   WorkQueue queue_ ABSL_GUARDED_BY(mutex_);
