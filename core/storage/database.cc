@@ -28,6 +28,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "core/base/fail_point.h"
+#include "core/base/spare_time.h"
 #include "core/base/status.h"
 #include "core/storage/log_tail.h"
 
@@ -95,6 +96,16 @@ class NullLogger : public rocksdb::Logger {
   void Logv(const char*, va_list) override {}
 };
 
+// Compaction makes way for queries at once, and not when its slice is over.
+class LowShareOfCompaction : public rocksdb::EventListener {
+ public:
+  // On the thread that does it.
+  void OnCompactionBegin(rocksdb::DB*,
+                         const rocksdb::CompactionJobInfo&) override {
+    TakeShare(Share::kLow);
+  }
+};
+
 #ifndef ATTENDANT_NO_FAIL_POINTS
 // Where tests let the process die while RocksDB writes tables.
 class TableFailPoints : public rocksdb::EventListener {
@@ -134,6 +145,8 @@ rocksdb::Options MakeOptions(const DatabaseResources& resources) {
   options.write_buffer_size = kWriteBufferBytes;
   options.arena_block_size = 64 * 1024;
   options.max_write_buffer_number = 3;
+  // Twice RocksDB's default: each time, what lies below is written again.
+  options.level0_file_num_compaction_trigger = 8;
   // Keys and values are floats, which don't compress.
   options.compression = rocksdb::kNoCompression;
   rocksdb::BlockBasedTableOptions table;
@@ -147,6 +160,7 @@ rocksdb::Options MakeOptions(const DatabaseResources& resources) {
   options.allow_fallocate = false;
   options.max_manifest_file_size = kMiB;
   options.info_log = std::make_shared<NullLogger>();
+  options.listeners.push_back(std::make_shared<LowShareOfCompaction>());
 #ifndef ATTENDANT_NO_FAIL_POINTS
   options.listeners.push_back(std::make_shared<TableFailPoints>());
 #endif
