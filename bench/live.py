@@ -10,14 +10,16 @@ bench/report.py makes the tables of bench/README.md.
 
 The generator runs on the server's cores. Queries come in an open loop at 40 % of
 what a closed loop of 16 callers reached, and latencies count from when a query was
-due. A full build is had by moving the keys to disk or back, which trains all anew
-and answers by the index before it meanwhile, again and again for as long as the
-measurement takes.
+due. Beside them are kept how late the generator itself was, and what the server
+says that its calls took, from arrival to reply. A full build is had by moving the
+keys to disk or back, which trains all anew and answers by the index before it
+meanwhile, again and again for as long as the measurement takes.
 """
 
 import argparse
 import contextlib
 import json
+import math
 import os
 import pathlib
 import shutil
@@ -28,6 +30,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.request
 
 from compare import processor_name
 from engine_process import ROOT
@@ -44,10 +47,14 @@ class Server:
         begin = time.monotonic()
         self._process = subprocess.Popen(
             [self._bin / "attendantd", "--data-dir", data, "--listen",
-             "127.0.0.1:0", "--log-level", "error"],
+             "127.0.0.1:0", "--http-listen", "127.0.0.1:0", "--log-level",
+             "error"],
             stdout=subprocess.PIPE, text=True)
+        http = "attendantd http on "
         mark = "attendantd ready on "
         for line in self._process.stdout:
+            if line.startswith(http):
+                self._http = line[len(http):].strip()
             if line.startswith(mark):
                 break
         else:
@@ -55,6 +62,19 @@ class Server:
         self.ready_seconds = time.monotonic() - begin
         self._begin = begin
         self.address = line[len(mark):].strip()
+
+    def call_times(self):
+        """How many calls of Attend took up to so many seconds, so far."""
+        name = "grpc_server_handling_seconds_bucket{"
+        with urllib.request.urlopen(f"http://{self._http}/metrics") as page:
+            lines = page.read().decode().splitlines()
+        counts = {}
+        for line in lines:
+            if line.startswith(name) and 'grpc_method="Attend"' in line:
+                labels, count = line.rsplit(" ", 1)
+                bound = float(labels.split('le="')[1].split('"')[0])
+                counts[bound] = counts.get(bound, 0) + float(count)
+        return counts
 
     def run(self, program, *arguments):
         """What a program says as JSON."""
@@ -147,14 +167,37 @@ class Builds:
         self._thread.join()
 
 
-def latencies(report):
+def percentile_ms(before, after, share):
+    """Of calls between two readings of Server.call_times; within a bucket they
+    are taken to lie evenly over the logarithm."""
+    counts = {bound: count - before.get(bound, 0)
+              for bound, count in sorted(after.items())}
+    wanted = share * counts[math.inf]
+    low, below = 25e-6, 0
+    for bound, count in counts.items():
+        if count >= wanted:
+            if math.isinf(bound):
+                break
+            part = (wanted - below) / max(1, count - below)
+            return 1e3 * low * (bound / low) ** part
+        low, below = bound, count
+    return 1e3 * low
+
+
+def ask(server, *load):
     """Milliseconds by percentile, and what became of the queries."""
+    before = server.call_times()
+    report = server.run(*load)
+    after = server.call_times()
     found = {f"p{entry['percentage']:g}_ms": entry["latency"] / 1e6
              for entry in report["latencyDistribution"]}
     loop = report["openLoop"]
-    return {**found, "rate": loop["rate"], "sent": loop["sent"],
-            "answered": loop["answered"], "refused": loop["refused"],
-            "late": loop["late"]}
+    return {**found, "server_p50_ms": percentile_ms(before, after, 0.5),
+            "server_p99_ms": percentile_ms(before, after, 0.99),
+            "late_p99_ms": loop["lateP99"] / 1e6, "rate": loop["rate"],
+            "sent": loop["sent"], "answered": loop["answered"],
+            "refused": loop["refused"], "late": loop["late"],
+            **({"writes": report["writes"]} if "writes" in report else {})}
 
 
 def measure(options, data):
@@ -191,18 +234,19 @@ def measure(options, data):
     rate = 0.4 * result["closed_loop_per_second"]
     rounds = []
     for _ in range(options.rounds):
-        at_rest = latencies(server.run(*load, "--rate", rate))
+        at_rest = ask(server, *load, "--rate", rate)
         with PeakMemory(server) as peak, Builds(server) as builds:
-            building = latencies(server.run(*load, "--rate", rate))
+            building = ask(server, *load, "--rate", rate)
         building.update(build_seconds=builds.seconds, peak_bytes=peak.bytes)
-        written = server.run(*load, "--rate", rate, "--writes-per-second",
-                             options.writes)
-        writing = {**latencies(written), "writes": written["writes"]}
+        writing = ask(server, *load, "--rate", rate, "--writes-per-second",
+                      options.writes)
         server.await_index()
         rounds.append({"rest": at_rest, "build": building, "write": writing})
         for name, found in rounds[-1].items():
             print(f"{name:6} p50 {found['p50_ms']:8.2f} ms  p99 "
-                  f"{found['p99_ms']:8.2f} ms", flush=True)
+                  f"{found['p99_ms']:8.2f} ms, in the server "
+                  f"{found['server_p99_ms']:8.2f} ms; sent "
+                  f"{found['late_p99_ms']:8.2f} ms late", flush=True)
     result["rounds"] = rounds
     server.stop(signal.SIGTERM)
     return result

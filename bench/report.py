@@ -284,6 +284,8 @@ def live_row(title, rounds, name):
             f"{short(statistics.median(p99))} "
             f"({short(min(p99))} to {short(max(p99))})",
             f"{statistics.median(times):.2f}",
+            *(short(statistics.median(a[name][part] for a in rounds))
+              for part in ("server_p99_ms", "late_p99_ms")),
             f"{sum(a[name]['answered'] for a in rounds):,} of "
             f"{sum(a[name]['sent'] for a in rounds):,}"]
 
@@ -317,7 +319,8 @@ def live_text(result):
         f"Queries at {short(rate)} a second, 40 % of the closed loop's "
         f"{short(result['closed_loop_per_second'])}; {len(rounds)} rounds of "
         f"{result['seconds']:g} s, medians:", "",
-        table(["", "p50, ms", "p99, ms", "p99 beside rest", "answered"],
+        table(["", "p50, ms", "p99, ms", "p99 beside rest",
+               "p99 in the server, ms", "sent late, p99, ms", "answered"],
               [live_row("at rest", rounds, "rest"),
                live_row("while all is built anew", rounds, "build"),
                live_row("while "
