@@ -156,9 +156,8 @@ bool CodePass::DrawKey(const TailSample::Draw& draw, std::int32_t& position,
 
 absl::Status CodePass::CorrectRest(std::optional<double> log_kept,
                                    SoftmaxPartition& rest, ScanStats& stats) {
-  for (std::size_t i = 0; i < kept_.size; ++i) {
-    tail_.Remove(kept_.positions[i], kept_.logits[i]);
-  }
+  tail_.Remove({kept_.positions.data(), kept_.size},
+               {kept_.logits.data(), kept_.size});
   const double log_tail = tail_.LogSum();
   // Sums of floats leave their rounding where everything was kept.
   stats.log_variance =

@@ -34,8 +34,9 @@ class TailSample {
   // Adds `count` keys, the next ones, of which exps[i] is exp(logit - max). But
   // for the last, chunks are of whole blocks.
   void Add(const float* exps, std::int64_t count, float max);
-  // Takes a key out, with logit by code `logit`.
-  void Remove(std::int64_t position, float logit);
+  // Takes keys out, with these logits by code. Ascending positions.
+  void Remove(std::span<const std::int32_t> positions,
+              std::span<const float> logits);
 
   // log of the sum of what is left; -infinity: nothing.
   double LogSum() const;
@@ -52,7 +53,9 @@ class TailSample {
     float max = 0;
   };
 
-  const Chunk& ChunkOf(std::int64_t block) const;
+  // Past the last block of a chunk.
+  std::size_t EndOf(std::size_t chunk) const;
+  double SumOf(std::size_t first_block, std::size_t end_block) const;
 
   std::vector<float> sums_;
   std::vector<Chunk> chunks_;

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
+#include <span>
 #include <vector>
 
 namespace attendant {
@@ -71,9 +73,9 @@ TEST_F(TailSampleTest, DrawsEveryBlockAsOftenAsItWeighs) {
 }
 
 TEST_F(TailSampleTest, WhatIsTakenOutIsNotDrawn) {
-  for (int i = 16; i < 32; ++i) {
-    sample_.Remove(i, logits_[static_cast<std::size_t>(i)]);
-  }
+  std::vector<std::int32_t> positions(16);
+  std::iota(positions.begin(), positions.end(), 16);
+  sample_.Remove(positions, std::span(logits_).subspan(16, 16));
   double total = 0;
   for (std::size_t b = 0; b < kBlocks; ++b) {
     if (b != 1) total += BlockSums()[b];
