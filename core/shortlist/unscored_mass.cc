@@ -31,15 +31,11 @@ constexpr double kMaxLogDeviation = 0.25;
 constexpr double kDrawDeviations = 1.12;
 // In [0, 1), and a function of the query alone.
 double UniformOf(std::span<const float> query) {
-  // Four states, as one waits for each product.
-  std::uint64_t states[4] = {};
-  for (std::size_t d = 0; d < query.size(); ++d) {
-    std::uint64_t& state = states[d % 4];
-    state = state * 0x100000001b3u ^ std::bit_cast<std::uint32_t>(query[d]);
+  std::uint64_t state = 0;
+  for (const float component : query) {
+    state = state * 0x100000001b3u ^ std::bit_cast<std::uint32_t>(component);
   }
-  std::uint64_t mixed = 0;
-  for (const std::uint64_t state : states) mixed = SplitMixBits(mixed, state);
-  return UniformFrom(mixed);
+  return UniformFrom(SplitMixBits(state, 0));
 }
 
 struct BlockDraw {
