@@ -4,8 +4,8 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "service/certificate_expiry.h"
-#include "service/log.h"
+#include "service/log/log.h"
+#include "service/security/certificate_expiry.h"
 
 namespace attendant {
 namespace {

@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "core/base/mutex.h"
 #include "core/catalog/catalog_set.h"
-#include "service/security.h"
+#include "service/security/security.h"
 
 namespace attendant {
 

@@ -17,8 +17,8 @@
 #include "core/base/host_port.h"
 #include "core/base/process_memory.h"
 #include "core/catalog/live_catalog.h"
+#include "service/connections/listen_address.h"
 #include "service/limit_flags.h"
-#include "service/listen_address.h"
 #include "service/security_flags.h"
 
 namespace attendant {

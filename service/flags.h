@@ -7,7 +7,7 @@
 #include <string>
 #include <variant>
 
-#include "service/log.h"
+#include "service/log/log.h"
 #include "service/server.h"
 
 namespace attendant {

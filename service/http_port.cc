@@ -7,11 +7,11 @@
 #include "core/base/host_port.h"
 #include "core/base/status.h"
 #include "service/build_metrics.h"
-#include "service/certificate_expiry.h"
-#include "service/listen_address.h"
+#include "service/connections/listen_address.h"
 #include "service/metrics/metric_page.h"
 #include "service/metrics/process_metrics.h"
 #include "service/readiness.h"
+#include "service/security/certificate_expiry.h"
 #include "service/server.h"
 
 namespace attendant {

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "service/http_security.h"
-#include "service/http_server.h"
-#include "service/security.h"
+#include "service/http/http_security.h"
+#include "service/http/http_server.h"
+#include "service/security/security.h"
 
 namespace attendant {
 

@@ -5,8 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "service/request_limits.h"
-#include "service/transport_limits.h"
+#include "service/calls/request_limits.h"
+#include "service/connections/transport_limits.h"
 
 namespace attendant {
 

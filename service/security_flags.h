@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "service/security.h"
+#include "service/security/security.h"
 
 namespace attendant {
 

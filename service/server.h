@@ -18,15 +18,15 @@
 #include "absl/time/time.h"
 #include "core/base/mutex.h"
 #include "core/catalog/catalog_set.h"
-#include "service/backend.h"
 #include "service/background_log.h"
-#include "service/listener.h"
+#include "service/calls/backend.h"
+#include "service/calls/request_limits.h"
+#include "service/connections/listener.h"
+#include "service/connections/transport_limits.h"
 #include "service/metrics/metric_page.h"
+#include "service/queue/worker_pool.h"
 #include "service/readiness.h"
-#include "service/request_limits.h"
-#include "service/security.h"
-#include "service/transport_limits.h"
-#include "service/worker_pool.h"
+#include "service/security/security.h"
 
 namespace attendant {
 

@@ -7,13 +7,13 @@
 #include "attendant/v1/model_service.grpc.pb.h"
 #include "attendant/v1/sequence_service.grpc.pb.h"
 #include "attendant/v1/snapshot_service.grpc.pb.h"
-#include "service/attend_call.h"
-#include "service/handlers.h"
-#include "service/import_call.h"
-#include "service/long_call.h"
-#include "service/snapshot_calls.h"
-#include "service/snapshot_handlers.h"
-#include "service/unary_call.h"
+#include "service/calls/long_call.h"
+#include "service/calls/unary_call.h"
+#include "service/handlers/attend_call.h"
+#include "service/handlers/handlers.h"
+#include "service/handlers/import_call.h"
+#include "service/handlers/snapshot_calls.h"
+#include "service/handlers/snapshot_handlers.h"
 
 namespace attendant {
 namespace {

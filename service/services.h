@@ -10,8 +10,8 @@
 #include <memory>
 #include <vector>
 
-#include "service/backend.h"
-#include "service/worker_pool.h"
+#include "service/calls/backend.h"
+#include "service/queue/worker_pool.h"
 
 namespace attendant {
 

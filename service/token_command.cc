@@ -14,8 +14,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/base/status.h"
-#include "service/token_table.h"
-#include "service/watched_files.h"
+#include "service/security/token_table.h"
+#include "service/security/watched_files.h"
 
 namespace attendant {
 namespace {

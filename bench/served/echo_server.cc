@@ -5,8 +5,8 @@
 #include <grpcpp/support/server_callback.h>
 
 #include "attendant/v1/attention_service.grpc.pb.h"
-#include "service/grpc_status.h"
-#include "service/wire.h"
+#include "service/calls/grpc_status.h"
+#include "service/convert/wire.h"
 
 namespace attendant {
 namespace {

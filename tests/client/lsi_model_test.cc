@@ -13,7 +13,7 @@
 #include "core/attention/multi_head.h"
 #include "core/attention/reference.h"
 #include "nlohmann/json.hpp"
-#include "service/convert_model.h"
+#include "service/convert/model.h"
 #include "tests/client/temporary_file.h"
 #include "tests/support/status_matchers.h"
 

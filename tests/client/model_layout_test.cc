@@ -8,7 +8,7 @@
 #include "client/files/npy.h"
 #include "core/attention/multi_head.h"
 #include "core/attention/probe.h"
-#include "service/convert_model.h"
+#include "service/convert/model.h"
 #include "tests/client/safetensors_bytes.h"
 #include "tests/client/temporary_file.h"
 #include "tests/support/random_model.h"

@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "service/methods.h"
+#include "service/calls/methods.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace attendant {

@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
@@ -18,28 +19,44 @@ namespace {
 namespace fs = std::filesystem;
 
 // An include may go to its own folder, or to one of a lower level.
-struct CoreFolder {
+struct Folder {
   absl::string_view name;
   int level;
 };
-constexpr CoreFolder kCoreFolders[] = {
-    {"base", 0},      {"kernels", 1}, {"attention", 2}, {"encode", 3},
-    {"shortlist", 3}, {"storage", 3}, {"catalog", 4},
+constexpr Folder kFolders[] = {
+    {"core/base", 0},
+    {"core/kernels", 1},
+    {"core/attention", 2},
+    {"core/encode", 3},
+    {"core/shortlist", 3},
+    {"core/storage", 3},
+    {"core/catalog", 4},
+    {"service/log", 0},
+    {"service/metrics", 0},
+    {"service/connections", 1},
+    {"service/convert", 1},
+    {"service/queue", 1},
+    {"service/security", 1},
+    {"service/calls", 2},
+    {"service/http", 2},
+    {"service/handlers", 3},
+    // What puts them together.
+    {"service", 4},
 };
 
 std::optional<int> LevelOf(absl::string_view folder) {
-  for (const CoreFolder& known : kCoreFolders) {
+  for (const Folder& known : kFolders) {
     if (known.name == folder) return known.level;
   }
   return std::nullopt;
 }
 
-// "core" and "storage" of "core/storage/store.h".
+// "core" and "core/storage" of "core/storage/store.h".
 struct Place {
   explicit Place(absl::string_view path) {
     const std::vector<std::string> parts = absl::StrSplit(path, '/');
     top = parts[0];
-    if (parts.size() > 2) folder = parts[1];
+    folder = absl::StrJoin(parts.begin(), parts.end() - 1, "/");
   }
   std::string top;
   std::string folder;
@@ -58,15 +75,15 @@ bool IsWire(absl::string_view include) {
          absl::EndsWith(include, ".pb.h");
 }
 
-std::string WhyWithinCore(const Place& from, const Place& to) {
+std::string WhyWithin(const Place& from, const Place& to) {
   const std::optional<int> from_level = LevelOf(from.folder);
   const std::optional<int> to_level = LevelOf(to.folder);
   if (!from_level.has_value() || !to_level.has_value()) {
-    return "a folder of core whose place in the order is not known";
+    return absl::StrCat("a folder of ", from.top,
+                        " whose place in the order is not known");
   }
   if (from.folder == to.folder || *to_level < *from_level) return "";
-  return absl::StrCat("core/", from.folder, " does not stand above core/",
-                      to.folder);
+  return absl::StrCat(from.folder, " does not stand above ", to.folder);
 }
 
 // Why a file must not include this, or nothing.
@@ -95,12 +112,12 @@ std::string Why(absl::string_view path, absl::string_view include,
     if (to.top == "service" || to.top == "client") {
       return absl::StrCat("core does not stand above ", to.top);
     }
-    if (to.top == "core") return WhyWithinCore(from, to);
   }
   if ((from.top == "service" && to.top == "client") ||
       (from.top == "client" && to.top == "service")) {
     return "service and client meet on the wire only";
   }
+  if (from.top == to.top && from.top != "client") return WhyWithin(from, to);
   return "";
 }
 

@@ -46,20 +46,15 @@ TEST(LayersTest, PlantedViolationIsFoundInATree) {
                           "core/base does not stand above core/catalog"));
 }
 
-TEST(LayersTest, ArrowsInCorePointDown) {
-  // Lowest first; encode, shortlist and storage stand side by side.
-  const std::vector<std::vector<std::string>> levels = {
-      {"base"},
-      {"kernels"},
-      {"attention"},
-      {"encode", "shortlist", "storage"},
-      {"catalog"}};
+// The levels, lowest first, of which those of one stand side by side.
+void ExpectArrowsPointDown(
+    const std::vector<std::vector<std::string>>& levels) {
   for (std::size_t from = 0; from < levels.size(); ++from) {
     for (std::size_t to = 0; to < levels.size(); ++to) {
       for (const std::string& above : levels[from]) {
         for (const std::string& below : levels[to]) {
           const auto violations =
-              Check("core/" + above + "/a.cc", "\"core/" + below + "/b.h\"");
+              Check(above + "/a.cc", "\"" + below + "/b.h\"");
           const bool allowed = to < from || above == below;
           EXPECT_EQ(violations.empty(), allowed) << above << " " << below;
         }
@@ -68,9 +63,28 @@ TEST(LayersTest, ArrowsInCorePointDown) {
   }
 }
 
-TEST(LayersTest, UnknownFolderOfCoreMustBeGivenItsPlace) {
-  EXPECT_THAT(Check("core/new/a.h", "\"core/base/b.h\""),
-              ElementsAre(HasSubstr("not known")));
+TEST(LayersTest, ArrowsInCorePointDown) {
+  ExpectArrowsPointDown({{"core/base"},
+                         {"core/kernels"},
+                         {"core/attention"},
+                         {"core/encode", "core/shortlist", "core/storage"},
+                         {"core/catalog"}});
+}
+
+TEST(LayersTest, ArrowsInServicePointDown) {
+  ExpectArrowsPointDown({{"service/log", "service/metrics"},
+                         {"service/connections", "service/convert",
+                          "service/queue", "service/security"},
+                         {"service/calls", "service/http"},
+                         {"service/handlers"},
+                         {"service"}});
+}
+
+TEST(LayersTest, UnknownFolderMustBeGivenItsPlace) {
+  for (const std::string top : {"core", "service"}) {
+    EXPECT_THAT(Check(top + "/new/a.h", "\"" + top + "/log/b.h\""),
+                ElementsAre(HasSubstr("not known")));
+  }
   EXPECT_THAT(Check("core/catalog/a.h", "\"core/new/b.h\""),
               ElementsAre(HasSubstr("not known")));
 }

@@ -1,4 +1,4 @@
-#include "service/access.h"
+#include "service/security/access.h"
 
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "service/methods.h"
+#include "service/calls/methods.h"
 #include "tests/service/rpc_roles.h"
 #include "tests/support/status_matchers.h"
 

@@ -1,5 +1,5 @@
 // Attend calls that are answered along with others.
-#include "service/attend_call.h"
+#include "service/handlers/attend_call.h"
 
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
@@ -20,8 +20,8 @@
 #include "attendant/v1/attention_service.grpc.pb.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
-#include "service/call.h"
-#include "service/handlers.h"
+#include "service/calls/call.h"
+#include "service/handlers/handlers.h"
 #include "tests/durability/flags.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/support/status_matchers.h"

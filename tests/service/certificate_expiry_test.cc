@@ -1,4 +1,4 @@
-#include "service/certificate_expiry.h"
+#include "service/security/certificate_expiry.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "core/base/clock.h"
-#include "service/call.h"
-#include "service/call_count.h"
+#include "service/calls/call.h"
+#include "service/calls/call_count.h"
 #include "tests/service/server_fixture.h"
 #include "tests/support/wall_clock.h"
 

@@ -15,7 +15,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "service/methods.h"
+#include "service/calls/methods.h"
 #include "tests/service/raw_call.h"
 #include "tests/service/rpc_roles.h"
 #include "tests/service/secure_server.h"

@@ -1,5 +1,5 @@
 // Who counts as one caller.
-#include "service/flow.h"
+#include "service/calls/flow.h"
 
 #include <grpcpp/server_context.h>
 #include <grpcpp/test/server_context_test_spouse.h>
@@ -8,8 +8,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "service/backend.h"
-#include "service/token_table.h"
+#include "service/calls/backend.h"
+#include "service/security/token_table.h"
 #include "tests/service/secure_server.h"
 
 namespace attendant {

@@ -1,4 +1,4 @@
-#include "service/give_way.h"
+#include "service/http/give_way.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "service/grpc_status.h"
+#include "service/calls/grpc_status.h"
 
 #include <gmock/gmock.h>
 

@@ -18,7 +18,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/kernels/kernels.h"
-#include "service/methods.h"
+#include "service/calls/methods.h"
 #include "tests/service/server_fixture.h"
 
 namespace attendant {

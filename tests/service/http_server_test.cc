@@ -1,5 +1,5 @@
 // Clients that a few pages for health checks have to do with.
-#include "service/http_server.h"
+#include "service/http/http_server.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

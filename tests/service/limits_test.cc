@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "service/request_limits.h"
-#include "service/transport_limits.h"
+#include "service/calls/request_limits.h"
+#include "service/connections/transport_limits.h"
 #include "tests/service/server_fixture.h"
 #include "tests/support/parse_proto.h"
 

@@ -1,4 +1,4 @@
-#include "service/log_limiter.h"
+#include "service/log/log_limiter.h"
 
 #include <gtest/gtest.h>
 

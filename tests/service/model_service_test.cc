@@ -6,8 +6,8 @@
 #include <functional>
 #include <string>
 
-#include "service/convert_model.h"
-#include "service/handlers.h"
+#include "service/convert/model.h"
+#include "service/handlers/handlers.h"
 #include "tests/service/rpc_details.h"
 #include "tests/service/server_fixture.h"
 #include "tests/support/random_model.h"

@@ -1,5 +1,5 @@
 // Reads that carry the token of a write.
-#include "service/read_after_write.h"
+#include "service/calls/read_after_write.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "service/tokens.h"
+#include "service/convert/tokens.h"
 #include "tests/service/rpc_details.h"
 #include "tests/service/server_fixture.h"
 #include "tests/support/parse_proto.h"

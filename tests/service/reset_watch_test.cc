@@ -1,4 +1,4 @@
-#include "service/reset_watch.h"
+#include "service/connections/reset_watch.h"
 
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/server_context.h>

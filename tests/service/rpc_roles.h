@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/strings/match.h"
-#include "service/access.h"
+#include "service/security/access.h"
 
 namespace attendant {
 

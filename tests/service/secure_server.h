@@ -13,9 +13,9 @@
 #include "absl/strings/str_cat.h"
 #include "client/client.h"
 #include "core/catalog/catalog_set.h"
-#include "service/access.h"
+#include "service/security/access.h"
+#include "service/security/token_table.h"
 #include "service/server.h"
-#include "service/token_table.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/support/status_matchers.h"
 

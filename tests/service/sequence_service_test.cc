@@ -10,7 +10,7 @@
 
 #include "core/attention/contextualize.h"
 #include "core/base/clock.h"
-#include "service/convert_model.h"
+#include "service/convert/model.h"
 #include "tests/service/rpc_details.h"
 #include "tests/service/server_fixture.h"
 #include "tests/support/parse_proto.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/base/clock.h"
-#include "service/import_call.h"
+#include "service/handlers/import_call.h"
 #include "tests/service/raw_call.h"
 #include "tests/service/rpc_details.h"
 #include "tests/service/server_fixture.h"

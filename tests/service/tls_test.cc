@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "service/tls_files.h"
+#include "service/security/tls_files.h"
 #include "tests/service/secure_server.h"
 #include "tests/support/test_authority.h"
 

@@ -12,7 +12,7 @@
 #include "attendant/v1/item_service.grpc.pb.h"
 #include "client/importer.h"
 #include "core/base/clock.h"
-#include "service/authenticator.h"
+#include "service/security/authenticator.h"
 #include "tests/service/raw_call.h"
 #include "tests/service/secure_server.h"
 #include "tests/support/parse_proto.h"

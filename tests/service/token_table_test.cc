@@ -1,4 +1,4 @@
-#include "service/token_table.h"
+#include "service/security/token_table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

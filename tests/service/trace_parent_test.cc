@@ -1,4 +1,4 @@
-#include "service/trace_parent.h"
+#include "service/log/trace_parent.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Calls whose handlers the test controls: cancellation, deadlines, full queues
 // and exceptions.
-#include "service/unary_call.h"
+#include "service/calls/unary_call.h"
 
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>

@@ -1,6 +1,6 @@
 // What waits, what is refused and whose turn it is: with a time of the tests'
 // own, so that an hour of overload takes no time and comes out the same.
-#include "service/work_queue.h"
+#include "service/queue/work_queue.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,10 +22,10 @@
 #include "absl/time/time.h"
 #include "core/base/clock.h"
 #include "core/base/status.h"
-#include "service/fair_queue.h"
-#include "service/retry_delay.h"
-#include "service/service_time.h"
-#include "service/wait_limit.h"
+#include "service/queue/fair_queue.h"
+#include "service/queue/retry_delay.h"
+#include "service/queue/service_time.h"
+#include "service/queue/wait_limit.h"
 #include "tests/support/status_matchers.h"
 
 namespace attendant {

@@ -1,4 +1,4 @@
-#include "service/worker_pool.h"
+#include "service/queue/worker_pool.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@
 #include "absl/time/time.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
-#include "service/light_queries.h"
+#include "service/queue/light_queries.h"
 #include "tests/support/status_matchers.h"
 
 namespace attendant {

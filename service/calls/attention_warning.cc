@@ -1,0 +1,122 @@
+#include "service/calls/attention_warning.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "core/catalog/attend.h"
+#include "core/catalog/catalog_set.h"
+
+namespace attendant {
+namespace {
+
+constexpr std::int64_t kMostSamples = 16;
+constexpr std::int64_t kLeastSamples = 3;
+constexpr std::int64_t kMinKeyCount = kMostSamples;
+// Keys scored for a warning, but that kLeastSamples are asked for anyway.
+constexpr std::int64_t kScoredKeys = 3'200'000;
+
+// Ids of sample_count items with a key in the field, evenly spread over rows.
+std::vector<ItemId> SampleIds(const Snapshot& snapshot, int field,
+                              std::int64_t key_count,
+                              std::int64_t sample_count) {
+  std::vector<ItemId> ids;
+  std::int64_t position = 0;
+  for (std::size_t s = 0; s < snapshot.segments.size(); ++s) {
+    const SegmentView& view = snapshot.segments[s];
+    for (RowIndex row = 0; row < view.row_end; ++row) {
+      const RowAddress address{static_cast<std::int32_t>(s), row};
+      if (!view.IsLive(row) || snapshot.KeyOf(address, field).empty()) continue;
+      const auto taken = static_cast<std::int64_t>(ids.size());
+      if (position * sample_count >= taken * key_count) {
+        ids.emplace_back(snapshot.IdOf(address.segment, address.row));
+      }
+      ++position;
+    }
+  }
+  return ids;
+}
+
+std::optional<double> MedianEffectiveCount(const Snapshot& snapshot, int field,
+                                           std::int64_t key_count,
+                                           std::int64_t sample_count,
+                                           const Interrupt& interrupt) {
+  std::vector<double> counts;
+  for (ItemId& id : SampleIds(snapshot, field, key_count, sample_count)) {
+    ExamplesQuery examples;
+    examples.examples.push_back({std::move(id), 1.0});
+    AttendQuery query;
+    query.query = std::move(examples);
+    query.key_field =
+        snapshot.schema->key_fields[static_cast<std::size_t>(field)].name;
+    query.result_count = 1;
+    query.shortlist_count = 1;
+    query.omit_pooled_value = true;
+    query.scan_mode = ScanMode::kExact;
+    const auto answer = Attend(snapshot, query, interrupt);
+    if (answer.ok() && answer->effective_item_count.has_value()) {
+      counts.push_back(*answer->effective_item_count);
+    }
+  }
+  if (counts.empty() || !interrupt.Check().ok()) return std::nullopt;
+  const auto middle =
+      counts.begin() + static_cast<std::ptrdiff_t>(counts.size() / 2);
+  std::nth_element(counts.begin(), middle, counts.end());
+  return *middle;
+}
+
+std::vector<std::string> FindWarnings(const Snapshot& snapshot,
+                                      const Interrupt& interrupt) {
+  std::vector<std::string> warnings;
+  const auto& key_fields = snapshot.schema->key_fields;
+  for (int field = 0; field < static_cast<int>(key_fields.size()); ++field) {
+    const std::int64_t key_count = snapshot.key_count(field);
+    if (key_count < kMinKeyCount) continue;
+    const std::int64_t sample_count =
+        std::clamp(kScoredKeys / key_count, kLeastSamples, kMostSamples);
+    const std::optional<double> median = MedianEffectiveCount(
+        snapshot, field, key_count, sample_count, interrupt);
+    if (!median.has_value() ||
+        *median <= 0.5 * static_cast<double>(key_count)) {
+      continue;
+    }
+    const KeyFieldSchema& key_field =
+        key_fields[static_cast<std::size_t>(field)];
+    warnings.push_back(absl::StrCat(
+        "key field ", key_field.name,
+        ": attention is an average, not a choice: with ", sample_count,
+        " items as queries, the median effective item count is ",
+        std::llround(*median), " of ", key_count,
+        "; a temperature below the default of ", key_field.temperature,
+        " is sharper"));
+  }
+  return warnings;
+}
+
+}  // namespace
+
+std::vector<std::string> AttentionWarnings::Of(const Snapshot& snapshot,
+                                               const Interrupt& interrupt) {
+  {
+    MutexLock lock(&mutex_);
+    const auto found = entries_.find(snapshot.catalog_uid);
+    // A change of defaults makes a new schema object.
+    if (found != entries_.end() &&
+        found->second.sequence == snapshot.sequence &&
+        found->second.schema == snapshot.schema) {
+      return found->second.warnings;
+    }
+  }
+  std::vector<std::string> warnings = FindWarnings(snapshot, interrupt);
+  if (!interrupt.Check().ok()) return warnings;
+  MutexLock lock(&mutex_);
+  // Deleted catalogs leave entries behind.
+  if (entries_.size() >= kMaxCatalogs) entries_.clear();
+  entries_[snapshot.catalog_uid] = {snapshot.sequence, snapshot.schema,
+                                    warnings};
+  return warnings;
+}
+
+}  // namespace attendant

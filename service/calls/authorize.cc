@@ -1,0 +1,154 @@
+#include "service/calls/authorize.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace attendant {
+namespace {
+
+// Of what belongs to no catalog.
+absl::Status CheckHoldsAll(const CatalogScope& scope) {
+  if (scope.HoldsAll()) return absl::OkStatus();
+  return StatusWithReason(
+      absl::StatusCode::kPermissionDenied,
+      absl::StrCat("models belong to no catalog: a token for catalogs ",
+                   scope.ToText(), " can't change them"),
+      "CATALOG_NOT_ALLOWED");
+}
+
+absl::Status CheckTokens(const CatalogScope& scope,
+                         const v1::TokenSequence& sequence) {
+  if (!sequence.has_items()) return absl::OkStatus();
+  return CheckScope(scope, {sequence.items().catalog()});
+}
+
+}  // namespace
+
+absl::string_view AuthorizationOf(const grpc::ServerContextBase& context) {
+  const auto& metadata = context.client_metadata();
+  const auto found = metadata.find("authorization");
+  if (found == metadata.end()) return "";
+  return {found->second.data(), found->second.size()};
+}
+
+absl::Status CheckScope(const CatalogScope& scope,
+                        std::initializer_list<absl::string_view> names) {
+  if (scope.HoldsAll()) return absl::OkStatus();
+  for (const absl::string_view name : names) {
+    if (scope.Holds(name)) continue;
+    return StatusWithReason(
+        absl::StatusCode::kPermissionDenied,
+        absl::StrCat("the token is for catalogs ", scope.ToText(), "; got \"",
+                     name, "\""),
+        "CATALOG_NOT_ALLOWED");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckRequest(const CatalogScope& scope,
+                          const v1::CreateCatalogRequest& request) {
+  return CheckScope(scope, {request.name()});
+}
+
+absl::Status CheckRequest(const CatalogScope& scope,
+                          const v1::GetCatalogRequest& request) {
+  return CheckScope(scope, {request.name()});
+}
+
+absl::Status CheckRequest(const CatalogScope& scope,
+                          const v1::UpdateCatalogRequest& request) {
+  return CheckScope(scope, {request.name()});
+}
+
+absl::Status CheckRequest(const CatalogScope& scope,
+                          const v1::DeleteCatalogRequest& request) {
+  return CheckScope(scope, {request.name()});
+}
+
+absl::Status CheckRequest(const CatalogScope& scope,
+                          const v1::SetAliasRequest& request) {
+  return CheckScope(scope, {request.alias(), request.catalog()});
+}
+
+absl::Status CheckRequest(const CatalogScope& scope,
+                          const v1::GetAliasRequest& request) {
+  return CheckScope(scope, {request.alias()});
+}
+
+absl::Status CheckRequest(const CatalogScope& scope,
+                          const v1::DeleteAliasRequest& request) {
+  return CheckScope(scope, {request.alias()});
+}
+
+absl::Status CheckRequest(const CatalogScope& scope,
+                          const v1::RestoreSnapshotRequest& request) {
+  return CheckScope(scope, {request.catalog(), request.new_catalog()});
+}
+
+absl::Status CheckRequest(const CatalogScope& scope,
+                          const v1::ContextualizeRequest& request) {
+  ATTENDANT_RETURN_IF_ERROR(CheckTokens(scope, request.sequence()));
+  return CheckTokens(scope, request.memory());
+}
+
+absl::Status CheckRequest(const CatalogScope& scope,
+                          const v1::CreateModelRequest& /*request*/) {
+  return CheckHoldsAll(scope);
+}
+
+absl::Status CheckRequest(const CatalogScope& scope,
+                          const v1::DeleteModelRequest& /*request*/) {
+  return CheckHoldsAll(scope);
+}
+
+absl::Status CheckRequest(const CatalogScope& /*scope*/,
+                          const v1::GetModelRequest& /*request*/) {
+  return absl::OkStatus();
+}
+
+absl::Status CheckRequest(const CatalogScope& /*scope*/,
+                          const v1::ListModelsRequest& /*request*/) {
+  return absl::OkStatus();
+}
+
+absl::Status CheckRequest(const CatalogScope& scope,
+                          const v1::ListSnapshotsRequest& request) {
+  if (request.catalog().empty()) return absl::OkStatus();
+  return CheckScope(scope, {request.catalog()});
+}
+
+absl::Status CheckRequest(const CatalogScope& /*scope*/,
+                          const v1::ListCatalogsRequest& /*request*/) {
+  return absl::OkStatus();
+}
+
+absl::Status CheckRequest(const CatalogScope& /*scope*/,
+                          const v1::ListAliasesRequest& /*request*/) {
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<const Grant>> GrantOf(
+    const Backend& backend, const grpc::CallbackServerContext& context) {
+  if (backend.authenticator == nullptr) {
+    static const auto& everything = *new std::shared_ptr<const Grant>(
+        std::make_shared<Grant>(Grant{.name = "", .role = Role::kAdmin}));
+    return everything;
+  }
+  std::shared_ptr<const Grant> grant =
+      backend.authenticator->GrantOf(AuthorizationOf(context));
+  if (grant != nullptr) return grant;
+  return StatusWithReason(absl::StatusCode::kUnauthenticated,
+                          "the token was taken back", "TOKEN_UNKNOWN");
+}
+
+absl::Status AuthorizeStill(const Backend& backend,
+                            const grpc::CallbackServerContext& context,
+                            Role needed, absl::string_view catalog) {
+  if (backend.authenticator == nullptr) return absl::OkStatus();
+  ATTENDANT_RETURN_IF_ERROR(
+      backend.authenticator->CheckRole(needed, AuthorizationOf(context)));
+  ATTENDANT_ASSIGN_OR_RETURN(const std::shared_ptr<const Grant> grant,
+                             GrantOf(backend, context));
+  return CheckScope(grant->scope, {catalog});
+}
+
+}  // namespace attendant

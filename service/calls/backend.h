@@ -1,0 +1,71 @@
+// What every handler works with.
+#ifndef ATTENDANT_SERVICE_CALLS_BACKEND_H_
+#define ATTENDANT_SERVICE_CALLS_BACKEND_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/base/mutex.h"
+#include "core/catalog/catalog_set.h"
+#include "service/calls/attention_warning.h"
+#include "service/calls/call_count.h"
+#include "service/calls/call_record.h"
+#include "service/calls/methods.h"
+#include "service/calls/request_limits.h"
+#include "service/connections/reset_watch.h"
+#include "service/connections/stall_watch.h"
+#include "service/connections/transport_limits.h"
+#include "service/security/authenticator.h"
+
+namespace attendant {
+
+// Shared by all requests of a server. Thread-safe.
+struct Backend {
+  CatalogSet* const catalogs;
+  const std::int64_t max_message_bytes;
+  const RequestLimits limits;
+  // True from the start of a shutdown on: what begins now is refused.
+  std::atomic<bool> draining = false;
+  // Held from reading a catalog's defaults to storing the changed ones.
+  Mutex update_mutex;
+  AttentionWarnings attention_warnings;
+  CallCount calls;
+  CallRecords records{AllMethods()};
+  ServerMetrics& metrics = records.metrics;
+  // Null: no tokens are asked for.
+  Authenticator* const authenticator;
+
+  // Of all calls.
+  StallWatch stall_watch;
+  ResetWatch reset_watch;
+
+  Backend(CatalogSet* catalog_set, std::int64_t message_bytes,
+          Authenticator* token_authenticator = nullptr,
+          const TransportLimits& transport = {},
+          const RequestLimits& request_limits = {})
+      : catalogs(catalog_set),
+        max_message_bytes(message_bytes),
+        limits(request_limits),
+        authenticator(token_authenticator),
+        stall_watch(absl::Seconds(transport.stall_seconds),
+                    absl::Seconds(transport.idle_seconds),
+                    transport.reply_memory_bytes),
+        reset_watch(transport.max_stream_count) {}
+};
+
+// The catalog `name`. InvalidArgument naming `field` if the name is empty;
+// NotFound if there is no such catalog.
+absl::StatusOr<std::shared_ptr<LiveCatalog>> FindCatalog(
+    const Backend& backend, absl::string_view name, absl::string_view field);
+
+// The entries of a page: 100 for 0, and at most 1000. InvalidArgument naming
+// "page_size" below 0.
+absl::StatusOr<int> PageSize(int requested);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_SERVICE_CALLS_BACKEND_H_

@@ -1,0 +1,41 @@
+#include "service/calls/call.h"
+
+#include <exception>
+#include <new>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "core/base/status.h"
+
+namespace attendant {
+
+// context.deadline() would be a time of day.
+SteadyTime DeadlineOf(const grpc::CallbackServerContext& context) {
+  const gpr_timespec deadline = context.raw_deadline();
+  const gpr_timespec left =
+      gpr_time_sub(deadline, gpr_now(deadline.clock_type));
+  return SteadyAfter(absl::Seconds(left.tv_sec) +
+                     absl::Nanoseconds(left.tv_nsec));
+}
+
+gpr_timespec ToGrpcTime(SteadyTime time) {
+  if (time == SteadyTime::max()) return gpr_inf_future(GPR_CLOCK_MONOTONIC);
+  return gpr_time_add(
+      gpr_now(GPR_CLOCK_MONOTONIC),
+      gpr_time_from_nanos(absl::ToInt64Nanoseconds(TimeUntil(time)),
+                          GPR_TIMESPAN));
+}
+
+absl::Status RunHandler(const std::function<absl::Status()>& handle) {
+  try {
+    return handle();
+  } catch (const std::bad_alloc&) {
+    return StatusWithReason(absl::StatusCode::kResourceExhausted,
+                            "out of memory", "OUT_OF_MEMORY");
+  } catch (const std::exception& exception) {
+    return absl::InternalError(
+        absl::StrCat("unexpected exception: ", exception.what()));
+  }
+}
+
+}  // namespace attendant

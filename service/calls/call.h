@@ -1,0 +1,27 @@
+// What unary calls and streams have in common.
+#ifndef ATTENDANT_SERVICE_CALLS_CALL_H_
+#define ATTENDANT_SERVICE_CALLS_CALL_H_
+
+#include <grpc/support/time.h>
+#include <grpcpp/server_context.h>
+
+#include <functional>
+
+#include "absl/status/status.h"
+#include "core/base/clock.h"
+
+namespace attendant {
+
+// The call's deadline; SteadyTime::max() if it has none.
+SteadyTime DeadlineOf(const grpc::CallbackServerContext& context);
+
+// The same moment, for gRPC.
+gpr_timespec ToGrpcTime(SteadyTime time);
+
+// Runs `handle` and returns its status. An allocation that fails is
+// ResourceExhausted and any other exception Internal: neither may reach gRPC.
+absl::Status RunHandler(const std::function<absl::Status()>& handle);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_SERVICE_CALLS_CALL_H_

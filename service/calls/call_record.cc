@@ -1,0 +1,125 @@
+#include "service/calls/call_record.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <random>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "core/base/status.h"
+#include "service/log/trace_parent.h"
+
+namespace attendant {
+namespace {
+
+constexpr std::size_t kMaxRequestIdBytes = 128;
+
+bool IsOurs(absl::StatusCode code) {
+  return code == absl::StatusCode::kInternal ||
+         code == absl::StatusCode::kUnknown ||
+         code == absl::StatusCode::kDataLoss;
+}
+
+// Counts what would have been answered at another time, and nothing else.
+void CountShed(const absl::Status& status, ServerMetrics& metrics) {
+  if (status.ok()) return;
+  const std::optional<std::string> reason = ReasonOf(status);
+  if (reason == "QUEUE_FULL") {
+    metrics.shed[ShedReason::kQueueFull].Add();
+  } else if (reason == "WOULD_BE_LATE") {
+    metrics.shed[ShedReason::kWouldBeLate].Add();
+  } else if (reason == "DRAINING") {
+    metrics.shed[ShedReason::kDraining].Add();
+  }
+}
+
+// Empty: there is none.
+absl::string_view MetadataOf(const grpc::CallbackServerContext& context,
+                             const char* key) {
+  const auto& metadata = context.client_metadata();
+  const auto found = metadata.find(key);
+  if (found == metadata.end()) return {};
+  return {found->second.data(), found->second.size()};
+}
+
+bool IsRequestId(absl::string_view text) {
+  return !text.empty() && text.size() <= kMaxRequestIdBytes &&
+         std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return absl::ascii_isprint(c); });
+}
+
+// The process's own 32 bits, and a number.
+std::string NewRequestId() {
+  static const std::uint32_t process = std::random_device()();
+  static std::atomic<std::uint32_t> next = 0;
+  return absl::StrFormat("%08x%08x", process, next.fetch_add(1));
+}
+
+}  // namespace
+
+CallRecord::CallRecord(CallRecords& records, const Method& method,
+                       const grpc::CallbackServerContext& context)
+    : records_(records), method_(method), context_(context) {
+  records_.metrics.calls(method).started.Add();
+}
+
+const std::string& CallRecord::request_id() {
+  if (request_id_.empty()) {
+    const absl::string_view given = MetadataOf(context_, "x-request-id");
+    request_id_ = IsRequestId(given) ? std::string(given) : NewRequestId();
+  }
+  return request_id_;
+}
+
+void CallRecord::End(const absl::Status& status, Describe describe) {
+  const absl::Duration time = TimeSince(begin_);
+  ServerMetrics& metrics = records_.metrics;
+  metrics.calls(method_).Handled(status.code(), time);
+  CountShed(status, metrics);
+  if (IsOurs(status.code())) {
+    Log(LogLevel::kError, "call_failed", status, time, describe);
+  }
+  if (method_.is_query && time >= records_.slow_query_time) {
+    metrics.slow_queries.Add();
+    const auto dropped = records_.slow_queries.Admit(SteadyNow());
+    if (dropped.has_value()) {
+      Log(LogLevel::kWarning, "slow_query", status, time,
+          [&](std::vector<LogField>& fields) {
+            fields.emplace_back("not_logged_before",
+                                LogValue::Json(absl::StrCat(*dropped)));
+            describe(fields);
+          });
+    }
+  }
+  if (IsLogged(LogLevel::kDebug)) {
+    Log(LogLevel::kDebug, "call", status, time, describe);
+  }
+}
+
+void CallRecord::Log(LogLevel level, absl::string_view event,
+                     const absl::Status& status, absl::Duration time,
+                     Describe describe) {
+  std::vector<LogField> fields = {
+      {"request_id", request_id()},
+      {"method", method_.name},
+      {"code", absl::StatusCodeToString(status.code())},
+      {"time_ms", LogValue::Json(absl::StrFormat(
+                      "%.3f", absl::ToDoubleMilliseconds(time)))}};
+  if (!status.ok()) {
+    fields.emplace_back("message", std::string(status.message()));
+  }
+  const std::optional<TraceParent> trace =
+      ParseTraceParent(MetadataOf(context_, "traceparent"));
+  if (trace.has_value()) {
+    fields.emplace_back("trace_id", std::string(trace->trace_id));
+    fields.emplace_back("parent_span_id", std::string(trace->parent_id));
+  }
+  describe(fields);
+  LogEvent(level, event, fields);
+}
+
+}  // namespace attendant

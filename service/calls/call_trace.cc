@@ -1,0 +1,48 @@
+#include "service/calls/call_trace.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include <string>
+
+#include "core/kernels/kernels.h"
+#include "service/convert/enum.h"
+#include "service/convert/time.h"
+
+namespace attendant {
+
+void TraceToProto(const CallTrace& trace, v1::QueryPlan* wire) {
+  const AttendTrace& attend = trace.attend;
+  DurationToProto(trace.read_time, wire->mutable_read_time());
+  DurationToProto(attend.plan_time, wire->mutable_plan_time());
+  DurationToProto(attend.scan_time, wire->mutable_scan_time());
+  DurationToProto(attend.answer_time, wire->mutable_answer_time());
+  DurationToProto(trace.reply_time, wire->mutable_reply_time());
+  for (const ScanTrace& scan : attend.scans) {
+    v1::ScanStep* step = wire->add_scans();
+    step->set_head(scan.head);
+    step->set_index_kind(EnumToProto<v1::IndexKind>(scan.index_kind));
+    step->set_exhaustive(scan.exhaustive);
+    step->set_probe_count(scan.probe_count);
+    step->set_scored_count(scan.scored_count);
+    step->set_visited_list_count(scan.visited_list_count);
+    step->set_shared_query_count(scan.shared_query_count);
+    DurationToProto(scan.time, step->mutable_time());
+    step->set_not_enough_reason(std::string(scan.not_enough));
+  }
+  wire->set_candidate_count(attend.candidate_count);
+  wire->set_segment_count(trace.segment_count);
+  wire->set_kernel_level(std::string(KernelLevelName(ActiveKernelLevel())));
+}
+
+std::string PlanToJson(const v1::QueryPlan& plan) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  std::string json;
+  const auto status =
+      google::protobuf::util::MessageToJsonString(plan, &json, options);
+  // Fails only for messages that a plan does not hold.
+  if (!status.ok()) return "null";
+  return json;
+}
+
+}  // namespace attendant

@@ -1,0 +1,33 @@
+// Whose a request is, for fairness.
+#ifndef ATTENDANT_SERVICE_CALLS_FLOW_H_
+#define ATTENDANT_SERVICE_CALLS_FLOW_H_
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
+
+#include "service/calls/backend.h"
+#include "service/queue/work.h"
+
+namespace attendant {
+
+// True of requests whose first field is the name of a catalog.
+template <typename Request>
+inline constexpr bool kNamesCatalog = requires {
+  requires Request::kCatalogFieldNumber == 1;
+};
+
+// The caller is the token of the call, where tokens are asked for and it has
+// one, and else the connection that it came by.
+FlowKey FlowOfCaller(const Backend& backend,
+                     const grpc::ServerContextBase& context);
+
+// The same, and the catalog that `request`, of a message with kNamesCatalog,
+// begins with: read from its first bytes, as every serialiser writes them. 0,
+// where a field is not in its place, is only less fair.
+FlowKey FlowOfCatalog(const Backend& backend,
+                      const grpc::ServerContextBase& context,
+                      const grpc::ByteBuffer& request);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_SERVICE_CALLS_FLOW_H_

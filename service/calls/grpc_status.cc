@@ -1,0 +1,102 @@
+#include "service/calls/grpc_status.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/ids.h"
+#include "core/base/status.h"
+#include "google/rpc/error_details.pb.h"
+#include "service/convert/time.h"
+#include "service/queue/retry_delay.h"
+
+namespace attendant {
+namespace {
+
+constexpr std::size_t kMaxFieldBytes = 256;
+
+// Messages quote what was sent, and may cut it: a reply that is not UTF-8 could
+// not be read at all. What is not a character becomes '?'.
+std::string Readable(absl::string_view text) {
+  if (IsValidUtf8(text)) return std::string(text);
+  std::string readable;
+  while (!text.empty()) {
+    std::size_t size = 1;
+    while (size <= 4 && !IsValidUtf8(text.substr(0, size))) ++size;
+    if (size <= 4) {
+      absl::StrAppend(&readable, text.substr(0, size));
+    } else {
+      readable.push_back('?');
+      size = 1;
+    }
+    text.remove_prefix(std::min(size, text.size()));
+  }
+  return readable;
+}
+
+std::string Shortened(absl::string_view bytes, std::size_t max_bytes) {
+  std::string text = Readable(bytes);
+  if (text.size() <= max_bytes) return text;
+  constexpr absl::string_view kMark = "...";
+  std::size_t size = max_bytes - kMark.size();
+  // 10xxxxxx continues a character.
+  while (size > 0 && (text[size] & 0xC0) == 0x80) --size;
+  text.resize(size);
+  return absl::StrCat(text, kMark);
+}
+
+std::string DefaultReason(const absl::Status& status, bool names_field) {
+  if (names_field) return "INVALID_FIELD";
+  return absl::StatusCodeToString(status.code());
+}
+
+}  // namespace
+
+google::rpc::Status ToRpcStatus(const absl::Status& status) {
+  google::rpc::Status result;
+  if (status.ok()) return result;
+  const std::string message =
+      Shortened(status.message(), kMaxStatusMessageBytes);
+  result.set_code(static_cast<int>(status.code()));
+  result.set_message(message);
+
+  const std::optional<std::string> field = FieldOf(status);
+  google::rpc::ErrorInfo info;
+  const std::string reason =
+      ReasonOf(status).value_or(DefaultReason(status, field.has_value()));
+  info.set_reason(reason);
+  info.set_domain("attendant");
+  if (field.has_value()) {
+    (*info.mutable_metadata())["field"] = Shortened(*field, kMaxFieldBytes);
+  }
+  result.add_details()->PackFrom(info);
+
+  if (field.has_value()) {
+    google::rpc::BadRequest bad_request;
+    auto* violation = bad_request.add_field_violations();
+    violation->set_field(Shortened(*field, kMaxFieldBytes));
+    violation->set_description(message);
+    result.add_details()->PackFrom(bad_request);
+  }
+  const bool may_pass =
+      status.code() == absl::StatusCode::kUnavailable ||
+      (status.code() == absl::StatusCode::kResourceExhausted &&
+       reason != kOverLimit);
+  if (may_pass) {
+    google::rpc::RetryInfo retry;
+    DurationToProto(RetryDelayOf(status).value_or(kRetryDelay),
+                    retry.mutable_retry_delay());
+    result.add_details()->PackFrom(retry);
+  }
+  return result;
+}
+
+grpc::Status ToGrpcStatus(const absl::Status& status) {
+  if (status.ok()) return grpc::Status::OK;
+  const google::rpc::Status details = ToRpcStatus(status);
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()),
+                      details.message(), details.SerializeAsString());
+}
+
+}  // namespace attendant

@@ -1,0 +1,156 @@
+// A call that takes long and says how far it is: one request, and a stream of
+// responses of which the last is the result.
+#ifndef ATTENDANT_SERVICE_CALLS_LONG_CALL_H_
+#define ATTENDANT_SERVICE_CALLS_LONG_CALL_H_
+
+#include <google/protobuf/arena.h>
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/server_callback.h>
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "core/base/clock.h"
+#include "core/base/long_work.h"
+#include "core/base/mutex.h"
+#include "core/base/status.h"
+#include "service/calls/authorize.h"
+#include "service/calls/backend.h"
+#include "service/calls/call.h"
+#include "service/calls/flow.h"
+#include "service/calls/recorded_call.h"
+#include "service/convert/wire.h"
+#include "service/queue/worker_pool.h"
+
+namespace attendant {
+
+// As Handler of unary_call.h, and tells `work` how far it is.
+template <typename Request, typename Response>
+using LongHandler = absl::Status (*)(Backend&, const Request&, LongWork& work,
+                                     Response*);
+
+// Parses, handles and serialises on a worker. How far it is goes out at most
+// every kProgressInterval, and never waits for a slow client. Response has a
+// field `progress` of v1::WorkProgress. Lives until gRPC is done with it.
+template <typename Request, typename Response>
+class LongCall final
+    : public RecordedCall<grpc::ServerWriteReactor<grpc::ByteBuffer>>,
+      public Work {
+ public:
+  static constexpr absl::Duration kProgressInterval = absl::Milliseconds(200);
+
+  // The result belongs to gRPC.
+  static LongCall* Start(Backend& backend, WorkerPool& pool,
+                         const Method& method,
+                         LongHandler<Request, Response> handler,
+                         grpc::CallbackServerContext& context,
+                         const grpc::ByteBuffer& request) {
+    auto* call = new LongCall(backend, method, handler, context, request);
+    if (backend.draining.load()) {
+      call->Finish(Draining());
+    } else {
+      pool.Add(call);
+    }
+    return call;
+  }
+
+  void OnWriteDone(bool ok) override {
+    wait_.End();
+    if (!ok) cancelled_.store(true);
+    bool end = false;
+    {
+      MutexLock lock(&mutex_);
+      writing_ = false;
+      end = ended_;
+    }
+    if (end) End();
+  }
+
+  void Refuse(const absl::Status& status) override { Base::Finish(status); }
+
+  void Run() override {
+    status_ = RunHandler([this] { return Handle(); });
+    bool end = false;
+    {
+      MutexLock lock(&mutex_);
+      ended_ = true;
+      end = !writing_;
+    }
+    if (end) End();
+  }
+
+ private:
+  using Base = RecordedCall<grpc::ServerWriteReactor<grpc::ByteBuffer>>;
+  using Base::backend_;
+  using Base::cancelled_;
+  using Base::interrupt_;
+
+  LongCall(Backend& backend, const Method& method,
+           LongHandler<Request, Response> handler,
+           grpc::CallbackServerContext& context,
+           const grpc::ByteBuffer& request)
+      : Base(backend, method, context),
+        Work(Base::interrupt_),
+        handler_(handler),
+        request_(request) {
+    set_flow(FlowOfCaller(backend, context));
+  }
+
+  absl::Status Handle() {
+    // The turn may have come too late.
+    ATTENDANT_RETURN_IF_ERROR(interrupt_.Check());
+    Request request;
+    ATTENDANT_RETURN_IF_ERROR(ParseMessage(request_, &request));
+    ATTENDANT_RETURN_IF_ERROR(Authorize(backend_, context_, request));
+    LongWork work(interrupt_, [this](std::int64_t done, std::int64_t total) {
+      Report(done, total);
+    });
+    Response response;
+    ATTENDANT_RETURN_IF_ERROR(handler_(backend_, request, work, &response));
+    return SerialiseMessage(response, backend_.max_message_bytes, &result_);
+  }
+
+  void Report(std::int64_t done, std::int64_t total) {
+    if (SteadyNow() < next_report_) return;
+    {
+      MutexLock lock(&mutex_);
+      if (writing_) return;
+      writing_ = true;
+    }
+    next_report_ = SteadyAfter(kProgressInterval);
+    Response response;
+    response.mutable_progress()->set_done_byte_count(done);
+    response.mutable_progress()->set_total_byte_count(total);
+    progress_.Clear();
+    // A few bytes always fit.
+    SerialiseMessage(response, backend_.max_message_bytes, &progress_)
+        .IgnoreError();
+    StartWrite(&progress_);
+  }
+
+  // The call may be gone after it.
+  void End() {
+    if (status_.ok()) {
+      StartWriteAndFinish(&result_);
+    } else {
+      Base::Finish(status_);
+    }
+  }
+
+  const LongHandler<Request, Response> handler_;
+  const grpc::ByteBuffer& request_;
+  // Touched by the worker, and after it by the reaction that ends the call.
+  SteadyTime next_report_ = SteadyTime::min();
+  absl::Status status_;
+  grpc::ByteBuffer result_;
+  grpc::ByteBuffer progress_;  // the write's while writing_
+  Mutex mutex_;
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_SERVICE_CALLS_LONG_CALL_H_

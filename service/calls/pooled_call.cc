@@ -1,0 +1,46 @@
+#include "service/calls/pooled_call.h"
+
+#include <algorithm>
+
+#include "absl/time/time.h"
+#include "service/calls/call.h"
+#include "service/calls/read_after_write.h"
+
+namespace attendant {
+namespace {
+
+// A write takes about as long as the disk takes to sync.
+constexpr absl::Duration kFirstWait = absl::Milliseconds(1);
+constexpr absl::Duration kLongestWait = absl::Milliseconds(16);
+
+}  // namespace
+
+bool PooledCall::TryAgainLater() {
+  if (next_wait_ == absl::ZeroDuration()) {
+    next_wait_ = kFirstWait;
+    wait_end_ = interrupt_.deadline == SteadyTime::max()
+                    ? SteadyAfter(kDefaultTokenWait)
+                    : interrupt_.deadline;
+  }
+  if (SteadyNow() >= wait_end_) return false;
+  const SteadyTime next = std::min(SteadyAfter(next_wait_), wait_end_);
+  next_wait_ = std::min(2 * next_wait_, kLongestWait);
+  alarm_ = std::make_unique<grpc::Alarm>();
+  alarm_->Set(ToGrpcTime(next), [this](bool /*rang*/) { pool_.Add(this); });
+  return true;
+}
+
+void PooledCall::OnCancel() {
+  cancel_time_.store(SteadyNow());
+  RecordedCall::OnCancel();
+  if (pool_.Remove(this)) Finish(absl::CancelledError("the caller went away"));
+}
+
+void PooledCall::End(const absl::Status& status) {
+  if (!status.ok() && !interrupt_.Check().ok()) {
+    CutShort(TimeSince(std::min(interrupt_.deadline, cancel_time_.load())));
+  }
+  Finish(status);
+}
+
+}  // namespace attendant

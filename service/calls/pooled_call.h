@@ -1,0 +1,92 @@
+// A unary call that a worker pool handles, apart from its messages.
+#ifndef ATTENDANT_SERVICE_CALLS_POOLED_CALL_H_
+#define ATTENDANT_SERVICE_CALLS_POOLED_CALL_H_
+
+#include <google/protobuf/arena.h>
+#include <grpcpp/alarm.h>
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/server_callback.h>
+
+#include <cstddef>
+#include <memory>
+
+#include "absl/time/time.h"
+#include "core/base/clock.h"
+#include "service/calls/backend.h"
+#include "service/calls/call.h"
+#include "service/calls/recorded_call.h"
+#include "service/queue/worker_pool.h"
+
+namespace attendant {
+
+// Waits in a worker pool for its turn. Messages live on one arena. Lives from
+// its construction until gRPC is done with it; after Finish it may be gone at
+// any moment.
+class PooledCall : public RecordedCall<grpc::ServerUnaryReactor>, public Work {
+ public:
+  // All must outlive the call.
+  PooledCall(Backend& backend, WorkerPool& pool, const Method& method,
+             grpc::CallbackServerContext& context,
+             const grpc::ByteBuffer& request, grpc::ByteBuffer& response)
+      : RecordedCall(backend, method, context),
+        Work(interrupt_),
+        pool_(pool),
+        request_(request),
+        response_(response),
+        arena_(initial_block_, sizeof(initial_block_)) {}
+
+  // Hands it to the pool, or refuses it where a shutdown began, for the caller
+  // that `flow` tells.
+  void Enter(const FlowKey& flow) {
+    if (backend_.draining.load()) return Finish(Draining());
+    set_flow(flow);
+    pool_.Add(this);
+  }
+
+  void Refuse(const absl::Status& status) override { Finish(status); }
+
+  // Enters again a little later, and holds no worker meanwhile. False if the
+  // call has done so up to its deadline, or for kDefaultTokenWait without one.
+  // After true the call may be gone.
+  bool TryAgainLater();
+
+  // Gives up its place if it waits.
+  void OnCancel() override;
+
+  // OnDone and OnCancel return at once: gRPC need not hand them to a thread of
+  // their own, which costs as much as a small reply.
+  bool InternalInlineable() override { return true; }
+
+ protected:
+  ~PooledCall() override = default;
+
+  // Ends it inside Run. The call may be gone after it.
+  void End(const absl::Status& status);
+  // With the response if the status is OK. The call may be gone after it.
+  void Finish(const absl::Status& status) {
+    RecordedCall::Finish(status, status.ok() ? response_.Length() : 0);
+  }
+
+  template <typename Message>
+  Message* NewMessage() {
+    return google::protobuf::Arena::CreateMessage<Message>(&arena_);
+  }
+
+  WorkerPool& pool_;
+  const grpc::ByteBuffer& request_;
+  grpc::ByteBuffer& response_;
+
+ private:
+  std::atomic<SteadyTime> cancel_time_ = SteadyTime::max();
+  // A new one for each wait: the last one's callback may still be returning.
+  std::unique_ptr<grpc::Alarm> alarm_;
+  SteadyTime wait_end_ = SteadyTime::max();
+  absl::Duration next_wait_ = absl::ZeroDuration();  // zero: has not waited
+  alignas(std::max_align_t) char initial_block_[2048];
+  google::protobuf::Arena arena_;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_SERVICE_CALLS_POOLED_CALL_H_

@@ -1,0 +1,98 @@
+// What all calls have in common, whatever they stream.
+#ifndef ATTENDANT_SERVICE_CALLS_RECORDED_CALL_H_
+#define ATTENDANT_SERVICE_CALLS_RECORDED_CALL_H_
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/status.h>
+
+#include <atomic>
+#include <cstddef>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "core/base/clock.h"
+#include "core/base/interrupt.h"
+#include "service/calls/backend.h"
+#include "service/calls/call.h"
+#include "service/calls/call_record.h"
+#include "service/calls/grpc_status.h"
+#include "service/connections/stall_watch.h"
+#include "service/log/log.h"
+#include "service/metrics/server_metrics.h"
+#include "service/queue/retry_delay.h"
+
+namespace attendant {
+
+// A reactor of gRPC's that belongs to gRPC: lives until OnDone. The way to end
+// it is Finish, or StartWriteAndFinish, of this class.
+template <typename Reactor>
+class RecordedCall : public Reactor {
+ public:
+  void OnCancel() override {
+    cancelled_.store(true);
+    backend_.reset_watch.Cancelled(context_);
+  }
+  void OnDone() override {
+    CallCount& calls = backend_.calls;
+    delete this;
+    calls.End();
+  }
+
+ protected:
+  RecordedCall(Backend& backend, const Method& method,
+               grpc::CallbackServerContext& context)
+      : backend_(backend),
+        context_(context),
+        record_(backend.records, method, context),
+        wait_(backend.stall_watch, context) {
+    backend_.calls.Begin();
+    interrupt_.deadline = DeadlineOf(context);
+    interrupt_.cancelled = &cancelled_;
+  }
+  ~RecordedCall() override = default;
+
+  // With a reply of so many bytes. The call may be gone after it.
+  void Finish(const absl::Status& status, std::size_t reply_bytes = 0) {
+    PushBack(status, context_);
+    End(status);
+    wait_.Begin(reply_bytes);
+    Reactor::Finish(ToGrpcStatus(status));
+  }
+  // Of calls that stream replies; wait_ is to End when the write is done.
+  void StartWrite(const grpc::ByteBuffer* reply) {
+    wait_.Begin(reply->Length());
+    Reactor::StartWrite(reply);
+  }
+  // Of calls that read a stream; wait_ is to End when the read is done.
+  void StartRead(grpc::ByteBuffer* message) {
+    wait_.BeginRead();
+    Reactor::StartRead(message);
+  }
+  // Of one which succeeded.
+  void StartWriteAndFinish(const grpc::ByteBuffer* last) {
+    End(absl::OkStatus());
+    wait_.Begin(last->Length());
+    Reactor::StartWriteAndFinish(last, grpc::WriteOptions(), grpc::Status::OK);
+  }
+
+  // Adds what is worth logging of this call to `fields`.
+  virtual void Describe(std::vector<LogField>& /*fields*/) const {}
+
+  Backend& backend_;
+  grpc::CallbackServerContext& context_;
+  Interrupt interrupt_;
+  std::atomic<bool> cancelled_ = false;
+  CallRecord record_;
+  StallWatch::Wait wait_;
+
+ private:
+  void End(const absl::Status& status) {
+    record_.End(status,
+                [this](std::vector<LogField>& fields) { Describe(fields); });
+  }
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_SERVICE_CALLS_RECORDED_CALL_H_

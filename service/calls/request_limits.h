@@ -1,0 +1,60 @@
+// Limits that an operator may set below those that hold anyway.
+#ifndef ATTENDANT_SERVICE_CALLS_REQUEST_LIMITS_H_
+#define ATTENDANT_SERVICE_CALLS_REQUEST_LIMITS_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "attendant/v1/attention_service.pb.h"
+#include "attendant/v1/catalog_service.pb.h"
+#include "attendant/v1/item_service.pb.h"
+#include "core/base/ids.h"
+#include "core/catalog/parse_filter.h"
+#include "core/storage/item.h"
+
+namespace attendant {
+
+inline constexpr int kMaxBatchSize = 256;
+
+// By default, and at most, what holds anyway. All are at least 1.
+struct RequestLimits {
+  std::int64_t dimension =
+      kMaxDimension;                   // of keys and values, of new catalogs
+  std::int64_t batch = kMaxBatchSize;  // items, ids or queries
+  std::int64_t id_bytes = kMaxItemIdBytes;  // of items that are written
+  // Text in the attributes of an item that is written.
+  std::int64_t attribute_bytes = kMaxAttributeBytes;
+  std::int64_t filter_bytes = kMaxFilterBytes;  // of a filter as text
+};
+
+// OK if the item is within the limits; else ResourceExhausted naming the field.
+absl::Status CheckItem(const RequestLimits& limits, const v1::Item& item);
+
+// OK if the request is within the limits; else ResourceExhausted naming the
+// field. What holds anyway is checked elsewhere, and gives the same error; so
+// are the items of an import, each of which may be refused alone.
+template <typename Request>
+absl::Status CheckLimits(const RequestLimits& /*limits*/,
+                         const Request& /*request*/) {
+  return absl::OkStatus();
+}
+absl::Status CheckLimits(const RequestLimits& limits,
+                         const v1::CreateCatalogRequest& request);
+absl::Status CheckLimits(const RequestLimits& limits,
+                         const v1::BatchUpsertItemsRequest& request);
+absl::Status CheckLimits(const RequestLimits& limits,
+                         const v1::BatchUpdateItemsRequest& request);
+absl::Status CheckLimits(const RequestLimits& limits,
+                         const v1::BatchGetItemsRequest& request);
+absl::Status CheckLimits(const RequestLimits& limits,
+                         const v1::BatchDeleteItemsRequest& request);
+absl::Status CheckLimits(const RequestLimits& limits,
+                         const v1::DeleteMatchingItemsRequest& request);
+absl::Status CheckLimits(const RequestLimits& limits,
+                         const v1::AttendRequest& request);
+absl::Status CheckLimits(const RequestLimits& limits,
+                         const v1::BatchAttendRequest& request);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_SERVICE_CALLS_REQUEST_LIMITS_H_

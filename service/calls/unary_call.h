@@ -1,0 +1,154 @@
+// A unary call from its bytes to its reply.
+#ifndef ATTENDANT_SERVICE_CALLS_UNARY_CALL_H_
+#define ATTENDANT_SERVICE_CALLS_UNARY_CALL_H_
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/server_callback.h>
+
+#include <type_traits>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "attendant/v1/attention_service.pb.h"
+#include "core/base/clock.h"
+#include "core/base/interrupt.h"
+#include "core/base/status.h"
+#include "service/calls/authorize.h"
+#include "service/calls/backend.h"
+#include "service/calls/call.h"
+#include "service/calls/call_trace.h"
+#include "service/calls/flow.h"
+#include "service/calls/pooled_call.h"
+#include "service/calls/read_after_write.h"
+#include "service/calls/refused_call.h"
+#include "service/calls/request_limits.h"
+#include "service/convert/time.h"
+#include "service/convert/wire.h"
+#include "service/queue/worker_pool.h"
+#include "service/security/access.h"
+
+namespace attendant {
+
+template <typename Request, typename Response>
+using Handler = absl::Status (*)(Backend&, const Request&, const Interrupt&,
+                                 Response*);
+
+// The same where other catalogs might be told of: only those that the scope
+// holds are.
+template <typename Request, typename Response>
+using ScopedHandler = absl::Status (*)(Backend&, const CatalogScope& scope,
+                                       const Request&, const Interrupt&,
+                                       Response*);
+
+// One call: parses, handles and serialises on a worker; again from the handler
+// on while the write that its token stands for is not visible.
+template <typename Request, typename Response, typename Handle>
+class UnaryCall final : public PooledCall {
+ public:
+  UnaryCall(Backend& backend, const Method& method, Handle handler,
+            WorkerPool& pool, grpc::CallbackServerContext& context,
+            const grpc::ByteBuffer& request, grpc::ByteBuffer& response)
+      : PooledCall(backend, pool, method, context, request, response),
+        handler_(handler),
+        is_query_(method.is_query) {}
+
+  void Run() override {
+    record_.BeginWork();
+    const absl::Status status = RunHandler([this] { return Answer(); });
+    if (IsNotVisibleYet(status) && TryAgainLater()) return;
+    End(status);
+  }
+
+ private:
+  void Describe(std::vector<LogField>& fields) const override {
+    if constexpr (requires(const Request& request) { request.catalog(); }) {
+      if (message_ != nullptr) {
+        fields.emplace_back("catalog", message_->catalog());
+      }
+    }
+    if (!is_query_) return;
+    // The stages that all queries have.
+    v1::QueryPlan plan;
+    DurationToProto(record_.queue_time(), plan.mutable_queue_time());
+    DurationToProto(read_time_, plan.mutable_read_time());
+    DurationToProto(answer_time_, plan.mutable_answer_time());
+    DurationToProto(reply_time_, plan.mutable_reply_time());
+    fields.emplace_back("plan", LogValue::Json(PlanToJson(plan)));
+  }
+
+  absl::Status Answer() {
+    // The turn may have come too late.
+    absl::Status status = interrupt_.Check();
+    if (!status.ok()) return status;
+    if (message_ == nullptr) {
+      const Stopwatch read(read_time_);
+      message_ = NewMessage<Request>();
+      status = ParseMessage(request_, message_);
+      if (!status.ok()) return status;
+      status = Authorize(backend_, context_, *message_);
+      if (!status.ok()) return status;
+      status = CheckLimits(backend_.limits, *message_);
+      if (!status.ok()) return status;
+      reply_ = NewMessage<Response>();
+    }
+    reply_->Clear();
+    {
+      const Stopwatch answer(answer_time_);
+      status = CallHandler();
+    }
+    if (!status.ok()) return status;
+    const Stopwatch reply(reply_time_);
+    return SerialiseMessage(*reply_, backend_.max_message_bytes, &response_);
+  }
+
+  absl::Status CallHandler() {
+    if constexpr (std::is_same_v<Handle, ScopedHandler<Request, Response>>) {
+      ATTENDANT_ASSIGN_OR_RETURN(const auto grant, GrantOf(backend_, context_));
+      return handler_(backend_, grant->scope, *message_, interrupt_, reply_);
+    } else {
+      return handler_(backend_, *message_, interrupt_, reply_);
+    }
+  }
+
+  // Adds the time of its life.
+  class Stopwatch {
+   public:
+    explicit Stopwatch(absl::Duration& total) : total_(total) {}
+    ~Stopwatch() { total_ += TimeSince(begin_); }
+
+   private:
+    absl::Duration& total_;
+    const SteadyTime begin_ = SteadyNow();
+  };
+
+  const Handle handler_;
+  const bool is_query_;
+  absl::Duration read_time_;
+  absl::Duration answer_time_;  // of all tries
+  absl::Duration reply_time_;
+  Request* message_ = nullptr;  // null: not parsed yet
+  Response* reply_ = nullptr;
+};
+
+// Starts a call, of a Handler or a ScopedHandler. The result belongs to gRPC.
+template <typename Request, typename Response, typename Handle>
+grpc::ServerUnaryReactor* StartUnaryCall(Backend& backend, WorkerPool& pool,
+                                         const Method& method, Handle handler,
+                                         grpc::CallbackServerContext* context,
+                                         const grpc::ByteBuffer* request,
+                                         grpc::ByteBuffer* response) {
+  if (backend.draining.load()) {
+    return RefuseCall(backend, method, Draining(), *context);
+  }
+  auto* call = new UnaryCall<Request, Response, Handle>(
+      backend, method, handler, pool, *context, *request, *response);
+  call->Enter(kNamesCatalog<Request>
+                  ? FlowOfCatalog(backend, *context, *request)
+                  : FlowOfCaller(backend, *context));
+  return call;
+}
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_SERVICE_CALLS_UNARY_CALL_H_

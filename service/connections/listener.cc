@@ -1,0 +1,254 @@
+#include "service/connections/listener.h"
+
+#include <fcntl.h>
+#include <grpcpp/server_builder.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "core/base/clock.h"
+#include "core/base/host_port.h"
+#include "core/base/status.h"
+#include "service/connections/listen_address.h"
+#include "service/log/log.h"
+
+namespace attendant {
+namespace {
+
+constexpr int kBacklog = 1024;
+constexpr int kBatch = 64;
+// Without descriptors or memory for a connection it waits its turn so long.
+constexpr absl::Duration kWaitForRoom = absl::Milliseconds(10);
+constexpr absl::Duration kLogInterval = absl::Seconds(10);
+
+void SetPort(int port, sockaddr& address) {
+  auto& place = address.sa_family == AF_INET6
+                    ? reinterpret_cast<sockaddr_in6&>(address).sin6_port
+                    : reinterpret_cast<sockaddr_in&>(address).sin_port;
+  place = htons(static_cast<std::uint16_t>(port));
+}
+
+// A socket that listens there, or -1 and errno. A second server on the port
+// must fail, not take a share of the calls: no SO_REUSEPORT.
+int ListenAt(const addrinfo& info) {
+  const int fd = socket(
+      info.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+  const int on = 1;
+  if (fd >= 0 &&
+      setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
+      bind(fd, info.ai_addr, info.ai_addrlen) == 0 &&
+      listen(fd, kBacklog) == 0) {
+    return fd;
+  }
+  const int error = errno;
+  if (fd >= 0) close(fd);
+  errno = error;
+  return -1;
+}
+
+// The peer of a connection, as gRPC names it; empty if it has gone.
+std::string PeerOf(int connection) {
+  sockaddr_in6 address = {};  // of either family
+  socklen_t size = sizeof(address);
+  auto* any = reinterpret_cast<sockaddr*>(&address);
+  if (getpeername(connection, any, &size) != 0) return "";
+  std::array<char, NI_MAXHOST> host;
+  std::array<char, NI_MAXSERV> port;
+  if (getnameinfo(any, size, host.data(), host.size(), port.data(), port.size(),
+                  NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
+    return "";
+  }
+  absl::string_view text = host.data();
+  if (any->sa_family == AF_INET || absl::ConsumePrefix(&text, "::ffff:")) {
+    return absl::StrCat("ipv4:", text, ":", port.data());
+  }
+  return absl::StrCat("ipv6:%5B", text, "%5D:", port.data());
+}
+
+bool Watch(int poll, int descriptor, std::uint32_t events) {
+  epoll_event event = {};
+  event.events = events;
+  event.data.fd = descriptor;
+  return epoll_ctl(poll, EPOLL_CTL_ADD, descriptor, &event) == 0;
+}
+
+}  // namespace
+
+Listener::Listener(Options options) : options_(std::move(options)) {}
+
+absl::StatusOr<std::unique_ptr<Listener>> Listener::Bind(Options options) {
+  std::unique_ptr<Listener> listener(new Listener(std::move(options)));
+  ATTENDANT_RETURN_IF_ERROR(listener->Listen());
+  return listener;
+}
+
+absl::Status Listener::Listen() {
+  const std::string host = BareHostOf(options_.address);
+  const std::string port = absl::StrCat(PortOf(options_.address));
+  addrinfo hints = {};
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(host.c_str(), port.c_str(), &hints, &found) != 0) {
+    return CannotListen(options_.address, "", 0);
+  }
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> addresses(
+      found, &freeaddrinfo);
+  poll_ = epoll_create1(EPOLL_CLOEXEC);
+  stop_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  for (const addrinfo* info = found; info != nullptr; info = info->ai_next) {
+    // All addresses of the host have the port that the first one took.
+    if (port_ != 0) SetPort(port_, *info->ai_addr);
+    const int socket = ListenAt(*info);
+    // A name may stand for addresses of a kind that the machine has not.
+    if (socket < 0 && (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT))
+      continue;
+    if (socket < 0) return CannotListen(options_.address, "", errno);
+    listening_.push_back(socket);
+    port_ = BoundPort(socket);
+    if (!Watch(poll_, socket, EPOLLIN)) {
+      return CannotListen(options_.address, "", errno);
+    }
+  }
+  if (listening_.empty()) {
+    return CannotListen(options_.address, "", EADDRNOTAVAIL);
+  }
+  if (!Watch(poll_, stop_, EPOLLIN)) {
+    return CannotListen(options_.address, "", errno);
+  }
+  return absl::OkStatus();
+}
+
+Listener::~Listener() {
+  Stop();
+  // Where it never started.
+  for (const int socket : listening_) close(socket);
+  {
+    MutexLock lock(&mutex_);
+    for (const int connection : connections_) close(connection);
+  }
+  if (poll_ >= 0) close(poll_);
+  if (stop_ >= 0) close(stop_);
+}
+
+void Listener::Start(
+    std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor) {
+  acceptor_ = std::move(acceptor);
+  thread_ = std::thread([this] { Run(); });
+}
+
+void Listener::Drop(absl::string_view peer) {
+  MutexLock lock(&mutex_);
+  for (const int connection : connections_) {
+    if (PeerOf(connection) != peer) continue;
+    // A shutdown would leave the bytes in its queue to be read.
+    const sockaddr nowhere = {.sa_family = AF_UNSPEC, .sa_data = {}};
+    connect(connection, &nowhere, sizeof(nowhere));
+  }
+}
+
+void Listener::Stop() {
+  if (!thread_.joinable()) return;
+  eventfd_write(stop_, 1);
+  thread_.join();
+  for (const int socket : listening_) close(socket);
+  listening_.clear();
+}
+
+void Listener::Run() {
+  std::array<epoll_event, 64> events;
+  while (true) {
+    const int count = epoll_wait(poll_, events.data(), events.size(), -1);
+    for (int i = 0; i < count; ++i) {
+      const int descriptor = events[i].data.fd;
+      if (descriptor == stop_) return;
+      if (absl::c_linear_search(listening_, descriptor)) {
+        Accept(descriptor);
+      } else {
+        Forget(descriptor);
+      }
+    }
+  }
+}
+
+void Listener::Accept(int listening) {
+  if (options_.holds()) {
+    absl::SleepFor(kWaitForRoom);
+    return;
+  }
+  // A few at a time: among others there may be some to forget.
+  for (int i = 0; i < kBatch; ++i) {
+    const int connection =
+        accept4(listening, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (connection < 0) {
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+          errno == ENOMEM) {
+        absl::SleepFor(kWaitForRoom);
+      }
+      return;
+    }
+    if (connection_count() < options_.max_connection_count) {
+      Admit(connection);
+    } else {
+      Refuse(connection);
+    }
+  }
+}
+
+void Listener::Admit(int connection) {
+  const int on = 1;
+  setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  const int second = fcntl(connection, F_DUPFD_CLOEXEC, 0);
+  // Told of a hang-up, which gRPC brings about before it closes, and of no
+  // other event.
+  if (second < 0 || !Watch(poll_, second, 0)) {
+    if (second >= 0) close(second);
+    close(connection);
+    return;
+  }
+  {
+    MutexLock lock(&mutex_);
+    connections_.insert(second);
+    connection_count_.store(static_cast<int>(connections_.size()));
+  }
+  grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters
+      accepted;
+  accepted.fd = connection;
+  acceptor_->HandleNewConnection(&accepted);
+}
+
+void Listener::Refuse(int connection) {
+  // Without a word: a client that had an HTTP/2 server's first frames would
+  // take the connection for made, and try again without a pause.
+  close(connection);
+  if (SteadyNow() < next_log_) return;
+  next_log_ = SteadyAfter(kLogInterval);
+  LogEvent(LogLevel::kWarning, "connection_refused",
+           {{"max_connections",
+             LogValue::Json(absl::StrCat(options_.max_connection_count))}});
+}
+
+void Listener::Forget(int connection) {
+  // Not gone from the poll with its descriptor, as long as gRPC has the other.
+  epoll_ctl(poll_, EPOLL_CTL_DEL, connection, nullptr);
+  MutexLock lock(&mutex_);
+  connections_.erase(connection);
+  connection_count_.store(static_cast<int>(connections_.size()));
+  close(connection);
+}
+
+}  // namespace attendant

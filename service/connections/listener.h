@@ -1,0 +1,89 @@
+// Accepts the server's connections, so many at a time and no more.
+#ifndef ATTENDANT_SERVICE_CONNECTIONS_LISTENER_H_
+#define ATTENDANT_SERVICE_CONNECTIONS_LISTENER_H_
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/base/clock.h"
+#include "core/base/mutex.h"
+
+namespace grpc::experimental {
+class ExternalConnectionAcceptor;
+}  // namespace grpc::experimental
+
+namespace attendant {
+
+// Accepts on a thread of its own and hands connections to gRPC, whose own
+// listener knows no limit, and accepts nothing any more once the process has
+// run out of file descriptors (CVE-2023-4785). Each connection takes two of
+// them: by the second one is seen when gRPC has closed the first.
+//
+// Order of calls: Bind, Start, Stop. Thread-safe but for Start.
+class Listener {
+ public:
+  struct Options {
+    std::string address;  // HOST:PORT; port 0 takes a free one
+    int max_connection_count = 0;
+    // Connections wait while it is true.
+    std::function<bool()> holds = [] { return false; };
+  };
+
+  // Listens on all addresses of the host. Unavailable if one can't be bound.
+  static absl::StatusOr<std::unique_ptr<Listener>> Bind(Options options);
+
+  // Stops.
+  ~Listener();
+
+  int port() const { return port_; }
+  // Open now.
+  int connection_count() const { return connection_count_.load(); }
+
+  // Connections go to `acceptor`, of a gRPC server that has started.
+  void Start(
+      std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor);
+
+  // Ends the connections of `peer`, as gRPC names it. What came from it and was
+  // not read yet is not read any more.
+  void Drop(absl::string_view peer);
+
+  // Accepts no more; connections that are open go on. Before gRPC's server
+  // shuts down.
+  void Stop();
+
+ private:
+  explicit Listener(Options options);
+
+  absl::Status Listen();
+  void Run();
+  void Accept(int listening);
+  void Admit(int connection);
+  void Refuse(int connection);
+  void Forget(int connection);
+
+  const Options options_;
+  int port_ = 0;
+  int poll_ = -1;  // of listening_, stop_ and connections
+  int stop_ = -1;  // an eventfd
+  std::vector<int> listening_;
+  std::atomic<int> connection_count_ = 0;  // of connections_
+  Mutex mutex_;
+  absl::flat_hash_set<int> connections_  // second descriptors
+      ABSL_GUARDED_BY(mutex_);
+  SteadyTime next_log_ = SteadyTime::min();  // of Run
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
+  std::thread thread_;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_SERVICE_CONNECTIONS_LISTENER_H_

@@ -1,0 +1,81 @@
+#include "service/connections/reset_watch.h"
+
+#include <grpcpp/generic/async_generic_service.h>
+
+#include <chrono>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "service/log/log.h"
+
+namespace attendant {
+namespace {
+
+constexpr absl::Duration kPause = absl::Microseconds(200);
+
+}  // namespace
+
+class ResetWatch::Contexts final : public grpc::ContextAllocator {
+ public:
+  explicit Contexts(ResetWatch& watch) : watch_(watch) {}
+
+  grpc::CallbackServerContext* NewCallbackServerContext() override {
+    Begin();
+    return new grpc::CallbackServerContext;
+  }
+  void Release(grpc::CallbackServerContext* context) override {
+    delete context;
+    End();
+  }
+
+  // Of methods that there are not.
+  grpc::GenericCallbackServerContext* NewGenericCallbackServerContext()
+      override {
+    Begin();
+    return new grpc::GenericCallbackServerContext;
+  }
+  void Release(grpc::GenericCallbackServerContext* context) override {
+    delete context;
+    End();
+  }
+
+ private:
+  void Begin() {
+    // On the thread that reads the connection: the others are to keep up.
+    if (watch_.call_count_.fetch_add(1) >= 2 * watch_.MostCalls()) {
+      absl::SleepFor(kPause);
+    }
+  }
+  void End() { watch_.call_count_.fetch_sub(1); }
+
+  ResetWatch& watch_;
+};
+
+std::unique_ptr<grpc::ContextAllocator> ResetWatch::NewContextAllocator() {
+  return std::make_unique<Contexts>(*this);
+}
+
+void ResetWatch::CountCancelled(const std::string& peer, SteadyTime now) {
+  {
+    MutexLock lock(&mutex_);
+    if (now >= second_end_) {
+      second_end_ = now + std::chrono::seconds(1);
+      cancelled_counts_.clear();
+    }
+    if (++cancelled_counts_[peer] != max_stream_count_ + 1) return;
+  }
+  flood_end_.store(now + std::chrono::seconds(1));
+  dropped_count_.fetch_add(1);
+  if (drop_) drop_(peer);
+  const std::optional<std::int64_t> dropped = logged_.Admit(now);
+  if (!dropped.has_value()) return;
+  LogEvent(LogLevel::kWarning, "connection_dropped",
+           {{"reason", "calls reset faster than they can be ended"},
+            {"peer", peer},
+            {"calls", LogValue::Json(absl::StrCat(call_count()))},
+            {"not_logged_before", LogValue::Json(absl::StrCat(*dropped))}});
+}
+
+}  // namespace attendant

@@ -1,0 +1,87 @@
+// Ends connections whose clients reset calls faster than gRPC can end them.
+#ifndef ATTENDANT_SERVICE_CONNECTIONS_RESET_WATCH_H_
+#define ATTENDANT_SERVICE_CONNECTIONS_RESET_WATCH_H_
+
+#include <grpcpp/server_context.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "core/base/clock.h"
+#include "core/base/mutex.h"
+#include "service/log/log_limiter.h"
+
+namespace attendant {
+
+// A stream that was reset no longer counts among those of its connection, so a
+// client that resets each at once may open others without end (CVE-2023-44487).
+// gRPC keeps some 20 KiB of each call until a thread of its own comes to it;
+// one connection fills gigabytes in seconds. While gRPC has more calls than
+// four connections may have at once, the watch counts whose are cancelled, and
+// drops a connection that cancels more of them within a second than it may have
+// at once. With twice as many calls, no connection is read faster than 5,000
+// calls a second. Thread-safe.
+class ResetWatch {
+ public:
+  // Ends the connection of `peer`, as gRPC names it.
+  using Drop = std::function<void(absl::string_view peer)>;
+
+  // `max_stream_count`: calls that a connection may have at once, > 0.
+  explicit ResetWatch(int max_stream_count)
+      : max_stream_count_(max_stream_count) {}
+
+  // Before the first call.
+  void OnFlood(Drop drop) { drop_ = std::move(drop); }
+
+  // Contexts for gRPC's calls, which are counted by them. The watch must
+  // outlive them.
+  std::unique_ptr<grpc::ContextAllocator> NewContextAllocator();
+
+  // A call of `context` was cancelled; gRPC has not ended it yet.
+  void Cancelled(const grpc::CallbackServerContext& context) {
+    if (HasTooMany()) CountCancelled(context.peer(), SteadyNow());
+  }
+
+  // True while gRPC still has too many calls after a drop, up to a second: what
+  // a client that came back sent would only wait behind them.
+  bool is_flooded() const {
+    return HasTooMany() && SteadyNow() < flood_end_.load();
+  }
+
+  // Calls that gRPC has: from their first frames until they are gone.
+  std::int64_t call_count() const { return call_count_.load(); }
+  // Connections that were dropped.
+  std::int64_t dropped_count() const { return dropped_count_.load(); }
+
+  // One of `peer` while gRPC has too many, at `now`, which does not go back.
+  void CountCancelled(const std::string& peer, SteadyTime now);
+
+ private:
+  class Contexts;
+
+  static constexpr std::int64_t kConnections = 4;
+
+  std::int64_t MostCalls() const { return kConnections * max_stream_count_; }
+  bool HasTooMany() const { return call_count() > MostCalls(); }
+
+  const std::int64_t max_stream_count_;
+  Drop drop_;
+  std::atomic<std::int64_t> call_count_ = 0;
+  std::atomic<std::int64_t> dropped_count_ = 0;
+  std::atomic<SteadyTime> flood_end_ = SteadyTime::min();
+  LogLimiter logged_{10};
+  Mutex mutex_;
+  SteadyTime second_end_ ABSL_GUARDED_BY(mutex_) = SteadyTime::min();
+  absl::flat_hash_map<std::string, std::int64_t> cancelled_counts_
+      ABSL_GUARDED_BY(mutex_);  // in this second, by peer
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_SERVICE_CONNECTIONS_RESET_WATCH_H_

@@ -1,0 +1,120 @@
+#include "service/connections/stall_watch.h"
+
+#include <grpcpp/server_context.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "service/log/log.h"
+
+namespace attendant {
+
+StallWatch::Wait::Wait(StallWatch& watch,
+                       const grpc::CallbackServerContext& context)
+    : watch_(watch), context_(context) {
+  MutexLock lock(&watch_.mutex_);
+  next_ = watch_.first_;
+  if (next_ != nullptr) next_->previous_ = this;
+  watch_.first_ = this;
+}
+
+void StallWatch::Wait::Begin(std::size_t bytes) {
+  constexpr double kNanosecondsPerByte = 1e9 / kLeastBytesPerSecond;
+  const auto size = static_cast<std::int64_t>(bytes);
+  bytes_.store(size);
+  patience_ns_.store(absl::ToInt64Nanoseconds(watch_.stall_time_) +
+                     static_cast<std::int64_t>(kNanosecondsPerByte *
+                                               static_cast<double>(size)));
+  begin_ns_.store(NowNanoseconds());
+  if (watch_.waiting_bytes_.fetch_add(size) + size <=
+      watch_.reply_memory_bytes_) {
+    return;
+  }
+  MutexLock lock(&watch_.mutex_);
+  watch_.changed_.NotifyAll();
+}
+
+void StallWatch::Wait::BeginRead() {
+  patience_ns_.store(absl::ToInt64Nanoseconds(watch_.idle_time_));
+  begin_ns_.store(NowNanoseconds());
+}
+
+void StallWatch::Wait::End() {
+  begin_ns_.store(kNone);
+  watch_.waiting_bytes_.fetch_sub(bytes_.exchange(0));
+}
+
+StallWatch::Wait::~Wait() {
+  End();
+  MutexLock lock(&watch_.mutex_);
+  // gRPC may end the call while it is cancelled, on the watch's own thread.
+  while (watch_.cancelling_ == this &&
+         watch_.thread_.get_id() != std::this_thread::get_id()) {
+    watch_.changed_.Wait(&watch_.mutex_);
+  }
+  if (next_ != nullptr) next_->previous_ = previous_;
+  if (previous_ != nullptr) {
+    previous_->next_ = next_;
+  } else {
+    watch_.first_ = next_;
+  }
+}
+
+StallWatch::StallWatch(absl::Duration stall_time, absl::Duration idle_time,
+                       std::int64_t reply_memory_bytes)
+    : stall_time_(stall_time),
+      idle_time_(idle_time),
+      reply_memory_bytes_(reply_memory_bytes),
+      thread_([this] { Run(); }) {}
+
+StallWatch::~StallWatch() {
+  {
+    MutexLock lock(&mutex_);
+    stopping_ = true;
+    changed_.NotifyAll();
+  }
+  thread_.join();
+}
+
+void StallWatch::Run() {
+  MutexLock lock(&mutex_);
+  while (!stopping_) {
+    changed_.WaitWithTimeout(&mutex_, std::min(stall_time_, idle_time_) / 4);
+    while (Wait* stalled = TakeStalled()) {
+      cancelling_ = stalled;
+      mutex_.Unlock();
+      stalled_count_.fetch_add(1);
+      if (const auto dropped = logged_.Admit(SteadyNow())) {
+        LogEvent(
+            LogLevel::kWarning, "call_stalled",
+            {{"peer", stalled->context_.peer()},
+             {"not_logged_before", LogValue::Json(absl::StrCat(*dropped))}});
+      }
+      stalled->context_.TryCancel();
+      mutex_.Lock();
+      cancelling_ = nullptr;
+      changed_.NotifyAll();
+    }
+  }
+}
+
+StallWatch::Wait* StallWatch::TakeStalled() {
+  const std::int64_t now = Wait::NowNanoseconds();
+  const bool over_memory = waiting_bytes_.load() > reply_memory_bytes_;
+  Wait* longest = nullptr;
+  std::int64_t begin = std::numeric_limits<std::int64_t>::max();
+  for (Wait* wait = first_; wait != nullptr; wait = wait->next_) {
+    const std::int64_t since = wait->begin_ns_.load();
+    if (since == Wait::kNone || since >= begin) continue;
+    const std::int64_t bytes = wait->bytes_.load();
+    const bool in_time = now - since < wait->patience_ns_.load();
+    if (in_time && !(over_memory && bytes > 0)) continue;
+    longest = wait;
+    begin = since;
+  }
+  if (longest != nullptr) longest->End();
+  return longest;
+}
+
+}  // namespace attendant

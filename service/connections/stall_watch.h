@@ -1,0 +1,100 @@
+// Ends calls whose clients do not take their replies, or send nothing.
+#ifndef ATTENDANT_SERVICE_CONNECTIONS_STALL_WATCH_H_
+#define ATTENDANT_SERVICE_CONNECTIONS_STALL_WATCH_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/time/time.h"
+#include "core/base/clock.h"
+#include "core/base/mutex.h"
+#include "service/log/log_limiter.h"
+
+namespace grpc {
+class CallbackServerContext;
+}  // namespace grpc
+
+namespace attendant {
+
+// A client that opens streams and never reads holds the replies to them in the
+// server's memory as long as it likes; a deadline is the client's to set. The
+// watch looks at all calls whose replies wait for their clients, four times in
+// a stall time, and cancels those that have waited longer than it, and a second
+// for each kLeastBytesPerSecond; and at once, those with bytes that have waited
+// longest, where all replies together take more memory than they may. So it
+// does with calls that wait longer than an idle time for a message.
+// Thread-safe.
+class StallWatch {
+ public:
+  // Who takes replies more slowly takes too long.
+  static constexpr std::int64_t kLeastBytesPerSecond = 64 << 10;
+
+  // Starts a thread. The times are > 0; `reply_memory_bytes` is what replies
+  // that wait may take together.
+  StallWatch(absl::Duration stall_time, absl::Duration idle_time,
+             std::int64_t reply_memory_bytes);
+  // No Wait may be left.
+  ~StallWatch();
+
+  // Calls that were cancelled.
+  std::int64_t stalled_count() const { return stalled_count_.load(); }
+
+  // What a call that is under way waits for. Made and destroyed with the call,
+  // while gRPC has its context.
+  class Wait {
+   public:
+    Wait(StallWatch& watch, const grpc::CallbackServerContext& context);
+    ~Wait();
+    Wait(const Wait&) = delete;
+    Wait& operator=(const Wait&) = delete;
+
+    // From when a reply of so many bytes, or a part of one, is handed to gRPC
+    // until it says that it is sent; the last lasts until the call ends.
+    void Begin(std::size_t bytes);
+    // From when gRPC is asked for a message until it brings one.
+    void BeginRead();
+    void End();
+
+   private:
+    friend class StallWatch;
+    static constexpr std::int64_t kNone = -1;
+    static std::int64_t NowNanoseconds() {
+      return SteadyNow().time_since_epoch() / std::chrono::nanoseconds(1);
+    }
+
+    StallWatch& watch_;
+    const grpc::CallbackServerContext& context_;
+    std::atomic<std::int64_t> begin_ns_ = kNone;  // of SteadyNow
+    std::atomic<std::int64_t> patience_ns_ = 0;
+    std::atomic<std::int64_t> bytes_ = 0;  // of a reply
+    Wait* previous_ = nullptr;             // guarded by watch_.mutex_
+    Wait* next_ = nullptr;
+  };
+
+ private:
+  void Run();
+  // A call to cancel, which is looked at no more then; null if there is none.
+  Wait* TakeStalled() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const absl::Duration stall_time_;
+  const absl::Duration idle_time_;
+  const std::int64_t reply_memory_bytes_;
+  std::atomic<std::int64_t> waiting_bytes_ = 0;
+  std::atomic<std::int64_t> stalled_count_ = 0;
+  LogLimiter logged_{10};
+  Mutex mutex_;
+  CondVar changed_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  Wait* first_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  // Must outlive its cancellation, unless that is what ends it.
+  Wait* cancelling_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  std::thread thread_;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_SERVICE_CONNECTIONS_STALL_WATCH_H_

@@ -1,0 +1,118 @@
+#include "service/connections/transport_limits.h"
+
+#include <grpc/grpc.h>
+#include <grpcpp/resource_quota.h>
+#include <grpcpp/server_builder.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "core/base/status.h"
+#include "service/log/log.h"
+
+namespace attendant {
+namespace {
+
+constexpr absl::Duration kPingInterval = absl::Minutes(1);
+constexpr absl::Duration kPingTimeout = absl::Seconds(20);
+constexpr absl::Duration kMinPingIntervalOfClients = absl::Seconds(10);
+// Of TLS, and of HTTP/2's first words.
+constexpr absl::Duration kHandshakeTime = absl::Seconds(10);
+// A connection has two, and the data directory wants some too.
+constexpr int kDescriptorsPerConnection = 3;
+// Of one read, not gRPC's 4 MiB: all calls in it are made before the first of
+// them is looked at.
+constexpr int kMaxReadBytes = 64 << 10;
+// Messages that there must be room for.
+constexpr int kLeastMessages = 4;
+
+int Milliseconds(absl::Duration duration) {
+  return static_cast<int>(std::min<std::int64_t>(
+      absl::ToInt64Milliseconds(duration), std::numeric_limits<int>::max()));
+}
+
+absl::Status CheckPositive(absl::string_view name, int value) {
+  if (value >= 1) return absl::OkStatus();
+  return InvalidField(name, absl::StrCat(value), "1 or more");
+}
+
+// Of a memory for messages.
+absl::Status CheckMemory(absl::string_view name, std::int64_t bytes,
+                         std::int64_t least) {
+  if (bytes >= least) return absl::OkStatus();
+  return InvalidField(name, absl::StrCat(bytes),
+                      absl::StrCat(least, " or more: ", kLeastMessages,
+                                   " of the largest messages"));
+}
+
+}  // namespace
+
+absl::Status ValidateTransportLimits(const TransportLimits& limits,
+                                     std::int64_t max_message_bytes) {
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckPositive("max_connection_count", limits.max_connection_count));
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckPositive("max_stream_count", limits.max_stream_count));
+  ATTENDANT_RETURN_IF_ERROR(CheckPositive("idle_seconds", limits.idle_seconds));
+  ATTENDANT_RETURN_IF_ERROR(CheckPositive("age_seconds", limits.age_seconds));
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckPositive("age_grace_seconds", limits.age_grace_seconds));
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckPositive("stall_seconds", limits.stall_seconds));
+  const std::int64_t least = kLeastMessages * max_message_bytes;
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckMemory("request_memory_bytes", limits.request_memory_bytes, least));
+  return CheckMemory("reply_memory_bytes", limits.reply_memory_bytes, least);
+}
+
+int ConnectionsWithinReach(const TransportLimits& limits) {
+  rlimit descriptors = {};
+  if (getrlimit(RLIMIT_NOFILE, &descriptors) != 0) {
+    return limits.max_connection_count;
+  }
+  const auto reach = static_cast<int>(
+      std::min<rlim_t>(descriptors.rlim_cur / kDescriptorsPerConnection,
+                       std::numeric_limits<int>::max()));
+  if (reach >= limits.max_connection_count) return limits.max_connection_count;
+  LogEvent(LogLevel::kWarning, "fewer_connections",
+           {{"max_connections", absl::StrCat(reach)},
+            {"asked_for", absl::StrCat(limits.max_connection_count)},
+            {"what_now",
+             "let the process open three times as many files as it "
+             "shall have connections: ulimit -n, LimitNOFILE"}});
+  return std::max(1, reach);
+}
+
+void SetTransportLimits(const TransportLimits& limits,
+                        grpc::ServerBuilder& builder) {
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
+                             limits.max_stream_count);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
+                             Milliseconds(absl::Seconds(limits.idle_seconds)));
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS,
+                             Milliseconds(absl::Seconds(limits.age_seconds)));
+  builder.AddChannelArgument(
+      GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS,
+      Milliseconds(absl::Seconds(limits.age_grace_seconds)));
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                             Milliseconds(kHandshakeTime));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS,
+                             Milliseconds(kPingInterval));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
+                             Milliseconds(kPingTimeout));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  // Of ours: a connection without data is what they are for.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  builder.AddChannelArgument(
+      GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+      Milliseconds(kMinPingIntervalOfClients));
+  builder.AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kMaxReadBytes);
+  grpc::ResourceQuota quota("requests");
+  quota.Resize(static_cast<std::size_t>(limits.request_memory_bytes));
+  builder.SetResourceQuota(quota);
+}
+
+}  // namespace attendant

@@ -1,0 +1,196 @@
+#include "service/convert/answer.h"
+
+#include <string>
+
+#include "core/base/status.h"
+#include "service/convert/enum.h"
+#include "service/convert/item.h"
+#include "service/convert/time.h"
+#include "service/convert/tokens.h"
+#include "service/convert/vector.h"
+#include "service/convert/wire.h"
+
+namespace attendant {
+namespace {
+
+void MassToProto(const Mass& mass, v1::Mass* wire) {
+  wire->set_method(EnumToProto<v1::MassMethod>(mass.method));
+  if (mass.method == MassMethod::kUnknown) return;
+  wire->set_value(mass.value);
+  wire->set_lower_bound(mass.lower_bound);
+  wire->set_upper_bound(mass.upper_bound);
+}
+
+void IntervalToProto(const LogPartitionInterval& interval, v1::Interval* wire) {
+  wire->set_method(EnumToProto<v1::MassMethod>(interval.method));
+  wire->set_lower_bound(interval.lower_bound);
+  wire->set_upper_bound(interval.upper_bound);
+}
+
+const std::string& KeyFieldOf(const AttendAnswer& answer, int head,
+                              const Snapshot& snapshot) {
+  const auto field = static_cast<std::size_t>(
+      answer.heads[static_cast<std::size_t>(head)].key_field);
+  return snapshot.schema->key_fields[field].name;
+}
+
+void HeadsToProto(const AttendAnswer& answer, const Snapshot& snapshot,
+                  v1::AttendResponse* wire) {
+  for (std::size_t h = 0; h < answer.heads.size(); ++h) {
+    const HeadAnswer& head = answer.heads[h];
+    v1::HeadAttention* attention = wire->add_heads();
+    attention->set_key_field(KeyFieldOf(answer, static_cast<int>(h), snapshot));
+    attention->set_temperature(head.temperature);
+    attention->set_score_kind(EnumToProto<v1::ScoreKind>(head.score_kind));
+    if (head.log_partition) attention->set_log_partition(*head.log_partition);
+    if (head.log_partition_interval) {
+      IntervalToProto(*head.log_partition_interval,
+                      attention->mutable_log_partition_interval());
+    }
+    if (head.entropy) attention->set_entropy(*head.entropy);
+    if (head.effective_item_count) {
+      attention->set_effective_item_count(*head.effective_item_count);
+    }
+    MassToProto(head.returned_mass, attention->mutable_returned_mass());
+    MassToProto(head.shortlist_mass, attention->mutable_shortlist_mass());
+    attention->mutable_output()->Add(head.output.begin(), head.output.end());
+  }
+  wire->mutable_model_output()->Add(answer.model_output.begin(),
+                                    answer.model_output.end());
+  if (!answer.model.empty()) {
+    wire->mutable_model()->set_name(answer.model.name);
+    wire->mutable_model()->set_version(answer.model.version);
+  }
+}
+
+absl::Status ItemsToProto(const AttendAnswer& answer, const Snapshot& snapshot,
+                          const ReadMask& mask, std::int64_t max_bytes,
+                          v1::AttendResponse* wire) {
+  std::int64_t bytes = 0;
+  const CatalogSchema& schema = *snapshot.schema;
+  wire->mutable_items()->Reserve(static_cast<int>(answer.items.size()));
+  for (const AttendedItem& attended : answer.items) {
+    const RowAddress address = attended.address;
+    v1::AttendedItem* item = wire->add_items();
+    const absl::string_view id = snapshot.IdOf(address.segment, address.row);
+    item->set_id(id.data(), id.size());
+    item->set_weight(attended.weight);
+    item->set_logit(attended.logit);
+    item->set_similarity(attended.similarity);
+    if (attended.log_weight) item->set_log_weight(*attended.log_weight);
+    if (attended.log_inclusion_given_threshold) {
+      item->set_log_inclusion_given_threshold(
+          *attended.log_inclusion_given_threshold);
+    }
+    if (answer.heads.size() > 1) {
+      item->set_head(attended.head);
+      item->set_key_field(KeyFieldOf(answer, attended.head, snapshot));
+    }
+    item->mutable_head_weights()->Add(attended.head_weights.begin(),
+                                      attended.head_weights.end());
+    if (!mask.any_attributes && !mask.keys && !mask.value &&
+        !mask.opaque_value) {
+      bytes += static_cast<std::int64_t>(attended.head_weights.size() *
+                                         sizeof(double));
+      if (bytes > max_bytes) return ReplyTooLarge(max_bytes);
+      continue;
+    }
+    const Segment& segment =
+        *snapshot.segments[static_cast<std::size_t>(address.segment)].segment;
+    AttributesToProto(segment.rows->AttributesOf(address.row), schema, mask,
+                      item->mutable_attributes());
+    if (mask.keys) {
+      for (std::size_t i = 0; i < schema.key_fields.size(); ++i) {
+        const std::span<const float> key = segment.indexes[i]->Key(address.row);
+        if (key.empty()) continue;
+        VectorToProto(key, &(*item->mutable_keys())[schema.key_fields[i].name]);
+      }
+    }
+    const float* value =
+        mask.value ? segment.rows->ValueOf(address.row) : nullptr;
+    if (value != nullptr) {
+      VectorToProto({value, static_cast<std::size_t>(schema.value_dim)},
+                    item->mutable_value());
+    }
+    if (mask.opaque_value) {
+      const auto& opaque_value = segment.rows->OpaqueValueOf(address.row);
+      if (opaque_value != nullptr) item->set_opaque_value(*opaque_value);
+    }
+    bytes += static_cast<std::int64_t>(item->ByteSizeLong());
+    if (bytes > max_bytes) return ReplyTooLarge(max_bytes);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status AttendAnswerToProto(const AttendAnswer& answer,
+                                 const Snapshot& snapshot, const ReadMask& mask,
+                                 std::int64_t max_bytes,
+                                 v1::AttendResponse* wire) {
+  ATTENDANT_RETURN_IF_ERROR(
+      ItemsToProto(answer, snapshot, mask, max_bytes, wire));
+  if (answer.pooled_value.has_value()) {
+    v1::PooledValue* pooled = wire->mutable_pooled_value();
+    pooled->mutable_values()->Add(answer.pooled_value->values.begin(),
+                                  answer.pooled_value->values.end());
+    pooled->set_scope(EnumToProto<v1::WeightScope>(answer.pooled_value->scope));
+    pooled->set_key_as_value_count(answer.pooled_value->key_as_value_count);
+    pooled->set_method(
+        EnumToProto<v1::MassMethod>(answer.pooled_value->method));
+    pooled->set_relative_error(answer.pooled_value->relative_error);
+  }
+  wire->set_weight_scope(EnumToProto<v1::WeightScope>(answer.weight_scope));
+  MassToProto(answer.returned_mass, wire->mutable_returned_mass());
+  MassToProto(answer.shortlist_mass, wire->mutable_shortlist_mass());
+  if (answer.log_partition.has_value()) {
+    wire->set_log_partition(*answer.log_partition);
+  }
+  if (answer.log_partition_interval) {
+    IntervalToProto(*answer.log_partition_interval,
+                    wire->mutable_log_partition_interval());
+  }
+  wire->set_results_exact(answer.results_exact);
+  if (answer.entropy.has_value()) wire->set_entropy(*answer.entropy);
+  if (answer.effective_item_count.has_value()) {
+    wire->set_effective_item_count(*answer.effective_item_count);
+  }
+  for (const ItemId& id : answer.unknown_example_ids) {
+    wire->add_unknown_example_ids(id);
+  }
+  HeadsToProto(answer, snapshot, wire);
+  if (answer.result_cap_reached) {
+    wire->set_limit_reason(v1::LIMIT_REASON_RESULT_CAP);
+  }
+  if (answer.slate) {
+    v1::Slate* slate = wire->mutable_slate();
+    slate->set_seed(answer.slate->seed);
+    slate->set_log_probability(answer.slate->log_probability);
+    if (answer.slate->kappa) slate->set_kappa(*answer.slate->kappa);
+    slate->set_sequence(snapshot.sequence);
+    slate->set_scope(EnumToProto<v1::WeightScope>(answer.slate->scope));
+    slate->set_distance(answer.slate->distance);
+  }
+  if (answer.time) TimeToProto(*answer.time, wire->mutable_time());
+  wire->set_activation_kind(
+      EnumToProto<v1::ActivationKind>(answer.activation_kind));
+  wire->set_temperature(answer.temperature);
+  wire->set_score_kind(EnumToProto<v1::ScoreKind>(answer.score_kind));
+  const auto field = static_cast<std::size_t>(answer.key_field);
+  wire->set_key_field(snapshot.schema->key_fields[field].name);
+  wire->set_snapshot_token(
+      SnapshotToken(snapshot.catalog_uid, snapshot.sequence));
+  v1::AttendStats* stats = wire->mutable_stats();
+  stats->set_scored_count(answer.scored_count);
+  stats->set_eligible_count(answer.eligible_count);
+  stats->set_item_count(snapshot.item_count());
+  stats->set_complete(answer.complete);
+  stats->set_projected_key_count(answer.projected_key_count);
+  stats->set_projected_query_count(answer.projected_query_count);
+  stats->set_visited_list_count(answer.visited_list_count);
+  stats->set_shared_query_count(answer.shared_query_count);
+  stats->set_index_kind(EnumToProto<v1::IndexKind>(answer.index_kind));
+  return absl::OkStatus();
+}
+
+}  // namespace attendant

@@ -1,0 +1,24 @@
+// Answers of core to the wire's.
+#ifndef ATTENDANT_SERVICE_CONVERT_ANSWER_H_
+#define ATTENDANT_SERVICE_CONVERT_ANSWER_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "attendant/v1/attention_service.pb.h"
+#include "core/catalog/attend.h"
+#include "core/catalog/snapshot.h"
+#include "service/convert/read_mask.h"
+
+namespace attendant {
+
+// All but stats.compute_time. `snapshot` is the one that answered.
+// ReplyTooLarge as soon as the items alone take more than max_bytes.
+absl::Status AttendAnswerToProto(const AttendAnswer& answer,
+                                 const Snapshot& snapshot, const ReadMask& mask,
+                                 std::int64_t max_bytes,
+                                 v1::AttendResponse* wire);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_SERVICE_CONVERT_ANSWER_H_

@@ -1,0 +1,123 @@
+#include "service/convert/filter.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+#include "core/catalog/parse_filter.h"
+#include "service/convert/enum.h"
+#include "service/convert/item.h"
+
+namespace attendant {
+namespace {
+
+absl::StatusOr<AttributeValue> ValueFromProto(const v1::AttributeValue& wire,
+                                              absl::string_view field) {
+  absl::StatusOr<AttributeValue> value = AttributeFromProto(wire);
+  if (!value.ok()) {
+    return PrefixField(value.status(), absl::StrCat(field, "."));
+  }
+  return value;
+}
+
+absl::StatusOr<Filter> ComparisonFromProto(const v1::Comparison& wire,
+                                           const std::string& field) {
+  ATTENDANT_ASSIGN_OR_RETURN(const auto kind,
+                             RequiredEnumFromProto<ComparisonKind>(
+                                 wire.kind(), absl::StrCat(field, ".kind")));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      AttributeValue value,
+      ValueFromProto(wire.value(), absl::StrCat(field, ".value")));
+  return Filter::Compare(wire.attribute(), kind, std::move(value));
+}
+
+absl::StatusOr<Filter> MembershipFromProto(const v1::Membership& wire,
+                                           const std::string& field) {
+  std::vector<AttributeValue> values;
+  values.reserve(static_cast<std::size_t>(wire.values_size()));
+  for (int i = 0; i < wire.values_size(); ++i) {
+    ATTENDANT_ASSIGN_OR_RETURN(
+        AttributeValue value,
+        ValueFromProto(wire.values(i),
+                       absl::StrCat(field, ".values[", i, "]")));
+    values.push_back(std::move(value));
+  }
+  return Filter::In(wire.attribute(), std::move(values));
+}
+
+absl::StatusOr<std::vector<Filter>> ListFromProto(const v1::FilterList& wire,
+                                                  const std::string& field) {
+  std::vector<Filter> filters;
+  filters.reserve(static_cast<std::size_t>(wire.filters_size()));
+  for (int i = 0; i < wire.filters_size(); ++i) {
+    ATTENDANT_ASSIGN_OR_RETURN(
+        Filter filter,
+        FilterFromProto(wire.filters(i),
+                        absl::StrCat(field, ".filters[", i, "]")));
+    filters.push_back(std::move(filter));
+  }
+  return filters;
+}
+
+}  // namespace
+
+absl::StatusOr<Filter> FilterFromProto(const v1::Filter& wire,
+                                       absl::string_view field) {
+  switch (wire.kind_case()) {
+    case v1::Filter::kComparison:
+      return ComparisonFromProto(wire.comparison(),
+                                 absl::StrCat(field, ".comparison"));
+    case v1::Filter::kMembership:
+      return MembershipFromProto(wire.membership(),
+                                 absl::StrCat(field, ".membership"));
+    case v1::Filter::kContainment:
+      return Filter::Contains(wire.containment().attribute(),
+                              wire.containment().text());
+    case v1::Filter::kExists:
+      return Filter::Exists(wire.exists());
+    case v1::Filter::kAllOf: {
+      ATTENDANT_ASSIGN_OR_RETURN(
+          std::vector<Filter> filters,
+          ListFromProto(wire.all_of(), absl::StrCat(field, ".all_of")));
+      return Filter::AllOf(std::move(filters));
+    }
+    case v1::Filter::kAnyOf: {
+      ATTENDANT_ASSIGN_OR_RETURN(
+          std::vector<Filter> filters,
+          ListFromProto(wire.any_of(), absl::StrCat(field, ".any_of")));
+      return Filter::AnyOf(std::move(filters));
+    }
+    case v1::Filter::kNegation: {
+      ATTENDANT_ASSIGN_OR_RETURN(
+          Filter negated,
+          FilterFromProto(wire.negation(), absl::StrCat(field, ".negation")));
+      return Filter::Not(std::move(negated));
+    }
+    case v1::Filter::KIND_NOT_SET:
+      break;
+  }
+  return InvalidField(field, "none",
+                      "comparison, membership, containment, exists, all_of, "
+                      "any_of or negation");
+}
+
+absl::StatusOr<std::optional<Filter>> FilterFrom(const std::string& text,
+                                                 const v1::Filter* expression,
+                                                 const CatalogSchema& schema) {
+  std::optional<Filter> filter;
+  if (!text.empty() && expression != nullptr) {
+    return InvalidField("filter", "filter and filter_expression",
+                        "one of both");
+  }
+  if (!text.empty()) {
+    ATTENDANT_ASSIGN_OR_RETURN(filter, ParseFilter(text, schema));
+  } else if (expression != nullptr) {
+    ATTENDANT_ASSIGN_OR_RETURN(
+        filter, FilterFromProto(*expression, "filter_expression"));
+  }
+  return filter;
+}
+
+}  // namespace attendant

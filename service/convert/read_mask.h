@@ -1,0 +1,38 @@
+// Which parts of an item come back.
+#ifndef ATTENDANT_SERVICE_CONVERT_READ_MASK_H_
+#define ATTENDANT_SERVICE_CONVERT_READ_MASK_H_
+
+#include <google/protobuf/field_mask.pb.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/storage/item.h"
+
+namespace attendant {
+
+struct ReadMask {
+  bool keys = false;
+  bool value = false;
+  bool opaque_value = false;
+  std::vector<bool> attributes;  // one for each of the schema
+
+  // True if some attribute is read.
+  bool any_attributes = false;
+
+  static ReadMask All(const CatalogSchema& schema);
+};
+
+// Paths: "keys", "value", "opaque_value", "attributes", "attributes.NAME".
+// InvalidArgument, naming "read_mask.paths[i]", for any other or an attribute
+// not declared.
+absl::StatusOr<ReadMask> ReadMaskFromProto(
+    const google::protobuf::FieldMask& wire, const CatalogSchema& schema);
+
+// A text that is the same for masks that read the same.
+std::string CanonicalText(const ReadMask& mask);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_SERVICE_CONVERT_READ_MASK_H_

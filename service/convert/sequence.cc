@@ -1,0 +1,184 @@
+#include "service/convert/sequence.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+#include "service/convert/approximation.h"
+#include "service/convert/enum.h"
+#include "service/convert/time.h"
+#include "service/convert/tokens.h"
+#include "service/convert/vector.h"
+#include "service/convert/wire.h"
+
+namespace attendant {
+namespace {
+
+absl::StatusOr<HistoryEvent> EventFromProto(const v1::HistoryEvent& wire,
+                                            const std::string& path) {
+  HistoryEvent event;
+  switch (wire.kind_case()) {
+    case v1::HistoryEvent::kItemId:
+      event.what = wire.item_id();
+      return event;
+    case v1::HistoryEvent::kVector: {
+      ATTENDANT_ASSIGN_OR_RETURN(
+          event.what,
+          VectorFromProto(wire.vector(), absl::StrCat(path, ".vector")));
+      return event;
+    }
+    case v1::HistoryEvent::KIND_NOT_SET:
+      break;
+  }
+  return InvalidField(path, "nothing", "item_id or vector");
+}
+
+absl::StatusOr<absl::Time> TimeAt(const google::protobuf::Timestamp& wire,
+                                  const std::string& path) {
+  const absl::StatusOr<absl::Time> time = TimeFromProto(wire);
+  if (time.ok()) return time;
+  return PrefixField(time.status(), absl::StrCat(path, "."));
+}
+
+absl::Status EventsFromProto(const v1::RankCandidatesRequest& wire,
+                             RankQuery& query) {
+  for (int i = 0; i < wire.history_size(); ++i) {
+    const v1::HistoryEvent& event = wire.history(i);
+    const std::string path = absl::StrCat("history[", i, "]");
+    query.history.emplace_back();
+    ATTENDANT_ASSIGN_OR_RETURN(query.history.back(),
+                               EventFromProto(event, path));
+    if (!event.has_time()) {
+      return InvalidField(absl::StrCat(path, ".time"), "nothing",
+                          "when it was; what has no time is profile");
+    }
+    ATTENDANT_ASSIGN_OR_RETURN(
+        query.history.back().time,
+        TimeAt(event.time(), absl::StrCat(path, ".time")));
+  }
+  for (int i = 0; i < wire.profile_size(); ++i) {
+    const std::string path = absl::StrCat("profile[", i, "]");
+    query.profile.emplace_back();
+    ATTENDANT_ASSIGN_OR_RETURN(query.profile.back(),
+                               EventFromProto(wire.profile(i), path));
+    if (wire.profile(i).has_time()) {
+      return InvalidField(absl::StrCat(path, ".time"), "a time",
+                          "nothing: what has a time is history");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CandidatesFromProto(const v1::Candidates& wire, RankQuery& query) {
+  switch (wire.kind_case()) {
+    case v1::Candidates::kItems:
+      query.candidates = std::vector<ItemId>(wire.items().ids().begin(),
+                                             wire.items().ids().end());
+      return absl::OkStatus();
+    case v1::Candidates::kQuery: {
+      CandidateQuery asked;
+      ATTENDANT_ASSIGN_OR_RETURN(
+          asked.vector,
+          VectorFromProto(wire.query().vector(), "candidates.query.vector"));
+      if (wire.query().has_candidate_count()) {
+        asked.candidate_count = wire.query().candidate_count();
+      }
+      query.candidates = std::move(asked);
+      return absl::OkStatus();
+    }
+    case v1::Candidates::KIND_NOT_SET:
+      break;
+  }
+  return InvalidField("candidates", "nothing", "items or query");
+}
+
+}  // namespace
+
+absl::Status ContextToProto(const SequenceContext& context,
+                            std::int64_t max_bytes,
+                            v1::ContextualizeResponse* wire) {
+  std::size_t floats = context.outputs.data.size();
+  for (const Matrix& weights : context.head_weights) {
+    floats += weights.data.size();
+  }
+  if (static_cast<std::int64_t>(floats * sizeof(float)) > max_bytes) {
+    return ReplyTooLarge(max_bytes);
+  }
+  for (std::int64_t i = 0; i < context.outputs.row_count; ++i) {
+    VectorToProto(context.outputs.view().Row(i), wire->add_outputs());
+  }
+  for (const Matrix& weights : context.head_weights) {
+    v1::AttentionMatrix* matrix = wire->add_head_weights();
+    matrix->set_row_count(static_cast<std::int32_t>(weights.row_count));
+    matrix->set_column_count(static_cast<std::int32_t>(weights.column_count));
+    matrix->mutable_weights()->Add(weights.data.begin(), weights.data.end());
+  }
+  wire->set_scored_count(context.scored_count);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<RankQuery> RankQueryFromProto(
+    const v1::RankCandidatesRequest& wire) {
+  RankQuery query;
+  query.key_field = wire.key_field();
+  ATTENDANT_RETURN_IF_ERROR(CandidatesFromProto(wire.candidates(), query));
+  ATTENDANT_RETURN_IF_ERROR(EventsFromProto(wire, query));
+  if (wire.has_time()) {
+    ATTENDANT_ASSIGN_OR_RETURN(query.time, TimeAt(wire.time(), "time"));
+  }
+  ATTENDANT_ASSIGN_OR_RETURN(
+      query.score_kind,
+      OptionalEnumFromProto<ScoreKind>(wire.score_kind(), "score_kind"));
+  if (wire.has_temperature()) query.temperature = wire.temperature();
+  if (wire.has_result_count()) query.result_count = wire.result_count();
+  if (wire.has_approximation()) {
+    ATTENDANT_ASSIGN_OR_RETURN(query.approximation,
+                               ApproximationFromProto(wire.approximation()));
+    // Reduced rows are no events.
+    if (wire.approximation().has_linformer()) query.attribution_count = 0;
+  }
+  if (wire.has_attribution_count()) {
+    query.attribution_count = wire.attribution_count();
+  }
+  ATTENDANT_ASSIGN_OR_RETURN(const auto activation_kind,
+                             OptionalEnumFromProto<ActivationKind>(
+                                 wire.activation_kind(), "activation_kind"));
+  query.activation_kind = activation_kind.value_or(ActivationKind::kSoftmax);
+  return query;
+}
+
+absl::Status RankAnswerToProto(const RankAnswer& answer,
+                               const Snapshot& snapshot, std::int64_t max_bytes,
+                               v1::RankCandidatesResponse* wire) {
+  std::int64_t bytes = 0;
+  for (const RankedItem& item : answer.items) {
+    v1::RankedCandidate* candidate = wire->add_candidates();
+    const absl::string_view id =
+        snapshot.IdOf(item.address.segment, item.address.row);
+    candidate->set_id(id.data(), id.size());
+    candidate->set_score(item.score);
+    candidate->mutable_interest()->Add(item.interest.begin(),
+                                       item.interest.end());
+    for (const EventAttribution& event : item.events) {
+      v1::EventAttribution* attribution = candidate->add_events();
+      attribution->set_profile(event.profile);
+      attribution->set_index(static_cast<std::int32_t>(event.index));
+      attribution->set_weight(event.weight);
+    }
+    bytes += static_cast<std::int64_t>(candidate->ByteSizeLong());
+    if (bytes > max_bytes) return ReplyTooLarge(max_bytes);
+  }
+  wire->set_future_event_count(
+      static_cast<std::int32_t>(answer.future_event_count));
+  for (const ItemId& id : answer.unknown_item_ids) {
+    wire->add_unknown_item_ids(id);
+  }
+  wire->set_scored_count(answer.scored_count);
+  wire->set_snapshot_token(
+      SnapshotToken(snapshot.catalog_uid, snapshot.sequence));
+  return absl::OkStatus();
+}
+
+}  // namespace attendant

@@ -1,0 +1,37 @@
+// Histories and what attention makes of sequences, of the wire to core's and
+// back.
+#ifndef ATTENDANT_SERVICE_CONVERT_SEQUENCE_H_
+#define ATTENDANT_SERVICE_CONVERT_SEQUENCE_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "attendant/v1/sequence_service.pb.h"
+#include "core/attention/contextualize.h"
+#include "core/attention/model.h"
+#include "core/catalog/rank_items.h"
+#include "core/catalog/snapshot.h"
+
+namespace attendant {
+
+// ReplyTooLarge if the floats alone take more than max_bytes.
+absl::Status ContextToProto(const SequenceContext& context,
+                            std::int64_t max_bytes,
+                            v1::ContextualizeResponse* wire);
+
+// All but the catalog and the model. Limits and what depends on the catalog are
+// core's to check.
+absl::StatusOr<RankQuery> RankQueryFromProto(
+    const v1::RankCandidatesRequest& wire);
+
+// All but compute_time. `snapshot` is the one that answered. ReplyTooLarge as
+// soon as the candidates alone take more than max_bytes.
+absl::Status RankAnswerToProto(const RankAnswer& answer,
+                               const Snapshot& snapshot, std::int64_t max_bytes,
+                               v1::RankCandidatesResponse* wire);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_SERVICE_CONVERT_SEQUENCE_H_

@@ -1,0 +1,98 @@
+#include "service/convert/tokens.h"
+
+#include <xxhash.h>
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "core/base/status.h"
+
+namespace attendant {
+namespace {
+
+constexpr std::size_t kChecksumBytes = 17;  // 16 hex digits and a line feed
+
+// The number is the version of what follows.
+constexpr absl::string_view kSnapshotPrefix = "s2\n";
+constexpr absl::string_view kPagePrefix = "p2\n";
+
+// Tells a token that was cut or changed on its way from one of ours.
+std::string Checksum(absl::string_view bytes) {
+  return absl::StrFormat("%016x\n", XXH3_64bits(bytes.data(), bytes.size()));
+}
+
+std::string Seal(absl::string_view prefix, absl::string_view content) {
+  return absl::WebSafeBase64Escape(
+      absl::StrCat(prefix, Checksum(content), content));
+}
+
+// What was sealed; nothing if the token is not one of ours.
+std::optional<std::string> Open(absl::string_view token,
+                                absl::string_view prefix) {
+  std::string text;
+  // Base64 has several spellings for some bytes: only ours will do.
+  if (!absl::WebSafeBase64Unescape(token, &text) ||
+      absl::WebSafeBase64Escape(text) != token) {
+    return std::nullopt;
+  }
+  absl::string_view rest = text;
+  if (!absl::ConsumePrefix(&rest, prefix) || rest.size() <= kChecksumBytes) {
+    return std::nullopt;
+  }
+  const absl::string_view content = rest.substr(kChecksumBytes);
+  if (rest.substr(0, kChecksumBytes) != Checksum(content)) return std::nullopt;
+  return std::string(content);
+}
+
+}  // namespace
+
+std::string SnapshotToken(absl::string_view catalog_uid,
+                          std::int64_t sequence) {
+  return Seal(kSnapshotPrefix, absl::StrCat(catalog_uid, "\n", sequence));
+}
+
+absl::StatusOr<CatalogState> ParseSnapshotToken(absl::string_view token,
+                                                absl::string_view field) {
+  const std::optional<std::string> content = Open(token, kSnapshotPrefix);
+  if (content.has_value()) {
+    CatalogState state;
+    const std::pair<absl::string_view, absl::string_view> parts =
+        absl::StrSplit(*content, absl::MaxSplits('\n', 1));
+    state.catalog_uid = std::string(parts.first);
+    if (absl::SimpleAtoi(parts.second, &state.sequence) &&
+        state.sequence >= 0) {
+      return state;
+    }
+  }
+  return InvalidField(field, "no token of ours",
+                      "the snapshot_token of a reply");
+}
+
+std::string PageToken(absl::string_view listing, absl::string_view after) {
+  return Seal(kPagePrefix, absl::StrCat(listing, "\n", after));
+}
+
+absl::StatusOr<std::string> ParsePageToken(absl::string_view token,
+                                           absl::string_view listing) {
+  if (token.empty()) return std::string();
+  constexpr absl::string_view kWant =
+      "the next_page_token of a reply to the same request";
+  const std::optional<std::string> content = Open(token, kPagePrefix);
+  if (!content.has_value()) {
+    return InvalidField("page_token", "no token of ours", kWant);
+  }
+  absl::string_view rest = *content;
+  if (!absl::ConsumePrefix(&rest, absl::StrCat(listing, "\n")) ||
+      rest.empty()) {
+    return InvalidField("page_token", "the token of another request", kWant);
+  }
+  return std::string(rest);
+}
+
+}  // namespace attendant

@@ -1,0 +1,81 @@
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/string_view.h"
+#include "core/base/status.h"
+#include "service/convert/tokens.h"
+#include "service/handlers/handlers.h"
+
+namespace attendant {
+namespace {
+
+void AliasToProto(const Alias& alias, v1::Alias* wire) {
+  wire->set_name(alias.name);
+  wire->set_catalog(alias.catalog);
+}
+
+absl::Status CheckGiven(absl::string_view text, absl::string_view field,
+                        absl::string_view want) {
+  if (!text.empty()) return absl::OkStatus();
+  return InvalidField(field, "nothing", want);
+}
+
+}  // namespace
+
+absl::Status SetAlias(Backend& backend, const v1::SetAliasRequest& request,
+                      const Interrupt& /*interrupt*/,
+                      v1::SetAliasResponse* response) {
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckGiven(request.catalog(), "catalog", "the name of a catalog"));
+  std::optional<std::string> expected;
+  if (request.has_expected_catalog()) expected = request.expected_catalog();
+  ATTENDANT_ASSIGN_OR_RETURN(
+      CatalogSet::AliasMove move,
+      backend.catalogs->SetAlias(request.alias(), request.catalog(), expected));
+  AliasToProto(move.alias, response->mutable_alias());
+  response->set_previous_catalog(std::move(move.previous));
+  return absl::OkStatus();
+}
+
+absl::Status GetAlias(Backend& backend, const v1::GetAliasRequest& request,
+                      const Interrupt& /*interrupt*/,
+                      v1::GetAliasResponse* response) {
+  ATTENDANT_RETURN_IF_ERROR(CheckGiven(request.alias(), "alias", "an alias"));
+  ATTENDANT_ASSIGN_OR_RETURN(const Alias alias,
+                             backend.catalogs->GetAlias(request.alias()));
+  AliasToProto(alias, response->mutable_alias());
+  return absl::OkStatus();
+}
+
+absl::Status ListAliases(Backend& backend, const CatalogScope& scope,
+                         const v1::ListAliasesRequest& request,
+                         const Interrupt& /*interrupt*/,
+                         v1::ListAliasesResponse* response) {
+  constexpr absl::string_view kListing = "aliases";
+  ATTENDANT_ASSIGN_OR_RETURN(const int page_size,
+                             PageSize(request.page_size()));
+  ATTENDANT_ASSIGN_OR_RETURN(const std::string after,
+                             ParsePageToken(request.page_token(), kListing));
+  // Another one in scope, beyond those asked for, tells that there is a page.
+  for (const Alias& alias : backend.catalogs->ListAliases(after, kMaxAliases)) {
+    if (!scope.Holds(alias.name)) continue;
+    if (response->aliases_size() == page_size) {
+      response->set_next_page_token(
+          PageToken(kListing, response->aliases(page_size - 1).name()));
+      break;
+    }
+    AliasToProto(alias, response->add_aliases());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DeleteAlias(Backend& backend,
+                         const v1::DeleteAliasRequest& request,
+                         const Interrupt& /*interrupt*/,
+                         v1::DeleteAliasResponse* /*response*/) {
+  ATTENDANT_RETURN_IF_ERROR(CheckGiven(request.alias(), "alias", "an alias"));
+  return backend.catalogs->DeleteAlias(request.alias());
+}
+
+}  // namespace attendant

@@ -1,0 +1,260 @@
+#include "service/handlers/attend_call.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "attendant/v1/attention_service.pb.h"
+#include "core/base/status.h"
+#include "service/calls/authorize.h"
+#include "service/calls/call.h"
+#include "service/calls/call_trace.h"
+#include "service/calls/flow.h"
+#include "service/calls/pooled_call.h"
+#include "service/calls/read_after_write.h"
+#include "service/calls/refused_call.h"
+#include "service/calls/request_limits.h"
+#include "service/convert/time.h"
+#include "service/convert/wire.h"
+#include "service/handlers/attend_jobs.h"
+
+namespace attendant {
+namespace {
+
+// Calls that one worker answers together. Twice as many would halve neither the
+// time of a pass nor what surrounds it, and let the first wait twice as long.
+constexpr std::size_t kMostTogether = 16;
+// Requests up to this size are parsed where they arrive, to know what they can
+// share; larger ones only where their turn has come.
+constexpr std::size_t kSmallRequestBytes = 16 << 10;
+// Of shortlists that are light work.
+constexpr int kMostShared = 1000;
+
+// Names those that a request can share passes with: none (empty), or the same
+// way through the keys of the same catalog. Requests that are refused later
+// may be among them.
+std::string GroupOf(const v1::AttendRequest& request) {
+  // Few items may be left, or few left out.
+  const bool filtered = request.has_allow_list() || !request.filter().empty() ||
+                        request.has_filter_expression();
+  const bool masked = filtered || request.deny_list().ids_size() > 0 ||
+                      (request.query().has_examples() &&
+                       (!request.query().examples().has_exclude_examples() ||
+                        request.query().examples().exclude_examples()));
+  const bool alone = request.select_kind() == v1::SELECT_KIND_SAMPLE ||
+                     request.biases_size() > 0 || request.has_model() ||
+                     request.score_kind() == v1::SCORE_KIND_ADDITIVE;
+  const bool large = request.heads_size() > 0 ||
+                     request.result_count() > kMostShared ||
+                     request.shortlist_count() > kMostShared;
+  if (alone || large) return "";
+  // All floats, all codes, or those of the nearest lists.
+  if (request.scan_mode() == v1::SCAN_MODE_EXACT ||
+      request.mass_method() == v1::MASS_METHOD_EXACT) {
+    const bool pools = request.pool_scope() == v1::WEIGHT_SCOPE_CATALOG;
+    return filtered || pools ? "" : absl::StrCat("floats/", request.catalog());
+  }
+  if (masked) return "";
+  const bool whole = request.has_mass_precision() || request.has_min_mass() ||
+                     request.weight_scope() == v1::WEIGHT_SCOPE_CATALOG ||
+                     request.pool_scope() == v1::WEIGHT_SCOPE_CATALOG ||
+                     request.mass_method() == v1::MASS_METHOD_BOUND ||
+                     request.recall() == 1;
+  return absl::StrCat(whole ? "whole/" : "near/", request.catalog());
+}
+
+const Method& AttendMethod() {
+  static const Method& method = FindMethod("Attend");
+  return method;
+}
+
+class AttendCall final : public PooledCall {
+ public:
+  AttendCall(Backend& backend, WorkerPool& pool, LightQueries& light_queries,
+             grpc::CallbackServerContext& context,
+             const grpc::ByteBuffer& request, grpc::ByteBuffer& response)
+      : PooledCall(backend, pool, AttendMethod(), context, request, response),
+        light_queries_(light_queries) {}
+
+  // Parses a small request. True: the call may wait for its turn.
+  bool Prepare() {
+    if (request_.Length() > kSmallRequestBytes) return true;
+    const absl::Status status = RunHandler([this] { return Parse(); });
+    if (!status.ok()) {
+      Finish(status);
+      return false;
+    }
+    group_ = GroupOf(*message_);
+    light_place_ = LightQueries::PlaceOf(group_);
+    return true;
+  }
+
+  // Answers it on this thread if it is light and comes alone: true.
+  bool TryRunHere(const FlowKey& flow) {
+    if (group_.empty() || !light_queries_.IsLight(light_place_)) return false;
+    set_flow(flow);
+    runs_here_ = true;
+    // Once it has run, the call may be another thread's, or gone.
+    if (pool_.TryRunHere(this)) return true;
+    runs_here_ = false;
+    return false;
+  }
+
+  absl::string_view group() const override { return group_; }
+
+  void Run() override {
+    std::vector<Work*> calls = {this};
+    // The pool holds no other works with groups. gRPC's thread answers no
+    // others.
+    if (!group_.empty() && !runs_here_)
+      pool_.TakeAlong(*this, kMostTogether - 1, calls);
+    alone_since_ = calls.size() == 1 ? SteadyNow() : SteadyTime::max();
+    const absl::Status status = RunHandler([&] { return Answer(calls); });
+    // Whatever stopped it may be the fault of one of them.
+    const bool together = calls.size() > 1;
+    for (Work* work : calls) {
+      if (work == nullptr) continue;
+      auto* call = static_cast<AttendCall*>(work);
+      if (together) {
+        call->RunAlone();
+      } else {
+        call->End(status);
+      }
+    }
+  }
+
+ private:
+  void Describe(std::vector<LogField>& fields) const override {
+    if (message_ != nullptr) {
+      fields.emplace_back("catalog", message_->catalog());
+    }
+    v1::QueryPlan plan;
+    TraceToProto(trace_, &plan);
+    DurationToProto(record_.queue_time(), plan.mutable_queue_time());
+    fields.emplace_back("plan", LogValue::Json(PlanToJson(plan)));
+  }
+
+  absl::Status Parse() {
+    message_ = NewMessage<v1::AttendRequest>();
+    ATTENDANT_RETURN_IF_ERROR(ParseMessage(request_, message_));
+    ATTENDANT_RETURN_IF_ERROR(Authorize(backend_, context_, *message_));
+    return CheckLimits(backend_.limits, *message_);
+  }
+
+  void RunAlone() {
+    std::vector<Work*> calls = {this};
+    const absl::Status status = RunHandler([&] { return Answer(calls); });
+    if (calls[0] != nullptr) End(status);
+  }
+
+  // Answers calls of one group, and sets each to null as it is answered, or
+  // waits for the write that its token stands for. On an error the others are
+  // still to be.
+  static absl::Status Answer(std::vector<Work*>& calls) {
+    const auto call_at = [&](std::size_t i) {
+      return static_cast<AttendCall*>(calls[i]);
+    };
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      call_at(i)->record_.BeginWork();
+    }
+    AttendCall& first = *call_at(0);
+    if (first.message_ == nullptr) {
+      ATTENDANT_RETURN_IF_ERROR(first.interrupt_.Check());
+      ATTENDANT_RETURN_IF_ERROR(first.Parse());
+    }
+    Backend& backend = first.backend_;
+    const auto reply = [&](std::size_t i, const absl::Status& status) {
+      AttendCall* call = call_at(i);
+      calls[i] = nullptr;
+      call->Reply(status);
+    };
+    const auto catalog =
+        FindCatalog(backend, first.message_->catalog(), "catalog");
+    if (!catalog.ok()) {
+      for (std::size_t i = 0; i < calls.size(); ++i) {
+        reply(i, catalog.status());
+      }
+      return absl::OkStatus();
+    }
+    std::vector<AttendJob> jobs;
+    std::vector<std::size_t> positions;  // in calls, of the jobs
+    jobs.reserve(calls.size());
+    positions.reserve(calls.size());
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      AttendCall* call = call_at(i);
+      const absl::Status visible = CheckVisible(
+          **catalog, call->message_->snapshot_token(), "snapshot_token");
+      if (!visible.ok()) {
+        calls[i] = nullptr;
+        call->ReplyOrWait(visible);
+        continue;
+      }
+      call->reply_ = call->NewMessage<v1::AttendResponse>();
+      jobs.push_back({call->message_, &call->interrupt_,
+                      &backend.max_message_bytes, call->reply_, &call->trace_});
+      positions.push_back(i);
+    }
+    // After all of them were found visible.
+    const auto snapshot = (*catalog)->snapshot();
+    AnswerJobs(backend, *snapshot, jobs,
+               [&](std::size_t job, const absl::Status& status) {
+                 reply(positions[job], status);
+               });
+    return absl::OkStatus();
+  }
+
+  // May end the object.
+  void ReplyOrWait(const absl::Status& visible) {
+    const absl::Status interrupted = interrupt_.Check();
+    if (interrupted.ok() && IsNotVisibleYet(visible) && TryAgainLater()) {
+      return;
+    }
+    Reply(interrupted.ok() ? visible : interrupted);
+  }
+
+  // May end the object.
+  void Reply(const absl::Status& answered) {
+    End(RunHandler([&] {
+      if (!answered.ok()) return answered;
+      if (!group_.empty() && alone_since_ != SteadyTime::max()) {
+        light_queries_.Took(light_place_, TimeSince(alone_since_));
+      }
+      if (reply_->has_plan()) {
+        reply_->mutable_plan()->set_request_id(record_.request_id());
+        DurationToProto(record_.queue_time(),
+                        reply_->mutable_plan()->mutable_queue_time());
+      }
+      return SerialiseMessage(*reply_, backend_.max_message_bytes, &response_);
+    }));
+  }
+
+  LightQueries& light_queries_;
+  std::size_t light_place_ = 0;
+  bool runs_here_ = false;                      // on gRPC's thread
+  SteadyTime alone_since_ = SteadyTime::max();  // when it was run, if alone
+  v1::AttendRequest* message_ = nullptr;        // null: not parsed yet
+  v1::AttendResponse* reply_ = nullptr;
+  std::string group_;
+  CallTrace trace_;
+};
+
+}  // namespace
+
+grpc::ServerUnaryReactor* StartAttendCall(Backend& backend, WorkerPool& pool,
+                                          LightQueries& light_queries,
+                                          grpc::CallbackServerContext* context,
+                                          const grpc::ByteBuffer* request,
+                                          grpc::ByteBuffer* response) {
+  if (backend.draining.load()) {
+    return RefuseCall(backend, AttendMethod(), Draining(), *context);
+  }
+  auto* call = new AttendCall(backend, pool, light_queries, *context, *request,
+                              *response);
+  if (!call->Prepare()) return call;
+  const FlowKey flow = FlowOfCatalog(backend, *context, *request);
+  if (!call->TryRunHere(flow)) call->Enter(flow);
+  return call;
+}
+
+}  // namespace attendant

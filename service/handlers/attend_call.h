@@ -1,0 +1,35 @@
+// An Attend call, which may be answered along with others that wait.
+#ifndef ATTENDANT_SERVICE_HANDLERS_ATTEND_CALL_H_
+#define ATTENDANT_SERVICE_HANDLERS_ATTEND_CALL_H_
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/server_callback.h>
+
+#include "service/calls/backend.h"
+#include "service/queue/light_queries.h"
+#include "service/queue/worker_pool.h"
+
+namespace attendant {
+
+// Starts a call. The result belongs to gRPC.
+//
+// The worker that takes the call takes along others that wait for the same
+// catalog and can share its passes over the keys, and sends each its reply as
+// soon as that is made. Nothing waits for others to come: with an idle worker
+// every call runs at once, alone. What reads codes, what reads every key from
+// its floats, and what takes a way of its own (filters, draws, several heads)
+// are never taken along together, so that no light query waits for a heavy one
+// longer than the queue makes it.
+//
+// Where nothing waits or runs, a call that is known to be light is answered
+// before the function returns.
+grpc::ServerUnaryReactor* StartAttendCall(Backend& backend, WorkerPool& pool,
+                                          LightQueries& light_queries,
+                                          grpc::CallbackServerContext* context,
+                                          const grpc::ByteBuffer* request,
+                                          grpc::ByteBuffer* response);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_SERVICE_HANDLERS_ATTEND_CALL_H_

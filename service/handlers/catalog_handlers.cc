@@ -1,0 +1,155 @@
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "core/base/status.h"
+#include "service/calls/read_after_write.h"
+#include "service/convert/schema.h"
+#include "service/convert/tokens.h"
+#include "service/handlers/handlers.h"
+
+namespace attendant {
+namespace {
+
+// The first `count` after `after`.
+std::vector<std::shared_ptr<LiveCatalog>> CatalogsInScope(
+    const CatalogSet& catalogs, const CatalogScope& scope,
+    absl::string_view after, std::size_t count) {
+  std::vector<std::shared_ptr<LiveCatalog>> found =
+      catalogs.List(after, kMaxCatalogs);
+  if (!scope.HoldsAll()) {
+    std::erase_if(found, [&](const auto& catalog) {
+      return !scope.Holds(catalog->record().name);
+    });
+  }
+  if (found.size() > count) found.resize(count);
+  return found;
+}
+
+}  // namespace
+
+absl::Status CreateCatalog(Backend& backend,
+                           const v1::CreateCatalogRequest& request,
+                           const Interrupt& /*interrupt*/,
+                           v1::CreateCatalogResponse* response) {
+  ATTENDANT_RETURN_IF_ERROR(ValidateCatalogName(request.name()));
+  ATTENDANT_ASSIGN_OR_RETURN(const CatalogSchema schema,
+                             SchemaFromProto(request.schema()));
+  // First, so that encoders meet the dimensions of a valid schema.
+  ATTENDANT_RETURN_IF_ERROR(ValidateSchema(schema));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      auto encoders, EncodersFromProto(request.text_encoders(), schema));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const CatalogSet::Created created,
+      backend.catalogs->Create(request.name(), schema, std::move(encoders)));
+  CatalogToProto(*created.catalog, response->mutable_catalog());
+  response->set_created(created.created);
+  return absl::OkStatus();
+}
+
+absl::Status GetCatalog(Backend& backend, const v1::GetCatalogRequest& request,
+                        const Interrupt& interrupt,
+                        v1::GetCatalogResponse* response) {
+  ATTENDANT_ASSIGN_OR_RETURN(const auto catalog,
+                             FindCatalogShowing(backend, request.name(), "name",
+                                                request.snapshot_token()));
+  CatalogToProto(*catalog, response->mutable_catalog());
+  ServerMemoryToProto(backend.catalogs->memory_use(),
+                      response->mutable_server_memory());
+  const absl::Status merge_status = catalog->merge_status();
+  if (!merge_status.ok()) {
+    response->mutable_catalog()->add_warnings(absl::StrCat(
+        "the last index build failed; the state before it answers: ",
+        merge_status.message()));
+  }
+  const std::string& segment_files_error =
+      response->catalog().segment_files_error();
+  if (!segment_files_error.empty()) {
+    response->mutable_catalog()->add_warnings(absl::StrCat(
+        "the index could not be written to its files, so that a restart would "
+        "build it again: ",
+        segment_files_error));
+  }
+  for (std::string& warning :
+       backend.attention_warnings.Of(*catalog->snapshot(), interrupt)) {
+    response->mutable_catalog()->add_warnings(std::move(warning));
+  }
+  return interrupt.Check();
+}
+
+absl::Status ListCatalogs(Backend& backend, const CatalogScope& scope,
+                          const v1::ListCatalogsRequest& request,
+                          const Interrupt& interrupt,
+                          v1::ListCatalogsResponse* response) {
+  constexpr absl::string_view kListing = "catalogs";
+  ATTENDANT_ASSIGN_OR_RETURN(const int page_size,
+                             PageSize(request.page_size()));
+  ATTENDANT_ASSIGN_OR_RETURN(const std::string after,
+                             ParsePageToken(request.page_token(), kListing));
+  // On the first page, those that can't be served: by name and reason.
+  if (request.page_token().empty()) {
+    for (const auto& [name, status] : backend.catalogs->damages()) {
+      if (!scope.Holds(name)) continue;
+      v1::Catalog* damaged = response->add_damaged_catalogs();
+      damaged->set_name(name);
+      damaged->add_warnings(std::string(status.message()));
+    }
+  }
+  // One more than asked for tells whether this is the last page.
+  const auto catalogs =
+      CatalogsInScope(*backend.catalogs, scope, after, page_size + 1);
+  for (const auto& catalog : catalogs) {
+    ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
+    if (response->catalogs_size() == page_size) {
+      const int last = response->catalogs_size() - 1;
+      response->set_next_page_token(
+          PageToken(kListing, response->catalogs(last).name()));
+      break;
+    }
+    CatalogToProto(*catalog, response->add_catalogs());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status UpdateCatalog(Backend& backend,
+                           const v1::UpdateCatalogRequest& request,
+                           const Interrupt& /*interrupt*/,
+                           v1::UpdateCatalogResponse* response) {
+  ATTENDANT_ASSIGN_OR_RETURN(const auto catalog,
+                             FindCatalog(backend, request.name(), "name"));
+  MutexLock lock(&backend.update_mutex);
+  const CatalogSchema schema = catalog->record().schema;
+  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<KeyFieldSchema> key_fields,
+                             UpdatedKeyFields(request, schema.key_fields));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      auto encoders, EncodersFromProto(request.text_encoders(), schema));
+  // By its own name: an alias may have moved.
+  ATTENDANT_RETURN_IF_ERROR(backend.catalogs->Update(
+      catalog->record().name, key_fields, std::move(encoders)));
+  CatalogToProto(*catalog, response->mutable_catalog());
+  return absl::OkStatus();
+}
+
+absl::Status DeleteCatalog(Backend& backend, const CatalogScope& scope,
+                           const v1::DeleteCatalogRequest& request,
+                           const Interrupt& /*interrupt*/,
+                           v1::DeleteCatalogResponse* /*response*/) {
+  if (request.name().empty()) {
+    return InvalidField("name", "nothing", "the name of a catalog");
+  }
+  const absl::Status status = backend.catalogs->Delete(request.name());
+  constexpr char kHasAlias[] = "CATALOG_HAS_ALIAS";
+  if (scope.HoldsAll() || ReasonOf(status) != kHasAlias) return status;
+  return StatusWithReason(
+      absl::StatusCode::kFailedPrecondition,
+      absl::StrCat("catalog '", request.name(),
+                   "' has an alias; move it to another catalog, or delete it, "
+                   "first"),
+      kHasAlias);
+}
+
+}  // namespace attendant

@@ -1,0 +1,160 @@
+#include "service/handlers/import_call.h"
+
+#include <google/protobuf/arena.h>
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+#include "service/calls/authorize.h"
+#include "service/calls/call.h"
+#include "service/calls/flow.h"
+#include "service/calls/grpc_status.h"
+#include "service/calls/request_limits.h"
+#include "service/convert/item.h"
+#include "service/convert/tokens.h"
+#include "service/convert/wire.h"
+
+namespace attendant {
+namespace {
+
+void AddFailure(std::int64_t item_index, const v1::Item& item,
+                const absl::Status& status, v1::ImportItemsResponse* response) {
+  v1::ImportFailure* failure = response->add_failures();
+  failure->set_item_index(item_index);
+  failure->set_id(item.id());
+  *failure->mutable_status() = ToRpcStatus(status);
+}
+
+}  // namespace
+
+ImportCall* ImportCall::Start(Backend& backend, WorkerPool& pool,
+                              grpc::CallbackServerContext& context) {
+  auto* call = new ImportCall(backend, pool, context);
+  call->StartRead(&call->request_bytes_);
+  return call;
+}
+
+ImportCall::ImportCall(Backend& backend, WorkerPool& pool,
+                       grpc::CallbackServerContext& context)
+    : RecordedCall(backend, FindMethod("ImportItems"), context),
+      Work(interrupt_),
+      pool_(pool) {
+  set_flow(FlowOfCaller(backend, context));
+}
+
+void ImportCall::OnReadDone(bool ok) {
+  wait_.End();
+  if (context_.IsCancelled()) {
+    Finish(absl::CancelledError("the caller went away, or sent nothing"));
+  } else if (!ok) {
+    // The client is done.
+    Finish(catalog_ != nullptr
+               ? absl::OkStatus()
+               : InvalidField("catalog", "a stream without a message",
+                              "a first message that names the catalog"));
+  } else if (backend_.draining.load()) {
+    Finish(Draining());
+  } else {
+    pool_.Add(this);
+  }
+}
+
+void ImportCall::OnWriteDone(bool ok) {
+  wait_.End();
+  if (!ok) {
+    Finish(absl::CancelledError("the caller went away"));
+    return;
+  }
+  StartRead(&request_bytes_);
+}
+
+void ImportCall::Run() {
+  const absl::Status status = RunHandler([this] { return Handle(); });
+  if (status.ok()) {
+    StartWrite(&response_bytes_);
+  } else {
+    Finish(status);
+  }
+}
+
+absl::Status ImportCall::Handle() {
+  ATTENDANT_RETURN_IF_ERROR(interrupt_.Check());
+  google::protobuf::Arena arena;
+  auto* request =
+      google::protobuf::Arena::CreateMessage<v1::ImportItemsRequest>(&arena);
+  ATTENDANT_RETURN_IF_ERROR(ParseMessage(request_bytes_, request));
+  request_bytes_.Clear();
+  ATTENDANT_RETURN_IF_ERROR(FindTarget(*request));
+  auto* response =
+      google::protobuf::Arena::CreateMessage<v1::ImportItemsResponse>(&arena);
+  ATTENDANT_RETURN_IF_ERROR(ImportMessage(*request, response));
+  response_bytes_.Clear();
+  return SerialiseMessage(*response, backend_.max_message_bytes,
+                          &response_bytes_);
+}
+
+absl::Status ImportCall::FindTarget(const v1::ImportItemsRequest& request) {
+  if (catalog_ == nullptr) {
+    ATTENDANT_RETURN_IF_ERROR(Authorize(backend_, context_, request));
+    ATTENDANT_ASSIGN_OR_RETURN(
+        catalog_, FindCatalog(backend_, request.catalog(), "catalog"));
+    catalog_name_ = request.catalog();
+    return absl::OkStatus();
+  }
+  ATTENDANT_RETURN_IF_ERROR(
+      AuthorizeStill(backend_, context_, Role::kWrite, catalog_name_));
+  if (request.catalog().empty()) return absl::OkStatus();
+  return InvalidField("catalog", absl::StrCat("\"", request.catalog(), "\""),
+                      "nothing after the first message of a stream");
+}
+
+absl::Status ImportCall::ImportMessage(const v1::ImportItemsRequest& request,
+                                       v1::ImportItemsResponse* response) {
+  if (request.items_size() > kMaxImportBatchSize) {
+    return OverLimit(
+        "items", absl::StrCat(request.items_size()),
+        absl::StrCat("at most ", kMaxImportBatchSize, " in one message"));
+  }
+  const auto snapshot = catalog_->snapshot();
+  const auto count = static_cast<std::size_t>(request.items_size());
+  std::vector<absl::Status> statuses(count);  // one an item of the message
+  std::vector<Item> items;
+  std::vector<std::size_t> positions;  // in the message, of each of items
+  items.reserve(count);
+  positions.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const v1::Item& wire = request.items(static_cast<int>(i));
+    const absl::Status within = CheckItem(backend_.limits, wire);
+    absl::StatusOr<Item> item =
+        within.ok() ? ItemFromProto(wire, *snapshot->schema) : within;
+    if (item.ok()) {
+      items.push_back(*std::move(item));
+      positions.push_back(i);
+    } else {
+      statuses[i] = std::move(item).status();
+    }
+  }
+  ATTENDANT_ASSIGN_OR_RETURN(ImportOutcome outcome,
+                             catalog_->Import(items, request.if_absent()));
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    statuses[positions[i]] = std::move(outcome.statuses[i]);
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    if (statuses[i].ok()) {
+      ++stored_count_;
+    } else {
+      AddFailure(acknowledged_count_ + static_cast<std::int64_t>(i),
+                 request.items(static_cast<int>(i)), statuses[i], response);
+    }
+  }
+  acknowledged_count_ += request.items_size();
+  response->set_acknowledged_count(acknowledged_count_);
+  response->set_stored_count(stored_count_);
+  response->set_snapshot_token(
+      SnapshotToken(snapshot->catalog_uid, outcome.sequence));
+  return absl::OkStatus();
+}
+
+}  // namespace attendant

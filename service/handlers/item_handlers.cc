@@ -1,0 +1,252 @@
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+#include "service/calls/grpc_status.h"
+#include "service/calls/read_after_write.h"
+#include "service/convert/filter.h"
+#include "service/convert/item.h"
+#include "service/convert/tokens.h"
+#include "service/convert/update_mask.h"
+#include "service/handlers/handlers.h"
+
+namespace attendant {
+namespace {
+
+constexpr std::int64_t kMaxRequestIdBytes = 128;
+
+absl::Status ValidateRequestId(const std::string& request_id) {
+  return CheckCount(static_cast<std::int64_t>(request_id.size()), 0,
+                    kMaxRequestIdBytes, "request_id", " bytes");
+}
+
+// The catalog that a batch of `count` in `field` goes to. Errors of the batch.
+template <typename Request>
+absl::StatusOr<std::shared_ptr<LiveCatalog>> CatalogOfBatch(
+    const Backend& backend, const Request& request, int count,
+    absl::string_view field) {
+  ATTENDANT_ASSIGN_OR_RETURN(
+      auto catalog, FindCatalog(backend, request.catalog(), "catalog"));
+  ATTENDANT_RETURN_IF_ERROR(CheckCount(count, 1, kMaxBatchSize, field));
+  ATTENDANT_RETURN_IF_ERROR(ValidateRequestId(request.request_id()));
+  return catalog;
+}
+
+absl::StatusOr<std::vector<Item>> ItemsFromProto(
+    const google::protobuf::RepeatedPtrField<v1::Item>& wire,
+    const CatalogSchema& schema) {
+  std::vector<Item> items;
+  items.reserve(static_cast<std::size_t>(wire.size()));
+  for (int i = 0; i < wire.size(); ++i) {
+    absl::StatusOr<Item> item = ItemFromProto(wire[i], schema);
+    if (!item.ok()) {
+      return PrefixField(item.status(), absl::StrCat("items[", i, "]."));
+    }
+    items.push_back(*std::move(item));
+  }
+  return items;
+}
+
+std::vector<WriteCondition> ConditionsFromProto(
+    const google::protobuf::RepeatedPtrField<v1::WriteCondition>& wire) {
+  std::vector<WriteCondition> conditions;
+  conditions.reserve(static_cast<std::size_t>(wire.size()));
+  for (const v1::WriteCondition& condition : wire) {
+    WriteCondition& added = conditions.emplace_back();
+    added.absent = condition.absent();
+    if (condition.has_sequence()) added.sequence = condition.sequence();
+  }
+  return conditions;
+}
+
+template <typename Request>
+absl::StatusOr<ReadMask> ItemMask(const Request& request,
+                                  const CatalogSchema& schema) {
+  if (!request.has_read_mask()) return ReadMask::All(schema);
+  return ReadMaskFromProto(request.read_mask(), schema);
+}
+
+}  // namespace
+
+absl::Status BatchUpsertItems(Backend& backend,
+                              const v1::BatchUpsertItemsRequest& request,
+                              const Interrupt& interrupt,
+                              v1::BatchUpsertItemsResponse* response) {
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto catalog,
+      CatalogOfBatch(backend, request, request.items_size(), "items"));
+  const auto snapshot = catalog->snapshot();
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const std::vector<Item> items,
+      ItemsFromProto(request.items(), *snapshot->schema));
+  ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const WriteOutcome outcome,
+      catalog->Upsert(items, request.request_id(),
+                      ConditionsFromProto(request.conditions())));
+  response->set_inserted_count(
+      static_cast<std::int32_t>(outcome.inserted_count));
+  response->set_updated_count(static_cast<std::int32_t>(outcome.updated_count));
+  response->set_snapshot_token(
+      SnapshotToken(snapshot->catalog_uid, outcome.sequence));
+  return absl::OkStatus();
+}
+
+absl::Status BatchGetItems(Backend& backend,
+                           const v1::BatchGetItemsRequest& request,
+                           const Interrupt& interrupt,
+                           v1::BatchGetItemsResponse* response) {
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto catalog,
+      FindCatalogShowing(backend, request.catalog(), "catalog",
+                         request.snapshot_token()));
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckCount(request.ids_size(), 1, kMaxBatchSize, "ids"));
+  const auto snapshot = catalog->snapshot();
+  ATTENDANT_ASSIGN_OR_RETURN(const ReadMask mask,
+                             ItemMask(request, *snapshot->schema));
+  ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
+  const std::vector<std::string> ids(request.ids().begin(),
+                                     request.ids().end());
+  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<StoredItem> items,
+                             catalog->GetStored(ids));
+  for (const StoredItem& item : items) {
+    ItemToProto(item, *snapshot->schema, mask, response->add_items());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ListItems(Backend& backend, const v1::ListItemsRequest& request,
+                       const Interrupt& interrupt,
+                       v1::ListItemsResponse* response) {
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto catalog,
+      FindCatalogShowing(backend, request.catalog(), "catalog",
+                         request.snapshot_token()));
+  ATTENDANT_ASSIGN_OR_RETURN(const int page_size,
+                             PageSize(request.page_size()));
+  const auto snapshot = catalog->snapshot();
+  ATTENDANT_ASSIGN_OR_RETURN(const ReadMask mask,
+                             ItemMask(request, *snapshot->schema));
+  const std::string listing =
+      absl::StrCat("items ", snapshot->catalog_uid, " ", CanonicalText(mask));
+  ATTENDANT_ASSIGN_OR_RETURN(std::string after,
+                             ParsePageToken(request.page_token(), listing));
+  // Room for the token and for what frames an item.
+  const std::int64_t max_bytes = backend.max_message_bytes - 4096;
+  std::int64_t bytes = 0;
+  while (true) {
+    // Items are copied out of the store in chunks, so that a page that ends
+    // early for its size has not copied much more than it holds.
+    constexpr int kChunkSize = 64;
+    ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
+    const int wanted = page_size - response->items_size();
+    // One more than asked for tells whether this is the last page.
+    const int limit = std::min(kChunkSize, wanted + 1);
+    ATTENDANT_ASSIGN_OR_RETURN(const std::vector<StoredItem> items,
+                               catalog->List(after, limit));
+    for (const StoredItem& item : items) {
+      v1::Item* wire = response->add_items();
+      ItemToProto(item, *snapshot->schema, mask, wire);
+      bytes += static_cast<std::int64_t>(wire->ByteSizeLong()) + 8;
+      const int count = response->items_size();
+      if (count > page_size || (bytes > max_bytes && count > 1)) {
+        response->mutable_items()->RemoveLast();
+        response->set_next_page_token(PageToken(listing, after));
+        return absl::OkStatus();
+      }
+      after = item.id;
+    }
+    if (static_cast<int>(items.size()) < limit) return absl::OkStatus();
+  }
+}
+
+absl::Status BatchDeleteItems(Backend& backend,
+                              const v1::BatchDeleteItemsRequest& request,
+                              const Interrupt& interrupt,
+                              v1::BatchDeleteItemsResponse* response) {
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto catalog,
+      CatalogOfBatch(backend, request, request.ids_size(), "ids"));
+  ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
+  const std::vector<std::string> ids(request.ids().begin(),
+                                     request.ids().end());
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const WriteOutcome outcome,
+      catalog->Delete(ids, request.request_id(),
+                      ConditionsFromProto(request.conditions())));
+  response->set_deleted_count(static_cast<std::int32_t>(outcome.deleted_count));
+  response->set_missing_count(static_cast<std::int32_t>(outcome.missing_count));
+  response->set_snapshot_token(
+      SnapshotToken(catalog->snapshot()->catalog_uid, outcome.sequence));
+  return absl::OkStatus();
+}
+
+absl::Status BatchUpdateItems(Backend& backend,
+                              const v1::BatchUpdateItemsRequest& request,
+                              const Interrupt& interrupt,
+                              v1::BatchUpdateItemsResponse* response) {
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto catalog,
+      CatalogOfBatch(backend, request, request.items_size(), "items"));
+  const auto snapshot = catalog->snapshot();
+  std::optional<UpdateMask> mask;
+  if (request.has_update_mask()) {
+    ATTENDANT_ASSIGN_OR_RETURN(
+        mask, UpdateMaskFromProto(request.update_mask(), *snapshot->schema));
+  }
+  ATTENDANT_ASSIGN_OR_RETURN(
+      std::vector<Item> items,
+      ItemsFromProto(request.items(), *snapshot->schema));
+  std::vector<ItemPatch> patches;
+  patches.reserve(items.size());
+  for (Item& item : items) patches.push_back(PatchOf(std::move(item), mask));
+  ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const WriteOutcome outcome,
+      catalog->Update(patches, request.request_id(),
+                      ConditionsFromProto(request.conditions())));
+  response->set_updated_count(static_cast<std::int32_t>(outcome.updated_count));
+  response->set_snapshot_token(
+      SnapshotToken(snapshot->catalog_uid, outcome.sequence));
+  return absl::OkStatus();
+}
+
+absl::Status DeleteMatchingItems(Backend& backend,
+                                 const v1::DeleteMatchingItemsRequest& request,
+                                 const Interrupt& interrupt,
+                                 v1::DeleteMatchingItemsResponse* response) {
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto catalog, FindCatalog(backend, request.catalog(), "catalog"));
+  ATTENDANT_RETURN_IF_ERROR(ValidateRequestId(request.request_id()));
+  const auto snapshot = catalog->snapshot();
+  ATTENDANT_ASSIGN_OR_RETURN(const std::optional<Filter> filter,
+                             FilterOfRequest(request, *snapshot->schema));
+  if (!filter.has_value()) {
+    return InvalidField("filter", "none",
+                        "one that is true of what is to be deleted");
+  }
+  ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
+  if (request.dry_run()) {
+    ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t count,
+                               catalog->CountMatching(*filter));
+    response->set_deleted_count(count);
+    response->set_snapshot_token(
+        SnapshotToken(snapshot->catalog_uid, snapshot->sequence));
+    return absl::OkStatus();
+  }
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const WriteOutcome outcome,
+      catalog->DeleteMatching(*filter, request.request_id()));
+  response->set_deleted_count(outcome.deleted_count);
+  response->set_snapshot_token(
+      SnapshotToken(snapshot->catalog_uid, outcome.sequence));
+  return absl::OkStatus();
+}
+
+}  // namespace attendant

@@ -1,0 +1,28 @@
+// Models that requests name.
+#ifndef ATTENDANT_SERVICE_HANDLERS_MODEL_REFERENCE_H_
+#define ATTENDANT_SERVICE_HANDLERS_MODEL_REFERENCE_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "attendant/v1/model_service.pb.h"
+#include "core/attention/model.h"
+#include "core/catalog/model_set.h"
+
+namespace attendant {
+
+// The model referred to, the newest of its name without a version. NotFound, or
+// InvalidArgument naming a part of `field`.
+absl::StatusOr<std::shared_ptr<const ModelVersion>> FindModelVersion(
+    const ModelSet& models, const v1::ModelReference& wire,
+    absl::string_view field);
+
+// The same without when it was made and how symmetric it is.
+absl::StatusOr<NamedModel> FindModel(const ModelSet& models,
+                                     const v1::ModelReference& wire,
+                                     absl::string_view field);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_SERVICE_HANDLERS_MODEL_REFERENCE_H_

@@ -1,0 +1,168 @@
+#include "service/handlers/snapshot_calls.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "attendant/v1/snapshot_service.pb.h"
+#include "core/base/status.h"
+#include "service/calls/authorize.h"
+#include "service/calls/call.h"
+#include "service/calls/flow.h"
+#include "service/convert/wire.h"
+#include "service/handlers/snapshot_handlers.h"
+
+namespace attendant {
+namespace {
+
+constexpr std::int64_t kChunkBytes = 1 << 20;
+
+}  // namespace
+
+ExportCall* ExportCall::Start(Backend& backend, WorkerPool& pool,
+                              grpc::CallbackServerContext& context,
+                              const grpc::ByteBuffer& request) {
+  auto* call = new ExportCall(backend, pool, context, request);
+  call->Enter();
+  return call;
+}
+
+ExportCall::ExportCall(Backend& backend, WorkerPool& pool,
+                       grpc::CallbackServerContext& context,
+                       const grpc::ByteBuffer& request)
+    : RecordedCall(backend, FindMethod("ExportSnapshot"), context),
+      Work(interrupt_),
+      pool_(pool),
+      request_(request) {
+  set_flow(FlowOfCaller(backend, context));
+}
+
+void ExportCall::Enter() {
+  if (backend_.draining.load()) {
+    Finish(Draining());
+  } else {
+    pool_.Add(this);
+  }
+}
+
+void ExportCall::OnWriteDone(bool ok) {
+  wait_.End();
+  if (!ok) {
+    Finish(absl::CancelledError("the caller went away"));
+  } else {
+    Enter();
+  }
+}
+
+void ExportCall::Run() {
+  bool more = false;
+  const absl::Status status = RunHandler([&] { return Handle(more); });
+  if (status.ok() && more) {
+    StartWrite(&response_);
+  } else {
+    Finish(status);
+  }
+}
+
+absl::Status ExportCall::Handle(bool& more) {
+  ATTENDANT_RETURN_IF_ERROR(interrupt_.Check());
+  v1::ExportSnapshotResponse response;
+  if (stream_ == nullptr) {
+    v1::ExportSnapshotRequest request;
+    ATTENDANT_RETURN_IF_ERROR(ParseMessage(request_, &request));
+    ATTENDANT_RETURN_IF_ERROR(Authorize(backend_, context_, request));
+    ATTENDANT_ASSIGN_OR_RETURN(
+        auto lease, OpenSnapshot(backend_, request.catalog(), request.name()));
+    stream_ = std::make_unique<SnapshotExport>(&backend_.catalogs->snapshots(),
+                                               std::move(lease));
+    response.set_total_byte_count(stream_->byte_count());
+    catalog_ = request.catalog();
+  } else {
+    ATTENDANT_RETURN_IF_ERROR(
+        AuthorizeStill(backend_, context_, Role::kAdmin, catalog_));
+  }
+  ATTENDANT_ASSIGN_OR_RETURN(
+      std::string bytes, stream_->Next(static_cast<std::size_t>(std::min(
+                             kChunkBytes, backend_.max_message_bytes / 2))));
+  more = !bytes.empty();
+  response.set_bytes(std::move(bytes));
+  response_.Clear();
+  return SerialiseMessage(response, backend_.max_message_bytes, &response_);
+}
+
+SnapshotImportCall* SnapshotImportCall::Start(
+    Backend& backend, WorkerPool& pool, grpc::CallbackServerContext& context,
+    grpc::ByteBuffer& response) {
+  auto* call = new SnapshotImportCall(backend, pool, context, response);
+  call->StartRead(&call->request_);
+  return call;
+}
+
+SnapshotImportCall::SnapshotImportCall(Backend& backend, WorkerPool& pool,
+                                       grpc::CallbackServerContext& context,
+                                       grpc::ByteBuffer& response)
+    : RecordedCall(backend, FindMethod("ImportSnapshot"), context),
+      Work(interrupt_),
+      pool_(pool),
+      response_(response),
+      stream_(&backend.catalogs->snapshots()) {
+  set_flow(FlowOfCaller(backend, context));
+}
+
+void SnapshotImportCall::OnReadDone(bool ok) {
+  wait_.End();
+  all_read_ = !ok;
+  if (backend_.draining.load()) {
+    Finish(Draining());
+  } else {
+    pool_.Add(this);
+  }
+}
+
+void SnapshotImportCall::Run() {
+  const bool at_end = all_read_;
+  const absl::Status status =
+      RunHandler([&] { return at_end ? End() : Append(); });
+  if (status.ok() && !at_end) {
+    StartRead(&request_);
+  } else {
+    Finish(status);
+  }
+}
+
+absl::Status SnapshotImportCall::Append() {
+  ATTENDANT_RETURN_IF_ERROR(interrupt_.Check());
+  v1::ImportSnapshotRequest request;
+  ATTENDANT_RETURN_IF_ERROR(ParseMessage(request_, &request));
+  request_.Clear();
+  if (!begun_) {
+    ATTENDANT_RETURN_IF_ERROR(Authorize(backend_, context_, request));
+    begun_ = true;
+    if (!request.catalog().empty()) {
+      catalog_ = backend_.catalogs->Resolve(request.catalog());
+    }
+    name_ = request.name();
+    asked_for_ = request.catalog();
+    return stream_.Append(request.bytes());
+  }
+  ATTENDANT_RETURN_IF_ERROR(
+      AuthorizeStill(backend_, context_, Role::kAdmin, asked_for_));
+  if (!request.catalog().empty() || !request.name().empty()) {
+    return InvalidField(request.name().empty() ? "catalog" : "name", "a name",
+                        "nothing after the first request");
+  }
+  return stream_.Append(request.bytes());
+}
+
+absl::Status SnapshotImportCall::End() {
+  ATTENDANT_RETURN_IF_ERROR(interrupt_.Check());
+  ATTENDANT_RETURN_IF_ERROR(
+      AuthorizeStill(backend_, context_, Role::kAdmin, asked_for_));
+  LongWork work(interrupt_);
+  ATTENDANT_ASSIGN_OR_RETURN(const SnapshotManifest manifest,
+                             stream_.Finish(catalog_, name_, work));
+  v1::ImportSnapshotResponse response;
+  SnapshotToProto(manifest, response.mutable_snapshot());
+  return SerialiseMessage(response, backend_.max_message_bytes, &response_);
+}
+
+}  // namespace attendant

@@ -1,0 +1,162 @@
+#include "service/handlers/snapshot_handlers.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+#include "service/convert/schema.h"
+#include "service/convert/time.h"
+#include "service/convert/tokens.h"
+
+namespace attendant {
+namespace {
+
+absl::StatusOr<SnapshotId> IdFromWire(const Backend& backend,
+                                      absl::string_view catalog,
+                                      absl::string_view name) {
+  if (catalog.empty()) {
+    return InvalidField("catalog", "nothing", "the name of a catalog");
+  }
+  if (name.empty()) {
+    return InvalidField("name", "nothing", "the name of a snapshot");
+  }
+  return SnapshotId{backend.catalogs->Resolve(catalog), std::string(name)};
+}
+
+// A snapshot as the text of a page token, and whether another comes after it.
+std::string AfterText(const SnapshotManifest& manifest) {
+  return absl::StrCat(manifest.catalog, "/", manifest.name);
+}
+
+bool IsAfter(const SnapshotManifest& manifest, absl::string_view after) {
+  const std::size_t slash = std::min(after.find('/'), after.size());
+  const absl::string_view catalog = after.substr(0, slash);
+  if (manifest.catalog != catalog) return manifest.catalog > catalog;
+  return AfterText(manifest) > after;
+}
+
+}  // namespace
+
+void SnapshotToProto(const SnapshotManifest& manifest,
+                     v1::StoredSnapshot* wire) {
+  wire->set_catalog(manifest.catalog);
+  wire->set_name(manifest.name);
+  wire->set_catalog_uid(manifest.catalog_uid);
+  TimeToProto(manifest.create_time, wire->mutable_create_time());
+  wire->set_sequence(manifest.sequence);
+  wire->set_item_count(manifest.item_count);
+  wire->set_byte_count(manifest.byte_count());
+  wire->set_file_count(static_cast<std::int32_t>(manifest.parts.size()));
+}
+
+absl::StatusOr<std::unique_ptr<SnapshotFiles::Lease>> OpenSnapshot(
+    Backend& backend, absl::string_view catalog, absl::string_view name) {
+  ATTENDANT_ASSIGN_OR_RETURN(const SnapshotId id,
+                             IdFromWire(backend, catalog, name));
+  return backend.catalogs->snapshots().Open(id);
+}
+
+absl::Status CreateSnapshot(Backend& backend,
+                            const v1::CreateSnapshotRequest& request,
+                            LongWork& work,
+                            v1::CreateSnapshotResponse* response) {
+  if (request.catalog().empty()) {
+    return InvalidField("catalog", "nothing", "the name of a catalog");
+  }
+  ATTENDANT_ASSIGN_OR_RETURN(const SnapshotManifest manifest,
+                             backend.catalogs->CreateSnapshot(
+                                 request.catalog(), request.name(), work));
+  SnapshotToProto(manifest, response->mutable_snapshot());
+  return absl::OkStatus();
+}
+
+absl::Status GetSnapshot(Backend& backend,
+                         const v1::GetSnapshotRequest& request,
+                         const Interrupt& /*interrupt*/,
+                         v1::GetSnapshotResponse* response) {
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto lease,
+      OpenSnapshot(backend, request.catalog(), request.name()));
+  SnapshotToProto(lease->manifest(), response->mutable_snapshot());
+  return absl::OkStatus();
+}
+
+absl::Status ListSnapshots(Backend& backend, const CatalogScope& scope,
+                           const v1::ListSnapshotsRequest& request,
+                           const Interrupt& interrupt,
+                           v1::ListSnapshotsResponse* response) {
+  const std::string catalog = backend.catalogs->Resolve(request.catalog());
+  // Of a catalog that was asked for, by whatever name, all are in scope.
+  const auto in_scope = [&](const std::string& name) {
+    return !catalog.empty() || scope.Holds(name);
+  };
+  const std::string listing = absl::StrCat("snapshots ", catalog);
+  ATTENDANT_ASSIGN_OR_RETURN(const int page_size,
+                             PageSize(request.page_size()));
+  ATTENDANT_ASSIGN_OR_RETURN(const std::string after,
+                             ParsePageToken(request.page_token(), listing));
+  ATTENDANT_ASSIGN_OR_RETURN(const SnapshotList list,
+                             backend.catalogs->snapshots().List(catalog));
+  ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
+  if (request.page_token().empty()) {
+    for (const auto& [id, status] : list.damages) {
+      if (!in_scope(id.catalog)) continue;
+      v1::DamagedSnapshot* damaged = response->add_damaged_snapshots();
+      damaged->set_catalog(id.catalog);
+      damaged->set_name(id.name);
+      damaged->set_reason(std::string(status.message()));
+    }
+  }
+  const SnapshotManifest* last = nullptr;
+  for (const SnapshotManifest& manifest : list.manifests) {
+    if (!in_scope(manifest.catalog)) continue;
+    if (!after.empty() && !IsAfter(manifest, after)) continue;
+    if (response->snapshots_size() == page_size) {
+      response->set_next_page_token(PageToken(listing, AfterText(*last)));
+      break;
+    }
+    SnapshotToProto(manifest, response->add_snapshots());
+    last = &manifest;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VerifySnapshot(Backend& backend,
+                            const v1::VerifySnapshotRequest& request,
+                            LongWork& work,
+                            v1::VerifySnapshotResponse* response) {
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto lease,
+      OpenSnapshot(backend, request.catalog(), request.name()));
+  ATTENDANT_RETURN_IF_ERROR(
+      backend.catalogs->snapshots().Verify(*lease, work).status());
+  SnapshotToProto(lease->manifest(), response->mutable_snapshot());
+  return absl::OkStatus();
+}
+
+absl::Status RestoreSnapshot(Backend& backend,
+                             const v1::RestoreSnapshotRequest& request,
+                             LongWork& work,
+                             v1::RestoreSnapshotResponse* response) {
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const SnapshotId id,
+      IdFromWire(backend, request.catalog(), request.name()));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto catalog,
+      backend.catalogs->RestoreSnapshot(id, request.new_catalog(), work));
+  CatalogToProto(*catalog, response->mutable_catalog());
+  return absl::OkStatus();
+}
+
+absl::Status DeleteSnapshot(Backend& backend,
+                            const v1::DeleteSnapshotRequest& request,
+                            const Interrupt& /*interrupt*/,
+                            v1::DeleteSnapshotResponse* /*response*/) {
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const SnapshotId id,
+      IdFromWire(backend, request.catalog(), request.name()));
+  return backend.catalogs->snapshots().Remove(id);
+}
+
+}  // namespace attendant

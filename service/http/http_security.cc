@@ -1,0 +1,94 @@
+#include "service/http/http_security.h"
+
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+#include "service/security/access.h"
+
+namespace attendant {
+namespace {
+
+constexpr int kUnauthorized = 401;
+constexpr int kForbidden = 403;
+
+// The next certificate; null after the last.
+Owned<X509> NextCertificate(BIO* pem) {
+  Owned<X509> certificate(PEM_read_bio_X509(pem, nullptr, nullptr, nullptr));
+  ERR_clear_error();
+  return certificate;
+}
+
+bool UseCertificate(SSL* ssl, const TlsMaterial& material) {
+  const Owned<BIO> certificates = ReaderOf(material.certificate);
+  const Owned<X509> own = NextCertificate(certificates.get());
+  const Owned<EVP_PKEY> key(PEM_read_bio_PrivateKey(
+      ReaderOf(material.key).get(), nullptr, nullptr, nullptr));
+  if (own == nullptr || key == nullptr ||
+      SSL_use_certificate(ssl, own.get()) != 1 ||
+      SSL_use_PrivateKey(ssl, key.get()) != 1) {
+    return false;
+  }
+  while (const Owned<X509> next = NextCertificate(certificates.get())) {
+    if (SSL_add1_chain_cert(ssl, next.get()) != 1) return false;
+  }
+  return true;
+}
+
+bool AskForCertificate(SSL* ssl, const TlsMaterial& material) {
+  const Owned<X509_STORE> authorities(X509_STORE_new());
+  const Owned<BIO> certificates = ReaderOf(material.client_ca);
+  while (const Owned<X509> next = NextCertificate(certificates.get())) {
+    if (X509_STORE_add_cert(authorities.get(), next.get()) != 1) return false;
+  }
+  SSL_set_verify(ssl, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT,
+                 nullptr);
+  return SSL_set1_verify_cert_store(ssl, authorities.get()) == 1;
+}
+
+// For OpenSSL, in each handshake: 1 if it may go on.
+int ChooseCertificate(SSL* ssl, void* data) {
+  TlsReloader& reloader = *static_cast<TlsReloader*>(data);
+  const std::shared_ptr<const TlsMaterial> material = reloader.Current();
+  if (!UseCertificate(ssl, *material)) return 0;
+  if (!reloader.wants_client_certificates()) return 1;
+  return AskForCertificate(ssl, *material) ? 1 : 0;
+}
+
+}  // namespace
+
+TlsContext MakeTlsContext(TlsReloader* reloader) {
+  if (reloader == nullptr) return nullptr;
+  TlsContext context(SSL_CTX_new(TLS_server_method()));
+  SSL_CTX_set_cert_cb(context.get(), &ChooseCertificate, reloader);
+  // A session would outlive the authorities that its client was checked by.
+  SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_options(context.get(), SSL_OP_NO_TICKET);
+  SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
+  return context;
+}
+
+absl::Status CheckMayReadAll(Authenticator* authenticator,
+                             const std::string& authorization) {
+  if (authenticator == nullptr) return absl::OkStatus();
+  ATTENDANT_RETURN_IF_ERROR(
+      authenticator->CheckRole(Role::kRead, authorization));
+  const std::shared_ptr<const Grant> grant =
+      authenticator->GrantOf(authorization);
+  if (grant != nullptr && grant->scope.HoldsAll()) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      "this page tells of all catalogs, and the token is not for all");
+}
+
+HttpResponse Refusal(const absl::Status& error) {
+  const bool unknown = absl::IsUnauthenticated(error);
+  return {.status = unknown ? kUnauthorized : kForbidden,
+          .body = absl::StrCat(error.message(), "\n"),
+          .www_authenticate = unknown ? "Bearer" : ""};
+}
+
+}  // namespace attendant

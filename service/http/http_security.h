@@ -1,0 +1,32 @@
+// TLS and tokens of the HTTP port: the rules of the gRPC port.
+#ifndef ATTENDANT_SERVICE_HTTP_HTTP_SECURITY_H_
+#define ATTENDANT_SERVICE_HTTP_HTTP_SECURITY_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "service/http/http_server.h"
+#include "service/security/authenticator.h"
+#include "service/security/openssl.h"
+#include "service/security/tls_reloader.h"
+
+namespace attendant {
+
+using TlsContext = Owned<SSL_CTX>;
+
+// Speaks TLS by the certificate of `reloader`, which must outlive it, and asks
+// clients for theirs where that wants them. Null for null.
+TlsContext MakeTlsContext(TlsReloader* reloader);
+
+// OK if the caller may see what tells of all catalogs: it has a token to read
+// every one of them, or `authenticator` is null. Unauthenticated or
+// PermissionDenied otherwise.
+absl::Status CheckMayReadAll(Authenticator* authenticator,
+                             const std::string& authorization);
+
+// 401 or 403, as such an error says.
+HttpResponse Refusal(const absl::Status& error);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_SERVICE_HTTP_HTTP_SECURITY_H_

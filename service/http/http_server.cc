@@ -1,0 +1,287 @@
+#include "service/http/http_server.h"
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/bufferevent_ssl.h>
+#include <event2/event.h>
+#include <event2/http.h>
+#include <event2/keyvalq_struct.h>
+#include <event2/listener.h>
+#include <event2/thread.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <openssl/ssl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/clock.h"
+#include "core/base/host_port.h"
+#include "core/base/status.h"
+#include "service/connections/listen_address.h"
+#include "service/http/give_way.h"
+#include "service/log/log.h"
+
+namespace attendant {
+namespace {
+
+constexpr ev_ssize_t kMaxHeaderBytes = 8192;  // request line included
+constexpr ev_ssize_t kMaxBodyBytes = 4096;    // nothing is sent here
+constexpr int kBacklog = 1024;
+constexpr int kMostAccepted = 64;  // in a turn
+
+std::string HeaderOf(evhttp_request* request, const char* name) {
+  const char* value =
+      evhttp_find_header(evhttp_request_get_input_headers(request), name);
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+// The address of the peer, without its port; 0 if it is gone.
+std::uint64_t PeerOf(int socket) {
+  sockaddr_storage address = {};
+  socklen_t size = sizeof(address);
+  if (getpeername(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+    return 0;
+  }
+  if (address.ss_family == AF_INET) {
+    return reinterpret_cast<const sockaddr_in&>(address).sin_addr.s_addr;
+  }
+  // The network is whose it is: 64 bits are for hosts.
+  std::uint64_t network = 0;
+  std::memcpy(&network,
+              &reinterpret_cast<const sockaddr_in6&>(address).sin6_addr,
+              sizeof(network));
+  return network;
+}
+
+// Resets the connection: what has come of it is not read any more, least of all
+// as the beginning of a handshake, which costs a signature.
+void Reset(int socket) {
+  sockaddr none = {};
+  none.sa_family = AF_UNSPEC;
+  (void)connect(socket, &none, sizeof(none));
+}
+
+bool HasSpoken(int socket) {
+  tcp_info info = {};
+  socklen_t size = sizeof(info);
+  return getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+         info.tcpi_bytes_received > 0;
+}
+
+// From accepting it until its request is answered, its client is gone, or its
+// time is over.
+struct HttpServer::Connection {
+  HttpServer* server;
+  // A reference of ours: the descriptor stays what it is.
+  bufferevent* buffer;
+  event* timer = nullptr;
+  // Once its request is there.
+  evhttp_connection* answered = nullptr;
+  std::list<Connection>::iterator place = {};
+  // Its peer is known once libevent has given the socket to the buffer.
+  Guest guest = {.since = SteadyNow()};
+};
+
+HttpServer::HttpServer(Options options) : options_(std::move(options)) {}
+
+absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(Options options) {
+  // Once for the process; threads, so that another one can end the loop.
+  static const bool threads = [] {
+    event_set_log_callback([](int /*severity*/, const char* text) {
+      LogEvent(LogLevel::kDebug, "libevent", {{"message", text}});
+    });
+    return evthread_use_pthreads() == 0;
+  }();
+  if (!threads) return absl::InternalError("libevent has no threads");
+  std::unique_ptr<HttpServer> server(new HttpServer(std::move(options)));
+  ATTENDANT_RETURN_IF_ERROR(server->Listen());
+  server->thread_ = std::thread([base = server->base_] {
+    // A client that is gone is an error of writing to it.
+    sigset_t gone;
+    sigemptyset(&gone);
+    sigaddset(&gone, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &gone, nullptr);
+    event_base_dispatch(base);
+  });
+  return server;
+}
+
+absl::Status HttpServer::Listen() {
+  base_ = event_base_new();
+  http_ = base_ == nullptr ? nullptr : evhttp_new(base_);
+  if (http_ == nullptr) return absl::InternalError("no event loop for HTTP");
+  evhttp_set_allowed_methods(http_, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
+  evhttp_set_max_headers_size(http_, kMaxHeaderBytes);
+  evhttp_set_max_body_size(http_, kMaxBodyBytes);
+  evhttp_set_bevcb(
+      http_,
+      [](event_base*, void* server) {
+        return static_cast<HttpServer*>(server)->Connect();
+      },
+      this);
+  evhttp_set_gencb(
+      http_,
+      [](evhttp_request* request, void* server) {
+        static_cast<HttpServer*>(server)->Answer(request);
+      },
+      this);
+  evhttp_bound_socket* bound = evhttp_bind_socket_with_handle(
+      http_, BareHostOf(options_.listen).c_str(), PortOf(options_.listen));
+  if (bound == nullptr)
+    return CannotListen(options_.listen, " for HTTP", errno);
+  listener_ = evhttp_bound_socket_get_listener(bound);
+  accept_again_ = evtimer_new(
+      base_,
+      [](evutil_socket_t, short, void* data) {
+        auto& server = *static_cast<HttpServer*>(data);
+        server.accepted_count_ = 0;
+        evconnlistener_enable(server.listener_);
+      },
+      this);
+  const evutil_socket_t listening = evhttp_bound_socket_get_fd(bound);
+  port_ = BoundPort(listening);
+  // libevent's is 128: what comes while hands are shaken would be lost.
+  if (listen(listening, kBacklog) != 0) {
+    return CannotListen(options_.listen, " for HTTP", errno);
+  }
+  return absl::OkStatus();
+}
+
+HttpServer::~HttpServer() {
+  if (thread_.joinable()) {
+    // From within the loop: one that has not begun yet would forget it.
+    const timeval now = {};
+    event_base_once(
+        base_, -1, EV_TIMEOUT,
+        [](evutil_socket_t, short, void* base) {
+          event_base_loopbreak(static_cast<event_base*>(base));
+        },
+        base_, &now);
+    thread_.join();
+  }
+  while (!connections_.empty()) End(connections_.front());
+  if (accept_again_ != nullptr) event_free(accept_again_);
+  if (http_ != nullptr) evhttp_free(http_);
+  if (base_ != nullptr) event_base_free(base_);
+}
+
+void HttpServer::PauseAccepting() {
+  evconnlistener_disable(listener_);
+  const timeval now = {};
+  evtimer_add(accept_again_, &now);
+}
+
+bufferevent* HttpServer::Connect() {
+  if (++accepted_count_ == kMostAccepted) PauseAccepting();
+  while (connections_.size() >=
+         static_cast<std::size_t>(options_.max_connection_count)) {
+    MakeRoom();
+  }
+  bufferevent* buffer = nullptr;
+  if (options_.tls == nullptr) {
+    buffer = bufferevent_socket_new(base_, -1, BEV_OPT_CLOSE_ON_FREE);
+  } else if (SSL* ssl = SSL_new(options_.tls)) {
+    buffer = bufferevent_openssl_socket_new(
+        base_, -1, ssl, BUFFEREVENT_SSL_ACCEPTING, BEV_OPT_CLOSE_ON_FREE);
+  }
+  if (buffer == nullptr) return nullptr;
+  bufferevent_incref(buffer);
+  Connection& connection =
+      connections_.emplace_back(Connection{.server = this, .buffer = buffer});
+  connection.place = std::prev(connections_.end());
+  connection.timer = evtimer_new(
+      base_,
+      [](evutil_socket_t, short, void* data) {
+        auto& ended = *static_cast<Connection*>(data);
+        ended.server->End(ended);
+      },
+      &connection);
+  const timeval patience = absl::ToTimeval(options_.patience);
+  evtimer_add(connection.timer, &patience);
+  return buffer;
+}
+
+void HttpServer::MakeRoom() {
+  std::vector<Guest> guests;
+  std::vector<Connection*> owners;
+  for (Connection& connection : connections_) {
+    const int socket = bufferevent_getfd(connection.buffer);
+    Guest& guest = connection.guest;
+    if (guest.address == 0) guest.address = PeerOf(socket);
+    if (!guest.has_spoken) guest.has_spoken = HasSpoken(socket);
+    guests.push_back(guest);
+    owners.push_back(&connection);
+  }
+  Connection& ended = *owners[WhoGivesWay(guests, SteadyNow())];
+  Reset(bufferevent_getfd(ended.buffer));
+  End(ended);
+}
+
+void HttpServer::End(Connection& connection) {
+  // libevent, which has the other reference, sees the end and closes.
+  const evutil_socket_t socket = bufferevent_getfd(connection.buffer);
+  if (socket >= 0) shutdown(socket, SHUT_RDWR);
+  if (connection.answered != nullptr) {
+    evhttp_connection_set_closecb(connection.answered, nullptr, nullptr);
+  }
+  event_free(connection.timer);
+  bufferevent_decref(connection.buffer);
+  connections_.erase(connection.place);
+}
+
+void HttpServer::Answer(evhttp_request* request) {
+  evhttp_connection* answered = evhttp_request_get_connection(request);
+  // libevent goes on without TLS where Connect could make none.
+  if (options_.tls != nullptr &&
+      bufferevent_openssl_get_ssl(
+          evhttp_connection_get_bufferevent(answered)) == nullptr) {
+    evhttp_send_error(request, HTTP_SERVUNAVAIL, nullptr);
+    return;
+  }
+  // Closed as soon as it is answered, not when its time is over.
+  for (Connection& connection : connections_) {
+    if (connection.buffer != evhttp_connection_get_bufferevent(answered)) {
+      continue;
+    }
+    connection.answered = answered;
+    evhttp_connection_set_closecb(
+        answered,
+        [](evhttp_connection*, void* data) {
+          auto& ended = *static_cast<Connection*>(data);
+          ended.server->End(ended);
+        },
+        &connection);
+  }
+  const char* path =
+      evhttp_uri_get_path(evhttp_request_get_evhttp_uri(request));
+  const HttpResponse response =
+      options_.handler({.path = path == nullptr ? "" : path,
+                        .authorization = HeaderOf(request, "Authorization")});
+  evkeyvalq* headers = evhttp_request_get_output_headers(request);
+  evhttp_add_header(headers, "Content-Type", response.content_type.c_str());
+  evhttp_add_header(headers, "Connection", "close");
+  if (!response.www_authenticate.empty()) {
+    evhttp_add_header(headers, "WWW-Authenticate",
+                      response.www_authenticate.c_str());
+  }
+  evbuffer* body = evhttp_request_get_output_buffer(request);
+  if (evhttp_request_get_command(request) == EVHTTP_REQ_HEAD) {
+    evhttp_add_header(headers, "Content-Length",
+                      absl::StrCat(response.body.size()).c_str());
+  } else {
+    evbuffer_add(body, response.body.data(), response.body.size());
+  }
+  evhttp_send_reply(request, response.status, nullptr, nullptr);
+}
+
+}  // namespace attendant

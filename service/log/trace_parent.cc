@@ -1,0 +1,54 @@
+#include "service/log/trace_parent.h"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace attendant {
+namespace {
+
+// VERSION-TRACE_ID-PARENT_ID-FLAGS
+constexpr std::size_t kVersionSize = 2;
+constexpr std::size_t kTraceIdBegin = 3;
+constexpr std::size_t kTraceIdSize = 32;
+constexpr std::size_t kParentIdBegin = 36;
+constexpr std::size_t kParentIdSize = 16;
+constexpr std::size_t kFlagsBegin = 53;
+constexpr std::size_t kFlagsSize = 2;
+constexpr std::size_t kSize = 55;
+
+// Lower case only.
+bool IsHex(absl::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+  });
+}
+
+bool IsZero(absl::string_view text) {
+  return text.find_first_not_of('0') == absl::string_view::npos;
+}
+
+}  // namespace
+
+std::optional<TraceParent> ParseTraceParent(absl::string_view header) {
+  if (header.size() < kSize) return std::nullopt;
+  const absl::string_view version = header.substr(0, kVersionSize);
+  const TraceParent parsed = {header.substr(kTraceIdBegin, kTraceIdSize),
+                              header.substr(kParentIdBegin, kParentIdSize)};
+  const absl::string_view flags = header.substr(kFlagsBegin, kFlagsSize);
+  if (!IsHex(version) || version == "ff" || !IsHex(parsed.trace_id) ||
+      !IsHex(parsed.parent_id) || !IsHex(flags)) {
+    return std::nullopt;
+  }
+  if (header[kTraceIdBegin - 1] != '-' || header[kParentIdBegin - 1] != '-' ||
+      header[kFlagsBegin - 1] != '-') {
+    return std::nullopt;
+  }
+  if (IsZero(parsed.trace_id) || IsZero(parsed.parent_id)) return std::nullopt;
+  // Later versions may have more to say.
+  if (header.size() > kSize && (version == "00" || header[kSize] != '-')) {
+    return std::nullopt;
+  }
+  return parsed;
+}
+
+}  // namespace attendant

@@ -1,0 +1,169 @@
+#include "service/queue/fair_queue.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace attendant {
+namespace {
+
+// Of a flow's caller, in its word.
+std::uint64_t Bit(int flow) {
+  return std::uint64_t{1} << (flow / FairQueue::kCatalogs % 64);
+}
+
+}  // namespace
+
+template <typename Visit>
+void FairQueue::ForEachWaiting(const Visit& visit) {
+  for (std::size_t w = 0; w < waiting_.size(); ++w) {
+    for (std::uint64_t bits = waiting_[w]; bits != 0; bits &= bits - 1) {
+      visit(
+          callers_[w * 64 + static_cast<std::size_t>(std::countr_zero(bits))]);
+    }
+  }
+}
+
+int FairQueue::FlowOf(const FlowKey& key) {
+  return static_cast<int>(key.caller % kCallers) * kCatalogs +
+         static_cast<int>(key.catalog % kCatalogs);
+}
+
+void FairQueue::Push(Work* work, std::int64_t expected_ns) {
+  const int flow = FlowOf(work->flow_);
+  Caller& caller = CallerOf(flow);
+  Line& line = LineOf(flow);
+  // What was done while nobody waited was done at nobody's cost.
+  if (count_ == 0) now_ns_ = latest_ns_;
+  if (caller.count == 0) {
+    ++caller_count_;
+    waiting_[flow / kCatalogs / 64] |= Bit(flow);
+    caller.virtual_ns = std::max(caller.virtual_ns, now_ns_);
+    caller.lines_now_ns = caller.lines_latest_ns;
+  }
+  if (line.first == nullptr) {
+    line.virtual_ns = std::max(line.virtual_ns, caller.lines_now_ns);
+  }
+  Work::Place& place = work->place_;
+  place.flow = flow;
+  place.expected_ns = expected_ns;
+  place.before = line.last;
+  place.after = nullptr;
+  (line.last != nullptr ? line.last->place_.after : line.first) = work;
+  line.last = work;
+  ++count_;
+  ++caller.count;
+  expected_ns_ += expected_ns;
+  caller.expected_ns += expected_ns;
+  line.expected_ns += expected_ns;
+}
+
+Work* FairQueue::Pop() {
+  Caller* next = nullptr;
+  ForEachWaiting([&](Caller& caller) {
+    if (next == nullptr || caller.virtual_ns < next->virtual_ns) next = &caller;
+  });
+  if (next == nullptr) return nullptr;
+  Line* line = nullptr;
+  for (Line& each : next->lines) {
+    if (each.first == nullptr) continue;
+    if (line == nullptr || each.virtual_ns < line->virtual_ns) line = &each;
+  }
+  now_ns_ = next->virtual_ns;
+  next->lines_now_ns = line->virtual_ns;
+  Work* work = line->first;
+  const int flow = work->place_.flow;
+  Unlink(work);
+  Charge(flow, work->place_.expected_ns);
+  return work;
+}
+
+void FairQueue::PopGroup(absl::string_view group, std::size_t most,
+                         std::vector<Work*>& taken) {
+  const std::size_t end = taken.size() + most;
+  const auto take = [&](std::size_t most_each) {
+    ForEachWaiting([&](Caller& caller) {
+      const std::size_t caller_end = std::min(end, taken.size() + most_each);
+      for (Line& line : caller.lines) {
+        Work* next = nullptr;
+        for (Work* work = line.first;
+             work != nullptr && taken.size() < caller_end; work = next) {
+          next = work->place_.after;
+          if (work->group() != group) continue;
+          const int flow = work->place_.flow;
+          Unlink(work);
+          Charge(flow, work->place_.expected_ns);
+          taken.push_back(work);
+        }
+      }
+    });
+  };
+  if (caller_count_ == 0) return;
+  // A share for each, and then what some leave of theirs.
+  const auto callers = static_cast<std::size_t>(caller_count_);
+  take((most + callers - 1) / callers);
+  take(most);
+}
+
+Work* FairQueue::PopFromLongest(const Work& newcomer,
+                                std::int64_t expected_ns) {
+  const int flow = FlowOf(newcomer.flow_);
+  Caller& own_caller = CallerOf(flow);
+  Line& own_line = LineOf(flow);
+  Caller* longest_caller = &own_caller;
+  std::int64_t longest_ns = own_caller.expected_ns + expected_ns;
+  ForEachWaiting([&](Caller& caller) {
+    if (caller.expected_ns <= longest_ns) return;
+    longest_caller = &caller;
+    longest_ns = caller.expected_ns;
+  });
+  const bool own = longest_caller == &own_caller;
+  Line* longest = own ? &own_line : nullptr;
+  longest_ns = own ? own_line.expected_ns + expected_ns : 0;
+  for (Line& line : longest_caller->lines) {
+    if (line.expected_ns <= longest_ns) continue;
+    longest = &line;
+    longest_ns = line.expected_ns;
+  }
+  if (longest == &own_line) return nullptr;
+  Work* work = longest->last;
+  Unlink(work);
+  return work;
+}
+
+bool FairQueue::Remove(Work* work) {
+  if (work->place_.flow < 0) return false;
+  Unlink(work);
+  return true;
+}
+
+void FairQueue::Charge(int flow, std::int64_t more_ns) {
+  Caller& caller = CallerOf(flow);
+  Line& line = LineOf(flow);
+  caller.virtual_ns += more_ns;
+  line.virtual_ns += more_ns;
+  latest_ns_ = std::max(latest_ns_, caller.virtual_ns);
+  caller.lines_latest_ns = std::max(caller.lines_latest_ns, line.virtual_ns);
+}
+
+void FairQueue::Unlink(Work* work) {
+  Work::Place& place = work->place_;
+  Caller& caller = CallerOf(place.flow);
+  Line& line = LineOf(place.flow);
+  const int flow = place.flow;
+  (place.before != nullptr ? place.before->place_.after : line.first) =
+      place.after;
+  (place.after != nullptr ? place.after->place_.before : line.last) =
+      place.before;
+  place.flow = -1;
+  --count_;
+  --caller.count;
+  if (caller.count == 0) {
+    --caller_count_;
+    waiting_[flow / kCatalogs / 64] &= ~Bit(flow);
+  }
+  expected_ns_ -= place.expected_ns;
+  caller.expected_ns -= place.expected_ns;
+  line.expected_ns -= place.expected_ns;
+}
+
+}  // namespace attendant

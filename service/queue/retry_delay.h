@@ -1,0 +1,33 @@
+// When a refused caller may try again.
+#ifndef ATTENDANT_SERVICE_QUEUE_RETRY_DELAY_H_
+#define ATTENDANT_SERVICE_QUEUE_RETRY_DELAY_H_
+
+#include <grpcpp/server_context.h>
+
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+namespace attendant {
+
+// Of what may pass, where nothing better is known.
+inline constexpr absl::Duration kRetryDelay = absl::Milliseconds(200);
+
+// `status`, an error that is known to pass in about `delay`. What RetryDelayOf
+// says is that or kRetryDelay, whichever is longer, times 0.5 to 1.5 by chance:
+// those refused together should not come back together.
+absl::Status WithRetryDelay(absl::Status status, absl::Duration delay);
+
+// What WithRetryDelay gave the status, in whole milliseconds, or nothing.
+std::optional<absl::Duration> RetryDelayOf(const absl::Status& status);
+
+// Tells gRPC's own retries what to make of RESOURCE_EXHAUSTED, by the trailing
+// metadata grpc-retry-pushback-ms (gRFC A6): to wait as long as RetryDelayOf
+// says, or, where that is nothing, not to try again by themselves. For a call
+// that ends with `status`, before it is finished.
+void PushBack(const absl::Status& status, grpc::ServerContextBase& context);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_SERVICE_QUEUE_RETRY_DELAY_H_

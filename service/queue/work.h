@@ -1,0 +1,98 @@
+// What a worker does once, and where it stands meanwhile.
+#ifndef ATTENDANT_SERVICE_QUEUE_WORK_H_
+#define ATTENDANT_SERVICE_QUEUE_WORK_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "core/base/clock.h"
+#include "core/base/interrupt.h"
+
+namespace attendant {
+
+// Whose work it is, by hashes: works of one caller, and of one catalog of a
+// caller, stand in line together (see FairQueue). Zeros are a caller and a
+// catalog like any other.
+struct FlowKey {
+  std::uint64_t caller = 0;
+  std::uint64_t catalog = 0;
+};
+
+// What one worker does from taking a work to being free again: that work, and
+// those that it took along. Written by that worker alone.
+struct Turn {
+  static constexpr std::size_t kMostWorks = 64;
+
+  struct Member {
+    int flow = 0;                  // as the queue numbers them
+    std::int64_t expected_ns = 0;  // what it was expected to take
+  };
+
+  void Begin(SteadyTime now) {
+    begin = now;
+    count = 0;
+    cut_short_count = 0;
+    overrun_ns = 0;
+    longest_overrun_ns = 0;
+  }
+
+  std::array<Member, kMostWorks> members;
+  std::size_t count = 0;
+  SteadyTime begin;
+  // Works that stopped since nobody wanted them any more, and how long after
+  // that moment, in all and at most.
+  int cut_short_count = 0;
+  std::int64_t overrun_ns = 0;
+  std::int64_t longest_overrun_ns = 0;
+};
+
+// Something to run once on a worker. Whoever holds it does not own it: it must
+// live until Run or Refuse is called, and may delete itself there.
+class Work {
+ public:
+  virtual void Run() = 0;
+  // Instead of Run, from any thread: `status` says why it will not be run.
+  virtual void Refuse(const absl::Status& status) = 0;
+  // Works of one group may be done by the one that has its turn: see
+  // WorkerPool::TakeAlong. Empty: of none.
+  virtual absl::string_view group() const { return {}; }
+
+  // When it is no longer wanted.
+  const Interrupt& interrupt() const { return wanted_; }
+
+ protected:
+  // `interrupt` must outlive the work, and is not changed while it waits.
+  explicit Work(const Interrupt& interrupt) : wanted_(interrupt) {}
+  virtual ~Work() = default;
+
+  void set_flow(const FlowKey& flow) { flow_ = flow; }
+  // Inside Run, and before anybody may end the work: it stops early since it
+  // was no longer wanted, which was `overrun` ago.
+  void CutShort(absl::Duration overrun);
+
+ private:
+  friend class FairQueue;
+  friend class WorkQueue;
+
+  // Where the work stands; the queue's.
+  struct Place {
+    Work* before = nullptr;
+    Work* after = nullptr;
+    int flow = -1;  // -1: it does not wait
+    std::int64_t expected_ns = 0;
+    SteadyTime entered;
+    Turn* turn = nullptr;  // the one that it is run in
+  };
+
+  const Interrupt& wanted_;
+  FlowKey flow_;
+  Place place_;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_SERVICE_QUEUE_WORK_H_

@@ -1,0 +1,229 @@
+#include "service/queue/work_queue.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+#include "service/queue/retry_delay.h"
+
+namespace attendant {
+namespace {
+
+// Where nothing is known yet.
+constexpr std::int64_t kUnknownNs = 1000;
+
+using Refusal = WorkQueue::Refusal;
+using Cause = Refusal::Cause;
+
+std::string Milliseconds(absl::Duration duration) {
+  return absl::StrCat(absl::ToInt64Milliseconds(duration), " ms");
+}
+
+absl::Status StatusOf(const Refusal& refusal) {
+  switch (refusal.cause) {
+    case Cause::kFull:
+      return WithRetryDelay(
+          StatusWithReason(
+              absl::StatusCode::kResourceExhausted,
+              "too many requests wait already: try again a little later",
+              "QUEUE_FULL"),
+          refusal.retry_delay);
+    case Cause::kLate:
+      return WithRetryDelay(
+          StatusWithReason(
+              absl::StatusCode::kResourceExhausted,
+              absl::StrCat(
+                  "the reply would take about ", Milliseconds(refusal.expected),
+                  ", and the deadline is in ", Milliseconds(refusal.left),
+                  ": allow more time, or try again a little later"),
+              "WOULD_BE_LATE"),
+          refusal.retry_delay);
+    case Cause::kExpired:
+      return absl::DeadlineExceededError("the deadline passed");
+    case Cause::kCancelled:
+      break;
+  }
+  return absl::CancelledError("the caller went away");
+}
+
+// True if nobody wants the work any more: why.
+bool HasEnded(const Work& work, SteadyTime now, Cause& cause) {
+  const Interrupt& interrupt = work.interrupt();
+  if (now >= interrupt.deadline) {
+    cause = Cause::kExpired;
+    return true;
+  }
+  cause = Cause::kCancelled;
+  return interrupt.cancelled != nullptr && interrupt.cancelled->load();
+}
+
+}  // namespace
+
+void WorkQueue::Refusal::Tell() const {
+  if (work != nullptr) work->Refuse(StatusOf(*this));
+}
+
+WorkQueue::WorkQueue(const Options& options)
+    : options_(options),
+      limit_(options.max_waiting_count,
+             static_cast<std::size_t>(options.thread_count)) {}
+
+Refusal WorkQueue::Add(Work* work, SteadyTime now) {
+  ++counts_.offered_count;
+  Refusal refusal;
+  if (HasEnded(*work, now, refusal.cause)) {
+    ++counts_.ended_waiting_count;
+    refusal.work = work;
+    return refusal;
+  }
+  refusal.retry_delay =
+      absl::Nanoseconds(waiting_.expected_ns() / options_.thread_count);
+  const int flow = FairQueue::FlowOf(work->flow_);
+  const std::int64_t expected_ns = ExpectedNs(flow);
+  if (options_.refuses_late && WouldBeLate(*work, now, flow, refusal)) {
+    ++counts_.refused_late_count;
+    times_[flow].Doubt();
+    refusal.cause = Cause::kLate;
+    refusal.work = work;
+    return refusal;
+  }
+  if (IsFull()) {
+    ++counts_.refused_full_count;
+    limit_.Refused();
+    refusal.cause = Cause::kFull;
+    refusal.work = waiting_.PopFromLongest(*work, expected_ns);
+    if (refusal.work == nullptr) {
+      refusal.work = work;
+      return refusal;
+    }
+  }
+  work->place_.entered = now;
+  waiting_.Push(work, expected_ns);
+  return refusal;
+}
+
+Work* WorkQueue::Begin(SteadyTime now, Turn* turn, Refusal* refusal) {
+  Work* work = waiting_.Pop();
+  if (work == nullptr) return nullptr;
+  if (HasEnded(*work, now, refusal->cause)) {
+    waiting_.Charge(FairQueue::FlowOf(work->flow_), -work->place_.expected_ns);
+    ++counts_.ended_waiting_count;
+    refusal->work = work;
+    return nullptr;
+  }
+  turn->Begin(now);
+  ++busy_count_;
+  Join(*turn, work, now);
+  if (options_.limits_wait) SetLimit(*work, now);
+  return work;
+}
+
+void WorkQueue::TakeAlong(const Work& first, std::size_t most, SteadyTime now,
+                          std::vector<Work*>& taken) {
+  Turn& turn = *first.place_.turn;
+  const auto workers = static_cast<std::size_t>(options_.thread_count);
+  const std::size_t share = (waiting_.count() + workers - 1) / workers;
+  const std::size_t begin = taken.size();
+  waiting_.PopGroup(first.group(),
+                    std::min({most, share, Turn::kMostWorks - turn.count}),
+                    taken);
+  for (std::size_t i = begin; i < taken.size(); ++i) Join(turn, taken[i], now);
+}
+
+void WorkQueue::End(const Turn& turn, SteadyTime now) {
+  --busy_count_;
+  const std::int64_t turn_ns =
+      absl::ToInt64Nanoseconds(absl::FromChrono(now - turn.begin));
+  const auto count = static_cast<std::int64_t>(turn.count);
+  const bool cut_short = turn.cut_short_count > 0;
+  for (std::size_t i = 0; i < turn.count; ++i) {
+    const Turn::Member& member = turn.members[i];
+    waiting_.Charge(member.flow, turn_ns / count - member.expected_ns);
+  }
+  times_[turn.members[0].flow].Add(turn_ns, count, cut_short);
+  all_times_.Add(turn_ns, count, cut_short);
+  mean_turn_ns_ += (turn_ns - mean_turn_ns_) / (mean_turn_ns_ == 0 ? 1 : 8);
+  mean_turn_works_ += (static_cast<double>(count) - mean_turn_works_) / 8;
+  counts_.run_count += count;
+  ++counts_.turn_count;
+  counts_.busy_ns += turn_ns;
+  counts_.cut_short_count += turn.cut_short_count;
+  counts_.overrun_ns += turn.overrun_ns;
+  counts_.longest_overrun_ns =
+      std::max(counts_.longest_overrun_ns, turn.longest_overrun_ns);
+}
+
+bool WorkQueue::Remove(Work* work) {
+  if (!waiting_.Remove(work)) return false;
+  ++counts_.ended_waiting_count;
+  return true;
+}
+
+WorkCounts WorkQueue::counts() const {
+  WorkCounts counts = counts_;
+  counts.waiting_count = waiting_.count();
+  counts.waiting_limit = limit_.limit();
+  counts.busy_worker_count = busy_count_;
+  return counts;
+}
+
+// Those who have less waiting than the newcomer's caller have their turn before
+// it at the latest with their last work; of those who have more, as much.
+bool WorkQueue::WouldBeLate(const Work& work, SteadyTime now, int flow,
+                            Refusal& refusal) const {
+  const SteadyTime deadline = work.interrupt().deadline;
+  if (deadline == SteadyTime::max()) return false;
+  // While a worker is free everything is tried: times are learned so.
+  const int free_count = options_.thread_count - busy_count_;
+  if (static_cast<int>(waiting_.count()) < free_count) return false;
+  const std::int64_t fair_ns =
+      (waiting_.ExpectedOfCaller(flow) + ExpectedNs(flow)) *
+      (waiting_.caller_count() + 1);
+  const std::int64_t before_ns = std::min(waiting_.expected_ns(), fair_ns);
+  // Workers may just have begun their turns.
+  refusal.expected = absl::Nanoseconds(before_ns / options_.thread_count +
+                                       mean_turn_ns_ + times_[flow].quick_ns());
+  refusal.left = absl::FromChrono(deadline - now);
+  return refusal.expected > refusal.left;
+}
+
+std::int64_t WorkQueue::ExpectedNs(int flow) const {
+  const std::int64_t own_ns = times_[flow].mean_ns();
+  return std::max(kUnknownNs, own_ns > 0 ? own_ns : all_times_.mean_ns());
+}
+
+void WorkQueue::SetLimit(const Work& work, SteadyTime now) {
+  const absl::Duration target =
+      std::max(kLeastTarget, kTargetTurns * absl::Nanoseconds(mean_turn_ns_));
+  const absl::Duration each =
+      absl::Nanoseconds(std::max(kUnknownNs, all_times_.mean_ns()));
+  const double in_target =
+      options_.thread_count * absl::FDivDuration(target, each);
+  limit_.Took(work.place_.entered, now, waiting_.count(), target,
+              static_cast<std::size_t>(in_target), LeastLimit());
+}
+
+std::size_t WorkQueue::LeastLimit() const {
+  return static_cast<std::size_t>(
+      options_.thread_count *
+      std::clamp(2 * mean_turn_works_, kLeastWaiting, kMostWaiting));
+}
+
+bool WorkQueue::IsFull() const {
+  if (waiting_.count() >= limit_.limit()) return true;
+  return options_.limits_wait && waiting_.count() >= LeastLimit() &&
+         waiting_.expected_ns() >
+             options_.thread_count * absl::ToInt64Nanoseconds(kLongestBurst);
+}
+
+void WorkQueue::Join(Turn& turn, Work* work, SteadyTime now) {
+  work->place_.turn = &turn;
+  turn.members[turn.count++] = {FairQueue::FlowOf(work->flow_),
+                                work->place_.expected_ns};
+  counts_.waited_ns +=
+      absl::ToInt64Nanoseconds(absl::FromChrono(now - work->place_.entered));
+}
+
+}  // namespace attendant

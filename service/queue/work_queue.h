@@ -1,0 +1,142 @@
+// Which works wait, which are turned away, and whose turn is next.
+#ifndef ATTENDANT_SERVICE_QUEUE_WORK_QUEUE_H_
+#define ATTENDANT_SERVICE_QUEUE_WORK_QUEUE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "core/base/clock.h"
+#include "service/queue/fair_queue.h"
+#include "service/queue/service_time.h"
+#include "service/queue/wait_limit.h"
+#include "service/queue/work.h"
+
+namespace attendant {
+
+// What became of works so far, and what there is now. Times in nanoseconds.
+struct WorkCounts {
+  // Works that were offered; those of them that were turned away since too many
+  // waited, and since they could not have met their deadline.
+  std::int64_t offered_count = 0;
+  std::int64_t refused_full_count = 0;
+  std::int64_t refused_late_count = 0;
+  // Works that nobody wanted any more before their turn, and that took no time
+  // of a worker.
+  std::int64_t ended_waiting_count = 0;
+  // Works that ended in their turn, the turns, what they took of the workers'
+  // time, and how long works had waited for it.
+  std::int64_t run_count = 0;
+  std::int64_t turn_count = 0;
+  std::int64_t busy_ns = 0;
+  std::int64_t waited_ns = 0;
+  // Of those run, works that stopped since nobody wanted them any more, and how
+  // long after that moment: in all, and at most.
+  std::int64_t cut_short_count = 0;
+  std::int64_t overrun_ns = 0;
+  std::int64_t longest_overrun_ns = 0;
+  // Works that wait, how many may, and workers that are busy.
+  std::size_t waiting_count = 0;
+  std::size_t waiting_limit = 0;
+  int busy_worker_count = 0;
+};
+
+// What a WorkerPool decides, without its threads and its lock: the time is what
+// its caller says it is. Not thread-safe.
+class WorkQueue {
+ public:
+  struct Options {
+    int thread_count = 1;                  // workers, >= 1
+    std::size_t max_waiting_count = 1024;  // works that wait, >= 1
+    // Turns away what can't meet its deadline, by what works took so far.
+    bool refuses_late = false;
+    // Lets no more wait than have their turn in good time (WaitLimit): for
+    // works that keep workers busy.
+    bool limits_wait = false;
+  };
+
+  // With limits_wait, the longest time to wait that is aimed at: so many turns
+  // as they take now, or kLeastTarget where that is longer. But for each worker
+  // kLeastWaiting works may always wait; where works share turns, twice as many
+  // as a turn has now, up to kMostWaiting: so that turns can grow full, which
+  // is when workers do most.
+  static constexpr std::int64_t kTargetTurns = 2;
+  static constexpr absl::Duration kLeastTarget = absl::Milliseconds(10);
+  static constexpr double kLeastWaiting = 8;
+  static constexpr double kMostWaiting = 16;
+  // And at any time no more than workers do in so long.
+  static constexpr absl::Duration kLongestBurst = absl::Milliseconds(100);
+
+  // What becomes of a work that will not run; a null work: there is none.
+  struct Refusal {
+    enum class Cause { kFull, kLate, kExpired, kCancelled };
+
+    Work* work = nullptr;
+    Cause cause = Cause::kFull;
+    // When there should be room.
+    absl::Duration retry_delay;
+    // kLate: until the reply, as far as one can say, and until the deadline.
+    absl::Duration expected;
+    absl::Duration left;
+
+    // Tells the work, if there is one. Without a lock: the work ends there.
+    void Tell() const;
+  };
+
+  explicit WorkQueue(const Options& options);
+
+  // Takes `work` to wait. Turned away is a work that would be late or that
+  // nobody wants any more; and where too many wait, the newest of those whose
+  // sender has most to be done, which may be `work` itself.
+  Refusal Add(Work* work, SteadyTime now);
+
+  // The next work, for a worker that is free, and begins a turn. Null if none
+  // waits. If nobody wants it any more it is the refusal's and takes no turn.
+  Work* Begin(SteadyTime now, Turn* turn, Refusal* refusal);
+
+  // Adds to `taken` works that wait and are of `first`'s group, up to `most`
+  // and as many as are a worker's share of those that wait. They are of the
+  // turn that `first` has.
+  void TakeAlong(const Work& first, std::size_t most, SteadyTime now,
+                 std::vector<Work*>& taken);
+
+  // A turn is over.
+  void End(const Turn& turn, SteadyTime now);
+
+  // Takes `work` out, if it waits.
+  bool Remove(Work* work);
+
+  std::size_t waiting_count() const { return waiting_.count(); }
+  // True if no work waits or has its turn.
+  bool is_idle() const { return waiting_.count() == 0 && busy_count_ == 0; }
+  WorkCounts counts() const;
+
+ private:
+  // True if `work` is not expected to end before its deadline: by how much.
+  bool WouldBeLate(const Work& work, SteadyTime now, int flow,
+                   Refusal& refusal) const;
+  std::int64_t ExpectedNs(int flow) const;
+  std::size_t LeastLimit() const;
+  // True if one more may not wait.
+  bool IsFull() const;
+  // `work`, whose turn has come, says how many others may wait.
+  void SetLimit(const Work& work, SteadyTime now);
+  void Join(Turn& turn, Work* work, SteadyTime now);
+
+  const Options options_;
+  FairQueue waiting_;
+  WaitLimit limit_;
+  std::array<ServiceTime, FairQueue::kFlows> times_;
+  ServiceTime all_times_;
+  // Of about the last eight turns.
+  std::int64_t mean_turn_ns_ = 0;
+  double mean_turn_works_ = 1;
+  int busy_count_ = 0;
+  WorkCounts counts_;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_SERVICE_QUEUE_WORK_QUEUE_H_

@@ -1,0 +1,125 @@
+#include "service/queue/worker_pool.h"
+
+#include <pthread.h>
+
+#include "core/base/clock.h"
+#include "core/base/own_core.h"
+#include "core/base/status.h"
+
+namespace attendant {
+
+absl::Status Draining() {
+  return StatusWithReason(absl::StatusCode::kUnavailable,
+                          "the server is shutting down", "DRAINING");
+}
+
+WorkerPool::WorkerPool(const Options& options, const WorkerThreads& threads)
+    : thread_kind_(threads),
+      thread_count_(options.thread_count),
+      queue_(options) {
+  threads_.reserve(static_cast<std::size_t>(options.thread_count));
+  for (int i = 0; i < options.thread_count; ++i) {
+    threads_.emplace_back([this, i] { RunWorker(i); });
+  }
+}
+
+WorkerPool::~WorkerPool() { Stop(); }
+
+void WorkerPool::Add(Work* work) {
+  WorkQueue::Refusal refusal;
+  bool stopped = false;
+  {
+    const SteadyTime now = SteadyNow();
+    MutexLock lock(&mutex_);
+    stopped = stopped_;
+    if (!stopped) refusal = queue_.Add(work, now);
+  }
+  if (stopped) return work->Refuse(Draining());
+  if (refusal.work != work) changed_.NotifyOne();
+  refusal.Tell();
+}
+
+bool WorkerPool::TryRunHere(Work* work) {
+  Turn turn;
+  WorkQueue::Refusal refusal;
+  {
+    const SteadyTime now = SteadyNow();
+    MutexLock lock(&mutex_);
+    if (stopped_ || !queue_.is_idle()) return false;
+    refusal = queue_.Add(work, now);
+    if (refusal.work == nullptr) queue_.Begin(now, &turn, &refusal);
+  }
+  if (refusal.work == nullptr) {
+    RunTurn(work, turn);
+  } else {
+    refusal.Tell();
+  }
+  return true;
+}
+
+void WorkerPool::TakeAlong(const Work& work, std::size_t most,
+                           std::vector<Work*>& taken) {
+  const SteadyTime now = SteadyNow();
+  MutexLock lock(&mutex_);
+  queue_.TakeAlong(work, most, now, taken);
+}
+
+bool WorkerPool::Remove(Work* work) {
+  MutexLock lock(&mutex_);
+  return queue_.Remove(work);
+}
+
+std::size_t WorkerPool::waiting_count() const {
+  MutexLock lock(&mutex_);
+  return queue_.waiting_count();
+}
+
+WorkCounts WorkerPool::counts() const {
+  MutexLock lock(&mutex_);
+  return queue_.counts();
+}
+
+void WorkerPool::Stop() {
+  {
+    MutexLock lock(&mutex_);
+    stopped_ = true;
+  }
+  changed_.NotifyAll();
+  for (std::thread& thread : threads_) {
+    if (thread.joinable()) thread.join();
+  }
+  MutexLock lock(&mutex_);
+  while (!queue_.is_idle()) changed_.Wait(&mutex_);
+}
+
+void WorkerPool::RunWorker(int index) {
+  pthread_setname_np(pthread_self(), thread_kind_.name);
+  if (thread_kind_.share.has_value()) TakeShare(*thread_kind_.share);
+  if (thread_kind_.have_own_cores) TakeOwnCore(index, thread_count_);
+  Turn turn;
+  while (true) {
+    Work* work = nullptr;
+    WorkQueue::Refusal refusal;
+    {
+      MutexLock lock(&mutex_);
+      while (queue_.waiting_count() == 0 && !stopped_) changed_.Wait(&mutex_);
+      if (queue_.waiting_count() == 0) return;
+      work = queue_.Begin(SteadyNow(), &turn, &refusal);
+    }
+    if (work == nullptr) {
+      refusal.Tell();
+    } else {
+      RunTurn(work, turn);
+    }
+  }
+}
+
+void WorkerPool::RunTurn(Work* work, const Turn& turn) {
+  work->Run();
+  const SteadyTime now = SteadyNow();
+  MutexLock lock(&mutex_);
+  queue_.End(turn, now);
+  if (stopped_) changed_.NotifyAll();
+}
+
+}  // namespace attendant

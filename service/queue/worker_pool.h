@@ -1,0 +1,91 @@
+// The threads that do the work of requests.
+#ifndef ATTENDANT_SERVICE_QUEUE_WORKER_POOL_H_
+#define ATTENDANT_SERVICE_QUEUE_WORKER_POOL_H_
+
+#include <cstddef>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "core/base/mutex.h"
+#include "core/base/spare_time.h"
+#include "service/queue/work.h"
+#include "service/queue/work_queue.h"
+
+namespace attendant {
+
+// A pool's threads as the system sees them.
+struct WorkerThreads {
+  // Also the pool's; up to 15 characters.
+  const char* name = "worker";
+  // Of the processor, where others want it too; nullopt: as much as they.
+  std::optional<Share> share = std::nullopt;
+  // One for each core, where there are as many (core/base/own_core.h).
+  bool have_own_cores = false;
+};
+
+// The refusal of what comes after the shutdown began.
+absl::Status Draining();
+
+// A fixed number of threads over one WorkQueue. Thread-safe.
+class WorkerPool {
+ public:
+  using Options = WorkQueue::Options;
+
+  explicit WorkerPool(const Options& options,
+                      const WorkerThreads& threads = {});
+  // Stops.
+  ~WorkerPool();
+
+  // Takes `work` to be run, once. Or refuses it, or another that waits in its
+  // stead: which has been told, by Work::Refuse, when this returns.
+  // Unavailable once the pool was stopped.
+  void Add(Work* work);
+
+  // The same on the calling thread, where nothing waits and nothing else runs:
+  // true. Else nothing happens: false. It counts as a worker's; works that come
+  // meanwhile are the workers'.
+  bool TryRunHere(Work* work);
+
+  // Takes works of `work`'s group out of the queue, for `work` to run, inside
+  // its Run: `most`, or fewer so that every worker has its share of what waits.
+  // None if nothing waits: there is no waiting for others to come. None of them
+  // is told if nobody wants it any more.
+  void TakeAlong(const Work& work, std::size_t most, std::vector<Work*>& taken);
+
+  // Takes `work` out of the queue. False if it does not wait there: it has its
+  // turn, or had it.
+  bool Remove(Work* work);
+
+  // Works that no worker has begun.
+  std::size_t waiting_count() const;
+
+  WorkCounts counts() const;
+
+  absl::string_view name() const { return thread_kind_.name; }
+
+  // Runs what waits, takes nothing more, and returns when the threads are gone
+  // and nothing runs.
+  // Not from a worker. A second call returns at once.
+  void Stop();
+
+ private:
+  void RunWorker(int index);
+  // Runs `work`, whose turn has begun, to the end of its turn.
+  void RunTurn(Work* work, const Turn& turn);
+
+  const WorkerThreads thread_kind_;
+  const int thread_count_;
+  mutable Mutex mutex_;
+  CondVar changed_;  // a work was added, or the last ended of a stopped pool
+  WorkQueue queue_ ABSL_GUARDED_BY(mutex_);
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_SERVICE_QUEUE_WORKER_POOL_H_

@@ -1,0 +1,134 @@
+#include "service/security/authenticator.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/clock.h"
+#include "core/base/status.h"
+#include "service/log/log.h"
+
+namespace attendant {
+namespace {
+
+std::int64_t NowNanoseconds() {
+  return SteadyNow().time_since_epoch() / std::chrono::nanoseconds(1);
+}
+
+absl::StatusOr<TokenTable> ReadTable(const std::string& path) {
+  ATTENDANT_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path));
+  absl::StatusOr<TokenTable> table = TokenTable::FromText(text);
+  if (table.ok()) return table;
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ": ", table.status().message()));
+}
+
+// Nothing if the header is of another scheme.
+std::optional<absl::string_view> BearerToken(absl::string_view header) {
+  constexpr absl::string_view kScheme = "bearer ";
+  if (!absl::StartsWithIgnoreCase(header, kScheme)) return std::nullopt;
+  return absl::StripAsciiWhitespace(header.substr(kScheme.size()));
+}
+
+const std::shared_ptr<const Grant>& Anonymous() {
+  static const auto& grant = *new std::shared_ptr<const Grant>(
+      std::make_shared<Grant>(Grant{.name = "anonymous"}));
+  return grant;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Authenticator>> Authenticator::Open(
+    const std::string& path, bool anonymous_read) {
+  // Watched from before it is read.
+  WatchedFiles files({path});
+  ATTENDANT_ASSIGN_OR_RETURN(TokenTable table, ReadTable(path));
+  return std::unique_ptr<Authenticator>(new Authenticator(
+      path, anonymous_read, std::move(files), std::move(table)));
+}
+
+Authenticator::Authenticator(const std::string& path, bool anonymous_read,
+                             WatchedFiles files, TokenTable table)
+    : path_(path),
+      anonymous_read_(anonymous_read),
+      next_look_ns_(NowNanoseconds()),
+      table_(std::make_shared<TokenTable>(std::move(table))),
+      files_(std::move(files)) {}
+
+absl::Status Authenticator::CheckRole(Role needed, absl::string_view header) {
+  ReloadIfChanged();
+  Role role = Role::kRead;
+  if (!header.empty()) {
+    const std::optional<absl::string_view> token = BearerToken(header);
+    const std::shared_ptr<const TokenTable> table = table_.Load();
+    const Grant* grant = token ? table->Find(*token) : nullptr;
+    if (grant == nullptr) {
+      refusals_[AuthRefusal::kUnknownToken].Add();
+      return StatusWithReason(
+          absl::StatusCode::kUnauthenticated,
+          "authorization: got one that is no token of this server, want "
+          "\"Bearer NAME.SECRET\" as attendantd token made it",
+          "TOKEN_UNKNOWN");
+    }
+    role = grant->role;
+  } else if (!anonymous_read_) {
+    refusals_[AuthRefusal::kNoToken].Add();
+    return StatusWithReason(absl::StatusCode::kUnauthenticated,
+                            "authorization: got nothing, want a token of this "
+                            "server as \"Bearer NAME.SECRET\"",
+                            "TOKEN_MISSING");
+  }
+  if (role >= needed) return absl::OkStatus();
+  refusals_[AuthRefusal::kRoleTooLow].Add();
+  return StatusWithReason(
+      absl::StatusCode::kPermissionDenied,
+      absl::StrCat(
+          "this call wants the role ", RoleName(needed), ", and ",
+          header.empty() ? "without a token it is " : "the token's is ",
+          RoleName(role)),
+      "ROLE_TOO_LOW");
+}
+
+std::shared_ptr<const Grant> Authenticator::GrantOf(
+    absl::string_view header) const {
+  if (header.empty()) return anonymous_read_ ? Anonymous() : nullptr;
+  const std::optional<absl::string_view> token = BearerToken(header);
+  const std::shared_ptr<const TokenTable> table = table_.Load();
+  return {table, token ? table->Find(*token) : nullptr};
+}
+
+void Authenticator::ReloadIfChanged() {
+  const std::int64_t now = NowNanoseconds();
+  std::int64_t next = next_look_ns_.load(std::memory_order_relaxed);
+  // One of the calls that come at the time looks; the others don't wait.
+  if (now < next || !next_look_ns_.compare_exchange_strong(
+                        next, now + absl::ToInt64Nanoseconds(kLookInterval))) {
+    return;
+  }
+  // The log tells of what went wrong.
+  Reload().IgnoreError();
+}
+
+absl::Status Authenticator::Reload() {
+  MutexLock lock(&mutex_);
+  if (!files_.HaveChanged()) return absl::OkStatus();
+  absl::StatusOr<TokenTable> table = ReadTable(path_);
+  if (!table.ok()) {
+    files_.ReadAgain();
+    const bool is_known = table.status() == last_failure_;
+    last_failure_ = table.status();
+    if (is_known) return last_failure_;
+    LogEvent(LogLevel::kError, "tokens_not_reloaded",
+             {{"error", std::string(table.status().message())},
+              {"what_now", "the tokens read before it stay valid"}});
+    return last_failure_;
+  }
+  last_failure_ = absl::OkStatus();
+  table_.Store(std::make_shared<TokenTable>(*std::move(table)));
+  LogEvent(LogLevel::kInfo, "tokens_reloaded", {{"path", path_}});
+  return absl::OkStatus();
+}
+
+}  // namespace attendant

@@ -1,0 +1,76 @@
+// Checks the bearer tokens of calls against a file of salted hashes.
+#ifndef ATTENDANT_SERVICE_SECURITY_AUTHENTICATOR_H_
+#define ATTENDANT_SERVICE_SECURITY_AUTHENTICATOR_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "core/base/mutex.h"
+#include "core/base/published.h"
+#include "service/metrics/instruments.h"
+#include "service/security/access.h"
+#include "service/security/token_table.h"
+#include "service/security/watched_files.h"
+
+namespace attendant {
+
+// Why a caller was refused.
+enum class AuthRefusal { kNoToken, kUnknownToken, kRoleTooLow, kCount };
+
+// Thread-safe. `header` is what stands in "authorization", empty where there is
+// none: "Bearer NAME.SECRET" (RFC 6750).
+//
+// The file is looked at again before a check, at most every kLookInterval. One
+// that can't be read or is not well-formed changes nothing, and the log says
+// so once.
+class Authenticator {
+ public:
+  static constexpr absl::Duration kLookInterval = absl::Milliseconds(500);
+
+  // Reads the file of token_table.h at `path`. With `anonymous_read` calls
+  // without a token may do what kRead may, in every catalog. Errors are those
+  // of ReadSmallFile and TokenTable::FromText, with the path.
+  static absl::StatusOr<std::unique_ptr<Authenticator>> Open(
+      const std::string& path, bool anonymous_read);
+
+  // OK if the caller may do what `needed` may. Unauthenticated without a token
+  // or with one that is not in the file; PermissionDenied if its role is too
+  // low.
+  absl::Status CheckRole(Role needed, absl::string_view header);
+
+  // Looks at the file now. OK if it is what is in use from now on; else why it
+  // is not.
+  absl::Status Reload();
+
+  // By CheckRole.
+  const CounterFor<AuthRefusal>& refusals() const { return refusals_; }
+
+  // What a caller may do; null if it has no token, or one that was taken back.
+  std::shared_ptr<const Grant> GrantOf(absl::string_view header) const;
+
+ private:
+  Authenticator(const std::string& path, bool anonymous_read,
+                WatchedFiles files, TokenTable table);
+
+  void ReloadIfChanged();
+
+  const std::string path_;
+  const bool anonymous_read_;
+  std::atomic<std::int64_t> next_look_ns_;  // of SteadyNow
+  Published<TokenTable> table_;
+  CounterFor<AuthRefusal> refusals_;
+  Mutex mutex_;
+  WatchedFiles files_ ABSL_GUARDED_BY(mutex_);
+  absl::Status last_failure_ ABSL_GUARDED_BY(mutex_);  // of reading it; or OK
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_SERVICE_SECURITY_AUTHENTICATOR_H_

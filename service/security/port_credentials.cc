@@ -1,0 +1,178 @@
+#include "service/security/port_credentials.h"
+
+#include <grpc/grpc.h>
+#include <grpc/grpc_security.h>
+#include <grpc/slice.h>
+
+#include <cstdlib>
+#include <optional>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/clock.h"
+#include "core/base/mutex.h"
+#include "core/base/status.h"
+#include "service/log/log.h"
+#include "service/log/log_limiter.h"
+#include "service/security/access.h"
+#include "service/security/tls_reloader.h"
+
+namespace attendant {
+namespace {
+
+// Hands gRPC what TLS handshakes are done with. Thread-safe.
+class TlsFetcher {
+ public:
+  explicit TlsFetcher(TlsReloader& reloader) : reloader_(reloader) {}
+
+  bool wants_client_certificates() const {
+    return reloader_.wants_client_certificates();
+  }
+
+  // For gRPC, before each handshake: the material if it is new.
+  static grpc_ssl_certificate_config_reload_status Fetch(
+      void* self, grpc_ssl_server_certificate_config** config) {
+    return static_cast<TlsFetcher*>(self)->Fetch(config);
+  }
+
+ private:
+  grpc_ssl_certificate_config_reload_status Fetch(
+      grpc_ssl_server_certificate_config** config) {
+    MutexLock lock(&mutex_);
+    const std::shared_ptr<const TlsMaterial> material = reloader_.Current();
+    if (material == fetched_) {
+      return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
+    }
+    fetched_ = material;
+    const grpc_ssl_pem_key_cert_pair pair = {material->key.c_str(),
+                                             material->certificate.c_str()};
+    // gRPC wants authorities even where no client is asked for a certificate:
+    // then nothing is ever compared with them.
+    const std::string& authorities = wants_client_certificates()
+                                         ? material->client_ca
+                                         : material->certificate;
+    *config = grpc_ssl_server_certificate_config_create(authorities.c_str(),
+                                                        &pair, 1);
+    return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
+  }
+
+  TlsReloader& reloader_;
+  Mutex mutex_;
+  std::shared_ptr<const TlsMaterial> fetched_ ABSL_GUARDED_BY(mutex_);
+};
+
+absl::string_view View(const grpc_slice& slice) {
+  return {reinterpret_cast<const char*>(GRPC_SLICE_START_PTR(slice)),
+          GRPC_SLICE_LENGTH(slice)};
+}
+
+absl::Status CheckCall(Authenticator& authenticator,
+                       const grpc_metadata* metadata, std::size_t count,
+                       absl::string_view& path) {
+  absl::string_view header;
+  int header_count = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const absl::string_view key = View(metadata[i].key);
+    if (key == ":path") path = View(metadata[i].value);
+    if (key == "authorization") {
+      header = View(metadata[i].value);
+      ++header_count;
+    }
+  }
+  const std::optional<Role> needed = RoleFor(path);
+  if (!needed) return absl::OkStatus();
+  // One might be checked and another one used.
+  if (header_count > 1) {
+    return absl::UnauthenticatedError("authorization: got several, want one");
+  }
+  return authenticator.CheckRole(*needed, header);
+}
+
+struct CallChecks {
+  explicit CallChecks(Authenticator& by) : authenticator(by) {}
+
+  Authenticator& authenticator;
+  LogLimiter logged{10};
+};
+
+// For gRPC, before each call; `state` is of CallChecks.
+void ProcessMetadata(void* state, grpc_auth_context* /*context*/,
+                     const grpc_metadata* metadata, std::size_t count,
+                     grpc_process_auth_metadata_done_cb done, void* data) {
+  auto& checks = *static_cast<CallChecks*>(state);
+  absl::string_view path;
+  const absl::Status status =
+      CheckCall(checks.authenticator, metadata, count, path);
+  if (!status.ok()) {
+    if (const auto dropped = checks.logged.Admit(SteadyNow())) {
+      LogEvent(LogLevel::kWarning, "call_refused",
+               {{"path", std::string(path)},
+                {"error", std::string(status.message())},
+                {"not_logged_before", LogValue::Json(absl::StrCat(*dropped))}});
+    }
+  }
+  done(data, nullptr, 0, nullptr, 0,
+       static_cast<grpc_status_code>(status.code()),
+       std::string(status.message()).c_str());
+}
+
+// Credentials of gRPC's C interface: its C++ interface reloads no certificates
+// without giving up those it has, and hands metadata to a thread of its own.
+class PortCredentials final : public grpc::ServerCredentials {
+ public:
+  // Without TLS: connections from this machine only.
+  explicit PortCredentials(std::shared_ptr<Security> security)
+      : security_(std::move(security)),
+        fetcher_(security_->tls() == nullptr
+                     ? nullptr
+                     : std::make_unique<TlsFetcher>(*security_->tls())),
+        credentials_(fetcher_ == nullptr
+                         ? grpc_local_server_credentials_create(LOCAL_TCP)
+                         : MakeTls(*fetcher_)) {
+    if (security_->authenticator() == nullptr) return;
+    checks_ = std::make_unique<CallChecks>(*security_->authenticator());
+    grpc_server_credentials_set_auth_metadata_processor(
+        credentials_, {&ProcessMetadata, nullptr, checks_.get()});
+  }
+  ~PortCredentials() override { grpc_server_credentials_release(credentials_); }
+
+  // Not called: what checks calls is set by the constructor.
+  void SetAuthMetadataProcessor(
+      const std::shared_ptr<grpc::AuthMetadataProcessor>&) override {
+    std::abort();
+  }
+
+ private:
+  static grpc_server_credentials* MakeTls(TlsFetcher& fetcher) {
+    return grpc_ssl_server_credentials_create_with_options(
+        grpc_ssl_server_credentials_create_options_using_config_fetcher(
+            fetcher.wants_client_certificates()
+                ? GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY
+                : GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE,
+            &TlsFetcher::Fetch, &fetcher));
+  }
+
+  int AddPortToServer(const std::string& address,
+                      grpc_server* server) override {
+    return grpc_server_add_http2_port(server, address.c_str(), credentials_);
+  }
+
+  const std::shared_ptr<Security> security_;
+  const std::unique_ptr<TlsFetcher> fetcher_;  // null: no TLS
+  std::unique_ptr<CallChecks> checks_;         // null: no tokens
+  grpc_server_credentials* const credentials_;
+};
+
+}  // namespace
+
+std::shared_ptr<grpc::ServerCredentials> MakePortCredentials(
+    std::shared_ptr<Security> security) {
+  // Insecure credentials can't check calls.
+  if (security->tls() == nullptr && security->authenticator() == nullptr) {
+    return grpc::InsecureServerCredentials();
+  }
+  return std::make_shared<PortCredentials>(std::move(security));
+}
+
+}  // namespace attendant

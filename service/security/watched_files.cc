@@ -1,0 +1,73 @@
+#include "service/security/watched_files.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+
+namespace attendant {
+namespace {
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
+}  // namespace
+
+WatchedFiles::WatchedFiles(std::vector<std::string> paths)
+    : paths_(std::move(paths)), signature_(Signature()) {}
+
+bool WatchedFiles::HaveChanged() {
+  std::string signature = Signature();
+  if (signature == signature_) return false;
+  signature_ = std::move(signature);
+  return true;
+}
+
+std::string WatchedFiles::Signature() const {
+  std::string signature;
+  for (const std::string& path : paths_) {
+    if (path.empty()) continue;
+    struct stat status = {};
+    if (stat(path.c_str(), &status) != 0) {
+      absl::StrAppend(&signature, "missing;");
+      continue;
+    }
+    absl::StrAppend(&signature, status.st_dev, " ", status.st_ino, " ",
+                    status.st_size, " ", status.st_mtim.tv_sec, ".",
+                    status.st_mtim.tv_nsec, " ", status.st_ctim.tv_sec, ".",
+                    status.st_ctim.tv_nsec, ";");
+  }
+  return signature;
+}
+
+absl::StatusOr<std::string> ReadSmallFile(const std::string& path) {
+  const auto failed = [&] {
+    return absl::ErrnoToStatus(errno, absl::StrCat(path, " can't be read"));
+  };
+  // A pipe would be waited for.
+  struct stat status = {};
+  if (stat(path.c_str(), &status) != 0) return failed();
+  if (!S_ISREG(status.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " can't be read: it is no regular file"));
+  }
+  const std::unique_ptr<std::FILE, CloseFile> file(
+      std::fopen(path.c_str(), "rb"));
+  if (file == nullptr) return failed();
+  std::string content(kMostSmallFileBytes + 1, '\0');
+  content.resize(std::fread(content.data(), 1, content.size(), file.get()));
+  if (std::ferror(file.get()) != 0) return failed();
+  if (content.size() > kMostSmallFileBytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(path, " has more than ", kMostSmallFileBytes, " bytes"));
+  }
+  return content;
+}
+
+}  // namespace attendant
