@@ -120,7 +120,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   resets.OnFlood([listener = server->listener_.get()](absl::string_view peer) {
     listener->Drop(peer);
   });
-  builder.SetContextAllocator(resets.NewContextAllocator());
+  resets.Attach(builder);
   const int max_bytes = static_cast<int>(options.max_message_bytes);
   builder.SetMaxReceiveMessageSize(max_bytes);
   builder.SetMaxSendMessageSize(max_bytes);

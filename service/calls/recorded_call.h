@@ -29,10 +29,7 @@ namespace attendant {
 template <typename Reactor>
 class RecordedCall : public Reactor {
  public:
-  void OnCancel() override {
-    cancelled_.store(true);
-    backend_.reset_watch.Cancelled(context_);
-  }
+  void OnCancel() override { cancelled_.store(true); }
   void OnDone() override {
     CallCount& calls = backend_.calls;
     delete this;

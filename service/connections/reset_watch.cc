@@ -1,9 +1,12 @@
 #include "service/connections/reset_watch.h"
 
 #include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/support/server_interceptor.h>
 
 #include <chrono>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -53,8 +56,53 @@ class ResetWatch::Contexts final : public grpc::ContextAllocator {
   ResetWatch& watch_;
 };
 
-std::unique_ptr<grpc::ContextAllocator> ResetWatch::NewContextAllocator() {
-  return std::make_unique<Contexts>(*this);
+// Of one call that began while gRPC had too many.
+class ResetWatch::Witness final : public grpc::experimental::Interceptor {
+ public:
+  Witness(ResetWatch& watch, grpc::ServerContextBase& context)
+      : watch_(watch), context_(context), peer_(context.peer()) {}
+
+  void Intercept(
+      grpc::experimental::InterceptorBatchMethods* methods) override {
+    using grpc::experimental::InterceptionHookPoints;
+    // As soon as the reset was read: to end the call takes gRPC longer, for as
+    // long as there is more to read.
+    if (methods->QueryInterceptionHookPoint(
+            InterceptionHookPoints::POST_RECV_CLOSE) &&
+        context_.IsCancelled()) {
+      watch_.CountCancelled(peer_, SteadyNow());
+    }
+    methods->Proceed();
+  }
+
+ private:
+  ResetWatch& watch_;
+  grpc::ServerContextBase& context_;
+  const std::string peer_;
+};
+
+class ResetWatch::Witnesses final
+    : public grpc::experimental::ServerInterceptorFactoryInterface {
+ public:
+  explicit Witnesses(ResetWatch& watch) : watch_(watch) {}
+
+  grpc::experimental::Interceptor* CreateServerInterceptor(
+      grpc::experimental::ServerRpcInfo* info) override {
+    if (!watch_.HasTooMany()) return nullptr;
+    return new Witness(watch_, *info->server_context());
+  }
+
+ private:
+  ResetWatch& watch_;
+};
+
+void ResetWatch::Attach(grpc::ServerBuilder& builder) {
+  builder.SetContextAllocator(std::make_unique<Contexts>(*this));
+  std::vector<
+      std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>>
+      creators;
+  creators.push_back(std::make_unique<Witnesses>(*this));
+  builder.experimental().SetInterceptorCreators(std::move(creators));
 }
 
 void ResetWatch::CountCancelled(const std::string& peer, SteadyTime now) {

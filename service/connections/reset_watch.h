@@ -2,12 +2,11 @@
 #ifndef ATTENDANT_SERVICE_CONNECTIONS_RESET_WATCH_H_
 #define ATTENDANT_SERVICE_CONNECTIONS_RESET_WATCH_H_
 
-#include <grpcpp/server_context.h>
+#include <grpcpp/server_builder.h>
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -21,12 +20,12 @@ namespace attendant {
 
 // A stream that was reset no longer counts among those of its connection, so a
 // client that resets each at once may open others without end (CVE-2023-44487).
-// gRPC keeps some 20 KiB of each call until a thread of its own comes to it;
-// one connection fills gigabytes in seconds. While gRPC has more calls than
-// four connections may have at once, the watch counts whose are cancelled, and
-// drops a connection that cancels more of them within a second than it may have
-// at once. With twice as many calls, no connection is read faster than 5,000
-// calls a second. Thread-safe.
+// gRPC keeps some 20 KiB of each call until it comes to write, which it doesn't
+// while there is more to read; one connection fills gigabytes in seconds. While
+// gRPC has more calls than four connections may have at once, the watch counts
+// whose are cancelled, of whatever method, and drops a connection with more of
+// them within a second than it may have at once. With twice as many calls, no
+// connection is read faster than 5,000 calls a second. Thread-safe.
 class ResetWatch {
  public:
   // Ends the connection of `peer`, as gRPC names it.
@@ -39,14 +38,9 @@ class ResetWatch {
   // Before the first call.
   void OnFlood(Drop drop) { drop_ = std::move(drop); }
 
-  // Contexts for gRPC's calls, which are counted by them. The watch must
-  // outlive them.
-  std::unique_ptr<grpc::ContextAllocator> NewContextAllocator();
-
-  // A call of `context` was cancelled; gRPC has not ended it yet.
-  void Cancelled(const grpc::CallbackServerContext& context) {
-    if (HasTooMany()) CountCancelled(context.peer(), SteadyNow());
-  }
+  // Counts the calls of the server that is built, those of gRPC's own services
+  // too. The watch must outlive it.
+  void Attach(grpc::ServerBuilder& builder);
 
   // True while gRPC still has too many calls after a drop, up to a second: what
   // a client that came back sent would only wait behind them.
@@ -54,8 +48,6 @@ class ResetWatch {
     return HasTooMany() && SteadyNow() < flood_end_.load();
   }
 
-  // Calls that gRPC has: from their first frames until they are gone.
-  std::int64_t call_count() const { return call_count_.load(); }
   // Connections that were dropped.
   std::int64_t dropped_count() const { return dropped_count_.load(); }
 
@@ -64,9 +56,13 @@ class ResetWatch {
 
  private:
   class Contexts;
+  class Witness;
+  class Witnesses;
 
   static constexpr std::int64_t kConnections = 4;
 
+  // Calls that gRPC has: from their first frames until they are gone.
+  std::int64_t call_count() const { return call_count_.load(); }
   std::int64_t MostCalls() const { return kConnections * max_stream_count_; }
   bool HasTooMany() const { return call_count() > MostCalls(); }
 

@@ -1,7 +1,6 @@
 #include "client/commands/attention_maps.h"
 
 #include <gmock/gmock.h>
-#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,6 +8,7 @@
 
 #include "client/commands/reply_shapes.h"
 #include "core/base/status.h"
+#include "tests/support/parse_proto.h"
 #include "tests/support/status_matchers.h"
 
 namespace attendant {
@@ -18,14 +18,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr auto kInternal = absl::StatusCode::kInternal;
-
-template <typename Message>
-Message Parse(const std::string& text) {
-  Message message;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message))
-      << text;
-  return message;
-}
 
 TEST(AttentionMapsTest, TokensAreWordsIdsOrPositions) {
   const auto request = Parse<v1::ContextualizeRequest>(R"pb(

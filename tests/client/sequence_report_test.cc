@@ -1,21 +1,14 @@
 #include "client/commands/sequence_report.h"
 
 #include <gmock/gmock.h>
-#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
+#include "tests/support/parse_proto.h"
+
 namespace attendant {
 namespace {
-
-template <typename Message>
-Message Parse(const std::string& text) {
-  Message message;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message))
-      << text;
-  return message;
-}
 
 TEST(SequenceReportTest, SaysWhatEachTokenAttendsTo) {
   const TokenNames names = {{"lens", "fins"}, {"lens", "fins"}};

@@ -1,7 +1,5 @@
 #include "service/connections/reset_watch.h"
 
-#include <grpcpp/generic/async_generic_service.h>
-#include <grpcpp/server_context.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -35,27 +33,6 @@ TEST(ResetWatchTest, DropsWhoCancelsMoreInASecondThanItMayHaveAtOnce) {
   cancel("b", 4, 3000);  // it came back
   EXPECT_EQ(dropped, std::vector<std::string>({"b", "b"}));
   EXPECT_EQ(watch.dropped_count(), 2);
-}
-
-TEST(ResetWatchTest, CountsContextsAndBlamesNobodyWhileTheyAreFew) {
-  ResetWatch watch(/*max_stream_count=*/1);
-  const auto allocator = watch.NewContextAllocator();
-  std::vector<grpc::CallbackServerContext*> contexts;
-  for (int i = 0; i < 4; ++i) {
-    contexts.push_back(allocator->NewCallbackServerContext());
-  }
-  EXPECT_EQ(watch.call_count(), 4);
-  grpc::GenericCallbackServerContext* generic =
-      allocator->NewGenericCallbackServerContext();
-  EXPECT_EQ(watch.call_count(), 5);
-  allocator->Release(generic);
-  // Four connections may have as many; its peer is not even asked for.
-  for (int i = 0; i < 10; ++i) watch.Cancelled(*contexts[0]);
-  EXPECT_EQ(watch.dropped_count(), 0);
-  for (grpc::CallbackServerContext* context : contexts) {
-    allocator->Release(context);
-  }
-  EXPECT_EQ(watch.call_count(), 0);
 }
 
 }  // namespace
