@@ -19,6 +19,7 @@
 #include "service/catalog_metrics.h"
 #include "service/connections/hang_up.h"
 #include "service/connections/listen_address.h"
+#include "service/queue/light_queries.h"
 #include "service/queue/pool_metrics.h"
 #include "service/security/port_credentials.h"
 #include "service/services.h"
@@ -72,7 +73,10 @@ Server::Server(const Options& options, CatalogSet* catalogs,
                     .max_waiting_count = options.max_waiting_count,
                     .refuses_late = true,
                     .limits_wait = true},
-                   {.name = "attend", .have_own_cores = true}),
+                   {.name = "attend",
+                    .have_own_cores = true,
+                    .most_elsewhere = LightQueries::MostAtOnce(static_cast<int>(
+                        std::thread::hardware_concurrency()))}),
       // Writes that wait a little longer are fewer syncs; queries would notice.
       write_pool_({.thread_count = kWriteThreadCount,
                    .max_waiting_count = options.max_waiting_count,

@@ -90,13 +90,18 @@ class AttendCall final : public PooledCall {
     return true;
   }
 
-  // Answers it on this thread if it is light and comes alone: true.
+  // Answers it on this thread if it is light and a worker is free: true.
   bool TryRunHere(const FlowKey& flow) {
-    if (group_.empty() || !light_queries_.IsLight(light_place_)) return false;
+    if (group_.empty() ||
+        !light_queries_.IsLight(light_place_, LightQueries::kMostAlone)) {
+      return false;
+    }
+    const bool beside_others =
+        light_queries_.IsLight(light_place_, LightQueries::kMost);
     set_flow(flow);
     runs_here_ = true;
     // Once it has run, the call may be another thread's, or gone.
-    if (pool_.TryRunHere(this)) return true;
+    if (pool_.TryRunHere(this, beside_others)) return true;
     runs_here_ = false;
     return false;
   }

@@ -22,8 +22,8 @@ namespace attendant {
 // are never taken along together, so that no light query waits for a heavy one
 // longer than the queue makes it.
 //
-// Where nothing waits or runs, a call that is known to be light is answered
-// before the function returns.
+// Where a worker is free, a call that is known to be light is answered before
+// the function returns, so many at a time (LightQueries::MostAtOnce).
 grpc::ServerUnaryReactor* StartAttendCall(Backend& backend, WorkerPool& pool,
                                           LightQueries& light_queries,
                                           grpc::CallbackServerContext* context,

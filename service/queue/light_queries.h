@@ -2,6 +2,7 @@
 #ifndef ATTENDANT_SERVICE_QUEUE_LIGHT_QUERIES_H_
 #define ATTENDANT_SERVICE_QUEUE_LIGHT_QUERIES_H_
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -21,18 +22,31 @@ namespace attendant {
 // light until it was answered some times. Thread-safe.
 class LightQueries {
  public:
-  // What takes longer would keep gRPC from reading other requests.
+  // What takes longer does more for others in a pass that it shares with them.
   static constexpr absl::Duration kMost = absl::Microseconds(100);
+  // Where no other query runs. What takes longer would keep gRPC from reading
+  // other requests.
+  static constexpr absl::Duration kMostAlone = absl::Microseconds(250);
+
+  // Of them at a time, on so many cores. gRPC has a thread for every second
+  // core, from 2 to 16, to read requests and to start calls with. Where those
+  // are all the cores that there are, nothing is lost if all of them answer
+  // queries; else every second must be left to hand queries to workers.
+  static int MostAtOnce(int core_count) {
+    const int readers = std::clamp(core_count / 2, 2, 16);
+    return std::max(1, readers >= core_count ? core_count : readers / 2);
+  }
 
   static std::size_t PlaceOf(absl::string_view group) {
     return absl::Hash<absl::string_view>()(group) % kPlaces;
   }
 
-  // False while nothing is known.
-  bool IsLight(std::size_t place) const {
+  // True if a query of the group is expected to take at most `most`. False
+  // while nothing is known.
+  bool IsLight(std::size_t place, absl::Duration most) const {
     const std::int64_t expected_ns =
         expected_ns_[place].load(std::memory_order_relaxed);
-    return expected_ns > 0 && expected_ns <= absl::ToInt64Nanoseconds(kMost);
+    return expected_ns > 0 && expected_ns <= absl::ToInt64Nanoseconds(most);
   }
 
   // A query was answered alone in so long.

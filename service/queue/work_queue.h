@@ -111,6 +111,10 @@ class WorkQueue {
   std::size_t waiting_count() const { return waiting_.count(); }
   // True if no work waits or has its turn.
   bool is_idle() const { return waiting_.count() == 0 && busy_count_ == 0; }
+  // True if what comes now has its turn at once.
+  bool has_free_turn() const {
+    return waiting_.count() == 0 && busy_count_ < options_.thread_count;
+  }
   WorkCounts counts() const;
 
  private:

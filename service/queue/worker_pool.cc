@@ -39,18 +39,22 @@ void WorkerPool::Add(Work* work) {
   refusal.Tell();
 }
 
-bool WorkerPool::TryRunHere(Work* work) {
+bool WorkerPool::TryRunHere(Work* work, bool beside_others) {
   Turn turn;
   WorkQueue::Refusal refusal;
   {
     const SteadyTime now = SteadyNow();
     MutexLock lock(&mutex_);
-    if (stopped_ || !queue_.is_idle()) return false;
+    const bool has_room =
+        queue_.is_idle() || (beside_others && queue_.has_free_turn() &&
+                             elsewhere_count_ < thread_kind_.most_elsewhere);
+    if (stopped_ || !has_room) return false;
     refusal = queue_.Add(work, now);
     if (refusal.work == nullptr) queue_.Begin(now, &turn, &refusal);
+    if (refusal.work == nullptr) ++elsewhere_count_;
   }
   if (refusal.work == nullptr) {
-    RunTurn(work, turn);
+    RunTurn(work, turn, /*elsewhere=*/true);
   } else {
     refusal.Tell();
   }
@@ -109,16 +113,17 @@ void WorkerPool::RunWorker(int index) {
     if (work == nullptr) {
       refusal.Tell();
     } else {
-      RunTurn(work, turn);
+      RunTurn(work, turn, /*elsewhere=*/false);
     }
   }
 }
 
-void WorkerPool::RunTurn(Work* work, const Turn& turn) {
+void WorkerPool::RunTurn(Work* work, const Turn& turn, bool elsewhere) {
   work->Run();
   const SteadyTime now = SteadyNow();
   MutexLock lock(&mutex_);
   queue_.End(turn, now);
+  if (elsewhere) --elsewhere_count_;
   if (stopped_) changed_.NotifyAll();
 }
 

@@ -25,6 +25,8 @@ struct WorkerThreads {
   std::optional<Share> share = std::nullopt;
   // One for each core, where there are as many (core/base/own_core.h).
   bool have_own_cores = false;
+  // Works that other threads may run at a time (TryRunHere).
+  int most_elsewhere = 1;
 };
 
 // The refusal of what comes after the shutdown began.
@@ -45,10 +47,10 @@ class WorkerPool {
   // Unavailable once the pool was stopped.
   void Add(Work* work);
 
-  // The same on the calling thread, where nothing waits and nothing else runs:
-  // true. Else nothing happens: false. It counts as a worker's; works that come
-  // meanwhile are the workers'.
-  bool TryRunHere(Work* work);
+  // The same on the calling thread, where nothing waits or runs: true. Else
+  // nothing happens: false. Beside others it also may where a worker is free
+  // and fewer than most_elsewhere works run so. It counts as a worker's.
+  bool TryRunHere(Work* work, bool beside_others);
 
   // Takes works of `work`'s group out of the queue, for `work` to run, inside
   // its Run: `most`, or fewer so that every worker has its share of what waits.
@@ -76,12 +78,17 @@ class WorkerPool {
   void RunWorker(int index);
   // Runs `work`, whose turn has begun, to the end of its turn.
   void RunTurn(Work* work, const Turn& turn);
+  void RunWorker();
+  // Runs `work`, whose turn has begun, to the end of its turn; `elsewhere`: on
+  // no thread of the pool's.
+  void RunTurn(Work* work, const Turn& turn, bool elsewhere);
 
   const WorkerThreads thread_kind_;
   const int thread_count_;
   mutable Mutex mutex_;
   CondVar changed_;  // a work was added, or the last ended of a stopped pool
   WorkQueue queue_ ABSL_GUARDED_BY(mutex_);
+  int elsewhere_count_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };

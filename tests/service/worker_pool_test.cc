@@ -342,18 +342,21 @@ TEST(WorkerPoolTest, ItsThreadsHaveItsNameAndShare) {
   EXPECT_EQ(getpriority(PRIO_PROCESS, 0), own_nice);
 }
 
-TEST(WorkerPoolTest, WhatComesAloneMayRunOnItsOwnThread) {
-  WorkerPool pool({.thread_count = 2});
+constexpr bool kAlone = false;
+constexpr bool kBesideOthers = true;
+
+TEST(WorkerPoolTest, WhileAWorkerIsFreeOthersMayRunInItsStead) {
+  WorkerPool pool({.thread_count = 2}, {.most_elsewhere = 1});
   std::thread::id ran_on;
   FunctionWork work([&] { ran_on = std::this_thread::get_id(); });
-  EXPECT_TRUE(pool.TryRunHere(&work));
+  EXPECT_TRUE(pool.TryRunHere(&work, kAlone));
   EXPECT_EQ(ran_on, std::this_thread::get_id());
   bool inner_ran = true;
   FunctionWork outer([&] {
     EXPECT_EQ(pool.counts().busy_worker_count, 1);
-    inner_ran = pool.TryRunHere(&work);
+    inner_ran = pool.TryRunHere(&work, kBesideOthers);
   });
-  EXPECT_TRUE(pool.TryRunHere(&outer));
+  EXPECT_TRUE(pool.TryRunHere(&outer, kAlone));
   EXPECT_FALSE(inner_ran);
   EXPECT_EQ(pool.counts().offered_count, 2);
   EXPECT_EQ(pool.counts().run_count, 2);
@@ -362,22 +365,30 @@ TEST(WorkerPoolTest, WhatComesAloneMayRunOnItsOwnThread) {
   // Nobody wants it: it does not run, and has its refusal.
   FunctionWork late([] { ADD_FAILURE() << "ran after its deadline"; });
   late.set_interrupt({.deadline = SteadyNow()});
-  EXPECT_TRUE(pool.TryRunHere(&late));
+  EXPECT_TRUE(pool.TryRunHere(&late, kAlone));
   EXPECT_THAT(late.refusals(),
               ElementsAre(StatusIs(absl::StatusCode::kDeadlineExceeded, _)));
 
-  Gate started;
+  Gate started[2];
   Gate release;
-  FunctionWork blocker([&] {
-    started.Open();
-    release.Await();
-  });
-  pool.Add(&blocker);
-  started.Await();
-  EXPECT_FALSE(pool.TryRunHere(&work));
+  const auto block = [&](int i) {
+    return [&, i] {
+      started[i].Open();
+      release.Await();
+    };
+  };
+  FunctionWork first(block(0));
+  FunctionWork second(block(1));
+  pool.Add(&first);
+  started[0].Await();
+  EXPECT_FALSE(pool.TryRunHere(&work, kAlone));
+  EXPECT_TRUE(pool.TryRunHere(&work, kBesideOthers));
+  pool.Add(&second);
+  started[1].Await();
+  EXPECT_FALSE(pool.TryRunHere(&work, kBesideOthers));
   release.Open();
   pool.Stop();
-  EXPECT_FALSE(pool.TryRunHere(&work));
+  EXPECT_FALSE(pool.TryRunHere(&work, kAlone));
   EXPECT_THAT(work.refusals(), IsEmpty());
 }
 
@@ -391,7 +402,7 @@ TEST(WorkerPoolTest, StopAwaitsWhatRunsElsewhere) {
     ended = true;
   });
   WorkerPool pool({.thread_count = 1});
-  std::thread caller([&] { EXPECT_TRUE(pool.TryRunHere(&work)); });
+  std::thread caller([&] { EXPECT_TRUE(pool.TryRunHere(&work, kAlone)); });
   started.Await();
   std::thread stopper([&] {
     pool.Stop();
@@ -402,19 +413,29 @@ TEST(WorkerPoolTest, StopAwaitsWhatRunsElsewhere) {
   caller.join();
 }
 
+TEST(LightQueriesTest, EveryCoreIsLeftAThreadThatReads) {
+  EXPECT_EQ(LightQueries::MostAtOnce(1), 1);
+  EXPECT_EQ(LightQueries::MostAtOnce(2), 2);
+  EXPECT_EQ(LightQueries::MostAtOnce(3), 1);
+  EXPECT_EQ(LightQueries::MostAtOnce(8), 2);
+  EXPECT_EQ(LightQueries::MostAtOnce(64), 8);
+}
+
 TEST(LightQueriesTest, AGroupIsLightOnceItIsKnownToBe) {
+  constexpr auto kMost = LightQueries::kMost;
   LightQueries queries;
   const std::size_t place = LightQueries::PlaceOf("near/shop");
-  EXPECT_FALSE(queries.IsLight(place));
+  EXPECT_FALSE(queries.IsLight(place, kMost));
   queries.Took(place, absl::Microseconds(40));
-  EXPECT_TRUE(queries.IsLight(place));
+  EXPECT_TRUE(queries.IsLight(place, kMost));
+  EXPECT_FALSE(queries.IsLight(place, absl::Microseconds(39)));
   // One that was interrupted counts little.
   queries.Took(place, absl::Microseconds(900));
-  EXPECT_TRUE(queries.IsLight(place));
+  EXPECT_TRUE(queries.IsLight(place, kMost));
   for (int i = 0; i < 10; ++i) queries.Took(place, absl::Microseconds(900));
-  EXPECT_FALSE(queries.IsLight(place));
+  EXPECT_FALSE(queries.IsLight(place, kMost));
   for (int i = 0; i < 20; ++i) queries.Took(place, absl::Microseconds(40));
-  EXPECT_TRUE(queries.IsLight(place));
+  EXPECT_TRUE(queries.IsLight(place, kMost));
 }
 
 }  // namespace
