@@ -1,20 +1,26 @@
 #!/usr/bin/python3
 """More than can be done: what a server answers, and how soon, when it is asked for
 several times of what it can. Drives attendantd and attendant-load of
-build/release/bin and prints the table of bench/README.md.
+build/release/bin and keeps what it measured in bench/results/overload.json, of
+which bench/report.py makes the table of bench/README.md.
 
-  bench/run overload             100,000 items of 128, 20 s a stage
-  bench/run overload --seconds 5 --times 3
+  bench/run overload           100,000, 300,000 and 500,000 items of 128, three
+                               rounds of 10 s a stage
+  bench/run overload --quick   one round of 3 s with 100,000, in
+                               build/overload-quick.json
+  bench/run overload --items 500000 --times 1 2 3 5 10
 
 Queries are exact, so that the engine is the limit and not the wire. Capacity is
-what a closed loop of 32 callers reaches. Then an open loop of 0.7 of that, of so
-many times of it, and of 0.7 again, 2 s after each. The generator runs on the
-server's cores, sends from four connections and does not retry. Meanwhile health is
-asked for, and the list of catalogs, ten times a second each.
+what a closed loop of 32 callers reaches, who share passes over the keys. Then an
+open loop of 0.7 of that, of so many times of it, and of 0.7 again, 2 s after
+each. The generator runs on the server's cores, sends from four connections and does
+not retry. Meanwhile health is asked for, and the list of catalogs, ten times a second
+each.
 """
 
 import argparse
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -24,9 +30,11 @@ import time
 
 import grpc
 
+from compare import processor_name
 from engine_process import ROOT
 
 CATALOG = "overload"
+CALM = 0.7  # of the capacity
 HEALTH = "/grpc.health.v1.Health/Check"
 LIST = "/attendant.v1.CatalogService/ListCatalogs"
 
@@ -73,72 +81,106 @@ def latency_ms(report, percentage):
     sys.exit(f"attendant-load says nothing of p{percentage}")
 
 
-def main():
+def measure(options, items, data):
+    """One server with so many items, from the first stage to the last."""
+    programs = options.build / "bin"
+    server = subprocess.Popen(
+        [programs / "attendantd", "--data-dir", data, "--listen", "127.0.0.1:0",
+         "--http-listen", "none", "--log-level", "error",
+         # Scans of all keys.
+         "--auto-ivf-min-count", "1000000000"],
+        stdout=subprocess.PIPE, text=True)
+    try:
+        mark = "attendantd ready on "
+        address = next(line for line in server.stdout if line.startswith(mark))
+        address = address[len(mark):].strip()
+
+        def load(*arguments):
+            ran = subprocess.run(
+                [programs / "attendant-load", "--server", address, "--catalog",
+                 CATALOG, "--json", *map(str, arguments)],
+                stdout=subprocess.PIPE, text=True)
+            # 1: some were refused.
+            if ran.returncode > 1:
+                sys.exit(f"attendant-load ended with {ran.returncode}")
+            return json.loads(ran.stdout)
+
+        load("prepare", "--items", items, "--dim", 128)
+        alone = load("--concurrency", 1, "--duration", 2)
+        closed = load("--concurrency", 32, "--duration", options.seconds)
+        capacity = closed["statusCodeDistribution"]["OK"] / options.seconds
+        result = {"alone_ms": latency_ms(alone, 50), "capacity": capacity,
+                  "stages": []}
+        print(f"{items:,} items: alone {result['alone_ms']:.2f} ms, capacity "
+              f"{capacity:.0f} a second", flush=True)
+
+        def stage(name, times):
+            prober = Prober(address)
+            report = load("--rate", times * capacity, "--duration",
+                          options.seconds)
+            prober.stop()
+            codes = report["statusCodeDistribution"]
+            answered = codes.get("OK", 0)
+            others = set(codes) - {"OK", "RESOURCE_EXHAUSTED"}
+            if others or prober.failed:
+                sys.exit(f"{codes}, {prober.failed} probes failed")
+            found = {"name": name, "times": times, "sent": report["count"],
+                     "answered": answered,
+                     "goodput": answered / options.seconds / capacity,
+                     "p50_ms": latency_ms(report, 50),
+                     "p99_ms": latency_ms(report, 99),
+                     "probe_ms": 1000 * prober.longest,
+                     "resident_mib": resident_mib(server.pid)}
+            result["stages"].append(found)
+            print(f"  {name}: {answered} of {found['sent']} answered, "
+                  f"{found['goodput']:.0%} of the capacity, p50 "
+                  f"{found['p50_ms']:.1f} ms, p99 {found['p99_ms']:.1f} ms, "
+                  f"longest probe {found['probe_ms']:.0f} ms, "
+                  f"{found['resident_mib']:.0f} MiB", flush=True)
+
+        stage("before", CALM)
+        for times in options.times:
+            stage(f"{times:g} times", times)
+            time.sleep(2)
+            stage(f"after {times:g} times", CALM)
+        return result
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def parse_options():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
-    parser.add_argument("--items", type=int, default=100_000)
-    parser.add_argument("--seconds", type=float, default=20)
-    parser.add_argument("--times", type=float, nargs="+", default=[1, 2, 3, 5, 10])
+    parser.add_argument("--items", type=int, nargs="+")
+    parser.add_argument("--seconds", type=float, help="of each stage")
+    parser.add_argument("--rounds", type=int)
+    parser.add_argument("--times", type=float, nargs="+", default=[3])
+    parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
-    programs = options.build / "bin"
+    options.items = options.items or (
+        [100_000] if options.quick else [100_000, 300_000, 500_000])
+    options.seconds = options.seconds or (3 if options.quick else 10)
+    options.rounds = options.rounds or (1 if options.quick else 3)
+    options.json = options.json or (
+        ROOT / "build/overload-quick.json" if options.quick
+        else ROOT / "bench/results/overload.json")
+    return options
 
-    with tempfile.TemporaryDirectory() as data:
-        server = subprocess.Popen(
-            [programs / "attendantd", "--data-dir", data, "--listen", "127.0.0.1:0",
-             "--http-listen", "none", "--log-level", "error",
-             # Scans of all keys.
-             "--auto-ivf-min-count", "1000000000"],
-            stdout=subprocess.PIPE, text=True)
-        try:
-            mark = "attendantd ready on "
-            address = next(line for line in server.stdout if line.startswith(mark))
-            address = address[len(mark):].strip()
 
-            def load(*arguments):
-                ran = subprocess.run(
-                    [programs / "attendant-load", "--server", address, "--catalog",
-                     CATALOG, "--json", *map(str, arguments)],
-                    stdout=subprocess.PIPE, text=True)
-                # 1: some were refused.
-                if ran.returncode > 1:
-                    sys.exit(f"attendant-load ended with {ran.returncode}")
-                return json.loads(ran.stdout)
-
-            load("prepare", "--items", options.items, "--dim", 128)
-            alone = load("--concurrency", 1, "--duration", 2)
-            seconds = options.seconds
-            closed = load("--concurrency", 32, "--duration", seconds)
-            capacity = closed["statusCodeDistribution"]["OK"] / seconds
-            print(f"alone {latency_ms(alone, 50):.2f} ms, capacity {capacity:.0f} a "
-                  f"second, {resident_mib(server.pid):.0f} MiB\n")
-            print("| offered | sent | answered a second | of the capacity | p50 ms | "
-                  "p99 ms | refused | longest probe ms | MiB |")
-            print("|---|---|---|---|---|---|---|---|---|")
-
-            def stage(name, times):
-                prober = Prober(address)
-                report = load("--rate", times * capacity, "--duration", seconds)
-                prober.stop()
-                codes = report["statusCodeDistribution"]
-                answered = codes.get("OK", 0)
-                print(f"| {name} | {report['count']} | {answered / seconds:.0f} | "
-                      f"{answered / seconds / capacity:.0%} | "
-                      f"{latency_ms(report, 50):.1f} | {latency_ms(report, 99):.1f} | "
-                      f"{report['count'] - answered} | {1000 * prober.longest:.0f} | "
-                      f"{resident_mib(server.pid):.0f} |", flush=True)
-                others = set(codes) - {"OK", "RESOURCE_EXHAUSTED"}
-                if others or prober.failed:
-                    sys.exit(f"{codes}, {prober.failed} probes failed")
-
-            stage("0.7x", 0.7)
-            for times in options.times:
-                stage(f"{times:g}x", times)
-                time.sleep(2)
-                stage("0.7x after", 0.7)
-        finally:
-            server.terminate()
-            server.wait()
+def main():
+    options = parse_options()
+    sizes = {str(items): [] for items in options.items}
+    for _ in range(options.rounds):
+        for items in options.items:
+            with tempfile.TemporaryDirectory() as data:
+                sizes[str(items)].append(measure(options, items, data))
+    options.json.write_text(json.dumps(
+        {"dimension": 128, "seconds": options.seconds,
+         "processor": processor_name(), "cores": os.cpu_count(),
+         "date": time.strftime("%Y-%m-%d"), "sizes": sizes}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -371,7 +371,44 @@ def served_text(result):
     return "\n\n".join(parts)
 
 
-SECTIONS = {"served": served_text, "rivals": rivals_text, "exact": exact_text, "cost": cost_text,
+def overload_rows(items, rounds, cores):
+    """A row for each stage of more than the capacity, with the one before."""
+    for number, stage in enumerate(rounds[0]["stages"]):
+        if stage["times"] <= 1:
+            continue
+        goodputs = [100 * a["stages"][number]["goodput"] for a in rounds]
+        p99s = [a["stages"][number]["p99_ms"] / a["stages"][0]["p99_ms"]
+                for a in rounds]
+        after = [a["stages"][number + 1]["p99_ms"] / a["stages"][0]["p99_ms"]
+                 for a in rounds]
+        yield [f"{int(items):,}",
+               spread([1000 * cores / a["capacity"] for a in rounds],
+                      lambda x: f"{x:.1f}"),
+               short(statistics.median(a["capacity"] for a in rounds)),
+               f"{stage['times']:g}",
+               spread(goodputs, lambda x: f"{x:.0f}"),
+               spread(p99s, lambda x: f"{x:.1f}"),
+               spread(after, lambda x: f"{x:.1f}"),
+               f"{max(a['stages'][number]['probe_ms'] for a in rounds):.0f}"]
+
+
+def overload_text(result):
+    rows = [row for items, rounds in result["sizes"].items()
+            for row in overload_rows(items, rounds, result["cores"])]
+    rounds = len(next(iter(result["sizes"].values())))
+    return "\n\n".join([
+        f"{result['dimension']} dimensions, {result['cores']} cores of "
+        f"{result['processor']}, the generator on the same, {rounds} rounds of "
+        f"{result['seconds']:g} s a stage, {result['date']}; medians (least to "
+        f"greatest).",
+        table(["items", "cost of a query, core ms", "capacity/s",
+               "asked, times of it", "answered, % of it",
+               "p99, times that at 0.7", "p99 2 s later, times that",
+               "longest probe, ms"], rows)])
+
+
+SECTIONS = {"served": served_text, "overload": overload_text,
+            "rivals": rivals_text, "exact": exact_text, "cost": cost_text,
             "live": live_text}
 
 
