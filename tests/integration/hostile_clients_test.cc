@@ -294,14 +294,17 @@ TEST_F(HostileClientsTest, PingsWithoutCallsEndTheConnection) {
 TEST_F(HostileClientsTest, StreamsThatAreResetAtOnceHoldLittle) {
   // Each would hold 20 KiB if the client were let.
   const std::int64_t count = Flag("resets", Short(20000));
-  const std::pair<absl::string_view, std::string> calls[] = {
-      {kAttend, Query().SerializeAsString()},
-      // Asks for no token, and is answered by gRPC.
-      {"/grpc.health.v1.Health/Check", ""},
-      {"/attendant.v1.AttentionService/NoSuchMethod", ""}};
+  struct Call {
+    absl::string_view method;
+    std::string message;
+  };
+  const Call calls[] = {{kAttend, Query().SerializeAsString()},
+                        // Asks for no token, and is answered by gRPC.
+                        {"/grpc.health.v1.Health/Check", ""},
+                        {"/attendant.v1.AttentionService/NoSuchMethod", ""}};
   Start({"--max-streams", "100"});
-  for (const auto& [method, message] : calls) {
-    SCOPED_TRACE(method);
+  for (const Call& call : calls) {
+    SCOPED_TRACE(call.method);
     Suffer(
         [&] {
           std::int64_t sent = 0;
@@ -312,9 +315,9 @@ TEST_F(HostileClientsTest, StreamsThatAreResetAtOnceHoldLittle) {
                  stream += 2, ++sent) {
               const std::string reset = Frame(FrameType::kRstStream, 0, stream,
                                               std::string("\0\0\0\x8", 4));
-              if (!connection.Send(BeginCall(stream, method) +
-                                   MessageFrame(stream, kEndStream, message) +
-                                   reset)) {
+              if (!connection.Send(
+                      BeginCall(stream, call.method) +
+                      MessageFrame(stream, kEndStream, call.message) + reset)) {
                 break;
               }
             }
