@@ -76,9 +76,6 @@ class WorkerPool {
 
  private:
   void RunWorker(int index);
-  // Runs `work`, whose turn has begun, to the end of its turn.
-  void RunTurn(Work* work, const Turn& turn);
-  void RunWorker();
   // Runs `work`, whose turn has begun, to the end of its turn; `elsewhere`: on
   // no thread of the pool's.
   void RunTurn(Work* work, const Turn& turn, bool elsewhere);
