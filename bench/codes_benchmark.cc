@@ -1,4 +1,4 @@
-// Logits of codes at each level, beside what the machine could do at best: a
+// Logits of codes in each table, beside what the machine could do at best: a
 // read of the same bytes, and multiply-adds without memory.
 #include <benchmark/benchmark.h>
 #include <immintrin.h>
@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/aligned_buffer.h"
 #include "core/kernels/codes.h"
+#include "core/kernels/levels.h"
 
 namespace attendant {
 namespace {
@@ -33,7 +34,7 @@ AlignedBuffer<std::uint8_t> RandomBytes(std::int64_t size) {
 
 // Arguments: rows, queries, bits of a query.
 template <int kBits>
-void Logits(benchmark::State& state, KernelLevel level) {
+void Logits(benchmark::State& state, const CodeKernels* kernels) {
   const std::int64_t row_count = state.range(0);
   const std::int64_t query_count = state.range(1);
   const std::int64_t block_count = row_count / kCodeRows;
@@ -52,19 +53,18 @@ void Logits(benchmark::State& state, KernelLevel level) {
   const std::int64_t chunk = query_count == 1 ? kSingleBlocks : kManyBlocks;
   const std::int64_t stride = chunk * kCodeRows;
   std::vector<float> logits(static_cast<std::size_t>(query_count * stride));
-  const CodeKernels& kernels = CodeKernelsFor(level);
   for (auto _ : state) {
     for (std::int64_t b = 0; b < block_count; b += chunk) {
       const std::int64_t count = std::min(chunk, block_count - b);
       const float* chunk_scales = scales.data() + b * kCodeRows;
       const std::uint8_t* chunk_high = high.data() + b * block_bytes;
       if constexpr (kBits == 8) {
-        kernels.Logits8(queries.data(), query_count, chunk_high,
-                        low.data() + b * block_bytes, chunk_scales, count,
-                        count, kSteps, stride, logits.data());
+        kernels->Logits8(queries.data(), query_count, chunk_high,
+                         low.data() + b * block_bytes, chunk_scales, count,
+                         count, kSteps, stride, logits.data());
       } else {
-        kernels.Logits4(queries.data(), query_count, chunk_high, chunk_scales,
-                        count, count, kSteps, stride, logits.data());
+        kernels->Logits4(queries.data(), query_count, chunk_high, chunk_scales,
+                         count, count, kSteps, stride, logits.data());
       }
       benchmark::ClobberMemory();
     }
@@ -127,6 +127,25 @@ __attribute__((target("avx512f,avx512vnni"))) void PeakBytes(
       benchmark::Counter::kIsRate);
 }
 
+__attribute__((target("avx512f,avx512bf16"))) void PeakBfloats(
+    benchmark::State& state) {
+  auto a = (__m512bh)_mm512_setzero_si512();
+  __m512 sums[kSums] = {};
+  for (auto _ : state) {
+    for (std::int64_t i = 0; i < kRounds; ++i) {
+#pragma GCC unroll 16
+      for (int j = 0; j < kSums; ++j) {
+        sums[j] = _mm512_dpbf16_ps(sums[j], a, a);
+      }
+      asm volatile("" : "+v"(a));
+    }
+  }
+  for (const __m512& sum : sums) benchmark::DoNotOptimize(sum);
+  state.counters["MAC/s"] = benchmark::Counter(
+      static_cast<double>(state.iterations() * kRounds * kSums * 32),
+      benchmark::Counter::kIsRate);
+}
+
 __attribute__((target("avx512f"))) void PeakFloats(benchmark::State& state) {
   __m512 a = _mm512_set1_ps(0.5f);
   __m512 sums[kSums] = {};
@@ -146,17 +165,25 @@ __attribute__((target("avx512f"))) void PeakFloats(benchmark::State& state) {
 }
 
 bool RegisterAll() {
-  for (const KernelLevel level :
-       {KernelLevel::kScalar, KernelLevel::kAvx2, KernelLevel::kAvx512}) {
-    if (!IsSupported(level)) continue;
-    const auto add = [level](absl::string_view kernel, auto run) {
+  struct Table {
+    const char* name;
+    const CodeKernels* kernels;
+    bool is_supported;
+  };
+  for (const Table& table :
+       {Table{"scalar", &kScalarCodeKernels, true},
+        Table{"avx2", &kAvx2CodeKernels, IsSupported(KernelLevel::kAvx2)},
+        Table{"avx_vnni", &kAvxVnniCodeKernels, HasAvxVnni()},
+        Table{"avx512", &CodeKernelsFor(KernelLevel::kAvx512),
+              IsSupported(KernelLevel::kAvx512)}}) {
+    if (!table.is_supported) continue;
+    const auto add = [&table](absl::string_view kernel, auto run) {
       return benchmark::RegisterBenchmark(
-          absl::StrCat(kernel, "/", KernelLevelName(level)).c_str(), run,
-          level);
+          absl::StrCat(kernel, "/", table.name).c_str(), run, table.kernels);
     };
     // In the second cache, and beyond it.
     for (const std::int64_t rows : {8192, 1000000}) {
-      if (level == KernelLevel::kScalar && rows > 8192) continue;
+      if (table.kernels == &kScalarCodeKernels && rows > 8192) continue;
       for (const std::int64_t queries : {1, 16, 64}) {
         for (const std::int64_t query_bits : {16, 8}) {
           add("Logits8", Logits<8>)->Args({rows, queries, query_bits});
@@ -172,6 +199,9 @@ bool RegisterAll() {
     benchmark::RegisterBenchmark("PeakFloats", PeakFloats);
     if (__builtin_cpu_supports("avx512vnni")) {
       benchmark::RegisterBenchmark("PeakBytes", PeakBytes);
+    }
+    if (__builtin_cpu_supports("avx512bf16")) {
+      benchmark::RegisterBenchmark("PeakBfloats", PeakBfloats);
     }
   }
   return true;

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/aligned_buffer.h"
+#include "core/kernels/bfloats.h"
 #include "core/kernels/kernels.h"
 
 namespace attendant {
@@ -60,6 +61,48 @@ void DotRowsMulti(benchmark::State& state, KernelLevel level) {
       benchmark::Counter::kIsRate);
 }
 
+// Which row comes next where they are read in no order: steps of a generator
+// that meets all of 2^n rows.
+std::size_t NextRow(std::size_t row, std::int64_t row_count) {
+  return (row * 1664525 + 1013904223) & static_cast<std::size_t>(row_count - 1);
+}
+
+// Products of rows anywhere with one of them, as a graph's build takes them,
+// with bfloats or floats. The argument: rows, a power of 2.
+template <typename Number, typename Dot>
+void DotAnywhere(benchmark::State& state, const AlignedBuffer<Number>& rows,
+                 Dot dot) {
+  const std::int64_t row_count = state.range(0);
+  std::size_t row = 1;
+  for (auto _ : state) {
+    row = NextRow(row, row_count);
+    benchmark::DoNotOptimize(dot(rows.data(), rows.data() + row * kDim));
+  }
+  state.SetBytesProcessed(state.iterations() * kDim *
+                          static_cast<std::int64_t>(sizeof(Number)));
+}
+
+void DotOfFloats(benchmark::State& state, KernelLevel level) {
+  const auto rows =
+      RandomFloats(static_cast<std::size_t>(state.range(0) * kDim));
+  DotAnywhere(state, rows, [level](const float* a, const float* b) {
+    float dot = 0;
+    KernelsFor(level).DotRows(a, b, 1, kDim, &dot);
+    return dot;
+  });
+}
+
+void DotOfBfloats(benchmark::State& state, KernelLevel level) {
+  const auto floats =
+      RandomFloats(static_cast<std::size_t>(state.range(0) * kDim));
+  AlignedBuffer<Bfloat> rows(floats.size());
+  RoundToBfloats(floats.data(), static_cast<std::int64_t>(floats.size()), 1,
+                 rows.data());
+  DotAnywhere(state, rows, [level](const Bfloat* a, const Bfloat* b) {
+    return BfloatKernelsFor(level).Dot(a, b, kDim);
+  });
+}
+
 void TanhDotRows(benchmark::State& state, KernelLevel level) {
   const std::int64_t row_count = state.range(0);
   const auto query = RandomFloats(kDim);
@@ -103,6 +146,8 @@ bool RegisterAll() {
         ->Args({1000000, 4})
         ->Args({1000000, 16})
         ->Args({1000000, 64});
+    add("DotOfFloats", DotOfFloats)->Arg(1024)->Arg(1 << 18);
+    add("DotOfBfloats", DotOfBfloats)->Arg(1024)->Arg(1 << 18);
     add("TanhDotRows", TanhDotRows)->Arg(1000);
     add("SumExps", SumExps)->Arg(1024);
   }

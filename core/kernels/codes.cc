@@ -1,5 +1,7 @@
 #include "core/kernels/codes.h"
 
+#include <cpuid.h>
+
 #include "core/kernels/levels.h"
 
 namespace attendant {
@@ -86,19 +88,21 @@ void Logits4At(const CodeQuery& query, const std::uint8_t* high_plane,
 
 const CodeKernels kScalarCodeKernels = {Logits8, Logits4, Logits4At};
 
+bool HasAvxVnni() {
+  // Not all compilers' __builtin_cpu_supports know it.
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return IsSupported(KernelLevel::kAvx2) &&
+         __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a >> 4 & 1) != 0;
+}
+
 const CodeKernels& CodeKernelsFor(KernelLevel level) {
-  switch (level) {
-    case KernelLevel::kAvx512:
-      return __builtin_cpu_supports("avx512bw") &&
-                     __builtin_cpu_supports("avx512vnni")
-                 ? kVnniCodeKernels
-                 : kAvx2CodeKernels;
-    case KernelLevel::kAvx2:
-      return kAvx2CodeKernels;
-    case KernelLevel::kScalar:
-      break;
+  if (level == KernelLevel::kScalar) return kScalarCodeKernels;
+  if (level == KernelLevel::kAvx512 && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512vnni")) {
+    return kVnniCodeKernels;
   }
-  return kScalarCodeKernels;
+  static const bool has_avx_vnni = HasAvxVnni();
+  return has_avx_vnni ? kAvxVnniCodeKernels : kAvx2CodeKernels;
 }
 
 const CodeKernels& ActiveCodeKernels() {

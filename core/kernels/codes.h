@@ -76,7 +76,8 @@ struct CodeKernels {
 };
 
 // The table of a supported level. That of kAvx512 needs VNNI and BW besides;
-// where they are missing it is kAvx2's.
+// where they are missing it is kAvx2's, of which there are two: with AVX-VNNI
+// and without.
 const CodeKernels& CodeKernelsFor(KernelLevel level);
 
 // CodeKernelsFor(ActiveKernelLevel()).

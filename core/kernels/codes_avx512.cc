@@ -1,11 +1,12 @@
-// Codes for AVX-512 with VNNI. Target attributes on the functions, not on the
-// file, so that nothing inline from a header is compiled for processors that
-// may not be there.
+// Codes for AVX-512 with VNNI. CodeTarget attributes on the functions, not on
+// the file, so that nothing inline from a header is compiled for processors
+// that may not be there.
 #include <immintrin.h>
 
 #include <algorithm>
 #include <cstring>
 
+#include "core/kernels/code_blocks.h"
 #include "core/kernels/levels.h"
 
 #define ATTENDANT_VNNI \
@@ -129,34 +130,18 @@ ATTENDANT_VNNI_INLINE inline void AddProducts(__m512i& sum, __m512i codes,
   asm volatile("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(codes), "v"(components));
 }
 
-// What a plane's sum of products with codes stands for.
-struct Meaning {
-  int shift;            // the sum counts 2^shift times,
-  std::int32_t middle;  // less this for each 1 of the query's components,
-  float factor;         // and all of it this often
-};
-constexpr Meaning MeaningOf(int bits) {
-  return bits == 8 ? Meaning{0, 128, 1} : Meaning{5, 241, 0.5f};
-}
-
-ATTENDANT_VNNI_INLINE inline __m512 FromSum(const Meaning& meaning, __m512i sum,
+ATTENDANT_VNNI_INLINE inline __m512 FromSum(const CodeMeaning& meaning,
+                                            __m512i sum,
                                             std::int32_t query_sum) {
   return _mm512_cvtepi32_ps(
       _mm512_sub_epi32(_mm512_sll_epi32(sum, _mm_cvtsi32_si128(meaning.shift)),
                        _mm512_set1_epi32(meaning.middle * query_sum)));
 }
 
-// Where the rows of a tile are scaled and written.
-struct Target {
-  const float* scales;  // of the tile's first row
-  std::int64_t stride;
-  float* logits;  // of the first row and query
-};
-
 template <int kPlanes, int kBlocks, int kQueries, typename Source>
 ATTENDANT_VNNI void Tile(const CodeQuery* queries, const Source& source,
-                         const Meaning& meaning, std::int64_t step_count,
-                         const Target& target) {
+                         const CodeMeaning& meaning, std::int64_t step_count,
+                         const CodeTarget& target) {
   // Few sums would wait for each other: then each has two parts.
   constexpr int kParts = kPlanes * kQueries * kBlocks <= 4 ? 2 : 1;
   __m512i sums[kParts][kPlanes][kQueries][kBlocks];
@@ -235,8 +220,9 @@ ATTENDANT_VNNI void Tile(const CodeQuery* queries, const Source& source,
 template <int kPlanes, int kBlocks,
           int kQueries = TileQueries(kPlanes, kBlocks)>
 ATTENDANT_VNNI void TileOf(std::int64_t query_count, const CodeQuery* queries,
-                           const Bytes<kBlocks>& bytes, const Meaning& meaning,
-                           std::int64_t step_count, const Target& target) {
+                           const Bytes<kBlocks>& bytes,
+                           const CodeMeaning& meaning, std::int64_t step_count,
+                           const CodeTarget& target) {
   if constexpr (kQueries > 1) {
     if (query_count < kQueries) {
       return TileOf<kPlanes, kBlocks, kQueries - 1>(
@@ -246,43 +232,25 @@ ATTENDANT_VNNI void TileOf(std::int64_t query_count, const CodeQuery* queries,
   Tile<kPlanes, kBlocks, kQueries>(queries, bytes, meaning, step_count, target);
 }
 
-// The blocks of a call, from one of them on.
-struct Codes {
-  const std::uint8_t* high;
-  const std::uint8_t* low;
-  std::int64_t step_count;
-  std::int64_t block_count;  // of the call
-  std::int64_t next_block;   // that the next call begins with, of the call's
-  std::int64_t first = 0;    // that high and low point to
-
-  Codes From(std::int64_t block) const {
-    const std::int64_t at = (block - first) * CodePlaneBytes(step_count);
-    return {high + at, low + at, step_count, block_count, next_block, block};
-  }
-  // How far from the first lies the block that is read `count` blocks later.
-  std::int64_t Ahead(std::int64_t count) const {
-    const std::int64_t left = block_count - first;
-    return count < left ? count : next_block - first + count - left;
-  }
-};
-
 template <int kBits, int kPlanes, int kBlocks>
 ATTENDANT_VNNI void SingleQuery(const CodeQuery* query, std::int64_t,
-                                const Codes& codes, const Target& target) {
+                                const CodeBlocks& codes,
+                                const CodeTarget& target) {
   const std::int64_t block_bytes = CodePlaneBytes(codes.step_count);
   const std::int64_t ahead =
       std::max(kAheadBytes / block_bytes, std::int64_t{kBlocks});
   const Planes<kBits, kBlocks> planes = {
       codes.high, codes.low, block_bytes,
       block_bytes * codes.Ahead(std::min(ahead, codes.block_count))};
-  Tile<kPlanes, kBlocks, 1>(query, planes, MeaningOf(kBits), codes.step_count,
-                            target);
+  Tile<kPlanes, kBlocks, 1>(query, planes, CodeMeaningOf(kBits),
+                            codes.step_count, target);
 }
 
 template <int kBits, int kPlanes, int kBlocks>
 ATTENDANT_VNNI void ManyQueries(const CodeQuery* queries,
-                                std::int64_t query_count, const Codes& codes,
-                                const Target& target) {
+                                std::int64_t query_count,
+                                const CodeBlocks& codes,
+                                const CodeTarget& target) {
   const std::int64_t step_count = codes.step_count;
   const std::int64_t block_bytes = CodePlaneBytes(step_count);
   alignas(kLine) std::uint8_t bytes[kBufferBytes];
@@ -313,7 +281,7 @@ ATTENDANT_VNNI void ManyQueries(const CodeQuery* queries,
         end - q, queries + q,
         {bytes, next_high + offset, next_low + offset,
          is_asked ? 0 : lines_a_step},
-        MeaningOf(kBits), step_count,
+        CodeMeaningOf(kBits), step_count,
         {target.scales, target.stride, target.logits + q * target.stride});
     q = end;
   }
@@ -321,7 +289,8 @@ ATTENDANT_VNNI void ManyQueries(const CodeQuery* queries,
 
 template <int kBits, int kPlanes>
 ATTENDANT_VNNI void LogitsOf(const CodeQuery* queries, std::int64_t query_count,
-                             const Codes& codes, const Target& target) {
+                             const CodeBlocks& codes,
+                             const CodeTarget& target) {
   const std::int64_t block_count = codes.block_count;
   const std::int64_t block_bytes = CodePlaneBytes(codes.step_count);
   const std::int64_t buffered = kBufferBytes / (2 * block_bytes);
@@ -350,7 +319,7 @@ ATTENDANT_VNNI void LogitsOf(const CodeQuery* queries, std::int64_t query_count,
 
 template <int kBits>
 ATTENDANT_VNNI void Logits(const CodeQuery* queries, std::int64_t query_count,
-                           const Codes& codes, const Target& target) {
+                           const CodeBlocks& codes, const CodeTarget& target) {
   if (query_count == 0) return;
   const auto logits_of =
       queries[0].low == nullptr ? LogitsOf<kBits, 1> : LogitsOf<kBits, 2>;
@@ -392,7 +361,7 @@ ATTENDANT_VNNI void SingleQueryAt(const CodeQuery& query,
     std::copy_n(scales + blocks[b] * kCodeRows, kCodeRows,
                 of_blocks + b * kCodeRows);
   }
-  Tile<kPlanes, kBlocks, 1>(&query, source, MeaningOf(4), step_count,
+  Tile<kPlanes, kBlocks, 1>(&query, source, CodeMeaningOf(4), step_count,
                             {of_blocks, kBlocks * kCodeRows, logits});
 }
 

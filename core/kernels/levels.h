@@ -17,7 +17,11 @@ extern const Kernels kAvx512Kernels;
 
 extern const CodeKernels kScalarCodeKernels;
 extern const CodeKernels kAvx2CodeKernels;
+extern const CodeKernels kAvxVnniCodeKernels;
 extern const CodeKernels kVnniCodeKernels;
+
+// Whether this processor has VNNI for registers of AVX2.
+bool HasAvxVnni();
 
 }  // namespace attendant
 

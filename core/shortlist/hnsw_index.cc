@@ -13,8 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/aligned_buffer.h"
 #include "core/base/status.h"
-#include "core/kernels/kernels.h"
+#include "core/kernels/bfloats.h"
 #include "core/shortlist/graph_walk.h"
 #include "core/shortlist/guard_build.h"
 #include "core/shortlist/key_norms.h"
@@ -32,28 +33,49 @@ constexpr std::int64_t kMostWidth = 4096;
 // read: in units of reading it.
 constexpr double kCostOfStep = 1.1;
 
+// Keys by position, each times a factor of its own, as bfloats: a build reads
+// them all over memory, and measures what need not be exact.
+class ScaledKeys {
+ public:
+  // factors [keys].
+  ScaledKeys(MatrixView keys, std::span<const float> factors)
+      : dim_(keys.dim),
+        bfloats_(static_cast<std::size_t>(keys.row_count * keys.dim)) {
+    for (std::int64_t p = 0; p < keys.row_count; ++p) {
+      RoundToBfloats(keys.Row(p).data(), dim_,
+                     factors[static_cast<std::size_t>(p)],
+                     bfloats_.data() + p * dim_);
+    }
+  }
+
+  float Dot(std::int64_t i, std::int64_t j) const {
+    return ActiveBfloatKernels().Dot(bfloats_.data() + i * dim_,
+                                     bfloats_.data() + j * dim_, dim_);
+  }
+
+ private:
+  const std::int64_t dim_;
+  AlignedBuffer<Bfloat> bfloats_;
+};
+
 // 1 - f_i f_j (k_i . k_j), each key with a factor of its own, and no two of the
 // same length: FAISS goes on to everything that is as near as the farthest
 // candidate, which among equal keys, or keys at right angles, is every key. So
 // a pair's distance is a little more than that, by chance.
 class ScaledProducts : public faiss::DistanceComputer {
  public:
-  // factors [keys]; both must outlive the object.
-  ScaledProducts(const KeyRows& keys, std::span<const float> factors)
-      : keys_(keys), factors_(factors) {}
+  // factors [keys]. `keys` must outlive the object.
+  ScaledProducts(MatrixView keys, std::span<const float> factors)
+      : keys_(keys), scaled_(keys, factors) {}
 
   void SetQuery(std::int64_t position) { query_ = position; }
   // Queries are keys: FAISS passes no others while it adds.
   void set_query(const float* key) override {
-    query_ = (key - keys_.keys().data) / keys_.dim();
+    query_ = (key - keys_.data) / keys_.dim;
   }
   float operator()(std::int64_t i) override { return symmetric_dis(query_, i); }
   float symmetric_dis(std::int64_t i, std::int64_t j) override {
-    float dot = 0;
-    ActiveKernels().DotRows(keys_.keys().Row(i).data(),
-                            keys_.keys().Row(j).data(), 1, keys_.dim(), &dot);
-    const float distance = 1 - dot * factors_[static_cast<std::size_t>(i)] *
-                                   factors_[static_cast<std::size_t>(j)];
+    const float distance = 1 - scaled_.Dot(i, j);
     return distance + Chance(i, j) * (kNear + kFar * std::abs(distance));
   }
 
@@ -70,8 +92,8 @@ class ScaledProducts : public faiss::DistanceComputer {
     return static_cast<float>(bits * kOdd >> 8) * 0x1p-24f;
   }
 
-  const KeyRows& keys_;
-  const std::span<const float> factors_;
+  const MatrixView keys_;
+  const ScaledKeys scaled_;
   std::int64_t query_ = 0;
 };
 
@@ -115,7 +137,7 @@ absl::StatusOr<faiss::HNSW> BuildLinks(const KeyRows& keys,
                             levels[static_cast<std::size_t>(b)];
                    });
 
-  ScaledProducts distances(keys, factors);
+  ScaledProducts distances(keys.keys(), factors);
   Locks locks(keys.key_count());
   faiss::VisitedTable visited(static_cast<int>(keys.key_count()));
   for (const std::int32_t position : order) {

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "core/kernels/levels.h"
+
 namespace attendant {
 namespace {
 
@@ -98,11 +100,21 @@ Sums TwiceDot4(const Queries& queries, std::size_t q,
   return sums;
 }
 
-class CodesTest : public ::testing::TestWithParam<KernelLevel> {
+// A table, whether or not it is the one that its level would choose.
+struct Table {
+  const char* name;
+  const CodeKernels* kernels;
+  bool is_supported;
+};
+
+class CodesTest : public ::testing::TestWithParam<Table> {
  protected:
   void SetUp() override {
-    if (!IsSupported(GetParam())) GTEST_SKIP() << "not on this processor";
+    if (!GetParam().is_supported) GTEST_SKIP() << "not on this processor";
   }
+
+  const CodeKernels& kernels() const { return *GetParam().kernels; }
+  static bool IsTwin() { return GetParam().kernels == &kScalarCodeKernels; }
 
   std::int64_t Uniform(std::int64_t low, std::int64_t high) {
     return std::uniform_int_distribution<std::int64_t>(low, high)(random_);
@@ -162,13 +174,13 @@ class CodesTest : public ::testing::TestWithParam<KernelLevel> {
     return queries;
   }
 
-  // logits[q * stride + r] of a level, with what is not written NaN.
-  std::vector<float> Logits(KernelLevel level, int bits, const Queries& queries,
-                            const Rows& rows, std::int64_t stride) const {
+  // logits[q * stride + r] of a table, with what is not written NaN.
+  static std::vector<float> Logits(const CodeKernels& kernels, int bits,
+                                   const Queries& queries, const Rows& rows,
+                                   std::int64_t stride) {
     const auto count = static_cast<std::int64_t>(queries.views.size());
     std::vector<float> logits(static_cast<std::size_t>(count * stride + 1),
                               std::numeric_limits<float>::quiet_NaN());
-    const CodeKernels& kernels = CodeKernelsFor(level);
     if (bits == 8) {
       kernels.Logits8(queries.views.data(), count, rows.high_plane.data(),
                       rows.low_plane.data(), rows.scales.data(),
@@ -186,7 +198,7 @@ class CodesTest : public ::testing::TestWithParam<KernelLevel> {
   // written between them.
   void ExpectRight(int bits, const Queries& queries, const Rows& rows,
                    std::int64_t stride) {
-    const auto logits = Logits(GetParam(), bits, queries, rows, stride);
+    const auto logits = Logits(kernels(), bits, queries, rows, stride);
     for (std::size_t q = 0; q < queries.views.size(); ++q) {
       for (std::int64_t r = 0; r < stride; ++r) {
         const float logit = logits[q * static_cast<std::size_t>(stride) +
@@ -218,9 +230,8 @@ class CodesTest : public ::testing::TestWithParam<KernelLevel> {
 
   void ExpectTheBytesOfScalar(int bits, const Queries& queries,
                               const Rows& rows, std::int64_t stride) {
-    const auto logits = Logits(GetParam(), bits, queries, rows, stride);
-    const auto scalar =
-        Logits(KernelLevel::kScalar, bits, queries, rows, stride);
+    const auto logits = Logits(kernels(), bits, queries, rows, stride);
+    const auto scalar = Logits(kScalarCodeKernels, bits, queries, rows, stride);
     EXPECT_EQ(std::memcmp(logits.data(), scalar.data(),
                           logits.size() * sizeof(float)),
               0)
@@ -246,7 +257,7 @@ TEST_P(CodesTest, LogitsAreThoseOfTheFormula) {
 }
 
 TEST_P(CodesTest, GivesTheBytesOfScalar) {
-  if (GetParam() == KernelLevel::kScalar) GTEST_SKIP() << "is the twin";
+  if (IsTwin()) GTEST_SKIP() << "is the twin";
   for (const bool extreme : {false, true}) {
     for (const std::int64_t block_count :
          {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 17, 19}) {
@@ -265,7 +276,7 @@ TEST_P(CodesTest, GivesTheBytesOfScalar) {
 }
 
 TEST_P(CodesTest, GivesTheBytesOfScalarForManyComponents) {
-  if (GetParam() == KernelLevel::kScalar) GTEST_SKIP() << "is the twin";
+  if (IsTwin()) GTEST_SKIP() << "is the twin";
   for (const std::int64_t step_count :
        {31, 127, 128, 129, 257, 512, 513, 1024}) {
     const auto rows = RandomRows(5, step_count, step_count % 2 == 0);
@@ -284,7 +295,7 @@ TEST_P(CodesTest, ARowsLogitDoesNotDependOnItsPlaceOrNeighbours) {
   const auto rows = RandomRows(21, 5, false);
   const auto queries = RandomQueries(15, 5, false);
   for (const int bits : {4, 8}) {
-    const auto together = Logits(GetParam(), bits, queries, rows, 336);
+    const auto together = Logits(kernels(), bits, queries, rows, 336);
     for (std::size_t b = 0; b < 21; ++b) {
       for (std::size_t q = 0; q < 15; ++q) {
         Rows block;
@@ -298,7 +309,7 @@ TEST_P(CodesTest, ARowsLogitDoesNotDependOnItsPlaceOrNeighbours) {
         Pack(block);
         Queries query;
         query.views = {queries.views[q]};
-        const auto alone = Logits(GetParam(), bits, query, block, 16);
+        const auto alone = Logits(kernels(), bits, query, block, 16);
         EXPECT_EQ(std::memcmp(alone.data(), &together[q * 336 + 16 * b],
                               16 * sizeof(float)),
                   0)
@@ -313,7 +324,7 @@ TEST_P(CodesTest, BlocksAnywhereHaveTheBytesOfLogits4) {
     const auto rows = RandomRows(21, step_count, false);
     const auto queries = RandomQueries(1, step_count, false);
     for (const auto& query : {queries, WithoutLow(queries)}) {
-      const auto in_order = Logits(GetParam(), 4, query, rows, 336);
+      const auto in_order = Logits(kernels(), 4, query, rows, 336);
       for (const std::int64_t count : {0, 1, 3, 4, 5, 16}) {
         std::vector<std::int32_t> blocks;
         std::vector<float> expected;
@@ -324,10 +335,9 @@ TEST_P(CodesTest, BlocksAnywhereHaveTheBytesOfLogits4) {
         }
         expected.push_back(-7);
         std::vector<float> logits(expected.size(), -7);
-        CodeKernelsFor(GetParam())
-            .Logits4At(query.views[0], rows.high_plane.data(),
-                       rows.scales.data(), blocks.data(), count, step_count,
-                       logits.data());
+        kernels().Logits4At(query.views[0], rows.high_plane.data(),
+                            rows.scales.data(), blocks.data(), count,
+                            step_count, logits.data());
         EXPECT_EQ(logits, expected) << count << " of " << step_count;
       }
     }
@@ -335,11 +345,15 @@ TEST_P(CodesTest, BlocksAnywhereHaveTheBytesOfLogits4) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    EveryLevel, CodesTest,
-    ::testing::Values(KernelLevel::kScalar, KernelLevel::kAvx2,
-                      KernelLevel::kAvx512),
-    [](const ::testing::TestParamInfo<KernelLevel>& tested) {
-      return std::string(KernelLevelName(tested.param));
+    EveryTable, CodesTest,
+    ::testing::Values(Table{"scalar", &kScalarCodeKernels, true},
+                      Table{"avx2", &kAvx2CodeKernels,
+                            IsSupported(KernelLevel::kAvx2)},
+                      Table{"avx_vnni", &kAvxVnniCodeKernels, HasAvxVnni()},
+                      Table{"avx512", &CodeKernelsFor(KernelLevel::kAvx512),
+                            IsSupported(KernelLevel::kAvx512)}),
+    [](const ::testing::TestParamInfo<Table>& tested) {
+      return std::string(tested.param.name);
     });
 
 TEST(CodeDispatchTest, ActiveTableIsThatOfTheActiveLevel) {

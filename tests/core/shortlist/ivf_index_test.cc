@@ -242,7 +242,7 @@ TEST(IvfIndexTest, ListsAreMergedAsFarAsMakesQueriesCheaper) {
   };
   // At first there are 4 sqrt(n), or one for 16 rows. Clusters that lie apart
   // become lists; what overlaps is best cut finely.
-  EXPECT_LE(list_count(20000, 32, 100), 200);
+  EXPECT_LE(list_count(8000, 32, 50), 120);
   EXPECT_EQ(list_count(10000, 4, 20), 400);
   EXPECT_EQ(list_count(10, 4, 20), 1);
 }

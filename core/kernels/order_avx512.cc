@@ -1,0 +1,167 @@
+// What numbers are greater than others.
+#include <immintrin.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "core/kernels/avx512.h"
+
+namespace attendant::avx512 {
+ATTENDANT_AVX512 float Max(const float* numbers, std::int64_t n) {
+  const __m512 lowest = _mm512_set1_ps(-std::numeric_limits<float>::infinity());
+  // Each waits for the one before it, so there are several.
+  constexpr int kTogether = 4;
+  __m512 max[kTogether] = {lowest, lowest, lowest, lowest};
+  std::int64_t i = 0;
+  for (; i + kTogether * kWidth <= n; i += kTogether * kWidth) {
+    ATTENDANT_UNROLL
+    for (int j = 0; j < kTogether; ++j) {
+      max[j] = _mm512_max_ps(max[j], _mm512_loadu_ps(numbers + i + j * kWidth));
+    }
+  }
+  for (; i < n; i += kWidth) {
+    const __mmask16 mask = FirstLanes(std::min<std::int64_t>(n - i, kWidth));
+    max[0] =
+        _mm512_max_ps(max[0], _mm512_mask_loadu_ps(lowest, mask, numbers + i));
+  }
+  return _mm512_reduce_max_ps(_mm512_max_ps(_mm512_max_ps(max[0], max[1]),
+                                            _mm512_max_ps(max[2], max[3])));
+}
+
+ATTENDANT_AVX512 bool Scale(const float* numbers, std::int64_t n, float factor,
+                            float* scaled) {
+  const __m512 factor_lanes = _mm512_set1_ps(factor);
+  const __m512i magnitude = _mm512_set1_epi32(0x7fffffff);
+  __m512i greatest = _mm512_setzero_si512();
+  for (std::int64_t i = 0; i < n; i += kWidth) {
+    const __mmask16 mask = FirstLanes(std::min<std::int64_t>(n - i, kWidth));
+    const __m512 product =
+        _mm512_mul_ps(_mm512_maskz_loadu_ps(mask, numbers + i), factor_lanes);
+    greatest = _mm512_mask_max_epu32(
+        greatest, mask, greatest,
+        _mm512_and_si512(_mm512_castps_si512(product), magnitude));
+    _mm512_mask_storeu_ps(scaled + i, mask, product);
+  }
+  // Infinities and NaN have all exponent bits set.
+  return _mm512_reduce_max_epu32(greatest) < 0x7f800000;
+}
+
+ATTENDANT_AVX512 std::int64_t SelectAtLeast(const float* numbers,
+                                            std::int64_t n, float threshold,
+                                            std::int32_t* positions) {
+  const __m512 threshold_lanes = _mm512_set1_ps(threshold);
+  __m512i lane =
+      _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  std::int64_t count = 0;
+  for (std::int64_t i = 0; i < n; i += kWidth) {
+    const __mmask16 mask = FirstLanes(std::min<std::int64_t>(n - i, kWidth));
+    const __mmask16 chosen =
+        _mm512_mask_cmp_ps_mask(mask, _mm512_maskz_loadu_ps(mask, numbers + i),
+                                threshold_lanes, _CMP_GE_OQ);
+    if (chosen != 0) {
+      const int chosen_count = __builtin_popcount(chosen);
+      _mm512_mask_storeu_epi32(positions + count, FirstLanes(chosen_count),
+                               _mm512_maskz_compress_epi32(chosen, lane));
+      count += chosen_count;
+    }
+    lane = _mm512_add_epi32(lane, _mm512_set1_epi32(kWidth));
+  }
+  return count;
+}
+
+namespace {
+
+// Of the numbers, those of kRegisters registers from `begin` on are ranked: the
+// others are compared with them one by one.
+template <int kRegisters>
+ATTENDANT_AVX512 inline void RankTile(const std::uint32_t* numbers,
+                                      std::int64_t n, std::int64_t begin,
+                                      std::uint32_t* ranks) {
+  const __m512i one = _mm512_set1_epi32(1);
+  __m512i ranked[kRegisters];
+  __m512i counts[kRegisters];
+  ATTENDANT_UNROLL
+  for (int i = 0; i < kRegisters; ++i) {
+    const std::int64_t at = begin + i * kWidth;
+    const __mmask16 mask = FirstLanes(std::min<std::int64_t>(n - at, kWidth));
+    ranked[i] = _mm512_maskz_loadu_epi32(mask, numbers + at);
+    counts[i] = _mm512_setzero_si512();
+  }
+  const std::int64_t end =
+      std::min<std::int64_t>(n, begin + kRegisters * kWidth);
+  for (std::int64_t j = 0; j < begin; ++j) {
+    const __m512i number = _mm512_set1_epi32(static_cast<int>(numbers[j]));
+    ATTENDANT_UNROLL
+    for (int i = 0; i < kRegisters; ++i) {
+      counts[i] = _mm512_mask_add_epi32(
+          counts[i], _mm512_cmple_epu32_mask(number, ranked[i]), counts[i],
+          one);
+    }
+  }
+  ATTENDANT_UNROLL
+  for (int own = 0; own < kRegisters; ++own) {
+    const std::int64_t first = begin + own * kWidth;
+    const std::int64_t last = std::min<std::int64_t>(n, first + kWidth);
+    // Of equal ones, those go before that stand before.
+    unsigned after = 0xfffe;
+    for (std::int64_t j = first; j < last; ++j, after <<= 1) {
+      const __m512i number = _mm512_set1_epi32(static_cast<int>(numbers[j]));
+      ATTENDANT_UNROLL
+      for (int i = 0; i < kRegisters; ++i) {
+        __mmask16 before = _mm512_cmplt_epu32_mask(number, ranked[i]);
+        if (i == own) {
+          before |= _mm512_mask_cmpeq_epu32_mask(static_cast<__mmask16>(after),
+                                                 number, ranked[i]);
+        } else if (i > own) {
+          before = _mm512_cmple_epu32_mask(number, ranked[i]);
+        }
+        counts[i] = _mm512_mask_add_epi32(counts[i], before, counts[i], one);
+      }
+    }
+  }
+  for (std::int64_t j = end; j < n; ++j) {
+    const __m512i number = _mm512_set1_epi32(static_cast<int>(numbers[j]));
+    ATTENDANT_UNROLL
+    for (int i = 0; i < kRegisters; ++i) {
+      counts[i] = _mm512_mask_add_epi32(
+          counts[i], _mm512_cmplt_epu32_mask(number, ranked[i]), counts[i],
+          one);
+    }
+  }
+  ATTENDANT_UNROLL
+  for (int i = 0; i < kRegisters; ++i) {
+    const std::int64_t at = begin + i * kWidth;
+    _mm512_mask_storeu_epi32(ranks + at,
+                             FirstLanes(std::min<std::int64_t>(n - at, kWidth)),
+                             counts[i]);
+  }
+}
+
+}  // namespace
+
+ATTENDANT_AVX512 void Rank(const std::uint32_t* numbers, std::int64_t n,
+                           std::uint32_t* ranks) {
+  constexpr int kTogether = 4;
+  std::int64_t begin = 0;
+  for (; begin + (kTogether - 1) * kWidth < n; begin += kTogether * kWidth) {
+    RankTile<kTogether>(numbers, n, begin, ranks);
+  }
+  for (; begin < n; begin += kWidth) RankTile<1>(numbers, n, begin, ranks);
+}
+
+ATTENDANT_AVX512 std::int64_t CountAtLeast(const float* numbers, std::int64_t n,
+                                           float threshold) {
+  const __m512 threshold_lanes = _mm512_set1_ps(threshold);
+  const __m512i one = _mm512_set1_epi32(1);
+  __m512i counts = _mm512_setzero_si512();
+  for (std::int64_t i = 0; i < n; i += kWidth) {
+    const __mmask16 mask = FirstLanes(std::min<std::int64_t>(n - i, kWidth));
+    const __mmask16 found =
+        _mm512_mask_cmp_ps_mask(mask, _mm512_maskz_loadu_ps(mask, numbers + i),
+                                threshold_lanes, _CMP_GE_OQ);
+    counts = _mm512_mask_add_epi32(counts, found, counts, one);
+  }
+  return _mm512_reduce_add_epi32(counts);
+}
+
+}  // namespace attendant::avx512
