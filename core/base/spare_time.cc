@@ -31,6 +31,7 @@ struct SchedulingAttributes {
 }  // namespace
 
 void TakeShare(Share share) {
+  if (share == Share::kEven) return;
   const sched_param none = {};
   if (share == Share::kIdle && sched_setscheduler(0, SCHED_IDLE, &none) == 0) {
     return;

@@ -7,6 +7,7 @@
 namespace attendant {
 
 enum class Share {
+  kEven,  // as much as anybody else who wants a core
   kLow,   // a tenth of a core that others want too
   kIdle,  // what others leave, which may be nothing
 };

@@ -220,6 +220,14 @@ absl::Status ValidateComparison(AttributeType type, ComparisonKind kind,
   return absl::OkStatus();
 }
 
+int DepthOf(const Filter& filter) {
+  int most = 0;
+  for (const Filter& part : filter.filters) {
+    most = std::max(most, DepthOf(part));
+  }
+  return most + 1;
+}
+
 absl::Status ValidateFilter(const Filter& filter, const CatalogSchema& schema,
                             absl::string_view field) {
   return Validator(schema).Validate(filter, std::string(field), 1);

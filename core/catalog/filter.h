@@ -86,12 +86,14 @@ absl::Status ValidateComparison(AttributeType type, ComparisonKind kind,
                                 absl::string_view attribute,
                                 absl::string_view field);
 
+// A comparison alone is 1 deep.
+int DepthOf(const Filter& filter);
+
 // OK if the filter fits the schema. Else InvalidArgument naming a field of the
 // wire's Filter under `field`, as in "filter_expression.all_of.filters[1]
 // .comparison.value": an undeclared attribute, a value of another type, one
 // that is not finite, too few values or filters; ResourceExhausted over one of
-// the limits above. A comparison alone is 1 deep. The filter may be of any
-// depth.
+// the limits above. The filter may be of any depth.
 absl::Status ValidateFilter(const Filter& filter, const CatalogSchema& schema,
                             absl::string_view field);
 

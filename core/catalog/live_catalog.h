@@ -37,8 +37,8 @@ class SegmentFiles;
 
 struct LiveCatalogOptions {
   // AUTO wants an IVF index from so many keys in a field on; below, scoring
-  // every key is as quick.
-  std::int64_t auto_ivf_min_count = 20000;
+  // every key is as quick. What is asked of the index then is in PlanQuery.
+  std::int64_t auto_ivf_min_count = 5000;
   // How long writes must have paused before all segments become one (see
   // PlanMerge); what learns anew waits as long.
   absl::Duration settle_time = absl::Seconds(1);

@@ -24,14 +24,20 @@ constexpr std::int64_t kMaxLoggedChanges = 65536;
 // Times, a millisecond apart, that a merge looks whether what it has merged is
 // read still: queries take less.
 constexpr int kFreeLooks = 50;
-// Of merges that leave this many rows, freed memory is given back.
-constexpr std::int64_t kTrimCount = 100000;
+// Of merges that leave this many rows, freed memory is given back. They take
+// seconds.
+constexpr std::int64_t kLongCount = 100000;
 
-// Queries do as well without learning anew; without a merge they become slow,
-// and so they are without any index.
+// Queries do as well without learning anew, and without what takes long: behind
+// it small segments are merged meanwhile. Without those merges they become
+// slow, and so they are without any index.
 Share ShareOf(const MergePlan& plan, const Snapshot& snapshot) {
-  return plan.retrains && SegmentFiles::AnyTrained(snapshot) ? Share::kIdle
-                                                             : Share::kLow;
+  if (!SegmentFiles::AnyTrained(snapshot)) return Share::kLow;
+  std::int64_t row_count = 0;
+  for (std::size_t i = plan.first; i < plan.end; ++i) {
+    row_count += snapshot.segments[i].row_end;
+  }
+  return plan.retrains || row_count >= kLongCount ? Share::kIdle : Share::kLow;
 }
 
 void Keep(const absl::Status& status, Published<absl::Status>& place) {
@@ -68,6 +74,8 @@ void LiveCatalog::ScheduleMerge(absl::Duration delay) {
 void LiveCatalog::ScheduleSeal() {
   if (closing_ || seal_scheduled_) return;
   if (!PlanSeal(*current_, growing_.rows.get(), merging_.get()).needed()) {
+    // What could not be sealed was merged.
+    if (!seal_status_.Load()->ok()) Keep(absl::OkStatus(), seal_status_);
     return;
   }
   seal_scheduled_ = true;
@@ -76,7 +84,7 @@ void LiveCatalog::ScheduleSeal() {
 }
 
 void LiveCatalog::RunMerge() {
-  if (MergeOnce() < kTrimCount) return;
+  if (MergeOnce() < kLongCount) return;
   // Keys were held twice, and blocks that were freed stay with the process
   // unless it lets go of them: half as much again as all keys.
   malloc_trim(0);
@@ -173,7 +181,10 @@ void LiveCatalog::SealOnce() {
   }
   ATTENDANT_FAIL_POINT("seal.after_publish");
   step.before = nullptr;
-  FreeMerged(kFreeLooks);
+  step.room = {};
+  // A merge may hold what was merged for seconds, and other catalogs' seals
+  // would wait for looks at it.
+  FreeMerged(1);
   MutexLock lock(&mutex_);
   seal_scheduled_ = false;
   Keep(status, seal_status_);
@@ -186,27 +197,27 @@ std::int64_t LiveCatalog::MergeOnce() {
   MergePlan& plan = step.plan;
   {
     MutexLock lock(&mutex_);
-    merge_scheduled_ = false;
-    const bool settled =
-        await_count_ > 0 || std::chrono::steady_clock::now() - last_write_ >=
-                                absl::ToChronoNanoseconds(options_.settle_time);
-    plan = Plan(settled);
-    // Not what is being sealed.
-    while (plan.Takes(*current_, sealing_.get())) {
-      changed_.Wait(&mutex_);
+    while (true) {
+      const bool settled = await_count_ > 0 ||
+                           std::chrono::steady_clock::now() - last_write_ >=
+                               absl::ToChronoNanoseconds(options_.settle_time);
       plan = Plan(settled);
+      // Not what is being sealed, which begins with this segment.
+      if (!plan.TakesFrom(*current_, sealing_.get())) break;
+      changed_.Wait(&mutex_);
     }
     if (!plan.needed()) {
+      merge_scheduled_ = false;
       ScheduleMerges();
       changed_.NotifyAll();
       return 0;
     }
     if (!BeginStep(step, merge_status_)) {
+      merge_scheduled_ = false;
       changed_.NotifyAll();
       return 0;
     }
-    if (await_count_ == 0) step.share = ShareOf(plan, *step.before);
-    merge_scheduled_ = true;
+    step.share = await_count_ > 0 ? Share::kEven : ShareOf(plan, *step.before);
     merging_ = step.before->segments[plan.end - 1].segment;
   }
   auto merged = Merged(step);
@@ -356,8 +367,10 @@ void LiveCatalog::SaveSegments(bool worth_it) {
   std::shared_ptr<const Snapshot> snapshot;
   std::optional<std::int64_t> covered;
   std::int64_t change_count = 0;
+  Share share = Share::kIdle;
   {
     MutexLock lock(&mutex_);
+    if (await_count_ > 0) share = Share::kEven;
     change_count = logged_change_count_;
     if (!worth_it && change_count < kMaxLoggedChanges) return;
     if (store_->segment_directory() == nullptr) return;
@@ -368,7 +381,7 @@ void LiveCatalog::SaveSegments(bool worth_it) {
   }
   absl::Status status;
   try {
-    RunInSpareTime(Share::kIdle,
+    RunInSpareTime(share,
                    [&] { status = segment_files_->Save(*snapshot, *covered); });
   } catch (const std::bad_alloc&) {
     status = absl::ResourceExhaustedError("out of memory to save segments");

@@ -11,6 +11,9 @@ namespace {
 // Sealed segments but the first have more rows than those that follow by so
 // much: a query looks at each, and merging takes time that queries leave.
 constexpr std::int64_t kMergeRatio = 3;
+// Of many sealed segments so many become one: each row is copied once for
+// every four times the rows.
+constexpr std::size_t kMergedOfMany = 4;
 // Keys, as a multiple of those that the training was learned from.
 constexpr double kGrowth = 4;
 constexpr double kSettledGrowth = 1.5;
@@ -40,6 +43,7 @@ class Planner {
       return IsMuch(OutsideCount()) ? Everything(true) : MergePlan();
     }
     if (IsOutgrown()) return Everything(true);
+    if (const MergePlan merge = Reassign(); merge.needed()) return merge;
     if (settled_) {
       return IsMuch(OutsideCount() + snapshot_.segments[0].dead_count())
                  ? Everything(false)
@@ -64,7 +68,10 @@ class Planner {
       row_count += view.row_end;
       end = i + 1;
     }
-    if (row_count < kSealCount) return {};
+    if (row_count < kSealCount) {
+      // Never what most keys are in.
+      return MergeFew(std::max<std::size_t>(1, EndOf(merging)), begin);
+    }
     return {begin, end, false};
   }
 
@@ -220,6 +227,56 @@ class Planner {
     return begin < end ? MergePlan{begin, end, false} : MergePlan();
   }
 
+  // Of many sealed segments [begin, end), the neighbours of fewest rows.
+  MergePlan MergeFew(std::size_t begin, std::size_t end) const {
+    if (end < begin + kManySealed) return {};
+    MergePlan fewest;
+    std::int64_t fewest_rows = 0;
+    for (std::size_t i = begin; i + kMergedOfMany <= end; ++i) {
+      std::int64_t row_count = 0;
+      for (std::size_t j = i; j < i + kMergedOfMany; ++j) {
+        row_count += snapshot_.segments[j].row_end;
+      }
+      if (fewest.needed() && row_count >= fewest_rows) continue;
+      fewest = {i, i + kMergedOfMany, false};
+      fewest_rows = row_count;
+    }
+    return fewest;
+  }
+
+  // True if some index of the segment goes by another training than the first
+  // segment's.
+  bool IsOfOtherTraining(std::size_t i) const {
+    const Segment& first = *snapshot_.segments[0].segment;
+    const Segment& segment = *snapshot_.segments[i].segment;
+    for (int f = 0; f < static_cast<int>(first.indexes.size()); ++f) {
+      const auto head_count = static_cast<int>(
+          first.head_indexes[static_cast<std::size_t>(f)].size());
+      for (int h = -1; h < head_count; ++h) {
+        const KeyIndex& learned = first.IndexOf(f, h);
+        const KeyIndex& index = segment.IndexOf(f, h);
+        if (learned.kind() == IndexKind::kIvf &&
+            index.kind() == IndexKind::kIvf &&
+            static_cast<const IvfIndex&>(learned).training() !=
+                static_cast<const IvfIndex&>(index).training()) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  // The first sealed segments that follow each other and are of another
+  // training.
+  MergePlan Reassign() const {
+    const std::size_t sealed_end = SealedEnd();
+    std::size_t begin = 1;
+    while (begin < sealed_end && !IsOfOtherTraining(begin)) ++begin;
+    std::size_t end = begin;
+    while (end < sealed_end && IsOfOtherTraining(end)) ++end;
+    return begin < end ? MergePlan{begin, end, false} : MergePlan();
+  }
+
   MergePlan DropDead() const {
     for (std::size_t i = 0; i < SealedEnd(); ++i) {
       const SegmentView& view = snapshot_.segments[i];
@@ -238,8 +295,9 @@ class Planner {
 
 }  // namespace
 
-bool MergePlan::Takes(const Snapshot& snapshot, const Segment* segment) const {
-  for (std::size_t i = first; i < end; ++i) {
+bool MergePlan::TakesFrom(const Snapshot& snapshot,
+                          const Segment* segment) const {
+  for (std::size_t i = 0; i < end; ++i) {
     if (snapshot.segments[i].segment.get() == segment) return true;
   }
   return false;

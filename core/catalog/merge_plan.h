@@ -15,6 +15,9 @@ namespace attendant {
 // merge of their own.
 inline constexpr std::int64_t kMinMergeCount = 1024;
 inline constexpr std::int64_t kSealCount = 2048;
+// Sealed segments, but for the first and what a merge under way takes, from
+// which on the smallest of them are merged beside it.
+inline constexpr std::size_t kManySealed = 8;
 
 // Segments [first, end) of a snapshot become one.
 struct MergePlan {
@@ -26,16 +29,20 @@ struct MergePlan {
   bool retrains = false;
 
   bool needed() const { return first < end; }
-  bool Takes(const Snapshot& snapshot, const Segment* segment) const;
+  // True if it takes this segment or one behind it; false for null.
+  bool TakesFrom(const Snapshot& snapshot, const Segment* segment) const;
 };
 
-// Which segments should be sealed next.
+// Which segments should be sealed next, or merged without waiting for the
+// merges below.
 //
 // Segments that were not trained are scored key by key, which every query pays
 // for. Once they are full they are sealed: their keys go to the lists of the
-// catalog's training. `merging`: the last of the segments that a merge under
-// way takes, null for none; only those behind it are sealed. growing: the rows
-// that writes are appended to; null: none.
+// catalog's training. Where there are none, and merges don't keep up, so that
+// there are kManySealed segments, the four neighbours of fewest rows become
+// one. `merging`: the last of the segments that a merge under way takes, null
+// for none; only those behind it are taken. growing: the rows that writes are
+// appended to; null: none.
 MergePlan PlanSeal(const Snapshot& snapshot, const RowTable* growing,
                    const Segment* merging);
 
@@ -47,7 +54,9 @@ MergePlan PlanSeal(const Snapshot& snapshot, const RowTable* growing,
 // become one. The catalog learns anew where other indexes or models are wanted,
 // where it has several times the keys that it was learned from, and where keys
 // have drifted: their mean square distance to their lists' means has grown by a
-// fifth, or a half while writes go on.
+// fifth, or a half while writes go on. Segments that were sealed while it
+// learned go to the new lists at once: a query would look for its lists in both
+// trainings.
 //
 // wanted_models: by field, what snapshot.models should become. growing: as
 // above.

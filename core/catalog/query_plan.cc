@@ -396,10 +396,25 @@ absl::string_view WhyEveryKey(const Snapshot& snapshot,
   return "";
 }
 
+// Whether all keys that the query attends to are of indexes that AUTO chose,
+// and so few that an exact answer takes little more than one of some recall.
+bool AttendsToFewKeys(const Snapshot& snapshot, const QueryPlan& plan) {
+  return !plan.shortlist_head &&
+         std::all_of(
+             plan.heads.begin(), plan.heads.end(),
+             [&](const PlannedHead& head) {
+               return snapshot.schema->key_fields[head.field].index_kind ==
+                          IndexKind::kAuto &&
+                      snapshot.key_count(head.field) < kFewKeyCount;
+             });
+}
+
 // Chooses between the index and every key, or says why it can't.
 absl::Status ResolveScan(const Snapshot& snapshot, const AttendQuery& query,
                          QueryPlan& plan) {
-  plan.goals.recall = query.recall.value_or(0);
+  plan.only_index = query.scan_mode == ScanMode::kIndex;
+  const bool few = !plan.only_index && AttendsToFewKeys(snapshot, plan);
+  plan.goals.recall = query.recall.value_or(few && !query.probe_count ? 1 : 0);
   plan.goals.probe_count = query.probe_count.value_or(0);
   plan.goals.mass_precision = MassPrecision(query, plan);
   // A value of 5 % where the mass is known to 2 %.
@@ -407,9 +422,9 @@ absl::Status ResolveScan(const Snapshot& snapshot, const AttendQuery& query,
   plan.pool_precision =
       kPoolPrecisions * query.mass_precision.value_or(kUnstatedPrecision);
   plan.goals.certified = query.mass_method == MassMethod::kBound;
-  plan.only_index = query.scan_mode == ScanMode::kIndex;
   absl::string_view reason = WhyEveryKey(snapshot, query, plan);
-  plan.exhaustive = query.scan_mode == ScanMode::kExact || !reason.empty();
+  plan.exhaustive = query.scan_mode == ScanMode::kExact || !reason.empty() ||
+                    (few && plan.draws_from_catalog());
   if (!plan.only_index) return absl::OkStatus();
   for (const PlannedHead& planned : plan.heads) {
     const PlannedHead& head =

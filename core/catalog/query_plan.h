@@ -20,6 +20,10 @@
 
 namespace attendant {
 
+// Below so many keys of a field whose index AUTO chose, unstated recall is 1,
+// and draws are from the softmax itself: what AUTO finds there is exact.
+inline constexpr std::int64_t kFewKeyCount = 20000;
+
 struct QueryPlan {
   // At least one. All of one model, or each with a key field of its own.
   std::vector<PlannedHead> heads;

@@ -12,7 +12,7 @@ namespace attendant {
 namespace {
 
 TEST(SpareTimeTest, WorkRunsOnAThreadOfItsOwnAndIsWaitedFor) {
-  for (const Share share : {Share::kLow, Share::kIdle}) {
+  for (const Share share : {Share::kEven, Share::kLow, Share::kIdle}) {
     const int before = getpriority(PRIO_PROCESS, 0);
     std::thread::id id = std::this_thread::get_id();
     RunInSpareTime(share, [&] { id = std::this_thread::get_id(); });
@@ -26,6 +26,8 @@ TEST(SpareTimeTest, ItsShareIsThatOfItsThread) {
   int nice = 0;
   RunInSpareTime(Share::kLow, [&] { nice = getpriority(PRIO_PROCESS, 0); });
   EXPECT_EQ(nice, std::max(10, getpriority(PRIO_PROCESS, 0)));
+  RunInSpareTime(Share::kEven, [&] { nice = getpriority(PRIO_PROCESS, 0); });
+  EXPECT_EQ(nice, getpriority(PRIO_PROCESS, 0));
   int policy = -1;
   RunInSpareTime(Share::kIdle, [&] { policy = sched_getscheduler(0); });
   EXPECT_EQ(policy, SCHED_IDLE);

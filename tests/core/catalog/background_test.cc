@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <future>
+#include <thread>
 #include <vector>
+
+#include "absl/time/clock.h"
 
 namespace attendant {
 namespace {
@@ -74,28 +78,34 @@ TEST(BackgroundWorkerTest, ShortTasksDoNotWaitForLongOnes) {
 }
 
 TEST(BackgroundWorkerTest, RemoveWaitsForTasksOfBothLanes) {
-  int owner;
-  std::promise<void> started[2];
-  std::atomic<int> finished_count = 0;
-  std::promise<void> go;
-  const std::shared_future<void> gone = go.get_future().share();
-  BackgroundWorker worker;
-  for (const Lane lane : {Lane::kLong, Lane::kShort}) {
-    std::promise<void>& mine = started[static_cast<int>(lane)];
-    worker.Add(
-        &owner, absl::ZeroDuration(),
-        [&] {
-          mine.set_value();
-          gone.wait();
-          ++finished_count;
-        },
-        lane);
-    mine.get_future().wait();
+  for (const int last : {0, 1}) {
+    int owner;
+    std::promise<void> started[2];
+    std::promise<void> go[2];
+    std::atomic<bool> removed = false;
+    BackgroundWorker worker;
+    for (const Lane lane : {Lane::kLong, Lane::kShort}) {
+      const int i = static_cast<int>(lane);
+      worker.Add(
+          &owner, absl::ZeroDuration(),
+          [&, i] {
+            started[i].set_value();
+            go[i].get_future().wait();
+          },
+          lane);
+      started[i].get_future().wait();
+    }
+    std::thread remover([&] {
+      worker.Remove(&owner);
+      removed = true;
+    });
+    go[1 - last].set_value();
+    // One that waits for no task, or for the first alone, is done by then.
+    absl::SleepFor(absl::Milliseconds(50));
+    EXPECT_FALSE(removed) << last;
+    go[last].set_value();
+    remover.join();
   }
-  std::thread releaser([&] { go.set_value(); });
-  worker.Remove(&owner);
-  EXPECT_EQ(finished_count, 2);
-  releaser.join();
 }
 
 TEST(BackgroundWorkerTest, DestructionDropsWhatHasNotBegun) {

@@ -418,19 +418,26 @@ TEST_F(ModelHeadsTest, IndexedHeadsFindTheSameItems) {
   EXPECT_EQ(catalog_->index_states()[0].active_kind, IndexKind::kIvf);
   // Merging took over the projections.
   EXPECT_EQ(catalog_->index_states()[0].projected_key_count, 4000);
-  ASSERT_OK_AND_ASSIGN(const AttendAnswer indexed, Ask(Query()));
+  AttendQuery query = Query();
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer best, Ask(query));
+  EXPECT_EQ(best.index_kind, IndexKind::kIvf);
+  const std::vector<std::string> best_ids = IdsOf(best);
+  query.recall = 0.8;
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer indexed, Ask(query));
   EXPECT_EQ(indexed.index_kind, IndexKind::kIvf);
   EXPECT_FALSE(indexed.complete);
   EXPECT_EQ(indexed.returned_mass.method, MassMethod::kEstimate);
   EXPECT_LT(indexed.scored_count, 8000);
+  const std::vector<std::string> indexed_ids = IdsOf(indexed);
   AttendQuery exact = Query();
   exact.scan_mode = ScanMode::kExact;
   ASSERT_OK_AND_ASSIGN(const AttendAnswer all, Ask(exact));
   EXPECT_EQ(all.scored_count, 8000);
   int found = 0;
   const std::vector<std::string> ids = IdsOf(all);
+  EXPECT_EQ(best_ids, ids);
   const std::set<std::string> wanted(ids.begin(), ids.end());
-  for (const std::string& id : IdsOf(indexed)) found += wanted.contains(id);
+  for (const std::string& id : indexed_ids) found += wanted.contains(id);
   EXPECT_GE(found, 8);
 }
 

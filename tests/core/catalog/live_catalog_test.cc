@@ -344,6 +344,50 @@ TEST_F(LiveCatalogMergeTest, AutoTrainsOnceTheCatalogIsLarge) {
   EXPECT_EQ(catalog_->index_states()[0].active_kind, IndexKind::kIvf);
 }
 
+// Of an index that finds less when it is told to.
+TEST_F(LiveCatalogMergeTest, AutoFindsTheExactBestOfFewKeys) {
+  constexpr int kDim = 16;
+  LiveCatalogOptions options;
+  options.auto_ivf_min_count = 1000;
+  options.settle_time = absl::ZeroDuration();
+  OpenCatalog(OneFieldSchema(kDim), options);
+  Upsert(RandomItems(3000, kDim, 5));
+  catalog_->AwaitIndexes();
+  int found_less = 0;
+  for (const Item& item : RandomItems(20, kDim, 6)) {
+    AttendQuery query = VectorQuery(item.keys[0]);
+    ASSERT_OK_AND_ASSIGN(const AttendAnswer unstated, Ask(query));
+    const std::vector<std::string> found = IdsOf(unstated);
+    EXPECT_TRUE(unstated.results_exact);
+    EXPECT_EQ(unstated.index_kind, IndexKind::kIvf);
+    query.scan_mode = ScanMode::kIndex;
+    ASSERT_OK_AND_ASSIGN(const AttendAnswer by_index, Ask(query));
+    EXPECT_LT(by_index.visited_list_count, unstated.visited_list_count);
+    query.scan_mode = ScanMode::kAuto;
+    query.recall = 0.3;
+    ASSERT_OK_AND_ASSIGN(const AttendAnswer less, Ask(query));
+    found_less += IdsOf(less) != found;
+    query.scan_mode = ScanMode::kExact;
+    ASSERT_OK_AND_ASSIGN(const AttendAnswer exact, Ask(query));
+    EXPECT_EQ(found, IdsOf(exact));
+    EXPECT_NEAR(*unstated.log_partition, *exact.log_partition, 1e-3);
+  }
+  EXPECT_GT(found_less, 0);
+  AttendQuery draw = VectorQuery(std::vector<float>(kDim, 1));
+  draw.select_kind = SelectKind::kSample;
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer drawn, Ask(draw));
+  EXPECT_EQ(drawn.slate->distance, 0);
+}
+
+TEST_F(LiveCatalogMergeTest, AnIndexThatWasAskedForHasItsOwnRecall) {
+  OpenIvf();
+  Upsert(RandomItems(2000, 4, 5));
+  catalog_->AwaitIndexes();
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer answer,
+                       Ask(VectorQuery({1, 0, 0, 0})));
+  EXPECT_LT(answer.visited_list_count, catalog_->index_states()[0].list_count);
+}
+
 TEST_F(LiveCatalogMergeTest, AutoKeepsItsIndexDownToHalfTheLimit) {
   LiveCatalogOptions options;
   options.auto_ivf_min_count = 1000;

@@ -154,6 +154,8 @@ class GuessedMassTest : public CatalogFixture {
   // 45.
   void SetUp() override {
     CatalogSchema schema = OneFieldSchema(1);
+    // Of an index that AUTO chose more would be asked.
+    schema.key_fields[0].index_kind = IndexKind::kIvf;
     OpenCatalog(schema);
     std::vector<Item> items;
     for (int n = 0; n < 9; ++n) {

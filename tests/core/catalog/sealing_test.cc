@@ -2,12 +2,14 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <set>
 #include <thread>
 
 #include "core/catalog/merge_plan.h"
+#include "core/catalog/rebuild.h"
 #include "core/shortlist/ivf_index.h"
 #include "tests/core/catalog/catalog_fixture.h"
 
@@ -61,6 +63,12 @@ class SealingTest : public CatalogFixture {
       if (IvfOf(view) == nullptr) count += view.row_end;
     }
     return count;
+  }
+
+  bool IsSealed(std::size_t i) const {
+    const auto snapshot = catalog_->snapshot();
+    return i < snapshot->segments.size() &&
+           IvfOf(snapshot->segments[i]) != nullptr;
   }
 
   template <typename Condition>
@@ -213,12 +221,90 @@ TEST_F(SealingTest, OnlyWhatIsBehindAMergeIsSealed) {
   EXPECT_EQ(plan_behind(0).first, 1);
   EXPECT_EQ(plan_behind(2).first, 3);
   EXPECT_EQ(plan_behind(2).end, 5);
-  EXPECT_FALSE(plan_behind(2).Takes(full, full.segments[2].segment.get()));
-  EXPECT_TRUE(plan_behind(2).Takes(full, full.segments[3].segment.get()));
+  const Segment* last = full.segments[2].segment.get();
+  EXPECT_TRUE((MergePlan{0, 3}.TakesFrom(full, last)));
+  EXPECT_TRUE((MergePlan{3, 5}.TakesFrom(full, last)));
+  EXPECT_FALSE((MergePlan{0, 2}.TakesFrom(full, last)));
+  EXPECT_FALSE((MergePlan{0, 5}.TakesFrom(full, nullptr)));
   // 1,024 rows are too few.
   full.segments.pop_back();
   EXPECT_FALSE(plan_behind(2).needed());
   go.set_value();
+}
+
+// Merges that take long must not leave queries with ever more segments.
+TEST_F(SealingTest, OfManySealedSegmentsTheSmallestAreMergedBesideAMerge) {
+  Write(Items("a", 6000, 1));
+  catalog_->AwaitIndexes();
+  std::promise<void> go;
+  background_.Add(nullptr, absl::ZeroDuration(),
+                  [gone = go.get_future().share()] { gone.wait(); });
+  constexpr int kRounds = 11;
+  for (int i = 0; i < kRounds; ++i) {
+    Write(Items("b" + std::to_string(i) + "-", 2 * kSealCount,
+                static_cast<std::uint64_t>(i) + 2));
+    WaitFor([&] { return UnsealedCount() < 2 * kSealCount; });
+  }
+  // And what still grows.
+  WaitFor(
+      [&] { return catalog_->snapshot()->segments.size() <= kManySealed + 2; });
+  go.set_value();
+  EXPECT_THAT(Ids(), SizeIs(6000 + kRounds * 2 * kSealCount));
+  ASSERT_OK(catalog_->merge_status());
+}
+
+TEST_F(SealingTest, TheFewestRowsOfManySegmentsAreMerged) {
+  Write(Items("a", 12000, 1));
+  catalog_->AwaitIndexes();
+  Write(Items("b", 5000, 2));
+  WaitFor([&] { return IsSealed(1); });
+  const auto snapshot = catalog_->snapshot();
+  const SegmentView& many = snapshot->segments[0];
+  const SegmentView& few = snapshot->segments[1];
+  Snapshot full = *snapshot;
+  full.segments = {many, few, few, many, few, few, few, few, few};
+  const MergePlan plan = PlanSeal(full, nullptr, nullptr);
+  EXPECT_EQ(plan.first, 4);
+  EXPECT_EQ(plan.end, 8);
+  // Seven behind the first are not many, nor are they behind what is merged.
+  EXPECT_FALSE(
+      PlanSeal(full, nullptr, full.segments[1].segment.get()).needed());
+  full.segments.pop_back();
+  EXPECT_FALSE(PlanSeal(full, nullptr, nullptr).needed());
+}
+
+// Queries would look for their lists in two trainings.
+TEST_F(SealingTest, WhatWasSealedBesideATrainingGoesToItsListsAtOnce) {
+  Write(Items("a", 12000, 1));
+  catalog_->AwaitIndexes();
+  Write(Items("b", 5000, 2));
+  WaitFor([&] { return IsSealed(1); });
+  const auto before = catalog_->snapshot();
+  // Once they have settled, that many are worth new lists.
+  Write(Items("c", 6000, 3));
+  catalog_->AwaitIndexes();
+  const auto after = catalog_->snapshot();
+  ASSERT_THAT(after->segments, SizeIs(1));
+  const auto training = IvfOf(after->segments[0])->training();
+  ASSERT_NE(training, IvfOf(before->segments[1])->training());
+
+  Snapshot mixed = *after;
+  mixed.segments.push_back(before->segments[1]);
+  for (const bool settled : {false, true}) {
+    const MergePlan plan = PlanMerge(mixed, mixed.models, nullptr, settled);
+    EXPECT_EQ(plan.first, 1);
+    EXPECT_EQ(plan.end, 2);
+    EXPECT_FALSE(plan.retrains);
+  }
+  const std::atomic<bool> cancelled = false;
+  const auto merged =
+      MergeSegments(mixed, PlanMerge(mixed, mixed.models, nullptr, false),
+                    mixed.models, disk_->scratch_files, cancelled);
+  ASSERT_OK(merged);
+  EXPECT_EQ(static_cast<const IvfIndex&>(*(*merged)->indexes[0]).training(),
+            training);
+  mixed.segments[1].segment = *merged;
+  EXPECT_FALSE(PlanMerge(mixed, mixed.models, nullptr, false).needed());
 }
 
 // Whatever is sealed and dies while all is built anew.
