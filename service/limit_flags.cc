@@ -35,14 +35,15 @@ void AddBytes(CLI::App& app, const std::string& flag,
 }
 
 // From 1 to what it is by default.
+template <typename Integer>
 void AddMost(CLI::App& app, const std::string& flag,
-             const std::string& variable, std::int64_t& most,
+             const std::string& variable, Integer& most,
              const std::string& unit, const std::string& description) {
   app.add_option(flag, most, description)
       ->envname(variable)
       ->group(kGroup)
       ->type_name(unit)
-      ->check(CLI::Range(std::int64_t{1}, most))
+      ->check(CLI::Range(Integer{1}, most))
       ->capture_default_str();
 }
 
@@ -94,6 +95,9 @@ void AddLimitFlags(CLI::App& app, RequestLimits& limits) {
           "Text in the attributes of an item that is written");
   AddMost(app, "--max-filter-bytes", "ATTENDANT_MAX_FILTER_BYTES",
           limits.filter_bytes, "BYTES", "A filter as text");
+  AddMost(app, "--max-filter-depth", "ATTENDANT_MAX_FILTER_DEPTH",
+          limits.filter_depth, "COUNT",
+          "How deep the conditions of a filter may be nested");
 }
 
 std::string ToText(const RequestLimits& limits) {
@@ -101,7 +105,8 @@ std::string ToText(const RequestLimits& limits) {
                       "max-batch = ", limits.batch, "\n",
                       "max-id-bytes = ", limits.id_bytes, "\n",
                       "max-attribute-bytes = ", limits.attribute_bytes, "\n",
-                      "max-filter-bytes = ", limits.filter_bytes, "\n");
+                      "max-filter-bytes = ", limits.filter_bytes, "\n",
+                      "max-filter-depth = ", limits.filter_depth, "\n");
 }
 
 std::string ToText(const TransportLimits& limits) {

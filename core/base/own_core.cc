@@ -1,21 +1,26 @@
 #include "core/base/own_core.h"
 
-#include <sched.h>
-
 namespace attendant {
 
-void TakeOwnCore(int index, int count) {
-  cpu_set_t cores;
-  if (sched_getaffinity(0, sizeof(cores), &cores) != 0) return;
-  if (CPU_COUNT(&cores) != count) return;
-  for (int core = 0; core < CPU_SETSIZE; ++core) {
-    if (!CPU_ISSET(core, &cores) || index-- > 0) continue;
-    cpu_set_t own;
-    CPU_ZERO(&own);
-    CPU_SET(core, &own);
-    sched_setaffinity(0, sizeof(own), &own);
-    return;
-  }
+OwnCore::OwnCore(int index, int count) {
+  CPU_ZERO(&all_);
+  CPU_ZERO(&own_);
+  if (sched_getaffinity(0, sizeof(all_), &all_) != 0) return;
+  if (CPU_COUNT(&all_) != count) return;
+  int core = 0;
+  while (!CPU_ISSET(core, &all_) || index-- > 0) ++core;
+  CPU_SET(core, &own_);
+  has_core_ = true;
+}
+
+void OwnCore::Stay() {
+  if (!has_core_ || stays_) return;
+  stays_ = sched_setaffinity(0, sizeof(own_), &own_) == 0;
+}
+
+void OwnCore::Leave() {
+  if (!stays_) return;
+  stays_ = sched_setaffinity(0, sizeof(all_), &all_) != 0;
 }
 
 }  // namespace attendant

@@ -9,6 +9,7 @@
 #include "attendant/v1/catalog_service.pb.h"
 #include "attendant/v1/item_service.pb.h"
 #include "core/base/ids.h"
+#include "core/catalog/filter.h"
 #include "core/catalog/parse_filter.h"
 #include "core/storage/item.h"
 
@@ -25,6 +26,7 @@ struct RequestLimits {
   // Text in the attributes of an item that is written.
   std::int64_t attribute_bytes = kMaxAttributeBytes;
   std::int64_t filter_bytes = kMaxFilterBytes;  // of a filter as text
+  int filter_depth = kMaxFilterDepth;           // of filters within another
 };
 
 // OK if the item is within the limits; else ResourceExhausted naming the field.

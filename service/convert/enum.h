@@ -1,5 +1,5 @@
 // Enums of the wire to core's. Both number their values alike, which
-// convert_enum.cc holds them to.
+// enum.cc holds them to.
 #ifndef ATTENDANT_SERVICE_CONVERT_ENUM_H_
 #define ATTENDANT_SERVICE_CONVERT_ENUM_H_
 

@@ -105,7 +105,8 @@ absl::StatusOr<Filter> FilterFromProto(const v1::Filter& wire,
 
 absl::StatusOr<std::optional<Filter>> FilterFrom(const std::string& text,
                                                  const v1::Filter* expression,
-                                                 const CatalogSchema& schema) {
+                                                 const CatalogSchema& schema,
+                                                 int max_depth) {
   std::optional<Filter> filter;
   if (!text.empty() && expression != nullptr) {
     return InvalidField("filter", "filter and filter_expression",
@@ -116,6 +117,11 @@ absl::StatusOr<std::optional<Filter>> FilterFrom(const std::string& text,
   } else if (expression != nullptr) {
     ATTENDANT_ASSIGN_OR_RETURN(
         filter, FilterFromProto(*expression, "filter_expression"));
+  }
+  if (filter) {
+    ATTENDANT_RETURN_IF_ERROR(CheckCount(
+        DepthOf(*filter), 1, max_depth,
+        expression == nullptr ? "filter" : "filter_expression", " deep"));
   }
   return filter;
 }

@@ -19,18 +19,19 @@ absl::StatusOr<Filter> FilterFromProto(const v1::Filter& wire,
 // A filter as text, or as a message (null: none).
 absl::StatusOr<std::optional<Filter>> FilterFrom(const std::string& text,
                                                  const v1::Filter* expression,
-                                                 const CatalogSchema& schema);
+                                                 const CatalogSchema& schema,
+                                                 int max_depth);
 
 // The filter of a request in its fields filter and filter_expression; nothing
 // if it has none. InvalidArgument if it has both, or a bad one;
-// ResourceExhausted over a limit of the text.
+// ResourceExhausted over a limit of the text, or deeper than max_depth.
 template <typename Request>
 absl::StatusOr<std::optional<Filter>> FilterOfRequest(
-    const Request& wire, const CatalogSchema& schema) {
+    const Request& wire, const CatalogSchema& schema, int max_depth) {
   return FilterFrom(
       wire.filter(),
       wire.has_filter_expression() ? &wire.filter_expression() : nullptr,
-      schema);
+      schema, max_depth);
 }
 
 }  // namespace attendant

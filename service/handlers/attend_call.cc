@@ -1,6 +1,7 @@
 #include "service/handlers/attend_call.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -112,9 +113,14 @@ class AttendCall final : public PooledCall {
     std::vector<Work*> calls = {this};
     // The pool holds no other works with groups. gRPC's thread answers no
     // others.
-    if (!group_.empty() && !runs_here_)
+    const bool runs_here = std::exchange(runs_here_, false);
+    if (!group_.empty() && !runs_here)
       pool_.TakeAlong(*this, kMostTogether - 1, calls);
-    alone_since_ = calls.size() == 1 ? SteadyNow() : SteadyTime::max();
+    // Each may have run before, and waited for its token since.
+    for (Work* call : calls) {
+      static_cast<AttendCall*>(call)->alone_since_ =
+          calls.size() == 1 ? SteadyNow() : SteadyTime::max();
+    }
     const absl::Status status = RunHandler([&] { return Answer(calls); });
     // Whatever stopped it may be the fault of one of them.
     const bool together = calls.size() > 1;
@@ -236,9 +242,10 @@ class AttendCall final : public PooledCall {
 
   LightQueries& light_queries_;
   std::size_t light_place_ = 0;
-  bool runs_here_ = false;                      // on gRPC's thread
-  SteadyTime alone_since_ = SteadyTime::max();  // when it was run, if alone
-  v1::AttendRequest* message_ = nullptr;        // null: not parsed yet
+  bool runs_here_ = false;  // its next turn is on gRPC's thread
+  // When its last turn began, if it was alone there.
+  SteadyTime alone_since_ = SteadyTime::max();
+  v1::AttendRequest* message_ = nullptr;  // null: not parsed yet
   v1::AttendResponse* reply_ = nullptr;
   std::string group_;
   CallTrace trace_;

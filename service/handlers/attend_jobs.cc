@@ -32,8 +32,9 @@ absl::StatusOr<Asked> Read(const Backend& backend, const Snapshot& snapshot,
   const v1::AttendRequest& request = *job.request;
   Asked asked;
   ATTENDANT_ASSIGN_OR_RETURN(asked.query, AttendQueryFromProto(request));
-  ATTENDANT_ASSIGN_OR_RETURN(asked.query.filter,
-                             FilterOfRequest(request, *snapshot.schema));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      asked.query.filter,
+      FilterOfRequest(request, *snapshot.schema, backend.limits.filter_depth));
   if (request.has_model()) {
     ATTENDANT_ASSIGN_OR_RETURN(
         asked.query.model,

@@ -225,8 +225,9 @@ absl::Status DeleteMatchingItems(Backend& backend,
       const auto catalog, FindCatalog(backend, request.catalog(), "catalog"));
   ATTENDANT_RETURN_IF_ERROR(ValidateRequestId(request.request_id()));
   const auto snapshot = catalog->snapshot();
-  ATTENDANT_ASSIGN_OR_RETURN(const std::optional<Filter> filter,
-                             FilterOfRequest(request, *snapshot->schema));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const std::optional<Filter> filter,
+      FilterOfRequest(request, *snapshot->schema, backend.limits.filter_depth));
   if (!filter.has_value()) {
     return InvalidField("filter", "none",
                         "one that is true of what is to be deleted");

@@ -28,6 +28,10 @@ void AddPoolMetrics(absl::string_view name, const WorkCounts& counts,
   page.AddCounter("attendant_turns_total",
                   "Turns of workers: one or several requests each.",
                   static_cast<double>(counts.turn_count), labels);
+  page.AddCounter("attendant_turns_elsewhere_total",
+                  "Of those, turns of light queries on the threads that they "
+                  "arrived on.",
+                  static_cast<double>(counts.elsewhere_turn_count), labels);
   page.AddCounter("attendant_busy_seconds_total", "What turns took, in all.",
                   Seconds(counts.busy_ns), labels);
   const auto add_works = [&](const char* outcome, std::int64_t count) {

@@ -30,6 +30,7 @@ struct WorkCounts {
   // time, and how long works had waited for it.
   std::int64_t run_count = 0;
   std::int64_t turn_count = 0;
+  std::int64_t elsewhere_turn_count = 0;  // of those, on no worker's thread
   std::int64_t busy_ns = 0;
   std::int64_t waited_ns = 0;
   // Of those run, works that stopped since nobody wanted them any more, and how
@@ -114,6 +115,10 @@ class WorkQueue {
   // True if what comes now has its turn at once.
   bool has_free_turn() const {
     return waiting_.count() == 0 && busy_count_ < options_.thread_count;
+  }
+  // True if a work waits, and for nothing but Begin.
+  bool can_begin() const {
+    return waiting_.count() > 0 && busy_count_ < options_.thread_count;
   }
   WorkCounts counts() const;
 

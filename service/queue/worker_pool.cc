@@ -2,6 +2,8 @@
 
 #include <pthread.h>
 
+#include <optional>
+
 #include "core/base/clock.h"
 #include "core/base/own_core.h"
 #include "core/base/status.h"
@@ -28,14 +30,16 @@ WorkerPool::~WorkerPool() { Stop(); }
 void WorkerPool::Add(Work* work) {
   WorkQueue::Refusal refusal;
   bool stopped = false;
+  bool can_begin = false;
   {
     const SteadyTime now = SteadyNow();
     MutexLock lock(&mutex_);
     stopped = stopped_;
     if (!stopped) refusal = queue_.Add(work, now);
+    can_begin = queue_.can_begin();
   }
   if (stopped) return work->Refuse(Draining());
-  if (refusal.work != work) changed_.NotifyOne();
+  if (can_begin) changed_.NotifyOne();
   refusal.Tell();
 }
 
@@ -51,7 +55,10 @@ bool WorkerPool::TryRunHere(Work* work, bool beside_others) {
     if (stopped_ || !has_room) return false;
     refusal = queue_.Add(work, now);
     if (refusal.work == nullptr) queue_.Begin(now, &turn, &refusal);
-    if (refusal.work == nullptr) ++elsewhere_count_;
+    if (refusal.work == nullptr) {
+      ++elsewhere_count_;
+      ++elsewhere_turn_count_;
+    }
   }
   if (refusal.work == nullptr) {
     RunTurn(work, turn, /*elsewhere=*/true);
@@ -80,7 +87,9 @@ std::size_t WorkerPool::waiting_count() const {
 
 WorkCounts WorkerPool::counts() const {
   MutexLock lock(&mutex_);
-  return queue_.counts();
+  WorkCounts counts = queue_.counts();
+  counts.elsewhere_turn_count = elsewhere_turn_count_;
+  return counts;
 }
 
 void WorkerPool::Stop() {
@@ -99,17 +108,23 @@ void WorkerPool::Stop() {
 void WorkerPool::RunWorker(int index) {
   pthread_setname_np(pthread_self(), thread_kind_.name);
   if (thread_kind_.share.has_value()) TakeShare(*thread_kind_.share);
-  if (thread_kind_.have_own_cores) TakeOwnCore(index, thread_count_);
+  std::optional<OwnCore> core;
+  if (thread_kind_.have_own_cores) core.emplace(index, thread_count_);
   Turn turn;
   while (true) {
     Work* work = nullptr;
     WorkQueue::Refusal refusal;
     {
       MutexLock lock(&mutex_);
-      while (queue_.waiting_count() == 0 && !stopped_) changed_.Wait(&mutex_);
+      while (!queue_.can_begin() &&
+             !(stopped_ && queue_.waiting_count() == 0)) {
+        if (core) core->Stay();
+        changed_.Wait(&mutex_);
+      }
       if (queue_.waiting_count() == 0) return;
       work = queue_.Begin(SteadyNow(), &turn, &refusal);
     }
+    if (core) core->Leave();
     if (work == nullptr) {
       refusal.Tell();
     } else {
@@ -123,7 +138,11 @@ void WorkerPool::RunTurn(Work* work, const Turn& turn, bool elsewhere) {
   const SteadyTime now = SteadyNow();
   MutexLock lock(&mutex_);
   queue_.End(turn, now);
-  if (elsewhere) --elsewhere_count_;
+  if (elsewhere) {
+    --elsewhere_count_;
+    // What a worker could not begin meanwhile.
+    if (queue_.can_begin()) changed_.NotifyOne();
+  }
   if (stopped_) changed_.NotifyAll();
 }
 

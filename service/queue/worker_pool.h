@@ -3,6 +3,7 @@
 #define ATTENDANT_SERVICE_QUEUE_WORKER_POOL_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -23,7 +24,7 @@ struct WorkerThreads {
   const char* name = "worker";
   // Of the processor, where others want it too; nullopt: as much as they.
   std::optional<Share> share = std::nullopt;
-  // One for each core, where there are as many (core/base/own_core.h).
+  // Waits at a core of its own, where there are as many (core/base/own_core.h).
   bool have_own_cores = false;
   // Works that other threads may run at a time (TryRunHere).
   int most_elsewhere = 1;
@@ -49,7 +50,8 @@ class WorkerPool {
 
   // The same on the calling thread, where nothing waits or runs: true. Else
   // nothing happens: false. Beside others it also may where a worker is free
-  // and fewer than most_elsewhere works run so. It counts as a worker's.
+  // and fewer than most_elsewhere works run so. It takes a worker's turn: no
+  // more works have their turns at a time than there are workers.
   bool TryRunHere(Work* work, bool beside_others);
 
   // Takes works of `work`'s group out of the queue, for `work` to run, inside
@@ -83,9 +85,11 @@ class WorkerPool {
   const WorkerThreads thread_kind_;
   const int thread_count_;
   mutable Mutex mutex_;
-  CondVar changed_;  // a work was added, or the last ended of a stopped pool
+  // A work may begin, or one ended of a stopped pool.
+  CondVar changed_;
   WorkQueue queue_ ABSL_GUARDED_BY(mutex_);
-  int elsewhere_count_ ABSL_GUARDED_BY(mutex_) = 0;
+  int elsewhere_count_ ABSL_GUARDED_BY(mutex_) = 0;  // now
+  std::int64_t elsewhere_turn_count_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };

@@ -155,7 +155,11 @@ class HostileClientsTest : public ::testing::Test {
 
   // Waits until so many calls were cancelled for clients that take nothing.
   bool AwaitStalled(std::int64_t count) const {
-    constexpr absl::string_view kName = "\nattendant_calls_stalled_total ";
+    return AwaitCount("attendant_calls_stalled_total", count);
+  }
+  // True once a counter without labels has come to `count`.
+  bool AwaitCount(absl::string_view name, std::int64_t count) const {
+    const std::string line = absl::StrCat("\n", name, " ");
     const SteadyTime end = SteadyAfter(kPatience);
     while (SteadyNow() < end) {
       const auto page =
@@ -163,10 +167,10 @@ class HostileClientsTest : public ::testing::Test {
       if (page) {
         const absl::string_view text = page->body;
         const absl::string_view value =
-            text.substr(text.find(kName) + kName.size());
-        std::int64_t stalled = 0;
-        if (absl::SimpleAtoi(value.substr(0, value.find('\n')), &stalled) &&
-            stalled >= count) {
+            text.substr(text.find(line) + line.size());
+        std::int64_t counted = 0;
+        if (absl::SimpleAtoi(value.substr(0, value.find('\n')), &counted) &&
+            counted >= count) {
           return true;
         }
       }
@@ -302,9 +306,10 @@ TEST_F(HostileClientsTest, StreamsThatAreResetAtOnceHoldLittle) {
                         // Asks for no token, and is answered by gRPC.
                         {"/grpc.health.v1.Health/Check", ""},
                         {"/attendant.v1.AttentionService/NoSuchMethod", ""}};
-  Start({"--max-streams", "100"});
   for (const Call& call : calls) {
     SCOPED_TRACE(call.method);
+    server_ = nullptr;  // the directory is the next one's
+    Start({"--max-streams", "100"});
     Suffer(
         [&] {
           std::int64_t sent = 0;
@@ -322,6 +327,7 @@ TEST_F(HostileClientsTest, StreamsThatAreResetAtOnceHoldLittle) {
               }
             }
           }
+          EXPECT_TRUE(AwaitCount("attendant_connections_dropped_total", 1));
         },
         192 * kMiB);
   }

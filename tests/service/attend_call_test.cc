@@ -181,6 +181,13 @@ class AttendCallTest : public ::testing::Test {
         absl::StrCat("127.0.0.1:", port), grpc::InsecureChannelCredentials()));
   }
 
+  // A worker's turn may end after its reply was read.
+  void AwaitIdleWorkers() const {
+    while (pool_->counts().busy_worker_count > 0) {
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+  }
+
   void Ask(Call& call) {
     call.status = stub_->Attend(&call.context, call.request, &call.response);
   }
@@ -354,18 +361,44 @@ TEST_F(AttendCallTest, ALightCallGetsTheSameAnswerAndWaitsWhereOthersRun) {
     service_->light_queries().Took(LightQueries::PlaceOf("near/shop"),
                                    absl::Microseconds(1));
   }
+  AwaitIdleWorkers();
   Call light;
   light.request = unknown.request;
   Ask(light);
   ASSERT_TRUE(light.status.ok());
   EXPECT_EQ(BytesOf(light.response), BytesOf(unknown.response));
   EXPECT_EQ(pool_->counts().offered_count, 2);
+  EXPECT_EQ(pool_->counts().elsewhere_turn_count, 1);
 
   std::vector<Call> waiting(1);
   waiting[0].request = unknown.request;
   AskTogether(waiting);
   ASSERT_TRUE(waiting[0].status.ok());
   EXPECT_EQ(BytesOf(waiting[0].response), BytesOf(unknown.response));
+  EXPECT_EQ(pool_->counts().elsewhere_turn_count, 1);
+}
+
+TEST_F(AttendCallTest, BesideOthersOnlyTheLightestRunWhereTheyArrive) {
+  std::mt19937_64 random(9);
+  Serve(2);
+  pool_->Add(&blocker_);
+  blocker_.AwaitRunning();
+  const auto expect_elsewhere = [&](absl::Duration usual, int count) {
+    for (int i = 0; i < 1000; ++i) {
+      service_->light_queries().Took(LightQueries::PlaceOf("near/shop"), usual);
+    }
+    Call call;
+    call.request = RandomRequest(random);
+    Ask(call);
+    EXPECT_TRUE(call.status.ok());
+    EXPECT_EQ(pool_->counts().elsewhere_turn_count, count) << usual;
+  };
+  expect_elsewhere(LightQueries::kMost / 2, 1);
+  expect_elsewhere((LightQueries::kMost + LightQueries::kMostAlone) / 2, 1);
+  blocker_.Release();
+  AwaitIdleWorkers();
+  expect_elsewhere((LightQueries::kMost + LightQueries::kMostAlone) / 2, 2);
+  expect_elsewhere(2 * LightQueries::kMostAlone, 2);
 }
 
 TEST_F(AttendCallTest, OnlyWhatSharesPassesIsTakenAlong) {

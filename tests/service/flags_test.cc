@@ -213,6 +213,8 @@ TEST(FlagsTest, LimitsComeFromFlags) {
                              "12",
                              "--max-filter-bytes",
                              "13",
+                             "--max-filter-depth",
+                             "16",
                              "--connection-age-seconds",
                              "14",
                              "--connection-grace-seconds",
@@ -234,6 +236,7 @@ TEST(FlagsTest, LimitsComeFromFlags) {
   EXPECT_EQ(limits.id_bytes, 11);
   EXPECT_EQ(limits.attribute_bytes, 12);
   EXPECT_EQ(limits.filter_bytes, 13);
+  EXPECT_EQ(limits.filter_depth, 16);
   const ScopedFile file(ToText(*flags));
   const auto again = Parse({"--config", file.path()});
   ASSERT_TRUE(std::holds_alternative<Flags>(again));

@@ -21,7 +21,8 @@ class LimitsTest : public ServerFixture {
                        .batch = 3,
                        .id_bytes = 5,
                        .attribute_bytes = 10,
-                       .filter_bytes = 20};
+                       .filter_bytes = 20,
+                       .filter_depth = 2};
     ServerFixture::SetUp();
     CreateShop();
   }
@@ -64,6 +65,23 @@ TEST_F(LimitsTest, EachIsNamed) {
   ExpectOverLimit(Attend(Parse<v1::AttendRequest>(
                       query + "filter: 'price > 1 AND price < 2'")),
                   "filter: got 23 bytes, want 0 to 20");
+  EXPECT_TRUE(
+      Attend(Parse<v1::AttendRequest>(query + "filter: 'NOT price>1'")).ok());
+  ExpectOverLimit(
+      Attend(Parse<v1::AttendRequest>(query + "filter: 'NOT (NOT price>1)'")),
+      "filter: got 3 deep, want 1 to 2 deep");
+  const std::string deep =
+      "filter_expression { negation { negation { exists: 'price' } } }";
+  ExpectOverLimit(Attend(Parse<v1::AttendRequest>(query + deep)),
+                  "filter_expression: got 3 deep, want 1 to 2 deep");
+  v1::DeleteMatchingItemsResponse deleted;
+  grpc::ClientContext context;
+  ExpectOverLimit(
+      item_stub_->DeleteMatchingItems(
+          &context,
+          Parse<v1::DeleteMatchingItemsRequest>("catalog: 'shop' " + deep),
+          &deleted),
+      "filter_expression: got 3 deep, want 1 to 2 deep");
 }
 
 TEST_F(LimitsTest, BatchesAndTheirQueriesToo) {

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -16,6 +18,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
@@ -360,6 +363,7 @@ TEST(WorkerPoolTest, WhileAWorkerIsFreeOthersMayRunInItsStead) {
   EXPECT_FALSE(inner_ran);
   EXPECT_EQ(pool.counts().offered_count, 2);
   EXPECT_EQ(pool.counts().run_count, 2);
+  EXPECT_EQ(pool.counts().elsewhere_turn_count, 2);
   EXPECT_EQ(pool.counts().busy_worker_count, 0);
 
   // Nobody wants it: it does not run, and has its refusal.
@@ -392,6 +396,67 @@ TEST(WorkerPoolTest, WhileAWorkerIsFreeOthersMayRunInItsStead) {
   EXPECT_THAT(work.refusals(), IsEmpty());
 }
 
+TEST(WorkerPoolTest, WhatRunsElsewhereTakesAWorkersTurn) {
+  Gate started;
+  Gate release;
+  std::atomic<bool> ended = false;
+  FunctionWork elsewhere([&] {
+    started.Open();
+    release.Await();
+    ended = true;
+  });
+  bool waited = false;
+  Gate ran;
+  FunctionWork next([&] {
+    waited = ended;
+    ran.Open();
+  });
+  WorkerPool pool({.thread_count = 1});
+  std::thread caller([&] { EXPECT_TRUE(pool.TryRunHere(&elsewhere, kAlone)); });
+  started.Await();
+  pool.Add(&next);
+  // A worker that does not wait has begun by then.
+  absl::SleepFor(absl::Milliseconds(20));
+  EXPECT_EQ(pool.counts().busy_worker_count, 1);
+  EXPECT_EQ(pool.waiting_count(), 1);
+  release.Open();
+  ran.Await();
+  EXPECT_TRUE(waited);
+  caller.join();
+}
+
+cpu_set_t CoresOf(pid_t thread) {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  EXPECT_EQ(sched_getaffinity(thread, sizeof(cores), &cores), 0);
+  return cores;
+}
+
+TEST(WorkerPoolTest, WorkersWaitAtTheirCoresAndMakeThreadsThatGoAnywhere) {
+  cpu_set_t all = CoresOf(0);
+  const int core_count = CPU_COUNT(&all);
+  WorkerPool pool({.thread_count = core_count}, {.have_own_cores = true});
+  pid_t worker = 0;
+  cpu_set_t of_made;
+  Gate ran;
+  FunctionWork work([&] {
+    worker = gettid();
+    std::thread([&] { of_made = CoresOf(0); }).join();
+    ran.Open();
+  });
+  pool.Add(&work);
+  ran.Await();
+  EXPECT_TRUE(CPU_EQUAL(&of_made, &all));
+  const SteadyTime end = SteadyAfter(absl::Seconds(30));
+  int worker_core_count = core_count;
+  while (worker_core_count != 1 && SteadyNow() < end) {
+    cpu_set_t cores = CoresOf(worker);
+    worker_core_count = CPU_COUNT(&cores);
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  EXPECT_EQ(worker_core_count, 1);
+}
+
 TEST(WorkerPoolTest, StopAwaitsWhatRunsElsewhere) {
   Gate started;
   Gate release;
@@ -413,7 +478,7 @@ TEST(WorkerPoolTest, StopAwaitsWhatRunsElsewhere) {
   caller.join();
 }
 
-TEST(LightQueriesTest, EveryCoreIsLeftAThreadThatReads) {
+TEST(LightQueriesTest, WhereCoresAreMoreThanReadersHalfOfTheseAreLeft) {
   EXPECT_EQ(LightQueries::MostAtOnce(1), 1);
   EXPECT_EQ(LightQueries::MostAtOnce(2), 2);
   EXPECT_EQ(LightQueries::MostAtOnce(3), 1);

@@ -22,10 +22,15 @@ TEST(OwnCoreTest, AsManyThreadsAsCoresHaveOneEach) {
   CPU_ZERO(&taken);
   for (int i = 0; i < count; ++i) {
     std::thread([&] {
-      TakeOwnCore(i, count);
+      OwnCore core(i, count);
+      core.Stay();
+      core.Stay();
       cpu_set_t own = Cores();
       EXPECT_EQ(CPU_COUNT(&own), 1);
       CPU_OR(&taken, &taken, &own);
+      core.Leave();
+      own = Cores();
+      EXPECT_TRUE(CPU_EQUAL(&own, &all));
     }).join();
   }
   EXPECT_TRUE(CPU_EQUAL(&taken, &all));
@@ -35,7 +40,8 @@ TEST(OwnCoreTest, FewerOrMoreGoWhereTheyMay) {
   cpu_set_t all = Cores();
   for (const int count : {CPU_COUNT(&all) - 1, CPU_COUNT(&all) + 1}) {
     std::thread([&] {
-      TakeOwnCore(0, count);
+      OwnCore core(0, count);
+      core.Stay();
       cpu_set_t own = Cores();
       EXPECT_TRUE(CPU_EQUAL(&own, &all));
     }).join();
