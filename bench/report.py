@@ -371,7 +371,7 @@ def served_text(result):
     return "\n\n".join(parts)
 
 
-def overload_rows(items, rounds, cores):
+def overload_rows(items, rounds):
     """A row for each stage of more than the capacity, with the one before."""
     for number, stage in enumerate(rounds[0]["stages"]):
         if stage["times"] <= 1:
@@ -382,8 +382,7 @@ def overload_rows(items, rounds, cores):
         after = [a["stages"][number + 1]["p99_ms"] / a["stages"][0]["p99_ms"]
                  for a in rounds]
         yield [f"{int(items):,}",
-               spread([1000 * cores / a["capacity"] for a in rounds],
-                      lambda x: f"{x:.1f}"),
+               spread([a["cost_ms"] for a in rounds], lambda x: f"{x:.1f}"),
                short(statistics.median(a["capacity"] for a in rounds)),
                f"{stage['times']:g}",
                spread(goodputs, lambda x: f"{x:.0f}"),
@@ -394,14 +393,14 @@ def overload_rows(items, rounds, cores):
 
 def overload_text(result):
     rows = [row for items, rounds in result["sizes"].items()
-            for row in overload_rows(items, rounds, result["cores"])]
+            for row in overload_rows(items, rounds)]
     rounds = len(next(iter(result["sizes"].values())))
     return "\n\n".join([
         f"{result['dimension']} dimensions, {result['cores']} cores of "
         f"{result['processor']}, the generator on the same, {rounds} rounds of "
         f"{result['seconds']:g} s a stage, {result['date']}; medians (least to "
         f"greatest).",
-        table(["items", "cost of a query, core ms", "capacity/s",
+        table(["items", "a query in the server, core ms", "capacity/s",
                "asked, times of it", "answered, % of it",
                "p99, times that at 0.7", "p99 2 s later, times that",
                "longest probe, ms"], rows)])
