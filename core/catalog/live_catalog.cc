@@ -110,6 +110,7 @@ absl::Status LiveCatalog::LoadItems() {
     }));
   }
   next->sequence = store_->sequence();
+  AssignGrowing();
   Publish(std::move(next));
   if (Plan(/*settled=*/true).needed()) ScheduleMerge(absl::ZeroDuration());
   return absl::OkStatus();
@@ -237,6 +238,7 @@ void LiveCatalog::StartSegment(Snapshot& next) {
           ? kFirstCapacity
           : std::min(2 * growing_.rows->capacity(),
                      has_lists ? kSealCount : kMaxCapacity);
+  AssignGrowing();
   growing_ = {};
   growing_.rows = std::make_shared<RowTable>(next.schema->value_dim, capacity);
   auto segment = std::make_shared<Segment>();
@@ -244,14 +246,16 @@ void LiveCatalog::StartSegment(Snapshot& next) {
   segment->first_sequence = next.sequence;
   segment->rows = growing_.rows;
   for (std::size_t f = 0; f < next.schema->key_fields.size(); ++f) {
-    growing_.indexes.push_back(
-        std::make_shared<FlatIndex>(next.schema->key_fields[f].dim, capacity));
+    const auto field = static_cast<int>(f);
+    growing_.indexes.push_back(std::make_shared<FlatIndex>(
+        next.schema->key_fields[f].dim, capacity, next.TrainingOf(field, -1)));
     segment->indexes.push_back(growing_.indexes.back());
     const AttentionModel* model = next.models[f].model.get();
     auto& head_indexes = growing_.head_indexes.emplace_back();
     for (int h = 0; h < StoredHeadCount(model); ++h) {
       head_indexes.push_back(std::make_shared<FlatIndex>(
-          HeadProjection(*model, h).weight.row_count, capacity));
+          HeadProjection(*model, h).weight.row_count, capacity,
+          next.TrainingOf(field, h)));
     }
     segment->head_indexes.emplace_back(head_indexes.begin(),
                                        head_indexes.end());
@@ -260,6 +264,13 @@ void LiveCatalog::StartSegment(Snapshot& next) {
   view.segment = std::move(segment);
   view.live_key_counts.resize(next.schema->key_fields.size());
   next.segments.push_back(std::move(view));
+}
+
+void LiveCatalog::AssignGrowing() {
+  for (const auto& index : growing_.indexes) index->AssignLists();
+  for (const auto& indexes : growing_.head_indexes) {
+    for (const auto& index : indexes) index->AssignLists();
+  }
 }
 
 void LiveCatalog::Publish(std::shared_ptr<Snapshot> next) {

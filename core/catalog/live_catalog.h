@@ -289,6 +289,8 @@ class LiveCatalog {
   absl::Status CheckKeyLimits(const Item& item) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartSegment(Snapshot& next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Assigns the growing rows to their lists: before they are published.
+  void AssignGrowing() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Publish(std::shared_ptr<Snapshot> next)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ResolveWantedIndexes(Snapshot& next) const

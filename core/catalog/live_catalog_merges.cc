@@ -287,6 +287,8 @@ void LiveCatalog::PublishMerged(std::shared_ptr<const Segment> merged,
   }
   next->segments.insert(next->segments.begin() + place, views.begin(),
                         views.end());
+  // What is written from now on goes to the new lists.
+  if (plan.retrains) growing_ = {};
   Publish(std::move(next));
 }
 

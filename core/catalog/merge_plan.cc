@@ -257,8 +257,7 @@ class Planner {
         const KeyIndex& index = segment.IndexOf(f, h);
         if (learned.kind() == IndexKind::kIvf &&
             index.kind() == IndexKind::kIvf &&
-            static_cast<const IvfIndex&>(learned).training() !=
-                static_cast<const IvfIndex&>(index).training()) {
+            learned.training() != index.training()) {
           return true;
         }
       }

@@ -50,23 +50,14 @@ struct Lists {
 Lists ListsOf(const Merge& merge, int field, int head) {
   Lists lists;
   if (merge.plan.retrains) return lists;
-  const auto ivf_of = [&](std::size_t segment) -> const IvfIndex* {
-    const KeyIndex& index = merge.IndexOf(segment, field, head);
-    if (index.kind() != IndexKind::kIvf) return nullptr;
-    return static_cast<const IvfIndex*>(&index);
-  };
-  for (std::size_t i = 0; i < merge.snapshot.segments.size(); ++i) {
-    if (const IvfIndex* index = ivf_of(i)) {
-      lists.training = index->training();
-      break;
-    }
-  }
+  lists.training = merge.snapshot.TrainingOf(field, head);
   if (lists.training == nullptr) return lists;
   lists.known.reserve(merge.addresses.size());
   for (const RowAddress& address : merge.addresses) {
-    const IvfIndex* index = ivf_of(static_cast<std::size_t>(address.segment));
-    const bool known = index != nullptr && index->training() == lists.training;
-    lists.known.push_back(known ? index->ListOf(address.row) : -1);
+    const KeyIndex& index =
+        merge.IndexOf(static_cast<std::size_t>(address.segment), field, head);
+    const bool known = index.training() == lists.training;
+    lists.known.push_back(known ? index.ListOf(address.row) : -1);
   }
   return lists;
 }

@@ -65,7 +65,7 @@ class Scanner {
         state_(KeepCount(task), &snapshot,
                task.options.pools ? snapshot.schema->PooledDim(task.head->field)
                                   : 0),
-        carries_(CountLists(snapshot, *task.head) > 1) {}
+        carries_(CountInLists(snapshot, *task.head) > 1) {}
   Scanner(const Scanner&) = delete;
   Scanner& operator=(const Scanner&) = delete;
 
@@ -187,14 +187,15 @@ class Scanner {
                    : -std::numeric_limits<double>::infinity();
   }
 
-  static std::int64_t CountLists(const Snapshot& snapshot,
-                                 const PlannedHead& head) {
-    return std::count_if(
-        snapshot.segments.begin(), snapshot.segments.end(),
-        [&head](const SegmentView& view) {
-          return view.segment->IndexOf(head.field, head.stored_head).kind() ==
-                 IndexKind::kIvf;
-        });
+  // Segments whose rows are in lists.
+  static std::int64_t CountInLists(const Snapshot& snapshot,
+                                   const PlannedHead& head) {
+    return std::count_if(snapshot.segments.begin(), snapshot.segments.end(),
+                         [&head](const SegmentView& view) {
+                           return view.segment
+                                      ->IndexOf(head.field, head.stored_head)
+                                      .training() != nullptr;
+                         });
   }
 
   // Keeping all is having room for all among the best.

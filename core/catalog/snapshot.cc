@@ -36,6 +36,15 @@ const KeyIndex& Snapshot::QueriedIndex(std::size_t segment, int field) const {
   return segments[segment].segment->IndexOf(field, has_heads ? 0 : -1);
 }
 
+std::shared_ptr<const IvfTraining> Snapshot::TrainingOf(int field,
+                                                        int head) const {
+  for (const SegmentView& view : segments) {
+    const KeyIndex& index = view.segment->IndexOf(field, head);
+    if (index.kind() == IndexKind::kIvf) return index.training();
+  }
+  return nullptr;
+}
+
 Item Snapshot::ItemAt(RowAddress address) const {
   const Segment& segment = *segments[address.segment].segment;
   Item item;

@@ -61,6 +61,9 @@ struct Snapshot : IdResolver {
   // The index that queries of a field go to in a segment; of all heads, the
   // first.
   const KeyIndex& QueriedIndex(std::size_t segment, int field) const;
+  // What the keys of a field and head (-1: of the keys themselves) go by: the
+  // training of the first IVF index. Null: there is none.
+  std::shared_ptr<const IvfTraining> TrainingOf(int field, int head) const;
   // The key of a row in a field; empty if it has none.
   std::span<const float> KeyOf(RowAddress address, int field) const {
     return segments[address.segment].segment->indexes[field]->Key(address.row);

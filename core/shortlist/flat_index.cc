@@ -5,8 +5,13 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/status.h"
+#include "core/shortlist/eligible_rows.h"
+#include "core/shortlist/growing_lists.h"
 #include "core/shortlist/huge_pages.h"
 #include "core/shortlist/inverse_norm.h"
+#include "core/shortlist/list_carry.h"
+#include "core/shortlist/row_scan.h"
 #include "core/shortlist/shared_scan.h"
 
 namespace attendant {
@@ -16,23 +21,65 @@ namespace {
 // memory than they need.
 constexpr std::size_t kSmallPageFloats = std::size_t{4} << 20;
 
+// Products of a row and the lists' means that a write waits for at most: some
+// 10 us. Beyond, rows wait for a seal.
+constexpr std::int64_t kMostProducts = std::int64_t{1} << 20;
+
+bool MayAssign(const IvfTraining* training) {
+  return training != nullptr &&
+         training->means->list_count() * training->means->dim <= kMostProducts;
+}
+
+// Scores those of `rows`, all of them eligible, and nothing else.
+absl::Status ScanRows(const ScanQuery& query, const float* keys,
+                      const float* inverse_norms,
+                      std::span<const RowIndex> rows, AttentionState& state) {
+  RowScan scan(query, state);
+  ATTENDANT_RETURN_IF_ERROR(scan.Start());
+  // Each row's key is at its own place.
+  ATTENDANT_RETURN_IF_ERROR(
+      scan.ScanScattered(keys, inverse_norms, rows, rows));
+  return scan.Finish();
+}
+
 }  // namespace
 
-FlatIndex::FlatIndex(std::int64_t dim, std::int64_t capacity)
+FlatIndex::FlatIndex(std::int64_t dim, std::int64_t capacity,
+                     std::shared_ptr<const IvfTraining> training)
     : dim_(dim),
       keys_(static_cast<std::size_t>(capacity * dim)),
-      inverse_norms_(static_cast<std::size_t>(capacity)) {
+      inverse_norms_(static_cast<std::size_t>(capacity)),
+      lists_(MayAssign(training.get())
+                 ? std::make_unique<GrowingLists>(std::move(training), capacity)
+                 : nullptr) {
   if (keys_.size() > kSmallPageFloats) {
     PreferHugePages(keys_.data() + kSmallPageFloats,
                     (keys_.size() - kSmallPageFloats) * sizeof(float));
   }
 }
 
+FlatIndex::~FlatIndex() = default;
+
 void FlatIndex::Append(std::span<const float> key) {
   const std::int64_t row = row_count_.load(std::memory_order_relaxed);
   std::copy(key.begin(), key.end(), keys_.data() + row * dim_);
   inverse_norms_[static_cast<std::size_t>(row)] = InverseNorm(key);
   row_count_.store(row + 1, std::memory_order_relaxed);
+}
+
+void FlatIndex::AssignLists() {
+  if (lists_ == nullptr) return;
+  const auto row_end =
+      static_cast<RowIndex>(row_count_.load(std::memory_order_relaxed));
+  lists_->Assign(row_end, [this](RowIndex row) { return Key(row); });
+}
+
+const std::shared_ptr<const IvfTraining>& FlatIndex::training() const {
+  return lists_ == nullptr ? KeyIndex::training() : lists_->training();
+}
+
+std::int32_t FlatIndex::ListOf(RowIndex row) const {
+  return lists_ == nullptr ? -1 : lists_->ListOf(row);
 }
 
 std::span<const float> FlatIndex::Key(RowIndex row) const {
@@ -47,15 +94,51 @@ absl::StatusOr<ScanStats> FlatIndex::Scan(const ScanQuery& query,
   return std::move(task.stats);
 }
 
+// What it leaves unscored is guessed without a look at any of it, so it must be
+// few beside what others have.
+bool FlatIndex::ScanLists(ScanTask& task) const {
+  constexpr std::int64_t kOthersPerRow = 64;
+  if (lists_ == nullptr || task.carry == nullptr) return false;
+  ListCarry* const carry = ListCarry::Find(*task.carry, *lists_->training());
+  const std::optional<std::int64_t>& count = task.query->eligible_count;
+  if (carry == nullptr || !carry->has_choice() || !count.has_value() ||
+      kOthersPerRow * (carry->growing_count() + *count) >
+          carry->eligible_count()) {
+    return false;
+  }
+  thread_local std::vector<RowIndex> rows;
+  lists_->Collect(carry->lists(), EligibleRows(*task.query), rows);
+  if (const absl::Status status = ScanRows(
+          *task.query, keys_.data(), inverse_norms_.data(), rows, *task.state);
+      !status.ok()) {
+    task.stats = status;
+    return true;
+  }
+  const auto scored_count = static_cast<std::int64_t>(rows.size());
+  const bool all = scored_count == *count;
+  if (!all) {
+    carry->AddGrowing(lists_->ListsBelow(task.query->row_end), *task.query,
+                      *count, scored_count);
+  }
+  task.stats = ScanStats{.scored_count = scored_count,
+                         .complete = all,
+                         .exact = all,
+                         .results_exact = all,
+                         .knows_mass = true};
+  return true;
+}
+
 void FlatIndex::ScanTogether(std::span<ScanTask> tasks) const {
   // Rows beyond may be on their way in.
   RowIndex row_end = 0;
   std::vector<ScanTask*> pointers;
   pointers.reserve(tasks.size());
   for (ScanTask& task : tasks) {
+    if (ScanLists(task)) continue;
     row_end = std::max(row_end, task.query->row_end);
     pointers.push_back(&task);
   }
+  if (pointers.empty()) return;
   ScanEveryKey({.keys = keys_.data(),
                 .inverse_norms = inverse_norms_.data(),
                 .key_count = row_end,
@@ -67,7 +150,8 @@ void FlatIndex::ScanTogether(std::span<ScanTask> tasks) const {
 MemoryParts FlatIndex::memory() const {
   const std::int64_t bytes = row_count_.load(std::memory_order_relaxed) *
                              static_cast<std::int64_t>(sizeof(float));
-  return {.keys = bytes * dim_, .index = bytes};
+  return {.keys = bytes * dim_,
+          .index = bytes + (lists_ == nullptr ? 0 : lists_->memory_bytes())};
 }
 
 }  // namespace attendant

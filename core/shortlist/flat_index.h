@@ -1,9 +1,10 @@
-// Keys in the order of their rows; every scan is exact.
+// Keys in the order of their rows.
 #ifndef ATTENDANT_CORE_SHORTLIST_FLAT_INDEX_H_
 #define ATTENDANT_CORE_SHORTLIST_FLAT_INDEX_H_
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "core/base/aligned_buffer.h"
@@ -11,17 +12,31 @@
 
 namespace attendant {
 
+class GrowingLists;
+
 // A fixed capacity of rows that one writer appends to while readers scan the
 // rows below their row_end: a row is complete before it is published, and never
 // changes after. Publication (making row_end known) must synchronise.
+//
+// Every scan is exact, but for that of a query which has chosen lists of the
+// same training in another index, and may leave keys unscored there: of rows
+// that are few beside those of other indexes it scores what is in its lists.
 class FlatIndex : public KeyIndex {
  public:
   // dim in [1, 8192], capacity >= 1. Memory is touched as rows are appended.
-  FlatIndex(std::int64_t dim, std::int64_t capacity);
+  // training: that of an IvfIndex in whose lists rows are, unless it has so
+  // many that writes would wait for it; null: in none.
+  FlatIndex(std::int64_t dim, std::int64_t capacity,
+            std::shared_ptr<const IvfTraining> training = nullptr);
+  ~FlatIndex() override;
 
   // Appends the key of the next row: dim finite floats, or an empty span for a
   // row without a key. Fewer than capacity rows so far. Writer only.
   void Append(std::span<const float> key);
+  // Assigns the rows that were appended since it was last called to their
+  // lists; to be called before they are published. Writer only. Throws
+  // std::bad_alloc; then nothing has changed.
+  void AssignLists();
 
   IndexKind kind() const override { return IndexKind::kFlat; }
   std::int64_t dim() const override { return dim_; }
@@ -29,15 +44,22 @@ class FlatIndex : public KeyIndex {
   absl::StatusOr<ScanStats> Scan(const ScanQuery& query,
                                  AttentionState& state) const override;
   void ScanTogether(std::span<ScanTask> tasks) const override;
-  // Of the rows appended so far. Any thread.
+  const std::shared_ptr<const IvfTraining>& training() const override;
+  std::int32_t ListOf(RowIndex row) const override;
+  // Keys are those of the rows appended so far. Any thread.
   MemoryParts memory() const override;
 
  private:
+  // Scores what the lists hold that the task's query has chosen; false if all
+  // rows are to be scored.
+  bool ScanLists(ScanTask& task) const;
+
   std::int64_t dim_;
   std::atomic<std::int64_t> row_count_ = 0;  // publishes nothing
   AlignedBuffer<float> keys_;                // [capacity, dim]
   // 1 / |key|; 0 for a zero key; NaN for a row without a key.
   AlignedBuffer<float> inverse_norms_;
+  std::unique_ptr<GrowingLists> lists_;  // null: rows are in none
 };
 
 }  // namespace attendant

@@ -88,7 +88,7 @@ bool CanSave(const KeyIndex& index) {
 
 std::shared_ptr<const IvfTraining> TrainingOf(const KeyIndex& index) {
   if (index.kind() != IndexKind::kIvf) return nullptr;
-  return static_cast<const IvfIndex&>(index).training();
+  return index.training();
 }
 
 std::uint64_t IdOf(const IvfTraining& training) { return training.id; }
@@ -135,12 +135,16 @@ absl::StatusOr<std::shared_ptr<const IvfTraining>> LoadTraining(
           means->reaches.size() * static_cast<std::size_t>(means->dim) &&
       calibration.probe_count >= 1 &&
       calibration.probe_count <= means->list_count() &&
-      !calibration.depths.empty() && !calibration.recalls.empty();
+      !calibration.depths.empty() && !calibration.recalls.empty() &&
+      std::any_of(means->reaches.begin(), means->reaches.end(),
+                  ListMeans::IsPromise);
   if (!fits) return absl::DataLossError("it is no training of lists");
   training->unscored_mass =
       UnscoredMass::Load(source, means->list_count(), means->dim);
   ATTENDANT_RETURN_IF_ERROR(source.status());
   means->codes = KeyCodes(means->view(), {}, training->seed);
+  training->assigner = std::make_unique<const ListAssigner>(
+      *means, training->score_kind == ScoreKind::kCosine);
   training->means = std::move(means);
   return training;
 }

@@ -19,6 +19,7 @@
 #include "core/shortlist/inverted_lists.h"
 #include "core/shortlist/ivf_training.h"
 #include "core/shortlist/learn_centroids.h"
+#include "core/shortlist/list_assigner.h"
 #include "core/shortlist/list_index.h"
 #include "core/shortlist/list_tree.h"
 #include "core/shortlist/list_values.h"
@@ -70,35 +71,26 @@ absl::StatusOr<std::vector<float>> TrainOnSample(Keys keys, std::int64_t dim,
       {sample.data(), static_cast<std::int64_t>(sample_count), dim}, options);
 }
 
-// The list of each of `rows`. Centroids of norm 1 need no keys of norm 1; with
-// others, keys are `normalised`.
+// The list of each of `rows`.
 absl::StatusOr<std::vector<std::int32_t>> AssignToLists(
-    Keys keys, std::span<const RowIndex> rows, MatrixView centroids,
-    bool normalise, const IvfOptions& options) {
+    Keys keys, std::span<const RowIndex> rows, const ListAssigner& assigner,
+    const IvfOptions& options) {
   constexpr std::int64_t kBlockRows = NearestCentroid::kBlockRows;
-  const NearestCentroid nearest(centroids);
   const auto is_cancelled = [&] {
     return options.cancelled != nullptr &&
            options.cancelled->load(std::memory_order_relaxed);
   };
   std::vector<std::int32_t> lists(rows.size());
   const auto assign = [&](std::int64_t begin, std::int64_t end) {
-    NearestCentroid::Scratch scratch;
-    AlignedBuffer<float> block(
-        static_cast<std::size_t>(kBlockRows * centroids.dim));
+    ListAssigner::Scratch scratch;
     for (; begin < end && !is_cancelled(); begin += kBlockRows) {
-      const std::int64_t count = std::min(kBlockRows, end - begin);
-      float* to = block.data();
-      for (std::int64_t i = begin; i < begin + count; ++i) {
-        const RowIndex row = rows[static_cast<std::size_t>(i)];
-        const auto key = keys[static_cast<std::size_t>(row)];
-        const float factor = normalise ? InverseNorm(key) : 1;
-        to = std::transform(
-            key.begin(), key.end(), to,
-            [factor](float component) { return component * factor; });
-      }
-      nearest.Find({block.data(), count, centroids.dim}, lists.data() + begin,
-                   nullptr, scratch);
+      assigner.Assign(
+          std::min(kBlockRows, end - begin),
+          [&](std::int64_t i) {
+            const RowIndex row = rows[static_cast<std::size_t>(begin + i)];
+            return keys[static_cast<std::size_t>(row)];
+          },
+          lists.data() + begin, scratch);
     }
   };
   ForEachPart(static_cast<std::int64_t>(rows.size()), options.thread_count,
@@ -186,7 +178,8 @@ absl::StatusOr<Trained> Train(Keys keys, std::span<const RowIndex> rows,
                                     learn_options.centroid_count, dim};
   ATTENDANT_ASSIGN_OR_RETURN(
       std::vector<std::int32_t> list_of_row,
-      AssignToLists(keys, rows, centroid_view, /*normalise=*/false, options));
+      // Of norm 1, they need no keys of norm 1.
+      AssignToLists(keys, rows, ListAssigner(centroid_view), options));
   const bool normalise = score_kind == ScoreKind::kCosine;
   std::optional<ListTree> tree;  // if lists may be merged
   if (options.list_count == 0) {
@@ -216,6 +209,8 @@ absl::StatusOr<Trained> Train(Keys keys, std::span<const RowIndex> rows,
   lists.Encode(normalise, options.seed);
   auto training = std::make_shared<IvfTraining>();
   training->means = lists.means;
+  training->assigner =
+      std::make_unique<const ListAssigner>(*lists.means, normalise);
   training->id = XXH3_64bits(lists.means->means.data(),
                              lists.means->means.size() * sizeof(float));
   training->score_kind = score_kind;
@@ -230,34 +225,6 @@ absl::StatusOr<Trained> Train(Keys keys, std::span<const RowIndex> rows,
   trained.training = std::move(training);
   return trained;
 }
-
-// The lists of a training that it learned from some key: the means of the
-// others say nothing.
-class LearnedLists {
- public:
-  explicit LearnedLists(const ListMeans& all) {
-    for (std::int64_t l = 0; l < all.list_count(); ++l) {
-      if (all.Promises(l)) lists_.push_back(static_cast<std::int32_t>(l));
-    }
-    const auto dim = static_cast<std::size_t>(all.dim);
-    means_ = AlignedBuffer<float>(lists_.size() * dim);
-    for (std::size_t i = 0; i < lists_.size(); ++i) {
-      const std::span<const float> mean = all.Mean(lists_[i]);
-      std::copy(mean.begin(), mean.end(), means_.data() + i * dim);
-    }
-    view_ = {means_.data(), static_cast<std::int64_t>(lists_.size()), all.dim};
-  }
-
-  MatrixView means() const { return view_; }
-  std::int32_t ListOf(std::int32_t place) const {
-    return lists_[static_cast<std::size_t>(place)];
-  }
-
- private:
-  std::vector<std::int32_t> lists_;
-  AlignedBuffer<float> means_;
-  MatrixView view_;
-};
 
 // Lists of keys by what was learned of others.
 absl::StatusOr<InvertedLists> ArrangeByTraining(Keys keys,
@@ -275,13 +242,12 @@ absl::StatusOr<InvertedLists> ArrangeByTraining(Keys keys,
     if (list_of_row[i] < 0) unknown.push_back(rows[i]);
   }
   if (!unknown.empty()) {
-    const LearnedLists learned(*training.means);
     ATTENDANT_ASSIGN_OR_RETURN(
         const std::vector<std::int32_t> assigned,
-        AssignToLists(keys, unknown, learned.means(), normalise, options));
+        AssignToLists(keys, unknown, *training.assigner, options));
     std::size_t next = 0;
     for (std::int32_t& list : list_of_row) {
-      if (list < 0) list = learned.ListOf(assigned[next++]);
+      if (list < 0) list = assigned[next++];
     }
   }
   ATTENDANT_ASSIGN_OR_RETURN(

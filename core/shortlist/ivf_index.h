@@ -15,8 +15,6 @@
 
 namespace attendant {
 
-struct IvfTraining;
-
 struct IvfOptions {
   // If not null, nothing is learned: each key goes to the nearest of these
   // lists, and list_count, target_recall, neighbour_count and seed are the
@@ -72,10 +70,6 @@ class IvfIndex : public KeyIndex {
   // Mean recall@neighbour_count on the sample queries at probe_count.
   virtual double measured_recall() const = 0;
 
-  // What other keys may be added to, in an index of their own.
-  virtual const std::shared_ptr<const IvfTraining>& training() const = 0;
-  // The list that a row's key is in, or -1.
-  virtual std::int32_t ListOf(RowIndex row) const = 0;
   // How far keys are from their lists' means, and how far those were that the
   // training was learned from: mean squares.
   virtual double square_distance() const = 0;

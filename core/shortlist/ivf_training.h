@@ -7,6 +7,7 @@
 
 #include "core/attention/score.h"
 #include "core/shortlist/calibrate.h"
+#include "core/shortlist/list_assigner.h"
 #include "core/shortlist/list_means.h"
 #include "core/shortlist/unscored_mass.h"
 
@@ -17,6 +18,8 @@ namespace attendant {
 // together answer as one index would. Immutable; thread-safe.
 struct IvfTraining {
   std::shared_ptr<const ListMeans> means;
+  // Of other keys. Null in KeyRows, which take none.
+  std::unique_ptr<const ListAssigner> assigner;
   Calibration calibration;
   UnscoredMass unscored_mass;
   ScoreKind score_kind = ScoreKind::kDot;
@@ -30,6 +33,7 @@ struct IvfTraining {
 
   std::int64_t memory_bytes() const {
     return means->memory_bytes() + unscored_mass.memory_bytes() +
+           (assigner == nullptr ? 0 : assigner->memory_bytes()) +
            static_cast<std::int64_t>(calibration.recalls.size() *
                                      sizeof(float));
   }

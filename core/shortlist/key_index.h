@@ -1,6 +1,7 @@
 // One way to find the keys that a query attends to most, and to say how many
-// were scored. FLAT scores all; IVF scores those in the nearest lists; HNSW
-// walks a graph of near keys, and scores those it meets.
+// were scored. FLAT scores all, or those of lists chosen elsewhere; IVF scores
+// those in the nearest lists; HNSW walks a graph of near keys, and scores those
+// it meets.
 #ifndef ATTENDANT_CORE_SHORTLIST_KEY_INDEX_H_
 #define ATTENDANT_CORE_SHORTLIST_KEY_INDEX_H_
 
@@ -24,6 +25,8 @@
 #include "core/shortlist/key_groups.h"
 
 namespace attendant {
+
+struct IvfTraining;
 
 // The value of each row, for pooling: value_dim floats, or null where a row has
 // none (its key is pooled instead; the dimensions agree then).
@@ -192,6 +195,13 @@ class KeyIndex {
   }
 
   virtual IndexTuning tuning() const { return {}; }
+  // The training in whose lists rows are; null: they are in none.
+  virtual const std::shared_ptr<const IvfTraining>& training() const {
+    static const auto& none = *new std::shared_ptr<const IvfTraining>();
+    return none;
+  }
+  // The list of a row there; -1: it has no key, or there is no training.
+  virtual std::int32_t ListOf(RowIndex /*row*/) const { return -1; }
 
   // Keys, codes and index; keys that lie in a file are `mapped`.
   virtual MemoryParts memory() const = 0;

@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "core/attention/log_add.h"
-#include "core/shortlist/unscored_mass.h"
 
 namespace attendant {
 
@@ -12,7 +11,12 @@ ListCarry* ListCarry::Of(std::unique_ptr<ScanCarry>* carry,
                          const IvfTraining& training) {
   if (carry == nullptr) return nullptr;
   if (*carry == nullptr) *carry = std::make_unique<ListCarry>(training);
-  auto* of_lists = dynamic_cast<ListCarry*>(carry->get());
+  return Find(*carry, training);
+}
+
+ListCarry* ListCarry::Find(const std::unique_ptr<ScanCarry>& carry,
+                           const IvfTraining& training) {
+  auto* of_lists = dynamic_cast<ListCarry*>(carry.get());
   return of_lists != nullptr && &of_lists->training_ == &training ? of_lists
                                                                   : nullptr;
 }
@@ -55,6 +59,15 @@ void ListCarry::Add(const InvertedLists& lists, const ListVisit& visit,
       LogAdd(log_farther_sum_, pass.LogSum(scores_, farther_score_));
 }
 
+void ListCarry::AddGrowing(std::span<const std::int32_t> list_of,
+                           const ScanQuery& query, std::int64_t eligible_count,
+                           std::int64_t taken_count) {
+  growing_count_ += eligible_count;
+  growing_.push_back({.list_of = list_of,
+                      .eligible = EligibleRows(query),
+                      .rest_count = eligible_count - taken_count});
+}
+
 void ListCarry::Finish(AttentionState& state, ScanStats& stats) {
   if (parts_.empty()) return;
   std::stable_sort(parts_.begin(), parts_.end(),
@@ -79,7 +92,8 @@ void ListCarry::Finish(AttentionState& state, ScanStats& stats) {
       .eligible_rate =
           static_cast<double>(eligible_count_) /
           static_cast<double>(std::max(key_count_, training_.key_count)),
-      .rest_count = eligible_count_ - taken_count_};
+      .rest_count = eligible_count_ - taken_count_,
+      .growing = growing_};
   UnscoredGuess guess;
   if (!training_.unscored_mass.Guess(parts, visited, guess)) {
     stats.knows_mass = false;

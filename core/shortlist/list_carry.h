@@ -17,6 +17,7 @@
 #include "core/shortlist/ivf_training.h"
 #include "core/shortlist/key_codes.h"
 #include "core/shortlist/key_index.h"
+#include "core/shortlist/unscored_mass.h"
 
 namespace attendant {
 
@@ -28,10 +29,14 @@ class ListCarry final : public ScanCarry {
   // there is none, or if it is of another training.
   static ListCarry* Of(std::unique_ptr<ScanCarry>* carry,
                        const IvfTraining& training);
+  // The same, but none is made.
+  static ListCarry* Find(const std::unique_ptr<ScanCarry>& carry,
+                         const IvfTraining& training);
 
   explicit ListCarry(const IvfTraining& training) : training_(training) {}
 
   bool has_choice() const { return !lists_.empty(); }
+  std::span<const std::int32_t> lists() const { return lists_; }
   // The query's code, once there is a choice; else null.
   const CodedQuery* coded() const { return has_choice() ? &coded_ : nullptr; }
   std::int64_t probe_count() const {
@@ -46,6 +51,17 @@ class ListCarry final : public ScanCarry {
   // only some of the index's keys are eligible.
   void Add(const InvertedLists& lists, const ListVisit& visit, bool masked,
            std::int64_t eligible_count);
+
+  // Eligible keys of the InvertedLists that were added.
+  std::int64_t eligible_count() const { return eligible_count_; }
+
+  // Notes that of rows which lie in no InvertedLists the eligible ones in the
+  // chosen lists were taken; see GrowingPart and UnscoredMass::Guess. `query`
+  // is the one in their index.
+  void AddGrowing(std::span<const std::int32_t> list_of, const ScanQuery& query,
+                  std::int64_t eligible_count, std::int64_t taken_count);
+  // Eligible rows of those.
+  std::int64_t growing_count() const { return growing_count_; }
 
   void Finish(AttentionState& state, ScanStats& stats) override;
 
@@ -68,6 +84,8 @@ class ListCarry final : public ScanCarry {
   std::int64_t key_count_ = 0;
   std::int64_t eligible_count_ = 0;
   std::int64_t taken_count_ = 0;
+  std::vector<GrowingPart> growing_;
+  std::int64_t growing_count_ = 0;
   double log_sum_ = -std::numeric_limits<double>::infinity();
   double log_farther_sum_ = -std::numeric_limits<double>::infinity();
 };

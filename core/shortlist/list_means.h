@@ -32,8 +32,10 @@ struct ListMeans {
   }
   // False of a list that was learned from no key.
   bool Promises(std::int64_t list) const {
-    return reaches[static_cast<std::size_t>(list)] >= 0;
+    return IsPromise(reaches[static_cast<std::size_t>(list)]);
   }
+  // The same of its reach.
+  static bool IsPromise(float reach) { return reach >= 0; }
   std::int64_t memory_bytes() const;
 
   // What the best key of each list is expected to score for a query of norm 1

@@ -40,6 +40,12 @@ class NearestCentroid {
   void Find(MatrixView rows, std::int32_t* nearest, float* squared_distances,
             Scratch& scratch) const;
 
+  // Without the centroids.
+  std::int64_t memory_bytes() const {
+    return codes_.memory_bytes() +
+           static_cast<std::int64_t>(half_square_norms_.size() * sizeof(float));
+  }
+
  private:
   // Whose scores with a block of rows fit the first cache.
   static constexpr std::int64_t kPartCentroids = 256;

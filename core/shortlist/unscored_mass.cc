@@ -82,6 +82,21 @@ double SumOfParts(std::span<const ListPart> parts,
   return sum;
 }
 
+// The same of eligible rows that grow.
+double SumOfGrowing(const GrowingPart& part, std::span<const float> of_key) {
+  double sum = 0;
+  const auto row_end = static_cast<std::int64_t>(part.list_of.size());
+  for (std::int64_t w = 0; 64 * w < row_end; ++w) {
+    for (std::uint64_t word = part.eligible.Word(w); word != 0;
+         word &= word - 1) {
+      const std::int32_t list = part.list_of[static_cast<std::size_t>(
+          64 * w + std::countr_zero(word))];
+      if (list >= 0) sum += of_key[static_cast<std::size_t>(list)];
+    }
+  }
+  return sum;
+}
+
 // exp(power log_sums - max) of a key of each list, if each has as many as in
 // `lists`, and at least one.
 void ExpsOfKeys(const InvertedLists& lists, std::span<const float> log_sums,
@@ -326,7 +341,7 @@ void UnscoredMass::PredictParts(std::span<const ListPart> parts,
                                 std::vector<float>& log_sums) const {
   const InvertedLists& first = *parts[0].lists;
   PredictLists(first, visited, log_sums);
-  if (parts.size() == 1) return;
+  if (parts.size() == 1 && visited.growing.empty()) return;
   const double norm = visited.coded->norm();
   for (std::size_t l = 0; l < log_sums.size(); ++l) {
     if (first.counts[l] > 0) continue;
@@ -441,11 +456,38 @@ UnscoredGuess UnscoredMass::Combine(const VisitedMass& visited,
   return guess;
 }
 
+void UnscoredMass::AddGrowing(std::span<const ListPart> parts,
+                              std::span<const GrowingPart> growing,
+                              std::span<const float> log_sums,
+                              UnscoredGuess& guess) {
+  const float max = ActiveKernels().Max(
+      log_sums.data(), static_cast<std::int64_t>(log_sums.size()));
+  thread_local std::vector<float> of_key;
+  ExpsOfKeys(*parts[0].lists, log_sums, 1, max, of_key);
+  double sum = 0;
+  std::int64_t count = 0;
+  for (const GrowingPart& part : growing) {
+    sum += SumOfGrowing(part, of_key);
+    count += part.rest_count;
+  }
+  const double share = sum / SumOfParts(parts, of_key);
+  SoftmaxPartition& partition = guess.partition;
+  guess.log_variance =
+      LogAdd(guess.log_variance + 2 * std::log1p(share),
+             2 * (partition.max + std::log(partition.sum * share)));
+  partition.count += count;
+  partition.sum *= 1 + share;
+  partition.sum_gap *= 1 + share;
+  partition.sum_square *= 1 + share;
+}
+
 bool UnscoredMass::Guess(std::span<const ListPart> parts,
                          const VisitedMass& visited,
                          UnscoredGuess& guess) const {
   if (!usable_) return false;
   if (visited.rest_count == 0) {
+    // There is nothing to guess what grows from.
+    if (!visited.growing.empty()) return false;
     guess = {.partition = {}, .log_variance = kMinusInfinity};
     return true;
   }
@@ -458,6 +500,9 @@ bool UnscoredMass::Guess(std::span<const ListPart> parts,
                                    ? LogPredictedSum(parts, log_sums)
                                    : kMinusInfinity;
   guess = Combine(visited, draws, log_predicted, trust);
+  if (!visited.growing.empty()) {
+    AddGrowing(parts, visited.growing, log_sums, guess);
+  }
   return std::isfinite(guess.partition.sum) && !std::isnan(guess.log_variance);
 }
 

@@ -39,6 +39,13 @@ struct ListPart {
   const EligibleRows* eligible = nullptr;  // null: all keys are
 };
 
+// Rows of the lists of a training that have no codes yet.
+struct GrowingPart {
+  std::span<const std::int32_t> list_of;  // by row; -1: none
+  EligibleRows eligible;
+  std::int64_t rest_count = 0;  // eligible ones in lists that were not visited
+};
+
 // What a query knows after it has visited some lists.
 struct VisitedMass {
   std::span<const float> query;  // [dim]
@@ -54,6 +61,8 @@ struct VisitedMass {
   bool masked = false;          // some keys are not eligible, or not visible
   double eligible_rate = 1;     // share of all keys that is eligible
   std::int64_t rest_count = 0;  // eligible keys of the other lists
+  // Rows that are counted in none of the above.
+  std::span<const GrowingPart> growing = {};
 };
 
 struct UnscoredGuess {
@@ -108,9 +117,10 @@ class UnscoredMass {
   // `parts`, at least one, have the means of the lists of Learn, and all or
   // some of their keys, or others like them: eligible_rate is then the share of
   // as many keys as Learn had. The one with the
-  // most keys should come first, as others are predicted from it. False if
-  // nothing can be said: too few keys are eligible. The same bytes for the same
-  // arguments, whatever ran before.
+  // most keys should come first, as others are predicted from it. Rows that
+  // grow are taken to hold M_l / n_l each, with a deviation of as much: they
+  // should be few. False if nothing can be said: too few keys are eligible. The
+  // same bytes for the same arguments, whatever ran before.
   bool Guess(std::span<const ListPart> parts, const VisitedMass& visited,
              UnscoredGuess& guess) const;
 
@@ -181,6 +191,10 @@ class UnscoredMass {
   // taken to have one.
   void PredictParts(std::span<const ListPart> parts, const VisitedMass& visited,
                     std::vector<float>& log_sums) const;
+  // Adds what grows to a guess of the parts.
+  static void AddGrowing(std::span<const ListPart> parts,
+                         std::span<const GrowingPart> growing,
+                         std::span<const float> log_sums, UnscoredGuess& guess);
   // log of the sum of M_l, of all parts as many times those of parts[0] as they
   // have keys; -infinity if there is nothing.
   static double LogPredictedSum(std::span<const ListPart> parts,

@@ -184,6 +184,28 @@ TEST_F(SealingTest, SealedSegmentsAnswerAsOneDoes) {
   EXPECT_EQ(apart, ask(ScanMode::kAuto));
 }
 
+TEST_F(SealingTest, GrowingRowsAreScoredByTheirLists) {
+  Write(Items("a", 8000, 1));
+  catalog_->AwaitIndexes();
+  AttendQuery query = VectorQuery({1, -1, .5, 2, 0, -.25, .75, 1});
+  query.recall = 0.8;
+  const auto scored_count = [&] {
+    auto answer = Ask(query);
+    EXPECT_OK(answer);
+    return answer->scored_count;
+  };
+  const std::int64_t of_sealed = scored_count();
+  ASSERT_LT(of_sealed, 8000);
+  constexpr int kCount = 100;
+  Write(Items("b", kCount, 2));
+  const std::int64_t of_growing = scored_count() - of_sealed;
+  EXPECT_GT(of_growing, 0);
+  EXPECT_LT(of_growing, kCount / 2);
+  // What is to be certain scores them all.
+  query.recall = 1;
+  EXPECT_EQ(scored_count(), 8000 + kCount);
+}
+
 // A merge of all takes seconds, in which every query would score what is not
 // sealed key by key.
 TEST_F(SealingTest, NoSealWaitsForAMerge) {

@@ -128,6 +128,16 @@ class SegmentFilesTest : public ::testing::Test {
     EXPECT_EQ(found, expected_);
   }
 
+  // The rows that grow are in the lists that those before them are in.
+  static void ExpectInLists(const SegmentView& view, int head) {
+    const KeyIndex& index = view.segment->IndexOf(0, head);
+    EXPECT_EQ(index.kind(), IndexKind::kFlat);
+    ASSERT_NE(index.training(), nullptr);
+    for (RowIndex row = 0; row < view.row_end; ++row) {
+      EXPECT_EQ(index.ListOf(row) >= 0, !index.Key(row).empty()) << row;
+    }
+  }
+
   std::string segments_path() const {
     return directory_ / ("segments/" + record_.uid);
   }
@@ -212,6 +222,7 @@ TEST_F(SegmentFilesTest, WhatCameAfterTheFilesIsReplayed) {
   EXPECT_EQ(catalog_->recovery().row_count, 3000);
   EXPECT_EQ(catalog_->recovery().replayed_count, 900);
   ExpectAll("restarted");
+  ExpectInLists(catalog_->snapshot()->segments.back(), -1);
   // And what was replayed is replayed again.
   Delete({"a99"});
   Restart();
@@ -274,6 +285,10 @@ TEST_F(SegmentFilesTest, HeadsComeBack) {
     }
   }
   EXPECT_EQ(catalog_->index_states()[0].projected_key_count, 0);
+  Write("b", 50);
+  for (int h = 0; h < 2; ++h) {
+    ExpectInLists(catalog_->snapshot()->segments.back(), h);
+  }
   // With another version of the model they are of no use.
   models_[0].name.version = 2;
   record_.schema.key_fields[0].model.version = 2;

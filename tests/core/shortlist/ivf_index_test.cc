@@ -423,7 +423,7 @@ class IvfCarryTest : public IvfTrainingTest {
   static constexpr int kLeastHeld = 106;
 
   struct Piece {
-    std::unique_ptr<IvfIndex> index;
+    std::unique_ptr<KeyIndex> index;
     std::int64_t row_count = 0;
     Bitmap excluded = Bitmap(0);  // empty: none
     std::int64_t excluded_count = 0;
@@ -432,10 +432,21 @@ class IvfCarryTest : public IvfTrainingTest {
     SoftmaxPartition partition;
     double log_variance = -std::numeric_limits<double>::infinity();
     bool knows_mass = true;
+    std::int64_t growing_scored_count = 0;
   };
 
   Piece Rows(std::int64_t begin, std::int64_t end) const {
     return {Part(begin, end), end - begin};
+  }
+  // The same, not sealed yet.
+  Piece GrowingRows(std::int64_t begin, std::int64_t end) const {
+    auto index =
+        std::make_unique<FlatIndex>(kDim, end - begin, trained_->training());
+    for (std::int64_t row = begin; row < end; ++row) {
+      index->Append(table_.keys[static_cast<std::size_t>(row)]);
+    }
+    index->AssignLists();
+    return {std::move(index), end - begin};
   }
   // Without every `step`th of the rows.
   static Piece Without(std::int64_t step, Piece piece) {
@@ -483,6 +494,8 @@ class IvfCarryTest : public IvfTrainingTest {
       for (std::size_t q = 0; q < count; ++q) {
         EXPECT_OK(tasks[q].stats);
         note(*tasks[q].stats, results[q]);
+        if (piece.index->kind() != IndexKind::kFlat) continue;
+        results[q].growing_scored_count += tasks[q].stats->scored_count;
       }
     }
     for (std::size_t q = 0; q < count; ++q) {
@@ -544,6 +557,28 @@ TEST_F(IvfCarryTest, AndWhereTheSmallestComesFirst) {
   EXPECT_GE(CountHeld(pieces), kLeastHeld);
 }
 
+TEST_F(IvfCarryTest, AndOfRowsThatAreNotSealedYet) {
+  const Piece pieces[] = {Rows(0, 4500), Rows(4500, 5920),
+                          Without(5, GrowingRows(5920, 5960)),
+                          GrowingRows(5960, kRows)};
+  EXPECT_GE(CountHeld(pieces), kLeastHeld);
+  std::int64_t scored = 0;
+  for (const Result& result : Ask(pieces, 0, kQueries)) {
+    scored += result.growing_scored_count;
+  }
+  EXPECT_LT(scored, kQueries * (32 + 40) / 2);
+}
+
+TEST_F(IvfCarryTest, OfManyRowsThatAreNotSealedYetAllAreScored) {
+  // Each is few beside the first, but not the two together.
+  const Piece pieces[] = {Rows(0, 5880), GrowingRows(5880, 5940),
+                          GrowingRows(5940, kRows)};
+  for (const Result& result : Ask(pieces, 0, kQueries)) {
+    EXPECT_GE(result.growing_scored_count, 60);
+    EXPECT_LT(result.growing_scored_count, 110);
+  }
+}
+
 TEST_F(IvfCarryTest, AnIndexOfAnotherTrainingSpeaksForItself) {
   Piece other = {nullptr, 1500};
   ASSERT_OK_AND_ASSIGN(
@@ -569,7 +604,8 @@ TEST_F(IvfCarryTest, AnIndexOfAnotherTrainingSpeaksForItself) {
 }
 
 TEST_F(IvfCarryTest, CompanyChangesNothing) {
-  const Piece pieces[] = {Without(9, Rows(0, 4500)), Rows(4500, kRows)};
+  const Piece pieces[] = {Without(9, Rows(0, 4500)), Rows(4500, 5930),
+                          GrowingRows(5930, kRows)};
   const auto together = Ask(pieces, 0, 30);
   for (std::size_t q = 0; q < together.size(); ++q) {
     const auto alone = Ask(pieces, q, 1);
