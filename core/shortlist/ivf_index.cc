@@ -178,7 +178,7 @@ absl::StatusOr<Trained> Train(Keys keys, std::span<const RowIndex> rows,
                                     learn_options.centroid_count, dim};
   ATTENDANT_ASSIGN_OR_RETURN(
       std::vector<std::int32_t> list_of_row,
-      // Of norm 1, they need no keys of norm 1.
+      // Spherical centroids have norm 1, and need no keys of norm 1.
       AssignToLists(keys, rows, ListAssigner(centroid_view), options));
   const bool normalise = score_kind == ScoreKind::kCosine;
   std::optional<ListTree> tree;  // if lists may be merged

@@ -22,8 +22,8 @@ ListAssigner::ListAssigner(const ListMeans& means, bool normalise)
 ListAssigner::Learned ListAssigner::LearnedOf(const ListMeans& means) {
   Learned learned;
   for (std::int64_t l = 0; l < means.list_count(); ++l) {
-    if (means.Promises(l))
-      learned.lists.push_back(static_cast<std::int32_t>(l));
+    if (!means.Promises(l)) continue;
+    learned.lists.push_back(static_cast<std::int32_t>(l));
   }
   if (static_cast<std::int64_t>(learned.lists.size()) == means.list_count()) {
     return {};
