@@ -16,6 +16,7 @@
 #include "service/calls/call_record.h"
 #include "service/calls/methods.h"
 #include "service/calls/request_limits.h"
+#include "service/connections/poller_reserve.h"
 #include "service/connections/reset_watch.h"
 #include "service/connections/stall_watch.h"
 #include "service/connections/transport_limits.h"
@@ -42,6 +43,8 @@ struct Backend {
   // Of all calls.
   StallWatch stall_watch;
   ResetWatch reset_watch;
+  const std::shared_ptr<PollerReserve> poller_reserve =
+      PollerReserve::OfProcess();
 
   Backend(CatalogSet* catalog_set, std::int64_t message_bytes,
           Authenticator* token_authenticator = nullptr,

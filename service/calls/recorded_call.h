@@ -43,6 +43,7 @@ class RecordedCall : public Reactor {
         context_(context),
         record_(backend.records, method, context),
         wait_(backend.stall_watch, context) {
+    backend_.poller_reserve->BeginWork();
     backend_.calls.Begin();
     interrupt_.deadline = DeadlineOf(context);
     interrupt_.cancelled = &cancelled_;

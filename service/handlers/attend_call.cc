@@ -265,7 +265,12 @@ grpc::ServerUnaryReactor* StartAttendCall(Backend& backend, WorkerPool& pool,
                               *response);
   if (!call->Prepare()) return call;
   const FlowKey flow = FlowOfCatalog(backend, *context, *request);
-  if (!call->TryRunHere(flow)) call->Enter(flow);
+  if (call->TryRunHere(flow)) {
+    // The call may be gone.
+    backend.poller_reserve->EndWork();
+  } else {
+    call->Enter(flow);
+  }
   return call;
 }
 

@@ -110,6 +110,7 @@ SnapshotImportCall::SnapshotImportCall(Backend& backend, WorkerPool& pool,
 
 void SnapshotImportCall::OnReadDone(bool ok) {
   wait_.End();
+  backend_.poller_reserve->BeginWork();
   all_read_ = !ok;
   if (backend_.draining.load()) {
     Finish(Draining());
