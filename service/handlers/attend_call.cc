@@ -1,5 +1,9 @@
 #include "service/handlers/attend_call.h"
 
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -87,7 +91,7 @@ class AttendCall final : public PooledCall {
       return false;
     }
     group_ = GroupOf(*message_);
-    light_place_ = LightQueries::PlaceOf(group_);
+    light_place_ = LightQueries::PlaceOf(group_, EffortOf(*message_));
     return true;
   }
 
@@ -252,6 +256,21 @@ class AttendCall final : public PooledCall {
 };
 
 }  // namespace
+
+std::uint32_t EffortOf(const v1::AttendRequest& request) {
+  const auto magnitude = [](std::int64_t count) {
+    return static_cast<std::uint32_t>(std::bit_width(
+        static_cast<std::uint64_t>(std::max<std::int64_t>(count, 0))));
+  };
+  constexpr std::uint32_t kSteps = 20;
+  const double recall = request.recall();  // 0 if it says none
+  const bool is_share = recall > 0 && recall <= 1;
+  const std::uint32_t reach =
+      is_share ? static_cast<std::uint32_t>(std::ceil(kSteps * recall)) : 0;
+  return magnitude(
+             std::max(request.result_count(), request.shortlist_count())) |
+         magnitude(request.probe_count()) << 8 | reach << 16;
+}
 
 grpc::ServerUnaryReactor* StartAttendCall(Backend& backend, WorkerPool& pool,
                                           LightQueries& light_queries,

@@ -6,11 +6,18 @@
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
+#include <cstdint>
+
+#include "attendant/v1/attention_service.pb.h"
 #include "service/calls/backend.h"
 #include "service/queue/light_queries.h"
 #include "service/queue/worker_pool.h"
 
 namespace attendant {
+
+// Of requests of one group, alike for those that take about as long: that want
+// as many items, but for a factor of 2, and look as far for them.
+std::uint32_t EffortOf(const v1::AttendRequest& request);
 
 // Starts a call. The result belongs to gRPC.
 //

@@ -14,12 +14,12 @@
 
 namespace attendant {
 
-// Learns from queries that were answered alone how long those of a group take:
-// to wake a worker and hand it a query takes longer than many answers. An
-// estimate falls fast and rises slowly, so that a query which was interrupted
-// counts little. Groups share 256 places by their hashes; one that shares a
-// place with a heavy one may wait for workers, and a heavy one be taken for
-// light until it was answered some times. Thread-safe.
+// Learns from queries that were answered alone how long those of a group and an
+// effort take: to wake a worker and hand it a query takes longer than many
+// answers. An estimate falls fast and rises slowly, so that a query which was
+// interrupted counts little. All share 256 places by their hashes; light
+// queries that share a place with heavy ones may wait for workers, and heavy
+// ones be taken for light until they were answered some times. Thread-safe.
 class LightQueries {
  public:
   // What takes longer does more for others in a pass that it shares with them.
@@ -37,11 +37,12 @@ class LightQueries {
     return std::max(1, readers >= core_count ? core_count : readers / 2);
   }
 
-  static std::size_t PlaceOf(absl::string_view group) {
-    return absl::Hash<absl::string_view>()(group) % kPlaces;
+  // `effort` stands for what a query asks for, of those of its group.
+  static std::size_t PlaceOf(absl::string_view group, std::uint32_t effort) {
+    return absl::HashOf(group, effort) % kPlaces;
   }
 
-  // True if a query of the group is expected to take at most `most`. False
+  // True if a query of the place is expected to take at most `most`. False
   // while nothing is known.
   bool IsLight(std::size_t place, absl::Duration most) const {
     const std::int64_t expected_ns =

@@ -7,8 +7,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -351,6 +354,28 @@ TEST_F(AttendCallTest, ExactRepliesTogetherAreTheBytesOfThoseAlone) {
   ExpectSameTogether(requests);
 }
 
+TEST(EffortTest, TellsApartWhatTakesLonger) {
+  const auto effort = [](int result_count, int shortlist_count,
+                         std::optional<double> recall, int probe_count) {
+    v1::AttendRequest request;
+    request.set_result_count(result_count);
+    request.set_shortlist_count(shortlist_count);
+    if (recall) request.set_recall(*recall);
+    request.set_probe_count(probe_count);
+    return EffortOf(request);
+  };
+  const std::uint32_t usual = effort(10, 0, {}, 0);
+  EXPECT_EQ(effort(12, 8, {}, 0), usual);
+  EXPECT_NE(effort(1000, 0, {}, 0), usual);
+  EXPECT_NE(effort(10, 1000, {}, 0), usual);
+  EXPECT_NE(effort(10, 0, {}, 64), usual);
+  EXPECT_NE(effort(10, 0, .5, 0), usual);
+  EXPECT_NE(effort(10, 0, .99, 0), effort(10, 0, .9, 0));
+  // What is refused later is not counted wrongly.
+  EXPECT_EQ(effort(10, 0, std::numeric_limits<double>::quiet_NaN(), 0), usual);
+  EXPECT_EQ(effort(10, -5, 1e300, -1), usual);
+}
+
 TEST_F(AttendCallTest, ALightCallGetsTheSameAnswerAndWaitsWhereOthersRun) {
   std::mt19937_64 random(9);
   Call unknown;
@@ -358,8 +383,9 @@ TEST_F(AttendCallTest, ALightCallGetsTheSameAnswerAndWaitsWhereOthersRun) {
   Ask(unknown);
   ASSERT_TRUE(unknown.status.ok());
   for (int i = 0; i < 100; ++i) {
-    service_->light_queries().Took(LightQueries::PlaceOf("near/shop"),
-                                   absl::Microseconds(1));
+    service_->light_queries().Took(
+        LightQueries::PlaceOf("near/shop", EffortOf(unknown.request)),
+        absl::Microseconds(1));
   }
   AwaitIdleWorkers();
   Call light;
@@ -384,11 +410,12 @@ TEST_F(AttendCallTest, BesideOthersOnlyTheLightestRunWhereTheyArrive) {
   pool_->Add(&blocker_);
   blocker_.AwaitRunning();
   const auto expect_elsewhere = [&](absl::Duration usual, int count) {
-    for (int i = 0; i < 1000; ++i) {
-      service_->light_queries().Took(LightQueries::PlaceOf("near/shop"), usual);
-    }
     Call call;
     call.request = RandomRequest(random);
+    for (int i = 0; i < 1000; ++i) {
+      service_->light_queries().Took(
+          LightQueries::PlaceOf("near/shop", EffortOf(call.request)), usual);
+    }
     Ask(call);
     EXPECT_TRUE(call.status.ok());
     EXPECT_EQ(pool_->counts().elsewhere_turn_count, count) << usual;

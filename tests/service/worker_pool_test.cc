@@ -489,7 +489,7 @@ TEST(LightQueriesTest, WhereCoresAreMoreThanReadersHalfOfTheseAreLeft) {
 TEST(LightQueriesTest, AGroupIsLightOnceItIsKnownToBe) {
   constexpr auto kMost = LightQueries::kMost;
   LightQueries queries;
-  const std::size_t place = LightQueries::PlaceOf("near/shop");
+  const std::size_t place = LightQueries::PlaceOf("near/shop", /*effort=*/10);
   EXPECT_FALSE(queries.IsLight(place, kMost));
   queries.Took(place, absl::Microseconds(40));
   EXPECT_TRUE(queries.IsLight(place, kMost));
