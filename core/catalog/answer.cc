@@ -89,6 +89,11 @@ class Answerer {
     return plan_.activation_kind == ActivationKind::kSoftmax;
   }
 
+  // Those that are returned, once each.
+  const ScoredRows& distinct() const {
+    return draws_.empty() ? returned_ : distinct_;
+  }
+
   Weigher WeigherOf(LogPartitions partitions) const {
     return Weigher(plan_.activation_kind, std::move(partitions));
   }
@@ -226,8 +231,8 @@ class Answerer {
 
   void FillItems() {
     // What is returned twice counts once.
-    distinct_ = draws_.empty() ? returned_ : Distinct(returned_);
-    returned_partitions_ = PartitionsOf(distinct_);
+    if (!draws_.empty()) distinct_ = Distinct(returned_);
+    returned_partitions_ = PartitionsOf(distinct());
     const Weigher weigher = WeigherOf(PartitionsIn(plan_.weight_scope));
     const bool hard = plan_.select_kind == SelectKind::kHard;
     const std::size_t head_count = plan_.heads.size();
@@ -356,7 +361,7 @@ class Answerer {
         pools = PoolRows(snapshot_, plan_, shortlist_, WeigherOf(shortlisted_));
         break;
       case WeightScope::kReturned:
-        pools = PoolRows(snapshot_, plan_, distinct_,
+        pools = PoolRows(snapshot_, plan_, distinct(),
                          WeigherOf(returned_partitions_));
         break;
     }
@@ -420,7 +425,7 @@ class Answerer {
   std::optional<MassReader> masses_;
   ScoredRows returned_;
   std::vector<Draw> draws_;  // of SAMPLE, one an item returned
-  ScoredRows distinct_;      // of returned_
+  ScoredRows distinct_;      // of returned_, of SAMPLE
   LogPartitions returned_partitions_;
   AttendAnswer answer_;
 };

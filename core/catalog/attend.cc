@@ -1,9 +1,9 @@
 #include "core/catalog/attend.h"
 
 #include <algorithm>
-#include <deque>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "core/base/clock.h"
 #include "core/base/status.h"
@@ -74,7 +74,8 @@ std::vector<Pending*>::iterator FrontGroup(std::vector<Pending*>& left) {
 
 void AttendTogether(const Snapshot& snapshot, std::span<const AttendTask> tasks,
                     AnswerSink answered) {
-  std::deque<Pending> pending;
+  std::vector<Pending> pending;
+  pending.reserve(tasks.size());  // scans point into it
   std::vector<Pending*> left;
   for (std::size_t t = 0; t < tasks.size(); ++t) {
     const SteadyTime start = SteadyNow();

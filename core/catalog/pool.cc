@@ -1,25 +1,32 @@
 #include "core/catalog/pool.h"
 
 #include <algorithm>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "core/kernels/kernels.h"
 
 namespace attendant {
 namespace {
 
-// Values that are asked for ahead of their turn: they lie anywhere in memory.
-constexpr std::size_t kAhead = 8;
+// Values that are pooled at once, while those after them are asked for: they
+// lie anywhere in memory.
+constexpr std::size_t kTogether = 8;
 
-void PrefetchValue(const float* value, std::int64_t dim) {
+void PrefetchValues(std::span<const float* const> values, std::int64_t dim) {
   constexpr std::int64_t kLineFloats = 16;
-  if (value == nullptr) return;
-  for (std::int64_t d = 0; d < dim; d += kLineFloats) {
-    __builtin_prefetch(value + d);
+  for (const float* value : values) {
+    for (std::int64_t d = 0; d < dim; d += kLineFloats) {
+      __builtin_prefetch(value + d);
+    }
   }
 }
 
-// Where each row's value lies, or its key if it has none: a loop of its own, so
-// that the look-ups wait for memory together. Returns how many are keys.
+// Where each row's value lies, or its key if it has none; null: it has neither.
+// A loop of its own, so that the look-ups wait for memory together. Returns how
+// many are keys.
 std::int64_t FindValues(const Snapshot& snapshot, int field,
                         const ScoredRows& scored,
                         std::vector<const float*>& values) {
@@ -35,10 +42,40 @@ std::int64_t FindValues(const Snapshot& snapshot, int field,
     values[i] = key.data();
     ++key_count;
   }
-  for (std::size_t i = 0; i < std::min(kAhead, values.size()); ++i) {
-    PrefetchValue(values[i], snapshot.schema->PooledDim(field));
-  }
   return key_count;
+}
+
+// Leaves the values that there are, and their weights.
+void DropMissing(std::vector<const float*>& values,
+                 std::vector<double>& weights) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i] == nullptr) continue;
+    values[count] = values[i];
+    weights[count++] = weights[i];
+  }
+  values.resize(count);
+  weights.resize(count);
+}
+
+// Adds them to `sum`, in their order.
+void AddWeighted(std::span<const float* const> values,
+                 std::span<const double> weights, std::span<double> sum) {
+  const Kernels& kernels = ActiveKernels();
+  const auto dim = static_cast<std::int64_t>(sum.size());
+  const auto group = [&](std::size_t begin) {
+    return values.subspan(begin, std::min(kTogether, values.size() - begin));
+  };
+  if (!values.empty()) PrefetchValues(group(0), dim);
+  for (std::size_t i = 0; i < values.size(); i += kTogether) {
+    const auto now = group(i);
+    if (i + kTogether < values.size()) {
+      PrefetchValues(group(i + kTogether), dim);
+    }
+    kernels.AddScaledRows(weights.data() + i, now.data(),
+                          static_cast<std::int64_t>(now.size()), dim,
+                          sum.data());
+  }
 }
 
 }  // namespace
@@ -72,30 +109,26 @@ double HeadPools::MeanDeviation() const {
 
 HeadPools PoolRows(const Snapshot& snapshot, const QueryPlan& plan,
                    const ScoredRows& scored, const Weigher& weigher) {
-  const Kernels& kernels = ActiveKernels();
   HeadPools pools;
-  thread_local std::vector<const float*> values;  // null: none is pooled
+  thread_local std::vector<const float*> values;
+  thread_local std::vector<double> weights;
   for (std::size_t h = 0; h < plan.heads.size(); ++h) {
     const int field = plan.heads[h].field;
     const std::int64_t dim = snapshot.schema->PooledDim(field);
     const std::int64_t key_as_value_count =
         FindValues(snapshot, field, scored, values);
-    std::vector<double> sum(static_cast<std::size_t>(dim));
-    double weight_sum = 0;
-    std::int64_t row_count = 0;
-    for (std::size_t i = 0; i < scored.size(); ++i) {
-      if (i + kAhead < values.size()) PrefetchValue(values[i + kAhead], dim);
-      if (values[i] == nullptr) continue;
-      const double weight = plan.select_kind == SelectKind::kHard
-                                ? 1
-                                : weigher.InHead(scored, h, i);
-      weight_sum += weight;
-      ++row_count;
-      kernels.AddScaled(weight, values[i], dim, sum.data());
+    if (plan.select_kind == SelectKind::kHard) {
+      weights.assign(scored.size(), 1);
+    } else {
+      weigher.InHead(scored, h, weights);
     }
+    DropMissing(values, weights);
+    std::vector<double> sum(static_cast<std::size_t>(dim));
+    AddWeighted(values, weights, sum);
     pools.sums.push_back(std::move(sum));
-    pools.weight_sums.push_back(weight_sum);
-    pools.row_counts.push_back(row_count);
+    pools.weight_sums.push_back(
+        std::accumulate(weights.begin(), weights.end(), 0.0));
+    pools.row_counts.push_back(static_cast<std::int64_t>(values.size()));
     pools.key_as_value_count =
         std::max(pools.key_as_value_count, key_as_value_count);
   }

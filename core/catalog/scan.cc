@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "core/attention/log_add.h"
 #include "core/catalog/pooled_deviation.h"
@@ -224,16 +224,18 @@ class Scanner {
 }  // namespace
 
 void ScanHeads(const Snapshot& snapshot, std::span<HeadScanTask> tasks) {
-  std::deque<Scanner> scanners;
-  for (HeadScanTask& task : tasks) scanners.emplace_back(snapshot, task);
+  std::vector<std::optional<Scanner>> scanners(tasks.size());
+  for (std::size_t t = 0; t < tasks.size(); ++t) {
+    scanners[t].emplace(snapshot, tasks[t]);
+  }
   std::vector<Scanner*> waiting;
   std::vector<ScanTask> pass;
   for (std::size_t i = 0; i < snapshot.segments.size(); ++i) {
     waiting.clear();
-    for (Scanner& scanner : scanners) {
-      if (scanner.failed()) continue;
-      scanner.Enter(i);
-      waiting.push_back(&scanner);
+    for (std::optional<Scanner>& scanner : scanners) {
+      if (scanner->failed()) continue;
+      scanner->Enter(i);
+      waiting.push_back(&*scanner);
     }
     // Those of one index go together, and leave the front.
     for (auto begin = waiting.begin(); begin != waiting.end();) {
@@ -251,7 +253,7 @@ void ScanHeads(const Snapshot& snapshot, std::span<HeadScanTask> tasks) {
       begin = end;
     }
   }
-  for (Scanner& scanner : scanners) scanner.Finish();
+  for (std::optional<Scanner>& scanner : scanners) scanner->Finish();
 }
 
 }  // namespace attendant

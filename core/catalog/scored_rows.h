@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "core/attention/top_k.h"
 #include "core/base/interrupt.h"
@@ -18,8 +19,8 @@ namespace attendant {
 struct ScoredRows {
   std::vector<RowAddress> rows;
   // [head][row]
-  std::vector<std::vector<float>> similarities;
-  std::vector<std::vector<float>> logits;
+  absl::InlinedVector<std::vector<float>, 1> similarities;
+  absl::InlinedVector<std::vector<float>, 1> logits;
 
   std::size_t size() const { return rows.size(); }
 };

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/attention/log_add.h"
+#include "core/kernels/kernels.h"
 
 namespace attendant {
 namespace {
@@ -13,14 +14,15 @@ namespace {
 constexpr double kNothing = -std::numeric_limits<double>::infinity();
 
 LogPartition LogSumExp(const std::vector<float>& logits) {
+  const Kernels& kernels = ActiveKernels();
+  const auto count = static_cast<std::int64_t>(logits.size());
   LogPartition partition;
-  for (const float logit : logits) {
-    partition.max = std::max(partition.max, double{logit});
-  }
+  if (count > 0) partition.max = kernels.Max(logits.data(), count);
   if (partition.empty()) return partition;
-  double sum = 0;
-  for (const float logit : logits) sum += std::exp(logit - partition.max);
-  partition.log_sum = std::log(sum);
+  thread_local std::vector<double> exps;
+  exps.resize(logits.size());
+  partition.log_sum =
+      std::log(kernels.Exps(logits.data(), count, partition.max, exps.data()));
   return partition;
 }
 
@@ -62,6 +64,27 @@ double Weigher::InHead(const ScoredRows& scored, std::size_t head,
       return logit;
   }
   return 0;
+}
+
+void Weigher::InHead(const ScoredRows& scored, std::size_t head,
+                     std::vector<double>& weights) const {
+  weights.resize(scored.size());
+  if (kind_ != ActivationKind::kSoftmax) {
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      weights[i] = InHead(scored, head, i);
+    }
+    return;
+  }
+  const LogPartition& partition = log_partitions_[head];
+  if (partition.empty()) {
+    std::fill(weights.begin(), weights.end(), 0.0);
+    return;
+  }
+  ActiveKernels().Exps(scored.logits[head].data(),
+                       static_cast<std::int64_t>(weights.size()), partition.max,
+                       weights.data());
+  const double factor = std::exp(-partition.log_sum);
+  for (double& weight : weights) weight = std::min(1.0, weight * factor);
 }
 
 double Weigher::Mean(const ScoredRows& scored, std::size_t row) const {

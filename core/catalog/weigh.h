@@ -8,6 +8,7 @@
 #include <limits>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "core/attention/score.h"
 #include "core/attention/state.h"
 #include "core/catalog/scored_rows.h"
@@ -28,7 +29,7 @@ struct LogPartition {
 LogPartition LogPartitionOf(const SoftmaxPartition& partition);
 
 // By head: empty where the head sees nothing in the scope.
-using LogPartitions = std::vector<LogPartition>;
+using LogPartitions = absl::InlinedVector<LogPartition, 1>;
 
 // Over all of `scored`.
 LogPartitions PartitionsOf(const ScoredRows& scored);
@@ -43,6 +44,9 @@ class Weigher {
 
   double InHead(const ScoredRows& scored, std::size_t head,
                 std::size_t row) const;
+  // The same of all rows, up to rounding: `weights` becomes [scored.size()].
+  void InHead(const ScoredRows& scored, std::size_t head,
+              std::vector<double>& weights) const;
   // The mean over heads.
   double Mean(const ScoredRows& scored, std::size_t row) const;
   // log(Mean), for SOFTMAX: exact also where Mean is 0 to a double.

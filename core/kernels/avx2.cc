@@ -508,6 +508,38 @@ ATTENDANT_AVX2 void AddScaled(double factor, const float* row, std::int64_t dim,
   for (; d < dim; ++d) sum[d] = __builtin_fma(factor, row[d], sum[d]);
 }
 
+ATTENDANT_AVX2 void AddScaledRows(const double* factors,
+                                  const float* const* rows, std::int64_t n,
+                                  std::int64_t dim, double* sum) {
+  constexpr std::int64_t kDoubles = 4;
+  constexpr int kTogether = 8;
+  std::int64_t d = 0;
+  // Sums that stay in registers.
+  for (; d + kTogether * kDoubles <= dim; d += kTogether * kDoubles) {
+    __m256d sums[kTogether];
+    ATTENDANT_UNROLL
+    for (int i = 0; i < kTogether; ++i) {
+      sums[i] = _mm256_loadu_pd(sum + d + i * kDoubles);
+    }
+    for (std::int64_t r = 0; r < n; ++r) {
+      const __m256d factor = _mm256_set1_pd(factors[r]);
+      ATTENDANT_UNROLL
+      for (int i = 0; i < kTogether; ++i) {
+        sums[i] = _mm256_fmadd_pd(
+            factor, _mm256_cvtps_pd(_mm_loadu_ps(rows[r] + d + i * kDoubles)),
+            sums[i]);
+      }
+    }
+    ATTENDANT_UNROLL
+    for (int i = 0; i < kTogether; ++i) {
+      _mm256_storeu_pd(sum + d + i * kDoubles, sums[i]);
+    }
+  }
+  for (std::int64_t r = 0; r < n && d < dim; ++r) {
+    AddScaled(factors[r], rows[r] + d, dim - d, sum + d);
+  }
+}
+
 // sums[q * dim + d] for kQueries queries and kRegisters registers of
 // components, the last of which has `last_count` in it. A row's components are
 // loaded once for all the queries.
@@ -584,9 +616,9 @@ ATTENDANT_AVX2 void PoolRows(const float* weights, std::int64_t query_count,
 }  // namespace
 
 const Kernels kAvx2Kernels = {
-    DotRows,   DotRowsAt,    DotRowsMulti,  TanhDotRows,
-    Scale,     Max,          SumExps,       SelectAtLeast,
-    Rank,      CountAtLeast, NormalLogSums, ExpsPerKey,
-    DotChunks, Transform,    AddScaled,     PoolRows};
+    DotRows,      DotRowsAt,     DotRowsMulti,  TanhDotRows,   Scale,
+    Max,          SumExps,       ExpsByLibrary, SelectAtLeast, Rank,
+    CountAtLeast, NormalLogSums, ExpsPerKey,    DotChunks,     Transform,
+    AddScaled,    AddScaledRows, PoolRows};
 
 }  // namespace attendant

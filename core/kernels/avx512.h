@@ -57,6 +57,8 @@ ATTENDANT_AVX512 void TanhDotRows(const float* query,
                                   float* dots);
 ATTENDANT_AVX512 ExpSums SumExps(const float* logits, std::int64_t n, float max,
                                  float* exps);
+ATTENDANT_AVX512 double Exps(const float* logits, std::int64_t n, double max,
+                             double* exps);
 ATTENDANT_AVX512 void NormalLogSums(const NormalLists& lists,
                                     const float* scores, float unit,
                                     float spread, std::int64_t list_count,
@@ -81,6 +83,9 @@ ATTENDANT_AVX512 std::int64_t CountAtLeast(const float* numbers, std::int64_t n,
 ATTENDANT_AVX512 void Transform(float* vector, std::int64_t size);
 ATTENDANT_AVX512 void AddScaled(double factor, const float* row,
                                 std::int64_t dim, double* sum);
+ATTENDANT_AVX512 void AddScaledRows(const double* factors,
+                                    const float* const* rows, std::int64_t n,
+                                    std::int64_t dim, double* sum);
 ATTENDANT_AVX512 void PoolRows(const float* weights, std::int64_t query_count,
                                const float* rows, std::int64_t row_count,
                                std::int64_t dim, float* sums);

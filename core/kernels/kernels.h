@@ -90,6 +90,11 @@ struct Kernels {
   ExpSums (*SumExps)(const float* logits, std::int64_t n, float max,
                      float* exps);
 
+  // exps[i] = exp(logit_i - max) in doubles, for n logits that are at most max,
+  // which is finite. The relative error is at most 2^-50; where the gap is
+  // below -700, at most 1. Returns their sum, each sum of two rounded once.
+  double (*Exps)(const float* logits, std::int64_t n, double max, double* exps);
+
   // Writes the ascending positions i with numbers[i] >= threshold and returns
   // how many they are. positions has room for n.
   std::int64_t (*SelectAtLeast)(const float* numbers, std::int64_t n,
@@ -137,6 +142,11 @@ struct Kernels {
   // sum[i] += factor * row[i], for dim entries: sums of values in doubles.
   void (*AddScaled)(double factor, const float* row, std::int64_t dim,
                     double* sum);
+
+  // The same of n rows that lie anywhere, one after the other: sum[i] +=
+  // factors[r] * rows[r][i]. The bytes that AddScaled gives.
+  void (*AddScaledRows)(const double* factors, const float* const* rows,
+                        std::int64_t n, std::int64_t dim, double* sum);
 
   // sums[q * dim + d] = sum over r of weights[q * row_count + r] *
   // rows[r * dim + d], overwritten: the values of a tile of rows, pooled for

@@ -11,6 +11,10 @@ namespace attendant {
 // normal float, so that no level meets denormals.
 inline constexpr float kMinGap = -87.0f;
 
+// Exps of the levels that have none of their own.
+double ExpsByLibrary(const float* logits, std::int64_t n, double max,
+                     double* exps);
+
 extern const Kernels kScalarKernels;
 extern const Kernels kAvx2Kernels;
 extern const Kernels kAvx512Kernels;

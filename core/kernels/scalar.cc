@@ -157,6 +157,13 @@ void AddScaled(double factor, const float* row, std::int64_t dim, double* sum) {
   for (std::int64_t d = 0; d < dim; ++d) sum[d] += factor * row[d];
 }
 
+void AddScaledRows(const double* factors, const float* const* rows,
+                   std::int64_t n, std::int64_t dim, double* sum) {
+  for (std::int64_t r = 0; r < n; ++r) {
+    AddScaled(factors[r], rows[r], dim, sum);
+  }
+}
+
 void PoolRows(const float* weights, std::int64_t query_count, const float* rows,
               std::int64_t row_count, std::int64_t dim, float* sums) {
   std::fill(sums, sums + query_count * dim, 0.0f);
@@ -172,10 +179,20 @@ void PoolRows(const float* weights, std::int64_t query_count, const float* rows,
 
 }  // namespace
 
+double ExpsByLibrary(const float* logits, std::int64_t n, double max,
+                     double* exps) {
+  double sum = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    exps[i] = std::exp(logits[i] - max);
+    sum += exps[i];
+  }
+  return sum;
+}
+
 const Kernels kScalarKernels = {
-    DotRows,   DotRowsAt,    DotRowsMulti,  TanhDotRows,
-    Scale,     Max,          SumExps,       SelectAtLeast,
-    Rank,      CountAtLeast, NormalLogSums, ExpsPerKey,
-    DotChunks, Transform,    AddScaled,     PoolRows};
+    DotRows,      DotRowsAt,     DotRowsMulti,  TanhDotRows,   Scale,
+    Max,          SumExps,       ExpsByLibrary, SelectAtLeast, Rank,
+    CountAtLeast, NormalLogSums, ExpsPerKey,    DotChunks,     Transform,
+    AddScaled,    AddScaledRows, PoolRows};
 
 }  // namespace attendant

@@ -63,6 +63,59 @@ ATTENDANT_AVX512 void AddScaled(double factor, const float* row,
 
 namespace {
 
+// Components [begin, begin + 8 kRegisters) of AddScaledRows, the last register
+// of which has `last`: their sums stay in registers.
+template <int kRegisters>
+ATTENDANT_AVX512 inline void AddScaledTile(const double* factors,
+                                           const float* const* rows,
+                                           std::int64_t n, std::int64_t begin,
+                                           __mmask8 last, double* sum) {
+  constexpr std::int64_t kDoubles = 8;
+  constexpr int kLast = kRegisters - 1;
+  double* const to = sum + begin;
+  __m512d sums[kRegisters];
+  ATTENDANT_UNROLL
+  for (int i = 0; i < kLast; ++i) sums[i] = _mm512_loadu_pd(to + i * kDoubles);
+  sums[kLast] = _mm512_maskz_loadu_pd(last, to + kLast * kDoubles);
+  for (std::int64_t r = 0; r < n; ++r) {
+    const __m512d factor = _mm512_set1_pd(factors[r]);
+    const float* const row = rows[r] + begin;
+    ATTENDANT_UNROLL
+    for (int i = 0; i < kLast; ++i) {
+      sums[i] = _mm512_fmadd_pd(
+          factor, _mm512_cvtps_pd(_mm256_loadu_ps(row + i * kDoubles)),
+          sums[i]);
+    }
+    sums[kLast] = _mm512_fmadd_pd(
+        factor,
+        _mm512_cvtps_pd(_mm256_maskz_loadu_ps(last, row + kLast * kDoubles)),
+        sums[kLast]);
+  }
+  ATTENDANT_UNROLL
+  for (int i = 0; i < kLast; ++i) _mm512_storeu_pd(to + i * kDoubles, sums[i]);
+  _mm512_mask_storeu_pd(to + kLast * kDoubles, last, sums[kLast]);
+}
+
+}  // namespace
+
+ATTENDANT_AVX512 void AddScaledRows(const double* factors,
+                                    const float* const* rows, std::int64_t n,
+                                    std::int64_t dim, double* sum) {
+  constexpr std::int64_t kDoubles = 8;
+  constexpr int kTogether = 8;
+  std::int64_t d = 0;
+  for (; d + kTogether * kDoubles <= dim; d += kTogether * kDoubles) {
+    AddScaledTile<kTogether>(factors, rows, n, d, 0xff, sum);
+  }
+  for (; d < dim; d += kDoubles) {
+    const auto last = static_cast<__mmask8>(
+        FirstLanes(std::min<std::int64_t>(dim - d, kDoubles)));
+    AddScaledTile<1>(factors, rows, n, d, last, sum);
+  }
+}
+
+namespace {
+
 // sums[q * dim + d] for kQueries queries and kRegisters registers of
 // components, the last of which has `last_count` in it. A row's components are
 // loaded once for all the queries.

@@ -8,7 +8,6 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "core/base/status.h"
@@ -24,7 +23,9 @@ constexpr absl::string_view kPagePrefix = "p2\n";
 
 // Tells a token that was cut or changed on its way from one of ours.
 std::string Checksum(absl::string_view bytes) {
-  return absl::StrFormat("%016x\n", XXH3_64bits(bytes.data(), bytes.size()));
+  return absl::StrCat(
+      absl::Hex(XXH3_64bits(bytes.data(), bytes.size()), absl::kZeroPad16),
+      "\n");
 }
 
 std::string Seal(absl::string_view prefix, absl::string_view content) {

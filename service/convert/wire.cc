@@ -1,6 +1,8 @@
 #include "service/convert/wire.h"
 
+#include <grpc/slice.h>
 #include <grpcpp/impl/codegen/proto_utils.h>
+#include <grpcpp/support/slice.h>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
@@ -35,17 +37,16 @@ absl::Status ReplyTooLarge(std::int64_t max_bytes) {
 absl::Status SerialiseMessage(const google::protobuf::MessageLite& message,
                               std::int64_t max_bytes,
                               grpc::ByteBuffer* buffer) {
-  if (message.ByteSizeLong() > static_cast<std::size_t>(max_bytes)) {
+  const std::size_t size = message.ByteSizeLong();
+  if (size > static_cast<std::size_t>(max_bytes)) {
     return ReplyTooLarge(max_bytes);
   }
-  bool own_buffer = false;
-  const grpc::Status status =
-      grpc::GenericSerialize<grpc::ProtoBufferWriter,
-                             google::protobuf::MessageLite>(message, buffer,
-                                                            &own_buffer);
-  if (status.ok()) return absl::OkStatus();
-  return absl::InternalError(
-      absl::StrCat("can't serialise a reply: ", status.error_message()));
+  // What serialises for gRPC would add the size up again.
+  grpc_slice bytes = grpc_slice_malloc(size);
+  message.SerializeWithCachedSizesToArray(GRPC_SLICE_START_PTR(bytes));
+  const grpc::Slice slice(bytes, grpc::Slice::STEAL_REF);
+  *buffer = grpc::ByteBuffer(&slice, 1);
+  return absl::OkStatus();
 }
 
 }  // namespace attendant
