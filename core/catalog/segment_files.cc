@@ -99,7 +99,7 @@ bool IsTrained(const Segment& segment) {
   bool trained = false;
   bool can_save = true;
   ForEachIndex(segment, [&](const KeyIndex& index) {
-    trained |= TrainingOf(index) != nullptr;
+    trained |= SavedTrainingOf(index) != nullptr;
     can_save &= CanSave(index);
   });
   return trained && can_save;
@@ -341,7 +341,7 @@ const SegmentFiles::SegmentFile* SegmentFiles::FileOf(
 absl::Status SegmentFiles::SaveTrainings(const Segment& segment) {
   absl::Status status;
   ForEachIndex(segment, [&](const KeyIndex& index) {
-    const auto training = TrainingOf(index);
+    const auto training = SavedTrainingOf(index);
     if (training == nullptr || !status.ok()) return;
     const std::uint64_t id = IdOf(*training);
     if (std::any_of(training_files_.begin(), training_files_.end(),
@@ -401,7 +401,7 @@ absl::Status SegmentFiles::Save(const Snapshot& snapshot,
     const File& file = FileOf(view.segment)->file;
     named.insert(file.name);
     ForEachIndex(*view.segment, [&](const KeyIndex& index) {
-      if (const auto training = TrainingOf(index)) {
+      if (const auto training = SavedTrainingOf(index)) {
         training_ids.insert(IdOf(*training));
       }
     });

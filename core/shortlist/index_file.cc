@@ -86,7 +86,7 @@ bool CanSave(const KeyIndex& index) {
   return index.kind() == IndexKind::kFlat || index.kind() == IndexKind::kIvf;
 }
 
-std::shared_ptr<const IvfTraining> TrainingOf(const KeyIndex& index) {
+std::shared_ptr<const IvfTraining> SavedTrainingOf(const KeyIndex& index) {
   if (index.kind() != IndexKind::kIvf) return nullptr;
   return index.training();
 }

@@ -22,8 +22,8 @@ struct IvfTraining;
 // False for kinds that have to be built again: all but FLAT and IVF.
 bool CanSave(const KeyIndex& index);
 
-// What an IVF index was trained by; null for others.
-std::shared_ptr<const IvfTraining> TrainingOf(const KeyIndex& index);
+// The training that goes along with an index: that of IVF; null for others.
+std::shared_ptr<const IvfTraining> SavedTrainingOf(const KeyIndex& index);
 std::uint64_t IdOf(const IvfTraining& training);
 
 void SaveTraining(const IvfTraining& training, ByteSink& sink);
