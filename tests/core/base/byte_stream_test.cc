@@ -7,39 +7,13 @@
 #include <vector>
 
 #include "tests/support/status_matchers.h"
+#include "tests/support/string_stream.h"
 
 namespace attendant {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-class StringSink : public ByteSink {
- public:
-  std::string bytes;
-
- private:
-  absl::Status Append(std::span<const std::byte> more) override {
-    bytes.append(reinterpret_cast<const char*>(more.data()), more.size());
-    return absl::OkStatus();
-  }
-};
-
-class StringSource : public ByteSource {
- public:
-  explicit StringSource(std::string bytes) : bytes_(std::move(bytes)) {}
-  std::uint64_t left() const override { return bytes_.size(); }
-
- private:
-  absl::Status Read(std::span<std::byte> bytes) override {
-    std::copy_n(bytes_.data(), bytes.size(),
-                reinterpret_cast<char*>(bytes.data()));
-    bytes_.erase(0, bytes.size());
-    return absl::OkStatus();
-  }
-
-  std::string bytes_;
-};
 
 TEST(ByteStreamTest, ReadsWhatWasPut) {
   StringSink sink;

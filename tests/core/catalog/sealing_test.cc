@@ -374,6 +374,69 @@ TEST_F(SealingTest, DriftedKeysAreLearnedAnew) {
   EXPECT_EQ(index->trained_key_count(), 8500);
 }
 
+// Rows that were written beside it lie in the lists of before.
+TEST_F(SealingTest, WhatIsWrittenAfterATrainingGoesToItsLists) {
+  Write(Items("a", 6000, 1));
+  catalog_->AwaitIndexes();
+  const auto training = IvfOf(catalog_->snapshot()->segments[0])->training();
+  Write(Items("b", 2500, 2, /*shift=*/30));
+  auto trained =
+      std::async(std::launch::async, [this] { catalog_->AwaitIndexes(); });
+  auto write_one = [&, i = 0]() mutable {
+    Write(Items("c" + std::to_string(i++) + "-", 1, 3));
+    return catalog_->snapshot();
+  };
+  const auto training_of = [](const Snapshot& snapshot) {
+    return IvfOf(snapshot.segments[0])->training();
+  };
+  auto before = write_one();
+  WaitFor([&] { return training_of(*(before = write_one())) != training; });
+  // The one before may have come just before the new lists.
+  const auto after = write_one();
+  ASSERT_EQ(training_of(*after), training_of(*before));
+  EXPECT_EQ(after->segments.back().segment->indexes[0]->training(),
+            training_of(*after));
+  trained.get();
+}
+
+// They lie in lists before the write is logged.
+TEST_F(SealingTest, RowsOfAFailedWriteAreSeenByNobody) {
+  Write(Items("a", 6000, 1));
+  catalog_->AwaitIndexes();
+  Write(Items("b", 10, 2));
+  const auto before = Ids();
+  AttendQuery query = VectorQuery({1, -1, .5, 2, 0, -.25, .75, 1});
+  query.result_count = 6;
+  const auto list_count =
+      IvfOf(catalog_->snapshot()->segments[0])->list_count();
+  const auto expect_count = [&](std::int64_t count) {
+    for (const std::int64_t probe_count : {list_count - 1, list_count}) {
+      query.probe_count = probe_count;
+      const auto answer = Ask(query);
+      ASSERT_OK(answer);
+      EXPECT_LE(answer->scored_count, count);
+      // Of the last list, few.
+      EXPECT_GT(answer->scored_count, count - 200);
+      EXPECT_EQ(answer->eligible_count, count);
+    }
+    EXPECT_EQ(Ask(query)->scored_count, count);
+  };
+  expect_count(6010);
+  {
+    MutexLock lock(&disk_->mutex);
+    disk_->write_status = absl::ResourceExhaustedError("disk full");
+  }
+  ASSERT_FALSE(catalog_->Import(Items("c", 500, 3)).ok());
+  {
+    MutexLock lock(&disk_->mutex);
+    disk_->write_status = absl::OkStatus();
+  }
+  EXPECT_EQ(Ids(), before);
+  expect_count(6010);
+  Write(Items("d", 10, 4));
+  expect_count(6020);
+}
+
 TEST_F(SealingTest, KeysThatStayAlikeAreNot) {
   Write(Items("a", 6000, 1));
   catalog_->AwaitIndexes();
