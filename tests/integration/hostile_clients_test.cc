@@ -214,7 +214,8 @@ TEST_F(HostileClientsTest, WhoNeverReadsHoldsLittleAndNotForLong) {
         // Of 128 replies of 4 MB no more than 64 MiB may wait.
         EXPECT_TRUE(AwaitStalled(1 + 128 - 64 * kMiB / kReplyBytes));
       },
-      192 * kMiB);
+      // 64 wait, some are being made, and malloc keeps as much: 150 to 210.
+      256 * kMiB);
 }
 
 TEST_F(HostileClientsTest, WhoSendsByteByByteIsWaitedFor) {
