@@ -18,12 +18,12 @@ class Channel;
 namespace attendant {
 
 // At least two threads run gRPC's callbacks. One of them polls, and before it
-// handles what came it wakes another to poll in its stead: of a light query
-// that is alone, a wake and two switches of threads are a sixth. While calls
-// come one by one, one such thread after the other rests in the reserve, until
-// one is left. They are woken as soon as a call waited for the one before it;
-// and after kMostRest in any case, for what waits behind a handler that blocks.
-// Thread-safe.
+// handles what came it wakes another to poll in its stead: of the processor's
+// time for a light query that is alone, a wake and two switches of threads are
+// a quarter. While calls come one by one, one such thread after the other rests
+// in the reserve, until one is left. They are woken as soon as a call waited
+// for the one before it; and after kMostRest in any case, for what waits behind
+// a handler that blocks. Thread-safe.
 class PollerReserve {
  public:
   // Calls in a row that waited for none, for a thread to rest; and the longest

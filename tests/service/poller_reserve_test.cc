@@ -8,6 +8,7 @@
 #include <latch>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
