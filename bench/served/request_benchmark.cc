@@ -191,6 +191,8 @@ BENCHMARK_CAPTURE(BM_Request, flat, IndexKind::kFlat, std::nullopt)
     ->Apply(Shapes);
 BENCHMARK_CAPTURE(BM_Request, ivf, IndexKind::kIvf, std::nullopt)
     ->Apply(Shapes);
+BENCHMARK_CAPTURE(BM_Request, ivf_recall_99, IndexKind::kIvf, 0.99)
+    ->Apply(Shapes);
 BENCHMARK_CAPTURE(BM_Request, ivf_recall_1, IndexKind::kIvf, 1.0)
     ->Apply(Shapes);
 

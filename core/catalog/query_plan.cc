@@ -397,7 +397,8 @@ absl::string_view WhyEveryKey(const Snapshot& snapshot,
 }
 
 // Whether all keys that the query attends to are of indexes that AUTO chose,
-// and so few that an exact answer takes little more than one of some recall.
+// and so few that a nearly exact answer takes little more than one of some
+// recall.
 bool AttendsToFewKeys(const Snapshot& snapshot, const QueryPlan& plan) {
   return !plan.shortlist_head &&
          std::all_of(
@@ -414,7 +415,8 @@ absl::Status ResolveScan(const Snapshot& snapshot, const AttendQuery& query,
                          QueryPlan& plan) {
   plan.only_index = query.scan_mode == ScanMode::kIndex;
   const bool few = !plan.only_index && AttendsToFewKeys(snapshot, plan);
-  plan.goals.recall = query.recall.value_or(few && !query.probe_count ? 1 : 0);
+  plan.goals.recall =
+      query.recall.value_or(few && !query.probe_count ? kRecallOfFewKeys : 0);
   plan.goals.probe_count = query.probe_count.value_or(0);
   plan.goals.mass_precision = MassPrecision(query, plan);
   // A value of 5 % where the mass is known to 2 %.

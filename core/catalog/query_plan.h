@@ -20,9 +20,11 @@
 
 namespace attendant {
 
-// Below so many keys of a field whose index AUTO chose, unstated recall is 1,
-// and draws are from the softmax itself: what AUTO finds there is exact.
+// Below so many keys of a field whose index AUTO chose, unstated recall is
+// kRecallOfFewKeys, and draws are from the softmax itself.
 inline constexpr std::int64_t kFewKeyCount = 20000;
+// A proof would take a query twice as long (bench/README.md, Small catalogs).
+inline constexpr double kRecallOfFewKeys = 0.99;
 
 struct QueryPlan {
   // At least one. All of one model, or each with a key field of its own.

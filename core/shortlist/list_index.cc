@@ -117,7 +117,10 @@ ListIndex::Route ListIndex::RouteFor(const ScanQuery& query,
   const ScanGoals& goals = query.goals;
   Route route;
   route.probe_count = ProbesOf(goals);
-  route.options.certified = goals.certified || goals.recall >= 1;
+  const bool wants_recall = goals.recall > 0 && goals.probe_count == 0;
+  route.options.certified =
+      goals.certified || goals.recall >= 1 ||
+      (wants_recall && !IsMasked(query) && ProofCostsLess(route.probe_count));
   route.options.bounds = goals.certified;
   route.complete = query.exhaustive || route.options.certified ||
                    goals.mass_precision > 0 ||

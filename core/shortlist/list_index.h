@@ -171,6 +171,8 @@ class ListIndex : public IvfIndex {
   double CostOfLists(double probes, double rate) const;
   double CostOfCodes(bool pools) const;
   double CostOfListCodes(double lists) const;
+  // Whether all codes, with proof, take less than so many lists.
+  bool ProofCostsLess(std::int64_t probe_count) const;
 
   // Visits lists in the order of their ranks until at least `wanted` eligible
   // rows are found and as many lists are visited as the share of eligible rows

@@ -344,35 +344,45 @@ TEST_F(LiveCatalogMergeTest, AutoTrainsOnceTheCatalogIsLarge) {
   EXPECT_EQ(catalog_->index_states()[0].active_kind, IndexKind::kIvf);
 }
 
-// Of an index that finds less when it is told to.
-TEST_F(LiveCatalogMergeTest, AutoFindsTheExactBestOfFewKeys) {
-  constexpr int kDim = 16;
+TEST_F(LiveCatalogMergeTest, AutoMissesFewOfFewKeys) {
+  constexpr int kDim = 32, kClusterSize = 300, kQueryCount = 20;
   LiveCatalogOptions options;
   options.auto_ivf_min_count = 1000;
   options.settle_time = absl::ZeroDuration();
   OpenCatalog(OneFieldSchema(kDim), options);
-  Upsert(RandomItems(3000, kDim, 5));
+  std::vector<Item> items = RandomItems(3000, kDim, 5);
+  const std::vector<Item> centres = RandomItems(10, kDim, 7);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const std::vector<float>& centre = centres[i / kClusterSize].keys[0];
+    for (std::size_t d = 0; d < kDim; ++d) items[i].keys[0][d] += centre[d];
+  }
+  Upsert(items);
   catalog_->AwaitIndexes();
-  int found_less = 0;
-  for (const Item& item : RandomItems(20, kDim, 6)) {
-    AttendQuery query = VectorQuery(item.keys[0]);
+  std::size_t found_count = 0, wanted_count = 0;
+  std::int64_t visited = 0, visited_for_less = 0;
+  for (std::size_t q = 0; q < kQueryCount; ++q) {
+    AttendQuery query = VectorQuery(items[q * 150 + 1].keys[0]);
+    query.shortlist_count = query.result_count = 100;
     ASSERT_OK_AND_ASSIGN(const AttendAnswer unstated, Ask(query));
-    const std::vector<std::string> found = IdsOf(unstated);
-    EXPECT_TRUE(unstated.results_exact);
     EXPECT_EQ(unstated.index_kind, IndexKind::kIvf);
-    query.scan_mode = ScanMode::kIndex;
-    ASSERT_OK_AND_ASSIGN(const AttendAnswer by_index, Ask(query));
-    EXPECT_LT(by_index.visited_list_count, unstated.visited_list_count);
-    query.scan_mode = ScanMode::kAuto;
-    query.recall = 0.3;
+    visited += unstated.visited_list_count;
+    query.recall = 0.8;
     ASSERT_OK_AND_ASSIGN(const AttendAnswer less, Ask(query));
-    found_less += IdsOf(less) != found;
+    visited_for_less += less.visited_list_count;
     query.scan_mode = ScanMode::kExact;
     ASSERT_OK_AND_ASSIGN(const AttendAnswer exact, Ask(query));
-    EXPECT_EQ(found, IdsOf(exact));
-    EXPECT_NEAR(*unstated.log_partition, *exact.log_partition, 1e-3);
+    const std::vector<std::string> wanted = IdsOf(exact);
+    const std::vector<std::string> found = IdsOf(unstated);
+    wanted_count += wanted.size();
+    for (const std::string& id : wanted) {
+      found_count += std::count(found.begin(), found.end(), id);
+    }
   }
-  EXPECT_GT(found_less, 0);
+  // The recall is learned from other queries: 1 % may be 2 of these.
+  EXPECT_GE(static_cast<double>(found_count),
+            0.98 * static_cast<double>(wanted_count));
+  EXPECT_GT(visited, visited_for_less);
+  EXPECT_LT(visited, kQueryCount * catalog_->index_states()[0].list_count);
   AttendQuery draw = VectorQuery(std::vector<float>(kDim, 1));
   draw.select_kind = SelectKind::kSample;
   ASSERT_OK_AND_ASSIGN(const AttendAnswer drawn, Ask(draw));

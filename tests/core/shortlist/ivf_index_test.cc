@@ -247,6 +247,28 @@ TEST(IvfIndexTest, ListsAreMergedAsFarAsMakesQueriesCheaper) {
   EXPECT_EQ(list_count(10, 4, 20), 1);
 }
 
+TEST(IvfIndexTest, AProofIsGivenWhereARecallWouldTakeLonger) {
+  constexpr std::int64_t kRows = 5000, kDim = 32, kCount = 100;
+  const auto ask = [](std::int64_t clusters, double recall,
+                      std::int64_t probe_count) {
+    const KeyTable table = ClusteredKeys(kRows, kDim, clusters, kSeed);
+    const auto index =
+        IvfIndex::Build(table.keys, kDim, ScoreKind::kDot, {}).value();
+    ScanQuery query = QueryFor(table.keys[5], kRows);
+    query.logit_factor = 0.1;
+    query.goals.recall = recall;
+    query.goals.probe_count = probe_count;
+    return AnswerOf(*index, query, kCount).stats;
+  };
+  // Where each cluster overlaps all others, lists say little of what is near.
+  EXPECT_TRUE(ask(kRows, 0.99, 0).results_exact);
+  EXPECT_TRUE(ask(kRows, 0.99, 0).complete);
+  EXPECT_FALSE(ask(kRows, 0.5, 0).complete);
+  EXPECT_FALSE(ask(20, 0.99, 0).complete);
+  // As far as an expert says.
+  EXPECT_EQ(ask(kRows, 0, 60).visited_list_count, 60);
+}
+
 TEST(IvfIndexTest, TinyAndDegenerateInputsWork) {
   // One key among rows without.
   const KeyTable one = TableOf(2, {1, 2, 3, 4, 5, 6}, {0, 2});
