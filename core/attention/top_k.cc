@@ -15,6 +15,27 @@ namespace {
 // a short scan; enough, so that cutting back to k is rare.
 constexpr std::size_t kWaitingBlock = 256;
 
+// Of all candidates, in their order, where kernels read them.
+std::span<const float> LogitsOf(std::span<const Candidate> candidates) {
+  thread_local std::vector<float> logits;
+  logits.resize(candidates.size());
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    logits[i] = candidates[i].logit;
+  }
+  return logits;
+}
+
+// Of the numbers that are not below the threshold.
+std::span<const std::int32_t> PlacesAtLeast(std::span<const float> numbers,
+                                            float threshold) {
+  thread_local std::vector<std::int32_t> places;
+  places.resize(numbers.size());
+  const std::int64_t count = ActiveKernels().SelectAtLeast(
+      numbers.data(), static_cast<std::int64_t>(numbers.size()), threshold,
+      places.data());
+  return {places.data(), static_cast<std::size_t>(count)};
+}
+
 }  // namespace
 
 TopK::TopK(std::int64_t k, const IdResolver* ids)
@@ -30,12 +51,23 @@ bool TopK::Better(const Candidate& a, const Candidate& b) const {
   return std::tie(a.segment, a.row) < std::tie(b.segment, b.row);
 }
 
+// Leaves the k best and, as they cost less to find, up to a quarter more.
 void TopK::Shrink() {
-  const auto better = [this](const Candidate& a, const Candidate& b) {
-    return Better(a, b);
-  };
+  const std::span<const float> logits = LogitsOf(waiting_);
+  threshold_ = NearKthGreatest(logits, k_, k_ + k_ / 4);
+  const std::span<const std::int32_t> kept = PlacesAtLeast(logits, threshold_);
+  if (kept.size() + kWaitingBlock > capacity_) return CutByIds();
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    waiting_[i] = waiting_[static_cast<std::size_t>(kept[i])];
+  }
+  waiting_.resize(kept.size());
+}
+
+void TopK::CutByIds() {
   const auto last_kept = waiting_.begin() + (k_ - 1);
-  std::nth_element(waiting_.begin(), last_kept, waiting_.end(), better);
+  std::nth_element(
+      waiting_.begin(), last_kept, waiting_.end(),
+      [this](const Candidate& a, const Candidate& b) { return Better(a, b); });
   threshold_ = last_kept->logit;
   waiting_.resize(static_cast<std::size_t>(k_));
 }
@@ -46,22 +78,19 @@ void TopK::Merge(const TopK& other) {
 
 std::vector<Candidate> TopK::Sorted() const {
   if (k_ == 0 || waiting_.empty()) return {};
-  thread_local std::vector<float> logits;
-  thread_local std::vector<std::int32_t> best;
-  thread_local std::vector<std::int32_t> order;
-  logits.resize(waiting_.size());
-  best.resize(waiting_.size());
-  for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = waiting_[i].logit;
+  const std::span<const float> logits = LogitsOf(waiting_);
   const auto count = static_cast<std::int64_t>(logits.size());
   // Those that equal the last of the best are there for ids to decide.
-  best.resize(static_cast<std::size_t>(ActiveKernels().SelectAtLeast(
-      logits.data(), count, KthGreatest(logits, std::min(k_, count)),
-      best.data())));
+  const std::span<const std::int32_t> best =
+      PlacesAtLeast(logits, KthGreatest(logits, std::min(k_, count)));
   const std::size_t end = best.size();
+  thread_local std::vector<float> best_logits;
+  thread_local std::vector<std::int32_t> order;
+  best_logits.resize(end);
   for (std::size_t i = 0; i < end; ++i) {
-    logits[i] = logits[static_cast<std::size_t>(best[i])];
+    best_logits[i] = logits[static_cast<std::size_t>(best[i])];
   }
-  SortDescending({logits.data(), end}, order);
+  SortDescending(best_logits, order);
   std::vector<Candidate> sorted(end);
   for (std::size_t i = 0; i < end; ++i) {
     const std::int32_t place = best[static_cast<std::size_t>(order[i])];

@@ -30,7 +30,8 @@ class IdResolver {
 
 // Keeps the k best candidates in the order (logit descending, id ascending)
 // with a running threshold instead of a heap: candidates are appended, and when
-// 2k + a block are waiting the best k are kept. Amortised O(1) an offer.
+// 2k + a block are waiting the best k, or a few more, are kept. Amortised O(1)
+// an offer.
 // Not thread-safe.
 class TopK {
  public:
@@ -68,6 +69,8 @@ class TopK {
  private:
   bool Better(const Candidate& a, const Candidate& b) const;
   void Shrink();
+  // Leaves the k best, where too many equal the last of them.
+  void CutByIds();
 
   std::int64_t k_;
   const IdResolver* ids_;

@@ -46,25 +46,54 @@ ATTENDANT_AVX512 bool Scale(const float* numbers, std::int64_t n, float factor,
   return _mm512_reduce_max_epu32(greatest) < 0x7f800000;
 }
 
+namespace {
+
+// Appends the positions of the lanes of `chosen`, the first of them `begin`.
+ATTENDANT_AVX512 inline void AppendPositions(__mmask16 chosen,
+                                             std::int64_t begin,
+                                             std::int32_t* positions,
+                                             std::int64_t& count) {
+  const __m512i lanes =
+      _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  const __m512i all =
+      _mm512_add_epi32(lanes, _mm512_set1_epi32(static_cast<int>(begin)));
+  const int chosen_count = __builtin_popcount(chosen);
+  _mm512_mask_storeu_epi32(positions + count, FirstLanes(chosen_count),
+                           _mm512_maskz_compress_epi32(chosen, all));
+  count += chosen_count;
+}
+
+}  // namespace
+
+// Mostly none of many is chosen.
 ATTENDANT_AVX512 std::int64_t SelectAtLeast(const float* numbers,
                                             std::int64_t n, float threshold,
                                             std::int32_t* positions) {
+  constexpr int kTogether = 4;
   const __m512 threshold_lanes = _mm512_set1_ps(threshold);
-  __m512i lane =
-      _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   std::int64_t count = 0;
-  for (std::int64_t i = 0; i < n; i += kWidth) {
+  std::int64_t i = 0;
+  for (; i + kTogether * kWidth <= n; i += kTogether * kWidth) {
+    __mmask16 chosen[kTogether];
+    ATTENDANT_UNROLL
+    for (int t = 0; t < kTogether; ++t) {
+      chosen[t] = _mm512_cmp_ps_mask(_mm512_loadu_ps(numbers + i + t * kWidth),
+                                     threshold_lanes, _CMP_GE_OQ);
+    }
+    if ((chosen[0] | chosen[1] | chosen[2] | chosen[3]) == 0) continue;
+    ATTENDANT_UNROLL
+    for (int t = 0; t < kTogether; ++t) {
+      if (chosen[t] != 0) {
+        AppendPositions(chosen[t], i + t * kWidth, positions, count);
+      }
+    }
+  }
+  for (; i < n; i += kWidth) {
     const __mmask16 mask = FirstLanes(std::min<std::int64_t>(n - i, kWidth));
     const __mmask16 chosen =
         _mm512_mask_cmp_ps_mask(mask, _mm512_maskz_loadu_ps(mask, numbers + i),
                                 threshold_lanes, _CMP_GE_OQ);
-    if (chosen != 0) {
-      const int chosen_count = __builtin_popcount(chosen);
-      _mm512_mask_storeu_epi32(positions + count, FirstLanes(chosen_count),
-                               _mm512_maskz_compress_epi32(chosen, lane));
-      count += chosen_count;
-    }
-    lane = _mm512_add_epi32(lane, _mm512_set1_epi32(kWidth));
+    if (chosen != 0) AppendPositions(chosen, i, positions, count);
   }
   return count;
 }
