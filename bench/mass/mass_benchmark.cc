@@ -93,7 +93,9 @@ class Catalog {
     segment->indexes.push_back(std::move(index));
     segment->head_indexes.resize(1);
     auto schema = std::make_shared<CatalogSchema>();
-    schema->key_fields.push_back({.name = "key", .dim = data.dim});
+    // Of an index that AUTO chose more might be asked.
+    schema->key_fields.push_back(
+        {.name = "key", .dim = data.dim, .index_kind = IndexKind::kIvf});
     schema->attributes.push_back({"place", AttributeType::kDouble});
     catalog.whole_.catalog_uid = "0123456789abcdef";
     catalog.whole_.schema = schema;

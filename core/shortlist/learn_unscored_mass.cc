@@ -351,7 +351,11 @@ class UnscoredMassLearner {
         SumVisited(LogSums(rate, q, s), trial);
         mass_.PredictLists(lists_, trial.visited, predicted);
         trial.log_predicted = mass_.LogPredictedSum(parts, predicted);
-        trial.draws = mass_.Draw(parts, trial.visited, predicted);
+        // Most queries that see all keys use the prediction.
+        trial.draws =
+            mass_.Draw(parts, trial.visited, predicted,
+                       rate == 0 ? UnscoredMass::kDrawsBesidePrediction
+                                 : UnscoredMass::kDraws);
       }
       Measures measures = MeasureTrials(std::move(trials));
       if (measures.empty()) {

@@ -17,8 +17,6 @@ namespace {
 constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
-// Blocks of codes that a guess reads: 48 KB of 128 dimensions.
-constexpr std::int64_t kDraws = 16;
 constexpr auto kBlockRows = static_cast<std::size_t>(kCodeRows);
 // Which blocks are drawn says more than what codes lack.
 constexpr CodeBits kBits = CodeBits::k4;
@@ -110,10 +108,12 @@ void ExpsOfKeys(const InvertedLists& lists, std::span<const float> log_sums,
 // Blocks drawn from the lists of parts, one after the other, a step apart.
 class BlockDraws {
  public:
-  BlockDraws(std::span<const float> of_key, double total, double uniform)
+  BlockDraws(std::span<const float> of_key, double total, double uniform,
+             std::int64_t most)
       : of_key_(of_key),
+        most_(most),
         total_(total),
-        step_(total / static_cast<double>(kDraws)),
+        step_(total / static_cast<double>(most)),
         target_(step_ * uniform) {}
 
   std::span<const BlockDraw> draws() const {
@@ -150,7 +150,7 @@ class BlockDraws {
     // Sums that were rounded otherwise may leave a target just before a list,
     // which may have nothing to draw.
     if (weight <= 0) return;
-    for (; target_ < before + weight && count_ < kDraws; target_ += step_) {
+    for (; target_ < before + weight && count_ < most_; target_ += step_) {
       BlockDraw& draw = draws_[count_++];
       draw.part = &part;
       draw.list = list;
@@ -160,12 +160,13 @@ class BlockDraws {
   }
 
   const std::span<const float> of_key_;
+  const std::int64_t most_;
   const double total_;
   const double step_;
   double target_;
   double passed_ = 0;  // the sum of the parts that were passed
   std::int64_t count_ = 0;
-  BlockDraw draws_[kDraws];
+  BlockDraw draws_[UnscoredMass::kDraws];
 };
 
 // Sets the logits of drawn blocks of one part, 16 each, of which keys that are
@@ -176,15 +177,15 @@ std::int64_t ScoreBlocks(const VisitedMass& visited,
   const ListPart& part = *draws[0].part;
   const InvertedLists& lists = *part.lists;
   const auto count = static_cast<std::int64_t>(draws.size());
-  std::int32_t blocks[kDraws];
-  std::int32_t list_of[kDraws];
+  std::int32_t blocks[UnscoredMass::kDraws];
+  std::int32_t list_of[UnscoredMass::kDraws];
   for (std::size_t i = 0; i < draws.size(); ++i) {
     blocks[i] = static_cast<std::int32_t>(draws[i].begin / kCodeRows);
     list_of[i] = static_cast<std::int32_t>(draws[i].list);
   }
   lists.codes.LogitsAt(visited.coded->view(), blocks, count, logits);
   // Scores may come from 4 bits.
-  float products[kDraws];
+  float products[UnscoredMass::kDraws];
   ActiveKernels().DotRowsAt(visited.query.data(), lists.means->means.data(),
                             list_of, count, lists.dim, products);
   const auto factor = static_cast<float>(visited.logit_factor);
@@ -373,7 +374,8 @@ double UnscoredMass::LogPredictedSum(std::span<const ListPart> parts,
 // are drawn about as often as they are expected to be.
 UnscoredMass::Draws UnscoredMass::Draw(std::span<const ListPart> parts,
                                        const VisitedMass& visited,
-                                       std::span<const float> log_sums) const {
+                                       std::span<const float> log_sums,
+                                       std::int64_t most) const {
   const Kernels& kernels = ActiveKernels();
   thread_local std::vector<float> of_key;
   const float max =
@@ -381,7 +383,8 @@ UnscoredMass::Draws UnscoredMass::Draw(std::span<const ListPart> parts,
   Draws draws;
   if (max == kNothing) return draws;
   ExpsOfKeys(*parts[0].lists, log_sums, kTemper, kTemper * max, of_key);
-  BlockDraws drawn(of_key, SumOfParts(parts, of_key), UniformOf(visited.query));
+  BlockDraws drawn(of_key, SumOfParts(parts, of_key), UniformOf(visited.query),
+                   most);
   for (const ListPart& part : parts) drawn.DrawFrom(part);
   const std::span<const BlockDraw> blocks = drawn.draws();
   if (blocks.empty()) return draws;
@@ -493,12 +496,13 @@ bool UnscoredMass::Guess(std::span<const ListPart> parts,
   }
   thread_local std::vector<float> log_sums;
   PredictParts(parts, visited, log_sums);
-  const Draws draws = Draw(parts, visited, log_sums);
-  if (!draws.suffice()) return false;
   const Trust trust = TrustAt(visited);
-  const double log_predicted = UsesPrediction(visited, trust)
-                                   ? LogPredictedSum(parts, log_sums)
-                                   : kMinusInfinity;
+  const bool uses_prediction = UsesPrediction(visited, trust);
+  const Draws draws = Draw(parts, visited, log_sums,
+                           uses_prediction ? kDrawsBesidePrediction : kDraws);
+  if (!draws.suffice()) return false;
+  const double log_predicted =
+      uses_prediction ? LogPredictedSum(parts, log_sums) : kMinusInfinity;
   guess = Combine(visited, draws, log_predicted, trust);
   if (!visited.growing.empty()) {
     AddGrowing(parts, visited.growing, log_sums, guess);

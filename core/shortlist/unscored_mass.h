@@ -93,12 +93,13 @@ float FartherScore(std::span<const float> scores,
 // Derrida 1981).
 //
 // The sum is estimated from kDraws blocks of codes, of lists drawn by
-// M_l^kTemper; and where the M_l are known to be good, weighed against their
-// sum. Neither sees a heavy key that stands alone: the deviation is that of the
-// draws, and k sqrt(V g) besides, V being the sum of the visited lists and g
-// that of their farther half. k is learned from sample queries, keys and others
-// that no key is near to, where all keys are eligible and where only some are:
-// more lists are visited then, and the best of fewer keys is farther away.
+// M_l^kTemper; and where the M_l are known to be good, of fewer, weighed
+// against their sum. Neither sees a heavy key that stands alone: the deviation
+// is that of the draws, and k sqrt(V g) besides, V being the sum of the visited
+// lists and g that of their farther half. k is learned from sample queries,
+// keys and others that no key is near to, where all keys are eligible and where
+// only some are: more lists are visited then, and the best of fewer keys is
+// farther away.
 class UnscoredMass {
  public:
   // Knows nothing: usable() is false.
@@ -111,6 +112,11 @@ class UnscoredMass {
 
   // Keys that stand for the covariance within lists.
   static constexpr std::int64_t kMaxDirections = 128;
+
+  // Blocks of codes that a guess reads, 18 KB of 128 dimensions; and where a
+  // prediction stands beside them, of which one may be lost to rounding.
+  static constexpr std::int64_t kDraws = 16;
+  static constexpr std::int64_t kDrawsBesidePrediction = 9;
 
   bool usable() const { return usable_; }
 
@@ -199,8 +205,9 @@ class UnscoredMass {
   // have keys; -infinity if there is nothing.
   static double LogPredictedSum(std::span<const ListPart> parts,
                                 std::span<const float> log_sums);
+  // `most` is at most kDraws.
   Draws Draw(std::span<const ListPart> parts, const VisitedMass& visited,
-             std::span<const float> log_sums) const;
+             std::span<const float> log_sums, std::int64_t most) const;
   static bool UsesPrediction(const VisitedMass& visited, const Trust& trust);
   static UnscoredGuess Combine(const VisitedMass& visited, const Draws& draws,
                                double log_predicted, const Trust& trust);
