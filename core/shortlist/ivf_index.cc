@@ -145,6 +145,7 @@ UnscoredMassOptions MassOptions(const Calibration& calibration,
   UnscoredMassOptions mass_options = {.score_kind = score_kind,
                                       .probe_counts = {},
                                       .seed = options.seed,
+                                      .thread_count = options.thread_count,
                                       .cancelled = options.cancelled};
   for (int i = 0; i < kLearnedRates; ++i) {
     mass_options.probe_counts[static_cast<std::size_t>(i)] =

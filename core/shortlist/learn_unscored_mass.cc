@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "core/base/bitmap.h"
 #include "core/kernels/kernels.h"
 #include "core/kernels/select.h"
+#include "core/shortlist/for_each_part.h"
 #include "core/shortlist/unscored_mass.h"
 
 namespace attendant {
@@ -223,15 +225,21 @@ class UnscoredMassLearner {
 
   // False if cancelled.
   bool SumLists() {
-    const auto query_count = static_cast<std::int64_t>(selves_.size());
     log_sums_.assign(kLearnedRates * selves_.size() * kSharpnessCount *
                          static_cast<std::size_t>(lists_.list_count()),
                      kNothing);
+    ForEachPart(
+        lists_.list_count(), options_.thread_count,
+        [this](std::int64_t begin, std::int64_t end) { SumLists(begin, end); });
+    return !IsCancelled();
+  }
+
+  void SumLists(std::int64_t list_begin, std::int64_t list_end) {
+    const auto query_count = static_cast<std::int64_t>(selves_.size());
     std::vector<float> products(
         static_cast<std::size_t>(query_count * kBlockKeys));
     std::vector<float> eligible(static_cast<std::size_t>(kBlockKeys));
-    for (std::int64_t l = 0; l < lists_.list_count(); ++l) {
-      if (IsCancelled()) return false;
+    for (std::int64_t l = list_begin; l < list_end && !IsCancelled(); ++l) {
       const std::int64_t end = lists_.offsets[static_cast<std::size_t>(l) + 1];
       std::int64_t count = 0;
       for (std::int64_t begin = lists_.offsets[static_cast<std::size_t>(l)];
@@ -251,7 +259,6 @@ class UnscoredMassLearner {
         }
       }
     }
-    return true;
   }
 
   // From products of the query with keys from `begin` on to logits of the least
@@ -299,12 +306,27 @@ class UnscoredMassLearner {
       float& log_sum = LogSums(rate, query, s)[static_cast<std::size_t>(list)];
       log_sum = static_cast<float>(LogAdd(log_sum, max + std::log(sum)));
       max *= 2;
-      sum = 0;
-      for (float& e : logits) {
-        e *= e;
-        sum += e;
+      sum = SumOfSquares(logits);
+    }
+  }
+
+  // Of what it leaves in the place of the numbers, of which eight at a time are
+  // added up, as one waits for each addition.
+  static double SumOfSquares(std::span<float> numbers) {
+    constexpr std::size_t kTogether = 8;
+    double sums[kTogether] = {};
+    std::size_t i = 0;
+    for (; i + kTogether <= numbers.size(); i += kTogether) {
+      for (std::size_t j = 0; j < kTogether; ++j) {
+        numbers[i + j] *= numbers[i + j];
+        sums[j] += numbers[i + j];
       }
     }
+    for (; i < numbers.size(); ++i) {
+      numbers[i] *= numbers[i];
+      sums[0] += numbers[i];
+    }
+    return std::accumulate(sums, sums + kTogether, 0.0);
   }
 
   // False if nothing can be measured: codes are of no use, or lists empty.
@@ -380,18 +402,16 @@ class UnscoredMassLearner {
   static void SumVisited(std::span<const float> log_sums, Trial& trial) {
     VisitedMass& visited = trial.visited;
     const float farther = FartherScore(visited.scores, visited.lists);
-    std::vector<bool> is_visited(log_sums.size());
+    std::vector<float> rest(log_sums.begin(), log_sums.end());
     for (const std::int32_t list : visited.lists) {
       const auto l = static_cast<std::size_t>(list);
-      is_visited[l] = true;
+      rest[l] = kNothing;
       visited.log_sum = LogAdd(visited.log_sum, log_sums[l]);
       if (visited.scores[l] <= farther) {
         visited.log_farther_sum = LogAdd(visited.log_farther_sum, log_sums[l]);
       }
     }
-    for (std::size_t l = 0; l < log_sums.size(); ++l) {
-      if (!is_visited[l]) trial.log_rest = LogAdd(trial.log_rest, log_sums[l]);
-    }
+    trial.log_rest = UnscoredMass::LogSum(rest);
   }
 
   // From trials next to each other in height. Empty: there are too few.

@@ -355,16 +355,21 @@ void UnscoredMass::PredictParts(std::span<const ListPart> parts,
   }
 }
 
-double UnscoredMass::LogPredictedSum(std::span<const ListPart> parts,
-                                     std::span<const float> log_sums) {
+double UnscoredMass::LogSum(std::span<const float> log_sums) {
   const Kernels& kernels = ActiveKernels();
   const auto count = static_cast<std::int64_t>(log_sums.size());
   const float max = kernels.Max(log_sums.data(), count);
   if (max == kNothing) return kMinusInfinity;
-  if (parts.size() == 1) {
-    return max +
-           std::log(kernels.SumExps(log_sums.data(), count, max, nullptr).sum);
-  }
+  return max +
+         std::log(kernels.SumExps(log_sums.data(), count, max, nullptr).sum);
+}
+
+double UnscoredMass::LogPredictedSum(std::span<const ListPart> parts,
+                                     std::span<const float> log_sums) {
+  if (parts.size() == 1) return LogSum(log_sums);
+  const float max = ActiveKernels().Max(
+      log_sums.data(), static_cast<std::int64_t>(log_sums.size()));
+  if (max == kNothing) return kMinusInfinity;
   thread_local std::vector<float> of_key;
   ExpsOfKeys(*parts[0].lists, log_sums, 1, max, of_key);
   return max + std::log(SumOfParts(parts, of_key));

@@ -30,6 +30,7 @@ struct UnscoredMassOptions {
   // Lists that a query visits, by LearnedRate.
   std::array<std::int64_t, kLearnedRates> probe_counts = {1, 1, 1};
   std::uint64_t seed = 0;
+  int thread_count = 1;
   const std::atomic<bool>* cancelled = nullptr;
 };
 
@@ -201,6 +202,8 @@ class UnscoredMass {
   static void AddGrowing(std::span<const ListPart> parts,
                          std::span<const GrowingPart> growing,
                          std::span<const float> log_sums, UnscoredGuess& guess);
+  // log of the sum of their exps; -infinity if there is nothing.
+  static double LogSum(std::span<const float> log_sums);
   // log of the sum of M_l, of all parts as many times those of parts[0] as they
   // have keys; -infinity if there is nothing.
   static double LogPredictedSum(std::span<const ListPart> parts,
