@@ -3,29 +3,32 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "core/base/mutex.h"
 
 namespace attendant {
 namespace {
 
-enum class Action { kNone, kKill, kError, kBug };
+enum class Action { kKill, kError, kWait, kBug };
 
 struct Armed {
-  Action action = Action::kNone;
+  Action action = Action::kKill;
   std::string name;
   int count = 1;  // of the time that counts
+  int hit_count = 0;
 };
 
 absl::StatusOr<Armed> Parse(absl::string_view spec) {
   Armed armed;
-  if (spec.empty()) return armed;
   const std::size_t equals = spec.find('=');
   const absl::string_view what =
       equals == spec.npos ? "" : spec.substr(equals + 1);
@@ -41,14 +44,26 @@ absl::StatusOr<Armed> Parse(absl::string_view spec) {
   if (what == "bug") {
     armed.action = Action::kBug;
     known = IsPlantedBug(armed.name);
-  } else if (what == "kill" || what == "error") {
-    armed.action = what == "kill" ? Action::kKill : Action::kError;
+  } else if (what == "kill" || what == "error" || what == "wait") {
+    armed.action = what == "kill"    ? Action::kKill
+                   : what == "error" ? Action::kError
+                                     : Action::kWait;
     known = IsFailPoint(armed.name);
   }
   if (known && counted) return armed;
   return InvalidField("fail point", absl::StrCat("'", spec, "'"),
-                      "NAME[:COUNT]=kill, NAME[:COUNT]=error or NAME=bug with "
-                      "a name of fail_point.h");
+                      "NAME[:COUNT]=kill, error or wait, or NAME=bug with a "
+                      "name of fail_point.h");
+}
+
+absl::StatusOr<std::vector<Armed>> ParseAll(absl::string_view specs) {
+  std::vector<Armed> all;
+  for (const absl::string_view spec :
+       absl::StrSplit(specs, ',', absl::SkipEmpty())) {
+    ATTENDANT_ASSIGN_OR_RETURN(Armed armed, Parse(spec));
+    all.push_back(std::move(armed));
+  }
+  return all;
 }
 
 class Registry {
@@ -58,30 +73,46 @@ class Registry {
     return *registry;
   }
 
-  absl::Status Arm(absl::string_view spec) {
-    absl::StatusOr<Armed> armed = Parse(spec);
+  absl::Status Arm(absl::string_view specs) {
+    absl::StatusOr<std::vector<Armed>> armed = ParseAll(specs);
     MutexLock lock(&mutex_);
-    armed_ = armed.ok() ? *std::move(armed) : Armed();
-    hit_count_ = 0;
-    any_.store(armed_.action != Action::kNone);
+    armed_ = armed.ok() ? *std::move(armed) : std::vector<Armed>();
+    any_.store(!armed_.empty());
+    changed_.NotifyAll();
     return armed.status();
   }
 
   absl::Status ComeBy(absl::string_view name) {
     if (!any_.load(std::memory_order_relaxed)) return absl::OkStatus();
     MutexLock lock(&mutex_);
-    if (armed_.action == Action::kBug || armed_.name != name ||
-        ++hit_count_ != armed_.count) {
+    Armed* armed = Find(name);
+    if (armed == nullptr || armed->action == Action::kBug ||
+        ++armed->hit_count != armed->count) {
       return absl::OkStatus();
     }
-    if (armed_.action == Action::kKill) kill(getpid(), SIGKILL);
-    return absl::InternalError(absl::StrCat("fail point ", name));
+    if (armed->action == Action::kKill) kill(getpid(), SIGKILL);
+    if (armed->action == Action::kError) {
+      return absl::InternalError(absl::StrCat("fail point ", name));
+    }
+    ++waiting_count_;
+    while (armed != nullptr && armed->action == Action::kWait) {
+      changed_.Wait(&mutex_);
+      armed = Find(name);
+    }
+    --waiting_count_;
+    return absl::OkStatus();
+  }
+
+  int waiting_count() {
+    MutexLock lock(&mutex_);
+    return waiting_count_;
   }
 
   bool HasBug(absl::string_view name) {
     if (!any_.load(std::memory_order_relaxed)) return false;
     MutexLock lock(&mutex_);
-    return armed_.action == Action::kBug && armed_.name == name;
+    const Armed* armed = Find(name);
+    return armed != nullptr && armed->action == Action::kBug;
   }
 
  private:
@@ -90,17 +121,28 @@ class Registry {
     if (spec != nullptr && !Arm(spec).ok()) std::abort();
   }
 
+  // Null if it is not armed.
+  Armed* Find(absl::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const auto found =
+        std::find_if(armed_.begin(), armed_.end(),
+                     [&](const Armed& armed) { return armed.name == name; });
+    return found == armed_.end() ? nullptr : &*found;
+  }
+
   std::atomic<bool> any_ = false;
   Mutex mutex_;
-  Armed armed_ ABSL_GUARDED_BY(mutex_);
-  int hit_count_ ABSL_GUARDED_BY(mutex_) = 0;
+  CondVar changed_;
+  std::vector<Armed> armed_ ABSL_GUARDED_BY(mutex_);
+  int waiting_count_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace
 
-absl::Status ArmFailPoint(absl::string_view spec) {
-  return Registry::Get().Arm(spec);
+absl::Status ArmFailPoint(absl::string_view specs) {
+  return Registry::Get().Arm(specs);
 }
+
+int WaitingAtFailPoints() { return Registry::Get().waiting_count(); }
 
 absl::Status ComeByFailPoint(absl::string_view name) {
   return Registry::Get().ComeBy(name);

@@ -99,18 +99,22 @@ constexpr bool IsPlantedBug(std::string_view name) {
   return false;
 }
 
-// Arms fail points or plants a bug in this process, in place of what was armed
+// Arms fail points and plants bugs in this process, in place of what was armed
 // before; "" for nothing. A process starts with what the environment variable
-// ATTENDANT_FAIL_POINT says. `spec` is one of
+// ATTENDANT_FAIL_POINT says. `specs` are, with commas between them, of
 //
 //   NAME[:COUNT]=kill    dies by SIGKILL when it comes by the COUNT-th time
 //                        (from 1, the default)
 //   NAME[:COUNT]=error   that time the operation fails with Internal, if it can
+//   NAME[:COUNT]=wait    that time waits until what is armed is without it
 //   NAME=bug             the bug of this name is there
 //
-// InvalidArgument, and nothing armed, if it is none or names what there is not;
-// the environment's then aborts the process. Thread-safe.
-absl::Status ArmFailPoint(absl::string_view spec);
+// InvalidArgument, and nothing armed, if one is none or names what there is
+// not; the environment's then aborts the process. Thread-safe.
+absl::Status ArmFailPoint(absl::string_view specs);
+
+// Threads that wait at fail points now. Thread-safe.
+int WaitingAtFailPoints();
 
 // What the macros call.
 absl::Status ComeByFailPoint(absl::string_view name);

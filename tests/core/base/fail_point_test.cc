@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <set>
+#include <thread>
 
 #include "tests/support/status_matchers.h"
 
@@ -54,6 +55,19 @@ TEST_F(FailPointTest, KillsTheTimeThatIsArmed) {
       ::testing::KilledBySignal(SIGKILL), "twice");
 }
 
+TEST_F(FailPointTest, WaitsUntilItIsArmedNoLonger) {
+  ASSERT_OK(ArmFailPoint("log.before_sync=error,log.after_sync:2=wait"));
+  EXPECT_OK(Operation());
+  std::thread waiting([] { EXPECT_OK(Operation()); });
+  while (WaitingAtFailPoints() == 0) std::this_thread::yield();
+  EXPECT_OK(Operation()) << "the third time";
+  ASSERT_OK(ArmFailPoint("log.after_sync:2=wait"));
+  EXPECT_EQ(WaitingAtFailPoints(), 1);
+  ASSERT_OK(ArmFailPoint("log.before_sync=error"));
+  waiting.join();
+  EXPECT_EQ(WaitingAtFailPoints(), 0);
+}
+
 TEST_F(FailPointTest, TheEnvironmentArmsIt) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // another process
   ASSERT_EQ(setenv("ATTENDANT_FAIL_POINT", "log.after_sync=kill", 1), 0);
@@ -86,7 +100,7 @@ TEST_F(FailPointTest, WhatIsNotKnownIsRefusedAndArmsNothing) {
        {"log.after_sync", "log.after_sync=", "log.after_sync=die",
         "log.after_sync:0=kill", "log.after_sync:x=kill", "=kill",
         "log.nowhere=kill", "skip_log_sync=kill", "log.after_sync=bug",
-        "skip_log_sync:2=bug"}) {
+        "skip_log_sync:2=bug", "log.before_sync=error,log.nowhere=wait"}) {
     ASSERT_OK(ArmFailPoint("log.after_sync=error"));
     EXPECT_THAT(ArmFailPoint(spec),
                 StatusIs(absl::StatusCode::kInvalidArgument,

@@ -8,6 +8,8 @@
 #include <set>
 #include <thread>
 
+#include "absl/cleanup/cleanup.h"
+#include "core/base/fail_point.h"
 #include "core/catalog/merge_plan.h"
 #include "core/catalog/rebuild.h"
 #include "core/shortlist/ivf_index.h"
@@ -16,6 +18,7 @@
 namespace attendant {
 namespace {
 
+using ::testing::Each;
 using ::testing::SizeIs;
 
 class SealingTest : public CatalogFixture {
@@ -361,6 +364,65 @@ TEST_F(SealingTest, SealsAndMergesAtOnceLoseNothing) {
   EXPECT_EQ(Ids(), expected);
   EXPECT_THAT(catalog_->snapshot()->segments, SizeIs(1));
 }
+
+// Both are made from the same snapshot; the second is published into another.
+class PublicationOrderTest : public SealingTest,
+                             public ::testing::WithParamInterface<bool> {};
+
+TEST_P(PublicationOrderTest, ASealAndAMergeAreBothThereInTheEnd) {
+  const bool seal_comes_first = GetParam();
+  Write(Items("a", 6000, 1));
+  catalog_->AwaitIndexes();
+  // Fewer than are sealed: the merge makes one segment of three.
+  Write(Items("c", 1500, 3));
+  ASSERT_THAT(catalog_->snapshot()->segments, SizeIs(3));
+  std::multiset<std::string> expected = Ids();
+  ASSERT_OK(ArmFailPoint("merge.before_publish=wait,seal.before_publish=wait"));
+  std::future<void> awaiting;  // goes after what lets it end
+  const absl::Cleanup go = [] { EXPECT_OK(ArmFailPoint("")); };
+  std::vector<KeyFieldSchema> fields = catalog_->snapshot()->schema->key_fields;
+  fields[0].keys_on_disk = true;
+  catalog_->SetDefaults(fields, {NamedModel()});
+  awaiting =
+      std::async(std::launch::async, [this] { catalog_->AwaitIndexes(); });
+  WaitFor([] { return WaitingAtFailPoints() == 1; });
+  Write(Items("b", 7000, 2));
+  for (int i = 0; i < 7000; ++i) expected.insert("b" + std::to_string(i));
+  WaitFor([] { return WaitingAtFailPoints() == 2; });
+  const auto lose = [&](const std::vector<std::string>& ids) {
+    ASSERT_OK(catalog_->Delete(ids, ""));
+    for (const std::string& id : ids) expected.erase(id);
+    EXPECT_EQ(Ids(), expected);
+  };
+  // Of what is merged and of what is sealed; and one of each has a new row.
+  lose({"a0", "a5999", "b0", "b2"});
+  Upsert({MakeItem("a1", std::vector<float>(kDim, 9)),
+          MakeItem("b1", std::vector<float>(kDim, 8))});
+  const auto before = catalog_->snapshot();
+  ASSERT_OK(ArmFailPoint(seal_comes_first ? "merge.before_publish=wait"
+                                          : "seal.before_publish=wait"));
+  WaitFor([&] {
+    return catalog_->snapshot()->segments.size() < before->segments.size() ||
+           catalog_->snapshot()->segments[0].segment !=
+               before->segments[0].segment;
+  });
+  EXPECT_EQ(WaitingAtFailPoints(), 1);
+  EXPECT_EQ(
+      catalog_->snapshot()->segments[0].segment == before->segments[0].segment,
+      seal_comes_first);
+  EXPECT_EQ(Ids(), expected);
+  lose({"a3", "b3"});
+  ASSERT_OK(ArmFailPoint(""));
+  awaiting.wait();
+  ASSERT_OK(catalog_->merge_status());
+  EXPECT_EQ(Ids(), expected);
+  EXPECT_THAT(catalog_->snapshot()->segments, SizeIs(1));
+  const auto after = catalog_->snapshot();
+  EXPECT_THAT(after->KeyOf(*after->Find("a1"), 0), Each(9));
+  EXPECT_THAT(after->KeyOf(*after->Find("b1"), 0), Each(8));
+}
+
+INSTANTIATE_TEST_SUITE_P(EitherFirst, PublicationOrderTest, ::testing::Bool());
 
 TEST_F(SealingTest, DriftedKeysAreLearnedAnew) {
   Write(Items("a", 6000, 1));
