@@ -93,7 +93,7 @@ class Catalog {
     segment->indexes.push_back(std::move(index));
     segment->head_indexes.resize(1);
     auto schema = std::make_shared<CatalogSchema>();
-    // Of an index that AUTO chose more might be asked.
+    // Not AUTO, of which a recall of .99 would be asked.
     schema->key_fields.push_back(
         {.name = "key", .dim = data.dim, .index_kind = IndexKind::kIvf});
     schema->attributes.push_back({"place", AttributeType::kDouble});

@@ -73,7 +73,8 @@ void AddScanFlags(CLI::App& attend, AttendChoices& choices) {
       attend
           .add_option("--recall", choices.recall,
                       "Share of the exact shortlist to find, in (0, 1]; 1 "
-                      "proves it. Default: what the index was trained for")
+                      "proves it. Default: what the index was trained for, or "
+                      ".99 where AUTO has fewer than 20,000 keys")
           ->check(CLI::Validator(Accepts(&ParsePositive), ""))
           ->group("Scan");
   attend

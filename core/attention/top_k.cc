@@ -51,7 +51,8 @@ bool TopK::Better(const Candidate& a, const Candidate& b) const {
   return std::tie(a.segment, a.row) < std::tie(b.segment, b.row);
 }
 
-// Leaves the k best and, as they cost less to find, up to a quarter more.
+// Leaves the k best and, as they cost less to find, up to a quarter more, and
+// what equals the last of them.
 void TopK::Shrink() {
   const std::span<const float> logits = LogitsOf(waiting_);
   threshold_ = NearKthGreatest(logits, k_, k_ + k_ / 4);

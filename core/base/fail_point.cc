@@ -58,9 +58,14 @@ absl::StatusOr<Armed> Parse(absl::string_view spec) {
 
 absl::StatusOr<std::vector<Armed>> ParseAll(absl::string_view specs) {
   std::vector<Armed> all;
-  for (const absl::string_view spec :
-       absl::StrSplit(specs, ',', absl::SkipEmpty())) {
+  if (specs.empty()) return all;
+  for (const absl::string_view spec : absl::StrSplit(specs, ',')) {
     ATTENDANT_ASSIGN_OR_RETURN(Armed armed, Parse(spec));
+    for (const Armed& other : all) {
+      if (other.name != armed.name) continue;
+      return InvalidField("fail point", absl::StrCat("'", specs, "'"),
+                          "each name of fail_point.h once");
+    }
     all.push_back(std::move(armed));
   }
   return all;

@@ -109,8 +109,8 @@ constexpr bool IsPlantedBug(std::string_view name) {
 //   NAME[:COUNT]=wait    that time waits until what is armed is without it
 //   NAME=bug             the bug of this name is there
 //
-// InvalidArgument, and nothing armed, if one is none or names what there is
-// not; the environment's then aborts the process. Thread-safe.
+// InvalidArgument, and nothing armed, if one is none, names what there is not,
+// or what another does; the environment's then aborts the process. Thread-safe.
 absl::Status ArmFailPoint(absl::string_view specs);
 
 // Threads that wait at fail points now. Thread-safe.

@@ -415,8 +415,10 @@ absl::Status ResolveScan(const Snapshot& snapshot, const AttendQuery& query,
                          QueryPlan& plan) {
   plan.only_index = query.scan_mode == ScanMode::kIndex;
   const bool few = !plan.only_index && AttendsToFewKeys(snapshot, plan);
+  const double recall_of_few =
+      plan.shortlist_count <= kShortCount ? kRecallOfFewKeys : 1;
   plan.goals.recall =
-      query.recall.value_or(few && !query.probe_count ? kRecallOfFewKeys : 0);
+      query.recall.value_or(few && !query.probe_count ? recall_of_few : 0);
   plan.goals.probe_count = query.probe_count.value_or(0);
   plan.goals.mass_precision = MassPrecision(query, plan);
   // A value of 5 % where the mass is known to 2 %.

@@ -21,10 +21,14 @@
 namespace attendant {
 
 // Below so many keys of a field whose index AUTO chose, unstated recall is
-// kRecallOfFewKeys, and draws are from the softmax itself.
+// kRecallOfFewKeys, of shortlists up to kShortCount, and 1 of longer ones; and
+// draws are from the softmax itself.
 inline constexpr std::int64_t kFewKeyCount = 20000;
-// A proof would take a query twice as long (bench/README.md, Small catalogs).
+// A proof would take a query up to seven times as long (bench/README.md, Small
+// catalogs).
 inline constexpr double kRecallOfFewKeys = 0.99;
+// What lists are visited for a recall was learned from as many neighbours.
+inline constexpr std::int64_t kShortCount = 100;
 
 struct QueryPlan {
   // At least one. All of one model, or each with a key field of its own.

@@ -292,20 +292,6 @@ double ListIndex::CostOfListCodes(double lists) const {
   return lists * rows_per_list * (kCostOfTest + CostOfKey() / 4);
 }
 
-// Of the training's keys, so that all indexes of it do alike. Nanoseconds of
-// keys in a cache: small lists cost more to visit than their keys.
-bool ListIndex::ProofCostsLess(std::int64_t probe_count) const {
-  constexpr double kCostOfList = 4;
-  constexpr double kCostOfVisit = 350;
-  const double cost_of_code = 2 + static_cast<double>(dim()) / 32;
-  const auto list_count = static_cast<double>(this->list_count());
-  const auto key_count = static_cast<double>(training_->key_count);
-  const auto probes = static_cast<double>(probe_count);
-  return key_count * cost_of_code <
-         list_count * kCostOfList +
-             probes * (kCostOfVisit + key_count / list_count * cost_of_code);
-}
-
 template <typename Visit, typename Found>
 absl::StatusOr<bool> ListIndex::VisitUntilEnough(std::span<std::uint64_t> ranks,
                                                  std::int64_t probe_count,

@@ -30,7 +30,7 @@ struct UnscoredMassOptions {
   // Lists that a query visits, by LearnedRate.
   std::array<std::int64_t, kLearnedRates> probe_counts = {1, 1, 1};
   std::uint64_t seed = 0;
-  int thread_count = 1;
+  int thread_count = 1;  // >= 1; what is learned is the same for any
   const std::atomic<bool>* cancelled = nullptr;
 };
 

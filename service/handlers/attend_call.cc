@@ -54,7 +54,8 @@ std::string GroupOf(const v1::AttendRequest& request) {
                      request.result_count() > kMostShared ||
                      request.shortlist_count() > kMostShared;
   if (alone || large) return "";
-  // All floats, all codes, or those of the nearest lists.
+  // All floats, all codes, or those of the nearest lists, among which are those
+  // that are proven because that takes less.
   if (request.scan_mode() == v1::SCAN_MODE_EXACT ||
       request.mass_method() == v1::MASS_METHOD_EXACT) {
     const bool pools = request.pool_scope() == v1::WEIGHT_SCOPE_CATALOG;

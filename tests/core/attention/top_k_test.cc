@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -98,6 +99,36 @@ TEST(TopKTest, TiesGoToTheLesserId) {
     EXPECT_THAT(
         Rows(top.Sorted()),
         ElementsAreArray(Expected(all, static_cast<std::size_t>(k), ids)));
+  }
+}
+
+TEST(TopKTest, TheThresholdRisesToTheBestAndNotAbove) {
+  constexpr int kRows = 30000;
+  constexpr float kNothing = -std::numeric_limits<float>::infinity();
+  const ReversedIds ids(kRows);
+  std::mt19937 random(6);
+  std::normal_distribution<float> normal;
+  for (const std::int64_t k : {1, 4, 100, 1000}) {
+    TopK top(k, &ids);
+    std::vector<Candidate> all;
+    float last = kNothing;
+    for (RowIndex row = 0; row < kRows; ++row) {
+      // Some are nothing, some zeros of either sign.
+      const std::uint32_t kind = random() % 8;
+      const float logit = kind == 0   ? kNothing
+                          : kind == 1 ? 0.0F
+                          : kind == 2 ? -0.0F
+                                      : normal(random);
+      all.push_back(At(logit, row));
+      top.Offer(all.back());
+      EXPECT_GE(top.threshold(), last);
+      last = top.threshold();
+    }
+    const std::vector<RowIndex> expected =
+        Expected(all, static_cast<std::size_t>(k), ids);
+    EXPECT_THAT(Rows(top.Sorted()), ElementsAreArray(expected));
+    EXPECT_LE(last, all[static_cast<std::size_t>(expected.back())].logit);
+    EXPECT_GT(last, kNothing);
   }
 }
 

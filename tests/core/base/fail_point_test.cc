@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
+#include <future>
 #include <set>
 #include <thread>
 
+#include "absl/cleanup/cleanup.h"
 #include "tests/support/status_matchers.h"
 
 namespace attendant {
@@ -57,14 +60,21 @@ TEST_F(FailPointTest, KillsTheTimeThatIsArmed) {
 
 TEST_F(FailPointTest, WaitsUntilItIsArmedNoLonger) {
   ASSERT_OK(ArmFailPoint("log.before_sync=error,log.after_sync:2=wait"));
+  EXPECT_FALSE(ComeByFailPoint("log.before_sync").ok());
   EXPECT_OK(Operation());
-  std::thread waiting([] { EXPECT_OK(Operation()); });
-  while (WaitingAtFailPoints() == 0) std::this_thread::yield();
+  std::future<absl::Status> waiting;  // goes after what lets it end
+  const absl::Cleanup go = [] { EXPECT_OK(ArmFailPoint("")); };
+  waiting = std::async(std::launch::async, Operation);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(50);
+  while (WaitingAtFailPoints() == 0) {
+    ASSERT_LT(std::chrono::steady_clock::now(), end);
+    std::this_thread::yield();
+  }
   EXPECT_OK(Operation()) << "the third time";
   ASSERT_OK(ArmFailPoint("log.after_sync:2=wait"));
   EXPECT_EQ(WaitingAtFailPoints(), 1);
   ASSERT_OK(ArmFailPoint("log.before_sync=error"));
-  waiting.join();
+  EXPECT_OK(waiting.get());
   EXPECT_EQ(WaitingAtFailPoints(), 0);
 }
 
@@ -100,7 +110,9 @@ TEST_F(FailPointTest, WhatIsNotKnownIsRefusedAndArmsNothing) {
        {"log.after_sync", "log.after_sync=", "log.after_sync=die",
         "log.after_sync:0=kill", "log.after_sync:x=kill", "=kill",
         "log.nowhere=kill", "skip_log_sync=kill", "log.after_sync=bug",
-        "skip_log_sync:2=bug", "log.before_sync=error,log.nowhere=wait"}) {
+        "skip_log_sync:2=bug", "log.before_sync=error,log.nowhere=wait",
+        "log.after_sync=error,log.after_sync:2=kill", ",",
+        "log.before_sync=error,"}) {
     ASSERT_OK(ArmFailPoint("log.after_sync=error"));
     EXPECT_THAT(ArmFailPoint(spec),
                 StatusIs(absl::StatusCode::kInvalidArgument,

@@ -419,6 +419,7 @@ TEST_F(ModelHeadsTest, IndexedHeadsFindTheSameItems) {
   // Merging took over the projections.
   EXPECT_EQ(catalog_->index_states()[0].projected_key_count, 4000);
   AttendQuery query = Query();
+  query.recall = 1;
   ASSERT_OK_AND_ASSIGN(const AttendAnswer best, Ask(query));
   EXPECT_EQ(best.index_kind, IndexKind::kIvf);
   const std::vector<std::string> best_ids = IdsOf(best);

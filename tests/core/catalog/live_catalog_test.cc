@@ -366,9 +366,14 @@ TEST_F(LiveCatalogMergeTest, AutoMissesFewOfFewKeys) {
     ASSERT_OK_AND_ASSIGN(const AttendAnswer unstated, Ask(query));
     EXPECT_EQ(unstated.index_kind, IndexKind::kIvf);
     visited += unstated.visited_list_count;
-    query.recall = 0.8;
+    query.scan_mode = ScanMode::kIndex;
     ASSERT_OK_AND_ASSIGN(const AttendAnswer less, Ask(query));
     visited_for_less += less.visited_list_count;
+    query.scan_mode = ScanMode::kAuto;
+    query.shortlist_count = 101;
+    ASSERT_OK_AND_ASSIGN(const AttendAnswer proven, Ask(query));
+    EXPECT_TRUE(proven.results_exact);
+    query.shortlist_count = 100;
     query.scan_mode = ScanMode::kExact;
     ASSERT_OK_AND_ASSIGN(const AttendAnswer exact, Ask(query));
     const std::vector<std::string> wanted = IdsOf(exact);

@@ -365,7 +365,8 @@ TEST_F(SealingTest, SealsAndMergesAtOnceLoseNothing) {
   EXPECT_THAT(catalog_->snapshot()->segments, SizeIs(1));
 }
 
-// Both are made from the same snapshot; the second is published into another.
+// Each is made before the other is published, and the second published into a
+// snapshot that it was not made from.
 class PublicationOrderTest : public SealingTest,
                              public ::testing::WithParamInterface<bool> {};
 
