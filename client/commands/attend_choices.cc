@@ -74,7 +74,8 @@ void AddScanFlags(CLI::App& attend, AttendChoices& choices) {
           .add_option("--recall", choices.recall,
                       "Share of the exact shortlist to find, in (0, 1]; 1 "
                       "proves it. Default: what the index was trained for, or "
-                      ".99 where AUTO has fewer than 20,000 keys")
+                      "where AUTO has fewer than 20,000 keys .99, and 1 of "
+                      "shortlists above 100")
           ->check(CLI::Validator(Accepts(&ParsePositive), ""))
           ->group("Scan");
   attend

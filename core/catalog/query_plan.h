@@ -27,7 +27,7 @@ inline constexpr std::int64_t kFewKeyCount = 20000;
 // A proof would take a query up to seven times as long (bench/README.md, Small
 // catalogs).
 inline constexpr double kRecallOfFewKeys = 0.99;
-// What lists are visited for a recall was learned from as many neighbours.
+// IvfOptions::neighbour_count: a recall's lists are learned from so many.
 inline constexpr std::int64_t kShortCount = 100;
 
 struct QueryPlan {

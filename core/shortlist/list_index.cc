@@ -112,8 +112,9 @@ std::int64_t ListIndex::ProbesOf(const ScanGoals& goals) const {
   return std::min(count, list_count());
 }
 
-// Nanoseconds, of keys in a cache (bench/README.md, Small catalogs): small
-// lists cost more to visit than their keys do. Of the training's keys, so that
+// Nanoseconds, those of lists as in choose_lists.cc, of keys in a cache
+// (bench/README.md, Small catalogs): small lists cost more to visit than their
+// keys do. Of the training's keys, so that
 // all indexes of it do alike.
 bool ListIndex::ProofCostsLess(std::int64_t probe_count) const {
   constexpr double kCostOfList = 4;

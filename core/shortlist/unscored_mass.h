@@ -114,8 +114,8 @@ class UnscoredMass {
   // Keys that stand for the covariance within lists.
   static constexpr std::int64_t kMaxDirections = 128;
 
-  // Blocks of codes that a guess reads, 18 KB of 128 dimensions; and where a
-  // prediction stands beside them, of which one may be lost to rounding.
+  // Blocks of codes that a guess reads, of 128 dimensions 1 KB each; and where
+  // a prediction stands beside them, of which one may be lost to rounding.
   static constexpr std::int64_t kDraws = 16;
   static constexpr std::int64_t kDrawsBesidePrediction = 9;
 
