@@ -66,7 +66,7 @@ class WorkQueue {
   static constexpr std::int64_t kTargetTurns = 2;
   static constexpr absl::Duration kLeastTarget = absl::Milliseconds(10);
   static constexpr double kLeastWaiting = 8;
-  static constexpr double kMostWaiting = 16;
+  static constexpr double kMostWaiting = 32;
   // And at any time no more than workers do in so long.
   static constexpr absl::Duration kLongestBurst = absl::Milliseconds(100);
 

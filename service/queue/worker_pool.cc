@@ -7,6 +7,7 @@
 #include "core/base/clock.h"
 #include "core/base/own_core.h"
 #include "core/base/status.h"
+#include "service/queue/patience.h"
 
 namespace attendant {
 
@@ -31,8 +32,8 @@ void WorkerPool::Add(Work* work) {
   WorkQueue::Refusal refusal;
   bool stopped = false;
   bool can_begin = false;
+  const SteadyTime now = SteadyNow();
   {
-    const SteadyTime now = SteadyNow();
     MutexLock lock(&mutex_);
     stopped = stopped_;
     if (!stopped) refusal = queue_.Add(work, now);
@@ -40,6 +41,10 @@ void WorkerPool::Add(Work* work) {
   }
   if (stopped) return work->Refuse(Draining());
   if (can_begin) changed_.NotifyOne();
+  Patience::OfThread().Brought(
+      refusal.work != nullptr &&
+          refusal.cause == WorkQueue::Refusal::Cause::kFull,
+      now);
   refusal.Tell();
 }
 

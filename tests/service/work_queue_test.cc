@@ -557,7 +557,7 @@ class Simulation {
         worker.busy = true;
         worker.works = {work};
         if (options_.shares_turns) {
-          queue_.TakeAlong(*work, 15, At(now_ms_), worker.works);
+          queue_.TakeAlong(*work, 31, At(now_ms_), worker.works);
         }
         worker.end_ms = now_ms_ + options_.turn_ms;
         for (std::size_t i = 0; i < worker.works.size(); ++i) {
@@ -663,7 +663,7 @@ TEST(OverloadTest, WhatIsServedMeetsItsDeadline) {
   const Simulation::Options patient = {.turn_ms = 3, .work_ms = 0.5};
   const double capacity = CapacityOf(patient);
   Simulation::Options hasty = patient;
-  hasty.deadline = absl::Milliseconds(40);
+  hasty.deadline = absl::Milliseconds(60);
   EXPECT_GE(Simulation(hasty).Run(3 * capacity, kSeconds).goodput(kSeconds),
             0.8 * capacity);
 }
