@@ -201,6 +201,17 @@ ATTENDANT_AVX2 float Max(const float* numbers, std::int64_t n) {
   return max;
 }
 
+ATTENDANT_AVX2 float AddMax(const float* terms, std::int64_t n,
+                            float* numbers) {
+  std::int64_t i = 0;
+  for (; i + kWidth <= n; i += kWidth) {
+    _mm256_storeu_ps(numbers + i, _mm256_add_ps(_mm256_loadu_ps(numbers + i),
+                                                _mm256_loadu_ps(terms + i)));
+  }
+  for (; i < n; ++i) numbers[i] += terms[i];
+  return Max(numbers, n);
+}
+
 // x = n ln 2 + r for x in [kMinGap, 0], with |r| <= ln 2 / 2, and a factor with
 // exp(r) = 1 + factor r: the Taylor polynomial of degree 7 (error below 2^-27).
 struct ReducedExp {
@@ -616,9 +627,9 @@ ATTENDANT_AVX2 void PoolRows(const float* weights, std::int64_t query_count,
 }  // namespace
 
 const Kernels kAvx2Kernels = {
-    DotRows,      DotRowsAt,     DotRowsMulti,  TanhDotRows,   Scale,
-    Max,          SumExps,       ExpsByLibrary, SelectAtLeast, Rank,
-    CountAtLeast, NormalLogSums, ExpsPerKey,    DotChunks,     Transform,
-    AddScaled,    AddScaledRows, PoolRows};
+    DotRows,   DotRowsAt,    DotRowsMulti,  TanhDotRows,   Scale,
+    Max,       AddMax,       SumExps,       ExpsByLibrary, SelectAtLeast,
+    Rank,      CountAtLeast, NormalLogSums, ExpsPerKey,    DotChunks,
+    Transform, AddScaled,    AddScaledRows, PoolRows};
 
 }  // namespace attendant

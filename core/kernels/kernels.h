@@ -80,6 +80,10 @@ struct Kernels {
   // The greatest of n >= 1 numbers, none of them NaN.
   float (*Max)(const float* numbers, std::int64_t n);
 
+  // numbers[i] += terms[i], for n >= 1 numbers, each rounded once. Returns the
+  // greatest of the sums, none of which is NaN.
+  float (*AddMax)(const float* terms, std::int64_t n, float* numbers);
+
   // Sums over n logits, none above max, which is finite; a logit may be
   // -infinity, then e_i is 0. If exps is not null it receives e_i; it may be
   // `logits`. With gap = logit_i - max, the relative error of each e_i is at

@@ -28,6 +28,35 @@ ATTENDANT_AVX512 float Max(const float* numbers, std::int64_t n) {
                                             _mm512_max_ps(max[2], max[3])));
 }
 
+ATTENDANT_AVX512 float AddMax(const float* terms, std::int64_t n,
+                              float* numbers) {
+  const __m512 lowest = _mm512_set1_ps(-std::numeric_limits<float>::infinity());
+  // As in Max.
+  constexpr int kTogether = 4;
+  __m512 max[kTogether] = {lowest, lowest, lowest, lowest};
+  std::int64_t i = 0;
+  for (; i + kTogether * kWidth <= n; i += kTogether * kWidth) {
+    ATTENDANT_UNROLL
+    for (int j = 0; j < kTogether; ++j) {
+      float* at = numbers + i + j * kWidth;
+      const __m512 sum = _mm512_add_ps(_mm512_loadu_ps(at),
+                                       _mm512_loadu_ps(terms + i + j * kWidth));
+      _mm512_storeu_ps(at, sum);
+      max[j] = _mm512_max_ps(max[j], sum);
+    }
+  }
+  for (; i < n; i += kWidth) {
+    const __mmask16 mask = FirstLanes(std::min<std::int64_t>(n - i, kWidth));
+    const __m512 sum =
+        _mm512_add_ps(_mm512_mask_loadu_ps(lowest, mask, numbers + i),
+                      _mm512_maskz_loadu_ps(mask, terms + i));
+    _mm512_mask_storeu_ps(numbers + i, mask, sum);
+    max[0] = _mm512_max_ps(max[0], sum);
+  }
+  return _mm512_reduce_max_ps(_mm512_max_ps(_mm512_max_ps(max[0], max[1]),
+                                            _mm512_max_ps(max[2], max[3])));
+}
+
 ATTENDANT_AVX512 bool Scale(const float* numbers, std::int64_t n, float factor,
                             float* scaled) {
   const __m512 factor_lanes = _mm512_set1_ps(factor);

@@ -65,6 +65,11 @@ float Max(const float* numbers, std::int64_t n) {
   return *std::max_element(numbers, numbers + n);
 }
 
+float AddMax(const float* terms, std::int64_t n, float* numbers) {
+  for (std::int64_t i = 0; i < n; ++i) numbers[i] += terms[i];
+  return Max(numbers, n);
+}
+
 ExpSums SumExps(const float* logits, std::int64_t n, float max, float* exps) {
   ExpSums sums;
   for (std::int64_t i = 0; i < n; ++i) {
@@ -190,9 +195,9 @@ double ExpsByLibrary(const float* logits, std::int64_t n, double max,
 }
 
 const Kernels kScalarKernels = {
-    DotRows,      DotRowsAt,     DotRowsMulti,  TanhDotRows,   Scale,
-    Max,          SumExps,       ExpsByLibrary, SelectAtLeast, Rank,
-    CountAtLeast, NormalLogSums, ExpsPerKey,    DotChunks,     Transform,
-    AddScaled,    AddScaledRows, PoolRows};
+    DotRows,   DotRowsAt,    DotRowsMulti,  TanhDotRows,   Scale,
+    Max,       AddMax,       SumExps,       ExpsByLibrary, SelectAtLeast,
+    Rank,      CountAtLeast, NormalLogSums, ExpsPerKey,    DotChunks,
+    Transform, AddScaled,    AddScaledRows, PoolRows};
 
 }  // namespace attendant

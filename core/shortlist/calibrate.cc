@@ -8,14 +8,20 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/mutex.h"
+#include "core/shortlist/for_each_part.h"
+
 namespace attendant {
 namespace {
 
 class Calibrator {
  public:
   Calibrator(const InvertedLists& lists, const SampleQueries& sample,
-             double target_recall)
-      : lists_(lists), sample_(sample), target_recall_(target_recall) {}
+             double target_recall, int thread_count)
+      : lists_(lists),
+        sample_(sample),
+        target_recall_(target_recall),
+        thread_count_(thread_count) {}
 
   Calibration Choose() const {
     // A single key has no neighbours: its list is all there is.
@@ -24,14 +30,7 @@ class Calibrator {
           .probe_count = 1, .recall = 1, .recalls = {1}, .depths = {{1, 1}}};
     }
     const std::vector<std::int64_t>& depths = sample_.depths();
-    // found_at[d][i]: of the neighbours of depth d, those in the list that is
-    // i-th in its query's order.
-    std::vector<std::vector<std::int64_t>> found_at(
-        depths.size(), std::vector<std::int64_t>(
-                           static_cast<std::size_t>(lists_.list_count())));
-    for (std::int64_t q = 0; q < sample_.count(); ++q) {
-      CountPlaces(q, found_at);
-    }
+    const PlaceCounts found_at = CountAllPlaces();
     Calibration calibration;
     for (std::size_t d = 0; d < depths.size(); ++d) {
       const auto [probe_count, recall] = LeastProbes(found_at[d]);
@@ -46,9 +45,46 @@ class Calibrator {
   }
 
  private:
+  // [d][i]: of the neighbours of depth d, those in the list that is i-th in its
+  // query's order.
+  using PlaceCounts = std::vector<std::vector<std::int64_t>>;
+
+  PlaceCounts CountAllPlaces() const {
+    const std::vector<std::int32_t> list_at = ListOfEachKey();
+    const PlaceCounts none(sample_.depths().size(),
+                           std::vector<std::int64_t>(
+                               static_cast<std::size_t>(lists_.list_count())));
+    PlaceCounts found_at = none;
+    Mutex mutex;
+    ForEachPart(sample_.count(), thread_count_,
+                [&](std::int64_t begin, std::int64_t end) {
+                  PlaceCounts of_part = none;
+                  for (std::int64_t q = begin; q < end; ++q) {
+                    CountPlaces(q, list_at, of_part);
+                  }
+                  MutexLock lock(&mutex);
+                  for (std::size_t d = 0; d < found_at.size(); ++d) {
+                    std::transform(of_part[d].begin(), of_part[d].end(),
+                                   found_at[d].begin(), found_at[d].begin(),
+                                   std::plus<>());
+                  }
+                });
+    return found_at;
+  }
+
+  std::vector<std::int32_t> ListOfEachKey() const {
+    std::vector<std::int32_t> lists;
+    lists.reserve(static_cast<std::size_t>(lists_.key_count()));
+    for (std::size_t l = 0; l + 1 < lists_.offsets.size(); ++l) {
+      lists.resize(static_cast<std::size_t>(lists_.offsets[l + 1]),
+                   static_cast<std::int32_t>(l));
+    }
+    return lists;
+  }
+
   // Adds where a query's neighbours, best first, stand in its order of lists.
-  void CountPlaces(std::int64_t q,
-                   std::vector<std::vector<std::int64_t>>& found_at) const {
+  void CountPlaces(std::int64_t q, std::span<const std::int32_t> list_at,
+                   PlaceCounts& found_at) const {
     std::vector<std::uint64_t> ranks;
     std::vector<std::size_t> place(
         static_cast<std::size_t>(lists_.list_count()));
@@ -61,10 +97,8 @@ class Calibrator {
     }
     const std::span<const std::int32_t> neighbours = sample_.Neighbours(q);
     for (std::size_t n = 0; n < neighbours.size(); ++n) {
-      const auto list =
-          std::upper_bound(lists_.offsets.begin(), lists_.offsets.end(),
-                           std::int64_t{neighbours[n]}) -
-          lists_.offsets.begin() - 1;
+      const std::int32_t list =
+          list_at[static_cast<std::size_t>(neighbours[n])];
       for (std::size_t d = 0; d < found_at.size(); ++d) {
         if (sample_.Reaches(q, d) &&
             static_cast<std::int64_t>(n) < sample_.depths()[d]) {
@@ -105,6 +139,7 @@ class Calibrator {
   const InvertedLists& lists_;
   const SampleQueries& sample_;
   const double target_recall_;
+  const int thread_count_;
 };
 
 }  // namespace
@@ -141,8 +176,8 @@ double Calibration::ProbesFor(double neighbour_count) const {
 }
 
 Calibration Calibrate(const InvertedLists& lists, const SampleQueries& sample,
-                      double target_recall) {
-  return Calibrator(lists, sample, target_recall).Choose();
+                      double target_recall, int thread_count) {
+  return Calibrator(lists, sample, target_recall, thread_count).Choose();
 }
 
 }  // namespace attendant

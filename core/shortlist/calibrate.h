@@ -39,9 +39,10 @@ struct Calibration {
 
 // Finds the least number of lists at which the mean recall of sample queries of
 // the lists' keys reaches the target, by looking where the lists of their
-// neighbours stand in each query's order of lists.
+// neighbours stand in each query's order of lists. The same for any number of
+// threads.
 Calibration Calibrate(const InvertedLists& lists, const SampleQueries& sample,
-                      double target_recall);
+                      double target_recall, int thread_count);
 
 }  // namespace attendant
 

@@ -22,8 +22,10 @@ constexpr double kCostOfVisit = 350;
 constexpr double kCostOfKey = 10;
 
 // Of a query, in the mean over the recalls.
-double CostOf(const InvertedLists& lists, const SampleQueries& sample) {
-  const Calibration calibration = Calibrate(lists, sample, kRecalls[0]);
+double CostOf(const InvertedLists& lists, const SampleQueries& sample,
+              int thread_count) {
+  const Calibration calibration =
+      Calibrate(lists, sample, kRecalls[0], thread_count);
   const auto list_count = static_cast<double>(lists.list_count());
   const double keys_of_list =
       static_cast<double>(lists.key_count()) / list_count;
@@ -40,15 +42,17 @@ double CostOf(const InvertedLists& lists, const SampleQueries& sample) {
 }  // namespace
 
 void ChooseLists(const ListTree& tree, const SampleQueries& sample,
-                 bool normalise, std::uint64_t seed, InvertedLists& lists) {
+                 const ListSums& sums, std::uint64_t seed, int thread_count,
+                 InvertedLists& lists) {
   const std::vector<std::int64_t> offsets = lists.offsets;
   const auto most = static_cast<std::int64_t>(tree.places().size());
   const auto merge_to = [&](std::int64_t count) {
+    const std::vector<std::int32_t> begins = tree.Cut(count);
     lists.offsets.clear();
-    for (const std::int32_t place : tree.Cut(count)) {
+    for (const std::int32_t place : begins) {
       lists.offsets.push_back(offsets[static_cast<std::size_t>(place)]);
     }
-    lists.Summarise(normalise, seed);
+    lists.Summarise(sums.Merged(begins), seed);
   };
   std::int64_t best = most;
   double best_cost = 0;
@@ -57,7 +61,7 @@ void ChooseLists(const ListTree& tree, const SampleQueries& sample,
         std::llround(static_cast<double>(most) * std::exp2(-0.5 * halving));
     if (count < 1) break;
     merge_to(count);
-    const double cost = CostOf(lists, sample);
+    const double cost = CostOf(lists, sample, thread_count);
     if (halving == 0 || cost < best_cost) {
       best = count;
       best_cost = cost;

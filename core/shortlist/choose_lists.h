@@ -8,12 +8,14 @@
 
 namespace attendant {
 
-// Merges lists, which lie in the order of the tree's places, as far as makes a
-// query cheaper, and summarises them. With few lists there is little to rank,
-// but more to visit: where keys have clusters, a list for each is best, and how
-// many there are shows in what sample queries must visit.
+// Merges lists, which lie in the order of the tree's places and have these
+// sums, as far as makes a query cheaper, and summarises them. With few lists
+// there is little to rank, but more to visit: where keys have clusters, a list
+// for each is best, and how many there are shows in what sample queries must
+// visit.
 void ChooseLists(const ListTree& tree, const SampleQueries& sample,
-                 bool normalise, std::uint64_t seed, InvertedLists& lists);
+                 const ListSums& sums, std::uint64_t seed, int thread_count,
+                 InvertedLists& lists);
 
 }  // namespace attendant
 

@@ -10,8 +10,8 @@
 
 #include "absl/status/status.h"
 #include "core/attention/state.h"
+#include "core/shortlist/coded_query.h"
 #include "core/shortlist/inverted_lists.h"
-#include "core/shortlist/key_codes.h"
 #include "core/shortlist/key_index.h"
 #include "core/shortlist/key_scorer.h"
 #include "core/shortlist/list_values.h"

@@ -8,24 +8,36 @@
 #include "core/attention/score.h"
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
+#include "core/shortlist/for_each_part.h"
 
 namespace attendant {
 
-void InvertedLists::Summarise(bool normalise, std::uint64_t seed) {
-  auto made = std::make_shared<ListMeans>();
-  made->dim = dim;
+ListSums ListSums::Merged(std::span<const std::int32_t> begins) const {
+  const std::size_t dim = sums.size() / squares.size();
+  const std::size_t list_count = begins.size() - 1;
+  ListSums merged = {.sums = std::vector<double>(list_count * dim),
+                     .squares = std::vector<double>(list_count)};
+  for (std::size_t m = 0; m < list_count; ++m) {
+    const auto end = static_cast<std::size_t>(begins[m + 1]);
+    for (auto l = static_cast<std::size_t>(begins[m]); l < end; ++l) {
+      for (std::size_t d = 0; d < dim; ++d) {
+        merged.sums[m * dim + d] += sums[l * dim + d];
+      }
+      merged.squares[m] += squares[l];
+    }
+  }
+  return merged;
+}
+
+ListSums InvertedLists::SumKeys(bool normalise, int thread_count) const {
   const auto width = static_cast<std::size_t>(dim);
   const auto lists = static_cast<std::size_t>(list_count());
-  made->means = AlignedBuffer<float>(lists * width);
-  // A list without keys promises nothing.
-  made->reaches.assign(lists, std::numeric_limits<float>::lowest());
-  std::vector<double> sum(width);
-  for (std::size_t l = 0; l < lists; ++l) {
-    std::fill(sum.begin(), sum.end(), 0);
+  ListSums sums = {.sums = std::vector<double>(lists * width),
+                   .squares = std::vector<double>(lists)};
+  const auto sum_list = [&](std::size_t l) {
+    double* sum = sums.sums.data() + l * width;
     double square_sum = 0;
-    const std::int64_t begin = offsets[l];
-    const std::int64_t end = offsets[l + 1];
-    for (std::int64_t p = begin; p < end; ++p) {
+    for (std::int64_t p = offsets[l]; p < offsets[l + 1]; ++p) {
       const float* key = keys.runs() + p * dim;
       const double factor =
           normalise ? inverse_norms[static_cast<std::size_t>(p)] : 1;
@@ -35,17 +47,40 @@ void InvertedLists::Summarise(bool normalise, std::uint64_t seed) {
         square_sum += component * component;
       }
     }
+    sums.squares[l] = square_sum;
+  };
+  // Parts of as many keys.
+  ForEachPart(key_count(), thread_count,
+              [&](std::int64_t begin, std::int64_t end) {
+                for (std::int64_t l = ListFrom(begin); l < ListFrom(end); ++l) {
+                  sum_list(static_cast<std::size_t>(l));
+                }
+              });
+  return sums;
+}
+
+void InvertedLists::Summarise(const ListSums& sums, std::uint64_t seed) {
+  auto made = std::make_shared<ListMeans>();
+  made->dim = dim;
+  const auto width = static_cast<std::size_t>(dim);
+  const auto lists = static_cast<std::size_t>(list_count());
+  made->means = AlignedBuffer<float>(lists * width);
+  // A list without keys promises nothing.
+  made->reaches.assign(lists, std::numeric_limits<float>::lowest());
+  for (std::size_t l = 0; l < lists; ++l) {
+    const std::int64_t key_count = offsets[l + 1] - offsets[l];
     const auto count =
-        static_cast<double>(std::max<std::int64_t>(1, end - begin));
+        static_cast<double>(std::max<std::int64_t>(1, key_count));
     double mean_square = 0;
     for (std::size_t d = 0; d < width; ++d) {
-      const double mean = sum[d] / count;
+      const double mean = sums.sums[l * width + d] / count;
       made->means[l * width + d] = static_cast<float>(mean);
       mean_square += mean * mean;
     }
-    if (begin == end) continue;
-    const double variance = std::max(0.0, square_sum / count - mean_square) /
-                            static_cast<double>(dim);
+    if (key_count == 0) continue;
+    const double variance =
+        std::max(0.0, sums.squares[l] / count - mean_square) /
+        static_cast<double>(dim);
     made->reaches[l] =
         static_cast<float>(std::sqrt(2 * variance * std::log(count)));
   }
@@ -53,11 +88,12 @@ void InvertedLists::Summarise(bool normalise, std::uint64_t seed) {
   means = std::move(made);
 }
 
-void InvertedLists::Encode(bool normalise, std::uint64_t seed) {
+void InvertedLists::Encode(bool normalise, std::uint64_t seed,
+                           int thread_count) {
   codes = KeyCodes(key_runs(),
                    normalise ? std::span<const float>(inverse_norms)
                              : std::span<const float>(),
-                   means->view(), offsets, seed);
+                   means->view(), offsets, seed, thread_count);
   CountKeys();
   log_counts.clear();
   for (const float count : counts) {

@@ -20,6 +20,16 @@
 
 namespace attendant {
 
+// What the keys of each list add up to.
+struct ListSums {
+  std::vector<double> sums;     // [lists, dim]
+  std::vector<double> squares;  // [lists], of the norms
+
+  // Of lists that are made one: list l holds those from begins[l] to
+  // begins[l + 1].
+  ListSums Merged(std::span<const std::int32_t> begins) const;
+};
+
 // Key p of n is that of rows[p]; list l holds the keys from offsets[l] to
 // offsets[l + 1].
 struct InvertedLists {
@@ -49,6 +59,12 @@ struct InvertedLists {
            offsets.begin() - 1;
   }
 
+  // The first list that begins at key `position` or after it.
+  std::int64_t ListFrom(std::int64_t position) const {
+    return std::lower_bound(offsets.begin(), offsets.end(), position) -
+           offsets.begin();
+  }
+
   // Asks for a key that will be scored, or the mean of a list.
   void Prefetch(std::int64_t position) const {
     PrefetchFloats(keys.data() + position * dim);
@@ -60,15 +76,17 @@ struct InvertedLists {
     PrefetchFloats(means->means.data() + list * dim);
   }
 
-  // Makes means and reaches of the keys. Were a list's n keys
-  // spread evenly in all directions with variance v a dimension, the products
-  // of the best with a query of norm 1 would stand about sqrt(2 v log n) above
-  // the mean's: the expected maximum of n normal numbers. Without it, tight
-  // lists would be visited before wide ones that hold a nearer key.
-  void Summarise(bool normalise, std::uint64_t seed);
+  // Of the keys, of norm 1 if `normalise`; the same for any number of threads.
+  ListSums SumKeys(bool normalise, int thread_count) const;
+  // Makes means and reaches of the keys' sums. Were a list's n keys spread
+  // evenly in all directions with variance v a dimension, the products of the
+  // best with a query of norm 1 would stand about sqrt(2 v log n) above the
+  // mean's: the expected maximum of n normal numbers. Without it, tight lists
+  // would be visited before wide ones that hold a nearer key.
+  void Summarise(const ListSums& sums, std::uint64_t seed);
   // Sets codes and counts, once there are means, made of these keys or of
   // others.
-  void Encode(bool normalise, std::uint64_t seed);
+  void Encode(bool normalise, std::uint64_t seed, int thread_count);
   // All but the means, which Load takes; `seed` is that of Encode.
   void Save(ByteSink& sink) const;
   static absl::StatusOr<InvertedLists> Load(

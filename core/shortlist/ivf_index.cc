@@ -201,13 +201,15 @@ absl::StatusOr<Trained> Train(Keys keys, std::span<const RowIndex> rows,
                           {.score_kind = score_kind,
                            .neighbour_count = options.neighbour_count,
                            .seed = options.seed,
+                           .thread_count = options.thread_count,
                            .cancelled = options.cancelled}));
+  const ListSums sums = lists.SumKeys(normalise, options.thread_count);
   if (tree) {
-    ChooseLists(*tree, sample, normalise, options.seed, lists);
+    ChooseLists(*tree, sample, sums, options.seed, options.thread_count, lists);
   } else {
-    lists.Summarise(normalise, options.seed);
+    lists.Summarise(sums, options.seed);
   }
-  lists.Encode(normalise, options.seed);
+  lists.Encode(normalise, options.seed, options.thread_count);
   auto training = std::make_shared<IvfTraining>();
   training->means = lists.means;
   training->assigner =
@@ -218,7 +220,8 @@ absl::StatusOr<Trained> Train(Keys keys, std::span<const RowIndex> rows,
   training->seed = options.seed;
   training->key_count = lists.key_count();
   training->square_distance = lists.MeanSquareDistance(normalise);
-  training->calibration = Calibrate(lists, sample, options.target_recall);
+  training->calibration = Calibrate(lists, sample, options.target_recall,
+                                    options.thread_count);
   ATTENDANT_ASSIGN_OR_RETURN(
       training->unscored_mass,
       UnscoredMass::Learn(
@@ -256,7 +259,7 @@ absl::StatusOr<InvertedLists> ArrangeByTraining(Keys keys,
       Arrange(keys, rows, list_of_row, training.means->list_count(), dim,
               options.key_files));
   lists.means = training.means;
-  lists.Encode(normalise, training.seed);
+  lists.Encode(normalise, training.seed, options.thread_count);
   return lists;
 }
 

@@ -1,13 +1,12 @@
 #include "core/shortlist/key_codes.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 
-#include "core/attention/score.h"
 #include "core/base/ids.h"
 #include "core/kernels/weigh_codes.h"
+#include "core/shortlist/for_each_part.h"
 #include "core/shortlist/huge_pages.h"
 
 namespace attendant {
@@ -22,46 +21,35 @@ static_assert(Rotation::kBlockRows == kRows);
 // for components up to 119.5, so that the greatest, which hold a tenth of a
 // key's energy, don't lose in the mean.
 constexpr float kMaxCode = 120;
-// Of a query's component: 256 x 127, so that its high byte is at most 127.
-constexpr float kMaxQueryCode = 127 * 256;
-// Keys and logits are used as codes only well within the range of floats.
-constexpr double kMaxNorm = 1e30;
+constexpr std::int64_t kChunkBlocks = 64;  // that a thread codes together
 constexpr std::int64_t kMaxDimension = 8192;
-constexpr float kMinScale = 1e-30f;
-// Of the float sums that the errors are taken from, and then some.
-constexpr double kSlack = 1 + 1e-4;
-
-// Of a number of size at most 2^22: adding 1.5 x 2^23 leaves no room for more
-// than its integer. Unlike lrint it is no call.
-std::int32_t RoundToInteger(float number) {
-  constexpr float kRounder = 12582912;
-  return std::bit_cast<std::int32_t>(number + kRounder) -
-         std::bit_cast<std::int32_t>(kRounder);
-}
-
-// The greatest size of a component, of four at a time.
-float GreatestSize(std::span<const float> vector) {
-  float greatest[4] = {};
-  std::size_t d = 0;
-  for (; d + 4 <= vector.size(); d += 4) {
-    for (std::size_t j = 0; j < 4; ++j) {
-      greatest[j] = std::max(greatest[j], std::abs(vector[d + j]));
-    }
-  }
-  for (; d < vector.size(); ++d) {
-    greatest[0] = std::max(greatest[0], std::abs(vector[d]));
-  }
-  return std::max(std::max(greatest[0], greatest[1]),
-                  std::max(greatest[2], greatest[3]));
-}
 
 }  // namespace
 
+struct KeyCodes::Source {
+  MatrixView keys;
+  std::span<const float> factors;
+  MatrixView means;
+  std::span<const std::int64_t> offsets;
+};
+
+void KeyCodes::Totals::Add(const Totals& others) {
+  usable &= others.usable;
+  max_scale = std::max(max_scale, others.max_scale);
+  scale_sum += others.scale_sum;
+  square_scale_sum += others.square_scale_sum;
+  for (std::size_t d = 0; d < errors_4.size(); ++d) {
+    errors_4[d] += others.errors_4[d];
+  }
+  max_norm = std::max(max_norm, others.max_norm);
+  error_per_scale_4 = std::max(error_per_scale_4, others.error_per_scale_4);
+  error_per_scale_8 = std::max(error_per_scale_8, others.error_per_scale_8);
+}
+
 KeyCodes::KeyCodes(MatrixView keys, std::span<const float> factors,
                    MatrixView means, std::span<const std::int64_t> offsets,
-                   std::uint64_t seed)
+                   std::uint64_t seed, int thread_count)
     : key_count_(keys.row_count), rotation_(keys.dim, seed) {
-  const std::int64_t dim = keys.dim;
   const std::int64_t block_count = (key_count_ + kRows - 1) / kRows;
   const auto plane_bytes =
       static_cast<std::size_t>(block_count * CodePlaneBytes(step_count()));
@@ -71,24 +59,48 @@ KeyCodes::KeyCodes(MatrixView keys, std::span<const float> factors,
   PreferHugePages(high_plane_);
   PreferHugePages(low_plane_);
   PreferHugePages(scales_);
-  errors_4_.resize(static_cast<std::size_t>(step_count() * kCodeDims));
+  const Source source = {keys, factors, means, offsets};
+  // Whoever codes a chunk, its sums are the same.
+  Totals none;
+  none.errors_4.resize(static_cast<std::size_t>(step_count() * kCodeDims));
+  const std::int64_t chunk_count =
+      (block_count + kChunkBlocks - 1) / kChunkBlocks;
+  std::vector<Totals> chunks(static_cast<std::size_t>(chunk_count), none);
+  ForEachPart(chunk_count, thread_count,
+              [&](std::int64_t begin, std::int64_t end) {
+                for (std::int64_t c = begin; c < end; ++c) {
+                  EncodeBlocks(source, c * kChunkBlocks,
+                               std::min((c + 1) * kChunkBlocks, block_count),
+                               chunks[static_cast<std::size_t>(c)]);
+                }
+              });
+  totals_ = std::move(none);
+  totals_.usable = key_count_ > 0;
+  for (const Totals& chunk : chunks) totals_.Add(chunk);
+}
+
+void KeyCodes::EncodeBlocks(const Source& source, std::int64_t begin,
+                            std::int64_t end, Totals& totals) {
+  const std::int64_t dim = source.keys.dim;
   AlignedBuffer<float> rotated(static_cast<std::size_t>(dim * kRows));
-  usable_ = key_count_ > 0;
-  std::int64_t list = 0;
-  for (std::int64_t block = 0; block < block_count && usable_; ++block) {
+  std::int64_t list = std::upper_bound(source.offsets.begin(),
+                                       source.offsets.end(), begin * kRows) -
+                      source.offsets.begin() - 1;
+  for (std::int64_t block = begin; block < end && totals.usable; ++block) {
     for (std::int64_t r = 0; r < kRows; ++r) {
       const std::int64_t p = block * kRows + r;
       if (p >= key_count_) {
         for (std::int64_t d = 0; d < dim; ++d) rotated[d * kRows + r] = 0;
         continue;
       }
-      const std::span<const float> key = keys.Row(p);
-      const float factor =
-          factors.empty() ? 1 : factors[static_cast<std::size_t>(p)];
+      const std::span<const float> key = source.keys.Row(p);
+      const float factor = source.factors.empty()
+                               ? 1
+                               : source.factors[static_cast<std::size_t>(p)];
       const float* mean = nullptr;
-      if (!offsets.empty()) {
-        while (offsets[static_cast<std::size_t>(list) + 1] <= p) ++list;
-        mean = means.Row(list).data();
+      if (!source.offsets.empty()) {
+        while (source.offsets[static_cast<std::size_t>(list) + 1] <= p) ++list;
+        mean = source.means.Row(list).data();
       }
       double square_norm = 0;
       for (std::int64_t d = 0; d < dim; ++d) {
@@ -98,15 +110,16 @@ KeyCodes::KeyCodes(MatrixView keys, std::span<const float> factors,
         square_norm += double{component} * component;
       }
       const double norm = std::sqrt(square_norm);
-      usable_ &= norm <= kMaxNorm;
-      max_norm_ = std::max(max_norm_, norm);
+      totals.usable &= norm <= kMaxNorm;
+      totals.max_norm = std::max(totals.max_norm, norm);
     }
     rotation_.ApplyToBlock(rotated.data());
-    EncodeBlock(rotated.data(), block);
+    EncodeBlock(rotated.data(), block, totals);
   }
 }
 
-void KeyCodes::EncodeBlock(const float* rotated, std::int64_t block) {
+void KeyCodes::EncodeBlock(const float* rotated, std::int64_t block,
+                           Totals& totals) {
   float greatest[kRows] = {};
   for (std::int64_t d = 0; d < dim(); ++d) {
     for (std::int64_t r = 0; r < kRows; ++r) {
@@ -118,15 +131,15 @@ void KeyCodes::EncodeBlock(const float* rotated, std::int64_t block) {
   for (std::int64_t r = 0; r < kRows; ++r) {
     scales[r] = greatest[r] / kMaxCode;
     // So that 120 / greatest is a normal float too.
-    usable_ &= greatest[r] == 0 || scales[r] > kMinScale;
+    totals.usable &= greatest[r] == 0 || scales[r] > kMinScale;
     inverses[r] = scales[r] > 0 ? kMaxCode / greatest[r] : 0;
     scales_[static_cast<std::size_t>(block * kRows + r)] = scales[r];
-    max_scale_ = std::max(max_scale_, scales[r]);
-    scale_sum_ += scales[r];
-    square_scale_sum_ += double{scales[r]} * scales[r];
+    totals.max_scale = std::max(totals.max_scale, scales[r]);
+    totals.scale_sum += scales[r];
+    totals.square_scale_sum += double{scales[r]} * scales[r];
   }
   // Nothing else is a number then, or fits a code.
-  if (!usable_) return;
+  if (!totals.usable) return;
 
   float square_norms[kRows] = {};
   float square_errors_8[kRows] = {};
@@ -157,7 +170,7 @@ void KeyCodes::EncodeBlock(const float* rotated, std::int64_t block) {
         square_errors_4[r] += (components[r] - of_4) * (components[r] - of_4);
         error += components[r] - of_4;
       }
-      errors_4_[static_cast<std::size_t>(d)] += error;
+      totals.errors_4[static_cast<std::size_t>(d)] += error;
     }
     for (std::int64_t r = 0; r < kRows; ++r) {
       for (std::int64_t j = 0; j < 4; ++j) {
@@ -178,10 +191,10 @@ void KeyCodes::EncodeBlock(const float* rotated, std::int64_t block) {
     const auto per_scale = [&](float square_error) {
       return kSlack * (std::sqrt(double{square_error}) + rounding) / scales[r];
     };
-    error_per_scale_8_ =
-        std::max(error_per_scale_8_, per_scale(square_errors_8[r]));
-    error_per_scale_4_ =
-        std::max(error_per_scale_4_, per_scale(square_errors_4[r]));
+    totals.error_per_scale_8 =
+        std::max(totals.error_per_scale_8, per_scale(square_errors_8[r]));
+    totals.error_per_scale_4 =
+        std::max(totals.error_per_scale_4, per_scale(square_errors_4[r]));
   }
 }
 
@@ -216,11 +229,11 @@ void KeyCodes::Weigh(std::span<const std::uint32_t> weights, int plane_count,
                                    nibble_sums.data());
   std::int64_t weight_sum = 0;
   for (const std::uint32_t weight : weights) weight_sum += weight;
-  const double per_scale = scale_sum_ > 0 ? 1 / scale_sum_ : 0;
+  const double per_scale = totals_.scale_sum > 0 ? 1 / totals_.scale_sum : 0;
   for (std::size_t d = 0; d < count; ++d) {
-    sums[d] =
-        16 * static_cast<double>(nibble_sums[d]) -
-        (kMiddle - per_scale * errors_4_[d]) * static_cast<double>(weight_sum);
+    sums[d] = 16 * static_cast<double>(nibble_sums[d]) -
+              (kMiddle - per_scale * totals_.errors_4[d]) *
+                  static_cast<double>(weight_sum);
   }
 }
 
@@ -250,7 +263,7 @@ void KeyCodes::PrefetchScales(std::int64_t begin, std::int64_t end) const {
 std::int64_t KeyCodes::memory_bytes() const {
   return static_cast<std::int64_t>(high_plane_.size() + low_plane_.size() +
                                    scales_.size() * sizeof(float) +
-                                   errors_4_.size() * sizeof(double));
+                                   totals_.errors_4.size() * sizeof(double));
 }
 
 void KeyCodes::Save(ByteSink& sink) const {
@@ -259,14 +272,14 @@ void KeyCodes::Save(ByteSink& sink) const {
   sink.PutArray(high_plane_.span());
   sink.PutArray(low_plane_.span());
   sink.PutArray(scales_.span());
-  sink.Put(max_scale_);
-  sink.Put(scale_sum_);
-  sink.Put(square_scale_sum_);
-  sink.PutArray(std::span<const double>(errors_4_));
-  sink.Put(max_norm_);
-  sink.Put(error_per_scale_4_);
-  sink.Put(error_per_scale_8_);
-  sink.Put(usable_);
+  sink.Put(totals_.max_scale);
+  sink.Put(totals_.scale_sum);
+  sink.Put(totals_.square_scale_sum);
+  sink.PutArray(std::span<const double>(totals_.errors_4));
+  sink.Put(totals_.max_norm);
+  sink.Put(totals_.error_per_scale_4);
+  sink.Put(totals_.error_per_scale_8);
+  sink.Put(totals_.usable);
 }
 
 KeyCodes KeyCodes::Load(ByteSource& source, std::uint64_t seed) {
@@ -287,14 +300,14 @@ KeyCodes KeyCodes::Load(ByteSource& source, std::uint64_t seed) {
   codes.low_plane_ = get_plane();
   codes.scales_ = source.GetArray<AlignedBuffer<float>>(
       [](const auto& scales) { PreferHugePages(scales); });
-  codes.max_scale_ = source.Get<float>();
-  codes.scale_sum_ = source.Get<double>();
-  codes.square_scale_sum_ = source.Get<double>();
-  codes.errors_4_ = source.GetArray<std::vector<double>>();
-  codes.max_norm_ = source.Get<double>();
-  codes.error_per_scale_4_ = source.Get<double>();
-  codes.error_per_scale_8_ = source.Get<double>();
-  codes.usable_ = source.Get<bool>();
+  codes.totals_.max_scale = source.Get<float>();
+  codes.totals_.scale_sum = source.Get<double>();
+  codes.totals_.square_scale_sum = source.Get<double>();
+  codes.totals_.errors_4 = source.GetArray<std::vector<double>>();
+  codes.totals_.max_norm = source.Get<double>();
+  codes.totals_.error_per_scale_4 = source.Get<double>();
+  codes.totals_.error_per_scale_8 = source.Get<double>();
+  codes.totals_.usable = source.Get<bool>();
   const std::int64_t block_count = (codes.key_count_ + kRows - 1) / kRows;
   const auto plane_bytes = static_cast<std::size_t>(
       block_count * CodePlaneBytes(codes.step_count()));
@@ -303,91 +316,10 @@ KeyCodes KeyCodes::Load(ByteSource& source, std::uint64_t seed) {
       (codes.low_plane_.size() == plane_bytes ||
        codes.low_plane_.size() == 0) &&
       codes.scales_.size() == static_cast<std::size_t>(block_count * kRows) &&
-      codes.errors_4_.size() ==
+      codes.totals_.errors_4.size() ==
           static_cast<std::size_t>(codes.step_count() * kCodeDims);
   if (!fits) source.Fail(absl::DataLossError("codes of another size"));
   return codes;
-}
-
-bool CodedQuery::Encode(const KeyCodes& codes, std::span<const float> query,
-                        double logit_factor, QueryBits bits) {
-  const auto dim = static_cast<std::size_t>(codes.dim());
-  rotated_.assign(query.begin(), query.end());
-  codes.rotation().Apply(rotated_.data());
-  const auto components = static_cast<std::size_t>(codes.step_count()) *
-                          static_cast<std::size_t>(kCodeDims);
-  planes_.assign(2 * components, 0);
-  const float greatest = GreatestSize(rotated_);
-  const float scale = greatest / kMaxQueryCode;
-  const double norm = Norm(query);
-  const double unit = double{scale} * logit_factor;
-  if (!(norm < kMaxNorm && unit < kMaxNorm)) return false;
-  const bool nothing = greatest == 0;
-  if (!nothing && (scale < kMinScale || unit < kMinScale)) return false;
-  // Codes are multiples of it.
-  const std::int32_t step = bits == QueryBits::k8 ? 256 : 1;
-  const float inverse =
-      nothing ? 0 : kMaxQueryCode / static_cast<float>(step) / greatest;
-  std::int8_t* high = planes_.data();
-  std::int8_t* low = high + components;
-  std::int32_t high_sum = 0;
-  std::int32_t low_sum = 0;
-  // Of every other component, as one waits for each addition.
-  double square_errors[2] = {};
-  double square_norms[2] = {};
-  for (std::size_t d = 0; d < dim; ++d) {
-    const std::int32_t code = step * RoundToInteger(rotated_[d] * inverse);
-    const std::int32_t top = (code + 128) >> 8;
-    const std::int32_t rest = code - 256 * top;
-    high[d] = static_cast<std::int8_t>(top);
-    low[d] = static_cast<std::int8_t>(rest);
-    high_sum += top;
-    low_sum += rest;
-    const double coded = double{scale} * code;
-    square_norms[d % 2] += coded * coded;
-    const double error = rotated_[d] - coded;
-    square_errors[d % 2] += error * error;
-  }
-  scale_ = scale;
-  view_ = {high, bits == QueryBits::k8 ? nullptr : low, high_sum, low_sum,
-           static_cast<float>(unit)};
-  logit_norm_ = std::sqrt(square_norms[0] + square_norms[1]) * logit_factor;
-  logit_factor_ = logit_factor;
-  norm_ = norm;
-  error_norm_ = std::sqrt(square_errors[0] + square_errors[1]);
-  return Bind(codes);
-}
-
-bool CodedQuery::Bind(const KeyCodes& codes) {
-  codes_ = &codes;
-  // What the greatest logit may be.
-  if (!(norm_ * codes.max_norm() * logit_factor_ < kMaxNorm)) return false;
-  // The query's rounding, the rotation's, and those of the kernels: five, of
-  // parts at most twice as large as the product of the norms, and at most 83 of
-  // a sum of floats (see DotRows).
-  const double rounding =
-      codes.rotation().relative_error() + 93 * std::exp2(-24);
-  logit_error_ = kSlack * logit_factor_ * codes.max_norm() *
-                 (error_norm_ + rounding * norm_);
-  return true;
-}
-
-bool CodedQuery::EncodeAs(const CodedQuery& other, const KeyCodes& codes) {
-  const bool has_low = other.view_.low != nullptr;
-  *this = other;
-  const auto components = planes_.size() / 2;
-  view_.high = planes_.data();
-  view_.low = has_low ? planes_.data() + components : nullptr;
-  return Bind(codes);
-}
-
-double CodedQuery::LogitErrorPerScale(CodeBits bits) const {
-  return logit_norm_ * codes_->ErrorPerScale(bits);
-}
-
-double CodedQuery::LogitVariancePerSquareScale(CodeBits bits) const {
-  const double step = bits == CodeBits::k4 ? 16 : 1;
-  return logit_norm_ * logit_norm_ * step * step / 12;
 }
 
 }  // namespace attendant

@@ -19,13 +19,6 @@ namespace attendant {
 // How many bits of a code are read.
 enum class CodeBits { k4, k8 };
 
-// How many bits a component of a query has. With 8 many queries take little
-// more than half the time, and logits err by the query's rounding too, alike
-// for keys that are alike.
-enum class QueryBits { k8, k16 };
-
-class CodedQuery;
-
 // The codes of n keys, in the order of the keys: key p is row p % 16 of block
 // p / 16. Immutable; thread-safe.
 //
@@ -41,15 +34,23 @@ class CodedQuery;
 // components of variance (step)^2 / 12, step being 1 or 16 scales, and mean 0.
 class KeyCodes {
  public:
+  // Keys, queries and logits are used as codes only well within the range of
+  // floats.
+  static constexpr double kMaxNorm = 1e30;
+  static constexpr float kMinScale = 1e-30f;
+  // Of the float sums that errors are taken from, and then some.
+  static constexpr double kSlack = 1 + 1e-4;
+
   KeyCodes() = default;
   // Codes of keys[p] x factors[p]; of keys as they are if factors is empty.
   // dim in [1, 8192].
   KeyCodes(MatrixView keys, std::span<const float> factors, std::uint64_t seed)
-      : KeyCodes(keys, factors, MatrixView{}, {}, seed) {}
+      : KeyCodes(keys, factors, MatrixView{}, {}, seed, /*thread_count=*/1) {}
   // The same less the mean of each key's list, list l holding the keys from
-  // offsets[l] to offsets[l + 1].
+  // offsets[l] to offsets[l + 1]; the same for any number of threads.
   KeyCodes(MatrixView keys, std::span<const float> factors, MatrixView means,
-           std::span<const std::int64_t> offsets, std::uint64_t seed);
+           std::span<const std::int64_t> offsets, std::uint64_t seed,
+           int thread_count);
 
   std::int64_t key_count() const { return key_count_; }
   std::int64_t dim() const { return rotation_.dim(); }
@@ -57,19 +58,20 @@ class KeyCodes {
   const Rotation& rotation() const { return rotation_; }
   // False if some key is too large or too small for floats to rotate and cut,
   // or there is none: the codes must then not be used.
-  bool usable() const { return usable_; }
+  bool usable() const { return totals_.usable; }
 
   // One a key, and 0 up to the end of the last block.
   std::span<const float> scales() const { return scales_.span(); }
-  float max_scale() const { return max_scale_; }
+  float max_scale() const { return totals_.max_scale; }
   // Over keys.
   double mean_square_scale() const {
-    return square_scale_sum_ / static_cast<double>(key_count_);
+    return totals_.square_scale_sum / static_cast<double>(key_count_);
   }
   // The greatest norm of what was coded.
-  double max_norm() const { return max_norm_; }
+  double max_norm() const { return totals_.max_norm; }
   double ErrorPerScale(CodeBits bits) const {
-    return bits == CodeBits::k4 ? error_per_scale_4_ : error_per_scale_8_;
+    return bits == CodeBits::k4 ? totals_.error_per_scale_4
+                                : totals_.error_per_scale_8;
   }
 
   // logits[q * stride + i] of the keys from 16 x first_block on, for
@@ -114,72 +116,33 @@ class KeyCodes {
   static KeyCodes Load(ByteSource& source, std::uint64_t seed);
 
  private:
+  // What becomes of keys when they are coded, some or all.
+  struct Totals {
+    bool usable = true;
+    float max_scale = 0;
+    double scale_sum = 0;
+    double square_scale_sum = 0;
+    std::vector<double> errors_4;  // of 4 bits, summed by component
+    double max_norm = 0;
+    double error_per_scale_4 = 0;
+    double error_per_scale_8 = 0;
+
+    void Add(const Totals& others);
+  };
+  struct Source;
+
+  // Codes keys, until one is not usable.
+  void EncodeBlocks(const Source& source, std::int64_t begin, std::int64_t end,
+                    Totals& totals);
   // Quantises the rows of a block, [dim, 16], which are rotated.
-  void EncodeBlock(const float* rotated, std::int64_t block);
+  void EncodeBlock(const float* rotated, std::int64_t block, Totals& totals);
 
   std::int64_t key_count_ = 0;
   Rotation rotation_{1, 0};
   AlignedBuffer<std::uint8_t> high_plane_;
   AlignedBuffer<std::uint8_t> low_plane_;
   AlignedBuffer<float> scales_;
-  float max_scale_ = 0;
-  double scale_sum_ = 0;
-  double square_scale_sum_ = 0;
-  std::vector<double> errors_4_;  // of 4 bits, summed by component
-  double max_norm_ = 0;
-  double error_per_scale_4_ = 0;
-  double error_per_scale_8_ = 0;
-  bool usable_ = false;
-};
-
-// A query as the code kernels take it. Reused from query to query, it does not
-// allocate. Not thread-safe.
-class CodedQuery {
- public:
-  // Codes `query` [dim], whose logits are dot products x logit_factor. False if
-  // its logits may be beyond a float, or too small for one. Queries of one call
-  // of KeyCodes::Logits have the same bits.
-  bool Encode(const KeyCodes& codes, std::span<const float> query,
-              double logit_factor, QueryBits bits = QueryBits::k16);
-  // The same query for other codes of the same rotation; false as above.
-  bool EncodeAs(const CodedQuery& other, const KeyCodes& codes);
-
-  // Those that it was encoded for.
-  const KeyCodes& codes() const { return *codes_; }
-  // Valid until the next Encode, and while the object lives.
-  const CodeQuery& view() const { return view_; }
-  // The same with another logit factor, and with its first 8 bits alone.
-  CodeQuery WithFactor(double logit_factor,
-                       QueryBits bits = QueryBits::k16) const {
-    CodeQuery query = view_;
-    query.unit = static_cast<float>(scale_ * logit_factor);
-    if (bits == QueryBits::k8) query.low = nullptr;
-    return query;
-  }
-  double norm() const { return norm_; }  // of the query
-
-  // The logit of a key of scale s is off by at most
-  // LogitErrorPerScale(bits) x s + logit_error().
-  double LogitErrorPerScale(CodeBits bits) const;
-  double logit_error() const { return logit_error_; }
-  // As a random number, it has this variance for a key of scale 1; of scale s
-  // s^2 of it.
-  double LogitVariancePerSquareScale(CodeBits bits) const;
-
- private:
-  // False if logits of these codes may be beyond a float.
-  bool Bind(const KeyCodes& codes);
-
-  const KeyCodes* codes_ = nullptr;
-  double logit_factor_ = 1;
-  double norm_ = 0;
-  double error_norm_ = 0;  // of the rotated query, less its codes
-  std::vector<float> rotated_;
-  std::vector<std::int8_t> planes_;  // high, then low
-  CodeQuery view_;
-  double scale_ = 0;       // of the query's codes
-  double logit_norm_ = 0;  // of the coded query, x logit_factor
-  double logit_error_ = 0;
+  Totals totals_ = {.usable = false, .errors_4 = {}};
 };
 
 }  // namespace attendant

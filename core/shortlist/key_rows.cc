@@ -31,8 +31,9 @@ absl::StatusOr<KeyRows> KeyRows::Make(
             lists.rows[static_cast<std::size_t>(p)])];
       }));
   lists.offsets = {0, lists.key_count()};
-  lists.Summarise(score_kind == ScoreKind::kCosine, seed);
-  lists.Encode(score_kind == ScoreKind::kCosine, seed);
+  const bool normalise = score_kind == ScoreKind::kCosine;
+  lists.Summarise(lists.SumKeys(normalise, /*thread_count=*/1), seed);
+  lists.Encode(normalise, seed, /*thread_count=*/1);
   auto training = std::make_shared<IvfTraining>();
   training->means = lists.means;
   training->calibration = {

@@ -8,6 +8,7 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <stdexcept>
 
 #include "absl/strings/str_cat.h"
 #include "core/shortlist/for_each_part.h"
@@ -40,8 +41,11 @@ struct CancelledBuild : std::exception {};
 // threads would be beyond our control.
 class CentroidTable : public faiss::Index {
  public:
-  CentroidTable(std::int64_t dim, const LearnOptions& options)
-      : faiss::Index(dim, faiss::METRIC_L2), options_(options) {}
+  CentroidTable(MatrixView rows, const LearnOptions& options)
+      : faiss::Index(rows.dim, faiss::METRIC_L2),
+        options_(options),
+        rows_(rows),
+        coded_rows_(rows, options.thread_count) {}
 
   void add(idx_t n, const float* x) override {
     centroids_.insert(centroids_.end(), x, x + n * d);
@@ -56,17 +60,21 @@ class CentroidTable : public faiss::Index {
     ntotal = 0;
   }
 
-  // k is 1 in k-means.
+  // k is 1 in k-means, and x all rows. FAISS adds the distances up for those
+  // who want to see how they fall, which nobody does here.
   void search(idx_t n, const float* x, idx_t, float* distances, idx_t* labels,
               const faiss::SearchParameters*) const override {
+    if (x != rows_.data || n != rows_.row_count) {
+      throw std::logic_error("k-means took other rows");
+    }
+    std::fill_n(distances, n, 0.0f);
     ForEachPart(n, options_.thread_count, [&](idx_t begin, idx_t end) {
-      SearchPart(begin, end, x, distances, labels);
+      SearchPart(begin, end, labels);
     });
   }
 
  private:
-  void SearchPart(idx_t begin, idx_t end, const float* x, float* distances,
-                  idx_t* labels) const {
+  void SearchPart(idx_t begin, idx_t end, idx_t* labels) const {
     NearestCentroid::Scratch scratch;
     std::int32_t nearest[NearestCentroid::kBlockRows];
     for (; begin < end; begin += NearestCentroid::kBlockRows) {
@@ -76,13 +84,15 @@ class CentroidTable : public faiss::Index {
       }
       const idx_t count =
           std::min<idx_t>(NearestCentroid::kBlockRows, end - begin);
-      nearest_->Find({x + begin * d, count, d}, nearest, distances + begin,
-                     scratch);
+      nearest_->Find({rows_.data + begin * d, count, d}, coded_rows_, begin,
+                     nearest, scratch);
       std::copy_n(nearest, count, labels + begin);
     }
   }
 
   const LearnOptions& options_;
+  const MatrixView rows_;
+  const CodedRows coded_rows_;
   std::vector<float> centroids_;
   std::unique_ptr<NearestCentroid> nearest_;
 };
@@ -105,7 +115,7 @@ absl::StatusOr<std::vector<float>> LearnCentroids(MatrixView rows,
     faiss::Clustering clustering(static_cast<int>(rows.dim),
                                  static_cast<int>(options.centroid_count),
                                  parameters);
-    CentroidTable table(rows.dim, options);
+    CentroidTable table(rows, options);
     clustering.train(rows.row_count, rows.data, table);
     return std::move(clustering.centroids);
   } catch (const CancelledBuild&) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -99,12 +100,13 @@ class UnscoredMassLearner {
     const auto dim = static_cast<std::size_t>(lists_.dim);
     return std::span(queries_).subspan(i * dim, dim);
   }
-  std::span<float> LogSums(int rate, std::size_t query, std::size_t sharpness) {
-    const auto list_count = static_cast<std::size_t>(lists_.list_count());
-    const std::size_t place =
-        static_cast<std::size_t>(rate) * selves_.size() + query;
-    return std::span(log_sums_).subspan(
-        (place * kSharpnessCount + sharpness) * list_count, list_count);
+  // By sharpness.
+  float* LogSums(int rate, std::size_t query, std::int64_t list) {
+    const std::int64_t of_query =
+        rate * static_cast<std::int64_t>(selves_.size()) +
+        static_cast<std::int64_t>(query);
+    return log_sums_.data() + (of_query * lists_.list_count() + list) *
+                                  static_cast<std::int64_t>(kSharpnessCount);
   }
   // Of every so-and-so-many-th key, the first is eligible.
   static std::int64_t StrideOf(int rate) {
@@ -135,49 +137,75 @@ class UnscoredMassLearner {
     return sum;
   }
 
+  // Sums over the keys of a list.
+  struct KeySums {
+    double along = 0;  // squares of what they have along their list's mean
+    double rest = 0;   // and of the rest
+  };
+
   void Summarise() {
-    const std::int64_t key_count = lists_.key_count();
-    const auto dim = static_cast<std::size_t>(lists_.dim);
-    const std::int64_t direction_count = std::min(kDirections, key_count);
-    mass_.dim_ = lists_.dim;
-    mass_.directions_ =
-        AlignedBuffer<float>(static_cast<std::size_t>(direction_count) * dim);
-    std::vector<double> rest(dim);
+    const auto list_count = static_cast<std::size_t>(lists_.list_count());
+    std::vector<KeySums> sums(list_count);
+    ForEachPart(lists_.key_count(), options_.thread_count,
+                [&](std::int64_t begin, std::int64_t end) {
+                  for (std::int64_t l = lists_.ListFrom(begin);
+                       l < lists_.ListFrom(end); ++l) {
+                    sums[static_cast<std::size_t>(l)] = SumKeys(l);
+                  }
+                });
     double square_norm_sum = 0;
-    double direction_sum = 0;
-    for (std::int64_t l = 0; l < lists_.list_count(); ++l) {
-      const std::int64_t begin = lists_.offsets[static_cast<std::size_t>(l)];
-      const std::int64_t end = lists_.offsets[static_cast<std::size_t>(l) + 1];
-      const double mean_norm = Norm(Mean(l));
-      double along_sum = 0;
-      double rest_sum = 0;
-      for (std::int64_t p = begin; p < end; ++p) {
-        along_sum += Split(l, mean_norm, p, rest);
-        const double rest_square = SquareNorm(rest);
-        rest_sum += rest_square;
-        // Every so-and-so-many-th key.
-        if (p * direction_count / key_count < mass_.direction_count_) continue;
-        float* direction =
-            mass_.directions_.data() +
-            static_cast<std::size_t>(mass_.direction_count_) * dim;
-        std::copy(rest.begin(), rest.end(), direction);
-        direction_sum += rest_square;
-        ++mass_.direction_count_;
-      }
-      const auto count = static_cast<double>(end - begin);
-      square_norm_sum += along_sum + rest_sum + count * mean_norm * mean_norm;
-      const bool flat = begin == end || mean_norm == 0;
+    for (std::size_t l = 0; l < list_count; ++l) {
+      const double mean_norm = Norm(Mean(static_cast<std::int64_t>(l)));
+      const auto count =
+          static_cast<double>(lists_.offsets[l + 1] - lists_.offsets[l]);
+      square_norm_sum +=
+          sums[l].along + sums[l].rest + count * mean_norm * mean_norm;
+      const bool flat = count == 0 || mean_norm == 0;
       mass_.variances_.push_back(
-          begin == end ? 0 : static_cast<float>(rest_sum / count));
+          count == 0 ? 0 : static_cast<float>(sums[l].rest / count));
       mass_.mean_shares_.push_back(
           flat ? 0
-               : static_cast<float>(along_sum / count / mean_norm / mean_norm));
+               : static_cast<float>(sums[l].along / count / mean_norm /
+                                    mean_norm));
     }
+    mass_.dim_ = lists_.dim;
     mass_.key_norm_ =
-        std::sqrt(square_norm_sum / static_cast<double>(key_count));
+        std::sqrt(square_norm_sum / static_cast<double>(lists_.key_count()));
+    ChooseDirections();
+  }
+
+  KeySums SumKeys(std::int64_t list) const {
+    const double mean_norm = Norm(Mean(list));
+    std::vector<double> rest(static_cast<std::size_t>(lists_.dim));
+    KeySums sums;
+    for (std::int64_t p = lists_.offsets[static_cast<std::size_t>(list)];
+         p < lists_.offsets[static_cast<std::size_t>(list) + 1]; ++p) {
+      sums.along += Split(list, mean_norm, p, rest);
+      sums.rest += SquareNorm(rest);
+    }
+    return sums;
+  }
+
+  // Those in which every so-and-so-many-th key lies from its list's mean.
+  void ChooseDirections() {
+    const std::int64_t key_count = lists_.key_count();
+    const auto dim = static_cast<std::size_t>(lists_.dim);
+    const std::int64_t count = std::min(kDirections, key_count);
+    mass_.directions_ =
+        AlignedBuffer<float>(static_cast<std::size_t>(count) * dim);
+    mass_.direction_count_ = count;
+    std::vector<double> rest(dim);
+    double square_sum = 0;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t position = (i * key_count + count - 1) / count;
+      const std::int64_t list = lists_.ListAt(position);
+      Split(list, Norm(Mean(list)), position, rest);
+      std::copy(rest.begin(), rest.end(),
+                mass_.directions_.data() + static_cast<std::size_t>(i) * dim);
+      square_sum += SquareNorm(rest);
+    }
     // So that the mean of x'x has trace 1.
-    const double mean_square =
-        direction_sum / static_cast<double>(mass_.direction_count_);
+    const double mean_square = square_sum / static_cast<double>(count);
     const auto scale =
         static_cast<float>(mean_square > 0 ? 1 / std::sqrt(mean_square) : 0);
     for (float& component : mass_.directions_.span()) component *= scale;
@@ -228,9 +256,11 @@ class UnscoredMassLearner {
     log_sums_.assign(kLearnedRates * selves_.size() * kSharpnessCount *
                          static_cast<std::size_t>(lists_.list_count()),
                      kNothing);
-    ForEachPart(
-        lists_.list_count(), options_.thread_count,
-        [this](std::int64_t begin, std::int64_t end) { SumLists(begin, end); });
+    // Parts of as many keys.
+    ForEachPart(lists_.key_count(), options_.thread_count,
+                [this](std::int64_t begin, std::int64_t end) {
+                  SumLists(lists_.ListFrom(begin), lists_.ListFrom(end));
+                });
     return !IsCancelled();
   }
 
@@ -302,28 +332,36 @@ class UnscoredMassLearner {
                      .SumExps(logits.data(), count, static_cast<float>(max),
                               logits.data())
                      .sum;
+    float* log_sums = LogSums(rate, query, list);
     for (std::size_t s = 0; s < kSharpnessCount; ++s) {
-      float& log_sum = LogSums(rate, query, s)[static_cast<std::size_t>(list)];
+      float& log_sum = log_sums[s];
       log_sum = static_cast<float>(LogAdd(log_sum, max + std::log(sum)));
       max *= 2;
       sum = SumOfSquares(logits);
     }
   }
 
-  // Of what it leaves in the place of the numbers, of which eight at a time are
-  // added up, as one waits for each addition.
+  // Of what it leaves in the place of the numbers, of which the greatest is 1.
+  // Eight at a time are added up, as one waits for each addition. Squares that
+  // would be denormal, for which processors take a hundred times as long, are
+  // 0.
   static double SumOfSquares(std::span<float> numbers) {
     constexpr std::size_t kTogether = 8;
+    constexpr float kLeast = 0x1p-63f;
+    const auto square = [](float number) {
+      const float kept = number < kLeast ? 0.0f : number;
+      return kept * kept;
+    };
     double sums[kTogether] = {};
     std::size_t i = 0;
     for (; i + kTogether <= numbers.size(); i += kTogether) {
       for (std::size_t j = 0; j < kTogether; ++j) {
-        numbers[i + j] *= numbers[i + j];
+        numbers[i + j] = square(numbers[i + j]);
         sums[j] += numbers[i + j];
       }
     }
     for (; i < numbers.size(); ++i) {
-      numbers[i] *= numbers[i];
+      numbers[i] = square(numbers[i]);
       sums[0] += numbers[i];
     }
     return std::accumulate(sums, sums + kTogether, 0.0);
@@ -338,27 +376,54 @@ class UnscoredMassLearner {
   }
 
   bool MeasureRate(int rate) {
-    CodedQuery coded;
-    std::vector<float> scores;
-    std::vector<std::int32_t> chosen;
-    std::vector<float> predicted;
     const Bitmap mask = EligibleRowsOf(rate);
     ScanQuery masked;
     masked.row_end = static_cast<RowIndex>(mask.size());
     masked.allowed = &mask;
     const EligibleRows eligible(masked);
     const ListPart parts[] = {{&lists_, rate == 0 ? nullptr : &eligible}};
+    // By sharpness.
+    std::vector<std::vector<Trial>> trials(kSharpnessCount,
+                                           std::vector<Trial>(selves_.size()));
+    std::atomic<bool> coded = true;
+    ForEachPart(static_cast<std::int64_t>(selves_.size()),
+                options_.thread_count,
+                [&](std::int64_t begin, std::int64_t end) {
+                  coded = coded & TryQueries(rate, parts, begin, end, trials);
+                });
+    if (!coded) return false;
+    for (std::vector<Trial>& of_sharpness : trials) {
+      Measures measures = MeasureTrials(std::move(of_sharpness));
+      if (measures.empty()) {
+        // Hardly anything was visited, as where most keys are not eligible.
+        if (rate == 0) return false;
+        measures = mass_.measures_[mass_.measures_.size() - kSharpnessCount];
+      }
+      mass_.measures_.push_back(std::move(measures));
+    }
+    return true;
+  }
+
+  // Tries queries from `begin` to `end` at all sharpnesses. False if codes are
+  // of no use to one.
+  bool TryQueries(int rate, std::span<const ListPart> parts, std::int64_t begin,
+                  std::int64_t end, std::vector<std::vector<Trial>>& trials) {
+    CodedQuery coded;
+    std::vector<float> scores;
+    std::vector<std::int32_t> chosen;
+    std::vector<float> predicted;
+    std::vector<float> log_sums(static_cast<std::size_t>(lists_.list_count()));
     // Where all lists are visited, nothing is guessed.
     const std::int64_t probe_count =
         std::min(options_.probe_counts[static_cast<std::size_t>(rate)],
                  lists_.list_count() - 1);
-    for (std::size_t s = 0; s < kSharpnessCount; ++s) {
-      std::vector<Trial> trials(selves_.size());
-      for (std::size_t q = 0; q < trials.size(); ++q) {
-        Trial& trial = trials[q];
+    for (auto q = static_cast<std::size_t>(begin);
+         q < static_cast<std::size_t>(end); ++q) {
+      lists_.means->ScoreLists(Query(q), scores);
+      SelectBest(scores, probe_count, chosen);
+      for (std::size_t s = 0; s < kSharpnessCount; ++s) {
         if (!coded.Encode(lists_.codes, Query(q), LogitFactor(s))) return false;
-        lists_.means->ScoreLists(Query(q), scores);
-        SelectBest(scores, probe_count, chosen);
+        Trial& trial = trials[s][q];
         trial.sharpness = LogitFactor(s) * mass_.key_norm_;
         trial.visited = {.query = Query(q),
                          .logit_factor = LogitFactor(s),
@@ -370,7 +435,10 @@ class UnscoredMassLearner {
                          .masked = rate != 0,
                          .eligible_rate = LearnedRate(rate),
                          .rest_count = 1};
-        SumVisited(LogSums(rate, q, s), trial);
+        for (std::size_t l = 0; l < log_sums.size(); ++l) {
+          log_sums[l] = LogSums(rate, q, static_cast<std::int64_t>(l))[s];
+        }
+        SumVisited(log_sums, trial);
         mass_.PredictLists(lists_, trial.visited, predicted);
         trial.log_predicted = mass_.LogPredictedSum(parts, predicted);
         // Most queries that see all keys use the prediction.
@@ -379,13 +447,6 @@ class UnscoredMassLearner {
                        rate == 0 ? UnscoredMass::kDrawsBesidePrediction
                                  : UnscoredMass::kDraws);
       }
-      Measures measures = MeasureTrials(std::move(trials));
-      if (measures.empty()) {
-        // Hardly anything was visited, as where most keys are not eligible.
-        if (rate == 0) return false;
-        measures = mass_.measures_[mass_.measures_.size() - kSharpnessCount];
-      }
-      mass_.measures_.push_back(std::move(measures));
     }
     return true;
   }
@@ -512,7 +573,7 @@ class UnscoredMassLearner {
   UnscoredMass mass_;
   std::vector<float> queries_;        // [selves_.size(), dim]
   std::vector<std::int64_t> selves_;  // positions of keys; -1: it is none
-  // [kLearnedRates, queries, kSharpnessCount, lists]
+  // [kLearnedRates, queries, lists, kSharpnessCount]
   std::vector<float> log_sums_;
 };
 

@@ -58,7 +58,7 @@ void ListAssigner::Assign(
           [factor](float component) { return component * factor; });
     }
     nearest_.Find({scratch.block_.data(), block_count, dim}, lists + begin,
-                  nullptr, scratch.nearest_);
+                  scratch.nearest_);
   }
   if (learned_.lists.empty()) return;
   std::transform(lists, lists + count, lists, [this](std::int32_t place) {

@@ -12,10 +12,10 @@
 
 #include "core/attention/state.h"
 #include "core/shortlist/code_scan.h"
+#include "core/shortlist/coded_query.h"
 #include "core/shortlist/eligible_rows.h"
 #include "core/shortlist/inverted_lists.h"
 #include "core/shortlist/ivf_training.h"
-#include "core/shortlist/key_codes.h"
 #include "core/shortlist/key_index.h"
 #include "core/shortlist/unscored_mass.h"
 

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "core/attention/score.h"
+#include "core/shortlist/coded_query.h"
 #include "core/shortlist/eligible_rows.h"
 #include "core/shortlist/inverted_lists.h"
-#include "core/shortlist/key_codes.h"
 #include "core/shortlist/key_groups.h"
 #include "core/shortlist/key_index.h"
 #include "core/shortlist/unscored_mass.h"

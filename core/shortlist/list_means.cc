@@ -33,7 +33,7 @@ void ListMeans::ScoreListsByCode(std::span<const CodeQuery> queries,
   codes.Logits(queries, bits, 0, blocks, stride, scores);
   for (std::size_t q = 0; q < queries.size(); ++q) {
     float* of_query = scores + static_cast<std::int64_t>(q) * stride;
-    for (std::size_t l = 0; l < reaches.size(); ++l) of_query[l] += reaches[l];
+    ActiveKernels().AddMax(reaches.data(), list_count(), of_query);
   }
 }
 

@@ -59,7 +59,7 @@ ListValues ListValues::Of(const InvertedLists& lists, const ValueSource& source,
   values.codes_ =
       KeyCodes({floats.data(), lists.key_count(), value_dim}, {},
                {values.means_.data(), lists.list_count(), value_dim},
-               lists.offsets, seed);
+               lists.offsets, seed, /*thread_count=*/1);
   values.codes_.DropLowPlane();
   values.LearnScales(lists);
   return values;

@@ -6,10 +6,29 @@
 #include <span>
 #include <vector>
 
+#include "core/base/aligned_buffer.h"
 #include "core/base/views.h"
-#include "core/shortlist/key_codes.h"
+#include "core/shortlist/coded_query.h"
 
 namespace attendant {
+
+// Rows as queries of 8 bits, cut once for centroids that change. Immutable.
+class CodedRows {
+ public:
+  // Of rows [n, dim], by thread_count >= 1 threads. 56 bytes a row and one a
+  // component.
+  CodedRows(MatrixView rows, std::int64_t thread_count);
+
+  // Null if the row is too large or small for codes.
+  const QueryCode* Of(std::int64_t row) const {
+    const QueryCode& code = codes_[static_cast<std::size_t>(row)];
+    return code.high == nullptr ? nullptr : &code;
+  }
+
+ private:
+  AlignedBuffer<std::int8_t> planes_;
+  std::vector<QueryCode> codes_;
+};
 
 // Compares rows with codes of the centroids, of 8 bits, and then with those
 // centroids themselves that the codes' errors leave in question: the answer is
@@ -35,15 +54,16 @@ class NearestCentroid {
   explicit NearestCentroid(MatrixView centroids);
 
   // nearest[i] is the centroid at the least Euclidean distance from row i, the
-  // first of equals. At most kBlockRows rows of the centroids' dim. If
-  // squared_distances is not null it receives one a row.
-  void Find(MatrixView rows, std::int32_t* nearest, float* squared_distances,
-            Scratch& scratch) const;
+  // first of equals. At most kBlockRows rows of the centroids' dim.
+  void Find(MatrixView rows, std::int32_t* nearest, Scratch& scratch) const;
+  // The same of rows that were coded: row i is `first` + i of `coded`.
+  void Find(MatrixView rows, const CodedRows& coded, std::int64_t first,
+            std::int32_t* nearest, Scratch& scratch) const;
 
   // Without the centroids.
   std::int64_t memory_bytes() const {
     return codes_.memory_bytes() +
-           static_cast<std::int64_t>(half_square_norms_.size() * sizeof(float));
+           static_cast<std::int64_t>(less_.size() * sizeof(float));
   }
 
  private:
@@ -51,19 +71,18 @@ class NearestCentroid {
   static constexpr std::int64_t kPartCentroids = 256;
   static_assert(kPartCentroids % kCodeRows == 0);
 
-  // |x - c|^2 / 2 = |x|^2 / 2 - (x . c - |c|^2 / 2): the greatest score wins.
-  struct Best {
-    std::int32_t centroid = 0;
-    float score = 0;
-  };
-
-  Best FindByFloats(std::span<const float> row, Scratch& scratch) const;
+  // `take(row, coded)` codes a row: false if it has no codes.
+  template <typename Take>
+  void FindRows(MatrixView rows, Take take, std::int32_t* nearest,
+                Scratch& scratch) const;
+  std::int32_t FindByFloats(std::span<const float> row, Scratch& scratch) const;
   // Scores all coded queries with a part of the centroids by their codes.
   void ScorePart(std::span<const CodeQuery> queries, std::int64_t part,
                  Scratch& scratch) const;
   // From such scores of all parts, for the coded row that is query `query`.
-  Best FindByCodes(std::span<const float> row, const CodedQuery& coded,
-                   std::int64_t query, Scratch& scratch) const;
+  std::int32_t FindByCodes(std::span<const float> row, const CodedQuery& coded,
+                           std::int64_t query, Scratch& scratch) const;
+  // |x - c|^2 / 2 = |x|^2 / 2 - (x . c - |c|^2 / 2): the greatest score wins.
   float Score(std::span<const float> row, std::int64_t centroid) const;
 
   std::int64_t part_count() const {
@@ -75,7 +94,7 @@ class NearestCentroid {
   }
 
   MatrixView centroids_;
-  std::vector<float> half_square_norms_;
+  std::vector<float> less_;  // half the centroids' square norms, below 0
   double addition_error_ = 0;
   KeyCodes codes_;
 };

@@ -8,6 +8,7 @@
 
 #include "core/attention/top_k.h"
 #include "core/kernels/kernels.h"
+#include "core/shortlist/for_each_part.h"
 
 namespace attendant {
 namespace {
@@ -53,6 +54,10 @@ class SampleDraw {
   }
 
  private:
+  bool IsCancelled() const {
+    return options_.cancelled != nullptr &&
+           options_.cancelled->load(std::memory_order_relaxed);
+  }
   bool IsCosine() const { return options_.score_kind == ScoreKind::kCosine; }
 
   float* Query(std::int64_t i) {
@@ -84,22 +89,29 @@ class SampleDraw {
   }
 
   // Calls visit(query, first key, similarities, count) for blocks of keys, in
-  // order. False if cancelled.
+  // order; several queries' calls come at once. False if cancelled.
   template <typename Visit>
   bool ForEachBlock(Visit visit) {
+    ForEachPart(query_count_, options_.thread_count,
+                [&](std::int64_t begin, std::int64_t end) {
+                  ForEachBlockOf(begin, end, visit);
+                });
+    return !IsCancelled();
+  }
+
+  template <typename Visit>
+  void ForEachBlockOf(std::int64_t first, std::int64_t last,
+                      const Visit& visit) {
     std::vector<float> dots(
-        static_cast<std::size_t>(query_count_ * kBlockKeys));
-    for (std::int64_t begin = 0; begin < keys_.row_count; begin += kBlockKeys) {
-      if (options_.cancelled != nullptr &&
-          options_.cancelled->load(std::memory_order_relaxed)) {
-        return false;
-      }
+        static_cast<std::size_t>((last - first) * kBlockKeys));
+    for (std::int64_t begin = 0; begin < keys_.row_count && !IsCancelled();
+         begin += kBlockKeys) {
       const std::int64_t count = std::min(kBlockKeys, keys_.row_count - begin);
-      ActiveKernels().DotRowsMulti(sample_.queries_.data(), query_count_,
+      ActiveKernels().DotRowsMulti(Query(first), last - first,
                                    keys_.data + begin * keys_.dim, count,
                                    keys_.dim, dots.data());
-      for (std::int64_t q = 0; q < query_count_; ++q) {
-        float* similarities = dots.data() + q * count;
+      for (std::int64_t q = first; q < last; ++q) {
+        float* similarities = dots.data() + (q - first) * count;
         if (IsCosine()) {
           const float* inverse_norms = inverse_norms_.data() + begin;
           for (std::int64_t i = 0; i < count; ++i) {
@@ -109,7 +121,6 @@ class SampleDraw {
         visit(q, begin, similarities, count);
       }
     }
-    return true;
   }
 
   bool PerturbSamples() {
@@ -169,16 +180,18 @@ class SampleDraw {
                                                   : options_.neighbour_count,
                                  keys_.row_count - 1),
                         &no_ids);
+      // What other threads allocate stays with the process for longer.
+      tops.back().Expect(keys_.row_count);
     }
-    std::vector<std::int32_t> chosen(kBlockKeys);
     const bool completed =
         ForEachBlock([&](std::int64_t q, std::int64_t begin,
                          const float* similarities, std::int64_t count) {
+          std::int32_t chosen[kBlockKeys];
           TopK& top = tops[static_cast<std::size_t>(q)];
           const std::int64_t chosen_count = ActiveKernels().SelectAtLeast(
-              similarities, count, top.threshold(), chosen.data());
+              similarities, count, top.threshold(), chosen);
           for (std::int64_t c = 0; c < chosen_count; ++c) {
-            const std::int32_t i = chosen[static_cast<std::size_t>(c)];
+            const std::int32_t i = chosen[c];
             if (begin + i == sampled_[static_cast<std::size_t>(q)]) continue;
             top.Offer({.logit = similarities[i],
                        .similarity = similarities[i],

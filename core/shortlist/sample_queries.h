@@ -18,6 +18,7 @@ struct SampleOptions {
   ScoreKind score_kind = ScoreKind::kDot;
   std::int64_t neighbour_count = 0;
   std::uint64_t seed = 0;
+  int thread_count = 1;  // >= 1; the queries are the same for any
   const std::atomic<bool>* cancelled = nullptr;
 };
 

@@ -13,9 +13,9 @@
 #include "core/attention/score.h"
 #include "core/attention/state.h"
 #include "core/base/aligned_buffer.h"
+#include "core/shortlist/coded_query.h"
 #include "core/shortlist/eligible_rows.h"
 #include "core/shortlist/inverted_lists.h"
-#include "core/shortlist/key_codes.h"
 
 namespace attendant {
 

@@ -63,6 +63,26 @@ TEST_P(OrderTest, MaxFindsTheGreatestAnywhere) {
   }
 }
 
+TEST_P(OrderTest, AddMaxAddsAndFindsTheGreatestSum) {
+  std::uniform_real_distribution<float> uniform(-3, 3);
+  for (const std::int64_t n : kLengths) {
+    if (n == 0) continue;
+    std::vector<float> numbers(static_cast<std::size_t>(n) + 1);
+    std::vector<float> terms(numbers.size());
+    for (float& number : numbers) number = uniform(random_);
+    for (float& term : terms) term = uniform(random_);
+    numbers[0] = -std::numeric_limits<float>::infinity();
+    // What lies beyond the numbers is nobody's.
+    std::vector<float> expected = numbers;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
+      expected[i] += terms[i];
+    }
+    const float max = kernels().AddMax(terms.data(), n, numbers.data());
+    EXPECT_EQ(numbers, expected) << n;
+    EXPECT_EQ(max, *std::max_element(expected.begin(), expected.end() - 1));
+  }
+}
+
 TEST_P(OrderTest, SelectAtLeastKeepsEqualAndGreaterInOrder) {
   std::uniform_int_distribution<int> small(0, 4);
   for (const std::int64_t n : kLengths) {

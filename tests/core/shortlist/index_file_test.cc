@@ -74,6 +74,26 @@ TEST_F(IndexFileTest, ATrainingComesBack) {
   EXPECT_EQ(Saved(*training), bytes);
 }
 
+// What is learned, coded and summed depends on no order of threads.
+TEST(IndexFile, IsTheSameByAnyNumberOfThreads) {
+  constexpr std::int64_t kRows = 5000;
+  const KeyTable table = ClusteredKeys(kRows, 24, 300, /*seed=*/5);
+  const auto saved = [&](int thread_count) {
+    const auto index =
+        IvfIndex::Build(table.keys, 24, ScoreKind::kCosine,
+                        {.neighbour_count = 10, .thread_count = thread_count})
+            .value();
+    StringSink sink;
+    SaveIndex(*index, kRows, sink);
+    SaveTraining(*index->training(), sink);
+    EXPECT_OK(sink.status());
+    return sink.bytes;
+  };
+  const std::string alone = saved(1);
+  EXPECT_TRUE(saved(2) == alone);
+  EXPECT_TRUE(saved(5) == alone);
+}
+
 TEST_F(IndexFileTest, WhatIsNoTrainingIsRefused) {
   const auto expect_refused =
       [this](const std::function<void(IvfTraining&, ListMeans&)>& damage) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/attention/score.h"
+#include "core/shortlist/coded_query.h"
 #include "tests/core/shortlist/scan_fixture.h"
 
 namespace attendant {
@@ -117,7 +118,8 @@ TEST(KeyCodesTest, WhatIsLeftOfTheMeanHasSmallerErrors) {
   }
   const std::vector<std::int64_t> offsets = {0, 300};
   const KeyCodes plain(ViewOf(table), {}, 11);
-  const KeyCodes centred(ViewOf(table), {}, {mean.data(), 1, 64}, offsets, 11);
+  const KeyCodes centred(ViewOf(table), {}, {mean.data(), 1, 64}, offsets, 11,
+                         1);
   EXPECT_LT(5 * centred.max_scale(), plain.max_scale());
   CodedQuery query;
   ASSERT_TRUE(query.Encode(centred, table.keys[7], 1));

@@ -65,8 +65,8 @@ struct Data {
     for (std::int64_t l = 1; l <= kLists; ++l) {
       lists.offsets.push_back(l * kRows / kLists);
     }
-    lists.Summarise(false, 5);
-    lists.Encode(false, 5);
+    lists.Summarise(lists.SumKeys(false, 1), 5);
+    lists.Encode(false, 5, 1);
     queries.resize(kQueries * kDim);
     for (std::int64_t q = 0; q < kQueries; ++q) {
       draw(q % kLists, queries.data() + q * kDim);
@@ -112,7 +112,7 @@ InvertedLists PartOfKeys(int p) {
       *KeyFloats::Gather(part.key_count(), kDim, nullptr, [&](std::int64_t i) {
         return all.key_view().Row(positions[static_cast<std::size_t>(i)]);
       });
-  part.Encode(false, 5);
+  part.Encode(false, 5, 1);
   return part;
 }
 
