@@ -288,7 +288,8 @@ TEST_F(ClientTest, ComesBackWhenAServerWithoutRoomSaysSo) {
   const SteadyTime start = SteadyNow();
   EXPECT_OK(client_->GetCatalog({}));
   EXPECT_EQ(flaky_.call_count(), 3);
-  EXPECT_GE(TimeSince(start), absl::Milliseconds(600));
+  // gRPC counts in whole milliseconds.
+  EXPECT_GE(TimeSince(start), absl::Milliseconds(598));
 }
 
 TEST_F(ClientTest, StaysAwayWhenTold) {
