@@ -389,7 +389,9 @@ class UnscoredMassLearner {
     ForEachPart(static_cast<std::int64_t>(selves_.size()),
                 options_.thread_count,
                 [&](std::int64_t begin, std::int64_t end) {
-                  coded = coded & TryQueries(rate, parts, begin, end, trials);
+                  if (!TryQueries(rate, parts, begin, end, trials)) {
+                    coded = false;
+                  }
                 });
     if (!coded) return false;
     for (std::vector<Trial>& of_sharpness : trials) {

@@ -169,7 +169,7 @@ TEST_F(MemoryCapTest, TheLimitHoldsUnderLoad) {
   GTEST_SKIP() << "the sanitizer's own memory counts as the server's";
 #endif
   const SteadyTime end = SteadyAfter(absl::Seconds(Flag("seconds", 4)));
-  const SteadyTime give_up = end + std::chrono::minutes(1);
+  const SteadyTime give_up = end + std::chrono::minutes(2);
   Start([this] { Ingest(); });
   Start([this] { Ask("churn"); });
   Start([this] { Ask("small"); });
