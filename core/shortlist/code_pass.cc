@@ -1,6 +1,7 @@
 #include "core/shortlist/code_pass.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -126,13 +127,7 @@ void CodePass::Take(std::int64_t list, std::int64_t begin, std::int64_t count,
   Correct(list, begin, count, logits);
   std::int64_t eligible_count = count;
   if (!all_eligible_) {
-    const EligibleRows eligible(*query_);
-    for (std::int64_t i = 0; i < count; ++i) {
-      const RowIndex row = lists_->rows[static_cast<std::size_t>(begin + i)];
-      if (eligible.Bit(row) != 0) continue;
-      logits[i] = kNothing;
-      --eligible_count;
-    }
+    eligible_count = LeaveEligible(begin, count, logits);
     if (eligible_count == 0) {
       if (options_.precision == 0) return;
       std::fill_n(logits, count, 0.0f);
@@ -151,6 +146,23 @@ void CodePass::Take(std::int64_t list, std::int64_t begin, std::int64_t count,
   partition.Add(logits, count, samples || pools ? logits : nullptr);
   if (samples) tail_.Add(logits, count, partition.max);
   if (pools) pool_.Add(list, begin, count, logits, partition.max);
+}
+
+// No branch tells them apart: for which rows it is taken can't be foreseen.
+std::int64_t CodePass::LeaveEligible(std::int64_t begin, std::int64_t count,
+                                     float* logits) const {
+  const EligibleRows eligible(*query_);
+  const RowIndex* rows = lists_->rows.data() + begin;
+  constexpr auto kNothingBits = std::bit_cast<std::uint32_t>(kNothing);
+  std::int64_t eligible_count = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto bit = static_cast<std::uint32_t>(eligible.Bit(rows[i]));
+    const auto logit = std::bit_cast<std::uint32_t>(logits[i]);
+    logits[i] =
+        std::bit_cast<float>((logit & (0 - bit)) | (kNothingBits & (bit - 1)));
+    eligible_count += bit;
+  }
+  return eligible_count;
 }
 
 void CodePass::Keep(std::int64_t begin, std::int64_t count,

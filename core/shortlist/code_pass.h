@@ -129,6 +129,9 @@ class CodePass {
     return 2 * half_variance_ * scale * scale;
   }
   void Shrink(bool last);
+  // Makes the logits of others -infinity, and counts those that are left.
+  std::int64_t LeaveEligible(std::int64_t begin, std::int64_t count,
+                             float* logits) const;
   void TakeBounds(std::int64_t begin, std::int64_t count, const float* logits);
   void Keep(std::int64_t begin, std::int64_t count, const float* logits);
   void MakeRoom();
