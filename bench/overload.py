@@ -4,8 +4,8 @@ several times of what it can. Drives attendantd and attendant-load of
 build/release/bin and keeps what it measured in bench/results/overload.json, of
 which bench/report.py makes the table of bench/README.md.
 
-  bench/run overload           100,000, 300,000 and 500,000 items of 128, three
-                               rounds of 10 s a stage
+  bench/run overload           100,000, 300,000 and 600,000 items of 128, three
+                               rounds of 5 s a stage
   bench/run overload --quick   one round of 3 s with 100,000, in
                                build/overload-quick.json
   bench/run overload --items 500000 --times 1 2 3 5 10
@@ -180,8 +180,8 @@ def parse_options():
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
     options.items = options.items or (
-        [100_000] if options.quick else [100_000, 300_000, 500_000])
-    options.seconds = options.seconds or (3 if options.quick else 10)
+        [100_000] if options.quick else [100_000, 300_000, 600_000])
+    options.seconds = options.seconds or (3 if options.quick else 5)
     options.rounds = options.rounds or (1 if options.quick else 3)
     options.json = options.json or (
         ROOT / "build/overload-quick.json" if options.quick

@@ -75,6 +75,7 @@ Server::Server(const Options& options, CatalogSet* catalogs,
                     .limits_wait = true},
                    {.name = "attend",
                     .have_own_cores = true,
+                    .are_let_go_on = true,
                     .most_elsewhere = LightQueries::MostAtOnce(static_cast<int>(
                         std::thread::hardware_concurrency()))}),
       // Writes that wait a little longer are fewer syncs; queries would notice.

@@ -203,13 +203,22 @@ ATTENDANT_AVX2 float Max(const float* numbers, std::int64_t n) {
 
 ATTENDANT_AVX2 float AddMax(const float* terms, std::int64_t n,
                             float* numbers) {
+  __m256 lanes = _mm256_set1_ps(-std::numeric_limits<float>::infinity());
   std::int64_t i = 0;
   for (; i + kWidth <= n; i += kWidth) {
-    _mm256_storeu_ps(numbers + i, _mm256_add_ps(_mm256_loadu_ps(numbers + i),
-                                                _mm256_loadu_ps(terms + i)));
+    const __m256 sum =
+        _mm256_add_ps(_mm256_loadu_ps(numbers + i), _mm256_loadu_ps(terms + i));
+    _mm256_storeu_ps(numbers + i, sum);
+    lanes = _mm256_max_ps(lanes, sum);
   }
-  for (; i < n; ++i) numbers[i] += terms[i];
-  return Max(numbers, n);
+  alignas(32) float stored[kWidth];
+  _mm256_store_ps(stored, lanes);
+  float max = *std::max_element(stored, stored + kWidth);
+  for (; i < n; ++i) {
+    numbers[i] += terms[i];
+    max = std::max(max, numbers[i]);
+  }
+  return max;
 }
 
 // x = n ln 2 + r for x in [kMinGap, 0], with |r| <= ln 2 / 2, and a factor with

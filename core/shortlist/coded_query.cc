@@ -42,8 +42,8 @@ std::int64_t QueryPlaneBytes(std::int64_t dim) {
   return CodeStepCount(dim) * kCodeDims;
 }
 
-bool CutQuery(const Rotation& rotation, std::span<float> query, double norm,
-              std::int8_t* high, std::int8_t* low, QueryCode* code) {
+bool CutIntoCodes(const Rotation& rotation, std::span<float> query, double norm,
+                  std::int8_t* high, std::int8_t* low, CutQuery* code) {
   rotation.Apply(query.data());
   const float greatest = GreatestSize(query);
   const float scale = greatest / kMaxQueryCode;
@@ -97,13 +97,13 @@ bool CodedQuery::Encode(const KeyCodes& codes, std::span<const float> query,
   planes_.resize(2 * plane_bytes);
   std::int8_t* low =
       bits == QueryBits::k8 ? nullptr : planes_.data() + plane_bytes;
-  QueryCode code;
-  return CutQuery(codes.rotation(), rotated_, Norm(query), planes_.data(), low,
-                  &code) &&
+  CutQuery code;
+  return CutIntoCodes(codes.rotation(), rotated_, Norm(query), planes_.data(),
+                      low, &code) &&
          Take(code, codes, logit_factor);
 }
 
-bool CodedQuery::Take(const QueryCode& code, const KeyCodes& codes,
+bool CodedQuery::Take(const CutQuery& code, const KeyCodes& codes,
                       double logit_factor) {
   codes_ = &codes;
   code_ = code;
@@ -130,7 +130,7 @@ bool CodedQuery::Take(const QueryCode& code, const KeyCodes& codes,
 
 bool CodedQuery::EncodeAs(const CodedQuery& other, const KeyCodes& codes) {
   planes_ = other.planes_;
-  QueryCode code = other.code_;
+  CutQuery code = other.code_;
   code.high = planes_.data();
   if (code.low != nullptr) code.low = planes_.data() + planes_.size() / 2;
   return Take(code, codes, other.logit_factor_);

@@ -19,7 +19,7 @@ enum class QueryBits { k8, k16 };
 
 // What a query is to all KeyCodes of a rotation. The planes are somebody
 // else's.
-struct QueryCode {
+struct CutQuery {
   const std::int8_t* high = nullptr;
   const std::int8_t* low = nullptr;  // null: 8 bits
   std::int32_t high_sum = 0;         // over components
@@ -36,13 +36,18 @@ std::int64_t QueryPlaneBytes(std::int64_t dim);
 // Rotates `query`, which it overwrites, of the norm given, and cuts it into
 // codes: planes of QueryPlaneBytes each, the low one null for 8 bits. False if
 // it is too large or too small for floats to do so.
-bool CutQuery(const Rotation& rotation, std::span<float> query, double norm,
-              std::int8_t* high, std::int8_t* low, QueryCode* code);
+bool CutIntoCodes(const Rotation& rotation, std::span<float> query, double norm,
+                  std::int8_t* high, std::int8_t* low, CutQuery* code);
 
 // A query as the code kernels take it. Reused from query to query, it does not
 // allocate. Not thread-safe.
 class CodedQuery {
  public:
+  CodedQuery() = default;
+  // It points into itself, as what moves does not mind.
+  CodedQuery(CodedQuery&&) = default;
+  CodedQuery& operator=(CodedQuery&&) = default;
+
   // Codes `query` [dim], whose logits are dot products x logit_factor. False if
   // its logits may be beyond a float, or too small for one. Queries of one call
   // of KeyCodes::Logits have the same bits.
@@ -50,14 +55,14 @@ class CodedQuery {
               double logit_factor, QueryBits bits = QueryBits::k16);
   // A query that was cut before by the same rotation, whose planes must live as
   // long; false as above.
-  bool Take(const QueryCode& code, const KeyCodes& codes, double logit_factor);
-  // The same query, which was encoded, for other codes of the same rotation;
-  // false as above.
+  bool Take(const CutQuery& code, const KeyCodes& codes, double logit_factor);
+  // The same query, which was encoded and not taken, for other codes of the
+  // same rotation; false as above.
   bool EncodeAs(const CodedQuery& other, const KeyCodes& codes);
 
   // Those that it was encoded for.
   const KeyCodes& codes() const { return *codes_; }
-  // Valid until the next Encode, and while the object lives.
+  // Valid until the next Encode or Take, and while the object lives.
   const CodeQuery& view() const { return view_; }
   // The same with another logit factor, and with its first 8 bits alone.
   CodeQuery WithFactor(double logit_factor,
@@ -79,7 +84,7 @@ class CodedQuery {
 
  private:
   const KeyCodes* codes_ = nullptr;
-  QueryCode code_;
+  CutQuery code_;
   std::vector<float> rotated_;
   std::vector<std::int8_t> planes_;  // high, then low
   CodeQuery view_;

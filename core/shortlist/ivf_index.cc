@@ -220,8 +220,8 @@ absl::StatusOr<Trained> Train(Keys keys, std::span<const RowIndex> rows,
   training->seed = options.seed;
   training->key_count = lists.key_count();
   training->square_distance = lists.MeanSquareDistance(normalise);
-  training->calibration = Calibrate(lists, sample, options.target_recall,
-                                    options.thread_count);
+  training->calibration =
+      Calibrate(lists, sample, options.target_recall, options.thread_count);
   ATTENDANT_ASSIGN_OR_RETURN(
       training->unscored_mass,
       UnscoredMass::Learn(
@@ -282,7 +282,7 @@ absl::StatusOr<std::unique_ptr<IvfIndex>> BuildIndex(
   std::optional<ListValues> values;
   if (options.values != nullptr) {
     values = ListValues::Of(trained.lists, *options.values, options.value_dim,
-                            trained.training->seed);
+                            trained.training->seed, options.thread_count);
   }
   return std::make_unique<ListIndex>(
       std::move(trained.lists), static_cast<std::int64_t>(keys.size()),

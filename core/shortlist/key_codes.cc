@@ -77,6 +77,11 @@ KeyCodes::KeyCodes(MatrixView keys, std::span<const float> factors,
   totals_ = std::move(none);
   totals_.usable = key_count_ > 0;
   for (const Totals& chunk : chunks) totals_.Add(chunk);
+  if (totals_.usable) return;
+  // Files hold nothing that nobody wrote.
+  std::ranges::fill(high_plane_.span(), std::uint8_t{0});
+  std::ranges::fill(low_plane_.span(), std::uint8_t{0});
+  std::ranges::fill(scales_.span(), 0.0f);
 }
 
 void KeyCodes::EncodeBlocks(const Source& source, std::int64_t begin,

@@ -448,6 +448,10 @@ class UnscoredMassLearner {
             mass_.Draw(parts, trial.visited, predicted,
                        rate == 0 ? UnscoredMass::kDrawsBesidePrediction
                                  : UnscoredMass::kDraws);
+        // These end here.
+        trial.visited.coded = nullptr;
+        trial.visited.scores = {};
+        trial.visited.lists = {};
       }
     }
     return true;

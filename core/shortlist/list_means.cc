@@ -33,6 +33,7 @@ void ListMeans::ScoreListsByCode(std::span<const CodeQuery> queries,
   codes.Logits(queries, bits, 0, blocks, stride, scores);
   for (std::size_t q = 0; q < queries.size(); ++q) {
     float* of_query = scores + static_cast<std::int64_t>(q) * stride;
+    // Nobody asks here which is the greatest.
     ActiveKernels().AddMax(reaches.data(), list_count(), of_query);
   }
 }

@@ -28,7 +28,8 @@ ListValues ListValues::OfKeys(const InvertedLists& lists, bool normalised) {
 }
 
 ListValues ListValues::Of(const InvertedLists& lists, const ValueSource& source,
-                          std::int64_t value_dim, std::uint64_t seed) {
+                          std::int64_t value_dim, std::uint64_t seed,
+                          int thread_count) {
   ListValues values;
   values.dim_ = value_dim;
   const auto dim = static_cast<std::size_t>(value_dim);
@@ -59,7 +60,7 @@ ListValues ListValues::Of(const InvertedLists& lists, const ValueSource& source,
   values.codes_ =
       KeyCodes({floats.data(), lists.key_count(), value_dim}, {},
                {values.means_.data(), lists.list_count(), value_dim},
-               lists.offsets, seed, /*thread_count=*/1);
+               lists.offsets, seed, thread_count);
   values.codes_.DropLowPlane();
   values.LearnScales(lists);
   return values;

@@ -24,7 +24,8 @@ class ListValues {
   static ListValues OfKeys(const InvertedLists& lists, bool normalised);
   // `values` of value_dim floats; the key where a row has none.
   static ListValues Of(const InvertedLists& lists, const ValueSource& values,
-                       std::int64_t value_dim, std::uint64_t seed);
+                       std::int64_t value_dim, std::uint64_t seed,
+                       int thread_count);
 
   bool are_keys() const { return are_keys_; }
   // What is coded is value / norm, so that the key's norm is a factor.

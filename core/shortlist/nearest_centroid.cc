@@ -25,9 +25,9 @@ CodedRows::CodedRows(MatrixView rows, std::int64_t thread_count)
                 for (std::int64_t r = begin; r < end; ++r) {
                   const std::span<const float> row = rows.Row(r);
                   rotated.assign(row.begin(), row.end());
-                  CutQuery(rotation, rotated, Norm(row),
-                           planes_.data() + r * QueryPlaneBytes(rows.dim),
-                           nullptr, &codes_[static_cast<std::size_t>(r)]);
+                  CutIntoCodes(rotation, rotated, Norm(row),
+                               planes_.data() + r * QueryPlaneBytes(rows.dim),
+                               nullptr, &codes_[static_cast<std::size_t>(r)]);
                 }
               });
 }
@@ -36,9 +36,10 @@ NearestCentroid::NearestCentroid(MatrixView centroids)
     : centroids_(centroids), codes_(centroids, {}, kRotationSeed) {
   for (std::int64_t c = 0; c < centroids.row_count; ++c) {
     const double norm = Norm(centroids.Row(c));
-    less_.push_back(-static_cast<float>(norm * norm / 2));
+    minus_half_square_norms_.push_back(-static_cast<float>(norm * norm / 2));
   }
-  const float most = *std::min_element(less_.begin(), less_.end());
+  const float most = *std::min_element(minus_half_square_norms_.begin(),
+                                       minus_half_square_norms_.end());
   // Of the half square norm, of what it is taken from, and of sums with it.
   addition_error_ = 8 * std::exp2(-24) * -most;
 }
@@ -85,7 +86,7 @@ void NearestCentroid::Find(MatrixView rows, const CodedRows& coded_rows,
                            std::int64_t first, std::int32_t* nearest,
                            Scratch& scratch) const {
   const auto take = [&](std::int64_t r, CodedQuery& coded) {
-    const QueryCode* code = coded_rows.Of(first + r);
+    const CutQuery* code = coded_rows.Of(first + r);
     return code != nullptr && coded.Take(*code, codes_, 1);
   };
   FindRows(rows, take, nearest, scratch);
@@ -96,7 +97,7 @@ float NearestCentroid::Score(std::span<const float> row,
   float dot = 0;
   ActiveKernels().DotRows(row.data(), centroids_.Row(centroid).data(), 1,
                           centroids_.dim, &dot);
-  return dot + less_[static_cast<std::size_t>(centroid)];
+  return dot + minus_half_square_norms_[static_cast<std::size_t>(centroid)];
 }
 
 std::int32_t NearestCentroid::FindByFloats(std::span<const float> row,
@@ -107,8 +108,8 @@ std::int32_t NearestCentroid::FindByFloats(std::span<const float> row,
   scores.resize(static_cast<std::size_t>(centroid_count));
   kernels.DotRows(row.data(), centroids_.data, centroid_count, centroids_.dim,
                   scores.data());
-  const float best =
-      kernels.AddMax(less_.data(), centroid_count, scores.data());
+  const float best = kernels.AddMax(minus_half_square_norms_.data(),
+                                    centroid_count, scores.data());
   // None is selected if the scores of an enormous row are NaN.
   const std::int64_t equal_count = kernels.SelectAtLeast(
       scores.data(), centroid_count, best, scratch.positions.data());
@@ -127,7 +128,7 @@ void NearestCentroid::ScorePart(std::span<const CodeQuery> queries,
     const auto query = static_cast<std::int64_t>(q);
     scratch.greatest[static_cast<std::size_t>(query * part_count() + part)] =
         ActiveKernels().AddMax(
-            less_.data() + begin, count,
+            minus_half_square_norms_.data() + begin, count,
             scratch.scores.data() + query * stride() + begin);
   }
 }

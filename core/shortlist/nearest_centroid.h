@@ -12,7 +12,8 @@
 
 namespace attendant {
 
-// Rows as queries of 8 bits, cut once for centroids that change. Immutable.
+// Rows as queries of 8 bits, cut once for centroids that change. Immutable;
+// thread-safe.
 class CodedRows {
  public:
   // Of rows [n, dim], by thread_count >= 1 threads. 56 bytes a row and one a
@@ -20,14 +21,14 @@ class CodedRows {
   CodedRows(MatrixView rows, std::int64_t thread_count);
 
   // Null if the row is too large or small for codes.
-  const QueryCode* Of(std::int64_t row) const {
-    const QueryCode& code = codes_[static_cast<std::size_t>(row)];
+  const CutQuery* Of(std::int64_t row) const {
+    const CutQuery& code = codes_[static_cast<std::size_t>(row)];
     return code.high == nullptr ? nullptr : &code;
   }
 
  private:
   AlignedBuffer<std::int8_t> planes_;
-  std::vector<QueryCode> codes_;
+  std::vector<CutQuery> codes_;
 };
 
 // Compares rows with codes of the centroids, of 8 bits, and then with those
@@ -63,7 +64,8 @@ class NearestCentroid {
   // Without the centroids.
   std::int64_t memory_bytes() const {
     return codes_.memory_bytes() +
-           static_cast<std::int64_t>(less_.size() * sizeof(float));
+           static_cast<std::int64_t>(minus_half_square_norms_.size() *
+                                     sizeof(float));
   }
 
  private:
@@ -94,7 +96,7 @@ class NearestCentroid {
   }
 
   MatrixView centroids_;
-  std::vector<float> less_;  // half the centroids' square norms, below 0
+  std::vector<float> minus_half_square_norms_;
   double addition_error_ = 0;
   KeyCodes codes_;
 };

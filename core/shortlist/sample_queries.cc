@@ -102,6 +102,7 @@ class SampleDraw {
   template <typename Visit>
   void ForEachBlockOf(std::int64_t first, std::int64_t last,
                       const Visit& visit) {
+    if (first == last) return;
     std::vector<float> dots(
         static_cast<std::size_t>((last - first) * kBlockKeys));
     for (std::int64_t begin = 0; begin < keys_.row_count && !IsCancelled();

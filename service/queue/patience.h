@@ -25,7 +25,7 @@ class Patience {
   explicit Patience(bool may_change);
 
   // The thread brought a work: it, or another in its stead, was turned away
-  // since too many wait, or nothing was.
+  // since too many wait or it would be late, or nothing was.
   void Brought(bool turned_away, SteadyTime now);
 
  private:

@@ -41,18 +41,15 @@ void WorkerPool::Add(Work* work) {
   }
   if (stopped) return work->Refuse(Draining());
   if (can_begin) changed_.NotifyOne();
-  Patience::OfThread().Brought(
-      refusal.work != nullptr &&
-          refusal.cause == WorkQueue::Refusal::Cause::kFull,
-      now);
+  TellPatience(refusal, now);
   refusal.Tell();
 }
 
 bool WorkerPool::TryRunHere(Work* work, bool beside_others) {
   Turn turn;
   WorkQueue::Refusal refusal;
+  const SteadyTime now = SteadyNow();
   {
-    const SteadyTime now = SteadyNow();
     MutexLock lock(&mutex_);
     const bool has_room =
         queue_.is_idle() || (beside_others && queue_.has_free_turn() &&
@@ -65,6 +62,7 @@ bool WorkerPool::TryRunHere(Work* work, bool beside_others) {
       ++elsewhere_turn_count_;
     }
   }
+  TellPatience(refusal, now);
   if (refusal.work == nullptr) {
     RunTurn(work, turn, /*elsewhere=*/true);
   } else {
@@ -136,6 +134,16 @@ void WorkerPool::RunWorker(int index) {
       RunTurn(work, turn, /*elsewhere=*/false);
     }
   }
+}
+
+void WorkerPool::TellPatience(const WorkQueue::Refusal& refusal,
+                              SteadyTime now) const {
+  if (!thread_kind_.are_let_go_on) return;
+  using Cause = WorkQueue::Refusal::Cause;
+  const bool turned_away =
+      refusal.work != nullptr &&
+      (refusal.cause == Cause::kFull || refusal.cause == Cause::kLate);
+  Patience::OfThread().Brought(turned_away, now);
 }
 
 void WorkerPool::RunTurn(Work* work, const Turn& turn, bool elsewhere) {

@@ -26,6 +26,9 @@ struct WorkerThreads {
   std::optional<Share> share = std::nullopt;
   // Waits at a core of its own, where there are as many (core/base/own_core.h).
   bool have_own_cores = false;
+  // While works are turned away, threads that bring more let those of the pool
+  // go on (service/queue/patience.h).
+  bool are_let_go_on = false;
   // Works that other threads may run at a time (TryRunHere).
   int most_elsewhere = 1;
 };
@@ -78,6 +81,8 @@ class WorkerPool {
 
  private:
   void RunWorker(int index);
+  // A thread brought a work, of which this became.
+  void TellPatience(const WorkQueue::Refusal& refusal, SteadyTime now) const;
   // Runs `work`, whose turn has begun, to the end of its turn; `elsewhere`: on
   // no thread of the pool's.
   void RunTurn(Work* work, const Turn& turn, bool elsewhere);

@@ -23,7 +23,6 @@
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
 #include "service/queue/light_queries.h"
-#include "service/queue/patience.h"
 #include "tests/support/status_matchers.h"
 
 namespace attendant {
@@ -133,69 +132,6 @@ TEST(WorkerPoolTest, RefusesBeyondItsBound) {
     release.Open();
   }
   EXPECT_EQ(count, 3);
-}
-
-TEST(WorkerPoolTest, WhoBringsMoreThanMayWaitLetsWorkersGoOn) {
-  Gate started;
-  Gate release;
-  FunctionWork blocker([&] {
-    started.Open();
-    release.Await();
-  });
-  FunctionWork waiting([] {});
-  FunctionWork refused([] {});
-  WorkerPool pool({.thread_count = 1, .max_waiting_count = 1});
-  std::thread([&] {
-    pool.Add(&blocker);
-    started.Await();
-    pool.Add(&waiting);
-    EXPECT_EQ(sched_getscheduler(0), SCHED_OTHER);
-    pool.Add(&refused);
-    EXPECT_EQ(sched_getscheduler(0), SCHED_BATCH);
-  }).join();
-  release.Open();
-  EXPECT_EQ(refused.refusals().size(), 1u);
-}
-
-TEST(PatienceTest, LastsForAWhileAfterTheLastRefusal) {
-  std::thread([] {
-    Patience patience(/*may_change=*/true);
-    const SteadyTime begin = SteadyNow();
-    const auto after = [&](absl::Duration duration) {
-      return begin + absl::ToChronoNanoseconds(duration);
-    };
-    patience.Brought(/*turned_away=*/true, begin);
-    EXPECT_EQ(sched_getscheduler(0), SCHED_BATCH);
-    patience.Brought(/*turned_away=*/true, after(Patience::kLasts));
-    patience.Brought(/*turned_away=*/false, after(2 * Patience::kLasts));
-    EXPECT_EQ(sched_getscheduler(0), SCHED_BATCH);
-    patience.Brought(
-        /*turned_away=*/false,
-        after(2 * Patience::kLasts + absl::Milliseconds(1)));
-    EXPECT_EQ(sched_getscheduler(0), SCHED_OTHER);
-  }).join();
-}
-
-TEST(PatienceTest, IsNotInherited) {
-  std::thread([] {
-    Patience patience(/*may_change=*/true);
-    patience.Brought(/*turned_away=*/true, SteadyNow());
-    std::thread([] {
-      EXPECT_EQ(sched_getscheduler(0), SCHED_BATCH);
-      Patience(/*may_change=*/true).Brought(/*turned_away=*/false, SteadyNow());
-      EXPECT_EQ(sched_getscheduler(0), SCHED_OTHER);
-    }).join();
-  }).join();
-}
-
-TEST(PatienceTest, LeavesAPolicyThatSomebodyWished) {
-  std::thread([] {
-    const sched_param none = {};
-    ASSERT_EQ(sched_setscheduler(0, SCHED_OTHER, &none), 0);
-    Patience patience(/*may_change=*/false);
-    patience.Brought(/*turned_away=*/true, SteadyNow());
-    EXPECT_EQ(sched_getscheduler(0), SCHED_OTHER);
-  }).join();
 }
 
 TEST(WorkerPoolTest, WhatNobodyWantsAnyMoreIsNotRun) {
@@ -336,7 +272,7 @@ class SharedWork final : public Work {
 
   void Run() override {
     std::vector<Work*> works = {this};
-    if (!group_.empty()) pool_.TakeAlong(*this, 15, works);
+    if (!group_.empty()) pool_.TakeAlong(*this, 31, works);
     for (Work* work : works) {
       auto* shared = static_cast<SharedWork*>(work);
       EXPECT_EQ(shared->group_, group_);

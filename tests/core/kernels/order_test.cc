@@ -67,19 +67,24 @@ TEST_P(OrderTest, AddMaxAddsAndFindsTheGreatestSum) {
   std::uniform_real_distribution<float> uniform(-3, 3);
   for (const std::int64_t n : kLengths) {
     if (n == 0) continue;
-    std::vector<float> numbers(static_cast<std::size_t>(n) + 1);
-    std::vector<float> terms(numbers.size());
-    for (float& number : numbers) number = uniform(random_);
-    for (float& term : terms) term = uniform(random_);
-    numbers[0] = -std::numeric_limits<float>::infinity();
-    // What lies beyond the numbers is nobody's.
-    std::vector<float> expected = numbers;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
-      expected[i] += terms[i];
+    for (const std::int64_t offset : kOffsets) {
+      // What lies beyond the numbers is nobody's.
+      std::vector<float> numbers(static_cast<std::size_t>(n + offset) + 1);
+      std::vector<float> terms(numbers.size());
+      for (float& number : numbers) number = uniform(random_);
+      for (float& term : terms) term = uniform(random_);
+      const auto first = static_cast<std::size_t>(offset);
+      numbers[first] = -std::numeric_limits<float>::infinity();
+      std::vector<float> expected = numbers;
+      for (std::size_t i = first; i + 1 < expected.size(); ++i) {
+        expected[i] += terms[i - first];
+      }
+      const float max =
+          kernels().AddMax(terms.data(), n, numbers.data() + offset);
+      EXPECT_EQ(numbers, expected) << n << " " << offset;
+      EXPECT_EQ(max, *std::max_element(expected.begin() + offset,
+                                       expected.end() - 1));
     }
-    const float max = kernels().AddMax(terms.data(), n, numbers.data());
-    EXPECT_EQ(numbers, expected) << n;
-    EXPECT_EQ(max, *std::max_element(expected.begin(), expected.end() - 1));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <string>
@@ -74,24 +75,60 @@ TEST_F(IndexFileTest, ATrainingComesBack) {
   EXPECT_EQ(Saved(*training), bytes);
 }
 
+// An index of `keys` and its training, by so many threads.
+std::string BuiltAndSaved(const KeyTable& table, std::int64_t dim,
+                          ScoreKind score_kind, int thread_count,
+                          bool* knows_masses) {
+  const auto index =
+      IvfIndex::Build(table.keys, dim, score_kind,
+                      {.neighbour_count = 10, .thread_count = thread_count})
+          .value();
+  *knows_masses = index->training()->unscored_mass.usable();
+  StringSink sink;
+  SaveIndex(*index, static_cast<std::int64_t>(table.keys.size()), sink);
+  SaveTraining(*index->training(), sink);
+  EXPECT_OK(sink.status());
+  return sink.bytes;
+}
+
 // What is learned, coded and summed depends on no order of threads.
-TEST(IndexFile, IsTheSameByAnyNumberOfThreads) {
-  constexpr std::int64_t kRows = 5000;
-  const KeyTable table = ClusteredKeys(kRows, 24, 300, /*seed=*/5);
+TEST(IndexFileThreadsTest, AnyNumberOfThreadsMakesTheSame) {
+  const KeyTable table = ClusteredKeys(5000, 24, 300, /*seed=*/5);
+  bool knows_masses = false;
   const auto saved = [&](int thread_count) {
-    const auto index =
-        IvfIndex::Build(table.keys, 24, ScoreKind::kCosine,
-                        {.neighbour_count = 10, .thread_count = thread_count})
-            .value();
-    StringSink sink;
-    SaveIndex(*index, kRows, sink);
-    SaveTraining(*index->training(), sink);
-    EXPECT_OK(sink.status());
-    return sink.bytes;
+    return BuiltAndSaved(table, 24, ScoreKind::kCosine, thread_count,
+                         &knows_masses);
   };
   const std::string alone = saved(1);
+  EXPECT_TRUE(knows_masses);
   EXPECT_TRUE(saved(2) == alone);
   EXPECT_TRUE(saved(5) == alone);
+}
+
+// Where keys are about as large as codes reach, some sample queries have none:
+// of whichever thread, nothing is learned of masses then.
+TEST(IndexFileThreadsTest, AFailureOfAnyThreadCounts) {
+  const KeyTable table = ClusteredKeys(1000, 8, 20, /*seed=*/5);
+  int unknown_count = 0;
+  for (int exponent = 60; exponent <= 100; exponent += 2) {
+    KeyTable large = table;
+    for (float& component : large.floats)
+      component *= std::ldexp(1.f, exponent);
+    large.keys.clear();
+    for (std::size_t r = 0; r < table.keys.size(); ++r) {
+      large.keys.emplace_back(large.floats.data() + 8 * r, 8);
+    }
+    bool known = false;
+    bool known_by_threads = false;
+    const std::string alone =
+        BuiltAndSaved(large, 8, ScoreKind::kDot, 1, &known);
+    const std::string by_threads =
+        BuiltAndSaved(large, 8, ScoreKind::kDot, 3, &known_by_threads);
+    EXPECT_EQ(known_by_threads, known) << exponent;
+    EXPECT_TRUE(by_threads == alone) << exponent;
+    if (!known) ++unknown_count;
+  }
+  EXPECT_GT(unknown_count, 0);
 }
 
 TEST_F(IndexFileTest, WhatIsNoTrainingIsRefused) {

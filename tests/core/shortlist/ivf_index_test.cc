@@ -275,11 +275,15 @@ TEST(IvfIndexTest, AProofIsGivenWhereARecallWouldTakeLonger) {
   EXPECT_FALSE(ask(kRows, {.recall = 0.99}, 100, kRows - 1).results_exact);
 }
 
-TEST(IvfIndexTest, TinyAndDegenerateInputsWork) {
+// By a number of threads, which may be more than there is work for.
+class TinyIvfIndexTest : public ::testing::TestWithParam<int> {};
+
+TEST_P(TinyIvfIndexTest, TinyAndDegenerateInputsWork) {
   // One key among rows without.
   const KeyTable one = TableOf(2, {1, 2, 3, 4, 5, 6}, {0, 2});
   ASSERT_OK_AND_ASSIGN(const auto single,
-                       IvfIndex::Build(one.keys, 2, ScoreKind::kCosine, {}));
+                       IvfIndex::Build(one.keys, 2, ScoreKind::kCosine,
+                                       {.thread_count = GetParam()}));
   EXPECT_EQ(single->list_count(), 1);
   EXPECT_EQ(single->measured_recall(), 1);
   const Answer answer = AnswerOf(*single, QueryFor(one.keys[1], 3), 5);
@@ -288,12 +292,14 @@ TEST(IvfIndexTest, TinyAndDegenerateInputsWork) {
 
   // As many lists as keys; all keys equal; all zero.
   const KeyTable few = TableOf(1, {1, 2, 3, 4, 5});
-  EXPECT_OK(IvfIndex::Build(few.keys, 1, ScoreKind::kDot, {.list_count = 9}));
+  EXPECT_OK(IvfIndex::Build(few.keys, 1, ScoreKind::kDot,
+                            {.list_count = 9, .thread_count = GetParam()}));
   for (const float component : {3.0f, 0.0f}) {
     const KeyTable equal = TableOf(2, std::vector<float>(2000, component));
     for (const ScoreKind kind : {ScoreKind::kDot, ScoreKind::kCosine}) {
-      ASSERT_OK_AND_ASSIGN(const auto index,
-                           IvfIndex::Build(equal.keys, 2, kind, {}));
+      ASSERT_OK_AND_ASSIGN(
+          const auto index,
+          IvfIndex::Build(equal.keys, 2, kind, {.thread_count = GetParam()}));
       ScanQuery query = QueryFor(equal.keys[0], 1000);
       query.exhaustive = true;
       EXPECT_EQ(AnswerOf(*index, query, 3).stats.scored_count, 1000);
@@ -301,9 +307,12 @@ TEST(IvfIndexTest, TinyAndDegenerateInputsWork) {
   }
   // Norms whose squares overflow.
   const KeyTable enormous = TableOf(1, {1e38f, -1e38f, 3e38f, 1, 2, 3});
-  EXPECT_OK(
-      IvfIndex::Build(enormous.keys, 1, ScoreKind::kDot, {.list_count = 2}));
+  EXPECT_OK(IvfIndex::Build(enormous.keys, 1, ScoreKind::kDot,
+                            {.list_count = 2, .thread_count = GetParam()}));
 }
+
+INSTANTIATE_TEST_SUITE_P(Threads, TinyIvfIndexTest,
+                         ::testing::Values(1, 3, 300));
 
 TEST(IvfIndexTest, NoKeysIsAnError) {
   const KeyTable none = TableOf(2, {1, 2}, {0});
@@ -322,9 +331,12 @@ TEST(IvfIndexTest, AnExceptionOfFaissBecomesAStatus) {
 TEST(IvfIndexTest, ABuildCanBeCancelled) {
   const KeyTable table = ClusteredKeys(2000, 8, 20, kSeed);
   const std::atomic<bool> cancelled = true;
-  EXPECT_THAT(IvfIndex::Build(table.keys, 8, ScoreKind::kDot,
-                              {.cancelled = &cancelled}),
-              StatusIs(absl::StatusCode::kCancelled, HasSubstr("cancelled")));
+  for (const int thread_count : {1, 3}) {
+    EXPECT_THAT(IvfIndex::Build(
+                    table.keys, 8, ScoreKind::kDot,
+                    {.thread_count = thread_count, .cancelled = &cancelled}),
+                StatusIs(absl::StatusCode::kCancelled, HasSubstr("cancelled")));
+  }
 }
 
 std::int64_t ThreadCount() {
