@@ -13,9 +13,25 @@
 namespace attendant {
 namespace {
 
+// Before anything is copied: a message has room for millions of empty entries.
+absl::Status CheckCounts(const v1::AttendRequest& wire) {
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckCount(wire.heads_size(), 0, kMaxQueryHeadCount, "heads"));
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckCount(wire.biases_size(), 0, kMaxBiasCount, "biases"));
+  ATTENDANT_RETURN_IF_ERROR(CheckCount(wire.allow_list().ids_size(), 0,
+                                       kMaxIdListCount, "allow_list.ids"));
+  return CheckCount(wire.deny_list().ids_size(), 0, kMaxIdListCount,
+                    "deny_list.ids");
+}
+
 absl::StatusOr<ExamplesQuery> ExamplesFromProto(const v1::Examples& wire,
                                                 absl::string_view path) {
   ExamplesQuery query;
+  if (wire.examples_size() > kMaxExampleCount) {
+    return CheckCount(wire.examples_size(), 1, kMaxExampleCount,
+                      absl::StrCat(path, ".examples.examples"));
+  }
   query.examples.reserve(static_cast<std::size_t>(wire.examples_size()));
   for (const v1::Example& example : wire.examples()) {
     query.examples.push_back(
@@ -131,6 +147,7 @@ absl::Status ChoicesFromProto(const v1::AttendRequest& wire,
 
 absl::StatusOr<AttendQuery> AttendQueryFromProto(
     const v1::AttendRequest& wire) {
+  ATTENDANT_RETURN_IF_ERROR(CheckCounts(wire));
   AttendQuery query;
   ATTENDANT_RETURN_IF_ERROR(QueriesFromProto(wire, query));
   ATTENDANT_RETURN_IF_ERROR(ChoicesFromProto(wire, query));

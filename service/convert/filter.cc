@@ -35,6 +35,9 @@ absl::StatusOr<Filter> ComparisonFromProto(const v1::Comparison& wire,
 
 absl::StatusOr<Filter> MembershipFromProto(const v1::Membership& wire,
                                            const std::string& field) {
+  // Before anything is copied: a message has room for millions of values.
+  ATTENDANT_RETURN_IF_ERROR(CheckCount(wire.values_size(), 1, kMaxFilterValues,
+                                       absl::StrCat(field, ".values")));
   std::vector<AttributeValue> values;
   values.reserve(static_cast<std::size_t>(wire.values_size()));
   for (int i = 0; i < wire.values_size(); ++i) {
@@ -49,6 +52,8 @@ absl::StatusOr<Filter> MembershipFromProto(const v1::Membership& wire,
 
 absl::StatusOr<std::vector<Filter>> ListFromProto(const v1::FilterList& wire,
                                                   const std::string& field) {
+  ATTENDANT_RETURN_IF_ERROR(CheckCount(wire.filters_size(), 0, kMaxFilterTerms,
+                                       absl::StrCat(field, ".filters")));
   std::vector<Filter> filters;
   filters.reserve(static_cast<std::size_t>(wire.filters_size()));
   for (int i = 0; i < wire.filters_size(); ++i) {

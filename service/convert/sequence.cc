@@ -74,6 +74,9 @@ absl::Status EventsFromProto(const v1::RankCandidatesRequest& wire,
 absl::Status CandidatesFromProto(const v1::Candidates& wire, RankQuery& query) {
   switch (wire.kind_case()) {
     case v1::Candidates::kItems:
+      ATTENDANT_RETURN_IF_ERROR(CheckCount(wire.items().ids_size(), 1,
+                                           kMaxSequenceCount,
+                                           "candidates.items.ids"));
       query.candidates = std::vector<ItemId>(wire.items().ids().begin(),
                                              wire.items().ids().end());
       return absl::OkStatus();
@@ -157,7 +160,7 @@ absl::Status RankAnswerToProto(const RankAnswer& answer,
     v1::RankedCandidate* candidate = wire->add_candidates();
     const absl::string_view id =
         snapshot.IdOf(item.address.segment, item.address.row);
-    candidate->set_id(id.data(), id.size());
+    candidate->mutable_id()->assign(id.data(), id.size());
     candidate->set_score(item.score);
     candidate->mutable_interest()->Add(item.interest.begin(),
                                        item.interest.end());

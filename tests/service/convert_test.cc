@@ -1,27 +1,22 @@
-// Conversion between the wire and core: what comes through, and for each thing
-// that can't, the field that is named.
+// Conversion of vectors, times, schemas and items between the wire and core:
+// what comes through, and for each thing that can't, the field that is named.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <cstring>
-#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "service/convert/answer.h"
-#include "service/convert/attend.h"
 #include "service/convert/enum.h"
 #include "service/convert/item.h"
 #include "service/convert/read_mask.h"
 #include "service/convert/schema.h"
 #include "service/convert/time.h"
-#include "service/convert/tokens.h"
 #include "service/convert/vector.h"
+#include "tests/service/convert_fixture.h"
 #include "tests/support/parse_proto.h"
 #include "tests/support/status_matchers.h"
 
@@ -32,30 +27,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-
-// Expects InvalidArgument that names `field` and says `message`.
-void ExpectInvalid(const absl::Status& status, const std::string& field,
-                   const std::string& message) {
-  EXPECT_THAT(status,
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(message)));
-  EXPECT_EQ(FieldOf(status).value_or("none"), field) << status;
-}
-
-CatalogSchema ShopSchema() {
-  CatalogSchema schema;
-  schema.key_fields.push_back({.name = "title", .dim = 2});
-  schema.key_fields.push_back({.name = "image", .dim = 3});
-  schema.value_dim = 2;
-  schema.attributes = {
-      {"sold", AttributeType::kBool},
-      {"stock", AttributeType::kInt64},
-      {"price", AttributeType::kDouble},
-      {"name", AttributeType::kString},
-      {"tags", AttributeType::kStringList},
-      {"added", AttributeType::kTimestamp},
-  };
-  return schema;
-}
 
 TEST(ConvertVectorTest, BothEncodingsGiveTheSameFloats) {
   const std::vector<float> components = {1.5f, -0.0f, 3e38f, 1e-40f};
@@ -493,272 +464,6 @@ TEST(ReadMaskTest, CanonicalTextTellsMasksApart) {
             text("paths: 'attributes.name'"));
   EXPECT_NE(text("paths: 'attributes.price'"), text("paths: 'attributes'"));
   EXPECT_NE(text(""), text("paths: 'keys'"));
-}
-
-TEST(ConvertAttendTest, AllComesThrough) {
-  ASSERT_OK_AND_ASSIGN(const AttendQuery query,
-                       AttendQueryFromProto(Parse<v1::AttendRequest>(R"pb(
-                         query {
-                           examples {
-                             examples { id: "a" weight: -0.5 }
-                             examples { id: "b" }
-                             examples { id: "c" weight: 0 }
-                             combine_kind: COMBINE_KIND_SUM_OVER_SQRT_COUNT
-                             require_all: true
-                             exclude_examples: false
-                           }
-                         }
-                         key_field: "title"
-                         select_kind: SELECT_KIND_HARD
-                         result_count: 5
-                         shortlist_count: 50
-                         temperature: 0.25
-                         score_kind: SCORE_KIND_COSINE
-                         weight_scope: WEIGHT_SCOPE_RETURNED
-                         pool_scope: WEIGHT_SCOPE_CATALOG
-                         omit_pooled_value: true
-                         scan_mode: SCAN_MODE_INDEX
-                         recall: 0.95
-                         probe_count: 7
-                         mass_precision: 0.01
-                         mass_method: MASS_METHOD_BOUND
-                         allow_list { ids: "x" ids: "y" }
-                         deny_list { ids: "z" }
-                       )pb")));
-  const auto& examples = std::get<ExamplesQuery>(query.query);
-  ASSERT_EQ(examples.examples.size(), 3u);
-  EXPECT_EQ(examples.examples[0].id, "a");
-  EXPECT_EQ(examples.examples[0].weight, -0.5);
-  EXPECT_EQ(examples.examples[1].weight, 1);
-  EXPECT_EQ(examples.examples[2].weight, 0);
-  EXPECT_EQ(examples.combine_kind, CombineKind::kSumOverSqrtCount);
-  EXPECT_TRUE(examples.require_all);
-  EXPECT_FALSE(examples.exclude_examples);
-  EXPECT_EQ(query.key_field, "title");
-  EXPECT_EQ(query.select_kind, SelectKind::kHard);
-  EXPECT_EQ(query.result_count, 5);
-  EXPECT_EQ(query.shortlist_count, 50);
-  EXPECT_EQ(query.temperature, 0.25);
-  EXPECT_EQ(query.score_kind, ScoreKind::kCosine);
-  EXPECT_EQ(query.weight_scope, WeightScope::kReturned);
-  EXPECT_EQ(query.pool_scope, WeightScope::kCatalog);
-  EXPECT_TRUE(query.omit_pooled_value);
-  EXPECT_EQ(query.scan_mode, ScanMode::kIndex);
-  EXPECT_EQ(query.recall, 0.95);
-  EXPECT_EQ(query.probe_count, 7);
-  EXPECT_EQ(query.mass_precision, 0.01);
-  EXPECT_EQ(query.mass_method, MassMethod::kBound);
-  ASSERT_TRUE(query.allow_list.has_value());
-  EXPECT_THAT(*query.allow_list, ElementsAre("x", "y"));
-  EXPECT_THAT(query.deny_list, ElementsAre("z"));
-}
-
-TEST(ConvertAttendTest, UnsetMeansTheDocumentedDefault) {
-  ASSERT_OK_AND_ASSIGN(const AttendQuery query,
-                       AttendQueryFromProto(Parse<v1::AttendRequest>(
-                           "query { examples { examples { id: 'a' } } }")));
-  const auto& examples = std::get<ExamplesQuery>(query.query);
-  EXPECT_FALSE(examples.combine_kind.has_value());
-  EXPECT_FALSE(examples.require_all);
-  EXPECT_TRUE(examples.exclude_examples);
-  EXPECT_EQ(query.select_kind, SelectKind::kSoft);
-  EXPECT_FALSE(query.result_count.has_value());
-  EXPECT_FALSE(query.shortlist_count.has_value());
-  EXPECT_FALSE(query.temperature.has_value());
-  EXPECT_FALSE(query.score_kind.has_value());
-  EXPECT_FALSE(query.weight_scope.has_value());
-  EXPECT_FALSE(query.pool_scope.has_value());
-  EXPECT_FALSE(query.omit_pooled_value);
-  EXPECT_EQ(query.scan_mode, ScanMode::kAuto);
-  EXPECT_FALSE(query.recall.has_value());
-  EXPECT_FALSE(query.probe_count.has_value());
-  EXPECT_FALSE(query.mass_precision.has_value());
-  EXPECT_FALSE(query.mass_method.has_value());
-  EXPECT_FALSE(query.allow_list.has_value());
-  EXPECT_THAT(query.deny_list, IsEmpty());
-}
-
-TEST(ConvertAttendTest, EmptyAllowListIsNotTakenForUnset) {
-  ASSERT_OK_AND_ASSIGN(const AttendQuery query,
-                       AttendQueryFromProto(Parse<v1::AttendRequest>(
-                           "query { text: 'x' } allow_list {}")));
-  ASSERT_TRUE(query.allow_list.has_value());
-  EXPECT_THAT(*query.allow_list, IsEmpty());
-}
-
-TEST(ConvertAttendTest, ZeroIsNotTakenForUnset) {
-  ASSERT_OK_AND_ASSIGN(
-      const AttendQuery query,
-      AttendQueryFromProto(Parse<v1::AttendRequest>(
-          "query { text: 'x' } result_count: 0 shortlist_count: 0 "
-          "temperature: 0 recall: 0 probe_count: 0 mass_precision: 0")));
-  EXPECT_EQ(query.result_count, 0);
-  EXPECT_EQ(query.shortlist_count, 0);
-  EXPECT_EQ(query.temperature, 0);
-  EXPECT_EQ(query.recall, 0);
-  EXPECT_EQ(query.probe_count, 0);
-  EXPECT_EQ(query.mass_precision, 0);
-}
-
-TEST(ConvertAttendTest, NamesWhatIsWrong) {
-  const auto status = [](const std::string& text) {
-    return AttendQueryFromProto(Parse<v1::AttendRequest>(text)).status();
-  };
-  ExpectInvalid(status(""), "query", "vector, examples or text");
-  ExpectInvalid(status("query {}"), "query", "vector, examples or text");
-  ExpectInvalid(status("query { vector {} }"), "query.vector.encoding", "none");
-  ExpectInvalid(status("query { vector { floats {} } }"),
-                "query.vector.floats.values", "none");
-  ExpectInvalid(status("query { vector { float32_le: '12' } }"),
-                "query.vector.float32_le", "2 bytes");
-}
-
-TEST(ConvertAttendTest, NamesTheEnumThatIsUnknown) {
-  const auto expect = [](const std::string& field,
-                         const std::function<void(v1::AttendRequest&)>& set) {
-    v1::AttendRequest request;
-    request.mutable_query()->mutable_examples()->add_examples();
-    set(request);
-    ExpectInvalid(AttendQueryFromProto(request).status(), field, "got 50");
-  };
-  expect("select_kind", [](auto& request) {
-    request.set_select_kind(static_cast<v1::SelectKind>(50));
-  });
-  expect("score_kind", [](auto& request) {
-    request.set_score_kind(static_cast<v1::ScoreKind>(50));
-  });
-  expect("weight_scope", [](auto& request) {
-    request.set_weight_scope(static_cast<v1::WeightScope>(50));
-  });
-  expect("pool_scope", [](auto& request) {
-    request.set_pool_scope(static_cast<v1::WeightScope>(50));
-  });
-  expect("scan_mode", [](auto& request) {
-    request.set_scan_mode(static_cast<v1::ScanMode>(50));
-  });
-  expect("mass_method", [](auto& request) {
-    request.set_mass_method(static_cast<v1::MassMethod>(50));
-  });
-  expect("query.examples.combine_kind", [](auto& request) {
-    request.mutable_query()->mutable_examples()->set_combine_kind(
-        static_cast<v1::CombineKind>(50));
-  });
-}
-
-TEST(ConvertAnswerTest, WhatIsKnownOfTheMassComesThrough) {
-  Snapshot snapshot;
-  snapshot.schema = std::make_shared<CatalogSchema>(ShopSchema());
-  AttendAnswer answer;
-  answer.log_partition = 2;
-  answer.log_partition_interval = {MassMethod::kEstimate, 1.5, 2.25};
-  answer.results_exact = true;
-  answer.visited_list_count = 12;
-  answer.shared_query_count = 3;
-  answer.pooled_value = PooledValue{.values = {1},
-                                    .scope = WeightScope::kCatalog,
-                                    .method = MassMethod::kEstimate,
-                                    .relative_error = 0.125};
-  answer.slate.emplace().distance = 0.25;
-  HeadAnswer head;
-  head.log_partition_interval = {MassMethod::kBound, -1, 1};
-  answer.heads.push_back(head);
-  v1::AttendResponse wire;
-  ASSERT_OK(AttendAnswerToProto(answer, snapshot, {}, 16 << 20, &wire));
-  EXPECT_EQ(wire.log_partition_interval().method(), v1::MASS_METHOD_ESTIMATE);
-  EXPECT_EQ(wire.log_partition_interval().lower_bound(), 1.5);
-  EXPECT_EQ(wire.log_partition_interval().upper_bound(), 2.25);
-  EXPECT_TRUE(wire.results_exact());
-  EXPECT_EQ(wire.stats().visited_list_count(), 12);
-  EXPECT_EQ(wire.stats().shared_query_count(), 3);
-  EXPECT_EQ(wire.pooled_value().method(), v1::MASS_METHOD_ESTIMATE);
-  EXPECT_EQ(wire.pooled_value().relative_error(), 0.125);
-  EXPECT_EQ(wire.slate().distance(), 0.25);
-  EXPECT_EQ(wire.heads(0).log_partition_interval().method(),
-            v1::MASS_METHOD_BOUND);
-  EXPECT_EQ(wire.heads(0).log_partition_interval().upper_bound(), 1);
-}
-
-TEST(ConvertAnswerTest, UnknownMassCarriesNoNumber) {
-  Snapshot snapshot;
-  snapshot.schema = std::make_shared<CatalogSchema>(ShopSchema());
-  AttendAnswer answer;
-  answer.returned_mass = {MassMethod::kExact, 0.25, 0.25, 0.25};
-  answer.key_field = 1;
-  v1::AttendResponse wire;
-  ASSERT_OK(AttendAnswerToProto(answer, snapshot, {}, 16 << 20, &wire));
-  EXPECT_EQ(wire.returned_mass().method(), v1::MASS_METHOD_EXACT);
-  EXPECT_EQ(wire.returned_mass().value(), 0.25);
-  EXPECT_EQ(wire.returned_mass().lower_bound(), 0.25);
-  EXPECT_EQ(wire.returned_mass().upper_bound(), 0.25);
-  EXPECT_EQ(wire.shortlist_mass().method(), v1::MASS_METHOD_UNKNOWN);
-  EXPECT_FALSE(wire.shortlist_mass().has_value());
-  EXPECT_FALSE(wire.shortlist_mass().has_lower_bound());
-  EXPECT_FALSE(wire.shortlist_mass().has_upper_bound());
-  EXPECT_FALSE(wire.has_log_partition());
-  EXPECT_FALSE(wire.has_log_partition_interval());
-  EXPECT_FALSE(wire.has_entropy());
-  EXPECT_FALSE(wire.has_effective_item_count());
-  EXPECT_FALSE(wire.has_pooled_value());
-  EXPECT_EQ(wire.key_field(), "image");
-}
-
-TEST(TokensTest, SnapshotTokensTellStatesApart) {
-  EXPECT_EQ(SnapshotToken("00ff", 7), SnapshotToken("00ff", 7));
-  EXPECT_NE(SnapshotToken("00ff", 7), SnapshotToken("00ff", 8));
-  EXPECT_NE(SnapshotToken("00ff", 7), SnapshotToken("00fe", 7));
-}
-
-TEST(TokensTest, SnapshotTokenLeadsBackToItsState) {
-  const std::string token = SnapshotToken("0123456789abcdef", 7);
-  ASSERT_OK_AND_ASSIGN(const CatalogState state,
-                       ParseSnapshotToken(token, "snapshot_token"));
-  EXPECT_EQ(state.catalog_uid, "0123456789abcdef");
-  EXPECT_EQ(state.sequence, 7);
-}
-
-TEST(TokensTest, WhatIsNoSnapshotTokenIsRefused) {
-  const std::string token = SnapshotToken("0123456789abcdef", 7);
-  std::vector<std::string> bad = {"x",
-                                  "!!!",
-                                  PageToken("items", "a"),
-                                  SnapshotToken("00ff", -1),
-                                  token + "A",
-                                  absl::WebSafeBase64Escape("s1\n00ff\n7")};
-  for (std::size_t i = 0; i < token.size(); ++i) {
-    bad.push_back(token.substr(0, i));
-    bad.push_back(token);
-    bad.back()[i] = token[i] == 'A' ? 'B' : 'A';
-  }
-  for (const std::string& each : bad) {
-    ExpectInvalid(ParseSnapshotToken(each, "snapshot_token").status(),
-                  "snapshot_token", "no token of ours");
-  }
-}
-
-TEST(TokensTest, PageTokenLeadsBackToItsPlace) {
-  // Ids may hold any character.
-  for (const std::string after : {"a", "\n", "x\ny", "\xC3\x84", " "}) {
-    ASSERT_OK_AND_ASSIGN(const std::string got,
-                         ParsePageToken(PageToken("list", after), "list"));
-    EXPECT_EQ(got, after);
-  }
-  ASSERT_OK_AND_ASSIGN(const std::string first, ParsePageToken("", "list"));
-  EXPECT_EQ(first, "");
-}
-
-TEST(TokensTest, PageTokenOfAnotherRequestIsRefused) {
-  const std::string token = PageToken("items 1 k", "a");
-  ExpectInvalid(ParsePageToken(token, "items 1 kv").status(), "page_token",
-                "another request");
-  ExpectInvalid(ParsePageToken(token, "items 1").status(), "page_token",
-                "another request");
-  for (const std::string& bad :
-       {std::string("x"), std::string("!!!"), token.substr(1),
-        SnapshotToken("00ff", 1), absl::WebSafeBase64Escape("p2\nitems 1 k\na"),
-        PageToken("items 1 k", "")}) {
-    ExpectInvalid(ParsePageToken(bad, "items 1 k").status(), "page_token",
-                  "token");
-  }
 }
 
 }  // namespace
