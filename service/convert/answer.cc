@@ -73,7 +73,8 @@ absl::Status ItemsToProto(const AttendAnswer& answer, const Snapshot& snapshot,
     const RowAddress address = attended.address;
     v1::AttendedItem* item = wire->add_items();
     const absl::string_view id = snapshot.IdOf(address.segment, address.row);
-    item->set_id(id.data(), id.size());
+    // set_id would make a string of it first.
+    item->mutable_id()->assign(id.data(), id.size());
     item->set_weight(attended.weight);
     item->set_logit(attended.logit);
     item->set_similarity(attended.similarity);

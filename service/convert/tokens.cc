@@ -55,7 +55,14 @@ std::optional<std::string> Open(absl::string_view token,
 
 std::string SnapshotToken(absl::string_view catalog_uid,
                           std::int64_t sequence) {
-  return Seal(kSnapshotPrefix, absl::StrCat(catalog_uid, "\n", sequence));
+  // Queries between two writes have one token.
+  thread_local CatalogState last = {.catalog_uid = "", .sequence = -1};
+  thread_local std::string token;
+  if (sequence != last.sequence || catalog_uid != last.catalog_uid) {
+    token = Seal(kSnapshotPrefix, absl::StrCat(catalog_uid, "\n", sequence));
+    last = {.catalog_uid = std::string(catalog_uid), .sequence = sequence};
+  }
+  return token;
 }
 
 absl::StatusOr<CatalogState> ParseSnapshotToken(absl::string_view token,

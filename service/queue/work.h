@@ -28,8 +28,8 @@ struct Turn {
   static constexpr std::size_t kMostWorks = 64;
 
   struct Member {
-    int flow = 0;                  // as the queue numbers them
-    std::int64_t expected_ns = 0;  // what it was expected to take
+    int flow;                  // as the queue numbers them
+    std::int64_t expected_ns;  // what it was expected to take
   };
 
   void Begin(SteadyTime now) {
