@@ -29,14 +29,17 @@ void Scale(double factor, std::vector<double>& sums) {
 }  // namespace
 
 void SoftmaxPartition::Add(const float* logits, std::int64_t n, float* exps) {
-  const Kernels& kernels = ActiveKernels();
-  const float block_max = kernels.Max(logits, n);
+  Add(logits, n, ActiveKernels().Max(logits, n), exps);
+}
+
+void SoftmaxPartition::Add(const float* logits, std::int64_t n, float greatest,
+                           float* exps) {
   if (count == 0) {
-    max = block_max;
-  } else if (block_max > max) {
-    RaiseMax(block_max, *this);
+    max = greatest;
+  } else if (greatest > max) {
+    RaiseMax(greatest, *this);
   }
-  const ExpSums sums = kernels.SumExps(logits, n, max, exps);
+  const ExpSums sums = ActiveKernels().SumExps(logits, n, max, exps);
   count += n;
   sum += sums.sum;
   sum_gap += sums.sum_gap;

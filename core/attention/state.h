@@ -29,6 +29,8 @@ struct SoftmaxPartition {
   // nothing. If exps is not null it has room for n and receives
   // exp(logit - new max); it may be `logits`.
   void Add(const float* logits, std::int64_t n, float* exps);
+  // The same of logits whose greatest is known.
+  void Add(const float* logits, std::int64_t n, float greatest, float* exps);
   void Merge(const SoftmaxPartition& other);
 
   // log sum exp of the logits; nothing while count == 0.

@@ -185,40 +185,78 @@ ATTENDANT_AVX2 bool Scale(const float* numbers, std::int64_t n, float factor,
   return _mm256_testz_si256(found, found) != 0;
 }
 
-ATTENDANT_AVX2 float Max(const float* numbers, std::int64_t n) {
-  float max = numbers[0];
+// The greatest of n numbers, which At(i, mask) makes 8 at a time: those of
+// `mask`, from i on.
+template <typename Numbers>
+ATTENDANT_AVX2 inline float MaxOf(const Numbers& numbers, std::int64_t n) {
+  const __m256 lowest = _mm256_set1_ps(-std::numeric_limits<float>::infinity());
+  const __m256i all = _mm256_set1_epi32(-1);
+  __m256 max = lowest;
   std::int64_t i = 0;
-  if (n >= kWidth) {
-    __m256 lanes = _mm256_loadu_ps(numbers);
-    for (i = kWidth; i + kWidth <= n; i += kWidth) {
-      lanes = _mm256_max_ps(lanes, _mm256_loadu_ps(numbers + i));
-    }
-    alignas(32) float stored[kWidth];
-    _mm256_store_ps(stored, lanes);
-    for (const float lane : stored) max = std::max(max, lane);
+  for (; i + kWidth <= n; i += kWidth) {
+    max = _mm256_max_ps(max, numbers.At(i, all));
   }
-  for (; i < n; ++i) max = std::max(max, numbers[i]);
-  return max;
+  if (i < n) {
+    const __m256i mask = FirstLanes(n - i);
+    max = _mm256_max_ps(max, _mm256_blendv_ps(lowest, numbers.At(i, mask),
+                                              _mm256_castsi256_ps(mask)));
+  }
+  alignas(32) float lanes[kWidth];
+  _mm256_store_ps(lanes, max);
+  return *std::max_element(lanes, lanes + kWidth);
+}
+
+struct AsTheyAre {
+  const float* numbers;
+
+  ATTENDANT_AVX2 __m256 At(std::int64_t i, __m256i mask) const {
+    return _mm256_maskload_ps(numbers + i, mask);
+  }
+};
+
+struct Added {
+  const float* terms;
+  float* numbers;
+
+  ATTENDANT_AVX2 __m256 At(std::int64_t i, __m256i mask) const {
+    const __m256 sum = _mm256_add_ps(_mm256_maskload_ps(numbers + i, mask),
+                                     _mm256_maskload_ps(terms + i, mask));
+    _mm256_maskstore_ps(numbers + i, mask, sum);
+    return sum;
+  }
+};
+
+struct Corrected {
+  const float* scales;
+  __m256 factor;
+  __m256 shift;
+  float* logits;
+
+  ATTENDANT_AVX2 __m256 At(std::int64_t i, __m256i mask) const {
+    const __m256 scale = _mm256_maskload_ps(scales + i, mask);
+    const __m256 term =
+        _mm256_fnmadd_ps(factor, _mm256_mul_ps(scale, scale), shift);
+    const __m256 logit =
+        _mm256_add_ps(_mm256_maskload_ps(logits + i, mask), term);
+    _mm256_maskstore_ps(logits + i, mask, logit);
+    return logit;
+  }
+};
+
+ATTENDANT_AVX2 float Max(const float* numbers, std::int64_t n) {
+  return MaxOf(AsTheyAre{numbers}, n);
 }
 
 ATTENDANT_AVX2 float AddMax(const float* terms, std::int64_t n,
                             float* numbers) {
-  __m256 lanes = _mm256_set1_ps(-std::numeric_limits<float>::infinity());
-  std::int64_t i = 0;
-  for (; i + kWidth <= n; i += kWidth) {
-    const __m256 sum =
-        _mm256_add_ps(_mm256_loadu_ps(numbers + i), _mm256_loadu_ps(terms + i));
-    _mm256_storeu_ps(numbers + i, sum);
-    lanes = _mm256_max_ps(lanes, sum);
-  }
-  alignas(32) float stored[kWidth];
-  _mm256_store_ps(stored, lanes);
-  float max = *std::max_element(stored, stored + kWidth);
-  for (; i < n; ++i) {
-    numbers[i] += terms[i];
-    max = std::max(max, numbers[i]);
-  }
-  return max;
+  return MaxOf(Added{terms, numbers}, n);
+}
+
+ATTENDANT_AVX2 float CorrectMax(const float* scales, float factor, float shift,
+                                std::int64_t n, float* logits) {
+  return MaxOf(
+      Corrected{scales, _mm256_set1_ps(factor), _mm256_set1_ps(shift), logits},
+      n);
 }
 
 // x = n ln 2 + r for x in [kMinGap, 0], with |r| <= ln 2 / 2, and a factor with
@@ -636,9 +674,9 @@ ATTENDANT_AVX2 void PoolRows(const float* weights, std::int64_t query_count,
 }  // namespace
 
 const Kernels kAvx2Kernels = {
-    DotRows,   DotRowsAt,    DotRowsMulti,  TanhDotRows,   Scale,
-    Max,       AddMax,       SumExps,       ExpsByLibrary, SelectAtLeast,
-    Rank,      CountAtLeast, NormalLogSums, ExpsPerKey,    DotChunks,
-    Transform, AddScaled,    AddScaledRows, PoolRows};
+    DotRows,       DotRowsAt, DotRowsMulti, TanhDotRows,   Scale,
+    Max,           AddMax,    CorrectMax,   SumExps,       ExpsByLibrary,
+    SelectAtLeast, Rank,      CountAtLeast, NormalLogSums, ExpsPerKey,
+    DotChunks,     Transform, AddScaled,    AddScaledRows, PoolRows};
 
 }  // namespace attendant

@@ -71,6 +71,8 @@ ATTENDANT_AVX512 void ExpsPerKey(const float* log_sums, const float* log_counts,
 ATTENDANT_AVX512 float Max(const float* numbers, std::int64_t n);
 ATTENDANT_AVX512 float AddMax(const float* terms, std::int64_t n,
                               float* numbers);
+ATTENDANT_AVX512 float CorrectMax(const float* scales, float factor,
+                                  float shift, std::int64_t n, float* logits);
 ATTENDANT_AVX512 bool Scale(const float* numbers, std::int64_t n, float factor,
                             float* scaled);
 ATTENDANT_AVX512 std::int64_t SelectAtLeast(const float* numbers,

@@ -84,6 +84,12 @@ struct Kernels {
   // greatest of the sums, none of which is NaN.
   float (*AddMax)(const float* terms, std::int64_t n, float* numbers);
 
+  // logits[i] += shift - factor * scales[i]^2, for n >= 1 logits, with at most
+  // four roundings, the same at a level wherever i stands. Returns the
+  // greatest, none of which is NaN.
+  float (*CorrectMax)(const float* scales, float factor, float shift,
+                      std::int64_t n, float* logits);
+
   // Sums over n logits, none above max, which is finite; a logit may be
   // -infinity, then e_i is 0. If exps is not null it receives e_i; it may be
   // `logits`. With gap = logit_i - max, the relative error of each e_i is at

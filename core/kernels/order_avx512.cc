@@ -7,7 +7,13 @@
 #include "core/kernels/avx512.h"
 
 namespace attendant::avx512 {
-ATTENDANT_AVX512 float Max(const float* numbers, std::int64_t n) {
+namespace {
+
+// The greatest of n numbers, which At(i, mask) makes 16 at a time: those of
+// `mask`, from i on.
+template <typename Numbers>
+ATTENDANT_AVX512 inline float MaxOf(const Numbers& numbers, std::int64_t n) {
+  constexpr __mmask16 kAll = 0xffff;
   const __m512 lowest = _mm512_set1_ps(-std::numeric_limits<float>::infinity());
   // Each waits for the one before it, so there are several.
   constexpr int kTogether = 4;
@@ -16,45 +22,70 @@ ATTENDANT_AVX512 float Max(const float* numbers, std::int64_t n) {
   for (; i + kTogether * kWidth <= n; i += kTogether * kWidth) {
     ATTENDANT_UNROLL
     for (int j = 0; j < kTogether; ++j) {
-      max[j] = _mm512_max_ps(max[j], _mm512_loadu_ps(numbers + i + j * kWidth));
+      max[j] = _mm512_max_ps(max[j], numbers.At(i + j * kWidth, kAll));
     }
   }
   for (; i < n; i += kWidth) {
     const __mmask16 mask = FirstLanes(std::min<std::int64_t>(n - i, kWidth));
-    max[0] =
-        _mm512_max_ps(max[0], _mm512_mask_loadu_ps(lowest, mask, numbers + i));
+    max[0] = _mm512_mask_max_ps(max[0], mask, max[0], numbers.At(i, mask));
   }
   return _mm512_reduce_max_ps(_mm512_max_ps(_mm512_max_ps(max[0], max[1]),
                                             _mm512_max_ps(max[2], max[3])));
 }
 
+struct AsTheyAre {
+  const float* numbers;
+
+  ATTENDANT_AVX512 __m512 At(std::int64_t i, __mmask16 mask) const {
+    return _mm512_maskz_loadu_ps(mask, numbers + i);
+  }
+};
+
+struct Added {
+  const float* terms;
+  float* numbers;
+
+  ATTENDANT_AVX512 __m512 At(std::int64_t i, __mmask16 mask) const {
+    const __m512 sum = _mm512_add_ps(_mm512_maskz_loadu_ps(mask, numbers + i),
+                                     _mm512_maskz_loadu_ps(mask, terms + i));
+    _mm512_mask_storeu_ps(numbers + i, mask, sum);
+    return sum;
+  }
+};
+
+struct Corrected {
+  const float* scales;
+  __m512 factor;
+  __m512 shift;
+  float* logits;
+
+  ATTENDANT_AVX512 __m512 At(std::int64_t i, __mmask16 mask) const {
+    const __m512 scale = _mm512_maskz_loadu_ps(mask, scales + i);
+    const __m512 term =
+        _mm512_fnmadd_ps(factor, _mm512_mul_ps(scale, scale), shift);
+    const __m512 logit =
+        _mm512_add_ps(_mm512_maskz_loadu_ps(mask, logits + i), term);
+    _mm512_mask_storeu_ps(logits + i, mask, logit);
+    return logit;
+  }
+};
+
+}  // namespace
+
+ATTENDANT_AVX512 float Max(const float* numbers, std::int64_t n) {
+  return MaxOf(AsTheyAre{numbers}, n);
+}
+
 ATTENDANT_AVX512 float AddMax(const float* terms, std::int64_t n,
                               float* numbers) {
-  const __m512 lowest = _mm512_set1_ps(-std::numeric_limits<float>::infinity());
-  // As in Max.
-  constexpr int kTogether = 4;
-  __m512 max[kTogether] = {lowest, lowest, lowest, lowest};
-  std::int64_t i = 0;
-  for (; i + kTogether * kWidth <= n; i += kTogether * kWidth) {
-    ATTENDANT_UNROLL
-    for (int j = 0; j < kTogether; ++j) {
-      float* at = numbers + i + j * kWidth;
-      const __m512 sum = _mm512_add_ps(_mm512_loadu_ps(at),
-                                       _mm512_loadu_ps(terms + i + j * kWidth));
-      _mm512_storeu_ps(at, sum);
-      max[j] = _mm512_max_ps(max[j], sum);
-    }
-  }
-  for (; i < n; i += kWidth) {
-    const __mmask16 mask = FirstLanes(std::min<std::int64_t>(n - i, kWidth));
-    const __m512 sum =
-        _mm512_add_ps(_mm512_mask_loadu_ps(lowest, mask, numbers + i),
-                      _mm512_maskz_loadu_ps(mask, terms + i));
-    _mm512_mask_storeu_ps(numbers + i, mask, sum);
-    max[0] = _mm512_max_ps(max[0], sum);
-  }
-  return _mm512_reduce_max_ps(_mm512_max_ps(_mm512_max_ps(max[0], max[1]),
-                                            _mm512_max_ps(max[2], max[3])));
+  return MaxOf(Added{terms, numbers}, n);
+}
+
+ATTENDANT_AVX512 float CorrectMax(const float* scales, float factor,
+                                  float shift, std::int64_t n, float* logits) {
+  return MaxOf(
+      Corrected{scales, _mm512_set1_ps(factor), _mm512_set1_ps(shift), logits},
+      n);
 }
 
 ATTENDANT_AVX512 bool Scale(const float* numbers, std::int64_t n, float factor,

@@ -70,6 +70,14 @@ float AddMax(const float* terms, std::int64_t n, float* numbers) {
   return Max(numbers, n);
 }
 
+float CorrectMax(const float* scales, float factor, float shift, std::int64_t n,
+                 float* logits) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    logits[i] += shift - factor * (scales[i] * scales[i]);
+  }
+  return Max(logits, n);
+}
+
 ExpSums SumExps(const float* logits, std::int64_t n, float max, float* exps) {
   ExpSums sums;
   for (std::int64_t i = 0; i < n; ++i) {
@@ -195,9 +203,9 @@ double ExpsByLibrary(const float* logits, std::int64_t n, double max,
 }
 
 const Kernels kScalarKernels = {
-    DotRows,   DotRowsAt,    DotRowsMulti,  TanhDotRows,   Scale,
-    Max,       AddMax,       SumExps,       ExpsByLibrary, SelectAtLeast,
-    Rank,      CountAtLeast, NormalLogSums, ExpsPerKey,    DotChunks,
-    Transform, AddScaled,    AddScaledRows, PoolRows};
+    DotRows,       DotRowsAt, DotRowsMulti, TanhDotRows,   Scale,
+    Max,           AddMax,    CorrectMax,   SumExps,       ExpsByLibrary,
+    SelectAtLeast, Rank,      CountAtLeast, NormalLogSums, ExpsPerKey,
+    DotChunks,     Transform, AddScaled,    AddScaledRows, PoolRows};
 
 }  // namespace attendant

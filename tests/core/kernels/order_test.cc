@@ -88,6 +88,39 @@ TEST_P(OrderTest, AddMaxAddsAndFindsTheGreatestSum) {
   }
 }
 
+TEST_P(OrderTest, CorrectMaxCorrectsAndFindsTheGreatest) {
+  std::uniform_real_distribution<float> uniform(-3, 3);
+  constexpr float kFactor = 0.7f;
+  constexpr float kShift = -2.1f;
+  for (const std::int64_t n : kLengths) {
+    if (n == 0) continue;
+    for (const std::int64_t offset : kOffsets) {
+      // What lies beyond the logits is nobody's.
+      std::vector<float> logits(static_cast<std::size_t>(n + offset) + 1);
+      std::vector<float> scales(logits.size());
+      for (float& logit : logits) logit = uniform(random_);
+      for (float& scale : scales) scale = uniform(random_);
+      const std::vector<float> before = logits;
+      const float max = kernels().CorrectMax(scales.data(), kFactor, kShift, n,
+                                             logits.data() + offset);
+      for (std::size_t i = 0; i < logits.size(); ++i) {
+        const std::int64_t at = static_cast<std::int64_t>(i) - offset;
+        if (at < 0 || at >= n) {
+          EXPECT_EQ(logits[i], before[i]);
+          continue;
+        }
+        const double scale = scales[static_cast<std::size_t>(at)];
+        // Terms are at most 9 in size, and each of four operations rounds once.
+        EXPECT_NEAR(logits[i],
+                    before[i] + (double{kShift} - kFactor * scale * scale),
+                    4 * 9 * 0x1p-24);
+      }
+      EXPECT_EQ(max,
+                *std::max_element(logits.begin() + offset, logits.end() - 1));
+    }
+  }
+}
+
 TEST_P(OrderTest, SelectAtLeastKeepsEqualAndGreaterInOrder) {
   std::uniform_int_distribution<int> small(0, 4);
   for (const std::int64_t n : kLengths) {
