@@ -18,8 +18,10 @@ constexpr float kNothing = -std::numeric_limits<float>::infinity();
 // Standard deviations that a code is taken to err by at most, where nothing has
 // to be proven: for one of 500 keys it is more.
 constexpr double kDeviations = 3;
-// Beyond this variance of a logit its code says too little of exp(logit).
+// Beyond this variance of a logit, or this error common to all, codes say too
+// little of exp(logit).
 constexpr double kMaxVariance = 0.5;
+constexpr double kMaxCommonError = 0.5;
 // Kept keys that may wait beyond those wanted.
 constexpr std::size_t kWaiting = 256;
 // Keys that are scored at once, and that are asked for ahead of their turn.
@@ -48,22 +50,9 @@ bool CodePass::Start(const ScanQuery& query, const InvertedLists& lists,
           ? coded_.EncodeAs(*coded, lists.codes)
           : coded_.Encode(lists.codes, query.query, query.logit_factor);
   if (!is_coded) return false;
-  const double max_scale = lists.codes.max_scale();
-  const double variance = coded_.LogitVariancePerSquareScale(options.bits);
-  if (!options.certified && variance * max_scale * max_scale > kMaxVariance) {
-    return false;
-  }
-  const double margin_per_scale = options.certified
-                                      ? coded_.LogitErrorPerScale(options.bits)
-                                      : kDeviations * std::sqrt(variance);
-  // Rounded up, as floats.
-  constexpr double kUp = 1 + 0x1p-20;
-  margin_per_scale_ = static_cast<float>(kUp * margin_per_scale);
-  margin_ = static_cast<float>(kUp * coded_.logit_error());
-  max_margin_ = static_cast<float>(
-      kUp * (margin_per_scale_ * max_scale + double{margin_}));
-  half_variance_ = static_cast<float>(variance / 2);
-  correction_ = options.certified ? 0 : half_variance_;
+  if (!MayRead(options.bits)) return false;
+  Read(options.bits);
+  mixed_ = false;
   partition_ = lower_ = upper_ = SoftmaxPartition();
   taken_.clear();
   tail_.Start();
@@ -76,6 +65,33 @@ bool CodePass::Start(const ScanQuery& query, const InvertedLists& lists,
               kWaiting;
   MakeRoom();
   return std::isfinite(max_margin_);
+}
+
+bool CodePass::MayRead(CodeBits bits) const {
+  const double max_scale = lists_->codes.max_scale();
+  return coded_.LogitVariancePerSquareScale(bits) * max_scale * max_scale <=
+             kMaxVariance &&
+         coded_.logit_error() <= kMaxCommonError;
+}
+
+void CodePass::Read(CodeBits bits) {
+  mixed_ |= bits != options_.bits;
+  options_.bits = bits;
+  const double max_scale = lists_->codes.max_scale();
+  const double variance = coded_.LogitVariancePerSquareScale(bits);
+  half_variance_ = static_cast<float>(variance / 2);
+  correction_ = options_.bounds ? 0 : half_variance_;
+  // A proof's margin covers what corrects the logit, too.
+  const double margin_per_scale =
+      options_.certified
+          ? coded_.LogitErrorPerScale(bits) + correction_ * max_scale
+          : kDeviations * std::sqrt(variance);
+  // Rounded up, as floats.
+  constexpr double kUp = 1 + 0x1p-20;
+  margin_per_scale_ = static_cast<float>(kUp * margin_per_scale);
+  margin_ = static_cast<float>(kUp * coded_.logit_error());
+  max_margin_ = static_cast<float>(
+      kUp * (margin_per_scale_ * max_scale + double{margin_}));
 }
 
 void CodePass::SetListProduct(std::int64_t list, float product) {
@@ -95,26 +111,50 @@ void CodePass::ScoreList(std::int64_t list) {
   SetListProduct(list, product);
 }
 
-void CodePass::ScoreAllLists() {
-  const auto factor = static_cast<float>(query_->logit_factor);
-  list_logits_.resize(static_cast<std::size_t>(lists_->list_count()));
-  ActiveKernels().DotRows(query_->query.data(), lists_->means->means.data(),
-                          lists_->list_count(), lists_->dim,
-                          list_logits_.data());
-  for (float& logit : list_logits_) logit *= factor;
-}
-
-void CodePass::Correct(std::int64_t list, std::int64_t begin,
-                       std::int64_t count, float* logits) const {
-  const float* scales = lists_->codes.scales().data() + begin;
-  for (std::int64_t i = 0; i < count; ++list) {
-    const std::int64_t list_end =
-        lists_->offsets[static_cast<std::size_t>(list) + 1] - begin;
-    const float list_logit = list_logits_[static_cast<std::size_t>(list)];
-    for (const std::int64_t end = std::min(count, list_end); i < end; ++i) {
-      logits[i] += list_logit - correction_ * scales[i] * scales[i];
+void CodePass::ScoreAllLists(std::span<CodePass* const> passes) {
+  if (passes.empty()) return;
+  const InvertedLists& lists = *passes[0]->lists_;
+  const auto list_count = static_cast<std::size_t>(lists.list_count());
+  const auto dim = static_cast<std::size_t>(lists.dim);
+  thread_local std::vector<float> queries;
+  thread_local std::vector<float> products;
+  queries.resize(passes.size() * dim);
+  products.resize(passes.size() * list_count);
+  for (std::size_t i = 0; i < passes.size(); ++i) {
+    std::ranges::copy(passes[i]->query_->query,
+                      queries.begin() + static_cast<std::ptrdiff_t>(i * dim));
+  }
+  ActiveKernels().DotRowsMulti(queries.data(),
+                               static_cast<std::int64_t>(passes.size()),
+                               lists.means->means.data(), lists.list_count(),
+                               lists.dim, products.data());
+  for (std::size_t i = 0; i < passes.size(); ++i) {
+    CodePass& pass = *passes[i];
+    const auto factor = static_cast<float>(pass.query_->logit_factor);
+    pass.list_logits_.resize(list_count);
+    for (std::size_t list = 0; list < list_count; ++list) {
+      pass.list_logits_[list] = products[i * list_count + list] * factor;
     }
   }
+}
+
+float CodePass::Correct(std::int64_t list, std::int64_t begin,
+                        std::int64_t count, float* logits) const {
+  const Kernels& kernels = ActiveKernels();
+  const float* scales = lists_->codes.scales().data() + begin;
+  float greatest = kNothing;
+  for (std::int64_t i = 0; i < count; ++list) {
+    const std::int64_t end = std::min(
+        count, lists_->offsets[static_cast<std::size_t>(list) + 1] - begin);
+    if (end <= i) continue;
+    greatest = std::max(
+        greatest,
+        kernels.CorrectMax(scales + i, correction_,
+                           list_logits_[static_cast<std::size_t>(list)],
+                           end - i, logits + i));
+    i = end;
+  }
+  return greatest;
 }
 
 absl::Status CodePass::Poll() const {
@@ -124,7 +164,7 @@ absl::Status CodePass::Poll() const {
 
 void CodePass::Take(std::int64_t list, std::int64_t begin, std::int64_t count,
                     float* logits) {
-  Correct(list, begin, count, logits);
+  float greatest = Correct(list, begin, count, logits);
   std::int64_t eligible_count = count;
   if (!all_eligible_) {
     eligible_count = LeaveEligible(begin, count, logits);
@@ -134,16 +174,21 @@ void CodePass::Take(std::int64_t list, std::int64_t begin, std::int64_t count,
       tail_.Add(logits, count, kNothing);
       return;
     }
+    greatest = ActiveKernels().Max(logits, count);
   }
   taken_count_ += eligible_count;
   if (options_.bounds) TakeBounds(begin, count, logits);
-  if (k_ > 0 || options_.rescore_count > 0) Keep(begin, count, logits);
-  taken_.push_back(
-      {.begin = begin, .count = count, .list = list, .partition = {}});
+  if (k_ > 0 || options_.rescore_count > 0)
+    Keep(begin, count, logits, greatest);
+  taken_.push_back({.begin = begin,
+                    .count = count,
+                    .list = list,
+                    .bits = options_.bits,
+                    .partition = {}});
   SoftmaxPartition& partition = taken_.back().partition;
   const bool samples = options_.precision > 0;
   const bool pools = options_.values != nullptr;
-  partition.Add(logits, count, samples || pools ? logits : nullptr);
+  partition.Add(logits, count, greatest, samples || pools ? logits : nullptr);
   if (samples) tail_.Add(logits, count, partition.max);
   if (pools) pool_.Add(list, begin, count, logits, partition.max);
 }
@@ -165,19 +210,22 @@ std::int64_t CodePass::LeaveEligible(std::int64_t begin, std::int64_t count,
   return eligible_count;
 }
 
-void CodePass::Keep(std::int64_t begin, std::int64_t count,
-                    const float* logits) {
-  positions_.resize(static_cast<std::size_t>(kTakeKeys));
+void CodePass::Keep(std::int64_t begin, std::int64_t count, const float* logits,
+                    float greatest) {
   // Nothing that is not eligible, even while there is no threshold.
   const float least =
       std::max(threshold_ - max_margin_, std::numeric_limits<float>::lowest());
+  if (greatest < least) return;
+  positions_.resize(static_cast<std::size_t>(kTakeKeys));
   const std::int64_t found =
       ActiveKernels().SelectAtLeast(logits, count, least, positions_.data());
   const float* scales = lists_->codes.scales().data() + begin;
   for (std::int64_t i = 0; i < found; ++i) {
     const std::int32_t at = positions_[static_cast<std::size_t>(i)];
-    const float upper = logits[at] + (margin_per_scale_ * scales[at] + margin_);
+    const float margin = margin_per_scale_ * scales[at] + margin_;
+    const float upper = logits[at] + margin;
     kept_.logits[kept_.size] = logits[at];
+    kept_.margins[kept_.size] = margin;
     kept_.uppers[kept_.size] = upper;
     kept_.positions[kept_.size] = static_cast<std::int32_t>(begin) + at;
     kept_.size += upper >= threshold_ ? 1 : 0;
@@ -189,6 +237,7 @@ void CodePass::MakeRoom() {
   const std::size_t room = capacity_ + static_cast<std::size_t>(kTakeKeys);
   if (kept_.logits.size() >= room) return;
   kept_.logits.resize(room);
+  kept_.margins.resize(room);
   kept_.uppers.resize(room);
   kept_.positions.resize(room);
 }
@@ -217,7 +266,7 @@ void CodePass::Shrink(bool last) {
   } else if (k_ > 0 && options_.certified) {
     lowers_.resize(kept_.size);
     for (std::size_t i = 0; i < kept_.size; ++i) {
-      lowers_[i] = kept_.logits[i] - Margin(kept_.positions[i]);
+      lowers_[i] = kept_.logits[i] - kept_.margins[i];
     }
     least = Kth(lowers_, k_, last);
   } else if (k_ > 0) {
@@ -237,6 +286,7 @@ void CodePass::Shrink(bool last) {
   for (std::size_t i = 0; i < kept_.size; ++i) {
     const auto from = static_cast<std::size_t>(positions_[i]);
     kept_.logits[i] = kept_.logits[from];
+    kept_.margins[i] = kept_.margins[from];
     kept_.uppers[i] = kept_.uppers[from];
     kept_.positions[i] = kept_.positions[from];
   }

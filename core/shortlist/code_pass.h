@@ -30,6 +30,7 @@ struct CodePassOptions {
   // standard deviations.
   bool certified = false;
   // The sums have bounds, which takes as long again as the sums. If certified.
+  // All keys are then taken by the same bits.
   bool bounds = false;
   // 95 % of the sums are to be off by no more than this in their logs: what is
   // left to codes is corrected by keys that are drawn and scored from their
@@ -60,6 +61,11 @@ class CodePass {
   const CodedQuery& coded() const { return coded_; }
   const ScanQuery& query() const { return *query_; }
   CodeBits bits() const { return options_.bits; }
+  // Whether so many bits say enough of a logit for its exp.
+  bool MayRead(CodeBits bits) const;
+  // Keys that are taken from now on have logits by so many bits, which these
+  // may be. If certified.
+  void Read(CodeBits bits);
 
   // Before keys of the list are taken, and before any are. `product` is that of
   // the query with the list's mean, by DotRows.
@@ -70,7 +76,10 @@ class CodePass {
   }
   void SetListLogit(std::int64_t list, float logit);
   void ScoreList(std::int64_t list);
-  void ScoreAllLists();
+  // For several passes over the same lists at a time.
+  static void ScoreAllLists(std::span<CodePass* const> passes);
+  // Logits of all lists, once they are scored.
+  std::span<const float> list_logits() const { return list_logits_; }
 
   // Takes keys [begin, begin + count), the first of them in `list`, whose
   // logits by code these are; they are overwritten.
@@ -96,6 +105,7 @@ class CodePass {
   // room for capacity_ and a take more.
   struct Kept {
     std::vector<float> logits;  // by code, with what corrects the mean of exp
+    std::vector<float> margins;
     std::vector<float> uppers;  // with the margin
     std::vector<std::int32_t> positions;
     std::size_t size = 0;
@@ -106,6 +116,7 @@ class CodePass {
     std::int64_t begin = 0;
     std::int64_t count = 0;
     std::int64_t list = 0;  // of the first
+    CodeBits bits = CodeBits::k8;
     SoftmaxPartition partition;
   };
   // Kept keys [first, last), of those that were taken at once from `begin` on.
@@ -133,7 +144,9 @@ class CodePass {
   std::int64_t LeaveEligible(std::int64_t begin, std::int64_t count,
                              float* logits) const;
   void TakeBounds(std::int64_t begin, std::int64_t count, const float* logits);
-  void Keep(std::int64_t begin, std::int64_t count, const float* logits);
+  // `greatest` of the logits.
+  void Keep(std::int64_t begin, std::int64_t count, const float* logits,
+            float greatest);
   void MakeRoom();
   // In the order of the takes, until MergeTaken, which adds up taken_ in the
   // order of keys.
@@ -142,9 +155,10 @@ class CodePass {
   absl::Status RescoreKept(AttentionState& state);
   // Sets pooled_ to what the kept keys pool.
   void FindKeptValues();
-  // Adds what codes lack to the logits of keys from `begin` on.
-  void Correct(std::int64_t list, std::int64_t begin, std::int64_t count,
-               float* logits) const;
+  // Adds what codes lack to the logits of keys from `begin` on, and returns the
+  // greatest.
+  float Correct(std::int64_t list, std::int64_t begin, std::int64_t count,
+                float* logits) const;
   // Whether a kept key's code stays in the rest.
   bool CountsTwice(std::size_t kept) const;
   // Whether a kept key's code is so near to what is not kept that it stands for
@@ -162,6 +176,10 @@ class CodePass {
   absl::Status ScoreFloats(std::span<const std::int32_t> positions,
                            KeyScorer& scorer);
   void SetVariance(const SoftmaxPartition& rest, ScanStats& stats) const;
+  // What of the rest's sum of squares was read by 4 bits.
+  double CoarseSquare(const SoftmaxPartition& rest) const;
+  // Mean over the kept keys, near which is what weighs most of the rest.
+  double KeptSquareScale() const;
   // What `rest` pools, into value_sum_, and how far that may be off.
   PooledError PoolRest(const SoftmaxPartition& rest);
   void SetBounds(ScanStats& stats) const;
@@ -171,6 +189,7 @@ class CodePass {
   std::int64_t k_ = 0;
   bool all_eligible_ = false;
   CodePassOptions options_;
+  bool mixed_ = false;  // not all was read by one number of bits
   CodedQuery coded_;
   float margin_per_scale_ = 0;
   float margin_ = 0;
@@ -178,7 +197,7 @@ class CodePass {
   // Half the variance of a key of scale 1. An error e that is independent of
   // the logit makes exp(logit + e) greater in the mean, by exp(variance / 2).
   float half_variance_ = 0;
-  // That, or 0 where margins are to be those of the codes.
+  // That, or 0 where sums have bounds.
   float correction_ = 0;
   std::vector<float> list_logits_;  // of the lists' means
   std::vector<Taken> taken_;

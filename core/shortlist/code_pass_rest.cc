@@ -72,30 +72,63 @@ SoftmaxPartition CodePass::Rest() {
   return rest;
 }
 
+double CodePass::KeptSquareScale() const {
+  const double max_scale = lists_->codes.max_scale();
+  if (kept_.size == 0) return max_scale * max_scale;
+  double sum = 0;
+  for (std::size_t i = 0; i < kept_.size; ++i) {
+    const double scale =
+        lists_->codes.scales()[static_cast<std::size_t>(kept_.positions[i])];
+    sum += scale * scale;
+  }
+  return sum / static_cast<double>(kept_.size);
+}
+
+double CodePass::CoarseSquare(const SoftmaxPartition& rest) const {
+  if (!mixed_) return options_.bits == CodeBits::k4 ? rest.sum_square : 0;
+  double sum = 0;
+  std::size_t kept = 0;
+  for (const Taken& taken : taken_) {
+    const bool coarse = taken.bits == CodeBits::k4;
+    if (coarse) {
+      sum += taken.partition.sum_square *
+             std::exp(2.0 * (double{taken.partition.max} - rest.max));
+    }
+    const std::int64_t end = taken.begin + taken.count;
+    for (; kept < kept_.size && kept_.positions[kept] < end; ++kept) {
+      if (coarse) {
+        sum -= std::exp(2 * (double{kept_.logits[kept]} - rest.max));
+      }
+    }
+  }
+  return std::clamp(sum, 0.0, rest.sum_square);
+}
+
 void CodePass::SetVariance(const SoftmaxPartition& rest,
                            ScanStats& stats) const {
   if (rest.count == 0) return;
-  // What weighs most of the rest is next to what is kept, and like it. Which
-  // keys are kept is a matter of chance as well: that of those counted twice.
-  double variance = 0;
+  const double square_scale = KeptSquareScale();
+  const auto factor = [&](CodeBits bits) {
+    return std::expm1(coded_.LogitVariancePerSquareScale(bits) * square_scale);
+  };
+  const double coarse_square = CoarseSquare(rest);
+  const double of_codes =
+      coarse_square * factor(CodeBits::k4) +
+      (rest.sum_square - coarse_square) * factor(CodeBits::k8);
+  // Which keys are kept is a matter of chance as well: that of those counted
+  // twice.
   double twice_square = 0;
   for (std::size_t i = 0; i < kept_.size; ++i) {
-    variance += Variance(kept_.positions[i]);
     if (!CountsTwice(i)) continue;
     const double e = std::exp(double{kept_.logits[i]} - rest.max);
     twice_square += e * e;
   }
-  const double max_scale = lists_->codes.max_scale();
-  variance = kept_.size > 0 ? variance / static_cast<double>(kept_.size)
-                            : 2.0 * half_variance_ * max_scale * max_scale;
   const double rounding = kSumError * partition_.sum;
   // The logits' own error, common to all, moves the sum as a whole.
   const double common = coded_.logit_error() * rest.sum;
   stats.log_variance =
-      2.0 * rest.max +
-      std::log(kAlikeKeys *
-                   (rest.sum_square * std::expm1(variance) + twice_square) +
-               rounding * rounding + common * common);
+      2.0 * rest.max + std::log(kAlikeKeys * (of_codes + twice_square) +
+                                rounding * rounding + common * common);
 }
 
 // As many draws as the precision takes, by what the codes' errors would make of
@@ -270,18 +303,8 @@ PooledError CodePass::PoolRest(const SoftmaxPartition& rest) {
     value_sum_[d] = rest.sum * error.mean[d];
   }
   error.mean_square = pooled.means.square;
-  // What weighs most of the rest is next to what is kept, and like it.
-  double square_scale = 0;
-  for (std::size_t i = 0; i < kept_.size; ++i) {
-    const double scale =
-        lists_->codes.scales()[static_cast<std::size_t>(kept_.positions[i])];
-    square_scale += scale * scale;
-  }
-  const double max_scale = lists_->codes.max_scale();
-  square_scale = kept_.size > 0 ? square_scale / static_cast<double>(kept_.size)
-                                : max_scale * max_scale;
   const double variance =
-      coded_.LogitVariancePerSquareScale(options_.bits) * square_scale;
+      coded_.LogitVariancePerSquareScale(options_.bits) * KeptSquareScale();
   const double log_square =
       2.0 * rest.max + std::log(kAlikeKeys * rest.sum_square);
   error.log_weight_variance = LogAdd(

@@ -23,11 +23,12 @@ class ChunkReader {
  public:
   explicit ChunkReader(const InvertedLists& lists) : lists_(lists) {}
 
-  // Hands keys [begin, end), which lie in one chunk and of which the first is
-  // in `list`, to all visits, at most kMaxQueries. Their passes read the same
-  // bits. Key `next` is that of the next call.
-  void Read(std::int64_t list, std::int64_t begin, std::int64_t end,
-            std::int64_t next, std::span<ListVisit* const> visits) {
+  // Calls take(visit, logits) with those of keys [begin, end), which lie in one
+  // chunk, for all visits, at most kMaxQueries. Their passes read the same
+  // bits. Key `next` is the first of the next call.
+  template <typename Take>
+  void Read(std::int64_t begin, std::int64_t end, std::int64_t next,
+            std::span<ListVisit* const> visits, Take take) {
     thread_local AlignedBuffer<float> logits(kMaxQueries * kChunkKeys);
     for (std::size_t v = 0; v < visits.size(); ++v) {
       queries_[v] = visits[v]->pass->coded().view();
@@ -40,9 +41,8 @@ class ChunkReader {
                         logits.data());
     const std::int64_t offset = begin - first_block * kCodeRows;
     for (std::size_t v = 0; v < visits.size(); ++v) {
-      visits[v]->pass->Take(
-          list, begin, end - begin,
-          logits.data() + static_cast<std::int64_t>(v) * kChunkKeys + offset);
+      take(*visits[v],
+           logits.data() + static_cast<std::int64_t>(v) * kChunkKeys + offset);
     }
   }
 
@@ -54,6 +54,28 @@ class ChunkReader {
 // Where the chunk ends that key `begin` is in, if it starts with its block.
 std::int64_t ChunkEnd(std::int64_t begin, std::int64_t end) {
   return std::min(end, begin / kCodeRows * kCodeRows + kChunkKeys);
+}
+
+// The pass takes keys [begin, end), of which the first is in `list` and whose
+// logits these are, but for those of the visit's lists. The calls of a visit
+// are in the order of keys, from next_own 0 on.
+void TakeOthers(const InvertedLists& lists, std::int64_t list,
+                std::int64_t begin, std::int64_t end, float* logits,
+                ListVisit& visit) {
+  for (std::int64_t at = begin; at < end;) {
+    std::int64_t own_begin = end;
+    std::int64_t own_end = end;
+    if (visit.next_own < visit.lists.size()) {
+      const auto own = static_cast<std::size_t>(visit.lists[visit.next_own]);
+      own_begin = std::min(end, lists.offsets[own]);
+      own_end = std::min(end, lists.offsets[own + 1]);
+      if (lists.offsets[own + 1] <= end) ++visit.next_own;
+    }
+    if (own_begin > at) {
+      visit.pass->Take(list, at, own_begin - at, logits + (at - begin));
+    }
+    at = std::max(at, own_end);
+  }
 }
 
 void PollAll(std::vector<ListVisit*>& visits) {
@@ -104,20 +126,28 @@ void TakeLists(const InvertedLists& lists, std::span<ListVisit* const> visits) {
       if (++chunk_count % kPollChunks == 0) PollAll(together);
       if (together.empty()) break;
       const std::int64_t chunk_end = ChunkEnd(begin, end);
-      reader.Read(list, begin, chunk_end,
-                  chunk_end < end ? chunk_end : next_list, together);
+      reader.Read(begin, chunk_end, chunk_end < end ? chunk_end : next_list,
+                  together, [&](ListVisit& visit, float* logits) {
+                    visit.pass->Take(list, begin, chunk_end - begin, logits);
+                  });
     }
   }
 }
 
-void TakeAllLists(const InvertedLists& lists,
-                  std::span<ListVisit* const> visits) {
+void TakeOtherLists(const InvertedLists& lists,
+                    std::span<ListVisit* const> visits) {
   ChunkReader reader(lists);
+  thread_local std::vector<CodePass*> passes;
   for (std::size_t first = 0; first < visits.size(); first += kMaxQueries) {
     const std::size_t count = std::min(kMaxQueries, visits.size() - first);
     std::vector<ListVisit*> together(visits.begin() + first,
                                      visits.begin() + first + count);
-    for (ListVisit* visit : together) visit->pass->ScoreAllLists();
+    passes.clear();
+    for (ListVisit* visit : together) {
+      visit->next_own = 0;
+      if (!visit->knows_products) passes.push_back(visit->pass);
+    }
+    CodePass::ScoreAllLists(passes);
     std::int64_t list = 0;
     std::int64_t chunk_count = 0;
     const std::int64_t end = lists.key_count();
@@ -129,7 +159,10 @@ void TakeAllLists(const InvertedLists& lists,
       if (++chunk_count % kPollChunks == 0) PollAll(together);
       if (together.empty()) break;
       const std::int64_t chunk_end = ChunkEnd(begin, end);
-      reader.Read(list, begin, chunk_end, chunk_end, together);
+      reader.Read(begin, chunk_end, chunk_end, together,
+                  [&](ListVisit& visit, float* logits) {
+                    TakeOthers(lists, list, begin, chunk_end, logits, visit);
+                  });
     }
   }
 }

@@ -20,16 +20,17 @@ struct ListVisit {
   std::vector<std::int32_t> lists;
   std::span<const float> scores;  // of all lists, if they were chosen by them
   bool knows_products = false;    // the pass has those of its lists
+  std::size_t next_own = 0;       // of `lists`, while others are taken
   absl::Status status;
 };
 
 // Each visit's pass takes all keys of its lists.
 void TakeLists(const InvertedLists& lists, std::span<ListVisit* const> visits);
 
-// The same of all lists, whatever the visits say. Every pass has one number of
-// bits.
-void TakeAllLists(const InvertedLists& lists,
-                  std::span<ListVisit* const> visits);
+// The same of all other lists; each visit's are in ascending order. The passes
+// read the same bits.
+void TakeOtherLists(const InvertedLists& lists,
+                    std::span<ListVisit* const> visits);
 
 }  // namespace attendant
 

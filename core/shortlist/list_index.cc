@@ -25,6 +25,13 @@ constexpr std::int64_t kKeysFor4Bits = 1000;
 // Of the share of eligible keys in all lists, those visited have at least this,
 // or more lists are visited after all.
 constexpr double kLocalShare = 0.75;
+// Of a proof of many keys, the lists that have most of those near the best are
+// read by 8 bits, and the others by 4: this share of the lists, which hold at
+// least so many times the keys that are wanted.
+constexpr std::int64_t kKeysForTwoReadings = 20000;
+constexpr double kNearShare = 1.0 / 32;
+constexpr std::int64_t kNearKeysPerBest = 4;
+constexpr double kMaxNearShare = 1.0 / 4;
 // Of a sum over all keys, where none is stated.
 constexpr double kPrecision = 0.02;
 
@@ -86,6 +93,9 @@ bool ListIndex::IsMasked(const ScanQuery& query) const {
 
 const ListValues* ListIndex::ValuesOf(const ScanQuery& query,
                                       const AttentionState& state) const {
+  // Equal keys err alike, and so do keys in few directions, unless lists' means
+  // take out what they have in common: their errors would not average out.
+  if (list_count() == 1) return nullptr;
   const bool are_keys = query.values == nullptr || query.values->PoolsKeys();
   const ListValues* values =
       are_keys ? &key_values_ : (values_ ? &*values_ : nullptr);
@@ -128,6 +138,16 @@ bool ListIndex::ProofCostsLess(std::int64_t probe_count) const {
              probes * (kCostOfVisit + key_count / list_count * cost_of_code);
 }
 
+std::int64_t ListIndex::NearListsFor(std::int64_t k) const {
+  if (lists_.key_count() < kKeysForTwoReadings) return 0;
+  const double share =
+      std::max(kNearShare, static_cast<double>(kNearKeysPerBest * k) /
+                               static_cast<double>(lists_.key_count()));
+  if (share > kMaxNearShare) return 0;
+  return static_cast<std::int64_t>(
+      std::ceil(share * static_cast<double>(list_count())));
+}
+
 ListIndex::Route ListIndex::RouteFor(const ScanQuery& query,
                                      const AttentionState& state) const {
   const ScanGoals& goals = query.goals;
@@ -166,6 +186,10 @@ ListIndex::Route ListIndex::RouteFor(const ScanQuery& query,
   route.options.bits = !route.options.certified && taken >= kKeysFor4Bits
                            ? CodeBits::k4
                            : CodeBits::k8;
+  if (route.options.certified && !route.options.bounds &&
+      route.options.values == nullptr) {
+    route.near_list_count = NearListsFor(state.top().k());
+  }
   return route;
 }
 
@@ -212,6 +236,8 @@ void ListIndex::ScanTogether(std::span<ScanTask> tasks) const {
     std::array<Route, ListScratch::kMaxTogether> routes;
     std::vector<ListVisit*> choosing;  // by lists
     std::vector<std::int64_t> probe_counts;
+    std::vector<ListVisit*> proving;  // by 8 bits, then 4
+    std::vector<std::int64_t> near_list_counts;
     // By [complete][4 bits].
     std::vector<ListVisit*> shares[2][2];
     std::vector<ScanTask*> by_floats;  // all lists
@@ -259,8 +285,14 @@ void ListIndex::ScanTogether(std::span<ScanTask> tasks) const {
         choosing.push_back(&visit);
         probe_counts.push_back(route.probe_count);
       }
-      shares[route.complete ? 1 : 0][pass.bits() == CodeBits::k4 ? 1 : 0]
-          .push_back(&visit);
+      const bool proves_by_4 =
+          route.near_list_count > 0 && pass.MayRead(CodeBits::k4);
+      if (proves_by_4) {
+        proving.push_back(&visit);
+        near_list_counts.push_back(route.near_list_count);
+      }
+      const bool by_4 = proves_by_4 || pass.bits() == CodeBits::k4;
+      shares[route.complete ? 1 : 0][by_4 ? 1 : 0].push_back(&visit);
     }
     if (!choosing.empty()) ChooseLists(choosing, probe_counts);
     for (std::size_t i = 0; i < group.size(); ++i) {
@@ -271,7 +303,8 @@ void ListIndex::ScanTogether(std::span<ScanTask> tasks) const {
       }
     }
     for (const auto& visits : shares[0]) TakeLists(lists_, visits);
-    for (const auto& visits : shares[1]) TakeAllLists(lists_, visits);
+    TakeNearLists(proving, near_list_counts);
+    for (const auto& visits : shares[1]) TakeOtherLists(lists_, visits);
     for (std::size_t i = 0; i < group.size(); ++i) {
       const Route& route = routes[i];
       if (!route.by_code) continue;
@@ -287,6 +320,24 @@ void ListIndex::ScanTogether(std::span<ScanTask> tasks) const {
     }
     ScanAllFloats(by_floats);
   }
+}
+
+void ListIndex::TakeNearLists(std::span<ListVisit* const> visits,
+                              std::span<const std::int64_t> list_counts) const {
+  std::vector<CodePass*> passes;
+  for (ListVisit* visit : visits) passes.push_back(visit->pass);
+  CodePass::ScoreAllLists(passes);
+  for (std::size_t i = 0; i < visits.size(); ++i) {
+    ListVisit& visit = *visits[i];
+    visit.knows_products = true;
+    const std::span<const float> logits = visit.pass->list_logits();
+    const float least = KthGreatest(logits, list_counts[i]);
+    visit.lists.resize(logits.size());
+    visit.lists.resize(static_cast<std::size_t>(ActiveKernels().SelectAtLeast(
+        logits.data(), list_count(), least, visit.lists.data())));
+  }
+  TakeLists(lists_, visits);
+  for (ListVisit* visit : visits) visit->pass->Read(CodeBits::k4);
 }
 
 std::optional<double> ListIndex::GreatRate(const ScanQuery& query) const {

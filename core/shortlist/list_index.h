@@ -98,6 +98,8 @@ class ListIndex : public IvfIndex {
     bool by_code = false;
     bool complete = false;         // all lists
     std::int64_t probe_count = 0;  // else
+    // Of a proof: lists read by 8 bits, the others by 4 then; 0: all by 8.
+    std::int64_t near_list_count = 0;
     double eligible_rate = 1;
     ListCarry* carry = nullptr;  // null: nothing is shared with other indexes
     CodePassOptions options;
@@ -128,6 +130,11 @@ class ListIndex : public IvfIndex {
                                        const ListVisit& visit, CodePass& pass,
                                        const ScanQuery& query,
                                        AttentionState& state) const;
+  // near_list_count of a proof for the k best.
+  std::int64_t NearListsFor(std::int64_t k) const;
+  // Takes the nearest lists by 8 bits, and leaves the pass to read 4.
+  void TakeNearLists(std::span<ListVisit* const> visits,
+                     std::span<const std::int64_t> list_counts) const;
   bool StartPass(const ScanQuery& query, std::int64_t k, bool all_eligible,
                  Route& route, CodePass& pass) const;
   // Adds to the state what the lists that were not visited are guessed to hold.

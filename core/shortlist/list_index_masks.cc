@@ -201,7 +201,8 @@ absl::StatusOr<ScanStats> ListIndex::ScanMaskedByCode(
   bool complete = true;
   std::int64_t visited = list_count();
   if (route.complete) {
-    TakeAllLists(lists_, visits);
+    visit.lists.clear();
+    TakeOtherLists(lists_, visits);
     ATTENDANT_RETURN_IF_ERROR(visit.status);
   } else {
     visited = 0;

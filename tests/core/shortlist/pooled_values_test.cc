@@ -11,6 +11,7 @@
 #include "core/attention/score.h"
 #include "core/base/bitmap.h"
 #include "core/shortlist/ivf_index.h"
+#include "core/shortlist/pq_index.h"
 #include "tests/core/shortlist/scan_fixture.h"
 #include "tests/support/status_matchers.h"
 
@@ -348,6 +349,27 @@ TEST(PooledValuesTest, WhatHasNoCodesIsPooledFromFloats) {
                  7, nullptr);
   for (std::size_t d = 0; d < 7; ++d) {
     EXPECT_NEAR(pooled.value[d], exact[d], 1e-5);
+  }
+}
+
+// Without lists, a third of the keys would err as one.
+TEST(PooledValuesTest, EqualKeysArePooledRightByIndexesWithoutLists) {
+  KeyTable keys = TestKeys();
+  for (std::int64_t r = 0; r < kRows; r += 3) {
+    std::copy_n(keys.keys[0].data(), kDim, keys.floats.data() + r * kDim);
+  }
+  ASSERT_OK_AND_ASSIGN(const auto index,
+                       PqIndex::Build(keys.keys, kDim, ScoreKind::kDot, {}));
+  const Case asked = {.keys = &keys, .index = index.get()};
+  for (std::uint64_t q = 0; q < 10; ++q) {
+    const std::vector<float> query = NearAKey(keys, q);
+    const Pooled pooled = Pool(*index, asked.QueryOf(query, 0.3), kDim);
+    const std::vector<double> exact =
+        ExactValue(keys, Similarities(keys, ScoreKind::kDot, query), 0.3,
+                   nullptr, kDim, nullptr);
+    for (std::size_t d = 0; d < kDim; ++d) {
+      EXPECT_NEAR(pooled.value[d], exact[d], 1e-5);
+    }
   }
 }
 
