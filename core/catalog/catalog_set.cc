@@ -12,6 +12,7 @@
 #include "core/base/fail_point.h"
 #include "core/base/process_memory.h"
 #include "core/base/status.h"
+#include "core/storage/files.h"
 
 namespace attendant {
 namespace {
@@ -216,6 +217,7 @@ absl::StatusOr<CatalogSet::Created> CatalogSet::Create(
         kOverLimit);
   }
   ATTENDANT_RETURN_IF_ERROR(memory_->Check("a new catalog", kNewCatalogBytes));
+  ATTENDANT_RETURN_IF_ERROR(CheckOpenFiles("a new catalog", kCatalogFiles));
   CatalogRecord record;
   record.name = std::string(name);
   record.uid = NewUid();

@@ -28,6 +28,8 @@
 namespace attendant {
 
 inline constexpr int kMaxCatalogs = 1000;
+// Of its database: some of each are open at a time.
+inline constexpr std::int64_t kCatalogFiles = 7;
 inline constexpr int kMaxAliases = 1000;
 
 // Another name of a catalog.

@@ -5,6 +5,7 @@
 #include "core/base/fail_point.h"
 #include "core/base/status.h"
 #include "core/catalog/catalog_set.h"
+#include "core/storage/files.h"
 #include "core/storage/snapshot_files.h"
 
 namespace attendant {
@@ -113,6 +114,8 @@ absl::StatusOr<std::shared_ptr<LiveCatalog>> CatalogSet::RestoreSnapshot(
   // In memory items take about what they take on the disk.
   ATTENDANT_RETURN_IF_ERROR(
       memory_->Check("a restored catalog", lease->manifest().byte_count()));
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckOpenFiles("a restored catalog", kCatalogFiles));
   // From here on something changes.
   CatalogRecord record = std::move(verified.record);
   record.name = std::string(name);

@@ -1,12 +1,14 @@
 #include "core/storage/files.h"
 
 #include <rocksdb/file_system.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -82,6 +84,21 @@ absl::Status TooManyOpenFiles(absl::string_view what) {
       absl::StatusCode::kResourceExhausted,
       absl::StrCat(what, "; raise the limit on open files (ulimit -n)"),
       "TOO_MANY_OPEN_FILES");
+}
+
+absl::Status CheckOpenFiles(absl::string_view what, std::int64_t file_count) {
+  rlimit limit;
+  std::error_code error;
+  const std::filesystem::directory_iterator files("/proc/self/fd", error);
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || error) return absl::OkStatus();
+  const auto open =
+      static_cast<rlim_t>(std::distance(begin(files), end(files)));
+  if (open + static_cast<rlim_t>(file_count) <= limit.rlim_cur / 3 * 2) {
+    return absl::OkStatus();
+  }
+  return TooManyOpenFiles(absl::StrCat(
+      what, " would open ", file_count, " files: ", open, " of ",
+      limit.rlim_cur, " are open, and a third is left to connections"));
 }
 
 FileDescriptor::~FileDescriptor() {

@@ -33,6 +33,11 @@ absl::Status FileError(int error, absl::string_view action,
 // ResourceExhausted (reason TOO_MANY_OPEN_FILES): `what`, and what to do.
 absl::Status TooManyOpenFiles(absl::string_view what);
 
+// The same if `what`, which opens so many files, would leave less than a third
+// of those that the process may open: that is what connections are counted on
+// to take.
+absl::Status CheckOpenFiles(absl::string_view what, std::int64_t file_count);
+
 // A file descriptor, closed at the end. Movable.
 class FileDescriptor {
  public:
