@@ -108,14 +108,16 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
     ATTENDANT_ASSIGN_OR_RETURN(security, Security::Open(options.security));
   }
   std::unique_ptr<Server> server(new Server(options, catalogs, security));
-  server->credentials_ = MakePortCredentials(std::move(security));
+  server->credentials_ =
+      MakePortCredentials(std::move(security), &server->backend_.arrival_watch);
   ResetWatch& resets = server->backend_.reset_watch;
   ATTENDANT_ASSIGN_OR_RETURN(
       server->listener_,
       Listener::Bind(
           {.address = options.listen,
            .max_connection_count = ConnectionsWithinReach(options.transport),
-           .holds = [&resets] { return resets.is_flooded(); }}));
+           .holds = [&resets] { return resets.is_flooded(); },
+           .memory = [catalogs] { return catalogs->memory_use().budget; }}));
   server->port_ = server->listener_->port();
   grpc::ServerBuilder builder;
   auto acceptor = builder.experimental().AddExternalConnectionAcceptor(
@@ -218,8 +220,14 @@ void Server::WriteMetrics(MetricPage& page) const {
                   static_cast<double>(backend_.stall_watch.stalled_count()));
   page.AddCounter("attendant_connections_dropped_total",
                   "Connections that were closed because their clients reset "
-                  "calls faster than they can be ended.",
-                  static_cast<double>(backend_.reset_watch.dropped_count()));
+                  "calls faster than they can be ended, had far more than they "
+                  "may have at once, or sent most while memory was full.",
+                  static_cast<double>(backend_.reset_watch.dropped_count() +
+                                      listener_->dropped_count()));
+  page.AddCounter("attendant_calls_not_sent_total",
+                  "Calls that were refused as their connection had begun far "
+                  "more than it may have at once, and not sent their messages.",
+                  static_cast<double>(backend_.arrival_watch.refused_count()));
   AddCatalogMetrics(*backend_.catalogs, page);
 }
 

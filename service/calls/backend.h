@@ -42,6 +42,7 @@ struct Backend {
 
   // Of all calls.
   StallWatch stall_watch;
+  ArrivalWatch arrival_watch;
   ResetWatch reset_watch;
   const std::shared_ptr<PollerReserve> poller_reserve =
       PollerReserve::OfProcess();
@@ -57,7 +58,8 @@ struct Backend {
         stall_watch(absl::Seconds(transport.stall_seconds),
                     absl::Seconds(transport.idle_seconds),
                     transport.reply_memory_bytes),
-        reset_watch(transport.max_stream_count) {}
+        arrival_watch(transport.max_stream_count),
+        reset_watch(transport.max_stream_count, &arrival_watch) {}
 };
 
 // The catalog `name`. InvalidArgument naming `field` if the name is empty;

@@ -2,9 +2,9 @@
 
 #include <fcntl.h>
 #include <grpcpp/server_builder.h>
+#include <linux/tcp.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -12,8 +12,11 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
@@ -34,6 +37,7 @@ constexpr int kBatch = 64;
 // Without descriptors or memory for a connection it waits its turn so long.
 constexpr absl::Duration kWaitForRoom = absl::Milliseconds(10);
 constexpr absl::Duration kLogInterval = absl::Seconds(10);
+constexpr std::chrono::milliseconds kMemoryInterval{250};
 
 void SetPort(int port, sockaddr& address) {
   auto& place = address.sa_family == AF_INET6
@@ -77,6 +81,21 @@ std::string PeerOf(int connection) {
     return absl::StrCat("ipv4:", text, ":", port.data());
   }
   return absl::StrCat("ipv6:%5B", text, "%5D:", port.data());
+}
+
+// Bytes that came over a connection; 0 if the system doesn't tell.
+std::int64_t ReceivedBytes(int connection) {
+  tcp_info info = {};
+  socklen_t size = sizeof(info);
+  if (getsockopt(connection, IPPROTO_TCP, TCP_INFO, &info, &size) != 0)
+    return 0;
+  return static_cast<std::int64_t>(info.tcpi_bytes_received);
+}
+
+// A shutdown would leave the bytes in its queue to be read.
+void Abort(int connection) {
+  const sockaddr nowhere = {.sa_family = AF_UNSPEC, .sa_data = {}};
+  connect(connection, &nowhere, sizeof(nowhere));
 }
 
 bool Watch(int poll, int descriptor, std::uint32_t events) {
@@ -154,10 +173,7 @@ void Listener::Start(
 void Listener::Drop(absl::string_view peer) {
   MutexLock lock(&mutex_);
   for (const int connection : connections_) {
-    if (PeerOf(connection) != peer) continue;
-    // A shutdown would leave the bytes in its queue to be read.
-    const sockaddr nowhere = {.sa_family = AF_UNSPEC, .sa_data = {}};
-    connect(connection, &nowhere, sizeof(nowhere));
+    if (PeerOf(connection) == peer) Abort(connection);
   }
 }
 
@@ -171,8 +187,15 @@ void Listener::Stop() {
 
 void Listener::Run() {
   std::array<epoll_event, 64> events;
+  SteadyTime next_look = SteadyTime::min();
   while (true) {
-    const int count = epoll_wait(poll_, events.data(), events.size(), -1);
+    const int count = epoll_wait(
+        poll_, events.data(), events.size(),
+        options_.memory ? static_cast<int>(kMemoryInterval.count()) : -1);
+    if (options_.memory && SteadyNow() >= next_look) {
+      GuardMemory();
+      next_look = SteadyNow() + kMemoryInterval;
+    }
     for (int i = 0; i < count; ++i) {
       const int descriptor = events[i].data.fd;
       if (descriptor == stop_) return;
@@ -240,6 +263,25 @@ void Listener::Refuse(int connection) {
   LogEvent(LogLevel::kWarning, "connection_refused",
            {{"max_connections",
              LogValue::Json(absl::StrCat(options_.max_connection_count))}});
+}
+
+void Listener::GuardMemory() {
+  const MemoryBudget::Use memory = options_.memory();
+  std::vector<MemoryGuard::Received> received;
+  MutexLock lock(&mutex_);
+  if (memory.limit_bytes > 0 && memory.resident_bytes > memory.limit_bytes) {
+    for (const int connection : connections_) {
+      received.push_back({connection, ReceivedBytes(connection)});
+    }
+  }
+  const std::optional<int> sender =
+      guard_.Look(memory.resident_bytes, memory.limit_bytes, received);
+  if (!sender) return;
+  LogEvent(LogLevel::kWarning, "connection_dropped",
+           {{"reason", "memory is over its limit, and it sent most"},
+            {"peer", PeerOf(*sender)}});
+  dropped_count_.fetch_add(1);
+  Abort(*sender);
 }
 
 void Listener::Forget(int connection) {

@@ -3,6 +3,7 @@
 #define ATTENDANT_SERVICE_CONNECTIONS_LISTENER_H_
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -15,7 +16,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/base/clock.h"
+#include "core/base/memory_budget.h"
 #include "core/base/mutex.h"
+#include "service/connections/memory_guard.h"
 
 namespace grpc::experimental {
 class ExternalConnectionAcceptor;
@@ -36,6 +39,9 @@ class Listener {
     int max_connection_count = 0;
     // Connections wait while it is true.
     std::function<bool()> holds = [] { return false; };
+    // What the process may hold and holds; see MemoryGuard. Null: not looked
+    // at.
+    std::function<MemoryBudget::Use()> memory = nullptr;
   };
 
   // Listens on all addresses of the host. Unavailable if one can't be bound.
@@ -47,6 +53,9 @@ class Listener {
   int port() const { return port_; }
   // Open now.
   int connection_count() const { return connection_count_.load(); }
+
+  // Connections that were ended as memory was full.
+  std::int64_t dropped_count() const { return dropped_count_.load(); }
 
   // Connections go to `acceptor`, of a gRPC server that has started.
   void Start(
@@ -69,6 +78,7 @@ class Listener {
   void Admit(int connection);
   void Refuse(int connection);
   void Forget(int connection);
+  void GuardMemory();
 
   const Options options_;
   int port_ = 0;
@@ -76,6 +86,8 @@ class Listener {
   int stop_ = -1;  // an eventfd
   std::vector<int> listening_;
   std::atomic<int> connection_count_ = 0;  // of connections_
+  std::atomic<std::int64_t> dropped_count_ = 0;
+  MemoryGuard guard_;  // of Run
   Mutex mutex_;
   absl::flat_hash_set<int> connections_  // second descriptors
       ABSL_GUARDED_BY(mutex_);

@@ -46,6 +46,7 @@ class ResetWatch::Contexts final : public grpc::ContextAllocator {
 
  private:
   void Begin() {
+    watch_.arrivals_.Arrive();
     // On the thread that reads the connection: the others are to keep up.
     if (watch_.call_count_.fetch_add(1) >= 2 * watch_.MostCalls()) {
       absl::SleepFor(kPause);
@@ -60,7 +61,10 @@ class ResetWatch::Contexts final : public grpc::ContextAllocator {
 class ResetWatch::Witness final : public grpc::experimental::Interceptor {
  public:
   Witness(ResetWatch& watch, grpc::ServerContextBase& context)
-      : watch_(watch), context_(context), peer_(context.peer()) {}
+      : watch_(watch), context_(context), peer_(context.peer()) {
+    watch_.CountOpen(peer_, 1, SteadyNow());
+  }
+  ~Witness() override { watch_.CountOpen(peer_, -1, SteadyNow()); }
 
   void Intercept(
       grpc::experimental::InterceptorBatchMethods* methods) override {
@@ -88,6 +92,9 @@ class ResetWatch::Witnesses final
 
   grpc::experimental::Interceptor* CreateServerInterceptor(
       grpc::experimental::ServerRpcInfo* info) override {
+    if (watch_.arrivals_.is_counting()) {
+      watch_.arrivals_.ArriveFrom(*info->server_context()->auth_context());
+    }
     if (!watch_.HasTooMany()) return nullptr;
     return new Witness(watch_, *info->server_context());
   }
@@ -114,13 +121,31 @@ void ResetWatch::CountCancelled(const std::string& peer, SteadyTime now) {
     }
     if (++cancelled_counts_[peer] != max_stream_count_ + 1) return;
   }
+  DropPeer(peer, "calls reset faster than they can be ended", now);
+}
+
+void ResetWatch::CountOpen(const std::string& peer, int more, SteadyTime now) {
+  {
+    MutexLock lock(&mutex_);
+    const auto open = open_counts_.try_emplace(peer, 0).first;
+    open->second += more;
+    // gRPC ends a call a little before we are told.
+    const bool too_many = more > 0 && open->second == 2 * max_stream_count_ + 1;
+    if (open->second == 0) open_counts_.erase(open);
+    if (!too_many) return;
+  }
+  DropPeer(peer, "more calls than it may have at once", now);
+}
+
+void ResetWatch::DropPeer(const std::string& peer, absl::string_view reason,
+                          SteadyTime now) {
   flood_end_.store(now + std::chrono::seconds(1));
   dropped_count_.fetch_add(1);
   if (drop_) drop_(peer);
   const std::optional<std::int64_t> dropped = logged_.Admit(now);
   if (!dropped.has_value()) return;
   LogEvent(LogLevel::kWarning, "connection_dropped",
-           {{"reason", "calls reset faster than they can be ended"},
+           {{"reason", std::string(reason)},
             {"peer", peer},
             {"calls", LogValue::Json(absl::StrCat(call_count()))},
             {"not_logged_before", LogValue::Json(absl::StrCat(*dropped))}});

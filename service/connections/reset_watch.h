@@ -1,4 +1,5 @@
-// Ends connections whose clients reset calls faster than gRPC can end them.
+// Ends connections whose clients have more calls, or reset them faster, than
+// gRPC can end them.
 #ifndef ATTENDANT_SERVICE_CONNECTIONS_RESET_WATCH_H_
 #define ATTENDANT_SERVICE_CONNECTIONS_RESET_WATCH_H_
 
@@ -14,6 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
+#include "service/connections/arrival_watch.h"
 #include "service/log/log_limiter.h"
 
 namespace attendant {
@@ -23,17 +25,20 @@ namespace attendant {
 // gRPC keeps some 20 KiB of each call until it comes to write, which it doesn't
 // while there is more to read; one connection fills gigabytes in seconds. While
 // gRPC has more calls than four connections may have at once, the watch counts
-// whose are cancelled, of whatever method, and drops a connection with more of
-// them within a second than it may have at once. With twice as many calls, no
-// connection is read faster than 5,000 calls a second. Thread-safe.
+// whose are open or cancelled, of whatever method, and drops a connection with
+// more of them within a second than it may have at once; or with twice as many
+// open, which no client has that acknowledged how many it may have. With twice
+// as many calls, no connection is read faster than 5,000 calls a second.
+// Thread-safe.
 class ResetWatch {
  public:
   // Ends the connection of `peer`, as gRPC names it.
   using Drop = std::function<void(absl::string_view peer)>;
 
   // `max_stream_count`: calls that a connection may have at once, > 0.
-  explicit ResetWatch(int max_stream_count)
-      : max_stream_count_(max_stream_count) {}
+  // `arrivals`, told of what it asks for, must outlive the watch.
+  ResetWatch(int max_stream_count, ArrivalWatch* arrivals)
+      : max_stream_count_(max_stream_count), arrivals_(*arrivals) {}
 
   // Before the first call.
   void OnFlood(Drop drop) { drop_ = std::move(drop); }
@@ -53,6 +58,8 @@ class ResetWatch {
 
   // One of `peer` while gRPC has too many, at `now`, which does not go back.
   void CountCancelled(const std::string& peer, SteadyTime now);
+  // One more or less of those that began then.
+  void CountOpen(const std::string& peer, int more, SteadyTime now);
 
  private:
   class Contexts;
@@ -61,12 +68,16 @@ class ResetWatch {
 
   static constexpr std::int64_t kConnections = 4;
 
+  void DropPeer(const std::string& peer, absl::string_view reason,
+                SteadyTime now);
+
   // Calls that gRPC has: from their first frames until they are gone.
   std::int64_t call_count() const { return call_count_.load(); }
   std::int64_t MostCalls() const { return kConnections * max_stream_count_; }
   bool HasTooMany() const { return call_count() > MostCalls(); }
 
   const std::int64_t max_stream_count_;
+  ArrivalWatch& arrivals_;
   Drop drop_;
   std::atomic<std::int64_t> call_count_ = 0;
   std::atomic<std::int64_t> dropped_count_ = 0;
@@ -76,6 +87,8 @@ class ResetWatch {
   SteadyTime second_end_ ABSL_GUARDED_BY(mutex_) = SteadyTime::min();
   absl::flat_hash_map<std::string, std::int64_t> cancelled_counts_
       ABSL_GUARDED_BY(mutex_);  // in this second, by peer
+  absl::flat_hash_map<std::string, std::int64_t> open_counts_
+      ABSL_GUARDED_BY(mutex_);  // of those that were counted
 };
 
 }  // namespace attendant

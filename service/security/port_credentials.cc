@@ -67,9 +67,9 @@ absl::string_view View(const grpc_slice& slice) {
           GRPC_SLICE_LENGTH(slice)};
 }
 
-absl::Status CheckCall(Authenticator& authenticator,
-                       const grpc_metadata* metadata, std::size_t count,
-                       absl::string_view& path) {
+absl::Status CheckCaller(Authenticator* authenticator,
+                         const grpc_metadata* metadata, std::size_t count,
+                         absl::string_view& path) {
   absl::string_view header;
   int header_count = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -80,30 +80,35 @@ absl::Status CheckCall(Authenticator& authenticator,
       ++header_count;
     }
   }
+  if (authenticator == nullptr) return absl::OkStatus();
   const std::optional<Role> needed = RoleFor(path);
   if (!needed) return absl::OkStatus();
   // One might be checked and another one used.
   if (header_count > 1) {
     return absl::UnauthenticatedError("authorization: got several, want one");
   }
-  return authenticator.CheckRole(*needed, header);
+  return authenticator->CheckRole(*needed, header);
 }
 
 struct CallChecks {
-  explicit CallChecks(Authenticator& by) : authenticator(by) {}
-
-  Authenticator& authenticator;
+  Authenticator* authenticator;  // null: no tokens
+  ArrivalWatch* arrivals;
   LogLimiter logged{10};
 };
 
 // For gRPC, before each call; `state` is of CallChecks.
-void ProcessMetadata(void* state, grpc_auth_context* /*context*/,
+void ProcessMetadata(void* state, grpc_auth_context* context,
                      const grpc_metadata* metadata, std::size_t count,
                      grpc_process_auth_metadata_done_cb done, void* data) {
   auto& checks = *static_cast<CallChecks*>(state);
   absl::string_view path;
-  const absl::Status status =
-      CheckCall(checks.authenticator, metadata, count, path);
+  absl::Status status =
+      CheckCaller(checks.authenticator, metadata, count, path);
+  if (status.ok() && !checks.arrivals->Begin(context)) {
+    status = absl::ResourceExhaustedError(
+        "the connection has begun more calls than it may have at once, and not "
+        "sent their messages");
+  }
   if (!status.ok()) {
     if (const auto dropped = checks.logged.Admit(SteadyNow())) {
       LogEvent(LogLevel::kWarning, "call_refused",
@@ -118,22 +123,23 @@ void ProcessMetadata(void* state, grpc_auth_context* /*context*/,
 }
 
 // Credentials of gRPC's C interface: its C++ interface reloads no certificates
-// without giving up those it has, and hands metadata to a thread of its own.
+// without giving up those it has, hands metadata to a thread of its own, and to
+// nobody where there is no TLS.
 class PortCredentials final : public grpc::ServerCredentials {
  public:
-  // Without TLS: connections from this machine only.
-  explicit PortCredentials(std::shared_ptr<Security> security)
+  // Without TLS, tokens are taken from this machine only.
+  PortCredentials(std::shared_ptr<Security> security, ArrivalWatch* arrivals)
       : security_(std::move(security)),
+        checks_{security_->authenticator(), arrivals},
         fetcher_(security_->tls() == nullptr
                      ? nullptr
                      : std::make_unique<TlsFetcher>(*security_->tls())),
-        credentials_(fetcher_ == nullptr
+        credentials_(fetcher_ != nullptr ? MakeTls(*fetcher_)
+                     : security_->authenticator() != nullptr
                          ? grpc_local_server_credentials_create(LOCAL_TCP)
-                         : MakeTls(*fetcher_)) {
-    if (security_->authenticator() == nullptr) return;
-    checks_ = std::make_unique<CallChecks>(*security_->authenticator());
+                         : grpc_insecure_server_credentials_create()) {
     grpc_server_credentials_set_auth_metadata_processor(
-        credentials_, {&ProcessMetadata, nullptr, checks_.get()});
+        credentials_, {&ProcessMetadata, nullptr, &checks_});
   }
   ~PortCredentials() override { grpc_server_credentials_release(credentials_); }
 
@@ -159,20 +165,16 @@ class PortCredentials final : public grpc::ServerCredentials {
   }
 
   const std::shared_ptr<Security> security_;
+  CallChecks checks_;
   const std::unique_ptr<TlsFetcher> fetcher_;  // null: no TLS
-  std::unique_ptr<CallChecks> checks_;         // null: no tokens
   grpc_server_credentials* const credentials_;
 };
 
 }  // namespace
 
 std::shared_ptr<grpc::ServerCredentials> MakePortCredentials(
-    std::shared_ptr<Security> security) {
-  // Insecure credentials can't check calls.
-  if (security->tls() == nullptr && security->authenticator() == nullptr) {
-    return grpc::InsecureServerCredentials();
-  }
-  return std::make_shared<PortCredentials>(std::move(security));
+    std::shared_ptr<Security> security, ArrivalWatch* arrivals) {
+  return std::make_shared<PortCredentials>(std::move(security), arrivals);
 }
 
 }  // namespace attendant

@@ -6,6 +6,7 @@
 
 #include <memory>
 
+#include "service/connections/arrival_watch.h"
 #include "service/security/security.h"
 
 namespace attendant {
@@ -15,9 +16,10 @@ namespace attendant {
 //
 // The files of TLS are looked at before each handshake. Those that don't hold a
 // certificate with its key change nothing, and the log says so once. The tokens
-// are checked for each call before it begins, but for grpc.health.v1.
+// are checked for each call before it begins, but for grpc.health.v1; then
+// `arrivals`, which must outlive the server, says whether it may.
 std::shared_ptr<grpc::ServerCredentials> MakePortCredentials(
-    std::shared_ptr<Security> security);
+    std::shared_ptr<Security> security, ArrivalWatch* arrivals);
 
 }  // namespace attendant
 

@@ -2,7 +2,7 @@
 // the while, and memory stays bounded.
 //
 //   hostile_clients_test --connections=5000 --resets=100000 --frames=1000000
-//       --pings=1000000 --measure=1
+//       --pings=1000000 --calls=200000 --measure=1
 //
 // is the long form; with --measure the p99 of another caller's queries is at
 // most 1.5 times what it is when nobody means harm.
@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/config.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -336,6 +337,66 @@ TEST_F(HostileClientsTest, StreamsThatAreResetAtOnceHoldLittle) {
         },
         192 * kMiB);
   }
+}
+
+// gRPC holds a client to no number of calls before it acknowledges the server's
+// settings, which this one never does.
+TEST_F(HostileClientsTest, CallsWhoseMessagesNeverComeHoldLittle) {
+  // Each would hold 13 KiB.
+  const std::int64_t count = Flag("calls", Short(20000));
+  for (const char* const method : {kAttend, "/grpc.health.v1.Health/Check"}) {
+    SCOPED_TRACE(method);
+    server_ = nullptr;  // the directory is the next one's
+    Start({"--max-streams", "100"});
+    std::vector<RawConnection> connections;
+    Suffer(
+        [&] {
+          std::int64_t sent = 0;
+          while (sent < count) {
+            RawConnection& connection = connections.emplace_back(port());
+            ASSERT_TRUE(connection.Send(Hello()));
+            std::string many;
+            for (std::uint32_t stream = 1; stream < 20000 && sent < count;
+                 stream += 2, ++sent) {
+              many += BeginCall(stream, method);
+              if (many.size() < kMiB / 4) continue;
+              if (!connection.Send(many)) break;
+              many.clear();
+            }
+            connection.Send(many);
+          }
+          EXPECT_TRUE(AwaitCount("attendant_calls_not_sent_total", count / 2));
+        },
+        128 * kMiB);
+  }
+}
+
+TEST_F(HostileClientsTest, HeadersWithoutEndEndTheConnection) {
+#ifdef ABSL_HAVE_ADDRESS_SANITIZER
+  GTEST_SKIP() << "a sanitizer's memory is over any limit that can be tested";
+#endif
+  Start({"--memory-limit", "192MiB"});
+  Suffer(
+      [&] {
+        RawConnection connection(port());
+        const std::string begin = BeginCall(1, kAttend);
+        // Without the flag that ends them.
+        ASSERT_TRUE(connection.Send(
+            Hello() + Frame(FrameType::kHeaders, 0, 1, begin.substr(9))));
+        std::string header = std::string("\0\1x\144", 4);
+        header.append(100, 'v');
+        std::string headers;
+        while (headers.size() + header.size() < 16384) headers += header;
+        const std::string frame =
+            Frame(FrameType::kContinuation, 0, 1, headers);
+        std::int64_t sent = 0;
+        while (sent < 4096 * kMiB && connection.Send(frame)) {
+          sent += static_cast<std::int64_t>(frame.size());
+        }
+        EXPECT_LT(sent, 4096 * kMiB);
+        EXPECT_TRUE(AwaitCount("attendant_connections_dropped_total", 1));
+      },
+      1024 * kMiB);
 }
 
 TEST_F(HostileClientsTest, RandomFramesHarmNobody) {

@@ -17,6 +17,7 @@ enum class FrameType : std::uint8_t {
   kSettings = 4,
   kPing = 6,
   kGoAway = 7,
+  kContinuation = 9,
 };
 
 // Flags of frames.

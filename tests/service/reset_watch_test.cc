@@ -10,7 +10,8 @@ namespace attendant {
 namespace {
 
 TEST(ResetWatchTest, DropsWhoCancelsMoreInASecondThanItMayHaveAtOnce) {
-  ResetWatch watch(/*max_stream_count=*/3);
+  ArrivalWatch arrivals(/*max_stream_count=*/3);
+  ResetWatch watch(/*max_stream_count=*/3, &arrivals);
   std::vector<std::string> dropped;
   watch.OnFlood([&](absl::string_view peer) { dropped.emplace_back(peer); });
   const SteadyTime start = SteadyNow();
@@ -33,6 +34,24 @@ TEST(ResetWatchTest, DropsWhoCancelsMoreInASecondThanItMayHaveAtOnce) {
   cancel("b", 4, 3000);  // it came back
   EXPECT_EQ(dropped, std::vector<std::string>({"b", "b"}));
   EXPECT_EQ(watch.dropped_count(), 2);
+}
+
+TEST(ResetWatchTest, DropsWhoHasMoreThanTwiceWhatItMayHave) {
+  ArrivalWatch arrivals(/*max_stream_count=*/3);
+  ResetWatch watch(/*max_stream_count=*/3, &arrivals);
+  std::vector<std::string> dropped;
+  watch.OnFlood([&](absl::string_view peer) { dropped.emplace_back(peer); });
+  const SteadyTime now = SteadyNow();
+  const auto open = [&](const std::string& peer, int count, int more) {
+    for (int i = 0; i < count; ++i) watch.CountOpen(peer, more, now);
+  };
+  open("a", 6, 1);
+  open("b", 6, 1);
+  open("a", 2, -1);
+  open("a", 2, 1);
+  EXPECT_TRUE(dropped.empty());
+  open("b", 3, 1);
+  EXPECT_EQ(dropped, std::vector<std::string>({"b"}));
 }
 
 }  // namespace

@@ -1,0 +1,62 @@
+// Refuses calls of a connection that begins more than it may have at once.
+#ifndef ATTENDANT_SERVICE_CONNECTIONS_ARRIVAL_WATCH_H_
+#define ATTENDANT_SERVICE_CONNECTIONS_ARRIVAL_WATCH_H_
+
+#include <grpc/grpc_security.h>
+#include <grpcpp/security/auth_context.h>
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "core/base/mutex.h"
+
+namespace attendant {
+
+// gRPC holds a client to the calls that a connection may have at once from when
+// the client acknowledges its settings, which a hostile one never does; and
+// nobody is told of a call before its message has come. Each takes 13 KiB until
+// then, so that one connection fills gigabytes in seconds. While more calls
+// have not come than four connections may have at once, the watch counts them
+// by connection, and lets none begin more than twice what it may have.
+//
+// A call that is cancelled before its message has come is counted for as long
+// as its connection lives. Thread-safe.
+class ArrivalWatch {
+ public:
+  // `max_stream_count`: calls that a connection may have at once, > 0.
+  explicit ArrivalWatch(int max_stream_count)
+      : max_stream_count_(max_stream_count) {}
+
+  // The headers of a call have come. False if it is to be refused.
+  bool Begin(grpc_auth_context* connection);
+  // The rest, too, of a call for which Begin was true; or its first message may
+  // come later, as of streams.
+  void Arrive() { waiting_count_.fetch_sub(1); }
+  // Whether it matters whose they are: then, after Arrive.
+  bool is_counting() const {
+    return waiting_count_.load() > kConnections * max_stream_count_;
+  }
+  void ArriveFrom(const grpc::AuthContext& connection);
+
+  // Calls that were refused.
+  std::int64_t refused_count() const { return refused_count_.load(); }
+
+ private:
+  static constexpr std::int64_t kConnections = 4;
+  static constexpr std::int64_t kSlack = 2;
+
+  const std::int64_t max_stream_count_;
+  std::atomic<std::int64_t> waiting_count_ = 0;  // have begun, but not come
+  std::atomic<std::int64_t> refused_count_ = 0;
+  Mutex mutex_;  // guards our property of connections, too
+  std::int64_t next_connection_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::flat_hash_map<std::string, std::int64_t> waiting_counts_
+      ABSL_GUARDED_BY(mutex_);  // since the watch counts, by connection
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_SERVICE_CONNECTIONS_ARRIVAL_WATCH_H_

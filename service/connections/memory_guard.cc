@@ -1,0 +1,43 @@
+#include "service/connections/memory_guard.h"
+
+namespace attendant {
+
+std::optional<int> MemoryGuard::Look(std::int64_t resident_bytes,
+                                     std::int64_t limit_bytes,
+                                     std::span<const Received> received) {
+  if (limit_bytes == 0 || resident_bytes <= limit_bytes) {
+    over_ = false;
+    return std::nullopt;
+  }
+  if (!over_ || resident_bytes < resident_bytes_) {
+    over_ = true;
+    Begin(resident_bytes, received);
+    return std::nullopt;
+  }
+  if (resident_bytes < resident_bytes_ + kGrowth) return std::nullopt;
+  // Less would not explain it.
+  std::int64_t most = kGrowth / 4;
+  std::optional<int> sender;
+  for (const Received& from : received) {
+    const auto before = received_.find(from.connection);
+    std::int64_t bytes = from.bytes;
+    // A connection may have the number of one that has gone.
+    if (before != received_.end() && before->second <= bytes) {
+      bytes -= before->second;
+    }
+    if (bytes < most) continue;
+    most = bytes;
+    sender = from.connection;
+  }
+  Begin(resident_bytes, received);
+  return sender;
+}
+
+void MemoryGuard::Begin(std::int64_t resident_bytes,
+                        std::span<const Received> received) {
+  resident_bytes_ = resident_bytes;
+  received_.clear();
+  for (const Received& from : received) received_[from.connection] = from.bytes;
+}
+
+}  // namespace attendant

@@ -1,0 +1,68 @@
+#include "service/connections/memory_guard.h"
+
+#include <gmock/gmock.h>
+
+#include <optional>
+#include <vector>
+
+namespace attendant {
+namespace {
+
+using ::testing::Eq;
+using ::testing::Optional;
+
+constexpr std::int64_t kLimit = std::int64_t{1} << 30;
+constexpr std::int64_t kGrowth = MemoryGuard::kGrowth;
+
+TEST(MemoryGuardTest, WhileThereIsRoomNobodyGoes) {
+  MemoryGuard guard;
+  for (std::int64_t i = 0; i < 10; ++i) {
+    const std::vector<MemoryGuard::Received> received = {{4, i * kGrowth}};
+    EXPECT_EQ(guard.Look(kLimit / 2 + i * kGrowth / 2, kLimit, received),
+              std::nullopt);
+    EXPECT_EQ(guard.Look(kLimit + i * kGrowth, 0, received), std::nullopt);
+  }
+}
+
+TEST(MemoryGuardTest, WhoSentMostSinceThenGoes) {
+  MemoryGuard guard;
+  const auto look = [&](std::int64_t over,
+                        std::vector<MemoryGuard::Received> received) {
+    return guard.Look(kLimit + over, kLimit, received);
+  };
+  EXPECT_EQ(look(1, {{4, 50 * kGrowth}, {5, 0}}), std::nullopt);
+  // Little has come since, or memory is no longer short.
+  EXPECT_EQ(look(kGrowth / 2, {{4, 50 * kGrowth + 9}, {5, kGrowth / 2}}),
+            std::nullopt);
+  EXPECT_THAT(look(kGrowth + 1, {{4, 50 * kGrowth + 9}, {5, kGrowth}}),
+              Optional(Eq(5)));
+  // Growth is counted anew, and its descriptor is another's.
+  EXPECT_EQ(look(kGrowth + 2, {{4, 50 * kGrowth + 9}, {5, 3}}), std::nullopt);
+  EXPECT_THAT(look(2 * kGrowth + 1, {{4, 51 * kGrowth + 9}, {5, kGrowth / 2}}),
+              Optional(Eq(4)));
+}
+
+TEST(MemoryGuardTest, WhatNobodySentCostsNobody) {
+  MemoryGuard guard;
+  for (std::int64_t i = 0; i < 10; ++i) {
+    EXPECT_EQ(guard.Look(kLimit + 1 + i * kGrowth, kLimit, {{{4, i * 1000}}}),
+              std::nullopt);
+  }
+}
+
+TEST(MemoryGuardTest, MemoryThatShrinksStartsAnew) {
+  MemoryGuard guard;
+  const auto look = [&](std::int64_t over, std::int64_t bytes) {
+    const std::vector<MemoryGuard::Received> received = {{4, bytes}};
+    return guard.Look(kLimit + over, kLimit, received);
+  };
+  EXPECT_EQ(look(3 * kGrowth, 0), std::nullopt);
+  EXPECT_EQ(look(kGrowth, kGrowth), std::nullopt);
+  EXPECT_EQ(look(2 * kGrowth - 1, 2 * kGrowth), std::nullopt);
+  EXPECT_THAT(look(2 * kGrowth, 2 * kGrowth), Optional(Eq(4)));
+  EXPECT_EQ(look(-1, 9 * kGrowth), std::nullopt);
+  EXPECT_EQ(look(2 * kGrowth, 20 * kGrowth), std::nullopt);
+}
+
+}  // namespace
+}  // namespace attendant
