@@ -50,9 +50,13 @@ void BackgroundWorker::Hurry(const void* owner) {
 
 void BackgroundWorker::Remove(const void* owner) {
   MutexLock lock(&mutex_);
-  std::erase_if(tasks_,
-                [owner](const Task& task) { return task.owner == owner; });
-  while (IsRunning(owner)) changed_.Wait(&mutex_);
+  while (true) {
+    // Those that run may have added more.
+    std::erase_if(tasks_,
+                  [owner](const Task& task) { return task.owner == owner; });
+    if (!IsRunning(owner)) return;
+    changed_.Wait(&mutex_);
+  }
 }
 
 bool BackgroundWorker::IsRunning(const void* owner) const {

@@ -35,8 +35,8 @@ class BackgroundWorker {
   // Makes the owner's tasks due now.
   void Hurry(const void* owner);
 
-  // Drops the owner's tasks that have not begun and waits for those that have.
-  // Not to be called from a task.
+  // Drops the owner's tasks that have not begun and waits for those that have;
+  // the same of what these add. Not to be called from a task.
   void Remove(const void* owner);
 
  private:

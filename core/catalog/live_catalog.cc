@@ -86,6 +86,12 @@ LiveCatalog::LiveCatalog(CatalogRecord record, std::vector<NamedModel> models,
 
 LiveCatalog::~LiveCatalog() {
   closing_ = true;
+  EndBackgroundWork();
+}
+
+void LiveCatalog::EndBackgroundWork() {
+  // Who saw that it is not closing adds a task before it lets go of the lock.
+  { MutexLock lock(&mutex_); }
   background_->Remove(this);
 }
 
@@ -504,12 +510,12 @@ CatalogRecord LiveCatalog::record() const {
 
 void LiveCatalog::Close() {
   closing_ = true;
-  background_->Remove(this);
   {
     MutexLock lock(&reads_mutex_);
     read_store_ = nullptr;
     while (read_count_ > 0) reads_changed_.Wait(&reads_mutex_);
   }
+  EndBackgroundWork();
   MutexLock lock(&mutex_);
   merge_scheduled_ = false;
   seal_scheduled_ = false;

@@ -320,6 +320,8 @@ class LiveCatalog {
   absl::Status EndStep(const MergeStep& step,
                        absl::StatusOr<std::shared_ptr<const Segment>> merged)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Once closing_ is set: after it no task runs or will be added.
+  void EndBackgroundWork() ABSL_LOCKS_EXCLUDED(mutex_);
   void SealOnce() ABSL_LOCKS_EXCLUDED(mutex_);
   void RunMerge();
   // The rows of the merged segment.
@@ -343,6 +345,8 @@ class LiveCatalog {
   BackgroundWorker* const background_;
   const LiveCatalogOptions options_;
   Published<Snapshot> published_;
+  // Set without the lock, for what is to stop at once; tasks are added under
+  // mutex_ while it is false.
   std::atomic<bool> closing_ = false;
   std::atomic<std::int64_t> assigned_sequence_ = 0;  // written under mutex_
 

@@ -108,6 +108,30 @@ TEST(BackgroundWorkerTest, RemoveWaitsForTasksOfBothLanes) {
   }
 }
 
+TEST(BackgroundWorkerTest, RemoveDropsWhatARunningTaskAdds) {
+  int owner, next;
+  bool ran = false;
+  std::promise<void> started;
+  std::promise<void> go;
+  std::promise<void> done;
+  BackgroundWorker worker;
+  worker.Add(&owner, absl::ZeroDuration(), [&] {
+    started.set_value();
+    go.get_future().wait();
+    worker.Add(&owner, absl::Hours(1), [&] { ran = true; });
+  });
+  started.get_future().wait();
+  std::thread remover([&] { worker.Remove(&owner); });
+  // It has looked at what waits by then.
+  absl::SleepFor(absl::Milliseconds(50));
+  go.set_value();
+  remover.join();
+  worker.Hurry(&owner);
+  worker.Add(&next, absl::ZeroDuration(), [&] { done.set_value(); });
+  done.get_future().wait();
+  EXPECT_FALSE(ran);
+}
+
 TEST(BackgroundWorkerTest, DestructionDropsWhatHasNotBegun) {
   bool ran = false;
   {
