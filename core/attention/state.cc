@@ -103,12 +103,7 @@ void AttentionState::Add(std::int32_t segment, std::span<const RowIndex> rows,
     if (!was_empty && partition_.max > old_max) {
       Scale(std::exp(double{old_max} - partition_.max), pooled_);
     }
-    for (std::size_t i = 0; i < n; ++i) {
-      if (exps_[i] == 0) continue;
-      kernels.AddScaled(exps_[i], values[i],
-                        static_cast<std::int64_t>(pooled_.size()),
-                        pooled_.data());
-    }
+    Pool(values);
   }
 
   if (top_.k() == 0) return;
@@ -134,9 +129,24 @@ void AttentionState::Add(std::int32_t segment, std::span<const RowIndex> rows,
   }
 }
 
-void AttentionState::Merge(const AttentionState& other) {
-  top_.Merge(other.top_);
-  AddUnkept(other.partition_, other.pooled_);
+void AttentionState::Pool(std::span<const float* const> values) {
+  // Together they stay in the first cache, and their sums in registers.
+  constexpr std::int64_t kTogether = 8;
+  double factors[kTogether];
+  const float* rows[kTogether];
+  std::int64_t count = 0;
+  const auto add = [&] {
+    ActiveKernels().AddScaledRows(factors, rows, count, value_dim(),
+                                  pooled_.data());
+    count = 0;
+  };
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (exps_[i] == 0) continue;
+    factors[count] = exps_[i];
+    rows[count] = values[i];
+    if (++count == kTogether) add();
+  }
+  add();
 }
 
 void AttentionState::AddUnkept(const SoftmaxPartition& rows,

@@ -4,6 +4,7 @@
 #ifndef ATTENDANT_CORE_ATTENTION_STATE_H_
 #define ATTENDANT_CORE_ATTENTION_STATE_H_
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -41,6 +42,15 @@ struct SoftmaxPartition {
   double EffectiveCount() const;
 };
 
+// What was added to a partition between two looks at it, relative to
+// after.max. What is below 1e-16 of the rest may be lost, and is of no matter
+// then.
+inline double SumAdded(const SoftmaxPartition& before,
+                       const SoftmaxPartition& after) {
+  if (before.count == 0) return after.sum;
+  return after.sum - before.sum * std::exp(double{before.max} - after.max);
+}
+
 // A partition, the top-k and, if pooled, the sum of e x value.
 // Not thread-safe.
 class AttentionState {
@@ -62,9 +72,6 @@ class AttentionState {
   void AddUnkept(const SoftmaxPartition& rows,
                  std::span<const double> value_sum = {});
 
-  // Adds all that `other` saw. Both have the same k and value_dim.
-  void Merge(const AttentionState& other);
-
   // Floats of a pooled value; 0 if nothing is pooled.
   std::int64_t value_dim() const {
     return static_cast<std::int64_t>(pooled_.size());
@@ -75,6 +82,9 @@ class AttentionState {
   std::vector<float> PooledValue() const;
 
  private:
+  // Adds values, each times its exps_.
+  void Pool(std::span<const float* const> values);
+
   SoftmaxPartition partition_;
   TopK top_;
   std::vector<double> pooled_;           // sum of e x value

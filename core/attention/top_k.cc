@@ -73,10 +73,6 @@ void TopK::CutByIds() {
   waiting_.resize(static_cast<std::size_t>(k_));
 }
 
-void TopK::Merge(const TopK& other) {
-  for (const Candidate& candidate : other.waiting_) Offer(candidate);
-}
-
 std::vector<Candidate> TopK::Sorted() const {
   if (k_ == 0 || waiting_.empty()) return {};
   const std::span<const float> logits = LogitsOf(waiting_);

@@ -54,9 +54,6 @@ class TopK {
     if (waiting_.size() >= capacity_) Shrink();
   }
 
-  // All of the other's candidates. Its k must be the same.
-  void Merge(const TopK& other);
-
   // The best k, in order. The object may be used on.
   std::vector<Candidate> Sorted() const;
 

@@ -10,15 +10,9 @@
 namespace attendant {
 namespace {
 
-// Log of what was added to a partition between two looks at it. What is below
-// 1e-16 of the rest may be lost, and is of no matter then.
+// The log of it.
 double LogAdded(const SoftmaxPartition& before, const SoftmaxPartition& after) {
-  double sum = after.sum;
-  if (before.count > 0) {
-    sum -= before.sum * std::exp(double{before.max} - after.max);
-  }
-  return sum > 0 ? after.max + std::log(sum)
-                 : -std::numeric_limits<double>::infinity();
+  return after.max + std::log(std::max(0.0, SumAdded(before, after)));
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bench/data/ground_truth.h"
-#include "core/attention/reference.h"
+#include "tests/support/reference.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/support/status_matchers.h"
 

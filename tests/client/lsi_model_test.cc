@@ -11,10 +11,10 @@
 #include "client/files/npy.h"
 #include "core/attention/asymmetry.h"
 #include "core/attention/multi_head.h"
-#include "core/attention/reference.h"
 #include "nlohmann/json.hpp"
 #include "service/convert/model.h"
 #include "tests/client/temporary_file.h"
+#include "tests/support/reference.h"
 #include "tests/support/status_matchers.h"
 
 namespace attendant {

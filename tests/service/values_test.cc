@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "core/attention/reference.h"
 #include "tests/service/rpc_details.h"
 #include "tests/service/server_fixture.h"
+#include "tests/support/reference.h"
 
 namespace attendant {
 namespace {

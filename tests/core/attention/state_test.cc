@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "core/attention/reference.h"
 #include "core/attention/score.h"
+#include "tests/support/reference.h"
 
 namespace attendant {
 namespace {
@@ -91,16 +91,17 @@ class StateTest : public ::testing::Test {
     return state;
   }
 
+  static void ExpectSame(const SoftmaxPartition& a, const SoftmaxPartition& b,
+                         double tolerance) {
+    EXPECT_EQ(a.count, b.count);
+    EXPECT_EQ(a.max, b.max);
+    EXPECT_NEAR(*a.LogPartition(), *b.LogPartition(), tolerance);
+    EXPECT_NEAR(a.sum_gap, b.sum_gap, 2 * tolerance * std::abs(a.sum_gap));
+    EXPECT_NEAR(a.sum_square, b.sum_square, 4 * tolerance * a.sum_square);
+  }
   static void ExpectSame(const AttentionState& a, const AttentionState& b,
                          double tolerance) {
-    EXPECT_EQ(a.partition().count, b.partition().count);
-    EXPECT_EQ(a.partition().max, b.partition().max);
-    EXPECT_NEAR(*a.partition().LogPartition(), *b.partition().LogPartition(),
-                tolerance);
-    EXPECT_NEAR(a.partition().sum_gap, b.partition().sum_gap,
-                2 * tolerance * std::abs(a.partition().sum_gap));
-    EXPECT_NEAR(a.partition().sum_square, b.partition().sum_square,
-                4 * tolerance * a.partition().sum_square);
+    ExpectSame(a.partition(), b.partition(), tolerance);
     const auto a_pooled = a.PooledValue();
     const auto b_pooled = b.PooledValue();
     for (std::size_t d = 0; d < Rows::kValueDim; ++d) {
@@ -164,41 +165,45 @@ TEST_F(StateTest, AgreesWithDoubles) {
 
 TEST_F(StateTest, MergeIsCommutative) {
   const Rows rows(300, 5, 3);
-  AttentionState ab = StateOf(rows, 0, 100);
-  ab.Merge(StateOf(rows, 100, 300));
-  AttentionState ba = StateOf(rows, 100, 300);
-  ba.Merge(StateOf(rows, 0, 100));
+  const SoftmaxPartition a = StateOf(rows, 0, 100).partition();
+  const SoftmaxPartition b = StateOf(rows, 100, 300).partition();
+  SoftmaxPartition ab = a;
+  ab.Merge(b);
+  SoftmaxPartition ba = b;
+  ba.Merge(a);
   // The sums are of the same terms: only doubles round.
   ExpectSame(ab, ba, 1e-13);
 }
 
 TEST_F(StateTest, MergeIsAssociative) {
   const Rows rows(300, 5, 4);
-  AttentionState left = StateOf(rows, 0, 80);
-  left.Merge(StateOf(rows, 80, 150));
-  left.Merge(StateOf(rows, 150, 300));
-  AttentionState right = StateOf(rows, 80, 150);
-  right.Merge(StateOf(rows, 150, 300));
-  AttentionState all = StateOf(rows, 0, 80);
+  const SoftmaxPartition a = StateOf(rows, 0, 80).partition();
+  const SoftmaxPartition b = StateOf(rows, 80, 150).partition();
+  const SoftmaxPartition c = StateOf(rows, 150, 300).partition();
+  SoftmaxPartition left = a;
+  left.Merge(b);
+  left.Merge(c);
+  SoftmaxPartition right = b;
+  right.Merge(c);
+  SoftmaxPartition all = a;
   all.Merge(right);
   ExpectSame(left, all, 1e-13);
-  ExpectSame(left, StateOf(rows, 0, 300), ExpTolerance(40));
+  ExpectSame(left, StateOf(rows, 0, 300).partition(), ExpTolerance(40));
 }
 
 TEST_F(StateTest, EmptyIsNeutralOnBothSides) {
   const Rows rows(40, 2, 5);
   const AttentionState state = StateOf(rows, 0, 40);
-  AttentionState before = Empty();
-  before.Merge(state);
-  ExpectSame(before, state, 0);
+  SoftmaxPartition before;
+  before.Merge(state.partition());
+  ExpectSame(before, state.partition(), 0);
   AttentionState after = state;
-  after.Merge(Empty());
+  after.AddUnkept(SoftmaxPartition());
   ExpectSame(after, state, 0);
 }
 
 TEST_F(StateTest, EmptyHasNoPartitionAndAZeroValue) {
-  AttentionState empty = Empty();
-  empty.Merge(Empty());
+  const AttentionState empty = Empty();
   EXPECT_EQ(empty.partition().count, 0);
   EXPECT_EQ(empty.partition().LogPartition(), std::nullopt);
   EXPECT_EQ(empty.partition().Entropy(), std::nullopt);
@@ -371,12 +376,12 @@ TEST_F(StateTest, TopKIsThatOfAllRowsWhateverTheBlocks) {
            rows.logits[static_cast<std::size_t>(b)];
   });
   expected.resize(200);
-  AttentionState merged = Empty(200);
+  AttentionState state = Empty(200);
   for (std::size_t begin = 0; begin < 3000; begin += 500) {
-    merged.Merge(StateOf(rows, begin, begin + 500, 200));
+    rows.AddTo(state, begin, begin + 500);
   }
   std::vector<RowIndex> found;
-  for (const Candidate& c : merged.top().Sorted()) {
+  for (const Candidate& c : state.top().Sorted()) {
     found.push_back(c.row);
     EXPECT_EQ(c.logit, rows.logits[static_cast<std::size_t>(c.row)]);
   }

@@ -143,27 +143,5 @@ TEST(TopKTest, AllEqualLogitsTakeLinearTime) {
   EXPECT_LT(ids.call_count, 30 * kRows);
 }
 
-TEST(TopKTest, MergingPartsIsExact) {
-  constexpr int kRows = 4000;
-  const ReversedIds ids(kRows);
-  std::mt19937 random(5);
-  for (const std::int64_t k : {1, 50, 600}) {
-    std::vector<TopK> parts(3, TopK(k, &ids));
-    std::vector<Candidate> all;
-    for (RowIndex row = 0; row < kRows; ++row) {
-      all.push_back(At(static_cast<float>(random() % 16), row));
-      parts[random() % 3].Offer(all.back());
-    }
-    TopK forwards(k, &ids);
-    for (const TopK& part : parts) forwards.Merge(part);
-    TopK backwards = parts[2];
-    backwards.Merge(parts[1]);
-    backwards.Merge(parts[0]);
-    const auto expected = Expected(all, static_cast<std::size_t>(k), ids);
-    EXPECT_THAT(Rows(forwards.Sorted()), ElementsAreArray(expected));
-    EXPECT_THAT(Rows(backwards.Sorted()), ElementsAreArray(expected));
-  }
-}
-
 }  // namespace
 }  // namespace attendant

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/attention/reference.h"
 #include "core/catalog/attend.h"
 #include "core/catalog/live_catalog.h"
 #include "tests/core/catalog/fake_store.h"
+#include "tests/support/reference.h"
 #include "tests/support/status_matchers.h"
 
 namespace attendant {

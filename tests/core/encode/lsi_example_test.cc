@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "core/attention/reference.h"
 #include "core/encode/lsi.h"
 #include "core/encode/svd.h"
+#include "tests/support/reference.h"
 #include "tests/support/status_matchers.h"
 
 namespace attendant {

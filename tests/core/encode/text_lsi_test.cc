@@ -7,7 +7,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "core/attention/reference.h"
+#include "tests/support/reference.h"
 #include "tests/support/status_matchers.h"
 
 namespace attendant {

@@ -9,9 +9,9 @@
 #include <thread>
 #include <vector>
 
-#include "core/attention/reference.h"
 #include "core/base/status.h"
 #include "tests/core/shortlist/scan_fixture.h"
+#include "tests/support/reference.h"
 #include "tests/support/status_matchers.h"
 
 namespace attendant {

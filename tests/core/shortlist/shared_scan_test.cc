@@ -11,9 +11,9 @@
 #include <random>
 #include <vector>
 
-#include "core/attention/reference.h"
 #include "core/shortlist/ivf_index.h"
 #include "tests/core/shortlist/scan_fixture.h"
+#include "tests/support/reference.h"
 #include "tests/support/status_matchers.h"
 
 namespace attendant {
