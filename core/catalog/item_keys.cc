@@ -8,17 +8,24 @@
 
 namespace attendant {
 
-absl::StatusOr<int> FindKeyField(const CatalogSchema& schema,
-                                 absl::string_view name,
-                                 absl::string_view path) {
-  if (name.empty()) return 0;
+absl::StatusOr<int> KeyFieldNamed(const CatalogSchema& schema,
+                                  absl::string_view name,
+                                  absl::string_view path) {
   const int field = schema.KeyFieldIndex(name);
   if (field >= 0) return field;
   std::string names;
   for (const KeyFieldSchema& known : schema.key_fields) {
     absl::StrAppend(&names, names.empty() ? "" : ", ", known.name);
   }
-  return InvalidField(path, name, absl::StrCat("one of ", names));
+  return InvalidField(path, absl::StrCat("'", name, "'"),
+                      absl::StrCat("one of ", names));
+}
+
+absl::StatusOr<int> FindKeyField(const CatalogSchema& schema,
+                                 absl::string_view name,
+                                 absl::string_view path) {
+  if (name.empty()) return 0;
+  return KeyFieldNamed(schema, name, path);
 }
 
 absl::Status NoItemWithKey(const KeyFieldSchema& field, absl::string_view id,
@@ -37,12 +44,14 @@ absl::StatusOr<Matrix> KeysOfItems(const Snapshot& snapshot, int field,
   Matrix keys = {static_cast<std::int64_t>(ids.size()), schema.dim, {}};
   keys.data.reserve(ids.size() * static_cast<std::size_t>(schema.dim));
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    const std::string id_path = absl::StrCat(path, "[", i, "]");
-    ATTENDANT_RETURN_IF_ERROR(ValidateItemId(ids[i], id_path));
     const std::optional<RowAddress> address = snapshot.Find(ids[i]);
     std::span<const float> key;
     if (address) key = snapshot.KeyOf(*address, field);
-    if (key.empty()) return NoItemWithKey(schema, ids[i], id_path);
+    if (key.empty()) {
+      const std::string id_path = absl::StrCat(path, "[", i, "]");
+      ATTENDANT_RETURN_IF_ERROR(ValidateItemId(ids[i], id_path));
+      return NoItemWithKey(schema, ids[i], id_path);
+    }
     keys.data.insert(keys.data.end(), key.begin(), key.end());
   }
   return keys;

@@ -13,8 +13,12 @@
 
 namespace attendant {
 
-// The position of a key field, the first for an empty name. InvalidArgument
-// naming `path` if the schema has none of that name.
+// The position of a key field. InvalidArgument naming `path` if the schema has
+// none of that name.
+absl::StatusOr<int> KeyFieldNamed(const CatalogSchema& schema,
+                                  absl::string_view name,
+                                  absl::string_view path);
+// The same, and the first for an empty name.
 absl::StatusOr<int> FindKeyField(const CatalogSchema& schema,
                                  absl::string_view name,
                                  absl::string_view path);

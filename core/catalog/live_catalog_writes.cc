@@ -90,6 +90,12 @@ std::string PathOf(absl::string_view field, std::size_t i) {
   return absl::StrCat(field, "[", i, "]");
 }
 
+// Names items[i] in an error of an item.
+absl::Status InItem(const absl::Status& status, std::size_t i) {
+  if (status.ok()) return status;
+  return PrefixField(status, absl::StrCat(PathOf("items", i), "."));
+}
+
 // OK if ids are well-formed and distinct.
 absl::Status ValidateDistinct(std::span<const absl::string_view> ids,
                               absl::string_view field,
@@ -97,11 +103,13 @@ absl::Status ValidateDistinct(std::span<const absl::string_view> ids,
   absl::flat_hash_set<absl::string_view> seen;
   seen.reserve(ids.size());
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    const std::string path = absl::StrCat(PathOf(field, i), id_suffix);
-    ATTENDANT_RETURN_IF_ERROR(ValidateItemId(ids[i], path));
-    if (!seen.insert(ids[i]).second) {
-      return InvalidField(path, absl::StrCat("'", ids[i], "' again"),
-                          "distinct ids");
+    absl::Status status = ValidateItemId(ids[i], "");
+    if (status.ok() && !seen.insert(ids[i]).second) {
+      status = InvalidField("", absl::StrCat("'", ids[i], "' again"),
+                            "distinct ids");
+    }
+    if (!status.ok()) {
+      return PrefixField(status, absl::StrCat(PathOf(field, i), id_suffix));
     }
   }
   return absl::OkStatus();
@@ -259,14 +267,13 @@ absl::Status LiveCatalog::CheckConditions(
     ATTENDANT_ASSIGN_OR_RETURN(stored, GetCommitted(*store_, *current_, ids));
   }
   for (std::size_t i = 0; i < conditions.size(); ++i) {
-    const std::string path = PathOf(field, i);
     if (conditions[i].absent && state.Find(ids[i])) {
-      return ItemExists(path, ids[i]);
+      return ItemExists(PathOf(field, i), ids[i]);
     }
-    if (conditions[i].sequence) {
-      ATTENDANT_RETURN_IF_ERROR(CheckSequence(stored[i] ? &*stored[i] : nullptr,
-                                              *conditions[i].sequence, path));
-    }
+    if (!conditions[i].sequence) continue;
+    ATTENDANT_RETURN_IF_ERROR(CheckSequence(stored[i] ? &*stored[i] : nullptr,
+                                            *conditions[i].sequence,
+                                            PathOf(field, i)));
   }
   return absl::OkStatus();
 }
@@ -284,9 +291,7 @@ absl::StatusOr<WriteOutcome> LiveCatalog::Upsert(
   std::vector<const Item*> upserts;
   const auto schema = snapshot()->schema;
   for (std::size_t i = 0; i < items.size(); ++i) {
-    ATTENDANT_RETURN_IF_ERROR(
-        PrefixField(ValidateItem(items[i], *schema),
-                    absl::StrCat(PathOf("items", i), ".")));
+    ATTENDANT_RETURN_IF_ERROR(InItem(ValidateItem(items[i], *schema), i));
     if (!request_id.empty()) fingerprint.Add(items[i]);
     pending.byte_count += ByteCount(items[i]);
     upserts.push_back(&items[i]);
@@ -299,8 +304,7 @@ absl::StatusOr<WriteOutcome> LiveCatalog::Upsert(
                      StoreWrite& write) -> absl::StatusOr<bool> {
     mutex_.AssertHeld();
     for (std::size_t i = 0; i < items.size(); ++i) {
-      ATTENDANT_RETURN_IF_ERROR(PrefixField(
-          CheckKeyLimits(items[i]), absl::StrCat(PathOf("items", i), ".")));
+      ATTENDANT_RETURN_IF_ERROR(InItem(CheckKeyLimits(items[i]), i));
     }
     ATTENDANT_RETURN_IF_ERROR(CheckConditions(state, ids, conditions, "items"));
     write.upserts = upserts;
@@ -353,20 +357,20 @@ absl::StatusOr<WriteOutcome> LiveCatalog::Update(
                                GetCommitted(*store_, *current_, ids));
     items.reserve(ids.size());
     for (std::size_t i = 0; i < ids.size(); ++i) {
-      const std::string path = PathOf("items", i);
       if (!stored[i]) {
-        return FieldError(absl::StatusCode::kNotFound, "ITEM_NOT_FOUND", path,
+        return FieldError(absl::StatusCode::kNotFound, "ITEM_NOT_FOUND",
+                          PathOf("items", i),
                           absl::StrCat("'", ids[i], "', which does not exist"),
                           "an item that does");
       }
       if (!conditions.empty() && conditions[i].sequence) {
-        ATTENDANT_RETURN_IF_ERROR(
-            CheckSequence(&*stored[i], *conditions[i].sequence, path));
+        ATTENDANT_RETURN_IF_ERROR(CheckSequence(
+            &*stored[i], *conditions[i].sequence, PathOf("items", i)));
       }
       Item item = Patched(std::move(*stored[i]), patches[i]);
       absl::Status valid = ValidateItem(item, *schema);
       if (valid.ok()) valid = CheckKeyLimits(item);
-      ATTENDANT_RETURN_IF_ERROR(PrefixField(valid, absl::StrCat(path, ".")));
+      ATTENDANT_RETURN_IF_ERROR(InItem(valid, i));
       items.push_back(std::move(item));
     }
     for (const Item& item : items) upserts.push_back(&item);

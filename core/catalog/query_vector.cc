@@ -46,12 +46,15 @@ absl::StatusOr<QueryVector> VectorOfExamples(const Snapshot& snapshot,
     const auto part_path = [&](absl::string_view part) {
       return absl::StrCat(path, ".examples.examples[", i, "].", part);
     };
-    ATTENDANT_RETURN_IF_ERROR(ValidateItemId(example.id, part_path("id")));
+    const std::optional<RowAddress> address = snapshot.Find(example.id);
+    // An id that is found is well-formed.
+    if (!address) {
+      ATTENDANT_RETURN_IF_ERROR(ValidateItemId(example.id, part_path("id")));
+    }
     if (!std::isfinite(example.weight)) {
       return InvalidField(part_path("weight"), absl::StrCat(example.weight),
                           "a finite number");
     }
-    const std::optional<RowAddress> address = snapshot.Find(example.id);
     std::span<const float> key;
     if (address) {
       resolved.example_rows.push_back(*address);

@@ -129,15 +129,16 @@ absl::StatusOr<std::vector<RowAddress>> FindCandidates(
                                        kMaxSequenceCount, kPath));
   absl::flat_hash_set<absl::string_view> seen;
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    const std::string path = absl::StrCat(kPath, "[", i, "]");
-    ATTENDANT_RETURN_IF_ERROR(ValidateItemId(ids[i], path));
+    const auto path = [&] { return absl::StrCat(kPath, "[", i, "]"); };
+    const std::optional<RowAddress> address = snapshot.Find(ids[i]);
+    // An id that is found is well-formed.
+    if (!address) ATTENDANT_RETURN_IF_ERROR(ValidateItemId(ids[i], path()));
     if (!seen.insert(ids[i]).second) {
-      return InvalidField(path, absl::StrCat("'", ids[i], "' again"),
+      return InvalidField(path(), absl::StrCat("'", ids[i], "' again"),
                           "distinct ids");
     }
-    const std::optional<RowAddress> address = snapshot.Find(ids[i]);
     if (!address || snapshot.KeyOf(*address, plan.field).empty()) {
-      return NoItemWithKey(*plan.schema, ids[i], path);
+      return NoItemWithKey(*plan.schema, ids[i], path());
     }
     addresses.push_back(*address);
   }
@@ -151,9 +152,11 @@ absl::Status AddEvent(const Snapshot& snapshot, const Plan& plan,
   std::span<const float> key;
   std::span<const float> value;
   if (const auto* id = std::get_if<ItemId>(&event.what)) {
-    const std::string path = absl::StrCat(list, "[", entry.index, "].item_id");
-    ATTENDANT_RETURN_IF_ERROR(ValidateItemId(*id, path));
     const std::optional<RowAddress> address = snapshot.Find(*id);
+    if (!address) {
+      ATTENDANT_RETURN_IF_ERROR(ValidateItemId(
+          *id, absl::StrCat(list, "[", entry.index, "].item_id")));
+    }
     if (address) key = snapshot.KeyOf(*address, plan.field);
     if (key.empty()) {
       events.unknown_item_ids.push_back(*id);

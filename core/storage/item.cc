@@ -100,9 +100,24 @@ absl::Status ValidateAttributeSchema(const AttributeSchema& attribute,
   return absl::OkStatus();
 }
 
-absl::Status ValidateText(absl::string_view text, absl::string_view field) {
+absl::Status ValidateText(absl::string_view text) {
   if (IsValidUtf8(text)) return absl::OkStatus();
-  return InvalidField(field, "malformed text", "UTF-8");
+  return InvalidField("", "malformed text", "UTF-8");
+}
+
+// Errors name no field; positions are theirs.
+absl::Status ValidateKey(std::span<const float> key,
+                         const KeyFieldSchema& key_field) {
+  if (key.size() != static_cast<std::size_t>(key_field.dim)) {
+    return InvalidField("", absl::StrCat(key.size(), " components"),
+                        absl::StrCat(key_field.dim));
+  }
+  ATTENDANT_RETURN_IF_ERROR(ValidateFinite(key, ""));
+  if (key_field.score_kind == ScoreKind::kCosine && Norm(key) == 0) {
+    return InvalidField("", "norm 0",
+                        "a norm above 0, as the score kind is COSINE");
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ValidateKeys(const Item& item, const CatalogSchema& schema) {
@@ -116,15 +131,8 @@ absl::Status ValidateKeys(const Item& item, const CatalogSchema& schema) {
     const std::vector<float>& key = item.keys[f];
     if (key.empty()) continue;
     any = true;
-    const std::string path = absl::StrCat("keys[", key_field.name, "]");
-    if (key.size() != static_cast<std::size_t>(key_field.dim)) {
-      return InvalidField(path, absl::StrCat(key.size(), " components"),
-                          absl::StrCat(key_field.dim));
-    }
-    ATTENDANT_RETURN_IF_ERROR(ValidateFinite(key, path));
-    if (key_field.score_kind == ScoreKind::kCosine && Norm(key) == 0) {
-      return InvalidField(path, "norm 0",
-                          "a norm above 0, as the score kind is COSINE");
+    if (const absl::Status status = ValidateKey(key, key_field); !status.ok()) {
+      return PrefixField(status, absl::StrCat("keys[", key_field.name, "]"));
     }
   }
   if (!any) return InvalidField("keys", "none", "at least one");
@@ -153,27 +161,28 @@ absl::Status ValidateValue(const Item& item, const CatalogSchema& schema) {
   return absl::OkStatus();
 }
 
+// As of ValidateKey.
 absl::Status ValidateAttributeValue(const AttributeValue& value,
-                                    AttributeType type,
-                                    absl::string_view path) {
+                                    AttributeType type) {
   if (TypeOf(value) != type) {
-    return InvalidField(path, Name(TypeOf(value)), Name(type));
+    return InvalidField("", Name(TypeOf(value)), Name(type));
   }
   if (const auto* number = std::get_if<double>(&value)) {
     if (!std::isfinite(*number)) {
-      return InvalidField(path, absl::StrCat(*number), "a finite number");
+      return InvalidField("", absl::StrCat(*number), "a finite number");
     }
   } else if (const auto* text = std::get_if<std::string>(&value)) {
-    return ValidateText(*text, path);
+    return ValidateText(*text);
   } else if (const auto* texts =
                  std::get_if<std::vector<std::string>>(&value)) {
     for (std::size_t i = 0; i < texts->size(); ++i) {
-      ATTENDANT_RETURN_IF_ERROR(
-          ValidateText((*texts)[i], absl::StrCat(path, "[", i, "]")));
+      if (const absl::Status status = ValidateText((*texts)[i]); !status.ok()) {
+        return PrefixField(status, absl::StrCat("[", i, "]"));
+      }
     }
   } else if (const auto* time = std::get_if<absl::Time>(&value)) {
     if (!IsWireTime(*time)) {
-      return InvalidField(path, "a time out of range", "years 1 to 9999");
+      return InvalidField("", "a time out of range", "years 1 to 9999");
     }
   }
   return absl::OkStatus();
@@ -203,9 +212,12 @@ absl::Status ValidateAttributes(const Item& item, const CatalogSchema& schema) {
     }
     last = position;
     const AttributeSchema& attribute = schema.attributes[position];
-    ATTENDANT_RETURN_IF_ERROR(ValidateAttributeValue(
-        value, attribute.type,
-        absl::StrCat("attributes[", attribute.name, "]")));
+    if (const absl::Status status =
+            ValidateAttributeValue(value, attribute.type);
+        !status.ok()) {
+      return PrefixField(status,
+                         absl::StrCat("attributes[", attribute.name, "]"));
+    }
     bytes += TextBytes(value);
   }
   return CheckCount(bytes, 0, kMaxAttributeBytes, "attributes",
