@@ -79,8 +79,9 @@ LiveCatalog::LiveCatalog(CatalogRecord record, std::vector<NamedModel> models,
       wanted_models_(std::move(models)),
       projected_key_counts_(record_.schema.key_fields.size()) {
   for (const NamedModel& model : wanted_models_) {
-    key_limits_.push_back(model.key_limit);
+    accepted_limits_.push_back(model.key_limit);
   }
+  key_limits_ = accepted_limits_;
   if (options_.memory != nullptr) account_ = options_.memory->OpenAccount();
 }
 
@@ -376,14 +377,12 @@ absl::Status LiveCatalog::Checkpoint(const std::string& directory) const {
 
 absl::Status LiveCatalog::AcceptModels(const std::vector<NamedModel>& models) {
   std::shared_ptr<const Snapshot> now;
-  std::vector<float> before;
   {
     // First the limit, so that no write gets by while keys are looked at.
     MutexLock lock(&mutex_);
-    before = key_limits_;
     for (std::size_t f = 0; f < models.size(); ++f) {
-      key_limits_[f] =
-          std::min(current_->models[f].key_limit, models[f].key_limit);
+      accepted_limits_[f] = models[f].key_limit;
+      key_limits_[f] = std::min(key_limits_[f], accepted_limits_[f]);
     }
     now = current_;
   }
@@ -396,7 +395,10 @@ absl::Status LiveCatalog::AcceptModels(const std::vector<NamedModel>& models) {
           continue;
         }
         MutexLock lock(&mutex_);
-        key_limits_ = before;
+        for (std::size_t i = 0; i < models.size(); ++i) {
+          accepted_limits_[i] = wanted_models_[i].key_limit;
+        }
+        RaiseKeyLimits();
         return InvalidField(absl::StrCat("key_fields[", f, "].model"),
                             absl::StrCat("a model of keys of at most ",
                                          models[f].key_limit, " in size"),
@@ -406,6 +408,16 @@ absl::Status LiveCatalog::AcceptModels(const std::vector<NamedModel>& models) {
     }
   }
   return absl::OkStatus();
+}
+
+void LiveCatalog::RaiseKeyLimits() {
+  // A merge may be at work for a model that is not wanted any more.
+  if (merging_ != nullptr) return;
+  for (std::size_t f = 0; f < key_limits_.size(); ++f) {
+    key_limits_[f] =
+        std::min({current_->models[f].key_limit, wanted_models_[f].key_limit,
+                  accepted_limits_[f]});
+  }
 }
 
 void LiveCatalog::SetDefaults(const std::vector<KeyFieldSchema>& key_fields,
@@ -432,6 +444,7 @@ void LiveCatalog::SetDefaults(const std::vector<KeyFieldSchema>& key_fields,
     }
   }
   Publish(std::move(next));
+  RaiseKeyLimits();
   if (Plan(/*settled=*/true).needed()) ScheduleMerge(absl::ZeroDuration());
 }
 

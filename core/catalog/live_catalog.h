@@ -288,6 +288,8 @@ class LiveCatalog {
   // InvalidArgument naming "keys[...]" for a key beyond key_limits_.
   absl::Status CheckKeyLimits(const Item& item) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Makes key_limits_ what they should be once a model may be out of use.
+  void RaiseKeyLimits() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartSegment(Snapshot& next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Assigns the growing rows to their lists: before they are published.
   void AssignGrowing() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -366,8 +368,10 @@ class LiveCatalog {
   Growing growing_ ABSL_GUARDED_BY(mutex_);  // rows null: none
   // By field: what current_->models should become.
   std::vector<NamedModel> wanted_models_ ABSL_GUARDED_BY(mutex_);
-  // By field: the least key_limit of its models, in use and wanted.
+  // By field: the least key_limit of its models, in use, wanted and accepted.
   std::vector<float> key_limits_ ABSL_GUARDED_BY(mutex_);
+  // Of the models that were accepted last, which will be wanted.
+  std::vector<float> accepted_limits_ ABSL_GUARDED_BY(mutex_);
   std::vector<float> projected_ ABSL_GUARDED_BY(mutex_);  // scratch
   // By field. Written under mutex_, or by the merge.
   std::vector<std::atomic<std::int64_t>> projected_key_counts_;

@@ -229,6 +229,7 @@ std::int64_t LiveCatalog::MergeOnce() {
     MutexLock lock(&mutex_);
     status = EndStep(step, std::move(merged));
     merging_ = nullptr;
+    RaiseKeyLimits();
     ScheduleSeal();
   }
   ATTENDANT_FAIL_POINT("merge.after_publish");

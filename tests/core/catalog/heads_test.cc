@@ -406,6 +406,27 @@ TEST_F(ModelHeadsTest, KeysThatTheModelWouldMakeInfiniteAreRefused) {
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("keys[vec]")));
 }
 
+TEST_F(ModelHeadsTest, AModelOutOfUseLimitsNoKeys) {
+  Open(ScoreKind::kDot);
+  const float limit = catalog_->snapshot()->models[0].key_limit;
+  AttentionModel huge = RandomMultiHeadModel(5);
+  auto& heads = std::get<MultiHeadProjections>(huge.kind);
+  for (float& weight : heads.key.weight.data) weight = 1e30f;
+  const NamedModel other = Named(huge, 2);
+  const std::vector<Item> great = {
+      MakeItem("great", {limit, 0, 0, 0}, {1, 1, 1, 1, 1, 1})};
+  for (const NamedModel& model : {other, model_}) {
+    std::vector<KeyFieldSchema> fields = schema_.key_fields;
+    fields[0].model = model.name;
+    ASSERT_OK(catalog_->AcceptModels({model}));
+    EXPECT_FALSE(catalog_->Upsert(great, "").ok());
+    catalog_->SetDefaults(fields, {model});
+    catalog_->AwaitIndexes();
+    ASSERT_EQ(catalog_->snapshot()->models[0].name, model.name);
+  }
+  EXPECT_OK(catalog_->Upsert(great, ""));
+}
+
 TEST_F(ModelHeadsTest, IndexedHeadsFindTheSameItems) {
   options_.auto_ivf_min_count = 1000;
   CatalogSchema schema = OneFieldSchema(4, ScoreKind::kDot);
