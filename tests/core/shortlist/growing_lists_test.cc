@@ -315,14 +315,20 @@ TEST_F(GrowingListsTest, RowsWithoutAKeyAreInNoList) {
 TEST_F(GrowingListsTest, ReadersGoOnWhileRowsAreAssigned) {
   std::atomic<std::int64_t> published = kNew;
   std::atomic<bool> stopping = false;
+  std::atomic<std::int64_t> turn_count = 0;
+  const auto await_turns = [&](std::int64_t count) {
+    while (turn_count.load() < count) std::this_thread::yield();
+  };
   std::thread reader([&] {
     do {
       const std::int64_t row_end = published.load();
       const Found found = Ask(queries_.keys[0], NewRows(row_end));
       EXPECT_FALSE(found.stats.exact);
       EXPECT_EQ(SetOf(found.top), RowsIn(found.lists, row_end));
+      ++turn_count;
     } while (!stopping.load());
   });
+  await_turns(1);
   for (std::int64_t end = kNew + 1; end <= kMost; ++end) {
     Append(end);
     published.store(end);
@@ -330,6 +336,8 @@ TEST_F(GrowingListsTest, ReadersGoOnWhileRowsAreAssigned) {
   }
   // Rows that no snapshot has yet.
   Append(kCapacity);
+  // One that may have begun before, and one that has not.
+  await_turns(turn_count.load() + 2);
   stopping.store(true);
   reader.join();
 }
