@@ -1,6 +1,7 @@
 #include "core/shortlist/flat_index.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -64,6 +65,7 @@ void FlatIndex::Append(std::span<const float> key) {
   const std::int64_t row = row_count_.load(std::memory_order_relaxed);
   std::copy(key.begin(), key.end(), keys_.data() + row * dim_);
   inverse_norms_[static_cast<std::size_t>(row)] = InverseNorm(key);
+  max_norm_.store(std::max(max_norm(), Norm(key)), std::memory_order_relaxed);
   row_count_.store(row + 1, std::memory_order_relaxed);
 }
 
@@ -85,6 +87,17 @@ std::int32_t FlatIndex::ListOf(RowIndex row) const {
 std::span<const float> FlatIndex::Key(RowIndex row) const {
   if (std::isnan(inverse_norms_[static_cast<std::size_t>(row)])) return {};
   return {keys_.data() + row * dim_, static_cast<std::size_t>(dim_)};
+}
+
+std::uint64_t FlatIndex::Keyed(std::int64_t w, std::uint64_t rows) const {
+  std::uint64_t keyed = rows;
+  for (; rows != 0; rows &= rows - 1) {
+    const int i = std::countr_zero(rows);
+    if (std::isnan(inverse_norms_[static_cast<std::size_t>(64 * w + i)])) {
+      keyed &= ~(std::uint64_t{1} << i);
+    }
+  }
+  return keyed;
 }
 
 absl::StatusOr<ScanStats> FlatIndex::Scan(const ScanQuery& query,

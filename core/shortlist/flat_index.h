@@ -41,6 +41,13 @@ class FlatIndex : public KeyIndex {
   IndexKind kind() const override { return IndexKind::kFlat; }
   std::int64_t dim() const override { return dim_; }
   std::span<const float> Key(RowIndex row) const override;
+  std::uint64_t Keyed(std::int64_t w, std::uint64_t rows) const override;
+  float inverse_norm(RowIndex row) const override {
+    return inverse_norms_[static_cast<std::size_t>(row)];
+  }
+  double max_norm() const override {
+    return max_norm_.load(std::memory_order_relaxed);
+  }
   absl::StatusOr<ScanStats> Scan(const ScanQuery& query,
                                  AttentionState& state) const override;
   void ScanTogether(std::span<ScanTask> tasks) const override;
@@ -56,7 +63,9 @@ class FlatIndex : public KeyIndex {
 
   std::int64_t dim_;
   std::atomic<std::int64_t> row_count_ = 0;  // publishes nothing
-  AlignedBuffer<float> keys_;                // [capacity, dim]
+  // Of the rows appended so far, which a reader may see before it sees them.
+  std::atomic<double> max_norm_ = 0;
+  AlignedBuffer<float> keys_;  // [capacity, dim]
   // 1 / |key|; 0 for a zero key; NaN for a row without a key.
   AlignedBuffer<float> inverse_norms_;
   std::unique_ptr<GrowingLists> lists_;  // null: rows are in none

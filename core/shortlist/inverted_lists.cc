@@ -101,6 +101,15 @@ void InvertedLists::Encode(bool normalise, std::uint64_t seed,
   }
 }
 
+double InvertedLists::max_norm() const {
+  if (!codes.usable() || !means->codes.usable()) {
+    return std::sqrt(static_cast<double>(dim)) *
+           std::numeric_limits<float>::max();
+  }
+  // Codes are of what keys are off their means.
+  return KeyCodes::kSlack * (means->codes.max_norm() + codes.max_norm());
+}
+
 void InvertedLists::CountKeys() {
   counts.clear();
   for (std::size_t l = 0; l + 1 < offsets.size(); ++l) {

@@ -49,6 +49,8 @@ struct InvertedLists {
   std::int64_t list_count() const {
     return static_cast<std::int64_t>(offsets.size()) - 1;
   }
+  // See KeyIndex.
+  double max_norm() const;
   // For single keys, and for all of them one after the other.
   MatrixView key_view() const { return {keys.data(), key_count(), dim}; }
   MatrixView key_runs() const { return {keys.runs(), key_count(), dim}; }

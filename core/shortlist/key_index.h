@@ -170,6 +170,15 @@ class KeyIndex {
   virtual std::int64_t dim() const = 0;
   // The key of a row, or an empty span if the row has none.
   virtual std::span<const float> Key(RowIndex row) const = 0;
+  // Those of `rows` that have a key, bit i being row 64 w + i. Rows that are
+  // not there yet must not be among them.
+  virtual std::uint64_t Keyed(std::int64_t w, std::uint64_t rows) const = 0;
+  // InverseNorm of the key of a row; NaN if the row has none.
+  virtual float inverse_norm(RowIndex row) const = 0;
+  // At least the greatest norm of the keys, normalised where the index is made
+  // for COSINE: what the rounding of their products is a part of. Where it is
+  // not known, what none of floats can pass.
+  virtual double max_norm() const = 0;
 
   // Adds the scored rows to `state`. A scan of the same rows by the same
   // kernels gives the same logits from every index. Errors: Cancelled,

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/kernels/compare.h"
 #include "core/shortlist/inverse_norm.h"
 
 namespace attendant {
@@ -47,14 +48,30 @@ absl::StatusOr<KeyRows> KeyRows::Make(
 }
 
 KeyRows::Eligible KeyRows::FindEligible(const ScanQuery& query) const {
-  if (query.excluded == nullptr && query.allowed == nullptr &&
-      query.row_end >= list_->row_count()) {
-    return {.all = true, .rows = {}, .count = key_count()};
-  }
-  Eligible eligible = {
-      .all = false, .rows = Bitmap(list_->row_count()), .count = 0};
-  eligible.count = list_->FindEligible(query, eligible.rows);
+  Eligible eligible = {.all = query.excluded == nullptr &&
+                              query.allowed == nullptr &&
+                              query.row_end >= list_->row_count(),
+                       .rows = EligibleRows(query),
+                       .count = key_count()};
+  if (eligible.all) return eligible;
+  eligible.count =
+      query.eligible_count ? *query.eligible_count : Count(eligible.rows);
   return eligible;
+}
+
+std::int64_t KeyRows::Count(const EligibleRows& eligible) const {
+  constexpr std::int64_t kWords = 256;
+  std::uint64_t words[kWords];
+  const std::int64_t word_count = (list_->row_count() + 63) / 64;
+  std::int64_t count = 0;
+  for (std::int64_t begin = 0; begin < word_count; begin += kWords) {
+    const std::int64_t n = std::min(kWords, word_count - begin);
+    for (std::int64_t w = 0; w < n; ++w) {
+      words[w] = list_->Keyed(begin + w, eligible.Word(begin + w));
+    }
+    count += ActiveCompareKernels().CountBits(words, nullptr, n);
+  }
+  return count;
 }
 
 bool KeyRows::WantsAll(const ScanQuery& query) {

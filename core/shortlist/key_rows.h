@@ -9,10 +9,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "core/base/bitmap.h"
 #include "core/base/ids.h"
 #include "core/base/scratch_files.h"
 #include "core/base/views.h"
+#include "core/shortlist/eligible_rows.h"
 #include "core/shortlist/key_index.h"
 #include "core/shortlist/list_index.h"
 #include "core/shortlist/row_scan.h"
@@ -41,14 +41,23 @@ class KeyRows {
   // Of a row, or empty.
   std::span<const float> KeyOf(RowIndex row) const { return list_->Key(row); }
 
+  // See KeyIndex.
+  std::uint64_t Keyed(std::int64_t w, std::uint64_t rows) const {
+    return list_->Keyed(w, rows);
+  }
+  float inverse_norm(RowIndex row) const { return list_->inverse_norm(row); }
+  double max_norm() const { return list_->max_norm(); }
+
   // The eligible rows that have keys.
   struct Eligible {
-    bool all = false;  // every row that has one; rows is then not filled
-    Bitmap rows;
+    bool all = false;  // every row that has one
+    EligibleRows rows;
     std::int64_t count = 0;
 
-    bool Has(RowIndex row) const { return all || rows.Test(row); }
+    // Of a row that has a key.
+    bool Has(RowIndex row) const { return all || rows.Bit(row) != 0; }
   };
+  // The query's masks must outlive them.
   Eligible FindEligible(const ScanQuery& query) const;
 
   // Whether the goals are those of a scan of all keys, whatever the index.
@@ -75,6 +84,8 @@ class KeyRows {
   explicit KeyRows(std::unique_ptr<const ListIndex> list)
       : list_(std::move(list)) {}
   const InvertedLists& lists() const { return list_->lists(); }
+  // Of these, how many have keys.
+  std::int64_t Count(const EligibleRows& eligible) const;
   double CostOfKey() const { return 5 + 0.22 * static_cast<double>(dim()); }
 
   std::unique_ptr<const ListIndex> list_;

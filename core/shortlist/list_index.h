@@ -4,6 +4,7 @@
 #define ATTENDANT_CORE_SHORTLIST_LIST_INDEX_H_
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -58,6 +59,17 @@ class ListIndex : public IvfIndex {
     return training_->key_count;
   }
   std::span<const float> Key(RowIndex row) const override;
+  std::uint64_t Keyed(std::int64_t w, std::uint64_t rows) const override {
+    // Nothing but clear bits is past the last row.
+    return rows == 0 ? 0 : rows & keyed_.words()[static_cast<std::size_t>(w)];
+  }
+  float inverse_norm(RowIndex row) const override {
+    const std::int32_t position = positions_[static_cast<std::size_t>(row)];
+    return position < 0
+               ? std::numeric_limits<float>::quiet_NaN()
+               : lists_.inverse_norms[static_cast<std::size_t>(position)];
+  }
+  double max_norm() const override { return lists_.max_norm(); }
   absl::StatusOr<ScanStats> Scan(const ScanQuery& query,
                                  AttentionState& state) const override;
   void ScanTogether(std::span<ScanTask> tasks) const override;

@@ -25,6 +25,13 @@ class WidthIndex : public Public {
   std::span<const float> Key(RowIndex row) const override {
     return keys().KeyOf(row);
   }
+  std::uint64_t Keyed(std::int64_t w, std::uint64_t rows) const override {
+    return keys().Keyed(w, rows);
+  }
+  float inverse_norm(RowIndex row) const override {
+    return keys().inverse_norm(row);
+  }
+  double max_norm() const override { return keys().max_norm(); }
   IndexTuning tuning() const override { return search_.tuning(); }
   absl::StatusOr<ScanStats> Scan(const ScanQuery& query,
                                  AttentionState& state) const override {

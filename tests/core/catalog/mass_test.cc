@@ -126,6 +126,13 @@ class GuessingIndex : public KeyIndex {
   std::span<const float> Key(RowIndex row) const override {
     return index_->Key(row);
   }
+  std::uint64_t Keyed(std::int64_t w, std::uint64_t rows) const override {
+    return index_->Keyed(w, rows);
+  }
+  float inverse_norm(RowIndex row) const override {
+    return index_->inverse_norm(row);
+  }
+  double max_norm() const override { return index_->max_norm(); }
   absl::StatusOr<ScanStats> Scan(const ScanQuery& query,
                                  AttentionState& state) const override {
     goals = query.goals;

@@ -364,6 +364,30 @@ TEST_P(IndexContractTest, KeysComeBackByRow) {
   EXPECT_THAT(index->Key(0), ElementsAre(1, 2));
   EXPECT_THAT(index->Key(1), IsEmpty());
   EXPECT_THAT(index->Key(2), ElementsAre(5, 6));
+  ExpectKeys(TheIndex(), TheData().keys);
+  ExpectKeys(*FlatOf(TheData().keys), TheData().keys);
+}
+
+TEST_P(IndexContractTest, RowsScoreTogetherWhatTheyScoreAlone) {
+  std::vector<RowIndex> rows;
+  for (RowIndex i = 0; i < 2500; ++i) rows.push_back(i * 7 % kKeys);
+  for (const ScoreKind kind : {ScoreKind::kDot, ScoreKind::kCosine}) {
+    ScanQuery query = QueryFor(TheData().queries[0], kKeys);
+    query.score_kind = kind;
+    query.logit_factor = 3;
+    std::vector<float> similarities(rows.size());
+    std::vector<float> logits(rows.size());
+    ASSERT_OK(ScoreRows(TheIndex(), query, rows, similarities, logits));
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      float similarity = 0;
+      float logit = 0;
+      ASSERT_OK(ScoreRows(TheIndex(), query, {&rows[i], 1}, {&similarity, 1},
+                          {&logit, 1}));
+      EXPECT_EQ(similarities[i], similarity);
+      EXPECT_EQ(logits[i], logit);
+      EXPECT_EQ(std::isfinite(logit), rows[i] % 101 != 0);
+    }
+  }
 }
 
 TEST_P(IndexContractTest, TinyAndDegenerateInputsWork) {

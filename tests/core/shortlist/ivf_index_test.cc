@@ -103,6 +103,7 @@ TEST_F(IvfPointsTest, KeysComeBackByRow) {
                 ElementsAreArray(table_.keys[static_cast<std::size_t>(row)]));
   }
   EXPECT_THAT(index_->Key(9), IsEmpty());
+  ExpectKeys(*index_, table_);
 }
 
 TEST_F(IvfPointsTest, MasksTakeRowsOutOfTheSoftmax) {

@@ -2,6 +2,10 @@
 #ifndef ATTENDANT_TESTS_CORE_SHORTLIST_SCAN_FIXTURE_H_
 #define ATTENDANT_TESTS_CORE_SHORTLIST_SCAN_FIXTURE_H_
 
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <random>
@@ -10,6 +14,7 @@
 
 #include "core/attention/state.h"
 #include "core/shortlist/flat_index.h"
+#include "core/shortlist/inverse_norm.h"
 #include "core/shortlist/key_index.h"
 
 namespace attendant {
@@ -75,6 +80,30 @@ inline std::unique_ptr<FlatIndex> FlatOf(const KeyTable& table) {
   auto index = std::make_unique<FlatIndex>(table.dim, table.row_count());
   for (const auto key : table.keys) index->Append(key);
   return index;
+}
+
+// What an index of these keys, not normalised, tells of each.
+inline void ExpectKeys(const KeyIndex& index, const KeyTable& table) {
+  double norm = 0;
+  for (RowIndex row = 0; row < table.row_count(); ++row) {
+    const std::span<const float> key =
+        table.keys[static_cast<std::size_t>(row)];
+    const std::span<const float> found = index.Key(row);
+    ASSERT_TRUE(std::equal(key.begin(), key.end(), found.begin(), found.end()))
+        << row;
+    norm = std::max(norm, Norm(key));
+    const std::uint64_t bit = std::uint64_t{1} << (row % 64);
+    EXPECT_EQ(index.Keyed(row / 64, bit), key.empty() ? 0 : bit) << row;
+    if (key.empty()) {
+      EXPECT_TRUE(std::isnan(index.inverse_norm(row))) << row;
+    } else {
+      EXPECT_EQ(index.inverse_norm(row), InverseNorm(key)) << row;
+    }
+  }
+  EXPECT_EQ(index.Keyed(0, 0), 0);
+  EXPECT_GE(index.max_norm(), norm);
+  // Of a list's mean and of what keys are off it.
+  EXPECT_LE(index.max_norm(), 3 * norm);
 }
 
 // A query for all rows of an index.
