@@ -22,17 +22,6 @@ void Multiply(double factor, std::span<float> vector) {
   }
 }
 
-// Without branches, so that several are looked at together.
-bool AllFinite(std::span<const float> vector) {
-  constexpr std::uint32_t kExponent = 0x7f800000;  // all of it: not finite
-  std::uint32_t others = 0;
-  for (const float component : vector) {
-    const auto bits = std::bit_cast<std::uint32_t>(component);
-    others |= (bits & kExponent) == kExponent ? 1 : 0;
-  }
-  return others == 0;
-}
-
 }  // namespace
 
 absl::string_view Name(ScoreKind kind) {
@@ -88,6 +77,17 @@ absl::Status ValidateTemperature(double temperature, absl::string_view field) {
   if (std::isfinite(temperature) && temperature > 0) return absl::OkStatus();
   return InvalidField(field, absl::StrCat(temperature),
                       "a finite number above 0");
+}
+
+// Without branches, so that several are looked at together.
+bool AllFinite(std::span<const float> vector) {
+  constexpr std::uint32_t kExponent = 0x7f800000;  // all of it: not finite
+  std::uint32_t others = 0;
+  for (const float component : vector) {
+    const auto bits = std::bit_cast<std::uint32_t>(component);
+    others |= (bits & kExponent) == kExponent ? 1 : 0;
+  }
+  return others == 0;
 }
 
 absl::Status ValidateFinite(std::span<const float> vector,

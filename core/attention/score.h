@@ -40,7 +40,9 @@ double LogitFactor(ScoreKind kind, std::int64_t dim, double temperature);
 // OK if temperature is finite and > 0, else InvalidArgument naming `field`.
 absl::Status ValidateTemperature(double temperature, absl::string_view field);
 
-// OK if all are finite, else InvalidArgument naming `field` and the first
+bool AllFinite(std::span<const float> vector);
+
+// OK if they are, else InvalidArgument naming `field` and the first
 // position that is not.
 absl::Status ValidateFinite(std::span<const float> vector,
                             absl::string_view field);

@@ -1,17 +1,19 @@
 #include "core/shortlist/key_scorer.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 
 #include "core/attention/model.h"
+#include "core/attention/score.h"
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
 #include "core/shortlist/inverse_norm.h"
 
 namespace attendant {
 namespace {
+
+constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
 absl::Status LogitOverflows() {
   return StatusWithReason(absl::StatusCode::kInvalidArgument,
@@ -20,17 +22,34 @@ absl::Status LogitOverflows() {
                           "LOGIT_OVERFLOW");
 }
 
-// Infinities and NaN have all exponent bits set. Without a branch, so that the
-// compiler vectorises it.
-bool AllFinite(const float* numbers, std::int64_t n) {
-  constexpr std::uint32_t kExponent = 0x7f800000;
-  std::uint32_t found = 0;
-  for (std::int64_t i = 0; i < n; ++i) {
-    found |= (std::bit_cast<std::uint32_t>(numbers[i]) & kExponent) == kExponent
-                 ? 1
-                 : 0;
+// The floats of a row's key, which are asked for; null: it has none.
+const float* Fetch(const KeyIndex& index, RowIndex row) {
+  constexpr std::size_t kLineFloats = 16;
+  const std::span<const float> key = index.Key(row);
+  for (std::size_t d = 0; d < key.size(); d += kLineFloats) {
+    __builtin_prefetch(&key[d]);
   }
-  return found == 0;
+  return key.empty() ? nullptr : key.data();
+}
+
+// Finds the keys of rows that lie anywhere, and their similarities.
+void ScoreBlock(const KeyIndex& index, const ScanQuery& query,
+                std::span<const RowIndex> rows, KeyScorer& scorer,
+                const float** keys, float* similarities) {
+  // Of its turn a key is asked for, as in RowScan.
+  constexpr std::size_t kAhead = 8;
+  const bool cosine = query.score_kind == ScoreKind::kCosine;
+  for (std::size_t i = 0; i < rows.size() + kAhead; ++i) {
+    if (i < rows.size()) keys[i] = Fetch(index, rows[i]);
+    if (i < kAhead) continue;
+    const std::size_t now = i - kAhead;
+    if (keys[now] == nullptr) {
+      similarities[now] = kNothing;
+      continue;
+    }
+    const float inverse_norm = cosine ? index.inverse_norm(rows[now]) : 0;
+    scorer.Similarities(keys[now], &inverse_norm, 1, similarities + now);
+  }
 }
 
 }  // namespace
@@ -112,7 +131,7 @@ absl::Status KeyScorer::Logits(const float* similarities, const RowIndex* rows,
   bool all_finite = ActiveKernels().Scale(similarities, n, factor_, logits);
   if (query_.bias != nullptr) {
     query_.bias->AddTo(rows, n, logits);
-    all_finite = AllFinite(logits, n);
+    all_finite = AllFinite({logits, static_cast<std::size_t>(n)});
   }
   return all_finite ? absl::OkStatus() : LogitOverflows();
 }
@@ -122,21 +141,26 @@ absl::Status ScoreRows(const KeyIndex& index, const ScanQuery& query,
                        std::span<float> similarities, std::span<float> logits) {
   KeyScorer scorer(query);
   ATTENDANT_RETURN_IF_ERROR(scorer.Validate());
-  constexpr std::size_t kInterruptRows = 1024;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (i % kInterruptRows == 0 && query.interrupt != nullptr) {
+  constexpr std::size_t kBlockRows = 1024;
+  const float* keys[kBlockRows];
+  for (std::size_t begin = 0; begin < rows.size(); begin += kBlockRows) {
+    if (query.interrupt != nullptr) {
       ATTENDANT_RETURN_IF_ERROR(query.interrupt->Check());
     }
-    const std::span<const float> key = index.Key(rows[i]);
-    if (key.empty()) {
-      similarities[i] = logits[i] = -std::numeric_limits<float>::infinity();
-      continue;
+    const std::size_t count = std::min(rows.size() - begin, kBlockRows);
+    ScoreBlock(index, query, rows.subspan(begin, count), scorer, keys,
+               &similarities[begin]);
+    // Logits of runs of rows that have keys.
+    for (std::size_t i = 0; i < count;) {
+      std::size_t end = i;
+      while (end < count && keys[end] != nullptr) ++end;
+      ATTENDANT_RETURN_IF_ERROR(scorer.Logits(
+          &similarities[begin + i], &rows[begin + i],
+          static_cast<std::int64_t>(end - i), &logits[begin + i]));
+      for (i = end; i < count && keys[i] == nullptr; ++i) {
+        logits[begin + i] = kNothing;
+      }
     }
-    const float inverse_norm =
-        query.score_kind == ScoreKind::kCosine ? InverseNorm(key) : 0;
-    scorer.Similarities(key.data(), &inverse_norm, 1, &similarities[i]);
-    ATTENDANT_RETURN_IF_ERROR(
-        scorer.Logits(&similarities[i], &rows[i], 1, &logits[i]));
   }
   return absl::OkStatus();
 }
