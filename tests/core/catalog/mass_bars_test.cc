@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/attention/log_add.h"
 #include "core/shortlist/ivf_index.h"
 #include "tests/core/catalog/catalog_fixture.h"
 
@@ -201,6 +202,52 @@ TEST(MassBarsTest, BoundsNeverFail) {
   EXPECT_EQ(tally.held, kAnswers);
   EXPECT_EQ(tally.returned_held, kAnswers);
   EXPECT_LE(Percentile(tally.widths, 0.5), 1);
+}
+
+// Where what is exact is nearly all, codes leave no room for its rounding.
+TEST(MassBarsTest, BoundsKnowHowExactLogitsAreRounded) {
+  constexpr float kTimes = 4;
+  Snapshot snapshot = Items().snapshot;
+  auto index = std::make_shared<FlatIndex>(kDim, kQueries);
+  auto rows = std::make_shared<RowTable>(0, kQueries);
+  std::vector<std::vector<float>> keys;
+  for (int i = 0; i < kQueries; ++i) {
+    std::vector<float>& key = keys.emplace_back(Items().cases[2 * i].query);
+    for (float& component : key) component *= kTimes;
+    index->Append(key);
+    rows->Append("growing " + std::to_string(i), {}, {});
+  }
+  auto segment = std::make_shared<Segment>();
+  segment->rows = std::move(rows);
+  segment->indexes.push_back(std::move(index));
+  segment->head_indexes.resize(1);
+  snapshot.segments.push_back({.segment = std::move(segment),
+                               .row_end = kQueries,
+                               .dead = nullptr,
+                               .live_count = kQueries,
+                               .live_key_counts = {kQueries}});
+  AttendQuery query;
+  query.omit_pooled_value = true;
+  query.mass_method = MassMethod::kBound;
+  for (const Case& c : Items().cases) {
+    double log_partition = c.log_partition;
+    for (const std::vector<float>& key : keys) {
+      double product = 0;
+      for (std::size_t d = 0; d < kDim; ++d) {
+        product += double{c.query[d]} * key[d];
+      }
+      log_partition = LogAdd(log_partition, product / c.temperature);
+    }
+    query.query = c.query;
+    query.temperature = c.temperature;
+    ASSERT_OK_AND_ASSIGN(const AttendAnswer answer,
+                         Attend(snapshot, query, Interrupt()));
+    const LogPartitionInterval& interval = *answer.log_partition_interval;
+    EXPECT_EQ(interval.method, MassMethod::kBound);
+    EXPECT_LE(interval.lower_bound, log_partition);
+    EXPECT_GE(interval.upper_bound, log_partition);
+    EXPECT_LE(interval.upper_bound - interval.lower_bound, 0.01);
+  }
 }
 
 TEST(MassBarsTest, MinMassIsHeldByFewItemsMoreThanItTakes) {

@@ -258,9 +258,13 @@ TEST_F(GuessedMassTest, SegmentsAddTheirVariancesAndBounds) {
   query.mass_method = MassMethod::kBound;
   index_->says = Bounds(40, 60);
   ASSERT_OK_AND_ASSIGN(const AttendAnswer bound, AskGuessing(query));
-  // Logits are floats near log 45, each off by as much as rounding its key.
-  EXPECT_NEAR(bound.log_partition_interval->lower_bound, std::log(85), 1e-6);
-  EXPECT_NEAR(bound.log_partition_interval->upper_bound, std::log(105), 1e-6);
+  // The exact half comes with 90 roundings of its logits, of at most log 9, and
+  // that of sums.
+  const double rounding = 90 * 0x1p-24 * std::log(9) + 0x1p-18;
+  const LogPartitionInterval& interval = *bound.log_partition_interval;
+  EXPECT_NEAR(interval.lower_bound, std::log(85), rounding);
+  EXPECT_LT(interval.lower_bound, std::log(85));
+  EXPECT_NEAR(interval.upper_bound, std::log(105), rounding);
 }
 
 TEST_F(GuessedMassTest, CatalogWeightsTakeWhatPrecisionTheRequestStates) {
