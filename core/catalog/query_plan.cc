@@ -144,9 +144,11 @@ absl::Status ResolveSizes(const AttendQuery& query, QueryPlan& plan) {
         absl::StrCat("at least result_count, which is ", plan.result_count));
   }
   if (query.select_kind == SelectKind::kSample) {
-    // Not negative, as people copy it.
-    plan.seed = query.seed ? *query.seed
-                           : static_cast<std::int64_t>(std::random_device()());
+    // Not negative, as people copy it. Of fewer bits, queries by the thousand
+    // would share all their noise.
+    std::random_device device;
+    std::uniform_int_distribution<std::int64_t> any(0);
+    plan.seed = query.seed ? *query.seed : any(device);
   }
   return absl::OkStatus();
 }
