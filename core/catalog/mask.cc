@@ -1,38 +1,56 @@
 #include "core/catalog/mask.h"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "core/catalog/evaluate_filter.h"
 #include "core/kernels/compare.h"
+#include "core/shortlist/eligible_rows.h"
 
 namespace attendant {
 namespace {
 
-// The rows of `rows` that are not in `but` (null: none) and, if `index` is not
-// null, have a key in it.
-std::int64_t CountRows(const Bitmap& rows, const Bitmap* but,
-                       const KeyIndex* index) {
-  const std::span<const std::uint64_t> words = rows.words();
-  if (index == nullptr) {
-    return ActiveCompareKernels().CountBits(
-        words.data(), but == nullptr ? nullptr : but->words().data(),
-        static_cast<std::int64_t>(words.size()));
-  }
+// How many of the rows below row_end that word_at(w) gives have a key in some
+// of the indexes.
+template <typename WordAt>
+std::int64_t CountKeyed(RowIndex row_end, WordAt word_at,
+                        std::span<const KeyIndex* const> indexes) {
+  constexpr std::int64_t kWords = 256;
+  std::uint64_t keyed[kWords];
+  const std::int64_t word_count = (std::int64_t{row_end} + 63) / 64;
   std::int64_t count = 0;
-  for (std::size_t w = 0; w < words.size(); ++w) {
-    std::uint64_t word = words[w];
-    if (but != nullptr) word &= ~but->words()[w];
-    for (; word != 0; word &= word - 1) {
-      const auto row = static_cast<RowIndex>(64 * w) +
-                       static_cast<RowIndex>(std::countr_zero(word));
-      if (!index->Key(row).empty()) ++count;
+  for (std::int64_t begin = 0; begin < word_count; begin += kWords) {
+    const std::int64_t end = std::min(word_count, begin + kWords);
+    for (std::int64_t w = begin; w < end; ++w) {
+      std::uint64_t left = word_at(w);
+      keyed[w - begin] = left;
+      for (const KeyIndex* index : indexes) left &= ~index->Keyed(w, left);
+      keyed[w - begin] &= ~left;
     }
+    count += ActiveCompareKernels().CountBits(keyed, nullptr, end - begin);
   }
   return count;
+}
+
+// The rows of `rows` that are not in `but` (null: none) and, if `index` is not
+// null, have a key in it. All are below row_end.
+std::int64_t CountRows(const Bitmap& rows, const Bitmap* but, RowIndex row_end,
+                       const KeyIndex* index) {
+  const std::uint64_t* words = rows.words().data();
+  const std::uint64_t* but_words =
+      but == nullptr ? nullptr : but->words().data();
+  if (index == nullptr) {
+    return ActiveCompareKernels().CountBits(
+        words, but_words, static_cast<std::int64_t>(rows.words().size()));
+  }
+  return CountKeyed(row_end,
+                    [=](std::int64_t w) {
+                      return words[w] &
+                             ~(but_words == nullptr ? 0 : but_words[w]);
+                    },
+                    {&index, 1});
 }
 
 // Calls visit for the place of each id that the snapshot has. An id that is
@@ -152,7 +170,28 @@ std::int64_t Masks::EligibleCount(int field) const {
   return count;
 }
 
+std::int64_t Masks::EligibleCount(std::span<const int> fields) const {
+  std::vector<const KeyIndex*> indexes(fields.size());
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < masks_.size(); ++i) {
+    const SegmentView& view = snapshot_->segments[i];
+    for (std::size_t f = 0; f < fields.size(); ++f) {
+      indexes[f] = view.segment->indexes[fields[f]].get();
+    }
+    ScanQuery query;
+    query.row_end = view.row_end;
+    query.excluded = masks_[i].excluded;
+    query.allowed = masks_[i].allowed.get();
+    const EligibleRows eligible(query);
+    count += CountKeyed(
+        view.row_end, [&eligible](std::int64_t w) { return eligible.Word(w); },
+        indexes);
+  }
+  return count;
+}
+
 std::int64_t Masks::EligibleCount(std::size_t segment, int field) const {
+  if (const auto known = KnownEligibleCount(segment, field)) return *known;
   const SegmentView& view = snapshot_->segments[segment];
   const SegmentMask& mask = masks_[segment];
   const auto f = static_cast<std::size_t>(field);
@@ -161,9 +200,12 @@ std::int64_t Masks::EligibleCount(std::size_t segment, int field) const {
   const KeyIndex* index = live_key_count == view.live_count
                               ? nullptr
                               : view.segment->indexes[f].get();
-  if (mask.allowed != nullptr) return CountRows(*mask.allowed, nullptr, index);
+  if (mask.allowed != nullptr) {
+    return CountRows(*mask.allowed, nullptr, view.row_end, index);
+  }
   if (mask.own == nullptr) return live_key_count;
-  return live_key_count - CountRows(*mask.own, view.dead.get(), index);
+  return live_key_count -
+         CountRows(*mask.own, view.dead.get(), view.row_end, index);
 }
 
 }  // namespace attendant

@@ -61,8 +61,10 @@ class Masks {
   std::optional<std::int64_t> KnownEligibleCount(std::size_t segment,
                                                  int field) const;
   // Rows that are live, not masked and have a key in the field. Reads the
-  // masks' words, and the keys too where rows lack keys in the field.
+  // masks' words, where it is not known.
   std::int64_t EligibleCount(int field) const;
+  // The same with a key in some of the fields. Reads all words.
+  std::int64_t EligibleCount(std::span<const int> fields) const;
   // The same of one segment.
   std::int64_t EligibleCount(std::size_t segment, int field) const;
 

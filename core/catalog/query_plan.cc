@@ -5,32 +5,22 @@
 #include <random>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/base/status.h"
+#include "core/catalog/item_keys.h"
 #include "core/catalog/query_vector.h"
 
 namespace attendant {
 namespace {
 
-absl::StatusOr<int> FieldNamed(const CatalogSchema& schema,
-                               absl::string_view name, absl::string_view path) {
-  const int field = schema.KeyFieldIndex(name);
-  if (field >= 0) return field;
-  std::string names;
-  for (const KeyFieldSchema& known : schema.key_fields) {
-    absl::StrAppend(&names, names.empty() ? "" : ", ", known.name);
-  }
-  return InvalidField(path, absl::StrCat("'", name, "'"),
-                      absl::StrCat("one of ", names));
-}
-
 absl::StatusOr<int> ChooseField(const Snapshot& snapshot,
                                 const AttendQuery& query) {
   if (!query.key_field.empty()) {
-    return FieldNamed(*snapshot.schema, query.key_field, "key_field");
+    return KeyFieldNamed(*snapshot.schema, query.key_field, "key_field");
   }
   if (!std::holds_alternative<TextQuery>(query.query)) return 0;
   for (std::size_t i = 0; i < snapshot.encoders.size(); ++i) {
@@ -272,8 +262,8 @@ absl::Status PlanManyFields(const Snapshot& snapshot, const AttendQuery& query,
     const QueryHead& asked = query.heads[h];
     const std::string path = absl::StrCat("heads[", h, "].");
     ATTENDANT_ASSIGN_OR_RETURN(const int field,
-                               FieldNamed(*snapshot.schema, asked.key_field,
-                                          absl::StrCat(path, "key_field")));
+                               KeyFieldNamed(*snapshot.schema, asked.key_field,
+                                             absl::StrCat(path, "key_field")));
     const KeyFieldSchema& schema = snapshot.schema->key_fields[field];
     const ScoreKind kind = query.score_kind.value_or(schema.score_kind);
     if (h == 0) plan.score_kind = kind;
@@ -452,34 +442,18 @@ absl::Status ResolveScan(const Snapshot& snapshot, const AttendQuery& query,
 // Items with a key in some head's field. `masks` are complete.
 std::int64_t CountEligible(const Snapshot& snapshot, const QueryPlan& plan,
                            const Masks& masks) {
-  std::int64_t most = 0;
-  bool one_field = true;
+  std::vector<int> fields;
   for (const PlannedHead& head : plan.heads) {
-    one_field &= head.field == plan.field();
     // A field that every item has a key in stands for all.
     if (snapshot.key_count(head.field) == snapshot.item_count()) {
       return masks.EligibleCount(head.field);
     }
-    most = std::max(most, masks.EligibleCount(head.field));
-  }
-  if (one_field) return most;
-  std::int64_t count = 0;
-  for (std::size_t i = 0; i < snapshot.segments.size(); ++i) {
-    const SegmentMask& mask = masks[i];
-    for (RowIndex row = 0; row < snapshot.segments[i].row_end; ++row) {
-      if (mask.excluded != nullptr && mask.excluded->Test(row)) continue;
-      if (mask.allowed != nullptr && !mask.allowed->Test(row)) continue;
-      const RowAddress address = {static_cast<std::int32_t>(i), row};
-      count +=
-          std::any_of(plan.heads.begin(), plan.heads.end(),
-                      [&](const PlannedHead& head) {
-                        return !snapshot.KeyOf(address, head.field).empty();
-                      })
-              ? 1
-              : 0;
+    if (std::find(fields.begin(), fields.end(), head.field) == fields.end()) {
+      fields.push_back(head.field);
     }
   }
-  return count;
+  return fields.size() == 1 ? masks.EligibleCount(fields.front())
+                            : masks.EligibleCount(fields);
 }
 
 }  // namespace

@@ -8,15 +8,9 @@
 #include "core/catalog/mass.h"
 #include "core/catalog/pooled_deviation.h"
 #include "core/catalog/weigh.h"
+#include "core/shortlist/shared_scan.h"
 
 namespace attendant {
-namespace {
-
-// Of one row in so many a query is sooner done alone (see ScanEveryKey).
-constexpr std::int64_t kFewRows = 8;
-
-}  // namespace
-
 // The mean weights of all rows of a catalog, as logs, from one head's logits at
 // a time.
 class MeanLogWeights {
@@ -99,10 +93,11 @@ Company QueryScan::company() const {
       every_key = false;
     }
   }
-  const bool shares_products = every_key && !scanned.projection &&
-                               scanned.score_kind != ScoreKind::kAdditive &&
-                               plan_->pool_scope != WeightScope::kCatalog &&
-                               kFewRows * plan_->eligible_count >= row_count;
+  const bool shares_products =
+      every_key && !scanned.projection &&
+      scanned.score_kind != ScoreKind::kAdditive &&
+      plan_->pool_scope != WeightScope::kCatalog &&
+      kRowsPerEligible * plan_->eligible_count >= row_count;
   return shares_products ? Company::kFloats : Company::kNone;
 }
 

@@ -25,7 +25,7 @@ namespace attendant {
 // rows below the row_end of their snapshot, without locks. A row never changes
 // once it is published. A row takes some 11 bytes beside its id, value and
 // attributes, and more where it has an opaque value or replaces another row.
-class RowTable : public ValueSource {
+class RowTable final : public ValueSource {
  public:
   // capacity >= 1.
   RowTable(std::int64_t value_dim, std::int64_t capacity);

@@ -1,6 +1,7 @@
 #include "core/catalog/scan.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -11,6 +12,7 @@
 #include "core/catalog/pooled_deviation.h"
 #include "core/catalog/segment_query.h"
 #include "core/catalog/weigh.h"
+#include "core/shortlist/eligible_rows.h"
 #include "core/shortlist/key_index.h"
 
 namespace attendant {
@@ -47,11 +49,14 @@ class RowValues : public ValueSource {
 // Rows that a query sees whose keys are pooled.
 std::int64_t CountKeysAsValues(const RowTable& rows, const KeyIndex& keys,
                                const ScanQuery& query) {
+  const EligibleRows eligible(query);
   std::int64_t count = 0;
-  for (RowIndex row = 0; row < query.row_end; ++row) {
-    if (query.excluded != nullptr && query.excluded->Test(row)) continue;
-    if (query.allowed != nullptr && !query.allowed->Test(row)) continue;
-    if (rows.ValueOf(row) == nullptr && !keys.Key(row).empty()) ++count;
+  for (std::int64_t w = 0; 64 * w < query.row_end; ++w) {
+    std::uint64_t keyed = keys.Keyed(w, eligible.Word(w));
+    for (; keyed != 0; keyed &= keyed - 1) {
+      const std::int64_t row = 64 * w + std::countr_zero(keyed);
+      if (rows.ValueOf(static_cast<RowIndex>(row)) == nullptr) ++count;
+    }
   }
   return count;
 }

@@ -23,11 +23,6 @@ constexpr std::size_t kMaxTogether = 64;
 // Keys whose products with all queries are held at once: as many as a state
 // takes at once, so that it takes them as they stand.
 constexpr std::int64_t kSlabKeys = RowScan::kBlockRows;
-// A query of which less than a part of this many rows is eligible scores those
-// alone: to read a key takes about as long as to multiply it by so many
-// queries.
-constexpr std::int64_t kFewRows = 8;
-
 // A task on its way through the keys.
 struct Member {
   Member(ScanTask& scan_task, const StoredKeys& keys)
@@ -48,12 +43,15 @@ struct Member {
 };
 
 bool SeesEnough(const ScanQuery& query, const StoredKeys& keys) {
+  const std::int64_t enough =
+      (keys.row_end + kRowsPerEligible - 1) / kRowsPerEligible;
+  if (query.eligible_count) return *query.eligible_count >= enough;
   const EligibleRows eligible(query);
   std::int64_t count = 0;
-  for (std::int64_t w = 0; 64 * w < keys.row_end; ++w) {
+  for (std::int64_t w = 0; count < enough && 64 * w < keys.row_end; ++w) {
     count += std::popcount(eligible.Word(w));
   }
-  return kFewRows * count >= keys.row_end;
+  return count >= enough;
 }
 
 // One pass of at most kMaxTogether tasks.
@@ -69,11 +67,13 @@ class Pass {
       if (!member.status.ok() || !KeyScorer::TakesDots(*member.task->query)) {
         continue;
       }
-      if (member.sees_all || SeesEnough(*member.task->query, keys)) {
-        sharing.push_back(&member);
-      }
+      sharing.push_back(&member);
     }
     // Alone it asks for keys ahead of their turn.
+    if (sharing.size() < 2) return;
+    std::erase_if(sharing, [&keys](const Member* member) {
+      return !member->sees_all && !SeesEnough(*member->task->query, keys);
+    });
     if (sharing.size() < 2) return;
     for (Member* member : sharing) member->shares = true;
     GatherQueries();

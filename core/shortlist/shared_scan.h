@@ -12,6 +12,10 @@
 
 namespace attendant {
 
+// Where fewer than one row in so many is eligible, a query scores those alone:
+// to read a key takes about as long as to multiply it by so many queries.
+inline constexpr std::int64_t kRowsPerEligible = 8;
+
 // Keys that lie one after the other in memory.
 struct StoredKeys {
   const float* keys = nullptr;           // [key_count, dim]

@@ -52,6 +52,7 @@ class MaskTest : public CatalogFixture {
     std::vector<std::string> ids;
     std::int64_t key_count = 0;
     std::int64_t other_count = 0;
+    std::int64_t any_count = 0;
     for (std::size_t s = 0; s < snapshot.segments.size(); ++s) {
       const SegmentMask& mask = masks[s];
       EXPECT_TRUE(mask.allowed == nullptr || mask.excluded == nullptr);
@@ -62,6 +63,10 @@ class MaskTest : public CatalogFixture {
         ids.emplace_back(snapshot.IdOf(address.segment, row));
         key_count += snapshot.KeyOf(address, 0).empty() ? 0 : 1;
         other_count += snapshot.KeyOf(address, 1).empty() ? 0 : 1;
+        any_count += snapshot.KeyOf(address, 0).empty() &&
+                             snapshot.KeyOf(address, 1).empty()
+                         ? 0
+                         : 1;
       }
     }
     EXPECT_EQ(masks.EligibleCount(0), key_count);
@@ -75,6 +80,8 @@ class MaskTest : public CatalogFixture {
       EXPECT_FALSE(masks.KnownEligibleCount(s, 1).has_value());
     }
     EXPECT_EQ(masks.EligibleCount(1), other_count);
+    EXPECT_EQ(masks.EligibleCount(std::vector<int>{1}), other_count);
+    EXPECT_EQ(masks.EligibleCount(std::vector<int>{1, 0}), any_count);
     std::sort(ids.begin(), ids.end());
     return ids;
   }
