@@ -309,10 +309,11 @@ absl::StatusOr<std::vector<Item>> LiveCatalog::Get(
   std::vector<Item> items;
   items.reserve(ids.size());
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    ATTENDANT_RETURN_IF_ERROR(
-        ValidateItemId(ids[i], absl::StrCat("ids[", i, "]")));
     const std::optional<RowAddress> address = now->Find(ids[i]);
+    // An id that is found is well-formed.
     if (!address) {
+      ATTENDANT_RETURN_IF_ERROR(
+          ValidateItemId(ids[i], absl::StrCat("ids[", i, "]")));
       return NoSuchItem(i, ids[i]);
     }
     items.push_back(now->ItemAt(*address));
@@ -340,8 +341,9 @@ absl::StatusOr<std::vector<StoredItem>> LiveCatalog::GetStored(
     std::span<const std::string> ids) const {
   std::vector<absl::string_view> views;
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    ATTENDANT_RETURN_IF_ERROR(
-        ValidateItemId(ids[i], absl::StrCat("ids[", i, "]")));
+    if (const absl::Status status = ValidateItemId(ids[i], ""); !status.ok()) {
+      return PrefixField(status, absl::StrCat("ids[", i, "]"));
+    }
     views.emplace_back(ids[i]);
   }
   std::vector<StoredItem> items;
