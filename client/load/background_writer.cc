@@ -6,8 +6,8 @@
 #include <memory>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "client/importer.h"
+#include "client/load/requests.h"
 #include "client/wire_vector.h"
 
 namespace attendant {
@@ -28,7 +28,7 @@ v1::Item ItemToWrite(const WriterOptions& options, std::int64_t i) {
   const auto turn = static_cast<std::size_t>(i);
   const auto& existing = options.existing_ids;
   const bool is_new = existing.empty() || i % 2 == 1;
-  item.set_id(is_new ? absl::StrCat("load-", options.seed, "-", i)
+  item.set_id(is_new ? WrittenItemId(options.seed, i)
                      : existing[turn / 2 % existing.size()]);
   std::vector<float> key = options.keys[turn % options.keys.size()];
   const std::vector<float>& noise =

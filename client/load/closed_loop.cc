@@ -1,5 +1,6 @@
 #include "client/load/closed_loop.h"
 
+#include <algorithm>
 #include <atomic>
 #include <latch>
 
@@ -25,13 +26,14 @@ class Loop {
       for (int i = 0; i < options_.concurrency; ++i) Send();
       running_.wait();
     }
-    return recorder_.Await(options_.duration);
+    return recorder_.Await(std::clamp(TimeSince(count_from_),
+                                      absl::Nanoseconds(1), options_.duration));
   }
 
  private:
   void Send() {
     const SteadyTime begin = SteadyNow();
-    if (begin >= end_) {
+    if (begin >= end_ || traffic_.is_stopped()) {
       running_.count_down();
       return;
     }

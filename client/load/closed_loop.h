@@ -18,7 +18,8 @@ struct ClosedLoopOptions {
 };
 
 // Runs the loop and returns when the last request is answered. What was
-// answered after the warm-up and before the end counts.
+// answered after the warm-up and before the end counts; a load that is stopped
+// is as long as it was.
 LoadResult RunClosedLoop(const ClosedLoopOptions& options,
                          const Traffic& traffic);
 

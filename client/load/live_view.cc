@@ -18,6 +18,7 @@ constexpr int kBarWidth = 24;
 constexpr int kLineWidth = 78;
 constexpr std::size_t kShownMessages = 3;
 constexpr absl::Duration kSpan = absl::Seconds(1);
+constexpr absl::Duration kLineEvery = absl::Seconds(5);
 
 std::string Ms(std::int64_t nanoseconds) {
   return absl::StrFormat("%.3f", static_cast<double>(nanoseconds) / 1e6);
@@ -68,6 +69,19 @@ std::string FormatLiveView(const LoadView& view, const Tally& recent,
   return text;
 }
 
+std::string FormatLiveLine(const LoadView& view, const Tally& recent,
+                           absl::Duration span, absl::Duration elapsed,
+                           absl::Duration total) {
+  return absl::StrFormat(
+      "%.0f of %.0f s: %s answered/s, %s failed/s, p50 %s ms, p99 %s ms, %s "
+      "under way",
+      absl::ToDoubleSeconds(elapsed), absl::ToDoubleSeconds(total),
+      PerSecond(recent.answered_count(), span),
+      PerSecond(recent.failed_count(), span),
+      Ms(recent.latencies().AtPercentile(50)),
+      Ms(recent.latencies().AtPercentile(99)), FormatCount(view.waiting_count));
+}
+
 LiveView::LiveView(std::FILE* stream, absl::Duration warmup,
                    absl::Duration total)
     : stream_(stream),
@@ -78,7 +92,10 @@ LiveView::LiveView(std::FILE* stream, absl::Duration warmup,
 LiveView::~LiveView() { Clear(); }
 
 void LiveView::Show(const LoadView& view, absl::Duration elapsed) {
-  if (!is_terminal_) return;
+  if (!is_terminal_) {
+    ShowLine(view, elapsed);
+    return;
+  }
   looks_.push_back({elapsed, view.recent});
   while (looks_.front().elapsed + kSpan < elapsed) looks_.pop_front();
   Tally recent;
@@ -89,6 +106,16 @@ void LiveView::Show(const LoadView& view, absl::Duration elapsed) {
   std::fputs(text.c_str(), stream_);
   std::fflush(stream_);
   line_count_ = static_cast<int>(std::count(text.begin(), text.end(), '\n'));
+}
+
+void LiveView::ShowLine(const LoadView& view, absl::Duration elapsed) {
+  since_line_.Merge(view.recent);
+  if (elapsed < line_end_ + kLineEvery) return;
+  absl::FPrintF(
+      stream_, "%s\n",
+      FormatLiveLine(view, since_line_, elapsed - line_end_, elapsed, total_));
+  line_end_ = elapsed;
+  since_line_.Clear();
 }
 
 void LiveView::Clear() {

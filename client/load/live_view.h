@@ -1,4 +1,4 @@
-// A load as it runs, on a terminal.
+// A load as it runs.
 #ifndef ATTENDANT_CLIENT_LOAD_LIVE_VIEW_H_
 #define ATTENDANT_CLIENT_LOAD_LIVE_VIEW_H_
 
@@ -13,8 +13,8 @@
 namespace attendant {
 
 // Shows the rate, latencies and errors of the last second, and how far the load
-// is. Draws over what it drew before; draws nothing where the stream is no
-// terminal. Not thread-safe.
+// is. Draws over what it drew before; where the stream is no terminal, writes a
+// line every five seconds. Not thread-safe.
 class LiveView {
  public:
   // `total` is how long the load takes with its warm-up.
@@ -28,6 +28,7 @@ class LiveView {
 
  private:
   void Clear();
+  void ShowLine(const LoadView& view, absl::Duration elapsed);
 
   std::FILE* const stream_;
   const bool is_terminal_;
@@ -37,9 +38,16 @@ class LiveView {
     absl::Duration elapsed;
     Tally tally;
   };
-  std::deque<Look> looks_;  // of the last second
-  int line_count_ = 0;      // drawn
+  std::deque<Look> looks_;   // of the last second
+  absl::Duration line_end_;  // of a stream that is no terminal: its last line
+  Tally since_line_;
+  int line_count_ = 0;  // drawn
 };
+
+// A view as one line.
+std::string FormatLiveLine(const LoadView& view, const Tally& recent,
+                           absl::Duration span, absl::Duration elapsed,
+                           absl::Duration total);
 
 // The lines of a view. `recent` is what was answered in `span` up to `elapsed`.
 std::string FormatLiveView(const LoadView& view, const Tally& recent,

@@ -1,5 +1,7 @@
 // attendant-load: how many queries a second, how late, and how exact.
 #include <CLI/CLI.hpp>
+#include <atomic>
+#include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -36,7 +38,8 @@ from that time. That is what callers wait who take no notice of each other.
   attendant-load --catalog bench --ramp 500:20000 --duration 60 --html load.html
   attendant-load --catalog bench --rate 2000 --mix attend=90,write=10
 
-While it runs, a terminal shows rate, latencies and errors.
+While it runs, it shows rate, latencies and errors. Items that it wrote under ids
+of its own, load-SEED-NUMBER, it deletes when it ends, on Ctrl-C too.
 
 Exit status: 0 all went well; 1 a request or write failed, or recall is below
 --min-recall; 2 the arguments are wrong, or a file is bad; 3 the server can't
@@ -64,6 +67,17 @@ bool WritePage(const std::string& path, const std::string& page) {
   return file.good();
 }
 
+std::atomic<bool> interrupted = false;
+
+// The first SIGINT or SIGTERM ends the load, the second the process.
+void CatchInterrupts() {
+  struct sigaction action = {};
+  action.sa_handler = [](int) { interrupted.store(true); };
+  action.sa_flags = SA_RESTART | SA_RESETHAND;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
 int LoadMain(LoadOptions options, const OutputOptions& output) {
   if (!options.queries_path.empty()) {
     auto queries = ReadQueries(options.queries_path);
@@ -73,6 +87,8 @@ int LoadMain(LoadOptions options, const OutputOptions& output) {
     }
     options.requests.queries = *std::move(queries);
   }
+  CatchInterrupts();
+  options.is_stopped = [] { return interrupted.load(); };
   const auto report = RunLoad(std::move(options));
   if (!report.ok()) return Report(report.status());
   std::cout << (output.json ? JsonReport(*report) : TextReport(*report));
@@ -91,6 +107,9 @@ int LoadMain(LoadOptions options, const OutputOptions& output) {
   }
   if (report->writes && !report->writes->status.ok()) {
     return Report(report->writes->status);
+  }
+  if (report->cleanup && !report->cleanup->status.ok()) {
+    return Report(report->cleanup->status);
   }
   if (output.min_recall && report->verify->mean_recall < *output.min_recall) {
     std::cerr << "attendant-load: recall " << report->verify->mean_recall
@@ -184,7 +203,8 @@ void AddRequestOptions(CLI::App& app, LoadOptions& options, std::string& mix) {
                  "Kinds of requests and their shares, as in "
                  "attend=80,examples=10,filter=5,write=5: queries by vector, "
                  "by one to five stored items, by vector with a filter, and "
-                 "upserts of items of our own, load-SEED-NUMBER");
+                 "upserts of items of our own, load-SEED-NUMBER, which are "
+                 "deleted at the end");
   app.add_option("--queries", options.queries_path,
                  ".npy or .fvecs file of query vectors, or .jsonl file with an "
                  "AttendRequest a line; default: the keys of random stored "
@@ -200,8 +220,9 @@ void AddRequestOptions(CLI::App& app, LoadOptions& options, std::string& mix) {
                  "Items of a write of the mix")
       ->check(CLI::Range(1, 256));
   app.add_option("--writes-per-second", options.writes_per_second,
-                 "Items imported meanwhile, of the catalog, which they "
-                 "replace, and new in turns")
+                 "Items imported meanwhile, in turns items of the catalog, "
+                 "which stay replaced, and new ones, which are deleted at the "
+                 "end")
       ->check(CLI::Range(0.1, 1e7));
   app.add_option("--seed", requests.seed, "Of what is drawn");
 }

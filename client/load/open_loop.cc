@@ -2,6 +2,7 @@
 
 #include <sys/prctl.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "core/base/clock.h"
@@ -54,10 +55,15 @@ LoadResult RunOpenLoop(const OpenLoopOptions& options, const Traffic& traffic) {
   const ExactSleeps exact_sleeps;
   const Monitor monitor(recorder, traffic, end);
   const SteadyTime start = SteadyNow();
+  absl::Duration counted = options.profile.duration();
   std::int64_t index = 0;
   for (absl::Duration due = schedule.Next(); due < end; due = schedule.Next()) {
     const SteadyTime time = start + absl::ToChronoNanoseconds(due);
     std::this_thread::sleep_until(time);
+    if (traffic.is_stopped()) {
+      counted = std::max(absl::Nanoseconds(1), due - options.warmup);
+      break;
+    }
     const int slice = finder.At(due);
     if (!recorder.Send(slice)) continue;
     recorder.SentLate(slice, TimeSince(time));
@@ -68,7 +74,7 @@ LoadResult RunOpenLoop(const OpenLoopOptions& options, const Traffic& traffic) {
                                    absl::ToInt64Nanoseconds(TimeSince(time)));
                  });
   }
-  return recorder.Await(options.profile.duration());
+  return recorder.Await(counted);
 }
 
 }  // namespace attendant

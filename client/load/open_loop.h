@@ -25,7 +25,7 @@ struct OpenLoopOptions {
 // Sends from this thread and returns when the last request is answered. All
 // that were due after the warm-up count, in the slice of the profile that they
 // were due in, whenever they were answered. `traffic.send` should return at
-// once.
+// once. A load that is stopped is as long as it was; its slices are not.
 LoadResult RunOpenLoop(const OpenLoopOptions& options, const Traffic& traffic);
 
 }  // namespace attendant

@@ -2,7 +2,18 @@
 
 #include <utility>
 
+#include "absl/strings/string_view.h"
+
 namespace attendant {
+namespace {
+
+// Refusals of one kind differ in when to try again, which nobody does here.
+std::string MessageOf(const absl::Status& status) {
+  const absl::string_view message = status.message();
+  return std::string(message.substr(0, message.find(" (try again in ")));
+}
+
+}  // namespace
 
 Recorder::Recorder(std::vector<std::string> kinds,
                    const std::vector<RateProfile::Stage>& slices) {
@@ -50,7 +61,7 @@ void Recorder::Answer(int kind, int slice, const absl::Status& status,
                                                               latency_ns);
   }
   if (status.ok()) return;
-  std::string message(status.message());
+  std::string message = MessageOf(status);
   if (result_.error_counts.size() >= LoadResult::kMostMessages &&
       !result_.error_counts.contains(message)) {
     message = "other messages";

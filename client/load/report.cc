@@ -98,6 +98,15 @@ std::string Summary(const LoadReport& report) {
         report.verify->max_logit_difference,
         report.verify->max_weight_difference);
   }
+  if (report.cleanup && report.cleanup->status.ok()) {
+    absl::StrAppendFormat(&text, "deleted      %d items that the load wrote\n",
+                          report.cleanup->deleted_count);
+  } else if (report.cleanup) {
+    absl::StrAppend(&text, "left behind  items that the load wrote: ",
+                    Printable(report.cleanup->status.message()),
+                    "\n             to delete them: ", report.cleanup->command,
+                    "\n");
+  }
   return text;
 }
 
@@ -251,6 +260,11 @@ Json ToJson(const LoadReport& report) {
         {"lowestRecall", report.verify->min_recall},
         {"maxLogitDifference", report.verify->max_logit_difference},
         {"maxWeightDifference", report.verify->max_weight_difference}};
+  }
+  if (report.cleanup) {
+    json["cleanup"] = {{"deleted", report.cleanup->deleted_count},
+                       {"error", std::string(report.cleanup->status.message())},
+                       {"command", report.cleanup->command}};
   }
   json["moments"] = MomentsToJson(result);
   return json;

@@ -2,10 +2,12 @@
 #ifndef ATTENDANT_CLIENT_LOAD_REPORT_H_
 #define ATTENDANT_CLIENT_LOAD_REPORT_H_
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "client/load/background_writer.h"
 #include "client/load/load_result.h"
 #include "client/load/verify.h"
@@ -16,12 +18,20 @@ namespace attendant {
 inline constexpr double kReportedPercentiles[] = {10, 25, 50,   75,   90,
                                                   95, 99, 99.9, 99.99};
 
+// What became of the items that the load wrote, "load-SEED-NUMBER".
+struct CleanupResult {
+  std::int64_t deleted_count = 0;
+  absl::Status status;  // why some are left; or OK
+  std::string command;  // that deletes them
+};
+
 struct LoadReport {
   LoadResult result;
   // Requests due a second in an open loop, the mean; nothing of a closed one.
   std::optional<double> rate;
   std::optional<WriterResult> writes;
   std::optional<VerifyResult> verify;
+  std::optional<CleanupResult> cleanup;  // if items were written
   // As asked for: server, catalog, concurrency, ...
   nlohmann::ordered_json options;
 };

@@ -28,6 +28,8 @@ constexpr char kUpsertMethod[] = "/attendant.v1.ItemService/BatchUpsertItems";
 
 // Different requests of a kind; then they come again.
 constexpr std::int64_t kPoolSize = 4096;
+// Items of one request: as many as a server takes.
+constexpr std::int64_t kDeleteBatchSize = 256;
 // Examples of a query: one to so many.
 constexpr std::int64_t kMostExamples = 5;
 
@@ -226,6 +228,10 @@ std::string FilterOf(const v1::Item& item, std::uint64_t draw) {
       ->second;
 }
 
+std::string WrittenItemId(std::uint64_t seed, std::int64_t number) {
+  return absl::StrCat("load-", seed, "-", number);
+}
+
 v1::BatchUpsertItemsRequest WriteRequest(
     const RequestOptions& options, const std::vector<std::vector<float>>& keys,
     std::int64_t index) {
@@ -234,12 +240,29 @@ v1::BatchUpsertItemsRequest WriteRequest(
   for (int i = 0; i < options.write_item_count; ++i) {
     const std::int64_t number = index * options.write_item_count + i;
     v1::Item* item = request.add_items();
-    item->set_id(
-        absl::StrCat("load-", options.seed, "-", number % kWrittenItemCount));
+    item->set_id(WrittenItemId(options.seed, number % kWrittenItemCount));
     (*item->mutable_keys())[options.key_field] =
         ToVector(keys[static_cast<std::size_t>(number) % keys.size()]);
   }
   return request;
+}
+
+absl::StatusOr<std::int64_t> DeleteWrittenItems(Client& client,
+                                                const RequestOptions& options,
+                                                std::int64_t count) {
+  std::int64_t deleted_count = 0;
+  for (std::int64_t begin = 0; begin < count; begin += kDeleteBatchSize) {
+    v1::BatchDeleteItemsRequest request;
+    request.set_catalog(options.catalog);
+    const std::int64_t end = std::min(count, begin + kDeleteBatchSize);
+    for (std::int64_t i = begin; i < end; ++i) {
+      request.add_ids(WrittenItemId(options.seed, i));
+    }
+    ATTENDANT_ASSIGN_OR_RETURN(const v1::BatchDeleteItemsResponse response,
+                               client.BatchDeleteItems(std::move(request)));
+    deleted_count += response.deleted_count();
+  }
+  return deleted_count;
 }
 
 absl::StatusOr<RequestMix> MakeRequests(Client& client,

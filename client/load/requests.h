@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/client.h"
 #include "client/load/request_mix.h"
@@ -38,12 +39,22 @@ absl::StatusOr<std::vector<v1::AttendRequest>> ReadQueries(
 // can be made of, in the order of names; empty if there is none.
 std::string FilterOf(const v1::Item& item, std::uint64_t draw);
 
-// The request to write a group of the tester's own items: their ids begin with
-// "load-", and come back after kWrittenItemCount.
+// The id of one of the tester's own items, "load-SEED-NUMBER".
+std::string WrittenItemId(std::uint64_t seed, std::int64_t number);
+
+// The request to write a group of those items, which come back after
+// kWrittenItemCount.
 inline constexpr std::int64_t kWrittenItemCount = 10000;
 v1::BatchUpsertItemsRequest WriteRequest(
     const RequestOptions& options, const std::vector<std::vector<float>>& keys,
     std::int64_t index);
+
+// Deletes those of the tester's own items 0 to count - 1 that the catalog
+// holds, and says how many there were. The server's errors; some are then
+// deleted.
+absl::StatusOr<std::int64_t> DeleteWrittenItems(Client& client,
+                                                const RequestOptions& options,
+                                                std::int64_t count);
 
 // The server's errors; FailedPrecondition if the catalog holds nothing that the
 // requests could be made of.

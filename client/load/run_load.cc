@@ -8,6 +8,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "client/client.h"
@@ -92,6 +93,26 @@ std::vector<v1::AttendRequest> SomeQueries(const RequestMix& mix,
   return queries;
 }
 
+bool HasWrites(const RequestOptions& requests) {
+  return std::any_of(
+      requests.mix.begin(), requests.mix.end(),
+      [](const MixShare& part) { return part.kind == kWriteKind; });
+}
+
+// Deletes the items 0 to count - 1 of the load's own.
+CleanupResult CleanUp(Client& client, const RequestOptions& requests,
+                      std::int64_t count) {
+  CleanupResult result;
+  result.command = absl::StrFormat(
+      "seq -f load-%d-%%.0f 0 %d | xargs -n 256 attendant items delete %s",
+      requests.seed, count - 1, requests.catalog);
+  const absl::StatusOr<std::int64_t> deleted =
+      DeleteWrittenItems(client, requests, count);
+  if (deleted.ok()) result.deleted_count = *deleted;
+  result.status = deleted.status();
+  return result;
+}
+
 nlohmann::ordered_json Describe(const LoadOptions& options) {
   const RequestOptions& requests = options.requests;
   nlohmann::ordered_json mix = nlohmann::ordered_json::object();
@@ -122,8 +143,10 @@ nlohmann::ordered_json Describe(const LoadOptions& options) {
 
 // What becomes of the requests of a mix.
 Traffic TrafficOf(const RequestMix& mix, WireSender& sender,
-                  AnswerChecker* checker, LiveView& view) {
+                  AnswerChecker* checker, LiveView& view,
+                  const std::function<bool()>& is_stopped) {
   Traffic traffic;
+  traffic.is_stopped = is_stopped;
   traffic.kinds = mix.kinds();
   traffic.kind_of = [&mix](std::int64_t index) { return mix.KindOf(index); };
   traffic.watch = [&view](const LoadView& seen, absl::Duration elapsed) {
@@ -232,7 +255,8 @@ absl::StatusOr<LoadReport> RunLoad(LoadOptions options) {
   }
   {
     LiveView view(stderr, warmup, warmup + duration);
-    const Traffic traffic = TrafficOf(mix, *sender, checker.get(), view);
+    const Traffic traffic =
+        TrafficOf(mix, *sender, checker.get(), view, options.is_stopped);
     if (profile) {
       report.rate = profile->count() / options.duration_s;
       report.result =
@@ -250,10 +274,21 @@ absl::StatusOr<LoadReport> RunLoad(LoadOptions options) {
     }
   }
   if (writer != nullptr) report.writes = writer->Stop();
+  absl::Status verified;
   if (checker != nullptr) {
-    ATTENDANT_ASSIGN_OR_RETURN(
-        report.verify, checker->Finish(SomeQueries(mix, options.verify_count)));
+    auto result = checker->Finish(
+        SomeQueries(mix, options.is_stopped() ? 0 : options.verify_count));
+    verified = result.status();
+    if (result.ok()) report.verify = *std::move(result);
   }
+  // After the answers are checked, which deletions would change.
+  const std::int64_t written_count =
+      std::max(HasWrites(options.requests) ? kWrittenItemCount : 0,
+               report.writes ? report.writes->sent_count : 0);
+  if (written_count > 0) {
+    report.cleanup = CleanUp(*client, options.requests, written_count);
+  }
+  ATTENDANT_RETURN_IF_ERROR(verified);
   return report;
 }
 

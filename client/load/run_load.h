@@ -3,6 +3,7 @@
 #define ATTENDANT_CLIENT_LOAD_RUN_LOAD_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,6 +34,8 @@ struct LoadOptions {
   double duration_s = 10;
   double warmup_s = 1;
   std::int64_t verify_count = 0;  // answers that are checked; 0: none
+  // True ends the load early. Thread-safe.
+  std::function<bool()> is_stopped = [] { return false; };
 };
 
 // Reads "FROM:TO", rates > 0, as a ramp.
@@ -43,9 +46,9 @@ absl::StatusOr<RateProfile> ParseRamp(absl::string_view text,
 absl::StatusOr<std::optional<RateProfile>> ProfileOf(
     const LoadOptions& options);
 
-// Runs the load, shown on standard error if that is a terminal. Errors: those
-// of the options and the server's before the load; under it, failures are part
-// of the report.
+// Runs the load, shown on standard error, and deletes the items that it wrote.
+// Errors: those of the options and the server's before the load; under it,
+// failures are part of the report.
 absl::StatusOr<LoadReport> RunLoad(LoadOptions options);
 
 }  // namespace attendant

@@ -32,6 +32,9 @@ struct Traffic {
   // is since the first request, warm-up included.
   std::function<void(const LoadView& view, absl::Duration elapsed)> watch =
       nullptr;
+
+  // True ends the load: nothing more is sent. Thread-safe.
+  std::function<bool()> is_stopped = [] { return false; };
 };
 
 // Ends the recorder's moments, and lets the traffic be watched, on a thread of

@@ -147,7 +147,7 @@ absl::StatusOr<VerifyResult> AnswerChecker::Finish(
     const std::vector<v1::AttendRequest>& rest) {
   Stop();
   ATTENDANT_RETURN_IF_ERROR(status_);
-  while (result_.query_count < count_) {
+  while (result_.query_count < count_ && !rest.empty()) {
     const v1::AttendRequest& request =
         rest[static_cast<std::size_t>(result_.query_count) % rest.size()];
     ATTENDANT_ASSIGN_OR_RETURN(const v1::AttendResponse answer,

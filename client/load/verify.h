@@ -61,8 +61,8 @@ class AnswerChecker {
   // next to no time where no answer is wanted. Thread-safe.
   void Offer(const grpc::ByteBuffer& request, const grpc::ByteBuffer& reply);
 
-  // Ends the checks, and makes up for those that are missing by asking `rest`,
-  // which is not empty, in turns. Errors: that of the first request that fails.
+  // Ends the checks, and makes up for those that are missing by asking `rest`
+  // in turns, if it is not empty. Errors: that of the first request that fails.
   // At most once.
   absl::StatusOr<VerifyResult> Finish(
       const std::vector<v1::AttendRequest>& rest);

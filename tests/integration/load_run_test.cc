@@ -124,6 +124,14 @@ TEST_F(LoadRunTest, AMixInStepsIsReportedByKindAndStepAndAsAPage) {
   EXPECT_EQ(report["slices"][1]["rate"], 200);
   EXPECT_GT(report["slices"][1]["count"], report["slices"][0]["count"]);
   EXPECT_EQ(report["verify"]["count"], 20);
+  // What the load wrote is gone.
+  EXPECT_GT(report["cleanup"]["deleted"], 0);
+  const auto item_count = [&] {
+    const CommandResult described =
+        attendant({"catalog", "describe", "shop", "--json"});
+    return nlohmann::json::parse(described.out)["catalog"]["itemCount"];
+  };
+  EXPECT_EQ(item_count(), "300");
   std::ifstream page(page_path);
   EXPECT_THAT(std::string(std::istreambuf_iterator<char>(page), {}),
               AllOf(HasSubstr("Rate against latency"), HasSubstr("<svg")));
@@ -139,6 +147,17 @@ TEST_F(LoadRunTest, AMixInStepsIsReportedByKindAndStepAndAsAPage) {
            "--duration", "0.5", "--warmup", "0"});
   EXPECT_EQ(own.exit_status, 0) << own.err;
   EXPECT_THAT(own.out, AllOf(HasSubstr("open loop"), HasSubstr("99.99")));
+
+  // Ended early, it cleans up all the same: `timeout` sends SIGTERM.
+  const CommandResult ended =
+      RunCommand({"/usr/bin/timeout", "--preserve-status", "1", kAttendantLoad,
+                  "--server", server_->address(), "--catalog", "shop", "--mix",
+                  "write", "--rate", "200", "--warmup", "0", "--duration",
+                  "600", "--writes-per-second", "100"});
+  EXPECT_EQ(ended.exit_status, 0) << ended.err;
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("items that the load wrote"),
+                               HasSubstr("open loop")));
+  EXPECT_EQ(item_count(), "300");
 }
 
 TEST_F(LoadRunTest, ExitStatusSaysWhatWentWrong) {

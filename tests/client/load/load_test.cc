@@ -125,6 +125,22 @@ TEST(ClosedLoopTest, CountsFailuresByCodeAndMessage) {
   EXPECT_THAT(result.error_counts, ElementsAre(Pair("no item", failed)));
 }
 
+TEST(ClosedLoopTest, ALoadThatIsStoppedIsAsLongAsItWas) {
+  FakeServer server([](std::int64_t) { return absl::OkStatus(); });
+  std::atomic<std::int64_t> sent{0};
+  ClosedLoopOptions options = Options(2);
+  options.duration = absl::Minutes(1);
+  Traffic traffic{.send = [&](std::int64_t index, FakeServer::Done done) {
+    ++sent;
+    server.Send(index, std::move(done));
+  }};
+  traffic.is_stopped = [&] { return sent >= 100; };
+  const LoadResult result = RunClosedLoop(options, traffic);
+  EXPECT_NEAR(static_cast<double>(result.total.request_count()), 100, 2);
+  EXPECT_GT(result.duration, absl::ZeroDuration());
+  EXPECT_LT(result.duration, absl::Seconds(30));
+}
+
 TEST(ClosedLoopTest, WarmupIsNotCounted) {
   FakeServer server([](std::int64_t) { return absl::OkStatus(); });
   std::atomic<std::int64_t> sent{0};
@@ -174,6 +190,17 @@ TEST(OpenLoopTest, SendsAllThatIsDueAndCountsWhatBecameOfIt) {
 
 // A server that stands still for 100 ms makes all that came meanwhile wait, and
 // each of them says so: no omission that a closed loop would make.
+TEST(OpenLoopTest, ALoadThatIsStoppedIsAsLongAsItWas) {
+  FakeServer server([](std::int64_t) { return absl::OkStatus(); });
+  Traffic traffic{.send = server.Sender()};
+  std::atomic<std::int64_t> asked{0};
+  traffic.is_stopped = [&] { return ++asked > 50; };
+  const LoadResult result =
+      RunOpenLoop(AtRate(1000, absl::Minutes(1)), traffic);
+  EXPECT_EQ(result.total.request_count(), 50);
+  EXPECT_NEAR(absl::ToDoubleMilliseconds(result.duration), 50, 1.5);
+}
+
 TEST(OpenLoopTest, LatencyCountsFromWhenARequestWasDue) {
   FakeServer server([](std::int64_t index) {
     if (index == 0) absl::SleepFor(absl::Milliseconds(100));
@@ -285,6 +312,17 @@ TEST(RecorderTest, MessagesAreBounded) {
   const LoadResult result = recorder.Await(absl::Seconds(1));
   EXPECT_EQ(result.error_counts.size(), LoadResult::kMostMessages + 1);
   EXPECT_EQ(result.error_counts.at("other messages"), 50);
+}
+
+TEST(RecorderTest, WhenToTryAgainMakesNoOtherMessage) {
+  Recorder recorder({"requests"}, {});
+  for (const char* message :
+       {"full (try again in 104ms)", "full", "full (try again in 1.5s)"}) {
+    recorder.Send(0);
+    recorder.Answer(0, 0, absl::ResourceExhaustedError(message), 1);
+  }
+  EXPECT_THAT(recorder.Await(absl::Seconds(1)).error_counts,
+              ElementsAre(Pair("full", 3)));
 }
 
 TEST(BackgroundWriterTest, WritesItemsOfTheCatalogAndNewOnesInTurns) {

@@ -160,6 +160,21 @@ TEST(TextReportTest, HasASummaryAndThePercentiles) {
                   HasSubstr("100.000"), HasSubstr("1 x broken")));
 }
 
+TEST(TextReportTest, SaysWhatBecameOfTheItemsThatWereWritten) {
+  LoadReport report = ClosedLoop();
+  EXPECT_THAT(TextReport(report), Not(HasSubstr("deleted")));
+  report.cleanup = {12, absl::OkStatus(), "attendant items delete"};
+  EXPECT_THAT(TextReport(report),
+              HasSubstr("deleted      12 items that the load wrote\n"));
+  report.cleanup->status = absl::UnavailableError("gone");
+  EXPECT_THAT(TextReport(report),
+              AllOf(HasSubstr("left behind  items that the load wrote: gone"),
+                    HasSubstr("to delete them: attendant items delete\n"),
+                    Not(HasSubstr("12"))));
+  EXPECT_EQ(nlohmann::json::parse(JsonReport(report))["cleanup"]["error"],
+            "gone");
+}
+
 TEST(TextReportTest, AnOpenLoopHasARowForEachKindAndSlice) {
   const std::string text = TextReport(Steps());
   EXPECT_THAT(text,
@@ -238,6 +253,11 @@ TEST(LiveViewTest, ShowsRateLatenciesAndErrors) {
       FormatLiveView(view, Tally(), absl::Seconds(1), absl::Seconds(0.5),
                      absl::Seconds(1), absl::Seconds(11)),
       HasSubstr("warming up"));
+  const std::string line =
+      FormatLiveLine(view, TallyOf(500, 2), absl::Seconds(5), absl::Seconds(10),
+                     absl::Seconds(61));
+  EXPECT_THAT(line, HasSubstr("10 of 61 s: 100 answered/s, 0 failed/s, p50 "));
+  EXPECT_THAT(line, HasSubstr(" ms, 16 under way"));
 }
 
 }  // namespace
