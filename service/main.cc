@@ -15,6 +15,7 @@
 #include "core/base/host_port.h"
 #include "core/catalog/catalog_set.h"
 #include "core/kernels/kernels.h"
+#include "service/connections/listener.h"
 #include "service/flags.h"
 #include "service/http_port.h"
 #include "service/log/log.h"
@@ -25,6 +26,8 @@
 
 namespace attendant {
 namespace {
+
+constexpr char kListenAdvice[] = "; choose another address with --listen";
 
 int Refuse(const absl::Status& status, absl::string_view advice) {
   const std::string line =
@@ -62,6 +65,17 @@ void RaiseOpenFilesLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+// Whoever names one port with --listen has named both: if both are taken, it is
+// that one to hear of.
+int RefuseHttpPort(const absl::Status& status, const Flags& flags) {
+  if (!absl::IsUnavailable(status)) return Refuse(status, "");
+  const auto grpc_port = Listener::Bind({.address = flags.server.listen});
+  if (absl::IsUnavailable(grpc_port.status())) {
+    return Refuse(grpc_port.status(), kListenAdvice);
+  }
+  return Refuse(status, "; choose another address with --http-listen");
+}
+
 void Reload(Security& security) {
   const absl::Status status = security.Reload();
   if (status.ok()) {
@@ -90,12 +104,7 @@ int Serve(const Flags& flags) {
   if (!flags.http_listen.empty()) {
     auto started =
         HttpPort::Start({flags.http_listen, flags.server.security}, *security);
-    if (!started.ok()) {
-      return Refuse(started.status(),
-                    absl::IsUnavailable(started.status())
-                        ? "; choose another address with --http-listen"
-                        : "");
-    }
+    if (!started.ok()) return RefuseHttpPort(started.status(), flags);
     http = *std::move(started);
     const std::string address = WithPort(flags.http_listen, http->port());
     std::printf("attendantd http on %s\n", address.c_str());
@@ -135,9 +144,7 @@ int Serve(const Flags& flags) {
   auto server = Server::Start(flags.server, catalogs->get(), *security);
   if (!server.ok()) {
     return Refuse(server.status(),
-                  absl::IsUnavailable(server.status())
-                      ? "; choose another address with --listen"
-                      : "");
+                  absl::IsUnavailable(server.status()) ? kListenAdvice : "");
   }
   if (http != nullptr) http->Show(**server);
   const std::string address = WithPort(flags.server.listen, (*server)->port());

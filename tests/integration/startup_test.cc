@@ -60,6 +60,23 @@ TEST(StartupTest, RefusesADataDirectoryThatAnotherProcessHolds) {
   EXPECT_OK(client->ListCatalogs(v1::ListCatalogsRequest()));
 }
 
+TEST(StartupTest, OfTwoTakenPortsTheOneOfListenIsNamed) {
+  const ScratchDirectory data;
+  const ScratchDirectory other;
+  ASSERT_OK_AND_ASSIGN(const auto server, ServerProcess::Start(data.path()));
+  const auto start = [&](const std::string& listen) {
+    return RunCommand({kAttendantd, "--data-dir", other.path(), "--listen",
+                       listen, "--http-listen", server->address()});
+  };
+  const CommandResult both = start(server->address());
+  EXPECT_EQ(both.exit_status, 1);
+  EXPECT_THAT(both.err, AllOf(HasSubstr("another address with --listen"),
+                              Not(HasSubstr("HTTP"))));
+  const CommandResult one = start("127.0.0.1:0");
+  EXPECT_EQ(one.exit_status, 1);
+  EXPECT_THAT(one.err, HasSubstr("another address with --http-listen"));
+}
+
 TEST(StartupTest, RefusesANewerFormat) {
   const ScratchDirectory data;
   {
