@@ -20,11 +20,11 @@ namespace attendant {
 // Thread-safe.
 class AttentionWarnings {
  public:
-  // A sentence for each key field where the median effective item count of 3 to
-  // 16 queries (fewer for larger catalogs), each an item, spread evenly over
-  // the catalog, exceeds half of the items. Attends exactly with the field's
-  // defaults. Says nothing of fields with fewer than 16 keys, where an average
-  // means little, nor when the interrupt comes first.
+  // A sentence for each key field where the effective item count of every one
+  // of 3 to 16 queries (fewer for larger catalogs), each an item, spread evenly
+  // over the catalog, exceeds half of the items. Attends exactly with the
+  // field's defaults. Says nothing of fields with fewer than 16 keys, where an
+  // average means little, nor when the interrupt comes first.
   std::vector<std::string> Of(const Snapshot& snapshot,
                               const Interrupt& interrupt);
 

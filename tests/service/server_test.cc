@@ -315,6 +315,21 @@ TEST_F(ServerTest, FlatAttentionIsWarnedOf) {
   EXPECT_THAT(warnings_at(100),
               ElementsAre(HasSubstr("key field k: attention is an average")));
   EXPECT_THAT(warnings_at(0.01), IsEmpty());
+
+  // Most keys far shorter than the others, by which the field is asked.
+  for (int i = 0; i < 100; ++i) {
+    for (float& component : *request.mutable_items(i)
+                                 ->mutable_keys()
+                                 ->at("k")
+                                 .mutable_floats()
+                                 ->mutable_values()) {
+      component *= i % 4 == 0 ? 10 : 0.01f;
+    }
+  }
+  ASSERT_TRUE(Upsert(request).ok());
+  EXPECT_THAT(warnings_at(1), IsEmpty());
+  EXPECT_THAT(warnings_at(10000),
+              ElementsAre(HasSubstr("key field k: attention is an average")));
 }
 
 TEST_F(ServerTest, AttendWeighsAndPools) {
