@@ -12,9 +12,9 @@
 namespace attendant {
 namespace {
 
-constexpr std::int64_t kMostSamples = 16;
+constexpr std::int64_t kMostSamples = 64;
 constexpr std::int64_t kLeastSamples = 3;
-constexpr std::int64_t kMinKeyCount = kMostSamples;
+constexpr std::int64_t kMinKeyCount = 16;
 // Keys scored for a warning, but that kLeastSamples are asked for anyway.
 constexpr std::int64_t kScoredKeys = 3'200'000;
 
@@ -76,7 +76,8 @@ std::vector<std::string> FindWarnings(const Snapshot& snapshot,
     const std::int64_t key_count = snapshot.key_count(field);
     if (key_count < kMinKeyCount) continue;
     const std::int64_t sample_count =
-        std::clamp(kScoredKeys / key_count, kLeastSamples, kMostSamples);
+        std::clamp(kScoredKeys / key_count, kLeastSamples,
+                   std::min(kMostSamples, key_count));
     const std::optional<double> least = LeastEffectiveCount(
         snapshot, field, key_count, sample_count, interrupt);
     if (!least.has_value() || *least <= 0.5 * static_cast<double>(key_count)) {

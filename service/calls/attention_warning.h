@@ -16,12 +16,12 @@
 namespace attendant {
 
 // Warnings by catalog, remembered until its items or defaults change: they take
-// as long as 16 exact queries, and describing a catalog is what clients poll.
+// as long as some exact queries, and describing a catalog is what clients poll.
 // Thread-safe.
 class AttentionWarnings {
  public:
   // A sentence for each key field where the effective item count of every one
-  // of 3 to 16 queries (fewer for larger catalogs), each an item, spread evenly
+  // of 3 to 64 queries (fewer for larger catalogs), each an item, spread evenly
   // over the catalog, exceeds half of the items. Attends exactly with the
   // field's defaults. Says nothing of fields with fewer than 16 keys, where an
   // average means little, nor when the interrupt comes first.
