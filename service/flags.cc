@@ -30,7 +30,8 @@ constexpr absl::string_view kNone = "none";
 constexpr char kDescription[] =
     "attendantd serves catalogs of items over gRPC: a query attends over a\n"
     "catalog and gets back weighted items, the pooled value, and how much of\n"
-    "the whole attention the answer holds.\n";
+    "the whole attention the answer holds.\n"
+    "`attendantd token --help` tells of tokens for it.\n";
 
 constexpr char kExamples[] =
     "\nA flag beats the --config file, which beats the environment variable,\n"

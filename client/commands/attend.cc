@@ -142,10 +142,12 @@ absl::StatusOr<v1::AttendRequest> ToRequest(const AttendFlags& flags,
   if (flags.temperature != 0) request.set_temperature(flags.temperature);
   request.set_weight_scope(WeightScopeFromFlag(flags.weights));
   request.set_pool_scope(WeightScopeFromFlag(flags.pool));
-  // People rarely read vectors; scripts get them unless they say none.
-  request.set_omit_pooled_value(
-      flags.pool == "none" ||
-      (flags.pool.empty() && !json && flags.image_width == 0));
+  // People rarely read vectors; scripts get them unless they say none, or ask
+  // by several heads: those of different widths have none.
+  request.set_omit_pooled_value(flags.pool == "none" ||
+                                (flags.pool.empty() &&
+                                 (!json || request.heads_size() > 1) &&
+                                 flags.image_width == 0));
   request.set_include_head_weights(json || flags.by_head ||
                                    flags.picture.draws_weights());
   if (flags.exact) request.set_scan_mode(v1::SCAN_MODE_EXACT);
@@ -277,7 +279,7 @@ void AddAnswerFlags(CLI::App& attend, AttendFlags& flags) {
   attend
       .add_option("--pool", flags.pool,
                   "Report the value pooled over this. Default: none, and "
-                  "with --json as --weights")
+                  "with --json as --weights, but of several --head")
       ->check(CLI::IsMember({"shortlist", "returned", "catalog", "none"}));
   attend.add_flag("--exact", flags.exact, "Score every key");
   AddRepeated(attend, "--show", flags.show, "Show an attribute of the items");

@@ -277,7 +277,7 @@ std::string AttendReport(const v1::AttendResponse& response,
                              Printable(response.model().name()), ":",
                              response.model().version())
               : "",
-          options.hard || !IsSoftmax(response)
+          options.hard || !IsSoftmax(response) || response.items().empty()
               ? "."
               : absl::StrCat(
                     ". Weights sum to 1 over the ",

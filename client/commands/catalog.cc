@@ -43,29 +43,26 @@ std::string DescribeProbes(const v1::IndexStatus& index) {
   }
 }
 
-// "ivf (1,265 lists, 24 visited, recall@100 0.981)", "hnsw (64 candidates,
-// recall@100 0.9)".
-std::string DescribeIndex(const v1::KeyField& field,
-                          const v1::Catalog& catalog) {
-  for (const v1::IndexStatus& index : catalog.indexes()) {
-    if (index.key_field() != field.name()) continue;
-    std::string text = FlagOf(index.active_kind());
-    if (index.probe_count() > 0) {
-      absl::StrAppend(&text, " (", DescribeProbes(index));
-      if (index.has_measured_recall()) {
-        absl::StrAppend(&text, ", recall@100 ",
-                        FormatNumber(index.measured_recall()));
-      }
-      absl::StrAppend(&text, ")");
+// "Index of events: ivf (1,265 lists, 24 visited, recall@100 0.981), making
+// another"; nothing of one that its kind tells all about.
+std::string DescribeIndex(const v1::IndexStatus& index) {
+  std::string text;
+  if (index.probe_count() > 0) {
+    absl::StrAppend(&text, " (", DescribeProbes(index));
+    if (index.has_measured_recall()) {
+      absl::StrAppend(&text, ", recall@100 ",
+                      FormatNumber(index.measured_recall()));
     }
-    if (index.has_active_model()) {
-      absl::StrAppend(&text, ", model ", index.active_model().name(), ":",
-                      index.active_model().version());
-    }
-    if (index.training()) absl::StrAppend(&text, ", making another");
-    return text;
+    absl::StrAppend(&text, ")");
   }
-  return FlagOf(field.index_kind());
+  if (index.has_active_model()) {
+    absl::StrAppend(&text, ", model ", Printable(index.active_model().name()),
+                    ":", index.active_model().version());
+  }
+  if (index.training()) absl::StrAppend(&text, ", making another");
+  if (text.empty()) return "";
+  return absl::StrCat("Index of ", Printable(index.key_field()), ": ",
+                      FlagOf(index.active_kind()), text, "\n");
 }
 
 const v1::IndexStatus* FindIndex(const v1::KeyField& field,
@@ -147,14 +144,18 @@ std::string DescribeCatalog(const v1::Catalog& catalog, const Style& style) {
   for (const v1::KeyField& field : catalog.schema().key_fields()) {
     const v1::IndexStatus* index = FindIndex(field, catalog);
     const int terms = index == nullptr ? 0 : index->text_encoder_term_count();
-    fields.AddRow({field.name(), FormatCount(field.dimension()),
-                   index == nullptr ? "" : FormatCount(index->key_count()),
-                   FlagOf(field.score_kind()),
-                   FormatNumber(field.temperature()),
-                   FlagOf(field.combine_kind()), DescribeIndex(field, catalog),
-                   terms == 0 ? "-" : CountOf(terms, "term")});
+    fields.AddRow(
+        {field.name(), FormatCount(field.dimension()),
+         index == nullptr ? "" : FormatCount(index->key_count()),
+         FlagOf(field.score_kind()), FormatNumber(field.temperature()),
+         FlagOf(field.combine_kind()),
+         FlagOf(index == nullptr ? field.index_kind() : index->active_kind()),
+         terms == 0 ? "-" : CountOf(terms, "term")});
   }
   absl::StrAppend(&text, fields.Format(style));
+  for (const v1::IndexStatus& index : catalog.indexes()) {
+    absl::StrAppend(&text, DescribeIndex(index));
+  }
   if (!catalog.schema().attributes().empty()) {
     Table attributes({{.title = "attribute"}, {.title = "type"}});
     for (const v1::AttributeField& field : catalog.schema().attributes()) {

@@ -36,6 +36,8 @@ void Print(absl::string_view text) {
 
 void Note(absl::string_view line) {
   const std::string text = absl::StrCat(line, "\n");
+  // Where both are one pipe, in the order they were said.
+  std::fflush(stdout);
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 

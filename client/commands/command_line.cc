@@ -75,7 +75,8 @@ int RunCommandLine(int argc, char** argv) {
   app.set_help_flag("-h,--help", "Print this help");
   AddConnectionFlags(app, context.connection);
   app.add_flag("--json", context.json,
-               "Print one JSON document on standard output");
+               "Print one JSON document on standard output, but for --help "
+               "and --version");
   app.add_option("--timeout", context.timeout_seconds,
                  "Seconds to wait for each answer")
       ->check(CLI::Validator(Accepts(&ParsePositive), ""))

@@ -16,7 +16,7 @@ namespace attendant {
 namespace {
 
 struct DoctorFlags {
-  std::string data_dir = "attendant-data";
+  std::string data_dir;
   std::string http;
   bool no_server = false;
 };
@@ -24,8 +24,15 @@ struct DoctorFlags {
 absl::Status Examine(const DoctorFlags& flags, const Context& context) {
   std::vector<Examination> examinations;
   examinations.push_back({"Machine", ExamineMachine()});
-  examinations.push_back({absl::StrCat("Data directory ", flags.data_dir),
-                          ExamineDataDirectory(flags.data_dir)});
+  if (flags.data_dir.empty()) {
+    examinations.push_back(
+        {"Data directory",
+         {{.subject = "directory",
+           .text = "not examined: say which with --data-dir"}}});
+  } else {
+    examinations.push_back({absl::StrCat("Data directory ", flags.data_dir),
+                            ExamineDataDirectory(flags.data_dir)});
+  }
   if (!flags.no_server) {
     const std::string& address = context.connection.server;
     ATTENDANT_ASSIGN_OR_RETURN(const Client::Options options,
@@ -54,9 +61,9 @@ void AddDoctorCommand(CLI::App& app, Context& context) {
       "do");
   doctor
       ->add_option("--data-dir", flags->data_dir,
-                   "The directory that attendantd is given")
-      ->envname("ATTENDANT_DATA_DIR")
-      ->capture_default_str();
+                   "The directory that attendantd is given. Default: none is "
+                   "examined")
+      ->envname("ATTENDANT_DATA_DIR");
   doctor->add_option("--http", flags->http,
                      "The server's HTTP port as HOST:PORT. Default: the port "
                      "of --server plus 1000");

@@ -8,6 +8,27 @@
 #include "client/format/text.h"
 
 namespace attendant {
+namespace {
+
+nlohmann::ordered_json CamelCase(const nlohmann::ordered_json& json) {
+  if (!json.is_structured()) return json;
+  nlohmann::ordered_json result(json.type());
+  for (const auto& [key, value] : json.items()) {
+    if (json.is_array()) {
+      result.push_back(CamelCase(value));
+      continue;
+    }
+    std::string name;
+    for (std::size_t i = 0; i < key.size(); ++i) {
+      if (key[i] == '_') continue;
+      name += i > 0 && key[i - 1] == '_' ? absl::ascii_toupper(key[i]) : key[i];
+    }
+    result[name] = CamelCase(value);
+  }
+  return result;
+}
+
+}  // namespace
 
 void NoteStep(absl::string_view step) { Note(absl::StrCat("  ", step)); }
 
@@ -44,6 +65,10 @@ nlohmann::json DefaultsJson(const AttentionDefaults& defaults) {
   return json;
 }
 
+void PrintCamelCase(const nlohmann::ordered_json& json) {
+  Print(CamelCase(json).dump(1) + "\n");
+}
+
 std::string Lines(const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines) absl::StrAppend(&text, line, "\n");
@@ -58,7 +83,7 @@ void ReportFit(const std::string& directory, std::int64_t item_count,
     json["directory"] = directory;
     json["model"] = nlohmann::ordered_json::parse(ModelJson(model), nullptr,
                                                   /*allow_exceptions=*/false);
-    Print(json.dump(2) + "\n");
+    PrintCamelCase(json);
     return;
   }
   Print(absl::StrCat("Chose ", DescribeDefaults(defaults), ".\nWrote ",

@@ -21,6 +21,9 @@ void NoteStep(absl::string_view step);
 std::string DescribeDefaults(const AttentionDefaults& defaults);
 nlohmann::json DefaultsJson(const AttentionDefaults& defaults);
 
+// Prints what files spell snake_case as servers reply: keys in lowerCamelCase.
+void PrintCamelCase(const nlohmann::ordered_json& json);
+
 // Each with a line end.
 std::string Lines(const std::vector<std::string>& lines);
 

@@ -185,7 +185,7 @@ absl::Status FitTemperatureCommand(const TemperatureFlags& flags,
     nlohmann::json json = DefaultsJson(defaults);
     json["catalog"] = flags.catalog;
     json["key_field"] = field.name();
-    Print(json.dump(2) + "\n");
+    PrintCamelCase(json);
     return absl::OkStatus();
   }
   Print(absl::StrCat("Set field ", field.name(), " of ", flags.catalog, ": ",

@@ -206,7 +206,11 @@ absl::StatusOr<std::pair<std::string, double>> ParseWeightedName(
 CLI::Option* AddRepeated(CLI::App& app, const std::string& name,
                          std::vector<std::string>& values,
                          const std::string& description) {
-  return app.add_option(name, values, description)->allow_extra_args(false);
+  // One word each time: the help would show more than one with "...".
+  return app.add_option(name, values, description + "; may be repeated")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
 void AddTokenFlag(CLI::App& app, std::string& token) {

@@ -106,9 +106,9 @@ std::string ImportJson(const std::string& catalog, const ImportRows& rows,
                        const ImportProgress& progress, double seconds) {
   nlohmann::ordered_json json;
   json["catalog"] = catalog;
-  json["row_count"] = rows.row_count();
-  json["stored_count"] = progress.stored_count;
-  json["rejected_count"] = rejections.size();
+  json["rowCount"] = rows.row_count();
+  json["storedCount"] = progress.stored_count;
+  json["rejectedCount"] = rejections.size();
   json["rejected"] = nlohmann::ordered_json::array();
   for (const Rejection& rejection : rejections) {
     nlohmann::ordered_json entry;
@@ -117,10 +117,18 @@ std::string ImportJson(const std::string& catalog, const ImportRows& rows,
     entry["reason"] = rejection.reason;
     json["rejected"].push_back(std::move(entry));
   }
-  json["snapshot_token"] = progress.snapshot_token;
+  json["snapshotToken"] = progress.snapshot_token;
   json["seconds"] = seconds;
-  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+  return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) +
          "\n";
+}
+
+// Approximate while others write.
+void NoteReplaced(std::int64_t replaced_count) {
+  if (replaced_count <= 0) return;
+  Note(absl::StrCat("Replaced whole, with keys and attributes: ",
+                    CountOf(replaced_count, "item"),
+                    " (`items update` changes parts)."));
 }
 
 absl::Status Import(const std::string& catalog, const ImportInputs& inputs,
@@ -159,6 +167,9 @@ absl::Status Import(const std::string& catalog, const ImportInputs& inputs,
         FormatCount(static_cast<std::int64_t>(import.rejections().size()))));
   }
   if (!context.json) {
+    ATTENDANT_ASSIGN_OR_RETURN(const auto after, client->GetCatalog(request));
+    NoteReplaced(progress.stored_count - (after.catalog().item_count() -
+                                          response.catalog().item_count()));
     Print(
         absl::StrCat("Stored ", CountOf(progress.stored_count, "item"), " in ",
                      catalog, ", in ", FormatNumber(seconds), " s (",

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/commands/flags.h"
+#include "client/commands/sequence_flags.h"
 #include "core/base/status.h"
 
 namespace attendant {
@@ -92,6 +94,26 @@ absl::Status Show(const ShowFlags& flags, const Context& context) {
   return absl::OkStatus();
 }
 
+void AddReference(CLI::App& command, ShowFlags& flags,
+                  const std::string& version) {
+  command.add_option("NAME", flags.name, "The model, as NAME or NAME:VERSION")
+      ->required()
+      ->check(CLI::Validator(Accepts(&ParseModelReference), ""));
+  command.add_option("--version", flags.version, version)
+      ->check(CLI::PositiveNumber);
+}
+
+// Takes the version of NAME:VERSION.
+void SetReference(ShowFlags& flags) {
+  const v1::ModelReference reference = *ParseModelReference(flags.name);
+  if (reference.version() == 0) return;
+  if (flags.version != 0) {
+    throw CLI::ExcludesError("NAME:VERSION", "--version");
+  }
+  flags.name = reference.name();
+  flags.version = reference.version();
+}
+
 absl::Status Delete(const ShowFlags& flags, const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
   v1::DeleteModelRequest request;
@@ -170,26 +192,24 @@ void AddModelCommands(CLI::App& app, Context& context) {
   auto shown = std::make_shared<ShowFlags>();
   CLI::App* show =
       model->add_subcommand("show", "Show a model's shapes and symmetry");
-  show->add_option("NAME", shown->name, "The model's name")->required();
-  show->add_option("--version", shown->version, "Default: the newest")
-      ->check(CLI::PositiveNumber);
-  show->footer("Example:\n  attendant model show text --version 2");
+  AddReference(*show, *shown, "Default: the newest");
+  show->footer("Example:\n  attendant model show text:2");
   show->final_callback([shown, &context] {
+    SetReference(*shown);
     context.Run([&](const Context& c) { return Show(*shown, c); });
   });
 
   auto deleted = std::make_shared<ShowFlags>();
   CLI::App* remove = model->add_subcommand(
       "delete", "Delete a version of a model that no catalog uses");
-  remove->add_option("NAME", deleted->name, "The model's name")->required();
-  remove->add_option("--version", deleted->version, "Which")
-      ->required()
-      ->check(CLI::PositiveNumber);
+  AddReference(*remove, *deleted, "Which");
   remove->footer(
       "Example:\n"
-      "  attendant model delete text --version 1\n\n"
+      "  attendant model delete text:1\n\n"
       "Its number is not given out again.");
   remove->final_callback([deleted, &context] {
+    SetReference(*deleted);
+    if (deleted->version == 0) throw CLI::RequiredError("NAME:VERSION");
     context.Run([&](const Context& c) { return Delete(*deleted, c); });
   });
 }

@@ -108,7 +108,7 @@ std::string DoctorJson(std::span<const Examination> examinations) {
     json["examinations"].push_back(std::move(part));
   }
   return absl::StrCat(
-      json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace), "\n");
+      json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace), "\n");
 }
 
 }  // namespace attendant

@@ -7,6 +7,7 @@
 #include <optional>
 #include <regex>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
@@ -23,6 +24,8 @@ namespace {
 
 constexpr time_t kPatienceSeconds = 5;
 constexpr int kPageSize = 1000;
+constexpr char kTokenAdvice[] =
+    "give a token for all catalogs with --auth-token-file";
 
 // A page, whatever its status; no result if there is no answer. `token` may be
 // empty.
@@ -51,7 +54,9 @@ Finding ExamineReadiness(const ServerToExamine& server) {
   if (!page) {
     return {"HTTP port", Verdict::kWarning,
             absl::StrCat(server.http, " can't be reached: ",
-                         httplib::to_string(page.error())),
+                         page.error() == httplib::Error::Connection
+                             ? "no connection"
+                             : httplib::to_string(page.error())),
             "say where it is with --http; attendantd --http-listen opens it"};
   }
   const auto json = nlohmann::json::parse(page->body, nullptr, false);
@@ -105,7 +110,7 @@ std::optional<Finding> ExamineBuild(const ServerToExamine& server,
     return Finding{
         "build", Verdict::kWarning,
         absl::StrCat("not known, as /metrics answers ", page->status),
-        "give a token for all catalogs with --auth-token-file"};
+        kTokenAdvice};
   }
   if (page->status != 200) return std::nullopt;
   const auto version = BuildLabel(page->body, "version");
@@ -145,9 +150,11 @@ void ExamineCatalogs(Client& client, std::vector<Finding>& findings) {
   const auto list = client.ListCatalogs(request);
   const absl::Duration time = TimeSince(begin);
   if (!list.ok()) {
+    const bool refused = absl::IsUnauthenticated(list.status()) ||
+                         absl::IsPermissionDenied(list.status());
     findings.push_back({"catalogs", Verdict::kFailure,
                         std::string(list.status().message()),
-                        "see docs/errors.md"});
+                        refused ? kTokenAdvice : "see docs/errors.md"});
     return;
   }
   std::int64_t item_count = 0;

@@ -223,13 +223,24 @@ class Parser {
     return Advance();
   }
 
+  std::string DeclaredAttributes() const {
+    constexpr std::size_t kMostNamed = 20;
+    std::string want = "an attribute that the schema declares";
+    for (std::size_t i = 0; i < schema_.attributes.size(); ++i) {
+      absl::StrAppend(&want, i == 0 ? ": " : ", ",
+                      i == kMostNamed ? "..." : schema_.attributes[i].name);
+      if (i == kMostNamed) break;
+    }
+    return want;
+  }
+
   absl::StatusOr<const AttributeSchema*> ParseName() {
     if (token_.kind != Token::Kind::kWord) {
       return Unexpected(token_, "an attribute, NOT, EXISTS or (");
     }
     const int attribute = schema_.AttributeIndex(token_.source);
     if (attribute < 0) {
-      return Unexpected(token_, "an attribute that the schema declares");
+      return Unexpected(token_, DeclaredAttributes());
     }
     ATTENDANT_RETURN_IF_ERROR(Advance());
     return &schema_.attributes[static_cast<std::size_t>(attribute)];

@@ -24,6 +24,7 @@ namespace {
 using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr int kRowCount = 40;
 
@@ -106,8 +107,8 @@ TEST_F(AttendantCommandTest, ImportsFilesAndAttends) {
   const json imported =
       RunJson({"items", "import", "points", "--keys", "key=" + keys, "--ids",
                ids, "--attributes", attributes});
-  EXPECT_EQ(imported["stored_count"], kRowCount);
-  EXPECT_EQ(imported["rejected_count"], 0);
+  EXPECT_EQ(imported["storedCount"], kRowCount);
+  EXPECT_EQ(imported["rejectedCount"], 0);
 
   const json answer = RunJson(
       {"attend", "points", "--vector", "1,0", "-k", "2", "--show", "name"});
@@ -124,7 +125,7 @@ TEST_F(AttendantCommandTest, ImportsFilesAndAttends) {
   EXPECT_EQ(shown.exit_status, 0);
   EXPECT_THAT(shown.out, HasSubstr("item38"));
   // Examples are left out.
-  EXPECT_THAT(shown.out, ::testing::Not(HasSubstr("the last")));
+  EXPECT_THAT(shown.out, Not(HasSubstr("the last")));
 
   const json listed = RunJson({"catalog", "list"});
   EXPECT_EQ(listed["catalogs"][0]["name"], "points");
@@ -195,7 +196,7 @@ TEST_F(AttendantCommandTest, UpdatesAndDeletesByConditionAndFilter) {
       Run({"items", "import", "points", "--keys", "key=" + keys, "--ids", ids,
            "--if-absent", "--json"});
   EXPECT_EQ(again.exit_status, 1);
-  EXPECT_EQ(json::parse(again.out)["stored_count"], 1);
+  EXPECT_EQ(json::parse(again.out)["storedCount"], 1);
 }
 
 TEST_F(AttendantCommandTest, AFilterLeavesTheItemsItIsTrueOf) {
@@ -212,10 +213,56 @@ TEST_F(AttendantCommandTest, AFilterLeavesTheItemsItIsTrueOf) {
                                "--filter", "name:'red' AND NOT name = 'red'"});
   ASSERT_EQ(answer["items"].size(), 1u);
   EXPECT_EQ(answer["items"][0]["id"], "item5");
+  const CommandResult none =
+      Run({"attend", "points", "--vector", "1,0", "--filter", "name = 'x'"});
+  EXPECT_EQ(none.exit_status, 0);
+  EXPECT_THAT(none.out, AllOf(HasSubstr("Nothing was eligible"),
+                              Not(HasSubstr("Weights sum to 1"))));
+  // All items again, without the attributes that two had.
+  EXPECT_THAT(ImportPoints(keys, ids).err,
+              HasSubstr("Replaced whole, with keys and attributes: 40 items"));
   const CommandResult refused =
       Run({"attend", "points", "--vector", "1,0", "--filter", "name ~ 'red'"});
   EXPECT_NE(refused.exit_status, 0);
   EXPECT_THAT(refused.err, HasSubstr("~ at position 6"));
+}
+
+TEST_F(AttendantCommandTest, HeadsOfDifferentWidthsAnswerInJsonToo) {
+  const CommandResult created =
+      Run({"catalog", "create", "points", "--key-field", "key:2:dot",
+           "--key-field", "wide:4:dot"});
+  ASSERT_EQ(created.exit_status, 0) << created.err;
+  const std::vector<float> wide(4 * kRowCount, 1);
+  const CommandResult imported =
+      Run({"items", "import", "points", "--ids", File("ids.txt", Ids()),
+           "--keys", "key=" + File("keys.npy", NpyBytes(Keys(), 2)), "--keys",
+           "wide=" + File("wide.npy", NpyBytes(wide, 4))});
+  ASSERT_EQ(imported.exit_status, 0) << imported.err;
+  const json answer = RunJson({"attend", "points", "--like", "item1", "--head",
+                               "key", "--head", "wide", "-k", "3"});
+  EXPECT_EQ(answer["items"].size(), 3u);
+}
+
+TEST_F(AttendantCommandTest, AFlagThatMayBeRepeatedTakesOneWordEachTime) {
+  EXPECT_THAT(Run({"attend", "--help"}).out,
+              AllOf(HasSubstr("may be repeated"), Not(HasSubstr("TEXT ..."))));
+  const CommandResult two =
+      Run({"attend", "points", "--like", "item1", "item2"});
+  EXPECT_EQ(two.exit_status, 2);
+  EXPECT_THAT(two.err, HasSubstr("item2"));
+}
+
+TEST_F(AttendantCommandTest, InOnePipeLinesComeInTheOrderTheyWereSaid) {
+  CreatePoints();
+  ASSERT_EQ(ImportPoints(File("keys.npy", NpyBytes(Keys(), 2)),
+                         File("ids.txt", Ids()))
+                .exit_status,
+            0);
+  const CommandResult listed = RunCommand(
+      {"/bin/sh", "-c", "\"$0\" \"$@\" 2>&1 | cat", kAttendant, "--server",
+       server_->address(), "items", "list", "points", "--page-size", "2"});
+  EXPECT_EQ(listed.out.find("item0"), 0u) << listed.out;
+  EXPECT_LT(listed.out.rfind("item"), listed.out.find("There is more"));
 }
 
 TEST_F(AttendantCommandTest, ExplainsAnAnswer) {
@@ -250,6 +297,9 @@ TEST_F(AttendantCommandTest, TheDoctorFindsTheServerWell) {
   const json& directory = examined["examinations"][1];
   EXPECT_EQ(directory["findings"][2]["text"],
             absl::StrCat("process ", server_->pid()));
+  // Which directory the server has is not for the doctor to guess.
+  EXPECT_THAT(Run({"doctor", "--http", server_->http_address()}).out,
+              HasSubstr("not examined: say which with --data-dir"));
   server_->Kill();
   const CommandResult dead = Run(doctor);
   EXPECT_EQ(dead.exit_status, 1);

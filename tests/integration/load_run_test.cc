@@ -49,6 +49,10 @@ TEST_F(LoadRunTest, FiveSecondsGiveAReportThatIsVerified) {
   const CommandResult prepared = Prepare();
   ASSERT_EQ(prepared.exit_status, 0) << prepared.err;
   EXPECT_EQ(nlohmann::json::parse(prepared.out)["items"], 2000);
+  EXPECT_THAT(RunCommand({kAttendant, "--server", server_->address(), "catalog",
+                          "describe", "bench"})
+                  .out,
+              HasSubstr("\nIndex of key: ivf ("));
 
   const CommandResult run =
       Run({"--catalog", "bench", "--duration", "5", "--warmup", "0.5",

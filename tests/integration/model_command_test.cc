@@ -112,7 +112,10 @@ TEST_F(ModelCommandTest, ImportsListsShowsAndDeletes) {
                      "1"})["summary"]["version"],
             "1");
 
-  EXPECT_THAT(Run({"model", "delete", "text", "--version", "1"}).out,
+  EXPECT_EQ(RunJson({"model", "show", "text:1"})["summary"]["version"], "1");
+  EXPECT_EQ(Run({"model", "show", "text:1", "--version", "2"}).exit_status, 2);
+  EXPECT_EQ(Run({"model", "delete", "text"}).exit_status, 2);
+  EXPECT_THAT(Run({"model", "delete", "text:1"}).out,
               HasSubstr("Deleted version 1 of text"));
   const CommandResult gone = Run({"model", "show", "text", "--version", "1"});
   EXPECT_EQ(gone.exit_status, 1);

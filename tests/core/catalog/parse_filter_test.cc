@@ -113,7 +113,7 @@ TEST(ParseFilterTest, OrBindsCloserThanAndAndNotCloserThanBoth) {
 TEST(ParseFilterTest, ErrorsSayWhatWhereAndWhatIsWanted) {
   ExpectRefused("", {"the end at position 1", "an attribute"});
   ExpectRefused("   ", {"the end at position 4"});
-  ExpectRefused("size = 1", {"size at position 1", "schema declares"});
+  ExpectRefused("size = 1", {"size at position 1", "schema declares: "});
   ExpectRefused("EXISTS size", {"size at position 8", "schema declares"});
   ExpectRefused("stock", {"the end at position 6", "after an attribute"});
   ExpectRefused("stock ~ 1", {"~ at position 7", "IN or CONTAINS"});
