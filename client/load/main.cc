@@ -69,13 +69,20 @@ bool WritePage(const std::string& path, const std::string& page) {
 
 std::atomic<bool> interrupted = false;
 
-// The first SIGINT or SIGTERM ends the load, the second the process.
+// SIGINT or SIGTERM ends the load, a second SIGINT the process. A second
+// SIGTERM says nothing new: `timeout` sends it twice.
 void CatchInterrupts() {
   struct sigaction action = {};
   action.sa_handler = [](int) { interrupted.store(true); };
-  action.sa_flags = SA_RESTART | SA_RESETHAND;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+  for (const int signal : {SIGINT, SIGTERM}) {
+    struct sigaction before = {};
+    sigaction(signal, nullptr, &before);
+    if (before.sa_handler == SIG_IGN) continue;  // as in the background
+    action.sa_flags = signal == SIGINT
+                          ? static_cast<int>(SA_RESETHAND) | SA_RESTART
+                          : SA_RESTART;
+    sigaction(signal, &action, nullptr);
+  }
 }
 
 int LoadMain(LoadOptions options, const OutputOptions& output) {

@@ -102,10 +102,10 @@ std::string Summary(const LoadReport& report) {
     absl::StrAppendFormat(&text, "deleted      %d items that the load wrote\n",
                           report.cleanup->deleted_count);
   } else if (report.cleanup) {
-    absl::StrAppend(&text, "left behind  items that the load wrote: ",
-                    Printable(report.cleanup->status.message()),
-                    "\n             to delete them: ", report.cleanup->command,
-                    "\n");
+    absl::StrAppend(
+        &text, "left behind  items that the load may have written: ",
+        Printable(report.cleanup->status.message()),
+        "\n             to delete them: ", report.cleanup->command, "\n");
   }
   return text;
 }

@@ -152,7 +152,8 @@ TEST_F(LoadRunTest, AMixInStepsIsReportedByKindAndStepAndAsAPage) {
   EXPECT_EQ(own.exit_status, 0) << own.err;
   EXPECT_THAT(own.out, AllOf(HasSubstr("open loop"), HasSubstr("99.99")));
 
-  // Ended early, it cleans up all the same: `timeout` sends SIGTERM.
+  // Ended early, it cleans up all the same: `timeout` sends SIGTERM,
+  // twice.
   const CommandResult ended =
       RunCommand({"/usr/bin/timeout", "--preserve-status", "1", kAttendantLoad,
                   "--server", server_->address(), "--catalog", "shop", "--mix",
