@@ -12,6 +12,7 @@
 #include "core/catalog/pooled_deviation.h"
 #include "core/catalog/segment_query.h"
 #include "core/catalog/weigh.h"
+#include "core/kernels/kernels.h"
 #include "core/shortlist/eligible_rows.h"
 #include "core/shortlist/key_index.h"
 
@@ -158,18 +159,16 @@ class Scanner {
     scan_.log_upper = LogAdd(scan_.log_upper, stats.log_upper);
   }
 
-  // Bounds of what an exact segment added, which floats blur. A logit has at
-  // most 83 roundings of a product (see Kernels::DotRows) and some of its own;
-  // exps and their sum are off by less than 2^-18 of all that was summed.
+  // Bounds of what an exact segment added, which floats blur: its logits, and
+  // by less than 2^-18 of all that was summed its exps and their sum.
   void BoundExact() {
     const SoftmaxPartition& after = state_.partition();
     if (after.count == before_.count) return;
-    constexpr double kRoundings = 90 * 0x1p-24;
     const PlannedHead& head = *task_.head;
     const double norm =
         head.score_kind == ScoreKind::kCosine ? 1 : index_->max_norm();
     const double rounding =
-        kRoundings * head.logit_factor * Norm(head.vector) * norm;
+        kDotRounding * head.logit_factor * Norm(head.vector) * norm;
     const double added = SumAdded(before_, after);
     const double blur = 0x1p-18 * after.sum;
     scan_.log_lower =

@@ -255,7 +255,7 @@ void CodePass::SetBounds(ScanStats& stats) const {
   }
   stats.certified = true;
   // What is scored from floats has rounding of its own.
-  const double rounding = coded_.logit_error();
+  const double rounding = margin_;
   stats.log_lower = max + std::log(exact + std::max(0.0, low)) - rounding;
   stats.log_upper = max + std::log(exact + std::max(0.0, high)) + rounding;
 }
