@@ -69,6 +69,9 @@ class CatalogSet {
     std::shared_ptr<LiveCatalog> catalog;
     bool created = false;
   };
+  // What a restore does about a model of the snapshot that is not there any
+  // more: a version that it creates is one for all catalogs.
+  enum class MissingModels { kCreate, kRefuse };
   struct AliasMove {
     Alias alias;
     std::string previous;  // the catalog that it named before; empty: none
@@ -164,14 +167,16 @@ class CatalogSet {
   // Makes a catalog `name` of a snapshot, which is verified whole before
   // anything changes. It is another catalog: it has a uid of its own, which
   // tokens of the old one don't fit. A model that is not there any more, or
-  // with other weights, becomes the next version of its name. InvalidArgument
+  // with other weights, becomes the next version of its name, or is refused:
+  // PermissionDenied with reason MODEL_MISSING, naming it. InvalidArgument
   // naming "new_catalog" for a bad name; AlreadyExists if a catalog or alias
   // has it; ResourceExhausted past kMaxCatalogs; DataLoss with reason
   // SNAPSHOT_DAMAGED, naming the part; else as SnapshotFiles::Open and Create.
   // After an error catalogs are as they were; a model may be left, and is taken
   // by the next try.
   absl::StatusOr<std::shared_ptr<LiveCatalog>> RestoreSnapshot(
-      const SnapshotId& id, absl::string_view name, LongWork& work);
+      const SnapshotId& id, absl::string_view name, LongWork& work,
+      MissingModels missing_models = MissingModels::kCreate);
 
   MemoryUse memory_use() const;
 
@@ -213,7 +218,7 @@ class CatalogSet {
                                    absl::string_view name);
   // Has the fields name versions with the content of these models.
   absl::Status AdoptModels(const std::vector<ModelRecord>& models,
-                           CatalogSchema& schema);
+                           MissingModels missing_models, CatalogSchema& schema);
   // `put` becomes true if the record may be found at the next start, whatever
   // is returned.
   absl::Status AddRestored(const CatalogRecord& record,

@@ -74,6 +74,7 @@ absl::Status CatalogSet::CheckNewName(const Catalogs& catalogs,
 // this server: any version with the same content serves, and if there is none
 // it becomes the next of its name.
 absl::Status CatalogSet::AdoptModels(const std::vector<ModelRecord>& models,
+                                     MissingModels missing_models,
                                      CatalogSchema& schema) {
   for (const ModelRecord& model : models) {
     ModelName name;
@@ -85,6 +86,15 @@ absl::Status CatalogSet::AdoptModels(const std::vector<ModelRecord>& models,
       if (next.empty() || next[0]->name.name != model.name.name) break;
       after = next[0]->name;
       if (next[0]->model == model.model) name = after;
+    }
+    if (name.empty() && missing_models == MissingModels::kRefuse) {
+      return StatusWithReason(
+          absl::StatusCode::kPermissionDenied,
+          absl::StrCat("model '", model.name.name,
+                       "' of the snapshot is not on this server, and models "
+                       "belong to no catalog: a caller for all catalogs has "
+                       "to create it, or to restore the snapshot"),
+          "MODEL_MISSING");
     }
     if (name.empty()) {
       ATTENDANT_ASSIGN_OR_RETURN(
@@ -100,7 +110,8 @@ absl::Status CatalogSet::AdoptModels(const std::vector<ModelRecord>& models,
 }
 
 absl::StatusOr<std::shared_ptr<LiveCatalog>> CatalogSet::RestoreSnapshot(
-    const SnapshotId& id, absl::string_view name, LongWork& work) {
+    const SnapshotId& id, absl::string_view name, LongWork& work,
+    MissingModels missing_models) {
   if (!ValidateCatalogName(name).ok()) {
     return InvalidField("new_catalog", absl::StrCat("'", name, "'"),
                         absl::StrCat("[a-z0-9][a-z0-9_-]* of at most ",
@@ -125,7 +136,8 @@ absl::StatusOr<std::shared_ptr<LiveCatalog>> CatalogSet::RestoreSnapshot(
   }
   record.create_time = options_.clock->Now();
   ATTENDANT_FAIL_POINT_OR_RETURN("restore.before_copy");
-  ATTENDANT_RETURN_IF_ERROR(AdoptModels(verified.models, record.schema));
+  ATTENDANT_RETURN_IF_ERROR(
+      AdoptModels(verified.models, missing_models, record.schema));
   ATTENDANT_RETURN_IF_ERROR(store_->CopyItems(lease->database_path(), record));
   absl::StatusOr<std::shared_ptr<LiveCatalog>> catalog = OpenCatalog(record);
   absl::Status status = catalog.status();

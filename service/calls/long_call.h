@@ -23,13 +23,14 @@
 #include "service/calls/recorded_call.h"
 #include "service/convert/wire.h"
 #include "service/queue/worker_pool.h"
+#include "service/security/access.h"
 
 namespace attendant {
 
-// As Handler of unary_call.h, and tells `work` how far it is.
+// As ScopedHandler of unary_call.h, and tells `work` how far it is.
 template <typename Request, typename Response>
-using LongHandler = absl::Status (*)(Backend&, const Request&, LongWork& work,
-                                     Response*);
+using LongHandler = absl::Status (*)(Backend&, const CatalogScope& scope,
+                                     const Request&, LongWork& work, Response*);
 
 // Parses, handles and serialises on a worker. How far it is goes out at most
 // every kProgressInterval, and never waits for a slow client. Response has a
@@ -103,12 +104,14 @@ class LongCall final
     ATTENDANT_RETURN_IF_ERROR(interrupt_.Check());
     Request request;
     ATTENDANT_RETURN_IF_ERROR(ParseMessage(request_, &request));
-    ATTENDANT_RETURN_IF_ERROR(Authorize(backend_, context_, request));
+    ATTENDANT_ASSIGN_OR_RETURN(const auto grant, GrantOf(backend_, context_));
+    ATTENDANT_RETURN_IF_ERROR(CheckRequest(grant->scope, request));
     LongWork work(interrupt_, [this](std::int64_t done, std::int64_t total) {
       Report(done, total);
     });
     Response response;
-    ATTENDANT_RETURN_IF_ERROR(handler_(backend_, request, work, &response));
+    ATTENDANT_RETURN_IF_ERROR(
+        handler_(backend_, grant->scope, request, work, &response));
     return SerialiseMessage(response, backend_.max_message_bytes, &result_);
   }
 

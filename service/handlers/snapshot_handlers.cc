@@ -57,7 +57,7 @@ absl::StatusOr<std::unique_ptr<SnapshotFiles::Lease>> OpenSnapshot(
   return backend.catalogs->snapshots().Open(id);
 }
 
-absl::Status CreateSnapshot(Backend& backend,
+absl::Status CreateSnapshot(Backend& backend, const CatalogScope& /*scope*/,
                             const v1::CreateSnapshotRequest& request,
                             LongWork& work,
                             v1::CreateSnapshotResponse* response) {
@@ -122,7 +122,7 @@ absl::Status ListSnapshots(Backend& backend, const CatalogScope& scope,
   return absl::OkStatus();
 }
 
-absl::Status VerifySnapshot(Backend& backend,
+absl::Status VerifySnapshot(Backend& backend, const CatalogScope& /*scope*/,
                             const v1::VerifySnapshotRequest& request,
                             LongWork& work,
                             v1::VerifySnapshotResponse* response) {
@@ -135,7 +135,7 @@ absl::Status VerifySnapshot(Backend& backend,
   return absl::OkStatus();
 }
 
-absl::Status RestoreSnapshot(Backend& backend,
+absl::Status RestoreSnapshot(Backend& backend, const CatalogScope& scope,
                              const v1::RestoreSnapshotRequest& request,
                              LongWork& work,
                              v1::RestoreSnapshotResponse* response) {
@@ -144,7 +144,10 @@ absl::Status RestoreSnapshot(Backend& backend,
       IdFromWire(backend, request.catalog(), request.name()));
   ATTENDANT_ASSIGN_OR_RETURN(
       const auto catalog,
-      backend.catalogs->RestoreSnapshot(id, request.new_catalog(), work));
+      backend.catalogs->RestoreSnapshot(
+          id, request.new_catalog(), work,
+          scope.HoldsAll() ? CatalogSet::MissingModels::kCreate
+                           : CatalogSet::MissingModels::kRefuse));
   CatalogToProto(*catalog, response->mutable_catalog());
   return absl::OkStatus();
 }

@@ -25,7 +25,7 @@ void SnapshotToProto(const SnapshotManifest& manifest,
 absl::StatusOr<std::unique_ptr<SnapshotFiles::Lease>> OpenSnapshot(
     Backend& backend, absl::string_view catalog, absl::string_view name);
 
-absl::Status CreateSnapshot(Backend& backend,
+absl::Status CreateSnapshot(Backend& backend, const CatalogScope& scope,
                             const v1::CreateSnapshotRequest& request,
                             LongWork& work,
                             v1::CreateSnapshotResponse* response);
@@ -38,11 +38,12 @@ absl::Status ListSnapshots(Backend& backend, const CatalogScope& scope,
                            const v1::ListSnapshotsRequest& request,
                            const Interrupt& interrupt,
                            v1::ListSnapshotsResponse* response);
-absl::Status VerifySnapshot(Backend& backend,
+absl::Status VerifySnapshot(Backend& backend, const CatalogScope& scope,
                             const v1::VerifySnapshotRequest& request,
                             LongWork& work,
                             v1::VerifySnapshotResponse* response);
-absl::Status RestoreSnapshot(Backend& backend,
+// Creates a model, where one is missing, for a scope of all catalogs only.
+absl::Status RestoreSnapshot(Backend& backend, const CatalogScope& scope,
                              const v1::RestoreSnapshotRequest& request,
                              LongWork& work,
                              v1::RestoreSnapshotResponse* response);

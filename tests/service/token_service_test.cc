@@ -241,6 +241,40 @@ TEST_F(TokenServiceTest, StreamsAreCheckedBeforeTheyBegin) {
   EXPECT_OK(begin("films"));
 }
 
+TEST_F(TokenServiceTest, ARestoreCreatesModelsForAllCatalogsOnly) {
+  ASSERT_OK(Start());
+  const auto admin = As("admin");
+  ASSERT_OK(
+      catalogs_->models().Create("taste", {BilinearForm{{1, 1, {2}}}}, {}));
+  ASSERT_OK(
+      admin
+          ->CreateCatalog(Parse<v1::CreateCatalogRequest>(
+              "name: 'films' schema { key_fields { name: 'k' dimension: 1 "
+              "score_kind: SCORE_KIND_BILINEAR model { name: 'taste' } } }"))
+          .status());
+  v1::CreateSnapshotRequest snapshot;
+  snapshot.set_catalog("films");
+  snapshot.set_name("one");
+  ASSERT_OK(admin->CreateSnapshot(snapshot, [](const auto&) {}).status());
+  ASSERT_OK(catalogs_->Delete("films"));
+  ASSERT_OK(catalogs_->DeleteModel({"taste", 1}));
+
+  const auto restore = [&](const std::string& name) {
+    v1::RestoreSnapshotRequest request;
+    request.set_catalog("films");
+    request.set_name("one");
+    request.set_new_catalog("films");
+    return As(name)->RestoreSnapshot(request, [](const auto&) {}).status();
+  };
+  EXPECT_THAT(restore("films"), IsDenied("model 'taste' of the snapshot"));
+  EXPECT_TRUE(catalogs_->models().List({}, 9).empty());
+  EXPECT_TRUE(catalogs_->List("", 9).empty());
+  EXPECT_OK(restore("admin"));
+  // Now that it is there, who restores need not create it.
+  ASSERT_OK(catalogs_->Delete("films"));
+  EXPECT_OK(restore("films"));
+}
+
 TEST_F(TokenServiceTest, ATokenReachesOnlyItsCatalogs) {
   StartWithCatalogs();
   const auto films = As("films");

@@ -29,6 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+using ::testing::_;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -392,6 +393,12 @@ TEST_F(StoredSnapshotsTest, BringsTheModelsOfTheCatalog) {
   ASSERT_OK(set_->CreateSnapshot("tasted", "s1", work));
   ASSERT_OK(set_->Delete("tasted"));
   ASSERT_OK(set_->DeleteModel({"taste", 1}));
+  EXPECT_THAT(set_->RestoreSnapshot({"tasted", "s1"}, "a", work,
+                                    CatalogSet::MissingModels::kRefuse),
+              StatusIs(absl::StatusCode::kPermissionDenied,
+                       HasSubstr("model 'taste' of the snapshot")));
+  EXPECT_THAT(set_->models().List({}, 9), IsEmpty());
+  EXPECT_THAT(set_->Get("a"), StatusIs(absl::StatusCode::kNotFound, _));
   // Gone: it becomes the next version. There: it is used.
   for (const char* name : {"a", "b"}) {
     ASSERT_OK_AND_ASSIGN(const auto restored,
@@ -399,6 +406,8 @@ TEST_F(StoredSnapshotsTest, BringsTheModelsOfTheCatalog) {
     EXPECT_EQ(restored->record().schema.key_fields[0].model,
               (ModelName{"taste", 2}));
   }
+  EXPECT_OK(set_->RestoreSnapshot({"tasted", "s1"}, "c", work,
+                                  CatalogSet::MissingModels::kRefuse));
   ASSERT_OK_AND_ASSIGN(const auto version, set_->models().Get("taste", 2));
   EXPECT_EQ(version->model, model);
   Open();
