@@ -308,7 +308,9 @@ absl::Status CutFailedWrites(const std::string& directory, const Files& files,
                              std::int64_t sequence) {
   ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
                              files.ListDirectory(directory));
-  const std::string path = absl::StrCat(directory, "/", LastLog(names));
+  const std::string last = LastLog(names);
+  if (last.empty()) return absl::OkStatus();
+  const std::string path = absl::StrCat(directory, "/", last);
   ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> log,
                              files.ReadFile(path));
   if (!log.has_value()) return absl::OkStatus();
@@ -330,9 +332,11 @@ absl::StatusOr<bool> CutTornTails(const std::string& directory,
                                   const Files& files) {
   ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
                              files.ListDirectory(directory));
-  ATTENDANT_ASSIGN_OR_RETURN(
-      bool any,
-      CutTornTail(absl::StrCat(directory, "/", LastLog(names)), files));
+  bool any = false;
+  if (const std::string last = LastLog(names); !last.empty()) {
+    ATTENDANT_ASSIGN_OR_RETURN(
+        any, CutTornTail(absl::StrCat(directory, "/", last), files));
+  }
   ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> current,
                              files.ReadFile(directory + "/CURRENT"));
   if (!current.has_value()) return any;

@@ -243,6 +243,18 @@ TEST_F(DamageTest, MissingFilesAreReported) {
   }
 }
 
+TEST_F(DamageTest, TablesAloneAreReported) {
+  MakeCopy();
+  for (const fs::path& file :
+       {Find(ItemsOf(golden()), "", ".log"),
+        Find(ItemsOf(golden()), "MANIFEST", ""),
+        fs::path("items") / TestRecord().uid / "ACKNOWLEDGED"}) {
+    ASSERT_TRUE(fs::remove(fs::path(copy()) / file)) << file;
+  }
+  EXPECT_THAT(Check("tables alone"),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr(copy())));
+}
+
 // The end of a log that a crash tore off was not acknowledged and is dropped;
 // one that was acknowledged is missed.
 TEST_F(DamageTest, ShortLogIsATornWriteOrALoss) {
