@@ -21,6 +21,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -443,17 +444,22 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
 
 absl::StatusOr<std::shared_ptr<rocksdb::DB>> Database::db() const {
   MutexLock lock(&db_mutex_);
+  while (reopening_) reopened_.Wait(&db_mutex_);
   if (db_ == nullptr) return closed_;
   return db_;
 }
 
 StoreFigures Database::figures() const {
   StoreFigures figures;
-  const auto db = this->db();
-  if (!db.ok()) return figures;
+  std::shared_ptr<rocksdb::DB> db;
+  {
+    MutexLock lock(&db_mutex_);
+    db = db_;
+  }
+  if (db == nullptr) return figures;
   const auto read = [&](const std::string& property) {
     std::uint64_t value = 0;
-    (*db)->GetIntProperty(property, &value);
+    db->GetIntProperty(property, &value);
     return static_cast<std::int64_t>(value);
   };
   using Properties = rocksdb::DB::Properties;
@@ -465,7 +471,7 @@ StoreFigures Database::figures() const {
   figures.background_error_count = read(Properties::kBackgroundErrors);
   figures.writes_stopped = read(Properties::kIsWriteStopped) != 0;
   std::string level0;  // not among the properties that are numbers
-  if ((*db)->GetProperty(Properties::kNumFilesAtLevelPrefix + "0", &level0) &&
+  if (db->GetProperty(Properties::kNumFilesAtLevelPrefix + "0", &level0) &&
       !absl::SimpleAtoi(level0, &figures.level0_table_count)) {
     figures.level0_table_count = 0;
   }
@@ -578,23 +584,34 @@ absl::Status Database::Recover(DiskReserve reserve) {
 }
 
 absl::Status Database::Reopen() {
-  MutexLock lock(&db_mutex_);
-  if (db_.use_count() > 1) return absl::UnavailableError("a read is under way");
-  db_.reset();
+  std::shared_ptr<rocksdb::DB> before;
+  {
+    MutexLock lock(&db_mutex_);
+    if (db_.use_count() > 1) {
+      return absl::UnavailableError("a read is under way");
+    }
+    before = std::move(db_);
+    closed_ = absl::UnavailableError("it could not be opened again");
+    reopening_ = true;
+  }
+  // Whatever becomes of it, reads don't wait for ever.
+  const absl::Cleanup reopened = [this] {
+    MutexLock lock(&db_mutex_);
+    reopening_ = false;
+    reopened_.NotifyAll();
+  };
+  before.reset();
   // If that is not possible, Recover sees what it finds.
   CutFailedWrites(directory_, resources_.files, sequence_.load()).IgnoreError();
   absl::StatusOr<std::unique_ptr<rocksdb::DB>> db =
       OpenRocks(directory_, resources_);
-  if (db.ok()) {
-    db_ = *std::move(db);
-    return absl::OkStatus();
-  }
+  const absl::Status status = db.status();
   // Reads go on.
-  absl::StatusOr<std::unique_ptr<rocksdb::DB>> reader =
-      OpenReader(directory_, resources_);
-  closed_ = reader.status();
-  if (reader.ok()) db_ = *std::move(reader);
-  return db.status();
+  if (!status.ok()) db = OpenReader(directory_, resources_);
+  MutexLock lock(&db_mutex_);
+  closed_ = db.status();
+  if (db.ok()) db_ = *std::move(db);
+  return status;
 }
 
 absl::Status Database::Checkpoint(const std::string& directory) {

@@ -120,7 +120,8 @@ class Database {
   Database(std::string directory, DatabaseResources resources,
            std::unique_ptr<rocksdb::DB> db, AcknowledgedMark mark);
 
-  // What reads and writes use; holding it puts off a recovery.
+  // What reads and writes use; holding it puts off a recovery. Waits for one
+  // that is under way.
   absl::StatusOr<std::shared_ptr<rocksdb::DB>> db() const
       ABSL_LOCKS_EXCLUDED(db_mutex_);
   absl::StatusOr<std::int64_t> ReadSequence() const;
@@ -128,7 +129,8 @@ class Database {
   void Acknowledge(std::int64_t sequence) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Recover(DiskReserve reserve)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) ABSL_LOCKS_EXCLUDED(db_mutex_);
-  absl::Status Reopen() ABSL_LOCKS_EXCLUDED(db_mutex_);
+  absl::Status Reopen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_)
+      ABSL_LOCKS_EXCLUDED(db_mutex_);
 
   const std::string directory_;
   const DatabaseResources resources_;
@@ -140,6 +142,8 @@ class Database {
   // Why db_ must be opened anew before the next write.
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   mutable Mutex db_mutex_ ABSL_ACQUIRED_AFTER(mutex_);
+  mutable CondVar reopened_;
+  bool reopening_ ABSL_GUARDED_BY(db_mutex_) = false;
   std::shared_ptr<rocksdb::DB> db_ ABSL_GUARDED_BY(db_mutex_);
   absl::Status closed_ ABSL_GUARDED_BY(db_mutex_);  // why db_ is null
 };

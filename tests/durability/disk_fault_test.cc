@@ -5,9 +5,14 @@
 
 #include <memory>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/clock.h"
+#include "core/base/mutex.h"
 #include "core/base/status.h"
 #include "core/catalog/catalog_set.h"
 #include "tests/durability/faulty_file_system.h"
@@ -231,6 +236,76 @@ void ExpectOf(const FileFault& fault, const absl::Status& status,
       fault.call != FileCall::kOpen && !status.ok()) {
     EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
   }
+}
+
+// Opening a database waits, while it is told to, until it is told not to.
+class HoldingFileSystem : public FaultyFileSystem {
+ public:
+  using FaultyFileSystem::FaultyFileSystem;
+  rocksdb::IOStatus NewSequentialFile(
+      const std::string& path, const rocksdb::FileOptions& options,
+      std::unique_ptr<rocksdb::FSSequentialFile>* result,
+      rocksdb::IODebugContext* debug) override {
+    if (absl::EndsWith(path, "/CURRENT")) {
+      MutexLock lock(&mutex_);
+      is_waiting_ = is_holding_;
+      changed_.NotifyAll();
+      const SteadyTime give_up = SteadyAfter(absl::Seconds(10));
+      while (is_holding_ && SteadyNow() < give_up) {
+        changed_.WaitWithTimeout(&mutex_, TimeUntil(give_up));
+      }
+      is_holding_ = false;
+    }
+    return FaultyFileSystem::NewSequentialFile(path, options, result, debug);
+  }
+  void Hold() {
+    MutexLock lock(&mutex_);
+    is_holding_ = true;
+  }
+  void AwaitHeld() {
+    MutexLock lock(&mutex_);
+    while (!is_waiting_) changed_.Wait(&mutex_);
+  }
+  // False if nothing was held any more.
+  bool LetGo() {
+    MutexLock lock(&mutex_);
+    changed_.NotifyAll();
+    return std::exchange(is_holding_, false);
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  bool is_holding_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_waiting_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+TEST(DiskFaultTest, FiguresDoNotWaitForARecovery) {
+  const ScratchDirectory directory;
+  const std::string path = directory / "data";
+  const auto files = std::make_shared<HoldingFileSystem>(path, /*seed=*/1);
+  CatalogSet::Options options;
+  options.store.file_system = files;
+  ASSERT_OK_AND_ASSIGN(const auto set, CatalogSet::Open(path, options));
+  ASSERT_OK_AND_ASSIGN(const auto created,
+                       set->Create("shop", SchemaOf(IndexKind::kFlat), {}));
+  LiveCatalog& shop = *created.catalog;
+  const auto write = [&](int i) {
+    return shop.Upsert(std::vector<Item>{ItemOf(i)}, "").status();
+  };
+  EXPECT_OK(write(0));
+  EXPECT_GT(shop.store_figures().write_buffer_bytes, 0);
+  files->Inject({.call = FileCall::kSync, .path_part = ".log"});
+  EXPECT_FALSE(write(1).ok());
+  files->InjectNothing();
+  files->Hold();
+  std::thread writer([&] { EXPECT_OK(write(2)); });
+  files->AwaitHeld();
+  EXPECT_EQ(shop.store_figures().write_buffer_bytes, 0);
+  EXPECT_TRUE(files->LetGo());
+  writer.join();
+  EXPECT_GT(shop.store_figures().write_buffer_bytes, 0);
+  EXPECT_TRUE(shop.snapshot()->Find("item102"));
 }
 
 bool FailOneSave(const FileFault& fault) {
