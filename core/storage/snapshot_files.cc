@@ -81,7 +81,7 @@ SnapshotFiles::Draft::~Draft() {
 }
 
 SnapshotFiles::Lease::~Lease() {
-  MutexLock lock(&snapshots_->mutex_);
+  MutexLock lock(&snapshots_->lease_mutex_);
   const auto found = snapshots_->lease_counts_.find(id_);
   if (--found->second == 0) snapshots_->lease_counts_.erase(found);
 }
@@ -265,8 +265,9 @@ absl::StatusOr<std::unique_ptr<SnapshotFiles::Lease>> SnapshotFiles::Open(
     if (!IsId(id) || !resources_->files.PathExists(path_of(id))) {
       return NoSuchSnapshot(id);
     }
-    lease.reset(new Lease(this, id));
+    MutexLock lease_lock(&lease_mutex_);
     ++lease_counts_[id];
+    lease.reset(new Lease(this, id));
   }
   ATTENDANT_ASSIGN_OR_RETURN(lease->manifest_, ReadManifest(id));
   return lease;
@@ -297,7 +298,12 @@ absl::Status SnapshotFiles::Remove(const SnapshotId& id) {
   {
     MutexLock lock(&mutex_);
     if (!IsId(id) || !files.PathExists(path_of(id))) return NoSuchSnapshot(id);
-    if (lease_counts_.contains(id)) {
+    bool is_leased = false;
+    {
+      MutexLock lease_lock(&lease_mutex_);
+      is_leased = lease_counts_.contains(id);
+    }
+    if (is_leased) {
       return StatusWithReason(
           absl::StatusCode::kFailedPrecondition,
           absl::StrCat("snapshot '", id.name, "' of catalog '", id.catalog,

@@ -146,7 +146,10 @@ class SnapshotFiles {
   const DatabaseResources* const resources_;
   mutable Mutex mutex_;  // held while names come and go
   std::int64_t draft_count_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::map<SnapshotId, int> lease_counts_ ABSL_GUARDED_BY(mutex_);
+  // Never held while a disk is waited for: leases end on threads of gRPC. They
+  // begin with both held.
+  Mutex lease_mutex_ ABSL_ACQUIRED_AFTER(mutex_);
+  std::map<SnapshotId, int> lease_counts_ ABSL_GUARDED_BY(lease_mutex_);
 };
 
 }  // namespace attendant
