@@ -156,9 +156,13 @@ absl::Status SnapshotFiles::Publish(const Draft& draft,
   ATTENDANT_RETURN_IF_ERROR(CheckNew(id));
   ATTENDANT_RETURN_IF_ERROR(files.MakeDirectory(catalog_path(id.catalog)));
   ATTENDANT_FAIL_POINT_OR_RETURN("snapshot.before_name");
-  ATTENDANT_RETURN_IF_ERROR(files.RenameDirectory(draft.path(), path_of(id)));
+  const absl::Status status = files.RenameDirectory(draft.path(), path_of(id));
+  // It may have its name, and not for good.
+  if (!status.ok() && files.PathExists(path_of(id))) {
+    files.RenameDirectory(path_of(id), draft.path()).IgnoreError();
+  }
   ATTENDANT_FAIL_POINT("snapshot.after_name");
-  return absl::OkStatus();
+  return status;
 }
 
 absl::StatusOr<SnapshotManifest> SnapshotFiles::Create(

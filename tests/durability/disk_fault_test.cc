@@ -349,6 +349,11 @@ bool FailOneSnapshot(const FileFault& fault) {
   const bool befell = catalog.files().befell();
   ExpectOf(fault, status, catalog);
   catalog.files().InjectNothing();
+  const auto list = catalog.set().snapshots().List("shop");
+  EXPECT_OK(list);
+  if (list.ok()) {
+    EXPECT_EQ(list->manifests.size(), status.ok() ? 1u : 0u);
+  }
   catalog.ExpectWholeSnapshots();
   EXPECT_OK(catalog.Write());
   LongWork again;
