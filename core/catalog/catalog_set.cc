@@ -194,9 +194,9 @@ absl::StatusOr<CatalogSet::Created> CatalogSet::Create(
     if (found->second.is_alias) {
       return StatusWithReason(
           absl::StatusCode::kAlreadyExists,
-          absl::StrCat("'", name, "' is an alias of catalog '",
-                       found->second.target,
-                       "'; choose another name, or delete the alias first"),
+          absl::StrCat("'", name,
+                       "' is an alias; choose another name, or delete the "
+                       "alias first"),
           "ALIAS_EXISTS");
     }
     ATTENDANT_RETURN_IF_ERROR(found->second.damage);

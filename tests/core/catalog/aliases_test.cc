@@ -90,7 +90,7 @@ TEST_F(AliasesTest, SharesItsNameWithNoCatalog) {
   ASSERT_OK(set_->SetAlias("shop", "green", std::nullopt));
   EXPECT_THAT(set_->Create("shop", OneFieldSchema(2), {}),
               StatusIs(absl::StatusCode::kAlreadyExists,
-                       HasSubstr("alias of catalog 'green'")));
+                       HasSubstr("'shop' is an alias;")));
 }
 
 TEST_F(AliasesTest, NeedsACatalogAndAName) {
