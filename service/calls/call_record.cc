@@ -81,23 +81,29 @@ void CallRecord::End(const absl::Status& status, Describe describe) {
   metrics.calls(method_).Handled(status.code(), time);
   CountShed(status, metrics);
   if (IsOurs(status.code())) {
-    Log(LogLevel::kError, "call_failed", status, time, describe);
+    LogSome(records_.failures, LogLevel::kError, "call_failed", status, time,
+            describe);
   }
   if (method_.is_query && time >= records_.slow_query_time) {
     metrics.slow_queries.Add();
-    const auto dropped = records_.slow_queries.Admit(SteadyNow());
-    if (dropped.has_value()) {
-      Log(LogLevel::kWarning, "slow_query", status, time,
-          [&](std::vector<LogField>& fields) {
-            fields.emplace_back("not_logged_before",
-                                LogValue::Json(absl::StrCat(*dropped)));
-            describe(fields);
-          });
-    }
+    LogSome(records_.slow_queries, LogLevel::kWarning, "slow_query", status,
+            time, describe);
   }
   if (IsLogged(LogLevel::kDebug)) {
     Log(LogLevel::kDebug, "call", status, time, describe);
   }
+}
+
+void CallRecord::LogSome(LogLimiter& limiter, LogLevel level,
+                         absl::string_view event, const absl::Status& status,
+                         absl::Duration time, Describe describe) {
+  const auto dropped = limiter.Admit(SteadyNow());
+  if (!dropped.has_value()) return;
+  Log(level, event, status, time, [&](std::vector<LogField>& fields) {
+    fields.emplace_back("not_logged_before",
+                        LogValue::Json(absl::StrCat(*dropped)));
+    describe(fields);
+  });
 }
 
 void CallRecord::Log(LogLevel level, absl::string_view event,

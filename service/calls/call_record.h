@@ -26,14 +26,16 @@ struct CallRecords {
   // Queries that take as long or longer are logged; InfiniteDuration: none.
   absl::Duration slow_query_time = absl::InfiniteDuration();
   LogLimiter slow_queries{10};
+  LogLimiter failures{10};
 };
 
 // From a call's arrival on. As long as nothing is logged it neither allocates
 // nor looks at the call's metadata. Not thread-safe.
 //
 // Logged are, each with the request id and the trace it is part of:
-//   call_failed  errors of ours: Internal, Unknown, DataLoss
-//   slow_query   unary calls of the attention and sequence services
+//   call_failed  errors of ours: Internal, Unknown, DataLoss; ten a second
+//   slow_query   unary calls of the attention and sequence services; ten a
+//                second
 //   call         every call, at debug level
 class CallRecord {
  public:
@@ -63,6 +65,10 @@ class CallRecord {
  private:
   void Log(LogLevel level, absl::string_view event, const absl::Status& status,
            absl::Duration time, Describe describe);
+  // The same if the limiter admits it, and how many it did not before.
+  void LogSome(LogLimiter& limiter, LogLevel level, absl::string_view event,
+               const absl::Status& status, absl::Duration time,
+               Describe describe);
 
   CallRecords& records_;
   const Method& method_;

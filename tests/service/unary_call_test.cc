@@ -423,6 +423,20 @@ TEST_F(UnaryCallTest, ErrorsOfOursAreLogged) {
   EXPECT_TRUE(Events(log, "slow_query").empty());
 }
 
+TEST_F(UnaryCallTest, AFloodOfErrorsOfOursIsNotLogged) {
+  testing::internal::CaptureStderr();
+  const SteadyTime begin = SteadyNow();
+  for (int i = 0; i < 30; ++i) {
+    EXPECT_EQ(Call("throw").error_code(), grpc::StatusCode::INTERNAL);
+  }
+  const double seconds = absl::ToDoubleSeconds(TimeSince(begin));
+  const auto failed =
+      Events(testing::internal::GetCapturedStderr(), "call_failed");
+  ASSERT_GE(failed.size(), 1u);
+  EXPECT_LE(static_cast<double>(failed.size()), 10 * (seconds + 1));
+  EXPECT_EQ(failed[0]["not_logged_before"], 0);
+}
+
 TEST_F(UnaryCallTest, EveryCallIsLoggedAtDebugLevel) {
   SetLogLevel(LogLevel::kDebug);
   testing::internal::CaptureStderr();
