@@ -3,7 +3,8 @@
 #include <grpcpp/server_context.h>
 
 #include <algorithm>
-#include <limits>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "service/log/log.h"
@@ -53,6 +54,7 @@ StallWatch::Wait::~Wait() {
          watch_.thread_.get_id() != std::this_thread::get_id()) {
     watch_.changed_.Wait(&watch_.mutex_);
   }
+  if (watch_.following_ == this) watch_.following_ = next_;
   if (next_ != nullptr) next_->previous_ = previous_;
   if (previous_ != nullptr) {
     previous_->next_ = next_;
@@ -81,39 +83,61 @@ void StallWatch::Run() {
   MutexLock lock(&mutex_);
   while (!stopping_) {
     changed_.WaitWithTimeout(&mutex_, std::min(stall_time_, idle_time_) / 4);
-    while (Wait* stalled = TakeStalled()) {
-      cancelling_ = stalled;
-      mutex_.Unlock();
-      stalled_count_.fetch_add(1);
-      if (const auto dropped = logged_.Admit(SteadyNow())) {
-        LogEvent(
-            LogLevel::kWarning, "call_stalled",
-            {{"peer", stalled->context_.peer()},
-             {"not_logged_before", LogValue::Json(absl::StrCat(*dropped))}});
-      }
-      stalled->context_.TryCancel();
-      mutex_.Lock();
-      cancelling_ = nullptr;
-      changed_.NotifyAll();
-    }
+    while (CancelStalled()) continue;
   }
 }
 
-StallWatch::Wait* StallWatch::TakeStalled() {
+bool StallWatch::CancelStalled() {
   const std::int64_t now = Wait::NowNanoseconds();
-  const bool over_memory = waiting_bytes_.load() > reply_memory_bytes_;
-  Wait* longest = nullptr;
-  std::int64_t begin = std::numeric_limits<std::int64_t>::max();
-  for (Wait* wait = first_; wait != nullptr; wait = wait->next_) {
+  const std::int64_t longest_to_go = LongestToGo();
+  bool any = false;
+  // A call may end while another is cancelled: one walk, whoever goes.
+  for (Wait* wait = first_; wait != nullptr; wait = following_) {
+    following_ = wait->next_;
     const std::int64_t since = wait->begin_ns_.load();
-    if (since == Wait::kNone || since >= begin) continue;
-    const std::int64_t bytes = wait->bytes_.load();
+    if (since == Wait::kNone) continue;
     const bool in_time = now - since < wait->patience_ns_.load();
-    if (in_time && !(over_memory && bytes > 0)) continue;
-    longest = wait;
-    begin = since;
+    const bool has_room = since > longest_to_go || wait->bytes_.load() == 0 ||
+                          waiting_bytes_.load() <= reply_memory_bytes_;
+    if (in_time && has_room) continue;
+    Cancel(*wait);
+    any = true;
   }
-  if (longest != nullptr) longest->End();
+  return any;
+}
+
+void StallWatch::Cancel(Wait& wait) {
+  wait.End();  // looked at no more
+  cancelling_ = &wait;
+  mutex_.Unlock();
+  stalled_count_.fetch_add(1);
+  if (const auto dropped = logged_.Admit(SteadyNow())) {
+    LogEvent(LogLevel::kWarning, "call_stalled",
+             {{"peer", wait.context_.peer()},
+              {"not_logged_before", LogValue::Json(absl::StrCat(*dropped))}});
+  }
+  wait.context_.TryCancel();
+  mutex_.Lock();
+  cancelling_ = nullptr;
+  changed_.NotifyAll();
+}
+
+std::int64_t StallWatch::LongestToGo() const {
+  std::int64_t excess = waiting_bytes_.load() - reply_memory_bytes_;
+  if (excess <= 0) return Wait::kNone;
+  std::vector<std::pair<std::int64_t, std::int64_t>> replies;  // since, bytes
+  for (const Wait* wait = first_; wait != nullptr; wait = wait->next_) {
+    const std::int64_t since = wait->begin_ns_.load();
+    const std::int64_t bytes = wait->bytes_.load();
+    if (since != Wait::kNone && bytes > 0) replies.emplace_back(since, bytes);
+  }
+  std::sort(replies.begin(), replies.end());
+  std::int64_t longest = Wait::kNone;
+  for (const auto& [since, bytes] : replies) {
+    if (excess <= 0) break;
+    longest = since;
+    excess -= bytes;
+  }
   return longest;
 }
 

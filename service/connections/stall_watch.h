@@ -77,8 +77,13 @@ class StallWatch {
 
  private:
   void Run();
-  // A call to cancel, which is looked at no more then; null if there is none.
-  Wait* TakeStalled() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Cancels those that waited too long; true if there were any. Gives mutex_
+  // away meanwhile.
+  bool CancelStalled() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Cancel(Wait& wait) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Replies that wait since then or longer take what is too much of memory;
+  // Wait::kNone: nothing is.
+  std::int64_t LongestToGo() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const absl::Duration stall_time_;
   const absl::Duration idle_time_;
@@ -90,6 +95,8 @@ class StallWatch {
   CondVar changed_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   Wait* first_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  // The one that CancelStalled looks at after this.
+  Wait* following_ ABSL_GUARDED_BY(mutex_) = nullptr;
   // Must outlive its cancellation, unless that is what ends it.
   Wait* cancelling_ ABSL_GUARDED_BY(mutex_) = nullptr;
   std::thread thread_;
