@@ -1,10 +1,13 @@
 #include "service/calls/attention_warning.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <optional>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "core/catalog/attend.h"
 #include "core/catalog/catalog_set.h"
@@ -94,27 +97,51 @@ std::vector<std::string> FindWarnings(const Snapshot& snapshot,
   return warnings;
 }
 
+std::int64_t KeyCount(const Snapshot& snapshot) {
+  std::int64_t count = 0;
+  for (std::size_t f = 0; f < snapshot.schema->key_fields.size(); ++f) {
+    count += snapshot.key_count(static_cast<int>(f));
+  }
+  return count;
+}
+
 }  // namespace
 
+bool AttentionWarnings::Stands(const Entry& entry, const Snapshot& snapshot,
+                               SteadyTime now) {
+  // A change of defaults makes a new schema object.
+  if (entry.schema != snapshot.schema) return false;
+  if (entry.sequence == snapshot.sequence) return true;
+  return now - entry.time < std::chrono::minutes(1) &&
+         10 * std::abs(KeyCount(snapshot) - entry.key_count) <= entry.key_count;
+}
+
 std::vector<std::string> AttentionWarnings::Of(const Snapshot& snapshot,
-                                               const Interrupt& interrupt) {
+                                               const Interrupt& interrupt,
+                                               SteadyTime now) {
+  const std::string& uid = snapshot.catalog_uid;
   {
     MutexLock lock(&mutex_);
-    const auto found = entries_.find(snapshot.catalog_uid);
-    // A change of defaults makes a new schema object.
-    if (found != entries_.end() &&
-        found->second.sequence == snapshot.sequence &&
-        found->second.schema == snapshot.schema) {
-      return found->second.warnings;
+    const auto found = entries_.find(uid);
+    const bool stands =
+        found != entries_.end() && Stands(found->second, snapshot, now);
+    if (stands || !under_way_.insert(uid).second) {
+      const bool told =
+          found != entries_.end() && found->second.schema == snapshot.schema;
+      return told ? found->second.warnings : std::vector<std::string>();
     }
   }
+  const absl::Cleanup done = [&] {
+    MutexLock lock(&mutex_);
+    under_way_.erase(uid);
+  };
   std::vector<std::string> warnings = FindWarnings(snapshot, interrupt);
   if (!interrupt.Check().ok()) return warnings;
   MutexLock lock(&mutex_);
   // Deleted catalogs leave entries behind.
   if (entries_.size() >= kMaxCatalogs) entries_.clear();
-  entries_[snapshot.catalog_uid] = {snapshot.sequence, snapshot.schema,
-                                    warnings};
+  entries_[uid] = {snapshot.schema, snapshot.sequence, KeyCount(snapshot), now,
+                   warnings};
   return warnings;
 }
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "core/base/clock.h"
 #include "core/base/status.h"
 #include "service/calls/read_after_write.h"
 #include "service/convert/schema.h"
@@ -74,8 +75,8 @@ absl::Status GetCatalog(Backend& backend, const v1::GetCatalogRequest& request,
         "build it again: ",
         segment_files_error));
   }
-  for (std::string& warning :
-       backend.attention_warnings.Of(*catalog->snapshot(), interrupt)) {
+  for (std::string& warning : backend.attention_warnings.Of(
+           *catalog->snapshot(), interrupt, SteadyNow())) {
     response->mutable_catalog()->add_warnings(std::move(warning));
   }
   return interrupt.Check();

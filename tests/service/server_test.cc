@@ -5,12 +5,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "core/base/clock.h"
+#include "service/calls/attention_warning.h"
 #include "service/handlers/import_call.h"
 #include "tests/service/raw_call.h"
 #include "tests/service/rpc_details.h"
@@ -330,6 +332,42 @@ TEST_F(ServerTest, FlatAttentionIsWarnedOf) {
   EXPECT_THAT(warnings_at(1), IsEmpty());
   EXPECT_THAT(warnings_at(10000),
               ElementsAre(HasSubstr("key field k: attention is an average")));
+}
+
+TEST_F(ServerTest, WarningsOutliveAMinuteOfWritesToAsManyItems) {
+  CatalogSchema schema;
+  schema.key_fields = {{.name = "k", .dim = 1}};
+  ASSERT_OK_AND_ASSIGN(const auto created,
+                       catalogs_->Create("line", schema, {}));
+  LiveCatalog& line = *created.catalog;
+  const auto write = [&](int begin, int end, float key) {
+    std::vector<Item> items;
+    for (int i = begin; i < end; ++i) {
+      Item& item = items.emplace_back();
+      item.id = ItemId(absl::StrCat(i));
+      item.keys = {{key * static_cast<float>(i)}};
+    }
+    ASSERT_OK(line.Upsert(items, ""));
+  };
+  AttentionWarnings warnings;
+  const SteadyTime begin = SteadyNow();
+  const auto count = [&](std::chrono::seconds later) {
+    return warnings.Of(*line.snapshot(), Interrupt(), begin + later).size();
+  };
+  using std::chrono::seconds;
+  // Keys that are all alike attend to all alike; those far apart do not.
+  write(0, 100, 0);
+  EXPECT_EQ(count(seconds(0)), 1u);
+  write(0, 100, 1000);
+  EXPECT_EQ(count(seconds(59)), 1u);
+  write(100, 110, 1000);
+  EXPECT_EQ(count(seconds(59)), 1u);
+  EXPECT_EQ(count(seconds(60)), 0u);
+  write(0, 110, 0);
+  EXPECT_EQ(count(seconds(61)), 0u);
+  // A tenth more is another catalog.
+  write(110, 122, 0);
+  EXPECT_EQ(count(seconds(61)), 1u);
 }
 
 TEST_F(ServerTest, AttendWeighsAndPools) {
