@@ -55,7 +55,7 @@ void ImportCall::OnReadDone(bool ok) {
                ? absl::OkStatus()
                : InvalidField("catalog", "a stream without a message",
                               "a first message that names the catalog"));
-  } else if (backend_.draining.load()) {
+  } else if (catalog_ == nullptr && backend_.draining.load()) {
     Finish(Draining());
   } else {
     pool_.Add(this);

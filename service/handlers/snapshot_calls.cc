@@ -22,7 +22,11 @@ ExportCall* ExportCall::Start(Backend& backend, WorkerPool& pool,
                               grpc::CallbackServerContext& context,
                               const grpc::ByteBuffer& request) {
   auto* call = new ExportCall(backend, pool, context, request);
-  call->Enter();
+  if (backend.draining.load()) {
+    call->Finish(Draining());
+  } else {
+    pool.Add(call);
+  }
   return call;
 }
 
@@ -36,20 +40,12 @@ ExportCall::ExportCall(Backend& backend, WorkerPool& pool,
   set_flow(FlowOfCaller(backend, context));
 }
 
-void ExportCall::Enter() {
-  if (backend_.draining.load()) {
-    Finish(Draining());
-  } else {
-    pool_.Add(this);
-  }
-}
-
 void ExportCall::OnWriteDone(bool ok) {
   wait_.End();
   if (!ok) {
     Finish(absl::CancelledError("the caller went away"));
   } else {
-    Enter();
+    pool_.Add(this);
   }
 }
 
@@ -112,7 +108,7 @@ void SnapshotImportCall::OnReadDone(bool ok) {
   wait_.End();
   backend_.poller_reserve->BeginWork();
   all_read_ = !ok;
-  if (backend_.draining.load()) {
+  if (!begun_ && backend_.draining.load()) {
     Finish(Draining());
   } else {
     pool_.Add(this);

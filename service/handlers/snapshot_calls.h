@@ -37,7 +37,6 @@ class ExportCall final
   ExportCall(Backend& backend, WorkerPool& pool,
              grpc::CallbackServerContext& context,
              const grpc::ByteBuffer& request);
-  void Enter();
   // Fills response_, or says that there is no more.
   absl::Status Handle(bool& more);
 

@@ -83,6 +83,12 @@ TEST_F(ServerTest, ShutdownTurnsHealthBeforeItEndsCalls) {
                 AnyOf(grpc::StatusCode::OK, grpc::StatusCode::UNAVAILABLE));
   } while (code != grpc::StatusCode::UNAVAILABLE && SteadyNow() < give_up);
   EXPECT_EQ(code, grpc::StatusCode::UNAVAILABLE);
+  // And may go on.
+  EXPECT_TRUE(stream->Write(Parse<v1::ImportItemsRequest>(
+      "items { id: 'd' keys { key: 'k' value { floats { values: [1, 2] } } "
+      "} }")));
+  EXPECT_TRUE(stream->Read(&response));
+  EXPECT_EQ(response.stored_count(), 1);
   stream->WritesDone();
   EXPECT_TRUE(stream->Finish().ok());
   stopper.join();

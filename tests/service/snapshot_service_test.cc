@@ -222,6 +222,60 @@ TEST_F(SnapshotServiceTest, GoesToAFileAndBack) {
   EXPECT_TRUE(std::filesystem::is_empty(directory_ / "snapshots/.partial"));
 }
 
+// More than is on its way at once, and a little.
+TEST_F(SnapshotServiceTest, StreamsThatMoveEndWhileTheServerDrains) {
+  ASSERT_TRUE(Take("shop", "small").ok());
+  std::string small;
+  ASSERT_TRUE(Export("small", &small).ok());
+  ASSERT_OK_AND_ASSIGN(const auto shop, catalogs_->Get("shop"));
+  std::vector<Item> items(128);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    items[i].id = ItemId(absl::StrCat("large-", i));
+    items[i].keys = {{1, 1}};
+    items[i].opaque_value = std::string(60'000, 'x');
+  }
+  ASSERT_OK(shop->Upsert(items, ""));
+  ASSERT_TRUE(Take("shop", "large").ok());
+
+  grpc::ClientContext out_context;
+  v1::ExportSnapshotRequest request;
+  request.set_catalog("shop");
+  request.set_name("large");
+  const auto out = snapshot_stub_->ExportSnapshot(&out_context, request);
+  v1::ExportSnapshotResponse part;
+  ASSERT_TRUE(out->Read(&part));
+  grpc::ClientContext in_context;
+  v1::ImportSnapshotResponse imported;
+  const auto in = snapshot_stub_->ImportSnapshot(&in_context, &imported);
+  v1::ImportSnapshotRequest half;
+  half.set_name("again");
+  half.set_bytes(small.substr(0, small.size() / 2));
+  ASSERT_TRUE(in->Write(half));
+  // The server has it once there are files of it.
+  const std::string partial = directory_ / "snapshots/.partial";
+  while (std::filesystem::is_empty(partial)) std::this_thread::yield();
+
+  std::thread stopper([this] { server_->Shutdown(absl::Seconds(60)); });
+  while (server_->readiness().reasons.empty()) std::this_thread::yield();
+  EXPECT_EQ(Verify("shop", "small").error_code(),
+            grpc::StatusCode::UNAVAILABLE);
+  std::int64_t byte_count = 0;
+  const std::int64_t total = part.total_byte_count();
+  do {
+    byte_count += static_cast<std::int64_t>(part.bytes().size());
+  } while (out->Read(&part));
+  EXPECT_TRUE(out->Finish().ok());
+  EXPECT_EQ(byte_count, total);
+  v1::ImportSnapshotRequest rest;
+  rest.set_bytes(small.substr(small.size() / 2));
+  EXPECT_TRUE(in->Write(rest));
+  in->WritesDone();
+  const grpc::Status status = in->Finish();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(imported.snapshot().name(), "again");
+  stopper.join();
+}
+
 TEST_F(SnapshotServiceTest, DamageIsRefusedByName) {
   ASSERT_TRUE(Take("shop", "s1").ok());
   std::ofstream(FilesOf("s1") + "/record", std::ios::app) << " ";
