@@ -100,7 +100,7 @@ SnapshotImportCall::SnapshotImportCall(Backend& backend, WorkerPool& pool,
       Work(interrupt_),
       pool_(pool),
       response_(response),
-      stream_(&backend.catalogs->snapshots()) {
+      stream_(std::in_place, &backend.catalogs->snapshots()) {
   set_flow(FlowOfCaller(backend, context));
 }
 
@@ -122,8 +122,15 @@ void SnapshotImportCall::Run() {
   if (status.ok() && !at_end) {
     StartRead(&request_);
   } else {
-    Finish(status);
+    Stop(status);
   }
+}
+
+// Removes what was not finished here, and not with the call, which threads of
+// gRPC end: it may be gigabytes of files.
+void SnapshotImportCall::Stop(const absl::Status& status) {
+  stream_.reset();
+  Finish(status);
 }
 
 absl::Status SnapshotImportCall::Append() {
@@ -139,7 +146,7 @@ absl::Status SnapshotImportCall::Append() {
     }
     name_ = request.name();
     asked_for_ = request.catalog();
-    return stream_.Append(request.bytes());
+    return stream_->Append(request.bytes());
   }
   ATTENDANT_RETURN_IF_ERROR(
       AuthorizeStill(backend_, context_, Role::kAdmin, asked_for_));
@@ -147,16 +154,21 @@ absl::Status SnapshotImportCall::Append() {
     return InvalidField(request.name().empty() ? "catalog" : "name", "a name",
                         "nothing after the first request");
   }
-  return stream_.Append(request.bytes());
+  return stream_->Append(request.bytes());
 }
 
 absl::Status SnapshotImportCall::End() {
+  // A stream that is cut off ends as one that is done does, and OnCancel may
+  // come later.
+  if (context_.IsCancelled()) {
+    return absl::CancelledError("the caller went away, or sent nothing");
+  }
   ATTENDANT_RETURN_IF_ERROR(interrupt_.Check());
   ATTENDANT_RETURN_IF_ERROR(
       AuthorizeStill(backend_, context_, Role::kAdmin, asked_for_));
   LongWork work(interrupt_);
   ATTENDANT_ASSIGN_OR_RETURN(const SnapshotManifest manifest,
-                             stream_.Finish(catalog_, name_, work));
+                             stream_->Finish(catalog_, name_, work));
   v1::ImportSnapshotResponse response;
   SnapshotToProto(manifest, response.mutable_snapshot());
   return SerialiseMessage(response, backend_.max_message_bytes, &response_);

@@ -7,6 +7,7 @@
 #include <grpcpp/support/server_callback.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -49,7 +50,7 @@ class ExportCall final
 };
 
 // ImportSnapshot. Each request is written on a worker before the next is read.
-// Lives until gRPC is done with it; what was not finished goes with it.
+// Lives until gRPC is done with it; what was not finished is removed.
 class SnapshotImportCall final
     : public RecordedCall<grpc::ServerReadReactor<grpc::ByteBuffer>>,
       public Work {
@@ -61,7 +62,7 @@ class SnapshotImportCall final
 
   void OnReadDone(bool ok) override;
   void Run() override;
-  void Refuse(const absl::Status& status) override { Finish(status); }
+  void Refuse(const absl::Status& status) override { Stop(status); }
 
  private:
   SnapshotImportCall(Backend& backend, WorkerPool& pool,
@@ -69,12 +70,14 @@ class SnapshotImportCall final
                      grpc::ByteBuffer& response);
   absl::Status Append();
   absl::Status End();
+  // The call may be gone after it.
+  void Stop(const absl::Status& status);
 
   WorkerPool& pool_;
   grpc::ByteBuffer& response_;
   // Touched by one reaction or by the worker, never by two at a time.
   grpc::ByteBuffer request_;
-  SnapshotImport stream_;
+  std::optional<SnapshotImport> stream_;  // nothing after Stop
   bool begun_ = false;
   bool all_read_ = false;
   std::string asked_for_;  // the catalog as the caller spells it

@@ -18,6 +18,7 @@ namespace attendant {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class SnapshotServiceTest : public ServerFixture {
  protected:
@@ -219,6 +220,25 @@ TEST_F(SnapshotServiceTest, GoesToAFileAndBack) {
       grpc::StatusCode::CANCELLED);
   EXPECT_EQ(ListAll(10), "attic/s1 shop/s1 shop/s2 ");
   server_->Shutdown(absl::Seconds(5));
+  EXPECT_TRUE(std::filesystem::is_empty(directory_ / "snapshots/.partial"));
+}
+
+TEST_F(SnapshotServiceTest, AnUploadThatIsCancelledIsNoneThatIsDone) {
+  ASSERT_TRUE(Take("shop", "s1").ok());
+  std::string bytes;
+  ASSERT_TRUE(Export("s1", &bytes).ok());
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 50; ++i) {
+    // In its midst, and with nothing left to send.
+    const std::size_t size = i % 2 == 0 ? bytes.size() / 2 : bytes.size();
+    EXPECT_EQ(
+        Import(bytes.substr(0, size), "", "s2", /*cancel=*/true).error_code(),
+        grpc::StatusCode::CANCELLED);
+  }
+  server_->Shutdown(absl::Seconds(60));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              Not(HasSubstr("call_failed")));
+  EXPECT_FALSE(std::filesystem::exists(FilesOf("s2")));
   EXPECT_TRUE(std::filesystem::is_empty(directory_ / "snapshots/.partial"));
 }
 
