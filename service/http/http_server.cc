@@ -18,6 +18,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <utility>
 #include <vector>
 
@@ -132,7 +133,12 @@ absl::Status HttpServer::Listen() {
   evhttp_set_gencb(
       http_,
       [](evhttp_request* request, void* server) {
-        static_cast<HttpServer*>(server)->Answer(request);
+        try {
+          static_cast<HttpServer*>(server)->Answer(request);
+        } catch (const std::exception&) {
+          // Not through libevent, which is C. Nothing was sent yet.
+          evhttp_send_error(request, HTTP_INTERNAL, nullptr);
+        }
       },
       this);
   evhttp_bound_socket* bound = evhttp_bind_socket_with_handle(

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,7 @@ class HttpServerTest : public ::testing::Test {
         HttpServer::Start(
             {.listen = "127.0.0.1:0",
              .handler = [](const HttpRequest& request) -> HttpResponse {
+               if (request.path == "/bad") throw std::bad_alloc();
                return {.body = absl::StrCat("path ", request.path, " of ",
                                             request.authorization)};
              },
@@ -66,6 +68,14 @@ TEST_F(HttpServerTest, HeadIsGetWithoutTheBody) {
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
   EXPECT_THAT(answer, HasSubstr("\r\nContent-Length: 14\r\n"));
   EXPECT_THAT(answer, EndsWith("\r\n\r\n"));
+}
+
+TEST_F(HttpServerTest, APageThatCantBeMadeIsAnErrorAndNotTheEnd) {
+  Start(kSoon);
+  EXPECT_THAT(Ask("GET /bad HTTP/1.1\r\nHost: a\r\n\r\n"),
+              StartsWith("HTTP/1.1 500 "));
+  EXPECT_THAT(Ask("GET /page HTTP/1.1\r\nHost: a\r\n\r\n"),
+              StartsWith("HTTP/1.1 200 OK\r\n"));
 }
 
 TEST_F(HttpServerTest, RefusesWhatItDoesNotServe) {
