@@ -44,8 +44,6 @@ std::string HeaderOf(evhttp_request* request, const char* name) {
   return value == nullptr ? "" : value;
 }
 
-}  // namespace
-
 // The address of the peer, without its port; 0 if it is gone.
 std::uint64_t PeerOf(int socket) {
   sockaddr_storage address = {};
@@ -78,6 +76,8 @@ bool HasSpoken(int socket) {
   return getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
          info.tcpi_bytes_received > 0;
 }
+
+}  // namespace
 
 // From accepting it until its request is answered, its client is gone, or its
 // time is over.
