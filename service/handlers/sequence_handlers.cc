@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <utility>
 #include <variant>
@@ -8,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "core/attention/contextualize.h"
+#include "core/base/clock.h"
 #include "core/base/status.h"
 #include "core/catalog/rank_items.h"
 #include "service/calls/read_after_write.h"
@@ -22,17 +22,6 @@
 
 namespace attendant {
 namespace {
-
-class Stopwatch {
- public:
-  absl::Duration elapsed() const {
-    return absl::FromChrono(std::chrono::steady_clock::now() - start_);
-  }
-
- private:
-  const std::chrono::steady_clock::time_point start_ =
-      std::chrono::steady_clock::now();
-};
 
 // The request's own vectors, compared as they are, must have a direction. What
 // an item's key, a position or a layer makes of norm 0 has similarity 0.
@@ -157,10 +146,10 @@ absl::Status Contextualize(Backend& backend,
   ATTENDANT_RETURN_IF_ERROR(CheckDirections(request, input));
   ATTENDANT_RETURN_IF_ERROR(
       CheckReply(input, shape, backend.max_message_bytes));
-  const Stopwatch stopwatch;
+  const SteadyTime begin = SteadyNow();
   ATTENDANT_ASSIGN_OR_RETURN(const SequenceContext context,
                              Contextualize(input));
-  const absl::Duration compute_time = stopwatch.elapsed();
+  const absl::Duration compute_time = TimeSince(begin);
   ATTENDANT_RETURN_IF_ERROR(
       ContextToProto(context, backend.max_message_bytes, response));
   response->set_method(MethodToProto(input.approximation));
@@ -186,10 +175,10 @@ absl::Status RankCandidates(Backend& backend,
   const auto snapshot = catalog->snapshot();
   ATTENDANT_RETURN_IF_ERROR(
       CheckReply(*snapshot, query, backend.max_message_bytes));
-  const Stopwatch stopwatch;
+  const SteadyTime begin = SteadyNow();
   ATTENDANT_ASSIGN_OR_RETURN(const RankAnswer answer,
                              RankItems(*snapshot, query, interrupt));
-  const absl::Duration compute_time = stopwatch.elapsed();
+  const absl::Duration compute_time = TimeSince(begin);
   ATTENDANT_RETURN_IF_ERROR(RankAnswerToProto(
       answer, *snapshot, backend.max_message_bytes, response));
   response->set_method(MethodToProto(query.approximation));

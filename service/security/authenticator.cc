@@ -13,10 +13,6 @@
 namespace attendant {
 namespace {
 
-std::int64_t NowNanoseconds() {
-  return SteadyNow().time_since_epoch() / std::chrono::nanoseconds(1);
-}
-
 absl::StatusOr<TokenTable> ReadTable(const std::string& path) {
   ATTENDANT_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path));
   absl::StatusOr<TokenTable> table = TokenTable::FromText(text);
@@ -53,7 +49,7 @@ Authenticator::Authenticator(const std::string& path, bool anonymous_read,
                              WatchedFiles files, TokenTable table)
     : path_(path),
       anonymous_read_(anonymous_read),
-      next_look_ns_(NowNanoseconds()),
+      next_look_(SteadyNow()),
       table_(std::make_shared<TokenTable>(std::move(table))),
       files_(std::move(files)) {}
 
@@ -100,11 +96,11 @@ std::shared_ptr<const Grant> Authenticator::GrantOf(
 }
 
 void Authenticator::ReloadIfChanged() {
-  const std::int64_t now = NowNanoseconds();
-  std::int64_t next = next_look_ns_.load(std::memory_order_relaxed);
+  const SteadyTime now = SteadyNow();
+  SteadyTime next = next_look_.load(std::memory_order_relaxed);
   // One of the calls that come at the time looks; the others don't wait.
-  if (now < next || !next_look_ns_.compare_exchange_strong(
-                        next, now + absl::ToInt64Nanoseconds(kLookInterval))) {
+  if (now < next || !next_look_.compare_exchange_strong(
+                        next, now + absl::ToChronoNanoseconds(kLookInterval))) {
     return;
   }
   // The log tells of what went wrong.

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "core/base/clock.h"
 #include "core/base/mutex.h"
 #include "core/base/published.h"
 #include "service/metrics/instruments.h"
@@ -63,7 +64,7 @@ class Authenticator {
 
   const std::string path_;
   const bool anonymous_read_;
-  std::atomic<std::int64_t> next_look_ns_;  // of SteadyNow
+  std::atomic<SteadyTime> next_look_;
   Published<TokenTable> table_;
   CounterFor<AuthRefusal> refusals_;
   Mutex mutex_;
