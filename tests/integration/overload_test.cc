@@ -4,6 +4,7 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 #include <gtest/gtest.h>
+#include <httplib.h>
 #include <signal.h>
 
 #include <array>
@@ -14,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
@@ -68,6 +70,38 @@ v1::AttendRequest HeavyRequest(std::uint64_t seed) {
   request.set_select_kind(v1::SELECT_KIND_SAMPLE);
   request.set_seed(static_cast<std::int64_t>(seed));
   return request;
+}
+
+// Attention of many tokens over each other, which takes about a second.
+v1::ContextualizeRequest LongRequest() {
+  constexpr int kTokenCount = 4096;
+  constexpr std::size_t kTokenDim = 512;
+  v1::ContextualizeRequest request;
+  for (int i = 0; i < kTokenCount; ++i) {
+    const std::vector<float> token =
+        SplitMix(static_cast<std::uint64_t>(i)).Floats(kTokenDim);
+    request.mutable_sequence()
+        ->mutable_vectors()
+        ->add_vectors()
+        ->mutable_floats()
+        ->mutable_values()
+        ->Add(token.begin(), token.end());
+  }
+  return request;
+}
+
+httplib::Result Get(const ServerProcess& server, const std::string& path) {
+  return httplib::Client("http://" + server.http_address()).Get(path);
+}
+
+bool HasMetric(const ServerProcess& server, const std::string& line) {
+  const auto page = Get(server, "/metrics");
+  return page && absl::StrContains(page->body, line + "\n");
+}
+
+bool IsReady(const ServerProcess& server) {
+  const auto page = Get(server, "/readyz");
+  return page && page->status == 200;
 }
 
 // Callers that ask again at once, whatever they are told, and never again by
@@ -169,12 +203,31 @@ TEST(OverloadTest, OthersAreAnsweredWhileQueriesAreRefused) {
 
 TEST(DrainTest, WhatWasTakenIsAnsweredAndTheRestIsSentElsewhere) {
   const ScratchDirectory data;
-  ASSERT_OK_AND_ASSIGN(const auto server, ServerProcess::Start(data.path()));
-  FillShop(*server);
+  ASSERT_OK_AND_ASSIGN(const auto server,
+                       ServerProcess::Start(data.path(), {"--workers", "1"}));
+  // One that takes longer than it takes to stop, and one that waits for it.
+  std::vector<std::thread> taken;
+  for (int i = 0; i < 2; ++i) {
+    taken.emplace_back([&] {
+      const auto client = Client::Connect(
+          {.server = server->address(), .deadline = absl::Minutes(1)});
+      ASSERT_OK(client);
+      EXPECT_OK((*client)->Contextualize(LongRequest()));
+    });
+  }
+  Await([&] {
+    return HasMetric(*server, "attendant_busy_workers{pool=\"attend\"} 1") &&
+           HasMetric(*server, "attendant_queue_depth{pool=\"attend\"} 1");
+  });
+  server->Signal(SIGTERM);
+  Await([&] { return !IsReady(*server); });
+  // Nor has the first ended.
+  EXPECT_TRUE(HasMetric(*server, "attendant_queue_depth{pool=\"attend\"} 1"));
   Callers callers(server->address(), 8);
-  Await([&] { return callers.answered_count() > 20; });
-  EXPECT_EQ(server->Stop(), 0);
+  EXPECT_EQ(server->Wait(absl::Minutes(1)), 0);
   callers.Stop();
+  for (std::thread& thread : taken) thread.join();
+  EXPECT_EQ(callers.answered_count(), 0);
   // A client takes no other code for "ask another server".
   EXPECT_THAT(callers.codes(), IsSubsetOf({grpc::StatusCode::UNAVAILABLE}));
 }
