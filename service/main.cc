@@ -1,5 +1,6 @@
 // attendantd: the attention retrieval server.
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -96,6 +97,8 @@ int Serve(const Flags& flags) {
   std::fflush(stdout);
 
   RaiseOpenFilesLimit();
+  // What it stores is nobody else's to read.
+  umask(0077);
   // Of both ports.
   const auto security = Security::Open(flags.server.security);
   if (!security.ok()) return Refuse(security.status(), "");

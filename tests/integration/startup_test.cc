@@ -49,6 +49,26 @@ TEST(StartupTest, PrintsItsConfigurationAndStopsOnSigterm) {
   EXPECT_GT(line_count, 0);
 }
 
+TEST(StartupTest, WhatItStoresIsNobodyElsesToRead) {
+  const ScratchDirectory scratch;
+  const std::string data = scratch / "data";
+  ASSERT_OK_AND_ASSIGN(const auto server, ServerProcess::Start(data));
+  ASSERT_OK_AND_ASSIGN(const auto client, server->Connect());
+  ASSERT_OK(
+      CreateCatalog(*client, "shop", {KeyFieldOf("k", 2, v1::SCORE_KIND_DOT)}));
+  constexpr auto kOthers =
+      std::filesystem::perms::group_all | std::filesystem::perms::others_all;
+  int count = 0;
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(data)) {
+    EXPECT_EQ(entry.status().permissions() & kOthers,
+              std::filesystem::perms::none)
+        << entry.path();
+    ++count;
+  }
+  EXPECT_GT(count, 5);
+}
+
 TEST(StartupTest, RefusesADataDirectoryThatAnotherProcessHolds) {
   const ScratchDirectory data;
   ASSERT_OK_AND_ASSIGN(const auto server, ServerProcess::Start(data.path()));
