@@ -13,8 +13,9 @@ std::int64_t TextBytes(const v1::Item& item) {
   std::size_t bytes = 0;
   for (const auto& [name, value] : item.attributes()) {
     bytes += value.string_value().size();
+    // As ValidateItem counts: an empty text takes room as well.
     for (const std::string& entry : value.string_list_value().values()) {
-      bytes += entry.size();
+      bytes += entry.size() + 2;
     }
   }
   return static_cast<std::int64_t>(bytes);

@@ -58,6 +58,12 @@ TEST_F(LimitsTest, EachIsNamed) {
                   "items[1].id: got 6 bytes, want 0 to 5 bytes");
   ExpectOverLimit(UpsertText(ItemText("x", "01234567890")),
                   "items[0].attributes: got 11 bytes of text, want 0 to 10");
+  // A text of a list takes two bytes more than it has.
+  ExpectOverLimit(
+      UpsertText("items { id: 'x' keys { key: 'k' value { floats { values: [1, "
+                 "1] } } } attributes { key: 'name' value { string_list_value "
+                 "{ values: ['1234', '', '1'] } } } }"),
+      "items[0].attributes: got 11 bytes of text, want 0 to 10");
   const std::string query =
       "catalog: 'shop' query { vector { floats { values: [1, 0] } } } ";
   EXPECT_TRUE(
