@@ -1,12 +1,12 @@
 #include "client/files/file_stream.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "client/files/sync_directory.h"
 #include "core/base/status.h"
 
 namespace attendant {
@@ -18,13 +18,7 @@ std::string PartialPath(const std::string& path) {
 
 absl::Status SyncDirectoryOf(const std::string& path) {
   const std::string parent = std::filesystem::path(path).parent_path().string();
-  const std::string directory = parent.empty() ? std::string(1, '.') : parent;
-  const int fd = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return absl::ErrnoToStatus(errno, directory);
-  const int error = fsync(fd) == 0 ? 0 : errno;
-  close(fd);
-  if (error != 0) return absl::ErrnoToStatus(error, directory);
-  return absl::OkStatus();
+  return SyncDirectory(parent.empty() ? std::string(1, '.') : parent);
 }
 
 }  // namespace

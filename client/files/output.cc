@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "client/files/sync_directory.h"
 #include "core/base/status.h"
 
 namespace attendant {
@@ -92,7 +93,7 @@ absl::Status WriteAll(const std::string& directory,
       return absl::ErrnoToStatus(errno, path);
     }
   }
-  return absl::OkStatus();
+  return SyncDirectory(directory);
 }
 
 }  // namespace
