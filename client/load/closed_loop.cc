@@ -26,8 +26,9 @@ class Loop {
       for (int i = 0; i < options_.concurrency; ++i) Send();
       running_.wait();
     }
-    return recorder_.Await(std::clamp(TimeSince(count_from_),
-                                      absl::Nanoseconds(1), options_.duration));
+    return recorder_.Await(
+        count_from_, std::clamp(TimeSince(count_from_), absl::Nanoseconds(1),
+                                options_.duration));
   }
 
  private:

@@ -55,8 +55,4 @@ double LoadResult::requests_per_second() const {
   return PerSecond(total.request_count(), duration);
 }
 
-double LoadResult::answers_per_second() const {
-  return PerSecond(total.answered_count(), duration);
-}
-
 }  // namespace attendant

@@ -47,6 +47,8 @@ class Tally {
 // A part of an open loop: its one rate, a step, or a piece of a ramp.
 struct SliceResult {
   double rate = 0;  // requests due a second, the mean
+  // As planned, or until its last answer if that came later; from its begin, or
+  // the last answer of the slice before.
   absl::Duration duration;
   Tally tally;
 
@@ -68,6 +70,8 @@ struct Moment {
 
 // Of the requests that count; moments are also of the warm-up.
 struct LoadResult {
+  // From the end of the warm-up to that of the load, or the last answer of an
+  // open loop if that came later: rates are those that were reached.
   absl::Duration duration;
   Tally total;
   // By kind of request, in the order of RequestKinds.
@@ -90,7 +94,6 @@ struct LoadResult {
   static constexpr std::int64_t kMostWaiting = 50000;
 
   double requests_per_second() const;
-  double answers_per_second() const;
 };
 
 }  // namespace attendant

@@ -74,7 +74,8 @@ LoadResult RunOpenLoop(const OpenLoopOptions& options, const Traffic& traffic) {
                                    absl::ToInt64Nanoseconds(TimeSince(time)));
                  });
   }
-  return recorder.Await(counted);
+  return recorder.Await(start + absl::ToChronoNanoseconds(options.warmup),
+                        counted);
 }
 
 }  // namespace attendant

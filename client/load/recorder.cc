@@ -1,5 +1,6 @@
 #include "client/load/recorder.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/string_view.h"
@@ -26,6 +27,7 @@ Recorder::Recorder(std::vector<std::string> kinds,
                               .duration = slice.duration,
                               .tally = {}});
   }
+  last_answers_.resize(std::max<std::size_t>(1, slices.size()));
 }
 
 bool Recorder::Send(int slice) {
@@ -53,6 +55,7 @@ void Recorder::Answer(int kind, int slice, const absl::Status& status,
   recent_.Add(status.code(), latency_ns);
   ++(status.ok() ? answered_count_ : failed_count_);
   if (slice == kWarmup) return;
+  last_answers_[static_cast<std::size_t>(slice)] = SteadyNow();
   result_.total.Add(status.code(), latency_ns);
   result_.kinds[static_cast<std::size_t>(kind)].second.Add(status.code(),
                                                            latency_ns);
@@ -94,10 +97,20 @@ LoadView Recorder::Look() {
   return view;
 }
 
-LoadResult Recorder::Await(absl::Duration duration) {
+LoadResult Recorder::Await(SteadyTime begin, absl::Duration duration) {
   MutexLock lock(&mutex_);
   while (waiting_count_ > 0) changed_.Wait(&mutex_);
-  result_.duration = duration;
+  SteadyTime last = begin;
+  SteadyTime planned_end = begin;
+  for (std::size_t i = 0; i < last_answers_.size(); ++i) {
+    const SteadyTime from = std::max(planned_end, last);
+    last = std::max(last, last_answers_[i]);
+    if (result_.slices.empty()) break;
+    SliceResult& slice = result_.slices[i];
+    planned_end += absl::ToChronoNanoseconds(slice.duration);
+    slice.duration = std::max(slice.duration, absl::FromChrono(last - from));
+  }
+  result_.duration = std::max(duration, absl::FromChrono(last - begin));
   return std::move(result_);
 }
 

@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "client/load/load_result.h"
 #include "client/load/rate_profile.h"
+#include "core/base/clock.h"
 #include "core/base/mutex.h"
 
 namespace attendant {
@@ -47,14 +48,17 @@ class Recorder {
   LoadView Look();
 
   // Waits until all that was sent is answered, and hands over what was counted.
-  // At most once.
-  LoadResult Await(absl::Duration duration);
+  // The load began at `begin`, after the warm-up, and is `duration` long or, if
+  // that is later, ends with its last answer; so do its slices, one after the
+  // other. At most once.
+  LoadResult Await(SteadyTime begin, absl::Duration duration);
 
  private:
   Mutex mutex_;
   CondVar changed_;
   std::int64_t waiting_count_ ABSL_GUARDED_BY(mutex_) = 0;
   LoadResult result_ ABSL_GUARDED_BY(mutex_);
+  std::vector<SteadyTime> last_answers_ ABSL_GUARDED_BY(mutex_);  // by slice
   Tally moment_ ABSL_GUARDED_BY(mutex_);
   Tally recent_ ABSL_GUARDED_BY(mutex_);
   std::int64_t answered_count_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -42,9 +42,10 @@ std::string Summary(const LoadReport& report) {
   if (report.rate) {
     absl::StrAppendFormat(
         &text,
-        "open loop at %g a second: %d sent in %.1f s, %d answered, %d refused, "
-        "%d failed otherwise\n",
-        *report.rate, total.request_count(), seconds, total.answered_count(),
+        "open loop at %g a second: %d sent in %.1f s, %.0f a second reached; "
+        "%d answered, %d refused, %d failed otherwise\n",
+        *report.rate, total.request_count(), seconds,
+        result.requests_per_second(), total.answered_count(),
         total.refused_count(), total.failed_count() - total.refused_count());
     absl::StrAppendFormat(
         &text,

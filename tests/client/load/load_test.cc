@@ -183,7 +183,6 @@ TEST(OpenLoopTest, SendsAllThatIsDueAndCountsWhatBecameOfIt) {
   EXPECT_EQ(result.total.answered_count(), 50);
   EXPECT_EQ(result.total.refused_count(), 25);
   EXPECT_EQ(result.total.failed_count(), 50);
-  EXPECT_EQ(result.answers_per_second(), 500);
   EXPECT_THAT(result.error_counts,
               ElementsAre(Pair("full", 25), Pair("gone", 25)));
 }
@@ -198,7 +197,8 @@ TEST(OpenLoopTest, ALoadThatIsStoppedIsAsLongAsItWas) {
   const LoadResult result =
       RunOpenLoop(AtRate(1000, absl::Minutes(1)), traffic);
   EXPECT_EQ(result.total.request_count(), 50);
-  EXPECT_NEAR(absl::ToDoubleMilliseconds(result.duration), 50, 1.5);
+  EXPECT_GE(result.duration, absl::Milliseconds(48));
+  EXPECT_LT(result.duration, absl::Seconds(30));
 }
 
 TEST(OpenLoopTest, LatencyCountsFromWhenARequestWasDue) {
@@ -229,6 +229,26 @@ TEST(OpenLoopTest, WhatIsSentLateIsLateAndSaysSo) {
   EXPECT_GE(result.total.latencies().AtPercentile(90), 10'000'000);
 }
 
+// What was due is not what was done.
+TEST(OpenLoopTest, RatesAreThoseThatTheGeneratorReached) {
+  FakeServer server([](std::int64_t) { return absl::OkStatus(); });
+  OpenLoopOptions options = AtRate(1, absl::Seconds(1));
+  options.profile = RateProfile::Steps({1000, 1000}, absl::Milliseconds(40));
+  const LoadResult result = RunOpenLoop(
+      options, {.send = [&](std::int64_t index, FakeServer::Done done) {
+        absl::SleepFor(absl::Milliseconds(4));
+        server.Send(index, std::move(done));
+      }});
+  EXPECT_EQ(result.total.request_count(), 40);
+  EXPECT_GE(result.duration, absl::Milliseconds(160));
+  EXPECT_LE(result.requests_per_second(), 250);
+  ASSERT_EQ(result.slices.size(), 2u);
+  for (const SliceResult& slice : result.slices) {
+    EXPECT_GE(slice.duration, absl::Milliseconds(75));
+    EXPECT_LE(slice.answers_per_second(), 20 / 0.075);
+  }
+}
+
 TEST(OpenLoopTest, EachSliceHasWhatWasDueInItHoweverLateItWasAnswered) {
   FakeServer server([](std::int64_t index) {
     if (index == 20) absl::SleepFor(absl::Milliseconds(150));
@@ -243,7 +263,10 @@ TEST(OpenLoopTest, EachSliceHasWhatWasDueInItHoweverLateItWasAnswered) {
   EXPECT_EQ(result.slices[0].tally.answered_count(), 50);
   EXPECT_EQ(result.slices[1].tally.answered_count(), 100);
   EXPECT_EQ(result.total.answered_count(), 150);
-  EXPECT_EQ(result.duration, absl::Milliseconds(200));
+  // The second slice was done sooner after the first than it was planned.
+  EXPECT_GE(result.slices[0].duration, absl::Milliseconds(150));
+  EXPECT_LT(result.slices[1].duration, result.slices[0].duration);
+  EXPECT_GE(result.duration, absl::Milliseconds(200));
 }
 
 TEST(OpenLoopTest, KindsAreCountedApart) {
@@ -298,7 +321,7 @@ TEST(RecorderTest, WhatCanNotWaitIsCountedAndNotSent) {
   for (std::int64_t i = 0; i < LoadResult::kMostWaiting; ++i) {
     recorder.Answer(0, 0, absl::OkStatus(), 1);
   }
-  const LoadResult result = recorder.Await(absl::Seconds(1));
+  const LoadResult result = recorder.Await(SteadyNow(), absl::Seconds(1));
   EXPECT_EQ(result.unsent_count, 1);
   EXPECT_EQ(result.total.answered_count(), LoadResult::kMostWaiting);
 }
@@ -309,7 +332,7 @@ TEST(RecorderTest, MessagesAreBounded) {
     recorder.Send(0);
     recorder.Answer(0, 0, absl::InternalError(std::to_string(i)), 1);
   }
-  const LoadResult result = recorder.Await(absl::Seconds(1));
+  const LoadResult result = recorder.Await(SteadyNow(), absl::Seconds(1));
   EXPECT_EQ(result.error_counts.size(), LoadResult::kMostMessages + 1);
   EXPECT_EQ(result.error_counts.at("other messages"), 50);
 }
@@ -321,7 +344,7 @@ TEST(RecorderTest, WhenToTryAgainMakesNoOtherMessage) {
     recorder.Send(0);
     recorder.Answer(0, 0, absl::ResourceExhaustedError(message), 1);
   }
-  EXPECT_THAT(recorder.Await(absl::Seconds(1)).error_counts,
+  EXPECT_THAT(recorder.Await(SteadyNow(), absl::Seconds(1)).error_counts,
               ElementsAre(Pair("full", 3)));
 }
 

@@ -181,6 +181,7 @@ TEST(TextReportTest, AnOpenLoopHasARowForEachKindAndSlice) {
   const std::string text = TextReport(Steps());
   EXPECT_THAT(text,
               AllOf(HasSubstr("open loop at 50 a second: 101 sent in 2.0 s, "
+                              "50 a second reached; "
                               "100 answered, 0 refused, 1 failed otherwise"),
                     HasSubstr("1 sent over 1ms late"), HasSubstr("write"),
                     HasSubstr("rate"), HasSubstr("60")));
