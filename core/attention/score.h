@@ -50,6 +50,10 @@ absl::Status ValidateFinite(std::span<const float> vector,
 // The Euclidean norm, summed in doubles: no overflow for finite floats.
 double Norm(std::span<const float> vector);
 
+// The least norm of a key that is written under COSINE: the inverse of less may
+// be beyond a float, and the similarity then 0.
+inline constexpr double kLeastCosineNorm = 1e-38;
+
 // Turns the sum of `example_count` weighted examples (repetitions counted) into
 // a query, in place. kUnit leaves a zero sum as it is.
 void Combine(CombineKind kind, std::int64_t example_count,

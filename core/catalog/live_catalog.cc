@@ -224,11 +224,23 @@ void LiveCatalog::AppendHeadKeys(const Snapshot& next, int field,
 
 absl::Status LiveCatalog::CheckKeyLimits(const Item& item) const {
   for (std::size_t f = 0; f < item.keys.size(); ++f) {
-    if (Within(item.keys[f], key_limits_[f])) continue;
-    return InvalidField(
-        absl::StrCat("keys[", record_.schema.key_fields[f].name, "]"),
-        "a component too large for the field's model",
-        absl::StrCat("components of at most ", key_limits_[f], " in size"));
+    const std::vector<float>& key = item.keys[f];
+    if (key.empty()) continue;
+    const KeyFieldSchema& field = record_.schema.key_fields[f];
+    const std::string path = absl::StrCat("keys[", field.name, "]");
+    if (!Within(key, key_limits_[f])) {
+      return InvalidField(
+          path, "a component too large for the field's model",
+          absl::StrCat("components of at most ", key_limits_[f], " in size"));
+    }
+    // Here and not in ValidateItem, which what is stored must pass as well.
+    if (field.score_kind != ScoreKind::kCosine) continue;
+    if (const double norm = Norm(key); norm < kLeastCosineNorm) {
+      return InvalidField(
+          path, absl::StrCat("norm ", norm),
+          absl::StrCat("a norm of ", kLeastCosineNorm,
+                       " or more, as the score kind is COSINE"));
+    }
   }
   return absl::OkStatus();
 }

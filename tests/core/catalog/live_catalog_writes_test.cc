@@ -18,6 +18,26 @@ WriteCondition IfSequence(std::int64_t sequence) {
   return {.absent = false, .sequence = sequence};
 }
 
+using CosineWritesTest = CatalogFixture;
+
+TEST_F(CosineWritesTest, AKeyWhoseInverseNormIsNoFloatIsRefused) {
+  OpenCatalog(OneFieldSchema(2, ScoreKind::kCosine));
+  const std::vector<Item> items = {MakeItem("tiny", {1e-40f, 0}),
+                                   MakeItem("small", {1e-37f, 0})};
+  const auto outcome = catalog_->Import(items, /*if_absent=*/false);
+  ASSERT_OK(outcome);
+  EXPECT_THAT(outcome->statuses[0],
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("want a norm of 1e-38 or more")));
+  EXPECT_OK(outcome->statuses[1]);
+  EXPECT_THAT(catalog_->Upsert(items, ""),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("items[0].keys[vec]: got norm")));
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(VectorQuery({1, 0})));
+  ASSERT_EQ(answer.items.size(), 1u);
+  EXPECT_NEAR(answer.items[0].logit, 1, 1e-5);
+}
+
 class LiveCatalogWritesTest : public CatalogFixture {
  protected:
   void SetUp() override {
