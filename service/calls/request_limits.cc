@@ -21,9 +21,9 @@ std::int64_t TextBytes(const v1::Item& item) {
   return static_cast<std::int64_t>(bytes);
 }
 
-absl::Status CheckText(const std::string& text, std::int64_t most,
-                       absl::string_view field) {
-  return CheckCount(static_cast<std::int64_t>(text.size()), 0, most, field,
+absl::Status CheckText(const std::string& text, std::int64_t least,
+                       std::int64_t most, absl::string_view field) {
+  return CheckCount(static_cast<std::int64_t>(text.size()), least, most, field,
                     " bytes");
 }
 
@@ -44,7 +44,7 @@ absl::Status CheckWrite(const RequestLimits& limits, const Request& request) {
 }  // namespace
 
 absl::Status CheckItem(const RequestLimits& limits, const v1::Item& item) {
-  ATTENDANT_RETURN_IF_ERROR(CheckText(item.id(), limits.id_bytes, "id"));
+  ATTENDANT_RETURN_IF_ERROR(CheckText(item.id(), 1, limits.id_bytes, "id"));
   return CheckCount(TextBytes(item), 0, limits.attribute_bytes, "attributes",
                     " bytes of text");
 }
@@ -83,12 +83,12 @@ absl::Status CheckLimits(const RequestLimits& limits,
 
 absl::Status CheckLimits(const RequestLimits& limits,
                          const v1::DeleteMatchingItemsRequest& request) {
-  return CheckText(request.filter(), limits.filter_bytes, "filter");
+  return CheckText(request.filter(), 0, limits.filter_bytes, "filter");
 }
 
 absl::Status CheckLimits(const RequestLimits& limits,
                          const v1::AttendRequest& request) {
-  return CheckText(request.filter(), limits.filter_bytes, "filter");
+  return CheckText(request.filter(), 0, limits.filter_bytes, "filter");
 }
 
 absl::Status CheckLimits(const RequestLimits& limits,

@@ -55,7 +55,7 @@ TEST_F(LimitsTest, EachIsNamed) {
   ExpectOverLimit(UpsertText(item + item + item + item),
                   "items: got 4, want 0 to 3");
   ExpectOverLimit(UpsertText(item + ItemText("123456", "short")),
-                  "items[1].id: got 6 bytes, want 0 to 5 bytes");
+                  "items[1].id: got 6 bytes, want 1 to 5 bytes");
   ExpectOverLimit(UpsertText(ItemText("x", "01234567890")),
                   "items[0].attributes: got 11 bytes of text, want 0 to 10");
   // A text of a list takes two bytes more than it has.
@@ -118,7 +118,7 @@ TEST_F(LimitsTest, AnImportRefusesTheItemAlone) {
   EXPECT_EQ(response.stored_count(), 1);
   ASSERT_EQ(response.failures_size(), 1);
   EXPECT_THAT(response.failures(0).status().message(),
-              HasSubstr("id: got 6 bytes, want 0 to 5 bytes"));
+              HasSubstr("id: got 6 bytes, want 1 to 5 bytes"));
 }
 
 TEST(TransportLimitsTest, NameWhatIsOutOfRange) {
