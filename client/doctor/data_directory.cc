@@ -14,6 +14,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <optional>
 #include <sstream>
 #include <system_error>
@@ -70,10 +71,10 @@ Finding ExamineAccess(const std::string& path,
 
 Finding ExamineFormat(const std::string& path) {
   std::ifstream file(path + "/FORMAT");
-  std::string text;
-  if (!std::getline(file, text)) {
+  if (!file.is_open()) {
     return {.subject = "format", .text = "none: nothing was stored yet"};
   }
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
   int version = 0;
   if (!absl::SimpleAtoi(text, &version) || version < 1) {
     return {"format", Verdict::kFailure,

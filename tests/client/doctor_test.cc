@@ -135,7 +135,9 @@ TEST(DataDirectoryTest, TellsFormatsApart) {
   EXPECT_EQ(format("1\n").verdict, Verdict::kOk);
   EXPECT_EQ(format("99\n").verdict, Verdict::kFailure);
   EXPECT_THAT(format("99\n").advice, HasSubstr("newer"));
+  // attendantd starts on neither.
   EXPECT_EQ(format("one\n").verdict, Verdict::kFailure);
+  EXPECT_EQ(format("").verdict, Verdict::kFailure);
 }
 
 TEST(DataDirectoryTest, NamesWhoHoldsIt) {
