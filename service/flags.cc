@@ -176,6 +176,8 @@ EarlyExit ExitOf(const CLI::App& app, const CLI::ParseError& error) {
   // What the library says of an unknown key of a configuration file.
   const bool unknown_key =
       absl::ConsumePrefix(&text, "INI was not able to parse ");
+  // Its mark of a [section].
+  if (unknown_key) absl::ConsumeSuffix(&text, ".++");
   return {absl::StrCat("attendantd: ",
                        unknown_key ? "the --config file sets no flag: " : "",
                        text, "; see attendantd --help\n"),

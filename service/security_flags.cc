@@ -33,6 +33,22 @@ void AddFile(CLI::App& app, const std::string& flag,
           "", "text"));
 }
 
+// The library takes any number for a truth.
+void AddFlag(CLI::App& app, const std::string& flag,
+             const std::string& variable, bool& value,
+             const std::string& description) {
+  app.add_flag(flag, value, description)
+      ->envname(variable)
+      ->group(kGroup)
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            const bool fits =
+                text == "true" || text == "false" || text == "1" || text == "0";
+            return fits ? "" : "want true or false";
+          },
+          "", "truth"));
+}
+
 }  // namespace
 
 void AddSecurityFlags(CLI::App& app, SecurityOptions& options) {
@@ -48,15 +64,13 @@ void AddSecurityFlags(CLI::App& app, SecurityOptions& options) {
           "Salted hashes of tokens, a line each (see attendantd token --help): "
           "each call needs a token that allows it. Without the file whoever "
           "can connect may do everything");
-  app.add_flag("--anonymous-read", options.anonymous_read,
-               "With --auth-tokens: calls without a token may read")
-      ->envname("ATTENDANT_ANONYMOUS_READ")
-      ->group(kGroup);
-  app.add_flag("--plaintext-on-network", options.plaintext_on_network,
-               "Listen without TLS where other machines can connect: all of "
-               "them may read and change everything")
-      ->envname("ATTENDANT_PLAINTEXT_ON_NETWORK")
-      ->group(kGroup);
+  AddFlag(app, "--anonymous-read", "ATTENDANT_ANONYMOUS_READ",
+          options.anonymous_read,
+          "With --auth-tokens: calls without a token may read");
+  AddFlag(app, "--plaintext-on-network", "ATTENDANT_PLAINTEXT_ON_NETWORK",
+          options.plaintext_on_network,
+          "Listen without TLS where other machines can connect: all of "
+          "them may read and change everything");
 }
 
 absl::Status CheckSecurityVariables() {

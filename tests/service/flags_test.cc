@@ -346,6 +346,23 @@ TEST(FlagsTest, BadUsageIsOneLineThatNamesTheFlag) {
 TEST(FlagsTest, UnknownKeyOfTheFileIsRefused) {
   const ScopedFile file("workerz = 3\n");
   ExpectUsageError(Parse({"--config", file.path()}), "workerz");
+  const ScopedFile sections("[serving]\nworkers = 3\n");
+  ExpectUsageError(Parse({"--config", sections.path()}),
+                   "sets no flag: serving;");
+}
+
+TEST(FlagsTest, ATruthIsTrueOrFalse) {
+  for (const char* text : {"2", "-1", "maybe", "99999999999999999999"}) {
+    const ScopedFile file(std::string("plaintext-on-network = ") + text);
+    ExpectUsageError(Parse({"--config", file.path()}),
+                     "--plaintext-on-network: want true or false");
+  }
+  for (const char* text : {"true", "1"}) {
+    const ScopedEnvironment variable("ATTENDANT_PLAINTEXT_ON_NETWORK", text);
+    const auto parsed = Parse({});
+    ASSERT_TRUE(std::holds_alternative<Flags>(parsed)) << text;
+    EXPECT_TRUE(std::get<Flags>(parsed).server.security.plaintext_on_network);
+  }
 }
 
 TEST(FlagsTest, HelpNamesEveryFlagAndVariable) {
