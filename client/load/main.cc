@@ -1,5 +1,6 @@
 // attendant-load: how many queries a second, how late, and how exact.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdio>
@@ -10,6 +11,9 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"
 #include "client/client.h"
 #include "client/connection_flags.h"
@@ -67,6 +71,21 @@ bool WritePage(const std::string& path, const std::string& page) {
   return file.good();
 }
 
+// CLI::Range lets NaN pass.
+CLI::Validator FiniteIn(double least, double most) {
+  const std::string range = absl::StrFormat("%g to %g", least, most);
+  return {[=](const std::string& text) -> std::string {
+            double number = 0;
+            if (absl::SimpleAtod(text, &number) && number >= least &&
+                number <= most) {
+              return "";
+            }
+            return absl::StrCat("got \"", text,
+                                "\", want a finite number from ", range);
+          },
+          range};
+}
+
 std::atomic<bool> interrupted = false;
 
 // SIGINT or SIGTERM ends the load, a second SIGINT the process. A second
@@ -93,6 +112,12 @@ int LoadMain(LoadOptions options, const OutputOptions& output) {
       return kUsage;
     }
     options.requests.queries = *std::move(queries);
+  }
+  // Told before the load, and not after it.
+  if (!output.html_path.empty() &&
+      !std::ofstream(output.html_path, std::ios::app)) {
+    std::cerr << "attendant-load: can't write " << output.html_path << "\n";
+    return kUsage;
   }
   CatchInterrupts();
   options.is_stopped = [] { return interrupted.load(); };
@@ -167,7 +192,7 @@ void AddLoopOptions(CLI::App& app, LoadOptions& options) {
   app.add_option("--concurrency", options.concurrency,
                  "Callers of a closed loop")
       ->check(CLI::Range(1, 10000));
-  const CLI::Range rates(0.1, 1e6);
+  const CLI::Validator rates = FiniteIn(0.1, 1e6);
   CLI::Option* rate =
       app.add_option("--rate", options.rate,
                      "An open loop of so many requests a second")
@@ -186,11 +211,11 @@ void AddLoopOptions(CLI::App& app, LoadOptions& options) {
   app.add_flag("--fixed", options.fixed_arrivals,
                "Requests of an open loop at even distances, and not at random");
   app.add_option("--duration", options.duration_s, "Seconds that count")
-      ->check(CLI::Range(0.1, 86400.0));
+      ->check(FiniteIn(0.1, 86400));
   app.add_option("--warmup", options.warmup_s, "Seconds before that")
-      ->check(CLI::Range(0.0, 3600.0));
+      ->check(FiniteIn(0, 3600));
   app.add_option("--timeout", options.timeout_s, "Seconds a request may take")
-      ->check(CLI::Range(0.001, 3600.0));
+      ->check(FiniteIn(0.001, 3600));
   app.add_option("--connections", options.connections,
                  "Connections that requests take in turns")
       ->check(CLI::Range(1, 1000));
@@ -219,7 +244,7 @@ void AddRequestOptions(CLI::App& app, LoadOptions& options, std::string& mix) {
       ->check(CLI::ExistingFile);
   app.add_option("--noise", requests.noise,
                  "Norm of the noise as a share of the key's")
-      ->check(CLI::Range(0.0, 100.0));
+      ->check(FiniteIn(0, 100));
   app.add_option("--filter", requests.filters,
                  "A filter for the mix; may repeat. Default: conditions that "
                  "random stored items fulfil");
@@ -230,8 +255,9 @@ void AddRequestOptions(CLI::App& app, LoadOptions& options, std::string& mix) {
                  "Items imported meanwhile, in turns items of the catalog, "
                  "which stay replaced, and new ones, which are deleted at the "
                  "end")
-      ->check(CLI::Range(0.1, 1e7));
-  app.add_option("--seed", requests.seed, "Of what is drawn");
+      ->check(FiniteIn(0.1, 1e7));
+  app.add_option("--seed", requests.seed, "Of what is drawn")
+      ->check(CLI::NonNegativeNumber);
 }
 
 int Main(int argc, char** argv) {
@@ -259,7 +285,7 @@ int Main(int argc, char** argv) {
           ->check(CLI::Range(1, 1000000));
   app.add_option("--min-recall", output.min_recall,
                  "Fail if the mean recall of --verify is below")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(FiniteIn(0, 1))
       ->needs(verify);
 
   PrepareOptions prepare_options;
@@ -309,4 +335,10 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace attendant
 
-int main(int argc, char** argv) { return attendant::Main(argc, argv); }
+int main(int argc, char** argv) {
+  const int exit_status = attendant::Main(argc, argv);
+  // What did not fit its buffer was written before.
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_status;
+  std::fputs("attendant-load: standard output can't be written\n", stderr);
+  return std::max<int>(exit_status, attendant::kFailed);
+}

@@ -180,10 +180,25 @@ TEST_F(LoadRunTest, ExitStatusSaysWhatWentWrong) {
        {std::vector<std::string>{"--mix", "attend=0"},
         {"--ramp", "100"},
         {"--rate", "10", "--ramp", "10:20"},
-        {"--steps", "10,0"}}) {
+        {"--steps", "10,0"},
+        {"--html", data_ / "missing/load.html"},
+        {"--seed", "-1"}}) {
     std::vector<std::string> arguments = {"--catalog", "none"};
     arguments.insert(arguments.end(), wrong.begin(), wrong.end());
     EXPECT_EQ(run(arguments).exit_status, 2) << wrong[0];
+  }
+  for (const std::vector<std::string>& endless :
+       {std::vector<std::string>{"--rate", "nan"},
+        {"--steps", "nan,5"},
+        {"--writes-per-second", "nan"},
+        {"--timeout", "nan"},
+        {"--noise", "inf"},
+        {"--verify", "1", "--min-recall", "nan"}}) {
+    std::vector<std::string> arguments = {"--catalog", "none"};
+    arguments.insert(arguments.end(), endless.begin(), endless.end());
+    const CommandResult refused = run(arguments);
+    EXPECT_EQ(refused.exit_status, 2) << endless[0];
+    EXPECT_THAT(refused.err, HasSubstr("want a finite number")) << endless[0];
   }
   const std::string queries = data_ / "queries.npy";
   WriteWholeFile(queries, "not an array");
@@ -196,6 +211,13 @@ TEST_F(LoadRunTest, ExitStatusSaysWhatWentWrong) {
   const CommandResult again = Prepare();
   EXPECT_EQ(again.exit_status, 1);
   EXPECT_THAT(again.err, HasSubstr("--replace"));
+
+  const CommandResult full =
+      RunCommand({"/bin/sh", "-c", "exec \"$0\" \"$@\" > /dev/full",
+                  kAttendantLoad, "--server", server_->address(), "--catalog",
+                  "bench", "--duration", "0.2", "--warmup", "0", "--json"});
+  EXPECT_EQ(full.exit_status, 1);
+  EXPECT_THAT(full.err, HasSubstr("standard output can't be written"));
 
   EXPECT_EQ(server_->Stop(), 0);
   EXPECT_EQ(run({"--catalog", "bench"}).exit_status, 3);
