@@ -85,7 +85,7 @@ class LockedFile {
   const int file_;
 };
 
-absl::StatusOr<std::string> AddToken(const TokenFlags& flags) {
+absl::Status AddToken(const TokenFlags& flags) {
   Grant grant{.name = flags.name};
   ATTENDANT_ASSIGN_OR_RETURN(grant.role, RoleFromName(flags.role));
   ATTENDANT_ASSIGN_OR_RETURN(
@@ -110,8 +110,12 @@ absl::StatusOr<std::string> AddToken(const TokenFlags& flags) {
     return absl::InvalidArgumentError(
         absl::StrCat(flags.path, ": ", table.status().message()));
   }
-  ATTENDANT_RETURN_IF_ERROR(file.Append(added));
-  return made.token;
+  // First: a line in the file whose token nobody has seen would only take its
+  // name.
+  if (!(std::cout << made.token << "\n" << std::flush)) {
+    return absl::DataLossError("standard output can't be written");
+  }
+  return file.Append(added);
 }
 
 }  // namespace
@@ -139,13 +143,10 @@ int RunTokenCommand(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kUsageExitStatus;
   }
-  const absl::StatusOr<std::string> token = AddToken(flags);
-  if (!token.ok()) {
-    std::cerr << "attendantd token: " << token.status().message() << "\n";
-    return FieldOf(token.status()) ? kUsageExitStatus : 1;
-  }
-  std::cout << *token << "\n" << std::flush;
-  return std::cout.good() ? 0 : 1;
+  const absl::Status added = AddToken(flags);
+  if (added.ok()) return 0;
+  std::cerr << "attendantd token: " << added.message() << "\n";
+  return FieldOf(added) ? kUsageExitStatus : 1;
 }
 
 }  // namespace attendant

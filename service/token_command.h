@@ -4,9 +4,9 @@
 
 namespace attendant {
 
-// Runs the command with main's arguments, of which argv[1] is "token": adds a
-// line to a file of hashes and prints the token. The exit status: 0, 1 if the
-// file can't be read or written, 2 on bad usage.
+// Runs the command with main's arguments, of which argv[1] is "token": prints
+// the token and adds a line to a file of hashes. The exit status: 0, 1 if the
+// file can't be read or written, or the token not printed, 2 on bad usage.
 int RunTokenCommand(int argc, const char* const* argv);
 
 }  // namespace attendant

@@ -199,6 +199,13 @@ TEST(StartupTest, TokensAndCertificatesGoThroughTheCommands) {
   const CommandResult again = make_token({"web"});
   EXPECT_EQ(again.exit_status, 1);
   EXPECT_THAT(again.err, HasSubstr("a token of this name"));
+  // A token that nobody saw does not take its name.
+  const CommandResult unseen =
+      RunCommand({"/bin/sh", "-c", "exec \"$0\" \"$@\" > /dev/full",
+                  kAttendantd, "token", "--file", tokens, "b"});
+  EXPECT_EQ(unseen.exit_status, 1);
+  EXPECT_THAT(unseen.err, HasSubstr("standard output can't be written"));
+  EXPECT_EQ(make_token({"b"}).exit_status, 0);
   EXPECT_EQ(make_token({"b", "--role", "root"}).exit_status, 2);
   EXPECT_EQ(make_token({"b", "--catalog", "No"}).exit_status, 2);
   WriteWholeFile(files / "web.token", made.out);
