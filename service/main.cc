@@ -144,6 +144,7 @@ int Serve(const Flags& flags) {
              {{"catalog", name}, {"error", std::string(status.message())}});
   }
 
+  StopInOrderFromNowOn();
   auto server = Server::Start(flags.server, catalogs->get(), *security);
   if (!server.ok()) {
     return Refuse(server.status(),

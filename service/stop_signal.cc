@@ -9,6 +9,7 @@
 namespace attendant {
 namespace {
 
+std::atomic<bool> serving = false;
 std::atomic<int> first_signal = 0;  // 0: none yet
 std::atomic<bool> hangup = false;   // that nobody was told of
 sem_t came;
@@ -21,6 +22,8 @@ void Catch(int signal) {
   int none = 0;
   if (signal == SIGHUP) {
     hangup.store(true);
+  } else if (!serving.load()) {
+    _exit(0);
   } else if (!first_signal.compare_exchange_strong(none, signal)) {
     _exit(128 + signal);
   }
@@ -41,6 +44,8 @@ void CatchStopSignals() {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
 }
+
+void StopInOrderFromNowOn() { serving.store(true); }
 
 int AwaitStopSignal(absl::FunctionRef<void()> on_hangup) {
   while (true) {

@@ -6,13 +6,17 @@
 
 namespace attendant {
 
-// From now on the first SIGTERM or SIGINT is what AwaitStopSignal returns, and
-// the second ends the process at once, with 128 + its number. SIGHUP ends
-// nothing; SIGPIPE is ignored.
+// From now on SIGTERM and SIGINT end the process at once, with 0: nothing is
+// under way, and what was stored is on disk. SIGHUP ends nothing; SIGPIPE is
+// ignored.
 //
 // By handlers that do next to nothing, not by sigwait: that needs the signals
 // blocked in all threads, and libraries (OpenBLAS) start threads before main.
 void CatchStopSignals();
+
+// From now on the first SIGTERM or SIGINT is what AwaitStopSignal returns, and
+// only the second ends the process at once, with 128 + its number.
+void StopInOrderFromNowOn();
 
 // Waits for the first signal, if it has not come yet, and returns which. For
 // one thread. Calls `on_hangup` for a SIGHUP that came before it; several that

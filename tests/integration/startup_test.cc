@@ -1,6 +1,7 @@
 // How attendantd starts, refuses to start, and stops.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <filesystem>
@@ -118,6 +119,18 @@ TEST(StartupTest, ADeadProcessDoesNotHoldItsDataDirectory) {
   }
   ASSERT_OK_AND_ASSIGN(const auto server, ServerProcess::Start(data.path()));
   EXPECT_EQ(server->Stop(), 0);
+}
+
+// The format never comes.
+TEST(StartupTest, SigtermEndsAStartThatTakesLong) {
+  const ScratchDirectory data;
+  ASSERT_EQ(mkfifo((data / "FORMAT").c_str(), 0600), 0);
+  const CommandResult result = RunCommand(
+      {"/usr/bin/timeout", "--foreground", "--preserve-status", "--kill-after",
+       "10", "1", kAttendantd, "--data-dir", data.path(), "--listen",
+       "127.0.0.1:0", "--http-listen", "127.0.0.1:0"});
+  EXPECT_EQ(result.exit_status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("attendantd http on"));
 }
 
 // True once the log has `text`, `count` times.
