@@ -174,8 +174,16 @@ int Main(int argc, char** argv) {
   CaptureLibraryLogs();
   const auto parsed = ParseFlags(argc, argv);
   if (const auto* exit = std::get_if<EarlyExit>(&parsed)) {
-    std::fputs(exit->text.c_str(), exit->exit_status == 0 ? stdout : stderr);
-    return exit->exit_status;
+    if (exit->exit_status != 0) {
+      std::fputs(exit->text.c_str(), stderr);
+      return exit->exit_status;
+    }
+    if (std::fputs(exit->text.c_str(), stdout) >= 0 &&
+        std::fflush(stdout) == 0) {
+      return 0;
+    }
+    std::fputs("attendantd: standard output can't be written\n", stderr);
+    return 1;
   }
   if (!HasAskedKernels()) {
     std::fputs(

@@ -133,6 +133,14 @@ TEST(StartupTest, SigtermEndsAStartThatTakesLong) {
   EXPECT_THAT(result.out, HasSubstr("attendantd http on"));
 }
 
+TEST(StartupTest, HelpThatCannotBeWrittenIsAFailure) {
+  const CommandResult full =
+      RunCommand({"/bin/sh", "-c", "exec \"$0\" \"$@\" > /dev/full",
+                  kAttendantd, "--help"});
+  EXPECT_EQ(full.exit_status, 1);
+  EXPECT_THAT(full.err, HasSubstr("standard output can't be written"));
+}
+
 // True once the log has `text`, `count` times.
 bool AwaitLog(const ServerProcess& server, absl::string_view text,
               std::size_t count = 1) {
