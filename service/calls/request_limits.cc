@@ -44,7 +44,10 @@ absl::Status CheckWrite(const RequestLimits& limits, const Request& request) {
 }  // namespace
 
 absl::Status CheckItem(const RequestLimits& limits, const v1::Item& item) {
-  ATTENDANT_RETURN_IF_ERROR(CheckText(item.id(), 1, limits.id_bytes, "id"));
+  // An empty one is refused once the catalog is found.
+  if (!item.id().empty()) {
+    ATTENDANT_RETURN_IF_ERROR(CheckText(item.id(), 1, limits.id_bytes, "id"));
+  }
   return CheckCount(TextBytes(item), 0, limits.attribute_bytes, "attributes",
                     " bytes of text");
 }
