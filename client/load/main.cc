@@ -257,7 +257,7 @@ void AddRequestOptions(CLI::App& app, LoadOptions& options, std::string& mix) {
                  "end")
       ->check(FiniteIn(0.1, 1e7));
   app.add_option("--seed", requests.seed, "Of what is drawn")
-      ->check(CLI::NonNegativeNumber);
+      ->check(FiniteIn(0, 1.8e19));
 }
 
 int Main(int argc, char** argv) {
