@@ -108,8 +108,11 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
     ATTENDANT_ASSIGN_OR_RETURN(security, Security::Open(options.security));
   }
   std::unique_ptr<Server> server(new Server(options, catalogs, security));
-  server->credentials_ =
-      MakePortCredentials(std::move(security), &server->backend_.arrival_watch);
+  server->credentials_ = MakePortCredentials(
+      std::move(security), [arrivals = &server->backend_.arrival_watch](
+                               grpc_auth_context* connection) {
+        return arrivals->Begin(connection);
+      });
   ResetWatch& resets = server->backend_.reset_watch;
   ATTENDANT_ASSIGN_OR_RETURN(
       server->listener_,

@@ -12,9 +12,9 @@
 
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <cstdint>
 #include <optional>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -37,7 +37,7 @@ constexpr int kBatch = 64;
 // Without descriptors or memory for a connection it waits its turn so long.
 constexpr absl::Duration kWaitForRoom = absl::Milliseconds(10);
 constexpr absl::Duration kLogInterval = absl::Seconds(10);
-constexpr std::chrono::milliseconds kMemoryInterval{250};
+constexpr absl::Duration kMemoryInterval = absl::Milliseconds(250);
 
 void SetPort(int port, sockaddr& address) {
   auto& place = address.sa_family == AF_INET6
@@ -158,6 +158,7 @@ Listener::~Listener() {
   for (const int socket : listening_) close(socket);
   {
     MutexLock lock(&mutex_);
+    while (handing_over_count_ > 0) changed_.Wait(&mutex_);
     for (const int connection : connections_) close(connection);
   }
   if (poll_ >= 0) close(poll_);
@@ -168,6 +169,7 @@ void Listener::Start(
     std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor) {
   acceptor_ = std::move(acceptor);
   thread_ = std::thread([this] { Run(); });
+  if (options_.memory) guard_thread_ = std::thread([this] { GuardMemory(); });
 }
 
 void Listener::Drop(absl::string_view peer) {
@@ -181,21 +183,20 @@ void Listener::Stop() {
   if (!thread_.joinable()) return;
   eventfd_write(stop_, 1);
   thread_.join();
+  {
+    MutexLock lock(&mutex_);
+    stopping_ = true;
+    changed_.NotifyAll();
+  }
+  if (guard_thread_.joinable()) guard_thread_.join();
   for (const int socket : listening_) close(socket);
   listening_.clear();
 }
 
 void Listener::Run() {
   std::array<epoll_event, 64> events;
-  SteadyTime next_look = SteadyTime::min();
   while (true) {
-    const int count = epoll_wait(
-        poll_, events.data(), events.size(),
-        options_.memory ? static_cast<int>(kMemoryInterval.count()) : -1);
-    if (options_.memory && SteadyNow() >= next_look) {
-      GuardMemory();
-      next_look = SteadyNow() + kMemoryInterval;
-    }
+    const int count = epoll_wait(poll_, events.data(), events.size(), -1);
     for (int i = 0; i < count; ++i) {
       const int descriptor = events[i].data.fd;
       if (descriptor == stop_) return;
@@ -247,11 +248,23 @@ void Listener::Admit(int connection) {
     MutexLock lock(&mutex_);
     connections_.insert(second);
     connection_count_.store(static_cast<int>(connections_.size()));
+    ++handing_over_count_;
   }
+  try {
+    std::thread([this, connection] { HandOver(connection); }).detach();
+  } catch (const std::system_error&) {
+    HandOver(connection);
+  }
+}
+
+void Listener::HandOver(int connection) {
   grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters
       accepted;
   accepted.fd = connection;
   acceptor_->HandleNewConnection(&accepted);
+  MutexLock lock(&mutex_);
+  --handing_over_count_;
+  changed_.NotifyAll();
 }
 
 void Listener::Refuse(int connection) {
@@ -266,22 +279,29 @@ void Listener::Refuse(int connection) {
 }
 
 void Listener::GuardMemory() {
-  const MemoryBudget::Use memory = options_.memory();
+  MemoryGuard guard;
   std::vector<MemoryGuard::Received> received;
   MutexLock lock(&mutex_);
-  if (memory.limit_bytes > 0 && memory.resident_bytes > memory.limit_bytes) {
-    for (const int connection : connections_) {
-      received.push_back({connection, ReceivedBytes(connection)});
+  while (!stopping_) {
+    changed_.WaitWithTimeout(&mutex_, kMemoryInterval);
+    mutex_.Unlock();
+    const MemoryBudget::Use memory = options_.memory();
+    mutex_.Lock();
+    received.clear();
+    if (memory.limit_bytes > 0 && memory.resident_bytes > memory.limit_bytes) {
+      for (const int connection : connections_) {
+        received.push_back({connection, ReceivedBytes(connection)});
+      }
     }
+    const std::optional<int> sender =
+        guard.Look(memory.resident_bytes, memory.limit_bytes, received);
+    if (!sender) continue;
+    LogEvent(LogLevel::kWarning, "connection_dropped",
+             {{"reason", "memory is over its limit, and it sent most"},
+              {"peer", PeerOf(*sender)}});
+    dropped_count_.fetch_add(1);
+    Abort(*sender);
   }
-  const std::optional<int> sender =
-      guard_.Look(memory.resident_bytes, memory.limit_bytes, received);
-  if (!sender) return;
-  LogEvent(LogLevel::kWarning, "connection_dropped",
-           {{"reason", "memory is over its limit, and it sent most"},
-            {"peer", PeerOf(*sender)}});
-  dropped_count_.fetch_add(1);
-  Abort(*sender);
 }
 
 void Listener::Forget(int connection) {

@@ -31,7 +31,12 @@ namespace attendant {
 // run out of file descriptors (CVE-2023-4785). Each connection takes two of
 // them: by the second one is seen when gRPC has closed the first.
 //
-// Order of calls: Bind, Start, Stop. Thread-safe but for Start.
+// gRPC begins to read a connection on the thread that hands it over, and goes
+// on for as long as there is more to read. So each is handed over by a thread
+// of its own: a client that floods its connection holds up no other.
+//
+// Order of calls: Bind, Start, Stop. Thread-safe but for Start. gRPC's server
+// must be gone before it is.
 class Listener {
  public:
   struct Options {
@@ -76,8 +81,10 @@ class Listener {
   void Run();
   void Accept(int listening);
   void Admit(int connection);
+  void HandOver(int connection);
   void Refuse(int connection);
   void Forget(int connection);
+  // Until it is stopped.
   void GuardMemory();
 
   const Options options_;
@@ -87,13 +94,16 @@ class Listener {
   std::vector<int> listening_;
   std::atomic<int> connection_count_ = 0;  // of connections_
   std::atomic<std::int64_t> dropped_count_ = 0;
-  MemoryGuard guard_;  // of Run
   Mutex mutex_;
   absl::flat_hash_set<int> connections_  // second descriptors
       ABSL_GUARDED_BY(mutex_);
-  SteadyTime next_log_ = SteadyTime::min();  // of Run
+  CondVar changed_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  int handing_over_count_ ABSL_GUARDED_BY(mutex_) = 0;  // threads
+  SteadyTime next_log_ = SteadyTime::min();             // of Run
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::thread thread_;
+  std::thread guard_thread_;
 };
 
 }  // namespace attendant

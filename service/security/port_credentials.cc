@@ -92,7 +92,7 @@ absl::Status CheckCaller(Authenticator* authenticator,
 
 struct CallChecks {
   Authenticator* authenticator;  // null: no tokens
-  ArrivalWatch* arrivals;
+  std::function<bool(grpc_auth_context* connection)> admits;
   LogLimiter logged{10};
 };
 
@@ -104,7 +104,7 @@ void ProcessMetadata(void* state, grpc_auth_context* context,
   absl::string_view path;
   absl::Status status =
       CheckCaller(checks.authenticator, metadata, count, path);
-  if (status.ok() && !checks.arrivals->Begin(context)) {
+  if (status.ok() && !checks.admits(context)) {
     status = absl::ResourceExhaustedError(
         "the connection has begun more calls than it may have at once, and not "
         "sent their messages");
@@ -128,9 +128,10 @@ void ProcessMetadata(void* state, grpc_auth_context* context,
 class PortCredentials final : public grpc::ServerCredentials {
  public:
   // Without TLS, tokens are taken from this machine only.
-  PortCredentials(std::shared_ptr<Security> security, ArrivalWatch* arrivals)
+  PortCredentials(std::shared_ptr<Security> security,
+                  std::function<bool(grpc_auth_context*)> admits)
       : security_(std::move(security)),
-        checks_{security_->authenticator(), arrivals},
+        checks_{security_->authenticator(), std::move(admits)},
         fetcher_(security_->tls() == nullptr
                      ? nullptr
                      : std::make_unique<TlsFetcher>(*security_->tls())),
@@ -173,8 +174,10 @@ class PortCredentials final : public grpc::ServerCredentials {
 }  // namespace
 
 std::shared_ptr<grpc::ServerCredentials> MakePortCredentials(
-    std::shared_ptr<Security> security, ArrivalWatch* arrivals) {
-  return std::make_shared<PortCredentials>(std::move(security), arrivals);
+    std::shared_ptr<Security> security,
+    std::function<bool(grpc_auth_context* connection)> admits) {
+  return std::make_shared<PortCredentials>(std::move(security),
+                                           std::move(admits));
 }
 
 }  // namespace attendant

@@ -2,11 +2,12 @@
 #ifndef ATTENDANT_SERVICE_SECURITY_PORT_CREDENTIALS_H_
 #define ATTENDANT_SERVICE_SECURITY_PORT_CREDENTIALS_H_
 
+#include <grpc/grpc_security.h>
 #include <grpcpp/security/server_credentials.h>
 
+#include <functional>
 #include <memory>
 
-#include "service/connections/arrival_watch.h"
 #include "service/security/security.h"
 
 namespace attendant {
@@ -17,9 +18,10 @@ namespace attendant {
 // The files of TLS are looked at before each handshake. Those that don't hold a
 // certificate with its key change nothing, and the log says so once. The tokens
 // are checked for each call before it begins, but for grpc.health.v1; then
-// `arrivals`, which must outlive the server, says whether it may.
+// `admits` says whether its connection may begin it.
 std::shared_ptr<grpc::ServerCredentials> MakePortCredentials(
-    std::shared_ptr<Security> security, ArrivalWatch* arrivals);
+    std::shared_ptr<Security> security,
+    std::function<bool(grpc_auth_context* connection)> admits);
 
 }  // namespace attendant
 

@@ -39,10 +39,10 @@ struct Rows {
   std::vector<float> values;  // of the row and the dimension, in [-1, 1]
 };
 
-AttentionState Scan(const Rows& all, std::size_t begin, std::size_t end,
-                    std::int64_t k, std::int64_t dim, const RowIds& ids) {
-  AttentionState state(k, &ids, dim);
-  if (begin == end) return state;
+void Scan(const Rows& all, std::size_t begin, std::size_t end,
+          AttentionState& state) {
+  if (begin == end) return;
+  const std::int64_t dim = state.value_dim();
   const std::size_t count = end - begin;
   std::vector<const float*> values;
   for (std::size_t row = begin; row < end && dim > 0; ++row) {
@@ -50,7 +50,6 @@ AttentionState Scan(const Rows& all, std::size_t begin, std::size_t end,
   }
   const std::span<const float> logits(all.logits.data() + begin, count);
   state.Add(0, {all.rows.data() + begin, count}, logits, logits, values);
-  return state;
 }
 
 bool Near(double a, double b, double tolerance) {
@@ -69,19 +68,22 @@ void CheckPartition(const SoftmaxPartition& partition, std::size_t count) {
       "the effective count is at most the count");
 }
 
-void CheckSame(const AttentionState& whole, const AttentionState& merged) {
-  const SoftmaxPartition& a = whole.partition();
-  const SoftmaxPartition& b = merged.partition();
+// exp(logit - max) is a float's: a part of another max rounds another way, the
+// more the further its logits are from the max; those weigh little.
+constexpr double kTolerance = 1e-5;
+
+void CheckSame(const SoftmaxPartition& a, const SoftmaxPartition& b) {
   Require(a.count == b.count, "counts add up");
   if (a.count == 0) return;
   Require(a.max == b.max, "the greatest logit is one of the parts'");
-  // exp(logit - max) is a float's: a part of another max rounds another way,
-  // the more the further its logits are from the max; those weigh little.
-  constexpr double kTolerance = 1e-5;
   const double n = static_cast<double>(a.count);
   Require(Near(a.sum, b.sum, kTolerance * std::max(1.0, a.sum)), "sums add up");
   Require(Near(*a.Entropy(), *b.Entropy(), kTolerance * (1 + std::log(n)) * 10),
           "entropies agree");
+}
+
+void CheckSame(const AttentionState& whole, const AttentionState& merged) {
+  CheckSame(whole.partition(), merged.partition());
   const auto best = whole.top().Sorted();
   const auto merged_best = merged.top().Sorted();
   Require(best.size() == merged_best.size(), "as many are kept");
@@ -128,23 +130,30 @@ void CheckInput(absl::string_view input) {
   }
   Accept();
   const std::size_t count = all.rows.size();
-  const AttentionState whole = Scan(all, 0, count, k, dim, ids);
+  AttentionState whole(k, &ids, dim);
+  Scan(all, 0, count, whole);
   CheckPartition(whole.partition(), count);
-  AttentionState forward(k, &ids, dim);
-  std::vector<AttentionState> parts;
+  // One after the other, and each alone, merged in either direction.
+  AttentionState in_turn(k, &ids, dim);
+  SoftmaxPartition forward;
+  std::vector<SoftmaxPartition> parts;
   for (std::size_t begin = 0; begin < count; begin += part_size) {
-    parts.push_back(
-        Scan(all, begin, std::min(count, begin + part_size), k, dim, ids));
+    const std::size_t end = std::min(count, begin + part_size);
+    Scan(all, begin, end, in_turn);
+    AttentionState part(k, &ids, dim);
+    Scan(all, begin, end, part);
+    parts.push_back(part.partition());
     forward.Merge(parts.back());
   }
-  CheckPartition(forward.partition(), count);
-  CheckSame(whole, forward);
-  AttentionState backward(k, &ids, dim);
+  CheckPartition(in_turn.partition(), count);
+  CheckSame(whole, in_turn);
+  CheckSame(whole.partition(), forward);
+  SoftmaxPartition backward;
   while (!parts.empty()) {
     backward.Merge(parts.back());
     parts.pop_back();
   }
-  CheckSame(whole, backward);
+  CheckSame(whole.partition(), backward);
 }
 
 }  // namespace
