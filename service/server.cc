@@ -123,9 +123,13 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
            .memory = [catalogs] { return catalogs->memory_use().budget; }}));
   server->port_ = server->listener_->port();
   grpc::ServerBuilder builder;
-  auto acceptor = builder.experimental().AddExternalConnectionAcceptor(
-      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
-      server->credentials_);
+  std::vector<std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor>>
+      acceptors;
+  for (int i = 0; i < Listener::kAcceptors; ++i) {
+    acceptors.push_back(builder.experimental().AddExternalConnectionAcceptor(
+        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+        server->credentials_));
+  }
   SetTransportLimits(options.transport, builder);
   resets.OnFlood([listener = server->listener_.get()](absl::string_view peer) {
     listener->Drop(peer);
@@ -143,7 +147,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   if (server->server_ == nullptr) {
     return absl::InternalError("gRPC's server does not start");
   }
-  server->listener_->Start(std::move(acceptor));
+  server->listener_->Start(std::move(acceptors));
   grpc::HealthCheckServiceInterface* health =
       server->server_->GetHealthCheckService();
   for (const Method& method : AllMethods()) {

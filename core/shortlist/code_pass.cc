@@ -90,10 +90,10 @@ void CodePass::Read(CodeBits bits) {
   constexpr double kUp = 1 + 0x1p-20;
   margin_per_scale_ = static_cast<float>(kUp * margin_per_scale);
   // Products with lists' means are rounded, and so are logits from floats.
-  margin_ =
-      static_cast<float>(kUp * (coded_.logit_error() +
-                                kDotRounding * std::abs(query_->logit_factor) *
-                                    coded_.norm() * lists_->max_norm()));
+  margin_ = static_cast<float>(
+      kUp * (coded_.logit_error() + 2 * kDotRounding *
+                                        std::abs(query_->logit_factor) *
+                                        coded_.norm() * lists_->max_norm()));
   max_margin_ = static_cast<float>(
       kUp * (margin_per_scale_ * max_scale + double{margin_}));
 }

@@ -104,9 +104,9 @@ class CodePass {
   // Keys that may be scored from floats, column by column. The columns have
   // room for capacity_ and a take more.
   struct Kept {
-    std::vector<float> logits;  // by code, with what corrects the mean of exp
-    std::vector<float> margins;
-    std::vector<float> uppers;  // with the margin
+    std::vector<float> logits;   // by code, with what corrects the mean of exp
+    std::vector<float> margins;  // until SortKept, as uppers
+    std::vector<float> uppers;   // with the margin
     std::vector<std::int32_t> positions;
     std::size_t size = 0;
   };

@@ -72,6 +72,7 @@ void TakeOthers(const InvertedLists& lists, std::int64_t list,
       if (lists.offsets[own + 1] <= end) ++visit.next_own;
     }
     if (own_begin > at) {
+      while (lists.offsets[static_cast<std::size_t>(list) + 1] <= at) ++list;
       visit.pass->Take(list, at, own_begin - at, logits + (at - begin));
     }
     at = std::max(at, own_end);

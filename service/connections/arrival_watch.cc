@@ -10,45 +10,69 @@ namespace {
 // A property of its connection: gRPC tells them apart in no other way before a
 // call has come.
 constexpr char kConnection[] = "attendant_connection";
-// Those that have gone are among them.
-constexpr std::size_t kMostConnections = 1 << 16;
-
 }  // namespace
 
+std::string ArrivalWatch::NameOf(grpc_auth_context* connection) {
+  MutexLock lock(&mutex_);
+  grpc_auth_property_iterator found =
+      grpc_auth_context_find_properties_by_name(connection, kConnection);
+  const grpc_auth_property* property = grpc_auth_property_iterator_next(&found);
+  if (property != nullptr) return {property->value, property->value_length};
+  const std::string name = absl::StrCat(++next_connection_);
+  grpc_auth_context_add_cstring_property(connection, kConnection, name.c_str());
+  return name;
+}
+
 bool ArrivalWatch::Begin(grpc_auth_context* connection) {
-  if (is_counting()) {
+  if (has_too_many()) return Begin(NameOf(connection), SteadyNow());
+  waiting_count_.fetch_add(1);
+  return true;
+}
+
+bool ArrivalWatch::Begin(const std::string& connection, SteadyTime now) {
+  if (has_too_many()) {
     MutexLock lock(&mutex_);
-    grpc_auth_property_iterator found =
-        grpc_auth_context_find_properties_by_name(connection, kConnection);
-    const grpc_auth_property* property =
-        grpc_auth_property_iterator_next(&found);
-    std::string name;
-    if (property != nullptr) {
-      name.assign(property->value, property->value_length);
+    if (now >= forgets_at_) {
+      forgets_at_ = now + kMemory;
+      waiting_counts_.clear();
+      waiting_count_.store(0);
+      is_counting_.store(false);
     } else {
-      name = absl::StrCat(++next_connection_);
-      grpc_auth_context_add_cstring_property(connection, kConnection,
-                                             name.c_str());
+      std::int64_t& count = waiting_counts_[connection];
+      is_counting_.store(true);
+      if (count >= kSlack * max_stream_count_) {
+        refused_count_.fetch_add(1);
+        return false;
+      }
+      ++count;
     }
-    if (waiting_counts_.size() >= kMostConnections) waiting_counts_.clear();
-    std::int64_t& count = waiting_counts_[name];
-    if (count >= kSlack * max_stream_count_) {
-      refused_count_.fetch_add(1);
-      return false;
-    }
-    ++count;
   }
   waiting_count_.fetch_add(1);
   return true;
 }
 
+void ArrivalWatch::Arrive() {
+  // Of calls that were forgotten, too.
+  std::int64_t count = waiting_count_.load();
+  while (count > 0 && !waiting_count_.compare_exchange_weak(count, count - 1)) {
+  }
+}
+
 void ArrivalWatch::ArriveFrom(const grpc::AuthContext& connection) {
+  std::string name;
+  {
+    MutexLock lock(&mutex_);
+    const std::vector<grpc::string_ref> names =
+        connection.FindPropertyValues(kConnection);
+    if (names.empty()) return;
+    name.assign(names[0].data(), names[0].size());
+  }
+  ArriveFrom(name);
+}
+
+void ArrivalWatch::ArriveFrom(const std::string& connection) {
   MutexLock lock(&mutex_);
-  const std::vector<grpc::string_ref> names =
-      connection.FindPropertyValues(kConnection);
-  if (names.empty()) return;
-  const auto counted =
-      waiting_counts_.find(std::string(names[0].data(), names[0].size()));
+  const auto counted = waiting_counts_.find(connection);
   if (counted != waiting_counts_.end() && counted->second > 0) {
     --counted->second;
   }

@@ -6,11 +6,13 @@
 #include <grpcpp/security/auth_context.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "core/base/clock.h"
 #include "core/base/mutex.h"
 
 namespace attendant {
@@ -22,8 +24,8 @@ namespace attendant {
 // have not come than four connections may have at once, the watch counts them
 // by connection, and lets none begin more than twice what it may have.
 //
-// A call that is cancelled before its message has come is counted for as long
-// as its connection lives. Thread-safe.
+// Nobody is told either of a call that is cancelled before its message has
+// come: what was counted is forgotten each minute. Thread-safe.
 class ArrivalWatch {
  public:
   // `max_stream_count`: calls that a connection may have at once, > 0.
@@ -34,12 +36,17 @@ class ArrivalWatch {
   bool Begin(grpc_auth_context* connection);
   // The rest, too, of a call for which Begin was true; or its first message may
   // come later, as of streams.
-  void Arrive() { waiting_count_.fetch_sub(1); }
+  void Arrive();
   // Whether it matters whose they are: then, after Arrive.
-  bool is_counting() const {
+  bool is_counting() const { return is_counting_.load(); }
+  void ArriveFrom(const grpc::AuthContext& connection);
+
+  // The same of a connection that has a name, at `now`.
+  bool Begin(const std::string& connection, SteadyTime now);
+  void ArriveFrom(const std::string& connection);
+  bool has_too_many() const {
     return waiting_count_.load() > kConnections * max_stream_count_;
   }
-  void ArriveFrom(const grpc::AuthContext& connection);
 
   // Calls that were refused.
   std::int64_t refused_count() const { return refused_count_.load(); }
@@ -47,11 +54,16 @@ class ArrivalWatch {
  private:
   static constexpr std::int64_t kConnections = 4;
   static constexpr std::int64_t kSlack = 2;
+  static constexpr std::chrono::seconds kMemory{60};
+
+  std::string NameOf(grpc_auth_context* connection);
 
   const std::int64_t max_stream_count_;
   std::atomic<std::int64_t> waiting_count_ = 0;  // have begun, but not come
   std::atomic<std::int64_t> refused_count_ = 0;
+  std::atomic<bool> is_counting_ = false;  // there are waiting_counts_
   Mutex mutex_;  // guards our property of connections, too
+  SteadyTime forgets_at_ ABSL_GUARDED_BY(mutex_) = SteadyTime::min();
   std::int64_t next_connection_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::flat_hash_map<std::string, std::int64_t> waiting_counts_
       ABSL_GUARDED_BY(mutex_);  // since the watch counts, by connection

@@ -37,6 +37,7 @@ constexpr int kBatch = 64;
 // Without descriptors or memory for a connection it waits its turn so long.
 constexpr absl::Duration kWaitForRoom = absl::Milliseconds(10);
 constexpr absl::Duration kLogInterval = absl::Seconds(10);
+constexpr absl::Duration kWaitForHandOver = absl::Milliseconds(500);
 constexpr absl::Duration kMemoryInterval = absl::Milliseconds(250);
 
 void SetPort(int port, sockaddr& address) {
@@ -158,7 +159,7 @@ Listener::~Listener() {
   for (const int socket : listening_) close(socket);
   {
     MutexLock lock(&mutex_);
-    while (handing_over_count_ > 0) changed_.Wait(&mutex_);
+    while (!handing_over_.empty()) changed_.Wait(&mutex_);
     for (const int connection : connections_) close(connection);
   }
   if (poll_ >= 0) close(poll_);
@@ -166,8 +167,13 @@ Listener::~Listener() {
 }
 
 void Listener::Start(
-    std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor) {
-  acceptor_ = std::move(acceptor);
+    std::vector<std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor>>
+        acceptors) {
+  acceptors_ = std::move(acceptors);
+  {
+    MutexLock lock(&mutex_);
+    for (const auto& acceptor : acceptors_) idle_.push_back(acceptor.get());
+  }
   thread_ = std::thread([this] { Run(); });
   if (options_.memory) guard_thread_ = std::thread([this] { GuardMemory(); });
 }
@@ -187,6 +193,13 @@ void Listener::Stop() {
     MutexLock lock(&mutex_);
     stopping_ = true;
     changed_.NotifyAll();
+    // gRPC's shutdown would wait for those that are flooded.
+    const SteadyTime end = SteadyAfter(kWaitForHandOver);
+    while (!handing_over_.empty() && SteadyNow() < end) {
+      changed_.WaitWithTimeout(&mutex_, kWaitForHandOver);
+    }
+    for (const int connection : handing_over_) Abort(connection);
+    while (!handing_over_.empty()) changed_.Wait(&mutex_);
   }
   if (guard_thread_.joinable()) guard_thread_.join();
   for (const int socket : listening_) close(socket);
@@ -248,22 +261,34 @@ void Listener::Admit(int connection) {
     MutexLock lock(&mutex_);
     connections_.insert(second);
     connection_count_.store(static_cast<int>(connections_.size()));
-    ++handing_over_count_;
+    handing_over_.insert(second);
   }
   try {
-    std::thread([this, connection] { HandOver(connection); }).detach();
+    std::thread([this, connection, second] {
+      HandOver(connection, second);
+    }).detach();
   } catch (const std::system_error&) {
-    HandOver(connection);
+    HandOver(connection, second);
   }
 }
 
-void Listener::HandOver(int connection) {
+void Listener::HandOver(int connection, int second) {
+  grpc::experimental::ExternalConnectionAcceptor* acceptor = nullptr;
+  {
+    MutexLock lock(&mutex_);
+    while (idle_.empty()) changed_.Wait(&mutex_);
+    acceptor = idle_.back();
+    idle_.pop_back();
+  }
   grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters
       accepted;
   accepted.fd = connection;
-  acceptor_->HandleNewConnection(&accepted);
+  acceptor->HandleNewConnection(&accepted);
   MutexLock lock(&mutex_);
-  --handing_over_count_;
+  idle_.push_back(acceptor);
+  handing_over_.erase(second);
+  // It was gone already, and its number was not to be another's.
+  if (!connections_.contains(second)) close(second);
   changed_.NotifyAll();
 }
 
@@ -293,8 +318,8 @@ void Listener::GuardMemory() {
         received.push_back({connection, ReceivedBytes(connection)});
       }
     }
-    const std::optional<int> sender =
-        guard.Look(memory.resident_bytes, memory.limit_bytes, received);
+    const std::optional<int> sender = guard.Look(
+        memory.resident_bytes, memory.limit_bytes, received, SteadyNow());
     if (!sender) continue;
     LogEvent(LogLevel::kWarning, "connection_dropped",
              {{"reason", "memory is over its limit, and it sent most"},
@@ -310,7 +335,7 @@ void Listener::Forget(int connection) {
   MutexLock lock(&mutex_);
   connections_.erase(connection);
   connection_count_.store(static_cast<int>(connections_.size()));
-  close(connection);
+  if (!handing_over_.contains(connection)) close(connection);
 }
 
 }  // namespace attendant

@@ -32,13 +32,17 @@ namespace attendant {
 // them: by the second one is seen when gRPC has closed the first.
 //
 // gRPC begins to read a connection on the thread that hands it over, and goes
-// on for as long as there is more to read. So each is handed over by a thread
-// of its own: a client that floods its connection holds up no other.
+// on for as long as there is more to read, in which time its acceptor takes no
+// other. So each is handed over by a thread of its own to an acceptor that is
+// idle: fewer clients than kAcceptors that flood their connections hold up no
+// other.
 //
 // Order of calls: Bind, Start, Stop. Thread-safe but for Start. gRPC's server
 // must be gone before it is.
 class Listener {
  public:
+  static constexpr int kAcceptors = 16;
+
   struct Options {
     std::string address;  // HOST:PORT; port 0 takes a free one
     int max_connection_count = 0;
@@ -62,16 +66,17 @@ class Listener {
   // Connections that were ended as memory was full.
   std::int64_t dropped_count() const { return dropped_count_.load(); }
 
-  // Connections go to `acceptor`, of a gRPC server that has started.
-  void Start(
-      std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor);
+  // Connections go to `acceptors`, of a gRPC server that has started.
+  void Start(std::vector<
+             std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor>>
+                 acceptors);
 
   // Ends the connections of `peer`, as gRPC names it. What came from it and was
   // not read yet is not read any more.
   void Drop(absl::string_view peer);
 
-  // Accepts no more; connections that are open go on. Before gRPC's server
-  // shuts down.
+  // Accepts no more; connections that are open go on, but for those that gRPC
+  // has begun to read and can't stop. Before gRPC's server shuts down.
   void Stop();
 
  private:
@@ -81,7 +86,8 @@ class Listener {
   void Run();
   void Accept(int listening);
   void Admit(int connection);
-  void HandOver(int connection);
+  // second: its other descriptor.
+  void HandOver(int connection, int second);
   void Refuse(int connection);
   void Forget(int connection);
   // Until it is stopped.
@@ -99,9 +105,13 @@ class Listener {
       ABSL_GUARDED_BY(mutex_);
   CondVar changed_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  int handing_over_count_ ABSL_GUARDED_BY(mutex_) = 0;  // threads
-  SteadyTime next_log_ = SteadyTime::min();             // of Run
-  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
+  // Second descriptors of connections that are being handed over.
+  absl::flat_hash_set<int> handing_over_ ABSL_GUARDED_BY(mutex_);
+  std::vector<grpc::experimental::ExternalConnectionAcceptor*> idle_
+      ABSL_GUARDED_BY(mutex_);
+  SteadyTime next_log_ = SteadyTime::min();  // of Run
+  std::vector<std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor>>
+      acceptors_;
   std::thread thread_;
   std::thread guard_thread_;
 };

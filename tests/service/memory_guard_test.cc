@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <optional>
 #include <vector>
 
@@ -13,14 +14,16 @@ using ::testing::Optional;
 
 constexpr std::int64_t kLimit = std::int64_t{1} << 30;
 constexpr std::int64_t kGrowth = MemoryGuard::kGrowth;
+const SteadyTime kNow = SteadyNow();
 
 TEST(MemoryGuardTest, WhileThereIsRoomNobodyGoes) {
   MemoryGuard guard;
   for (std::int64_t i = 0; i < 10; ++i) {
     const std::vector<MemoryGuard::Received> received = {{4, i * kGrowth}};
-    EXPECT_EQ(guard.Look(kLimit / 2 + i * kGrowth / 2, kLimit, received),
+    EXPECT_EQ(guard.Look(kLimit / 2 + i * kGrowth / 2, kLimit, received, kNow),
               std::nullopt);
-    EXPECT_EQ(guard.Look(kLimit + i * kGrowth, 0, received), std::nullopt);
+    EXPECT_EQ(guard.Look(kLimit + i * kGrowth, 0, received, kNow),
+              std::nullopt);
   }
 }
 
@@ -28,7 +31,7 @@ TEST(MemoryGuardTest, WhoSentMostSinceThenGoes) {
   MemoryGuard guard;
   const auto look = [&](std::int64_t over,
                         std::vector<MemoryGuard::Received> received) {
-    return guard.Look(kLimit + over, kLimit, received);
+    return guard.Look(kLimit + over, kLimit, received, kNow);
   };
   EXPECT_EQ(look(1, {{4, 50 * kGrowth}, {5, 0}}), std::nullopt);
   // Little has come since, or memory is no longer short.
@@ -45,7 +48,20 @@ TEST(MemoryGuardTest, WhoSentMostSinceThenGoes) {
 TEST(MemoryGuardTest, WhatNobodySentCostsNobody) {
   MemoryGuard guard;
   for (std::int64_t i = 0; i < 10; ++i) {
-    EXPECT_EQ(guard.Look(kLimit + 1 + i * kGrowth, kLimit, {{{4, i * 1000}}}),
+    EXPECT_EQ(
+        guard.Look(kLimit + 1 + i * kGrowth, kLimit, {{{4, i * 1000}}}, kNow),
+        std::nullopt);
+  }
+}
+
+// A merge takes memory while a client asks query after query.
+TEST(MemoryGuardTest, WhatTookLongCostsNobody) {
+  MemoryGuard guard;
+  for (std::int64_t second = 0; second < 100; ++second) {
+    const std::vector<MemoryGuard::Received> received = {
+        {4, second * kGrowth / 10}};
+    EXPECT_EQ(guard.Look(kLimit + 1 + second * kGrowth / 10, kLimit, received,
+                         kNow + std::chrono::seconds(second)),
               std::nullopt);
   }
 }
@@ -54,7 +70,7 @@ TEST(MemoryGuardTest, MemoryThatShrinksStartsAnew) {
   MemoryGuard guard;
   const auto look = [&](std::int64_t over, std::int64_t bytes) {
     const std::vector<MemoryGuard::Received> received = {{4, bytes}};
-    return guard.Look(kLimit + over, kLimit, received);
+    return guard.Look(kLimit + over, kLimit, received, kNow);
   };
   EXPECT_EQ(look(3 * kGrowth, 0), std::nullopt);
   EXPECT_EQ(look(kGrowth, kGrowth), std::nullopt);
