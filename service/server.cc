@@ -108,11 +108,6 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
     ATTENDANT_ASSIGN_OR_RETURN(security, Security::Open(options.security));
   }
   std::unique_ptr<Server> server(new Server(options, catalogs, security));
-  server->credentials_ = MakePortCredentials(
-      std::move(security), [arrivals = &server->backend_.arrival_watch](
-                               grpc_auth_context* connection) {
-        return arrivals->Begin(connection);
-      });
   ResetWatch& resets = server->backend_.reset_watch;
   ATTENDANT_ASSIGN_OR_RETURN(
       server->listener_,
@@ -126,9 +121,15 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   std::vector<std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor>>
       acceptors;
   for (int i = 0; i < Listener::kAcceptors; ++i) {
+    // Credentials tell one acceptor of a certificate.
+    server->credentials_.push_back(MakePortCredentials(
+        security, [arrivals = &server->backend_.arrival_watch](
+                      grpc_auth_context* connection) {
+          return arrivals->Begin(connection);
+        }));
     acceptors.push_back(builder.experimental().AddExternalConnectionAcceptor(
         grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
-        server->credentials_));
+        server->credentials_.back()));
   }
   SetTransportLimits(options.transport, builder);
   resets.OnFlood([listener = server->listener_.get()](absl::string_view peer) {

@@ -101,7 +101,7 @@ class Server {
   std::vector<std::unique_ptr<grpc::Service>> services_;
   std::unique_ptr<Listener> listener_;
   // gRPC uses what they own until the server is gone.
-  std::shared_ptr<grpc::ServerCredentials> credentials_;
+  std::vector<std::shared_ptr<grpc::ServerCredentials>> credentials_;
   std::unique_ptr<grpc::Server> server_;
   int port_ = 0;
 
