@@ -28,7 +28,7 @@
 namespace attendant {
 
 inline constexpr int kMaxCatalogs = 1000;
-// Of its database: some of each are open at a time.
+// That the database of one has open, about.
 inline constexpr std::int64_t kCatalogFiles = 7;
 inline constexpr int kMaxAliases = 1000;
 

@@ -182,8 +182,9 @@ void CodePass::Take(std::int64_t list, std::int64_t begin, std::int64_t count,
   }
   taken_count_ += eligible_count;
   if (options_.bounds) TakeBounds(begin, count, logits);
-  if (k_ > 0 || options_.rescore_count > 0)
+  if (k_ > 0 || options_.rescore_count > 0) {
     Keep(begin, count, logits, greatest);
+  }
   taken_.push_back({.begin = begin,
                     .count = count,
                     .list = list,

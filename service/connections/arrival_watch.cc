@@ -10,6 +10,7 @@ namespace {
 // A property of its connection: gRPC tells them apart in no other way before a
 // call has come.
 constexpr char kConnection[] = "attendant_connection";
+
 }  // namespace
 
 std::string ArrivalWatch::NameOf(grpc_auth_context* connection) {

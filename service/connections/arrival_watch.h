@@ -44,9 +44,6 @@ class ArrivalWatch {
   // The same of a connection that has a name, at `now`.
   bool Begin(const std::string& connection, SteadyTime now);
   void ArriveFrom(const std::string& connection);
-  bool has_too_many() const {
-    return waiting_count_.load() > kConnections * max_stream_count_;
-  }
 
   // Calls that were refused.
   std::int64_t refused_count() const { return refused_count_.load(); }
@@ -56,6 +53,9 @@ class ArrivalWatch {
   static constexpr std::int64_t kSlack = 2;
   static constexpr std::chrono::seconds kMemory{60};
 
+  bool has_too_many() const {
+    return waiting_count_.load() > kConnections * max_stream_count_;
+  }
   std::string NameOf(grpc_auth_context* connection);
 
   const std::int64_t max_stream_count_;

@@ -88,8 +88,9 @@ std::string PeerOf(int connection) {
 std::int64_t ReceivedBytes(int connection) {
   tcp_info info = {};
   socklen_t size = sizeof(info);
-  if (getsockopt(connection, IPPROTO_TCP, TCP_INFO, &info, &size) != 0)
+  if (getsockopt(connection, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) {
     return 0;
+  }
   return static_cast<std::int64_t>(info.tcpi_bytes_received);
 }
 

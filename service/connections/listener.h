@@ -34,8 +34,8 @@ namespace attendant {
 // gRPC begins to read a connection on the thread that hands it over, and goes
 // on for as long as there is more to read, in which time its acceptor takes no
 // other. So each is handed over by a thread of its own to an acceptor that is
-// idle: fewer clients than kAcceptors that flood their connections hold up no
-// other.
+// idle: fewer clients than kAcceptors that flood their connections keep none
+// from being accepted. They still take gRPC's threads.
 //
 // Order of calls: Bind, Start, Stop. Thread-safe but for Start. gRPC's server
 // must be gone before it is.

@@ -25,11 +25,11 @@ namespace attendant {
 // gRPC keeps some 20 KiB of each call until it comes to write, which it doesn't
 // while there is more to read; one connection fills gigabytes in seconds. While
 // gRPC has more calls than four connections may have at once, the watch counts
-// whose are open or cancelled, of whatever method, and drops a connection with
-// more of them within a second than it may have at once; or with twice as many
-// open, which no client has that acknowledged how many it may have. With twice
-// as many calls, no connection is read faster than 5,000 calls a second.
-// Thread-safe.
+// whose are open or cancelled, of whatever method. It drops a connection with
+// more cancelled within a second than it may have at once, or with more than
+// twice as many open, which no client has that acknowledged the number. With
+// twice as many calls in all, no connection is read faster than 5,000 calls a
+// second. Thread-safe.
 class ResetWatch {
  public:
   // Ends the connection of `peer`, as gRPC names it.
