@@ -293,12 +293,13 @@ absl::Status CatalogSet::Update(absl::string_view name,
   ATTENDANT_ASSIGN_OR_RETURN(std::vector<NamedModel> models,
                              ResolveModels(schema));
   ATTENDANT_RETURN_IF_ERROR(ValidateEncoders(schema, encoders));
-  ATTENDANT_RETURN_IF_ERROR(catalog->AcceptModels(models));
-  ATTENDANT_RETURN_IF_ERROR(SetEncoders(*catalog, schema, std::move(encoders)));
   record.schema = std::move(schema);
-  ATTENDANT_RETURN_IF_ERROR(store_->Put(record));
-  catalog->SetDefaults(record.schema.key_fields, std::move(models));
-  return absl::OkStatus();
+  return catalog->SetDefaults(
+      record.schema.key_fields, std::move(models), [&]() -> absl::Status {
+        ATTENDANT_RETURN_IF_ERROR(
+            SetEncoders(*catalog, record.schema, std::move(encoders)));
+        return store_->Put(record);
+      });
 }
 
 absl::Status CatalogSet::Delete(absl::string_view name) {

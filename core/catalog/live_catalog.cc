@@ -389,30 +389,16 @@ absl::Status LiveCatalog::Checkpoint(const std::string& directory) const {
       [&](CatalogStore& store) { return store.Checkpoint(directory); });
 }
 
-absl::Status LiveCatalog::AcceptModels(const std::vector<NamedModel>& models) {
-  std::shared_ptr<const Snapshot> now;
-  {
-    // First the limit, so that no write gets by while keys are looked at.
-    MutexLock lock(&mutex_);
-    for (std::size_t f = 0; f < models.size(); ++f) {
-      accepted_limits_[f] = models[f].key_limit;
-      key_limits_[f] = std::min(key_limits_[f], accepted_limits_[f]);
-    }
-    now = current_;
-  }
+absl::Status LiveCatalog::CheckKeys(const Snapshot& snapshot,
+                                    const std::vector<NamedModel>& models) {
   for (std::size_t f = 0; f < models.size(); ++f) {
-    if (models[f].model == now->models[f].model) continue;
-    for (const SegmentView& view : now->segments) {
+    if (models[f].model == snapshot.models[f].model) continue;
+    for (const SegmentView& view : snapshot.segments) {
       for (RowIndex row = 0; row < view.row_end; ++row) {
         if (!view.IsLive(row) ||
             Within(view.segment->indexes[f]->Key(row), models[f].key_limit)) {
           continue;
         }
-        MutexLock lock(&mutex_);
-        for (std::size_t i = 0; i < models.size(); ++i) {
-          accepted_limits_[i] = wanted_models_[i].key_limit;
-        }
-        RaiseKeyLimits();
         return InvalidField(absl::StrCat("key_fields[", f, "].model"),
                             absl::StrCat("a model of keys of at most ",
                                          models[f].key_limit, " in size"),
@@ -434,10 +420,35 @@ void LiveCatalog::RaiseKeyLimits() {
   }
 }
 
-void LiveCatalog::SetDefaults(const std::vector<KeyFieldSchema>& key_fields,
-                              std::vector<NamedModel> models) {
+absl::Status LiveCatalog::SetDefaults(
+    const std::vector<KeyFieldSchema>& key_fields,
+    std::vector<NamedModel> models, absl::FunctionRef<absl::Status()> store) {
+  std::shared_ptr<const Snapshot> now;
+  {
+    // First the limit, so that no write gets by while keys are looked at.
+    MutexLock lock(&mutex_);
+    for (std::size_t f = 0; f < models.size(); ++f) {
+      accepted_limits_[f] = models[f].key_limit;
+      key_limits_[f] = std::min(key_limits_[f], accepted_limits_[f]);
+    }
+    now = current_;
+  }
+  absl::Status status = CheckKeys(*now, models);
+  if (status.ok()) status = store();
   MutexLock lock(&mutex_);
-  wanted_models_ = std::move(models);
+  if (status.ok()) {
+    wanted_models_ = std::move(models);
+    PublishDefaults(key_fields);
+  }
+  for (std::size_t f = 0; f < wanted_models_.size(); ++f) {
+    accepted_limits_[f] = wanted_models_[f].key_limit;
+  }
+  RaiseKeyLimits();
+  return status;
+}
+
+void LiveCatalog::PublishDefaults(
+    const std::vector<KeyFieldSchema>& key_fields) {
   auto schema = std::make_shared<CatalogSchema>(*current_->schema);
   for (std::size_t f = 0; f < key_fields.size(); ++f) {
     KeyFieldSchema& field = schema->key_fields[f];
@@ -458,7 +469,6 @@ void LiveCatalog::SetDefaults(const std::vector<KeyFieldSchema>& key_fields,
     }
   }
   Publish(std::move(next));
-  RaiseKeyLimits();
   if (Plan(/*settled=*/true).needed()) ScheduleMerge(absl::ZeroDuration());
 }
 

@@ -173,16 +173,16 @@ class LiveCatalog {
   // NotFound after Close; errors of the store.
   absl::Status Checkpoint(const std::string& directory) const;
 
-  // To be called before models are stored and set: InvalidArgument if one can't
-  // be sure to make finite keys of all that there are. From an OK on, writes
-  // are held to its limit too.
-  absl::Status AcceptModels(const std::vector<NamedModel>& models);
   // Takes over temperature, combine_kind, index_kind, keys_on_disk and model of
-  // each field, already accepted and stored. Another model is built in the
-  // background and swapped in when all its keys are there; until then the one
-  // before it answers.
-  void SetDefaults(const std::vector<KeyFieldSchema>& key_fields,
-                   std::vector<NamedModel> models);
+  // each field once `store` has made them durable. Another model is built in
+  // the background and swapped in when all its keys are there; until then the
+  // one before it answers. While `store` runs, writes are held to the limits of
+  // both. InvalidArgument if a model can't be sure to make finite keys of all
+  // that there are; errors of `store`. Then nothing changes but what `store`
+  // did.
+  absl::Status SetDefaults(const std::vector<KeyFieldSchema>& key_fields,
+                           std::vector<NamedModel> models,
+                           absl::FunctionRef<absl::Status()> store);
   // Stores the encoder, synced, and uses it. Its dimension is the field's.
   absl::Status SetEncoder(int field, TextEncoder encoder);
 
@@ -291,6 +291,11 @@ class LiveCatalog {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Makes key_limits_ what they should be once a model may be out of use.
   void RaiseKeyLimits() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // InvalidArgument if a key is too great for a field's model, one of `models`.
+  static absl::Status CheckKeys(const Snapshot& snapshot,
+                                const std::vector<NamedModel>& models);
+  void PublishDefaults(const std::vector<KeyFieldSchema>& key_fields)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartSegment(Snapshot& next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Assigns the growing rows to their lists: before they are published.
   void AssignGrowing() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -371,7 +376,7 @@ class LiveCatalog {
   std::vector<NamedModel> wanted_models_ ABSL_GUARDED_BY(mutex_);
   // By field: the least key_limit of its models, in use, wanted and accepted.
   std::vector<float> key_limits_ ABSL_GUARDED_BY(mutex_);
-  // Of the models that were accepted last, which will be wanted.
+  // Of the models that may be wanted next; else of those that are.
   std::vector<float> accepted_limits_ ABSL_GUARDED_BY(mutex_);
   std::vector<float> projected_ ABSL_GUARDED_BY(mutex_);  // scratch
   // By field. Written under mutex_, or by the merge.

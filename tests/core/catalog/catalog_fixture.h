@@ -95,6 +95,12 @@ class CatalogFixture : public ::testing::Test {
   void Delete(const std::vector<std::string>& ids) {
     ASSERT_OK(catalog_->Delete(ids, ""));
   }
+  // As if they had been stored.
+  void SetDefaults(const std::vector<KeyFieldSchema>& fields,
+                   std::vector<NamedModel> models) {
+    ASSERT_OK(catalog_->SetDefaults(fields, std::move(models),
+                                    [] { return absl::OkStatus(); }));
+  }
   absl::StatusOr<AttendAnswer> Ask(const AttendQuery& query) {
     asked_ = catalog_->snapshot();
     return Attend(*asked_, query, Interrupt());

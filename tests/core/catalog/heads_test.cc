@@ -323,7 +323,7 @@ TEST_F(ModelHeadsTest, AnotherModelIsSwappedInWhileTheFirstAnswers) {
   ASSERT_OK_AND_ASSIGN(const AttendAnswer before, Ask(Query()));
   std::vector<KeyFieldSchema> fields = schema_.key_fields;
   fields[0].model = next.name;
-  catalog_->SetDefaults(fields, {next});
+  SetDefaults(fields, {next});
   // Whichever answers, it answers whole.
   for (int i = 0; i < 20; ++i) {
     ASSERT_OK_AND_ASSIGN(const AttendAnswer during, Ask(Query()));
@@ -389,21 +389,32 @@ TEST_F(ModelHeadsTest, KeysThatTheModelWouldMakeInfiniteAreRefused) {
   AttentionModel huge = RandomMultiHeadModel(5);
   auto& heads = std::get<MultiHeadProjections>(huge.kind);
   for (float& weight : heads.key.weight.data) weight = 1e30f;
-  NamedModel next = Named(huge, 2);
-  EXPECT_THAT(catalog_->AcceptModels({next}),
+  const NamedModel next = Named(huge, 2);
+  std::vector<KeyFieldSchema> fields = schema_.key_fields;
+  fields[0].model = next.name;
+  EXPECT_THAT(catalog_->SetDefaults(
+                  fields, {next}, [] { return absl::InternalError("stored"); }),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("key_fields[0].model")));
   Delete({"great"});
   Upsert(
       {MakeItem("great", {limit, -limit, limit, -limit}, {1, 1, 1, 1, 1, 1})});
   Delete({"great"});
-  // Once accepted it limits writes before it answers.
-  EXPECT_OK(catalog_->AcceptModels({next}));
-  EXPECT_THAT(
-      catalog_->Upsert(std::vector<Item>{MakeItem("great", {limit, 0, 0, 0},
-                                                  {1, 1, 1, 1, 1, 1})},
-                       ""),
-      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("keys[vec]")));
+  // Writes are held to its limit before it is stored, and no longer if it can't
+  // be.
+  const std::vector<Item> greatest = {
+      MakeItem("great", {limit, 0, 0, 0}, {1, 1, 1, 1, 1, 1})};
+  EXPECT_THAT(catalog_->SetDefaults(
+                  fields, {next},
+                  [&]() -> absl::Status {
+                    EXPECT_THAT(catalog_->Upsert(greatest, ""),
+                                StatusIs(absl::StatusCode::kInvalidArgument,
+                                         HasSubstr("keys[vec]")));
+                    return absl::ResourceExhaustedError("disk");
+                  }),
+              StatusIs(absl::StatusCode::kResourceExhausted, "disk"));
+  EXPECT_EQ(catalog_->snapshot()->models[0].name, model_.name);
+  EXPECT_OK(catalog_->Upsert(greatest, ""));
 }
 
 TEST_F(ModelHeadsTest, AModelOutOfUseLimitsNoKeys) {
@@ -418,9 +429,10 @@ TEST_F(ModelHeadsTest, AModelOutOfUseLimitsNoKeys) {
   for (const NamedModel& model : {other, model_}) {
     std::vector<KeyFieldSchema> fields = schema_.key_fields;
     fields[0].model = model.name;
-    ASSERT_OK(catalog_->AcceptModels({model}));
-    EXPECT_FALSE(catalog_->Upsert(great, "").ok());
-    catalog_->SetDefaults(fields, {model});
+    ASSERT_OK(catalog_->SetDefaults(fields, {model}, [&] {
+      EXPECT_FALSE(catalog_->Upsert(great, "").ok());
+      return absl::OkStatus();
+    }));
     catalog_->AwaitIndexes();
     ASSERT_EQ(catalog_->snapshot()->models[0].name, model.name);
   }
@@ -474,7 +486,7 @@ TEST_F(ModelHeadsTest, KeysOfHeadsMayLieOnDisk) {
   catalog_->AwaitIndexes();
   ASSERT_OK_AND_ASSIGN(const AttendAnswer before, Ask(Query()));
   schema.key_fields[0].keys_on_disk = true;
-  catalog_->SetDefaults(schema.key_fields, models_);
+  SetDefaults(schema.key_fields, models_);
   catalog_->AwaitIndexes();
   // Settled: nothing more is wanted.
   EXPECT_FALSE(catalog_->index_states()[0].training);

@@ -431,7 +431,7 @@ TEST_F(LiveCatalogMergeTest, SetDefaultsMayMoveKeysToDiskAndBack) {
                        Ask(VectorQuery({1, 0, 0, 0})));
   const auto move = [&](bool to_disk) {
     schema_.key_fields[0].keys_on_disk = to_disk;
-    catalog_->SetDefaults(schema_.key_fields, std::vector<NamedModel>(1));
+    SetDefaults(schema_.key_fields, std::vector<NamedModel>(1));
     catalog_->AwaitIndexes();
     EXPECT_OK(catalog_->merge_status());
   };
@@ -505,7 +505,7 @@ TEST_F(LiveCatalogMergeTest, SetDefaultsMayChangeTheIndex) {
   fields[0].index_kind = IndexKind::kFlat;
   fields[0].temperature = 0.25;
   fields[0].combine_kind = CombineKind::kUnit;
-  catalog_->SetDefaults(fields, std::vector<NamedModel>(fields.size()));
+  SetDefaults(fields, std::vector<NamedModel>(fields.size()));
   catalog_->AwaitIndexes();
   EXPECT_EQ(catalog_->index_states()[0].active_kind, IndexKind::kFlat);
   ASSERT_OK_AND_ASSIGN(const AttendAnswer answer,

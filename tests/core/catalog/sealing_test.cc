@@ -340,7 +340,7 @@ TEST_F(SealingTest, SealsAndMergesAtOnceLoseNothing) {
   std::vector<KeyFieldSchema> fields = catalog_->snapshot()->schema->key_fields;
   for (int round = 0; round < 6; ++round) {
     fields[0].keys_on_disk = !fields[0].keys_on_disk;
-    catalog_->SetDefaults(fields, {NamedModel()});
+    SetDefaults(fields, {NamedModel()});
     const std::string prefix = "r" + std::to_string(round) + "-";
     for (int part = 0; part < 4; ++part) {
       const std::string id = prefix + std::to_string(part) + "-";
@@ -383,7 +383,7 @@ TEST_P(PublicationOrderTest, ASealAndAMergeAreBothThereInTheEnd) {
   const absl::Cleanup go = [] { EXPECT_OK(ArmFailPoint("")); };
   std::vector<KeyFieldSchema> fields = catalog_->snapshot()->schema->key_fields;
   fields[0].keys_on_disk = true;
-  catalog_->SetDefaults(fields, {NamedModel()});
+  SetDefaults(fields, {NamedModel()});
   awaiting =
       std::async(std::launch::async, [this] { catalog_->AwaitIndexes(); });
   WaitFor([] { return WaitingAtFailPoints() == 1; });
