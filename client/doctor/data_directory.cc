@@ -14,18 +14,17 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <optional>
 #include <sstream>
 #include <system_error>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "client/format/text.h"
 #include "core/base/clock.h"
 #include "core/storage/data_directory.h"
+#include "core/storage/files.h"
 
 namespace attendant {
 namespace {
@@ -70,25 +69,21 @@ Finding ExamineAccess(const std::string& path,
 }
 
 Finding ExamineFormat(const std::string& path) {
-  std::ifstream file(path + "/FORMAT");
-  if (!file.is_open()) {
+  const auto version = DataDirectory::FormatVersionOf(path, Files());
+  if (!version.ok()) {
+    std::string advice;  // one that is too new says what to do
+    if (absl::IsDataLoss(version.status())) {
+      advice = "restore the directory from a backup";
+    } else if (absl::IsPermissionDenied(version.status())) {
+      advice = "run this as the user that runs attendantd";
+    }
+    return {"format", Verdict::kFailure,
+            std::string(version.status().message()), advice};
+  }
+  if (!version->has_value()) {
     return {.subject = "format", .text = "none: nothing was stored yet"};
   }
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
-  int version = 0;
-  if (!absl::SimpleAtoi(text, &version) || version < 1) {
-    return {"format", Verdict::kFailure,
-            absl::StrCat(path, "/FORMAT does not hold a format version"),
-            "restore the directory from a backup"};
-  }
-  if (version > kFormatVersion) {
-    return {"format", Verdict::kFailure,
-            absl::StrCat("version ", version, ", and this program reads up to ",
-                         kFormatVersion),
-            "start the newer attendantd that wrote it, or give another "
-            "directory"};
-  }
-  return {.subject = "format", .text = absl::StrCat("version ", version)};
+  return {.subject = "format", .text = absl::StrCat("version ", **version)};
 }
 
 // The process that has locked the file, as the kernel lists it; 0: none. Taking

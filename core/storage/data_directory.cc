@@ -54,41 +54,45 @@ absl::StatusOr<DataDirectory> DataDirectory::Open(const std::string& path,
   ATTENDANT_RETURN_IF_ERROR(files.MakeDirectory(path));
   ATTENDANT_ASSIGN_OR_RETURN(FileDescriptor lock, Lock(path));
   DataDirectory directory(path, files, std::move(lock));
-  ATTENDANT_RETURN_IF_ERROR(directory.ReadFormat());
+  ATTENDANT_ASSIGN_OR_RETURN(const std::optional<int> version,
+                             FormatVersionOf(path, files));
+  directory.fresh_ = !version.has_value();
   return directory;
 }
 
-absl::Status DataDirectory::ReadFormat() {
-  const std::string path = path_ + "/FORMAT";
+absl::StatusOr<std::optional<int>> DataDirectory::FormatVersionOf(
+    const std::string& path, const Files& files) {
+  const std::string file = path + "/FORMAT";
   ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> text,
-                             files_.ReadFile(path));
+                             files.ReadFile(file));
   if (!text.has_value()) {
+    const DataDirectory directory(path, files, FileDescriptor());
     for (const std::string& data :
-         {items_path(), models_path(), snapshots_path()}) {
+         {directory.items_path(), directory.models_path(),
+          directory.snapshots_path()}) {
       ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
-                                 files_.ListDirectory(data));
+                                 files.ListDirectory(data));
       if (names.empty()) continue;
       return absl::DataLossError(
-          absl::StrCat(path, " is missing, but ", data, " holds data"));
+          absl::StrCat(file, " is missing, but ", data, " holds data"));
     }
-    fresh_ = true;
-    return absl::OkStatus();
+    return std::nullopt;
   }
   int version = 0;
   if (!absl::SimpleAtoi(*text, &version) || version < 1) {
     return absl::DataLossError(
-        absl::StrCat(path, " does not hold a format version"));
+        absl::StrCat(file, " does not hold a format version"));
   }
   if (version > kFormatVersion) {
     return StatusWithReason(
         absl::StatusCode::kFailedPrecondition,
-        absl::StrCat(path_, " has format version ", version,
+        absl::StrCat(path, " has format version ", version,
                      ", and this program reads up to ", kFormatVersion,
                      ": start the newer program that wrote it, or one newer "
                      "still, or give another directory"),
         "DATA_FORMAT_TOO_NEW");
   }
-  return absl::OkStatus();
+  return version;
 }
 
 absl::Status DataDirectory::MarkComplete() {

@@ -3,6 +3,7 @@
 #ifndef ATTENDANT_CORE_STORAGE_DATA_DIRECTORY_H_
 #define ATTENDANT_CORE_STORAGE_DATA_DIRECTORY_H_
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -32,6 +33,11 @@ class DataDirectory {
   static absl::StatusOr<DataDirectory> Open(const std::string& path,
                                             const Files& files);
 
+  // The format's version, without the lock; nullopt: nothing was stored there
+  // yet. DataLoss, FailedPrecondition and errors of reading as Store::Open.
+  static absl::StatusOr<std::optional<int>> FormatVersionOf(
+      const std::string& path, const Files& files);
+
   // True until MarkComplete: nothing was stored here yet.
   bool fresh() const { return fresh_; }
   // Writes FORMAT. From then on a part that is missing is damage.
@@ -51,7 +57,6 @@ class DataDirectory {
       : path_(std::move(path)),
         files_(std::move(files)),
         lock_(std::move(lock)) {}
-  absl::Status ReadFormat();
 
   std::string path_;
   Files files_;

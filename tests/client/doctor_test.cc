@@ -134,10 +134,20 @@ TEST(DataDirectoryTest, TellsFormatsApart) {
   };
   EXPECT_EQ(format("1\n").verdict, Verdict::kOk);
   EXPECT_EQ(format("99\n").verdict, Verdict::kFailure);
-  EXPECT_THAT(format("99\n").advice, HasSubstr("newer"));
+  EXPECT_THAT(format("99\n").text, HasSubstr("newer"));
   // attendantd starts on neither.
   EXPECT_EQ(format("one\n").verdict, Verdict::kFailure);
   EXPECT_EQ(format("").verdict, Verdict::kFailure);
+}
+
+TEST(DataDirectoryTest, SaysThatTheFormatIsLost) {
+  const ScratchDirectory directory;
+  std::filesystem::create_directories(directory / "items/uid");
+  const Finding format =
+      About(ExamineDataDirectory(directory.path()), "format");
+  EXPECT_EQ(format.verdict, Verdict::kFailure);
+  EXPECT_THAT(format.text, HasSubstr("FORMAT is missing"));
+  EXPECT_THAT(format.advice, HasSubstr("backup"));
 }
 
 TEST(DataDirectoryTest, NamesWhoHoldsIt) {
