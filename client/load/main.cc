@@ -46,7 +46,7 @@ While it runs, it shows rate, latencies and errors. Items that it wrote under id
 of its own, load-SEED-NUMBER, it deletes when it ends, on Ctrl-C too.
 
 Exit status: 0 all went well; 1 a request or write failed, or recall is below
---min-recall; 2 the arguments are wrong, or a file is bad; 3 the server can't
+--min-recall or was not looked at before Ctrl-C; 2 the arguments are wrong, or a file is bad; 3 the server can't
 be reached.)";
 
 enum ExitStatus { kOk = 0, kFailed = 1, kUsage = 2, kUnreachable = 3 };
@@ -142,6 +142,11 @@ int LoadMain(LoadOptions options, const OutputOptions& output) {
   }
   if (report->cleanup && !report->cleanup->status.ok()) {
     return Report(report->cleanup->status);
+  }
+  if (output.min_recall && !report->verify) {
+    std::cerr << "attendant-load: interrupted before an answer was checked for "
+                 "--min-recall\n";
+    return kFailed;
   }
   if (output.min_recall && report->verify->mean_recall < *output.min_recall) {
     std::cerr << "attendant-load: recall " << report->verify->mean_recall

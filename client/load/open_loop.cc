@@ -3,6 +3,7 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
+#include <chrono>
 #include <thread>
 
 #include "core/base/clock.h"
@@ -21,6 +22,16 @@ class ExactSleeps {
  private:
   const int slack_;
 };
+
+// Until `time`, or a little after the traffic is stopped.
+void SleepUntil(SteadyTime time, const Traffic& traffic) {
+  constexpr std::chrono::milliseconds kLook{50};
+  while (time - SteadyNow() > kLook) {
+    std::this_thread::sleep_for(kLook);
+    if (traffic.is_stopped()) return;
+  }
+  std::this_thread::sleep_until(time);
+}
 
 // Which slice a time lies in; times ascend.
 class SliceFinder {
@@ -59,9 +70,10 @@ LoadResult RunOpenLoop(const OpenLoopOptions& options, const Traffic& traffic) {
   std::int64_t index = 0;
   for (absl::Duration due = schedule.Next(); due < end; due = schedule.Next()) {
     const SteadyTime time = start + absl::ToChronoNanoseconds(due);
-    std::this_thread::sleep_until(time);
+    SleepUntil(time, traffic);
     if (traffic.is_stopped()) {
-      counted = std::max(absl::Nanoseconds(1), due - options.warmup);
+      counted =
+          std::max(absl::Nanoseconds(1), TimeSince(start) - options.warmup);
       break;
     }
     const int slice = finder.At(due);

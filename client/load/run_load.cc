@@ -279,7 +279,10 @@ absl::StatusOr<LoadReport> RunLoad(LoadOptions options) {
     auto result = checker->Finish(
         SomeQueries(mix, options.is_stopped() ? 0 : options.verify_count));
     verified = result.status();
-    if (result.ok()) report.verify = *std::move(result);
+    // An interrupted load may have had no time for any.
+    if (result.ok() && result->query_count > 0) {
+      report.verify = *std::move(result);
+    }
   }
   // After the answers are checked, which deletions would change.
   const std::int64_t written_count =

@@ -15,6 +15,7 @@
 #include "client/load/open_loop.h"
 #include "client/load/prepare.h"
 #include "client/load/recorder.h"
+#include "core/base/clock.h"
 #include "core/base/mutex.h"
 
 namespace attendant {
@@ -187,8 +188,6 @@ TEST(OpenLoopTest, SendsAllThatIsDueAndCountsWhatBecameOfIt) {
               ElementsAre(Pair("full", 25), Pair("gone", 25)));
 }
 
-// A server that stands still for 100 ms makes all that came meanwhile wait, and
-// each of them says so: no omission that a closed loop would make.
 TEST(OpenLoopTest, ALoadThatIsStoppedIsAsLongAsItWas) {
   FakeServer server([](std::int64_t) { return absl::OkStatus(); });
   Traffic traffic{.send = server.Sender()};
@@ -201,6 +200,23 @@ TEST(OpenLoopTest, ALoadThatIsStoppedIsAsLongAsItWas) {
   EXPECT_LT(result.duration, absl::Seconds(30));
 }
 
+TEST(OpenLoopTest, NoRequestThatIsDueLaterKeepsAStoppedLoad) {
+  FakeServer server([](std::int64_t) { return absl::OkStatus(); });
+  Traffic traffic{.send = server.Sender()};
+  const SteadyTime begin = SteadyNow();
+  traffic.is_stopped = [&] {
+    return TimeSince(begin) > absl::Milliseconds(200);
+  };
+  // One each 20 seconds.
+  const LoadResult result =
+      RunOpenLoop(AtRate(0.05, absl::Minutes(2)), traffic);
+  EXPECT_LE(result.total.request_count(), 1);
+  EXPECT_GE(result.duration, absl::Milliseconds(100));
+  EXPECT_LT(result.duration, absl::Seconds(15));
+}
+
+// A server that stands still for 100 ms makes all that came meanwhile wait, and
+// each of them says so: no omission that a closed loop would make.
 TEST(OpenLoopTest, LatencyCountsFromWhenARequestWasDue) {
   FakeServer server([](std::int64_t index) {
     if (index == 0) absl::SleepFor(absl::Milliseconds(100));
