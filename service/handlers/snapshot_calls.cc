@@ -45,6 +45,7 @@ void ExportCall::OnWriteDone(bool ok) {
   if (!ok) {
     Finish(absl::CancelledError("the caller went away"));
   } else {
+    set_begun();
     pool_.Add(this);
   }
 }
@@ -108,7 +109,7 @@ void SnapshotImportCall::OnReadDone(bool ok) {
   wait_.End();
   backend_.poller_reserve->BeginWork();
   all_read_ = !ok;
-  if (!begun_ && backend_.draining.load()) {
+  if (!begun() && backend_.draining.load()) {
     Finish(Draining());
   } else {
     pool_.Add(this);
@@ -138,9 +139,9 @@ absl::Status SnapshotImportCall::Append() {
   v1::ImportSnapshotRequest request;
   ATTENDANT_RETURN_IF_ERROR(ParseMessage(request_, &request));
   request_.Clear();
-  if (!begun_) {
+  if (!begun()) {
     ATTENDANT_RETURN_IF_ERROR(Authorize(backend_, context_, request));
-    begun_ = true;
+    set_begun();
     if (!request.catalog().empty()) {
       catalog_ = backend_.catalogs->Resolve(request.catalog());
     }

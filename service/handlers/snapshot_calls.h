@@ -78,7 +78,6 @@ class SnapshotImportCall final
   // Touched by one reaction or by the worker, never by two at a time.
   grpc::ByteBuffer request_;
   std::optional<SnapshotImport> stream_;  // nothing after Stop
-  bool begun_ = false;
   bool all_read_ = false;
   std::string asked_for_;  // the catalog as the caller spells it
   std::string catalog_;

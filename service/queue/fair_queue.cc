@@ -51,6 +51,7 @@ void FairQueue::Push(Work* work, std::int64_t expected_ns) {
   (line.last != nullptr ? line.last->place_.after : line.first) = work;
   line.last = work;
   ++count_;
+  if (work->begun_) ++begun_count_;
   ++caller.count;
   expected_ns_ += expected_ns;
   caller.expected_ns += expected_ns;
@@ -126,7 +127,8 @@ Work* FairQueue::PopFromLongest(const Work& newcomer,
   }
   if (longest == &own_line) return nullptr;
   Work* work = longest->last;
-  Unlink(work);
+  while (work != nullptr && work->begun_) work = work->place_.before;
+  if (work != nullptr) Unlink(work);
   return work;
 }
 
@@ -156,6 +158,7 @@ void FairQueue::Unlink(Work* work) {
       place.before;
   place.flow = -1;
   --count_;
+  if (work->begun_) --begun_count_;
   --caller.count;
   if (caller.count == 0) {
     --caller_count_;

@@ -49,7 +49,8 @@ class FairQueue {
                 std::vector<Work*>& taken);
 
   // The newest work of whoever has the longest line by expected time, where
-  // `newcomer` counts as waiting: null if that is the newcomer's own line.
+  // `newcomer` counts as waiting: null if that is the newcomer's own line, or
+  // all works there were begun.
   Work* PopFromLongest(const Work& newcomer, std::int64_t expected_ns);
 
   // Takes `work` out, if it waits here; else false.
@@ -58,8 +59,9 @@ class FairQueue {
   // Charges a flow so much more than expected, or less (below 0).
   void Charge(int flow, std::int64_t more_ns);
 
-  // Works that wait.
+  // Works that wait, and those of them that were begun.
   std::size_t count() const { return count_; }
+  std::size_t begun_count() const { return begun_count_; }
   // What all of them are expected to take, and those of a flow's caller.
   std::int64_t expected_ns() const { return expected_ns_; }
   std::int64_t ExpectedOfCaller(int flow) const {
@@ -97,6 +99,7 @@ class FairQueue {
   // A bit for each caller: set where works wait.
   std::array<std::uint64_t, kCallers / 64> waiting_ = {};
   std::size_t count_ = 0;
+  std::size_t begun_count_ = 0;
   std::int64_t expected_ns_ = 0;
   int caller_count_ = 0;
   std::int64_t now_ns_ = 0;     // of the caller that was served last

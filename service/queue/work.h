@@ -70,6 +70,10 @@ class Work {
   virtual ~Work() = default;
 
   void set_flow(const FlowKey& flow) { flow_ = flow; }
+  // It goes on with what had a turn before: it is not turned away since too
+  // many wait, nor are others for it. Not while it waits.
+  void set_begun() { begun_ = true; }
+  bool begun() const { return begun_; }
   // Inside Run, and before anybody may end the work: it stops early since it
   // was no longer wanted, which was `overrun` ago.
   void CutShort(absl::Duration overrun);
@@ -90,6 +94,7 @@ class Work {
 
   const Interrupt& wanted_;
   FlowKey flow_;
+  bool begun_ = false;
   Place place_;
 };
 

@@ -89,7 +89,7 @@ Refusal WorkQueue::Add(Work* work, SteadyTime now) {
     refusal.work = work;
     return refusal;
   }
-  if (IsFull()) {
+  if (IsFull() && !work->begun_) {
     ++counts_.refused_full_count;
     limit_.Refused();
     refusal.cause = Cause::kFull;
@@ -212,7 +212,7 @@ std::size_t WorkQueue::LeastLimit() const {
 }
 
 bool WorkQueue::IsFull() const {
-  if (waiting_.count() >= limit_.limit()) return true;
+  if (waiting_.count() - waiting_.begun_count() >= limit_.limit()) return true;
   return options_.limits_wait && waiting_.count() >= LeastLimit() &&
          waiting_.expected_ns() >
              options_.thread_count * absl::ToInt64Nanoseconds(kLongestBurst);

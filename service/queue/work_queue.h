@@ -90,7 +90,8 @@ class WorkQueue {
 
   // Takes `work` to wait. Turned away is a work that would be late or that
   // nobody wants any more; and where too many wait, the newest of those whose
-  // sender has most to be done, which may be `work` itself.
+  // sender has most to be done, which may be `work` itself, but none that was
+  // begun.
   Refusal Add(Work* work, SteadyTime now);
 
   // The next work, for a worker that is free, and begins a turn. Null if none

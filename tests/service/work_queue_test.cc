@@ -58,6 +58,7 @@ class FakeWork final : public Work {
   void set_cancelled(const std::atomic<bool>* flag) {
     own_interrupt_.cancelled = flag;
   }
+  using Work::set_begun;
   void StopEarly(absl::Duration overrun) { CutShort(overrun); }
   const absl::Status& refusal() const { return refusal_; }
 
@@ -430,6 +431,21 @@ TEST_F(WorkQueueTest, TheNewestOfWhoeverHasMostWaitingIsRefused) {
   EXPECT_EQ(ReasonOf(works_.back().refusal()), "QUEUE_FULL");
   EXPECT_EQ(queue_.counts().waiting_count, 20U);
   EXPECT_EQ(queue_.counts().refused_full_count, 2);
+}
+
+TEST_F(WorkQueueTest, WhatWasBegunGoesOnWhereTooManyWait) {
+  Fill(18);  // and one more of SetUp
+  FakeWork begun;
+  begun.set_begun();
+  EXPECT_THAT(queue_.Add(&begun, now_).work, IsNull());
+  // There is room for one more as before it.
+  Fill(1);
+  // It is not the one to give way for it.
+  FakeWork polite({1, 0});
+  queue_.Add(&polite, now_).Tell();
+  EXPECT_TRUE(polite.refusal().ok());
+  EXPECT_TRUE(begun.refusal().ok());
+  EXPECT_EQ(ReasonOf(works_.back().refusal()), "QUEUE_FULL");
 }
 
 TEST_F(WorkQueueTest, CountsWhatWasCutShortAndHowLongAfter) {
