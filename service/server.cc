@@ -229,7 +229,8 @@ void Server::WriteMetrics(MetricPage& page) const {
   page.AddCounter("attendant_connections_dropped_total",
                   "Connections that were closed because their clients reset "
                   "calls faster than they can be ended, had far more than they "
-                  "may have at once, or sent most while memory was full.",
+                  "may have at once, sent most while memory was full, or kept "
+                  "others from being read.",
                   static_cast<double>(backend_.reset_watch.dropped_count() +
                                       listener_->dropped_count()));
   page.AddCounter("attendant_calls_not_sent_total",

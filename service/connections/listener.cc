@@ -2,11 +2,13 @@
 
 #include <fcntl.h>
 #include <grpcpp/server_builder.h>
+#include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -38,7 +40,8 @@ constexpr int kBatch = 64;
 constexpr absl::Duration kWaitForRoom = absl::Milliseconds(10);
 constexpr absl::Duration kLogInterval = absl::Seconds(10);
 constexpr absl::Duration kWaitForHandOver = absl::Milliseconds(500);
-constexpr absl::Duration kMemoryInterval = absl::Milliseconds(250);
+constexpr absl::Duration kWaitForEnd = absl::Seconds(1);
+constexpr absl::Duration kGuardInterval = absl::Milliseconds(250);
 
 void SetPort(int port, sockaddr& address) {
   auto& place = address.sa_family == AF_INET6
@@ -160,7 +163,13 @@ Listener::~Listener() {
   for (const int socket : listening_) close(socket);
   {
     MutexLock lock(&mutex_);
+    ended_ = true;
+    changed_.NotifyAll();
     while (!handing_over_.empty()) changed_.Wait(&mutex_);
+  }
+  if (guard_thread_.joinable()) guard_thread_.join();
+  {
+    MutexLock lock(&mutex_);
     for (const int connection : connections_) close(connection);
   }
   if (poll_ >= 0) close(poll_);
@@ -176,7 +185,7 @@ void Listener::Start(
     for (const auto& acceptor : acceptors_) idle_.push_back(acceptor.get());
   }
   thread_ = std::thread([this] { Run(); });
-  if (options_.memory) guard_thread_ = std::thread([this] { GuardMemory(); });
+  guard_thread_ = std::thread([this] { Guard(); });
 }
 
 void Listener::Drop(absl::string_view peer) {
@@ -192,8 +201,7 @@ void Listener::Stop() {
   thread_.join();
   {
     MutexLock lock(&mutex_);
-    stopping_ = true;
-    changed_.NotifyAll();
+    abort_at_ = SteadyAfter(kWaitForEnd);
     // gRPC's shutdown would wait for those that are flooded.
     const SteadyTime end = SteadyAfter(kWaitForHandOver);
     while (!handing_over_.empty() && SteadyNow() < end) {
@@ -202,7 +210,6 @@ void Listener::Stop() {
     for (const int connection : handing_over_) Abort(connection);
     while (!handing_over_.empty()) changed_.Wait(&mutex_);
   }
-  if (guard_thread_.joinable()) guard_thread_.join();
   for (const int socket : listening_) close(socket);
   listening_.clear();
 }
@@ -304,30 +311,63 @@ void Listener::Refuse(int connection) {
              LogValue::Json(absl::StrCat(options_.max_connection_count))}});
 }
 
-void Listener::GuardMemory() {
-  MemoryGuard guard;
-  std::vector<MemoryGuard::Received> received;
-  MutexLock lock(&mutex_);
-  while (!stopping_) {
-    changed_.WaitWithTimeout(&mutex_, kMemoryInterval);
-    mutex_.Unlock();
-    const MemoryBudget::Use memory = options_.memory();
-    mutex_.Lock();
-    received.clear();
-    if (memory.limit_bytes > 0 && memory.resident_bytes > memory.limit_bytes) {
-      for (const int connection : connections_) {
-        received.push_back({connection, ReceivedBytes(connection)});
+void Listener::Guard() {
+  MemoryGuard memory_guard;
+  while (true) {
+    const SteadyTime next = SteadyAfter(kGuardInterval);
+    bool stopped = false;
+    {
+      MutexLock lock(&mutex_);
+      while (!ended_ && SteadyNow() < next) {
+        changed_.WaitWithTimeout(&mutex_, -TimeSince(next));
+      }
+      if (ended_) return;
+      WatchReads();
+      stopped = abort_at_ != SteadyTime::max();
+      if (SteadyNow() >= abort_at_) {
+        for (const int connection : connections_) Abort(connection);
       }
     }
-    const std::optional<int> sender = guard.Look(
-        memory.resident_bytes, memory.limit_bytes, received, SteadyNow());
-    if (!sender) continue;
-    LogEvent(LogLevel::kWarning, "connection_dropped",
-             {{"reason", "memory is over its limit, and it sent most"},
-              {"peer", PeerOf(*sender)}});
-    dropped_count_.fetch_add(1);
-    Abort(*sender);
+    // Whom it asks may be gone once the server is.
+    if (options_.memory && !stopped) GuardMemory(memory_guard);
   }
+}
+
+void Listener::GuardMemory(MemoryGuard& guard) {
+  const MemoryBudget::Use memory = options_.memory();
+  std::vector<MemoryGuard::Received> received;
+  MutexLock lock(&mutex_);
+  if (memory.limit_bytes > 0 && memory.resident_bytes > memory.limit_bytes) {
+    for (const int connection : connections_) {
+      received.push_back({connection, ReceivedBytes(connection)});
+    }
+  }
+  const std::optional<int> sender = guard.Look(
+      memory.resident_bytes, memory.limit_bytes, received, SteadyNow());
+  if (sender) End(*sender, "memory is over its limit, and it sent most");
+}
+
+void Listener::WatchReads() {
+  std::vector<ReadWatch::Connection> connections;
+  for (const int connection : connections_) {
+    int bytes = 0;
+    if (ioctl(connection, SIOCINQ, &bytes) != 0) continue;
+    if (bytes == 0 && !read_watch_.Knows(connection)) continue;
+    int unsent = 0;
+    ioctl(connection, SIOCOUTQ, &unsent);
+    connections.push_back(
+        {connection, ReceivedBytes(connection), bytes, unsent});
+  }
+  for (const int connection : read_watch_.Look(connections)) {
+    End(connection, "others can't be read beside it");
+  }
+}
+
+void Listener::End(int connection, const char* reason) {
+  LogEvent(LogLevel::kWarning, "connection_dropped",
+           {{"reason", reason}, {"peer", PeerOf(connection)}});
+  dropped_count_.fetch_add(1);
+  Abort(connection);
 }
 
 void Listener::Forget(int connection) {
@@ -335,6 +375,7 @@ void Listener::Forget(int connection) {
   epoll_ctl(poll_, EPOLL_CTL_DEL, connection, nullptr);
   MutexLock lock(&mutex_);
   connections_.erase(connection);
+  read_watch_.Forget(connection);
   connection_count_.store(static_cast<int>(connections_.size()));
   if (!handing_over_.contains(connection)) close(connection);
 }

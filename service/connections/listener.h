@@ -19,6 +19,7 @@
 #include "core/base/memory_budget.h"
 #include "core/base/mutex.h"
 #include "service/connections/memory_guard.h"
+#include "service/connections/read_watch.h"
 
 namespace grpc::experimental {
 class ExternalConnectionAcceptor;
@@ -35,7 +36,8 @@ namespace attendant {
 // on for as long as there is more to read, in which time its acceptor takes no
 // other. So each is handed over by a thread of its own to an acceptor that is
 // idle: fewer clients than kAcceptors that flood their connections keep none
-// from being accepted. They still take gRPC's threads.
+// from being accepted. Those that keep gRPC from reading others are ended
+// (ReadWatch).
 //
 // Order of calls: Bind, Start, Stop. Thread-safe but for Start. gRPC's server
 // must be gone before it is.
@@ -63,7 +65,7 @@ class Listener {
   // Open now.
   int connection_count() const { return connection_count_.load(); }
 
-  // Connections that were ended as memory was full.
+  // Connections that were ended as memory was full, or nothing else was read.
   std::int64_t dropped_count() const { return dropped_count_.load(); }
 
   // Connections go to `acceptors`, of a gRPC server that has started.
@@ -76,7 +78,9 @@ class Listener {
   void Drop(absl::string_view peer);
 
   // Accepts no more; connections that are open go on, but for those that gRPC
-  // has begun to read and can't stop. Before gRPC's server shuts down.
+  // has begun to read and can't stop. Before gRPC's server shuts down, which
+  // would wait for those that are read without end: what is left a second later
+  // is ended.
   void Stop();
 
  private:
@@ -90,8 +94,12 @@ class Listener {
   void HandOver(int connection, int second);
   void Refuse(int connection);
   void Forget(int connection);
-  // Until it is stopped.
-  void GuardMemory();
+  // Looks after connections until the object goes.
+  void Guard();
+  void GuardMemory(MemoryGuard& guard);
+  void WatchReads() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void End(int connection, const char* reason)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
   int port_ = 0;
@@ -104,7 +112,10 @@ class Listener {
   absl::flat_hash_set<int> connections_  // second descriptors
       ABSL_GUARDED_BY(mutex_);
   CondVar changed_;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  ReadWatch read_watch_ ABSL_GUARDED_BY(mutex_);
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  // Whoever is connected then never ends by itself.
+  SteadyTime abort_at_ ABSL_GUARDED_BY(mutex_) = SteadyTime::max();
   // Second descriptors of connections that are being handed over.
   absl::flat_hash_set<int> handing_over_ ABSL_GUARDED_BY(mutex_);
   std::vector<grpc::experimental::ExternalConnectionAcceptor*> idle_

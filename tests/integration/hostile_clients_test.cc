@@ -2,7 +2,7 @@
 // the while, and memory stays bounded.
 //
 //   hostile_clients_test --connections=5000 --resets=100000 --frames=1000000
-//       --pings=1000000 --calls=200000 --measure=1
+//       --pings=1000000 --calls=200000 --flooders=32 --measure=1
 //
 // is the long form; with --measure the p99 of another caller's queries is at
 // most 1.5 times what it is when nobody means harm.
@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <csignal>
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include "absl/base/config.h"
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -397,6 +399,68 @@ TEST_F(HostileClientsTest, HeadersWithoutEndEndTheConnection) {
         EXPECT_TRUE(AwaitCount("attendant_connections_dropped_total", 1));
       },
       1024 * kMiB);
+}
+
+// What gRPC never has read to the end holds a thread of its, a connection that
+// is handed over, and its shutdown.
+TEST_F(HostileClientsTest, WhoNeverEndsKeepsNobodyFromComingOrEnding) {
+  std::string headers = std::string("\0\1x\144", 4);
+  headers.append(100, 'v');
+  std::string many_headers;
+  while (many_headers.size() < 16000) many_headers += headers;
+  std::string many_calls;
+  for (std::uint32_t stream = 3; many_calls.size() < 16000; stream += 2) {
+    many_calls += BeginCall(stream, kAttend);
+  }
+  std::string many_settings;  // acknowledged
+  while (many_settings.size() < 16000) {
+    many_settings += Frame(FrameType::kSettings, 1, 0, "");
+  }
+  struct Flood {
+    const char* name;
+    std::string begin;
+    std::string frames;  // again and again
+  };
+  const Flood floods[] = {{"headers", Frame(FrameType::kHeaders, 0, 1, ""),
+                           Frame(FrameType::kContinuation, 0, 1, many_headers)},
+                          {"calls", "", many_calls},
+                          {"settings", "", many_settings}};
+  for (const Flood& flood : floods) {
+    SCOPED_TRACE(flood.name);
+    server_ = nullptr;  // the directory is the next one's
+    Start({"--grace-seconds", "1", "--memory-limit", "2GiB"});
+    std::atomic<bool> stopping = false;
+    std::atomic<std::int64_t> sent = 0;
+    absl::Duration longest;
+    std::vector<std::thread> flooders;
+    for (int i = 0; i < Flag("flooders", 8); ++i) {
+      flooders.emplace_back([&, port = port()] {
+        while (!stopping.load()) {
+          RawConnection connection(port);
+          if (!connection.Send(Hello() + flood.begin)) continue;
+          while (!stopping.load() &&
+                 connection.Send(flood.frames, absl::Milliseconds(100))) {
+            sent.fetch_add(1);
+          }
+        }
+      });
+    }
+    const absl::Cleanup stop = [&] {
+      stopping.store(true);
+      for (std::thread& flooder : flooders) flooder.join();
+    };
+    for (int i = 0; i < 8; ++i) {
+      const SteadyTime begin = SteadyNow();
+      ASSERT_OK_AND_ASSIGN(const auto client, server_->Connect());
+      EXPECT_OK(client->Attend(Query()).status());
+      longest = std::max(longest, TimeSince(begin));
+    }
+    EXPECT_GT(sent.load(), 0);
+    std::printf("%s: at most %s to connect and ask\n", flood.name,
+                absl::FormatDuration(longest).c_str());
+    server_->Signal(SIGTERM);
+    EXPECT_EQ(server_->Wait(absl::Seconds(20)), 0);
+  }
 }
 
 TEST_F(HostileClientsTest, RandomFramesHarmNobody) {

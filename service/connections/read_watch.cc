@@ -1,0 +1,35 @@
+#include "service/connections/read_watch.h"
+
+#include <utility>
+
+namespace attendant {
+
+std::vector<int> ReadWatch::Look(std::span<const Connection> connections) {
+  absl::flat_hash_map<int, Seen> seen;
+  bool one_is_kept = false;
+  std::vector<int> keeping;
+  for (const Connection& connection : connections) {
+    const bool waits = connection.waiting_bytes > 0;
+    Seen now = {.read_bytes =
+                    connection.received_bytes - connection.waiting_bytes};
+    const auto before = seen_.find(connection.descriptor);
+    if (before == seen_.end()) {
+      if (waits) seen[connection.descriptor] = now;
+      continue;
+    }
+    const std::int64_t read = now.read_bytes - before->second.read_bytes;
+    if (!waits && read == 0) continue;  // it has come to rest
+    if (read == 0 && connection.unsent_bytes == 0) {
+      now.unread_count = before->second.unread_count + 1;
+    }
+    if (read >= kMuch) now.busy_count = before->second.busy_count + 1;
+    seen[connection.descriptor] = now;
+    one_is_kept |= now.unread_count >= kLooks;
+    if (now.busy_count >= kLooks) keeping.push_back(connection.descriptor);
+  }
+  seen_ = std::move(seen);
+  if (!one_is_kept) keeping.clear();
+  return keeping;
+}
+
+}  // namespace attendant
