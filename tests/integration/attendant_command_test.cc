@@ -5,7 +5,6 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -13,9 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "client/files/npy.h"
 #include "tests/integration/binaries.h"
+#include "tests/integration/command_fixture.h"
 #include "tests/integration/requests.h"
-#include "tests/integration/server_process.h"
-#include "tests/support/scratch_directory.h"
 #include "tests/support/status_matchers.h"
 
 namespace attendant {
@@ -28,33 +26,8 @@ using ::testing::Not;
 
 constexpr int kRowCount = 40;
 
-class AttendantCommandTest : public ::testing::Test {
+class AttendantCommandTest : public CommandFixture {
  protected:
-  void SetUp() override {
-    ASSERT_OK_AND_ASSIGN(server_, ServerProcess::Start(data_.path()));
-  }
-
-  CommandResult Run(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(),
-                     {kAttendant, "--server", server_->address()});
-    return RunCommand(arguments);
-  }
-
-  // The reply of a command that should succeed.
-  json RunJson(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), "--json");
-    const CommandResult result = Run(arguments);
-    EXPECT_EQ(result.exit_status, 0) << result.err;
-    json reply = json::parse(result.out, nullptr, false);
-    EXPECT_FALSE(reply.is_discarded()) << result.out;
-    return reply;
-  }
-
-  std::string File(const std::string& name, const std::string& content) {
-    WriteWholeFile(files_ / name, content);
-    return files_ / name;
-  }
-
   // Row i is (i, 1).
   static std::vector<float> Keys() {
     std::vector<float> keys;
@@ -90,10 +63,6 @@ class AttendantCommandTest : public ::testing::Test {
     EXPECT_OK(items);
     return items.ok() ? items->size() : 0;
   }
-
-  ScratchDirectory data_;
-  ScratchDirectory files_;
-  std::unique_ptr<ServerProcess> server_;
 };
 
 TEST_F(AttendantCommandTest, ImportsFilesAndAttends) {
@@ -431,7 +400,7 @@ TEST_F(AttendantCommandTest, ListsDamagedCatalogs) {
   // Without the file that names the manifest RocksDB knows no data.
   ASSERT_TRUE(std::filesystem::remove(absl::StrCat(
       data_.path(), "/items/", std::string(created["uid"]), "/CURRENT")));
-  ASSERT_OK_AND_ASSIGN(server_, ServerProcess::Start(data_.path()));
+  Start();
   const CommandResult listed = Run({"catalog", "list"});
   EXPECT_EQ(listed.exit_status, 0);
   EXPECT_EQ(listed.out, "");

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -13,10 +12,8 @@
 #include "client/files/npy.h"
 #include "client/wire_vector.h"
 #include "tests/client/safetensors_bytes.h"
-#include "tests/integration/binaries.h"
+#include "tests/integration/command_fixture.h"
 #include "tests/integration/requests.h"
-#include "tests/integration/server_process.h"
-#include "tests/support/scratch_directory.h"
 #include "tests/support/status_matchers.h"
 
 namespace attendant {
@@ -27,33 +24,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-class ModelCommandTest : public ::testing::Test {
+class ModelCommandTest : public CommandFixture {
  protected:
-  void SetUp() override {
-    ASSERT_OK_AND_ASSIGN(server_, ServerProcess::Start(data_.path()));
-  }
-
-  CommandResult Run(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(),
-                     {kAttendant, "--server", server_->address()});
-    return RunCommand(arguments);
-  }
-
-  // The reply of a command that should succeed.
-  json RunJson(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), "--json");
-    const CommandResult result = Run(arguments);
-    EXPECT_EQ(result.exit_status, 0) << result.err;
-    json reply = json::parse(result.out, nullptr, false);
-    EXPECT_FALSE(reply.is_discarded()) << result.out;
-    return reply;
-  }
-
-  std::string File(const std::string& name, const std::string& content) {
-    WriteWholeFile(files_ / name, content);
-    return files_ / name;
-  }
-
   // Two heads over 4 components: W_Q counts from 1, W_K is the identity, W_V
   // and W_O too; transposed, W_Q is another matrix of the same shape.
   std::string PackedFile(bool transposed) {
@@ -75,10 +47,6 @@ class ModelCommandTest : public ::testing::Test {
                           F32Tensor("attn.out_proj.weight", {4, 4}, identity),
                           F32Tensor("norm.weight", {4}, {1, 1, 1, 1})}));
   }
-
-  ScratchDirectory data_;
-  ScratchDirectory files_;
-  std::unique_ptr<ServerProcess> server_;
 };
 
 TEST_F(ModelCommandTest, ImportsListsShowsAndDeletes) {
@@ -122,7 +90,7 @@ TEST_F(ModelCommandTest, ImportsListsShowsAndDeletes) {
   EXPECT_THAT(gone.err, HasSubstr("no version 1 of model 'text'"));
   // Over a restart too, a version is given out once.
   ASSERT_EQ(server_->Stop(), 0);
-  ASSERT_OK_AND_ASSIGN(server_, ServerProcess::Start(data_.path()));
+  Start();
   EXPECT_EQ(RunJson({"model", "import", "text", PackedFile(false), "--prefix",
                      "attn.", "--heads", "1"})["model"]["version"],
             "3");
