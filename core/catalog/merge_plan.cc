@@ -44,10 +44,9 @@ class Planner {
     }
     if (IsOutgrown()) return Everything(true);
     if (const MergePlan merge = Reassign(); merge.needed()) return merge;
-    if (settled_) {
-      return IsMuch(OutsideCount() + snapshot_.segments[0].dead_count())
-                 ? Everything(false)
-                 : MergePlan();
+    if (settled_ &&
+        IsMuch(OutsideCount() + snapshot_.segments[0].dead_count())) {
+      return Everything(false);
     }
     if (const MergePlan merge = MergeSealed(); merge.needed()) return merge;
     return DropDead();

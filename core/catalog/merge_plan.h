@@ -51,7 +51,8 @@ MergePlan PlanSeal(const Snapshot& snapshot, const RowTable* growing,
 // Sealed segments are merged so that each has more rows than all that follow
 // it, or several times as many, so that a row is copied O(log n) times; one of
 // which many rows are dead is copied without them. Once writes have settled all
-// become one. The catalog learns anew where other indexes or models are wanted,
+// become one, where that is worth it; what would be merged among writes still
+// is. The catalog learns anew where other indexes or models are wanted,
 // where it has several times the keys that it was learned from, and where keys
 // have drifted: their mean square distance to their lists' means has grown by a
 // fifth, or a half while writes go on. Segments that were sealed while it

@@ -332,6 +332,26 @@ TEST_F(SealingTest, WhatWasSealedBesideATrainingGoesToItsListsAtOnce) {
   EXPECT_FALSE(PlanMerge(mixed, mixed.models, nullptr, false).needed());
 }
 
+// Small ones are not worth merging all; a merge that is scheduled for them
+// finds that writes have settled.
+TEST_F(SealingTest, WhatIsMergedAmongWritesIsMergedOnceTheySettle) {
+  Write(Items("a", 12000, 1));
+  catalog_->AwaitIndexes();
+  Snapshot snapshot = *catalog_->snapshot();
+  ASSERT_THAT(snapshot.segments, SizeIs(1));
+  SegmentView small = snapshot.segments[0];
+  small.row_end = small.live_count = small.live_key_counts[0] = 400;
+  snapshot.segments.insert(snapshot.segments.end(), 2, small);
+  for (const bool settled : {false, true}) {
+    SCOPED_TRACE(settled);
+    const MergePlan plan =
+        PlanMerge(snapshot, snapshot.models, nullptr, settled);
+    EXPECT_EQ(plan.first, 1);
+    EXPECT_EQ(plan.end, 3);
+    EXPECT_FALSE(plan.retrains);
+  }
+}
+
 // Whatever is sealed and dies while all is built anew.
 TEST_F(SealingTest, SealsAndMergesAtOnceLoseNothing) {
   Write(Items("a", 5000, 1));
