@@ -43,7 +43,7 @@ ExportCall::ExportCall(Backend& backend, WorkerPool& pool,
 void ExportCall::OnWriteDone(bool ok) {
   wait_.End();
   if (!ok) {
-    Finish(absl::CancelledError("the caller went away"));
+    Stop(absl::CancelledError("the caller went away"));
   } else {
     set_begun();
     pool_.Add(this);
@@ -56,8 +56,14 @@ void ExportCall::Run() {
   if (status.ok() && more) {
     StartWrite(&response_);
   } else {
-    Finish(status);
+    Stop(status);
   }
+}
+
+// Lets go of the snapshot first: who was told the end may delete it.
+void ExportCall::Stop(const absl::Status& status) {
+  stream_ = nullptr;
+  Finish(status);
 }
 
 absl::Status ExportCall::Handle(bool& more) {

@@ -32,7 +32,7 @@ class ExportCall final
 
   void OnWriteDone(bool ok) override;
   void Run() override;
-  void Refuse(const absl::Status& status) override { Finish(status); }
+  void Refuse(const absl::Status& status) override { Stop(status); }
 
  private:
   ExportCall(Backend& backend, WorkerPool& pool,
@@ -40,6 +40,8 @@ class ExportCall final
              const grpc::ByteBuffer& request);
   // Fills response_, or says that there is no more.
   absl::Status Handle(bool& more);
+  // The call may be gone after it.
+  void Stop(const absl::Status& status);
 
   WorkerPool& pool_;
   const grpc::ByteBuffer& request_;
