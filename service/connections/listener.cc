@@ -6,6 +6,7 @@
 #include <linux/tcp.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
@@ -42,6 +43,11 @@ constexpr absl::Duration kLogInterval = absl::Seconds(10);
 constexpr absl::Duration kWaitForHandOver = absl::Milliseconds(500);
 constexpr absl::Duration kWaitForEnd = absl::Seconds(1);
 constexpr absl::Duration kGuardInterval = absl::Milliseconds(250);
+// Connections that come again and again: how many end from one look to the
+// next, from which on and for how long others are taken in so far apart.
+constexpr int kManyForgotten = 5;
+constexpr absl::Duration kPacedFor = absl::Seconds(2);
+constexpr absl::Duration kPace = absl::Milliseconds(20);
 
 void SetPort(int port, sockaddr& address) {
   auto& place = address.sa_family == AF_INET6
@@ -101,6 +107,12 @@ std::int64_t ReceivedBytes(int connection) {
 void Abort(int connection) {
   const sockaddr nowhere = {.sa_family = AF_UNSPEC, .sa_data = {}};
   connect(connection, &nowhere, sizeof(nowhere));
+}
+
+// Its client has gone, or sends nothing more: no HTTP/2.
+bool HasHungUp(int connection) {
+  pollfd state = {.fd = connection, .events = POLLRDHUP, .revents = 0};
+  return poll(&state, 1, 0) > 0;
 }
 
 bool Watch(int poll, int descriptor, std::uint32_t events) {
@@ -246,12 +258,25 @@ void Listener::Accept(int listening) {
       }
       return;
     }
-    if (connection_count() < options_.max_connection_count) {
-      Admit(connection);
-    } else {
+    if (HasHungUp(connection)) {
+      close(connection);
+      continue;
+    }
+    if (connection_count() >= options_.max_connection_count) {
       Refuse(connection);
+      continue;
+    }
+    Admit(connection);
+    if (IsPaced()) {
+      absl::SleepFor(kPace);
+      return;
     }
   }
+}
+
+bool Listener::IsPaced() {
+  MutexLock lock(&mutex_);
+  return SteadyNow() < paced_until_;
 }
 
 void Listener::Admit(int connection) {
@@ -361,6 +386,10 @@ void Listener::WatchReads() {
   for (const int connection : read_watch_.Look(connections)) {
     End(connection, "others can't be read beside it");
   }
+  if (read_watch_.is_behind() && forgotten_count_ >= kManyForgotten) {
+    paced_until_ = SteadyAfter(kPacedFor);
+  }
+  forgotten_count_ = 0;
 }
 
 void Listener::End(int connection, const char* reason) {
@@ -375,6 +404,7 @@ void Listener::Forget(int connection) {
   epoll_ctl(poll_, EPOLL_CTL_DEL, connection, nullptr);
   MutexLock lock(&mutex_);
   connections_.erase(connection);
+  ++forgotten_count_;
   read_watch_.Forget(connection);
   connection_count_.store(static_cast<int>(connections_.size()));
   if (!handing_over_.contains(connection)) close(connection);

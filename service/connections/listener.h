@@ -37,7 +37,9 @@ namespace attendant {
 // other. So each is handed over by a thread of its own to an acceptor that is
 // idle: fewer clients than kAcceptors that flood their connections keep none
 // from being accepted. Those that keep gRPC from reading others are ended
-// (ReadWatch).
+// (ReadWatch). While it does not read all, and connections end one after
+// another, as of clients that give up or are dropped and come back at once, new
+// ones are taken in slowly: each takes gRPC's time from those that are there.
 //
 // Order of calls: Bind, Start, Stop. Thread-safe but for Start. gRPC's server
 // must be gone before it is.
@@ -90,6 +92,7 @@ class Listener {
   void Run();
   void Accept(int listening);
   void Admit(int connection);
+  bool IsPaced();
   // second: its other descriptor.
   void HandOver(int connection, int second);
   void Refuse(int connection);
@@ -113,6 +116,8 @@ class Listener {
       ABSL_GUARDED_BY(mutex_);
   CondVar changed_;
   ReadWatch read_watch_ ABSL_GUARDED_BY(mutex_);
+  int forgotten_count_ ABSL_GUARDED_BY(mutex_) = 0;  // since the last look
+  SteadyTime paced_until_ ABSL_GUARDED_BY(mutex_) = SteadyTime::min();
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   // Whoever is connected then never ends by itself.
   SteadyTime abort_at_ ABSL_GUARDED_BY(mutex_) = SteadyTime::max();

@@ -1,12 +1,13 @@
 #include "service/connections/read_watch.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace attendant {
 
 std::vector<int> ReadWatch::Look(std::span<const Connection> connections) {
   absl::flat_hash_map<int, Seen> seen;
-  bool one_is_kept = false;
+  int longest_unread = 0;  // looks
   std::vector<int> keeping;
   for (const Connection& connection : connections) {
     const bool waits = connection.waiting_bytes > 0;
@@ -24,11 +25,12 @@ std::vector<int> ReadWatch::Look(std::span<const Connection> connections) {
     }
     if (read >= kMuch) now.busy_count = before->second.busy_count + 1;
     seen[connection.descriptor] = now;
-    one_is_kept |= now.unread_count >= kLooks;
+    longest_unread = std::max(longest_unread, now.unread_count);
     if (now.busy_count >= kLooks) keeping.push_back(connection.descriptor);
   }
   seen_ = std::move(seen);
-  if (!one_is_kept) keeping.clear();
+  is_behind_ = longest_unread > 0;
+  if (longest_unread < kLooks) keeping.clear();
   return keeping;
 }
 

@@ -34,6 +34,9 @@ class ReadWatch {
   // those that the watch knows. The descriptors of those to end.
   std::vector<int> Look(std::span<const Connection> connections);
   bool Knows(int descriptor) const { return seen_.contains(descriptor); }
+  // Bytes of somebody waited at the last look and the one before, of which none
+  // were read.
+  bool is_behind() const { return is_behind_; }
   // It was closed: its number may be another's.
   void Forget(int descriptor) { seen_.erase(descriptor); }
 
@@ -47,6 +50,7 @@ class ReadWatch {
 
   // Of which bytes waited at the last look, or were read until then.
   absl::flat_hash_map<int, Seen> seen_;
+  bool is_behind_ = false;
 };
 
 }  // namespace attendant

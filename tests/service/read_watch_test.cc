@@ -31,6 +31,21 @@ TEST(ReadWatchTest, WhoKeepsAnotherUnreadGoes) {
   EXPECT_THAT(look(ReadWatch::kLooks + 1), IsEmpty());
 }
 
+TEST(ReadWatchTest, IsBehindWhileBytesWaitUnread) {
+  ReadWatch watch;
+  const auto is_behind = [&](const Connections& connections) {
+    watch.Look(connections);
+    return watch.is_behind();
+  };
+  EXPECT_FALSE(is_behind({{4, 9, 9}}));  // they may just have come
+  EXPECT_TRUE(is_behind({{4, 9, 9}}));
+  EXPECT_TRUE(is_behind({{4, 20, 20}}));
+  EXPECT_FALSE(is_behind({{4, 20, 19}}));
+  EXPECT_FALSE(is_behind({{4, 20, 19, 1}}));  // its client takes nothing
+  EXPECT_TRUE(is_behind({{4, 20, 19}}));
+  EXPECT_FALSE(is_behind({}));
+}
+
 TEST(ReadWatchTest, WhoseBytesWereJustReadIsNotForgotten) {
   ReadWatch watch;
   for (std::int64_t i = 0; i <= ReadWatch::kLooks; ++i) {
