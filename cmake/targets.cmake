@@ -1,15 +1,20 @@
 # One call for each target: what it is made of and what it may use.
 #
 # attendant_library(base SRCS ... HDRS ... DEPS ... PRIVATE_DEPS ... [INSTALL]
-#     [NUMERIC])
+#     [NUMERIC] [UNITY])
 #   makes target attendant_base with the alias attendant::base. INSTALL adds it
 #   to the installed package, with its headers. NUMERIC: its loops are optimised
-#   even where nothing else is.
+#   even where nothing else is. UNITY: see ATTENDANT_UNITY; what is in anonymous
+#   namespaces must then differ in name throughout the library.
 # attendant_binary(attendantd SRCS ... DEPS ...)
 # attendant_test(state_test SRCS ... DEPS ... [LABELS ...] [TIMEOUT seconds])
 #   a GoogleTest binary, run by ctest as one test.
 # attendant_benchmark(kernels_benchmark SRCS ... DEPS ...)
 include(GNUInstallDirs)
+
+# Most of the time of a build is spent reading headers. Without it, a build shows
+# which file misses an include, and compiles one file where one has changed.
+option(ATTENDANT_UNITY "Compile sources of large libraries eight at a time" OFF)
 
 add_library(attendant_options INTERFACE)
 target_compile_options(attendant_options INTERFACE
@@ -28,13 +33,16 @@ if(ATTENDANT_SANITIZE)
 endif()
 
 function(attendant_library name)
-  cmake_parse_arguments(ARG "INSTALL;NUMERIC" "" "SRCS;HDRS;DEPS;PRIVATE_DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "INSTALL;NUMERIC;UNITY" "" "SRCS;HDRS;DEPS;PRIVATE_DEPS" ${ARGN})
   set(target attendant_${name})
   if(ARG_SRCS)
     add_library(${target} STATIC ${ARG_SRCS})
     target_link_libraries(${target} PUBLIC ${ARG_DEPS}
       PRIVATE ${ARG_PRIVATE_DEPS} $<BUILD_INTERFACE:attendant_options>)
     attendant_precompile(${target} ${ARG_DEPS})
+    if(ARG_UNITY AND ATTENDANT_UNITY)
+      set_target_properties(${target} PROPERTIES UNITY_BUILD ON)
+    endif()
     if(ARG_NUMERIC)
       target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1>)
     endif()

@@ -24,7 +24,6 @@
 namespace attendant {
 namespace {
 
-constexpr int kUsageExitStatus = 2;
 constexpr absl::string_view kNone = "none";
 
 constexpr char kDescription[] =

@@ -31,8 +31,11 @@ struct Flags {
 // that is 0, or there is none so high.
 std::string DefaultHttpListen(const std::string& listen);
 
+// Of a wrong command line.
+inline constexpr int kUsageExitStatus = 2;
+
 // What to print instead of serving, and the exit status to end with: 0 after
-// --help and --version, 2 on bad usage, which goes to stderr.
+// --help and --version, kUsageExitStatus on bad usage, which goes to stderr.
 struct EarlyExit {
   std::string text;
   int exit_status = 0;

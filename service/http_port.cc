@@ -62,7 +62,7 @@ HttpResponse HttpPort::Answer(const HttpRequest& request) const {
   if (request.path == "/metrics") {
     const absl::Status allowed =
         CheckMayReadAll(security_->authenticator(), request.authorization);
-    return allowed.ok() ? Metrics() : Refusal(allowed);
+    return allowed.ok() ? Metrics() : RefusalResponse(allowed);
   }
   return {.status = kNotFound, .body = "no such page; / lists them\n"};
 }

@@ -8,14 +8,14 @@
 namespace attendant {
 namespace {
 
-constexpr char kGroup[] = "Limits";
+constexpr char kLimitGroup[] = "Limits";
 
 void AddCount(CLI::App& app, const std::string& flag,
               const std::string& variable, int& count, const std::string& unit,
               const std::string& description) {
   app.add_option(flag, count, description)
       ->envname(variable)
-      ->group(kGroup)
+      ->group(kLimitGroup)
       ->type_name(unit)
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
@@ -26,7 +26,7 @@ void AddBytes(CLI::App& app, const std::string& flag,
               const std::string& description) {
   app.add_option(flag, bytes, description)
       ->envname(variable)
-      ->group(kGroup)
+      ->group(kLimitGroup)
       ->type_name("BYTES")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true))
       ->check(
@@ -41,7 +41,7 @@ void AddMost(CLI::App& app, const std::string& flag,
              const std::string& unit, const std::string& description) {
   app.add_option(flag, most, description)
       ->envname(variable)
-      ->group(kGroup)
+      ->group(kLimitGroup)
       ->type_name(unit)
       ->check(CLI::Range(Integer{1}, most))
       ->capture_default_str();

@@ -9,7 +9,7 @@
 namespace attendant {
 namespace {
 
-constexpr char kGroup[] = "Security";
+constexpr char kSecurityGroup[] = "Security";
 
 constexpr char kCertificateVariable[] = "ATTENDANT_TLS_CERT";
 constexpr char kKeyVariable[] = "ATTENDANT_TLS_KEY";
@@ -23,7 +23,7 @@ void AddFile(CLI::App& app, const std::string& flag,
              const std::string& description) {
   app.add_option(flag, path, description)
       ->envname(variable)
-      ->group(kGroup)
+      ->group(kSecurityGroup)
       ->type_name("FILE")
       ->check(CLI::Validator(
           [](const std::string& text) {
@@ -39,7 +39,7 @@ void AddFlag(CLI::App& app, const std::string& flag,
              const std::string& description) {
   app.add_flag(flag, value, description)
       ->envname(variable)
-      ->group(kGroup)
+      ->group(kSecurityGroup)
       ->check(CLI::Validator(
           [](const std::string& text) {
             const bool fits =

@@ -14,21 +14,20 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/base/status.h"
+#include "service/flags.h"
 #include "service/security/token_table.h"
 #include "service/security/watched_files.h"
 
 namespace attendant {
 namespace {
 
-constexpr int kUsageExitStatus = 2;
-
-constexpr char kDescription[] =
+constexpr char kTokenDescription[] =
     "Makes a bearer token: adds its salted hash to a file for --auth-tokens,\n"
     "and prints the token, which is kept nowhere else. A server that runs "
     "takes\n"
     "it within a second. To take a token back, delete its line.\n";
 
-constexpr char kExamples[] =
+constexpr char kTokenExamples[] =
     "\nRoles: read (queries and reads), write (items too), admin (catalogs,\n"
     "aliases, models and snapshots too).\n"
     "\nExamples:\n"
@@ -122,8 +121,8 @@ absl::Status AddToken(const TokenFlags& flags) {
 
 int RunTokenCommand(int argc, const char* const* argv) {
   TokenFlags flags;
-  CLI::App app(kDescription, "attendantd token");
-  app.footer(kExamples);
+  CLI::App app(kTokenDescription, "attendantd token");
+  app.footer(kTokenExamples);
   app.add_option("name", flags.name,
                  "What the token is called: letters, digits, '-' and '_'")
       ->required();

@@ -16,7 +16,7 @@ struct SetFlags {
   bool is_new = false;
 };
 
-absl::Status Set(const SetFlags& flags, const Context& context) {
+absl::Status SetAlias(const SetFlags& flags, const Context& context) {
   v1::SetAliasRequest request;
   request.set_alias(flags.alias);
   request.set_catalog(flags.catalog);
@@ -36,7 +36,7 @@ absl::Status Set(const SetFlags& flags, const Context& context) {
   return absl::OkStatus();
 }
 
-absl::Status List(const Context& context) {
+absl::Status ListAliases(const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
   v1::ListAliasesResponse all;
   v1::ListAliasesRequest request;
@@ -63,7 +63,7 @@ absl::Status List(const Context& context) {
   return absl::OkStatus();
 }
 
-absl::Status Delete(const std::string& alias, const Context& context) {
+absl::Status DeleteAlias(const std::string& alias, const Context& context) {
   v1::DeleteAliasRequest request;
   request.set_alias(alias);
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
@@ -95,7 +95,7 @@ void AddSet(CLI::App& alias, Context& context) {
       "for `shop` go over to a catalog that was built or restored beside the\n"
       "one in use without an error, and back as quickly.");
   set->final_callback([flags, &context] {
-    context.Run([&](const Context& c) { return Set(*flags, c); });
+    context.Run([&](const Context& c) { return SetAlias(*flags, c); });
   });
 }
 
@@ -108,7 +108,7 @@ void AddAliasCommands(CLI::App& app, Context& context) {
   AddSet(*alias, context);
   CLI::App* list = alias->add_subcommand("list", "List the aliases");
   list->footer("Example:\n  attendant alias list");
-  list->final_callback([&context] { context.Run(&List); });
+  list->final_callback([&context] { context.Run(&ListAliases); });
 
   auto deleted = std::make_shared<std::string>();
   CLI::App* remove =
@@ -116,7 +116,7 @@ void AddAliasCommands(CLI::App& app, Context& context) {
   remove->add_option("ALIAS", *deleted, "The alias")->required();
   remove->footer("Example:\n  attendant alias delete shop");
   remove->final_callback([deleted, &context] {
-    context.Run([&](const Context& c) { return Delete(*deleted, c); });
+    context.Run([&](const Context& c) { return DeleteAlias(*deleted, c); });
   });
 }
 

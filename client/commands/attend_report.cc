@@ -16,8 +16,6 @@
 namespace attendant {
 namespace {
 
-constexpr int kBarWidth = 20;
-constexpr int kWideColumn = 100;
 constexpr int kMaxPooledShown = 8;
 
 bool IsSoftmax(const v1::AttendResponse& response) {

@@ -17,7 +17,7 @@
 namespace attendant {
 namespace {
 
-absl::StatusOr<std::vector<std::string>> NamesOf(
+absl::StatusOr<std::vector<std::string>> NamesIn(
     const v1::TokenSequence& sequence, const std::string& words,
     absl::string_view flag) {
   const int count = sequence.has_items() ? sequence.items().ids_size()
@@ -81,12 +81,12 @@ absl::StatusOr<TokenNames> NamesOf(const v1::ContextualizeRequest& request,
                                    const std::string& memory_words) {
   TokenNames names;
   ATTENDANT_ASSIGN_OR_RETURN(names.sequence,
-                             NamesOf(request.sequence(), words, "--words"));
+                             NamesIn(request.sequence(), words, "--words"));
   names.attended = names.sequence;
   if (request.has_memory()) {
     ATTENDANT_ASSIGN_OR_RETURN(
         names.attended,
-        NamesOf(request.memory(), memory_words, "--memory-words"));
+        NamesIn(request.memory(), memory_words, "--memory-words"));
   }
   return names;
 }

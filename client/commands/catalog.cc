@@ -345,7 +345,7 @@ void WarnOfNotApplied(const v1::CreateCatalogRequest& request,
                     "` first, or another name, applies them."));
 }
 
-absl::Status Create(const CreateFlags& flags, const Context& context) {
+absl::Status CreateCatalog(const CreateFlags& flags, const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto request, CreateRequest(flags));
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
   ATTENDANT_ASSIGN_OR_RETURN(const auto response,
@@ -379,7 +379,7 @@ std::string CatalogTable(const v1::ListCatalogsResponse& all,
   return table.Format(style);
 }
 
-absl::Status List(const Context& context) {
+absl::Status ListCatalogs(const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
   v1::ListCatalogsResponse all;
   v1::ListCatalogsRequest request;
@@ -419,7 +419,7 @@ absl::Status Describe(const std::string& name, const Context& context) {
   return absl::OkStatus();
 }
 
-struct UpdateFlags {
+struct UpdateCatalogFlags {
   std::string name;
   std::string field;
   double temperature = 0;
@@ -429,7 +429,8 @@ struct UpdateFlags {
   std::string keys_on_disk;
 };
 
-absl::Status Update(const UpdateFlags& flags, const Context& context) {
+absl::Status UpdateCatalog(const UpdateCatalogFlags& flags,
+                           const Context& context) {
   v1::UpdateCatalogRequest request;
   request.set_name(flags.name);
   v1::KeyField& field = *request.add_key_fields();
@@ -462,7 +463,7 @@ absl::Status Update(const UpdateFlags& flags, const Context& context) {
   return absl::OkStatus();
 }
 
-absl::Status Delete(const std::string& name, const Context& context) {
+absl::Status DeleteCatalog(const std::string& name, const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
   v1::DeleteCatalogRequest request;
   request.set_name(name);
@@ -473,7 +474,7 @@ absl::Status Delete(const std::string& name, const Context& context) {
   return absl::OkStatus();
 }
 
-void AddCreate(CLI::App& catalog, Context& context) {
+void AddCreateCatalog(CLI::App& catalog, Context& context) {
   auto flags = std::make_shared<CreateFlags>();
   CLI::App* create = catalog.add_subcommand("create", "Make an empty catalog");
   create->add_option("NAME", flags->name, "The catalog's name")->required();
@@ -525,12 +526,12 @@ void AddCreate(CLI::App& catalog, Context& context) {
     if (key_field->empty() && from->empty()) {
       throw CLI::RequiredError("--key-field or --from");
     }
-    context.Run([&](const Context& c) { return Create(*flags, c); });
+    context.Run([&](const Context& c) { return CreateCatalog(*flags, c); });
   });
 }
 
 void AddUpdate(CLI::App& catalog, Context& context) {
-  auto flags = std::make_shared<UpdateFlags>();
+  auto flags = std::make_shared<UpdateCatalogFlags>();
   CLI::App* update =
       catalog.add_subcommand("update", "Change the defaults of a key field");
   update->add_option("NAME", flags->name, "The catalog's name")->required();
@@ -561,7 +562,7 @@ void AddUpdate(CLI::App& catalog, Context& context) {
       throw CLI::RequiredError(
           "--temperature, --combine, --index, --model or --keys-on-disk");
     }
-    context.Run([&](const Context& c) { return Update(*flags, c); });
+    context.Run([&](const Context& c) { return UpdateCatalog(*flags, c); });
   });
 }
 
@@ -586,14 +587,14 @@ void AddCatalogCommands(CLI::App& app, Context& context) {
   CLI::App* catalog =
       app.add_subcommand("catalog", "Make, describe and delete catalogs");
   catalog->require_subcommand(1);
-  AddCreate(*catalog, context);
+  AddCreateCatalog(*catalog, context);
   CLI::App* list = catalog->add_subcommand("list", "List the catalogs");
-  list->final_callback([&context] { context.Run(&List); });
+  list->final_callback([&context] { context.Run(&ListCatalogs); });
   AddUpdate(*catalog, context);
   AddByName(*catalog, context, "describe",
             "Show schema, counts, indexes and warnings", &Describe);
   AddByName(*catalog, context, "delete",
-            "Delete a catalog with all its items, for good", &Delete);
+            "Delete a catalog with all its items, for good", &DeleteCatalog);
 }
 
 }  // namespace attendant

@@ -25,6 +25,12 @@ inline constexpr int kExitRefused = 1;      // the server or the data refused
 inline constexpr int kExitUsage = 2;        // the command line is wrong
 inline constexpr int kExitUnreachable = 3;  // no server
 
+// Columns of a bar, and of a column of a table that may be wide.
+inline constexpr int kBarWidth = 20;
+inline constexpr int kWideColumn = 100;
+// Items that one request may name.
+inline constexpr int kMaxBatchSize = 256;
+
 // The command line as a whole: global flags, and where output goes.
 class Context {
  public:

@@ -14,8 +14,6 @@
 namespace attendant {
 namespace {
 
-constexpr int kMaxBatch = 256;
-
 std::string DescribeVector(const v1::Vector& vector) {
   const auto components = FromVector(vector);
   if (!components.ok()) return std::string(components.status().message());
@@ -119,7 +117,7 @@ class ItemPrinter {
   v1::ListItemsResponse all_;
 };
 
-absl::Status List(const ListFlags& flags, const Context& context) {
+absl::Status ListItems(const ListFlags& flags, const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
   v1::ListItemsRequest request;
   request.set_catalog(flags.catalog);
@@ -145,9 +143,10 @@ void AddGet(CLI::App& items, Context& context) {
       "Show items with keys, attributes and the sequence of their last "
       "write");
   get->add_option("CATALOG", flags->catalog, "The catalog")->required();
-  get->add_option("ID", flags->ids, "Item ids, at most 256")
+  get->add_option("ID", flags->ids,
+                  absl::StrCat("Item ids, at most ", kMaxBatchSize))
       ->required()
-      ->expected(1, kMaxBatch);
+      ->expected(1, kMaxBatchSize);
   AddTokenFlag(*get, flags->token);
   get->footer("Example:\n  attendant items get shop 85123A 71053");
   get->final_callback([flags, &context] {
@@ -155,7 +154,7 @@ void AddGet(CLI::App& items, Context& context) {
   });
 }
 
-void AddList(CLI::App& items, Context& context) {
+void AddListItems(CLI::App& items, Context& context) {
   auto flags = std::make_shared<ListFlags>();
   CLI::App* list = items.add_subcommand(
       "list", "List items and their attributes in the order of ids");
@@ -172,7 +171,7 @@ void AddList(CLI::App& items, Context& context) {
       "  attendant items list shop --page-size 20\n"
       "  attendant items list shop --all --json | jq '.items[].id'");
   list->final_callback([flags, &context] {
-    context.Run([&](const Context& c) { return List(*flags, c); });
+    context.Run([&](const Context& c) { return ListItems(*flags, c); });
   });
 }
 
@@ -183,7 +182,7 @@ void AddItemsCommands(CLI::App& app, Context& context) {
   items->require_subcommand(1);
   AddImportCommand(*items, context);
   AddGet(*items, context);
-  AddList(*items, context);
+  AddListItems(*items, context);
   AddItemsUpdateCommand(*items, context);
   AddItemsDeleteCommand(*items, context);
 }

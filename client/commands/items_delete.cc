@@ -11,8 +11,6 @@
 namespace attendant {
 namespace {
 
-constexpr int kMaxBatch = 256;
-
 struct DeleteFlags {
   std::string catalog;
   std::vector<std::string> ids;
@@ -74,8 +72,10 @@ void AddItemsDeleteCommand(CLI::App& items, Context& context) {
       "delete", "Delete items, by id or by what their attributes say");
   command->add_option("CATALOG", flags->catalog, "The catalog")->required();
   CLI::Option* ids =
-      command->add_option("ID", flags->ids, "Item ids, at most 256")
-          ->expected(1, kMaxBatch);
+      command
+          ->add_option("ID", flags->ids,
+                       absl::StrCat("Item ids, at most ", kMaxBatchSize))
+          ->expected(1, kMaxBatchSize);
   CLI::Option* filter =
       command
           ->add_option("--filter", flags->filter,

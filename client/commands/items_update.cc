@@ -14,9 +14,7 @@
 namespace attendant {
 namespace {
 
-constexpr int kMaxBatch = 256;
-
-struct UpdateFlags {
+struct UpdateItemsFlags {
   std::string catalog;
   std::vector<std::string> ids;
   std::vector<std::string> set;
@@ -57,7 +55,7 @@ absl::StatusOr<v1::AttributeValue> ParseAttribute(
 }
 
 // The item that one of the ids becomes in the request, without its id.
-absl::StatusOr<v1::Item> ReadChange(const UpdateFlags& flags,
+absl::StatusOr<v1::Item> ReadChange(const UpdateItemsFlags& flags,
                                     const v1::CatalogSchema& schema,
                                     google::protobuf::FieldMask& mask) {
   v1::Item item;
@@ -85,7 +83,8 @@ absl::StatusOr<v1::Item> ReadChange(const UpdateFlags& flags,
   return item;
 }
 
-absl::Status Update(const UpdateFlags& flags, const Context& context) {
+absl::Status UpdateItems(const UpdateItemsFlags& flags,
+                         const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
   v1::GetCatalogRequest get;
   get.set_name(flags.catalog);
@@ -118,13 +117,15 @@ absl::Status Update(const UpdateFlags& flags, const Context& context) {
 }  // namespace
 
 void AddItemsUpdateCommand(CLI::App& items, Context& context) {
-  auto flags = std::make_shared<UpdateFlags>();
+  auto flags = std::make_shared<UpdateItemsFlags>();
   CLI::App* command = items.add_subcommand(
       "update", "Change parts of items; the rest stays as it is");
   command->add_option("CATALOG", flags->catalog, "The catalog")->required();
-  command->add_option("ID", flags->ids, "Item ids, at most 256")
+  command
+      ->add_option("ID", flags->ids,
+                   absl::StrCat("Item ids, at most ", kMaxBatchSize))
       ->required()
-      ->expected(1, kMaxBatch);
+      ->expected(1, kMaxBatchSize);
   AddRepeated(*command, "--set", flags->set,
               "An attribute as NAME=VALUE: a text or time as it is, all else "
               "as JSON")
@@ -154,7 +155,7 @@ void AddItemsUpdateCommand(CLI::App& items, Context& context) {
     if (flags->if_sequence && flags->ids.size() != 1) {
       throw CLI::ValidationError("--if-sequence", "goes with one ID");
     }
-    context.Run([&](const Context& c) { return Update(*flags, c); });
+    context.Run([&](const Context& c) { return UpdateItems(*flags, c); });
   });
 }
 

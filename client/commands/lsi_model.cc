@@ -10,20 +10,13 @@
 #include "client/client.h"
 #include "client/commands/model_directory.h"
 #include "client/files/input.h"
+#include "client/files/json.h"
 #include "client/files/npy.h"
 #include "core/attention/model.h"
 #include "core/base/status.h"
 
 namespace attendant {
 namespace {
-
-// A text member of an object; empty if it is not there or no text.
-std::string TextOf(const nlohmann::json& object, const char* name) {
-  if (!object.is_object()) return "";
-  const auto found = object.find(name);
-  if (found == object.end() || !found->is_string()) return "";
-  return found->get<std::string>();
-}
 
 // The exponent of s in the keys V diag(s^e) of a fit.
 absl::StatusOr<int> ScaleExponent(const std::string& directory,

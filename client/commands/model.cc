@@ -32,7 +32,7 @@ std::string DescribeOutput(const v1::ModelSummary& model) {
                absl::StrCat(model.head_count(), " x the value's"));
 }
 
-absl::Status List(const Context& context) {
+absl::Status ListModels(const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
   v1::ListModelsResponse all;
   v1::ListModelsRequest request;
@@ -83,7 +83,7 @@ struct ShowFlags {
   std::int64_t version = 0;  // 0: the newest
 };
 
-absl::Status Show(const ShowFlags& flags, const Context& context) {
+absl::Status ShowModel(const ShowFlags& flags, const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
   v1::GetModelRequest request;
   request.mutable_model()->set_name(flags.name);
@@ -114,7 +114,7 @@ void SetReference(ShowFlags& flags) {
   flags.version = reference.version();
 }
 
-absl::Status Delete(const ShowFlags& flags, const Context& context) {
+absl::Status DeleteModel(const ShowFlags& flags, const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
   v1::DeleteModelRequest request;
   request.set_name(flags.name);
@@ -187,7 +187,7 @@ void AddModelCommands(CLI::App& app, Context& context) {
   CLI::App* list =
       model->add_subcommand("list", "List all versions of all models");
   list->footer("Example:\n  attendant model list");
-  list->final_callback([&context] { context.Run(&List); });
+  list->final_callback([&context] { context.Run(&ListModels); });
 
   auto shown = std::make_shared<ShowFlags>();
   CLI::App* show =
@@ -196,7 +196,7 @@ void AddModelCommands(CLI::App& app, Context& context) {
   show->footer("Example:\n  attendant model show text:2");
   show->final_callback([shown, &context] {
     SetReference(*shown);
-    context.Run([&](const Context& c) { return Show(*shown, c); });
+    context.Run([&](const Context& c) { return ShowModel(*shown, c); });
   });
 
   auto deleted = std::make_shared<ShowFlags>();
@@ -210,7 +210,7 @@ void AddModelCommands(CLI::App& app, Context& context) {
   remove->final_callback([deleted, &context] {
     SetReference(*deleted);
     if (deleted->version == 0) throw CLI::RequiredError("NAME:VERSION");
-    context.Run([&](const Context& c) { return Delete(*deleted, c); });
+    context.Run([&](const Context& c) { return DeleteModel(*deleted, c); });
   });
 }
 

@@ -17,13 +17,6 @@ namespace {
 constexpr std::int64_t kMaxModelBytes = 1 << 20;
 constexpr int kVersion = 1;
 
-// A text member of an object; empty if it is not there or no text.
-std::string TextOf(const nlohmann::json& object, const char* name) {
-  const auto found = object.find(name);
-  if (found == object.end() || !found->is_string()) return "";
-  return found->get<std::string>();
-}
-
 }  // namespace
 
 void SetDefaults(const AttentionDefaults& defaults, v1::KeyField& field) {

@@ -15,8 +15,6 @@
 namespace attendant {
 namespace {
 
-constexpr int kBarWidth = 20;
-
 double Seconds(const google::protobuf::Duration& duration) {
   return static_cast<double>(duration.seconds()) + 1e-9 * duration.nanos();
 }

@@ -48,7 +48,6 @@ struct RankFlags {
   PictureFlags picture;
 };
 
-constexpr int kBatch = 256;      // ids a request may read
 constexpr int kMostNamed = 100;  // events named with a candidate
 
 absl::Status SetCandidates(const RankFlags& flags, v1::Candidates& candidates) {
@@ -128,9 +127,10 @@ absl::StatusOr<v1::RankCandidatesRequest> ToRequest(const RankFlags& flags) {
 }
 
 // What all items that are shown are called.
-absl::StatusOr<ItemNames> NamesOf(const v1::RankCandidatesRequest& request,
-                                  const v1::RankCandidatesResponse& response,
-                                  const RankFlags& flags, Client& client) {
+absl::StatusOr<ItemNames> ItemNamesOf(
+    const v1::RankCandidatesRequest& request,
+    const v1::RankCandidatesResponse& response, const RankFlags& flags,
+    Client& client) {
   std::set<std::string> ids;
   for (const v1::RankedCandidate& candidate : response.candidates()) {
     ids.insert(candidate.id());
@@ -148,7 +148,8 @@ absl::StatusOr<ItemNames> NamesOf(const v1::RankCandidatesRequest& request,
   get.mutable_read_mask()->add_paths(absl::StrCat("attributes.", flags.show));
   for (auto id = ids.begin(); id != ids.end();) {
     get.clear_ids();
-    for (; id != ids.end() && get.ids_size() < kBatch; ++id) get.add_ids(*id);
+    for (; id != ids.end() && get.ids_size() < kMaxBatchSize; ++id)
+      get.add_ids(*id);
     ATTENDANT_ASSIGN_OR_RETURN(const auto got, client.BatchGetItems(get));
     for (const v1::Item& item : got.items()) {
       const auto found = item.attributes().find(flags.show);
@@ -173,7 +174,7 @@ absl::Status RunRank(const RankFlags& flags, const Context& context) {
   ItemNames names;
   if (!flags.show.empty()) {
     ATTENDANT_ASSIGN_OR_RETURN(names,
-                               NamesOf(request, response, flags, *client));
+                               ItemNamesOf(request, response, flags, *client));
   }
   AttentionMap map;
   if (flags.picture.draws_weights()) {

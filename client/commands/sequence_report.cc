@@ -15,7 +15,6 @@ namespace {
 
 constexpr int kShownComponents = 4;
 constexpr std::size_t kShownTokens = 3;
-constexpr int kWideColumn = 100;
 
 using Align = Table::Align;
 using Tone = Table::Tone;

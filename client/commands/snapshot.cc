@@ -73,7 +73,7 @@ absl::Status Show(const google::protobuf::Message& response,
   return absl::OkStatus();
 }
 
-absl::Status Create(const Names& names, const Context& context) {
+absl::Status CreateSnapshot(const Names& names, const Context& context) {
   const auto request = RequestFor<v1::CreateSnapshotRequest>(names);
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
   ATTENDANT_ASSIGN_OR_RETURN(
@@ -116,7 +116,7 @@ absl::Status Restore(const Names& names, const Context& context) {
       context);
 }
 
-absl::Status Delete(const Names& names, const Context& context) {
+absl::Status DeleteSnapshot(const Names& names, const Context& context) {
   const auto request = RequestFor<v1::DeleteSnapshotRequest>(names);
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
   ATTENDANT_ASSIGN_OR_RETURN(const auto response,
@@ -125,7 +125,7 @@ absl::Status Delete(const Names& names, const Context& context) {
               context);
 }
 
-absl::Status List(const std::string& catalog, const Context& context) {
+absl::Status ListSnapshots(const std::string& catalog, const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
   v1::ListSnapshotsResponse all;
   v1::ListSnapshotsRequest request;
@@ -257,10 +257,11 @@ CLI::App* AddOnSnapshot(CLI::App& snapshot, Context& context,
   return command;
 }
 
-void AddCreate(CLI::App& snapshot, Context& context) {
+void AddCreateSnapshot(CLI::App& snapshot, Context& context) {
   auto names = std::make_shared<Names>();
-  CLI::App* create = AddVerb(snapshot, context, "create",
-                             "Store a snapshot of a catalog", &Create, names);
+  CLI::App* create =
+      AddVerb(snapshot, context, "create", "Store a snapshot of a catalog",
+              &CreateSnapshot, names);
   create->add_option("CATALOG", names->catalog, "The catalog, or an alias")
       ->required();
   create->add_option("NAME", names->name,
@@ -275,13 +276,13 @@ void AddCreate(CLI::App& snapshot, Context& context) {
       "export` takes it elsewhere.");
 }
 
-void AddList(CLI::App& snapshot, Context& context) {
+void AddListSnapshots(CLI::App& snapshot, Context& context) {
   auto catalog = std::make_shared<std::string>();
   CLI::App* list = snapshot.add_subcommand("list", "List snapshots");
   list->add_option("CATALOG", *catalog, "Only of this one. Default: of all");
   list->footer("Example:\n  attendant snapshot list shop");
   list->final_callback([catalog, &context] {
-    context.Run([&](const Context& c) { return List(*catalog, c); });
+    context.Run([&](const Context& c) { return ListSnapshots(*catalog, c); });
   });
 }
 
@@ -341,16 +342,16 @@ void AddSnapshotCommands(CLI::App& app, Context& context) {
   CLI::App* snapshot = app.add_subcommand(
       "snapshot", "Store, verify, restore and move copies of catalogs");
   snapshot->require_subcommand(1);
-  AddCreate(*snapshot, context);
-  AddList(*snapshot, context);
+  AddCreateSnapshot(*snapshot, context);
+  AddListSnapshots(*snapshot, context);
   AddOnSnapshot(*snapshot, context, "verify", "Check every byte of a snapshot",
                 &Verify, std::make_shared<Names>())
       ->footer("Example:\n  attendant snapshot verify shop before-sale");
   AddRestore(*snapshot, context);
   AddExport(*snapshot, context);
   AddImport(*snapshot, context);
-  AddOnSnapshot(*snapshot, context, "delete", "Delete a snapshot", &Delete,
-                std::make_shared<Names>())
+  AddOnSnapshot(*snapshot, context, "delete", "Delete a snapshot",
+                &DeleteSnapshot, std::make_shared<Names>())
       ->footer("Example:\n  attendant snapshot delete shop before-sale");
 }
 

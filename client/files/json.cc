@@ -78,4 +78,10 @@ absl::StatusOr<nlohmann::json> ParseJsonObjectWithUniqueNames(
   return object;
 }
 
+std::string TextOf(const nlohmann::json& object, absl::string_view name) {
+  const auto found = object.find(std::string(name));
+  if (found == object.end() || !found->is_string()) return "";
+  return found->get<std::string>();
+}
+
 }  // namespace attendant

@@ -2,6 +2,8 @@
 #ifndef ATTENDANT_CLIENT_FILES_JSON_H_
 #define ATTENDANT_CLIENT_FILES_JSON_H_
 
+#include <string>
+
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "nlohmann/json.hpp"
@@ -20,6 +22,9 @@ absl::StatusOr<nlohmann::json> ParseJsonObject(absl::string_view text);
 // InvalidArgument also for an object that has a name twice, at any depth.
 absl::StatusOr<nlohmann::json> ParseJsonObjectWithUniqueNames(
     absl::string_view text);
+
+// The text that an object has under a name; empty if there is none.
+std::string TextOf(const nlohmann::json& object, absl::string_view name);
 
 }  // namespace attendant
 

@@ -29,10 +29,6 @@ polyline { fill: none; stroke: currentColor; stroke-width: 1.5; }
 </style>
 )";
 
-double ToMs(std::int64_t nanoseconds) {
-  return static_cast<double>(nanoseconds) / 1e6;
-}
-
 using OfMoment = std::int64_t Moment::*;
 
 PlotSeries MomentSeries(const LoadResult& result, const char* name,

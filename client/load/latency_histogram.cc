@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "absl/strings/str_format.h"
+
 namespace attendant {
 namespace {
 
@@ -78,6 +80,14 @@ std::int64_t LatencyHistogram::AtPercentile(double percent) const {
     if (covered >= wanted) return std::clamp(TopOf(b), min_ns_, max_ns_);
   }
   return max_ns_;
+}
+
+double ToMs(std::int64_t nanoseconds) {
+  return static_cast<double>(nanoseconds) / 1e6;
+}
+
+std::string FormatMs(std::int64_t nanoseconds) {
+  return absl::StrFormat("%.3f", ToMs(nanoseconds));
 }
 
 }  // namespace attendant

@@ -4,9 +4,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace attendant {
+
+// Milliseconds; as text, with three decimals.
+double ToMs(std::int64_t nanoseconds);
+std::string FormatMs(std::int64_t nanoseconds);
 
 // Counts of latencies in buckets that grow with them, in the manner of Tene's
 // HdrHistogram: exact below 2,048 ns, and off by less than 0.1 % above. Memory

@@ -20,11 +20,7 @@ constexpr std::size_t kShownMessages = 3;
 constexpr absl::Duration kSpan = absl::Seconds(1);
 constexpr absl::Duration kLineEvery = absl::Seconds(5);
 
-std::string Ms(std::int64_t nanoseconds) {
-  return absl::StrFormat("%.3f", static_cast<double>(nanoseconds) / 1e6);
-}
-
-std::string PerSecond(std::int64_t count, absl::Duration span) {
+std::string FormatRate(std::int64_t count, absl::Duration span) {
   return FormatCount(static_cast<std::int64_t>(static_cast<double>(count) /
                                                absl::ToDoubleSeconds(span)));
 }
@@ -41,16 +37,16 @@ std::string FormatLiveView(const LoadView& view, const Tally& recent,
       std::string(static_cast<std::size_t>(kBarWidth - DisplayWidth(bar)), ' '),
       absl::ToDoubleSeconds(elapsed), absl::ToDoubleSeconds(total),
       elapsed < warmup ? ", warming up" : "");
-  absl::StrAppend(&text, "rate     ", PerSecond(recent.answered_count(), span),
-                  " answered/s  ", PerSecond(recent.failed_count(), span),
+  absl::StrAppend(&text, "rate     ", FormatRate(recent.answered_count(), span),
+                  " answered/s  ", FormatRate(recent.failed_count(), span),
                   " failed/s  ", FormatCount(view.waiting_count),
                   " under way\n");
   const LatencyHistogram& latencies = recent.latencies();
-  absl::StrAppend(&text, "latency  p50 ", Ms(latencies.AtPercentile(50)),
-                  "  p90 ", Ms(latencies.AtPercentile(90)), "  p99 ",
-                  Ms(latencies.AtPercentile(99)), "  p99.9 ",
-                  Ms(latencies.AtPercentile(99.9)), "  max ",
-                  Ms(latencies.max_ns()), " ms\n");
+  absl::StrAppend(&text, "latency  p50 ", FormatMs(latencies.AtPercentile(50)),
+                  "  p90 ", FormatMs(latencies.AtPercentile(90)), "  p99 ",
+                  FormatMs(latencies.AtPercentile(99)), "  p99.9 ",
+                  FormatMs(latencies.AtPercentile(99.9)), "  max ",
+                  FormatMs(latencies.max_ns()), " ms\n");
   absl::StrAppend(&text, "all      ", FormatCount(view.answered_count),
                   " answered  ", FormatCount(view.failed_count), " failed\n");
   std::vector<std::pair<std::int64_t, std::string>> errors;
@@ -76,10 +72,11 @@ std::string FormatLiveLine(const LoadView& view, const Tally& recent,
       "%.0f of %.0f s: %s answered/s, %s failed/s, p50 %s ms, p99 %s ms, %s "
       "under way",
       absl::ToDoubleSeconds(elapsed), absl::ToDoubleSeconds(total),
-      PerSecond(recent.answered_count(), span),
-      PerSecond(recent.failed_count(), span),
-      Ms(recent.latencies().AtPercentile(50)),
-      Ms(recent.latencies().AtPercentile(99)), FormatCount(view.waiting_count));
+      FormatRate(recent.answered_count(), span),
+      FormatRate(recent.failed_count(), span),
+      FormatMs(recent.latencies().AtPercentile(50)),
+      FormatMs(recent.latencies().AtPercentile(99)),
+      FormatCount(view.waiting_count));
 }
 
 LiveView::LiveView(std::FILE* stream, absl::Duration warmup,

@@ -5,7 +5,7 @@
 namespace attendant {
 namespace {
 
-double PerSecond(std::int64_t count, absl::Duration duration) {
+double Rate(std::int64_t count, absl::Duration duration) {
   return static_cast<double>(count) / absl::ToDoubleSeconds(duration);
 }
 
@@ -48,11 +48,11 @@ std::int64_t Tally::refused_count() const {
 }
 
 double SliceResult::answers_per_second() const {
-  return PerSecond(tally.answered_count(), duration);
+  return Rate(tally.answered_count(), duration);
 }
 
 double LoadResult::requests_per_second() const {
-  return PerSecond(total.request_count(), duration);
+  return Rate(total.request_count(), duration);
 }
 
 }  // namespace attendant

@@ -14,15 +14,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Column = Table::Column;
 
-double ToMs(std::int64_t nanoseconds) {
-  return static_cast<double>(nanoseconds) / 1e6;
-}
-
-std::string Ms(std::int64_t nanoseconds) {
-  return absl::StrFormat("%.3f", ToMs(nanoseconds));
-}
-
-std::string PerSecond(double rate) {
+std::string FormatRate(double rate) {
   return FormatCount(static_cast<std::int64_t>(rate + 0.5));
 }
 
@@ -52,8 +44,9 @@ std::string Summary(const LoadReport& report) {
         "generator    %d sent over %s late; p50 %s ms late, p99 %s, at most "
         "%s\n",
         result.late_count, absl::FormatDuration(LoadResult::kLate),
-        Ms(result.lateness.AtPercentile(50)),
-        Ms(result.lateness.AtPercentile(99)), Ms(result.lateness.max_ns()));
+        FormatMs(result.lateness.AtPercentile(50)),
+        FormatMs(result.lateness.AtPercentile(99)),
+        FormatMs(result.lateness.max_ns()));
     if (result.unsent_count > 0) {
       absl::StrAppendFormat(
           &text,
@@ -67,8 +60,8 @@ std::string Summary(const LoadReport& report) {
   }
   absl::StrAppendFormat(
       &text, "latency ms   mean %.3f, fastest %s, slowest %s\n",
-      total.latencies().mean_ns() / 1e6, Ms(total.latencies().min_ns()),
-      Ms(total.latencies().max_ns()));
+      total.latencies().mean_ns() / 1e6, FormatMs(total.latencies().min_ns()),
+      FormatMs(total.latencies().max_ns()));
   text += "status      ";
   for (const auto& [code, count] : total.status_counts()) {
     absl::StrAppendFormat(&text, " %s %d", absl::StatusCodeToString(code),
@@ -116,7 +109,8 @@ std::string PercentileTable(const Tally& total) {
   const LatencyHistogram& latencies = total.latencies();
   for (const double percent : kReportedPercentiles) {
     table.AddRow(
-        {absl::StrFormat("%g", percent), Ms(latencies.AtPercentile(percent)),
+        {absl::StrFormat("%g", percent),
+         FormatMs(latencies.AtPercentile(percent)),
          FormatCount(static_cast<std::int64_t>(
              static_cast<double>(latencies.count()) * (100 - percent) / 100))});
   }
@@ -127,12 +121,13 @@ std::string PercentileTable(const Tally& total) {
 void AddTallyRow(Table& table, std::string name, const Tally& tally,
                  absl::Duration duration) {
   const LatencyHistogram& latencies = tally.latencies();
-  table.AddRow({std::move(name), FormatCount(tally.request_count()),
-                PerSecond(static_cast<double>(tally.answered_count()) /
-                          absl::ToDoubleSeconds(duration)),
-                FormatCount(tally.failed_count()),
-                Ms(latencies.AtPercentile(50)), Ms(latencies.AtPercentile(99)),
-                Ms(latencies.AtPercentile(99.9)), Ms(latencies.max_ns())});
+  table.AddRow(
+      {std::move(name), FormatCount(tally.request_count()),
+       FormatRate(static_cast<double>(tally.answered_count()) /
+                  absl::ToDoubleSeconds(duration)),
+       FormatCount(tally.failed_count()), FormatMs(latencies.AtPercentile(50)),
+       FormatMs(latencies.AtPercentile(99)),
+       FormatMs(latencies.AtPercentile(99.9)), FormatMs(latencies.max_ns())});
 }
 
 std::vector<Column> TallyColumns(const std::string& first) {
@@ -208,7 +203,7 @@ std::string TextReport(const LoadReport& report) {
   if (result.slices.size() > 1) {
     Table table(TallyColumns("rate"));
     for (const SliceResult& slice : result.slices) {
-      AddTallyRow(table, PerSecond(slice.rate), slice.tally, slice.duration);
+      AddTallyRow(table, FormatRate(slice.rate), slice.tally, slice.duration);
     }
     absl::StrAppend(&text, "\n", table.Format({}));
   }

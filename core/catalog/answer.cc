@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -17,8 +16,6 @@
 
 namespace attendant {
 namespace {
-
-constexpr double kNothing = -std::numeric_limits<double>::infinity();
 
 // The shortlists of all heads, by (segment, row), so that runs of a segment are
 // scored together.

@@ -1,7 +1,6 @@
 #include "core/catalog/query_scan.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "core/attention/log_add.h"
@@ -49,8 +48,6 @@ class MeanLogWeights {
   }
 
  private:
-  static constexpr double kNothing = -std::numeric_limits<double>::infinity();
-
   const Snapshot& snapshot_;
   std::vector<std::size_t> offsets_;  // of each segment's rows
   std::vector<double> sums_;

@@ -31,7 +31,7 @@ struct Events {
   std::vector<ItemId> unknown_item_ids;
 };
 
-struct Plan {
+struct RankPlan {
   int field = 0;
   const KeyFieldSchema* schema = nullptr;
   std::int64_t value_dim = 0;  // of what is pooled
@@ -41,7 +41,7 @@ struct Plan {
   bool normalises = false;
 };
 
-absl::Status CheckVector(const Plan& plan, std::span<const float> vector,
+absl::Status CheckVector(const RankPlan& plan, std::span<const float> vector,
                          absl::string_view path) {
   if (static_cast<std::int64_t>(vector.size()) != plan.schema->dim) {
     return InvalidField(path, absl::StrCat(vector.size(), " components"),
@@ -51,10 +51,10 @@ absl::Status CheckVector(const Plan& plan, std::span<const float> vector,
   return ValidateFinite(vector, path);
 }
 
-absl::StatusOr<Plan> MakePlan(const Snapshot& snapshot,
-                              const RankQuery& query) {
+absl::StatusOr<RankPlan> MakePlan(const Snapshot& snapshot,
+                                  const RankQuery& query) {
   const CatalogSchema& schema = *snapshot.schema;
-  Plan plan;
+  RankPlan plan;
   ATTENDANT_ASSIGN_OR_RETURN(
       plan.field, FindKeyField(schema, query.key_field, "key_field"));
   plan.schema = &schema.key_fields[static_cast<std::size_t>(plan.field)];
@@ -90,7 +90,7 @@ absl::StatusOr<Plan> MakePlan(const Snapshot& snapshot,
 }
 
 absl::StatusOr<std::vector<RowAddress>> FindCandidates(
-    const Snapshot& snapshot, const RankQuery& query, const Plan& plan,
+    const Snapshot& snapshot, const RankQuery& query, const RankPlan& plan,
     const Interrupt& interrupt) {
   std::vector<RowAddress> addresses;
   if (const auto* asked = std::get_if<CandidateQuery>(&query.candidates)) {
@@ -145,7 +145,7 @@ absl::StatusOr<std::vector<RowAddress>> FindCandidates(
   return addresses;
 }
 
-absl::Status AddEvent(const Snapshot& snapshot, const Plan& plan,
+absl::Status AddEvent(const Snapshot& snapshot, const RankPlan& plan,
                       const HistoryEvent& event, const Entry& entry,
                       Events& events) {
   const absl::string_view list = entry.profile ? "profile" : "history";
@@ -193,7 +193,8 @@ absl::Status AddEvent(const Snapshot& snapshot, const Plan& plan,
 }
 
 absl::StatusOr<Events> FindEvents(const Snapshot& snapshot,
-                                  const RankQuery& query, const Plan& plan) {
+                                  const RankQuery& query,
+                                  const RankPlan& plan) {
   Events events;
   for (const bool profile : {false, true}) {
     const auto& list = profile ? query.profile : query.history;
@@ -211,7 +212,7 @@ absl::StatusOr<Events> FindEvents(const Snapshot& snapshot,
 }
 
 // Interests are held for all candidates, also for those that are not returned.
-absl::Status CheckInterests(const Plan& plan, std::size_t candidate_count) {
+absl::Status CheckInterests(const RankPlan& plan, std::size_t candidate_count) {
   const std::int64_t bytes = static_cast<std::int64_t>(candidate_count) *
                              plan.interest_dim * std::int64_t{sizeof(float)};
   if (bytes <= kMaxInterestBytes) return absl::OkStatus();
@@ -226,14 +227,14 @@ absl::Status CheckInterests(const Plan& plan, std::size_t candidate_count) {
 
 absl::StatusOr<std::int64_t> InterestDim(const Snapshot& snapshot,
                                          const RankQuery& query) {
-  ATTENDANT_ASSIGN_OR_RETURN(const Plan plan, MakePlan(snapshot, query));
+  ATTENDANT_ASSIGN_OR_RETURN(const RankPlan plan, MakePlan(snapshot, query));
   return plan.interest_dim;
 }
 
 absl::StatusOr<RankAnswer> RankItems(const Snapshot& snapshot,
                                      const RankQuery& query,
                                      const Interrupt& interrupt) {
-  ATTENDANT_ASSIGN_OR_RETURN(const Plan plan, MakePlan(snapshot, query));
+  ATTENDANT_ASSIGN_OR_RETURN(const RankPlan plan, MakePlan(snapshot, query));
   ATTENDANT_ASSIGN_OR_RETURN(const std::vector<RowAddress> addresses,
                              FindCandidates(snapshot, query, plan, interrupt));
   ATTENDANT_RETURN_IF_ERROR(CheckInterests(plan, addresses.size()));

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "core/attention/log_add.h"
@@ -10,8 +9,6 @@
 
 namespace attendant {
 namespace {
-
-constexpr double kNothing = -std::numeric_limits<double>::infinity();
 
 LogPartition LogSumExp(const std::vector<float>& logits) {
   const Kernels& kernels = ActiveKernels();

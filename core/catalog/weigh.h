@@ -15,6 +15,9 @@
 
 namespace attendant {
 
+// The logit of what has no weight.
+inline constexpr double kNothing = -std::numeric_limits<double>::infinity();
+
 // log sum exp of logits as max + log_sum, apart: their sum has no digits left
 // for log_sum where logits are huge. max is -infinity where there are none.
 struct LogPartition {

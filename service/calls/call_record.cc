@@ -16,7 +16,7 @@
 namespace attendant {
 namespace {
 
-constexpr std::size_t kMaxRequestIdBytes = 128;
+constexpr std::size_t kMaxHeaderIdBytes = 128;
 
 bool IsOurs(absl::StatusCode code) {
   return code == absl::StatusCode::kInternal ||
@@ -47,7 +47,7 @@ absl::string_view MetadataOf(const grpc::CallbackServerContext& context,
 }
 
 bool IsRequestId(absl::string_view text) {
-  return !text.empty() && text.size() <= kMaxRequestIdBytes &&
+  return !text.empty() && text.size() <= kMaxHeaderIdBytes &&
          std::all_of(text.begin(), text.end(),
                      [](unsigned char c) { return absl::ascii_isprint(c); });
 }

@@ -16,7 +16,7 @@ namespace {
 
 // Queries of a batch that are answered together: a pass serves so many, and
 // their masks are held at once.
-constexpr int kMostTogether = 64;
+constexpr int kQueriesOfPass = 64;
 
 // True if the call as a whole has ended, and not only one of its queries.
 bool EndsCall(const absl::Status& status) {
@@ -51,11 +51,11 @@ absl::Status BatchAttend(Backend& backend,
   std::vector<AttendJob> jobs;
   std::vector<int> positions;  // of the jobs
   std::deque<CallTrace> traces;
-  for (int begin = 0; begin < count; begin += kMostTogether) {
+  for (int begin = 0; begin < count; begin += kQueriesOfPass) {
     jobs.clear();
     traces.clear();
     positions.clear();
-    const int end = std::min(count, begin + kMostTogether);
+    const int end = std::min(count, begin + kQueriesOfPass);
     for (int i = begin; i < end; ++i) {
       const v1::AttendRequest& query = request.requests(i);
       if (!query.catalog().empty() && query.catalog() != request.catalog()) {

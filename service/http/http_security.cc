@@ -84,7 +84,7 @@ absl::Status CheckMayReadAll(Authenticator* authenticator,
       "this page tells of all catalogs, and the token is not for all");
 }
 
-HttpResponse Refusal(const absl::Status& error) {
+HttpResponse RefusalResponse(const absl::Status& error) {
   const bool unknown = absl::IsUnauthenticated(error);
   return {.status = unknown ? kUnauthorized : kForbidden,
           .body = absl::StrCat(error.message(), "\n"),

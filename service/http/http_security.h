@@ -25,7 +25,7 @@ absl::Status CheckMayReadAll(Authenticator* authenticator,
                              const std::string& authorization);
 
 // 401 or 403, as such an error says.
-HttpResponse Refusal(const absl::Status& error);
+HttpResponse RefusalResponse(const absl::Status& error);
 
 }  // namespace attendant
 

@@ -35,7 +35,7 @@ namespace {
 
 constexpr ev_ssize_t kMaxHeaderBytes = 8192;  // request line included
 constexpr ev_ssize_t kMaxBodyBytes = 4096;    // nothing is sent here
-constexpr int kBacklog = 1024;
+constexpr int kHttpBacklog = 1024;
 constexpr int kMostAccepted = 64;  // in a turn
 
 std::string HeaderOf(evhttp_request* request, const char* name) {
@@ -45,7 +45,7 @@ std::string HeaderOf(evhttp_request* request, const char* name) {
 }
 
 // The address of the peer, without its port; 0 if it is gone.
-std::uint64_t PeerOf(int socket) {
+std::uint64_t NetworkOf(int socket) {
   sockaddr_storage address = {};
   socklen_t size = sizeof(address);
   if (getpeername(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
@@ -157,7 +157,7 @@ absl::Status HttpServer::Listen() {
   const evutil_socket_t listening = evhttp_bound_socket_get_fd(bound);
   port_ = BoundPort(listening);
   // libevent's is 128: what comes while hands are shaken would be lost.
-  if (listen(listening, kBacklog) != 0) {
+  if (listen(listening, kHttpBacklog) != 0) {
     return CannotListen(options_.listen, " for HTTP", errno);
   }
   return absl::OkStatus();
@@ -223,7 +223,7 @@ void HttpServer::MakeRoom() {
   for (Connection& connection : connections_) {
     const int socket = bufferevent_getfd(connection.buffer);
     Guest& guest = connection.guest;
-    if (guest.address == 0) guest.address = PeerOf(socket);
+    if (guest.address == 0) guest.address = NetworkOf(socket);
     if (!guest.has_spoken) guest.has_spoken = HasSpoken(socket);
     guests.push_back(guest);
     owners.push_back(&connection);

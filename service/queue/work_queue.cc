@@ -17,7 +17,7 @@ constexpr std::int64_t kUnknownNs = 1000;
 using Refusal = WorkQueue::Refusal;
 using Cause = Refusal::Cause;
 
-std::string Milliseconds(absl::Duration duration) {
+std::string FormatMilliseconds(absl::Duration duration) {
   return absl::StrCat(absl::ToInt64Milliseconds(duration), " ms");
 }
 
@@ -34,10 +34,11 @@ absl::Status StatusOf(const Refusal& refusal) {
       return WithRetryDelay(
           StatusWithReason(
               absl::StatusCode::kResourceExhausted,
-              absl::StrCat(
-                  "the reply would take about ", Milliseconds(refusal.expected),
-                  ", and the deadline is in ", Milliseconds(refusal.left),
-                  ": allow more time, or try again a little later"),
+              absl::StrCat("the reply would take about ",
+                           FormatMilliseconds(refusal.expected),
+                           ", and the deadline is in ",
+                           FormatMilliseconds(refusal.left),
+                           ": allow more time, or try again a little later"),
               "WOULD_BE_LATE"),
           refusal.retry_delay);
     case Cause::kExpired:
