@@ -2,12 +2,15 @@
 # each library, and once for all tests and benchmarks of a kind: half the time of
 # a build is spent reading them. Without it, a build shows which file misses an
 # include.
-option(ATTENDANT_PRECOMPILE "Precompile the headers of other projects" OFF)
+set(ATTENDANT_PRECOMPILE "" CACHE STRING
+  "For what to precompile the headers of other projects: \"\", TESTS or ALL")
+set_property(CACHE ATTENDANT_PRECOMPILE PROPERTY STRINGS "" TESTS ALL)
 
 if(ATTENDANT_PRECOMPILE)
   # Who shares a precompiled header must agree on this, and ccache on the rest.
   add_compile_options(-pthread
-    "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
+    "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>"
+    $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
 endif()
 
 set(core_headers <algorithm> <atomic> <bit> <chrono> <cmath> <cstdint> <deque>
@@ -41,13 +44,14 @@ endfunction()
 
 # attendant_precompile(TARGET DEPS...): for a library.
 function(attendant_precompile target)
-  if(ATTENDANT_PRECOMPILE)
+  if(ATTENDANT_PRECOMPILE STREQUAL "ALL")
     attendant_kind_of_headers(kind ${ARGN})
     target_precompile_headers(${target} PRIVATE ${${kind}_headers})
   endif()
 endfunction()
 
-# attendant_precompile_test(TARGET DEPS...): for a program of a file or two.
+# attendant_precompile_test(TARGET DEPS...): for a program of a file or two, with
+# attendant_test_options.
 function(attendant_precompile_test target)
   if(NOT ATTENDANT_PRECOMPILE)
     return()
@@ -60,6 +64,7 @@ function(attendant_precompile_test target)
     target_link_libraries(${owner} PRIVATE attendant_options GTest::gmock
       $<$<STREQUAL:${kind},rpc>:attendant::proto>
       $<$<STREQUAL:${kind},core>:attendant::base>)
+    target_compile_options(${owner} PRIVATE ${attendant_test_options})
     target_precompile_headers(${owner} PRIVATE ${${kind}_headers}
       ${test_headers})
   endif()
