@@ -46,8 +46,8 @@ While it runs, it shows rate, latencies and errors. Items that it wrote under id
 of its own, load-SEED-NUMBER, it deletes when it ends, on Ctrl-C too.
 
 Exit status: 0 all went well; 1 a request or write failed, or recall is below
---min-recall or was not looked at before Ctrl-C; 2 the arguments are wrong, or a file is bad; 3 the server can't
-be reached.)";
+--min-recall or was not looked at before Ctrl-C; 2 the arguments are wrong, or a
+file is bad; 3 the server can't be reached.)";
 
 enum ExitStatus { kOk = 0, kFailed = 1, kUsage = 2, kUnreachable = 3 };
 
