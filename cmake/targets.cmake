@@ -11,6 +11,7 @@
 #   a GoogleTest binary, run by ctest as one test.
 # attendant_benchmark(kernels_benchmark SRCS ... DEPS ...)
 include(GNUInstallDirs)
+include(CheckLinkerFlag)
 
 # Most of the time of a build is spent reading headers. Without it, a build shows
 # which file misses an include, and compiles one file where one has changed.
@@ -77,8 +78,14 @@ function(attendant_binary name)
   install(TARGETS ${name} COMPONENT attendant)
 endfunction()
 
-# Tests are compiled once and run once: a third less to compile.
-set(attendant_test_options $<$<CONFIG:Release,RelWithDebInfo>:-O0>)
+# Tests are compiled once and run once: a third less to compile. GCC spends a sixth
+# of the rest on collecting garbage, for a tenth less of memory.
+set(attendant_test_options $<$<CONFIG:Release,RelWithDebInfo>:-O0>
+  "$<$<CXX_COMPILER_ID:GNU>:SHELL:--param ggc-min-heapsize=1000000>")
+# Links a test in a third of the time that GNU's other linker takes.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  check_linker_flag(CXX -fuse-ld=gold ATTENDANT_HAS_GOLD)
+endif()
 
 function(attendant_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
@@ -88,6 +95,9 @@ function(attendant_test name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   attendant_precompile_test(${name} ${ARG_DEPS})
   target_compile_options(${name} PRIVATE ${attendant_test_options})
+  if(ATTENDANT_HAS_GOLD)
+    target_link_options(${name} PRIVATE -fuse-ld=gold)
+  endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
