@@ -9,12 +9,15 @@ which bench/report.py makes the table of bench/README.md.
   bench/run overload --quick   one round of 3 s with 100,000, in
                                build/overload-quick.json
   bench/run overload --items 500000 --times 1 2 3 5 10
+  bench/run overload --apart   the server on one core, in
+                               bench/results/overload-apart.json
 
 Queries are exact, so that the engine is the limit and not the wire. Capacity is
 the most that a closed loop of 32, 64 or 128 callers reaches, who share passes over the
 keys. Then an open loop of 0.7 of that, of so many times of it, and of 0.7 again, 2 s after
-each. The generator runs on the server's cores, sends from four connections and does
-not retry. Meanwhile health is asked for, and the list of catalogs, ten times a second
+each. The generator runs on the server's cores, or with --apart on the others, so that
+what it takes to send is nothing that the server lacks; it sends from four connections
+and does not retry. Meanwhile health is asked for, and the list of catalogs, ten times a second
 each.
 """
 
@@ -92,6 +95,16 @@ def latency_ms(report, percentage):
     sys.exit(f"attendant-load says nothing of p{percentage}")
 
 
+def cores_apart():
+    """The server's core, and those of everything else."""
+    *others, last = range(os.cpu_count())
+    return {last}, set(others)
+
+
+def hold_to_last_core():
+    os.sched_setaffinity(0, cores_apart()[0])
+
+
 def measure(options, items, data):
     """One server with so many items, from the first stage to the last."""
     programs = options.build / "bin"
@@ -100,7 +113,8 @@ def measure(options, items, data):
          "--http-listen", "none", "--log-level", "error",
          # Scans of all keys.
          "--auto-ivf-min-count", "1000000000"],
-        stdout=subprocess.PIPE, text=True)
+        stdout=subprocess.PIPE, text=True,
+        preexec_fn=hold_to_last_core if options.apart else None)
     try:
         mark = "attendantd ready on "
         address = next(line for line in server.stdout if line.startswith(mark))
@@ -176,6 +190,8 @@ def parse_options():
     parser.add_argument("--items", type=int, nargs="+")
     parser.add_argument("--seconds", type=float, help="of each stage")
     parser.add_argument("--rounds", type=int)
+    parser.add_argument("--apart", action="store_true",
+                        help="the server on a core of its own")
     parser.add_argument("--times", type=float, nargs="+", default=[3])
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
@@ -185,13 +201,18 @@ def parse_options():
     options.rounds = options.rounds or (1 if options.quick else 3)
     options.json = options.json or (
         ROOT / "build/overload-quick.json" if options.quick
-        else ROOT / "bench/results/overload.json")
+        else ROOT / ("bench/results/overload-apart.json" if options.apart
+                     else "bench/results/overload.json"))
     return options
 
 
 def main():
     options = parse_options()
     sizes = {str(items): [] for items in options.items}
+    if options.apart:
+        if os.cpu_count() < 2:
+            sys.exit("--apart wants at least two cores")
+        os.sched_setaffinity(0, cores_apart()[1])
     for _ in range(options.rounds):
         for items in options.items:
             with tempfile.TemporaryDirectory() as data:
@@ -199,6 +220,7 @@ def main():
     options.json.write_text(json.dumps(
         {"dimension": 128, "seconds": options.seconds,
          "processor": processor_name(), "cores": os.cpu_count(),
+         "apart": options.apart,
          "date": time.strftime("%Y-%m-%d"), "sizes": sizes}, indent=1) + "\n")
 
 

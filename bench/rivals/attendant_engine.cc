@@ -32,7 +32,12 @@ class NoIds : public IdResolver {
   absl::string_view IdOf(std::int32_t, RowIndex) const override { return {}; }
 };
 
-enum class Goal { kProbes, kRecall, kProven, kStated, kExact };
+// kRecall: efforts are thousandths of a recall. kTuned: recalls nearer and
+// nearer to 1, as others are tuned by lists or candidates.
+enum class Goal { kProbes, kRecall, kTuned, kProven, kStated, kExact };
+
+// Efforts that halve what is missed.
+constexpr std::int64_t kEffortsOfHalf = 16;
 
 struct BuiltIndex {
   std::unique_ptr<KeyIndex> index;
@@ -78,6 +83,8 @@ class AttendantEngine : public Engine {
     const std::string mode = parts.size() > 1 ? parts[1] : "";
     if (mode == "asked") {
       goal_ = Goal::kRecall;
+    } else if (mode == "tuned") {
+      goal_ = Goal::kTuned;
     } else if (mode == "proven") {
       goal_ = Goal::kProven;
     } else if (mode == "stated") {
@@ -113,6 +120,8 @@ class AttendantEngine : public Engine {
         return {1, list_count_};
       case Goal::kRecall:
         return {500, 999};
+      case Goal::kTuned:
+        return {kEffortsOfHalf, 12 * kEffortsOfHalf};
       default:
         return {1, 1};
     }
@@ -125,6 +134,10 @@ class AttendantEngine : public Engine {
     if (goal_ == Goal::kProbes) goals_.probe_count = effort;
     if (goal_ == Goal::kRecall) {
       goals_.recall = static_cast<double>(effort) / 1000;
+    }
+    if (goal_ == Goal::kTuned) {
+      goals_.recall = 1 - std::exp2(-static_cast<double>(effort) /
+                                    static_cast<double>(kEffortsOfHalf));
     }
     if (goal_ == Goal::kStated) goals_.mass_precision = 0.02;
     if (goal_ == Goal::kProven) {

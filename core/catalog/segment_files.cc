@@ -19,7 +19,7 @@ namespace attendant {
 namespace {
 
 // Raised when the layout of files changes: they are then made anew.
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
 // Of rows, encoded at a time.
 constexpr std::size_t kRowBlockBytes = std::size_t{1} << 20;
 // At most: a manifest is read whole.

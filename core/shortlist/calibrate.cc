@@ -10,6 +10,7 @@
 
 #include "core/base/mutex.h"
 #include "core/shortlist/for_each_part.h"
+#include "core/shortlist/sample_margins.h"
 
 namespace attendant {
 namespace {
@@ -26,8 +27,11 @@ class Calibrator {
   Calibration Choose() const {
     // A single key has no neighbours: its list is all there is.
     if (lists_.key_count() == 1) {
-      return {
-          .probe_count = 1, .recall = 1, .recalls = {1}, .depths = {{1, 1}}};
+      return {.probe_count = 1,
+              .recall = 1,
+              .recalls = {1},
+              .depths = {{1, 1}},
+              .margins = {}};
     }
     const std::vector<std::int64_t>& depths = sample_.depths();
     const PlaceCounts found_at = CountAllPlaces();
@@ -40,6 +44,12 @@ class Calibrator {
         calibration.recalls = Recalls(found_at[d]);
       }
       calibration.depths.push_back({depths[d], probe_count});
+    }
+    const SampleMargins margins(lists_, sample_, thread_count_);
+    for (std::size_t i = 1; i <= Calibration::kRecallSteps; ++i) {
+      calibration.margins.push_back(
+          margins.MarginFor(static_cast<double>(i) /
+                            static_cast<double>(Calibration::kRecallSteps)));
     }
     return calibration;
   }
@@ -149,6 +159,16 @@ std::int64_t Calibration::ProbesForRecall(double wanted) const {
                                        static_cast<float>(wanted));
   return std::min(enough - recalls.begin() + 1,
                   static_cast<std::ptrdiff_t>(recalls.size()));
+}
+
+std::optional<float> Calibration::MarginFor(double wanted) const {
+  if (margins.empty()) return std::nullopt;
+  // A recall that is a step but for its rounding is that step.
+  constexpr double kRounding = 1e-6;
+  const double step =
+      std::ceil(wanted * static_cast<double>(kRecallSteps) - kRounding);
+  return margins[static_cast<std::size_t>(
+      std::clamp(step - 1, 0.0, static_cast<double>(kRecallSteps - 1)))];
 }
 
 double Calibration::ProbesFor(double neighbour_count) const {

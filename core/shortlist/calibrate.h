@@ -3,6 +3,7 @@
 #define ATTENDANT_CORE_SHORTLIST_CALIBRATE_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/shortlist/inverted_lists.h"
@@ -25,6 +26,18 @@ struct Calibration {
   // that of probe_count. At least one.
   std::vector<ProbeDepth> depths;
 
+  // SampleMargins::MarginFor of recalls (i + 1) / kRecallSteps; empty where
+  // there is nothing to choose.
+  static constexpr std::size_t kRecallSteps = 1000;
+  std::vector<float> margins;
+
+  // The margin for a mean recall in (0, 1], rounded up to a step.
+  std::optional<float> MarginFor(double wanted) const;
+  // Keys that margins count from, of which a share of `rate` is eligible.
+  double SoughtCount(double rate) const {
+    return static_cast<double>(depths.front().neighbour_count) / rate;
+  }
+
   // The lists to visit for the best neighbour_count keys, by the straight line
   // between the logarithms of two depths, or through the last two beyond them.
   // A filter that passes a share s of the keys, whichever they are, passes as
@@ -39,8 +52,8 @@ struct Calibration {
 
 // Finds the least number of lists at which the mean recall of sample queries of
 // the lists' keys reaches the target, by looking where the lists of their
-// neighbours stand in each query's order of lists. The same for any number of
-// threads.
+// neighbours stand in each query's order of lists; and the margins. The same
+// for any number of threads.
 Calibration Calibrate(const InvertedLists& lists, const SampleQueries& sample,
                       double target_recall, int thread_count);
 

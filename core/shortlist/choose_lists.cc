@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/shortlist/calibrate.h"
+#include "core/shortlist/sample_margins.h"
 
 namespace attendant {
 namespace {
@@ -18,23 +18,19 @@ constexpr double kRecalls[] = {0.95, 0.99};
 // (docs/performance.md); only the ratios matter: to rank a list and guess its
 // mass, to visit it, and to score one of its keys by code.
 constexpr double kCostOfList = 4;
-constexpr double kCostOfVisit = 350;
-constexpr double kCostOfKey = 10;
+constexpr double kCostOfVisit = 250;
+constexpr double kCostOfKey = 2.5;
 
 // Of a query, in the mean over the recalls.
 double CostOf(const InvertedLists& lists, const SampleQueries& sample,
               int thread_count) {
-  const Calibration calibration =
-      Calibrate(lists, sample, kRecalls[0], thread_count);
-  const auto list_count = static_cast<double>(lists.list_count());
-  const double keys_of_list =
-      static_cast<double>(lists.key_count()) / list_count;
+  const SampleMargins margins(lists, sample, thread_count);
   double cost = 0;
   for (const double recall : kRecalls) {
-    const auto probes =
-        static_cast<double>(calibration.ProbesForRecall(recall));
-    cost += list_count * kCostOfList +
-            probes * (kCostOfVisit + keys_of_list * kCostOfKey);
+    const SampleMargins::Visits visits =
+        margins.MeanVisits(margins.MarginFor(recall));
+    cost += static_cast<double>(lists.list_count()) * kCostOfList +
+            visits.list_count * kCostOfVisit + visits.key_count * kCostOfKey;
   }
   return cost;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include "core/base/status.h"
@@ -22,6 +23,9 @@ constexpr double kDeviations = 3;
 // little of exp(logit).
 constexpr double kMaxVariance = 0.5;
 constexpr double kMaxCommonError = 0.5;
+// 8 bits of a query say enough beside 4 of a key if they move logits by no more
+// than this.
+constexpr double kMaxQueryDeviation = 0.05;
 // Kept keys that may wait beyond those wanted.
 constexpr std::size_t kWaiting = 256;
 // Keys that are scored at once, and that are asked for ahead of their turn.
@@ -49,8 +53,12 @@ bool CodePass::Start(const ScanQuery& query, const InvertedLists& lists,
       coded != nullptr
           ? coded_.EncodeAs(*coded, lists.codes)
           : coded_.Encode(lists.codes, query.query, query.logit_factor);
-  if (!is_coded) return false;
-  if (!MayRead(options.bits)) return false;
+  if (!is_coded || !MayRead(options.bits)) return false;
+  if (options.bits == CodeBits::k4 && !options.certified &&
+      options.values == nullptr &&
+      coded_.LogitDeviation(QueryBits::k8) <= kMaxQueryDeviation) {
+    coded_.Read(QueryBits::k8);
+  }
   Read(options.bits);
   mixed_ = false;
   partition_ = lower_ = upper_ = SoftmaxPartition();
@@ -90,10 +98,12 @@ void CodePass::Read(CodeBits bits) {
   constexpr double kUp = 1 + 0x1p-20;
   margin_per_scale_ = static_cast<float>(kUp * margin_per_scale);
   // Products with lists' means are rounded, and so are logits from floats.
+  const double query_error = options_.certified
+                                 ? coded_.logit_error()
+                                 : kDeviations * coded_.LogitDeviation();
   margin_ = static_cast<float>(
-      kUp * (coded_.logit_error() + 2 * kDotRounding *
-                                        std::abs(query_->logit_factor) *
-                                        coded_.norm() * lists_->max_norm()));
+      kUp * (query_error + 2 * kDotRounding * std::abs(query_->logit_factor) *
+                               coded_.norm() * lists_->max_norm()));
   max_margin_ = static_cast<float>(
       kUp * (margin_per_scale_ * max_scale + double{margin_}));
 }
@@ -331,21 +341,53 @@ void CodePass::SortKept() {
   std::copy(sorted_logits_.begin(), sorted_logits_.end(), kept_.logits.begin());
 }
 
+// In the order of keys, whatever that of the takes was.
 void CodePass::MergeTaken() {
-  std::sort(taken_.begin(), taken_.end(),
-            [](const Taken& a, const Taken& b) { return a.begin < b.begin; });
-  for (const Taken& taken : taken_) partition_.Merge(taken.partition);
+  takes_.clear();
+  for (std::size_t i = 0; i < taken_.size(); ++i) {
+    takes_.emplace_back(taken_[i].begin, i);
+  }
+  // A query alone takes the best lists first, and then the others in order.
+  auto middle = takes_.end();
+  while (middle != takes_.begin() &&
+         (middle == takes_.end() || *std::prev(middle) < *middle)) {
+    --middle;
+  }
+  std::sort(takes_.begin(), middle);
+  merge_order_.resize(takes_.size());
+  std::merge(takes_.begin(), middle, middle, takes_.end(),
+             merge_order_.begin());
+  maxima_.clear();
+  for (const auto& [begin, i] : merge_order_) {
+    maxima_.push_back(taken_[i].partition.max);
+  }
+  partition_ = SoftmaxPartition();
+  if (maxima_.empty()) return;
+  const auto n = static_cast<std::int64_t>(maxima_.size());
+  partition_.max = ActiveKernels().Max(maxima_.data(), n);
+  factors_.resize(maxima_.size());
+  ActiveKernels().Exps(maxima_.data(), n, partition_.max, factors_.data());
+  for (std::size_t m = 0; m < maxima_.size(); ++m) {
+    const SoftmaxPartition& part = taken_[merge_order_[m].second].partition;
+    const double factor = factors_[m];
+    const double raise = double{part.max} - partition_.max;
+    partition_.count += part.count;
+    partition_.sum += factor * part.sum;
+    partition_.sum_gap += factor * (part.sum_gap + raise * part.sum);
+    partition_.sum_square += factor * factor * part.sum_square;
+  }
 }
 
 double CodePass::LogSum(std::span<const float> list_scores, float most) const {
-  SoftmaxPartition partition;
-  for (const Taken& taken : taken_) {
+  double sum = 0;
+  for (std::size_t m = 0; m < merge_order_.size(); ++m) {
+    const Taken& taken = taken_[merge_order_[m].second];
     if (list_scores[static_cast<std::size_t>(taken.list)] <= most) {
-      partition.Merge(taken.partition);
+      sum += factors_[m] * taken.partition.sum;
     }
   }
-  return partition.LogPartition().value_or(
-      -std::numeric_limits<double>::infinity());
+  return sum > 0 ? partition_.max + std::log(sum)
+                 : -std::numeric_limits<double>::infinity();
 }
 
 absl::Status CodePass::RescoreKept(AttentionState& state) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -92,8 +93,8 @@ class CodePass {
   // Eligible keys taken so far.
   std::int64_t taken_count() const { return taken_count_; }
 
-  // Log of the sum of exp(logit) over what was taken in lists whose score is at
-  // most this, by code; -infinity if that is nothing.
+  // Once finished: log of the sum of exp(logit) over what was taken in lists
+  // whose score is at most this, by code; -infinity if that is nothing.
   double LogSum(std::span<const float> list_scores, float most) const;
 
   // Adds to the state what was taken, and says in `stats` what is not exact.
@@ -201,6 +202,12 @@ class CodePass {
   float correction_ = 0;
   std::vector<float> list_logits_;  // of the lists' means
   std::vector<Taken> taken_;
+  // Beginnings of the takes, ascending, and which they are; then, in this
+  // order, their greatest logits, and the exps of these less the greatest.
+  std::vector<std::pair<std::int64_t, std::size_t>> merge_order_;
+  std::vector<std::pair<std::int64_t, std::size_t>> takes_;  // scratch
+  std::vector<float> maxima_;
+  std::vector<double> factors_;
   TailSample tail_;             // with a precision
   ValuePool pool_;              // with values
   SoftmaxPartition partition_;  // of all that was taken, once it is

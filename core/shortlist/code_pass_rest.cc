@@ -125,7 +125,9 @@ void CodePass::SetVariance(const SoftmaxPartition& rest,
   }
   const double rounding = kSumError * partition_.sum;
   // The logits' own error, common to all, moves the sum as a whole.
-  const double common = coded_.logit_error() * rest.sum;
+  const double common =
+      (options_.certified ? coded_.logit_error() : coded_.LogitDeviation()) *
+      rest.sum;
   stats.log_variance =
       2.0 * rest.max + std::log(kAlikeKeys * (of_codes + twice_square) +
                                 rounding * rounding + common * common);

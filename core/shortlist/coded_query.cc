@@ -58,6 +58,7 @@ bool CutIntoCodes(const Rotation& rotation, std::span<float> query, double norm,
   std::int32_t low_sum = 0;
   // Of every other component, as one waits for each addition.
   double square_errors[2] = {};
+  double square_high_errors[2] = {};
   double square_norms[2] = {};
   for (std::size_t d = 0; d < query.size(); ++d) {
     const std::int32_t cut = step * RoundToInteger(query[d] * inverse);
@@ -73,6 +74,8 @@ bool CutIntoCodes(const Rotation& rotation, std::span<float> query, double norm,
     square_norms[d % 2] += coded * coded;
     const double error = query[d] - coded;
     square_errors[d % 2] += error * error;
+    const double high_error = query[d] - double{scale} * 256 * top;
+    square_high_errors[d % 2] += high_error * high_error;
   }
   const auto filled = static_cast<std::int64_t>(query.size());
   const std::int64_t missing = QueryPlaneBytes(filled) - filled;
@@ -85,7 +88,9 @@ bool CutIntoCodes(const Rotation& rotation, std::span<float> query, double norm,
            .scale = scale,
            .norm = norm,
            .coded_norm = std::sqrt(square_norms[0] + square_norms[1]),
-           .error_norm = std::sqrt(square_errors[0] + square_errors[1])};
+           .error_norm = std::sqrt(square_errors[0] + square_errors[1]),
+           .high_error_norm =
+               std::sqrt(square_high_errors[0] + square_high_errors[1])};
   return true;
 }
 
@@ -118,14 +123,29 @@ bool CodedQuery::Take(const CutQuery& code, const KeyCodes& codes,
   view_ = {code.high, code.low, code.high_sum, code.low_sum,
            static_cast<float>(unit)};
   logit_norm_ = code.coded_norm * logit_factor;
-  // The query's rounding, the rotation's, and those of the kernels: five, of
-  // parts at most twice as large as the product of the norms, and at most 83 of
-  // a sum of floats (see DotRows).
-  const double rounding =
-      codes.rotation().relative_error() + 93 * std::exp2(-24);
-  logit_error_ = KeyCodes::kSlack * logit_factor * codes.max_norm() *
-                 (code.error_norm + rounding * code.norm);
+  SetLogitError(code.error_norm);
   return true;
+}
+
+// The query's rounding, the rotation's, and those of the kernels: five, of
+// parts at most twice as large as the product of the norms, and at most 83 of a
+// sum of floats (see DotRows).
+void CodedQuery::SetLogitError(double error_norm) {
+  const double rounding =
+      codes_->rotation().relative_error() + 93 * std::exp2(-24);
+  logit_error_ = KeyCodes::kSlack * logit_factor_ * codes_->max_norm() *
+                 (error_norm + rounding * code_.norm);
+}
+
+void CodedQuery::Read(QueryBits bits) {
+  view_.low = bits == QueryBits::k8 ? nullptr : code_.low;
+  SetLogitError(ErrorNorm(bits));
+}
+
+// The rotation turns the error to any direction alike.
+double CodedQuery::LogitDeviation(QueryBits bits) const {
+  return logit_factor_ * codes_->max_norm() * ErrorNorm(bits) /
+         std::sqrt(static_cast<double>(codes_->dim()));
 }
 
 bool CodedQuery::EncodeAs(const CodedQuery& other, const KeyCodes& codes) {

@@ -28,6 +28,8 @@ struct CutQuery {
   double norm = 0;        // of the query
   double coded_norm = 0;  // of what the codes stand for
   double error_norm = 0;  // of the rotated query, less that
+  // The same of the high plane alone.
+  double high_error_norm = 0;
 };
 
 // Bytes of a plane of such codes.
@@ -60,6 +62,10 @@ class CodedQuery {
   // same rotation; false as above.
   bool EncodeAs(const CodedQuery& other, const KeyCodes& codes);
 
+  // Of a query that was encoded with 16 bits, reads so many from now on, and
+  // errs accordingly.
+  void Read(QueryBits bits);
+
   // Those that it was encoded for.
   const KeyCodes& codes() const { return *codes_; }
   // Valid until the next Encode or Take, and while the object lives.
@@ -78,11 +84,23 @@ class CodedQuery {
   // LogitErrorPerScale(bits) x s + logit_error().
   double LogitErrorPerScale(CodeBits bits) const;
   double logit_error() const { return logit_error_; }
+  // What reading so many bits of the query adds to a logit: as a random number,
+  // it has at most this deviation. That of keys which are alike is alike.
+  double LogitDeviation(QueryBits bits) const;
+  double LogitDeviation() const {
+    return LogitDeviation(view_.low == nullptr ? QueryBits::k8
+                                               : QueryBits::k16);
+  }
   // As a random number, it has this variance for a key of scale 1; of scale s
   // s^2 of it.
   double LogitVariancePerSquareScale(CodeBits bits) const;
 
  private:
+  double ErrorNorm(QueryBits bits) const {
+    return bits == QueryBits::k8 ? code_.high_error_norm : code_.error_norm;
+  }
+  void SetLogitError(double error_norm);
+
   const KeyCodes* codes_ = nullptr;
   CutQuery code_;
   std::vector<float> rotated_;

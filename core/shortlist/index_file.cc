@@ -102,11 +102,14 @@ void SaveTraining(const IvfTraining& training, ByteSink& sink) {
   sink.Put(training.means->dim);
   sink.PutArray(training.means->means.span());
   sink.PutArray(std::span<const float>(training.means->reaches));
+  sink.PutArray(std::span<const float>(training.means->counts));
   const Calibration& calibration = training.calibration;
+  sink.Put(training.target_recall);
   sink.Put(calibration.probe_count);
   sink.Put(calibration.recall);
   sink.PutArray(std::span<const float>(calibration.recalls));
   sink.PutArray(std::span<const ProbeDepth>(calibration.depths));
+  sink.PutArray(std::span<const float>(calibration.margins));
   training.unscored_mass.Save(sink);
 }
 
@@ -122,17 +125,23 @@ absl::StatusOr<std::shared_ptr<const IvfTraining>> LoadTraining(
   means->dim = source.Get<std::int64_t>();
   means->means = source.GetArray<AlignedBuffer<float>>();
   means->reaches = source.GetArray<std::vector<float>>();
+  means->counts = source.GetArray<std::vector<float>>();
   Calibration& calibration = training->calibration;
+  training->target_recall = source.Get<double>();
   calibration.probe_count = source.Get<std::int64_t>();
   calibration.recall = source.Get<double>();
   calibration.recalls = source.GetArray<std::vector<float>>();
   calibration.depths = source.GetArray<std::vector<ProbeDepth>>();
+  calibration.margins = source.GetArray<std::vector<float>>();
   ATTENDANT_RETURN_IF_ERROR(source.status());
   const bool fits =
       means->dim >= 1 && means->dim <= kMaxDimension &&
       means->list_count() >= 1 && training->key_count >= 1 &&
       means->means.size() ==
           means->reaches.size() * static_cast<std::size_t>(means->dim) &&
+      means->counts.size() == means->reaches.size() &&
+      (calibration.margins.empty() ||
+       calibration.margins.size() == Calibration::kRecallSteps) &&
       calibration.probe_count >= 1 &&
       calibration.probe_count <= means->list_count() &&
       !calibration.depths.empty() && !calibration.recalls.empty() &&

@@ -67,6 +67,7 @@ void InvertedLists::Summarise(const ListSums& sums, std::uint64_t seed) {
   made->means = AlignedBuffer<float>(lists * width);
   // A list without keys promises nothing.
   made->reaches.assign(lists, std::numeric_limits<float>::lowest());
+  made->counts.assign(lists, 0);
   for (std::size_t l = 0; l < lists; ++l) {
     const std::int64_t key_count = offsets[l + 1] - offsets[l];
     const auto count =
@@ -78,6 +79,7 @@ void InvertedLists::Summarise(const ListSums& sums, std::uint64_t seed) {
       mean_square += mean * mean;
     }
     if (key_count == 0) continue;
+    made->counts[l] = static_cast<float>(key_count);
     const double variance =
         std::max(0.0, sums.squares[l] / count - mean_square) /
         static_cast<double>(dim);

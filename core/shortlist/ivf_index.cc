@@ -142,11 +142,14 @@ absl::StatusOr<InvertedLists> Arrange(Keys keys, std::span<const RowIndex> rows,
 UnscoredMassOptions MassOptions(const Calibration& calibration,
                                 ScoreKind score_kind,
                                 const IvfOptions& options) {
-  UnscoredMassOptions mass_options = {.score_kind = score_kind,
-                                      .probe_counts = {},
-                                      .seed = options.seed,
-                                      .thread_count = options.thread_count,
-                                      .cancelled = options.cancelled};
+  UnscoredMassOptions mass_options = {
+      .score_kind = score_kind,
+      .probe_counts = {},
+      .margin = calibration.MarginFor(options.target_recall),
+      .sought_count = calibration.SoughtCount(1),
+      .seed = options.seed,
+      .thread_count = options.thread_count,
+      .cancelled = options.cancelled};
   for (int i = 0; i < kLearnedRates; ++i) {
     mass_options.probe_counts[static_cast<std::size_t>(i)] =
         static_cast<std::int64_t>(std::ceil(calibration.ProbesFor(
@@ -220,6 +223,7 @@ absl::StatusOr<Trained> Train(Keys keys, std::span<const RowIndex> rows,
   training->seed = options.seed;
   training->key_count = lists.key_count();
   training->square_distance = lists.MeanSquareDistance(normalise);
+  training->target_recall = options.target_recall;
   training->calibration =
       Calibrate(lists, sample, options.target_recall, options.thread_count);
   ATTENDANT_ASSIGN_OR_RETURN(

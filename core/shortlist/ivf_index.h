@@ -33,7 +33,7 @@ struct IvfOptions {
   // 100 is the size of the default shortlist. At 0.8 of it the ten best are
   // nearly always found; its far end is spread over many lists, so that more
   // costs much time.
-  double target_recall = 0.8;
+  double target_recall = 0.85;
   std::int64_t neighbour_count = 100;
   std::uint64_t seed = 20240607;
   // What scans will pool where that is not the keys: `value_dim` floats a row,

@@ -21,6 +21,7 @@ struct IvfTraining {
   // Of other keys. Null in KeyRows, which take none.
   std::unique_ptr<const ListAssigner> assigner;
   Calibration calibration;
+  double target_recall = 0;  // of who states none
   UnscoredMass unscored_mass;
   ScoreKind score_kind = ScoreKind::kDot;
   std::uint64_t seed = 0;  // of the codes' rotation
@@ -34,8 +35,9 @@ struct IvfTraining {
   std::int64_t memory_bytes() const {
     return means->memory_bytes() + unscored_mass.memory_bytes() +
            (assigner == nullptr ? 0 : assigner->memory_bytes()) +
-           static_cast<std::int64_t>(calibration.recalls.size() *
-                                     sizeof(float));
+           static_cast<std::int64_t>(
+               (calibration.recalls.size() + calibration.margins.size()) *
+               sizeof(float));
   }
 };
 

@@ -37,8 +37,11 @@ absl::StatusOr<KeyRows> KeyRows::Make(
   lists.Encode(normalise, seed, /*thread_count=*/1);
   auto training = std::make_shared<IvfTraining>();
   training->means = lists.means;
-  training->calibration = {
-      .probe_count = 1, .recall = 1, .recalls = {1}, .depths = {{1, 1}}};
+  training->calibration = {.probe_count = 1,
+                           .recall = 1,
+                           .recalls = {1},
+                           .depths = {{1, 1}},
+                           .margins = {}};
   training->score_kind = score_kind;
   training->seed = seed;
   training->key_count = lists.key_count();

@@ -415,14 +415,10 @@ class UnscoredMassLearner {
     std::vector<std::int32_t> chosen;
     std::vector<float> predicted;
     std::vector<float> log_sums(static_cast<std::size_t>(lists_.list_count()));
-    // Where all lists are visited, nothing is guessed.
-    const std::int64_t probe_count =
-        std::min(options_.probe_counts[static_cast<std::size_t>(rate)],
-                 lists_.list_count() - 1);
     for (auto q = static_cast<std::size_t>(begin);
          q < static_cast<std::size_t>(end); ++q) {
       lists_.means->ScoreLists(Query(q), scores);
-      SelectBest(scores, probe_count, chosen);
+      Choose(scores, rate, chosen);
       for (std::size_t s = 0; s < kSharpnessCount; ++s) {
         if (!coded.Encode(lists_.codes, Query(q), LogitFactor(s))) return false;
         Trial& trial = trials[s][q];
@@ -455,6 +451,21 @@ class UnscoredMassLearner {
       }
     }
     return true;
+  }
+
+  // Where all lists are visited, nothing is guessed.
+  void Choose(std::span<const float> scores, int rate,
+              std::vector<std::int32_t>& chosen) const {
+    std::int64_t count = options_.probe_counts[static_cast<std::size_t>(rate)];
+    if (rate == 0 && options_.margin) {
+      count = ActiveKernels().CountAtLeast(
+          scores.data(), lists_.list_count(),
+          lists_.means->ExpectedScore(scores, options_.sought_count) -
+              *options_.margin);
+    }
+    SelectBest(scores,
+               std::clamp<std::int64_t>(count, 1, lists_.list_count() - 1),
+               chosen);
   }
 
   Bitmap EligibleRowsOf(int rate) const {

@@ -21,7 +21,8 @@ ListCarry* ListCarry::Find(const std::unique_ptr<ScanCarry>& carry,
                                                                   : nullptr;
 }
 
-void ListCarry::Keep(const ListVisit& visit) {
+void ListCarry::Keep(const ListVisit& visit, std::int64_t probe_count) {
+  probe_count_ = probe_count;
   const CodePass& pass = *visit.pass;
   coded_.EncodeAs(pass.coded(), pass.coded().codes());
   query_ = pass.query().query;

@@ -39,12 +39,11 @@ class ListCarry final : public ScanCarry {
   std::span<const std::int32_t> lists() const { return lists_; }
   // The query's code, once there is a choice; else null.
   const CodedQuery* coded() const { return has_choice() ? &coded_ : nullptr; }
-  std::int64_t probe_count() const {
-    return static_cast<std::int64_t>(lists_.size());
-  }
-  // Keeps what a visit chose, and lets another visit have it, whose pass is
-  // that of the same query.
-  void Keep(const ListVisit& visit);
+  // What the choice was made for.
+  std::int64_t probe_count() const { return probe_count_; }
+  // Keeps what a visit chose for so many lists, and lets another visit have it,
+  // whose pass is that of the same query.
+  void Keep(const ListVisit& visit, std::int64_t probe_count);
   void ChooseFor(ListVisit& visit) const;
 
   // Notes that the visit has taken all of its lists' eligible keys. Masked:
@@ -76,6 +75,7 @@ class ListCarry final : public ScanCarry {
   std::span<const float> query_;
   double logit_factor_ = 1;
   std::vector<std::int32_t> lists_;
+  std::int64_t probe_count_ = 0;
   std::vector<float> list_logits_;  // of their means
   std::vector<float> scores_;       // of all lists
   float farther_score_ = 0;

@@ -245,7 +245,7 @@ VisitedMass ListGroups::Visited(std::span<const std::int32_t> visited) const {
 void ListGroups::DrawLists(std::vector<float>& log_predicted) {
   const auto list_count = static_cast<std::int64_t>(log_predicted.size());
   std::vector<std::int32_t> most;
-  SelectBest(log_predicted, std::min(kMost, (list_count + 3) / 4), most);
+  SelectBest(log_predicted, MostOf(list_count), most);
   for (const std::int32_t list : most) {
     float& log_mass = log_predicted[static_cast<std::size_t>(list)];
     if (log_mass == kNothing) continue;

@@ -3,6 +3,7 @@
 #ifndef ATTENDANT_CORE_SHORTLIST_LIST_GROUPS_H_
 #define ATTENDANT_CORE_SHORTLIST_LIST_GROUPS_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -58,6 +59,10 @@ class ListGroups : public KeyGroups {
   // Lists that are scored for holding most, as predicted, beside those visited;
   // at most a quarter of all.
   static constexpr std::int64_t kMost = 64;
+  // Of so many lists.
+  static constexpr std::int64_t MostOf(std::int64_t list_count) {
+    return std::min(kMost, (list_count + 3) / 4);
+  }
   // Lists drawn among the others, which tell how good predictions are.
   static constexpr std::int64_t kDraws = 32;
 

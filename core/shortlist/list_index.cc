@@ -35,6 +35,55 @@ constexpr double kMaxNearShare = 1.0 / 4;
 // Of a sum over all keys, where none is stated.
 constexpr double kPrecision = 0.02;
 
+// Passes share their reads if they read the same bits: 8 of keys and 16 of
+// queries, 4 and 16, or 4 and 8.
+constexpr std::size_t kReadings = 3;
+std::size_t ReadingOf(bool by_4, const CodePass& pass) {
+  if (!by_4) return 0;
+  return pass.coded().view().low == nullptr ? 2 : 1;
+}
+
+// Sets `positions` to those of the numbers that are at least this; or to more
+// of the greatest, until enough(positions).
+template <typename Enough>
+void SelectFrom(std::span<const float> numbers, float least, Enough enough,
+                std::vector<std::int32_t>& positions) {
+  const auto size = static_cast<std::int64_t>(numbers.size());
+  positions.resize(numbers.size());
+  std::int64_t found = ActiveKernels().SelectAtLeast(numbers.data(), size,
+                                                     least, positions.data());
+  positions.resize(static_cast<std::size_t>(found));
+  while (found < size && !enough(positions)) {
+    found = std::min(size, found + found / 2 + 1);
+    SelectBest(numbers, found, positions);
+  }
+}
+
+// Brings the positions of the greatest numbers to the front; the others stay in
+// their order, in which lists lie.
+void BestFirst(std::span<const float> numbers,
+               std::vector<std::int32_t>& positions) {
+  constexpr std::size_t kFirst = 16;
+  thread_local std::vector<float> chosen;
+  thread_local std::vector<std::int32_t> best;
+  thread_local std::vector<std::int32_t> others;
+  chosen.clear();
+  for (const std::int32_t position : positions) {
+    chosen.push_back(numbers[static_cast<std::size_t>(position)]);
+  }
+  SelectBest(chosen, static_cast<std::int64_t>(std::min(kFirst, chosen.size())),
+             best);
+  others.swap(positions);
+  positions.clear();
+  for (std::int32_t& at : best) {
+    positions.push_back(
+        std::exchange(others[static_cast<std::size_t>(at)], -1));
+  }
+  for (const std::int32_t position : others) {
+    if (position >= 0) positions.push_back(position);
+  }
+}
+
 }  // namespace
 
 ListIndex::ListIndex(InvertedLists lists, std::int64_t row_count,
@@ -153,6 +202,10 @@ ListIndex::Route ListIndex::RouteFor(const ScanQuery& query,
   const ScanGoals& goals = query.goals;
   Route route;
   route.probe_count = ProbesOf(goals);
+  if (goals.probe_count == 0) {
+    route.margin = training_->calibration.MarginFor(
+        goals.recall > 0 ? goals.recall : training_->target_recall);
+  }
   // Who states a recall and nothing else may have more of it for less, where
   // codes tell most keys apart.
   const bool may_prove = goals.recall > 0 && goals.probe_count == 0 &&
@@ -235,11 +288,11 @@ void ListIndex::ScanTogether(std::span<ScanTask> tasks) const {
         first, std::min(ListScratch::kMaxTogether, tasks.size() - first));
     std::array<Route, ListScratch::kMaxTogether> routes;
     std::vector<ListVisit*> choosing;  // by lists
-    std::vector<std::int64_t> probe_counts;
+    std::vector<ListChoice> choices;
     std::vector<ListVisit*> proving;  // by 8 bits, then 4
     std::vector<std::int64_t> near_list_counts;
-    // By [complete][4 bits].
-    std::vector<ListVisit*> shares[2][2];
+    // By [complete][what is read of keys and queries].
+    std::vector<ListVisit*> shares[2][kReadings];
     std::vector<ScanTask*> by_floats;  // all lists
     for (std::size_t i = 0; i < group.size(); ++i) {
       ScanTask& task = group[i];
@@ -283,7 +336,7 @@ void ListIndex::ScanTogether(std::span<ScanTask> tasks) const {
         route.carry->ChooseFor(visit);
       } else if (!route.complete) {
         choosing.push_back(&visit);
-        probe_counts.push_back(route.probe_count);
+        choices.push_back(ChoiceOf(route, task.state->top().k()));
       }
       const bool proves_by_4 =
           route.near_list_count > 0 && pass.MayRead(CodeBits::k4);
@@ -292,14 +345,14 @@ void ListIndex::ScanTogether(std::span<ScanTask> tasks) const {
         near_list_counts.push_back(route.near_list_count);
       }
       const bool by_4 = proves_by_4 || pass.bits() == CodeBits::k4;
-      shares[route.complete ? 1 : 0][by_4 ? 1 : 0].push_back(&visit);
+      shares[route.complete ? 1 : 0][ReadingOf(by_4, pass)].push_back(&visit);
     }
-    if (!choosing.empty()) ChooseLists(choosing, probe_counts);
+    if (!choosing.empty()) ChooseLists(choosing, choices);
     for (std::size_t i = 0; i < group.size(); ++i) {
       const Route& route = routes[i];
       if (!route.by_code || route.carry == nullptr) continue;
       if (!route.carry->has_choice() && scratch.visit(i).status.ok()) {
-        route.carry->Keep(scratch.visit(i));
+        route.carry->Keep(scratch.visit(i), route.probe_count);
       }
     }
     for (const auto& visits : shares[0]) TakeLists(lists_, visits);
@@ -376,12 +429,12 @@ absl::StatusOr<ScanStats> ListIndex::FinishPass(const Route& route,
                                                 const ScanQuery& query,
                                                 AttentionState& state) const {
   ATTENDANT_RETURN_IF_ERROR(visit.status);
+  const auto visited_count = static_cast<std::int64_t>(visit.lists.size());
+  const bool complete = route.complete || visited_count == list_count();
   ScanStats stats;
-  ATTENDANT_RETURN_IF_ERROR(pass.Finish(route.complete, state, stats));
-  stats.visited_list_count =
-      route.complete ? list_count()
-                     : static_cast<std::int64_t>(visit.lists.size());
-  if (route.complete) return stats;
+  ATTENDANT_RETURN_IF_ERROR(pass.Finish(complete, state, stats));
+  stats.visited_list_count = complete ? list_count() : visited_count;
+  if (route.complete || (complete && route.carry == nullptr)) return stats;
   if (route.carry != nullptr) {
     route.carry->Add(
         lists_, visit, route.masked(),
@@ -401,7 +454,7 @@ absl::StatusOr<ScanStats> ListIndex::FinishPass(const Route& route,
 // Codes of all queries are compared with the means in one pass. 8 bits of a
 // query err little beside 4 bits of a mean.
 void ListIndex::ChooseLists(std::span<ListVisit* const> visits,
-                            std::span<const std::int64_t> probe_counts) const {
+                            std::span<const ListChoice> choices) const {
   thread_local std::vector<float> scores;
   const std::int64_t stride =
       (list_count() + kCodeRows - 1) / kCodeRows * kCodeRows;
@@ -419,21 +472,51 @@ void ListIndex::ChooseLists(std::span<ListVisit* const> visits,
     visit.scores = {scores.data() + v * static_cast<std::size_t>(stride),
                     static_cast<std::size_t>(list_count())};
     ChooseExactly(scores.data() + v * static_cast<std::size_t>(stride),
-                  probe_counts[v], visit);
+                  choices[v], visit);
   }
 }
 
-// 4 bits tell which lists may be among the best; floats say which are. The best
-// come first: where a query is alone, little is then kept of the others.
-void ListIndex::ChooseExactly(float* scores, std::int64_t probe_count,
+ListIndex::ListChoice ListIndex::ChoiceOf(const Route& route,
+                                          std::int64_t k) const {
+  // How many of so many keys are eligible is a matter of chance: three
+  // deviations more.
+  constexpr double kDeviations = 3;
+  const double rate = route.eligible_rate;
+  const auto wanted = static_cast<double>(k);
+  return {.margin = route.margin,
+          .sought_count = training_->calibration.SoughtCount(rate),
+          .key_count =
+              (wanted + kDeviations * std::sqrt(wanted * (1 - rate))) / rate,
+          .probe_count = route.probe_count};
+}
+
+// 4 bits tell which lists may be wanted; floats say which are. The best come
+// first: where a query is alone, little is then kept of the others.
+void ListIndex::ChooseExactly(float* scores, const ListChoice& choice,
                               ListVisit& visit) const {
   constexpr std::int64_t kMore = 8;
+  constexpr float kDeviations = 1.5;
   thread_local std::vector<std::int32_t> likely;
   thread_local std::vector<float> products;
   thread_local std::vector<float> of_likely;
-  const std::int64_t likely_count =
-      std::min(list_count(), probe_count + probe_count / 2 + kMore);
-  SelectBest(visit.scores, likely_count, likely);
+  float least = -std::numeric_limits<float>::infinity();
+  if (choice.margin) {
+    least = lists_.means->ExpectedScore(visit.scores, choice.sought_count) -
+            *choice.margin;
+    SelectFrom(
+        visit.scores, least - kDeviations * ScoreDeviation(),
+        [&](const std::vector<std::int32_t>& lists) {
+          double sum = 0;
+          for (const std::int32_t list : lists) sum += TrainedCount(list);
+          return sum >= choice.key_count;
+        },
+        likely);
+  } else {
+    SelectBest(visit.scores,
+               std::min(list_count(),
+                        choice.probe_count + choice.probe_count / 2 + kMore),
+               likely);
+  }
   const ScanQuery& query = visit.pass->query();
   const double norm = visit.pass->coded().norm();
   const auto factor = static_cast<float>(norm > 0 ? 1 / norm : 0);
@@ -449,7 +532,21 @@ void ListIndex::ChooseExactly(float* scores, std::int64_t probe_count,
     visit.pass->SetListProduct(likely[i], products[i]);
   }
   visit.knows_products = true;
-  SelectBest(of_likely, probe_count, visit.lists);
+  if (choice.margin) {
+    SelectFrom(
+        of_likely, least,
+        [&](const std::vector<std::int32_t>& chosen) {
+          double sum = 0;
+          for (const std::int32_t i : chosen) {
+            sum += TrainedCount(likely[static_cast<std::size_t>(i)]);
+          }
+          return sum >= choice.key_count;
+        },
+        visit.lists);
+    BestFirst(of_likely, visit.lists);
+  } else {
+    SelectBest(of_likely, choice.probe_count, visit.lists);
+  }
   for (std::int32_t& list : visit.lists) {
     list = likely[static_cast<std::size_t>(list)];
   }

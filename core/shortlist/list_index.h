@@ -3,6 +3,7 @@
 #ifndef ATTENDANT_CORE_SHORTLIST_LIST_INDEX_H_
 #define ATTENDANT_CORE_SHORTLIST_LIST_INDEX_H_
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -105,11 +106,23 @@ class ListIndex : public IvfIndex {
   // others that have all, and leaves out what it may not see.
   static constexpr double kMostlyEligible = 0.5;
 
+  // Which lists a query visits: those whose scores are at most the margin below
+  // what the best sought_count keys are expected to score, and as many as hold
+  // key_count keys of the training; or so many, where there is no margin.
+  struct ListChoice {
+    std::optional<float> margin;
+    double sought_count = 0;
+    double key_count = 0;
+    std::int64_t probe_count = 0;
+  };
+
   // How a query is scanned whose keys are all eligible, or most.
   struct Route {
     bool by_code = false;
-    bool complete = false;         // all lists
-    std::int64_t probe_count = 0;  // else
+    bool complete = false;  // all lists
+    // Else; about probe_count of them, if there is a margin.
+    std::optional<float> margin;
+    std::int64_t probe_count = 0;
     // Of a proof: lists read by 8 bits, the others by 4 then; 0: all by 8.
     std::int64_t near_list_count = 0;
     double eligible_rate = 1;
@@ -118,6 +131,8 @@ class ListIndex : public IvfIndex {
 
     bool masked() const { return eligible_rate < 1; }
   };
+  // For the k best.
+  ListChoice ChoiceOf(const Route& route, std::int64_t k) const;
 
   bool IsMasked(const ScanQuery& query) const;
   // The share of the keys that is eligible, if it is known and great.
@@ -134,6 +149,14 @@ class ListIndex : public IvfIndex {
   const ListValues* ValuesOf(const ScanQuery& query,
                              const AttentionState& state) const;
   std::int64_t ProbesOf(const ScanGoals& goals) const;
+  // Keys that the list was learned from.
+  double TrainedCount(std::int32_t list) const {
+    return lists_.means->counts[static_cast<std::size_t>(list)];
+  }
+  // Of the scores that 4 bits of the means give a query of norm 1.
+  float ScoreDeviation() const {
+    return 16 * lists_.means->codes.max_scale() / std::sqrt(12.0f);
+  }
   // By the query's goals, and what it asks of the state.
   Route RouteFor(const ScanQuery& query, const AttentionState& state) const;
   // What the query shares with other indexes on this route; null: nothing.
@@ -161,8 +184,8 @@ class ListIndex : public IvfIndex {
   void AddUnscored(const EligibleRows* eligible, const VisitedMass& visited,
                    AttentionState& state, ScanStats& stats) const;
   void ChooseLists(std::span<ListVisit* const> visits,
-                   std::span<const std::int64_t> probe_counts) const;
-  void ChooseExactly(float* scores, std::int64_t probe_count,
+                   std::span<const ListChoice> choices) const;
+  void ChooseExactly(float* scores, const ListChoice& choice,
                      ListVisit& visit) const;
   absl::StatusOr<ScanStats> ScanFloats(const ScanQuery& query,
                                        AttentionState& state,

@@ -83,7 +83,9 @@ std::unique_ptr<KeyGroups> ListIndex::GroupKeys(
     const double probes = std::min(static_cast<double>(list_count()),
                                    ProbesFor(input.probe_count, rate));
     const double scored =
-        probes + static_cast<double>(ListGroups::kMost + ListGroups::kDraws);
+        std::min(static_cast<double>(list_count()),
+                 probes + static_cast<double>(ListGroups::MostOf(list_count()) +
+                                              ListGroups::kDraws));
     if (CostOfRows(eligible_count) <=
         CostOfLists(probes, rate) + CostOfListCodes(scored)) {
       return nullptr;

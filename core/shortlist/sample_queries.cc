@@ -86,6 +86,7 @@ class SampleDraw {
       std::transform(key.begin(), key.end(), Query(i),
                      [factor](float component) { return component * factor; });
     }
+    sample_.keys_ = sample_.queries_;
   }
 
   // Calls visit(query, first key, similarities, count) for blocks of keys, in
@@ -135,9 +136,11 @@ class SampleDraw {
     }
     std::vector<float> least(query_count,
                              std::numeric_limits<float>::infinity());
+    std::vector<TopK> tops = MakeTops(/*some_deep=*/false);
     const bool completed =
         ForEachBlock([&](std::int64_t q, std::int64_t begin,
                          const float* similarities, std::int64_t count) {
+          Offer(q, begin, similarities, count, tops);
           float& nearest = least[static_cast<std::size_t>(q)];
           const std::int64_t self = sampled_[static_cast<std::size_t>(q)];
           for (std::int64_t i = 0; i < count; ++i) {
@@ -148,6 +151,7 @@ class SampleDraw {
           }
         });
     if (!completed) return false;
+    TakeFound(tops, sample_.key_neighbours_);
 
     double distance_sum = 0;
     std::int64_t distance_count = 0;
@@ -173,40 +177,57 @@ class SampleDraw {
     return true;
   }
 
-  bool FindNeighbours() {
-    const NoIds no_ids;
+  std::vector<TopK> MakeTops(bool some_deep) const {
+    static const NoIds& no_ids = *new NoIds();
     std::vector<TopK> tops;
     for (std::int64_t q = 0; q < query_count_; ++q) {
-      tops.emplace_back(std::min(q < kDeepQueries ? sample_.depths_.back()
-                                                  : options_.neighbour_count,
-                                 keys_.row_count - 1),
-                        &no_ids);
+      tops.emplace_back(
+          std::min(some_deep && q < kDeepQueries ? sample_.depths_.back()
+                                                 : options_.neighbour_count,
+                   keys_.row_count - 1),
+          &no_ids);
       // What other threads allocate stays with the process for longer.
       tops.back().Expect(keys_.row_count);
     }
-    const bool completed =
-        ForEachBlock([&](std::int64_t q, std::int64_t begin,
-                         const float* similarities, std::int64_t count) {
-          std::int32_t chosen[kBlockKeys];
-          TopK& top = tops[static_cast<std::size_t>(q)];
-          const std::int64_t chosen_count = ActiveKernels().SelectAtLeast(
-              similarities, count, top.threshold(), chosen);
-          for (std::int64_t c = 0; c < chosen_count; ++c) {
-            const std::int32_t i = chosen[c];
-            if (begin + i == sampled_[static_cast<std::size_t>(q)]) continue;
-            top.Offer({.logit = similarities[i],
-                       .similarity = similarities[i],
-                       .segment = 0,
-                       .row = static_cast<RowIndex>(begin + i)});
-          }
-        });
-    if (!completed) return false;
+    return tops;
+  }
+
+  // All but the sampled key itself.
+  void Offer(std::int64_t q, std::int64_t begin, const float* similarities,
+             std::int64_t count, std::vector<TopK>& tops) const {
+    std::int32_t chosen[kBlockKeys];
+    TopK& top = tops[static_cast<std::size_t>(q)];
+    const std::int64_t chosen_count = ActiveKernels().SelectAtLeast(
+        similarities, count, top.threshold(), chosen);
+    for (std::int64_t c = 0; c < chosen_count; ++c) {
+      const std::int32_t i = chosen[c];
+      if (begin + i == sampled_[static_cast<std::size_t>(q)]) continue;
+      top.Offer({.logit = similarities[i],
+                 .similarity = similarities[i],
+                 .segment = 0,
+                 .row = static_cast<RowIndex>(begin + i)});
+    }
+  }
+
+  static void TakeFound(std::span<const TopK> tops,
+                        std::vector<std::vector<std::int32_t>>& neighbours) {
     for (const TopK& top : tops) {
-      std::vector<std::int32_t>& found = sample_.neighbours_.emplace_back();
+      std::vector<std::int32_t>& found = neighbours.emplace_back();
       for (const Candidate& candidate : top.Sorted()) {
         found.push_back(candidate.row);
       }
     }
+  }
+
+  bool FindNeighbours() {
+    std::vector<TopK> tops = MakeTops(/*some_deep=*/true);
+    const bool completed =
+        ForEachBlock([&](std::int64_t q, std::int64_t begin,
+                         const float* similarities, std::int64_t count) {
+          Offer(q, begin, similarities, count, tops);
+        });
+    if (!completed) return false;
+    TakeFound(tops, sample_.neighbours_);
     return true;
   }
 

@@ -25,7 +25,8 @@ struct SampleOptions {
 // A sample query is a key, moved in a random direction by two thirds of the
 // mean distance to the nearest other key, which makes it about as hard as a new
 // point between the keys; that key itself, found too easily, is none of its
-// neighbours. Immutable.
+// neighbours. Beside it stands the key as it is, with its own: real queries may
+// be as near to what the keys have in common. Immutable.
 class SampleQueries {
  public:
   // At most 200 queries of keys [n, dim], n >= 1, with inverse norms [n] (see
@@ -48,6 +49,14 @@ class SampleQueries {
   std::span<const std::int32_t> Neighbours(std::int64_t i) const {
     return neighbours_[static_cast<std::size_t>(i)];
   }
+  // The key that query i was moved from, and its neighbours, as many as the
+  // options say.
+  std::span<const float> Key(std::int64_t i) const {
+    return {keys_.data() + i * dim_, static_cast<std::size_t>(dim_)};
+  }
+  std::span<const std::int32_t> KeyNeighbours(std::int64_t i) const {
+    return key_neighbours_[static_cast<std::size_t>(i)];
+  }
   // Numbers of neighbours to learn for, ascending: those of the options times
   // 1, 4, 16 and 64, but for those beyond a quarter of the keys, which would be
   // spread over everything. At least one.
@@ -60,7 +69,9 @@ class SampleQueries {
 
   std::int64_t dim_ = 0;
   std::vector<float> queries_;  // [count, dim]
+  std::vector<float> keys_;     // [count, dim]
   std::vector<std::vector<std::int32_t>> neighbours_;
+  std::vector<std::vector<std::int32_t>> key_neighbours_;
   std::vector<std::int64_t> depths_;
 };
 

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <functional>
 #include <limits>
 
 #include "core/attention/log_add.h"
 #include "core/base/random.h"
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
+#include "core/kernels/select.h"
 
 namespace attendant {
 namespace {
@@ -522,10 +522,8 @@ float FartherScore(std::span<const float> scores,
   for (const std::int32_t list : lists) {
     of_lists.push_back(scores[static_cast<std::size_t>(list)]);
   }
-  const auto nearer = static_cast<std::ptrdiff_t>(of_lists.size() / 2);
-  std::nth_element(of_lists.begin(), of_lists.begin() + nearer, of_lists.end(),
-                   std::greater<>());
-  return of_lists[static_cast<std::size_t>(nearer)];
+  return KthGreatest(of_lists,
+                     static_cast<std::int64_t>(of_lists.size() / 2) + 1);
 }
 
 }  // namespace attendant

@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,8 +28,12 @@ constexpr double LearnedRate(int i) {
 
 struct UnscoredMassOptions {
   ScoreKind score_kind = ScoreKind::kDot;
-  // Lists that a query visits, by LearnedRate.
+  // Lists that a query visits, by LearnedRate; where all keys are eligible,
+  // those at most the margin below ListMeans::ExpectedScore of the best
+  // sought_count, if there is one.
   std::array<std::int64_t, kLearnedRates> probe_counts = {1, 1, 1};
+  std::optional<float> margin;
+  double sought_count = 0;
   std::uint64_t seed = 0;
   int thread_count = 1;  // >= 1; what is learned is the same for any
   const std::atomic<bool>* cancelled = nullptr;

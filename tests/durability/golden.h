@@ -1,5 +1,5 @@
 // What the data directories in tests/durability/golden/ hold, each written by a
-// program of its time: a release, or the month's.
+// program of its time: a release, or the day's that another layout came with.
 #ifndef ATTENDANT_TESTS_DURABILITY_GOLDEN_H_
 #define ATTENDANT_TESTS_DURABILITY_GOLDEN_H_
 

@@ -241,6 +241,7 @@ TEST_F(AttendCallTest, APlanTellsWhyOneScanWasNotEnough) {
   Call call;
   call.request = RandomRequest(random);
   call.request.set_shortlist_count(kItemCount - 100);
+  call.request.set_probe_count(1);
   call.request.set_explain(true);
   call.context.AddMetadata("x-request-id", "checkout 7");
   Ask(call);
@@ -259,7 +260,7 @@ TEST_F(AttendCallTest, APlanTellsWhyOneScanWasNotEnough) {
   EXPECT_EQ(plan.scans(0).index_kind(), v1::INDEX_KIND_IVF);
   EXPECT_FALSE(plan.scans(0).exhaustive());
   EXPECT_GT(plan.scans(0).visited_list_count(), 0);
-  EXPECT_EQ(plan.scans(0).probe_count(), 0);
+  EXPECT_EQ(plan.scans(0).probe_count(), 1);
   EXPECT_GT(plan.scans(1).probe_count(), 0);
   EXPECT_EQ(call.response.stats().scored_count(), scored_count);
 }

@@ -248,6 +248,7 @@ TEST_F(AttendTogetherTest, QueriesThatShareNoPassComeLast) {
   // More than the lists visited hold.
   AttendQuery wide = quick;
   wide.result_count = kCount;
+  wide.probe_count = 1;
   AttendQuery sample = quick;
   sample.select_kind = SelectKind::kSample;
   sample.seed = 1;

@@ -59,6 +59,7 @@ class IndexFileTest : public ::testing::Test {
     std::copy_n(good.means->means.data(), means->means.size(),
                 means->means.data());
     means->reaches = good.means->reaches;
+    means->counts = good.means->counts;
     damage(training, *means);
     training.means = std::move(means);
     return Saved(training);
@@ -149,11 +150,18 @@ TEST_F(IndexFileTest, WhatIsNoTrainingIsRefused) {
   });
   expect_refused([](IvfTraining&, ListMeans& means) {
     means.reaches.clear();
+    means.counts.clear();
     means.means = {};
   });
   expect_refused([](IvfTraining& training, ListMeans& means) {
     training.calibration.probe_count = 1;
     means.reaches.pop_back();
+    means.counts.pop_back();
+  });
+  expect_refused(
+      [](IvfTraining&, ListMeans& means) { means.counts.pop_back(); });
+  expect_refused([](IvfTraining& training, ListMeans&) {
+    training.calibration.margins.pop_back();
   });
   expect_refused([](IvfTraining&, ListMeans& means) { means.dim = 0; });
   expect_refused([](IvfTraining& training, ListMeans&) {

@@ -77,14 +77,22 @@ class IvfPointsTest : public ::testing::Test {
 
 TEST_F(IvfPointsTest, AQueryVisitsTheListItPointsTo) {
   const std::vector<float> east = {1, 0};
-  const Answer answer = AnswerOf(*index_, QueryFor(east, 10), 10);
+  const Answer answer = AnswerOf(*index_, QueryFor(east, 10), 3);
   EXPECT_THAT(answer.rows, ElementsAre(6, 3, 0));
   EXPECT_THAT(answer.logits, ElementsAre(102, 101, 100));
   EXPECT_EQ(answer.stats.scored_count, 3);
   EXPECT_FALSE(answer.stats.complete);
   const std::vector<float> west = {-1, 0};
-  EXPECT_THAT(AnswerOf(*index_, QueryFor(west, 10), 10).rows,
+  EXPECT_THAT(AnswerOf(*index_, QueryFor(west, 10), 3).rows,
               ElementsAre(5, 2, 8));
+}
+
+TEST_F(IvfPointsTest, AsManyListsAreVisitedAsHoldWhatIsWanted) {
+  const std::vector<float> east = {1, 0.5};
+  const Answer answer = AnswerOf(*index_, QueryFor(east, 10), 4);
+  EXPECT_EQ(answer.stats.visited_list_count, 2);
+  EXPECT_THAT(answer.rows, ElementsAre(3, 6, 0, 4));
+  EXPECT_EQ(AnswerOf(*index_, QueryFor(east, 10), 10).rows.size(), 9);
 }
 
 TEST_F(IvfPointsTest, AnExhaustiveScanVisitsAll) {
@@ -235,17 +243,19 @@ TEST(IvfIndexTest, BuildsAreRepeatable) {
 
 TEST(IvfIndexTest, ListsAreMergedAsFarAsMakesQueriesCheaper) {
   const auto list_count = [](std::int64_t rows, std::int64_t dim,
-                             std::int64_t clusters) {
+                             std::int64_t clusters, std::int64_t neighbours) {
     const KeyTable table = ClusteredKeys(rows, dim, clusters, kSeed);
-    const auto index =
-        IvfIndex::Build(table.keys, dim, ScoreKind::kDot, {}).value();
+    const auto index = IvfIndex::Build(table.keys, dim, ScoreKind::kDot,
+                                       {.neighbour_count = neighbours})
+                           .value();
     return index->list_count();
   };
-  // At first there are 4 sqrt(n), or one for 16 rows. Clusters that lie apart
-  // become lists; what overlaps is best cut finely.
-  EXPECT_LE(list_count(8000, 32, 50), 120);
-  EXPECT_EQ(list_count(10000, 4, 20), 400);
-  EXPECT_EQ(list_count(10, 4, 20), 1);
+  // At first there are 4 sqrt(n), or one for 16 rows, of which at least a
+  // quarter stays.
+  EXPECT_EQ(list_count(8000, 32, 50, 100), 89);
+  // A list for each cluster, where that is where the neighbours are.
+  EXPECT_EQ(list_count(20000, 32, 565, 10), 565);
+  EXPECT_EQ(list_count(10, 4, 20, 100), 1);
 }
 
 TEST(IvfIndexTest, AProofIsGivenWhereARecallWouldTakeLonger) {

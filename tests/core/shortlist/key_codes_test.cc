@@ -95,6 +95,44 @@ INSTANTIATE_TEST_SUITE_P(Shapes, KeyCodesOfShapeTest,
 
 // A product of two norms bounds any one error; four bits must be far better
 // than that, eight bits sixteen times as good again.
+// A query of 16 bits read by 8. The deviation is what a rotation by chance
+// makes of the error: of its square, over 40 queries of keys that differ, the
+// mean is within a factor of 2.
+TEST_P(KeyCodesOfShapeTest, AQueryMayBeReadByItsHighBits) {
+  const auto [dim, spread] = GetParam();
+  constexpr std::int64_t kQueries = 40;
+  const std::int64_t row_count = dim > 1000 ? 60 : 200;
+  const KeyTable table =
+      ClusteredKeys(row_count + kQueries, dim, row_count, 4, spread);
+  const KeyCodes codes({table.floats.data(), row_count, dim}, {}, 11);
+  CodedQuery query;
+  double square_sum = 0, variance_sum = 0;
+  for (std::int64_t q = row_count; q < table.row_count(); ++q) {
+    const auto vector = table.keys[static_cast<std::size_t>(q)];
+    ASSERT_TRUE(query.Encode(codes, vector, 2.5));
+    const double deviation = query.LogitDeviation(QueryBits::k8);
+    const double error_of_16 = query.logit_error();
+    EXPECT_LE(query.LogitDeviation(), deviation);
+    const std::vector<float> whole = LogitsOf(codes, query, CodeBits::k8);
+    query.Read(QueryBits::k8);
+    EXPECT_EQ(query.view().low, nullptr);
+    EXPECT_EQ(query.LogitDeviation(), deviation);
+    EXPECT_GE(query.logit_error(), error_of_16);
+    const std::vector<float> high = LogitsOf(codes, query, CodeBits::k8);
+    for (std::int64_t p = 0; p < row_count; ++p) {
+      const auto i = static_cast<std::size_t>(p);
+      const double off = double{high[i]} - whole[i];
+      EXPECT_LE(std::abs(off), query.logit_error() + error_of_16);
+      square_sum += off * off;
+      variance_sum += deviation * deviation;
+    }
+    query.Read(QueryBits::k16);
+    EXPECT_EQ(query.logit_error(), error_of_16);
+    EXPECT_EQ(LogitsOf(codes, query, CodeBits::k8), whole);
+  }
+  EXPECT_LE(square_sum, 2 * variance_sum);
+}
+
 TEST(KeyCodesTest, BitsHalveTheError) {
   const KeyTable table = ClusteredKeys(200, 128, 9, 4);
   const KeyCodes codes(ViewOf(table), {}, 11);
