@@ -406,15 +406,30 @@ TEST_F(IvfTrainingTest, PartsVisitTheKeysThatTheWholeVisits) {
   const auto second = Part(kCut, kRows);
   EXPECT_EQ(first->training(), trained_->training());
   const KeyTable queries = ClusteredKeys(20, kDim, 60, kSeed + 1);
+  const auto query_for = [&](std::span<const float> vector,
+                             std::int64_t row_count) {
+    ScanQuery query = QueryFor(vector, row_count);
+    query.goals.probe_count = whole_->probe_count();
+    return query;
+  };
   for (const std::span<const float> query : queries.keys) {
-    const Answer whole = AnswerOf(*whole_, QueryFor(query, kRows), kRows);
+    const Answer whole = AnswerOf(*whole_, query_for(query, kRows), kRows);
     std::set<RowIndex> rows(whole.rows.begin(), whole.rows.end());
     ASSERT_FALSE(whole.stats.complete);
-    const Answer a = AnswerOf(*first, QueryFor(query, kCut), kRows);
-    const Answer b = AnswerOf(*second, QueryFor(query, kRows - kCut), kRows);
+    const Answer a = AnswerOf(*first, query_for(query, kCut), kRows);
+    const Answer b = AnswerOf(*second, query_for(query, kRows - kCut), kRows);
     std::set<RowIndex> of_parts(a.rows.begin(), a.rows.end());
     for (const RowIndex row : b.rows) of_parts.insert(row + kCut);
     EXPECT_EQ(of_parts, rows);
+    // What a query chooses by itself hangs on the training alone.
+    const std::int64_t chosen =
+        AnswerOf(*whole_, QueryFor(query, kRows), 10).stats.visited_list_count;
+    for (const std::int64_t part_rows : {kCut, kRows - kCut}) {
+      const auto& part = part_rows == kCut ? first : second;
+      EXPECT_EQ(AnswerOf(*part, QueryFor(query, part_rows), 10)
+                    .stats.visited_list_count,
+                chosen);
+    }
   }
 }
 
