@@ -51,6 +51,9 @@ class Calibrator {
           margins.MarginFor(static_cast<double>(i) /
                             static_cast<double>(Calibration::kRecallSteps)));
     }
+    // Of what queries do, by margin.
+    calibration.recall =
+        margins.RecallAt(*calibration.MarginFor(target_recall_));
     return calibration;
   }
 

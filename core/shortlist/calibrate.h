@@ -19,7 +19,7 @@ struct ProbeDepth {
 
 struct Calibration {
   std::int64_t probe_count = 1;
-  double recall = 0;  // at probe_count
+  double recall = 0;  // of moved keys, by the target's margin
   // By the number of lists visited, from 1 to all.
   std::vector<float> recalls;
   // What the target takes for more neighbours, ascending in both; the first is

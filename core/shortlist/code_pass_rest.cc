@@ -88,7 +88,8 @@ double CodePass::CoarseSquare(const SoftmaxPartition& rest) const {
   if (!mixed_) return options_.bits == CodeBits::k4 ? rest.sum_square : 0;
   double sum = 0;
   std::size_t kept = 0;
-  for (const Taken& taken : taken_) {
+  for (const auto& [begin, take] : merge_order_) {
+    const Taken& taken = taken_[take];
     const bool coarse = taken.bits == CodeBits::k4;
     if (coarse) {
       sum += taken.partition.sum_square *

@@ -75,7 +75,7 @@ class CodedQuery {
                        QueryBits bits = QueryBits::k16) const {
     CodeQuery query = view_;
     query.unit = static_cast<float>(code_.scale * logit_factor);
-    if (bits == QueryBits::k8) query.low = nullptr;
+    query.low = bits == QueryBits::k8 ? nullptr : code_.low;
     return query;
   }
   double norm() const { return code_.norm; }  // of the query

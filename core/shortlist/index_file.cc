@@ -1,6 +1,7 @@
 #include "core/shortlist/index_file.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -140,6 +141,9 @@ absl::StatusOr<std::shared_ptr<const IvfTraining>> LoadTraining(
       means->means.size() ==
           means->reaches.size() * static_cast<std::size_t>(means->dim) &&
       means->counts.size() == means->reaches.size() &&
+      training->target_recall > 0 && training->target_recall <= 1 &&
+      std::none_of(calibration.margins.begin(), calibration.margins.end(),
+                   [](float margin) { return std::isnan(margin); }) &&
       (calibration.margins.empty() ||
        calibration.margins.size() == Calibration::kRecallSteps) &&
       calibration.probe_count >= 1 &&

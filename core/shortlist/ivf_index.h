@@ -27,12 +27,12 @@ struct IvfOptions {
   // that a list has 16 rows, and merges them, down to a quarter, as far as
   // makes sample queries cheaper.
   std::int64_t list_count = 0;
-  // Mean recall@neighbour_count against exact that the number of visited lists
-  // is chosen to reach on sample queries: rows of the index itself, each moved
-  // in a random direction by 2/3 of the mean distance to the nearest other row.
-  // 100 is the size of the default shortlist. At 0.8 of it the ten best are
-  // nearly always found; its far end is spread over many lists, so that more
-  // costs much time.
+  // Mean recall@neighbour_count against exact that queries without goals are to
+  // have, by the margin that reaches it on sample queries (SampleMargins): rows
+  // of the index itself, as they are and moved in a random direction by 2/3 of
+  // the mean distance to the nearest other row. 100 is the size of the default
+  // shortlist. At this share of it the ten best are nearly always found; its
+  // far end is spread over many lists, so that more costs much time.
   double target_recall = 0.85;
   std::int64_t neighbour_count = 100;
   std::uint64_t seed = 20240607;
@@ -65,9 +65,10 @@ class IvfIndex : public KeyIndex {
       ScoreKind score_kind, const IvfOptions& options);
 
   virtual std::int64_t list_count() const = 0;
-  // Lists that a scan visits if it isn't exhaustive.
+  // Lists that reach the target where each query visits as many: about what a
+  // scan visits if it isn't exhaustive.
   virtual std::int64_t probe_count() const = 0;
-  // Mean recall@neighbour_count on the sample queries at probe_count.
+  // Mean recall@neighbour_count on the sample queries that were moved.
   virtual double measured_recall() const = 0;
 
   // How far keys are from their lists' means, and how far those were that the

@@ -177,7 +177,7 @@ std::int64_t ListIndex::ProbesOf(const ScanGoals& goals) const {
 // all indexes of it do alike.
 bool ListIndex::ProofCostsLess(std::int64_t probe_count) const {
   constexpr double kCostOfList = 4;
-  constexpr double kCostOfVisit = 350;
+  constexpr double kCostOfVisit = 250;
   const double cost_of_code = 2 + static_cast<double>(dim()) / 32;
   const auto list_count = static_cast<double>(this->list_count());
   const auto key_count = static_cast<double>(training_->key_count);
@@ -482,7 +482,7 @@ ListIndex::ListChoice ListIndex::ChoiceOf(const Route& route,
   // deviations more.
   constexpr double kDeviations = 3;
   const double rate = route.eligible_rate;
-  const auto wanted = static_cast<double>(k);
+  const double wanted = std::max(1.0, static_cast<double>(k));
   return {.margin = route.margin,
           .sought_count = training_->calibration.SoughtCount(rate),
           .key_count =

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/kernels/kernels.h"
 #include "core/shortlist/for_each_part.h"
@@ -17,6 +18,8 @@ float Quantile(std::span<const float> ascending, double share) {
   const double at = std::clamp(std::ceil(share * count), 1.0, count);
   return ascending[static_cast<std::size_t>(at) - 1];
 }
+
+bool IsFinite(float number) { return std::isfinite(number); }
 
 }  // namespace
 
@@ -55,10 +58,18 @@ SampleMargins::Kind SampleMargins::Try(std::int64_t query_count,
           std::ranges::copy(scores,
                             kind.scores.begin() +
                                 static_cast<std::ptrdiff_t>(i * list_count));
+          std::size_t place = places[i];
+          // Products of the longest keys may be beyond a float: all lists are
+          // then visited.
+          if (!std::all_of(scores.begin(), scores.end(), IsFinite)) {
+            std::fill_n(
+                kind.margins.begin() + static_cast<std::ptrdiff_t>(place),
+                neighbours_of(q).size(), std::numeric_limits<float>::max());
+            continue;
+          }
           const float expected =
               lists_.means->ExpectedScore(scores, static_cast<double>(wanted));
           kind.expected[i] = expected;
-          std::size_t place = places[i];
           for (const std::int32_t position : neighbours_of(q)) {
             kind.margins[place++] =
                 expected -
@@ -73,6 +84,15 @@ SampleMargins::Kind SampleMargins::Try(std::int64_t query_count,
 float SampleMargins::MarginFor(double recall) const {
   return std::max(Quantile(moved_.margins, recall),
                   Quantile(unmoved_.margins, recall));
+}
+
+double SampleMargins::RecallAt(float margin) const {
+  const std::vector<float>& margins = moved_.margins;
+  if (margins.empty()) return 1;
+  return static_cast<double>(
+             std::upper_bound(margins.begin(), margins.end(), margin) -
+             margins.begin()) /
+         static_cast<double>(margins.size());
 }
 
 SampleMargins::Visits SampleMargins::MeanVisits(float margin) const {

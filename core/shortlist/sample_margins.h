@@ -27,6 +27,9 @@ class SampleMargins {
   // neighbours, in (0, 1], whichever of the two kinds they are of.
   float MarginFor(double recall) const;
 
+  // The share that the moved keys find within the margin.
+  double RecallAt(float margin) const;
+
   // What a sample query visits, in the mean.
   struct Visits {
     double list_count = 0;

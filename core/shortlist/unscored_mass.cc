@@ -183,7 +183,9 @@ std::int64_t ScoreBlocks(const VisitedMass& visited,
     blocks[i] = static_cast<std::int32_t>(draws[i].begin / kCodeRows);
     list_of[i] = static_cast<std::int32_t>(draws[i].list);
   }
-  lists.codes.LogitsAt(visited.coded->view(), blocks, count, logits);
+  // By all bits of the query, however few the pass reads.
+  lists.codes.LogitsAt(visited.coded->WithFactor(visited.logit_factor), blocks,
+                       count, logits);
   // Scores may come from 4 bits.
   float products[UnscoredMass::kDraws];
   ActiveKernels().DotRowsAt(visited.query.data(), lists.means->means.data(),
@@ -492,13 +494,13 @@ void UnscoredMass::AddGrowing(std::span<const ListPart> parts,
 bool UnscoredMass::Guess(std::span<const ListPart> parts,
                          const VisitedMass& visited,
                          UnscoredGuess& guess) const {
-  if (!usable_) return false;
   if (visited.rest_count == 0) {
     // There is nothing to guess what grows from.
     if (!visited.growing.empty()) return false;
     guess = {.partition = {}, .log_variance = kMinusInfinity};
     return true;
   }
+  if (!usable_) return false;
   thread_local std::vector<float> log_sums;
   PredictParts(parts, visited, log_sums);
   const Trust trust = TrustAt(visited);

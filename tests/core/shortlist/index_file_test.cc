@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -53,6 +54,7 @@ class IndexFileTest : public ::testing::Test {
     training.key_count = good.key_count;
     training.square_distance = good.square_distance;
     training.id = good.id;
+    training.target_recall = good.target_recall;
     auto means = std::make_shared<ListMeans>();
     means->dim = good.means->dim;
     means->means = AlignedBuffer<float>(good.means->means.size());
@@ -163,6 +165,14 @@ TEST_F(IndexFileTest, WhatIsNoTrainingIsRefused) {
   expect_refused([](IvfTraining& training, ListMeans&) {
     training.calibration.margins.pop_back();
   });
+  expect_refused([](IvfTraining& training, ListMeans&) {
+    training.calibration.margins[7] = std::numeric_limits<float>::quiet_NaN();
+  });
+  for (const double recall : {0.0, 1.5, std::nan("")}) {
+    expect_refused([recall](IvfTraining& training, ListMeans&) {
+      training.target_recall = recall;
+    });
+  }
   expect_refused([](IvfTraining&, ListMeans& means) { means.dim = 0; });
   expect_refused([](IvfTraining& training, ListMeans&) {
     training.calibration.probe_count = 0;

@@ -93,11 +93,9 @@ INSTANTIATE_TEST_SUITE_P(Shapes, KeyCodesOfShapeTest,
                                            Shape{128, 1}, Shape{128, 10},
                                            Shape{4100, 1}));
 
-// A product of two norms bounds any one error; four bits must be far better
-// than that, eight bits sixteen times as good again.
 // A query of 16 bits read by 8. The deviation is what a rotation by chance
 // makes of the error: of its square, over 40 queries of keys that differ, the
-// mean is within a factor of 2.
+// mean is at most twice that of the longest key.
 TEST_P(KeyCodesOfShapeTest, AQueryMayBeReadByItsHighBits) {
   const auto [dim, spread] = GetParam();
   constexpr std::int64_t kQueries = 40;
@@ -133,6 +131,8 @@ TEST_P(KeyCodesOfShapeTest, AQueryMayBeReadByItsHighBits) {
   EXPECT_LE(square_sum, 2 * variance_sum);
 }
 
+// A product of two norms bounds any one error; four bits must be far better
+// than that, eight bits sixteen times as good again.
 TEST(KeyCodesTest, BitsHalveTheError) {
   const KeyTable table = ClusteredKeys(200, 128, 9, 4);
   const KeyCodes codes(ViewOf(table), {}, 11);
