@@ -29,7 +29,7 @@ constexpr std::size_t kWindow = 128;
 constexpr std::size_t kWindowStep = 32;
 constexpr std::size_t kLeastTrials = 16;
 // Of them, so many are to be held.
-constexpr double kCoverage = 0.96;
+constexpr double kCoverage = 0.95;
 // Of a normal distribution, 95 % lie within so many deviations.
 constexpr double kDeviations = 1.96;
 // Nothing is taken to be better than this, whatever so few queries say.
