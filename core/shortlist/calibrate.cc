@@ -5,7 +5,6 @@
 #include <functional>
 #include <numeric>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "core/base/mutex.h"
@@ -37,10 +36,9 @@ class Calibrator {
     const PlaceCounts found_at = CountAllPlaces();
     Calibration calibration;
     for (std::size_t d = 0; d < depths.size(); ++d) {
-      const auto [probe_count, recall] = LeastProbes(found_at[d]);
+      const std::int64_t probe_count = LeastProbes(found_at[d]);
       if (d == 0) {
         calibration.probe_count = probe_count;
-        calibration.recall = recall;
         calibration.recalls = Recalls(found_at[d]);
       }
       calibration.depths.push_back({depths[d], probe_count});
@@ -121,9 +119,8 @@ class Calibrator {
     }
   }
 
-  // The least number of lists that reaches the target, and what it reaches.
-  std::pair<std::int64_t, double> LeastProbes(
-      const std::vector<std::int64_t>& found_at) const {
+  // The least number of lists that reaches the target.
+  std::int64_t LeastProbes(const std::vector<std::int64_t>& found_at) const {
     const auto all = static_cast<double>(
         std::accumulate(found_at.begin(), found_at.end(), std::int64_t{0}));
     std::int64_t found = 0;
@@ -133,7 +130,7 @@ class Calibrator {
       found += found_at[probe_count++];
       recall = static_cast<double>(found) / all;
     }
-    return {static_cast<std::int64_t>(probe_count), recall};
+    return static_cast<std::int64_t>(probe_count);
   }
 
   // Mean recall by the number of lists visited, from 1.
