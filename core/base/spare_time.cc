@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <exception>
+#include <system_error>
 #include <thread>
 
 namespace attendant {
@@ -48,14 +49,20 @@ void TakeShare(Share share) {
 
 void RunInSpareTime(Share share, absl::FunctionRef<void()> work) {
   std::exception_ptr thrown;
-  std::thread([&] {
-    TakeShare(share);
-    try {
-      work();
-    } catch (...) {
-      thrown = std::current_exception();
-    }
-  }).join();
+  std::thread thread;
+  try {
+    thread = std::thread([&] {
+      TakeShare(share);
+      try {
+        work();
+      } catch (...) {
+        thrown = std::current_exception();
+      }
+    });
+  } catch (const std::system_error&) {
+    return work();
+  }
+  thread.join();
   if (thrown != nullptr) std::rethrow_exception(thrown);
 }
 

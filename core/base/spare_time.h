@@ -18,7 +18,8 @@ enum class Share {
 void TakeShare(Share share);
 
 // Runs `work` on a thread of its own that gets this share of the processor and
-// makes way at once, and returns when it is done; throws what it throws. It
+// makes way at once, and returns when it is done; throws what it throws. Where
+// the system has no more threads, the calling one does it, at its own share. It
 // should not hold locks that others wait for: they would wait as long.
 void RunInSpareTime(Share share, absl::FunctionRef<void()> work);
 

@@ -1,10 +1,12 @@
 #include "core/base/spare_time.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <stdexcept>
 #include <thread>
 
@@ -37,6 +39,20 @@ TEST(SpareTimeTest, WhatItThrowsIsThrownOn) {
   EXPECT_THROW(
       RunInSpareTime(Share::kLow, [] { throw std::runtime_error("no"); }),
       std::runtime_error);
+}
+
+TEST(SpareTimeTest, WhereThereAreNoMoreThreadsTheCallingOneDoesIt) {
+  pthread_attr_t before;
+  ASSERT_EQ(pthread_getattr_default_np(&before), 0);
+  pthread_attr_t impossible;
+  ASSERT_EQ(pthread_attr_init(&impossible), 0);
+  // More than an address space has.
+  ASSERT_EQ(pthread_attr_setstacksize(&impossible, std::size_t{1} << 48), 0);
+  ASSERT_EQ(pthread_setattr_default_np(&impossible), 0);
+  std::thread::id id;
+  RunInSpareTime(Share::kLow, [&] { id = std::this_thread::get_id(); });
+  EXPECT_EQ(pthread_setattr_default_np(&before), 0);
+  EXPECT_EQ(id, std::this_thread::get_id());
 }
 
 }  // namespace
