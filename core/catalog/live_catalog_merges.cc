@@ -296,21 +296,15 @@ void LiveCatalog::PublishMerged(std::shared_ptr<const Segment> merged,
 void LiveCatalog::FreeMerged(int look_count) {
   for (int i = 0; i < look_count; ++i) {
     if (i > 0) absl::SleepFor(absl::Milliseconds(1));
-    std::vector<std::shared_ptr<const Segment>> unread;
-    bool all = false;
-    {
-      MutexLock lock(&mutex_);
-      std::erase_if(merged_away_, [&](std::shared_ptr<const Segment>& segment) {
-        // No snapshot that has it will be made.
-        if (segment.use_count() > 1) return false;
-        unread.push_back(std::move(segment));
-        return true;
-      });
-      all = merged_away_.empty();
-    }
-    // Pages go back to the system, for milliseconds that queries want too.
-    if (!unread.empty()) RunInSpareTime(Share::kLow, [&] { unread.clear(); });
-    if (all) return;
+    std::vector<std::shared_ptr<const Segment>> unread;  // outlives the lock
+    MutexLock lock(&mutex_);
+    std::erase_if(merged_away_, [&](std::shared_ptr<const Segment>& segment) {
+      // No snapshot that has it will be made.
+      if (segment.use_count() > 1) return false;
+      unread.push_back(std::move(segment));
+      return true;
+    });
+    if (merged_away_.empty()) return;
   }
   const auto look_later = [this] {
     {

@@ -97,13 +97,10 @@ class NullLogger : public rocksdb::Logger {
   void Logv(const char*, va_list) override {}
 };
 
-// Flushes and compaction make way for queries at once, and not when their slice
-// is over. Both are told on the thread that does it.
-class LowShareOfBackground : public rocksdb::EventListener {
+// Compaction makes way for queries at once, and not when its slice is over.
+class LowShareOfCompaction : public rocksdb::EventListener {
  public:
-  void OnFlushBegin(rocksdb::DB*, const rocksdb::FlushJobInfo&) override {
-    TakeShare(Share::kLow);
-  }
+  // On the thread that does it.
   void OnCompactionBegin(rocksdb::DB*,
                          const rocksdb::CompactionJobInfo&) override {
     TakeShare(Share::kLow);
@@ -164,7 +161,7 @@ rocksdb::Options MakeOptions(const DatabaseResources& resources) {
   options.allow_fallocate = false;
   options.max_manifest_file_size = kMiB;
   options.info_log = std::make_shared<NullLogger>();
-  options.listeners.push_back(std::make_shared<LowShareOfBackground>());
+  options.listeners.push_back(std::make_shared<LowShareOfCompaction>());
 #ifndef ATTENDANT_NO_FAIL_POINTS
   options.listeners.push_back(std::make_shared<TableFailPoints>());
 #endif

@@ -52,6 +52,8 @@ TEST(SpareTimeTest, WhereThereAreNoMoreThreadsTheCallingOneDoesIt) {
   std::thread::id id;
   RunInSpareTime(Share::kLow, [&] { id = std::this_thread::get_id(); });
   EXPECT_EQ(pthread_setattr_default_np(&before), 0);
+  pthread_attr_destroy(&impossible);
+  pthread_attr_destroy(&before);
   EXPECT_EQ(id, std::this_thread::get_id());
 }
 
