@@ -126,6 +126,8 @@ def mass_text(cells):
     parts.append(table(["asked", "bar", "met in", "missed by"],
                        list(bar_rows(cells))))
     for asked, title in (("unstated", "Nothing asked of precision"),
+                         ("learned", "The same of an index that learned from "
+                          "256 other queries"),
                          ("0.02", "`mass_precision` .02")):
         of = [cell for cell in cells if cell["asked"] == asked]
         if not of:

@@ -75,6 +75,12 @@ int SlowQueryMs(const Flags& flags) {
              : static_cast<int>(absl::ToInt64Milliseconds(time));
 }
 
+// Of HOST:PORT; the flag's name is said before it.
+std::string WrongWithListen(const std::string& listen) {
+  const absl::Status status = ValidateListen(listen);
+  return std::string(absl::StripPrefix(status.message(), "listen: "));
+}
+
 void AddServingFlags(CLI::App& app, Flags& flags) {
   constexpr char kGroup[] = "Serving";
   app.add_option("--listen", flags.server.listen,
@@ -82,11 +88,7 @@ void AddServingFlags(CLI::App& app, Flags& flags) {
       ->envname("ATTENDANT_LISTEN")
       ->group(kGroup)
       ->type_name("HOST:PORT")
-      ->check(CLI::Validator(
-          [](const std::string& listen) {
-            return std::string(ValidateListen(listen).message());
-          },
-          "", "listen"))
+      ->check(CLI::Validator(&WrongWithListen, "", "listen"))
       ->capture_default_str();
   app.add_option("--http-listen", flags.http_listen,
                  "Address of /metrics, /livez and /readyz, HOST:PORT, or none; "
@@ -96,9 +98,7 @@ void AddServingFlags(CLI::App& app, Flags& flags) {
       ->type_name("HOST:PORT")
       ->check(CLI::Validator(
           [](const std::string& listen) {
-            return listen == kNone
-                       ? std::string()
-                       : std::string(ValidateListen(listen).message());
+            return listen == kNone ? std::string() : WrongWithListen(listen);
           },
           "", "listen"));
   app.add_option("--workers", flags.server.worker_count,

@@ -186,10 +186,11 @@ int Main(int argc, char** argv) {
     return 1;
   }
   if (!HasAskedKernels()) {
-    std::fputs(
-        "attendantd: ATTENDANT_KERNELS: want scalar, avx2 or avx512, and a "
-        "processor that has it\n",
-        stderr);
+    const std::string line = absl::StrCat(
+        "attendantd: ATTENDANT_KERNELS: got \"",
+        std::getenv("ATTENDANT_KERNELS"),
+        "\", want scalar, avx2 or avx512, and a processor that has it\n");
+    std::fputs(line.c_str(), stderr);
     return 2;
   }
   const Flags& flags = std::get<Flags>(parsed);

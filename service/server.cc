@@ -17,7 +17,6 @@
 #include "service/calls/call.h"
 #include "service/calls/methods.h"
 #include "service/catalog_metrics.h"
-#include "service/connections/hang_up.h"
 #include "service/connections/listen_address.h"
 #include "service/queue/light_queries.h"
 #include "service/queue/pool_metrics.h"
@@ -120,13 +119,14 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   grpc::ServerBuilder builder;
   std::vector<std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor>>
       acceptors;
+  const auto admission = std::make_shared<CallAdmission>();
+  admission->admit = [arrivals = &server->backend_.arrival_watch](
+                         grpc_auth_context* connection) {
+    return arrivals->Begin(connection);
+  };
   for (int i = 0; i < Listener::kAcceptors; ++i) {
     // Credentials tell one acceptor of a certificate.
-    server->credentials_.push_back(MakePortCredentials(
-        security, [arrivals = &server->backend_.arrival_watch](
-                      grpc_auth_context* connection) {
-          return arrivals->Begin(connection);
-        }));
+    server->credentials_.push_back(MakePortCredentials(security, admission));
     acceptors.push_back(builder.experimental().AddExternalConnectionAcceptor(
         grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
         server->credentials_.back()));
@@ -179,9 +179,9 @@ void Server::Shutdown(absl::Duration grace) {
     // wait for as long, only the time to take leave. Those that come in
     // between, until none can, are told at once: gRPC would cancel their calls.
     const bool in_time = backend_.calls.AwaitNone(SteadyAfter(grace));
-    if (in_time) HangUp(port_, kLeaveTime);
+    if (in_time) listener_->HangUp(kLeaveTime);
     listener_->Stop();
-    if (in_time) HangUp(port_, absl::ZeroDuration());
+    if (in_time) listener_->HangUp(absl::ZeroDuration());
     server_->Shutdown(ToGrpcTime(SteadyNow()));
     server_->Wait();
     // gRPC's last words to a call may come after.
@@ -222,6 +222,14 @@ void Server::WriteMetrics(MetricPage& page) const {
   }
   page.AddGauge("attendant_connections", "Connections that are open.",
                 static_cast<double>(listener_->connection_count()));
+  const auto add_refused = [&](const char* reason, std::int64_t count) {
+    page.AddCounter("attendant_connections_refused_total",
+                    "Connections that were refused: there were as many as "
+                    "there may be, or no resources for one more.",
+                    static_cast<double>(count), {{"reason", reason}});
+  };
+  add_refused("limit", listener_->refused_at_limit_count());
+  add_refused("resources", listener_->refused_without_resources_count());
   page.AddCounter("attendant_calls_stalled_total",
                   "Calls that were cancelled because their clients did not "
                   "take the replies, or sent nothing.",
@@ -229,8 +237,9 @@ void Server::WriteMetrics(MetricPage& page) const {
   page.AddCounter("attendant_connections_dropped_total",
                   "Connections that were closed because their clients reset "
                   "calls faster than they can be ended, had far more than they "
-                  "may have at once, sent most while memory was full, or kept "
-                  "others from being read.",
+                  "may have at once, sent most while memory was full, kept "
+                  "others from being read, or had most while others had no "
+                  "place.",
                   static_cast<double>(backend_.reset_watch.dropped_count() +
                                       listener_->dropped_count()));
   page.AddCounter("attendant_calls_not_sent_total",

@@ -66,11 +66,11 @@ class LockedFile {
   absl::Status Append(const std::string& line) {
     const off_t end = lseek(file_, 0, SEEK_END);
     const ssize_t written = write(file_, line.data(), line.size());
-    if (written == static_cast<ssize_t>(line.size()) && fsync(file_) == 0) {
-      return absl::OkStatus();
-    }
+    const bool is_whole = written == static_cast<ssize_t>(line.size());
+    if (is_whole && fsync(file_) == 0) return absl::OkStatus();
     // A short write has no error of its own: the disk is full.
-    const absl::Status failure = Failure(written > 0 ? ENOSPC : errno);
+    const bool is_short = written >= 0 && !is_whole;
+    const absl::Status failure = Failure(is_short ? ENOSPC : errno);
     (void)ftruncate(file_, end);
     return failure;
   }

@@ -2,12 +2,15 @@
 // precision:
 //   mass_benchmark [--data DIRECTORY] [--queries COUNT] [--ask WAY[,WAY...]]
 //       [--json FILE] SET...
-// WAY is unstated, 0.02, bound or min_mass; all by default. One row for each
+// WAY is unstated, learned, 0.02, bound or min_mass; all by default. "Learned"
+// states nothing either, of an index that learned from other queries of the set
+// before, as many as it keeps (LearnedMass). One row for each
 // data set, filter, temperature and way to ask, with the bars that it misses;
 // then how many cells met each bar. See docs/mass.md.
 #include <time.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <fstream>
 #include <iostream>
@@ -30,6 +33,7 @@
 #include "core/base/status.h"
 #include "core/catalog/attend.h"
 #include "core/shortlist/ivf_index.h"
+#include "core/shortlist/ivf_training.h"
 
 namespace attendant {
 namespace {
@@ -49,9 +53,14 @@ constexpr Population kPopulations[] = {
     {"0.001", Filtering::kFilter, 0.001},
     {"20 % deleted", Filtering::kDeletes, 0.8}};
 
+constexpr char kUnstated[] = "unstated";
+constexpr char kLearned[] = "learned";
+
 struct Way {
   std::string name;
   double min_mass = 0;
+
+  bool IsLearned() const { return name == kLearned; }
 };
 
 std::vector<Way> WaysOf(const std::vector<std::string>& names) {
@@ -109,6 +118,16 @@ class Catalog {
          .live_count = keys.row_count,
          .live_key_counts = {keys.row_count}});
     return catalog;
+  }
+
+  // Has the index learn from queries [begin, end).
+  absl::Status LearnFrom(const MatrixFile<float>& queries, std::int64_t begin,
+                         std::int64_t end) const {
+    const KeyIndex& index = *whole_.segments[0].segment->indexes[0];
+    LearnedMass& mass = *index.training()->mass;
+    mass.KeepOthers();  // what was measured
+    for (std::int64_t q = begin; q < end; ++q) mass.Asked(queries.Row(q));
+    return index.Learn(std::atomic<bool>(false));
   }
 
   // The rows that stay; null: all.
@@ -228,16 +247,26 @@ class Measurement {
                     ways_.size());
   }
 
-  void Ask(std::span<const float> query) {
+  // Whether some way needs an index that learned from queries; or one that did
+  // not.
+  bool HasWays(bool learned) const {
+    return std::any_of(ways_.begin(), ways_.end(), [learned](const Way& way) {
+      return way.IsLearned() == learned;
+    });
+  }
+
+  // In those ways.
+  void Ask(std::span<const float> query, bool learned) {
     const std::vector<double> similarities = ScoreAll(query, data_.key_view());
     for (std::size_t p = 0; p < std::size(kPopulations); ++p) {
       ExactMass exact(similarities, allowed_[p].get(),
-                      asks_for_sets_ ? kMaxResultCount : 1);
+                      asks_for_sets_ && !learned ? kMaxResultCount : 1);
       for (std::size_t t = 0; t < kTemperatures.size(); ++t) {
         exact.SetTemperature(kTemperatures[t]);
         double exact_seconds = 0;
         for (std::size_t w = 0; w < ways_.size(); ++w) {
           const Way& way = ways_[w];
+          if (way.IsLearned() != learned) continue;
           AttendQuery asked =
               QueryOf(query, kPopulations[p], kTemperatures[t], way);
           const auto [answer, seconds] = Timed(snapshots_[p], asked);
@@ -292,7 +321,8 @@ class Measurement {
 struct Options {
   std::string directory = kDataDirectory;
   std::int64_t query_count = 2000;
-  std::vector<std::string> ways = {"unstated", "0.02", "bound", "min_mass"};
+  std::vector<std::string> ways = {kUnstated, kLearned, "0.02", "bound",
+                                   "min_mass"};
   std::string json_path;
   std::vector<std::string> sets;
 };
@@ -308,8 +338,24 @@ absl::Status Run(const std::string& name, const Options& options, Tally& tally,
   Measurement measurement(data, catalog, WaysOf(options.ways));
   const std::int64_t query_count =
       std::min(options.query_count, data.queries.row_count());
-  for (std::int64_t q = 0; q < query_count; ++q) {
-    measurement.Ask(data.queries.Row(q));
+  const auto ask = [&](std::int64_t begin, std::int64_t end, bool learned) {
+    for (std::int64_t q = begin; q < end; ++q) {
+      measurement.Ask(data.queries.Row(q), learned);
+    }
+  };
+  if (measurement.HasWays(/*learned=*/false)) {
+    ask(0, query_count, /*learned=*/false);
+  }
+  if (measurement.HasWays(/*learned=*/true)) {
+    // All are measured, none by what was learned from itself.
+    const std::int64_t cut = std::max(
+        query_count / 2, query_count - std::int64_t{LearnedMass::kKeptQueries});
+    ATTENDANT_RETURN_IF_ERROR(
+        catalog.LearnFrom(data.queries, cut, query_count));
+    ask(0, cut, /*learned=*/true);
+    ATTENDANT_RETURN_IF_ERROR(
+        catalog.LearnFrom(data.queries, 0, query_count - cut));
+    ask(cut, query_count, /*learned=*/true);
   }
   const std::vector<MassCell> cells = measurement.Cells();
   for (const bool min_mass : {false, true}) {
@@ -352,7 +398,7 @@ absl::StatusOr<Options> Parse(int argc, char** argv) {
       for (const std::string& way : options.ways) {
         if (std::find(known.begin(), known.end(), way) == known.end()) {
           return InvalidField(argument, way,
-                              "unstated, 0.02, bound or min_mass");
+                              "unstated, learned, 0.02, bound or min_mass");
         }
       }
     } else if (argument != "--queries") {

@@ -17,7 +17,8 @@ struct MassQuestion {
   std::string keys;
   std::string filter;
   double temperature = 1;
-  std::string asked;  // "unstated", "0.02", "bound"; of min_mass: "min_mass"
+  // "unstated", "learned", "0.02", "bound"; of min_mass: "min_mass"
+  std::string asked;
   double min_mass = 0;
 };
 

@@ -1,5 +1,6 @@
 #include "core/attention/score.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -113,6 +114,16 @@ double Norm(std::span<const float> vector) {
   }
   for (; d < vector.size(); ++d) sums[0] += double{vector[d]} * vector[d];
   return std::sqrt((sums[0] + sums[1]) + (sums[2] + sums[3]));
+}
+
+void DirectionOf(std::span<const float> vector, std::vector<float>& direction) {
+  const double norm = Norm(vector);
+  const double factor = norm > 0 ? 1 / norm : 0;
+  direction.resize(vector.size());
+  std::transform(vector.begin(), vector.end(), direction.begin(),
+                 [factor](float component) {
+                   return static_cast<float>(component * factor);
+                 });
 }
 
 void Combine(CombineKind kind, std::int64_t example_count,

@@ -50,6 +50,11 @@ absl::Status ValidateFinite(std::span<const float> vector,
 // The Euclidean norm, summed in doubles: no overflow for finite floats.
 double Norm(std::span<const float> vector);
 
+// `vector` / its norm, or zeros if that is 0: what has the order of its
+// products, where those of huge components would not be finite. Reuses
+// `direction`'s memory.
+void DirectionOf(std::span<const float> vector, std::vector<float>& direction);
+
 // The least norm of a key that is written under COSINE: the inverse of less may
 // be beyond a float, and the similarity then 0.
 inline constexpr double kLeastCosineNorm = 1e-38;

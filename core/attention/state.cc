@@ -93,7 +93,9 @@ void AttentionState::Add(std::int32_t segment, std::span<const RowIndex> rows,
   const std::size_t n = logits.size();
   const bool pools = !pooled_.empty();
   if (pools && exps_.size() < n) exps_.resize(n);
-  if (positions_.size() < n) positions_.resize(n);
+  // A state is made for each query; its thread keeps this.
+  thread_local std::vector<std::int32_t> positions;
+  if (positions.size() < n) positions.resize(n);
 
   const float old_max = partition_.max;
   const bool was_empty = partition_.count == 0;
@@ -109,19 +111,19 @@ void AttentionState::Add(std::int32_t segment, std::span<const RowIndex> rows,
   if (top_.k() == 0) return;
   const auto row_count = static_cast<std::int64_t>(n);
   std::int64_t selected_count = kernels.SelectAtLeast(
-      logits.data(), row_count, top_.threshold(), positions_.data());
+      logits.data(), row_count, top_.threshold(), positions.data());
   if (selected_count > 2 * top_.k()) {
     // The first rows pass any threshold: those that are not among the k best of
     // these are not offered.
     selected_count = kernels.SelectAtLeast(
         logits.data(), row_count,
         NearKthGreatest(logits, top_.k(), top_.k() + top_.k() / 4),
-        positions_.data());
+        positions.data());
   }
   top_.Expect(selected_count);
   for (std::int64_t s = 0; s < selected_count; ++s) {
     const auto i =
-        static_cast<std::size_t>(positions_[static_cast<std::size_t>(s)]);
+        static_cast<std::size_t>(positions[static_cast<std::size_t>(s)]);
     top_.Offer({.logit = logits[i],
                 .similarity = similarities[i],
                 .segment = segment,

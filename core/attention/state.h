@@ -87,9 +87,8 @@ class AttentionState {
 
   SoftmaxPartition partition_;
   TopK top_;
-  std::vector<double> pooled_;           // sum of e x value
-  std::vector<float> exps_;              // scratch, when pooling
-  std::vector<std::int32_t> positions_;  // scratch
+  std::vector<double> pooled_;  // sum of e x value
+  std::vector<float> exps_;     // scratch, when pooling
 };
 
 }  // namespace attendant

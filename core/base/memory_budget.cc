@@ -44,11 +44,17 @@ MemoryBudget::Use MemoryBudget::Look(bool anew) {
 MemoryBudget::Use MemoryBudget::use() { return Look(/*anew=*/true); }
 
 absl::Status MemoryBudget::Check(absl::string_view what, std::int64_t bytes) {
+  return CheckRoom(what, bytes, /*counted=*/false);
+}
+
+absl::Status MemoryBudget::CheckRoom(absl::string_view what, std::int64_t bytes,
+                                     bool counted) {
   if (options_.limit_bytes == 0) return absl::OkStatus();
+  const std::int64_t more = counted ? 0 : bytes;
   Use use = Look(/*anew=*/false);
-  if (use.used_bytes + bytes <= use.limit_bytes) return absl::OkStatus();
+  if (use.used_bytes + more <= use.limit_bytes) return absl::OkStatus();
   // The process may hold what was freed meanwhile.
-  if (use.counted_bytes + bytes <= use.limit_bytes) {
+  if (use.counted_bytes + more <= use.limit_bytes) {
     bool may_release = false;
     if (options_.release) {
       MutexLock lock(&mutex_);
@@ -58,12 +64,13 @@ absl::Status MemoryBudget::Check(absl::string_view what, std::int64_t bytes) {
     }
     if (may_release) options_.release();
     use = Look(/*anew=*/true);
-    if (use.used_bytes + bytes <= use.limit_bytes) return absl::OkStatus();
+    if (use.used_bytes + more <= use.limit_bytes) return absl::OkStatus();
   }
   return StatusWithReason(
       absl::StatusCode::kResourceExhausted,
-      absl::StrCat("memory is full: ", use.used_bytes, " bytes of ",
-                   use.limit_bytes, " are used, and ", what, " wants ", bytes,
+      absl::StrCat("memory is full: ", use.used_bytes + more - bytes,
+                   " bytes of ", use.limit_bytes, " are used, and ", what,
+                   " wants ", bytes,
                    " more; delete catalogs or items, or raise --memory-limit; "
                    "writes resume when there is room again"),
       "MEMORY_LIMIT");
@@ -71,9 +78,10 @@ absl::Status MemoryBudget::Check(absl::string_view what, std::int64_t bytes) {
 
 absl::StatusOr<MemoryBudget::Account> MemoryBudget::Reserve(
     absl::string_view what, std::int64_t bytes) {
-  ATTENDANT_RETURN_IF_ERROR(Check(what, bytes));
+  // Counted first, so that two don't take the same room.
   Account account = OpenAccount();
   account.Set(bytes);
+  ATTENDANT_RETURN_IF_ERROR(CheckRoom(what, bytes, /*counted=*/true));
   return account;
 }
 

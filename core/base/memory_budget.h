@@ -85,12 +85,17 @@ class MemoryBudget {
   // MEMORY_LIMIT, naming `what` wants them, what is used and the limit.
   absl::Status Check(absl::string_view what, std::int64_t bytes);
 
-  // The same, and counts them until the account goes.
+  // The same, and counts them until the account goes. They are counted before
+  // they are checked, so that of two that fit, but not together, both may be
+  // refused.
   absl::StatusOr<Account> Reserve(absl::string_view what, std::int64_t bytes);
 
   Use use();
 
  private:
+  // Check; `counted`: an account has the bytes already.
+  absl::Status CheckRoom(absl::string_view what, std::int64_t bytes,
+                         bool counted);
   Use Look(bool anew) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const Options options_;

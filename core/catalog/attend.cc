@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "core/base/clock.h"
 #include "core/base/status.h"
 #include "core/catalog/answer.h"
@@ -57,9 +58,13 @@ absl::StatusOr<AttendAnswer> Answer(const Snapshot& snapshot, Pending& query,
   return answer;
 }
 
+// Room for a query that is alone, as where nobody asks with it none is to be
+// allocated.
+using Waiting = absl::InlinedVector<Pending*, 1>;
+
 // Moves those that are scanned next to the front, and tells where they end:
 // what reads codes, then what reads floats, then the rest one by one.
-std::vector<Pending*>::iterator FrontGroup(std::vector<Pending*>& left) {
+Waiting::iterator FrontGroup(Waiting& left) {
   for (const Company company : {Company::kCodes, Company::kFloats}) {
     const auto end = std::stable_partition(
         left.begin(), left.end(), [company](const Pending* query) {
@@ -74,9 +79,9 @@ std::vector<Pending*>::iterator FrontGroup(std::vector<Pending*>& left) {
 
 void AttendTogether(const Snapshot& snapshot, std::span<const AttendTask> tasks,
                     AnswerSink answered) {
-  std::vector<Pending> pending;
+  absl::InlinedVector<Pending, 1> pending;
   pending.reserve(tasks.size());  // scans point into it
-  std::vector<Pending*> left;
+  Waiting left;
   for (std::size_t t = 0; t < tasks.size(); ++t) {
     const SteadyTime start = SteadyNow();
     absl::StatusOr<QueryPlan> plan = Plan(snapshot, tasks[t]);
@@ -91,7 +96,7 @@ void AttendTogether(const Snapshot& snapshot, std::span<const AttendTask> tasks,
     query.scan.emplace(snapshot, query.plan, *tasks[t].interrupt);
     left.push_back(&query);
   }
-  std::vector<HeadScanTask> scans;
+  absl::InlinedVector<HeadScanTask, 1> scans;
   while (!left.empty()) {
     const auto end = FrontGroup(left);
     scans.clear();
@@ -99,7 +104,7 @@ void AttendTogether(const Snapshot& snapshot, std::span<const AttendTask> tasks,
       scans.push_back((*query)->scan->NextTask());
     }
     const SteadyTime start = SteadyNow();
-    ScanHeads(snapshot, scans);
+    ScanHeads(snapshot, {scans.data(), scans.size()});
     const absl::Duration time = TimeSince(start);
     auto kept = left.begin();
     for (std::size_t s = 0; s < scans.size(); ++s) {

@@ -229,9 +229,19 @@ absl::StatusOr<CatalogSet::Created> CatalogSet::Create(
   // files go at the next start.
   ATTENDANT_ASSIGN_OR_RETURN(std::shared_ptr<LiveCatalog> catalog,
                              OpenCatalog(record));
-  ATTENDANT_RETURN_IF_ERROR(SetEncoders(*catalog, schema, std::move(encoders)));
-  ATTENDANT_FAIL_POINT_OR_RETURN("create.before_record");
-  ATTENDANT_RETURN_IF_ERROR(store_->Put(record));
+  bool begun = false;
+  const absl::Status status = [&]() -> absl::Status {
+    ATTENDANT_RETURN_IF_ERROR(
+        SetEncoders(*catalog, schema, std::move(encoders)));
+    ATTENDANT_FAIL_POINT_OR_RETURN("create.before_record");
+    return store_->Put(record, &begun);
+  }();
+  if (!status.ok()) {
+    catalog->Discard();
+    // After a record that may be found at the next start its files stay.
+    if (!begun) store_->RemoveFiles(record).IgnoreError();
+    return status;
+  }
   ATTENDANT_FAIL_POINT("create.after_record");
   auto next = std::make_shared<Catalogs>(*now);
   (*next)[record.name].catalog = catalog;
@@ -323,7 +333,7 @@ absl::Status CatalogSet::Delete(absl::string_view name) {
   auto next = std::make_shared<Catalogs>(*now);
   next->erase(found->first);
   catalogs_.Store(std::move(next));
-  if (entry.catalog != nullptr) entry.catalog->Close();
+  if (entry.catalog != nullptr) entry.catalog->Discard();
   // The catalog is gone; files that can't be removed go at the next start.
   store_
       ->RemoveFiles(entry.catalog != nullptr ? entry.catalog->record()

@@ -120,6 +120,7 @@ absl::Status LiveCatalog::LoadItems() {
   AssignGrowing();
   Publish(std::move(next));
   if (Plan(/*settled=*/true).needed()) ScheduleMerge(absl::ZeroDuration());
+  ScheduleLearning();
   return absl::OkStatus();
 }
 
@@ -543,6 +544,11 @@ CatalogRecord LiveCatalog::record() const {
   CatalogRecord record = record_;
   record.schema = *snapshot()->schema;
   return record;
+}
+
+void LiveCatalog::Discard() {
+  discarded_ = true;
+  Close();
 }
 
 void LiveCatalog::Close() {

@@ -48,6 +48,8 @@ struct LiveCatalogOptions {
   // When a merge that was put off for want of memory is tried again, unless a
   // write comes first.
   absl::Duration retry_time = absl::Seconds(5);
+  // How often indexes are asked whether queries came that they may learn from.
+  absl::Duration learn_interval = absl::Seconds(5);
 };
 
 // State of one key field's index.
@@ -142,12 +144,15 @@ class LiveCatalog {
       std::span<const std::string> ids, absl::string_view request_id,
       std::span<const WriteCondition> conditions = {});
   // Deletes the items that the filter is true of when the write has its turn:
-  // any number, as one write. It takes some 50 bytes of memory for each while
-  // it is under way. Errors of ValidateFilter.
+  // any number, as one write. Its ids stand in memory five times while it is
+  // under way, beside some 200 bytes for each. Errors of ValidateFilter and of
+  // the interrupt, which ends the search.
   absl::StatusOr<WriteOutcome> DeleteMatching(const Filter& filter,
-                                              absl::string_view request_id);
+                                              absl::string_view request_id,
+                                              const Interrupt& interrupt = {});
   // How many it would delete now. Takes no lock.
-  absl::StatusOr<std::int64_t> CountMatching(const Filter& filter) const;
+  absl::StatusOr<std::int64_t> CountMatching(
+      const Filter& filter, const Interrupt& interrupt = {}) const;
 
   // Each item on its own; one synced write for all that are valid. A repeated
   // id: the last wins. With if_absent items that exist are AlreadyExists, and
@@ -219,6 +224,8 @@ class LiveCatalog {
   // Lets go of the store, after writes and reads of it under way: they are
   // NotFound from now on, snapshots stay usable.
   void Close();
+  // The same of a catalog whose files go: none are saved any more.
+  void Discard();
 
  private:
   struct Growing {
@@ -334,6 +341,9 @@ class LiveCatalog {
   void RunMerge();
   // The rows of the merged segment.
   std::int64_t MergeOnce();
+  // Sees to it that indexes learn from the queries that come, if any may.
+  void ScheduleLearning() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void LearnOnce() ABSL_LOCKS_EXCLUDED(mutex_);
   // Writes the files of segments, if it is worth it after a merge, and cuts the
   // log of changes.
   void SaveSegments(bool worth_it) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -356,6 +366,7 @@ class LiveCatalog {
   // Set without the lock, for what is to stop at once; tasks are added under
   // mutex_ while it is false.
   std::atomic<bool> closing_ = false;
+  std::atomic<bool> discarded_ = false;
   std::atomic<std::int64_t> assigned_sequence_ = 0;  // written under mutex_
 
   WriteQueue<PendingWrite> write_queue_;
@@ -384,6 +395,7 @@ class LiveCatalog {
   // Scheduled or under way. Written under mutex_.
   std::atomic<bool> merge_scheduled_ = false;
   std::atomic<bool> seal_scheduled_ = false;
+  bool learning_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
   // The last segment of a merge under way, and the first of a seal: neither
   // takes what the other has. Null: none.
   std::shared_ptr<const Segment> merging_ ABSL_GUARDED_BY(mutex_);

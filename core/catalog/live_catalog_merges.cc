@@ -40,6 +40,16 @@ Share ShareOf(const MergePlan& plan, const Snapshot& snapshot) {
   return plan.retrains || row_count >= kLongCount ? Share::kIdle : Share::kLow;
 }
 
+bool AnyLearns(const Snapshot& snapshot) {
+  bool any = false;
+  for (const SegmentView& view : snapshot.segments) {
+    ForEachIndex(*view.segment, [&](const KeyIndex& index) {
+      any |= index.kind() == IndexKind::kIvf;
+    });
+  }
+  return any;
+}
+
 void Keep(const absl::Status& status, Published<absl::Status>& place) {
   place.Store(std::make_shared<const absl::Status>(status));
 }
@@ -192,6 +202,41 @@ void LiveCatalog::SealOnce() {
   changed_.NotifyAll();
 }
 
+void LiveCatalog::ScheduleLearning() {
+  if (closing_ || learning_scheduled_ || !AnyLearns(*current_)) return;
+  learning_scheduled_ = true;
+  background_->Add(this, options_.learn_interval, [this] { LearnOnce(); });
+}
+
+void LiveCatalog::LearnOnce() {
+  // Not the snapshot, which would hold what is merged meanwhile.
+  std::vector<std::shared_ptr<const Segment>> segments;
+  for (const SegmentView& view : snapshot()->segments) {
+    segments.push_back(view.segment);
+  }
+  for (std::shared_ptr<const Segment>& segment : segments) {
+    ForEachIndex(*segment, [&](const KeyIndex& index) {
+      const std::int64_t bytes = index.learning_bytes();
+      if (bytes == 0) return;
+      MemoryBudget::Account room;
+      if (options_.memory != nullptr) {
+        auto reserved = options_.memory->Reserve("what is learned", bytes);
+        if (!reserved.ok()) return;  // It is due still the next time.
+        room = *std::move(reserved);
+      }
+      // As what merges as many rows: other long work waits behind it. What
+      // fails is due still, too.
+      RunInSpareTime(
+          segment->rows->row_count() >= kLongCount ? Share::kIdle : Share::kLow,
+          [&] { index.Learn(closing_).IgnoreError(); });
+    });
+    segment = nullptr;
+  }
+  MutexLock lock(&mutex_);
+  learning_scheduled_ = false;
+  ScheduleLearning();
+}
+
 std::int64_t LiveCatalog::MergeOnce() {
   MergeStep step;
   MergePlan& plan = step.plan;
@@ -242,6 +287,7 @@ std::int64_t LiveCatalog::MergeOnce() {
   merge_scheduled_ = false;
   Keep(status, merge_status_);
   if (status.ok()) ScheduleMerges();
+  ScheduleLearning();
   changed_.NotifyAll();
   return row_count;
 }
@@ -349,8 +395,9 @@ void LiveCatalog::AwaitIndexes() {
 }
 
 void LiveCatalog::CutUselessLog() {
+  // What is being trained will want the log from when it began.
   if (logged_change_count_ < kMaxLoggedChanges || saving_segments_ ||
-      store_->segment_directory() == nullptr ||
+      merging_ != nullptr || store_->segment_directory() == nullptr ||
       SegmentFiles::AnyTrained(*current_)) {
     return;
   }
@@ -384,8 +431,9 @@ void LiveCatalog::SaveSegments(bool worth_it) {
   }
   absl::Status status;
   try {
-    RunInSpareTime(share,
-                   [&] { status = segment_files_->Save(*snapshot, *covered); });
+    RunInSpareTime(share, [&] {
+      status = segment_files_->Save(*snapshot, *covered, discarded_);
+    });
   } catch (const std::bad_alloc&) {
     status = absl::ResourceExhaustedError("out of memory to save segments");
   }

@@ -163,27 +163,6 @@ absl::Status CheckSequence(const StoredItem* stored, std::int64_t want,
                     absl::StrCat("sequence ", want));
 }
 
-// What a write that failed has left in the store until it is taken back must
-// not become the base of another.
-absl::Status TakingBack() {
-  return StatusWithReason(absl::StatusCode::kUnavailable,
-                          "a write that failed is being taken back: try again",
-                          "TAKING_BACK");
-}
-
-// The stored items, which are those of `committed`.
-absl::StatusOr<std::vector<std::optional<StoredItem>>> GetCommitted(
-    const CatalogStore& store, const Snapshot& committed,
-    std::span<const absl::string_view> ids) {
-  ATTENDANT_ASSIGN_OR_RETURN(auto stored, store.Get(ids));
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    const bool same = stored[i] ? stored[i]->sequence <= committed.sequence
-                                : !committed.Find(ids[i]);
-    if (!same) return TakingBack();
-  }
-  return stored;
-}
-
 std::size_t ByteCount(const Item& item) {
   std::size_t floats = item.value.size();
   for (const std::vector<float>& key : item.keys) floats += key.size();
@@ -200,9 +179,9 @@ std::vector<absl::string_view> IdsOf(std::span<const Item> items) {
 // The rows that are live and that the filter is true of, as ids that live as
 // long as the rows.
 absl::StatusOr<std::vector<absl::string_view>> MatchingIds(
-    const Snapshot& state, const Filter& filter) {
+    const Snapshot& state, const Filter& filter, const Interrupt& interrupt) {
   Masks masks(state);
-  ATTENDANT_RETURN_IF_ERROR(masks.Keep(filter, Interrupt()));
+  ATTENDANT_RETURN_IF_ERROR(masks.Keep(filter, interrupt));
   std::vector<absl::string_view> ids;
   for (std::size_t s = 0; s < state.segments.size(); ++s) {
     const RowTable& rows = *state.segments[s].segment->rows;
@@ -250,7 +229,6 @@ absl::StatusOr<std::optional<WriteOutcome>> LiveCatalog::FindRepeat(
   if (request_id.empty()) return std::optional<WriteOutcome>();
   ATTENDANT_ASSIGN_OR_RETURN(const std::optional<WriteOutcome> found,
                              store_->FindRequest(request_id));
-  if (found && found->sequence > current_->sequence) return TakingBack();
   if (found && found->fingerprint != fingerprint) {
     return InvalidField("request_id",
                         absl::StrCat("'", request_id, "' with other content"),
@@ -264,7 +242,7 @@ absl::Status LiveCatalog::CheckConditions(
     std::span<const WriteCondition> conditions, absl::string_view field) const {
   std::vector<std::optional<StoredItem>> stored;
   if (ReadsSequences(conditions)) {
-    ATTENDANT_ASSIGN_OR_RETURN(stored, GetCommitted(*store_, *current_, ids));
+    ATTENDANT_ASSIGN_OR_RETURN(stored, store_->Get(ids));
   }
   for (std::size_t i = 0; i < conditions.size(); ++i) {
     if (conditions[i].absent && state.Find(ids[i])) {
@@ -353,8 +331,7 @@ absl::StatusOr<WriteOutcome> LiveCatalog::Update(
   pending.plan = [&](const Snapshot& /*state*/,
                      StoreWrite& write) -> absl::StatusOr<bool> {
     mutex_.AssertHeld();
-    ATTENDANT_ASSIGN_OR_RETURN(auto stored,
-                               GetCommitted(*store_, *current_, ids));
+    ATTENDANT_ASSIGN_OR_RETURN(auto stored, store_->Get(ids));
     items.reserve(ids.size());
     for (std::size_t i = 0; i < ids.size(); ++i) {
       if (!stored[i]) {
@@ -415,7 +392,8 @@ absl::StatusOr<WriteOutcome> LiveCatalog::Delete(
 }
 
 absl::StatusOr<WriteOutcome> LiveCatalog::DeleteMatching(
-    const Filter& filter, absl::string_view request_id) {
+    const Filter& filter, absl::string_view request_id,
+    const Interrupt& interrupt) {
   ATTENDANT_RETURN_IF_ERROR(
       ValidateFilter(filter, *snapshot()->schema, "filter_expression"));
   Fingerprint fingerprint("delete matching");
@@ -426,7 +404,7 @@ absl::StatusOr<WriteOutcome> LiveCatalog::DeleteMatching(
   pending.fingerprint = fingerprint.value();
   pending.plan = [&](const Snapshot& state,
                      StoreWrite& write) -> absl::StatusOr<bool> {
-    ATTENDANT_ASSIGN_OR_RETURN(deletes, MatchingIds(state, filter));
+    ATTENDANT_ASSIGN_OR_RETURN(deletes, MatchingIds(state, filter, interrupt));
     write.deletes = deletes;
     write.outcome.deleted_count = static_cast<std::int64_t>(deletes.size());
     ATTENDANT_FAIL_POINT_OR_RETURN("delete_matching.before_log");
@@ -436,8 +414,9 @@ absl::StatusOr<WriteOutcome> LiveCatalog::DeleteMatching(
 }
 
 absl::StatusOr<std::int64_t> LiveCatalog::CountMatching(
-    const Filter& filter) const {
-  ATTENDANT_ASSIGN_OR_RETURN(const auto ids, MatchingIds(*snapshot(), filter));
+    const Filter& filter, const Interrupt& interrupt) const {
+  ATTENDANT_ASSIGN_OR_RETURN(const auto ids,
+                             MatchingIds(*snapshot(), filter, interrupt));
   return static_cast<std::int64_t>(ids.size());
 }
 
@@ -529,8 +508,14 @@ absl::Status LiveCatalog::AddToGroup(PendingWrite& pending, NextState& next) {
   ATTENDANT_ASSIGN_OR_RETURN(const bool writes,
                              pending.plan(*next.snapshot, write));
   if (!writes) {
-    write.outcome.sequence = current_->sequence;
+    // What it was told holds from there on.
+    write.outcome.sequence = next.snapshot->sequence;
     return absl::OkStatus();
+  }
+  // Of an update no one knew them before.
+  if (pending.byte_count == 0) {
+    for (const Item* item : write.upserts)
+      pending.byte_count += ByteCount(*item);
   }
   if (!write.upserts.empty()) {
     const std::int64_t bytes = WriteBytes(write.upserts, next.snapshot->models);
@@ -566,6 +551,11 @@ std::size_t LiveCatalog::CommitGroup(std::span<PendingWrite* const> line) {
   std::size_t count = 1;  // taken out of the line
   absl::Status status;
   try {
+    // What failed before them must not become their base.
+    if (const absl::Status back = store_->TakeBackFailed(); !back.ok()) {
+      for (PendingWrite* pending : line) pending->status = back;
+      return line.size();
+    }
     next.snapshot = std::make_shared<Snapshot>(*current_);
     std::vector<StoreWrite> writes;
     for (std::size_t i = 0; i < line.size(); ++i) {

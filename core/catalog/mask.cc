@@ -154,12 +154,13 @@ std::optional<std::int64_t> Masks::KnownEligibleCount(std::size_t segment,
                                                       int field) const {
   const SegmentView& view = snapshot_->segments[segment];
   const SegmentMask& mask = masks_[segment];
-  if (mask.allowed != nullptr ||
-      view.live_key_counts[static_cast<std::size_t>(field)] !=
-          view.live_count) {
-    return std::nullopt;
-  }
-  return view.live_count - mask.own_count;
+  const std::int64_t live_key_count =
+      view.live_key_counts[static_cast<std::size_t>(field)];
+  if (mask.allowed != nullptr) return std::nullopt;
+  if (mask.own == nullptr) return live_key_count;
+  // Which of the query's own have a key is not known.
+  if (live_key_count != view.live_count) return std::nullopt;
+  return live_key_count - mask.own_count;
 }
 
 std::int64_t Masks::EligibleCount(int field) const {
@@ -203,7 +204,6 @@ std::int64_t Masks::EligibleCount(std::size_t segment, int field) const {
   if (mask.allowed != nullptr) {
     return CountRows(*mask.allowed, nullptr, view.row_end, index);
   }
-  if (mask.own == nullptr) return live_key_count;
   return live_key_count -
          CountRows(*mask.own, view.dead.get(), view.row_end, index);
 }

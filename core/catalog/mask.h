@@ -57,7 +57,8 @@ class Masks {
     return masks_[segment];
   }
   // EligibleCount of a segment, where nothing has to be counted: no filter or
-  // allow list, and every live row has a key in the field.
+  // allow list, and the query leaves none out, or every live row has a key in
+  // the field.
   std::optional<std::int64_t> KnownEligibleCount(std::size_t segment,
                                                  int field) const;
   // Rows that are live, not masked and have a key in the field. Reads the

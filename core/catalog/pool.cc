@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/kernels/kernels.h"
+#include "core/kernels/prefetch.h"
 
 namespace attendant {
 namespace {
@@ -14,15 +15,6 @@ namespace {
 // Values that are pooled at once, while those after them are asked for: they
 // lie anywhere in memory.
 constexpr std::size_t kTogether = 8;
-
-void PrefetchValues(std::span<const float* const> values, std::int64_t dim) {
-  constexpr std::int64_t kLineFloats = 16;
-  for (const float* value : values) {
-    for (std::int64_t d = 0; d < dim; d += kLineFloats) {
-      __builtin_prefetch(value + d);
-    }
-  }
-}
 
 // Where each row's value lies, or its key if it has none; null: it has neither.
 // A loop of its own, so that the look-ups wait for memory together. Returns how
@@ -66,12 +58,13 @@ void AddWeighted(std::span<const float* const> values,
   const auto group = [&](std::size_t begin) {
     return values.subspan(begin, std::min(kTogether, values.size() - begin));
   };
-  if (!values.empty()) PrefetchValues(group(0), dim);
+  const auto prefetch = [&](std::span<const float* const> next) {
+    for (const float* value : next) PrefetchFloats(value, dim);
+  };
+  if (!values.empty()) prefetch(group(0));
   for (std::size_t i = 0; i < values.size(); i += kTogether) {
     const auto now = group(i);
-    if (i + kTogether < values.size()) {
-      PrefetchValues(group(i + kTogether), dim);
-    }
+    if (i + kTogether < values.size()) prefetch(group(i + kTogether));
     kernels.AddScaledRows(weights.data() + i, now.data(),
                           static_cast<std::int64_t>(now.size()), dim,
                           sum.data());
@@ -85,16 +78,14 @@ std::vector<float> HeadPools::Mean(ActivationKind kind) const {
   for (const std::int64_t row_count : row_counts) {
     if (kind != ActivationKind::kSoftmax || row_count > 0) ++head_count;
   }
-  std::vector<double> mean(sums.front().size());
-  if (head_count == 0) return std::vector<float>(mean.size());
-  for (const std::vector<double>& sum : sums) {
-    for (std::size_t d = 0; d < mean.size(); ++d) mean[d] += sum[d];
+  std::vector<float> mean(sums.front().size());
+  if (head_count == 0) return mean;
+  for (std::size_t d = 0; d < mean.size(); ++d) {
+    double of_heads = 0;
+    for (const std::vector<double>& sum : sums) of_heads += sum[d];
+    mean[d] = static_cast<float>(of_heads / head_count);
   }
-  std::vector<float> floats(mean.size());
-  std::transform(mean.begin(), mean.end(), floats.begin(), [&](double sum) {
-    return static_cast<float>(sum / head_count);
-  });
-  return floats;
+  return mean;
 }
 
 double HeadPools::MeanDeviation() const {

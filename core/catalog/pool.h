@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "core/attention/model.h"
 #include "core/catalog/scan.h"
 #include "core/catalog/scored_rows.h"
@@ -15,13 +16,16 @@ namespace attendant {
 
 // The weighted sum of some items' values, by head.
 struct HeadPools {
-  std::vector<std::vector<double>> sums;  // [head][pooled dim]
-  std::vector<double> weight_sums;        // by head
-  std::vector<std::int64_t> row_counts;   // by head; 0: it pooled nothing
+  template <typename T>
+  using ByHead = absl::InlinedVector<T, 1>;
+
+  ByHead<std::vector<double>> sums;  // [head][pooled dim]
+  ByHead<double> weight_sums;
+  ByHead<std::int64_t> row_counts;  // 0: it pooled nothing
   std::int64_t key_as_value_count = 0;
   bool exact = true;
-  // By head, how far the sums are off in norm; empty: not at all.
-  std::vector<double> deviations;
+  // How far the sums are off in norm; empty: not at all.
+  ByHead<double> deviations;
 
   // The mean over the heads that pooled something; over all where weights are
   // not of a softmax.

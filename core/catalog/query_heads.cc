@@ -100,8 +100,10 @@ absl::StatusOr<std::vector<PlannedHead>> PlanHeads(
     const Snapshot& snapshot, int field, const NamedModel& model,
     ScoreKind score_kind, std::span<const double> temperatures,
     const std::vector<float>& vector) {
-  const std::vector<float> projected =
-      model.model != nullptr ? ThroughModel(*model.model, vector) : vector;
+  const std::vector<float> made = model.model != nullptr
+                                      ? ThroughModel(*model.model, vector)
+                                      : std::vector<float>();
+  const std::vector<float>& projected = model.model != nullptr ? made : vector;
   if (!ValidateFinite(projected, "query").ok()) {
     return InvalidField("query", "a query that its model makes infinite",
                         "a smaller one, or a model of smaller weights");

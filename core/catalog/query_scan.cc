@@ -69,6 +69,20 @@ const PlannedHead& QueryScan::head() const {
                                : plan_->heads[scans_.heads.size()];
 }
 
+bool QueryScan::IsMasked(std::size_t segment) const {
+  const SegmentMask& mask = plan_->masks[segment];
+  if (mask.excluded == nullptr && mask.allowed == nullptr) return false;
+  const int field = head().field;
+  const auto eligible_count = plan_->masks.KnownEligibleCount(segment, field);
+  if (!eligible_count) return true;
+  // The dead may all have keys.
+  const SegmentView& view = snapshot_->segments[segment];
+  const std::int64_t key_count =
+      view.live_key_counts[static_cast<std::size_t>(field)] + view.dead_count();
+  return static_cast<double>(*eligible_count) <
+         kMostlyEligible * static_cast<double>(key_count);
+}
+
 Company QueryScan::company() const {
   if (probe_count_ > 0 || plan_->draws_from_catalog()) return Company::kNone;
   const PlannedHead& scanned = head();
@@ -84,9 +98,7 @@ Company QueryScan::company() const {
           IndexKind::kFlat) {
         continue;
       }
-      const SegmentMask& mask = plan_->masks[i];
-      const bool masked = mask.excluded != nullptr || mask.allowed != nullptr;
-      if (!masked) return Company::kCodes;
+      if (!IsMasked(i)) return Company::kCodes;
       every_key = false;
     }
   }

@@ -76,6 +76,9 @@ class QueryScan {
 
  private:
   const PlannedHead& head() const;
+  // Whether a query sees so little of a segment by its index that it reads
+  // that for itself.
+  bool IsMasked(std::size_t segment) const;
   absl::string_view WhyNotEnough(const HeadScan& scan) const;
   bool FoundTooFew(const HeadScan& scan) const;
   void Widen(const HeadScan& scan);

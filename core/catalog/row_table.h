@@ -140,6 +140,15 @@ struct Segment {
   }
 };
 
+// Calls visit(const KeyIndex&) for each index of a segment.
+template <typename Visit>
+void ForEachIndex(const Segment& segment, Visit visit) {
+  for (std::size_t f = 0; f < segment.indexes.size(); ++f) {
+    visit(*segment.indexes[f]);
+    for (const auto& head : segment.head_indexes[f]) visit(*head);
+  }
+}
+
 }  // namespace attendant
 
 #endif  // ATTENDANT_CORE_CATALOG_ROW_TABLE_H_

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "core/attention/log_add.h"
 #include "core/catalog/pooled_deviation.h"
 #include "core/catalog/segment_query.h"
@@ -238,12 +239,12 @@ class Scanner {
 }  // namespace
 
 void ScanHeads(const Snapshot& snapshot, std::span<HeadScanTask> tasks) {
-  std::vector<std::optional<Scanner>> scanners(tasks.size());
+  absl::InlinedVector<std::optional<Scanner>, 1> scanners(tasks.size());
   for (std::size_t t = 0; t < tasks.size(); ++t) {
     scanners[t].emplace(snapshot, tasks[t]);
   }
-  std::vector<Scanner*> waiting;
-  std::vector<ScanTask> pass;
+  absl::InlinedVector<Scanner*, 1> waiting;
+  absl::InlinedVector<ScanTask, 1> pass;
   for (std::size_t i = 0; i < snapshot.segments.size(); ++i) {
     waiting.clear();
     for (std::optional<Scanner>& scanner : scanners) {
@@ -259,7 +260,7 @@ void ScanHeads(const Snapshot& snapshot, std::span<HeadScanTask> tasks) {
           [&](const Scanner* scanner) { return &scanner->index() == &index; });
       pass.clear();
       for (auto s = begin; s != end; ++s) pass.push_back((*s)->SegmentTask());
-      index.ScanTogether(pass);
+      index.ScanTogether({pass.data(), pass.size()});
       for (std::size_t t = 0; t < pass.size(); ++t) {
         begin[static_cast<std::ptrdiff_t>(t)]->Absorb(pass[t].stats,
                                                       pass.size());

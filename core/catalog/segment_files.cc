@@ -86,23 +86,14 @@ std::uint64_t FingerprintOf(const Snapshot& snapshot) {
   return XXH3_64bits(bytes.data(), bytes.size());
 }
 
-template <typename Visit>
-void ForEachIndex(const Segment& segment, Visit visit) {
-  for (std::size_t f = 0; f < segment.indexes.size(); ++f) {
-    visit(*segment.indexes[f]);
-    for (const auto& head : segment.head_indexes[f]) visit(*head);
-  }
-}
-
-// True for a segment that has a file, or should have.
+// True for a segment that has a file, or should have: one with an index that
+// took time to build.
 bool IsTrained(const Segment& segment) {
   bool trained = false;
-  bool can_save = true;
   ForEachIndex(segment, [&](const KeyIndex& index) {
-    trained |= SavedTrainingOf(index) != nullptr;
-    can_save &= CanSave(index);
+    trained |= index.kind() != IndexKind::kFlat;
   });
-  return trained && can_save;
+  return trained;
 }
 
 // A row: its id's size (1 byte) and bytes; a byte, 1 if a value follows;
@@ -338,7 +329,8 @@ const SegmentFiles::SegmentFile* SegmentFiles::FileOf(
   return found == segment_files_.end() ? nullptr : &*found;
 }
 
-absl::Status SegmentFiles::SaveTrainings(const Segment& segment) {
+absl::Status SegmentFiles::SaveTrainings(const Segment& segment,
+                                         const std::atomic<bool>& cancelled) {
   absl::Status status;
   ForEachIndex(segment, [&](const KeyIndex& index) {
     const auto training = SavedTrainingOf(index);
@@ -350,7 +342,7 @@ absl::Status SegmentFiles::SaveTrainings(const Segment& segment) {
     }
     File file;
     file.name = absl::StrCat("training-", ++last_number_);
-    auto sink = directory_->Create(file.name, 0);
+    auto sink = directory_->Create(file.name, 0, &cancelled);
     status = sink.status();
     if (!status.ok()) return;
     SaveTraining(*training, **sink);
@@ -364,7 +356,7 @@ absl::Status SegmentFiles::SaveTrainings(const Segment& segment) {
 }
 
 absl::StatusOr<SegmentFiles::File> SegmentFiles::SaveSegment(
-    const SegmentView& view) {
+    const SegmentView& view, const std::atomic<bool>& cancelled) {
   const Segment& segment = *view.segment;
   std::int64_t byte_count = segment.rows->memory_bytes();
   ForEachIndex(segment, [&](const KeyIndex& index) {
@@ -374,7 +366,8 @@ absl::StatusOr<SegmentFiles::File> SegmentFiles::SaveSegment(
   file.name = absl::StrCat("segment-", ++last_number_);
   ATTENDANT_ASSIGN_OR_RETURN(
       const auto sink,
-      directory_->Create(file.name, static_cast<std::uint64_t>(byte_count)));
+      directory_->Create(file.name, static_cast<std::uint64_t>(byte_count),
+                         &cancelled));
   SaveRows(*segment.rows, view.row_end, *sink);
   ForEachIndex(segment, [&](const KeyIndex& index) {
     SaveIndex(index, view.row_end, *sink);
@@ -383,8 +376,8 @@ absl::StatusOr<SegmentFiles::File> SegmentFiles::SaveSegment(
   return file;
 }
 
-absl::Status SegmentFiles::Save(const Snapshot& snapshot,
-                                std::int64_t sequence) {
+absl::Status SegmentFiles::Save(const Snapshot& snapshot, std::int64_t sequence,
+                                const std::atomic<bool>& cancelled) {
   if (directory_ == nullptr) return absl::OkStatus();
   std::set<std::string> named;
   std::set<std::uint64_t> training_ids;
@@ -392,9 +385,9 @@ absl::Status SegmentFiles::Save(const Snapshot& snapshot,
   std::uint64_t segment_count = 0;
   for (const SegmentView& view : snapshot.segments) {
     if (!IsTrained(*view.segment)) continue;
-    ATTENDANT_RETURN_IF_ERROR(SaveTrainings(*view.segment));
+    ATTENDANT_RETURN_IF_ERROR(SaveTrainings(*view.segment, cancelled));
     if (FileOf(view.segment) == nullptr) {
-      ATTENDANT_ASSIGN_OR_RETURN(File file, SaveSegment(view));
+      ATTENDANT_ASSIGN_OR_RETURN(File file, SaveSegment(view, cancelled));
       segment_files_.push_back({std::move(file), view.segment});
       ATTENDANT_FAIL_POINT_OR_RETURN("segments.between_files");
     }

@@ -52,9 +52,10 @@ class SegmentFiles {
 
   // Writes the trained segments that have no file yet, the manifest, and
   // removes files that it does not name. Covered(snapshot) is `sequence`.
-  // ResourceExhausted if the disk has no room: what was there before is there
-  // still.
-  absl::Status Save(const Snapshot& snapshot, std::int64_t sequence);
+  // ResourceExhausted if the disk has no room, and Cancelled once `cancelled`
+  // is true: what was there before is there still.
+  absl::Status Save(const Snapshot& snapshot, std::int64_t sequence,
+                    const std::atomic<bool>& cancelled);
 
   // Removes all of it.
   absl::Status Clear();
@@ -76,8 +77,10 @@ class SegmentFiles {
 
   absl::StatusOr<std::optional<Loaded>> Read(absl::string_view manifest,
                                              const Snapshot& empty);
-  absl::Status SaveTrainings(const Segment& segment);
-  absl::StatusOr<File> SaveSegment(const SegmentView& view);
+  absl::Status SaveTrainings(const Segment& segment,
+                             const std::atomic<bool>& cancelled);
+  absl::StatusOr<File> SaveSegment(const SegmentView& view,
+                                   const std::atomic<bool>& cancelled);
   const SegmentFile* FileOf(
       const std::shared_ptr<const Segment>& segment) const;
 

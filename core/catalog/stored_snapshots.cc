@@ -123,8 +123,9 @@ absl::StatusOr<std::shared_ptr<LiveCatalog>> CatalogSet::RestoreSnapshot(
   ATTENDANT_ASSIGN_OR_RETURN(SnapshotFiles::Verified verified,
                              snapshots().Verify(*lease, work));
   // In memory items take about what they take on the disk.
-  ATTENDANT_RETURN_IF_ERROR(
-      memory_->Check("a restored catalog", lease->manifest().byte_count()));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      MemoryBudget::Account room,
+      memory_->Reserve("a restored catalog", lease->manifest().byte_count()));
   ATTENDANT_RETURN_IF_ERROR(
       CheckOpenFiles("a restored catalog", kCatalogFiles));
   // From here on something changes.
@@ -140,12 +141,13 @@ absl::StatusOr<std::shared_ptr<LiveCatalog>> CatalogSet::RestoreSnapshot(
       AdoptModels(verified.models, missing_models, record.schema));
   ATTENDANT_RETURN_IF_ERROR(store_->CopyItems(lease->database_path(), record));
   absl::StatusOr<std::shared_ptr<LiveCatalog>> catalog = OpenCatalog(record);
+  room = {};  // counted as the catalog's
   absl::Status status = catalog.status();
   if (status.ok()) status = work.interrupt().Check();
   bool put = false;
   if (status.ok()) status = AddRestored(record, *catalog, put);
   if (status.ok()) return catalog;
-  if (catalog.ok()) (*catalog)->Close();
+  if (catalog.ok()) (*catalog)->Discard();
   // After a record that may be found at the next start its files stay.
   if (!put) store_->RemoveFiles(record).IgnoreError();
   return status;
@@ -161,8 +163,7 @@ absl::Status CatalogSet::AddRestored(
   CatalogSchema schema = record.schema;
   ATTENDANT_RETURN_IF_ERROR(ResolveModels(schema).status());
   ATTENDANT_FAIL_POINT_OR_RETURN("restore.before_record");
-  put = true;
-  ATTENDANT_RETURN_IF_ERROR(store_->Put(record));
+  ATTENDANT_RETURN_IF_ERROR(store_->Put(record, &put));
   ATTENDANT_FAIL_POINT("restore.after_record");
   auto next = std::make_shared<Catalogs>(*now);
   (*next)[record.name].catalog = catalog;

@@ -1,11 +1,11 @@
 #include "core/kernels/select.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <limits>
 #include <numeric>
 
+#include "core/kernels/float_order.h"
 #include "core/kernels/kernels.h"
 #include "core/kernels/sort.h"
 
@@ -40,16 +40,6 @@ float LowerBound(std::span<const float> numbers, std::size_t count,
 // In the order of floats: an eighth of an octave, and an eighth of all.
 constexpr std::uint32_t kFirstStep = 1u << 20;
 constexpr std::uint32_t kLastStep = 1u << 29;
-
-// Numbers in the order of floats.
-std::uint32_t OrderOf(float number) {
-  const auto bits = std::bit_cast<std::uint32_t>(number);
-  return (bits >> 31) != 0 ? ~bits : bits | 0x80000000;
-}
-
-float FloatOf(std::uint32_t order) {
-  return std::bit_cast<float>((order >> 31) != 0 ? order & 0x7fffffff : ~order);
-}
 
 // The least of the numbers that are >= threshold, of which there is one.
 // Without branches, which nobody could foresee.
@@ -119,7 +109,10 @@ void SelectBest(std::span<const float> numbers, std::int64_t count,
         numbers.data(), static_cast<std::int64_t>(numbers.size()),
         LowerBound(numbers, wanted, group_count, greatest), positions.data());
     positions.resize(static_cast<std::size_t>(found));
-  } else {
+  }
+  // Nothing is at least NaN: all are looked at, for there is no bound.
+  if (group_count >= numbers.size() || positions.size() < wanted) {
+    positions.resize(numbers.size());
     std::iota(positions.begin(), positions.end(), 0);
   }
   thread_local std::vector<float> found_numbers;

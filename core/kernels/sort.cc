@@ -3,8 +3,8 @@
 #include <hwy/contrib/sort/vqsort.h>
 
 #include <algorithm>
-#include <bit>
 
+#include "core/kernels/float_order.h"
 #include "core/kernels/kernels.h"
 
 namespace attendant {
@@ -15,10 +15,7 @@ constexpr std::size_t kLeastVectorised = 24;
 
 // Whole numbers that ascend as floats, none of them NaN, descend; both zeros
 // are one.
-std::uint32_t DescendingOrder(float number) {
-  const auto bits = std::bit_cast<std::uint32_t>(number + 0.0f);
-  return (bits >> 31) != 0 ? bits : ~(bits | 0x80000000);
-}
+std::uint32_t DescendingOrder(float number) { return ~OrderOf(number + 0.0f); }
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 #include "core/attention/angular_argmax.h"
 #include "core/attention/score.h"
 #include "core/base/random.h"
+#include "core/base/status.h"
 #include "core/kernels/kernels.h"
 
 namespace attendant {
@@ -156,13 +157,7 @@ void AngularBuckets::Score(std::span<const float> query,
   thread_local std::vector<float> products;
   products.resize(static_cast<std::size_t>(all));
   scores.resize(scores_of_mean_.size());
-  const double norm = Norm(query);
-  const double factor = norm > 0 ? 1 / norm : 0;
-  unit.resize(query.size());
-  std::transform(query.begin(), query.end(), unit.begin(),
-                 [factor](float component) {
-                   return static_cast<float>(component * factor);
-                 });
+  DirectionOf(query, unit);
   ActiveKernels().DotRows(unit.data(), directions_.data(), all, dim_,
                           products.data());
   std::size_t b = 0;
@@ -188,6 +183,62 @@ std::int64_t AngularBuckets::memory_bytes() const {
                                    members_.size() * sizeof(std::int32_t) +
                                    (scores_of_mean_.size() + reaches_.size()) *
                                        sizeof(float));
+}
+
+void AngularBuckets::Save(ByteSink& sink) const {
+  sink.Put(options_.round_count);
+  sink.Put(options_.direction_count);
+  sink.Put(options_.norm_range_count);
+  sink.PutArray(std::span<const float>(directions_));
+  sink.PutArray(std::span<const std::int64_t>(offsets_));
+  sink.PutArray(std::span<const std::int32_t>(members_));
+  sink.PutArray(std::span<const float>(scores_of_mean_));
+  sink.PutArray(std::span<const float>(reaches_));
+}
+
+absl::StatusOr<AngularBuckets> AngularBuckets::Load(ByteSource& source,
+                                                    std::int64_t key_count,
+                                                    std::int64_t dim) {
+  // So that no product of theirs is beyond 64 bits.
+  constexpr std::int64_t kMost = 1 << 20;
+  AngularBuckets buckets;
+  AngularOptions& options = buckets.options_;
+  options.round_count = source.Get<std::int64_t>();
+  options.direction_count = source.Get<std::int64_t>();
+  options.norm_range_count = source.Get<std::int64_t>();
+  buckets.dim_ = dim;
+  buckets.key_count_ = key_count;
+  buckets.directions_ = source.GetArray<std::vector<float>>();
+  buckets.offsets_ = source.GetArray<std::vector<std::int64_t>>();
+  buckets.members_ = source.GetArray<std::vector<std::int32_t>>();
+  buckets.scores_of_mean_ = source.GetArray<std::vector<float>>();
+  buckets.reaches_ = source.GetArray<std::vector<float>>();
+  ATTENDANT_RETURN_IF_ERROR(source.status());
+  const auto is_count = [](std::int64_t count) {
+    return count >= 1 && count <= kMost;
+  };
+  const auto holds = [](const auto& array, std::int64_t count) {
+    return static_cast<std::int64_t>(array.size()) == count;
+  };
+  const bool fits =
+      is_count(options.round_count) && is_count(options.direction_count) &&
+      is_count(options.norm_range_count) &&
+      holds(buckets.directions_,
+            options.round_count * options.direction_count * dim) &&
+      holds(buckets.scores_of_mean_,
+            options.round_count * buckets.BucketsPerRound()) &&
+      holds(buckets.reaches_, buckets.bucket_count()) &&
+      holds(buckets.offsets_, buckets.bucket_count() + 1) &&
+      holds(buckets.members_, options.round_count * key_count) &&
+      buckets.offsets_.front() == 0 &&
+      holds(buckets.members_, buckets.offsets_.back()) &&
+      std::is_sorted(buckets.offsets_.begin(), buckets.offsets_.end()) &&
+      std::all_of(buckets.members_.begin(), buckets.members_.end(),
+                  [key_count](std::int32_t position) {
+                    return position >= 0 && position < key_count;
+                  });
+  if (!fits) return absl::DataLossError("it has no buckets of its keys");
+  return buckets;
 }
 
 }  // namespace attendant

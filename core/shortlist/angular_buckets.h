@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "core/base/byte_stream.h"
 #include "core/base/views.h"
 
 namespace attendant {
@@ -49,6 +51,12 @@ class AngularBuckets {
   void Score(std::span<const float> query, std::vector<float>& scores) const;
 
   std::int64_t memory_bytes() const;
+
+  void Save(ByteSink& sink) const;
+  // Of so many keys of `dim`. DataLoss if they are bytes of none.
+  static absl::StatusOr<AngularBuckets> Load(ByteSource& source,
+                                             std::int64_t key_count,
+                                             std::int64_t dim);
 
  private:
   std::int64_t BucketsPerRound() const {

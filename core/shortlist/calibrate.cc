@@ -36,7 +36,9 @@ class Calibrator {
     const PlaceCounts found_at = CountAllPlaces();
     Calibration calibration;
     for (std::size_t d = 0; d < depths.size(); ++d) {
-      const std::int64_t probe_count = LeastProbes(found_at[d]);
+      // Few queries reach the greater depths, and may be easier than the rest.
+      const std::int64_t probe_count =
+          std::max(calibration.probe_count, LeastProbes(found_at[d]));
       if (d == 0) {
         calibration.probe_count = probe_count;
         calibration.recalls = Recalls(found_at[d]);

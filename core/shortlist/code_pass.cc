@@ -8,6 +8,7 @@
 
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
+#include "core/kernels/prefetch.h"
 #include "core/kernels/select.h"
 #include "core/shortlist/eligible_rows.h"
 #include "core/shortlist/key_scorer.h"
@@ -31,6 +32,9 @@ constexpr std::size_t kWaiting = 256;
 // Keys that are scored at once, and that are asked for ahead of their turn.
 constexpr std::size_t kTogether = 8;
 constexpr std::size_t kAhead = 2 * kTogether;
+// Keys scored from floats between two looks at the interrupt.
+constexpr std::size_t kPollKeys = 4096;
+static_assert(kPollKeys % kTogether == 0);
 
 // The k-th greatest number; unless it is the last time, something below it will
 // do.
@@ -403,7 +407,6 @@ absl::Status CodePass::RescoreKept(AttentionState& state) {
 }
 
 void CodePass::FindKeptValues() {
-  constexpr std::int64_t kLineFloats = 16;
   pooled_.resize(kept_.size);
   for (std::size_t i = 0; i < kept_.size; ++i) {
     const float* value =
@@ -411,9 +414,7 @@ void CodePass::FindKeptValues() {
     if (value == nullptr) {
       value = lists_->key_view().Row(kept_.positions[i]).data();
     }
-    for (std::int64_t d = 0; d < options_.values->dim(); d += kLineFloats) {
-      __builtin_prefetch(value + d);
-    }
+    PrefetchFloats(value, options_.values->dim());
     pooled_[i] = value;
   }
 }
@@ -430,6 +431,7 @@ absl::Status CodePass::ScoreFloats(std::span<const std::int32_t> positions,
     lists_->Prefetch(positions[i]);
   }
   for (std::size_t i = 0; i < count; i += kTogether) {
+    if (i > 0 && i % kPollKeys == 0) ATTENDANT_RETURN_IF_ERROR(Poll());
     const std::size_t end = std::min(i + kTogether, count);
     const std::size_t soon = std::min(end + kAhead, count);
     for (std::size_t next = i + kAhead; next < soon; ++next) {

@@ -101,6 +101,9 @@ class CodePass {
   // `complete`: every eligible key was taken. Errors as KeyIndex::Scan.
   absl::Status Finish(bool complete, AttentionState& state, ScanStats& stats);
 
+  // Room for keys, which no start makes less: each takes some 50 bytes.
+  std::size_t room() const { return kept_.logits.size(); }
+
  private:
   // Keys that may be scored from floats, column by column. The columns have
   // room for capacity_ and a take more.
@@ -168,7 +171,8 @@ class CodePass {
   // What is left of the sums without the kept keys.
   SoftmaxPartition Rest();
   // Scores some of the rest from their floats, and corrects its sums by them.
-  // log_kept is the log of what the kept keys sum to.
+  // log_kept is the log of what the state holds so far: the kept keys, and what
+  // other scans have left in it; nothing if that is empty.
   absl::Status CorrectRest(std::optional<double> log_kept,
                            SoftmaxPartition& rest, ScanStats& stats);
   std::int64_t DrawCount(double share) const;

@@ -18,9 +18,9 @@ constexpr float kNothing = -std::numeric_limits<float>::infinity();
 // to somewhat more than those of as many others: the factor is measured
 // (docs/mass.md).
 constexpr double kAlikeKeys = 1.4;
-// Relative error of a sum of exps in floats: 2^-20 where gaps are small, and
-// for gaps of 16, beyond which terms hardly weigh, as much again (see SumExps).
-constexpr double kSumError = 0x1p-19;
+// Relative error of a sum of exps in floats, for gaps up to 16, beyond which
+// terms hardly weigh (see SumExps).
+constexpr double kSumError = (8 + 16 + 9) * 0x1p-24;
 // Keys drawn to correct a sum. So many deviations hold 95 % of such means.
 constexpr std::int64_t kMinDraws = 64;
 constexpr std::int64_t kMaxDraws = 4096;

@@ -18,7 +18,7 @@ namespace attendant {
 class FloatVisit {
  public:
   // All must outlive the object. `scores` are those of all lists (see
-  // InvertedLists::ScoreLists). all_eligible: none is masked, all are visible.
+  // ListMeans::ScoreLists). all_eligible: none is masked, all are visible.
   FloatVisit(const InvertedLists& lists, const ScanQuery& query,
              std::span<const float> scores, bool all_eligible,
              AttentionState& state)

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "core/base/status.h"
+#include "core/kernels/prefetch.h"
 
 namespace attendant {
 namespace {
@@ -23,11 +24,8 @@ std::span<const std::int32_t> LinksOf(const faiss::HNSW& graph,
 }
 
 void Prefetch(const KeyRows& keys, std::int32_t position) {
-  constexpr std::int64_t kLineFloats = 16;
   const std::span<const float> key = keys.keys().Row(position);
-  for (std::size_t d = 0; d < key.size(); d += kLineFloats) {
-    __builtin_prefetch(key.data() + d);
-  }
+  PrefetchFloats(key.data(), static_cast<std::int64_t>(key.size()));
 }
 
 float SimilarityOf(const KeyRows& keys, std::int32_t position,

@@ -10,8 +10,8 @@
 
 namespace attendant {
 
-// What `build` returns, a StatusOr. ResourceExhausted if it runs out of memory;
-// Internal for what else it throws, as FAISS does.
+// What `build` returns, a Status or StatusOr. ResourceExhausted if it runs out
+// of memory; Internal for what else it throws, as FAISS does.
 template <typename Build>
 auto GuardBuild(Build build) -> decltype(build()) {
   try {

@@ -22,11 +22,15 @@
 #include "core/shortlist/key_rows.h"
 #include "core/shortlist/recall_curve.h"
 #include "core/shortlist/sample_queries.h"
+#include "core/shortlist/scan_costs.h"
 #include "core/shortlist/width_index.h"
 
 namespace attendant {
 namespace {
 
+// Of HnswOptions.
+constexpr int kLeastLinks = 2;
+constexpr int kMostLinks = 256;
 // The widest walk that calibration tries.
 constexpr std::int64_t kMostWidth = 4096;
 // A key met on a walk is found, tested and put into its place besides being
@@ -154,6 +158,63 @@ absl::StatusOr<faiss::HNSW> BuildLinks(const KeyRows& keys,
   return faiss::HNSW(links);
 }
 
+void SaveLinks(const faiss::HNSW& links, ByteSink& sink) {
+  sink.Put(links.nb_neighbors(1));
+  sink.Put(links.entry_point);
+  sink.PutArray(std::span<const int>(links.levels));
+  sink.PutArray(std::span<const std::int32_t>(links.neighbors));
+}
+
+// DataLoss if these are no links between so many keys.
+absl::StatusOr<faiss::HNSW> LoadLinks(ByteSource& source,
+                                      std::int64_t key_count) {
+  const absl::Status none = absl::DataLossError("it has no links of its keys");
+  const int link_count = source.Get<int>();
+  const auto entry_point = source.Get<std::int32_t>();
+  ATTENDANT_RETURN_IF_ERROR(source.status());
+  const auto is_key = [key_count](std::int32_t position) {
+    return position >= 0 && position < key_count;
+  };
+  if (link_count < kLeastLinks || link_count > kMostLinks ||
+      !is_key(entry_point)) {
+    return none;
+  }
+  faiss::HNSW links(link_count);
+  const auto most_levels =
+      static_cast<int>(links.cum_nneighbor_per_level.size()) - 1;
+  links.entry_point = entry_point;
+  links.levels = source.GetArray<std::vector<int>>();
+  links.neighbors = source.GetArray<std::vector<std::int32_t>>();
+  ATTENDANT_RETURN_IF_ERROR(source.status());
+  if (static_cast<std::int64_t>(links.levels.size()) != key_count) return none;
+  links.offsets.assign(1, 0);
+  links.offsets.reserve(links.levels.size() + 1);
+  for (const int level_count : links.levels) {
+    if (level_count < 1 || level_count > most_levels) return none;
+    links.offsets.push_back(
+        links.offsets.back() +
+        static_cast<std::size_t>(links.cum_nb_neighbors(level_count)));
+  }
+  if (links.offsets.back() != links.neighbors.size()) return none;
+  links.max_level = links.levels[static_cast<std::size_t>(entry_point)] - 1;
+  for (std::size_t p = 0; p < links.levels.size(); ++p) {
+    for (int level = 0; level < links.levels[p]; ++level) {
+      std::size_t begin = 0, end = 0;
+      links.neighbor_range(static_cast<std::int64_t>(p), level, &begin, &end);
+      for (; begin < end && links.neighbors[begin] >= 0; ++begin) {
+        const std::int32_t link = links.neighbors[begin];
+        // Whoever is linked on a level has links there too.
+        if (!is_key(link) ||
+            (level > 0 &&
+             links.levels[static_cast<std::size_t>(link)] <= level)) {
+          return none;
+        }
+      }
+    }
+  }
+  return links;
+}
+
 // Nothing if norms are beyond what distances can be computed of.
 absl::StatusOr<std::optional<KeyGraph>> BuildGraph(const KeyRows& keys,
                                                    bool cosine,
@@ -223,7 +284,7 @@ absl::StatusOr<WidthCurve> Calibrate(const KeyGraph& graph, const KeyRows& keys,
   for (std::size_t w = 0; w < widths.size() && walk_counts[w] > 0; ++w) {
     curve.cost.Add(static_cast<double>(widths[w]),
                    scored_sums[w] / walk_counts[w] * kCostOfStep *
-                       keys.CostOfKeyAnywhere());
+                       CostOfKeyAnywhere(keys.dim()));
   }
   return curve;
 }
@@ -267,6 +328,13 @@ class GraphIndex : public WidthIndex<HnswIndex, IndexKind::kHnsw> {
     return parts;
   }
 
+  void SaveFinder(ByteSink& sink) const override {
+    if (!graph_) return;
+    SaveLinks(graph_->by_angle, sink);
+    sink.Put(graph_->by_product.has_value());
+    if (graph_->by_product) SaveLinks(*graph_->by_product, sink);
+  }
+
   const std::optional<KeyGraph> graph_;
 };
 
@@ -291,6 +359,24 @@ absl::StatusOr<std::unique_ptr<HnswIndex>> BuildIndex(
 }
 
 }  // namespace
+
+absl::StatusOr<std::unique_ptr<HnswIndex>> HnswIndex::Load(
+    ByteSource& source, std::int64_t row_count) {
+  ATTENDANT_ASSIGN_OR_RETURN(WidthSearch search,
+                             WidthSearch::Load(source, row_count));
+  std::optional<KeyGraph> graph;
+  if (search.finds()) {
+    const std::int64_t key_count = search.keys().key_count();
+    graph.emplace();
+    ATTENDANT_ASSIGN_OR_RETURN(graph->by_angle, LoadLinks(source, key_count));
+    if (source.Get<bool>()) {
+      ATTENDANT_ASSIGN_OR_RETURN(graph->by_product,
+                                 LoadLinks(source, key_count));
+    }
+    ATTENDANT_RETURN_IF_ERROR(source.status());
+  }
+  return std::make_unique<GraphIndex>(std::move(search), std::move(graph));
+}
 
 absl::StatusOr<std::unique_ptr<HnswIndex>> HnswIndex::Build(
     std::span<const std::span<const float>> keys, std::int64_t dim,

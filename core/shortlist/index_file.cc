@@ -9,8 +9,11 @@
 #include "core/base/aligned_buffer.h"
 #include "core/base/status.h"
 #include "core/shortlist/flat_index.h"
+#include "core/shortlist/hnsw_index.h"
 #include "core/shortlist/ivf_training.h"
 #include "core/shortlist/list_index.h"
+#include "core/shortlist/lsh_index.h"
+#include "core/shortlist/pq_index.h"
 
 namespace attendant {
 namespace {
@@ -38,6 +41,14 @@ absl::StatusOr<std::shared_ptr<const KeyIndex>> LoadFlat(
       static_cast<std::int64_t>(keyed.size()) != row_count) {
     return absl::DataLossError("keys of no dimension or another number");
   }
+  // Before there is room made for keys that are not there.
+  const auto key_count = static_cast<std::uint64_t>(std::count_if(
+      keyed.begin(), keyed.end(), [](std::uint8_t has) { return has != 0; }));
+  const std::uint64_t key_bytes =
+      static_cast<std::uint64_t>(dim) * sizeof(float);
+  if (key_count > source.left() / key_bytes) {
+    return absl::DataLossError("it has more keys than are left");
+  }
   auto index =
       std::make_shared<FlatIndex>(dim, std::max<std::int64_t>(1, row_count));
   std::vector<float> key(static_cast<std::size_t>(dim));
@@ -50,6 +61,13 @@ absl::StatusOr<std::shared_ptr<const KeyIndex>> LoadFlat(
   }
   ATTENDANT_RETURN_IF_ERROR(source.status());
   return index;
+}
+
+void SaveLists(const ListIndex& index, ByteSink& sink) {
+  sink.Put(index.training()->id);
+  index.lists().Save(sink);
+  sink.Put(index.values() != nullptr);
+  if (index.values() != nullptr) index.values()->Save(sink);
 }
 
 absl::StatusOr<std::shared_ptr<const KeyIndex>> LoadLists(
@@ -66,11 +84,7 @@ absl::StatusOr<std::shared_ptr<const KeyIndex>> LoadLists(
   ATTENDANT_ASSIGN_OR_RETURN(InvertedLists lists,
                              InvertedLists::Load(source, (*training)->means,
                                                  (*training)->seed, key_files));
-  for (const RowIndex row : lists.rows) {
-    if (row < 0 || row >= row_count) {
-      return absl::DataLossError("it has keys of rows that there are not");
-    }
-  }
+  ATTENDANT_RETURN_IF_ERROR(lists.CheckRows(row_count));
   std::optional<ListValues> values;
   if (source.Get<bool>()) {
     ATTENDANT_ASSIGN_OR_RETURN(
@@ -81,11 +95,17 @@ absl::StatusOr<std::shared_ptr<const KeyIndex>> LoadLists(
                                      std::move(values));
 }
 
-}  // namespace
-
-bool CanSave(const KeyIndex& index) {
-  return index.kind() == IndexKind::kFlat || index.kind() == IndexKind::kIvf;
+// At least one. Of two that are alike no line could be drawn.
+bool AreDepths(std::span<const ProbeDepth> depths) {
+  std::int64_t last = 0;
+  for (const ProbeDepth& depth : depths) {
+    if (depth.neighbour_count <= last || depth.probe_count < 1) return false;
+    last = depth.neighbour_count;
+  }
+  return last > 0;
 }
+
+}  // namespace
 
 std::shared_ptr<const IvfTraining> SavedTrainingOf(const KeyIndex& index) {
   if (index.kind() != IndexKind::kIvf) return nullptr;
@@ -100,10 +120,7 @@ void SaveTraining(const IvfTraining& training, ByteSink& sink) {
   sink.Put(training.seed);
   sink.Put(training.key_count);
   sink.Put(training.square_distance);
-  sink.Put(training.means->dim);
-  sink.PutArray(training.means->means.span());
-  sink.PutArray(std::span<const float>(training.means->reaches));
-  sink.PutArray(std::span<const float>(training.means->counts));
+  training.means->Save(sink);
   const Calibration& calibration = training.calibration;
   sink.Put(training.target_recall);
   sink.Put(calibration.probe_count);
@@ -111,7 +128,7 @@ void SaveTraining(const IvfTraining& training, ByteSink& sink) {
   sink.PutArray(std::span<const float>(calibration.recalls));
   sink.PutArray(std::span<const ProbeDepth>(calibration.depths));
   sink.PutArray(std::span<const float>(calibration.margins));
-  training.unscored_mass.Save(sink);
+  training.mass->Load()->Save(sink);
 }
 
 absl::StatusOr<std::shared_ptr<const IvfTraining>> LoadTraining(
@@ -122,11 +139,9 @@ absl::StatusOr<std::shared_ptr<const IvfTraining>> LoadTraining(
   training->seed = source.Get<std::uint64_t>();
   training->key_count = source.Get<std::int64_t>();
   training->square_distance = source.Get<double>();
-  auto means = std::make_shared<ListMeans>();
-  means->dim = source.Get<std::int64_t>();
-  means->means = source.GetArray<AlignedBuffer<float>>();
-  means->reaches = source.GetArray<std::vector<float>>();
-  means->counts = source.GetArray<std::vector<float>>();
+  ATTENDANT_ASSIGN_OR_RETURN(training->means,
+                             ListMeans::Load(source, training->seed));
+  const ListMeans& means = *training->means;
   Calibration& calibration = training->calibration;
   training->target_recall = source.Get<double>();
   calibration.probe_count = source.Get<std::int64_t>();
@@ -136,43 +151,38 @@ absl::StatusOr<std::shared_ptr<const IvfTraining>> LoadTraining(
   calibration.margins = source.GetArray<std::vector<float>>();
   ATTENDANT_RETURN_IF_ERROR(source.status());
   const bool fits =
-      means->dim >= 1 && means->dim <= kMaxDimension &&
-      means->list_count() >= 1 && training->key_count >= 1 &&
-      means->means.size() ==
-          means->reaches.size() * static_cast<std::size_t>(means->dim) &&
-      means->counts.size() == means->reaches.size() &&
-      training->target_recall > 0 && training->target_recall <= 1 &&
+      training->key_count >= 1 && training->target_recall > 0 &&
+      training->target_recall <= 1 &&
       std::none_of(calibration.margins.begin(), calibration.margins.end(),
                    [](float margin) { return std::isnan(margin); }) &&
       (calibration.margins.empty() ||
        calibration.margins.size() == Calibration::kRecallSteps) &&
       calibration.probe_count >= 1 &&
-      calibration.probe_count <= means->list_count() &&
-      !calibration.depths.empty() && !calibration.recalls.empty() &&
-      std::any_of(means->reaches.begin(), means->reaches.end(),
-                  ListMeans::IsPromise);
+      calibration.probe_count <= means.list_count() &&
+      AreDepths(calibration.depths) && !calibration.recalls.empty();
   if (!fits) return absl::DataLossError("it is no training of lists");
-  training->unscored_mass =
-      UnscoredMass::Load(source, means->list_count(), means->dim);
+  training->mass = std::make_unique<LearnedMass>(
+      UnscoredMass::Load(source, means.list_count(), means.dim), means.dim);
   ATTENDANT_RETURN_IF_ERROR(source.status());
-  means->codes = KeyCodes(means->view(), {}, training->seed);
   training->assigner = std::make_unique<const ListAssigner>(
-      *means, training->score_kind == ScoreKind::kCosine);
-  training->means = std::move(means);
+      means, training->score_kind == ScoreKind::kCosine);
   return training;
 }
 
 void SaveIndex(const KeyIndex& index, std::int64_t row_count, ByteSink& sink) {
   sink.Put(index.kind());
-  if (index.kind() == IndexKind::kFlat) {
-    SaveFlat(static_cast<const FlatIndex&>(index), row_count, sink);
-    return;
+  switch (index.kind()) {
+    case IndexKind::kFlat:
+      return SaveFlat(static_cast<const FlatIndex&>(index), row_count, sink);
+    case IndexKind::kHnsw:
+      return static_cast<const HnswIndex&>(index).Save(sink);
+    case IndexKind::kLsh:
+      return static_cast<const LshIndex&>(index).Save(sink);
+    case IndexKind::kPq:
+      return static_cast<const PqIndex&>(index).Save(sink);
+    default:
+      return SaveLists(static_cast<const ListIndex&>(index), sink);
   }
-  const auto& lists = static_cast<const ListIndex&>(index);
-  sink.Put(lists.training()->id);
-  lists.lists().Save(sink);
-  sink.Put(lists.values() != nullptr);
-  if (lists.values() != nullptr) lists.values()->Save(sink);
 }
 
 absl::StatusOr<std::shared_ptr<const KeyIndex>> LoadIndex(
@@ -181,11 +191,20 @@ absl::StatusOr<std::shared_ptr<const KeyIndex>> LoadIndex(
     ScratchFiles* key_files) {
   const auto kind = source.Get<IndexKind>();
   ATTENDANT_RETURN_IF_ERROR(source.status());
-  if (kind == IndexKind::kFlat) return LoadFlat(source, row_count);
-  if (kind == IndexKind::kIvf) {
-    return LoadLists(source, row_count, trainings, key_files);
+  switch (kind) {
+    case IndexKind::kFlat:
+      return LoadFlat(source, row_count);
+    case IndexKind::kIvf:
+      return LoadLists(source, row_count, trainings, key_files);
+    case IndexKind::kHnsw:
+      return HnswIndex::Load(source, row_count);
+    case IndexKind::kLsh:
+      return LshIndex::Load(source, row_count);
+    case IndexKind::kPq:
+      return PqIndex::Load(source, row_count, key_files);
+    default:
+      return absl::DataLossError("it is no index");
   }
-  return absl::DataLossError("it is no index that is kept in a file");
 }
 
 }  // namespace attendant

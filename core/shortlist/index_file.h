@@ -19,9 +19,6 @@ struct IvfTraining;
 // cache, whose checksum is the caller's. What is read is checked as far as a
 // wrong size could lead astray.
 
-// False for kinds that have to be built again: all but FLAT and IVF.
-bool CanSave(const KeyIndex& index);
-
 // The training that goes along with an index: that of IVF; null for others.
 std::shared_ptr<const IvfTraining> SavedTrainingOf(const KeyIndex& index);
 std::uint64_t IdOf(const IvfTraining& training);
@@ -31,12 +28,11 @@ void SaveTraining(const IvfTraining& training, ByteSink& sink);
 absl::StatusOr<std::shared_ptr<const IvfTraining>> LoadTraining(
     ByteSource& source);
 
-// CanSave(index) holds, and it has row_count rows. Its training is named, and
-// not saved.
+// An index of row_count rows. Its training is named, and not saved.
 void SaveIndex(const KeyIndex& index, std::int64_t row_count, ByteSink& sink);
 // DataLoss if it is none, or none of these trainings is its. key_files: where
-// the floats of an IVF index go; null: into memory. Errors of ScratchFiles;
-// throws std::bad_alloc.
+// the floats of an IVF or PQ index go; null: into memory. Errors of
+// ScratchFiles; throws std::bad_alloc.
 absl::StatusOr<std::shared_ptr<const KeyIndex>> LoadIndex(
     ByteSource& source, std::int64_t row_count,
     std::span<const std::shared_ptr<const IvfTraining>> trainings,

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/attention/score.h"
+#include "core/base/bitmap.h"
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
 #include "core/shortlist/for_each_part.h"
@@ -147,7 +148,7 @@ absl::StatusOr<InvertedLists> InvertedLists::Load(
       std::is_sorted(lists.offsets.begin(), lists.offsets.end()) &&
       lists.inverse_norms.size() == lists.rows.size() &&
       lists.codes.key_count() == lists.key_count() &&
-      lists.codes.dim() == lists.dim;
+      lists.codes.dim() == lists.dim && lists.codes.has_low_plane();
   if (!fits) return absl::DataLossError("its lists are not those of its keys");
   lists.CountKeys();
   lists.means = std::move(means);
@@ -155,6 +156,20 @@ absl::StatusOr<InvertedLists> InvertedLists::Load(
       lists.keys, KeyFloats::Load(source, lists.key_count(), lists.dim, files));
   ATTENDANT_RETURN_IF_ERROR(source.status());
   return lists;
+}
+
+absl::Status InvertedLists::CheckRows(std::int64_t row_count) const {
+  Bitmap seen(row_count);
+  for (const RowIndex row : rows) {
+    if (row < 0 || row >= row_count) {
+      return absl::DataLossError("it has keys of rows that there are not");
+    }
+    if (seen.Test(row)) {
+      return absl::DataLossError("it has several keys of one row");
+    }
+    seen.Set(row);
+  }
+  return absl::OkStatus();
 }
 
 // |k - m|^2 = |k|^2 - 2 k . m + |m|^2: of floats, right to 10^-6 of the norms.

@@ -14,6 +14,7 @@
 #include "core/base/ids.h"
 #include "core/base/scratch_files.h"
 #include "core/base/views.h"
+#include "core/kernels/prefetch.h"
 #include "core/shortlist/key_codes.h"
 #include "core/shortlist/key_floats.h"
 #include "core/shortlist/list_means.h"
@@ -69,13 +70,13 @@ struct InvertedLists {
 
   // Asks for a key that will be scored, or the mean of a list.
   void Prefetch(std::int64_t position) const {
-    PrefetchFloats(keys.data() + position * dim);
+    PrefetchFloats<Cache::kSecond>(keys.data() + position * dim, dim);
     __builtin_prefetch(&rows[static_cast<std::size_t>(position)], 0, 2);
     __builtin_prefetch(&inverse_norms[static_cast<std::size_t>(position)], 0,
                        2);
   }
   void PrefetchMean(std::int64_t list) const {
-    PrefetchFloats(means->means.data() + list * dim);
+    PrefetchFloats<Cache::kSecond>(means->means.data() + list * dim, dim);
   }
 
   // Of the keys, of norm 1 if `normalise`; the same for any number of threads.
@@ -94,18 +95,13 @@ struct InvertedLists {
   static absl::StatusOr<InvertedLists> Load(
       ByteSource& source, std::shared_ptr<const ListMeans> means,
       std::uint64_t seed, ScratchFiles* files);
+  // DataLoss if there is a row that `row_count` rows do not have, or one twice.
+  absl::Status CheckRows(std::int64_t row_count) const;
   // The mean square of what keys are off their lists' means; no keys: 0.
   double MeanSquareDistance(bool normalise) const;
 
  private:
   void CountKeys();
-  // Into the second cache, which waits for more lines at once than the first.
-  void PrefetchFloats(const float* vector) const {
-    constexpr std::int64_t kLineFloats = 16;
-    for (std::int64_t d = 0; d < dim; d += kLineFloats) {
-      __builtin_prefetch(vector + d, 0, 2);
-    }
-  }
 };
 
 }  // namespace attendant

@@ -139,26 +139,6 @@ absl::StatusOr<InvertedLists> Arrange(Keys keys, std::span<const RowIndex> rows,
   return arranged;
 }
 
-UnscoredMassOptions MassOptions(const Calibration& calibration,
-                                ScoreKind score_kind,
-                                const IvfOptions& options) {
-  UnscoredMassOptions mass_options = {
-      .score_kind = score_kind,
-      .probe_counts = {},
-      .margin = calibration.MarginFor(options.target_recall),
-      .sought_count = calibration.SoughtCount(1),
-      .seed = options.seed,
-      .thread_count = options.thread_count,
-      .cancelled = options.cancelled};
-  for (int i = 0; i < kLearnedRates; ++i) {
-    mass_options.probe_counts[static_cast<std::size_t>(i)] =
-        static_cast<std::int64_t>(std::ceil(calibration.ProbesFor(
-            static_cast<double>(calibration.depths[0].neighbour_count) /
-            LearnedRate(i))));
-  }
-  return mass_options;
-}
-
 // Lists of keys, and what was learned of them.
 struct Trained {
   InvertedLists lists;
@@ -226,10 +206,12 @@ absl::StatusOr<Trained> Train(Keys keys, std::span<const RowIndex> rows,
   training->target_recall = options.target_recall;
   training->calibration =
       Calibrate(lists, sample, options.target_recall, options.thread_count);
-  ATTENDANT_ASSIGN_OR_RETURN(
-      training->unscored_mass,
-      UnscoredMass::Learn(
-          lists, MassOptions(training->calibration, score_kind, options)));
+  UnscoredMassOptions mass_options = MassOptionsOf(*training);
+  mass_options.thread_count = options.thread_count;
+  mass_options.cancelled = options.cancelled;
+  ATTENDANT_ASSIGN_OR_RETURN(UnscoredMass mass,
+                             UnscoredMass::Learn(lists, mass_options));
+  training->mass = std::make_unique<LearnedMass>(std::move(mass), dim);
   trained.training = std::move(training);
   return trained;
 }

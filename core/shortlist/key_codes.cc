@@ -146,6 +146,7 @@ void KeyCodes::EncodeBlock(const float* rotated, std::int64_t block,
   // Nothing else is a number then, or fits a code.
   if (!totals.usable) return;
 
+  // All in scales: the squares of what is very small would be 0.
   float square_norms[kRows] = {};
   float square_errors_8[kRows] = {};
   float square_errors_4[kRows] = {};
@@ -163,17 +164,17 @@ void KeyCodes::EncodeBlock(const float* rotated, std::int64_t block,
       const float* components = rotated + d * kRows;
       float error = 0;
       for (std::int64_t r = 0; r < kRows; ++r) {
+        const float component = components[r] * inverses[r];
         // In [8.5, 248.5]: cutting off rounds to the nearest.
-        const auto code =
-            static_cast<std::int32_t>(components[r] * inverses[r] + 128.5f);
+        const auto code = static_cast<std::int32_t>(component + 128.5f);
         codes[j][r] = static_cast<std::uint8_t>(code);
-        const float of_8 = static_cast<float>(code - 128) * scales[r];
+        const float of_8 = component - static_cast<float>(code - 128);
         const float of_4 =
-            (static_cast<float>(code & 0xf0) - 120.5f) * scales[r];
-        square_norms[r] += components[r] * components[r];
-        square_errors_8[r] += (components[r] - of_8) * (components[r] - of_8);
-        square_errors_4[r] += (components[r] - of_4) * (components[r] - of_4);
-        error += components[r] - of_4;
+            component - (static_cast<float>(code & 0xf0) - 120.5f);
+        square_norms[r] += component * component;
+        square_errors_8[r] += of_8 * of_8;
+        square_errors_4[r] += of_4 * of_4;
+        error += of_4 * scales[r];
       }
       totals.errors_4[static_cast<std::size_t>(d)] += error;
     }
@@ -190,11 +191,13 @@ void KeyCodes::EncodeBlock(const float* rotated, std::int64_t block,
 
   for (std::int64_t r = 0; r < kRows; ++r) {
     if (scales[r] == 0) continue;
-    // What the rotation's rounding adds belongs to the error.
-    const double rounding =
-        rotation_.relative_error() * std::sqrt(double{square_norms[r]});
+    // What the rotation's rounding adds belongs to the error, and what three
+    // roundings on the way to scales do.
+    constexpr double kOfScales = 3.0 / (1 << 24);
+    const double rounding = (rotation_.relative_error() + kOfScales) *
+                            std::sqrt(double{square_norms[r]});
     const auto per_scale = [&](float square_error) {
-      return kSlack * (std::sqrt(double{square_error}) + rounding) / scales[r];
+      return kSlack * (std::sqrt(double{square_error}) + rounding);
     };
     totals.error_per_scale_8 =
         std::max(totals.error_per_scale_8, per_scale(square_errors_8[r]));

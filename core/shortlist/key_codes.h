@@ -104,6 +104,8 @@ class KeyCodes {
 
   // Gives the memory of 8 bits back: only 4 may be read from then on.
   void DropLowPlane() { low_plane_ = {}; }
+  // Whether 8 may be read.
+  bool has_low_plane() const { return low_plane_.size() == high_plane_.size(); }
 
   // Asks for the codes of a block, or the scales of keys [begin, end).
   void PrefetchBlock(std::int64_t block, CodeBits bits) const;

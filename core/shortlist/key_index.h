@@ -5,6 +5,7 @@
 #ifndef ATTENDANT_CORE_SHORTLIST_KEY_INDEX_H_
 #define ATTENDANT_CORE_SHORTLIST_KEY_INDEX_H_
 
+#include <atomic>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -161,7 +162,7 @@ struct IndexTuning {
 };
 
 // Immutable after it is built; see also FlatIndex, which rows may be appended
-// to. Scan is thread-safe and takes no lock.
+// to. Scan is thread-safe and waits for no writer.
 class KeyIndex {
  public:
   virtual ~KeyIndex() = default;
@@ -195,9 +196,9 @@ class KeyIndex {
 
   // Groups of the eligible keys, but for those of `head`, whose candidates'
   // logits are exact and which are eligible: to draw from without scoring every
-  // key. `query` must outlive them, and its `exhaustive` and `goals` other than
-  // probe_count and recall do not matter. Null where the index knows of no such
-  // groups, or scoring every eligible key is as quick.
+  // key. `query` must outlive them, and its `goals` other than probe_count and
+  // recall do not matter. Null where the index knows of no such groups, scoring
+  // every eligible key is as quick, or the query is exhaustive.
   virtual std::unique_ptr<KeyGroups> GroupKeys(
       const ScanQuery& /*query*/, std::span<const Candidate> /*head*/) const {
     return nullptr;
@@ -211,6 +212,16 @@ class KeyIndex {
   }
   // The list of a row there; -1: it has no key, or there is no training.
   virtual std::int32_t ListOf(RowIndex /*row*/) const { return -1; }
+
+  // Memory that Learn takes while it lasts; 0: there is nothing to learn.
+  virtual std::int64_t learning_bytes() const { return 0; }
+  // Learns anew, from queries that were asked, how far answers know the mass of
+  // what they did not score: for all indexes of the training, beside their
+  // scans. Takes seconds for 1,000,000 keys; one call at a time. Errors:
+  // Cancelled, ResourceExhausted; all is then as before, and as much due.
+  virtual absl::Status Learn(const std::atomic<bool>& /*cancelled*/) const {
+    return absl::OkStatus();
+  }
 
   // Keys, codes and index; keys that lie in a file are `mapped`.
   virtual MemoryParts memory() const = 0;

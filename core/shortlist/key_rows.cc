@@ -7,6 +7,7 @@
 #include "core/base/status.h"
 #include "core/kernels/compare.h"
 #include "core/shortlist/inverse_norm.h"
+#include "core/shortlist/scan_costs.h"
 
 namespace attendant {
 
@@ -35,6 +36,12 @@ absl::StatusOr<KeyRows> KeyRows::Make(
   const bool normalise = score_kind == ScoreKind::kCosine;
   lists.Summarise(lists.SumKeys(normalise, /*thread_count=*/1), seed);
   lists.Encode(normalise, seed, /*thread_count=*/1);
+  return KeyRows(std::move(lists), static_cast<std::int64_t>(keys.size()),
+                 score_kind, seed);
+}
+
+KeyRows::KeyRows(InvertedLists lists, std::int64_t row_count,
+                 ScoreKind score_kind, std::uint64_t seed) {
   auto training = std::make_shared<IvfTraining>();
   training->means = lists.means;
   training->calibration = {.probe_count = 1,
@@ -45,9 +52,34 @@ absl::StatusOr<KeyRows> KeyRows::Make(
   training->score_kind = score_kind;
   training->seed = seed;
   training->key_count = lists.key_count();
-  return KeyRows(std::make_unique<ListIndex>(
-      std::move(lists), static_cast<std::int64_t>(keys.size()),
-      std::move(training)));
+  training->mass = std::make_unique<LearnedMass>(UnscoredMass(), /*dim=*/0);
+  list_ = std::make_unique<ListIndex>(std::move(lists), row_count,
+                                      std::move(training));
+}
+
+void KeyRows::Save(ByteSink& sink) const {
+  const IvfTraining& training = *list_->training();
+  sink.Put(training.score_kind);
+  sink.Put(training.seed);
+  training.means->Save(sink);
+  lists().Save(sink);
+}
+
+absl::StatusOr<KeyRows> KeyRows::Load(ByteSource& source,
+                                      std::int64_t row_count,
+                                      ScratchFiles* files) {
+  const auto score_kind = source.Get<ScoreKind>();
+  const auto seed = source.Get<std::uint64_t>();
+  ATTENDANT_ASSIGN_OR_RETURN(auto means, ListMeans::Load(source, seed));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      InvertedLists lists,
+      InvertedLists::Load(source, std::move(means), seed, files));
+  if (lists.list_count() != 1 || lists.key_count() == 0 ||
+      !std::is_sorted(lists.rows.begin(), lists.rows.end())) {
+    return absl::DataLossError("it has no keys in the order of their rows");
+  }
+  ATTENDANT_RETURN_IF_ERROR(lists.CheckRows(row_count));
+  return KeyRows(std::move(lists), row_count, score_kind, seed);
 }
 
 KeyRows::Eligible KeyRows::FindEligible(const ScanQuery& query) const {
@@ -92,21 +124,19 @@ absl::StatusOr<ScanStats> KeyRows::ScanAll(const ScanQuery& query,
 
 double KeyRows::CostOfFloats(const Eligible& eligible) const {
   const auto n = static_cast<double>(key_count());
-  if (eligible.all) return n * CostOfKey();
-  constexpr double kCostOfTest = 2.7;
+  if (eligible.all) return n * CostOfKey(dim());
   const auto count = static_cast<double>(eligible.count);
-  return std::min(count * CostOfKeyAnywhere(),
-                  n * kCostOfTest + count * 1.6 * CostOfKey());
+  return std::min(count * CostOfKeyAnywhere(dim()),
+                  n * kCostOfTest + count * CostOfEligibleKey(dim()));
 }
 
 double KeyRows::CostOfAll(const ScanQuery& query, const AttentionState& state,
                           const Eligible& eligible) const {
   const double floats = CostOfFloats(eligible);
   if (!list_->HasCodesFor(query, state)) return floats;
-  constexpr double kCostOfTest = 2.7;
-  return std::min(floats,
-                  static_cast<double>(key_count()) *
-                      ((eligible.all ? 0 : kCostOfTest) + CostOfKey() / 6));
+  return std::min(
+      floats, static_cast<double>(key_count()) *
+                  ((eligible.all ? 0 : kCostOfTest) + CostOfKey(dim()) / 6));
 }
 
 absl::Status KeyRows::ScanPositions(std::span<const std::int32_t> positions,

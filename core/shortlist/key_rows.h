@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "core/base/byte_stream.h"
 #include "core/base/ids.h"
 #include "core/base/scratch_files.h"
 #include "core/base/views.h"
@@ -30,6 +31,13 @@ class KeyRows {
   static absl::StatusOr<KeyRows> Make(
       std::span<const std::span<const float>> keys, std::int64_t dim,
       ScoreKind score_kind, std::uint64_t seed, ScratchFiles* files = nullptr);
+
+  // As bytes; DataLoss if they are of no such keys, or of rows beyond
+  // row_count. Errors of ScratchFiles; throws std::bad_alloc.
+  void Save(ByteSink& sink) const;
+  static absl::StatusOr<KeyRows> Load(ByteSource& source,
+                                      std::int64_t row_count,
+                                      ScratchFiles* files = nullptr);
 
   std::int64_t dim() const { return lists().dim; }
   std::int64_t key_count() const { return lists().key_count(); }
@@ -66,13 +74,11 @@ class KeyRows {
   absl::StatusOr<ScanStats> ScanAll(const ScanQuery& query,
                                     AttentionState& state) const;
   // About the nanoseconds that it takes to score all eligible keys from their
-  // floats, measured on 1,000,000 keys of 128; only ratios matter.
+  // floats (scan_costs.h).
   double CostOfFloats(const Eligible& eligible) const;
   // The same of ScanAll, which may do with codes.
   double CostOfAll(const ScanQuery& query, const AttentionState& state,
                    const Eligible& eligible) const;
-  // Of reading and scoring one key that lies anywhere.
-  double CostOfKeyAnywhere() const { return 2.7 * CostOfKey(); }
 
   // Scores these positions, each once, of eligible rows.
   absl::Status ScanPositions(std::span<const std::int32_t> positions,
@@ -81,12 +87,12 @@ class KeyRows {
   MemoryParts memory() const { return list_->memory(); }
 
  private:
-  explicit KeyRows(std::unique_ptr<const ListIndex> list)
-      : list_(std::move(list)) {}
+  // Of one list.
+  KeyRows(InvertedLists lists, std::int64_t row_count, ScoreKind score_kind,
+          std::uint64_t seed);
   const InvertedLists& lists() const { return list_->lists(); }
   // Of these, how many have keys.
   std::int64_t Count(const EligibleRows& eligible) const;
-  double CostOfKey() const { return 5 + 0.22 * static_cast<double>(dim()); }
 
   std::unique_ptr<const ListIndex> list_;
 };

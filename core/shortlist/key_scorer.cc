@@ -8,6 +8,7 @@
 #include "core/attention/score.h"
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
+#include "core/kernels/prefetch.h"
 #include "core/shortlist/inverse_norm.h"
 
 namespace attendant {
@@ -15,20 +16,10 @@ namespace {
 
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
-absl::Status LogitOverflows() {
-  return StatusWithReason(absl::StatusCode::kInvalidArgument,
-                          "query: a logit overflows; lower the query's norm or "
-                          "raise the temperature",
-                          "LOGIT_OVERFLOW");
-}
-
 // The floats of a row's key, which are asked for; null: it has none.
 const float* Fetch(const KeyIndex& index, RowIndex row) {
-  constexpr std::size_t kLineFloats = 16;
   const std::span<const float> key = index.Key(row);
-  for (std::size_t d = 0; d < key.size(); d += kLineFloats) {
-    __builtin_prefetch(&key[d]);
-  }
+  PrefetchFloats(key.data(), static_cast<std::int64_t>(key.size()));
   return key.empty() ? nullptr : key.data();
 }
 
@@ -53,6 +44,13 @@ void ScoreBlock(const KeyIndex& index, const ScanQuery& query,
 }
 
 }  // namespace
+
+absl::Status LogitOverflows() {
+  return StatusWithReason(absl::StatusCode::kInvalidArgument,
+                          "query: a logit overflows; lower the query's norm or "
+                          "raise the temperature",
+                          "LOGIT_OVERFLOW");
+}
 
 KeyScorer::KeyScorer(const ScanQuery& query)
     : query_(query),

@@ -12,6 +12,9 @@
 
 namespace attendant {
 
+// InvalidArgument: a logit, or a product that one is made of, is not finite.
+absl::Status LogitOverflows();
+
 // Scores keys for one query. A key's logit depends on nothing but the query,
 // the key and its bias: the same bytes whatever is scored beside it. Allocates
 // when made with a projection, and never after. Not thread-safe.

@@ -34,7 +34,7 @@ constexpr double kCoverage = 0.95;
 constexpr double kDeviations = 1.96;
 // Nothing is taken to be better than this, whatever so few queries say.
 constexpr double kLeastLogDeviation = 0.002;
-constexpr double kLeastUnseenFactor = 0.01;
+constexpr double kLeastUnseenFactor = 0.003;
 constexpr std::int64_t kBlockKeys = 512;
 
 }  // namespace
@@ -211,8 +211,9 @@ class UnscoredMassLearner {
     for (float& component : mass_.directions_.span()) component *= scale;
   }
 
-  // Keys, which are then not counted; and vectors between a random direction
-  // and a key whose components are out of order, which no key need be near to.
+  // What was asked; or keys, which are then not counted. And vectors between a
+  // random direction and a key whose components are out of order, which no key
+  // need be near to.
   void DrawQueries() {
     const auto dim = static_cast<std::size_t>(lists_.dim);
     std::vector<float> query(dim);
@@ -227,7 +228,12 @@ class UnscoredMassLearner {
       queries_.insert(queries_.end(), query.begin(), query.end());
       selves_.push_back(self);
     };
-    for (std::int64_t i = 0; i < kSampleQueries; ++i) {
+    for (std::size_t at = 0; at < options_.asked.size(); at += dim) {
+      std::ranges::copy(options_.asked.subspan(at, dim), query.begin());
+      push(-1);
+    }
+    for (std::int64_t i = 0; options_.asked.empty() && i < kSampleQueries;
+         ++i) {
       const std::int64_t position = AnyKey();
       std::copy_n(Key(position).begin(), dim, query.begin());
       push(position);
@@ -593,6 +599,12 @@ class UnscoredMassLearner {
   // [kLearnedRates, queries, lists, kSharpnessCount]
   std::vector<float> log_sums_;
 };
+
+std::int64_t UnscoredMass::LearningBytes(std::int64_t list_count,
+                                         std::int64_t asked_count) {
+  return kLearnedRates * (kSampleQueries + asked_count) * list_count *
+         kSharpnessCount * static_cast<std::int64_t>(sizeof(float));
+}
 
 absl::StatusOr<UnscoredMass> UnscoredMass::Learn(
     const InvertedLists& lists, const UnscoredMassOptions& options) {

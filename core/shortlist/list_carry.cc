@@ -96,7 +96,7 @@ void ListCarry::Finish(AttentionState& state, ScanStats& stats) {
       .rest_count = eligible_count_ - taken_count_,
       .growing = growing_};
   UnscoredGuess guess;
-  if (!training_.unscored_mass.Guess(parts, visited, guess)) {
+  if (!training_.mass->Guess(parts, visited, guess)) {
     stats.knows_mass = false;
     return;
   }

@@ -1,16 +1,15 @@
 #include "core/shortlist/list_groups.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <numbers>
 #include <utility>
 
 #include "core/attention/log_add.h"
-#include "core/base/random.h"
 #include "core/kernels/kernels.h"
 #include "core/kernels/select.h"
+#include "core/shortlist/drawn_lists.h"
 
 namespace attendant {
 namespace {
@@ -19,24 +18,10 @@ constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 // Beyond this variance of a logit its code says too little of exp(logit).
 constexpr double kMaxVariance = 0.5;
-// Below 1, as lists that hold more than predicted would else come with great
-// factors.
-constexpr float kTemper = 0.8f;
-// Deviations of a mean of few and skewed draws, in place of 1.
-constexpr double kDrawDeviations = 1.12;
 // What 97.5 % are below, of a normal number.
 constexpr double kTwoSided = 1.96;
 // What 95 % of means of kDraws skewed draws are below, in deviations.
 constexpr double kOneSided = 2;
-
-// In [0, 1), and a function of the query alone.
-double UniformOf(std::span<const float> query) {
-  std::uint64_t bits = 0;
-  for (const float component : query) {
-    bits = MixBits(bits ^ std::bit_cast<std::uint32_t>(component)) + 1;
-  }
-  return UniformFrom(MixBits(bits));
-}
 
 double NormalBelow(double x) { return std::erfc(-x / std::numbers::sqrt2) / 2; }
 

@@ -27,8 +27,8 @@ struct HeadKey {
 };
 
 struct ListGroupsInput {
-  const InvertedLists* lists = nullptr;         // whose codes are usable
-  const UnscoredMass* unscored_mass = nullptr;  // usable, of these lists
+  const InvertedLists* lists = nullptr;               // whose codes are usable
+  std::shared_ptr<const UnscoredMass> unscored_mass;  // usable, of these lists
   const ScanQuery* query = nullptr;
   bool masked = false;           // some keys are not eligible
   std::int64_t probe_count = 1;  // lists that the query visits

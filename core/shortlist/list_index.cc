@@ -9,15 +9,29 @@
 #include <memory>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "core/attention/log_add.h"
+#include "core/attention/score.h"
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
 #include "core/kernels/select.h"
+#include "core/shortlist/guard_build.h"
+#include "core/shortlist/key_scorer.h"
 #include "core/shortlist/list_scratch.h"
 #include "core/shortlist/shared_scan.h"
 
 namespace attendant {
 namespace {
+
+// Of the queries of a scan, of which there is often one, and then nothing to
+// allocate.
+template <typename T>
+using Few = absl::InlinedVector<T, 1>;
+
+template <typename T>
+std::span<const T> AllOf(const Few<T>& few) {
+  return {few.data(), few.size()};
+}
 
 // Keys from which on 4 bits are read first: what they save is then more than
 // the keys cost that they leave to score from floats.
@@ -117,6 +131,34 @@ std::span<const float> ListIndex::Key(RowIndex row) const {
   return lists_.key_view().Row(position);
 }
 
+// What is said of masses is of as many keys as the training had.
+std::int64_t ListIndex::learning_bytes() const {
+  constexpr double kEnoughKeys = 0.9;
+  const bool learns =
+      training_->mass->is_due() &&
+      static_cast<double>(lists_.key_count()) >=
+          kEnoughKeys * static_cast<double>(training_->key_count);
+  return learns ? UnscoredMass::LearningBytes(list_count(),
+                                              LearnedMass::kKeptQueries)
+                : 0;
+}
+
+absl::Status ListIndex::Learn(const std::atomic<bool>& cancelled) const {
+  return GuardBuild([&]() -> absl::Status {
+    const std::vector<float> asked = training_->mass->KeptQueries();
+    if (!asked.empty()) {
+      UnscoredMassOptions options = MassOptionsOf(*training_);
+      options.asked = asked;
+      options.cancelled = &cancelled;
+      ATTENDANT_ASSIGN_OR_RETURN(UnscoredMass mass,
+                                 UnscoredMass::Learn(lists_, options));
+      training_->mass->Store(std::move(mass));
+    }
+    training_->mass->KeepOthers();
+    return absl::OkStatus();
+  });
+}
+
 MemoryParts ListIndex::memory() const {
   const std::int64_t n = lists_.key_count();
   constexpr std::int64_t kFloatBytes = sizeof(float);
@@ -154,9 +196,9 @@ const ListValues* ListIndex::ValuesOf(const ScanQuery& query,
 }
 
 bool ListIndex::HasCodesFor(const ScanQuery& query) const {
-  return lists_.codes.usable() && lists_.means->codes.usable() &&
-         !query.exhaustive && query.bias == nullptr &&
-         query.projection == nullptr &&
+  return dim() >= kLeastCodedDim && lists_.codes.usable() &&
+         lists_.means->codes.usable() && !query.exhaustive &&
+         query.bias == nullptr && query.projection == nullptr &&
          query.score_kind != ScoreKind::kAdditive &&
          (query.score_kind == ScoreKind::kCosine) == cosine_;
 }
@@ -202,8 +244,20 @@ ListIndex::Route ListIndex::RouteFor(const ScanQuery& query,
   const ScanGoals& goals = query.goals;
   Route route;
   route.probe_count = ProbesOf(goals);
-  if (goals.probe_count == 0) {
-    route.margin = training_->calibration.MarginFor(
+  const Calibration& calibration = training_->calibration;
+  const std::int64_t learned_count = calibration.depths.front().neighbour_count;
+  if (goals.probe_count == 0 && state.top().k() > learned_count) {
+    // Margins are of fewer: the best k of all keys are as far away as the best
+    // learned_count where as small a share is eligible. How many lists less a
+    // lower recall takes there is not known.
+    const double rate = static_cast<double>(learned_count) /
+                        static_cast<double>(state.top().k());
+    route.probe_count = std::min(
+        list_count(),
+        static_cast<std::int64_t>(std::ceil(ProbesFor(
+            std::max(route.probe_count, calibration.probe_count), rate))));
+  } else if (goals.probe_count == 0) {
+    route.margin = calibration.MarginFor(
         goals.recall > 0 ? goals.recall : training_->target_recall);
   }
   // Who states a recall and nothing else may have more of it for less, where
@@ -217,6 +271,7 @@ ListIndex::Route ListIndex::RouteFor(const ScanQuery& query,
   route.options.bounds = goals.certified;
   route.complete = query.exhaustive || route.options.certified ||
                    goals.mass_precision > 0 ||
+                   (dim() < kLeastCodedDim && goals.probe_count == 0) ||
                    route.probe_count >= list_count();
   if (route.complete && !route.options.certified) {
     route.options.rescore_count = kRescoreCount;
@@ -287,13 +342,13 @@ void ListIndex::ScanTogether(std::span<ScanTask> tasks) const {
     const std::span<ScanTask> group = tasks.subspan(
         first, std::min(ListScratch::kMaxTogether, tasks.size() - first));
     std::array<Route, ListScratch::kMaxTogether> routes;
-    std::vector<ListVisit*> choosing;  // by lists
-    std::vector<ListChoice> choices;
-    std::vector<ListVisit*> proving;  // by 8 bits, then 4
-    std::vector<std::int64_t> near_list_counts;
+    Few<ListVisit*> choosing;  // by lists
+    Few<ListChoice> choices;
+    Few<ListVisit*> proving;  // by 8 bits, then 4
+    Few<std::int64_t> near_list_counts;
     // By [complete][what is read of keys and queries].
-    std::vector<ListVisit*> shares[2][kReadings];
-    std::vector<ScanTask*> by_floats;  // all lists
+    Few<ListVisit*> shares[2][kReadings];
+    Few<ScanTask*> by_floats;  // all lists
     for (std::size_t i = 0; i < group.size(); ++i) {
       ScanTask& task = group[i];
       Route& route = routes[i];
@@ -347,7 +402,7 @@ void ListIndex::ScanTogether(std::span<ScanTask> tasks) const {
       const bool by_4 = proves_by_4 || pass.bits() == CodeBits::k4;
       shares[route.complete ? 1 : 0][ReadingOf(by_4, pass)].push_back(&visit);
     }
-    if (!choosing.empty()) ChooseLists(choosing, choices);
+    if (!choosing.empty()) ChooseLists(AllOf(choosing), AllOf(choices));
     for (std::size_t i = 0; i < group.size(); ++i) {
       const Route& route = routes[i];
       if (!route.by_code || route.carry == nullptr) continue;
@@ -355,9 +410,9 @@ void ListIndex::ScanTogether(std::span<ScanTask> tasks) const {
         route.carry->Keep(scratch.visit(i), route.probe_count);
       }
     }
-    for (const auto& visits : shares[0]) TakeLists(lists_, visits);
-    TakeNearLists(proving, near_list_counts);
-    for (const auto& visits : shares[1]) TakeOtherLists(lists_, visits);
+    for (const auto& visits : shares[0]) TakeLists(lists_, AllOf(visits));
+    TakeNearLists(AllOf(proving), AllOf(near_list_counts));
+    for (const auto& visits : shares[1]) TakeOtherLists(lists_, AllOf(visits));
     for (std::size_t i = 0; i < group.size(); ++i) {
       const Route& route = routes[i];
       if (!route.by_code) continue;
@@ -371,15 +426,16 @@ void ListIndex::ScanTogether(std::span<ScanTask> tasks) const {
       task.stats =
           FinishPass(route, visit, scratch.pass(i), *task.query, *task.state);
     }
-    ScanAllFloats(by_floats);
+    ScanAllFloats(AllOf(by_floats));
+    scratch.GiveBack();
   }
 }
 
 void ListIndex::TakeNearLists(std::span<ListVisit* const> visits,
                               std::span<const std::int64_t> list_counts) const {
-  std::vector<CodePass*> passes;
+  Few<CodePass*> passes;
   for (ListVisit* visit : visits) passes.push_back(visit->pass);
-  CodePass::ScoreAllLists(passes);
+  CodePass::ScoreAllLists(AllOf(passes));
   for (std::size_t i = 0; i < visits.size(); ++i) {
     ListVisit& visit = *visits[i];
     visit.knows_products = true;
@@ -490,6 +546,25 @@ ListIndex::ListChoice ListIndex::ChoiceOf(const Route& route,
           .probe_count = route.probe_count};
 }
 
+float ListIndex::LeastScore(std::span<const float> scores,
+                            const ListChoice& choice) const {
+  return lists_.means->ExpectedScore(scores, choice.sought_count) -
+         *choice.margin;
+}
+
+void ListIndex::SelectByMargin(std::span<const float> scores, float least,
+                               const ListChoice& choice,
+                               std::vector<std::int32_t>& lists) const {
+  SelectFrom(
+      scores, least,
+      [&](const std::vector<std::int32_t>& selected) {
+        double sum = 0;
+        for (const std::int32_t list : selected) sum += TrainedCount(list);
+        return sum >= choice.key_count;
+      },
+      lists);
+}
+
 // 4 bits tell which lists may be wanted; floats say which are. The best come
 // first: where a query is alone, little is then kept of the others.
 void ListIndex::ChooseExactly(float* scores, const ListChoice& choice,
@@ -501,16 +576,9 @@ void ListIndex::ChooseExactly(float* scores, const ListChoice& choice,
   thread_local std::vector<float> of_likely;
   float least = -std::numeric_limits<float>::infinity();
   if (choice.margin) {
-    least = lists_.means->ExpectedScore(visit.scores, choice.sought_count) -
-            *choice.margin;
-    SelectFrom(
-        visit.scores, least - kDeviations * ScoreDeviation(),
-        [&](const std::vector<std::int32_t>& lists) {
-          double sum = 0;
-          for (const std::int32_t list : lists) sum += TrainedCount(list);
-          return sum >= choice.key_count;
-        },
-        likely);
+    least = LeastScore(visit.scores, choice);
+    SelectByMargin(visit.scores, least - kDeviations * ScoreDeviation(), choice,
+                   likely);
   } else {
     SelectBest(visit.scores,
                std::min(list_count(),
@@ -526,6 +594,7 @@ void ListIndex::ChooseExactly(float* scores, const ListChoice& choice,
   ActiveKernels().DotRowsAt(
       query.query.data(), lists_.means->means.data(), likely.data(),
       static_cast<std::int64_t>(likely.size()), dim(), products.data());
+  if (!AllFinite(products)) visit.status = LogitOverflows();
   for (std::size_t i = 0; i < likely.size(); ++i) {
     const auto l = static_cast<std::size_t>(likely[i]);
     of_likely[i] = scores[l] = factor * products[i] + lists_.means->reaches[l];
@@ -575,15 +644,23 @@ void ListIndex::AddUnscored(const ListVisit& visit,
       state, stats);
 }
 
-void ListIndex::AddUnscored(const ScanQuery& query, const FloatVisit& visit,
-                            std::span<const float> scores,
-                            const EligibleRows* eligible,
-                            std::int64_t eligible_count, AttentionState& state,
-                            ScanStats& stats) const {
+ScanStats ListIndex::FinishFloats(const ScanQuery& query,
+                                  const FloatVisit& visit, bool complete,
+                                  std::span<const float> scores,
+                                  const EligibleRows* eligible,
+                                  std::int64_t eligible_count,
+                                  AttentionState& state) const {
   thread_local CodedQuery coded;
-  if (state.value_dim() > 0 || !HasCodesFor(query, state) ||
+  ScanStats stats = {
+      .scored_count = visit.scored_count(),
+      .visited_list_count = static_cast<std::int64_t>(visit.lists().size()),
+      .complete = complete,
+      .exact = complete,
+      .results_exact = complete,
+      .knows_mass = complete};
+  if (complete || state.value_dim() > 0 || !HasCodesFor(query, state) ||
       !coded.Encode(lists_.codes, query.query, query.logit_factor)) {
-    return;
+    return stats;
   }
   AddUnscored(
       eligible,
@@ -599,6 +676,7 @@ void ListIndex::AddUnscored(const ScanQuery& query, const FloatVisit& visit,
                         static_cast<double>(lists_.key_count()),
        .rest_count = eligible_count - visit.scored_count()},
       state, stats);
+  return stats;
 }
 
 void ListIndex::AddUnscored(const EligibleRows* eligible,
@@ -606,7 +684,7 @@ void ListIndex::AddUnscored(const EligibleRows* eligible,
                             ScanStats& stats) const {
   const ListPart part = {&lists_, eligible};
   UnscoredGuess guess;
-  if (!training_->unscored_mass.Guess({&part, 1}, visited, guess)) return;
+  if (!training_->mass->Guess({&part, 1}, visited, guess)) return;
   state.AddUnkept(guess.partition);
   stats.knows_mass = true;
   stats.log_variance = LogAdd(stats.log_variance, guess.log_variance);
@@ -631,13 +709,19 @@ absl::StatusOr<ScanStats> ListIndex::ScanFloats(const ScanQuery& query,
   thread_local std::vector<float> scores;
   thread_local std::vector<std::int32_t> chosen;
   lists_.means->ScoreLists(query.query, scores);
-  SelectBest(scores, route.probe_count, chosen);
+  const ListChoice choice = ChoiceOf(route, state.top().k());
+  if (choice.margin) {
+    SelectByMargin(scores, LeastScore(scores, choice), choice, chosen);
+    BestFirst(scores, chosen);
+  } else {
+    SelectBest(scores, choice.probe_count, chosen);
+  }
   FloatVisit visit(lists_, query, scores, true, state);
   ATTENDANT_RETURN_IF_ERROR(visit.Visit(chosen));
-  ScanStats stats = {.scored_count = visit.scored_count(),
-                     .visited_list_count = route.probe_count};
-  AddUnscored(query, visit, scores, nullptr, lists_.key_count(), state, stats);
-  return stats;
+  const bool complete =
+      static_cast<std::int64_t>(chosen.size()) == list_count();
+  return FinishFloats(query, visit, complete, scores, nullptr,
+                      lists_.key_count(), state);
 }
 
 }  // namespace attendant

@@ -3,6 +3,7 @@
 #ifndef ATTENDANT_CORE_SHORTLIST_LIST_INDEX_H_
 #define ATTENDANT_CORE_SHORTLIST_LIST_INDEX_H_
 
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -76,6 +77,8 @@ class ListIndex : public IvfIndex {
   void ScanTogether(std::span<ScanTask> tasks) const override;
   std::unique_ptr<KeyGroups> GroupKeys(
       const ScanQuery& query, std::span<const Candidate> head) const override;
+  std::int64_t learning_bytes() const override;
+  absl::Status Learn(const std::atomic<bool>& cancelled) const override;
   MemoryParts memory() const override;
 
   const InvertedLists& lists() const { return lists_; }
@@ -98,13 +101,12 @@ class ListIndex : public IvfIndex {
   // fewer, it would score most from floats after all. A pass over a few lists
   // saves the ranking of all lists by floats besides.
   static constexpr std::int64_t kKeysPerKept = 4;
+  // Errors of codes of fewer components are alike, not random, so that nothing
+  // is known of their sum; and the floats of a key are few.
+  static constexpr std::int64_t kLeastCodedDim = 3;
   // Scored from floats where the sum is to be right, beside the k best: what
   // attends most, so that its codes' errors don't matter.
   static constexpr std::int64_t kRescoreCount = 1000;
-
-  // With at least this share of the keys eligible, a query is scanned with
-  // others that have all, and leaves out what it may not see.
-  static constexpr double kMostlyEligible = 0.5;
 
   // Which lists a query visits: those whose scores are at most the margin below
   // what the best sought_count keys are expected to score, and as many as hold
@@ -133,6 +135,13 @@ class ListIndex : public IvfIndex {
   };
   // For the k best.
   ListChoice ChoiceOf(const Route& route, std::int64_t k) const;
+  // The least score of a list that is visited. There is a margin.
+  float LeastScore(std::span<const float> scores,
+                   const ListChoice& choice) const;
+  // The lists with such scores, and more if they hold too few keys.
+  void SelectByMargin(std::span<const float> scores, float least,
+                      const ListChoice& choice,
+                      std::vector<std::int32_t>& lists) const;
 
   bool IsMasked(const ScanQuery& query) const;
   // The share of the keys that is eligible, if it is known and great.
@@ -177,12 +186,15 @@ class ListIndex : public IvfIndex {
   void AddUnscored(const ListVisit& visit, const EligibleRows* eligible,
                    std::int64_t eligible_count, AttentionState& state,
                    ScanStats& stats) const;
-  void AddUnscored(const ScanQuery& query, const FloatVisit& visit,
-                   std::span<const float> scores, const EligibleRows* eligible,
-                   std::int64_t eligible_count, AttentionState& state,
-                   ScanStats& stats) const;
   void AddUnscored(const EligibleRows* eligible, const VisitedMass& visited,
                    AttentionState& state, ScanStats& stats) const;
+  // What a visit says, which was of all lists if `complete`; else adds what the
+  // others are guessed to hold.
+  ScanStats FinishFloats(const ScanQuery& query, const FloatVisit& visit,
+                         bool complete, std::span<const float> scores,
+                         const EligibleRows* eligible,
+                         std::int64_t eligible_count,
+                         AttentionState& state) const;
   void ChooseLists(std::span<ListVisit* const> visits,
                    std::span<const ListChoice> choices) const;
   void ChooseExactly(float* scores, const ListChoice& choice,
@@ -208,7 +220,6 @@ class ListIndex : public IvfIndex {
 
   // Lists that find the best rows of which a share of `rate` is eligible.
   double ProbesFor(std::int64_t probe_count, double rate) const;
-  double CostOfKey() const;
   double CostOfRows(std::int64_t row_count) const;
   double CostOfLists(double probes, double rate) const;
   double CostOfCodes(bool pools) const;

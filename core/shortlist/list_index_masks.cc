@@ -12,6 +12,7 @@
 #include "core/shortlist/list_groups.h"
 #include "core/shortlist/list_index.h"
 #include "core/shortlist/list_scratch.h"
+#include "core/shortlist/scan_costs.h"
 
 namespace attendant {
 
@@ -65,9 +66,10 @@ std::vector<std::int64_t> ListIndex::CountEligible(
 
 std::unique_ptr<KeyGroups> ListIndex::GroupKeys(
     const ScanQuery& query, std::span<const Candidate> head) const {
-  if (!HasCodesFor(query) || !training_->unscored_mass.usable()) return nullptr;
+  const auto unscored_mass = training_->mass->Load();
+  if (!HasCodesFor(query) || !unscored_mass->usable()) return nullptr;
   ListGroupsInput input = {.lists = &lists_,
-                           .unscored_mass = &training_->unscored_mass,
+                           .unscored_mass = unscored_mass,
                            .query = &query,
                            .masked = IsMasked(query),
                            .probe_count = ProbesOf(query.goals),
@@ -176,18 +178,9 @@ absl::StatusOr<ScanStats> ListIndex::ScanMaskedFloats(
             return visit.Visit(chosen);
           },
           [&] { return visit.scored_count(); }));
-  ScanStats stats = {
-      .scored_count = visit.scored_count(),
-      .visited_list_count = static_cast<std::int64_t>(visit.lists().size()),
-      .complete = complete,
-      .exact = complete,
-      .results_exact = complete,
-      .knows_mass = complete};
-  if (!complete) {
-    const EligibleRows eligible(query);
-    AddUnscored(query, visit, scores, &eligible, eligible_count, state, stats);
-  }
-  return stats;
+  const EligibleRows eligible(query);
+  return FinishFloats(query, visit, complete, scores, &eligible, eligible_count,
+                      state);
 }
 
 absl::StatusOr<ScanStats> ListIndex::ScanMaskedByCode(
@@ -254,45 +247,36 @@ double ListIndex::ProbesFor(std::int64_t probe_count, double rate) const {
          static_cast<double>(calibration.probe_count);
 }
 
-// Nanoseconds, measured on 1,000,000 keys of 128 floats, which are far more
-// than a cache holds (bench/README.md); only the ratios matter. A key that is
-// read after its neighbour; then, below, between some that are left out, and
-// from anywhere.
-double ListIndex::CostOfKey() const {
-  return 5 + 0.22 * static_cast<double>(dim());
-}
-
 double ListIndex::CostOfRows(std::int64_t row_count) const {
-  return static_cast<double>(row_count) * 2.7 * CostOfKey();
+  return static_cast<double>(row_count) * CostOfKeyAnywhere(dim());
 }
 
 // Of ranking all lists and visiting `probes` of them, with a share of `rate` of
 // their rows eligible. The means are small enough for a cache.
 double ListIndex::CostOfLists(double probes, double rate) const {
-  constexpr double kCostOfTest = 2.7;
   const double rows_per_list = static_cast<double>(lists_.key_count()) /
                                static_cast<double>(list_count());
-  return static_cast<double>(list_count()) * 0.5 * CostOfKey() +
-         probes * rows_per_list * (kCostOfTest + rate * 1.6 * CostOfKey());
+  return static_cast<double>(list_count()) * 0.5 * CostOfKey(dim()) +
+         probes * rows_per_list *
+             (kCostOfTest + rate * CostOfEligibleKey(dim()));
 }
 
 // Of all codes, with a test for each key. Pooling reads them once more, and
 // takes out again what is scored from floats.
 double ListIndex::CostOfCodes(bool pools) const {
-  constexpr double kCostOfTest = 2.7;
-  const double of_codes =
-      static_cast<double>(lists_.key_count()) * (kCostOfTest + CostOfKey() / 8);
+  const double of_codes = static_cast<double>(lists_.key_count()) *
+                          (kCostOfTest + CostOfKey(dim()) / 8);
   if (!pools) return of_codes;
-  return of_codes + static_cast<double>(lists_.key_count()) * CostOfKey() / 8 +
+  return of_codes +
+         static_cast<double>(lists_.key_count()) * CostOfKey(dim()) / 8 +
          2 * CostOfRows(kRescoreCount);
 }
 
 // Of codes of 8 bits in so many lists, with a test for each key.
 double ListIndex::CostOfListCodes(double lists) const {
-  constexpr double kCostOfTest = 2.7;
   const double rows_per_list = static_cast<double>(lists_.key_count()) /
                                static_cast<double>(list_count());
-  return lists * rows_per_list * (kCostOfTest + CostOfKey() / 4);
+  return lists * rows_per_list * (kCostOfTest + CostOfKey(dim()) / 4);
 }
 
 template <typename Visit, typename Found>

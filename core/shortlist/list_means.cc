@@ -2,16 +2,20 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <limits>
 
 #include "core/attention/score.h"
+#include "core/base/status.h"
+#include "core/kernels/float_order.h"
 #include "core/kernels/kernels.h"
 #include "core/kernels/select.h"
 
 namespace attendant {
 namespace {
+
+// Of a dimension of keys (see Rotation, KeyCodes).
+constexpr std::int64_t kMaxDimension = 8192;
 
 // Lists that the best keys are expected to be in, as far as matters.
 constexpr std::size_t kBestLists = 16;
@@ -109,17 +113,42 @@ std::int64_t ListMeans::memory_bytes() const {
          codes.memory_bytes();
 }
 
+void ListMeans::Save(ByteSink& sink) const {
+  sink.Put(dim);
+  sink.PutArray(means.span());
+  sink.PutArray(std::span<const float>(reaches));
+  sink.PutArray(std::span<const float>(counts));
+}
+
+absl::StatusOr<std::shared_ptr<const ListMeans>> ListMeans::Load(
+    ByteSource& source, std::uint64_t seed) {
+  auto loaded = std::make_shared<ListMeans>();
+  loaded->dim = source.Get<std::int64_t>();
+  loaded->means = source.GetArray<AlignedBuffer<float>>();
+  loaded->reaches = source.GetArray<std::vector<float>>();
+  loaded->counts = source.GetArray<std::vector<float>>();
+  ATTENDANT_RETURN_IF_ERROR(source.status());
+  const bool fits =
+      loaded->dim >= 1 && loaded->dim <= kMaxDimension &&
+      loaded->list_count() >= 1 &&
+      loaded->means.size() ==
+          loaded->reaches.size() * static_cast<std::size_t>(loaded->dim) &&
+      loaded->counts.size() == loaded->reaches.size() &&
+      std::any_of(loaded->reaches.begin(), loaded->reaches.end(), IsPromise);
+  if (!fits)
+    return absl::DataLossError("it is no training of lists: their means");
+  loaded->codes = KeyCodes(loaded->view(), {}, seed);
+  return loaded;
+}
+
 void ListMeans::ScoreLists(std::span<const float> query,
                            std::vector<float>& scores) const {
+  thread_local std::vector<float> direction;
+  DirectionOf(query, direction);
   scores.resize(reaches.size());
-  ActiveKernels().DotRows(query.data(), means.data(), list_count(), dim,
+  ActiveKernels().DotRows(direction.data(), means.data(), list_count(), dim,
                           scores.data());
-  // The order of a query of norm 1, which keeps sums of huge numbers finite.
-  const double norm = Norm(query);
-  const auto factor = static_cast<float>(norm > 0 ? 1 / norm : 0);
-  for (std::size_t l = 0; l < scores.size(); ++l) {
-    scores[l] = factor * scores[l] + reaches[l];
-  }
+  for (std::size_t l = 0; l < scores.size(); ++l) scores[l] += reaches[l];
 }
 
 void ListMeans::ScoreListsByCode(std::span<const CodeQuery> queries,
@@ -138,10 +167,8 @@ void ListMeans::RankLists(std::span<const float> scores,
                           std::vector<std::uint64_t>& ranks) {
   ranks.resize(scores.size());
   for (std::size_t l = 0; l < ranks.size(); ++l) {
-    // The bits of a float, made to order as the float does.
-    const auto bits = std::bit_cast<std::uint32_t>(scores[l]);
-    const std::uint32_t ordered = (bits >> 31) != 0 ? ~bits : bits | 0x80000000;
-    ranks[l] = std::uint64_t{ordered} << 32 | ~static_cast<std::uint32_t>(l);
+    ranks[l] = std::uint64_t{OrderOf(scores[l])} << 32 |
+               ~static_cast<std::uint32_t>(l);
   }
 }
 

@@ -3,10 +3,13 @@
 #define ATTENDANT_CORE_SHORTLIST_LIST_MEANS_H_
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "core/base/aligned_buffer.h"
+#include "core/base/byte_stream.h"
 #include "core/base/views.h"
 #include "core/shortlist/key_codes.h"
 
@@ -38,6 +41,12 @@ struct ListMeans {
   // The same of its reach.
   static bool IsPromise(float reach) { return reach >= 0; }
   std::int64_t memory_bytes() const;
+
+  // All but the codes, which Load makes by this seed. DataLoss if there are no
+  // such means.
+  void Save(ByteSink& sink) const;
+  static absl::StatusOr<std::shared_ptr<const ListMeans>> Load(
+      ByteSource& source, std::uint64_t seed);
 
   // What the best key of each list is expected to score for a query of norm 1
   // in the query's direction: the order in which lists are visited. [lists].

@@ -12,7 +12,8 @@
 
 namespace attendant {
 
-// Passes and lists of the queries of a scan. One a thread: it keeps its memory.
+// Passes and lists of the queries of a scan. One a thread: it keeps its memory,
+// but for passes that kept very many keys.
 class ListScratch {
  public:
   // Queries that share the passes of one scan.
@@ -31,7 +32,18 @@ class ListScratch {
   }
   ListVisit& visit(std::size_t i) { return visits_[i]; }
 
+  // After a scan: nothing of the passes is asked for any more.
+  void GiveBack() {
+    for (std::unique_ptr<CodePass>& pass : passes_) {
+      if (pass->room() > kMostRoom) pass = std::make_unique<CodePass>();
+    }
+  }
+
  private:
+  // A shortlist of 16,000: what a scan of that takes, the memory anew does not
+  // lengthen.
+  static constexpr std::size_t kMostRoom = std::size_t{1} << 15;
+
   std::vector<std::unique_ptr<CodePass>> passes_;
   std::array<ListVisit, kMaxTogether + 1> visits_;
 };

@@ -14,6 +14,7 @@
 #include "core/shortlist/key_norms.h"
 #include "core/shortlist/key_rows.h"
 #include "core/shortlist/sample_queries.h"
+#include "core/shortlist/scan_costs.h"
 #include "core/shortlist/visited_keys.h"
 #include "core/shortlist/width_index.h"
 
@@ -45,6 +46,10 @@ AngularOptions OptionsFor(const LshOptions& options, std::int64_t key_count,
   return angular;
 }
 
+absl::Status BuildCancelled() {
+  return absl::CancelledError("the build was cancelled");
+}
+
 // bucket_of as AngularBuckets::Build gives it.
 absl::StatusOr<WidthCurve> Calibrate(const AngularBuckets& buckets,
                                      std::span<const std::int32_t> bucket_of,
@@ -67,7 +72,12 @@ absl::StatusOr<WidthCurve> Calibrate(const AngularBuckets& buckets,
   VisitedKeys visited;
   std::vector<double> costs;  // by the logarithm of the width, summed
   const std::int64_t cost_queries = std::min(kCostQueries, sample.count());
+  const auto is_cancelled = [&options] {
+    return options.cancelled != nullptr &&
+           options.cancelled->load(std::memory_order_relaxed);
+  };
   for (std::int64_t q = 0; q < sample.count(); ++q) {
+    if (is_cancelled()) return BuildCancelled();
     buckets.Score(sample.Query(q), scores);
     for (std::size_t b = 0; b < order.size(); ++b) {
       order[b] = static_cast<std::int32_t>(b);
@@ -99,6 +109,7 @@ absl::StatusOr<WidthCurve> Calibrate(const AngularBuckets& buckets,
     double met = 0;
     std::size_t step = 0;
     for (std::size_t i = 0; i < order.size(); ++i) {
+      if (is_cancelled()) return BuildCancelled();
       const auto of_bucket = buckets.KeysOf(order[i]);
       met += static_cast<double>(of_bucket.size());
       for (const std::int32_t position : of_bucket) visited.Add(position);
@@ -106,7 +117,7 @@ absl::StatusOr<WidthCurve> Calibrate(const AngularBuckets& buckets,
       if (costs.size() == step) costs.push_back(0);
       costs[step++] += fixed_cost + met * kCostOfMeeting +
                        static_cast<double>(visited.positions().size()) *
-                           keys.CostOfKeyAnywhere();
+                           CostOfKeyAnywhere(keys.dim());
     }
   }
   curve.recall.Finish();
@@ -152,6 +163,10 @@ class BucketIndex : public WidthIndex<LshIndex, IndexKind::kLsh> {
     return {.index = buckets_.memory_bytes()};
   }
 
+  void SaveFinder(ByteSink& sink) const override {
+    if (finds()) buckets_.Save(sink);
+  }
+
   const AngularBuckets buckets_;
 };
 
@@ -174,12 +189,12 @@ absl::StatusOr<std::unique_ptr<LshIndex>> BuildIndex(
     if (!buckets.Build(rows.keys(),
                        cosine ? rows.inverse_norms() : equal_factors, angular,
                        bucket_of)) {
-      return absl::CancelledError("the build was cancelled");
+      return BuildCancelled();
     }
     // A direction is read after its neighbour, and scores two buckets a range.
     const double fixed_cost =
         static_cast<double>(angular.round_count * angular.direction_count) *
-        (rows.CostOfKeyAnywhere() / 4 +
+        (CostOfKeyAnywhere(rows.dim()) / 4 +
          static_cast<double>(2 * angular.norm_range_count) * kCostOfBucket);
     ATTENDANT_ASSIGN_OR_RETURN(
         curve,
@@ -195,6 +210,19 @@ absl::StatusOr<std::unique_ptr<LshIndex>> BuildIndex(
 }
 
 }  // namespace
+
+absl::StatusOr<std::unique_ptr<LshIndex>> LshIndex::Load(
+    ByteSource& source, std::int64_t row_count) {
+  ATTENDANT_ASSIGN_OR_RETURN(WidthSearch search,
+                             WidthSearch::Load(source, row_count));
+  AngularBuckets buckets;
+  if (search.finds()) {
+    ATTENDANT_ASSIGN_OR_RETURN(
+        buckets, AngularBuckets::Load(source, search.keys().key_count(),
+                                      search.keys().dim()));
+  }
+  return std::make_unique<BucketIndex>(std::move(search), std::move(buckets));
+}
 
 absl::StatusOr<std::unique_ptr<LshIndex>> LshIndex::Build(
     std::span<const std::span<const float>> keys, std::int64_t dim,

@@ -17,6 +17,7 @@
 #include <span>
 
 #include "absl/status/statusor.h"
+#include "core/base/byte_stream.h"
 #include "core/shortlist/key_index.h"
 
 namespace attendant {
@@ -47,6 +48,12 @@ class LshIndex : public KeyIndex {
   static absl::StatusOr<std::unique_ptr<LshIndex>> Build(
       std::span<const std::span<const float>> keys, std::int64_t dim,
       ScoreKind score_kind, const LshOptions& options);
+
+  // As bytes; see index_file.h. Errors of Load: DataLoss; throws
+  // std::bad_alloc.
+  virtual void Save(ByteSink& sink) const = 0;
+  static absl::StatusOr<std::unique_ptr<LshIndex>> Load(ByteSource& source,
+                                                        std::int64_t row_count);
 };
 
 }  // namespace attendant

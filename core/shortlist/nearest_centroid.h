@@ -16,7 +16,7 @@ namespace attendant {
 // thread-safe.
 class CodedRows {
  public:
-  // Of rows [n, dim], by thread_count >= 1 threads. 56 bytes a row and one a
+  // Of rows [n, dim], by thread_count >= 1 threads. 64 bytes a row and one a
   // component.
   CodedRows(MatrixView rows, std::int64_t thread_count);
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/attention/score.h"
 #include "core/base/status.h"
 #include "core/kernels/select.h"
 #include "core/shortlist/guard_build.h"
@@ -14,6 +15,7 @@
 #include "core/shortlist/key_rows.h"
 #include "core/shortlist/product_codes.h"
 #include "core/shortlist/sample_queries.h"
+#include "core/shortlist/scan_costs.h"
 #include "core/shortlist/width_index.h"
 
 namespace attendant {
@@ -24,17 +26,6 @@ constexpr std::int64_t kInterruptKeys = 4096;
 // Nanoseconds to add a number of the table, and for the rest of a key.
 constexpr double kCostOfPart = 0.35;
 constexpr double kCostOfCode = 2;
-
-// The query's direction: huge components would make sums that are not finite.
-void Normalise(std::span<const float> query, std::vector<float>& unit) {
-  const double norm = Norm(query);
-  const double factor = norm > 0 ? 1 / norm : 0;
-  unit.resize(query.size());
-  std::transform(query.begin(), query.end(), unit.begin(),
-                 [factor](float component) {
-                   return static_cast<float>(component * factor);
-                 });
-}
 
 // Places of keys in the order of their products: of each, how many have as
 // great a one or a greater.
@@ -85,7 +76,7 @@ absl::StatusOr<WidthCurve> Calibrate(const ProductCodes& codes,
         options.cancelled->load(std::memory_order_relaxed)) {
       return absl::CancelledError("the build was cancelled");
     }
-    Normalise(sample.Query(q), unit);
+    DirectionOf(sample.Query(q), unit);
     codes.MakeTable(unit, table);
     for (std::size_t p = 0; p < products.size(); ++p) {
       products[p] = codes.Product(table, static_cast<std::int64_t>(p));
@@ -97,7 +88,7 @@ absl::StatusOr<WidthCurve> Calibrate(const ProductCodes& codes,
   const double pass =
       n * (static_cast<double>(codes.part_count()) * kCostOfPart + kCostOfCode);
   curve.cost.Add(1, pass);
-  curve.cost.Add(n + 1, pass + n * keys.CostOfKeyAnywhere());
+  curve.cost.Add(n + 1, pass + n * CostOfKeyAnywhere(keys.dim()));
   return curve;
 }
 
@@ -112,7 +103,7 @@ class ProductIndex : public WidthIndex<PqIndex, IndexKind::kPq> {
                     std::int64_t width, FoundKeys& found) const override {
     thread_local std::vector<float> unit, table, products;
     thread_local std::vector<std::int32_t> positions, best;
-    Normalise(query.query, unit);
+    DirectionOf(query.query, unit);
     codes_.MakeTable(unit, table);
     products.clear();
     positions.clear();
@@ -141,6 +132,10 @@ class ProductIndex : public WidthIndex<PqIndex, IndexKind::kPq> {
 
   MemoryParts finder_memory() const override {
     return {.codes = codes_.memory_bytes()};
+  }
+
+  void SaveFinder(ByteSink& sink) const override {
+    if (finds()) codes_.Save(sink);
   }
 
   const ProductCodes codes_;
@@ -179,6 +174,19 @@ absl::StatusOr<std::unique_ptr<PqIndex>> BuildIndex(
 }
 
 }  // namespace
+
+absl::StatusOr<std::unique_ptr<PqIndex>> PqIndex::Load(
+    ByteSource& source, std::int64_t row_count, ScratchFiles* key_files) {
+  ATTENDANT_ASSIGN_OR_RETURN(WidthSearch search,
+                             WidthSearch::Load(source, row_count, key_files));
+  ProductCodes codes;
+  if (search.finds()) {
+    ATTENDANT_ASSIGN_OR_RETURN(
+        codes, ProductCodes::Load(source, search.keys().key_count(),
+                                  search.keys().dim()));
+  }
+  return std::make_unique<ProductIndex>(std::move(search), std::move(codes));
+}
 
 absl::StatusOr<std::unique_ptr<PqIndex>> PqIndex::Build(
     std::span<const std::span<const float>> keys, std::int64_t dim,

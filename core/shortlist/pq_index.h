@@ -16,6 +16,7 @@
 #include <span>
 
 #include "absl/status/statusor.h"
+#include "core/base/byte_stream.h"
 #include "core/base/scratch_files.h"
 #include "core/shortlist/key_index.h"
 
@@ -47,6 +48,13 @@ class PqIndex : public KeyIndex {
   static absl::StatusOr<std::unique_ptr<PqIndex>> Build(
       std::span<const std::span<const float>> keys, std::int64_t dim,
       ScoreKind score_kind, const PqOptions& options);
+
+  // As bytes; see index_file.h. Errors of Load: DataLoss; throws
+  // std::bad_alloc.
+  virtual void Save(ByteSink& sink) const = 0;
+  static absl::StatusOr<std::unique_ptr<PqIndex>> Load(
+      ByteSource& source, std::int64_t row_count,
+      ScratchFiles* key_files = nullptr);
 };
 
 }  // namespace attendant

@@ -132,4 +132,28 @@ void ProductCodes::MakeTable(std::span<const float> query,
   }
 }
 
+void ProductCodes::Save(ByteSink& sink) const {
+  sink.Put(options_.part_count);
+  sink.PutArray(std::span<const float>(centroids_));
+  sink.PutArray(std::span<const std::uint8_t>(codes_));
+}
+
+absl::StatusOr<ProductCodes> ProductCodes::Load(ByteSource& source,
+                                                std::int64_t key_count,
+                                                std::int64_t dim) {
+  ProductCodes codes;
+  codes.dim_ = dim;
+  codes.options_.part_count = source.Get<std::int64_t>();
+  codes.centroids_ = source.GetArray<std::vector<float>>();
+  codes.codes_ = source.GetArray<std::vector<std::uint8_t>>();
+  ATTENDANT_RETURN_IF_ERROR(source.status());
+  const std::int64_t parts = codes.part_count();
+  if (parts < 1 || parts > dim ||
+      static_cast<std::int64_t>(codes.centroids_.size()) != dim * kCentroids ||
+      static_cast<std::int64_t>(codes.codes_.size()) != key_count * parts) {
+    return absl::DataLossError("it has no codes of its keys");
+  }
+  return codes;
+}
+
 }  // namespace attendant

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/base/byte_stream.h"
 #include "core/base/views.h"
 
 namespace attendant {
@@ -54,6 +56,12 @@ class ProductCodes {
     return static_cast<std::int64_t>(codes_.size() +
                                      centroids_.size() * sizeof(float));
   }
+
+  void Save(ByteSink& sink) const;
+  // Of so many keys of `dim`. DataLoss if they are bytes of none.
+  static absl::StatusOr<ProductCodes> Load(ByteSource& source,
+                                           std::int64_t key_count,
+                                           std::int64_t dim);
 
  private:
   static constexpr std::int64_t kCentroids = 256;

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
+
+#include "core/base/status.h"
 
 namespace attendant {
 namespace {
@@ -103,6 +106,66 @@ double CostCurve::At(double width) const {
   const auto& [low_width, low_cost] = points_[high - 1];
   return low_cost + (points_[high].second - low_cost) * (width - low_width) /
                         (points_[high].first - low_width);
+}
+
+void RecallCurve::Save(ByteSink& sink) const {
+  sink.Put(static_cast<std::uint64_t>(depths_.size()));
+  for (const Depth& depth : depths_) {
+    sink.Put(depth.neighbour_count);
+    sink.PutArray(std::span<const std::int64_t>(depth.widths));
+  }
+}
+
+absl::StatusOr<RecallCurve> RecallCurve::Load(ByteSource& source) {
+  RecallCurve curve;
+  const auto depth_count = source.Get<std::uint64_t>();
+  std::int64_t last_count = 0;
+  for (std::uint64_t d = 0; d < depth_count && source.status().ok(); ++d) {
+    Depth depth;
+    depth.neighbour_count = source.Get<std::int64_t>();
+    depth.widths = source.GetArray<std::vector<std::int64_t>>();
+    if (depth.neighbour_count <= last_count ||
+        depth.widths.size() != kRecalls.size() || depth.widths[0] < 1 ||
+        !std::is_sorted(depth.widths.begin(), depth.widths.end())) {
+      source.Fail(absl::DataLossError("its recalls are of no widths"));
+    }
+    last_count = depth.neighbour_count;
+    curve.depths_.push_back(std::move(depth));
+  }
+  if (depth_count == 0) {
+    source.Fail(absl::DataLossError("its recalls are of no widths"));
+  }
+  ATTENDANT_RETURN_IF_ERROR(source.status());
+  return curve;
+}
+
+void CostCurve::Save(ByteSink& sink) const {
+  sink.Put(static_cast<std::uint64_t>(points_.size()));
+  for (const auto& [width, cost] : points_) {
+    sink.Put(width);
+    sink.Put(cost);
+  }
+}
+
+absl::StatusOr<CostCurve> CostCurve::Load(ByteSource& source) {
+  CostCurve curve;
+  const auto count = source.Get<std::uint64_t>();
+  double last_width = 0;
+  for (std::uint64_t i = 0; i < count && source.status().ok(); ++i) {
+    const auto width = source.Get<double>();
+    const auto cost = source.Get<double>();
+    if (!(width > last_width) || !std::isfinite(width) ||
+        !std::isfinite(cost)) {
+      source.Fail(absl::DataLossError("its costs are of no widths"));
+    }
+    last_width = width;
+    curve.Add(width, cost);
+  }
+  if (count == 0) {
+    source.Fail(absl::DataLossError("its costs are of no widths"));
+  }
+  ATTENDANT_RETURN_IF_ERROR(source.status());
+  return curve;
 }
 
 }  // namespace attendant

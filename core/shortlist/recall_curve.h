@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "core/base/byte_stream.h"
 #include "core/shortlist/sample_queries.h"
 
 namespace attendant {
@@ -44,6 +46,10 @@ class RecallCurve {
   // greatest recall learned from that `width` reaches.
   double RecallAt(double width) const;
 
+  void Save(ByteSink& sink) const;
+  // DataLoss if they are bytes of none.
+  static absl::StatusOr<RecallCurve> Load(ByteSource& source);
+
  private:
   // widths[i]: least width of the i-th recall learned from, or kNever.
   struct Depth {
@@ -66,6 +72,10 @@ class CostCurve {
   // In proportion below the first point; beyond the last on the line through
   // the last two.
   double At(double width) const;
+
+  void Save(ByteSink& sink) const;
+  // DataLoss if they are bytes of none.
+  static absl::StatusOr<CostCurve> Load(ByteSource& source);
 
  private:
   std::vector<std::pair<double, double>> points_;

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/base/status.h"
+#include "core/kernels/prefetch.h"
 
 namespace attendant {
 namespace {
@@ -108,11 +109,7 @@ absl::Status RowScan::ScanConsecutive(const KeyRun& run) {
 }
 
 inline void RowScan::Prefetch(const float* keys, std::int64_t position) const {
-  constexpr std::int64_t kLineFloats = 16;
-  const float* key = keys + position * dim_;
-  for (std::int64_t d = 0; d < dim_; d += kLineFloats) {
-    __builtin_prefetch(key + d);
-  }
+  PrefetchFloats(keys + position * dim_, dim_);
 }
 
 absl::Status RowScan::ScanScattered(const float* keys,

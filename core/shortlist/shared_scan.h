@@ -1,5 +1,5 @@
 // Exhaustive scans from floats, in passes over the keys that several queries
-// share. Internal.
+// share; and how much of an index a query must see to share any. Internal.
 #ifndef ATTENDANT_CORE_SHORTLIST_SHARED_SCAN_H_
 #define ATTENDANT_CORE_SHORTLIST_SHARED_SCAN_H_
 
@@ -15,6 +15,11 @@ namespace attendant {
 // Where fewer than one row in so many is eligible, a query scores those alone:
 // to read a key takes about as long as to multiply it by so many queries.
 inline constexpr std::int64_t kRowsPerEligible = 8;
+
+// With at least this share of an index's keys eligible, a query of few lists or
+// of codes is scanned with others that have all, and leaves out what it may not
+// see.
+inline constexpr double kMostlyEligible = 0.5;
 
 // Keys that lie one after the other in memory.
 struct StoredKeys {

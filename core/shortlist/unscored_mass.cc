@@ -1,15 +1,14 @@
 #include "core/shortlist/unscored_mass.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 
 #include "core/attention/log_add.h"
-#include "core/base/random.h"
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
 #include "core/kernels/select.h"
+#include "core/shortlist/drawn_lists.h"
 
 namespace attendant {
 namespace {
@@ -20,22 +19,8 @@ constexpr float kNothing = -std::numeric_limits<float>::infinity();
 constexpr auto kBlockRows = static_cast<std::size_t>(kCodeRows);
 // Which blocks are drawn says more than what codes lack.
 constexpr CodeBits kBits = CodeBits::k4;
-// Lists are drawn by the power of what they are expected to hold: below 1, as
-// those that hold more than expected would else come with great factors.
-constexpr float kTemper = 0.8f;
 // Predictions that are off by more are of no use beside draws.
 constexpr double kMaxLogDeviation = 0.25;
-// Deviations of a mean of few and skewed draws, in place of 1.
-constexpr double kDrawDeviations = 1.12;
-// In [0, 1), and a function of the query alone.
-double UniformOf(std::span<const float> query) {
-  std::uint64_t state = 0;
-  for (const float component : query) {
-    state = state * 0x100000001b3u ^ std::bit_cast<std::uint32_t>(component);
-  }
-  return UniformFrom(SplitMixBits(state, 0));
-}
-
 struct BlockDraw {
   const ListPart* part = nullptr;
   std::int64_t list = 0;
@@ -310,9 +295,18 @@ UnscoredMass::Trust UnscoredMass::TrustAt(const VisitedMass& visited) const {
                       measured(of_rate, std::ceil(place)),
                       place - std::floor(place));
   };
-  if (rate == 0) return at_rate(0);
-  return Trust::Mix(at_rate(std::floor(rate)), at_rate(std::ceil(rate)),
-                    rate - std::floor(rate));
+  Trust trust =
+      rate == 0 ? at_rate(0)
+                : Trust::Mix(at_rate(std::floor(rate)),
+                             at_rate(std::ceil(rate)), rate - std::floor(rate));
+  const double beyond =
+      sharpness / (kLeastSharpness * std::exp2(kSharpnessCount - 1));
+  if (beyond > 1) {
+    trust.log_bias *= beyond;
+    trust.log_deviation *= beyond;
+    trust.unseen_factor = std::pow(trust.unseen_factor, beyond);
+  }
+  return trust;
 }
 
 void UnscoredMass::PredictLists(const InvertedLists& lists,
@@ -408,6 +402,8 @@ UnscoredMass::Draws UnscoredMass::Draw(std::span<const ListPart> parts,
   draws.max =
       kernels.Max(logits, static_cast<std::int64_t>(blocks.size()) * kCodeRows);
   double square_sum = 0;
+  double step_sum = 0;  // of squares of successive differences
+  double last = 0;
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     const ExpSums sums =
         kernels.SumExps(logits + b * kBlockRows, kCodeRows, draws.max, nullptr);
@@ -417,13 +413,20 @@ UnscoredMass::Draws UnscoredMass::Draw(std::span<const ListPart> parts,
     draws.sum_gap += factor * sums.sum_gap;
     draws.sum_square += factor * sums.sum_square;
     square_sum += of_draw * of_draw;
+    if (b > 0) step_sum += (of_draw - last) * (of_draw - last);
+    last = of_draw;
   }
   const auto n = static_cast<double>(blocks.size());
   draws.sum /= n;
   draws.sum_gap /= n;
   draws.sum_square /= n;
-  draws.deviation = std::sqrt(
-      std::max(0.0, square_sum / n - draws.sum * draws.sum) / (n - 1));
+  // Draws next to each other are of lists that are, which are alike: what lists
+  // far apart differ by is no chance (Wolter 2007, ch. 8, on systematic
+  // sampling). Of few draws the differences say less than the mean.
+  const double variance =
+      most < kDraws ? std::max(0.0, square_sum / n - draws.sum * draws.sum)
+                    : step_sum / (2 * n);
+  draws.deviation = std::sqrt(variance / (n - 1));
   return draws;
 }
 

@@ -34,6 +34,9 @@ struct UnscoredMassOptions {
   std::array<std::int64_t, kLearnedRates> probe_counts = {1, 1, 1};
   std::optional<float> margin;
   double sought_count = 0;
+  // Queries that were asked, [n, dim], which stand in place of sampled keys;
+  // none is zero.
+  std::span<const float> asked = {};
   std::uint64_t seed = 0;
   int thread_count = 1;  // >= 1; what is learned is the same for any
   const std::atomic<bool>* cancelled = nullptr;
@@ -111,10 +114,15 @@ class UnscoredMass {
   // Knows nothing: usable() is false.
   UnscoredMass() = default;
 
-  // Scores all keys of `lists` some 250 times. Deterministic for a seed and a
+  // Scores all keys of `lists` 128 times, and as often again, or once for each
+  // query that was asked. Deterministic for a seed and a
   // kernel level. Error: Cancelled.
   static absl::StatusOr<UnscoredMass> Learn(const InvertedLists& lists,
                                             const UnscoredMassOptions& options);
+
+  // What it takes while it lasts, beside the lists.
+  static std::int64_t LearningBytes(std::int64_t list_count,
+                                    std::int64_t asked_count);
 
   // Keys that stand for the covariance within lists.
   static constexpr std::int64_t kMaxDirections = 128;
@@ -157,7 +165,8 @@ class UnscoredMass {
 
   // Sharpness is |q| f times the root mean square norm of the keys. Measures
   // are taken at 2, 4, 8, ..., 256; between two they lie on a line over the
-  // logarithm, and at the ends beyond.
+  // logarithm. Below they are those of 2; above, errors of logs grow with the
+  // sharpness, as gaps between logits do.
   static constexpr int kSharpnessCount = 8;
   static constexpr double kLeastSharpness = 2;
   // Draws that must hold eligible keys for anything to be said.

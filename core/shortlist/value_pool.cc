@@ -146,6 +146,7 @@ void ValuePool::Add(std::int64_t list, std::int64_t begin, std::int64_t count,
   if (!(greatest > 0)) return;
   const int planes = PlanesFor(greatest, count);
   const float inverse = GreatestWeight(planes) / greatest;
+  if (!std::isfinite(inverse)) return;  // too little to weigh
   // As errors of e, a weight being e times about the same number.
   const double sum = SumOf(0, count, [&](std::int64_t k) { return exps[k]; });
   const double weight_sum =
@@ -205,6 +206,7 @@ void ValuePool::Remove(std::span<const std::int32_t> positions,
     first = end;
     if (!(greatest > 0)) continue;
     const float inverse = GreatestWeight(kCodeWeightPlanes) / greatest;
+    if (!std::isfinite(inverse)) continue;  // too little to weigh
     for (std::size_t i = 0; i < blocks_.size() * kCodeRows; ++i) {
       rounded_[i] = static_cast<std::uint32_t>(
           static_cast<std::int32_t>(weights_[i] * inverse + 0.5f));

@@ -42,6 +42,10 @@ class WidthIndex : public Public {
           return Find(asked, eligible, width, found);
         });
   }
+  void Save(ByteSink& sink) const override {
+    search_.Save(sink);
+    SaveFinder(sink);
+  }
   MemoryParts memory() const override {
     MemoryParts parts = keys().memory();
     parts += finder_memory();
@@ -50,13 +54,15 @@ class WidthIndex : public Public {
 
  protected:
   const KeyRows& keys() const { return search_.keys(); }
+  bool finds() const { return search_.finds(); }
 
  private:
   // As WidthSearch::Find.
   virtual absl::Status Find(const ScanQuery& query,
                             const KeyRows::Eligible& eligible,
                             std::int64_t width, FoundKeys& found) const = 0;
-  // Of what keys are found by.
+  // What keys are found by; and what that takes.
+  virtual void SaveFinder(ByteSink& sink) const = 0;
   virtual MemoryParts finder_memory() const = 0;
 
   const WidthSearch search_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/base/status.h"
 #include "core/shortlist/row_scan.h"
@@ -13,6 +14,43 @@ void FoundKeys::Clear() {
   similarities.clear();
   met_count = 0;
   exhausted = false;
+}
+
+void WidthSearch::Save(ByteSink& sink) const {
+  keys_.Save(sink);
+  sink.Put(options_.target_recall);
+  sink.Put(options_.neighbour_count);
+  sink.Put(options_.least_width);
+  sink.Put(options_.masks_first);
+  sink.Put(curve_.has_value());
+  if (!curve_) return;
+  curve_->recall.Save(sink);
+  curve_->cost.Save(sink);
+}
+
+absl::StatusOr<WidthSearch> WidthSearch::Load(ByteSource& source,
+                                              std::int64_t row_count,
+                                              ScratchFiles* files) {
+  ATTENDANT_ASSIGN_OR_RETURN(KeyRows keys,
+                             KeyRows::Load(source, row_count, files));
+  Options options;
+  options.target_recall = source.Get<double>();
+  options.neighbour_count = source.Get<std::int64_t>();
+  options.least_width = source.Get<std::int64_t>();
+  options.masks_first = source.Get<bool>();
+  const auto has_curve = source.Get<bool>();
+  ATTENDANT_RETURN_IF_ERROR(source.status());
+  if (!(options.target_recall > 0 && options.target_recall <= 1) ||
+      options.neighbour_count < 1 || options.least_width < 1) {
+    return absl::DataLossError("it looks for no recall");
+  }
+  std::optional<WidthCurve> curve;
+  if (has_curve) {
+    curve.emplace();
+    ATTENDANT_ASSIGN_OR_RETURN(curve->recall, RecallCurve::Load(source));
+    ATTENDANT_ASSIGN_OR_RETURN(curve->cost, CostCurve::Load(source));
+  }
+  return WidthSearch(std::move(keys), std::move(curve), options);
 }
 
 std::optional<double> WidthSearch::WidthFor(double recall,

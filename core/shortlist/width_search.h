@@ -11,6 +11,8 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "core/base/byte_stream.h"
+#include "core/base/scratch_files.h"
 #include "core/shortlist/key_index.h"
 #include "core/shortlist/key_rows.h"
 #include "core/shortlist/recall_curve.h"
@@ -55,7 +57,15 @@ class WidthSearch {
               const Options& options)
       : keys_(std::move(keys)), curve_(std::move(curve)), options_(options) {}
 
+  void Save(ByteSink& sink) const;
+  // As KeyRows::Load.
+  static absl::StatusOr<WidthSearch> Load(ByteSource& source,
+                                          std::int64_t row_count,
+                                          ScratchFiles* files = nullptr);
+
   const KeyRows& keys() const { return keys_; }
+  // False if all scans take all keys.
+  bool finds() const { return curve_.has_value(); }
   IndexTuning tuning() const;
 
   // Looks as wide as the goals call for, and wider where a mask leaves few of

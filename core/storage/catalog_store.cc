@@ -106,6 +106,8 @@ class RocksCatalogStore : public CatalogStore {
     return absl::OkStatus();
   }
 
+  absl::Status TakeBackFailed() override { return database_->TakeBackFailed(); }
+
   std::int64_t sequence() const override { return database_->sequence(); }
 
   absl::Status Scan(

@@ -1,43 +1,37 @@
 #include "core/storage/database.h"
 
-#include <rocksdb/cache.h>
 #include <rocksdb/db.h>
-#include <rocksdb/env.h>
-#include <rocksdb/filter_policy.h>
 #include <rocksdb/iterator.h>
-#include <rocksdb/listener.h>
 #include <rocksdb/options.h>
 #include <rocksdb/snapshot.h>
-#include <rocksdb/table.h>
 #include <rocksdb/utilities/checkpoint.h>
 #include <rocksdb/write_batch.h>
 #include <rocksdb/write_buffer_manager.h>
-#include <xxhash.h>
 
-#include <algorithm>
-#include <cstdarg>
 #include <cstring>
-#include <filesystem>
-#include <system_error>
+#include <new>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "core/base/clock.h"
 #include "core/base/fail_point.h"
-#include "core/base/spare_time.h"
 #include "core/base/status.h"
-#include "core/storage/log_tail.h"
+#include "core/storage/database_files.h"
+#include "core/storage/open_rocks.h"
+#include "core/storage/rocks_status.h"
 
 namespace attendant {
 namespace {
 
-constexpr std::size_t kMiB = std::size_t{1} << 20;
-constexpr std::size_t kWriteBufferBytes = 16 * kMiB;
+// A recovery lets reads that are under way end for so long.
+constexpr absl::Duration kWaitForReads = absl::Seconds(1);
+constexpr absl::Duration kLookAgain = absl::Milliseconds(1);
+// And does not hold up others for the same ones again and again.
+constexpr absl::Duration kWaitAgain = absl::Seconds(5);
 
 rocksdb::Slice ToSlice(absl::string_view view) {
   return {view.data(), view.size()};
@@ -52,300 +46,19 @@ const std::string& SequenceKey() {
   return *key;
 }
 
-// EMFILE or ENFILE, of which RocksDB keeps only the text.
-bool IsTooManyOpenFiles(const rocksdb::Status& status) {
-  return absl::StrContains(status.ToString(), "Too many open files");
-}
-
-absl::Status FromRocks(const rocksdb::Status& status,
-                       absl::string_view directory) {
-  if (status.ok()) return absl::OkStatus();
-  const std::string message =
-      absl::StrCat("database ", directory, ": ", status.ToString());
-  if (status.IsNoSpace()) {
-    return StatusWithReason(absl::StatusCode::kResourceExhausted, message,
-                            "DISK_FULL");
-  }
-  if (IsTooManyOpenFiles(status)) return TooManyOpenFiles(message);
-  if (status.IsMemoryLimit()) return absl::ResourceExhaustedError(message);
-  if (status.IsCorruption()) return absl::DataLossError(message);
-  return absl::InternalError(message);
-}
-
-absl::Status FromOpening(const rocksdb::Status& status,
-                         absl::string_view directory) {
-  if (IsTooManyOpenFiles(status)) return FromRocks(status, directory);
-  const std::string text = status.ToString();
-  if (absl::StrContains(text, "lock hold by current process") ||
-      absl::StrContains(text, "While lock file")) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("database ", directory, " is open already: ", text));
-  }
-  // A file that the manifest names and that is not there.
-  if (status.IsPathNotFound()) {
-    return absl::DataLossError(
-        absl::StrCat("database ", directory, ": ", text));
-  }
-  return FromRocks(status, directory);
-}
-
-// RocksDB's own log says nothing that the errors don't, and on a full disk it
-// aborts the process (see CheckDiskSpace).
-class NullLogger : public rocksdb::Logger {
- public:
-  using rocksdb::Logger::Logv;
-  void Logv(const char*, va_list) override {}
-};
-
-// Compaction makes way for queries at once, and not when its slice is over.
-class LowShareOfCompaction : public rocksdb::EventListener {
- public:
-  // On the thread that does it.
-  void OnCompactionBegin(rocksdb::DB*,
-                         const rocksdb::CompactionJobInfo&) override {
-    TakeShare(Share::kLow);
-  }
-};
-
-#ifndef ATTENDANT_NO_FAIL_POINTS
-// Where tests let the process die while RocksDB writes tables.
-class TableFailPoints : public rocksdb::EventListener {
- public:
-  void OnTableFileCreationStarted(
-      const rocksdb::TableFileCreationBriefInfo&) override {
-    ATTENDANT_FAIL_POINT("table.before_write");
-  }
-  void OnTableFileCreated(const rocksdb::TableFileCreationInfo&) override {
-    ATTENDANT_FAIL_POINT("table.after_write");
-  }
-  void OnCompactionBegin(rocksdb::DB*,
-                         const rocksdb::CompactionJobInfo&) override {
-    ATTENDANT_FAIL_POINT("compaction.before_tables");
-  }
-  void OnCompactionCompleted(rocksdb::DB*,
-                             const rocksdb::CompactionJobInfo&) override {
-    ATTENDANT_FAIL_POINT("compaction.after_manifest");
-  }
-};
-#endif
-
-// Up to a thousand of these are open at a time: the budgets that matter are
-// shared, and what each takes for itself is small.
-rocksdb::Options MakeOptions(const DatabaseResources& resources) {
-  rocksdb::Options options;
-  options.env = resources.env.get();
-  // Damage must be found, not skipped.
-  options.paranoid_checks = true;
-  options.wal_recovery_mode =
-      rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
-  options.recycle_log_file_num = 0;
-  options.track_and_verify_wals_in_manifest = true;
-  options.verify_sst_unique_id_in_manifest = true;
-
-  options.write_buffer_manager = resources.write_buffers;
-  options.write_buffer_size = kWriteBufferBytes;
-  options.arena_block_size = 64 * 1024;
-  options.max_write_buffer_number = 3;
-  // Twice RocksDB's default: each time, what lies below is written again.
-  options.level0_file_num_compaction_trigger = 8;
-  // Keys and values are floats, which don't compress.
-  options.compression = rocksdb::kNoCompression;
-  rocksdb::BlockBasedTableOptions table;
-  table.block_cache = resources.block_cache;
-  table.block_size = 16 * 1024;
-  table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
-  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
-
-  options.max_open_files = 32;
-  // Preallocation would reserve a write buffer's worth of disk for each log.
-  options.allow_fallocate = false;
-  options.max_manifest_file_size = kMiB;
-  options.info_log = std::make_shared<NullLogger>();
-  options.listeners.push_back(std::make_shared<LowShareOfCompaction>());
-#ifndef ATTENDANT_NO_FAIL_POINTS
-  options.listeners.push_back(std::make_shared<TableFailPoints>());
-#endif
-  options.stats_dump_period_sec = 0;
-  options.stats_persist_period_sec = 0;
-  return options;
-}
-
-bool IsDataFile(absl::string_view name) {
-  return absl::EndsWith(name, ".sst") || absl::EndsWith(name, ".log");
-}
-
-// RocksDB takes a directory without CURRENT for a new database and deletes the
-// files that it finds there.
-absl::Status CheckCurrent(const std::string& directory, Database::Mode mode,
-                          const Files& files) {
-  if (files.PathExists(directory + "/CURRENT")) return absl::OkStatus();
-  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
-                             files.ListDirectory(directory));
-  bool lost = mode == Database::Mode::kMustExist;
-  for (const std::string& name : names) lost = lost || IsDataFile(name);
-  if (!lost) return absl::OkStatus();
-  return absl::DataLossError(
-      absl::StrCat("database ", directory, ": its file CURRENT is missing"));
+absl::Status TakingBack() {
+  return StatusWithReason(absl::StatusCode::kUnavailable,
+                          "a write that failed is taken back as soon as the "
+                          "reads that are under way end: try again",
+                          "TAKING_BACK");
 }
 
 // Opening writes what the logs hold to tables.
 absl::Status CheckSpaceToOpen(const std::string& directory, const Files& files,
                               DiskReserve reserve) {
-  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
-                             files.ListDirectory(directory));
-  std::uint64_t log_bytes = 0;
-  for (const std::string& name : names) {
-    if (!absl::EndsWith(name, ".log")) continue;
-    std::error_code error;
-    const std::uintmax_t size =
-        std::filesystem::file_size(directory + "/" + name, error);
-    if (!error) log_bytes += size;
-  }
+  ATTENDANT_ASSIGN_OR_RETURN(const std::uint64_t log_bytes,
+                             LogBytes(directory, files));
   return CheckDiskSpace(directory, log_bytes, reserve);
-}
-
-absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenRocks(
-    const std::string& directory, const DatabaseResources& resources) {
-  rocksdb::Options options = MakeOptions(resources);
-  options.create_if_missing = true;
-  rocksdb::DB* db = nullptr;
-  const rocksdb::Status status = rocksdb::DB::Open(options, directory, &db);
-  if (status.ok()) return std::unique_ptr<rocksdb::DB>(db);
-  return FromOpening(status, directory);
-}
-
-// Writes nothing at all.
-absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenReader(
-    const std::string& directory, const DatabaseResources& resources) {
-  rocksdb::DB* db = nullptr;
-  const rocksdb::Status status =
-      rocksdb::DB::OpenForReadOnly(MakeOptions(resources), directory, &db);
-  if (status.ok()) return std::unique_ptr<rocksdb::DB>(db);
-  return FromOpening(status, directory);
-}
-
-// The number in MANIFEST-NUMBER, or 0.
-std::uint64_t ManifestNumber(absl::string_view name) {
-  name = absl::StripAsciiWhitespace(name);
-  absl::ConsumePrefix(&name, "/");
-  std::uint64_t number = 0;
-  if (!absl::ConsumePrefix(&name, "MANIFEST-") ||
-      !absl::SimpleAtoi(name, &number)) {
-    return 0;
-  }
-  return number;
-}
-
-// Of the first `size` bytes of a manifest; nothing if it has less.
-absl::StatusOr<std::optional<std::uint64_t>> HashManifest(
-    const std::string& directory, const Files& files, std::uint64_t number,
-    std::uint64_t size) {
-  ATTENDANT_ASSIGN_OR_RETURN(
-      const std::optional<std::string> bytes,
-      files.ReadFile(absl::StrFormat("%s/MANIFEST-%06d", directory, number)));
-  if (!bytes.has_value() || bytes->size() < size) return std::nullopt;
-  return XXH3_64bits(bytes->data(), size);
-}
-
-// RocksDB drops the end of a manifest from a damaged length on, and deletes the
-// tables that it then does not know.
-absl::Status CheckManifest(const std::string& directory, const Files& files,
-                           const Acknowledged& acknowledged) {
-  ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> current,
-                             files.ReadFile(directory + "/CURRENT"));
-  if (!current.has_value() || acknowledged.manifest_number == 0 ||
-      ManifestNumber(*current) != acknowledged.manifest_number) {
-    return absl::OkStatus();
-  }
-  ATTENDANT_ASSIGN_OR_RETURN(
-      const std::optional<std::uint64_t> hash,
-      HashManifest(directory, files, acknowledged.manifest_number,
-                   acknowledged.manifest_bytes));
-  if (hash == acknowledged.manifest_hash) return absl::OkStatus();
-  return absl::DataLossError(
-      absl::StrCat("database ", directory, ": its manifest is damaged"));
-}
-
-// Cuts off what a power cut left of a last write that was never synced. True
-// if there was any.
-absl::StatusOr<bool> CutTornTail(const std::string& path, const Files& files) {
-  ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> bytes,
-                             files.ReadFile(path));
-  if (!bytes.has_value()) return false;
-  const std::optional<std::size_t> tail = FindTornTail(*bytes);
-  if (!tail.has_value()) return false;
-  ATTENDANT_RETURN_IF_ERROR(
-      files.ReplaceFile(path, absl::string_view(*bytes).substr(0, *tail)));
-  return true;
-}
-
-// The greatest of the logs in a directory by number, which have leading zeros;
-// empty if there is none.
-std::string LastLog(const std::vector<std::string>& names) {
-  std::string last;
-  for (const std::string& name : names) {
-    if (absl::EndsWith(name, ".log")) last = std::max(last, name);
-  }
-  return last;
-}
-
-// Finds the sequence that a batch stores.
-class SequenceOfBatch : public rocksdb::WriteBatch::Handler {
- public:
-  void Put(const rocksdb::Slice& key, const rocksdb::Slice& value) override {
-    if (key != SequenceKey() || value.size() != sizeof(sequence_)) return;
-    std::memcpy(&sequence_, value.data(), sizeof(sequence_));
-  }
-  void Delete(const rocksdb::Slice&) override {}
-  std::int64_t sequence() const { return sequence_; }
-
- private:
-  std::int64_t sequence_ = 0;
-};
-
-// Cuts the writes after `sequence` off the last log: those that failed, and
-// reached it all the same.
-absl::Status CutFailedWrites(const std::string& directory, const Files& files,
-                             std::int64_t sequence) {
-  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
-                             files.ListDirectory(directory));
-  const std::string last = LastLog(names);
-  if (last.empty()) return absl::OkStatus();
-  const std::string path = absl::StrCat(directory, "/", last);
-  ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> log,
-                             files.ReadFile(path));
-  if (!log.has_value()) return absl::OkStatus();
-  bool failed = false;
-  const std::size_t end =
-      ForEachWrite(*log, [&](std::size_t, absl::string_view payload) {
-        SequenceOfBatch found;
-        const rocksdb::WriteBatch batch((std::string(payload)));
-        failed = batch.Iterate(&found).ok() && found.sequence() > sequence;
-        return !failed;
-      });
-  if (!failed) return absl::OkStatus();
-  return files.ReplaceFile(path, absl::string_view(*log).substr(0, end));
-}
-
-// In the last log and the manifest: before a log or a manifest is followed by
-// another, it is synced.
-absl::StatusOr<bool> CutTornTails(const std::string& directory,
-                                  const Files& files) {
-  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
-                             files.ListDirectory(directory));
-  bool any = false;
-  if (const std::string last = LastLog(names); !last.empty()) {
-    ATTENDANT_ASSIGN_OR_RETURN(
-        any, CutTornTail(absl::StrCat(directory, "/", last), files));
-  }
-  ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> current,
-                             files.ReadFile(directory + "/CURRENT"));
-  if (!current.has_value()) return any;
-  ATTENDANT_ASSIGN_OR_RETURN(
-      const bool cut, CutTornTail(absl::StrFormat("%s/MANIFEST-%06d", directory,
-                                                  ManifestNumber(*current)),
-                                  files));
-  return any || cut;
 }
 
 // Opens the database, for writing or only to read. What looks damaged may be
@@ -383,20 +96,6 @@ class UnderWay {
 
 }  // namespace
 
-DatabaseResources DatabaseResources::Make(Files files) {
-  DatabaseResources resources;
-  resources.env = rocksdb::NewCompositeEnv(files.file_system());
-  // Of the process: compaction is not to hold up queries.
-  resources.env->LowerThreadPoolCPUPriority(rocksdb::Env::LOW,
-                                            rocksdb::CpuPriority::kLow);
-  resources.files = std::move(files);
-  resources.block_cache = rocksdb::NewLRUCache(64 * kMiB);
-  resources.write_buffers =
-      std::make_shared<rocksdb::WriteBufferManager>(64 * kMiB);
-  resources.bytes_under_way = std::make_shared<std::atomic<std::uint64_t>>(0);
-  return resources;
-}
-
 Database::Database(std::string directory, DatabaseResources resources,
                    std::unique_ptr<rocksdb::DB> db, AcknowledgedMark mark)
     : directory_(std::move(directory)),
@@ -412,7 +111,8 @@ Database::~Database() {
 absl::StatusOr<std::unique_ptr<Database>> Database::Open(
     const std::string& directory, Mode mode,
     const DatabaseResources& resources) {
-  ATTENDANT_RETURN_IF_ERROR(CheckCurrent(directory, mode, resources.files));
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckCurrent(directory, mode == Mode::kMustExist, resources.files));
   const absl::Status space =
       CheckSpaceToOpen(directory, resources.files, DiskReserve::kKept);
   if (!space.ok() && !resources.files.PathExists(directory + "/CURRENT"))
@@ -438,6 +138,9 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
         sequence, ", acknowledged were ", acknowledged));
   }
   database->sequence_.store(sequence);
+  ATTENDANT_ASSIGN_OR_RETURN(const std::shared_ptr<rocksdb::DB> opened,
+                             database->db());
+  database->last_number_ = opened->GetLatestSequenceNumber();
   database->Acknowledge(sequence);
   return database;
 }
@@ -454,7 +157,7 @@ StoreFigures Database::figures() const {
   std::shared_ptr<rocksdb::DB> db;
   {
     MutexLock lock(&db_mutex_);
-    db = db_;
+    if (!reopening_) db = db_;
   }
   if (db == nullptr) return figures;
   const auto read = [&](const std::string& property) {
@@ -516,10 +219,7 @@ absl::Status Database::Write(rocksdb::WriteBatch* batch,
                rocksdb::Slice(reinterpret_cast<const char*>(&*sequence),
                               sizeof(*sequence)));
   }
-  if (!failure_.ok()) {
-    ATTENDANT_RETURN_IF_ERROR(Recover(reserve));
-    failure_ = absl::OkStatus();
-  }
+  ATTENDANT_RETURN_IF_ERROR(Recover(reserve));
   {
     const UnderWay under_way(*resources_.bytes_under_way, batch->GetDataSize());
     ATTENDANT_RETURN_IF_ERROR(CheckSpace(under_way.total(), reserve));
@@ -530,6 +230,8 @@ absl::Status Database::Write(rocksdb::WriteBatch* batch,
     ATTENDANT_FAIL_POINT("log.before_sync");
     if (begun != nullptr) *begun = true;
     failure_ = FromRocks(db->Write(options, batch), directory_);
+    if (failure_.ok()) last_number_ = db->GetLatestSequenceNumber();
+    has_failed_ = !failure_.ok();
   }
   if (!failure_.ok()) return failure_;
   if (sequence.has_value()) sequence_.store(*sequence);
@@ -540,6 +242,14 @@ absl::Status Database::Write(rocksdb::WriteBatch* batch,
 }
 
 void Database::Acknowledge(std::int64_t sequence) {
+  try {
+    Mark(sequence);
+  } catch (const std::bad_alloc&) {
+    // The write is done; the next one marks what this one did not.
+  }
+}
+
+void Database::Mark(std::int64_t sequence) {
   Acknowledged acknowledged = mark_.get();
   // Never back: an Open that found writes missing leaves the mark as it is.
   if (sequence > acknowledged.sequence) acknowledged.sequence = sequence;
@@ -567,31 +277,41 @@ void Database::Acknowledge(std::int64_t sequence) {
   mark_.Put(acknowledged);
 }
 
+absl::Status Database::TakeBackFailed(DiskReserve reserve) {
+  MutexLock lock(&mutex_);
+  return has_failed_ ? Recover(reserve) : absl::OkStatus();
+}
+
 // DB::Resume does not serve: RocksDB 7.8 reports success and then refuses every
 // write to the log that once failed.
 absl::Status Database::Recover(DiskReserve reserve) {
+  if (failure_.ok()) return absl::OkStatus();
   ATTENDANT_RETURN_IF_ERROR(
       CheckSpaceToOpen(directory_, resources_.files, reserve));
-  if (!Reopen().ok()) return failure_;
+  if (const absl::Status status = Reopen(); !status.ok()) {
+    return absl::IsUnavailable(status) || absl::IsDataLoss(status) ? status
+                                                                   : failure_;
+  }
   marked_version_ = 0;
   ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t sequence, ReadSequence());
-  if (sequence == sequence_.load()) return absl::OkStatus();
-  // The write that was reported as failed could not be taken back, or an
-  // earlier one is gone: the callers no longer know what is stored.
-  return absl::InternalError(absl::StrCat(
-      "database ", directory_, ": found sequence ", sequence, " instead of ",
-      sequence_.load(), " after a failed write; restart to go on from there"));
+  ATTENDANT_ASSIGN_OR_RETURN(const std::shared_ptr<rocksdb::DB> db, this->db());
+  if (sequence != sequence_.load() ||
+      db->GetLatestSequenceNumber() != last_number_) {
+    // The callers no longer know what is stored.
+    return absl::InternalError(
+        absl::StrCat("database ", directory_, ": found sequence ", sequence,
+                     " instead of ", sequence_.load(),
+                     " after a failed write; restart to go on from there"));
+  }
+  failure_ = absl::OkStatus();
+  has_failed_ = false;
+  return failure_;
 }
 
 absl::Status Database::Reopen() {
-  std::shared_ptr<rocksdb::DB> before;
   {
     MutexLock lock(&db_mutex_);
-    if (db_.use_count() > 1) {
-      return absl::UnavailableError("a read is under way");
-    }
-    before = std::move(db_);
-    closed_ = absl::UnavailableError("it could not be opened again");
+    if (db_.use_count() > 1 && SteadyNow() < next_wait_) return TakingBack();
     reopening_ = true;
   }
   // Whatever becomes of it, reads don't wait for ever.
@@ -600,9 +320,18 @@ absl::Status Database::Reopen() {
     reopening_ = false;
     reopened_.NotifyAll();
   };
+  ATTENDANT_RETURN_IF_ERROR(AwaitReads());
+  // Before it is closed: if this fails, reads go on with what they had, which
+  // does not hold what failed.
+  ATTENDANT_RETURN_IF_ERROR(
+      CutWritesAfter(directory_, resources_.files, last_number_));
+  std::shared_ptr<rocksdb::DB> before;
+  {
+    MutexLock lock(&db_mutex_);
+    before = std::move(db_);
+    closed_ = absl::UnavailableError("it could not be opened again");
+  }
   before.reset();
-  // If that is not possible, Recover sees what it finds.
-  CutFailedWrites(directory_, resources_.files, sequence_.load()).IgnoreError();
   absl::StatusOr<std::unique_ptr<rocksdb::DB>> db =
       OpenRocks(directory_, resources_);
   const absl::Status status = db.status();
@@ -614,14 +343,25 @@ absl::Status Database::Reopen() {
   return status;
 }
 
+absl::Status Database::AwaitReads() {
+  const SteadyTime give_up = SteadyAfter(kWaitForReads);
+  while (true) {
+    {
+      MutexLock lock(&db_mutex_);
+      if (db_.use_count() <= 1) return absl::OkStatus();
+    }
+    if (SteadyNow() >= give_up) break;
+    absl::SleepFor(kLookAgain);
+  }
+  next_wait_ = SteadyAfter(kWaitAgain);
+  return TakingBack();
+}
+
 absl::Status Database::Checkpoint(const std::string& directory) {
   std::shared_ptr<rocksdb::DB> db;
   {
     MutexLock lock(&mutex_);
-    if (!failure_.ok()) {
-      ATTENDANT_RETURN_IF_ERROR(Recover(DiskReserve::kKept));
-      failure_ = absl::OkStatus();
-    }
+    ATTENDANT_RETURN_IF_ERROR(Recover(DiskReserve::kKept));
     // What is in memory becomes a table, and logs that are left are copied.
     ATTENDANT_RETURN_IF_ERROR(
         CheckSpaceToOpen(directory_, resources_.files, DiskReserve::kKept));
@@ -699,7 +439,7 @@ absl::StatusOr<std::int64_t> ReadWholeDatabase(
     const std::function<absl::Status(absl::string_view key,
                                      absl::string_view value)>& visit) {
   ATTENDANT_RETURN_IF_ERROR(
-      CheckCurrent(directory, Database::Mode::kMustExist, resources.files));
+      CheckCurrent(directory, /*must_exist=*/true, resources.files));
   ATTENDANT_ASSIGN_OR_RETURN(const std::unique_ptr<rocksdb::DB> db,
                              OpenReader(directory, resources));
   rocksdb::ReadOptions options;

@@ -15,33 +15,19 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/base/clock.h"
 #include "core/base/mutex.h"
 #include "core/storage/acknowledged.h"
+#include "core/storage/database_resources.h"
 #include "core/storage/disk_space.h"
-#include "core/storage/files.h"
 #include "core/storage/store_figures.h"
 
 namespace rocksdb {
-class Cache;
 class DB;
-class Env;
 class WriteBatch;
-class WriteBufferManager;
 }  // namespace rocksdb
 
 namespace attendant {
-
-// What all databases of a store share.
-struct DatabaseResources {
-  std::shared_ptr<rocksdb::Cache> block_cache;
-  std::shared_ptr<rocksdb::WriteBufferManager> write_buffers;
-  // Of batches that are being written.
-  std::shared_ptr<std::atomic<std::uint64_t>> bytes_under_way;
-  Files files;
-  std::shared_ptr<rocksdb::Env> env;  // over `files`
-
-  static DatabaseResources Make(Files files = Files());
-};
 
 // The first byte of a key says what it is the key of.
 inline constexpr char kSequenceTag = 'm';
@@ -75,15 +61,20 @@ class Database {
   // Applies the batch, whole or not at all, and returns after it is synced.
   // Refused, with nothing changed, while there is little space on the disk.
   // `sequence`, which must grow, is stored with it if given. After an error
-  // each Write first tries to recover, so that this needs no restart: what
-  // failed is cut off the log. It fails again while there is little space, or
-  // while a read is under way. Reads wait
-  // for a recovery. `begun`, if given, becomes true if the batch may be found
-  // at the next Open whatever Write returns, and false if it was refused.
+  // each Write first takes back what failed (TakeBackFailed). `begun`, if
+  // given, becomes true if the batch may be found at the next Open whatever
+  // Write returns, and false if it was refused.
   absl::Status Write(rocksdb::WriteBatch* batch,
                      std::optional<std::int64_t> sequence,
                      DiskReserve reserve = DiskReserve::kKept,
                      bool* begun = nullptr);
+
+  // Cuts a write that failed off the log, so that this needs no restart; what
+  // is read until then does not hold it. OK if none did. Fails while there is
+  // little space, and is Unavailable with reason TAKING_BACK where reads that
+  // are under way take longer than a second, for which others wait.
+  absl::Status TakeBackFailed(DiskReserve reserve = DiskReserve::kKept)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Makes `directory`, which does not exist and whose parent does, a database
   // of its own that holds every Write that returned before, and each later one
@@ -125,11 +116,16 @@ class Database {
   absl::StatusOr<std::shared_ptr<rocksdb::DB>> db() const
       ABSL_LOCKS_EXCLUDED(db_mutex_);
   absl::StatusOr<std::int64_t> ReadSequence() const;
-  // Keeps the number, and the manifest if it may have grown.
+  // Keeps the number, and the manifest if it may have grown; or not, where
+  // there is no memory for it.
   void Acknowledge(std::int64_t sequence) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Mark(std::int64_t sequence) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Nothing if nothing failed.
   absl::Status Recover(DiskReserve reserve)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) ABSL_LOCKS_EXCLUDED(db_mutex_);
   absl::Status Reopen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_)
+      ABSL_LOCKS_EXCLUDED(db_mutex_);
+  absl::Status AwaitReads() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_)
       ABSL_LOCKS_EXCLUDED(db_mutex_);
 
   const std::string directory_;
@@ -139,8 +135,12 @@ class Database {
   AcknowledgedMark mark_ ABSL_GUARDED_BY(mutex_);
   // Changes with the manifest; of the manifest that mark_ holds.
   std::uint64_t marked_version_ ABSL_GUARDED_BY(mutex_) = 0;
+  // RocksDB's own, of the last write that is stored for good.
+  std::uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
   // Why db_ must be opened anew before the next write.
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+  bool has_failed_ ABSL_GUARDED_BY(mutex_) = false;  // a write
+  SteadyTime next_wait_ ABSL_GUARDED_BY(mutex_) = SteadyTime::min();
   mutable Mutex db_mutex_ ABSL_ACQUIRED_AFTER(mutex_);
   mutable CondVar reopened_;
   bool reopening_ ABSL_GUARDED_BY(db_mutex_) = false;

@@ -56,14 +56,19 @@ std::size_t EndOfBlock(std::size_t at) {
   return at / kBlockBytes * kBlockBytes + kBlockBytes;
 }
 
+// By the header at `at`, which lies in the log.
+std::size_t LengthAt(absl::string_view log, std::size_t at) {
+  return static_cast<unsigned char>(log[at + 4]) +
+         256 * std::size_t{static_cast<unsigned char>(log[at + 5])};
+}
+
 // The record at `at`, or nothing if no record can stand there.
 std::optional<Record> RecordAt(absl::string_view log, std::size_t at) {
   const std::size_t end = std::min(log.size(), EndOfBlock(at));
   if (at + kHeaderBytes > end) return std::nullopt;
   std::uint32_t crc = 0;
   std::memcpy(&crc, &log[at], sizeof(crc));
-  const std::size_t length = static_cast<unsigned char>(log[at + 4]) +
-                             256 * static_cast<unsigned char>(log[at + 5]);
+  const std::size_t length = LengthAt(log, at);
   const auto type = static_cast<unsigned char>(log[at + 6]);
   Record record;
   record.end = at + kHeaderBytes + length;
@@ -77,6 +82,18 @@ std::optional<Record> RecordAt(absl::string_view log, std::size_t at) {
 // for a header.
 std::size_t NextAfter(std::size_t end) {
   return EndOfBlock(end) - end < kHeaderBytes ? EndOfBlock(end) : end;
+}
+
+// Where the first record of a write stands that is not valid; at or beyond the
+// end of the log if all that there are are.
+std::size_t FirstInvalid(absl::string_view log, std::size_t begin) {
+  std::size_t at = begin;
+  auto record = RecordAt(log, at);
+  while (record && record->valid) {
+    at = NextAfter(record->end);
+    record = RecordAt(log, at);
+  }
+  return at;
 }
 
 // True if a write begins with a valid record at `at` or in a later block.
@@ -141,16 +158,20 @@ std::size_t ForEachWrite(
   return std::min(begin, log.size());
 }
 
+bool EndsEarly(absl::string_view log, std::size_t begin) {
+  const std::size_t at = FirstInvalid(log, begin);
+  if (at + kHeaderBytes > log.size()) return true;
+  const auto type = static_cast<unsigned char>(log[at + 6]);
+  return type >= 1 && type <= 4 &&
+         at + kHeaderBytes + LengthAt(log, at) > log.size() &&
+         log.size() <= EndOfBlock(at);
+}
+
 std::optional<std::size_t> FindTornTail(absl::string_view log) {
   const std::size_t begin =
       ForEachWrite(log, [](std::size_t, absl::string_view) { return true; });
-  // The first record of that write that is not valid.
-  std::size_t at = begin;
-  auto record = RecordAt(log, at);
-  while (record && record->valid) {
-    at = NextAfter(record->end);
-    record = RecordAt(log, at);
-  }
+  const std::size_t at = FirstInvalid(log, begin);
+  const auto record = RecordAt(log, at);
   if (at >= log.size()) return std::nullopt;
   // Without a header that makes sense the record may go to the block's end.
   const std::size_t end =

@@ -23,6 +23,10 @@ std::size_t ForEachWrite(
     absl::FunctionRef<bool(std::size_t begin, absl::string_view payload)>
         visit);
 
+// True if the write that begins at `begin`, where ForEachWrite ended, is cut
+// off by the end of the log, and nothing else is wrong with it. Thread-safe.
+bool EndsEarly(absl::string_view log, std::size_t begin);
+
 // Where a last write begins that never got to the disk as a whole: a power cut
 // leaves zeros where a file system had made room and not written yet: whole
 // sectors in the write's record or in place of it, or all from somewhere on.

@@ -19,8 +19,12 @@ constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
 
 class StampedFileWriter : public StampedFile {
  public:
-  explicit StampedFileWriter(std::unique_ptr<FileWriter> file)
-      : file_(std::move(file)) {}
+  // In `directory`; given up once `cancelled`, if not null, is true.
+  StampedFileWriter(std::string directory, std::unique_ptr<FileWriter> file,
+                    const std::atomic<bool>* cancelled)
+      : directory_(std::move(directory)),
+        file_(std::move(file)),
+        cancelled_(cancelled) {}
 
   absl::StatusOr<FileStamp> Commit() override {
     ATTENDANT_RETURN_IF_ERROR(status());
@@ -49,12 +53,19 @@ class StampedFileWriter : public StampedFile {
     return status;
   }
 
+  // Others may have filled the disk since the file was begun.
   absl::Status Write(absl::string_view bytes) {
+    if (cancelled_ != nullptr && cancelled_->load()) {
+      return absl::CancelledError("its catalog is deleted");
+    }
+    ATTENDANT_RETURN_IF_ERROR(CheckDiskSpace(directory_, bytes.size()));
     hash_.Update(bytes);
     return file_->Append(bytes);
   }
 
+  const std::string directory_;
   const std::unique_ptr<FileWriter> file_;
+  const std::atomic<bool>* const cancelled_;
   StreamHash hash_;
   std::string block_;
 };
@@ -126,12 +137,13 @@ std::string SegmentDirectory::path_of(absl::string_view name) const {
 }
 
 absl::StatusOr<std::unique_ptr<StampedFile>> SegmentDirectory::Create(
-    const std::string& name, std::uint64_t byte_count) const {
+    const std::string& name, std::uint64_t byte_count,
+    const std::atomic<bool>* cancelled) const {
   ATTENDANT_RETURN_IF_ERROR(CheckDiskSpace(path_, byte_count));
   ATTENDANT_RETURN_IF_ERROR(files_.MakeDirectory(path_));
   ATTENDANT_ASSIGN_OR_RETURN(std::unique_ptr<FileWriter> file,
                              files_.NewFile(path_of(name)));
-  return std::make_unique<StampedFileWriter>(std::move(file));
+  return std::make_unique<StampedFileWriter>(path_, std::move(file), cancelled);
 }
 
 absl::StatusOr<std::unique_ptr<ByteSource>> SegmentDirectory::Open(

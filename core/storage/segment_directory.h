@@ -3,6 +3,7 @@
 #ifndef ATTENDANT_CORE_STORAGE_SEGMENT_DIRECTORY_H_
 #define ATTENDANT_CORE_STORAGE_SEGMENT_DIRECTORY_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -42,9 +43,11 @@ class SegmentDirectory {
       : path_(std::move(path)), files_(std::move(files)) {}
 
   // A file of about so many bytes: ResourceExhausted if the disk has no room
-  // for them. Errors of Files.
+  // for them, also later, for what is written. Cancelled once `cancelled`, if
+  // not null, is true; it must outlive the file. Errors of Files.
   absl::StatusOr<std::unique_ptr<StampedFile>> Create(
-      const std::string& name, std::uint64_t byte_count) const;
+      const std::string& name, std::uint64_t byte_count,
+      const std::atomic<bool>* cancelled = nullptr) const;
 
   // The file from its beginning, after all of it was read once and found as
   // stamped. DataLoss naming the file if it is missing or another.

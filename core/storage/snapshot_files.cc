@@ -61,15 +61,18 @@ SnapshotId IdOf(const SnapshotManifest& manifest) {
 absl::Status WriteMetadata(const Files& files, const std::string& directory,
                            const CatalogRecord& record,
                            const std::vector<ModelRecord>& models) {
-  ATTENDANT_RETURN_IF_ERROR(
-      files.ReplaceFile(absl::StrCat(directory, "/", kSnapshotRecord),
-                        EncodeCatalogRecord(record)));
+  const auto write = [&](const std::string& path, const std::string& bytes) {
+    ATTENDANT_RETURN_IF_ERROR(CheckDiskSpace(directory, bytes.size()));
+    return files.ReplaceFile(path, bytes);
+  };
+  ATTENDANT_RETURN_IF_ERROR(write(absl::StrCat(directory, "/", kSnapshotRecord),
+                                  EncodeCatalogRecord(record)));
   for (const ModelRecord& model : models) {
     const std::string path =
         absl::StrCat(directory, "/", kSnapshotModels, "/", model.name.name);
     ATTENDANT_RETURN_IF_ERROR(files.MakeDirectory(path));
-    ATTENDANT_RETURN_IF_ERROR(files.ReplaceFile(
-        absl::StrCat(path, "/", model.name.version), EncodeModel(model)));
+    ATTENDANT_RETURN_IF_ERROR(
+        write(absl::StrCat(path, "/", model.name.version), EncodeModel(model)));
   }
   return absl::OkStatus();
 }
@@ -317,7 +320,12 @@ absl::Status SnapshotFiles::Remove(const SnapshotId& id) {
     }
     aside = absl::StrCat(catalog_path(kPartial), "/", ++draft_count_);
     ATTENDANT_RETURN_IF_ERROR(files.MakeDirectory(catalog_path(kPartial)));
-    ATTENDANT_RETURN_IF_ERROR(files.RenameDirectory(path_of(id), aside));
+    const absl::Status status = files.RenameDirectory(path_of(id), aside);
+    // Its name may be gone, and not for good.
+    if (!status.ok() && files.PathExists(aside)) {
+      files.RenameDirectory(aside, path_of(id)).IgnoreError();
+    }
+    ATTENDANT_RETURN_IF_ERROR(status);
     // Fails if it holds others.
     files.RemoveFile(catalog_path(id.catalog)).IgnoreError();
   }

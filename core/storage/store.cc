@@ -108,7 +108,8 @@ class RocksStore : public Store {
     return list;
   }
 
-  absl::Status Put(const CatalogRecord& record) override {
+  absl::Status Put(const CatalogRecord& record, bool* begun) override {
+    if (begun != nullptr) *begun = false;
     ATTENDANT_RETURN_IF_ERROR(CheckUid(record));
     MutexLock lock(&mutex_);
     // Before the record: a catalog that is listed and has no directory is
@@ -122,7 +123,8 @@ class RocksStore : public Store {
     }
     rocksdb::WriteBatch batch;
     batch.Put(CatalogKey(record.name), EncodeCatalogRecord(record));
-    return catalogs_->Write(&batch, catalogs_->sequence() + 1);
+    return catalogs_->Write(&batch, catalogs_->sequence() + 1,
+                            DiskReserve::kKept, begun);
   }
 
   absl::Status RemoveRecord(absl::string_view name) override {

@@ -107,12 +107,16 @@ class CatalogStore {
 
   // Writes all of them, or none, at least one, and returns after they are
   // synced by one sync. Their sequences grow. After an error they may or may
-  // not be found at the next start, and further writes fail until the store has
-  // recovered; reads go on.
+  // not be found at the next start, further writes fail until they were taken
+  // back, and reads go on without them.
   virtual absl::Status WriteGroup(std::span<const StoreWrite> writes) = 0;
   absl::Status Write(const StoreWrite& write) {
     return WriteGroup({&write, 1});
   }
+
+  // OK if no write failed, or what did is taken back: it will not be found at
+  // the next start. Each write first tries it, too.
+  virtual absl::Status TakeBackFailed() = 0;
 
   // The number of the last write; 0 if there was none.
   virtual std::int64_t sequence() const = 0;
@@ -148,8 +152,8 @@ class CatalogStore {
   virtual absl::Status ScanChanges(
       std::int64_t sequence,
       const std::function<void(absl::string_view id)>& visit) const = 0;
-  // Forgets the changes up to `sequence`. Not synced: after a crash they may be
-  // there again. As Write, only from one thread at a time.
+  // Forgets the changes up to `sequence`; synced. As Write, only from one
+  // thread at a time.
   virtual absl::Status CutChanges(std::int64_t sequence) = 0;
   // Of the catalog's segments; null: they are not kept. Lives as long as the
   // store.
@@ -180,8 +184,11 @@ class Store {
   // nothing else; while there is one, no files are taken for left-overs.
   virtual absl::StatusOr<CatalogList> List() const = 0;
 
-  // Adds or replaces a record; synced. The name is the key.
-  virtual absl::Status Put(const CatalogRecord& record) = 0;
+  // Adds or replaces a record; synced. The name is the key. `begun`, if given,
+  // becomes true if the record may be found at the next Open whatever Put
+  // returns, and false if it was refused.
+  virtual absl::Status Put(const CatalogRecord& record,
+                           bool* begun = nullptr) = 0;
 
   // Removes the record of this name, if there is one; synced. The catalog is
   // gone then: its files, if they stay, go at the next Open.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <optional>
+#include <utility>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
@@ -20,16 +21,19 @@ constexpr std::int64_t kLeastSamples = 3;
 constexpr std::int64_t kMinKeyCount = 16;
 // Keys scored for a warning, but that kLeastSamples are asked for anyway.
 constexpr std::int64_t kScoredKeys = 3'200'000;
+constexpr RowIndex kRowsBetweenChecks = 1 << 16;
 
-// Ids of sample_count items with a key in the field, evenly spread over rows.
+// Ids of sample_count items with a key in the field, evenly spread over rows;
+// fewer if the interrupt comes.
 std::vector<ItemId> SampleIds(const Snapshot& snapshot, int field,
-                              std::int64_t key_count,
-                              std::int64_t sample_count) {
+                              std::int64_t key_count, std::int64_t sample_count,
+                              const Interrupt& interrupt) {
   std::vector<ItemId> ids;
   std::int64_t position = 0;
   for (std::size_t s = 0; s < snapshot.segments.size(); ++s) {
     const SegmentView& view = snapshot.segments[s];
     for (RowIndex row = 0; row < view.row_end; ++row) {
+      if (row % kRowsBetweenChecks == 0 && !interrupt.Check().ok()) return ids;
       const RowAddress address{static_cast<std::int32_t>(s), row};
       if (!view.IsLive(row) || snapshot.KeyOf(address, field).empty()) continue;
       const auto taken = static_cast<std::int64_t>(ids.size());
@@ -44,13 +48,15 @@ std::vector<ItemId> SampleIds(const Snapshot& snapshot, int field,
 
 // Of the sharpest answer: where keys differ in length, as under DOT those of
 // items that few bought do, queries by the short ones are an average at any
-// temperature that suits the others, and few ask by them.
+// temperature that suits the others, and few ask by them. Means nothing once
+// the interrupt has come.
 std::optional<double> LeastEffectiveCount(const Snapshot& snapshot, int field,
                                           std::int64_t key_count,
                                           std::int64_t sample_count,
                                           const Interrupt& interrupt) {
   std::optional<double> least;
-  for (ItemId& id : SampleIds(snapshot, field, key_count, sample_count)) {
+  for (ItemId& id :
+       SampleIds(snapshot, field, key_count, sample_count, interrupt)) {
     ExamplesQuery examples;
     examples.examples.push_back({std::move(id), 1.0});
     AttendQuery query;
@@ -67,34 +73,15 @@ std::optional<double> LeastEffectiveCount(const Snapshot& snapshot, int field,
                        *answer->effective_item_count);
     }
   }
-  if (!interrupt.Check().ok()) return std::nullopt;
   return least;
 }
 
-std::vector<std::string> FindWarnings(const Snapshot& snapshot,
-                                      const Interrupt& interrupt) {
-  std::vector<std::string> warnings;
-  const auto& key_fields = snapshot.schema->key_fields;
-  for (int field = 0; field < static_cast<int>(key_fields.size()); ++field) {
-    const std::int64_t key_count = snapshot.key_count(field);
-    if (key_count < kMinKeyCount) continue;
-    const std::int64_t sample_count =
-        std::clamp(kScoredKeys / key_count, kLeastSamples,
-                   std::min(kMostSamples, key_count));
-    const std::optional<double> least = LeastEffectiveCount(
-        snapshot, field, key_count, sample_count, interrupt);
-    if (!least.has_value() || *least <= 0.5 * static_cast<double>(key_count)) {
-      continue;
-    }
-    const KeyFieldSchema& key_field =
-        key_fields[static_cast<std::size_t>(field)];
-    warnings.push_back(absl::StrCat(
-        "key field ", key_field.name, ": attention is an average: of each of ",
-        sample_count, " items as a query, over at least ", std::llround(*least),
-        " of ", key_count, " items; a temperature below ",
-        key_field.temperature, " is sharper"));
+std::vector<std::string> WithoutEmpty(const std::vector<std::string>& texts) {
+  std::vector<std::string> kept;
+  for (const std::string& text : texts) {
+    if (!text.empty()) kept.push_back(text);
   }
-  return warnings;
+  return kept;
 }
 
 std::int64_t KeyCount(const Snapshot& snapshot) {
@@ -107,12 +94,51 @@ std::int64_t KeyCount(const Snapshot& snapshot) {
 
 }  // namespace
 
+AttentionWarnings::Found AttentionWarnings::Find(const Snapshot& snapshot,
+                                                 std::vector<std::string> known,
+                                                 const Interrupt& interrupt) {
+  const auto& key_fields = snapshot.schema->key_fields;
+  Found found = {.warnings = std::move(known)};
+  found.warnings.resize(key_fields.size());
+  for (std::size_t f = 0; f < key_fields.size(); ++f) {
+    const int field = static_cast<int>(f);
+    const std::int64_t key_count = snapshot.key_count(field);
+    if (key_count < kMinKeyCount) {
+      found.warnings[f].clear();
+      continue;
+    }
+    const std::int64_t sample_count =
+        std::clamp(kScoredKeys / key_count, kLeastSamples,
+                   std::min(kMostSamples, key_count));
+    const std::optional<double> least = LeastEffectiveCount(
+        snapshot, field, key_count, sample_count, interrupt);
+    if (!interrupt.Check().ok()) {
+      found.is_cut_short = true;
+      break;
+    }
+    found.warnings[f].clear();
+    if (!least.has_value() || *least <= 0.5 * static_cast<double>(key_count)) {
+      continue;
+    }
+    found.warnings[f] =
+        absl::StrCat("key field ", key_fields[f].name,
+                     ": attention is an average: of each of ", sample_count,
+                     " items as a query, over at least ", std::llround(*least),
+                     " of ", key_count, " items; a temperature below ",
+                     key_fields[f].temperature, " is sharper");
+  }
+  return found;
+}
+
 bool AttentionWarnings::Stands(const Entry& entry, const Snapshot& snapshot,
                                SteadyTime now) {
   // A change of defaults makes a new schema object.
   if (entry.schema != snapshot.schema) return false;
-  if (entry.sequence == snapshot.sequence) return true;
-  return now - entry.time < std::chrono::minutes(1) &&
+  const bool is_recent = now - entry.time < std::chrono::minutes(1);
+  if (entry.sequence == snapshot.sequence) {
+    return is_recent || !entry.found.is_cut_short;
+  }
+  return is_recent &&
          10 * std::abs(KeyCount(snapshot) - entry.key_count) <= entry.key_count;
 }
 
@@ -120,28 +146,34 @@ std::vector<std::string> AttentionWarnings::Of(const Snapshot& snapshot,
                                                const Interrupt& interrupt,
                                                SteadyTime now) {
   const std::string& uid = snapshot.catalog_uid;
+  std::vector<std::string> known;
   {
     MutexLock lock(&mutex_);
-    const auto found = entries_.find(uid);
-    const bool stands =
-        found != entries_.end() && Stands(found->second, snapshot, now);
-    if (stands || !under_way_.insert(uid).second) {
-      const bool told =
-          found != entries_.end() && found->second.schema == snapshot.schema;
-      return told ? found->second.warnings : std::vector<std::string>();
+    const auto entry = entries_.find(uid);
+    if (entry != entries_.end() && entry->second.schema == snapshot.schema) {
+      known = entry->second.found.warnings;
     }
+    const bool stands =
+        entry != entries_.end() && Stands(entry->second, snapshot, now);
+    if (stands || !under_way_.insert(uid).second) return WithoutEmpty(known);
   }
   const absl::Cleanup done = [&] {
     MutexLock lock(&mutex_);
     under_way_.erase(uid);
   };
-  std::vector<std::string> warnings = FindWarnings(snapshot, interrupt);
+  const Interrupt in_budget = {
+      .deadline = std::min(interrupt.deadline,
+                           now + absl::ToChronoNanoseconds(kBudget)),
+      .cancelled = interrupt.cancelled};
+  Found found = Find(snapshot, std::move(known), in_budget);
+  std::vector<std::string> warnings = WithoutEmpty(found.warnings);
+  // The next caller may have more time; but no more than the budget.
   if (!interrupt.Check().ok()) return warnings;
   MutexLock lock(&mutex_);
   // Deleted catalogs leave entries behind.
   if (entries_.size() >= kMaxCatalogs) entries_.clear();
   entries_[uid] = {snapshot.schema, snapshot.sequence, KeyCount(snapshot), now,
-                   warnings};
+                   std::move(found)};
   return warnings;
 }
 

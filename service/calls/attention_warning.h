@@ -10,6 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/time/time.h"
 #include "core/base/clock.h"
 #include "core/base/interrupt.h"
 #include "core/base/mutex.h"
@@ -18,28 +19,41 @@
 namespace attendant {
 
 // Warnings by catalog: they take as long as some exact queries, and describing
-// a catalog is what clients poll. So they are remembered until the catalog's
-// defaults change or it has a tenth more or fewer keys, and under other writes
-// for a minute. Thread-safe.
+// a catalog is what clients poll. So finding them takes kBudget at most, and
+// what was found is remembered until the catalog's defaults change or it has a
+// tenth more or fewer keys, and under other writes for a minute. What there was
+// no time to find is not looked for again within that minute, and what was
+// known of it stands meanwhile. Thread-safe.
 class AttentionWarnings {
  public:
+  static constexpr absl::Duration kBudget = absl::Seconds(1);
+
   // A sentence for each key field where the effective item count of every one
   // of 3 to 64 queries (fewer for larger catalogs), each an item, spread evenly
   // over the catalog, exceeds half of the items. Attends exactly with the
   // field's defaults. Says nothing of fields with fewer than 16 keys, where an
-  // average means little, nor when the interrupt comes first. While another
-  // call finds them out, what was last known of these defaults, maybe nothing.
+  // average means little; of those that the budget, from `now` on, or the
+  // interrupt left no time for, and of all while another call finds them out,
+  // what was last known of these defaults, maybe nothing.
   std::vector<std::string> Of(const Snapshot& snapshot,
                               const Interrupt& interrupt, SteadyTime now);
 
  private:
+  // What is known of a catalog.
+  struct Found {
+    std::vector<std::string> warnings;  // by key field; empty: none
+    bool is_cut_short = false;          // of fields there was no time for
+  };
   struct Entry {
     std::shared_ptr<const CatalogSchema> schema;
     std::int64_t sequence = 0;
     std::int64_t key_count = 0;  // of all fields
     SteadyTime time;
-    std::vector<std::string> warnings;
+    Found found;
   };
+  // `known`: of the same defaults, for the fields that there is no time for.
+  static Found Find(const Snapshot& snapshot, std::vector<std::string> known,
+                    const Interrupt& interrupt);
   static bool Stands(const Entry& entry, const Snapshot& snapshot,
                      SteadyTime now);
 

@@ -55,9 +55,9 @@ struct Backend {
         max_message_bytes(message_bytes),
         limits(request_limits),
         authenticator(token_authenticator),
-        stall_watch(absl::Seconds(transport.stall_seconds),
-                    absl::Seconds(transport.idle_seconds),
-                    transport.reply_memory_bytes),
+        stall_watch({.stall_time = absl::Seconds(transport.stall_seconds),
+                     .idle_time = absl::Seconds(transport.idle_seconds),
+                     .reply_memory_bytes = transport.reply_memory_bytes}),
         arrival_watch(transport.max_stream_count),
         reset_watch(transport.max_stream_count, &arrival_watch) {}
 };

@@ -48,7 +48,7 @@ class LongCall final
                          LongHandler<Request, Response> handler,
                          grpc::CallbackServerContext& context,
                          const grpc::ByteBuffer& request) {
-    auto* call = new LongCall(backend, method, handler, context, request);
+    auto* call = new LongCall(backend, pool, method, handler, context, request);
     if (backend.draining.load()) {
       call->Finish(Draining());
     } else {
@@ -71,6 +71,12 @@ class LongCall final
 
   void Refuse(const absl::Status& status) override { Base::Finish(status); }
 
+  // Gives up its place if it waits.
+  void OnCancel() override {
+    Base::OnCancel();
+    pool_.Cancel(this);
+  }
+
   void Run() override {
     status_ = RunHandler([this] { return Handle(); });
     bool end = false;
@@ -88,12 +94,13 @@ class LongCall final
   using Base::cancelled_;
   using Base::interrupt_;
 
-  LongCall(Backend& backend, const Method& method,
+  LongCall(Backend& backend, WorkerPool& pool, const Method& method,
            LongHandler<Request, Response> handler,
            grpc::CallbackServerContext& context,
            const grpc::ByteBuffer& request)
       : Base(backend, method, context),
         Work(Base::interrupt_),
+        pool_(pool),
         handler_(handler),
         request_(request) {
     set_flow(FlowOfCaller(backend, context));
@@ -142,6 +149,7 @@ class LongCall final
     }
   }
 
+  WorkerPool& pool_;
   const LongHandler<Request, Response> handler_;
   const grpc::ByteBuffer& request_;
   // Touched by the worker, and after it by the reaction that ends the call.

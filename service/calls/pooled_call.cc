@@ -33,7 +33,7 @@ bool PooledCall::TryAgainLater() {
 void PooledCall::OnCancel() {
   cancel_time_.store(SteadyNow());
   RecordedCall::OnCancel();
-  if (pool_.Remove(this)) Finish(absl::CancelledError("the caller went away"));
+  pool_.Cancel(this);
 }
 
 void PooledCall::End(const absl::Status& status) {

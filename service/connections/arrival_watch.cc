@@ -14,7 +14,6 @@ constexpr char kConnection[] = "attendant_connection";
 }  // namespace
 
 std::string ArrivalWatch::NameOf(grpc_auth_context* connection) {
-  MutexLock lock(&mutex_);
   grpc_auth_property_iterator found =
       grpc_auth_context_find_properties_by_name(connection, kConnection);
   const grpc_auth_property* property = grpc_auth_property_iterator_next(&found);
@@ -24,10 +23,27 @@ std::string ArrivalWatch::NameOf(grpc_auth_context* connection) {
   return name;
 }
 
-bool ArrivalWatch::Begin(grpc_auth_context* connection) {
-  if (has_too_many()) return Begin(NameOf(connection), SteadyNow());
-  waiting_count_.fetch_add(1);
-  return true;
+std::string ArrivalWatch::NameOf(const grpc::AuthContext& connection) const {
+  const std::vector<grpc::string_ref> names =
+      connection.FindPropertyValues(kConnection);
+  return names.empty() ? "" : std::string(names[0].data(), names[0].size());
+}
+
+absl::Status ArrivalWatch::Begin(grpc_auth_context* connection) {
+  if (!has_too_many()) {
+    waiting_count_.fetch_add(1);
+    return absl::OkStatus();
+  }
+  std::string name;
+  {
+    MutexLock lock(&mutex_);
+    name = NameOf(connection);
+  }
+  if (Begin(name, SteadyNow())) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "calls that the connection has begun, and not sent the messages of: got ",
+      most_of_one() + 1, ", want at most ", most_of_one(),
+      ", twice --max-streams"));
 }
 
 bool ArrivalWatch::Begin(const std::string& connection, SteadyTime now) {
@@ -41,7 +57,7 @@ bool ArrivalWatch::Begin(const std::string& connection, SteadyTime now) {
     } else {
       std::int64_t& count = waiting_counts_[connection];
       is_counting_.store(true);
-      if (count >= kSlack * max_stream_count_) {
+      if (count >= most_of_one()) {
         refused_count_.fetch_add(1);
         return false;
       }
@@ -63,12 +79,9 @@ void ArrivalWatch::ArriveFrom(const grpc::AuthContext& connection) {
   std::string name;
   {
     MutexLock lock(&mutex_);
-    const std::vector<grpc::string_ref> names =
-        connection.FindPropertyValues(kConnection);
-    if (names.empty()) return;
-    name.assign(names[0].data(), names[0].size());
+    name = NameOf(connection);
   }
-  ArriveFrom(name);
+  if (!name.empty()) ArriveFrom(name);
 }
 
 void ArrivalWatch::ArriveFrom(const std::string& connection) {

@@ -12,6 +12,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
 
@@ -25,23 +26,26 @@ namespace attendant {
 // by connection, and lets none begin more than twice what it may have.
 //
 // Nobody is told either of a call that is cancelled before its message has
-// come: what was counted is forgotten each minute. Thread-safe.
+// come; and calls of gRPC's synchronous reflection come as they are answered,
+// so that those cancelled or turned away before never do (ResetWatch). What was
+// counted is forgotten each minute. Thread-safe.
 class ArrivalWatch {
  public:
   // `max_stream_count`: calls that a connection may have at once, > 0.
   explicit ArrivalWatch(int max_stream_count)
       : max_stream_count_(max_stream_count) {}
 
-  // The headers of a call have come. False if it is to be refused.
-  bool Begin(grpc_auth_context* connection);
-  // The rest, too, of a call for which Begin was true; or its first message may
+  // The headers of a call have come. ResourceExhausted, with what the
+  // connection has begun and may, if it is to be refused.
+  absl::Status Begin(grpc_auth_context* connection);
+  // The rest, too, of a call that was not refused; or its first message may
   // come later, as of streams.
   void Arrive();
   // Whether it matters whose they are: then, after Arrive.
   bool is_counting() const { return is_counting_.load(); }
   void ArriveFrom(const grpc::AuthContext& connection);
 
-  // The same of a connection that has a name, at `now`.
+  // The same of a connection that has a name, at `now`; false: refused.
   bool Begin(const std::string& connection, SteadyTime now);
   void ArriveFrom(const std::string& connection);
 
@@ -53,16 +57,23 @@ class ArrivalWatch {
   static constexpr std::int64_t kSlack = 2;
   static constexpr std::chrono::seconds kMemory{60};
 
+  // Calls that one connection may have begun, and not sent.
+  std::int64_t most_of_one() const { return kSlack * max_stream_count_; }
   bool has_too_many() const {
     return waiting_count_.load() > kConnections * max_stream_count_;
   }
-  std::string NameOf(grpc_auth_context* connection);
+  // Our property of a connection: gRPC has no lock of its own for those.
+  std::string NameOf(grpc_auth_context* connection)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Empty: it was not given any.
+  std::string NameOf(const grpc::AuthContext& connection) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::int64_t max_stream_count_;
   std::atomic<std::int64_t> waiting_count_ = 0;  // have begun, but not come
   std::atomic<std::int64_t> refused_count_ = 0;
   std::atomic<bool> is_counting_ = false;  // there are waiting_counts_
-  Mutex mutex_;  // guards our property of connections, too
+  Mutex mutex_;
   SteadyTime forgets_at_ ABSL_GUARDED_BY(mutex_) = SteadyTime::min();
   std::int64_t next_connection_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::flat_hash_map<std::string, std::int64_t> waiting_counts_

@@ -23,13 +23,13 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "core/base/clock.h"
 #include "core/base/host_port.h"
 #include "core/base/status.h"
 #include "service/connections/listen_address.h"
+#include "service/connections/peer.h"
 #include "service/log/log.h"
 
 namespace attendant {
@@ -37,8 +37,6 @@ namespace {
 
 constexpr int kBacklog = 1024;
 constexpr int kBatch = 64;
-// Without descriptors or memory for a connection it waits its turn so long.
-constexpr absl::Duration kWaitForRoom = absl::Milliseconds(10);
 constexpr absl::Duration kLogInterval = absl::Seconds(10);
 constexpr absl::Duration kWaitForHandOver = absl::Milliseconds(500);
 constexpr absl::Duration kWaitForEnd = absl::Seconds(1);
@@ -72,25 +70,6 @@ int ListenAt(const addrinfo& info) {
   if (fd >= 0) close(fd);
   errno = error;
   return -1;
-}
-
-// The peer of a connection, as gRPC names it; empty if it has gone.
-std::string PeerOf(int connection) {
-  sockaddr_in6 address = {};  // of either family
-  socklen_t size = sizeof(address);
-  auto* any = reinterpret_cast<sockaddr*>(&address);
-  if (getpeername(connection, any, &size) != 0) return "";
-  std::array<char, NI_MAXHOST> host;
-  std::array<char, NI_MAXSERV> port;
-  if (getnameinfo(any, size, host.data(), host.size(), port.data(), port.size(),
-                  NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
-    return "";
-  }
-  absl::string_view text = host.data();
-  if (any->sa_family == AF_INET || absl::ConsumePrefix(&text, "::ffff:")) {
-    return absl::StrCat("ipv4:", text, ":", port.data());
-  }
-  return absl::StrCat("ipv6:%5B", text, "%5D:", port.data());
 }
 
 // Bytes that came over a connection; 0 if the system doesn't tell.
@@ -182,7 +161,7 @@ Listener::~Listener() {
   if (guard_thread_.joinable()) guard_thread_.join();
   {
     MutexLock lock(&mutex_);
-    for (const int connection : connections_) close(connection);
+    for (const auto& [connection, about] : connections_) close(connection);
   }
   if (poll_ >= 0) close(poll_);
   if (stop_ >= 0) close(stop_);
@@ -202,8 +181,21 @@ void Listener::Start(
 
 void Listener::Drop(absl::string_view peer) {
   MutexLock lock(&mutex_);
-  for (const int connection : connections_) {
-    if (PeerOf(connection) == peer) Abort(connection);
+  for (const auto& [connection, about] : connections_) {
+    if (about.peer.name == peer) Abort(connection);
+  }
+}
+
+void Listener::HangUp(absl::Duration patience) {
+  const SteadyTime give_up = SteadyAfter(patience);
+  MutexLock lock(&mutex_);
+  for (auto& [connection, about] : connections_) {
+    shutdown(connection, SHUT_WR);
+    about.is_hung_up = true;
+  }
+  hung_up_count_ = static_cast<int>(connections_.size());
+  while (hung_up_count_ > 0 && SteadyNow() < give_up) {
+    changed_.WaitWithTimeout(&mutex_, TimeUntil(give_up));
   }
 }
 
@@ -254,6 +246,7 @@ void Listener::Accept(int listening) {
     if (connection < 0) {
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
           errno == ENOMEM) {
+        Refused(without_resources_);
         absl::SleepFor(kWaitForRoom);
       }
       return;
@@ -262,11 +255,15 @@ void Listener::Accept(int listening) {
       close(connection);
       continue;
     }
-    if (connection_count() >= options_.max_connection_count) {
-      Refuse(connection);
+    Peer peer = PeerOf(connection);
+    if (!HasPlaceFor(peer.host)) {
+      // Without a word: a client that had an HTTP/2 server's first frames would
+      // take the connection for made, and try again without a pause.
+      close(connection);
+      Refused(at_limit_);
       continue;
     }
-    Admit(connection);
+    Admit(connection, std::move(peer));
     if (IsPaced()) {
       absl::SleepFor(kPace);
       return;
@@ -279,7 +276,23 @@ bool Listener::IsPaced() {
   return SteadyNow() < paced_until_;
 }
 
-void Listener::Admit(int connection) {
+bool Listener::HasPlaceFor(const std::string& host) {
+  if (connection_count() < options_.max_connection_count) return true;
+  MutexLock lock(&mutex_);
+  std::optional<int> least;
+  std::int64_t least_bytes = 0;
+  for (const int connection : places_.CandidatesFor(host)) {
+    const std::int64_t bytes = ReceivedBytes(connection);
+    if (least && bytes >= least_bytes) continue;
+    least = connection;
+    least_bytes = bytes;
+  }
+  if (!least) return false;
+  End(*least, "others have no place, and most are from its address");
+  return true;
+}
+
+void Listener::Admit(int connection, Peer peer) {
   const int on = 1;
   setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   const int second = fcntl(connection, F_DUPFD_CLOEXEC, 0);
@@ -288,12 +301,14 @@ void Listener::Admit(int connection) {
   if (second < 0 || !Watch(poll_, second, 0)) {
     if (second >= 0) close(second);
     close(connection);
+    Refused(without_resources_);
     return;
   }
   {
     MutexLock lock(&mutex_);
-    connections_.insert(second);
-    connection_count_.store(static_cast<int>(connections_.size()));
+    places_.Add(peer.host, second);
+    connection_count_.store(static_cast<int>(places_.connection_count()));
+    connections_[second] = {std::move(peer)};
     handing_over_.insert(second);
   }
   try {
@@ -325,15 +340,16 @@ void Listener::HandOver(int connection, int second) {
   changed_.NotifyAll();
 }
 
-void Listener::Refuse(int connection) {
-  // Without a word: a client that had an HTTP/2 server's first frames would
-  // take the connection for made, and try again without a pause.
-  close(connection);
-  if (SteadyNow() < next_log_) return;
-  next_log_ = SteadyAfter(kLogInterval);
+void Listener::Refused(Refusals& refusals) {
+  refusals.count.fetch_add(1);
+  if (SteadyNow() < refusals.next_log) return;
+  refusals.next_log = SteadyAfter(kLogInterval);
   LogEvent(LogLevel::kWarning, "connection_refused",
-           {{"max_connections",
-             LogValue::Json(absl::StrCat(options_.max_connection_count))}});
+           {{"reason", refusals.reason},
+            {"connections", LogValue::Json(absl::StrCat(connection_count()))},
+            {"max_connections",
+             LogValue::Json(absl::StrCat(options_.max_connection_count))},
+            {"what_now", refusals.what_now}});
 }
 
 void Listener::Guard() {
@@ -350,7 +366,7 @@ void Listener::Guard() {
       WatchReads();
       stopped = abort_at_ != SteadyTime::max();
       if (SteadyNow() >= abort_at_) {
-        for (const int connection : connections_) Abort(connection);
+        for (const auto& [connection, about] : connections_) Abort(connection);
       }
     }
     // Whom it asks may be gone once the server is.
@@ -363,7 +379,7 @@ void Listener::GuardMemory(MemoryGuard& guard) {
   std::vector<MemoryGuard::Received> received;
   MutexLock lock(&mutex_);
   if (memory.limit_bytes > 0 && memory.resident_bytes > memory.limit_bytes) {
-    for (const int connection : connections_) {
+    for (const auto& [connection, about] : connections_) {
       received.push_back({connection, ReceivedBytes(connection)});
     }
   }
@@ -374,7 +390,7 @@ void Listener::GuardMemory(MemoryGuard& guard) {
 
 void Listener::WatchReads() {
   std::vector<ReadWatch::Connection> connections;
-  for (const int connection : connections_) {
+  for (const auto& [connection, about] : connections_) {
     int bytes = 0;
     if (ioctl(connection, SIOCINQ, &bytes) != 0) continue;
     if (bytes == 0 && !read_watch_.Knows(connection)) continue;
@@ -392,10 +408,20 @@ void Listener::WatchReads() {
   forgotten_count_ = 0;
 }
 
+void Listener::GiveUpPlace(int connection) {
+  places_.Remove(connections_.at(connection).peer.host, connection);
+  connection_count_.store(static_cast<int>(places_.connection_count()));
+}
+
 void Listener::End(int connection, const char* reason) {
-  LogEvent(LogLevel::kWarning, "connection_dropped",
-           {{"reason", reason}, {"peer", PeerOf(connection)}});
+  if (const auto dropped = ended_logged_.Admit(SteadyNow())) {
+    LogEvent(LogLevel::kWarning, "connection_dropped",
+             {{"reason", reason},
+              {"peer", connections_.at(connection).peer.name},
+              {"not_logged_before", LogValue::Json(absl::StrCat(*dropped))}});
+  }
   dropped_count_.fetch_add(1);
+  GiveUpPlace(connection);
   Abort(connection);
 }
 
@@ -403,10 +429,13 @@ void Listener::Forget(int connection) {
   // Not gone from the poll with its descriptor, as long as gRPC has the other.
   epoll_ctl(poll_, EPOLL_CTL_DEL, connection, nullptr);
   MutexLock lock(&mutex_);
+  GiveUpPlace(connection);
+  if (connections_.at(connection).is_hung_up && --hung_up_count_ == 0) {
+    changed_.NotifyAll();
+  }
   connections_.erase(connection);
   ++forgotten_count_;
   read_watch_.Forget(connection);
-  connection_count_.store(static_cast<int>(connections_.size()));
   if (!handing_over_.contains(connection)) close(connection);
 }
 

@@ -11,15 +11,20 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "core/base/clock.h"
 #include "core/base/memory_budget.h"
 #include "core/base/mutex.h"
+#include "service/connections/host_places.h"
 #include "service/connections/memory_guard.h"
+#include "service/connections/peer.h"
 #include "service/connections/read_watch.h"
+#include "service/log/log_limiter.h"
 
 namespace grpc::experimental {
 class ExternalConnectionAcceptor;
@@ -37,15 +42,19 @@ namespace attendant {
 // other. So each is handed over by a thread of its own to an acceptor that is
 // idle: fewer clients than kAcceptors that flood their connections keep none
 // from being accepted. Those that keep gRPC from reading others are ended
-// (ReadWatch). While it does not read all, and connections end one after
-// another, as of clients that give up or are dropped and come back at once, new
-// ones are taken in slowly: each takes gRPC's time from those that are there.
+// (ReadWatch), and where there are as many as there may be, one of the host
+// that has most for one of a host that has fewer (HostPlaces). While it does
+// not read all, and connections end one after another, as of clients that give
+// up or are dropped and come back at once, new ones are taken in slowly: each
+// takes gRPC's time from those that are there.
 //
-// Order of calls: Bind, Start, Stop. Thread-safe but for Start. gRPC's server
-// must be gone before it is.
+// Order of calls: Bind, Start, Stop; HangUp between, or after. Thread-safe but
+// for Start. gRPC's server must be gone before it is.
 class Listener {
  public:
   static constexpr int kAcceptors = 16;
+  // Without descriptors or memory for a connection it waits its turn so long.
+  static constexpr absl::Duration kWaitForRoom = absl::Milliseconds(10);
 
   struct Options {
     std::string address;  // HOST:PORT; port 0 takes a free one
@@ -67,8 +76,17 @@ class Listener {
   // Open now.
   int connection_count() const { return connection_count_.load(); }
 
-  // Connections that were ended as memory was full, or nothing else was read.
+  // Connections that were ended as memory was full, nothing else was read, or
+  // others had no place.
   std::int64_t dropped_count() const { return dropped_count_.load(); }
+
+  // Connections that were refused: there were as many as there may be; or the
+  // system had no descriptor or memory for them. Those that waited for it are
+  // counted once for each kWaitForRoom.
+  std::int64_t refused_at_limit_count() const { return at_limit_.count.load(); }
+  std::int64_t refused_without_resources_count() const {
+    return without_resources_.count.load();
+  }
 
   // Connections go to `acceptors`, of a gRPC server that has started.
   void Start(std::vector<
@@ -79,6 +97,14 @@ class Listener {
   // not read yet is not read any more.
   void Drop(absl::string_view peer);
 
+  // Tells all peers that no more will be sent, behind what was, and waits up to
+  // `patience` for them to hang up too, which nobody sees after Stop. Whoever
+  // waits for a reply learns that its connection has ended: for a gRPC
+  // client that is UNAVAILABLE, as for one who comes too late, and it tries
+  // elsewhere. gRPC's own shutdown would cancel such a call. Connections that
+  // are made meanwhile are not waited for.
+  void HangUp(absl::Duration patience);
+
   // Accepts no more; connections that are open go on, but for those that gRPC
   // has begun to read and can't stop. Before gRPC's server shuts down, which
   // would wait for those that are read without end: what is left a second later
@@ -86,21 +112,37 @@ class Listener {
   void Stop();
 
  private:
+  // Of one cause.
+  struct Refusals {
+    const char* const reason;
+    const char* const what_now;
+    std::atomic<std::int64_t> count = 0;
+    SteadyTime next_log = SteadyTime::min();  // of Run
+  };
+
+  struct Connection {
+    Peer peer;
+    bool is_hung_up = false;  // by us
+  };
+
   explicit Listener(Options options);
 
   absl::Status Listen();
   void Run();
   void Accept(int listening);
-  void Admit(int connection);
+  // True if there is a place for one of `host`, or was made.
+  bool HasPlaceFor(const std::string& host);
+  void Admit(int connection, Peer peer);
   bool IsPaced();
   // second: its other descriptor.
   void HandOver(int connection, int second);
-  void Refuse(int connection);
+  void Refused(Refusals& refusals);
   void Forget(int connection);
   // Looks after connections until the object goes.
   void Guard();
   void GuardMemory(MemoryGuard& guard);
   void WatchReads() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void GiveUpPlace(int connection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void End(int connection, const char* reason)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -109,11 +151,21 @@ class Listener {
   int poll_ = -1;  // of listening_, stop_ and connections
   int stop_ = -1;  // an eventfd
   std::vector<int> listening_;
-  std::atomic<int> connection_count_ = 0;  // of connections_
+  std::atomic<int> connection_count_ = 0;  // of places_
   std::atomic<std::int64_t> dropped_count_ = 0;
+  Refusals at_limit_{
+      "limit", "let clients use fewer connections, or see --max-connections"};
+  Refusals without_resources_{
+      "resources",
+      "let the process open more files (ulimit -n, LimitNOFILE), or give the "
+      "machine more memory"};
+  LogLimiter ended_logged_{10};
   Mutex mutex_;
-  absl::flat_hash_set<int> connections_  // second descriptors
+  absl::flat_hash_map<int, Connection> connections_  // by second descriptor
       ABSL_GUARDED_BY(mutex_);
+  int hung_up_count_ ABSL_GUARDED_BY(mutex_) = 0;  // of connections_
+  // Of connections_, but for those that were ended.
+  HostPlaces places_ ABSL_GUARDED_BY(mutex_);
   CondVar changed_;
   ReadWatch read_watch_ ABSL_GUARDED_BY(mutex_);
   int forgotten_count_ ABSL_GUARDED_BY(mutex_) = 0;  // since the last look
@@ -125,7 +177,6 @@ class Listener {
   absl::flat_hash_set<int> handing_over_ ABSL_GUARDED_BY(mutex_);
   std::vector<grpc::experimental::ExternalConnectionAcceptor*> idle_
       ABSL_GUARDED_BY(mutex_);
-  SteadyTime next_log_ = SteadyTime::min();  // of Run
   std::vector<std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor>>
       acceptors_;
   std::thread thread_;

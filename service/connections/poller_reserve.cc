@@ -82,19 +82,27 @@ void PollerReserve::BeginWork() {
     MutexLock lock(&mutex_);
     Meet(poller);
   }
+  const bool rests = resting_count_.load(std::memory_order_relaxed) > 0;
+  const bool watches = rests || ++poller.call_count % kWatchedEach == 0;
+  const bool watched = std::exchange(poller.watches, watches);
+  if (!watched && !watches) return;
   const std::int64_t sleep_count = SleepCount();
   const bool slept = poller.sleep_count != sleep_count;
   poller.sleep_count = sleep_count;
+  if (!watched) return;
   if (!slept) {
     one_by_one_count_.store(0, std::memory_order_relaxed);
-    if (resting_count_.load(std::memory_order_relaxed) > 0) Wake();
+    if (rests) Wake();
   } else if (one_by_one_count_.fetch_add(1, std::memory_order_relaxed) + 1 ==
              kCallsOneByOne) {
     AskForOne();
   }
 }
 
-void PollerReserve::EndWork() { OfThread().sleep_count = SleepCount(); }
+void PollerReserve::EndWork() {
+  Poller& poller = OfThread();
+  if (poller.watches) poller.sleep_count = SleepCount();
+}
 
 void PollerReserve::Wake() {
   MutexLock lock(&mutex_);

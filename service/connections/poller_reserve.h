@@ -26,8 +26,12 @@ namespace attendant {
 // a handler that blocks. Thread-safe.
 class PollerReserve {
  public:
-  // Calls in a row that waited for none, for a thread to rest; and the longest
-  // that they may take: threads sleep long enough where there is little to do.
+  // Of so many calls of a thread one is watched, while none rests: whether it
+  // waited is asked of the system, each time .3 us.
+  static constexpr int kWatchedEach = 4;
+  // Watched calls in a row that waited for none, for a thread to rest; and the
+  // longest that they may take: threads sleep long enough where there is little
+  // to do.
   static constexpr int kCallsOneByOne = 64;
   static constexpr absl::Duration kMostOneByOne = absl::Seconds(1);
   static constexpr absl::Duration kMostRest = absl::Milliseconds(200);
@@ -53,6 +57,8 @@ class PollerReserve {
   // One of the threads that were seen, by itself.
   struct Poller {
     std::int64_t reserve_id = 0;
+    std::uint32_t call_count = 0;
+    bool watches = false;          // from its last call on to its next
     std::int64_t sleep_count = 0;  // when it last began or ended something
   };
   static Poller& OfThread();

@@ -8,7 +8,6 @@ namespace attendant {
 std::vector<int> ReadWatch::Look(std::span<const Connection> connections) {
   absl::flat_hash_map<int, Seen> seen;
   int longest_unread = 0;  // looks
-  std::vector<int> keeping;
   for (const Connection& connection : connections) {
     const bool waits = connection.waiting_bytes > 0;
     Seen now = {.read_bytes =
@@ -23,14 +22,27 @@ std::vector<int> ReadWatch::Look(std::span<const Connection> connections) {
     if (read == 0 && connection.unsent_bytes == 0) {
       now.unread_count = before->second.unread_count + 1;
     }
-    if (read >= kMuch) now.busy_count = before->second.busy_count + 1;
+    std::shift_left(before->second.reads.begin(), before->second.reads.end(),
+                    1);
+    now.reads = before->second.reads;
+    now.reads.back() = read;
     seen[connection.descriptor] = now;
     longest_unread = std::max(longest_unread, now.unread_count);
-    if (now.busy_count >= kLooks) keeping.push_back(connection.descriptor);
   }
   seen_ = std::move(seen);
   is_behind_ = longest_unread > 0;
-  if (longest_unread < kLooks) keeping.clear();
+  if (longest_unread < kLooks) return {};
+  const int halvings = std::min(longest_unread - kLooks, 62);
+  const std::int64_t much = std::max(kMuch >> halvings, kLeastMuch);
+  std::vector<int> keeping;
+  for (const Connection& connection : connections) {
+    const auto now = seen_.find(connection.descriptor);
+    if (now != seen_.end() &&
+        *std::min_element(now->second.reads.begin(), now->second.reads.end()) >=
+            much) {
+      keeping.push_back(connection.descriptor);
+    }
+  }
   return keeping;
 }
 

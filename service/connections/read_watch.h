@@ -2,6 +2,7 @@
 #ifndef ATTENDANT_SERVICE_CONNECTIONS_READ_WATCH_H_
 #define ATTENDANT_SERVICE_CONNECTIONS_READ_WATCH_H_
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -15,11 +16,16 @@ namespace attendant {
 // with headers that have no end, leave everybody else unread. Nobody else does:
 // who sends messages waits now and then for what may be sent. Where nothing of
 // a connection is read for kLooks looks, though bytes wait, those go of which
-// much was read between any two of them. Not thread-safe.
+// much was read between any two of them; the longer it waits, the less is much,
+// as on a machine that is busy with other things little is read at all. Not
+// thread-safe.
 class ReadWatch {
  public:
   static constexpr int kLooks = 3;
-  static constexpr std::int64_t kMuch = std::int64_t{4} << 20;  // bytes
+  // Bytes between two looks: at kLooks, and half as many for each look more,
+  // down to the least.
+  static constexpr std::int64_t kMuch = std::int64_t{4} << 20;
+  static constexpr std::int64_t kLeastMuch = std::int64_t{64} << 10;
 
   struct Connection {
     int descriptor = 0;
@@ -43,9 +49,9 @@ class ReadWatch {
  private:
   struct Seen {
     std::int64_t read_bytes = 0;
-    // How many looks in a row.
-    int unread_count = 0;
-    int busy_count = 0;
+    int unread_count = 0;  // looks in a row
+    // Bytes until each of the last kLooks looks, oldest first.
+    std::array<std::int64_t, kLooks> reads = {};
   };
 
   // Of which bytes waited at the last look, or were read until then.

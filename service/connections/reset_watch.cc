@@ -18,6 +18,14 @@ namespace {
 
 constexpr absl::Duration kPause = absl::Microseconds(200);
 
+// Tells whose call has come, if that matters.
+void ArriveFrom(const grpc::ServerContextBase& context,
+                ArrivalWatch& arrivals) {
+  if (!arrivals.is_counting()) return;
+  const auto connection = context.auth_context();
+  if (connection != nullptr) arrivals.ArriveFrom(*connection);
+}
+
 }  // namespace
 
 class ResetWatch::Contexts final : public grpc::ContextAllocator {
@@ -85,6 +93,35 @@ class ResetWatch::Witness final : public grpc::experimental::Interceptor {
   const std::string peer_;
 };
 
+// Of one call of gRPC's synchronous reflection, of which Contexts is not told.
+// It has come once a reply to it is sent: a call that was reset has none, and
+// gRPC may have its memory yet; nor has one that was turned away. Whether
+// it is cancelled can't be asked where it ends: gRPC would end it again.
+class ResetWatch::Reflection final : public grpc::experimental::Interceptor {
+ public:
+  Reflection(ArrivalWatch& arrivals, const grpc::ServerContext& context)
+      : arrivals_(arrivals), context_(context) {}
+
+  void Intercept(
+      grpc::experimental::InterceptorBatchMethods* methods) override {
+    using grpc::experimental::InterceptionHookPoints;
+    if (!has_come_ &&
+        methods->QueryInterceptionHookPoint(
+            InterceptionHookPoints::POST_SEND_MESSAGE) &&
+        methods->GetSendMessageStatus()) {
+      has_come_ = true;
+      arrivals_.Arrive();
+      ArriveFrom(context_, arrivals_);
+    }
+    methods->Proceed();
+  }
+
+ private:
+  ArrivalWatch& arrivals_;
+  const grpc::ServerContext& context_;
+  bool has_come_ = false;
+};
+
 class ResetWatch::Witnesses final
     : public grpc::experimental::ServerInterceptorFactoryInterface {
  public:
@@ -92,11 +129,14 @@ class ResetWatch::Witnesses final
 
   grpc::experimental::Interceptor* CreateServerInterceptor(
       grpc::experimental::ServerRpcInfo* info) override {
-    if (watch_.arrivals_.is_counting()) {
-      watch_.arrivals_.ArriveFrom(*info->server_context()->auth_context());
+    grpc::ServerContextBase& context = *info->server_context();
+    // gRPC tells a synchronous call's context of its connection later.
+    auto* const synchronous = dynamic_cast<grpc::ServerContext*>(&context);
+    if (synchronous != nullptr) {
+      return new Reflection(watch_.arrivals_, *synchronous);
     }
-    if (!watch_.HasTooMany()) return nullptr;
-    return new Witness(watch_, *info->server_context());
+    ArriveFrom(context, watch_.arrivals_);
+    return watch_.HasTooMany() ? new Witness(watch_, context) : nullptr;
   }
 
  private:

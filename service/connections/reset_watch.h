@@ -25,11 +25,14 @@ namespace attendant {
 // gRPC keeps some 20 KiB of each call until it comes to write, which it doesn't
 // while there is more to read; one connection fills gigabytes in seconds. While
 // gRPC has more calls than four connections may have at once, the watch counts
-// whose are open or cancelled, of whatever method. It drops a connection with
-// more cancelled within a second than it may have at once, or with more than
-// twice as many open, which no client has that acknowledged the number. With
-// twice as many calls in all, no connection is read faster than 5,000 calls a
-// second. Thread-safe.
+// whose are open or cancelled. It drops a connection with more cancelled within
+// a second than it may have at once, or with more than twice as many open,
+// which no client has that acknowledged the number. With twice as many calls in
+// all, no connection is read faster than 5,000 calls a second.
+//
+// Calls of gRPC's synchronous reflection are not among those that gRPC has too
+// many of: of them only the number of threads is limited (SetTransportLimits).
+// Thread-safe.
 class ResetWatch {
  public:
   // Ends the connection of `peer`, as gRPC names it.
@@ -43,8 +46,8 @@ class ResetWatch {
   // Before the first call.
   void OnFlood(Drop drop) { drop_ = std::move(drop); }
 
-  // Counts the calls of the server that is built, those of gRPC's own services
-  // too. The watch must outlive it.
+  // Counts the calls of the server that is built, those of gRPC's health
+  // service and of methods that there are not, too. The watch must outlive it.
   void Attach(grpc::ServerBuilder& builder);
 
   // True while gRPC still has too many calls after a drop, up to a second: what
@@ -63,6 +66,7 @@ class ResetWatch {
 
  private:
   class Contexts;
+  class Reflection;
   class Witness;
   class Witnesses;
 

@@ -15,21 +15,19 @@ StallWatch::Wait::Wait(StallWatch& watch,
                        const grpc::CallbackServerContext& context)
     : watch_(watch), context_(context) {
   MutexLock lock(&watch_.mutex_);
-  next_ = watch_.first_;
-  if (next_ != nullptr) next_->previous_ = this;
-  watch_.first_ = this;
+  watch_.waits_.AddFirst(*this);
 }
 
 void StallWatch::Wait::Begin(std::size_t bytes) {
   constexpr double kNanosecondsPerByte = 1e9 / kLeastBytesPerSecond;
   const auto size = static_cast<std::int64_t>(bytes);
   bytes_.store(size);
-  patience_ns_.store(absl::ToInt64Nanoseconds(watch_.stall_time_) +
+  patience_ns_.store(absl::ToInt64Nanoseconds(watch_.options_.stall_time) +
                      static_cast<std::int64_t>(kNanosecondsPerByte *
                                                static_cast<double>(size)));
-  begin_ns_.store(NowNanoseconds());
+  begin_ns_.store(watch_.NowNanoseconds());
   if (watch_.waiting_bytes_.fetch_add(size) + size <=
-      watch_.reply_memory_bytes_) {
+      watch_.options_.reply_memory_bytes) {
     return;
   }
   MutexLock lock(&watch_.mutex_);
@@ -37,8 +35,8 @@ void StallWatch::Wait::Begin(std::size_t bytes) {
 }
 
 void StallWatch::Wait::BeginRead() {
-  patience_ns_.store(absl::ToInt64Nanoseconds(watch_.idle_time_));
-  begin_ns_.store(NowNanoseconds());
+  patience_ns_.store(absl::ToInt64Nanoseconds(watch_.options_.idle_time));
+  begin_ns_.store(watch_.NowNanoseconds());
 }
 
 void StallWatch::Wait::End() {
@@ -54,21 +52,12 @@ StallWatch::Wait::~Wait() {
          watch_.thread_.get_id() != std::this_thread::get_id()) {
     watch_.changed_.Wait(&watch_.mutex_);
   }
-  if (watch_.following_ == this) watch_.following_ = next_;
-  if (next_ != nullptr) next_->previous_ = previous_;
-  if (previous_ != nullptr) {
-    previous_->next_ = next_;
-  } else {
-    watch_.first_ = next_;
-  }
+  if (watch_.following_ == this) watch_.following_ = watch_.waits_.After(*this);
+  watch_.waits_.Remove(*this);
 }
 
-StallWatch::StallWatch(absl::Duration stall_time, absl::Duration idle_time,
-                       std::int64_t reply_memory_bytes)
-    : stall_time_(stall_time),
-      idle_time_(idle_time),
-      reply_memory_bytes_(reply_memory_bytes),
-      thread_([this] { Run(); }) {}
+StallWatch::StallWatch(Options options)
+    : options_(std::move(options)), thread_([this] { Run(); }) {}
 
 StallWatch::~StallWatch() {
   {
@@ -82,23 +71,28 @@ StallWatch::~StallWatch() {
 void StallWatch::Run() {
   MutexLock lock(&mutex_);
   while (!stopping_) {
-    changed_.WaitWithTimeout(&mutex_, std::min(stall_time_, idle_time_) / 4);
-    while (CancelStalled()) continue;
+    if (CancelStalled()) continue;
+    changed_.WaitWithTimeout(
+        &mutex_, std::min(options_.stall_time, options_.idle_time) / 4);
   }
 }
 
+void StallWatch::TryCancel(const grpc::CallbackServerContext& context) {
+  context.TryCancel();
+}
+
 bool StallWatch::CancelStalled() {
-  const std::int64_t now = Wait::NowNanoseconds();
+  const std::int64_t now = NowNanoseconds();
   const std::int64_t longest_to_go = LongestToGo();
   bool any = false;
   // A call may end while another is cancelled: one walk, whoever goes.
-  for (Wait* wait = first_; wait != nullptr; wait = following_) {
-    following_ = wait->next_;
+  for (Wait* wait = waits_.first(); wait != nullptr; wait = following_) {
+    following_ = waits_.After(*wait);
     const std::int64_t since = wait->begin_ns_.load();
     if (since == Wait::kNone) continue;
     const bool in_time = now - since < wait->patience_ns_.load();
     const bool has_room = since > longest_to_go || wait->bytes_.load() == 0 ||
-                          waiting_bytes_.load() <= reply_memory_bytes_;
+                          waiting_bytes_.load() <= options_.reply_memory_bytes;
     if (in_time && has_room) continue;
     Cancel(*wait);
     any = true;
@@ -116,17 +110,18 @@ void StallWatch::Cancel(Wait& wait) {
              {{"peer", wait.context_.peer()},
               {"not_logged_before", LogValue::Json(absl::StrCat(*dropped))}});
   }
-  wait.context_.TryCancel();
+  options_.cancel(wait.context_);
   mutex_.Lock();
   cancelling_ = nullptr;
   changed_.NotifyAll();
 }
 
 std::int64_t StallWatch::LongestToGo() const {
-  std::int64_t excess = waiting_bytes_.load() - reply_memory_bytes_;
+  std::int64_t excess = waiting_bytes_.load() - options_.reply_memory_bytes;
   if (excess <= 0) return Wait::kNone;
   std::vector<std::pair<std::int64_t, std::int64_t>> replies;  // since, bytes
-  for (const Wait* wait = first_; wait != nullptr; wait = wait->next_) {
+  for (const Wait* wait = waits_.first(); wait != nullptr;
+       wait = waits_.After(*wait)) {
     const std::int64_t since = wait->begin_ns_.load();
     const std::int64_t bytes = wait->bytes_.load();
     if (since != Wait::kNone && bytes > 0) replies.emplace_back(since, bytes);

@@ -6,12 +6,14 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/time/time.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
+#include "service/connections/linked_list.h"
 #include "service/log/log_limiter.h"
 
 namespace grpc {
@@ -33,10 +35,19 @@ class StallWatch {
   // Who takes replies more slowly takes too long.
   static constexpr std::int64_t kLeastBytesPerSecond = 64 << 10;
 
-  // Starts a thread. The times are > 0; `reply_memory_bytes` is what replies
-  // that wait may take together.
-  StallWatch(absl::Duration stall_time, absl::Duration idle_time,
-             std::int64_t reply_memory_bytes);
+  struct Options {
+    absl::Duration stall_time;  // > 0
+    absl::Duration idle_time;   // > 0
+    // What replies that wait may take together.
+    std::int64_t reply_memory_bytes = 0;
+    // For tests: time, and how a call is cancelled. Thread-safe.
+    SteadyTime (*now)() = &SteadyNow;
+    std::function<void(const grpc::CallbackServerContext& context)> cancel =
+        &TryCancel;
+  };
+
+  // Starts a thread.
+  explicit StallWatch(Options options);
   // No Wait may be left.
   ~StallWatch();
 
@@ -45,7 +56,7 @@ class StallWatch {
 
   // What a call that is under way waits for. Made and destroyed with the call,
   // while gRPC has its context.
-  class Wait {
+  class Wait : public LinkedList<Wait>::Links {
    public:
     Wait(StallWatch& watch, const grpc::CallbackServerContext& context);
     ~Wait();
@@ -62,20 +73,20 @@ class StallWatch {
    private:
     friend class StallWatch;
     static constexpr std::int64_t kNone = -1;
-    static std::int64_t NowNanoseconds() {
-      return SteadyNow().time_since_epoch() / std::chrono::nanoseconds(1);
-    }
 
     StallWatch& watch_;
     const grpc::CallbackServerContext& context_;
-    std::atomic<std::int64_t> begin_ns_ = kNone;  // of SteadyNow
+    std::atomic<std::int64_t> begin_ns_ = kNone;  // of NowNanoseconds
     std::atomic<std::int64_t> patience_ns_ = 0;
     std::atomic<std::int64_t> bytes_ = 0;  // of a reply
-    Wait* previous_ = nullptr;             // guarded by watch_.mutex_
-    Wait* next_ = nullptr;
   };
 
  private:
+  static void TryCancel(const grpc::CallbackServerContext& context);
+
+  std::int64_t NowNanoseconds() const {
+    return options_.now().time_since_epoch() / std::chrono::nanoseconds(1);
+  }
   void Run();
   // Cancels those that waited too long; true if there were any. Gives mutex_
   // away meanwhile.
@@ -85,16 +96,14 @@ class StallWatch {
   // Wait::kNone: nothing is.
   std::int64_t LongestToGo() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  const absl::Duration stall_time_;
-  const absl::Duration idle_time_;
-  const std::int64_t reply_memory_bytes_;
+  const Options options_;
   std::atomic<std::int64_t> waiting_bytes_ = 0;
   std::atomic<std::int64_t> stalled_count_ = 0;
   LogLimiter logged_{10};
   Mutex mutex_;
   CondVar changed_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  Wait* first_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  LinkedList<Wait> waits_ ABSL_GUARDED_BY(mutex_);
   // The one that CancelStalled looks at after this.
   Wait* following_ ABSL_GUARDED_BY(mutex_) = nullptr;
   // Must outlive its cancellation, unless that is what ends it.

@@ -26,6 +26,10 @@ constexpr int kDescriptorsPerConnection = 3;
 // Of one read, not gRPC's 4 MiB: all calls in it are made before the first of
 // them is looked at.
 constexpr int kMaxReadBytes = 64 << 10;
+// Of gRPC's reflection, the one service that is synchronous: each of its
+// streams has a thread for as long as its client leaves it open. More streams
+// than that are RESOURCE_EXHAUSTED.
+constexpr int kMaxSynchronousThreads = 16;
 // Messages that there must be room for.
 constexpr int kLeastMessages = 4;
 
@@ -112,6 +116,7 @@ void SetTransportLimits(const TransportLimits& limits,
   builder.AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kMaxReadBytes);
   grpc::ResourceQuota quota("requests");
   quota.Resize(static_cast<std::size_t>(limits.request_memory_bytes));
+  quota.SetMaxThreads(kMaxSynchronousThreads);
   builder.SetResourceQuota(quota);
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "attendant/v1/attention_service.pb.h"
@@ -194,8 +195,8 @@ class AttendCall final : public PooledCall {
       }
       return absl::OkStatus();
     }
-    std::vector<AttendJob> jobs;
-    std::vector<std::size_t> positions;  // in calls, of the jobs
+    absl::InlinedVector<AttendJob, 1> jobs;
+    absl::InlinedVector<std::size_t, 1> positions;  // in calls, of the jobs
     jobs.reserve(calls.size());
     positions.reserve(calls.size());
     for (std::size_t i = 0; i < calls.size(); ++i) {
@@ -214,7 +215,7 @@ class AttendCall final : public PooledCall {
     }
     // After all of them were found visible.
     const auto snapshot = (*catalog)->snapshot();
-    AnswerJobs(backend, *snapshot, jobs,
+    AnswerJobs(backend, *snapshot, {jobs.data(), jobs.size()},
                [&](std::size_t job, const absl::Status& status) {
                  reply(positions[job], status);
                });

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/time/time.h"
 #include "core/base/clock.h"
 #include "core/base/status.h"
@@ -79,7 +80,7 @@ void Count(const AttendAnswer& answer, ServerMetrics& metrics) {
 void AnswerJobs(
     Backend& backend, const Snapshot& snapshot, std::span<const AttendJob> jobs,
     absl::FunctionRef<void(std::size_t job, absl::Status)> answered) {
-  std::vector<Asked> asked;
+  absl::InlinedVector<Asked, 1> asked;
   asked.reserve(jobs.size());
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     const SteadyTime begin = SteadyNow();
@@ -93,7 +94,7 @@ void AnswerJobs(
     asked.back().job = j;
     asked.back().read_time = TimeSince(begin);
   }
-  std::vector<AttendTask> tasks;
+  absl::InlinedVector<AttendTask, 1> tasks;
   tasks.reserve(asked.size());
   for (const Asked& each : asked) {
     const AttendJob& job = jobs[each.job];
@@ -106,7 +107,7 @@ void AnswerJobs(
   }
   const SteadyTime begin = SteadyNow();
   AttendTogether(
-      snapshot, tasks,
+      snapshot, {tasks.data(), tasks.size()},
       [&](std::size_t task, const absl::StatusOr<AttendAnswer>& answer) {
         const Asked& each = asked[task];
         if (!answer.ok()) return answered(each.job, answer.status());

@@ -32,7 +32,11 @@ void AddFailure(std::int64_t item_index, const v1::Item& item,
 ImportCall* ImportCall::Start(Backend& backend, WorkerPool& pool,
                               grpc::CallbackServerContext& context) {
   auto* call = new ImportCall(backend, pool, context);
-  call->StartRead(&call->request_bytes_);
+  if (backend.draining.load()) {
+    call->Finish(Draining());
+  } else {
+    call->StartRead(&call->request_bytes_);
+  }
   return call;
 }
 
@@ -74,10 +78,16 @@ void ImportCall::OnWriteDone(bool ok) {
 void ImportCall::Run() {
   const absl::Status status = RunHandler([this] { return Handle(); });
   if (status.ok()) {
+    set_begun();
     StartWrite(&response_bytes_);
   } else {
     Finish(status);
   }
+}
+
+void ImportCall::OnCancel() {
+  RecordedCall::OnCancel();
+  pool_.Cancel(this);
 }
 
 absl::Status ImportCall::Handle() {

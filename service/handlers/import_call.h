@@ -22,8 +22,9 @@ inline constexpr int kMaxImportBatchSize = 4096;
 
 // Reads a message, imports its items by one synced write on a worker, replies,
 // and only then reads on: a slow disk holds the client back through HTTP/2's
-// flow control, and nothing piles up here. An error ends the stream; what an
-// earlier reply acknowledged is durable. Lives until gRPC is done with it.
+// flow control, and nothing piles up here. Only the first message may be turned
+// away for what else waits. An error ends the stream; what an earlier reply
+// acknowledged is durable. Lives until gRPC is done with it.
 class ImportCall final
     : public RecordedCall<
           grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>>,
@@ -37,6 +38,8 @@ class ImportCall final
   void OnWriteDone(bool ok) override;
   void Run() override;
   void Refuse(const absl::Status& status) override { Finish(status); }
+  // Gives up its place if it waits.
+  void OnCancel() override;
 
  private:
   ImportCall(Backend& backend, WorkerPool& pool,

@@ -235,7 +235,7 @@ absl::Status DeleteMatchingItems(Backend& backend,
   ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
   if (request.dry_run()) {
     ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t count,
-                               catalog->CountMatching(*filter));
+                               catalog->CountMatching(*filter, interrupt));
     response->set_deleted_count(count);
     response->set_snapshot_token(
         SnapshotToken(snapshot->catalog_uid, snapshot->sequence));
@@ -243,7 +243,7 @@ absl::Status DeleteMatchingItems(Backend& backend,
   }
   ATTENDANT_ASSIGN_OR_RETURN(
       const WriteOutcome outcome,
-      catalog->DeleteMatching(*filter, request.request_id()));
+      catalog->DeleteMatching(*filter, request.request_id(), interrupt));
   response->set_deleted_count(outcome.deleted_count);
   response->set_snapshot_token(
       SnapshotToken(snapshot->catalog_uid, outcome.sequence));

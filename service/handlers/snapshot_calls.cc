@@ -16,6 +16,10 @@ namespace {
 
 constexpr std::int64_t kChunkBytes = 1 << 20;
 
+// What the queue knows of an upload: that it is wanted. One that has ended,
+// too, has its turn, in which its files are removed.
+const Interrupt kAlwaysWanted = {};
+
 }  // namespace
 
 ExportCall* ExportCall::Start(Backend& backend, WorkerPool& pool,
@@ -60,6 +64,11 @@ void ExportCall::Run() {
   }
 }
 
+void ExportCall::OnCancel() {
+  RecordedCall::OnCancel();
+  pool_.Cancel(this);
+}
+
 // Lets go of the snapshot first: who was told the end may delete it.
 void ExportCall::Stop(const absl::Status& status) {
   stream_ = nullptr;
@@ -96,7 +105,11 @@ SnapshotImportCall* SnapshotImportCall::Start(
     Backend& backend, WorkerPool& pool, grpc::CallbackServerContext& context,
     grpc::ByteBuffer& response) {
   auto* call = new SnapshotImportCall(backend, pool, context, response);
-  call->StartRead(&call->request_);
+  if (backend.draining.load()) {
+    call->Stop(Draining());
+  } else {
+    call->StartRead(&call->request_);
+  }
   return call;
 }
 
@@ -104,7 +117,7 @@ SnapshotImportCall::SnapshotImportCall(Backend& backend, WorkerPool& pool,
                                        grpc::CallbackServerContext& context,
                                        grpc::ByteBuffer& response)
     : RecordedCall(backend, FindMethod("ImportSnapshot"), context),
-      Work(interrupt_),
+      Work(kAlwaysWanted),
       pool_(pool),
       response_(response),
       stream_(std::in_place, &backend.catalogs->snapshots()) {
@@ -115,8 +128,13 @@ void SnapshotImportCall::OnReadDone(bool ok) {
   wait_.End();
   backend_.poller_reserve->BeginWork();
   all_read_ = !ok;
-  if (!begun() && backend_.draining.load()) {
-    Finish(Draining());
+  if (begun()) {
+    pool_.Add(this);
+  } else if (context_.IsCancelled()) {
+    // There are no files yet that would have to be removed in its turn.
+    Stop(absl::CancelledError("the caller went away, or sent nothing"));
+  } else if (backend_.draining.load()) {
+    Stop(Draining());
   } else {
     pool_.Add(this);
   }
@@ -131,6 +149,11 @@ void SnapshotImportCall::Run() {
   } else {
     Stop(status);
   }
+}
+
+void SnapshotImportCall::OnCancel() {
+  RecordedCall::OnCancel();
+  if (pool_.RemoveUnlessBegun(this)) Stop(interrupt_.Check());
 }
 
 // Removes what was not finished here, and not with the call, which threads of

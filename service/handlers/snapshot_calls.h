@@ -33,6 +33,8 @@ class ExportCall final
   void OnWriteDone(bool ok) override;
   void Run() override;
   void Refuse(const absl::Status& status) override { Stop(status); }
+  // Gives up its place if it waits.
+  void OnCancel() override;
 
  private:
   ExportCall(Backend& backend, WorkerPool& pool,
@@ -65,6 +67,8 @@ class SnapshotImportCall final
   void OnReadDone(bool ok) override;
   void Run() override;
   void Refuse(const absl::Status& status) override { Stop(status); }
+  // Gives up its place if it waits and has no files; else keeps it.
+  void OnCancel() override;
 
  private:
   SnapshotImportCall(Backend& backend, WorkerPool& pool,

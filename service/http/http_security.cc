@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/clock.h"
 #include "core/base/status.h"
 #include "service/security/access.h"
 
@@ -53,7 +54,8 @@ bool AskForCertificate(SSL* ssl, const TlsMaterial& material) {
 // For OpenSSL, in each handshake: 1 if it may go on.
 int ChooseCertificate(SSL* ssl, void* data) {
   TlsReloader& reloader = *static_cast<TlsReloader*>(data);
-  const std::shared_ptr<const TlsMaterial> material = reloader.Current();
+  const std::shared_ptr<const TlsMaterial> material =
+      reloader.Current(SteadyNow());
   if (!UseCertificate(ssl, *material)) return 0;
   if (!reloader.wants_client_certificates()) return 1;
   return AskForCertificate(ssl, *material) ? 1 : 0;

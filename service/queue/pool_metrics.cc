@@ -17,8 +17,9 @@ void AddPoolMetrics(absl::string_view name, const WorkCounts& counts,
                 "Requests that wait for a worker, by kind of work.",
                 static_cast<double>(counts.waiting_count), labels);
   page.AddGauge("attendant_queue_limit",
-                "Requests that may wait now. Lower than --max-waiting: queries "
-                "wait longer than they should.",
+                "Requests that may wait now, unless those that do take workers "
+                "longer than 0.1 s: then no more queries may. Lower than "
+                "--max-waiting: queries wait longer than they should.",
                 static_cast<double>(counts.waiting_limit), labels);
   page.AddGauge("attendant_busy_workers", "Workers that work.",
                 counts.busy_worker_count, labels);

@@ -71,7 +71,8 @@ class Work {
 
   void set_flow(const FlowKey& flow) { flow_ = flow; }
   // It goes on with what had a turn before: it is not turned away since too
-  // many wait, nor are others for it. Not while it waits.
+  // many wait, nor since it would be late, nor are others for it. Not while it
+  // waits.
   void set_begun() { begun_ = true; }
   bool begun() const { return begun_; }
   // Inside Run, and before anybody may end the work: it stops early since it

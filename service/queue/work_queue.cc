@@ -83,7 +83,8 @@ Refusal WorkQueue::Add(Work* work, SteadyTime now) {
       absl::Nanoseconds(waiting_.expected_ns() / options_.thread_count);
   const int flow = FairQueue::FlowOf(work->flow_);
   const std::int64_t expected_ns = ExpectedNs(flow);
-  if (options_.refuses_late && WouldBeLate(*work, now, flow, refusal)) {
+  if (options_.refuses_late && !work->begun_ &&
+      WouldBeLate(*work, now, flow, refusal)) {
     ++counts_.refused_late_count;
     times_[flow].Doubt();
     refusal.cause = Cause::kLate;
@@ -160,6 +161,12 @@ bool WorkQueue::Remove(Work* work) {
   if (!waiting_.Remove(work)) return false;
   ++counts_.ended_waiting_count;
   return true;
+}
+
+bool WorkQueue::RemoveUnlessBegun(Work* work) {
+  // Whoever runs it may be setting that.
+  const bool waits = work->place_.flow >= 0;
+  return waits && !work->begun_ && Remove(work);
 }
 
 WorkCounts WorkQueue::counts() const {

@@ -88,10 +88,10 @@ class WorkQueue {
 
   explicit WorkQueue(const Options& options);
 
-  // Takes `work` to wait. Turned away is a work that would be late or that
-  // nobody wants any more; and where too many wait, the newest of those whose
-  // sender has most to be done, which may be `work` itself, but none that was
-  // begun.
+  // Takes `work` to wait. Turned away is a work that nobody wants any more; one
+  // that would be late; and where too many wait, the newest of those whose
+  // sender has most to be done, which may be `work` itself. But for the first
+  // cause none that was begun is.
   Refusal Add(Work* work, SteadyTime now);
 
   // The next work, for a worker that is free, and begins a turn. Null if none
@@ -109,6 +109,8 @@ class WorkQueue {
 
   // Takes `work` out, if it waits.
   bool Remove(Work* work);
+  // The same, and only if it does not go on with what had a turn before.
+  bool RemoveUnlessBegun(Work* work);
 
   std::size_t waiting_count() const { return waiting_.count(); }
   // True if no work waits or has its turn.

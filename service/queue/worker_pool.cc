@@ -78,9 +78,20 @@ void WorkerPool::TakeAlong(const Work& work, std::size_t most,
   queue_.TakeAlong(work, most, now, taken);
 }
 
-bool WorkerPool::Remove(Work* work) {
+bool WorkerPool::RemoveUnlessBegun(Work* work) {
   MutexLock lock(&mutex_);
-  return queue_.Remove(work);
+  return queue_.RemoveUnlessBegun(work);
+}
+
+void WorkerPool::Cancel(Work* work) {
+  {
+    MutexLock lock(&mutex_);
+    if (!queue_.Remove(work)) return;
+  }
+  WorkQueue::Refusal refusal;
+  refusal.work = work;
+  refusal.cause = WorkQueue::Refusal::Cause::kCancelled;
+  refusal.Tell();
 }
 
 std::size_t WorkerPool::waiting_count() const {

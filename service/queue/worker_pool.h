@@ -63,9 +63,14 @@ class WorkerPool {
   // is told if nobody wants it any more.
   void TakeAlong(const Work& work, std::size_t most, std::vector<Work*>& taken);
 
-  // Takes `work` out of the queue. False if it does not wait there: it has its
-  // turn, or had it.
-  bool Remove(Work* work);
+  // Takes `work` out of the queue. False if it does not wait there, since it
+  // has its turn, or had it; or if it goes on with what had a turn before
+  // (Work::set_begun): then it keeps its place.
+  bool RemoveUnlessBegun(Work* work);
+
+  // Takes `work` out of the queue, if it waits there, and refuses it with
+  // Cancelled: its caller went away.
+  void Cancel(Work* work);
 
   // Works that no worker has begun.
   std::size_t waiting_count() const;

@@ -14,7 +14,6 @@
 #include "core/base/mutex.h"
 #include "core/base/status.h"
 #include "service/log/log.h"
-#include "service/log/log_limiter.h"
 #include "service/security/access.h"
 #include "service/security/tls_reloader.h"
 
@@ -40,7 +39,8 @@ class TlsFetcher {
   grpc_ssl_certificate_config_reload_status Fetch(
       grpc_ssl_server_certificate_config** config) {
     MutexLock lock(&mutex_);
-    const std::shared_ptr<const TlsMaterial> material = reloader_.Current();
+    const std::shared_ptr<const TlsMaterial> material =
+        reloader_.Current(SteadyNow());
     if (material == fetched_) {
       return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
     }
@@ -92,8 +92,7 @@ absl::Status CheckCaller(Authenticator* authenticator,
 
 struct CallChecks {
   Authenticator* authenticator;  // null: no tokens
-  std::function<bool(grpc_auth_context* connection)> admits;
-  LogLimiter logged{10};
+  std::shared_ptr<CallAdmission> admission;
 };
 
 // For gRPC, before each call; `state` is of CallChecks.
@@ -104,13 +103,10 @@ void ProcessMetadata(void* state, grpc_auth_context* context,
   absl::string_view path;
   absl::Status status =
       CheckCaller(checks.authenticator, metadata, count, path);
-  if (status.ok() && !checks.admits(context)) {
-    status = absl::ResourceExhaustedError(
-        "the connection has begun more calls than it may have at once, and not "
-        "sent their messages");
-  }
+  if (status.ok()) status = checks.admission->admit(context);
   if (!status.ok()) {
-    if (const auto dropped = checks.logged.Admit(SteadyNow())) {
+    LogLimiter& logged = checks.admission->refusals_logged;
+    if (const auto dropped = logged.Admit(SteadyNow())) {
       LogEvent(LogLevel::kWarning, "call_refused",
                {{"path", std::string(path)},
                 {"error", std::string(status.message())},
@@ -129,9 +125,9 @@ class PortCredentials final : public grpc::ServerCredentials {
  public:
   // Without TLS, tokens are taken from this machine only.
   PortCredentials(std::shared_ptr<Security> security,
-                  std::function<bool(grpc_auth_context*)> admits)
+                  std::shared_ptr<CallAdmission> admission)
       : security_(std::move(security)),
-        checks_{security_->authenticator(), std::move(admits)},
+        checks_{security_->authenticator(), std::move(admission)},
         fetcher_(security_->tls() == nullptr
                      ? nullptr
                      : std::make_unique<TlsFetcher>(*security_->tls())),
@@ -175,9 +171,9 @@ class PortCredentials final : public grpc::ServerCredentials {
 
 std::shared_ptr<grpc::ServerCredentials> MakePortCredentials(
     std::shared_ptr<Security> security,
-    std::function<bool(grpc_auth_context* connection)> admits) {
+    std::shared_ptr<CallAdmission> admission) {
   return std::make_shared<PortCredentials>(std::move(security),
-                                           std::move(admits));
+                                           std::move(admission));
 }
 
 }  // namespace attendant

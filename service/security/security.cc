@@ -94,7 +94,8 @@ absl::Status Security::Reload() {
 }
 
 absl::Time Security::expiry() const {
-  return tls_ == nullptr ? absl::InfiniteFuture() : tls_->Current()->expiry;
+  if (tls_ == nullptr) return absl::InfiniteFuture();
+  return tls_->Current(SteadyNow())->expiry;
 }
 
 void Security::WriteMetrics(MetricPage& page) const {

@@ -24,23 +24,24 @@ TlsReloader::TlsReloader(const TlsPaths& paths, WatchedFiles files,
       files_(std::move(files)),
       material_(std::make_shared<TlsMaterial>(std::move(material))) {}
 
-std::shared_ptr<const TlsMaterial> TlsReloader::Current() {
+std::shared_ptr<const TlsMaterial> TlsReloader::Current(SteadyTime now) {
   MutexLock lock(&mutex_);
   // The log tells of what went wrong.
-  ReadIfChanged().IgnoreError();
+  if (now >= next_look_) ReadIfChanged(now).IgnoreError();
   return material_;
 }
 
 absl::Status TlsReloader::Reload() {
   MutexLock lock(&mutex_);
-  return ReadIfChanged();
+  return ReadIfChanged(SteadyNow());
 }
 
-absl::Status TlsReloader::ReadIfChanged() {
+absl::Status TlsReloader::ReadIfChanged(SteadyTime now) {
   if (!files_.HaveChanged()) return absl::OkStatus();
   absl::StatusOr<TlsMaterial> material = ReadTlsFiles(paths_);
   if (!material.ok()) {
     files_.ReadAgain();
+    next_look_ = now + kRetryInterval;
     const bool is_known = material.status() == last_failure_;
     last_failure_ = material.status();
     if (is_known) return last_failure_;
@@ -50,6 +51,7 @@ absl::Status TlsReloader::ReadIfChanged() {
     return last_failure_;
   }
   last_failure_ = absl::OkStatus();
+  next_look_ = SteadyTime::min();
   material_ = std::make_shared<TlsMaterial>(*std::move(material));
   LogEvent(
       LogLevel::kInfo, "tls_reloaded",

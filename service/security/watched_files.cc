@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <memory>
@@ -60,8 +61,18 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path) {
   const std::unique_ptr<std::FILE, CloseFile> file(
       std::fopen(path.c_str(), "rb"));
   if (file == nullptr) return failed();
-  std::string content(kMostSmallFileBytes + 1, '\0');
-  content.resize(std::fread(content.data(), 1, content.size(), file.get()));
+  std::string content;
+  std::size_t room =
+      std::min(static_cast<std::size_t>(status.st_size), kMostSmallFileBytes) +
+      1;
+  while (content.size() < room) {
+    const std::size_t size = content.size();
+    content.resize(room);
+    content.resize(
+        size + std::fread(content.data() + size, 1, room - size, file.get()));
+    if (content.size() < room) break;
+    room = kMostSmallFileBytes + 1;  // it has grown
+  }
   if (std::ferror(file.get()) != 0) return failed();
   if (content.size() > kMostSmallFileBytes) {
     return absl::ResourceExhaustedError(

@@ -37,7 +37,7 @@ constexpr int kBatchItems = 256;
 
 using Versions = std::map<std::string, std::int64_t>;  // by id
 
-class CrashSegmentsTest : public ::testing::Test {
+class CrashSegmentsTest : public ::testing::TestWithParam<v1::IndexKind> {
  protected:
   CrashSegmentsTest() : random_(Flag("seed", 1)) {}
 
@@ -71,7 +71,7 @@ class CrashSegmentsTest : public ::testing::Test {
   void WriteMerged() {
     ASSERT_OK_AND_ASSIGN(const auto server, ServerProcess::Start(data_.path()));
     Connection connection(server->address());
-    ASSERT_TRUE(connection.CreateCatalog(kCatalog, v1::INDEX_KIND_IVF).ok());
+    ASSERT_TRUE(connection.CreateCatalog(kCatalog, GetParam()).ok());
     for (int batch = 0; batch < 6; ++batch) {
       ASSERT_TRUE(Write(connection, kCatalog, batch * kBatchItems, kBatchItems,
                         &merged_)
@@ -85,7 +85,7 @@ class CrashSegmentsTest : public ::testing::Test {
   void ChangeAfterFiles() {
     ASSERT_OK_AND_ASSIGN(const auto server, ServerProcess::Start(data_.path()));
     Connection connection(server->address());
-    ASSERT_TRUE(AwaitIndex(connection, kCatalog).ok());
+    ASSERT_TRUE(AwaitIndex(connection, kCatalog, GetParam()).ok());
     ASSERT_FALSE(SegmentFiles().empty());
     ASSERT_TRUE(Write(connection, kCatalog, 100, 20, &merged_).ok());
     Delete(connection, 5);
@@ -125,14 +125,16 @@ class CrashSegmentsTest : public ::testing::Test {
       for (int at = 0; at < kFirst; at += kBatchItems) {
         ASSERT_TRUE(Write(connection, kSealed, at, kBatchItems, &sealed).ok());
       }
-      ASSERT_TRUE(AwaitIndex(connection, kSealed).ok());
+      ASSERT_TRUE(AwaitIndex(connection, kSealed, v1::INDEX_KIND_IVF).ok());
       with_last = sealed;
       constexpr int kMore = 1024 + 2048 + 2048;
       for (int at = kFirst; alive && at < kFirst + kMore; at += kBatchItems) {
         alive = Write(connection, kSealed, at, kBatchItems, &with_last).ok();
         if (alive) sealed = with_last;
       }
-      if (alive) alive = AwaitIndex(connection, kSealed).ok();
+      if (alive) {
+        alive = AwaitIndex(connection, kSealed, v1::INDEX_KIND_IVF).ok();
+      }
     }
     EXPECT_EQ(server->Wait(absl::Seconds(30)), kSigKilled)
         << "nothing comes by " << fail_point;
@@ -195,7 +197,8 @@ class CrashSegmentsTest : public ::testing::Test {
 
   // Until the catalog has its index and nothing is left to build.
   static grpc::Status AwaitIndex(Connection& connection,
-                                 const std::string& catalog) {
+                                 const std::string& catalog,
+                                 v1::IndexKind kind) {
     v1::GetCatalogRequest request;
     request.set_name(catalog);
     const auto deadline =
@@ -206,7 +209,7 @@ class CrashSegmentsTest : public ::testing::Test {
           &v1::CatalogService::Stub::GetCatalog, request, &response);
       if (!status.ok()) return status;
       const v1::IndexStatus& index = response.catalog().indexes(0);
-      if (index.active_kind() == v1::INDEX_KIND_IVF && !index.training()) {
+      if (index.active_kind() == kind && !index.training()) {
         return status;
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -231,16 +234,28 @@ class CrashSegmentsTest : public ::testing::Test {
   Versions merged_;
 };
 
-TEST_F(CrashSegmentsTest, KilledWhileSegmentsAreMadeAndRead) {
+TEST_P(CrashSegmentsTest, KilledWhileSegmentsAreMadeAndRead) {
   const std::int64_t rounds = Flag("rounds", 1);
   for (std::int64_t i = 0; i < rounds; ++i) {
     for (const std::string_view name : kFailPoints) {
       if (!IsOfBackground(name)) continue;
+      // Only of IVF are segments sealed.
+      if (GetParam() != v1::INDEX_KIND_IVF && name.starts_with("seal.")) {
+        continue;
+      }
       RunRound(std::string(name));
       if (HasFailure()) return;
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Kinds, CrashSegmentsTest,
+                         ::testing::Values(v1::INDEX_KIND_IVF,
+                                           v1::INDEX_KIND_HNSW,
+                                           v1::INDEX_KIND_PQ),
+                         [](const auto& kind) {
+                           return v1::IndexKind_Name(kind.param);
+                         });
 
 }  // namespace
 }  // namespace attendant

@@ -2,8 +2,13 @@
 // acknowledged that is not durable, reads go on, writes go on by themselves
 // once the disk is well, and after a restart nothing is lost.
 #include <gtest/gtest.h>
+#include <rocksdb/write_batch.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -15,6 +20,7 @@
 #include "core/base/mutex.h"
 #include "core/base/status.h"
 #include "core/catalog/catalog_set.h"
+#include "core/storage/database.h"
 #include "tests/durability/faulty_file_system.h"
 #include "tests/durability/flags.h"
 #include "tests/support/scratch_directory.h"
@@ -89,6 +95,12 @@ class FaultyCatalog {
     }
     EXPECT_EQ(snapshot->item_count(),
               static_cast<std::int64_t>(acknowledged_.size()));
+    // And so it is stored.
+    ASSERT_OK_AND_ASSIGN(const auto stored, catalog_->List("", 1000));
+    ASSERT_EQ(stored.size(), acknowledged_.size());
+    for (std::size_t i = 0; i < stored.size(); ++i) {
+      EXPECT_EQ(static_cast<const Item&>(stored[i]), acknowledged_[i]);
+    }
   }
 
   CatalogSet& set() { return *set_; }
@@ -124,6 +136,17 @@ std::string Text(const FileFault& fault) {
                       static_cast<int>(fault.call), " number ", fault.nth);
 }
 
+// Once the disk is well, and after a restart.
+void ExpectGoesOn(FaultyCatalog& catalog) {
+  catalog.ExpectAcknowledged();
+  catalog.files().InjectNothing();
+  EXPECT_OK(catalog.Write());
+  catalog.ExpectAcknowledged();
+  EXPECT_OK(catalog.Open());
+  catalog.ExpectAcknowledged();
+  EXPECT_OK(catalog.Write());
+}
+
 // Returns false if the history has no such call.
 bool FailOneWrite(const FileFault& fault) {
   SCOPED_TRACE(Text(fault));
@@ -139,13 +162,7 @@ bool FailOneWrite(const FileFault& fault) {
   if (fault.kind == FileFault::Kind::kNoSpace && !failed.ok()) {
     EXPECT_EQ(failed.code(), absl::StatusCode::kResourceExhausted) << failed;
   }
-  catalog.ExpectAcknowledged();
-  catalog.files().InjectNothing();
-  EXPECT_OK(catalog.Write());
-  catalog.ExpectAcknowledged();
-  EXPECT_OK(catalog.Open());
-  catalog.ExpectAcknowledged();
-  EXPECT_OK(catalog.Write());
+  ExpectGoesOn(catalog);
   return befell;
 }
 
@@ -162,6 +179,160 @@ TEST(DiskFaultTest, AFailedWriteIsNotAcknowledgedAndNotTheEnd) {
     }
   }
   EXPECT_GE(befell, 30);
+}
+
+// A write fails, and so does taking it back. Returns false if that has no such
+// call.
+bool FailOneRecovery(const FileFault& fault) {
+  SCOPED_TRACE(Text(fault));
+  FaultyCatalog catalog;
+  EXPECT_OK(catalog.Open());
+  for (int i = 0; i < 3; ++i) EXPECT_OK(catalog.Write());
+  catalog.files().Inject({FileFault::Kind::kFail, FileCall::kSync, 1, ".log"});
+  EXPECT_FALSE(catalog.Write().ok());
+  catalog.files().Inject(fault);
+  const absl::Status failed = catalog.Write();
+  const bool befell = catalog.files().befell();
+  EXPECT_TRUE(befell || failed.ok()) << failed;
+  ExpectGoesOn(catalog);
+  return befell;
+}
+
+TEST(DiskFaultTest, AFailedRecoveryIsTriedAgain) {
+  int befell = 0;
+  for (const FileCall call :
+       {FileCall::kOpen, FileCall::kCreate, FileCall::kWrite, FileCall::kSync,
+        FileCall::kRename}) {
+    for (int nth = 1; nth <= 12; ++nth) {
+      if (!FailOneRecovery({FileFault::Kind::kFail, call, nth, "/items/"})) {
+        break;
+      }
+      ++befell;
+      if (HasFailure()) return;
+    }
+  }
+  EXPECT_GE(befell, 15);
+}
+
+// A database on a disk that may fail.
+class FaultyDatabase {
+ public:
+  FaultyDatabase() { Open(); }
+
+  Database& operator*() { return *database_; }
+  Database* operator->() { return database_.get(); }
+  void Open() {
+    database_ = nullptr;
+    auto opened =
+        Database::Open(path_, Database::Mode::kCreateIfMissing, resources_);
+    ASSERT_OK(opened);
+    database_ = *std::move(opened);
+  }
+  absl::Status Write(const std::string& key,
+                     std::optional<std::int64_t> sequence) {
+    rocksdb::WriteBatch batch;
+    batch.Put(key, "value");
+    return database_->Write(&batch, sequence);
+  }
+  void FailWrite(const std::string& key, std::optional<std::int64_t> sequence) {
+    files_->Inject({FileFault::Kind::kFail, FileCall::kSync, 1, ".log"});
+    EXPECT_FALSE(Write(key, sequence).ok());
+    files_->InjectNothing();
+  }
+  std::string log_path() const {
+    for (const auto& entry : std::filesystem::directory_iterator(path_)) {
+      if (entry.path().extension() == ".log") return entry.path();
+    }
+    return "";
+  }
+
+ private:
+  const ScratchDirectory directory_;
+  const std::string path_ = directory_ / "database";
+  const std::shared_ptr<FaultyFileSystem> files_ =
+      std::make_shared<FaultyFileSystem>(path_, /*seed=*/1);
+  const DatabaseResources resources_ = DatabaseResources::Make(Files(files_));
+  std::unique_ptr<Database> database_;
+};
+
+// What has no sequence, as text encoders, is taken back like what has.
+TEST(DiskFaultTest, AFailedWriteWithoutSequenceIsTakenBack) {
+  FaultyDatabase database;
+  ASSERT_OK(database.Write("first", 1));
+  database.FailWrite("failed", std::nullopt);
+  EXPECT_OK(database->TakeBackFailed());
+  ASSERT_OK(database.Write("last", 2));
+  for (int i = 0; i < 2; ++i) {
+    for (const auto& [key, is_there] :
+         {std::pair("first", true), {"failed", false}, {"last", true}}) {
+      ASSERT_OK_AND_ASSIGN(const auto value, database->Get(key));
+      EXPECT_EQ(value.has_value(), is_there) << key;
+    }
+    database.Open();
+  }
+}
+
+// What is damaged before the write that failed was acknowledged.
+TEST(DiskFaultTest, ADamagedLogIsNotCut) {
+  FaultyDatabase database;
+  for (int i = 1; i <= 3; ++i) {
+    ASSERT_OK(database.Write(absl::StrCat("key", i), i));
+  }
+  database.FailWrite("failed", 4);
+  const std::string path = database.log_path();
+  std::string log;
+  {
+    std::ifstream file(path, std::ios::binary);
+    log.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  log[20] = static_cast<char>(log[20] ^ 1);
+  std::ofstream(path, std::ios::binary) << log;
+  EXPECT_EQ(database->TakeBackFailed().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(database.Write("next", 4).code(), absl::StatusCode::kDataLoss);
+  std::ifstream file(path, std::ios::binary);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), log);
+  // Reads go on.
+  ASSERT_OK_AND_ASSIGN(const auto value, database->Get("key2"));
+  EXPECT_TRUE(value.has_value());
+}
+
+TEST(DiskFaultTest, ReadsThatAreUnderWayPutARecoveryOff) {
+  FaultyDatabase database;
+  ASSERT_OK(database.Write("first", 1));
+  database.FailWrite("failed", 2);
+  Mutex mutex;
+  CondVar changed;
+  bool reading = false;
+  bool go_on = false;
+  std::thread reader([&] {
+    EXPECT_OK(
+        database->Scan("a", "z", [&](absl::string_view, absl::string_view) {
+          MutexLock lock(&mutex);
+          reading = true;
+          changed.NotifyAll();
+          while (!go_on) changed.Wait(&mutex);
+          return true;
+        }));
+  });
+  {
+    MutexLock lock(&mutex);
+    while (!reading) changed.Wait(&mutex);
+  }
+  EXPECT_EQ(database->TakeBackFailed().code(), absl::StatusCode::kUnavailable);
+  // The next does not hold up other reads for the same one.
+  const SteadyTime begin = SteadyNow();
+  EXPECT_EQ(database.Write("next", 2).code(), absl::StatusCode::kUnavailable);
+  EXPECT_LT(TimeSince(begin), absl::Milliseconds(900));
+  EXPECT_OK(database->Get("first"));
+  {
+    MutexLock lock(&mutex);
+    go_on = true;
+    changed.NotifyAll();
+  }
+  reader.join();
+  EXPECT_OK(database.Write("next", 2));
+  ASSERT_OK_AND_ASSIGN(const auto value, database->Get("failed"));
+  EXPECT_FALSE(value.has_value());
 }
 
 // Returns false if opening has no such call.

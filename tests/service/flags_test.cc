@@ -97,6 +97,8 @@ TEST(FlagsTest, TheHttpPortIsOfLoopbackWhateverTheOtherIs) {
                    "http-listen: got 0.0.0.0 without TLS");
   EXPECT_EQ(http_of({"--http-listen", "none"}), "");
   ExpectUsageError(Parse({"--http-listen", "nowhere"}), "HOST:PORT");
+  ExpectUsageError(Parse({"--listen", "nowhere"}),
+                   "--listen: got \"nowhere\", want HOST:PORT");
 }
 
 TEST(FlagsTest, TheMemoryLimitTakesUnits) {

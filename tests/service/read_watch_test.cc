@@ -31,6 +31,28 @@ TEST(ReadWatchTest, WhoKeepsAnotherUnreadGoes) {
   EXPECT_THAT(look(ReadWatch::kLooks + 1), IsEmpty());
 }
 
+TEST(ReadWatchTest, TheLongerSomebodyWaitsTheLessIsMuch) {
+  ReadWatch watch;
+  constexpr std::int64_t kLeast = ReadWatch::kLeastMuch;
+  std::vector<int> ended;
+  std::int64_t looks = 0;
+  while (ended.empty() && looks < 100) {
+    ended = watch.Look(Connections{{4, looks * kLeast + 9, 9},
+                                   {5, 10 + looks, 10 + looks},
+                                   {6, looks * (kLeast - 1) + 9, 9},
+                                   {7, looks * kMuch / 4 + 9, 9}});
+    if (looks == ReadWatch::kLooks + 2) {
+      EXPECT_THAT(ended, ElementsAre(7));
+      ended.clear();
+    }
+    ++looks;
+    if (looks > ReadWatch::kLooks + 2) watch.Forget(7);
+  }
+  // 64 times less.
+  EXPECT_EQ(looks, 1 + ReadWatch::kLooks + 6);
+  EXPECT_THAT(ended, ElementsAre(4));
+}
+
 TEST(ReadWatchTest, IsBehindWhileBytesWaitUnread) {
   ReadWatch watch;
   const auto is_behind = [&](const Connections& connections) {

@@ -9,16 +9,22 @@
 
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "attendant/v1/attention_service.grpc.pb.h"
 #include "attendant/v1/catalog_service.grpc.pb.h"
 #include "attendant/v1/item_service.grpc.pb.h"
 #include "attendant/v1/model_service.grpc.pb.h"
 #include "attendant/v1/sequence_service.grpc.pb.h"
+#include "core/base/clock.h"
 #include "core/catalog/catalog_set.h"
+#include "service/metrics/metric_page.h"
 #include "service/server.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/support/status_matchers.h"
@@ -48,6 +54,22 @@ class ServerFixture : public ::testing::Test {
   std::shared_ptr<grpc::Channel> NewChannel() const {
     return grpc::CreateChannel(absl::StrCat("127.0.0.1:", server_->port()),
                                grpc::InsecureChannelCredentials());
+  }
+
+  // True once a gauge of a pool of workers, such as attendant_queue_depth, is
+  // so much.
+  bool AwaitGauge(absl::string_view name, absl::string_view pool,
+                  int value) const {
+    const std::string line =
+        absl::StrCat("\n", name, "{pool=\"", pool, "\"} ", value, "\n");
+    const SteadyTime end = SteadyAfter(absl::Minutes(1));
+    while (SteadyNow() < end) {
+      MetricPage page;
+      server_->WriteMetrics(page);
+      if (absl::StrContains(page.Text(), line)) return true;
+      std::this_thread::yield();
+    }
+    return false;
   }
 
   // The verbs: each makes one call.

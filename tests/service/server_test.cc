@@ -5,13 +5,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "core/base/clock.h"
+#include "core/base/fail_point.h"
 #include "service/calls/attention_warning.h"
 #include "service/handlers/import_call.h"
 #include "tests/service/raw_call.h"
@@ -83,7 +86,12 @@ TEST_F(ServerTest, ShutdownTurnsHealthBeforeItEndsCalls) {
                 AnyOf(grpc::StatusCode::OK, grpc::StatusCode::UNAVAILABLE));
   } while (code != grpc::StatusCode::UNAVAILABLE && SteadyNow() < give_up);
   EXPECT_EQ(code, grpc::StatusCode::UNAVAILABLE);
-  // And may go on.
+  // A stream, before its first message.
+  grpc::ClientContext late_context;
+  const auto late = item_stub_->ImportItems(&late_context);
+  EXPECT_FALSE(late->Read(&response));
+  EXPECT_EQ(late->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+  // The one that was there may go on.
   EXPECT_TRUE(stream->Write(Parse<v1::ImportItemsRequest>(
       "items { id: 'd' keys { key: 'k' value { floats { values: [1, 2] } } "
       "} }")));
@@ -154,6 +162,26 @@ TEST_F(ServerTest, ReflectionListsTheServices) {
   }
   call.WritesDone();
   EXPECT_TRUE(call.Finish().ok());
+}
+
+// They are synchronous: gRPC tells of them in another way than of our calls.
+TEST_F(ServerTest, CallsOfReflectionThatAreDoneAreNoneThatWereNotSent) {
+  server_.reset();
+  options_.transport.max_stream_count = 16;
+  ASSERT_OK_AND_ASSIGN(server_, Server::Start(options_, catalogs_.get()));
+  channel_ = NewChannel();
+  // Past what four connections may have at once, the first time, when all is
+  // forgotten, and the second; and twice what one may.
+  for (int i = 0; i < 2 * 4 * 16 + 2 * 16 + 10; ++i) {
+    const grpc::Status status = CallWithBytes(
+        channel_,
+        "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+        std::string("\x3A\x00", 2));
+    ASSERT_TRUE(status.ok()) << i << ": " << status.error_message();
+  }
+  MetricPage page;
+  server_->WriteMetrics(page);
+  EXPECT_THAT(page.Text(), HasSubstr("\nattendant_calls_not_sent_total 0\n"));
 }
 
 TEST_F(ServerTest, SecondServerOnThePortIsRefused) {
@@ -302,23 +330,22 @@ TEST_F(ServerTest, FlatAttentionIsWarnedOf) {
     floats->add_values(static_cast<float>(std::sin(0.0628 * i)));
   }
   ASSERT_TRUE(Upsert(request).ok());
-  const auto warnings_at = [&](double temperature) {
-    grpc::ClientContext update;
+  const auto set_temperature = [&](double temperature) {
+    grpc::ClientContext context;
     v1::UpdateCatalogResponse updated;
     auto change = Parse<v1::UpdateCatalogRequest>(
         "name: 'shop' key_fields { name: 'k' } update_mask { paths: "
         "'temperature' }");
     change.mutable_key_fields(0)->set_temperature(temperature);
-    EXPECT_TRUE(catalog_stub_->UpdateCatalog(&update, change, &updated).ok());
-    grpc::ClientContext get;
-    v1::GetCatalogResponse got;
-    EXPECT_TRUE(catalog_stub_
-                    ->GetCatalog(&get,
-                                 Parse<v1::GetCatalogRequest>("name: 'shop'"),
-                                 &got)
-                    .ok());
-    return std::vector<std::string>(got.catalog().warnings().begin(),
-                                    got.catalog().warnings().end());
+    EXPECT_TRUE(catalog_stub_->UpdateCatalog(&context, change, &updated).ok());
+  };
+  ASSERT_OK_AND_ASSIGN(const auto shop, catalogs_->Get("shop"));
+  AttentionWarnings warnings;
+  const auto warnings_at = [&](double temperature) {
+    set_temperature(temperature);
+    // However slow the machine is, they are found in time.
+    return warnings.Of(*shop->snapshot(), Interrupt(),
+                       SteadyAfter(absl::Hours(1)));
   };
   EXPECT_THAT(warnings_at(100),
               ElementsAre(HasSubstr("key field k: attention is an average")));
@@ -338,6 +365,22 @@ TEST_F(ServerTest, FlatAttentionIsWarnedOf) {
   EXPECT_THAT(warnings_at(1), IsEmpty());
   EXPECT_THAT(warnings_at(10000),
               ElementsAre(HasSubstr("key field k: attention is an average")));
+
+  // Who describes the catalog is told, where that takes no longer than it may:
+  // new defaults are tried at once.
+  v1::GetCatalogResponse got;
+  const SteadyTime end = SteadyAfter(absl::Minutes(1));
+  for (int i = 0; got.catalog().warnings().empty() && SteadyNow() < end; ++i) {
+    set_temperature(20000 + i);
+    grpc::ClientContext context;
+    ASSERT_TRUE(catalog_stub_
+                    ->GetCatalog(&context,
+                                 Parse<v1::GetCatalogRequest>("name: 'shop'"),
+                                 &got)
+                    .ok());
+  }
+  EXPECT_THAT(got.catalog().warnings(),
+              ElementsAre(HasSubstr("key field k: attention is an average")));
 }
 
 TEST_F(ServerTest, WarningsOutliveAMinuteOfWritesToAsManyItems) {
@@ -356,7 +399,8 @@ TEST_F(ServerTest, WarningsOutliveAMinuteOfWritesToAsManyItems) {
     ASSERT_OK(line.Upsert(items, ""));
   };
   AttentionWarnings warnings;
-  const SteadyTime begin = SteadyNow();
+  // However slow the machine is, they are found in time.
+  const SteadyTime begin = SteadyAfter(absl::Hours(1));
   const auto count = [&](std::chrono::seconds later) {
     return warnings.Of(*line.snapshot(), Interrupt(), begin + later).size();
   };
@@ -374,6 +418,73 @@ TEST_F(ServerTest, WarningsOutliveAMinuteOfWritesToAsManyItems) {
   // A tenth more is another catalog.
   write(110, 122, 0);
   EXPECT_EQ(count(seconds(61)), 1u);
+}
+
+TEST_F(ServerTest, WarningsThatTakeTooLongAreNotTriedAgainAtOnce) {
+  CatalogSchema schema;
+  schema.key_fields = {{.name = "k", .dim = 1}};
+  ASSERT_OK_AND_ASSIGN(const auto created,
+                       catalogs_->Create("line", schema, {}));
+  LiveCatalog& line = *created.catalog;
+  std::vector<Item> items(100);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    items[i].id = ItemId(absl::StrCat(i));
+    items[i].keys = {{0}};
+  }
+  ASSERT_OK(line.Upsert(items, ""));
+  AttentionWarnings warnings;
+  // The budget is over before anything is found.
+  const SteadyTime begin =
+      SteadyNow() - absl::ToChronoNanoseconds(AttentionWarnings::kBudget);
+  const auto count = [&](std::chrono::seconds later) {
+    return warnings.Of(*line.snapshot(), Interrupt(), begin + later).size();
+  };
+  using std::chrono::seconds;
+  EXPECT_EQ(count(seconds(0)), 0u);
+  EXPECT_EQ(count(seconds(59)), 0u);
+  ASSERT_OK(line.Upsert(items, ""));
+  EXPECT_EQ(count(seconds(59)), 0u);
+  // However slow the machine is, it is found in time.
+  EXPECT_EQ(count(seconds(7200)), 1u);
+
+  // A caller who has less time than that leaves nothing behind.
+  AttentionWarnings others;
+  const Interrupt over = {.deadline = begin};
+  EXPECT_THAT(others.Of(*line.snapshot(), over, SteadyNow()), IsEmpty());
+  EXPECT_EQ(
+      others.Of(*line.snapshot(), Interrupt(), SteadyAfter(absl::Hours(1)))
+          .size(),
+      1u);
+}
+
+TEST_F(ServerTest, WarningsStandWhereThereIsNoTimeForOthers) {
+  CatalogSchema schema;
+  schema.key_fields = {{.name = "k", .dim = 1}};
+  ASSERT_OK_AND_ASSIGN(const auto created,
+                       catalogs_->Create("line", schema, {}));
+  LiveCatalog& line = *created.catalog;
+  const auto write = [&](std::size_t count, float key) {
+    std::vector<Item> items(count);
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      items[i].id = ItemId(absl::StrCat(i));
+      items[i].keys = {{key * static_cast<float>(i)}};
+    }
+    ASSERT_OK(line.Upsert(items, ""));
+  };
+  AttentionWarnings warnings;
+  const auto count_at = [&](SteadyTime now) {
+    return warnings.Of(*line.snapshot(), Interrupt(), now).size();
+  };
+  write(100, 0);
+  const SteadyTime in_time = SteadyAfter(absl::Hours(1));
+  EXPECT_EQ(count_at(in_time), 1u);
+  // Another catalog, of which nothing is found before the budget is over.
+  write(120, 1000);
+  const SteadyTime over =
+      SteadyNow() - absl::ToChronoNanoseconds(AttentionWarnings::kBudget);
+  EXPECT_EQ(count_at(over), 1u);
+  EXPECT_EQ(count_at(over + std::chrono::seconds(59)), 1u);
+  EXPECT_EQ(count_at(in_time), 0u);
 }
 
 TEST_F(ServerTest, AttendWeighsAndPools) {
@@ -695,6 +806,54 @@ TEST_F(ImportTest, WritesAheadAreAllAcknowledgedInOrder) {
   writer.join();
   EXPECT_TRUE(stream->Finish().ok());
   EXPECT_EQ(count, kMessageCount);
+}
+
+class FullQueueTest : public ImportTest {
+ protected:
+  void SetUp() override {
+    options_.max_waiting_count = 1;
+    ImportTest::SetUp();
+  }
+};
+
+TEST_F(FullQueueTest, AnImportThatWasBegunGoesOn) {
+  grpc::ClientContext context;
+  auto stream = item_stub_->ImportItems(&context);
+  v1::ImportItemsRequest request;
+  request.set_catalog("shop");
+  ASSERT_TRUE(stream->Write(request));
+  v1::ImportItemsResponse reply;
+  ASSERT_TRUE(stream->Read(&reply));
+
+  // Its turn ends a little after its reply.
+  ASSERT_TRUE(AwaitGauge("attendant_busy_workers", "write", 0));
+  // All eight threads of writes are busy, and as many writes wait as may.
+  ASSERT_OK(ArmFailPoint("log.before_sync=wait"));
+  const absl::Cleanup disarm = [] { ArmFailPoint("").IgnoreError(); };
+  const auto write = [&] {
+    v1::BatchUpsertItemsRequest upsert;
+    upsert.set_catalog("shop");
+    *upsert.add_items() = NewItem("other", {1, 2});
+    return Upsert(upsert).error_code();
+  };
+  std::vector<std::thread> writers;
+  for (int i = 0; i < 9; ++i) {
+    writers.emplace_back([&] { EXPECT_EQ(write(), grpc::StatusCode::OK); });
+    EXPECT_TRUE(
+        AwaitGauge("attendant_busy_workers", "write", std::min(i + 1, 8)));
+  }
+  EXPECT_TRUE(AwaitGauge("attendant_queue_depth", "write", 1));
+  EXPECT_EQ(write(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  request.clear_catalog();
+  *request.add_items() = NewItem("own", {1, 2});
+  EXPECT_TRUE(stream->Write(request));
+  EXPECT_TRUE(AwaitGauge("attendant_queue_depth", "write", 2));
+  EXPECT_OK(ArmFailPoint(""));
+  EXPECT_TRUE(stream->Read(&reply));
+  EXPECT_EQ(reply.stored_count(), 1);
+  stream->WritesDone();
+  EXPECT_TRUE(stream->Finish().ok());
+  for (std::thread& writer : writers) writer.join();
 }
 
 TEST_F(ImportTest, CatalogDeletedMeanwhileEndsTheStream) {

@@ -9,8 +9,11 @@
 #include <thread>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
 #include "attendant/v1/alias_service.grpc.pb.h"
 #include "attendant/v1/snapshot_service.grpc.pb.h"
+#include "core/base/fail_point.h"
 #include "tests/service/rpc_details.h"
 #include "tests/service/server_fixture.h"
 
@@ -242,6 +245,46 @@ TEST_F(SnapshotServiceTest, AnUploadThatIsCancelledIsNoneThatIsDone) {
   EXPECT_TRUE(std::filesystem::is_empty(directory_ / "snapshots/.partial"));
 }
 
+TEST_F(SnapshotServiceTest, WhoGoesAwayLeavesTheQueueAtOnce) {
+  // Both threads of long works.
+  ASSERT_OK(
+      ArmFailPoint("snapshot.before_manifest=wait,snapshot.before_name=wait"));
+  const absl::Cleanup disarm = [] { ArmFailPoint("").IgnoreError(); };
+  std::vector<std::thread> busy;
+  for (const int waiting : {1, 2}) {
+    busy.emplace_back([this, waiting] {
+      EXPECT_TRUE(Take("shop", absl::StrCat("busy-", waiting)).ok());
+    });
+    while (WaitingAtFailPoints() < waiting) std::this_thread::yield();
+  }
+
+  grpc::ClientContext create_context;
+  v1::CreateSnapshotRequest create;
+  create.set_catalog("shop");
+  const auto creation = snapshot_stub_->CreateSnapshot(&create_context, create);
+  grpc::ClientContext export_context;
+  v1::ExportSnapshotRequest export_request;
+  export_request.set_catalog("shop");
+  const auto out =
+      snapshot_stub_->ExportSnapshot(&export_context, export_request);
+  grpc::ClientContext in_context;
+  v1::ImportSnapshotResponse imported;
+  const auto in = snapshot_stub_->ImportSnapshot(&in_context, &imported);
+  EXPECT_TRUE(in->Write(v1::ImportSnapshotRequest()));
+  EXPECT_TRUE(AwaitGauge("attendant_queue_depth", "long_work", 3));
+  for (grpc::ClientContext* context :
+       {&create_context, &export_context, &in_context}) {
+    context->TryCancel();
+  }
+  EXPECT_TRUE(AwaitGauge("attendant_queue_depth", "long_work", 0));
+  EXPECT_EQ(WaitingAtFailPoints(), 2);
+  EXPECT_EQ(creation->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  EXPECT_EQ(out->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  EXPECT_EQ(in->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  ASSERT_OK(ArmFailPoint(""));
+  for (std::thread& thread : busy) thread.join();
+}
+
 // More than is on its way at once, and a little.
 TEST_F(SnapshotServiceTest, StreamsThatMoveEndWhileTheServerDrains) {
   ASSERT_TRUE(Take("shop", "small").ok());
@@ -279,6 +322,10 @@ TEST_F(SnapshotServiceTest, StreamsThatMoveEndWhileTheServerDrains) {
   while (server_->readiness().reasons.empty()) std::this_thread::yield();
   EXPECT_EQ(Verify("shop", "small").error_code(),
             grpc::StatusCode::UNAVAILABLE);
+  grpc::ClientContext late_context;
+  v1::ImportSnapshotResponse nothing;
+  const auto late = snapshot_stub_->ImportSnapshot(&late_context, &nothing);
+  EXPECT_EQ(late->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
   std::int64_t byte_count = 0;
   const std::int64_t total = part.total_byte_count();
   do {

@@ -4,9 +4,13 @@
 #include <grpcpp/security/credentials.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <fstream>
 #include <string>
 
+#include "core/base/clock.h"
 #include "service/security/tls_files.h"
+#include "service/security/tls_reloader.h"
 #include "tests/service/secure_server.h"
 #include "tests/support/test_authority.h"
 
@@ -182,6 +186,42 @@ TEST_F(TlsTest, DoesNotStartWithFilesThatAreNoGood) {
   options_.security.tls.client_ca = Write("not.pem", "no certificate");
   EXPECT_THAT(Start(), StatusIs(absl::StatusCode::kInvalidArgument,
                                 HasSubstr("holds no certificate in PEM")));
+}
+
+TEST(TlsReloaderTest, FilesThatAreNoGoodAreReadNowAndThen) {
+  ::testing::internal::CaptureStderr();
+  const ScratchDirectory files;
+  const TestAuthority authority("ours");
+  const auto write = [&](const std::string& pem) {
+    std::ofstream(files / "pem") << pem;
+  };
+  // Each of another length: times of files are coarse.
+  std::string end;
+  const auto issue = [&] {
+    const TestCertificate issued = authority.Issue();
+    return issued.certificate + issued.key + (end += "\n");
+  };
+  write(issue());
+  ASSERT_OK_AND_ASSIGN(
+      const auto reloader,
+      TlsReloader::Open({.certificate = files / "pem", .key = files / "pem"}));
+  const SteadyTime begin = SteadyNow();
+  const auto first = reloader->Current(begin);
+  write("no certificate");
+  EXPECT_EQ(reloader->Current(begin), first);
+  write(issue());
+  EXPECT_EQ(reloader->Current(begin + std::chrono::milliseconds(499)), first);
+  const auto second = reloader->Current(begin + std::chrono::milliseconds(500));
+  EXPECT_NE(second, first);
+  // Good ones are seen at once, and as soon as somebody says so.
+  write(issue());
+  EXPECT_NE(reloader->Current(begin + std::chrono::milliseconds(500)), second);
+  write("no certificate");
+  EXPECT_THAT(reloader->Reload(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                           HasSubstr("holds no certificate")));
+  write(issue());
+  EXPECT_OK(reloader->Reload());
+  ::testing::internal::GetCapturedStderr();
 }
 
 TEST(TlsFilesTest, AChainThatIsNotWholeIsAnError) {

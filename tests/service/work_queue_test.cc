@@ -448,6 +448,21 @@ TEST_F(WorkQueueTest, WhatWasBegunGoesOnWhereTooManyWait) {
   EXPECT_EQ(ReasonOf(works_.back().refusal()), "QUEUE_FULL");
 }
 
+TEST_F(WorkQueueTest, WhatWasBegunGoesOnThoughItMayBeLate) {
+  ASSERT_THAT(Begin(), NotNull());
+  Fill(4);
+  FakeWork begun;
+  begun.set_begun();
+  begun.set_deadline(now_ + std::chrono::milliseconds(1));
+  EXPECT_THAT(queue_.Add(&begun, now_).work, IsNull());
+  EXPECT_EQ(queue_.counts().refused_late_count, 0);
+  // Unless nobody wants it any more.
+  FakeWork expired;
+  expired.set_begun();
+  expired.set_deadline(now_);
+  EXPECT_EQ(queue_.Add(&expired, now_).work, &expired);
+}
+
 TEST_F(WorkQueueTest, CountsWhatWasCutShortAndHowLongAfter) {
   auto* work = static_cast<FakeWork*>(Begin());
   work->StopEarly(absl::Milliseconds(3));

@@ -44,6 +44,7 @@ class FunctionWork final : public Work {
     refusals_.push_back(status);
   }
   absl::string_view group() const override { return group_; }
+  using Work::set_begun;
   void set_interrupt(const Interrupt& interrupt) { own_interrupt_ = interrupt; }
 
   // What it was told, once for each time that it was refused.
@@ -170,16 +171,56 @@ TEST(WorkerPoolTest, WhatIsRemovedIsNeitherRunNorRefused) {
     release.Await();
   });
   FunctionWork work([] { ADD_FAILURE() << "ran though it was removed"; });
+  bool begun_ran = false;
+  bool later_ran = false;
+  FunctionWork begun([&] {
+    EXPECT_FALSE(later_ran);  // it kept its place
+    begun_ran = true;
+  });
+  begun.set_begun();
+  FunctionWork later([&] { later_ran = true; });
   WorkerPool pool({.thread_count = 1, .max_waiting_count = 3});
   pool.Add(&blocker);
   started.Await();
-  EXPECT_FALSE(pool.Remove(&blocker));
+  EXPECT_FALSE(pool.RemoveUnlessBegun(&blocker));
+  pool.Add(&begun);
   pool.Add(&work);
-  EXPECT_TRUE(pool.Remove(&work));
-  EXPECT_FALSE(pool.Remove(&work));
+  pool.Add(&later);
+  EXPECT_TRUE(pool.RemoveUnlessBegun(&work));
+  EXPECT_FALSE(pool.RemoveUnlessBegun(&work));
+  EXPECT_FALSE(pool.RemoveUnlessBegun(&begun));
+  EXPECT_EQ(pool.waiting_count(), 2U);
   release.Open();
   pool.Stop();
+  EXPECT_TRUE(begun_ran);
+  EXPECT_TRUE(later_ran);
   EXPECT_THAT(work.refusals(), IsEmpty());
+  EXPECT_FALSE(pool.RemoveUnlessBegun(&begun));
+}
+
+TEST(WorkerPoolTest, WhatIsCancelledIsToldAtOnceAndNotRun) {
+  Gate started;
+  Gate release;
+  FunctionWork blocker([&] {
+    started.Open();
+    release.Await();
+  });
+  FunctionWork work([] { ADD_FAILURE() << "ran though it was cancelled"; });
+  WorkerPool pool({.thread_count = 1, .max_waiting_count = 3});
+  pool.Add(&blocker);
+  started.Await();
+  pool.Add(&work);
+  pool.Cancel(&work);
+  EXPECT_THAT(work.refusals(),
+              ElementsAre(StatusIs(absl::StatusCode::kCancelled, _)));
+  EXPECT_EQ(pool.waiting_count(), 0U);
+  // What has its turn, or had it, goes on.
+  pool.Cancel(&work);
+  pool.Cancel(&blocker);
+  release.Open();
+  pool.Stop();
+  EXPECT_THAT(blocker.refusals(), IsEmpty());
+  EXPECT_EQ(work.refusals().size(), 1U);
 }
 
 TEST(WorkerPoolTest, ThreadsWorkSideBySide) {

@@ -4,6 +4,8 @@
 
 #include <filesystem>
 
+#include "absl/cleanup/cleanup.h"
+#include "core/base/fail_point.h"
 #include "core/catalog/attend.h"
 #include "tests/core/catalog/catalog_fixture.h"
 
@@ -73,6 +75,18 @@ TEST_F(CatalogSetTest, CreateAgainIsOkOnlyWithTheSameSchema) {
   EXPECT_EQ(again.catalog->record().schema, OneFieldSchema(2));
   EXPECT_THAT(set_->Create("shop", OneFieldSchema(3), {}),
               StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("shop")));
+}
+
+// Who tries again and again to make a catalog that is refused fills no disk.
+TEST_F(CatalogSetTest, WhatIsRefusedLeavesNoFiles) {
+  ASSERT_OK(ArmFailPoint("create.before_record=error"));
+  const absl::Cleanup disarm = [] { EXPECT_OK(ArmFailPoint("")); };
+  EXPECT_FALSE(set_->Create("shop", OneFieldSchema(2), {}).ok());
+  EXPECT_TRUE(std::filesystem::is_empty(directory_ + "/items"));
+  ASSERT_OK(ArmFailPoint(""));
+  EXPECT_OK(set_->Create("shop", OneFieldSchema(2), {}));
+  Open();
+  EXPECT_OK(set_->Get("shop"));
 }
 
 TEST_F(CatalogSetTest, RefusesBadNamesAndEncoders) {

@@ -30,6 +30,9 @@ struct FakeDisk {
   int write_count ABSL_GUARDED_BY(mutex) = 0;  // begun: a sync each
   // Writes that succeed before the ones that fail.
   int succeed_count ABSL_GUARDED_BY(mutex) = 0;
+  // Of taking back what failed.
+  absl::Status take_back_status ABSL_GUARDED_BY(mutex);
+  bool take_back_throws ABSL_GUARDED_BY(mutex) = false;
   MemoryFiles scratch_files;
   bool out_of_memory ABSL_GUARDED_BY(mutex) = false;  // the next writes throw
 };
@@ -62,6 +65,12 @@ class FakeStore : public CatalogStore {
       disk_->sequence = write.outcome.sequence;
     }
     return absl::OkStatus();
+  }
+
+  absl::Status TakeBackFailed() override {
+    MutexLock lock(&disk_->mutex);
+    if (disk_->take_back_throws) throw std::bad_alloc();
+    return disk_->take_back_status;
   }
 
   std::int64_t sequence() const override {

@@ -2,8 +2,10 @@
 
 #include <set>
 
+#include "core/base/clock.h"
 #include "core/base/memory_budget.h"
 #include "core/base/status.h"
+#include "core/shortlist/ivf_training.h"
 #include "tests/core/catalog/catalog_fixture.h"
 
 namespace attendant {
@@ -392,6 +394,51 @@ TEST_F(LiveCatalogMergeTest, AutoMissesFewOfFewKeys) {
   draw.select_kind = SelectKind::kSample;
   ASSERT_OK_AND_ASSIGN(const AttendAnswer drawn, Ask(draw));
   EXPECT_EQ(drawn.slate->distance, 0);
+}
+
+TEST_F(LiveCatalogMergeTest, IndexesLearnFromTheQueriesThatCome) {
+  constexpr int kDim = 16;
+  CatalogSchema schema = OneFieldSchema(kDim);
+  schema.key_fields[0].index_kind = IndexKind::kIvf;
+  LiveCatalogOptions options;
+  options.settle_time = absl::Hours(1);
+  options.learn_interval = absl::Milliseconds(1);
+  OpenCatalog(schema, options);
+  Upsert(RandomItems(3000, kDim, 5));
+  catalog_->AwaitIndexes();
+  const auto learned = [&] {
+    return catalog_->snapshot()->TrainingOf(0, -1)->mass->Load();
+  };
+  const auto before = learned();
+  for (const Item& asked :
+       RandomItems(static_cast<int>(LearnedMass::kKeptQueries), kDim, 7)) {
+    ASSERT_OK_AND_ASSIGN(const AttendAnswer answer,
+                         Ask(VectorQuery(asked.keys[0])));
+    EXPECT_EQ(answer.shortlist_mass.method, MassMethod::kEstimate);
+  }
+  // In what others leave of the processor.
+  const SteadyTime end = SteadyAfter(absl::Seconds(120));
+  while (learned() == before && SteadyNow() < end) {
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  EXPECT_NE(learned(), before);
+}
+
+TEST_F(LiveCatalogMergeTest, ACatalogMayGoWhileItsIndexesLearn) {
+  LiveCatalogOptions options;
+  options.settle_time = absl::Hours(1);
+  options.learn_interval = absl::ZeroDuration();
+  CatalogSchema schema = OneFieldSchema(16);
+  schema.key_fields[0].index_kind = IndexKind::kIvf;
+  for (int i = 0; i < 5; ++i) {
+    OpenCatalog(schema, options);
+    Upsert(RandomItems(3000, 16, 5));
+    catalog_->AwaitIndexes();
+    for (const Item& asked : RandomItems(300 + i, 16, 9)) {
+      ASSERT_OK(Ask(VectorQuery(asked.keys[0])));
+    }
+    catalog_ = nullptr;
+  }
 }
 
 TEST_F(LiveCatalogMergeTest, AnIndexThatWasAskedForHasItsOwnRecall) {

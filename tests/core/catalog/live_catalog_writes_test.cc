@@ -582,23 +582,33 @@ TEST_F(LiveCatalogWritesTest, ReadsOfTheStoreDoNotWaitForASync) {
   Join(threads);
 }
 
-// As a write does whose sync failed, until the store has recovered.
-TEST_F(LiveCatalogWritesTest, WhatAFailedWriteLeftIsNoBaseForAnother) {
+TEST_F(LiveCatalogWritesTest, NoWriteHasABaseThatIsBeingTakenBack) {
   Upsert({MakeItem("a", {1}), MakeItem("b", {1})});
   {
     MutexLock lock(&disk_->mutex);
-    disk_->items["a"] = {MakeItem("a", {2}), 2};
-    disk_->items.erase("b");
-    disk_->requests["r"] = {.fingerprint = 1, .sequence = 2};
+    disk_->take_back_status = absl::UnavailableError("a read is under way");
   }
   const auto unavailable =
-      StatusIs(absl::StatusCode::kUnavailable, HasSubstr("taken back"));
+      StatusIs(absl::StatusCode::kUnavailable, HasSubstr("under way"));
   EXPECT_THAT(Update(Priced("a", 1)), unavailable);
-  EXPECT_THAT(Update(Priced("b", 1)), unavailable);
-  EXPECT_THAT(UpsertIf(MakeItem("a", {3}), IfSequence(2)), unavailable);
+  EXPECT_THAT(UpsertIf(MakeItem("a", {3}), IfSequence(1)), unavailable);
   EXPECT_THAT(catalog_->Upsert(std::vector{MakeItem("c", {1})}, "r"),
               unavailable);
   EXPECT_EQ(catalog_->snapshot()->sequence, 1);
+  {
+    MutexLock lock(&disk_->mutex);
+    disk_->take_back_status = absl::OkStatus();
+    disk_->take_back_throws = true;
+  }
+  EXPECT_THAT(
+      Update(Priced("a", 1)),
+      StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("memory")));
+  {
+    MutexLock lock(&disk_->mutex);
+    disk_->take_back_throws = false;
+  }
+  EXPECT_OK(Update(Priced("a", 1)));
+  EXPECT_EQ(catalog_->snapshot()->sequence, 2);
 }
 
 // Threads that write at once, each its own items and all of them a shared one,

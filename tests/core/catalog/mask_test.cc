@@ -77,7 +77,12 @@ class MaskTest : public CatalogFixture {
         EXPECT_EQ(*known, masks.EligibleCount(s, 0));
       }
       // Not all items have the other key.
-      EXPECT_FALSE(masks.KnownEligibleCount(s, 1).has_value());
+      const auto known_other = masks.KnownEligibleCount(s, 1);
+      EXPECT_EQ(known_other.has_value(),
+                masks[s].allowed == nullptr && masks[s].own == nullptr);
+      if (known_other) {
+        EXPECT_EQ(*known_other, masks.EligibleCount(s, 1));
+      }
     }
     EXPECT_EQ(masks.EligibleCount(1), other_count);
     EXPECT_EQ(masks.EligibleCount(std::vector<int>{1}), other_count);

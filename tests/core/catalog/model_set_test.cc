@@ -270,7 +270,7 @@ TEST_F(ModelSetTest, WithoutItsLastVersionANameGetsNoMore) {
 class FailingStore : public Store {
  public:
   absl::StatusOr<CatalogList> List() const override { return CatalogList(); }
-  absl::Status Put(const CatalogRecord&) override { return status; }
+  absl::Status Put(const CatalogRecord&, bool*) override { return status; }
   absl::Status RemoveRecord(absl::string_view) override { return status; }
   absl::Status PutAlias(absl::string_view, absl::string_view) override {
     return status;

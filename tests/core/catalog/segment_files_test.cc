@@ -10,8 +10,10 @@
 #include <map>
 #include <random>
 
+#include "core/base/clock.h"
 #include "core/base/fail_point.h"
 #include "core/shortlist/ivf_index.h"
+#include "core/shortlist/ivf_training.h"
 #include "tests/core/catalog/catalog_fixture.h"
 #include "tests/support/random_model.h"
 #include "tests/support/scratch_directory.h"
@@ -62,6 +64,7 @@ class SegmentFilesTest : public ::testing::Test {
                          store_->OpenCatalog(record_));
     LiveCatalogOptions options;
     options.settle_time = absl::Hours(1);
+    options.learn_interval = absl::Milliseconds(1);
     ASSERT_OK_AND_ASSIGN(catalog_,
                          LiveCatalog::Open(record_, models_, std::move(items),
                                            &background_, options));
@@ -205,6 +208,63 @@ TEST_F(SegmentFilesTest, ARestartNeedsNoTraining) {
   EXPECT_EQ(now.measured_recall, state.measured_recall);
   EXPECT_EQ(Answer(), before);
   ExpectAll("restarted");
+}
+
+class SegmentFilesOfKindTest : public SegmentFilesTest,
+                               public ::testing::WithParamInterface<IndexKind> {
+};
+
+TEST_P(SegmentFilesOfKindTest, AnIndexComesBackBesideWhatCameAfterIt) {
+  CatalogSchema schema = RichSchema();
+  schema.key_fields[0].index_kind = GetParam();
+  Open(schema);
+  Write("a", 3000);
+  catalog_->AwaitIndexes();
+  ASSERT_OK(catalog_->save_status());
+  const auto before = Answer();
+  const IndexState state = catalog_->index_states()[0];
+  ASSERT_EQ(state.active_kind, GetParam());
+  for (const int later_count : {0, 20}) {
+    Write("b", later_count);
+    Restart();
+    ASSERT_OK(catalog_->recovery().damage);
+    EXPECT_EQ(catalog_->recovery().row_count, 3000);
+    EXPECT_EQ(catalog_->recovery().replayed_count, later_count);
+    const IndexState now = catalog_->index_states()[0];
+    EXPECT_EQ(now.active_kind, GetParam());
+    EXPECT_FALSE(now.training);
+    EXPECT_EQ(now.measured_recall, state.measured_recall);
+    if (later_count == 0) {
+      EXPECT_EQ(Answer(), before);
+    }
+    ExpectAll("restarted");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, SegmentFilesOfKindTest,
+                         ::testing::Values(IndexKind::kIvf, IndexKind::kHnsw,
+                                           IndexKind::kLsh, IndexKind::kPq));
+
+TEST_F(SegmentFilesTest, AnIndexFromFilesLearnsFromTheQueriesThatCome) {
+  Open(RichSchema());
+  Write("a", 4000);
+  catalog_->AwaitIndexes();
+  ASSERT_OK(catalog_->save_status());
+  Restart();
+  const auto learned = [&] {
+    return catalog_->snapshot()->TrainingOf(0, -1)->mass->Load();
+  };
+  const auto before = learned();
+  for (std::size_t i = 0; i < LearnedMass::kKeptQueries; ++i) {
+    const AttendQuery query = VectorQuery(RandomItem("").keys[0]);
+    ASSERT_OK(Attend(*catalog_->snapshot(), query, Interrupt()));
+  }
+  // In what others leave of the processor.
+  const SteadyTime end = SteadyAfter(absl::Seconds(120));
+  while (learned() == before && SteadyNow() < end) {
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  EXPECT_NE(learned(), before);
 }
 
 TEST_F(SegmentFilesTest, WhatCameAfterTheFilesIsReplayed) {

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <numeric>
@@ -65,6 +66,15 @@ TEST(KthGreatestTest, IsWhatSortingGives) {
                                        static_cast<std::int64_t>(k + k / 4));
     EXPECT_LE(near, sorted[k - 1]);
   }
+}
+
+TEST(SelectBestTest, NumbersThatAreNoneLeavePlacesValid) {
+  std::vector<std::int32_t> places(5000, 4999);  // what the last call left
+  SelectBest(std::vector<float>(400, std::numeric_limits<float>::quiet_NaN()),
+             3, places);
+  ASSERT_EQ(places.size(), 3u);
+  for (const std::int32_t place : places) EXPECT_LT(place, 400);
+  EXPECT_NE(places[0], places[1]);
 }
 
 }  // namespace

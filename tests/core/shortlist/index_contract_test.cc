@@ -427,11 +427,13 @@ TEST_P(IndexContractTest, TinyAndDegenerateInputsWork) {
     }
     for (const ScoreKind kind : {ScoreKind::kDot, ScoreKind::kCosine}) {
       ASSERT_OK_AND_ASSIGN(const auto index, Build(extreme, kind));
-      const std::vector<float> direction = {0.6f / unit, 0.8f / unit};
-      const std::vector<float> small = {1e-2f, 1e-2f};
+      const auto flat = FlatOf(extreme);
+      const std::vector<float> small = {1e-2f, 2e-2f};
       ScanQuery query = QueryFor(small, 600);
       query.score_kind = kind;
       EXPECT_EQ(AnswerOf(*index, query).rows.size(), kShortlist);
+      query.goals.recall = 1;
+      EXPECT_EQ(AnswerOf(*index, query).logits, AnswerOf(*flat, query).logits);
     }
   }
 }
@@ -501,10 +503,14 @@ TEST_P(IndexContractTest, InterruptsAndOverflowsAreReported) {
   EXPECT_THAT(
       TheIndex().Scan(query, state),
       StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("deadline")));
-  const std::vector<float> huge(kDim, 3e38f);
-  EXPECT_THAT(TheIndex().Scan(QueryFor(huge, kKeys), state),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("a logit overflows")));
+  // Of either sign, products may be no numbers.
+  std::vector<float> huge(kDim, 3e38f);
+  for (const float sign : {1.0f, -1.0f}) {
+    for (std::size_t d = 0; d < huge.size(); d += 2) huge[d] *= sign;
+    EXPECT_THAT(TheIndex().Scan(QueryFor(huge, kKeys), state),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("a logit overflows")));
+  }
 }
 
 TEST_P(IndexContractTest, NoKeysIsAnError) {

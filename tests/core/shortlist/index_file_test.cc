@@ -8,11 +8,19 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <random>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "core/shortlist/flat_index.h"
+#include "core/shortlist/hnsw_index.h"
 #include "core/shortlist/ivf_index.h"
 #include "core/shortlist/ivf_training.h"
+#include "core/shortlist/list_index.h"
+#include "core/shortlist/lsh_index.h"
+#include "core/shortlist/pq_index.h"
 #include "tests/core/shortlist/scan_fixture.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/string_stream.h"
@@ -55,6 +63,8 @@ class IndexFileTest : public ::testing::Test {
     training.square_distance = good.square_distance;
     training.id = good.id;
     training.target_recall = good.target_recall;
+    training.mass =
+        std::make_unique<LearnedMass>(UnscoredMass(), good.means->dim);
     auto means = std::make_shared<ListMeans>();
     means->dim = good.means->dim;
     means->means = AlignedBuffer<float>(good.means->means.size());
@@ -86,7 +96,7 @@ std::string BuiltAndSaved(const KeyTable& table, std::int64_t dim,
       IvfIndex::Build(table.keys, dim, score_kind,
                       {.neighbour_count = 10, .thread_count = thread_count})
           .value();
-  *knows_masses = index->training()->unscored_mass.usable();
+  *knows_masses = index->training()->mass->Load()->usable();
   StringSink sink;
   SaveIndex(*index, static_cast<std::int64_t>(table.keys.size()), sink);
   SaveTraining(*index->training(), sink);
@@ -183,12 +193,194 @@ TEST_F(IndexFileTest, WhatIsNoTrainingIsRefused) {
   expect_refused([](IvfTraining& training, ListMeans&) {
     training.calibration.depths.clear();
   });
+  for (const ProbeDepth wrong : {ProbeDepth{0, 1}, ProbeDepth{-3, 1},
+                                 ProbeDepth{100, 0}, ProbeDepth{100, -1}}) {
+    expect_refused([wrong](IvfTraining& training, ListMeans&) {
+      training.calibration.depths.front() = wrong;
+    });
+  }
+  expect_refused([](IvfTraining& training, ListMeans&) {
+    training.calibration.depths.push_back(training.calibration.depths.back());
+  });
   expect_refused([](IvfTraining& training, ListMeans&) {
     training.calibration.recalls.clear();
   });
   expect_refused(
       [](IvfTraining& training, ListMeans&) { training.key_count = 0; });
 }
+
+// Lists of keys, but for what `damage` does to them.
+absl::Status LoadDamaged(const IvfIndex& index,
+                         const std::function<void(InvertedLists&)>& damage) {
+  const IvfTraining& training = *index.training();
+  StringSink good;
+  static_cast<const ListIndex&>(index).lists().Save(good);
+  StringSource good_source(good.bytes);
+  absl::StatusOr<InvertedLists> lists =
+      InvertedLists::Load(good_source, training.means, training.seed, nullptr);
+  EXPECT_OK(lists);
+  damage(*lists);
+  StringSink sink;
+  sink.Put(IndexKind::kIvf);
+  sink.Put(training.id);
+  lists->Save(sink);
+  sink.Put(false);  // no values
+  StringSource source(sink.bytes);
+  return LoadIndex(source, 1000, {&index.training(), 1}, nullptr).status();
+}
+
+TEST_F(IndexFileTest, ListsWithoutWhatIsReadOfThemAreRefused) {
+  EXPECT_OK(LoadDamaged(*index_, [](InvertedLists&) {}));
+  EXPECT_THAT(
+      LoadDamaged(*index_,
+                  [](InvertedLists& lists) { lists.codes.DropLowPlane(); }),
+      StatusIs(absl::StatusCode::kDataLoss,
+               HasSubstr("not those of its keys")));
+  EXPECT_THAT(LoadDamaged(*index_,
+                          [](InvertedLists& lists) {
+                            lists.rows[5] = lists.rows[800];
+                          }),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("several keys")));
+  EXPECT_THAT(
+      LoadDamaged(*index_, [](InvertedLists& lists) { lists.rows[5] = 1000; }),
+      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("that there are not")));
+}
+
+// Room is made for as many keys as there are said to be.
+TEST_F(IndexFileTest, MoreKeysThanThereAreTakeNoRoom) {
+  constexpr std::int64_t kRows = 1000;
+  StringSink sink;
+  sink.Put(IndexKind::kFlat);
+  sink.Put(std::int64_t{8192});
+  sink.PutArray(std::span<const std::uint8_t>(
+      std::vector<std::uint8_t>(static_cast<std::size_t>(kRows), 1)));
+  sink.PutBytes(std::vector<std::byte>(64));
+  StringSource source(sink.bytes);
+  EXPECT_THAT(LoadIndex(source, kRows, {}, nullptr),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("more keys than are left")));
+}
+
+// Indexes that are kept whole, each over keys of which one row in ten has none.
+class WholeIndexFileTest : public ::testing::TestWithParam<IndexKind> {
+ protected:
+  static constexpr std::int64_t kRows = 3000;
+  static constexpr std::int64_t kDim = 16;
+
+  static KeyTable Keys(float factor = 1) {
+    // Norms differ, so that graphs are two and buckets have ranges.
+    KeyTable table = ClusteredKeys(kRows, kDim, 40, /*seed=*/7, 5);
+    for (float& component : table.floats) component *= factor;
+    for (std::size_t row = 3; row < kRows; row += 10) table.keys[row] = {};
+    return table;
+  }
+
+  static std::shared_ptr<const KeyIndex> Built(const KeyTable& table,
+                                               ScoreKind score_kind) {
+    switch (GetParam()) {
+      case IndexKind::kHnsw:
+        return *HnswIndex::Build(table.keys, kDim, score_kind, {});
+      case IndexKind::kLsh:
+        return *LshIndex::Build(table.keys, kDim, score_kind, {});
+      case IndexKind::kPq:
+        return *PqIndex::Build(table.keys, kDim, score_kind, {});
+      default: {
+        auto flat = std::make_shared<FlatIndex>(kDim, kRows);
+        for (const std::span<const float> key : table.keys) flat->Append(key);
+        return flat;
+      }
+    }
+  }
+
+  static std::string Saved(const KeyIndex& index) {
+    StringSink sink;
+    SaveIndex(index, kRows, sink);
+    EXPECT_OK(sink.status());
+    return sink.bytes;
+  }
+
+  static absl::StatusOr<std::shared_ptr<const KeyIndex>> Loaded(
+      std::string bytes, std::int64_t row_count = kRows) {
+    StringSource source(std::move(bytes));
+    return LoadIndex(source, row_count, {}, nullptr);
+  }
+
+  // Best rows and logits, and what was looked at.
+  static auto Answer(const KeyIndex& index, const KeyTable& table,
+                     std::size_t row, ScoreKind score_kind) {
+    ScanQuery query = QueryFor(table.keys[row], kRows);
+    query.score_kind = score_kind;
+    AttentionState state(20, &kNoIds);
+    const auto stats = index.Scan(query, state);
+    EXPECT_OK(stats);
+    std::vector<std::pair<RowIndex, float>> best;
+    for (const Candidate& c : state.top().Sorted()) {
+      best.emplace_back(c.row, c.logit);
+    }
+    return std::pair(best, stats->scored_count);
+  }
+};
+
+TEST_P(WholeIndexFileTest, AnIndexComesBack) {
+  // Beyond what any but FLAT finds keys by, too.
+  for (const float factor : {1.0f, 1e35f}) {
+    const KeyTable table = Keys(factor);
+    for (const ScoreKind kind : {ScoreKind::kDot, ScoreKind::kCosine}) {
+      const auto index = Built(table, kind);
+      const std::string bytes = Saved(*index);
+      ASSERT_OK_AND_ASSIGN(const auto back, Loaded(bytes));
+      EXPECT_EQ(back->kind(), GetParam());
+      EXPECT_TRUE(Saved(*back) == bytes);
+      EXPECT_EQ(back->tuning().probe_count, index->tuning().probe_count);
+      EXPECT_EQ(back->tuning().measured_recall,
+                index->tuning().measured_recall);
+      EXPECT_EQ(back->memory_bytes(), index->memory_bytes());
+      if (factor > 1) continue;
+      if (kind == ScoreKind::kDot) ExpectKeys(*back, table);
+      for (std::size_t row = 0; row < 30; row += 2) {
+        EXPECT_EQ(Answer(*back, table, row, kind),
+                  Answer(*index, table, row, kind));
+      }
+    }
+  }
+}
+
+TEST_P(WholeIndexFileTest, WhatIsCutIsRefused) {
+  const std::string bytes = Saved(*Built(Keys(), ScoreKind::kDot));
+  for (std::size_t cut = 0; cut < 64; ++cut) {
+    EXPECT_THAT(Loaded(bytes.substr(0, cut * bytes.size() / 64)),
+                StatusIs(absl::StatusCode::kDataLoss, ::testing::_));
+  }
+  EXPECT_THAT(Loaded(bytes, kRows / 2),
+              StatusIs(absl::StatusCode::kDataLoss, ::testing::_));
+}
+
+// Checksums are the caller's: here what is wrong is found, or harms nobody.
+TEST_P(WholeIndexFileTest, WrongBytesHarmNobody) {
+  const KeyTable table = Keys();
+  const std::string bytes = Saved(*Built(table, ScoreKind::kDot));
+  std::mt19937_64 random(3);
+  int refused_count = 0;
+  for (int i = 0; i < 300; ++i) {
+    std::string wrong = bytes;
+    // Near the front and the end of the file lie sizes, in between floats.
+    std::size_t at = random() % wrong.size();
+    if (i % 3 == 0) at = random() % 200;
+    wrong[at] = static_cast<char>(wrong[at] ^ (1 << random() % 8));
+    const auto index = Loaded(wrong);
+    if (!index.ok()) {
+      ++refused_count;
+      continue;
+    }
+    AttentionState state(20, &kNoIds);
+    (*index)->Scan(QueryFor(table.keys[0], kRows), state).IgnoreError();
+  }
+  EXPECT_GT(refused_count, 10);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, WholeIndexFileTest,
+                         ::testing::Values(IndexKind::kFlat, IndexKind::kHnsw,
+                                           IndexKind::kLsh, IndexKind::kPq));
 
 }  // namespace
 }  // namespace attendant

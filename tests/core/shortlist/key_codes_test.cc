@@ -37,14 +37,29 @@ std::vector<float> LogitsOf(const KeyCodes& codes, const CodedQuery& query,
 struct Shape {
   std::int64_t dim;
   float norm_spread;
+  float key_size = 1;
 };
 
-class KeyCodesOfShapeTest : public ::testing::TestWithParam<Shape> {};
+class KeyCodesOfShapeTest : public ::testing::TestWithParam<Shape> {
+ protected:
+  // Keys x key_size, then queries as they are.
+  static KeyTable KeysAndQueries(std::int64_t key_count,
+                                 std::int64_t query_count,
+                                 std::int64_t cluster_count) {
+    const auto [dim, norm_spread, key_size] = GetParam();
+    KeyTable table = ClusteredKeys(key_count + query_count, dim, cluster_count,
+                                   4, norm_spread);
+    for (std::int64_t i = 0; i < key_count * dim; ++i) {
+      table.floats[static_cast<std::size_t>(i)] *= key_size;
+    }
+    return table;
+  }
+};
 
 TEST_P(KeyCodesOfShapeTest, NoLogitErrsByMoreThanItsBound) {
-  const auto [dim, spread] = GetParam();
+  const std::int64_t dim = GetParam().dim;
   const std::int64_t row_count = dim > 1000 ? 60 : 500;
-  const KeyTable table = ClusteredKeys(row_count + 5, dim, 9, 4, spread);
+  const KeyTable table = KeysAndQueries(row_count, 5, 9);
   const KeyCodes codes({table.floats.data(), row_count, dim}, {}, 11);
   ASSERT_TRUE(codes.usable());
   CodedQuery query;
@@ -87,21 +102,21 @@ TEST_P(KeyCodesOfShapeTest, NoLogitErrsByMoreThanItsBound) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, KeyCodesOfShapeTest,
-                         ::testing::Values(Shape{1, 1}, Shape{3, 1},
-                                           Shape{32, 1}, Shape{100, 10},
-                                           Shape{128, 1}, Shape{128, 10},
-                                           Shape{4100, 1}));
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, KeyCodesOfShapeTest,
+    ::testing::Values(Shape{1, 1}, Shape{3, 1}, Shape{32, 1}, Shape{100, 10},
+                      Shape{128, 1}, Shape{128, 10}, Shape{4100, 1},
+                      Shape{64, 10, 1e-15f}, Shape{64, 10, 1e-22f},
+                      Shape{64, 10, 1e-26f}, Shape{64, 10, 1e18f}));
 
 // A query of 16 bits read by 8. The deviation is what a rotation by chance
 // makes of the error: of its square, over 40 queries of keys that differ, the
 // mean is at most twice that of the longest key.
 TEST_P(KeyCodesOfShapeTest, AQueryMayBeReadByItsHighBits) {
-  const auto [dim, spread] = GetParam();
+  const std::int64_t dim = GetParam().dim;
   constexpr std::int64_t kQueries = 40;
   const std::int64_t row_count = dim > 1000 ? 60 : 200;
-  const KeyTable table =
-      ClusteredKeys(row_count + kQueries, dim, row_count, 4, spread);
+  const KeyTable table = KeysAndQueries(row_count, kQueries, row_count);
   const KeyCodes codes({table.floats.data(), row_count, dim}, {}, 11);
   CodedQuery query;
   double square_sum = 0, variance_sum = 0;

@@ -68,11 +68,30 @@ TEST(LogTailTest, WholeLogsAreNotTorn) {
   }
 }
 
+std::size_t EndOfWrites(const std::string& log) {
+  return ForEachWrite(log, [](std::size_t, absl::string_view) { return true; });
+}
+
 // RocksDB tells these by itself.
 TEST(LogTailTest, LogsThatEndEarlyAreLeftAlone) {
-  const std::string log = LogOf({10, 2000});
-  for (std::size_t size = 0; size < log.size(); size += 5) {
-    EXPECT_EQ(FindTornTail(log.substr(0, size)), std::nullopt) << size;
+  for (const std::size_t last : {2000, 70000}) {
+    const std::string log = LogOf({10, last});
+    for (std::size_t size = 0; size < log.size(); size += last / 400) {
+      const std::string cut = log.substr(0, size);
+      EXPECT_EQ(FindTornTail(cut), std::nullopt) << size;
+      EXPECT_TRUE(EndsEarly(cut, EndOfWrites(cut))) << size;
+    }
+  }
+}
+
+TEST(LogTailTest, WhatIsDamagedDoesNotEndEarly) {
+  const std::string log = LogOf({10, 2000, 70000, 10});
+  // But for the lengths of the last record, which could be of a longer one.
+  const std::size_t end = LastWriteOf({10, 2000, 70000, 10});
+  for (std::size_t at = 0; at < end; at += 97) {
+    std::string damaged = log;
+    damaged[at] = static_cast<char>(damaged[at] ^ 1);
+    EXPECT_FALSE(EndsEarly(damaged, EndOfWrites(damaged))) << at;
   }
 }
 

@@ -1,0 +1,45 @@
+#include "service/connections/peer.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+
+#include <cstdint>
+
+namespace attendant {
+namespace {
+
+using ::testing::FieldsAre;
+
+sockaddr_in6 Ipv6(const char* host, std::uint32_t scope) {
+  sockaddr_in6 address = {};
+  address.sin6_family = AF_INET6;
+  EXPECT_EQ(inet_pton(AF_INET6, host, &address.sin6_addr), 1);
+  address.sin6_port = htons(1234);
+  address.sin6_scope_id = scope;
+  return address;
+}
+
+// As of gRPC's grpc_sockaddr_to_uri.
+TEST(PeerTest, IsNamedAsGrpcNamesIt) {
+  EXPECT_THAT(PeerAt(Ipv6("2001:db8::1", 0)),
+              FieldsAre("2001:db8::/64", "ipv6:%5B2001:db8::1%5D:1234"));
+  // Of a link of this machine: by number.
+  EXPECT_THAT(PeerAt(Ipv6("fe80::1", 3)),
+              FieldsAre("fe80::1%3", "ipv6:%5Bfe80::1%253%5D:1234"));
+  EXPECT_THAT(PeerAt(Ipv6("::ffff:192.0.2.7", 0)),
+              FieldsAre("192.0.2.7", "ipv4:192.0.2.7:1234"));
+
+  sockaddr_in6 either = {};
+  auto& ipv4 = reinterpret_cast<sockaddr_in&>(either);
+  ipv4.sin_family = AF_INET;
+  ipv4.sin_port = htons(1234);
+  EXPECT_EQ(inet_pton(AF_INET, "192.0.2.7", &ipv4.sin_addr), 1);
+  EXPECT_THAT(PeerAt(either), FieldsAre("192.0.2.7", "ipv4:192.0.2.7:1234"));
+}
+
+TEST(PeerTest, WhatIsNotConnectedHasNone) {
+  EXPECT_THAT(PeerOf(-1), FieldsAre("", ""));
+}
+
+}  // namespace
+}  // namespace attendant

@@ -1,0 +1,188 @@
+#include "service/connections/stall_watch.h"
+
+#include <gmock/gmock.h>
+#include <grpcpp/server_context.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "core/base/clock.h"
+#include "core/base/mutex.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+using Context = grpc::CallbackServerContext;
+
+// Of a time that only the tests let go by. The watch looks each fourth of a
+// stall time of the world's.
+class StallWatchTest : public ::testing::Test {
+ protected:
+  void SetUp() override { now_ns_.store(1); }
+
+  StallWatch::Options OptionsOf(absl::Duration stall_time,
+                                std::int64_t reply_memory_bytes) {
+    return {.stall_time = stall_time,
+            .idle_time = 2 * stall_time,
+            .reply_memory_bytes = reply_memory_bytes,
+            .now = &Now,
+            .cancel = [this](const Context& context) {
+              MutexLock lock(&mutex_);
+              cancelled_.push_back(&context);
+            }};
+  }
+
+  static SteadyTime Now() {
+    look_count_.fetch_add(1);
+    return SteadyTime(std::chrono::nanoseconds(now_ns_.load()));
+  }
+  static void Advance(absl::Duration time) {
+    now_ns_.fetch_add(absl::ToInt64Nanoseconds(time));
+  }
+
+  // What was cancelled, in its order, once there are so many.
+  std::vector<const Context*> Await(std::size_t count) {
+    const SteadyTime end = SteadyAfter(absl::Minutes(1));
+    while (SteadyNow() < end) {
+      const std::vector<const Context*> cancelled = Cancelled();
+      if (cancelled.size() >= count) return cancelled;
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+    return {};
+  }
+
+  // Until the watch has looked once more at what waits now.
+  static void AwaitLook() {
+    const std::int64_t before = look_count_.load();
+    // One that has begun does not end before the next begins.
+    while (look_count_.load() < before + 2) {
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+  }
+  std::vector<const Context*> Cancelled() {
+    MutexLock lock(&mutex_);
+    return cancelled_;
+  }
+
+  static inline std::atomic<std::int64_t> now_ns_;
+  // Of the watch, which asks for the time, as do waits that begin.
+  static inline std::atomic<std::int64_t> look_count_ = 0;
+  Mutex mutex_;
+  std::vector<const Context*> cancelled_ ABSL_GUARDED_BY(mutex_);
+};
+
+TEST_F(StallWatchTest, WhoIsWaitedForTooLongIsCancelled) {
+  constexpr absl::Duration kStall = absl::Milliseconds(20);
+  StallWatch watch(OptionsOf(kStall, 1 << 30));
+  std::array<Context, 5> contexts;
+  const auto& [idle, brief, long_reply, read, taken] = contexts;
+  StallWatch::Wait of_idle(watch, idle);
+  StallWatch::Wait of_brief(watch, brief);
+  StallWatch::Wait of_long(watch, long_reply);
+  StallWatch::Wait of_read(watch, read);
+  StallWatch::Wait of_taken(watch, taken);
+  of_brief.Begin(0);
+  of_long.Begin(StallWatch::kLeastBytesPerSecond);  // has a second more
+  of_read.BeginRead();
+  of_taken.Begin(0);
+  of_taken.End();
+  AwaitLook();
+  EXPECT_THAT(Cancelled(), IsEmpty());
+  Advance(kStall);
+  EXPECT_THAT(Await(1), ElementsAre(&brief));
+  Advance(kStall);
+  EXPECT_THAT(Await(2), ElementsAre(&brief, &read));
+  Advance(absl::Seconds(1));
+  EXPECT_THAT(Await(3), ElementsAre(&brief, &read, &long_reply));
+  EXPECT_EQ(watch.stalled_count(), 3);
+}
+
+TEST_F(StallWatchTest, WhereRepliesTakeTooMuchTheLongestWaitingGoes) {
+  StallWatch watch(OptionsOf(absl::Hours(1), 100));
+  std::array<Context, 5> contexts;
+  const auto& [first, second, read, third, last] = contexts;
+  StallWatch::Wait of_first(watch, first);
+  StallWatch::Wait of_second(watch, second);
+  StallWatch::Wait of_read(watch, read);
+  StallWatch::Wait of_third(watch, third);
+  StallWatch::Wait of_last(watch, last);
+  of_read.BeginRead();
+  for (StallWatch::Wait* wait : {&of_first, &of_second}) {
+    Advance(absl::Milliseconds(1));
+    wait->Begin(50);
+  }
+  Advance(absl::Milliseconds(1));
+  of_third.Begin(10);
+  EXPECT_THAT(Await(1), ElementsAre(&first));
+  // There is room now, and more once another is taken.
+  of_second.End();
+  of_third.End();
+  of_third.Begin(90);
+  Advance(absl::Milliseconds(1));
+  of_last.Begin(11);
+  EXPECT_THAT(Await(2), ElementsAre(&first, &third));
+}
+
+TEST_F(StallWatchTest, ACancelledCallMayEndOnTheSpotAndTakeOthersAlong) {
+  constexpr absl::Duration kStall = absl::Milliseconds(20);
+  std::array<Context, 6> contexts;
+  std::array<std::unique_ptr<StallWatch::Wait>, 6> waits;
+  StallWatch::Options options = OptionsOf(kStall, 1 << 30);
+  std::atomic<int> cancelled_count = 0;
+  options.cancel = [&](const Context& context) {
+    // On the watch's thread: itself, and those that it looks at next.
+    const auto own = static_cast<std::size_t>(&context - contexts.data());
+    waits[own].reset();
+    waits[own ^ 1].reset();
+    ++cancelled_count;
+  };
+  StallWatch watch(std::move(options));
+  for (std::size_t i = 0; i < waits.size(); ++i) {
+    waits[i] = std::make_unique<StallWatch::Wait>(watch, contexts[i]);
+    waits[i]->Begin(0);
+  }
+  Advance(kStall);
+  const SteadyTime end = SteadyAfter(absl::Minutes(1));
+  while (cancelled_count.load() < 3 && SteadyNow() < end) {
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  EXPECT_EQ(cancelled_count.load(), 3);
+}
+
+TEST_F(StallWatchTest, ACallOutlivesItsCancellation) {
+  constexpr absl::Duration kStall = absl::Milliseconds(20);
+  Context context;
+  std::atomic<bool> ends = false;
+  std::atomic<bool> has_ended = false;
+  std::atomic<bool> was_cancelled = false;
+  StallWatch::Options options = OptionsOf(kStall, 1 << 30);
+  options.cancel = [&](const Context&) {
+    was_cancelled = true;
+    while (!ends) std::this_thread::yield();
+    absl::SleepFor(absl::Milliseconds(5));
+    EXPECT_FALSE(has_ended.load());
+  };
+  StallWatch watch(std::move(options));
+  auto wait = std::make_unique<StallWatch::Wait>(watch, context);
+  wait->Begin(0);
+  Advance(kStall);
+  while (!was_cancelled) std::this_thread::yield();
+  ends = true;
+  wait.reset();
+  has_ended = true;
+}
+
+}  // namespace
+}  // namespace attendant
