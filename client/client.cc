@@ -11,6 +11,7 @@
 #include "client/deadline.h"
 #include "client/grpc_status.h"
 #include "client/importer.h"
+#include "client/listener.h"
 #include "client/service_config.h"
 #include "core/base/status.h"
 
@@ -37,7 +38,7 @@ std::string DrawRequestId() {
                          device());
 }
 
-// gRPC does not say why a connection failed.
+// What a server must be for a connection to it to be made.
 absl::string_view Conditions(const ClientSecurity& security) {
   if (!security.ca_path.empty()) {
     return " whose certificate these authorities signed for that name and that "
@@ -49,18 +50,39 @@ absl::string_view Conditions(const ClientSecurity& security) {
   return "";
 }
 
+// gRPC does not say why a connection failed; a look at the port tells most.
+absl::Status NoConnection(const Client::Options& options,
+                          absl::string_view what) {
+  const bool listens = SomethingListensAt(options.server);
+  if (listens && options.security.ca_path.empty()) {
+    return StatusWithReason(
+        absl::StatusCode::kUnavailable,
+        absl::StrCat(
+            "something listens at ", options.server,
+            ", but does not answer as a gRPC server without TLS",
+            options.security.token.empty()
+                ? ""
+                : ", without which a token is sent to this machine only"),
+        kOtherProtocol);
+  }
+  // One that listens and that we don't trust need not be started.
+  return StatusWithReason(absl::StatusCode::kUnavailable, what,
+                          listens ? kNotTrusted : kNoServer);
+}
+
 absl::Status WaitUntilConnected(grpc::Channel& channel,
                                 const Client::Options& options) {
   const auto deadline = DeadlineAfter(options.deadline);
   grpc_connectivity_state state = channel.GetState(/*try_to_connect=*/true);
   while (state != GRPC_CHANNEL_READY) {
     if (state == GRPC_CHANNEL_TRANSIENT_FAILURE && !options.wait_for_ready) {
-      return absl::UnavailableError(absl::StrCat("no server answers at ",
-                                                 options.server,
-                                                 Conditions(options.security)));
+      return NoConnection(options,
+                          absl::StrCat("no server answers at ", options.server,
+                                       Conditions(options.security)));
     }
     if (!channel.WaitForStateChange(state, deadline)) {
-      return absl::UnavailableError(
+      return NoConnection(
+          options,
           absl::StrCat("no server answered at ", options.server, " within ",
                        absl::FormatDuration(options.deadline)));
     }

@@ -17,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "attendant/v1/alias_service.grpc.pb.h"
 #include "attendant/v1/attention_service.grpc.pb.h"
@@ -31,6 +32,12 @@ namespace attendant {
 
 class Importer;
 struct ImportOptions;
+
+// Reasons (ReasonOf) of a failed Client::Connect: nothing listens there; what
+// does is no gRPC server, or one with TLS; one side does not trust the other.
+inline constexpr absl::string_view kNoServer = "NO_SERVER";
+inline constexpr absl::string_view kOtherProtocol = "OTHER_PROTOCOL";
+inline constexpr absl::string_view kNotTrusted = "NOT_TRUSTED";
 
 // Thread-safe: any number of calls may be under way.
 //
@@ -63,8 +70,9 @@ class Client {
   using Deadline = std::optional<absl::Duration>;
 
   // Connects; each client has a connection of its own. InvalidArgument if
-  // the deadline is not > 0, and as MakeChannelCredentials; Unavailable if the
-  // server can't be reached, or either does not trust the other.
+  // the deadline is not > 0, and as MakeChannelCredentials; Unavailable, with
+  // one of the reasons above, if the server can't be reached, or either does
+  // not trust the other.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(Options options);
 
   ~Client();

@@ -4,7 +4,9 @@
 #include <fstream>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/host_port.h"
 #include "core/base/status.h"
 
 namespace attendant {
@@ -16,6 +18,16 @@ absl::StatusOr<std::string> ReadToken(const std::string& path) {
   if (std::ifstream(path) >> token) return token;
   return absl::InvalidArgumentError(
       absl::StrCat(path, " can't be read or holds no token"));
+}
+
+// What is wrong with it; nothing if it is HOST:PORT.
+std::string CheckAddress(const std::string& address) {
+  const absl::string_view host = HostOf(address);
+  // IPv6 has brackets, or its last group would be taken for the port.
+  const bool has_host =
+      !host.empty() && (host.front() == '[' || !absl::StrContains(host, ':'));
+  if (has_host && PortOf(address) != 0) return "";
+  return absl::StrCat("got '", address, "', want HOST:PORT");
 }
 
 void AddFile(CLI::App& app, const std::string& flag,
@@ -32,6 +44,7 @@ void AddFile(CLI::App& app, const std::string& flag,
 void AddConnectionFlags(CLI::App& app, ConnectionFlags& flags) {
   app.add_option("--server", flags.server, "The server as HOST:PORT")
       ->envname("ATTENDANT_SERVER")
+      ->check(CLI::Validator(&CheckAddress, ""))
       ->capture_default_str();
   AddFile(app, "--ca", "ATTENDANT_CA", flags.security.ca_path,
           "Connect by TLS, to a server with a certificate of these "
@@ -46,6 +59,8 @@ void AddConnectionFlags(CLI::App& app, ConnectionFlags& flags) {
           "File that holds the token to send; or have the token itself in the "
           "environment as ATTENDANT_AUTH_TOKEN");
 }
+
+void SilenceGrpc() { setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0); }
 
 absl::StatusOr<Client::Options> ClientOptions(const ConnectionFlags& flags) {
   Client::Options options;

@@ -18,9 +18,14 @@ struct ConnectionFlags {
   std::string token_path;
 };
 
-// Adds --server, --ca, --client-cert, --client-key and --auth-token-file, with
-// their environment variables. `flags` must outlive `app`.
+// Adds --server, which must be HOST:PORT, --ca, --client-cert, --client-key and
+// --auth-token-file, with their environment variables. `flags` must outlive
+// `app`.
 void AddConnectionFlags(CLI::App& app, ConnectionFlags& flags);
+
+// Without this gRPC writes lines of its own beside the messages of a program,
+// unless GRPC_VERBOSITY asks for them. Before any other use of gRPC.
+void SilenceGrpc();
 
 // Options of Client::Connect that name the server and hold what it wants to
 // see. InvalidArgument if the token's file can't be read or holds no token.

@@ -12,6 +12,9 @@
 namespace attendant {
 namespace {
 
+constexpr absl::string_view kDetailsUrl =
+    "type.googleapis.com/google.rpc.Status";
+
 void CopyPayloads(const absl::Status& from, absl::Status& to) {
   from.ForEachPayload([&to](absl::string_view url, const absl::Cord& payload) {
     to.SetPayload(url, payload);
@@ -51,7 +54,19 @@ absl::Status FromRpcStatus(const google::rpc::Status& status) {
   if (!reason.empty()) {
     CopyPayloads(StatusWithReason(result.code(), "", reason), result);
   }
+  if (!status.details().empty()) {
+    result.SetPayload(kDetailsUrl, absl::Cord(status.SerializeAsString()));
+  }
   return result;
+}
+
+google::rpc::Status DetailsOf(const absl::Status& status) {
+  google::rpc::Status details;
+  const auto payload = status.GetPayload(kDetailsUrl);
+  if (!payload || !details.ParseFromString(std::string(*payload))) {
+    details.Clear();
+  }
+  return details;
 }
 
 absl::Status FromGrpcStatus(const grpc::Status& status) {

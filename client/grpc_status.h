@@ -12,11 +12,14 @@ namespace attendant {
 // The same code and message. Of the google.rpc details, the first field of
 // BadRequest comes back from FieldOf, the reason of ErrorInfo from ReasonOf,
 // and the delay of RetryInfo is appended to the message. Details that can't be
-// read are left out.
+// read are left out of these.
 absl::Status FromGrpcStatus(const grpc::Status& status);
 
 // The same for an outcome inside a reply, as of a batch or an import.
 absl::Status FromRpcStatus(const google::rpc::Status& status);
+
+// All details that a status of those functions came with; none of another.
+google::rpc::Status DetailsOf(const absl::Status& status);
 
 }  // namespace attendant
 

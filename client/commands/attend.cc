@@ -11,6 +11,7 @@
 #include "client/commands/convert.h"
 #include "client/commands/flags.h"
 #include "client/commands/reply_shapes.h"
+#include "client/commands/shown_attributes.h"
 #include "client/files/ids.h"
 #include "client/files/input.h"
 #include "client/files/vector_file.h"
@@ -128,8 +129,8 @@ absl::Status SetQuery(const AttendFlags& flags, v1::Query& query) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<v1::AttendRequest> ToRequest(const AttendFlags& flags,
-                                            bool json) {
+// The same however the answer is printed.
+absl::StatusOr<v1::AttendRequest> ToRequest(const AttendFlags& flags) {
   v1::AttendRequest request;
   request.set_catalog(flags.catalog);
   ATTENDANT_RETURN_IF_ERROR(SetQuery(flags, *request.mutable_query()));
@@ -142,13 +143,9 @@ absl::StatusOr<v1::AttendRequest> ToRequest(const AttendFlags& flags,
   if (flags.temperature != 0) request.set_temperature(flags.temperature);
   request.set_weight_scope(WeightScopeFromFlag(flags.weights));
   request.set_pool_scope(WeightScopeFromFlag(flags.pool));
-  // People rarely read vectors; scripts get them unless they say none, or ask
-  // by several heads: those of different widths have none.
   request.set_omit_pooled_value(flags.pool == "none" ||
-                                (flags.pool.empty() &&
-                                 (!json || request.heads_size() > 1) &&
-                                 flags.image_width == 0));
-  request.set_include_head_weights(json || flags.by_head ||
+                                (flags.pool.empty() && flags.image_width == 0));
+  request.set_include_head_weights(flags.by_head ||
                                    flags.picture.draws_weights());
   if (flags.exact) request.set_scan_mode(v1::SCAN_MODE_EXACT);
   if (!flags.allow.empty() || !flags.allow_file.empty()) {
@@ -175,10 +172,13 @@ PixelImage PooledImage(const v1::AttendResponse& response, int width) {
 }
 
 absl::Status Attend(const AttendFlags& flags, const Context& context) {
-  ATTENDANT_ASSIGN_OR_RETURN(const auto request,
-                             ToRequest(flags, context.json));
+  ATTENDANT_ASSIGN_OR_RETURN(const auto request, ToRequest(flags));
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
-  ATTENDANT_ASSIGN_OR_RETURN(auto response, client->Attend(request));
+  auto answer = client->Attend(request);
+  if (!answer.ok()) {
+    return ErrorOfShown(answer.status(), flags.show, flags.catalog, *client);
+  }
+  v1::AttendResponse& response = *answer;
   if (context.json) {
     SpellOutVectors(response);
     Print(ToJson(response));
@@ -278,8 +278,8 @@ void AddAnswerFlags(CLI::App& attend, AttendFlags& flags) {
       ->check(CLI::IsMember({"shortlist", "returned", "catalog"}));
   attend
       .add_option("--pool", flags.pool,
-                  "Report the value pooled over this. Default: none, and "
-                  "with --json as --weights, but of several --head")
+                  "Report the value pooled over this. Default: none, but with "
+                  "--image as --weights")
       ->check(CLI::IsMember({"shortlist", "returned", "catalog", "none"}));
   attend.add_flag("--exact", flags.exact, "Score every key");
   AddRepeated(attend, "--show", flags.show, "Show an attribute of the items");

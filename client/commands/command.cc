@@ -7,9 +7,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "client/advice.h"
+#include "client/commands/error_json.h"
 #include "core/base/status.h"
 
 namespace attendant {
+namespace {
+
+// Of standard output, of which a process has one.
+bool has_printed = false;
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<Client>> Context::Connect() const {
   ATTENDANT_ASSIGN_OR_RETURN(Client::Options options,
@@ -26,13 +34,21 @@ void Context::Run(const std::function<absl::Status(const Context&)>& verb) {
     status = absl::DataLossError("standard output can't be written");
   }
   if (status.ok()) return;
-  PrintError(status.message());
+  // A verb may have answered in full and yet not be content.
+  if (json && written && !HasPrinted()) {
+    Print(ErrorJson(status));
+    std::fflush(stdout);
+  }
+  PrintError(MessageWithAdvice(status));
   exit_status_ = absl::IsUnavailable(status) ? kExitUnreachable : kExitRefused;
 }
 
 void Print(absl::string_view text) {
+  has_printed = has_printed || !text.empty();
   std::fwrite(text.data(), 1, text.size(), stdout);
 }
+
+bool HasPrinted() { return has_printed; }
 
 void Note(absl::string_view line) {
   const std::string text = absl::StrCat(line, "\n");

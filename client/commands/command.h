@@ -52,6 +52,8 @@ class Context {
 
 // Writes to standard output, to standard error as a line of its own.
 void Print(absl::string_view text);
+// Whether anything was printed.
+bool HasPrinted();
 void Note(absl::string_view line);
 // The token of a write, as a line on standard error that says what it is for.
 void NoteToken(absl::string_view token);

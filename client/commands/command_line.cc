@@ -13,7 +13,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/commands/command.h"
+#include "client/commands/error_json.h"
 #include "client/commands/flags.h"
+#include "core/base/status.h"
 
 namespace attendant {
 namespace {
@@ -43,17 +45,22 @@ int Exit(const CLI::App& app, const CLI::ParseError& error) {
     absl::StrAppend(&name, " ", command->get_name());
   }
   const std::string verbs = Verbs(*command);
+  std::string message = error.what();
   const bool verb_missing =
       !verbs.empty() &&
       error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError);
-  if (!verb_missing) {
-    PrintError(error.what());
-  } else if (app.remaining(/*recurse=*/true).empty()) {
-    PrintError(absl::StrCat("want a verb: ", verbs));
-  } else {
-    PrintError(absl::StrCat("got '", app.remaining(/*recurse=*/true).front(),
-                            "', want a verb: ", verbs));
+  if (verb_missing) {
+    const std::vector<std::string> rest = app.remaining(/*recurse=*/true);
+    message = absl::StrCat(
+        rest.empty() ? "" : absl::StrCat("got '", rest.front(), "', "),
+        "want a verb: ", verbs);
   }
+  if (app.count("--json") > 0) {
+    Print(ErrorJson(StatusWithReason(absl::StatusCode::kInvalidArgument,
+                                     message, kUsageReason)));
+    std::fflush(stdout);
+  }
+  PrintError(message);
   Note(absl::StrCat("Try `", name, " --help`."));
   return kExitUsage;
 }
@@ -63,6 +70,7 @@ int Exit(const CLI::App& app, const CLI::ParseError& error) {
 int RunCommandLine(int argc, char** argv) {
   // A reader that goes away ends us quietly, whatever we inherited.
   std::signal(SIGPIPE, SIG_DFL);
+  SilenceGrpc();
   Context context;
   const char* no_colour = std::getenv("NO_COLOR");
   context.style.colour = isatty(STDOUT_FILENO) != 0 &&
@@ -75,8 +83,8 @@ int RunCommandLine(int argc, char** argv) {
   app.set_help_flag("-h,--help", "Print this help");
   AddConnectionFlags(app, context.connection);
   app.add_flag("--json", context.json,
-               "Print one JSON document on standard output, but for --help "
-               "and --version");
+               "Print one JSON document on standard output, {\"error\": ...} "
+               "of what fails, but for --help and --version");
   app.add_option("--timeout", context.timeout_seconds,
                  "Seconds to wait for each answer")
       ->check(CLI::Validator(Accepts(&ParsePositive), ""))

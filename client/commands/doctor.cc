@@ -28,12 +28,18 @@ absl::Status Examine(const DoctorFlags& flags, const Context& context) {
     examinations.push_back(
         {"Data directory",
          {{.subject = "directory",
+           .verdict = Verdict::kSkipped,
            .text = "not examined: say which with --data-dir"}}});
   } else {
     examinations.push_back({absl::StrCat("Data directory ", flags.data_dir),
                             ExamineDataDirectory(flags.data_dir)});
   }
-  if (!flags.no_server) {
+  if (flags.no_server) {
+    examinations.push_back({"Server",
+                            {{.subject = "server",
+                              .verdict = Verdict::kSkipped,
+                              .text = "not examined, as --no-server says"}}});
+  } else {
     const std::string& address = context.connection.server;
     ATTENDANT_ASSIGN_OR_RETURN(const Client::Options options,
                                ClientOptions(context.connection));

@@ -14,6 +14,7 @@
 #include "client/commands/model_directory.h"
 #include "client/files/jsonl.h"
 #include "client/format/progress.h"
+#include "client/format/text.h"
 #include "client/wire_vector.h"
 #include "core/attention/score.h"
 #include "core/base/status.h"
@@ -29,6 +30,7 @@ struct TemperatureFlags {
   std::string catalog;
   std::string pairs;
   std::string field;
+  bool dry_run = false;
 };
 
 // All keys of a field.
@@ -136,13 +138,37 @@ absl::StatusOr<v1::KeyField> ChooseField(const v1::Catalog& catalog,
       absl::StrCat("catalog ", catalog.name(), " has no key field ", name));
 }
 
+// What a fit sets, and how to take it back.
+std::string ReportChange(const TemperatureFlags& flags,
+                         const v1::KeyField& before, const v1::KeyField& after,
+                         bool sets_combine, const AttentionDefaults& defaults) {
+  std::string text = absl::StrCat(
+      flags.dry_run ? "Would set" : "Set", " temperature of field ",
+      before.name(), " of ", flags.catalog, ": ",
+      FormatNumber(before.temperature()), " -> ",
+      FormatNumber(after.temperature()),
+      sets_combine ? absl::StrCat(", combine ", FlagOf(before.combine_kind()),
+                                  " -> ", FlagOf(after.combine_kind()))
+                   : "",
+      ".\nChose ", DescribeDefaults(defaults), ".\n");
+  if (flags.dry_run) return text;
+  // All digits, so that it is what it was.
+  return absl::StrCat(
+      text, "Undo: attendant catalog update ", flags.catalog, " ",
+      before.name(), " --temperature ",
+      nlohmann::json(before.temperature()).dump(),
+      sets_combine ? absl::StrCat(" --combine ", FlagOf(before.combine_kind()))
+                   : "",
+      "\n");
+}
+
 absl::Status FitTemperatureCommand(const TemperatureFlags& flags,
                                    const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
   v1::GetCatalogRequest get;
   get.set_name(flags.catalog);
   ATTENDANT_ASSIGN_OR_RETURN(const auto found, client->GetCatalog(get));
-  ATTENDANT_ASSIGN_OR_RETURN(v1::KeyField field,
+  ATTENDANT_ASSIGN_OR_RETURN(const v1::KeyField field,
                              ChooseField(found.catalog(), flags.field));
   ATTENDANT_ASSIGN_OR_RETURN(const FieldKeys keys,
                              Download(*client, found.catalog(), field));
@@ -175,21 +201,26 @@ absl::Status FitTemperatureCommand(const TemperatureFlags& flags,
                   choices, search));
   v1::UpdateCatalogRequest update;
   update.set_name(flags.catalog);
-  SetDefaults(defaults, field);
-  *update.add_key_fields() = field;
+  v1::KeyField& fitted = *update.add_key_fields();
+  fitted = field;
+  SetDefaults(defaults, fitted);
   update.mutable_update_mask()->add_paths("temperature");
   // Vectors say nothing about how examples combine.
   if (has_examples) update.mutable_update_mask()->add_paths("combine_kind");
-  ATTENDANT_RETURN_IF_ERROR(client->UpdateCatalog(update).status());
+  if (!flags.dry_run) {
+    ATTENDANT_RETURN_IF_ERROR(client->UpdateCatalog(update).status());
+  }
   if (context.json) {
     nlohmann::json json = DefaultsJson(defaults);
     json["catalog"] = flags.catalog;
     json["key_field"] = field.name();
+    json["previous_temperature"] = field.temperature();
+    json["previous_combine_kind"] = FlagOf(field.combine_kind());
+    json["dry_run"] = flags.dry_run;
     PrintCamelCase(json);
     return absl::OkStatus();
   }
-  Print(absl::StrCat("Set field ", field.name(), " of ", flags.catalog, ": ",
-                     DescribeDefaults(defaults), ".\n"));
+  Print(ReportChange(flags, field, fitted, has_examples, defaults));
   return absl::OkStatus();
 }
 
@@ -199,7 +230,8 @@ void AddFitTemperatureCommand(CLI::App& fit, Context& context) {
   auto flags = std::make_shared<TemperatureFlags>();
   CLI::App* temperature = fit.add_subcommand(
       "temperature",
-      "A catalog's temperature and combine kind from known choices");
+      "Learn a catalog's temperature and combine kind from known choices, and "
+      "set them");
   temperature->add_option("--catalog", flags->catalog, "The catalog")
       ->required();
   temperature
@@ -210,9 +242,14 @@ void AddFitTemperatureCommand(CLI::App& fit, Context& context) {
       ->required();
   temperature->add_option("--field", flags->field,
                           "The key field. Default: the catalog's first");
+  temperature->add_flag("--dry-run", flags->dry_run,
+                        "Say what would be set, and set nothing");
   temperature->footer(
       "Example:\n"
-      "  attendant fit temperature --catalog photos --pairs clicks.jsonl");
+      "  attendant fit temperature --catalog photos --pairs clicks.jsonl\n\n"
+      "Queries that state no temperature have the new one at once. What it "
+      "was\n"
+      "is printed, with the command that brings it back.");
   temperature->final_callback([flags, &context] {
     context.Run(
         [&](const Context& c) { return FitTemperatureCommand(*flags, c); });

@@ -56,12 +56,12 @@ constexpr absl::string_view kActivation = "ACTIVATION_KIND_";
 constexpr absl::string_view kMassMethod = "MASS_METHOD_";
 constexpr absl::string_view kAttribute = "ATTRIBUTE_TYPE_";
 
+}  // namespace
+
 absl::Status Malformed(absl::string_view flag, absl::string_view want) {
   return absl::InvalidArgumentError(
       absl::StrCat("got '", Brief(flag), "', want ", want));
 }
-
-}  // namespace
 
 v1::ScoreKind ScoreKindFromFlag(const std::string& flag) {
   return FromFlag<v1::ScoreKind>(kScore, flag);

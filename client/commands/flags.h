@@ -34,6 +34,9 @@ std::string FlagOf(v1::ActivationKind kind);
 std::string FlagOf(v1::MassMethod method);
 std::string FlagOf(v1::AttributeType type);
 
+// InvalidArgument "got 'FLAG', want WANT": the flag's name is said before it.
+absl::Status Malformed(absl::string_view flag, absl::string_view want);
+
 // "NAME:DIM[:KIND]", as in "events:64:cosine".
 absl::StatusOr<v1::KeyField> ParseKeyField(const std::string& flag);
 // "NAME:TYPE", as in "price:double".

@@ -12,9 +12,11 @@
 #include "client/commands/command.h"
 #include "client/commands/convert.h"
 #include "client/commands/flags.h"
+#include "client/commands/rank_json.h"
 #include "client/commands/reply_shapes.h"
 #include "client/commands/sequence_flags.h"
 #include "client/commands/sequence_report.h"
+#include "client/commands/shown_attributes.h"
 #include "client/files/ids.h"
 #include "client/picture/blocks.h"
 #include "client/wire_vector.h"
@@ -126,11 +128,10 @@ absl::StatusOr<v1::RankCandidatesRequest> ToRequest(const RankFlags& flags) {
   return request;
 }
 
-// What all items that are shown are called.
-absl::StatusOr<ItemNames> ItemNamesOf(
-    const v1::RankCandidatesRequest& request,
-    const v1::RankCandidatesResponse& response, const RankFlags& flags,
-    Client& client) {
+// All items that are shown, with the attribute that is shown.
+absl::StatusOr<ItemsById> ShownItems(const v1::RankCandidatesRequest& request,
+                                     const v1::RankCandidatesResponse& response,
+                                     const RankFlags& flags, Client& client) {
   std::set<std::string> ids;
   for (const v1::RankedCandidate& candidate : response.candidates()) {
     ids.insert(candidate.id());
@@ -142,7 +143,7 @@ absl::StatusOr<ItemNames> ItemNamesOf(
       if (!from.has_vector()) ids.insert(from.item_id());
     }
   }
-  ItemNames names;
+  ItemsById items;
   v1::BatchGetItemsRequest get;
   get.set_catalog(request.catalog());
   get.mutable_read_mask()->add_paths(absl::StrCat("attributes.", flags.show));
@@ -150,12 +151,24 @@ absl::StatusOr<ItemNames> ItemNamesOf(
     get.clear_ids();
     for (; id != ids.end() && get.ids_size() < kMaxBatchSize; ++id)
       get.add_ids(*id);
-    ATTENDANT_ASSIGN_OR_RETURN(const auto got, client.BatchGetItems(get));
-    for (const v1::Item& item : got.items()) {
-      const auto found = item.attributes().find(flags.show);
-      if (found != item.attributes().end()) {
-        names[item.id()] = AttributeText(found->second);
-      }
+    const auto got = client.BatchGetItems(get);
+    if (!got.ok()) {
+      return ErrorOfShown(got.status(), {flags.show}, flags.catalog, client);
+    }
+    for (const v1::Item& item : got->items()) {
+      items[item.id()] = item;
+    }
+  }
+  return items;
+}
+
+// What items with this attribute are called.
+ItemNames NamesBy(const std::string& attribute, const ItemsById& items) {
+  ItemNames names;
+  for (const auto& [id, item] : items) {
+    const auto found = item.attributes().find(attribute);
+    if (found != item.attributes().end()) {
+      names[id] = AttributeText(found->second);
     }
   }
   return names;
@@ -166,16 +179,17 @@ absl::Status RunRank(const RankFlags& flags, const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
   ATTENDANT_ASSIGN_OR_RETURN(const auto response,
                              client->RankCandidates(request));
+  ATTENDANT_RETURN_IF_ERROR(CheckShape(response, request));
+  ItemsById items;
+  if (!flags.show.empty()) {
+    ATTENDANT_ASSIGN_OR_RETURN(items,
+                               ShownItems(request, response, flags, *client));
+  }
   if (context.json) {
-    Print(ToJson(response));
+    Print(RankJson(request, response, items));
     return absl::OkStatus();
   }
-  ATTENDANT_RETURN_IF_ERROR(CheckShape(response, request));
-  ItemNames names;
-  if (!flags.show.empty()) {
-    ATTENDANT_ASSIGN_OR_RETURN(names,
-                               ItemNamesOf(request, response, flags, *client));
-  }
+  const ItemNames names = NamesBy(flags.show, items);
   AttentionMap map;
   if (flags.picture.draws_weights()) {
     ATTENDANT_ASSIGN_OR_RETURN(

@@ -141,9 +141,10 @@ absl::Status ListSnapshots(const std::string& catalog, const Context& context) {
     return absl::OkStatus();
   }
   if (all.snapshots().empty() && all.damaged_snapshots().empty()) {
-    Print(
-        "There are no snapshots. `attendant snapshot create --help` tells how "
-        "to make one.\n");
+    Print(absl::StrCat(
+        "There are no snapshots",
+        catalog.empty() ? "" : absl::StrCat(" of '", Printable(catalog), "'"),
+        ". `attendant snapshot create --help` tells how to make one.\n"));
   } else if (!all.snapshots().empty()) {
     Table table({{.title = "catalog"},
                  {.title = "snapshot"},

@@ -78,7 +78,7 @@ Finding ExamineExpiry(absl::Time expiry, absl::Time now) {
       absl::FormatTime(absl::RFC3339_sec, expiry, absl::UTCTimeZone());
   constexpr char kAdvice[] =
       "put a new one into the files of --tls-cert and --tls-key: it is taken "
-      "without a restart";
+      "without a restart (docs/operations.md, TLS)";
   if (expiry <= now) {
     return {"certificate", Verdict::kFailure, absl::StrCat("expired at ", when),
             kAdvice};

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <pwd.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
@@ -45,6 +46,43 @@ std::filesystem::path Existing(const std::string& path) {
   return at;
 }
 
+// The name of a user, or its number as sudo takes it.
+std::string UserName(uid_t uid) {
+  const passwd* user = getpwuid(uid);
+  return user == nullptr ? absl::StrCat("#", uid) : user->pw_name;
+}
+
+// What keeps this process out of a directory, and who may go in.
+Finding AccessRefused(const std::string& path,
+                      const std::filesystem::path& existing, bool exists) {
+  const int error = errno;
+  Finding finding = {
+      .subject = "directory",
+      .verdict = Verdict::kFailure,
+      .text = absl::StrCat(existing.string(), ": ", std::strerror(error))};
+  struct stat status;
+  if (error != EACCES || stat(existing.c_str(), &status) != 0) {
+    finding.advice = "see to the disk and its file system";
+  } else if (!exists) {
+    finding.advice = absl::StrCat(
+        "make it for the user that runs attendantd: install -d -m 0750 -o "
+        "attendant ",
+        path);
+  } else if (status.st_uid == getuid()) {
+    finding.advice =
+        absl::StrCat("let its owner in: chmod u+rwx ", path,
+                     "; or make it another's: chown -R USER ", path);
+  } else {
+    // As it should be: what attendantd stores is for its user.
+    const std::string owner = UserName(status.st_uid);
+    finding.verdict = Verdict::kWarning;
+    absl::StrAppend(&finding.text, ", as it is ", owner, "'s");
+    finding.advice = absl::StrCat("run as its owner: sudo -u ", owner,
+                                  " attendant doctor --data-dir ", path);
+  }
+  return finding;
+}
+
 Finding ExamineAccess(const std::string& path,
                       const std::filesystem::path& existing) {
   Finding finding = {.subject = "directory"};
@@ -55,12 +93,7 @@ Finding ExamineAccess(const std::string& path,
     finding.text = absl::StrCat(existing.string(), " is no directory");
     finding.advice = "choose another with --data-dir";
   } else if (access(existing.c_str(), R_OK | W_OK | X_OK) != 0) {
-    finding.verdict = Verdict::kFailure;
-    finding.text = absl::StrCat(existing.string(), ": ", std::strerror(errno));
-    finding.advice = absl::StrCat(
-        "make it writable for the user that runs attendantd: chown -R "
-        "attendant ",
-        path);
+    return AccessRefused(path, existing, exists);
   } else {
     finding.text = exists ? "there, and can be written to"
                           : "not there yet; attendantd will make it";
@@ -212,7 +245,7 @@ Finding ExamineSync(const std::filesystem::path& existing) {
 std::vector<Finding> ExamineDataDirectory(const std::string& path) {
   const std::filesystem::path existing = Existing(path);
   std::vector<Finding> findings = {ExamineAccess(path, existing)};
-  if (findings[0].verdict == Verdict::kFailure) return findings;
+  if (findings[0].verdict != Verdict::kOk) return findings;
   findings.push_back(ExamineFormat(path));
   findings.push_back(ExamineHolder(path));
   findings.push_back(ExamineSpace(existing));

@@ -8,6 +8,7 @@ namespace attendant {
 
 enum class Verdict {
   kOk,
+  kSkipped,  // not examined
   kWarning,  // works, but slower, for less, or not for long
   kFailure,  // does not work
 };

@@ -12,6 +12,8 @@ const char* NameOf(Verdict verdict) {
   switch (verdict) {
     case Verdict::kOk:
       return "ok";
+    case Verdict::kSkipped:
+      return "skipped";
     case Verdict::kWarning:
       return "warning";
     case Verdict::kFailure:
@@ -24,6 +26,8 @@ std::string MarkOf(Verdict verdict, const Style& style) {
   switch (verdict) {
     case Verdict::kOk:
       return style.Accent("✓");
+    case Verdict::kSkipped:
+      return style.Dim("-");
     case Verdict::kWarning:
       return style.Bold("!");
     case Verdict::kFailure:
@@ -52,7 +56,11 @@ std::size_t CountOf(std::span<const Examination> examinations,
 std::string Summary(std::span<const Examination> examinations) {
   const std::size_t failures = CountOf(examinations, Verdict::kFailure);
   const std::size_t warnings = CountOf(examinations, Verdict::kWarning);
-  if (failures + warnings == 0) return "All is well.";
+  if (failures + warnings == 0) {
+    return CountOf(examinations, Verdict::kSkipped) > 0
+               ? "All that was examined is well."
+               : "All is well.";
+  }
   return absl::StrCat(failures, failures == 1 ? " failure" : " failures",
                       " and ", warnings,
                       warnings == 1 ? " warning" : " warnings", ".");

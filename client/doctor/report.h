@@ -17,7 +17,7 @@ struct Examination {
   std::vector<Finding> findings;
 };
 
-// The worst of all; kOk if there are none.
+// The worst of all; kOk if there are none, or only skipped ones.
 Verdict WorstOf(std::span<const Examination> examinations);
 
 // A list a part, a mark before each finding and what to do below it, and a
@@ -26,7 +26,8 @@ std::string DoctorReport(std::span<const Examination> examinations,
                          const Style& style);
 
 // {"verdict": ..., "examinations": [{"title": ..., "findings": [{"subject",
-// "verdict", "text", "advice"}]}]}, verdicts being ok, warning and failure.
+// "verdict", "text", "advice"}]}]}, verdicts being ok, skipped, warning and
+// failure.
 std::string DoctorJson(std::span<const Examination> examinations);
 
 }  // namespace attendant

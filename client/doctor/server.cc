@@ -8,12 +8,14 @@
 #include <regex>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "attendant/v1/catalog_service.pb.h"
+#include "client/advice.h"
 #include "client/doctor/certificate.h"
 #include "client/format/text.h"
 #include "core/base/clock.h"
@@ -49,7 +51,11 @@ httplib::Result Get(const ServerToExamine& server, const std::string& path,
   return client.Get(path, headers);
 }
 
-Finding ExamineReadiness(const ServerToExamine& server) {
+// As the server begins its warnings of a certificate that ends.
+constexpr absl::string_view kOfCertificate = "the TLS certificate ";
+
+// `certificate_told`: what it warns of there is known.
+Finding ExamineReadiness(const ServerToExamine& server, bool certificate_told) {
   const httplib::Result page = Get(server, "/readyz");
   if (!page) {
     return {"HTTP port", Verdict::kWarning,
@@ -61,13 +67,17 @@ Finding ExamineReadiness(const ServerToExamine& server) {
   }
   const auto json = nlohmann::json::parse(page->body, nullptr, false);
   std::string text;
+  bool only_certificate = true;
   if (json.is_object()) {
     for (const char* list : {"reasons", "warnings"}) {
       if (!json.contains(list)) continue;
       for (const auto& line : json[list]) {
         if (!line.is_string()) continue;
-        absl::StrAppend(&text, text.empty() ? "" : "; ",
-                        line.get<std::string>());
+        const auto& said = line.get_ref<const std::string&>();
+        const bool of_certificate = absl::StartsWith(said, kOfCertificate);
+        if (of_certificate && certificate_told) continue;
+        only_certificate = only_certificate && of_certificate;
+        absl::StrAppend(&text, text.empty() ? "" : "; ", said);
       }
     }
   }
@@ -79,7 +89,8 @@ Finding ExamineReadiness(const ServerToExamine& server) {
   }
   if (!text.empty()) {
     return {"HTTP port", Verdict::kWarning, absl::StrCat("ready, but ", text),
-            "see docs/errors.md"};
+            only_certificate ? "see docs/operations.md, TLS"
+                             : "see docs/errors.md"};
   }
   return {.subject = "HTTP port", .text = absl::StrCat(server.http, ", ready")};
 }
@@ -200,14 +211,15 @@ std::vector<Finding> ExamineServer(const ServerToExamine& server) {
   } else {
     findings.push_back({"gRPC", Verdict::kFailure,
                         std::string(client.status().message()),
-                        "start it: attendantd --data-dir DIR; or say where it "
-                        "is with --server"});
+                        AdviceOn(client.status())});
   }
+  bool certificate_told = false;
   if (!server.security.ca_path.empty()) {
     const auto expiry = CertificateExpiry(server.server);
+    certificate_told = expiry.ok();
     if (expiry.ok()) findings.push_back(ExamineExpiry(*expiry, absl::Now()));
   }
-  findings.push_back(ExamineReadiness(server));
+  findings.push_back(ExamineReadiness(server, certificate_told));
   if (auto build = ExamineBuild(server, client.ok())) {
     findings.push_back(*std::move(build));
   }

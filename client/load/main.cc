@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"
+#include "client/advice.h"
 #include "client/client.h"
 #include "client/connection_flags.h"
 #include "client/format/progress.h"
@@ -45,8 +46,8 @@ from that time. That is what callers wait who take no notice of each other.
 While it runs, it shows rate, latencies and errors. Items that it wrote under ids
 of its own, load-SEED-NUMBER, it deletes when it ends, on Ctrl-C too.
 
-Exit status: 0 all went well; 1 a request or write failed, or recall is below
---min-recall or was not looked at before Ctrl-C; 2 the arguments are wrong, or a
+Exit status: 0 all went well; 1 a request, a write or a check failed, or recall is
+below --min-recall or was not looked at before Ctrl-C; 2 the arguments are wrong, or a
 file is bad; 3 the server can't be reached.)";
 
 enum ExitStatus { kOk = 0, kFailed = 1, kUsage = 2, kUnreachable = 3 };
@@ -60,7 +61,7 @@ struct OutputOptions {
 
 int Report(const absl::Status& status) {
   std::cerr << "attendant-load: " << absl::StatusCodeToString(status.code())
-            << ": " << status.message() << "\n";
+            << ": " << MessageWithAdvice(status) << "\n";
   return absl::IsUnavailable(status) ? kUnreachable : kFailed;
 }
 
@@ -132,6 +133,11 @@ int LoadMain(LoadOptions options, const OutputOptions& output) {
 
   if (report->result.total.request_count() == 0) {
     std::cerr << "attendant-load: no request was answered in time\n";
+    return kFailed;
+  }
+  if (report->verify && report->verify->failed_count > 0) {
+    std::cerr << "attendant-load: a check failed: "
+              << report->verify->first_failure.message() << "\n";
     return kFailed;
   }
   if (report->result.total.failed_count() + report->result.unsent_count > 0) {
@@ -231,7 +237,8 @@ void AddLoopOptions(CLI::App& app, LoadOptions& options) {
 
 void AddRequestOptions(CLI::App& app, LoadOptions& options, std::string& mix) {
   RequestOptions& requests = options.requests;
-  app.add_option("--catalog", requests.catalog, "The catalog to ask");
+  app.add_option("--catalog", requests.catalog, "The catalog to ask")
+      ->required();
   app.add_option("--field", requests.key_field,
                  "The key field; default: the catalog's first");
   app.add_option("--result-count", requests.result_count, "Items an answer")
@@ -269,6 +276,7 @@ int Main(int argc, char** argv) {
   // Debian's Abseil, which gRPC's locks are of, looks for cycles at each of
   // them, under one lock of all threads.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  SilenceGrpc();
   LoadOptions options;
   OutputOptions output;
   ConnectionFlags connection;
@@ -298,6 +306,10 @@ int Main(int argc, char** argv) {
   CLI::App* prepare = app.add_subcommand(
       "prepare", "Makes a catalog of clustered unit vectors to measure on");
   prepare->fallthrough();
+  prepare->footer(
+      "With --catalog NAME, which is required, and --server HOST:PORT, "
+      "--seed,\n--json and the flags of TLS and tokens of `attendant-load "
+      "--help`.");
   prepare->add_option("--items", prepare_options.item_count, "Items")
       ->check(CLI::Range(1, 100000000));
   prepare->add_option("--dim", prepare_options.dim, "Components of a key")
@@ -313,9 +325,6 @@ int Main(int argc, char** argv) {
 
   try {
     app.parse(argc, argv);
-    if (options.requests.catalog.empty()) {
-      throw CLI::RequiredError("--catalog");
-    }
     auto shares = ParseMix(mix);
     if (!shares.ok()) {
       throw CLI::ValidationError(std::string(shares.status().message()));
@@ -326,7 +335,11 @@ int Main(int argc, char** argv) {
       throw CLI::ValidationError(std::string(profile.status().message()));
     }
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kOk : kUsage;
+    // Help and version are no errors.
+    if (error.get_exit_code() == 0) return app.exit(error);
+    std::cerr << "attendant-load: " << error.what()
+              << "\nTry `attendant-load --help`.\n";
+    return kUsage;
   }
   auto to_client = ClientOptions(connection);
   if (!to_client.ok()) return Report(to_client.status());

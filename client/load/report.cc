@@ -81,7 +81,7 @@ std::string Summary(const LoadReport& report) {
             ? ""
             : absl::StrCat("; ended: ", report.writes->status.message()));
   }
-  if (report.verify) {
+  if (report.verify && report.verify->query_count > 0) {
     absl::StrAppendFormat(
         &text,
         "verified     %d answers against exact, %d of them under load: recall "
@@ -91,6 +91,12 @@ std::string Summary(const LoadReport& report) {
         report.verify->mean_recall, report.verify->min_recall,
         report.verify->max_logit_difference,
         report.verify->max_weight_difference);
+  }
+  if (report.verify && report.verify->failed_count > 0) {
+    absl::StrAppendFormat(
+        &text, "not verified %d answers, whose checks failed, the first: %s\n",
+        report.verify->failed_count,
+        Printable(report.verify->first_failure.message()));
   }
   if (report.cleanup && report.cleanup->status.ok()) {
     absl::StrAppendFormat(&text, "deleted      %d items that the load wrote\n",
@@ -210,6 +216,19 @@ std::string TextReport(const LoadReport& report) {
   return text;
 }
 
+Json VerifyToJson(const VerifyResult& verify) {
+  Json json = {{"count", verify.query_count},
+               {"failed", verify.failed_count},
+               {"error", std::string(verify.first_failure.message())},
+               {"underLoad", verify.under_load_count}};
+  if (verify.query_count == 0) return json;
+  json["recall"] = verify.mean_recall;
+  json["lowestRecall"] = verify.min_recall;
+  json["maxLogitDifference"] = verify.max_logit_difference;
+  json["maxWeightDifference"] = verify.max_weight_difference;
+  return json;
+}
+
 Json ToJson(const LoadReport& report) {
   const LoadResult& result = report.result;
   const Tally& total = result.total;
@@ -248,15 +267,7 @@ Json ToJson(const LoadReport& report) {
                       {"error", std::string(report.writes->status.message())}};
   }
   json["options"] = report.options;
-  if (report.verify) {
-    json["verify"] = {
-        {"count", report.verify->query_count},
-        {"underLoad", report.verify->under_load_count},
-        {"recall", report.verify->mean_recall},
-        {"lowestRecall", report.verify->min_recall},
-        {"maxLogitDifference", report.verify->max_logit_difference},
-        {"maxWeightDifference", report.verify->max_weight_difference}};
-  }
+  if (report.verify) json["verify"] = VerifyToJson(*report.verify);
   if (report.cleanup) {
     json["cleanup"] = {{"deleted", report.cleanup->deleted_count},
                        {"error", std::string(report.cleanup->status.message())},

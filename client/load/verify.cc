@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/status/statusor.h"
 #include "core/base/status.h"
 
 namespace attendant {
@@ -61,6 +62,10 @@ void VerifyResult::Add(const v1::AttendResponse& answer,
       std::max(max_weight_difference, MaxWeightDifference(answer, exact));
 }
 
+void VerifyResult::AddFailure(const absl::Status& failure) {
+  if (failed_count++ == 0) first_failure = failure;
+}
+
 double Recall(const v1::AttendResponse& answer,
               const v1::AttendResponse& exact) {
   if (exact.items().empty()) return 1;
@@ -107,7 +112,7 @@ void AnswerChecker::Offer(const grpc::ByteBuffer& request,
 }
 
 void AnswerChecker::Run() {
-  while (result_.query_count < count_ && status_.ok()) {
+  while (checked_count() < count_) {
     std::optional<Answer> answer;
     {
       MutexLock lock(&mutex_);
@@ -115,13 +120,27 @@ void AnswerChecker::Run() {
       if (stopped_) return;
       answer = std::exchange(offered_, std::nullopt);
     }
-    const auto request = Parse<v1::AttendRequest>(answer->request);
-    const auto reply = Parse<v1::AttendResponse>(answer->reply);
-    status_ = request.status();
-    if (status_.ok()) status_ = reply.status();
-    if (status_.ok()) status_ = Check(*request, *reply);
-    if (status_.ok()) ++result_.under_load_count;
+    const absl::Status status = CheckUnderLoad(*answer);
+    if (status.ok()) {
+      ++result_.under_load_count;
+    } else {
+      result_.AddFailure(status);
+    }
   }
+}
+
+absl::Status AnswerChecker::CheckUnderLoad(const Answer& answer) {
+  ATTENDANT_ASSIGN_OR_RETURN(const auto request,
+                             Parse<v1::AttendRequest>(answer.request));
+  ATTENDANT_ASSIGN_OR_RETURN(const auto reply,
+                             Parse<v1::AttendResponse>(answer.reply));
+  return Check(request, reply);
+}
+
+absl::Status AnswerChecker::AskAndCheck(const v1::AttendRequest& request) {
+  ATTENDANT_ASSIGN_OR_RETURN(const v1::AttendResponse answer,
+                             client_->Attend(request));
+  return Check(request, answer);
 }
 
 absl::Status AnswerChecker::Check(const v1::AttendRequest& request,
@@ -143,16 +162,15 @@ void AnswerChecker::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-absl::StatusOr<VerifyResult> AnswerChecker::Finish(
-    const std::vector<v1::AttendRequest>& rest) {
+VerifyResult AnswerChecker::Finish(const std::vector<v1::AttendRequest>& rest) {
   Stop();
-  ATTENDANT_RETURN_IF_ERROR(status_);
-  while (result_.query_count < count_ && !rest.empty()) {
-    const v1::AttendRequest& request =
-        rest[static_cast<std::size_t>(result_.query_count) % rest.size()];
-    ATTENDANT_ASSIGN_OR_RETURN(const v1::AttendResponse answer,
-                               client_->Attend(request));
-    ATTENDANT_RETURN_IF_ERROR(Check(request, answer));
+  while (checked_count() < count_ && !rest.empty()) {
+    const absl::Status status = AskAndCheck(
+        rest[static_cast<std::size_t>(checked_count()) % rest.size()]);
+    if (status.ok()) continue;
+    // A server that has gone would be waited for each time.
+    result_.AddFailure(status);
+    break;
   }
   return result_;
 }

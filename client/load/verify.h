@@ -12,7 +12,6 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/client.h"
 #include "core/base/clock.h"
@@ -21,8 +20,11 @@
 namespace attendant {
 
 struct VerifyResult {
+  // Checks that were made, and those that failed, which count for nothing else.
   std::int64_t query_count = 0;
-  // Those of them whose answer was given under load.
+  std::int64_t failed_count = 0;
+  absl::Status first_failure = absl::OkStatus();
+  // Those of query_count whose answer was given under load.
   std::int64_t under_load_count = 0;
   // Share of the exact answer's items that the answer holds.
   double mean_recall = 0;
@@ -34,6 +36,7 @@ struct VerifyResult {
 
   // Adds one answer.
   void Add(const v1::AttendResponse& answer, const v1::AttendResponse& exact);
+  void AddFailure(const absl::Status& failure);
 };
 
 // The share of the items of `exact` that are in `answer`; 1 if it has none.
@@ -62,10 +65,8 @@ class AnswerChecker {
   void Offer(const grpc::ByteBuffer& request, const grpc::ByteBuffer& reply);
 
   // Ends the checks, and makes up for those that are missing by asking `rest`
-  // in turns, if it is not empty. Errors: that of the first request that fails.
-  // At most once.
-  absl::StatusOr<VerifyResult> Finish(
-      const std::vector<v1::AttendRequest>& rest);
+  // in turns, if it is not empty, until one fails. At most once.
+  VerifyResult Finish(const std::vector<v1::AttendRequest>& rest);
 
  private:
   struct Answer {
@@ -75,8 +76,13 @@ class AnswerChecker {
 
   void Run();
   void Stop();
+  std::int64_t checked_count() const {
+    return result_.query_count + result_.failed_count;
+  }
   absl::Status Check(const v1::AttendRequest& request,
                      const v1::AttendResponse& answer);
+  absl::Status CheckUnderLoad(const Answer& answer);
+  absl::Status AskAndCheck(const v1::AttendRequest& request);
 
   Client* const client_;
   const std::int64_t count_;
@@ -90,7 +96,6 @@ class AnswerChecker {
 
   // The thread's, until it is joined.
   VerifyResult result_;
-  absl::Status status_;
   std::thread thread_;
 };
 

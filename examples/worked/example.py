@@ -169,7 +169,8 @@ class Example:
         if words[0] == "contextualize":
             want = self.head_weights(*words[1:])
         elif words[0] == "attend":
-            heads = [item["headWeights"] for item in self.ask(*words)["items"]]
+            heads = [item["headWeights"]
+                     for item in self.ask(*words, "--by-head")["items"]]
             want = [[list(row)] for row in zip(*heads)]
         else:
             want = [self.rank_weights(*words)]

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
@@ -21,6 +22,7 @@
 #include "client/doctor/machine.h"
 #include "client/doctor/report.h"
 #include "client/doctor/server.h"
+#include "core/base/status.h"
 #include "core/shortlist/faiss_build.h"
 #include "tests/client/temporary_file.h"
 #include "tests/support/scratch_directory.h"
@@ -162,6 +164,32 @@ TEST(DataDirectoryTest, NamesWhoHoldsIt) {
             "nobody");
 }
 
+// Another user is no reason to take the directory from its owner.
+TEST(DataDirectoryTest, OneOfAnotherUserIsForThatUserToExamine) {
+  if (getuid() != 0) GTEST_SKIP() << "only root makes files of others";
+  const ScratchDirectory directory;
+  const std::string path = directory / "data";
+  std::filesystem::create_directory(path);
+  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  constexpr uid_t kNobody = 65534;
+  const auto print_as_nobody = [&] {
+    if (setuid(kNobody) != 0) _exit(2);
+    for (const Finding& finding : ExamineDataDirectory(path)) {
+      std::cerr << finding.text << ": " << finding.advice << "\n"
+                << (finding.verdict == Verdict::kWarning ? "warning" : "")
+                << "\n";
+    }
+    _exit(0);
+  };
+  EXPECT_EXIT(print_as_nobody(), ::testing::ExitedWithCode(0),
+              "Permission denied, as it is root's: run as its owner: sudo -u "
+              "root attendant doctor --data-dir .*data\nwarning");
+  ASSERT_EQ(chown(path.c_str(), kNobody, kNobody), 0);
+  std::filesystem::permissions(path, std::filesystem::perms::none);
+  EXPECT_EXIT(print_as_nobody(), ::testing::ExitedWithCode(0),
+              "Permission denied: let its owner in: chmod u\\+rwx .*chown");
+}
+
 TEST(DataDirectoryTest, AFileIsNoDirectory) {
   const TemporaryFile file("data", "text");
   const auto findings = ExamineDataDirectory(file.path());
@@ -173,7 +201,8 @@ TEST(DataDirectoryTest, AFileIsNoDirectory) {
 TEST(ServerTest, OneThatIsNotThereIsAFailureThatSaysWhatToDo) {
   const auto findings = ExamineServer(
       {.server = "127.0.0.1:1", .http = "127.0.0.1:1", .connect = [] {
-         return absl::UnavailableError("nobody listens");
+         return StatusWithReason(absl::StatusCode::kUnavailable,
+                                 "nobody listens", kNoServer);
        }});
   EXPECT_EQ(About(findings, "gRPC").verdict, Verdict::kFailure);
   EXPECT_EQ(About(findings, "gRPC").text, "nobody listens");
@@ -204,6 +233,52 @@ TEST(ServerTest, TellsWhenTheCertificateEnds) {
                        HasSubstr("127.0.0.1:1 shows no certificate")));
 }
 
+// The server warns of it as well.
+TEST(ServerTest, ACertificateIsToldOfOnce) {
+  const TestAuthority authority("ours");
+  const TestCertificate issued =
+      authority.Issue("IP:127.0.0.1", absl::Hours(100));
+  const TemporaryFile certificate("server.pem", issued.certificate);
+  const TemporaryFile key("server.key", issued.key);
+  const TemporaryFile ca("ca.pem", authority.certificate());
+  httplib::SSLServer server(certificate.path().c_str(), key.path().c_str());
+  server.Get("/readyz", [](const httplib::Request&, httplib::Response& page) {
+    page.set_content(R"({"warnings": ["the TLS certificate expires soon"]})",
+                     "application/json");
+  });
+  const int port = server.bind_to_any_port("127.0.0.1");
+  const std::string address = absl::StrCat("127.0.0.1:", port);
+  std::thread serving([&] { server.listen_after_bind(); });
+  const auto findings =
+      ExamineServer({.server = address,
+                     .http = address,
+                     .security = {.ca_path = ca.path()},
+                     .connect = [] { return absl::UnavailableError(""); }});
+  server.stop();
+  serving.join();
+  EXPECT_EQ(About(findings, "certificate").verdict, Verdict::kWarning);
+  EXPECT_EQ(About(findings, "HTTP port").text, address + ", ready");
+}
+
+TEST(ServerTest, AWarningOfACertificateNamesThePageOnTls) {
+  httplib::Server server;
+  server.Get("/readyz", [](const httplib::Request&, httplib::Response& page) {
+    page.set_content(R"({"warnings": ["the TLS certificate expires soon"]})",
+                     "application/json");
+  });
+  const int port = server.bind_to_any_port("127.0.0.1");
+  std::thread serving([&] { server.listen_after_bind(); });
+  const auto findings =
+      ExamineServer({.server = "127.0.0.1:1",
+                     .http = absl::StrCat("127.0.0.1:", port),
+                     .connect = [] { return absl::UnavailableError(""); }});
+  server.stop();
+  serving.join();
+  EXPECT_EQ(About(findings, "HTTP port").verdict, Verdict::kWarning);
+  EXPECT_THAT(About(findings, "HTTP port").advice,
+              HasSubstr("docs/operations.md"));
+}
+
 TEST(ServerTest, ACertificateThatEndsSoonIsToldOf) {
   const absl::Time now = absl::FromUnixSeconds(1767225600);
   constexpr absl::Duration kDay = absl::Hours(24);
@@ -214,6 +289,7 @@ TEST(ServerTest, ACertificateThatEndsSoonIsToldOf) {
   const Finding past = ExamineExpiry(now, now);
   EXPECT_EQ(past.verdict, Verdict::kFailure);
   EXPECT_THAT(past.advice, HasSubstr("--tls-cert"));
+  EXPECT_THAT(past.advice, HasSubstr("docs/operations.md"));
 }
 
 TEST(ServerTest, TheHttpPortIsAThousandAbove) {
@@ -241,6 +317,20 @@ TEST(DoctorReportTest, ListsFindingsWithWhatToDo) {
             "\n"
             "1 failure and 1 warning.\n");
   EXPECT_THAT(DoctorReport({}, Style()), HasSubstr("All is well."));
+}
+
+TEST(DoctorReportTest, WhatWasNotExaminedIsNotCalledWell) {
+  const std::vector<Examination> skipped = {{"Server",
+                                             {{.subject = "server",
+                                               .verdict = Verdict::kSkipped,
+                                               .text = "not examined"}}}};
+  EXPECT_EQ(DoctorReport(skipped, Style()),
+            "Server\n"
+            "  - server  not examined\n"
+            "\n"
+            "All that was examined is well.\n");
+  EXPECT_EQ(WorstOf(skipped), Verdict::kOk);
+  EXPECT_THAT(DoctorJson(skipped), HasSubstr("\"skipped\""));
 }
 
 TEST(DoctorReportTest, JsonSaysTheSame) {

@@ -43,6 +43,8 @@ TEST(GrpcStatusTest, DecodesFieldReasonAndDelay) {
                                "(try again in 250ms)"));
   EXPECT_EQ(FieldOf(status), "query.vector.values[17]");
   EXPECT_EQ(ReasonOf(status), "QUEUE_FULL");
+  EXPECT_EQ(DetailsOf(status).details_size(), 3);
+  EXPECT_EQ(DetailsOf(absl::NotFoundError("no file")).details_size(), 0);
 }
 
 TEST(GrpcStatusTest, NamesAFieldOnce) {

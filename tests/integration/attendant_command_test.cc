@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <limits>
@@ -272,7 +273,7 @@ TEST_F(AttendantCommandTest, TheDoctorFindsTheServerWell) {
   server_->Kill();
   const CommandResult dead = Run(doctor);
   EXPECT_EQ(dead.exit_status, 1);
-  EXPECT_THAT(dead.out, HasSubstr("start it: attendantd"));
+  EXPECT_THAT(dead.out, HasSubstr("start one: attendantd"));
 }
 
 TEST_F(AttendantCommandTest, ExitStatusTellsUsageFromRefusalFromNoServer) {
@@ -286,7 +287,69 @@ TEST_F(AttendantCommandTest, ExitStatusTellsUsageFromRefusalFromNoServer) {
   EXPECT_EQ(server_->Stop(), 0);
   const CommandResult unreachable = Run({"catalog", "list"});
   EXPECT_EQ(unreachable.exit_status, 3);
-  EXPECT_THAT(unreachable.err, HasSubstr(server_->address()));
+  EXPECT_THAT(unreachable.err,
+              AllOf(HasSubstr("no server answers at " + server_->address()),
+                    HasSubstr("start one: attendantd")));
+}
+
+TEST_F(AttendantCommandTest, FirstFailuresSayWhatToDoNext) {
+  EXPECT_THAT(Run({"attend", "nowhere", "--vector", "1,0"}).err,
+              HasSubstr("`attendant catalog list` shows"));
+  // gRPC would add lines of its own.
+  const CommandResult http = RunCommand(
+      {kAttendant, "--server", server_->http_address(), "catalog", "list"});
+  EXPECT_EQ(http.exit_status, 3);
+  EXPECT_EQ(
+      http.err,
+      absl::StrCat("attendant: something listens at ", server_->http_address(),
+                   ", but does not answer as a gRPC server without TLS; "
+                   "for a server with TLS give --ca FILE; its HTTP port "
+                   "is another one\n"));
+  for (const char* address : {"localhost", ":7600", "::1", "[::1]"}) {
+    const CommandResult usage =
+        RunCommand({kAttendant, "--server", address, "catalog", "list"});
+    EXPECT_EQ(usage.exit_status, 2) << address;
+    EXPECT_THAT(usage.err, HasSubstr("want HOST:PORT"));
+  }
+}
+
+TEST_F(AttendantCommandTest, JsonOfWhatFailsIsOneDocumentToo) {
+  const CommandResult refused =
+      Run({"--json", "attend", "nowhere", "--vector", "1,0"});
+  EXPECT_EQ(refused.exit_status, 1);
+  EXPECT_THAT(refused.err, HasSubstr("no catalog 'nowhere'"));
+  const json error = json::parse(refused.out)["error"];
+  EXPECT_EQ(error["code"], "NOT_FOUND");
+  EXPECT_THAT(error["message"], HasSubstr("no catalog 'nowhere'"));
+  EXPECT_EQ(error["reason"], "CATALOG_NOT_FOUND");
+  EXPECT_TRUE(error["metadata"].is_object());
+  EXPECT_FALSE(error.contains("retryDelay"));
+  const CommandResult usage = Run({"--json", "attend", "points"});
+  EXPECT_EQ(usage.exit_status, 2);
+  EXPECT_THAT(usage.err, HasSubstr("--vector"));
+  EXPECT_EQ(json::parse(usage.out)["error"]["reason"], "USAGE");
+  EXPECT_EQ(server_->Stop(), 0);
+  const CommandResult unreachable = Run({"--json", "catalog", "list"});
+  EXPECT_EQ(unreachable.exit_status, 3);
+  EXPECT_EQ(json::parse(unreachable.out)["error"]["code"], "UNAVAILABLE");
+}
+
+// The format of an answer is no part of the question.
+TEST_F(AttendantCommandTest, TextAndJsonAskTheSame) {
+  CreatePoints();
+  ASSERT_EQ(ImportPoints(File("keys.npy", NpyBytes(Keys(), 2)),
+                         File("ids.txt", Ids()))
+                .exit_status,
+            0);
+  const std::vector<std::string> ask = {"attend", "points", "--vector", "1,0"};
+  const json answer = RunJson(ask);
+  EXPECT_FALSE(answer.contains("pooledValue"));
+  EXPECT_TRUE(answer["items"][0]["headWeights"].empty());
+  EXPECT_THAT(RunText(ask), Not(HasSubstr("Pooled")));
+  std::vector<std::string> pooled = ask;
+  pooled.insert(pooled.end(), {"--pool", "shortlist"});
+  EXPECT_EQ(RunJson(pooled)["pooledValue"]["values"].size(), 2u);
+  EXPECT_THAT(RunText(pooled), HasSubstr("Pooled"));
 }
 
 TEST_F(AttendantCommandTest, CreatingAgainTellsWhatIsNotApplied) {
@@ -309,6 +372,60 @@ TEST_F(AttendantCommandTest, CreatingAgainTellsWhatIsNotApplied) {
       RunJson({"catalog", "describe",
                "points"})["catalog"]["schema"]["keyFields"][0]["temperature"],
       1);
+}
+
+// As README says.
+TEST_F(AttendantCommandTest, TheExampleOfTheReadmeRuns) {
+  ASSERT_EQ(RunCommand({absl::StrCat(kSourceDir, "/examples/films/write-files"),
+                        files_ / "new"})
+                .exit_status,
+            0);
+  ASSERT_EQ(Run({"catalog", "create", "films", "--key-field", "taste:64:cosine",
+                 "--temperature", "taste=0.05", "--attribute", "title:string"})
+                .exit_status,
+            0);
+  const CommandResult imported =
+      Run({"items", "import", "films", "--ids", files_ / "new/ids.txt",
+           "--keys", "taste=" + files_ / "new/keys.npy", "--attributes",
+           files_ / "new/titles.jsonl"});
+  ASSERT_EQ(imported.exit_status, 0) << imported.err;
+  const std::string answer =
+      RunText({"attend", "films", "--like", "tt0111161", "--like",
+               "tt0068646=0.5", "--show", "title", "-k", "2"});
+  // Of one taste.
+  EXPECT_THAT(answer, AllOf(HasSubstr("The Godfather Part II"),
+                            HasSubstr("12 Angry Men")));
+}
+
+TEST_F(AttendantCommandTest, AnUnknownAttributeToShowIsNamedWithThoseThereAre) {
+  CreatePoints();
+  ASSERT_EQ(ImportPoints(File("keys.npy", NpyBytes(Keys(), 2)),
+                         File("ids.txt", Ids()))
+                .exit_status,
+            0);
+  constexpr char kSaid[] =
+      "attendant: --show: got title, want an attribute of points: name\n";
+  EXPECT_EQ(Run({"attend", "points", "--vector", "1,0", "--show", "title"}).err,
+            kSaid);
+  EXPECT_EQ(Run({"rank", "points", "--candidate", "item4", "--profile", "item5",
+                 "--show", "title"})
+                .err,
+            kSaid);
+}
+
+TEST_F(AttendantCommandTest, AFlagIsNamedOnceWhereItIsWrong) {
+  for (const auto& [flag, value, want] :
+       std::vector<std::array<std::string, 3>>{
+           {"--bias", "=", "NAME or NAME=FACTOR"},
+           {"--decay", "added=5", "NAME=HALF_LIFE"},
+           {"--head", "=1", "FIELD or FIELD=TEMPERATURE"}}) {
+    const CommandResult result =
+        Run({"attend", "points", "--vector", "1,0", flag, value});
+    EXPECT_EQ(result.exit_status, 2);
+    EXPECT_THAT(result.err,
+                HasSubstr(absl::StrCat("attendant: ", flag, ": got '", value,
+                                       "', want ", want)));
+  }
 }
 
 TEST_F(AttendantCommandTest, ATruncatedArrayStoresNothing) {
@@ -428,6 +545,45 @@ TEST_F(AttendantCommandTest, TooFewEventsNameTheWayOut) {
   EXPECT_EQ(Run({"fit", "lsi", events, "--temperature", "1", "--out", fit})
                 .exit_status,
             0);
+}
+
+TEST_F(AttendantCommandTest, AFittedTemperatureCanBeTakenBack) {
+  ASSERT_EQ(Run({"catalog", "create", "points", "--key-field", "key:2:dot",
+                 "--temperature", "key=0.05"})
+                .exit_status,
+            0);
+  ASSERT_EQ(ImportPoints(File("keys.npy", NpyBytes(Keys(), 2)),
+                         File("ids.txt", Ids()))
+                .exit_status,
+            0);
+  const auto temperature = [&] {
+    return RunJson(
+        {"catalog", "describe",
+         "points"})["catalog"]["schema"]["keyFields"][0]["temperature"];
+  };
+  std::vector<std::string> fit = {
+      "fit",
+      "temperature",
+      "--catalog",
+      "points",
+      "--pairs",
+      File("pairs.jsonl",
+           "{\"vector\": [0.1, 0], \"item\": \"item39\"}\n"
+           "{\"vector\": [0.1, 0], \"item\": \"item20\"}\n")};
+  std::vector<std::string> dry = fit;
+  dry.push_back("--dry-run");
+  EXPECT_THAT(RunText(dry), HasSubstr("Would set temperature"));
+  const json told = RunJson(dry);
+  EXPECT_EQ(told["previousTemperature"], 0.05);
+  EXPECT_EQ(told["previousCombineKind"], "sum");
+  EXPECT_EQ(told["dryRun"], true);
+  EXPECT_EQ(temperature(), 0.05);
+  EXPECT_THAT(
+      RunText(fit),
+      AllOf(HasSubstr("Set temperature of field key of points: 0.05 -> "),
+            HasSubstr("Undo: attendant catalog update points key "
+                      "--temperature 0.05\n")));
+  EXPECT_EQ(temperature(), told["temperature"]);
 }
 
 TEST_F(AttendantCommandTest, AMissingColumnIsNamed) {
@@ -554,7 +710,22 @@ TEST_F(AttendantCommandTest, RanksCandidatesByAHistory) {
   // Logits 5 x 3 + 1 and 5 x 2 + 1.
   EXPECT_NEAR(answer["candidates"][0]["events"][0]["weight"],
               1 / (1 + std::exp(-5)), 1e-6);
+  EXPECT_EQ(answer["candidates"][0]["events"][0]["itemId"], "item3");
+  EXPECT_EQ(answer["candidates"][0]["events"][0]["time"],
+            "2011-02-01T00:00:00Z");
   EXPECT_EQ(answer["futureEventCount"], 1);
+  ASSERT_EQ(
+      Run({"items", "update", "points", "item3", "item5", "--set", "name=red"})
+          .exit_status,
+      0);
+  const json shown =
+      RunJson({"rank", "points", "--candidate", "item5", "--profile", "item3",
+               "--profile-vector", "0,1", "--show", "name"})["candidates"][0];
+  EXPECT_EQ(shown["attributes"]["name"]["stringValue"], "red");
+  EXPECT_EQ(shown["events"][0]["itemId"], "item3");
+  EXPECT_EQ(shown["events"][0]["attributes"]["name"]["stringValue"], "red");
+  EXPECT_FALSE(shown["events"][0].contains("time"));
+  EXPECT_FALSE(shown["events"][1].contains("itemId"));
   const CommandResult report =
       Run({"rank", "points", "--near", "1,0", "--near-count", "2", "--event",
            "item2=2011-01-01", "--profile", "gone"});

@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <httplib.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
@@ -23,6 +24,7 @@
 
 #include "absl/base/config.h"
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -48,6 +50,8 @@ constexpr int kValueBytes = 60 << 10;
 constexpr std::int64_t kReplyBytes = std::int64_t{kItemCount} * kValueBytes;
 constexpr char kListItems[] = "/attendant.v1.ItemService/ListItems";
 constexpr char kAttend[] = "/attendant.v1.AttentionService/Attend";
+constexpr char kReflect[] =
+    "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
 constexpr absl::Duration kPatience = absl::Minutes(1);
 
 // Asks the same again and again on a connection of its own, until Stop.
@@ -156,11 +160,37 @@ class HostileClientsTest : public ::testing::Test {
     EXPECT_OK(client->Attend(Query()).status());
   }
 
+  // Sends calls, as `frames_of` makes one of a stream, until the connection had
+  // 10,000 of them or `sent` is `count`. Many at once: gRPC ends no call while
+  // there is more to read, and could else keep up with a client that is slower
+  // than it.
+  static void SendCalls(
+      RawConnection& connection, std::int64_t count,
+      const std::function<std::string(std::uint32_t stream)>& frames_of,
+      std::int64_t& sent) {
+    std::string many;
+    for (std::uint32_t stream = 1; stream < 20000 && sent < count;
+         stream += 2, ++sent) {
+      many += frames_of(stream);
+      if (many.size() < kMiB / 4) continue;
+      if (!connection.Send(many)) break;
+      many.clear();
+    }
+    connection.Send(many);
+  }
+  // Of a call that is reset at once.
+  static std::string ResetCall(std::uint32_t stream, absl::string_view method,
+                               const std::string& message) {
+    return BeginCall(stream, method) +
+           MessageFrame(stream, kEndStream, message) +
+           Frame(FrameType::kRstStream, 0, stream, std::string("\0\0\0\x8", 4));
+  }
+
   // Waits until so many calls were cancelled for clients that take nothing.
   bool AwaitStalled(std::int64_t count) const {
     return AwaitCount("attendant_calls_stalled_total", count);
   }
-  // True once a counter without labels has come to `count`.
+  // True once a counter, with its labels, has come to `count`.
   bool AwaitCount(absl::string_view name, std::int64_t count) const {
     const std::string line = absl::StrCat("\n", name, " ");
     const SteadyTime end = SteadyAfter(kPatience);
@@ -183,8 +213,9 @@ class HostileClientsTest : public ::testing::Test {
   }
 
   // Waits for an event in the server's log.
-  bool AwaitLog(const std::string& event) const {
-    const SteadyTime end = SteadyAfter(kPatience);
+  bool AwaitLog(const std::string& event,
+                absl::Duration patience = kPatience) const {
+    const SteadyTime end = SteadyAfter(patience);
     while (server_->log().find(event) == std::string::npos) {
       if (SteadyNow() > end) return false;
       absl::SleepFor(absl::Milliseconds(20));
@@ -274,8 +305,52 @@ TEST_F(HostileClientsTest, IdleConnectionsAreLimitedAndTheRestIsClosed) {
         const SteadyTime end = SteadyAfter(kPatience);
         while (!server_->Connect().ok() && SteadyNow() < end) {
         }
+        EXPECT_TRUE(AwaitCount(
+            "attendant_connections_refused_total{reason=\"limit\"}", 2));
       },
       (64 + count / 10) * kMiB);
+}
+
+TEST_F(HostileClientsTest, OneAddressThatTakesAllPlacesKeepsNoOtherOut) {
+  constexpr int kPlaces = 32;
+  Start({"--max-connections", absl::StrCat(kPlaces)});
+  std::vector<RawConnection> idle;
+  while (!AwaitLog("connection_refused", absl::Milliseconds(10))) {
+    idle.emplace_back(port()).Send(Hello());
+  }
+  std::vector<RawConnection> others;
+  for (int i = 0; i < kPlaces / 2; ++i) {
+    RawConnection& other = others.emplace_back(port(), "127.0.0.2");
+    ASSERT_TRUE(other.Send(Hello() +
+                           BeginCall(1, "/grpc.health.v1.Health/Check") +
+                           MessageFrame(1, kEndStream, "")));
+    const std::string serving = MessageFrame(1, 0, "\x8\x1").substr(9);
+    std::string received;
+    const SteadyTime end = SteadyAfter(kPatience);
+    while (!absl::StrContains(received, serving) && SteadyNow() < end) {
+      received += other.Receive();
+    }
+    EXPECT_THAT(received, HasSubstr(serving));
+  }
+  EXPECT_THAT(server_->log(), HasSubstr("others have no place"));
+  // Both have as many now.
+  RawConnection late(port(), "127.0.0.2");
+  EXPECT_TRUE(late.AwaitClose(kPatience));
+}
+
+TEST_F(HostileClientsTest, WithoutDescriptorsConnectionsWaitAndTheLogSaysWhy) {
+  Start({});
+  rlimit all = {};
+  ASSERT_EQ(prlimit(server_->pid(), RLIMIT_NOFILE, nullptr, &all), 0);
+  const rlimit none = {.rlim_cur = 0, .rlim_max = all.rlim_max};
+  ASSERT_EQ(prlimit(server_->pid(), RLIMIT_NOFILE, &none, nullptr), 0);
+  RawConnection connection(port());
+  ASSERT_TRUE(connection.Send(Hello()));
+  EXPECT_TRUE(AwaitLog("LimitNOFILE"));
+  ASSERT_EQ(prlimit(server_->pid(), RLIMIT_NOFILE, &all, nullptr), 0);
+  EXPECT_NE(connection.Receive(), "");
+  EXPECT_TRUE(AwaitCount(
+      "attendant_connections_refused_total{reason=\"resources\"}", 1));
 }
 
 TEST_F(HostileClientsTest, PingsWithoutCallsEndTheConnection) {
@@ -320,20 +395,12 @@ TEST_F(HostileClientsTest, StreamsThatAreResetAtOnceHoldLittle) {
           while (sent < count) {
             RawConnection connection(port());
             ASSERT_TRUE(connection.Send(Hello()));
-            // Many at once: gRPC ends no call while there is more to read, and
-            // could else keep up with a client that is slower than it.
-            std::string many;
-            for (std::uint32_t stream = 1; stream < 20000 && sent < count;
-                 stream += 2, ++sent) {
-              many += BeginCall(stream, call.method) +
-                      MessageFrame(stream, kEndStream, call.message) +
-                      Frame(FrameType::kRstStream, 0, stream,
-                            std::string("\0\0\0\x8", 4));
-              if (many.size() < kMiB / 4) continue;
-              if (!connection.Send(many)) break;
-              many.clear();
-            }
-            connection.Send(many);
+            SendCalls(
+                connection, count,
+                [&](std::uint32_t stream) {
+                  return ResetCall(stream, call.method, call.message);
+                },
+                sent);
           }
           EXPECT_TRUE(AwaitCount("attendant_connections_dropped_total", 1));
         },
@@ -346,7 +413,8 @@ TEST_F(HostileClientsTest, StreamsThatAreResetAtOnceHoldLittle) {
 TEST_F(HostileClientsTest, CallsWhoseMessagesNeverComeHoldLittle) {
   // Each would hold 13 KiB.
   const std::int64_t count = Flag("calls", Short(20000));
-  for (const char* const method : {kAttend, "/grpc.health.v1.Health/Check"}) {
+  for (const char* const method :
+       {kAttend, "/grpc.health.v1.Health/Check", kReflect}) {
     SCOPED_TRACE(method);
     server_ = nullptr;  // the directory is the next one's
     Start({"--max-streams", "100"});
@@ -357,20 +425,67 @@ TEST_F(HostileClientsTest, CallsWhoseMessagesNeverComeHoldLittle) {
           while (sent < count) {
             RawConnection& connection = connections.emplace_back(port());
             ASSERT_TRUE(connection.Send(Hello()));
-            std::string many;
-            for (std::uint32_t stream = 1; stream < 20000 && sent < count;
-                 stream += 2, ++sent) {
-              many += BeginCall(stream, method);
-              if (many.size() < kMiB / 4) continue;
-              if (!connection.Send(many)) break;
-              many.clear();
-            }
-            connection.Send(many);
+            SendCalls(
+                connection, count,
+                [&](std::uint32_t stream) { return BeginCall(stream, method); },
+                sent);
           }
           EXPECT_TRUE(AwaitCount("attendant_calls_not_sent_total", 1));
+          EXPECT_TRUE(AwaitLog("got 201, want at most 200"));
         },
         128 * kMiB);
   }
+}
+
+// Of reflection nobody is told before it is answered, which those are never.
+TEST_F(HostileClientsTest, CallsOfReflectionThatAreResetHoldLittle) {
+  const std::int64_t count = Flag("resets", Short(20000));
+  Start({"--max-streams", "100"});
+  Suffer(
+      [&] {
+        std::int64_t sent = 0;
+        while (sent < count) {
+          RawConnection connection(port());
+          ASSERT_TRUE(connection.Send(Hello()));
+          SendCalls(
+              connection, count,
+              [](std::uint32_t stream) {
+                // ServerReflectionRequest{list_services: ""}
+                return ResetCall(stream, kReflect, {"\x3A\x00", 2});
+              },
+              sent);
+        }
+        EXPECT_TRUE(AwaitCount("attendant_calls_not_sent_total", 1));
+      },
+      128 * kMiB);
+}
+
+// gRPC's reflection waits for messages on threads of its own.
+TEST_F(HostileClientsTest, SilentStreamsOfReflectionTakeFewThreads) {
+  Start({});
+  constexpr int kStreams = 200;
+  const std::int64_t before = ThreadCountOf(server_->pid());
+  std::vector<RawConnection> connections;
+  std::int64_t most = 0;
+  Suffer(
+      [&] {
+        for (int i = 0; i < 4; ++i) {
+          RawConnection& connection = connections.emplace_back(port());
+          std::string calls = Hello();
+          for (std::uint32_t stream = 1; stream < 2 * kStreams / 4;
+               stream += 2) {
+            calls += BeginCall(stream, kReflect);
+          }
+          ASSERT_TRUE(connection.Send(calls));
+        }
+        const SteadyTime end = SteadyAfter(absl::Seconds(2));
+        while (SteadyNow() < end) {
+          most = std::max(most, ThreadCountOf(server_->pid()));
+          absl::SleepFor(absl::Milliseconds(10));
+        }
+      },
+      64 * kMiB);
+  EXPECT_LT(most, before + 32);
 }
 
 TEST_F(HostileClientsTest, HeadersWithoutEndEndTheConnection) {

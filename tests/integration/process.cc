@@ -10,6 +10,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <initializer_list>
 #include <sstream>
 #include <utility>
 
@@ -20,6 +21,28 @@
 #include "tests/support/scratch_directory.h"
 
 namespace attendant {
+namespace {
+
+// The sum of these fields of a process's status, whatever their unit.
+std::int64_t SumOfStatus(pid_t pid,
+                         std::initializer_list<absl::string_view> names) {
+  std::istringstream lines(
+      ReadWholeFile(absl::StrCat("/proc/", pid, "/status")));
+  std::int64_t sum = 0;
+  for (std::string line; std::getline(lines, line);) {
+    for (const absl::string_view name : names) {
+      absl::string_view rest = line;
+      std::int64_t value = 0;
+      if (absl::ConsumePrefix(&rest, name) &&
+          absl::SimpleAtoi(absl::StripSuffix(rest, "kB"), &value)) {
+        sum += value;
+      }
+    }
+  }
+  return sum;
+}
+
+}  // namespace
 
 std::string ReadWholeFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -34,20 +57,10 @@ void WriteWholeFile(const std::string& path, const std::string& content) {
 }
 
 std::int64_t ResidentOf(pid_t pid) {
-  std::istringstream lines(
-      ReadWholeFile(absl::StrCat("/proc/", pid, "/status")));
-  std::int64_t sum = 0;
-  for (std::string line; std::getline(lines, line);) {
-    absl::string_view rest = line;
-    std::int64_t kib = 0;
-    if ((absl::ConsumePrefix(&rest, "RssAnon:") ||
-         absl::ConsumePrefix(&rest, "RssShmem:")) &&
-        absl::SimpleAtoi(absl::StripSuffix(rest, "kB"), &kib)) {
-      sum += kib << 10;
-    }
-  }
-  return sum;
+  return SumOfStatus(pid, {"RssAnon:", "RssShmem:"}) << 10;
 }
+
+std::int64_t ThreadCountOf(pid_t pid) { return SumOfStatus(pid, {"Threads:"}); }
 
 int OpenForWriting(const std::string& path) {
   const int fd =

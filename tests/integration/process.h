@@ -19,6 +19,9 @@ void WriteWholeFile(const std::string& path, const std::string& content);
 // RssAnon and RssShmem of a process, in bytes.
 std::int64_t ResidentOf(pid_t pid);
 
+// The threads of a process.
+std::int64_t ThreadCountOf(pid_t pid);
+
 // A descriptor to write a new file with. The caller closes it.
 int OpenForWriting(const std::string& path);
 

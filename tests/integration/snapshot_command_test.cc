@@ -60,7 +60,7 @@ TEST_F(SnapshotCommandTest, FromCreationOverAFileToASwap) {
   EXPECT_THAT(RunText({"snapshot", "delete", "shop", "before"}),
               HasSubstr("Deleted snapshot before"));
   EXPECT_THAT(RunText({"snapshot", "list", "shop"}),
-              HasSubstr("There are no snapshots"));
+              HasSubstr("There are no snapshots of 'shop'"));
   const json imported =
       RunJson({"snapshot", "import", file, "--name", "brought-back"});
   EXPECT_EQ(imported["snapshot"]["itemCount"], "50");

@@ -81,6 +81,19 @@ TEST(StartupTest, RefusesADataDirectoryThatAnotherProcessHolds) {
   EXPECT_OK(client->ListCatalogs(v1::ListCatalogsRequest()));
 }
 
+TEST(StartupTest, RefusesKernelsThatThereAreNot) {
+  const ScratchDirectory data;
+  for (const std::string asked : {"avx", "AVX2", ""}) {
+    const CommandResult result =
+        RunCommand({"/usr/bin/env", "ATTENDANT_KERNELS=" + asked, kAttendantd,
+                    "--data-dir", data.path(), "--listen", "127.0.0.1:0"});
+    EXPECT_EQ(result.exit_status, 2);
+    EXPECT_THAT(result.err,
+                AllOf(HasSubstr("ATTENDANT_KERNELS: got \"" + asked + "\""),
+                      HasSubstr("want scalar, avx2 or avx512")));
+  }
+}
+
 TEST(StartupTest, OfTwoTakenPortsTheOneOfListenIsNamed) {
   const ScratchDirectory data;
   const ScratchDirectory other;
@@ -254,10 +267,13 @@ TEST(StartupTest, TokensAndCertificatesGoThroughTheCommands) {
     return argv;
   };
   const auto trusting = with(list, {"--ca", files / "ca.pem"});
-  EXPECT_EQ(run("A=", list).exit_status, 3);
+  const CommandResult plaintext = run("A=", list);
+  EXPECT_EQ(plaintext.exit_status, 3);
+  EXPECT_THAT(plaintext.err, HasSubstr("for a server with TLS give --ca"));
   const CommandResult nobody = run("A=", trusting);
   EXPECT_EQ(nobody.exit_status, 1);
-  EXPECT_THAT(nobody.err, HasSubstr("authorization: got nothing"));
+  EXPECT_THAT(nobody.err, AllOf(HasSubstr("authorization: got nothing"),
+                                HasSubstr("--auth-token-file FILE")));
   const CommandResult web =
       run("A=", with(trusting, {"--auth-token-file", files / "web.token"}));
   EXPECT_EQ(web.exit_status, 0) << web.err;

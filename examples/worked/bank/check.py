@@ -35,7 +35,7 @@ def check_heads(example):
 
 def check(example):
     reply = example.ask("attend", "meanings", "--vector", "1,1,0,0",
-                        "--weights", "catalog")
+                        "--weights", "catalog", "--by-head")
     items = {item["id"]: item for item in reply["items"]}
     # A head of two components: a logit of 10 / sqrt 2 against three of 0. It
     # is a float below 8 after four roundings: of the projections, the scale

@@ -14,7 +14,7 @@ def check_heads(example, text, count):
     fields = ("title", "description")
     everything = ("--text", text, "--weights", "catalog", "-k", count)
     items = example.ask("attend", "books", "--head", "title=0.1", "--head",
-                        "description=0.1", *everything)["items"]
+                        "description=0.1", "--by-head", *everything)["items"]
     example.equal(f"'{text}': books", len(items), count)
     alone, shares = [], []
     for field in fields:

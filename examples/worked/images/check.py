@@ -15,7 +15,8 @@ def check(example):
     row_of = {item: i for i, item in enumerate(ids)}
 
     reply = example.ask("attend", "fashion", "--text", "ankle boot",
-                        "--weights", "catalog", "-k", len(ids))
+                        "--weights", "catalog", "--pool", "catalog",
+                        "-k", len(ids))
     weights = {item["id"]: item["weight"] for item in reply["items"]}
     boots = [i for i, name in enumerate(classes) if name == "Ankle boot"]
     for item in reply["items"][:len(boots)]:

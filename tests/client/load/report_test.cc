@@ -20,43 +20,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-v1::AttendResponse Answer(
-    const std::vector<std::pair<std::string, float>>& items) {
-  v1::AttendResponse answer;
-  for (const auto& [id, logit] : items) {
-    v1::AttendedItem* item = answer.add_items();
-    item->set_id(id);
-    item->set_logit(logit);
-    item->set_weight(logit / 8);
-  }
-  return answer;
-}
-
-TEST(VerifyTest, RecallIsTheShareOfTheExactItemsFound) {
-  const auto exact = Answer({{"a", 3}, {"b", 2}, {"c", 1}, {"d", 0}});
-  EXPECT_DOUBLE_EQ(Recall(exact, exact), 1);
-  EXPECT_DOUBLE_EQ(Recall(Answer({{"a", 3}, {"x", 2}}), exact), 0.25);
-  EXPECT_DOUBLE_EQ(Recall(Answer({}), Answer({})), 1);
-}
-
-TEST(VerifyTest, NumbersOfSharedItemsAreCompared) {
-  const auto exact = Answer({{"a", 3}, {"b", 2}});
-  EXPECT_EQ(MaxLogitDifference(Answer({{"a", 3}, {"x", 9}}), exact), 0);
-  EXPECT_EQ(MaxLogitDifference(Answer({{"b", 2.5}, {"a", 3}}), exact), 0.5);
-  EXPECT_EQ(MaxWeightDifference(Answer({{"b", 4}, {"a", 3}}), exact), 0.25);
-}
-
-TEST(VerifyTest, ResultsAddUp) {
-  const auto exact = Answer({{"a", 3}, {"b", 2}});
-  VerifyResult result;
-  result.Add(exact, exact);
-  result.Add(Answer({{"b", 2.5}}), exact);
-  EXPECT_EQ(result.query_count, 2);
-  EXPECT_DOUBLE_EQ(result.mean_recall, 0.75);
-  EXPECT_DOUBLE_EQ(result.min_recall, 0.5);
-  EXPECT_EQ(result.max_logit_difference, 0.5);
-}
-
 // `answered` took 1, 2, ... ms.
 Tally TallyOf(std::int64_t answered, std::int64_t aborted) {
   Tally tally;
@@ -149,6 +112,7 @@ TEST(JsonReportTest, AnOpenLoopSaysWhatBecameOfEachSliceAndKind) {
   EXPECT_EQ(json["verify"]["recall"], 0.97);
   EXPECT_EQ(json["verify"]["underLoad"], 8);
   EXPECT_EQ(json["verify"]["maxWeightDifference"], 0.125);
+  EXPECT_EQ(json["verify"]["failed"], 0);
   EXPECT_EQ(json["writes"]["storedPerSecond"], 4);
 }
 
@@ -158,6 +122,23 @@ TEST(TextReportTest, HasASummaryAndThePercentiles) {
       text, AllOf(HasSubstr("closed loop: 101 requests in 2.0 s, 50 a second"),
                   HasSubstr("OK 100 ABORTED 1"), HasSubstr("99.99"),
                   HasSubstr("100.000"), HasSubstr("1 x broken")));
+}
+
+TEST(TextReportTest, SaysHowManyChecksFailedAndWhyTheFirstDid) {
+  LoadReport report = ClosedLoop();
+  report.verify.emplace();
+  report.verify->AddFailure(absl::ResourceExhaustedError("no room"));
+  report.verify->AddFailure(absl::UnavailableError("gone"));
+  EXPECT_THAT(
+      TextReport(report),
+      AllOf(HasSubstr("not verified 2 answers, whose checks failed, the "
+                      "first: no room\n"),
+            Not(HasSubstr("recall"))));
+  const auto json = nlohmann::json::parse(JsonReport(report))["verify"];
+  EXPECT_EQ(json["failed"], 2);
+  EXPECT_EQ(json["error"], "no room");
+  EXPECT_FALSE(json.contains("recall"));
+  EXPECT_THAT(HtmlReport(report), HasSubstr("whose checks failed"));
 }
 
 TEST(TextReportTest, SaysWhatBecameOfTheItemsThatWereWritten) {

@@ -1,0 +1,33 @@
+#include "client/advice.h"
+
+#include "absl/strings/str_cat.h"
+#include "client/client.h"
+#include "core/base/status.h"
+
+namespace attendant {
+
+std::string AdviceOn(const absl::Status& status) {
+  const std::string reason = ReasonOf(status).value_or("");
+  if (reason == kNoServer) {
+    return "start one: attendantd --data-dir DIR; or say where it is: --server "
+           "HOST:PORT (ATTENDANT_SERVER)";
+  }
+  if (reason == kOtherProtocol) {
+    return "for a server with TLS give --ca FILE; its HTTP port is another one";
+  }
+  if (reason == "CATALOG_NOT_FOUND") {
+    return "`attendant catalog list` shows those there are";
+  }
+  if (absl::IsUnauthenticated(status)) {
+    return "give a token: --auth-token-file FILE, or ATTENDANT_AUTH_TOKEN in "
+           "the environment";
+  }
+  return "";
+}
+
+std::string MessageWithAdvice(const absl::Status& status) {
+  const std::string advice = AdviceOn(status);
+  return absl::StrCat(status.message(), advice.empty() ? "" : "; ", advice);
+}
+
+}  // namespace attendant

@@ -1,0 +1,23 @@
+// What fails under --json.
+#ifndef ATTENDANT_CLIENT_COMMANDS_ERROR_JSON_H_
+#define ATTENDANT_CLIENT_COMMANDS_ERROR_JSON_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace attendant {
+
+// The reason of a command line that is wrong.
+inline constexpr absl::string_view kUsageReason = "USAGE";
+
+// {"error": {"code", "message", "reason", "metadata", "retryDelay"}}, with a
+// line end: the code's name, the message, and of google.rpc's
+// details the reason and metadata of ErrorInfo, empty where there is none, and
+// the delay of RetryInfo, left out where there is none.
+std::string ErrorJson(const absl::Status& status);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CLIENT_COMMANDS_ERROR_JSON_H_
