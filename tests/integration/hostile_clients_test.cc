@@ -389,11 +389,13 @@ TEST_F(HostileClientsTest, StreamsThatAreResetAtOnceHoldLittle) {
     SCOPED_TRACE(call.method);
     server_ = nullptr;  // the directory is the next one's
     Start({"--max-streams", "100"});
+    // Until all was counted: of a connection that ends, gRPC reads no more.
+    std::vector<RawConnection> connections;
     Suffer(
         [&] {
           std::int64_t sent = 0;
           while (sent < count) {
-            RawConnection connection(port());
+            RawConnection& connection = connections.emplace_back(port());
             ASSERT_TRUE(connection.Send(Hello()));
             SendCalls(
                 connection, count,
@@ -441,11 +443,13 @@ TEST_F(HostileClientsTest, CallsWhoseMessagesNeverComeHoldLittle) {
 TEST_F(HostileClientsTest, CallsOfReflectionThatAreResetHoldLittle) {
   const std::int64_t count = Flag("resets", Short(20000));
   Start({"--max-streams", "100"});
+  // Until all was counted: of a connection that ends, gRPC reads no more.
+  std::vector<RawConnection> connections;
   Suffer(
       [&] {
         std::int64_t sent = 0;
         while (sent < count) {
-          RawConnection connection(port());
+          RawConnection& connection = connections.emplace_back(port());
           ASSERT_TRUE(connection.Send(Hello()));
           SendCalls(
               connection, count,
