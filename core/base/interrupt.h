@@ -1,4 +1,4 @@
-// When to stop working on a request.
+// When to stop working on a request, and when to let others work.
 #ifndef ATTENDANT_CORE_BASE_INTERRUPT_H_
 #define ATTENDANT_CORE_BASE_INTERRUPT_H_
 
@@ -9,18 +9,48 @@
 
 namespace attendant {
 
+// Lets others work while a request, which takes long, stands still.
+class Yielder {
+ public:
+  // Of the thread that works on the request: returns when that may go on.
+  virtual void Yield() = 0;
+  // When to ask next.
+  SteadyTime yield_time() const { return yield_time_; }
+
+ protected:
+  ~Yielder() = default;
+  void set_yield_time(SteadyTime time) { yield_time_ = time; }
+
+ private:
+  SteadyTime yield_time_ = SteadyTime::max();
+};
+
 // A deadline and a flag that the caller may set. Engines call Check every few
-// thousand rows. The flag must outlive the object. Thread-safe.
+// thousand rows, and hold no lock there: the thread may stand still in it. The
+// flag and the yielder must outlive the object. Thread-safe, but for a yielder.
 struct Interrupt {
   SteadyTime deadline = SteadyTime::max();  // max(): none
   const std::atomic<bool>* cancelled = nullptr;
+  Yielder* yielder = nullptr;
 
   // OK, Cancelled, or DeadlineExceeded.
   absl::Status Check() const {
+    const bool reads_time = yielder != nullptr || deadline != SteadyTime::max();
+    SteadyTime now = reads_time ? SteadyNow() : SteadyTime::min();
+    absl::Status ended = Ended(now);
+    if (!ended.ok() || yielder == nullptr || now < yielder->yield_time()) {
+      return ended;
+    }
+    yielder->Yield();
+    return Ended(SteadyNow());
+  }
+
+ private:
+  absl::Status Ended(SteadyTime now) const {
     if (cancelled != nullptr && cancelled->load(std::memory_order_relaxed)) {
       return absl::CancelledError("the caller went away");
     }
-    if (deadline != SteadyTime::max() && SteadyNow() >= deadline) {
+    if (now >= deadline) {
       return absl::DeadlineExceededError("the deadline passed");
     }
     return absl::OkStatus();

@@ -20,9 +20,9 @@
 
 namespace attendant {
 
-// Waits in a worker pool for its turn. Messages live on one arena. Lives from
-// its construction until gRPC is done with it; after Finish it may be gone at
-// any moment.
+// Waits in a worker pool for its turn; a query that takes long lets others have
+// theirs in between. Messages live on one arena. Lives from its construction
+// until gRPC is done with it; after Finish it may be gone at any moment.
 class PooledCall : public RecordedCall<grpc::ServerUnaryReactor>, public Work {
  public:
   // All must outlive the call.
@@ -34,7 +34,10 @@ class PooledCall : public RecordedCall<grpc::ServerUnaryReactor>, public Work {
         pool_(pool),
         request_(request),
         response_(response),
-        arena_(initial_block_, sizeof(initial_block_)) {}
+        arena_(initial_block_, sizeof(initial_block_)) {
+    // Others hold locks, or wait for the disk.
+    if (method.is_query) interrupt_.yielder = this;
+  }
 
   // Hands it to the pool, or refuses it where a shutdown began, for the caller
   // that `flow` tells.
@@ -45,6 +48,7 @@ class PooledCall : public RecordedCall<grpc::ServerUnaryReactor>, public Work {
   }
 
   void Refuse(const absl::Status& status) override { Finish(status); }
+  void Yield() override { pool_.Yield(this); }
 
   // Enters again a little later, and holds no worker meanwhile. False if the
   // call has done so up to its deadline, or for kDefaultTokenWait without one.

@@ -13,12 +13,12 @@ std::uint64_t Bit(int flow) {
 
 }  // namespace
 
-template <typename Visit>
-void FairQueue::ForEachWaiting(const Visit& visit) {
-  for (std::size_t w = 0; w < waiting_.size(); ++w) {
-    for (std::uint64_t bits = waiting_[w]; bits != 0; bits &= bits - 1) {
-      visit(
-          callers_[w * 64 + static_cast<std::size_t>(std::countr_zero(bits))]);
+template <typename Queue, typename Visit>
+void FairQueue::ForEachWaiting(Queue& queue, const Visit& visit) {
+  for (std::size_t w = 0; w < queue.waiting_.size(); ++w) {
+    for (std::uint64_t bits = queue.waiting_[w]; bits != 0; bits &= bits - 1) {
+      const auto bit = static_cast<std::size_t>(std::countr_zero(bits));
+      visit(queue.callers_[w * 64 + bit]);
     }
   }
 }
@@ -28,7 +28,8 @@ int FairQueue::FlowOf(const FlowKey& key) {
          static_cast<int>(key.catalog % kCatalogs);
 }
 
-void FairQueue::Push(Work* work, std::int64_t expected_ns) {
+void FairQueue::Push(Work* work, std::int64_t expected_ns,
+                     std::int64_t charge_ns) {
   const int flow = FlowOf(work->flow_);
   Caller& caller = CallerOf(flow);
   Line& line = LineOf(flow);
@@ -46,10 +47,12 @@ void FairQueue::Push(Work* work, std::int64_t expected_ns) {
   Work::Place& place = work->place_;
   place.flow = flow;
   place.expected_ns = expected_ns;
-  place.before = line.last;
-  place.after = nullptr;
-  (line.last != nullptr ? line.last->place_.after : line.first) = work;
-  line.last = work;
+  place.charge_ns = charge_ns;
+  const bool first = place.paused != nullptr;
+  place.before = first ? nullptr : line.last;
+  place.after = first ? line.first : nullptr;
+  (place.before != nullptr ? place.before->place_.after : line.first) = work;
+  (place.after != nullptr ? place.after->place_.before : line.last) = work;
   ++count_;
   if (work->begun_) ++begun_count_;
   ++caller.count;
@@ -60,7 +63,7 @@ void FairQueue::Push(Work* work, std::int64_t expected_ns) {
 
 Work* FairQueue::Pop() {
   Caller* next = nullptr;
-  ForEachWaiting([&](Caller& caller) {
+  ForEachWaiting(*this, [&](Caller& caller) {
     if (next == nullptr || caller.virtual_ns < next->virtual_ns) next = &caller;
   });
   if (next == nullptr) return nullptr;
@@ -74,7 +77,7 @@ Work* FairQueue::Pop() {
   Work* work = line->first;
   const int flow = work->place_.flow;
   Unlink(work);
-  Charge(flow, work->place_.expected_ns);
+  Charge(flow, work->place_.charge_ns);
   return work;
 }
 
@@ -82,17 +85,17 @@ void FairQueue::PopGroup(absl::string_view group, std::size_t most,
                          std::vector<Work*>& taken) {
   const std::size_t end = taken.size() + most;
   const auto take = [&](std::size_t most_each) {
-    ForEachWaiting([&](Caller& caller) {
+    ForEachWaiting(*this, [&](Caller& caller) {
       const std::size_t caller_end = std::min(end, taken.size() + most_each);
       for (Line& line : caller.lines) {
         Work* next = nullptr;
         for (Work* work = line.first;
              work != nullptr && taken.size() < caller_end; work = next) {
           next = work->place_.after;
-          if (work->group() != group) continue;
+          if (work->group() != group || work->place_.paused) continue;
           const int flow = work->place_.flow;
           Unlink(work);
-          Charge(flow, work->place_.expected_ns);
+          Charge(flow, work->place_.charge_ns);
           taken.push_back(work);
         }
       }
@@ -112,7 +115,7 @@ Work* FairQueue::PopFromLongest(const Work& newcomer,
   Line& own_line = LineOf(flow);
   Caller* longest_caller = &own_caller;
   std::int64_t longest_ns = own_caller.expected_ns + expected_ns;
-  ForEachWaiting([&](Caller& caller) {
+  ForEachWaiting(*this, [&](Caller& caller) {
     if (caller.expected_ns <= longest_ns) return;
     longest_caller = &caller;
     longest_ns = caller.expected_ns;
@@ -130,6 +133,21 @@ Work* FairQueue::PopFromLongest(const Work& newcomer,
   while (work != nullptr && work->begun_) work = work->place_.before;
   if (work != nullptr) Unlink(work);
   return work;
+}
+
+bool FairQueue::IsBehind(int flow) const {
+  const Caller& own = callers_[flow / kCatalogs];
+  const Line& own_line = own.lines[flow % kCatalogs];
+  for (const Line& line : own.lines) {
+    if (line.first != nullptr && line.virtual_ns < own_line.virtual_ns) {
+      return true;
+    }
+  }
+  bool behind = false;
+  ForEachWaiting(*this, [&](const Caller& caller) {
+    behind |= caller.virtual_ns < own.virtual_ns;
+  });
+  return behind;
 }
 
 bool FairQueue::Remove(Work* work) {

@@ -20,7 +20,8 @@ namespace attendant {
 // virtual time, which goes on by the time that its works take, and whose is
 // least has the next turn. Who had nothing waiting starts at the time of the
 // others: idleness saves nothing up. What a work takes is charged as expected
-// when its turn comes and put right when it has ended.
+// when its turn comes and put right when it has ended; of one that may be
+// paused a slice, and more as it goes on (see WorkQueue::Pause).
 //
 // Callers are told apart by hash, as in stochastic fairness queueing (McKenney
 // 1990): kCallers lines of kCatalogs each. Two who fall into one line share
@@ -36,11 +37,16 @@ class FairQueue {
   // The number of a key's line, in [0, kFlows).
   static int FlowOf(const FlowKey& key);
 
-  // `work`, which waits nowhere, at the end of its line. expected_ns >= 1 is
-  // what it is expected to take of a worker's time.
-  void Push(Work* work, std::int64_t expected_ns);
+  // `work`, which waits nowhere, at the end of its line, or at the front if it
+  // is paused: so few of a line are in their middle. expected_ns >= 1 is what
+  // it is expected to take of a worker's time, charge_ns what it is charged
+  // first.
+  void Push(Work* work, std::int64_t expected_ns, std::int64_t charge_ns);
+  void Push(Work* work, std::int64_t expected_ns) {
+    Push(work, expected_ns, expected_ns);
+  }
 
-  // The work that has the next turn, charged as expected; null if none waits.
+  // The work that has the next turn, charged; null if none waits.
   Work* Pop();
 
   // Adds to `taken` up to `most` works of a group, each charged: a share of
@@ -52,6 +58,10 @@ class FairQueue {
   // `newcomer` counts as waiting: null if that is the newcomer's own line, or
   // all works there were begun.
   Work* PopFromLongest(const Work& newcomer, std::int64_t expected_ns);
+
+  // True if a work waits whose caller had less than the flow's, or of whose
+  // catalog that caller had less.
+  bool IsBehind(int flow) const;
 
   // Takes `work` out, if it waits here; else false.
   bool Remove(Work* work);
@@ -92,8 +102,8 @@ class FairQueue {
   }
   void Unlink(Work* work);
   // Calls visit(caller) for each caller with works that wait, by number.
-  template <typename Visit>
-  void ForEachWaiting(const Visit& visit);
+  template <typename Queue, typename Visit>
+  static void ForEachWaiting(Queue& queue, const Visit& visit);
 
   std::array<Caller, kCallers> callers_;
   // A bit for each caller: set where works wait.

@@ -13,9 +13,11 @@ double Seconds(std::int64_t ns) { return static_cast<double>(ns) * 1e-9; }
 void AddPoolMetrics(absl::string_view name, const WorkCounts& counts,
                     MetricPage& page) {
   const MetricPage::Labels labels = {{"pool", std::string(name)}};
-  page.AddGauge("attendant_queue_depth",
-                "Requests that wait for a worker, by kind of work.",
-                static_cast<double>(counts.waiting_count), labels);
+  page.AddGauge(
+      "attendant_queue_depth",
+      "Requests that wait for a worker, or for their turn to go on, by "
+      "kind of work.",
+      static_cast<double>(counts.waiting_count), labels);
   page.AddGauge("attendant_queue_limit",
                 "Requests that may wait now, unless those that do take workers "
                 "longer than 0.1 s: then no more queries may. Lower than "
@@ -23,9 +25,11 @@ void AddPoolMetrics(absl::string_view name, const WorkCounts& counts,
                 static_cast<double>(counts.waiting_limit), labels);
   page.AddGauge("attendant_busy_workers", "Workers that work.",
                 counts.busy_worker_count, labels);
-  page.AddCounter("attendant_queue_seconds_total",
-                  "How long requests waited for their turn, in all.",
-                  Seconds(counts.waited_ns), labels);
+  page.AddCounter(
+      "attendant_queue_seconds_total",
+      "How long requests waited for their turn, or for it to go on, in "
+      "all.",
+      Seconds(counts.waited_ns), labels);
   page.AddCounter("attendant_turns_total",
                   "Turns of workers: one or several requests each.",
                   static_cast<double>(counts.turn_count), labels);

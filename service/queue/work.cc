@@ -6,6 +6,10 @@ namespace attendant {
 
 void Work::CutShort(absl::Duration overrun) {
   Turn& turn = *place_.turn;
+  // While it was paused nobody worked on it.
+  if (turn.resume_time != SteadyTime::min()) {
+    overrun = std::min(overrun, TimeSince(turn.resume_time));
+  }
   const std::int64_t overrun_ns =
       std::max(std::int64_t{0}, absl::ToInt64Nanoseconds(overrun));
   ++turn.cut_short_count;

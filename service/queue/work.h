@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "core/base/clock.h"
 #include "core/base/interrupt.h"
+#include "core/base/mutex.h"
 
 namespace attendant {
 
@@ -23,13 +24,14 @@ struct FlowKey {
 };
 
 // What one worker does from taking a work to being free again: that work, and
-// those that it took along. Written by that worker alone.
+// those that it took along. Written by that worker alone, but while it is
+// paused.
 struct Turn {
   static constexpr std::size_t kMostWorks = 64;
 
   struct Member {
-    int flow;                  // as the queue numbers them
-    std::int64_t expected_ns;  // what it was expected to take
+    int flow;                 // as the queue numbers them
+    std::int64_t charged_ns;  // for what it was expected to take, or has
   };
 
   void Begin(SteadyTime now) {
@@ -38,21 +40,28 @@ struct Turn {
     cut_short_count = 0;
     overrun_ns = 0;
     longest_overrun_ns = 0;
+    may_pause = false;
+    resume_time = SteadyTime::min();
   }
 
   std::array<Member, kMostWorks> members;
   std::size_t count = 0;
-  SteadyTime begin;
+  SteadyTime begin;  // as if the turn had never been paused
   // Works that stopped since nobody wanted them any more, and how long after
   // that moment, in all and at most.
   int cut_short_count = 0;
   std::int64_t overrun_ns = 0;
   std::int64_t longest_overrun_ns = 0;
+  // May let others have theirs in between: of one work, on a worker.
+  bool may_pause = false;
+  SteadyTime pause_time;                       // the last
+  SteadyTime resume_time = SteadyTime::min();  // min(): it was never paused
 };
 
 // Something to run once on a worker. Whoever holds it does not own it: it must
-// live until Run or Refuse is called, and may delete itself there.
-class Work {
+// live until Run or Refuse is called, and may delete itself there. One that may
+// take long is the yielder of its interrupt: see WorkerPool::Yield.
+class Work : public Yielder {
  public:
   virtual void Run() = 0;
   // Instead of Run, from any thread: `status` says why it will not be run.
@@ -60,6 +69,8 @@ class Work {
   // Works of one group may be done by the one that has its turn: see
   // WorkerPool::TakeAlong. Empty: of none.
   virtual absl::string_view group() const { return {}; }
+
+  void Yield() override {}
 
   // When it is no longer wanted.
   const Interrupt& interrupt() const { return wanted_; }
@@ -82,6 +93,7 @@ class Work {
  private:
   friend class FairQueue;
   friend class WorkQueue;
+  friend class WorkerPool;
 
   // Where the work stands; the queue's.
   struct Place {
@@ -89,8 +101,11 @@ class Work {
     Work* after = nullptr;
     int flow = -1;  // -1: it does not wait
     std::int64_t expected_ns = 0;
+    std::int64_t charge_ns = 0;  // when its turn comes
     SteadyTime entered;
     Turn* turn = nullptr;  // the one that it is run in
+    // Not null while that turn is paused: what its thread waits for.
+    CondVar* paused = nullptr;
   };
 
   const Interrupt& wanted_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -47,6 +48,21 @@ absl::Status StatusOf(const Refusal& refusal) {
       break;
   }
   return absl::CancelledError("the caller went away");
+}
+
+std::int64_t AtMostASlice(std::int64_t ns) {
+  return std::min(ns, absl::ToInt64Nanoseconds(WorkQueue::kSlice));
+}
+
+SteadyTime SliceEnd(SteadyTime now) {
+  return now + absl::ToChronoNanoseconds(WorkQueue::kSlice);
+}
+
+bool MayPause(const Work& work) { return work.interrupt().yielder != nullptr; }
+
+// What a work is charged when its turn comes.
+std::int64_t ChargeOf(const Work& work, std::int64_t expected_ns) {
+  return MayPause(work) ? AtMostASlice(expected_ns) : expected_ns;
 }
 
 // True if nobody wants the work any more: why.
@@ -102,20 +118,26 @@ Refusal WorkQueue::Add(Work* work, SteadyTime now) {
     }
   }
   work->place_.entered = now;
-  waiting_.Push(work, expected_ns);
+  waiting_.Push(work, expected_ns, ChargeOf(*work, expected_ns));
   return refusal;
 }
 
 Work* WorkQueue::Begin(SteadyTime now, Turn* turn, Refusal* refusal) {
   Work* work = waiting_.Pop();
   if (work == nullptr) return nullptr;
+  if (work->place_.paused != nullptr) {
+    Resume(work, now);
+    return nullptr;
+  }
   if (HasEnded(*work, now, refusal->cause)) {
-    waiting_.Charge(FairQueue::FlowOf(work->flow_), -work->place_.expected_ns);
+    waiting_.Charge(FairQueue::FlowOf(work->flow_), -work->place_.charge_ns);
     ++counts_.ended_waiting_count;
     refusal->work = work;
     return nullptr;
   }
   turn->Begin(now);
+  turn->may_pause = MayPause(*work);
+  work->set_yield_time(turn->may_pause ? SliceEnd(now) : SteadyTime::max());
   ++busy_count_;
   Join(*turn, work, now);
   if (options_.limits_wait) SetLimit(*work, now);
@@ -134,6 +156,44 @@ void WorkQueue::TakeAlong(const Work& first, std::size_t most, SteadyTime now,
   for (std::size_t i = begin; i < taken.size(); ++i) Join(turn, taken[i], now);
 }
 
+bool WorkQueue::ShouldPause(Work& work, SteadyTime now) {
+  Turn& turn = *work.place_.turn;
+  // What others share would take them longer.
+  if (!turn.may_pause || turn.count > 1) {
+    work.set_yield_time(SteadyTime::max());
+    return false;
+  }
+  work.set_yield_time(SliceEnd(now));
+  Turn::Member& member = turn.members[0];
+  const std::int64_t ran_ns =
+      absl::ToInt64Nanoseconds(absl::FromChrono(now - turn.begin));
+  waiting_.Charge(member.flow, ran_ns - member.charged_ns);
+  member.charged_ns = ran_ns;
+  return waiting_.IsBehind(member.flow);
+}
+
+void WorkQueue::Pause(Work* work, SteadyTime now, CondVar* resumed) {
+  Turn& turn = *work->place_.turn;
+  turn.pause_time = now;
+  --busy_count_;
+  work->begun_ = true;
+  work->place_.paused = resumed;
+  // It is under way: what is left of it counts as little as while it runs.
+  waiting_.Push(work, /*expected_ns=*/1, absl::ToInt64Nanoseconds(kSlice));
+}
+
+void WorkQueue::Resume(Work* work, SteadyTime now) {
+  Turn& turn = *work->place_.turn;
+  turn.begin += now - turn.pause_time;
+  turn.resume_time = now;
+  turn.members[0].charged_ns += work->place_.charge_ns;
+  counts_.waited_ns +=
+      absl::ToInt64Nanoseconds(absl::FromChrono(now - turn.pause_time));
+  ++busy_count_;
+  work->set_yield_time(SliceEnd(now));
+  std::exchange(work->place_.paused, nullptr)->NotifyOne();
+}
+
 void WorkQueue::End(const Turn& turn, SteadyTime now) {
   --busy_count_;
   const std::int64_t turn_ns =
@@ -142,11 +202,14 @@ void WorkQueue::End(const Turn& turn, SteadyTime now) {
   const bool cut_short = turn.cut_short_count > 0;
   for (std::size_t i = 0; i < turn.count; ++i) {
     const Turn::Member& member = turn.members[i];
-    waiting_.Charge(member.flow, turn_ns / count - member.expected_ns);
+    waiting_.Charge(member.flow, turn_ns / count - member.charged_ns);
   }
   times_[turn.members[0].flow].Add(turn_ns, count, cut_short);
   all_times_.Add(turn_ns, count, cut_short);
   mean_turn_ns_ += (turn_ns - mean_turn_ns_) / (mean_turn_ns_ == 0 ? 1 : 8);
+  const bool gives_way = turn.may_pause && turn.count == 1;
+  const std::int64_t hold_ns = gives_way ? AtMostASlice(turn_ns) : turn_ns;
+  mean_hold_ns_ += (hold_ns - mean_hold_ns_) / (mean_hold_ns_ == 0 ? 1 : 8);
   mean_turn_works_ += (static_cast<double>(count) - mean_turn_works_) / 8;
   counts_.run_count += count;
   ++counts_.turn_count;
@@ -158,7 +221,7 @@ void WorkQueue::End(const Turn& turn, SteadyTime now) {
 }
 
 bool WorkQueue::Remove(Work* work) {
-  if (!waiting_.Remove(work)) return false;
+  if (work->place_.paused != nullptr || !waiting_.Remove(work)) return false;
   ++counts_.ended_waiting_count;
   return true;
 }
@@ -186,13 +249,14 @@ bool WorkQueue::WouldBeLate(const Work& work, SteadyTime now, int flow,
   // While a worker is free everything is tried: times are learned so.
   const int free_count = options_.thread_count - busy_count_;
   if (static_cast<int>(waiting_.count()) < free_count) return false;
+  // What nothing is known of takes no time: it is tried.
   const std::int64_t fair_ns =
-      (waiting_.ExpectedOfCaller(flow) + ExpectedNs(flow)) *
+      (waiting_.ExpectedOfCaller(flow) + times_[flow].mean_ns()) *
       (waiting_.caller_count() + 1);
   const std::int64_t before_ns = std::min(waiting_.expected_ns(), fair_ns);
   // Workers may just have begun their turns.
   refusal.expected = absl::Nanoseconds(before_ns / options_.thread_count +
-                                       mean_turn_ns_ + times_[flow].quick_ns());
+                                       mean_hold_ns_ + times_[flow].quick_ns());
   refusal.left = absl::FromChrono(deadline - now);
   return refusal.expected > refusal.left;
 }
@@ -229,7 +293,7 @@ bool WorkQueue::IsFull() const {
 void WorkQueue::Join(Turn& turn, Work* work, SteadyTime now) {
   work->place_.turn = &turn;
   turn.members[turn.count++] = {FairQueue::FlowOf(work->flow_),
-                                work->place_.expected_ns};
+                                work->place_.charge_ns};
   counts_.waited_ns +=
       absl::ToInt64Nanoseconds(absl::FromChrono(now - work->place_.entered));
 }

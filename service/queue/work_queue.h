@@ -67,6 +67,9 @@ class WorkQueue {
   static constexpr absl::Duration kLeastTarget = absl::Milliseconds(10);
   static constexpr double kLeastWaiting = 8;
   static constexpr double kMostWaiting = 32;
+  // How long a work that may be paused keeps its worker at a time, where others
+  // wait that had less.
+  static constexpr absl::Duration kSlice = absl::Milliseconds(5);
   // And at any time no more than workers do in so long.
   static constexpr absl::Duration kLongestBurst = absl::Milliseconds(100);
 
@@ -96,7 +99,18 @@ class WorkQueue {
 
   // The next work, for a worker that is free, and begins a turn. Null if none
   // waits. If nobody wants it any more it is the refusal's and takes no turn.
+  // If it was paused, its turn goes on, of which its own thread is told: null.
   Work* Begin(SteadyTime now, Turn* turn, Refusal* refusal);
+
+  // True if `work`, which has its turn, is to let others have theirs first:
+  // those whose callers, or catalogs, had less. Charges what it took so far.
+  bool ShouldPause(Work& work, SteadyTime now);
+
+  // So it does: it waits as what was begun, and is neither turned away nor
+  // taken out. `resumed` tells that its turn goes on. What a turn takes is
+  // without its pauses, so that what was learned of works is the same with
+  // them.
+  void Pause(Work* work, SteadyTime now, CondVar* resumed);
 
   // Adds to `taken` works that wait and are of `first`'s group, up to `most`
   // and as many as are a worker's share of those that wait. They are of the
@@ -107,7 +121,7 @@ class WorkQueue {
   // A turn is over.
   void End(const Turn& turn, SteadyTime now);
 
-  // Takes `work` out, if it waits.
+  // Takes `work` out, if it waits, and not for its turn to go on.
   bool Remove(Work* work);
   // The same, and only if it does not go on with what had a turn before.
   bool RemoveUnlessBegun(Work* work);
@@ -136,6 +150,7 @@ class WorkQueue {
   // `work`, whose turn has come, says how many others may wait.
   void SetLimit(const Work& work, SteadyTime now);
   void Join(Turn& turn, Work* work, SteadyTime now);
+  void Resume(Work* work, SteadyTime now);
 
   const Options options_;
   FairQueue waiting_;
@@ -145,6 +160,8 @@ class WorkQueue {
   // Of about the last eight turns.
   std::int64_t mean_turn_ns_ = 0;
   double mean_turn_works_ = 1;
+  // The same, but for turns that may be paused a slice at most.
+  std::int64_t mean_hold_ns_ = 0;
   int busy_count_ = 0;
   WorkCounts counts_;
 };

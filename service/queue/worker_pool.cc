@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <optional>
+#include <system_error>
 
 #include "core/base/clock.h"
 #include "core/base/own_core.h"
@@ -19,7 +20,8 @@ absl::Status Draining() {
 WorkerPool::WorkerPool(const Options& options, const WorkerThreads& threads)
     : thread_kind_(threads),
       thread_count_(options.thread_count),
-      queue_(options) {
+      queue_(options),
+      active_count_(options.thread_count) {
   threads_.reserve(static_cast<std::size_t>(options.thread_count));
   for (int i = 0; i < options.thread_count; ++i) {
     threads_.emplace_back([this, i] { RunWorker(i); });
@@ -58,6 +60,7 @@ bool WorkerPool::TryRunHere(Work* work, bool beside_others) {
     refusal = queue_.Add(work, now);
     if (refusal.work == nullptr) queue_.Begin(now, &turn, &refusal);
     if (refusal.work == nullptr) {
+      turn.may_pause = false;  // of a thread that others wait for
       ++elsewhere_count_;
       ++elsewhere_turn_count_;
     }
@@ -76,6 +79,56 @@ void WorkerPool::TakeAlong(const Work& work, std::size_t most,
   const SteadyTime now = SteadyNow();
   MutexLock lock(&mutex_);
   queue_.TakeAlong(work, most, now, taken);
+}
+
+void WorkerPool::Yield(Work* work) {
+  MutexLock lock(&mutex_);
+  // A pool that stops runs what it has to its end.
+  if (!queue_.ShouldPause(*work, SteadyNow()) || stopped_ || !AddStandIn()) {
+    return;
+  }
+  CondVar resumed;
+  queue_.Pause(work, SteadyNow(), &resumed);
+  --active_count_;
+  ++paused_count_;
+  changed_.NotifyOne();
+  while (work->place_.paused != nullptr) resumed.Wait(&mutex_);
+  --paused_count_;
+  ++active_count_;
+}
+
+bool WorkerPool::AddStandIn() {
+  if (paused_count_ == kMostPaused) return false;
+  if (active_count_ > thread_count_) return true;
+  if (resting_count_ > 0) {
+    --resting_count_;
+    ++called_count_;
+    called_.NotifyOne();
+  } else {
+    try {
+      const int index = static_cast<int>(threads_.size());
+      threads_.emplace_back([this, index] { RunWorker(index); });
+    } catch (const std::system_error&) {
+      return false;
+    }
+  }
+  ++active_count_;
+  return true;
+}
+
+void WorkerPool::RestStandIn() {
+  if (active_count_ <= thread_count_ || stopped_) return;
+  --active_count_;
+  ++resting_count_;
+  // Another is to do what this one would have begun.
+  if (queue_.can_begin()) changed_.NotifyOne();
+  while (called_count_ == 0 && !stopped_) called_.Wait(&mutex_);
+  if (called_count_ > 0) {
+    --called_count_;
+  } else {
+    --resting_count_;
+    ++active_count_;
+  }
 }
 
 bool WorkerPool::RemoveUnlessBegun(Work* work) {
@@ -112,6 +165,7 @@ void WorkerPool::Stop() {
     stopped_ = true;
   }
   changed_.NotifyAll();
+  called_.NotifyAll();
   for (std::thread& thread : threads_) {
     if (thread.joinable()) thread.join();
   }
@@ -123,13 +177,17 @@ void WorkerPool::RunWorker(int index) {
   pthread_setname_np(pthread_self(), thread_kind_.name);
   if (thread_kind_.share.has_value()) TakeShare(*thread_kind_.share);
   std::optional<OwnCore> core;
-  if (thread_kind_.have_own_cores) core.emplace(index, thread_count_);
+  const bool stands_in = index >= thread_count_;
+  if (thread_kind_.have_own_cores && !stands_in) {
+    core.emplace(index, thread_count_);
+  }
   Turn turn;
   while (true) {
     Work* work = nullptr;
     WorkQueue::Refusal refusal;
     {
       MutexLock lock(&mutex_);
+      if (stands_in) RestStandIn();
       while (!queue_.can_begin() &&
              !(stopped_ && queue_.waiting_count() == 0)) {
         if (core) core->Stay();

@@ -36,10 +36,15 @@ struct WorkerThreads {
 // The refusal of what comes after the shutdown began.
 absl::Status Draining();
 
-// A fixed number of threads over one WorkQueue. Thread-safe.
+// A fixed number of workers over one WorkQueue, each a thread; and threads that
+// stand in for those whose works are paused. Thread-safe.
 class WorkerPool {
  public:
   using Options = WorkQueue::Options;
+
+  // Works that are paused at a time, each of which keeps a thread. Others go on
+  // to their end.
+  static constexpr int kMostPaused = 64;
 
   explicit WorkerPool(const Options& options,
                       const WorkerThreads& threads = {});
@@ -63,13 +68,18 @@ class WorkerPool {
   // is told if nobody wants it any more.
   void TakeAlong(const Work& work, std::size_t most, std::vector<Work*>& taken);
 
+  // Inside `work`'s Run, on its thread: lets others that wait have their turns
+  // first, where these are due to them (WorkQueue::ShouldPause), and returns
+  // when its own goes on. Without a lock that others might wait for.
+  void Yield(Work* work);
+
   // Takes `work` out of the queue. False if it does not wait there, since it
   // has its turn, or had it; or if it goes on with what had a turn before
   // (Work::set_begun): then it keeps its place.
   bool RemoveUnlessBegun(Work* work);
 
   // Takes `work` out of the queue, if it waits there, and refuses it with
-  // Cancelled: its caller went away.
+  // Cancelled: its caller went away. One that is paused finds that out itself.
   void Cancel(Work* work);
 
   // Works that no worker has begun.
@@ -86,6 +96,11 @@ class WorkerPool {
 
  private:
   void RunWorker(int index);
+  // Sees to it that as many threads as workers are not paused once one more is.
+  // False if it can't.
+  bool AddStandIn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of one that stands in: waits while there are enough without it.
+  void RestStandIn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // A thread brought a work, of which this became.
   void TellPatience(const WorkQueue::Refusal& refusal, SteadyTime now) const;
   // Runs `work`, whose turn has begun, to the end of its turn; `elsewhere`: on
@@ -101,6 +116,15 @@ class WorkerPool {
   int elsewhere_count_ ABSL_GUARDED_BY(mutex_) = 0;  // now
   std::int64_t elsewhere_turn_count_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  // Threads that are neither paused nor resting, those that rest, and those of
+  // them that are called.
+  int active_count_ ABSL_GUARDED_BY(mutex_);
+  int resting_count_ ABSL_GUARDED_BY(mutex_) = 0;
+  int called_count_ ABSL_GUARDED_BY(mutex_) = 0;
+  int paused_count_ ABSL_GUARDED_BY(mutex_) = 0;
+  // A thread was called, or the pool stopped.
+  CondVar called_;
+  // Grows under the lock, and not once the pool was stopped.
   std::vector<std::thread> threads_;
 };
 

@@ -351,6 +351,114 @@ TEST(WorkerPoolTest, EachWorkIsRunOnceByItselfOrAnother) {
   for (const auto& work : works) ASSERT_EQ(work->run_count(), 1);
 }
 
+// A work that asks whether it should let others go on, until it may end.
+class LongWork final : public Work {
+ public:
+  LongWork(WorkerPool& pool, std::uint64_t caller)
+      : Work(interrupt_), pool_(pool) {
+    interrupt_.yielder = this;
+    interrupt_.cancelled = &cancelled_;
+    set_flow({caller, 0});
+  }
+  void Run() override {
+    has_started_ = true;
+    started_.Open();
+    while (interrupt_.Check().ok() && !may_end_) std::this_thread::yield();
+    ended_.Open();
+  }
+  void Refuse(const absl::Status& status) override { ADD_FAILURE() << status; }
+  void Yield() override { pool_.Yield(this); }
+
+  bool has_started() const { return has_started_; }
+  void AwaitStart() { started_.Await(); }
+  void AwaitEnd() { ended_.Await(); }
+  void LetEnd() { may_end_ = true; }
+  void Cancel() {
+    cancelled_ = true;
+    pool_.Cancel(this);
+  }
+
+ private:
+  WorkerPool& pool_;
+  Interrupt interrupt_;
+  std::atomic<bool> cancelled_ = false;
+  std::atomic<bool> may_end_ = false;
+  std::atomic<bool> has_started_ = false;
+  Gate started_;
+  Gate ended_;
+};
+
+// Without pauses none of them ever ends.
+TEST(WorkerPoolTest, LongWorksLetOthersHaveTheirTurns) {
+  WorkerPool pool({.thread_count = 2});
+  LongWork first(pool, 1);
+  LongWork second(pool, 1);
+  LongWork third(pool, 1);
+  for (LongWork* work : {&first, &second, &third}) pool.Add(work);
+  first.AwaitStart();
+  second.AwaitStart();
+  for (int i = 0; i < 20; ++i) {
+    Gate ran;
+    FunctionWork light([&] { ran.Open(); });
+    pool.Add(&light);
+    ran.Await();
+  }
+  // Another long one of another caller, and lights of a third beside both.
+  LongWork other(pool, 2);
+  pool.Add(&other);
+  other.AwaitStart();
+  for (int i = 0; i < 20; ++i) {
+    Gate ran;
+    FunctionWork light([&] { ran.Open(); });
+    pool.Add(&light);
+    ran.Await();
+  }
+  EXPECT_LE(pool.counts().busy_worker_count, 2);
+  // Who is cancelled while it is paused ends in its turn.
+  second.Cancel();
+  for (LongWork* work : {&first, &third, &other}) work->LetEnd();
+  for (LongWork* work : {&first, &second, &third, &other}) work->AwaitEnd();
+  pool.Stop();
+  EXPECT_EQ(pool.counts().run_count, 44);
+  EXPECT_EQ(pool.counts().busy_worker_count, 0);
+}
+
+TEST(WorkerPoolTest, WhatIsPausedEndsWhenThePoolStops) {
+  std::vector<std::unique_ptr<LongWork>> works;
+  WorkerPool pool({.thread_count = 1});
+  for (std::uint64_t caller = 0; caller < 5; ++caller) {
+    works.push_back(std::make_unique<LongWork>(pool, caller));
+    pool.Add(works.back().get());
+  }
+  for (const auto& work : works) work->AwaitStart();
+  std::thread stop([&] { pool.Stop(); });
+  for (const auto& work : works) work->LetEnd();
+  stop.join();
+  for (const auto& work : works) work->AwaitEnd();
+  EXPECT_EQ(pool.counts().run_count, 5);
+}
+
+// Works beyond those that may be paused have their turns one after the other.
+TEST(WorkerPoolTest, NoMoreThanSomeArePaused) {
+  std::vector<std::unique_ptr<LongWork>> works;
+  WorkerPool pool({.thread_count = 1, .max_waiting_count = 1000});
+  for (int i = 0; i < WorkerPool::kMostPaused + 10; ++i) {
+    const auto caller = static_cast<std::uint64_t>(i);
+    works.push_back(std::make_unique<LongWork>(pool, caller));
+    pool.Add(works.back().get());
+  }
+  const auto started_count = [&] {
+    return std::count_if(works.begin(), works.end(),
+                         [](const auto& work) { return work->has_started(); });
+  };
+  while (started_count() < WorkerPool::kMostPaused + 1) {
+    std::this_thread::yield();
+  }
+  for (const auto& work : works) work->LetEnd();
+  for (const auto& work : works) work->AwaitEnd();
+  pool.Stop();
+}
+
 TEST(WorkerPoolTest, TakesNothingAfterStop) {
   FunctionWork work([] { ADD_FAILURE() << "ran after Stop"; });
   WorkerPool pool({.thread_count = 2, .max_waiting_count = 2});
