@@ -17,6 +17,9 @@
 namespace attendant {
 namespace {
 
+// A few hundred items take some ten microseconds.
+constexpr std::size_t kItemsBetweenChecks = 256;
+
 // The shortlists of all heads, by (segment, row), so that runs of a segment are
 // scored together.
 std::vector<RowAddress> UnionOf(const std::vector<HeadScan>& scans) {
@@ -72,8 +75,9 @@ class Answerer {
     if (plan_.heads.size() > 1 || plan_.shortlist_head) {
       shortlist_ = SortedByWeight(shortlist_, SelectingScope());
     }
+    ATTENDANT_RETURN_IF_ERROR(interrupt_.Check());
     ATTENDANT_RETURN_IF_ERROR(Select());
-    FillItems();
+    ATTENDANT_RETURN_IF_ERROR(FillItems());
     FillWhatWasDone();
     FillMasses();
     FillPools();
@@ -182,6 +186,7 @@ class Answerer {
     const std::vector<RowAddress>& rows = population_.rows;
     const std::vector<float>& logits = population_.logits;
     const auto seed = static_cast<std::uint64_t>(plan_.seed);
+    ATTENDANT_RETURN_IF_ERROR(interrupt_.Check());
     Slate slate;
     if (plan_.with_replacement) {
       slate = SampleWithReplacement(logits, plan_.result_count, seed);
@@ -193,9 +198,11 @@ class Answerer {
             snapshot_.segments[address.segment].segment->rows->IdHash(
                 address.row));
       }
+      ATTENDANT_RETURN_IF_ERROR(interrupt_.Check());
       slate = SampleWithoutReplacement(logits, noise_keys, plan_.result_count,
                                        seed);
     }
+    ATTENDANT_RETURN_IF_ERROR(interrupt_.Check());
     std::vector<RowAddress> drawn;
     for (const Draw& draw : slate.draws) {
       drawn.push_back(rows[static_cast<std::size_t>(draw.index)]);
@@ -226,7 +233,7 @@ class Answerer {
     return logits;
   }
 
-  void FillItems() {
+  absl::Status FillItems() {
     // What is returned twice counts once.
     if (!draws_.empty()) distinct_ = Distinct(returned_);
     returned_partitions_ = PartitionsOf(distinct());
@@ -236,6 +243,9 @@ class Answerer {
     answer_.items.reserve(returned_.size());
     std::vector<double> weights(head_count);
     for (std::size_t i = 0; i < returned_.size(); ++i) {
+      if (i % kItemsBetweenChecks == 0) {
+        ATTENDANT_RETURN_IF_ERROR(interrupt_.Check());
+      }
       AttendedItem& item = answer_.items.emplace_back();
       item.address = returned_.rows[i];
       for (std::size_t h = 0; h < head_count; ++h) {
@@ -259,6 +269,7 @@ class Answerer {
             draws_[i].log_inclusion_given_threshold;
       }
     }
+    return absl::OkStatus();
   }
 
   LogPartitions PartitionsIn(WeightScope scope) const {

@@ -46,6 +46,8 @@ void NoteFailure(const Pending& query, const AttendTask& task,
 absl::StatusOr<AttendAnswer> Answer(const Snapshot& snapshot, Pending& query,
                                     const AttendTask& task) {
   NoteFailure(query, task, absl::ZeroDuration());
+  // Those of a pass are answered one after the other.
+  ATTENDANT_RETURN_IF_ERROR(task.interrupt->Check());
   const SteadyTime start = SteadyNow();
   absl::StatusOr<AttendAnswer> answer = MakeAnswer(
       snapshot, query.plan, std::move(*query.scan).Found(), *task.interrupt);

@@ -117,6 +117,8 @@ class Scanner {
   }
 
   void Finish() {
+    // To sort what each of a pass found takes long where that is much.
+    if (!failed()) status_ = task_.interrupt->Check();
     if (failed()) {
       task_.scan = status_;
       return;

@@ -13,6 +13,9 @@
 namespace attendant {
 namespace {
 
+// Items may come with keys and values.
+constexpr int kItemsBetweenChecks = 256;
+
 void MassToProto(const Mass& mass, v1::Mass* wire) {
   wire->set_method(EnumToProto<v1::MassMethod>(mass.method));
   if (mass.method == MassMethod::kUnknown) return;
@@ -65,11 +68,15 @@ void HeadsToProto(const AttendAnswer& answer, const Snapshot& snapshot,
 
 absl::Status ItemsToProto(const AttendAnswer& answer, const Snapshot& snapshot,
                           const ReadMask& mask, std::int64_t max_bytes,
+                          const Interrupt& interrupt,
                           v1::AttendResponse* wire) {
   std::int64_t bytes = 0;
   const CatalogSchema& schema = *snapshot.schema;
   wire->mutable_items()->Reserve(static_cast<int>(answer.items.size()));
   for (const AttendedItem& attended : answer.items) {
+    if (wire->items_size() % kItemsBetweenChecks == 0) {
+      ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
+    }
     const RowAddress address = attended.address;
     v1::AttendedItem* item = wire->add_items();
     const absl::string_view id = snapshot.IdOf(address.segment, address.row);
@@ -128,9 +135,10 @@ absl::Status ItemsToProto(const AttendAnswer& answer, const Snapshot& snapshot,
 absl::Status AttendAnswerToProto(const AttendAnswer& answer,
                                  const Snapshot& snapshot, const ReadMask& mask,
                                  std::int64_t max_bytes,
+                                 const Interrupt& interrupt,
                                  v1::AttendResponse* wire) {
   ATTENDANT_RETURN_IF_ERROR(
-      ItemsToProto(answer, snapshot, mask, max_bytes, wire));
+      ItemsToProto(answer, snapshot, mask, max_bytes, interrupt, wire));
   if (answer.pooled_value.has_value()) {
     v1::PooledValue* pooled = wire->mutable_pooled_value();
     pooled->mutable_values()->Add(answer.pooled_value->values.begin(),

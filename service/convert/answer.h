@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "attendant/v1/attention_service.pb.h"
+#include "core/base/interrupt.h"
 #include "core/catalog/attend.h"
 #include "core/catalog/snapshot.h"
 #include "service/convert/read_mask.h"
@@ -13,10 +14,12 @@
 namespace attendant {
 
 // All but stats.compute_time. `snapshot` is the one that answered.
-// ReplyTooLarge as soon as the items alone take more than max_bytes.
+// ReplyTooLarge as soon as the items alone take more than max_bytes; Cancelled
+// or DeadlineExceeded as `interrupt` says.
 absl::Status AttendAnswerToProto(const AttendAnswer& answer,
                                  const Snapshot& snapshot, const ReadMask& mask,
                                  std::int64_t max_bytes,
+                                 const Interrupt& interrupt,
                                  v1::AttendResponse* wire);
 
 }  // namespace attendant

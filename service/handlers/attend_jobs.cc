@@ -115,8 +115,9 @@ void AnswerJobs(
         const SteadyTime made = SteadyNow();
         const AttendJob& job = jobs[each.job];
         v1::AttendResponse* response = job.response;
-        const absl::Status status = AttendAnswerToProto(
-            *answer, snapshot, each.mask, *job.max_bytes, response);
+        const absl::Status status =
+            AttendAnswerToProto(*answer, snapshot, each.mask, *job.max_bytes,
+                                *job.interrupt, response);
         DurationToProto(absl::FromChrono(made - begin),
                         response->mutable_stats()->mutable_compute_time());
         job.trace->reply_time = TimeSince(made);

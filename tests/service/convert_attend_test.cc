@@ -246,7 +246,7 @@ TEST(ConvertAnswerTest, WhatIsKnownOfTheMassComesThrough) {
   head.log_partition_interval = {MassMethod::kBound, -1, 1};
   answer.heads.push_back(head);
   v1::AttendResponse wire;
-  ASSERT_OK(AttendAnswerToProto(answer, snapshot, {}, 16 << 20, &wire));
+  ASSERT_OK(AttendAnswerToProto(answer, snapshot, {}, 16 << 20, {}, &wire));
   EXPECT_EQ(wire.log_partition_interval().method(), v1::MASS_METHOD_ESTIMATE);
   EXPECT_EQ(wire.log_partition_interval().lower_bound(), 1.5);
   EXPECT_EQ(wire.log_partition_interval().upper_bound(), 2.25);
@@ -261,6 +261,19 @@ TEST(ConvertAnswerTest, WhatIsKnownOfTheMassComesThrough) {
   EXPECT_EQ(wire.heads(0).log_partition_interval().upper_bound(), 1);
 }
 
+TEST(ConvertAnswerTest, NobodyWantsIt) {
+  Snapshot snapshot;
+  snapshot.schema = std::make_shared<CatalogSchema>(ShopSchema());
+  AttendAnswer answer;
+  answer.items.resize(1);
+  v1::AttendResponse wire;
+  const Interrupt late = {.deadline = SteadyTime::min()};
+  EXPECT_THAT(
+      AttendAnswerToProto(answer, snapshot, {}, 16 << 20, late, &wire),
+      StatusIs(absl::StatusCode::kDeadlineExceeded, ::testing::HasSubstr("")));
+  EXPECT_EQ(wire.items_size(), 0);
+}
+
 TEST(ConvertAnswerTest, UnknownMassCarriesNoNumber) {
   Snapshot snapshot;
   snapshot.schema = std::make_shared<CatalogSchema>(ShopSchema());
@@ -268,7 +281,7 @@ TEST(ConvertAnswerTest, UnknownMassCarriesNoNumber) {
   answer.returned_mass = {MassMethod::kExact, 0.25, 0.25, 0.25};
   answer.key_field = 1;
   v1::AttendResponse wire;
-  ASSERT_OK(AttendAnswerToProto(answer, snapshot, {}, 16 << 20, &wire));
+  ASSERT_OK(AttendAnswerToProto(answer, snapshot, {}, 16 << 20, {}, &wire));
   EXPECT_EQ(wire.returned_mass().method(), v1::MASS_METHOD_EXACT);
   EXPECT_EQ(wire.returned_mass().value(), 0.25);
   EXPECT_EQ(wire.returned_mass().lower_bound(), 0.25);

@@ -284,6 +284,32 @@ TEST_F(AttendTogetherTest, OneFailureOrInterruptIsItsOwn) {
   EXPECT_TRUE(AttendTogether(*snapshot, {}).empty());
 }
 
+// As of a batch: no more are answered once the caller is gone, though the pass
+// that they shared is over.
+TEST_F(AttendTogetherTest, AnInterruptEndsTheAnswersOfAPass) {
+  Open();
+  std::atomic<bool> cancelled = false;
+  Interrupt interrupt;
+  interrupt.cancelled = &cancelled;
+  const std::vector<Item> items = RandomItems(16, kDim, 6);
+  std::vector<AttendQuery> queries;
+  for (const Item& item : items) queries.push_back(VectorQuery(item.keys[0]));
+  std::vector<AttendTask> tasks;
+  for (AttendQuery& query : queries) {
+    query.scan_mode = ScanMode::kExact;
+    tasks.push_back({&query, &interrupt});
+  }
+  int answered = 0;
+  int ended = 0;
+  AttendTogether(*catalog_->snapshot(), tasks,
+                 [&](std::size_t, const absl::StatusOr<AttendAnswer>& answer) {
+                   cancelled = true;
+                   ++(answer.ok() ? answered : ended);
+                 });
+  EXPECT_EQ(answered, 1);
+  EXPECT_EQ(ended, 15);
+}
+
 TEST_F(AttendTogetherTest, QueriesThatShareNoPassComeLast) {
   Open();
   const auto snapshot = catalog_->snapshot();
