@@ -126,6 +126,11 @@ absl::Status CheckRequest(const CatalogScope& /*scope*/,
   return absl::OkStatus();
 }
 
+absl::Status TakenBack() {
+  return StatusWithReason(absl::StatusCode::kUnauthenticated,
+                          "the token was taken back", "TOKEN_UNKNOWN");
+}
+
 absl::StatusOr<std::shared_ptr<const Grant>> GrantOf(
     const Backend& backend, const grpc::CallbackServerContext& context) {
   if (backend.authenticator == nullptr) {
@@ -133,11 +138,15 @@ absl::StatusOr<std::shared_ptr<const Grant>> GrantOf(
         std::make_shared<Grant>(Grant{.name = "", .role = Role::kAdmin}));
     return everything;
   }
-  std::shared_ptr<const Grant> grant =
-      backend.authenticator->GrantOf(AuthorizationOf(context));
+  std::shared_ptr<const Grant> grant = FindGrant(backend, context);
   if (grant != nullptr) return grant;
-  return StatusWithReason(absl::StatusCode::kUnauthenticated,
-                          "the token was taken back", "TOKEN_UNKNOWN");
+  return TakenBack();
+}
+
+std::shared_ptr<const Grant> FindGrant(const Backend& backend,
+                                       const grpc::ServerContextBase& context) {
+  if (backend.authenticator == nullptr) return nullptr;
+  return backend.authenticator->GrantOf(AuthorizationOf(context));
 }
 
 absl::Status AuthorizeStill(const Backend& backend,

@@ -78,20 +78,32 @@ absl::Status CheckRequest(const CatalogScope& scope,
 absl::Status CheckRequest(const CatalogScope& scope,
                           const v1::ListAliasesRequest& request);
 
+// Of a caller whose token is none any more.
+absl::Status TakenBack();
+
 // What the caller of a call may do; all where no tokens are asked for.
 // Unauthenticated if its token was taken back since the call began.
 absl::StatusOr<std::shared_ptr<const Grant>> GrantOf(
     const Backend& backend, const grpc::CallbackServerContext& context);
 
-// CheckRequest with the scope of the caller.
+// The same as was found when the call began: null where no tokens are asked
+// for, or the caller has none that is good.
+std::shared_ptr<const Grant> FindGrant(const Backend& backend,
+                                       const grpc::ServerContextBase& context);
+
+// CheckRequest with the scope of `grant`, of FindGrant.
+template <typename Request>
+absl::Status Authorize(const Backend& backend, const Grant* grant,
+                       const Request& request) {
+  if (backend.authenticator == nullptr) return absl::OkStatus();
+  if (grant == nullptr) return TakenBack();
+  return CheckRequest(grant->scope, request);
+}
 template <typename Request>
 absl::Status Authorize(const Backend& backend,
                        const grpc::CallbackServerContext& context,
                        const Request& request) {
-  if (backend.authenticator == nullptr) return absl::OkStatus();
-  ATTENDANT_ASSIGN_OR_RETURN(const std::shared_ptr<const Grant> grant,
-                             GrantOf(backend, context));
-  return CheckRequest(grant->scope, request);
+  return Authorize(backend, FindGrant(backend, context).get(), request);
 }
 
 // The same for what a stream that has begun names, when more of it comes: its

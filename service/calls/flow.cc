@@ -29,21 +29,19 @@ std::uint64_t HashOfFirstField(const grpc::Slice& slice) {
 
 }  // namespace
 
-FlowKey FlowOfCaller(const Backend& backend,
+FlowKey FlowOfCaller(const Grant* grant,
                      const grpc::ServerContextBase& context) {
-  if (backend.authenticator != nullptr) {
-    const absl::string_view header = AuthorizationOf(context);
-    const auto grant = backend.authenticator->GrantOf(header);
-    // By its name: the header may be spelt in many ways.
-    if (!header.empty() && grant != nullptr) return {HashOf(grant->name), 0};
+  // By its name: the header may be spelt in many ways.
+  if (grant != nullptr && !AuthorizationOf(context).empty()) {
+    return {HashOf(grant->name), 0};
   }
   return {HashOf(context.peer()), 0};
 }
 
-FlowKey FlowOfCatalog(const Backend& backend,
+FlowKey FlowOfCatalog(const Grant* grant,
                       const grpc::ServerContextBase& context,
                       const grpc::ByteBuffer& request) {
-  FlowKey flow = FlowOfCaller(backend, context);
+  FlowKey flow = FlowOfCaller(grant, context);
   grpc::Slice slice;
   if (request.TrySingleSlice(&slice).ok()) {
     flow.catalog = HashOfFirstField(slice);

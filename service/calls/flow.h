@@ -5,8 +5,8 @@
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/byte_buffer.h>
 
-#include "service/calls/backend.h"
 #include "service/queue/work.h"
+#include "service/security/access.h"
 
 namespace attendant {
 
@@ -17,14 +17,14 @@ inline constexpr bool kNamesCatalog = requires {
 };
 
 // The caller is the token of the call, where tokens are asked for and it has
-// one, and else the connection that it came by.
-FlowKey FlowOfCaller(const Backend& backend,
+// one, and else the connection that it came by. `grant` is FindGrant's.
+FlowKey FlowOfCaller(const Grant* grant,
                      const grpc::ServerContextBase& context);
 
 // The same, and the catalog that `request`, of a message with kNamesCatalog,
 // begins with: read from its first bytes, as every serialiser writes them. 0,
 // where a field is not in its place, is only less fair.
-FlowKey FlowOfCatalog(const Backend& backend,
+FlowKey FlowOfCatalog(const Grant* grant,
                       const grpc::ServerContextBase& context,
                       const grpc::ByteBuffer& request);
 

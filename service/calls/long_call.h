@@ -103,7 +103,7 @@ class LongCall final
         pool_(pool),
         handler_(handler),
         request_(request) {
-    set_flow(FlowOfCaller(backend, context));
+    set_flow(FlowOfCaller(FindGrant(backend, context).get(), context));
   }
 
   absl::Status Handle() {

@@ -13,6 +13,7 @@
 
 #include "absl/time/time.h"
 #include "core/base/clock.h"
+#include "service/calls/authorize.h"
 #include "service/calls/backend.h"
 #include "service/calls/call.h"
 #include "service/calls/recorded_call.h"
@@ -34,10 +35,14 @@ class PooledCall : public RecordedCall<grpc::ServerUnaryReactor>, public Work {
         pool_(pool),
         request_(request),
         response_(response),
+        grant_(FindGrant(backend, context)),
         arena_(initial_block_, sizeof(initial_block_)) {
     // Others hold locks, or wait for the disk.
     if (method.is_query) interrupt_.yielder = this;
   }
+
+  // As it was when the call came: a token is looked up once.
+  const Grant* grant() const { return grant_.get(); }
 
   // Hands it to the pool, or refuses it where a shutdown began, for the caller
   // that `flow` tells.
@@ -80,6 +85,7 @@ class PooledCall : public RecordedCall<grpc::ServerUnaryReactor>, public Work {
   WorkerPool& pool_;
   const grpc::ByteBuffer& request_;
   grpc::ByteBuffer& response_;
+  const std::shared_ptr<const Grant> grant_;
 
  private:
   std::atomic<SteadyTime> cancel_time_ = SteadyTime::max();

@@ -86,7 +86,7 @@ class UnaryCall final : public PooledCall {
       message_ = NewMessage<Request>();
       status = ParseMessage(request_, message_);
       if (!status.ok()) return status;
-      status = Authorize(backend_, context_, *message_);
+      status = Authorize(backend_, grant(), *message_);
       if (!status.ok()) return status;
       status = CheckLimits(backend_.limits, *message_);
       if (!status.ok()) return status;
@@ -144,8 +144,8 @@ grpc::ServerUnaryReactor* StartUnaryCall(Backend& backend, WorkerPool& pool,
   auto* call = new UnaryCall<Request, Response, Handle>(
       backend, method, handler, pool, *context, *request, *response);
   call->Enter(kNamesCatalog<Request>
-                  ? FlowOfCatalog(backend, *context, *request)
-                  : FlowOfCaller(backend, *context));
+                  ? FlowOfCatalog(call->grant(), *context, *request)
+                  : FlowOfCaller(call->grant(), *context));
   return call;
 }
 

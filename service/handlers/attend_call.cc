@@ -156,7 +156,7 @@ class AttendCall final : public PooledCall {
   absl::Status Parse() {
     message_ = NewMessage<v1::AttendRequest>();
     ATTENDANT_RETURN_IF_ERROR(ParseMessage(request_, message_));
-    ATTENDANT_RETURN_IF_ERROR(Authorize(backend_, context_, *message_));
+    ATTENDANT_RETURN_IF_ERROR(Authorize(backend_, grant(), *message_));
     return CheckLimits(backend_.limits, *message_);
   }
 
@@ -286,7 +286,7 @@ grpc::ServerUnaryReactor* StartAttendCall(Backend& backend, WorkerPool& pool,
   auto* call = new AttendCall(backend, pool, light_queries, *context, *request,
                               *response);
   if (!call->Prepare()) return call;
-  const FlowKey flow = FlowOfCatalog(backend, *context, *request);
+  const FlowKey flow = FlowOfCatalog(call->grant(), *context, *request);
   if (call->TryRunHere(flow)) {
     // The call may be gone.
     backend.poller_reserve->EndWork();

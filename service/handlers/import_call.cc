@@ -45,7 +45,7 @@ ImportCall::ImportCall(Backend& backend, WorkerPool& pool,
     : RecordedCall(backend, FindMethod("ImportItems"), context),
       Work(interrupt_),
       pool_(pool) {
-  set_flow(FlowOfCaller(backend, context));
+  set_flow(FlowOfCaller(FindGrant(backend, context).get(), context));
 }
 
 void ImportCall::OnReadDone(bool ok) {

@@ -41,7 +41,7 @@ ExportCall::ExportCall(Backend& backend, WorkerPool& pool,
       Work(interrupt_),
       pool_(pool),
       request_(request) {
-  set_flow(FlowOfCaller(backend, context));
+  set_flow(FlowOfCaller(FindGrant(backend, context).get(), context));
 }
 
 void ExportCall::OnWriteDone(bool ok) {
@@ -121,7 +121,7 @@ SnapshotImportCall::SnapshotImportCall(Backend& backend, WorkerPool& pool,
       pool_(pool),
       response_(response),
       stream_(std::in_place, &backend.catalogs->snapshots()) {
-  set_flow(FlowOfCaller(backend, context));
+  set_flow(FlowOfCaller(FindGrant(backend, context).get(), context));
 }
 
 void SnapshotImportCall::OnReadDone(bool ok) {

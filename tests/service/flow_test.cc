@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "service/calls/authorize.h"
 #include "service/calls/backend.h"
 #include "service/security/token_table.h"
 #include "tests/service/secure_server.h"
@@ -23,7 +24,7 @@ class FlowTest : public SecureServer {
     grpc::ServerContext context;
     grpc::testing::ServerContextTestSpouse metadata(&context);
     if (!header.empty()) metadata.AddClientMetadata("authorization", header);
-    return FlowOfCaller(backend, context).caller;
+    return FlowOfCaller(FindGrant(backend, context).get(), context).caller;
   }
 };
 
