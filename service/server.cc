@@ -253,5 +253,12 @@ void Server::Wait() {
   MutexLock lock(&mutex_);
   while (!stopped_) stopped_changed_.Wait(&mutex_);
 }
+  page.AddGauge("attendant_open_calls",
+                "Calls that the server was told of and that have not ended.",
+                static_cast<double>(backend_.reset_watch.call_count()));
+  page.AddCounter("attendant_reading_paused_total",
+                  "Calls before which reading was held up by 0.2 ms, as many "
+                  "that were reset had not ended yet.",
+                  static_cast<double>(backend_.reset_watch.pause_count()));
 
 }  // namespace attendant

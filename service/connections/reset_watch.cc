@@ -56,11 +56,12 @@ class ResetWatch::Contexts final : public grpc::ContextAllocator {
   void Begin() {
     watch_.arrivals_.Arrive();
     // On the thread that reads the connection: the others are to keep up.
-    if (watch_.call_count_.fetch_add(1) >= 2 * watch_.MostCalls()) {
-      absl::SleepFor(kPause);
-    }
+    if (watch_.cancelled_count_.load() < watch_.MostCalls()) return;
+    watch_.pause_count_.fetch_add(1);
+    absl::SleepFor(kPause);
   }
   void End() { watch_.call_count_.fetch_sub(1); }
+    watch_.call_count_.fetch_add(1);
 
   ResetWatch& watch_;
 };
@@ -72,7 +73,10 @@ class ResetWatch::Witness final : public grpc::experimental::Interceptor {
       : watch_(watch), context_(context), peer_(context.peer()) {
     watch_.CountOpen(peer_, 1, SteadyNow());
   }
-  ~Witness() override { watch_.CountOpen(peer_, -1, SteadyNow()); }
+  ~Witness() override {
+    watch_.CountOpen(peer_, -1, SteadyNow());
+    if (is_cancelled_) watch_.cancelled_count_.fetch_sub(1);
+  }
 
   void Intercept(
       grpc::experimental::InterceptorBatchMethods* methods) override {
@@ -88,6 +92,8 @@ class ResetWatch::Witness final : public grpc::experimental::Interceptor {
   }
 
  private:
+      is_cancelled_ = true;
+      watch_.cancelled_count_.fetch_add(1);
   ResetWatch& watch_;
   grpc::ServerContextBase& context_;
   const std::string peer_;
@@ -97,6 +103,7 @@ class ResetWatch::Witness final : public grpc::experimental::Interceptor {
 // It has come once a reply to it is sent: a call that was reset has none, and
 // gRPC may have its memory yet; nor has one that was turned away. Whether
 // it is cancelled can't be asked where it ends: gRPC would end it again.
+  bool is_cancelled_ = false;
 class ResetWatch::Reflection final : public grpc::experimental::Interceptor {
  public:
   Reflection(ArrivalWatch& arrivals, const grpc::ServerContext& context)

@@ -27,8 +27,10 @@ namespace attendant {
 // gRPC has more calls than four connections may have at once, the watch counts
 // whose are open or cancelled. It drops a connection with more cancelled within
 // a second than it may have at once, or with more than twice as many open,
-// which no client has that acknowledged the number. With twice as many calls in
-// all, no connection is read faster than 5,000 calls a second.
+// which no client has that acknowledged the number. Where so many calls as four
+// connections may have were cancelled and are not gone yet, no connection is
+// read faster than 5,000 calls a second. Those that are open cost nobody time,
+// however many: watches of health may stay for hours.
 //
 // Calls of gRPC's synchronous reflection are not among those that gRPC has too
 // many of: of them only the number of threads is limited (SetTransportLimits).
@@ -56,8 +58,14 @@ class ResetWatch {
     return HasTooMany() && SteadyNow() < flood_end_.load();
   }
 
+  // Calls that gRPC has and has told the server of: until they are gone.
+  std::int64_t call_count() const { return call_count_.load(); }
+
   // Connections that were dropped.
   std::int64_t dropped_count() const { return dropped_count_.load(); }
+
+  // Calls that were read late, so that gRPC comes to end those cancelled.
+  std::int64_t pause_count() const { return pause_count_.load(); }
 
   // One of `peer` while gRPC has too many, at `now`, which does not go back.
   void CountCancelled(const std::string& peer, SteadyTime now);
@@ -75,8 +83,6 @@ class ResetWatch {
   void DropPeer(const std::string& peer, absl::string_view reason,
                 SteadyTime now);
 
-  // Calls that gRPC has: from their first frames until they are gone.
-  std::int64_t call_count() const { return call_count_.load(); }
   std::int64_t MostCalls() const { return kConnections * max_stream_count_; }
   bool HasTooMany() const { return call_count() > MostCalls(); }
 
@@ -84,7 +90,9 @@ class ResetWatch {
   ArrivalWatch& arrivals_;
   Drop drop_;
   std::atomic<std::int64_t> call_count_ = 0;
+  std::atomic<std::int64_t> cancelled_count_ = 0;  // of those that began late
   std::atomic<std::int64_t> dropped_count_ = 0;
+  std::atomic<std::int64_t> pause_count_ = 0;
   std::atomic<SteadyTime> flood_end_ = SteadyTime::min();
   LogLimiter logged_{10};
   Mutex mutex_;

@@ -237,6 +237,22 @@ class HostileClientsTest : public ::testing::Test {
     }
     return connections;
   }
+  // Connections with so many watches of health each.
+  std::vector<RawConnection> OpenWatches(int connection_count,
+                                         std::uint32_t watch_count) const {
+    std::vector<RawConnection> connections;
+    for (int i = 0; i < connection_count; ++i) {
+      RawConnection& connection = connections.emplace_back(port());
+      std::string watches = Hello();
+      for (std::uint32_t watch = 0; watch < watch_count; ++watch) {
+        const std::uint32_t stream = 2 * watch + 1;
+        watches += BeginCall(stream, "/grpc.health.v1.Health/Watch") +
+                   MessageFrame(stream, kEndStream, "");
+      }
+      EXPECT_TRUE(connection.Send(watches));
+    }
+    return connections;
+  }
   // Of a call that is reset at once.
   static std::string ResetCall(std::uint32_t stream, absl::string_view method,
                                const std::string& message) {
@@ -473,6 +489,22 @@ TEST_F(HostileClientsTest, StreamsThatAreResetAtOnceHoldLittle) {
         },
         192 * kMiB);
   }
+}
+
+// Watches of health that stay open; they ask for no token.
+TEST_F(HostileClientsTest, CallsThatAreOpenHoldUpNobody) {
+  Start({"--max-streams", "100"});
+  Suffer(
+      [&] {
+        const auto connections = OpenWatches(10, 100);
+        EXPECT_TRUE(AwaitCount("attendant_open_calls", 1000));
+        absl::Duration ignored;
+        OtherCaller caller(server_->address(), Query());
+        EXPECT_OK(caller.Stop(20, &ignored));
+        EXPECT_EQ(CountOf("attendant_reading_paused_total"), 0);
+        EXPECT_EQ(CountOf("attendant_connections_dropped_total"), 0);
+      },
+      64 * kMiB);
 }
 
 // gRPC holds a client to no number of calls before it acknowledges the server's
