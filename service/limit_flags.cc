@@ -73,10 +73,11 @@ void AddLimitFlags(CLI::App& app, TransportLimits& limits) {
   AddCount(app, "--stall-seconds", "ATTENDANT_STALL_SECONDS",
            limits.stall_seconds, "SECONDS",
            "A call whose client does not take its reply for so long, and a "
-           "second for each 64 KiB of it, is cancelled");
+           "second for each 64 KiB of it, is cancelled; a connection whose "
+           "calls do not come for as long is closed");
   AddBytes(app, "--request-memory", "ATTENDANT_REQUEST_MEMORY",
            limits.request_memory_bytes,
-           "Memory of requests on their way in; above it calls are cancelled");
+           "Memory of requests on their way in; above it calls are ended");
   AddBytes(app, "--reply-memory", "ATTENDANT_REPLY_MEMORY",
            limits.reply_memory_bytes,
            "Memory of replies on their way out; above it the calls that have "

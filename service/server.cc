@@ -108,21 +108,32 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   }
   std::unique_ptr<Server> server(new Server(options, catalogs, security));
   ResetWatch& resets = server->backend_.reset_watch;
+  ArrivalWatch& arrivals = server->backend_.arrival_watch;
   ATTENDANT_ASSIGN_OR_RETURN(
       server->listener_,
       Listener::Bind(
           {.address = options.listen,
            .max_connection_count = ConnectionsWithinReach(options.transport),
            .holds = [&resets] { return resets.is_flooded(); },
-           .memory = [catalogs] { return catalogs->memory_use().budget; }}));
+           .memory = [catalogs] { return catalogs->memory_use().budget; },
+           .call_watch = {.stall_time =
+                              absl::Seconds(options.transport.stall_seconds),
+                          .max_message_bytes = options.max_message_bytes,
+                          .max_stream_count =
+                              options.transport.max_stream_count},
+           .call_count =
+               [&resets, &arrivals] {
+                 return resets.call_count() + arrivals.waiting_count();
+               },
+           .known_calls =
+               [&resets] { return resets.known_calls().Counts(); }}));
   server->port_ = server->listener_->port();
   grpc::ServerBuilder builder;
   std::vector<std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor>>
       acceptors;
   const auto admission = std::make_shared<CallAdmission>();
-  admission->admit = [arrivals = &server->backend_.arrival_watch](
-                         grpc_auth_context* connection) {
-    return arrivals->Begin(connection);
+  admission->admit = [&arrivals](grpc_auth_context* connection) {
+    return arrivals.Begin(connection);
   };
   for (int i = 0; i < Listener::kAcceptors; ++i) {
     // Credentials tell one acceptor of a certificate.
@@ -238,10 +249,17 @@ void Server::WriteMetrics(MetricPage& page) const {
                   "Connections that were closed because their clients reset "
                   "calls faster than they can be ended, had far more than they "
                   "may have at once, sent most while memory was full, kept "
-                  "others from being read, or had most while others had no "
-                  "place.",
+                  "others from being read, had most while others had no "
+                  "place, had most of too many calls, or did not send theirs.",
                   static_cast<double>(backend_.reset_watch.dropped_count() +
                                       listener_->dropped_count()));
+  page.AddGauge("attendant_open_calls",
+                "Calls that the server was told of and that have not ended.",
+                static_cast<double>(backend_.reset_watch.call_count()));
+  page.AddCounter("attendant_reading_paused_total",
+                  "Calls before which reading was held up by 0.2 ms, as many "
+                  "that were reset had not ended yet.",
+                  static_cast<double>(backend_.reset_watch.pause_count()));
   page.AddCounter("attendant_calls_not_sent_total",
                   "Calls that were refused as their connection had begun far "
                   "more than it may have at once, and not sent their messages.",
@@ -253,12 +271,5 @@ void Server::Wait() {
   MutexLock lock(&mutex_);
   while (!stopped_) stopped_changed_.Wait(&mutex_);
 }
-  page.AddGauge("attendant_open_calls",
-                "Calls that the server was told of and that have not ended.",
-                static_cast<double>(backend_.reset_watch.call_count()));
-  page.AddCounter("attendant_reading_paused_total",
-                  "Calls before which reading was held up by 0.2 ms, as many "
-                  "that were reset had not ended yet.",
-                  static_cast<double>(backend_.reset_watch.pause_count()));
 
 }  // namespace attendant

@@ -49,6 +49,8 @@ class ArrivalWatch {
   bool Begin(const std::string& connection, SteadyTime now);
   void ArriveFrom(const std::string& connection);
 
+  // Calls that have begun and not come, and some that never will.
+  std::int64_t waiting_count() const { return waiting_count_.load(); }
   // Calls that were refused.
   std::int64_t refused_count() const { return refused_count_.load(); }
 

@@ -28,6 +28,7 @@
 #include "core/base/clock.h"
 #include "core/base/host_port.h"
 #include "core/base/status.h"
+#include "service/connections/grpc_sockets.h"
 #include "service/connections/listen_address.h"
 #include "service/connections/peer.h"
 #include "service/log/log.h"
@@ -41,6 +42,7 @@ constexpr absl::Duration kLogInterval = absl::Seconds(10);
 constexpr absl::Duration kWaitForHandOver = absl::Milliseconds(500);
 constexpr absl::Duration kWaitForEnd = absl::Seconds(1);
 constexpr absl::Duration kGuardInterval = absl::Milliseconds(250);
+constexpr absl::Duration kCrowdInterval = absl::Seconds(1);
 // Connections that come again and again: how many end from one look to the
 // next, from which on and for how long others are taken in so far apart.
 constexpr int kManyForgotten = 5;
@@ -354,6 +356,7 @@ void Listener::Refused(Refusals& refusals) {
 
 void Listener::Guard() {
   MemoryGuard memory_guard;
+  CallWatch call_watch(options_.call_watch);
   while (true) {
     const SteadyTime next = SteadyAfter(kGuardInterval);
     bool stopped = false;
@@ -370,7 +373,9 @@ void Listener::Guard() {
       }
     }
     // Whom it asks may be gone once the server is.
-    if (options_.memory && !stopped) GuardMemory(memory_guard);
+    if (stopped) continue;
+    if (options_.memory) GuardMemory(memory_guard);
+    if (options_.call_count) GuardCalls(call_watch);
   }
 }
 
@@ -386,6 +391,61 @@ void Listener::GuardMemory(MemoryGuard& guard) {
   const std::optional<int> sender = guard.Look(
       memory.resident_bytes, memory.limit_bytes, received, SteadyNow());
   if (sender) End(*sender, "memory is over its limit, and it sent most");
+}
+
+void Listener::GuardCalls(CallWatch& watch) {
+  const SteadyTime now = SteadyNow();
+  const std::int64_t count = options_.call_count();
+  const std::int64_t most =
+      watch.MostCalls(options_.memory ? options_.memory().limit_bytes : 0);
+  const bool may_be_crowded = count > most && now >= next_crowd_look_;
+  const bool may_be_silent = count > 0 && now >= next_silence_look_;
+  if (!may_be_crowded && !may_be_silent) return;
+  const std::vector<CallWatch::Connection> connections = ReadCalls();
+  const std::vector<std::string> crowding =
+      CallWatch::Crowding(connections, most);
+  EndAll(crowding, "calls take too much memory, and it has most");
+  // Some that were counted may be gone.
+  if (crowding.empty()) next_crowd_look_ = SteadyAfter(kCrowdInterval);
+  EndAll(watch.Silent(connections, now), "its calls don't come");
+  next_silence_look_ = SteadyAfter(options_.call_watch.stall_time / 4);
+}
+
+std::vector<CallWatch::Connection> Listener::ReadCalls() {
+  // Those of which the server is told meanwhile are not waited for.
+  const std::vector<GrpcSocket> sockets = ReadGrpcSockets(port_);
+  const absl::flat_hash_map<std::string, std::int64_t> known =
+      options_.known_calls();
+  absl::flat_hash_map<absl::string_view, const GrpcSocket*> by_peer;
+  for (const GrpcSocket& socket : sockets) by_peer[socket.peer] = &socket;
+  std::vector<CallWatch::Connection> connections;
+  MutexLock lock(&mutex_);
+  for (const auto& [connection, about] : connections_) {
+    const auto socket = by_peer.find(about.peer.name);
+    if (about.is_ended || socket == by_peer.end()) continue;
+    const auto known_count = known.find(about.peer.name);
+    connections.push_back(
+        {.peer = about.peer.name,
+         .host = about.peer.host,
+         .open_count = socket->second->open_call_count,
+         .known_count = known_count == known.end() ? 0 : known_count->second,
+         .message_count = socket->second->message_count,
+         .received_bytes = ReceivedBytes(connection)});
+  }
+  return connections;
+}
+
+void Listener::EndAll(const std::vector<std::string>& peers,
+                      const char* reason) {
+  if (peers.empty()) return;
+  const absl::flat_hash_set<absl::string_view> names(peers.begin(),
+                                                     peers.end());
+  MutexLock lock(&mutex_);
+  for (const auto& [connection, about] : connections_) {
+    if (!about.is_ended && names.contains(about.peer.name)) {
+      End(connection, reason);
+    }
+  }
 }
 
 void Listener::WatchReads() {
@@ -421,6 +481,7 @@ void Listener::End(int connection, const char* reason) {
               {"not_logged_before", LogValue::Json(absl::StrCat(*dropped))}});
   }
   dropped_count_.fetch_add(1);
+  connections_.at(connection).is_ended = true;
   GiveUpPlace(connection);
   Abort(connection);
 }

@@ -20,6 +20,7 @@
 #include "core/base/clock.h"
 #include "core/base/memory_budget.h"
 #include "core/base/mutex.h"
+#include "service/connections/call_watch.h"
 #include "service/connections/host_places.h"
 #include "service/connections/memory_guard.h"
 #include "service/connections/peer.h"
@@ -42,7 +43,8 @@ namespace attendant {
 // other. So each is handed over by a thread of its own to an acceptor that is
 // idle: fewer clients than kAcceptors that flood their connections keep none
 // from being accepted. Those that keep gRPC from reading others are ended
-// (ReadWatch), and where there are as many as there may be, one of the host
+// (ReadWatch) and those that have too many calls, or don't send them
+// (CallWatch), and where there are as many as there may be, one of the host
 // that has most for one of a host that has fewer (HostPlaces). While it does
 // not read all, and connections end one after another, as of clients that give
 // up or are dropped and come back at once, new ones are taken in slowly: each
@@ -64,6 +66,14 @@ class Listener {
     // What the process may hold and holds; see MemoryGuard. Null: not looked
     // at.
     std::function<MemoryBudget::Use()> memory = nullptr;
+    // What connections may have of calls; see CallWatch.
+    CallWatch::Options call_watch = {};
+    // The calls that gRPC has, or more; takes no time. Null: they are not
+    // looked at.
+    std::function<std::int64_t()> call_count = nullptr;
+    // Those that the server was told of, by peers, as gRPC names them.
+    std::function<absl::flat_hash_map<std::string, std::int64_t>()>
+        known_calls = nullptr;
   };
 
   // Listens on all addresses of the host. Unavailable if one can't be bound.
@@ -76,8 +86,8 @@ class Listener {
   // Open now.
   int connection_count() const { return connection_count_.load(); }
 
-  // Connections that were ended as memory was full, nothing else was read, or
-  // others had no place.
+  // Connections that were ended as memory was full, nothing else was read,
+  // others had no place, their calls were too many or did not come.
   std::int64_t dropped_count() const { return dropped_count_.load(); }
 
   // Connections that were refused: there were as many as there may be; or the
@@ -123,6 +133,7 @@ class Listener {
   struct Connection {
     Peer peer;
     bool is_hung_up = false;  // by us
+    bool is_ended = false;
   };
 
   explicit Listener(Options options);
@@ -141,6 +152,10 @@ class Listener {
   // Looks after connections until the object goes.
   void Guard();
   void GuardMemory(MemoryGuard& guard);
+  void GuardCalls(CallWatch& watch);
+  // Of all connections but those that were ended.
+  std::vector<CallWatch::Connection> ReadCalls();
+  void EndAll(const std::vector<std::string>& peers, const char* reason);
   void WatchReads() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void GiveUpPlace(int connection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void End(int connection, const char* reason)
@@ -179,6 +194,10 @@ class Listener {
       ABSL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor>>
       acceptors_;
+  // Of the guard's thread: when calls are looked at again, if there are more
+  // than there may be; and if there are any.
+  SteadyTime next_crowd_look_ = SteadyTime::min();
+  SteadyTime next_silence_look_ = SteadyTime::min();
   std::thread thread_;
   std::thread guard_thread_;
 };

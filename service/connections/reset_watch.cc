@@ -18,6 +18,9 @@ namespace {
 
 constexpr absl::Duration kPause = absl::Microseconds(200);
 
+// A call's context, and its place among those that are known.
+struct KnownContext final : grpc::CallbackServerContext, KnownCalls::Call {};
+
 // Tells whose call has come, if that matters.
 void ArriveFrom(const grpc::ServerContextBase& context,
                 ArrivalWatch& arrivals) {
@@ -34,14 +37,17 @@ class ResetWatch::Contexts final : public grpc::ContextAllocator {
 
   grpc::CallbackServerContext* NewCallbackServerContext() override {
     Begin();
-    return new grpc::CallbackServerContext;
+    return new KnownContext;
   }
   void Release(grpc::CallbackServerContext* context) override {
+    // Those of methods that there are not come here, too.
+    auto* const call = dynamic_cast<KnownContext*>(context);
+    if (call != nullptr) watch_.known_calls_.Remove(*call);
     delete context;
     End();
   }
 
-  // Of methods that there are not.
+  // Of methods that there are not: answered before anybody would ask.
   grpc::GenericCallbackServerContext* NewGenericCallbackServerContext()
       override {
     Begin();
@@ -55,13 +61,13 @@ class ResetWatch::Contexts final : public grpc::ContextAllocator {
  private:
   void Begin() {
     watch_.arrivals_.Arrive();
+    watch_.call_count_.fetch_add(1);
     // On the thread that reads the connection: the others are to keep up.
     if (watch_.cancelled_count_.load() < watch_.MostCalls()) return;
     watch_.pause_count_.fetch_add(1);
     absl::SleepFor(kPause);
   }
   void End() { watch_.call_count_.fetch_sub(1); }
-    watch_.call_count_.fetch_add(1);
 
   ResetWatch& watch_;
 };
@@ -86,24 +92,24 @@ class ResetWatch::Witness final : public grpc::experimental::Interceptor {
     if (methods->QueryInterceptionHookPoint(
             InterceptionHookPoints::POST_RECV_CLOSE) &&
         context_.IsCancelled()) {
+      is_cancelled_ = true;
+      watch_.cancelled_count_.fetch_add(1);
       watch_.CountCancelled(peer_, SteadyNow());
     }
     methods->Proceed();
   }
 
  private:
-      is_cancelled_ = true;
-      watch_.cancelled_count_.fetch_add(1);
   ResetWatch& watch_;
   grpc::ServerContextBase& context_;
   const std::string peer_;
+  bool is_cancelled_ = false;
 };
 
 // Of one call of gRPC's synchronous reflection, of which Contexts is not told.
 // It has come once a reply to it is sent: a call that was reset has none, and
 // gRPC may have its memory yet; nor has one that was turned away. Whether
 // it is cancelled can't be asked where it ends: gRPC would end it again.
-  bool is_cancelled_ = false;
 class ResetWatch::Reflection final : public grpc::experimental::Interceptor {
  public:
   Reflection(ArrivalWatch& arrivals, const grpc::ServerContext& context)
@@ -143,6 +149,8 @@ class ResetWatch::Witnesses final
       return new Reflection(watch_.arrivals_, *synchronous);
     }
     ArriveFrom(context, watch_.arrivals_);
+    auto* const call = dynamic_cast<KnownContext*>(&context);
+    if (call != nullptr) watch_.known_calls_.Add(*call, context);
     return watch_.HasTooMany() ? new Witness(watch_, context) : nullptr;
   }
 

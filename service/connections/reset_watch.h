@@ -16,6 +16,7 @@
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
 #include "service/connections/arrival_watch.h"
+#include "service/connections/known_calls.h"
 #include "service/log/log_limiter.h"
 
 namespace attendant {
@@ -60,6 +61,8 @@ class ResetWatch {
 
   // Calls that gRPC has and has told the server of: until they are gone.
   std::int64_t call_count() const { return call_count_.load(); }
+  // Those that have not ended, but of reflection.
+  const KnownCalls& known_calls() const { return known_calls_; }
 
   // Connections that were dropped.
   std::int64_t dropped_count() const { return dropped_count_.load(); }
@@ -89,6 +92,7 @@ class ResetWatch {
   const std::int64_t max_stream_count_;
   ArrivalWatch& arrivals_;
   Drop drop_;
+  KnownCalls known_calls_;
   std::atomic<std::int64_t> call_count_ = 0;
   std::atomic<std::int64_t> cancelled_count_ = 0;  // of those that began late
   std::atomic<std::int64_t> dropped_count_ = 0;

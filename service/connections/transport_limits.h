@@ -29,15 +29,16 @@ struct TransportLimits {
   // with the connection. At least 1.
   int age_grace_seconds = 6 * 3600;
   // A call whose client does not take a reply for so long, and a second more
-  // for each 64 KiB of it, is cancelled. At least 1.
+  // for each 64 KiB of it, is cancelled; a connection whose calls do not come
+  // for as long is ended (CallWatch). At least 1.
   int stall_seconds = 60;
   // Memory of replies that clients have not taken yet, of all together, in
   // bytes; at least four messages of the largest size. Above it the calls that
   // have waited longest are cancelled.
   std::int64_t reply_memory_bytes = std::int64_t{512} << 20;
   // Memory of requests on their way in, of all connections together, in bytes;
-  // at least four messages of the largest size. Above it calls are cancelled
-  // with RESOURCE_EXHAUSTED.
+  // at least four messages of the largest size. Above it gRPC ends calls, with
+  // RESOURCE_EXHAUSTED or CANCELLED, and takes no connections.
   std::int64_t request_memory_bytes = std::int64_t{512} << 20;
 };
 

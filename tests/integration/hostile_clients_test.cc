@@ -369,6 +369,40 @@ TEST_F(HostileClientsTest, WhoSendsByteByByteIsWaitedFor) {
       64 * kMiB);
 }
 
+// What has come of their calls keeps others' requests out.
+TEST_F(HostileClientsTest, WhoNeverEndsAMessageIsNotWaitedForForEver) {
+  // A second, and one for the largest message.
+  Start({"--stall-seconds", "1", "--max-message-bytes", "65536"});
+  constexpr int kConnections = 8;
+  Suffer(
+      [&] {
+        std::vector<RawConnection> connections;
+        for (int i = 0; i < kConnections; ++i) {
+          RawConnection& connection = connections.emplace_back(port());
+          ASSERT_TRUE(connection.Send(Hello()));
+          for (std::uint32_t stream = 1; stream < 20; stream += 2) {
+            connection.Send(
+                BeginCall(stream, kAttend) +
+                Frame(FrameType::kData, 0, stream,
+                      absl::StrCat(absl::string_view("\0\0\0\xf0\0", 5),
+                                   std::string(60, 'x'))));
+          }
+        }
+        const SteadyTime end = SteadyAfter(kPatience);
+        while (CountOf("attendant_connections_dropped_total") < kConnections &&
+               SteadyNow() < end) {
+          for (RawConnection& connection : connections) {
+            connection.Send(Frame(FrameType::kData, 0, 1, "x"));
+          }
+          absl::SleepFor(absl::Milliseconds(100));
+        }
+        // The other caller's is not among them.
+        EXPECT_EQ(CountOf("attendant_connections_dropped_total"), kConnections);
+        EXPECT_TRUE(AwaitLog("its calls don't come"));
+      },
+      64 * kMiB);
+}
+
 TEST_F(HostileClientsTest, IdleConnectionsAreLimitedAndTheRestIsClosed) {
   const auto count = static_cast<int>(Flag("connections", 64));
   Start({"--max-connections", absl::StrCat(count)});
@@ -503,6 +537,28 @@ TEST_F(HostileClientsTest, CallsThatAreOpenHoldUpNobody) {
         EXPECT_OK(caller.Stop(20, &ignored));
         EXPECT_EQ(CountOf("attendant_reading_paused_total"), 0);
         EXPECT_EQ(CountOf("attendant_connections_dropped_total"), 0);
+      },
+      64 * kMiB);
+}
+
+TEST_F(HostileClientsTest, CallsThatAreOpenHoldNoMoreThanTheirShare) {
+#ifdef ABSL_HAVE_ADDRESS_SANITIZER
+  GTEST_SKIP() << "a sanitizer's memory is over any limit that can be tested";
+#endif
+  // An eighth of it is 1,228 calls of 20 KiB.
+  Start({"--memory-limit", "192MiB", "--max-streams", "100"});
+  Suffer(
+      [&] {
+        const auto connections = OpenWatches(20, 100);
+        EXPECT_TRUE(AwaitCount("attendant_connections_dropped_total", 1));
+        EXPECT_TRUE(AwaitLog("calls take too much memory"));
+        const SteadyTime end = SteadyAfter(kPatience);
+        while (CountOf("attendant_open_calls") > 1229 && SteadyNow() < end) {
+          absl::SleepFor(absl::Milliseconds(50));
+        }
+        // Those within it stay.
+        EXPECT_LE(CountOf("attendant_open_calls"), 1229);
+        EXPECT_GE(CountOf("attendant_open_calls"), 400);
       },
       64 * kMiB);
 }
