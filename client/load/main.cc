@@ -225,7 +225,8 @@ void AddLoopOptions(CLI::App& app, LoadOptions& options) {
       ->check(FiniteIn(0.1, 86400));
   app.add_option("--warmup", options.warmup_s, "Seconds before that")
       ->check(FiniteIn(0, 3600));
-  app.add_option("--timeout", options.timeout_s, "Seconds a request may take")
+  app.add_option("--timeout", options.timeout_s,
+                 "Seconds a request of the load may take")
       ->check(FiniteIn(0.001, 3600));
   app.add_option("--connections", options.connections,
                  "Connections that requests take in turns")

@@ -24,7 +24,7 @@ struct LoadOptions {
   int concurrency = 16;  // callers of a closed loop
   int connections = 4;
   int threads = 1;
-  double timeout_s = 10;
+  double timeout_s = 10;  // of each request of the load
   // An open loop, by one of them.
   std::optional<double> rate;
   std::vector<double> steps;

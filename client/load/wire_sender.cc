@@ -98,7 +98,7 @@ absl::StatusOr<std::unique_ptr<WireSender>> WireSender::Connect(
       std::max(options.connection_count, options.thread_count);
   for (int i = 0; i < connection_count; ++i) {
     const auto channel = MakeChannel(options.server, credentials);
-    if (!channel->WaitForConnected(DeadlineAfter(options.deadline))) {
+    if (!channel->WaitForConnected(DeadlineAfter(options.connect_deadline))) {
       return absl::UnavailableError(
           absl::StrCat("no server answers at ", options.server));
     }

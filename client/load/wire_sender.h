@@ -23,8 +23,8 @@ struct WireSenderOptions {
   ClientSecurity security = {};
   int connection_count = 4;  // taken in turns, >= 1
   int thread_count = 1;      // that take answers, >= 1
-  // Of each call, and of connecting. > 0.
-  absl::Duration deadline = absl::Seconds(10);
+  absl::Duration connect_deadline = absl::Seconds(10);  // > 0
+  absl::Duration deadline = absl::Seconds(10);          // of each call, > 0
 };
 
 // Calls unary methods without looking at messages. Nothing is tried again: a
@@ -32,7 +32,7 @@ struct WireSenderOptions {
 class WireSender {
  public:
   // Connects. Errors of MakeChannelCredentials; Unavailable if the server can't
-  // be reached within the deadline.
+  // be reached within its deadline.
   static absl::StatusOr<std::unique_ptr<WireSender>> Connect(
       const WireSenderOptions& options);
   // Returns when all calls are done.

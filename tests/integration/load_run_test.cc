@@ -165,6 +165,21 @@ TEST_F(LoadRunTest, AMixInStepsIsReportedByKindAndStepAndAsAPage) {
   EXPECT_EQ(item_count(), "300");
 }
 
+// Whether any request is answered in a millisecond is up to the machine; what
+// comes before and after the load is not.
+TEST_F(LoadRunTest, ATimeoutIsOfTheLoadAlone) {
+  ASSERT_EQ(Prepare().exit_status, 0);
+  const CommandResult run = Run({"--catalog", "bench", "--timeout", "0.001",
+                                 "--duration", "1", "--warmup", "0", "--verify",
+                                 "20", "--writes-per-second", "50", "--json"});
+  const auto report = nlohmann::json::parse(run.out, nullptr, false);
+  ASSERT_FALSE(report.is_discarded()) << run.err;
+  EXPECT_EQ(report["verify"]["count"], 20);
+  EXPECT_EQ(report["writes"]["error"], "") << report["writes"];
+  EXPECT_GT(report["cleanup"]["deleted"], 0);
+  EXPECT_EQ(report["cleanup"]["error"], "");
+}
+
 TEST_F(LoadRunTest, ExitStatusSaysWhatWentWrong) {
   const std::vector<std::string> quick = {"--duration", "0.2", "--warmup", "0"};
   const auto run = [&](std::vector<std::string> arguments) {
