@@ -60,8 +60,7 @@ HttpResponse HttpPort::Answer(const HttpRequest& request) const {
   if (request.path == "/livez") return {.body = "ok\n"};
   if (request.path == "/readyz") return Ready(request);
   if (request.path == "/metrics") {
-    const absl::Status allowed =
-        CheckMayReadAll(security_->authenticator(), request.authorization);
+    const absl::Status allowed = CheckMayReadAll(*security_, request);
     return allowed.ok() ? Metrics() : RefusalResponse(allowed);
   }
   return {.status = kNotFound, .body = "no such page; / lists them\n"};
@@ -72,9 +71,8 @@ HttpResponse HttpPort::Ready(const HttpRequest& request) const {
   Readiness readiness;
   if (server != nullptr) {
     readiness = server->readiness();
-    // They name catalogs, and the page asks for no token.
-    const bool may_see =
-        CheckMayReadAll(security_->authenticator(), request.authorization).ok();
+    // They name catalogs, and the page is open to all.
+    const bool may_see = CheckMayReadAll(*security_, request).ok();
     if (!may_see && !readiness.warnings.empty()) {
       readiness.warnings = {absl::StrCat(readiness.warnings.size(),
                                          " for those who may see /metrics")};

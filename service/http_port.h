@@ -24,7 +24,8 @@ class HttpPort {
   struct Options {
     // HOST:PORT; port 0 takes a free one.
     std::string listen = "127.0.0.1:8600";
-    // As of the gRPC port. /livez and /readyz ask for no token.
+    // As of the gRPC port. /livez and /readyz ask for no token and no client
+    // certificate.
     SecurityOptions security = {};
   };
 

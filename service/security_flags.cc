@@ -59,7 +59,7 @@ void AddSecurityFlags(CLI::App& app, SecurityOptions& options) {
           "The key of --tls-cert, PEM");
   AddFile(app, "--tls-client-ca", kClientCaVariable, options.tls.client_ca,
           "Authorities, PEM: only clients with a certificate of one of them "
-          "may connect");
+          "may connect, and see /metrics; /livez and /readyz want none");
   AddFile(app, "--auth-tokens", kTokensVariable, options.token_path,
           "Salted hashes of tokens, a line each (see attendantd token --help): "
           "each call needs a token that allows it. Without the file whoever "

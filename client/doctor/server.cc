@@ -27,7 +27,8 @@ namespace {
 constexpr time_t kPatienceSeconds = 5;
 constexpr int kPageSize = 1000;
 constexpr char kTokenAdvice[] =
-    "give a token for all catalogs with --auth-token-file";
+    "give a token for all catalogs with --auth-token-file, and a certificate "
+    "with --client-cert where the server wants one";
 
 // A page, whatever its status; no result if there is no answer. `token` may be
 // empty.

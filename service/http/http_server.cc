@@ -247,10 +247,10 @@ void HttpServer::End(Connection& connection) {
 
 void HttpServer::Answer(evhttp_request* request) {
   evhttp_connection* answered = evhttp_request_get_connection(request);
+  SSL* ssl =
+      bufferevent_openssl_get_ssl(evhttp_connection_get_bufferevent(answered));
   // libevent goes on without TLS where Connect could make none.
-  if (options_.tls != nullptr &&
-      bufferevent_openssl_get_ssl(
-          evhttp_connection_get_bufferevent(answered)) == nullptr) {
+  if (options_.tls != nullptr && ssl == nullptr) {
     evhttp_send_error(request, HTTP_SERVUNAVAIL, nullptr);
     return;
   }
@@ -270,9 +270,12 @@ void HttpServer::Answer(evhttp_request* request) {
   }
   const char* path =
       evhttp_uri_get_path(evhttp_request_get_evhttp_uri(request));
-  const HttpResponse response =
-      options_.handler({.path = path == nullptr ? "" : path,
-                        .authorization = HeaderOf(request, "Authorization")});
+  // A wrong certificate has ended the handshake.
+  const HttpResponse response = options_.handler(
+      {.path = path == nullptr ? "" : path,
+       .authorization = HeaderOf(request, "Authorization"),
+       .has_certificate =
+           ssl != nullptr && SSL_get0_peer_certificate(ssl) != nullptr});
   evkeyvalq* headers = evhttp_request_get_output_headers(request);
   evhttp_add_header(headers, "Content-Type", response.content_type.c_str());
   evhttp_add_header(headers, "Connection", "close");

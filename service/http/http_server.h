@@ -25,6 +25,8 @@ namespace attendant {
 struct HttpRequest {
   std::string path;           // without a query
   std::string authorization;  // the header; empty: none
+  // Over TLS the client has shown one, which was verified.
+  bool has_certificate = false;
 };
 
 struct HttpResponse {

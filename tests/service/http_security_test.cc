@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -41,11 +42,12 @@ class HttpSecurityTest : public SecureServer {
   // Over TLS, with the authority of a file, and a certificate where there is
   // one.
   int GetByTls(const std::string& ca_path, const std::string& pair_path = "",
-               const std::string& page = "/livez") const {
+               const std::string& page = "/livez",
+               const std::string& token = "") const {
     httplib::SSLClient client("127.0.0.1", port_->port(), pair_path, pair_path);
     client.set_ca_cert_path(ca_path.c_str());
     client.enable_server_certificate_verification(true);
-    return StatusOf(client, page, "");
+    return StatusOf(client, page, token);
   }
 
   // The body of a page over TLS, whatever its status.
@@ -150,7 +152,8 @@ TEST_F(HttpSecurityTest, WithoutTlsNothingEnds) {
               HasSubstr("\nattendant_tls_certificate_expiry_seconds +Inf\n"));
 }
 
-TEST_F(HttpSecurityTest, MutualTlsWantsACertificateOfItsAuthority) {
+// A supervisor has no certificate: the probes of Kubernetes show none.
+TEST_F(HttpSecurityTest, MutualTlsWantsACertificateOfItsAuthorityBeyondProbes) {
   const TestAuthority ours("ours");
   const TestAuthority other("other");
   const TestCertificate issued = ours.Issue();
@@ -162,13 +165,39 @@ TEST_F(HttpSecurityTest, MutualTlsWantsACertificateOfItsAuthority) {
   const std::string ca_path = Write("ours.pem", ours.certificate());
   security_.tls.client_ca = ca_path;
   Open();
-  EXPECT_EQ(GetByTls(ca_path, pair("good.pem", ours.Issue())), 200);
-  EXPECT_EQ(GetByTls(ca_path), kNoAnswer);
-  EXPECT_EQ(GetByTls(ca_path, pair("other-client.pem", other.Issue())),
-            kNoAnswer);
-  EXPECT_EQ(GetByTls(ca_path, pair("expired.pem", ours.Issue("IP:127.0.0.1",
-                                                             -absl::Hours(1)))),
-            kNoAnswer);
+  const std::string good = pair("good.pem", ours.Issue());
+  const std::string unknown = pair("other-client.pem", other.Issue());
+  const std::string expired =
+      pair("expired.pem", ours.Issue("IP:127.0.0.1", -absl::Hours(1)));
+  for (const auto& [page, status] :
+       {std::pair("/livez", 200), {"/readyz", 503}, {"/metrics", 200}}) {
+    EXPECT_EQ(GetByTls(ca_path, good, page), status) << page;
+    EXPECT_EQ(GetByTls(ca_path, unknown, page), kNoAnswer) << page;
+    EXPECT_EQ(GetByTls(ca_path, expired, page), kNoAnswer) << page;
+  }
+  EXPECT_EQ(GetByTls(ca_path), 200);
+  EXPECT_EQ(GetByTls(ca_path, "", "/readyz"), 503);  // no server yet
+  EXPECT_EQ(GetByTls(ca_path, "", "/metrics"), 403);
+  EXPECT_THAT(BodyByTls("/metrics"),
+              HasSubstr("got none, want one of an authority of "
+                        "--tls-client-ca"));
+}
+
+// Beside tokens it is wanted too: each is a lock of its own.
+TEST_F(HttpSecurityTest, ATokenStandsInForNoCertificate) {
+  AddToken("reader", Role::kRead, "*");
+  WriteTokens();
+  const TestAuthority ours("ours");
+  const TestCertificate issued = ours.Issue();
+  security_.tls.certificate = security_.tls.key =
+      Write("server.pem", issued.certificate + issued.key);
+  const std::string ca_path = Write("ours.pem", ours.certificate());
+  security_.tls.client_ca = ca_path;
+  Open();
+  const std::string& pair = security_.tls.key;
+  EXPECT_EQ(GetByTls(ca_path, pair, "/metrics", tokens_["reader"]), 200);
+  EXPECT_EQ(GetByTls(ca_path, pair, "/metrics"), 401);
+  EXPECT_EQ(GetByTls(ca_path, "", "/metrics", tokens_["reader"]), 403);
 }
 
 // One certificate and one table of tokens for all ports.
