@@ -7,6 +7,7 @@ bench/README.md.
 
   bench/run served             10,000 items of 64, five rounds of 3 s
   bench/run served --quick     one round of 1 s, in build/served-quick.json
+  bench/run served --check     and exit status 1 if a bar of bench/bars.py is missed
 
 The echo is a server on the same gRPC that parses each request and serialises the
 same reply, on the thread that the call arrives on. The servers are measured by
@@ -31,6 +32,7 @@ import sys
 import tempfile
 import time
 
+import bars
 from compare import processor_name
 from engine_process import ROOT
 
@@ -177,6 +179,8 @@ def parse_options():
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--build", type=pathlib.Path,
                         default=ROOT / "build" / "release")
+    parser.add_argument("--check", action="store_true",
+                        help="fail if a bar of bench/bars.py is missed")
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
     options.seconds = options.seconds or (1 if options.quick else 3)
@@ -199,6 +203,8 @@ def main():
         round_[INDEXES[0]]["per_second"] / round_["echo"]["per_second"]
         for round_ in result["rounds"]["16"])
     print(f"16 callers: {100 * ratio:.0f} % of the echo; wrote {options.json}")
+    if options.check and not bars.all_held(bars.of_served(result)):
+        sys.exit(1)
 
 
 if __name__ == "__main__":

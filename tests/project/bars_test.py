@@ -1,0 +1,76 @@
+"""What the bars of bench/bars.py hold and miss, of measurements made up here."""
+import contextlib
+import io
+import pathlib
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
+import bars  # noqa: E402
+
+
+def stage(times, goodput=.7, p99_ms=10, failed_probes=0):
+    return {"name": f"{times:g} times", "times": times, "goodput": goodput,
+            "p99_ms": p99_ms, "failed_probes": failed_probes}
+
+
+def overload(*goodputs, cost_ms=1, p99_ms=30, p99_after_ms=15, failed_probes=0):
+    """As bench/overload.py has it, a round for each goodput."""
+    return {"sizes": {"300000": [
+        {"cost_ms": cost_ms,
+         "stages": [stage(.7), stage(3, goodput, p99_ms, failed_probes),
+                    stage(.7, p99_ms=p99_after_ms)]}
+        for goodput in goodputs]}}
+
+
+def served(rate, more_us):
+    """As bench/served.py has it, a round."""
+    return {"indexes": {"ivf": {}}, "rounds": {
+        callers: [{"echo": {"per_second": 100, "p50_us": 100},
+                   "ivf": {"per_second": rate, "p50_us": 100 + more_us}}]
+        for callers in ("1", "64")}}
+
+
+def missed(found):
+    return [str(bar) for bar in found if not bar.held]
+
+
+class BarsTest(unittest.TestCase):
+    def test_what_just_reaches_them_holds(self):
+        self.assertEqual(missed(bars.of_overload(overload(.9))), [])
+        self.assertEqual(missed(bars.of_served(served(60, 60))), [])
+
+    def test_the_median_counts(self):
+        self.assertEqual(missed(bars.of_overload(overload(.5, .9, .9))), [])
+        self.assertEqual(len(missed(bars.of_overload(overload(.5, .5, .9)))), 1)
+
+    def test_a_line_says_what_was_got_and_what_is_wanted(self):
+        for found, want in (
+                (overload(.89), "answered of the capacity: got 0.89, want at "
+                                "least 0.9"),
+                (overload(.9, p99_ms=31), "p99 to that before: got 3.1, want at "
+                                          "most 3"),
+                (overload(.9, p99_after_ms=16),
+                 "p99 2 s later to that before: got 1.6, want at most 1.5"),
+                (overload(.9, failed_probes=1),
+                 "probes without an answer: got 1, want at most 0")):
+            lines = missed(bars.of_overload(found))
+            self.assertEqual(len(lines), 1, lines)
+            self.assertIn(want, lines[0])
+        self.assertEqual(len(missed(bars.of_served(served(59, 60)))), 1)
+        self.assertEqual(len(missed(bars.of_served(served(60, 61)))), 1)
+
+    def test_cheap_queries_have_no_bar_of_answers(self):
+        self.assertEqual(missed(bars.of_overload(overload(.1, cost_ms=.9))), [])
+
+    def test_one_that_is_missed_fails_them_all(self):
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            self.assertTrue(bars.all_held(bars.of_served(served(60, 60))))
+            self.assertFalse(bars.all_held(bars.of_served(served(60, 61))))
+        self.assertEqual(said.getvalue().count("MISSED"), 1)
+        self.assertEqual(said.getvalue().count("held"), 3)
+
+
+if __name__ == "__main__":
+    unittest.main()
