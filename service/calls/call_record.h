@@ -53,6 +53,10 @@ class CallRecord {
     return absl::FromChrono((begun ? work_begin_ : SteadyNow()) - begin_);
   }
 
+  // A message of a stream.
+  void CountRead() { records_.metrics.calls(method_).read.Add(); }
+  void CountWritten() { records_.metrics.calls(method_).written.Add(); }
+
   // The metadata x-request-id, if it is 1 to 128 printable characters of ASCII;
   // else one that no other call has.
   const std::string& request_id();

@@ -59,16 +59,23 @@ class RecordedCall : public Reactor {
   }
   // Of calls that stream replies; wait_ is to End when the write is done.
   void StartWrite(const grpc::ByteBuffer* reply) {
+    record_.CountWritten();
     wait_.Begin(reply->Length());
     Reactor::StartWrite(reply);
   }
-  // Of calls that read a stream; wait_ is to End when the read is done.
+  // Of calls that read a stream, each with an EndRead.
   void StartRead(grpc::ByteBuffer* message) {
     wait_.BeginRead();
     Reactor::StartRead(message);
   }
+  // `ok`: there is a message.
+  void EndRead(bool ok) {
+    wait_.End();
+    if (ok) record_.CountRead();
+  }
   // Of one which succeeded.
   void StartWriteAndFinish(const grpc::ByteBuffer* last) {
+    record_.CountWritten();
     End(absl::OkStatus());
     wait_.Begin(last->Length());
     Reactor::StartWriteAndFinish(last, grpc::WriteOptions(), grpc::Status::OK);

@@ -49,7 +49,7 @@ ImportCall::ImportCall(Backend& backend, WorkerPool& pool,
 }
 
 void ImportCall::OnReadDone(bool ok) {
-  wait_.End();
+  EndRead(ok);
   backend_.poller_reserve->BeginWork();
   if (context_.IsCancelled()) {
     Finish(absl::CancelledError("the caller went away, or sent nothing"));

@@ -125,7 +125,7 @@ SnapshotImportCall::SnapshotImportCall(Backend& backend, WorkerPool& pool,
 }
 
 void SnapshotImportCall::OnReadDone(bool ok) {
-  wait_.End();
+  EndRead(ok);
   backend_.poller_reserve->BeginWork();
   all_read_ = !ok;
   if (begun()) {

@@ -1,5 +1,7 @@
 #include "service/metrics/server_metrics.h"
 
+#include <cstdint>
+
 #include "absl/strings/string_view.h"
 
 namespace attendant {
@@ -24,6 +26,8 @@ constexpr absl::string_view kCodeNames[] = {"OK",
                                             "Unavailable",
                                             "DataLoss",
                                             "Unauthenticated"};
+
+constexpr absl::string_view kBidi = "bidi_stream";
 
 constexpr absl::string_view kShedReasons[] = {"queue_full", "would_be_late",
                                               "draining"};
@@ -77,6 +81,15 @@ void CallMetrics::Write(const Method& method, MetricPage& page) const {
                                      {"grpc_method", method.name}};
   page.AddCounter("grpc_server_started_total", "RPCs that began.",
                   static_cast<double>(started.value()), labels);
+  const bool reads = method.type == "client_stream" || method.type == kBidi;
+  const bool writes = method.type == "server_stream" || method.type == kBidi;
+  const std::int64_t succeeded = seconds_[0].load()->Read().count();
+  page.AddCounter(
+      "grpc_server_msg_received_total", "Messages of RPCs that came.",
+      static_cast<double>((reads ? read : started).value()), labels);
+  page.AddCounter("grpc_server_msg_sent_total", "Messages of RPCs that went.",
+                  static_cast<double>(writes ? written.value() : succeeded),
+                  labels);
   for (std::size_t code = 0; code < kCodeCount; ++code) {
     const Histogram* seconds = seconds_[code].load(std::memory_order_acquire);
     if (seconds == nullptr) continue;

@@ -36,6 +36,10 @@ class CallMetrics {
   CallMetrics& operator=(const CallMetrics&) = delete;
 
   Counter started;
+  // Messages of streams. Else a call has one request, and one reply if it
+  // succeeds: those are counted already.
+  Counter read;
+  Counter written;
 
   // Counts a call that ended. Allocates for the first of a code.
   void Handled(absl::StatusCode code, absl::Duration time);

@@ -17,6 +17,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "attendant/v1/snapshot_service.grpc.pb.h"
 #include "core/kernels/kernels.h"
 #include "service/calls/methods.h"
 #include "tests/service/server_fixture.h"
@@ -102,6 +103,8 @@ TEST_F(HttpPortTest, CountsCallsAndDescribesCatalogs) {
       "grpc_method=\"Attend\"";
   for (const std::string& line :
        {absl::StrCat("grpc_server_started_total", attend, "} 2\n"),
+        absl::StrCat("grpc_server_msg_received_total", attend, "} 2\n"),
+        absl::StrCat("grpc_server_msg_sent_total", attend, "} 1\n"),
         absl::StrCat("grpc_server_handled_total", attend,
                      ",grpc_code=\"OK\"} 1\n"),
         absl::StrCat("grpc_server_handled_total", attend,
@@ -120,6 +123,73 @@ TEST_F(HttpPortTest, CountsCallsAndDescribesCatalogs) {
         std::string("attendant_catalog_sequence{catalog=\"shop\"} 1\n")}) {
     EXPECT_TRUE(absl::StrContains(page, "\n" + line)) << line;
   }
+}
+
+TEST_F(HttpPortTest, CountsEachMessageOfAStream) {
+  port_->Show(*server_);
+  CreateShop();
+  grpc::ClientContext import_context;
+  const auto import = item_stub_->ImportItems(&import_context);
+  v1::ImportItemsRequest items;
+  items.set_catalog("shop");
+  for (int i = 0; i < 3; ++i) {
+    v1::ImportItemsResponse acknowledged;
+    ASSERT_TRUE(import->Write(items));
+    ASSERT_TRUE(import->Read(&acknowledged));
+    items.clear_catalog();
+  }
+  import->WritesDone();
+  ASSERT_TRUE(import->Finish().ok());
+
+  const auto snapshots = v1::SnapshotService::NewStub(channel_);
+  v1::CreateSnapshotRequest creation;
+  creation.set_catalog("shop");
+  creation.set_name("night");
+  grpc::ClientContext create_context;
+  const auto created = snapshots->CreateSnapshot(&create_context, creation);
+  int created_count = 0;
+  for (v1::CreateSnapshotResponse response; created->Read(&response);) {
+    ++created_count;
+  }
+  ASSERT_TRUE(created->Finish().ok());
+
+  v1::ExportSnapshotRequest exportation;
+  exportation.set_catalog("shop");
+  exportation.set_name("night");
+  grpc::ClientContext out_context;
+  grpc::ClientContext in_context;
+  const auto out = snapshots->ExportSnapshot(&out_context, exportation);
+  v1::ImportSnapshotResponse imported;
+  const auto in = snapshots->ImportSnapshot(&in_context, &imported);
+  v1::ImportSnapshotRequest part;
+  part.set_name("copy");
+  int part_count = 0;
+  for (v1::ExportSnapshotResponse response; out->Read(&response);) {
+    part.set_bytes(response.bytes());
+    ASSERT_TRUE(in->Write(part));
+    part.clear_name();
+    ++part_count;
+  }
+  ASSERT_TRUE(out->Finish().ok());
+  in->WritesDone();
+  const grpc::Status taken = in->Finish();
+  ASSERT_TRUE(taken.ok()) << taken.error_message();
+
+  const std::string page = Scrape();
+  const auto expect = [&](const std::string& service, const std::string& method,
+                          int received, int sent) {
+    for (const auto& [name, count] :
+         {std::pair("received", received), {"sent", sent}}) {
+      const std::regex line(
+          absl::StrCat("\ngrpc_server_msg_", name, "_total\\{[^}]*", service,
+                       "\",grpc_method=\"", method, "\"\\} ", count, "\n"));
+      EXPECT_TRUE(std::regex_search(page, line)) << method << " " << name;
+    }
+  };
+  expect("ItemService", "ImportItems", 3, 3);
+  expect("SnapshotService", "CreateSnapshot", 1, created_count);
+  expect("SnapshotService", "ExportSnapshot", 1, part_count);
+  expect("SnapshotService", "ImportSnapshot", part_count, 1);
 }
 
 TEST_F(HttpPortTest, AnExplainedAnswerBringsItsPlan) {
