@@ -161,8 +161,8 @@ Json StatusesToJson(const Tally& tally) {
 
 Json TallyToJson(const Tally& tally, absl::Duration duration) {
   return {{"count", tally.request_count()},
-          {"rps", static_cast<double>(tally.answered_count()) /
-                      absl::ToDoubleSeconds(duration)},
+          {"answersPerSecond", static_cast<double>(tally.answered_count()) /
+                                   absl::ToDoubleSeconds(duration)},
           {"latencyDistribution", LatenciesToJson(tally)},
           {"statusCodeDistribution", StatusesToJson(tally)}};
 }

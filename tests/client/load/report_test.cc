@@ -106,7 +106,8 @@ TEST(JsonReportTest, AnOpenLoopSaysWhatBecameOfEachSliceAndKind) {
   EXPECT_EQ(json["openLoop"]["latest"], 5'000'000);
   ASSERT_EQ(json["slices"].size(), 2u);
   EXPECT_EQ(json["slices"][1]["rate"], 60);
-  EXPECT_EQ(json["slices"][1]["rps"], 50);
+  EXPECT_EQ(json["slices"][1]["answersPerSecond"], 50);
+  EXPECT_EQ(json["kinds"]["write"]["answersPerSecond"], 5);
   EXPECT_EQ(json["slices"][1]["count"], 60);
   EXPECT_EQ(json["kinds"]["write"]["statusCodeDistribution"]["ABORTED"], 1);
   EXPECT_EQ(json["verify"]["recall"], 0.97);
