@@ -28,15 +28,15 @@ std::string FormatRate(std::int64_t count, absl::Duration span) {
 }  // namespace
 
 std::string FormatLiveView(const LoadView& view, const Tally& recent,
-                           absl::Duration span, absl::Duration elapsed,
-                           absl::Duration warmup, absl::Duration total) {
-  const double done = std::min(1.0, absl::FDivDuration(elapsed, total));
+                           absl::Duration span, const LoadTime& time) {
+  const double done =
+      std::min(1.0, absl::FDivDuration(time.elapsed, time.total));
   const std::string bar = Bar(done, kBarWidth);
   std::string text = absl::StrFormat(
       "%s%s %.1f of %.1f s%s\n", bar,
       std::string(static_cast<std::size_t>(kBarWidth - DisplayWidth(bar)), ' '),
-      absl::ToDoubleSeconds(elapsed), absl::ToDoubleSeconds(total),
-      elapsed < warmup ? ", warming up" : "");
+      absl::ToDoubleSeconds(time.elapsed), absl::ToDoubleSeconds(time.total),
+      time.elapsed < time.warmup ? ", warming up" : "");
   absl::StrAppend(&text, "rate     ", FormatRate(recent.answered_count(), span),
                   " answered/s  ", FormatRate(recent.failed_count(), span),
                   " failed/s  ", FormatCount(view.waiting_count),
@@ -66,12 +66,11 @@ std::string FormatLiveView(const LoadView& view, const Tally& recent,
 }
 
 std::string FormatLiveLine(const LoadView& view, const Tally& recent,
-                           absl::Duration span, absl::Duration elapsed,
-                           absl::Duration total) {
+                           absl::Duration span, const LoadTime& time) {
   return absl::StrFormat(
       "%.0f of %.0f s: %s answered/s, %s failed/s, p50 %s ms, p99 %s ms, %s "
       "under way",
-      absl::ToDoubleSeconds(elapsed), absl::ToDoubleSeconds(total),
+      absl::ToDoubleSeconds(time.elapsed), absl::ToDoubleSeconds(time.total),
       FormatRate(recent.answered_count(), span),
       FormatRate(recent.failed_count(), span),
       FormatMs(recent.latencies().AtPercentile(50)),
@@ -79,39 +78,36 @@ std::string FormatLiveLine(const LoadView& view, const Tally& recent,
       FormatCount(view.waiting_count));
 }
 
-LiveView::LiveView(std::FILE* stream, absl::Duration warmup,
-                   absl::Duration total)
-    : stream_(stream),
-      is_terminal_(isatty(fileno(stream)) != 0),
-      warmup_(warmup),
-      total_(total) {}
+LiveView::LiveView(std::FILE* stream, const LoadTime& time)
+    : stream_(stream), is_terminal_(isatty(fileno(stream)) != 0), time_(time) {}
 
 LiveView::~LiveView() { Clear(); }
 
 void LiveView::Show(const LoadView& view, absl::Duration elapsed) {
+  time_.elapsed = elapsed;
   if (!is_terminal_) {
-    ShowLine(view, elapsed);
+    ShowLine(view);
     return;
   }
   looks_.push_back({elapsed, view.recent});
   while (looks_.front().elapsed + kSpan < elapsed) looks_.pop_front();
   Tally recent;
   for (const Look& look : looks_) recent.Merge(look.tally);
-  const std::string text = FormatLiveView(
-      view, recent, std::min(elapsed, kSpan), elapsed, warmup_, total_);
+  const std::string text =
+      FormatLiveView(view, recent, std::min(elapsed, kSpan), time_);
   Clear();
   std::fputs(text.c_str(), stream_);
   std::fflush(stream_);
   line_count_ = static_cast<int>(std::count(text.begin(), text.end(), '\n'));
 }
 
-void LiveView::ShowLine(const LoadView& view, absl::Duration elapsed) {
+void LiveView::ShowLine(const LoadView& view) {
   since_line_.Merge(view.recent);
-  if (elapsed < line_end_ + kLineEvery) return;
+  if (time_.elapsed < line_end_ + kLineEvery) return;
   absl::FPrintF(
       stream_, "%s\n",
-      FormatLiveLine(view, since_line_, elapsed - line_end_, elapsed, total_));
-  line_end_ = elapsed;
+      FormatLiveLine(view, since_line_, time_.elapsed - line_end_, time_));
+  line_end_ = time_.elapsed;
   since_line_.Clear();
 }
 

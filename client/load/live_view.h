@@ -12,13 +12,19 @@
 
 namespace attendant {
 
+// How far a load is.
+struct LoadTime {
+  absl::Duration elapsed = absl::ZeroDuration();
+  absl::Duration warmup = absl::ZeroDuration();
+  absl::Duration total = absl::ZeroDuration();  // with the warm-up
+};
+
 // Shows the rate, latencies and errors of the last second, and how far the load
 // is. Draws over what it drew before; where the stream is no terminal, writes a
 // line every five seconds. Not thread-safe.
 class LiveView {
  public:
-  // `total` is how long the load takes with its warm-up.
-  LiveView(std::FILE* stream, absl::Duration warmup, absl::Duration total);
+  LiveView(std::FILE* stream, const LoadTime& time);
   // Takes away what was drawn.
   ~LiveView();
   LiveView(const LiveView&) = delete;
@@ -28,12 +34,11 @@ class LiveView {
 
  private:
   void Clear();
-  void ShowLine(const LoadView& view, absl::Duration elapsed);
+  void ShowLine(const LoadView& view);
 
   std::FILE* const stream_;
   const bool is_terminal_;
-  const absl::Duration warmup_;
-  const absl::Duration total_;
+  LoadTime time_;
   struct Look {
     absl::Duration elapsed;
     Tally tally;
@@ -44,15 +49,13 @@ class LiveView {
   int line_count_ = 0;  // drawn
 };
 
-// A view as one line.
+// A view as one line. `recent` is what was answered in `span` up to now.
 std::string FormatLiveLine(const LoadView& view, const Tally& recent,
-                           absl::Duration span, absl::Duration elapsed,
-                           absl::Duration total);
+                           absl::Duration span, const LoadTime& time);
 
-// The lines of a view. `recent` is what was answered in `span` up to `elapsed`.
+// The lines of a view.
 std::string FormatLiveView(const LoadView& view, const Tally& recent,
-                           absl::Duration span, absl::Duration elapsed,
-                           absl::Duration warmup, absl::Duration total);
+                           absl::Duration span, const LoadTime& time);
 
 }  // namespace attendant
 

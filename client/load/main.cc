@@ -163,7 +163,7 @@ int LoadMain(LoadOptions options, const OutputOptions& output) {
 }
 
 int PrepareMain(const Client::Options& to_client, const PrepareOptions& prepare,
-                bool wait_index, bool json_wanted) {
+                bool wait_index, const OutputOptions& output) {
   const auto client = Client::Connect(to_client);
   if (!client.ok()) return Report(client.status());
   Progress progress(stderr, "Importing", prepare.item_count);
@@ -184,7 +184,7 @@ int PrepareMain(const Client::Options& to_client, const PrepareOptions& prepare,
     if (!waited.ok()) return Report(waited);
     index_s = absl::ToDoubleSeconds(TimeSince(begin));
   }
-  if (json_wanted) {
+  if (output.json) {
     nlohmann::ordered_json json = {{"items", result->item_count},
                                    {"seconds", import_s},
                                    {"itemsPerSecond", items_per_second}};
@@ -348,7 +348,7 @@ int Main(int argc, char** argv) {
   if (!prepare->parsed()) return LoadMain(std::move(options), output);
   prepare_options.catalog = options.requests.catalog;
   prepare_options.seed = options.requests.seed;
-  return PrepareMain(options.client, prepare_options, wait_index, output.json);
+  return PrepareMain(options.client, prepare_options, wait_index, output);
 }
 
 }  // namespace

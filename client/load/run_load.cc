@@ -257,7 +257,7 @@ absl::StatusOr<LoadReport> RunLoad(LoadOptions options) {
                                                 std::move(writes));
   }
   {
-    LiveView view(stderr, warmup, warmup + duration);
+    LiveView view(stderr, {.warmup = warmup, .total = warmup + duration});
     const Traffic traffic =
         TrafficOf(mix, *sender, checker.get(), view, options.is_stopped);
     if (profile) {

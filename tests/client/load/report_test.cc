@@ -228,19 +228,22 @@ TEST(LiveViewTest, ShowsRateLatenciesAndErrors) {
   view.error_counts = {{"no room", 2}, {"gone", 1}};
   const std::string text =
       FormatLiveView(view, TallyOf(500, 2), absl::Milliseconds(500),
-                     absl::Seconds(3), absl::Seconds(1), absl::Seconds(11));
+                     {.elapsed = absl::Seconds(3),
+                      .warmup = absl::Seconds(1),
+                      .total = absl::Seconds(11)});
   EXPECT_THAT(text, AllOf(HasSubstr("3.0 of 11.0 s\n"),
                           HasSubstr("1,000 answered/s  4 failed/s  16 under"),
                           HasSubstr("p50 250."), HasSubstr("12,345 answered"),
                           HasSubstr("2 x no room\n")));
   EXPECT_LT(text.find("no room"), text.find("gone"));
-  EXPECT_THAT(
-      FormatLiveView(view, Tally(), absl::Seconds(1), absl::Seconds(0.5),
-                     absl::Seconds(1), absl::Seconds(11)),
-      HasSubstr("warming up"));
-  const std::string line =
-      FormatLiveLine(view, TallyOf(500, 2), absl::Seconds(5), absl::Seconds(10),
-                     absl::Seconds(61));
+  EXPECT_THAT(FormatLiveView(view, Tally(), absl::Seconds(1),
+                             {.elapsed = absl::Seconds(0.5),
+                              .warmup = absl::Seconds(1),
+                              .total = absl::Seconds(11)}),
+              HasSubstr("warming up"));
+  const std::string line = FormatLiveLine(
+      view, TallyOf(500, 2), absl::Seconds(5),
+      {.elapsed = absl::Seconds(10), .total = absl::Seconds(61)});
   EXPECT_THAT(line, HasSubstr("10 of 61 s: 100 answered/s, 0 failed/s, p50 "));
   EXPECT_THAT(line, HasSubstr(" ms, 16 under way"));
 }
