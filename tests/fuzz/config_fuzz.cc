@@ -1,9 +1,13 @@
-// What an operator writes, and a header of each call. attendantd's
+// What an operator writes, and headers of each call. attendantd's
 // configuration file: refused with the status of bad usage and a reason, or
 // what it says is in range and is read back the same. The file of tokens, the
 // scope of a token and traceparent: refused, or what they say is well-formed.
+// authorization: refused, unless it is the one token that there is.
 #include <cstdlib>
+#include <memory>
+#include <string>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -11,6 +15,7 @@
 #include "service/flags.h"
 #include "service/log/trace_parent.h"
 #include "service/security/access.h"
+#include "service/security/authenticator.h"
 #include "service/security/token_table.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/scratch.h"
@@ -47,6 +52,47 @@ void CheckText(absl::string_view text) {
   const Flags* same = std::get_if<Flags>(&again);
   Require(same != nullptr, "what is written is read:\n" + written);
   Require(ToText(*same) == written, "and is the same:\n" + written);
+}
+
+// Of a token for these tests alone, of the role write, and its hash.
+constexpr absl::string_view kToken =
+    "ci.d9cbocwO4Dol2MLyiMnvQ5AMSd611obthTEe8ZA6YPQ";
+constexpr absl::string_view kTokenLine =
+    "ci write films hkdf-sha256:573Khj3au4_SslpuT9kfgQ:"
+    "mZGhsest4o6C8UKOTnTJQOGRY18P0honO1W9drtEPhM";
+
+// Of a file that has the token.
+std::unique_ptr<Authenticator> OpenAuthenticator(bool anonymous_read) {
+  static const std::string path = WriteScratch("tokens", kTokenLine);
+  auto opened = Authenticator::Open(path, anonymous_read);
+  Require(opened.ok(), "the file of tokens");
+  return *std::move(opened);
+}
+
+void CheckAuthorization(absl::string_view text) {
+  static const auto strict = OpenAuthenticator(false);
+  static const auto open = OpenAuthenticator(true);
+  const bool is_token = absl::AsciiStrToLower(text.substr(0, 7)) == "bearer " &&
+                        absl::StripAsciiWhitespace(text.substr(7)) == kToken;
+  if (is_token) Accept();
+  for (Authenticator* authenticator : {strict.get(), open.get()}) {
+    const bool may_read =
+        is_token || (text.empty() && authenticator == open.get());
+    Require((authenticator->GrantOf(text) != nullptr) == may_read,
+            "a grant to whom may read");
+    for (const Role needed : {Role::kRead, Role::kWrite, Role::kAdmin}) {
+      const absl::Status status = authenticator->CheckRole(needed, text);
+      if (needed == Role::kRead ? may_read
+                                : is_token && needed == Role::kWrite) {
+        Require(status.ok(), "the token's role");
+        continue;
+      }
+      RequireRefusal(status, {may_read ? absl::StatusCode::kPermissionDenied
+                                       : absl::StatusCode::kUnauthenticated});
+      Require(!absl::StrContains(status.message(), kToken),
+              "a refusal tells of no token");
+    }
+  }
 }
 
 bool IsHex(absl::string_view text) {
@@ -105,5 +151,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
   attendant::CheckTokens(text);
   attendant::CheckScope(text);
   attendant::CheckTraceParent(text);
+  attendant::CheckAuthorization(text);
   return 0;
 }

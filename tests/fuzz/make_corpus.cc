@@ -320,6 +320,11 @@ void WriteConfigs(const std::string& root) {
   corpus.AddValid("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
   corpus.AddSeed("[serving]\nlisten = 'x'\nunknown = [1, 2]\n");
   corpus.AddSeed("help = true\n");
+  const std::string token = "ci.d9cbocwO4Dol2MLyiMnvQ5AMSd611obthTEe8ZA6YPQ";
+  corpus.AddValid("Bearer " + token);
+  corpus.AddValid("bEARER \t" + token + " ");
+  corpus.AddSeed("Digest " + token);
+  corpus.AddSeed("Bearer ci.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA");
 }
 
 void WriteSnapshots(const std::string& root) {
