@@ -213,8 +213,9 @@ TEST_F(UnaryCallTest, CancellationReachesTheHandler) {
 
 TEST_F(UnaryCallTest, DeadlineReachesTheHandler) {
   grpc::ClientContext context;
+  // Enough for the call to begin on a busy machine.
   context.set_deadline(std::chrono::system_clock::now() +
-                       std::chrono::milliseconds(200));
+                       std::chrono::seconds(2));
   EXPECT_EQ(Call("wait", context).error_code(),
             grpc::StatusCode::DEADLINE_EXCEEDED);
   // gRPC cancels a call past its deadline, which may come first.
@@ -254,8 +255,9 @@ TEST_F(UnaryCallTest, CallThatExpiresInTheQueueDoesNoWork) {
   std::thread caller([&] { EXPECT_TRUE(Call("wait").ok()); });
   script_.AwaitStarted(1);
   grpc::ClientContext context;
+  // Enough for the call to arrive on a busy machine.
   context.set_deadline(std::chrono::system_clock::now() +
-                       std::chrono::milliseconds(500));
+                       std::chrono::seconds(2));
   EXPECT_EQ(Call("wait", context).error_code(),
             grpc::StatusCode::DEADLINE_EXCEEDED);
   // The server counts from the arrival: its deadline is a little later.
