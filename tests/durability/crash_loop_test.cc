@@ -51,11 +51,22 @@ class CrashLoopTest : public ::testing::Test {
       for (const auto& writer : writers_) writer->Check(connection);
     }
     if (HasFailure()) return;
+    const std::int64_t before = AcknowledgedCount();
     std::vector<std::thread> threads = StartWriting(server->address());
     // Not to synchronise: the moment is the random input.
-    std::this_thread::sleep_for(std::chrono::microseconds(random_() % 60000));
+    std::this_thread::sleep_for(
+        std::chrono::microseconds(random_() % most_writing_us_));
     server->Kill();
     for (std::thread& thread : threads) thread.join();
+    // A machine that is too busy to write anything in that gets more of it.
+    if (AcknowledgedCount() == before) most_writing_us_ *= 2;
+  }
+
+  // Of all writers, which do not write.
+  std::int64_t AcknowledgedCount() const {
+    std::int64_t count = 0;
+    for (const auto& writer : writers_) count += writer->acknowledged_count();
+    return count;
   }
 
   // Writes until the server dies at the fail point (NAME:COUNT).
@@ -106,6 +117,7 @@ class CrashLoopTest : public ::testing::Test {
   const std::uint64_t seed_;
   std::mt19937_64 random_;
   int round_ = 0;
+  std::uint64_t most_writing_us_ = 60000;
   const ScratchDirectory data_;
   std::vector<std::unique_ptr<CrashWriter>> writers_;
 };
