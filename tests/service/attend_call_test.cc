@@ -602,7 +602,7 @@ TEST_F(AttendCallTest, CancelsAtAnyMomentLeaveNothingBehind) {
                  absl::StrCat(counts.longest_overrun_ns / 1000));
   if (cancels >= 10000 && Short(5) == 5) {
     note_overruns();
-    ASSERT_GE(overruns.size(), 100U);
+    ASSERT_FALSE(overruns.empty());
     const auto p99 =
         overruns.end() - 1 - static_cast<std::ptrdiff_t>(overruns.size() / 100);
     std::nth_element(overruns.begin(), p99, overruns.end());
