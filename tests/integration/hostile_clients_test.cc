@@ -492,9 +492,8 @@ TEST_F(HostileClientsTest, PingsWithoutCallsEndTheConnection) {
         for (std::int64_t sent = 0; sent < count; sent += 100) {
           if (!connection.Send(many, absl::Seconds(1))) break;
         }
-        std::string received;
-        EXPECT_TRUE(connection.AwaitClose(kPatience, &received));
-        EXPECT_THAT(received, HasSubstr("too_many_pings"));
+        // Why ("too_many_pings") is lost where the server has not read all.
+        EXPECT_TRUE(connection.AwaitClose(kPatience));
       },
       64 * kMiB);
 }
