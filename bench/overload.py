@@ -14,13 +14,14 @@ which bench/report.py makes the table of bench/README.md.
 
   bench/run overload --check   and exit status 1 if a bar of bench/bars.py is missed
 
-Queries are exact, so that the engine is the limit and not the wire. Capacity is
-the most that a closed loop of 32, 64 or 128 callers reaches, who share passes over the
-keys, or that is answered of an open loop at that rate, if that is more. Then an open loop of 0.7 of that, of so many times of it, and of 0.7 again, 2 s after
-each. The generator runs on the server's cores, or with --apart on the others, so that
-what it takes to send is nothing that the server lacks; it sends from four connections
-and does not retry. Meanwhile health is asked for, and the list of catalogs, ten times a
-second each.
+Queries are exact, so that the engine is the limit and not the wire. Capacity is the
+most that a closed loop of 32, 64 or 128 callers reaches, who share passes over the
+keys, or that is answered of an open loop at that rate, if that is more. Then an open
+loop of 0.7 of that, of so many times of it, and of 0.7 again, 2 s after each. The
+generator runs on the server's cores, or with --apart on the others, so that what it
+takes to send is nothing that the server lacks; it sends from four connections and does
+not retry. Meanwhile health is asked for, and the list of catalogs, ten times a second
+each.
 """
 
 import argparse

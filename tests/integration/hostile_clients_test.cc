@@ -4,8 +4,8 @@
 //   hostile_clients_test --connections=5000 --resets=100000 --frames=1000000
 //       --pings=1000000 --calls=200000 --flooders=32 --measure=1
 //
-// is the long form; with --measure the p99 of another caller's queries is at
-// most 1.5 times what it is when nobody means harm. The last core is the
+// is the long form; --measure wants the p99 of another caller's queries to be
+// at most 1.5 times what it is when nobody means harm. The last core is the
 // server's alone then, and of the others who means harm has what the caller
 // leaves: they stand for other machines.
 #include <gmock/gmock.h>
