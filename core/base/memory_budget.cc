@@ -18,26 +18,40 @@ bool IsOlder(SteadyTime than, SteadyTime now, SteadyTime::duration age) {
 
 }  // namespace
 
+void MemoryBudget::Count(std::int64_t bytes, bool reserved) {
+  if (!reserved) {
+    counted_bytes_.fetch_add(bytes);
+    return;
+  }
+  // A look sees both or neither.
+  MutexLock lock(&mutex_);
+  counted_bytes_.fetch_add(bytes);
+  reserved_bytes_ += bytes;
+}
+
 MemoryBudget::Use MemoryBudget::Look(bool anew) {
   Use use;
   use.limit_bytes = options_.limit_bytes;
+  MutexLock lock(&mutex_);
   use.counted_bytes = counted_bytes_.load();
   if (options_.shared_bytes) use.counted_bytes += options_.shared_bytes();
   use.used_bytes = use.counted_bytes;
   if (!options_.resident_bytes) return use;
-  MutexLock lock(&mutex_);
   const SteadyTime now = SteadyNow();
   if (anew ||
       IsOlder(seen_at_, now, absl::ToChronoNanoseconds(options_.sample_time))) {
     seen_resident_ = options_.resident_bytes();
     seen_counted_ = use.counted_bytes;
     seen_at_ = now;
+    // If all that is reserved is held, and if none of it is.
+    const std::int64_t least = seen_resident_ - seen_counted_;
+    uncounted_ = std::clamp(uncounted_, least, least + reserved_bytes_);
   }
   use.resident_bytes = seen_resident_;
-  // What was counted since is on its way to be held.
-  const std::int64_t since = use.counted_bytes - seen_counted_;
-  use.used_bytes = std::max(use.used_bytes,
-                            seen_resident_ + std::max<std::int64_t>(0, since));
+  // What was counted since is on its way to be held; what is no more counted
+  // may be held still.
+  use.used_bytes = std::max(
+      use.used_bytes, uncounted_ + std::max(use.counted_bytes, seen_counted_));
   return use;
 }
 
@@ -79,7 +93,7 @@ absl::Status MemoryBudget::CheckRoom(absl::string_view what, std::int64_t bytes,
 absl::StatusOr<MemoryBudget::Account> MemoryBudget::Reserve(
     absl::string_view what, std::int64_t bytes) {
   // Counted first, so that two don't take the same room.
-  Account account = OpenAccount();
+  Account account(this, /*reserved=*/true);
   account.Set(bytes);
   ATTENDANT_RETURN_IF_ERROR(CheckRoom(what, bytes, /*counted=*/true));
   return account;

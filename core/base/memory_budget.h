@@ -47,9 +47,11 @@ class MemoryBudget {
     Account() = default;
     Account(Account&& other) noexcept
         : budget_(std::exchange(other.budget_, nullptr)),
+          reserved_(other.reserved_),
           bytes_(std::exchange(other.bytes_, 0)) {}
     Account& operator=(Account&& other) noexcept {
       std::swap(budget_, other.budget_);
+      std::swap(reserved_, other.reserved_);
       std::swap(bytes_, other.bytes_);
       return *this;
     }
@@ -57,15 +59,17 @@ class MemoryBudget {
 
     void Set(std::int64_t bytes) {
       if (budget_ == nullptr) return;
-      budget_->counted_bytes_.fetch_add(bytes - bytes_);
+      budget_->Count(bytes - bytes_, reserved_);
       bytes_ = bytes;
     }
 
    private:
     friend class MemoryBudget;
-    explicit Account(MemoryBudget* budget) : budget_(budget) {}
+    Account(MemoryBudget* budget, bool reserved)
+        : budget_(budget), reserved_(reserved) {}
 
     MemoryBudget* budget_ = nullptr;  // null: counts nowhere
+    bool reserved_ = false;           // perhaps not held yet
     std::int64_t bytes_ = 0;
   };
 
@@ -79,7 +83,7 @@ class MemoryBudget {
   explicit MemoryBudget(Options options) : options_(std::move(options)) {}
 
   // An account of 0 bytes.
-  Account OpenAccount() { return Account(this); }
+  Account OpenAccount() { return Account(this, /*reserved=*/false); }
 
   // OK if so many bytes more fit. Else ResourceExhausted with reason
   // MEMORY_LIMIT, naming `what` wants them, what is used and the limit.
@@ -93,6 +97,7 @@ class MemoryBudget {
   Use use();
 
  private:
+  void Count(std::int64_t bytes, bool reserved);
   // Check; `counted`: an account has the bytes already.
   absl::Status CheckRoom(absl::string_view what, std::int64_t bytes,
                          bool counted);
@@ -101,9 +106,14 @@ class MemoryBudget {
   const Options options_;
   std::atomic<std::int64_t> counted_bytes_ = 0;
   Mutex mutex_;
+  // Of those counted.
+  std::int64_t reserved_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   // What the process was seen to hold, and was counted, at that time.
   std::int64_t seen_resident_ ABSL_GUARDED_BY(mutex_) = 0;
   std::int64_t seen_counted_ ABSL_GUARDED_BY(mutex_) = 0;
+  // What nobody counts, by all looks so far; less than 0 where accounts say
+  // more than is held.
+  std::int64_t uncounted_ ABSL_GUARDED_BY(mutex_) = 0;
   SteadyTime seen_at_ ABSL_GUARDED_BY(mutex_) = SteadyTime::min();
   SteadyTime released_at_ ABSL_GUARDED_BY(mutex_) = SteadyTime::min();
 };

@@ -116,6 +116,36 @@ TEST(MemoryBudgetTest, MemoryThatNobodyCountsIsUsedToo) {
   EXPECT_OK(budget.Check("a write", 200));
 }
 
+TEST(MemoryBudgetTest, WhatNobodyCountsIsNotTakenForWhatIsReserved) {
+  std::int64_t resident = 300;
+  MemoryBudget budget({.limit_bytes = 1000,
+                       .shared_bytes = nullptr,
+                       .resident_bytes = [&] { return resident; },
+                       .release = nullptr,
+                       .sample_time = absl::ZeroDuration()});
+  MemoryBudget::Account account = budget.OpenAccount();
+  account.Set(100);
+  ASSERT_EQ(budget.use().used_bytes, 300);
+  {
+    const auto room = budget.Reserve("a build", 400);
+    ASSERT_OK(room);
+    // However much of it is held: 100, 400 and 200 that nobody counts.
+    for (const std::int64_t built : {0, 250, 400}) {
+      resident = 300 + built;
+      EXPECT_EQ(budget.use().used_bytes, 700) << built;
+      EXPECT_OK(budget.Check("a write", 300));
+      EXPECT_FALSE(budget.Check("a write", 301).ok()) << built;
+    }
+    // More than can be explained otherwise is what nobody counts.
+    resident = 800;
+    EXPECT_EQ(budget.use().used_bytes, 800);
+    // Less too: 600 of which at least 100 and at most 500 are counted.
+    resident = 150;
+    EXPECT_EQ(budget.use().used_bytes, 550);
+  }
+  EXPECT_EQ(budget.use().used_bytes, 150);
+}
+
 TEST(MemoryBudgetTest, MayBeUsedFromManyThreads) {
   MemoryBudget budget({.limit_bytes = 1 << 20,
                        .shared_bytes = nullptr,
