@@ -8,15 +8,26 @@
 #include "core/base/status.h"
 
 namespace attendant {
+namespace {
 
-absl::Status ParseMessage(const grpc::ByteBuffer& buffer,
-                          google::protobuf::MessageLite* message) {
+bool Parse(const grpc::ByteBuffer& buffer,
+           google::protobuf::MessageLite* message) {
+  grpc::Slice slice;
+  if (buffer.TrySingleSlice(&slice).ok()) {
+    return message->ParseFromArray(slice.begin(),
+                                   static_cast<int>(slice.size()));
+  }
   // Shares the slices; the reader wants a buffer that it may change.
   grpc::ByteBuffer slices(buffer);
   grpc::ProtoBufferReader reader(&slices);
-  if (reader.status().ok() && message->ParseFromZeroCopyStream(&reader)) {
-    return absl::OkStatus();
-  }
+  return reader.status().ok() && message->ParseFromZeroCopyStream(&reader);
+}
+
+}  // namespace
+
+absl::Status ParseMessage(const grpc::ByteBuffer& buffer,
+                          google::protobuf::MessageLite* message) {
+  if (Parse(buffer, message)) return absl::OkStatus();
   return StatusWithReason(
       absl::StatusCode::kInvalidArgument,
       absl::StrCat("the request's bytes are not a well-formed ",
@@ -45,7 +56,8 @@ absl::Status SerialiseMessage(const google::protobuf::MessageLite& message,
   grpc_slice bytes = grpc_slice_malloc(size);
   message.SerializeWithCachedSizesToArray(GRPC_SLICE_START_PTR(bytes));
   const grpc::Slice slice(bytes, grpc::Slice::STEAL_REF);
-  *buffer = grpc::ByteBuffer(&slice, 1);
+  grpc::ByteBuffer made(&slice, 1);
+  buffer->Swap(&made);  // to assign would copy
   return absl::OkStatus();
 }
 
