@@ -71,8 +71,11 @@ class LockedFile {
     // A short write has no error of its own: the disk is full.
     const bool is_short = written >= 0 && !is_whole;
     const absl::Status failure = Failure(is_short ? ENOSPC : errno);
-    (void)ftruncate(file_, end);
-    return failure;
+    if (ftruncate(file_, end) == 0) return failure;
+    return absl::Status(
+        failure.code(),
+        absl::StrCat(failure.message(), "; take out what it ends with, which ",
+                     "is no whole line"));
   }
 
  private:
