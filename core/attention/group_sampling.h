@@ -31,7 +31,8 @@ class ItemGroups {
 
   virtual std::span<const double> log_masses() const = 0;         // [n], finite
   virtual std::span<const std::int64_t> item_counts() const = 0;  // [n], >= 1
-  // [n], of the group, or of its item if there is only one.
+  // [n], of the group: an item that is the only one of its group has its noise
+  // from here.
   virtual std::span<const std::uint64_t> noise_keys() const = 0;
   // Overwrites `items` with those of a group of several, item_counts of them,
   // always the same. Errors end the draw.

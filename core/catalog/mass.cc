@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "core/attention/log_add.h"
+
 namespace attendant {
 namespace {
 
@@ -17,7 +19,8 @@ double LogOf(const LogPartition& partition) {
 
 PartitionError Estimate(const HeadScan& scan, double log_guess) {
   // (deviation / guess)^2, which may be beyond a double.
-  const double log_square = scan.log_variance - 2 * log_guess;
+  const double log_square =
+      LogAdd(scan.log_variance, scan.log_drawn_variance) - 2 * log_guess;
   const double spread_square =
       log_square > 0 ? log_square + std::log1p(std::exp(-log_square))
                      : std::log1p(std::exp(log_square));

@@ -14,7 +14,7 @@ namespace attendant {
 // score from floats.
 struct PooledPart {
   PooledError error;
-  double log_sum_variance = 0;  // ScanStats::log_variance
+  double log_sum_variance = 0;  // ScanStats, both together
 };
 
 // The root of the expected square norm of a pooled value's error. With w the

@@ -181,17 +181,22 @@ class Scanner {
         LogAdd(scan_.log_upper, after.max + std::log(added + blur) + rounding);
   }
 
-  // Guesses of one training may all be off the same way: deviations add.
+  // Guesses of one training may all be off the same way, so deviations add; not
+  // those of draws.
   void NoteMass(const ScanStats& stats) {
     scan_.knows_mass &= stats.exact || stats.knows_mass;
     scan_.log_variance =
         2 * LogAdd(scan_.log_variance / 2, stats.log_variance / 2);
+    scan_.log_drawn_variance =
+        LogAdd(scan_.log_drawn_variance, stats.log_drawn_variance);
   }
 
   // Values of the segment were pooled from codes, and not asked for.
   void NotePooled(const ScanStats& stats) {
     scan_.pooled_exactly = false;
-    pooled_parts_.push_back({*stats.pooled_error, stats.log_variance});
+    pooled_parts_.push_back(
+        {*stats.pooled_error,
+         LogAdd(stats.log_variance, stats.log_drawn_variance)});
     // A segment that has codes does not grow.
     const RowTable& rows = *segment_->rows;
     const std::int64_t value_count = rows.value_count();

@@ -43,6 +43,7 @@ struct HeadScan {
   bool results_exact = true;
   bool knows_mass = true;
   double log_variance = -std::numeric_limits<double>::infinity();
+  double log_drawn_variance = -std::numeric_limits<double>::infinity();
   bool certified = true;
   double log_lower = -std::numeric_limits<double>::infinity();
   double log_upper = -std::numeric_limits<double>::infinity();

@@ -18,8 +18,9 @@
 namespace attendant {
 namespace {
 
-// Raised when the layout of files changes: they are then made anew.
-constexpr std::uint32_t kVersion = 2;
+// Raised when the layout of files changes, or what they say of what was
+// learned: they are then made anew.
+constexpr std::uint32_t kVersion = 3;
 // Of rows, encoded at a time.
 constexpr std::size_t kRowBlockBytes = std::size_t{1} << 20;
 // At most: a manifest is read whole.
@@ -269,6 +270,7 @@ absl::StatusOr<std::optional<SegmentFiles::Loaded>> SegmentFiles::Read(
     ATTENDANT_ASSIGN_OR_RETURN(const auto bytes,
                                directory_->Open(file.name, file.stamp));
     ATTENDANT_ASSIGN_OR_RETURN(trainings.emplace_back(), LoadTraining(*bytes));
+    named_.insert(file.name);
     training_files_.push_back({std::move(file), IdOf(*trainings.back())});
   }
   const auto segment_count = std::min(kMaxFiles, source.Get<std::uint64_t>());
@@ -290,6 +292,7 @@ absl::StatusOr<std::optional<SegmentFiles::Loaded>> SegmentFiles::Read(
     if (!segment.ok()) {
       return PrefixField(segment.status(), absl::StrCat(file.name, ": "));
     }
+    named_.insert(file.name);
     segment_files_.push_back({std::move(file), *segment});
     ATTENDANT_ASSIGN_OR_RETURN(loaded.segments.emplace_back(),
                                ViewOf(*std::move(segment), row_count, dead));
@@ -376,9 +379,20 @@ absl::StatusOr<SegmentFiles::File> SegmentFiles::SaveSegment(
   return file;
 }
 
+void SegmentFiles::RemoveUnwanted() {
+  std::erase_if(segment_files_, [&](const SegmentFile& file) {
+    return file.segment.expired() && named_.count(file.file.name) == 0;
+  });
+  std::set<std::string> kept = named_;
+  for (const SegmentFile& file : segment_files_) kept.insert(file.file.name);
+  for (const TrainingFile& file : training_files_) kept.insert(file.file.name);
+  directory_->RemoveOthers(kept);
+}
+
 absl::Status SegmentFiles::Save(const Snapshot& snapshot, std::int64_t sequence,
                                 const std::atomic<bool>& cancelled) {
   if (directory_ == nullptr) return absl::OkStatus();
+  RemoveUnwanted();
   std::set<std::string> named;
   std::set<std::uint64_t> training_ids;
   StringSink segments;
@@ -427,12 +441,14 @@ absl::Status SegmentFiles::Save(const Snapshot& snapshot, std::int64_t sequence,
     return named.count(file.file.name) == 0;
   });
   directory_->RemoveOthers(named);
+  named_ = std::move(named);
   return absl::OkStatus();
 }
 
 absl::Status SegmentFiles::Clear() {
   segment_files_.clear();
   training_files_.clear();
+  named_.clear();
   if (empty()) return absl::OkStatus();
   ATTENDANT_RETURN_IF_ERROR(directory_->Clear());
   has_manifest_ = false;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -75,6 +76,8 @@ class SegmentFiles {
     std::uint64_t id = 0;
   };
 
+  // Files of saves that failed, of segments that are gone.
+  void RemoveUnwanted();
   absl::StatusOr<std::optional<Loaded>> Read(absl::string_view manifest,
                                              const Snapshot& empty);
   absl::Status SaveTrainings(const Segment& segment,
@@ -91,6 +94,7 @@ class SegmentFiles {
   // What the directory has, by the manifest or to be named by the next.
   std::vector<SegmentFile> segment_files_;
   std::vector<TrainingFile> training_files_;
+  std::set<std::string> named_;  // by the manifest that is there
 };
 
 }  // namespace attendant

@@ -37,6 +37,8 @@ struct CodePassOptions {
   // left to codes is corrected by keys that are drawn and scored from their
   // floats. 0: it is not. All keys are then taken, in their order.
   double precision = 0;
+  // Of the keys that the precision is of, so many are in these lists.
+  double key_share = 1;
   // What is pooled, if the state pools: from floats of keys scored from
   // theirs, else from codes. All keys are then taken, in their order.
   const ListValues* values = nullptr;

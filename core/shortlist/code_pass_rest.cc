@@ -136,13 +136,16 @@ void CodePass::SetVariance(const SoftmaxPartition& rest,
 
 // As many draws as the precision takes, by what the codes' errors would make of
 // them: each ratio varies by exp(v) - 1 relative to its square, v being the
-// variance of a logit.
+// variance of a logit. The variances of the indexes that the keys lie in add up
+// to that of all.
 std::int64_t CodePass::DrawCount(double share) const {
   const double variance =
       2.0 * half_variance_ * lists_->codes.mean_square_scale();
   const double wanted_deviation = options_.precision / kDrawnDeviations;
-  const double count = kDrawMargin * share * share * std::expm1(variance) /
-                       (wanted_deviation * wanted_deviation);
+  const double wanted_variance =
+      options_.key_share * wanted_deviation * wanted_deviation;
+  const double count =
+      kDrawMargin * share * share * std::expm1(variance) / wanted_variance;
   return static_cast<std::int64_t>(
       std::clamp(count, double{kMinDraws}, double{kMaxDraws}));
 }
@@ -240,7 +243,7 @@ absl::Status CodePass::CorrectRest(std::optional<double> log_kept,
   const double deviations = kDrawnDeviations / 1.96;
   const double log_deviation =
       log_tail + 0.5 * std::log(variance) + std::log(deviations);
-  stats.log_variance = LogAdd(stats.log_variance, 2 * log_deviation);
+  stats.log_drawn_variance = 2 * log_deviation;
   return absl::OkStatus();
 }
 

@@ -120,8 +120,11 @@ struct ScanStats {
   // False: nothing is known of what was not scored, and the partition is that
   // of the scored rows alone.
   bool knows_mass = false;
-  // log of the variance of the guessed sum; -infinity if it is exact.
+  // Logs of what the variance of the guessed sum is made of; -infinity if it is
+  // exact. Those of the first may be off the same way in several indexes, the
+  // second is of keys that were drawn in this one.
   double log_variance = -std::numeric_limits<double>::infinity();
+  double log_drawn_variance = -std::numeric_limits<double>::infinity();
   // Logs of bounds of the sum that can't be wrong, if certified.
   bool certified = false;
   double log_lower = -std::numeric_limits<double>::infinity();

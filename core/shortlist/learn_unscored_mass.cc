@@ -50,7 +50,11 @@ class UnscoredMassLearner {
         !lists_.codes.usable()) {
       return UnscoredMass();
     }
-    Summarise();
+    if (options_.lists_known != nullptr) {
+      TakeOver(*options_.lists_known);
+    } else {
+      Summarise();
+    }
     if (!(mass_.key_norm_ > 0)) return UnscoredMass();
     DrawQueries();
     if (!SumLists()) return absl::CancelledError("the build was cancelled");
@@ -71,7 +75,10 @@ class UnscoredMassLearner {
     double log_predicted = kMinusInfinity;
     UnscoredMass::Draws draws;
 
-    double LogRatio() const { return log_rest - log_predicted; }
+    // Predictions are of all keys, whatever is eligible.
+    double LogRatio() const {
+      return log_rest - log_predicted - std::log(visited.eligible_rate);
+    }
     double Height() const { return UnscoredMass::HeightOf(visited, sharpness); }
   };
   using Trials = std::span<const Trial>;
@@ -142,6 +149,16 @@ class UnscoredMassLearner {
     double along = 0;  // squares of what they have along their list's mean
     double rest = 0;   // and of the rest
   };
+
+  void TakeOver(const UnscoredMass& known) {
+    mass_.dim_ = known.dim_;
+    mass_.key_norm_ = known.key_norm_;
+    mass_.variances_ = known.variances_;
+    mass_.mean_shares_ = known.mean_shares_;
+    mass_.directions_ = AlignedBuffer<float>(known.directions_.size());
+    std::ranges::copy(known.directions_.span(), mass_.directions_.data());
+    mass_.direction_count_ = known.direction_count_;
+  }
 
   void Summarise() {
     const auto list_count = static_cast<std::size_t>(lists_.list_count());

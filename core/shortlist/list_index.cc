@@ -147,8 +147,10 @@ absl::Status ListIndex::Learn(const std::atomic<bool>& cancelled) const {
   return GuardBuild([&]() -> absl::Status {
     const std::vector<float> asked = training_->mass->KeptQueries();
     if (!asked.empty()) {
+      const auto known = training_->mass->Load();
       UnscoredMassOptions options = MassOptionsOf(*training_);
       options.asked = asked;
+      if (known->usable()) options.lists_known = known.get();
       options.cancelled = &cancelled;
       ATTENDANT_ASSIGN_OR_RETURN(UnscoredMass mass,
                                  UnscoredMass::Learn(lists_, options));
@@ -277,6 +279,7 @@ ListIndex::Route ListIndex::RouteFor(const ScanQuery& query,
     route.options.rescore_count = kRescoreCount;
     route.options.precision =
         goals.mass_precision > 0 ? goals.mass_precision : kPrecision;
+    route.options.key_share = key_share_;
   }
   const std::int64_t kept =
       std::max(state.top().k(), route.options.rescore_count);

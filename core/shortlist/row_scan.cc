@@ -32,8 +32,11 @@ absl::Status RowScan::Start() {
 }
 
 absl::Status RowScan::CountTowardsInterrupt(std::int64_t row_count) {
+  // A projection may be as much work as all components of so many keys.
+  const std::int64_t most =
+      query_.projection != nullptr ? kInterruptRows / 64 : kInterruptRows;
   rows_since_check_ += row_count;
-  if (rows_since_check_ < kInterruptRows) return absl::OkStatus();
+  if (rows_since_check_ < most) return absl::OkStatus();
   rows_since_check_ = 0;
   if (query_.interrupt == nullptr) return absl::OkStatus();
   return query_.interrupt->Check();

@@ -20,6 +20,8 @@
 
 namespace attendant {
 
+class UnscoredMass;
+
 // Trust is learned where all keys are eligible, a fourth, and a sixteenth.
 inline constexpr int kLearnedRates = 3;
 constexpr double LearnedRate(int i) {
@@ -37,6 +39,9 @@ struct UnscoredMassOptions {
   // Queries that were asked, [n, dim], which stand in place of sampled keys;
   // none is zero.
   std::span<const float> asked = {};
+  // Whose statistics of the lists are taken over, so that what is drawn by them
+  // stays the same; null: they are those of the keys.
+  const UnscoredMass* lists_known = nullptr;
   std::uint64_t seed = 0;
   int thread_count = 1;  // >= 1; what is learned is the same for any
   const std::atomic<bool>* cancelled = nullptr;

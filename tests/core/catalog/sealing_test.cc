@@ -123,6 +123,38 @@ TEST_F(SealingTest, FullSegmentsAreSealedByTheOneTraining) {
   EXPECT_EQ(merged->trained_key_count(), 18000);
 }
 
+// Each segment draws keys for its own share of the precision.
+TEST_F(SealingTest, SeveralSegmentsMeetAPrecisionWithoutAScanOfAll) {
+  CatalogSchema schema = OneFieldSchema(32);
+  schema.key_fields[0].index_kind = IndexKind::kIvf;
+  LiveCatalogOptions options;
+  options.settle_time = absl::Hours(1);
+  OpenCatalog(schema, options);
+  std::vector<Item> items = RandomItems(14000, 32, 1);
+  Write({items.begin(), items.begin() + 8000});
+  catalog_->AwaitIndexes();
+  Write({items.begin() + 8000, items.end()});
+  const auto large_count = [&] {
+    const auto snapshot = catalog_->snapshot();
+    return std::count_if(
+        snapshot->segments.begin(), snapshot->segments.end(),
+        [](const SegmentView& view) { return view.row_end >= 4096; });
+  };
+  WaitFor([&] { return large_count() == 2; });
+  constexpr int kQueries = 40;
+  int estimated = 0;
+  for (const Item& item : RandomItems(kQueries, 32, 2)) {
+    AttendQuery query = VectorQuery(item.keys[0]);
+    query.temperature = 4;
+    query.mass_precision = 0.005;
+    query.result_count = 10;
+    ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
+    estimated += answer.returned_mass.method == MassMethod::kEstimate ? 1 : 0;
+  }
+  // How far draws differ is itself a matter of chance.
+  EXPECT_GE(estimated, kQueries * 9 / 10);
+}
+
 TEST_F(SealingTest, WhatWasMergedGoesWithItsLastReader) {
   Write(Items("a", 3000, 1));
   std::shared_ptr<const Snapshot> held = catalog_->snapshot();

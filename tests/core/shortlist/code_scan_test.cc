@@ -11,6 +11,7 @@
 #include <set>
 #include <vector>
 
+#include "core/attention/log_add.h"
 #include "core/base/bitmap.h"
 #include "core/base/interrupt.h"
 #include "core/shortlist/ivf_index.h"
@@ -162,7 +163,9 @@ TEST_P(CodeScanTest, WithoutBoundsTheBestAreProvenToo) {
             std::abs(log_partition - TrueLogPartition(data(), query));
         EXPECT_LE(error, 0.003) << temperature;
         const double deviation =
-            std::exp(0.5 * answer.stats.log_variance - log_partition);
+            std::exp(0.5 * LogAdd(answer.stats.log_variance,
+                                  answer.stats.log_drawn_variance) -
+                     log_partition);
         covered += error <= 1.96 * deviation ? 1 : 0;
         squares += std::pow(error / deviation, 2);
         query.exhaustive = true;
@@ -195,8 +198,10 @@ TEST_P(CodeScanTest, AStatedPrecisionHolds) {
       ASSERT_EQ(answer.stats.scored_count, kRows);
       errors.push_back(std::abs(*answer.partition.LogPartition() -
                                 TrueLogPartition(data(), query)));
-      const double deviation = std::exp(0.5 * answer.stats.log_variance -
-                                        *answer.partition.LogPartition());
+      const double deviation =
+          std::exp(0.5 * LogAdd(answer.stats.log_variance,
+                                answer.stats.log_drawn_variance) -
+                   *answer.partition.LogPartition());
       covered += errors.back() <= 1.96 * deviation ? 1 : 0;
     }
     // Of 24 intervals that hold 95 % each, fewer than 19 hold once in 10,000.
@@ -321,6 +326,8 @@ TEST_P(CodeScanTest, TogetherIsAsAlone) {
     EXPECT_EQ(together.sum_square, alone.partition.sum_square);
     EXPECT_EQ(tasks[i].stats->scored_count, alone.stats.scored_count);
     EXPECT_EQ(tasks[i].stats->log_variance, alone.stats.log_variance);
+    EXPECT_EQ(tasks[i].stats->log_drawn_variance,
+              alone.stats.log_drawn_variance);
     EXPECT_EQ(tasks[i].stats->log_lower, alone.stats.log_lower);
     EXPECT_EQ(tasks[i].stats->log_upper, alone.stats.log_upper);
     const std::vector<Candidate> top = states[i].top().Sorted();

@@ -627,6 +627,13 @@ TEST_F(IvfCarryTest, MassesOfSeveralIndexesHold) {
   EXPECT_GE(CountHeld(pieces), kLeastHeld);
 }
 
+TEST_F(IvfCarryTest, SoTheyDoOfFewerKeysThanTheTrainingHad) {
+  for (const std::int64_t end : {5600, 4500, 3000, 1500}) {
+    const Piece one[] = {Rows(0, end)};
+    EXPECT_GE(CountHeld(one), kLeastHeld) << end;
+  }
+}
+
 TEST_F(IvfCarryTest, SoTheyDoWhereSomeRowsAreGone) {
   const Piece some[] = {Without(9, Rows(0, 4500)), Rows(4500, 5600),
                         Without(3, Rows(5600, kRows))};

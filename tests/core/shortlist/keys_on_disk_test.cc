@@ -48,6 +48,7 @@ std::string BytesOf(const ScanStats& stats, const AttentionState& state) {
   add(state.partition().sum);
   add(stats.scored_count);
   add(stats.log_variance);
+  add(stats.log_drawn_variance);
   add(stats.log_lower);
   add(stats.log_upper);
   if (state.value_dim() > 0) {

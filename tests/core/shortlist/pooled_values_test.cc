@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "core/attention/log_add.h"
 #include "core/attention/score.h"
 #include "core/base/bitmap.h"
 #include "core/shortlist/ivf_index.h"
@@ -95,10 +96,13 @@ double StatedDeviation(const ScanStats& stats, const AttentionState& state,
     spread += value[d] * (value[d] - 2 * error.mean[d]);
     distance += (value[d] - error.mean[d]) * (value[d] - error.mean[d]);
   }
-  return std::sqrt(std::exp(error.log_weight_variance - log_square) *
-                       std::max(spread, distance) +
-                   std::exp(error.log_rounding_variance - log_square) +
-                   std::exp(stats.log_variance - log_square) * distance);
+  return std::sqrt(
+      std::exp(error.log_weight_variance - log_square) *
+          std::max(spread, distance) +
+      std::exp(error.log_rounding_variance - log_square) +
+      std::exp(LogAdd(stats.log_variance, stats.log_drawn_variance) -
+               log_square) *
+          distance);
 }
 
 Pooled Pool(const KeyIndex& index, const ScanQuery& query, std::int64_t dim) {
