@@ -14,8 +14,9 @@ OwnCore::OwnCore(int index, int count) {
 }
 
 void OwnCore::Stay() {
-  if (!has_core_ || stays_) return;
+  if (!may_stay()) return;
   stays_ = sched_setaffinity(0, sizeof(own_), &own_) == 0;
+  has_core_ = stays_;  // else it was taken away
 }
 
 void OwnCore::Leave() {

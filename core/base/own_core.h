@@ -22,7 +22,9 @@ class OwnCore {
   // may use: else nothing ever happens. 0 <= index < count.
   OwnCore(int index, int count);
 
-  // Keeps the thread to its core, if the system lets it.
+  // True if it has a core, and is not kept to it.
+  bool may_stay() const { return has_core_ && !stays_; }
+  // Keeps the thread to its core, if the system lets it; else it has none.
   void Stay();
   // Lets it go where it could before.
   void Leave();

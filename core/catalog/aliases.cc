@@ -44,6 +44,7 @@ absl::StatusOr<CatalogSet::AliasMove> CatalogSet::SetAlias(
   MutexLock lock(&mutex_);
   const std::shared_ptr<const Catalogs> now = catalogs_.Load();
   ATTENDANT_ASSIGN_OR_RETURN(const auto target, Find(*now, catalog));
+  ATTENDANT_RETURN_IF_ERROR(target->second.damage);
   std::string before;
   if (const auto found = now->find(alias); found != now->end()) {
     if (!found->second.is_alias) {
@@ -52,6 +53,10 @@ absl::StatusOr<CatalogSet::AliasMove> CatalogSet::SetAlias(
           absl::StrCat("'", alias,
                        "' is a catalog; choose another name for the alias"),
           "CATALOG_EXISTS");
+    }
+    // Who expects something of it must know; who does not may replace it.
+    if (expected.has_value()) {
+      ATTENDANT_RETURN_IF_ERROR(found->second.damage);
     }
     before = found->second.target;
   } else if (Count(*now, /*aliases=*/true) >= kMaxAliases) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -80,7 +81,7 @@ class Answerer {
     ATTENDANT_RETURN_IF_ERROR(FillItems());
     FillWhatWasDone();
     FillMasses();
-    FillPools();
+    ATTENDANT_RETURN_IF_ERROR(FillPools());
     ATTENDANT_RETURN_IF_ERROR(CheckPools());
     return std::move(answer_);
   }
@@ -239,6 +240,10 @@ class Answerer {
     returned_partitions_ = PartitionsOf(distinct());
     const Weigher weigher = WeigherOf(PartitionsIn(plan_.weight_scope));
     const bool hard = plan_.select_kind == SelectKind::kHard;
+    // The one item weighs 1 in each head that has it: the heads differ by what
+    // it was chosen by.
+    std::optional<Weigher> chooser;
+    if (hard) chooser.emplace(WeigherOf(SelectingScope()));
     const std::size_t head_count = plan_.heads.size();
     answer_.items.reserve(returned_.size());
     std::vector<double> weights(head_count);
@@ -248,14 +253,18 @@ class Answerer {
       }
       AttendedItem& item = answer_.items.emplace_back();
       item.address = returned_.rows[i];
+      double best_weight = -std::numeric_limits<double>::infinity();
       for (std::size_t h = 0; h < head_count; ++h) {
         weights[h] = weigher.InHead(returned_, h, i);
         // A head without the item has no opinion; one with it does, however
         // small its weight.
+        if (returned_.logits[h][i] == kNothing) continue;
+        const double weight =
+            chooser ? chooser->InHead(returned_, h, i) : weights[h];
         const auto best = static_cast<std::size_t>(item.head);
-        if (returned_.logits[best][i] == kNothing ||
-            weights[h] > weights[best]) {
+        if (returned_.logits[best][i] == kNothing || weight > best_weight) {
           item.head = static_cast<int>(h);
+          best_weight = weight;
         }
       }
       const auto best = static_cast<std::size_t>(item.head);
@@ -358,21 +367,25 @@ class Answerer {
                                         : nullptr;
   }
 
-  void FillPools() {
-    if (!plan_.pool_scope) return;
-    HeadPools pools;
-    switch (*plan_.pool_scope) {
+  absl::Status PoolIn(WeightScope scope, HeadPools& pools) const {
+    switch (scope) {
       case WeightScope::kCatalog:
         pools = PoolScans(scans_);
         break;
       case WeightScope::kShortlist:
-        pools = PoolRows(snapshot_, plan_, shortlist_, WeigherOf(shortlisted_));
-        break;
+        return PoolRows(snapshot_, plan_, shortlist_, WeigherOf(shortlisted_),
+                        interrupt_, pools);
       case WeightScope::kReturned:
-        pools = PoolRows(snapshot_, plan_, distinct(),
-                         WeigherOf(returned_partitions_));
-        break;
+        return PoolRows(snapshot_, plan_, distinct(),
+                        WeigherOf(returned_partitions_), interrupt_, pools);
     }
+    return absl::OkStatus();
+  }
+
+  absl::Status FillPools() {
+    if (!plan_.pool_scope) return absl::OkStatus();
+    HeadPools pools;
+    ATTENDANT_RETURN_IF_ERROR(PoolIn(*plan_.pool_scope, pools));
     PooledValue pooled;
     pooled.values = pools.Mean(plan_.activation_kind);
     pooled.scope = *plan_.pool_scope;
@@ -383,7 +396,7 @@ class Answerer {
           RelativeError(pools.MeanDeviation(), pooled.values);
     }
     answer_.pooled_value = std::move(pooled);
-    if (!HasHeads()) return;
+    if (!HasHeads()) return absl::OkStatus();
     const MultiHeadProjections* projections = Projections();
     std::vector<std::vector<float>> outputs;
     bool pooled_anything = false;
@@ -397,8 +410,9 @@ class Answerer {
       }
       pooled_anything |= pools.row_counts[h] > 0;
     }
-    if (projections == nullptr) return;
+    if (projections == nullptr) return absl::OkStatus();
     answer_.model_output = ModelOutput(*projections, outputs, pooled_anything);
+    return absl::OkStatus();
   }
 
   // Values and projections may be beyond a float, if hardly ever.

@@ -288,11 +288,13 @@ std::vector<std::shared_ptr<LiveCatalog>> CatalogSet::List(
 
 absl::Status CatalogSet::Update(absl::string_view name,
                                 const std::vector<KeyFieldSchema>& key_fields,
-                                std::vector<FieldEncoder> encoders) {
+                                std::vector<FieldEncoder> encoders,
+                                absl::string_view uid) {
   MutexLock lock(&mutex_);
   ATTENDANT_ASSIGN_OR_RETURN(const std::shared_ptr<LiveCatalog> catalog,
                              Get(name));
   CatalogRecord record = catalog->record();
+  if (!uid.empty() && record.uid != uid) return NoSuchCatalog(name);
   CatalogSchema schema = record.schema;
   schema.key_fields = key_fields;
   ATTENDANT_RETURN_IF_ERROR(ValidateSchema(schema));

@@ -109,11 +109,13 @@ class CatalogSet {
 
   // Stores new defaults (temperature, combine_kind, index_kind, keys_on_disk
   // and model of each field, all fields in the schema's order) and encoders. A
-  // model of version 0 is the newest of its name. NotFound; InvalidArgument as
-  // Create, also if anything else of a field differs.
+  // model of version 0 is the newest of its name. NotFound, also of a catalog
+  // that is not of this uid, unless it is empty; InvalidArgument as Create,
+  // also if anything else of a field differs.
   absl::Status Update(absl::string_view name,
                       const std::vector<KeyFieldSchema>& key_fields,
-                      std::vector<FieldEncoder> encoders);
+                      std::vector<FieldEncoder> encoders,
+                      absl::string_view uid = "");
 
   // NotFound, naming the catalog; FailedPrecondition with reason
   // CATALOG_HAS_ALIAS, naming an alias of it, while there is one. Returns after

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
@@ -11,7 +12,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "core/base/status.h"
 #include "core/catalog/number_range.h"
 #include "core/kernels/compare.h"
@@ -21,10 +23,14 @@ namespace {
 
 constexpr std::int64_t kBlockWords = 32;
 constexpr std::int64_t kBlockRows = 64 * kBlockWords;
-// Blocks between two looks at the interrupt.
+// Blocks between two looks at the interrupt, of a filter of one term.
 constexpr std::int64_t kInterruptBlocks = 16;
-// Texts of a dictionary between two looks.
-constexpr std::int32_t kInterruptTexts = 4096;
+// Bytes of a dictionary's texts between two looks, and what a text takes
+// besides.
+constexpr std::size_t kInterruptBytes = 64 << 10;
+constexpr std::size_t kTextBytes = 16;
+// What sets of texts may take together.
+constexpr std::int64_t kMaxSetBytes = std::int64_t{256} << 20;
 // Up to here an IN is compared value by value, without a branch.
 constexpr std::size_t kFewValues = 8;
 
@@ -176,20 +182,30 @@ class CodeSet {
   std::int32_t last_ = 0;
 };
 
+// The rows whose text is one.
+class TextIs : public Present {
+ public:
+  TextIs(const AttributeColumn& column, std::int32_t code)
+      : Present(column), code_(code) {}
+  void Evaluate(const Block& block, std::uint64_t* words) const override {
+    ActiveCompareKernels().Code(column_.codes.data() + block.first_row,
+                                block.row_count, code_, words);
+    KeepPresent(block, words);
+  }
+
+ private:
+  const std::int32_t code_;
+};
+
 // The rows whose text is one of some.
 class TextIn : public Present {
  public:
   TextIn(const AttributeColumn& column, CodeSet chosen)
       : Present(column), chosen_(std::move(chosen)) {}
   void Evaluate(const Block& block, std::uint64_t* words) const override {
-    const std::int32_t* codes = column_.codes.data() + block.first_row;
-    if (chosen_.size() == 1) {
-      ActiveCompareKernels().Code(codes, block.row_count, chosen_.last(),
-                                  words);
-    } else {
-      ActiveCompareKernels().Codes(codes, block.row_count, chosen_.words(),
-                                   chosen_.code_count(), words);
-    }
+    ActiveCompareKernels().Codes(column_.codes.data() + block.first_row,
+                                 block.row_count, chosen_.words(),
+                                 chosen_.code_count(), words);
     KeepPresent(block, words);
   }
 
@@ -257,7 +273,7 @@ class ListContains : public Present {
 class ListIn : public Present {
  public:
   ListIn(const AttributeColumn& column,
-         std::vector<std::vector<std::int32_t>> lists)
+         absl::flat_hash_set<std::vector<std::int32_t>> lists)
       : Present(column), lists_(std::move(lists)) {}
   void Evaluate(const Block& block, std::uint64_t* words) const override {
     std::fill_n(words, block.word_count(), 0);
@@ -272,17 +288,16 @@ class ListIn : public Present {
 
  private:
   bool IsWanted(std::size_t row) const {
-    const auto count = static_cast<std::size_t>(column_.counts[row]);
-    return std::any_of(lists_.begin(), lists_.end(), [&](const auto& list) {
-      if (list.size() != count) return false;
-      std::int64_t entry = column_.begins[row];
-      return std::all_of(list.begin(), list.end(), [&](std::int32_t code) {
-        return column_.entries[entry++].code == code;
-      });
-    });
+    thread_local std::vector<std::int32_t> list;
+    list.clear();
+    const std::int64_t begin = column_.begins[row];
+    for (std::int64_t i = begin; i < begin + column_.counts[row]; ++i) {
+      list.push_back(column_.entries[i].code);
+    }
+    return lists_.contains(list);
   }
 
-  const std::vector<std::vector<std::int32_t>> lists_;
+  const absl::flat_hash_set<std::vector<std::int32_t>> lists_;
 };
 
 class Not : public Predicate {
@@ -344,7 +359,8 @@ class Compiler {
 
   // Cancelled, DeadlineExceeded: a filter may ask for many passes over the
   // distinct texts.
-  absl::StatusOr<PredicatePtr> Compile(const Filter& filter) const {
+  absl::StatusOr<PredicatePtr> Compile(const Filter& filter) {
+    ++term_count_;
     switch (filter.kind) {
       case FilterKind::kAllOf: {
         ATTENDANT_ASSIGN_OR_RETURN(auto parts, CompileParts(filter));
@@ -377,21 +393,23 @@ class Compiler {
       return EqualToOne(*column, filter.values);
     }
     if (filter.comparison == ComparisonKind::kNotEqual) {
+      ATTENDANT_ASSIGN_OR_RETURN(PredicatePtr equal,
+                                 EqualToOne(*column, filter.values));
       std::vector<PredicatePtr> parts;
       parts.push_back(std::make_unique<Present>(*column));
-      parts.push_back(
-          std::make_unique<Not>(EqualToOne(*column, filter.values)));
+      parts.push_back(std::make_unique<Not>(std::move(equal)));
       return std::make_unique<All>(std::move(parts));
     }
     return Comparison(*column, filter.comparison, filter.values[0]);
   }
 
+  std::int64_t term_count() const { return term_count_; }
+
  private:
-  absl::StatusOr<std::vector<PredicatePtr>> CompileParts(
-      const Filter& filter) const {
+  absl::StatusOr<std::vector<PredicatePtr>> CompileParts(const Filter& filter) {
     std::vector<PredicatePtr> parts;
     for (const Filter& part : filter.filters) {
-      // Equality with a text marks a code in a set as large as the dictionary.
+      // Each may mark codes in a set as large as the dictionary.
       ATTENDANT_RETURN_IF_ERROR(interrupt_.Check());
       ATTENDANT_ASSIGN_OR_RETURN(parts.emplace_back(), Compile(part));
     }
@@ -400,7 +418,7 @@ class Compiler {
 
   absl::StatusOr<PredicatePtr> Comparison(const AttributeColumn& column,
                                           ComparisonKind kind,
-                                          const AttributeValue& value) const {
+                                          const AttributeValue& value) {
     if (kind == ComparisonKind::kEqual) return EqualToOne(column, {&value, 1});
     if (column.type == AttributeType::kString) {
       const auto& text = std::get<std::string>(value);
@@ -442,8 +460,8 @@ class Compiler {
     return value;
   }
 
-  static PredicatePtr EqualToOne(const AttributeColumn& column,
-                                 std::span<const AttributeValue> values) {
+  absl::StatusOr<PredicatePtr> EqualToOne(
+      const AttributeColumn& column, std::span<const AttributeValue> values) {
     switch (column.type) {
       case AttributeType::kBool:
         return TruthIn(column, values);
@@ -496,43 +514,70 @@ class Compiler {
     return std::make_unique<Any>(std::move(parts));
   }
 
+  // An empty set of the texts that there are.
+  absl::StatusOr<CodeSet> NewSet(const AttributeColumn& column) {
+    const std::int32_t code_count = column.texts.size();
+    set_bytes_ += code_count / 8;
+    if (set_bytes_ > kMaxSetBytes) {
+      return OverLimit(
+          "filter",
+          absl::StrCat("terms over texts that take more than ",
+                       kMaxSetBytes >> 20, " MiB"),
+          "fewer IN, CONTAINS and comparisons of attributes of so many texts");
+    }
+    return CodeSet(code_count);
+  }
+
   static PredicatePtr ChosenTexts(const AttributeColumn& column,
                                   CodeSet chosen) {
     if (chosen.size() == 0) return std::make_unique<Nothing>();
+    if (chosen.size() == 1) {
+      return std::make_unique<TextIs>(column, chosen.last());
+    }
     return std::make_unique<TextIn>(column, std::move(chosen));
   }
 
-  static PredicatePtr KnownTexts(const AttributeColumn& column,
-                                 std::span<const AttributeValue> values) {
-    std::vector<std::int32_t> codes;
+  absl::StatusOr<PredicatePtr> KnownTexts(
+      const AttributeColumn& column, std::span<const AttributeValue> values) {
+    absl::flat_hash_set<std::int32_t> codes;
     for (const AttributeValue& value : values) {
       const std::int32_t code = column.texts.Find(std::get<std::string>(value));
-      if (code >= 0) codes.push_back(code);
+      if (code >= 0) codes.insert(code);
+    }
+    if (codes.empty()) return std::make_unique<Nothing>();
+    if (codes.size() == 1) {
+      return std::make_unique<TextIs>(column, *codes.begin());
     }
     // Only now: a text may have come meanwhile.
-    CodeSet chosen(column.texts.size());
+    ATTENDANT_ASSIGN_OR_RETURN(CodeSet chosen, NewSet(column));
     for (const std::int32_t code : codes) chosen.Add(code);
     return ChosenTexts(column, std::move(chosen));
   }
 
   template <typename Passes>
   absl::StatusOr<PredicatePtr> TextsThat(const AttributeColumn& column,
-                                         Passes passes) const {
-    CodeSet chosen(column.texts.size());
+                                         Passes passes) {
+    ATTENDANT_ASSIGN_OR_RETURN(CodeSet chosen, NewSet(column));
+    std::size_t bytes_since_check = kInterruptBytes;
     for (std::int32_t code = 0; code < chosen.code_count(); ++code) {
-      if (code % kInterruptTexts == 0) {
+      if (bytes_since_check >= kInterruptBytes) {
+        bytes_since_check = 0;
         ATTENDANT_RETURN_IF_ERROR(interrupt_.Check());
       }
-      if (passes(column.texts.Text(code))) chosen.Add(code);
+      const absl::string_view text = column.texts.Text(code);
+      bytes_since_check += text.size() + kTextBytes;
+      if (passes(text)) chosen.Add(code);
     }
     return ChosenTexts(column, std::move(chosen));
   }
 
   absl::StatusOr<PredicatePtr> Containment(const AttributeColumn& column,
-                                           const std::string& text) const {
+                                           const std::string& text) {
     if (column.type == AttributeType::kString) {
       return TextsThat(column, [&](absl::string_view whole) {
-        return absl::StrContains(whole, text);
+        // Takes as long as both are; find() as long as one times the other.
+        return text.empty() || memmem(whole.data(), whole.size(), text.data(),
+                                      text.size()) != nullptr;
       });
     }
     const std::int32_t code = column.texts.Find(text);
@@ -542,7 +587,7 @@ class Compiler {
 
   static PredicatePtr KnownLists(const AttributeColumn& column,
                                  std::span<const AttributeValue> values) {
-    std::vector<std::vector<std::int32_t>> lists;
+    absl::flat_hash_set<std::vector<std::int32_t>> lists;
     for (const AttributeValue& value : values) {
       std::vector<std::int32_t> codes;
       for (const std::string& text :
@@ -551,7 +596,7 @@ class Compiler {
       }
       // No row's list has a text that is not in the dictionary.
       if (std::find(codes.begin(), codes.end(), -1) != codes.end()) continue;
-      lists.push_back(std::move(codes));
+      lists.insert(std::move(codes));
     }
     return std::make_unique<ListIn>(column, std::move(lists));
   }
@@ -559,6 +604,8 @@ class Compiler {
   const CatalogSchema& schema_;
   const AttributeColumns& columns_;
   const Interrupt& interrupt_;
+  std::int64_t term_count_ = 0;
+  std::int64_t set_bytes_ = 0;
 };
 
 // Sets the words to the rows of a block that the scope leaves. False: none.
@@ -588,13 +635,16 @@ absl::StatusOr<Bitmap> EvaluateFilter(const Filter& filter,
                                       const FilterScope& scope,
                                       const Interrupt& interrupt) {
   Bitmap passing(rows.capacity());
-  ATTENDANT_ASSIGN_OR_RETURN(
-      const PredicatePtr predicate,
-      Compiler(schema, rows.columns(), interrupt).Compile(filter));
+  Compiler compiler(schema, rows.columns(), interrupt);
+  ATTENDANT_ASSIGN_OR_RETURN(const PredicatePtr predicate,
+                             compiler.Compile(filter));
+  const std::int64_t rows_between_checks =
+      kBlockRows *
+      std::max<std::int64_t>(1, kInterruptBlocks / compiler.term_count());
   std::uint64_t scope_words[kBlockWords];
   std::uint64_t words[kBlockWords];
   for (std::int64_t first = 0; first < row_end; first += kBlockRows) {
-    if (first % (kInterruptBlocks * kBlockRows) == 0) {
+    if (first % rows_between_checks == 0) {
       ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
     }
     const Block block = {first,

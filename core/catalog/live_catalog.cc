@@ -104,9 +104,13 @@ absl::Status LiveCatalog::LoadItems() {
   if (!loaded.ok() || !*loaded) {
     recovery_ = {.damage = loaded.status()};
     growing_ = {};
-    if (!loaded.ok()) ATTENDANT_FAIL_POINT("recovery.before_clear");
-    ATTENDANT_RETURN_IF_ERROR(segment_files_->Clear());
-    if (!loaded.ok()) ATTENDANT_FAIL_POINT("recovery.after_clear");
+    // What can't be read now, for want of file handles or of rights, may be
+    // sound, and is in nobody's way until it is written anew.
+    if (loaded.ok() || absl::IsDataLoss(loaded.status())) {
+      if (!loaded.ok()) ATTENDANT_FAIL_POINT("recovery.before_clear");
+      ATTENDANT_RETURN_IF_ERROR(segment_files_->Clear());
+      if (!loaded.ok()) ATTENDANT_FAIL_POINT("recovery.after_clear");
+    }
     log_begin_ = store_->sequence();
     logged_change_count_ = 0;
     next = std::make_shared<Snapshot>(*current_);
@@ -151,13 +155,14 @@ absl::StatusOr<bool> LiveCatalog::LoadSegments(Snapshot& next) {
   constexpr std::size_t kBatchItems = 256;
   const std::vector<absl::string_view> ids(changed.begin(), changed.end());
   for (std::size_t begin = 0; begin < ids.size(); begin += kBatchItems) {
-    ATTENDANT_ASSIGN_OR_RETURN(
-        const auto items,
+    ATTENDANT_RETURN_IF_ERROR(
         store_->Get(std::span(ids).subspan(
-            begin, std::min(kBatchItems, ids.size() - begin))));
-    for (const std::optional<StoredItem>& stored : items) {
-      if (stored.has_value()) AppendRow(next, *stored);
-    }
+                        begin, std::min(kBatchItems, ids.size() - begin)),
+                    [&](std::size_t, const std::optional<StoredItem>& stored) {
+                      mutex_.AssertHeld();
+                      if (stored.has_value()) AppendRow(next, *stored);
+                      return absl::OkStatus();
+                    }));
   }
   recovery_.replayed_count = static_cast<std::int64_t>(changed.size());
   logged_change_count_ = recovery_.replayed_count;
@@ -350,8 +355,9 @@ absl::Status LiveCatalog::ReadStore(
   return read(*store);
 }
 
-absl::StatusOr<std::vector<StoredItem>> LiveCatalog::GetStored(
-    std::span<const std::string> ids) const {
+absl::Status LiveCatalog::VisitStored(
+    std::span<const std::string> ids,
+    absl::FunctionRef<absl::Status(StoredItem item)> visit) const {
   std::vector<absl::string_view> views;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (const absl::Status status = ValidateItemId(ids[i], ""); !status.ok()) {
@@ -359,28 +365,31 @@ absl::StatusOr<std::vector<StoredItem>> LiveCatalog::GetStored(
     }
     views.emplace_back(ids[i]);
   }
-  std::vector<StoredItem> items;
-  items.reserve(ids.size());
-  ATTENDANT_RETURN_IF_ERROR(
-      ReadStore([&](const CatalogStore& store) -> absl::Status {
-        ATTENDANT_ASSIGN_OR_RETURN(auto stored, store.Get(views));
-        for (std::size_t i = 0; i < ids.size(); ++i) {
-          if (!stored[i]) return NoSuchItem(i, ids[i]);
-          items.push_back(*std::move(stored[i]));
-        }
-        return absl::OkStatus();
-      }));
-  return items;
+  return ReadStore([&](const CatalogStore& store) {
+    return store.Get(
+        views,
+        [&](std::size_t i, std::optional<StoredItem> item) -> absl::Status {
+          if (!item) return NoSuchItem(i, ids[i]);
+          return visit(*std::move(item));
+        });
+  });
+}
+
+absl::Status LiveCatalog::VisitStoredAfter(
+    absl::string_view after,
+    absl::FunctionRef<bool(StoredItem item)> visit) const {
+  return ReadStore([&](const CatalogStore& store) {
+    return store.Scan(after,
+                      [&](StoredItem item) { return visit(std::move(item)); });
+  });
 }
 
 absl::StatusOr<std::vector<StoredItem>> LiveCatalog::List(
     absl::string_view after, std::int64_t limit) const {
   std::vector<StoredItem> items;
-  ATTENDANT_RETURN_IF_ERROR(ReadStore([&](const CatalogStore& store) {
-    return store.Scan(after, [&](StoredItem item) {
-      items.push_back(std::move(item));
-      return static_cast<std::int64_t>(items.size()) < limit;
-    });
+  ATTENDANT_RETURN_IF_ERROR(VisitStoredAfter(after, [&](StoredItem item) {
+    items.push_back(std::move(item));
+    return static_cast<std::int64_t>(items.size()) < limit;
   }));
   return items;
 }

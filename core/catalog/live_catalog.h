@@ -164,10 +164,16 @@ class LiveCatalog {
   // From the current snapshot. NotFound names the first missing id.
   absl::StatusOr<std::vector<Item>> Get(std::span<const std::string> ids) const;
 
-  // From the store, all from one state, at least as new as snapshot(). Errors
-  // as Get.
-  absl::StatusOr<std::vector<StoredItem>> GetStored(
-      std::span<const std::string> ids) const;
+  // Calls `visit` for each item, in the order of `ids`, from the store, all
+  // from one state, at least as new as snapshot(), until it returns an error,
+  // which is returned. Errors as Get.
+  absl::Status VisitStored(
+      std::span<const std::string> ids,
+      absl::FunctionRef<absl::Status(StoredItem item)> visit) const;
+  // The same in the order of ids after `after`, until it returns false.
+  absl::Status VisitStoredAfter(
+      absl::string_view after,
+      absl::FunctionRef<bool(StoredItem item)> visit) const;
 
   // Up to `limit` items in the order of ids after `after`, from the store.
   absl::StatusOr<std::vector<StoredItem>> List(absl::string_view after,
@@ -319,6 +325,11 @@ class LiveCatalog {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // OK if memory has room for it; see MemoryBudget::Check.
   absl::Status CheckMemory(absl::string_view what, std::int64_t bytes) const;
+  // Looks again whether something is to be merged, after so long.
+  void ScheduleRetry(absl::Duration delay)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // After a merge that failed, twice as long as the last time.
+  void PutOffMerges() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Memory for a merge while it lasts. Where there is none the merge is put
   // off, and `status` says so.
   absl::StatusOr<MemoryBudget::Account> ReserveMerge(
@@ -331,8 +342,11 @@ class LiveCatalog {
   // The work itself, beside queries and writes.
   absl::StatusOr<std::shared_ptr<const Segment>> Merged(
       const MergeStep& step) const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Of one that failed: rows go to the segment again that it took, unless there
+  // is another since.
+  void GiveBackGrowing(MergeStep& step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Publishes what came of it.
-  absl::Status EndStep(const MergeStep& step,
+  absl::Status EndStep(MergeStep& step,
                        absl::StatusOr<std::shared_ptr<const Segment>> merged)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Once closing_ is set: after it no task runs or will be added.
@@ -400,11 +414,14 @@ class LiveCatalog {
   // takes what the other has. Null: none.
   std::shared_ptr<const Segment> merging_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const Segment> sealing_ ABSL_GUARDED_BY(mutex_);
-  // Why the last merge failed; OK if it did not. Tried again at the next write.
-  // Written under mutex_, as save_status_ is.
+  // Why the last merge failed; OK if it did not. Tried again by itself. Written
+  // under mutex_, as save_status_ is.
   Published<absl::Status> merge_status_{std::make_shared<const absl::Status>()};
   Published<absl::Status> seal_status_{std::make_shared<const absl::Status>()};
   bool retry_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
+  // Merges that failed one after the other, and when the next may begin.
+  int failure_count_ ABSL_GUARDED_BY(mutex_) = 0;
+  SteadyTime next_merge_ ABSL_GUARDED_BY(mutex_);
   MemoryBudget::Account account_ ABSL_GUARDED_BY(mutex_);  // of current_
   Published<absl::Status> save_status_{std::make_shared<const absl::Status>()};
   Recovery recovery_;  // written by Open

@@ -72,6 +72,7 @@ void LiveCatalog::ScheduleMerges() {
 
 void LiveCatalog::ScheduleMerge(absl::Duration delay) {
   if (closing_) return;
+  delay = std::max(delay, TimeUntil(next_merge_));
   if (await_count_ > 0) delay = absl::ZeroDuration();
   if (merge_scheduled_) {
     if (delay == absl::ZeroDuration()) background_->Hurry(this);
@@ -103,20 +104,32 @@ void LiveCatalog::RunMerge() {
 absl::StatusOr<MemoryBudget::Account> LiveCatalog::ReserveMerge(
     const MergePlan& plan, Published<absl::Status>& status) {
   if (options_.memory == nullptr) return MemoryBudget::Account();
-  absl::StatusOr<MemoryBudget::Account> room =
-      options_.memory->Reserve("an index build", MergeBytes(*current_, plan));
+  absl::StatusOr<MemoryBudget::Account> room = options_.memory->Reserve(
+      "an index build", MergeBytes(*current_, plan, wanted_models_));
   if (room.ok()) return room;
   Keep(room.status(), status);
-  // Not as a merge that is scheduled: nobody is to wait for it.
-  if (!retry_scheduled_ && !closing_) {
-    retry_scheduled_ = true;
-    background_->Add(this, options_.retry_time, [this] {
-      MutexLock lock(&mutex_);
-      retry_scheduled_ = false;
-      ScheduleMerges();
-    });
-  }
+  ScheduleRetry(options_.retry_time);
   return room;
+}
+
+void LiveCatalog::ScheduleRetry(absl::Duration delay) {
+  if (retry_scheduled_ || closing_) return;
+  // Not as a merge that is scheduled: nobody is to wait for it.
+  retry_scheduled_ = true;
+  background_->Add(this, delay, [this] {
+    MutexLock lock(&mutex_);
+    retry_scheduled_ = false;
+    ScheduleMerges();
+  });
+}
+
+// What fails takes up to minutes until it does.
+void LiveCatalog::PutOffMerges() {
+  constexpr int kMostDoublings = 6;
+  const absl::Duration pause =
+      options_.retry_time * (1 << std::min(failure_count_++, kMostDoublings));
+  next_merge_ = SteadyAfter(pause);
+  ScheduleRetry(pause);
 }
 
 // What a seal or a merge does, fixed when it begins.
@@ -127,6 +140,8 @@ struct LiveCatalog::MergeStep {
   ScratchFiles* files = nullptr;
   MemoryBudget::Account room;
   Share share = Share::kLow;
+  // Of the last segment, which it took from the writes; rows null: it did not.
+  Growing growing;
 };
 
 bool LiveCatalog::BeginStep(MergeStep& step, Published<absl::Status>& status) {
@@ -139,9 +154,24 @@ bool LiveCatalog::BeginStep(MergeStep& step, Published<absl::Status>& status) {
   // From now on rows go to a new segment; those before are only tombstoned.
   if (growing_.rows == nullptr) return true;
   for (std::size_t i = step.plan.first; i < step.plan.end; ++i) {
-    if (current_->segments[i].segment->rows == growing_.rows) growing_ = {};
+    if (current_->segments[i].segment->rows != growing_.rows) continue;
+    step.growing = std::exchange(growing_, {});
+    break;
   }
   return true;
+}
+
+// Else each step that fails would leave a segment behind.
+void LiveCatalog::GiveBackGrowing(MergeStep& step) {
+  if (step.growing.rows == nullptr || growing_.rows != nullptr) return;
+  // Another model's keys would make it another segment.
+  const Segment* last = current_->segments.empty()
+                            ? nullptr
+                            : current_->segments.back().segment.get();
+  if (last != nullptr && last->rows == step.growing.rows &&
+      last == step.before->segments.back().segment.get()) {
+    growing_ = std::move(step.growing);
+  }
 }
 
 absl::StatusOr<std::shared_ptr<const Segment>> LiveCatalog::Merged(
@@ -155,9 +185,11 @@ absl::StatusOr<std::shared_ptr<const Segment>> LiveCatalog::Merged(
 }
 
 absl::Status LiveCatalog::EndStep(
-    const MergeStep& step,
-    absl::StatusOr<std::shared_ptr<const Segment>> merged) {
-  if (!merged.ok()) return merged.status();
+    MergeStep& step, absl::StatusOr<std::shared_ptr<const Segment>> merged) {
+  if (!merged.ok()) {
+    GiveBackGrowing(step);
+    return merged.status();
+  }
   try {
     PublishMerged(*std::move(merged), step);
   } catch (const std::bad_alloc&) {
@@ -191,6 +223,7 @@ void LiveCatalog::SealOnce() {
   }
   ATTENDANT_FAIL_POINT("seal.after_publish");
   step.before = nullptr;
+  step.growing = {};
   step.room = {};
   // A merge may hold what was merged for seconds, and other catalogs' seals
   // would wait for looks at it.
@@ -198,7 +231,11 @@ void LiveCatalog::SealOnce() {
   MutexLock lock(&mutex_);
   seal_scheduled_ = false;
   Keep(status, seal_status_);
-  if (status.ok()) ScheduleMerges();
+  if (status.ok()) {
+    ScheduleMerges();
+  } else {
+    ScheduleRetry(options_.retry_time);
+  }
   changed_.NotifyAll();
 }
 
@@ -280,13 +317,19 @@ std::int64_t LiveCatalog::MergeOnce() {
   ATTENDANT_FAIL_POINT("merge.after_publish");
   const bool all = plan.first == 0 && plan.end == step.before->segments.size();
   step.before = nullptr;
+  step.growing = {};
   FreeMerged(kFreeLooks);
   step.room = {};
   if (status.ok()) SaveSegments(/*worth_it=*/all);
   MutexLock lock(&mutex_);
   merge_scheduled_ = false;
   Keep(status, merge_status_);
-  if (status.ok()) ScheduleMerges();
+  if (status.ok()) {
+    failure_count_ = 0;
+    ScheduleMerges();
+  } else {
+    PutOffMerges();
+  }
   ScheduleLearning();
   changed_.NotifyAll();
   return row_count;

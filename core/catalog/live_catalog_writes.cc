@@ -138,6 +138,18 @@ absl::Status ValidateConditions(std::span<const WriteCondition> conditions,
   return absl::OkStatus();
 }
 
+// In the order of `ids`, with nothing where there is none.
+absl::StatusOr<std::vector<std::optional<StoredItem>>> StoredOf(
+    const CatalogStore& store, std::span<const absl::string_view> ids) {
+  std::vector<std::optional<StoredItem>> items(ids.size());
+  ATTENDANT_RETURN_IF_ERROR(
+      store.Get(ids, [&](std::size_t i, std::optional<StoredItem> item) {
+        items[i] = std::move(item);
+        return absl::OkStatus();
+      }));
+  return items;
+}
+
 bool ReadsSequences(std::span<const WriteCondition> conditions) {
   return std::any_of(conditions.begin(), conditions.end(),
                      [](const WriteCondition& condition) {
@@ -242,7 +254,7 @@ absl::Status LiveCatalog::CheckConditions(
     std::span<const WriteCondition> conditions, absl::string_view field) const {
   std::vector<std::optional<StoredItem>> stored;
   if (ReadsSequences(conditions)) {
-    ATTENDANT_ASSIGN_OR_RETURN(stored, store_->Get(ids));
+    ATTENDANT_ASSIGN_OR_RETURN(stored, StoredOf(*store_, ids));
   }
   for (std::size_t i = 0; i < conditions.size(); ++i) {
     if (conditions[i].absent && state.Find(ids[i])) {
@@ -331,7 +343,7 @@ absl::StatusOr<WriteOutcome> LiveCatalog::Update(
   pending.plan = [&](const Snapshot& /*state*/,
                      StoreWrite& write) -> absl::StatusOr<bool> {
     mutex_.AssertHeld();
-    ATTENDANT_ASSIGN_OR_RETURN(auto stored, store_->Get(ids));
+    ATTENDANT_ASSIGN_OR_RETURN(auto stored, StoredOf(*store_, ids));
     items.reserve(ids.size());
     for (std::size_t i = 0; i < ids.size(); ++i) {
       if (!stored[i]) {
@@ -423,41 +435,35 @@ absl::StatusOr<std::int64_t> LiveCatalog::CountMatching(
 absl::StatusOr<ImportOutcome> LiveCatalog::Import(std::span<const Item> items,
                                                   bool if_absent) {
   ImportOutcome outcome;
-  absl::flat_hash_map<absl::string_view, std::size_t> winners;  // by id
+  PendingWrite pending;
   const auto schema = snapshot()->schema;
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    absl::Status& status =
-        outcome.statuses.emplace_back(ValidateItem(items[i], *schema));
-    if (!status.ok()) continue;
-    const bool first = winners.emplace(items[i].id, i).second;
-    if (first) continue;
-    if (if_absent) {
-      status = ItemExists("id", items[i].id);
-    } else {
-      winners[items[i].id] = i;
-    }
+  for (const Item& item : items) {
+    outcome.statuses.push_back(ValidateItem(item, *schema));
+    if (outcome.statuses.back().ok()) pending.byte_count += ByteCount(item);
   }
   std::vector<const Item*> upserts;
-  PendingWrite pending;
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    if (outcome.statuses[i].ok() && winners[items[i].id] == i) {
-      upserts.push_back(&items[i]);
-      pending.byte_count += ByteCount(items[i]);
-    }
-  }
   pending.plan = [&](const Snapshot& state,
                      StoreWrite& write) -> absl::StatusOr<bool> {
     mutex_.AssertHeld();
-    std::erase_if(upserts, [&](const Item* item) {
-      mutex_.AssertHeld();
-      absl::Status& status =
-          outcome.statuses[static_cast<std::size_t>(item - items.data())];
-      status = CheckKeyLimits(*item);
-      if (status.ok() && if_absent && state.Find(item->id)) {
-        status = ItemExists("id", item->id);
+    // By id, among those that nothing is wrong with.
+    absl::flat_hash_map<absl::string_view, std::size_t> winners;
+    winners.reserve(items.size());
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const absl::string_view id = items[i].id;
+      absl::Status& status = outcome.statuses[i];
+      if (status.ok()) status = CheckKeyLimits(items[i]);
+      if (!status.ok()) continue;
+      if (!if_absent) {
+        winners[id] = i;
+      } else if (state.Find(id) || !winners.emplace(id, i).second) {
+        status = ItemExists("id", id);
       }
-      return !status.ok();
-    });
+    }
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      if (outcome.statuses[i].ok() && winners.at(items[i].id) == i) {
+        upserts.push_back(&items[i]);
+      }
+    }
     write.upserts = upserts;
     return !upserts.empty();
   };

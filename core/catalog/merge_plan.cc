@@ -14,6 +14,10 @@ constexpr std::int64_t kMergeRatio = 3;
 // Of many sealed segments so many become one: each row is copied once for
 // every four times the rows.
 constexpr std::size_t kMergedOfMany = 4;
+// Rows that a segment grows to where there are no lists, and how many segments
+// there may be of fewer.
+constexpr std::int64_t kGrownCount = 65536;
+constexpr std::size_t kManyLeft = 24;
 // Keys, as a multiple of those that the training was learned from.
 constexpr double kGrowth = 4;
 constexpr double kSettledGrowth = 1.5;
@@ -37,7 +41,7 @@ class Planner {
 
   MergePlan Plan() const {
     if (WantsOtherIndexes() || MostRowsAreDead()) return Everything(true);
-    if (WantsOnly({IndexKind::kFlat})) return {};
+    if (WantsOnly({IndexKind::kFlat})) return MergeLeft();
     if (!WantsOnly({IndexKind::kFlat, IndexKind::kIvf})) {
       // Rows outside the trained segment are scored one and all.
       return IsMuch(OutsideCount()) ? Everything(true) : MergePlan();
@@ -224,6 +228,16 @@ class Planner {
       later += row_count;
     }
     return begin < end ? MergePlan{begin, end, false} : MergePlan();
+  }
+
+  // Where nothing is ever sealed segments double up to kGrownCount. There are
+  // more where writes failed, each of which leaves one behind.
+  MergePlan MergeLeft() const {
+    std::size_t end = snapshot_.segments.size();
+    if (IsGrowing(end - 1)) --end;
+    const auto grown =
+        static_cast<std::size_t>(snapshot_.item_count() / kGrownCount);
+    return end < kManyLeft + grown ? MergePlan() : MergeFew(0, end);
   }
 
   // Of many sealed segments [begin, end), the neighbours of fewest rows.

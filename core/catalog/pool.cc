@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/status.h"
 #include "core/kernels/kernels.h"
 #include "core/kernels/prefetch.h"
 
@@ -15,6 +16,8 @@ namespace {
 // Values that are pooled at once, while those after them are asked for: they
 // lie anywhere in memory.
 constexpr std::size_t kTogether = 8;
+// Floats of values between two looks at the interrupt.
+constexpr std::int64_t kInterruptFloats = std::int64_t{1} << 20;
 
 // Where each row's value lies, or its key if it has none; null: it has neither.
 // A loop of its own, so that the look-ups wait for memory together. Returns how
@@ -51,8 +54,10 @@ void DropMissing(std::vector<const float*>& values,
 }
 
 // Adds them to `sum`, in their order.
-void AddWeighted(std::span<const float* const> values,
-                 std::span<const double> weights, std::span<double> sum) {
+absl::Status AddWeighted(std::span<const float* const> values,
+                         std::span<const double> weights,
+                         const Interrupt& interrupt, std::span<double> sum) {
+  std::int64_t floats_since_check = 0;
   const Kernels& kernels = ActiveKernels();
   const auto dim = static_cast<std::int64_t>(sum.size());
   const auto group = [&](std::size_t begin) {
@@ -68,7 +73,12 @@ void AddWeighted(std::span<const float* const> values,
     kernels.AddScaledRows(weights.data() + i, now.data(),
                           static_cast<std::int64_t>(now.size()), dim,
                           sum.data());
+    floats_since_check += static_cast<std::int64_t>(now.size()) * dim;
+    if (floats_since_check < kInterruptFloats) continue;
+    floats_since_check = 0;
+    ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
   }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -98,9 +108,9 @@ double HeadPools::MeanDeviation() const {
   return head_count > 0 ? sum / head_count : 0;
 }
 
-HeadPools PoolRows(const Snapshot& snapshot, const QueryPlan& plan,
-                   const ScoredRows& scored, const Weigher& weigher) {
-  HeadPools pools;
+absl::Status PoolRows(const Snapshot& snapshot, const QueryPlan& plan,
+                      const ScoredRows& scored, const Weigher& weigher,
+                      const Interrupt& interrupt, HeadPools& pools) {
   thread_local std::vector<const float*> values;
   thread_local std::vector<double> weights;
   for (std::size_t h = 0; h < plan.heads.size(); ++h) {
@@ -115,7 +125,7 @@ HeadPools PoolRows(const Snapshot& snapshot, const QueryPlan& plan,
     }
     DropMissing(values, weights);
     std::vector<double> sum(static_cast<std::size_t>(dim));
-    AddWeighted(values, weights, sum);
+    ATTENDANT_RETURN_IF_ERROR(AddWeighted(values, weights, interrupt, sum));
     pools.sums.push_back(std::move(sum));
     pools.weight_sums.push_back(
         std::accumulate(weights.begin(), weights.end(), 0.0));
@@ -123,7 +133,7 @@ HeadPools PoolRows(const Snapshot& snapshot, const QueryPlan& plan,
     pools.key_as_value_count =
         std::max(pools.key_as_value_count, key_as_value_count);
   }
-  return pools;
+  return absl::OkStatus();
 }
 
 HeadPools PoolScans(const std::vector<HeadScan>& scans) {

@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/status/status.h"
 #include "core/attention/model.h"
+#include "core/base/interrupt.h"
 #include "core/catalog/scan.h"
 #include "core/catalog/scored_rows.h"
 #include "core/catalog/snapshot.h"
@@ -34,9 +36,10 @@ struct HeadPools {
   double MeanDeviation() const;
 };
 
-// Over all of `scored`.
-HeadPools PoolRows(const Snapshot& snapshot, const QueryPlan& plan,
-                   const ScoredRows& scored, const Weigher& weigher);
+// Over all of `scored`, into empty pools. Cancelled, DeadlineExceeded.
+absl::Status PoolRows(const Snapshot& snapshot, const QueryPlan& plan,
+                      const ScoredRows& scored, const Weigher& weigher,
+                      const Interrupt& interrupt, HeadPools& pools);
 
 // Over all that scans saw, which pooled; with SOFTMAX.
 HeadPools PoolScans(const std::vector<HeadScan>& scans);

@@ -202,11 +202,13 @@ void NoteExamples(const QueryForm& form, QueryVector& vector,
     excluded.insert(excluded.end(), vector.example_rows.begin(),
                     vector.example_rows.end());
   }
-  // Another head may have named them already.
-  const absl::flat_hash_set<ItemId> known(plan.unknown_example_ids.begin(),
-                                          plan.unknown_example_ids.end());
+  // Another head, or this one, may have named them already.
+  absl::flat_hash_set<ItemId> known(plan.unknown_example_ids.begin(),
+                                    plan.unknown_example_ids.end());
   for (ItemId& id : vector.unknown_example_ids) {
-    if (!known.contains(id)) plan.unknown_example_ids.push_back(std::move(id));
+    if (known.insert(id).second) {
+      plan.unknown_example_ids.push_back(std::move(id));
+    }
   }
 }
 
@@ -246,6 +248,7 @@ absl::Status PlanOneField(const Snapshot& snapshot, const AttendQuery& query,
 
 // Several heads, each with a key field.
 absl::Status PlanManyFields(const Snapshot& snapshot, const AttendQuery& query,
+                            const Interrupt& interrupt,
                             std::vector<RowAddress>& excluded,
                             QueryPlan& plan) {
   ATTENDANT_RETURN_IF_ERROR(
@@ -259,6 +262,8 @@ absl::Status PlanManyFields(const Snapshot& snapshot, const AttendQuery& query,
                         "a value", "nothing beside heads");
   }
   for (std::size_t h = 0; h < query.heads.size(); ++h) {
+    // Each may have thousands of examples.
+    ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
     const QueryHead& asked = query.heads[h];
     const std::string path = absl::StrCat("heads[", h, "].");
     ATTENDANT_ASSIGN_OR_RETURN(const int field,
@@ -487,8 +492,9 @@ absl::StatusOr<QueryPlan> PlanQuery(const Snapshot& snapshot,
 
   std::vector<RowAddress> excluded;
   ATTENDANT_RETURN_IF_ERROR(
-      query.heads.empty() ? PlanOneField(snapshot, query, excluded, plan)
-                          : PlanManyFields(snapshot, query, excluded, plan));
+      query.heads.empty()
+          ? PlanOneField(snapshot, query, excluded, plan)
+          : PlanManyFields(snapshot, query, interrupt, excluded, plan));
   ATTENDANT_RETURN_IF_ERROR(CheckUnion(plan));
   ATTENDANT_RETURN_IF_ERROR(CheckPooledDims(snapshot, plan));
   ATTENDANT_RETURN_IF_ERROR(ResolveScan(snapshot, query, plan));

@@ -67,14 +67,6 @@ absl::StatusOr<std::shared_ptr<const KeyIndex>> BuildIndex(
     const Keys& keys, std::int64_t dim, ScoreKind score_kind, IndexKind kind,
     Lists lists, ScratchFiles* files, const std::atomic<bool>& cancelled,
     const RowTable* values = nullptr) {
-  if (files != nullptr && MayKeepKeysOnDisk(kind)) {
-    // Before minutes of training.
-    const std::int64_t key_count = std::count_if(
-        keys.begin(), keys.end(),
-        [](const std::span<const float> key) { return !key.empty(); });
-    ATTENDANT_RETURN_IF_ERROR(
-        files->CheckRoom(key_count * dim * std::int64_t{sizeof(float)}));
-  }
   if (kind == IndexKind::kIvf && HasKeys(keys)) {
     IvfOptions options;
     options.training = std::move(lists.training);
@@ -109,6 +101,43 @@ absl::StatusOr<std::shared_ptr<const KeyIndex>> BuildIndex(
   return flat;
 }
 
+IndexKind HeadKindOf(const AttentionModel* model, IndexKind wanted) {
+  // No index knows how an additive network ranks.
+  return model != nullptr && model->additive() != nullptr ? IndexKind::kFlat
+                                                          : wanted;
+}
+
+// Queries go to the heads where there are any.
+IndexKind KindOf(const AttentionModel* model, IndexKind wanted) {
+  return model != nullptr && model->multi_head() != nullptr ? IndexKind::kFlat
+                                                            : wanted;
+}
+
+// OK if the disk has room for all floats that go there: before rows are copied
+// and minutes of training.
+absl::Status CheckRoom(const Merge& merge) {
+  std::int64_t float_count = 0;
+  for (std::size_t f = 0; f < merge.models.size(); ++f) {
+    const KeyFieldSchema& field = merge.snapshot.schema->key_fields[f];
+    if (!field.keys_on_disk) continue;
+    const AttentionModel* model = merge.models[f].model.get();
+    const IndexKind wanted = merge.snapshot.wanted_indexes[f];
+    std::int64_t dims = 0;
+    if (MayKeepKeysOnDisk(KindOf(model, wanted))) dims += field.dim;
+    if (MayKeepKeysOnDisk(HeadKindOf(model, wanted))) {
+      for (int h = 0; h < StoredHeadCount(model); ++h) {
+        dims += HeadProjection(*model, h).weight.row_count;
+      }
+    }
+    for (std::size_t i = merge.plan.first; i < merge.plan.end; ++i) {
+      float_count += dims * merge.snapshot.segments[i].live_key_counts[f];
+    }
+  }
+  if (float_count == 0) return absl::OkStatus();
+  return merge.scratch_files.CheckRoom(float_count *
+                                       std::int64_t{sizeof(float)});
+}
+
 // The keys of one head, made by `model`, in memory of `projected`.
 Keys ProjectKeys(const Keys& keys, const KeyProjection& projection,
                  AlignedBuffer<float>& projected) {
@@ -131,10 +160,7 @@ absl::StatusOr<std::vector<std::shared_ptr<const KeyIndex>>> BuildHeadIndexes(
   const Snapshot& snapshot = merge.snapshot;
   const AttentionModel* model = merge.models[field].model.get();
   std::vector<std::shared_ptr<const KeyIndex>> indexes;
-  // No index knows how an additive network ranks.
-  const IndexKind kind = model != nullptr && model->additive() != nullptr
-                             ? IndexKind::kFlat
-                             : snapshot.wanted_indexes[field];
+  const IndexKind kind = HeadKindOf(model, snapshot.wanted_indexes[field]);
   for (int h = 0; h < StoredHeadCount(model); ++h) {
     if (merge.cancelled) return absl::CancelledError("the build was cancelled");
     const KeyProjection projection = HeadProjection(*model, h);
@@ -198,6 +224,7 @@ absl::StatusOr<std::shared_ptr<const Segment>> Run(Merge merge) {
     }
   }
   if (merge.addresses.empty()) return nullptr;
+  ATTENDANT_RETURN_IF_ERROR(CheckRoom(merge));
   auto merged = std::make_shared<Segment>();
   merged->first_sequence = FirstSequence(merge);
   merged->rows = MergeRows(merge);
@@ -211,13 +238,11 @@ absl::StatusOr<std::shared_ptr<const Segment>> Run(Merge merge) {
     for (const RowAddress& address : merge.addresses) {
       keys.push_back(snapshot.KeyOf(address, f));
     }
-    // Queries go to the heads where there are any.
     const AttentionModel* model = merge.models[f].model.get();
-    const bool has_heads = model != nullptr && model->multi_head() != nullptr;
     ATTENDANT_ASSIGN_OR_RETURN(
         std::shared_ptr<const KeyIndex> index,
         BuildIndex(keys, field.dim, field.score_kind,
-                   has_heads ? IndexKind::kFlat : snapshot.wanted_indexes[f],
+                   KindOf(model, snapshot.wanted_indexes[f]),
                    ListsOf(merge, f, -1), files, merge.cancelled,
                    merged->rows.get()));
     merged->indexes.push_back(std::move(index));

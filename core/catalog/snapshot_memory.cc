@@ -40,6 +40,30 @@ std::int64_t IndexedBytes(std::int64_t key_count, std::int64_t dim,
   return key_count * bytes;
 }
 
+// Of the keys that a model makes of so many.
+std::int64_t HeadBytes(std::int64_t key_count, const AttentionModel* model,
+                       IndexKind kind, bool on_disk) {
+  const bool additive = model != nullptr && model->additive() != nullptr;
+  std::int64_t bytes = 0;
+  for (int h = 0; h < StoredHeadCount(model); ++h) {
+    // No index knows how an additive network ranks.
+    bytes +=
+        IndexedBytes(key_count, HeadProjection(*model, h).weight.row_count,
+                     additive ? IndexKind::kFlat : kind, on_disk && !additive);
+  }
+  return bytes;
+}
+
+// Of the floats of a head at a time, before they are in its index.
+std::int64_t ProjectedBytes(std::int64_t key_count,
+                            const AttentionModel* model) {
+  std::int64_t most = 0;
+  for (int h = 0; h < StoredHeadCount(model); ++h) {
+    most = std::max(most, HeadProjection(*model, h).weight.row_count);
+  }
+  return key_count * most * kFloatBytes;
+}
+
 // Of the sample that lists are learned from: 64 keys a list, 4 sqrt(n) lists.
 std::int64_t SampleBytes(std::int64_t key_count, std::int64_t dim) {
   const double most = 256 * std::sqrt(static_cast<double>(key_count));
@@ -98,7 +122,10 @@ std::int64_t WriteBytes(std::span<const Item* const> items,
   return bytes;
 }
 
-std::int64_t MergeBytes(const Snapshot& snapshot, const MergePlan& plan) {
+std::int64_t MergeBytes(const Snapshot& snapshot, const MergePlan& plan,
+                        const std::vector<NamedModel>& wanted_models) {
+  const std::vector<NamedModel>& models =
+      plan.retrains ? wanted_models : snapshot.models;
   std::int64_t bytes = 0;
   for (std::size_t f = 0; f < snapshot.wanted_indexes.size(); ++f) {
     const KeyFieldSchema& field = snapshot.schema->key_fields[f];
@@ -106,12 +133,12 @@ std::int64_t MergeBytes(const Snapshot& snapshot, const MergePlan& plan) {
     const bool on_disk = field.keys_on_disk && MayKeepKeysOnDisk(kind);
     std::int64_t key_count = 0;
     for (std::size_t i = plan.first; i < plan.end; ++i) {
-      const SegmentView& view = snapshot.segments[i];
-      key_count += view.live_key_counts[f];
-      for (const auto& head : view.segment->head_indexes[f]) {
-        bytes +=
-            IndexedBytes(view.live_key_counts[f], head->dim(), kind, on_disk);
-      }
+      key_count += snapshot.segments[i].live_key_counts[f];
+    }
+    const AttentionModel* model = models[f].model.get();
+    bytes += HeadBytes(key_count, model, kind, on_disk);
+    if (model != snapshot.models[f].model.get()) {
+      bytes += ProjectedBytes(key_count, model);
     }
     bytes += IndexedBytes(key_count, field.dim, kind, on_disk);
     if (plan.retrains && kind != IndexKind::kFlat) {

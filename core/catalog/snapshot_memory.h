@@ -25,8 +25,10 @@ std::int64_t WriteBytes(std::span<const Item* const> items,
                         const std::vector<NamedModel>& models);
 
 // About what a merge takes beside the segments that it is of, in bytes: the
-// segment that it makes, and what is held while indexes learn.
-std::int64_t MergeBytes(const Snapshot& snapshot, const MergePlan& plan);
+// segment that it makes, with head keys by wanted_models (by field) where it
+// retrains, and what is held while indexes learn.
+std::int64_t MergeBytes(const Snapshot& snapshot, const MergePlan& plan,
+                        const std::vector<NamedModel>& wanted_models);
 
 }  // namespace attendant
 

@@ -76,6 +76,8 @@ absl::Status CatalogSet::CheckNewName(const Catalogs& catalogs,
 absl::Status CatalogSet::AdoptModels(const std::vector<ModelRecord>& models,
                                      MissingModels missing_models,
                                      CatalogSchema& schema) {
+  // A version may be what another of the snapshot was there.
+  const std::vector<KeyFieldSchema> before = schema.key_fields;
   for (const ModelRecord& model : models) {
     ModelName name;
     const auto same = models_->Get(model.name.name, model.name.version);
@@ -102,8 +104,8 @@ absl::Status CatalogSet::AdoptModels(const std::vector<ModelRecord>& models,
           models_->Create(model.name.name, model.model, /*probes=*/{}));
       name = created->name;
     }
-    for (KeyFieldSchema& field : schema.key_fields) {
-      if (field.model == model.name) field.model = name;
+    for (std::size_t f = 0; f < before.size(); ++f) {
+      if (before[f].model == model.name) schema.key_fields[f].model = name;
     }
   }
   return absl::OkStatus();

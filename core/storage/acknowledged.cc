@@ -16,7 +16,7 @@ struct Record {
   Acknowledged acknowledged;
   std::uint64_t hash = 0;  // of `acknowledged`
 };
-static_assert(sizeof(Record) == 5 * sizeof(std::uint64_t), "no padding");
+static_assert(sizeof(Record) == 6 * sizeof(std::uint64_t), "no padding");
 
 std::uint64_t HashOf(const Acknowledged& acknowledged) {
   return XXH3_64bits(&acknowledged, sizeof(acknowledged));

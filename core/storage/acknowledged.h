@@ -18,6 +18,8 @@ namespace attendant {
 // What a database was known to hold at some time, on disk.
 struct Acknowledged {
   std::int64_t sequence = 0;  // of the last write
+  // RocksDB's number of that time, which writes without a sequence move too.
+  std::uint64_t number = 0;
   // The manifest at that time, which since has only been appended to.
   std::uint64_t manifest_number = 0;
   std::uint64_t manifest_bytes = 0;

@@ -130,19 +130,22 @@ class RocksCatalogStore : public CatalogStore {
     return damage;
   }
 
-  absl::StatusOr<std::vector<std::optional<StoredItem>>> Get(
-      std::span<const absl::string_view> ids) const override {
+  absl::Status Get(std::span<const absl::string_view> ids,
+                   VisitItem visit) const override {
     std::vector<std::string> keys;
     keys.reserve(ids.size());
     for (const absl::string_view id : ids) keys.push_back(Key(kItemTag, id));
-    ATTENDANT_ASSIGN_OR_RETURN(const auto records, database_->GetAll(keys));
-    std::vector<std::optional<StoredItem>> items(ids.size());
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      if (!records[i]) continue;
-      ATTENDANT_ASSIGN_OR_RETURN(items[i],
-                                 DecodeItem(ids[i], *records[i], schema_));
-    }
-    return items;
+    return database_->GetAll(
+        keys,
+        [&](std::size_t i,
+            std::optional<absl::string_view> record) -> absl::Status {
+          std::optional<StoredItem> item;
+          if (record.has_value()) {
+            ATTENDANT_ASSIGN_OR_RETURN(item,
+                                       DecodeItem(ids[i], *record, schema_));
+          }
+          return visit(i, std::move(item));
+        });
   }
 
   absl::StatusOr<std::optional<WriteOutcome>> FindRequest(

@@ -141,6 +141,15 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
   ATTENDANT_ASSIGN_OR_RETURN(const std::shared_ptr<rocksdb::DB> opened,
                              database->db());
   database->last_number_ = opened->GetLatestSequenceNumber();
+  // Of writes that have no sequence.
+  if (database->last_number_ < database->mark_.get().number) {
+    return absl::DataLossError(
+        absl::StrCat("database ", directory,
+                     ": acknowledged writes are lost: found up to "
+                     "RocksDB's number ",
+                     database->last_number_, ", acknowledged were ",
+                     database->mark_.get().number));
+  }
   database->Acknowledge(sequence);
   return database;
 }
@@ -228,8 +237,15 @@ absl::Status Database::Write(rocksdb::WriteBatch* batch,
     rocksdb::WriteOptions options;
     options.sync = !ATTENDANT_PLANTED_BUG("skip_log_sync");
     ATTENDANT_FAIL_POINT("log.before_sync");
+    absl::Status out_of_memory = absl::ResourceExhaustedError(
+        "the database is out of memory for the write");
     if (begun != nullptr) *begun = true;
-    failure_ = FromRocks(db->Write(options, batch), directory_);
+    try {
+      failure_ = FromRocks(db->Write(options, batch), directory_);
+    } catch (const std::bad_alloc&) {
+      // The log may have it: it is taken back like all that failed.
+      failure_ = std::move(out_of_memory);
+    }
     if (failure_.ok()) last_number_ = db->GetLatestSequenceNumber();
     has_failed_ = !failure_.ok();
   }
@@ -253,6 +269,7 @@ void Database::Mark(std::int64_t sequence) {
   Acknowledged acknowledged = mark_.get();
   // Never back: an Open that found writes missing leaves the mark as it is.
   if (sequence > acknowledged.sequence) acknowledged.sequence = sequence;
+  if (last_number_ > acknowledged.number) acknowledged.number = last_number_;
   std::uint64_t version = 0;
   std::uint64_t size = 0;
   std::vector<std::string> files;
@@ -386,21 +403,24 @@ absl::StatusOr<std::optional<std::string>> Database::Get(
   return value;
 }
 
-absl::StatusOr<std::vector<std::optional<std::string>>> Database::GetAll(
-    std::span<const std::string> keys) const {
+absl::Status Database::GetAll(
+    std::span<const std::string> keys,
+    absl::FunctionRef<absl::Status(std::size_t i,
+                                   std::optional<absl::string_view> value)>
+        visit) const {
   ATTENDANT_ASSIGN_OR_RETURN(const std::shared_ptr<rocksdb::DB> db, this->db());
   rocksdb::ManagedSnapshot state(db.get());
   rocksdb::ReadOptions options;
   options.snapshot = state.snapshot();
-  std::vector<std::optional<std::string>> values(keys.size());
+  std::string value;
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    std::string value;
     const rocksdb::Status status = db->Get(options, keys[i], &value);
-    if (status.IsNotFound()) continue;
-    ATTENDANT_RETURN_IF_ERROR(FromRocks(status, directory_));
-    values[i] = std::move(value);
+    const bool found = !status.IsNotFound();
+    if (found) ATTENDANT_RETURN_IF_ERROR(FromRocks(status, directory_));
+    ATTENDANT_RETURN_IF_ERROR(visit(
+        i, found ? std::optional<absl::string_view>(value) : std::nullopt));
   }
-  return values;
+  return absl::OkStatus();
 }
 
 absl::Status Database::Scan(

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -92,9 +93,14 @@ class Database {
   // The value of a key, or nothing.
   absl::StatusOr<std::optional<std::string>> Get(absl::string_view key) const;
 
-  // The values of keys, in their order, all from one state.
-  absl::StatusOr<std::vector<std::optional<std::string>>> GetAll(
-      std::span<const std::string> keys) const;
+  // Calls `visit` for the keys, in their order, all from one state, with the
+  // value or nothing, until it returns an error, which is returned. The views
+  // live until it returns.
+  absl::Status GetAll(
+      std::span<const std::string> keys,
+      absl::FunctionRef<absl::Status(std::size_t i,
+                                     std::optional<absl::string_view> value)>
+          visit) const;
 
   // Calls `visit` for the keys in [begin, end) in their order, all from one
   // state, until it returns false. The views live until it returns.

@@ -65,10 +65,12 @@ absl::StatusOr<std::uint64_t> LogBytes(const std::string& directory,
   std::uint64_t bytes = 0;
   for (const std::string& name : names) {
     if (!absl::EndsWith(name, ".log")) continue;
-    ATTENDANT_ASSIGN_OR_RETURN(
-        const std::int64_t size,
-        files.FileSize(absl::StrCat(directory, "/", name)));
-    bytes += static_cast<std::uint64_t>(size);
+    const std::string path = absl::StrCat(directory, "/", name);
+    const absl::StatusOr<std::int64_t> size = files.FileSize(path);
+    // RocksDB deletes logs beside.
+    if (!size.ok() && !files.PathExists(path)) continue;
+    ATTENDANT_RETURN_IF_ERROR(size.status());
+    bytes += static_cast<std::uint64_t>(*size);
   }
   return bytes;
 }

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -127,10 +128,13 @@ class CatalogStore {
       absl::string_view after,
       const std::function<bool(StoredItem item)>& visit) const = 0;
 
-  // The items of these ids, in their order, all from one state; nothing where
-  // there is none.
-  virtual absl::StatusOr<std::vector<std::optional<StoredItem>>> Get(
-      std::span<const absl::string_view> ids) const = 0;
+  // Calls `visit` for each of these ids, in their order, with its item or,
+  // where there is none, nothing, until it returns an error, which is returned.
+  // Sees one state.
+  using VisitItem =
+      absl::FunctionRef<absl::Status(std::size_t i, std::optional<StoredItem>)>;
+  virtual absl::Status Get(std::span<const absl::string_view> ids,
+                           VisitItem visit) const = 0;
 
   // What was remembered under request_id, among the last 100,000.
   virtual absl::StatusOr<std::optional<WriteOutcome>> FindRequest(

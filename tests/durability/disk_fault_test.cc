@@ -479,6 +479,27 @@ TEST(DiskFaultTest, FiguresDoNotWaitForARecovery) {
   EXPECT_TRUE(shop.snapshot()->Find("item102"));
 }
 
+TEST(DiskFaultTest, SegmentsThatCantBeReadAreNotThrownAway) {
+  FaultyCatalog catalog(IndexKind::kIvf);
+  ASSERT_OK(catalog.Open());
+  for (int i = 0; i < 30; ++i) ASSERT_OK(catalog.Write());
+  catalog.catalog().AwaitIndexes();
+  ASSERT_OK(catalog.catalog().save_status());
+  catalog.Close();
+  catalog.files().Inject(
+      {FileFault::Kind::kFail, FileCall::kOpen, 1, "/segments/"});
+  ASSERT_OK(catalog.Open());
+  EXPECT_TRUE(catalog.files().befell());
+  EXPECT_FALSE(catalog.catalog().recovery().damage.ok());
+  catalog.ExpectAcknowledged();
+  catalog.Close();
+  catalog.files().InjectNothing();
+  ASSERT_OK(catalog.Open());
+  EXPECT_OK(catalog.catalog().recovery().damage);
+  EXPECT_EQ(catalog.catalog().recovery().segment_count, 1);
+  catalog.ExpectAcknowledged();
+}
+
 bool FailOneSave(const FileFault& fault) {
   SCOPED_TRACE(Text(fault));
   FaultyCatalog catalog(IndexKind::kIvf);

@@ -453,11 +453,16 @@ absl::Status World::UpsertIfUnchanged(const std::string& name) {
     return absl::OkStatus();
   }
   ATTENDANT_ASSIGN_OR_RETURN(const Catalog catalog, catalogs_->Get(name));
-  const auto stored = catalog->GetStored(ids);
-  if (!stored.ok()) return CheckFailure(stored.status(), "reading an item");
+  std::int64_t sequence = 0;
+  const absl::Status read =
+      catalog->VisitStored(ids, [&](const StoredItem& item) {
+        sequence = item.sequence;
+        return absl::OkStatus();
+      });
+  if (!read.ok()) return CheckFailure(read, "reading an item");
   const bool holds = Random(2) == 0;
   const std::vector<WriteCondition> conditions = {
-      {.sequence = stored->front().sequence + (holds ? 0 : 1)}};
+      {.sequence = sequence + (holds ? 0 : 1)}};
   PlainWrite write;
   write.upserts = {RandomItem(ids[0])};
   const auto outcome = catalog->Upsert(write.upserts, "", conditions);

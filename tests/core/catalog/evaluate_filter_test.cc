@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "core/catalog/number_range.h"
 #include "tests/core/catalog/random_filter.h"
 #include "tests/support/status_matchers.h"
@@ -168,6 +169,52 @@ TEST_F(EvaluateFilterTest, TheDeadlineStopsAPassOverTheTexts) {
     EXPECT_THAT(EvaluateFilter(filter, schema_, rows, 0, {}, interrupt),
                 StatusIs(absl::StatusCode::kDeadlineExceeded, testing::_));
   }
+}
+
+// One is enough: 16 MiB of text that is like what is looked for, but for its
+// end.
+TEST_F(EvaluateFilterTest, LongTextsTakeNoLongerThanTheyAreLong) {
+  RowTable rows(0, 16);
+  for (RowIndex row = 0; row < 16; ++row) {
+    rows.Append(std::to_string(row), {},
+                {{3, std::string((1 << 20) - row, 'a')}});
+  }
+  const std::string needle = std::string(16000, 'a') + "b";
+  Interrupt interrupt;
+  // Byte by byte it would be some 10^11 comparisons.
+  interrupt.deadline = SteadyAfter(absl::Seconds(20));
+  ASSERT_OK_AND_ASSIGN(const Bitmap passing,
+                       EvaluateFilter(Filter::Contains("color", needle),
+                                      schema_, rows, 16, {}, interrupt));
+  for (RowIndex row = 0; row < 16; ++row) EXPECT_FALSE(passing.Test(row));
+  interrupt.deadline = SteadyNow();
+  EXPECT_THAT(EvaluateFilter(Filter::Contains("color", needle), schema_, rows,
+                             16, {}, interrupt),
+              StatusIs(absl::StatusCode::kDeadlineExceeded, testing::_));
+}
+
+TEST_F(EvaluateFilterTest, SetsOfTextsAreBounded) {
+  constexpr RowIndex kRows = 400000;
+  RowTable rows(0, kRows);
+  for (RowIndex row = 0; row < kRows; ++row) {
+    const std::string name = std::to_string(row);
+    rows.Append(name, {}, {{3, name}});
+  }
+  const auto evaluate = [&](const Filter& part) {
+    std::vector<Filter> parts(8000, part);
+    return EvaluateFilter(Filter::AnyOf(std::move(parts)), schema_, rows, 64,
+                          {}, Interrupt());
+  };
+  // Of one text no set is made.
+  ASSERT_OK_AND_ASSIGN(const Bitmap passing,
+                       evaluate(Filter::Compare("color", ComparisonKind::kEqual,
+                                                std::string("7"))));
+  EXPECT_TRUE(passing.Test(7));
+  EXPECT_FALSE(passing.Test(8));
+  EXPECT_THAT(
+      evaluate(Filter::In("color", {std::string("7"), std::string("8")})),
+      StatusIs(absl::StatusCode::kResourceExhausted,
+               testing::HasSubstr("more than 256 MiB")));
 }
 
 TEST(NumberRangeTest, AgreesWithExactComparison) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/base/mutex.h"
+#include "core/base/status.h"
 #include "core/storage/store.h"
 #include "tests/support/memory_files.h"
 
@@ -93,16 +94,16 @@ class FakeStore : public CatalogStore {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<std::vector<std::optional<StoredItem>>> Get(
-      std::span<const absl::string_view> ids) const override {
+  absl::Status Get(std::span<const absl::string_view> ids,
+                   VisitItem visit) const override {
     MutexLock lock(&disk_->mutex);
-    std::vector<std::optional<StoredItem>> items;
-    for (const absl::string_view id : ids) {
-      const auto found = disk_->items.find(std::string(id));
-      items.emplace_back();
-      if (found != disk_->items.end()) items.back() = found->second;
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      const auto found = disk_->items.find(std::string(ids[i]));
+      std::optional<StoredItem> item;
+      if (found != disk_->items.end()) item = found->second;
+      ATTENDANT_RETURN_IF_ERROR(visit(i, std::move(item)));
     }
-    return items;
+    return absl::OkStatus();
   }
 
   absl::StatusOr<std::optional<WriteOutcome>> FindRequest(

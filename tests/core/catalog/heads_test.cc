@@ -1,7 +1,9 @@
 // Attention of several heads over a catalog: a model's, or key fields'.
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "tests/core/catalog/catalog_fixture.h"
 #include "tests/core/catalog/model_twin.h"
@@ -628,6 +630,7 @@ TEST_F(FieldHeadsTest, ItemWithoutAKeyWeighsNothingInThatHead) {
   const double z_title = std::exp(3) + 1 + 1;
   const double z_text = 1 + std::exp(3) + 1 + std::exp(1.5);
   const std::vector<std::string> ids = IdsOf(answer);
+  ASSERT_THAT(ids, ::testing::IsSupersetOf({"untitled", "titled"}));
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const AttendedItem& item = answer.items[i];
     if (ids[i] == "untitled") {
@@ -638,6 +641,34 @@ TEST_F(FieldHeadsTest, ItemWithoutAKeyWeighsNothingInThatHead) {
       EXPECT_NEAR(item.weight, (std::exp(3) / z_title + 1 / z_text) / 2, 1e-6);
     }
   }
+}
+
+// Its weight is 1 in both.
+TEST_F(FieldHeadsTest, HardSaysWhichFieldEarnedTheItem) {
+  AttendQuery query = Query();
+  query.select_kind = SelectKind::kHard;
+  std::swap(query.heads[0], query.heads[1]);
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
+  ASSERT_THAT(IdsOf(answer), ::testing::ElementsAre("titled"));
+  EXPECT_EQ(answer.items[0].head, 1);
+  EXPECT_NEAR(answer.items[0].logit, 3, 1e-6);
+  EXPECT_THAT(answer.items[0].head_weights, ::testing::ElementsAre(1, 1));
+}
+
+// Its logit, which is its weight, is below that of no key.
+TEST_F(FieldHeadsTest, AHeadWithoutTheItemEarnsNothing) {
+  AttendQuery query = Query();
+  query.query = std::vector<float>{-3, 0};
+  query.activation_kind = ActivationKind::kNone;
+  std::swap(query.heads[0], query.heads[1]);
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
+  const std::vector<std::string> ids = IdsOf(answer);
+  const auto at = std::find(ids.begin(), ids.end(), "untitled");
+  ASSERT_NE(at, ids.end());
+  const AttendedItem& item =
+      answer.items[static_cast<std::size_t>(at - ids.begin())];
+  EXPECT_EQ(item.head, 0);
+  EXPECT_NEAR(item.logit, -1.5, 1e-6);
 }
 
 TEST_F(FieldHeadsTest, HeadsMayBringTheirOwnQueries) {

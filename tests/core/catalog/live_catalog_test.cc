@@ -535,6 +535,8 @@ TEST_F(LiveCatalogMergeTest, AFullDiskKeepsTheCatalogAnswering) {
   Upsert({MakeItem("another", {1, 2, 3, 4})});
   catalog_->AwaitIndexes();
   expect_exact();
+  // What failed leaves no segment behind.
+  EXPECT_EQ(catalog_->snapshot()->segments.size(), 2u);
   // The next write tries again.
   disk_->scratch_files.FailAfter(0, absl::OkStatus());
   Upsert({MakeItem("one more", {1, 2, 3, 4})});
@@ -542,6 +544,53 @@ TEST_F(LiveCatalogMergeTest, AFullDiskKeepsTheCatalogAnswering) {
   EXPECT_OK(catalog_->merge_status());
   EXPECT_EQ(catalog_->index_states()[0].active_kind, IndexKind::kIvf);
   EXPECT_EQ(catalog_->index_states()[0].disk_bytes, 2002 * 4 * 4);
+}
+
+TEST_F(LiveCatalogMergeTest, WhatFailedIsTriedAgainWithoutAWrite) {
+  CatalogSchema schema = OneFieldSchema(4);
+  schema.key_fields[0].index_kind = IndexKind::kIvf;
+  schema.key_fields[0].keys_on_disk = true;
+  LiveCatalogOptions options;
+  options.settle_time = absl::ZeroDuration();
+  options.retry_time = absl::Milliseconds(1);
+  OpenCatalog(schema, options);
+  disk_->scratch_files.FailToCreate(
+      absl::ResourceExhaustedError("the disk is full"));
+  Upsert(RandomItems(2000, 4, 5));
+  catalog_->AwaitIndexes();
+  EXPECT_FALSE(catalog_->merge_status().ok());
+  disk_->scratch_files.FailToCreate(absl::OkStatus());
+  for (int i = 0; i < 5000 && !catalog_->merge_status().ok(); ++i) {
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  EXPECT_OK(catalog_->merge_status());
+  EXPECT_EQ(catalog_->index_states()[0].active_kind, IndexKind::kIvf);
+}
+
+// Each of them leaves rows behind that no snapshot shows, and so a segment.
+TEST_F(LiveCatalogMergeTest, WritesThatFailLeaveFewSegments) {
+  OpenCatalog(OneFieldSchema(4));
+  const std::vector<Item> items = RandomItems(60, 4, 5);
+  for (const Item& item : items) {
+    {
+      MutexLock lock(&disk_->mutex);
+      disk_->write_status = absl::ResourceExhaustedError("the disk is full");
+    }
+    EXPECT_FALSE(catalog_->Upsert(std::vector{item}, "").ok());
+    {
+      MutexLock lock(&disk_->mutex);
+      disk_->write_status = absl::OkStatus();
+    }
+    Upsert({item});
+  }
+  catalog_->AwaitIndexes();
+  EXPECT_LE(catalog_->snapshot()->segments.size(), 24u);
+  EXPECT_EQ(catalog_->snapshot()->item_count(), 60);
+  for (const Item& item : items) {
+    ASSERT_OK_AND_ASSIGN(const auto found,
+                         catalog_->Get(std::vector<std::string>{item.id}));
+    EXPECT_EQ(found[0], item);
+  }
 }
 
 TEST_F(LiveCatalogMergeTest, SetDefaultsMayChangeTheIndex) {

@@ -38,6 +38,28 @@ TEST_F(CosineWritesTest, AKeyWhoseInverseNormIsNoFloatIsRefused) {
   EXPECT_NEAR(answer.items[0].logit, 1, 1e-5);
 }
 
+// Of items of one id, one that is refused is none.
+TEST_F(CosineWritesTest, ARefusedItemTakesNoOthersPlace) {
+  OpenCatalog(OneFieldSchema(2, ScoreKind::kCosine));
+  const Item good = MakeItem("a", {1, 0});
+  const Item bad = MakeItem("a", {1e-40f, 0});
+  ASSERT_OK_AND_ASSIGN(ImportOutcome outcome,
+                       catalog_->Import(std::vector{good, bad}));
+  EXPECT_OK(outcome.statuses[0]);
+  EXPECT_THAT(outcome.statuses[1],
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("norm")));
+  ASSERT_OK_AND_ASSIGN(const auto found,
+                       catalog_->Get(std::vector<std::string>{"a"}));
+  EXPECT_EQ(found[0], good);
+  Delete({"a"});
+  ASSERT_OK_AND_ASSIGN(
+      outcome, catalog_->Import(std::vector{bad, good}, /*if_absent=*/true));
+  EXPECT_THAT(outcome.statuses[0],
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("norm")));
+  EXPECT_OK(outcome.statuses[1]);
+  EXPECT_TRUE(catalog_->snapshot()->Find("a"));
+}
+
 class LiveCatalogWritesTest : public CatalogFixture {
  protected:
   void SetUp() override {
@@ -49,14 +71,19 @@ class LiveCatalogWritesTest : public CatalogFixture {
 
   // The stored item; one without id if there is none.
   StoredItem Stored(const std::string& id) {
-    const auto items = catalog_->GetStored(std::vector<std::string>{id});
-    if (!items.ok()) return StoredItem();
+    StoredItem stored;
+    const std::vector<std::string> ids = {id};
+    const auto keep = [&](StoredItem item) {
+      stored = std::move(item);
+      return absl::OkStatus();
+    };
+    if (!catalog_->VisitStored(ids, keep).ok()) return StoredItem();
     // What queries see is the same.
-    const auto seen = catalog_->Get(std::vector<std::string>{id});
+    const auto seen = catalog_->Get(ids);
     EXPECT_OK(seen);
     if (!seen.ok()) return StoredItem();
-    EXPECT_EQ((*seen)[0], (*items)[0]);
-    return (*items)[0];
+    EXPECT_EQ((*seen)[0], stored);
+    return stored;
   }
   std::int64_t SequenceOf(const std::string& id) { return Stored(id).sequence; }
   float KeyOf(const std::string& id) {

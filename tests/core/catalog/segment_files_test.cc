@@ -499,6 +499,24 @@ TEST_F(SegmentFilesTest, ALogThatServesNothingIsCut) {
       absl::IsDataLoss(items->ScanChanges(0, [](absl::string_view) {})));
 }
 
+// As of a save that was given up, whose segments were merged since.
+TEST_F(SegmentFilesTest, FilesThatNobodyWantsGoBeforeOthersAreWritten) {
+  Open(RichSchema());
+  Write("a", 1500);
+  catalog_->AwaitIndexes();
+  const auto files = Files();
+  const auto snapshot = catalog_->snapshot();
+  catalog_ = nullptr;
+  ASSERT_OK_AND_ASSIGN(const auto items, store_->OpenCatalog(record_));
+  SegmentFiles again(items->segment_directory(), &items->scratch_files());
+  ASSERT_OK(again.Load(Snapshot(*snapshot)));
+  WriteAll("segment-9", "a part of it");
+  const std::atomic<bool> cancelled = true;
+  EXPECT_THAT(again.Save(*snapshot, 1, cancelled),
+              StatusIs(absl::StatusCode::kCancelled, ::testing::_));
+  EXPECT_EQ(Files(), files);
+}
+
 TEST_F(SegmentFilesTest, ADeletedCatalogLeavesNoFiles) {
   Open(RichSchema());
   Write("a", 1500);

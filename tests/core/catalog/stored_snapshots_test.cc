@@ -414,6 +414,41 @@ TEST_F(StoredSnapshotsTest, BringsTheModelsOfTheCatalog) {
   EXPECT_OK(set_->Get("b"));
 }
 
+// There its models were made in another order.
+TEST_F(StoredSnapshotsTest, FieldsKeepTheirModelsWhereTheseAreOtherVersions) {
+  CatalogSchema schema = OneFieldSchema(2);
+  schema.key_fields[0].score_kind = ScoreKind::kBilinear;
+  schema.key_fields.push_back(schema.key_fields[0]);
+  schema.key_fields[1].name = "other";
+  const AttentionModel models[] = {{BilinearForm{{2, 2, {1, 2, 3, 4}}}},
+                                   {BilinearForm{{2, 2, {5, 6, 7, 8}}}}};
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_OK(set_->models().Create("taste", models[i], {}));
+    schema.key_fields[i].model = {"taste", i + 1};
+  }
+  ASSERT_OK(set_->Delete("shop"));
+  ASSERT_OK(set_->Create("shop", schema, {}));
+  Take("tasted");
+  ASSERT_OK_AND_ASSIGN(const std::string bytes, Export("tasted"));
+  ScratchDirectory elsewhere;
+  ASSERT_OK_AND_ASSIGN(const auto other,
+                       CatalogSet::Open(elsewhere.path(), {}));
+  ASSERT_OK(other->models().Create("taste", models[1], {}));
+  ASSERT_OK(other->models().Create("taste", models[0], {}));
+  SnapshotImport stream(&other->snapshots());
+  ASSERT_OK(stream.Append(bytes));
+  LongWork work;
+  ASSERT_OK(stream.Finish("shop", "tasted", work));
+  ASSERT_OK_AND_ASSIGN(const auto restored,
+                       other->RestoreSnapshot({"shop", "tasted"}, "a", work));
+  for (int i = 0; i < 2; ++i) {
+    const ModelName name = restored->record().schema.key_fields[i].model;
+    ASSERT_OK_AND_ASSIGN(const auto model,
+                         other->models().Get(name.name, name.version));
+    EXPECT_EQ(model->model, models[i]) << i;
+  }
+}
+
 TEST_F(StoredSnapshotsTest, GoesOutAndComesInWithTheSameBytes) {
   const std::vector<Item> items = ItemsOf(*shop_);
   Take("s1");

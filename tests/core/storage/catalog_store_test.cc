@@ -195,12 +195,26 @@ TEST_F(CatalogStoreTest, AGroupIsWrittenAsItsWritesOneByOne) {
   EXPECT_EQ(Remembered("r3"), 3);
   const std::vector<absl::string_view> ids = {items[2].id, items[0].id,
                                               items[1].id, "none"};
-  ASSERT_OK_AND_ASSIGN(const auto stored, catalog_->Get(ids));
+  std::vector<std::optional<StoredItem>> stored;
+  ASSERT_OK(catalog_->Get(ids, [&](std::size_t i, const auto& item) {
+    EXPECT_EQ(i, stored.size());
+    stored.push_back(item);
+    return absl::OkStatus();
+  }));
   ASSERT_EQ(stored.size(), 4);
   EXPECT_EQ(stored[0], (StoredItem{items[2], 2}));
   EXPECT_EQ(stored[1], std::nullopt);
   EXPECT_EQ(stored[2], (StoredItem{items[1], 1}));
   EXPECT_EQ(stored[3], std::nullopt);
+  // An error ends it.
+  int visited = 0;
+  EXPECT_THAT(catalog_->Get(ids,
+                            [&](std::size_t, const auto&) {
+                              ++visited;
+                              return absl::CancelledError("enough");
+                            }),
+              StatusIs(absl::StatusCode::kCancelled, HasSubstr("enough")));
+  EXPECT_EQ(visited, 1);
 }
 
 TEST_F(CatalogStoreTest, RequestsOfOneGroupAreForgottenInTheirOrder) {

@@ -300,16 +300,35 @@ TEST_F(DamageTest, ShortLogIsATornWriteOrALoss) {
   EXPECT_EQ(items.size(), static_cast<std::size_t>(kItems - 1));
 }
 
+// Not all that is acknowledged is an item, with a sequence.
+TEST_F(DamageTest, ShortLogThatLacksAnEncoderIsALoss) {
+  {
+    ASSERT_OK_AND_ASSIGN(const auto store, Store::Open(golden()));
+    ASSERT_OK_AND_ASSIGN(const auto catalog, store->OpenCatalog(TestRecord()));
+    ASSERT_OK(catalog->PutEncoder("text", "first"));
+    ASSERT_OK(catalog->PutEncoder("text", "second"));
+  }
+  const fs::path log = Find(ItemsOf(golden()), "", ".log");
+  const std::string bytes = ReadBytes(fs::path(golden()) / log);
+  MakeCopy();
+  EXPECT_OK(Check("whole"));
+  MakeCopy();
+  WriteBytes(fs::path(copy()) / log, bytes.substr(0, bytes.size() - 10));
+  EXPECT_THAT(Check("short"),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("acknowledged writes are lost")));
+}
+
 TEST_F(DamageTest, DamagedMarkHidesNothing) {
   const fs::path mark = fs::path("items") / TestRecord().uid / "ACKNOWLEDGED";
   const std::string bytes = ReadBytes(fs::path(golden()) / mark);
-  ASSERT_EQ(bytes.size(), 40u);
-  for (std::size_t size = 0; size < 40; size += 3) {
+  ASSERT_EQ(bytes.size(), 48u);
+  for (std::size_t size = 0; size < 48; size += 3) {
     MakeCopy();
     WriteBytes(fs::path(copy()) / mark, bytes.substr(0, size));
     EXPECT_OK(Check("mark"));
   }
-  for (std::size_t i = 0; i < 40; i += 3) {
+  for (std::size_t i = 0; i < 48; i += 3) {
     MakeCopy();
     std::string damaged = bytes;
     damaged[i] = static_cast<char>(damaged[i] ^ 0x10);
