@@ -72,7 +72,7 @@ HttpResponse HttpPort::Ready(const HttpRequest& request) const {
   if (server != nullptr) {
     readiness = server->readiness();
     // They name catalogs, and the page is open to all.
-    const bool may_see = CheckMayReadAll(*security_, request).ok();
+    const bool may_see = MayReadAll(*security_, request);
     if (!may_see && !readiness.warnings.empty()) {
       readiness.warnings = {absl::StrCat(readiness.warnings.size(),
                                          " for those who may see /metrics")};

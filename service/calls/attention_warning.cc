@@ -171,7 +171,12 @@ std::vector<std::string> AttentionWarnings::Of(const Snapshot& snapshot,
   if (!interrupt.Check().ok()) return warnings;
   MutexLock lock(&mutex_);
   // Deleted catalogs leave entries behind.
-  if (entries_.size() >= kMaxCatalogs) entries_.clear();
+  if (entries_.size() >= kMaxCatalogs && !entries_.contains(uid)) {
+    entries_.erase(std::min_element(entries_.begin(), entries_.end(),
+                                    [](const auto& a, const auto& b) {
+                                      return a.second.time < b.second.time;
+                                    }));
+  }
   entries_[uid] = {snapshot.schema, snapshot.sequence, KeyCount(snapshot), now,
                    std::move(found)};
   return warnings;

@@ -50,62 +50,76 @@ absl::StatusOr<Filter> MembershipFromProto(const v1::Membership& wire,
   return Filter::In(wire.attribute(), std::move(values));
 }
 
-absl::StatusOr<std::vector<Filter>> ListFromProto(const v1::FilterList& wire,
-                                                  const std::string& field) {
-  ATTENDANT_RETURN_IF_ERROR(CheckCount(wire.filters_size(), 0, kMaxFilterTerms,
-                                       absl::StrCat(field, ".filters")));
-  std::vector<Filter> filters;
-  filters.reserve(static_cast<std::size_t>(wire.filters_size()));
-  for (int i = 0; i < wire.filters_size(); ++i) {
-    ATTENDANT_ASSIGN_OR_RETURN(
-        Filter filter,
-        FilterFromProto(wire.filters(i),
-                        absl::StrCat(field, ".filters[", i, "]")));
-    filters.push_back(std::move(filter));
+// Counts what it converts, as a message has room for millions of filters.
+class Converter {
+ public:
+  absl::StatusOr<Filter> Convert(const v1::Filter& wire,
+                                 absl::string_view field) {
+    ATTENDANT_RETURN_IF_ERROR(
+        CheckCount(++term_count_, 0, kMaxFilterTerms, field, " filters"));
+    switch (wire.kind_case()) {
+      case v1::Filter::kComparison:
+        return ComparisonFromProto(wire.comparison(),
+                                   absl::StrCat(field, ".comparison"));
+      case v1::Filter::kMembership:
+        return MembershipFromProto(wire.membership(),
+                                   absl::StrCat(field, ".membership"));
+      case v1::Filter::kContainment:
+        return Filter::Contains(wire.containment().attribute(),
+                                wire.containment().text());
+      case v1::Filter::kExists:
+        return Filter::Exists(wire.exists());
+      case v1::Filter::kAllOf: {
+        ATTENDANT_ASSIGN_OR_RETURN(
+            std::vector<Filter> filters,
+            ConvertList(wire.all_of(), absl::StrCat(field, ".all_of")));
+        return Filter::AllOf(std::move(filters));
+      }
+      case v1::Filter::kAnyOf: {
+        ATTENDANT_ASSIGN_OR_RETURN(
+            std::vector<Filter> filters,
+            ConvertList(wire.any_of(), absl::StrCat(field, ".any_of")));
+        return Filter::AnyOf(std::move(filters));
+      }
+      case v1::Filter::kNegation: {
+        ATTENDANT_ASSIGN_OR_RETURN(
+            Filter negated,
+            Convert(wire.negation(), absl::StrCat(field, ".negation")));
+        return Filter::Not(std::move(negated));
+      }
+      case v1::Filter::KIND_NOT_SET:
+        break;
+    }
+    return InvalidField(field, "none",
+                        "comparison, membership, containment, exists, all_of, "
+                        "any_of or negation");
   }
-  return filters;
-}
+
+ private:
+  absl::StatusOr<std::vector<Filter>> ConvertList(const v1::FilterList& wire,
+                                                  const std::string& field) {
+    ATTENDANT_RETURN_IF_ERROR(CheckCount(wire.filters_size(), 0,
+                                         kMaxFilterTerms,
+                                         absl::StrCat(field, ".filters")));
+    std::vector<Filter> filters;
+    filters.reserve(static_cast<std::size_t>(wire.filters_size()));
+    for (int i = 0; i < wire.filters_size(); ++i) {
+      ATTENDANT_ASSIGN_OR_RETURN(
+          Filter filter,
+          Convert(wire.filters(i), absl::StrCat(field, ".filters[", i, "]")));
+      filters.push_back(std::move(filter));
+    }
+    return filters;
+  }
+
+  std::int64_t term_count_ = 0;
+};
 
 }  // namespace
 
 absl::StatusOr<Filter> FilterFromProto(const v1::Filter& wire,
                                        absl::string_view field) {
-  switch (wire.kind_case()) {
-    case v1::Filter::kComparison:
-      return ComparisonFromProto(wire.comparison(),
-                                 absl::StrCat(field, ".comparison"));
-    case v1::Filter::kMembership:
-      return MembershipFromProto(wire.membership(),
-                                 absl::StrCat(field, ".membership"));
-    case v1::Filter::kContainment:
-      return Filter::Contains(wire.containment().attribute(),
-                              wire.containment().text());
-    case v1::Filter::kExists:
-      return Filter::Exists(wire.exists());
-    case v1::Filter::kAllOf: {
-      ATTENDANT_ASSIGN_OR_RETURN(
-          std::vector<Filter> filters,
-          ListFromProto(wire.all_of(), absl::StrCat(field, ".all_of")));
-      return Filter::AllOf(std::move(filters));
-    }
-    case v1::Filter::kAnyOf: {
-      ATTENDANT_ASSIGN_OR_RETURN(
-          std::vector<Filter> filters,
-          ListFromProto(wire.any_of(), absl::StrCat(field, ".any_of")));
-      return Filter::AnyOf(std::move(filters));
-    }
-    case v1::Filter::kNegation: {
-      ATTENDANT_ASSIGN_OR_RETURN(
-          Filter negated,
-          FilterFromProto(wire.negation(), absl::StrCat(field, ".negation")));
-      return Filter::Not(std::move(negated));
-    }
-    case v1::Filter::KIND_NOT_SET:
-      break;
-  }
-  return InvalidField(field, "none",
-                      "comparison, membership, containment, exists, all_of, "
-                      "any_of or negation");
+  return Converter().Convert(wire, field);
 }
 
 absl::StatusOr<std::optional<Filter>> FilterFrom(const std::string& text,

@@ -44,6 +44,14 @@ absl::StatusOr<absl::Time> TimeAt(const google::protobuf::Timestamp& wire,
 
 absl::Status EventsFromProto(const v1::RankCandidatesRequest& wire,
                              RankQuery& query) {
+  // Before anything is copied: a message has room for millions of events.
+  const std::int64_t event_count =
+      std::int64_t{wire.history_size()} + wire.profile_size();
+  if (event_count > 0) {
+    ATTENDANT_RETURN_IF_ERROR(CheckCount(event_count, 1, kMaxSequenceCount,
+                                         "history",
+                                         " events, profile included"));
+  }
   for (int i = 0; i < wire.history_size(); ++i) {
     const v1::HistoryEvent& event = wire.history(i);
     const std::string path = absl::StrCat("history[", i, "]");

@@ -40,8 +40,9 @@ absl::Status ReplyTooLarge(std::int64_t max_bytes) {
   return StatusWithReason(
       absl::StatusCode::kResourceExhausted,
       absl::StrCat("the reply would take more than ", max_bytes,
-                   " bytes, the most of a message: ask for fewer items or a "
-                   "smaller read mask"),
+                   " bytes, the most of a message (--max-message-bytes): ask "
+                   "for fewer items, a smaller read mask, or no weights of "
+                   "heads or tokens"),
       kOverLimit);
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/hash/hash.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "attendant/v1/attention_service.pb.h"
@@ -260,19 +261,31 @@ class AttendCall final : public PooledCall {
 
 }  // namespace
 
-std::uint32_t EffortOf(const v1::AttendRequest& request) {
+std::uint64_t EffortOf(const v1::AttendRequest& request) {
   const auto magnitude = [](std::int64_t count) {
-    return static_cast<std::uint32_t>(std::bit_width(
-        static_cast<std::uint64_t>(std::max<std::int64_t>(count, 0))));
+    return std::bit_width(
+        static_cast<std::uint64_t>(std::max<std::int64_t>(count, 0)));
   };
-  constexpr std::uint32_t kSteps = 20;
-  const double recall = request.recall();  // 0 if it says none
-  const bool is_share = recall > 0 && recall <= 1;
-  const std::uint32_t reach =
-      is_share ? static_cast<std::uint32_t>(std::ceil(kSteps * recall)) : 0;
-  return magnitude(
-             std::max(request.result_count(), request.shortlist_count())) |
-         magnitude(request.probe_count()) << 8 | reach << 16;
+  // 0 of what is not set or will be refused.
+  const auto scale = [](double number) {
+    return number > 0 && std::isfinite(number) ? std::ilogb(number) : 0;
+  };
+  constexpr double kSteps = 20;
+  const auto share = [](double number) {
+    const bool is_share = number > 0 && number <= 1;
+    return is_share ? static_cast<int>(std::ceil(kSteps * number)) : 0;
+  };
+  return absl::HashOf(
+      magnitude(std::max(request.result_count(), request.shortlist_count())),
+      magnitude(request.probe_count()), share(request.recall()),
+      // A mass near to 1 takes the more the nearer.
+      share(request.min_mass()), scale(1 - request.min_mass()),
+      scale(request.mass_precision()), scale(request.temperature()),
+      request.key_field(), int{request.score_kind()},
+      int{request.activation_kind()}, int{request.mass_method()},
+      int{request.weight_scope()}, int{request.pool_scope()},
+      request.omit_pooled_value(), request.read_mask().paths_size(),
+      magnitude(static_cast<std::int64_t>(request.query().text().size())));
 }
 
 grpc::ServerUnaryReactor* StartAttendCall(Backend& backend, WorkerPool& pool,

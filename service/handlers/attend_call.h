@@ -15,9 +15,10 @@
 
 namespace attendant {
 
-// Of requests of one group, alike for those that take about as long: that want
-// as many items, but for a factor of 2, and look as far for them.
-std::uint32_t EffortOf(const v1::AttendRequest& request);
+// A hash of what tells how long a request of a group takes: how many items it
+// wants and how far it looks for them, to a factor of 2, by what it scores, and
+// what it says of masses and values.
+std::uint64_t EffortOf(const v1::AttendRequest& request);
 
 // Starts a call. The result belongs to gRPC.
 //

@@ -129,8 +129,9 @@ absl::Status UpdateCatalog(Backend& backend,
   ATTENDANT_ASSIGN_OR_RETURN(
       auto encoders, EncodersFromProto(request.text_encoders(), schema));
   // By its own name: an alias may have moved.
-  ATTENDANT_RETURN_IF_ERROR(backend.catalogs->Update(
-      catalog->record().name, key_fields, std::move(encoders)));
+  ATTENDANT_RETURN_IF_ERROR(
+      backend.catalogs->Update(catalog->record().name, key_fields,
+                               std::move(encoders), catalog->record().uid));
   CatalogToProto(*catalog, response->mutable_catalog());
   return absl::OkStatus();
 }

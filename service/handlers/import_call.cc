@@ -19,13 +19,39 @@
 namespace attendant {
 namespace {
 
-void AddFailure(std::int64_t item_index, const v1::Item& item,
-                const absl::Status& status, v1::ImportItemsResponse* response) {
-  v1::ImportFailure* failure = response->add_failures();
-  failure->set_item_index(item_index);
-  failure->set_id(item.id());
-  *failure->mutable_status() = ToRpcStatus(status);
-}
+// Of a failure that has only an index and a code, and all else of a reply.
+constexpr std::int64_t kLeastFailureBytes = 32;
+constexpr std::int64_t kReplyBytes = 512;
+
+// Every failure has its place in a reply, which has to fit a message: what was
+// stored is stored. Those that have no room left are told without their words.
+class Failures {
+ public:
+  Failures(std::int64_t max_bytes, std::int64_t item_count,
+           v1::ImportItemsResponse* response)
+      : bytes_left_(max_bytes - kReplyBytes - kLeastFailureBytes * item_count),
+        response_(response) {}
+
+  void Add(std::int64_t item_index, const v1::Item& item,
+           const absl::Status& status) {
+    v1::ImportFailure* failure = response_->add_failures();
+    failure->set_item_index(item_index);
+    failure->set_id(item.id());
+    *failure->mutable_status() = ToRpcStatus(status);
+    const auto bytes = static_cast<std::int64_t>(failure->ByteSizeLong());
+    if (bytes <= bytes_left_) {
+      bytes_left_ -= bytes;
+      return;
+    }
+    failure->clear_id();
+    failure->clear_status();
+    failure->mutable_status()->set_code(static_cast<int>(status.code()));
+  }
+
+ private:
+  std::int64_t bytes_left_;
+  v1::ImportItemsResponse* const response_;
+};
 
 }  // namespace
 
@@ -152,12 +178,13 @@ absl::Status ImportCall::ImportMessage(const v1::ImportItemsRequest& request,
   for (std::size_t i = 0; i < items.size(); ++i) {
     statuses[positions[i]] = std::move(outcome.statuses[i]);
   }
+  Failures failures(backend_.max_message_bytes, request.items_size(), response);
   for (std::size_t i = 0; i < count; ++i) {
     if (statuses[i].ok()) {
       ++stored_count_;
     } else {
-      AddFailure(acknowledged_count_ + static_cast<std::int64_t>(i),
-                 request.items(static_cast<int>(i)), statuses[i], response);
+      failures.Add(acknowledged_count_ + static_cast<std::int64_t>(i),
+                   request.items(static_cast<int>(i)), statuses[i]);
     }
   }
   acknowledged_count_ += request.items_size();

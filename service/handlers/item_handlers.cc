@@ -13,6 +13,7 @@
 #include "service/convert/item.h"
 #include "service/convert/tokens.h"
 #include "service/convert/update_mask.h"
+#include "service/convert/wire.h"
 #include "service/handlers/handlers.h"
 
 namespace attendant {
@@ -113,12 +114,16 @@ absl::Status BatchGetItems(Backend& backend,
   ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
   const std::vector<std::string> ids(request.ids().begin(),
                                      request.ids().end());
-  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<StoredItem> items,
-                             catalog->GetStored(ids));
-  for (const StoredItem& item : items) {
-    ItemToProto(item, *snapshot->schema, mask, response->add_items());
-  }
-  return absl::OkStatus();
+  std::int64_t bytes = 0;
+  return catalog->VisitStored(ids, [&](const StoredItem& item) {
+    v1::Item* wire = response->add_items();
+    ItemToProto(item, *snapshot->schema, mask, wire);
+    bytes += static_cast<std::int64_t>(wire->ByteSizeLong());
+    if (bytes > backend.max_message_bytes) {
+      return ReplyTooLarge(backend.max_message_bytes);
+    }
+    return interrupt.Check();
+  });
 }
 
 absl::Status ListItems(Backend& backend, const v1::ListItemsRequest& request,
@@ -140,30 +145,24 @@ absl::Status ListItems(Backend& backend, const v1::ListItemsRequest& request,
   // Room for the token and for what frames an item.
   const std::int64_t max_bytes = backend.max_message_bytes - 4096;
   std::int64_t bytes = 0;
-  while (true) {
-    // Items are copied out of the store in chunks, so that a page that ends
-    // early for its size has not copied much more than it holds.
-    constexpr int kChunkSize = 64;
-    ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
-    const int wanted = page_size - response->items_size();
-    // One more than asked for tells whether this is the last page.
-    const int limit = std::min(kChunkSize, wanted + 1);
-    ATTENDANT_ASSIGN_OR_RETURN(const std::vector<StoredItem> items,
-                               catalog->List(after, limit));
-    for (const StoredItem& item : items) {
-      v1::Item* wire = response->add_items();
-      ItemToProto(item, *snapshot->schema, mask, wire);
-      bytes += static_cast<std::int64_t>(wire->ByteSizeLong()) + 8;
-      const int count = response->items_size();
-      if (count > page_size || (bytes > max_bytes && count > 1)) {
-        response->mutable_items()->RemoveLast();
-        response->set_next_page_token(PageToken(listing, after));
-        return absl::OkStatus();
-      }
-      after = item.id;
-    }
-    if (static_cast<int>(items.size()) < limit) return absl::OkStatus();
-  }
+  absl::Status interrupted;
+  ATTENDANT_RETURN_IF_ERROR(
+      catalog->VisitStoredAfter(after, [&](const StoredItem& item) {
+        v1::Item* wire = response->add_items();
+        ItemToProto(item, *snapshot->schema, mask, wire);
+        bytes += static_cast<std::int64_t>(wire->ByteSizeLong()) + 8;
+        const int count = response->items_size();
+        // One more than asked for tells whether this is the last page.
+        if (count > page_size || (bytes > max_bytes && count > 1)) {
+          response->mutable_items()->RemoveLast();
+          response->set_next_page_token(PageToken(listing, after));
+          return false;
+        }
+        after = item.id;
+        interrupted = interrupt.Check();
+        return interrupted.ok();
+      }));
+  return interrupted;
 }
 
 absl::Status BatchDeleteItems(Backend& backend,

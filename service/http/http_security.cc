@@ -61,6 +61,18 @@ int ChooseCertificate(SSL* ssl, void* data) {
   return AskForCertificate(ssl, *material) ? 1 : 0;
 }
 
+bool LacksCertificate(const Security& security, const HttpRequest& request) {
+  const TlsReloader* tls = security.tls();
+  return tls != nullptr && tls->wants_client_certificates() &&
+         !request.has_certificate;
+}
+
+bool HoldsAll(const Authenticator& authenticator, const HttpRequest& request) {
+  const std::shared_ptr<const Grant> grant =
+      authenticator.GrantOf(request.authorization);
+  return grant != nullptr && grant->scope.HoldsAll();
+}
+
 }  // namespace
 
 TlsContext MakeTlsContext(TlsReloader* reloader) {
@@ -74,11 +86,17 @@ TlsContext MakeTlsContext(TlsReloader* reloader) {
   return context;
 }
 
+bool MayReadAll(const Security& security, const HttpRequest& request) {
+  if (LacksCertificate(security, request)) return false;
+  Authenticator* authenticator = security.authenticator();
+  return authenticator == nullptr ||
+         (authenticator->HasRole(Role::kRead, request.authorization) &&
+          HoldsAll(*authenticator, request));
+}
+
 absl::Status CheckMayReadAll(const Security& security,
                              const HttpRequest& request) {
-  const TlsReloader* tls = security.tls();
-  if (tls != nullptr && tls->wants_client_certificates() &&
-      !request.has_certificate) {
+  if (LacksCertificate(security, request)) {
     return absl::PermissionDeniedError(
         "client certificate: got none, want one of an authority of "
         "--tls-client-ca");
@@ -87,9 +105,7 @@ absl::Status CheckMayReadAll(const Security& security,
   if (authenticator == nullptr) return absl::OkStatus();
   ATTENDANT_RETURN_IF_ERROR(
       authenticator->CheckRole(Role::kRead, request.authorization));
-  const std::shared_ptr<const Grant> grant =
-      authenticator->GrantOf(request.authorization);
-  if (grant != nullptr && grant->scope.HoldsAll()) return absl::OkStatus();
+  if (HoldsAll(*authenticator, request)) return absl::OkStatus();
   return absl::PermissionDeniedError(
       "this page tells of all catalogs, and the token is not for all");
 }

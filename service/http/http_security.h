@@ -23,6 +23,8 @@ TlsContext MakeTlsContext(TlsReloader* reloader);
 // otherwise.
 absl::Status CheckMayReadAll(const Security& security,
                              const HttpRequest& request);
+// Whether it would be OK; nobody is counted as refused.
+bool MayReadAll(const Security& security, const HttpRequest& request);
 
 // 401 or 403, as such an error says.
 HttpResponse RefusalResponse(const absl::Status& error);

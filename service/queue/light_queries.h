@@ -17,9 +17,9 @@ namespace attendant {
 // Learns from queries that were answered alone how long those of a group and an
 // effort take: to wake a worker and hand it a query takes longer than many
 // answers. An estimate falls fast and rises slowly, so that a query which was
-// interrupted counts little. All share 256 places by their hashes; light
-// queries that share a place with heavy ones may wait for workers, and heavy
-// ones be taken for light until they were answered some times. Thread-safe.
+// interrupted counts little. So an effort is all that tells light queries from
+// heavy ones: of those that share a place a few heavy ones are taken for light.
+// All share 1,024 places by their hashes. Thread-safe.
 class LightQueries {
  public:
   // What takes longer does more for others in a pass that it shares with them.
@@ -38,7 +38,7 @@ class LightQueries {
   }
 
   // `effort` stands for what a query asks for, of those of its group.
-  static std::size_t PlaceOf(absl::string_view group, std::uint32_t effort) {
+  static std::size_t PlaceOf(absl::string_view group, std::uint64_t effort) {
     return absl::HashOf(group, effort) % kPlaces;
   }
 
@@ -62,7 +62,7 @@ class LightQueries {
   }
 
  private:
-  static constexpr std::size_t kPlaces = 256;
+  static constexpr std::size_t kPlaces = 1024;
 
   std::array<std::atomic<std::int64_t>, kPlaces> expected_ns_ = {};
 };

@@ -190,8 +190,11 @@ void WorkerPool::RunWorker(int index) {
       if (stands_in) RestStandIn();
       while (!queue_.can_begin() &&
              !(stopped_ && queue_.waiting_count() == 0)) {
-        if (core) core->Stay();
-        changed_.Wait(&mutex_);
+        if (core && core->may_stay()) {
+          StayAt(*core);
+        } else {
+          changed_.Wait(&mutex_);
+        }
       }
       if (queue_.waiting_count() == 0) return;
       work = queue_.Begin(SteadyNow(), &turn, &refusal);
@@ -203,6 +206,13 @@ void WorkerPool::RunWorker(int index) {
       RunTurn(work, turn, /*elsewhere=*/false);
     }
   }
+}
+
+// Who waits for the lock would wait for the thread to get to its core.
+void WorkerPool::StayAt(OwnCore& core) {
+  mutex_.Unlock();
+  core.Stay();
+  mutex_.Lock();
 }
 
 void WorkerPool::TellPatience(const WorkQueue::Refusal& refusal,

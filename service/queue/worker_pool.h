@@ -18,6 +18,8 @@
 
 namespace attendant {
 
+class OwnCore;
+
 // A pool's threads as the system sees them.
 struct WorkerThreads {
   // Also the pool's; up to 15 characters.
@@ -96,6 +98,8 @@ class WorkerPool {
 
  private:
   void RunWorker(int index);
+  // Gives mutex_ away meanwhile.
+  void StayAt(OwnCore& core) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Sees to it that as many threads as workers are not paused once one more is.
   // False if it can't.
   bool AddStandIn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -46,6 +46,9 @@ class Authenticator {
   // low.
   absl::Status CheckRole(Role needed, absl::string_view header);
 
+  // Whether it would be OK; nobody is refused.
+  bool HasRole(Role needed, absl::string_view header);
+
   // Looks at the file now. OK if it is what is in use from now on; else why it
   // is not.
   absl::Status Reload();

@@ -366,13 +366,34 @@ TEST(EffortTest, TellsApartWhatTakesLonger) {
     request.set_probe_count(probe_count);
     return EffortOf(request);
   };
-  const std::uint32_t usual = effort(10, 0, {}, 0);
+  const std::uint64_t usual = effort(10, 0, {}, 0);
   EXPECT_EQ(effort(12, 8, {}, 0), usual);
   EXPECT_NE(effort(1000, 0, {}, 0), usual);
   EXPECT_NE(effort(10, 1000, {}, 0), usual);
   EXPECT_NE(effort(10, 0, {}, 64), usual);
   EXPECT_NE(effort(10, 0, .5, 0), usual);
   EXPECT_NE(effort(10, 0, .99, 0), effort(10, 0, .9, 0));
+  const auto effort_of = [](const auto& set) {
+    v1::AttendRequest request;
+    request.set_result_count(10);
+    set(request);
+    return EffortOf(request);
+  };
+  using Request = v1::AttendRequest;
+  EXPECT_EQ(effort_of([](Request&) {}), usual);
+  EXPECT_NE(effort_of([](Request& r) { r.set_key_field("large"); }), usual);
+  EXPECT_NE(effort_of([](Request& r) { r.set_temperature(.01); }), usual);
+  EXPECT_NE(effort_of([](Request& r) { r.set_omit_pooled_value(true); }),
+            usual);
+  EXPECT_NE(
+      effort_of([](Request& r) { r.mutable_query()->set_text("a few words"); }),
+      usual);
+  EXPECT_NE(effort_of([](Request& r) { r.set_mass_precision(.2); }),
+            effort_of([](Request& r) { r.set_mass_precision(.02); }));
+  EXPECT_NE(effort_of([](Request& r) { r.set_min_mass(.99); }),
+            effort_of([](Request& r) { r.set_min_mass(.999999); }));
+  EXPECT_EQ(effort_of([](Request& r) { r.set_min_mass(.991); }),
+            effort_of([](Request& r) { r.set_min_mass(.99); }));
   // What is refused later is not counted wrongly.
   EXPECT_EQ(effort(10, 0, std::numeric_limits<double>::quiet_NaN(), 0), usual);
   EXPECT_EQ(effort(10, -5, 1e300, -1), usual);

@@ -194,6 +194,25 @@ TEST(ConvertAttendTest, TooManyAreRefusedByTheirCount) {
   }
   EXPECT_EQ(FieldOf(FilterFromProto(any, "filter").status()).value_or("none"),
             "filter.any_of.filters");
+  // Of many lists, each of which is short enough, what all have together.
+  v1::Filter lists;
+  for (std::int64_t i = 0; i < 3; ++i) {
+    v1::FilterList* list =
+        lists.mutable_any_of()->add_filters()->mutable_all_of();
+    for (std::int64_t j = 0; j < kMaxFilterTerms / 2; ++j) {
+      list->add_filters()->set_exists("a");
+    }
+  }
+  // The first is one, its lists two, and what is in them.
+  EXPECT_EQ(FieldOf(FilterFromProto(lists, "filter").status()).value_or("none"),
+            absl::StrCat("filter.any_of.filters[1].all_of.filters[",
+                         kMaxFilterTerms / 2 - 3, "]"));
+  v1::RankCandidatesRequest events;
+  events.mutable_candidates()->mutable_items()->add_ids("a");
+  for (std::int64_t i = 0; i < kMaxSequenceCount; ++i) events.add_history();
+  events.add_profile();
+  EXPECT_EQ(FieldOf(RankQueryFromProto(events).status()).value_or("none"),
+            "history");
 }
 
 TEST(ConvertAttendTest, NamesTheEnumThatIsUnknown) {

@@ -200,6 +200,23 @@ TEST_F(HttpSecurityTest, ATokenStandsInForNoCertificate) {
   EXPECT_EQ(GetByTls(ca_path, "", "/metrics", tokens_["reader"]), 403);
 }
 
+TEST_F(HttpSecurityTest, ProbesAreNotRefused) {
+  AddToken("reader", Role::kRead, "*");
+  WriteTokens();
+  ASSERT_OK_AND_ASSIGN(const auto security, Security::Open(security_));
+  options_.listen = "127.0.0.1:0";
+  ASSERT_OK_AND_ASSIGN(server_,
+                       Server::Start(options_, catalogs_.get(), security));
+  ASSERT_OK_AND_ASSIGN(port_,
+                       HttpPort::Start({"127.0.0.1:0", security_}, security));
+  port_->Show(*server_);
+  EXPECT_EQ(Get("/readyz"), 200);
+  Authenticator& authenticator = *security->authenticator();
+  EXPECT_EQ(authenticator.refusals()[AuthRefusal::kNoToken].value(), 0);
+  EXPECT_EQ(Get("/metrics"), 401);
+  EXPECT_EQ(authenticator.refusals()[AuthRefusal::kNoToken].value(), 1);
+}
+
 // One certificate and one table of tokens for all ports.
 TEST_F(HttpSecurityTest, SharesWhatSecuresItWithTheServer) {
   AddToken("reader", Role::kRead, "*");

@@ -457,6 +457,36 @@ TEST_F(ServerTest, WarningsThatTakeTooLongAreNotTriedAgainAtOnce) {
       1u);
 }
 
+TEST_F(ServerTest, WarningsOfManyCatalogsStandBesideOneThatIsFoundAnew) {
+  CatalogSchema schema;
+  schema.key_fields = {{.name = "k", .dim = 1}};
+  ASSERT_OK_AND_ASSIGN(const auto created,
+                       catalogs_->Create("line", schema, {}));
+  std::vector<Item> items(20);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    items[i].id = ItemId(absl::StrCat(i));
+    items[i].keys = {{0}};
+  }
+  ASSERT_OK(created.catalog->Upsert(items, ""));
+  AttentionWarnings warnings;
+  Snapshot snapshot = *created.catalog->snapshot();
+  const SteadyTime begin = SteadyAfter(absl::Hours(1));
+  for (int i = 0; i < kMaxCatalogs; ++i) {
+    snapshot.catalog_uid = absl::StrCat(i);
+    ASSERT_EQ(warnings.Of(snapshot, Interrupt(), begin).size(), 1u);
+  }
+  ++snapshot.sequence;
+  snapshot.catalog_uid = "5";
+  const SteadyTime later = begin + std::chrono::seconds(61);
+  EXPECT_EQ(warnings.Of(snapshot, Interrupt(), later).size(), 1u);
+  // Who has no time is told what is known.
+  const Interrupt over = {.deadline = SteadyNow()};
+  for (int i = 0; i < kMaxCatalogs; ++i) {
+    snapshot.catalog_uid = absl::StrCat(i);
+    EXPECT_EQ(warnings.Of(snapshot, over, later).size(), 1u) << i;
+  }
+}
+
 TEST_F(ServerTest, WarningsStandWhereThereIsNoTimeForOthers) {
   CatalogSchema schema;
   schema.key_fields = {{.name = "k", .dim = 1}};

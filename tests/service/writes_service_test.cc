@@ -282,5 +282,73 @@ TEST_F(WritesServiceTest, AnImportMayKeepWhatIsThere) {
   EXPECT_EQ(Get("a").attributes_size(), 2);
 }
 
+class SmallMessagesTest : public WritesServiceTest {
+ protected:
+  SmallMessagesTest() { options_.max_message_bytes = 64 << 10; }
+};
+
+// What is stored is stored: the reply must not be refused for its length.
+TEST_F(SmallMessagesTest, FailuresOfAnImportAlwaysFit) {
+  constexpr int kBad = 1000;
+  v1::ImportItemsRequest request = Parse<v1::ImportItemsRequest>(
+      absl::StrCat("catalog: 'shop' items { id: 'good'", kKey, "}"));
+  for (int i = 0; i < kBad; ++i) {
+    v1::Item* item = request.add_items();
+    item->set_id(absl::StrCat("bad", i));
+    (*item->mutable_attributes())["undeclared"].set_bool_value(true);
+  }
+  grpc::ClientContext context;
+  auto stream = item_stub_->ImportItems(&context);
+  ASSERT_TRUE(stream->Write(request));
+  v1::ImportItemsResponse response;
+  ASSERT_TRUE(stream->Read(&response));
+  stream->WritesDone();
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_EQ(response.stored_count(), 1);
+  ASSERT_EQ(response.failures_size(), kBad);
+  EXPECT_EQ(response.failures(0).id(), "bad0");
+  EXPECT_THAT(response.failures(0).status().message(), HasSubstr("undeclared"));
+  EXPECT_EQ(response.failures(kBad - 1).id(), "");
+  for (int i = 0; i < kBad; ++i) {
+    EXPECT_EQ(response.failures(i).item_index(), i + 1);
+    EXPECT_EQ(response.failures(i).status().code(),
+              static_cast<int>(grpc::StatusCode::INVALID_ARGUMENT));
+  }
+}
+
+TEST_F(SmallMessagesTest, ItemsAreReadNoFurtherThanTheReplyHasRoom) {
+  v1::BatchUpsertItemsRequest upsert = Parse<v1::BatchUpsertItemsRequest>(
+      absl::StrCat("catalog: 'shop' items { id: 'large'", kKey, "}"));
+  upsert.mutable_items(0)->set_opaque_value(std::string(60000, 'o'));
+  ASSERT_TRUE(Upsert(upsert).ok());
+  v1::BatchGetItemsRequest request;
+  request.set_catalog("shop");
+  for (int i = 0; i < 256; ++i) request.add_ids("large");
+  v1::BatchGetItemsResponse response;
+  {
+    grpc::ClientContext context;
+    ExpectError(item_stub_->BatchGetItems(&context, request, &response),
+                grpc::StatusCode::RESOURCE_EXHAUSTED, "OVER_LIMIT", "");
+  }
+  request.mutable_read_mask()->add_paths("keys");
+  grpc::ClientContext context;
+  EXPECT_TRUE(item_stub_->BatchGetItems(&context, request, &response).ok());
+  EXPECT_EQ(response.items_size(), 256);
+  // A page ends there.
+  for (const char* id : {"large1", "large2"}) {
+    upsert.mutable_items(0)->set_id(id);
+    ASSERT_TRUE(Upsert(upsert).ok());
+  }
+  v1::ListItemsRequest list = Parse<v1::ListItemsRequest>("catalog: 'shop'");
+  std::string ids;
+  do {
+    v1::ListItemsResponse page;
+    ASSERT_TRUE(List(list, &page).ok());
+    for (const v1::Item& item : page.items()) ids += item.id() + " ";
+    list.set_page_token(page.next_page_token());
+  } while (!list.page_token().empty());
+  EXPECT_EQ(ids, "a b c large large1 large2 ");
+}
+
 }  // namespace
 }  // namespace attendant
