@@ -12,7 +12,7 @@ namespace {
 struct SetFlags {
   std::string alias;
   std::string catalog;
-  std::string expected;
+  std::optional<std::string> expected;
   bool is_new = false;
 };
 
@@ -20,8 +20,8 @@ absl::Status SetAlias(const SetFlags& flags, const Context& context) {
   v1::SetAliasRequest request;
   request.set_alias(flags.alias);
   request.set_catalog(flags.catalog);
-  if (!flags.expected.empty() || flags.is_new) {
-    request.set_expected_catalog(flags.expected);
+  if (flags.expected.has_value() || flags.is_new) {
+    request.set_expected_catalog(flags.expected.value_or(""));
   }
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
   ATTENDANT_ASSIGN_OR_RETURN(const auto response, client->SetAlias(request));
@@ -81,9 +81,17 @@ void AddSet(CLI::App& alias, Context& context) {
   set->add_option("ALIAS", flags->alias, "The alias")->required();
   set->add_option("CATALOG", flags->catalog, "The catalog that it shall name")
       ->required();
-  CLI::Option* expected = set->add_option(
-      "--if-names", flags->expected,
-      "Only if the alias names this catalog now; fails otherwise");
+  // As of a variable that is not set.
+  const auto is_name = [](const std::string& name) -> std::string {
+    return name.empty() ? "--if-names: got nothing, want the name of a catalog "
+                          "(--if-new: there is no such alias)"
+                        : "";
+  };
+  CLI::Option* expected =
+      set->add_option(
+             "--if-names", flags->expected,
+             "Only if the alias names this catalog now; fails otherwise")
+          ->check(CLI::Validator(is_name, ""));
   set->add_flag("--if-new", flags->is_new, "Only if there is no such alias yet")
       ->excludes(expected);
   set->footer(

@@ -296,6 +296,12 @@ std::vector<std::string> NotApplied(const v1::CreateCatalogRequest& request,
     differences.push_back(absl::StrCat(what, " ", asked, " of ", field.name(),
                                        " (it has ", has, ")"));
   };
+  const auto text_of = [](const v1::ModelReference& model) {
+    if (model.name().empty()) return std::string("none");
+    return model.version() == 0
+               ? model.name()
+               : absl::StrCat(model.name(), ":", model.version());
+  };
   for (const v1::KeyField& has : catalog.schema().key_fields()) {
     for (const v1::KeyField& asked : request.schema().key_fields()) {
       if (asked.name() != has.name()) continue;
@@ -312,6 +318,13 @@ std::vector<std::string> NotApplied(const v1::CreateCatalogRequest& request,
           asked.index_kind() != has.index_kind()) {
         differ("index", FlagOf(asked.index_kind()), has,
                FlagOf(has.index_kind()));
+      }
+      // Version 0 asks for the newest.
+      if (asked.has_model() &&
+          (asked.model().name() != has.model().name() ||
+           (asked.model().version() != 0 &&
+            asked.model().version() != has.model().version()))) {
+        differ("model", text_of(asked.model()), has, text_of(has.model()));
       }
       if (asked.keys_on_disk() && !has.keys_on_disk()) {
         differ("keys", "on disk", has, "them in memory");

@@ -170,6 +170,13 @@ absl::Status FitTemperatureCommand(const TemperatureFlags& flags,
   ATTENDANT_ASSIGN_OR_RETURN(const auto found, client->GetCatalog(get));
   ATTENDANT_ASSIGN_OR_RETURN(const v1::KeyField field,
                              ChooseField(found.catalog(), flags.field));
+  if (field.has_model() || field.score_kind() == v1::SCORE_KIND_BILINEAR ||
+      field.score_kind() == v1::SCORE_KIND_ADDITIVE) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "field ", field.name(),
+        ": got one whose logits a model makes, want "
+        "one of products of vectors: a temperature is fitted to those alone"));
+  }
   ATTENDANT_ASSIGN_OR_RETURN(const FieldKeys keys,
                              Download(*client, found.catalog(), field));
   NoteStep(absl::StrCat(

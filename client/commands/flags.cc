@@ -213,6 +213,23 @@ CLI::Option* AddRepeated(CLI::App& app, const std::string& name,
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
+CLI::Option* AddItemIds(CLI::App& command, std::vector<std::string>& ids) {
+  const auto is_plain = [](const std::string& id) -> std::string {
+    const bool in_brackets =
+        !id.empty() && id.front() == '[' && id.back() == ']';
+    return in_brackets ? "an id in square brackets" : "";
+  };
+  // CLI11 takes what is in brackets for several ids, which would be others: it
+  // is looked at before.
+  command.validate_positionals();
+  return command
+      .add_option("ID", ids,
+                  absl::StrCat("Item ids, at most ", kMaxBatchSize,
+                               ", none in square brackets"))
+      ->expected(1, kMaxBatchSize)
+      ->check(CLI::Validator(is_plain, ""));
+}
+
 void AddTokenFlag(CLI::App& app, std::string& token) {
   app.add_option("--token", token,
                  "See at least the write whose reply said this token");

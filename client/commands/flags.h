@@ -70,6 +70,9 @@ CLI::Option* AddRepeated(CLI::App& app, const std::string& name,
                          std::vector<std::string>& values,
                          const std::string& description);
 
+// The ids of items, at least one.
+CLI::Option* AddItemIds(CLI::App& command, std::vector<std::string>& ids);
+
 // The flag --token of a command that reads.
 void AddTokenFlag(CLI::App& app, std::string& token);
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/commands/command.h"
+#include "client/commands/error_json.h"
 #include "client/commands/flags.h"
 #include "client/commands/import_rows.h"
 #include "client/format/progress.h"
@@ -103,8 +104,13 @@ void NoteRejections(const std::vector<Rejection>& rejections,
 
 std::string ImportJson(const std::string& catalog, const ImportRows& rows,
                        const std::vector<Rejection>& rejections,
-                       const ImportProgress& progress, double seconds) {
+                       const ImportProgress& progress, double seconds,
+                       const absl::Status& status) {
   nlohmann::ordered_json json;
+  // As of all that fails, with what was done until then.
+  if (!status.ok()) {
+    json = nlohmann::ordered_json::parse(ErrorJson(status));
+  }
   json["catalog"] = catalog;
   json["rowCount"] = rows.row_count();
   json["storedCount"] = progress.stored_count;
@@ -131,6 +137,22 @@ void NoteReplaced(std::int64_t replaced_count) {
                     " (`items update` changes parts)."));
 }
 
+// Of an import whose stream ended so. `stored` says what it did.
+absl::Status OutcomeOf(const absl::Status& status,
+                       const std::vector<Rejection>& rejections,
+                       const std::string& stored) {
+  if (!status.ok()) {
+    return PrefixField(status, absl::StrCat(stored, ", then: "));
+  }
+  if (interrupted != 0) {
+    return absl::CancelledError(absl::StrCat("interrupted; ", stored));
+  }
+  if (rejections.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(stored, ", rejected ",
+                   FormatCount(static_cast<std::int64_t>(rejections.size()))));
+}
+
 absl::Status Import(const std::string& catalog, const ImportInputs& inputs,
                     bool if_absent, const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
@@ -147,25 +169,17 @@ absl::Status Import(const std::string& catalog, const ImportInputs& inputs,
   import.TakeFailures();
   const double seconds = absl::ToDoubleSeconds(TimeSince(start));
   const ImportProgress progress = importer->progress();
+  const absl::Status outcome = OutcomeOf(
+      status, import.rejections(),
+      absl::StrCat("stored ", FormatCount(progress.stored_count), " of ",
+                   CountOf(rows->row_count(), "row"), " in ", catalog));
   if (context.json) {
-    Print(ImportJson(catalog, *rows, import.rejections(), progress, seconds));
+    Print(ImportJson(catalog, *rows, import.rejections(), progress, seconds,
+                     outcome));
   } else {
     NoteRejections(import.rejections(), *rows);
   }
-  const std::string stored =
-      absl::StrCat("stored ", FormatCount(progress.stored_count), " of ",
-                   CountOf(rows->row_count(), "row"), " in ", catalog);
-  if (!status.ok()) {
-    return PrefixField(status, absl::StrCat(stored, ", then: "));
-  }
-  if (interrupted != 0) {
-    return absl::CancelledError(absl::StrCat("interrupted; ", stored));
-  }
-  if (!import.rejections().empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        stored, ", rejected ",
-        FormatCount(static_cast<std::int64_t>(import.rejections().size()))));
-  }
+  ATTENDANT_RETURN_IF_ERROR(outcome);
   if (!context.json) {
     ATTENDANT_ASSIGN_OR_RETURN(const auto after, client->GetCatalog(request));
     NoteReplaced(progress.stored_count - (after.catalog().item_count() -

@@ -143,10 +143,7 @@ void AddGet(CLI::App& items, Context& context) {
       "Show items with keys, attributes and the sequence of their last "
       "write");
   get->add_option("CATALOG", flags->catalog, "The catalog")->required();
-  get->add_option("ID", flags->ids,
-                  absl::StrCat("Item ids, at most ", kMaxBatchSize))
-      ->required()
-      ->expected(1, kMaxBatchSize);
+  AddItemIds(*get, flags->ids)->required();
   AddTokenFlag(*get, flags->token);
   get->footer("Example:\n  attendant items get shop 85123A 71053");
   get->final_callback([flags, &context] {

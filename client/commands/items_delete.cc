@@ -71,11 +71,7 @@ void AddItemsDeleteCommand(CLI::App& items, Context& context) {
   CLI::App* command = items.add_subcommand(
       "delete", "Delete items, by id or by what their attributes say");
   command->add_option("CATALOG", flags->catalog, "The catalog")->required();
-  CLI::Option* ids =
-      command
-          ->add_option("ID", flags->ids,
-                       absl::StrCat("Item ids, at most ", kMaxBatchSize))
-          ->expected(1, kMaxBatchSize);
+  CLI::Option* ids = AddItemIds(*command, flags->ids);
   CLI::Option* filter =
       command
           ->add_option("--filter", flags->filter,

@@ -121,11 +121,7 @@ void AddItemsUpdateCommand(CLI::App& items, Context& context) {
   CLI::App* command = items.add_subcommand(
       "update", "Change parts of items; the rest stays as it is");
   command->add_option("CATALOG", flags->catalog, "The catalog")->required();
-  command
-      ->add_option("ID", flags->ids,
-                   absl::StrCat("Item ids, at most ", kMaxBatchSize))
-      ->required()
-      ->expected(1, kMaxBatchSize);
+  AddItemIds(*command, flags->ids)->required();
   AddRepeated(*command, "--set", flags->set,
               "An attribute as NAME=VALUE: a text or time as it is, all else "
               "as JSON")

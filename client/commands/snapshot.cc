@@ -201,6 +201,7 @@ absl::Status Import(const Names& names, const Context& context) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(
       error ? nullptr : std::fopen(names.other.c_str(), "rbe"), &std::fclose);
   if (file == nullptr) {
+    if (!error) error = std::error_code(errno, std::generic_category());
     return absl::NotFoundError(
         absl::StrCat(names.other, " can't be read: ", error.message()));
   }

@@ -123,7 +123,10 @@ int LoadMain(LoadOptions options, const OutputOptions& output) {
   CatchInterrupts();
   options.is_stopped = [] { return interrupted.load(); };
   const auto report = RunLoad(std::move(options));
-  if (!report.ok()) return Report(report.status());
+  if (!report.ok()) {
+    const int exit_status = Report(report.status());
+    return absl::IsInvalidArgument(report.status()) ? kUsage : exit_status;
+  }
   std::cout << (output.json ? JsonReport(*report) : TextReport(*report));
   if (!output.html_path.empty() &&
       !WritePage(output.html_path, HtmlReport(*report))) {
@@ -145,6 +148,11 @@ int LoadMain(LoadOptions options, const OutputOptions& output) {
   }
   if (report->writes && !report->writes->status.ok()) {
     return Report(report->writes->status);
+  }
+  if (report->writes && report->writes->refused_count > 0) {
+    std::cerr << "attendant-load: " << report->writes->refused_count
+              << " items were refused\n";
+    return kFailed;
   }
   if (report->cleanup && !report->cleanup->status.ok()) {
     return Report(report->cleanup->status);
@@ -343,7 +351,10 @@ int Main(int argc, char** argv) {
     return kUsage;
   }
   auto to_client = ClientOptions(connection);
-  if (!to_client.ok()) return Report(to_client.status());
+  if (!to_client.ok()) {
+    Report(to_client.status());
+    return kUsage;
+  }
   options.client = *std::move(to_client);
   if (!prepare->parsed()) return LoadMain(std::move(options), output);
   prepare_options.catalog = options.requests.catalog;

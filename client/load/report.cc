@@ -74,9 +74,12 @@ std::string Summary(const LoadReport& report) {
   }
   if (report.writes) {
     absl::StrAppendFormat(
-        &text, "writes       %d due, %d sent, %d stored (%.0f a second)%s\n",
+        &text,
+        "writes       %d due, %d sent, %d stored (%.0f a second), %d "
+        "refused%s\n",
         report.writes->due_count, report.writes->sent_count,
         report.writes->stored_count, report.writes->stored_per_second(),
+        report.writes->refused_count,
         report.writes->status.ok()
             ? ""
             : absl::StrCat("; ended: ", report.writes->status.message()));

@@ -214,6 +214,13 @@ absl::StatusOr<LoadReport> RunLoad(LoadOptions options) {
   if (options.verify_count > 0 && !HasQueries(options.requests)) {
     return absl::InvalidArgumentError("--verify needs queries in --mix");
   }
+  for (const v1::AttendRequest& query : options.requests.queries) {
+    if (options.verify_count == 0) break;
+    if (query.select_kind() != v1::SELECT_KIND_SAMPLE) continue;
+    return absl::InvalidArgumentError(
+        "--verify: --queries has one of SELECT_KIND_SAMPLE, whose draws differ "
+        "from those of any other answer; want none");
+  }
   const absl::Duration timeout = absl::Seconds(options.timeout_s);
   const absl::Duration warmup = absl::Seconds(options.warmup_s);
   const absl::Duration duration = absl::Seconds(options.duration_s);

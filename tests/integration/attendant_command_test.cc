@@ -155,6 +155,12 @@ TEST_F(AttendantCommandTest, UpdatesAndDeletesByConditionAndFilter) {
               HasSubstr("Deleted 1 item."));
   EXPECT_EQ(Run({"items", "get", "points", "item5"}).exit_status, 1);
   EXPECT_EQ(Run({"items", "delete", "points"}).exit_status, 2);
+  // It would be those of other names.
+  const CommandResult in_brackets =
+      Run({"items", "delete", "points", "[item5,item6]"});
+  EXPECT_EQ(in_brackets.exit_status, 2);
+  EXPECT_THAT(in_brackets.err, HasSubstr("[item5,item6]"));
+  EXPECT_EQ(Run({"items", "get", "points", "item6", "item7"}).exit_status, 0);
   EXPECT_EQ(
       Run({"items", "delete", "points", "a", "--filter", "name:*"}).exit_status,
       2);

@@ -162,6 +162,29 @@ TEST_F(ModelCommandTest, PackedAndPerHeadFilesAreStoredAlike) {
   EXPECT_EQ(weights("packed"), weights("heads"));
 }
 
+TEST_F(ModelCommandTest, CreatingAgainTellsOfAnotherModel) {
+  for (const char* name : {"taste", "other"}) {
+    ASSERT_EQ(Run({"model", "import", name, PackedFile(false), "--prefix",
+                   "attn.", "--heads", "2"})
+                  .exit_status,
+              0);
+  }
+  const auto create = [&](const std::string& model) {
+    return Run({"catalog", "create", "tasted", "--key-field", "key:4:dot",
+                "--model", "key=" + model});
+  };
+  EXPECT_EQ(create("taste:1").exit_status, 0);
+  // The newest is that one.
+  EXPECT_EQ(create("taste").err, "");
+  EXPECT_THAT(create("other").err,
+              HasSubstr("model other of key (it has taste:1)"));
+  // No temperature of it can be fitted to products of vectors.
+  const std::string pairs = File("pairs.jsonl", "");
+  EXPECT_THAT(
+      Run({"fit", "temperature", "--catalog", "tasted", "--pairs", pairs}).err,
+      HasSubstr("whose logits a model makes"));
+}
+
 TEST_F(ModelCommandTest, WrongUseIsExplained) {
   const std::string file = PackedFile(false);
   for (const auto& [arguments, what] :

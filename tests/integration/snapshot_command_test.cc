@@ -70,6 +70,9 @@ TEST_F(SnapshotCommandTest, FromCreationOverAFileToASwap) {
       HasSubstr("as catalog shop-2, with 50 items"));
   const CommandResult refused =
       Run({"alias", "set", "shop", "shop-2", "--if-names", "shop-2"});
+  // As of a variable that is not set: no condition is not what was meant.
+  EXPECT_EQ(
+      Run({"alias", "set", "shop", "shop-2", "--if-names", ""}).exit_status, 2);
   EXPECT_EQ(refused.exit_status, 1);
   EXPECT_THAT(refused.err, HasSubstr("names catalog 'shop-1'"));
   EXPECT_THAT(
