@@ -100,7 +100,10 @@ absl::Status ImportRows::AddDirectory(const std::string& directory) {
   ATTENDANT_RETURN_IF_ERROR(AddSource(
       model.key_field.name(), PathIn(directory, kKeysFile), ids_path, ids));
   const std::string attributes = PathIn(directory, kAttributesFile);
-  if (access(attributes.c_str(), F_OK) != 0) return absl::OkStatus();
+  // Without one the file is what a fit of another kind left behind.
+  if (model.attributes.empty() || access(attributes.c_str(), F_OK) != 0) {
+    return absl::OkStatus();
+  }
   return AddAttributes(attributes);
 }
 

@@ -61,6 +61,10 @@ class ImportRowsTest : public ::testing::Test {
     model.key_field.set_name(field);
     model.key_field.set_dimension(static_cast<int>(dim));
     SetDefaults({}, model.key_field);
+    if (!attributes.empty()) {
+      model.attributes.emplace_back().set_name("name");
+      model.attributes.back().set_type(v1::ATTRIBUTE_TYPE_STRING);
+    }
     std::vector<OutputFile> files = {{kIdsFile, ids},
                                      {kKeysFile, NpyBytes(keys, dim)}};
     if (!attributes.empty()) files.push_back({kAttributesFile, attributes});
@@ -82,6 +86,17 @@ class ImportRowsTest : public ::testing::Test {
   ScratchDirectory directory_;
   v1::CatalogSchema schema_;
 };
+
+TEST_F(ImportRowsTest, AttributesOfAnotherFitAreNotRead) {
+  Fit("events", "a\n", {5, 6}, 2, "{\"id\":\"a\",\"name\":\"old\"}");
+  ImportInputs inputs;
+  inputs.directories = {Fit("events", "a\n", {1, 2}, 2)};
+  ASSERT_OK_AND_ASSIGN(const auto rows, Open(inputs));
+  ASSERT_EQ(rows->row_count(), 1);
+  ASSERT_OK_AND_ASSIGN(const v1::Item item, rows->ReadItem(0));
+  EXPECT_THAT(Key(item, "events"), ElementsAre(1, 2));
+  EXPECT_EQ(item.attributes_size(), 0);
+}
 
 TEST_F(ImportRowsTest, JoinsDirectoriesAndAttributesById) {
   ImportInputs inputs;

@@ -197,6 +197,9 @@ TEST_F(LoadRunTest, ExitStatusSaysWhatWentWrong) {
         {"--rate", "10", "--ramp", "10:20"},
         {"--steps", "10,0"},
         {"--html", data_ / "missing/load.html"},
+        {"--mix", "write", "--verify", "5"},
+        {"--auth-token-file", data_ / "missing"},
+        {"--ca", data_ / "missing.pem"},
         {"--seed", "-1"}}) {
     std::vector<std::string> arguments = {"--catalog", "none"};
     arguments.insert(arguments.end(), wrong.begin(), wrong.end());

@@ -142,6 +142,18 @@ TEST(ClosedLoopTest, ALoadThatIsStoppedIsAsLongAsItWas) {
   EXPECT_LT(result.duration, absl::Seconds(30));
 }
 
+// A server that stands still from the middle of the load on.
+TEST(ClosedLoopTest, WhatFailsAfterTheEndIsCounted) {
+  FakeServer server([](std::int64_t index) {
+    if (index < 1) return absl::OkStatus();
+    absl::SleepFor(absl::Milliseconds(300));
+    return absl::DeadlineExceededError("no answer");
+  });
+  const LoadResult result =
+      RunClosedLoop(Options(1), {.send = server.Sender()});
+  EXPECT_EQ(result.total.CountOf(absl::StatusCode::kDeadlineExceeded), 1);
+}
+
 TEST(ClosedLoopTest, WarmupIsNotCounted) {
   FakeServer server([](std::int64_t) { return absl::OkStatus(); });
   std::atomic<std::int64_t> sent{0};
