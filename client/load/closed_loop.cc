@@ -26,9 +26,12 @@ class Loop {
       for (int i = 0; i < options_.concurrency; ++i) Send();
       running_.wait();
     }
-    return recorder_.Await(
-        count_from_, std::clamp(TimeSince(count_from_), absl::Nanoseconds(1),
-                                options_.duration));
+    const absl::Duration duration = std::clamp(
+        TimeSince(count_from_), absl::Nanoseconds(1), options_.duration);
+    LoadResult result = recorder_.Await(count_from_, duration);
+    // What fails later is counted, and takes no part in the rate.
+    result.duration = duration;
+    return result;
   }
 
  private:

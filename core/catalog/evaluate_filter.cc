@@ -274,7 +274,9 @@ class ListIn : public Present {
  public:
   ListIn(const AttributeColumn& column,
          absl::flat_hash_set<std::vector<std::int32_t>> lists)
-      : Present(column), lists_(std::move(lists)) {}
+      : Present(column), lists_(std::move(lists)) {
+    if (lists_.size() <= kFewValues) few_.assign(lists_.begin(), lists_.end());
+  }
   void Evaluate(const Block& block, std::uint64_t* words) const override {
     std::fill_n(words, block.word_count(), 0);
     for (std::int64_t i = 0; i < block.row_count; ++i) {
@@ -288,6 +290,10 @@ class ListIn : public Present {
 
  private:
   bool IsWanted(std::size_t row) const {
+    if (!few_.empty()) {
+      return std::any_of(few_.begin(), few_.end(),
+                         [&](const auto& list) { return IsList(row, list); });
+    }
     thread_local std::vector<std::int32_t> list;
     list.clear();
     const std::int64_t begin = column_.begins[row];
@@ -297,7 +303,18 @@ class ListIn : public Present {
     return lists_.contains(list);
   }
 
+  bool IsList(std::size_t row, const std::vector<std::int32_t>& list) const {
+    if (list.size() != static_cast<std::size_t>(column_.counts[row])) {
+      return false;
+    }
+    std::int64_t entry = column_.begins[row];
+    return std::all_of(list.begin(), list.end(), [&](std::int32_t code) {
+      return column_.entries[entry++].code == code;
+    });
+  }
+
   const absl::flat_hash_set<std::vector<std::int32_t>> lists_;
+  std::vector<std::vector<std::int32_t>> few_;  // all of them, if they are few
 };
 
 class Not : public Predicate {

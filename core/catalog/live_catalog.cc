@@ -479,6 +479,8 @@ void LiveCatalog::PublishDefaults(
     }
   }
   Publish(std::move(next));
+  // What failed before may be what is changed here.
+  merge_pause_ = {};
   if (Plan(/*settled=*/true).needed()) ScheduleMerge(absl::ZeroDuration());
 }
 

@@ -45,8 +45,8 @@ struct LiveCatalogOptions {
   // Where memory is counted, and asked for: writes that would not fit are
   // refused, and merges put off. Must outlive the catalog. Null: nowhere.
   MemoryBudget* memory = nullptr;
-  // When a merge that was put off for want of memory is tried again, unless a
-  // write comes first.
+  // When a merge that was put off for want of memory, or that failed, is tried
+  // again; one that goes on failing after up to 64 times as long.
   absl::Duration retry_time = absl::Seconds(5);
   // How often indexes are asked whether queries came that they may learn from.
   absl::Duration learn_interval = absl::Seconds(5);
@@ -207,8 +207,8 @@ class LiveCatalog {
     return static_cast<int>(write_queue_.size());
   }
   std::vector<IndexState> index_states() const;
-  // Why the last index build failed or was put off, or OK. It is tried again
-  // after the next write; one that memory was too full for, after a while too.
+  // Why the last index build failed or was put off, or OK. It is tried again by
+  // itself.
   absl::Status merge_status() const;
   // Why the files of segments could not be written, or OK. It is tried again
   // after the next merge.
@@ -239,6 +239,15 @@ class LiveCatalog {
     std::vector<std::shared_ptr<FlatIndex>> indexes;  // by field
     // By field and head.
     std::vector<std::vector<std::shared_ptr<FlatIndex>>> head_indexes;
+  };
+
+  // Of what failed, twice as long each time in a row.
+  struct Pause {
+    int failure_count = 0;
+    SteadyTime end;
+
+    bool IsOn() const;
+    void Begin(absl::Duration first);
   };
 
   struct PendingWrite;
@@ -328,8 +337,12 @@ class LiveCatalog {
   // Looks again whether something is to be merged, after so long.
   void ScheduleRetry(absl::Duration delay)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // After a merge that failed, twice as long as the last time.
-  void PutOffMerges() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Keeps what became of a seal or a merge, and sees to what comes next.
+  void NoteOutcome(const absl::Status& status, Pause& pause,
+                   Published<absl::Status>& place)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Begins at once what waits for a pause to end.
+  void EndPauses() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Memory for a merge while it lasts. Where there is none the merge is put
   // off, and `status` says so.
   absl::StatusOr<MemoryBudget::Account> ReserveMerge(
@@ -419,9 +432,9 @@ class LiveCatalog {
   Published<absl::Status> merge_status_{std::make_shared<const absl::Status>()};
   Published<absl::Status> seal_status_{std::make_shared<const absl::Status>()};
   bool retry_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
-  // Merges that failed one after the other, and when the next may begin.
-  int failure_count_ ABSL_GUARDED_BY(mutex_) = 0;
-  SteadyTime next_merge_ ABSL_GUARDED_BY(mutex_);
+  SteadyTime next_retry_ ABSL_GUARDED_BY(mutex_);
+  Pause merge_pause_ ABSL_GUARDED_BY(mutex_);
+  Pause seal_pause_ ABSL_GUARDED_BY(mutex_);
   MemoryBudget::Account account_ ABSL_GUARDED_BY(mutex_);  // of current_
   Published<absl::Status> save_status_{std::make_shared<const absl::Status>()};
   Recovery recovery_;  // written by Open

@@ -24,6 +24,9 @@ constexpr std::int64_t kMaxLoggedChanges = 65536;
 // Times, a millisecond apart, that a merge looks whether what it has merged is
 // read still: queries take less.
 constexpr int kFreeLooks = 50;
+// What takes so many times less than it frees is done whether memory has room
+// or not: where it is full, deletes would else free nothing.
+constexpr std::int64_t kShrinkage = 4;
 // Of merges that leave this many rows, freed memory is given back. They take
 // seconds.
 constexpr std::int64_t kLongCount = 100000;
@@ -38,6 +41,18 @@ Share ShareOf(const MergePlan& plan, const Snapshot& snapshot) {
     row_count += snapshot.segments[i].row_end;
   }
   return plan.retrains || row_count >= kLongCount ? Share::kIdle : Share::kLow;
+}
+
+// What the segments of a merge hold, and is free after it.
+std::int64_t MergedBytes(const Snapshot& snapshot, const MergePlan& plan) {
+  std::int64_t bytes = 0;
+  for (std::size_t i = plan.first; i < plan.end; ++i) {
+    const Segment& segment = *snapshot.segments[i].segment;
+    bytes += segment.rows->memory().sum();
+    ForEachIndex(segment,
+                 [&](const KeyIndex& index) { bytes += index.memory().sum(); });
+  }
+  return bytes;
 }
 
 bool AnyLearns(const Snapshot& snapshot) {
@@ -72,7 +87,8 @@ void LiveCatalog::ScheduleMerges() {
 
 void LiveCatalog::ScheduleMerge(absl::Duration delay) {
   if (closing_) return;
-  delay = std::max(delay, TimeUntil(next_merge_));
+  // What failed is tried again when its pause is over.
+  if (merge_pause_.IsOn()) return ScheduleRetry(TimeUntil(merge_pause_.end));
   if (await_count_ > 0) delay = absl::ZeroDuration();
   if (merge_scheduled_) {
     if (delay == absl::ZeroDuration()) background_->Hurry(this);
@@ -89,6 +105,7 @@ void LiveCatalog::ScheduleSeal() {
     if (!seal_status_.Load()->ok()) Keep(absl::OkStatus(), seal_status_);
     return;
   }
+  if (seal_pause_.IsOn()) return ScheduleRetry(TimeUntil(seal_pause_.end));
   seal_scheduled_ = true;
   background_->Add(
       this, absl::ZeroDuration(), [this] { SealOnce(); }, Lane::kShort);
@@ -104,8 +121,14 @@ void LiveCatalog::RunMerge() {
 absl::StatusOr<MemoryBudget::Account> LiveCatalog::ReserveMerge(
     const MergePlan& plan, Published<absl::Status>& status) {
   if (options_.memory == nullptr) return MemoryBudget::Account();
-  absl::StatusOr<MemoryBudget::Account> room = options_.memory->Reserve(
-      "an index build", MergeBytes(*current_, plan, wanted_models_));
+  const std::int64_t bytes = MergeBytes(*current_, plan, wanted_models_);
+  if (kShrinkage * bytes <= MergedBytes(*current_, plan)) {
+    MemoryBudget::Account small = options_.memory->OpenAccount();
+    small.Set(bytes);
+    return small;
+  }
+  absl::StatusOr<MemoryBudget::Account> room =
+      options_.memory->Reserve("an index build", bytes);
   if (room.ok()) return room;
   Keep(room.status(), status);
   ScheduleRetry(options_.retry_time);
@@ -113,9 +136,11 @@ absl::StatusOr<MemoryBudget::Account> LiveCatalog::ReserveMerge(
 }
 
 void LiveCatalog::ScheduleRetry(absl::Duration delay) {
-  if (retry_scheduled_ || closing_) return;
+  const SteadyTime due = SteadyAfter(delay);
+  if (closing_ || (retry_scheduled_ && next_retry_ <= due)) return;
   // Not as a merge that is scheduled: nobody is to wait for it.
   retry_scheduled_ = true;
+  next_retry_ = due;
   background_->Add(this, delay, [this] {
     MutexLock lock(&mutex_);
     retry_scheduled_ = false;
@@ -123,13 +148,26 @@ void LiveCatalog::ScheduleRetry(absl::Duration delay) {
   });
 }
 
+bool LiveCatalog::Pause::IsOn() const {
+  return failure_count > 0 && SteadyNow() < end;
+}
+
 // What fails takes up to minutes until it does.
-void LiveCatalog::PutOffMerges() {
+void LiveCatalog::Pause::Begin(absl::Duration first) {
   constexpr int kMostDoublings = 6;
-  const absl::Duration pause =
-      options_.retry_time * (1 << std::min(failure_count_++, kMostDoublings));
-  next_merge_ = SteadyAfter(pause);
-  ScheduleRetry(pause);
+  end = SteadyAfter(first * (1 << std::min(failure_count, kMostDoublings)));
+  ++failure_count;
+}
+
+void LiveCatalog::NoteOutcome(const absl::Status& status, Pause& pause,
+                              Published<absl::Status>& place) {
+  Keep(status, place);
+  if (status.ok()) {
+    pause = {};
+  } else {
+    pause.Begin(options_.retry_time);
+  }
+  ScheduleMerges();
 }
 
 // What a seal or a merge does, fixed when it begins.
@@ -230,12 +268,7 @@ void LiveCatalog::SealOnce() {
   FreeMerged(1);
   MutexLock lock(&mutex_);
   seal_scheduled_ = false;
-  Keep(status, seal_status_);
-  if (status.ok()) {
-    ScheduleMerges();
-  } else {
-    ScheduleRetry(options_.retry_time);
-  }
+  NoteOutcome(status, seal_pause_, seal_status_);
   changed_.NotifyAll();
 }
 
@@ -323,13 +356,7 @@ std::int64_t LiveCatalog::MergeOnce() {
   if (status.ok()) SaveSegments(/*worth_it=*/all);
   MutexLock lock(&mutex_);
   merge_scheduled_ = false;
-  Keep(status, merge_status_);
-  if (status.ok()) {
-    failure_count_ = 0;
-    ScheduleMerges();
-  } else {
-    PutOffMerges();
-  }
+  NoteOutcome(status, merge_pause_, merge_status_);
   ScheduleLearning();
   changed_.NotifyAll();
   return row_count;
@@ -426,9 +453,17 @@ void LiveCatalog::ReprojectTail(SegmentView& view, int field,
   view.segment = std::move(segment);
 }
 
+void LiveCatalog::EndPauses() {
+  if (!merge_pause_.IsOn() && !seal_pause_.IsOn()) return;
+  merge_pause_ = {};
+  seal_pause_ = {};
+  ScheduleMerges();
+}
+
 void LiveCatalog::AwaitIndexes() {
   MutexLock lock(&mutex_);
   ++await_count_;
+  EndPauses();
   while (merge_scheduled_ || seal_scheduled_) {
     // Hurry a merge that waits for writes to settle.
     background_->Hurry(this);

@@ -40,10 +40,10 @@ double PooledDeviation(std::span<const PooledPart> parts,
 double RelativeError(double deviation, std::span<const float> pooled_value) {
   // 1.96 of a normal number, and some more: how codes err is common to all
   // queries of an index, so that where it is more than expected, it is for all.
-  constexpr double kDeviations = 2.25;
+  constexpr double kNormDeviations = 2.25;
   if (deviation == 0) return kLeastRelativeError;
   return std::max(kLeastRelativeError,
-                  kDeviations * deviation / Norm(pooled_value));
+                  kNormDeviations * deviation / Norm(pooled_value));
 }
 
 }  // namespace attendant

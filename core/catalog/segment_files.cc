@@ -238,11 +238,19 @@ absl::StatusOr<std::optional<SegmentFiles::Loaded>> SegmentFiles::Load(
     const Snapshot& empty) {
   if (directory_ == nullptr) return std::nullopt;
   has_manifest_ = true;  // until it is known
+  knows_files_ = false;
+  // What can't be read stays until there is another manifest: nothing new takes
+  // the place of its files.
+  last_number_ = directory_->LastNumber();
   ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> manifest,
                              directory_->GetManifest());
   has_manifest_ = manifest.has_value();
-  if (!has_manifest_) return std::nullopt;
-  return Read(*manifest, empty);
+  std::optional<Loaded> loaded;
+  if (has_manifest_) {
+    ATTENDANT_ASSIGN_OR_RETURN(loaded, Read(*manifest, empty));
+  }
+  knows_files_ = true;
+  return loaded;
 }
 
 absl::StatusOr<std::optional<SegmentFiles::Loaded>> SegmentFiles::Read(
@@ -251,7 +259,7 @@ absl::StatusOr<std::optional<SegmentFiles::Loaded>> SegmentFiles::Read(
   if (source.Get<std::uint64_t>() != FingerprintOf(empty)) return std::nullopt;
   Loaded loaded;
   loaded.sequence = source.Get<std::int64_t>();
-  last_number_ = source.Get<std::int64_t>();
+  last_number_ = std::max(last_number_, source.Get<std::int64_t>());
   const auto get_file = [&source] {
     File file;
     file.name = source.GetText();
@@ -380,6 +388,7 @@ absl::StatusOr<SegmentFiles::File> SegmentFiles::SaveSegment(
 }
 
 void SegmentFiles::RemoveUnwanted() {
+  if (!knows_files_) return;
   std::erase_if(segment_files_, [&](const SegmentFile& file) {
     return file.segment.expired() && named_.count(file.file.name) == 0;
   });
@@ -436,6 +445,7 @@ absl::Status SegmentFiles::Save(const Snapshot& snapshot, std::int64_t sequence,
   ATTENDANT_RETURN_IF_ERROR(
       directory_->PutManifest(manifest.Take() + segments.Take()));
   has_manifest_ = true;
+  knows_files_ = true;
   ATTENDANT_FAIL_POINT("segments.after_manifest");
   std::erase_if(segment_files_, [&](const SegmentFile& file) {
     return named.count(file.file.name) == 0;
@@ -452,6 +462,7 @@ absl::Status SegmentFiles::Clear() {
   if (empty()) return absl::OkStatus();
   ATTENDANT_RETURN_IF_ERROR(directory_->Clear());
   has_manifest_ = false;
+  knows_files_ = true;
   return absl::OkStatus();
 }
 

@@ -90,6 +90,7 @@ class SegmentFiles {
   const SegmentDirectory* const directory_;
   ScratchFiles* const scratch_files_;
   bool has_manifest_ = false;
+  bool knows_files_ = true;       // all that the manifest names
   std::int64_t last_number_ = 0;  // of names
   // What the directory has, by the manifest or to be named by the next.
   std::vector<SegmentFile> segment_files_;

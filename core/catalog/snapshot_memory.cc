@@ -145,8 +145,13 @@ std::int64_t MergeBytes(const Snapshot& snapshot, const MergePlan& plan,
       bytes += SampleBytes(key_count, field.dim);
     }
   }
+  // Of rows those that live.
   for (std::size_t i = plan.first; i < plan.end; ++i) {
-    bytes += snapshot.segments[i].segment->rows->memory().sum();
+    const SegmentView& view = snapshot.segments[i];
+    const double share = static_cast<double>(view.live_count) /
+                         std::max<double>(1, view.row_end);
+    bytes += static_cast<std::int64_t>(
+        share * static_cast<double>(view.segment->rows->memory().sum()));
   }
   return bytes;
 }

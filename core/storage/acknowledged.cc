@@ -3,6 +3,7 @@
 #include <rocksdb/file_system.h>
 #include <xxhash.h>
 
+#include <cstddef>
 #include <cstring>
 #include <utility>
 
@@ -17,6 +18,15 @@ struct Record {
   std::uint64_t hash = 0;  // of `acknowledged`
 };
 static_assert(sizeof(Record) == 6 * sizeof(std::uint64_t), "no padding");
+
+// As it was before RocksDB's number was in it.
+struct OldRecord {
+  std::int64_t sequence = 0;
+  std::uint64_t manifest_number = 0;
+  std::uint64_t manifest_bytes = 0;
+  std::uint64_t manifest_hash = 0;
+  std::uint64_t hash = 0;  // of the others
+};
 
 std::uint64_t HashOf(const Acknowledged& acknowledged) {
   return XXH3_64bits(&acknowledged, sizeof(acknowledged));
@@ -42,6 +52,16 @@ absl::StatusOr<AcknowledgedMark> AcknowledgedMark::Open(const std::string& path,
   if (!read.ok()) {
     return absl::InternalError(
         absl::StrCat("can't read ", path, ": ", read.ToString()));
+  }
+  if (bytes.size() == sizeof(OldRecord)) {
+    OldRecord old;
+    std::memcpy(&old, bytes.data(), sizeof(old));
+    if (old.hash == XXH3_64bits(&old, offsetof(OldRecord, hash))) {
+      mark.acknowledged_ = {.sequence = old.sequence,
+                            .manifest_number = old.manifest_number,
+                            .manifest_bytes = old.manifest_bytes,
+                            .manifest_hash = old.manifest_hash};
+    }
   }
   if (bytes.size() != sizeof(record)) return mark;
   std::memcpy(&record, bytes.data(), sizeof(record));

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/fail_point.h"
 #include "core/base/status.h"
@@ -183,6 +184,21 @@ absl::StatusOr<std::optional<std::string>> SegmentDirectory::GetManifest()
     if (hash == HashText(*bytes)) return bytes;
   }
   return absl::DataLossError(absl::StrCat(path, " is damaged"));
+}
+
+std::int64_t SegmentDirectory::LastNumber() const {
+  std::int64_t last = 0;
+  const auto names = files_.ListDirectory(path_);
+  if (!names.ok()) return last;
+  for (const std::string& name : *names) {
+    std::int64_t number = 0;
+    const std::size_t dash = name.rfind('-');
+    if (dash != std::string::npos &&
+        absl::SimpleAtoi(name.substr(dash + 1), &number)) {
+      last = std::max(last, number);
+    }
+  }
+  return last;
 }
 
 void SegmentDirectory::RemoveOthers(const std::set<std::string>& kept) const {

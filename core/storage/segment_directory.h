@@ -59,6 +59,8 @@ class SegmentDirectory {
   // Nothing if there is none; DataLoss if it is damaged.
   absl::StatusOr<std::optional<std::string>> GetManifest() const;
 
+  // The greatest N of files named WHAT-N; 0 if there are none.
+  std::int64_t LastNumber() const;
   // Removes all files but the manifest and those named. What can't be removed
   // stays: it is in nobody's way.
   void RemoveOthers(const std::set<std::string>& kept) const;

@@ -266,9 +266,10 @@ std::uint64_t EffortOf(const v1::AttendRequest& request) {
     return std::bit_width(
         static_cast<std::uint64_t>(std::max<std::int64_t>(count, 0)));
   };
-  // 0 of what is not set or will be refused.
+  // Beyond all numbers: of what is not set or will be refused.
+  constexpr int kNone = 1 << 20;
   const auto scale = [](double number) {
-    return number > 0 && std::isfinite(number) ? std::ilogb(number) : 0;
+    return number > 0 && std::isfinite(number) ? std::ilogb(number) : kNone;
   };
   constexpr double kSteps = 20;
   const auto share = [](double number) {

@@ -383,6 +383,7 @@ TEST(EffortTest, TellsApartWhatTakesLonger) {
   EXPECT_EQ(effort_of([](Request&) {}), usual);
   EXPECT_NE(effort_of([](Request& r) { r.set_key_field("large"); }), usual);
   EXPECT_NE(effort_of([](Request& r) { r.set_temperature(.01); }), usual);
+  EXPECT_NE(effort_of([](Request& r) { r.set_temperature(1); }), usual);
   EXPECT_NE(effort_of([](Request& r) { r.set_omit_pooled_value(true); }),
             usual);
   EXPECT_NE(

@@ -152,6 +152,7 @@ TEST(ClosedLoopTest, WhatFailsAfterTheEndIsCounted) {
   const LoadResult result =
       RunClosedLoop(Options(1), {.send = server.Sender()});
   EXPECT_EQ(result.total.CountOf(absl::StatusCode::kDeadlineExceeded), 1);
+  EXPECT_EQ(result.duration, Options(1).duration);
 }
 
 TEST(ClosedLoopTest, WarmupIsNotCounted) {

@@ -703,6 +703,30 @@ TEST_F(MemoryLimitTest, WritesResumeWhenMemoryIsFree) {
   EXPECT_EQ(budget_->use().counted_bytes, 0);
 }
 
+// What merges then free is more than what they take.
+TEST_F(MemoryLimitTest, DeletesFreeMemoryThoughThereIsNone) {
+  constexpr std::int64_t kLimit = 16 << 20;
+  Open(kLimit);
+  EXPECT_FALSE(Fill().ok());
+  MemoryBudget::Account other = budget_->OpenAccount();
+  other.Set(kLimit);
+  std::vector<std::string> ids;
+  const auto snapshot = catalog_->snapshot();
+  for (const SegmentView& view : snapshot->segments) {
+    for (RowIndex row = 0; row < view.row_end; ++row) {
+      ids.emplace_back(view.segment->rows->Id(row));
+    }
+  }
+  // All but a tenth.
+  ids.resize(ids.size() * 9 / 10);
+  ASSERT_OK(catalog_->Delete(ids, ""));
+  catalog_->AwaitIndexes();
+  EXPECT_OK(catalog_->merge_status());
+  EXPECT_LE(catalog_->memory_bytes(), kLimit / 4);
+  other.Set(0);
+  EXPECT_OK(catalog_->Upsert(RandomItems(1, 64, 99), ""));
+}
+
 TEST_F(MemoryLimitTest, AnIndexBuildWithoutRoomIsPutOffAndThenMade) {
   constexpr std::int64_t kLimit = 64 << 20;
   Open(kLimit, IndexKind::kIvf);

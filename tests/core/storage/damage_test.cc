@@ -1,5 +1,7 @@
 // What a damaged file does: the store says so, or everything is there. Never
 // does an acknowledged write disappear without an error.
+#include <xxhash.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -317,6 +319,25 @@ TEST_F(DamageTest, ShortLogThatLacksAnEncoderIsALoss) {
   EXPECT_THAT(Check("short"),
               StatusIs(absl::StatusCode::kDataLoss,
                        HasSubstr("acknowledged writes are lost")));
+}
+
+// As programs before wrote it: without RocksDB's number, in 40 bytes.
+TEST_F(DamageTest, AMarkOfTheOldFormGuardsToo) {
+  const fs::path log = Find(ItemsOf(golden()), "", ".log");
+  const std::string bytes = ReadBytes(fs::path(golden()) / log);
+  const fs::path mark = fs::path("items") / TestRecord().uid / "ACKNOWLEDGED";
+  const std::string now = ReadBytes(fs::path(golden()) / mark);
+  std::string old = now.substr(0, 8) + now.substr(16, 24);
+  const std::uint64_t hash = XXH3_64bits(old.data(), old.size());
+  old.append(reinterpret_cast<const char*>(&hash), sizeof(hash));
+  MakeCopy();
+  WriteBytes(fs::path(copy()) / mark, old);
+  EXPECT_OK(Check("whole"));
+  MakeCopy();
+  WriteBytes(fs::path(copy()) / mark, old);
+  WriteBytes(fs::path(copy()) / log, bytes.substr(0, bytes.size() - 10));
+  EXPECT_THAT(Check("short"), StatusIs(absl::StatusCode::kDataLoss,
+                                       HasSubstr("acknowledged were 25")));
 }
 
 TEST_F(DamageTest, DamagedMarkHidesNothing) {
