@@ -593,8 +593,9 @@ class Compiler {
     if (column.type == AttributeType::kString) {
       return TextsThat(column, [&](absl::string_view whole) {
         // Takes as long as both are; find() as long as one times the other.
-        return text.empty() || memmem(whole.data(), whole.size(), text.data(),
-                                      text.size()) != nullptr;
+        if (text.empty() || whole.size() < text.size()) return text.empty();
+        return memmem(whole.data(), whole.size(), text.data(), text.size()) !=
+               nullptr;
       });
     }
     const std::int32_t code = column.texts.Find(text);
