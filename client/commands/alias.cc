@@ -1,5 +1,6 @@
 // attendant alias set|list|delete
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"

@@ -1,4 +1,5 @@
 // attendant snapshot create|list|verify|restore|export|import|delete
+#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>

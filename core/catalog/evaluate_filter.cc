@@ -274,9 +274,7 @@ class ListIn : public Present {
  public:
   ListIn(const AttributeColumn& column,
          absl::flat_hash_set<std::vector<std::int32_t>> lists)
-      : Present(column), lists_(std::move(lists)) {
-    if (lists_.size() <= kFewValues) few_.assign(lists_.begin(), lists_.end());
-  }
+      : Present(column), lists_(std::move(lists)) {}
   void Evaluate(const Block& block, std::uint64_t* words) const override {
     std::fill_n(words, block.word_count(), 0);
     for (std::int64_t i = 0; i < block.row_count; ++i) {
@@ -290,8 +288,8 @@ class ListIn : public Present {
 
  private:
   bool IsWanted(std::size_t row) const {
-    if (!few_.empty()) {
-      return std::any_of(few_.begin(), few_.end(),
+    if (lists_.size() <= kFewValues) {
+      return std::any_of(lists_.begin(), lists_.end(),
                          [&](const auto& list) { return IsList(row, list); });
     }
     thread_local std::vector<std::int32_t> list;
@@ -314,7 +312,6 @@ class ListIn : public Present {
   }
 
   const absl::flat_hash_set<std::vector<std::int32_t>> lists_;
-  std::vector<std::vector<std::int32_t>> few_;  // all of them, if they are few
 };
 
 class Not : public Predicate {

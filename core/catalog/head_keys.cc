@@ -33,4 +33,14 @@ KeyProjection HeadProjection(const AttentionModel& model, int head) {
   return projection;
 }
 
+IndexKind KeyIndexKind(const AttentionModel* model, IndexKind wanted) {
+  const bool has_heads = model != nullptr && model->multi_head() != nullptr;
+  return has_heads ? IndexKind::kFlat : wanted;
+}
+
+IndexKind HeadIndexKind(const AttentionModel* model, IndexKind wanted) {
+  const bool is_additive = model != nullptr && model->additive() != nullptr;
+  return is_additive ? IndexKind::kFlat : wanted;
+}
+
 }  // namespace attendant

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "core/attention/model.h"
+#include "core/base/index_kind.h"
 #include "core/shortlist/key_index.h"
 
 namespace attendant {
@@ -24,6 +25,13 @@ KeyProjection StoredProjection(const AttentionModel& model);
 
 // What one head makes of a key, head in [0, StoredHeadCount).
 KeyProjection HeadProjection(const AttentionModel& model, int head);
+
+// The index that items' own keys are in under a model, where the field wants
+// one: queries go to the heads of multi-head attention instead.
+IndexKind KeyIndexKind(const AttentionModel* model, IndexKind wanted);
+
+// The same of head keys: no index knows how an additive network ranks.
+IndexKind HeadIndexKind(const AttentionModel* model, IndexKind wanted);
 
 }  // namespace attendant
 

@@ -101,18 +101,6 @@ absl::StatusOr<std::shared_ptr<const KeyIndex>> BuildIndex(
   return flat;
 }
 
-IndexKind HeadKindOf(const AttentionModel* model, IndexKind wanted) {
-  // No index knows how an additive network ranks.
-  return model != nullptr && model->additive() != nullptr ? IndexKind::kFlat
-                                                          : wanted;
-}
-
-// Queries go to the heads where there are any.
-IndexKind KindOf(const AttentionModel* model, IndexKind wanted) {
-  return model != nullptr && model->multi_head() != nullptr ? IndexKind::kFlat
-                                                            : wanted;
-}
-
 // OK if the disk has room for all floats that go there: before rows are copied
 // and minutes of training.
 absl::Status CheckRoom(const Merge& merge) {
@@ -123,8 +111,8 @@ absl::Status CheckRoom(const Merge& merge) {
     const AttentionModel* model = merge.models[f].model.get();
     const IndexKind wanted = merge.snapshot.wanted_indexes[f];
     std::int64_t dims = 0;
-    if (MayKeepKeysOnDisk(KindOf(model, wanted))) dims += field.dim;
-    if (MayKeepKeysOnDisk(HeadKindOf(model, wanted))) {
+    if (MayKeepKeysOnDisk(KeyIndexKind(model, wanted))) dims += field.dim;
+    if (MayKeepKeysOnDisk(HeadIndexKind(model, wanted))) {
       for (int h = 0; h < StoredHeadCount(model); ++h) {
         dims += HeadProjection(*model, h).weight.row_count;
       }
@@ -160,7 +148,7 @@ absl::StatusOr<std::vector<std::shared_ptr<const KeyIndex>>> BuildHeadIndexes(
   const Snapshot& snapshot = merge.snapshot;
   const AttentionModel* model = merge.models[field].model.get();
   std::vector<std::shared_ptr<const KeyIndex>> indexes;
-  const IndexKind kind = HeadKindOf(model, snapshot.wanted_indexes[field]);
+  const IndexKind kind = HeadIndexKind(model, snapshot.wanted_indexes[field]);
   for (int h = 0; h < StoredHeadCount(model); ++h) {
     if (merge.cancelled) return absl::CancelledError("the build was cancelled");
     const KeyProjection projection = HeadProjection(*model, h);
@@ -242,7 +230,7 @@ absl::StatusOr<std::shared_ptr<const Segment>> Run(Merge merge) {
     ATTENDANT_ASSIGN_OR_RETURN(
         std::shared_ptr<const KeyIndex> index,
         BuildIndex(keys, field.dim, field.score_kind,
-                   KindOf(model, snapshot.wanted_indexes[f]),
+                   KeyIndexKind(model, snapshot.wanted_indexes[f]),
                    ListsOf(merge, f, -1), files, merge.cancelled,
                    merged->rows.get()));
     merged->indexes.push_back(std::move(index));

@@ -43,13 +43,10 @@ std::int64_t IndexedBytes(std::int64_t key_count, std::int64_t dim,
 // Of the keys that a model makes of so many.
 std::int64_t HeadBytes(std::int64_t key_count, const AttentionModel* model,
                        IndexKind kind, bool on_disk) {
-  const bool additive = model != nullptr && model->additive() != nullptr;
   std::int64_t bytes = 0;
   for (int h = 0; h < StoredHeadCount(model); ++h) {
-    // No index knows how an additive network ranks.
-    bytes +=
-        IndexedBytes(key_count, HeadProjection(*model, h).weight.row_count,
-                     additive ? IndexKind::kFlat : kind, on_disk && !additive);
+    bytes += IndexedBytes(key_count, HeadProjection(*model, h).weight.row_count,
+                          kind, on_disk);
   }
   return bytes;
 }
@@ -129,19 +126,23 @@ std::int64_t MergeBytes(const Snapshot& snapshot, const MergePlan& plan,
   std::int64_t bytes = 0;
   for (std::size_t f = 0; f < snapshot.wanted_indexes.size(); ++f) {
     const KeyFieldSchema& field = snapshot.schema->key_fields[f];
-    const IndexKind kind = snapshot.wanted_indexes[f];
-    const bool on_disk = field.keys_on_disk && MayKeepKeysOnDisk(kind);
+    const AttentionModel* model = models[f].model.get();
+    const IndexKind kind = KeyIndexKind(model, snapshot.wanted_indexes[f]);
+    const IndexKind head_kind =
+        HeadIndexKind(model, snapshot.wanted_indexes[f]);
+    const auto on_disk = [&field](IndexKind of_keys) {
+      return field.keys_on_disk && MayKeepKeysOnDisk(of_keys);
+    };
     std::int64_t key_count = 0;
     for (std::size_t i = plan.first; i < plan.end; ++i) {
       key_count += snapshot.segments[i].live_key_counts[f];
     }
-    const AttentionModel* model = models[f].model.get();
-    bytes += HeadBytes(key_count, model, kind, on_disk);
+    bytes += HeadBytes(key_count, model, head_kind, on_disk(head_kind));
     if (model != snapshot.models[f].model.get()) {
       bytes += ProjectedBytes(key_count, model);
     }
-    bytes += IndexedBytes(key_count, field.dim, kind, on_disk);
-    if (plan.retrains && kind != IndexKind::kFlat) {
+    bytes += IndexedBytes(key_count, field.dim, kind, on_disk(kind));
+    if (plan.retrains && snapshot.wanted_indexes[f] != IndexKind::kFlat) {
       bytes += SampleBytes(key_count, field.dim);
     }
   }

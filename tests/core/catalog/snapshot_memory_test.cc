@@ -6,6 +6,8 @@
 
 #include <cmath>
 #include <fstream>
+#include <memory>
+#include <optional>
 #include <random>
 #include <span>
 #include <string>
@@ -14,6 +16,7 @@
 #include "absl/base/config.h"
 #include "core/catalog/live_catalog.h"
 #include "tests/core/catalog/catalog_fixture.h"
+#include "tests/support/random_model.h"
 #include "tests/support/status_matchers.h"
 
 #if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER)
@@ -200,6 +203,30 @@ TEST_F(SnapshotPartsTest, TextEncodersCount) {
   ASSERT_OK(catalog_->SetEncoder(0, *std::move(encoder)));
   EXPECT_GE(catalog_->memory().encoders, (2 + 4) * 4 + 2 * 32);
   EXPECT_LE(catalog_->memory().encoders, 1000);
+}
+
+// Before any head has keys; those of the field stay in memory beside them, as
+// queries no longer go there.
+TEST_F(SnapshotPartsTest, AMergeCountsTheKeysThatAModelWillMake) {
+  CatalogSchema schema = OneFieldSchema(4);
+  schema.key_fields[0].index_kind = IndexKind::kIvf;
+  schema.key_fields[0].keys_on_disk = true;
+  OpenCatalog(schema);
+  Upsert(RandomItems(1000, 4, 1));
+  const auto snapshot = catalog_->snapshot();
+  const MergePlan plan = {0, snapshot->segments.size(), true};
+  const auto bytes = [&](std::optional<AttentionModel> model) {
+    NamedModel wanted;
+    if (model) wanted.model = std::make_shared<const AttentionModel>(*model);
+    return MergeBytes(*snapshot, plan, {wanted});
+  };
+  const std::int64_t without = bytes(std::nullopt);
+  const AttentionModel model = RandomMultiHeadModel(5);
+  const std::int64_t head_dim =
+      model.multi_head()->key.weight.row_count / model.head_count();
+  // The field's floats, and those of a head before they are on the disk.
+  EXPECT_GE(bytes(model) - without, 1000 * (4 + head_dim) * 4 - 1000 * 20);
+  EXPECT_GT(bytes(RandomAdditiveModel(5)), without);
 }
 
 }  // namespace
