@@ -436,7 +436,6 @@ class UnscoredMassLearner {
     CodedQuery coded;
     std::vector<float> scores;
     std::vector<std::int32_t> chosen;
-    std::vector<float> predicted;
     std::vector<float> log_sums(static_cast<std::size_t>(lists_.list_count()));
     for (auto q = static_cast<std::size_t>(begin);
          q < static_cast<std::size_t>(end); ++q) {
@@ -460,13 +459,10 @@ class UnscoredMassLearner {
           log_sums[l] = LogSums(rate, q, static_cast<std::int64_t>(l))[s];
         }
         SumVisited(log_sums, trial);
-        mass_.PredictLists(lists_, trial.visited, predicted);
-        trial.log_predicted = mass_.LogPredictedSum(parts, predicted);
-        // Most queries that see all keys use the prediction.
-        trial.draws =
-            mass_.Draw(parts, trial.visited, predicted,
-                       rate == 0 ? UnscoredMass::kDrawsBesidePrediction
-                                 : UnscoredMass::kDraws);
+        const UnscoredMass::Prediction prediction =
+            mass_.PredictParts(parts, trial.visited);
+        trial.log_predicted = UnscoredMass::LogPredictedSum(parts, prediction);
+        trial.draws = UnscoredMass::Draw(parts, trial.visited, prediction);
         // These end here.
         trial.visited.coded = nullptr;
         trial.visited.scores = {};
@@ -571,7 +567,8 @@ class UnscoredMassLearner {
   static double UnseenFactorOf(Trials trials, const Trust& trust) {
     std::vector<double> needed;
     for (const Trial& trial : trials) {
-      if (trial.draws.suffice()) {
+      if (trial.draws.suffice() ||
+          UnscoredMass::UsesPrediction(trial.visited, trust)) {
         needed.push_back(NeededFactor(trial, trust));
       }
     }
@@ -589,10 +586,11 @@ class UnscoredMassLearner {
   static double NeededFactor(const Trial& trial, const Trust& known) {
     const VisitedMass& visited = trial.visited;
     const UnscoredGuess guess =
-        UnscoredMass::Combine(visited, trial.draws, trial.log_predicted,
-                              {known.log_bias, known.log_deviation, 0});
-    const double log_guess = LogAdd(
-        visited.log_sum, guess.partition.max + std::log(guess.partition.sum));
+        UnscoredMass::UsesPrediction(visited, known)
+            ? UnscoredMass::GuessByPrediction(visited, trial.log_predicted,
+                                              known)
+            : UnscoredMass::GuessByDraws(visited, trial.draws, known);
+    const double log_guess = LogAdd(visited.log_sum, guess.log_sum);
     const double error =
         std::abs(log_guess - LogAdd(visited.log_sum, trial.log_rest));
     // A log-normal distribution's deviation r, as a share of its guess, makes

@@ -100,7 +100,7 @@ void ListCarry::Finish(AttentionState& state, ScanStats& stats) {
     stats.knows_mass = false;
     return;
   }
-  state.AddUnkept(guess.partition);
+  state.AddUnkept(guess.partition());
   stats.log_variance = LogAdd(stats.log_variance, guess.log_variance);
 }
 

@@ -688,7 +688,7 @@ void ListIndex::AddUnscored(const EligibleRows* eligible,
   const ListPart part = {&lists_, eligible};
   UnscoredGuess guess;
   if (!training_->mass->Guess({&part, 1}, visited, guess)) return;
-  state.AddUnkept(guess.partition);
+  state.AddUnkept(guess.partition());
   stats.knows_mass = true;
   stats.log_variance = LogAdd(stats.log_variance, guess.log_variance);
 }

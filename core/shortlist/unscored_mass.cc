@@ -19,8 +19,9 @@ constexpr float kNothing = -std::numeric_limits<float>::infinity();
 constexpr auto kBlockRows = static_cast<std::size_t>(kCodeRows);
 // Which blocks are drawn says more than what codes lack.
 constexpr CodeBits kBits = CodeBits::k4;
-// Predictions that are off by more are of no use beside draws.
-constexpr double kMaxLogDeviation = 0.25;
+// Draws are off by about as much: a prediction that is off by less stands
+// alone.
+constexpr double kMaxLogDeviation = 0.2;
 struct BlockDraw {
   const ListPart* part = nullptr;
   std::int64_t list = 0;
@@ -80,25 +81,13 @@ double SumOfGrowing(const GrowingPart& part, std::span<const float> of_key) {
   return sum;
 }
 
-// exp(power log_sums - max) of a key of each list, if each has as many as in
-// `lists`, and at least one.
-void ExpsOfKeys(const InvertedLists& lists, std::span<const float> log_sums,
-                float power, float max, std::vector<float>& of_key) {
-  of_key.resize(log_sums.size());
-  ActiveKernels().ExpsPerKey(log_sums.data(), lists.log_counts.data(),
-                             static_cast<std::int64_t>(log_sums.size()), power,
-                             max, of_key.data());
-}
-
 // Blocks drawn from the lists of parts, one after the other, a step apart.
 class BlockDraws {
  public:
-  BlockDraws(std::span<const float> of_key, double total, double uniform,
-             std::int64_t most)
+  BlockDraws(std::span<const float> of_key, double total, double uniform)
       : of_key_(of_key),
-        most_(most),
         total_(total),
-        step_(total / static_cast<double>(most)),
+        step_(total / UnscoredMass::kDraws),
         target_(step_ * uniform) {}
 
   std::span<const BlockDraw> draws() const {
@@ -135,7 +124,8 @@ class BlockDraws {
     // Sums that were rounded otherwise may leave a target just before a list,
     // which may have nothing to draw.
     if (weight <= 0) return;
-    for (; target_ < before + weight && count_ < most_; target_ += step_) {
+    for (; target_ < before + weight && count_ < UnscoredMass::kDraws;
+         target_ += step_) {
       BlockDraw& draw = draws_[count_++];
       draw.part = &part;
       draw.list = list;
@@ -145,7 +135,6 @@ class BlockDraws {
   }
 
   const std::span<const float> of_key_;
-  const std::int64_t most_;
   const double total_;
   const double step_;
   double target_;
@@ -312,6 +301,13 @@ UnscoredMass::Trust UnscoredMass::TrustAt(const VisitedMass& visited) const {
 void UnscoredMass::PredictLists(const InvertedLists& lists,
                                 const VisitedMass& visited,
                                 std::vector<float>& log_sums) const {
+  Predict(*lists.means, lists.log_counts, visited, log_sums);
+}
+
+void UnscoredMass::Predict(const ListMeans& means,
+                           std::span<const float> log_counts,
+                           const VisitedMass& visited,
+                           std::vector<float>& log_sums) const {
   const auto factor = static_cast<float>(visited.logit_factor);
   const auto norm = static_cast<float>(visited.coded->norm());
   float products[kMaxDirections];
@@ -322,33 +318,49 @@ void UnscoredMass::PredictLists(const InvertedLists& lists,
   const auto spread = static_cast<float>(
       deviation * deviation /
       static_cast<double>(std::max<std::int64_t>(1, direction_count_)));
-  log_sums.resize(lists.log_counts.size());
-  ActiveKernels().NormalLogSums(
-      {lists.means->reaches.data(), lists.log_counts.data(),
-       mean_shares_.data(), variances_.data()},
-      visited.scores.data(), factor * norm, spread,
-      static_cast<std::int64_t>(log_sums.size()), log_sums.data());
+  log_sums.resize(log_counts.size());
+  ActiveKernels().NormalLogSums({means.reaches.data(), log_counts.data(),
+                                 mean_shares_.data(), variances_.data()},
+                                visited.scores.data(), factor * norm, spread,
+                                static_cast<std::int64_t>(log_sums.size()),
+                                log_sums.data());
   for (const std::int32_t list : visited.lists) {
     log_sums[static_cast<std::size_t>(list)] = kNothing;
   }
 }
 
-void UnscoredMass::PredictParts(std::span<const ListPart> parts,
-                                const VisitedMass& visited,
-                                std::vector<float>& log_sums) const {
+UnscoredMass::Prediction UnscoredMass::PredictParts(
+    std::span<const ListPart> parts, const VisitedMass& visited) const {
+  thread_local std::vector<float> log_sums;
+  thread_local std::vector<float> log_counts;
   const InvertedLists& first = *parts[0].lists;
-  PredictLists(first, visited, log_sums);
-  if (parts.size() == 1 && visited.growing.empty()) return;
-  const double norm = visited.coded->norm();
-  for (std::size_t l = 0; l < log_sums.size(); ++l) {
-    if (first.counts[l] > 0) continue;
-    log_sums[l] = static_cast<float>(
-        visited.logit_factor * norm *
-        (double{visited.scores[l]} - first.means->reaches[l]));
+  if (parts.size() == 1 && visited.growing.empty()) {
+    PredictLists(first, visited, log_sums);
+    return {first.log_counts, log_sums};
   }
-  for (const std::int32_t list : visited.lists) {
-    log_sums[static_cast<std::size_t>(list)] = kNothing;
+  log_counts.assign(first.log_counts.size(), 0);
+  for (const ListPart& part : parts) {
+    for (std::size_t l = 0; l < log_counts.size(); ++l) {
+      log_counts[l] = std::max(log_counts[l], part.lists->log_counts[l]);
+    }
   }
+  Predict(*first.means, log_counts, visited, log_sums);
+  return {log_counts, log_sums};
+}
+
+// Sets `of_key` to exp(power log M_l - max) of a key of each list, if it has as
+// many as it is predicted for.
+void UnscoredMass::Prediction::ExpsOfKeys(float power, float max,
+                                          std::vector<float>& of_key) const {
+  of_key.resize(log_sums.size());
+  ActiveKernels().ExpsPerKey(log_sums.data(), log_counts.data(),
+                             static_cast<std::int64_t>(log_sums.size()), power,
+                             max, of_key.data());
+}
+
+float UnscoredMass::Prediction::Max() const {
+  return ActiveKernels().Max(log_sums.data(),
+                             static_cast<std::int64_t>(log_sums.size()));
 }
 
 double UnscoredMass::LogSum(std::span<const float> log_sums) {
@@ -361,13 +373,15 @@ double UnscoredMass::LogSum(std::span<const float> log_sums) {
 }
 
 double UnscoredMass::LogPredictedSum(std::span<const ListPart> parts,
-                                     std::span<const float> log_sums) {
-  if (parts.size() == 1) return LogSum(log_sums);
-  const float max = ActiveKernels().Max(
-      log_sums.data(), static_cast<std::int64_t>(log_sums.size()));
+                                     const Prediction& prediction) {
+  if (parts.size() == 1 &&
+      prediction.log_counts.data() == parts[0].lists->log_counts.data()) {
+    return LogSum(prediction.log_sums);
+  }
+  const float max = prediction.Max();
   if (max == kNothing) return kMinusInfinity;
   thread_local std::vector<float> of_key;
-  ExpsOfKeys(*parts[0].lists, log_sums, 1, max, of_key);
+  prediction.ExpsOfKeys(1, max, of_key);
   return max + std::log(SumOfParts(parts, of_key));
 }
 
@@ -375,17 +389,14 @@ double UnscoredMass::LogPredictedSum(std::span<const ListPart> parts,
 // are drawn about as often as they are expected to be.
 UnscoredMass::Draws UnscoredMass::Draw(std::span<const ListPart> parts,
                                        const VisitedMass& visited,
-                                       std::span<const float> log_sums,
-                                       std::int64_t most) const {
+                                       const Prediction& prediction) {
   const Kernels& kernels = ActiveKernels();
   thread_local std::vector<float> of_key;
-  const float max =
-      kernels.Max(log_sums.data(), static_cast<std::int64_t>(log_sums.size()));
+  const float max = prediction.Max();
   Draws draws;
   if (max == kNothing) return draws;
-  ExpsOfKeys(*parts[0].lists, log_sums, kTemper, kTemper * max, of_key);
-  BlockDraws drawn(of_key, SumOfParts(parts, of_key), UniformOf(visited.query),
-                   most);
+  prediction.ExpsOfKeys(kTemper, kTemper * max, of_key);
+  BlockDraws drawn(of_key, SumOfParts(parts, of_key), UniformOf(visited.query));
   for (const ListPart& part : parts) drawn.DrawFrom(part);
   const std::span<const BlockDraw> blocks = drawn.draws();
   if (blocks.empty()) return draws;
@@ -401,32 +412,22 @@ UnscoredMass::Draws UnscoredMass::Draw(std::span<const ListPart> parts,
   if (draws.eligible_count == 0) return draws;
   draws.max =
       kernels.Max(logits, static_cast<std::int64_t>(blocks.size()) * kCodeRows);
-  double square_sum = 0;
   double step_sum = 0;  // of squares of successive differences
   double last = 0;
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     const ExpSums sums =
         kernels.SumExps(logits + b * kBlockRows, kCodeRows, draws.max, nullptr);
-    const double factor = blocks[b].inverse_probability;
-    const double of_draw = factor * sums.sum;
+    const double of_draw = blocks[b].inverse_probability * sums.sum;
     draws.sum += of_draw;
-    draws.sum_gap += factor * sums.sum_gap;
-    draws.sum_square += factor * sums.sum_square;
-    square_sum += of_draw * of_draw;
     if (b > 0) step_sum += (of_draw - last) * (of_draw - last);
     last = of_draw;
   }
   const auto n = static_cast<double>(blocks.size());
   draws.sum /= n;
-  draws.sum_gap /= n;
-  draws.sum_square /= n;
   // Draws next to each other are of lists that are, which are alike: what lists
   // far apart differ by is no chance (Wolter 2007, ch. 8, on systematic
-  // sampling). Of few draws the differences say less than the mean.
-  const double variance =
-      most < kDraws ? std::max(0.0, square_sum / n - draws.sum * draws.sum)
-                    : step_sum / (2 * n);
-  draws.deviation = std::sqrt(variance / (n - 1));
+  // sampling).
+  draws.deviation = std::sqrt(step_sum / (2 * n) / (n - 1));
   return draws;
 }
 
@@ -441,42 +442,38 @@ bool UnscoredMass::UsesPrediction(const VisitedMass& visited,
   return !visited.masked && trust.log_deviation < kMaxLogDeviation;
 }
 
-UnscoredGuess UnscoredMass::Combine(const VisitedMass& visited,
-                                    const Draws& draws, double log_predicted,
-                                    const Trust& trust) {
-  double sum = draws.sum;
-  double deviation = kDrawDeviations * draws.deviation;
-  if (UsesPrediction(visited, trust)) {
-    // Both are weighed by the inverse of their variances.
-    const double predicted =
-        std::exp(log_predicted + trust.log_bias - draws.max);
-    const double of_draws = deviation / draws.sum;
-    const double draw_variance = of_draws * of_draws;
-    const double variance = trust.log_deviation * trust.log_deviation;
-    const double share = draw_variance / (draw_variance + variance);
-    sum = (1 - share) * draws.sum + share * predicted;
-    deviation = sum * std::sqrt(share * variance);
-  }
-  UnscoredGuess guess;
-  const double ratio = sum / draws.sum;
-  guess.partition = {.count = visited.rest_count,
-                     .max = draws.max,
-                     .sum = sum,
-                     .sum_gap = ratio * draws.sum_gap,
-                     .sum_square = ratio * draws.sum_square};
-  guess.log_variance =
-      2 * LogAdd(draws.max + std::log(deviation), LogUnseen(visited, trust));
-  return guess;
+SoftmaxPartition UnscoredGuess::partition() const {
+  if (count == 0) return SoftmaxPartition();
+  const auto max = static_cast<float>(log_sum);
+  return {.count = count, .max = max, .sum = std::exp(log_sum - max)};
+}
+
+UnscoredGuess UnscoredMass::GuessByDraws(const VisitedMass& visited,
+                                         const Draws& draws,
+                                         const Trust& trust) {
+  return {.count = visited.rest_count,
+          .log_sum = draws.max + std::log(draws.sum),
+          .log_variance = 2 * LogAdd(draws.max + std::log(kDrawDeviations *
+                                                          draws.deviation),
+                                     LogUnseen(visited, trust))};
+}
+
+UnscoredGuess UnscoredMass::GuessByPrediction(const VisitedMass& visited,
+                                              double log_predicted,
+                                              const Trust& trust) {
+  const double log_sum = log_predicted + trust.log_bias;
+  return {.count = visited.rest_count,
+          .log_sum = log_sum,
+          .log_variance = 2 * LogAdd(log_sum + std::log(trust.log_deviation),
+                                     LogUnseen(visited, trust))};
 }
 
 void UnscoredMass::AddGrowing(std::span<const ListPart> parts,
                               std::span<const GrowingPart> growing,
-                              std::span<const float> log_sums,
+                              const Prediction& prediction,
                               UnscoredGuess& guess) {
-  const float max = ActiveKernels().Max(
-      log_sums.data(), static_cast<std::int64_t>(log_sums.size()));
   thread_local std::vector<float> of_key;
-  ExpsOfKeys(*parts[0].lists, log_sums, 1, max, of_key);
+  prediction.ExpsOfKeys(1, prediction.Max(), of_key);
   double sum = 0;
   std::int64_t count = 0;
   for (const GrowingPart& part : growing) {
@@ -484,14 +481,10 @@ void UnscoredMass::AddGrowing(std::span<const ListPart> parts,
     count += part.rest_count;
   }
   const double share = sum / SumOfParts(parts, of_key);
-  SoftmaxPartition& partition = guess.partition;
-  guess.log_variance =
-      LogAdd(guess.log_variance + 2 * std::log1p(share),
-             2 * (partition.max + std::log(partition.sum * share)));
-  partition.count += count;
-  partition.sum *= 1 + share;
-  partition.sum_gap *= 1 + share;
-  partition.sum_square *= 1 + share;
+  guess.log_variance = LogAdd(guess.log_variance + 2 * std::log1p(share),
+                              2 * (guess.log_sum + std::log(share)));
+  guess.count += count;
+  guess.log_sum += std::log1p(share);
 }
 
 bool UnscoredMass::Guess(std::span<const ListPart> parts,
@@ -500,24 +493,24 @@ bool UnscoredMass::Guess(std::span<const ListPart> parts,
   if (visited.rest_count == 0) {
     // There is nothing to guess what grows from.
     if (!visited.growing.empty()) return false;
-    guess = {.partition = {}, .log_variance = kMinusInfinity};
+    guess = UnscoredGuess();
     return true;
   }
   if (!usable_) return false;
-  thread_local std::vector<float> log_sums;
-  PredictParts(parts, visited, log_sums);
+  const Prediction prediction = PredictParts(parts, visited);
   const Trust trust = TrustAt(visited);
-  const bool uses_prediction = UsesPrediction(visited, trust);
-  const Draws draws = Draw(parts, visited, log_sums,
-                           uses_prediction ? kDrawsBesidePrediction : kDraws);
-  if (!draws.suffice()) return false;
-  const double log_predicted =
-      uses_prediction ? LogPredictedSum(parts, log_sums) : kMinusInfinity;
-  guess = Combine(visited, draws, log_predicted, trust);
-  if (!visited.growing.empty()) {
-    AddGrowing(parts, visited.growing, log_sums, guess);
+  if (UsesPrediction(visited, trust)) {
+    guess =
+        GuessByPrediction(visited, LogPredictedSum(parts, prediction), trust);
+  } else {
+    const Draws draws = Draw(parts, visited, prediction);
+    if (!draws.suffice()) return false;
+    guess = GuessByDraws(visited, draws, trust);
   }
-  return std::isfinite(guess.partition.sum) && !std::isnan(guess.log_variance);
+  if (!visited.growing.empty()) {
+    AddGrowing(parts, visited.growing, prediction, guess);
+  }
+  return std::isfinite(guess.log_sum) && !std::isnan(guess.log_variance);
 }
 
 float FartherScore(std::span<const float> scores,

@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -80,10 +81,14 @@ struct VisitedMass {
 };
 
 struct UnscoredGuess {
-  SoftmaxPartition partition;  // of the eligible keys of the other lists
-  // Log of the variance of its sum about the true one, of whatever shape: 1.96
-  // deviations hold 95 % of queries.
-  double log_variance = 0;
+  std::int64_t count = 0;  // eligible keys of the other lists
+  // Log of the sum of their exp(logit), and of the variance of that about the
+  // true one, of whatever shape: 1.96 deviations hold 95 % of queries.
+  double log_sum = -std::numeric_limits<double>::infinity();
+  double log_variance = -std::numeric_limits<double>::infinity();
+
+  // Its sums of gaps and squares are not known, and 0.
+  SoftmaxPartition partition() const;
 };
 
 // Of visited lists, at least one, those whose score is at most this are the
@@ -106,14 +111,13 @@ float FartherScore(std::span<const float> scores,
 // to be there, and log M_l = f q . m_l + s_l c (the random energy model,
 // Derrida 1981).
 //
-// The sum is estimated from kDraws blocks of codes, of lists drawn by
-// M_l^kTemper; and where the M_l are known to be good, of fewer, weighed
-// against their sum. Neither sees a heavy key that stands alone: the deviation
-// is that of the draws, and k sqrt(V g) besides, V being the sum of the visited
-// lists and g that of their farther half. k is learned from sample queries,
-// keys and others that no key is near to, where all keys are eligible and where
-// only some are: more lists are visited then, and the best of fewer keys is
-// farther away.
+// Where the M_l are known to be good their sum is the guess; else it is made
+// from kDraws blocks of codes, of lists drawn by M_l^kTemper. Neither sees a
+// heavy key that stands alone: the deviation is that of the guess, and k sqrt(V
+// g) besides, V being the sum of the visited lists and g that of their farther
+// half. k is learned from sample queries, keys and others that no key is near
+// to, where all keys are eligible and where only some are: more lists are
+// visited then, and the best of fewer keys is farther away.
 class UnscoredMass {
  public:
   // Knows nothing: usable() is false.
@@ -132,20 +136,17 @@ class UnscoredMass {
   // Keys that stand for the covariance within lists.
   static constexpr std::int64_t kMaxDirections = 128;
 
-  // Blocks of codes that a guess reads, of 128 dimensions 1 KB each; and where
-  // a prediction stands beside them, of which one may be lost to rounding.
+  // Blocks of codes that a guess by draws reads, of 128 dimensions 1 KB each.
   static constexpr std::int64_t kDraws = 16;
-  static constexpr std::int64_t kDrawsBesidePrediction = 9;
 
   bool usable() const { return usable_; }
 
   // `parts`, at least one, have the means of the lists of Learn, and all or
   // some of their keys, or others like them: eligible_rate is then the share of
-  // as many keys as Learn had. The one with the
-  // most keys should come first, as others are predicted from it. Rows that
-  // grow are taken to hold M_l / n_l each, with a deviation of as much: they
-  // should be few. False if nothing can be said: too few keys are eligible. The
-  // same bytes for the same arguments, whatever ran before.
+  // as many keys as Learn had. Rows that grow are taken to hold M_l / n_l each,
+  // with a deviation of as much: they should be few. False if nothing can be
+  // said: too few keys are eligible. The same bytes for the same arguments,
+  // whatever ran before.
   bool Guess(std::span<const ListPart> parts, const VisitedMass& visited,
              UnscoredGuess& guess) const;
 
@@ -196,12 +197,19 @@ class UnscoredMass {
   // Ascending by height, at least one; between two it lies on a line.
   using Measures = std::vector<Measure>;
 
+  // What lists with so many keys are predicted to hold, in logs.
+  struct Prediction {
+    std::span<const float> log_counts;
+    std::span<const float> log_sums;
+
+    float Max() const;
+    void ExpsOfKeys(float power, float max, std::vector<float>& of_key) const;
+  };
+
   // What the draws say of the sum, relative to exp(max).
   struct Draws {
     float max = 0;
     double sum = 0;
-    double sum_gap = 0;
-    double sum_square = 0;
     double deviation = 0;             // of sum
     std::int64_t eligible_count = 0;  // draws that hold an eligible key
 
@@ -213,26 +221,30 @@ class UnscoredMass {
   static Trust TrustAt(const Measures& measures, double height);
   static double HeightOf(const VisitedMass& visited, double sharpness);
   static double LogUnseen(const VisitedMass& visited, const Trust& trust);
-  // PredictLists of parts[0], where lists that only others have keys in are
-  // taken to have one.
-  void PredictParts(std::span<const ListPart> parts, const VisitedMass& visited,
-                    std::vector<float>& log_sums) const;
+  void Predict(const ListMeans& means, std::span<const float> log_counts,
+               const VisitedMass& visited, std::vector<float>& log_sums) const;
+  // Lists are taken to have as many keys as in the part that has the most of
+  // them; and where something grows, one at least. Good until the thread's
+  // next.
+  Prediction PredictParts(std::span<const ListPart> parts,
+                          const VisitedMass& visited) const;
   // Adds what grows to a guess of the parts.
   static void AddGrowing(std::span<const ListPart> parts,
                          std::span<const GrowingPart> growing,
-                         std::span<const float> log_sums, UnscoredGuess& guess);
+                         const Prediction& prediction, UnscoredGuess& guess);
   // log of the sum of their exps; -infinity if there is nothing.
   static double LogSum(std::span<const float> log_sums);
-  // log of the sum of M_l, of all parts as many times those of parts[0] as they
-  // have keys; -infinity if there is nothing.
+  // log of the sum over the keys of all parts; -infinity if there is nothing.
   static double LogPredictedSum(std::span<const ListPart> parts,
-                                std::span<const float> log_sums);
-  // `most` is at most kDraws.
-  Draws Draw(std::span<const ListPart> parts, const VisitedMass& visited,
-             std::span<const float> log_sums, std::int64_t most) const;
+                                const Prediction& prediction);
+  static Draws Draw(std::span<const ListPart> parts, const VisitedMass& visited,
+                    const Prediction& prediction);
   static bool UsesPrediction(const VisitedMass& visited, const Trust& trust);
-  static UnscoredGuess Combine(const VisitedMass& visited, const Draws& draws,
-                               double log_predicted, const Trust& trust);
+  static UnscoredGuess GuessByPrediction(const VisitedMass& visited,
+                                         double log_predicted,
+                                         const Trust& trust);
+  static UnscoredGuess GuessByDraws(const VisitedMass& visited,
+                                    const Draws& draws, const Trust& trust);
 
   bool usable_ = false;
   double key_norm_ = 0;             // root mean square
