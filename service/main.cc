@@ -14,6 +14,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "core/base/host_port.h"
+#include "core/base/status.h"
 #include "core/catalog/catalog_set.h"
 #include "core/kernels/kernels.h"
 #include "service/connections/listener.h"
@@ -38,11 +39,13 @@ int Refuse(const absl::Status& status, absl::string_view advice) {
 }
 
 absl::string_view AdviceForData(const absl::Status& status) {
+  if (ReasonOf(status) == kFilesNotAccessible) {
+    return "; let this user read and write it, or choose another directory "
+           "with --data-dir";
+  }
   switch (status.code()) {
     case absl::StatusCode::kFailedPrecondition:
       return "; choose another directory with --data-dir";
-    case absl::StatusCode::kPermissionDenied:
-      return "; make it writable or choose another with --data-dir";
     case absl::StatusCode::kDataLoss:
       return "; restore the directory from a backup, or move it away to start "
              "empty";

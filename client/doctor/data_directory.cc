@@ -24,6 +24,7 @@
 #include "absl/time/time.h"
 #include "client/format/text.h"
 #include "core/base/clock.h"
+#include "core/base/status.h"
 #include "core/storage/data_directory.h"
 #include "core/storage/files.h"
 
@@ -107,7 +108,7 @@ Finding ExamineFormat(const std::string& path) {
     std::string advice;  // one that is too new says what to do
     if (absl::IsDataLoss(version.status())) {
       advice = "restore the directory from a backup";
-    } else if (absl::IsPermissionDenied(version.status())) {
+    } else if (ReasonOf(version.status()) == kFilesNotAccessible) {
       advice = "run this as the user that runs attendantd";
     }
     return {"format", Verdict::kFailure,

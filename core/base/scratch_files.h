@@ -47,7 +47,8 @@ class ScratchFile {
  public:
   virtual ~ScratchFile() = default;
 
-  // ResourceExhausted when the disk is full; Internal if it can't be written.
+  // ResourceExhausted when the disk is full; Unavailable (reason
+  // kFilesNotAccessible) or Internal if it can't be written.
   virtual absl::Status Append(std::span<const std::byte> bytes) = 0;
   // All that was appended, at least one byte, once it is on the disk. Once.
   virtual absl::StatusOr<FileMapping> Map() = 0;
@@ -61,8 +62,8 @@ class ScratchFiles {
   // ResourceExhausted if the disk has no room for so many bytes.
   virtual absl::Status CheckRoom(std::int64_t byte_count) const = 0;
   // An empty file that will hold byte_count bytes. It goes with the last of the
-  // ScratchFile and its FileMapping, and with the process. Errors of CheckRoom;
-  // PermissionDenied.
+  // ScratchFile and its FileMapping, and with the process. Errors of CheckRoom
+  // and Append.
   virtual absl::StatusOr<std::unique_ptr<ScratchFile>> Create(
       std::int64_t byte_count) = 0;
 };

@@ -26,6 +26,10 @@ inline constexpr absl::string_view kOverLimit = "OVER_LIMIT";
 absl::Status OverLimit(absl::string_view field, absl::string_view got,
                        absl::string_view want);
 
+// The reason of Unavailable where the operating system denies us files of our
+// own: they lost their rights, or their file system became read-only.
+inline constexpr absl::string_view kFilesNotAccessible = "FILES_NOT_ACCESSIBLE";
+
 // A status of `code` "FIELD: got GOT, want WANT" with FIELD and `reason`
 // attached: what is well-formed, but does not go with what is stored.
 absl::Status FieldError(absl::StatusCode code, absl::string_view reason,

@@ -12,34 +12,21 @@
 #include <system_error>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/fail_point.h"
 #include "core/base/status.h"
+#include "core/storage/rocks_status.h"
 
 namespace attendant {
 namespace {
 
-// The status of an errno whose name for people is in `text`: of most RocksDB
-// keeps no more.
-int ErrorIn(absl::string_view text) {
-  for (const int error :
-       {ENOSPC, EDQUOT, EMFILE, ENFILE, EACCES, EPERM, EROFS}) {
-    if (absl::StrContains(
-            text, std::error_code(error, std::generic_category()).message())) {
-      return error;
-    }
-  }
-  return 0;
-}
-
 absl::Status FromFileSystem(const rocksdb::IOStatus& status,
                             absl::string_view action, absl::string_view path) {
   if (status.ok()) return absl::OkStatus();
-  const std::string text = status.ToString();
-  const int error = status.IsNoSpace() ? ENOSPC : ErrorIn(text);
+  const int error = ErrnoOf(status);
   if (error != 0) return FileError(error, action, path);
-  return absl::InternalError(absl::StrCat(action, " ", path, ": ", text));
+  return absl::InternalError(
+      absl::StrCat(action, " ", path, ": ", status.ToString()));
 }
 
 bool IsMissing(const rocksdb::IOStatus& status) {
@@ -59,9 +46,13 @@ std::string ParentOf(const std::string& path) {
 
 absl::Status FileError(int error, absl::string_view action,
                        absl::string_view path) {
-  const std::string message =
+  return FileError(
+      error,
       absl::StrCat(action, " ", path, ": ",
-                   std::error_code(error, std::generic_category()).message());
+                   std::error_code(error, std::generic_category()).message()));
+}
+
+absl::Status FileError(int error, absl::string_view message) {
   switch (error) {
     case ENOSPC:
     case EDQUOT:
@@ -73,7 +64,8 @@ absl::Status FileError(int error, absl::string_view action,
     case EACCES:
     case EPERM:
     case EROFS:
-      return absl::PermissionDeniedError(message);
+      return StatusWithReason(absl::StatusCode::kUnavailable, message,
+                              kFilesNotAccessible);
     default:
       return absl::InternalError(message);
   }
@@ -312,9 +304,13 @@ absl::StatusOr<std::vector<std::string>> Files::ListDirectory(
   std::vector<std::string> names;
   const rocksdb::IOStatus status =
       file_system_->GetChildren(path, NoOptions(), &names, nullptr);
-  // RocksDB says so of what it may not read too.
-  if (IsMissing(status) && !PathExists(path)) {
-    return std::vector<std::string>();
+  if (IsMissing(status)) {
+    // RocksDB says so of what it may not read too.
+    std::unique_ptr<rocksdb::FSDirectory> directory;
+    const rocksdb::IOStatus opened =
+        file_system_->NewDirectory(path, NoOptions(), &directory, nullptr);
+    if (IsMissing(opened)) return std::vector<std::string>();
+    ATTENDANT_RETURN_IF_ERROR(FromFileSystem(opened, "can't list", path));
   }
   ATTENDANT_RETURN_IF_ERROR(FromFileSystem(status, "can't list", path));
   std::erase_if(names, [](const std::string& name) {

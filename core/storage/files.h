@@ -25,8 +25,10 @@ namespace attendant {
 
 // What `error`, an errno, means: ResourceExhausted (reason DISK_FULL) if the
 // disk or quota is full, or as TooManyOpenFiles if no more files may be open;
-// PermissionDenied if access is refused; else Internal. The message is
-// "ACTION PATH: why".
+// Unavailable (reason kFilesNotAccessible) if access is denied; else Internal.
+absl::Status FileError(int error, absl::string_view message);
+
+// The same with the message "ACTION PATH: why".
 absl::Status FileError(int error, absl::string_view action,
                        absl::string_view path);
 

@@ -49,7 +49,10 @@ absl::StatusOr<std::string> ModelFiles::Read(const ModelName& name) const {
   ATTENDANT_RETURN_IF_ERROR(CheckName(name));
   const std::string path = path_of(name);
   absl::StatusOr<std::optional<std::string>> bytes = files_.ReadFile(path);
-  if (absl::IsResourceExhausted(bytes.status())) return bytes.status();
+  if (absl::IsResourceExhausted(bytes.status()) ||
+      absl::IsUnavailable(bytes.status())) {
+    return bytes.status();
+  }
   if (bytes.ok() && bytes->has_value()) return **std::move(bytes);
   return absl::DataLossError(absl::StrCat(
       "version ", name.version, " of model \"", name.name, "\" is damaged: ",

@@ -29,7 +29,8 @@ class ModelFiles {
   absl::Status Write(const ModelName& name, absl::string_view bytes) const;
 
   // DataLoss if the file is missing or can't be read; ResourceExhausted if too
-  // many files are open.
+  // many files are open; Unavailable (reason kFilesNotAccessible) if it is
+  // without rights.
   absl::StatusOr<std::string> Read(const ModelName& name) const;
 
   // OK if there is none.

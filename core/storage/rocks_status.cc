@@ -3,12 +3,11 @@
 #include <rocksdb/status.h>
 
 #include <cerrno>
-#include <cstring>
 #include <string>
+#include <system_error>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "core/base/status.h"
 #include "core/storage/files.h"
 
 namespace attendant {
@@ -16,25 +15,29 @@ namespace {
 
 // Of an errno RocksDB keeps only the text, but for ENOSPC.
 bool SaysErrno(const rocksdb::Status& status, int error) {
-  return absl::StrContains(status.ToString(), std::strerror(error));
-}
-
-bool IsTooManyOpenFiles(const rocksdb::Status& status) {
-  return SaysErrno(status, EMFILE) || SaysErrno(status, ENFILE);
+  return absl::StrContains(
+      status.ToString(),
+      std::error_code(error, std::generic_category()).message());
 }
 
 }  // namespace
+
+int ErrnoOf(const rocksdb::Status& status) {
+  if (status.IsNoSpace()) return ENOSPC;
+  for (const int error :
+       {ENOSPC, EDQUOT, EMFILE, ENFILE, EACCES, EPERM, EROFS}) {
+    if (SaysErrno(status, error)) return error;
+  }
+  return 0;
+}
 
 absl::Status FromRocks(const rocksdb::Status& status,
                        absl::string_view directory) {
   if (status.ok()) return absl::OkStatus();
   const std::string message =
       absl::StrCat("database ", directory, ": ", status.ToString());
-  if (status.IsNoSpace() || SaysErrno(status, EDQUOT)) {
-    return StatusWithReason(absl::StatusCode::kResourceExhausted, message,
-                            "DISK_FULL");
-  }
-  if (IsTooManyOpenFiles(status)) return TooManyOpenFiles(message);
+  const int error = ErrnoOf(status);
+  if (error != 0) return FileError(error, message);
   if (status.IsMemoryLimit()) return absl::ResourceExhaustedError(message);
   if (status.IsCorruption()) return absl::DataLossError(message);
   return absl::InternalError(message);

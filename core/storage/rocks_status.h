@@ -11,8 +11,11 @@ class Status;
 
 namespace attendant {
 
-// Of work on the database in `directory`: ResourceExhausted with reason
-// DISK_FULL or TOO_MANY_OPEN_FILES, DataLoss on damage, Internal otherwise.
+// The errno behind an error, of those that FileError tells apart; else 0.
+int ErrnoOf(const rocksdb::Status& status);
+
+// Of work on the database in `directory`: as of FileError where there is an
+// errno, DataLoss on damage, Internal otherwise.
 absl::Status FromRocks(const rocksdb::Status& status,
                        absl::string_view directory);
 

@@ -100,8 +100,9 @@ struct StoreWrite {
 
 // The items of one catalog. Thread-safe, but writes only from one thread at a
 // time. Errors of every method: ResourceExhausted when the disk is full or
-// too many files are open, DataLoss on damage, Internal on other failures of
-// the file system.
+// too many files are open, Unavailable (reason kFilesNotAccessible) where files
+// are without rights, DataLoss on damage, Internal on other failures of the
+// file system.
 class CatalogStore {
  public:
   virtual ~CatalogStore() = default;
@@ -180,7 +181,8 @@ class Store {
 
   // Opens `directory`, created if missing. FailedPrecondition if another
   // process holds it (says so) or if its format is newer than ours (says both
-  // versions); PermissionDenied if it can't be written; DataLoss on damage.
+  // versions); Unavailable (reason kFilesNotAccessible) if it can't be read or
+  // written; DataLoss on damage.
   static absl::StatusOr<std::unique_ptr<Store>> Open(
       const std::string& directory, const StoreOptions& options = {});
 

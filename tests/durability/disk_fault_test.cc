@@ -1,6 +1,7 @@
 // One call to the disk fails, at each place of a fixed history: no write is
 // acknowledged that is not durable, reads go on, writes go on by themselves
 // once the disk is well, and after a restart nothing is lost.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rocksdb/write_batch.h>
 
@@ -29,6 +30,9 @@
 
 namespace attendant {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 constexpr int kWrites = 8;
 
@@ -172,6 +176,10 @@ bool FailOneWrite(const FileFault& fault) {
   if (fault.kind == FileFault::Kind::kNoSpace && !failed.ok()) {
     EXPECT_EQ(failed.code(), absl::StatusCode::kResourceExhausted) << failed;
   }
+  if (fault.kind == FileFault::Kind::kNoRights && !failed.ok()) {
+    EXPECT_EQ(failed.code(), absl::StatusCode::kUnavailable) << failed;
+    EXPECT_EQ(ReasonOf(failed), kFilesNotAccessible);
+  }
   ExpectGoesOn(catalog);
   return befell;
 }
@@ -181,7 +189,7 @@ TEST(DiskFaultTest, AFailedWriteIsNotAcknowledgedAndNotTheEnd) {
   for (const FileCall call : {FileCall::kWrite, FileCall::kSync}) {
     for (const FileFault::Kind kind :
          {FileFault::Kind::kFail, FileFault::Kind::kNoSpace,
-          FileFault::Kind::kShorten}) {
+          FileFault::Kind::kNoRights, FileFault::Kind::kShorten}) {
       for (int nth = 1; nth <= kWrites; ++nth) {
         befell += FailOneWrite({kind, call, nth, "/items/"});
         if (HasFailure()) return;
@@ -222,6 +230,25 @@ TEST(DiskFaultTest, AFailedRecoveryIsTriedAgain) {
     }
   }
   EXPECT_GE(befell, 15);
+}
+
+TEST(DiskFaultTest, WithoutRightsWritesWaitAndReadsGoOn) {
+  FaultyCatalog catalog;
+  ASSERT_OK(catalog.Open());
+  for (int i = 0; i < 3; ++i) ASSERT_OK(catalog.Write());
+  // A write; then to take it back, again and again.
+  for (const FileCall call :
+       {FileCall::kSync, FileCall::kCreate, FileCall::kCreate}) {
+    catalog.files().Inject(
+        {FileFault::Kind::kNoRights, call, 1, catalog.path() + "/items/"});
+    const absl::Status status = catalog.Write();
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable,
+                                 AllOf(HasSubstr(catalog.path() + "/items/"),
+                                       HasSubstr("Permission denied"))));
+    EXPECT_EQ(ReasonOf(status), kFilesNotAccessible);
+    catalog.ExpectAcknowledged();
+  }
+  ExpectGoesOn(catalog);
 }
 
 // A database on a disk that may fail.

@@ -36,9 +36,14 @@ std::string Renamed(const std::string& path, const std::string& from,
 }
 
 IOStatus ErrorOf(FileFault::Kind kind, const std::string& path) {
-  return kind == FileFault::Kind::kNoSpace
-             ? IOStatus::NoSpace("injected", path)
-             : IOStatus::IOError("injected", path);
+  switch (kind) {
+    case FileFault::Kind::kNoSpace:
+      return IOStatus::NoSpace("injected", path);
+    case FileFault::Kind::kNoRights:
+      return IOStatus::IOError("injected: " + path, "Permission denied");
+    default:
+      return IOStatus::IOError("injected", path);
+  }
 }
 
 }  // namespace

@@ -25,10 +25,11 @@ enum class FileCall { kOpen, kCreate, kWrite, kSync, kRename, kRemove };
 // What befalls a call.
 struct FileFault {
   enum class Kind {
-    kFail,     // nothing is done, and an error returned
-    kNoSpace,  // the same, and the error is that the disk is full
-    kShorten,  // half of a write is done, and an error returned; else kFail
-    kDelay,    // it takes 20 ms
+    kFail,      // nothing is done, and an error returned
+    kNoSpace,   // the same, and the error is that the disk is full
+    kNoRights,  // the same, and the error is that access is denied
+    kShorten,   // half of a write is done, and an error returned; else kFail
+    kDelay,     // it takes 20 ms
   };
   Kind kind = Kind::kFail;
   FileCall call = FileCall::kWrite;

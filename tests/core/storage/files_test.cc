@@ -3,11 +3,15 @@
 #include <gmock/gmock.h>
 #include <rocksdb/file_system.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "core/base/fail_point.h"
 #include "core/base/status.h"
 #include "tests/support/scratch_directory.h"
@@ -146,6 +150,35 @@ TEST_F(FilesTest, ErrorsNameThePathAndTheCause) {
     EXPECT_THAT(status, StatusIs(absl::StatusCode::kInternal,
                                  HasSubstr(directory_.path())));
   }
+}
+
+// Not PermissionDenied, which tells a caller of its own rights.
+TEST_F(FilesTest, DeniedAccessIsUnavailableWithAReason) {
+  for (const auto& [error, why] : {std::pair(EACCES, "Permission denied"),
+                                   {EPERM, "Operation not permitted"},
+                                   {EROFS, "Read-only file system"}}) {
+    const absl::Status status = FileError(error, "can't open", "/data/FORMAT");
+    EXPECT_THAT(status,
+                StatusIs(absl::StatusCode::kUnavailable,
+                         absl::StrCat("can't open /data/FORMAT: ", why)));
+    EXPECT_EQ(ReasonOf(status), kFilesNotAccessible);
+  }
+}
+
+TEST_F(FilesTest, ADirectoryThatMayNotBeReadIsNotEmpty) {
+  if (geteuid() == 0) GTEST_SKIP() << "root may read everywhere";
+  ASSERT_OK(files_.MakeDirectory(directory_ / "above/below"));
+  std::filesystem::permissions(directory_ / "above",
+                               std::filesystem::perms::none);
+  for (const char* path : {"above", "above/below"}) {
+    const absl::Status status =
+        files_.ListDirectory(directory_ / path).status();
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable,
+                                 HasSubstr(directory_ / path)));
+    EXPECT_EQ(ReasonOf(status), kFilesNotAccessible);
+  }
+  std::filesystem::permissions(directory_ / "above",
+                               std::filesystem::perms::owner_all);
 }
 
 TEST_F(FilesTest, FullTablesOfFilesAreToldApart) {

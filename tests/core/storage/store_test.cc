@@ -487,9 +487,10 @@ TEST_F(StoreTest, UnwritableDirectoryIsRefused) {
   std::filesystem::permissions(
       directory_.path(),
       std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
-  EXPECT_THAT(Store::Open(directory_ / "data"),
-              StatusIs(absl::StatusCode::kPermissionDenied,
-                       HasSubstr(directory_ / "data")));
+  const absl::Status status = Store::Open(directory_ / "data").status();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable,
+                               HasSubstr(directory_ / "data")));
+  EXPECT_EQ(ReasonOf(status), kFilesNotAccessible);
   std::filesystem::permissions(directory_.path(),
                                std::filesystem::perms::owner_all);
 }
