@@ -18,10 +18,12 @@ namespace {
 
 constexpr std::size_t kMaxHeaderIdBytes = 128;
 
-bool IsOurs(absl::StatusCode code) {
-  return code == absl::StatusCode::kInternal ||
-         code == absl::StatusCode::kUnknown ||
-         code == absl::StatusCode::kDataLoss;
+// Those that the server's operator is to know of.
+bool IsOurs(const absl::Status& status) {
+  return status.code() == absl::StatusCode::kInternal ||
+         status.code() == absl::StatusCode::kUnknown ||
+         status.code() == absl::StatusCode::kDataLoss ||
+         ReasonOf(status) == kFilesNotAccessible;
 }
 
 // Counts what would have been answered at another time, and nothing else.
@@ -80,7 +82,7 @@ void CallRecord::End(const absl::Status& status, Describe describe) {
   ServerMetrics& metrics = records_.metrics;
   metrics.calls(method_).Handled(status.code(), time);
   CountShed(status, metrics);
-  if (IsOurs(status.code())) {
+  if (IsOurs(status)) {
     LogSome(records_.failures, LogLevel::kError, "call_failed", status, time,
             describe);
   }

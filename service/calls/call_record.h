@@ -33,7 +33,8 @@ struct CallRecords {
 // nor looks at the call's metadata. Not thread-safe.
 //
 // Logged are, each with the request id and the trace it is part of:
-//   call_failed  errors of ours: Internal, Unknown, DataLoss; ten a second
+//   call_failed  errors of ours: Internal, Unknown, DataLoss, and those of
+//                reason kFilesNotAccessible; ten a second
 //   slow_query   unary calls of the attention and sequence services; ten a
 //                second
 //   call         every call, at debug level

@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "core/base/status.h"
 
 namespace attendant {
 namespace {
@@ -36,7 +37,10 @@ std::optional<absl::Duration> RetryDelayOf(const absl::Status& status) {
 }
 
 void PushBack(const absl::Status& status, grpc::ServerContextBase& context) {
-  if (status.code() != absl::StatusCode::kResourceExhausted) return;
+  if (status.code() != absl::StatusCode::kResourceExhausted &&
+      ReasonOf(status) != kFilesNotAccessible) {
+    return;
+  }
   const std::optional<absl::Duration> delay = RetryDelayOf(status);
   context.AddTrailingMetadata(
       "grpc-retry-pushback-ms",

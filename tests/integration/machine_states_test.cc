@@ -272,6 +272,52 @@ CommandResult RunServer(const std::string& data_dir) {
       {kAttendantd, "--data-dir", data_dir, "--listen", "127.0.0.1:0"});
 }
 
+TEST(UnwritableDirectoryTest, WritesAreRefusedReadsGoOnAndWritesResume) {
+  const ScratchDirectory data;
+  if (!MountSmall(data.path(), "256m")) GTEST_SKIP() << kNeedsRoot;
+  const char* const path = data.path().c_str();
+  const auto is_denied = StatusIs(
+      absl::StatusCode::kUnavailable,
+      AllOf(HasSubstr(data.path()), HasSubstr("Read-only file system")));
+  Acknowledged acknowledged;
+  int next = 0;
+  {
+    ASSERT_OK_AND_ASSIGN(const auto server, ServerProcess::Start(data.path()));
+    ASSERT_OK_AND_ASSIGN(const auto client, server->Connect());
+    ASSERT_OK(Create(*client, "shop"));
+    // The same files, to whom opens them from now on.
+    ASSERT_EQ(mount(path, path, nullptr, MS_BIND, nullptr), 0);
+    ASSERT_EQ(
+        mount("none", path, nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY, nullptr),
+        0);
+    // As long as the log that is open takes them.
+    const absl::Status denied = Fill(*client, &next, &acknowledged);
+    EXPECT_THAT(denied, is_denied);
+    EXPECT_EQ(ReasonOf(denied), kFilesNotAccessible);
+    EXPECT_THAT(Fill(*client, &next, &acknowledged), is_denied);
+    EXPECT_THAT(Create(*client, "another"), is_denied);
+    EXPECT_OK(Ask(*client, "shop"));
+    ASSERT_OK_AND_ASSIGN(const auto listed, ListVersions(*client, "shop"));
+    EXPECT_EQ(listed, acknowledged);
+    EXPECT_THAT(server->log(), HasSubstr("call_failed"));
+
+    // Rights return, and with them writes: no restart.
+    ASSERT_EQ(umount2(path, MNT_DETACH), 0);
+    ASSERT_OK(client->BatchUpsertItems(
+        UpsertOf("shop", {TestItem(next, /*version=*/-1)})));
+    acknowledged[absl::StrCat("item", next)] = -1;
+    EXPECT_OK(Create(*client, "another"));
+    server->Kill();
+  }
+  {
+    ASSERT_OK_AND_ASSIGN(const auto server, ServerProcess::Start(data.path()));
+    ASSERT_OK_AND_ASSIGN(const auto client, server->Connect());
+    ASSERT_OK_AND_ASSIGN(const auto listed, ListVersions(*client, "shop"));
+    EXPECT_EQ(listed, acknowledged);
+  }
+  umount(path);
+}
+
 TEST(UnwritableDirectoryTest, AReadOnlyDiskIsSaidAtStart) {
   const ScratchDirectory data;
   if (!MountSmall(data.path(), "64m")) GTEST_SKIP() << kNeedsRoot;

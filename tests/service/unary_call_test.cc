@@ -114,6 +114,9 @@ absl::Status ScriptedHandler(Backend& /*backend*/,
     }
   } else if (request.catalog() == "out of memory") {
     throw std::bad_alloc();
+  } else if (request.catalog() == "no rights") {
+    status = StatusWithReason(absl::StatusCode::kUnavailable, "no rights",
+                              kFilesNotAccessible);
   } else if (request.catalog() == "throw") {
     throw std::runtime_error("a surprise");
   } else if (request.catalog() == "not visible yet") {
@@ -470,6 +473,24 @@ TEST_F(UnaryCallTest, ReplyBeyondTheLimitIsResourceExhausted) {
   const auto push_back = metadata.find("grpc-retry-pushback-ms");
   ASSERT_NE(push_back, metadata.end());
   EXPECT_EQ(push_back->second, "-1");
+}
+
+// Somebody has to mend it: who calls does not try again by itself, and who
+// runs the server is told.
+TEST_F(UnaryCallTest, FilesWithoutRightsAreLoggedAndNotTriedAgain) {
+  testing::internal::CaptureStderr();
+  grpc::ClientContext context;
+  const grpc::Status status = Call("no rights", context);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(ReasonIn(DetailsOf(status)), kFilesNotAccessible);
+  const auto& metadata = context.GetServerTrailingMetadata();
+  const auto push_back = metadata.find("grpc-retry-pushback-ms");
+  ASSERT_NE(push_back, metadata.end());
+  EXPECT_EQ(push_back->second, "-1");
+  const auto failed =
+      Events(testing::internal::GetCapturedStderr(), "call_failed");
+  ASSERT_EQ(failed.size(), 1u);
+  EXPECT_EQ(failed[0]["code"], "UNAVAILABLE");
 }
 
 TEST_F(UnaryCallTest, WhatWaitsForAWriteHoldsNoWorker) {
