@@ -40,7 +40,9 @@ void Context::Run(const std::function<absl::Status(const Context&)>& verb) {
     std::fflush(stdout);
   }
   PrintError(MessageWithAdvice(status));
-  exit_status_ = absl::IsUnavailable(status) ? kExitUnreachable : kExitRefused;
+  const bool answered =
+      !absl::IsUnavailable(status) || ReasonOf(status) == kFilesNotAccessible;
+  exit_status_ = answered ? kExitRefused : kExitUnreachable;
 }
 
 void Print(absl::string_view text) {
