@@ -315,6 +315,21 @@ absl::Status CatalogSet::Update(absl::string_view name,
 }
 
 absl::Status CatalogSet::Delete(absl::string_view name) {
+  ATTENDANT_ASSIGN_OR_RETURN(const Entry entry, Remove(name));
+  // Without the lock: an index build that ends in what time of the processor
+  // queries leave is waited for, and reads of the store. All of it is found by
+  // the uid: whatever gets the name meanwhile is another catalog.
+  if (entry.catalog != nullptr) entry.catalog->Discard();
+  // The catalog is gone; files that can't be removed go at the next start.
+  store_
+      ->RemoveFiles(entry.catalog != nullptr ? entry.catalog->record()
+                                             : entry.damaged_record)
+      .IgnoreError();
+  ATTENDANT_FAIL_POINT("drop.after_files");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CatalogSet::Entry> CatalogSet::Remove(absl::string_view name) {
   MutexLock lock(&mutex_);
   const std::shared_ptr<const Catalogs> now = catalogs_.Load();
   ATTENDANT_ASSIGN_OR_RETURN(const auto found, Find(*now, name));
@@ -331,18 +346,10 @@ absl::Status CatalogSet::Delete(absl::string_view name) {
   ATTENDANT_FAIL_POINT_OR_RETURN("drop.before_record");
   ATTENDANT_RETURN_IF_ERROR(store_->RemoveRecord(found->first));
   ATTENDANT_FAIL_POINT("drop.after_record");
-  const Entry entry = found->second;
   auto next = std::make_shared<Catalogs>(*now);
   next->erase(found->first);
   catalogs_.Store(std::move(next));
-  if (entry.catalog != nullptr) entry.catalog->Discard();
-  // The catalog is gone; files that can't be removed go at the next start.
-  store_
-      ->RemoveFiles(entry.catalog != nullptr ? entry.catalog->record()
-                                             : entry.damaged_record)
-      .IgnoreError();
-  ATTENDANT_FAIL_POINT("drop.after_files");
-  return absl::OkStatus();
+  return found->second;
 }
 
 bool CatalogSet::Uses(const Entry& entry, const ModelName& model) {

@@ -119,7 +119,8 @@ class CatalogSet {
 
   // NotFound, naming the catalog; FailedPrecondition with reason
   // CATALOG_HAS_ALIAS, naming an alias of it, while there is one. Returns after
-  // the catalog, damaged or not, is gone from the disk.
+  // the catalog, damaged or not, is gone from the disk. Its name is free once
+  // Get does not find it any more, which is before that.
   absl::Status Delete(absl::string_view name);
 
   // Makes `alias` a name of the catalog, or moves it there from the one that it
@@ -211,6 +212,10 @@ class CatalogSet {
 
   absl::StatusOr<std::shared_ptr<LiveCatalog>> OpenCatalog(
       const CatalogRecord& record);
+  // What Delete does at once: for good, there is no such catalog from then on.
+  // Errors as Delete.
+  absl::StatusOr<Entry> Remove(absl::string_view name)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // The models that the fields name, and their versions where a name stood
   // alone. NotFound; InvalidArgument if one does not fit its field.
   absl::StatusOr<std::vector<NamedModel>> ResolveModels(

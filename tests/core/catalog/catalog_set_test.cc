@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
+#include <future>
+#include <thread>
 
 #include "absl/cleanup/cleanup.h"
 #include "core/base/fail_point.h"
@@ -202,6 +205,52 @@ TEST_F(CatalogSetTest, DeletedCatalogsStayGoneAndHoldersCanRead) {
   Open();
   ASSERT_OK_AND_ASSIGN(const auto catalog, set_->Get("shop"));
   EXPECT_EQ(catalog->record().schema, OneFieldSchema(3));
+}
+
+// Which may take as long as there is other work for every core.
+TEST_F(CatalogSetTest, NothingWaitsForADeleteThatWaits) {
+  ASSERT_OK_AND_ASSIGN(CatalogSet::Created created,
+                       set_->Create("shop", OneFieldSchema(2), {}));
+  const std::string uid = created.catalog->record().uid;
+  ASSERT_OK(created.catalog->Upsert(std::vector{MakeItem("a", {1, 2})}, ""));
+  std::promise<void> reading;
+  std::promise<void> go_on;
+  std::thread reader([&] {
+    EXPECT_OK(created.catalog->VisitStoredAfter("", [&](const StoredItem&) {
+      reading.set_value();
+      go_on.get_future().wait();
+      return true;
+    }));
+  });
+  reading.get_future().wait();
+  std::atomic<bool> deleted = false;
+  std::thread deleter([&] {
+    EXPECT_OK(set_->Delete("shop"));
+    deleted = true;
+  });
+  while (set_->Get("shop").ok()) std::this_thread::yield();
+  EXPECT_OK(set_->Create("other", OneFieldSchema(2), {}));
+  EXPECT_OK(set_->Update("other", OneFieldSchema(2).key_fields, {}));
+  EXPECT_OK(set_->SetAlias("window", "other", std::nullopt));
+  EXPECT_THAT(set_->Delete("shop"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("shop")));
+  // Its name is another catalog's.
+  ASSERT_OK_AND_ASSIGN(CatalogSet::Created again,
+                       set_->Create("shop", OneFieldSchema(3), {}));
+  EXPECT_TRUE(again.created);
+  ASSERT_OK(again.catalog->Upsert(std::vector{MakeItem("b", {1, 2, 3})}, ""));
+  EXPECT_FALSE(deleted);
+  EXPECT_TRUE(std::filesystem::exists(directory_ + "/items/" + uid));
+  go_on.set_value();
+  reader.join();
+  deleter.join();
+  EXPECT_FALSE(std::filesystem::exists(directory_ + "/items/" + uid));
+  created.catalog = nullptr;
+  again.catalog = nullptr;
+  Open();
+  ASSERT_OK_AND_ASSIGN(const auto shop, set_->Get("shop"));
+  EXPECT_EQ(shop->snapshot()->item_count(), 1);
+  EXPECT_OK(shop->Get(std::vector<std::string>{"b"}));
 }
 
 // Shows what it is told to.
