@@ -11,10 +11,23 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
+const char* ThreadName(Lane lane) {
+  switch (lane) {
+    case Lane::kLong:
+      return "merge";
+    case Lane::kFirst:
+      return "first-merge";
+    case Lane::kShort:
+      return "seal";
+  }
+  return "";
+}
+
 }  // namespace
 
 BackgroundWorker::BackgroundWorker()
     : threads_({std::thread([this] { Run(Lane::kLong); }),
+                std::thread([this] { Run(Lane::kFirst); }),
                 std::thread([this] { Run(Lane::kShort); })}) {}
 
 BackgroundWorker::~BackgroundWorker() {
@@ -65,7 +78,7 @@ bool BackgroundWorker::IsRunning(const void* owner) const {
 }
 
 void BackgroundWorker::Run(Lane lane) {
-  pthread_setname_np(pthread_self(), lane == Lane::kShort ? "seal" : "merge");
+  pthread_setname_np(pthread_self(), ThreadName(lane));
   mutex_.Lock();
   const void*& running_owner = running_owners_[static_cast<std::size_t>(lane)];
   while (!stopping_) {

@@ -16,8 +16,9 @@ namespace attendant {
 
 // What a task waits behind.
 enum class Lane {
-  kLong,   // tasks of seconds and minutes
-  kShort,  // tasks of milliseconds that must not wait for those
+  kLong,   // tasks of seconds and minutes, or more while all cores are busy
+  kFirst,  // those that queries are slow without, which must not wait for them
+  kShort,  // tasks of milliseconds that must wait for neither
 };
 
 // Runs one task of each lane at a time, each not before its time, the earliest
@@ -40,7 +41,7 @@ class BackgroundWorker {
   void Remove(const void* owner);
 
  private:
-  static constexpr std::size_t kLaneCount = 2;
+  static constexpr std::size_t kLaneCount = 3;
 
   struct Task {
     Lane lane = Lane::kLong;

@@ -22,6 +22,7 @@
 #include "core/base/memory_parts.h"
 #include "core/base/mutex.h"
 #include "core/base/published.h"
+#include "core/base/spare_time.h"
 #include "core/catalog/background.h"
 #include "core/catalog/filter.h"
 #include "core/catalog/merge_plan.h"
@@ -372,8 +373,8 @@ class LiveCatalog {
   void ScheduleLearning() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LearnOnce() ABSL_LOCKS_EXCLUDED(mutex_);
   // Writes the files of segments, if it is worth it after a merge, and cuts the
-  // log of changes.
-  void SaveSegments(bool worth_it) ABSL_LOCKS_EXCLUDED(mutex_);
+  // log of changes. Takes this share of the processor unless somebody waits.
+  void SaveSegments(bool worth_it, Share share) ABSL_LOCKS_EXCLUDED(mutex_);
   // merged: null if no row was left.
   void PublishMerged(std::shared_ptr<const Segment> merged,
                      const MergeStep& step)

@@ -95,7 +95,12 @@ void LiveCatalog::ScheduleMerge(absl::Duration delay) {
     return;
   }
   merge_scheduled_ = true;
-  background_->Add(this, delay, [this] { RunMerge(); });
+  // Without an index its queries score every key: not behind what another
+  // catalog, which has one, may take any time for. No merge under way can give
+  // it one until this begins.
+  background_->Add(
+      this, delay, [this] { RunMerge(); },
+      SegmentFiles::AnyTrained(*current_) ? Lane::kLong : Lane::kFirst);
 }
 
 void LiveCatalog::ScheduleSeal() {
@@ -141,11 +146,14 @@ void LiveCatalog::ScheduleRetry(absl::Duration delay) {
   // Not as a merge that is scheduled: nobody is to wait for it.
   retry_scheduled_ = true;
   next_retry_ = due;
-  background_->Add(this, delay, [this] {
-    MutexLock lock(&mutex_);
-    retry_scheduled_ = false;
-    ScheduleMerges();
-  });
+  background_->Add(
+      this, delay,
+      [this] {
+        MutexLock lock(&mutex_);
+        retry_scheduled_ = false;
+        ScheduleMerges();
+      },
+      Lane::kShort);
 }
 
 bool LiveCatalog::Pause::IsOn() const {
@@ -349,11 +357,15 @@ std::int64_t LiveCatalog::MergeOnce() {
   }
   ATTENDANT_FAIL_POINT("merge.after_publish");
   const bool all = plan.first == 0 && plan.end == step.before->segments.size();
+  const bool was_trained = SegmentFiles::AnyTrained(*step.before);
   step.before = nullptr;
   step.growing = {};
   FreeMerged(kFreeLooks);
   step.room = {};
-  if (status.ok()) SaveSegments(/*worth_it=*/all);
+  // First indexes of other catalogs wait behind this one's.
+  if (status.ok()) {
+    SaveSegments(/*worth_it=*/all, was_trained ? Share::kIdle : Share::kLow);
+  }
   MutexLock lock(&mutex_);
   merge_scheduled_ = false;
   NoteOutcome(status, merge_pause_, merge_status_);
@@ -491,11 +503,10 @@ absl::Status LiveCatalog::CutLog(std::int64_t sequence) {
   return absl::OkStatus();
 }
 
-void LiveCatalog::SaveSegments(bool worth_it) {
+void LiveCatalog::SaveSegments(bool worth_it, Share share) {
   std::shared_ptr<const Snapshot> snapshot;
   std::optional<std::int64_t> covered;
   std::int64_t change_count = 0;
-  Share share = Share::kIdle;
   {
     MutexLock lock(&mutex_);
     if (await_count_ > 0) share = Share::kEven;

@@ -60,31 +60,33 @@ TEST(BackgroundWorkerTest, RemoveWaitsForTheRunningTask) {
   releaser.join();
 }
 
-TEST(BackgroundWorkerTest, ShortTasksDoNotWaitForLongOnes) {
+TEST(BackgroundWorkerTest, NoLaneWaitsForAnother) {
   int owner;
-  std::promise<void> started;
   std::promise<void> go;
-  std::promise<void> ran;
+  const std::shared_future<void> gone = go.get_future().share();
   BackgroundWorker worker;
-  worker.Add(&owner, absl::ZeroDuration(), [&] {
-    started.set_value();
-    go.get_future().wait();
-  });
-  started.get_future().wait();
-  worker.Add(
-      &owner, absl::ZeroDuration(), [&] { ran.set_value(); }, Lane::kShort);
-  ran.get_future().wait();
+  for (const Lane lane : {Lane::kLong, Lane::kFirst, Lane::kShort}) {
+    std::promise<void> ran;
+    worker.Add(
+        &owner, absl::ZeroDuration(),
+        [&, gone] {
+          ran.set_value();
+          gone.wait();
+        },
+        lane);
+    ran.get_future().wait();
+  }
   go.set_value();
 }
 
-TEST(BackgroundWorkerTest, RemoveWaitsForTasksOfBothLanes) {
-  for (const int last : {0, 1}) {
+TEST(BackgroundWorkerTest, RemoveWaitsForTasksOfAllLanes) {
+  for (const int last : {0, 1, 2}) {
     int owner;
-    std::promise<void> started[2];
-    std::promise<void> go[2];
+    std::promise<void> started[3];
+    std::promise<void> go[3];
     std::atomic<bool> removed = false;
     BackgroundWorker worker;
-    for (const Lane lane : {Lane::kLong, Lane::kShort}) {
+    for (const Lane lane : {Lane::kLong, Lane::kFirst, Lane::kShort}) {
       const int i = static_cast<int>(lane);
       worker.Add(
           &owner, absl::ZeroDuration(),
@@ -99,8 +101,10 @@ TEST(BackgroundWorkerTest, RemoveWaitsForTasksOfBothLanes) {
       worker.Remove(&owner);
       removed = true;
     });
-    go[1 - last].set_value();
-    // One that waits for no task, or for the first alone, is done by then.
+    for (const int i : {0, 1, 2}) {
+      if (i != last) go[i].set_value();
+    }
+    // One that waits for no task, or not for all, is done by then.
     absl::SleepFor(absl::Milliseconds(50));
     EXPECT_FALSE(removed) << last;
     go[last].set_value();

@@ -256,6 +256,25 @@ TEST_F(SealingTest, NoSealWaitsForAMerge) {
   EXPECT_THAT(Ids(), SizeIs(13000));
 }
 
+// What another catalog builds anew takes any time while cores are busy, and
+// without an index every query scores all keys.
+TEST_F(SealingTest, NoFirstIndexWaitsForALongTask) {
+  std::promise<void> go;
+  background_.Add(nullptr, absl::ZeroDuration(),
+                  [gone = go.get_future().share()] { gone.wait(); });
+  const absl::Cleanup let_go = [&] { go.set_value(); };
+  Write(Items("a", 6000, 1));
+  catalog_->AwaitIndexes();
+  ASSERT_OK(catalog_->merge_status());
+  EXPECT_TRUE(IsSealed(0));
+  // From now on it waits like others.
+  std::vector<KeyFieldSchema> fields = catalog_->snapshot()->schema->key_fields;
+  fields[0].index_kind = IndexKind::kPq;
+  SetDefaults(fields, {NamedModel()});
+  EXPECT_TRUE(catalog_->index_states()[0].training);
+  EXPECT_EQ(catalog_->index_states()[0].active_kind, IndexKind::kIvf);
+}
+
 TEST_F(SealingTest, OnlyWhatIsBehindAMergeIsSealed) {
   Write(Items("a", 6000, 1));
   catalog_->AwaitIndexes();
