@@ -160,11 +160,35 @@ absl::StatusOr<std::shared_ptr<LiveCatalog>> CatalogSet::OpenCatalog(
                              ResolveModels(schema));
   ATTENDANT_ASSIGN_OR_RETURN(std::unique_ptr<CatalogStore> store,
                              store_->OpenCatalog(record));
+  // Opened with the models that answered last, whose keys memory had room for
+  // and whose index may be in files; others are then to be swapped in, as
+  // before the restart.
+  CatalogRecord last = record;
+  for (KeyFieldSchema& field : last.schema.key_fields) {
+    ATTENDANT_ASSIGN_OR_RETURN(std::optional<ModelName> active,
+                               store->GetActiveModel(field.name));
+    if (active.has_value()) field.model = *std::move(active);
+  }
+  absl::StatusOr<std::vector<NamedModel>> last_models =
+      ResolveModels(last.schema);
+  if (!last_models.ok()) {
+    // One was deleted while it was in nobody's use, or is damaged.
+    last = record;
+    last_models = models;
+  }
   LiveCatalogOptions options = options_.catalog;
   options.memory = memory_.get();
   try {
-    return LiveCatalog::Open(record, std::move(models), std::move(store),
-                             &background_, options);
+    ATTENDANT_ASSIGN_OR_RETURN(
+        std::shared_ptr<LiveCatalog> catalog,
+        LiveCatalog::Open(last, *std::move(last_models), std::move(store),
+                          &background_, options));
+    if (last != record) {
+      ATTENDANT_RETURN_IF_ERROR(
+          catalog->SetDefaults(record.schema.key_fields, std::move(models),
+                               [] { return absl::OkStatus(); }));
+    }
+    return catalog;
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "out of memory for the items of catalog '", record.name, "'"));

@@ -434,6 +434,7 @@ absl::Status LiveCatalog::SetDefaults(
     const std::vector<KeyFieldSchema>& key_fields,
     std::vector<NamedModel> models, absl::FunctionRef<absl::Status()> store) {
   std::shared_ptr<const Snapshot> now;
+  absl::Status status;
   {
     // First the limit, so that no write gets by while keys are looked at.
     MutexLock lock(&mutex_);
@@ -442,8 +443,16 @@ absl::Status LiveCatalog::SetDefaults(
       key_limits_[f] = std::min(key_limits_[f], accepted_limits_[f]);
     }
     now = current_;
+    // And what a restart is to go on with, before anything names another.
+    for (std::size_t f = 0; f < models.size() && status.ok(); ++f) {
+      const NamedModel& active = now->models[f];
+      if (active.model != models[f].model &&
+          ChangesStoredKeys(active.model.get(), models[f].model.get())) {
+        status = NoteActiveModel(f, active.name);
+      }
+    }
   }
-  absl::Status status = CheckKeys(*now, models);
+  if (status.ok()) status = CheckKeys(*now, models);
   if (status.ok()) status = store();
   MutexLock lock(&mutex_);
   if (status.ok()) {
@@ -455,6 +464,16 @@ absl::Status LiveCatalog::SetDefaults(
   }
   RaiseKeyLimits();
   return status;
+}
+
+absl::Status LiveCatalog::NoteActiveModel(std::size_t field,
+                                          const ModelName& model) {
+  ATTENDANT_RETURN_IF_ERROR(CheckOpen());
+  const std::string& name = record_.schema.key_fields[field].name;
+  ATTENDANT_ASSIGN_OR_RETURN(const std::optional<ModelName> noted,
+                             store_->GetActiveModel(name));
+  if (noted == model) return absl::OkStatus();
+  return store_->PutActiveModel(name, model);
 }
 
 void LiveCatalog::PublishDefaults(
@@ -471,12 +490,16 @@ void LiveCatalog::PublishDefaults(
   auto next = std::make_shared<Snapshot>(*current_);
   next->schema = std::move(schema);
   for (std::size_t f = 0; f < wanted_models_.size(); ++f) {
-    // Without keys to project the model is there at once.
-    if (!ChangesStoredKeys(next->models[f].model.get(),
-                           wanted_models_[f].model.get()) ||
-        next->segments.empty()) {
-      next->models[f] = wanted_models_[f];
+    NamedModel& active = next->models[f];
+    const NamedModel& wanted = wanted_models_[f];
+    if (active.model != wanted.model &&
+        ChangesStoredKeys(active.model.get(), wanted.model.get())) {
+      if (!next->segments.empty()) continue;
+      // If that fails, a restart swaps it in once more.
+      NoteActiveModel(f, wanted.name).IgnoreError();
     }
+    // Without keys to project it is there at once.
+    active = wanted;
   }
   Publish(std::move(next));
   // What failed before may be what is changed here.

@@ -188,10 +188,10 @@ class LiveCatalog {
   // Takes over temperature, combine_kind, index_kind, keys_on_disk and model of
   // each field once `store` has made them durable. Another model is built in
   // the background and swapped in when all its keys are there; until then the
-  // one before it answers. While `store` runs, writes are held to the limits of
-  // both. InvalidArgument if a model can't be sure to make finite keys of all
-  // that there are; errors of `store`. Then nothing changes but what `store`
-  // did.
+  // one before it answers, and is the store's active model. While `store` runs,
+  // writes are held to the limits of both. InvalidArgument if a model can't be
+  // sure to make finite keys of all that there are; errors of `store`. Then
+  // nothing changes but what `store` did.
   absl::Status SetDefaults(const std::vector<KeyFieldSchema>& key_fields,
                            std::vector<NamedModel> models,
                            absl::FunctionRef<absl::Status()> store);
@@ -317,6 +317,10 @@ class LiveCatalog {
   // InvalidArgument if a key is too great for a field's model, one of `models`.
   static absl::Status CheckKeys(const Snapshot& snapshot,
                                 const std::vector<NamedModel>& models);
+  // Has the store keep which model the stored keys of a field are made by;
+  // synced.
+  absl::Status NoteActiveModel(std::size_t field, const ModelName& model)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PublishDefaults(const std::vector<KeyFieldSchema>& key_fields)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartSegment(Snapshot& next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -375,9 +379,9 @@ class LiveCatalog {
   // Writes the files of segments, if it is worth it after a merge, and cuts the
   // log of changes. Takes this share of the processor unless somebody waits.
   void SaveSegments(bool worth_it, Share share) ABSL_LOCKS_EXCLUDED(mutex_);
-  // merged: null if no row was left.
-  void PublishMerged(std::shared_ptr<const Segment> merged,
-                     const MergeStep& step)
+  // merged: null if no row was left. After an error nothing is published.
+  absl::Status PublishMerged(std::shared_ptr<const Segment> merged,
+                             const MergeStep& step)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Lets go of merged segments that no reader holds: the last of them would
   // else take the time, for a large one tens of milliseconds. Looks so many

@@ -236,14 +236,16 @@ absl::Status LiveCatalog::EndStep(
     GiveBackGrowing(step);
     return merged.status();
   }
+  absl::Status status;
   try {
-    PublishMerged(*std::move(merged), step);
+    status = PublishMerged(*std::move(merged), step);
   } catch (const std::bad_alloc&) {
     // Its head keys may be another model's already.
     growing_ = {};
     return absl::ResourceExhaustedError("out of memory for a merge");
   }
-  return absl::OkStatus();
+  if (!status.ok()) GiveBackGrowing(step);
+  return status;
 }
 
 void LiveCatalog::SealOnce() {
@@ -374,8 +376,8 @@ std::int64_t LiveCatalog::MergeOnce() {
   return row_count;
 }
 
-void LiveCatalog::PublishMerged(std::shared_ptr<const Segment> merged,
-                                const MergeStep& step) {
+absl::Status LiveCatalog::PublishMerged(std::shared_ptr<const Segment> merged,
+                                        const MergeStep& step) {
   const MergePlan& plan = step.plan;
   const Snapshot& before = *step.before;
   const std::vector<NamedModel>& models = step.models;
@@ -387,7 +389,19 @@ void LiveCatalog::PublishMerged(std::shared_ptr<const Segment> merged,
                      return view.segment == before.segments[plan.first].segment;
                    });
   // A model that was swapped in meanwhile has made new segments of them.
-  if (first == next->segments.end()) return;
+  if (first == next->segments.end()) return absl::OkStatus();
+  std::vector<std::size_t> swapped;  // fields
+  for (std::size_t f = 0; plan.retrains && f < models.size(); ++f) {
+    // Without keys to project SetDefaults published the newest already.
+    if (models[f].model != next->models[f].model &&
+        ChangesStoredKeys(models[f].model.get(), next->models[f].model.get())) {
+      swapped.push_back(f);
+    }
+  }
+  // Before it answers: the one before it may be deleted from then on.
+  for (const std::size_t f : swapped) {
+    ATTENDANT_RETURN_IF_ERROR(NoteActiveModel(f, models[f].name));
+  }
   const auto end = first + static_cast<std::ptrdiff_t>(plan.end - plan.first);
   std::vector<SegmentView> views;
   if (merged != nullptr) {
@@ -398,13 +412,7 @@ void LiveCatalog::PublishMerged(std::shared_ptr<const Segment> merged,
     merged_away_.push_back(view->segment);
   }
   const auto place = next->segments.erase(first, end) - next->segments.begin();
-  for (std::size_t f = 0; plan.retrains && f < models.size(); ++f) {
-    // Without keys to project SetDefaults published the newest already.
-    if (!ChangesStoredKeys(models[f].model.get(),
-                           next->models[f].model.get())) {
-      continue;
-    }
-    if (models[f].model == next->models[f].model) continue;
+  for (const std::size_t f : swapped) {
     if (StoredHeadCount(models[f].model.get()) > 0) {
       projected_key_counts_[f].fetch_add(before.key_count(static_cast<int>(f)),
                                          std::memory_order_relaxed);
@@ -419,6 +427,7 @@ void LiveCatalog::PublishMerged(std::shared_ptr<const Segment> merged,
   // What is written from now on goes to the new lists.
   if (plan.retrains) growing_ = {};
   Publish(std::move(next));
+  return absl::OkStatus();
 }
 
 void LiveCatalog::FreeMerged(int look_count) {

@@ -12,6 +12,7 @@
 #include "core/base/fail_point.h"
 #include "core/base/status.h"
 #include "core/storage/item_codec.h"
+#include "core/storage/model_codec.h"
 
 // Keys, by their first byte:
 //   c SEQUENCE the ids that a write changed
@@ -21,6 +22,8 @@
 //   m          the sequence (see Database)
 //   o ORDER    the request_id of the ORDER-th remembered request
 //   r REQUEST  the outcome of a request
+//   s FIELD    the active model of a key field, as EncodeModelKey writes it;
+//              nothing for none. Readers before there were any pass over it.
 //   u          the uid of the catalog
 // ORDER and SEQUENCE are big-endian, so that keys stand in their order.
 namespace attendant {
@@ -32,6 +35,7 @@ constexpr char kEncoderTag = 'e';
 constexpr char kItemTag = 'i';
 constexpr char kOrderTag = 'o';
 constexpr char kRequestTag = 'r';
+constexpr char kActiveModelTag = 's';
 constexpr char kUidTag = 'u';
 
 std::string Key(char tag, absl::string_view name) {
@@ -168,6 +172,26 @@ class RocksCatalogStore : public CatalogStore {
     rocksdb::WriteBatch batch;
     batch.Put(Key(kEncoderTag, key_field),
               rocksdb::Slice(bytes.data(), bytes.size()));
+    return Write(batch, std::nullopt);
+  }
+
+  absl::StatusOr<std::optional<ModelName>> GetActiveModel(
+      absl::string_view key_field) const override {
+    ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> bytes,
+                               database_->Get(Key(kActiveModelTag, key_field)));
+    if (!bytes.has_value()) return std::nullopt;
+    if (bytes->empty()) return ModelName();
+    ModelName model = DecodeModelKey(*bytes);
+    if (!model.empty() && model.version >= 1) return model;
+    return absl::DataLossError(absl::StrCat("the active model of key field \"",
+                                            key_field, "\" is damaged"));
+  }
+
+  absl::Status PutActiveModel(absl::string_view key_field,
+                              const ModelName& model) override {
+    rocksdb::WriteBatch batch;
+    batch.Put(Key(kActiveModelTag, key_field),
+              model.empty() ? std::string() : EncodeModelKey(model));
     return Write(batch, std::nullopt);
   }
 
@@ -379,6 +403,7 @@ absl::StatusOr<CatalogContents> ReadCatalogContents(
 absl::Status AdoptDatabase(Database& database, const CatalogRecord& record) {
   rocksdb::WriteBatch batch;
   batch.Put(std::string(1, kUidTag), record.uid);
+  batch.DeleteRange(Key(kActiveModelTag, ""), EndOf(kActiveModelTag));
   return database.Write(&batch, std::nullopt);
 }
 

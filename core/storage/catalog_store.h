@@ -41,7 +41,8 @@ absl::StatusOr<CatalogContents> ReadCatalogContents(
     const std::string& directory, const CatalogSchema& schema,
     const DatabaseResources& resources, const Interrupt& interrupt);
 
-// Makes the database of another catalog that of the record; synced. Everything
+// Makes the database of another catalog that of the record; synced. The active
+// models, whose names may be another's where it goes, are forgotten; everything
 // else in it stays.
 absl::Status AdoptDatabase(Database& database, const CatalogRecord& record);
 

@@ -148,6 +148,14 @@ class CatalogStore {
   virtual absl::Status PutEncoder(absl::string_view key_field,
                                   absl::string_view bytes) = 0;
 
+  // The model that made the stored keys of a key field, empty for none; nothing
+  // if that was not told: it is the record's. Synced before PutActiveModel
+  // returns; as Write, only from one thread at a time.
+  virtual absl::StatusOr<std::optional<ModelName>> GetActiveModel(
+      absl::string_view key_field) const = 0;
+  virtual absl::Status PutActiveModel(absl::string_view key_field,
+                                      const ModelName& model) = 0;
+
   // Makes `directory`, which does not exist, a database of its own that holds
   // every write that returned before, and each later one whole or not at all.
   virtual absl::Status Checkpoint(const std::string& directory) = 0;

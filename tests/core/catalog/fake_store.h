@@ -25,6 +25,7 @@ struct FakeDisk {
   std::map<std::string, StoredItem> items ABSL_GUARDED_BY(mutex);
   std::map<std::string, WriteOutcome> requests ABSL_GUARDED_BY(mutex);
   std::map<std::string, std::string> encoders ABSL_GUARDED_BY(mutex);
+  std::map<std::string, ModelName> active_models ABSL_GUARDED_BY(mutex);
   std::int64_t sequence ABSL_GUARDED_BY(mutex) = 0;
   absl::Status write_status ABSL_GUARDED_BY(mutex);  // of the next writes
   bool held ABSL_GUARDED_BY(mutex) = false;    // writes wait until it is not
@@ -124,6 +125,22 @@ class FakeStore : public CatalogStore {
                           absl::string_view bytes) override {
     MutexLock lock(&disk_->mutex);
     disk_->encoders[std::string(key_field)] = std::string(bytes);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::optional<ModelName>> GetActiveModel(
+      absl::string_view key_field) const override {
+    MutexLock lock(&disk_->mutex);
+    const auto found = disk_->active_models.find(std::string(key_field));
+    if (found == disk_->active_models.end()) return std::nullopt;
+    return found->second;
+  }
+
+  absl::Status PutActiveModel(absl::string_view key_field,
+                              const ModelName& model) override {
+    MutexLock lock(&disk_->mutex);
+    if (!disk_->write_status.ok()) return disk_->write_status;
+    disk_->active_models[std::string(key_field)] = model;
     return absl::OkStatus();
   }
 

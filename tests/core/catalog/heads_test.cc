@@ -1,7 +1,9 @@
 // Attention of several heads over a catalog: a model's, or key fields'.
 #include <algorithm>
 #include <cmath>
+#include <future>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -353,6 +355,57 @@ TEST_F(ModelHeadsTest, AnotherModelIsSwappedInWhileTheFirstAnswers) {
   for (std::size_t d = 0; d < 7; ++d) {
     EXPECT_NEAR(fresh.model_output[d], after.model_output[d], 1e-5);
   }
+}
+
+TEST_F(ModelHeadsTest, TheStoreKnowsAnotherModelBeforeItAnswers) {
+  Open(ScoreKind::kDot, 100);
+  const auto set_disk = [&](absl::Status status) {
+    MutexLock lock(&disk_->mutex);
+    disk_->write_status = std::move(status);
+  };
+  const auto stored = [&]() -> std::optional<ModelName> {
+    MutexLock lock(&disk_->mutex);
+    const auto found = disk_->active_models.find("vec");
+    if (found == disk_->active_models.end()) return std::nullopt;
+    return found->second;
+  };
+  const NamedModel next = Named(RandomMultiHeadModel(6), 2);
+  std::vector<KeyFieldSchema> fields = schema_.key_fields;
+  fields[0].model = next.name;
+  const auto full =
+      StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("disk"));
+  set_disk(absl::ResourceExhaustedError("the disk is full"));
+  EXPECT_THAT(catalog_->SetDefaults(fields, {next},
+                                    []() -> absl::Status {
+                                      ADD_FAILURE() << "stored";
+                                      return absl::OkStatus();
+                                    }),
+              full);
+  EXPECT_EQ(stored(), std::nullopt);
+  set_disk(absl::OkStatus());
+  {
+    std::promise<void> go;
+    background_.Add(
+        nullptr, absl::ZeroDuration(),
+        [gone = go.get_future().share()] { gone.wait(); }, Lane::kFirst);
+    SetDefaults(fields, {next});
+    EXPECT_EQ(stored(), model_.name);
+    set_disk(absl::ResourceExhaustedError("the disk is full"));
+    go.set_value();
+  }
+  catalog_->AwaitIndexes();
+  EXPECT_THAT(catalog_->merge_status(), full);
+  EXPECT_EQ(catalog_->index_states()[0].active_model, model_.name);
+  EXPECT_EQ(stored(), model_.name);
+  EXPECT_OK(Ask(Query()));
+  set_disk(absl::OkStatus());
+  Upsert({MakeItem("late", {0, 0, 0, 0}, {0, 0, 0, 0, 0, 0})});
+  catalog_->AwaitIndexes();
+  EXPECT_OK(catalog_->merge_status());
+  EXPECT_EQ(catalog_->index_states()[0].active_model, next.name);
+  EXPECT_EQ(stored(), next.name);
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer after, Ask(Query()));
+  EXPECT_EQ(after.eligible_count, 101);
 }
 
 TEST_F(ModelHeadsTest, KeysThatTheModelWouldMakeInfiniteAreRefused) {

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "core/base/status.h"
+#include "core/catalog/attend.h"
 #include "core/catalog/catalog_set.h"
 #include "core/storage/database.h"
 #include "core/storage/snapshot_files.h"
@@ -30,10 +31,11 @@ class FakeClock : public Clock {
 class ModelSetTest : public ::testing::Test {
  protected:
   void SetUp() override { Open(); }
-  void Open() {
+  void Open(std::int64_t memory_limit_bytes = 0) {
     set_ = nullptr;
     CatalogSet::Options options;
     options.clock = &clock_;
+    options.memory_limit_bytes = memory_limit_bytes;
     auto opened = CatalogSet::Open(directory_ / "data", options);
     ASSERT_OK(opened);
     set_ = *std::move(opened);
@@ -234,6 +236,84 @@ TEST_F(ModelSetTest, ADamagedFileCostsItsVersionAndWhatUsesIt) {
   EXPECT_OK(set_->Get("second"));
   EXPECT_THAT(Names(), ElementsAre(ModelName{"text", 1}, ModelName{"text", 2},
                                    ModelName{"text", 3}));
+}
+
+// A restart would else project all keys, in memory that there is not.
+TEST_F(ModelSetTest, ASwapThatIsPutOffIsSoAfterARestart) {
+  constexpr std::int64_t kNoRoom = 1 << 20;
+  Create("text", 1);
+  Create("text", 2);
+  CatalogSchema schema;
+  KeyFieldSchema field;
+  field.name = "k";
+  field.dim = 4;
+  field.index_kind = IndexKind::kIvf;
+  field.model = {"text", 1};
+  schema.key_fields = {field};
+  schema.value_dim = 6;
+  std::vector<Item> items(2000);
+  RandomFloats random(3);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    items[i].id = std::to_string(i);
+    items[i].keys = {random.Vector(4)};
+    items[i].value = random.Vector(6);
+  }
+  {
+    ASSERT_OK_AND_ASSIGN(const auto created, set_->Create("shop", schema, {}));
+    ASSERT_OK(created.catalog->Upsert(items, ""));
+    created.catalog->AwaitIndexes();
+    ASSERT_OK(created.catalog->merge_status());
+  }
+  AttendQuery query;
+  query.query = std::vector<float>(5, 1);
+  const auto expect = [&](std::int64_t version) {
+    ASSERT_OK_AND_ASSIGN(const auto shop, set_->Get("shop"));
+    const IndexState state = shop->index_states()[0];
+    EXPECT_EQ(state.active_model, (ModelName{"text", version}));
+    EXPECT_EQ(state.active_kind, IndexKind::kIvf);
+    ASSERT_OK_AND_ASSIGN(const AttendAnswer answer,
+                         Attend(*shop->snapshot(), query, Interrupt()));
+    EXPECT_EQ(answer.model, (ModelName{"text", version}));
+    EXPECT_EQ(answer.eligible_count, 2000);
+  };
+  Open(kNoRoom);
+  field.model = {"text", 2};
+  ASSERT_OK(set_->Update("shop", {field}, {}));
+  for (int restarts = 0; restarts < 3; ++restarts) {
+    SCOPED_TRACE(restarts);
+    if (restarts > 0) Open(kNoRoom);
+    ASSERT_OK_AND_ASSIGN(const auto shop, set_->Get("shop"));
+    EXPECT_EQ(shop->recovery().segment_count, 1);
+    EXPECT_EQ(shop->index_states()[0].projected_key_count, 0);
+    shop->AwaitIndexes();
+    EXPECT_THAT(shop->merge_status(),
+                StatusIs(absl::StatusCode::kResourceExhausted,
+                         HasSubstr("an index build wants")));
+    EXPECT_EQ(shop->record().schema.key_fields[0], field);
+    expect(1);
+    EXPECT_EQ(ReasonOf(set_->DeleteModel({"text", 1})), "MODEL_IN_USE");
+  }
+  // With room it is made, and made for good.
+  Open();
+  {
+    ASSERT_OK_AND_ASSIGN(const auto shop, set_->Get("shop"));
+    shop->AwaitIndexes();
+    EXPECT_OK(shop->merge_status());
+  }
+  expect(2);
+  Open(kNoRoom);
+  expect(2);
+  // A model that is gone and was last in use is none to go on with.
+  ASSERT_OK(set_->DeleteModel({"text", 1}));
+  set_ = nullptr;
+  {
+    ASSERT_OK_AND_ASSIGN(const auto store, Store::Open(directory_ / "data"));
+    ASSERT_OK_AND_ASSIGN(const CatalogList list, store->List());
+    ASSERT_OK_AND_ASSIGN(const auto shop, store->OpenCatalog(list.records[0]));
+    ASSERT_OK(shop->PutActiveModel("k", {"text", 1}));
+  }
+  Open();
+  expect(2);
 }
 
 // Which files are left over can't be told then.

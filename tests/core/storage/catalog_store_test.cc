@@ -165,6 +165,38 @@ TEST_F(CatalogStoreTest, ChangesAreLoggedUntilTheyAreCut) {
   EXPECT_EQ(changes(300), (std::vector<std::string>{}));
 }
 
+TEST_F(CatalogStoreTest, ActiveModelsStayThisCatalogs) {
+  Open();
+  const auto active = [&](absl::string_view field) {
+    const auto model = catalog_->GetActiveModel(field);
+    EXPECT_OK(model);
+    return model.ok() ? *model : std::nullopt;
+  };
+  EXPECT_EQ(active("text"), std::nullopt);
+  ASSERT_OK(catalog_->PutActiveModel("text", {"taste", 300}));
+  ASSERT_OK(catalog_->PutActiveModel("events", {}));
+  ASSERT_OK(WriteItems(*catalog_, 0, 3, 1));
+  Open();
+  EXPECT_THAT(active("text"), Optional(ModelName{"taste", 300}));
+  EXPECT_THAT(active("events"), Optional(ModelName()));
+  EXPECT_EQ(active("tex"), std::nullopt);
+  ASSERT_OK(catalog_->PutActiveModel("text", {"taste", 301}));
+  EXPECT_THAT(active("text"), Optional(ModelName{"taste", 301}));
+  // Elsewhere another model may have the name.
+  catalog_.reset();
+  ASSERT_OK_AND_ASSIGN(auto database,
+                       Database::Open(directory_ / "db",
+                                      Database::Mode::kMustExist, resources_));
+  const CatalogRecord other = TestRecord("other", "00000000000000aa");
+  ASSERT_OK(AdoptDatabase(*database, other));
+  ASSERT_OK_AND_ASSIGN(catalog_,
+                       MakeCatalogStore(std::move(database), other, kRemembered,
+                                        &files_, segments_));
+  EXPECT_EQ(active("text"), std::nullopt);
+  EXPECT_EQ(active("events"), std::nullopt);
+  EXPECT_EQ(catalog_->sequence(), 1);
+}
+
 TEST_F(CatalogStoreTest, OutcomeIsRememberedWhole) {
   Open();
   StoreWrite write;

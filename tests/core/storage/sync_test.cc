@@ -112,6 +112,10 @@ TEST(SyncTest, AcknowledgedWritesAreSynced) {
   ASSERT_OK(catalog->PutEncoder("text", "encoder"));
   EXPECT_GT(ExpectLogsSynced(items), before);
 
+  before = ExpectLogsSynced(items);
+  ASSERT_OK(catalog->PutActiveModel("text", {"model", 1}));
+  EXPECT_GT(ExpectLogsSynced(items), before);
+
   before = ExpectLogsSynced(directory / "data/catalogs");
   const ModelRecord model = {
       {"text", 1}, absl::UnixEpoch(), 0.0, {BilinearForm{{1, 1, {1}}}}};
