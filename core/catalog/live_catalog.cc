@@ -384,16 +384,6 @@ absl::Status LiveCatalog::VisitStoredAfter(
   });
 }
 
-absl::StatusOr<std::vector<StoredItem>> LiveCatalog::List(
-    absl::string_view after, std::int64_t limit) const {
-  std::vector<StoredItem> items;
-  ATTENDANT_RETURN_IF_ERROR(VisitStoredAfter(after, [&](StoredItem item) {
-    items.push_back(std::move(item));
-    return static_cast<std::int64_t>(items.size()) < limit;
-  }));
-  return items;
-}
-
 absl::Status LiveCatalog::Checkpoint(const std::string& directory) const {
   return ReadStore(
       [&](CatalogStore& store) { return store.Checkpoint(directory); });

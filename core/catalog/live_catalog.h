@@ -176,10 +176,6 @@ class LiveCatalog {
       absl::string_view after,
       absl::FunctionRef<bool(StoredItem item)> visit) const;
 
-  // Up to `limit` items in the order of ids after `after`, from the store.
-  absl::StatusOr<std::vector<StoredItem>> List(absl::string_view after,
-                                               std::int64_t limit) const;
-
   // Makes `directory`, which does not exist, a database that holds what was
   // acknowledged before the call, and each later write whole or not at all.
   // NotFound after Close; errors of the store.

@@ -32,6 +32,7 @@
 #include "tests/durability/flags.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/stored_items.h"
 
 namespace attendant {
 namespace {
@@ -232,7 +233,7 @@ class Inspection {
   // Internal if an answer is wrong.
   absl::Status Check(const std::string& name, const LiveCatalog& catalog) {
     ATTENDANT_ASSIGN_OR_RETURN(const std::vector<StoredItem> stored,
-                               catalog.List("", 2 * kItems));
+                               StoredItems(catalog, "", 2 * kItems));
     const std::vector<Item> listed(stored.begin(), stored.end());
     const std::vector<Item> want = ItemsOf(name);
     if (listed != want) {

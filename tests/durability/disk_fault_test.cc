@@ -27,6 +27,7 @@
 #include "tests/durability/flags.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/stored_items.h"
 
 namespace attendant {
 namespace {
@@ -101,7 +102,7 @@ class FaultyCatalog {
     EXPECT_EQ(snapshot->item_count(),
               static_cast<std::int64_t>(acknowledged_.size()));
     // And so it is stored.
-    ASSERT_OK_AND_ASSIGN(const auto stored, catalog_->List("", 1000));
+    ASSERT_OK_AND_ASSIGN(const auto stored, StoredItems(*catalog_, "", 1000));
     ASSERT_EQ(stored.size(), acknowledged_.size());
     for (std::size_t i = 0; i < stored.size(); ++i) {
       EXPECT_EQ(static_cast<const Item&>(stored[i]), acknowledged_[i]);

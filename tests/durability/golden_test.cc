@@ -10,6 +10,7 @@
 
 #include "tests/support/scratch_directory.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/stored_items.h"
 
 namespace attendant {
 namespace {
@@ -35,7 +36,8 @@ TEST_P(GoldenTest, ItemsAreAllThere) {
   ASSERT_OK_AND_ASSIGN(const auto catalog, set_->Get(kGoldenCatalog));
   EXPECT_EQ(catalog->record().schema, TestRecord().schema);
   const std::vector<Item> want = GoldenRest();
-  ASSERT_OK_AND_ASSIGN(const auto items, catalog->List("", 2 * kGoldenItems));
+  ASSERT_OK_AND_ASSIGN(const auto items,
+                       StoredItems(*catalog, "", 2 * kGoldenItems));
   EXPECT_EQ(std::vector<Item>(items.begin(), items.end()), want);
   for (const Item& item : want) {
     ASSERT_OK_AND_ASSIGN(const auto found,
@@ -95,7 +97,8 @@ TEST_P(GoldenTest, AliasesAndSnapshotsAreThere) {
   ASSERT_OK_AND_ASSIGN(
       const auto restored,
       set_->RestoreSnapshot({kGoldenCatalog, kGoldenSnapshot}, "again", work));
-  ASSERT_OK_AND_ASSIGN(const auto items, restored->List("", 2 * kGoldenItems));
+  ASSERT_OK_AND_ASSIGN(const auto items,
+                       StoredItems(*restored, "", 2 * kGoldenItems));
   EXPECT_EQ(std::vector<Item>(items.begin(), items.end()), GoldenRest());
 }
 

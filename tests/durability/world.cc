@@ -10,6 +10,7 @@
 #include "core/base/interrupt.h"
 #include "core/base/status.h"
 #include "core/catalog/attend.h"
+#include "tests/support/stored_items.h"
 
 namespace attendant {
 namespace {
@@ -250,7 +251,7 @@ absl::Status World::Compare(const std::string& name, const PlainCatalog& plain,
                                   ", acknowledged was ", least_sequence));
   }
   ATTENDANT_ASSIGN_OR_RETURN(const std::vector<StoredItem> stored,
-                             catalog->List("", kAllItems));
+                             StoredItems(*catalog, "", kAllItems));
   const std::vector<Item> listed(stored.begin(), stored.end());
   const std::vector<Item> want = ItemsOf(plain);
   if (listed != want) {
@@ -627,7 +628,7 @@ absl::Status World::ListPage(const std::string& name) {
   ATTENDANT_ASSIGN_OR_RETURN(const Catalog catalog, catalogs_->Get(name));
   const std::string after = Random(4) == 0 ? "" : RandomId();
   const int limit = 1 + Random(kIdCount);
-  const auto found = catalog->List(after, limit);
+  const auto found = StoredItems(*catalog, after, limit);
   if (!found.ok()) return CheckFailure(found.status(), "a listing");
   std::vector<Item> want;
   const auto& items = plain_[name].now.items;

@@ -7,6 +7,7 @@
 #include "core/base/status.h"
 #include "core/shortlist/ivf_training.h"
 #include "tests/core/catalog/catalog_fixture.h"
+#include "tests/support/stored_items.h"
 
 namespace attendant {
 namespace {
@@ -189,11 +190,11 @@ TEST_F(LiveCatalogTest, ListPagesInTheOrderOfIds) {
   OpenCatalog(OneFieldSchema(1));
   Upsert({MakeItem("c", {1}), MakeItem("a", {1}), MakeItem("b", {1})});
   ASSERT_OK_AND_ASSIGN(const std::vector<StoredItem> first,
-                       catalog_->List("", 2));
+                       StoredItems(*catalog_, "", 2));
   ASSERT_EQ(first.size(), 2);
   EXPECT_EQ(first[1].id, "b");
   ASSERT_OK_AND_ASSIGN(const std::vector<StoredItem> rest,
-                       catalog_->List("b", 2));
+                       StoredItems(*catalog_, "b", 2));
   ASSERT_EQ(rest.size(), 1);
   EXPECT_EQ(rest[0].id, "c");
 }
@@ -616,7 +617,7 @@ TEST_F(LiveCatalogTest, CloseKeepsSnapshotsAndRefusesWrites) {
   catalog_->Close();
   EXPECT_THAT(catalog_->Upsert(std::vector{MakeItem("b", {1})}, ""),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("deleted")));
-  EXPECT_THAT(catalog_->List("", 1),
+  EXPECT_THAT(StoredItems(*catalog_, "", 1),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("deleted")));
   ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(VectorQuery({1})));
   EXPECT_THAT(IdsOf(answer), ElementsAre("a"));

@@ -7,6 +7,7 @@
 #include "core/base/status.h"
 #include "core/catalog/live_catalog.h"
 #include "tests/core/catalog/catalog_fixture.h"
+#include "tests/support/stored_items.h"
 
 namespace attendant {
 namespace {
@@ -157,7 +158,7 @@ TEST_F(LiveCatalogWritesTest, ItemsKeepTheSequenceOfTheirLastWrite) {
   Restart();
   EXPECT_EQ(SequenceOf("a"), 1);
   ASSERT_OK_AND_ASSIGN(const std::vector<StoredItem> items,
-                       catalog_->List("", 10));
+                       StoredItems(*catalog_, "", 10));
   ASSERT_EQ(items.size(), 2);
   EXPECT_EQ(items[1].sequence, 2);
 }
@@ -591,7 +592,7 @@ TEST_F(LiveCatalogWritesTest, WritesInLineAreRefusedAfterClose) {
   }});
   std::thread closer([&] { catalog_->Close(); });
   // Reads are refused at once, though a write is still being synced.
-  while (catalog_->List("", 1).ok()) std::this_thread::yield();
+  while (StoredItems(*catalog_, "", 1).ok()) std::this_thread::yield();
   Release();
   closer.join();
   Join(threads);
@@ -604,7 +605,7 @@ TEST_F(LiveCatalogWritesTest, ReadsOfTheStoreDoNotWaitForASync) {
   Upsert({MakeItem("a", {1})});
   auto threads = GatherBehindOne({});
   EXPECT_EQ(KeyOf("a"), 1);
-  EXPECT_OK(catalog_->List("", 10));
+  EXPECT_OK(StoredItems(*catalog_, "", 10));
   Release();
   Join(threads);
 }

@@ -18,6 +18,7 @@
 #include "core/storage/snapshot_stream.h"
 #include "tests/core/catalog/catalog_fixture.h"
 #include "tests/support/scratch_directory.h"
+#include "tests/support/stored_items.h"
 
 namespace attendant {
 namespace {
@@ -92,7 +93,7 @@ class StoredSnapshotsKillTest : public ::testing::Test {
     EXPECT_EQ(std::distance(fs::directory_iterator(directory_ / "items"), {}),
               static_cast<std::ptrdiff_t>(catalogs.size()));
     for (const auto& catalog : catalogs) {
-      EXPECT_EQ(catalog->List("", 100)->size(),
+      EXPECT_EQ(StoredItems(*catalog, "", 100)->size(),
                 static_cast<std::size_t>(kItemCount));
     }
     const auto list = set->snapshots().List("shop");

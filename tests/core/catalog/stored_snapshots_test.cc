@@ -23,6 +23,7 @@
 #include "tests/core/catalog/catalog_fixture.h"
 #include "tests/support/random_model.h"
 #include "tests/support/scratch_directory.h"
+#include "tests/support/stored_items.h"
 
 namespace attendant {
 namespace {
@@ -57,7 +58,7 @@ std::vector<Item> MakeItems(int begin, int end) {
 }
 
 std::vector<Item> ItemsOf(const LiveCatalog& catalog) {
-  const std::vector<StoredItem> items = *catalog.List("", 1 << 20);
+  const std::vector<StoredItem> items = *StoredItems(catalog, "", 1 << 20);
   return {items.begin(), items.end()};
 }
 
