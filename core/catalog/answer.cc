@@ -428,11 +428,10 @@ class Answerer {
       all_finite &= finite(head.output);
     }
     if (all_finite) return absl::OkStatus();
-    return StatusWithReason(
-        absl::StatusCode::kInvalidArgument,
-        "query: the pooled value overflows; pool smaller values, or set "
-        "omit_pooled_value",
-        "POOLED_VALUE_OVERFLOW");
+    return FieldError(absl::StatusCode::kInvalidArgument,
+                      "POOLED_VALUE_OVERFLOW", "omit_pooled_value",
+                      "false and a pooled value that overflows",
+                      "true, or items of smaller values");
   }
 
   const Snapshot& snapshot_;

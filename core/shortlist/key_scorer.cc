@@ -46,10 +46,9 @@ void ScoreBlock(const KeyIndex& index, const ScanQuery& query,
 }  // namespace
 
 absl::Status LogitOverflows() {
-  return StatusWithReason(absl::StatusCode::kInvalidArgument,
-                          "query: a logit overflows; lower the query's norm or "
-                          "raise the temperature",
-                          "LOGIT_OVERFLOW");
+  return FieldError(absl::StatusCode::kInvalidArgument, "LOGIT_OVERFLOW",
+                    "query", "a logit that overflows",
+                    "a query of a lower norm, or a higher temperature");
 }
 
 KeyScorer::KeyScorer(const ScanQuery& query)

@@ -12,7 +12,8 @@
 
 namespace attendant {
 
-// InvalidArgument: a logit, or a product that one is made of, is not finite.
+// InvalidArgument naming "query": a logit, or a product that one is made of, is
+// not finite.
 absl::Status LogitOverflows();
 
 // Scores keys for one query. A key's logit depends on nothing but the query,

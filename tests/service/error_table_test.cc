@@ -207,8 +207,28 @@ TEST_F(ErrorTableTest, LogitThatOverflowsIsInvalidArgument) {
   const grpc::Status status = AttendText(
       "catalog: 'shop' query { vector { floats { values: [3e38, "
       "3e38] } } } temperature: 0.001");
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT)
-      << status.error_message();
+  ExpectInvalid(status, "query");
+  EXPECT_EQ(ReasonIn(DetailsOf(status)), "LOGIT_OVERFLOW");
+}
+
+TEST_F(ErrorTableTest, PooledValueThatOverflowsIsInvalidArgument) {
+  ASSERT_TRUE(Create(Parse<v1::CreateCatalogRequest>(
+                         "name: 'large' schema { key_fields { name: 'k' "
+                         "dimension: 1 } value_dimension: 1 }"))
+                  .ok());
+  ASSERT_TRUE(Upsert(Parse<v1::BatchUpsertItemsRequest>(
+                         "catalog: 'large' items { id: 'x' keys { key: 'k' "
+                         "value { floats { values: 1 } } } value { floats { "
+                         "values: 3e38 } } }"))
+                  .ok());
+  // Weights are logits: 10.
+  const std::string query =
+      "catalog: 'large' query { vector { floats { values: 10 } } } "
+      "activation_kind: ACTIVATION_KIND_NONE ";
+  const grpc::Status status = AttendText(query);
+  ExpectInvalid(status, "omit_pooled_value");
+  EXPECT_EQ(ReasonIn(DetailsOf(status)), "POOLED_VALUE_OVERFLOW");
+  EXPECT_TRUE(AttendText(query + "omit_pooled_value: true").ok());
 }
 
 TEST_F(ErrorTableTest, ZeroNormUnderCosine) {

@@ -143,14 +143,14 @@ TEST_F(FlatPointsTest, OverflowingLogitsAreTheCallersError) {
   AttentionState state(5, &kNoIds);
   const auto overflow = index_.Scan(QueryFor(huge, 5), state);
   EXPECT_THAT(overflow, StatusIs(absl::StatusCode::kInvalidArgument,
-                                 HasSubstr("a logit overflows")));
+                                 HasSubstr("a logit that overflows")));
   EXPECT_EQ(ReasonOf(overflow.status()), "LOGIT_OVERFLOW");
 
   ScanQuery sharp = East();
   sharp.logit_factor = 1e39;
   EXPECT_THAT(index_.Scan(sharp, state),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("a logit overflows")));
+                       HasSubstr("a logit that overflows")));
 
   // The row that overflows is masked: there is no such logit.
   Bitmap excluded(5);

@@ -509,7 +509,7 @@ TEST_P(IndexContractTest, InterruptsAndOverflowsAreReported) {
     for (std::size_t d = 0; d < huge.size(); d += 2) huge[d] *= sign;
     EXPECT_THAT(TheIndex().Scan(QueryFor(huge, kKeys), state),
                 StatusIs(absl::StatusCode::kInvalidArgument,
-                         HasSubstr("a logit overflows")));
+                         HasSubstr("a logit that overflows")));
   }
 }
 

@@ -161,7 +161,7 @@ TEST_F(IvfPointsTest, InterruptsAndOverflowsAreReported) {
   const std::vector<float> huge = {3e38f, 0, 0};
   EXPECT_THAT(index_->Scan(QueryFor(huge, 10), state),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("a logit overflows")));
+                       HasSubstr("a logit that overflows")));
 }
 
 // What codes of two components err is not random.
