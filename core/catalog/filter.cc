@@ -29,9 +29,9 @@ class Validator {
   absl::Status Validate(const Filter& filter, const std::string& field,
                         int depth) {
     ATTENDANT_RETURN_IF_ERROR(
-        CheckCount(depth, 0, kMaxFilterDepth, field, " deep"));
+        CheckCount(depth, 1, kMaxFilterDepth, field, " deep"));
     ATTENDANT_RETURN_IF_ERROR(
-        CheckCount(++term_count_, 0, kMaxFilterTerms, field, " filters"));
+        CheckCount(++term_count_, 1, kMaxFilterTerms, field, " filters"));
     switch (filter.kind) {
       case FilterKind::kComparison:
         return ValidateOne(filter, absl::StrCat(field, ".comparison"));

@@ -427,8 +427,10 @@ class Parser {
 
 absl::StatusOr<Filter> ParseFilter(absl::string_view text,
                                    const CatalogSchema& schema) {
-  ATTENDANT_RETURN_IF_ERROR(CheckCount(static_cast<std::int64_t>(text.size()),
-                                       0, kMaxFilterBytes, kField, " bytes"));
+  // The parser says what an empty one lacks.
+  const std::size_t size = std::max<std::size_t>(1, text.size());
+  ATTENDANT_RETURN_IF_ERROR(CheckCount(static_cast<std::int64_t>(size), 1,
+                                       kMaxFilterBytes, kField, " bytes"));
   return Parser(text, schema).Parse();
 }
 

@@ -21,17 +21,24 @@ std::int64_t TextBytes(const v1::Item& item) {
   return static_cast<std::int64_t>(bytes);
 }
 
-absl::Status CheckText(const std::string& text, std::int64_t least,
-                       std::int64_t most, absl::string_view field) {
-  return CheckCount(static_cast<std::int64_t>(text.size()), least, most, field,
-                    " bytes");
+// What is below `least` is refused once the catalog is found, or is none given.
+absl::Status CheckMost(std::int64_t count, std::int64_t least,
+                       std::int64_t most, absl::string_view field,
+                       absl::string_view unit = "") {
+  return CheckCount(std::max(least, count), least, most, field, unit);
+}
+
+absl::Status CheckText(const std::string& text, std::int64_t most,
+                       absl::string_view field) {
+  return CheckMost(static_cast<std::int64_t>(text.size()), 1, most, field,
+                   " bytes");
 }
 
 // Of requests with a batch of items.
 template <typename Request>
 absl::Status CheckWrite(const RequestLimits& limits, const Request& request) {
   ATTENDANT_RETURN_IF_ERROR(
-      CheckCount(request.items_size(), 0, limits.batch, "items"));
+      CheckMost(request.items_size(), 1, limits.batch, "items"));
   for (int i = 0; i < request.items_size(); ++i) {
     const absl::Status status = CheckItem(limits, request.items(i));
     if (!status.ok()) {
@@ -44,10 +51,7 @@ absl::Status CheckWrite(const RequestLimits& limits, const Request& request) {
 }  // namespace
 
 absl::Status CheckItem(const RequestLimits& limits, const v1::Item& item) {
-  // An empty one is refused once the catalog is found.
-  if (!item.id().empty()) {
-    ATTENDANT_RETURN_IF_ERROR(CheckText(item.id(), 1, limits.id_bytes, "id"));
-  }
+  ATTENDANT_RETURN_IF_ERROR(CheckText(item.id(), limits.id_bytes, "id"));
   return CheckCount(TextBytes(item), 0, limits.attribute_bytes, "attributes",
                     " bytes of text");
 }
@@ -56,12 +60,12 @@ absl::Status CheckLimits(const RequestLimits& limits,
                          const v1::CreateCatalogRequest& request) {
   const v1::CatalogSchema& schema = request.schema();
   for (int i = 0; i < schema.key_fields_size(); ++i) {
-    ATTENDANT_RETURN_IF_ERROR(CheckCount(
-        std::max(0, schema.key_fields(i).dimension()), 0, limits.dimension,
-        absl::StrCat("schema.key_fields[", i, "].dimension")));
+    ATTENDANT_RETURN_IF_ERROR(
+        CheckMost(schema.key_fields(i).dimension(), 1, limits.dimension,
+                  absl::StrCat("schema.key_fields[", i, "].dimension")));
   }
-  return CheckCount(std::max(0, schema.value_dimension()), 0, limits.dimension,
-                    "schema.value_dimension");
+  return CheckMost(schema.value_dimension(), 0, limits.dimension,
+                   "schema.value_dimension");
 }
 
 absl::Status CheckLimits(const RequestLimits& limits,
@@ -76,28 +80,28 @@ absl::Status CheckLimits(const RequestLimits& limits,
 
 absl::Status CheckLimits(const RequestLimits& limits,
                          const v1::BatchGetItemsRequest& request) {
-  return CheckCount(request.ids_size(), 0, limits.batch, "ids");
+  return CheckMost(request.ids_size(), 1, limits.batch, "ids");
 }
 
 absl::Status CheckLimits(const RequestLimits& limits,
                          const v1::BatchDeleteItemsRequest& request) {
-  return CheckCount(request.ids_size(), 0, limits.batch, "ids");
+  return CheckMost(request.ids_size(), 1, limits.batch, "ids");
 }
 
 absl::Status CheckLimits(const RequestLimits& limits,
                          const v1::DeleteMatchingItemsRequest& request) {
-  return CheckText(request.filter(), 0, limits.filter_bytes, "filter");
+  return CheckText(request.filter(), limits.filter_bytes, "filter");
 }
 
 absl::Status CheckLimits(const RequestLimits& limits,
                          const v1::AttendRequest& request) {
-  return CheckText(request.filter(), 0, limits.filter_bytes, "filter");
+  return CheckText(request.filter(), limits.filter_bytes, "filter");
 }
 
 absl::Status CheckLimits(const RequestLimits& limits,
                          const v1::BatchAttendRequest& request) {
   ATTENDANT_RETURN_IF_ERROR(
-      CheckCount(request.requests_size(), 0, limits.batch, "requests"));
+      CheckMost(request.requests_size(), 1, limits.batch, "requests"));
   for (int i = 0; i < request.requests_size(); ++i) {
     const absl::Status status = CheckLimits(limits, request.requests(i));
     if (!status.ok()) {

@@ -1,5 +1,6 @@
 #include "service/convert/filter.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,7 +57,7 @@ class Converter {
   absl::StatusOr<Filter> Convert(const v1::Filter& wire,
                                  absl::string_view field) {
     ATTENDANT_RETURN_IF_ERROR(
-        CheckCount(++term_count_, 0, kMaxFilterTerms, field, " filters"));
+        CheckCount(++term_count_, 1, kMaxFilterTerms, field, " filters"));
     switch (wire.kind_case()) {
       case v1::Filter::kComparison:
         return ComparisonFromProto(wire.comparison(),
@@ -98,7 +99,8 @@ class Converter {
  private:
   absl::StatusOr<std::vector<Filter>> ConvertList(const v1::FilterList& wire,
                                                   const std::string& field) {
-    ATTENDANT_RETURN_IF_ERROR(CheckCount(wire.filters_size(), 0,
+    // An empty one is refused with what else does not fit the schema.
+    ATTENDANT_RETURN_IF_ERROR(CheckCount(std::max(1, wire.filters_size()), 1,
                                          kMaxFilterTerms,
                                          absl::StrCat(field, ".filters")));
     std::vector<Filter> filters;

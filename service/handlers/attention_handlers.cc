@@ -35,7 +35,7 @@ absl::Status BatchAttend(Backend& backend,
       FindCatalogShowing(backend, request.catalog(), "catalog",
                          request.snapshot_token()));
   ATTENDANT_RETURN_IF_ERROR(
-      CheckCount(request.requests_size(), 1, kMaxBatchSize, "requests"));
+      CheckCount(request.requests_size(), 1, backend.limits.batch, "requests"));
   const auto snapshot = catalog->snapshot();
   const int count = request.requests_size();
   for (int i = 0; i < count; ++i) response->add_results();

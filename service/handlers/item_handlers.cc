@@ -33,7 +33,7 @@ absl::StatusOr<std::shared_ptr<LiveCatalog>> CatalogOfBatch(
     absl::string_view field) {
   ATTENDANT_ASSIGN_OR_RETURN(
       auto catalog, FindCatalog(backend, request.catalog(), "catalog"));
-  ATTENDANT_RETURN_IF_ERROR(CheckCount(count, 1, kMaxBatchSize, field));
+  ATTENDANT_RETURN_IF_ERROR(CheckCount(count, 1, backend.limits.batch, field));
   ATTENDANT_RETURN_IF_ERROR(ValidateRequestId(request.request_id()));
   return catalog;
 }
@@ -107,7 +107,7 @@ absl::Status BatchGetItems(Backend& backend,
       FindCatalogShowing(backend, request.catalog(), "catalog",
                          request.snapshot_token()));
   ATTENDANT_RETURN_IF_ERROR(
-      CheckCount(request.ids_size(), 1, kMaxBatchSize, "ids"));
+      CheckCount(request.ids_size(), 1, backend.limits.batch, "ids"));
   const auto snapshot = catalog->snapshot();
   ATTENDANT_ASSIGN_OR_RETURN(const ReadMask mask,
                              ItemMask(request, *snapshot->schema));

@@ -49,11 +49,11 @@ TEST_F(LimitsTest, EachIsNamed) {
   ExpectOverLimit(
       Create(Parse<v1::CreateCatalogRequest>(
           "name: 'wide' schema { key_fields { name: 'k' dimension: 5 } }")),
-      "schema.key_fields[0].dimension: got 5, want 0 to 4");
+      "schema.key_fields[0].dimension: got 5, want 1 to 4");
   const std::string item = ItemText("x", "short");
   EXPECT_TRUE(UpsertText(item + ItemText("12345", "0123456789")).ok());
   ExpectOverLimit(UpsertText(item + item + item + item),
-                  "items: got 4, want 0 to 3");
+                  "items: got 4, want 1 to 3");
   ExpectOverLimit(UpsertText(item + ItemText("123456", "short")),
                   "items[1].id: got 6 bytes, want 1 to 5 bytes");
   ExpectOverLimit(UpsertText(ItemText("x", "01234567890")),
@@ -64,13 +64,16 @@ TEST_F(LimitsTest, EachIsNamed) {
                  "1] } } } attributes { key: 'name' value { string_list_value "
                  "{ values: ['1234', '', '1'] } } } }"),
       "items[0].attributes: got 11 bytes of text, want 0 to 10");
+  // What is too few is told by the same range.
+  EXPECT_THAT(UpsertText("").error_message(),
+              HasSubstr("items: got 0, want 1 to 3"));
   const std::string query =
       "catalog: 'shop' query { vector { floats { values: [1, 0] } } } ";
   EXPECT_TRUE(
       Attend(Parse<v1::AttendRequest>(query + "filter: 'price > 1'")).ok());
   ExpectOverLimit(Attend(Parse<v1::AttendRequest>(
                       query + "filter: 'price > 1 AND price < 2'")),
-                  "filter: got 23 bytes, want 0 to 20");
+                  "filter: got 23 bytes, want 1 to 20");
   EXPECT_TRUE(
       Attend(Parse<v1::AttendRequest>(query + "filter: 'NOT price>1'")).ok());
   ExpectOverLimit(
@@ -97,12 +100,12 @@ TEST_F(LimitsTest, BatchesAndTheirQueriesToo) {
       "catalog: 'shop' requests {} requests { filter: 'price > 1 AND price < "
       "2' }");
   ExpectOverLimit(attention_stub_->BatchAttend(&context, request, &response),
-                  "requests[1].filter: got 23 bytes, want 0 to 20");
+                  "requests[1].filter: got 23 bytes, want 1 to 20");
   grpc::ClientContext second;
   request.clear_requests();
   for (int i = 0; i < 4; ++i) request.add_requests();
   ExpectOverLimit(attention_stub_->BatchAttend(&second, request, &response),
-                  "requests: got 4, want 0 to 3");
+                  "requests: got 4, want 1 to 3");
 }
 
 TEST_F(LimitsTest, AnImportRefusesTheItemAlone) {
