@@ -196,6 +196,11 @@ absl::Status SnapshotImportCall::End() {
   ATTENDANT_RETURN_IF_ERROR(interrupt_.Check());
   ATTENDANT_RETURN_IF_ERROR(
       AuthorizeStill(backend_, context_, Role::kAdmin, asked_for_));
+  if (!begun()) {
+    return InvalidField("bytes", "a stream without a message",
+                        "a first message with the beginning of a snapshot that "
+                        "was exported");
+  }
   LongWork work(interrupt_);
   ATTENDANT_ASSIGN_OR_RETURN(const SnapshotManifest manifest,
                              stream_->Finish(catalog_, name_, work));

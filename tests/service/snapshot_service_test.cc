@@ -378,6 +378,11 @@ TEST_F(SnapshotServiceTest, RefusalsNameWhatIsWrong) {
   EXPECT_EQ(Restore("shop", "s1", "shop").error_code(),
             grpc::StatusCode::ALREADY_EXISTS);
   EXPECT_EQ(Delete("shop", "s2").error_code(), grpc::StatusCode::NOT_FOUND);
+  // A stream without a message.
+  status = Import("", "", "");
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(FieldIn(DetailsOf(status)), "bytes");
+  EXPECT_THAT(status.error_message(), HasSubstr("want a first message"));
 }
 
 // Blue and green: restored beside the catalog in use, and swapped by its alias,
