@@ -28,7 +28,9 @@ absl::Status StatusOf(const Refusal& refusal) {
       return WithRetryDelay(
           StatusWithReason(
               absl::StatusCode::kResourceExhausted,
-              "too many requests wait already: try again a little later",
+              absl::StrCat("too many requests wait already: got ",
+                           refusal.waiting_count, ", want fewer than ",
+                           refusal.waiting_limit, "; try again a little later"),
               "QUEUE_FULL"),
           refusal.retry_delay);
     case Cause::kLate:
@@ -107,7 +109,7 @@ Refusal WorkQueue::Add(Work* work, SteadyTime now) {
     refusal.work = work;
     return refusal;
   }
-  if (IsFull() && !work->begun_) {
+  if (!work->begun_ && IsFull(refusal)) {
     ++counts_.refused_full_count;
     limit_.Refused();
     refusal.cause = Cause::kFull;
@@ -283,11 +285,18 @@ std::size_t WorkQueue::LeastLimit() const {
       std::clamp(2 * mean_turn_works_, kLeastWaiting, kMostWaiting));
 }
 
-bool WorkQueue::IsFull() const {
-  if (waiting_.count() - waiting_.begun_count() >= limit_.limit()) return true;
-  return options_.limits_wait && waiting_.count() >= LeastLimit() &&
-         waiting_.expected_ns() >
-             options_.thread_count * absl::ToInt64Nanoseconds(kLongestBurst);
+bool WorkQueue::IsFull(Refusal& refusal) const {
+  refusal.waiting_count = waiting_.count() - waiting_.begun_count();
+  refusal.waiting_limit = limit_.limit();
+  if (refusal.waiting_count >= refusal.waiting_limit) return true;
+  if (!options_.limits_wait ||
+      waiting_.expected_ns() <=
+          options_.thread_count * absl::ToInt64Nanoseconds(kLongestBurst)) {
+    return false;
+  }
+  refusal.waiting_count = waiting_.count();
+  refusal.waiting_limit = LeastLimit();
+  return refusal.waiting_count >= refusal.waiting_limit;
 }
 
 void WorkQueue::Join(Turn& turn, Work* work, SteadyTime now) {

@@ -81,6 +81,9 @@ class WorkQueue {
     Cause cause = Cause::kFull;
     // When there should be room.
     absl::Duration retry_delay;
+    // kFull: works that wait, and how many make too many of them now.
+    std::size_t waiting_count = 0;
+    std::size_t waiting_limit = 0;
     // kLate: until the reply, as far as one can say, and until the deadline.
     absl::Duration expected;
     absl::Duration left;
@@ -145,8 +148,8 @@ class WorkQueue {
                    Refusal& refusal) const;
   std::int64_t ExpectedNs(int flow) const;
   std::size_t LeastLimit() const;
-  // True if one more may not wait.
-  bool IsFull() const;
+  // True if one more may not wait: by how many.
+  bool IsFull(Refusal& refusal) const;
   // `work`, whose turn has come, says how many others may wait.
   void SetLimit(const Work& work, SteadyTime now);
   void Join(Turn& turn, Work* work, SteadyTime now);

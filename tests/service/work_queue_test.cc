@@ -427,12 +427,35 @@ TEST_F(WorkQueueTest, TheNewestOfWhoeverHasMostWaitingIsRefused) {
   FakeWork own;
   queue_.Add(&own, now_).Tell();
   EXPECT_EQ(ReasonOf(own.refusal()), "QUEUE_FULL");
+  EXPECT_THAT(own.refusal().message(), HasSubstr("got 20, want fewer than 20"));
   FakeWork polite({1, 0});
   queue_.Add(&polite, now_).Tell();
   EXPECT_TRUE(polite.refusal().ok());
   EXPECT_EQ(ReasonOf(works_.back().refusal()), "QUEUE_FULL");
   EXPECT_EQ(queue_.counts().waiting_count, 20U);
   EXPECT_EQ(queue_.counts().refused_full_count, 2);
+}
+
+TEST(WorkQueueBurstTest, ARefusalSaysHowManyAreTooManyNow) {
+  WorkQueue queue({.thread_count = 1, .limits_wait = true});
+  std::deque<FakeWork> works;
+  SteadyTime now = At(0);
+  for (int i = 0; i < 20; ++i) {
+    queue.Add(&works.emplace_back(), now);
+    Turn turn;
+    WorkQueue::Refusal none;
+    queue.Begin(now, &turn, &none);
+    now += absl::ToChronoNanoseconds(absl::Milliseconds(20));
+    queue.End(turn, now);
+  }
+  // More than kLongestBurst's worth of work, but so many may always wait.
+  for (int i = 0; i < 8; ++i) {
+    ASSERT_THAT(queue.Add(&works.emplace_back(), now).work, IsNull());
+  }
+  FakeWork more;
+  queue.Add(&more, now).Tell();
+  EXPECT_EQ(ReasonOf(more.refusal()), "QUEUE_FULL");
+  EXPECT_THAT(more.refusal().message(), HasSubstr("got 8, want fewer than 8"));
 }
 
 TEST_F(WorkQueueTest, WhatWasBegunGoesOnWhereTooManyWait) {
