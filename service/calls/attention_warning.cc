@@ -131,9 +131,10 @@ AttentionWarnings::Found AttentionWarnings::Find(const Snapshot& snapshot,
 }
 
 bool AttentionWarnings::Stands(const Entry& entry, const Snapshot& snapshot,
-                               SteadyTime now) {
+                               SteadyTime now, SteadyTime::duration budget) {
   // A change of defaults makes a new schema object.
   if (entry.schema != snapshot.schema) return false;
+  if (entry.found.is_cut_short && budget > 2 * entry.budget) return false;
   const bool is_recent = now - entry.time < std::chrono::minutes(1);
   if (entry.sequence == snapshot.sequence) {
     return is_recent || !entry.found.is_cut_short;
@@ -146,6 +147,9 @@ std::vector<std::string> AttentionWarnings::Of(const Snapshot& snapshot,
                                                const Interrupt& interrupt,
                                                SteadyTime now) {
   const std::string& uid = snapshot.catalog_uid;
+  // The rest of the caller's time is the reply's.
+  const SteadyTime::duration budget = std::min<SteadyTime::duration>(
+      absl::ToChronoNanoseconds(kBudget), (interrupt.deadline - now) / 2);
   std::vector<std::string> known;
   {
     MutexLock lock(&mutex_);
@@ -154,20 +158,18 @@ std::vector<std::string> AttentionWarnings::Of(const Snapshot& snapshot,
       known = entry->second.found.warnings;
     }
     const bool stands =
-        entry != entries_.end() && Stands(entry->second, snapshot, now);
+        entry != entries_.end() && Stands(entry->second, snapshot, now, budget);
     if (stands || !under_way_.insert(uid).second) return WithoutEmpty(known);
   }
   const absl::Cleanup done = [&] {
     MutexLock lock(&mutex_);
     under_way_.erase(uid);
   };
-  const Interrupt in_budget = {
-      .deadline = std::min(interrupt.deadline,
-                           now + absl::ToChronoNanoseconds(kBudget)),
-      .cancelled = interrupt.cancelled};
+  const Interrupt in_budget = {.deadline = now + budget,
+                               .cancelled = interrupt.cancelled};
   Found found = Find(snapshot, std::move(known), in_budget);
   std::vector<std::string> warnings = WithoutEmpty(found.warnings);
-  // The next caller may have more time; but no more than the budget.
+  // Nothing was found out by a caller who went away, or had no time at all.
   if (!interrupt.Check().ok()) return warnings;
   MutexLock lock(&mutex_);
   // Deleted catalogs leave entries behind.
@@ -178,7 +180,7 @@ std::vector<std::string> AttentionWarnings::Of(const Snapshot& snapshot,
                                     }));
   }
   entries_[uid] = {snapshot.schema, snapshot.sequence, KeyCount(snapshot), now,
-                   std::move(found)};
+                   budget,          std::move(found)};
   return warnings;
 }
 

@@ -20,10 +20,11 @@ namespace attendant {
 
 // Warnings by catalog: they take as long as some exact queries, and describing
 // a catalog is what clients poll. So finding them takes kBudget at most, and
-// what was found is remembered until the catalog's defaults change or it has a
-// tenth more or fewer keys, and under other writes for a minute. What there was
-// no time to find is not looked for again within that minute, and what was
-// known of it stands meanwhile. Thread-safe.
+// half of the time that the caller has, and what was found is remembered until
+// the catalog's defaults change or it has a tenth more or fewer keys, and under
+// other writes for a minute. What there was no time to find is not looked for
+// again within that minute, but by a caller with more than twice that time, and
+// what was known of it stands meanwhile. Thread-safe.
 class AttentionWarnings {
  public:
   static constexpr absl::Duration kBudget = absl::Seconds(1);
@@ -32,9 +33,9 @@ class AttentionWarnings {
   // of 3 to 64 queries (fewer for larger catalogs), each an item, spread evenly
   // over the catalog, exceeds half of the items. Attends exactly with the
   // field's defaults. Says nothing of fields with fewer than 16 keys, where an
-  // average means little; of those that the budget, from `now` on, or the
-  // interrupt left no time for, and of all while another call finds them out,
-  // what was last known of these defaults, maybe nothing.
+  // average means little; of those that the budget, from `now` on, left no time
+  // for, and of all while another call finds them out, what was last known of
+  // these defaults, maybe nothing.
   std::vector<std::string> Of(const Snapshot& snapshot,
                               const Interrupt& interrupt, SteadyTime now);
 
@@ -49,13 +50,14 @@ class AttentionWarnings {
     std::int64_t sequence = 0;
     std::int64_t key_count = 0;  // of all fields
     SteadyTime time;
+    SteadyTime::duration budget{};  // in which it was found
     Found found;
   };
   // `known`: of the same defaults, for the fields that there is no time for.
   static Found Find(const Snapshot& snapshot, std::vector<std::string> known,
                     const Interrupt& interrupt);
   static bool Stands(const Entry& entry, const Snapshot& snapshot,
-                     SteadyTime now);
+                     SteadyTime now, SteadyTime::duration budget);
 
   Mutex mutex_;
   absl::flat_hash_map<std::string, Entry> entries_

@@ -457,6 +457,37 @@ TEST_F(ServerTest, WarningsThatTakeTooLongAreNotTriedAgainAtOnce) {
       1u);
 }
 
+// Else who polls with less time than they take would get no reply, and each
+// poll would take a thread for as long.
+TEST_F(ServerTest, WarningsLeaveACallerHalfOfItsTime) {
+  CatalogSchema schema;
+  schema.key_fields = {{.name = "k", .dim = 1}};
+  ASSERT_OK_AND_ASSIGN(const auto created,
+                       catalogs_->Create("line", schema, {}));
+  std::vector<Item> items(100);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    items[i].id = ItemId(absl::StrCat(i));
+    items[i].keys = {{0}};
+  }
+  ASSERT_OK(created.catalog->Upsert(items, ""));
+  AttentionWarnings warnings;
+  const auto count = [&](const Interrupt& interrupt, SteadyTime now) {
+    return warnings.Of(*created.catalog->snapshot(), interrupt, now).size();
+  };
+  constexpr std::chrono::milliseconds kHalf{400};
+  // Half of the time is over before anything is found. On a slow machine all
+  // of it is, which leaves nothing behind: another try.
+  SteadyTime begin;
+  do {
+    begin = SteadyNow() - kHalf;
+    EXPECT_EQ(count({.deadline = begin + 2 * kHalf}, begin), 0u);
+  } while (SteadyNow() >= begin + 2 * kHalf);
+  // Who has as much does not try again.
+  const SteadyTime later = begin + std::chrono::seconds(30);
+  EXPECT_EQ(count({.deadline = later + 2 * kHalf}, later), 0u);
+  EXPECT_EQ(count(Interrupt(), later), 1u);
+}
+
 TEST_F(ServerTest, WarningsOfManyCatalogsStandBesideOneThatIsFoundAnew) {
   CatalogSchema schema;
   schema.key_fields = {{.name = "k", .dim = 1}};
