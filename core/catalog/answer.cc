@@ -59,7 +59,7 @@ class Answerer {
     answer_.visited_list_count = scans.visited_list_count;
     answer_.shared_query_count = scans.shared_query_count;
     answer_.trace = std::move(scans.trace);
-    complete_ = !plan.shortlist_head &&
+    complete_ = ScansAreOfHeads() &&
                 std::all_of(scans_.begin(), scans_.end(),
                             [](const HeadScan& scan) { return scan.complete; });
     for (const HeadScan& scan : scans_) {
@@ -87,6 +87,13 @@ class Answerer {
   }
 
  private:
+  // False if what was scanned is another head's: one that shortlists for
+  // another tells nothing of its attention, unless there is nothing to attend
+  // to.
+  bool ScansAreOfHeads() const {
+    return !plan_.shortlist_head || plan_.eligible_count == 0;
+  }
+
   bool softmax() const {
     return plan_.activation_kind == ActivationKind::kSoftmax;
   }
@@ -108,11 +115,10 @@ class Answerer {
     return ScoreInHeads(snapshot_, plan_, UnionOf(scans_), interrupt_);
   }
 
-  // Of the heads' partitions. Nothing is known of one that shortlists for
-  // another.
+  // Of the heads' partitions. Nothing is known where another was scanned.
   std::vector<PartitionError> Errors() const {
     std::vector<PartitionError> errors(scans_.size());
-    for (std::size_t h = 0; !plan_.shortlist_head && h < errors.size(); ++h) {
+    for (std::size_t h = 0; ScansAreOfHeads() && h < errors.size(); ++h) {
       errors[h] = NotBelow(ErrorOf(scans_[h], plan_.goals.certified),
                            catalog_[h], shortlisted_[h]);
     }
@@ -307,7 +313,7 @@ class Answerer {
     answer_.eligible_count = plan_.eligible_count;
     answer_.complete = complete_;
     answer_.results_exact =
-        !plan_.shortlist_head &&
+        ScansAreOfHeads() &&
         std::all_of(scans_.begin(), scans_.end(),
                     [](const HeadScan& scan) { return scan.results_exact; });
     for (std::size_t h = 0; h < scans_.size(); ++h) {

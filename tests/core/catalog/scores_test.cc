@@ -161,6 +161,30 @@ TEST_F(ScoresTest, AdditiveMayRunOnTheShortlistOfTheIndex) {
                                    HasSubstr("mass of score_kind ADDITIVE")));
 }
 
+// As of every other way to score.
+TEST_F(ScoresTest, AdditiveByTheIndexWithEverythingMaskedIsAnEmptyAnswer) {
+  RandomFloats random(4);
+  AdditiveNetwork network{random.Matrix(4, 5), random.Matrix(4, 5),
+                          random.Vector(4)};
+  Open(ScoreKind::kAdditive, Named({network}), 5, 50);
+  AttendQuery query = Query(RandomFloats(12).Vector(5));
+  for (const Item& item : items_) query.deny_list.push_back(item.id);
+  for (const ScanMode mode : {ScanMode::kIndex, ScanMode::kExact}) {
+    query.scan_mode = mode;
+    ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
+    EXPECT_TRUE(answer.items.empty());
+    EXPECT_THAT(answer.pooled_value->values, ElementsAre(0, 0, 0, 0, 0));
+    EXPECT_EQ(answer.returned_mass.method, MassMethod::kExact);
+    EXPECT_EQ(answer.returned_mass.value, 0);
+    EXPECT_EQ(answer.shortlist_mass.method, MassMethod::kExact);
+    EXPECT_EQ(answer.effective_item_count, 0);
+    EXPECT_FALSE(answer.log_partition.has_value());
+    EXPECT_EQ(answer.eligible_count, 0);
+    EXPECT_TRUE(answer.complete);
+    EXPECT_TRUE(answer.results_exact);
+  }
+}
+
 class BiasTest : public CatalogFixture {
  protected:
   void SetUp() override {
