@@ -142,8 +142,9 @@ absl::Status FitTextCommand(const TextFlags& flags, const Context& context) {
   const auto key_count = static_cast<std::int64_t>(ids.size());
   if (key_count < item_count) {
     Note(absl::StrCat(CountOf(item_count - key_count, "item"),
-                      " without a term that was kept: no key in ",
-                      flags.field));
+                      " without a term that was kept: no key in ", flags.field,
+                      ", so that an import refuses what no other --from gives "
+                      "a key"));
   }
   model.key_field.set_name(flags.field);
   model.key_field.set_dimension(static_cast<std::int32_t>(dim));

@@ -221,7 +221,7 @@ absl::StatusOr<v1::Item> ImportRows::ReadItem(std::int64_t row) {
   }
   if (item.keys().empty()) {
     return FileError(attributes_path_.empty() ? "the files" : attributes_path_,
-                     "no file gives this id a key");
+                     "no file gives this id a key, and an item needs one");
   }
   const auto attributes = attributes_.find(row);
   if (attributes != attributes_.end()) {

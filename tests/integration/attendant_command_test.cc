@@ -668,6 +668,24 @@ TEST_F(AttendantCommandTest, TextFindsItemsHardSoftAndMisspelt) {
   EXPECT_THAT(unknown.err, HasSubstr("term"));
 }
 
+TEST_F(AttendantCommandTest, AnItemWithoutAKnownTermIsRefusedAlone) {
+  const std::string items = File(
+      "items.csv", "item_id,name\na,RED CLOCK\nb,GREEN CLOCK\nc,\nd,RED BAG\n");
+  const std::string fit = files_ / "fit";
+  const CommandResult fitted = Run(
+      {"fit", "text", items, "--columns", "name", "--dim", "2", "--out", fit});
+  ASSERT_EQ(fitted.exit_status, 0) << fitted.err;
+  EXPECT_THAT(fitted.err, HasSubstr("1 item without a term that was kept"));
+  EXPECT_THAT(fitted.err, HasSubstr("an import refuses"));
+  ASSERT_EQ(Run({"catalog", "create", "texts", "--from", fit}).exit_status, 0);
+  const CommandResult imported =
+      Run({"items", "import", "texts", "--from", fit});
+  EXPECT_EQ(imported.exit_status, 1);
+  EXPECT_THAT(imported.err,
+              AllOf(HasSubstr("(c): "), HasSubstr("an item needs one"),
+                    HasSubstr("stored 3 of 4 rows in texts, rejected 1")));
+}
+
 TEST_F(AttendantCommandTest, ContextualizesFilesAndItems) {
   const std::string tokens =
       File("tokens.npy", NpyBytes(std::vector<float>{10, 0, 0, 10, 9, 0}, 2));
