@@ -14,10 +14,10 @@ class Loop {
   Loop(const ClosedLoopOptions& options, const Traffic& traffic)
       : options_(options),
         traffic_(traffic),
-        recorder_(traffic.kinds, {}),
-        running_(options.concurrency),
         count_from_(SteadyAfter(options.warmup)),
-        end_(SteadyAfter(options.warmup + options.duration)) {}
+        end_(SteadyAfter(options.warmup + options.duration)),
+        recorder_(traffic.kinds, {}, count_from_),
+        running_(options.concurrency) {}
 
   LoadResult Run() {
     {
@@ -28,7 +28,7 @@ class Loop {
     }
     const absl::Duration duration = std::clamp(
         TimeSince(count_from_), absl::Nanoseconds(1), options_.duration);
-    LoadResult result = recorder_.Await(count_from_, duration);
+    LoadResult result = recorder_.Await(duration);
     // What fails later is counted, and takes no part in the rate.
     result.duration = duration;
     return result;
@@ -56,11 +56,11 @@ class Loop {
 
   const ClosedLoopOptions& options_;
   const Traffic& traffic_;
+  const SteadyTime count_from_;
+  const SteadyTime end_;
   Recorder recorder_;
   std::latch running_;
   std::atomic<std::int64_t> next_{0};
-  const SteadyTime count_from_;
-  const SteadyTime end_;
 };
 
 }  // namespace

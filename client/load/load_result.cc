@@ -48,11 +48,15 @@ std::int64_t Tally::refused_count() const {
 }
 
 double SliceResult::answers_per_second() const {
-  return Rate(tally.answered_count(), duration);
+  return Rate(answer_count, duration);
 }
 
 double LoadResult::requests_per_second() const {
   return Rate(total.request_count(), duration);
+}
+
+double LoadResult::AnswersPerSecond(const Tally& part) const {
+  return Rate(part.answered_count(), duration);
 }
 
 }  // namespace attendant

@@ -46,11 +46,12 @@ class Tally {
 
 // A part of an open loop: its one rate, a step, or a piece of a ramp.
 struct SliceResult {
-  double rate = 0;  // requests due a second, the mean
-  // As planned, or until its last answer if that came later; from its begin, or
-  // the last answer of the slice before.
-  absl::Duration duration;
-  Tally tally;
+  double rate = 0;          // requests due a second, the mean
+  absl::Duration duration;  // as planned
+  Tally tally;              // of what was due in it
+  // Answers that came in it, whenever they were due, in the warm-up too: so a
+  // slow one makes no slice longer than it was.
+  std::int64_t answer_count = 0;
 
   double answers_per_second() const;
 };
@@ -94,6 +95,8 @@ struct LoadResult {
   static constexpr std::int64_t kMostWaiting = 50000;
 
   double requests_per_second() const;
+  // Of a part of the requests.
+  double AnswersPerSecond(const Tally& part) const;
 };
 
 }  // namespace attendant

@@ -62,10 +62,12 @@ LoadResult RunOpenLoop(const OpenLoopOptions& options, const Traffic& traffic) {
   const absl::Duration end = profile.duration();
   Schedule schedule(profile, options.arrivals, options.seed);
   SliceFinder finder(slices, options.warmup);
-  Recorder recorder(traffic.kinds, slices);
+  // Once all is made that is made below.
+  const SteadyTime start = SteadyAfter(absl::Milliseconds(1));
+  Recorder recorder(traffic.kinds, slices,
+                    start + absl::ToChronoNanoseconds(options.warmup));
   const ExactSleeps exact_sleeps;
   const Monitor monitor(recorder, traffic, end);
-  const SteadyTime start = SteadyNow();
   absl::Duration counted = options.profile.duration();
   std::int64_t index = 0;
   for (absl::Duration due = schedule.Next(); due < end; due = schedule.Next()) {
@@ -86,8 +88,7 @@ LoadResult RunOpenLoop(const OpenLoopOptions& options, const Traffic& traffic) {
                                    absl::ToInt64Nanoseconds(TimeSince(time)));
                  });
   }
-  return recorder.Await(start + absl::ToChronoNanoseconds(options.warmup),
-                        counted);
+  return recorder.Await(counted);
 }
 
 }  // namespace attendant

@@ -24,9 +24,10 @@ struct OpenLoopOptions {
 
 // Sends from this thread and returns when the last request is answered. All
 // that were due after the warm-up count, in the slice of the profile that they
-// were due in, whenever they were answered: the load, and each slice, lasts
-// until the last of its answers. `traffic.send` should return at once. A load
-// that is stopped is as long as it was; its slices are not.
+// were due in, whenever they were answered: the load lasts until the last
+// answer. Slices are as long as planned, and count the answers that came in
+// them beside. `traffic.send` should return at once. A load that is stopped is
+// as long as it was; its slices are not.
 LoadResult RunOpenLoop(const OpenLoopOptions& options, const Traffic& traffic);
 
 }  // namespace attendant

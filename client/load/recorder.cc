@@ -17,7 +17,10 @@ std::string MessageOf(const absl::Status& status) {
 }  // namespace
 
 Recorder::Recorder(std::vector<std::string> kinds,
-                   const std::vector<RateProfile::Stage>& slices) {
+                   const std::vector<RateProfile::Stage>& slices,
+                   SteadyTime begin)
+    : begin_(begin), last_answer_(begin) {
+  SteadyTime end = begin;
   MutexLock lock(&mutex_);
   for (std::string& kind : kinds) {
     result_.kinds.emplace_back(std::move(kind), Tally());
@@ -26,8 +29,9 @@ Recorder::Recorder(std::vector<std::string> kinds,
     result_.slices.push_back({.rate = (slice.first_rate + slice.last_rate) / 2,
                               .duration = slice.duration,
                               .tally = {}});
+    end += absl::ToChronoNanoseconds(slice.duration);
+    slice_ends_.push_back(end);
   }
-  last_answers_.resize(std::max<std::size_t>(1, slices.size()));
 }
 
 bool Recorder::Send(int slice) {
@@ -54,8 +58,17 @@ void Recorder::Answer(int kind, int slice, const absl::Status& status,
   moment_.Add(status.code(), latency_ns);
   recent_.Add(status.code(), latency_ns);
   ++(status.ok() ? answered_count_ : failed_count_);
+  const SteadyTime now = SteadyNow();
+  if (status.ok() && now >= begin_) {
+    const auto end =
+        std::upper_bound(slice_ends_.begin(), slice_ends_.end(), now);
+    if (end != slice_ends_.end()) {
+      ++result_.slices[static_cast<std::size_t>(end - slice_ends_.begin())]
+            .answer_count;
+    }
+  }
   if (slice == kWarmup) return;
-  last_answers_[static_cast<std::size_t>(slice)] = SteadyNow();
+  last_answer_ = now;
   result_.total.Add(status.code(), latency_ns);
   result_.kinds[static_cast<std::size_t>(kind)].second.Add(status.code(),
                                                            latency_ns);
@@ -97,20 +110,11 @@ LoadView Recorder::Look() {
   return view;
 }
 
-LoadResult Recorder::Await(SteadyTime begin, absl::Duration duration) {
+LoadResult Recorder::Await(absl::Duration duration) {
   MutexLock lock(&mutex_);
   while (waiting_count_ > 0) changed_.Wait(&mutex_);
-  SteadyTime last = begin;
-  SteadyTime planned_end = begin;
-  for (std::size_t i = 0; i < last_answers_.size(); ++i) {
-    const SteadyTime from = std::max(planned_end, last);
-    last = std::max(last, last_answers_[i]);
-    if (result_.slices.empty()) break;
-    SliceResult& slice = result_.slices[i];
-    planned_end += absl::ToChronoNanoseconds(slice.duration);
-    slice.duration = std::max(slice.duration, absl::FromChrono(last - from));
-  }
-  result_.duration = std::max(duration, absl::FromChrono(last - begin));
+  result_.duration =
+      std::max(duration, absl::FromChrono(last_answer_ - begin_));
   return std::move(result_);
 }
 

@@ -29,9 +29,10 @@ struct LoadView {
 // Thread-safe. A request counts from Send to Answer.
 class Recorder {
  public:
-  // Requests are of one of some kinds, and due in one of some slices.
+  // Requests are of one of some kinds, and due in one of some slices, which
+  // follow each other from `begin` on: the end of the warm-up.
   Recorder(std::vector<std::string> kinds,
-           const std::vector<RateProfile::Stage>& slices);
+           const std::vector<RateProfile::Stage>& slices, SteadyTime begin);
 
   // Of the warm-up: seen in moments and views, and else not counted.
   static constexpr int kWarmup = -1;
@@ -48,17 +49,18 @@ class Recorder {
   LoadView Look();
 
   // Waits until all that was sent is answered, and hands over what was counted.
-  // The load began at `begin`, after the warm-up, and is `duration` long or, if
-  // that is later, ends with its last answer; so do its slices, one after the
-  // other. At most once.
-  LoadResult Await(SteadyTime begin, absl::Duration duration);
+  // The load is `duration` long or, if that is later, ends with its last
+  // answer. At most once.
+  LoadResult Await(absl::Duration duration);
 
  private:
+  const SteadyTime begin_;
+  std::vector<SteadyTime> slice_ends_;  // as they were when it was made
   Mutex mutex_;
   CondVar changed_;
   std::int64_t waiting_count_ ABSL_GUARDED_BY(mutex_) = 0;
   LoadResult result_ ABSL_GUARDED_BY(mutex_);
-  std::vector<SteadyTime> last_answers_ ABSL_GUARDED_BY(mutex_);  // by slice
+  SteadyTime last_answer_ ABSL_GUARDED_BY(mutex_);
   Tally moment_ ABSL_GUARDED_BY(mutex_);
   Tally recent_ ABSL_GUARDED_BY(mutex_);
   std::int64_t answered_count_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -128,13 +128,12 @@ std::string PercentileTable(const Tally& total) {
 
 // One row a tally: what was asked, and what became of it.
 void AddTallyRow(Table& table, std::string name, const Tally& tally,
-                 absl::Duration duration) {
+                 double answers_per_second) {
   const LatencyHistogram& latencies = tally.latencies();
   table.AddRow(
       {std::move(name), FormatCount(tally.request_count()),
-       FormatRate(static_cast<double>(tally.answered_count()) /
-                  absl::ToDoubleSeconds(duration)),
-       FormatCount(tally.failed_count()), FormatMs(latencies.AtPercentile(50)),
+       FormatRate(answers_per_second), FormatCount(tally.failed_count()),
+       FormatMs(latencies.AtPercentile(50)),
        FormatMs(latencies.AtPercentile(99)),
        FormatMs(latencies.AtPercentile(99.9)), FormatMs(latencies.max_ns())});
 }
@@ -162,10 +161,9 @@ Json StatusesToJson(const Tally& tally) {
   return statuses;
 }
 
-Json TallyToJson(const Tally& tally, absl::Duration duration) {
+Json TallyToJson(const Tally& tally, double answers_per_second) {
   return {{"count", tally.request_count()},
-          {"answersPerSecond", static_cast<double>(tally.answered_count()) /
-                                   absl::ToDoubleSeconds(duration)},
+          {"answersPerSecond", answers_per_second},
           {"latencyDistribution", LatenciesToJson(tally)},
           {"statusCodeDistribution", StatusesToJson(tally)}};
 }
@@ -175,7 +173,7 @@ Json SlicesToJson(const LoadResult& result) {
   for (const SliceResult& slice : result.slices) {
     Json json = {{"rate", slice.rate},
                  {"seconds", absl::ToDoubleSeconds(slice.duration)}};
-    json.update(TallyToJson(slice.tally, slice.duration));
+    json.update(TallyToJson(slice.tally, slice.answers_per_second()));
     slices.push_back(std::move(json));
   }
   return slices;
@@ -205,14 +203,15 @@ std::string TextReport(const LoadReport& report) {
   if (result.kinds.size() > 1) {
     Table table(TallyColumns("kind"));
     for (const auto& [kind, tally] : result.kinds) {
-      AddTallyRow(table, kind, tally, result.duration);
+      AddTallyRow(table, kind, tally, result.AnswersPerSecond(tally));
     }
     absl::StrAppend(&text, "\n", table.Format({}));
   }
   if (result.slices.size() > 1) {
     Table table(TallyColumns("rate"));
     for (const SliceResult& slice : result.slices) {
-      AddTallyRow(table, FormatRate(slice.rate), slice.tally, slice.duration);
+      AddTallyRow(table, FormatRate(slice.rate), slice.tally,
+                  slice.answers_per_second());
     }
     absl::StrAppend(&text, "\n", table.Format({}));
   }
@@ -258,7 +257,7 @@ Json ToJson(const LoadReport& report) {
   }
   if (result.kinds.size() > 1) {
     for (const auto& [kind, tally] : result.kinds) {
-      json["kinds"][kind] = TallyToJson(tally, result.duration);
+      json["kinds"][kind] = TallyToJson(tally, result.AnswersPerSecond(tally));
     }
   }
   if (report.writes) {

@@ -51,8 +51,8 @@ LoadReport ClosedLoop() {
 LoadReport Steps() {
   LoadReport report = ClosedLoop();
   report.rate = 50;
-  report.result.slices = {{40, absl::Seconds(1), TallyOf(40, 0)},
-                          {60, absl::Seconds(1), TallyOf(50, 10)}};
+  report.result.slices = {{40, absl::Seconds(1), TallyOf(40, 0), 38},
+                          {60, absl::Seconds(1), TallyOf(50, 10), 52}};
   report.result.kinds = {{"attend", TallyOf(90, 0)}, {"write", TallyOf(10, 1)}};
   report.result.lateness.Add(5'000'000);
   report.result.late_count = 1;
@@ -106,7 +106,7 @@ TEST(JsonReportTest, AnOpenLoopSaysWhatBecameOfEachSliceAndKind) {
   EXPECT_EQ(json["openLoop"]["latest"], 5'000'000);
   ASSERT_EQ(json["slices"].size(), 2u);
   EXPECT_EQ(json["slices"][1]["rate"], 60);
-  EXPECT_EQ(json["slices"][1]["answersPerSecond"], 50);
+  EXPECT_EQ(json["slices"][1]["answersPerSecond"], 52);
   EXPECT_EQ(json["kinds"]["write"]["answersPerSecond"], 5);
   EXPECT_EQ(json["slices"][1]["count"], 60);
   EXPECT_EQ(json["kinds"]["write"]["statusCodeDistribution"]["ABORTED"], 1);
