@@ -79,8 +79,8 @@ struct LoadResult {
   std::vector<std::pair<std::string, Tally>> kinds;
   std::vector<SliceResult> slices;  // of an open loop
   std::vector<Moment> moments;
-  // Failures by message, without when to try again; at most kMostMessages, and
-  // what is beyond as one.
+  // Failures by message, of refusals without when to try again and numbers; at
+  // most kMostMessages, and what is beyond as one.
   std::map<std::string, std::int64_t> error_counts;
 
   // Of an open loop: how long after its time each was sent, which is the

@@ -1,17 +1,30 @@
 #include "client/load/recorder.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/string_view.h"
 
 namespace attendant {
 namespace {
 
-// Refusals of one kind differ in when to try again, which nobody does here.
+// Refusals of one kind differ in when to try again, which nobody does here, and
+// in how many wait or for how long: a run of digits is an N.
 std::string MessageOf(const absl::Status& status) {
   const absl::string_view message = status.message();
-  return std::string(message.substr(0, message.find(" (try again in ")));
+  const std::size_t end = message.find(" (try again in ");
+  if (end == absl::string_view::npos) return std::string(message);
+  std::string text;
+  for (const char c : message.substr(0, end)) {
+    if (!absl::ascii_isdigit(c)) {
+      text.push_back(c);
+    } else if (text.empty() || text.back() != 'N') {
+      text.push_back('N');
+    }
+  }
+  return text;
 }
 
 }  // namespace

@@ -387,6 +387,20 @@ TEST(RecorderTest, MessagesAreBounded) {
   EXPECT_EQ(result.error_counts.at("other messages"), 50);
 }
 
+TEST(RecorderTest, HowManyWaitMakesNoOtherMessage) {
+  Recorder recorder({"requests"}, {}, SteadyNow());
+  for (const char* message :
+       {"full: got 20, want fewer than 16 (try again in 104ms)",
+        "full: got 1024, want fewer than 1024 (try again in 1.5s)",
+        "items: got 257"}) {
+    recorder.Send(0);
+    recorder.Answer(0, 0, absl::ResourceExhaustedError(message), 1);
+  }
+  EXPECT_THAT(recorder.Await(absl::Seconds(1)).error_counts,
+              ElementsAre(Pair("full: got N, want fewer than N", 2),
+                          Pair("items: got 257", 1)));
+}
+
 TEST(RecorderTest, WhenToTryAgainMakesNoOtherMessage) {
   Recorder recorder({"requests"}, {}, SteadyNow());
   for (const char* message :
