@@ -32,6 +32,9 @@ constexpr std::size_t kLeastTrials = 16;
 constexpr double kCoverage = 0.95;
 // Of a normal distribution, 95 % lie within so many deviations.
 constexpr double kDeviations = 1.96;
+// Where all keys are eligible, fewer than a guess draws: k then holds for
+// queries that are somewhat unlike any sample, too.
+constexpr std::int64_t kTrialDraws = 9;
 // Nothing is taken to be better than this, whatever so few queries say.
 constexpr double kLeastLogDeviation = 0.002;
 constexpr double kLeastUnseenFactor = 0.003;
@@ -462,7 +465,9 @@ class UnscoredMassLearner {
         const UnscoredMass::Prediction prediction =
             mass_.PredictParts(parts, trial.visited);
         trial.log_predicted = UnscoredMass::LogPredictedSum(parts, prediction);
-        trial.draws = UnscoredMass::Draw(parts, trial.visited, prediction);
+        trial.draws =
+            UnscoredMass::Draw(parts, trial.visited, prediction,
+                               rate == 0 ? kTrialDraws : UnscoredMass::kDraws);
         // These end here.
         trial.visited.coded = nullptr;
         trial.visited.scores = {};

@@ -84,10 +84,12 @@ double SumOfGrowing(const GrowingPart& part, std::span<const float> of_key) {
 // Blocks drawn from the lists of parts, one after the other, a step apart.
 class BlockDraws {
  public:
-  BlockDraws(std::span<const float> of_key, double total, double uniform)
+  BlockDraws(std::span<const float> of_key, double total, double uniform,
+             std::int64_t most)
       : of_key_(of_key),
+        most_(most),
         total_(total),
-        step_(total / UnscoredMass::kDraws),
+        step_(total / static_cast<double>(most)),
         target_(step_ * uniform) {}
 
   std::span<const BlockDraw> draws() const {
@@ -124,8 +126,7 @@ class BlockDraws {
     // Sums that were rounded otherwise may leave a target just before a list,
     // which may have nothing to draw.
     if (weight <= 0) return;
-    for (; target_ < before + weight && count_ < UnscoredMass::kDraws;
-         target_ += step_) {
+    for (; target_ < before + weight && count_ < most_; target_ += step_) {
       BlockDraw& draw = draws_[count_++];
       draw.part = &part;
       draw.list = list;
@@ -135,6 +136,7 @@ class BlockDraws {
   }
 
   const std::span<const float> of_key_;
+  const std::int64_t most_;
   const double total_;
   const double step_;
   double target_;
@@ -389,14 +391,16 @@ double UnscoredMass::LogPredictedSum(std::span<const ListPart> parts,
 // are drawn about as often as they are expected to be.
 UnscoredMass::Draws UnscoredMass::Draw(std::span<const ListPart> parts,
                                        const VisitedMass& visited,
-                                       const Prediction& prediction) {
+                                       const Prediction& prediction,
+                                       std::int64_t most) {
   const Kernels& kernels = ActiveKernels();
   thread_local std::vector<float> of_key;
   const float max = prediction.Max();
   Draws draws;
   if (max == kNothing) return draws;
   prediction.ExpsOfKeys(kTemper, kTemper * max, of_key);
-  BlockDraws drawn(of_key, SumOfParts(parts, of_key), UniformOf(visited.query));
+  BlockDraws drawn(of_key, SumOfParts(parts, of_key), UniformOf(visited.query),
+                   most);
   for (const ListPart& part : parts) drawn.DrawFrom(part);
   const std::span<const BlockDraw> blocks = drawn.draws();
   if (blocks.empty()) return draws;
@@ -503,7 +507,7 @@ bool UnscoredMass::Guess(std::span<const ListPart> parts,
     guess =
         GuessByPrediction(visited, LogPredictedSum(parts, prediction), trust);
   } else {
-    const Draws draws = Draw(parts, visited, prediction);
+    const Draws draws = Draw(parts, visited, prediction, kDraws);
     if (!draws.suffice()) return false;
     guess = GuessByDraws(visited, draws, trust);
   }

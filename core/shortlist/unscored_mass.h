@@ -237,8 +237,9 @@ class UnscoredMass {
   // log of the sum over the keys of all parts; -infinity if there is nothing.
   static double LogPredictedSum(std::span<const ListPart> parts,
                                 const Prediction& prediction);
+  // `most` is at most kDraws.
   static Draws Draw(std::span<const ListPart> parts, const VisitedMass& visited,
-                    const Prediction& prediction);
+                    const Prediction& prediction, std::int64_t most);
   static bool UsesPrediction(const VisitedMass& visited, const Trust& trust);
   static UnscoredGuess GuessByPrediction(const VisitedMass& visited,
                                          double log_predicted,
