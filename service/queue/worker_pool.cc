@@ -218,10 +218,10 @@ void WorkerPool::StayAt(OwnCore& core) {
 void WorkerPool::TellPatience(const WorkQueue::Refusal& refusal,
                               SteadyTime now) const {
   if (!thread_kind_.are_let_go_on) return;
-  using Cause = WorkQueue::Refusal::Cause;
+  using Causes = WorkQueue::Refusal::Cause;
   const bool turned_away =
       refusal.work != nullptr &&
-      (refusal.cause == Cause::kFull || refusal.cause == Cause::kLate);
+      (refusal.cause == Causes::kFull || refusal.cause == Causes::kLate);
   Patience::OfThread().Brought(turned_away, now);
 }
 
