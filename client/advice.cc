@@ -25,6 +25,10 @@ std::string AdviceOn(const absl::Status& status) {
   return "";
 }
 
+bool IsUnreachable(const absl::Status& status) {
+  return absl::IsUnavailable(status) && ReasonOf(status) != kFilesNotAccessible;
+}
+
 std::string MessageWithAdvice(const absl::Status& status) {
   const std::string advice = AdviceOn(status);
   return absl::StrCat(status.message(), advice.empty() ? "" : "; ", advice);

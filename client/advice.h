@@ -12,6 +12,10 @@ namespace attendant {
 // token, no such catalog. Empty for another.
 std::string AdviceOn(const absl::Status& status);
 
+// Whether no server was reached, or none that takes calls: one without rights
+// to its own files answers, too.
+bool IsUnreachable(const absl::Status& status);
+
 // The message, and the advice if there is one.
 std::string MessageWithAdvice(const absl::Status& status);
 

@@ -40,9 +40,7 @@ void Context::Run(const std::function<absl::Status(const Context&)>& verb) {
     std::fflush(stdout);
   }
   PrintError(MessageWithAdvice(status));
-  const bool answered =
-      !absl::IsUnavailable(status) || ReasonOf(status) == kFilesNotAccessible;
-  exit_status_ = answered ? kExitRefused : kExitUnreachable;
+  exit_status_ = IsUnreachable(status) ? kExitUnreachable : kExitRefused;
 }
 
 void Print(absl::string_view text) {

@@ -183,7 +183,9 @@ void ExamineCatalogs(Client& client, std::vector<Finding>& findings) {
     for (const std::string& warning : catalog.warnings()) {
       findings.push_back(
           {absl::StrCat("catalog ", catalog.name()), Verdict::kFailure, warning,
-           "restore it from a snapshot or backup, or delete it"});
+           "give files without rights back to the server's user and restart "
+           "it; else restore the catalog from a snapshot or backup, or delete "
+           "it"});
     }
   }
   for (const v1::Catalog& catalog : list->catalogs()) {

@@ -62,7 +62,7 @@ struct OutputOptions {
 int Report(const absl::Status& status) {
   std::cerr << "attendant-load: " << absl::StatusCodeToString(status.code())
             << ": " << MessageWithAdvice(status) << "\n";
-  return absl::IsUnavailable(status) ? kUnreachable : kFailed;
+  return IsUnreachable(status) ? kUnreachable : kFailed;
 }
 
 bool WritePage(const std::string& path, const std::string& page) {

@@ -165,16 +165,28 @@ absl::StatusOr<std::shared_ptr<LiveCatalog>> CatalogSet::OpenCatalog(
   // before the restart.
   CatalogRecord last = record;
   for (KeyFieldSchema& field : last.schema.key_fields) {
-    ATTENDANT_ASSIGN_OR_RETURN(std::optional<ModelName> active,
-                               store->GetActiveModel(field.name));
-    if (active.has_value()) field.model = *std::move(active);
+    absl::StatusOr<std::optional<ModelName>> active =
+        store->GetActiveModel(field.name);
+    // Damaged, it says nothing: which items there are is told elsewhere.
+    if (absl::IsDataLoss(active.status())) continue;
+    ATTENDANT_RETURN_IF_ERROR(active.status());
+    if (active->has_value()) field.model = **std::move(active);
   }
   absl::StatusOr<std::vector<NamedModel>> last_models =
       ResolveModels(last.schema);
+  // May be sound, as its keys in files are.
+  if (absl::IsUnavailable(last_models.status()) ||
+      absl::IsResourceExhausted(last_models.status())) {
+    return last_models.status();
+  }
   if (!last_models.ok()) {
-    // One was deleted while it was in nobody's use, or is damaged.
+    // One was deleted while it was in nobody's use, or is damaged: it is not to
+    // come back over the index of another.
     last = record;
     last_models = models;
+    for (const KeyFieldSchema& field : record.schema.key_fields) {
+      ATTENDANT_RETURN_IF_ERROR(store->PutActiveModel(field.name, field.model));
+    }
   }
   LiveCatalogOptions options = options_.catalog;
   options.memory = memory_.get();

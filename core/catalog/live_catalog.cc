@@ -485,7 +485,8 @@ void LiveCatalog::PublishDefaults(
     if (active.model != wanted.model &&
         ChangesStoredKeys(active.model.get(), wanted.model.get())) {
       if (!next->segments.empty()) continue;
-      // If that fails, a restart swaps it in once more.
+      // If that fails, a restart begins with the one before once more, and
+      // builds anew what this one has built by then.
       NoteActiveModel(f, wanted.name).IgnoreError();
     }
     // Without keys to project it is there at once.

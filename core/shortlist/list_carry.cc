@@ -46,12 +46,15 @@ void ListCarry::ChooseFor(ListVisit& visit) const {
 }
 
 void ListCarry::Add(const InvertedLists& lists, const ListVisit& visit,
-                    bool masked, std::int64_t eligible_count) {
+                    bool masked, std::int64_t eligible_count,
+                    double square_distance) {
   const CodePass& pass = *visit.pass;
   Part part = {.lists = &lists, .eligible = std::nullopt};
   if (masked) part.eligible.emplace(pass.query());
   parts_.push_back(part);
   key_count_ += lists.key_count();
+  square_distance_sum_ +=
+      static_cast<double>(lists.key_count()) * square_distance;
   eligible_count_ += eligible_count;
   taken_count_ += pass.taken_count();
   log_sum_ = LogAdd(
@@ -94,6 +97,8 @@ void ListCarry::Finish(AttentionState& state, ScanStats& stats) {
           static_cast<double>(eligible_count_) /
           static_cast<double>(std::max(key_count_, training_.key_count)),
       .rest_count = eligible_count_ - taken_count_,
+      .spread = square_distance_sum_ /
+                (static_cast<double>(key_count_) * training_.square_distance),
       .growing = growing_};
   UnscoredGuess guess;
   if (!training_.mass->Guess(parts, visited, guess)) {

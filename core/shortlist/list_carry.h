@@ -48,8 +48,9 @@ class ListCarry final : public ScanCarry {
 
   // Notes that the visit has taken all of its lists' eligible keys. Masked:
   // only some of the index's keys are eligible.
+  // `square_distance`: of the keys from their lists' means, in the mean.
   void Add(const InvertedLists& lists, const ListVisit& visit, bool masked,
-           std::int64_t eligible_count);
+           std::int64_t eligible_count, double square_distance);
 
   // Eligible keys of the InvertedLists that were added.
   std::int64_t eligible_count() const { return eligible_count_; }
@@ -82,6 +83,7 @@ class ListCarry final : public ScanCarry {
   std::vector<Part> parts_;
   // Over the parts.
   std::int64_t key_count_ = 0;
+  double square_distance_sum_ = 0;
   std::int64_t eligible_count_ = 0;
   std::int64_t taken_count_ = 0;
   std::vector<GrowingPart> growing_;

@@ -497,7 +497,8 @@ absl::StatusOr<ScanStats> ListIndex::FinishPass(const Route& route,
   if (route.carry != nullptr) {
     route.carry->Add(
         lists_, visit, route.masked(),
-        route.masked() ? *query.eligible_count : lists_.key_count());
+        route.masked() ? *query.eligible_count : lists_.key_count(),
+        square_distance_);
     stats.knows_mass = true;  // once the carry is finished
     return stats;
   }
@@ -677,7 +678,8 @@ ScanStats ListIndex::FinishFloats(const ScanQuery& query,
        .masked = eligible != nullptr,
        .eligible_rate = key_share_ * static_cast<double>(eligible_count) /
                         static_cast<double>(lists_.key_count()),
-       .rest_count = eligible_count - visit.scored_count()},
+       .rest_count = eligible_count - visit.scored_count(),
+       .spread = square_distance_ / training_->square_distance},
       state, stats);
   return stats;
 }

@@ -22,6 +22,7 @@ constexpr CodeBits kBits = CodeBits::k4;
 // Draws are off by about as much: a prediction that is off by less stands
 // alone.
 constexpr double kMaxLogDeviation = 0.2;
+constexpr double kMaxOtherSpread = 0.1;
 struct BlockDraw {
   const ListPart* part = nullptr;
   std::int64_t list = 0;
@@ -440,10 +441,12 @@ double UnscoredMass::LogUnseen(const VisitedMass& visited, const Trust& trust) {
          (visited.log_sum + visited.log_farther_sum) / 2;
 }
 
-// Which share of a list is eligible, nobody knows: it may hang on the list.
+// Which share of a list is eligible, nobody knows: it may hang on the list. And
+// what the M are worth was learned of other keys, if these lie otherwise.
 bool UnscoredMass::UsesPrediction(const VisitedMass& visited,
                                   const Trust& trust) {
-  return !visited.masked && trust.log_deviation < kMaxLogDeviation;
+  return !visited.masked && std::abs(visited.spread - 1) < kMaxOtherSpread &&
+         trust.log_deviation < kMaxLogDeviation;
 }
 
 SoftmaxPartition UnscoredGuess::partition() const {

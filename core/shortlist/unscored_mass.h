@@ -76,6 +76,9 @@ struct VisitedMass {
   bool masked = false;          // some keys are not eligible, or not visible
   double eligible_rate = 1;     // share of all keys that is eligible
   std::int64_t rest_count = 0;  // eligible keys of the other lists
+  // Mean square distance of the keys from their lists' means, over that of
+  // Learn's.
+  double spread = 1;
   // Rows that are counted in none of the above.
   std::span<const GrowingPart> growing = {};
 };
@@ -224,8 +227,8 @@ class UnscoredMass {
   void Predict(const ListMeans& means, std::span<const float> log_counts,
                const VisitedMass& visited, std::vector<float>& log_sums) const;
   // Lists are taken to have as many keys as in the part that has the most of
-  // them; and where something grows, one at least. Good until the thread's
-  // next.
+  // them; and of several parts, or beside what grows, one at least. Good until
+  // the thread's next.
   Prediction PredictParts(std::span<const ListPart> parts,
                           const VisitedMass& visited) const;
   // Adds what grows to a guess of the parts.

@@ -192,7 +192,8 @@ class RocksCatalogStore : public CatalogStore {
     rocksdb::WriteBatch batch;
     batch.Put(Key(kActiveModelTag, key_field),
               model.empty() ? std::string() : EncodeModelKey(model));
-    return Write(batch, std::nullopt);
+    // It is small, and the end of a build of hours may wait for it.
+    return Write(batch, std::nullopt, DiskReserve::kUsed);
   }
 
   absl::Status Checkpoint(const std::string& directory) override {
@@ -243,9 +244,10 @@ class RocksCatalogStore : public CatalogStore {
   // With the uid, so that a log in the place of another catalog's is found out
   // (see CheckOwner): numbers of writes don't tell them apart.
   absl::Status Write(rocksdb::WriteBatch& batch,
-                     std::optional<std::int64_t> sequence) {
+                     std::optional<std::int64_t> sequence,
+                     DiskReserve reserve = DiskReserve::kKept) {
     batch.Put(std::string(1, kUidTag), uid_);
-    return database_->Write(&batch, sequence);
+    return database_->Write(&batch, sequence, reserve);
   }
 
   // One entry a write: each id after its size, a byte.

@@ -274,9 +274,11 @@ TEST(OpenLoopTest, RatesAreThoseThatTheGeneratorReached) {
   ASSERT_EQ(result.slices.size(), 2u);
   for (const SliceResult& slice : result.slices) {
     EXPECT_EQ(slice.tally.answered_count(), 20);
-    EXPECT_LE(slice.answer_count, 6);
-    EXPECT_LE(slice.answers_per_second(), 300);
+    EXPECT_DOUBLE_EQ(slice.answers_per_second(),
+                     static_cast<double>(slice.answer_count) / 0.02);
   }
+  // Of 40 that were due in both; one late answer may be the next slice's.
+  EXPECT_LE(result.slices[0].answer_count + result.slices[1].answer_count, 11);
 }
 
 TEST(OpenLoopTest, EachSliceHasWhatWasDueInItHoweverLateItWasAnswered) {

@@ -314,6 +314,13 @@ TEST_F(ModelSetTest, ASwapThatIsPutOffIsSoAfterARestart) {
   }
   Open();
   expect(2);
+  // Nor would it be if it came back.
+  set_ = nullptr;
+  ASSERT_OK_AND_ASSIGN(const auto store, Store::Open(directory_ / "data"));
+  ASSERT_OK_AND_ASSIGN(const CatalogList list, store->List());
+  ASSERT_OK_AND_ASSIGN(const auto shop, store->OpenCatalog(list.records[0]));
+  ASSERT_OK_AND_ASSIGN(const auto active, shop->GetActiveModel("k"));
+  EXPECT_EQ(active, (ModelName{"text", 2}));
 }
 
 // Which files are left over can't be told then.

@@ -326,6 +326,26 @@ TEST(UnscoredMassTest, OneQueryHasOneGuess) {
   EXPECT_NE(first.log_sum, between.log_sum);
 }
 
+// At .2 predictions are off by hundredths, and draws by tenths, which they say.
+TEST(UnscoredMassTest, KeysThatLieOtherwiseAreDrawnFrom) {
+  const Case c(6, 0.2);
+  VisitedMass visited = c.visited();
+  UnscoredGuess alike;
+  ASSERT_TRUE(Keys().mass.Guess(c.parts(), visited, alike));
+  visited.spread = 1.05;
+  UnscoredGuess nearly_alike;
+  ASSERT_TRUE(Keys().mass.Guess(c.parts(), visited, nearly_alike));
+  EXPECT_EQ(nearly_alike.log_sum, alike.log_sum);
+  for (const double spread : {0.5, 1.4}) {
+    visited.spread = spread;
+    UnscoredGuess drawn;
+    ASSERT_TRUE(Keys().mass.Guess(c.parts(), visited, drawn));
+    EXPECT_NE(drawn.log_sum, alike.log_sum);
+    EXPECT_NEAR(drawn.log_sum, c.log_rest, 0.5);
+    EXPECT_GT(drawn.log_variance, alike.log_variance + std::log(2));
+  }
+}
+
 TEST(UnscoredMassTest, KeysThatAreNotEligibleWeighNothing) {
   Bitmap allowed(kRows);
   for (RowIndex row = 0; row < kRows; ++row) allowed.Set(row);
