@@ -74,10 +74,6 @@ void ListCarry::AddGrowing(std::span<const std::int32_t> list_of,
 
 void ListCarry::Finish(AttentionState& state, ScanStats& stats) {
   if (parts_.empty()) return;
-  std::stable_sort(parts_.begin(), parts_.end(),
-                   [](const Part& a, const Part& b) {
-                     return a.lists->key_count() > b.lists->key_count();
-                   });
   std::vector<ListPart> parts;
   bool masked = false;
   for (const Part& part : parts_) {
