@@ -24,7 +24,7 @@
 namespace attendant {
 namespace {
 
-constexpr time_t kPatienceSeconds = 5;
+constexpr time_t kPagePatienceSeconds = 5;
 constexpr int kPageSize = 1000;
 constexpr char kTokenAdvice[] =
     "give a token for all catalogs with --auth-token-file, and a certificate "
@@ -43,8 +43,8 @@ httplib::Result Get(const ServerToExamine& server, const std::string& path,
     client.set_ca_cert_path(security.ca_path.c_str());
     client.enable_server_certificate_verification(true);
   }
-  client.set_connection_timeout(kPatienceSeconds);
-  client.set_read_timeout(kPatienceSeconds);
+  client.set_connection_timeout(kPagePatienceSeconds);
+  client.set_read_timeout(kPagePatienceSeconds);
   httplib::Headers headers;
   if (!token.empty()) {
     headers.emplace("Authorization", absl::StrCat("Bearer ", token));

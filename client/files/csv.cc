@@ -15,9 +15,7 @@
 namespace attendant {
 namespace {
 
-constexpr std::size_t kBufferBytes = 1 << 18;
 constexpr std::size_t kMaxFieldBytes = 1 << 20;
-constexpr absl::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 // libcsv's parser with the rows it completes. Lines are fed one at a time, so
 // that a row's line is known.
@@ -167,7 +165,7 @@ absl::Status ReadCsv(const std::string& path,
                      const std::function<absl::Status(const CsvRow&)>& visit) {
   ATTENDANT_ASSIGN_OR_RETURN(StreamFile file, StreamFile::Open(path));
   Parser parser(path, columns, visit);
-  std::vector<char> buffer(kBufferBytes);
+  std::vector<char> buffer(kInputBufferBytes);
   bool at_start = true;
   while (true) {
     ATTENDANT_ASSIGN_OR_RETURN(const std::size_t count, file.Read(buffer));

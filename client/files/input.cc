@@ -16,9 +16,7 @@
 namespace attendant {
 namespace {
 
-constexpr std::size_t kBufferBytes = 1 << 18;
 constexpr std::size_t kMaxLineBytes = 16 << 20;
-constexpr absl::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 absl::Status SystemError(int error, const std::string& path) {
   return absl::ErrnoToStatus(error, path);
@@ -45,7 +43,7 @@ absl::StatusOr<StreamFile> StreamFile::Open(const std::string& path) {
   if (file == nullptr) {
     return SystemError(errno == 0 ? ENOMEM : errno, path);
   }
-  gzbuffer(file, kBufferBytes);
+  gzbuffer(file, kInputBufferBytes);
   return StreamFile(path, file);
 }
 
@@ -83,10 +81,10 @@ absl::StatusOr<bool> LineReader::Next(std::string& line) {
       return FileError(path(), absl::StrCat("line ", line_number_ + 1,
                                             ": longer than 16 MiB"));
     }
-    buffer_.resize(searched + kBufferBytes);
+    buffer_.resize(searched + kInputBufferBytes);
     ATTENDANT_ASSIGN_OR_RETURN(
         const std::size_t count,
-        file_.Read({buffer_.data() + searched, kBufferBytes}));
+        file_.Read({buffer_.data() + searched, kInputBufferBytes}));
     buffer_.resize(searched + count);
     at_end_ = count == 0;
     end = buffer_.find('\n', searched);

@@ -14,6 +14,11 @@
 
 namespace attendant {
 
+// Read at a time.
+inline constexpr std::size_t kInputBufferBytes = 1 << 18;
+// What some write in front of text of UTF-8.
+inline constexpr absl::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
 // "PATH: MESSAGE" as InvalidArgument: what is wrong with a file's content.
 absl::Status FileError(absl::string_view path, absl::string_view message);
 // "PATH: row ROW: MESSAGE". Rows count from 1.

@@ -14,7 +14,7 @@
 namespace attendant {
 namespace {
 
-constexpr std::int64_t kBufferBytes = 1 << 18;
+constexpr std::int64_t kRowBufferBytes = 1 << 18;
 
 }  // namespace
 
@@ -46,7 +46,7 @@ absl::Status FixedRowFile::ReadFloats(std::int64_t row, std::span<float> out) {
     // Reads ahead only for those who go in order.
     const std::int64_t ahead =
         row == last_row_ + 1
-            ? std::max<std::int64_t>(1, kBufferBytes / row_bytes_)
+            ? std::max<std::int64_t>(1, kRowBufferBytes / row_bytes_)
             : 1;
     const std::int64_t count = std::min(ahead, row_count() - row);
     buffer_row_count_ = 0;

@@ -16,7 +16,7 @@ using svg::Point;
 using svg::Px;
 using svg::Size;
 
-constexpr svg::Palette kPalette = {"#ffffff", "#d00000", "#a9c4e6"};
+constexpr svg::Palette kLinePalette = {"#ffffff", "#d00000", "#a9c4e6"};
 
 // What all lines have in common.
 std::string Stroke(absl::string_view colour, double opacity) {
@@ -93,8 +93,8 @@ class LinesLayout {
           &lines, "<line x1=\"", Px(from.x), "\" y1=\"", Px(from.y), "\" x2=\"",
           Px(to.x), "\" y2=\"", Px(to.y), "\"",
           IsKnown(weights[i])
-              ? Stroke(kPalette.greatest, ShareOf(weights[i], greatest_))
-              : Stroke(kPalette.unknown, 1),
+              ? Stroke(kLinePalette.greatest, ShareOf(weights[i], greatest_))
+              : Stroke(kLinePalette.unknown, 1),
           svg::WeightData(map_, p, row, column, "line"));
     }
     return lines;
@@ -103,7 +103,7 @@ class LinesLayout {
   // A group a shade, the heaviest last and what is not known first, of a path a
   // row. What is less than a shade is not drawn.
   std::string Bundles(std::size_t p, Point at) const {
-    constexpr std::size_t kUnknown = 0;  // in place of what is not drawn
+    constexpr std::size_t kUnknownShade = 0;  // in place of what is not drawn
     std::vector<std::string> groups(svg::kLevels + 1);  // by level
     std::vector<std::string> paths(groups.size());      // of a row
     for (std::size_t row = 0; row < rows_.size(); ++row) {
@@ -111,7 +111,7 @@ class LinesLayout {
       const std::string move = absl::StrCat("M", Px(from.x), " ", Px(from.y));
       for (std::size_t column = 0; column < columns_.size(); ++column) {
         const double weight = map_.weight(p, row, column);
-        std::size_t level = kUnknown;
+        std::size_t level = kUnknownShade;
         if (IsKnown(weight)) {
           level = static_cast<std::size_t>(
               svg::LevelOf(ShareOf(weight, greatest_)));
@@ -130,9 +130,9 @@ class LinesLayout {
     for (std::size_t level = 0; level < groups.size(); ++level) {
       if (groups[level].empty()) continue;
       absl::StrAppend(&bundles, "<g class=\"weights\" data-panel=\"", p, "\"",
-                      level == kUnknown
-                          ? Stroke(kPalette.unknown, 1)
-                          : Stroke(kPalette.greatest,
+                      level == kUnknownShade
+                          ? Stroke(kLinePalette.unknown, 1)
+                          : Stroke(kLinePalette.greatest,
                                    static_cast<double>(level) / svg::kLevels),
                       ">\n", groups[level], "</g>\n");
     }
@@ -171,7 +171,7 @@ class LinesLayout {
 std::string LinesSvg(const AttentionMap& map) {
   const LinesLayout layout(map);
   return svg::Panels(
-      map, layout.size(), kPalette,
+      map, layout.size(), kLinePalette,
       [&](std::size_t p, Point at) { return layout.Draw(p, at); });
 }
 

@@ -15,7 +15,7 @@ using svg::Px;
 using svg::Size;
 
 // No grey: what is not known is not 0.
-constexpr svg::Palette kPalette = {"#000000", "#ffffff", "#a9c4e6"};
+constexpr svg::Palette kCellPalette = {"#000000", "#ffffff", "#a9c4e6"};
 
 class MatrixLayout {
  public:
@@ -131,7 +131,8 @@ class MatrixLayout {
                            : kUnknown;
   }
   static std::string ColourOf(int level) {
-    return level == kUnknown ? std::string(kPalette.unknown) : svg::Grey(level);
+    return level == kUnknown ? std::string(kCellPalette.unknown)
+                             : svg::Grey(level);
   }
 
   const AttentionMap& map_;
@@ -151,7 +152,7 @@ class MatrixLayout {
 std::string MatrixSvg(const AttentionMap& map) {
   const MatrixLayout layout(map);
   return svg::Panels(
-      map, layout.size(), kPalette,
+      map, layout.size(), kCellPalette,
       [&](std::size_t p, Point at) { return layout.Draw(p, at); });
 }
 

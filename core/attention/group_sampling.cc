@@ -2,19 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <optional>
 
 #include "core/attention/gumbel.h"
 #include "core/attention/log_add.h"
+#include "core/base/minus_infinity.h"
 #include "core/base/random.h"
 #include "core/base/status.h"
 
 namespace attendant {
 namespace {
 
-constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 // A sum of exps below this may have lost digits to underflow.
 constexpr double kLeastExp = 1e-250;
 // Draws with replacement take two random numbers, the second of another seed.

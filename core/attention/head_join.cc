@@ -4,15 +4,12 @@
 #include <cstddef>
 
 #include "core/attention/head_projection.h"
+#include "core/attention/size.h"
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
 
 namespace attendant {
-namespace {
-
-std::size_t Size(std::int64_t i) { return static_cast<std::size_t>(i); }
-
-}  // namespace
+namespace {}  // namespace
 
 HeadJoin::HeadJoin(const MultiHeadInput& input, std::int64_t capacity)
     : input_(input),

@@ -12,6 +12,7 @@
 #include "core/attention/head_rows.h"
 #include "core/attention/key_tile.h"
 #include "core/attention/score.h"
+#include "core/attention/size.h"
 #include "core/attention/state.h"
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
@@ -20,8 +21,6 @@ namespace attendant {
 namespace {
 
 constexpr std::int64_t kKeysPerBucket = 64;
-
-std::size_t Size(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 bool ProjectsValues(const MultiHeadInput& input) {
   return input.heads != nullptr && input.heads->value;

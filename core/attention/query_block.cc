@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "core/attention/head_projection.h"
+#include "core/attention/size.h"
+#include "core/base/minus_infinity.h"
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
 
@@ -15,11 +16,8 @@ namespace {
 // Queries that are scored against a tile at a time: their logits, and a few
 // rows of keys, stay in the first cache.
 constexpr std::int64_t kQueries = 64;
-constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 // Below the greatest float by more than the rounding of any norm.
 constexpr double kSafeLogit = 3e38;
-
-std::size_t Size(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 std::int64_t Capacity(const MultiHeadInput& input) {
   const std::int64_t query_bytes =
@@ -70,7 +68,7 @@ absl::Status QueryBlock::Start(std::int64_t first, std::int64_t count,
     const std::int64_t n = input_.keys.row_count;
     for (std::int64_t head = 0; head < head_count_; ++head) {
       std::fill_n(weights + (head * input_.queries.row_count + first) * n,
-                  count * n, kMinusInfinity);
+                  count * n, kMinusInfinityF);
     }
   }
   for (std::int64_t i = 0; i < count; i += kQueries) {
@@ -187,7 +185,7 @@ void QueryBlock::Mask(std::int64_t first, std::int64_t count,
       const std::int32_t position = tile.positions()[key];
       if ((mask.causal && position > query) ||
           (forbidden != nullptr && forbidden[position] != 0)) {
-        logits[key] = kMinusInfinity;
+        logits[key] = kMinusInfinityF;
         --live;
       }
     }
@@ -232,7 +230,7 @@ void QueryBlock::AddActivated(std::int64_t row, std::int64_t i,
   SoftmaxPartition& sums = partition(row);
   sums.count += live_[Size(i)];
   for (std::int64_t key = 0; key < n; ++key) {
-    if (logits[key] != kMinusInfinity) sums.sum_gap += logits[key];
+    if (logits[key] != kMinusInfinityF) sums.sum_gap += logits[key];
   }
   Activate(logits, n);
 }
@@ -241,7 +239,7 @@ void QueryBlock::AddActivated(std::int64_t row, std::int64_t i,
 void QueryBlock::Activate(float* logits, std::int64_t n) {
   if (input_.activation_kind == ActivationKind::kNone) {
     for (std::int64_t key = 0; key < n; ++key) {
-      if (logits[key] == kMinusInfinity) logits[key] = 0;
+      if (logits[key] == kMinusInfinityF) logits[key] = 0;
     }
     return;
   }

@@ -13,6 +13,7 @@
 #include "core/attention/lsh_attention.h"
 #include "core/attention/lsh_buckets.h"
 #include "core/attention/row_reduction.h"
+#include "core/attention/size.h"
 #include "core/base/status.h"
 
 namespace attendant {
@@ -21,8 +22,6 @@ namespace {
 // Weights of a block's candidates by event, and HeadJoin's sums: at most this
 // many doubles, or one candidate's.
 constexpr std::int64_t kBlockDoubles = std::int64_t{1} << 22;
-
-std::size_t Size(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 // The k events of greatest weight, none of weight 0.
 std::vector<EventWeight> Best(std::span<const double> weights, std::size_t k) {

@@ -10,14 +10,13 @@
 #include "absl/strings/str_cat.h"
 #include "core/attention/attended_keys.h"
 #include "core/attention/head_projection.h"
+#include "core/attention/size.h"
 #include "core/base/random.h"
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
 
 namespace attendant {
 namespace {
-
-std::size_t Size(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 absl::Status CheckFinite(MatrixView rows,
                          std::span<const std::int32_t> positions,

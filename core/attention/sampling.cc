@@ -2,17 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 #include "core/attention/gumbel.h"
 #include "core/attention/log_add.h"
+#include "core/base/minus_infinity.h"
 #include "core/base/random.h"
 
 namespace attendant {
 namespace {
-
-constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 
 // exp(logit - max) below this may have lost digits to underflow.
 constexpr double kLeastExp = 1e-250;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/attention/sampling.h"
+#include "core/base/minus_infinity.h"
 #include "core/base/status.h"
 #include "core/catalog/draw_rows.h"
 #include "core/catalog/mass.h"
@@ -264,11 +265,12 @@ class Answerer {
         weights[h] = weigher.InHead(returned_, h, i);
         // A head without the item has no opinion; one with it does, however
         // small its weight.
-        if (returned_.logits[h][i] == kNothing) continue;
+        if (returned_.logits[h][i] == kMinusInfinity) continue;
         const double weight =
             chooser ? chooser->InHead(returned_, h, i) : weights[h];
         const auto best = static_cast<std::size_t>(item.head);
-        if (returned_.logits[best][i] == kNothing || weight > best_weight) {
+        if (returned_.logits[best][i] == kMinusInfinity ||
+            weight > best_weight) {
           item.head = static_cast<int>(h);
           best_weight = weight;
         }

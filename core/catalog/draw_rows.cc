@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstddef>
 #include <deque>
-#include <limits>
 #include <memory>
 #include <utility>
 
@@ -12,14 +11,13 @@
 #include "core/attention/group_sampling.h"
 #include "core/attention/log_add.h"
 #include "core/attention/state.h"
+#include "core/base/minus_infinity.h"
 #include "core/base/status.h"
 #include "core/catalog/segment_query.h"
 #include "core/shortlist/key_groups.h"
 
 namespace attendant {
 namespace {
-
-constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 
 // All eligible rows: those whose logits are known one by one, the others in
 // their indexes' groups.

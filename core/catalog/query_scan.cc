@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/attention/log_add.h"
+#include "core/base/minus_infinity.h"
 #include "core/catalog/mass.h"
 #include "core/catalog/pooled_deviation.h"
 #include "core/catalog/weigh.h"
@@ -20,7 +21,7 @@ class MeanLogWeights {
       offsets_.push_back(row_count);
       row_count += static_cast<std::size_t>(view.row_end);
     }
-    sums_.assign(row_count, kNothing);
+    sums_.assign(row_count, kMinusInfinity);
   }
 
   // Adds the weight of each.
@@ -39,7 +40,7 @@ class MeanLogWeights {
     for (std::size_t i = 0; i < offsets_.size(); ++i) {
       for (RowIndex row = 0; row < snapshot_.segments[i].row_end; ++row) {
         const double sum = sums_[offsets_[i] + static_cast<std::size_t>(row)];
-        if (sum == kNothing) continue;
+        if (sum == kMinusInfinity) continue;
         population.rows.push_back({static_cast<std::int32_t>(i), row});
         population.logits.push_back(static_cast<float>(sum));
       }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/attention/log_add.h"
+#include "core/base/minus_infinity.h"
 #include "core/kernels/kernels.h"
 
 namespace attendant {
@@ -50,7 +51,7 @@ Weigher::Weigher(ActivationKind kind, LogPartitions log_partitions)
 double Weigher::InHead(const ScoredRows& scored, std::size_t head,
                        std::size_t row) const {
   const double logit = scored.logits[head][row];
-  if (logit == kNothing) return 0;
+  if (logit == kMinusInfinity) return 0;
   switch (kind_) {
     case ActivationKind::kSoftmax:
       // Rounding may carry the weight of a lone row past 1.
@@ -94,7 +95,7 @@ double Weigher::Mean(const ScoredRows& scored, std::size_t row) const {
 }
 
 double Weigher::LogMean(const ScoredRows& scored, std::size_t row) const {
-  double sum = kNothing;
+  double sum = kMinusInfinity;
   for (std::size_t h = 0; h < scored.logits.size(); ++h) {
     if (log_partitions_[h].empty()) continue;
     sum = LogAdd(sum, log_partitions_[h].LogWeight(scored.logits[h][row]));

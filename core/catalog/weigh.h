@@ -5,26 +5,23 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "core/attention/score.h"
 #include "core/attention/state.h"
+#include "core/base/minus_infinity.h"
 #include "core/catalog/scored_rows.h"
 
 namespace attendant {
 
-// The logit of what has no weight.
-inline constexpr double kNothing = -std::numeric_limits<double>::infinity();
-
 // log sum exp of logits as max + log_sum, apart: their sum has no digits left
 // for log_sum where logits are huge. max is -infinity where there are none.
 struct LogPartition {
-  double max = -std::numeric_limits<double>::infinity();
+  double max = kMinusInfinity;
   double log_sum = 0;
 
-  bool empty() const { return max == -std::numeric_limits<double>::infinity(); }
+  bool empty() const { return max == kMinusInfinity; }
   // logit - log partition, of one that is not empty.
   double LogWeight(double logit) const { return (logit - max) - log_sum; }
 };

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <limits>
 
+#include "core/base/minus_infinity.h"
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
 #include "core/kernels/prefetch.h"
@@ -16,7 +17,6 @@
 namespace attendant {
 namespace {
 
-constexpr float kNothing = -std::numeric_limits<float>::infinity();
 // Standard deviations that a code is taken to err by at most, where nothing has
 // to be proven: for one of 500 keys it is more.
 constexpr double kDeviations = 3;
@@ -70,7 +70,7 @@ bool CodePass::Start(const ScanQuery& query, const InvertedLists& lists,
   tail_.Start();
   if (options.values != nullptr) pool_.Start(lists, *options.values);
   taken_count_ = 0;
-  threshold_ = kNothing;
+  threshold_ = kMinusInfinityF;
   pooled_.clear();
   kept_.size = 0;
   capacity_ = 2 * static_cast<std::size_t>(std::max(k, options.rescore_count)) +
@@ -160,7 +160,7 @@ float CodePass::Correct(std::int64_t list, std::int64_t begin,
                         std::int64_t count, float* logits) const {
   const Kernels& kernels = ActiveKernels();
   const float* scales = lists_->codes.scales().data() + begin;
-  float greatest = kNothing;
+  float greatest = kMinusInfinityF;
   for (std::int64_t i = 0; i < count; ++list) {
     const std::int64_t end = std::min(
         count, lists_->offsets[static_cast<std::size_t>(list) + 1] - begin);
@@ -189,7 +189,7 @@ void CodePass::Take(std::int64_t list, std::int64_t begin, std::int64_t count,
     if (eligible_count == 0) {
       if (options_.precision == 0) return;
       std::fill_n(logits, count, 0.0f);
-      tail_.Add(logits, count, kNothing);
+      tail_.Add(logits, count, kMinusInfinityF);
       return;
     }
     greatest = ActiveKernels().Max(logits, count);
@@ -217,13 +217,14 @@ std::int64_t CodePass::LeaveEligible(std::int64_t begin, std::int64_t count,
                                      float* logits) const {
   const EligibleRows eligible(*query_);
   const RowIndex* rows = lists_->rows.data() + begin;
-  constexpr auto kNothingBits = std::bit_cast<std::uint32_t>(kNothing);
+  constexpr auto kMinusInfinityBits =
+      std::bit_cast<std::uint32_t>(kMinusInfinityF);
   std::int64_t eligible_count = 0;
   for (std::int64_t i = 0; i < count; ++i) {
     const auto bit = static_cast<std::uint32_t>(eligible.Bit(rows[i]));
     const auto logit = std::bit_cast<std::uint32_t>(logits[i]);
-    logits[i] =
-        std::bit_cast<float>((logit & (0 - bit)) | (kNothingBits & (bit - 1)));
+    logits[i] = std::bit_cast<float>((logit & (0 - bit)) |
+                                     (kMinusInfinityBits & (bit - 1)));
     eligible_count += bit;
   }
   return eligible_count;
@@ -281,7 +282,7 @@ void CodePass::Shrink(bool last) {
   const std::span<const float> uppers(kept_.uppers.data(), kept_.size);
   float least = std::numeric_limits<float>::infinity();
   if (k_ > size) {
-    least = kNothing;
+    least = kMinusInfinityF;
   } else if (k_ > 0 && options_.certified) {
     lowers_.resize(kept_.size);
     for (std::size_t i = 0; i < kept_.size; ++i) {
@@ -296,7 +297,7 @@ void CodePass::Shrink(bool last) {
   if (options_.rescore_count > k_) {
     least = std::min(least, options_.rescore_count <= size
                                 ? Kth(uppers, options_.rescore_count, last)
-                                : kNothing);
+                                : kMinusInfinityF);
   }
   threshold_ = std::max(threshold_, least);
   positions_.resize(std::max(positions_.size(), kept_.size));

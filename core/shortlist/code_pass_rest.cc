@@ -1,9 +1,9 @@
 // What a pass says of the keys that it did not score from their floats.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "core/attention/log_add.h"
+#include "core/base/minus_infinity.h"
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
 #include "core/shortlist/code_pass.h"
@@ -13,7 +13,6 @@
 namespace attendant {
 namespace {
 
-constexpr float kNothing = -std::numeric_limits<float>::infinity();
 // Keys that lie close together are rounded alike, so that their errors add up
 // to somewhat more than those of as many others: the factor is measured
 // (docs/mass.md).
@@ -171,12 +170,12 @@ bool CodePass::DrawKey(const TailSample::Draw& draw, std::int32_t& position,
     const RowIndex row = lists_->rows[static_cast<std::size_t>(begin + i)];
     const bool takes_part =
         !is_kept && (all_eligible_ || eligible.Bit(row) != 0);
-    if (!takes_part) logits[i] = kNothing;
+    if (!takes_part) logits[i] = kMinusInfinityF;
   }
   // What is drawn from: whatever their rounding, these are the probabilities.
   float exps[kCodeRows];
   const float max = ActiveKernels().Max(logits, count);
-  if (max == kNothing) return false;
+  if (max == kMinusInfinityF) return false;
   ActiveKernels().SumExps(logits, count, max, exps);
   double sum = 0;
   for (std::int64_t i = 0; i < count; ++i) sum += exps[i];
@@ -201,7 +200,7 @@ absl::Status CodePass::CorrectRest(std::optional<double> log_kept,
   // Sums of floats leave their rounding where everything was kept.
   stats.log_variance =
       2 * (partition_.max + std::log(kSumError * partition_.sum));
-  if (rest.sum == 0 || log_tail == kNothing) return absl::OkStatus();
+  if (rest.sum == 0 || log_tail == kMinusInfinityF) return absl::OkStatus();
   const double share =
       log_kept ? 1 / (1 + std::exp(*log_kept - log_tail)) : 1.0;
   tail_.DrawBlocks(DrawCount(share), draws_);

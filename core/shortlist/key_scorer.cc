@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "core/attention/model.h"
 #include "core/attention/score.h"
+#include "core/base/minus_infinity.h"
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
 #include "core/kernels/prefetch.h"
@@ -13,8 +13,6 @@
 
 namespace attendant {
 namespace {
-
-constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
 // The floats of a row's key, which are asked for; null: it has none.
 const float* Fetch(const KeyIndex& index, RowIndex row) {
@@ -35,7 +33,7 @@ void ScoreBlock(const KeyIndex& index, const ScanQuery& query,
     if (i < kAhead) continue;
     const std::size_t now = i - kAhead;
     if (keys[now] == nullptr) {
-      similarities[now] = kNothing;
+      similarities[now] = kMinusInfinityF;
       continue;
     }
     const float inverse_norm = cosine ? index.inverse_norm(rows[now]) : 0;
@@ -155,7 +153,7 @@ absl::Status ScoreRows(const KeyIndex& index, const ScanQuery& query,
           &similarities[begin + i], &rows[begin + i],
           static_cast<std::int64_t>(end - i), &logits[begin + i]));
       for (i = end; i < count && keys[i] == nullptr; ++i) {
-        logits[begin + i] = kNothing;
+        logits[begin + i] = kMinusInfinityF;
       }
     }
   }

@@ -1,13 +1,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <random>
 #include <utility>
 
 #include "core/attention/log_add.h"
 #include "core/base/bitmap.h"
+#include "core/base/minus_infinity.h"
 #include "core/kernels/kernels.h"
 #include "core/kernels/select.h"
 #include "core/shortlist/for_each_part.h"
@@ -15,9 +15,6 @@
 
 namespace attendant {
 namespace {
-
-constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
-constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
 // Keys that stand for the covariance within lists.
 constexpr std::int64_t kDirections = UnscoredMass::kMaxDirections;
@@ -281,7 +278,7 @@ class UnscoredMassLearner {
   bool SumLists() {
     log_sums_.assign(kLearnedRates * selves_.size() * kSharpnessCount *
                          static_cast<std::size_t>(lists_.list_count()),
-                     kNothing);
+                     kMinusInfinityF);
     // Parts of as many keys.
     ForEachPart(lists_.key_count(), options_.thread_count,
                 [this](std::int64_t begin, std::int64_t end) {
@@ -328,7 +325,7 @@ class UnscoredMassLearner {
     }
     const std::int64_t self = selves_[query] - begin;
     if (selves_[query] >= 0 && 0 <= self && self < count) {
-      products[static_cast<std::size_t>(self)] = kNothing;
+      products[static_cast<std::size_t>(self)] = kMinusInfinityF;
     }
   }
 
@@ -507,7 +504,7 @@ class UnscoredMassLearner {
     std::vector<float> rest(log_sums.begin(), log_sums.end());
     for (const std::int32_t list : visited.lists) {
       const auto l = static_cast<std::size_t>(list);
-      rest[l] = kNothing;
+      rest[l] = kMinusInfinityF;
       visited.log_sum = LogAdd(visited.log_sum, log_sums[l]);
       if (visited.scores[l] <= farther) {
         visited.log_farther_sum = LogAdd(visited.log_farther_sum, log_sums[l]);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/attention/log_add.h"
+#include "core/base/minus_infinity.h"
 #include "core/kernels/kernels.h"
 #include "core/kernels/select.h"
 #include "core/shortlist/drawn_lists.h"
@@ -14,8 +15,6 @@
 namespace attendant {
 namespace {
 
-constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
-constexpr float kNothing = -std::numeric_limits<float>::infinity();
 // Beyond this variance of a logit its code says too little of exp(logit).
 constexpr double kMaxVariance = 0.5;
 // What 97.5 % are below, of a normal number.
@@ -61,7 +60,7 @@ bool ListGroups::Start() {
   const VisitedMass mass = Visited(visited);
   input_.unscored_mass->PredictLists(lists, mass, log_predicted);
   for (std::size_t l = 0; input_.masked && l < log_predicted.size(); ++l) {
-    if (log_predicted[l] == kNothing) continue;
+    if (log_predicted[l] == kMinusInfinityF) continue;
     log_predicted[l] += static_cast<float>(
         std::log(static_cast<double>(input_.eligible_counts[l]) /
                  static_cast<double>(lists.offsets[l + 1] - lists.offsets[l])));
@@ -233,12 +232,12 @@ void ListGroups::DrawLists(std::vector<float>& log_predicted) {
   SelectBest(log_predicted, MostOf(list_count), most);
   for (const std::int32_t list : most) {
     float& log_mass = log_predicted[static_cast<std::size_t>(list)];
-    if (log_mass == kNothing) continue;
+    if (log_mass == kMinusInfinityF) continue;
     AddScored(list);
-    log_mass = kNothing;
+    log_mass = kMinusInfinityF;
   }
   max_predicted_ = ActiveKernels().Max(log_predicted.data(), list_count);
-  if (max_predicted_ == kNothing) return;
+  if (max_predicted_ == kMinusInfinityF) return;
   std::vector<float> weights(log_predicted.size());
   for (std::size_t l = 0; l < weights.size(); ++l) {
     weights[l] = kTemper * (log_predicted[l] - max_predicted_);
@@ -256,7 +255,7 @@ void ListGroups::DrawLists(std::vector<float>& log_predicted) {
     while (target < passed) target += step;
     AddDrawn(static_cast<std::int64_t>(l), std::min(1.0, weights[l] / step),
              log_predicted[l]);
-    log_predicted[l] = kNothing;
+    log_predicted[l] = kMinusInfinityF;
   }
 }
 
@@ -301,7 +300,7 @@ void ListGroups::Calibrate(std::span<const float> log_predicted) {
   const auto list_count = static_cast<std::int64_t>(log_predicted.size());
   log_rest_ = log_shortfall_ = kMinusInfinity;
   const float max = ActiveKernels().Max(log_predicted.data(), list_count);
-  if (max == kNothing) return;
+  if (max == kMinusInfinityF) return;
   Mean ratio = {.value = 1, .deviation = 0};
   if (!drawn_.empty()) {
     ratio = MeanOfDrawn([](const DrawnList& drawn) { return drawn.ratio; });

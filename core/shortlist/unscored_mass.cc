@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "core/attention/log_add.h"
+#include "core/base/minus_infinity.h"
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
 #include "core/kernels/select.h"
@@ -12,9 +12,6 @@
 
 namespace attendant {
 namespace {
-
-constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
-constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
 constexpr auto kBlockRows = static_cast<std::size_t>(kCodeRows);
 // Which blocks are drawn says more than what codes lack.
@@ -180,15 +177,15 @@ std::int64_t ScoreBlocks(const VisitedMass& visited,
     for (std::int64_t r = 0; r < kCodeRows; ++r) {
       of_block[r] += list_logit - correction * scales[r] * scales[r];
     }
-    std::fill(of_block, of_block + (draw.begin - first), kNothing);
+    std::fill(of_block, of_block + (draw.begin - first), kMinusInfinityF);
     std::fill(of_block + (draw.begin + draw.count - first),
-              of_block + kCodeRows, kNothing);
+              of_block + kCodeRows, kMinusInfinityF);
     std::int64_t eligible = draw.count;
     if (part.eligible != nullptr) {
       for (std::int64_t p = draw.begin; p < draw.begin + draw.count; ++p) {
         const RowIndex row = lists.rows[static_cast<std::size_t>(p)];
         if (part.eligible->Bit(row) != 0) continue;
-        of_block[p - first] = kNothing;
+        of_block[p - first] = kMinusInfinityF;
         --eligible;
       }
     }
@@ -328,7 +325,7 @@ void UnscoredMass::Predict(const ListMeans& means,
                                 static_cast<std::int64_t>(log_sums.size()),
                                 log_sums.data());
   for (const std::int32_t list : visited.lists) {
-    log_sums[static_cast<std::size_t>(list)] = kNothing;
+    log_sums[static_cast<std::size_t>(list)] = kMinusInfinityF;
   }
 }
 
@@ -370,7 +367,7 @@ double UnscoredMass::LogSum(std::span<const float> log_sums) {
   const Kernels& kernels = ActiveKernels();
   const auto count = static_cast<std::int64_t>(log_sums.size());
   const float max = kernels.Max(log_sums.data(), count);
-  if (max == kNothing) return kMinusInfinity;
+  if (max == kMinusInfinityF) return kMinusInfinity;
   return max +
          std::log(kernels.SumExps(log_sums.data(), count, max, nullptr).sum);
 }
@@ -382,7 +379,7 @@ double UnscoredMass::LogPredictedSum(std::span<const ListPart> parts,
     return LogSum(prediction.log_sums);
   }
   const float max = prediction.Max();
-  if (max == kNothing) return kMinusInfinity;
+  if (max == kMinusInfinityF) return kMinusInfinity;
   thread_local std::vector<float> of_key;
   prediction.ExpsOfKeys(1, max, of_key);
   return max + std::log(SumOfParts(parts, of_key));
@@ -398,7 +395,7 @@ UnscoredMass::Draws UnscoredMass::Draw(std::span<const ListPart> parts,
   thread_local std::vector<float> of_key;
   const float max = prediction.Max();
   Draws draws;
-  if (max == kNothing) return draws;
+  if (max == kMinusInfinityF) return draws;
   prediction.ExpsOfKeys(kTemper, kTemper * max, of_key);
   BlockDraws drawn(of_key, SumOfParts(parts, of_key), UniformOf(visited.query),
                    most);

@@ -21,7 +21,7 @@ constexpr float GreatestWeight(int planes) {
 constexpr double kRoundingShare = 0.02;
 // What is left of a sum of floats after all of it was taken out again, as a
 // share of it.
-constexpr double kNothing = 0x1p-17;
+constexpr double kResidueShare = 0x1p-17;
 constexpr std::int64_t kLanes = 16;
 
 // The sum of f(i) for i in [begin, end), in lanes that a compiler can keep in
@@ -216,7 +216,7 @@ void ValuePool::Remove(std::span<const std::int32_t> positions,
 }
 
 const ValuePool::Rest& ValuePool::Take() {
-  rest_.empty = !started_ || !(sum_ > kNothing * added_);
+  rest_.empty = !started_ || !(sum_ > kResidueShare * added_);
   if (rest_.empty) return rest_;
   const KeyCodes& codes = values_->codes(*lists_);
   codes.rotation().Undo(code_sums_.data());

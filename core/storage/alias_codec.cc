@@ -13,7 +13,7 @@
 namespace attendant {
 namespace {
 
-constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kAliasVersion = 1;
 
 std::uint64_t Checksum(absl::string_view alias, absl::string_view catalog) {
   const std::string both =
@@ -25,7 +25,7 @@ std::uint64_t Checksum(absl::string_view alias, absl::string_view catalog) {
 
 std::string EncodeAlias(absl::string_view alias, absl::string_view catalog) {
   const std::uint64_t checksum = Checksum(alias, catalog);
-  std::string bytes(1, static_cast<char>(kVersion));
+  std::string bytes(1, static_cast<char>(kAliasVersion));
   bytes.append(reinterpret_cast<const char*>(&checksum), sizeof(checksum));
   return absl::StrCat(bytes, catalog);
 }
@@ -36,8 +36,8 @@ absl::StatusOr<std::string> DecodeAlias(absl::string_view alias,
   std::uint8_t version = 0;
   std::uint64_t checksum = 0;
   std::string catalog;
-  if (reader.Read(version) && version == kVersion && reader.Read(checksum) &&
-      reader.ReadText(reader.left(), catalog) &&
+  if (reader.Read(version) && version == kAliasVersion &&
+      reader.Read(checksum) && reader.ReadText(reader.left(), catalog) &&
       checksum == Checksum(alias, catalog) && ValidateCatalogName(alias).ok() &&
       ValidateCatalogName(catalog).ok()) {
     return catalog;

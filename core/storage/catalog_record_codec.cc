@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::int64_t kVersion = 1;
+constexpr std::int64_t kRecordVersion = 1;
 
 std::optional<IndexKind> IndexKindFromName(absl::string_view name) {
   for (const IndexKind kind :
@@ -109,7 +109,7 @@ std::string EncodeCatalogRecord(const CatalogRecord& record) {
     attributes.push_back(Encode(attribute));
   }
   const Json json = {
-      {"version", kVersion},
+      {"version", kRecordVersion},
       {"uid", record.uid},
       {"create_time_ns", absl::ToUnixNanos(record.create_time)},
       {"value_dimension", record.schema.value_dim},
@@ -130,8 +130,9 @@ absl::StatusOr<CatalogRecord> DecodeCatalogRecord(absl::string_view name,
   if (json.is_discarded()) return damaged("not JSON");
   JsonMembers members(json);
   const std::int64_t version = members.Integer("version");
-  if (members.ok() && version != kVersion) {
-    return damaged(absl::StrCat("version ", version, ", want ", kVersion));
+  if (members.ok() && version != kRecordVersion) {
+    return damaged(
+        absl::StrCat("version ", version, ", want ", kRecordVersion));
   }
   CatalogRecord record;
   record.name = std::string(name);

@@ -342,16 +342,15 @@ absl::Status Files::LinkFile(const std::string& from,
 
 absl::Status Files::CopyFile(const std::string& from,
                              const std::string& to) const {
-  constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
   ATTENDANT_ASSIGN_OR_RETURN(const std::unique_ptr<FileReader> reader,
                              OpenToRead(from));
   ATTENDANT_ASSIGN_OR_RETURN(const std::unique_ptr<FileWriter> writer,
                              NewFile(to));
   while (true) {
     ATTENDANT_ASSIGN_OR_RETURN(const std::string bytes,
-                               reader->Read(kBlockBytes));
+                               reader->Read(kFileBlockBytes));
     ATTENDANT_RETURN_IF_ERROR(writer->Append(bytes));
-    if (bytes.size() < kBlockBytes) return writer->Commit();
+    if (bytes.size() < kFileBlockBytes) return writer->Commit();
   }
 }
 

@@ -23,6 +23,9 @@ class FileSystem;
 
 namespace attendant {
 
+// What is read or written at a time, where files are long.
+inline constexpr std::size_t kFileBlockBytes = std::size_t{1} << 20;
+
 // What `error`, an errno, means: ResourceExhausted (reason DISK_FULL) if the
 // disk or quota is full, or as TooManyOpenFiles if no more files may be open;
 // Unavailable (reason kFilesNotAccessible) if access is denied; else Internal.

@@ -128,7 +128,7 @@ bool ReadValue(ByteReader& reader, AttributeValue& value) {
   return false;
 }
 
-absl::Status Damaged(absl::string_view id, absl::string_view what) {
+absl::Status DamagedItem(absl::string_view id, absl::string_view what) {
   return absl::DataLossError(
       absl::StrCat("stored item \"", id, "\" is damaged: ", what));
 }
@@ -186,9 +186,9 @@ absl::StatusOr<StoredItem> DecodeItem(absl::string_view id,
                                       const CatalogSchema& schema) {
   ByteReader reader(bytes);
   const auto damaged = [&](absl::string_view part) {
-    return Damaged(id,
-                   absl::StrCat(part, " at byte ", bytes.size() - reader.left(),
-                                " of ", bytes.size()));
+    return DamagedItem(
+        id, absl::StrCat(part, " at byte ", bytes.size() - reader.left(),
+                         " of ", bytes.size()));
   };
   std::uint8_t version;
   if (!reader.Read(version)) return damaged("no version");
@@ -218,7 +218,7 @@ absl::StatusOr<StoredItem> DecodeItem(absl::string_view id,
   if (reader.left() > 0) return damaged("more bytes than an item has");
   // What was written was valid: dimensions, finite numbers, types.
   if (absl::Status status = ValidateItem(item, schema); !status.ok()) {
-    return Damaged(id, status.message());
+    return DamagedItem(id, status.message());
   }
   return item;
 }

@@ -10,8 +10,8 @@
 namespace attendant {
 namespace {
 
-constexpr std::size_t kBlockBytes = 32768;
-constexpr std::size_t kHeaderBytes = 7;
+constexpr std::size_t kLogBlockBytes = 32768;
+constexpr std::size_t kLogHeaderBytes = 7;
 constexpr std::size_t kSectorBytes = 512;  // what a disk writes as one
 // Numbers at the end of a record have fewer.
 constexpr std::size_t kTailZeros = 8;
@@ -53,7 +53,7 @@ struct Record {
 };
 
 std::size_t EndOfBlock(std::size_t at) {
-  return at / kBlockBytes * kBlockBytes + kBlockBytes;
+  return at / kLogBlockBytes * kLogBlockBytes + kLogBlockBytes;
 }
 
 // By the header at `at`, which lies in the log.
@@ -65,13 +65,13 @@ std::size_t LengthAt(absl::string_view log, std::size_t at) {
 // The record at `at`, or nothing if no record can stand there.
 std::optional<Record> RecordAt(absl::string_view log, std::size_t at) {
   const std::size_t end = std::min(log.size(), EndOfBlock(at));
-  if (at + kHeaderBytes > end) return std::nullopt;
+  if (at + kLogHeaderBytes > end) return std::nullopt;
   std::uint32_t crc = 0;
   std::memcpy(&crc, &log[at], sizeof(crc));
   const std::size_t length = LengthAt(log, at);
   const auto type = static_cast<unsigned char>(log[at + 6]);
   Record record;
-  record.end = at + kHeaderBytes + length;
+  record.end = at + kLogHeaderBytes + length;
   if (type < 1 || type > 4 || record.end > end) return std::nullopt;
   record.part = static_cast<Part>(type);
   record.valid = crc == MaskedCrc(log.substr(at + 6, length + 1));
@@ -81,7 +81,7 @@ std::optional<Record> RecordAt(absl::string_view log, std::size_t at) {
 // Where the next record after `end` stands: a block's last bytes are too few
 // for a header.
 std::size_t NextAfter(std::size_t end) {
-  return EndOfBlock(end) - end < kHeaderBytes ? EndOfBlock(end) : end;
+  return EndOfBlock(end) - end < kLogHeaderBytes ? EndOfBlock(end) : end;
 }
 
 // Where the first record of a write stands that is not valid; at or beyond the
@@ -147,8 +147,8 @@ std::size_t ForEachWrite(
       begin = at;
       payload.clear();
     }
-    payload.append(log.data() + at + kHeaderBytes,
-                   record->end - at - kHeaderBytes);
+    payload.append(log.data() + at + kLogHeaderBytes,
+                   record->end - at - kLogHeaderBytes);
     at = NextAfter(record->end);
     if (record->part == Part::kWhole || record->part == Part::kLast) {
       if (!visit(begin, payload)) return begin;
@@ -160,10 +160,10 @@ std::size_t ForEachWrite(
 
 bool EndsEarly(absl::string_view log, std::size_t begin) {
   const std::size_t at = FirstInvalid(log, begin);
-  if (at + kHeaderBytes > log.size()) return true;
+  if (at + kLogHeaderBytes > log.size()) return true;
   const auto type = static_cast<unsigned char>(log[at + 6]);
   return type >= 1 && type <= 4 &&
-         at + kHeaderBytes + LengthAt(log, at) > log.size() &&
+         at + kLogHeaderBytes + LengthAt(log, at) > log.size() &&
          log.size() <= EndOfBlock(at);
 }
 

@@ -27,10 +27,11 @@
 namespace attendant {
 namespace {
 
-constexpr std::uint8_t kVersion = 1;
-constexpr std::size_t kHeaderBytes = sizeof(kVersion) + sizeof(std::uint64_t);
+constexpr std::uint8_t kModelVersion = 1;
+constexpr std::size_t kModelHeaderBytes =
+    sizeof(kModelVersion) + sizeof(std::uint64_t);
 
-absl::Status Damaged(const ModelName& name, absl::string_view what) {
+absl::Status DamagedModel(const ModelName& name, absl::string_view what) {
   return absl::DataLossError(absl::StrCat("version ", name.version,
                                           " of model \"", name.name,
                                           "\" is damaged: ", what));
@@ -44,7 +45,7 @@ std::uint64_t Checksum(absl::string_view bytes) {
 
 class Writer {
  public:
-  explicit Writer(const ModelName& name) : bytes_(kHeaderBytes, '\0') {
+  explicit Writer(const ModelName& name) : bytes_(kModelHeaderBytes, '\0') {
     Number(static_cast<std::uint32_t>(name.name.size()));
     bytes_.append(name.name);
     Number(name.version);
@@ -96,10 +97,10 @@ class Writer {
   }
 
   std::string Finish() && {
-    bytes_[0] = static_cast<char>(kVersion);
+    bytes_[0] = static_cast<char>(kModelVersion);
     const std::uint64_t checksum =
-        Checksum(absl::string_view(bytes_).substr(kHeaderBytes));
-    std::memcpy(&bytes_[sizeof(kVersion)], &checksum, sizeof(checksum));
+        Checksum(absl::string_view(bytes_).substr(kModelHeaderBytes));
+    std::memcpy(&bytes_[sizeof(kModelVersion)], &checksum, sizeof(checksum));
     return std::move(bytes_);
   }
 
@@ -117,9 +118,10 @@ class Reader {
     std::uint64_t checksum = 0;
     if (!reader_.Read(version) || !reader_.Read(checksum)) {
       damage_ = "it is too short";
-    } else if (version != kVersion) {
-      damage_ = absl::StrCat("it has format ", version, ", not ", kVersion);
-    } else if (checksum != Checksum(bytes.substr(kHeaderBytes)) &&
+    } else if (version != kModelVersion) {
+      damage_ =
+          absl::StrCat("it has format ", version, ", not ", kModelVersion);
+    } else if (checksum != Checksum(bytes.substr(kModelHeaderBytes)) &&
                !ATTENDANT_PLANTED_BUG("skip_model_checksum")) {
       damage_ = "its checksum does not match";
     } else {
@@ -259,7 +261,7 @@ std::string EncodeModel(const ModelRecord& record) {
 
 absl::StatusOr<ModelRecord> DecodeModel(const ModelName& name,
                                         absl::string_view bytes) {
-  if (name.version < 1) return Damaged(name, "its key");
+  if (name.version < 1) return DamagedModel(name, "its key");
   Reader reader(name, bytes);
   ModelRecord record;
   record.name = name;
@@ -268,10 +270,10 @@ absl::StatusOr<ModelRecord> DecodeModel(const ModelName& name,
   if (!std::isnan(asymmetry)) record.asymmetry = asymmetry;
   record.model = reader.Model();
   if (const std::string why = reader.damage(); !why.empty()) {
-    return Damaged(name, why);
+    return DamagedModel(name, why);
   }
   const absl::Status valid = ValidateModel(record.model);
-  if (!valid.ok()) return Damaged(name, valid.message());
+  if (!valid.ok()) return DamagedModel(name, valid.message());
   return record;
 }
 
@@ -281,10 +283,10 @@ std::string EncodeModelEntry(const ModelName& name) {
 
 absl::Status CheckModelEntry(const ModelName& name, absl::string_view bytes) {
   if (name.version < 1 || !ValidateCatalogName(name.name).ok()) {
-    return Damaged(name, "its key");
+    return DamagedModel(name, "its key");
   }
   const std::string why = Reader(name, bytes).damage();
-  return why.empty() ? absl::OkStatus() : Damaged(name, why);
+  return why.empty() ? absl::OkStatus() : DamagedModel(name, why);
 }
 
 std::string EncodeLastVersion(const ModelName& last) {

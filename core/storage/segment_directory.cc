@@ -15,8 +15,6 @@ namespace attendant {
 namespace {
 
 constexpr absl::string_view kManifest = "MANIFEST";
-// Written at a time.
-constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
 
 class StampedFileWriter : public StampedFile {
  public:
@@ -38,10 +36,10 @@ class StampedFileWriter : public StampedFile {
   absl::Status Append(std::span<const std::byte> bytes) override {
     const absl::string_view text(reinterpret_cast<const char*>(bytes.data()),
                                  bytes.size());
-    if (block_.size() + text.size() > kBlockBytes) {
+    if (block_.size() + text.size() > kFileBlockBytes) {
       ATTENDANT_RETURN_IF_ERROR(Flush());
     }
-    if (text.size() < kBlockBytes) {
+    if (text.size() < kFileBlockBytes) {
       block_.append(text.data(), text.size());
       return absl::OkStatus();
     }
@@ -89,12 +87,12 @@ class FileSource : public ByteSource {
       bytes = bytes.subspan(have);
       block_.clear();
       at_ = 0;
-      if (bytes.size() >= kBlockBytes) {
+      if (bytes.size() >= kFileBlockBytes) {
         left_ -= bytes.size();
         return Fill(bytes);
       }
       block_.resize(static_cast<std::size_t>(
-          std::min<std::uint64_t>(left_, kBlockBytes)));
+          std::min<std::uint64_t>(left_, kFileBlockBytes)));
       left_ -= block_.size();
       ATTENDANT_RETURN_IF_ERROR(Fill(block_));
     }
@@ -122,10 +120,11 @@ absl::StatusOr<FileStamp> StampOf(FileReader& file) {
   FileStamp stamp;
   StreamHash hash;
   while (true) {
-    ATTENDANT_ASSIGN_OR_RETURN(const std::string block, file.Read(kBlockBytes));
+    ATTENDANT_ASSIGN_OR_RETURN(const std::string block,
+                               file.Read(kFileBlockBytes));
     hash.Update(block);
     stamp.size += block.size();
-    if (block.size() < kBlockBytes) break;
+    if (block.size() < kFileBlockBytes) break;
   }
   stamp.hash = hash.Text();
   return stamp;

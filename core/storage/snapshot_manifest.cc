@@ -21,10 +21,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::int64_t kVersion = 1;
+constexpr std::int64_t kManifestVersion = 1;
 constexpr std::size_t kChecksumLineBytes = kHashTextBytes + 1;
 
-absl::Status Damaged(absl::string_view what) {
+absl::Status DamagedManifest(absl::string_view what) {
   return absl::DataLossError(absl::StrCat(kSnapshotManifest, ": ", what));
 }
 
@@ -60,29 +60,31 @@ absl::Status CheckParts(const SnapshotManifest& manifest) {
   std::set<absl::string_view> paths;
   std::int64_t left = std::numeric_limits<std::int64_t>::max();
   for (const SnapshotPart& part : manifest.parts) {
-    if (!IsPartPath(part.path)) return Damaged("the path of a part");
+    if (!IsPartPath(part.path)) return DamagedManifest("the path of a part");
     if (!paths.insert(part.path).second) {
-      return Damaged(absl::StrCat(part.path, " stands there twice"));
+      return DamagedManifest(absl::StrCat(part.path, " stands there twice"));
     }
     if (part.size < 0 || part.size > left || !IsHash(part.hash)) {
-      return Damaged(absl::StrCat("size or checksum of ", part.path));
+      return DamagedManifest(absl::StrCat("size or checksum of ", part.path));
     }
     left -= part.size;
   }
-  if (!paths.contains(kSnapshotRecord)) return Damaged("there is no record");
+  if (!paths.contains(kSnapshotRecord))
+    return DamagedManifest("there is no record");
   return absl::OkStatus();
 }
 
 absl::Status Validate(const SnapshotManifest& manifest) {
   if (!ValidateCatalogName(manifest.catalog).ok()) {
-    return Damaged("the name of the catalog");
+    return DamagedManifest("the name of the catalog");
   }
-  if (!ValidateCatalogName(manifest.name).ok()) return Damaged("the name");
+  if (!ValidateCatalogName(manifest.name).ok())
+    return DamagedManifest("the name");
   if (!IsCatalogUid(manifest.catalog_uid)) {
-    return Damaged("the uid of the catalog");
+    return DamagedManifest("the uid of the catalog");
   }
   if (manifest.sequence < 0 || manifest.item_count < 0) {
-    return Damaged("a count below 0");
+    return DamagedManifest("a count below 0");
   }
   return CheckParts(manifest);
 }
@@ -109,7 +111,7 @@ std::string EncodeSnapshotManifest(const SnapshotManifest& manifest) {
         {{"path", part.path}, {"size", part.size}, {"xxh3_128", part.hash}});
   }
   const Json json = {
-      {"version", kVersion},
+      {"version", kManifestVersion},
       {"catalog", manifest.catalog},
       {"name", manifest.name},
       {"catalog_uid", manifest.catalog_uid},
@@ -125,19 +127,21 @@ std::string EncodeSnapshotManifest(const SnapshotManifest& manifest) {
 
 absl::StatusOr<SnapshotManifest> DecodeSnapshotManifest(
     absl::string_view text) {
-  if (text.size() < kChecksumLineBytes) return Damaged("it is too short");
+  if (text.size() < kChecksumLineBytes)
+    return DamagedManifest("it is too short");
   const absl::string_view body =
       text.substr(0, text.size() - kChecksumLineBytes);
   if (text.substr(body.size()) != HashText(body) + "\n") {
-    return Damaged("its checksum does not match");
+    return DamagedManifest("its checksum does not match");
   }
   const Json json = Json::parse(body.begin(), body.end(), nullptr,
                                 /*allow_exceptions=*/false);
-  if (json.is_discarded()) return Damaged("not JSON");
+  if (json.is_discarded()) return DamagedManifest("not JSON");
   JsonMembers members(json);
   const std::int64_t version = members.Integer("version");
-  if (members.ok() && version != kVersion) {
-    return Damaged(absl::StrCat("version ", version, ", want ", kVersion));
+  if (members.ok() && version != kManifestVersion) {
+    return DamagedManifest(
+        absl::StrCat("version ", version, ", want ", kManifestVersion));
   }
   SnapshotManifest manifest;
   manifest.catalog = members.String("catalog");
@@ -154,7 +158,7 @@ absl::StatusOr<SnapshotManifest> DecodeSnapshotManifest(
     ok = ok && part.ok();
   }
   if (!ok || !members.ok()) {
-    return Damaged("a member is missing or of another type");
+    return DamagedManifest("a member is missing or of another type");
   }
   ATTENDANT_RETURN_IF_ERROR(Validate(manifest));
   return manifest;

@@ -18,9 +18,7 @@
 namespace attendant {
 namespace {
 
-constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
-
-absl::Status Damaged(absl::string_view part, absl::string_view what) {
+absl::Status DamagedPart(absl::string_view part, absl::string_view what) {
   return absl::DataLossError(absl::StrCat(part, ": ", what));
 }
 
@@ -31,7 +29,7 @@ std::string Below(const std::string& directory, absl::string_view path) {
 // The same code, but for damage: DataLoss that names the part.
 absl::Status OfPart(const absl::Status& status, absl::string_view part) {
   if (status.ok() || !absl::IsDataLoss(status)) return status;
-  return Damaged(part, status.message());
+  return DamagedPart(part, status.message());
 }
 
 absl::StatusOr<SnapshotPart> HashPart(const Files& files,
@@ -44,12 +42,12 @@ absl::StatusOr<SnapshotPart> HashPart(const Files& files,
   StreamHash hash;
   while (true) {
     ATTENDANT_ASSIGN_OR_RETURN(const std::string bytes,
-                               reader->Read(kBlockBytes));
+                               reader->Read(kFileBlockBytes));
     hash.Update(bytes);
     part.size += static_cast<std::int64_t>(bytes.size());
     ATTENDANT_RETURN_IF_ERROR(
         work.Advance(static_cast<std::int64_t>(bytes.size())));
-    if (bytes.size() < kBlockBytes) break;
+    if (bytes.size() < kFileBlockBytes) break;
   }
   part.hash = hash.Text();
   return part;
@@ -58,21 +56,21 @@ absl::StatusOr<SnapshotPart> HashPart(const Files& files,
 absl::Status CheckPart(const Files& files, const std::string& directory,
                        const SnapshotPart& want, LongWork& work) {
   if (!files.PathExists(Below(directory, want.path))) {
-    return Damaged(want.path, "it is missing");
+    return DamagedPart(want.path, "it is missing");
   }
   const absl::StatusOr<SnapshotPart> got =
       HashPart(files, directory, want.path, work);
   // A disk that can't read a part has lost it.
   if (absl::IsInternal(got.status())) {
-    return Damaged(want.path, got.status().message());
+    return DamagedPart(want.path, got.status().message());
   }
   ATTENDANT_RETURN_IF_ERROR(got.status());
   if (got->size != want.size) {
-    return Damaged(want.path, absl::StrCat("it has ", got->size, " bytes, not ",
-                                           want.size));
+    return DamagedPart(want.path, absl::StrCat("it has ", got->size,
+                                               " bytes, not ", want.size));
   }
   if (got->hash != want.hash) {
-    return Damaged(want.path, "its checksum does not match");
+    return DamagedPart(want.path, "its checksum does not match");
   }
   return absl::OkStatus();
 }
@@ -83,7 +81,7 @@ absl::StatusOr<std::string> ReadPart(const Files& files,
                                      absl::string_view path) {
   ATTENDANT_ASSIGN_OR_RETURN(std::optional<std::string> bytes,
                              files.ReadFile(Below(directory, path)));
-  if (!bytes.has_value()) return Damaged(path, "it is missing");
+  if (!bytes.has_value()) return DamagedPart(path, "it is missing");
   return *std::move(bytes);
 }
 
@@ -101,7 +99,7 @@ absl::StatusOr<SnapshotMetadata> ReadMetadata(
       DecodeCatalogRecord(manifest.catalog, text);
   ATTENDANT_RETURN_IF_ERROR(OfPart(record.status(), kSnapshotRecord));
   if (record->uid != manifest.catalog_uid) {
-    return Damaged(kSnapshotRecord, "it is that of another catalog");
+    return DamagedPart(kSnapshotRecord, "it is that of another catalog");
   }
   metadata.record = *std::move(record);
   for (const KeyFieldSchema& field : metadata.record.schema.key_fields) {
@@ -186,7 +184,7 @@ absl::StatusOr<SnapshotMetadata> CheckSnapshotParts(
                              ListSnapshotParts(resources.files, directory));
   for (const std::string& path : paths) {
     if (manifest.Find(path) == nullptr) {
-      return Damaged(path, "it is no part of the snapshot");
+      return DamagedPart(path, "it is no part of the snapshot");
     }
     if (!absl::EndsWith(path, ".sst")) continue;
     ATTENDANT_RETURN_IF_ERROR(OfPart(
@@ -202,7 +200,7 @@ absl::StatusOr<SnapshotMetadata> CheckSnapshotParts(
   if (contents->uid != manifest.catalog_uid ||
       contents->sequence != manifest.sequence ||
       contents->item_count != manifest.item_count) {
-    return Damaged(
+    return DamagedPart(
         kSnapshotDatabase,
         absl::StrCat("it holds ", contents->item_count, " items up to write ",
                      contents->sequence, " of catalog ", contents->uid,

@@ -14,19 +14,20 @@
 namespace attendant {
 namespace {
 
-constexpr absl::string_view kMagic = "ATTNSNP1";
-constexpr std::size_t kHeaderBytes = kMagic.size() + sizeof(std::uint64_t);
+constexpr absl::string_view kStreamMagic = "ATTNSNP1";
+constexpr std::size_t kStreamHeaderBytes =
+    kStreamMagic.size() + sizeof(std::uint64_t);
 
 std::string Header(const SnapshotManifest& manifest) {
   const std::string text = EncodeSnapshotManifest(manifest);
   const std::uint64_t size = text.size();
   return absl::StrCat(
-      kMagic,
+      kStreamMagic,
       absl::string_view(reinterpret_cast<const char*>(&size), sizeof(size)),
       text);
 }
 
-absl::Status Damaged(absl::string_view part, absl::string_view what) {
+absl::Status DamagedStream(absl::string_view part, absl::string_view what) {
   return StatusWithReason(
       absl::StatusCode::kDataLoss,
       absl::StrCat("the snapshot is damaged: ", part, ": ", what),
@@ -76,7 +77,7 @@ absl::StatusOr<std::string> SnapshotExport::NextOfPart(std::size_t size) {
         snapshots_->resources().files.OpenToRead(
             absl::StrCat(lease_->path(), "/", part.path));
     if (absl::IsInternal(reader.status())) {
-      return Damaged(part.path, reader.status().message());
+      return DamagedStream(part.path, reader.status().message());
     }
     ATTENDANT_RETURN_IF_ERROR(reader.status());
     reader_ = *std::move(reader);
@@ -85,14 +86,14 @@ absl::StatusOr<std::string> SnapshotExport::NextOfPart(std::size_t size) {
   }
   const absl::StatusOr<std::string> bytes = reader_->Read(size);
   if (absl::IsInternal(bytes.status())) {
-    return Damaged(part.path, bytes.status().message());
+    return DamagedStream(part.path, bytes.status().message());
   }
   ATTENDANT_RETURN_IF_ERROR(bytes.status());
   part_hash_->Update(*bytes);
   part_bytes_ += static_cast<std::int64_t>(bytes->size());
   if (bytes->size() == size && part_bytes_ <= part.size) return *bytes;
   if (part_bytes_ != part.size || part_hash_->Text() != part.hash) {
-    return Damaged(part.path, kOtherChecksum);
+    return DamagedStream(part.path, kOtherChecksum);
   }
   reader_ = nullptr;
   ++part_;
@@ -106,7 +107,7 @@ SnapshotImport::~SnapshotImport() = default;
 
 std::int64_t SnapshotImport::byte_count() const {
   if (!manifest_.has_value()) return 0;
-  return static_cast<std::int64_t>(kHeaderBytes + manifest_bytes_ +
+  return static_cast<std::int64_t>(kStreamHeaderBytes + manifest_bytes_ +
                                    kHashTextBytes) +
          manifest_->byte_count();
 }
@@ -126,17 +127,19 @@ absl::Status SnapshotImport::Append(absl::string_view bytes) {
 absl::Status SnapshotImport::Take(absl::string_view& rest) {
   switch (step_) {
     case Step::kHeader: {
-      if (!Fill(rest, kHeaderBytes)) return absl::OkStatus();
+      if (!Fill(rest, kStreamHeaderBytes)) return absl::OkStatus();
       std::uint64_t size = 0;
-      std::memcpy(&size, buffer_.data() + kMagic.size(), sizeof(size));
-      if (absl::string_view(buffer_).substr(0, kMagic.size()) != kMagic) {
+      std::memcpy(&size, buffer_.data() + kStreamMagic.size(), sizeof(size));
+      if (absl::string_view(buffer_).substr(0, kStreamMagic.size()) !=
+          kStreamMagic) {
         return InvalidField("bytes", "other bytes",
                             "an exported snapshot, which begins with ATTNSNP1");
       }
       if (size > static_cast<std::uint64_t>(kMaxSnapshotManifestBytes)) {
-        return Damaged(kSnapshotManifest,
-                       absl::StrCat(size, " bytes are more than the ",
-                                    kMaxSnapshotManifestBytes, " allowed"));
+        return DamagedStream(
+            kSnapshotManifest,
+            absl::StrCat(size, " bytes are more than the ",
+                         kMaxSnapshotManifestBytes, " allowed"));
       }
       manifest_bytes_ = size;
       hash_.Update(buffer_);
@@ -152,12 +155,12 @@ absl::Status SnapshotImport::Take(absl::string_view& rest) {
     case Step::kChecksum:
       if (!Fill(rest, kHashTextBytes)) return absl::OkStatus();
       if (buffer_ != hash_.Text()) {
-        return Damaged("the whole", kOtherChecksum);
+        return DamagedStream("the whole", kOtherChecksum);
       }
       step_ = Step::kEnd;
       return absl::OkStatus();
     case Step::kEnd:
-      return Damaged("the whole", "bytes follow its end");
+      return DamagedStream("the whole", "bytes follow its end");
   }
   return absl::InternalError("no step");
 }
@@ -187,7 +190,7 @@ absl::Status SnapshotImport::NextPart() {
     if (writer_ != nullptr) {
       const SnapshotPart& done = manifest_->parts[part_];
       if (part_hash_->Text() != done.hash) {
-        return Damaged(done.path, kOtherChecksum);
+        return DamagedStream(done.path, kOtherChecksum);
       }
       ATTENDANT_RETURN_IF_ERROR(writer_->Commit());
       writer_ = nullptr;
@@ -226,13 +229,13 @@ absl::StatusOr<SnapshotManifest> SnapshotImport::Finish(
   ATTENDANT_RETURN_IF_ERROR(status_);
   switch (step_) {
     case Step::kHeader:
-      return Damaged("the beginning", kEndsEarly);
+      return DamagedStream("the beginning", kEndsEarly);
     case Step::kManifest:
-      return Damaged(kSnapshotManifest, kEndsEarly);
+      return DamagedStream(kSnapshotManifest, kEndsEarly);
     case Step::kParts:
-      return Damaged(manifest_->parts[part_].path, kEndsEarly);
+      return DamagedStream(manifest_->parts[part_].path, kEndsEarly);
     case Step::kChecksum:
-      return Damaged("the whole", kEndsEarly);
+      return DamagedStream("the whole", kEndsEarly);
     case Step::kEnd:
       break;
   }

@@ -15,7 +15,7 @@ namespace attendant {
 namespace {
 
 constexpr std::size_t kFooterBytes = 53;
-constexpr std::uint64_t kMagic = 0x88e241b785f4cff7;
+constexpr std::uint64_t kTableMagic = 0x88e241b785f4cff7;
 constexpr std::uint32_t kFormat = 5;
 constexpr std::uint8_t kXxh3 = 4;
 // Behind the properties lies only the block that says where they are; both have
@@ -23,7 +23,7 @@ constexpr std::uint8_t kXxh3 = 4;
 constexpr std::size_t kTailBytes = std::size_t{1} << 20;
 constexpr absl::string_view kProperties = "rocksdb.properties";
 
-absl::Status Damaged(absl::string_view what) {
+absl::Status DamagedTable(absl::string_view what) {
   return absl::DataLossError(absl::StrCat("its ", what));
 }
 
@@ -110,27 +110,29 @@ absl::Status CheckTableProperties(const Files& files, const std::string& path) {
   Tail tail;
   ATTENDANT_ASSIGN_OR_RETURN(tail.bytes, files.ReadTail(path, kTailBytes));
   tail.begin = static_cast<std::uint64_t>(size) - tail.bytes.size();
-  if (tail.bytes.size() < kFooterBytes) return Damaged("footer is missing");
+  if (tail.bytes.size() < kFooterBytes)
+    return DamagedTable("footer is missing");
 
   const absl::string_view footer =
       absl::string_view(tail.bytes).substr(tail.bytes.size() - kFooterBytes);
   ByteReader reader(footer);
   ByteReader end(
-      footer.substr(footer.size() - sizeof(kFormat) - sizeof(kMagic)));
+      footer.substr(footer.size() - sizeof(kFormat) - sizeof(kTableMagic)));
   std::uint8_t checksum_kind = 0;
   Extent index;
   std::uint32_t format = 0;
   std::uint64_t magic = 0;
   if (!reader.Read(checksum_kind) || !ReadExtent(reader, index) ||
       !end.Read(format) || !end.Read(magic) || checksum_kind != kXxh3 ||
-      format != kFormat || magic != kMagic) {
-    return Damaged("footer is no footer");
+      format != kFormat || magic != kTableMagic) {
+    return DamagedTable("footer is no footer");
   }
   const auto index_block = BlockAt(tail, index);
-  if (!index_block) return Damaged("list of blocks is damaged");
+  if (!index_block) return DamagedTable("list of blocks is damaged");
   const auto properties = Find(*index_block, kProperties);
-  if (!properties) return Damaged("list of blocks names no properties");
-  if (!BlockAt(tail, *properties)) return Damaged("properties are damaged");
+  if (!properties) return DamagedTable("list of blocks names no properties");
+  if (!BlockAt(tail, *properties))
+    return DamagedTable("properties are damaged");
   return absl::OkStatus();
 }
 

@@ -16,8 +16,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
-
 // "customer item rating" of each event.
 std::vector<std::string> Texts(const EventLog& log) {
   std::vector<std::string> texts;

@@ -12,8 +12,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
 
-constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
-
 TEST(FlagsTest, NamesGoBothWays) {
   EXPECT_EQ(ScoreKindFromFlag("scaled_dot"), v1::SCORE_KIND_SCALED_DOT);
   EXPECT_EQ(ScoreKindFromFlag("COSINE"), v1::SCORE_KIND_COSINE);

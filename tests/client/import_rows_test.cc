@@ -21,8 +21,6 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
-
 class ImportRowsTest : public ::testing::Test {
  protected:
   ImportRowsTest() {
@@ -259,7 +257,7 @@ TEST_F(ImportRowsTest, ABadRowLeavesTheOthers) {
               StatusIs(kInvalid, HasSubstr("no file gives this id a key")));
 }
 
-TEST(ModelDirectoryTest, ReadsWhatItWrites) {
+TEST(ImportedModelTest, ReadsWhatItWrites) {
   Model model;
   model.key_field.set_name("events");
   model.key_field.set_dimension(64);
@@ -283,7 +281,7 @@ TEST(ModelDirectoryTest, ReadsWhatItWrites) {
   EXPECT_TRUE(read.has_encoder);
 }
 
-TEST(ModelDirectoryTest, RefusesEveryTruncation) {
+TEST(ImportedModelTest, RefusesEveryTruncation) {
   Model model;
   model.key_field.set_name("events");
   model.key_field.set_dimension(64);

@@ -23,7 +23,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr std::int64_t kDim = 2;
 constexpr std::int64_t kFilmCount = 5;
 

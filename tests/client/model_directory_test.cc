@@ -18,8 +18,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 Model TextModel(int dim) {
   Model model;
   model.key_field.set_name("text");

@@ -21,7 +21,6 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 using Tensors = std::vector<NamedTensor>;
 
 absl::StatusOr<ImportedModel> Import(const Tensors& tensors,

@@ -43,7 +43,7 @@ std::string HandMade(int version, const std::string& dictionary,
 constexpr char kFloats2x3[] =
     "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }\n";
 
-std::vector<float> Row(VectorFile& file, std::int64_t row) {
+std::vector<float> RowOf(VectorFile& file, std::int64_t row) {
   std::vector<float> components(static_cast<std::size_t>(file.dim()));
   EXPECT_OK(file.ReadRow(row, components));
   return components;
@@ -57,9 +57,9 @@ TEST(NpyTest, ReadsAllVersionsInAnyOrderOfRows) {
     ASSERT_OK_AND_ASSIGN(const auto npy, OpenNpy(file.path()));
     EXPECT_EQ(npy->row_count(), 2);
     EXPECT_EQ(npy->dim(), 3);
-    EXPECT_THAT(Row(*npy, 1), ElementsAre(4, 5, 6));
-    EXPECT_THAT(Row(*npy, 0), ElementsAre(1, 2, 3));
-    EXPECT_THAT(Row(*npy, 1), ElementsAre(4, 5, 6));
+    EXPECT_THAT(RowOf(*npy, 1), ElementsAre(4, 5, 6));
+    EXPECT_THAT(RowOf(*npy, 0), ElementsAre(1, 2, 3));
+    EXPECT_THAT(RowOf(*npy, 1), ElementsAre(4, 5, 6));
   }
 }
 
@@ -69,14 +69,14 @@ TEST(NpyTest, ReadsDoublesAsFloats) {
       HandMade(1, "{\"shape\":(1,2),\"fortran_order\":False,\"descr\":\"<f8\"}",
                Bytes<double>({0.1, -2})));
   ASSERT_OK_AND_ASSIGN(const auto npy, OpenNpy(file.path()));
-  EXPECT_THAT(Row(*npy, 0), ElementsAre(0.1F, -2));
+  EXPECT_THAT(RowOf(*npy, 0), ElementsAre(0.1F, -2));
 }
 
 TEST(NpyTest, ReadsOneDimensionAsOneRow) {
   const TemporaryFile file("query.npy", NpyBytes(std::vector<double>{1, 2, 3}));
   ASSERT_OK_AND_ASSIGN(const auto npy, OpenNpy(file.path()));
   EXPECT_EQ(npy->row_count(), 1);
-  EXPECT_THAT(Row(*npy, 0), ElementsAre(1, 2, 3));
+  EXPECT_THAT(RowOf(*npy, 0), ElementsAre(1, 2, 3));
 }
 
 TEST(NpyTest, ReadsWhatItWrites) {
@@ -92,7 +92,7 @@ TEST(NpyTest, ReadsWhatItWrites) {
   ASSERT_EQ(npy->row_count(), 40000);
   for (std::int64_t row = 0; row < npy->row_count(); ++row) {
     const auto first = static_cast<float>(3 * row);
-    ASSERT_THAT(Row(*npy, row), ElementsAre(first, first + 1, first + 2));
+    ASSERT_THAT(RowOf(*npy, row), ElementsAre(first, first + 1, first + 2));
   }
 }
 

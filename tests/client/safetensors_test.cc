@@ -20,8 +20,6 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 absl::StatusOr<SafetensorsFile> Open(const std::string& bytes) {
   const TemporaryFile file("model.safetensors", bytes);
   return SafetensorsFile::Open(file.path());

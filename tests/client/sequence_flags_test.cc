@@ -18,8 +18,6 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 TEST(SequenceFlagsTest, ModelsHaveANameAndPerhapsAVersion) {
   ASSERT_OK_AND_ASSIGN(v1::ModelReference model, ParseModelReference("text"));
   EXPECT_EQ(model.name(), "text");

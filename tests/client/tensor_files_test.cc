@@ -15,7 +15,6 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr std::int64_t kMany = 1000;
 
 TEST(TensorFilesTest, GathersFilesAndDirectories) {

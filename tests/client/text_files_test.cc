@@ -266,7 +266,6 @@ TEST(TextRowsTest, SaysWhichLineIsWrong) {
     const TemporaryFile file("rows.txt", content);
     return OpenVectorFile(file.path()).status();
   };
-  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
   EXPECT_THAT(error("1 2\n\n3\n"),
               StatusIs(kInvalid,
                        HasSubstr("line 3: numbers in the row: got 1, want 2")));

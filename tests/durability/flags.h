@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "absl/base/config.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "tests/support/sanitized.h"
 
 namespace attendant {
 
@@ -32,11 +32,7 @@ inline std::int64_t Flag(absl::string_view name, std::int64_t otherwise) {
 
 // A count of a short form: a sanitizer takes as long for a fifth of it.
 inline constexpr std::int64_t Short(std::int64_t count) {
-#if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER)
-  return (count + 4) / 5;
-#else
-  return count;
-#endif
+  return kSanitized ? (count + 4) / 5 : count;
 }
 
 }  // namespace attendant

@@ -19,7 +19,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-std::variant<Flags, EarlyExit> Parse(
+std::variant<Flags, EarlyExit> ParseLine(
     std::initializer_list<const char*> arguments) {
   std::vector<const char*> argv = {"attendantd"};
   argv.insert(argv.end(), arguments);
@@ -64,7 +64,7 @@ void ExpectUsageError(const std::variant<Flags, EarlyExit>& parsed,
 }
 
 TEST(FlagsTest, Defaults) {
-  const auto parsed = Parse({});
+  const auto parsed = ParseLine({});
   const auto* flags = std::get_if<Flags>(&parsed);
   ASSERT_NE(flags, nullptr);
   EXPECT_EQ(flags->data_dir, "attendant-data");
@@ -83,7 +83,7 @@ TEST(FlagsTest, Defaults) {
 
 TEST(FlagsTest, TheHttpPortIsOfLoopbackWhateverTheOtherIs) {
   const auto http_of = [](std::initializer_list<const char*> arguments) {
-    const auto parsed = Parse(arguments);
+    const auto parsed = ParseLine(arguments);
     const auto* flags = std::get_if<Flags>(&parsed);
     return flags == nullptr ? "refused" : flags->http_listen;
   };
@@ -93,17 +93,17 @@ TEST(FlagsTest, TheHttpPortIsOfLoopbackWhateverTheOtherIs) {
   EXPECT_EQ(http_of({"--listen", "127.0.0.1:65000"}), "127.0.0.1:0");
   EXPECT_EQ(http_of({"--http-listen", "0.0.0.0:80", "--plaintext-on-network"}),
             "0.0.0.0:80");
-  ExpectUsageError(Parse({"--http-listen", "0.0.0.0:80"}),
+  ExpectUsageError(ParseLine({"--http-listen", "0.0.0.0:80"}),
                    "http-listen: got 0.0.0.0 without TLS");
   EXPECT_EQ(http_of({"--http-listen", "none"}), "");
-  ExpectUsageError(Parse({"--http-listen", "nowhere"}), "HOST:PORT");
-  ExpectUsageError(Parse({"--listen", "nowhere"}),
+  ExpectUsageError(ParseLine({"--http-listen", "nowhere"}), "HOST:PORT");
+  ExpectUsageError(ParseLine({"--listen", "nowhere"}),
                    "--listen: got \"nowhere\", want HOST:PORT");
 }
 
 TEST(FlagsTest, TheMemoryLimitTakesUnits) {
   const auto limit_of = [](const char* flag, const char* text) {
-    const auto parsed = Parse({flag, text});
+    const auto parsed = ParseLine({flag, text});
     const auto* flags = std::get_if<Flags>(&parsed);
     return flags == nullptr ? -1 : flags->memory_limit_bytes;
   };
@@ -112,9 +112,9 @@ TEST(FlagsTest, TheMemoryLimitTakesUnits) {
   EXPECT_EQ(limit_of("--memory-limit", "12GiB"), std::int64_t{12} << 30);
   EXPECT_EQ(limit_of("--memory-limit", "12 GB"), 12'000'000'000);
   EXPECT_EQ(limit_of("--memory_limit", "512MiB"), 512 << 20);
-  ExpectUsageError(Parse({"--memory-limit", "-1"}), "memory-limit");
-  ExpectUsageError(Parse({"--memory-limit", "much"}), "memory-limit");
-  ExpectUsageError(Parse({"--memory-limit", "1lightyear"}), "memory-limit");
+  ExpectUsageError(ParseLine({"--memory-limit", "-1"}), "memory-limit");
+  ExpectUsageError(ParseLine({"--memory-limit", "much"}), "memory-limit");
+  ExpectUsageError(ParseLine({"--memory-limit", "1lightyear"}), "memory-limit");
 }
 
 TEST(FlagsTest, FlagBeatsFileBeatsEnvironment) {
@@ -123,7 +123,7 @@ TEST(FlagsTest, FlagBeatsFileBeatsEnvironment) {
   const ScopedEnvironment grace("ATTENDANT_GRACE_SECONDS", "4");
   const ScopedFile file("workers = 5\nlisten = \"127.0.0.1:2\"\n");
   const auto parsed =
-      Parse({"--config", file.path(), "--listen", "127.0.0.1:3"});
+      ParseLine({"--config", file.path(), "--listen", "127.0.0.1:3"});
   const auto* flags = std::get_if<Flags>(&parsed);
   ASSERT_NE(flags, nullptr);
   EXPECT_EQ(flags->server.listen, "127.0.0.1:3");
@@ -145,7 +145,7 @@ TEST(FlagsTest, EveryFlagHasAVariable) {
       {"ATTENDANT_AUTO_IVF_MIN_COUNT", "9"},
       {"ATTENDANT_MEMORY_LIMIT", "5MiB"},
   };
-  const auto parsed = Parse({});
+  const auto parsed = ParseLine({});
   const auto* flags = std::get_if<Flags>(&parsed);
   ASSERT_NE(flags, nullptr);
   EXPECT_EQ(flags->data_dir, "/tmp/d");
@@ -167,7 +167,7 @@ TEST(FlagsTest, SecurityComesFromFlagsAndVariables) {
       {"ATTENDANT_TLS_CLIENT_CA", "/a"}, {"ATTENDANT_AUTH_TOKENS", "/t"},
       {"ATTENDANT_ANONYMOUS_READ", "1"}, {"ATTENDANT_LISTEN", "0.0.0.0:1"},
   };
-  const auto parsed = Parse({});
+  const auto parsed = ParseLine({});
   const auto* flags = std::get_if<Flags>(&parsed);
   ASSERT_NE(flags, nullptr);
   const SecurityOptions& security = flags->server.security;
@@ -178,7 +178,7 @@ TEST(FlagsTest, SecurityComesFromFlagsAndVariables) {
   EXPECT_TRUE(security.anonymous_read);
   EXPECT_FALSE(security.plaintext_on_network);
   const ScopedFile file(ToText(*flags));
-  const auto again = Parse({"--config", file.path()});
+  const auto again = ParseLine({"--config", file.path()});
   ASSERT_TRUE(std::holds_alternative<Flags>(again));
   EXPECT_EQ(ToText(std::get<Flags>(again)), ToText(*flags));
 }
@@ -186,41 +186,41 @@ TEST(FlagsTest, SecurityComesFromFlagsAndVariables) {
 TEST(FlagsTest, AFileOfSecurityThatIsNothingIsAnError) {
   for (const char* flag :
        {"--tls-cert", "--tls-key", "--tls-client-ca", "--auth-tokens"}) {
-    ExpectUsageError(Parse({flag, ""}), flag);
+    ExpectUsageError(ParseLine({flag, ""}), flag);
   }
   const ScopedEnvironment variable("ATTENDANT_AUTH_TOKENS", "");
-  ExpectUsageError(Parse({}), "ATTENDANT_AUTH_TOKENS: got nothing");
+  ExpectUsageError(ParseLine({}), "ATTENDANT_AUTH_TOKENS: got nothing");
 }
 
 TEST(FlagsTest, LimitsComeFromFlags) {
-  const auto parsed = Parse({"--max-connections",
-                             "5",
-                             "--max-streams",
-                             "6",
-                             "--idle-seconds",
-                             "7",
-                             "--stall-seconds",
-                             "8",
-                             "--request-memory",
-                             "1GiB",
-                             "--reply-memory",
-                             "2GiB",
-                             "--max-dimension",
-                             "9",
-                             "--max-batch",
-                             "10",
-                             "--max-id-bytes",
-                             "11",
-                             "--max-attribute-bytes",
-                             "12",
-                             "--max-filter-bytes",
-                             "13",
-                             "--max-filter-depth",
-                             "16",
-                             "--connection-age-seconds",
-                             "14",
-                             "--connection-grace-seconds",
-                             "15"});
+  const auto parsed = ParseLine({"--max-connections",
+                                 "5",
+                                 "--max-streams",
+                                 "6",
+                                 "--idle-seconds",
+                                 "7",
+                                 "--stall-seconds",
+                                 "8",
+                                 "--request-memory",
+                                 "1GiB",
+                                 "--reply-memory",
+                                 "2GiB",
+                                 "--max-dimension",
+                                 "9",
+                                 "--max-batch",
+                                 "10",
+                                 "--max-id-bytes",
+                                 "11",
+                                 "--max-attribute-bytes",
+                                 "12",
+                                 "--max-filter-bytes",
+                                 "13",
+                                 "--max-filter-depth",
+                                 "16",
+                                 "--connection-age-seconds",
+                                 "14",
+                                 "--connection-grace-seconds",
+                                 "15"});
   const auto* flags = std::get_if<Flags>(&parsed);
   ASSERT_NE(flags, nullptr);
   const TransportLimits& transport = flags->server.transport;
@@ -240,21 +240,22 @@ TEST(FlagsTest, LimitsComeFromFlags) {
   EXPECT_EQ(limits.filter_bytes, 13);
   EXPECT_EQ(limits.filter_depth, 16);
   const ScopedFile file(ToText(*flags));
-  const auto again = Parse({"--config", file.path()});
+  const auto again = ParseLine({"--config", file.path()});
   ASSERT_TRUE(std::holds_alternative<Flags>(again));
   EXPECT_EQ(ToText(std::get<Flags>(again)), ToText(*flags));
-  ExpectUsageError(Parse({"--max-batch", "257"}), "--max-batch");
-  ExpectUsageError(Parse({"--max-streams", "0"}), "--max-streams");
-  ExpectUsageError(Parse({"--reply-memory", "1MiB"}),
+  ExpectUsageError(ParseLine({"--max-batch", "257"}), "--max-batch");
+  ExpectUsageError(ParseLine({"--max-streams", "0"}), "--max-streams");
+  ExpectUsageError(ParseLine({"--reply-memory", "1MiB"}),
                    "reply_memory_bytes: got 1048576, want 67108864 or more");
 }
 
 TEST(FlagsTest, ListensToOthersOnlyWithTlsOrWhenToldTo) {
-  ExpectUsageError(Parse({"--listen", "0.0.0.0:1"}),
+  ExpectUsageError(ParseLine({"--listen", "0.0.0.0:1"}),
                    "listen: got 0.0.0.0 without TLS");
-  ExpectUsageError(Parse({"--tls-cert", "/c"}), "tls-key: got nothing");
-  ExpectUsageError(Parse({"--auth-tokens", "/a#b"}), "--auth-tokens");
-  const auto told = Parse({"--listen", "0.0.0.0:1", "--plaintext-on-network"});
+  ExpectUsageError(ParseLine({"--tls-cert", "/c"}), "tls-key: got nothing");
+  ExpectUsageError(ParseLine({"--auth-tokens", "/a#b"}), "--auth-tokens");
+  const auto told =
+      ParseLine({"--listen", "0.0.0.0:1", "--plaintext-on-network"});
   ASSERT_TRUE(std::holds_alternative<Flags>(told));
   EXPECT_TRUE(std::get<Flags>(told).server.security.plaintext_on_network);
 }
@@ -263,50 +264,50 @@ TEST(FlagsTest, AVariableNamesTheFile) {
   const ScopedFile file("workers = 3\n");
   {
     const ScopedEnvironment config("ATTENDANT_CONFIG", file.path());
-    const auto named = Parse({});
+    const auto named = ParseLine({});
     ASSERT_TRUE(std::holds_alternative<Flags>(named));
     EXPECT_EQ(std::get<Flags>(named).server.worker_count, 3);
     const ScopedFile other("workers = 4\n");
-    const auto told = Parse({"--config", other.path()});
+    const auto told = ParseLine({"--config", other.path()});
     ASSERT_TRUE(std::holds_alternative<Flags>(told));
     EXPECT_EQ(std::get<Flags>(told).server.worker_count, 4);
   }
   {
     // As if nothing were configured would be as if no token were asked for.
     const ScopedEnvironment config("ATTENDANT_CONFIG", "/missing.toml");
-    ExpectUsageError(Parse({}), "/missing.toml");
+    ExpectUsageError(ParseLine({}), "/missing.toml");
   }
   const ScopedEnvironment config("ATTENDANT_CONFIG", "");
-  EXPECT_TRUE(std::holds_alternative<Flags>(Parse({})));
+  EXPECT_TRUE(std::holds_alternative<Flags>(ParseLine({})));
 }
 
 TEST(FlagsTest, EffectiveConfigurationIsAConfigurationFile) {
-  const auto parsed = Parse({"--data-dir",
-                             "/tmp/some dir",
-                             "--workers",
-                             "3",
-                             "--listen",
-                             "localhost:0",
-                             "--log-level",
-                             "error",
-                             "--grace-seconds",
-                             "9",
-                             "--max-message-bytes",
-                             "100000",
-                             "--auto-ivf-min-count",
-                             "50",
-                             "--max-waiting",
-                             "60",
-                             "--memory-limit",
-                             "3GiB",
-                             "--http-listen",
-                             "none",
-                             "--slow-query-ms",
-                             "20"});
+  const auto parsed = ParseLine({"--data-dir",
+                                 "/tmp/some dir",
+                                 "--workers",
+                                 "3",
+                                 "--listen",
+                                 "localhost:0",
+                                 "--log-level",
+                                 "error",
+                                 "--grace-seconds",
+                                 "9",
+                                 "--max-message-bytes",
+                                 "100000",
+                                 "--auto-ivf-min-count",
+                                 "50",
+                                 "--max-waiting",
+                                 "60",
+                                 "--memory-limit",
+                                 "3GiB",
+                                 "--http-listen",
+                                 "none",
+                                 "--slow-query-ms",
+                                 "20"});
   ASSERT_TRUE(std::holds_alternative<Flags>(parsed));
   const std::string text = ToText(std::get<Flags>(parsed));
   const ScopedFile file(text);
-  const auto again = Parse({"--config", file.path()});
+  const auto again = ParseLine({"--config", file.path()});
   ASSERT_TRUE(std::holds_alternative<Flags>(again));
   EXPECT_EQ(ToText(std::get<Flags>(again)), text);
   EXPECT_THAT(text, HasSubstr("data-dir = \"/tmp/some dir\""));
@@ -315,60 +316,61 @@ TEST(FlagsTest, EffectiveConfigurationIsAConfigurationFile) {
 TEST(FlagsTest, AFileHoldsAnyDirectoryThatAFlagTakes) {
   for (const char* directory :
        {"it's", "it's here", "a, b", " a ", "[a]", "a=b", "true", "\\n;"}) {
-    const auto parsed = Parse({"--data-dir", directory});
+    const auto parsed = ParseLine({"--data-dir", directory});
     ASSERT_TRUE(std::holds_alternative<Flags>(parsed)) << directory;
     const ScopedFile file(ToText(std::get<Flags>(parsed)));
-    const auto again = Parse({"--config", file.path()});
+    const auto again = ParseLine({"--config", file.path()});
     ASSERT_TRUE(std::holds_alternative<Flags>(again)) << directory;
     EXPECT_EQ(std::get<Flags>(again).data_dir, directory);
   }
 }
 
 TEST(FlagsTest, BadUsageIsOneLineThatNamesTheFlag) {
-  ExpectUsageError(Parse({"--bogus"}), "--bogus");
-  ExpectUsageError(Parse({"--workers", "-1"}), "--workers");
-  ExpectUsageError(Parse({"--workers", "many"}), "--workers");
-  ExpectUsageError(Parse({"--listen", "nowhere"}), "HOST:PORT");
-  ExpectUsageError(Parse({"--listen", "localhost:65536"}), "HOST:PORT");
-  ExpectUsageError(Parse({"--listen", ":80"}), "HOST:PORT");
-  ExpectUsageError(Parse({"--max-message-bytes", "5"}), "--max-message-bytes");
-  ExpectUsageError(Parse({"--max-waiting", "0"}), "--max-waiting");
-  ExpectUsageError(Parse({"--grace-seconds", "-1"}), "--grace-seconds");
-  ExpectUsageError(Parse({"--log-level", "loud"}), "--log-level");
-  ExpectUsageError(Parse({"--auto-ivf-min-count", "0"}),
+  ExpectUsageError(ParseLine({"--bogus"}), "--bogus");
+  ExpectUsageError(ParseLine({"--workers", "-1"}), "--workers");
+  ExpectUsageError(ParseLine({"--workers", "many"}), "--workers");
+  ExpectUsageError(ParseLine({"--listen", "nowhere"}), "HOST:PORT");
+  ExpectUsageError(ParseLine({"--listen", "localhost:65536"}), "HOST:PORT");
+  ExpectUsageError(ParseLine({"--listen", ":80"}), "HOST:PORT");
+  ExpectUsageError(ParseLine({"--max-message-bytes", "5"}),
+                   "--max-message-bytes");
+  ExpectUsageError(ParseLine({"--max-waiting", "0"}), "--max-waiting");
+  ExpectUsageError(ParseLine({"--grace-seconds", "-1"}), "--grace-seconds");
+  ExpectUsageError(ParseLine({"--log-level", "loud"}), "--log-level");
+  ExpectUsageError(ParseLine({"--auto-ivf-min-count", "0"}),
                    "--auto-ivf-min-count");
   for (const char* text : {"a\"b", "a#b", "a\nb", "'a b'"}) {
-    ExpectUsageError(Parse({"--data-dir", text}), "--data-dir");
+    ExpectUsageError(ParseLine({"--data-dir", text}), "--data-dir");
   }
-  ExpectUsageError(Parse({"--config", "/nonexistent"}), "/nonexistent");
+  ExpectUsageError(ParseLine({"--config", "/nonexistent"}), "/nonexistent");
   const ScopedEnvironment workers("ATTENDANT_WORKERS", "many");
-  ExpectUsageError(Parse({}), "--workers");
+  ExpectUsageError(ParseLine({}), "--workers");
 }
 
 TEST(FlagsTest, UnknownKeyOfTheFileIsRefused) {
   const ScopedFile file("workerz = 3\n");
-  ExpectUsageError(Parse({"--config", file.path()}), "workerz");
+  ExpectUsageError(ParseLine({"--config", file.path()}), "workerz");
   const ScopedFile sections("[serving]\nworkers = 3\n");
-  ExpectUsageError(Parse({"--config", sections.path()}),
+  ExpectUsageError(ParseLine({"--config", sections.path()}),
                    "sets no flag: serving;");
 }
 
 TEST(FlagsTest, ATruthIsTrueOrFalse) {
   for (const char* text : {"2", "-1", "maybe", "99999999999999999999"}) {
     const ScopedFile file(std::string("plaintext-on-network = ") + text);
-    ExpectUsageError(Parse({"--config", file.path()}),
+    ExpectUsageError(ParseLine({"--config", file.path()}),
                      "--plaintext-on-network: want true or false");
   }
   for (const char* text : {"true", "1"}) {
     const ScopedEnvironment variable("ATTENDANT_PLAINTEXT_ON_NETWORK", text);
-    const auto parsed = Parse({});
+    const auto parsed = ParseLine({});
     ASSERT_TRUE(std::holds_alternative<Flags>(parsed)) << text;
     EXPECT_TRUE(std::get<Flags>(parsed).server.security.plaintext_on_network);
   }
 }
 
 TEST(FlagsTest, HelpNamesEveryFlagAndVariable) {
-  const auto parsed = Parse({"--help"});
+  const auto parsed = ParseLine({"--help"});
   const auto* exit = std::get_if<EarlyExit>(&parsed);
   ASSERT_NE(exit, nullptr);
   EXPECT_EQ(exit->exit_status, 0);
@@ -398,7 +400,7 @@ TEST(FlagsTest, HelpNamesEveryFlagAndVariable) {
 }
 
 TEST(FlagsTest, VersionIsOneLine) {
-  const auto parsed = Parse({"--version"});
+  const auto parsed = ParseLine({"--version"});
   const auto* exit = std::get_if<EarlyExit>(&parsed);
   ASSERT_NE(exit, nullptr);
   EXPECT_EQ(exit->exit_status, 0);

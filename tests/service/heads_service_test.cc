@@ -248,23 +248,23 @@ TEST_F(ModelInUseTest, ModelThatDoesNotFitIsRefused) {
     EXPECT_EQ(status.error_code(), code) << status.error_message();
     EXPECT_THAT(status.error_message(), HasSubstr(message));
   };
-  const auto kInvalid = grpc::StatusCode::INVALID_ARGUMENT;
+  const auto kInvalidRpc = grpc::StatusCode::INVALID_ARGUMENT;
   refused("dimension: 5 model { name: 'heads' }", "key_fields[0].model",
-          kInvalid);
-  refused("dimension: 5 model { name: 'form' }", "multi-head", kInvalid);
+          kInvalidRpc);
+  refused("dimension: 5 model { name: 'form' }", "multi-head", kInvalidRpc);
   refused("dimension: 5 score_kind: SCORE_KIND_BILINEAR",
-          "schema.key_fields[0].model", kInvalid);
+          "schema.key_fields[0].model", kInvalidRpc);
   refused(
       "dimension: 4 score_kind: SCORE_KIND_ADDITIVE model { name: 'heads' "
       "}",
-      "an additive model", kInvalid);
+      "an additive model", kInvalidRpc);
   refused("dimension: 4 model { name: 'nothing' }", "nothing",
           grpc::StatusCode::NOT_FOUND);
   refused("dimension: 4 model { name: 'heads' version: 7 }", "heads",
           grpc::StatusCode::NOT_FOUND);
   refused("dimension: 4 model { name: 'heads' version: 0 }", "version",
-          kInvalid);
-  refused("dimension: 4 model { version: 1 }", "model.name", kInvalid);
+          kInvalidRpc);
+  refused("dimension: 4 model { version: 1 }", "model.name", kInvalidRpc);
 }
 
 TEST_F(ModelInUseTest, ModelsAreThereAfterARestart) {

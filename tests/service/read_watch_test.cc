@@ -11,16 +11,16 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-using Connections = std::vector<ReadWatch::Connection>;
+using ReadConnections = std::vector<ReadWatch::Connection>;
 
 constexpr std::int64_t kMuch = ReadWatch::kMuch;
 
 TEST(ReadWatchTest, WhoKeepsAnotherUnreadGoes) {
   ReadWatch watch;
   const auto look = [&](std::int64_t i) {
-    return watch.Look(Connections{{4, i * kMuch + 9, 9},
-                                  {5, 10 + i, 10 + i},
-                                  {6, i * (kMuch - 1) + 9, 9}});
+    return watch.Look(ReadConnections{{4, i * kMuch + 9, 9},
+                                      {5, 10 + i, 10 + i},
+                                      {6, i * (kMuch - 1) + 9, 9}});
   };
   for (std::int64_t i = 0; i < ReadWatch::kLooks; ++i) {
     EXPECT_THAT(look(i), IsEmpty());
@@ -37,10 +37,10 @@ TEST(ReadWatchTest, TheLongerSomebodyWaitsTheLessIsMuch) {
   std::vector<int> ended;
   std::int64_t looks = 0;
   while (ended.empty() && looks < 100) {
-    ended = watch.Look(Connections{{4, looks * kLeast + 9, 9},
-                                   {5, 10 + looks, 10 + looks},
-                                   {6, looks * (kLeast - 1) + 9, 9},
-                                   {7, looks * kMuch / 4 + 9, 9}});
+    ended = watch.Look(ReadConnections{{4, looks * kLeast + 9, 9},
+                                       {5, 10 + looks, 10 + looks},
+                                       {6, looks * (kLeast - 1) + 9, 9},
+                                       {7, looks * kMuch / 4 + 9, 9}});
     if (looks == ReadWatch::kLooks + 2) {
       EXPECT_THAT(ended, ElementsAre(7));
       ended.clear();
@@ -55,7 +55,7 @@ TEST(ReadWatchTest, TheLongerSomebodyWaitsTheLessIsMuch) {
 
 TEST(ReadWatchTest, IsBehindWhileBytesWaitUnread) {
   ReadWatch watch;
-  const auto is_behind = [&](const Connections& connections) {
+  const auto is_behind = [&](const ReadConnections& connections) {
     watch.Look(connections);
     return watch.is_behind();
   };
@@ -72,15 +72,15 @@ TEST(ReadWatchTest, WhoseBytesWereJustReadIsNotForgotten) {
   ReadWatch watch;
   for (std::int64_t i = 0; i <= ReadWatch::kLooks; ++i) {
     const std::int64_t waiting = i % 2 == 0 ? 9 : 0;
-    const std::vector<int> ended =
-        watch.Look(Connections{{4, i * kMuch + waiting, waiting}, {5, 9, 9}});
+    const std::vector<int> ended = watch.Look(
+        ReadConnections{{4, i * kMuch + waiting, waiting}, {5, 9, 9}});
     EXPECT_EQ(ended.size(), i < ReadWatch::kLooks ? 0U : 1U);
     EXPECT_TRUE(watch.Knows(4));
   }
   // Until nothing comes any more.
-  watch.Look(Connections{{4, (ReadWatch::kLooks + 1) * kMuch, 0}});
+  watch.Look(ReadConnections{{4, (ReadWatch::kLooks + 1) * kMuch, 0}});
   EXPECT_TRUE(watch.Knows(4));
-  watch.Look(Connections{{4, (ReadWatch::kLooks + 1) * kMuch, 0}});
+  watch.Look(ReadConnections{{4, (ReadWatch::kLooks + 1) * kMuch, 0}});
   EXPECT_FALSE(watch.Knows(4));
 }
 
@@ -88,9 +88,9 @@ TEST(ReadWatchTest, WhoIsUnreadByOwnFaultIsNotKept) {
   ReadWatch watch;
   for (std::int64_t i = 0; i < 10; ++i) {
     watch.Forget(6);  // each time another connection
-    EXPECT_THAT(
-        watch.Look(Connections{{4, i * kMuch + 9, 9}, {5, 9, 9, 1}, {6, 5, 5}}),
-        IsEmpty());
+    EXPECT_THAT(watch.Look(ReadConnections{
+                    {4, i * kMuch + 9, 9}, {5, 9, 9, 1}, {6, 5, 5}}),
+                IsEmpty());
   }
 }
 
@@ -98,9 +98,9 @@ TEST(ReadWatchTest, WhereAllAreReadNobodyGoes) {
   ReadWatch watch;
   for (std::int64_t i = 1; i < 10; ++i) {
     // One or the other waits now and then.
-    EXPECT_THAT(watch.Look(Connections{{4, 2 * i * kMuch, kMuch},
-                                       {5, i / 2 + 3, 3},
-                                       {static_cast<int>(10 + i), 3, 3}}),
+    EXPECT_THAT(watch.Look(ReadConnections{{4, 2 * i * kMuch, kMuch},
+                                           {5, i / 2 + 3, 3},
+                                           {static_cast<int>(10 + i), 3, 3}}),
                 IsEmpty());
   }
 }
@@ -108,8 +108,9 @@ TEST(ReadWatchTest, WhereAllAreReadNobodyGoes) {
 TEST(ReadWatchTest, WhereNobodyIsReadNobodyGoes) {
   ReadWatch watch;
   for (std::int64_t i = 1; i < 10; ++i) {
-    EXPECT_THAT(watch.Look(Connections{{4, i * kMuch, i * kMuch}, {5, 9, 9}}),
-                IsEmpty());
+    EXPECT_THAT(
+        watch.Look(ReadConnections{{4, i * kMuch, i * kMuch}, {5, 9, 9}}),
+        IsEmpty());
   }
 }
 

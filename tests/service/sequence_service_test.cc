@@ -288,56 +288,56 @@ TEST_F(SequenceServiceTest, LayersPositionsAndTheRestReachTheEngine) {
 
 TEST_F(SequenceServiceTest, ContextualizeErrorsNameTheirFields) {
   CreateShop();
-  constexpr grpc::StatusCode kInvalid = grpc::StatusCode::INVALID_ARGUMENT;
+  constexpr grpc::StatusCode kInvalidRpc = grpc::StatusCode::INVALID_ARGUMENT;
   constexpr grpc::StatusCode kNotFound = grpc::StatusCode::NOT_FOUND;
   const std::string tokens =
       "sequence { vectors { vectors { floats { values: [1, 2] } } } } ";
-  ExpectRefused("", kInvalid, "sequence");
-  ExpectRefused("sequence { vectors {} }", kInvalid,
+  ExpectRefused("", kInvalidRpc, "sequence");
+  ExpectRefused("sequence { vectors {} }", kInvalidRpc,
                 "sequence.vectors.vectors");
-  ExpectRefused("sequence { vectors { vectors {} } }", kInvalid,
+  ExpectRefused("sequence { vectors { vectors {} } }", kInvalidRpc,
                 "sequence.vectors.vectors[0].encoding");
   ExpectRefused(
       "sequence { vectors { vectors { floats { values: [1, nan] } } } }",
-      kInvalid, "sequence.vectors.vectors[0][1]");
+      kInvalidRpc, "sequence.vectors.vectors[0][1]");
   ExpectRefused(
       "sequence { vectors { vectors { floats { values: [1, 2] } } "
       "vectors { floats { values: 1 } } } }",
-      kInvalid, "sequence.vectors.vectors[1]");
-  ExpectRefused("sequence { items { ids: 'a' } }", kInvalid,
+      kInvalidRpc, "sequence.vectors.vectors[1]");
+  ExpectRefused("sequence { items { ids: 'a' } }", kInvalidRpc,
                 "sequence.items.catalog");
   ExpectRefused("sequence { items { catalog: 'none' ids: 'a' } }", kNotFound,
                 "");
   ExpectRefused("sequence { items { catalog: 'shop' ids: ['a', 'x'] } }",
                 kNotFound, "");
-  ExpectRefused("sequence { items { catalog: 'shop' } }", kInvalid,
+  ExpectRefused("sequence { items { catalog: 'shop' } }", kInvalidRpc,
                 "sequence.items.ids");
   ExpectRefused(
       "sequence { items { catalog: 'shop' key_field: 'x' ids: 'a' } }",
-      kInvalid, "sequence.items.key_field");
-  ExpectRefused(tokens + "memory {}", kInvalid, "memory");
-  ExpectRefused(tokens + "layers {}", kInvalid, "layers[0].name");
+      kInvalidRpc, "sequence.items.key_field");
+  ExpectRefused(tokens + "memory {}", kInvalidRpc, "memory");
+  ExpectRefused(tokens + "layers {}", kInvalidRpc, "layers[0].name");
   ExpectRefused(tokens + "layers { name: 'none' }", kNotFound, "");
-  ExpectRefused(tokens + "temperature: 0", kInvalid, "temperature");
-  ExpectRefused(tokens + "temperature: inf", kInvalid, "temperature");
-  ExpectRefused(tokens + "score_kind: SCORE_KIND_ADDITIVE", kInvalid,
+  ExpectRefused(tokens + "temperature: 0", kInvalidRpc, "temperature");
+  ExpectRefused(tokens + "temperature: inf", kInvalidRpc, "temperature");
+  ExpectRefused(tokens + "score_kind: SCORE_KIND_ADDITIVE", kInvalidRpc,
                 "score_kind");
-  ExpectRefused(tokens + "score_kind: 77", kInvalid, "score_kind");
-  ExpectRefused(tokens + "positions: 9", kInvalid, "positions");
-  ExpectRefused(tokens + "padding_positions: [0, 1]", kInvalid,
+  ExpectRefused(tokens + "score_kind: 77", kInvalidRpc, "score_kind");
+  ExpectRefused(tokens + "positions: 9", kInvalidRpc, "positions");
+  ExpectRefused(tokens + "padding_positions: [0, 1]", kInvalidRpc,
                 "padding_positions[1]");
-  ExpectRefused(tokens + "padding_positions: -1", kInvalid,
+  ExpectRefused(tokens + "padding_positions: -1", kInvalidRpc,
                 "padding_positions[0]");
   ExpectRefused(
       "sequence { vectors { vectors { floats { values: [0, 0] } } } } "
       "score_kind: SCORE_KIND_COSINE",
-      kInvalid, "sequence.vectors.vectors[0]");
+      kInvalidRpc, "sequence.vectors.vectors[0]");
   const std::string memory =
       tokens +
       "memory { vectors { vectors { floats { values: [1, 2] } } "
       "vectors { floats { values: [0, 0] } } } } "
       "score_kind: SCORE_KIND_COSINE ";
-  ExpectRefused(memory, kInvalid, "memory.vectors.vectors[1]");
+  ExpectRefused(memory, kInvalidRpc, "memory.vectors.vectors[1]");
   // Nothing attends to it.
   v1::ContextualizeResponse response;
   EXPECT_TRUE(Contextualize(Parse<v1::ContextualizeRequest>(
@@ -666,31 +666,33 @@ TEST_F(SequenceServiceTest, AModelProjectsCandidatesAndHistory) {
 
 TEST_F(SequenceServiceTest, RankErrorsNameTheirFields) {
   CreateShop();
-  constexpr grpc::StatusCode kInvalid = grpc::StatusCode::INVALID_ARGUMENT;
+  constexpr grpc::StatusCode kInvalidRpc = grpc::StatusCode::INVALID_ARGUMENT;
   constexpr grpc::StatusCode kNotFound = grpc::StatusCode::NOT_FOUND;
   const std::string base = "catalog: 'shop' candidates { items { ids: 'a' } } ";
   const std::string event = "history { item_id: 'a' time { seconds: 1 } } ";
-  ExpectRankRefused("", kInvalid, "catalog");
+  ExpectRankRefused("", kInvalidRpc, "catalog");
   ExpectRankRefused("catalog: 'none'", kNotFound, "");
-  ExpectRankRefused("catalog: 'shop'", kInvalid, "candidates");
-  ExpectRankRefused(base, kInvalid, "history");
-  ExpectRankRefused(base + "history {}", kInvalid, "history[0]");
-  ExpectRankRefused(base + "history { item_id: 'a' }", kInvalid,
+  ExpectRankRefused("catalog: 'shop'", kInvalidRpc, "candidates");
+  ExpectRankRefused(base, kInvalidRpc, "history");
+  ExpectRankRefused(base + "history {}", kInvalidRpc, "history[0]");
+  ExpectRankRefused(base + "history { item_id: 'a' }", kInvalidRpc,
                     "history[0].time");
   ExpectRankRefused(base + "history { item_id: 'a' time { nanos: -1 } }",
-                    kInvalid, "history[0].time.nanos");
+                    kInvalidRpc, "history[0].time.nanos");
   ExpectRankRefused(base + "profile { item_id: 'a' time { seconds: 1 } }",
-                    kInvalid, "profile[0].time");
+                    kInvalidRpc, "profile[0].time");
   ExpectRankRefused(base + "profile { vector { floats { values: [1, inf] } } }",
-                    kInvalid, "profile[0].vector[1]");
-  ExpectRankRefused(base + event + "activation_kind: 9", kInvalid,
+                    kInvalidRpc, "profile[0].vector[1]");
+  ExpectRankRefused(base + event + "activation_kind: 9", kInvalidRpc,
                     "activation_kind");
-  ExpectRankRefused(base + event + "temperature: -1", kInvalid, "temperature");
-  ExpectRankRefused(base + event + "result_count: 0", kInvalid, "result_count");
-  ExpectRankRefused(base + event + "attribution_count: -1", kInvalid,
+  ExpectRankRefused(base + event + "temperature: -1", kInvalidRpc,
+                    "temperature");
+  ExpectRankRefused(base + event + "result_count: 0", kInvalidRpc,
+                    "result_count");
+  ExpectRankRefused(base + event + "attribution_count: -1", kInvalidRpc,
                     "attribution_count");
   ExpectRankRefused(base + event + "model { name: 'none' }", kNotFound, "");
-  ExpectRankRefused(base + event + "model {}", kInvalid, "model.name");
+  ExpectRankRefused(base + event + "model {}", kInvalidRpc, "model.name");
   ExpectRankRefused(
       "catalog: 'shop' candidates { items { ids: 'x' } } " + event, kNotFound,
       "");

@@ -16,7 +16,7 @@
 namespace attendant {
 namespace {
 
-constexpr int kItemCount = 300;
+constexpr int kValueCount = 300;
 constexpr int kKeyDim = 64;     // texts
 constexpr int kValueDim = 512;  // images
 // 2^-24: the relative error of one rounding to float.
@@ -47,8 +47,8 @@ class ValuesTest : public ServerFixture {
       for (float& f : floats) f = normal(random);
     };
     fill(query_, kKeyDim);
-    fill(keys_, kItemCount * kKeyDim);
-    fill(values_, kItemCount * kValueDim);
+    fill(keys_, kValueCount * kKeyDim);
+    fill(values_, kValueCount * kValueDim);
     CreatePictures();
     Write();
   }
@@ -77,7 +77,7 @@ class ValuesTest : public ServerFixture {
   }
 
   void Write() {
-    for (int first = 0; first < kItemCount; first += 100) {
+    for (int first = 0; first < kValueCount; first += 100) {
       v1::BatchUpsertItemsRequest request;
       request.set_catalog("pictures");
       for (int i = first; i < first + 100; ++i) {
@@ -112,8 +112,8 @@ class ValuesTest : public ServerFixture {
     request.set_catalog("pictures");
     SetVector(query_.data(), kKeyDim,
               request.mutable_query()->mutable_vector());
-    request.set_result_count(kItemCount);
-    request.set_shortlist_count(kItemCount);
+    request.set_result_count(kValueCount);
+    request.set_shortlist_count(kValueCount);
     request.set_weight_scope(v1::WEIGHT_SCOPE_CATALOG);
     request.set_pool_scope(v1::WEIGHT_SCOPE_CATALOG);
     return request;
@@ -130,7 +130,7 @@ class ValuesTest : public ServerFixture {
     v1::AttendRequest request = Request();
     request.mutable_read_mask()->add_paths("opaque_value");
     const v1::AttendResponse answer = Ask(request);
-    ASSERT_EQ(answer.items_size(), kItemCount);
+    ASSERT_EQ(answer.items_size(), kValueCount);
     for (const v1::AttendedItem& item : answer.items()) {
       EXPECT_EQ(item.opaque_value(),
                 OpaqueBytes(std::stoi(item.id().substr(1))))
@@ -167,8 +167,8 @@ TEST_F(ValuesTest, ValuesOfAnotherModalityArePooledByTheKeysWeights) {
   const auto doubles = [](const std::vector<float>& floats) {
     return std::vector<double>(floats.begin(), floats.end());
   };
-  const ReferenceMatrix keys = {kItemCount, kKeyDim, doubles(keys_)};
-  const ReferenceMatrix values = {kItemCount, kValueDim, doubles(values_)};
+  const ReferenceMatrix keys = {kValueCount, kKeyDim, doubles(keys_)};
+  const ReferenceMatrix values = {kValueCount, kValueDim, doubles(values_)};
   const ReferenceAnswer want =
       AttendReference(doubles(query_), keys, values, ScoreKind::kScaledDot, 1);
   const v1::AttendResponse answer = Ask(Request());
@@ -178,7 +178,7 @@ TEST_F(ValuesTest, ValuesOfAnotherModalityArePooledByTheKeysWeights) {
   // own 2^-21 and the gap's rounding. Twice, as the sum is off as well.
   double greatest_magnitude = 0;
   double greatest_gap = 0;
-  for (int i = 0; i < kItemCount; ++i) {
+  for (int i = 0; i < kValueCount; ++i) {
     double magnitude = 0;
     for (int d = 0; d < kKeyDim; ++d) {
       magnitude += std::abs(double{query_[d]} * keys_[i * kKeyDim + d]);
@@ -195,7 +195,7 @@ TEST_F(ValuesTest, ValuesOfAnotherModalityArePooledByTheKeysWeights) {
       2 * (logit_error + 0x1p-21 + greatest_gap * kEpsilon);
   ASSERT_LT(weight_error, 1e-4);
 
-  ASSERT_EQ(answer.items_size(), kItemCount);
+  ASSERT_EQ(answer.items_size(), kValueCount);
   for (const v1::AttendedItem& item : answer.items()) {
     const auto i = static_cast<std::size_t>(std::stoi(item.id().substr(1)));
     EXPECT_NEAR(item.weight(), want.weights[i], weight_error * want.weights[i]);
@@ -204,7 +204,7 @@ TEST_F(ValuesTest, ValuesOfAnotherModalityArePooledByTheKeysWeights) {
   EXPECT_EQ(answer.pooled_value().key_as_value_count(), 0);
   for (int d = 0; d < kValueDim; ++d) {
     double magnitude = 0;
-    for (int i = 0; i < kItemCount; ++i) {
+    for (int i = 0; i < kValueCount; ++i) {
       magnitude += want.weights[static_cast<std::size_t>(i)] *
                    std::abs(values_[i * kValueDim + d]);
     }
@@ -272,7 +272,7 @@ TEST_F(ValuesTest, ChangingAValueChangesNoIdAndNoWeight) {
 
 TEST_F(ValuesTest, PageEndsBeforeOpaqueBytesOutgrowAMessage) {
   // 300 items of 64 KiB are 18.75 MiB, more than a message.
-  for (int i = 0; i < kItemCount; i += 100) {
+  for (int i = 0; i < kValueCount; i += 100) {
     v1::BatchUpsertItemsRequest request;
     request.set_catalog("pictures");
     for (int j = i; j < i + 100; ++j) {
@@ -304,7 +304,7 @@ TEST_F(ValuesTest, PageEndsBeforeOpaqueBytesOutgrowAMessage) {
     ++page_count;
     list.set_page_token(page.next_page_token());
   } while (!list.page_token().empty());
-  EXPECT_EQ(count, kItemCount);
+  EXPECT_EQ(count, kValueCount);
   EXPECT_EQ(page_count, 2);
 
   v1::AttendRequest request = Request();

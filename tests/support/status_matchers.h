@@ -12,6 +12,8 @@
 
 namespace attendant {
 
+inline constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
+
 inline const absl::Status& StatusOf(const absl::Status& status) {
   return status;
 }

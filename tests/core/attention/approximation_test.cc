@@ -24,8 +24,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 TEST(LinformerTest, AttendsToTheReducedRows) {
   const Matrix tokens = Normals(50, 4, 5);
   std::vector<std::int32_t> positions(50);

@@ -17,8 +17,8 @@
 namespace attendant {
 namespace {
 
-constexpr double kEpsilon = 0x1p-52;
-constexpr int kDrawCount = 50000;
+constexpr double kRounding = 0x1p-52;
+constexpr int kGroupDraws = 50000;
 
 // Groups of items with these log weights; a group's mass is stated apart, and
 // need not be what its items would sum to.
@@ -117,30 +117,30 @@ std::vector<double> CountsOf(const std::vector<std::int64_t>& items,
 TEST(SampleGroupsWithReplacementTest, FrequenciesAreProbabilities) {
   TestGroups groups = SomeGroups();
   ASSERT_OK_AND_ASSIGN(const GroupSlate drawn,
-                       SampleGroupsWithReplacement(groups, kDrawCount, 17));
+                       SampleGroupsWithReplacement(groups, kGroupDraws, 17));
   const std::vector<double> probabilities = groups.Probabilities();
   const std::vector<std::int64_t> items = groups.ItemsOf(drawn);
-  ASSERT_EQ(items.size(), kDrawCount);
+  ASSERT_EQ(items.size(), kGroupDraws);
   EXPECT_GT(ChiSquarePValue(probabilities, CountsOf(items, 9)), kLeastPValue);
   for (std::size_t d = 0; d < items.size(); ++d) {
     ASSERT_NEAR(drawn.slate.draws[d].log_weight,
                 std::log(probabilities[static_cast<std::size_t>(items[d])]),
-                100 * kEpsilon);
+                100 * kRounding);
   }
   EXPECT_FALSE(drawn.slate.kappa.has_value());
   double mass = 0;
   for (const double log_mass : groups.log_masses()) mass += std::exp(log_mass);
-  EXPECT_NEAR(drawn.log_mass, std::log(mass), 20 * kEpsilon);
+  EXPECT_NEAR(drawn.log_mass, std::log(mass), 20 * kRounding);
   ASSERT_OK_AND_ASSIGN(const GroupSlate without,
                        SampleGroupsWithoutReplacement(groups, 3, 17));
-  EXPECT_NEAR(without.log_mass, std::log(mass), 20 * kEpsilon);
+  EXPECT_NEAR(without.log_mass, std::log(mass), 20 * kRounding);
 }
 
 TEST(SampleGroupsWithReplacementTest, DrawsAreIndependent) {
   // Pairs of neighbouring draws have the product of their probabilities.
   TestGroups groups({{0, {0, 1}}, {.5, {0}}});
   ASSERT_OK_AND_ASSIGN(const GroupSlate drawn,
-                       SampleGroupsWithReplacement(groups, kDrawCount, 3));
+                       SampleGroupsWithReplacement(groups, kGroupDraws, 3));
   const std::vector<double> one = groups.Probabilities();
   const std::vector<std::int64_t> items = groups.ItemsOf(drawn);
   std::vector<double> counts(9);
@@ -160,7 +160,7 @@ TEST(SampleGroupsWithoutReplacementTest, SlatesHaveTheirProbabilities) {
     const std::map<std::vector<std::int64_t>, double> slates =
         EnumerateSlates(groups.Probabilities(), k);
     std::map<std::vector<std::int64_t>, double> frequencies;
-    for (std::uint64_t seed = 0; seed < kDrawCount; ++seed) {
+    for (std::uint64_t seed = 0; seed < kGroupDraws; ++seed) {
       ASSERT_OK_AND_ASSIGN(const GroupSlate drawn,
                            SampleGroupsWithoutReplacement(
                                groups, static_cast<std::int64_t>(k), seed));
@@ -169,7 +169,7 @@ TEST(SampleGroupsWithoutReplacementTest, SlatesHaveTheirProbabilities) {
       const auto found = slates.find(items);
       ASSERT_NE(found, slates.end());
       ASSERT_NEAR(drawn.slate.log_probability, std::log(found->second),
-                  200 * kEpsilon);
+                  200 * kRounding);
       ASSERT_TRUE(drawn.slate.kappa.has_value());
     }
     std::vector<double> probabilities;
@@ -196,7 +196,7 @@ TEST(SampleGroupsWithoutReplacementTest, AllItemsAreDrawnInTheEnd) {
       const double p = probabilities[static_cast<std::size_t>(items[d])];
       // left is a sum of differences here, with an absolute error.
       EXPECT_NEAR(std::exp(drawn.slate.draws[d].log_weight), p / left,
-                  50 * kEpsilon / left);
+                  50 * kRounding / left);
       left -= p;
     }
     EXPECT_EQ(drawn.slate.draws[8].log_weight, 0);
@@ -227,7 +227,7 @@ TEST(SampleGroupsWithoutReplacementTest, KappaAndInclusionAreTheDefinitions) {
     const double most = std::exp(-(1 - p) * std::exp(-*none.slate.kappa));
     ++next_counts[static_cast<std::size_t>(20 * next / most)];
     ASSERT_NEAR(std::exp(*one.slate.draws[0].log_inclusion_given_threshold),
-                1 - std::exp(-p * std::exp(-kappa)), 100 * kEpsilon);
+                1 - std::exp(-p * std::exp(-kappa)), 100 * kRounding);
   }
   const std::vector<double> even(20, .05);
   EXPECT_GT(ChiSquarePValue(even, counts), kLeastPValue);
@@ -242,7 +242,7 @@ TEST(SampleGroupsWithoutReplacementTest, EstimatesByInclusionAreUnbiased) {
   for (std::size_t i = 0; i < 9; ++i) want += probabilities[i] * gains[i];
   double sum = 0;
   double square_sum = 0;
-  for (std::uint64_t seed = 0; seed < kDrawCount; ++seed) {
+  for (std::uint64_t seed = 0; seed < kGroupDraws; ++seed) {
     ASSERT_OK_AND_ASSIGN(const GroupSlate drawn,
                          SampleGroupsWithoutReplacement(groups, 3, seed));
     const std::vector<std::int64_t> items = groups.ItemsOf(drawn);
@@ -255,9 +255,9 @@ TEST(SampleGroupsWithoutReplacementTest, EstimatesByInclusionAreUnbiased) {
     sum += estimate;
     square_sum += estimate * estimate;
   }
-  const double mean = sum / kDrawCount;
+  const double mean = sum / kGroupDraws;
   const double error =
-      std::sqrt((square_sum / kDrawCount - mean * mean) / kDrawCount);
+      std::sqrt((square_sum / kGroupDraws - mean * mean) / kGroupDraws);
   // Four standard errors; tight enough to tell a bias of a fiftieth.
   EXPECT_NEAR(mean, want, 4 * error);
   EXPECT_LT(4 * error, want / 50);
@@ -300,7 +300,7 @@ TEST(SampleGroupsWithoutReplacementTest, SmallerCountDrawsAPrefix) {
           EXPECT_NEAR(drawn.slate.draws[d].log_weight,
                       all.slate.draws[d]
                           .log_weight,  // Sums of some 1,200 shares, in logs.
-                      2000 * kEpsilon * (1 + deviation));
+                      2000 * kRounding * (1 + deviation));
         }
       }
     }

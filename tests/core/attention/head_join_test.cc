@@ -15,7 +15,6 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr float kHuge = 3e38f;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 

@@ -23,8 +23,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 TEST(LshAttentionTest, AttendsToTheUnionOfBucketsExactly) {
   const Matrix queries = Normals(70, 6, 1);
   const Matrix keys = Normals(150, 6, 2);

@@ -25,8 +25,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 class RankApproximatelyTest : public ::testing::Test {
  protected:
   RankApproximatelyTest()

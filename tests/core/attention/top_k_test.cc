@@ -40,7 +40,7 @@ Candidate At(float logit, RowIndex row) {
   return {.logit = logit, .similarity = 2 * logit, .segment = 0, .row = row};
 }
 
-std::vector<RowIndex> Rows(const std::vector<Candidate>& candidates) {
+std::vector<RowIndex> RowsOf(const std::vector<Candidate>& candidates) {
   std::vector<RowIndex> rows;
   for (const Candidate& candidate : candidates) rows.push_back(candidate.row);
   return rows;
@@ -55,7 +55,7 @@ std::vector<RowIndex> Expected(std::vector<Candidate> all, std::size_t k,
               return ids.IdOf(0, a.row) < ids.IdOf(0, b.row);
             });
   all.resize(std::min(k, all.size()));
-  return Rows(all);
+  return RowsOf(all);
 }
 
 TEST(TopKTest, KeepsTheBestInOrder) {
@@ -64,7 +64,7 @@ TEST(TopKTest, KeepsTheBestInOrder) {
   for (const Candidate& c : {At(1, 0), At(5, 1), At(-3, 2), At(4, 3)}) {
     top.Offer(c);
   }
-  EXPECT_THAT(Rows(top.Sorted()), ElementsAre(1, 3));
+  EXPECT_THAT(RowsOf(top.Sorted()), ElementsAre(1, 3));
   EXPECT_EQ(top.Sorted()[0].similarity, 10);
   EXPECT_EQ(ids.call_count, 0) << "ids are for ties only";
 }
@@ -81,7 +81,7 @@ TEST(TopKTest, FewerThanKAreAllKept) {
   TopK top(5, &ids);
   top.Offer(At(1, 0));
   top.Offer(At(2, 1));
-  EXPECT_THAT(Rows(top.Sorted()), ElementsAre(1, 0));
+  EXPECT_THAT(RowsOf(top.Sorted()), ElementsAre(1, 0));
   EXPECT_EQ(top.threshold(), -std::numeric_limits<float>::infinity());
 }
 
@@ -97,7 +97,7 @@ TEST(TopKTest, TiesGoToTheLesserId) {
       top.Offer(all.back());
     }
     EXPECT_THAT(
-        Rows(top.Sorted()),
+        RowsOf(top.Sorted()),
         ElementsAreArray(Expected(all, static_cast<std::size_t>(k), ids)));
   }
 }
@@ -126,7 +126,7 @@ TEST(TopKTest, TheThresholdRisesToTheBestAndNotAbove) {
     }
     const std::vector<RowIndex> expected =
         Expected(all, static_cast<std::size_t>(k), ids);
-    EXPECT_THAT(Rows(top.Sorted()), ElementsAreArray(expected));
+    EXPECT_THAT(RowsOf(top.Sorted()), ElementsAreArray(expected));
     EXPECT_LE(last, all[static_cast<std::size_t>(expected.back())].logit);
     EXPECT_GT(last, kNothing);
   }

@@ -394,7 +394,6 @@ TEST_P(AttendBadQueryTest, IsRefusedByName) {
               StatusIs(GetParam().code, HasSubstr(GetParam().message)));
 }
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 INSTANTIATE_TEST_SUITE_P(
     Attend, AttendBadQueryTest,
     ::testing::Values(

@@ -17,8 +17,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 EventLog MakeLog(int customer_count, int item_count) {
   EventLog log;
   for (int i = 0; i < customer_count; ++i) {

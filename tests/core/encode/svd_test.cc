@@ -16,7 +16,6 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
 // About a share of the places filled.
 SparseMatrix RandomMatrix(std::int32_t rows, std::int32_t columns,

@@ -18,8 +18,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 std::vector<std::string> Terms(absl::string_view text) {
   return TermsOf(text).value();
 }

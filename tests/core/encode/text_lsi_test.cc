@@ -18,8 +18,6 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 const std::vector<std::string>& Names() {
   static const auto& names = *new std::vector<std::string>{
       "ALARM CLOCK BAKELIKE PINK",  "ALARM CLOCK BAKELIKE RED",

@@ -17,7 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 
 // 2^-24: the relative error of one rounding to float.
-constexpr double kEpsilon = 5.9604644775390625e-8;
+constexpr double kRoundoff = 5.9604644775390625e-8;
 // None, one, around the vector widths (16, 32) and their multiples, odd.
 const std::int64_t kLengths[] = {0,  1,  2,  7,  8,  15, 16,  17,  31,
                                  32, 33, 63, 64, 65, 96, 100, 128, 1000};
@@ -83,7 +83,7 @@ TEST_P(BfloatsTest, DotAgreesWithDoubles) {
       const double roundings = std::ceil(static_cast<double>(n) / 8) + 4;
       EXPECT_NEAR(BfloatKernelsFor(GetParam())
                       .Dot(a.data() + offset, b.data() + offset, n),
-                  dot, roundings * kEpsilon * magnitude * 1.001)
+                  dot, roundings * kRoundoff * magnitude * 1.001)
           << n << " from " << offset;
     }
   }

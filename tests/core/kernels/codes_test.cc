@@ -17,7 +17,7 @@ namespace attendant {
 namespace {
 
 // 2^-24: the relative error of one rounding to float.
-constexpr double kEpsilon = 5.9604644775390625e-8;
+constexpr double kRoundoff = 5.9604644775390625e-8;
 
 // Rows of codes and what the kernels read of them.
 struct Rows {
@@ -217,9 +217,9 @@ class CodesTest : public ::testing::TestWithParam<Table> {
         // Each sum rounds once, then the whole three times: by the addition
         // and by two products.
         const double tolerance =
-            kEpsilon *
+            kRoundoff *
             (std::abs(high) + std::abs(low) + 3 * std::abs(high + low)) *
-            factor * (1 + 8 * kEpsilon);
+            factor * (1 + 8 * kRoundoff);
         EXPECT_NEAR(logit, (high + low) * factor, tolerance)
             << bits << " bits, " << rows.step_count << " steps, query " << q
             << ", row " << r;

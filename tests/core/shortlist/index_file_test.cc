@@ -22,6 +22,7 @@
 #include "core/shortlist/lsh_index.h"
 #include "core/shortlist/pq_index.h"
 #include "tests/core/shortlist/scan_fixture.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/string_stream.h"
 
@@ -123,9 +124,10 @@ TEST(IndexFileThreadsTest, AnyNumberOfThreadsMakesTheSame) {
 // says otherwise, and where there are no codes files hold no bytes that nobody
 // wrote.
 TEST(IndexFileThreadsTest, TheSameIsMadeWhereCodesEnd) {
+  constexpr int kThreads = kSanitized ? 20 : 100;
   const KeyTable table = ClusteredKeys(1000, 8, 20, /*seed=*/5);
   int unknown_count = 0;
-  // At 82.6 a thread of the hundred meets a sample query without codes, at 84
+  // At 82.6 a thread of the many meets a sample query without codes, at 84
   // all do; at 99 no key has any.
   for (const float exponent : {60.0f, 82.6f, 84.0f, 90.0f, 99.0f, 100.0f}) {
     KeyTable large = table;
@@ -139,7 +141,7 @@ TEST(IndexFileThreadsTest, TheSameIsMadeWhereCodesEnd) {
     const std::string alone =
         BuiltAndSaved(large, 8, ScoreKind::kDot, 1, &known);
     const std::string by_threads =
-        BuiltAndSaved(large, 8, ScoreKind::kDot, 100, &known_by_threads);
+        BuiltAndSaved(large, 8, ScoreKind::kDot, kThreads, &known_by_threads);
     EXPECT_EQ(known_by_threads, known) << exponent;
     EXPECT_TRUE(by_threads == alone) << exponent;
     if (!known) ++unknown_count;

@@ -342,7 +342,7 @@ TEST_P(TinyIvfIndexTest, TinyAndDegenerateInputsWork) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Threads, TinyIvfIndexTest,
-                         ::testing::Values(1, 3, 300));
+                         ::testing::Values(1, 3, 50));
 
 TEST(IvfIndexTest, NoKeysIsAnError) {
   const KeyTable none = TableOf(2, {1, 2}, {0});

@@ -10,15 +10,10 @@
 #include "core/attention/score.h"
 #include "core/shortlist/coded_query.h"
 #include "tests/core/shortlist/scan_fixture.h"
+#include "tests/support/dot.h"
 
 namespace attendant {
 namespace {
-
-double Dot(std::span<const float> a, std::span<const float> b) {
-  double sum = 0;
-  for (std::size_t d = 0; d < a.size(); ++d) sum += double{a[d]} * b[d];
-  return sum;
-}
 
 MatrixView ViewOf(const KeyTable& table) {
   return {table.floats.data(), table.row_count(), table.dim};

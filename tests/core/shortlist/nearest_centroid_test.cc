@@ -13,7 +13,7 @@
 namespace attendant {
 namespace {
 
-constexpr double kEpsilon = 5.9604644775390625e-8;  // 2^-24
+constexpr double kRoundoff = 5.9604644775390625e-8;  // 2^-24
 
 class NearestCentroidTest : public ::testing::Test {
  protected:
@@ -95,7 +95,7 @@ TEST_F(NearestCentroidTest, FindsTheLeastDistanceButForRoundings) {
           // the rest; two scores are compared, each half a squared distance.
           const double norm = std::sqrt(SquaredNorm(row));
           const double tolerance =
-              4 * kEpsilon *
+              4 * kRoundoff *
               (static_cast<double>(dim + 1) * norm * greatest_norm +
                greatest_norm * greatest_norm + norm * norm);
           EXPECT_LE(SquaredDistance(row, centroid_view.Row(found[i])),

@@ -7,16 +7,11 @@
 
 #include "core/attention/score.h"
 #include "tests/core/shortlist/scan_fixture.h"
+#include "tests/support/dot.h"
 #include "tests/support/status_matchers.h"
 
 namespace attendant {
 namespace {
-
-double Dot(std::span<const float> a, std::span<const float> b) {
-  double sum = 0;
-  for (std::size_t d = 0; d < a.size(); ++d) sum += double{a[d]} * b[d];
-  return sum;
-}
 
 TEST(ProductCodesTest, ProductsAreThoseOfKeysThatAreCentroids) {
   // As many keys as centroids: each part of a key is a centroid. 7 components

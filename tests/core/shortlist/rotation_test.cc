@@ -7,6 +7,8 @@
 #include <random>
 #include <vector>
 
+#include "tests/support/dot.h"
+
 namespace attendant {
 namespace {
 
@@ -16,12 +18,6 @@ std::vector<float> RandomVector(std::int64_t dim, std::uint64_t seed) {
   std::vector<float> vector(static_cast<std::size_t>(dim));
   for (float& component : vector) component = normal(random);
   return vector;
-}
-
-double Dot(const std::vector<float>& a, const std::vector<float>& b) {
-  double sum = 0;
-  for (std::size_t d = 0; d < a.size(); ++d) sum += double{a[d]} * b[d];
-  return sum;
 }
 
 class RotationOfDimTest : public ::testing::TestWithParam<std::int64_t> {};

@@ -20,7 +20,7 @@
 namespace attendant {
 namespace {
 
-constexpr std::uint64_t kSeed = 17;
+constexpr std::uint64_t kMarginSeed = 17;
 constexpr std::int64_t kNeighbours = 20;
 
 // Keys of a list that are expected to score more, by the normal distribution.
@@ -52,13 +52,13 @@ class SampleMarginsTest : public ::testing::Test {
     ASSERT_OK_AND_ASSIGN(
         index_,
         IvfIndex::Build(table_.keys, kDim, ScoreKind::kDot,
-                        {.neighbour_count = kNeighbours, .seed = kSeed}));
+                        {.neighbour_count = kNeighbours, .seed = kMarginSeed}));
     lists_ = &static_cast<const ListIndex&>(*index_).lists();
     ASSERT_OK_AND_ASSIGN(
         SampleQueries drawn,
         SampleQueries::Draw(
             lists_->key_runs(), lists_->inverse_norms,
-            {.neighbour_count = kNeighbours, .seed = kSeed + 1}));
+            {.neighbour_count = kNeighbours, .seed = kMarginSeed + 1}));
     sample_ = std::make_unique<SampleQueries>(std::move(drawn));
     margins_ = std::make_unique<SampleMargins>(*lists_, *sample_, 1);
   }
@@ -83,7 +83,7 @@ class SampleMarginsTest : public ::testing::Test {
     return static_cast<double>(found) / static_cast<double>(all);
   }
 
-  const KeyTable table_ = ClusteredKeys(kRows, kDim, 300, kSeed);
+  const KeyTable table_ = ClusteredKeys(kRows, kDim, 300, kMarginSeed);
   std::unique_ptr<IvfIndex> index_;
   const InvertedLists* lists_ = nullptr;
   std::unique_ptr<SampleQueries> sample_;
@@ -176,7 +176,7 @@ TEST_F(SampleMarginsTest, AQueryBetweenListsVisitsMoreThanOneWithin) {
     return index_->Scan(query, state).value().visited_list_count;
   };
   // A list's mean, and a direction that has nothing to do with any.
-  std::mt19937_64 random(kSeed);
+  std::mt19937_64 random(kMarginSeed);
   std::normal_distribution<float> normal;
   std::int64_t within = 0, between = 0;
   for (std::int64_t i = 0; i < 50; ++i) {
@@ -199,7 +199,7 @@ TEST_F(SampleMarginsTest, AQueryBetweenListsVisitsMoreThanOneWithin) {
 // 20 neighbours each; their recalls deviate by less than .15 from each other.
 TEST_F(SampleMarginsTest, RecallHoldsOnOtherQueries) {
   constexpr std::int64_t kQueries = 200;
-  const KeyTable all = ClusteredKeys(kRows + kQueries, kDim, 300, kSeed);
+  const KeyTable all = ClusteredKeys(kRows + kQueries, kDim, 300, kMarginSeed);
   const auto flat = FlatOf(table_);
   for (const double recall : {0.8, 0.95}) {
     std::int64_t found = 0, visited = 0;

@@ -14,6 +14,7 @@
 #include "core/base/status.h"
 #include "core/storage/store.h"
 #include "tests/core/storage/test_store.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/support/status_matchers.h"
 
@@ -155,7 +156,8 @@ TEST_F(DamageTest, PropertiesOfATableDoNotEndTheProcess) {
   const fs::path table = Find(ItemsOf(golden()), "", ".sst");
   const std::size_t size = fs::file_size(fs::path(golden()) / table);
   ASSERT_GT(size, kTailBytes);
-  EXPECT_GT(DamageEach(table, size - kTailBytes, 5), 180);
+  EXPECT_GT(DamageEach(table, size - kTailBytes, kSanitized ? 15 : 5),
+            kSanitized ? 60 : 180);
 }
 
 // A crash leaves tables that nobody needs, and that may be anything.

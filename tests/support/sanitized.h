@@ -1,0 +1,17 @@
+// Under a sanitizer things take several times as long: tests do less of them.
+#ifndef ATTENDANT_TESTS_SUPPORT_SANITIZED_H_
+#define ATTENDANT_TESTS_SUPPORT_SANITIZED_H_
+
+#include "absl/base/config.h"
+
+namespace attendant {
+
+#if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_TESTS_SUPPORT_SANITIZED_H_
