@@ -15,11 +15,10 @@ bool IsDotLike(ScoreKind kind) {
          kind == ScoreKind::kCosine;
 }
 
-absl::Status Normalise(std::vector<float>& vector) {
+absl::Status Normalise(std::vector<float>& vector, absl::string_view path) {
   const double norm = Norm(vector);
   if (norm == 0) {
-    return InvalidField("query", "a query of norm 0",
-                        "a norm above 0 for COSINE");
+    return InvalidField(path, "a query of norm 0", "a norm above 0 for COSINE");
   }
   for (float& component : vector) {
     component = static_cast<float>(component / norm);
@@ -99,13 +98,13 @@ bool IsForeign(const Snapshot& snapshot, int field, const NamedModel& model) {
 absl::StatusOr<std::vector<PlannedHead>> PlanHeads(
     const Snapshot& snapshot, int field, const NamedModel& model,
     ScoreKind score_kind, std::span<const double> temperatures,
-    const std::vector<float>& vector) {
+    const std::vector<float>& vector, absl::string_view path) {
   const std::vector<float> made = model.model != nullptr
                                       ? ThroughModel(*model.model, vector)
                                       : std::vector<float>();
   const std::vector<float>& projected = model.model != nullptr ? made : vector;
-  if (!ValidateFinite(projected, "query").ok()) {
-    return InvalidField("query", "a query that its model makes infinite",
+  if (!ValidateFinite(projected, path).ok()) {
+    return InvalidField(path, "a query that its model makes infinite",
                         "a smaller one, or a model of smaller weights");
   }
   const bool stores_keys = StoredHeadCount(model.model.get()) > 0;
@@ -123,7 +122,7 @@ absl::StatusOr<std::vector<PlannedHead>> PlanHeads(
         projected.begin() + static_cast<std::ptrdiff_t>(h * head_dim);
     head.vector.assign(begin, begin + static_cast<std::ptrdiff_t>(head_dim));
     if (score_kind == ScoreKind::kCosine) {
-      ATTENDANT_RETURN_IF_ERROR(Normalise(head.vector));
+      ATTENDANT_RETURN_IF_ERROR(Normalise(head.vector, path));
     }
     if (score_kind == ScoreKind::kAdditive) {
       head.output_weight = model.model->additive()->output_weight;

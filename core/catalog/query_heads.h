@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "core/catalog/attend.h"
 #include "core/catalog/snapshot.h"
 
@@ -46,11 +47,12 @@ bool IsForeign(const Snapshot& snapshot, int field, const NamedModel& model);
 
 // The heads of a query vector, QueryDim floats: one, or each of a multi-head
 // model. temperatures has one entry a head. The model must outlive them.
-// InvalidArgument if a projection overflows, or has norm 0 under COSINE.
+// InvalidArgument, of the field at `path`, if a projection overflows, or has
+// norm 0 under COSINE.
 absl::StatusOr<std::vector<PlannedHead>> PlanHeads(
     const Snapshot& snapshot, int field, const NamedModel& model,
     ScoreKind score_kind, std::span<const double> temperatures,
-    const std::vector<float>& vector);
+    const std::vector<float>& vector, absl::string_view path);
 
 }  // namespace attendant
 

@@ -232,7 +232,7 @@ absl::Status PlanOneField(const Snapshot& snapshot, const AttendQuery& query,
   if (plan.model.model != nullptr) plan.projected_query_count = 1;
   ATTENDANT_ASSIGN_OR_RETURN(
       plan.heads, PlanHeads(snapshot, field, plan.model, plan.score_kind,
-                            temperatures, vector.vector));
+                            temperatures, vector.vector, "query"));
   if (plan.score_kind == ScoreKind::kAdditive &&
       query.scan_mode == ScanMode::kIndex &&
       static_cast<std::int64_t>(vector.vector.size()) == schema.dim) {
@@ -240,7 +240,7 @@ absl::Status PlanOneField(const Snapshot& snapshot, const AttendQuery& query,
     ATTENDANT_ASSIGN_OR_RETURN(
         std::vector<PlannedHead> heads,
         PlanHeads(snapshot, field, NamedModel(), ScoreKind::kDot, {&one, 1},
-                  vector.vector));
+                  vector.vector, "query"));
     plan.shortlist_head = std::move(heads.front());
   }
   return absl::OkStatus();
@@ -285,16 +285,18 @@ absl::Status PlanManyFields(const Snapshot& snapshot, const AttendQuery& query,
     ATTENDANT_RETURN_IF_ERROR(
         ValidateTemperature(temperature, absl::StrCat(path, "temperature")));
     const QueryForm& form = asked.query ? *asked.query : query.query;
+    const std::string query_path =
+        asked.query ? absl::StrCat(path, "query") : "query";
     ATTENDANT_ASSIGN_OR_RETURN(
         QueryVector vector,
-        ResolveQueryVector(
-            snapshot, form, field, QueryDim(snapshot, field, model),
-            asked.query ? absl::StrCat(path, "query") : "query"));
+        ResolveQueryVector(snapshot, form, field,
+                           QueryDim(snapshot, field, model), query_path));
     NoteExamples(form, vector, excluded, plan);
     if (model.model != nullptr) ++plan.projected_query_count;
-    ATTENDANT_ASSIGN_OR_RETURN(std::vector<PlannedHead> heads,
-                               PlanHeads(snapshot, field, model, kind,
-                                         {&temperature, 1}, vector.vector));
+    ATTENDANT_ASSIGN_OR_RETURN(
+        std::vector<PlannedHead> heads,
+        PlanHeads(snapshot, field, model, kind, {&temperature, 1},
+                  vector.vector, query_path));
     plan.heads.push_back(std::move(heads.front()));
   }
   return absl::OkStatus();

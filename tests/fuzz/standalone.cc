@@ -10,7 +10,6 @@
 // Files named valid* must be taken by the parser: a corpus that nothing reads
 // any more would test little.
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,7 +22,6 @@
 #include <random>
 #include <vector>
 
-#include "absl/base/config.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/strip.h"
@@ -111,16 +109,7 @@ void RunOne(absl::string_view bytes, Place& place) {
   RunOne(bytes.substr(0, place.size));
 }
 
-// What nobody may need: libFuzzer's limit, where memory can be limited.
-void LimitMemory() {
-#if !defined(ABSL_HAVE_ADDRESS_SANITIZER)
-  const rlimit limit = {std::size_t{2} << 30, std::size_t{2} << 30};
-  setrlimit(RLIMIT_DATA, &limit);
-#endif
-}
-
 void RunAll(const Options& options, Place& place) {
-  LimitMemory();
   std::vector<std::string> inputs;
   for (Seed& seed : ReadCorpus(options.path)) {
     const std::int64_t before = accepted_count;
@@ -177,6 +166,11 @@ int Run(const std::string& name, const Options& options) {
 
 }  // namespace
 }  // namespace attendant
+
+// What nobody may need, as libFuzzer has it.
+extern "C" const char* __asan_default_options() {
+  return "hard_rss_limit_mb=2048:max_allocation_size_mb=2048";
+}
 
 int main(int argc, char** argv) {
   attendant::Options options;

@@ -17,6 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 using ::testing::UnorderedElementsAreArray;
 
 // Numbers of the random models and items are below 1 in size. A projected
@@ -747,6 +748,13 @@ TEST_F(FieldHeadsTest, BadHeadsAreRefused) {
   query.key_field = "title";
   EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kInvalidArgument,
                                    HasSubstr("key_field")));
+  // By the field that holds the vector.
+  query = Query();
+  query.score_kind = ScoreKind::kCosine;
+  query.heads[1].query = QueryForm(std::vector<float>{0, 0});
+  EXPECT_THAT(Ask(query),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       StartsWith("heads[1].query: got a query of norm 0")));
   query = Query();
   query.heads.resize(17, query.heads[0]);
   EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kResourceExhausted,
