@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/config.h"
 #include "core/shortlist/flat_index.h"
 #include "core/shortlist/hnsw_index.h"
 #include "core/shortlist/ivf_index.h"
@@ -359,6 +360,9 @@ TEST_P(WholeIndexFileTest, WhatIsCutIsRefused) {
 
 // Checksums are the caller's: here what is wrong is found, or harms nobody.
 TEST_P(WholeIndexFileTest, WrongBytesHarmNobody) {
+#ifdef ABSL_HAVE_THREAD_SANITIZER
+  GTEST_SKIP() << "two minutes of one thread";
+#endif
   const KeyTable table = Keys();
   const std::string bytes = Saved(*Built(table, ScoreKind::kDot));
   std::mt19937_64 random(3);
