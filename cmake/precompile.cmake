@@ -50,7 +50,7 @@ function(attendant_precompile target)
   endif()
 endfunction()
 
-# attendant_precompile_test(TARGET DEPS...): for a program of a file or two, with
+# attendant_precompile_test(TARGET DEPS...): for a program with
 # attendant_test_options.
 function(attendant_precompile_test target)
   if(NOT ATTENDANT_PRECOMPILE)

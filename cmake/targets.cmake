@@ -8,9 +8,10 @@
 # attendant_binary(attendantd SRCS ... DEPS ...)
 # attendant_test(state_test SRCS ... DEPS ... [LABELS ...] [TIMEOUT seconds])
 #   a GoogleTest binary, run by ctest as one test.
-# What is in anonymous namespaces of a library with UNITY, or of a test, differs in
-# name throughout.
 # attendant_benchmark(kernels_benchmark SRCS ... DEPS ...)
+#
+# What anonymous namespaces of a library with UNITY hold, or those of a test,
+# differs in name throughout its files.
 include(GNUInstallDirs)
 include(CheckLinkerFlag)
 
@@ -42,7 +43,8 @@ function(attendant_library name)
     target_link_libraries(${target} PUBLIC ${ARG_DEPS}
       PRIVATE ${ARG_PRIVATE_DEPS} $<BUILD_INTERFACE:attendant_options>)
     attendant_precompile(${target} ${ARG_DEPS})
-    # What GCC makes of a loop is not to depend on what stands beside it.
+    # In a release, what is made of a loop does not depend on what stands beside
+    # it.
     if(ARG_UNITY AND ATTENDANT_UNITY AND
         (ATTENDANT_SANITIZE OR NOT ARG_NUMERIC))
       set_target_properties(${target} PROPERTIES UNITY_BUILD ON)

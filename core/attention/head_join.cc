@@ -9,7 +9,6 @@
 #include "core/kernels/kernels.h"
 
 namespace attendant {
-namespace {}  // namespace
 
 HeadJoin::HeadJoin(const MultiHeadInput& input, std::int64_t capacity)
     : input_(input),

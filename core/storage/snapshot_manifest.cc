@@ -69,8 +69,9 @@ absl::Status CheckParts(const SnapshotManifest& manifest) {
     }
     left -= part.size;
   }
-  if (!paths.contains(kSnapshotRecord))
+  if (!paths.contains(kSnapshotRecord)) {
     return DamagedManifest("there is no record");
+  }
   return absl::OkStatus();
 }
 
@@ -78,8 +79,9 @@ absl::Status Validate(const SnapshotManifest& manifest) {
   if (!ValidateCatalogName(manifest.catalog).ok()) {
     return DamagedManifest("the name of the catalog");
   }
-  if (!ValidateCatalogName(manifest.name).ok())
+  if (!ValidateCatalogName(manifest.name).ok()) {
     return DamagedManifest("the name");
+  }
   if (!IsCatalogUid(manifest.catalog_uid)) {
     return DamagedManifest("the uid of the catalog");
   }
@@ -127,8 +129,9 @@ std::string EncodeSnapshotManifest(const SnapshotManifest& manifest) {
 
 absl::StatusOr<SnapshotManifest> DecodeSnapshotManifest(
     absl::string_view text) {
-  if (text.size() < kChecksumLineBytes)
+  if (text.size() < kChecksumLineBytes) {
     return DamagedManifest("it is too short");
+  }
   const absl::string_view body =
       text.substr(0, text.size() - kChecksumLineBytes);
   if (text.substr(body.size()) != HashText(body) + "\n") {

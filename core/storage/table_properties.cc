@@ -110,8 +110,9 @@ absl::Status CheckTableProperties(const Files& files, const std::string& path) {
   Tail tail;
   ATTENDANT_ASSIGN_OR_RETURN(tail.bytes, files.ReadTail(path, kTailBytes));
   tail.begin = static_cast<std::uint64_t>(size) - tail.bytes.size();
-  if (tail.bytes.size() < kFooterBytes)
+  if (tail.bytes.size() < kFooterBytes) {
     return DamagedTable("footer is missing");
+  }
 
   const absl::string_view footer =
       absl::string_view(tail.bytes).substr(tail.bytes.size() - kFooterBytes);
@@ -131,8 +132,9 @@ absl::Status CheckTableProperties(const Files& files, const std::string& path) {
   if (!index_block) return DamagedTable("list of blocks is damaged");
   const auto properties = Find(*index_block, kProperties);
   if (!properties) return DamagedTable("list of blocks names no properties");
-  if (!BlockAt(tail, *properties))
+  if (!BlockAt(tail, *properties)) {
     return DamagedTable("properties are damaged");
+  }
   return absl::OkStatus();
 }
 

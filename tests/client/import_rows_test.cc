@@ -257,45 +257,5 @@ TEST_F(ImportRowsTest, ABadRowLeavesTheOthers) {
               StatusIs(kInvalid, HasSubstr("no file gives this id a key")));
 }
 
-TEST(ImportedModelTest, ReadsWhatItWrites) {
-  Model model;
-  model.key_field.set_name("events");
-  model.key_field.set_dimension(64);
-  AttentionDefaults defaults;
-  defaults.score_kind = ScoreKind::kCosine;
-  defaults.combine_kind = CombineKind::kSumOverSqrtCount;
-  defaults.temperature = 0.1 + 0.2;
-  SetDefaults(defaults, model.key_field);
-  auto& attribute = model.attributes.emplace_back();
-  attribute.set_name("name");
-  attribute.set_type(v1::ATTRIBUTE_TYPE_STRING);
-  model.has_encoder = true;
-  const ScratchDirectory directory;
-  WriteIn(directory, kModelFile, ModelJson(model));
-  ASSERT_OK_AND_ASSIGN(const Model read, ReadModel(directory.path()));
-  EXPECT_EQ(read.key_field.DebugString(), model.key_field.DebugString());
-  EXPECT_EQ(read.key_field.temperature(), 0.1 + 0.2);
-  EXPECT_EQ(read.key_field.score_kind(), v1::SCORE_KIND_COSINE);
-  ASSERT_EQ(read.attributes.size(), 1U);
-  EXPECT_EQ(read.attributes[0].DebugString(), attribute.DebugString());
-  EXPECT_TRUE(read.has_encoder);
-}
-
-TEST(ImportedModelTest, RefusesEveryTruncation) {
-  Model model;
-  model.key_field.set_name("events");
-  model.key_field.set_dimension(64);
-  SetDefaults({}, model.key_field);
-  const std::string whole = ModelJson(model);
-  for (std::size_t size = 0; size + 2 < whole.size(); ++size) {
-    const ScratchDirectory directory;
-    const std::string path =
-        WriteIn(directory, kModelFile, whole.substr(0, size));
-    EXPECT_THAT(ReadModel(directory.path()),
-                StatusIs(kInvalid, HasSubstr(path)))
-        << size;
-  }
-}
-
 }  // namespace
 }  // namespace attendant

@@ -128,7 +128,7 @@ TEST(IndexFileThreadsTest, TheSameIsMadeWhereCodesEnd) {
   constexpr int kThreads = kSanitized ? 20 : 100;
   const KeyTable table = ClusteredKeys(1000, 8, 20, /*seed=*/5);
   int unknown_count = 0;
-  // At 82.6 a thread of the many meets a sample query without codes, at 84
+  // At 82.6 one of a hundred threads meets a sample query without codes, at 84
   // all do; at 99 no key has any.
   for (const float exponent : {60.0f, 82.6f, 84.0f, 90.0f, 99.0f, 100.0f}) {
     KeyTable large = table;
