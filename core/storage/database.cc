@@ -115,8 +115,11 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
       CheckCurrent(directory, mode == Mode::kMustExist, resources.files));
   const absl::Status space =
       CheckSpaceToOpen(directory, resources.files, DiskReserve::kKept);
-  if (!space.ok() && !resources.files.PathExists(directory + "/CURRENT"))
-    return space;
+  if (!space.ok()) {
+    ATTENDANT_ASSIGN_OR_RETURN(
+        const bool exists, resources.files.PathExists(directory + "/CURRENT"));
+    if (!exists) return space;
+  }
   ATTENDANT_RETURN_IF_ERROR(resources.files.MakeDirectory(directory));
   ATTENDANT_ASSIGN_OR_RETURN(
       AcknowledgedMark mark,

@@ -48,7 +48,9 @@ absl::StatusOr<bool> CutTornTail(const std::string& path, const Files& files) {
 
 absl::Status CheckCurrent(const std::string& directory, bool must_exist,
                           const Files& files) {
-  if (files.PathExists(directory + "/CURRENT")) return absl::OkStatus();
+  ATTENDANT_ASSIGN_OR_RETURN(const bool exists,
+                             files.PathExists(directory + "/CURRENT"));
+  if (exists) return absl::OkStatus();
   ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
                              files.ListDirectory(directory));
   bool lost = must_exist;
@@ -68,8 +70,11 @@ absl::StatusOr<std::uint64_t> LogBytes(const std::string& directory,
     const std::string path = absl::StrCat(directory, "/", name);
     const absl::StatusOr<std::int64_t> size = files.FileSize(path);
     // RocksDB deletes logs beside.
-    if (!size.ok() && !files.PathExists(path)) continue;
-    ATTENDANT_RETURN_IF_ERROR(size.status());
+    if (!size.ok()) {
+      ATTENDANT_ASSIGN_OR_RETURN(const bool exists, files.PathExists(path));
+      if (!exists) continue;
+      return size.status();
+    }
     bytes += static_cast<std::uint64_t>(*size);
   }
   return bytes;

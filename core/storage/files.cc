@@ -255,7 +255,8 @@ absl::StatusOr<std::unique_ptr<FileWriter>> Files::NewFile(
 
 absl::StatusOr<std::unique_ptr<rocksdb::FSRandomRWFile>> Files::OpenInPlace(
     const std::string& path) const {
-  if (!PathExists(path)) {
+  ATTENDANT_ASSIGN_OR_RETURN(const bool exists, PathExists(path));
+  if (!exists) {
     std::unique_ptr<rocksdb::FSWritableFile> made;
     ATTENDANT_RETURN_IF_ERROR(
         FromFileSystem(file_system_->NewWritableFile(
@@ -279,7 +280,8 @@ absl::Status Files::ReplaceFile(const std::string& path,
 }
 
 absl::Status Files::MakeDirectory(const std::string& path) const {
-  if (PathExists(path)) return absl::OkStatus();
+  ATTENDANT_ASSIGN_OR_RETURN(const bool exists, PathExists(path));
+  if (exists) return absl::OkStatus();
   const std::string parent = ParentOf(path);
   if (!parent.empty() && parent != path) {
     ATTENDANT_RETURN_IF_ERROR(MakeDirectory(parent));
@@ -319,8 +321,14 @@ absl::StatusOr<std::vector<std::string>> Files::ListDirectory(
   return names;
 }
 
-bool Files::PathExists(const std::string& path) const {
-  return file_system_->FileExists(path, NoOptions(), nullptr).ok();
+absl::StatusOr<bool> Files::PathExists(const std::string& path) const {
+  // FileExists takes what it may not look at for missing.
+  std::uint64_t size = 0;
+  const rocksdb::IOStatus status =
+      file_system_->GetFileSize(path, NoOptions(), &size, nullptr);
+  if (IsMissing(status)) return false;
+  ATTENDANT_RETURN_IF_ERROR(FromFileSystem(status, "can't look at", path));
+  return true;
 }
 
 absl::Status Files::RenameDirectory(const std::string& from,

@@ -170,7 +170,8 @@ class Files {
   absl::StatusOr<std::vector<std::string>> ListDirectory(
       const std::string& path) const;
 
-  bool PathExists(const std::string& path) const;
+  // An error if that can't be told.
+  absl::StatusOr<bool> PathExists(const std::string& path) const;
 
   // Gives a directory another name, which nothing has, and syncs the
   // directories above both.

@@ -149,9 +149,8 @@ absl::StatusOr<std::unique_ptr<StampedFile>> SegmentDirectory::Create(
 absl::StatusOr<std::unique_ptr<ByteSource>> SegmentDirectory::Open(
     const std::string& name, const FileStamp& stamp) const {
   const std::string path = path_of(name);
-  if (!files_.PathExists(path)) {
-    return absl::DataLossError(absl::StrCat(path, " is missing"));
-  }
+  ATTENDANT_ASSIGN_OR_RETURN(const bool exists, files_.PathExists(path));
+  if (!exists) return absl::DataLossError(absl::StrCat(path, " is missing"));
   ATTENDANT_ASSIGN_OR_RETURN(std::unique_ptr<FileReader> file,
                              files_.OpenToRead(path));
   ATTENDANT_ASSIGN_OR_RETURN(const FileStamp found, StampOf(*file));

@@ -129,7 +129,9 @@ SnapshotFiles::NewDraft() {
 }
 
 absl::Status SnapshotFiles::CheckNew(const SnapshotId& id) const {
-  if (resources_->files.PathExists(path_of(id))) {
+  ATTENDANT_ASSIGN_OR_RETURN(const bool exists,
+                             resources_->files.PathExists(path_of(id)));
+  if (exists) {
     return StatusWithReason(
         absl::StatusCode::kAlreadyExists,
         absl::StrCat("there is a snapshot '", id.name, "' of catalog '",
@@ -161,7 +163,7 @@ absl::Status SnapshotFiles::Publish(const Draft& draft,
   ATTENDANT_FAIL_POINT_OR_RETURN("snapshot.before_name");
   const absl::Status status = files.RenameDirectory(draft.path(), path_of(id));
   // It may have its name, and not for good.
-  if (!status.ok() && files.PathExists(path_of(id))) {
+  if (!status.ok() && files.PathExists(path_of(id)).value_or(false)) {
     files.RenameDirectory(path_of(id), draft.path()).IgnoreError();
   }
   ATTENDANT_FAIL_POINT("snapshot.after_name");
@@ -264,14 +266,19 @@ absl::StatusOr<SnapshotList> SnapshotFiles::List(
   return list;
 }
 
+absl::Status SnapshotFiles::CheckExists(const SnapshotId& id) const {
+  if (!IsId(id)) return NoSuchSnapshot(id);
+  ATTENDANT_ASSIGN_OR_RETURN(const bool exists,
+                             resources_->files.PathExists(path_of(id)));
+  return exists ? absl::OkStatus() : NoSuchSnapshot(id);
+}
+
 absl::StatusOr<std::unique_ptr<SnapshotFiles::Lease>> SnapshotFiles::Open(
     const SnapshotId& id) {
   std::unique_ptr<Lease> lease;
   {
     MutexLock lock(&mutex_);
-    if (!IsId(id) || !resources_->files.PathExists(path_of(id))) {
-      return NoSuchSnapshot(id);
-    }
+    ATTENDANT_RETURN_IF_ERROR(CheckExists(id));
     MutexLock lease_lock(&lease_mutex_);
     ++lease_counts_[id];
     lease.reset(new Lease(this, id));
@@ -304,7 +311,7 @@ absl::Status SnapshotFiles::Remove(const SnapshotId& id) {
   std::string aside;
   {
     MutexLock lock(&mutex_);
-    if (!IsId(id) || !files.PathExists(path_of(id))) return NoSuchSnapshot(id);
+    ATTENDANT_RETURN_IF_ERROR(CheckExists(id));
     bool is_leased = false;
     {
       MutexLock lease_lock(&lease_mutex_);
@@ -322,7 +329,7 @@ absl::Status SnapshotFiles::Remove(const SnapshotId& id) {
     ATTENDANT_RETURN_IF_ERROR(files.MakeDirectory(catalog_path(kPartial)));
     const absl::Status status = files.RenameDirectory(path_of(id), aside);
     // Its name may be gone, and not for good.
-    if (!status.ok() && files.PathExists(aside)) {
+    if (!status.ok() && files.PathExists(aside).value_or(false)) {
       files.RenameDirectory(aside, path_of(id)).IgnoreError();
     }
     ATTENDANT_RETURN_IF_ERROR(status);

@@ -55,7 +55,7 @@ absl::StatusOr<SnapshotPart> HashPart(const Files& files,
 
 absl::Status CheckPart(const Files& files, const std::string& directory,
                        const SnapshotPart& want, LongWork& work) {
-  if (!files.PathExists(Below(directory, want.path))) {
+  if (!files.PathExists(Below(directory, want.path)).value_or(true)) {
     return DamagedPart(want.path, "it is missing");
   }
   const absl::StatusOr<SnapshotPart> got =

@@ -222,8 +222,8 @@ class RocksStore : public Store {
       const CatalogRecord& record) override {
     ATTENDANT_RETURN_IF_ERROR(CheckUid(record));
     const std::string path = directory_.items_path(record.uid);
-    const bool is_new = !files().PathExists(path);
-    if (is_new) {
+    ATTENDANT_ASSIGN_OR_RETURN(const bool exists, files().PathExists(path));
+    if (!exists) {
       ATTENDANT_ASSIGN_OR_RETURN(const bool listed, IsListed(record));
       if (listed) {
         return absl::DataLossError(absl::StrCat("the directory ", path,
@@ -234,7 +234,7 @@ class RocksStore : public Store {
     absl::StatusOr<std::unique_ptr<CatalogStore>> catalog =
         OpenItems(path, record);
     // What was begun would take space from a disk that may be full.
-    if (is_new && !catalog.ok()) files().RemoveTree(path).IgnoreError();
+    if (!exists && !catalog.ok()) files().RemoveTree(path).IgnoreError();
     return catalog;
   }
 

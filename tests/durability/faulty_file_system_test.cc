@@ -159,8 +159,9 @@ TEST(FaultyFileSystemTest, ARenamedDirectoryKeepsItsFiles) {
     faulty->CutPowerAt(1, false);
     ASSERT_OK(files.RemoveFile(root + "/named/below/file"));
     faulty->RestoreAfterCut();
-    const std::string name =
-        files.PathExists(root + "/named") ? "named" : "draft";
+    ASSERT_OK_AND_ASSIGN(const bool is_named,
+                         files.PathExists(root + "/named"));
+    const std::string name = is_named ? "named" : "draft";
     EXPECT_EQ(Left(root + "/" + name + "/below/file"), "x");
     EXPECT_TRUE(seed % 2 == 1 || name == "named");
     left.insert(name);

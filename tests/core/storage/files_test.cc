@@ -20,6 +20,7 @@
 namespace attendant {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -61,7 +62,7 @@ TEST_F(FilesTest, ATailIsTheLastBytes) {
 TEST_F(FilesTest, AMissingFileIsNothing) {
   ASSERT_OK_AND_ASSIGN(const auto bytes, files_.ReadFile(directory_ / "file"));
   EXPECT_FALSE(bytes.has_value());
-  EXPECT_FALSE(files_.PathExists(directory_ / "file"));
+  EXPECT_FALSE(files_.PathExists(directory_ / "file").value_or(true));
   EXPECT_OK(files_.RemoveFile(directory_ / "file"));
   EXPECT_OK(files_.RemoveTree(directory_ / "file"));
   ASSERT_OK_AND_ASSIGN(const auto names,
@@ -123,7 +124,7 @@ TEST_F(FilesTest, DirectoriesAreMadeListedAndRemoved) {
   EXPECT_THAT(Names(), IsEmpty());
   ASSERT_OK(files_.MakeDirectory(deep));
   ASSERT_OK(files_.RemoveFile(deep));
-  EXPECT_FALSE(files_.PathExists(deep));
+  EXPECT_FALSE(files_.PathExists(deep).value_or(true));
 }
 
 TEST_F(FilesTest, OfALinkTheTargetStays) {
@@ -134,7 +135,15 @@ TEST_F(FilesTest, OfALinkTheTargetStays) {
                                   directory_ / "tree/link");
   ASSERT_OK(files_.RemoveTree(directory_ / "tree"));
   EXPECT_THAT(Names(), ElementsAre("target"));
-  EXPECT_TRUE(files_.PathExists(directory_ / "target/file"));
+  EXPECT_TRUE(files_.PathExists(directory_ / "target/file").value_or(false));
+}
+
+TEST_F(FilesTest, WhatCantBeLookedAtIsNotMissing) {
+  ASSERT_OK(files_.ReplaceFile(directory_ / "file", "bytes"));
+  EXPECT_THAT(files_.PathExists(directory_ / "file/below"),
+              StatusIs(absl::StatusCode::kInternal,
+                       AllOf(HasSubstr("can't look at"),
+                             HasSubstr("file/below: Not a directory"))));
 }
 
 TEST_F(FilesTest, ErrorsNameThePathAndTheCause) {
