@@ -75,8 +75,12 @@ std::uint64_t FingerprintOf(const Snapshot& snapshot) {
     sink.Put(field.dim);
     sink.Put(field.score_kind);
     sink.Put(field.keys_on_disk);
-    sink.PutText(snapshot.models[f].name.name);
-    sink.Put(snapshot.models[f].name.version);
+    // A model of the query alone makes nothing of what is stored.
+    const NamedModel& model = snapshot.models[f];
+    const ModelName name =
+        StoredHeadCount(model.model.get()) > 0 ? model.name : ModelName();
+    sink.PutText(name.name);
+    sink.Put(name.version);
   }
   sink.Put(schema.value_dim);
   for (const AttributeSchema& attribute : schema.attributes) {

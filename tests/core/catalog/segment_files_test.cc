@@ -358,6 +358,25 @@ TEST_F(SegmentFilesTest, HeadsComeBack) {
   ExpectAll("of another model");
 }
 
+TEST_F(SegmentFilesTest, AModelOfTheQueryAloneMakesNoFileUseless) {
+  CatalogSchema schema = OneFieldSchema(5);
+  schema.key_fields[0].index_kind = IndexKind::kIvf;
+  Open(schema);
+  Write("a", 2500);
+  catalog_->AwaitIndexes();
+  ASSERT_OK(catalog_->save_status());
+  for (const std::int64_t version : {1, 2}) {
+    record_.schema.key_fields[0].model = {"m", version};
+    models_[0].name = {"m", version};
+    models_[0].model =
+        std::make_shared<const AttentionModel>(RandomBilinearModel(3));
+    Restart();
+    ASSERT_OK(catalog_->recovery().damage);
+    EXPECT_EQ(catalog_->recovery().segment_count, 1) << version;
+    EXPECT_EQ(catalog_->recovery().row_count, 2500) << version;
+  }
+}
+
 TEST_F(SegmentFilesTest, KeysOnDiskComeBack) {
   CatalogSchema schema = OneFieldSchema(kDim);
   schema.key_fields[0].index_kind = IndexKind::kIvf;
