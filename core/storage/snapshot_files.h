@@ -139,6 +139,7 @@ class SnapshotFiles {
   absl::StatusOr<SnapshotManifest> ReadManifest(const SnapshotId& id) const;
   // Writes the manifest and gives the draft its name.
   absl::Status Publish(const Draft& draft, const SnapshotManifest& manifest);
+  // NOT_FOUND if there is none.
   absl::Status CheckExists(const SnapshotId& id) const;
   absl::Status CheckNew(const SnapshotId& id) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
