@@ -9,6 +9,7 @@
 #include "core/attention/sampling.h"
 #include "core/base/minus_infinity.h"
 #include "core/base/status.h"
+#include "core/catalog/by_head.h"
 #include "core/catalog/draw_rows.h"
 #include "core/catalog/mass.h"
 #include "core/catalog/pool.h"
@@ -24,7 +25,7 @@ constexpr std::size_t kItemsBetweenChecks = 256;
 
 // The shortlists of all heads, by (segment, row), so that runs of a segment are
 // scored together.
-std::vector<RowAddress> UnionOf(const std::vector<HeadScan>& scans) {
+std::vector<RowAddress> UnionOf(const ByHead<HeadScan>& scans) {
   std::vector<RowAddress> rows;
   for (const HeadScan& scan : scans) {
     for (const Candidate& candidate : scan.shortlist) {
@@ -117,8 +118,8 @@ class Answerer {
   }
 
   // Of the heads' partitions. Nothing is known where another was scanned.
-  std::vector<PartitionError> Errors() const {
-    std::vector<PartitionError> errors(scans_.size());
+  ByHead<PartitionError> Errors() const {
+    ByHead<PartitionError> errors(scans_.size());
     for (std::size_t h = 0; ScansAreOfHeads() && h < errors.size(); ++h) {
       errors[h] = NotBelow(ErrorOf(scans_[h], plan_.goals.certified),
                            catalog_[h], shortlisted_[h]);
@@ -253,7 +254,7 @@ class Answerer {
     if (hard) chooser.emplace(WeigherOf(SelectingScope()));
     const std::size_t head_count = plan_.heads.size();
     answer_.items.reserve(returned_.size());
-    std::vector<double> weights(head_count);
+    ByHead<double> weights(head_count);
     for (std::size_t i = 0; i < returned_.size(); ++i) {
       if (i % kItemsBetweenChecks == 0) {
         ATTENDANT_RETURN_IF_ERROR(interrupt_.Check());
@@ -279,7 +280,8 @@ class Answerer {
       item.weight = hard ? 1 : weigher.Mean(returned_, i);
       item.logit = returned_.logits[best][i];
       item.similarity = returned_.similarities[best][i];
-      if (plan_.include_head_weights) item.head_weights = weights;
+      if (plan_.include_head_weights)
+        item.head_weights.assign(weights.begin(), weights.end());
       if (!draws_.empty()) {
         item.log_weight = draws_[i].log_weight;
         item.log_inclusion_given_threshold =
@@ -445,7 +447,7 @@ class Answerer {
   const Snapshot& snapshot_;
   const QueryPlan& plan_;
   const Interrupt& interrupt_;
-  std::vector<HeadScan> scans_;
+  ByHead<HeadScan> scans_;
   Population population_;  // of SAMPLE
   bool complete_ = true;
   LogPartitions catalog_;  // of all that was scored

@@ -8,8 +8,8 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "core/base/bitmap.h"
 #include "core/base/ids.h"
@@ -71,7 +71,7 @@ class Masks {
 
  private:
   const Snapshot* snapshot_ = nullptr;
-  std::vector<SegmentMask> masks_;
+  absl::InlinedVector<SegmentMask, 1> masks_;
 };
 
 }  // namespace attendant

@@ -70,8 +70,7 @@ PartitionError NotBelow(PartitionError error, const LogPartition& guess,
   return error;
 }
 
-MassReader::MassReader(LogPartitions catalog,
-                       std::vector<PartitionError> errors)
+MassReader::MassReader(LogPartitions catalog, ByHead<PartitionError> errors)
     : catalog_(std::move(catalog)), errors_(std::move(errors)) {}
 
 Mass MassReader::InHead(const LogPartitions& part, std::size_t head) const {

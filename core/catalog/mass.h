@@ -4,9 +4,9 @@
 #define ATTENDANT_CORE_CATALOG_MASS_H_
 
 #include <cstddef>
-#include <vector>
 
 #include "core/catalog/attend.h"
+#include "core/catalog/by_head.h"
 #include "core/catalog/scan.h"
 #include "core/catalog/weigh.h"
 
@@ -44,7 +44,7 @@ PartitionError NotBelow(PartitionError error, const LogPartition& guess,
 class MassReader {
  public:
   // Both have one entry a head.
-  MassReader(LogPartitions catalog, std::vector<PartitionError> errors);
+  MassReader(LogPartitions catalog, ByHead<PartitionError> errors);
 
   const PartitionError& error(std::size_t head) const { return errors_[head]; }
   Mass InHead(const LogPartitions& part, std::size_t head) const;
@@ -56,7 +56,7 @@ class MassReader {
 
  private:
   LogPartitions catalog_;
-  std::vector<PartitionError> errors_;
+  ByHead<PartitionError> errors_;
 };
 
 }  // namespace attendant

@@ -136,7 +136,7 @@ absl::Status PoolRows(const Snapshot& snapshot, const QueryPlan& plan,
   return absl::OkStatus();
 }
 
-HeadPools PoolScans(const std::vector<HeadScan>& scans) {
+HeadPools PoolScans(const ByHead<HeadScan>& scans) {
   HeadPools pools;
   for (const HeadScan& scan : scans) {
     pools.sums.emplace_back(scan.pooled_value.begin(), scan.pooled_value.end());

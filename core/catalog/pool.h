@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "core/attention/model.h"
 #include "core/base/interrupt.h"
+#include "core/catalog/by_head.h"
 #include "core/catalog/scan.h"
 #include "core/catalog/scored_rows.h"
 #include "core/catalog/snapshot.h"
@@ -18,9 +18,6 @@ namespace attendant {
 
 // The weighted sum of some items' values, by head.
 struct HeadPools {
-  template <typename T>
-  using ByHead = absl::InlinedVector<T, 1>;
-
   ByHead<std::vector<double>> sums;  // [head][pooled dim]
   ByHead<double> weight_sums;
   ByHead<std::int64_t> row_counts;  // 0: it pooled nothing
@@ -42,7 +39,7 @@ absl::Status PoolRows(const Snapshot& snapshot, const QueryPlan& plan,
                       const Interrupt& interrupt, HeadPools& pools);
 
 // Over all that scans saw, which pooled; with SOFTMAX.
-HeadPools PoolScans(const std::vector<HeadScan>& scans);
+HeadPools PoolScans(const ByHead<HeadScan>& scans);
 
 // W_V s + b_V w of head h for the sum s of values whose weights sum to w: the
 // same as the weighted sum of projected values. s itself without W_V.

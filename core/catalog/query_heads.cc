@@ -95,22 +95,19 @@ bool IsForeign(const Snapshot& snapshot, int field, const NamedModel& model) {
   return model.model != nullptr && model.model != snapshot.models[field].model;
 }
 
-absl::StatusOr<std::vector<PlannedHead>> PlanHeads(
+absl::StatusOr<ByHead<PlannedHead>> PlanHeads(
     const Snapshot& snapshot, int field, const NamedModel& model,
     ScoreKind score_kind, std::span<const double> temperatures,
-    const std::vector<float>& vector, absl::string_view path) {
-  const std::vector<float> made = model.model != nullptr
-                                      ? ThroughModel(*model.model, vector)
-                                      : std::vector<float>();
-  const std::vector<float>& projected = model.model != nullptr ? made : vector;
-  if (!ValidateFinite(projected, path).ok()) {
+    std::vector<float> vector, absl::string_view path) {
+  if (model.model != nullptr) vector = ThroughModel(*model.model, vector);
+  if (!ValidateFinite(vector, path).ok()) {
     return InvalidField(path, "a query that its model makes infinite",
                         "a smaller one, or a model of smaller weights");
   }
   const bool stores_keys = StoredHeadCount(model.model.get()) > 0;
   const bool foreign = IsForeign(snapshot, field, model);
-  const std::size_t head_dim = projected.size() / temperatures.size();
-  std::vector<PlannedHead> heads;
+  const std::size_t head_dim = vector.size() / temperatures.size();
+  ByHead<PlannedHead> heads;
   for (std::size_t h = 0; h < temperatures.size(); ++h) {
     PlannedHead head;
     head.field = field;
@@ -118,9 +115,13 @@ absl::StatusOr<std::vector<PlannedHead>> PlanHeads(
     head.temperature = temperatures[h];
     head.logit_factor = LogitFactor(
         score_kind, static_cast<std::int64_t>(head_dim), head.temperature);
-    const auto begin =
-        projected.begin() + static_cast<std::ptrdiff_t>(h * head_dim);
-    head.vector.assign(begin, begin + static_cast<std::ptrdiff_t>(head_dim));
+    if (temperatures.size() == 1) {
+      head.vector = std::move(vector);
+    } else {
+      const auto begin =
+          vector.begin() + static_cast<std::ptrdiff_t>(h * head_dim);
+      head.vector.assign(begin, begin + static_cast<std::ptrdiff_t>(head_dim));
+    }
     if (score_kind == ScoreKind::kCosine) {
       ATTENDANT_RETURN_IF_ERROR(Normalise(head.vector, path));
     }

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/catalog/attend.h"
+#include "core/catalog/by_head.h"
 #include "core/catalog/snapshot.h"
 
 namespace attendant {
@@ -49,10 +50,10 @@ bool IsForeign(const Snapshot& snapshot, int field, const NamedModel& model);
 // model. temperatures has one entry a head. The model must outlive them.
 // InvalidArgument, of the field at `path`, if a projection overflows, or has
 // norm 0 under COSINE.
-absl::StatusOr<std::vector<PlannedHead>> PlanHeads(
+absl::StatusOr<ByHead<PlannedHead>> PlanHeads(
     const Snapshot& snapshot, int field, const NamedModel& model,
     ScoreKind score_kind, std::span<const double> temperatures,
-    const std::vector<float>& vector, absl::string_view path);
+    std::vector<float> vector, absl::string_view path);
 
 }  // namespace attendant
 

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/base/status.h"
+#include "core/catalog/by_head.h"
 #include "core/catalog/item_keys.h"
 #include "core/catalog/query_vector.h"
 
@@ -172,13 +173,13 @@ absl::Status ResolveScopes(const AttendQuery& query, QueryPlan& plan) {
 }
 
 // The temperatures of the heads of a model.
-absl::StatusOr<std::vector<double>> Temperatures(const AttendQuery& query,
-                                                 const KeyFieldSchema& field,
-                                                 std::int64_t head_count) {
+absl::StatusOr<ByHead<double>> Temperatures(const AttendQuery& query,
+                                            const KeyFieldSchema& field,
+                                            std::int64_t head_count) {
   const double shared = query.temperature.value_or(field.temperature);
   ATTENDANT_RETURN_IF_ERROR(ValidateTemperature(shared, "temperature"));
   if (query.head_temperatures.empty()) {
-    return std::vector<double>(static_cast<std::size_t>(head_count), shared);
+    return ByHead<double>(static_cast<std::size_t>(head_count), shared);
   }
   if (static_cast<std::int64_t>(query.head_temperatures.size()) != head_count) {
     return InvalidField("head_temperatures",
@@ -190,7 +191,8 @@ absl::StatusOr<std::vector<double>> Temperatures(const AttendQuery& query,
         ValidateTemperature(query.head_temperatures[h],
                             absl::StrCat("head_temperatures[", h, "]")));
   }
-  return query.head_temperatures;
+  return ByHead<double>(query.head_temperatures.begin(),
+                        query.head_temperatures.end());
 }
 
 // Examples, as far as they are to be left out of the answer, and those unknown.
@@ -222,7 +224,7 @@ absl::Status PlanOneField(const Snapshot& snapshot, const AttendQuery& query,
       plan.model, ChooseModel(snapshot, query, field, plan.score_kind));
   const std::int64_t head_count =
       plan.model.model != nullptr ? plan.model.model->head_count() : 1;
-  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<double> temperatures,
+  ATTENDANT_ASSIGN_OR_RETURN(const ByHead<double> temperatures,
                              Temperatures(query, schema, head_count));
   ATTENDANT_ASSIGN_OR_RETURN(
       QueryVector vector,
@@ -230,19 +232,19 @@ absl::Status PlanOneField(const Snapshot& snapshot, const AttendQuery& query,
                          QueryDim(snapshot, field, plan.model), "query"));
   NoteExamples(query.query, vector, excluded, plan);
   if (plan.model.model != nullptr) plan.projected_query_count = 1;
-  ATTENDANT_ASSIGN_OR_RETURN(
-      plan.heads, PlanHeads(snapshot, field, plan.model, plan.score_kind,
-                            temperatures, vector.vector, "query"));
   if (plan.score_kind == ScoreKind::kAdditive &&
       query.scan_mode == ScanMode::kIndex &&
       static_cast<std::int64_t>(vector.vector.size()) == schema.dim) {
     const double one = 1;
     ATTENDANT_ASSIGN_OR_RETURN(
-        std::vector<PlannedHead> heads,
+        ByHead<PlannedHead> heads,
         PlanHeads(snapshot, field, NamedModel(), ScoreKind::kDot, {&one, 1},
                   vector.vector, "query"));
     plan.shortlist_head = std::move(heads.front());
   }
+  ATTENDANT_ASSIGN_OR_RETURN(
+      plan.heads, PlanHeads(snapshot, field, plan.model, plan.score_kind,
+                            temperatures, std::move(vector.vector), "query"));
   return absl::OkStatus();
 }
 
@@ -294,9 +296,9 @@ absl::Status PlanManyFields(const Snapshot& snapshot, const AttendQuery& query,
     NoteExamples(form, vector, excluded, plan);
     if (model.model != nullptr) ++plan.projected_query_count;
     ATTENDANT_ASSIGN_OR_RETURN(
-        std::vector<PlannedHead> heads,
+        ByHead<PlannedHead> heads,
         PlanHeads(snapshot, field, model, kind, {&temperature, 1},
-                  vector.vector, query_path));
+                  std::move(vector.vector), query_path));
     plan.heads.push_back(std::move(heads.front()));
   }
   return absl::OkStatus();

@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "core/catalog/attend.h"
 #include "core/catalog/bias.h"
+#include "core/catalog/by_head.h"
 #include "core/catalog/mask.h"
 #include "core/catalog/query_heads.h"
 #include "core/catalog/snapshot.h"
@@ -32,7 +33,7 @@ inline constexpr std::int64_t kShortCount = 100;
 
 struct QueryPlan {
   // At least one. All of one model, or each with a key field of its own.
-  std::vector<PlannedHead> heads;
+  ByHead<PlannedHead> heads;
   // ADDITIVE over an index: by q . k, which finds the shortlist that heads[0]
   // then scores.
   std::optional<PlannedHead> shortlist_head;

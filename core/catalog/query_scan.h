@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "core/base/interrupt.h"
 #include "core/catalog/attend.h"
+#include "core/catalog/by_head.h"
 #include "core/catalog/query_plan.h"
 #include "core/catalog/scan.h"
 #include "core/catalog/snapshot.h"
@@ -28,7 +29,7 @@ struct Population {
 
 // What all scans of a query found.
 struct HeadScans {
-  std::vector<HeadScan> heads;
+  ByHead<HeadScan> heads;
   Population catalog;  // if all its logits are drawn from
   std::int64_t scored_count = 0;
   std::int64_t visited_list_count = 0;

@@ -5,10 +5,10 @@
 #include <cstddef>
 #include <vector>
 
-#include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "core/attention/top_k.h"
 #include "core/base/interrupt.h"
+#include "core/catalog/by_head.h"
 #include "core/catalog/query_plan.h"
 #include "core/catalog/snapshot.h"
 
@@ -19,8 +19,8 @@ namespace attendant {
 struct ScoredRows {
   std::vector<RowAddress> rows;
   // [head][row]
-  absl::InlinedVector<std::vector<float>, 1> similarities;
-  absl::InlinedVector<std::vector<float>, 1> logits;
+  ByHead<std::vector<float>> similarities;
+  ByHead<std::vector<float>> logits;
 
   std::size_t size() const { return rows.size(); }
 };

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/container/inlined_vector.h"
 #include "core/attention/score.h"
 #include "core/attention/state.h"
 #include "core/base/minus_infinity.h"
@@ -29,7 +28,7 @@ struct LogPartition {
 LogPartition LogPartitionOf(const SoftmaxPartition& partition);
 
 // By head: empty where the head sees nothing in the scope.
-using LogPartitions = absl::InlinedVector<LogPartition, 1>;
+using LogPartitions = ByHead<LogPartition>;
 
 // Over all of `scored`.
 LogPartitions PartitionsOf(const ScoredRows& scored);

@@ -88,16 +88,14 @@ class PooledCall : public RecordedCall<grpc::ServerUnaryReactor>, public Work {
   const std::shared_ptr<const Grant> grant_;
 
  private:
-  static constexpr std::size_t kInitialBlockBytes = 2048;
-  // Of blocks that are allocated: a reply of ten items has room in the first.
-  // 8192 would count for nothing: Protobuf 3.21 takes it for the default.
-  static constexpr std::size_t kBlockBytes = 6144;
+  // A request and its reply of ten items have room; blocks that are allocated
+  // begin at twice as much.
+  static constexpr std::size_t kInitialBlockBytes = 5120;
 
   static google::protobuf::ArenaOptions ArenaOptions(char* initial_block) {
     google::protobuf::ArenaOptions options;
     options.initial_block = initial_block;
     options.initial_block_size = kInitialBlockBytes;
-    options.start_block_size = kBlockBytes;
     return options;
   }
 

@@ -83,13 +83,14 @@ void PollerReserve::BeginWork() {
     Meet(poller);
   }
   const bool rests = resting_count_.load(std::memory_order_relaxed) > 0;
-  const bool watches = rests || ++poller.call_count % kWatchedEach == 0;
-  const bool watched = std::exchange(poller.watches, watches);
-  if (!watched && !watches) return;
+  const bool watched = poller.watches;
+  poller.watches = rests || (!watched && --poller.calls_to_watch <= 0);
+  if (!watched && !poller.watches) return;
   const std::int64_t sleep_count = SleepCount();
   const bool slept = poller.sleep_count != sleep_count;
   poller.sleep_count = sleep_count;
   if (!watched) return;
+  poller.calls_to_watch = (slept ? kWatchedEach : kWatchedEachBusy) - 1;
   if (!slept) {
     one_by_one_count_.store(0, std::memory_order_relaxed);
     if (rests) Wake();

@@ -27,8 +27,10 @@ namespace attendant {
 class PollerReserve {
  public:
   // Of so many calls of a thread one is watched, while none rests: whether it
-  // waited is asked of the system, each time .3 us.
+  // waited is asked of the system, each time .3 us. Of fewer once one did not:
+  // where calls wait, nobody is about to rest.
   static constexpr int kWatchedEach = 4;
+  static constexpr int kWatchedEachBusy = 64;
   // Watched calls in a row that waited for none, for a thread to rest; and the
   // longest that they may take: threads sleep long enough where there is little
   // to do.
@@ -57,7 +59,7 @@ class PollerReserve {
   // One of the threads that were seen, by itself.
   struct Poller {
     std::int64_t reserve_id = 0;
-    std::uint32_t call_count = 0;
+    int calls_to_watch = 0;        // until the next one that is watched
     bool watches = false;          // from its last call on to its next
     std::int64_t sleep_count = 0;  // when it last began or ended something
   };

@@ -118,7 +118,7 @@ class AttendCall final : public PooledCall {
   absl::string_view group() const override { return group_; }
 
   void Run() override {
-    std::vector<Work*> calls = {this};
+    Works calls = {this};
     // The pool holds no other works with groups. gRPC's thread answers no
     // others.
     const bool runs_here = std::exchange(runs_here_, false);
@@ -162,7 +162,7 @@ class AttendCall final : public PooledCall {
   }
 
   void RunAlone() {
-    std::vector<Work*> calls = {this};
+    Works calls = {this};
     const absl::Status status = RunHandler([&] { return Answer(calls); });
     if (calls[0] != nullptr) End(status);
   }
@@ -170,7 +170,7 @@ class AttendCall final : public PooledCall {
   // Answers calls of one group, and sets each to null as it is answered, or
   // waits for the write that its token stands for. On an error the others are
   // still to be.
-  static absl::Status Answer(std::vector<Work*>& calls) {
+  static absl::Status Answer(Works& calls) {
     const auto call_at = [&](std::size_t i) {
       return static_cast<AttendCall*>(calls[i]);
     };

@@ -82,7 +82,7 @@ Work* FairQueue::Pop() {
 }
 
 void FairQueue::PopGroup(absl::string_view group, std::size_t most,
-                         std::vector<Work*>& taken) {
+                         Works& taken) {
   const std::size_t end = taken.size() + most;
   const auto take = [&](std::size_t most_each) {
     ForEachWaiting(*this, [&](Caller& caller) {

@@ -51,8 +51,7 @@ class FairQueue {
 
   // Adds to `taken` up to `most` works of a group, each charged: a share of
   // each caller, and of those who have more what others leave of theirs.
-  void PopGroup(absl::string_view group, std::size_t most,
-                std::vector<Work*>& taken);
+  void PopGroup(absl::string_view group, std::size_t most, Works& taken);
 
   // The newest work of whoever has the longest line by expected time, where
   // `newcomer` counts as waiting: null if that is the newcomer's own line, or

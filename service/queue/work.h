@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
@@ -113,6 +114,9 @@ class Work : public Yielder {
   bool begun_ = false;
   Place place_;
 };
+
+// Those of a turn: mostly one.
+using Works = absl::InlinedVector<Work*, 1>;
 
 }  // namespace attendant
 

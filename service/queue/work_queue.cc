@@ -147,7 +147,7 @@ Work* WorkQueue::Begin(SteadyTime now, Turn* turn, Refusal* refusal) {
 }
 
 void WorkQueue::TakeAlong(const Work& first, std::size_t most, SteadyTime now,
-                          std::vector<Work*>& taken) {
+                          Works& taken) {
   Turn& turn = *first.place_.turn;
   const auto workers = static_cast<std::size_t>(options_.thread_count);
   const std::size_t share = (waiting_.count() + workers - 1) / workers;

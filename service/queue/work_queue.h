@@ -119,7 +119,7 @@ class WorkQueue {
   // and as many as are a worker's share of those that wait. They are of the
   // turn that `first` has.
   void TakeAlong(const Work& first, std::size_t most, SteadyTime now,
-                 std::vector<Work*>& taken);
+                 Works& taken);
 
   // A turn is over.
   void End(const Turn& turn, SteadyTime now);

@@ -74,8 +74,7 @@ bool WorkerPool::TryRunHere(Work* work, bool beside_others) {
   return true;
 }
 
-void WorkerPool::TakeAlong(const Work& work, std::size_t most,
-                           std::vector<Work*>& taken) {
+void WorkerPool::TakeAlong(const Work& work, std::size_t most, Works& taken) {
   const SteadyTime now = SteadyNow();
   MutexLock lock(&mutex_);
   queue_.TakeAlong(work, most, now, taken);

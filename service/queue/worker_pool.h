@@ -68,7 +68,7 @@ class WorkerPool {
   // its Run: `most`, or fewer so that every worker has its share of what waits.
   // None if nothing waits: there is no waiting for others to come. None of them
   // is told if nobody wants it any more.
-  void TakeAlong(const Work& work, std::size_t most, std::vector<Work*>& taken);
+  void TakeAlong(const Work& work, std::size_t most, Works& taken);
 
   // Inside `work`'s Run, on its thread: lets others that wait have their turns
   // first, where these are due to them (WorkQueue::ShouldPause), and returns

@@ -205,7 +205,7 @@ TEST(FairQueueTest, AGroupIsTakenFromAllLines) {
   FakeWork c({1, 0}, "g");
   FakeWork d({2, 5}, "g");
   for (FakeWork* work : {&a, &b, &c, &d}) queue.Push(work, kMs);
-  std::vector<Work*> taken;
+  Works taken;
   queue.PopGroup("g", 2, taken);
   // One of each caller, and then what is left.
   EXPECT_THAT(taken, ElementsAre(&a, &d));
@@ -621,7 +621,7 @@ TEST_F(PauseTest, AGroupTakesNothingAlongThatIsPaused) {
   queue.Pause(&one, now_, &resumed_);
   Turn next;
   ASSERT_EQ(queue.Begin(now_, &next, &refusal_), &two);
-  std::vector<Work*> taken;
+  Works taken;
   queue.TakeAlong(two, 8, now_, taken);
   EXPECT_TRUE(taken.empty());
 }
@@ -709,7 +709,7 @@ class Simulation {
   };
   struct Worker {
     Turn turn;
-    std::vector<Work*> works;
+    Works works;
     double end_ms = 0;
     bool busy = false;
   };

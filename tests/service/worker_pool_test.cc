@@ -241,14 +241,13 @@ TEST(WorkerPoolTest, ThreadsWorkSideBySide) {
 }
 
 // What a work of `group` takes along of `waiting`, while all workers are busy.
-std::vector<Work*> TakenAlong(int thread_count, const std::string& group,
-                              std::size_t most,
-                              const std::vector<Work*>& waiting) {
+Works TakenAlong(int thread_count, const std::string& group, std::size_t most,
+                 const Works& waiting) {
   std::vector<Gate> started(static_cast<std::size_t>(thread_count));
   Gate all_wait;
   Gate taken_along;
   WorkerPool pool({.thread_count = thread_count, .max_waiting_count = 100});
-  std::vector<Work*> taken;
+  Works taken;
   FunctionWork first(
       [&] {
         started[0].Open();
@@ -294,7 +293,7 @@ TEST(WorkerPoolTest, TakesAlongItsGroupInItsOrder) {
 TEST(WorkerPoolTest, LeavesEachWorkerItsShare) {
   std::atomic<int> ran = 0;
   std::vector<std::unique_ptr<FunctionWork>> works;
-  std::vector<Work*> five;
+  Works five;
   for (int i = 0; i < 5; ++i) {
     works.push_back(std::make_unique<FunctionWork>([&] { ++ran; }, "a"));
     five.push_back(works.back().get());
@@ -312,7 +311,7 @@ class SharedWork final : public Work {
         group_(number % 3 == 0 ? "" : absl::StrCat(number % 3)) {}
 
   void Run() override {
-    std::vector<Work*> works = {this};
+    Works works = {this};
     if (!group_.empty()) pool_.TakeAlong(*this, 31, works);
     for (Work* work : works) {
       auto* shared = static_cast<SharedWork*>(work);
