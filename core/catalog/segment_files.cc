@@ -20,7 +20,7 @@ namespace {
 
 // Raised when the layout of files changes, or what they say of what was
 // learned: they are then made anew.
-constexpr std::uint32_t kVersion = 3;
+constexpr std::uint32_t kVersion = 4;
 // Of rows, encoded at a time.
 constexpr std::size_t kRowBlockBytes = std::size_t{1} << 20;
 // At most: a manifest is read whole.
@@ -63,7 +63,8 @@ bool IsFileName(absl::string_view name) {
          !absl::StrContains(name, '/');
 }
 
-// Of all that segments are made by: with another, files are of no use.
+// Of all that segments are made by: with another, files are of no use. They
+// hold the keys wherever those are kept.
 std::uint64_t FingerprintOf(const Snapshot& snapshot) {
   StringSink sink;
   sink.Put(kVersion);
@@ -74,7 +75,6 @@ std::uint64_t FingerprintOf(const Snapshot& snapshot) {
     sink.PutText(field.name);
     sink.Put(field.dim);
     sink.Put(field.score_kind);
-    sink.Put(field.keys_on_disk);
     // A model of the query alone makes nothing of what is stored.
     const NamedModel& model = snapshot.models[f];
     const ModelName name =

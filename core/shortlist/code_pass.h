@@ -183,8 +183,20 @@ class CodePass {
   absl::Status ScoreFloats(std::span<const std::int32_t> positions,
                            KeyScorer& scorer);
   void SetVariance(const SoftmaxPartition& rest, ScanStats& stats) const;
-  // What of the rest's sum of squares was read by 4 bits.
-  double CoarseSquare(const SoftmaxPartition& rest) const;
+  // The rest's sum of squares, of what was read by 4 bits and by 8, and how
+  // many times that equal keys make it count.
+  struct Squares {
+    double coarse = 0;
+    double fine = 0;
+  };
+  Squares RestSquares(const SoftmaxPartition& rest) const;
+  // How often keys that were taken at once are there, in the mean.
+  double RepeatsOf(const Taken& taken) const;
+  // Of a key.
+  double RepeatsAt(std::int32_t position) const {
+    const KeyCodes& codes = lists_->codes;
+    return codes.has_repeats() ? codes.RepeatsOf(lists_->ListAt(position)) : 1;
+  }
   // Mean over the kept keys, near which is what weighs most of the rest.
   double KeptSquareScale() const;
   // What `rest` pools, into value_sum_, and how far that may be off.

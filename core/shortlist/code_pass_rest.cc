@@ -15,7 +15,7 @@ namespace {
 
 // Keys that lie close together are rounded alike, so that their errors add up
 // to somewhat more than those of as many others: the factor is measured
-// (docs/mass.md).
+// (docs/mass.md). That of equal keys is beside it (KeyCodes::RepeatsOf).
 constexpr double kAlikeKeys = 1.4;
 // Relative error of a sum of exps in floats, for gaps up to 16, beyond which
 // terms hardly weigh (see SumExps).
@@ -83,25 +83,44 @@ double CodePass::KeptSquareScale() const {
   return sum / static_cast<double>(kept_.size);
 }
 
-double CodePass::CoarseSquare(const SoftmaxPartition& rest) const {
-  if (!mixed_) return options_.bits == CodeBits::k4 ? rest.sum_square : 0;
+double CodePass::RepeatsOf(const Taken& taken) const {
+  const std::int64_t end = taken.begin + taken.count;
   double sum = 0;
-  std::size_t kept = 0;
-  for (const auto& [begin, take] : merge_order_) {
-    const Taken& taken = taken_[take];
-    const bool coarse = taken.bits == CodeBits::k4;
-    if (coarse) {
-      sum += taken.partition.sum_square *
-             std::exp(2.0 * (double{taken.partition.max} - rest.max));
-    }
-    const std::int64_t end = taken.begin + taken.count;
-    for (; kept < kept_.size && kept_.positions[kept] < end; ++kept) {
-      if (coarse) {
-        sum -= std::exp(2 * (double{kept_.logits[kept]} - rest.max));
-      }
-    }
+  std::int64_t list = lists_->ListAt(taken.begin);
+  for (std::int64_t begin = taken.begin; begin < end; ++list) {
+    const std::int64_t list_end =
+        std::min(end, lists_->offsets[static_cast<std::size_t>(list) + 1]);
+    sum +=
+        static_cast<double>(list_end - begin) * lists_->codes.RepeatsOf(list);
+    begin = list_end;
   }
-  return std::clamp(sum, 0.0, rest.sum_square);
+  return sum / static_cast<double>(taken.count);
+}
+
+CodePass::Squares CodePass::RestSquares(const SoftmaxPartition& rest) const {
+  const bool repeats = lists_->codes.has_repeats();
+  Squares squares;
+  if (mixed_ || repeats) {
+    std::size_t kept = 0;
+    for (const auto& [begin, take] : merge_order_) {
+      const Taken& taken = taken_[take];
+      double square = taken.partition.sum_square *
+                      std::exp(2.0 * (double{taken.partition.max} - rest.max));
+      const std::int64_t end = taken.begin + taken.count;
+      for (; kept < kept_.size && kept_.positions[kept] < end; ++kept) {
+        if (CountsTwice(kept)) continue;
+        square -= std::exp(2 * (double{kept_.logits[kept]} - rest.max));
+      }
+      if (repeats) square = std::max(0.0, square) * RepeatsOf(taken);
+      (taken.bits == CodeBits::k4 ? squares.coarse : squares.fine) += square;
+    }
+    if (repeats) return squares;
+  } else if (options_.bits == CodeBits::k4) {
+    squares.coarse = rest.sum_square;
+  }
+  squares.coarse = std::clamp(squares.coarse, 0.0, rest.sum_square);
+  squares.fine = rest.sum_square - squares.coarse;
+  return squares;
 }
 
 void CodePass::SetVariance(const SoftmaxPartition& rest,
@@ -111,17 +130,16 @@ void CodePass::SetVariance(const SoftmaxPartition& rest,
   const auto factor = [&](CodeBits bits) {
     return std::expm1(coded_.LogitVariancePerSquareScale(bits) * square_scale);
   };
-  const double coarse_square = CoarseSquare(rest);
-  const double of_codes =
-      coarse_square * factor(CodeBits::k4) +
-      (rest.sum_square - coarse_square) * factor(CodeBits::k8);
+  const Squares squares = RestSquares(rest);
+  const double of_codes = squares.coarse * factor(CodeBits::k4) +
+                          squares.fine * factor(CodeBits::k8);
   // Which keys are kept is a matter of chance as well: that of those counted
   // twice.
   double twice_square = 0;
   for (std::size_t i = 0; i < kept_.size; ++i) {
     if (!CountsTwice(i)) continue;
     const double e = std::exp(double{kept_.logits[i]} - rest.max);
-    twice_square += e * e;
+    twice_square += e * e * RepeatsAt(kept_.positions[i]);
   }
   const double rounding = kSumError * partition_.sum;
   // The logits' own error, common to all, moves the sum as a whole.
@@ -247,22 +265,25 @@ absl::Status CodePass::CorrectRest(std::optional<double> log_kept,
 }
 
 void CodePass::SetBounds(ScanStats& stats) const {
-  // Sums relative to the greatest upper bound.
+  // Sums relative to the greatest upper bound, beyond which those from floats
+  // may be too small for a double.
   const double max = upper_.max;
-  double exact = 0;
+  double log_exact = kMinusInfinity;
   double low = lower_.sum * std::exp(lower_.max - max) * (1 - kSumError);
   double high = upper_.sum * (1 + kSumError);
   for (std::size_t i = 0; i < kept_.size; ++i) {
     const double margin = Margin(kept_.positions[i]);
-    exact += std::exp(logits_[i] - max);
+    log_exact = LogAdd(log_exact, logits_[i]);
     low -= std::exp(kept_.logits[i] - margin - max);
     high -= std::exp(kept_.logits[i] + margin - max);
   }
   stats.certified = true;
   // What is scored from floats has rounding of its own.
   const double rounding = margin_;
-  stats.log_lower = max + std::log(exact + std::max(0.0, low)) - rounding;
-  stats.log_upper = max + std::log(exact + std::max(0.0, high)) + rounding;
+  stats.log_lower =
+      LogAdd(log_exact, max + std::log(std::max(0.0, low))) - rounding;
+  stats.log_upper =
+      LogAdd(log_exact, max + std::log(std::max(0.0, high))) + rounding;
 }
 
 // Errors of codes move the weights of keys, each for itself, and rounding their
@@ -310,8 +331,9 @@ PooledError CodePass::PoolRest(const SoftmaxPartition& rest) {
   error.mean_square = pooled.means.square;
   const double variance =
       coded_.LogitVariancePerSquareScale(options_.bits) * KeptSquareScale();
+  const Squares squares = RestSquares(rest);
   const double log_square =
-      2.0 * rest.max + std::log(kAlikeKeys * rest.sum_square);
+      2.0 * rest.max + std::log(kAlikeKeys * (squares.coarse + squares.fine));
   error.log_weight_variance = LogAdd(
       log_square + std::log(std::expm1(variance)), pooled.log_rounding_square);
   error.log_rounding_variance =

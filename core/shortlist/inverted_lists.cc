@@ -87,7 +87,7 @@ void InvertedLists::Summarise(const ListSums& sums, std::uint64_t seed) {
     made->reaches[l] =
         static_cast<float>(std::sqrt(2 * variance * std::log(count)));
   }
-  made->codes = KeyCodes(made->view(), {}, seed);
+  made->Encode(seed);
   means = std::move(made);
 }
 
@@ -148,7 +148,8 @@ absl::StatusOr<InvertedLists> InvertedLists::Load(
       std::is_sorted(lists.offsets.begin(), lists.offsets.end()) &&
       lists.inverse_norms.size() == lists.rows.size() &&
       lists.codes.key_count() == lists.key_count() &&
-      lists.codes.dim() == lists.dim && lists.codes.has_low_plane();
+      lists.codes.dim() == lists.dim && lists.codes.has_low_plane() &&
+      lists.codes.TellsRepeatsOf(list_count);
   if (!fits) return absl::DataLossError("its lists are not those of its keys");
   lists.CountKeys();
   lists.means = std::move(means);

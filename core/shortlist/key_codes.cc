@@ -22,6 +22,10 @@ static_assert(Rotation::kBlockRows == kRows);
 // key's energy, don't lose in the mean.
 constexpr float kMaxCode = 120;
 constexpr std::int64_t kChunkBlocks = 64;  // that a thread codes together
+// Odd, with its ones spread: a polynomial in it tells codes apart.
+constexpr std::uint64_t kHashFactor = 0x9e3779b97f4a7c15;
+// What repeats of a list do not change its sums' errors by much.
+constexpr float kFewRepeats = 1.25;
 constexpr std::int64_t kMaxDimension = 8192;
 
 }  // namespace
@@ -66,18 +70,22 @@ KeyCodes::KeyCodes(MatrixView keys, std::span<const float> factors,
   const std::int64_t chunk_count =
       (block_count + kChunkBlocks - 1) / kChunkBlocks;
   std::vector<Totals> chunks(static_cast<std::size_t>(chunk_count), none);
-  ForEachPart(chunk_count, thread_count,
-              [&](std::int64_t begin, std::int64_t end) {
-                for (std::int64_t c = begin; c < end; ++c) {
-                  EncodeBlocks(source, c * kChunkBlocks,
-                               std::min((c + 1) * kChunkBlocks, block_count),
-                               chunks[static_cast<std::size_t>(c)]);
-                }
-              });
+  std::vector<std::uint64_t> hashes(static_cast<std::size_t>(key_count_));
+  ForEachPart(
+      chunk_count, thread_count, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t c = begin; c < end; ++c) {
+          EncodeBlocks(source, c * kChunkBlocks,
+                       std::min((c + 1) * kChunkBlocks, block_count),
+                       chunks[static_cast<std::size_t>(c)], hashes.data());
+        }
+      });
   totals_ = std::move(none);
   totals_.usable = key_count_ > 0;
   for (const Totals& chunk : chunks) totals_.Add(chunk);
-  if (totals_.usable) return;
+  if (totals_.usable) {
+    CountRepeats(offsets, hashes);
+    return;
+  }
   // Files hold nothing that nobody wrote.
   std::ranges::fill(high_plane_.span(), std::uint8_t{0});
   std::ranges::fill(low_plane_.span(), std::uint8_t{0});
@@ -85,7 +93,8 @@ KeyCodes::KeyCodes(MatrixView keys, std::span<const float> factors,
 }
 
 void KeyCodes::EncodeBlocks(const Source& source, std::int64_t begin,
-                            std::int64_t end, Totals& totals) {
+                            std::int64_t end, Totals& totals,
+                            std::uint64_t* hashes) {
   const std::int64_t dim = source.keys.dim;
   AlignedBuffer<float> rotated(static_cast<std::size_t>(dim * kRows));
   std::int64_t list = std::upper_bound(source.offsets.begin(),
@@ -119,12 +128,12 @@ void KeyCodes::EncodeBlocks(const Source& source, std::int64_t begin,
       totals.max_norm = std::max(totals.max_norm, norm);
     }
     rotation_.ApplyToBlock(rotated.data());
-    EncodeBlock(rotated.data(), block, totals);
+    EncodeBlock(rotated.data(), block, totals, hashes);
   }
 }
 
 void KeyCodes::EncodeBlock(const float* rotated, std::int64_t block,
-                           Totals& totals) {
+                           Totals& totals, std::uint64_t* hashes) {
   float greatest[kRows] = {};
   for (std::int64_t d = 0; d < dim(); ++d) {
     for (std::int64_t r = 0; r < kRows; ++r) {
@@ -147,6 +156,7 @@ void KeyCodes::EncodeBlock(const float* rotated, std::int64_t block,
   if (!totals.usable) return;
 
   // All in scales: the squares of what is very small would be 0.
+  std::uint64_t row_hashes[kRows] = {};
   float square_norms[kRows] = {};
   float square_errors_8[kRows] = {};
   float square_errors_4[kRows] = {};
@@ -168,6 +178,8 @@ void KeyCodes::EncodeBlock(const float* rotated, std::int64_t block,
         // In [8.5, 248.5]: cutting off rounds to the nearest.
         const auto code = static_cast<std::int32_t>(component + 128.5f);
         codes[j][r] = static_cast<std::uint8_t>(code);
+        row_hashes[r] =
+            (row_hashes[r] + static_cast<std::uint64_t>(code)) * kHashFactor;
         const float of_8 = component - static_cast<float>(code - 128);
         const float of_4 =
             component - (static_cast<float>(code & 0xf0) - 120.5f);
@@ -190,6 +202,10 @@ void KeyCodes::EncodeBlock(const float* rotated, std::int64_t block,
   }
 
   for (std::int64_t r = 0; r < kRows; ++r) {
+    const std::int64_t p = block * kRows + r;
+    if (p < key_count_) hashes[p] = row_hashes[r];
+  }
+  for (std::int64_t r = 0; r < kRows; ++r) {
     if (scales[r] == 0) continue;
     // What the rotation's rounding adds belongs to the error, and what three
     // roundings on the way to scales do.
@@ -204,6 +220,31 @@ void KeyCodes::EncodeBlock(const float* rotated, std::int64_t block,
     totals.error_per_scale_4 =
         std::max(totals.error_per_scale_4, per_scale(square_errors_4[r]));
   }
+}
+
+void KeyCodes::CountRepeats(std::span<const std::int64_t> offsets,
+                            std::span<std::uint64_t> hashes) {
+  const std::int64_t whole[] = {0, key_count_};
+  if (offsets.empty()) offsets = whole;
+  repeats_.assign(offsets.size() - 1, 1);
+  bool any = false;
+  for (std::size_t list = 0; list < repeats_.size(); ++list) {
+    const auto begin = hashes.begin() + offsets[list];
+    const auto end = hashes.begin() + offsets[list + 1];
+    if (begin == end) continue;
+    std::sort(begin, end);
+    double square_sum = 0;
+    for (auto first = begin; first != end;) {
+      const auto last = std::upper_bound(first, end, *first);
+      const auto count = static_cast<double>(last - first);
+      square_sum += count * count;
+      first = last;
+    }
+    repeats_[list] =
+        static_cast<float>(square_sum / static_cast<double>(end - begin));
+    any |= repeats_[list] > kFewRepeats;
+  }
+  if (!any) repeats_.clear();
 }
 
 void KeyCodes::Logits(std::span<const CodeQuery> queries, CodeBits bits,
@@ -271,6 +312,7 @@ void KeyCodes::PrefetchScales(std::int64_t begin, std::int64_t end) const {
 std::int64_t KeyCodes::memory_bytes() const {
   return static_cast<std::int64_t>(high_plane_.size() + low_plane_.size() +
                                    scales_.size() * sizeof(float) +
+                                   repeats_.size() * sizeof(float) +
                                    totals_.errors_4.size() * sizeof(double));
 }
 
@@ -280,6 +322,7 @@ void KeyCodes::Save(ByteSink& sink) const {
   sink.PutArray(high_plane_.span());
   sink.PutArray(low_plane_.span());
   sink.PutArray(scales_.span());
+  sink.PutArray(std::span<const float>(repeats_));
   sink.Put(totals_.max_scale);
   sink.Put(totals_.scale_sum);
   sink.Put(totals_.square_scale_sum);
@@ -308,6 +351,7 @@ KeyCodes KeyCodes::Load(ByteSource& source, std::uint64_t seed) {
   codes.low_plane_ = get_plane();
   codes.scales_ = source.GetArray<AlignedBuffer<float>>(
       [](const auto& scales) { PreferHugePages(scales); });
+  codes.repeats_ = source.GetArray<std::vector<float>>();
   codes.totals_.max_scale = source.Get<float>();
   codes.totals_.scale_sum = source.Get<double>();
   codes.totals_.square_scale_sum = source.Get<double>();

@@ -67,6 +67,17 @@ class KeyCodes {
   double mean_square_scale() const {
     return totals_.square_scale_sum / static_cast<double>(key_count_);
   }
+  // How often the key of a list is there, in the mean over its keys: 1 where
+  // none has the code of another. Equal keys have equal errors, so that the
+  // variance of their sum is so many times that of as many different ones.
+  // Where keys lie in no lists all are of list 0.
+  bool has_repeats() const { return !repeats_.empty(); }
+  bool TellsRepeatsOf(std::size_t list_count) const {
+    return repeats_.empty() || repeats_.size() == list_count;
+  }
+  double RepeatsOf(std::int64_t list) const {
+    return repeats_.empty() ? 1 : repeats_[static_cast<std::size_t>(list)];
+  }
   // The greatest norm of what was coded.
   double max_norm() const { return totals_.max_norm; }
   double ErrorPerScale(CodeBits bits) const {
@@ -133,17 +144,22 @@ class KeyCodes {
   };
   struct Source;
 
-  // Codes keys, until one is not usable.
+  // Codes keys, until one is not usable; [key] gets what stands for its code.
   void EncodeBlocks(const Source& source, std::int64_t begin, std::int64_t end,
-                    Totals& totals);
+                    Totals& totals, std::uint64_t* hashes);
   // Quantises the rows of a block, [dim, 16], which are rotated.
-  void EncodeBlock(const float* rotated, std::int64_t block, Totals& totals);
+  void EncodeBlock(const float* rotated, std::int64_t block, Totals& totals,
+                   std::uint64_t* hashes);
+  // Sets repeats_; sorts the hashes of each list.
+  void CountRepeats(std::span<const std::int64_t> offsets,
+                    std::span<std::uint64_t> hashes);
 
   std::int64_t key_count_ = 0;
   Rotation rotation_{1, 0};
   AlignedBuffer<std::uint8_t> high_plane_;
   AlignedBuffer<std::uint8_t> low_plane_;
   AlignedBuffer<float> scales_;
+  std::vector<float> repeats_;  // [lists]; empty: all are 1
   Totals totals_ = {.usable = false, .errors_4 = {}};
 };
 

@@ -385,6 +385,23 @@ double UnscoredMass::LogPredictedSum(std::span<const ListPart> parts,
   return max + std::log(SumOfParts(parts, of_key));
 }
 
+double UnscoredMass::LogScoreVariance(const ListMeans& means,
+                                      const VisitedMass& visited,
+                                      const Prediction& prediction) {
+  const float max = prediction.Max();
+  if (max == kMinusInfinityF || !means.codes.usable()) return kMinusInfinity;
+  const double square_sum =
+      ActiveKernels()
+          .SumExps(prediction.log_sums.data(),
+                   static_cast<std::int64_t>(prediction.log_sums.size()), max,
+                   nullptr)
+          .sum_square;
+  const double of_score =
+      visited.coded->LogitVariancePerSquareScale(CodeBits::k4) *
+      means.mean_square_scale;
+  return 2.0 * max + std::log(std::expm1(of_score) * square_sum);
+}
+
 // Systematic draws: one uniform number for all, so that lists which hold much
 // are drawn about as often as they are expected to be.
 UnscoredMass::Draws UnscoredMass::Draw(std::span<const ListPart> parts,
@@ -506,6 +523,10 @@ bool UnscoredMass::Guess(std::span<const ListPart> parts,
   if (UsesPrediction(visited, trust)) {
     guess =
         GuessByPrediction(visited, LogPredictedSum(parts, prediction), trust);
+    guess.log_variance =
+        LogAdd(guess.log_variance,
+               2 * trust.log_bias + LogScoreVariance(*parts[0].lists->means,
+                                                     visited, prediction));
   } else {
     const Draws draws = Draw(parts, visited, prediction, kDraws);
     if (!draws.suffice()) return false;

@@ -240,6 +240,12 @@ class UnscoredMass {
   // log of the sum over the keys of all parts; -infinity if there is nothing.
   static double LogPredictedSum(std::span<const ListPart> parts,
                                 const Prediction& prediction);
+  // log of the variance of that sum for scores from codes of 4 bits of the
+  // means, which trust, learned by scores from floats, knows nothing of: much
+  // where few lists hold most of the sum.
+  static double LogScoreVariance(const ListMeans& means,
+                                 const VisitedMass& visited,
+                                 const Prediction& prediction);
   // `most` is at most kDraws.
   static Draws Draw(std::span<const ListPart> parts, const VisitedMass& visited,
                     const Prediction& prediction, std::int64_t most);

@@ -392,6 +392,21 @@ TEST_F(SegmentFilesTest, KeysOnDiskComeBack) {
   ExpectAll("restarted");
 }
 
+// A restart right after the setting changed, before its index is built anew.
+TEST_F(SegmentFilesTest, WhereKeysAreKeptMakesNoFileUseless) {
+  Open(RichSchema());
+  Write("a", 2500);
+  catalog_->AwaitIndexes();
+  for (const bool on_disk : {true, false}) {
+    record_.schema.key_fields[0].keys_on_disk = on_disk;
+    Restart();
+    ASSERT_OK(catalog_->recovery().damage);
+    EXPECT_EQ(catalog_->recovery().segment_count, 1) << on_disk;
+    EXPECT_EQ(catalog_->index_states()[0].disk_bytes > 0, on_disk);
+    ExpectAll("restarted");
+  }
+}
+
 // A catalog and its files as they should be, to be damaged in many ways.
 class DamagedSegmentFilesTest : public SegmentFilesTest {
  protected:

@@ -11,6 +11,8 @@
 #include "core/shortlist/coded_query.h"
 #include "tests/core/shortlist/scan_fixture.h"
 #include "tests/support/dot.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/string_stream.h"
 
 namespace attendant {
 namespace {
@@ -203,6 +205,36 @@ TEST(KeyCodesTest, SaysWhereFloatsDoNotReach) {
   EXPECT_FALSE(query.Encode(codes, table.keys[0], 1e-35));
   EXPECT_FALSE(query.Encode(codes, TableOf(2, {2e38f, 2e38f}).keys[0], 1));
   EXPECT_TRUE(query.Encode(codes, table.keys[0], 1e10));
+}
+
+// Two lists: of twenty different keys, and of ten different ones and one that
+// is there ten times.
+TEST(KeyCodesTest, CountsKeysThatAreThereAgain) {
+  const KeyTable table = ClusteredKeys(40, 8, 3, 5);
+  std::vector<float> floats = table.floats;
+  for (std::size_t i = 31 * 8; i < 40 * 8; ++i) {
+    floats[i] = floats[30 * 8 + i % 8];
+  }
+  const std::vector<float> means(2 * 8, 0.5f);
+  const std::vector<std::int64_t> offsets = {0, 20, 40};
+  const KeyCodes codes({floats.data(), 40, 8}, {}, {means.data(), 2, 8},
+                       offsets, 11, 1);
+  ASSERT_TRUE(codes.has_repeats());
+  EXPECT_EQ(codes.RepeatsOf(0), 1);
+  EXPECT_EQ(codes.RepeatsOf(1), (10. * 10 + 10) / 20);
+  StringSink sink;
+  codes.Save(sink);
+  StringSource source(sink.bytes);
+  const KeyCodes loaded = KeyCodes::Load(source, 11);
+  ASSERT_OK(source.status());
+  EXPECT_EQ(loaded.RepeatsOf(1), codes.RepeatsOf(1));
+  EXPECT_TRUE(loaded.TellsRepeatsOf(2));
+  EXPECT_FALSE(loaded.TellsRepeatsOf(3));
+
+  const KeyCodes once({table.floats.data(), 40, 8}, {}, {means.data(), 2, 8},
+                      offsets, 11, 1);
+  EXPECT_FALSE(once.has_repeats());
+  EXPECT_EQ(once.RepeatsOf(1), 1);
 }
 
 }  // namespace

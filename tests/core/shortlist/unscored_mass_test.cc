@@ -460,5 +460,98 @@ TEST(IvfIndexTest, ScansSayWhatTheyDidNotVisit) {
   }
 }
 
+// Keys of which each is there several times, and queries of half their size.
+struct RepeatedKeys {
+  static constexpr std::int64_t kCount = 6000;
+
+  explicit RepeatedKeys(std::int64_t distinct_count) {
+    std::normal_distribution<float> normal;
+    std::vector<float> distinct(
+        static_cast<std::size_t>(distinct_count * kDim));
+    for (float& component : distinct) component = normal(random);
+    std::vector<float> floats;
+    for (std::int64_t i = 0; i < kCount; ++i) {
+      const auto first = distinct.begin() + i % distinct_count * kDim;
+      floats.insert(floats.end(), first, first + kDim);
+    }
+    table = TableOf(kDim, std::move(floats));
+  }
+
+  std::vector<float> Query() {
+    std::normal_distribution<float> normal(0, .5f);
+    std::vector<float> query;
+    for (std::int64_t d = 0; d < kDim; ++d) query.push_back(normal(random));
+    return query;
+  }
+
+  std::mt19937_64 random{21};
+  KeyTable table;
+};
+
+// Their codes err alike, and a few lists hold nearly all: of 20 and of 200
+// different keys .14 and .56 of the intervals held when neither was counted in,
+// and .15 and .5 where all codes are read.
+TEST(IvfIndexTest, IntervalsOfEqualKeysHold) {
+  for (const std::int64_t distinct_count : {20, 200}) {
+    RepeatedKeys keys(distinct_count);
+    const auto index =
+        IvfIndex::Build(keys.table.keys, kDim, ScoreKind::kDot, {});
+    ASSERT_OK(index);
+    const auto flat = FlatOf(keys.table);
+    for (const double recall : {0.0, 1.0}) {
+      constexpr int kCount = 200;
+      int held = 0;
+      for (int q = 0; q < kCount; ++q) {
+        const std::vector<float> vector = keys.Query();
+        ScanQuery query = QueryFor(vector, RepeatedKeys::kCount);
+        query.goals.recall = recall;
+        AttentionState state(100, &kNoIds);
+        const auto stats = (*index)->Scan(query, state);
+        ASSERT_OK(stats);
+        ASSERT_TRUE(stats->knows_mass);
+        AttentionState exact(100, &kNoIds);
+        query.exhaustive = true;
+        ASSERT_OK(flat->Scan(query, exact));
+        const double guess = *state.partition().LogPartition();
+        const double error = guess - *exact.partition().LogPartition();
+        const double share = std::exp(stats->log_variance / 2 - guess);
+        const double spread = std::log1p(share * share);
+        // Logits of some 10 are floats themselves.
+        held += std::abs(error) <= 1.96 * std::sqrt(spread) + spread / 2 + 2e-6;
+      }
+      // Three deviations below .95 of them.
+      EXPECT_GE(held, 181) << distinct_count << " at " << recall;
+    }
+  }
+}
+
+// Their margin is beyond all that is added up, and yet the logits that were
+// scored from floats are there.
+TEST(IvfIndexTest, BoundsBesideAKeyOfGreatNormAreNumbers) {
+  KeyTable table = ClusteredKeys(3000, 16, 20, 4);
+  for (std::int64_t d = 0; d < 16; ++d) {
+    table.floats[static_cast<std::size_t>(d)] *= 1e6f;
+  }
+  const auto index = IvfIndex::Build(table.keys, 16, ScoreKind::kDot, {});
+  ASSERT_OK(index);
+  const auto flat = FlatOf(table);
+  for (std::size_t q = 1; q < 40; ++q) {
+    ScanQuery query = QueryFor(table.keys[q], 3000);
+    query.logit_factor = 1e-2;
+    query.goals.certified = true;
+    AttentionState state(10, &kNoIds);
+    const auto stats = (*index)->Scan(query, state);
+    ASSERT_OK(stats);
+    AttentionState exact(10, &kNoIds);
+    query.exhaustive = true;
+    ASSERT_OK(flat->Scan(query, exact));
+    const double truth = *exact.partition().LogPartition();
+    if (!stats->certified) continue;  // scored from floats
+    EXPECT_TRUE(std::isfinite(stats->log_lower)) << q;
+    EXPECT_LE(stats->log_lower, truth + 1e-5 * std::abs(truth)) << q;
+    EXPECT_GE(stats->log_upper, truth - 1e-5 * std::abs(truth)) << q;
+  }
+}
+
 }  // namespace
 }  // namespace attendant
