@@ -142,6 +142,10 @@ int Serve(const Flags& flags) {
                 {"what_now", "the index is built again; nothing is lost"}});
     }
   }
+  if (const absl::Status left = (*catalogs)->left_overs(); !left.ok()) {
+    LogEvent(LogLevel::kWarning, "left_overs_not_removed",
+             {{"error", std::string(left.message())}});
+  }
   for (const auto& [name, status] : (*catalogs)->damages()) {
     LogEvent(LogLevel::kError, "catalog_damaged",
              {{"catalog", name}, {"error", std::string(status.message())}});

@@ -186,6 +186,8 @@ class CatalogSet {
   // Why, for each catalog that could not be opened and each alias that could
   // not be read, by name.
   std::map<std::string, absl::Status> damages() const;
+  // Store::left_overs.
+  absl::Status left_overs() const { return store_->left_overs(); }
 
  private:
   // What a name stands for: a catalog, or why there is only a record of it; or

@@ -23,12 +23,18 @@ bool IsDataFile(absl::string_view name) {
   return absl::EndsWith(name, ".sst") || absl::EndsWith(name, ".log");
 }
 
-// The greatest of the logs in a directory by number, which have leading zeros;
-// empty if there is none.
+// The greatest of the logs in a directory by number; empty if there is none.
 std::string LastLog(const std::vector<std::string>& names) {
   std::string last;
+  std::uint64_t greatest = 0;
   for (const std::string& name : names) {
-    if (absl::EndsWith(name, ".log")) last = std::max(last, name);
+    absl::string_view digits = name;
+    std::uint64_t number = 0;
+    if (absl::ConsumeSuffix(&digits, ".log") &&
+        absl::SimpleAtoi(digits, &number) && number >= greatest) {
+      greatest = number;
+      last = name;
+    }
   }
   return last;
 }

@@ -105,13 +105,6 @@ SnapshotImport::SnapshotImport(SnapshotFiles* snapshots)
 
 SnapshotImport::~SnapshotImport() = default;
 
-std::int64_t SnapshotImport::byte_count() const {
-  if (!manifest_.has_value()) return 0;
-  return static_cast<std::int64_t>(kStreamHeaderBytes + manifest_bytes_ +
-                                   kHashTextBytes) +
-         manifest_->byte_count();
-}
-
 bool SnapshotImport::Fill(absl::string_view& rest, std::size_t size) {
   const std::size_t count = std::min(size - buffer_.size(), rest.size());
   buffer_.append(rest.data(), count);

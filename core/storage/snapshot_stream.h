@@ -72,8 +72,6 @@ class SnapshotImport {
 
   // What the stream says of itself, once that came.
   const std::optional<SnapshotManifest>& manifest() const { return manifest_; }
-  // Of the whole stream, once that is known; 0 before.
-  std::int64_t byte_count() const;
 
   // Verifies the whole and stores it, under the catalog and name that it had
   // unless others are given. Errors as Append and SnapshotFiles::Adopt;

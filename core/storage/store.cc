@@ -249,8 +249,10 @@ class RocksStore : public Store {
     return status;
   }
 
-  // Deletes the items of catalogs that are no longer listed. A damaged record
-  // may have been of any.
+  absl::Status left_overs() const override { return left_overs_; }
+
+  // Deletes the items of catalogs that are no longer listed, as far as it can.
+  // A damaged record may have been of any.
   absl::Status RemoveUnlisted() {
     ATTENDANT_ASSIGN_OR_RETURN(const CatalogList list, List());
     if (!list.damages.empty()) return absl::OkStatus();
@@ -258,12 +260,13 @@ class RocksStore : public Store {
     for (const CatalogRecord& record : list.records) listed.insert(record.uid);
     for (const std::string& parent :
          {directory_.items_path(), directory_.segments_path()}) {
-      ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
-                                 files().ListDirectory(parent));
-      for (const std::string& name : names) {
+      const absl::StatusOr<std::vector<std::string>> names =
+          files().ListDirectory(parent);
+      left_overs_.Update(names.status());
+      if (!names.ok()) continue;
+      for (const std::string& name : *names) {
         if (!IsCatalogUid(name) || listed.count(name) > 0) continue;
-        ATTENDANT_RETURN_IF_ERROR(
-            files().RemoveTree(absl::StrCat(parent, "/", name)));
+        left_overs_.Update(files().RemoveTree(absl::StrCat(parent, "/", name)));
       }
     }
     return absl::OkStatus();
@@ -355,6 +358,7 @@ class RocksStore : public Store {
   // Held from reading the list's sequence to writing the next.
   mutable Mutex mutex_;
   const ModelFiles model_files_ ABSL_GUARDED_BY(mutex_);
+  absl::Status left_overs_;  // set before anybody has the store
 };
 
 }  // namespace

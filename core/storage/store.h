@@ -216,6 +216,10 @@ class Store {
   // Removes the alias, if it is there; synced.
   virtual absl::Status RemoveAlias(absl::string_view alias) = 0;
 
+  // Why files of catalogs that are no more could not be removed at Open; OK if
+  // there are none. They are in nobody's way but for the space they take.
+  virtual absl::Status left_overs() const = 0;
+
   // Removes the files of a catalog after its record. Its CatalogStore must be
   // closed.
   virtual absl::Status RemoveFiles(const CatalogRecord& record) = 0;

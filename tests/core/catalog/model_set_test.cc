@@ -363,6 +363,7 @@ class FailingStore : public Store {
     return status;
   }
   absl::Status RemoveAlias(absl::string_view) override { return status; }
+  absl::Status left_overs() const override { return absl::OkStatus(); }
   absl::Status RemoveFiles(const CatalogRecord&) override { return status; }
   absl::StatusOr<ModelList> ListModels() const override { return list; }
   absl::Status PutModel(const ModelRecord&) override { return status; }

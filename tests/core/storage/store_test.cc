@@ -1,6 +1,7 @@
 #include "core/storage/store.h"
 
 #include <fcntl.h>
+#include <rocksdb/file_system.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -8,10 +9,13 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "core/base/status.h"
 #include "tests/core/storage/test_store.h"
 #include "tests/support/scratch_directory.h"
@@ -219,6 +223,52 @@ TEST_F(StoreTest, FilesOfACrashedRemovalGoAtTheNextOpen) {
   EXPECT_FALSE(std::filesystem::exists(Path("items/" + removed.uid)));
   EXPECT_TRUE(std::filesystem::exists(Path("items/" + kept.uid)));
   EXPECT_TRUE(std::filesystem::exists(Path("items/README")));
+}
+
+// Deletes no file whose path has these characters.
+class Undeletable final : public rocksdb::FileSystemWrapper {
+ public:
+  explicit Undeletable(std::string part)
+      : FileSystemWrapper(rocksdb::FileSystem::Default()),
+        part_(std::move(part)) {}
+  const char* Name() const override { return "Undeletable"; }
+  rocksdb::IOStatus DeleteFile(const std::string& path,
+                               const rocksdb::IOOptions& options,
+                               rocksdb::IODebugContext* debug) override {
+    if (absl::StrContains(path, part_)) {
+      return rocksdb::IOStatus::IOError("no right to delete", path);
+    }
+    return FileSystemWrapper::DeleteFile(path, options, debug);
+  }
+
+ private:
+  const std::string part_;
+};
+
+TEST_F(StoreTest, FilesThatCanNotBeRemovedKeepNothingFromOpening) {
+  const CatalogRecord kept = TestRecord();
+  const CatalogRecord first = TestRecord("old", "00000000000000aa");
+  const CatalogRecord second = TestRecord("older", "00000000000000bb");
+  {
+    const auto store = OpenStore();
+    ASSERT_OK(store->Put(kept));
+    ASSERT_OK_AND_ASSIGN(const auto one, store->OpenCatalog(first));
+    ASSERT_OK_AND_ASSIGN(const auto two, store->OpenCatalog(second));
+  }
+  {
+    StoreOptions options;
+    options.file_system = std::make_shared<Undeletable>(first.uid);
+    ASSERT_OK_AND_ASSIGN(const auto store,
+                         Store::Open(directory_ / "data", options));
+    EXPECT_THAT(store->left_overs().message(), HasSubstr(first.uid));
+    ASSERT_OK_AND_ASSIGN(const CatalogList list, store->List());
+    EXPECT_THAT(list.records, ElementsAre(kept));
+    // The others went.
+    EXPECT_FALSE(std::filesystem::exists(Path("items/" + second.uid)));
+  }
+  const auto store = OpenStore();
+  EXPECT_OK(store->left_overs());
+  EXPECT_FALSE(std::filesystem::exists(Path("items/" + first.uid)));
 }
 
 TEST_F(StoreTest, DamagedRecordHidesNoOther) {
