@@ -4,6 +4,7 @@
 #ifndef ATTENDANT_CORE_BASE_MUTEX_H_
 #define ATTENDANT_CORE_BASE_MUTEX_H_
 
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 
@@ -46,11 +47,13 @@ class CondVar {
     condition_.wait(lock);
     lock.release();
   }
-  // Returns after `timeout` at the latest.
+  // Returns after `timeout` at the latest; a longer one than a minute may be
+  // cut to that, as what is infinite would be past in the clock's numbers.
   void WaitWithTimeout(Mutex* mutex, absl::Duration timeout)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock<std::mutex> lock(mutex->mutex_, std::adopt_lock);
-    condition_.wait_for(lock, absl::ToChronoNanoseconds(timeout));
+    condition_.wait_for(
+        lock, absl::ToChronoNanoseconds(std::min(timeout, absl::Minutes(1))));
     lock.release();
   }
   void NotifyOne() { condition_.notify_one(); }

@@ -121,6 +121,7 @@ absl::Status LiveCatalog::LoadItems() {
     }));
   }
   next->sequence = store_->sequence();
+  assigned_sequence_ = next->sequence;
   AssignGrowing();
   Publish(std::move(next));
   if (Plan(/*settled=*/true).needed()) ScheduleMerge(absl::ZeroDuration());
@@ -394,6 +395,10 @@ absl::Status LiveCatalog::CheckKeys(const Snapshot& snapshot,
   for (std::size_t f = 0; f < models.size(); ++f) {
     if (models[f].model == snapshot.models[f].model) continue;
     for (const SegmentView& view : snapshot.segments) {
+      // Keys need hardly ever be looked at: limits are near the greatest float.
+      if (view.segment->indexes[f]->max_norm() < models[f].key_limit / 2) {
+        continue;
+      }
       for (RowIndex row = 0; row < view.row_end; ++row) {
         if (!view.IsLive(row) ||
             Within(view.segment->indexes[f]->Key(row), models[f].key_limit)) {

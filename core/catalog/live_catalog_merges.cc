@@ -408,9 +408,9 @@ absl::Status LiveCatalog::PublishMerged(std::shared_ptr<const Segment> merged,
     views.push_back(
         ViewOfMerged(std::move(merged), plan, before, {first, end}));
   }
-  for (auto view = first; view != end; ++view) {
-    merged_away_.push_back(view->segment);
-  }
+  std::vector<std::shared_ptr<const Segment>> away;
+  for (auto view = first; view != end; ++view) away.push_back(view->segment);
+  merged_away_.reserve(merged_away_.size() + away.size());
   const auto place = next->segments.erase(first, end) - next->segments.begin();
   for (const std::size_t f : swapped) {
     if (StoredHeadCount(models[f].model.get()) > 0) {
@@ -427,6 +427,8 @@ absl::Status LiveCatalog::PublishMerged(std::shared_ptr<const Segment> merged,
   // What is written from now on goes to the new lists.
   if (plan.retrains) growing_ = {};
   Publish(std::move(next));
+  // Now that nothing fails: a merge that does is made again.
+  merged_away_.insert(merged_away_.end(), away.begin(), away.end());
   return absl::OkStatus();
 }
 

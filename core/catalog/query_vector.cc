@@ -79,8 +79,9 @@ absl::StatusOr<QueryVector> VectorOfExamples(const Snapshot& snapshot,
   if (count == 0) {
     return StatusWithReason(
         absl::StatusCode::kNotFound,
-        absl::StrCat(path, ".examples: none of the ", query.examples.size(),
-                     " examples is an item with a key in '", schema.name, "'"),
+        absl::StrCat(path, ".examples: none of ", query.examples.size(),
+                     " is an item with a key in '", schema.name, "', from '",
+                     query.examples.front().id, "' on"),
         "EXAMPLE_NOT_FOUND");
   }
   const CombineKind combine = query.combine_kind.value_or(schema.combine_kind);

@@ -29,7 +29,7 @@ class CallCount {
     while (count_ > 0) {
       const absl::Duration left = TimeUntil(deadline);
       if (left <= absl::ZeroDuration()) return false;
-      none_.WaitWithTimeout(&mutex_, std::min(left, absl::Minutes(1)));
+      none_.WaitWithTimeout(&mutex_, left);
     }
     return true;
   }

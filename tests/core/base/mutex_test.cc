@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "core/base/clock.h"
 
 namespace attendant {
@@ -49,6 +50,27 @@ TEST(CondVarTest, NotifyWakesWhoWaits) {
     while (counter.value != 2) counter.changed.Wait(&counter.mutex);
   }
   other.join();
+}
+
+TEST(CondVarTest, ATimeoutWithoutEndIsNoneAtOnce) {
+  Counter counter;
+  std::thread other([&] {
+    absl::SleepFor(absl::Milliseconds(50));
+    MutexLock lock(&counter.mutex);
+    counter.value = 1;
+    counter.changed.NotifyAll();
+  });
+  int wait_count = 0;
+  {
+    MutexLock lock(&counter.mutex);
+    while (counter.value == 0) {
+      counter.changed.WaitWithTimeout(&counter.mutex, absl::InfiniteDuration());
+      ++wait_count;
+    }
+  }
+  other.join();
+  // Of which some may be without cause.
+  EXPECT_LT(wait_count, 100);
 }
 
 // Nobody notifies: only the timeout ends the wait, and the lock is held after.

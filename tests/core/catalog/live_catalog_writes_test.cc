@@ -156,6 +156,7 @@ TEST_F(LiveCatalogWritesTest, ItemsKeepTheSequenceOfTheirLastWrite) {
   EXPECT_EQ(SequenceOf("a"), 1);
   EXPECT_EQ(SequenceOf("b"), 2);
   Restart();
+  EXPECT_EQ(catalog_->assigned_sequence(), 2);
   EXPECT_EQ(SequenceOf("a"), 1);
   ASSERT_OK_AND_ASSIGN(const std::vector<StoredItem> items,
                        StoredItems(*catalog_, "", 10));
