@@ -21,7 +21,16 @@ absl::StatusOr<SnapshotId> IdFromWire(const Backend& backend,
   if (name.empty()) {
     return InvalidField("name", "nothing", "the name of a snapshot");
   }
-  return SnapshotId{backend.catalogs->Resolve(catalog), std::string(name)};
+  SnapshotId id{backend.catalogs->Resolve(catalog), std::string(name)};
+  // What is an alias now may have named the catalog that was stored.
+  SnapshotFiles& snapshots = backend.catalogs->snapshots();
+  const SnapshotId as_named{std::string(catalog), id.name};
+  if (id.catalog != as_named.catalog &&
+      absl::IsNotFound(snapshots.Open(id).status()) &&
+      !absl::IsNotFound(snapshots.Open(as_named).status())) {
+    return as_named;
+  }
+  return id;
 }
 
 // A snapshot as the text of a page token, and whether another comes after it.
@@ -87,8 +96,11 @@ absl::Status ListSnapshots(Backend& backend, const CatalogScope& scope,
                            const Interrupt& interrupt,
                            v1::ListSnapshotsResponse* response) {
   const std::string catalog = backend.catalogs->Resolve(request.catalog());
-  // Of a catalog that was asked for, by whatever name, all are in scope.
+  // Of a catalog that was asked for, by whatever name, all are in scope; so are
+  // those of one that had the name before it was an alias.
+  const bool by_alias = catalog != request.catalog();
   const auto in_scope = [&](const std::string& name) {
+    if (by_alias) return name == catalog || name == request.catalog();
     return !catalog.empty() || scope.Holds(name);
   };
   const std::string listing = absl::StrCat("snapshots ", catalog);
@@ -96,8 +108,9 @@ absl::Status ListSnapshots(Backend& backend, const CatalogScope& scope,
                              PageSize(request.page_size()));
   ATTENDANT_ASSIGN_OR_RETURN(const std::string after,
                              ParsePageToken(request.page_token(), listing));
-  ATTENDANT_ASSIGN_OR_RETURN(const SnapshotList list,
-                             backend.catalogs->snapshots().List(catalog));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const SnapshotList list,
+      backend.catalogs->snapshots().List(by_alias ? std::string() : catalog));
   ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
   if (request.page_token().empty()) {
     for (const auto& [id, status] : list.damages) {

@@ -5,29 +5,30 @@
 namespace attendant {
 namespace {
 
-std::ptrdiff_t CountFrom(std::span<const Guest> guests, std::uint64_t address) {
+std::ptrdiff_t CountFrom(std::span<const Guest> guests,
+                         const std::string& host) {
   return std::count_if(
       guests.begin(), guests.end(),
-      [address](const Guest& guest) { return guest.address == address; });
+      [&host](const Guest& guest) { return guest.host == host; });
 }
 
 }  // namespace
 
 std::size_t WhoGivesWay(std::span<const Guest> guests, SteadyTime now) {
-  std::uint64_t address = 0;
+  std::string host;
   std::ptrdiff_t most = 0;
   for (const Guest& guest : guests) {
-    if (most > 0 && guest.address == address) continue;
-    const std::ptrdiff_t count = CountFrom(guests, guest.address);
+    if (most > 0 && guest.host == host) continue;
+    const std::ptrdiff_t count = CountFrom(guests, guest.host);
     if (count > most) {
       most = count;
-      address = guest.address;
+      host = guest.host;
     }
   }
   std::size_t oldest = guests.size();
   std::size_t newest = 0;
   for (std::size_t i = 0; i < guests.size(); ++i) {
-    if (guests[i].address != address) continue;
+    if (guests[i].host != host) continue;
     if (!guests[i].has_spoken) return i;
     oldest = std::min(oldest, i);
     newest = i;

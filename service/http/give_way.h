@@ -3,8 +3,8 @@
 #define ATTENDANT_SERVICE_HTTP_GIVE_WAY_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
+#include <string>
 
 #include "core/base/clock.h"
 
@@ -12,8 +12,8 @@ namespace attendant {
 
 // A connection, as far as that matters.
 struct Guest {
-  std::uint64_t address = 0;  // of the peer, without its port, or a hash of it
-  bool has_spoken = false;    // a byte has come
+  std::string host = {};    // of the peer: see connections/peer.h
+  bool has_spoken = false;  // a byte has come
   SteadyTime since = SteadyTime::min();
 };
 

@@ -17,7 +17,6 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <cstring>
 #include <exception>
 #include <utility>
 #include <vector>
@@ -27,6 +26,7 @@
 #include "core/base/host_port.h"
 #include "core/base/status.h"
 #include "service/connections/listen_address.h"
+#include "service/connections/peer.h"
 #include "service/http/give_way.h"
 #include "service/log/log.h"
 
@@ -42,24 +42,6 @@ std::string HeaderOf(evhttp_request* request, const char* name) {
   const char* value =
       evhttp_find_header(evhttp_request_get_input_headers(request), name);
   return value == nullptr ? "" : value;
-}
-
-// The address of the peer, without its port; 0 if it is gone.
-std::uint64_t NetworkOf(int socket) {
-  sockaddr_storage address = {};
-  socklen_t size = sizeof(address);
-  if (getpeername(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    return 0;
-  }
-  if (address.ss_family == AF_INET) {
-    return reinterpret_cast<const sockaddr_in&>(address).sin_addr.s_addr;
-  }
-  // The network is whose it is: 64 bits are for hosts.
-  std::uint64_t network = 0;
-  std::memcpy(&network,
-              &reinterpret_cast<const sockaddr_in6&>(address).sin6_addr,
-              sizeof(network));
-  return network;
 }
 
 // Resets the connection: what has come of it is not read any more, least of all
@@ -223,7 +205,7 @@ void HttpServer::MakeRoom() {
   for (Connection& connection : connections_) {
     const int socket = bufferevent_getfd(connection.buffer);
     Guest& guest = connection.guest;
-    if (guest.address == 0) guest.address = NetworkOf(socket);
+    if (guest.host.empty()) guest.host = PeerOf(socket).host;
     if (!guest.has_spoken) guest.has_spoken = HasSpoken(socket);
     guests.push_back(guest);
     owners.push_back(&connection);

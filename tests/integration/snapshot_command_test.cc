@@ -49,7 +49,6 @@ TEST_F(SnapshotCommandTest, FromCreationOverAFileToASwap) {
               HasSubstr("before is whole"));
   EXPECT_THAT(RunText({"snapshot", "export", "shop", "before", file}),
               HasSubstr("Wrote "));
-  EXPECT_FALSE(std::filesystem::exists(file + ".partial"));
   const CommandResult again =
       Run({"snapshot", "export", "shop", "before", file});
   EXPECT_EQ(again.exit_status, 1);
@@ -87,6 +86,26 @@ TEST_F(SnapshotCommandTest, FromCreationOverAFileToASwap) {
   RunText({"catalog", "delete", "shop-1"});
   RunText({"alias", "delete", "shop"});
   RunText({"catalog", "delete", "shop-2"});
+}
+
+// The name of the catalog that was stored becomes the alias of its successor.
+TEST_F(SnapshotCommandTest, SnapshotsOfANameThatIsAnAliasNowAreFound) {
+  RunText({"snapshot", "create", "shop-1", "before"});
+  RunText({"snapshot", "restore", "shop-1", "before", "shop-2"});
+  RunText({"catalog", "delete", "shop-1"});
+  RunText({"alias", "set", "shop-1", "shop-2"});
+  EXPECT_EQ(RunJson({"snapshot", "list", "shop-1"})["snapshots"].size(), 1u);
+  EXPECT_THAT(RunText({"snapshot", "verify", "shop-1", "before"}),
+              HasSubstr("before is whole"));
+  RunText({"snapshot", "restore", "shop-1", "before", "shop-3"});
+  // Those of the catalog that has the alias come first.
+  RunText({"snapshot", "create", "shop-1", "after"});
+  RunText({"snapshot", "create", "shop-1", "before"});
+  EXPECT_EQ(RunJson({"snapshot", "list", "shop-1"})["snapshots"].size(), 3u);
+  RunText({"snapshot", "delete", "shop-1", "before"});
+  RunText({"snapshot", "delete", "shop-1", "before"});
+  EXPECT_EQ(Run({"snapshot", "verify", "shop-1", "before"}).exit_status, 1);
+  RunText({"alias", "delete", "shop-1"});
 }
 
 TEST_F(SnapshotCommandTest, ADamagedFileIsNotImported) {

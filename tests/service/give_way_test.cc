@@ -4,13 +4,16 @@
 
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+
 namespace attendant {
 namespace {
 
 const SteadyTime kBegin = SteadyTime() + std::chrono::hours(1);
 
-Guest From(std::uint64_t address, bool has_spoken, int since_ms = 0) {
-  return {address, has_spoken, kBegin + std::chrono::milliseconds(since_ms)};
+Guest From(int host, bool has_spoken, int since_ms = 0) {
+  return {absl::StrCat("192.0.2.", host), has_spoken,
+          kBegin + std::chrono::milliseconds(since_ms)};
 }
 
 TEST(GiveWayTest, WhoeverSaidNothingGoesFirst) {
