@@ -15,6 +15,10 @@ std::string AdviceOn(const absl::Status& status) {
   if (reason == kOtherProtocol) {
     return "for a server with TLS give --ca FILE; its HTTP port is another one";
   }
+  if (reason == kSilent) {
+    return "it hangs, or has more to do than it can: --timeout waits longer, "
+           "and its log or `top` may tell";
+  }
   if (reason == "CATALOG_NOT_FOUND") {
     return "`attendant catalog list` shows those there are";
   }

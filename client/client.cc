@@ -81,6 +81,15 @@ absl::Status WaitUntilConnected(grpc::Channel& channel,
                                        Conditions(options.security)));
     }
     if (!channel.WaitForStateChange(state, deadline)) {
+      if (state == GRPC_CHANNEL_CONNECTING &&
+          SomethingListensAt(options.server)) {
+        return StatusWithReason(
+            absl::StatusCode::kUnavailable,
+            absl::StrCat("something listens at ", options.server,
+                         ", but said nothing within ",
+                         absl::FormatDuration(options.deadline)),
+            kSilent);
+      }
       return NoConnection(
           options,
           absl::StrCat("no server answered at ", options.server, " within ",

@@ -34,9 +34,11 @@ class Importer;
 struct ImportOptions;
 
 // Reasons (ReasonOf) of a failed Client::Connect: nothing listens there; what
-// does is no gRPC server, or one with TLS; one side does not trust the other.
+// does is no gRPC server, or one with TLS; it said nothing in time; one side
+// does not trust the other.
 inline constexpr absl::string_view kNoServer = "NO_SERVER";
 inline constexpr absl::string_view kOtherProtocol = "OTHER_PROTOCOL";
+inline constexpr absl::string_view kSilent = "SILENT";
 inline constexpr absl::string_view kNotTrusted = "NOT_TRUSTED";
 
 // Thread-safe: any number of calls may be under way.

@@ -305,7 +305,8 @@ void AddMaskFlags(CLI::App& attend, AttendFlags& flags) {
   attend
       .add_option("--filter", flags.filter,
                   "Only items with attributes like these: price < 20 AND "
-                  "(color = \"red\" OR tags:\"sale\")")
+                  "(color = \"red\" OR tags:\"sale\"). Mind the parentheses: "
+                  "OR binds closer than AND")
       ->group("Masks");
   attend
       .add_flag("--include-examples", flags.include_examples,

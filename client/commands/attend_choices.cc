@@ -85,9 +85,10 @@ void AddScanFlags(CLI::App& attend, AttendChoices& choices) {
       ->excludes(recall)
       ->group("Scan");
   attend
-      .add_option("--mass-precision", choices.mass_precision,
-                  "Error of log_partition that 95 % of queries hold. Default: "
-                  "what the query can know in its own time")
+      .add_option(
+          "--mass-precision", choices.mass_precision,
+          "How far off log_partition may be, for 95 % of queries. Default: "
+          "what the query can know in its own time")
       ->check(CLI::Validator(Accepts(&ParsePositive), ""))
       ->group("Scan");
   attend

@@ -198,10 +198,10 @@ absl::Status AddAttribute(const v1::AttributeField& attribute,
 }
 
 // Applies flags "FIELD=REST" to key fields. `set` returns false for a REST that
-// it does not know.
+// is not as `want` says.
 absl::Status SetFields(
     const std::vector<std::string>& flags, absl::string_view flag_name,
-    v1::CatalogSchema& schema,
+    absl::string_view want, v1::CatalogSchema& schema,
     const std::function<bool(v1::KeyField&, const std::string&)>& set) {
   for (const std::string& flag : flags) {
     ATTENDANT_ASSIGN_OR_RETURN(const auto assignment, ParseAssignment(flag));
@@ -211,8 +211,9 @@ absl::Status SetFields(
           flag_name, " ", flag, ": no key field named ", assignment.first));
     }
     if (!set(*field, assignment.second)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          flag_name, " ", flag, ": '", assignment.second, "' is not known"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(flag_name, " ", flag, ": got '", assignment.second,
+                       "', want ", want));
     }
   }
   return absl::OkStatus();
@@ -242,26 +243,26 @@ absl::StatusOr<v1::CreateCatalogRequest> CreateRequest(
     ATTENDANT_RETURN_IF_ERROR(AddAttribute(attribute, schema));
   }
   ATTENDANT_RETURN_IF_ERROR(
-      SetFields(flags.temperatures, "--temperature", schema,
+      SetFields(flags.temperatures, "--temperature", "a number above 0", schema,
                 [](v1::KeyField& field, const std::string& text) {
                   const auto temperature = ParsePositive(text);
                   if (temperature.ok()) field.set_temperature(*temperature);
                   return temperature.ok();
                 }));
   ATTENDANT_RETURN_IF_ERROR(
-      SetFields(flags.combines, "--combine", schema,
-                [](v1::KeyField& field, const std::string& text) {
+      SetFields(flags.combines, "--combine", "sum, sum_over_sqrt_count or unit",
+                schema, [](v1::KeyField& field, const std::string& text) {
                   field.set_combine_kind(CombineKindFromFlag(text));
                   return field.combine_kind() != v1::COMBINE_KIND_UNSPECIFIED;
                 }));
   ATTENDANT_RETURN_IF_ERROR(
-      SetFields(flags.indexes, "--index", schema,
-                [](v1::KeyField& field, const std::string& text) {
+      SetFields(flags.indexes, "--index", "auto, flat, ivf, hnsw, lsh or pq",
+                schema, [](v1::KeyField& field, const std::string& text) {
                   field.set_index_kind(IndexKindFromFlag(text));
                   return field.index_kind() != v1::INDEX_KIND_UNSPECIFIED;
                 }));
   ATTENDANT_RETURN_IF_ERROR(
-      SetFields(flags.models, "--model", schema,
+      SetFields(flags.models, "--model", "NAME or NAME:VERSION", schema,
                 [](v1::KeyField& field, const std::string& text) {
                   const auto model = ParseModelReference(text);
                   if (model.ok()) *field.mutable_model() = *model;

@@ -137,6 +137,19 @@ void NoteReplaced(std::int64_t replaced_count) {
                     " (`items update` changes parts)."));
 }
 
+// While it can still be interrupted.
+void NoteAttributesLost(const v1::Catalog& catalog, const ImportInputs& inputs,
+                        bool if_absent) {
+  if (if_absent || catalog.item_count() == 0 ||
+      catalog.schema().attributes().empty() || !inputs.attributes.empty() ||
+      !inputs.directories.empty()) {
+    return;
+  }
+  Note(
+      "Items that are there are replaced whole and lose their attributes, as "
+      "there is no --attributes.");
+}
+
 // Of an import whose stream ended so. `stored` says what it did.
 absl::Status OutcomeOf(const absl::Status& status,
                        const std::vector<Rejection>& rejections,
@@ -161,6 +174,9 @@ absl::Status Import(const std::string& catalog, const ImportInputs& inputs,
   ATTENDANT_ASSIGN_OR_RETURN(const auto response, client->GetCatalog(request));
   ATTENDANT_ASSIGN_OR_RETURN(
       const auto rows, ImportRows::Open(inputs, response.catalog().schema()));
+  if (!context.json) {
+    NoteAttributesLost(response.catalog(), inputs, if_absent);
+  }
   StopOnInterrupt();
   const SteadyTime start = SteadyNow();
   const auto importer = client->StartImport(catalog, {.if_absent = if_absent});
@@ -242,10 +258,14 @@ void AddImportCommand(CLI::App& items, Context& context) {
       "  attendant items import shop --from fit/events --from fit/text\n"
       "  attendant items import photos --ids ids.txt --keys image=clip.npy \\\n"
       "      --attributes titles.jsonl\n\n"
-      "Items that exist are replaced, unless --if-absent. A row that is "
-      "refused does not stop the\n"
-      "others: it is reported by number, id and reason, and the exit status "
-      "is 1.");
+      "Items that exist are replaced whole, unless --if-absent: what the files "
+      "do not give of\n"
+      "them goes, attributes too (`items update --attributes` changes parts). "
+      "A "
+      "row that is\n"
+      "refused does not stop the others: it is reported by number, id and "
+      "reason, and the exit\n"
+      "status is 1.");
   command->final_callback([flags, from, ids, &context] {
     if (from->empty() && ids->empty()) {
       throw CLI::RequiredError("--from, or --ids with --keys,");

@@ -69,7 +69,7 @@ absl::StatusOr<std::string> OpaqueValueFrom(const nlohmann::json& value) {
 
 absl::StatusOr<std::unique_ptr<ImportRows>> ImportRows::Open(
     const ImportInputs& inputs, const v1::CatalogSchema& schema) {
-  std::unique_ptr<ImportRows> rows(new ImportRows(schema));
+  std::unique_ptr<ImportRows> rows(new ImportRows(schema, inputs.partial));
   for (const std::string& directory : inputs.directories) {
     ATTENDANT_RETURN_IF_ERROR(rows->AddDirectory(directory));
   }
@@ -219,7 +219,7 @@ absl::StatusOr<v1::Item> ImportRows::ReadItem(std::int64_t row) {
                           : (*item.mutable_keys())[source.field]) =
         ToVector(components_);
   }
-  if (item.keys().empty()) {
+  if (item.keys().empty() && !partial_) {
     return FileError(attributes_path_.empty() ? "the files" : attributes_path_,
                      "no file gives this id a key, and an item needs one");
   }

@@ -24,6 +24,8 @@ struct ImportInputs {
   std::vector<std::pair<std::string, std::string>> keys;  // field, path
   std::string values;                                     // or empty
   std::string attributes;                                 // or empty
+  // Parts of items that are there: one need not have a key.
+  bool partial = false;
 };
 
 // Rows in the order in which their ids first appear. Everything but the numbers
@@ -44,7 +46,7 @@ class ImportRows {
   }
 
   // InvalidArgument if the row holds a number that is not finite, or has no
-  // key. Other rows can be read after that.
+  // key where it must. Other rows can be read after that.
   absl::StatusOr<v1::Item> ReadItem(std::int64_t row);
 
  private:
@@ -55,7 +57,8 @@ class ImportRows {
     std::vector<std::int64_t> file_rows;  // by row of ours; -1 or past: none
   };
 
-  explicit ImportRows(const v1::CatalogSchema& schema) : schema_(schema) {}
+  ImportRows(const v1::CatalogSchema& schema, bool partial)
+      : schema_(schema), partial_(partial) {}
 
   absl::Status AddDirectory(const std::string& directory);
   absl::Status AddSource(const std::string& field, const std::string& path,
@@ -66,6 +69,7 @@ class ImportRows {
   std::int64_t RowOf(const std::string& id);
 
   const v1::CatalogSchema schema_;
+  const bool partial_;
   std::vector<std::string> ids_;
   absl::flat_hash_map<std::string, std::int64_t> row_of_;
   std::vector<Source> sources_;

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/commands/command.h"
+#include "client/commands/flags.h"
 #include "core/base/status.h"
 
 namespace attendant {
@@ -76,7 +77,8 @@ void AddItemsDeleteCommand(CLI::App& items, Context& context) {
       command
           ->add_option("--filter", flags->filter,
                        "Delete every item that this is true of, as in `attend "
-                       "--filter`: all or none of them")
+                       "--filter`: all or none of them. OR binds closer than "
+                       "AND")
           ->excludes(ids);
   command
       ->add_flag("--dry-run", flags->dry_run,

@@ -1,5 +1,6 @@
 // attendant items update
 #include <cstdint>
+#include <cstdio>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +9,8 @@
 #include "client/commands/command.h"
 #include "client/commands/convert.h"
 #include "client/commands/flags.h"
+#include "client/commands/import_rows.h"
+#include "client/format/progress.h"
 #include "client/wire_vector.h"
 #include "core/base/status.h"
 
@@ -21,6 +24,7 @@ struct UpdateItemsFlags {
   std::vector<std::string> unset;
   std::vector<std::string> keys;
   std::string value;
+  std::string attributes;  // path
   std::optional<std::int64_t> if_sequence;
   std::string request_id;
 
@@ -42,8 +46,9 @@ absl::StatusOr<v1::AttributeValue> ParseAttribute(
         is_text ? nlohmann::json(text)
                 : nlohmann::json::parse(text, nullptr, /*exceptions=*/false);
     if (value.is_discarded()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--set ", name, ": got '", text, "', want JSON"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--set ", name, ": got '", text,
+          "', want a number, true, false, or a list of texts: [\"a\", \"b\"]"));
     }
     absl::StatusOr<v1::AttributeValue> parsed =
         ToAttribute(value, attribute.type());
@@ -52,6 +57,17 @@ absl::StatusOr<v1::AttributeValue> ParseAttribute(
   }
   return absl::InvalidArgumentError(
       absl::StrCat("--set: the catalog has no attribute '", name, "'"));
+}
+
+void Report(const v1::BatchUpdateItemsResponse& response,
+            const Context& context) {
+  if (context.json) {
+    Print(ToJson(response));
+    return;
+  }
+  Print(absl::StrCat("Updated ", CountOf(response.updated_count(), "item"),
+                     ".\n"));
+  NoteToken(response.snapshot_token());
 }
 
 // The item that one of the ids becomes in the request, without its id.
@@ -83,6 +99,43 @@ absl::StatusOr<v1::Item> ReadChange(const UpdateItemsFlags& flags,
   return item;
 }
 
+// To each item what a line of the file has; the rest stays.
+absl::Status UpdateFromFile(const UpdateItemsFlags& flags,
+                            const Context& context) {
+  ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
+  v1::GetCatalogRequest get;
+  get.set_name(flags.catalog);
+  ATTENDANT_ASSIGN_OR_RETURN(const auto found, client->GetCatalog(get));
+  ImportInputs inputs;
+  inputs.attributes = flags.attributes;
+  inputs.partial = true;
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto rows, ImportRows::Open(inputs, found.catalog().schema()));
+  Progress progress(stderr, "Updating", rows->row_count());
+  v1::BatchUpdateItemsResponse done;
+  for (std::int64_t row = 0; row < rows->row_count();) {
+    v1::BatchUpdateItemsRequest request;
+    request.set_catalog(flags.catalog);
+    while (row < rows->row_count() && request.items_size() < kMaxBatchSize) {
+      ATTENDANT_ASSIGN_OR_RETURN(*request.add_items(), rows->ReadItem(row++));
+    }
+    const auto response = client->BatchUpdateItems(request);
+    if (!response.ok()) {
+      return PrefixField(
+          response.status(),
+          absl::StrCat("updated ", CountOf(done.updated_count(), "item"),
+                       ", then, from row ", row - request.items_size() + 1,
+                       " on: "));
+    }
+    done.set_updated_count(done.updated_count() + response->updated_count());
+    done.set_snapshot_token(response->snapshot_token());
+    progress.Update(row);
+  }
+  progress.Clear();
+  Report(done, context);
+  return absl::OkStatus();
+}
+
 absl::Status UpdateItems(const UpdateItemsFlags& flags,
                          const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
@@ -104,13 +157,7 @@ absl::Status UpdateItems(const UpdateItemsFlags& flags,
   }
   ATTENDANT_ASSIGN_OR_RETURN(const auto response,
                              client->BatchUpdateItems(request));
-  if (context.json) {
-    Print(ToJson(response));
-    return absl::OkStatus();
-  }
-  Print(absl::StrCat("Updated ", CountOf(response.updated_count(), "item"),
-                     ".\n"));
-  NoteToken(response.snapshot_token());
+  Report(response, context);
   return absl::OkStatus();
 }
 
@@ -121,30 +168,54 @@ void AddItemsUpdateCommand(CLI::App& items, Context& context) {
   CLI::App* command = items.add_subcommand(
       "update", "Change parts of items; the rest stays as it is");
   command->add_option("CATALOG", flags->catalog, "The catalog")->required();
-  AddItemIds(*command, flags->ids)->required();
+  CLI::Option* ids = AddItemIds(*command, flags->ids);
   AddRepeated(*command, "--set", flags->set,
               "An attribute as NAME=VALUE: a text or time as it is, all else "
               "as JSON")
-      ->check(CLI::Validator(Accepts(&ParseAssignment), ""));
+      ->check(CLI::Validator(Accepts(&ParseAssignment), ""))
+      ->needs(ids);
   AddRepeated(*command, "--unset", flags->unset,
-              "An attribute that the items shall not have");
+              "An attribute that the items shall not have")
+      ->needs(ids);
   AddRepeated(*command, "--key", flags->keys, "A key as FIELD=0.1,0.2,...")
-      ->check(CLI::Validator(Accepts(&ParseAssignment), ""));
-  command->add_option("--value", flags->value, "The value, as 0.1,0.2,...");
-  command->add_option("--if-sequence", flags->if_sequence,
-                      "Only if the item's last write has this number, which "
-                      "`items get` shows; of one item");
-  command->add_option("--request-id", flags->request_id,
-                      "Makes it safe to repeat: the same id again returns the "
-                      "first outcome");
+      ->check(CLI::Validator(Accepts(&ParseAssignment), ""))
+      ->needs(ids);
+  command->add_option("--value", flags->value, "The value, as 0.1,0.2,...")
+      ->needs(ids);
+  command
+      ->add_option("--if-sequence", flags->if_sequence,
+                   "Only if the item's last write has this number, which "
+                   "`items get` shows; of one item")
+      ->needs(ids);
+  command
+      ->add_option("--request-id", flags->request_id,
+                   "Makes it safe to repeat: the same id again returns the "
+                   "first outcome")
+      ->needs(ids);
+  command
+      ->add_option("--attributes", flags->attributes,
+                   "What many items' attributes become, a JSON object a line "
+                   "as for `items import`: {\"id\": \"...\", \"price\": 2.5, "
+                   "...}; others of an item stay")
+      ->excludes(ids);
   command->footer(
       "Examples:\n"
       "  attendant items update shop 85123A --set price=2.5 --set name=Heart\n"
       "  attendant items update shop 85123A 71053 --unset retired\n"
-      "  attendant items update shop 85123A --set price=3 --if-sequence 12\n\n"
-      "All of the items are changed or none: one that does not exist is an "
-      "error.");
+      "  attendant items update shop 85123A --set price=3 --if-sequence 12\n"
+      "  attendant items update shop --attributes prices.jsonl\n\n"
+      "All of the items are changed or none, and from a file 256 at a time: "
+      "one "
+      "that does not exist\n"
+      "is an error.");
   command->final_callback([flags, &context] {
+    if (!flags->attributes.empty()) {
+      context.Run([&](const Context& c) { return UpdateFromFile(*flags, c); });
+      return;
+    }
+    if (flags->ids.empty()) {
+      throw CLI::RequiredError("ID..., or --attributes,");
+    }
     if (flags->empty()) {
       throw CLI::RequiredError("--set, --unset, --key or --value");
     }

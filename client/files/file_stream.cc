@@ -1,19 +1,33 @@
 #include "client/files/file_stream.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "client/files/output.h"
 #include "client/files/sync_directory.h"
 #include "core/base/status.h"
 
 namespace attendant {
 namespace {
 
-std::string PartialPath(const std::string& path) {
-  return absl::StrCat(path, ".partial");
+absl::Status IsThere(const std::string& path) {
+  return absl::AlreadyExistsError(
+      absl::StrCat("there is a file ", path, "; choose another name"));
+}
+
+// Replaces nothing, where the file system can tell; errno, 0 if it went well.
+int MoveToNewName(const std::string& from, const std::string& to) {
+  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(),
+                RENAME_NOREPLACE) == 0) {
+    return 0;
+  }
+  if (errno != EINVAL) return errno;
+  return std::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
 }
 
 absl::Status SyncDirectoryOf(const std::string& path) {
@@ -25,19 +39,21 @@ absl::Status SyncDirectoryOf(const std::string& path) {
 
 absl::StatusOr<std::unique_ptr<FileStream>> FileStream::Create(
     const std::string& path) {
-  if (std::filesystem::exists(path)) {
-    return absl::AlreadyExistsError(
-        absl::StrCat("there is a file ", path, "; choose another name"));
-  }
-  std::FILE* const file = std::fopen(PartialPath(path).c_str(), "wbe");
+  std::error_code error;
+  const bool exists = std::filesystem::exists(path, error);
+  if (error) return absl::ErrnoToStatus(error.value(), path);
+  if (exists) return IsThere(path);
+  std::string aside = AsidePath(path);
+  std::FILE* const file = std::fopen(aside.c_str(), "wbe");
   if (file == nullptr) return absl::ErrnoToStatus(errno, path);
-  return std::unique_ptr<FileStream>(new FileStream(path, file));
+  return std::unique_ptr<FileStream>(
+      new FileStream(path, std::move(aside), file));
 }
 
 FileStream::~FileStream() {
   if (file_ == nullptr) return;
   std::fclose(file_);
-  unlink(PartialPath(path_).c_str());
+  unlink(aside_.c_str());
 }
 
 absl::Status FileStream::Append(absl::string_view bytes) {
@@ -48,9 +64,11 @@ absl::Status FileStream::Append(absl::string_view bytes) {
 }
 
 absl::Status FileStream::Commit() {
-  if (std::fflush(file_) != 0 || fsync(fileno(file_)) != 0 ||
-      rename(PartialPath(path_).c_str(), path_.c_str()) != 0) {
+  if (std::fflush(file_) != 0 || fsync(fileno(file_)) != 0) {
     return absl::ErrnoToStatus(errno, path_);
+  }
+  if (const int error = MoveToNewName(aside_, path_); error != 0) {
+    return error == EEXIST ? IsThere(path_) : absl::ErrnoToStatus(error, path_);
   }
   const int closed = std::fclose(std::exchange(file_, nullptr));
   if (closed != 0) return absl::ErrnoToStatus(errno, path_);

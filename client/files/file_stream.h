@@ -13,8 +13,8 @@
 
 namespace attendant {
 
-// Written beside its place, as PATH.partial, until it is whole; what is not
-// committed is removed at the end. Not thread-safe. Errors name the path.
+// Written beside its place until it is whole; what is not committed is removed
+// at the end. Not thread-safe. Errors name the path.
 class FileStream {
  public:
   // AlreadyExists if there is a file PATH.
@@ -25,14 +25,16 @@ class FileStream {
   FileStream& operator=(const FileStream&) = delete;
 
   absl::Status Append(absl::string_view bytes);
-  // Syncs the file and gives it its name. Nothing after it.
+  // Syncs the file and gives it its name. AlreadyExists if another has got it
+  // meanwhile. Nothing after it.
   absl::Status Commit();
 
  private:
-  FileStream(std::string path, std::FILE* file)
-      : path_(std::move(path)), file_(file) {}
+  FileStream(std::string path, std::string aside, std::FILE* file)
+      : path_(std::move(path)), aside_(std::move(aside)), file_(file) {}
 
   const std::string path_;
+  const std::string aside_;
   std::FILE* file_;  // null: committed
 };
 

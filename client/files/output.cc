@@ -73,15 +73,11 @@ absl::Status WriteAndSync(const std::string& path, const std::string& content) {
   return absl::ErrnoToStatus(error, path);
 }
 
-std::string Aside(const std::string& path) {
-  return absl::StrCat(path, ".partial-", getpid());
-}
-
 absl::Status WriteAll(const std::string& directory,
                       const std::vector<OutputFile>& files) {
   for (const OutputFile& file : files) {
     const std::string path = absl::StrCat(directory, "/", file.name);
-    ATTENDANT_RETURN_IF_ERROR(WriteAndSync(Aside(path), file.content));
+    ATTENDANT_RETURN_IF_ERROR(WriteAndSync(AsidePath(path), file.content));
   }
   const std::string last = absl::StrCat(directory, "/", files.back().name);
   if (unlink(last.c_str()) != 0 && errno != ENOENT) {
@@ -89,7 +85,7 @@ absl::Status WriteAll(const std::string& directory,
   }
   for (const OutputFile& file : files) {
     const std::string path = absl::StrCat(directory, "/", file.name);
-    if (std::rename(Aside(path).c_str(), path.c_str()) != 0) {
+    if (std::rename(AsidePath(path).c_str(), path.c_str()) != 0) {
       return absl::ErrnoToStatus(errno, path);
     }
   }
@@ -97,6 +93,10 @@ absl::Status WriteAll(const std::string& directory,
 }
 
 }  // namespace
+
+std::string AsidePath(const std::string& path) {
+  return absl::StrCat(path, ".partial-", getpid());
+}
 
 absl::Status CheckWritableDirectory(const std::string& directory) {
   std::error_code error;
@@ -124,7 +124,7 @@ absl::Status WriteDirectory(const std::string& directory,
   const absl::Status status = WriteAll(directory, files);
   if (!status.ok()) {
     for (const OutputFile& file : files) {
-      unlink(Aside(absl::StrCat(directory, "/", file.name)).c_str());
+      unlink(AsidePath(absl::StrCat(directory, "/", file.name)).c_str());
     }
   }
   return status;

@@ -15,6 +15,10 @@ struct OutputFile {
   std::string content;
 };
 
+// Where a file of this path is written until it is whole: a name beside it that
+// no other process takes.
+std::string AsidePath(const std::string& path);
+
 // Whether WriteDirectory could write into `directory`, for a caller that has
 // much to do before it does. Changes nothing.
 absl::Status CheckWritableDirectory(const std::string& directory);

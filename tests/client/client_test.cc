@@ -5,6 +5,9 @@
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <future>
@@ -16,6 +19,7 @@
 #include "client/importer.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
+#include "core/base/status.h"
 #include "tests/support/status_matchers.h"
 
 namespace attendant {
@@ -361,6 +365,28 @@ TEST_F(ClientTest, SaysWhereNoServerAnswers) {
                                .wait_for_ready = true}),
               StatusIs(absl::StatusCode::kUnavailable,
                        AllOf(HasSubstr(address_), HasSubstr("100ms"))));
+}
+
+// As of a process that was stopped: the kernel takes the connection in.
+TEST_F(ClientTest, SaysWhereSomethingListensAndSaysNothing) {
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_EQ(bind(listener, any, size), 0);
+  ASSERT_EQ(listen(listener, 10), 0);
+  ASSERT_EQ(getsockname(listener, any, &size), 0);
+  const std::string silent =
+      absl::StrCat("127.0.0.1:", ntohs(address.sin_port));
+  const absl::Status status =
+      Client::Connect({.server = silent, .deadline = absl::Milliseconds(200)})
+          .status();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable,
+                               AllOf(HasSubstr(silent), HasSubstr("200ms"))));
+  EXPECT_EQ(ReasonOf(status), kSilent);
+  close(listener);
 }
 
 TEST_F(ClientTest, RefusesADeadlineOfNothing) {

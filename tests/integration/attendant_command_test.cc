@@ -175,6 +175,38 @@ TEST_F(AttendantCommandTest, UpdatesAndDeletesByConditionAndFilter) {
   EXPECT_EQ(json::parse(again.out)["storedCount"], 1);
 }
 
+TEST_F(AttendantCommandTest, AFileChangesPartsOfManyItems) {
+  CreatePoints();
+  const std::string keys = File("keys.npy", NpyBytes(Keys(), 2));
+  const std::string ids = File("ids.txt", Ids());
+  RunJson({"items", "import", "points", "--keys", "key=" + keys, "--ids", ids,
+           "--attributes",
+           File("before.jsonl", "{\"id\": \"item1\", \"name\": \"red\"}\n")});
+  const json updated =
+      RunJson({"items", "update", "points", "--attributes",
+               File("after.jsonl",
+                    "{\"id\": \"item3\", \"name\": \"blue\"}\n"
+                    "{\"id\": \"item5\", \"name\": \"green\"}\n")});
+  EXPECT_EQ(updated["updatedCount"], 2);
+  const json items =
+      RunJson({"items", "get", "points", "item1", "item3", "item5"})["items"];
+  EXPECT_EQ(items[0]["attributes"]["name"]["stringValue"], "red");
+  EXPECT_EQ(items[1]["attributes"]["name"]["stringValue"], "blue");
+  EXPECT_EQ(items[2]["attributes"]["name"]["stringValue"], "green");
+  EXPECT_FALSE(items[2]["keys"]["key"].is_null());
+  const CommandResult missing =
+      Run({"items", "update", "points", "--attributes",
+           File("missing.jsonl",
+                "{\"id\": \"item3\", \"name\": \"red\"}\n"
+                "{\"id\": \"none\", \"name\": \"red\"}\n")});
+  EXPECT_EQ(missing.exit_status, 1);
+  EXPECT_THAT(missing.err, AllOf(HasSubstr("updated 0 items"),
+                                 HasSubstr("items[1]"), HasSubstr("none")));
+  EXPECT_EQ(Run({"items", "update", "points"}).exit_status, 2);
+  EXPECT_EQ(Run({"items", "update", "points", "--set", "name=x"}).exit_status,
+            2);
+}
+
 TEST_F(AttendantCommandTest, AFilterLeavesTheItemsItIsTrueOf) {
   CreatePoints();
   const std::string keys = File("keys.npy", NpyBytes(Keys(), 2));
@@ -195,8 +227,10 @@ TEST_F(AttendantCommandTest, AFilterLeavesTheItemsItIsTrueOf) {
   EXPECT_THAT(none.out, AllOf(HasSubstr("Nothing was eligible"),
                               Not(HasSubstr("Weights sum to 1"))));
   // All items again, without the attributes that two had.
-  EXPECT_THAT(ImportPoints(keys, ids).err,
-              HasSubstr("Replaced whole, with keys and attributes: 40 items"));
+  EXPECT_THAT(
+      ImportPoints(keys, ids).err,
+      AllOf(HasSubstr("lose their attributes"),
+            HasSubstr("Replaced whole, with keys and attributes: 40 items")));
   const CommandResult refused =
       Run({"attend", "points", "--vector", "1,0", "--filter", "name ~ 'red'"});
   EXPECT_NE(refused.exit_status, 0);
