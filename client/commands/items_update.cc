@@ -2,7 +2,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -59,6 +61,16 @@ absl::StatusOr<v1::AttributeValue> ParseAttribute(
       absl::StrCat("--set: the catalog has no attribute '", name, "'"));
 }
 
+// NAME=VALUE, whose value may be empty: a text.
+absl::StatusOr<std::pair<std::string, std::string>> ParseSetting(
+    const std::string& flag) {
+  const std::size_t split = flag.find('=');
+  if (split == std::string::npos || split == 0) {
+    return Malformed(flag, "NAME=VALUE");
+  }
+  return std::make_pair(flag.substr(0, split), flag.substr(split + 1));
+}
+
 void Report(const v1::BatchUpdateItemsResponse& response,
             const Context& context) {
   if (context.json) {
@@ -75,14 +87,23 @@ absl::StatusOr<v1::Item> ReadChange(const UpdateItemsFlags& flags,
                                     const v1::CatalogSchema& schema,
                                     google::protobuf::FieldMask& mask) {
   v1::Item item;
+  std::set<std::string> changed;
+  const auto once = [&changed](const std::string& name) {
+    return changed.insert(name).second
+               ? absl::OkStatus()
+               : absl::InvalidArgumentError(absl::StrCat(
+                     "attribute '", name, "': got two changes, want one"));
+  };
   for (const std::string& flag : flags.set) {
-    ATTENDANT_ASSIGN_OR_RETURN(const auto assignment, ParseAssignment(flag));
+    ATTENDANT_ASSIGN_OR_RETURN(const auto assignment, ParseSetting(flag));
+    ATTENDANT_RETURN_IF_ERROR(once(assignment.first));
     ATTENDANT_ASSIGN_OR_RETURN(
         (*item.mutable_attributes())[assignment.first],
         ParseAttribute(schema, assignment.first, assignment.second));
     mask.add_paths(absl::StrCat("attributes.", assignment.first));
   }
   for (const std::string& name : flags.unset) {
+    ATTENDANT_RETURN_IF_ERROR(once(name));
     mask.add_paths(absl::StrCat("attributes.", name));
   }
   for (const std::string& flag : flags.keys) {
@@ -172,7 +193,7 @@ void AddItemsUpdateCommand(CLI::App& items, Context& context) {
   AddRepeated(*command, "--set", flags->set,
               "An attribute as NAME=VALUE: a text or time as it is, all else "
               "as JSON")
-      ->check(CLI::Validator(Accepts(&ParseAssignment), ""))
+      ->check(CLI::Validator(Accepts(&ParseSetting), ""))
       ->needs(ids);
   AddRepeated(*command, "--unset", flags->unset,
               "An attribute that the items shall not have")

@@ -88,8 +88,12 @@ absl::StatusOr<QueryVector> VectorOfExamples(const Snapshot& snapshot,
   // In doubles, where no sum of floats is too small or large to be scaled.
   if (combine == CombineKind::kUnit) ScaleToUnit(sum);
   resolved.vector.assign(sum.begin(), sum.end());
-  ATTENDANT_RETURN_IF_ERROR(
-      ValidateFinite(resolved.vector, absl::StrCat(path, ".examples")));
+  const std::string examples_path = absl::StrCat(path, ".examples");
+  if (!ValidateFinite(resolved.vector, examples_path).ok()) {
+    return InvalidField(examples_path,
+                        "examples whose weighted sum is infinite",
+                        "smaller weights, or items of smaller keys");
+  }
   Combine(combine, count, resolved.vector);
   return resolved;
 }

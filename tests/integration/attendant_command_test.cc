@@ -205,6 +205,18 @@ TEST_F(AttendantCommandTest, AFileChangesPartsOfManyItems) {
   EXPECT_EQ(Run({"items", "update", "points"}).exit_status, 2);
   EXPECT_EQ(Run({"items", "update", "points", "--set", "name=x"}).exit_status,
             2);
+  for (const char* second : {"--set", "--unset"}) {
+    const std::string change =
+        second == std::string("--set") ? "name=b" : "name";
+    EXPECT_THAT(Run({"items", "update", "points", "item3", "--set", "name=a",
+                     second, change})
+                    .err,
+                HasSubstr("attribute 'name': got two changes"));
+  }
+  RunText({"items", "update", "points", "item3", "--set", "name="});
+  EXPECT_EQ(RunJson({"items", "get", "points",
+                     "item3"})["items"][0]["attributes"]["name"]["stringValue"],
+            "");
 }
 
 TEST_F(AttendantCommandTest, AFilterLeavesTheItemsItIsTrueOf) {
