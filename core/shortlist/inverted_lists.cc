@@ -87,7 +87,7 @@ void InvertedLists::Summarise(const ListSums& sums, std::uint64_t seed) {
     made->reaches[l] =
         static_cast<float>(std::sqrt(2 * variance * std::log(count)));
   }
-  made->Encode(seed);
+  made->codes = KeyCodes(made->view(), {}, seed);
   means = std::move(made);
 }
 

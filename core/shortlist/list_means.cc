@@ -137,21 +137,8 @@ absl::StatusOr<std::shared_ptr<const ListMeans>> ListMeans::Load(
       std::any_of(loaded->reaches.begin(), loaded->reaches.end(), IsPromise);
   if (!fits)
     return absl::DataLossError("it is no training of lists: their means");
-  loaded->Encode(seed);
+  loaded->codes = KeyCodes(loaded->view(), {}, seed);
   return loaded;
-}
-
-void ListMeans::Encode(std::uint64_t seed) {
-  codes = KeyCodes(view(), {}, seed);
-  double sum = 0;
-  double count = 0;
-  for (std::int64_t l = 0; l < list_count(); ++l) {
-    if (!Promises(l)) continue;
-    const double scale = codes.scales()[static_cast<std::size_t>(l)];
-    sum += scale * scale;
-    ++count;
-  }
-  mean_square_scale = count > 0 ? sum / count : 0;
 }
 
 void ListMeans::ScoreLists(std::span<const float> query,

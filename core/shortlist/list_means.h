@@ -26,8 +26,6 @@ struct ListMeans {
   std::vector<float> reaches;  // [lists]
   std::vector<float> counts;   // [lists], of those keys
   KeyCodes codes;              // of the means
-  // Of the codes' scales, the mean square over the lists that have keys.
-  double mean_square_scale = 0;
 
   std::int64_t list_count() const {
     return static_cast<std::int64_t>(reaches.size());
@@ -44,8 +42,6 @@ struct ListMeans {
   static bool IsPromise(float reach) { return reach >= 0; }
   std::int64_t memory_bytes() const;
 
-  // Sets the codes, of the means.
-  void Encode(std::uint64_t seed);
   // All but the codes, which Load makes by this seed. DataLoss if there are no
   // such means.
   void Save(ByteSink& sink) const;

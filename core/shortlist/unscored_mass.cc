@@ -390,16 +390,22 @@ double UnscoredMass::LogScoreVariance(const ListMeans& means,
                                       const Prediction& prediction) {
   const float max = prediction.Max();
   if (max == kMinusInfinityF || !means.codes.usable()) return kMinusInfinity;
-  const double square_sum =
-      ActiveKernels()
-          .SumExps(prediction.log_sums.data(),
-                   static_cast<std::int64_t>(prediction.log_sums.size()), max,
-                   nullptr)
-          .sum_square;
-  const double of_score =
-      visited.coded->LogitVariancePerSquareScale(CodeBits::k4) *
-      means.mean_square_scale;
-  return 2.0 * max + std::log(std::expm1(of_score) * square_sum);
+  // Of each list what it holds times the scale of its mean's code.
+  thread_local std::vector<float> scaled;
+  const Kernels& kernels = ActiveKernels();
+  const std::size_t count = prediction.log_sums.size();
+  scaled.resize(count);
+  kernels.SumExps(prediction.log_sums.data(), static_cast<std::int64_t>(count),
+                  max, scaled.data());
+  const float* __restrict scales = means.codes.scales().data();
+  float* __restrict of_list = scaled.data();
+  for (std::size_t l = 0; l < count; ++l) of_list[l] *= scales[l];
+  float square_sum = 0;
+  kernels.DotRows(of_list, of_list, 1, static_cast<std::int64_t>(count),
+                  &square_sum);
+  const double variance =
+      visited.coded->LogitVariancePerSquareScale(CodeBits::k4);
+  return 2.0 * max + std::log(variance * square_sum);
 }
 
 // Systematic draws: one uniform number for all, so that lists which hold much
