@@ -141,6 +141,12 @@ int Serve(const Flags& flags) {
                 {"error", std::string(recovery.damage.message())},
                 {"what_now", "the index is built again; nothing is lost"}});
     }
+    if (!recovery.keys_in_memory.ok()) {
+      LogEvent(LogLevel::kWarning, "keys_in_memory",
+               {{"catalog", catalog->record().name},
+                {"error", std::string(recovery.keys_in_memory.message())},
+                {"what_now", "they go to files with the next index build"}});
+    }
   }
   if (const absl::Status left = (*catalogs)->left_overs(); !left.ok()) {
     LogEvent(LogLevel::kWarning, "left_overs_not_removed",

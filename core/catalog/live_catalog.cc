@@ -5,14 +5,10 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/clock.h"
-#include "core/base/fail_point.h"
 #include "core/base/status.h"
-#include "core/catalog/dead_rows.h"
 #include "core/catalog/head_keys.h"
-#include "core/catalog/segment_files.h"
 #include "core/catalog/snapshot_memory.h"
 
 namespace attendant {
@@ -94,82 +90,6 @@ void LiveCatalog::EndBackgroundWork() {
   // Who saw that it is not closing adds a task before it lets go of the lock.
   { MutexLock lock(&mutex_); }
   background_->Remove(this);
-}
-
-absl::Status LiveCatalog::LoadItems() {
-  segment_files_ = std::make_unique<SegmentFiles>(store_->segment_directory(),
-                                                  &store_->scratch_files());
-  auto next = std::make_shared<Snapshot>(*current_);
-  absl::StatusOr<bool> loaded = LoadSegments(*next);
-  if (!loaded.ok() || !*loaded) {
-    recovery_ = {.damage = loaded.status()};
-    growing_ = {};
-    // What can't be read now, for want of file handles or of rights, may be
-    // sound, and is in nobody's way until it is written anew.
-    if (loaded.ok() || absl::IsDataLoss(loaded.status())) {
-      if (!loaded.ok()) ATTENDANT_FAIL_POINT("recovery.before_clear");
-      ATTENDANT_RETURN_IF_ERROR(segment_files_->Clear());
-      if (!loaded.ok()) ATTENDANT_FAIL_POINT("recovery.after_clear");
-    }
-    log_begin_ = store_->sequence();
-    logged_change_count_ = 0;
-    next = std::make_shared<Snapshot>(*current_);
-    ATTENDANT_RETURN_IF_ERROR(store_->Scan("", [&](const Item& item) {
-      mutex_.AssertHeld();
-      AppendRow(*next, item);
-      return true;
-    }));
-  }
-  next->sequence = store_->sequence();
-  assigned_sequence_ = next->sequence;
-  AssignGrowing();
-  Publish(std::move(next));
-  if (Plan(/*settled=*/true).needed()) ScheduleMerge(absl::ZeroDuration());
-  ScheduleLearning();
-  return absl::OkStatus();
-}
-
-absl::StatusOr<bool> LiveCatalog::LoadSegments(Snapshot& next) {
-  ATTENDANT_ASSIGN_OR_RETURN(std::optional<SegmentFiles::Loaded> loaded,
-                             segment_files_->Load(*current_));
-  if (!loaded.has_value()) return false;
-  if (loaded->sequence > store_->sequence()) {
-    return absl::DataLossError(
-        absl::StrCat("its segments are of write ", loaded->sequence,
-                     ", and its database is of write ", store_->sequence()));
-  }
-  next.segments = std::move(loaded->segments);
-  for (std::size_t f = 0; f < next.wanted_indexes.size(); ++f) {
-    if (next.segments.empty()) break;
-    // AUTO keeps the index that there is.
-    next.wanted_indexes[f] = next.QueriedIndex(0, static_cast<int>(f)).kind();
-  }
-  recovery_.segment_count = static_cast<std::int64_t>(next.segments.size());
-  recovery_.row_count = next.item_count();
-  ATTENDANT_FAIL_POINT("recovery.before_replay");
-  absl::flat_hash_set<std::string> changed;
-  ATTENDANT_RETURN_IF_ERROR(store_->ScanChanges(
-      loaded->sequence, [&](absl::string_view id) { changed.emplace(id); }));
-  DeadRows dead;
-  for (const std::string& id : changed) dead.Kill(next, id);
-  next.sequence = loaded->sequence + 1;
-  constexpr std::size_t kBatchItems = 256;
-  const std::vector<absl::string_view> ids(changed.begin(), changed.end());
-  for (std::size_t begin = 0; begin < ids.size(); begin += kBatchItems) {
-    ATTENDANT_RETURN_IF_ERROR(
-        store_->Get(std::span(ids).subspan(
-                        begin, std::min(kBatchItems, ids.size() - begin)),
-                    [&](std::size_t, const std::optional<StoredItem>& stored) {
-                      mutex_.AssertHeld();
-                      if (stored.has_value()) AppendRow(next, *stored);
-                      return absl::OkStatus();
-                    }));
-  }
-  recovery_.replayed_count = static_cast<std::int64_t>(changed.size());
-  logged_change_count_ = recovery_.replayed_count;
-  log_begin_ = loaded->sequence;
-  ATTENDANT_FAIL_POINT("recovery.after_replay");
-  return true;
 }
 
 absl::Status LiveCatalog::CheckOpen() const {

@@ -81,7 +81,9 @@ struct Recovery {
   std::int64_t replayed_count = 0;
   // Why files were not used, where there were some: DataLoss, or errors of
   // reading them. Their segments are built anew.
-  absl::Status damage;
+  absl::Status damage = {};
+  // Why keys of fields with keys_on_disk are in memory until they are built.
+  absl::Status keys_in_memory = {};
 };
 
 // Per-item outcome of an import.
@@ -300,6 +302,12 @@ class LiveCatalog {
   absl::Status CutLog(std::int64_t sequence)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AppendRow(Snapshot& next, const Item& item)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Once the growing segment is full, and nobody reads it yet: the keys of
+  // fields with keys_on_disk, where these have enough for an index, go to
+  // files, so that a catalog need not fit into memory to be opened. Where the
+  // disk does not take them they stay, if memory has room for more of them.
+  absl::Status MoveLoadedKeys(const Snapshot& next)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AppendHeadKeys(const Snapshot& next, int field,
                       std::span<const float> key)

@@ -1,10 +1,12 @@
 // Stored snapshots of the catalogs of a CatalogSet.
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/fail_point.h"
 #include "core/base/status.h"
 #include "core/catalog/catalog_set.h"
+#include "core/catalog/head_keys.h"
 #include "core/storage/files.h"
 #include "core/storage/snapshot_files.h"
 
@@ -17,6 +19,25 @@ absl::Status NameTaken(absl::string_view name, bool is_alias) {
       absl::StrCat("'", name, "' is ", is_alias ? "an alias" : "a catalog",
                    "; restore to another name"),
       is_alias ? "ALIAS_EXISTS" : "CATALOG_EXISTS");
+}
+
+// What its items take in memory: about what they take on the disk, but for keys
+// that go to files (LiveCatalog::MoveLoadedKeys).
+std::int64_t RestoredBytes(const SnapshotManifest& manifest,
+                           const SnapshotFiles::Verified& verified) {
+  std::int64_t bytes = manifest.byte_count();
+  for (const KeyFieldSchema& field : verified.record.schema.key_fields) {
+    if (!field.keys_on_disk) continue;
+    const bool has_heads = std::any_of(
+        verified.models.begin(), verified.models.end(),
+        [&](const ModelRecord& model) {
+          return model.name == field.model && StoredHeadCount(&model.model) > 0;
+        });
+    // Those of heads do, and are not on the disk.
+    if (has_heads) continue;
+    bytes -= manifest.item_count * field.dim * std::int64_t{sizeof(float)};
+  }
+  return std::max<std::int64_t>(0, bytes);
 }
 
 }  // namespace
@@ -124,10 +145,10 @@ absl::StatusOr<std::shared_ptr<LiveCatalog>> CatalogSet::RestoreSnapshot(
   ATTENDANT_ASSIGN_OR_RETURN(const auto lease, snapshots().Open(id));
   ATTENDANT_ASSIGN_OR_RETURN(SnapshotFiles::Verified verified,
                              snapshots().Verify(*lease, work));
-  // In memory items take about what they take on the disk.
   ATTENDANT_ASSIGN_OR_RETURN(
       MemoryBudget::Account room,
-      memory_->Reserve("a restored catalog", lease->manifest().byte_count()));
+      memory_->Reserve("a restored catalog",
+                       RestoredBytes(lease->manifest(), verified)));
   ATTENDANT_RETURN_IF_ERROR(
       CheckOpenFiles("a restored catalog", kCatalogFiles));
   // From here on something changes.

@@ -32,14 +32,15 @@ bool MayAssign(const IvfTraining* training) {
 }
 
 // Scores those of `rows`, all of them eligible, and nothing else.
-absl::Status ScanRows(const ScanQuery& query, const float* keys,
-                      const float* inverse_norms,
+absl::Status ScanRows(const ScanQuery& query, const KeyFloats& keys,
+                      std::int64_t dim, const float* inverse_norms,
                       std::span<const RowIndex> rows, AttentionState& state) {
+  keys.Await(rows, dim);
   RowScan scan(query, state);
   ATTENDANT_RETURN_IF_ERROR(scan.Start());
   // Each row's key is at its own place.
   ATTENDANT_RETURN_IF_ERROR(
-      scan.ScanScattered(keys, inverse_norms, rows, rows));
+      scan.ScanScattered(keys.data(), inverse_norms, rows, rows));
   return scan.Finish();
 }
 
@@ -48,22 +49,24 @@ absl::Status ScanRows(const ScanQuery& query, const float* keys,
 FlatIndex::FlatIndex(std::int64_t dim, std::int64_t capacity,
                      std::shared_ptr<const IvfTraining> training)
     : dim_(dim),
-      keys_(static_cast<std::size_t>(capacity * dim)),
       inverse_norms_(static_cast<std::size_t>(capacity)),
       lists_(MayAssign(training.get())
                  ? std::make_unique<GrowingLists>(std::move(training), capacity)
                  : nullptr) {
-  if (keys_.size() > kSmallPageFloats) {
-    PreferHugePages(keys_.data() + kSmallPageFloats,
-                    (keys_.size() - kSmallPageFloats) * sizeof(float));
+  AlignedBuffer<float> keys(static_cast<std::size_t>(capacity * dim));
+  if (keys.size() > kSmallPageFloats) {
+    PreferHugePages(keys.data() + kSmallPageFloats,
+                    (keys.size() - kSmallPageFloats) * sizeof(float));
   }
+  writable_keys_ = keys.data();
+  keys_ = KeyFloats(std::move(keys));
 }
 
 FlatIndex::~FlatIndex() = default;
 
 void FlatIndex::Append(std::span<const float> key) {
   const std::int64_t row = row_count_.load(std::memory_order_relaxed);
-  std::copy(key.begin(), key.end(), keys_.data() + row * dim_);
+  std::copy(key.begin(), key.end(), writable_keys_ + row * dim_);
   inverse_norms_[static_cast<std::size_t>(row)] = InverseNorm(key);
   max_norm_.store(std::max(max_norm(), Norm(key)), std::memory_order_relaxed);
   row_count_.store(row + 1, std::memory_order_relaxed);
@@ -76,6 +79,19 @@ void FlatIndex::AssignLists() {
   lists_->Assign(row_end, [this](RowIndex row) { return Key(row); });
 }
 
+absl::Status FlatIndex::MoveKeys(ScratchFiles& files) {
+  const std::vector<float> none(static_cast<std::size_t>(dim_));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      keys_, KeyFloats::Gather(
+                 row_count_.load(std::memory_order_relaxed), dim_, &files,
+                 [&](std::int64_t row) {
+                   const auto key = Key(static_cast<RowIndex>(row));
+                   return key.empty() ? std::span<const float>(none) : key;
+                 }));
+  writable_keys_ = nullptr;
+  return absl::OkStatus();
+}
+
 const std::shared_ptr<const IvfTraining>& FlatIndex::training() const {
   return lists_ == nullptr ? KeyIndex::training() : lists_->training();
 }
@@ -86,7 +102,8 @@ std::int32_t FlatIndex::ListOf(RowIndex row) const {
 
 std::span<const float> FlatIndex::Key(RowIndex row) const {
   if (std::isnan(inverse_norms_[static_cast<std::size_t>(row)])) return {};
-  return {keys_.data() + row * dim_, static_cast<std::size_t>(dim_)};
+  // Of a file in runs: it is read to build another index, row after row.
+  return {keys_.runs() + row * dim_, static_cast<std::size_t>(dim_)};
 }
 
 std::uint64_t FlatIndex::Keyed(std::int64_t w, std::uint64_t rows) const {
@@ -122,7 +139,7 @@ bool FlatIndex::ScanLists(ScanTask& task) const {
   thread_local std::vector<RowIndex> rows;
   lists_->Collect(carry->lists(), EligibleRows(*task.query), rows);
   if (const absl::Status status = ScanRows(
-          *task.query, keys_.data(), inverse_norms_.data(), rows, *task.state);
+          *task.query, keys_, dim_, inverse_norms_.data(), rows, *task.state);
       !status.ok()) {
     task.stats = status;
     return true;
@@ -152,7 +169,7 @@ void FlatIndex::ScanTogether(std::span<ScanTask> tasks) const {
     pointers.push_back(&task);
   }
   if (pointers.empty()) return;
-  ScanEveryKey({.keys = keys_.data(),
+  ScanEveryKey({.keys = keys_.runs(),
                 .inverse_norms = inverse_norms_.data(),
                 .key_count = row_end,
                 .dim = dim_,
@@ -163,8 +180,10 @@ void FlatIndex::ScanTogether(std::span<ScanTask> tasks) const {
 MemoryParts FlatIndex::memory() const {
   const std::int64_t bytes = row_count_.load(std::memory_order_relaxed) *
                              static_cast<std::int64_t>(sizeof(float));
-  return {.keys = bytes * dim_,
-          .index = bytes + (lists_ == nullptr ? 0 : lists_->memory_bytes())};
+  MemoryParts parts = {
+      .index = bytes + (lists_ == nullptr ? 0 : lists_->memory_bytes())};
+  (keys_.on_disk() ? parts.mapped : parts.keys) = bytes * dim_;
+  return parts;
 }
 
 }  // namespace attendant

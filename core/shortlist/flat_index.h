@@ -8,6 +8,8 @@
 #include <span>
 
 #include "core/base/aligned_buffer.h"
+#include "core/base/scratch_files.h"
+#include "core/shortlist/key_floats.h"
 #include "core/shortlist/key_index.h"
 
 namespace attendant {
@@ -37,6 +39,10 @@ class FlatIndex : public KeyIndex {
   // lists; to be called before they are published. Writer only. Throws
   // std::bad_alloc; then nothing has changed.
   void AssignLists();
+  // Moves the keys to a file: of rows that nobody reads yet, after the last one
+  // is appended. Errors of ScratchFiles; throws std::bad_alloc; either leaves
+  // them in memory. Writer only.
+  absl::Status MoveKeys(ScratchFiles& files);
 
   IndexKind kind() const override { return IndexKind::kFlat; }
   std::int64_t dim() const override { return dim_; }
@@ -65,7 +71,8 @@ class FlatIndex : public KeyIndex {
   std::atomic<std::int64_t> row_count_ = 0;  // publishes nothing
   // Of the rows appended so far, which a reader may see before it sees them.
   std::atomic<double> max_norm_ = 0;
-  AlignedBuffer<float> keys_;  // [capacity, dim]
+  KeyFloats keys_;        // [capacity, dim]; in a file [rows, dim]
+  float* writable_keys_;  // the same in memory; null: they are in a file
   // 1 / |key|; 0 for a zero key; NaN for a row without a key.
   AlignedBuffer<float> inverse_norms_;
   std::unique_ptr<GrowingLists> lists_;  // null: rows are in none

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/shortlist/flat_index.h"
 #include "core/shortlist/ivf_index.h"
 #include "core/shortlist/pq_index.h"
 #include "tests/core/shortlist/scan_fixture.h"
@@ -146,6 +147,30 @@ TEST(KeysOnDiskTest, ProductCodesAnswerTheSame) {
   const auto disk = Build<PqIndex, PqOptions>(table, ScoreKind::kDot, &files);
   EXPECT_EQ(files.mapped_count(), 1);
   ExpectItsFloatsOnDisk(table, *memory, *disk);
+  ExpectTheSameAnswers(table, *memory, *disk);
+}
+
+// Those of FLAT, once they are moved.
+TEST(KeysOnDiskTest, RowsAnswerTheSame) {
+  const KeyTable table = TheKeys();
+  const auto flat = [&] {
+    auto index = std::make_unique<FlatIndex>(kDim, kRows);
+    for (const auto key : table.keys) index->Append(key);
+    return index;
+  };
+  const auto memory = flat();
+  const auto disk = flat();
+  MemoryFiles files;
+  files.FailAfter(1000, absl::ResourceExhaustedError("the disk is full"));
+  EXPECT_THAT(disk->MoveKeys(files),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("the disk is full")));
+  EXPECT_EQ(disk->disk_bytes(), 0);
+  ExpectTheSameAnswers(table, *memory, *disk);
+  files.FailAfter(0, absl::OkStatus());
+  ASSERT_OK(disk->MoveKeys(files));
+  EXPECT_EQ(disk->disk_bytes(), kRows * kDim * 4);
+  EXPECT_EQ(memory->memory_bytes() - disk->memory_bytes(), kRows * kDim * 4);
   ExpectTheSameAnswers(table, *memory, *disk);
 }
 

@@ -1,0 +1,176 @@
+// Catalogs of keys on disk that come back from their items alone.
+#include <gmock/gmock.h>
+
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "core/base/fail_point.h"
+#include "core/base/memory_budget.h"
+#include "core/catalog/live_catalog.h"
+#include "tests/core/catalog/catalog_fixture.h"
+#include "tests/support/random_model.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::HasSubstr;
+
+class LiveCatalogLoadTest : public CatalogFixture {
+ protected:
+  static constexpr int kDim = 4;
+  // In segments of 1,024, 2,048, 4,096 and what is left.
+  static constexpr int kCount = 8000;
+  static constexpr std::int64_t kKeyBytes = kDim * std::int64_t{sizeof(float)};
+
+  // The items are on the disk; no index is built while a test looks.
+  void Store(IndexKind kind) {
+    CatalogSchema schema = OneFieldSchema(kDim);
+    schema.key_fields[0].index_kind = kind;
+    schema.key_fields[0].keys_on_disk = true;
+    LiveCatalogOptions options;
+    options.settle_time = absl::Hours(1);
+    options.auto_ivf_min_count = 2000;
+    options.retry_time = absl::Hours(1);
+    schema_ = schema;
+    options_ = options;
+    items_ = RandomItems(kCount, kDim, 1);
+    for (std::size_t i = 0; i < items_.size(); i += 97) items_[i].keys[0] = {};
+    MutexLock lock(&disk_->mutex);
+    for (const Item& item : items_) disk_->items[item.id] = {item, 1};
+    disk_->sequence = 1;
+  }
+  void TearDown() override { Close(); }
+
+  void Open() {
+    Close();
+    ASSERT_OK(ArmFailPoint("merge.before_publish=wait"));
+    Restart();
+  }
+  // What waits goes on, and ends.
+  void Close() {
+    EXPECT_OK(ArmFailPoint(""));
+    catalog_ = nullptr;
+  }
+
+  void ExpectAllItems() {
+    const auto snapshot = catalog_->snapshot();
+    EXPECT_EQ(snapshot->item_count(), kCount);
+    for (const Item& item : items_) {
+      const auto address = snapshot->Find(item.id);
+      ASSERT_TRUE(address.has_value()) << item.id;
+      ASSERT_EQ(snapshot->ItemAt(*address), item);
+    }
+  }
+  std::int64_t mapped() { return catalog_->memory().mapped; }
+
+  std::vector<Item> items_;
+};
+
+TEST_F(LiveCatalogLoadTest, KeysGoToFilesAsSegmentsFill) {
+  for (const IndexKind kind :
+       {IndexKind::kAuto, IndexKind::kIvf, IndexKind::kPq}) {
+    SCOPED_TRACE(Name(kind));
+    Store(kind);
+    schema_.key_fields[0].keys_on_disk = false;
+    Open();
+    EXPECT_EQ(mapped(), 0);
+    const std::int64_t all_in_memory = catalog_->memory_bytes();
+    ASSERT_OK_AND_ASSIGN(const AttendAnswer before,
+                         Ask(VectorQuery({1, -1, .5, 2})));
+    const std::vector<std::string> ids_before = IdsOf(before);
+    schema_.key_fields[0].keys_on_disk = true;
+    Open();
+    EXPECT_OK(catalog_->recovery().keys_in_memory);
+    // But for those before there were keys for an index, and those that grow.
+    EXPECT_EQ(mapped(), (2048 + 4096) * kKeyBytes);
+    EXPECT_EQ(catalog_->memory_bytes(), all_in_memory - mapped());
+    ExpectAllItems();
+    ASSERT_OK_AND_ASSIGN(const AttendAnswer after,
+                         Ask(VectorQuery({1, -1, .5, 2})));
+    EXPECT_EQ(after.log_partition, before.log_partition);
+    EXPECT_EQ(IdsOf(after), ids_before);
+    // Writes go on, and the index has all of it.
+    items_[5].keys[0] = {1, 2, 3, 4};
+    Upsert({items_[5]});
+    ASSERT_OK(ArmFailPoint(""));
+    catalog_->AwaitIndexes();
+    ASSERT_OK(catalog_->merge_status());
+    EXPECT_EQ(catalog_->index_states()[0].active_kind,
+              kind == IndexKind::kPq ? IndexKind::kPq : IndexKind::kIvf);
+    ExpectAllItems();
+  }
+}
+
+TEST_F(LiveCatalogLoadTest, TooFewForAnIndexStayInMemory) {
+  Store(IndexKind::kAuto);
+  options_.auto_ivf_min_count = kCount + 1;
+  Open();
+  EXPECT_EQ(mapped(), 0);
+  EXPECT_EQ(disk_->scratch_files.appended_bytes(), 0);
+}
+
+TEST_F(LiveCatalogLoadTest, KeysOfHeadsGoAndTheirItemsStay) {
+  Store(IndexKind::kIvf);
+  NamedModel model;
+  model.model =
+      std::make_shared<const AttentionModel>(RandomMultiHeadModel(kDim));
+  model.key_limit = std::numeric_limits<float>::max();
+  models_ = {model};
+  Open();
+  const std::int64_t row_floats =
+      model.model->multi_head()->key.weight.row_count;
+  EXPECT_EQ(mapped(), (2048 + 4096) * row_floats * std::int64_t{sizeof(float)});
+  ExpectAllItems();
+}
+
+TEST_F(LiveCatalogLoadTest, AFullDiskLeavesThemInMemory) {
+  Store(IndexKind::kIvf);
+  disk_->scratch_files.FailToCreate(
+      absl::ResourceExhaustedError("the disk is full"));
+  Open();
+  EXPECT_THAT(catalog_->recovery().keys_in_memory,
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("the disk is full")));
+  EXPECT_EQ(mapped(), 0);
+  ExpectAllItems();
+  // In the midst of a file.
+  disk_->scratch_files.FailToCreate(absl::OkStatus());
+  disk_->scratch_files.FailAfter(2048 * kKeyBytes,
+                                 absl::ResourceExhaustedError("full now"));
+  Open();
+  EXPECT_THAT(
+      catalog_->recovery().keys_in_memory,
+      StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("full now")));
+  EXPECT_EQ(mapped(), 2048 * kKeyBytes);
+  ExpectAllItems();
+  disk_->scratch_files.FailAfter(0, absl::OkStatus());
+}
+
+TEST_F(LiveCatalogLoadTest, WithoutRoomOnTheDiskAndInMemoryItIsNotOpened) {
+  Store(IndexKind::kIvf);
+  MemoryBudget::Options limits;
+  limits.limit_bytes = 100000;
+  MemoryBudget budget(limits);
+  options_.memory = &budget;
+  const auto open = [&] {
+    CatalogRecord record;
+    record.name = "shop";
+    record.uid = "0123456789abcdef";
+    record.schema = schema_;
+    return LiveCatalog::Open(record, std::vector<NamedModel>(1),
+                             std::make_unique<FakeStore>(disk_), &background_,
+                             options_);
+  };
+  disk_->scratch_files.FailToCreate(
+      absl::ResourceExhaustedError("the disk is full"));
+  const auto refused = open();
+  EXPECT_THAT(refused, StatusIs(absl::StatusCode::kResourceExhausted,
+                                HasSubstr("the disk is full")));
+  EXPECT_EQ(ReasonOf(refused.status()), "MEMORY_LIMIT");
+  disk_->scratch_files.FailToCreate(absl::OkStatus());
+  EXPECT_OK(open());
+}
+
+}  // namespace
+}  // namespace attendant
