@@ -85,6 +85,7 @@ void AddSnapshotCommands(CLI::App& app, Context& context);
 void AddImportCommand(CLI::App& items, Context& context);
 void AddItemsUpdateCommand(CLI::App& items, Context& context);
 void AddItemsDeleteCommand(CLI::App& items, Context& context);
+void AddItemsExportCommand(CLI::App& items, Context& context);
 void AddModelImportCommand(CLI::App& model, Context& context);
 void AddModelFromLsiCommand(CLI::App& model, Context& context);
 void AddFitLsiCommand(CLI::App& fit, Context& context);

@@ -2,6 +2,9 @@
 #include <csignal>
 #include <cstdint>
 #include <deque>
+#include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -10,6 +13,8 @@
 #include "client/commands/error_json.h"
 #include "client/commands/flags.h"
 #include "client/commands/import_rows.h"
+#include "client/commands/item_lines.h"
+#include "client/commands/item_source.h"
 #include "client/format/progress.h"
 #include "client/grpc_status.h"
 #include "client/importer.h"
@@ -36,57 +41,81 @@ void StopOnInterrupt() {
   sigaction(SIGINT, &action, nullptr);
 }
 
+struct ImportFlags {
+  std::string catalog;
+  std::vector<std::string> keys;
+  ImportInputs inputs;
+  std::string items;  // path
+  bool if_absent = false;
+};
+
 struct Rejection {
-  std::int64_t row = 0;
+  std::int64_t row = 0;  // its number
+  std::string id;
   std::string reason;
 };
 
 // Rows of which some never reach the server, and what became of them.
 class RowImport {
  public:
-  RowImport(ImportRows& rows, Importer& importer)
-      : rows_(rows), importer_(importer) {}
+  RowImport(ItemSource& source, Importer& importer)
+      : source_(source), importer_(importer) {}
 
   // Sends all rows. What was done before an error is done.
   absl::Status Send() {
-    Progress progress(stderr, "Importing", rows_.row_count());
-    for (std::int64_t row = 0; row < rows_.row_count() && interrupted == 0;
-         ++row) {
-      auto item = rows_.ReadItem(row);
-      if (item.ok()) {
-        sent_rows_.push_back(row);
-        ATTENDANT_RETURN_IF_ERROR(importer_.Add(*std::move(item)));
+    Progress progress(stderr, "Importing", source_.row_count());
+    while (interrupted == 0) {
+      ATTENDANT_ASSIGN_OR_RETURN(std::optional<SourceRow> row, source_.Next());
+      if (!row.has_value()) break;
+      if (row->item.ok()) {
+        ATTENDANT_RETURN_IF_ERROR(importer_.Add(*std::move(row->item)));
+        sent_.push_back({row->number, std::move(row->id)});
       } else {
-        rejections_.push_back({row, std::string(item.status().message())});
+        rejections_.push_back({row->number, std::move(row->id),
+                               std::string(row->item.status().message())});
       }
-      TakeFailures();
-      progress.Update(importer_.progress().acknowledged_count);
+      progress.Update(TakeFailures());
     }
     ATTENDANT_RETURN_IF_ERROR(importer_.Finish());
     return absl::OkStatus();
   }
 
-  void TakeFailures() {
+  // Returns how many of those sent are dealt with.
+  std::int64_t TakeFailures() {
+    // Before the failures, which come with what they are of.
+    const std::int64_t done_count = importer_.progress().acknowledged_count;
     for (const v1::ImportFailure& failure : importer_.TakeFailures()) {
-      const auto index = static_cast<std::size_t>(failure.item_index());
-      if (index >= sent_rows_.size()) continue;
+      const auto index =
+          static_cast<std::size_t>(failure.item_index() - forgotten_count_);
+      if (index >= sent_.size()) continue;
       rejections_.push_back(
-          {sent_rows_[index],
+          {sent_[index].number, sent_[index].id,
            std::string(FromRpcStatus(failure.status()).message())});
     }
+    for (; forgotten_count_ < done_count && !sent_.empty();
+         ++forgotten_count_) {
+      sent_.pop_front();
+    }
+    return done_count;
   }
 
   const std::vector<Rejection>& rejections() const { return rejections_; }
 
  private:
-  ImportRows& rows_;
+  struct Sent {
+    std::int64_t number = 0;
+    std::string id;
+  };
+
+  ItemSource& source_;
   Importer& importer_;
-  std::vector<std::int64_t> sent_rows_;  // by position in the stream
+  // In the order of the stream, but for the first forgotten_count_.
+  std::deque<Sent> sent_;
+  std::int64_t forgotten_count_ = 0;
   std::vector<Rejection> rejections_;
 };
 
-void NoteRejections(const std::vector<Rejection>& rejections,
-                    const ImportRows& rows) {
+void NoteRejections(const std::vector<Rejection>& rejections) {
   std::size_t shown = 0;
   for (const Rejection& rejection : rejections) {
     if (shown++ == kMaxRejectionsShown) {
@@ -97,12 +126,14 @@ void NoteRejections(const std::vector<Rejection>& rejections,
           " more; --json lists all"));
       return;
     }
-    PrintError(absl::StrCat("row ", rejection.row + 1, " (",
-                            rows.id(rejection.row), "): ", rejection.reason));
+    PrintError(absl::StrCat(
+        "row ", rejection.row,
+        rejection.id.empty() ? "" : absl::StrCat(" (", rejection.id, ")"), ": ",
+        rejection.reason));
   }
 }
 
-std::string ImportJson(const std::string& catalog, const ImportRows& rows,
+std::string ImportJson(const std::string& catalog, std::int64_t row_count,
                        const std::vector<Rejection>& rejections,
                        const ImportProgress& progress, double seconds,
                        const absl::Status& status) {
@@ -112,14 +143,14 @@ std::string ImportJson(const std::string& catalog, const ImportRows& rows,
     json = nlohmann::ordered_json::parse(ErrorJson(status));
   }
   json["catalog"] = catalog;
-  json["rowCount"] = rows.row_count();
+  json["rowCount"] = row_count;
   json["storedCount"] = progress.stored_count;
   json["rejectedCount"] = rejections.size();
   json["rejected"] = nlohmann::ordered_json::array();
   for (const Rejection& rejection : rejections) {
     nlohmann::ordered_json entry;
-    entry["row"] = rejection.row + 1;
-    entry["id"] = rows.id(rejection.row);
+    entry["row"] = rejection.row;
+    entry["id"] = rejection.id;
     entry["reason"] = rejection.reason;
     json["rejected"].push_back(std::move(entry));
   }
@@ -138,11 +169,11 @@ void NoteReplaced(std::int64_t replaced_count) {
 }
 
 // While it can still be interrupted.
-void NoteAttributesLost(const v1::Catalog& catalog, const ImportInputs& inputs,
-                        bool if_absent) {
-  if (if_absent || catalog.item_count() == 0 ||
-      catalog.schema().attributes().empty() || !inputs.attributes.empty() ||
-      !inputs.directories.empty()) {
+void NoteAttributesLost(const v1::Catalog& catalog, const ImportFlags& flags) {
+  if (flags.if_absent || catalog.item_count() == 0 ||
+      catalog.schema().attributes().empty() ||
+      !flags.inputs.attributes.empty() || !flags.inputs.directories.empty() ||
+      !flags.items.empty()) {
     return;
   }
   Note(
@@ -166,21 +197,26 @@ absl::Status OutcomeOf(const absl::Status& status,
                    FormatCount(static_cast<std::int64_t>(rejections.size()))));
 }
 
-absl::Status Import(const std::string& catalog, const ImportInputs& inputs,
-                    bool if_absent, const Context& context) {
+absl::StatusOr<std::unique_ptr<ItemSource>> OpenSource(
+    const ImportFlags& flags, const v1::CatalogSchema& schema) {
+  if (!flags.items.empty()) return ItemLines::Open(flags.items, schema);
+  return ImportRows::Open(flags.inputs, schema);
+}
+
+absl::Status Import(const ImportFlags& flags, const Context& context) {
+  const std::string& catalog = flags.catalog;
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
   v1::GetCatalogRequest request;
   request.set_name(catalog);
   ATTENDANT_ASSIGN_OR_RETURN(const auto response, client->GetCatalog(request));
-  ATTENDANT_ASSIGN_OR_RETURN(
-      const auto rows, ImportRows::Open(inputs, response.catalog().schema()));
-  if (!context.json) {
-    NoteAttributesLost(response.catalog(), inputs, if_absent);
-  }
+  ATTENDANT_ASSIGN_OR_RETURN(const auto source,
+                             OpenSource(flags, response.catalog().schema()));
+  if (!context.json) NoteAttributesLost(response.catalog(), flags);
   StopOnInterrupt();
   const SteadyTime start = SteadyNow();
-  const auto importer = client->StartImport(catalog, {.if_absent = if_absent});
-  RowImport import(*rows, *importer);
+  const auto importer =
+      client->StartImport(catalog, {.if_absent = flags.if_absent});
+  RowImport import(*source, *importer);
   const absl::Status status = import.Send();
   import.TakeFailures();
   const double seconds = absl::ToDoubleSeconds(TimeSince(start));
@@ -188,12 +224,12 @@ absl::Status Import(const std::string& catalog, const ImportInputs& inputs,
   const absl::Status outcome = OutcomeOf(
       status, import.rejections(),
       absl::StrCat("stored ", FormatCount(progress.stored_count), " of ",
-                   CountOf(rows->row_count(), "row"), " in ", catalog));
+                   CountOf(source->row_count(), "row"), " in ", catalog));
   if (context.json) {
-    Print(ImportJson(catalog, *rows, import.rejections(), progress, seconds,
-                     outcome));
+    Print(ImportJson(catalog, source->row_count(), import.rejections(),
+                     progress, seconds, outcome));
   } else {
-    NoteRejections(import.rejections(), *rows);
+    NoteRejections(import.rejections());
   }
   ATTENDANT_RETURN_IF_ERROR(outcome);
   if (!context.json) {
@@ -220,13 +256,7 @@ void SetKeys(const std::vector<std::string>& flags, ImportInputs& inputs) {
 }  // namespace
 
 void AddImportCommand(CLI::App& items, Context& context) {
-  struct Flags {
-    std::string catalog;
-    std::vector<std::string> keys;
-    ImportInputs inputs;
-    bool if_absent = false;
-  };
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ImportFlags>();
   CLI::App* command = items.add_subcommand("import", "Store items from files");
   command->add_option("CATALOG", flags->catalog, "The catalog")->required();
   CLI::Option* from =
@@ -247,17 +277,28 @@ void AddImportCommand(CLI::App& items, Context& context) {
       ->add_option("--values", flags->inputs.values,
                    "Values as FILE.npy, FILE.fvecs or FILE.txt")
       ->needs(ids);
-  command->add_option("--attributes", flags->inputs.attributes,
-                      "Attributes, a JSON object a line: {\"id\": \"...\", "
-                      "\"price\": 2.5, ...}; times as RFC 3339 text, "
-                      "\"opaque_value\" as base64");
+  CLI::Option* attributes = command->add_option(
+      "--attributes", flags->inputs.attributes,
+      "Attributes, a JSON object a line: {\"id\": \"...\", \"price\": 2.5, "
+      "...}; times as RFC 3339 text, \"opaque_value\" as base64");
+  CLI::Option* item_lines =
+      command
+          ->add_option("--items", flags->items,
+                       "Whole items, a JSON object a line: {\"id\": \"...\", "
+                       "\"keys\": {\"FIELD\": [0.5, ...]}, \"value\": [...], "
+                       "\"attributes\": {...}, \"opaque_value\": ...}; "
+                       "`items export` writes them")
+          ->excludes(from)
+          ->excludes(ids)
+          ->excludes(attributes);
   command->add_flag("--if-absent", flags->if_absent,
                     "Refuse items that exist, in place of replacing them");
   command->footer(
       "Examples:\n"
       "  attendant items import shop --from fit/events --from fit/text\n"
       "  attendant items import photos --ids ids.txt --keys image=clip.npy \\\n"
-      "      --attributes titles.jsonl\n\n"
+      "      --attributes titles.jsonl\n"
+      "  attendant items import photos --items photos.jsonl.gz\n\n"
       "Items that exist are replaced whole, unless --if-absent: what the files "
       "do not give of\n"
       "them goes, attributes too (`items update --attributes` changes parts). "
@@ -266,14 +307,12 @@ void AddImportCommand(CLI::App& items, Context& context) {
       "refused does not stop the others: it is reported by number, id and "
       "reason, and the exit\n"
       "status is 1.");
-  command->final_callback([flags, from, ids, &context] {
-    if (from->empty() && ids->empty()) {
-      throw CLI::RequiredError("--from, or --ids with --keys,");
+  command->final_callback([flags, from, ids, item_lines, &context] {
+    if (from->empty() && ids->empty() && item_lines->empty()) {
+      throw CLI::RequiredError("--items, --from, or --ids with --keys,");
     }
     SetKeys(flags->keys, flags->inputs);
-    context.Run([&](const Context& c) {
-      return Import(flags->catalog, flags->inputs, flags->if_absent, c);
-    });
+    context.Run([&](const Context& c) { return Import(*flags, c); });
   });
 }
 

@@ -231,4 +231,13 @@ absl::StatusOr<v1::Item> ImportRows::ReadItem(std::int64_t row) {
   return item;
 }
 
+absl::StatusOr<std::optional<SourceRow>> ImportRows::Next() {
+  if (next_row_ == row_count()) return std::nullopt;
+  SourceRow row;
+  row.id = id(next_row_);
+  row.item = ReadItem(next_row_);
+  row.number = ++next_row_;
+  return row;
+}
+
 }  // namespace attendant

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "attendant/v1/catalog_service.pb.h"
 #include "attendant/v1/item_service.pb.h"
+#include "client/commands/item_source.h"
 #include "client/files/vector_file.h"
 
 namespace attendant {
@@ -30,7 +32,7 @@ struct ImportInputs {
 
 // Rows in the order in which their ids first appear. Everything but the numbers
 // in vector files is checked when it is opened. Not thread-safe.
-class ImportRows {
+class ImportRows : public ItemSource {
  public:
   // InvalidArgument, naming the file and line or row, if a file is not what its
   // format says, disagrees with another one in length, or does not fit the
@@ -38,7 +40,7 @@ class ImportRows {
   static absl::StatusOr<std::unique_ptr<ImportRows>> Open(
       const ImportInputs& inputs, const v1::CatalogSchema& schema);
 
-  std::int64_t row_count() const {
+  std::int64_t row_count() const override {
     return static_cast<std::int64_t>(ids_.size());
   }
   const std::string& id(std::int64_t row) const {
@@ -48,6 +50,7 @@ class ImportRows {
   // InvalidArgument if the row holds a number that is not finite, or has no
   // key where it must. Other rows can be read after that.
   absl::StatusOr<v1::Item> ReadItem(std::int64_t row);
+  absl::StatusOr<std::optional<SourceRow>> Next() override;
 
  private:
   // A file whose rows are keys of a field, or values if the field is empty.
@@ -78,6 +81,7 @@ class ImportRows {
   absl::flat_hash_map<std::int64_t, v1::Item> attributes_;
   std::string attributes_path_;
   std::vector<float> components_;
+  std::int64_t next_row_ = 0;
 };
 
 }  // namespace attendant

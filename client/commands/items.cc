@@ -182,6 +182,7 @@ void AddItemsCommands(CLI::App& app, Context& context) {
   AddListItems(*items, context);
   AddItemsUpdateCommand(*items, context);
   AddItemsDeleteCommand(*items, context);
+  AddItemsExportCommand(*items, context);
 }
 
 }  // namespace attendant

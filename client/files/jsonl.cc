@@ -20,7 +20,8 @@ absl::Status ReadJsonLines(
     ATTENDANT_ASSIGN_OR_RETURN(const bool more, lines.Next(line));
     if (!more) return absl::OkStatus();
     if (absl::StripAsciiWhitespace(line).empty()) continue;
-    absl::StatusOr<nlohmann::json> object = ParseJsonObject(line);
+    absl::StatusOr<nlohmann::json> object =
+        ParseJsonObjectWithUniqueNames(line);
     const absl::Status status =
         object.ok() ? visit(lines.line_number(), *std::move(object))
                     : object.status();

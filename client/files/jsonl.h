@@ -14,7 +14,7 @@ namespace attendant {
 // Calls `visit` with each object and its line, from 1, until it returns an
 // error, which is then returned with file and line before its message. Blank
 // lines are skipped. InvalidArgument for a line that is not one JSON object,
-// or is nested deeper than kMaxJsonDepth (json.h).
+// has a name twice, or is nested deeper than kMaxJsonDepth (json.h).
 absl::Status ReadJsonLines(
     const std::string& path,
     const std::function<absl::Status(std::int64_t line, nlohmann::json object)>&

@@ -1,12 +1,13 @@
-// What the commands make of files and flags: events, items' attributes, fitted
-// models, attention models. Refused as InvalidArgument, or what comes of it is
-// valid. The first byte says which the rest is.
+// What the commands make of files and flags: events, items, their attributes,
+// fitted models, attention models. Refused as InvalidArgument, or what comes of
+// it is valid. The first byte says which the rest is.
 #include <cmath>
 
 #include "client/commands/event_file.h"
 #include "client/commands/event_time.h"
 #include "client/commands/flags.h"
 #include "client/commands/import_rows.h"
+#include "client/commands/item_lines.h"
 #include "client/commands/model_directory.h"
 #include "client/commands/model_layout.h"
 #include "client/files/npy.h"
@@ -81,6 +82,33 @@ void CheckAttributes(absl::string_view bytes) {
   }
 }
 
+void CheckItemLines(absl::string_view bytes) {
+  static const v1::CatalogSchema schema = Schema();
+  const auto lines =
+      ItemLines::Open(WriteScratch("items.jsonl", bytes), schema);
+  if (!lines.ok()) return RequireBadInput(lines.status());
+  while (true) {
+    const auto row = (*lines)->Next();
+    if (!row.ok()) return RequireBadInput(row.status());
+    if (!row->has_value()) return;
+    const auto& item = (*row)->item;
+    if (!item.ok()) {
+      RequireBadInput(item.status());
+      continue;
+    }
+    Accept();
+    Require((*row)->id == item->id(), "a row has its item's id");
+    const auto line = ItemToLine(*item);
+    Require(line.ok(), "what is read can be written");
+    const auto again =
+        ItemLines::Open(WriteScratch("again.jsonl", *line), schema);
+    const auto same = (*again)->Next();
+    Require(same.ok() && same->has_value() && (*same)->item.ok() &&
+                *ItemToLine(*(*same)->item) == *line,
+            "what is written is read");
+  }
+}
+
 void CheckFittedModel(absl::string_view bytes) {
   WriteScratch(kModelFile, bytes);
   const auto model = ReadModel(Scratch().path());
@@ -140,6 +168,8 @@ void CheckInput(absl::string_view input) {
       return CheckEvents(bytes);
     case 'a':
       return CheckAttributes(bytes);
+    case 'i':
+      return CheckItemLines(bytes);
     case 'm':
       return CheckFittedModel(bytes);
     case 's':

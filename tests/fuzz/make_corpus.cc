@@ -299,6 +299,12 @@ void WriteImports(const std::string& root) {
         "2011-01-01T00:00:00.5+01:00", "1e18"}) {
     corpus.AddValid(absl::StrCat("f", flag));
   }
+  corpus.AddValid(
+      "i{\"id\":\"a\",\"keys\":{\"k\":[0.1,-2e1]},\"value\":[1],"
+      "\"attributes\":{\"bool\":true,\"int64\":-5,\"double\":1.5,\"string\":"
+      "\"x\",\"string_list\":[\"a\",\"\"],\"timestamp\":"
+      "\"2026-01-31T12:00:00.5Z\"},\"opaque_value\":\"AP8=\"}\n\n"
+      "{\"id\":\"b\"}\n");
 }
 
 void WriteConfigs(const std::string& root) {

@@ -5,6 +5,8 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -26,6 +28,11 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr int kRowCount = 40;
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
 
 class AttendantCommandTest : public CommandFixture {
  protected:
@@ -65,6 +72,53 @@ class AttendantCommandTest : public CommandFixture {
     return items.ok() ? items->size() : 0;
   }
 };
+
+TEST_F(AttendantCommandTest, ExportsItemsThatAnImportTakes) {
+  const std::vector<std::string> fields = {"--key-field", "key:2:dot",
+                                           "--value-dim", "3",
+                                           "--attribute", "name:string"};
+  const auto create = [&](const std::string& name) {
+    std::vector<std::string> command = {"catalog", "create", name};
+    command.insert(command.end(), fields.begin(), fields.end());
+    ASSERT_EQ(Run(command).exit_status, 0);
+  };
+  create("points");
+  create("others");
+  std::string lines;
+  for (int i = 0; i < 2500; ++i) {
+    absl::StrAppend(&lines, "{\"id\": \"", i, "\", \"keys\": {\"key\": [", i,
+                    ".1, -0.3]}, \"value\": [1, 2, ", i,
+                    "e-7], \"attributes\": {\"name\": \"n", i, "\"}}\n");
+  }
+  // One that is no item, and one that the server refuses.
+  lines += "{\"id\": \"bad\", \"keys\": {\"key\": 1}}\n";
+  lines += "{\"id\": \"short\", \"keys\": {\"key\": [1]}}\n";
+  const CommandResult imported =
+      Run({"items", "import", "points", "--items", File("in.jsonl", lines)});
+  EXPECT_EQ(imported.exit_status, 1);
+  EXPECT_THAT(imported.err,
+              AllOf(HasSubstr("row 2501 (bad): keys: key: got number"),
+                    HasSubstr("row 2502 (short): "),
+                    HasSubstr("stored 2,500 of 2,502 rows")));
+  const std::string path = files_ / "out.jsonl";
+  const json exported = RunJson({"items", "export", "points", path});
+  EXPECT_EQ(exported["itemCount"], 2500);
+  // It replaces no file.
+  const CommandResult again = Run({"items", "export", "points", path});
+  EXPECT_EQ(again.exit_status, 1);
+  EXPECT_THAT(again.err, HasSubstr("choose another name"));
+  const json back = RunJson({"items", "import", "others", "--items", path});
+  EXPECT_EQ(back["storedCount"], 2500);
+  const std::string second = files_ / "second.jsonl";
+  RunJson({"items", "export", "others", second});
+  EXPECT_EQ(ReadFile(second), ReadFile(path));
+  EXPECT_THAT(ReadFile(path), HasSubstr(R"("keys":{"key":[7.1,-0.3]})"));
+  const CommandResult two = Run({"items", "import", "others", "--items", path,
+                                 "--ids", path, "--keys", "key=" + path});
+  EXPECT_EQ(two.exit_status, 2);
+  EXPECT_THAT(Run({"items", "export", "none", files_ / "x.jsonl"}).err,
+              HasSubstr("no catalog 'none'"));
+}
 
 TEST_F(AttendantCommandTest, ImportsFilesAndAttends) {
   CreatePoints();
