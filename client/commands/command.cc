@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "client/advice.h"
-#include "client/commands/error_json.h"
+#include "client/error_json.h"
 #include "core/base/status.h"
 
 namespace attendant {

@@ -13,8 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/commands/command.h"
-#include "client/commands/error_json.h"
 #include "client/commands/flags.h"
+#include "client/error_json.h"
 #include "core/base/status.h"
 
 namespace attendant {

@@ -10,11 +10,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/commands/command.h"
-#include "client/commands/error_json.h"
 #include "client/commands/flags.h"
 #include "client/commands/import_rows.h"
 #include "client/commands/item_lines.h"
 #include "client/commands/item_source.h"
+#include "client/error_json.h"
 #include "client/format/progress.h"
 #include "client/grpc_status.h"
 #include "client/importer.h"

@@ -18,6 +18,7 @@
 #include "client/advice.h"
 #include "client/client.h"
 #include "client/connection_flags.h"
+#include "client/error_json.h"
 #include "client/format/progress.h"
 #include "client/load/prepare.h"
 #include "client/load/report.h"
@@ -59,7 +60,8 @@ struct OutputOptions {
   std::optional<double> min_recall;
 };
 
-int Report(const absl::Status& status) {
+int Report(const absl::Status& status, const OutputOptions& output) {
+  if (output.json) std::cout << ErrorJson(status);
   std::cerr << "attendant-load: " << absl::StatusCodeToString(status.code())
             << ": " << MessageWithAdvice(status) << "\n";
   return IsUnreachable(status) ? kUnreachable : kFailed;
@@ -109,7 +111,7 @@ int LoadMain(LoadOptions options, const OutputOptions& output) {
   if (!options.queries_path.empty()) {
     auto queries = ReadQueries(options.queries_path);
     if (!queries.ok()) {
-      Report(queries.status());
+      Report(queries.status(), output);
       return kUsage;
     }
     options.requests.queries = *std::move(queries);
@@ -124,7 +126,7 @@ int LoadMain(LoadOptions options, const OutputOptions& output) {
   options.is_stopped = [] { return interrupted.load(); };
   const auto report = RunLoad(std::move(options));
   if (!report.ok()) {
-    const int exit_status = Report(report.status());
+    const int exit_status = Report(report.status(), output);
     return absl::IsInvalidArgument(report.status()) ? kUsage : exit_status;
   }
   std::cout << (output.json ? JsonReport(*report) : TextReport(*report));
@@ -147,7 +149,7 @@ int LoadMain(LoadOptions options, const OutputOptions& output) {
     return kFailed;
   }
   if (report->writes && !report->writes->status.ok()) {
-    return Report(report->writes->status);
+    return Report(report->writes->status, {});
   }
   if (report->writes && report->writes->refused_count > 0) {
     std::cerr << "attendant-load: " << report->writes->refused_count
@@ -155,7 +157,7 @@ int LoadMain(LoadOptions options, const OutputOptions& output) {
     return kFailed;
   }
   if (report->cleanup && !report->cleanup->status.ok()) {
-    return Report(report->cleanup->status);
+    return Report(report->cleanup->status, {});
   }
   if (output.min_recall && !report->verify) {
     std::cerr << "attendant-load: interrupted before an answer was checked for "
@@ -173,14 +175,14 @@ int LoadMain(LoadOptions options, const OutputOptions& output) {
 int PrepareMain(const Client::Options& to_client, const PrepareOptions& prepare,
                 bool wait_index, const OutputOptions& output) {
   const auto client = Client::Connect(to_client);
-  if (!client.ok()) return Report(client.status());
+  if (!client.ok()) return Report(client.status(), output);
   Progress progress(stderr, "Importing", prepare.item_count);
   const auto result =
       Prepare(**client, prepare, [&](std::int64_t acknowledged_count) {
         progress.Update(acknowledged_count);
       });
   progress.Clear();
-  if (!result.ok()) return Report(result.status());
+  if (!result.ok()) return Report(result.status(), output);
   const double import_s = absl::ToDoubleSeconds(result->import_time);
   const double items_per_second =
       static_cast<double>(result->item_count) / import_s;
@@ -189,7 +191,7 @@ int PrepareMain(const Client::Options& to_client, const PrepareOptions& prepare,
     const SteadyTime begin = SteadyNow();
     const absl::Status waited =
         WaitForIndex(**client, prepare.catalog, absl::Minutes(10));
-    if (!waited.ok()) return Report(waited);
+    if (!waited.ok()) return Report(waited, output);
     index_s = absl::ToDoubleSeconds(TimeSince(begin));
   }
   if (output.json) {
@@ -297,7 +299,8 @@ int Main(int argc, char** argv) {
   AddRequestOptions(app, options, mix);
   AddLoopOptions(app, options);
   app.add_flag("--json", output.json,
-               "Report as JSON, with ghz's keys; times in nanoseconds");
+               "Report as JSON, with ghz's keys; times in nanoseconds. What "
+               "fails before there is one: {\"error\": ...}");
   app.add_option("--html", output.html_path,
                  "File for a report with plots, which needs no network");
   CLI::Option* verify =
@@ -346,13 +349,17 @@ int Main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     // Help and version are no errors.
     if (error.get_exit_code() == 0) return app.exit(error);
+    if (app.count("--json") > 0) {
+      std::cout << ErrorJson(StatusWithReason(
+          absl::StatusCode::kInvalidArgument, error.what(), kUsageReason));
+    }
     std::cerr << "attendant-load: " << error.what()
               << "\nTry `attendant-load --help`.\n";
     return kUsage;
   }
   auto to_client = ClientOptions(connection);
   if (!to_client.ok()) {
-    Report(to_client.status());
+    Report(to_client.status(), output);
     return kUsage;
   }
   options.client = *std::move(to_client);

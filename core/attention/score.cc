@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/number_text.h"
 #include "core/base/status.h"
 
 namespace attendant {
@@ -76,7 +77,7 @@ double LogitFactor(ScoreKind kind, std::int64_t dim, double temperature) {
 
 absl::Status ValidateTemperature(double temperature, absl::string_view field) {
   if (std::isfinite(temperature) && temperature > 0) return absl::OkStatus();
-  return InvalidField(field, absl::StrCat(temperature),
+  return InvalidField(field, NumberText(temperature),
                       "a finite number above 0");
 }
 

@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "core/base/number_text.h"
 #include "core/base/status.h"
 #include "core/catalog/by_head.h"
 #include "core/catalog/item_keys.h"
@@ -57,11 +58,11 @@ absl::Status CheckChoices(const AttendQuery& query) {
   }
   if (query.min_mass) {
     if (!(*query.min_mass > 0 && *query.min_mass <= 1)) {
-      return InvalidField("min_mass", absl::StrCat(*query.min_mass),
+      return InvalidField("min_mass", NumberText(*query.min_mass),
                           "a number in (0, 1]");
     }
     if (!soft) {
-      return InvalidField("min_mass", absl::StrCat(*query.min_mass),
+      return InvalidField("min_mass", NumberText(*query.min_mass),
                           "nothing with select_kind HARD or SAMPLE");
     }
   }
@@ -84,7 +85,7 @@ absl::Status CheckChoices(const AttendQuery& query) {
 // How far to look and what to know of the mass, as far as the request says.
 absl::Status CheckGoals(const AttendQuery& query) {
   if (query.recall && !(*query.recall > 0 && *query.recall <= 1)) {
-    return InvalidField("recall", absl::StrCat(*query.recall),
+    return InvalidField("recall", NumberText(*query.recall),
                         "a number in (0, 1]");
   }
   if (query.probe_count) {
@@ -99,7 +100,7 @@ absl::Status CheckGoals(const AttendQuery& query) {
   }
   if (query.mass_precision &&
       !(std::isfinite(*query.mass_precision) && *query.mass_precision > 0)) {
-    return InvalidField("mass_precision", absl::StrCat(*query.mass_precision),
+    return InvalidField("mass_precision", NumberText(*query.mass_precision),
                         "a finite number above 0");
   }
   if (query.mass_method == MassMethod::kUnknown) {

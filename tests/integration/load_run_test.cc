@@ -190,6 +190,14 @@ TEST_F(LoadRunTest, ExitStatusSaysWhatWentWrong) {
   EXPECT_EQ(missing.exit_status, 1);
   EXPECT_THAT(missing.err, HasSubstr("none"));
 
+  const auto code_of = [](const CommandResult& result) {
+    return nlohmann::json::parse(result.out)["error"]["code"];
+  };
+  EXPECT_EQ(code_of(run({"--catalog", "none", "--json"})), "NOT_FOUND");
+  const CommandResult usage = run({"--json", "--concurrency", "0"});
+  EXPECT_EQ(usage.exit_status, 2);
+  EXPECT_EQ(code_of(usage), "INVALID_ARGUMENT");
+
   EXPECT_EQ(run({}).exit_status, 2);
   for (const std::vector<std::string>& wrong :
        {std::vector<std::string>{"--mix", "attend=0"},

@@ -2,8 +2,13 @@
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <cstdint>
+
+#include "tests/support/raw_connection.h"
 
 namespace attendant {
 namespace {
@@ -35,6 +40,30 @@ TEST(PeerTest, IsNamedAsGrpcNamesIt) {
   ipv4.sin_port = htons(1234);
   EXPECT_EQ(inet_pton(AF_INET, "192.0.2.7", &ipv4.sin_addr), 1);
   EXPECT_THAT(PeerAt(either), FieldsAre("192.0.2.7", "ipv4:192.0.2.7:1234"));
+}
+
+// To a port of both families IPv4 comes as addresses of IPv6.
+TEST(PeerTest, HostsOfIpv4AreToldApartOnAPortOfBoth) {
+  const int listener = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int off = 0;
+  sockaddr_in6 any = {};
+  any.sin6_family = AF_INET6;
+  socklen_t size = sizeof(any);
+  if (listener < 0 ||
+      setsockopt(listener, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) != 0 ||
+      bind(listener, reinterpret_cast<sockaddr*>(&any), sizeof(any)) != 0) {
+    close(listener);
+    GTEST_SKIP() << "this machine has no IPv6";
+  }
+  ASSERT_EQ(listen(listener, 2), 0);
+  getsockname(listener, reinterpret_cast<sockaddr*>(&any), &size);
+  for (const char* host : {"127.0.0.1", "127.0.0.2"}) {
+    const RawConnection guest(ntohs(any.sin6_port), host);
+    const int accepted = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+    EXPECT_EQ(PeerOf(accepted).host, host);
+    close(accepted);
+  }
+  close(listener);
 }
 
 TEST(PeerTest, WhatIsNotConnectedHasNone) {

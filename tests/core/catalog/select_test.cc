@@ -73,6 +73,10 @@ TEST_F(SelectTest, MinMassOutOfRangeIsRefused) {
     EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kInvalidArgument,
                                      HasSubstr("min_mass")));
   }
+  AttendQuery beyond = VectorQuery({1});
+  beyond.min_mass = 1.0000001;
+  EXPECT_THAT(Ask(beyond), StatusIs(absl::StatusCode::kInvalidArgument,
+                                    HasSubstr("got 1.0000001, want")));
   AttendQuery query = SampleQuery(2, 1);
   query.min_mass = 0.5;
   EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kInvalidArgument,

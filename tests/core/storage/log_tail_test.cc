@@ -12,7 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "core/storage/database_files.h"
+#include "core/storage/files.h"
 #include "tests/support/scratch_directory.h"
+#include "tests/support/status_matchers.h"
 
 namespace attendant {
 namespace {
@@ -52,6 +55,23 @@ std::size_t LastWriteOf(std::vector<std::size_t> sizes) {
 std::string WithZeros(std::string log, std::size_t begin, std::size_t end) {
   std::fill(log.begin() + begin, log.begin() + end, '\0');
   return log;
+}
+
+// A name of seven digits comes before one of six in the order of texts.
+TEST(LogTailTest, OfManyLogsTheOneOfTheGreatestNumberIsCut) {
+  const ScratchDirectory directory;
+  const std::string torn(1000, '\0');
+  for (const char* name : {"999998.log", "999999.log", "1000000.log"}) {
+    std::ofstream(directory / name, std::ios::binary) << torn;
+  }
+  ASSERT_OK_AND_ASSIGN(const bool cut, CutTornTails(directory.path(), Files()));
+  EXPECT_TRUE(cut);
+  const auto size = [&](const char* name) {
+    return std::filesystem::file_size(directory / name);
+  };
+  EXPECT_EQ(size("1000000.log"), 0u);
+  EXPECT_EQ(size("999999.log"), torn.size());
+  EXPECT_EQ(size("999998.log"), torn.size());
 }
 
 TEST(LogTailTest, WholeLogsAreNotTorn) {

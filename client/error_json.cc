@@ -1,4 +1,4 @@
-#include "client/commands/error_json.h"
+#include "client/error_json.h"
 
 #include <google/protobuf/util/time_util.h>
 

@@ -1,6 +1,6 @@
 // What fails under --json.
-#ifndef ATTENDANT_CLIENT_COMMANDS_ERROR_JSON_H_
-#define ATTENDANT_CLIENT_COMMANDS_ERROR_JSON_H_
+#ifndef ATTENDANT_CLIENT_ERROR_JSON_H_
+#define ATTENDANT_CLIENT_ERROR_JSON_H_
 
 #include <string>
 
@@ -20,4 +20,4 @@ std::string ErrorJson(const absl::Status& status);
 
 }  // namespace attendant
 
-#endif  // ATTENDANT_CLIENT_COMMANDS_ERROR_JSON_H_
+#endif  // ATTENDANT_CLIENT_ERROR_JSON_H_
