@@ -54,11 +54,12 @@ absl::Status ValidateEncoders(
 
 absl::Status SetEncoders(LiveCatalog& catalog, const CatalogSchema& schema,
                          std::vector<CatalogSet::FieldEncoder> encoders) {
+  std::vector<LiveCatalog::FieldEncoder> of_fields;
   for (CatalogSet::FieldEncoder& encoder : encoders) {
-    ATTENDANT_RETURN_IF_ERROR(catalog.SetEncoder(
-        schema.KeyFieldIndex(encoder.key_field), std::move(encoder.encoder)));
+    of_fields.push_back(
+        {schema.KeyFieldIndex(encoder.key_field), std::move(encoder.encoder)});
   }
-  return absl::OkStatus();
+  return catalog.SetEncoders(std::move(of_fields));
 }
 
 // True if the schemas agree in all that is fixed at creation.

@@ -111,7 +111,8 @@ class CatalogSet {
   // and model of each field, all fields in the schema's order) and encoders. A
   // model of version 0 is the newest of its name. NotFound, also of a catalog
   // that is not of this uid, unless it is empty; InvalidArgument as Create,
-  // also if anything else of a field differs.
+  // also if anything else of a field differs. Encoders come first, all at once:
+  // after an error of storing the defaults they may be the new ones.
   absl::Status Update(absl::string_view name,
                       const std::vector<KeyFieldSchema>& key_fields,
                       std::vector<FieldEncoder> encoders,

@@ -9,6 +9,7 @@
 #include "core/base/clock.h"
 #include "core/base/status.h"
 #include "core/catalog/head_keys.h"
+#include "core/catalog/segment_files.h"
 #include "core/catalog/snapshot_memory.h"
 
 namespace attendant {
@@ -423,16 +424,24 @@ void LiveCatalog::PublishDefaults(
   if (Plan(/*settled=*/true).needed()) ScheduleMerge(absl::ZeroDuration());
 }
 
-absl::Status LiveCatalog::SetEncoder(int field, TextEncoder encoder) {
+absl::Status LiveCatalog::SetEncoders(std::vector<FieldEncoder> encoders) {
+  if (encoders.empty()) return absl::OkStatus();
   MutexLock lock(&mutex_);
   ATTENDANT_RETURN_IF_ERROR(CheckOpen());
-  ATTENDANT_RETURN_IF_ERROR(
-      CheckMemory("the text encoder", encoder.memory_bytes()));
-  ATTENDANT_RETURN_IF_ERROR(store_->PutEncoder(
-      record_.schema.key_fields[field].name, encoder.Serialize()));
+  std::int64_t memory_bytes = 0;
+  std::vector<CatalogStore::EncoderBytes> stored;
+  for (const FieldEncoder& encoder : encoders) {
+    memory_bytes += encoder.encoder.memory_bytes();
+    stored.push_back({record_.schema.key_fields[encoder.field].name,
+                      encoder.encoder.Serialize()});
+  }
+  ATTENDANT_RETURN_IF_ERROR(CheckMemory("the text encoders", memory_bytes));
+  ATTENDANT_RETURN_IF_ERROR(store_->PutEncoders(stored));
   auto next = std::make_shared<Snapshot>(*current_);
-  next->encoders[field] =
-      std::make_shared<const TextEncoder>(std::move(encoder));
+  for (FieldEncoder& encoder : encoders) {
+    next->encoders[encoder.field] =
+        std::make_shared<const TextEncoder>(std::move(encoder.encoder));
+  }
   Publish(std::move(next));
   return absl::OkStatus();
 }

@@ -193,8 +193,12 @@ class LiveCatalog {
   absl::Status SetDefaults(const std::vector<KeyFieldSchema>& key_fields,
                            std::vector<NamedModel> models,
                            absl::FunctionRef<absl::Status()> store);
-  // Stores the encoder, synced, and uses it. Its dimension is the field's.
-  absl::Status SetEncoder(int field, TextEncoder encoder);
+  struct FieldEncoder {
+    int field = 0;
+    TextEncoder encoder;  // of the field's dimension
+  };
+  // Stores the encoders, synced, and uses them; all or none.
+  absl::Status SetEncoders(std::vector<FieldEncoder> encoders);
 
   // These wait for no write and no merge.
   //

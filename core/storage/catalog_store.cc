@@ -167,11 +167,11 @@ class RocksCatalogStore : public CatalogStore {
     return std::move(bytes).value_or("");
   }
 
-  absl::Status PutEncoder(absl::string_view key_field,
-                          absl::string_view bytes) override {
+  absl::Status PutEncoders(std::span<const EncoderBytes> encoders) override {
     rocksdb::WriteBatch batch;
-    batch.Put(Key(kEncoderTag, key_field),
-              rocksdb::Slice(bytes.data(), bytes.size()));
+    for (const EncoderBytes& encoder : encoders) {
+      batch.Put(Key(kEncoderTag, encoder.key_field), encoder.bytes);
+    }
     return Write(batch, std::nullopt);
   }
 

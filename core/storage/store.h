@@ -142,11 +142,15 @@ class CatalogStore {
       absl::string_view request_id) const = 0;
 
   // The text encoder of a key field as opaque bytes; empty if there is none.
-  // Synced before PutEncoder returns.
+  // Those that PutEncoders stores are there all or none, and synced before it
+  // returns.
   virtual absl::StatusOr<std::string> GetEncoder(
       absl::string_view key_field) const = 0;
-  virtual absl::Status PutEncoder(absl::string_view key_field,
-                                  absl::string_view bytes) = 0;
+  struct EncoderBytes {
+    std::string key_field;
+    std::string bytes;
+  };
+  virtual absl::Status PutEncoders(std::span<const EncoderBytes> encoders) = 0;
 
   // The model that made the stored keys of a key field, empty for none; nothing
   // if that was not told: it is the record's. Synced before PutActiveModel

@@ -362,7 +362,17 @@ TEST_F(AttendTest, TextIsFoldedInByTheFieldsEncoder) {
   parts.dim = 2;
   parts.projection = {1, 0, 0, 1};
   ASSERT_OK_AND_ASSIGN(TextEncoder encoder, TextEncoder::Create(parts));
-  ASSERT_OK(catalog_->SetEncoder(0, std::move(encoder)));
+  const auto fail = [&](absl::Status status) {
+    MutexLock lock(&disk_->mutex);
+    disk_->write_status = std::move(status);
+  };
+  fail(absl::ResourceExhaustedError("the disk is full"));
+  EXPECT_THAT(SetEncoder(*catalog_, encoder),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("the disk is full")));
+  EXPECT_EQ(catalog_->snapshot()->encoders[0], nullptr);
+  fail(absl::OkStatus());
+  ASSERT_OK(SetEncoder(*catalog_, std::move(encoder)));
   ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
   EXPECT_EQ(IdsOf(answer).front(), "clock");
   query.query = TextQuery{"xyzzy"};

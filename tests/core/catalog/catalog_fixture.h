@@ -65,6 +65,13 @@ inline AttendQuery LikeQuery(std::vector<std::string> ids) {
   return query;
 }
 
+// Of the first key field.
+inline absl::Status SetEncoder(LiveCatalog& catalog, TextEncoder encoder) {
+  std::vector<LiveCatalog::FieldEncoder> encoders;
+  encoders.push_back({0, std::move(encoder)});
+  return catalog.SetEncoders(std::move(encoders));
+}
+
 class CatalogFixture : public ::testing::Test {
  protected:
   void OpenCatalog(CatalogSchema schema, LiveCatalogOptions options = {}) {

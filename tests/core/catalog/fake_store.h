@@ -121,10 +121,12 @@ class FakeStore : public CatalogStore {
     return disk_->encoders[std::string(key_field)];
   }
 
-  absl::Status PutEncoder(absl::string_view key_field,
-                          absl::string_view bytes) override {
+  absl::Status PutEncoders(std::span<const EncoderBytes> encoders) override {
     MutexLock lock(&disk_->mutex);
-    disk_->encoders[std::string(key_field)] = std::string(bytes);
+    if (!disk_->write_status.ok()) return disk_->write_status;
+    for (const EncoderBytes& encoder : encoders) {
+      disk_->encoders[encoder.key_field] = encoder.bytes;
+    }
     return absl::OkStatus();
   }
 

@@ -200,7 +200,7 @@ TEST_F(SnapshotPartsTest, TextEncodersCount) {
   parts.projection = {1, 2, 3, 4};
   auto encoder = TextEncoder::Create(parts);
   ASSERT_OK(encoder);
-  ASSERT_OK(catalog_->SetEncoder(0, *std::move(encoder)));
+  ASSERT_OK(SetEncoder(*catalog_, *std::move(encoder)));
   EXPECT_GE(catalog_->memory().encoders, (2 + 4) * 4 + 2 * 32);
   EXPECT_LE(catalog_->memory().encoders, 1000);
 }

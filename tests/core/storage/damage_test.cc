@@ -309,8 +309,8 @@ TEST_F(DamageTest, ShortLogThatLacksAnEncoderIsALoss) {
   {
     ASSERT_OK_AND_ASSIGN(const auto store, Store::Open(golden()));
     ASSERT_OK_AND_ASSIGN(const auto catalog, store->OpenCatalog(TestRecord()));
-    ASSERT_OK(catalog->PutEncoder("text", "first"));
-    ASSERT_OK(catalog->PutEncoder("text", "second"));
+    ASSERT_OK(PutTextEncoder(*catalog, "first"));
+    ASSERT_OK(PutTextEncoder(*catalog, "second"));
   }
   const fs::path log = Find(ItemsOf(golden()), "", ".log");
   const std::string bytes = ReadBytes(fs::path(golden()) / log);

@@ -82,7 +82,7 @@ TEST_F(StoreTest, ReopeningBringsEverythingBack) {
     ASSERT_OK_AND_ASSIGN(const auto catalog, store->OpenCatalog(shop));
     EXPECT_EQ(catalog->sequence(), 0);
     ASSERT_OK(WriteItems(*catalog, 0, 50, 7, "request"));
-    ASSERT_OK(catalog->PutEncoder("text", std::string("\0encoder", 8)));
+    ASSERT_OK(PutTextEncoder(*catalog, std::string("\0encoder", 8)));
   }
   const auto store = OpenStore();
   ASSERT_OK_AND_ASSIGN(const CatalogList list, store->List());
@@ -126,7 +126,7 @@ TEST_F(StoreTest, ScanBeginsAfterAnIdAndStopsWhenTold) {
   ASSERT_OK_AND_ASSIGN(const auto catalog, store->OpenCatalog(TestRecord()));
   ASSERT_OK(WriteItems(*catalog, 0, 5, 1));
   // Not an encoder, a request or the sequence.
-  ASSERT_OK(catalog->PutEncoder("text", "encoder"));
+  ASSERT_OK(PutTextEncoder(*catalog, "encoder"));
   ASSERT_OK_AND_ASSIGN(const auto after, ScanAll(*catalog, TestId(2)));
   EXPECT_THAT(after, ElementsAre(TestItem(3), TestItem(4)));
   // An id that is not there is a place in the order too.

@@ -109,7 +109,7 @@ TEST(SyncTest, AcknowledgedWritesAreSynced) {
     EXPECT_GT(after, before);
     before = after;
   }
-  ASSERT_OK(catalog->PutEncoder("text", "encoder"));
+  ASSERT_OK(PutTextEncoder(*catalog, "encoder"));
   EXPECT_GT(ExpectLogsSynced(items), before);
 
   before = ExpectLogsSynced(items);

@@ -99,6 +99,11 @@ inline absl::StatusOr<std::vector<Item>> ScanAll(const CatalogStore& store,
   return items;
 }
 
+inline absl::Status PutTextEncoder(CatalogStore& catalog, std::string bytes) {
+  const CatalogStore::EncoderBytes encoder = {"text", std::move(bytes)};
+  return catalog.PutEncoders({&encoder, 1});
+}
+
 }  // namespace attendant
 
 #endif  // ATTENDANT_TESTS_CORE_STORAGE_TEST_STORE_H_
