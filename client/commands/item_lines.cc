@@ -2,8 +2,9 @@
 
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <map>
-#include <span>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -207,6 +208,11 @@ absl::StatusOr<std::string> ItemToLine(const v1::Item& item) {
 
 absl::StatusOr<std::unique_ptr<ItemLines>> ItemLines::Open(
     const std::string& path, const v1::CatalogSchema& schema) {
+  std::error_code error;
+  if (std::filesystem::exists(path, error) &&
+      !std::filesystem::is_regular_file(path, error)) {
+    return FileError(path, "it is read twice, which takes a regular file");
+  }
   std::int64_t row_count = 0;
   ATTENDANT_ASSIGN_OR_RETURN(LineReader counted, LineReader::Open(path));
   std::string line;
@@ -223,8 +229,14 @@ absl::StatusOr<std::unique_ptr<ItemLines>> ItemLines::Open(
 absl::StatusOr<std::optional<SourceRow>> ItemLines::Next() {
   do {
     ATTENDANT_ASSIGN_OR_RETURN(const bool more, lines_.Next(line_));
-    if (!more) return std::nullopt;
+    if (!more && read_count_ == row_count_) return std::nullopt;
+    if (!more) {
+      return FileError(lines_.path(),
+                       absl::StrCat("got ", read_count_, " items, and ",
+                                    row_count_, " when they were counted"));
+    }
   } while (IsBlank(line_));
+  ++read_count_;
   SourceRow row;
   row.number = lines_.line_number();
   const auto object = ParseJsonObjectWithUniqueNames(line_);

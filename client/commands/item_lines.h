@@ -30,7 +30,7 @@ absl::StatusOr<std::string> ItemToLine(const v1::Item& item);
 class ItemLines : public ItemSource {
  public:
   // Reads the file once, to count its lines. Errors of files; InvalidArgument
-  // for a line of more than 16 MiB.
+  // for what can't be read twice, and for a line of more than 16 MiB.
   static absl::StatusOr<std::unique_ptr<ItemLines>> Open(
       const std::string& path, const v1::CatalogSchema& schema);
 
@@ -45,6 +45,7 @@ class ItemLines : public ItemSource {
   const v1::CatalogSchema schema_;
   const std::int64_t row_count_;
   LineReader lines_;
+  std::int64_t read_count_ = 0;
   std::string line_;
 };
 

@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <random>
 #include <string>
@@ -189,6 +190,18 @@ TEST_F(ItemLinesTest, SaysWhatIsWrong) {
               HasSubstr("opaque_value: got another text, want base64"));
   EXPECT_THAT(ErrorOf(R"({"id": "a", "opaque_value": 1})"),
               HasSubstr("opaque_value: got number, want base64"));
+}
+
+TEST_F(ItemLinesTest, WhatCanNotBeReadTwiceIsRefused) {
+  EXPECT_THAT(ItemLines::Open("/dev/null", schema_).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("/dev/null: it is read twice")));
+  const TemporaryFile file("items.jsonl", "{\"id\": \"a\"}\n{\"id\": \"b\"}\n");
+  ASSERT_OK_AND_ASSIGN(const auto lines, ItemLines::Open(file.path(), schema_));
+  std::filesystem::resize_file(file.path(), 0);
+  EXPECT_THAT(lines->Next().status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("got 0 items, and 2")));
 }
 
 TEST_F(ItemLinesTest, AFileThatIsNotThereIsNamed) {
