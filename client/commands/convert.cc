@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
@@ -100,6 +101,25 @@ absl::StatusOr<v1::AttributeValue> ToAttribute(const nlohmann::json& value,
     default:
       return absl::InvalidArgumentError("the attribute's type is unknown");
   }
+}
+
+const v1::AttributeField* FindAttribute(const v1::CatalogSchema& schema,
+                                        const std::string& name) {
+  for (const v1::AttributeField& attribute : schema.attributes()) {
+    if (attribute.name() == name) return &attribute;
+  }
+  return nullptr;
+}
+
+absl::StatusOr<std::string> BytesFrom(const nlohmann::json& value) {
+  std::string bytes;
+  if (value.is_string() &&
+      absl::Base64Unescape(value.get_ref<const std::string&>(), &bytes)) {
+    return bytes;
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "got ", value.is_string() ? "another text" : value.type_name(),
+      ", want base64"));
 }
 
 std::string AttributeText(const v1::AttributeValue& value) {

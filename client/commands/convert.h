@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "attendant/v1/attention_service.pb.h"
 #include "attendant/v1/attribute.pb.h"
+#include "attendant/v1/catalog_service.pb.h"
 #include "attendant/v1/item_service.pb.h"
 #include "nlohmann/json.hpp"
 
@@ -21,6 +22,14 @@ void SpellOutVectors(v1::AttendResponse& response);
 // saying got and want, for anything else.
 absl::StatusOr<v1::AttributeValue> ToAttribute(const nlohmann::json& value,
                                                v1::AttributeType type);
+
+// The attribute of this name that the schema declares; null if there is none.
+const v1::AttributeField* FindAttribute(const v1::CatalogSchema& schema,
+                                        const std::string& name);
+
+// The bytes that a JSON value gives in base64. InvalidArgument, saying got and
+// want, for anything else.
+absl::StatusOr<std::string> BytesFrom(const nlohmann::json& value);
 
 // For people: texts without quotes, lists with commas.
 std::string AttributeText(const v1::AttributeValue& value);

@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "absl/container/flat_hash_set.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/commands/command.h"
@@ -21,14 +20,6 @@
 
 namespace attendant {
 namespace {
-
-const v1::AttributeField* FindAttribute(const v1::CatalogSchema& schema,
-                                        const std::string& name) {
-  for (const v1::AttributeField& attribute : schema.attributes()) {
-    if (attribute.name() == name) return &attribute;
-  }
-  return nullptr;
-}
 
 // Components that a key of `field` has, or a value if it is empty.
 std::optional<std::int64_t> DimensionOf(const v1::CatalogSchema& schema,
@@ -52,18 +43,6 @@ std::string NoSuchField(const v1::CatalogSchema& schema,
 }
 
 constexpr absl::string_view kOpaqueValue = "opaque_value";
-
-// The bytes that a line of attributes gives in base64.
-absl::StatusOr<std::string> OpaqueValueFrom(const nlohmann::json& value) {
-  std::string bytes;
-  if (value.is_string() &&
-      absl::Base64Unescape(value.get_ref<const std::string&>(), &bytes)) {
-    return bytes;
-  }
-  return absl::InvalidArgumentError(absl::StrCat(
-      kOpaqueValue, ": got ",
-      value.is_string() ? "another text" : value.type_name(), ", want base64"));
-}
 
 }  // namespace
 
@@ -172,13 +151,14 @@ absl::Status ImportRows::AddAttributes(const std::string& path) {
       if (name == "id" || value.is_null()) continue;
       const v1::AttributeField* field = FindAttribute(schema_, name);
       if (field == nullptr && name == kOpaqueValue) {
-        ATTENDANT_ASSIGN_OR_RETURN(std::string bytes, OpaqueValueFrom(value));
+        absl::StatusOr<std::string> bytes = BytesFrom(value);
+        if (!bytes.ok()) return PrefixField(bytes.status(), name + ": ");
         v1::Item& item = attributes_[row];
-        if (!item.opaque_value().empty() && item.opaque_value() != bytes) {
+        if (!item.opaque_value().empty() && item.opaque_value() != *bytes) {
           return absl::InvalidArgumentError(absl::StrCat(
               name, ": another file gives '", text, "' another value"));
         }
-        item.set_opaque_value(std::move(bytes));
+        item.set_opaque_value(*std::move(bytes));
         continue;
       }
       if (field == nullptr) {

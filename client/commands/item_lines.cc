@@ -112,9 +112,8 @@ absl::Status ForEachMember(const nlohmann::json& object, Take take) {
 absl::StatusOr<v1::AttributeValue> AttributeFrom(
     const v1::CatalogSchema& schema, const std::string& name,
     const nlohmann::json& value) {
-  for (const v1::AttributeField& field : schema.attributes()) {
-    if (field.name() == name) return ToAttribute(value, field.type());
-  }
+  const v1::AttributeField* const field = FindAttribute(schema, name);
+  if (field != nullptr) return ToAttribute(value, field->type());
   return absl::InvalidArgumentError("the catalog declares no such attribute");
 }
 
@@ -143,12 +142,8 @@ absl::Status ReadMember(const v1::CatalogSchema& schema,
         });
   }
   if (name == "opaque_value") {
-    if (!value.is_string()) return Wrong(value, "base64");
-    if (absl::Base64Unescape(value.get_ref<const std::string&>(),
-                             item.mutable_opaque_value())) {
-      return absl::OkStatus();
-    }
-    return absl::InvalidArgumentError("got another text, want base64");
+    ATTENDANT_ASSIGN_OR_RETURN(*item.mutable_opaque_value(), BytesFrom(value));
+    return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
       "an item has no such member; it has id, keys, value, attributes and "

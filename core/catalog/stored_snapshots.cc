@@ -166,6 +166,8 @@ absl::StatusOr<std::shared_ptr<LiveCatalog>> CatalogSet::RestoreSnapshot(
   absl::StatusOr<std::shared_ptr<LiveCatalog>> catalog = OpenCatalog(record);
   room = {};  // counted as the catalog's
   absl::Status status = catalog.status();
+  // Of memory it reserved room for less.
+  if (status.ok()) status = (*catalog)->recovery().keys_in_memory;
   if (status.ok()) status = work.interrupt().Check();
   bool put = false;
   if (status.ok()) status = AddRestored(record, *catalog, put);

@@ -5,8 +5,6 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -28,11 +26,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr int kRowCount = 40;
-
-std::string ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 class AttendantCommandTest : public CommandFixture {
  protected:
@@ -111,8 +104,8 @@ TEST_F(AttendantCommandTest, ExportsItemsThatAnImportTakes) {
   EXPECT_EQ(back["storedCount"], 2500);
   const std::string second = files_ / "second.jsonl";
   RunJson({"items", "export", "others", second});
-  EXPECT_EQ(ReadFile(second), ReadFile(path));
-  EXPECT_THAT(ReadFile(path), HasSubstr(R"("keys":{"key":[7.1,-0.3]})"));
+  EXPECT_EQ(ReadWholeFile(second), ReadWholeFile(path));
+  EXPECT_THAT(ReadWholeFile(path), HasSubstr(R"("keys":{"key":[7.1,-0.3]})"));
   const CommandResult two = Run({"items", "import", "others", "--items", path,
                                  "--ids", path, "--keys", "key=" + path});
   EXPECT_EQ(two.exit_status, 2);

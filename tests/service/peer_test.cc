@@ -46,19 +46,21 @@ TEST(PeerTest, IsNamedAsGrpcNamesIt) {
 TEST(PeerTest, HostsOfIpv4AreToldApartOnAPortOfBoth) {
   const int listener = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const int off = 0;
-  sockaddr_in6 any = {};
-  any.sin6_family = AF_INET6;
-  socklen_t size = sizeof(any);
+  sockaddr_in6 loopback = {};
+  loopback.sin6_family = AF_INET6;
+  inet_pton(AF_INET6, "::ffff:127.0.0.1", &loopback.sin6_addr);
+  socklen_t size = sizeof(loopback);
   if (listener < 0 ||
       setsockopt(listener, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) != 0 ||
-      bind(listener, reinterpret_cast<sockaddr*>(&any), sizeof(any)) != 0) {
+      bind(listener, reinterpret_cast<sockaddr*>(&loopback),
+           sizeof(loopback)) != 0) {
     close(listener);
     GTEST_SKIP() << "this machine has no IPv6";
   }
   ASSERT_EQ(listen(listener, 2), 0);
-  getsockname(listener, reinterpret_cast<sockaddr*>(&any), &size);
+  getsockname(listener, reinterpret_cast<sockaddr*>(&loopback), &size);
   for (const char* host : {"127.0.0.1", "127.0.0.2"}) {
-    const RawConnection guest(ntohs(any.sin6_port), host);
+    const RawConnection guest(ntohs(loopback.sin6_port), host);
     const int accepted = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
     EXPECT_EQ(PeerOf(accepted).host, host);
     close(accepted);
