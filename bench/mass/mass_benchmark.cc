@@ -127,7 +127,7 @@ class Catalog {
     LearnedMass& mass = *index.training()->mass;
     mass.KeepOthers();  // what was measured
     for (std::int64_t q = begin; q < end; ++q) mass.Asked(queries.Row(q));
-    return index.Learn(std::atomic<bool>(false));
+    return index.Learn(std::atomic<bool>(false)).status();
   }
 
   // The rows that stay; null: all.

@@ -384,8 +384,9 @@ class LiveCatalog {
   // Sees to it that indexes learn from the queries that come, if any may.
   void ScheduleLearning() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LearnOnce() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Writes the files of segments, if it is worth it after a merge, and cuts the
-  // log of changes. Takes this share of the processor unless somebody waits.
+  // Writes the files of segments and of what was learned, if it is worth it or
+  // the log of changes has grown long, and cuts that. Takes this share of the
+  // processor unless somebody waits.
   void SaveSegments(bool worth_it, Share share) ABSL_LOCKS_EXCLUDED(mutex_);
   // merged: null if no row was left. After an error nothing is published.
   absl::Status PublishMerged(std::shared_ptr<const Segment> merged,

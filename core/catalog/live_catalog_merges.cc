@@ -291,6 +291,7 @@ void LiveCatalog::ScheduleLearning() {
 void LiveCatalog::LearnOnce() {
   // Not the snapshot, which would hold what is merged meanwhile.
   std::vector<std::shared_ptr<const Segment>> segments;
+  bool learned = false;
   for (const SegmentView& view : snapshot()->segments) {
     segments.push_back(view.segment);
   }
@@ -308,10 +309,12 @@ void LiveCatalog::LearnOnce() {
       // fails is due still, too.
       RunInSpareTime(
           segment->rows->row_count() >= kLongCount ? Share::kIdle : Share::kLow,
-          [&] { index.Learn(closing_).IgnoreError(); });
+          [&] { learned |= index.Learn(closing_).value_or(false); });
     });
     segment = nullptr;
   }
+  // A restart need not begin anew.
+  if (learned) SaveSegments(/*worth_it=*/true, Share::kIdle);
   MutexLock lock(&mutex_);
   learning_scheduled_ = false;
   ScheduleLearning();

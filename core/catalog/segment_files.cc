@@ -283,7 +283,8 @@ absl::StatusOr<std::optional<SegmentFiles::Loaded>> SegmentFiles::Read(
                                directory_->Open(file.name, file.stamp));
     ATTENDANT_ASSIGN_OR_RETURN(trainings.emplace_back(), LoadTraining(*bytes));
     named_.insert(file.name);
-    training_files_.push_back({std::move(file), IdOf(*trainings.back())});
+    training_files_.push_back({std::move(file), IdOf(*trainings.back()),
+                               LearnedCountOf(*trainings.back())});
   }
   const auto segment_count = std::min(kMaxFiles, source.Get<std::uint64_t>());
   for (std::uint64_t i = 0; i < segment_count; ++i) {
@@ -351,10 +352,12 @@ absl::Status SegmentFiles::SaveTrainings(const Segment& segment,
     const auto training = SavedTrainingOf(index);
     if (training == nullptr || !status.ok()) return;
     const std::uint64_t id = IdOf(*training);
-    if (std::any_of(training_files_.begin(), training_files_.end(),
-                    [id](const TrainingFile& file) { return file.id == id; })) {
-      return;
-    }
+    const std::int64_t learned_count = LearnedCountOf(*training);
+    const auto before =
+        std::find_if(training_files_.begin(), training_files_.end(),
+                     [id](const TrainingFile& file) { return file.id == id; });
+    const bool has_file = before != training_files_.end();
+    if (has_file && before->learned_count == learned_count) return;
     File file;
     file.name = absl::StrCat("training-", ++last_number_);
     auto sink = directory_->Create(file.name, 0, &cancelled);
@@ -365,7 +368,8 @@ absl::Status SegmentFiles::SaveTrainings(const Segment& segment,
     status = stamp.status();
     if (!status.ok()) return;
     file.stamp = *stamp;
-    training_files_.push_back({std::move(file), id});
+    if (has_file) training_files_.erase(before);
+    training_files_.push_back({std::move(file), id, learned_count});
   });
   return status;
 }

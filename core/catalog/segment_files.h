@@ -51,8 +51,9 @@ class SegmentFiles {
   // Whether there is anything to save.
   static bool AnyTrained(const Snapshot& snapshot);
 
-  // Writes the trained segments that have no file yet, the manifest, and
-  // removes files that it does not name. Covered(snapshot) is `sequence`.
+  // Writes the trained segments that have no file yet, trainings that have
+  // learned since theirs was written, the manifest, and removes files that it
+  // does not name. Covered(snapshot) is `sequence`.
   // ResourceExhausted if the disk has no room, and Cancelled once `cancelled`
   // is true: what was there before is there still.
   absl::Status Save(const Snapshot& snapshot, std::int64_t sequence,
@@ -74,6 +75,7 @@ class SegmentFiles {
   struct TrainingFile {
     File file;
     std::uint64_t id = 0;
+    std::int64_t learned_count = 0;  // LearnedCountOf what it holds, or less
   };
 
   // Files of saves that failed, of segments that are gone.

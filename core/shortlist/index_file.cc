@@ -114,6 +114,10 @@ std::shared_ptr<const IvfTraining> SavedTrainingOf(const KeyIndex& index) {
 
 std::uint64_t IdOf(const IvfTraining& training) { return training.id; }
 
+std::int64_t LearnedCountOf(const IvfTraining& training) {
+  return training.mass->learned_count();
+}
+
 void SaveTraining(const IvfTraining& training, ByteSink& sink) {
   sink.Put(training.id);
   sink.Put(training.score_kind);

@@ -22,6 +22,8 @@ struct IvfTraining;
 // The training that goes along with an index: that of IVF; null for others.
 std::shared_ptr<const IvfTraining> SavedTrainingOf(const KeyIndex& index);
 std::uint64_t IdOf(const IvfTraining& training);
+// Raised whenever SaveTraining would write what queries have taught it since.
+std::int64_t LearnedCountOf(const IvfTraining& training);
 
 void SaveTraining(const IvfTraining& training, ByteSink& sink);
 // DataLoss if it is none.

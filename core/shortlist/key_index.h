@@ -220,10 +220,12 @@ class KeyIndex {
   virtual std::int64_t learning_bytes() const { return 0; }
   // Learns anew, from queries that were asked, how far answers know the mass of
   // what they did not score: for all indexes of the training, beside their
-  // scans. Takes seconds for 1,000,000 keys; one call at a time. Errors:
-  // Cancelled, ResourceExhausted; all is then as before, and as much due.
-  virtual absl::Status Learn(const std::atomic<bool>& /*cancelled*/) const {
-    return absl::OkStatus();
+  // scans. Takes seconds for 1,000,000 keys; one call at a time. False: those
+  // queries say nothing. Errors: Cancelled, ResourceExhausted; all is then as
+  // before, and as much due.
+  virtual absl::StatusOr<bool> Learn(
+      const std::atomic<bool>& /*cancelled*/) const {
+    return false;
   }
 
   // Keys, codes and index; keys that lie in a file are `mapped`.

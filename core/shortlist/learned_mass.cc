@@ -63,6 +63,7 @@ std::vector<float> LearnedMass::KeptQueries() const {
 void LearnedMass::Store(UnscoredMass mass) {
   if (mass.usable()) {
     mass_.Store(std::make_shared<const UnscoredMass>(std::move(mass)));
+    ++learned_count_;
   }
   // Nobody asks so often.
   constexpr std::int64_t kMost = std::int64_t{1} << 56;

@@ -58,6 +58,8 @@ class LearnedMass {
   // What was learned from those that were kept. If it is not usable, what was
   // known stays. One at a time.
   void Store(UnscoredMass mass);
+  // How often what is known has become other than it was at first.
+  std::int64_t learned_count() const { return learned_count_.load(); }
   // Begins to keep others, in place of those that were kept, of which nothing
   // was learned if nothing was stored: it is then due after as many again.
   void KeepOthers();
@@ -67,6 +69,7 @@ class LearnedMass {
  private:
   const std::size_t dim_;
   Published<UnscoredMass> mass_;
+  std::atomic<std::int64_t> learned_count_ = 0;  // raised after mass_ is stored
   std::atomic<std::int64_t> asked_count_ = 0;
   std::atomic<std::int64_t> due_count_ = kKeptQueries;
   mutable Mutex mutex_;

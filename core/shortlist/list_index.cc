@@ -143,8 +143,10 @@ std::int64_t ListIndex::learning_bytes() const {
                 : 0;
 }
 
-absl::Status ListIndex::Learn(const std::atomic<bool>& cancelled) const {
-  return GuardBuild([&]() -> absl::Status {
+absl::StatusOr<bool> ListIndex::Learn(
+    const std::atomic<bool>& cancelled) const {
+  return GuardBuild([&]() -> absl::StatusOr<bool> {
+    bool learned = false;
     const std::vector<float> asked = training_->mass->KeptQueries();
     if (!asked.empty()) {
       const auto known = training_->mass->Load();
@@ -154,10 +156,11 @@ absl::Status ListIndex::Learn(const std::atomic<bool>& cancelled) const {
       options.cancelled = &cancelled;
       ATTENDANT_ASSIGN_OR_RETURN(UnscoredMass mass,
                                  UnscoredMass::Learn(lists_, options));
+      learned = mass.usable();
       training_->mass->Store(std::move(mass));
     }
     training_->mass->KeepOthers();
-    return absl::OkStatus();
+    return learned;
   });
 }
 

@@ -78,7 +78,7 @@ class ListIndex : public IvfIndex {
   std::unique_ptr<KeyGroups> GroupKeys(
       const ScanQuery& query, std::span<const Candidate> head) const override;
   std::int64_t learning_bytes() const override;
-  absl::Status Learn(const std::atomic<bool>& cancelled) const override;
+  absl::StatusOr<bool> Learn(const std::atomic<bool>& cancelled) const override;
   MemoryParts memory() const override;
 
   const InvertedLists& lists() const { return lists_; }

@@ -17,6 +17,7 @@
 #include "tests/core/catalog/catalog_fixture.h"
 #include "tests/support/random_model.h"
 #include "tests/support/scratch_directory.h"
+#include "tests/support/string_stream.h"
 
 namespace attendant {
 namespace {
@@ -163,6 +164,12 @@ class SegmentFilesTest : public ::testing::Test {
     file << bytes;
   }
 
+  static std::string BytesOf(const UnscoredMass& mass) {
+    StringSink sink;
+    mass.Save(sink);
+    return sink.bytes;
+  }
+
   // The bytes of an answer that does not hang on where rows lie.
   std::vector<std::pair<std::string, float>> Answer() {
     AttendQuery query = VectorQuery({1, -1, .5, 2, 0, -.25});
@@ -245,7 +252,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, SegmentFilesOfKindTest,
                          ::testing::Values(IndexKind::kIvf, IndexKind::kHnsw,
                                            IndexKind::kLsh, IndexKind::kPq));
 
-TEST_F(SegmentFilesTest, AnIndexFromFilesLearnsFromTheQueriesThatCome) {
+TEST_F(SegmentFilesTest, WhatAnIndexFromFilesLearnsIsKept) {
   Open(RichSchema());
   Write("a", 4000);
   catalog_->AwaitIndexes();
@@ -255,6 +262,7 @@ TEST_F(SegmentFilesTest, AnIndexFromFilesLearnsFromTheQueriesThatCome) {
     return catalog_->snapshot()->TrainingOf(0, -1)->mass->Load();
   };
   const auto before = learned();
+  const std::vector<std::string> files = Files();
   for (std::size_t i = 0; i < LearnedMass::kKeptQueries; ++i) {
     const AttendQuery query = VectorQuery(RandomItem("").keys[0]);
     ASSERT_OK(Attend(*catalog_->snapshot(), query, Interrupt()));
@@ -264,7 +272,19 @@ TEST_F(SegmentFilesTest, AnIndexFromFilesLearnsFromTheQueriesThatCome) {
   while (learned() == before && SteadyNow() < end) {
     absl::SleepFor(absl::Milliseconds(1));
   }
-  EXPECT_NE(learned(), before);
+  ASSERT_NE(learned(), before);
+  // Its file, in place of that of one of the two trainings.
+  while ((Files() == files || Files().size() != files.size()) &&
+         SteadyNow() < end) {
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  ASSERT_THAT(Files(), SizeIs(files.size()));
+  const std::string known = BytesOf(*learned());
+  ASSERT_NE(known, BytesOf(*before));
+  Restart();
+  ASSERT_OK(catalog_->recovery().damage);
+  EXPECT_EQ(catalog_->recovery().row_count, 4000);
+  EXPECT_EQ(BytesOf(*learned()), known);
 }
 
 TEST_F(SegmentFilesTest, WhatCameAfterTheFilesIsReplayed) {
