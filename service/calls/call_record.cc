@@ -18,11 +18,15 @@ namespace {
 
 constexpr std::size_t kMaxHeaderIdBytes = 128;
 
-// Those that the server's operator is to know of.
-bool IsOurs(const absl::Status& status) {
+// Those that the server's operator is to know of. A damaged snapshot that a
+// client sends is the client's.
+bool IsOurs(const Method& method, const absl::Status& status) {
+  if (absl::IsDataLoss(status)) {
+    return method.type != "client_stream" ||
+           ReasonOf(status) != "SNAPSHOT_DAMAGED";
+  }
   return status.code() == absl::StatusCode::kInternal ||
          status.code() == absl::StatusCode::kUnknown ||
-         status.code() == absl::StatusCode::kDataLoss ||
          ReasonOf(status) == kFilesNotAccessible;
 }
 
@@ -82,7 +86,7 @@ void CallRecord::End(const absl::Status& status, Describe describe) {
   ServerMetrics& metrics = records_.metrics;
   metrics.calls(method_).Handled(status.code(), time);
   CountShed(status, metrics);
-  if (IsOurs(status)) {
+  if (IsOurs(method_, status)) {
     LogSome(records_.failures, LogLevel::kError, "call_failed", status, time,
             describe);
   }

@@ -12,6 +12,10 @@
 namespace attendant {
 namespace {
 
+bool IsStored(const Backend& backend, const SnapshotId& id) {
+  return !absl::IsNotFound(backend.catalogs->snapshots().Open(id).status());
+}
+
 absl::StatusOr<SnapshotId> IdFromWire(const Backend& backend,
                                       absl::string_view catalog,
                                       absl::string_view name) {
@@ -23,11 +27,9 @@ absl::StatusOr<SnapshotId> IdFromWire(const Backend& backend,
   }
   SnapshotId id{backend.catalogs->Resolve(catalog), std::string(name)};
   // What is an alias now may have named the catalog that was stored.
-  SnapshotFiles& snapshots = backend.catalogs->snapshots();
-  const SnapshotId as_named{std::string(catalog), id.name};
-  if (id.catalog != as_named.catalog &&
-      absl::IsNotFound(snapshots.Open(id).status()) &&
-      !absl::IsNotFound(snapshots.Open(as_named).status())) {
+  SnapshotId as_named{std::string(catalog), id.name};
+  if (id.catalog != as_named.catalog && !IsStored(backend, id) &&
+      IsStored(backend, as_named)) {
     return as_named;
   }
   return id;
@@ -172,6 +174,18 @@ absl::Status DeleteSnapshot(Backend& backend,
   ATTENDANT_ASSIGN_OR_RETURN(
       const SnapshotId id,
       IdFromWire(backend, request.catalog(), request.name()));
+  // Else a second try, of who did not hear of the first, would reach the other.
+  if (id.catalog != request.catalog() &&
+      IsStored(backend, {request.catalog(), id.name})) {
+    return StatusWithReason(
+        absl::StatusCode::kFailedPrecondition,
+        absl::StrCat("'", id.name, "' is a snapshot of '", id.catalog,
+                     "', which '", request.catalog(),
+                     "' is an alias of, and another of a catalog that had "
+                     "this name before: delete that of '",
+                     id.catalog, "' by its own name"),
+        "SNAPSHOT_AMBIGUOUS");
+  }
   return backend.catalogs->snapshots().Remove(id);
 }
 

@@ -102,7 +102,12 @@ TEST_F(SnapshotCommandTest, SnapshotsOfANameThatIsAnAliasNowAreFound) {
   RunText({"snapshot", "create", "shop-1", "after"});
   RunText({"snapshot", "create", "shop-1", "before"});
   EXPECT_EQ(RunJson({"snapshot", "list", "shop-1"})["snapshots"].size(), 3u);
-  RunText({"snapshot", "delete", "shop-1", "before"});
+  // But none goes in place of the other.
+  const CommandResult refused = Run({"snapshot", "delete", "shop-1", "before"});
+  EXPECT_EQ(refused.exit_status, 1);
+  EXPECT_THAT(refused.err,
+              HasSubstr("delete that of 'shop-2' by its own name"));
+  RunText({"snapshot", "delete", "shop-2", "before"});
   RunText({"snapshot", "delete", "shop-1", "before"});
   EXPECT_EQ(Run({"snapshot", "verify", "shop-1", "before"}).exit_status, 1);
   RunText({"alias", "delete", "shop-1"});

@@ -199,6 +199,31 @@ TEST_F(SnapshotServiceTest, FromCreationToDeletion) {
   EXPECT_EQ(ListAll(10), "shop/s2 ");
 }
 
+// Each name is of two: the catalog's own, and one before it was an alias.
+TEST_F(SnapshotServiceTest, NoneIsDeletedInPlaceOfAnother) {
+  ASSERT_TRUE(Take("shop", "s1").ok());
+  ASSERT_TRUE(Restore("shop", "s1", "shop-2").ok());
+  ASSERT_TRUE(Take("shop-2", "s1").ok());
+  {
+    grpc::ClientContext context;
+    v1::DeleteCatalogRequest request;
+    request.set_name("shop");
+    v1::DeleteCatalogResponse response;
+    ASSERT_TRUE(
+        catalog_stub_->DeleteCatalog(&context, request, &response).ok());
+  }
+  ASSERT_TRUE(SetAlias("shop", "shop-2").ok());
+  const grpc::Status status = Delete("shop", "s1");
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(ReasonIn(DetailsOf(status)), "SNAPSHOT_AMBIGUOUS");
+  EXPECT_EQ(Delete("shop", "S 1").error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(ListAll(10), "shop/s1 shop-2/s1 ");
+  EXPECT_TRUE(Delete("shop-2", "s1").ok());
+  EXPECT_EQ(ListAll(10), "shop/s1 ");
+  EXPECT_TRUE(Delete("shop", "s1").ok());
+  EXPECT_EQ(Delete("shop", "s1").error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
 TEST_F(SnapshotServiceTest, GoesToAFileAndBack) {
   ASSERT_TRUE(Take("shop", "s1").ok());
   std::string bytes;
@@ -210,9 +235,13 @@ TEST_F(SnapshotServiceTest, GoesToAFileAndBack) {
   ASSERT_TRUE(Restore("attic", "s1", "old", &restored).ok());
   EXPECT_EQ(restored.item_count(), 3);
 
+  testing::internal::CaptureStderr();
   grpc::Status status = Import(bytes.substr(0, bytes.size() / 2), "", "s3");
   EXPECT_EQ(status.error_code(), grpc::StatusCode::DATA_LOSS);
   EXPECT_EQ(ReasonIn(DetailsOf(status)), "SNAPSHOT_DAMAGED");
+  // The client's own, and nothing for the server's operator to mend.
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              Not(HasSubstr("call_failed")));
   status = Import("nothing of ours, but long enough", "", "s3");
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   status = Import(bytes, "", "S 3");
