@@ -367,8 +367,12 @@ absl::string_view WhyEveryKey(const Snapshot& snapshot,
   for (const PlannedHead& head : plan.heads) {
     const KeyFieldSchema& field = snapshot.schema->key_fields[head.field];
     if (plan.shortlist_head) continue;  // whose index knows q . k
-    if (head.projection || head.score_kind == ScoreKind::kAdditive) {
-      return "score_kind or model is not what the index was made with";
+    if (head.score_kind == ScoreKind::kAdditive) {
+      return "a shortlist for score_kind ADDITIVE is by q . k, which takes a "
+             "query of the keys' dimension";
+    }
+    if (head.projection) {
+      return "the model is not what the index was made with";
     }
     if (!RanksAlike(head.score_kind, field.score_kind)) {
       return "score_kind ranks otherwise than the index";

@@ -257,6 +257,33 @@ TEST_F(StoredSnapshotsTest, IsNotRestoredPastTheMemoryLimit) {
   EXPECT_EQ(set_->List("", 10).size(), 1u);
 }
 
+// It reserved no memory for them.
+TEST_F(StoredSnapshotsTest, IsNotRestoredWhereItsKeysFindNoFiles) {
+  CatalogSchema schema = OneFieldSchema(2);
+  schema.key_fields[0].index_kind = IndexKind::kIvf;
+  schema.key_fields[0].keys_on_disk = true;
+  ASSERT_OK_AND_ASSIGN(const auto created, set_->Create("keys", schema, {}));
+  ASSERT_OK(created.catalog->Import(MakeItems(0, 8000)));
+  LongWork work;
+  ASSERT_OK(set_->CreateSnapshot("keys", "s1", work));
+  const fs::path keys = directory_ / "keys";
+  fs::remove_all(keys);
+  std::ofstream(keys) << "no directory";
+  const auto catalog_count = [this] {
+    return std::distance(fs::directory_iterator(directory_ / "items"),
+                         fs::directory_iterator());
+  };
+  const auto before = catalog_count();
+  const auto refused = set_->RestoreSnapshot({"keys", "s1"}, "old", work);
+  EXPECT_THAT(refused.status().ToString(), HasSubstr(keys.string()));
+  EXPECT_THAT(set_->Get("old"), StatusIs(absl::StatusCode::kNotFound, _));
+  EXPECT_EQ(catalog_count(), before);
+  fs::remove(keys);
+  ASSERT_OK_AND_ASSIGN(const auto restored,
+                       set_->RestoreSnapshot({"keys", "s1"}, "old", work));
+  EXPECT_EQ(restored->snapshot()->item_count(), 8000);
+}
+
 TEST_F(StoredSnapshotsTest, RemovalSparesWhatIsInUse) {
   Take("s1");
   {
