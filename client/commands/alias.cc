@@ -84,8 +84,8 @@ void AddSet(CLI::App& alias, Context& context) {
       ->required();
   // As of a variable that is not set.
   const auto is_name = [](const std::string& name) -> std::string {
-    return name.empty() ? "--if-names: got nothing, want the name of a catalog "
-                          "(--if-new: there is no such alias)"
+    return name.empty() ? "got nothing, want the name of a catalog (--if-new: "
+                          "there is no such alias)"
                         : "";
   };
   CLI::Option* expected =

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -76,43 +77,65 @@ absl::StatusOr<FieldKeys> Download(Client& client, const v1::Catalog& catalog,
   return keys;
 }
 
-absl::StatusOr<std::int32_t> RowOf(const FieldKeys& keys,
-                                   const nlohmann::json& id,
-                                   absl::string_view member) {
+// What a file of choices names and the field has no key of, as items go while
+// choices are kept.
+struct LeftOut {
+  std::int64_t pair_count = 0;
+  std::int64_t example_count = 0;  // of pairs that are taken
+  std::string first;               // an id
+};
+
+// Nothing: the field has no such key, which is noted.
+absl::StatusOr<std::optional<std::int32_t>> RowOf(const FieldKeys& keys,
+                                                  const nlohmann::json& id,
+                                                  absl::string_view member,
+                                                  LeftOut& left_out) {
   if (!id.is_string()) {
     return absl::InvalidArgumentError(absl::StrCat(member, ": want an id"));
   }
   const auto& text = id.get_ref<const std::string&>();
   const auto row = keys.row_of.find(text);
-  if (row == keys.row_of.end()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        member, ": no item '", text, "' with a key in this field"));
-  }
-  return row->second;
+  if (row != keys.row_of.end()) return row->second;
+  if (left_out.first.empty()) left_out.first = text;
+  return std::nullopt;
 }
 
-absl::StatusOr<Choice> ReadChoice(const nlohmann::json& object,
-                                  const FieldKeys& keys) {
+// Nothing: one without its item, or without any of its examples.
+absl::StatusOr<std::optional<Choice>> ReadChoice(const nlohmann::json& object,
+                                                 const FieldKeys& keys,
+                                                 LeftOut& left_out) {
   Choice choice;
   const nlohmann::json none;
-  ATTENDANT_ASSIGN_OR_RETURN(choice.target,
-                             RowOf(keys, object.value("item", none), "item"));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto target,
+      RowOf(keys, object.value("item", none), "item", left_out));
+  choice.target = target.value_or(-1);
   const nlohmann::json examples = object.value("examples", none);
   const nlohmann::json vector = object.value("vector", none);
   if (examples.is_array() == vector.is_array()) {
     return absl::InvalidArgumentError(
         "want either examples or vector, as a list");
   }
-  for (const nlohmann::json& id : examples) {
-    ATTENDANT_ASSIGN_OR_RETURN(const auto row, RowOf(keys, id, "examples"));
-    if (row == choice.target) {
-      return absl::InvalidArgumentError("item is among its own examples");
-    }
-    choice.history.push_back(row);
-  }
   if (examples.is_array()) {
-    if (!choice.history.empty()) return choice;
-    return absl::InvalidArgumentError("examples: want at least one id");
+    if (examples.empty()) {
+      return absl::InvalidArgumentError("examples: want at least one id");
+    }
+    std::int64_t gone_count = 0;
+    for (const nlohmann::json& id : examples) {
+      ATTENDANT_ASSIGN_OR_RETURN(const auto row,
+                                 RowOf(keys, id, "examples", left_out));
+      if (row && row == target) {
+        return absl::InvalidArgumentError("item is among its own examples");
+      }
+      if (row) {
+        choice.history.push_back(*row);
+      } else {
+        ++gone_count;
+      }
+    }
+    if (!target || choice.history.empty()) return std::nullopt;
+    left_out.example_count += gone_count;
+    return choice;
   }
   for (const nlohmann::json& component : vector) {
     const double number =
@@ -126,7 +149,40 @@ absl::StatusOr<Choice> ReadChoice(const nlohmann::json& object,
     return absl::InvalidArgumentError(absl::StrCat(
         "numbers of vector: got ", choice.query.size(), ", want ", keys.dim));
   }
+  if (!target) return std::nullopt;
   return choice;
+}
+
+// The choices of a file. InvalidArgument, with the line; or if none is left.
+absl::StatusOr<std::vector<Choice>> ReadChoices(const std::string& file,
+                                                const FieldKeys& keys) {
+  std::vector<Choice> choices;
+  LeftOut left_out;
+  const auto visit = [&](std::int64_t /*line*/,
+                         const nlohmann::json& object) -> absl::Status {
+    ATTENDANT_ASSIGN_OR_RETURN(auto choice, ReadChoice(object, keys, left_out));
+    if (choice) {
+      choices.push_back(*std::move(choice));
+    } else {
+      ++left_out.pair_count;
+    }
+    return absl::OkStatus();
+  };
+  ATTENDANT_RETURN_IF_ERROR(ReadJsonLines(file, visit));
+  if (choices.empty() && left_out.pair_count > 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        file, ": none of its ", CountOf(left_out.pair_count, "pair"),
+        " is of items with a key in this field; there is no '", left_out.first,
+        "', for one"));
+  }
+  if (!left_out.first.empty()) {
+    NoteStep(absl::StrCat("left out ", CountOf(left_out.pair_count, "pair"),
+                          ", and ", CountOf(left_out.example_count, "example"),
+                          " of others, of items without a key in this field; "
+                          "'",
+                          Printable(left_out.first), "' is the first"));
+  }
+  return choices;
 }
 
 absl::StatusOr<v1::KeyField> ChooseField(const v1::Catalog& catalog,
@@ -182,16 +238,11 @@ absl::Status FitTemperatureCommand(const TemperatureFlags& flags,
   NoteStep(absl::StrCat(
       "read ", CountOf(static_cast<std::int64_t>(keys.row_of.size()), "key"),
       " of field ", field.name()));
-  std::vector<Choice> choices;
-  bool has_examples = false;
-  const auto visit = [&](std::int64_t /*line*/,
-                         const nlohmann::json& object) -> absl::Status {
-    ATTENDANT_ASSIGN_OR_RETURN(Choice choice, ReadChoice(object, keys));
-    has_examples = has_examples || !choice.history.empty();
-    choices.push_back(std::move(choice));
-    return absl::OkStatus();
-  };
-  ATTENDANT_RETURN_IF_ERROR(ReadJsonLines(flags.pairs, visit));
+  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<Choice> choices,
+                             ReadChoices(flags.pairs, keys));
+  const bool has_examples =
+      std::any_of(choices.begin(), choices.end(),
+                  [](const Choice& choice) { return !choice.history.empty(); });
   NoteStep(absl::StrCat(
       "read ", CountOf(static_cast<std::int64_t>(choices.size()), "pair"),
       "; searching"));

@@ -685,6 +685,43 @@ TEST_F(AttendantCommandTest, AFittedTemperatureCanBeTakenBack) {
   EXPECT_EQ(temperature(), told["temperature"]);
 }
 
+// As items go while choices are kept.
+TEST_F(AttendantCommandTest, ChoicesOfItemsThatAreGoneAreLeftOut) {
+  ASSERT_EQ(Run({"catalog", "create", "points", "--key-field", "key:2:dot"})
+                .exit_status,
+            0);
+  ASSERT_EQ(ImportPoints(File("keys.npy", NpyBytes(Keys(), 2)),
+                         File("ids.txt", Ids()))
+                .exit_status,
+            0);
+  const auto fit = [&](const std::string& pairs) {
+    return Run({"fit", "temperature", "--catalog", "points", "--dry-run",
+                "--json", "--pairs", File("pairs.jsonl", pairs)});
+  };
+  const std::string both =
+      "{\"examples\": [\"item1\", \"item2\"], \"item\": \"item39\"}\n"
+      "{\"examples\": [\"item3\"], \"item\": \"item20\"}\n";
+  const CommandResult whole = fit(both);
+  ASSERT_EQ(whole.exit_status, 0) << whole.err;
+  EXPECT_THAT(whole.err, Not(HasSubstr("left out")));
+  const CommandResult rest =
+      fit("{\"examples\": [\"item4\"], \"item\": \"gone\"}\n"
+          "{\"vector\": [1, 0], \"item\": \"gone too\"}\n"
+          "{\"examples\": [\"gone\"], \"item\": \"item5\"}\n"
+          "{\"examples\": [\"item1\", \"lost\", \"item2\"], "
+          "\"item\": \"item39\"}\n" +
+          both.substr(both.find('\n') + 1));
+  ASSERT_EQ(rest.exit_status, 0) << rest.err;
+  EXPECT_EQ(rest.out, whole.out);
+  EXPECT_THAT(rest.err, AllOf(HasSubstr("left out 3 pairs, and 1 example"),
+                              HasSubstr("'gone' is the first")));
+  const CommandResult none =
+      fit("{\"examples\": [\"item1\"], \"item\": \"gone\"}\n");
+  EXPECT_EQ(none.exit_status, 1);
+  EXPECT_THAT(none.err, AllOf(HasSubstr("none of its 1 pair"),
+                              HasSubstr("there is no 'gone'")));
+}
+
 TEST_F(AttendantCommandTest, AMissingColumnIsNamed) {
   const std::string events =
       File("events.csv", "customer_id,product\nc1,a\nc1,b\n");
