@@ -63,13 +63,16 @@ class Server:
         self._begin = begin
         self.address = line[len(mark):].strip()
 
+    def metrics(self):
+        """The lines of its page of metrics."""
+        with urllib.request.urlopen(f"http://{self._http}/metrics") as page:
+            return page.read().decode().splitlines()
+
     def call_times(self):
         """How many calls of Attend took up to so many seconds, so far."""
         name = "grpc_server_handling_seconds_bucket{"
-        with urllib.request.urlopen(f"http://{self._http}/metrics") as page:
-            lines = page.read().decode().splitlines()
         counts = {}
-        for line in lines:
+        for line in self.metrics():
             if line.startswith(name) and 'grpc_method="Attend"' in line:
                 labels, count = line.rsplit(" ", 1)
                 bound = float(labels.split('le="')[1].split('"')[0])
@@ -100,6 +103,19 @@ class Server:
             if index.get("buildError"):
                 sys.exit(f"the index can't be built: {index['buildError']}")
             time.sleep(0.05)
+
+    def await_rest(self):
+        """Returns when what was written is one segment with all else, and
+        nothing is left to be done beside queries."""
+        self.await_index()
+        end = time.monotonic() + 300
+        name = f'attendant_catalog_segments{{catalog="{CATALOG}"}} '
+        while time.monotonic() < end:
+            for line in self.metrics():
+                if line.startswith(name) and float(line[len(name):]) == 1:
+                    return
+            time.sleep(0.5)
+        sys.exit("what was written was not merged within 300 s")
 
     def resident_bytes(self):
         status = pathlib.Path(f"/proc/{self._process.pid}/status").read_text()
@@ -242,7 +258,7 @@ def measure(options, data):
         building.update(build_seconds=builds.seconds, peak_bytes=peak.bytes)
         writing = ask(server, *load, "--rate", rate, "--writes-per-second",
                       options.writes)
-        server.await_index()
+        server.await_rest()
         rounds.append({"rest": at_rest, "build": building, "write": writing})
         for name, found in rounds[-1].items():
             print(f"{name:6} p50 {found['p50_ms']:8.2f} ms  p99 "
