@@ -243,24 +243,6 @@ void LiveCatalog::ResolveWantedIndexes(Snapshot& next) const {
   }
 }
 
-absl::StatusOr<std::vector<Item>> LiveCatalog::Get(
-    std::span<const std::string> ids) const {
-  const std::shared_ptr<const Snapshot> now = snapshot();
-  std::vector<Item> items;
-  items.reserve(ids.size());
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    const std::optional<RowAddress> address = now->Find(ids[i]);
-    // An id that is found is well-formed.
-    if (!address) {
-      ATTENDANT_RETURN_IF_ERROR(
-          ValidateItemId(ids[i], absl::StrCat("ids[", i, "]")));
-      return NoSuchItem(i, ids[i]);
-    }
-    items.push_back(now->ItemAt(*address));
-  }
-  return items;
-}
-
 absl::Status LiveCatalog::ReadStore(
     absl::FunctionRef<absl::Status(CatalogStore& store)> read) const {
   CatalogStore* store = nullptr;

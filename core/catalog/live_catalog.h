@@ -164,12 +164,9 @@ class LiveCatalog {
   absl::StatusOr<ImportOutcome> Import(std::span<const Item> items,
                                        bool if_absent = false);
 
-  // From the current snapshot. NotFound names the first missing id.
-  absl::StatusOr<std::vector<Item>> Get(std::span<const std::string> ids) const;
-
   // Calls `visit` for each item, in the order of `ids`, from the store, all
   // from one state, at least as new as snapshot(), until it returns an error,
-  // which is returned. Errors as Get.
+  // which is returned. NotFound names the first missing id.
   absl::Status VisitStored(
       std::span<const std::string> ids,
       absl::FunctionRef<absl::Status(StoredItem item)> visit) const;

@@ -92,7 +92,7 @@ class FaultyCatalog {
   void ExpectAcknowledged() {
     const auto snapshot = catalog_->snapshot();
     for (const Item& item : acknowledged_) {
-      const auto found = catalog_->Get(std::vector<std::string>{item.id});
+      const auto found = ItemsIn(*catalog_, {item.id});
       ASSERT_OK(found);
       EXPECT_EQ(found->front(), item);
     }

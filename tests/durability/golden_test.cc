@@ -40,8 +40,7 @@ TEST_P(GoldenTest, ItemsAreAllThere) {
                        StoredItems(*catalog, "", 2 * kGoldenItems));
   EXPECT_EQ(std::vector<Item>(items.begin(), items.end()), want);
   for (const Item& item : want) {
-    ASSERT_OK_AND_ASSIGN(const auto found,
-                         catalog->Get(std::vector<std::string>{item.id}));
+    ASSERT_OK_AND_ASSIGN(const auto found, ItemsIn(*catalog, {item.id}));
     EXPECT_EQ(found.front(), item);
   }
 }

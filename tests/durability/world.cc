@@ -614,7 +614,7 @@ absl::Status World::GetOne(const std::string& name) {
   const std::string id = RandomId();
   const auto& items = plain_[name].now.items;
   const auto want = items.find(id);
-  const auto found = catalog->Get(std::vector<std::string>{id});
+  const auto found = ItemsIn(*catalog, {id});
   const bool same = want == items.end()
                         ? absl::IsNotFound(found.status())
                         : found.ok() && found->front() == want->second;

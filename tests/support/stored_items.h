@@ -1,8 +1,10 @@
-// What a catalog's store holds, listed as the server lists it.
+// What a catalog holds: its store, listed as the server lists it, and what its
+// queries see.
 #ifndef ATTENDANT_TESTS_SUPPORT_STORED_ITEMS_H_
 #define ATTENDANT_TESTS_SUPPORT_STORED_ITEMS_H_
 
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -22,6 +24,19 @@ inline absl::StatusOr<std::vector<StoredItem>> StoredItems(
         items.push_back(std::move(item));
         return static_cast<std::int64_t>(items.size()) < limit;
       }));
+  return items;
+}
+
+// Of the catalog's newest snapshot. NotFound if one of them is not there.
+inline absl::StatusOr<std::vector<Item>> ItemsIn(
+    const LiveCatalog& catalog, const std::vector<std::string>& ids) {
+  const auto snapshot = catalog.snapshot();
+  std::vector<Item> items;
+  for (const std::string& id : ids) {
+    const auto address = snapshot->Find(id);
+    if (!address) return absl::NotFoundError(id);
+    items.push_back(snapshot->ItemAt(*address));
+  }
   return items;
 }
 

@@ -11,6 +11,7 @@
 #include "core/base/fail_point.h"
 #include "core/catalog/attend.h"
 #include "tests/core/catalog/catalog_fixture.h"
+#include "tests/support/stored_items.h"
 
 namespace attendant {
 namespace {
@@ -250,7 +251,7 @@ TEST_F(CatalogSetTest, NothingWaitsForADeleteThatWaits) {
   Open();
   ASSERT_OK_AND_ASSIGN(const auto shop, set_->Get("shop"));
   EXPECT_EQ(shop->snapshot()->item_count(), 1);
-  EXPECT_OK(shop->Get(std::vector<std::string>{"b"}));
+  EXPECT_OK(ItemsIn(*shop, {"b"}));
 }
 
 // Shows what it is told to.
@@ -285,8 +286,7 @@ TEST_F(CatalogSetTest, AClockThatJumpsBackLosesAndOrdersNothing) {
   ASSERT_OK_AND_ASSIGN(const auto catalog, set_->Get("first"));
   EXPECT_EQ(catalog->record().create_time, before);
   EXPECT_EQ(catalog->snapshot()->sequence, 2);
-  ASSERT_OK_AND_ASSIGN(const auto items,
-                       catalog->Get(std::vector<std::string>{"a"}));
+  ASSERT_OK_AND_ASSIGN(const auto items, ItemsIn(*catalog, {"a"}));
   EXPECT_EQ(items[0].keys[0], (std::vector<float>{3, 4}));
   ASSERT_OK_AND_ASSIGN(const auto newer, set_->Get("second"));
   EXPECT_EQ(newer->record().create_time, clock.now);

@@ -47,7 +47,7 @@ TEST_F(LiveCatalogTest, UpsertCountsInsertsAndUpdates) {
   EXPECT_EQ(second.sequence, 2);
   EXPECT_EQ(LiveIds(), (std::multiset<std::string>{"a", "b", "c"}));
   ASSERT_OK_AND_ASSIGN(const std::vector<Item> items,
-                       catalog_->Get(std::vector<std::string>{"b"}));
+                       ItemsIn(*catalog_, {"b"}));
   EXPECT_THAT(items[0].keys[0], ElementsAre(3));
 }
 
@@ -119,7 +119,7 @@ TEST_F(LiveCatalogTest, AWriteWithoutMemoryIsNotAppliedAndTheNextOneIs) {
   EXPECT_EQ(LiveIds(), (std::multiset<std::string>{"a", "c"}));
   EXPECT_EQ(catalog_->snapshot()->sequence, 2);
   ASSERT_OK_AND_ASSIGN(const std::vector<Item> items,
-                       catalog_->Get(std::vector<std::string>{"a", "c"}));
+                       ItemsIn(*catalog_, {"a", "c"}));
   EXPECT_THAT(items[0].keys[0], ElementsAre(1));
   EXPECT_THAT(items[1].keys[0], ElementsAre(3));
 }
@@ -133,8 +133,7 @@ TEST_F(LiveCatalogTest, ARepeatedRequestReturnsTheFirstOutcome) {
                        catalog_->Upsert(items, "r1"));
   EXPECT_EQ(repeat, first);
   // Not applied again: the later write stands.
-  ASSERT_OK_AND_ASSIGN(const std::vector<Item> now,
-                       catalog_->Get(std::vector<std::string>{"a"}));
+  ASSERT_OK_AND_ASSIGN(const std::vector<Item> now, ItemsIn(*catalog_, {"a"}));
   EXPECT_THAT(now[0].keys[0], ElementsAre(2));
   Restart();
   ASSERT_OK_AND_ASSIGN(const WriteOutcome later, catalog_->Upsert(items, "r1"));
@@ -175,15 +174,17 @@ TEST_F(LiveCatalogTest, ImportTakesWhatIsValidAndTheLastOfAnId) {
   EXPECT_EQ(outcome.sequence, 1);
   EXPECT_EQ(LiveIds(), (std::multiset<std::string>{"a"}));
   ASSERT_OK_AND_ASSIGN(const std::vector<Item> items,
-                       catalog_->Get(std::vector<std::string>{"a"}));
+                       ItemsIn(*catalog_, {"a"}));
   EXPECT_THAT(items[0].keys[0], ElementsAre(5));
 }
 
-TEST_F(LiveCatalogTest, GetNamesTheFirstMissingItem) {
+TEST_F(LiveCatalogTest, TheFirstMissingItemIsNamed) {
   OpenCatalog(OneFieldSchema(1));
   Upsert({MakeItem("a", {1})});
-  EXPECT_THAT(catalog_->Get(std::vector<std::string>{"a", "x", "y"}),
-              StatusIs(absl::StatusCode::kNotFound, HasSubstr("ids[1]")));
+  EXPECT_THAT(
+      catalog_->VisitStored(std::vector<std::string>{"a", "x", "y"},
+                            [](const StoredItem&) { return absl::OkStatus(); }),
+      StatusIs(absl::StatusCode::kNotFound, HasSubstr("ids[1]")));
 }
 
 TEST_F(LiveCatalogTest, ListPagesInTheOrderOfIds) {
@@ -209,7 +210,7 @@ TEST_F(LiveCatalogTest, GrowsOverManySegments) {
   EXPECT_EQ(LiveIds().size(), 5000);
   for (const int i : {0, 1023, 1024, 4999}) {
     ASSERT_OK_AND_ASSIGN(const std::vector<Item> found,
-                         catalog_->Get(std::vector<std::string>{items[i].id}));
+                         ItemsIn(*catalog_, {items[i].id}));
     EXPECT_EQ(found[0], items[i]);
   }
   Restart();
@@ -243,7 +244,7 @@ TEST_F(LiveCatalogMergeTest, OpaqueValuesSurviveMergesAndRestarts) {
   const auto expect_all = [&](const char* when) {
     for (const Item& item : items) {
       ASSERT_OK_AND_ASSIGN(const std::vector<Item> found,
-                           catalog_->Get(std::vector<std::string>{item.id}));
+                           ItemsIn(*catalog_, {item.id}));
       EXPECT_EQ(found[0], item) << when;
     }
   };
@@ -306,9 +307,8 @@ TEST_F(LiveCatalogMergeTest, WritesDuringAMergeSurviveIt) {
   catalog_->AwaitIndexes();
   EXPECT_EQ(LiveIds(), expected);
   for (int i = 1; i < 300; i += 2) {
-    ASSERT_OK_AND_ASSIGN(
-        const std::vector<Item> items,
-        catalog_->Get(std::vector<std::string>{"item" + std::to_string(i)}));
+    ASSERT_OK_AND_ASSIGN(const std::vector<Item> items,
+                         ItemsIn(*catalog_, {"item" + std::to_string(i)}));
     EXPECT_EQ(items[0].keys[0][0], i);
   }
 }
@@ -503,7 +503,7 @@ TEST_F(LiveCatalogMergeTest, SetDefaultsMayMoveKeysToDiskAndBack) {
               static_cast<double>(catalog_->memory_bytes()), 2000 * 4);
   for (const Item& item : items) {
     ASSERT_OK_AND_ASSIGN(const std::vector<Item> found,
-                         catalog_->Get(std::vector<std::string>{item.id}));
+                         ItemsIn(*catalog_, {item.id}));
     ASSERT_EQ(found[0], item);
   }
 }
@@ -588,8 +588,7 @@ TEST_F(LiveCatalogMergeTest, WritesThatFailLeaveFewSegments) {
   EXPECT_LE(catalog_->snapshot()->segments.size(), 24u);
   EXPECT_EQ(catalog_->snapshot()->item_count(), 60);
   for (const Item& item : items) {
-    ASSERT_OK_AND_ASSIGN(const auto found,
-                         catalog_->Get(std::vector<std::string>{item.id}));
+    ASSERT_OK_AND_ASSIGN(const auto found, ItemsIn(*catalog_, {item.id}));
     EXPECT_EQ(found[0], item);
   }
 }
@@ -687,7 +686,7 @@ TEST_F(MemoryLimitTest, WritesAreRefusedAndReadsAndDeletesGoOn) {
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("")));
   EXPECT_EQ(catalog_->snapshot()->sequence, sequence);
   EXPECT_OK(Ask(VectorQuery(std::vector<float>(64, 1))));
-  EXPECT_OK(catalog_->Get(std::vector<std::string>{"item1-0"}));
+  EXPECT_OK(ItemsIn(*catalog_, {"item1-0"}));
   Delete({"item1-0"});
   EXPECT_EQ(catalog_->snapshot()->item_count(), item_count - 1);
 }

@@ -49,8 +49,7 @@ TEST_F(CosineWritesTest, ARefusedItemTakesNoOthersPlace) {
   EXPECT_OK(outcome.statuses[0]);
   EXPECT_THAT(outcome.statuses[1],
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("norm")));
-  ASSERT_OK_AND_ASSIGN(const auto found,
-                       catalog_->Get(std::vector<std::string>{"a"}));
+  ASSERT_OK_AND_ASSIGN(const auto found, ItemsIn(*catalog_, {"a"}));
   EXPECT_EQ(found[0], good);
   Delete({"a"});
   ASSERT_OK_AND_ASSIGN(
@@ -80,7 +79,7 @@ class LiveCatalogWritesTest : public CatalogFixture {
     };
     if (!catalog_->VisitStored(ids, keep).ok()) return StoredItem();
     // What queries see is the same.
-    const auto seen = catalog_->Get(ids);
+    const auto seen = ItemsIn(*catalog_, ids);
     EXPECT_OK(seen);
     if (!seen.ok()) return StoredItem();
     EXPECT_EQ((*seen)[0], stored);
