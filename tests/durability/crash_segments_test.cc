@@ -23,6 +23,7 @@
 #include "tests/durability/flags.h"
 #include "tests/integration/requests.h"
 #include "tests/integration/server_process.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/support/status_matchers.h"
 
@@ -250,10 +251,14 @@ TEST_P(CrashSegmentsTest, KilledWhileSegmentsAreMadeAndRead) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, CrashSegmentsTest,
-                         ::testing::Values(v1::INDEX_KIND_IVF,
-                                           v1::INDEX_KIND_HNSW,
-                                           v1::INDEX_KIND_PQ),
+// A sanitizer sees the same code die: the kind of index differs in what its
+// files hold, which other tests read damaged.
+std::vector<v1::IndexKind> Kinds() {
+  if (kSanitized) return {v1::INDEX_KIND_IVF};
+  return {v1::INDEX_KIND_IVF, v1::INDEX_KIND_HNSW, v1::INDEX_KIND_PQ};
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, CrashSegmentsTest, ::testing::ValuesIn(Kinds()),
                          [](const auto& kind) {
                            return v1::IndexKind_Name(kind.param);
                          });
