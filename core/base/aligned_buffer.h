@@ -3,18 +3,21 @@
 #define ATTENDANT_CORE_BASE_ALIGNED_BUFFER_H_
 
 #include <cstddef>
-#include <cstdlib>
 #include <memory>
-#include <new>
 #include <span>
 #include <type_traits>
 
 namespace attendant {
 
+// So many bytes at a multiple of 64, uninitialised, and how they are freed; for
+// AlignedBuffer. Thread-safe. AllocateAligned throws std::bad_alloc.
+void* AllocateAligned(std::size_t bytes);
+void FreeAligned(void* data, std::size_t bytes);
+
 // `size` elements of a trivial type, 64-byte aligned, uninitialised: pages that
 // are never touched cost no memory, so a segment can reserve its capacity.
-// Movable, not copyable. Not thread-safe; distinct elements may be used by
-// distinct threads.
+// Of 2 MiB and more it goes back to the system when it is freed. Movable, not
+// copyable. Not thread-safe; distinct elements may be used by distinct threads.
 template <typename T>
 class AlignedBuffer {
   static_assert(std::is_trivial_v<T>);
@@ -24,9 +27,8 @@ class AlignedBuffer {
   // Throws std::bad_alloc when out of memory.
   explicit AlignedBuffer(std::size_t size) : size_(size) {
     if (size == 0) return;
-    const std::size_t bytes = (size * sizeof(T) + 63) / 64 * 64;
-    data_.reset(static_cast<T*>(std::aligned_alloc(64, bytes)));
-    if (data_ == nullptr) throw std::bad_alloc();
+    const std::size_t bytes = size * sizeof(T);
+    data_ = {static_cast<T*>(AllocateAligned(bytes)), Free{bytes}};
   }
 
   T* data() { return data_.get(); }
@@ -39,7 +41,8 @@ class AlignedBuffer {
 
  private:
   struct Free {
-    void operator()(T* data) const { std::free(data); }
+    std::size_t bytes = 0;
+    void operator()(T* data) const { FreeAligned(data, bytes); }
   };
   std::unique_ptr<T, Free> data_;
   std::size_t size_ = 0;

@@ -2,9 +2,15 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <numeric>
 #include <utility>
+#include <vector>
+
+#include "core/base/process_memory.h"
 
 namespace attendant {
 namespace {
@@ -37,6 +43,24 @@ TEST(AlignedBufferTest, MoveTakesTheMemoryAlong) {
   EXPECT_EQ(moved.data(), data);
   EXPECT_EQ(moved.size(), 3u);
   EXPECT_EQ(moved[2], 7);
+}
+
+// Whatever lies between them: malloc would keep what is not at its end.
+TEST(AlignedBufferTest, LargeOnesGoBackToTheSystem) {
+  constexpr std::size_t kSize = std::size_t{4} << 20;
+  constexpr int kCount = 32;
+  // malloc takes blocks of this size from its own memory from then on.
+  std::free(std::malloc(4 * kSize));
+  std::vector<AlignedBuffer<char>> buffers;
+  std::vector<std::unique_ptr<char[]>> between;
+  for (int i = 0; i < kCount; ++i) {
+    buffers.emplace_back(kSize);
+    std::ranges::fill(buffers.back().span(), 'x');
+    between.push_back(std::make_unique<char[]>(100));
+  }
+  const std::int64_t full = ResidentBytes();
+  buffers.clear();
+  EXPECT_LT(ResidentBytes(), full - std::int64_t{kSize} * (kCount - 2));
 }
 
 }  // namespace

@@ -1,0 +1,42 @@
+#include "core/base/aligned_buffer.h"
+
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <new>
+
+namespace attendant {
+namespace {
+
+// Blocks from here on are mappings of their own, as large as a huge page. What
+// is freed goes back to the system at once, and so does the wish for huge pages
+// (PreferHugePages): it would stay with malloc's memory, whose small blocks,
+// where most are free, then hold 2 MiB each.
+constexpr std::size_t kOwnMappingBytes = std::size_t{2} << 20;
+constexpr std::size_t kAlignment = 64;
+
+}  // namespace
+
+void* AllocateAligned(std::size_t bytes) {
+  void* data = nullptr;
+  if (bytes < kOwnMappingBytes) {
+    data = std::aligned_alloc(
+        kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+  } else {
+    data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (data == MAP_FAILED) data = nullptr;
+  }
+  if (data == nullptr) throw std::bad_alloc();
+  return data;
+}
+
+void FreeAligned(void* data, std::size_t bytes) {
+  if (bytes < kOwnMappingBytes) {
+    std::free(data);
+  } else {
+    munmap(data, bytes);
+  }
+}
+
+}  // namespace attendant
