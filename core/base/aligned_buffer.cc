@@ -2,8 +2,12 @@
 
 #include <sys/mman.h>
 
+#include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <new>
+
+#include "core/base/process_memory.h"
 
 namespace attendant {
 namespace {
@@ -15,7 +19,11 @@ namespace {
 constexpr std::size_t kOwnMappingBytes = std::size_t{2} << 20;
 constexpr std::size_t kAlignment = 64;
 
+std::atomic<std::int64_t> mapped_bytes = 0;
+
 }  // namespace
+
+std::int64_t MappedBufferBytes() { return mapped_bytes.load(); }
 
 void* AllocateAligned(std::size_t bytes) {
   void* data = nullptr;
@@ -25,7 +33,8 @@ void* AllocateAligned(std::size_t bytes) {
   } else {
     data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (data == MAP_FAILED) data = nullptr;
+    if (data == MAP_FAILED) throw std::bad_alloc();
+    mapped_bytes += static_cast<std::int64_t>(bytes);
   }
   if (data == nullptr) throw std::bad_alloc();
   return data;
@@ -36,6 +45,7 @@ void FreeAligned(void* data, std::size_t bytes) {
     std::free(data);
   } else {
     munmap(data, bytes);
+    mapped_bytes -= static_cast<std::int64_t>(bytes);
   }
 }
 

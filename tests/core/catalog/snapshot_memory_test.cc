@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/base/config.h"
+#include "core/base/process_memory.h"
 #include "core/catalog/live_catalog.h"
 #include "tests/core/catalog/catalog_fixture.h"
 #include "tests/support/random_model.h"
@@ -70,7 +71,8 @@ std::vector<Item> ItemsFrom(std::int64_t first, bool has_values) {
 // What was asked of the allocator and not given back.
 std::int64_t AllocatedBytes() {
   const struct mallinfo2 info = mallinfo2();
-  return static_cast<std::int64_t>(info.uordblks + info.hblkhd);
+  return static_cast<std::int64_t>(info.uordblks + info.hblkhd) +
+         MappedBufferBytes();
 }
 
 // Memory of the process that is not a file's.
