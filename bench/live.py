@@ -105,8 +105,7 @@ class Server:
             time.sleep(0.05)
 
     def await_rest(self):
-        """Returns when what was written is one segment with all else, and
-        nothing is left to be done beside queries."""
+        """Returns when what was written is one segment with all else."""
         self.await_index()
         end = time.monotonic() + 300
         name = f'attendant_catalog_segments{{catalog="{CATALOG}"}} '

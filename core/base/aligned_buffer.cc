@@ -3,11 +3,8 @@
 #include <sys/mman.h>
 
 #include <atomic>
-#include <cstdint>
 #include <cstdlib>
 #include <new>
-
-#include "core/base/process_memory.h"
 
 namespace attendant {
 namespace {

@@ -3,6 +3,7 @@
 #define ATTENDANT_CORE_BASE_ALIGNED_BUFFER_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <type_traits>
@@ -13,6 +14,10 @@ namespace attendant {
 // AlignedBuffer. Thread-safe. AllocateAligned throws std::bad_alloc.
 void* AllocateAligned(std::size_t bytes);
 void FreeAligned(void* data, std::size_t bytes);
+
+// What AlignedBuffers hold in mappings of their own, touched or not, in bytes:
+// the allocator doesn't count it.
+std::int64_t MappedBufferBytes();
 
 // `size` elements of a trivial type, 64-byte aligned, uninitialised: pages that
 // are never touched cost no memory, so a segment can reserve its capacity.

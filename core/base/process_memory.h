@@ -11,10 +11,6 @@ namespace attendant {
 // and RssShmem); 0 where the system doesn't tell.
 std::int64_t ResidentBytes();
 
-// What AlignedBuffers hold in mappings of their own, touched or not, in bytes:
-// the allocator doesn't count it.
-std::int64_t MappedBufferBytes();
-
 // What a process may use, in bytes: the machine's memory, or less where a
 // control group (version 1 or 2) that it is in allows less; 0 where the system
 // doesn't tell. `root` is where /proc and /sys are.

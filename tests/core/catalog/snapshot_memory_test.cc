@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/base/config.h"
-#include "core/base/process_memory.h"
+#include "core/base/aligned_buffer.h"
 #include "core/catalog/live_catalog.h"
 #include "tests/core/catalog/catalog_fixture.h"
 #include "tests/support/random_model.h"
