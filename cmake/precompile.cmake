@@ -3,8 +3,8 @@
 # a build is spent reading them. Without it, a build shows which file misses an
 # include.
 set(ATTENDANT_PRECOMPILE "" CACHE STRING
-  "For what to precompile the headers of other projects: \"\", TESTS or ALL")
-set_property(CACHE ATTENDANT_PRECOMPILE PROPERTY STRINGS "" TESTS ALL)
+  "For what to precompile the headers of other projects: \"\", MOST (tests, and libraries of many sources) or ALL")
+set_property(CACHE ATTENDANT_PRECOMPILE PROPERTY STRINGS "" MOST ALL)
 
 if(ATTENDANT_PRECOMPILE)
   # Who shares a precompiled header must agree on this, and ccache on the rest.
@@ -42,9 +42,12 @@ function(attendant_kind_of_headers kind)
   endif()
 endfunction()
 
-# attendant_precompile(TARGET DEPS...): for a library.
-function(attendant_precompile target)
-  if(ATTENDANT_PRECOMPILE STREQUAL "ALL")
+# attendant_precompile(TARGET COUNT DEPS...): for a library whose sources
+# are compiled in COUNT parts.
+function(attendant_precompile target count)
+  # To compile them takes as long as to read them eight times.
+  if(ATTENDANT_PRECOMPILE STREQUAL "ALL" OR
+      (ATTENDANT_PRECOMPILE STREQUAL "MOST" AND count GREATER_EQUAL 20))
     attendant_kind_of_headers(kind ${ARGN})
     target_precompile_headers(${target} PRIVATE ${${kind}_headers})
   endif()

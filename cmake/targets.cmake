@@ -42,13 +42,15 @@ function(attendant_library name)
     add_library(${target} STATIC ${ARG_SRCS})
     target_link_libraries(${target} PUBLIC ${ARG_DEPS}
       PRIVATE ${ARG_PRIVATE_DEPS} $<BUILD_INTERFACE:attendant_options>)
-    attendant_precompile(${target} ${ARG_DEPS})
+    list(LENGTH ARG_SRCS count)
     # In a release, what is made of a loop does not depend on what stands beside
     # it.
     if(ARG_UNITY AND ATTENDANT_UNITY AND
         (ATTENDANT_SANITIZE OR NOT ARG_NUMERIC))
       set_target_properties(${target} PROPERTIES UNITY_BUILD ON)
+      math(EXPR count "(${count} + 7) / 8")
     endif()
+    attendant_precompile(${target} ${count} ${ARG_DEPS})
     if(ARG_NUMERIC)
       target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1>)
     endif()
@@ -109,11 +111,12 @@ function(attendant_test name)
     target_link_options(${name} PRIVATE -fuse-ld=gold)
   endif()
   if(ATTENDANT_UNITY)
-    # What tests share may replace a function of the system.
+    # What tests share may replace a function of the system, and reads a few
+    # headers alone.
     set(shared ${ARG_SRCS})
     list(FILTER shared INCLUDE REGEX "^/")
     set_source_files_properties(${shared} PROPERTIES
-      SKIP_UNITY_BUILD_INCLUSION ON)
+      SKIP_UNITY_BUILD_INCLUSION ON SKIP_PRECOMPILE_HEADERS ON)
     set_target_properties(${name} PROPERTIES UNITY_BUILD ON)
   endif()
   if(NOT ARG_TIMEOUT)
