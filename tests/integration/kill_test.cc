@@ -21,6 +21,7 @@
 #include "core/base/mutex.h"
 #include "tests/integration/requests.h"
 #include "tests/integration/server_process.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/support/status_matchers.h"
 
@@ -28,7 +29,7 @@ namespace attendant {
 namespace {
 
 constexpr std::uint64_t kSeed = 20240611;
-constexpr int kKillCount = 12;
+constexpr int kKillCount = kSanitized ? 6 : 12;
 constexpr int kWriterCount = 3;
 constexpr int kIdsPerWriter = 100;
 constexpr char kCatalog[] = "kept";
