@@ -23,7 +23,10 @@ add_library(attendant_options INTERFACE)
 target_compile_options(attendant_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
   $<$<BOOL:${ATTENDANT_WERROR}>:-Werror>
-  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
+  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
+  # A sixth to a quarter of the time goes into collecting garbage, for as much
+  # less of memory: 1.1 GiB in place of 1.4 at most.
+  "$<$<CXX_COMPILER_ID:GNU>:SHELL:--param ggc-min-heapsize=1000000>")
 # See core/base/fail_point.h.
 target_compile_definitions(attendant_options INTERFACE
   $<$<NOT:$<BOOL:${ATTENDANT_DEVELOPER}>>:ATTENDANT_NO_FAIL_POINTS>)
@@ -85,10 +88,8 @@ function(attendant_binary name)
   install(TARGETS ${name} COMPONENT attendant)
 endfunction()
 
-# Tests are compiled once and run once: a third less to compile. GCC spends a sixth
-# of the rest on collecting garbage, for a tenth less of memory.
-set(attendant_test_options $<$<CONFIG:Release,RelWithDebInfo>:-O0>
-  "$<$<CXX_COMPILER_ID:GNU>:SHELL:--param ggc-min-heapsize=1000000>")
+# Tests are compiled once and run once: a third less to compile.
+set(attendant_test_options $<$<CONFIG:Release,RelWithDebInfo>:-O0>)
 if(ATTENDANT_SANITIZE MATCHES "undefined")
   # A fifth of the time, for checks of each pointer that a test itself follows.
   list(APPEND attendant_test_options
