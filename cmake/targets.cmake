@@ -25,7 +25,7 @@ target_compile_options(attendant_options INTERFACE
   $<$<BOOL:${ATTENDANT_WERROR}>:-Werror>
   $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
   # A sixth to a quarter of the time goes into collecting garbage, for as much
-  # less of memory: 1.1 GiB in place of 1.4 at most.
+  # less of memory: 1.1 GiB in place of 1.4 for one of the largest parts.
   "$<$<CXX_COMPILER_ID:GNU>:SHELL:--param ggc-min-heapsize=1000000>")
 # See core/base/fail_point.h.
 target_compile_definitions(attendant_options INTERFACE

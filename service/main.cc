@@ -72,10 +72,10 @@ void RaiseOpenFilesLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// What is freed goes back to the system, but for some MiB. By default each of
-// malloc's arenas, eight to a core, keeps twice as much at its end as the
-// largest block ever freed, up to 64 MiB, which malloc_trim leaves there: a
-// tenth of all that a million items of 128 take.
+// What is freed goes back to the system, but for some MiB of each arena. By
+// default each of malloc's arenas, eight to a core, may keep twice as much at
+// its end as the largest block ever freed, up to 64 MiB, which malloc_trim
+// leaves there: a tenth of all that a million items of 128 took.
 void LimitFreeMemory() {
   const unsigned cores = std::max(std::thread::hardware_concurrency(), 1u);
   mallopt(M_ARENA_MAX, static_cast<int>(2 * cores));
