@@ -68,15 +68,15 @@ absl::StatusOr<CatalogSet::AliasMove> CatalogSet::SetAlias(
   if (expected.has_value()) {
     ATTENDANT_RETURN_IF_ERROR(CheckExpected(alias, *expected, before));
   }
-  // Nobody meets the catalog by its new name before that is durable.
-  ATTENDANT_FAIL_POINT_OR_RETURN("alias.before_record");
-  ATTENDANT_RETURN_IF_ERROR(store_->PutAlias(alias, target->first));
-  ATTENDANT_FAIL_POINT("alias.after_record");
   auto next = std::make_shared<Catalogs>(*now);
   Entry& entry = (*next)[std::string(alias)];
   entry = Entry();
   entry.is_alias = true;
   entry.target = target->first;
+  // Nobody meets the catalog by its new name before that is durable.
+  ATTENDANT_FAIL_POINT_OR_RETURN("alias.before_record");
+  ATTENDANT_RETURN_IF_ERROR(store_->PutAlias(alias, target->first));
+  ATTENDANT_FAIL_POINT("alias.after_record");
   catalogs_.Store(std::move(next));
   return AliasMove{{std::string(alias), target->first}, std::move(before)};
 }
@@ -109,10 +109,10 @@ absl::Status CatalogSet::DeleteAlias(absl::string_view alias) {
   const std::shared_ptr<const Catalogs> now = catalogs_.Load();
   const auto found = now->find(alias);
   if (found == now->end() || !found->second.is_alias) return NoSuchAlias(alias);
-  ATTENDANT_RETURN_IF_ERROR(store_->RemoveAlias(alias));
-  ATTENDANT_FAIL_POINT("alias.after_removal");
   auto next = std::make_shared<Catalogs>(*now);
   next->erase(found->first);
+  ATTENDANT_RETURN_IF_ERROR(store_->RemoveAlias(alias));
+  ATTENDANT_FAIL_POINT("alias.after_removal");
   catalogs_.Store(std::move(next));
   return absl::OkStatus();
 }

@@ -135,7 +135,7 @@ absl::StatusOr<std::vector<NamedModel>> CatalogSet::ResolveModels(
   for (std::size_t f = 0; f < models.size(); ++f) {
     KeyFieldSchema& field = schema.key_fields[f];
     if (field.model.empty()) continue;
-    const std::string path = absl::StrCat("key_fields[", f, "].model");
+    const std::string path = absl::StrCat("schema.key_fields[", f, "].model");
     std::optional<std::int64_t> version;
     if (field.model.version != 0) version = field.model.version;
     absl::StatusOr<std::shared_ptr<const ModelVersion>> found =
@@ -266,6 +266,8 @@ absl::StatusOr<CatalogSet::Created> CatalogSet::Create(
   // files go at the next start.
   ATTENDANT_ASSIGN_OR_RETURN(std::shared_ptr<LiveCatalog> catalog,
                              OpenCatalog(record));
+  auto next = std::make_shared<Catalogs>(*now);
+  (*next)[record.name].catalog = catalog;
   bool begun = false;
   const absl::Status status = [&]() -> absl::Status {
     ATTENDANT_RETURN_IF_ERROR(
@@ -280,8 +282,6 @@ absl::StatusOr<CatalogSet::Created> CatalogSet::Create(
     return status;
   }
   ATTENDANT_FAIL_POINT("create.after_record");
-  auto next = std::make_shared<Catalogs>(*now);
-  (*next)[record.name].catalog = catalog;
   catalogs_.Store(std::move(next));
   return Created{std::move(catalog), true};
 }
@@ -379,12 +379,13 @@ absl::StatusOr<CatalogSet::Entry> CatalogSet::Remove(absl::string_view name) {
                      "first"),
         "CATALOG_HAS_ALIAS");
   }
-  // First what may fail: until it is durable the catalog is served on.
+  // First what may fail: until it is durable the catalog is served on, and from
+  // then on there must be the memory to end that.
+  auto next = std::make_shared<Catalogs>(*now);
+  next->erase(found->first);
   ATTENDANT_FAIL_POINT_OR_RETURN("drop.before_record");
   ATTENDANT_RETURN_IF_ERROR(store_->RemoveRecord(found->first));
   ATTENDANT_FAIL_POINT("drop.after_record");
-  auto next = std::make_shared<Catalogs>(*now);
-  next->erase(found->first);
   catalogs_.Store(std::move(next));
   return found->second;
 }

@@ -176,8 +176,10 @@ absl::Status LiveCatalog::CheckKeyLimits(const Item& item) const {
 void LiveCatalog::StartSegment(Snapshot& next) {
   bool has_lists = false;
   for (std::size_t f = 0; f < next.wanted_indexes.size(); ++f) {
+    // Where lists are going, nothing is sealed, and small segments would only
+    // be many.
     has_lists |=
-        !next.segments.empty() &&
+        !next.segments.empty() && next.wanted_indexes[f] == IndexKind::kIvf &&
         next.QueriedIndex(0, static_cast<int>(f)).kind() == IndexKind::kIvf;
   }
   const std::int64_t capacity =
@@ -307,7 +309,7 @@ absl::Status LiveCatalog::CheckKeys(const Snapshot& snapshot,
             Within(view.segment->indexes[f]->Key(row), models[f].key_limit)) {
           continue;
         }
-        return InvalidField(absl::StrCat("key_fields[", f, "].model"),
+        return InvalidField(absl::StrCat("schema.key_fields[", f, "].model"),
                             absl::StrCat("a model of keys of at most ",
                                          models[f].key_limit, " in size"),
                             absl::StrCat("one that takes the key of item '",

@@ -187,11 +187,11 @@ absl::Status CatalogSet::AddRestored(
   // A model may have been deleted before the catalog that uses it was there.
   CatalogSchema schema = record.schema;
   ATTENDANT_RETURN_IF_ERROR(ResolveModels(schema).status());
+  auto next = std::make_shared<Catalogs>(*now);
+  (*next)[record.name].catalog = catalog;
   ATTENDANT_FAIL_POINT_OR_RETURN("restore.before_record");
   ATTENDANT_RETURN_IF_ERROR(store_->Put(record, &put));
   ATTENDANT_FAIL_POINT("restore.after_record");
-  auto next = std::make_shared<Catalogs>(*now);
-  (*next)[record.name].catalog = catalog;
   catalogs_.Store(std::move(next));
   return absl::OkStatus();
 }

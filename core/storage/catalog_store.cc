@@ -74,7 +74,7 @@ static_assert(sizeof(StoredRequest) == 8 * sizeof(std::int64_t), "no padding");
 
 class RocksCatalogStore : public CatalogStore {
  public:
-  RocksCatalogStore(std::unique_ptr<Database> database,
+  RocksCatalogStore(std::unique_ptr<Database> database, Database* list,
                     const CatalogRecord& record,
                     std::int64_t remembered_request_count,
                     std::int64_t last_order, ScratchFiles* files,
@@ -83,6 +83,7 @@ class RocksCatalogStore : public CatalogStore {
         schema_(record.schema),
         remembered_request_count_(remembered_request_count),
         database_(std::move(database)),
+        list_(list),
         files_(files),
         segments_(std::move(segments)),
         last_order_(last_order) {}
@@ -110,7 +111,12 @@ class RocksCatalogStore : public CatalogStore {
     return absl::OkStatus();
   }
 
-  absl::Status TakeBackFailed() override { return database_->TakeBackFailed(); }
+  absl::Status TakeBackFailed() override {
+    // A removal of the catalog may have failed: found at the next start, it
+    // would take along what was written since.
+    ATTENDANT_RETURN_IF_ERROR(list_->TakeBackFailed());
+    return database_->TakeBackFailed();
+  }
 
   std::int64_t sequence() const override { return database_->sequence(); }
 
@@ -338,6 +344,7 @@ class RocksCatalogStore : public CatalogStore {
   const CatalogSchema schema_;
   const std::int64_t remembered_request_count_;
   const std::unique_ptr<Database> database_;
+  Database* const list_;  // of catalogs
   ScratchFiles* const files_;
   const SegmentDirectory segments_;
   std::int64_t last_order_;  // only the one thread that may Write uses it
@@ -367,17 +374,17 @@ absl::Status CheckOwner(Database& database, const CatalogRecord& record) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CatalogStore>> MakeCatalogStore(
-    std::unique_ptr<Database> database, const CatalogRecord& record,
-    std::int64_t remembered_request_count, ScratchFiles* files,
-    SegmentDirectory segments) {
+    std::unique_ptr<Database> database, Database* list,
+    const CatalogRecord& record, std::int64_t remembered_request_count,
+    ScratchFiles* files, SegmentDirectory segments) {
   ATTENDANT_RETURN_IF_ERROR(CheckOwner(*database, record));
   ATTENDANT_ASSIGN_OR_RETURN(
       const std::optional<std::string> last,
       database->LastKey(std::string(1, kOrderTag), EndOf(kOrderTag)));
   const std::int64_t last_order = last.has_value() ? OrderOf(*last) : 0;
   return std::make_unique<RocksCatalogStore>(
-      std::move(database), record, remembered_request_count, last_order, files,
-      std::move(segments));
+      std::move(database), list, record, remembered_request_count, last_order,
+      files, std::move(segments));
 }
 
 absl::StatusOr<CatalogContents> ReadCatalogContents(

@@ -21,11 +21,12 @@ inline constexpr std::int64_t kRememberedRequestCount = 100000;
 // Remembers the last `remembered_request_count` requests, which must not shrink
 // between runs. A new database is marked with the record's uid, synced;
 // DataLoss if one that is not empty has another mark or none: it is not this
-// catalog's. `files` outlives the store.
+// catalog's. `list`, the database with the record, and `files` outlive the
+// store.
 absl::StatusOr<std::unique_ptr<CatalogStore>> MakeCatalogStore(
-    std::unique_ptr<Database> database, const CatalogRecord& record,
-    std::int64_t remembered_request_count, ScratchFiles* files,
-    SegmentDirectory segments);
+    std::unique_ptr<Database> database, Database* list,
+    const CatalogRecord& record, std::int64_t remembered_request_count,
+    ScratchFiles* files, SegmentDirectory segments);
 
 // What the database of a catalog holds.
 struct CatalogContents {

@@ -250,7 +250,7 @@ absl::Status Database::Write(rocksdb::WriteBatch* batch,
       failure_ = std::move(out_of_memory);
     }
     if (failure_.ok()) last_number_ = db->GetLatestSequenceNumber();
-    has_failed_ = !failure_.ok();
+    has_failed_.store(!failure_.ok());
   }
   if (!failure_.ok()) return failure_;
   if (sequence.has_value()) sequence_.store(*sequence);
@@ -298,8 +298,9 @@ void Database::Mark(std::int64_t sequence) {
 }
 
 absl::Status Database::TakeBackFailed(DiskReserve reserve) {
+  if (!has_failed_.load()) return absl::OkStatus();
   MutexLock lock(&mutex_);
-  return has_failed_ ? Recover(reserve) : absl::OkStatus();
+  return has_failed_.load() ? Recover(reserve) : absl::OkStatus();
 }
 
 // DB::Resume does not serve: RocksDB 7.8 reports success and then refuses every
@@ -324,7 +325,7 @@ absl::Status Database::Recover(DiskReserve reserve) {
                      " after a failed write; restart to go on from there"));
   }
   failure_ = absl::OkStatus();
-  has_failed_ = false;
+  has_failed_.store(false);
   return failure_;
 }
 

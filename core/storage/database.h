@@ -71,9 +71,9 @@ class Database {
                      bool* begun = nullptr);
 
   // Cuts a write that failed off the log, so that this needs no restart; what
-  // is read until then does not hold it. OK if none did. Fails while there is
-  // little space, and is Unavailable with reason TAKING_BACK where reads that
-  // are under way take longer than a second, for which others wait.
+  // is read until then does not hold it. OK, at once, if none did. Fails while
+  // there is little space, and is Unavailable with reason TAKING_BACK where
+  // reads that are under way take longer than a second, for which others wait.
   absl::Status TakeBackFailed(DiskReserve reserve = DiskReserve::kKept)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -145,7 +145,7 @@ class Database {
   std::uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
   // Why db_ must be opened anew before the next write.
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
-  bool has_failed_ ABSL_GUARDED_BY(mutex_) = false;  // a write
+  std::atomic<bool> has_failed_ = false;  // a write; set with mutex_ held
   SteadyTime next_wait_ ABSL_GUARDED_BY(mutex_) = SteadyTime::min();
   mutable Mutex db_mutex_ ABSL_ACQUIRED_AFTER(mutex_);
   mutable CondVar reopened_;

@@ -336,7 +336,8 @@ class RocksStore : public Store {
         std::unique_ptr<Database> database,
         Database::Open(path, Database::Mode::kCreateIfMissing, resources_));
     return MakeCatalogStore(
-        std::move(database), record, kRememberedRequestCount, &scratch_files_,
+        std::move(database), catalogs_.get(), record, kRememberedRequestCount,
+        &scratch_files_,
         SegmentDirectory(directory_.segments_path(record.uid), files()));
   }
 

@@ -116,8 +116,9 @@ class CatalogStore {
     return WriteGroup({&write, 1});
   }
 
-  // OK if no write failed, or what did is taken back: it will not be found at
-  // the next start. Each write first tries it, too.
+  // OK if no write failed, of these items or of the list of catalogs, or what
+  // did is taken back: it will not be found at the next start. Each write first
+  // tries it, too, of what is written to.
   virtual absl::Status TakeBackFailed() = 0;
 
   // The number of the last write; 0 if there was none.

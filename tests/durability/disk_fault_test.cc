@@ -252,6 +252,22 @@ TEST(DiskFaultTest, WithoutRightsWritesWaitAndReadsGoOn) {
   ExpectGoesOn(catalog);
 }
 
+// The log of the list of catalogs may have it, for the next start to find.
+TEST(DiskFaultTest, ADeletionThatFailedTakesNoLaterWriteAlong) {
+  FaultyCatalog catalog;
+  ASSERT_OK(catalog.Open());
+  ASSERT_OK(catalog.Write());
+  catalog.files().Inject({FileFault::Kind::kFail, FileCall::kSync, 1,
+                          catalog.path() + "/catalogs/"});
+  EXPECT_FALSE(catalog.set().Delete("shop").ok());
+  EXPECT_TRUE(catalog.files().befell());
+  catalog.files().InjectNothing();
+  ASSERT_OK(catalog.Write());
+  catalog.ExpectAcknowledged();
+  ASSERT_OK(catalog.Open());
+  catalog.ExpectAcknowledged();
+}
+
 // A database on a disk that may fail.
 class FaultyDatabase {
  public:

@@ -421,8 +421,12 @@ absl::Status World::Send(const std::string& name, const PlainWrite& write) {
   after.sequence = std::max(after.sequence, outcome->sequence);
   if (!write.request_id.empty()) after.outcomes[write.request_id] = *outcome;
   uncertain.now = std::move(after);
-  // A write that failed before one that was acknowledged did not happen.
-  if (!repeated) uncertain.others.clear();
+  // A write that failed before one that was acknowledged did not happen, nor a
+  // change of the lists: this catalog's deletion would take the write along.
+  if (!repeated) {
+    uncertain.others.clear();
+    other_lists_.clear();
+  }
   return absl::OkStatus();
 }
 

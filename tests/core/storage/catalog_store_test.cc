@@ -21,11 +21,17 @@ class CatalogStoreTest : public ::testing::Test {
 
   void Open() {
     catalog_.reset();
+    if (list_ == nullptr) {
+      ASSERT_OK_AND_ASSIGN(
+          list_, Database::Open(directory_ / "list",
+                                Database::Mode::kCreateIfMissing, resources_));
+    }
     auto database = Database::Open(
         directory_ / "db", Database::Mode::kCreateIfMissing, resources_);
     ASSERT_OK(database);
-    auto catalog = MakeCatalogStore(*std::move(database), TestRecord(),
-                                    kRemembered, &files_, segments_);
+    auto catalog =
+        MakeCatalogStore(*std::move(database), list_.get(), TestRecord(),
+                         kRemembered, &files_, segments_);
     ASSERT_OK(catalog);
     catalog_ = *std::move(catalog);
   }
@@ -44,6 +50,7 @@ class CatalogStoreTest : public ::testing::Test {
   MemoryFiles files_;
   const SegmentDirectory segments_{directory_ / "segments", Files()};
   DatabaseResources resources_ = DatabaseResources::Make();
+  std::unique_ptr<Database> list_;
   std::unique_ptr<CatalogStore> catalog_;
 };
 
@@ -116,8 +123,8 @@ TEST_F(CatalogStoreTest, DatabaseOfNoCatalogIsRefused) {
   batch.Put("i1", "an item");
   ASSERT_OK(database->Write(&batch, 1));
   EXPECT_THAT(
-      MakeCatalogStore(std::move(database), TestRecord(), kRemembered, &files_,
-                       segments_),
+      MakeCatalogStore(std::move(database), list_.get(), TestRecord(),
+                       kRemembered, &files_, segments_),
       StatusIs(absl::StatusCode::kDataLoss, HasSubstr(TestRecord().uid)));
 }
 
@@ -190,8 +197,8 @@ TEST_F(CatalogStoreTest, ActiveModelsStayThisCatalogs) {
   const CatalogRecord other = TestRecord("other", "00000000000000aa");
   ASSERT_OK(AdoptDatabase(*database, other));
   ASSERT_OK_AND_ASSIGN(catalog_,
-                       MakeCatalogStore(std::move(database), other, kRemembered,
-                                        &files_, segments_));
+                       MakeCatalogStore(std::move(database), list_.get(), other,
+                                        kRemembered, &files_, segments_));
   EXPECT_EQ(active("text"), std::nullopt);
   EXPECT_EQ(active("events"), std::nullopt);
   EXPECT_EQ(catalog_->sequence(), 1);
