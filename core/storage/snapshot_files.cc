@@ -114,11 +114,12 @@ std::string SnapshotFiles::path_of(const SnapshotId& id) const {
   return absl::StrCat(catalog_path(id.catalog), "/", id.name);
 }
 
-absl::StatusOr<std::unique_ptr<SnapshotFiles::Draft>>
-SnapshotFiles::NewDraft() {
+absl::StatusOr<std::unique_ptr<SnapshotFiles::Draft>> SnapshotFiles::NewDraft(
+    const SnapshotId& id) {
   std::int64_t number = 0;
   {
     MutexLock lock(&mutex_);
+    if (!id.name.empty()) ATTENDANT_RETURN_IF_ERROR(CheckNew(id));
     number = ++draft_count_;
   }
   ATTENDANT_RETURN_IF_ERROR(CheckDiskSpace(directory_, 0));
@@ -180,14 +181,10 @@ absl::StatusOr<SnapshotManifest> SnapshotFiles::Create(
   manifest.name = std::string(name);
   manifest.catalog_uid = record.uid;
   manifest.create_time = now;
-  if (!name.empty()) {
-    ATTENDANT_RETURN_IF_ERROR(CheckName(name));
-    // Before the work; again after it.
-    MutexLock lock(&mutex_);
-    ATTENDANT_RETURN_IF_ERROR(CheckNew(IdOf(manifest)));
-  }
+  if (!name.empty()) ATTENDANT_RETURN_IF_ERROR(CheckName(name));
   const Files& files = resources_->files;
-  ATTENDANT_ASSIGN_OR_RETURN(const std::unique_ptr<Draft> draft, NewDraft());
+  ATTENDANT_ASSIGN_OR_RETURN(const std::unique_ptr<Draft> draft,
+                             NewDraft(IdOf(manifest)));
   const std::string database =
       absl::StrCat(draft->path(), "/", kSnapshotDatabase);
   ATTENDANT_RETURN_IF_ERROR(checkpoint(database));
@@ -264,6 +261,13 @@ absl::StatusOr<SnapshotList> SnapshotFiles::List(
     }
   }
   return list;
+}
+
+absl::StatusOr<SnapshotManifest> SnapshotFiles::Get(
+    const SnapshotId& id) const {
+  MutexLock lock(&mutex_);
+  ATTENDANT_RETURN_IF_ERROR(CheckExists(id));
+  return ReadManifest(id);
 }
 
 absl::Status SnapshotFiles::CheckExists(const SnapshotId& id) const {

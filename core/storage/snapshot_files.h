@@ -107,8 +107,13 @@ class SnapshotFiles {
   // Of one catalog, or of all if it is empty.
   absl::StatusOr<SnapshotList> List(absl::string_view catalog) const;
 
-  // NotFound with reason SNAPSHOT_NOT_FOUND; DataLoss if its manifest is
-  // damaged.
+  // NotFound with reason SNAPSHOT_NOT_FOUND if there is none.
+  absl::Status CheckExists(const SnapshotId& id) const;
+
+  // NotFound as CheckExists; DataLoss if its manifest is damaged.
+  absl::StatusOr<SnapshotManifest> Get(const SnapshotId& id) const;
+
+  // The same, to read it. Errors as Get.
   absl::StatusOr<std::unique_ptr<Lease>> Open(const SnapshotId& id);
 
   // What an opened snapshot holds beside its items, once every byte of it was
@@ -120,12 +125,14 @@ class SnapshotFiles {
   };
   absl::StatusOr<Verified> Verify(const Lease& lease, LongWork& work) const;
 
-  // NotFound as Open; FailedPrecondition with reason SNAPSHOT_IN_USE while it
-  // is opened. A damaged one goes too.
+  // NotFound as CheckExists; FailedPrecondition with reason SNAPSHOT_IN_USE
+  // while it is opened. A damaged one goes too.
   absl::Status Remove(const SnapshotId& id);
 
-  // For what comes from elsewhere (see SnapshotImport).
-  absl::StatusOr<std::unique_ptr<Draft>> NewDraft();
+  // For what comes from elsewhere (see SnapshotImport), to be a snapshot of
+  // this id, which is checked before the work, if it has a name yet. Errors as
+  // Create.
+  absl::StatusOr<std::unique_ptr<Draft>> NewDraft(const SnapshotId& id);
   // Verifies all that lies in the draft against the manifest and makes it a
   // snapshot. Errors as Create and Verify.
   absl::Status Adopt(const Draft& draft, const SnapshotManifest& manifest,
@@ -139,8 +146,6 @@ class SnapshotFiles {
   absl::StatusOr<SnapshotManifest> ReadManifest(const SnapshotId& id) const;
   // Writes the manifest and gives the draft its name.
   absl::Status Publish(const Draft& draft, const SnapshotManifest& manifest);
-  // NOT_FOUND if there is none.
-  absl::Status CheckExists(const SnapshotId& id) const;
   absl::Status CheckNew(const SnapshotId& id) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

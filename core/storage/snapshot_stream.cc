@@ -112,6 +112,20 @@ bool SnapshotImport::Fill(absl::string_view& rest, std::size_t size) {
   return buffer_.size() == size;
 }
 
+absl::Status SnapshotImport::Name(absl::string_view catalog,
+                                  absl::string_view name) {
+  for (const auto& [text, field] :
+       {std::pair(catalog, "catalog"), std::pair(name, "name")}) {
+    if (text.empty() || ValidateCatalogName(text).ok()) continue;
+    return InvalidField(field, absl::StrCat("'", text, "'"),
+                        absl::StrCat("[a-z0-9][a-z0-9_-]* of at most ",
+                                     kMaxNameBytes, " bytes"));
+  }
+  catalog_ = std::string(catalog);
+  name_ = std::string(name);
+  return absl::OkStatus();
+}
+
 absl::Status SnapshotImport::Append(absl::string_view bytes) {
   while (status_.ok() && !bytes.empty()) status_ = Take(bytes);
   return status_;
@@ -169,7 +183,10 @@ absl::Status SnapshotImport::TakeManifest() {
   hash_.Update(buffer_);
   buffer_ = std::string();
   manifest_ = *std::move(manifest);
-  ATTENDANT_ASSIGN_OR_RETURN(draft_, snapshots_->NewDraft());
+  if (!catalog_.empty()) manifest_->catalog = catalog_;
+  if (!name_.empty()) manifest_->name = name_;
+  ATTENDANT_ASSIGN_OR_RETURN(
+      draft_, snapshots_->NewDraft({manifest_->catalog, manifest_->name}));
   ATTENDANT_RETURN_IF_ERROR(CheckDiskSpace(
       draft_->path(), static_cast<std::uint64_t>(manifest_->byte_count())));
   step_ = Step::kParts;
@@ -217,8 +234,7 @@ absl::Status SnapshotImport::TakePart(absl::string_view& rest) {
   return writer_->size() == size ? NextPart() : absl::OkStatus();
 }
 
-absl::StatusOr<SnapshotManifest> SnapshotImport::Finish(
-    absl::string_view catalog, absl::string_view name, LongWork& work) {
+absl::StatusOr<SnapshotManifest> SnapshotImport::Finish(LongWork& work) {
   ATTENDANT_RETURN_IF_ERROR(status_);
   switch (step_) {
     case Step::kHeader:
@@ -232,15 +248,6 @@ absl::StatusOr<SnapshotManifest> SnapshotImport::Finish(
     case Step::kEnd:
       break;
   }
-  for (const auto& [text, field] :
-       {std::pair(catalog, "catalog"), std::pair(name, "name")}) {
-    if (text.empty() || ValidateCatalogName(text).ok()) continue;
-    return InvalidField(field, absl::StrCat("'", text, "'"),
-                        absl::StrCat("[a-z0-9][a-z0-9_-]* of at most ",
-                                     kMaxNameBytes, " bytes"));
-  }
-  if (!catalog.empty()) manifest_->catalog = std::string(catalog);
-  if (!name.empty()) manifest_->name = std::string(name);
   ATTENDANT_RETURN_IF_ERROR(snapshots_->Adopt(*draft_, *manifest_, work));
   return *manifest_;
 }

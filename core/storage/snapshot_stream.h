@@ -64,21 +64,21 @@ class SnapshotImport {
   explicit SnapshotImport(SnapshotFiles* snapshots);
   ~SnapshotImport();
 
+  // What it is to be stored as, in place of the catalog and name that it had;
+  // empty: as it was. Before any bytes. InvalidArgument naming "catalog" or
+  // "name" if that can't be one.
+  absl::Status Name(absl::string_view catalog, absl::string_view name);
+
   // The next bytes, of any number. InvalidArgument if the stream is none of
-  // ours; DataLoss, naming the part, if it is damaged; ResourceExhausted if the
-  // disk has no space for what is announced. After an error there is no going
-  // on.
+  // ours; DataLoss, naming the part, if it is damaged; AlreadyExists if there
+  // is a snapshot of its name; ResourceExhausted if the disk has no space for
+  // what is announced, or there is none for another snapshot. After an error
+  // there is no going on.
   absl::Status Append(absl::string_view bytes);
 
-  // What the stream says of itself, once that came.
-  const std::optional<SnapshotManifest>& manifest() const { return manifest_; }
-
-  // Verifies the whole and stores it, under the catalog and name that it had
-  // unless others are given. Errors as Append and SnapshotFiles::Adopt;
-  // DataLoss if the stream ended early.
-  absl::StatusOr<SnapshotManifest> Finish(absl::string_view catalog,
-                                          absl::string_view name,
-                                          LongWork& work);
+  // Verifies the whole and stores it. Errors as Append and
+  // SnapshotFiles::Adopt; DataLoss if the stream ended early.
+  absl::StatusOr<SnapshotManifest> Finish(LongWork& work);
 
  private:
   enum class Step { kHeader, kManifest, kParts, kChecksum, kEnd };
@@ -92,6 +92,8 @@ class SnapshotImport {
 
   SnapshotFiles* const snapshots_;
   absl::Status status_;
+  std::string catalog_;  // empty: that of the stream
+  std::string name_;
   Step step_ = Step::kHeader;
   std::string buffer_;
   std::size_t manifest_bytes_ = 0;

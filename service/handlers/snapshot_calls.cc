@@ -171,10 +171,11 @@ absl::Status SnapshotImportCall::Append() {
   if (!begun()) {
     ATTENDANT_RETURN_IF_ERROR(Authorize(backend_, context_, request));
     set_begun();
-    if (!request.catalog().empty()) {
-      catalog_ = backend_.catalogs->Resolve(request.catalog());
-    }
-    name_ = request.name();
+    ATTENDANT_RETURN_IF_ERROR(
+        stream_->Name(request.catalog().empty()
+                          ? std::string()
+                          : backend_.catalogs->Resolve(request.catalog()),
+                      request.name()));
     asked_for_ = request.catalog();
     return stream_->Append(request.bytes());
   }
@@ -203,7 +204,7 @@ absl::Status SnapshotImportCall::End() {
   }
   LongWork work(interrupt_);
   ATTENDANT_ASSIGN_OR_RETURN(const SnapshotManifest manifest,
-                             stream_->Finish(catalog_, name_, work));
+                             stream_->Finish(work));
   v1::ImportSnapshotResponse response;
   SnapshotToProto(manifest, response.mutable_snapshot());
   return SerialiseMessage(response, backend_.max_message_bytes, &response_);

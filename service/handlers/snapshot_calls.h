@@ -86,8 +86,6 @@ class SnapshotImportCall final
   std::optional<SnapshotImport> stream_;  // nothing after Stop
   bool all_read_ = false;
   std::string asked_for_;  // the catalog as the caller spells it
-  std::string catalog_;
-  std::string name_;
 };
 
 }  // namespace attendant

@@ -13,7 +13,7 @@ namespace attendant {
 namespace {
 
 bool IsStored(const Backend& backend, const SnapshotId& id) {
-  return !absl::IsNotFound(backend.catalogs->snapshots().Open(id).status());
+  return !absl::IsNotFound(backend.catalogs->snapshots().CheckExists(id));
 }
 
 absl::StatusOr<SnapshotId> IdFromWire(const Backend& backend,
@@ -87,9 +87,12 @@ absl::Status GetSnapshot(Backend& backend,
                          const Interrupt& /*interrupt*/,
                          v1::GetSnapshotResponse* response) {
   ATTENDANT_ASSIGN_OR_RETURN(
-      const auto lease,
-      OpenSnapshot(backend, request.catalog(), request.name()));
-  SnapshotToProto(lease->manifest(), response->mutable_snapshot());
+      const SnapshotId id,
+      IdFromWire(backend, request.catalog(), request.name()));
+  // Without a lease, which would be in the way of who deletes it.
+  ATTENDANT_ASSIGN_OR_RETURN(const SnapshotManifest manifest,
+                             backend.catalogs->snapshots().Get(id));
+  SnapshotToProto(manifest, response->mutable_snapshot());
   return absl::OkStatus();
 }
 

@@ -66,7 +66,7 @@ absl::StatusOr<SnapshotManifest> Import(absl::string_view stream,
     stream.remove_prefix(std::min(part_size, stream.size()));
   }
   LongWork work;
-  return import.Finish("", "", work);
+  return import.Finish(work);
 }
 
 void RequireDamage(const absl::Status& status) {

@@ -158,9 +158,10 @@ TEST_F(StoredSnapshotsKillTest, WhileOneComesIn) {
   KillEverywhere(
       [this](CatalogSet& set) {
         SnapshotImport stream(&set.snapshots());
+        ATTENDANT_RETURN_IF_ERROR(stream.Name("", "s2"));
         ATTENDANT_RETURN_IF_ERROR(stream.Append(exported_));
         LongWork work;
-        return stream.Finish("", "s2", work).status();
+        return stream.Finish(work).status();
       },
       /*step=*/3);
   EXPECT_GE(kill_count_, 4);

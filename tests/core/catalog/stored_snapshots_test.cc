@@ -112,13 +112,14 @@ class StoredSnapshotsTest : public ::testing::Test {
                                           const std::string& name,
                                           std::size_t chunk = 777) {
     SnapshotImport stream(&set_->snapshots());
+    ATTENDANT_RETURN_IF_ERROR(stream.Name("", name));
     for (std::size_t at = 0; at < bytes.size(); at += chunk) {
       const absl::Status status =
           stream.Append(absl::string_view(bytes).substr(at, chunk));
       if (!status.ok()) return status;
     }
     LongWork work;
-    return stream.Finish("", name, work);
+    return stream.Finish(work);
   }
   std::vector<std::string> Names() {
     std::vector<std::string> names;
@@ -464,9 +465,10 @@ TEST_F(StoredSnapshotsTest, FieldsKeepTheirModelsWhereTheseAreOtherVersions) {
   ASSERT_OK(other->models().Create("taste", models[1], {}));
   ASSERT_OK(other->models().Create("taste", models[0], {}));
   SnapshotImport stream(&other->snapshots());
+  ASSERT_OK(stream.Name("shop", "tasted"));
   ASSERT_OK(stream.Append(bytes));
   LongWork work;
-  ASSERT_OK(stream.Finish("shop", "tasted", work));
+  ASSERT_OK(stream.Finish(work));
   ASSERT_OK_AND_ASSIGN(const auto restored,
                        other->RestoreSnapshot({"shop", "tasted"}, "a", work));
   for (int i = 0; i < 2; ++i) {
@@ -487,6 +489,14 @@ TEST_F(StoredSnapshotsTest, GoesOutAndComesInWithTheSameBytes) {
               StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("'s1'")));
   ASSERT_OK(Import(bytes, "s2"));
   EXPECT_OK(Verify("s2"));
+  // A name that can't be given is refused before the parts come.
+  SnapshotImport taken(&set_->snapshots());
+  EXPECT_THAT(taken.Name("", "Bad Name"),
+              StatusIs(kInvalid, HasSubstr("name")));
+  ASSERT_OK(taken.Name("", "s2"));
+  EXPECT_THAT(
+      taken.Append(absl::string_view(bytes).substr(0, bytes.size() / 2)),
+      StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("'s2'")));
   ASSERT_OK_AND_ASSIGN(const auto restored, Restore("s2", "old"));
   EXPECT_EQ(ItemsOf(*restored), items);
   // Byte by byte, and on another server.
@@ -494,12 +504,12 @@ TEST_F(StoredSnapshotsTest, GoesOutAndComesInWithTheSameBytes) {
   ASSERT_OK_AND_ASSIGN(const auto other,
                        CatalogSet::Open(elsewhere.path(), {}));
   SnapshotImport stream(&other->snapshots());
+  ASSERT_OK(stream.Name("store", "copy"));
   for (const char c : bytes) {
     ASSERT_OK(stream.Append(absl::string_view(&c, 1)));
   }
   LongWork work;
-  ASSERT_OK_AND_ASSIGN(const SnapshotManifest manifest,
-                       stream.Finish("store", "copy", work));
+  ASSERT_OK_AND_ASSIGN(const SnapshotManifest manifest, stream.Finish(work));
   EXPECT_EQ(manifest.catalog, "store");
   ASSERT_OK_AND_ASSIGN(const auto there,
                        other->RestoreSnapshot({"store", "copy"}, "shop", work));
