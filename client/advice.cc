@@ -30,7 +30,10 @@ std::string AdviceOn(const absl::Status& status) {
 }
 
 bool IsUnreachable(const absl::Status& status) {
-  return absl::IsUnavailable(status) && ReasonOf(status) != kFilesNotAccessible;
+  if (!absl::IsUnavailable(status)) return false;
+  // These a server says of its disk.
+  const auto reason = ReasonOf(status);
+  return reason != kFilesNotAccessible && reason != "TAKING_BACK";
 }
 
 std::string MessageWithAdvice(const absl::Status& status) {

@@ -20,14 +20,17 @@ namespace {
 
 grpc::ChannelArguments Arguments() {
   grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(Client::kMaxMessageBytes);
-  arguments.SetMaxSendMessageSize(Client::kMaxMessageBytes);
+  arguments.SetMaxReceiveMessageSize(-1);  // the server has its own limit
   arguments.SetServiceConfigJSON(kServiceConfigJson);
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 1);
   // A call larger than this buffer would not be retried.
   arguments.SetInt(GRPC_ARG_PER_RPC_RETRY_BUFFER_SIZE,
                    Client::kMaxMessageBytes);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  // Long work may say nothing for minutes; a server that is gone, for ever.
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   return arguments;
 }
 

@@ -54,9 +54,14 @@ inline constexpr absl::string_view kNotTrusted = "NOT_TRUSTED";
 // repeated delete could not tell its own success from NOT_FOUND. Which methods
 // retry is written in service_config.json; where most calls fail, none does.
 //
-// Messages are at most kMaxMessageBytes each way.
+// A server that does not answer HTTP/2 pings for 20 s, asked each 30 s of a
+// call, is gone: its calls end with Unavailable, those without a deadline too.
+//
+// Messages are as large as the server takes and sends them (attendantd
+// --max-message-bytes).
 class Client {
  public:
+  // What a server takes unless it is told otherwise.
   static constexpr int kMaxMessageBytes = 16 << 20;
 
   struct Options {

@@ -2,6 +2,7 @@
 
 #include <google/protobuf/util/time_util.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +11,17 @@
 #include "google/rpc/error_details.pb.h"
 
 namespace attendant {
+
+absl::Status UsageError(absl::string_view message) {
+  return StatusWithReason(absl::StatusCode::kInvalidArgument, message,
+                          kUsageReason);
+}
+
+bool AsksForJson(int argc, const char* const* argv) {
+  return std::any_of(argv, argv + argc, [](absl::string_view argument) {
+    return argument == "--json";
+  });
+}
 
 std::string ErrorJson(const absl::Status& status) {
   nlohmann::ordered_json error;

@@ -9,8 +9,12 @@
 
 namespace attendant {
 
-// The reason of a command line that is wrong.
+// What is wrong with a command line, with this reason.
 inline constexpr absl::string_view kUsageReason = "USAGE";
+absl::Status UsageError(absl::string_view message);
+
+// Whether a command line that could not be read to its end asks for --json.
+bool AsksForJson(int argc, const char* const* argv);
 
 // {"error": {"code", "message", "reason", "metadata", "retryDelay"}}, with a
 // line end: the code's name, the message, and of google.rpc's

@@ -17,7 +17,7 @@ namespace attendant {
 struct ImportOptions {
   // A message is sent when it holds so many items or bytes.
   std::int64_t batch_item_count = 1024;
-  std::int64_t batch_bytes = 1 << 20;
+  std::int64_t batch_bytes = 512 << 10;
   // Messages sent and not yet acknowledged, >= 1. More hide latency and hold
   // more memory, here and in the server.
   int max_messages_in_flight = 8;

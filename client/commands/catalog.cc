@@ -11,6 +11,7 @@
 #include "client/commands/flags.h"
 #include "client/commands/model_directory.h"
 #include "client/commands/sequence_flags.h"
+#include "client/error_json.h"
 #include "core/base/status.h"
 
 namespace attendant {
@@ -207,13 +208,12 @@ absl::Status SetFields(
     ATTENDANT_ASSIGN_OR_RETURN(const auto assignment, ParseAssignment(flag));
     v1::KeyField* field = FindField(schema, assignment.first);
     if (field == nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat(
+      return UsageError(absl::StrCat(
           flag_name, " ", flag, ": no key field named ", assignment.first));
     }
     if (!set(*field, assignment.second)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(flag_name, " ", flag, ": got '", assignment.second,
-                       "', want ", want));
+      return UsageError(absl::StrCat(flag_name, " ", flag, ": got '",
+                                     assignment.second, "', want ", want));
     }
   }
   return absl::OkStatus();
@@ -271,7 +271,7 @@ absl::StatusOr<v1::CreateCatalogRequest> CreateRequest(
   for (const std::string& name : flags.keys_on_disk) {
     v1::KeyField* field = FindField(schema, name);
     if (field == nullptr) {
-      return absl::InvalidArgumentError(
+      return UsageError(
           absl::StrCat("--keys-on-disk ", name, ": no key field named ", name));
     }
     field->set_keys_on_disk(true);

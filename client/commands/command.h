@@ -28,8 +28,6 @@ inline constexpr int kExitUnreachable = 3;  // no server
 // Columns of a bar, and of a column of a table that may be wide.
 inline constexpr int kBarWidth = 20;
 inline constexpr int kWideColumn = 100;
-// Items that one request may name.
-inline constexpr int kMaxBatchSize = 256;
 
 // The command line as a whole: global flags, and where output goes.
 class Context {

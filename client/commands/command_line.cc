@@ -31,7 +31,7 @@ std::string Verbs(const CLI::App& command) {
 }
 
 // Prints help or version, or what is wrong with the command line.
-int Exit(const CLI::App& app, const CLI::ParseError& error) {
+int Exit(const CLI::App& app, const CLI::ParseError& error, bool json) {
   std::ostringstream out;
   std::ostringstream err;
   if (app.exit(error, out, err) == 0) {
@@ -55,9 +55,8 @@ int Exit(const CLI::App& app, const CLI::ParseError& error) {
         rest.empty() ? "" : absl::StrCat("got '", rest.front(), "', "),
         "want a verb: ", verbs);
   }
-  if (app.count("--json") > 0) {
-    Print(ErrorJson(StatusWithReason(absl::StatusCode::kInvalidArgument,
-                                     message, kUsageReason)));
+  if (json) {
+    Print(ErrorJson(UsageError(message)));
     std::fflush(stdout);
   }
   PrintError(message);
@@ -86,7 +85,8 @@ int RunCommandLine(int argc, char** argv) {
                "Print one JSON document on standard output, {\"error\": ...} "
                "of what fails, but for --help and --version");
   app.add_option("--timeout", context.timeout_seconds,
-                 "Seconds to wait for each answer")
+                 "Seconds to wait for each answer; work on snapshots has as "
+                 "long as it takes")
       ->check(CLI::Validator(Accepts(&ParsePositive), ""))
       ->capture_default_str();
   app.require_subcommand(1);
@@ -113,7 +113,7 @@ int RunCommandLine(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return Exit(app, error);
+    return Exit(app, error, AsksForJson(argc, argv));
   } catch (const std::exception& error) {
     PrintError(error.what());
     return kExitRefused;

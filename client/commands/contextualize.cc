@@ -214,6 +214,9 @@ void AddContextualizeCommand(CLI::App& app, Context& context) {
     if (!has_items && !flags->catalog.empty()) {
       throw CLI::RequiresError("--catalog", "--item or --memory-item");
     }
+    if (!has_items && !flags->field.empty()) {
+      throw CLI::RequiresError("--field", "--item or --memory-item");
+    }
     if (!flags->memory_words.empty() && flags->memory.empty() &&
         flags->memory_items.empty()) {
       throw CLI::RequiresError("--memory-words", "--memory or --memory-item");

@@ -250,7 +250,10 @@ absl::Status FitTemperatureCommand(const TemperatureFlags& flags,
   // The kind is the schema's and can't change.
   search.score_kind =
       ScoreKindFromName(absl::AsciiStrToUpper(FlagOf(field.score_kind())));
-  if (!has_examples) search.combine_kind = CombineKind::kSum;
+  if (!has_examples) {
+    search.combine_kind = CombineKindFromName(
+        absl::AsciiStrToUpper(FlagOf(field.combine_kind())));
+  }
   ATTENDANT_ASSIGN_OR_RETURN(
       const AttentionDefaults defaults,
       FitDefaults({.data = keys.data.data(),

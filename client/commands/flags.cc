@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "client/batches.h"
 #include "client/commands/command.h"
 #include "core/base/brief.h"
 #include "core/base/status.h"

@@ -214,8 +214,9 @@ absl::Status Import(const ImportFlags& flags, const Context& context) {
   if (!context.json) NoteAttributesLost(response.catalog(), flags);
   StopOnInterrupt();
   const SteadyTime start = SteadyNow();
-  const auto importer =
-      client->StartImport(catalog, {.if_absent = flags.if_absent});
+  const auto importer = client->StartImport(
+      catalog, {.if_absent = flags.if_absent,
+                .stall_timeout = absl::Seconds(context.timeout_seconds)});
   RowImport import(*source, *importer);
   const absl::Status status = import.Send();
   import.TakeFailures();

@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/batches.h"
 #include "client/commands/command.h"
 #include "client/commands/convert.h"
 #include "client/commands/flags.h"
 #include "client/commands/import_rows.h"
+#include "client/error_json.h"
 #include "client/format/progress.h"
 #include "client/wire_vector.h"
 #include "core/base/status.h"
@@ -88,26 +90,28 @@ absl::StatusOr<v1::Item> ReadChange(const UpdateItemsFlags& flags,
                                     google::protobuf::FieldMask& mask) {
   v1::Item item;
   std::set<std::string> changed;
-  const auto once = [&changed](const std::string& name) {
-    return changed.insert(name).second
+  const auto once = [&changed](absl::string_view what,
+                               const std::string& name) {
+    const std::string part = absl::StrCat(what, " '", name, "'");
+    return changed.insert(part).second
                ? absl::OkStatus()
-               : absl::InvalidArgumentError(absl::StrCat(
-                     "attribute '", name, "': got two changes, want one"));
+               : UsageError(absl::StrCat(part, ": got two changes, want one"));
   };
   for (const std::string& flag : flags.set) {
     ATTENDANT_ASSIGN_OR_RETURN(const auto assignment, ParseSetting(flag));
-    ATTENDANT_RETURN_IF_ERROR(once(assignment.first));
+    ATTENDANT_RETURN_IF_ERROR(once("attribute", assignment.first));
     ATTENDANT_ASSIGN_OR_RETURN(
         (*item.mutable_attributes())[assignment.first],
         ParseAttribute(schema, assignment.first, assignment.second));
     mask.add_paths(absl::StrCat("attributes.", assignment.first));
   }
   for (const std::string& name : flags.unset) {
-    ATTENDANT_RETURN_IF_ERROR(once(name));
+    ATTENDANT_RETURN_IF_ERROR(once("attribute", name));
     mask.add_paths(absl::StrCat("attributes.", name));
   }
   for (const std::string& flag : flags.keys) {
     ATTENDANT_ASSIGN_OR_RETURN(const auto assignment, ParseAssignment(flag));
+    ATTENDANT_RETURN_IF_ERROR(once("key", assignment.first));
     ATTENDANT_ASSIGN_OR_RETURN(const auto key, ParseVector(assignment.second));
     (*item.mutable_keys())[assignment.first] = ToVector(key);
     mask.add_paths(absl::StrCat("keys.", assignment.first));
@@ -134,23 +138,27 @@ absl::Status UpdateFromFile(const UpdateItemsFlags& flags,
       const auto rows, ImportRows::Open(inputs, found.catalog().schema()));
   Progress progress(stderr, "Updating", rows->row_count());
   v1::BatchUpdateItemsResponse done;
-  for (std::int64_t row = 0; row < rows->row_count();) {
-    v1::BatchUpdateItemsRequest request;
-    request.set_catalog(flags.catalog);
-    while (row < rows->row_count() && request.items_size() < kMaxBatchSize) {
-      ATTENDANT_ASSIGN_OR_RETURN(*request.add_items(), rows->ReadItem(row++));
-    }
-    const auto response = client->BatchUpdateItems(request);
-    if (!response.ok()) {
-      return PrefixField(
-          response.status(),
-          absl::StrCat("updated ", CountOf(done.updated_count(), "item"),
-                       ", then, from row ", row - request.items_size() + 1,
-                       " on: "));
-    }
-    done.set_updated_count(done.updated_count() + response->updated_count());
-    done.set_snapshot_token(response->snapshot_token());
-    progress.Update(row);
+  std::int64_t first_row = 0;  // of what is sent
+  const absl::Status status = SendInBatches(
+      rows->row_count(),
+      [&](std::int64_t begin, std::int64_t end) -> absl::Status {
+        first_row = begin;
+        v1::BatchUpdateItemsRequest request;
+        request.set_catalog(flags.catalog);
+        for (std::int64_t row = begin; row < end; ++row) {
+          ATTENDANT_ASSIGN_OR_RETURN(*request.add_items(), rows->ReadItem(row));
+        }
+        ATTENDANT_ASSIGN_OR_RETURN(const auto response,
+                                   client->BatchUpdateItems(request));
+        done.set_updated_count(done.updated_count() + response.updated_count());
+        done.set_snapshot_token(response.snapshot_token());
+        progress.Update(end);
+        return absl::OkStatus();
+      });
+  if (!status.ok()) {
+    return PrefixField(
+        status, absl::StrCat("updated ", CountOf(done.updated_count(), "item"),
+                             ", then, from row ", first_row + 1, " on: "));
   }
   progress.Clear();
   Report(done, context);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/batches.h"
 #include "client/commands/approximation_flags.h"
 #include "client/commands/attention_maps.h"
 #include "client/commands/command.h"
@@ -147,17 +148,17 @@ absl::StatusOr<ItemsById> ShownItems(const v1::RankCandidatesRequest& request,
   v1::BatchGetItemsRequest get;
   get.set_catalog(request.catalog());
   get.mutable_read_mask()->add_paths(absl::StrCat("attributes.", flags.show));
-  for (auto id = ids.begin(); id != ids.end();) {
-    get.clear_ids();
-    for (; id != ids.end() && get.ids_size() < kMaxBatchSize; ++id)
-      get.add_ids(*id);
-    const auto got = client.BatchGetItems(get);
-    if (!got.ok()) {
-      return ErrorOfShown(got.status(), {flags.show}, flags.catalog, client);
-    }
-    for (const v1::Item& item : got->items()) {
-      items[item.id()] = item;
-    }
+  const std::vector<std::string> shown(ids.begin(), ids.end());
+  const absl::Status status = SendInBatches(
+      static_cast<std::int64_t>(shown.size()),
+      [&](std::int64_t begin, std::int64_t end) -> absl::Status {
+        get.mutable_ids()->Assign(shown.begin() + begin, shown.begin() + end);
+        ATTENDANT_ASSIGN_OR_RETURN(const auto got, client.BatchGetItems(get));
+        for (const v1::Item& item : got.items()) items[item.id()] = item;
+        return absl::OkStatus();
+      });
+  if (!status.ok()) {
+    return ErrorOfShown(status, {flags.show}, flags.catalog, client);
   }
   return items;
 }

@@ -17,7 +17,8 @@
 namespace attendant {
 namespace {
 
-constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
+// Any server takes so much: its largest message is of 64 KiB or more.
+constexpr std::size_t kChunkBytes = std::size_t{48} << 10;
 
 // Draws how far long work is, from the first it hears of it, in KiB.
 class WorkBar {

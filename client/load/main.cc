@@ -119,7 +119,8 @@ int LoadMain(LoadOptions options, const OutputOptions& output) {
   // Told before the load, and not after it.
   if (!output.html_path.empty() &&
       !std::ofstream(output.html_path, std::ios::app)) {
-    std::cerr << "attendant-load: can't write " << output.html_path << "\n";
+    Report(UsageError(absl::StrCat("--html: can't write ", output.html_path)),
+           output);
     return kUsage;
   }
   CatchInterrupts();
@@ -260,14 +261,17 @@ void AddRequestOptions(CLI::App& app, LoadOptions& options, std::string& mix) {
                  "by one to five stored items, by vector with a filter, and "
                  "upserts of items of our own, load-SEED-NUMBER, which are "
                  "deleted at the end");
-  app.add_option("--queries", options.queries_path,
-                 ".npy or .fvecs file of query vectors, or .jsonl file with an "
-                 "AttendRequest a line; default: the keys of random stored "
-                 "items with noise")
-      ->check(CLI::ExistingFile);
+  CLI::Option* queries =
+      app.add_option(
+             "--queries", options.queries_path,
+             ".npy or .fvecs file of query vectors, or .jsonl file with an "
+             "AttendRequest a line; default: the keys of random stored "
+             "items with noise")
+          ->check(CLI::ExistingFile);
   app.add_option("--noise", requests.noise,
                  "Norm of the noise as a share of the key's")
-      ->check(FiniteIn(0, 100));
+      ->check(FiniteIn(0, 100))
+      ->excludes(queries);
   app.add_option("--filter", requests.filters,
                  "A filter for the mix; may repeat. Default: conditions that "
                  "random stored items fulfil");
@@ -281,6 +285,24 @@ void AddRequestOptions(CLI::App& app, LoadOptions& options, std::string& mix) {
       ->check(FiniteIn(0.1, 1e7));
   app.add_option("--seed", requests.seed, "Of what is drawn")
       ->check(FiniteIn(0, 1.8e19));
+}
+
+// A flag that would change nothing is a mistake.
+void CheckFlagsAreUsed(const CLI::App& app, const LoadOptions& options) {
+  const std::vector<MixShare>& mix = options.requests.mix;
+  const auto check = [&app](const std::string& flag, bool is_used,
+                            const std::string& want) {
+    if (app.count(flag) > 0 && !is_used) throw CLI::RequiresError(flag, want);
+  };
+  const auto mixes = [&mix](absl::string_view kind) {
+    return std::any_of(mix.begin(), mix.end(),
+                       [kind](const MixShare& m) { return m.kind == kind; });
+  };
+  check("--filter", mixes(kFilterKind), "filter in --mix");
+  check("--write-items", mixes(kWriteKind), "write in --mix");
+  check("--fixed",
+        app.count("--rate") + app.count("--steps") + app.count("--ramp") > 0,
+        "--rate, --steps or --ramp");
 }
 
 int Main(int argc, char** argv) {
@@ -342,6 +364,7 @@ int Main(int argc, char** argv) {
       throw CLI::ValidationError(std::string(shares.status().message()));
     }
     options.requests.mix = *std::move(shares);
+    if (!prepare->parsed()) CheckFlagsAreUsed(app, options);
     const auto profile = ProfileOf(options);
     if (!profile.ok()) {
       throw CLI::ValidationError(std::string(profile.status().message()));
@@ -349,9 +372,8 @@ int Main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     // Help and version are no errors.
     if (error.get_exit_code() == 0) return app.exit(error);
-    if (app.count("--json") > 0) {
-      std::cout << ErrorJson(StatusWithReason(
-          absl::StatusCode::kInvalidArgument, error.what(), kUsageReason));
+    if (AsksForJson(argc, argv)) {
+      std::cout << ErrorJson(UsageError(error.what()));
     }
     std::cerr << "attendant-load: " << error.what()
               << "\nTry `attendant-load --help`.\n";

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/batches.h"
 #include "client/wire_vector.h"
 #include "core/base/status.h"
 
@@ -14,7 +15,6 @@ namespace attendant {
 namespace {
 
 constexpr std::int64_t kListPageSize = 1000;
-constexpr std::int64_t kGetBatchSize = 256;
 
 }  // namespace
 
@@ -57,20 +57,21 @@ absl::StatusOr<std::vector<v1::Item>> SampleItems(Client& client,
     ids.resize(static_cast<std::size_t>(max_count));
   }
   std::vector<v1::Item> sampled;
-  for (std::size_t begin = 0; begin < ids.size(); begin += kGetBatchSize) {
-    v1::BatchGetItemsRequest request;
-    request.set_catalog(catalog);
-    request.mutable_read_mask()->add_paths("keys");
-    request.mutable_read_mask()->add_paths("attributes");
-    const std::size_t end =
-        std::min<std::size_t>(ids.size(), begin + kGetBatchSize);
-    for (std::size_t i = begin; i < end; ++i) request.add_ids(ids[i]);
-    ATTENDANT_ASSIGN_OR_RETURN(v1::BatchGetItemsResponse items,
-                               client.BatchGetItems(request));
-    for (v1::Item& item : *items.mutable_items()) {
-      sampled.push_back(std::move(item));
-    }
-  }
+  v1::BatchGetItemsRequest request;
+  request.set_catalog(catalog);
+  request.mutable_read_mask()->add_paths("keys");
+  request.mutable_read_mask()->add_paths("attributes");
+  ATTENDANT_RETURN_IF_ERROR(SendInBatches(
+      static_cast<std::int64_t>(ids.size()),
+      [&](std::int64_t begin, std::int64_t end) -> absl::Status {
+        request.mutable_ids()->Assign(ids.begin() + begin, ids.begin() + end);
+        ATTENDANT_ASSIGN_OR_RETURN(v1::BatchGetItemsResponse items,
+                                   client.BatchGetItems(request));
+        for (v1::Item& item : *items.mutable_items()) {
+          sampled.push_back(std::move(item));
+        }
+        return absl::OkStatus();
+      }));
   return sampled;
 }
 

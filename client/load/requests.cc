@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "client/batches.h"
 #include "client/files/input.h"
 #include "client/files/jsonl.h"
 #include "client/files/vector_file.h"
@@ -28,8 +29,6 @@ constexpr char kUpsertMethod[] = "/attendant.v1.ItemService/BatchUpsertItems";
 
 // Different requests of a kind; then they come again.
 constexpr std::int64_t kPoolSize = 4096;
-// Items of one request: as many as a server takes.
-constexpr std::int64_t kDeleteBatchSize = 256;
 // Examples of a query: one to so many.
 constexpr std::int64_t kMostExamples = 5;
 
@@ -251,17 +250,18 @@ absl::StatusOr<std::int64_t> DeleteWrittenItems(Client& client,
                                                 const RequestOptions& options,
                                                 std::int64_t count) {
   std::int64_t deleted_count = 0;
-  for (std::int64_t begin = 0; begin < count; begin += kDeleteBatchSize) {
-    v1::BatchDeleteItemsRequest request;
-    request.set_catalog(options.catalog);
-    const std::int64_t end = std::min(count, begin + kDeleteBatchSize);
-    for (std::int64_t i = begin; i < end; ++i) {
-      request.add_ids(WrittenItemId(options.seed, i));
-    }
-    ATTENDANT_ASSIGN_OR_RETURN(const v1::BatchDeleteItemsResponse response,
-                               client.BatchDeleteItems(std::move(request)));
-    deleted_count += response.deleted_count();
-  }
+  ATTENDANT_RETURN_IF_ERROR(SendInBatches(
+      count, [&](std::int64_t begin, std::int64_t end) -> absl::Status {
+        v1::BatchDeleteItemsRequest request;
+        request.set_catalog(options.catalog);
+        for (std::int64_t i = begin; i < end; ++i) {
+          request.add_ids(WrittenItemId(options.seed, i));
+        }
+        ATTENDANT_ASSIGN_OR_RETURN(const v1::BatchDeleteItemsResponse response,
+                                   client.BatchDeleteItems(std::move(request)));
+        deleted_count += response.deleted_count();
+        return absl::OkStatus();
+      }));
   return deleted_count;
 }
 

@@ -23,8 +23,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(
     const std::string& server,
     const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
   grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(Client::kMaxMessageBytes);
-  arguments.SetMaxSendMessageSize(Client::kMaxMessageBytes);
+  arguments.SetMaxReceiveMessageSize(-1);  // the server has its own limit
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   return grpc::CreateCustomChannel(server, credentials, arguments);

@@ -260,6 +260,10 @@ TEST_F(AttendantCommandTest, AFileChangesPartsOfManyItems) {
                     .err,
                 HasSubstr("attribute 'name': got two changes"));
   }
+  const CommandResult twice = Run({"items", "update", "points", "item3",
+                                   "--key", "key=1,2", "--key", "key=3,4"});
+  EXPECT_EQ(twice.exit_status, 2);
+  EXPECT_THAT(twice.err, HasSubstr("key 'key': got two changes"));
   RunText({"items", "update", "points", "item3", "--set", "name="});
   EXPECT_EQ(RunJson({"items", "get", "points",
                      "item3"})["items"][0]["attributes"]["name"]["stringValue"],
@@ -609,6 +613,22 @@ TEST_F(AttendantCommandTest, KeysGoToDiskByAFlag) {
               HasSubstr("keys_on_disk"));
 }
 
+TEST_F(AttendantCommandTest, AWrongCommandLineExitsAsOne) {
+  for (const std::vector<std::string>& wrong :
+       {std::vector<std::string>{"--combine", "key=max"},
+        {"--temperature", "no=1"},
+        {"--index", "key=x"},
+        {"--keys-on-disk", "no"},
+        {"--like"}}) {
+    std::vector<std::string> command = {"catalog", "create",      "points",
+                                        "--json",  "--key-field", "key:2:dot"};
+    command.insert(command.end(), wrong.begin(), wrong.end());
+    const CommandResult result = Run(command);
+    EXPECT_EQ(result.exit_status, 2) << wrong[0];
+    EXPECT_EQ(json::parse(result.out)["error"]["reason"], "USAGE") << wrong[0];
+  }
+}
+
 TEST_F(AttendantCommandTest, ListsDamagedCatalogs) {
   const json created = RunJson(
       {"catalog", "create", "points", "--key-field", "key:2:dot"})["catalog"];
@@ -648,7 +668,7 @@ TEST_F(AttendantCommandTest, TooFewEventsNameTheWayOut) {
 
 TEST_F(AttendantCommandTest, AFittedTemperatureCanBeTakenBack) {
   ASSERT_EQ(Run({"catalog", "create", "points", "--key-field", "key:2:dot",
-                 "--temperature", "key=0.05"})
+                 "--temperature", "key=0.05", "--combine", "key=unit"})
                 .exit_status,
             0);
   ASSERT_EQ(ImportPoints(File("keys.npy", NpyBytes(Keys(), 2)),
@@ -674,7 +694,9 @@ TEST_F(AttendantCommandTest, AFittedTemperatureCanBeTakenBack) {
   EXPECT_THAT(RunText(dry), HasSubstr("Would set temperature"));
   const json told = RunJson(dry);
   EXPECT_EQ(told["previousTemperature"], 0.05);
-  EXPECT_EQ(told["previousCombineKind"], "sum");
+  // Vectors say nothing about how examples combine.
+  EXPECT_EQ(told["previousCombineKind"], "unit");
+  EXPECT_EQ(told["combineKind"], "unit");
   EXPECT_EQ(told["dryRun"], true);
   EXPECT_EQ(temperature(), 0.05);
   EXPECT_THAT(

@@ -197,6 +197,13 @@ TEST_F(LoadRunTest, ExitStatusSaysWhatWentWrong) {
   const CommandResult usage = run({"--json", "--concurrency", "0"});
   EXPECT_EQ(usage.exit_status, 2);
   EXPECT_EQ(code_of(usage), "INVALID_ARGUMENT");
+  for (const std::vector<std::string>& wrong :
+       {std::vector<std::string>{"--html", data_ / "missing/load.html"},
+        {"--mix"}}) {
+    std::vector<std::string> arguments = {"--catalog", "none", "--json"};
+    arguments.insert(arguments.end(), wrong.begin(), wrong.end());
+    EXPECT_EQ(code_of(Run(arguments)), "INVALID_ARGUMENT") << wrong[0];
+  }
 
   EXPECT_EQ(run({}).exit_status, 2);
   for (const std::vector<std::string>& wrong :
@@ -206,6 +213,9 @@ TEST_F(LoadRunTest, ExitStatusSaysWhatWentWrong) {
         {"--steps", "10,0"},
         {"--html", data_ / "missing/load.html"},
         {"--mix", "write", "--verify", "5"},
+        {"--filter", "x = 1"},
+        {"--write-items", "5"},
+        {"--fixed"},
         {"--auth-token-file", data_ / "missing"},
         {"--ca", data_ / "missing.pem"},
         {"--seed", "-1"}}) {
