@@ -38,7 +38,8 @@ struct ContextualizeInput {
   bool causal = false;
   // Positions that nothing attends to, of the memory if there is one: the true
   // entries of PyTorch's key_padding_mask. In [0, n); may repeat. What stands
-  // there need not be finite.
+  // there in the memory need not be finite; without one, padded tokens are
+  // queries all the same, and must be.
   std::span<const std::int32_t> padding_positions;
   // Encodings are added once, to the sequence and to the memory.
   PositionKind positions = PositionKind::kNone;

@@ -3,14 +3,23 @@
 #ifndef ATTENDANT_CORE_ATTENTION_SAMPLING_H_
 #define ATTENDANT_CORE_ATTENTION_SAMPLING_H_
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
 
 namespace attendant {
 
-// Both functions are thread-safe: they hold no state.
+// All functions are thread-safe: they hold no state.
+
+// The mean of several heads' log weights as a finite logit, nearest to it: it
+// may be beyond floats where the heads' logits are not.
+inline float AsLogit(double log_weight) {
+  constexpr double kMost = std::numeric_limits<float>::max();
+  return static_cast<float>(std::clamp(log_weight, -kMost, kMost));
+}
 
 struct Draw {
   std::int64_t index = 0;  // into the logits

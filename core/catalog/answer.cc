@@ -237,7 +237,7 @@ class Answerer {
     const Weigher weigher = WeigherOf(partitions);
     std::vector<float> logits(scored.size());
     for (std::size_t i = 0; i < logits.size(); ++i) {
-      logits[i] = static_cast<float>(weigher.LogMean(scored, i));
+      logits[i] = AsLogit(weigher.LogMean(scored, i));
     }
     return logits;
   }

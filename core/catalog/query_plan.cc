@@ -264,6 +264,15 @@ absl::Status PlanManyFields(const Snapshot& snapshot, const AttendQuery& query,
                                                        : "head_temperatures",
                         "a value", "nothing beside heads");
   }
+  // What every head has of its own in place of the request's is checked all the
+  // same.
+  if (query.temperature) {
+    ATTENDANT_RETURN_IF_ERROR(
+        ValidateTemperature(*query.temperature, "temperature"));
+  }
+  if (const auto* vector = std::get_if<std::vector<float>>(&query.query)) {
+    ATTENDANT_RETURN_IF_ERROR(ValidateFinite(*vector, "query.vector"));
+  }
   for (std::size_t h = 0; h < query.heads.size(); ++h) {
     // Each may have thousands of examples.
     ATTENDANT_RETURN_IF_ERROR(interrupt.Check());

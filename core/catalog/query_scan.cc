@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/attention/log_add.h"
+#include "core/attention/sampling.h"
 #include "core/base/minus_infinity.h"
 #include "core/catalog/mass.h"
 #include "core/catalog/pooled_deviation.h"
@@ -42,7 +43,7 @@ class MeanLogWeights {
         const double sum = sums_[offsets_[i] + static_cast<std::size_t>(row)];
         if (sum == kMinusInfinity) continue;
         population.rows.push_back({static_cast<std::int32_t>(i), row});
-        population.logits.push_back(static_cast<float>(sum));
+        population.logits.push_back(AsLogit(sum));
       }
     }
     return population;

@@ -14,7 +14,7 @@
 namespace attendant {
 namespace {
 
-// Scales to norm 1, by the greatest component first; zeros stay.
+// To norm 1, by the greatest component first; zeros stay.
 void ScaleToUnit(std::vector<double>& vector) {
   double greatest = 0;
   for (const double component : vector) {
@@ -28,6 +28,24 @@ void ScaleToUnit(std::vector<double>& vector) {
   }
   const double norm = std::sqrt(square_sum);
   for (double& component : vector) component /= norm;
+}
+
+// As Combine of core/attention/score.h, in doubles: no sum of floats is too
+// small or too large to be scaled.
+void CombineSum(CombineKind kind, std::int64_t example_count,
+                std::vector<double>& sum) {
+  switch (kind) {
+    case CombineKind::kSum:
+      return;
+    case CombineKind::kSumOverSqrtCount:
+      for (double& component : sum) {
+        component /= std::sqrt(static_cast<double>(example_count));
+      }
+      return;
+    case CombineKind::kUnit:
+      ScaleToUnit(sum);
+      return;
+  }
 }
 
 absl::StatusOr<QueryVector> VectorOfExamples(const Snapshot& snapshot,
@@ -84,9 +102,7 @@ absl::StatusOr<QueryVector> VectorOfExamples(const Snapshot& snapshot,
                      query.examples.front().id, "' on"),
         "EXAMPLE_NOT_FOUND");
   }
-  const CombineKind combine = query.combine_kind.value_or(schema.combine_kind);
-  // In doubles, where no sum of floats is too small or large to be scaled.
-  if (combine == CombineKind::kUnit) ScaleToUnit(sum);
+  CombineSum(query.combine_kind.value_or(schema.combine_kind), count, sum);
   resolved.vector.assign(sum.begin(), sum.end());
   const std::string examples_path = absl::StrCat(path, ".examples");
   if (!ValidateFinite(resolved.vector, examples_path).ok()) {
@@ -94,7 +110,6 @@ absl::StatusOr<QueryVector> VectorOfExamples(const Snapshot& snapshot,
                         "examples whose weighted sum is infinite",
                         "smaller weights, or items of smaller keys");
   }
-  Combine(combine, count, resolved.vector);
   return resolved;
 }
 
@@ -135,9 +150,11 @@ absl::StatusOr<QueryVector> ResolveQueryVector(const Snapshot& snapshot,
                         absl::StrCat("a vector or examples: key field '",
                                      schema.name, "' has no text encoder"));
   }
-  ATTENDANT_ASSIGN_OR_RETURN(std::vector<float> vector,
-                             encoder->Encode(text->text));
-  return QueryVector{std::move(vector), {}, {}};
+  absl::StatusOr<std::vector<float>> vector = encoder->Encode(text->text);
+  if (!vector.ok()) {
+    return PrefixField(vector.status(), absl::StrCat(path, "."));
+  }
+  return QueryVector{*std::move(vector), {}, {}};
 }
 
 }  // namespace attendant

@@ -14,9 +14,9 @@
 namespace attendant {
 namespace {
 
-constexpr std::size_t kMaxTextBytes = 16384;
+constexpr std::int64_t kMaxTextBytes = 16384;
 // Fields as the wire spells them.
-constexpr absl::string_view kTextField = "query.text";
+constexpr absl::string_view kTextField = "text";
 constexpr absl::string_view kProjectionField = "projection_float32_le";
 
 absl::Status Validate(const TextEncoderParts& parts) {
@@ -90,10 +90,8 @@ absl::StatusOr<std::vector<std::pair<std::int32_t, double>>> TextEncoder::Weigh(
 
 absl::StatusOr<std::vector<float>> TextEncoder::Encode(
     absl::string_view text) const {
-  if (text.empty() || text.size() > kMaxTextBytes) {
-    return InvalidField(kTextField, absl::StrCat(text.size(), " bytes"),
-                        absl::StrCat("1 to ", kMaxTextBytes, " bytes"));
-  }
+  ATTENDANT_RETURN_IF_ERROR(CheckCount(static_cast<std::int64_t>(text.size()),
+                                       1, kMaxTextBytes, kTextField, " bytes"));
   if (!IsValidUtf8(text)) {
     return InvalidField(kTextField, "malformed text", "UTF-8");
   }

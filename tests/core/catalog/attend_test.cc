@@ -263,6 +263,18 @@ TEST_F(AttendTest, UnitExamplesMayHaveTinyOrHugeWeights) {
   }
 }
 
+TEST_F(AttendTest, ScaledExamplesMayHaveASumThatNoFloatHolds) {
+  OpenCompass();
+  AttendQuery query = LikeQuery(std::vector<std::string>(4, "east"));
+  auto& examples = std::get<ExamplesQuery>(query.query);
+  for (Example& example : examples.examples) example.weight = 1e38;
+  examples.combine_kind = CombineKind::kSumOverSqrtCount;
+  examples.exclude_examples = false;
+  query.score_kind = ScoreKind::kCosine;
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
+  EXPECT_NEAR(answer.items[0].similarity, 1, kTolerance);
+}
+
 TEST_F(AttendTest, NegativeExamplesPushAway) {
   OpenCompass();
   AttendQuery query = LikeQuery({"east"});

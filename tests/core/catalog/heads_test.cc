@@ -739,6 +739,27 @@ TEST_F(FieldHeadsTest, HeadsMayBringTheirOwnQueries) {
               UnorderedElementsAreArray({"titled", "described", "untitled"}));
 }
 
+// The mean of log weights is beyond floats where a head's are near their end.
+TEST_F(FieldHeadsTest, DrawsOfHugeLogitsHaveFiniteProbabilities) {
+  Delete({"titled", "described", "neither", "untitled"});
+  Upsert({Both("high", {3e38f, 0}, {3e38f, 0}),
+          Both("low", {-3e38f, 0}, {-3e38f, 0})});
+  AttendQuery query = Query();
+  query.query = std::vector<float>{1, 0};
+  query.include_head_weights = false;
+  query.select_kind = SelectKind::kSample;
+  query.result_count = 2;
+  query.seed = 1;
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
+  EXPECT_THAT(IdsOf(answer), ElementsAre("high", "low"));
+  for (const AttendedItem& item : answer.items) {
+    ASSERT_TRUE(item.log_weight.has_value());
+    EXPECT_FALSE(std::isnan(*item.log_weight));
+  }
+  ASSERT_TRUE(answer.slate.has_value());
+  EXPECT_FALSE(std::isnan(answer.slate->log_probability));
+}
+
 TEST_F(FieldHeadsTest, BadHeadsAreRefused) {
   AttendQuery query = Query();
   query.heads[1].key_field = "nothing";
@@ -755,6 +776,23 @@ TEST_F(FieldHeadsTest, BadHeadsAreRefused) {
   EXPECT_THAT(Ask(query),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        StartsWith("heads[1].query: got a query of norm 0")));
+  // What no head takes from the request is checked all the same.
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  for (const bool of_vector : {true, false}) {
+    query = Query();
+    for (QueryHead& head : query.heads) {
+      head.query = query.query;
+      head.temperature = 1;
+    }
+    if (of_vector) {
+      query.query = std::vector<float>{kNan, 0};
+    } else {
+      query.temperature = kNan;
+    }
+    EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kInvalidArgument,
+                                     StartsWith(of_vector ? "query.vector"
+                                                          : "temperature")));
+  }
   query = Query();
   query.heads.resize(17, query.heads[0]);
   EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kResourceExhausted,
