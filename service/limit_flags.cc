@@ -86,7 +86,9 @@ void AddLimitFlags(CLI::App& app, TransportLimits& limits) {
 
 void AddLimitFlags(CLI::App& app, RequestLimits& limits) {
   AddMost(app, "--max-dimension", "ATTENDANT_MAX_DIMENSION", limits.dimension,
-          "COUNT", "Components of a key or value in a catalog that is made");
+          "COUNT",
+          "Components of a key or value in a catalog that is made; one that "
+          "is restored may have more");
   AddMost(app, "--max-batch", "ATTENDANT_MAX_BATCH", limits.batch, "COUNT",
           "Items, ids or queries in a batch");
   AddMost(app, "--max-id-bytes", "ATTENDANT_MAX_ID_BYTES", limits.id_bytes,

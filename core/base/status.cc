@@ -1,7 +1,9 @@
 #include "core/base/status.h"
 
 #include "absl/strings/cord.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "core/base/brief.h"
 
 namespace attendant {
@@ -72,15 +74,23 @@ std::optional<std::string> ReasonOf(const absl::Status& status) {
 }
 
 absl::Status PrefixField(const absl::Status& status, absl::string_view prefix) {
-  if (status.ok()) return status;
-  absl::Status prefixed(status.code(), absl::StrCat(prefix, status.message()));
+  return ReplacePrefix(status, "", prefix);
+}
+
+absl::Status ReplacePrefix(const absl::Status& status, absl::string_view from,
+                           absl::string_view to) {
+  if (status.ok() || !absl::StartsWith(status.message(), from)) return status;
+  const auto replace = [&](absl::string_view text) {
+    return absl::StrCat(to, absl::StripPrefix(text, from));
+  };
+  absl::Status replaced(status.code(), replace(status.message()));
   status.ForEachPayload([&](absl::string_view url, const absl::Cord& payload) {
-    prefixed.SetPayload(url, payload);
+    replaced.SetPayload(url, payload);
   });
   if (auto field = FieldOf(status)) {
-    prefixed.SetPayload(kFieldUrl, absl::Cord(absl::StrCat(prefix, *field)));
+    replaced.SetPayload(kFieldUrl, absl::Cord(replace(*field)));
   }
-  return prefixed;
+  return replaced;
 }
 
 }  // namespace attendant

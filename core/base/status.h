@@ -58,6 +58,12 @@ std::optional<std::string> ReasonOf(const absl::Status& status);
 // "items[3]." + "keys[text]".
 absl::Status PrefixField(const absl::Status& status, absl::string_view prefix);
 
+// The same status with `from`, which its message and field begin with, replaced
+// by `to`; as it is if they don't: the way from our name of a part of an input
+// to the caller's.
+absl::Status ReplacePrefix(const absl::Status& status, absl::string_view from,
+                           absl::string_view to);
+
 }  // namespace attendant
 
 #define ATTENDANT_CONCAT_INNER_(a, b) a##b

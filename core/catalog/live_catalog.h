@@ -138,18 +138,21 @@ class LiveCatalog {
       std::span<const Item> items, absl::string_view request_id,
       std::span<const WriteCondition> conditions = {});
   // Changes parts of items. NotFound with reason ITEM_NOT_FOUND, naming
-  // items[i]. A condition can't be `absent`.
+  // items[i]. A condition can't be `absent`. Where attributes change, all that
+  // the item then has hold at most so much text.
   absl::StatusOr<WriteOutcome> Update(
       std::span<const ItemPatch> patches, absl::string_view request_id,
-      std::span<const WriteCondition> conditions = {});
+      std::span<const WriteCondition> conditions = {},
+      std::int64_t most_attribute_bytes = kMaxAttributeBytes);
   // Names ids[i]. A condition can't be `absent`.
   absl::StatusOr<WriteOutcome> Delete(
       std::span<const std::string> ids, absl::string_view request_id,
       std::span<const WriteCondition> conditions = {});
   // Deletes the items that the filter is true of when the write has its turn:
   // any number, as one write. Its ids stand in memory five times while it is
-  // under way, beside some 200 bytes for each. Errors of ValidateFilter and of
-  // the interrupt, which ends the search.
+  // under way, beside some 200 bytes for each: MEMORY_LIMIT where that is much
+  // and there is no room for it. Errors of ValidateFilter and of the interrupt,
+  // which ends the search.
   absl::StatusOr<WriteOutcome> DeleteMatching(const Filter& filter,
                                               absl::string_view request_id,
                                               const Interrupt& interrupt = {});

@@ -523,6 +523,8 @@ void LiveCatalog::SaveSegments(bool worth_it, Share share) {
   std::int64_t change_count = 0;
   {
     MutexLock lock(&mutex_);
+    // Merges and learning may be on two threads.
+    while (saving_segments_) changed_.Wait(&mutex_);
     if (await_count_ > 0) share = Share::kEven;
     change_count = logged_change_count_;
     if (!worth_it && change_count < kMaxLoggedChanges) return;
@@ -542,6 +544,7 @@ void LiveCatalog::SaveSegments(bool worth_it, Share share) {
   }
   MutexLock lock(&mutex_);
   saving_segments_ = false;
+  changed_.NotifyAll();
   if (status.ok()) {
     logged_change_count_ -= change_count;
     status = CutLog(*covered);

@@ -26,6 +26,9 @@ namespace {
 // Of the items of writes that share one of the store, unless the first alone
 // has more: what follows waits for as long as the disk takes.
 constexpr std::size_t kMostGroupBytes = 16 << 20;
+// A delete that takes so much memory while it is under way needs no room for
+// it.
+constexpr std::int64_t kSmallDeleteBytes = 16 << 20;
 
 // Content of a write, the same in every process.
 class Fingerprint {
@@ -178,7 +181,17 @@ absl::Status CheckSequence(const StoredItem* stored, std::int64_t want,
 std::size_t ByteCount(const Item& item) {
   std::size_t floats = item.value.size();
   for (const std::vector<float>& key : item.keys) floats += key.size();
-  return floats * sizeof(float) + item.opaque_value.size();
+  return floats * sizeof(float) + item.opaque_value.size() + item.id.size() +
+         static_cast<std::size_t>(AttributeBytes(item));
+}
+
+// What deleting them takes while it is under way (see DeleteMatching).
+std::int64_t DeleteBytes(std::span<const absl::string_view> ids) {
+  constexpr std::size_t kEach = 200;
+  constexpr std::size_t kCopies = 5;
+  std::size_t bytes = 0;
+  for (const absl::string_view id : ids) bytes += kEach + kCopies * id.size();
+  return static_cast<std::int64_t>(bytes);
 }
 
 std::vector<absl::string_view> IdsOf(std::span<const Item> items) {
@@ -309,7 +322,8 @@ absl::StatusOr<WriteOutcome> LiveCatalog::Upsert(
 
 absl::StatusOr<WriteOutcome> LiveCatalog::Update(
     std::span<const ItemPatch> patches, absl::string_view request_id,
-    std::span<const WriteCondition> conditions) {
+    std::span<const WriteCondition> conditions,
+    std::int64_t most_attribute_bytes) {
   if (patches.empty()) return InvalidField("items", "none", "at least one");
   std::vector<absl::string_view> ids;
   Fingerprint fingerprint("update");
@@ -357,7 +371,10 @@ absl::StatusOr<WriteOutcome> LiveCatalog::Update(
             &*stored[i], *conditions[i].sequence, PathOf("items", i)));
       }
       Item item = Patched(std::move(*stored[i]), patches[i]);
-      absl::Status valid = ValidateItem(item, *schema);
+      absl::Status valid =
+          ValidateItem(item, *schema,
+                       patches[i].attributes.empty() ? kMaxAttributeBytes
+                                                     : most_attribute_bytes);
       if (valid.ok()) valid = CheckKeyLimits(item);
       ATTENDANT_RETURN_IF_ERROR(InItem(valid, i));
       items.push_back(std::move(item));
@@ -411,12 +428,19 @@ absl::StatusOr<WriteOutcome> LiveCatalog::DeleteMatching(
   Fingerprint fingerprint("delete matching");
   fingerprint.Add(filter);
   std::vector<absl::string_view> deletes;
+  MemoryBudget::Account room;  // until the write is done
   PendingWrite pending;
   pending.request_id = request_id;
   pending.fingerprint = fingerprint.value();
   pending.plan = [&](const Snapshot& state,
                      StoreWrite& write) -> absl::StatusOr<bool> {
     ATTENDANT_ASSIGN_OR_RETURN(deletes, MatchingIds(state, filter, interrupt));
+    // Few are deleted all the same: that is how memory becomes free.
+    const std::int64_t bytes = DeleteBytes(deletes);
+    if (bytes > kSmallDeleteBytes && options_.memory != nullptr) {
+      ATTENDANT_ASSIGN_OR_RETURN(
+          room, options_.memory->Reserve("so large a delete", bytes));
+    }
     write.deletes = deletes;
     write.outcome.deleted_count = static_cast<std::int64_t>(deletes.size());
     ATTENDANT_FAIL_POINT_OR_RETURN("delete_matching.before_log");

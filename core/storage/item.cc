@@ -200,9 +200,20 @@ std::int64_t TextBytes(const AttributeValue& value) {
   return static_cast<std::int64_t>(bytes);
 }
 
-absl::Status ValidateAttributes(const Item& item, const CatalogSchema& schema) {
-  int last = -1;
+}  // namespace
+
+std::int64_t AttributeBytes(const Item& item) {
   std::int64_t bytes = 0;
+  for (const auto& [position, value] : item.attributes)
+    bytes += TextBytes(value);
+  return bytes;
+}
+
+namespace {
+
+absl::Status ValidateAttributes(const Item& item, const CatalogSchema& schema,
+                                std::int64_t most_bytes) {
+  int last = -1;
   for (const auto& [position, value] : item.attributes) {
     if (position <= last ||
         position >= static_cast<int>(schema.attributes.size())) {
@@ -218,9 +229,8 @@ absl::Status ValidateAttributes(const Item& item, const CatalogSchema& schema) {
       return PrefixField(status,
                          absl::StrCat("attributes[", attribute.name, "]"));
     }
-    bytes += TextBytes(value);
   }
-  return CheckCount(bytes, 0, kMaxAttributeBytes, "attributes",
+  return CheckCount(AttributeBytes(item), 0, most_bytes, "attributes",
                     " bytes of text");
 }
 
@@ -306,11 +316,13 @@ absl::Status ValidateCatalogName(absl::string_view name) {
       absl::StrCat("[a-z0-9][a-z0-9_-]* of at most ", kMaxNameBytes, " bytes"));
 }
 
-absl::Status ValidateItem(const Item& item, const CatalogSchema& schema) {
+absl::Status ValidateItem(const Item& item, const CatalogSchema& schema,
+                          std::int64_t most_attribute_bytes) {
   ATTENDANT_RETURN_IF_ERROR(ValidateItemId(item.id, "id"));
   ATTENDANT_RETURN_IF_ERROR(ValidateKeys(item, schema));
   ATTENDANT_RETURN_IF_ERROR(ValidateValue(item, schema));
-  ATTENDANT_RETURN_IF_ERROR(ValidateAttributes(item, schema));
+  ATTENDANT_RETURN_IF_ERROR(
+      ValidateAttributes(item, schema, most_attribute_bytes));
   return CheckCount(static_cast<std::int64_t>(item.opaque_value.size()), 0,
                     kMaxOpaqueValueBytes, "opaque_value", " bytes");
 }

@@ -118,11 +118,16 @@ struct StoredItem : Item {
   bool operator==(const StoredItem&) const = default;
 };
 
+// Bytes of text in its attributes, as limits count them.
+std::int64_t AttributeBytes(const Item& item);
+
 // OK if the item fits the schema: id, dimensions, finiteness, no zero key under
 // COSINE, at least one key, a value where it can't be left out, attribute types
 // and finiteness, sizes. Else InvalidArgument (over a limit: ResourceExhausted)
 // naming the field as the wire spells it ("keys[text]", "attributes[price]").
-absl::Status ValidateItem(const Item& item, const CatalogSchema& schema);
+absl::Status ValidateItem(
+    const Item& item, const CatalogSchema& schema,
+    std::int64_t most_attribute_bytes = kMaxAttributeBytes);
 
 }  // namespace attendant
 

@@ -116,6 +116,20 @@ absl::Status ListCatalogs(Backend& backend, const CatalogScope& scope,
   return absl::OkStatus();
 }
 
+// An error in a key field of the schema, by where the request names the field.
+absl::Status NameAsAsked(absl::Status error,
+                         const std::vector<KeyFieldSchema>& key_fields,
+                         const v1::UpdateCatalogRequest& request) {
+  for (int i = 0; i < request.key_fields_size(); ++i) {
+    for (std::size_t f = 0; f < key_fields.size(); ++f) {
+      if (key_fields[f].name != request.key_fields(i).name()) continue;
+      error = ReplacePrefix(error, absl::StrCat("schema.key_fields[", f, "]."),
+                            absl::StrCat("key_fields[", i, "]."));
+    }
+  }
+  return error;
+}
+
 absl::Status UpdateCatalog(Backend& backend,
                            const v1::UpdateCatalogRequest& request,
                            const Interrupt& /*interrupt*/,
@@ -129,9 +143,10 @@ absl::Status UpdateCatalog(Backend& backend,
   ATTENDANT_ASSIGN_OR_RETURN(
       auto encoders, EncodersFromProto(request.text_encoders(), schema));
   // By its own name: an alias may have moved.
-  ATTENDANT_RETURN_IF_ERROR(
+  const absl::Status updated =
       backend.catalogs->Update(catalog->record().name, key_fields,
-                               std::move(encoders), catalog->record().uid));
+                               std::move(encoders), catalog->record().uid);
+  if (!updated.ok()) return NameAsAsked(updated, key_fields, request);
   CatalogToProto(*catalog, response->mutable_catalog());
   return absl::OkStatus();
 }

@@ -209,7 +209,8 @@ absl::Status BatchUpdateItems(Backend& backend,
   ATTENDANT_ASSIGN_OR_RETURN(
       const WriteOutcome outcome,
       catalog->Update(patches, request.request_id(),
-                      ConditionsFromProto(request.conditions())));
+                      ConditionsFromProto(request.conditions()),
+                      backend.limits.attribute_bytes));
   response->set_updated_count(static_cast<std::int32_t>(outcome.updated_count));
   response->set_snapshot_token(
       SnapshotToken(snapshot->catalog_uid, outcome.sequence));

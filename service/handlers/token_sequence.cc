@@ -28,13 +28,12 @@ absl::StatusOr<Matrix> RowsFromProto(const v1::TokenVectors& wire,
     const auto dim = static_cast<std::int64_t>(row.size());
     if (i == 0) {
       rows.column_count = dim;
-      rows.data.reserve(row.size() *
-                        static_cast<std::size_t>(wire.vectors_size()));
     } else if (dim != rows.column_count) {
       return InvalidField(
           vector_path, absl::StrCat(dim, " components"),
           absl::StrCat(rows.column_count, ", as the first has"));
     }
+    // Not reserved: what the first says of the others need not be so.
     rows.data.insert(rows.data.end(), row.begin(), row.end());
   }
   return rows;

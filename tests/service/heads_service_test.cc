@@ -249,7 +249,7 @@ TEST_F(ModelInUseTest, ModelThatDoesNotFitIsRefused) {
     EXPECT_THAT(status.error_message(), HasSubstr(message));
   };
   const auto kInvalidRpc = grpc::StatusCode::INVALID_ARGUMENT;
-  refused("dimension: 5 model { name: 'heads' }", "key_fields[0].model",
+  refused("dimension: 5 model { name: 'heads' }", "schema.key_fields[0].model",
           kInvalidRpc);
   refused("dimension: 5 model { name: 'form' }", "multi-head", kInvalidRpc);
   refused("dimension: 5 score_kind: SCORE_KIND_BILINEAR",

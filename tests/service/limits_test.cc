@@ -93,6 +93,38 @@ TEST_F(LimitsTest, EachIsNamed) {
       "filter_expression: got 3 deep, want 1 to 2 deep");
 }
 
+// Of what an item has after it, whatever each update brings.
+TEST_F(LimitsTest, UpdatesCantGoPastThem) {
+  ASSERT_TRUE(Create(Parse<v1::CreateCatalogRequest>(
+                         "name: 'texts' schema { key_fields { name: 'k' "
+                         "dimension: 2 } attributes { name: 'a' type: "
+                         "ATTRIBUTE_TYPE_STRING } attributes { name: 'b' type: "
+                         "ATTRIBUTE_TYPE_STRING } }"))
+                  .ok());
+  ASSERT_TRUE(Upsert(Parse<v1::BatchUpsertItemsRequest>(
+                         "catalog: 'texts' items { id: 'x' keys { key: 'k' "
+                         "value { floats { values: [1, 1] } } } attributes { "
+                         "key: 'a' value { string_value: '012345' } } }"))
+                  .ok());
+  const auto update = [&](const std::string& part) {
+    grpc::ClientContext context;
+    v1::BatchUpdateItemsResponse response;
+    return item_stub_->BatchUpdateItems(
+        &context,
+        Parse<v1::BatchUpdateItemsRequest>("catalog: 'texts' items { id: 'x' " +
+                                           part + " }"),
+        &response);
+  };
+  const auto b = [](const std::string& text) {
+    return "attributes { key: 'b' value { string_value: '" + text + "' } }";
+  };
+  EXPECT_TRUE(update(b("0123")).ok());
+  ExpectOverLimit(update(b("01234")),
+                  "items[0].attributes: got 11 bytes of text, want 0 to 10");
+  EXPECT_TRUE(
+      update("keys { key: 'k' value { floats { values: [1, 2] } } }").ok());
+}
+
 TEST_F(LimitsTest, BatchesAndTheirQueriesToo) {
   grpc::ClientContext context;
   v1::BatchAttendResponse response;
