@@ -27,8 +27,11 @@ namespace attendant {
 namespace {
 
 constexpr std::int64_t kMinMessageBytes = 64 << 10;
-// They mostly wait for a sync, which those of one catalog share.
-constexpr int kWriteThreadCount = 8;
+// They mostly wait for a sync, which those of one catalog share: half of them,
+// so that one whose writes wait for a delete of millions is not in the way of
+// others'.
+constexpr int kWriteThreadCount = 16;
+constexpr int kMostWritesOfCatalog = 8;
 constexpr int kReadThreadCount = 2;
 constexpr int kLongWorkThreadCount = 2;
 constexpr absl::Duration kNoticeTime = absl::Milliseconds(100);
@@ -80,7 +83,8 @@ Server::Server(const Options& options, CatalogSet* catalogs,
       // Writes that wait a little longer are fewer syncs; queries would notice.
       write_pool_({.thread_count = kWriteThreadCount,
                    .max_waiting_count = options.max_waiting_count,
-                   .refuses_late = true},
+                   .refuses_late = true,
+                   .most_of_catalog = kMostWritesOfCatalog},
                   {.name = "write", .share = Share::kLow}),
       read_pool_({.thread_count = kReadThreadCount,
                   .max_waiting_count = options.max_waiting_count,

@@ -136,6 +136,9 @@ absl::Status UpdateCatalog(Backend& backend,
                            v1::UpdateCatalogResponse* response) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto catalog,
                              FindCatalog(backend, request.name(), "name"));
+  // Not with the lock: other catalogs' updates would wait for it too. A write
+  // that begins in between is waited for with it.
+  catalog->AwaitWrite();
   MutexLock lock(&backend.update_mutex);
   const CatalogSchema schema = catalog->record().schema;
   ATTENDANT_ASSIGN_OR_RETURN(const std::vector<KeyFieldSchema> key_fields,

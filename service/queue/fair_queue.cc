@@ -61,21 +61,44 @@ void FairQueue::Push(Work* work, std::int64_t expected_ns,
   line.expected_ns += expected_ns;
 }
 
-Work* FairQueue::Pop() {
-  Caller* next = nullptr;
-  ForEachWaiting(*this, [&](Caller& caller) {
-    if (next == nullptr || caller.virtual_ns < next->virtual_ns) next = &caller;
-  });
-  if (next == nullptr) return nullptr;
-  Line* line = nullptr;
-  for (Line& each : next->lines) {
-    if (each.first == nullptr) continue;
-    if (line == nullptr || each.virtual_ns < line->virtual_ns) line = &each;
+Work* FairQueue::NextOf(const Caller& caller, MayBegin may_begin) {
+  Work* next = nullptr;
+  const Line* next_line = nullptr;
+  for (const Line& line : caller.lines) {
+    if (next != nullptr && line.virtual_ns >= next_line->virtual_ns) continue;
+    // Catalogs that share a line don't share what keeps one of them from its
+    // turn.
+    Work* work = line.first;
+    while (work != nullptr && !may_begin(*work)) work = work->place_.after;
+    if (work == nullptr) continue;
+    next = work;
+    next_line = &line;
   }
-  now_ns_ = next->virtual_ns;
-  next->lines_now_ns = line->virtual_ns;
-  Work* work = line->first;
+  return next;
+}
+
+bool FairQueue::CanPop(MayBegin may_begin) const {
+  bool can_pop = false;
+  ForEachWaiting(*this, [&](const Caller& caller) {
+    can_pop = can_pop || NextOf(caller, may_begin) != nullptr;
+  });
+  return can_pop;
+}
+
+Work* FairQueue::Pop(MayBegin may_begin) {
+  Caller* next = nullptr;
+  Work* work = nullptr;
+  ForEachWaiting(*this, [&](Caller& caller) {
+    if (next != nullptr && caller.virtual_ns >= next->virtual_ns) return;
+    Work* const found = NextOf(caller, may_begin);
+    if (found == nullptr) return;
+    next = &caller;
+    work = found;
+  });
+  if (work == nullptr) return nullptr;
   const int flow = work->place_.flow;
+  now_ns_ = next->virtual_ns;
+  next->lines_now_ns = LineOf(flow).virtual_ns;
   Unlink(work);
   Charge(flow, work->place_.charge_ns);
   return work;

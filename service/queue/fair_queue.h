@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "service/queue/work.h"
 
@@ -46,8 +47,17 @@ class FairQueue {
     Push(work, expected_ns, expected_ns);
   }
 
-  // The work that has the next turn, charged; null if none waits.
-  Work* Pop();
+  // Which works may have a turn now.
+  using MayBegin = absl::FunctionRef<bool(const Work& work)>;
+
+  // The work that has the next turn of those that may begin, charged; null if
+  // there is none.
+  Work* Pop(MayBegin may_begin);
+  Work* Pop() {
+    return Pop([](const Work&) { return true; });
+  }
+  // True if Pop would find one.
+  bool CanPop(MayBegin may_begin) const;
 
   // Adds to `taken` up to `most` works of a group, each charged: a share of
   // each caller, and of those who have more what others leave of theirs.
@@ -99,6 +109,8 @@ class FairQueue {
   Line& LineOf(int flow) {
     return callers_[flow / kCatalogs].lines[flow % kCatalogs];
   }
+  // The work that is next of a caller's, or null.
+  static Work* NextOf(const Caller& caller, MayBegin may_begin);
   void Unlink(Work* work);
   // Calls visit(caller) for each caller with works that wait, by number.
   template <typename Queue, typename Visit>

@@ -47,7 +47,8 @@ struct Turn {
 
   std::array<Member, kMostWorks> members;
   std::size_t count = 0;
-  SteadyTime begin;  // as if the turn had never been paused
+  std::uint64_t catalog = 0;  // of the first
+  SteadyTime begin;           // as if the turn had never been paused
   // Works that stopped since nobody wanted them any more, and how long after
   // that moment, in all and at most.
   int cut_short_count = 0;

@@ -87,7 +87,9 @@ void WorkQueue::Refusal::Tell() const {
 WorkQueue::WorkQueue(const Options& options)
     : options_(options),
       limit_(options.max_waiting_count,
-             static_cast<std::size_t>(options.thread_count)) {}
+             static_cast<std::size_t>(options.thread_count)) {
+  catalogs_of_turns_.reserve(static_cast<std::size_t>(options.thread_count));
+}
 
 Refusal WorkQueue::Add(Work* work, SteadyTime now) {
   ++counts_.offered_count;
@@ -125,7 +127,8 @@ Refusal WorkQueue::Add(Work* work, SteadyTime now) {
 }
 
 Work* WorkQueue::Begin(SteadyTime now, Turn* turn, Refusal* refusal) {
-  Work* work = waiting_.Pop();
+  Work* work =
+      waiting_.Pop([this](const Work& each) { return MayBegin(each); });
   if (work == nullptr) return nullptr;
   if (work->place_.paused != nullptr) {
     Resume(work, now);
@@ -141,9 +144,27 @@ Work* WorkQueue::Begin(SteadyTime now, Turn* turn, Refusal* refusal) {
   turn->may_pause = MayPause(*work);
   work->set_yield_time(turn->may_pause ? SliceEnd(now) : SteadyTime::max());
   ++busy_count_;
+  turn->catalog = work->flow_.catalog;
+  if (options_.most_of_catalog > 0) catalogs_of_turns_.push_back(turn->catalog);
   Join(*turn, work, now);
   if (options_.limits_wait) SetLimit(*work, now);
   return work;
+}
+
+bool WorkQueue::MayBegin(const Work& work) const {
+  if (options_.most_of_catalog == 0 || work.place_.paused != nullptr) {
+    return true;
+  }
+  return std::count(catalogs_of_turns_.begin(), catalogs_of_turns_.end(),
+                    work.flow_.catalog) < options_.most_of_catalog;
+}
+
+bool WorkQueue::can_begin() const {
+  if (waiting_.count() == 0 || busy_count_ >= options_.thread_count) {
+    return false;
+  }
+  return options_.most_of_catalog == 0 ||
+         waiting_.CanPop([this](const Work& each) { return MayBegin(each); });
 }
 
 void WorkQueue::TakeAlong(const Work& first, std::size_t most, SteadyTime now,
@@ -198,6 +219,10 @@ void WorkQueue::Resume(Work* work, SteadyTime now) {
 
 void WorkQueue::End(const Turn& turn, SteadyTime now) {
   --busy_count_;
+  if (options_.most_of_catalog > 0) {
+    catalogs_of_turns_.erase(std::find(catalogs_of_turns_.begin(),
+                                       catalogs_of_turns_.end(), turn.catalog));
+  }
   const std::int64_t turn_ns =
       absl::ToInt64Nanoseconds(absl::FromChrono(now - turn.begin));
   const auto count = static_cast<std::int64_t>(turn.count);

@@ -53,6 +53,9 @@ class WorkQueue {
     std::size_t max_waiting_count = 1024;  // works that wait, >= 1
     // Turns away what can't meet its deadline, by what works took so far.
     bool refuses_late = false;
+    // Works of one catalog that have their turns at a time, so that those who
+    // wait for each other leave turns to others'; 0: any number.
+    int most_of_catalog = 0;
     // Lets no more wait than have their turn in good time (WaitLimit): for
     // works that keep workers busy.
     bool limits_wait = false;
@@ -101,8 +104,9 @@ class WorkQueue {
   Refusal Add(Work* work, SteadyTime now);
 
   // The next work, for a worker that is free, and begins a turn. Null if none
-  // waits. If nobody wants it any more it is the refusal's and takes no turn.
-  // If it was paused, its turn goes on, of which its own thread is told: null.
+  // waits that may begin. If nobody wants it any more it is the refusal's and
+  // takes no turn. If it was paused, its turn goes on, of which its own thread
+  // is told: null.
   Work* Begin(SteadyTime now, Turn* turn, Refusal* refusal);
 
   // True if `work`, which has its turn, is to let others have theirs first:
@@ -137,12 +141,12 @@ class WorkQueue {
     return waiting_.count() == 0 && busy_count_ < options_.thread_count;
   }
   // True if a work waits, and for nothing but Begin.
-  bool can_begin() const {
-    return waiting_.count() > 0 && busy_count_ < options_.thread_count;
-  }
+  bool can_begin() const;
   WorkCounts counts() const;
 
  private:
+  // False while as many of its catalog as may have their turns.
+  bool MayBegin(const Work& work) const;
   // True if `work` is not expected to end before its deadline: by how much.
   bool WouldBeLate(const Work& work, SteadyTime now, int flow,
                    Refusal& refusal) const;
@@ -166,6 +170,7 @@ class WorkQueue {
   // The same, but for turns that may be paused a slice at most.
   std::int64_t mean_hold_ns_ = 0;
   int busy_count_ = 0;
+  std::vector<std::uint64_t> catalogs_of_turns_;  // with most_of_catalog
   WorkCounts counts_;
 };
 

@@ -890,7 +890,7 @@ TEST_F(FullQueueTest, AnImportThatWasBegunGoesOn) {
 
   // Its turn ends a little after its reply.
   ASSERT_TRUE(AwaitGauge("attendant_busy_workers", "write", 0));
-  // All eight threads of writes are busy, and as many writes wait as may.
+  // As many writes of the catalog have their turns as may, and as many wait.
   ASSERT_OK(ArmFailPoint("log.before_sync=wait"));
   const absl::Cleanup disarm = [] { ArmFailPoint("").IgnoreError(); };
   const auto write = [&] {
@@ -910,7 +910,7 @@ TEST_F(FullQueueTest, AnImportThatWasBegunGoesOn) {
   request.clear_catalog();
   *request.add_items() = NewItem("own", {1, 2});
   EXPECT_TRUE(stream->Write(request));
-  EXPECT_TRUE(AwaitGauge("attendant_queue_depth", "write", 2));
+  EXPECT_TRUE(AwaitGauge("attendant_busy_workers", "write", 9));
   EXPECT_OK(ArmFailPoint(""));
   EXPECT_TRUE(stream->Read(&reply));
   EXPECT_EQ(reply.stored_count(), 1);

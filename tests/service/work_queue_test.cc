@@ -83,6 +83,23 @@ TEST(FairQueueTest, OneLineIsFirstInFirstOut) {
   EXPECT_EQ(queue.expected_ns(), 0);
 }
 
+TEST(FairQueueTest, WhatMayNotBeginLetsOthersPass) {
+  FairQueue queue;
+  FakeWork first({1, 1});
+  FakeWork second({1, 1 + FairQueue::kCatalogs});  // in the same line
+  FakeWork third({1, 2});
+  for (FakeWork* work : {&first, &second, &third}) queue.Push(work, kMs);
+  const auto none = [](const Work&) { return false; };
+  const auto not_first = [&](const Work& work) { return &work != &first; };
+  EXPECT_FALSE(queue.CanPop(none));
+  EXPECT_THAT(queue.Pop(none), IsNull());
+  EXPECT_TRUE(queue.CanPop(not_first));
+  EXPECT_EQ(queue.Pop(not_first), &second);
+  EXPECT_EQ(queue.Pop(not_first), &third);
+  EXPECT_FALSE(queue.CanPop(not_first));
+  EXPECT_EQ(queue.Pop(), &first);
+}
+
 // By the caller of each turn, as long as works of all callers wait.
 std::vector<int> CallersOfTurns(FairQueue& queue, int count) {
   std::vector<int> callers;
@@ -434,6 +451,34 @@ TEST_F(WorkQueueTest, TheNewestOfWhoeverHasMostWaitingIsRefused) {
   EXPECT_EQ(ReasonOf(works_.back().refusal()), "QUEUE_FULL");
   EXPECT_EQ(queue_.counts().waiting_count, 20U);
   EXPECT_EQ(queue_.counts().refused_full_count, 2);
+}
+
+TEST(WorkQueueCatalogTest, ThoseOfOneLeaveTurnsToOthers) {
+  WorkQueue queue({.thread_count = 4, .most_of_catalog = 2});
+  FakeWork works[] = {FakeWork({0, 7}), FakeWork({1, 7}), FakeWork({2, 7}),
+                      FakeWork({3, 8})};
+  for (FakeWork& work : works) {
+    ASSERT_THAT(queue.Add(&work, At(0)).work, IsNull());
+  }
+  Turn turns[4];
+  WorkQueue::Refusal none;
+  const auto begin = [&](int turn) {
+    return queue.Begin(At(0), &turns[turn], &none);
+  };
+  EXPECT_EQ(begin(0), &works[0]);
+  EXPECT_EQ(begin(1), &works[1]);
+  EXPECT_EQ(begin(2), &works[3]);
+  EXPECT_FALSE(queue.can_begin());
+  EXPECT_THAT(begin(3), IsNull());
+  queue.End(turns[2], At(1));
+  EXPECT_FALSE(queue.can_begin());
+  queue.End(turns[1], At(1));
+  EXPECT_TRUE(queue.can_begin());
+  EXPECT_EQ(begin(1), &works[2]);
+  EXPECT_FALSE(queue.can_begin());
+  queue.End(turns[0], At(1));
+  queue.End(turns[1], At(1));
+  EXPECT_TRUE(queue.is_idle());
 }
 
 TEST(WorkQueueBurstTest, ARefusalSaysHowManyAreTooManyNow) {

@@ -2,12 +2,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
+#include <thread>
+#include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/fail_point.h"
 #include "tests/service/rpc_details.h"
 #include "tests/service/server_fixture.h"
 #include "tests/support/parse_proto.h"
+#include "tests/support/status_matchers.h"
 
 namespace attendant {
 namespace {
@@ -96,6 +102,60 @@ TEST_F(WritesServiceTest, ItemsComeWithTheSequenceOfTheirLastWrite) {
                   .ok());
   EXPECT_EQ(response.items(0).sequence(), 2);
   EXPECT_EQ(response.items(1).sequence(), 1);
+}
+
+// However many wait for one that takes long.
+TEST_F(WritesServiceTest, ThoseOfOneCatalogAreNotInTheWayOfAnothers) {
+  ASSERT_TRUE(Create(Parse<v1::CreateCatalogRequest>(
+                         "name: 'other' schema { key_fields { name: 'k' "
+                         "dimension: 2 } }"))
+                  .ok());
+  ASSERT_OK(ArmFailPoint("delete_matching.before_log=wait"));
+  const absl::Cleanup disarm = [] { ArmFailPoint("").IgnoreError(); };
+  std::vector<std::thread> writers;
+  writers.emplace_back([&] {
+    v1::DeleteMatchingItemsResponse response;
+    EXPECT_TRUE(DeleteMatching("filter: 'price > 2'", &response).ok());
+  });
+  const auto update = [&](const std::string& catalog) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() +
+                         std::chrono::seconds(20));
+    v1::UpdateCatalogResponse response;
+    return catalog_stub_->UpdateCatalog(
+        &context,
+        Parse<v1::UpdateCatalogRequest>(
+            absl::StrCat("name: '", catalog,
+                         "' key_fields { name: 'k' temperature: 2 } "
+                         "update_mask { paths: 'temperature' }")),
+        &response);
+  };
+  while (WaitingAtFailPoints() == 0) std::this_thread::yield();
+  writers.emplace_back([&] { EXPECT_TRUE(update("shop").ok()); });
+  EXPECT_TRUE(AwaitGauge("attendant_busy_workers", "write", 2));
+  for (int i = 0; i < 20; ++i) {
+    writers.emplace_back([&, i] {
+      EXPECT_TRUE(
+          UpsertText(absl::StrCat("items { id: 'w", i, "'", kKey, "}")).ok());
+    });
+  }
+  // The delete, seven upserts and the update, which is of no catalog's turns.
+  EXPECT_TRUE(AwaitGauge("attendant_busy_workers", "write", 9));
+  EXPECT_TRUE(AwaitGauge("attendant_queue_depth", "write", 13));
+  const grpc::Status updated = update("other");
+  EXPECT_TRUE(updated.ok()) << updated.error_message();
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() +
+                       std::chrono::seconds(20));
+  v1::BatchUpsertItemsResponse response;
+  const grpc::Status status = item_stub_->BatchUpsertItems(
+      &context,
+      Parse<v1::BatchUpsertItemsRequest>(
+          absl::StrCat("catalog: 'other' items { id: 'x'", kKey, "}")),
+      &response);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_OK(ArmFailPoint(""));
+  for (std::thread& writer : writers) writer.join();
 }
 
 TEST_F(WritesServiceTest, UpsertsMayBeConditional) {
