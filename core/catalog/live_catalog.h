@@ -156,11 +156,11 @@ class LiveCatalog {
   absl::StatusOr<WriteOutcome> DeleteMatching(const Filter& filter,
                                               absl::string_view request_id,
                                               const Interrupt& interrupt = {});
-  // Returns when the write that is under way, if there is one, is done.
-  void AwaitWrite() { MutexLock lock(&mutex_); }
   // How many it would delete now. Takes no lock.
   absl::StatusOr<std::int64_t> CountMatching(
       const Filter& filter, const Interrupt& interrupt = {}) const;
+  // Returns when the write that is under way, if there is one, is done.
+  void AwaitWrite() { MutexLock lock(&mutex_); }
 
   // Each item on its own; one synced write for all that are valid. A repeated
   // id: the last wins. With if_absent items that exist are AlreadyExists, and

@@ -31,6 +31,20 @@ std::vector<std::shared_ptr<LiveCatalog>> CatalogsInScope(
   return found;
 }
 
+// An error in a key field of the schema, by where the request names the field.
+absl::Status NameAsAsked(absl::Status error,
+                         const std::vector<KeyFieldSchema>& key_fields,
+                         const v1::UpdateCatalogRequest& request) {
+  for (int i = 0; i < request.key_fields_size(); ++i) {
+    for (std::size_t f = 0; f < key_fields.size(); ++f) {
+      if (key_fields[f].name != request.key_fields(i).name()) continue;
+      error = ReplacePrefix(error, absl::StrCat("schema.key_fields[", f, "]."),
+                            absl::StrCat("key_fields[", i, "]."));
+    }
+  }
+  return error;
+}
+
 }  // namespace
 
 absl::Status CreateCatalog(Backend& backend,
@@ -114,20 +128,6 @@ absl::Status ListCatalogs(Backend& backend, const CatalogScope& scope,
     CatalogToProto(*catalog, response->add_catalogs());
   }
   return absl::OkStatus();
-}
-
-// An error in a key field of the schema, by where the request names the field.
-absl::Status NameAsAsked(absl::Status error,
-                         const std::vector<KeyFieldSchema>& key_fields,
-                         const v1::UpdateCatalogRequest& request) {
-  for (int i = 0; i < request.key_fields_size(); ++i) {
-    for (std::size_t f = 0; f < key_fields.size(); ++f) {
-      if (key_fields[f].name != request.key_fields(i).name()) continue;
-      error = ReplacePrefix(error, absl::StrCat("schema.key_fields[", f, "]."),
-                            absl::StrCat("key_fields[", i, "]."));
-    }
-  }
-  return error;
 }
 
 absl::Status UpdateCatalog(Backend& backend,
