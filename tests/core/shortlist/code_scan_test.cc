@@ -269,6 +269,7 @@ TEST_P(CodeScanTest, MasksAreKeptByACompletePass) {
     const double truth = TrueLogPartition(data(), query);
     EXPECT_LE(answer.stats.log_lower, truth);
     EXPECT_GE(answer.stats.log_upper, truth);
+    ASSERT_FALSE(answer.top.empty());
     for (const RowIndex row : RowsOf(answer.top)) EXPECT_EQ(row % 3, 0);
   }
 }
