@@ -15,6 +15,12 @@ MOST_P99_AFTER = 1.5  # the same, 2 s later; more than rounds differ
 LEAST_OF_ECHO = .6  # with 64 callers
 MOST_MORE_US = 60  # with one
 
+# Of mass-time: of the time of an exact scan of floats, one query on one core, by
+# the keys from which on it is wanted.
+MOST_OF_SCAN = {100_000: .25, 1_000_000: .2}
+MOST_ERROR_95 = .02  # in the log partition, as is stated
+MOST_ERROR = .1  # the worst
+
 
 @dataclasses.dataclass
 class Bar:
@@ -71,6 +77,27 @@ def of_served(result):
                   statistics.median(
                       a[index]["p50_us"] - a["echo"]["p50_us"]
                       for a in result["rounds"]["1"]), most=MOST_MORE_US)
+
+
+def shares_of_scan(cell, kind):
+    """Of mass-time, by round."""
+    return [a["stated"][kind] / a["exact"][kind] for a in cell["rounds"]]
+
+
+def of_mass_time(result):
+    for name, found in result["sets"].items():
+        most = min((share for keys, share in MOST_OF_SCAN.items()
+                    if keys <= found["keys"]), default=None)
+        for cell in found["cells"]:
+            case = f"{name} at {cell['temperature']:g}"
+            if most is not None:
+                yield Bar(f"{case}, alone, of an exact scan's time",
+                          statistics.median(shares_of_scan(cell, "single_ms")),
+                          most=most)
+            yield Bar(f"{case}, error of 95 %", cell["error"]["95"],
+                      most=MOST_ERROR_95)
+            yield Bar(f"{case}, worst error", cell["error"]["worst"],
+                      most=MOST_ERROR)
 
 
 def all_held(bars):

@@ -11,6 +11,7 @@ import math
 import statistics
 import sys
 
+import bars
 from engine_process import ROOT
 import mass_tables
 import plots
@@ -21,6 +22,9 @@ SET_TITLES = {
     "mixture-1m": "1,000,000 of a mixture",
     "fashion": "Fashion-MNIST, 60,000",
     "wordnet": "WordNet glosses, 117,659",
+    "mixture-100k": "100,000 of a mixture",
+    "norms": "norms from 0.1 to 1, 100,000",
+    "foreign": "foreign queries, 100,000",
 }
 ENGINE_TITLES = {"attendant": "Attendant", "faiss": "FAISS",
                  "hnswlib": "hnswlib"}
@@ -347,6 +351,34 @@ def spread(values, form):
             f"{form(max(values))})")
 
 
+def mass_time_rows(name, found):
+    for cell in found["cells"]:
+        row = [SET_TITLES.get(name, name), f"{cell['temperature']:g}"]
+        for kind in ("single_ms", "batch_ms"):
+            row += [short(statistics.median(a[way][kind]
+                                            for a in cell["rounds"]))
+                    for way in ("stated", "exact")]
+            row.append(spread(bars.shares_of_scan(cell, kind),
+                              lambda x: f"{x:.2f}"))
+        error = cell["error"]
+        yield row + [f"{error['95']:.2g} / {error['worst']:.2g}",
+                     f"{100 * error['covered']:.1f} %"]
+
+
+def mass_time_text(result):
+    first = next(iter(result["sets"].values()))
+    return "\n\n".join([
+        f"{result['processor']}, {len(first['cells'][0]['rounds'])} rounds of "
+        f"{result['seconds']:g} s, {first['queries']:,} queries, "
+        f"{result['date']}; medians (least to greatest).",
+        table(["keys", "temperature", "alone, ms", "exact, ms",
+               "of its time", "in batches, ms", "exact, ms", "of its time",
+               "log partition off by, 95th / worst",
+               "its 95 % interval holds"],
+              [row for name, found in result["sets"].items()
+               for row in mass_time_rows(name, found)])])
+
+
 SERVED_TITLES = {"ivf": "IVF", "auto": "AUTO"}
 
 
@@ -422,7 +454,7 @@ def overload_text(result):
                "longest probe, ms"], rows)])
 
 
-SECTIONS = {"served": served_text, "overload": overload_text,
+SECTIONS = {"mass-time": mass_time_text, "served": served_text, "overload": overload_text,
             "overload-apart": overload_text,
             "rivals": rivals_text, "exact": exact_text, "cost": cost_text,
             "live": live_text}

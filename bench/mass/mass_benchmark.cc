@@ -30,6 +30,7 @@
 #include "bench/data/ground_truth.h"
 #include "bench/mass/exact_mass.h"
 #include "bench/mass/mass_cell.h"
+#include "bench/mass/one_segment.h"
 #include "core/base/status.h"
 #include "core/catalog/attend.h"
 #include "core/shortlist/ivf_index.h"
@@ -97,26 +98,8 @@ class Catalog {
     std::cerr << data.name << ": " << keys.row_count << " keys, "
               << index->list_count() << " lists, " << index->probe_count()
               << " visited" << std::endl;
-    auto segment = std::make_shared<Segment>();
-    segment->rows = rows;
-    segment->indexes.push_back(std::move(index));
-    segment->head_indexes.resize(1);
-    auto schema = std::make_shared<CatalogSchema>();
-    // Not AUTO, of which a recall of .99 would be asked.
-    schema->key_fields.push_back(
-        {.name = "key", .dim = data.dim, .index_kind = IndexKind::kIvf});
-    schema->attributes.push_back({"place", AttributeType::kDouble});
-    catalog.whole_.catalog_uid = "0123456789abcdef";
-    catalog.whole_.schema = schema;
-    catalog.whole_.encoders.resize(1);
-    catalog.whole_.models.resize(1);
-    catalog.whole_.wanted_indexes = {IndexKind::kIvf};
-    catalog.whole_.segments.push_back(
-        {.segment = segment,
-         .row_end = static_cast<RowIndex>(keys.row_count),
-         .dead = nullptr,
-         .live_count = keys.row_count,
-         .live_key_counts = {keys.row_count}});
+    catalog.whole_ = MakeSnapshot(std::move(rows), std::move(index),
+                                  {{"place", AttributeType::kDouble}});
     return catalog;
   }
 

@@ -32,6 +32,14 @@ def served(rate, more_us):
         for callers in ("1", "64")}}
 
 
+def mass_time(*shares, keys=100_000, error_95=.02, worst=.1):
+    """As bench/mass_time.py has it, a round for each share."""
+    return {"sets": {"wordnet": {"keys": keys, "cells": [{
+        "temperature": .1, "error": {"95": error_95, "worst": worst},
+        "rounds": [{"stated": {"single_ms": share}, "exact": {"single_ms": 1}}
+                   for share in shares]}]}}}
+
+
 def missed(found):
     return [str(bar) for bar in found if not bar.held]
 
@@ -60,6 +68,20 @@ class BarsTest(unittest.TestCase):
             self.assertIn(want, lines[0])
         self.assertEqual(len(missed(bars.of_served(served(59, 60)))), 1)
         self.assertEqual(len(missed(bars.of_served(served(60, 61)))), 1)
+
+    def test_more_keys_have_less_of_the_time(self):
+        for keys, share, count in ((99_999, 9, 0), (100_000, .25, 0),
+                                   (100_000, .26, 1), (999_999, .25, 0),
+                                   (1_000_000, .2, 0), (1_000_000, .21, 1)):
+            self.assertEqual(
+                len(missed(bars.of_mass_time(mass_time(share, keys=keys)))),
+                count, (keys, share))
+        self.assertEqual(missed(bars.of_mass_time(mass_time(.2, .2, .9))), [])
+
+    def test_errors_of_a_stated_precision_are_held_at_any_size(self):
+        for found in (mass_time(.1, keys=10, error_95=.021),
+                      mass_time(.1, keys=10, worst=.11)):
+            self.assertEqual(len(missed(bars.of_mass_time(found))), 1)
 
     def test_cheap_queries_have_no_bar_of_answers(self):
         self.assertEqual(missed(bars.of_overload(overload(.1, cost_ms=.9))), [])
