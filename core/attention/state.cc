@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/fail_point.h"
 #include "core/kernels/kernels.h"
 #include "core/kernels/select.h"
 
@@ -53,6 +54,7 @@ void SoftmaxPartition::Merge(const SoftmaxPartition& other) {
     return;
   }
   SoftmaxPartition raised = other;
+  if (ATTENDANT_PLANTED_BUG("merge_max")) raised.max = max;
   if (raised.max > max) {
     RaiseMax(raised.max, *this);
   } else {

@@ -79,6 +79,7 @@ inline constexpr std::string_view kPlantedBugs[] = {
     "acknowledge_before_commit",  // a write is answered before it is stored
     "drop_tombstone",             // a delete leaves the item in the store
     "merge_dead_rows",            // a merge takes over rows that are dead
+    "merge_max",                  // sums are joined as if of one maximum
     "skip_log_sync",              // the log is not synced
     "skip_file_sync",             // a file gets its name before it is synced
     "skip_segment_checksum",      // a segment's file is believed

@@ -26,6 +26,7 @@ std::map<std::string_view, std::vector<std::string>> Finders() {
   return {{"acknowledge_before_commit", model_check},
           {"drop_tombstone", model_check},
           {"merge_dead_rows", model_check},
+          {"merge_max", {ATTENTION_TEST, "--gtest_filter=StateTest.*"}},
           {"skip_log_sync", power_cut},
           {"skip_file_sync", power_cut},
           {"skip_segment_checksum",
