@@ -13,6 +13,7 @@ MOST_P99_AFTER = 1.5  # the same, 2 s later; more than rounds differ
 
 # Of served.
 LEAST_OF_ECHO = .6  # with 64 callers
+LEAST_OF_ECHO_MANY = .45  # of 200,000 items, with 16 callers
 MOST_MORE_US = 60  # with one
 
 # Of mass-time: of the time of an exact scan of floats, one query on one core, by
@@ -77,6 +78,13 @@ def of_served(result):
                   statistics.median(
                       a[index]["p50_us"] - a["echo"]["p50_us"]
                       for a in result["rounds"]["1"]), most=MOST_MORE_US)
+    many = result["many"]
+    yield Bar(f"{many['items']:,} items, {many['callers']} callers, share of the "
+              "echo's rate",
+              statistics.median(a["attend"]["per_second"]
+                                / a["echo"]["per_second"]
+                                for a in many["rounds"]),
+              least=LEAST_OF_ECHO_MANY)
 
 
 def shares_of_scan(cell, kind):

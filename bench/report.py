@@ -382,23 +382,28 @@ def mass_time_text(result):
 SERVED_TITLES = {"ivf": "IVF", "auto": "AUTO"}
 
 
+def beside_echo(rounds, name):
+    """Rates, the share of the echo's, median latencies and their difference."""
+    ratios = [100 * a[name]["per_second"] / a["echo"]["per_second"]
+              for a in rounds]
+    more = [a[name]["p50_us"] - a["echo"]["p50_us"] for a in rounds]
+
+    def medians(part):
+        return [short(statistics.median(a[server][part] for a in rounds))
+                for server in ("echo", name)]
+
+    return (medians("per_second") + [spread(ratios, lambda x: f"{x:.0f}")]
+            + medians("p50_us") + [spread(more, lambda x: f"{x:.0f}")])
+
+
+ECHO_COLUMNS = ["echo/s", "attendantd/s", "% of the echo", "echo p50, us",
+                "attendantd p50, us", "more, us"]
+
+
 def served_text(result):
-    rows = []
-    for callers, rounds in result["rounds"].items():
-        for name in SERVED_TITLES:
-            ratios = [100 * a[name]["per_second"] / a["echo"]["per_second"]
-                      for a in rounds]
-            more = [a[name]["p50_us"] - a["echo"]["p50_us"] for a in rounds]
-            rows.append(
-                [SERVED_TITLES[name], callers]
-                + [short(statistics.median(a[server]["per_second"]
-                                           for a in rounds))
-                   for server in ("echo", name)]
-                + [spread(ratios, lambda x: f"{x:.0f}")]
-                + [short(statistics.median(a[server]["p50_us"]
-                                           for a in rounds))
-                   for server in ("echo", name)]
-                + [spread(more, lambda x: f"{x:.0f}")])
+    rows = [[SERVED_TITLES[name], callers] + beside_echo(rounds, name)
+            for callers, rounds in result["rounds"].items()
+            for name in SERVED_TITLES]
     parts = [
         f"{result['items']:,} items of {result['dimension']} dimensions, ten "
         f"results, {result['cores']} cores of {result['processor']}, "
@@ -407,13 +412,22 @@ def served_text(result):
         f"greatest). AUTO is "
         f"{result['indexes']['auto']['activeKind'].removeprefix('INDEX_KIND_')} "
         f"here.",
-        table(["index", "callers", "echo/s", "attendantd/s", "% of the echo",
-               "echo p50, us", "attendantd p50, us", "more, us"], rows)]
+        table(["index", "callers"] + ECHO_COLUMNS, rows)]
     if "generator" in result:
         rates = [a["per_second"] for a in result["generator"]]
         parts.append("The load tester on one core, against a server on the "
                      "other that does nothing, 64 callers: "
                      f"{spread(rates, short)} requests a second.")
+    # Since 2026-11-28.
+    if "many" in result:
+        many = result["many"]
+        parts.append(f"{many['items']:,} items of {many['dimension']} dimensions, "
+                     f"ten results with a recall of {many['recall']:.3f} "
+                     f"({many['asked']:.2f} was asked for), servers and callers "
+                     "in one process:")
+        parts.append(table(["callers"] + ECHO_COLUMNS,
+                           [[str(many["callers"])]
+                            + beside_echo(many["rounds"], "attend")]))
     return "\n\n".join(parts)
 
 
@@ -454,10 +468,10 @@ def overload_text(result):
                "longest probe, ms"], rows)])
 
 
-SECTIONS = {"mass-time": mass_time_text, "served": served_text, "overload": overload_text,
+SECTIONS = {"served": served_text, "overload": overload_text,
             "overload-apart": overload_text,
-            "rivals": rivals_text, "exact": exact_text, "cost": cost_text,
-            "live": live_text}
+            "rivals": rivals_text, "exact": exact_text,
+            "mass-time": mass_time_text, "cost": cost_text, "live": live_text}
 
 
 def replace_section(path, text, name, content):

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """What a request costs apart from its answer: attendantd beside an echo of the
 same messages, and what the load tester itself can send. Drives attendantd,
-attendant-load and echo_server of build/release and keeps what it measured in
-bench/results/served.json, of which bench/report.py makes the tables of
-bench/README.md.
+attendant-load, echo_server and served_benchmark of build/release and keeps what
+it measured in bench/results/served.json, of which bench/report.py makes the
+tables of bench/README.md.
 
-  bench/run served             10,000 items of 64, five rounds of 3 s
+  bench/run served             10,000 items of 64, then 200,000 of 128, five rounds
+                               of 3 s
   bench/run served --quick     one round of 1 s, in build/served-quick.json
   bench/run served --check     and exit status 1 if a bar of bench/bars.py is missed
 
@@ -14,7 +15,9 @@ same reply, on the thread that the call arrives on. The servers are measured by
 turns, with the same queries and the defaults of a request: the echo, a catalog
 with an IVF index, and one with the index that AUTO chooses. The load tester is on
 the same cores. The load tester's own
-rate is had beside a server that does nothing, each of them held to one core.
+rate is had beside a server that does nothing, each of them held to one core. What
+200,000 items at a recall of 0.95 have of the echo is measured by served_benchmark,
+with servers and callers in one process.
 """
 
 import argparse
@@ -140,6 +143,16 @@ def measure_generator(options, queries):
                 for _ in range(options.rounds)]
 
 
+def measure_many_items(options, scratch):
+    found = scratch / "many.json"
+    subprocess.run(
+        [options.build / "bench" / "served" / "served_benchmark", "--json",
+         found, options.many, str(options.rounds),
+         str(max(1, round(options.seconds)))],
+        cwd=ROOT, check=True)  # under which the data is
+    return json.loads(found.read_text())
+
+
 def measure(options, scratch):
     queries = scratch / "queries.fvecs"
     write_queries(queries, options.dim)
@@ -166,6 +179,7 @@ def measure(options, scratch):
         print("one core sends " + " ".join(
             f"{each['per_second']:.0f}" for each in result["generator"]),
               "a second")
+    result["many"] = measure_many_items(options, scratch)
     return result
 
 
@@ -177,6 +191,8 @@ def parse_options():
     parser.add_argument("--dim", type=int, default=64)
     parser.add_argument("--seconds", type=float, help="of each measurement")
     parser.add_argument("--rounds", type=int)
+    parser.add_argument("--many", metavar="SET",
+                        help="the set of bench/data with many items")
     parser.add_argument("--build", type=pathlib.Path,
                         default=ROOT / "build" / "release")
     parser.add_argument("--check", action="store_true",
@@ -185,6 +201,8 @@ def parse_options():
     options = parser.parse_args()
     options.seconds = options.seconds or (1 if options.quick else 3)
     options.rounds = options.rounds or (1 if options.quick else 5)
+    options.many = options.many or (
+        "mixture-20k" if options.quick else "mixture-200k")
     options.json = options.json or (
         ROOT / "build" / "served-quick.json" if options.quick
         else ROOT / "bench" / "results" / "served.json")

@@ -6,16 +6,19 @@
 // the two are measured by turns, so that whatever else slows the machine slows
 // both.
 //
-//   served_benchmark [DATA_SET [ROUNDS [SECONDS]]]
+//   served_benchmark [--json FILE] [DATA_SET [ROUNDS [SECONDS]]]
 //
 // of bench/data, by default mixture-200k, five rounds and three seconds each.
+// bench/served.py runs it too.
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <utility>
@@ -42,6 +45,7 @@ struct Options {
   std::string data_set = "mixture-200k";
   int round_count = 5;
   int seconds = 3;
+  std::string json_path;  // empty: none
 };
 
 // A directory that goes with the object.
@@ -151,6 +155,12 @@ absl::StatusOr<Rate> Measure(Client& client,
               static_cast<double>(shared) / static_cast<double>(answered)};
 }
 
+nlohmann::json ToJson(const Rate& rate) {
+  return {{"per_second", rate.requests_per_second},
+          {"p50_us", 1e3 * rate.p50_ms},
+          {"p99_us", 1e3 * rate.p99_ms}};
+}
+
 void Print(const char* name, const Rate& rate) {
   std::printf("  %-8s %9.0f requests/s   p50 %6.2f ms   p99 %6.2f ms", name,
               rate.requests_per_second, rate.p50_ms, rate.p99_ms);
@@ -189,6 +199,10 @@ absl::Status Run(const Options& options) {
       options.data_set.c_str(), static_cast<long long>(data.keys.row_count()),
       static_cast<long long>(data.dim), kResultCount, kCallers, recall, asked);
 
+  nlohmann::json json = {
+      {"set", options.data_set}, {"items", data.keys.row_count()},
+      {"dimension", data.dim},   {"callers", kCallers},
+      {"asked", asked},          {"recall", recall}};
   std::vector<double> ratios;
   for (int round = 0; round < options.round_count; ++round) {
     ATTENDANT_ASSIGN_OR_RETURN(
@@ -196,6 +210,10 @@ absl::Status Run(const Options& options) {
     ATTENDANT_ASSIGN_OR_RETURN(const Rate attend,
                                Measure(*client, requests, options.seconds));
     ratios.push_back(attend.requests_per_second / empty.requests_per_second);
+    json["rounds"].push_back(
+        {{"echo", ToJson(empty)},
+         {"attend", ToJson(attend)},
+         {"shared_query_count", attend.shared_query_count}});
     Print("echo", empty);
     std::printf("\n");
     Print("attend", attend);
@@ -207,6 +225,9 @@ absl::Status Run(const Options& options) {
   std::printf("median %.1f %% of the echo, from %.1f to %.1f\n",
               100 * ratios[ratios.size() / 2], 100 * ratios.front(),
               100 * ratios.back());
+  if (!options.json_path.empty()) {
+    std::ofstream(options.json_path) << json.dump(1) << "\n";
+  }
   return absl::OkStatus();
 }
 
@@ -215,9 +236,18 @@ absl::Status Run(const Options& options) {
 
 int main(int argc, char** argv) {
   attendant::Options options;
-  if (argc > 1) options.data_set = argv[1];
-  if (argc > 2) options.round_count = std::max(1, std::atoi(argv[2]));
-  if (argc > 3) options.seconds = std::max(1, std::atoi(argv[3]));
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (arguments.size() >= 2 && arguments[0] == "--json") {
+    options.json_path = arguments[1];
+    arguments.erase(arguments.begin(), arguments.begin() + 2);
+  }
+  if (!arguments.empty()) options.data_set = arguments[0];
+  if (arguments.size() > 1) {
+    options.round_count = std::max(1, std::atoi(arguments[1].c_str()));
+  }
+  if (arguments.size() > 2) {
+    options.seconds = std::max(1, std::atoi(arguments[2].c_str()));
+  }
   const absl::Status status = attendant::Run(options);
   if (status.ok()) return 0;
   std::fprintf(stderr, "served_benchmark: %s\n", status.ToString().c_str());
