@@ -2,9 +2,14 @@
 // one query on one core. Keys are a mixture of Gaussians, 2,000 clusters of 128
 // dimensions, centres and keys within a cluster of standard deviation 1,
 // normalised; then the same with norms from 1 to 10; then with queries from
-// another mixture. Queries are never keys.
+// another mixture. Queries are never keys. All indexes of a set are built, on
+// one thread, and then answer by turns, so that what disturbs the machine
+// disturbs all; times are medians of the rounds.
 //
-//   indexes_benchmark [keys, default 100000] [data, one of the names below]
+//   indexes_benchmark [--json FILE] [keys, default 100000] [rounds, default 5]
+//       [data, one of the names below]
+//
+// bench/indexes.py runs it.
 #include <faiss/IndexLSH.h>
 #include <omp.h>
 
@@ -13,8 +18,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <set>
 #include <span>
@@ -149,20 +156,24 @@ double RecallOf(const Shortlists& shortlists, const Shortlists& exact) {
   return static_cast<double>(found) / static_cast<double>(wanted);
 }
 
-void PrintRow(const Data& data, const char* index, const char* goal,
-              double recall, double microseconds, double scored_share,
-              double bytes, double build_seconds) {
-  std::printf("| %s | %s | %s | %.3f | %.0f | %.3f | %.0f | %.1f |\n",
-              data.name.c_str(), index, goal, recall, microseconds,
-              scored_share, bytes, build_seconds);
-  std::fflush(stdout);
-}
+// An index, and how far it is to look.
+struct Contender {
+  std::string index;
+  std::string goal;
+  double bytes = 0;  // of a key
+  double build_seconds = 0;
+  std::function<Run()> answer;
+  std::vector<double> microseconds = {};  // by round
+  double recall = 0;
+  double scored_share = 0;
+};
 
+using Contenders = std::vector<Contender>;
 using Builder = std::function<std::unique_ptr<KeyIndex>(const Data&)>;
 
-void Measure(const Data& data, const Shortlists& exact, const char* name,
-             const Builder& build) {
-  std::unique_ptr<KeyIndex> index;
+void Add(const Data& data, const char* name, const Builder& build,
+         Contenders& contenders) {
+  std::shared_ptr<KeyIndex> index;
   const double build_seconds = SecondsOf([&] { index = build(data); });
   const double bytes = static_cast<double>(index->memory_bytes()) /
                        static_cast<double>(data.key_count());
@@ -173,10 +184,13 @@ void Measure(const Data& data, const Shortlists& exact, const char* name,
                   ScanGoals{.probe_count = index->tuning().probe_count}),
         std::pair("0.95", ScanGoals{.recall = 0.95}),
         std::pair("0.99", ScanGoals{.recall = 0.99})}) {
-    const Run run = RunQueries(data, *index, goals);
-    PrintRow(data, name, is_exact ? "exact" : goal,
-             RecallOf(run.shortlists, exact), run.microseconds,
-             run.scored_share, bytes, build_seconds);
+    contenders.push_back({.index = name,
+                          .goal = is_exact ? "exact" : goal,
+                          .bytes = bytes,
+                          .build_seconds = build_seconds,
+                          .answer = [&data, index, goals = goals] {
+                            return RunQueries(data, *index, goals);
+                          }});
     if (is_exact) break;
   }
 }
@@ -190,102 +204,189 @@ std::unique_ptr<KeyIndex> Must(absl::StatusOr<std::unique_ptr<T>> index) {
   return *std::move(index);
 }
 
-std::unique_ptr<KeyIndex> BuildFlat(const Data& data) {
+std::unique_ptr<FlatIndex> BuildFlat(const Data& data) {
   auto flat = std::make_unique<FlatIndex>(kDim, data.key_count());
   for (const auto key : data.key_spans) flat->Append(key);
   return flat;
 }
 
-// FAISS's own LSH: signs of random projections, all compared by Hamming
-// distance. Its answers as they are, and the best 20 times as many rescored.
-void MeasureFaissLsh(const Data& data, const Shortlists& exact) {
-  constexpr int kBits = 256;
-  constexpr std::int64_t kRescored = 20 * kShortlistCount;
-  omp_set_num_threads(1);
-  faiss::IndexLSH index(kDim, kBits);
-  const double build_seconds = SecondsOf([&] {
-    index.train(data.key_count(), data.keys.data());
-    index.add(data.key_count(), data.keys.data());
-  });
-  const auto flat = BuildFlat(data);
-  for (const bool rescores : {false, true}) {
-    const std::int64_t count = rescores ? kRescored : kShortlistCount;
-    Shortlists shortlists(kQueryCount);
-    std::vector<float> distances(static_cast<std::size_t>(count));
-    std::vector<std::int64_t> labels(static_cast<std::size_t>(count));
-    const double seconds = SecondsOf([&] {
-      for (std::int64_t q = 0; q < kQueryCount; ++q) {
-        const float* query = data.queries.data() + q * kDim;
-        index.search(1, query, count, distances.data(), labels.data());
-        std::vector<std::pair<float, RowIndex>> scored;
-        for (const std::int64_t label : labels) {
-          if (label < 0) continue;
-          const auto row = static_cast<RowIndex>(label);
-          float similarity = 0;
-          if (rescores) {
-            const auto key = flat->Key(row);
-            for (std::size_t d = 0; d < kDim; ++d) {
-              similarity += key[d] * query[d];
-            }
+constexpr int kLshBits = 256;
+constexpr std::int64_t kRescored = 20 * kShortlistCount;
+
+// Answers of FAISS's LSH as they are or, with the keys, the best kRescored of
+// them rescored.
+Run RunFaissLsh(const Data& data, const faiss::IndexLSH& index,
+                const FlatIndex* keys) {
+  const std::int64_t count = keys != nullptr ? kRescored : kShortlistCount;
+  Run run;
+  run.scored_share = 1;
+  run.shortlists.resize(kQueryCount);
+  std::vector<float> distances(static_cast<std::size_t>(count));
+  std::vector<std::int64_t> labels(static_cast<std::size_t>(count));
+  const double seconds = SecondsOf([&] {
+    for (std::int64_t q = 0; q < kQueryCount; ++q) {
+      const float* query = data.queries.data() + q * kDim;
+      index.search(1, query, count, distances.data(), labels.data());
+      std::vector<std::pair<float, RowIndex>> scored;
+      for (const std::int64_t label : labels) {
+        if (label < 0) continue;
+        const auto row = static_cast<RowIndex>(label);
+        float similarity = 0;
+        if (keys != nullptr) {
+          const auto key = keys->Key(row);
+          for (std::size_t d = 0; d < kDim; ++d) {
+            similarity += key[d] * query[d];
           }
-          scored.emplace_back(-similarity, row);
         }
-        if (rescores) std::sort(scored.begin(), scored.end());
-        scored.resize(std::min(scored.size(), std::size_t{kShortlistCount}));
-        for (const auto& [_, row] : scored) {
-          shortlists[static_cast<std::size_t>(q)].push_back(row);
-        }
+        scored.emplace_back(-similarity, row);
       }
-    });
-    PrintRow(data, "FAISS IndexLSH", rescores ? "2,000 rescored" : "256 bits",
-             RecallOf(shortlists, exact), 1e6 * seconds / kQueryCount, 1,
-             kBits / 8 + (rescores ? 4.0 * kDim : 0), build_seconds);
-  }
+      if (keys != nullptr) std::sort(scored.begin(), scored.end());
+      scored.resize(std::min(scored.size(), std::size_t{kShortlistCount}));
+      for (const auto& [_, row] : scored) {
+        run.shortlists[static_cast<std::size_t>(q)].push_back(row);
+      }
+    }
+  });
+  run.microseconds = 1e6 * seconds / kQueryCount;
+  return run;
 }
 
-void MeasureAll(const Data& data) {
-  const Shortlists exact =
-      RunQueries(data, *BuildFlat(data), ScanGoals{}).shortlists;
-  Measure(data, exact, "FLAT", BuildFlat);
-  Measure(data, exact, "IVF", [](const Data& d) {
-    return Must(IvfIndex::Build(d.key_spans, kDim, ScoreKind::kDot, {}));
+// FAISS's own LSH: signs of random projections, all compared by Hamming
+// distance.
+void AddFaissLsh(const Data& data, Contenders& contenders) {
+  omp_set_num_threads(1);
+  const auto index = std::make_shared<faiss::IndexLSH>(kDim, kLshBits);
+  const double build_seconds = SecondsOf([&] {
+    index->train(data.key_count(), data.keys.data());
+    index->add(data.key_count(), data.keys.data());
   });
-  Measure(data, exact, "HNSW", [](const Data& d) {
-    HnswOptions o;
+  const std::shared_ptr<FlatIndex> keys = BuildFlat(data);
+  contenders.push_back({.index = "FAISS IndexLSH",
+                        .goal = "256 bits",
+                        .bytes = kLshBits / 8,
+                        .build_seconds = build_seconds,
+                        .answer = [&data, index] {
+                          return RunFaissLsh(data, *index, nullptr);
+                        }});
+  contenders.push_back({.index = "FAISS IndexLSH",
+                        .goal = "2,000 rescored",
+                        .bytes = kLshBits / 8 + 4.0 * kDim,
+                        .build_seconds = build_seconds,
+                        .answer = [&data, index, keys] {
+                          return RunFaissLsh(data, *index, keys.get());
+                        }});
+}
 
-    return Must(HnswIndex::Build(d.key_spans, kDim, ScoreKind::kDot, o));
-  });
-  Measure(data, exact, "LSH", [](const Data& d) {
-    return Must(LshIndex::Build(d.key_spans, kDim, ScoreKind::kDot, {}));
-  });
-  Measure(data, exact, "PQ", [](const Data& d) {
-    return Must(PqIndex::Build(d.key_spans, kDim, ScoreKind::kDot, {}));
-  });
+Contenders MakeContenders(const Data& data) {
+  Contenders contenders;
+  Add(data, "FLAT", BuildFlat, contenders);
+  Add(
+      data, "IVF",
+      [](const Data& d) {
+        return Must(IvfIndex::Build(d.key_spans, kDim, ScoreKind::kDot, {}));
+      },
+      contenders);
+  Add(
+      data, "HNSW",
+      [](const Data& d) {
+        return Must(HnswIndex::Build(d.key_spans, kDim, ScoreKind::kDot, {}));
+      },
+      contenders);
+  Add(
+      data, "LSH",
+      [](const Data& d) {
+        return Must(LshIndex::Build(d.key_spans, kDim, ScoreKind::kDot, {}));
+      },
+      contenders);
+  Add(
+      data, "PQ",
+      [](const Data& d) {
+        return Must(PqIndex::Build(d.key_spans, kDim, ScoreKind::kDot, {}));
+      },
+      contenders);
   // As of a catalog's keys_on_disk; bytes are those in memory.
   NamelessFiles files(std::filesystem::temp_directory_path() /
                       "attendant-indexes-benchmark");
-  Measure(data, exact, "IVF, keys on disk", [&files](const Data& d) {
-    return Must(IvfIndex::Build(d.key_spans, kDim, ScoreKind::kDot,
-                                {.key_files = &files}));
-  });
-  Measure(data, exact, "PQ, keys on disk", [&files](const Data& d) {
-    return Must(PqIndex::Build(d.key_spans, kDim, ScoreKind::kDot,
-                               {.key_files = &files}));
-  });
-  MeasureFaissLsh(data, exact);
+  Add(
+      data, "IVF, keys on disk",
+      [&files](const Data& d) {
+        return Must(IvfIndex::Build(d.key_spans, kDim, ScoreKind::kDot,
+                                    {.key_files = &files}));
+      },
+      contenders);
+  Add(
+      data, "PQ, keys on disk",
+      [&files](const Data& d) {
+        return Must(PqIndex::Build(d.key_spans, kDim, ScoreKind::kDot,
+                                   {.key_files = &files}));
+      },
+      contenders);
+  AddFaissLsh(data, contenders);
+  return contenders;
+}
+
+void MeasureAll(const Data& data, int round_count, nlohmann::json& rows) {
+  Contenders contenders = MakeContenders(data);
+  const Shortlists exact = contenders.front().answer().shortlists;
+  for (int round = 0; round < round_count; ++round) {
+    for (Contender& contender : contenders) {
+      const Run run = contender.answer();
+      contender.microseconds.push_back(run.microseconds);
+      contender.recall = RecallOf(run.shortlists, exact);
+      contender.scored_share = run.scored_share;
+    }
+  }
+  for (const Contender& contender : contenders) {
+    std::vector<double> sorted = contender.microseconds;
+    std::sort(sorted.begin(), sorted.end());
+    std::printf("| %s | %s | %s | %.3f | %.0f | %.3f | %.0f | %.1f |\n",
+                data.name.c_str(), contender.index.c_str(),
+                contender.goal.c_str(), contender.recall,
+                sorted[sorted.size() / 2], contender.scored_share,
+                contender.bytes, contender.build_seconds);
+    rows.push_back({{"data", data.name},
+                    {"keys", data.key_count()},
+                    {"index", contender.index},
+                    {"goal", contender.goal},
+                    {"recall", contender.recall},
+                    {"microseconds", contender.microseconds},
+                    {"scored_share", contender.scored_share},
+                    {"bytes", contender.bytes},
+                    {"build_seconds", contender.build_seconds}});
+  }
+  std::fflush(stdout);
+}
+
+int Main(std::vector<std::string> arguments) {
+  std::string json_path;
+  if (arguments.size() >= 2 && arguments[0] == "--json") {
+    json_path = arguments[1];
+    arguments.erase(arguments.begin(), arguments.begin() + 2);
+  }
+  arguments.resize(3);
+  const std::int64_t key_count =
+      arguments[0].empty() ? 100000 : std::atoll(arguments[0].c_str());
+  const int round_count =
+      arguments[1].empty() ? 5 : std::atoi(arguments[1].c_str());
+  if (key_count < 1 || round_count < 1) {
+    std::fprintf(stderr, "want counts of keys and of rounds\n");
+    return 1;
+  }
+  std::printf(
+      "| data | index | goal | recall@100 | us a query | scored | bytes a key "
+      "| build s |\n|---|---|---|---|---|---|---|---|\n");
+  nlohmann::json rows = nlohmann::json::array();
+  for (const char* name : {"mixture", "norms", "elsewhere"}) {
+    if (!arguments[2].empty() && arguments[2] != name) continue;
+    MeasureAll(MakeData(name, key_count), round_count, rows);
+  }
+  if (!json_path.empty()) std::ofstream(json_path) << rows.dump(1) << "\n";
+  return 0;
 }
 
 }  // namespace
 }  // namespace attendant
 
 int main(int argc, char** argv) {
-  const std::int64_t key_count = argc > 1 ? std::atoll(argv[1]) : 100000;
-  std::printf(
-      "| data | index | goal | recall@100 | us a query | scored | bytes a key "
-      "| build s |\n|---|---|---|---|---|---|---|---|\n");
-  for (const char* name : {"mixture", "norms", "elsewhere"}) {
-    if (argc > 2 && std::string(argv[2]) != name) continue;
-    attendant::MeasureAll(attendant::MakeData(name, key_count));
-  }
-  return 0;
+  return attendant::Main({argv + 1, argv + argc});
 }

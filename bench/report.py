@@ -382,6 +382,20 @@ def mass_time_text(result):
 SERVED_TITLES = {"ivf": "IVF", "auto": "AUTO"}
 
 
+def indexes_text(result):
+    first = result["rows"][0]
+    return "\n\n".join([
+        f"{first['keys']:,} keys, {result['processor']}, "
+        f"{len(first['microseconds'])} rounds, {result['date']}; medians (least "
+        "to greatest).",
+        table(["data", "index", "goal", "recall@100", "us a query", "scored",
+               "bytes a key", "build, s"],
+              [[row["data"], row["index"], row["goal"],
+                f"{row['recall']:.3f}", spread(row["microseconds"], short),
+                f"{100 * row['scored_share']:.1f} %", f"{row['bytes']:.0f}",
+                f"{row['build_seconds']:.1f}"] for row in result["rows"]])])
+
+
 def beside_echo(rounds, name):
     """Rates, the share of the echo's, median latencies and their difference."""
     ratios = [100 * a[name]["per_second"] / a["echo"]["per_second"]
@@ -471,7 +485,8 @@ def overload_text(result):
 SECTIONS = {"served": served_text, "overload": overload_text,
             "overload-apart": overload_text,
             "rivals": rivals_text, "exact": exact_text,
-            "mass-time": mass_time_text, "cost": cost_text, "live": live_text}
+            "mass-time": mass_time_text, "indexes": indexes_text,
+            "cost": cost_text, "live": live_text}
 
 
 def replace_section(path, text, name, content):
