@@ -22,6 +22,14 @@ MOST_OF_SCAN = {100_000: .25, 1_000_000: .2}
 MOST_ERROR_95 = .02  # in the log partition, as is stated
 MOST_ERROR = .1  # the worst
 
+# Of live, with 1,000,000 items of 128.
+LEAST_INGEST = 50_000  # items a second
+MOST_LIVE_P99 = 2  # times that at rest: while all is built anew, while written to
+MOST_AT_REST = 1.5  # bytes, of the keys' own
+MOST_WHILE_BUILT = 2.2  # of what is held at rest
+MOST_START_S = 5  # after a clean stop
+MOST_START_AFTER_KILL_S = 10
+
 
 @dataclasses.dataclass
 class Bar:
@@ -106,6 +114,34 @@ def of_mass_time(result):
                       most=MOST_ERROR_95)
             yield Bar(f"{case}, worst error", cell["error"]["worst"],
                       most=MOST_ERROR)
+
+
+def of_live(result):
+    rounds, killed = result["rounds"], result["restart_after_kill"]
+    for name, case in (("build", "while all is built anew"),
+                       ("write", "while items are written")):
+        yield Bar(f"p99 {case} to that at rest",
+                  statistics.median(a[name]["p99_ms"] / a["rest"]["p99_ms"]
+                                    for a in rounds), most=MOST_LIVE_P99)
+    # What is refused or fails has no latency.
+    yield Bar("queries beside builds without an answer",
+              sum(a["build"]["sent"] - a["build"]["answered"] for a in rounds),
+              most=0)
+    resident = result["memory"]["resident_bytes"]
+    yield Bar("memory at rest to the keys",
+              resident / (result["items"] * result["dimension"] * 4),
+              most=MOST_AT_REST)
+    yield Bar("most memory while all is built anew to that at rest",
+              max(a["build"]["peak_bytes"] for a in rounds) / resident,
+              most=MOST_WHILE_BUILT)
+    yield Bar("items imported a second", result["ingest"]["items_per_second"],
+              least=LEAST_INGEST)
+    yield Bar("start after a clean stop, s",
+              result["restart_after_stop"]["ready_seconds"], most=MOST_START_S)
+    yield Bar("start after kill -9, s", killed["ready_seconds"],
+              most=MOST_START_AFTER_KILL_S)
+    yield Bar("items acknowledged and not there after kill -9",
+              max(0, killed["least_items"] - killed["items"]), most=0)
 
 
 def all_held(bars):

@@ -4,19 +4,24 @@ it is written to and built anew. Drives attendantd and attendant-load of
 build/release/bin and keeps what it measured in bench/results/live.json, of which
 bench/report.py makes the tables of bench/README.md.
 
-  bench/run live             1,000,000 items of 128, five rounds of 60 s
+  bench/run live             1,000,000 items of 128, five rounds of 40 s: under
+                             half an hour
   bench/run live --quick     100,000 items, one round of 5 s, in
                              build/live-quick.json
+  bench/run live --check     and exit status 1 if a bar of bench/bars.py is missed
 
 The generator runs on the server's cores. Queries come in an open loop at 40 % of
 what a closed loop of 16 callers reached, and latencies count from when a query was
 due. Beside them are kept how late the generator itself was, and what the server
 says that its calls took, from arrival to reply. A full build is had by moving the
 keys to disk or back, which trains all anew and answers by the index before it
-meanwhile, again and again for as long as the measurement takes.
+meanwhile; the queries beside it begin before and end after it, so that the change
+from one index to the next is among what is measured. Last, the server is killed
+amid writes, so that it has a log to replay.
 """
 
 import argparse
+import atexit
 import contextlib
 import json
 import math
@@ -32,11 +37,29 @@ import threading
 import time
 import urllib.request
 
+import bars
 from compare import processor_name
 from engine_process import ROOT
 
 CATALOG = "live"
 FIELD = "key"
+WARMUP = 1  # seconds of a load that don't count
+
+
+def start(*command, **options):
+    """A process that does not outlive this one."""
+    process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE,
+                               text=True, **options)
+    atexit.register(process.kill)
+    return process
+
+
+def report_of(process, statuses=(0,)):
+    """What a program says as JSON."""
+    text, _ = process.communicate()
+    if process.returncode not in statuses:
+        sys.exit(f"{process.args}: exit status {process.returncode}")
+    return json.loads(text)
 
 
 class Server:
@@ -44,12 +67,13 @@ class Server:
 
     def __init__(self, options, data):
         self._bin = options.build / "bin"
+        # What it says of its start; of queries it says nothing unless they are
+        # slow.
+        self._log = tempfile.TemporaryFile("w+")
         begin = time.monotonic()
-        self._process = subprocess.Popen(
-            [self._bin / "attendantd", "--data-dir", data, "--listen",
-             "127.0.0.1:0", "--http-listen", "127.0.0.1:0", "--log-level",
-             "error"],
-            stdout=subprocess.PIPE, text=True)
+        self._process = start(
+            self._bin / "attendantd", "--data-dir", data, "--listen",
+            "127.0.0.1:0", "--http-listen", "127.0.0.1:0", stderr=self._log)
         http = "attendantd http on "
         mark = "attendantd ready on "
         for line in self._process.stdout:
@@ -62,6 +86,15 @@ class Server:
         self.ready_seconds = time.monotonic() - begin
         self._begin = begin
         self.address = line[len(mark):].strip()
+
+    def opened(self):
+        """What its log says of the catalog as it was opened."""
+        self._log.seek(0)
+        for line in self._log:
+            event = json.loads(line)
+            if event["event"] == "catalog_opened":
+                return event
+        sys.exit("attendantd does not say what it opened")
 
     def metrics(self):
         """The lines of its page of metrics."""
@@ -79,16 +112,12 @@ class Server:
                 counts[bound] = counts.get(bound, 0) + float(count)
         return counts
 
-    def run(self, program, *arguments, may_fail=False):
-        """What a program says as JSON. may_fail: also where it says that some
-        of its requests failed."""
-        result = subprocess.run(
-            [self._bin / program, "--server", self.address, "--json",
-             *map(str, arguments)],
-            stdout=subprocess.PIPE, text=True, check=False)
-        if result.returncode > (1 if may_fail and result.stdout else 0):
-            sys.exit(f"{program} {arguments}: exit status {result.returncode}")
-        return json.loads(result.stdout)
+    def start(self, program, *arguments):
+        return start(self._bin / program, "--server", self.address, "--json",
+                     *arguments)
+
+    def run(self, program, *arguments):
+        return report_of(self.start(program, *arguments))
 
     def index(self):
         catalog = self.run("attendant", "catalog", "describe", CATALOG)
@@ -103,6 +132,10 @@ class Server:
             if index.get("buildError"):
                 sys.exit(f"the index can't be built: {index['buildError']}")
             time.sleep(0.05)
+
+    def start_times(self):
+        return {"ready_seconds": self.ready_seconds,
+                "index_seconds": self.await_index()}
 
     def await_rest(self):
         """Returns when what was written is one segment with all else."""
@@ -149,39 +182,15 @@ class PeakMemory:
         self._thread.join()
 
 
-class Builds:
-    """Full builds, one after the other, for as long as it is entered."""
-
-    def __init__(self, server):
-        self.seconds = []
-        self._server = server
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._build)
-
-    def _move(self, on_disk):
-        self._server.run("attendant", "catalog", "update", CATALOG, FIELD,
-                         "--keys-on-disk", "yes" if on_disk else "no")
-        begin = time.monotonic()
-        # Each look starts a program: 33 ms of a core, which queries lack.
-        while self._server.index()[0].get("training"):
-            time.sleep(1)
-        return time.monotonic() - begin
-
-    def _build(self):
-        on_disk = False
-        while not self._stop.is_set():
-            on_disk = not on_disk
-            self.seconds.append(self._move(on_disk))
-        if on_disk:
-            self._move(False)
-
-    def __enter__(self):
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self._stop.set()
-        self._thread.join()
+def build_anew(server, on_disk):
+    """Seconds of a full build."""
+    server.run("attendant", "catalog", "update", CATALOG, FIELD,
+               "--keys-on-disk", "yes" if on_disk else "no")
+    begin = time.monotonic()
+    # Each look starts a program: 33 ms of a core, which queries lack.
+    while server.index()[0].get("training"):
+        time.sleep(1)
+    return time.monotonic() - begin
 
 
 def percentile_ms(before, after, share):
@@ -201,10 +210,20 @@ def percentile_ms(before, after, share):
     return 1e3 * low
 
 
-def ask(server, *load):
-    """Milliseconds by percentile, and what became of the queries."""
+def ask(server, load, work=None):
+    """Milliseconds by percentile, and what became of the queries; with work, of
+    those from before it began until after it ended, and what it returned."""
     before = server.call_times()
-    report = server.run(*load, may_fail=True)
+    process = server.start(*load)
+    done = {}
+    if work is not None:
+        while server.call_times() == before:
+            time.sleep(0.1)
+        time.sleep(WARMUP + 1)
+        done = work()
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+    report = report_of(process, statuses=(0, 1))  # 1: some failed
     after = server.call_times()
     found = {f"p{entry['percentage']:g}_ms": entry["latency"] / 1e6
              for entry in report["latencyDistribution"]}
@@ -214,13 +233,37 @@ def ask(server, *load):
             "late_p99_ms": loop["lateP99"] / 1e6, "rate": loop["rate"],
             "sent": loop["sent"], "answered": loop["answered"],
             "refused": loop["refused"], "late": loop["late"],
-            **({"writes": report["writes"]} if "writes" in report else {})}
+            **({"writes": report["writes"]} if "writes" in report else {}),
+            **done}
+
+
+def kill_amid_writes(server, options):
+    """Once items were written for so many seconds; how many were stored by what
+    was acknowledged, and how many items there were at least."""
+    def count():
+        return int(server.index()[1]["catalog"]["itemCount"])
+
+    before = count()
+    process = server.start(
+        "attendant-load", "--catalog", CATALOG, "--warmup", 0, "--duration",
+        options.seconds + 60, "--rate", 1, "--timeout", 2,
+        "--writes-per-second", options.writes)
+    while count() == before:
+        time.sleep(0.1)
+    time.sleep(options.seconds)
+    server.stop(signal.SIGKILL)
+    process.send_signal(signal.SIGINT)
+    # 1, 3: some failed, or the server can't be reached any more.
+    report = report_of(process, statuses=(1, 3))
+    stored = report["writes"]["stored"]
+    # Every second one is new.
+    return {"stored": stored, "least_items": before + stored // 2}
 
 
 def measure(options, data):
     result = {"items": options.items, "dimension": options.dim,
               "seconds": options.seconds, "processor": processor_name(),
-              "cores": os.cpu_count()}
+              "cores": os.cpu_count(), "date": time.strftime("%Y-%m-%d")}
     server = Server(options, data)
     with PeakMemory(server) as peak:
         prepared = server.run(
@@ -238,25 +281,26 @@ def measure(options, data):
                         "parts": {part: int(size) for part, size
                                   in described["catalog"]["memory"].items()}}
 
-    for how, number in (("stop", signal.SIGTERM), ("kill", signal.SIGKILL)):
-        server.stop(number)
-        server = Server(options, data)
-        result[f"restart_after_{how}"] = {
-            "ready_seconds": server.ready_seconds,
-            "index_seconds": server.await_index()}
+    server.stop(signal.SIGTERM)
+    server = Server(options, data)
+    result["restart_after_stop"] = server.start_times()
 
-    load = ("attendant-load", "--catalog", CATALOG, "--warmup",
-            min(1, options.seconds / 5), "--duration", options.seconds)
-    result["closed_loop_per_second"] = server.run(*load)["rps"]
-    rate = 0.4 * result["closed_loop_per_second"]
+    load = ("attendant-load", "--catalog", CATALOG, "--warmup", WARMUP)
+    timed = (*load, "--duration", options.seconds)
+    result["closed_loop_per_second"] = server.run(*timed)["rps"]
+    rate = ("--rate", 0.4 * result["closed_loop_per_second"])
+    # Until it is stopped.
+    endless = (*load, "--duration", 3600, *rate)
     rounds = []
     for _ in range(options.rounds):
-        at_rest = ask(server, *load, "--rate", rate)
-        with PeakMemory(server) as peak, Builds(server) as builds:
-            building = ask(server, *load, "--rate", rate)
-        building.update(build_seconds=builds.seconds, peak_bytes=peak.bytes)
-        writing = ask(server, *load, "--rate", rate, "--writes-per-second",
-                      options.writes)
+        at_rest = ask(server, (*timed, *rate))
+        with PeakMemory(server) as peak:
+            building = ask(server, endless, lambda: {
+                "build_seconds": build_anew(server, on_disk=True)})
+        building["peak_bytes"] = peak.bytes
+        build_anew(server, on_disk=False)
+        writing = ask(server, (*timed, *rate, "--writes-per-second",
+                               options.writes))
         server.await_rest()
         rounds.append({"rest": at_rest, "build": building, "write": writing})
         for name, found in rounds[-1].items():
@@ -265,6 +309,13 @@ def measure(options, data):
                   f"{found['server_p99_ms']:8.2f} ms; sent "
                   f"{found['late_p99_ms']:8.2f} ms late", flush=True)
     result["rounds"] = rounds
+
+    written = kill_amid_writes(server, options)
+    server = Server(options, data)
+    opened = server.opened()
+    result["restart_after_kill"] = {
+        **server.start_times(), **written, "items": int(opened["item_count"]),
+        "replayed": int(opened["replayed"])}
     server.stop(signal.SIGTERM)
     return result
 
@@ -287,10 +338,12 @@ def parse_options():
     parser.add_argument("--data", type=pathlib.Path,
                         help="where data directories are made; on the disk "
                              "that is to be measured (default: build)")
+    parser.add_argument("--check", action="store_true",
+                        help="fail if a bar of bench/bars.py is missed")
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
     options.items = options.items or (100000 if options.quick else 1000000)
-    options.seconds = options.seconds or (5 if options.quick else 60)
+    options.seconds = options.seconds or (5 if options.quick else 40)
     options.rounds = options.rounds or (1 if options.quick else 5)
     options.data = options.data or ROOT / "build"
     options.json = options.json or (
@@ -315,6 +368,8 @@ def main():
           f"{p99['rest']:.2f} ms, {p99['build'] / p99['rest']:.2f} times that "
           f"during builds, {p99['write'] / p99['rest']:.2f} during writes\n"
           f"wrote {options.json}")
+    if options.check and not bars.all_held(bars.of_live(result)):
+        sys.exit(1)
 
 
 if __name__ == "__main__":

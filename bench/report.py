@@ -315,15 +315,22 @@ def live_text(result):
     peak = max(a["build"]["peak_bytes"] for a in rounds)
     resident = result["memory"]["resident_bytes"]
     parts = result["memory"]["parts"]
+    killed = result["restart_after_kill"]
     starts = [[title, f"{start['ready_seconds']:.2f}",
                f"{start['index_seconds']:.2f}"]
               for title, start in (
                   ("a clean stop", result["restart_after_stop"]),
-                  ("kill -9", result["restart_after_kill"]))]
+                  ("kill -9", killed))]
+    # Both since 2026-11-28.
+    date = f", {result['date']}" if "date" in result else ""
+    replayed = (f" The kill came after {killed['stored']:,} items had been "
+                f"acknowledged in {result['seconds']:g} s, of which "
+                f"{killed['replayed']:,} were replayed."
+                if "replayed" in killed else "")
     return "\n".join([
         f"{items:,} items of {result['dimension']} dimensions, "
         f"{result['cores']} cores of {result['processor']}, the generator on "
-        f"the same.", "",
+        f"the same{date}.", "",
         f"- Import, acknowledged when synced: "
         f"{short(ingest['items_per_second'])} items a second; the index was "
         f"ready {ingest['index_seconds']:.1f} s after the last.",
@@ -332,7 +339,7 @@ def live_text(result):
         f"most {peak / items:.0f}, {peak / keys:.2f} times. By part, bytes an "
         f"item: " + ", ".join(
             f"{part.removesuffix('Bytes')} {size / items:.1f}"
-            for part, size in parts.items()) + ".", "",
+            for part, size in parts.items()) + "." + replayed, "",
         table(["start after", "ready, s", "index ready, s"], starts), "",
         f"Queries at {short(rate)} a second, 40 % of the closed loop's "
         f"{short(result['closed_loop_per_second'])}; {len(rounds)} rounds of "

@@ -44,6 +44,27 @@ def mass_time(*shares, keys=100_000, error_95=.02, worst=.1):
                    for share in shares]}]}}}
 
 
+def live(**other):
+    """As bench/live.py has it, a round; other: what is just beyond a bar."""
+    made = {"build_p99_ms": 20, "write_p99_ms": 20, "answered": 100,
+            "resident_bytes": 768_000_000, "peak_bytes": 1_689_600_000,
+            "items_per_second": 50_000, "stop_s": 5, "kill_s": 10,
+            "items": 1_000_050, **other}
+    return {
+        "items": 1_000_000, "dimension": 128,
+        "memory": {"resident_bytes": made["resident_bytes"]},
+        "ingest": {"items_per_second": made["items_per_second"]},
+        "restart_after_stop": {"ready_seconds": made["stop_s"]},
+        "restart_after_kill": {"ready_seconds": made["kill_s"],
+                               "least_items": 1_000_050,
+                               "items": made["items"]},
+        "rounds": [{"rest": {"p99_ms": 10},
+                    "build": {"p99_ms": made["build_p99_ms"], "sent": 100,
+                              "answered": made["answered"],
+                              "peak_bytes": made["peak_bytes"]},
+                    "write": {"p99_ms": made["write_p99_ms"]}}]}
+
+
 def missed(found):
     return [str(bar) for bar in found if not bar.held]
 
@@ -87,6 +108,15 @@ class BarsTest(unittest.TestCase):
         for found in (mass_time(.1, keys=10, error_95=.021),
                       mass_time(.1, keys=10, worst=.11)):
             self.assertEqual(len(missed(bars.of_mass_time(found))), 1)
+
+    def test_a_live_catalog_misses_each_bar_alone(self):
+        self.assertEqual(missed(bars.of_live(live())), [])
+        for other in ({"build_p99_ms": 21}, {"write_p99_ms": 21},
+                      {"answered": 99}, {"peak_bytes": 1_690_000_000},
+                      {"resident_bytes": 769_000_000},
+                      {"items_per_second": 49_999}, {"stop_s": 5.1},
+                      {"kill_s": 10.1}, {"items": 1_000_049}):
+            self.assertEqual(len(missed(bars.of_live(live(**other)))), 1, other)
 
     def test_cheap_queries_have_no_bar_of_answers(self):
         self.assertEqual(missed(bars.of_overload(overload(.1, cost_ms=.9))), [])
