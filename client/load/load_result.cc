@@ -5,6 +5,11 @@
 namespace attendant {
 namespace {
 
+bool IsRefusal(absl::StatusCode code) {
+  return code == absl::StatusCode::kResourceExhausted ||
+         code == absl::StatusCode::kUnavailable;
+}
+
 double Rate(std::int64_t count, absl::Duration duration) {
   return static_cast<double>(count) / absl::ToDoubleSeconds(duration);
 }
@@ -14,15 +19,18 @@ double Rate(std::int64_t count, absl::Duration duration) {
 void Tally::Add(absl::StatusCode code, std::int64_t latency_ns) {
   ++counts_[static_cast<std::size_t>(code)];
   if (code == absl::StatusCode::kOk) latencies_.Add(latency_ns);
+  if (IsRefusal(code)) refusals_.Add(latency_ns);
 }
 
 void Tally::Merge(const Tally& other) {
   latencies_.Merge(other.latencies_);
+  refusals_.Merge(other.refusals_);
   for (std::size_t c = 0; c < kCodeCount; ++c) counts_[c] += other.counts_[c];
 }
 
 void Tally::Clear() {
   latencies_.Clear();
+  refusals_.Clear();
   counts_ = {};
 }
 
@@ -40,11 +48,6 @@ std::map<absl::StatusCode, std::int64_t> Tally::status_counts() const {
 
 std::int64_t Tally::request_count() const {
   return std::accumulate(counts_.begin(), counts_.end(), std::int64_t{0});
-}
-
-std::int64_t Tally::refused_count() const {
-  return CountOf(absl::StatusCode::kResourceExhausted) +
-         CountOf(absl::StatusCode::kUnavailable);
 }
 
 double SliceResult::answers_per_second() const {

@@ -17,13 +17,15 @@ namespace attendant {
 // What became of some requests.
 class Tally {
  public:
-  // latency_ns counts where the code is OK.
+  // latency_ns counts where the code is OK or a refusal's.
   void Add(absl::StatusCode code, std::int64_t latency_ns);
   void Merge(const Tally& other);
   void Clear();
 
   // Of those that succeeded.
   const LatencyHistogram& latencies() const { return latencies_; }
+  // Of those that were refused: how soon the server said no.
+  const LatencyHistogram& refusals() const { return refusals_; }
   std::int64_t CountOf(absl::StatusCode code) const;
   // Those that were met.
   std::map<absl::StatusCode, std::int64_t> status_counts() const;
@@ -35,12 +37,13 @@ class Tally {
     return request_count() - answered_count();
   }
   // RESOURCE_EXHAUSTED or UNAVAILABLE: the server said that it has no room.
-  std::int64_t refused_count() const;
+  std::int64_t refused_count() const { return refusals_.count(); }
 
  private:
   static constexpr std::size_t kCodeCount = 17;  // OK to UNAUTHENTICATED
 
   LatencyHistogram latencies_;
+  LatencyHistogram refusals_;
   std::array<std::int64_t, kCodeCount> counts_ = {};
 };
 

@@ -62,6 +62,12 @@ std::string Summary(const LoadReport& report) {
       &text, "latency ms   mean %.3f, fastest %s, slowest %s\n",
       total.latencies().mean_ns() / 1e6, FormatMs(total.latencies().min_ns()),
       FormatMs(total.latencies().max_ns()));
+  if (total.refused_count() > 0) {
+    absl::StrAppendFormat(&text, "refused ms   p50 %s, p99 %s, at most %s\n",
+                          FormatMs(total.refusals().AtPercentile(50)),
+                          FormatMs(total.refusals().AtPercentile(99)),
+                          FormatMs(total.refusals().max_ns()));
+  }
   text += "status      ";
   for (const auto& [code, count] : total.status_counts()) {
     absl::StrAppendFormat(&text, " %s %d", absl::StatusCodeToString(code),
@@ -249,6 +255,7 @@ Json ToJson(const LoadReport& report) {
                         {"sent", total.request_count()},
                         {"answered", total.answered_count()},
                         {"refused", total.refused_count()},
+                        {"refusedP99", total.refusals().AtPercentile(99)},
                         {"unsent", result.unsent_count},
                         {"late", result.late_count},
                         {"lateP99", result.lateness.AtPercentile(99)},

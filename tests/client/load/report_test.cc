@@ -169,6 +169,20 @@ TEST(TextReportTest, AnOpenLoopHasARowForEachKindAndSlice) {
                     HasSubstr("rate"), HasSubstr("60")));
 }
 
+TEST(TextReportTest, SaysHowSoonRefusalsCame) {
+  LoadReport report = Steps();
+  EXPECT_THAT(TextReport(report), Not(HasSubstr("refused ms")));
+  // What fails otherwise has no part in it.
+  report.result.total.Add(absl::StatusCode::kResourceExhausted, 3'000'000);
+  report.result.total.Add(absl::StatusCode::kUnavailable, 5'000'000);
+  report.result.total.Add(absl::StatusCode::kAborted, 9'000'000);
+  EXPECT_THAT(TextReport(report), HasSubstr("p99 5.000, at most 5.000\n"));
+  const auto json = nlohmann::json::parse(JsonReport(report));
+  EXPECT_EQ(json["openLoop"]["refused"], 2);
+  EXPECT_EQ(json["openLoop"]["refusedP99"], 5'000'000);
+  EXPECT_EQ(json["slowest"], 100'000'000);
+}
+
 TEST(HtmlReportTest, HoldsTheDataAndNeedsNothingElse) {
   const std::string page = HtmlReport(Steps());
   for (const char* title :
