@@ -34,16 +34,17 @@ void AddBytes(CLI::App& app, const std::string& flag,
       ->capture_default_str();
 }
 
-// From 1 to what it is by default.
+// From `least` to what it is by default.
 template <typename Integer>
 void AddMost(CLI::App& app, const std::string& flag,
              const std::string& variable, Integer& most,
-             const std::string& unit, const std::string& description) {
+             const std::string& unit, const std::string& description,
+             Integer least = 1) {
   app.add_option(flag, most, description)
       ->envname(variable)
       ->group(kLimitGroup)
       ->type_name(unit)
-      ->check(CLI::Range(Integer{1}, most))
+      ->check(CLI::Range(least, most))
       ->capture_default_str();
 }
 
@@ -82,6 +83,10 @@ void AddLimitFlags(CLI::App& app, TransportLimits& limits) {
            limits.reply_memory_bytes,
            "Memory of replies on their way out; above it the calls that have "
            "waited longest for their clients are cancelled");
+  AddMost(app, "--max-metadata-bytes", "ATTENDANT_MAX_METADATA_BYTES",
+          limits.metadata_bytes, "BYTES",
+          "Metadata of a call: names, values and 32 bytes for each",
+          kMinMetadataBytes);
 }
 
 void AddLimitFlags(CLI::App& app, RequestLimits& limits) {
@@ -101,6 +106,26 @@ void AddLimitFlags(CLI::App& app, RequestLimits& limits) {
   AddMost(app, "--max-filter-depth", "ATTENDANT_MAX_FILTER_DEPTH",
           limits.filter_depth, "COUNT",
           "How deep the conditions of a filter may be nested");
+  AddMost(app, "--max-opaque-value-bytes", "ATTENDANT_MAX_OPAQUE_VALUE_BYTES",
+          limits.opaque_value_bytes, "BYTES",
+          "Opaque value of an item that is written");
+  AddMost(
+      app, "--max-result-count", "ATTENDANT_MAX_RESULT_COUNT",
+      limits.result_count, "COUNT",
+      "result_count of a query of Attend; one without asks for 10, or 1,000 "
+      "with min_mass");
+  AddMost(app, "--max-shortlist-count", "ATTENDANT_MAX_SHORTLIST_COUNT",
+          limits.shortlist_count, "COUNT",
+          "shortlist_count of a query; one without asks for 10 times "
+          "result_count, or with min_mass once, and at least 100");
+  AddMost(app, "--max-examples", "ATTENDANT_MAX_EXAMPLES", limits.example_count,
+          "COUNT", "Examples of a query, or of a head of several");
+  AddMost(app, "--max-id-list", "ATTENDANT_MAX_ID_LIST", limits.id_list_count,
+          "COUNT", "Ids in an allow list or a deny list");
+  AddMost(app, "--max-catalogs", "ATTENDANT_MAX_CATALOGS", limits.catalog_count,
+          "COUNT",
+          "Catalogs, damaged ones and those that are being restored included; "
+          "more that are there at the start are served");
 }
 
 std::string ToText(const RequestLimits& limits) {
@@ -109,7 +134,13 @@ std::string ToText(const RequestLimits& limits) {
                       "max-id-bytes = ", limits.id_bytes, "\n",
                       "max-attribute-bytes = ", limits.attribute_bytes, "\n",
                       "max-filter-bytes = ", limits.filter_bytes, "\n",
-                      "max-filter-depth = ", limits.filter_depth, "\n");
+                      "max-filter-depth = ", limits.filter_depth, "\n",
+                      "max-opaque-value-bytes = ", limits.opaque_value_bytes,
+                      "\n", "max-result-count = ", limits.result_count, "\n",
+                      "max-shortlist-count = ", limits.shortlist_count, "\n",
+                      "max-examples = ", limits.example_count, "\n",
+                      "max-id-list = ", limits.id_list_count, "\n",
+                      "max-catalogs = ", limits.catalog_count, "\n");
 }
 
 std::string ToText(const TransportLimits& limits) {
@@ -120,7 +151,8 @@ std::string ToText(const TransportLimits& limits) {
                       "connection-grace-seconds = ", limits.age_grace_seconds,
                       "\n", "stall-seconds = ", limits.stall_seconds, "\n",
                       "request-memory = ", limits.request_memory_bytes, "\n",
-                      "reply-memory = ", limits.reply_memory_bytes, "\n");
+                      "reply-memory = ", limits.reply_memory_bytes, "\n",
+                      "max-metadata-bytes = ", limits.metadata_bytes, "\n");
 }
 
 }  // namespace attendant

@@ -34,6 +34,29 @@ absl::Status CheckText(const std::string& text, std::int64_t most,
                    " bytes");
 }
 
+absl::Status CheckExamples(const v1::Query& query, std::int64_t most,
+                           absl::string_view path) {
+  return CheckMost(query.examples().examples_size(), 1, most,
+                   absl::StrCat(path, ".examples.examples"));
+}
+
+// With the defaults of AttendRequest.
+absl::Status CheckCounts(const RequestLimits& limits,
+                         const v1::AttendRequest& request) {
+  std::int64_t result_count = request.has_min_mass() ? 1000 : 10;
+  if (request.select_kind() == v1::SELECT_KIND_HARD) result_count = 1;
+  if (request.has_result_count()) result_count = request.result_count();
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckMost(result_count, 1, limits.result_count, "result_count"));
+  std::int64_t shortlist_count = std::max<std::int64_t>(
+      request.has_min_mass() ? result_count : 10 * result_count, 100);
+  if (request.has_shortlist_count()) {
+    shortlist_count = request.shortlist_count();
+  }
+  return CheckMost(shortlist_count, 1, limits.shortlist_count,
+                   "shortlist_count");
+}
+
 // Of requests with a batch of items.
 template <typename Request>
 absl::Status CheckWrite(const RequestLimits& limits, const Request& request) {
@@ -52,8 +75,11 @@ absl::Status CheckWrite(const RequestLimits& limits, const Request& request) {
 
 absl::Status CheckItem(const RequestLimits& limits, const v1::Item& item) {
   ATTENDANT_RETURN_IF_ERROR(CheckText(item.id(), limits.id_bytes, "id"));
-  return CheckCount(TextBytes(item), 0, limits.attribute_bytes, "attributes",
-                    " bytes of text");
+  ATTENDANT_RETURN_IF_ERROR(CheckCount(TextBytes(item), 0,
+                                       limits.attribute_bytes, "attributes",
+                                       " bytes of text"));
+  return CheckCount(static_cast<std::int64_t>(item.opaque_value().size()), 0,
+                    limits.opaque_value_bytes, "opaque_value", " bytes");
 }
 
 absl::Status CheckLimits(const RequestLimits& limits,
@@ -95,7 +121,20 @@ absl::Status CheckLimits(const RequestLimits& limits,
 
 absl::Status CheckLimits(const RequestLimits& limits,
                          const v1::AttendRequest& request) {
-  return CheckText(request.filter(), limits.filter_bytes, "filter");
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckText(request.filter(), limits.filter_bytes, "filter"));
+  ATTENDANT_RETURN_IF_ERROR(CheckMost(request.allow_list().ids_size(), 0,
+                                      limits.id_list_count, "allow_list.ids"));
+  ATTENDANT_RETURN_IF_ERROR(CheckMost(request.deny_list().ids_size(), 0,
+                                      limits.id_list_count, "deny_list.ids"));
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckExamples(request.query(), limits.example_count, "query"));
+  for (int h = 0; h < request.heads_size(); ++h) {
+    ATTENDANT_RETURN_IF_ERROR(
+        CheckExamples(request.heads(h).query(), limits.example_count,
+                      absl::StrCat("heads[", h, "].query")));
+  }
+  return CheckCounts(limits, request);
 }
 
 absl::Status CheckLimits(const RequestLimits& limits,

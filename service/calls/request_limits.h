@@ -9,6 +9,8 @@
 #include "attendant/v1/catalog_service.pb.h"
 #include "attendant/v1/item_service.pb.h"
 #include "core/base/ids.h"
+#include "core/catalog/attend.h"
+#include "core/catalog/catalog_set.h"
 #include "core/catalog/filter.h"
 #include "core/catalog/parse_filter.h"
 #include "core/storage/item.h"
@@ -27,6 +29,15 @@ struct RequestLimits {
   std::int64_t attribute_bytes = kMaxAttributeBytes;
   std::int64_t filter_bytes = kMaxFilterBytes;  // of a filter as text
   int filter_depth = kMaxFilterDepth;           // of filters within another
+  // Of a query. What it leaves out is asked for as its default, which is over a
+  // limit as any other number is.
+  std::int64_t result_count = kMaxResultCount;
+  std::int64_t shortlist_count = kMaxShortlistCount;
+  std::int64_t example_count = kMaxExampleCount;  // of one head
+  std::int64_t id_list_count = kMaxIdListCount;   // of ids allowed, or denied
+  std::int64_t opaque_value_bytes =
+      kMaxOpaqueValueBytes;                   // of an item that is written
+  std::int64_t catalog_count = kMaxCatalogs;  // see CatalogPlaces
 };
 
 // OK if the item is within the limits; else ResourceExhausted naming the field.

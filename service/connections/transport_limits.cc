@@ -66,6 +66,12 @@ absl::Status ValidateTransportLimits(const TransportLimits& limits,
       CheckPositive("age_grace_seconds", limits.age_grace_seconds));
   ATTENDANT_RETURN_IF_ERROR(
       CheckPositive("stall_seconds", limits.stall_seconds));
+  if (limits.metadata_bytes < kMinMetadataBytes ||
+      limits.metadata_bytes > kMaxMetadataBytes) {
+    return InvalidField(
+        "metadata_bytes", absl::StrCat(limits.metadata_bytes),
+        absl::StrCat(kMinMetadataBytes, " to ", kMaxMetadataBytes));
+  }
   const std::int64_t least = kLeastMessages * max_message_bytes;
   ATTENDANT_RETURN_IF_ERROR(
       CheckMemory("request_memory_bytes", limits.request_memory_bytes, least));
@@ -114,6 +120,7 @@ void SetTransportLimits(const TransportLimits& limits,
       GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
       Milliseconds(kMinPingIntervalOfClients));
   builder.AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kMaxReadBytes);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, limits.metadata_bytes);
   grpc::ResourceQuota quota("requests");
   quota.Resize(static_cast<std::size_t>(limits.request_memory_bytes));
   quota.SetMaxThreads(kMaxSynchronousThreads);

@@ -12,6 +12,9 @@ class ServerBuilder;
 
 namespace attendant {
 
+inline constexpr int kMinMetadataBytes = 1024;
+inline constexpr int kMaxMetadataBytes = 8192;  // gRPC's own default
+
 struct TransportLimits {
   // Connections at a time, at least 1; more are refused. No more than a third
   // of the file descriptors that the process may have, whatever stands here.
@@ -40,6 +43,10 @@ struct TransportLimits {
   // at least four messages of the largest size. Above it gRPC ends calls, with
   // RESOURCE_EXHAUSTED or CANCELLED, and takes no connections.
   std::int64_t request_memory_bytes = std::int64_t{512} << 20;
+  // Metadata of a call, as HTTP/2 counts them: names, values and 32 bytes for
+  // each. More are RESOURCE_EXHAUSTED, by gRPC. In [kMinMetadataBytes,
+  // kMaxMetadataBytes]: what gRPC sends by itself has to fit.
+  int metadata_bytes = kMaxMetadataBytes;
 };
 
 // InvalidArgument naming a limit that is out of range.

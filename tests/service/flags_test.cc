@@ -217,6 +217,20 @@ TEST(FlagsTest, LimitsComeFromFlags) {
                                  "13",
                                  "--max-filter-depth",
                                  "16",
+                                 "--max-opaque-value-bytes",
+                                 "17",
+                                 "--max-result-count",
+                                 "18",
+                                 "--max-shortlist-count",
+                                 "19",
+                                 "--max-examples",
+                                 "20",
+                                 "--max-id-list",
+                                 "21",
+                                 "--max-catalogs",
+                                 "22",
+                                 "--max-metadata-bytes",
+                                 "1024",
                                  "--connection-age-seconds",
                                  "14",
                                  "--connection-grace-seconds",
@@ -232,6 +246,7 @@ TEST(FlagsTest, LimitsComeFromFlags) {
   EXPECT_EQ(transport.age_grace_seconds, 15);
   EXPECT_EQ(transport.request_memory_bytes, std::int64_t{1} << 30);
   EXPECT_EQ(transport.reply_memory_bytes, std::int64_t{2} << 30);
+  EXPECT_EQ(transport.metadata_bytes, 1024);
   const RequestLimits& limits = flags->server.limits;
   EXPECT_EQ(limits.dimension, 9);
   EXPECT_EQ(limits.batch, 10);
@@ -239,11 +254,31 @@ TEST(FlagsTest, LimitsComeFromFlags) {
   EXPECT_EQ(limits.attribute_bytes, 12);
   EXPECT_EQ(limits.filter_bytes, 13);
   EXPECT_EQ(limits.filter_depth, 16);
+  EXPECT_EQ(limits.opaque_value_bytes, 17);
+  EXPECT_EQ(limits.result_count, 18);
+  EXPECT_EQ(limits.shortlist_count, 19);
+  EXPECT_EQ(limits.example_count, 20);
+  EXPECT_EQ(limits.id_list_count, 21);
+  EXPECT_EQ(limits.catalog_count, 22);
   const ScopedFile file(ToText(*flags));
   const auto again = ParseLine({"--config", file.path()});
   ASSERT_TRUE(std::holds_alternative<Flags>(again));
   EXPECT_EQ(ToText(std::get<Flags>(again)), ToText(*flags));
+  // No flag goes beyond what holds anyway.
   ExpectUsageError(ParseLine({"--max-batch", "257"}), "--max-batch");
+  ExpectUsageError(ParseLine({"--max-opaque-value-bytes", "65537"}),
+                   "--max-opaque-value-bytes");
+  ExpectUsageError(ParseLine({"--max-result-count", "10001"}),
+                   "--max-result-count");
+  ExpectUsageError(ParseLine({"--max-shortlist-count", "100001"}),
+                   "--max-shortlist-count");
+  ExpectUsageError(ParseLine({"--max-examples", "10001"}), "--max-examples");
+  ExpectUsageError(ParseLine({"--max-id-list", "100001"}), "--max-id-list");
+  ExpectUsageError(ParseLine({"--max-catalogs", "1001"}), "--max-catalogs");
+  ExpectUsageError(ParseLine({"--max-metadata-bytes", "8193"}),
+                   "--max-metadata-bytes");
+  ExpectUsageError(ParseLine({"--max-metadata-bytes", "1023"}),
+                   "--max-metadata-bytes");
   ExpectUsageError(ParseLine({"--max-streams", "0"}), "--max-streams");
   ExpectUsageError(ParseLine({"--reply-memory", "1MiB"}),
                    "reply_memory_bytes: got 1048576, want 67108864 or more");

@@ -4,6 +4,10 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
+#include "attendant/v1/snapshot_service.grpc.pb.h"
+#include "core/base/interrupt.h"
+#include "core/base/long_work.h"
 #include "service/calls/request_limits.h"
 #include "service/connections/transport_limits.h"
 #include "tests/service/server_fixture.h"
@@ -22,7 +26,14 @@ class LimitsTest : public ServerFixture {
                        .id_bytes = 5,
                        .attribute_bytes = 10,
                        .filter_bytes = 20,
-                       .filter_depth = 2};
+                       .filter_depth = 2,
+                       .result_count = 20,
+                       .shortlist_count = 150,
+                       .example_count = 2,
+                       .id_list_count = 3,
+                       .opaque_value_bytes = 6,
+                       .catalog_count = 2};
+    options_.transport.metadata_bytes = kMinMetadataBytes;
     ServerFixture::SetUp();
     CreateShop();
   }
@@ -140,6 +151,135 @@ TEST_F(LimitsTest, BatchesAndTheirQueriesToo) {
                   "requests: got 4, want 1 to 3");
 }
 
+TEST_F(LimitsTest, CountsOfAQueryAndTheirDefaults) {
+  const auto attend = [&](const std::string& parts) {
+    return Attend(Parse<v1::AttendRequest>(absl::StrCat(
+        "catalog: 'shop' query { vector { floats { values: [1, 0] } } } ",
+        parts)));
+  };
+  // By default 10 results of a shortlist of 100, which are within the limits.
+  EXPECT_TRUE(attend("").ok());
+  ExpectOverLimit(attend("result_count: 21"),
+                  "result_count: got 21, want 1 to 20");
+  EXPECT_TRUE(attend("result_count: 20 shortlist_count: 150").ok());
+  ExpectOverLimit(attend("shortlist_count: 151"),
+                  "shortlist_count: got 151, want 1 to 150");
+  EXPECT_TRUE(attend("select_kind: SELECT_KIND_HARD").ok());
+  // A default is asked for as any number is: nothing is cut in silence.
+  EXPECT_TRUE(attend("min_mass: 0.5 result_count: 20").ok());
+  ExpectOverLimit(attend("min_mass: 0.5"),
+                  "result_count: got 1000, want 1 to 20");
+  EXPECT_TRUE(attend("result_count: 15").ok());
+  ExpectOverLimit(attend("result_count: 16"),
+                  "shortlist_count: got 160, want 1 to 150");
+  // What is too few is told by core.
+  EXPECT_EQ(attend("result_count: 0").error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+
+  EXPECT_TRUE(attend("allow_list { ids: ['a', 'b', 'c'] }").ok());
+  ExpectOverLimit(attend("allow_list { ids: ['a', 'b', 'c', 'd'] }"),
+                  "allow_list.ids: got 4, want 0 to 3");
+  EXPECT_TRUE(attend("deny_list { ids: ['a', 'b', 'c'] }").ok());
+  ExpectOverLimit(attend("deny_list { ids: ['a', 'b', 'c', 'd'] }"),
+                  "deny_list.ids: got 4, want 0 to 3");
+}
+
+TEST_F(LimitsTest, ExamplesOfAQueryAndOfEachHead) {
+  const auto examples = [](const std::string& ids) {
+    std::string text = "query { examples { ";
+    for (const char id : ids) {
+      absl::StrAppend(&text, "examples { id: '", std::string(1, id), "' } ");
+    }
+    return text + "} } ";
+  };
+  const std::string shop = "catalog: 'shop' ";
+  EXPECT_TRUE(Attend(Parse<v1::AttendRequest>(shop + examples("ab"))).ok());
+  ExpectOverLimit(Attend(Parse<v1::AttendRequest>(shop + examples("abc"))),
+                  "query.examples.examples: got 3, want 1 to 2");
+  ExpectOverLimit(Attend(Parse<v1::AttendRequest>(
+                      shop + "heads { key_field: 'k' " + examples("ab") +
+                      "} heads { key_field: 'k' " + examples("abc") + "}")),
+                  "heads[1].query.examples.examples: got 3, want 1 to 2");
+}
+
+TEST_F(LimitsTest, OpaqueValues) {
+  const auto opaque = [](const std::string& value) {
+    return absl::StrCat(
+        "items { id: 'x' keys { key: 'k' value { floats { values: [1, 1] } } } "
+        "opaque_value: '",
+        value, "' }");
+  };
+  EXPECT_TRUE(UpsertText(opaque("123456")).ok());
+  ExpectOverLimit(UpsertText(opaque("1234567")),
+                  "items[0].opaque_value: got 7 bytes, want 0 to 6 bytes");
+  grpc::ClientContext context;
+  v1::BatchUpdateItemsResponse response;
+  ExpectOverLimit(
+      item_stub_->BatchUpdateItems(
+          &context,
+          Parse<v1::BatchUpdateItemsRequest>(
+              "catalog: 'shop' items { id: 'a' opaque_value: '1234567' }"),
+          &response),
+      "items[0].opaque_value: got 7 bytes, want 0 to 6 bytes");
+}
+
+TEST_F(LimitsTest, CatalogsMadeAndRestored) {
+  const auto create = [&](const std::string& name) {
+    return Create(Parse<v1::CreateCatalogRequest>(
+        absl::StrCat("name: '", name,
+                     "' schema { key_fields { name: 'k' dimension: 2 } }")));
+  };
+  const std::string over = "there are 2 catalogs, the most allowed";
+  ASSERT_TRUE(create("second").ok());
+  ExpectOverLimit(create("third"), over);
+  // What is there takes no place: it is given back, or refused for what it is.
+  EXPECT_TRUE(create("second").ok());
+  EXPECT_EQ(create("shop").error_code(), grpc::StatusCode::ALREADY_EXISTS);
+
+  LongWork work((Interrupt()));
+  ASSERT_OK(catalogs_->CreateSnapshot("second", "s", work));
+  const auto snapshots = v1::SnapshotService::NewStub(channel_);
+  const auto restore = [&] {
+    grpc::ClientContext context;
+    const auto reader = snapshots->RestoreSnapshot(
+        &context, Parse<v1::RestoreSnapshotRequest>(
+                      "catalog: 'second' name: 's' new_catalog: 'third'"));
+    v1::RestoreSnapshotResponse response;
+    while (reader->Read(&response)) continue;
+    return reader->Finish();
+  };
+  ExpectOverLimit(restore(), over);
+  ASSERT_OK(catalogs_->Delete("shop"));
+  EXPECT_TRUE(restore().ok());
+  ExpectOverLimit(create("fourth"), over);
+}
+
+// A place that was taken by what failed is free again.
+TEST_F(LimitsTest, ARefusedCatalogHasNoPlace) {
+  const auto create = [&](const std::string& name, const std::string& model) {
+    return Create(Parse<v1::CreateCatalogRequest>(absl::StrCat(
+        "name: '", name, "' schema { key_fields { name: 'k' dimension: 2 ",
+        model, " } }")));
+  };
+  EXPECT_EQ(create("refused", "model { name: 'none' }").error_code(),
+            grpc::StatusCode::NOT_FOUND);
+  EXPECT_TRUE(create("second", "").ok());
+}
+
+TEST_F(LimitsTest, MetadataOfACall) {
+  const auto call = [&](int bytes) {
+    grpc::ClientContext context;
+    context.AddMetadata("x-padding", std::string(bytes, 'x'));
+    v1::GetCatalogRequest request;
+    request.set_name("shop");
+    v1::GetCatalogResponse response;
+    return catalog_stub_->GetCatalog(&context, request, &response);
+  };
+  EXPECT_TRUE(call(100).ok());
+  EXPECT_EQ(call(kMinMetadataBytes).error_code(),
+            grpc::StatusCode::RESOURCE_EXHAUSTED);
+}
+
 TEST_F(LimitsTest, AnImportRefusesTheItemAlone) {
   grpc::ClientContext context;
   const auto stream = item_stub_->ImportItems(&context);
@@ -172,6 +312,9 @@ TEST(TransportLimitsTest, NameWhatIsOutOfRange) {
   refuses({.reply_memory_bytes = 1 << 20},
           "reply_memory_bytes: got 1048576, want 67108864 or more");
   refuses({.request_memory_bytes = 1 << 20}, "request_memory_bytes: got");
+  refuses({.metadata_bytes = 1023},
+          "metadata_bytes: got 1023, want 1024 to 8192");
+  refuses({.metadata_bytes = 8193}, "metadata_bytes: got 8193");
 }
 
 TEST(TransportLimitsTest, ConnectionsStayWithinTheFilesThatMayBeOpen) {
