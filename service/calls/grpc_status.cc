@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "core/base/ids.h"
 #include "core/base/status.h"
 #include "google/rpc/error_details.pb.h"
@@ -97,6 +98,17 @@ grpc::Status ToGrpcStatus(const absl::Status& status) {
   const google::rpc::Status details = ToRpcStatus(status);
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()),
                       details.message(), details.SerializeAsString());
+}
+
+void PushBack(const absl::Status& status, grpc::ServerContextBase& context) {
+  if (status.code() != absl::StatusCode::kResourceExhausted &&
+      ReasonOf(status) != kFilesNotAccessible) {
+    return;
+  }
+  const std::optional<absl::Duration> delay = RetryDelayOf(status);
+  context.AddTrailingMetadata(
+      "grpc-retry-pushback-ms",
+      delay ? absl::StrCat(absl::ToInt64Milliseconds(*delay)) : "-1");
 }
 
 }  // namespace attendant

@@ -2,6 +2,7 @@
 #ifndef ATTENDANT_SERVICE_CALLS_GRPC_STATUS_H_
 #define ATTENDANT_SERVICE_CALLS_GRPC_STATUS_H_
 
+#include <grpcpp/server_context.h>
 #include <grpcpp/support/status.h>
 
 #include "absl/status/status.h"
@@ -25,6 +26,13 @@ google::rpc::Status ToRpcStatus(const absl::Status& status);
 
 // The same, with the details as grpc-status-details-bin.
 grpc::Status ToGrpcStatus(const absl::Status& status);
+
+// Tells gRPC's own retries what to make of RESOURCE_EXHAUSTED, and of
+// UNAVAILABLE that somebody has to mend (kFilesNotAccessible), by the trailing
+// metadata grpc-retry-pushback-ms (gRFC A6): to wait as long as RetryDelayOf
+// says, or, where that is nothing, not to try again by themselves. For a call
+// that ends with `status`, before it is finished.
+void PushBack(const absl::Status& status, grpc::ServerContextBase& context);
 
 }  // namespace attendant
 

@@ -20,7 +20,6 @@
 #include "service/connections/stall_watch.h"
 #include "service/log/log.h"
 #include "service/metrics/server_metrics.h"
-#include "service/queue/retry_delay.h"
 
 namespace attendant {
 

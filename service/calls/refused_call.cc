@@ -5,7 +5,6 @@
 #include "service/calls/call_record.h"
 #include "service/calls/grpc_status.h"
 #include "service/log/log.h"
-#include "service/queue/retry_delay.h"
 
 namespace attendant {
 namespace {

@@ -9,7 +9,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "core/base/status.h"
 
 namespace attendant {
 namespace {
@@ -34,17 +33,6 @@ std::optional<absl::Duration> RetryDelayOf(const absl::Status& status) {
     return std::nullopt;
   }
   return absl::Milliseconds(delay_ms);
-}
-
-void PushBack(const absl::Status& status, grpc::ServerContextBase& context) {
-  if (status.code() != absl::StatusCode::kResourceExhausted &&
-      ReasonOf(status) != kFilesNotAccessible) {
-    return;
-  }
-  const std::optional<absl::Duration> delay = RetryDelayOf(status);
-  context.AddTrailingMetadata(
-      "grpc-retry-pushback-ms",
-      delay ? absl::StrCat(absl::ToInt64Milliseconds(*delay)) : "-1");
 }
 
 }  // namespace attendant

@@ -2,8 +2,6 @@
 #ifndef ATTENDANT_SERVICE_QUEUE_RETRY_DELAY_H_
 #define ATTENDANT_SERVICE_QUEUE_RETRY_DELAY_H_
 
-#include <grpcpp/server_context.h>
-
 #include <optional>
 
 #include "absl/status/status.h"
@@ -21,13 +19,6 @@ absl::Status WithRetryDelay(absl::Status status, absl::Duration delay);
 
 // What WithRetryDelay gave the status, in whole milliseconds, or nothing.
 std::optional<absl::Duration> RetryDelayOf(const absl::Status& status);
-
-// Tells gRPC's own retries what to make of RESOURCE_EXHAUSTED, and of
-// UNAVAILABLE that somebody has to mend (kFilesNotAccessible), by the trailing
-// metadata grpc-retry-pushback-ms (gRFC A6): to wait as long as RetryDelayOf
-// says, or, where that is nothing, not to try again by themselves. For a call
-// that ends with `status`, before it is finished.
-void PushBack(const absl::Status& status, grpc::ServerContextBase& context);
 
 }  // namespace attendant
 

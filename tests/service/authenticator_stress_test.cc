@@ -1,0 +1,91 @@
+// Tokens that are checked while their file changes.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdio>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/clock.h"
+#include "service/log/log.h"
+#include "service/security/authenticator.h"
+#include "tests/support/scratch_directory.h"
+#include "tests/support/status_matchers.h"
+
+namespace attendant {
+namespace {
+
+// At once, as an editor does it.
+void Replace(const std::string& path, const std::string& content) {
+  const std::string next = absl::StrCat(path, ".next");
+  std::FILE* file = std::fopen(next.c_str(), "w");
+  ASSERT_NE(file, nullptr);
+  std::fputs(content.c_str(), file);
+  ASSERT_EQ(std::fclose(file), 0);
+  ASSERT_EQ(std::rename(next.c_str(), path.c_str()), 0);
+}
+
+NewToken TokenFor(const std::string& name, Role role) {
+  auto scope = CatalogScope::FromText("*");
+  EXPECT_OK(scope.status());
+  auto token =
+      MakeToken({.name = name, .role = role, .scope = *std::move(scope)});
+  EXPECT_OK(token.status());
+  return *std::move(token);
+}
+
+TEST(AuthenticatorStressTest, ATokenThatStaysIsKnownThroughEveryChange) {
+  SetLogLevel(LogLevel::kError);  // each change is logged
+  constexpr int kThreads = 4;
+  constexpr int kChanges = 200;
+  const NewToken stays = TokenFor("stays", Role::kWrite);
+  const NewToken goes = TokenFor("goes", Role::kRead);
+  const ScratchDirectory directory;
+  const std::string path = directory / "tokens";
+  const std::string with_both = absl::StrCat(stays.line, "\n", goes.line, "\n");
+  const std::string with_one = absl::StrCat(stays.line, "\n");
+  Replace(path, with_both);
+  ASSERT_OK_AND_ASSIGN(const auto authenticator,
+                       Authenticator::Open(path, /*anonymous_read=*/false));
+  std::atomic<bool> stopping = false;
+  std::atomic<int> known_count = 0;
+  std::atomic<int> unknown_count = 0;
+  std::vector<std::thread> callers;
+  for (int t = 0; t < kThreads; ++t) {
+    callers.emplace_back([&] {
+      const std::string stays_header = absl::StrCat("Bearer ", stays.token);
+      const std::string goes_header = absl::StrCat("Bearer ", goes.token);
+      while (!stopping.load()) {
+        EXPECT_OK(authenticator->CheckRole(Role::kWrite, stays_header));
+        const auto grant = authenticator->GrantOf(stays_header);
+        ASSERT_NE(grant, nullptr);
+        EXPECT_EQ(grant->name, "stays");
+        const absl::Status other =
+            authenticator->CheckRole(Role::kRead, goes_header);
+        EXPECT_TRUE(other.ok() || absl::IsUnauthenticated(other)) << other;
+        ++(other.ok() ? known_count : unknown_count);
+      }
+    });
+  }
+  // Until each state was seen: on one core callers may have no turn for long.
+  const SteadyTime end = SteadyAfter(absl::Minutes(1));
+  for (int i = 0; i < kChanges || ((known_count == 0 || unknown_count == 0) &&
+                                   SteadyNow() < end);
+       ++i) {
+    Replace(path, i % 2 == 0 ? with_one : with_both);
+    EXPECT_OK(authenticator->Reload());
+  }
+  stopping.store(true);
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_GT(known_count, 0);
+  EXPECT_GT(unknown_count, 0);
+  EXPECT_EQ(authenticator->refusals()[AuthRefusal::kUnknownToken].value(),
+            unknown_count);
+}
+
+}  // namespace
+}  // namespace attendant
