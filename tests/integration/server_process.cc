@@ -1,6 +1,7 @@
 #include "tests/integration/server_process.h"
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
@@ -9,7 +10,9 @@
 #include <cstdlib>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "tests/integration/binaries.h"
 
@@ -57,7 +60,27 @@ ServerProcess::ServerProcess(Process process, int out, std::string output,
       address_(AddressIn(output_)),
       http_address_(AddressIn(output_, kHttp)) {}
 
-ServerProcess::~ServerProcess() { close(out_); }
+ServerProcess::~ServerProcess() {
+  CheckInternalErrors();
+  close(out_);
+}
+
+// From the log, which outlives what is killed: a call is logged before it is
+// answered, and of many failures in a second at least the first. One without
+// such a line has the code of another failure.
+void ServerProcess::CheckInternalErrors() {
+  if (std::exchange(checked_internal_errors_, true)) return;
+  bool found = false;
+  for (const absl::string_view line : absl::StrSplit(log(), '\n')) {
+    if (!absl::StrContains(line, R"("event":"call_failed")") ||
+        !absl::StrContains(line, R"("code":"INTERNAL")")) {
+      continue;
+    }
+    found = true;
+    EXPECT_TRUE(expects_internal_errors_) << line;
+  }
+  EXPECT_EQ(found, expects_internal_errors_);
+}
 
 absl::StatusOr<std::unique_ptr<ServerProcess>> ServerProcess::Start(
     const std::string& data_dir, const std::vector<std::string>& flags,
@@ -100,14 +123,20 @@ absl::StatusOr<std::unique_ptr<Client>> ServerProcess::Connect() const {
 
 int ServerProcess::Stop() {
   process_.Signal(SIGTERM);
-  return process_.Wait(absl::Minutes(1));
+  return Wait(absl::Minutes(1));
+}
+
+int ServerProcess::Wait(absl::Duration timeout) {
+  const int exit_status = process_.Wait(timeout);
+  CheckInternalErrors();
+  return exit_status;
 }
 
 void ServerProcess::Signal(int signal) { process_.Signal(signal); }
 
 void ServerProcess::Kill() {
   process_.Signal(SIGKILL);
-  process_.Wait(absl::Minutes(1));
+  Wait(absl::Minutes(1));
 }
 
 }  // namespace attendant

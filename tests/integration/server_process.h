@@ -36,6 +36,11 @@ class ServerProcess {
 
   pid_t pid() const { return process_.pid(); }
 
+  // Of a test that has calls end with INTERNAL, which says that an invariant of
+  // ours is broken: without it the test fails when the server ends or is
+  // destroyed, with what the log says of them.
+  void ExpectInternalErrors() { expects_internal_errors_ = true; }
+
   // SIGTERM, and the exit status.
   int Stop();
   // Sends a signal, and waits for nothing.
@@ -45,7 +50,7 @@ class ServerProcess {
 
   // Waits for it to end by itself: the exit status, or 128 + the signal that
   // ended it. After `timeout` it is killed, and the answer is -1.
-  int Wait(absl::Duration timeout) { return process_.Wait(timeout); }
+  int Wait(absl::Duration timeout);
 
   // What it wrote to stdout until it was ready.
   const std::string& output() const { return output_; }
@@ -58,12 +63,17 @@ class ServerProcess {
   ServerProcess(Process process, int out, std::string output,
                 std::unique_ptr<ScratchDirectory> log_directory);
 
+  // Once: what was found is not told again.
+  void CheckInternalErrors();
+
   Process process_;
   const int out_;  // the end of its standard output to read from
   const std::string output_;
   const std::unique_ptr<ScratchDirectory> log_directory_;
   std::string address_;
   std::string http_address_;
+  bool expects_internal_errors_ = false;
+  bool checked_internal_errors_ = false;
 };
 
 }  // namespace attendant

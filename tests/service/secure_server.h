@@ -13,9 +13,11 @@
 #include "absl/strings/str_cat.h"
 #include "client/client.h"
 #include "core/catalog/catalog_set.h"
+#include "service/metrics/metric_page.h"
 #include "service/security/access.h"
 #include "service/security/token_table.h"
 #include "service/server.h"
+#include "tests/service/internal_errors.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/support/status_matchers.h"
 
@@ -29,6 +31,12 @@ class SecureServer : public ::testing::Test {
     ASSERT_OK_AND_ASSIGN(catalogs_, CatalogSet::Open(data_.path(), {}));
   }
   void TearDown() override {
+    if (server_ != nullptr) {
+      server_->Shutdown(absl::ZeroDuration());
+      MetricPage page;
+      server_->WriteMetrics(page);
+      internal_errors_.Check(page);
+    }
     server_.reset();
     catalogs_.reset();
   }
@@ -77,6 +85,7 @@ class SecureServer : public ::testing::Test {
   std::map<std::string, std::string> tokens_;  // by name
   std::map<std::string, std::string> lines_;   // of the file, by name
   Server::Options options_;
+  InternalErrors internal_errors_;
   ScratchDirectory data_;
   ScratchDirectory files_;
   std::unique_ptr<CatalogSet> catalogs_;

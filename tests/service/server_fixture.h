@@ -26,6 +26,7 @@
 #include "core/catalog/catalog_set.h"
 #include "service/metrics/metric_page.h"
 #include "service/server.h"
+#include "tests/service/internal_errors.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/support/status_matchers.h"
 
@@ -47,6 +48,12 @@ class ServerFixture : public ::testing::Test {
   }
 
   void TearDown() override {
+    if (server_ != nullptr) {
+      server_->Shutdown(absl::ZeroDuration());
+      MetricPage page;
+      server_->WriteMetrics(page);
+      internal_errors_.Check(page);
+    }
     server_.reset();
     catalogs_.reset();
   }
@@ -161,6 +168,7 @@ class ServerFixture : public ::testing::Test {
   }
 
   Server::Options options_;
+  InternalErrors internal_errors_;
   ScratchDirectory directory_;
   std::unique_ptr<CatalogSet> catalogs_;
   std::unique_ptr<Server> server_;

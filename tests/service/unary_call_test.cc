@@ -25,6 +25,8 @@
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
 #include "core/base/status.h"
+#include "service/metrics/metric_page.h"
+#include "tests/service/internal_errors.h"
 #include "tests/service/rpc_details.h"
 #include "tests/support/wall_clock.h"
 
@@ -175,6 +177,9 @@ class UnaryCallTest : public ::testing::Test {
     server_->Shutdown();
     server_->Wait();
     pool_.Stop();
+    MetricPage page;
+    backend_.metrics.Write(page);
+    internal_errors_.Check(page);
   }
 
   grpc::Status Call(const std::string& what, grpc::ClientContext& context) {
@@ -192,6 +197,7 @@ class UnaryCallTest : public ::testing::Test {
     return Call(what, context);
   }
 
+  InternalErrors internal_errors_;
   Script script_;
   Backend backend_{nullptr, 65536};
   WorkerPool pool_{{.thread_count = 1, .max_waiting_count = 1}};
@@ -417,6 +423,7 @@ TEST_F(UnaryCallTest, ARequestIdThatCouldConfuseALogIsNotTaken) {
 }
 
 TEST_F(UnaryCallTest, ErrorsOfOursAreLogged) {
+  internal_errors_.Expect();
   testing::internal::CaptureStderr();
   EXPECT_EQ(Call("throw").error_code(), grpc::StatusCode::INTERNAL);
   const std::string log = testing::internal::GetCapturedStderr();
@@ -429,6 +436,7 @@ TEST_F(UnaryCallTest, ErrorsOfOursAreLogged) {
 }
 
 TEST_F(UnaryCallTest, AFloodOfErrorsOfOursIsNotLogged) {
+  internal_errors_.Expect();
   testing::internal::CaptureStderr();
   const SteadyTime begin = SteadyNow();
   for (int i = 0; i < 30; ++i) {
@@ -459,6 +467,7 @@ TEST_F(UnaryCallTest, FailedAllocationIsResourceExhausted) {
 }
 
 TEST_F(UnaryCallTest, OtherExceptionIsInternal) {
+  internal_errors_.Expect();
   EXPECT_EQ(Call("throw").error_code(), grpc::StatusCode::INTERNAL);
   EXPECT_TRUE(Call("ok").ok());
 }
