@@ -10,6 +10,7 @@
 // leaves: they stand for other machines.
 #include <gmock/gmock.h>
 #include <grpcpp/create_channel.h>
+#include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
 #include <httplib.h>
 #include <sched.h>
@@ -38,6 +39,7 @@
 #include "tests/integration/requests.h"
 #include "tests/integration/server_process.h"
 #include "tests/support/raw_connection.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/support/split_mix.h"
 #include "tests/support/status_matchers.h"
@@ -367,6 +369,59 @@ TEST_F(HostileClientsTest, WhoSendsByteByByteIsWaitedFor) {
         }
       },
       64 * kMiB);
+}
+
+// Some 260 KB on the wire, and 256 MiB of zeros when they are unpacked, which
+// nobody may do.
+TEST_F(HostileClientsTest, ABombOfCompressedZerosIsNotUnpacked) {
+  Start({});
+  constexpr std::int64_t kZeroBytes = (kSanitized ? 32 : 256) * kMiB;
+  const std::string zeros(kZeroBytes, '\0');
+  const grpc::Slice slice(zeros.data(), zeros.size(),
+                          grpc::Slice::STATIC_SLICE);
+  const auto channel = grpc::CreateChannel(server_->address(),
+                                           grpc::InsecureChannelCredentials());
+  const auto send = [&](grpc_compression_algorithm algorithm) {
+    grpc::ClientContext context;
+    context.set_compression_algorithm(algorithm);
+    grpc::CompletionQueue queue;
+    grpc::GenericStub stub(channel);
+    const auto call = stub.PrepareUnaryCall(
+        &context, kAttend, grpc::ByteBuffer(&slice, 1), &queue);
+    call->StartCall();
+    grpc::ByteBuffer reply;
+    grpc::Status status;
+    call->Finish(&reply, &status, nullptr);
+    void* tag = nullptr;
+    bool ok = false;
+    queue.Next(&tag, &ok);
+    return status;
+  };
+  const std::int64_t before = ResidentOf(server_->pid());
+  std::int64_t most = 0;
+  Suffer(
+      [&] {
+        std::atomic<int> left = 2;
+        std::vector<std::thread> bombers;
+        for (const auto algorithm :
+             {GRPC_COMPRESS_GZIP, GRPC_COMPRESS_DEFLATE}) {
+          bombers.emplace_back([&, algorithm] {
+            for (int i = 0; i < 4; ++i) {
+              EXPECT_EQ(send(algorithm).error_code(),
+                        grpc::StatusCode::UNIMPLEMENTED);
+            }
+            --left;
+          });
+        }
+        // It may be unpacked, and forgotten at once.
+        while (left > 0) {
+          most = std::max(most, ResidentOf(server_->pid()));
+          absl::SleepFor(absl::Milliseconds(1));
+        }
+        for (std::thread& bomber : bombers) bomber.join();
+      },
+      64 * kMiB);
+  EXPECT_LT(most - before, kZeroBytes / 2);
 }
 
 // What has come of their calls keeps others' requests out.
