@@ -4,7 +4,7 @@ it is written to and built anew. Drives attendantd and attendant-load of
 build/release/bin and keeps what it measured in bench/results/live.json, of which
 bench/report.py makes the tables of bench/README.md.
 
-  bench/run live             1,000,000 items of 128, five rounds of 40 s: under
+  bench/run live             1,000,000 items of 128, five rounds of 60 s: under
                              half an hour
   bench/run live --quick     100,000 items, one round of 5 s, in
                              build/live-quick.json
@@ -297,8 +297,8 @@ def measure(options, data):
         with PeakMemory(server) as peak:
             building = ask(server, endless, lambda: {
                 "build_seconds": build_anew(server, on_disk=True)})
+            build_anew(server, on_disk=False)
         building["peak_bytes"] = peak.bytes
-        build_anew(server, on_disk=False)
         writing = ask(server, (*timed, *rate, "--writes-per-second",
                                options.writes))
         server.await_rest()
@@ -343,7 +343,7 @@ def parse_options():
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
     options.items = options.items or (100000 if options.quick else 1000000)
-    options.seconds = options.seconds or (5 if options.quick else 40)
+    options.seconds = options.seconds or (5 if options.quick else 60)
     options.rounds = options.rounds or (1 if options.quick else 5)
     options.data = options.data or ROOT / "build"
     options.json = options.json or (

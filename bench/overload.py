@@ -8,7 +8,8 @@ which bench/report.py makes the table of bench/README.md.
                                rounds of 5 s a stage
   bench/run overload --quick   one round of 3 s with 100,000, in
                                build/overload-quick.json
-  bench/run overload --items 500000 --times 1 2 3 5 10
+  bench/run overload --times 1 2 3 5 10
+                               stages of so many times the capacity, for 3 alone
   bench/run overload --apart   the server on one core, in
                                bench/results/overload-apart.json
 
@@ -109,6 +110,12 @@ def hold_to_last_core():
     os.sched_setaffinity(0, cores_apart()[0])
 
 
+def answers_per_second(report):
+    """Of an open loop: what came while it was asked, and none that came after."""
+    (asked,) = report["slices"]
+    return asked["answersPerSecond"]
+
+
 def measure(options, items, data):
     """One server with so many items, from the first stage to the last."""
     programs = options.build / "bin"
@@ -147,7 +154,7 @@ def measure(options, items, data):
                 capacity = answered / options.seconds
                 cost_ms = 1000 * used / answered
         report = load("--rate", capacity, "--duration", options.seconds)
-        capacity = max(capacity, report["openLoop"]["answered"] / options.seconds)
+        capacity = max(capacity, answers_per_second(report))
         result = {"alone_ms": latency_ms(alone, 50), "capacity": capacity,
                   "cost_ms": cost_ms, "stages": []}
         print(f"{items:,} items: alone {result['alone_ms']:.2f} ms, capacity "
@@ -165,16 +172,20 @@ def measure(options, items, data):
                 sys.exit(f"{name}: {codes}")
             found = {"name": name, "times": times, "sent": report["count"],
                      "answered": answered,
-                     "goodput": answered / options.seconds / capacity,
+                     "goodput": answers_per_second(report) / capacity,
                      "p50_ms": latency_ms(report, 50),
                      "p99_ms": latency_ms(report, 99),
+                     "refused_p99_ms": report["openLoop"]["refusedP99"] / 1e6,
+                     "late_p99_ms": report["openLoop"]["lateP99"] / 1e6,
                      "probe_ms": 1000 * prober.longest,
                      "failed_probes": prober.failed,
                      "resident_mib": resident_mib(server.pid)}
             result["stages"].append(found)
             print(f"  {name}: {answered} of {found['sent']} answered, "
                   f"{found['goodput']:.0%} of the capacity, p50 "
-                  f"{found['p50_ms']:.1f} ms, p99 {found['p99_ms']:.1f} ms, "
+                  f"{found['p50_ms']:.1f} ms, p99 {found['p99_ms']:.1f} ms, of "
+                  f"refusals {found['refused_p99_ms']:.1f} ms, sent "
+                  f"{found['late_p99_ms']:.1f} ms late, "
                   f"longest probe {found['probe_ms']:.0f} ms, "
                   f"{prober.failed} without an answer, "
                   f"{found['resident_mib']:.0f} MiB", flush=True)

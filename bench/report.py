@@ -469,6 +469,12 @@ def overload_rows(items, rounds):
                spread(goodputs, lambda x: f"{x:.0f}"),
                spread(p99s, lambda x: f"{x:.1f}"),
                spread(after, lambda x: f"{x:.1f}"),
+               # Since 2026-11-28.
+               *(spread([a["stages"][number][part] for a in rounds], short)
+                 for part in ("refused_p99_ms", "late_p99_ms") if part in stage),
+               spread([a["stages"][number]["resident_mib"]
+                       / a["stages"][0]["resident_mib"] for a in rounds],
+                      lambda x: f"{x:.2f}"),
                f"{max(a['stages'][number]['probe_ms'] for a in rounds):.0f}"]
 
 
@@ -476,6 +482,8 @@ def overload_text(result):
     rows = [row for items, rounds in result["sizes"].items()
             for row in overload_rows(items, rounds)]
     rounds = len(next(iter(result["sizes"].values())))
+    knows_refusals = "refused_p99_ms" in next(
+        iter(result["sizes"].values()))[0]["stages"][0]
     where = ("the server on one of them" if result.get("apart")
              else "the generator on the same")
     return "\n\n".join([
@@ -486,7 +494,9 @@ def overload_text(result):
         table(["items", "a query in the server, core ms", "capacity/s",
                "asked, times of it", "answered, % of it",
                "p99, times that at 0.7", "p99 2 s later, times that",
-               "longest probe, ms"], rows)])
+               *(["p99 of refusals, ms", "sent late, p99, ms"]
+                 if knows_refusals else []),
+               "memory, times that at 0.7", "longest probe, ms"], rows)])
 
 
 SECTIONS = {"served": served_text, "overload": overload_text,

@@ -10,17 +10,21 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 import bars  # noqa: E402
 
 
-def stage(times, goodput=.7, p99_ms=10, failed_probes=0):
-    return {"name": f"{times:g} times", "times": times, "goodput": goodput,
-            "p99_ms": p99_ms, "failed_probes": failed_probes}
+def stage(times, **other):
+    return {"name": f"{times:g} times", "times": times, "goodput": .7,
+            "p99_ms": 10, "failed_probes": 0, "refused_p99_ms": 10,
+            "resident_mib": 100, **other}
 
 
-def overload(*goodputs, cost_ms=1, p99_ms=30, p99_after_ms=15, failed_probes=0):
-    """As bench/overload.py has it, a round for each goodput."""
+def overload(*goodputs, times=3, cost_ms=1, p99_after_ms=15, after_mib=110,
+             **other):
+    """As bench/overload.py has it, a round for each goodput; other: of the stage
+    of so many times the capacity."""
     return {"sizes": {"300000": [
         {"cost_ms": cost_ms,
-         "stages": [stage(.7), stage(3, goodput, p99_ms, failed_probes),
-                    stage(.7, p99_ms=p99_after_ms)]}
+         "stages": [stage(.7),
+                    stage(times, **{"goodput": goodput, "p99_ms": 30, **other}),
+                    stage(.7, p99_ms=p99_after_ms, resident_mib=after_mib)]}
         for goodput in goodputs]}}
 
 
@@ -86,6 +90,12 @@ class BarsTest(unittest.TestCase):
                                           "most 3"),
                 (overload(.9, p99_after_ms=16),
                  "p99 2 s later to that before: got 1.6, want at most 1.5"),
+                (overload(.9, refused_p99_ms=11),
+                 "p99 of refusals, ms: got 11, want at most 10"),
+                (overload(.9, after_mib=111),
+                 "memory to that before: got 1.11, want at most 1.1"),
+                (overload(.9, resident_mib=120),
+                 "memory to that before: got 1.2, want at most 1.1"),
                 (overload(.9, failed_probes=1),
                  "probes without an answer: got 1, want at most 0")):
             lines = missed(bars.of_overload(found))
@@ -108,6 +118,13 @@ class BarsTest(unittest.TestCase):
         for found in (mass_time(.1, keys=10, error_95=.021),
                       mass_time(.1, keys=10, worst=.11)):
             self.assertEqual(len(missed(bars.of_mass_time(found))), 1)
+
+    def test_more_than_three_times_the_capacity_may_cost_more_of_it(self):
+        for times, goodput, count in ((3, .89, 1), (5, .8, 0), (10, .8, 0),
+                                      (10, .79, 1)):
+            found = overload(goodput, times=times)
+            self.assertEqual(len(missed(bars.of_overload(found))), count,
+                             (times, goodput))
 
     def test_a_live_catalog_misses_each_bar_alone(self):
         self.assertEqual(missed(bars.of_live(live())), [])
