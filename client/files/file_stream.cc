@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "client/files/output.h"
@@ -14,6 +16,16 @@
 
 namespace attendant {
 namespace {
+
+// Of the stream there is.
+const char* volatile aside_path = nullptr;
+
+// Ends the process as the signal would have, without the file.
+void RemoveAside(int number) {
+  unlink(aside_path);
+  std::signal(number, SIG_DFL);
+  std::raise(number);
+}
 
 absl::Status IsThere(const std::string& path) {
   return absl::AlreadyExistsError(
@@ -43,11 +55,16 @@ absl::StatusOr<std::unique_ptr<FileStream>> FileStream::Create(
   const bool exists = std::filesystem::exists(path, error);
   if (error) return absl::ErrnoToStatus(error.value(), path);
   if (exists) return IsThere(path);
-  std::string aside = AsidePath(path);
-  std::FILE* const file = std::fopen(aside.c_str(), "wbe");
-  if (file == nullptr) return absl::ErrnoToStatus(errno, path);
-  return std::unique_ptr<FileStream>(
-      new FileStream(path, std::move(aside), file));
+  std::unique_ptr<FileStream> stream(new FileStream(path));
+  stream->file_ = std::fopen(stream->aside_.c_str(), "wbe");
+  if (stream->file_ == nullptr) return absl::ErrnoToStatus(errno, path);
+  return stream;
+}
+
+FileStream::FileStream(std::string path)
+    : path_(std::move(path)), aside_(AsidePath(path_)) {
+  aside_path = aside_.c_str();
+  signals_.emplace(&RemoveAside);
 }
 
 FileStream::~FileStream() {

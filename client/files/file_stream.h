@@ -4,17 +4,19 @@
 
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "client/files/signals.h"
 
 namespace attendant {
 
 // Written beside its place until it is whole; what is not committed is removed
-// at the end. Not thread-safe. Errors name the path.
+// at the end, as by SIGINT, SIGTERM and SIGHUP. At most one at a time. Not
+// thread-safe. Errors name the path.
 class FileStream {
  public:
   // AlreadyExists if there is a file PATH.
@@ -30,12 +32,12 @@ class FileStream {
   absl::Status Commit();
 
  private:
-  FileStream(std::string path, std::string aside, std::FILE* file)
-      : path_(std::move(path)), aside_(std::move(aside)), file_(file) {}
+  explicit FileStream(std::string path);
 
   const std::string path_;
   const std::string aside_;
-  std::FILE* file_;  // null: committed
+  std::optional<SignalsCaught> signals_;
+  std::FILE* file_ = nullptr;  // null: committed, or never made
 };
 
 }  // namespace attendant

@@ -3,15 +3,15 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstddef>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "client/files/signals.h"
 #include "client/files/sync_directory.h"
 #include "core/base/status.h"
 
@@ -22,34 +22,22 @@ volatile std::sig_atomic_t held_signal = 0;
 
 void HoldSignal(int number) { held_signal = number; }
 
-// Signals that would end the process wait while an object lives. At most one at
-// a time. A handler rather than a mask, since other threads have masks of their
-// own.
+// Signals that would end the process wait while an object lives.
 class SignalsHeld {
  public:
   SignalsHeld() {
     held_signal = 0;
-    struct sigaction hold {};
-    hold.sa_handler = &HoldSignal;
-    hold.sa_flags = SA_RESTART;
-    for (std::size_t i = 0; i < kSignals.size(); ++i) {
-      sigaction(kSignals[i], nullptr, &before_[i]);
-      if (before_[i].sa_handler == SIG_IGN) continue;
-      sigaction(kSignals[i], &hold, nullptr);
-    }
+    caught_.emplace(&HoldSignal);
   }
   ~SignalsHeld() {
-    for (std::size_t i = 0; i < kSignals.size(); ++i) {
-      sigaction(kSignals[i], &before_[i], nullptr);
-    }
+    caught_.reset();
     if (held_signal != 0) std::raise(held_signal);
   }
   SignalsHeld(const SignalsHeld&) = delete;
   SignalsHeld& operator=(const SignalsHeld&) = delete;
 
  private:
-  static constexpr std::array<int, 3> kSignals = {SIGINT, SIGTERM, SIGHUP};
-  std::array<struct sigaction, 3> before_ = {};
+  std::optional<SignalsCaught> caught_;
 };
 
 absl::Status WriteAndSync(const std::string& path, const std::string& content) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -40,6 +41,20 @@ TEST(FileStreamTest, WhatIsNotCommittedLeavesNothing) {
   ASSERT_OK(file->Append("abc"));
   file.reset();
   EXPECT_EQ(FileCount(directory.path()), 0);
+}
+
+TEST(FileStreamTest, ASignalEndsTheProcessAndLeavesNothing) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    const ScratchDirectory directory;
+    EXPECT_EXIT(
+        {
+          auto file = FileStream::Create(directory / "export");
+          (void)(*file)->Append("abc");
+          std::raise(signal);
+        },
+        ::testing::KilledBySignal(signal), "");
+    EXPECT_EQ(FileCount(directory.path()), 0);
+  }
 }
 
 TEST(FileStreamTest, ReplacesNoFileThatIsThereOrCameMeanwhile) {
