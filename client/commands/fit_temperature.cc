@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -77,39 +78,24 @@ absl::StatusOr<FieldKeys> Download(Client& client, const v1::Catalog& catalog,
   return keys;
 }
 
-// What a file of choices names and the field has no key of, as items go while
-// choices are kept.
-struct LeftOut {
-  std::int64_t pair_count = 0;
-  std::int64_t example_count = 0;  // of pairs that are taken
-  std::string first;               // an id
+// A line of a file of choices, whose ids may not be in the catalog.
+struct Pair {
+  std::string item;
+  std::vector<std::string> examples;  // or
+  std::vector<float> vector;          // as long as a key
 };
 
-// Nothing: the field has no such key, which is noted.
-absl::StatusOr<std::optional<std::int32_t>> RowOf(const FieldKeys& keys,
-                                                  const nlohmann::json& id,
-                                                  absl::string_view member,
-                                                  LeftOut& left_out) {
-  if (!id.is_string()) {
-    return absl::InvalidArgumentError(absl::StrCat(member, ": want an id"));
-  }
-  const auto& text = id.get_ref<const std::string&>();
-  const auto row = keys.row_of.find(text);
-  if (row != keys.row_of.end()) return row->second;
-  if (left_out.first.empty()) left_out.first = text;
-  return std::nullopt;
+absl::StatusOr<std::string> ReadId(const nlohmann::json& id,
+                                   absl::string_view member) {
+  if (id.is_string()) return id.get<std::string>();
+  return absl::InvalidArgumentError(absl::StrCat(member, ": want an id"));
 }
 
-// Nothing: one without its item, or without any of its examples.
-absl::StatusOr<std::optional<Choice>> ReadChoice(const nlohmann::json& object,
-                                                 const FieldKeys& keys,
-                                                 LeftOut& left_out) {
-  Choice choice;
+absl::StatusOr<Pair> ReadPair(const nlohmann::json& object, std::int64_t dim) {
+  Pair pair;
   const nlohmann::json none;
-  ATTENDANT_ASSIGN_OR_RETURN(
-      const auto target,
-      RowOf(keys, object.value("item", none), "item", left_out));
-  choice.target = target.value_or(-1);
+  ATTENDANT_ASSIGN_OR_RETURN(pair.item,
+                             ReadId(object.value("item", none), "item"));
   const nlohmann::json examples = object.value("examples", none);
   const nlohmann::json vector = object.value("vector", none);
   if (examples.is_array() == vector.is_array()) {
@@ -120,22 +106,14 @@ absl::StatusOr<std::optional<Choice>> ReadChoice(const nlohmann::json& object,
     if (examples.empty()) {
       return absl::InvalidArgumentError("examples: want at least one id");
     }
-    std::int64_t gone_count = 0;
-    for (const nlohmann::json& id : examples) {
-      ATTENDANT_ASSIGN_OR_RETURN(const auto row,
-                                 RowOf(keys, id, "examples", left_out));
-      if (row && row == target) {
+    for (const nlohmann::json& example : examples) {
+      ATTENDANT_ASSIGN_OR_RETURN(std::string id, ReadId(example, "examples"));
+      if (id == pair.item) {
         return absl::InvalidArgumentError("item is among its own examples");
       }
-      if (row) {
-        choice.history.push_back(*row);
-      } else {
-        ++gone_count;
-      }
+      pair.examples.push_back(std::move(id));
     }
-    if (!target || choice.history.empty()) return std::nullopt;
-    left_out.example_count += gone_count;
-    return choice;
+    return pair;
   }
   for (const nlohmann::json& component : vector) {
     const double number =
@@ -143,32 +121,80 @@ absl::StatusOr<std::optional<Choice>> ReadChoice(const nlohmann::json& object,
     if (!std::isfinite(static_cast<float>(number))) {
       return absl::InvalidArgumentError("vector: want finite numbers");
     }
-    choice.query.push_back(static_cast<float>(number));
+    pair.vector.push_back(static_cast<float>(number));
   }
-  if (static_cast<std::int64_t>(choice.query.size()) != keys.dim) {
+  if (static_cast<std::int64_t>(pair.vector.size()) != dim) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "numbers of vector: got ", choice.query.size(), ", want ", keys.dim));
+        "numbers of vector: got ", pair.vector.size(), ", want ", dim));
   }
-  if (!target) return std::nullopt;
+  return pair;
+}
+
+// InvalidArgument, with the line.
+absl::StatusOr<std::vector<Pair>> ReadPairs(const std::string& file,
+                                            std::int64_t dim) {
+  std::vector<Pair> pairs;
+  ATTENDANT_RETURN_IF_ERROR(ReadJsonLines(
+      file,
+      [&](std::int64_t /*line*/, const nlohmann::json& object) -> absl::Status {
+        ATTENDANT_ASSIGN_OR_RETURN(pairs.emplace_back(), ReadPair(object, dim));
+        return absl::OkStatus();
+      }));
+  return pairs;
+}
+
+// What pairs name and the field has no key of, as items go while choices are
+// kept.
+struct LeftOut {
+  std::int64_t pair_count = 0;
+  std::int64_t example_count = 0;  // of pairs that are taken
+  std::string first;               // an id
+};
+
+// Nothing: the field has no such key, which is noted.
+std::optional<std::int32_t> RowOf(const FieldKeys& keys, const std::string& id,
+                                  LeftOut& left_out) {
+  const auto row = keys.row_of.find(id);
+  if (row != keys.row_of.end()) return row->second;
+  if (left_out.first.empty()) left_out.first = id;
+  return std::nullopt;
+}
+
+// Nothing: one without its item, or without any of its examples.
+std::optional<Choice> ChoiceOf(const Pair& pair, const FieldKeys& keys,
+                               LeftOut& left_out) {
+  const auto target = RowOf(keys, pair.item, left_out);
+  Choice choice;
+  choice.target = target.value_or(-1);
+  choice.query = pair.vector;
+  std::int64_t gone_count = 0;
+  for (const std::string& id : pair.examples) {
+    if (const auto row = RowOf(keys, id, left_out)) {
+      choice.history.push_back(*row);
+    } else {
+      ++gone_count;
+    }
+  }
+  if (!target || (choice.query.empty() && choice.history.empty())) {
+    return std::nullopt;
+  }
+  left_out.example_count += gone_count;
   return choice;
 }
 
-// The choices of a file. InvalidArgument, with the line; or if none is left.
-absl::StatusOr<std::vector<Choice>> ReadChoices(const std::string& file,
-                                                const FieldKeys& keys) {
+// Those of a file's pairs that the keys allow. InvalidArgument if none is left.
+absl::StatusOr<std::vector<Choice>> ChoicesOf(const std::string& file,
+                                              const std::vector<Pair>& pairs,
+                                              const FieldKeys& keys) {
   std::vector<Choice> choices;
   LeftOut left_out;
-  const auto visit = [&](std::int64_t /*line*/,
-                         const nlohmann::json& object) -> absl::Status {
-    ATTENDANT_ASSIGN_OR_RETURN(auto choice, ReadChoice(object, keys, left_out));
-    if (choice) {
+  for (const Pair& pair : pairs) {
+    if (auto choice = ChoiceOf(pair, keys, left_out)) {
       choices.push_back(*std::move(choice));
     } else {
       ++left_out.pair_count;
     }
-    return absl::OkStatus();
-  };
-  ATTENDANT_RETURN_IF_ERROR(ReadJsonLines(file, visit));
+  }
   if (choices.empty() && left_out.pair_count > 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         file, ": none of its ", CountOf(left_out.pair_count, "pair"),
@@ -233,13 +259,16 @@ absl::Status FitTemperatureCommand(const TemperatureFlags& flags,
         ": got one whose logits a model makes, want "
         "one of products of vectors: a temperature is fitted to those alone"));
   }
+  // Before the keys, which may take long.
+  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<Pair> pairs,
+                             ReadPairs(flags.pairs, field.dimension()));
   ATTENDANT_ASSIGN_OR_RETURN(const FieldKeys keys,
                              Download(*client, found.catalog(), field));
   NoteStep(absl::StrCat(
       "read ", CountOf(static_cast<std::int64_t>(keys.row_of.size()), "key"),
       " of field ", field.name()));
   ATTENDANT_ASSIGN_OR_RETURN(const std::vector<Choice> choices,
-                             ReadChoices(flags.pairs, keys));
+                             ChoicesOf(flags.pairs, pairs, keys));
   const bool has_examples =
       std::any_of(choices.begin(), choices.end(),
                   [](const Choice& choice) { return !choice.history.empty(); });
