@@ -2,10 +2,12 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "core/base/host_port.h"
 #include "core/base/status.h"
 
@@ -36,7 +38,7 @@ void AddFile(CLI::App& app, const std::string& flag,
   app.add_option(flag, path, description)
       ->envname(variable)
       ->type_name("FILE")
-      ->group("Security");
+      ->group(kSecurityGroup);
 }
 
 }  // namespace
@@ -58,6 +60,21 @@ void AddConnectionFlags(CLI::App& app, ConnectionFlags& flags) {
           flags.token_path,
           "File that holds the token to send; or have the token itself in the "
           "environment as ATTENDANT_AUTH_TOKEN");
+}
+
+std::string ShellFlags(const ConnectionFlags& flags) {
+  std::string text = absl::StrCat(" --server ", flags.server);
+  const std::pair<absl::string_view, const std::string&> files[] = {
+      {"--ca", flags.security.ca_path},
+      {"--client-cert", flags.security.certificate_path},
+      {"--client-key", flags.security.key_path},
+      {"--auth-token-file", flags.token_path}};
+  for (const auto& [flag, path] : files) {
+    if (path.empty()) continue;
+    absl::StrAppend(&text, " ", flag, " '",
+                    absl::StrReplaceAll(path, {{"'", "'\\''"}}), "'");
+  }
+  return text;
 }
 
 void SilenceGrpc() { setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0); }

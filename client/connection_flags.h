@@ -18,10 +18,17 @@ struct ConnectionFlags {
   std::string token_path;
 };
 
+// Of the options but --server, in the help.
+inline constexpr char kSecurityGroup[] = "Security";
+
 // Adds --server, which must be HOST:PORT, --ca, --client-cert, --client-key and
 // --auth-token-file, with their environment variables. `flags` must outlive
 // `app`.
 void AddConnectionFlags(CLI::App& app, ConnectionFlags& flags);
+
+// The flags as a shell takes them, a space before each: the server, and the
+// files that were given.
+std::string ShellFlags(const ConnectionFlags& flags);
 
 // Without this gRPC writes lines of its own beside the messages of a program,
 // unless GRPC_VERBOSITY asks for them. Before any other use of gRPC.

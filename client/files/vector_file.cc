@@ -71,4 +71,9 @@ absl::StatusOr<std::unique_ptr<VectorFile>> OpenVectorFile(
   return FileError(path, "the name ends neither in .npy, .fvecs nor .txt");
 }
 
+bool IsVectorFile(absl::string_view path) {
+  return absl::EndsWith(path, ".npy") || absl::EndsWith(path, ".fvecs") ||
+         absl::EndsWith(path, ".txt");
+}
+
 }  // namespace attendant

@@ -73,6 +73,8 @@ class FixedRowFile : public VectorFile {
 // InvalidArgument.
 absl::StatusOr<std::unique_ptr<VectorFile>> OpenVectorFile(
     const std::string& path);
+// Whether it takes a file of such a name.
+bool IsVectorFile(absl::string_view path);
 
 }  // namespace attendant
 

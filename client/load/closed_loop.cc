@@ -28,7 +28,7 @@ class Loop {
     }
     const absl::Duration duration = std::clamp(
         TimeSince(count_from_), absl::Nanoseconds(1), options_.duration);
-    LoadResult result = recorder_.Await(duration);
+    LoadResult result = recorder_.Take(duration);
     // What fails later is counted, and takes no part in the rate.
     result.duration = duration;
     return result;

@@ -68,12 +68,15 @@ double LatencyHistogram::mean_ns() const {
   return count_ == 0 ? 0 : sum_ns_ / static_cast<double>(count_);
 }
 
-std::int64_t LatencyHistogram::AtPercentile(double percent) const {
-  if (count_ == 0) return 0;
+std::int64_t LatencyHistogram::RankOf(double percent) const {
   // 99.9 % of 1,000 is 999, also where the product is a rounding above.
   const double share = percent * static_cast<double>(count_) / 100;
-  const auto wanted =
-      static_cast<std::int64_t>(std::max(1.0, std::ceil(share * (1 - 1e-12))));
+  return static_cast<std::int64_t>(std::ceil(share * (1 - 1e-12)));
+}
+
+std::int64_t LatencyHistogram::AtPercentile(double percent) const {
+  if (count_ == 0) return 0;
+  const std::int64_t wanted = RankOf(percent);
   std::int64_t covered = 0;
   for (std::size_t b = 0; b < counts_.size(); ++b) {
     covered += counts_[b];

@@ -32,8 +32,14 @@ class LatencyHistogram {
   // The smallest latency, as its bucket has it, that at least `percent` of all
   // don't exceed; percent in (0, 100]. 0 if there are none.
   std::int64_t AtPercentile(double percent) const;
+  // How many are not among those that it covers.
+  std::int64_t CountAbove(double percent) const {
+    return count_ - RankOf(percent);
+  }
 
  private:
+  // How many of all have to be covered; 0 if there are none.
+  std::int64_t RankOf(double percent) const;
   static std::size_t BucketOf(std::int64_t latency_ns);
   // The largest latency of a bucket.
   static std::int64_t TopOf(std::size_t bucket);

@@ -58,6 +58,16 @@ double LoadResult::requests_per_second() const {
   return Rate(total.request_count(), duration);
 }
 
+double LoadResult::due_per_second() const {
+  absl::Duration span;
+  for (const SliceResult& slice : slices) span += slice.duration;
+  double rate = 0;
+  for (const SliceResult& slice : slices) {
+    rate += slice.rate * absl::FDivDuration(slice.duration, span);
+  }
+  return rate;
+}
+
 double LoadResult::AnswersPerSecond(const Tally& part) const {
   return Rate(part.answered_count(), duration);
 }

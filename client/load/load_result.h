@@ -50,7 +50,7 @@ class Tally {
 // A part of an open loop: its one rate, a step, or a piece of a ramp.
 struct SliceResult {
   double rate = 0;          // requests due a second, the mean
-  absl::Duration duration;  // as planned
+  absl::Duration duration;  // as planned, or until the load was stopped
   Tally tally;              // of what was due in it
   // Answers that came in it, whenever they were due, in the warm-up too: so a
   // slow one makes no slice longer than it was.
@@ -98,6 +98,8 @@ struct LoadResult {
   static constexpr std::int64_t kMostWaiting = 50000;
 
   double requests_per_second() const;
+  // Of an open loop: requests due, the mean of its slices; 0 without any.
+  double due_per_second() const;
   // Of a part of the requests.
   double AnswersPerSecond(const Tally& part) const;
 };

@@ -4,11 +4,14 @@
 #include <atomic>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -67,6 +70,15 @@ int Report(const absl::Status& status, const OutputOptions& output) {
   return IsUnreachable(status) ? kUnreachable : kFailed;
 }
 
+// Leaves things as they are.
+bool CanWrite(const std::string& path) {
+  std::error_code error;
+  const bool is_new = !std::filesystem::exists(path, error);
+  const bool can_write = std::ofstream(path, std::ios::app).good();
+  if (can_write && is_new) std::filesystem::remove(path, error);
+  return can_write;
+}
+
 bool WritePage(const std::string& path, const std::string& page) {
   std::ofstream file(path, std::ios::binary);
   file << page;
@@ -117,8 +129,7 @@ int LoadMain(LoadOptions options, const OutputOptions& output) {
     options.requests.queries = *std::move(queries);
   }
   // Told before the load, and not after it.
-  if (!output.html_path.empty() &&
-      !std::ofstream(output.html_path, std::ios::app)) {
+  if (!output.html_path.empty() && !CanWrite(output.html_path)) {
     Report(UsageError(absl::StrCat("--html: can't write ", output.html_path)),
            output);
     return kUsage;
@@ -264,8 +275,8 @@ void AddRequestOptions(CLI::App& app, LoadOptions& options, std::string& mix) {
   CLI::Option* queries =
       app.add_option(
              "--queries", options.queries_path,
-             ".npy or .fvecs file of query vectors, or .jsonl file with an "
-             "AttendRequest a line; default: the keys of random stored "
+             ".npy, .fvecs or .txt file of query vectors, or .jsonl file with "
+             "an AttendRequest a line; default: the keys of random stored "
              "items with noise")
           ->check(CLI::ExistingFile);
   app.add_option("--noise", requests.noise,
@@ -303,6 +314,19 @@ void CheckFlagsAreUsed(const CLI::App& app, const LoadOptions& options) {
   check("--fixed",
         app.count("--rate") + app.count("--steps") + app.count("--ramp") > 0,
         "--rate, --steps or --ramp");
+}
+
+// Nor has `prepare` a use for what is of a load.
+void CheckFlagsOfPrepare(const CLI::App& app) {
+  const std::set<std::string> used = {"--server", "--catalog", "--seed",
+                                      "--json"};
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_name();
+    if (option->count() > 0 && option->get_group() != kSecurityGroup &&
+        !used.contains(name)) {
+      throw CLI::ExcludesError("prepare", name);
+    }
+  }
 }
 
 int Main(int argc, char** argv) {
@@ -364,7 +388,11 @@ int Main(int argc, char** argv) {
       throw CLI::ValidationError(std::string(shares.status().message()));
     }
     options.requests.mix = *std::move(shares);
-    if (!prepare->parsed()) CheckFlagsAreUsed(app, options);
+    if (prepare->parsed()) {
+      CheckFlagsOfPrepare(app);
+    } else {
+      CheckFlagsAreUsed(app, options);
+    }
     const auto profile = ProfileOf(options);
     if (!profile.ok()) {
       throw CLI::ValidationError(std::string(profile.status().message()));
@@ -385,6 +413,7 @@ int Main(int argc, char** argv) {
     return kUsage;
   }
   options.client = *std::move(to_client);
+  options.connection_flags = ShellFlags(connection);
   if (!prepare->parsed()) return LoadMain(std::move(options), output);
   prepare_options.catalog = options.requests.catalog;
   prepare_options.seed = options.requests.seed;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <thread>
 
 #include "core/base/clock.h"
@@ -67,15 +68,16 @@ LoadResult RunOpenLoop(const OpenLoopOptions& options, const Traffic& traffic) {
   Recorder recorder(traffic.kinds, slices,
                     start + absl::ToChronoNanoseconds(options.warmup));
   const ExactSleeps exact_sleeps;
-  const Monitor monitor(recorder, traffic, end);
+  std::optional<Monitor> monitor(std::in_place, recorder, traffic, end);
   absl::Duration counted = options.profile.duration();
   std::int64_t index = 0;
   for (absl::Duration due = schedule.Next(); due < end; due = schedule.Next()) {
     const SteadyTime time = start + absl::ToChronoNanoseconds(due);
     SleepUntil(time, traffic);
     if (traffic.is_stopped()) {
-      counted =
-          std::max(absl::Nanoseconds(1), TimeSince(start) - options.warmup);
+      const absl::Duration passed = TimeSince(start) - options.warmup;
+      counted = std::max(absl::Nanoseconds(1), passed);
+      recorder.SetSlices(CutAt(passed, slices));
       break;
     }
     const int slice = finder.At(due);
@@ -88,7 +90,9 @@ LoadResult RunOpenLoop(const OpenLoopOptions& options, const Traffic& traffic) {
                                    absl::ToInt64Nanoseconds(TimeSince(time)));
                  });
   }
-  return recorder.Await(counted);
+  recorder.AwaitAnswers();
+  monitor.reset();  // its last moment is of the result
+  return recorder.Take(counted);
 }
 
 }  // namespace attendant

@@ -27,7 +27,7 @@ struct OpenLoopOptions {
 // were due in, whenever they were answered: the load lasts until the last
 // answer. Slices are as long as planned, and count the answers that came in
 // them beside. `traffic.send` should return at once. A load that is stopped is
-// as long as it was; its slices are not.
+// as long as it was, and so is its last slice.
 LoadResult RunOpenLoop(const OpenLoopOptions& options, const Traffic& traffic);
 
 }  // namespace attendant

@@ -94,6 +94,23 @@ std::vector<RateProfile::Stage> RateProfile::Slices() const {
   return slices;
 }
 
+std::vector<RateProfile::Stage> CutAt(
+    absl::Duration end, const std::vector<RateProfile::Stage>& stages) {
+  std::vector<RateProfile::Stage> cut;
+  for (RateProfile::Stage stage : stages) {
+    if (end <= absl::ZeroDuration()) break;
+    if (end < stage.duration) {
+      stage.last_rate =
+          stage.first_rate + (stage.last_rate - stage.first_rate) *
+                                 absl::FDivDuration(end, stage.duration);
+      stage.duration = end;
+    }
+    end -= stage.duration;
+    cut.push_back(stage);
+  }
+  return cut;
+}
+
 absl::Duration Schedule::Next() {
   if (arrivals_ == Arrivals::kFixed) return profile_.TimeOf(due_count_++);
   due_count_ += std::exponential_distribution<double>()(random_);

@@ -50,6 +50,11 @@ class RateProfile {
   std::vector<Stage> stages_;
 };
 
+// What of the stages comes before `end`, which counts from the first one's
+// begin.
+std::vector<RateProfile::Stage> CutAt(
+    absl::Duration end, const std::vector<RateProfile::Stage>& stages);
+
 enum class Arrivals {
   kFixed,    // evenly
   kPoisson,  // at random, as of many callers that know nothing of each other

@@ -33,16 +33,24 @@ Recorder::Recorder(std::vector<std::string> kinds,
                    const std::vector<RateProfile::Stage>& slices,
                    SteadyTime begin)
     : begin_(begin), last_answer_(begin) {
-  SteadyTime end = begin;
-  MutexLock lock(&mutex_);
-  for (std::string& kind : kinds) {
-    result_.kinds.emplace_back(std::move(kind), Tally());
+  {
+    MutexLock lock(&mutex_);
+    for (std::string& kind : kinds) {
+      result_.kinds.emplace_back(std::move(kind), Tally());
+    }
   }
-  for (const RateProfile::Stage& slice : slices) {
-    result_.slices.push_back({.rate = (slice.first_rate + slice.last_rate) / 2,
-                              .duration = slice.duration,
-                              .tally = {}});
-    end += absl::ToChronoNanoseconds(slice.duration);
+  SetSlices(slices);
+}
+
+void Recorder::SetSlices(const std::vector<RateProfile::Stage>& slices) {
+  SteadyTime end = begin_;
+  MutexLock lock(&mutex_);
+  result_.slices.resize(slices.size());
+  slice_ends_.clear();
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    result_.slices[i].rate = (slices[i].first_rate + slices[i].last_rate) / 2;
+    result_.slices[i].duration = slices[i].duration;
+    end += absl::ToChronoNanoseconds(slices[i].duration);
     slice_ends_.push_back(end);
   }
 }
@@ -100,6 +108,21 @@ void Recorder::Answer(int kind, int slice, const absl::Status& status,
 
 void Recorder::EndMoment(absl::Duration end, absl::Duration duration) {
   MutexLock lock(&mutex_);
+  AddMoment(end, duration);
+}
+
+void Recorder::EndLastMoment(absl::Duration end, absl::Duration duration) {
+  MutexLock lock(&mutex_);
+  if (!result_.moments.empty() &&
+      duration < result_.moments.back().duration / 2) {
+    duration += result_.moments.back().duration;
+    result_.moments.pop_back();
+    moment_.Merge(moment_before_);
+  }
+  AddMoment(end, duration);
+}
+
+void Recorder::AddMoment(absl::Duration end, absl::Duration duration) {
   const LatencyHistogram& latencies = moment_.latencies();
   result_.moments.push_back({.end = end,
                              .duration = duration,
@@ -109,6 +132,7 @@ void Recorder::EndMoment(absl::Duration end, absl::Duration duration) {
                              .p90_ns = latencies.AtPercentile(90),
                              .p99_ns = latencies.AtPercentile(99),
                              .max_ns = latencies.max_ns()});
+  std::swap(moment_, moment_before_);
   moment_.Clear();
 }
 
@@ -123,9 +147,13 @@ LoadView Recorder::Look() {
   return view;
 }
 
-LoadResult Recorder::Await(absl::Duration duration) {
+void Recorder::AwaitAnswers() {
   MutexLock lock(&mutex_);
   while (waiting_count_ > 0) changed_.Wait(&mutex_);
+}
+
+LoadResult Recorder::Take(absl::Duration duration) {
+  MutexLock lock(&mutex_);
   result_.duration =
       std::max(duration, absl::FromChrono(last_answer_ - begin_));
   return std::move(result_);

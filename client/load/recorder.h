@@ -44,24 +44,35 @@ class Recorder {
   void Answer(int kind, int slice, const absl::Status& status,
               std::int64_t latency_ns);
 
+  // The slices of a load that was stopped: those it was made with, cut.
+  void SetSlices(const std::vector<RateProfile::Stage>& slices);
+
   // What came since the last call, which is one moment longer for the result.
   void EndMoment(absl::Duration end, absl::Duration duration);
+  // The same at the end of a load: one that is too short for a rate of its own
+  // makes that before longer.
+  void EndLastMoment(absl::Duration end, absl::Duration duration);
   LoadView Look();
 
-  // Waits until all that was sent is answered, and hands over what was counted.
-  // The load is `duration` long or, if that is later, ends with its last
-  // answer. At most once.
-  LoadResult Await(absl::Duration duration);
+  // Waits until all that was sent is answered.
+  void AwaitAnswers();
+  // Hands over what was counted, after all was answered. The load is `duration`
+  // long or, if that is later, ends with its last answer. At most once.
+  LoadResult Take(absl::Duration duration);
 
  private:
+  void AddMoment(absl::Duration end, absl::Duration duration)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   const SteadyTime begin_;
-  std::vector<SteadyTime> slice_ends_;  // as they were when it was made
   Mutex mutex_;
   CondVar changed_;
   std::int64_t waiting_count_ ABSL_GUARDED_BY(mutex_) = 0;
   LoadResult result_ ABSL_GUARDED_BY(mutex_);
+  std::vector<SteadyTime> slice_ends_ ABSL_GUARDED_BY(mutex_);
   SteadyTime last_answer_ ABSL_GUARDED_BY(mutex_);
   Tally moment_ ABSL_GUARDED_BY(mutex_);
+  Tally moment_before_ ABSL_GUARDED_BY(mutex_);
   Tally recent_ ABSL_GUARDED_BY(mutex_);
   std::int64_t answered_count_ ABSL_GUARDED_BY(mutex_) = 0;
   std::int64_t failed_count_ ABSL_GUARDED_BY(mutex_) = 0;

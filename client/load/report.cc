@@ -123,11 +123,9 @@ std::string PercentileTable(const Tally& total) {
   Table table(Columns({"percentile", "ms", "answers above"}));
   const LatencyHistogram& latencies = total.latencies();
   for (const double percent : kReportedPercentiles) {
-    table.AddRow(
-        {absl::StrFormat("%g", percent),
-         FormatMs(latencies.AtPercentile(percent)),
-         FormatCount(static_cast<std::int64_t>(
-             static_cast<double>(latencies.count()) * (100 - percent) / 100))});
+    table.AddRow({absl::StrFormat("%g", percent),
+                  FormatMs(latencies.AtPercentile(percent)),
+                  FormatCount(latencies.CountAbove(percent))});
   }
   return table.Format({});
 }
@@ -149,11 +147,17 @@ std::vector<Column> TallyColumns(const std::string& first) {
                   "p99.9 ms", "max ms"});
 }
 
+// As ghz has it, which reads integers alone.
+Json PercentageToJson(double percent) {
+  const auto whole = static_cast<std::int64_t>(percent);
+  return static_cast<double>(whole) == percent ? Json(whole) : Json(percent);
+}
+
 Json LatenciesToJson(const Tally& tally) {
   Json distribution = Json::array();
   for (const double percent : kReportedPercentiles) {
     distribution.push_back(
-        {{"percentage", percent},
+        {{"percentage", PercentageToJson(percent)},
          {"latency", tally.latencies().AtPercentile(percent)}});
   }
   return distribution;

@@ -31,7 +31,8 @@ struct LoadReport {
   std::optional<double> rate;
   std::optional<WriterResult> writes;
   std::optional<VerifyResult> verify;
-  std::optional<CleanupResult> cleanup;  // if items were written
+  // If there may be items that were written.
+  std::optional<CleanupResult> cleanup;
   // As asked for: server, catalog, concurrency, ...
   nlohmann::ordered_json options;
 };

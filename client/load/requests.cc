@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "absl/time/time.h"
 #include "client/batches.h"
 #include "client/files/input.h"
 #include "client/files/jsonl.h"
@@ -31,6 +32,8 @@ constexpr char kUpsertMethod[] = "/attendant.v1.ItemService/BatchUpsertItems";
 constexpr std::int64_t kPoolSize = 4096;
 // Examples of a query: one to so many.
 constexpr std::int64_t kMostExamples = 5;
+// Of a text to make a condition of: a filter may have 16,384.
+constexpr std::size_t kMostConditionBytes = 1024;
 
 grpc::ByteBuffer ToBytes(const google::protobuf::MessageLite& message) {
   const grpc::Slice slice(message.SerializeAsString());
@@ -59,6 +62,13 @@ bool IsPlainName(absl::string_view name) {
                      [](char c) { return absl::ascii_isalnum(c) || c == '_'; });
 }
 
+// Nothing of a long text, which a filter may have no room for.
+std::string TextConditionOf(absl::string_view name, absl::string_view relation,
+                            absl::string_view text) {
+  if (text.size() > kMostConditionBytes) return "";
+  return absl::StrCat(name, relation, Quoted(text));
+}
+
 // A condition that the value fulfils; empty if there is none to be made.
 std::string ConditionOf(absl::string_view name,
                         const v1::AttributeValue& value) {
@@ -70,14 +80,23 @@ std::string ConditionOf(absl::string_view name,
     case v1::AttributeValue::kDoubleValue:
       return absl::StrFormat("%s <= %.17g", name, value.double_value());
     case v1::AttributeValue::kStringValue:
-      return absl::StrCat(name, " = ", Quoted(value.string_value()));
+      return TextConditionOf(name, " = ", value.string_value());
     case v1::AttributeValue::kStringListValue:
       if (value.string_list_value().values().empty()) return "";
-      return absl::StrCat(name, ":",
-                          Quoted(value.string_list_value().values(0)));
-    default:
-      return "";
+      return TextConditionOf(name, ":", value.string_list_value().values(0));
+    case v1::AttributeValue::kTimestampValue: {
+      // A filter knows no less than a microsecond.
+      const absl::Time time =
+          absl::FromUnixMicros(value.timestamp_value().seconds() * 1'000'000 +
+                               value.timestamp_value().nanos() / 1000);
+      return absl::StrCat(name, " >= ",
+                          Quoted(absl::FormatTime("%E4Y-%m-%dT%H:%M:%E6SZ",
+                                                  time, absl::UTCTimeZone())));
+    }
+    case v1::AttributeValue::KIND_NOT_SET:
+      break;
   }
+  return "";
 }
 
 // Makes requests of what the catalog holds, which it reads when something is
@@ -200,6 +219,9 @@ absl::StatusOr<std::vector<v1::AttendRequest>> ReadQueries(
                                    absl::StrCat("not an AttendRequest: ",
                                                 std::string(status.message())));
         }));
+  } else if (!IsVectorFile(path)) {
+    return FileError(path,
+                     "the name ends neither in .npy, .fvecs, .txt nor .jsonl");
   } else {
     ATTENDANT_ASSIGN_OR_RETURN(const std::unique_ptr<VectorFile> file,
                                OpenVectorFile(path));

@@ -30,8 +30,9 @@ struct RequestOptions {
 };
 
 // Reads what a load test asks for. A .jsonl file holds an AttendRequest a line,
-// as canonical proto JSON; .npy and .fvecs files hold vectors. InvalidArgument
-// naming file and row if it can't be read or has no row.
+// as canonical proto JSON; .npy, .fvecs and .txt files hold vectors.
+// InvalidArgument naming file and row if it can't be read or has no row, or by
+// its name is none of these.
 absl::StatusOr<std::vector<v1::AttendRequest>> ReadQueries(
     const std::string& path);
 

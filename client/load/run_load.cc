@@ -1,6 +1,9 @@
 #include "client/load/run_load.h"
 
+#include <grpcpp/impl/codegen/proto_utils.h>
+
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <random>
@@ -76,21 +79,19 @@ bool HasQueries(const RequestOptions& requests) {
       [](const MixShare& part) { return part.kind != kWriteKind; });
 }
 
-// `count` of the mix's queries.
-std::vector<v1::AttendRequest> SomeQueries(const RequestMix& mix,
-                                           std::int64_t count) {
+// The first of the mix's queries from number `index` on, which it moves behind
+// that one.
+v1::AttendRequest NextQuery(const RequestMix& mix, std::int64_t& index) {
   const std::vector<std::string> kinds = mix.kinds();
-  std::vector<v1::AttendRequest> queries;
-  for (std::int64_t i = 0; static_cast<std::int64_t>(queries.size()) < count;
-       ++i) {
-    const int kind = mix.KindOf(i);
+  while (true) {
+    const int kind = mix.KindOf(index);
+    grpc::ByteBuffer bytes = mix.Bytes(kind, index++);
     if (kinds[static_cast<std::size_t>(kind)] == kWriteKind) continue;
-    grpc::Slice bytes;
-    if (!mix.Bytes(kind, i).DumpToSingleSlice(&bytes).ok()) continue;
-    queries.emplace_back().ParseFromArray(bytes.begin(),
-                                          static_cast<int>(bytes.size()));
+    v1::AttendRequest query;
+    grpc::GenericDeserialize<grpc::ProtoBufferReader, v1::AttendRequest>(
+        &bytes, &query);
+    return query;
   }
-  return queries;
 }
 
 bool HasWrites(const RequestOptions& requests) {
@@ -99,13 +100,25 @@ bool HasWrites(const RequestOptions& requests) {
       [](const MixShare& part) { return part.kind == kWriteKind; });
 }
 
+// Whether a write that ended so is stored, or may be.
+bool MayBeStored(const absl::Status& status) {
+  return status.ok() || absl::IsDeadlineExceeded(status) ||
+         absl::IsCancelled(status);
+}
+
+bool MayHaveStored(const WriterResult& writes) {
+  return writes.stored_count > 0 ||
+         (writes.sent_count > 0 && MayBeStored(writes.status));
+}
+
 // Deletes the items 0 to count - 1 of the load's own.
-CleanupResult CleanUp(Client& client, const RequestOptions& requests,
+CleanupResult CleanUp(Client& client, const LoadOptions& options,
                       std::int64_t count) {
+  const RequestOptions& requests = options.requests;
   CleanupResult result;
   result.command = absl::StrFormat(
-      "seq -f load-%d-%%.0f 0 %d | xargs -n 256 attendant items delete %s",
-      requests.seed, count - 1, requests.catalog);
+      "seq -f load-%d-%%.0f 0 %d | xargs -n 256 attendant%s items delete %s",
+      requests.seed, count - 1, options.connection_flags, requests.catalog);
   const absl::StatusOr<std::int64_t> deleted =
       DeleteWrittenItems(client, requests, count);
   if (deleted.ok()) result.deleted_count = *deleted;
@@ -141,30 +154,34 @@ nlohmann::ordered_json Describe(const LoadOptions& options) {
   return json;
 }
 
-// What becomes of the requests of a mix.
+// What becomes of the requests of a mix; `has_written` once one may have.
 Traffic TrafficOf(const RequestMix& mix, WireSender& sender,
                   AnswerChecker* checker, LiveView& view,
-                  const std::function<bool()>& is_stopped) {
+                  std::atomic<bool>& has_written) {
   Traffic traffic;
-  traffic.is_stopped = is_stopped;
+  traffic.cancel = [&sender] { sender.Cancel(); };
   traffic.kinds = mix.kinds();
   traffic.kind_of = [&mix](std::int64_t index) { return mix.KindOf(index); };
   traffic.watch = [&view](const LoadView& seen, absl::Duration elapsed) {
     view.Show(seen, elapsed);
   };
-  std::vector<bool> checks;
+  std::vector<bool> writes;
   for (const std::string& kind : traffic.kinds) {
-    checks.push_back(checker != nullptr && kind != kWriteKind);
+    writes.push_back(kind == kWriteKind);
   }
-  traffic.send = [&mix, &sender, checker, checks = std::move(checks)](
-                     std::int64_t index, Traffic::Done done) {
+  traffic.send = [&mix, &sender, checker, &has_written,
+                  writes = std::move(writes)](std::int64_t index,
+                                              Traffic::Done done) {
     const int kind = mix.KindOf(index);
+    const bool is_write = writes[static_cast<std::size_t>(kind)];
     grpc::ByteBuffer request = mix.Bytes(kind, index);
-    if (!checks[static_cast<std::size_t>(kind)]) {
-      sender.Send(
-          mix.MethodOf(kind), request,
-          [done = std::move(done)](const absl::Status& status,
-                                   const grpc::ByteBuffer&) { done(status); });
+    if (is_write || checker == nullptr) {
+      sender.Send(mix.MethodOf(kind), request,
+                  [done = std::move(done), is_write, &has_written](
+                      const absl::Status& status, const grpc::ByteBuffer&) {
+                    if (is_write && MayBeStored(status)) has_written = true;
+                    done(status);
+                  });
       return;
     }
     sender.Send(mix.MethodOf(kind), request,
@@ -224,6 +241,7 @@ absl::StatusOr<LoadReport> RunLoad(LoadOptions options) {
   const absl::Duration timeout = absl::Seconds(options.timeout_s);
   const absl::Duration warmup = absl::Seconds(options.warmup_s);
   const absl::Duration duration = absl::Seconds(options.duration_s);
+  options.connections = std::max(options.connections, options.threads);
   // What comes before and after the load is not of it, and has time: only
   // requests of the load may be held to a few milliseconds.
   Client::Options beside_load = options.client;
@@ -263,12 +281,12 @@ absl::StatusOr<LoadReport> RunLoad(LoadOptions options) {
     writer = std::make_unique<BackgroundWriter>(writer_client.get(),
                                                 std::move(writes));
   }
+  std::atomic<bool> has_written = false;
   {
     LiveView view(stderr, {.warmup = warmup, .total = warmup + duration});
-    const Traffic traffic =
-        TrafficOf(mix, *sender, checker.get(), view, options.is_stopped);
+    Traffic traffic = TrafficOf(mix, *sender, checker.get(), view, has_written);
+    traffic.is_stopped = options.is_stopped;
     if (profile) {
-      report.rate = profile->count() / options.duration_s;
       report.result =
           RunOpenLoop({.profile = *profile,
                        .arrivals = options.fixed_arrivals ? Arrivals::kFixed
@@ -276,6 +294,7 @@ absl::StatusOr<LoadReport> RunLoad(LoadOptions options) {
                        .seed = options.requests.seed,
                        .warmup = warmup},
                       traffic);
+      report.rate = report.result.due_per_second();
     } else {
       report.result = RunClosedLoop({.concurrency = options.concurrency,
                                      .warmup = warmup,
@@ -285,8 +304,12 @@ absl::StatusOr<LoadReport> RunLoad(LoadOptions options) {
   }
   if (writer != nullptr) report.writes = writer->Stop();
   if (checker != nullptr) {
-    VerifyResult result = checker->Finish(
-        SomeQueries(mix, options.is_stopped() ? 0 : options.verify_count));
+    std::int64_t index = 0;
+    VerifyResult result =
+        checker->Finish([&]() -> std::optional<v1::AttendRequest> {
+          if (options.is_stopped()) return std::nullopt;
+          return NextQuery(mix, index);
+        });
     // An interrupted load may have had no time for any.
     if (result.query_count + result.failed_count > 0) {
       report.verify = std::move(result);
@@ -297,7 +320,11 @@ absl::StatusOr<LoadReport> RunLoad(LoadOptions options) {
       std::max(HasWrites(options.requests) ? kWrittenItemCount : 0,
                report.writes ? report.writes->sent_count : 0);
   if (written_count > 0) {
-    report.cleanup = CleanUp(*client, options.requests, written_count);
+    CleanupResult cleanup = CleanUp(*client, options, written_count);
+    if (cleanup.status.ok() || has_written ||
+        (report.writes && MayHaveStored(*report.writes))) {
+      report.cleanup = std::move(cleanup);
+    }
   }
   return report;
 }

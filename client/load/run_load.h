@@ -18,11 +18,13 @@
 namespace attendant {
 
 struct LoadOptions {
-  Client::Options client;   // the server, and what it wants to see
+  Client::Options client;  // the server, and what it wants to see
+  // The same as ShellFlags has it, for a command that is advised.
+  std::string connection_flags;
   RequestOptions requests;  // an empty key_field: the catalog's first
   std::string queries_path;
   int concurrency = 16;  // callers of a closed loop
-  int connections = 4;
+  int connections = 4;   // at least one a thread is opened
   int threads = 1;
   double timeout_s = 10;  // of each request of the load
   // An open loop, by one of them.

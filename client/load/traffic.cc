@@ -11,6 +11,7 @@ constexpr int kMomentCount = 120;
 constexpr absl::Duration kShortestMoment = absl::Milliseconds(100);
 constexpr absl::Duration kLongestMoment = absl::Seconds(10);
 constexpr absl::Duration kWatchPeriod = absl::Milliseconds(250);
+constexpr absl::Duration kPatience = absl::Seconds(1);
 
 }  // namespace
 
@@ -33,19 +34,28 @@ void Monitor::Run(absl::Duration period) {
   const SteadyTime start = SteadyNow();
   absl::Duration moment_begin;
   absl::Duration next_watch = kWatchPeriod;
-  while (true) {
+  absl::Duration last_wanted;  // when it was not stopped
+  bool running = true;
+  while (running) {
     {
       const absl::Duration next = std::min(moment_begin + period, next_watch);
       MutexLock lock(&mutex_);
       while (!stopped_ && TimeSince(start) < next) {
         stopped_changed_.WaitWithTimeout(&mutex_, next - TimeSince(start));
       }
-      if (stopped_) return;
+      running = !stopped_;
     }
     const absl::Duration elapsed = TimeSince(start);
-    if (elapsed >= moment_begin + period) {
+    if (!running) {
+      recorder_.EndLastMoment(elapsed, elapsed - moment_begin);
+    } else if (elapsed >= moment_begin + period) {
       recorder_.EndMoment(elapsed, elapsed - moment_begin);
       moment_begin = elapsed;
+    }
+    if (!traffic_.is_stopped()) {
+      last_wanted = elapsed;
+    } else if (elapsed >= last_wanted + kPatience) {
+      traffic_.cancel();
     }
     if (elapsed >= next_watch) {
       if (traffic_.watch) traffic_.watch(recorder_.Look(), elapsed);

@@ -35,10 +35,14 @@ struct Traffic {
 
   // True ends the load: nothing more is sent. Thread-safe.
   std::function<bool()> is_stopped = [] { return false; };
+  // Ends the requests under way, for a load that was stopped and has waited for
+  // them in vain; may be called again. Thread-safe.
+  std::function<void()> cancel = [] {};
 };
 
-// Ends the recorder's moments, and lets the traffic be watched, on a thread of
-// its own for as long as the object lives.
+// Ends the recorder's moments, lets the traffic be watched, and cancels what is
+// not answered a second after a stop, on a thread of its own for as long as the
+// object lives.
 class Monitor {
  public:
   // `total` is how long the load is going to take. Both must outlive the

@@ -162,11 +162,13 @@ void AnswerChecker::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-VerifyResult AnswerChecker::Finish(const std::vector<v1::AttendRequest>& rest) {
+VerifyResult AnswerChecker::Finish(
+    absl::FunctionRef<std::optional<v1::AttendRequest>()> next) {
   Stop();
-  while (checked_count() < count_ && !rest.empty()) {
-    const absl::Status status = AskAndCheck(
-        rest[static_cast<std::size_t>(checked_count()) % rest.size()]);
+  while (checked_count() < count_) {
+    const std::optional<v1::AttendRequest> request = next();
+    if (!request) break;
+    const absl::Status status = AskAndCheck(*request);
     if (status.ok()) continue;
     // A server that has gone would be waited for each time.
     result_.AddFailure(status);

@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <optional>
 #include <thread>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "client/client.h"
@@ -64,9 +64,10 @@ class AnswerChecker {
   // next to no time where no answer is wanted. Thread-safe.
   void Offer(const grpc::ByteBuffer& request, const grpc::ByteBuffer& reply);
 
-  // Ends the checks, and makes up for those that are missing by asking `rest`
-  // in turns, if it is not empty, until one fails. At most once.
-  VerifyResult Finish(const std::vector<v1::AttendRequest>& rest);
+  // Ends the checks, and makes up for those that are missing by asking what
+  // `next` gives, until that is nothing or a check fails. At most once.
+  VerifyResult Finish(
+      absl::FunctionRef<std::optional<v1::AttendRequest>()> next);
 
  private:
   struct Answer {

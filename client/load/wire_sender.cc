@@ -7,13 +7,16 @@
 #include <grpcpp/support/async_unary_call.h>
 #include <grpcpp/support/channel_arguments.h>
 
+#include <list>
 #include <thread>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "client/client.h"
 #include "client/deadline.h"
 #include "client/grpc_status.h"
+#include "core/base/mutex.h"
 #include "core/base/status.h"
 
 namespace attendant {
@@ -26,17 +29,14 @@ std::shared_ptr<grpc::Channel> MakeChannel(
   arguments.SetMaxReceiveMessageSize(-1);  // the server has its own limit
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  // The end of an outage is seen when it comes.
+  for (const char* backoff : {GRPC_ARG_MIN_RECONNECT_BACKOFF_MS,
+                              GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS,
+                              GRPC_ARG_MAX_RECONNECT_BACKOFF_MS}) {
+    arguments.SetInt(backoff, 100);
+  }
   return grpc::CreateCustomChannel(server, credentials, arguments);
 }
-
-// From its start until its answer was taken.
-struct Call {
-  grpc::ClientContext context;
-  grpc::ByteBuffer reply;
-  grpc::Status status;
-  std::unique_ptr<grpc::ClientAsyncResponseReader<grpc::ByteBuffer>> reader;
-  WireSender::Done done;
-};
 
 }  // namespace
 
@@ -57,31 +57,59 @@ class WireSender::Lane {
 
   void Send(std::uint64_t turn, const std::string& method,
             const grpc::ByteBuffer& request, Done done) {
-    auto* call = new Call;
-    call->done = std::move(done);
-    call->context.set_deadline(DeadlineAfter(deadline_));
+    std::list<Call> calls(1);
+    Call& call = calls.front();
+    call.done = std::move(done);
+    call.place = calls.begin();
+    call.context.set_deadline(DeadlineAfter(deadline_));
     grpc::GenericStub& stub = *stubs_[turn % stubs_.size()];
-    call->reader =
-        stub.PrepareUnaryCall(&call->context, method, request, &queue_);
-    call->reader->StartCall();
-    call->reader->Finish(&call->reply, &call->status, call);
+    call.reader =
+        stub.PrepareUnaryCall(&call.context, method, request, &queue_);
+    {
+      MutexLock lock(&mutex_);
+      calls_.splice(calls_.end(), calls);
+    }
+    call.reader->StartCall();
+    call.reader->Finish(&call.reply, &call.status, &call);
+  }
+
+  void Cancel() {
+    MutexLock lock(&mutex_);
+    for (Call& call : calls_) call.context.TryCancel();
   }
 
  private:
+  // From its start until its answer was taken.
+  struct Call {
+    grpc::ClientContext context;
+    grpc::ByteBuffer reply;
+    grpc::Status status;
+    std::unique_ptr<grpc::ClientAsyncResponseReader<grpc::ByteBuffer>> reader;
+    WireSender::Done done;
+    std::list<Call>::iterator place;  // among those under way
+  };
+
   void TakeAnswers() {
     void* tag = nullptr;
     bool ok = false;
     while (queue_.Next(&tag, &ok)) {
-      const std::unique_ptr<Call> call(static_cast<Call*>(tag));
-      call->done(
-          call->status.ok() ? absl::OkStatus() : FromGrpcStatus(call->status),
-          call->reply);
+      const Call& call = *static_cast<Call*>(tag);
+      std::list<Call> calls;
+      {
+        MutexLock lock(&mutex_);
+        calls.splice(calls.end(), calls_, call.place);
+      }
+      call.done(
+          call.status.ok() ? absl::OkStatus() : FromGrpcStatus(call.status),
+          call.reply);
     }
   }
 
   const absl::Duration deadline_;
   grpc::CompletionQueue queue_;
   std::vector<std::unique_ptr<grpc::GenericStub>> stubs_;
+  Mutex mutex_;
+  std::list<Call> calls_ ABSL_GUARDED_BY(mutex_);  // under way
   std::thread thread_;
 };
 
@@ -93,9 +121,7 @@ absl::StatusOr<std::unique_ptr<WireSender>> WireSender::Connect(
   for (int i = 0; i < options.thread_count; ++i) {
     lanes.push_back(std::make_unique<Lane>(options.deadline));
   }
-  const int connection_count =
-      std::max(options.connection_count, options.thread_count);
-  for (int i = 0; i < connection_count; ++i) {
+  for (int i = 0; i < options.connection_count; ++i) {
     const auto channel = MakeChannel(options.server, credentials);
     if (!channel->WaitForConnected(DeadlineAfter(options.connect_deadline))) {
       return absl::UnavailableError(
@@ -110,6 +136,10 @@ WireSender::WireSender(std::vector<std::unique_ptr<Lane>> lanes)
     : lanes_(std::move(lanes)) {}
 
 WireSender::~WireSender() = default;
+
+void WireSender::Cancel() {
+  for (const std::unique_ptr<Lane>& lane : lanes_) lane->Cancel();
+}
 
 void WireSender::Send(const std::string& method,
                       const grpc::ByteBuffer& request, Done done) {

@@ -21,7 +21,7 @@ namespace attendant {
 struct WireSenderOptions {
   std::string server = "127.0.0.1:7600";  // HOST:PORT
   ClientSecurity security = {};
-  int connection_count = 4;  // taken in turns, >= 1
+  int connection_count = 4;  // taken in turns, >= thread_count
   int thread_count = 1;      // that take answers, >= 1
   absl::Duration connect_deadline = absl::Seconds(10);  // > 0
   absl::Duration deadline = absl::Seconds(10);          // of each call, > 0
@@ -46,6 +46,10 @@ class WireSender {
   // message.
   void Send(const std::string& method, const grpc::ByteBuffer& request,
             Done done);
+
+  // Ends the calls that are under way, with Cancelled but for those that were
+  // answered already.
+  void Cancel();
 
  private:
   class Lane;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "client/connection_flags.h"
 #include "tests/support/status_matchers.h"
 
 namespace attendant {
@@ -11,6 +12,16 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
+
+TEST(ConnectionFlagsTest, AShellTakesThemAsTheyWereGiven) {
+  ConnectionFlags flags;
+  flags.server = "[::1]:7601";
+  EXPECT_EQ(ShellFlags(flags), " --server [::1]:7601");
+  flags.security.ca_path = "a b.pem";
+  flags.token_path = "it's";
+  EXPECT_EQ(ShellFlags(flags), R"( --server [::1]:7601 --ca 'a b.pem')"
+                               R"( --auth-token-file 'it'\''s')");
+}
 
 TEST(FlagsTest, NamesGoBothWays) {
   EXPECT_EQ(ScoreKindFromFlag("scaled_dot"), v1::SCORE_KIND_SCALED_DOT);

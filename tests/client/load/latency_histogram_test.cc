@@ -18,6 +18,9 @@ TEST(LatencyHistogramTest, PercentileIsTheSmallestLatencyThatCoversTheShare) {
   EXPECT_EQ(latencies.AtPercentile(99.99), 1000);
   EXPECT_EQ(latencies.AtPercentile(100), 1000);
   EXPECT_EQ(latencies.AtPercentile(0.01), 1);
+  EXPECT_EQ(latencies.CountAbove(50), 500);
+  EXPECT_EQ(latencies.CountAbove(99.9), 1);
+  EXPECT_EQ(latencies.CountAbove(99.99), 0);
 }
 
 TEST(LatencyHistogramTest, NothingHasNoLatency) {

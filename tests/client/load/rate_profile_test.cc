@@ -101,6 +101,19 @@ TEST(ScheduleTest, PoissonArrivalsHaveTheRateAndSpreadOfTheirProcess) {
   EXPECT_NEAR(sum_square / kCount, 2, 5 * std::sqrt(20.0 / kCount));
 }
 
+TEST(RateProfileTest, WhatComesAfterACutIsGone) {
+  const auto steps = RateProfile::Steps({10, 20}, absl::Seconds(20)).Slices();
+  EXPECT_EQ(CutAt(absl::ZeroDuration(), steps).size(), 0u);
+  EXPECT_EQ(CutAt(absl::Seconds(10), steps).size(), 1u);
+  EXPECT_EQ(CutAt(absl::Seconds(30), steps).size(), 2u);
+  const auto ramp = CutAt(
+      absl::Seconds(5), RateProfile::Ramp(10, 30, absl::Seconds(20)).stages());
+  ASSERT_EQ(ramp.size(), 1u);
+  EXPECT_EQ(ramp[0].duration, absl::Seconds(5));
+  EXPECT_EQ(ramp[0].first_rate, 10);
+  EXPECT_EQ(ramp[0].last_rate, 15);
+}
+
 // In each tenth of the time as many as the integral of the rate says.
 TEST(ScheduleTest, PoissonArrivalsFollowARamp) {
   constexpr int kPieces = 10;

@@ -77,6 +77,24 @@ TEST(FilterOfTest, TheItemPassesWhatIsMadeOfIt) {
   EXPECT_EQ(FilterOf(item, 0), "");
   tags->add_values("new");
   EXPECT_EQ(FilterOf(item, 0), "tags:\"new\"");
+  item.clear_attributes();
+  auto* time = (*item.mutable_attributes())["listed"].mutable_timestamp_value();
+  time->set_seconds(-1);
+  time->set_nanos(1'999);
+  EXPECT_EQ(FilterOf(item, 0), "listed >= \"1969-12-31T23:59:59.000001Z\"");
+}
+
+TEST(FilterOfTest, NoneIsMadeOfATextThatIsLong) {
+  v1::Item item;
+  (*item.mutable_attributes())["text"].set_string_value(
+      std::string(20'000, 'a'));
+  (*item.mutable_attributes())["texts"].mutable_string_list_value()->add_values(
+      std::string(20'000, 'a'));
+  EXPECT_EQ(FilterOf(item, 0), "");
+  (*item.mutable_attributes())["title"].set_string_value("b");
+  for (std::uint64_t draw = 0; draw < 3; ++draw) {
+    EXPECT_EQ(FilterOf(item, draw), "title = \"b\"");
+  }
 }
 
 TEST(WriteRequestTest, ItemsAreOursAndComeBack) {
@@ -123,6 +141,12 @@ TEST(ReadQueriesTest, WhatIsNoRequestIsNamedWithItsLine) {
   std::ofstream(path, std::ios::trunc) << "\n";
   EXPECT_THAT(ReadQueries(path), StatusIs(absl::StatusCode::kInvalidArgument,
                                           HasSubstr("holds no row")));
+}
+
+TEST(ReadQueriesTest, NamesTheEndingsThatItTakes) {
+  EXPECT_THAT(ReadQueries("queries.csv"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr(".npy, .fvecs, .txt nor .jsonl")));
 }
 
 }  // namespace

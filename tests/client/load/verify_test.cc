@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -125,7 +126,8 @@ TEST_F(AnswerCheckerTest, ChecksThatFailUnderLoadAreCountedAndOthersGoOn) {
     }
   }
   // All were made: none is made up for.
-  const VerifyResult result = checker.Finish({v1::AttendRequest()});
+  const VerifyResult result = checker.Finish(
+      [] { return std::optional<v1::AttendRequest>(std::in_place); });
   EXPECT_EQ(result.query_count, 1);
   EXPECT_EQ(result.under_load_count, 1);
   EXPECT_EQ(result.mean_recall, 1);
@@ -137,10 +139,24 @@ TEST_F(AnswerCheckerTest, ChecksThatFailUnderLoadAreCountedAndOthersGoOn) {
 TEST_F(AnswerCheckerTest, ChecksAreMadeUpForUntilOneFails) {
   Start(/*exact_count=*/2);
   AnswerChecker checker(client_.get(), 5, absl::Hours(1));
-  const VerifyResult result = checker.Finish({v1::AttendRequest()});
+  const VerifyResult result = checker.Finish(
+      [] { return std::optional<v1::AttendRequest>(std::in_place); });
   EXPECT_EQ(result.query_count, 2);
   EXPECT_EQ(result.under_load_count, 0);
   EXPECT_EQ(result.failed_count, 1);
+}
+
+TEST_F(AnswerCheckerTest, ChecksAreMadeUpForUntilTheLoadIsStopped) {
+  Start(/*exact_count=*/5);
+  AnswerChecker checker(client_.get(), 5, absl::Hours(1));
+  int left = 3;
+  const VerifyResult result =
+      checker.Finish([&]() -> std::optional<v1::AttendRequest> {
+        if (left-- == 0) return std::nullopt;
+        return v1::AttendRequest();
+      });
+  EXPECT_EQ(result.query_count, 3);
+  EXPECT_EQ(result.failed_count, 0);
 }
 
 }  // namespace

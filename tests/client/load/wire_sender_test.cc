@@ -1,0 +1,105 @@
+#include "client/load/wire_sender.h"
+
+#include <gmock/gmock.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+#include <gtest/gtest.h>
+
+#include <future>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "attendant/v1/attention_service.grpc.pb.h"
+#include "core/base/clock.h"
+#include "tests/support/status_matchers.h"
+
+namespace attendant {
+namespace {
+
+// Answers with nothing, or not before the call is cancelled.
+class EmptyAttention final : public v1::AttentionService::Service {
+ public:
+  explicit EmptyAttention(bool is_silent) : is_silent_(is_silent) {}
+
+  grpc::Status Attend(grpc::ServerContext* context,
+                      const v1::AttendRequest* /*request*/,
+                      v1::AttendResponse* /*response*/) override {
+    while (is_silent_ && !context->IsCancelled()) {
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+    return grpc::Status::OK;
+  }
+
+ private:
+  const bool is_silent_;
+};
+
+// A server, which can go and come back, and a sender to it.
+class WireSenderTest : public ::testing::Test {
+ protected:
+  void StartServer(bool is_silent) {
+    attention_ = std::make_unique<EmptyAttention>(is_silent);
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort(absl::StrCat("127.0.0.1:", port_),
+                             grpc::InsecureServerCredentials(), &port_);
+    builder.RegisterService(attention_.get());
+    server_ = builder.BuildAndStart();
+    ASSERT_NE(server_, nullptr);
+  }
+
+  void Connect() {
+    ASSERT_OK_AND_ASSIGN(
+        sender_,
+        WireSender::Connect({.server = absl::StrCat("127.0.0.1:", port_),
+                             .connection_count = 1}));
+  }
+
+  std::future<absl::Status> Send() {
+    auto answer = std::make_shared<std::promise<absl::Status>>();
+    // An empty message.
+    const grpc::Slice slice;
+    sender_->Send(
+        "/attendant.v1.AttentionService/Attend", grpc::ByteBuffer(&slice, 1),
+        [answer](const absl::Status& status, const grpc::ByteBuffer&) {
+          answer->set_value(status);
+        });
+    return answer->get_future();
+  }
+
+  int port_ = 0;
+  std::unique_ptr<EmptyAttention> attention_;
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<WireSender> sender_;
+};
+
+TEST_F(WireSenderTest, CancelEndsWhatIsUnderWay) {
+  StartServer(/*is_silent=*/true);
+  Connect();
+  std::future<absl::Status> first = Send();
+  std::future<absl::Status> second = Send();
+  sender_->Cancel();
+  EXPECT_TRUE(absl::IsCancelled(first.get()));
+  EXPECT_TRUE(absl::IsCancelled(second.get()));
+}
+
+// gRPC would try again after a second, and then ever more rarely.
+TEST_F(WireSenderTest, SeesTheEndOfAnOutageAtOnce) {
+  StartServer(/*is_silent=*/false);
+  Connect();
+  EXPECT_OK(Send().get());
+  server_.reset();
+  const SteadyTime give_up = SteadyAfter(absl::Minutes(1));
+  while (Send().get().ok() && SteadyNow() < give_up) {
+  }
+  StartServer(/*is_silent=*/false);
+  const SteadyTime back = SteadyNow();
+  while (!Send().get().ok() && SteadyNow() < give_up) {
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  EXPECT_LT(TimeSince(back), absl::Milliseconds(600));
+}
+
+}  // namespace
+}  // namespace attendant
