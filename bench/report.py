@@ -321,12 +321,14 @@ def live_text(result):
               for title, start in (
                   ("a clean stop", result["restart_after_stop"]),
                   ("kill -9", killed))]
-    # Both since 2026-11-28.
+    # Since 2026-11-28.
     date = f", {result['date']}" if "date" in result else ""
-    replayed = (f" The kill came after {killed['stored']:,} items had been "
+    replayed = (f"The kill came after {killed['stored']:,} items had been "
                 f"acknowledged in {result['seconds']:g} s, of which "
                 f"{killed['replayed']:,} were replayed."
-                if "replayed" in killed else "")
+                if "replayed" in killed else
+                "Nothing was written before the kill, and queries did not last "
+                "until a build's end.")
     return "\n".join([
         f"{items:,} items of {result['dimension']} dimensions, "
         f"{result['cores']} cores of {result['processor']}, the generator on "
@@ -339,8 +341,9 @@ def live_text(result):
         f"most {peak / items:.0f}, {peak / keys:.2f} times. By part, bytes an "
         f"item: " + ", ".join(
             f"{part.removesuffix('Bytes')} {size / items:.1f}"
-            for part, size in parts.items()) + "." + replayed, "",
+            for part, size in parts.items()) + ".", "",
         table(["start after", "ready, s", "index ready, s"], starts), "",
+        replayed, "",
         f"Queries at {short(rate)} a second, 40 % of the closed loop's "
         f"{short(result['closed_loop_per_second'])}; {len(rounds)} rounds of "
         f"{result['seconds']:g} s, medians:", "",
@@ -490,7 +493,8 @@ def overload_text(result):
         f"{result['dimension']} dimensions, {result['cores']} cores of "
         f"{result['processor']}, {where}, {rounds} rounds of "
         f"{result['seconds']:g} s a stage, {result['date']}; medians (least to "
-        f"greatest).",
+        f"greatest)." + ("" if knows_refusals else
+                         " What was answered after a stage is counted in it."),
         table(["items", "a query in the server, core ms", "capacity/s",
                "asked, times of it", "answered, % of it",
                "p99, times that at 0.7", "p99 2 s later, times that",
