@@ -123,7 +123,7 @@ class CrashLoopTest : public ::testing::Test {
 };
 
 TEST_F(CrashLoopTest, KilledAtRandomMoments) {
-  const std::int64_t kills = Flag("kills", Short(60));
+  const std::int64_t kills = Flag("kills", Short(100));
   for (std::int64_t i = 0; i < kills && !HasFailure(); ++i) {
     if (i % 5 == 4) {
       KillWhileStarting();

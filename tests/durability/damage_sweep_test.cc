@@ -5,7 +5,8 @@
 // hit is reported, or nothing is missing and nothing is wrong; never a crash.
 // Catalogs whose files were not hit are whole.
 //
-//   damage_sweep_test --places=64     the long form
+//   damage_sweep_test --places=64                 the long forms
+//   damage_sweep_test --flips=10000 --seed=1
 //
 // Sanitizers slow an opening down fivefold: half of the short form there.
 #include <gtest/gtest.h>
@@ -21,7 +22,10 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <random>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -42,7 +46,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kPlaces = 2;
+constexpr std::int64_t kPlaces = kSanitized ? 2 : 4;
+constexpr std::int64_t kFlips = kSanitized ? 5 : 20;
+// What most files begin with, and say what they are by.
+constexpr std::size_t kHeadBytes = 64;
 constexpr std::size_t kSectorBytes = 512;
 // What a child says by its exit status.
 constexpr int kWhole = 10;
@@ -319,6 +326,12 @@ struct Damage {
   std::string bytes;
 };
 
+Damage FlipOf(const std::string& bytes, std::size_t at, std::uint64_t bit) {
+  std::string damaged = bytes;
+  damaged[at] = static_cast<char>(damaged[at] ^ (1 << bit));
+  return {absl::StrCat("bit ", bit, " of byte ", at), std::move(damaged)};
+}
+
 // Of one place of a file.
 std::vector<Damage> DamagesAt(const std::string& bytes, std::size_t at) {
   std::vector<Damage> damages;
@@ -352,6 +365,16 @@ std::string KindOf(const fs::path& file) {
 
 class DamageSweepTest : public ::testing::Test {
  protected:
+  struct File {
+    fs::path path;  // below the data directory
+    std::string bytes;
+    std::vector<std::string> neighbours;  // catalogs that it is none of
+  };
+  struct Counts {
+    int reported = 0;
+    int whole = 0;
+  };
+
   DamageSweepTest()
       : golden_(scratch_ / "golden"),
         older_(scratch_ / "older"),
@@ -367,6 +390,27 @@ class DamageSweepTest : public ::testing::Test {
               }),
               kWhole);
     fs::copy(golden_, copy_, fs::copy_options::recursive);
+  }
+
+  void TearDown() override {
+    for (const auto& [kind, count] : counts_) {
+      printf("%-28s %4d reported, %4d harmless\n", kind.c_str(), count.reported,
+             count.whole);
+    }
+  }
+
+  // All that there is something in, but for the lock: a pid, for people.
+  std::vector<File> Files() {
+    std::vector<File> files;
+    for (const auto& entry : fs::recursive_directory_iterator(golden_)) {
+      if (!entry.is_regular_file() || entry.file_size() == 0) continue;
+      const fs::path path = fs::relative(entry.path(), golden_);
+      if (path.filename() == "LOCK") continue;
+      files.push_back({path, ReadBytes(entry.path()), NeighboursOf(path)});
+    }
+    std::sort(files.begin(), files.end(),
+              [](const File& a, const File& b) { return a.path < b.path; });
+    return files;
   }
 
   // Opening writes to the directory, so that it is made anew each time.
@@ -398,6 +442,21 @@ class DamageSweepTest : public ::testing::Test {
     return neighbours;
   }
 
+  void ExpectNothingWrong(const File& file, const Damage& damage) {
+    Restore();
+    WriteBytes(copy_ / file.path, damage.bytes);
+    const int status = RunInChild([&] {
+      return Inspection(copy_, file.path.string(), file.neighbours).Run();
+    });
+    EXPECT_TRUE(status == kWhole || status == kReported)
+        << file.path << ", " << damage.what << ": " << status;
+    Count(KindOf(file.path), status);
+  }
+
+  void Count(const std::string& kind, int status) {
+    ++(status == kWhole ? counts_[kind].whole : counts_[kind].reported);
+  }
+
   // What is at `path` of the directory `from` comes in the place of `target`.
   void ExpectNothingWrong(const fs::path& from, const fs::path& target) {
     Restore();
@@ -407,7 +466,7 @@ class DamageSweepTest : public ::testing::Test {
         RunInChild([&] { return Inspection(copy_, target, {}).Run(); });
     EXPECT_TRUE(status == kWhole || status == kReported)
         << from << " in place of " << target << ": " << status;
-    ++(status == kWhole ? whole_ : reported_);
+    Count("in the place of another", status);
   }
 
   // The path in the other catalog's directory of this kind; empty if there is
@@ -431,8 +490,7 @@ class DamageSweepTest : public ::testing::Test {
   const fs::path golden_;
   const fs::path older_;
   const fs::path copy_;
-  int whole_ = 0;
-  int reported_ = 0;
+  std::map<std::string, Counts> counts_;  // by kind of file
 };
 
 TEST_F(DamageSweepTest, DamageIsReportedOrHarmless) {
@@ -440,43 +498,43 @@ TEST_F(DamageSweepTest, DamageIsReportedOrHarmless) {
   const bool is_long = places > kPlaces;
   std::size_t turn = 0;
   std::size_t file_count = 0;
-  struct Counts {
-    int reported = 0;
-    int whole = 0;
-  };
-  std::map<std::string, Counts> counts;
-  for (const auto& entry : fs::recursive_directory_iterator(golden_)) {
-    if (!entry.is_regular_file() || entry.file_size() == 0) continue;
-    const fs::path file = fs::relative(entry.path(), golden_);
-    if (file.filename() == "LOCK") continue;  // a pid, for people
-    const std::vector<std::string> neighbours = NeighboursOf(file);
-    const std::string bytes = ReadBytes(entry.path());
-    Counts& count = counts[KindOf(file)];
+  for (const File& file : Files()) {
     ++file_count;
+    const std::size_t size = file.bytes.size();
     for (std::size_t place = 0; place < places; ++place) {
-      const std::size_t at = bytes.size() * place / places;
-      if (place > 0 && at == bytes.size() * (place - 1) / places) continue;
-      std::vector<Damage> damages = DamagesAt(bytes, at);
+      const std::size_t at = size * place / places;
+      if (place > 0 && at == size * (place - 1) / places) continue;
+      std::vector<Damage> damages = DamagesAt(file.bytes, at);
       if (!is_long) {
         // One at each place, in turn; sanitized, at every third.
         if (kSanitized && (file_count + place) % 3 != 0) continue;
         damages = {damages[turn++ % damages.size()]};
       }
-      for (const Damage& damage : damages) {
-        Restore();
-        WriteBytes(copy_ / file, damage.bytes);
-        const int status = RunInChild(
-            [&] { return Inspection(copy_, file.string(), neighbours).Run(); });
-        EXPECT_TRUE(status == kWhole || status == kReported)
-            << file << ", " << damage.what << ": " << status;
-        count.reported += status == kReported;
-        count.whole += status == kWhole;
-      }
+      for (const Damage& damage : damages) ExpectNothingWrong(file, damage);
     }
   }
-  for (const auto& [kind, count] : counts) {
-    printf("%-28s %4d reported, %4d harmless\n", kind.c_str(), count.reported,
-           count.whole);
+}
+
+// At random, and in the long form in each byte that a kind of file begins with.
+TEST_F(DamageSweepTest, AFlippedBitIsReportedOrHarmless) {
+  const std::int64_t flips = Flag("flips", kFlips);
+  const std::int64_t seed = Flag("seed", 1);
+  SCOPED_TRACE(absl::StrCat("seed ", seed));
+  std::mt19937_64 random(static_cast<std::uint64_t>(seed));
+  const std::vector<File> files = Files();
+  const auto flip = [&](const File& file, std::size_t at) {
+    ExpectNothingWrong(file, FlipOf(file.bytes, at, random() % 8));
+  };
+  for (std::int64_t i = 0; i < flips; ++i) {
+    const File& file = files[random() % files.size()];
+    flip(file, random() % file.bytes.size());
+  }
+  if (flips <= kFlips) return;
+  std::set<std::string> kinds;
+  for (const File& file : files) {
+    if (!kinds.insert(KindOf(file.path)).second) continue;
+    const std::size_t head = std::min(kHeadBytes, file.bytes.size());
+    for (std::size_t at = 0; at < head; ++at) flip(file, at);
   }
 }
 
@@ -499,9 +557,9 @@ TEST_F(DamageSweepTest, AnotherFileInItsPlaceIsReportedOrHarmless) {
       ExpectNothingWrong(golden_ / twin, path);
     }
   }
-  printf("%d reported, %d harmless\n", reported_, whole_);
-  EXPECT_GT(reported_, 5);
-  EXPECT_GT(whole_, 5);
+  const Counts& count = counts_["in the place of another"];
+  EXPECT_GT(count.reported, 5);
+  EXPECT_GT(count.whole, 5);
 }
 
 TEST_F(DamageSweepTest, WithoutDamageAllIsWhole) {

@@ -1,10 +1,14 @@
 // One call to the disk fails, at each place of a fixed history: no write is
 // acknowledged that is not durable, reads go on, writes go on by themselves
 // once the disk is well, and after a restart nothing is lost.
+//
+//   disk_fault_test --points=500     the long form: each call of longer
+//                                    histories, so many at least
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rocksdb/write_batch.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -25,6 +29,7 @@
 #include "core/storage/database.h"
 #include "tests/durability/faulty_file_system.h"
 #include "tests/durability/flags.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/stored_items.h"
@@ -35,7 +40,33 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr int kWrites = 8;
+bool IsLong() { return Flag("points", 0) > 0; }
+
+int WriteCount() { return IsLong() ? 16 : 8; }
+
+class DiskFaultTest : public ::testing::Test {
+ protected:
+  // All of them, unless a filter left some tests out.
+  static void TearDownTestSuite() {
+    RecordProperty("points", point_count_);
+    std::printf("%d points\n", point_count_);
+    const auto& all = *::testing::UnitTest::GetInstance();
+    if (all.test_to_run_count() == all.total_test_count()) {
+      EXPECT_GE(point_count_, Flag("points", Short(200)));
+    }
+  }
+
+  // So many places at which a call failed.
+  static void CountPoints(int count, int least) {
+    EXPECT_GE(count, least);
+    point_count_ += count;
+  }
+
+ private:
+  static int point_count_;
+};
+
+int DiskFaultTest::point_count_ = 0;
 
 CatalogSchema SchemaOf(IndexKind index_kind) {
   CatalogSchema schema;
@@ -170,7 +201,9 @@ bool FailOneWrite(const FileFault& fault) {
   for (int i = 0; i < 3; ++i) EXPECT_OK(catalog.Write());
   catalog.files().Inject(fault);
   absl::Status failed;
-  for (int i = 0; i < kWrites && failed.ok(); ++i) failed = catalog.Write();
+  for (int i = 0; i < WriteCount() && failed.ok(); ++i) {
+    failed = catalog.Write();
+  }
   const bool befell = catalog.files().befell();
   // The mark of what was acknowledged may fail: the next one makes up for it.
   EXPECT_TRUE(befell || failed.ok()) << failed;
@@ -185,19 +218,19 @@ bool FailOneWrite(const FileFault& fault) {
   return befell;
 }
 
-TEST(DiskFaultTest, AFailedWriteIsNotAcknowledgedAndNotTheEnd) {
+TEST_F(DiskFaultTest, AFailedWriteIsNotAcknowledgedAndNotTheEnd) {
   int befell = 0;
   for (const FileCall call : {FileCall::kWrite, FileCall::kSync}) {
     for (const FileFault::Kind kind :
          {FileFault::Kind::kFail, FileFault::Kind::kNoSpace,
           FileFault::Kind::kNoRights, FileFault::Kind::kShorten}) {
-      for (int nth = 1; nth <= kWrites; ++nth) {
+      for (int nth = 1; nth <= WriteCount(); ++nth) {
         befell += FailOneWrite({kind, call, nth, "/items/"});
         if (HasFailure()) return;
       }
     }
   }
-  EXPECT_GE(befell, 30);
+  CountPoints(befell, 30);
 }
 
 // A write fails, and so does taking it back. Returns false if that has no such
@@ -209,6 +242,7 @@ bool FailOneRecovery(const FileFault& fault) {
   for (int i = 0; i < 3; ++i) EXPECT_OK(catalog.Write());
   catalog.files().Inject({FileFault::Kind::kFail, FileCall::kSync, 1, ".log"});
   EXPECT_FALSE(catalog.Write().ok());
+  catalog.files().InjectNothing();  // that one is not to count
   catalog.files().Inject(fault);
   const absl::Status failed = catalog.Write();
   const bool befell = catalog.files().befell();
@@ -217,12 +251,12 @@ bool FailOneRecovery(const FileFault& fault) {
   return befell;
 }
 
-TEST(DiskFaultTest, AFailedRecoveryIsTriedAgain) {
+TEST_F(DiskFaultTest, AFailedRecoveryIsTriedAgain) {
   int befell = 0;
   for (const FileCall call :
        {FileCall::kOpen, FileCall::kCreate, FileCall::kWrite, FileCall::kSync,
         FileCall::kRename}) {
-    for (int nth = 1; nth <= 12; ++nth) {
+    for (int nth = 1; IsLong() || nth <= 12; ++nth) {
       if (!FailOneRecovery({FileFault::Kind::kFail, call, nth, "/items/"})) {
         break;
       }
@@ -230,10 +264,10 @@ TEST(DiskFaultTest, AFailedRecoveryIsTriedAgain) {
       if (HasFailure()) return;
     }
   }
-  EXPECT_GE(befell, 15);
+  CountPoints(befell, 15);
 }
 
-TEST(DiskFaultTest, WithoutRightsWritesWaitAndReadsGoOn) {
+TEST_F(DiskFaultTest, WithoutRightsWritesWaitAndReadsGoOn) {
   FaultyCatalog catalog;
   ASSERT_OK(catalog.Open());
   for (int i = 0; i < 3; ++i) ASSERT_OK(catalog.Write());
@@ -253,7 +287,7 @@ TEST(DiskFaultTest, WithoutRightsWritesWaitAndReadsGoOn) {
 }
 
 // The log of the list of catalogs may have it, for the next start to find.
-TEST(DiskFaultTest, ADeletionThatFailedTakesNoLaterWriteAlong) {
+TEST_F(DiskFaultTest, ADeletionThatFailedTakesNoLaterWriteAlong) {
   FaultyCatalog catalog;
   ASSERT_OK(catalog.Open());
   ASSERT_OK(catalog.Write());
@@ -310,7 +344,7 @@ class FaultyDatabase {
 };
 
 // What has no sequence, as text encoders, is taken back like what has.
-TEST(DiskFaultTest, AFailedWriteWithoutSequenceIsTakenBack) {
+TEST_F(DiskFaultTest, AFailedWriteWithoutSequenceIsTakenBack) {
   FaultyDatabase database;
   ASSERT_OK(database.Write("first", 1));
   database.FailWrite("failed", std::nullopt);
@@ -327,7 +361,7 @@ TEST(DiskFaultTest, AFailedWriteWithoutSequenceIsTakenBack) {
 }
 
 // What is damaged before the write that failed was acknowledged.
-TEST(DiskFaultTest, ADamagedLogIsNotCut) {
+TEST_F(DiskFaultTest, ADamagedLogIsNotCut) {
   FaultyDatabase database;
   for (int i = 1; i <= 3; ++i) {
     ASSERT_OK(database.Write(absl::StrCat("key", i), i));
@@ -350,7 +384,7 @@ TEST(DiskFaultTest, ADamagedLogIsNotCut) {
   EXPECT_TRUE(value.has_value());
 }
 
-TEST(DiskFaultTest, ReadsThatAreUnderWayPutARecoveryOff) {
+TEST_F(DiskFaultTest, ReadsThatAreUnderWayPutARecoveryOff) {
   FaultyDatabase database;
   ASSERT_OK(database.Write("first", 1));
   database.FailWrite("failed", 2);
@@ -408,18 +442,19 @@ bool FailOneOpen(const FileFault& fault) {
   return befell;
 }
 
-TEST(DiskFaultTest, AFailedStartLosesNothing) {
+TEST_F(DiskFaultTest, AFailedStartLosesNothing) {
   int befell = 0;
   for (const FileCall call :
        {FileCall::kOpen, FileCall::kCreate, FileCall::kWrite, FileCall::kSync,
         FileCall::kRename, FileCall::kRemove}) {
-    for (int nth = 1; nth <= 40; nth += nth < 8 ? 1 : 5) {
+    for (int nth = 1; IsLong() || nth <= 40;
+         nth += IsLong() || nth < 8 ? 1 : 5) {
       if (!FailOneOpen({FileFault::Kind::kFail, call, nth, ""})) break;
       ++befell;
       if (HasFailure()) return;
     }
   }
-  EXPECT_GE(befell, 30);
+  CountPoints(befell, 30);
 }
 
 constexpr FileCall kCalls[] = {FileCall::kOpen, FileCall::kCreate,
@@ -430,7 +465,7 @@ constexpr FileFault::Kind kKinds[] = {FileFault::Kind::kFail,
                                       FileFault::Kind::kShorten};
 
 // Each second call, or under a sanitizer each sixth.
-constexpr int kStep = Short(2) == 2 ? 2 : 6;
+int Step() { return IsLong() ? 1 : kSanitized ? 6 : 2; }
 
 // Runs `fail_one` with each fault of the files under a path, until the history
 // has no such call. Returns how many there were.
@@ -442,7 +477,7 @@ int FailEach(const std::string& path_part, bool (*fail_one)(const FileFault&)) {
       if (kind == FileFault::Kind::kShorten && call != FileCall::kWrite) {
         continue;
       }
-      for (int nth = 1; nth < 30; nth += kStep) {
+      for (int nth = 1; IsLong() || nth < 30; nth += Step()) {
         if (!fail_one({kind, call, nth, path_part})) break;
         ++befell;
         if (::testing::Test::HasFailure()) return befell;
@@ -505,7 +540,7 @@ class HoldingFileSystem : public FaultyFileSystem {
   bool is_waiting_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-TEST(DiskFaultTest, FiguresDoNotWaitForARecovery) {
+TEST_F(DiskFaultTest, FiguresDoNotWaitForARecovery) {
   const ScratchDirectory directory;
   const std::string path = directory / "data";
   const auto files = std::make_shared<HoldingFileSystem>(path, /*seed=*/1);
@@ -533,7 +568,7 @@ TEST(DiskFaultTest, FiguresDoNotWaitForARecovery) {
   EXPECT_TRUE(shop.snapshot()->Find("item102"));
 }
 
-TEST(DiskFaultTest, SegmentsThatCantBeReadAreNotThrownAway) {
+TEST_F(DiskFaultTest, SegmentsThatCantBeReadAreNotThrownAway) {
   FaultyCatalog catalog(IndexKind::kIvf);
   ASSERT_OK(catalog.Open());
   for (int i = 0; i < 30; ++i) ASSERT_OK(catalog.Write());
@@ -594,8 +629,8 @@ bool FailOneSave(const FileFault& fault) {
   return befell;
 }
 
-TEST(DiskFaultTest, SegmentsThatCouldNotBeSavedAreMadeAgain) {
-  EXPECT_GE(FailEach("/segments/", FailOneSave), Short(15));
+TEST_F(DiskFaultTest, SegmentsThatCouldNotBeSavedAreMadeAgain) {
+  CountPoints(FailEach("/segments/", FailOneSave), Short(15));
 }
 
 bool FailOneSnapshot(const FileFault& fault) {
@@ -625,8 +660,8 @@ bool FailOneSnapshot(const FileFault& fault) {
   return befell;
 }
 
-TEST(DiskFaultTest, ASnapshotThatCouldNotBeMadeIsNotThere) {
-  EXPECT_GE(FailEach("/snapshots/", FailOneSnapshot), Short(20));
+TEST_F(DiskFaultTest, ASnapshotThatCouldNotBeMadeIsNotThere) {
+  CountPoints(FailEach("/snapshots/", FailOneSnapshot), Short(20));
 }
 
 bool FailOneRestore(const FileFault& fault) {
@@ -658,8 +693,8 @@ bool FailOneRestore(const FileFault& fault) {
   return befell;
 }
 
-TEST(DiskFaultTest, ARestoreThatFailedChangesNothing) {
-  EXPECT_GE(FailEach("/items/", FailOneRestore), Short(25));
+TEST_F(DiskFaultTest, ARestoreThatFailedChangesNothing) {
+  CountPoints(FailEach("/items/", FailOneRestore), Short(25));
 }
 
 }  // namespace
