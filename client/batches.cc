@@ -2,12 +2,14 @@
 
 #include <algorithm>
 
+#include "client/grpc_status.h"
 #include "core/base/status.h"
 
 namespace attendant {
 namespace {
 
 bool IsOfTooMany(const absl::Status& status) {
+  if (ReasonOf(status) == kMessageTooLarge) return true;
   if (ReasonOf(status) != kOverLimit) return false;
   const auto field = FieldOf(status);
   // Of no field: the reply.
@@ -18,11 +20,11 @@ bool IsOfTooMany(const absl::Status& status) {
 
 absl::Status SendInBatches(
     std::int64_t count,
-    absl::FunctionRef<absl::Status(std::int64_t begin, std::int64_t end)>
+    absl::FunctionRef<absl::Status(std::int64_t begin, std::int64_t& end)>
         send) {
   std::int64_t size = kMaxBatchSize;
   for (std::int64_t begin = 0; begin < count;) {
-    const std::int64_t end = std::min(count, begin + size);
+    std::int64_t end = std::min(count, begin + size);
     const absl::Status status = send(begin, end);
     if (status.ok()) {
       begin = end;

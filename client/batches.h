@@ -13,12 +13,14 @@ namespace attendant {
 inline constexpr std::int64_t kMaxBatchSize = 256;
 
 // Calls `send` for [begin, end) after [begin, end) of the numbers in [0,
-// count), each at most kMaxBatchSize long. A batch that is refused as more
-// `items` or `ids`, or as more of a reply, than the server takes is halved, and
-// so are all after it. The first other error ends it.
+// count), each at most kMaxBatchSize long; `send` may end one sooner, by an
+// `end` that is less, but not of nothing. A batch that is refused as more
+// `items` or `ids`, or as more of a message, than the server takes is halved,
+// and so are all after it. The first other error ends it.
 absl::Status SendInBatches(
     std::int64_t count,
-    absl::FunctionRef<absl::Status(std::int64_t begin, std::int64_t end)> send);
+    absl::FunctionRef<absl::Status(std::int64_t begin, std::int64_t& end)>
+        send);
 
 }  // namespace attendant
 

@@ -71,6 +71,15 @@ google::rpc::Status DetailsOf(const absl::Status& status) {
 
 absl::Status FromGrpcStatus(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
+  if (status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED &&
+      absl::StrContains(status.error_message(), "message larger than max")) {
+    return StatusWithReason(
+        absl::StatusCode::kResourceExhausted,
+        absl::StrCat("more than the server takes in a message (attendantd "
+                     "--max-message-bytes): ",
+                     status.error_message()),
+        kMessageTooLarge);
+  }
   google::rpc::Status details;
   if (!details.ParseFromString(status.error_details())) details.Clear();
   details.set_code(static_cast<int>(status.error_code()));

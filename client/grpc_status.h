@@ -5,14 +5,18 @@
 #include <grpcpp/support/status.h>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "google/rpc/status.pb.h"
 
 namespace attendant {
 
-// The same code and message. Of the google.rpc details, the first field of
-// BadRequest comes back from FieldOf, the reason of ErrorInfo from ReasonOf,
-// and the delay of RetryInfo is appended to the message. Details that can't be
-// read are left out of these.
+// The reason of a refusal by gRPC itself: the server takes no message so large.
+inline constexpr absl::string_view kMessageTooLarge = "MESSAGE_TOO_LARGE";
+
+// The same code and message, but for kMessageTooLarge, whose message says more.
+// Of the google.rpc details, the first field of BadRequest comes back from
+// FieldOf, the reason of ErrorInfo from ReasonOf, and the delay of RetryInfo is
+// appended to the message. Details that can't be read are left out of these.
 absl::Status FromGrpcStatus(const grpc::Status& status);
 
 // The same for an outcome inside a reply, as of a batch or an import.

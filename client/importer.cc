@@ -10,6 +10,12 @@
 #include "core/base/status.h"
 
 namespace attendant {
+namespace {
+
+// Any server takes so much.
+constexpr std::int64_t kLeastMessageBytes = 64 << 10;
+
+}  // namespace
 
 // The gRPC side: one read is always under way, and at most one write. A hold
 // keeps the stream open between writes; it is removed when the server has ended
@@ -53,6 +59,15 @@ class Importer::Stream
     request_ = std::move(message);
     StartWrite(&request_);
     return absl::OkStatus();
+  }
+
+  // Waits until all that was sent is acknowledged.
+  absl::Status AwaitAcknowledgement() {
+    MutexLock lock(&mutex_);
+    while (!read_ended_ && !in_flight_.empty()) {
+      ATTENDANT_RETURN_IF_ERROR(WaitForChange());
+    }
+    return read_ended_ ? EndStatus() : absl::OkStatus();
   }
 
   // Says that all is sent, and waits for the end.
@@ -194,7 +209,11 @@ class Importer::Stream
 
 Importer::Importer(v1::ItemService::Stub* stub, const std::string& catalog,
                    const ImportOptions& options)
-    : options_(options), stream_(std::make_unique<Stream>(stub, options)) {
+    : stub_(stub),
+      catalog_(catalog),
+      options_(options),
+      stream_(std::make_unique<Stream>(stub, options)),
+      taken_bytes_(kLeastMessageBytes) {
   batch_.set_catalog(catalog);
 }
 
@@ -202,26 +221,60 @@ Importer::~Importer() = default;
 
 absl::Status Importer::Send() {
   batch_bytes_ = 0;
-  return stream_->Send(std::exchange(batch_, {}));
+  v1::ImportItemsRequest message = std::exchange(batch_, {});
+  const auto bytes = static_cast<std::int64_t>(message.ByteSizeLong());
+  if (bytes <= taken_bytes_) return stream_->Send(std::move(message));
+  // One that may be too large is alone in flight: what became of the others is
+  // then known.
+  ATTENDANT_RETURN_IF_ERROR(stream_->AwaitAcknowledgement());
+  ATTENDANT_RETURN_IF_ERROR(stream_->Send(message));
+  const absl::Status status = stream_->AwaitAcknowledgement();
+  if (ReasonOf(status) == kMessageTooLarge) {
+    if (message.items_size() > 1) {
+      options_.batch_bytes = bytes / 2;
+      return SendAgain(std::move(message));
+    }
+    return PrefixField(
+        status, absl::StrCat("item '", message.items(0).id(), "' takes "));
+  }
+  if (status.ok()) taken_bytes_ = bytes;
+  return status;
 }
 
-absl::Status Importer::Add(v1::Item item) {
+absl::Status Importer::SendAgain(v1::ImportItemsRequest refused) {
+  failures_before_ = TakeFailures();
+  progress_before_ = progress();
+  stream_ = std::make_unique<Stream>(stub_, options_);
+  batch_.set_catalog(catalog_);
+  for (v1::Item& item : *refused.mutable_items()) {
+    ATTENDANT_RETURN_IF_ERROR(Append(std::move(item)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Importer::Append(v1::Item item) {
   const auto bytes = static_cast<std::int64_t>(item.ByteSizeLong());
-  if (batch_.items_size() > 0 &&
-      (batch_.items_size() >= options_.batch_item_count ||
-       batch_bytes_ + bytes > options_.batch_bytes)) {
+  // What was refused leaves some of itself.
+  while (batch_.items_size() > 0 &&
+         (batch_.items_size() >= options_.batch_item_count ||
+          batch_bytes_ + bytes > options_.batch_bytes)) {
     ATTENDANT_RETURN_IF_ERROR(Send());
   }
   batch_.set_if_absent(options_.if_absent);
   *batch_.add_items() = std::move(item);
   batch_bytes_ += bytes;
+  return absl::OkStatus();
+}
+
+absl::Status Importer::Add(v1::Item item) {
+  ATTENDANT_RETURN_IF_ERROR(Append(std::move(item)));
   ++added_count_;
   return absl::OkStatus();
 }
 
 absl::Status Importer::Finish() {
   // The first message names the catalog, and is due even without items.
-  if (batch_.items_size() > 0 || !batch_.catalog().empty()) {
+  while (batch_.items_size() > 0 || !batch_.catalog().empty()) {
     ATTENDANT_RETURN_IF_ERROR(Send());
   }
   return stream_->Finish();
@@ -230,11 +283,23 @@ absl::Status Importer::Finish() {
 ImportProgress Importer::progress() const {
   ImportProgress progress = stream_->progress();
   progress.added_count = added_count_;
+  progress.acknowledged_count += progress_before_.acknowledged_count;
+  progress.stored_count += progress_before_.stored_count;
+  progress.refused_count += progress_before_.refused_count;
+  if (progress.snapshot_token.empty()) {
+    progress.snapshot_token = progress_before_.snapshot_token;
+  }
   return progress;
 }
 
 std::vector<v1::ImportFailure> Importer::TakeFailures() {
-  return stream_->TakeFailures();
+  std::vector<v1::ImportFailure> failures = std::exchange(failures_before_, {});
+  for (v1::ImportFailure& failure : stream_->TakeFailures()) {
+    failure.set_item_index(failure.item_index() +
+                           progress_before_.acknowledged_count);
+    failures.push_back(std::move(failure));
+  }
+  return failures;
 }
 
 }  // namespace attendant

@@ -15,7 +15,8 @@
 namespace attendant {
 
 struct ImportOptions {
-  // A message is sent when it holds so many items or bytes.
+  // A message is sent when it holds so many items or bytes, or as many bytes as
+  // the server takes (attendantd --max-message-bytes), if that is less.
   std::int64_t batch_item_count = 1024;
   std::int64_t batch_bytes = 512 << 10;
   // Messages sent and not yet acknowledged, >= 1. More hide latency and hold
@@ -44,9 +45,11 @@ class Importer {
  public:
   ~Importer();
 
-  // Adds an item; blocks while too much is in flight. After an error of the
-  // stream all calls return that error, and progress() says what is known to be
-  // stored.
+  // Adds an item; blocks while too much is in flight, and while a message that
+  // is larger than all before it is. One that the server refuses for its size
+  // is sent again in smaller ones; ResourceExhausted naming the item if it
+  // holds but one. After an error of the stream all calls return that error,
+  // and progress() says what is known to be stored.
   absl::Status Add(v1::Item item);
 
   // Sends what is left and waits for the last acknowledgement. At most once.
@@ -63,10 +66,18 @@ class Importer {
 
   Importer(v1::ItemService::Stub* stub, const std::string& catalog,
            const ImportOptions& options);
+  absl::Status Append(v1::Item item);
   absl::Status Send();
+  absl::Status SendAgain(v1::ImportItemsRequest refused);
 
-  const ImportOptions options_;
-  const std::unique_ptr<Stream> stream_;
+  v1::ItemService::Stub* const stub_;
+  const std::string catalog_;
+  ImportOptions options_;  // batch_bytes shrinks to what the server takes
+  std::unique_ptr<Stream> stream_;
+  // Of the streams before.
+  ImportProgress progress_before_;
+  std::vector<v1::ImportFailure> failures_before_;
+  std::int64_t taken_bytes_;  // the largest message that the server took
   v1::ImportItemsRequest batch_;
   std::int64_t batch_bytes_ = 0;
   std::int64_t added_count_ = 0;

@@ -15,6 +15,7 @@
 #include "client/commands/import_rows.h"
 #include "client/error_json.h"
 #include "client/format/progress.h"
+#include "client/importer.h"
 #include "client/wire_vector.h"
 #include "core/base/status.h"
 
@@ -141,12 +142,19 @@ absl::Status UpdateFromFile(const UpdateItemsFlags& flags,
   std::int64_t first_row = 0;  // of what is sent
   const absl::Status status = SendInBatches(
       rows->row_count(),
-      [&](std::int64_t begin, std::int64_t end) -> absl::Status {
+      [&](std::int64_t begin, std::int64_t& end) -> absl::Status {
         first_row = begin;
         v1::BatchUpdateItemsRequest request;
         request.set_catalog(flags.catalog);
+        std::int64_t bytes = 0;
         for (std::int64_t row = begin; row < end; ++row) {
-          ATTENDANT_ASSIGN_OR_RETURN(*request.add_items(), rows->ReadItem(row));
+          ATTENDANT_ASSIGN_OR_RETURN(v1::Item item, rows->ReadItem(row));
+          bytes += static_cast<std::int64_t>(item.ByteSizeLong());
+          if (row > begin && bytes > ImportOptions().batch_bytes) {
+            end = row;
+            break;
+          }
+          *request.add_items() = std::move(item);
         }
         ATTENDANT_ASSIGN_OR_RETURN(const auto response,
                                    client->BatchUpdateItems(request));
@@ -233,10 +241,9 @@ void AddItemsUpdateCommand(CLI::App& items, Context& context) {
       "  attendant items update shop 85123A 71053 --unset retired\n"
       "  attendant items update shop 85123A --set price=3 --if-sequence 12\n"
       "  attendant items update shop --attributes prices.jsonl\n\n"
-      "All of the items are changed or none, and from a file 256 at a time: "
-      "one "
-      "that does not exist\n"
-      "is an error.");
+      "All of the items are changed or none, and from a file up to 256 at a "
+      "time: one that does not\n"
+      "exist is an error.");
   command->final_callback([flags, &context] {
     if (!flags->attributes.empty()) {
       context.Run([&](const Context& c) { return UpdateFromFile(*flags, c); });

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/grpc_status.h"
 #include "core/base/status.h"
 #include "tests/support/status_matchers.h"
 
@@ -60,6 +61,31 @@ TEST(BatchesTest, AReplyThatWouldBeTooLargeHalvesThemToo) {
     return absl::OkStatus();
   }));
   EXPECT_EQ(greatest, 8);
+}
+
+TEST(BatchesTest, AMessageThatIsTooLargeHalvesThemAsMuchAsItHeld) {
+  Batches taken;
+  ASSERT_OK(SendInBatches(30, [&](std::int64_t begin, std::int64_t& end) {
+    end = std::min(end, begin + 12);
+    if (end - begin > 6) {
+      return StatusWithReason(absl::StatusCode::kResourceExhausted,
+                              "more than the server takes", kMessageTooLarge);
+    }
+    taken.emplace_back(begin, end);
+    return absl::OkStatus();
+  }));
+  EXPECT_THAT(taken, ElementsAre(Pair(0, 6), Pair(6, 12), Pair(12, 18),
+                                 Pair(18, 24), Pair(24, 30)));
+}
+
+TEST(BatchesTest, MayEndSooner) {
+  Batches taken;
+  ASSERT_OK(SendInBatches(5, [&](std::int64_t begin, std::int64_t& end) {
+    end = std::min(end, begin + 2);
+    taken.emplace_back(begin, end);
+    return absl::OkStatus();
+  }));
+  EXPECT_THAT(taken, ElementsAre(Pair(0, 2), Pair(2, 4), Pair(4, 5)));
 }
 
 TEST(BatchesTest, OtherErrorsEndThem) {

@@ -12,10 +12,12 @@
 #include <algorithm>
 #include <future>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/grpc_status.h"
 #include "client/importer.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
@@ -201,12 +203,13 @@ class FakeItems : public v1::ItemService::Service {
 
 class ClientTest : public ::testing::Test {
  protected:
-  ClientTest() : flaky_(2), catalogs_(flaky_), models_(flaky_), items_(flaky_) {
+  explicit ClientTest(int max_message_bytes = 16 << 20)
+      : flaky_(2), catalogs_(flaky_), models_(flaky_), items_(flaky_) {
     grpc::ServerBuilder builder;
     int port = 0;
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
                              &port);
-    builder.SetMaxReceiveMessageSize(16 << 20);
+    builder.SetMaxReceiveMessageSize(max_message_bytes);
     builder.RegisterService(&catalogs_);
     builder.RegisterService(&models_);
     builder.RegisterService(&items_);
@@ -433,6 +436,60 @@ TEST_F(ClientTest, ImportMessagesStayBelowTheirBytes) {
   }
   ASSERT_OK(importer->Finish());
   EXPECT_THAT(items_.message_sizes(), ElementsAre(3, 3, 3, 1));
+}
+
+// Of a server that takes the least that one may.
+class SmallMessagesTest : public ClientTest {
+ protected:
+  SmallMessagesTest() : ClientTest(64 << 10) {}
+
+  static v1::Item ItemOf(const std::string& id, std::size_t bytes) {
+    v1::Item item = Item(id);
+    item.set_opaque_value(std::string(bytes, 'x'));
+    return item;
+  }
+};
+
+TEST_F(SmallMessagesTest, ImportsAreSentInSmallerOnes) {
+  const auto importer = client_->StartImport("shop", {.batch_item_count = 50});
+  // Messages of 50 small items and of 50 large ones, in turns.
+  for (int i = 0; i < 300; ++i) {
+    ASSERT_OK(importer->Add(
+        ItemOf(i % 70 == 0 ? "bad" : "good", i / 50 % 2 == 0 ? 10 : 3000)));
+  }
+  ASSERT_OK(importer->Finish());
+  const ImportProgress progress = importer->progress();
+  EXPECT_EQ(progress.added_count, 300);
+  EXPECT_EQ(progress.acknowledged_count, 300);
+  EXPECT_EQ(progress.stored_count, 295);
+  EXPECT_EQ(progress.refused_count, 5);
+  std::vector<std::int64_t> refused;
+  for (const auto& failure : importer->TakeFailures()) {
+    refused.push_back(failure.item_index());
+  }
+  EXPECT_THAT(refused, ElementsAre(0, 70, 140, 210, 280));
+  // None came twice.
+  const std::vector<int> sizes = items_.message_sizes();
+  EXPECT_EQ(std::accumulate(sizes.begin(), sizes.end(), 0), 300);
+}
+
+TEST_F(SmallMessagesTest, AnItemThatIsTooLargeIsNamed) {
+  const auto importer = client_->StartImport("shop", {});
+  ASSERT_OK(importer->Add(ItemOf("small", 10)));
+  ASSERT_OK(importer->Add(ItemOf("large", 70'000)));
+  EXPECT_THAT(importer->Finish(),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       AllOf(HasSubstr("item 'large' takes more than"),
+                             HasSubstr("--max-message-bytes"))));
+  EXPECT_EQ(importer->progress().stored_count, 1);
+}
+
+TEST_F(SmallMessagesTest, AWriteThatIsTooLargeHasItsReason) {
+  flaky_.Fail(0);
+  v1::BatchUpsertItemsRequest request;
+  *request.add_items() = ItemOf("large", 70'000);
+  EXPECT_EQ(ReasonOf(client_->BatchUpsertItems(request).status()),
+            kMessageTooLarge);
 }
 
 TEST_F(ClientTest, AnEmptyImportStillNamesItsCatalog) {
