@@ -133,6 +133,17 @@ std::string PartitionSentence(double log_partition,
   return absl::StrCat(value, range, " (", FlagOf(interval.method()), ").");
 }
 
+// Where a count lies, in brackets; nothing if it is exact.
+std::string RangeText(const v1::Interval& interval) {
+  if (interval.method() != v1::MASS_METHOD_BOUND &&
+      interval.method() != v1::MASS_METHOD_ESTIMATE) {
+    return "";
+  }
+  return absl::StrCat(" (", FlagOf(interval.method()), ", ",
+                      FormatCount(std::llround(interval.lower_bound())), " to ",
+                      FormatCount(std::llround(interval.upper_bound())), ")");
+}
+
 std::string MassSentence(const v1::AttendResponse& response, bool hard) {
   const int count = response.items_size();
   const std::string these = hard || count == 1
@@ -169,7 +180,7 @@ std::string MassSentence(const v1::AttendResponse& response, bool hard) {
     absl::StrAppend(&text, " Effective items: ",
                     FormatCount(std::llround(response.effective_item_count())),
                     " of ", FormatCount(response.stats().eligible_count()),
-                    ".");
+                    RangeText(response.effective_item_count_interval()), ".");
   }
   if (response.has_log_partition_interval()) {
     absl::StrAppend(&text, " ",

@@ -159,6 +159,7 @@ void AttentionState::AddUnkept(const SoftmaxPartition& rows,
   const float old_max = partition_.max;
   const bool was_empty = partition_.count == 0;
   partition_.Merge(rows);
+  unkept_.Merge(rows);
   if (pooled_.empty()) return;
   if (!was_empty) {
     Scale(std::exp(double{old_max} - partition_.max), pooled_);

@@ -77,6 +77,8 @@ class AttentionState {
     return static_cast<std::int64_t>(pooled_.size());
   }
   const SoftmaxPartition& partition() const { return partition_; }
+  // Of these, what AddUnkept added.
+  const SoftmaxPartition& unkept() const { return unkept_; }
   const TopK& top() const { return top_; }
   // Weighted mean of the values, value_dim entries; zero while count == 0.
   std::vector<float> PooledValue() const;
@@ -86,6 +88,7 @@ class AttentionState {
   void Pool(std::span<const float* const> values);
 
   SoftmaxPartition partition_;
+  SoftmaxPartition unkept_;
   TopK top_;
   std::vector<double> pooled_;  // sum of e x value
   std::vector<float> exps_;     // scratch, when pooling

@@ -15,6 +15,7 @@
 #include "core/catalog/pool.h"
 #include "core/catalog/pooled_deviation.h"
 #include "core/catalog/scored_rows.h"
+#include "core/catalog/spread.h"
 #include "core/catalog/weigh.h"
 
 namespace attendant {
@@ -360,10 +361,11 @@ class Answerer {
           error.method, *attention.log_partition + error.below,
           *attention.log_partition + error.above};
     }
-    if (scans_[head].complete) {
-      attention.entropy = partition.Entropy();
-      attention.effective_item_count = partition.EffectiveCount();
-    }
+    const AttentionSpread spread = SpreadOf(scans_[head], error);
+    attention.entropy = spread.entropy;
+    attention.entropy_interval = spread.entropy_interval;
+    attention.effective_item_count = spread.effective_count;
+    attention.effective_item_count_interval = spread.effective_count_interval;
     attention.shortlist_mass = masses_->InHead(shortlisted_, head);
     attention.returned_mass = masses_->InHead(returned_partitions_, head);
   }

@@ -122,8 +122,8 @@ struct Mass {
   double upper_bound = 0;
 };
 
-// Where a log partition lies.
-struct LogPartitionInterval {
+// Where a number lies.
+struct Interval {
   MassMethod method = MassMethod::kExact;
   double lower_bound = 0;
   double upper_bound = 0;
@@ -143,9 +143,11 @@ struct HeadAnswer {
   ScoreKind score_kind = ScoreKind::kDot;
   double temperature = 1;
   std::optional<double> log_partition;
-  std::optional<LogPartitionInterval> log_partition_interval;
+  std::optional<Interval> log_partition_interval;
   std::optional<double> entropy;
+  std::optional<Interval> entropy_interval;
   std::optional<double> effective_item_count;
+  std::optional<Interval> effective_item_count_interval;
   Mass returned_mass;
   Mass shortlist_mass;
   // The value pooled by this head, through W_V; empty if nothing is pooled.
@@ -173,9 +175,11 @@ struct AttendAnswer {
   Mass shortlist_mass;
   // Of one head; of several, see heads.
   std::optional<double> log_partition;
-  std::optional<LogPartitionInterval> log_partition_interval;
+  std::optional<Interval> log_partition_interval;
   std::optional<double> entropy;
+  std::optional<Interval> entropy_interval;
   std::optional<double> effective_item_count;
+  std::optional<Interval> effective_item_count_interval;
   std::vector<ItemId> unknown_example_ids;
   double temperature = 1;
   ScoreKind score_kind = ScoreKind::kDot;

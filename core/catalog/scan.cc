@@ -129,6 +129,7 @@ class Scanner {
       NoteMass(stats);
     }
     scan_.partition = state_.partition();
+    scan_.unkept = state_.unkept();
     if (task_.options.pools) {
       scan_.pooled_value = state_.PooledValue();
       scan_.pooled_deviation =

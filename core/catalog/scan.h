@@ -27,7 +27,8 @@ struct HeadScanOptions {
 
 // What a scan of all segments for one head found.
 struct HeadScan {
-  SoftmaxPartition partition;        // of all that was scored
+  SoftmaxPartition partition;        // of all that was scored or guessed
+  SoftmaxPartition unkept;           // of these, what was not from floats
   std::vector<Candidate> shortlist;  // sorted
   std::vector<Candidate> all;        // in the order of the scan, if kept
   std::vector<float> pooled_value;   // over all that was scored, if pooled

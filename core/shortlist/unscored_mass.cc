@@ -444,11 +444,15 @@ UnscoredMass::Draws UnscoredMass::Draw(std::span<const ListPart> parts,
         kernels.SumExps(logits + b * kBlockRows, kCodeRows, draws.max, nullptr);
     const double of_draw = blocks[b].inverse_probability * sums.sum;
     draws.sum += of_draw;
+    draws.sum_gap += blocks[b].inverse_probability * sums.sum_gap;
+    draws.sum_square += blocks[b].inverse_probability * sums.sum_square;
     if (b > 0) step_sum += (of_draw - last) * (of_draw - last);
     last = of_draw;
   }
   const auto n = static_cast<double>(blocks.size());
   draws.sum /= n;
+  draws.sum_gap /= n;
+  draws.sum_square /= n;
   // Draws next to each other are of lists that are, which are alike: what lists
   // far apart differ by is no chance (Wolter 2007, ch. 8, on systematic
   // sampling).
@@ -472,7 +476,12 @@ bool UnscoredMass::UsesPrediction(const VisitedMass& visited,
 SoftmaxPartition UnscoredGuess::partition() const {
   if (count == 0) return SoftmaxPartition();
   const auto max = static_cast<float>(log_sum);
-  return {.count = count, .max = max, .sum = std::exp(log_sum - max)};
+  const double sum = std::exp(log_sum - max);
+  return {.count = count,
+          .max = max,
+          .sum = sum,
+          .sum_gap = sum * std::min(0.0, mean_logit - max),
+          .sum_square = sum * std::exp(std::min(0.0, log_mean_exp - max))};
 }
 
 UnscoredGuess UnscoredMass::GuessByDraws(const VisitedMass& visited,
@@ -482,7 +491,9 @@ UnscoredGuess UnscoredMass::GuessByDraws(const VisitedMass& visited,
           .log_sum = draws.max + std::log(draws.sum),
           .log_variance = 2 * LogAdd(draws.max + std::log(kDrawDeviations *
                                                           draws.deviation),
-                                     LogUnseen(visited, trust))};
+                                     LogUnseen(visited, trust)),
+          .mean_logit = draws.max + draws.sum_gap / draws.sum,
+          .log_mean_exp = draws.max + std::log(draws.sum_square / draws.sum)};
 }
 
 UnscoredGuess UnscoredMass::GuessByPrediction(const VisitedMass& visited,
@@ -493,6 +504,55 @@ UnscoredGuess UnscoredMass::GuessByPrediction(const VisitedMass& visited,
           .log_sum = log_sum,
           .log_variance = 2 * LogAdd(log_sum + std::log(trust.log_deviation),
                                      LogUnseen(visited, trust))};
+}
+
+// Of normal logits of mean m and variance s^2, those of a list have the mean
+// m + s^2 by their exps, and their squares' sum is n exp(2 m + 2 s^2): with log
+// M, 2 log M - 2 log n - m, and exp(4 log M - 3 log n - 2 m). Neither passes
+// what one key of M makes of it.
+void UnscoredMass::SetMeans(const ListMeans& means, const VisitedMass& visited,
+                            const Prediction& prediction,
+                            UnscoredGuess& guess) {
+  thread_local std::vector<float> exps;
+  thread_local std::vector<float> log_squares;
+  const std::size_t count = prediction.log_sums.size();
+  exps.resize(count);
+  log_squares.resize(count);
+  const float max = prediction.Max();
+  if (max == kMinusInfinityF) return;
+  const Kernels& kernels = ActiveKernels();
+  const double sum =
+      kernels
+          .SumExps(prediction.log_sums.data(), static_cast<std::int64_t>(count),
+                   max, exps.data())
+          .sum;
+  const auto unit =
+      static_cast<float>(visited.logit_factor * visited.coded->norm());
+  const float* __restrict log_sums = prediction.log_sums.data();
+  const float* __restrict log_counts = prediction.log_counts.data();
+  const float* __restrict scores = visited.scores.data();
+  const float* __restrict reaches = means.reaches.data();
+  const float* __restrict weights = exps.data();
+  float* __restrict squares = log_squares.data();
+  float mean_sum = 0;
+  for (std::size_t l = 0; l < count; ++l) {
+    const float mean = unit * (scores[l] - reaches[l]);
+    const float tilted =
+        std::min(log_sums[l], 2 * (log_sums[l] - log_counts[l]) - mean);
+    squares[l] = std::min(2 * log_sums[l],
+                          2 * (2 * log_sums[l] - mean) - 3 * log_counts[l]);
+    mean_sum += weights[l] == 0 ? 0.0f : weights[l] * (tilted - max);
+  }
+  const float max_square =
+      kernels.Max(log_squares.data(), static_cast<std::int64_t>(count));
+  guess.mean_logit = max + mean_sum / sum;
+  guess.log_mean_exp = max_square +
+                       std::log(kernels
+                                    .SumExps(log_squares.data(),
+                                             static_cast<std::int64_t>(count),
+                                             max_square, nullptr)
+                                    .sum) -
+                       (max + std::log(sum));
 }
 
 void UnscoredMass::AddGrowing(std::span<const ListPart> parts,
@@ -529,10 +589,11 @@ bool UnscoredMass::Guess(std::span<const ListPart> parts,
   if (UsesPrediction(visited, trust)) {
     guess =
         GuessByPrediction(visited, LogPredictedSum(parts, prediction), trust);
-    guess.log_variance =
-        LogAdd(guess.log_variance,
-               2 * trust.log_bias + LogScoreVariance(*parts[0].lists->means,
-                                                     visited, prediction));
+    const ListMeans& means = *parts[0].lists->means;
+    guess.log_variance = LogAdd(
+        guess.log_variance,
+        2 * trust.log_bias + LogScoreVariance(means, visited, prediction));
+    SetMeans(means, visited, prediction, guess);
   } else {
     const Draws draws = Draw(parts, visited, prediction, kDraws);
     if (!draws.suffice()) return false;

@@ -89,8 +89,11 @@ struct UnscoredGuess {
   // true one, of whatever shape: 1.96 deviations hold 95 % of queries.
   double log_sum = -std::numeric_limits<double>::infinity();
   double log_variance = -std::numeric_limits<double>::infinity();
+  // Means over them, by exp(logit): of the logit, and, as its log, of
+  // exp(logit). Nothing is known of how far off they are.
+  double mean_logit = 0;
+  double log_mean_exp = 0;
 
-  // Its sums of gaps and squares are not known, and 0.
   SoftmaxPartition partition() const;
 };
 
@@ -213,7 +216,9 @@ class UnscoredMass {
   struct Draws {
     float max = 0;
     double sum = 0;
-    double deviation = 0;             // of sum
+    double deviation = 0;  // of sum
+    double sum_gap = 0;    // as SoftmaxPartition's
+    double sum_square = 0;
     std::int64_t eligible_count = 0;  // draws that hold an eligible key
 
     // Whether they say anything.
@@ -237,6 +242,9 @@ class UnscoredMass {
                          const Prediction& prediction, UnscoredGuess& guess);
   // log of the sum of their exps; -infinity if there is nothing.
   static double LogSum(std::span<const float> log_sums);
+  // Sets the means of a guess whose lists hold what they are predicted to.
+  static void SetMeans(const ListMeans& means, const VisitedMass& visited,
+                       const Prediction& prediction, UnscoredGuess& guess);
   // log of the sum over the keys of all parts; -infinity if there is nothing.
   static double LogPredictedSum(std::span<const ListPart> parts,
                                 const Prediction& prediction);

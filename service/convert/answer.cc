@@ -24,10 +24,27 @@ void MassToProto(const Mass& mass, v1::Mass* wire) {
   wire->set_upper_bound(mass.upper_bound);
 }
 
-void IntervalToProto(const LogPartitionInterval& interval, v1::Interval* wire) {
+void IntervalToProto(const Interval& interval, v1::Interval* wire) {
   wire->set_method(EnumToProto<v1::MassMethod>(interval.method));
   wire->set_lower_bound(interval.lower_bound);
   wire->set_upper_bound(interval.upper_bound);
+}
+
+// Of an AttendAnswer or HeadAnswer to its message.
+template <typename Attention, typename Wire>
+void SpreadToProto(const Attention& attention, Wire* wire) {
+  if (attention.entropy) wire->set_entropy(*attention.entropy);
+  if (attention.entropy_interval) {
+    IntervalToProto(*attention.entropy_interval,
+                    wire->mutable_entropy_interval());
+  }
+  if (attention.effective_item_count) {
+    wire->set_effective_item_count(*attention.effective_item_count);
+  }
+  if (attention.effective_item_count_interval) {
+    IntervalToProto(*attention.effective_item_count_interval,
+                    wire->mutable_effective_item_count_interval());
+  }
 }
 
 const std::string& KeyFieldOf(const AttendAnswer& answer, int head,
@@ -50,10 +67,7 @@ void HeadsToProto(const AttendAnswer& answer, const Snapshot& snapshot,
       IntervalToProto(*head.log_partition_interval,
                       attention->mutable_log_partition_interval());
     }
-    if (head.entropy) attention->set_entropy(*head.entropy);
-    if (head.effective_item_count) {
-      attention->set_effective_item_count(*head.effective_item_count);
-    }
+    SpreadToProto(head, attention);
     MassToProto(head.returned_mass, attention->mutable_returned_mass());
     MassToProto(head.shortlist_mass, attention->mutable_shortlist_mass());
     attention->mutable_output()->Add(head.output.begin(), head.output.end());
@@ -160,10 +174,7 @@ absl::Status AttendAnswerToProto(const AttendAnswer& answer,
                     wire->mutable_log_partition_interval());
   }
   wire->set_results_exact(answer.results_exact);
-  if (answer.entropy.has_value()) wire->set_entropy(*answer.entropy);
-  if (answer.effective_item_count.has_value()) {
-    wire->set_effective_item_count(*answer.effective_item_count);
-  }
+  SpreadToProto(answer, wire);
   for (const ItemId& id : answer.unknown_example_ids) {
     wire->add_unknown_example_ids(id);
   }

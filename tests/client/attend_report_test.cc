@@ -146,6 +146,20 @@ TEST(AttendReportTest, SaysWhenTheMassIsUnknown) {
   EXPECT_THAT(report, Not(HasSubstr("Effective")));
 }
 
+TEST(AttendReportTest, SaysWhereTheEffectiveItemCountLies) {
+  v1::AttendResponse response = TwoItems();
+  v1::Interval* interval = response.mutable_effective_item_count_interval();
+  interval->set_method(v1::MASS_METHOD_ESTIMATE);
+  interval->set_lower_bound(150.2);
+  interval->set_upper_bound(1320);
+  EXPECT_THAT(AttendReport(response, {}),
+              HasSubstr("Effective items: 214 of 3,659 (estimate, 150 to "
+                        "1,320)."));
+  interval->set_method(v1::MASS_METHOD_EXACT);
+  EXPECT_THAT(AttendReport(response, {}),
+              HasSubstr("Effective items: 214 of 3,659."));
+}
+
 TEST(AttendReportTest, SaysWhereTheLogPartitionLies) {
   v1::AttendResponse response = TwoItems();
   response.set_log_partition(5.4371);

@@ -253,6 +253,8 @@ TEST(ConvertAnswerTest, WhatIsKnownOfTheMassComesThrough) {
   AttendAnswer answer;
   answer.log_partition = 2;
   answer.log_partition_interval = {MassMethod::kEstimate, 1.5, 2.25};
+  answer.entropy_interval = {MassMethod::kEstimate, 0.5, 1.25};
+  answer.effective_item_count_interval = {MassMethod::kEstimate, 2, 4};
   answer.results_exact = true;
   answer.visited_list_count = 12;
   answer.shared_query_count = 3;
@@ -263,12 +265,17 @@ TEST(ConvertAnswerTest, WhatIsKnownOfTheMassComesThrough) {
   answer.slate.emplace().distance = 0.25;
   HeadAnswer head;
   head.log_partition_interval = {MassMethod::kBound, -1, 1};
+  head.entropy_interval = {MassMethod::kBound, 0, 2};
   answer.heads.push_back(head);
   v1::AttendResponse wire;
   ASSERT_OK(AttendAnswerToProto(answer, snapshot, {}, 16 << 20, {}, &wire));
   EXPECT_EQ(wire.log_partition_interval().method(), v1::MASS_METHOD_ESTIMATE);
   EXPECT_EQ(wire.log_partition_interval().lower_bound(), 1.5);
   EXPECT_EQ(wire.log_partition_interval().upper_bound(), 2.25);
+  EXPECT_EQ(wire.entropy_interval().lower_bound(), 0.5);
+  EXPECT_EQ(wire.effective_item_count_interval().method(),
+            v1::MASS_METHOD_ESTIMATE);
+  EXPECT_EQ(wire.effective_item_count_interval().upper_bound(), 4);
   EXPECT_TRUE(wire.results_exact());
   EXPECT_EQ(wire.stats().visited_list_count(), 12);
   EXPECT_EQ(wire.stats().shared_query_count(), 3);
@@ -278,6 +285,8 @@ TEST(ConvertAnswerTest, WhatIsKnownOfTheMassComesThrough) {
   EXPECT_EQ(wire.heads(0).log_partition_interval().method(),
             v1::MASS_METHOD_BOUND);
   EXPECT_EQ(wire.heads(0).log_partition_interval().upper_bound(), 1);
+  EXPECT_EQ(wire.heads(0).entropy_interval().upper_bound(), 2);
+  EXPECT_FALSE(wire.heads(0).has_effective_item_count_interval());
 }
 
 TEST(ConvertAnswerTest, NobodyWantsIt) {
@@ -313,6 +322,8 @@ TEST(ConvertAnswerTest, UnknownMassCarriesNoNumber) {
   EXPECT_FALSE(wire.has_log_partition_interval());
   EXPECT_FALSE(wire.has_entropy());
   EXPECT_FALSE(wire.has_effective_item_count());
+  EXPECT_FALSE(wire.has_entropy_interval());
+  EXPECT_FALSE(wire.has_effective_item_count_interval());
   EXPECT_FALSE(wire.has_pooled_value());
   EXPECT_EQ(wire.key_field(), "image");
 }

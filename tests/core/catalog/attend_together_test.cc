@@ -29,8 +29,9 @@ class Transcript {
     }
     Say(static_cast<int>(answer.weight_scope), answer.returned_mass,
         answer.shortlist_mass, answer.log_partition,
-        answer.log_partition_interval, answer.entropy,
-        answer.effective_item_count, answer.temperature,
+        answer.log_partition_interval, answer.entropy, answer.entropy_interval,
+        answer.effective_item_count, answer.effective_item_count_interval,
+        answer.temperature,
         static_cast<int>(answer.score_kind), answer.key_field,
         answer.scored_count, answer.projected_key_count,
         answer.projected_query_count, answer.eligible_count,
@@ -39,7 +40,8 @@ class Transcript {
     for (const ItemId& id : answer.unknown_example_ids) Say(id);
     for (const HeadAnswer& head : answer.heads) {
       Say(head.key_field, head.temperature, head.log_partition,
-          head.log_partition_interval, head.entropy, head.effective_item_count,
+          head.log_partition_interval, head.entropy, head.entropy_interval,
+          head.effective_item_count, head.effective_item_count_interval,
           head.returned_mass, head.shortlist_mass, head.output);
     }
     if (answer.slate) {
@@ -67,7 +69,7 @@ class Transcript {
     Say(static_cast<int>(mass.method), mass.value, mass.lower_bound,
         mass.upper_bound);
   }
-  void Add(const LogPartitionInterval& interval) {
+  void Add(const Interval& interval) {
     Say(static_cast<int>(interval.method), interval.lower_bound,
         interval.upper_bound);
   }

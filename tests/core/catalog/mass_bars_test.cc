@@ -38,6 +38,8 @@ struct Case {
   std::vector<double> weights;  // by row
   std::vector<double> masses;   // of the best i + 1 rows
   double log_partition = 0;
+  double entropy = 0;
+  double effective_count = 0;
 
   double MassOf(const AttendAnswer& answer) const {
     double mass = 0;
@@ -113,7 +115,13 @@ struct Catalog {
       c.weights.push_back(std::exp(product / c.temperature));
       sum += c.weights.back();
     }
-    for (double& weight : c.weights) weight /= sum;
+    double square_sum = 0;
+    for (double& weight : c.weights) {
+      weight /= sum;
+      c.entropy -= weight * std::log(weight);
+      square_sum += weight * weight;
+    }
+    c.effective_count = 1 / square_sum;
     c.masses = c.weights;
     std::sort(c.masses.begin(), c.masses.end(), std::greater<>());
     std::partial_sum(c.masses.begin(), c.masses.end(), c.masses.begin());
@@ -142,10 +150,21 @@ const Catalog& Items() {
 struct Tally {
   int held = 0;           // by log_partition_interval
   int returned_held = 0;  // by returned_mass
+  int entropy_held = 0;
+  int count_held = 0;  // by effective_item_count_interval
   int exact = 0;
   std::vector<double> errors;  // ascending
   std::vector<double> widths;
+  std::vector<double> entropy_errors;
+  std::vector<double> entropy_widths;
+  std::vector<double> count_errors;  // of logs
+  std::vector<double> count_widths;
 };
+
+bool Holds(const Interval& interval, double number, double slack) {
+  return interval.lower_bound <= number + slack &&
+         number - slack <= interval.upper_bound;
+}
 
 double Percentile(const std::vector<double>& sorted, double share) {
   return sorted[static_cast<std::size_t>(
@@ -156,13 +175,22 @@ Tally Count(const AttendQuery& query, double slack) {
   Tally tally;
   for (const Case& c : Items().cases) {
     const AttendAnswer answer = Items().AskFor(c, query);
-    const LogPartitionInterval& interval = *answer.log_partition_interval;
+    const Interval& interval = *answer.log_partition_interval;
     const double mass = c.MassOf(answer);
     if (interval.method == MassMethod::kExact) ++tally.exact;
-    if (interval.lower_bound <= c.log_partition + slack &&
-        c.log_partition - slack <= interval.upper_bound) {
-      ++tally.held;
+    if (Holds(interval, c.log_partition, slack)) ++tally.held;
+    const Interval& entropy = *answer.entropy_interval;
+    const Interval& count = *answer.effective_item_count_interval;
+    if (Holds(entropy, c.entropy, slack)) ++tally.entropy_held;
+    if (Holds(count, c.effective_count, slack * c.effective_count)) {
+      ++tally.count_held;
     }
+    tally.entropy_errors.push_back(std::abs(*answer.entropy - c.entropy));
+    tally.entropy_widths.push_back(entropy.upper_bound - entropy.lower_bound);
+    tally.count_errors.push_back(
+        std::abs(std::log(*answer.effective_item_count / c.effective_count)));
+    tally.count_widths.push_back(
+        std::log(count.upper_bound / count.lower_bound));
     if (answer.returned_mass.lower_bound <= mass * (1 + kRounding) &&
         mass * (1 - kRounding) <= answer.returned_mass.upper_bound) {
       ++tally.returned_held;
@@ -171,7 +199,11 @@ Tally Count(const AttendQuery& query, double slack) {
     tally.widths.push_back(interval.upper_bound - interval.lower_bound);
   }
   std::sort(tally.errors.begin(), tally.errors.end());
-  std::sort(tally.widths.begin(), tally.widths.end());
+  for (std::vector<double>* numbers :
+       {&tally.widths, &tally.entropy_errors, &tally.entropy_widths,
+        &tally.count_errors, &tally.count_widths}) {
+    std::sort(numbers->begin(), numbers->end());
+  }
   return tally;
 }
 
@@ -179,8 +211,13 @@ TEST(MassBarsTest, UnstatedPrecisionIsWhatIsSaid) {
   const Tally tally = Count({}, kRounding);
   EXPECT_GE(tally.held, kLeastHeld);
   EXPECT_GE(tally.returned_held, kLeastHeld);
+  EXPECT_GE(tally.entropy_held, kLeastHeld);
+  EXPECT_GE(tally.count_held, kLeastHeld);
   EXPECT_EQ(tally.exact, 0);
   EXPECT_LE(Percentile(tally.widths, 0.5), 4 * Percentile(tally.errors, 0.95));
+  // Of what was not scored only the lists are known.
+  EXPECT_LE(Percentile(tally.entropy_errors, 0.95), 0.2);
+  EXPECT_LE(Percentile(tally.count_errors, 0.95), 0.2);
 }
 
 TEST(MassBarsTest, StatedPrecisionIsReached) {
@@ -189,9 +226,15 @@ TEST(MassBarsTest, StatedPrecisionIsReached) {
   const Tally tally = Count(query, kRounding);
   EXPECT_GE(tally.held, kLeastHeld);
   EXPECT_GE(tally.returned_held, kLeastHeld);
+  EXPECT_GE(tally.entropy_held, kLeastHeld);
+  EXPECT_GE(tally.count_held, kLeastHeld);
   EXPECT_EQ(tally.exact, 0);
   EXPECT_LE(Percentile(tally.errors, 0.95), 0.02);
   EXPECT_LE(tally.errors.back(), 0.1);
+  EXPECT_LE(Percentile(tally.entropy_widths, 0.5),
+            4 * Percentile(tally.entropy_errors, 0.95));
+  EXPECT_LE(Percentile(tally.count_widths, 0.5),
+            4 * Percentile(tally.count_errors, 0.95));
 }
 
 TEST(MassBarsTest, BoundsNeverFail) {
@@ -201,6 +244,8 @@ TEST(MassBarsTest, BoundsNeverFail) {
   const Tally tally = Count(query, 0);
   EXPECT_EQ(tally.held, kAnswers);
   EXPECT_EQ(tally.returned_held, kAnswers);
+  EXPECT_EQ(tally.entropy_held, kAnswers);
+  EXPECT_EQ(tally.count_held, kAnswers);
   EXPECT_LE(Percentile(tally.widths, 0.5), 1);
 }
 
@@ -242,7 +287,7 @@ TEST(MassBarsTest, BoundsKnowHowExactLogitsAreRounded) {
     query.temperature = c.temperature;
     ASSERT_OK_AND_ASSIGN(const AttendAnswer answer,
                          Attend(snapshot, query, Interrupt()));
-    const LogPartitionInterval& interval = *answer.log_partition_interval;
+    const Interval& interval = *answer.log_partition_interval;
     EXPECT_EQ(interval.method, MassMethod::kBound);
     EXPECT_LE(interval.lower_bound, log_partition);
     EXPECT_GE(interval.upper_bound, log_partition);

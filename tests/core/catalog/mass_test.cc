@@ -221,7 +221,7 @@ TEST_F(GuessedMassTest, EstimateSaysItsInterval) {
   EXPECT_NEAR(answer.returned_mass.upper_bound, 17.0 / 45 * 1.0198, 1e-4);
   EXPECT_NEAR(answer.shortlist_mass.value, 35.0 / 45, 1e-6);
   EXPECT_FALSE(answer.complete);
-  EXPECT_FALSE(answer.entropy.has_value());
+  EXPECT_EQ(answer.entropy_interval->method, MassMethod::kEstimate);
   EXPECT_FALSE(answer.results_exact);
   EXPECT_EQ(index_->goals.mass_precision, 0);
 }
@@ -239,7 +239,7 @@ TEST_F(GuessedMassTest, BoundSaysItsBounds) {
   EXPECT_NEAR(answer.returned_mass.lower_bound, 17.0 / 60, 1e-6);
   EXPECT_NEAR(answer.returned_mass.upper_bound, 17.0 / 40, 1e-6);
   EXPECT_TRUE(answer.complete);
-  EXPECT_TRUE(answer.entropy.has_value());
+  EXPECT_EQ(answer.entropy_interval->method, MassMethod::kBound);
   // What certifies nothing is scored whole.
   index_->says = Estimate(1);
   ASSERT_OK_AND_ASSIGN(const AttendAnswer exact, AskGuessing(query));
@@ -261,7 +261,7 @@ TEST_F(GuessedMassTest, SegmentsAddTheirVariancesAndBounds) {
   // The exact half comes with 90 roundings of its logits, of at most log 9, and
   // that of sums.
   const double rounding = 90 * 0x1p-24 * std::log(9) + 0x1p-18;
-  const LogPartitionInterval& interval = *bound.log_partition_interval;
+  const Interval& interval = *bound.log_partition_interval;
   EXPECT_NEAR(interval.lower_bound, std::log(85), rounding);
   EXPECT_LT(interval.lower_bound, std::log(85));
   EXPECT_NEAR(interval.upper_bound, std::log(105), rounding);
