@@ -163,11 +163,12 @@ absl::Status LiveCatalog::CheckKeyLimits(const Item& item) const {
     }
     // Here and not in ValidateItem, which what is stored must pass as well.
     if (field.score_kind != ScoreKind::kCosine) continue;
-    if (const double norm = Norm(key); norm < kLeastCosineNorm) {
+    if (const double norm = Norm(key);
+        norm < kLeastCosineNorm || norm > kMostCosineNorm) {
       return InvalidField(
           path, absl::StrCat("norm ", norm),
-          absl::StrCat("a norm of ", kLeastCosineNorm,
-                       " or more, as the score kind is COSINE"));
+          absl::StrCat("a norm of ", kLeastCosineNorm, " to ", kMostCosineNorm,
+                       ", as the score kind is COSINE"));
     }
   }
   return absl::OkStatus();

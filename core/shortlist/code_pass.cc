@@ -81,7 +81,10 @@ bool CodePass::Start(const ScanQuery& query, const InvertedLists& lists,
 
 bool CodePass::MayRead(CodeBits bits) const {
   const double max_scale = lists_->codes.max_scale();
-  return coded_.LogitVariancePerSquareScale(bits) * max_scale * max_scale <=
+  // With the mean of a list.
+  const double product = coded_.norm() * lists_->max_norm();
+  return std::max(1.0, query_->logit_factor) * product < KeyCodes::kMaxNorm &&
+         coded_.LogitVariancePerSquareScale(bits) * max_scale * max_scale <=
              kMaxVariance &&
          coded_.logit_error() <= kMaxCommonError;
 }

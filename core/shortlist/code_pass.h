@@ -64,7 +64,8 @@ class CodePass {
   const CodedQuery& coded() const { return coded_; }
   const ScanQuery& query() const { return *query_; }
   CodeBits bits() const { return options_.bits; }
-  // Whether so many bits say enough of a logit for its exp.
+  // Whether so many bits say enough of a logit for its exp, and products with
+  // lists' means are floats.
   bool MayRead(CodeBits bits) const;
   // Keys that are taken from now on have logits by so many bits, which these
   // may be. If certified.
@@ -197,8 +198,9 @@ class CodePass {
     const KeyCodes& codes = lists_->codes;
     return codes.has_repeats() ? codes.RepeatsOf(lists_->ListAt(position)) : 1;
   }
-  // Mean over the kept keys, near which is what weighs most of the rest.
-  double KeptSquareScale() const;
+  // Of keys that were not kept. Near those that were is what weighs most of
+  // them; but where these are all alike, their codes are exact.
+  double RestSquareScale() const;
   // What `rest` pools, into value_sum_, and how far that may be off.
   PooledError PoolRest(const SoftmaxPartition& rest);
   void SetBounds(ScanStats& stats) const;

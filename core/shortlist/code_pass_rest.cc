@@ -71,7 +71,7 @@ SoftmaxPartition CodePass::Rest() {
   return rest;
 }
 
-double CodePass::KeptSquareScale() const {
+double CodePass::RestSquareScale() const {
   const double max_scale = lists_->codes.max_scale();
   if (kept_.size == 0) return max_scale * max_scale;
   double sum = 0;
@@ -80,7 +80,8 @@ double CodePass::KeptSquareScale() const {
         lists_->codes.scales()[static_cast<std::size_t>(kept_.positions[i])];
     sum += scale * scale;
   }
-  return sum / static_cast<double>(kept_.size);
+  return std::max(sum / static_cast<double>(kept_.size),
+                  lists_->codes.mean_square_scale());
 }
 
 double CodePass::RepeatsOf(const Taken& taken) const {
@@ -126,7 +127,7 @@ CodePass::Squares CodePass::RestSquares(const SoftmaxPartition& rest) const {
 void CodePass::SetVariance(const SoftmaxPartition& rest,
                            ScanStats& stats) const {
   if (rest.count == 0) return;
-  const double square_scale = KeptSquareScale();
+  const double square_scale = RestSquareScale();
   const auto factor = [&](CodeBits bits) {
     return std::expm1(coded_.LogitVariancePerSquareScale(bits) * square_scale);
   };
@@ -330,7 +331,7 @@ PooledError CodePass::PoolRest(const SoftmaxPartition& rest) {
   }
   error.mean_square = pooled.means.square;
   const double variance =
-      coded_.LogitVariancePerSquareScale(options_.bits) * KeptSquareScale();
+      coded_.LogitVariancePerSquareScale(options_.bits) * RestSquareScale();
   const Squares squares = RestSquares(rest);
   const double log_square =
       2.0 * rest.max + std::log(kAlikeKeys * (squares.coarse + squares.fine));

@@ -12,6 +12,9 @@ namespace {
 // Of a query's component: 256 x 127, so that its high byte is at most 127.
 constexpr float kMaxQueryCode = 127 * 256;
 
+// Its square times 2^8 is a float.
+constexpr double kMostSquared = 1e17;
+
 // Of a number of size at most 2^22: adding 1.5 x 2^23 leaves no room for more
 // than its integer. Unlike lrint it is no call.
 std::int32_t RoundToInteger(float number) {
@@ -120,9 +123,13 @@ bool CodedQuery::Take(const CutQuery& code, const KeyCodes& codes,
   if (!(code.norm * codes.max_norm() * logit_factor < KeyCodes::kMaxNorm)) {
     return false;
   }
+  logit_norm_ = code.coded_norm * logit_factor;
+  // Variances are products of their squares, as floats.
+  if (!(logit_norm_ < kMostSquared && codes.max_scale() < kMostSquared)) {
+    return false;
+  }
   view_ = {code.high, code.low, code.high_sum, code.low_sum,
            static_cast<float>(unit)};
-  logit_norm_ = code.coded_norm * logit_factor;
   SetLogitError(code.error_norm);
   return true;
 }

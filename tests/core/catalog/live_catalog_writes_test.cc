@@ -21,16 +21,21 @@ WriteCondition IfSequence(std::int64_t sequence) {
 
 using CosineWritesTest = CatalogFixture;
 
+// Nor one whose product with a query is none.
 TEST_F(CosineWritesTest, AKeyWhoseInverseNormIsNoFloatIsRefused) {
   OpenCatalog(OneFieldSchema(2, ScoreKind::kCosine));
   const std::vector<Item> items = {MakeItem("tiny", {1e-40f, 0}),
-                                   MakeItem("small", {1e-37f, 0})};
+                                   MakeItem("small", {1e-37f, 0}),
+                                   MakeItem("huge", {3e38f, 3e38f})};
   const auto outcome = catalog_->Import(items, /*if_absent=*/false);
   ASSERT_OK(outcome);
   EXPECT_THAT(outcome->statuses[0],
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("want a norm of 1e-38 or more")));
+                       HasSubstr("want a norm of 1e-38 to 1e+38")));
   EXPECT_OK(outcome->statuses[1]);
+  EXPECT_THAT(outcome->statuses[2],
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("want a norm of 1e-38 to 1e+38")));
   EXPECT_THAT(catalog_->Upsert(items, ""),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("items[0].keys[vec]: got norm")));
