@@ -183,6 +183,7 @@ void Server::Shutdown(absl::Duration grace) {
     }
     stopping_ = true;
   }
+  ready_.store(false);
   if (server_ != nullptr) {
     server_->GetHealthCheckService()->SetServingStatus(false);
     // Those who watch health go elsewhere before they are sent there.
@@ -213,7 +214,7 @@ void Server::Shutdown(absl::Duration grace) {
 
 Readiness Server::readiness() const {
   Readiness readiness;
-  if (backend_.draining.load()) {
+  if (!ready_.load()) {
     readiness.reasons.push_back("draining: the server is shutting down");
   }
   for (const auto& [name, status] : backend_.catalogs->damages()) {

@@ -104,6 +104,7 @@ class Server {
   std::vector<std::shared_ptr<grpc::ServerCredentials>> credentials_;
   std::unique_ptr<grpc::Server> server_;
   int port_ = 0;
+  std::atomic<bool> ready_ = true;  // until a Shutdown begins
 
   Mutex mutex_;
   CondVar stopped_changed_;

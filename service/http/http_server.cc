@@ -37,6 +37,9 @@ constexpr ev_ssize_t kMaxHeaderBytes = 8192;  // request line included
 constexpr ev_ssize_t kMaxBodyBytes = 4096;    // nothing is sent here
 constexpr int kHttpBacklog = 1024;
 constexpr int kMostAccepted = 64;  // in a turn
+constexpr absl::Duration kWaitForRoom = absl::Milliseconds(10);
+
+thread_local HttpServer* of_thread = nullptr;
 
 std::string HeaderOf(evhttp_request* request, const char* name) {
   const char* value =
@@ -88,7 +91,8 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(Options options) {
   if (!threads) return absl::InternalError("libevent has no threads");
   std::unique_ptr<HttpServer> server(new HttpServer(std::move(options)));
   ATTENDANT_RETURN_IF_ERROR(server->Listen());
-  server->thread_ = std::thread([base = server->base_] {
+  server->thread_ = std::thread([base = server->base_, own = server.get()] {
+    of_thread = own;
     // A client that is gone is an error of writing to it.
     sigset_t gone;
     sigemptyset(&gone);
@@ -128,6 +132,10 @@ absl::Status HttpServer::Listen() {
   if (bound == nullptr)
     return CannotListen(options_.listen, " for HTTP", errno);
   listener_ = evhttp_bound_socket_get_listener(bound);
+  // No file descriptors, or no memory. What it hands over is evhttp's.
+  evconnlistener_set_error_cb(listener_, [](evconnlistener*, void*) {
+    of_thread->PauseAccepting(kWaitForRoom);
+  });
   accept_again_ = evtimer_new(
       base_,
       [](evutil_socket_t, short, void* data) {
@@ -163,14 +171,14 @@ HttpServer::~HttpServer() {
   if (base_ != nullptr) event_base_free(base_);
 }
 
-void HttpServer::PauseAccepting() {
+void HttpServer::PauseAccepting(absl::Duration pause) {
   evconnlistener_disable(listener_);
-  const timeval now = {};
-  evtimer_add(accept_again_, &now);
+  const timeval end = absl::ToTimeval(pause);
+  evtimer_add(accept_again_, &end);
 }
 
 bufferevent* HttpServer::Connect() {
-  if (++accepted_count_ == kMostAccepted) PauseAccepting();
+  if (++accepted_count_ == kMostAccepted) PauseAccepting(absl::ZeroDuration());
   while (connections_.size() >=
          static_cast<std::size_t>(options_.max_connection_count)) {
     MakeRoom();

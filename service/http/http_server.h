@@ -69,8 +69,8 @@ class HttpServer {
   bufferevent* Connect();
   void Answer(evhttp_request* request);
   // libevent accepts for as long as somebody comes: not so often that nobody
-  // who is there has his turn.
-  void PauseAccepting();
+  // who is there has his turn. And tries at once again what failed.
+  void PauseAccepting(absl::Duration pause);
   // Ends one of connections_.
   void MakeRoom();
   // Closes it unless it is closed already, and forgets it.

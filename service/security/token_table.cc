@@ -105,10 +105,14 @@ absl::string_view NameOf(absl::string_view token) {
 }  // namespace
 
 bool FoundSecret::Is(absl::string_view secret) const {
-  if (!kept_.load(std::memory_order_acquire)) return false;
+  // As long for what is not kept: time doesn't tell which names there are.
+  static constexpr std::array<unsigned char, 32> kNone = {};
+  const bool is_kept = kept_.load(std::memory_order_acquire);
   std::array<unsigned char, 32> digest;
   return Digest(secret, digest) &&
-         CRYPTO_memcmp(digest.data(), digest_.data(), digest.size()) == 0;
+         CRYPTO_memcmp(digest.data(), (is_kept ? digest_ : kNone).data(),
+                       digest.size()) == 0 &&
+         is_kept;
 }
 
 void FoundSecret::Keep(absl::string_view secret) {
