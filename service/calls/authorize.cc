@@ -1,5 +1,7 @@
 #include "service/calls/authorize.h"
 
+#include <optional>
+
 #include "absl/strings/str_cat.h"
 
 namespace attendant {
@@ -129,6 +131,17 @@ absl::Status CheckRequest(const CatalogScope& /*scope*/,
 absl::Status TakenBack() {
   return StatusWithReason(absl::StatusCode::kUnauthenticated,
                           "the token was taken back", "TOKEN_UNKNOWN");
+}
+
+absl::Status CheckRole(const Grant& grant, const Method& method) {
+  const std::optional<Role> needed =
+      RoleFor(absl::StrCat("/", method.service, "/", method.name));
+  if (!needed || grant.role >= *needed) return absl::OkStatus();
+  return StatusWithReason(
+      absl::StatusCode::kPermissionDenied,
+      absl::StrCat("this call wants the role ", RoleName(*needed),
+                   ", and the token's is ", RoleName(grant.role), " now"),
+      "ROLE_TOO_LOW");
 }
 
 absl::StatusOr<std::shared_ptr<const Grant>> GrantOf(

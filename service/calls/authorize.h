@@ -1,6 +1,6 @@
-// Whether a call's caller may name the catalogs that its request names. What
-// the caller may do at all was checked before the call began: see
-// port_credentials.h.
+// Whether a call's caller may name the catalogs that its request names, and
+// still do what it asks for: that was checked before the call began, when its
+// headers came (port_credentials.h), and its message may come hours later.
 //
 // A scope holds names as requests spell them, those of aliases too: what an
 // alias stands for may change between a look at it and its use.
@@ -91,19 +91,23 @@ absl::StatusOr<std::shared_ptr<const Grant>> GrantOf(
 std::shared_ptr<const Grant> FindGrant(const Backend& backend,
                                        const grpc::ServerContextBase& context);
 
-// CheckRequest with the scope of `grant`, of FindGrant.
+// OK if the grant's role may call the method; PermissionDenied otherwise.
+absl::Status CheckRole(const Grant& grant, const Method& method);
+
+// CheckRole and CheckRequest with `grant`, of FindGrant.
 template <typename Request>
 absl::Status Authorize(const Backend& backend, const Grant* grant,
-                       const Request& request) {
+                       const Method& method, const Request& request) {
   if (backend.authenticator == nullptr) return absl::OkStatus();
   if (grant == nullptr) return TakenBack();
+  ATTENDANT_RETURN_IF_ERROR(CheckRole(*grant, method));
   return CheckRequest(grant->scope, request);
 }
 template <typename Request>
 absl::Status Authorize(const Backend& backend,
                        const grpc::CallbackServerContext& context,
-                       const Request& request) {
-  return Authorize(backend, FindGrant(backend, context).get(), request);
+                       const Method& method, const Request& request) {
+  return Authorize(backend, FindGrant(backend, context).get(), method, request);
 }
 
 // The same for what a stream that has begun names, when more of it comes: its

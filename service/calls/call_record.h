@@ -54,6 +54,7 @@ class CallRecord {
     return absl::FromChrono((begun ? work_begin_ : SteadyNow()) - begin_);
   }
 
+  const Method& method() const { return method_; }
   // A message of a stream.
   void CountRead() { records_.metrics.calls(method_).read.Add(); }
   void CountWritten() { records_.metrics.calls(method_).written.Add(); }

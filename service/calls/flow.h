@@ -5,6 +5,7 @@
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/byte_buffer.h>
 
+#include "attendant/v1/catalog_service.pb.h"
 #include "service/queue/work.h"
 #include "service/security/access.h"
 
@@ -15,6 +16,14 @@ template <typename Request>
 inline constexpr bool kNamesCatalog = requires {
   requires Request::kCatalogFieldNumber == 1;
 };
+template <>
+inline constexpr bool kNamesCatalog<v1::CreateCatalogRequest> = true;
+template <>
+inline constexpr bool kNamesCatalog<v1::GetCatalogRequest> = true;
+template <>
+inline constexpr bool kNamesCatalog<v1::UpdateCatalogRequest> = true;
+template <>
+inline constexpr bool kNamesCatalog<v1::DeleteCatalogRequest> = true;
 
 // The caller is the token of the call, where tokens are asked for and it has
 // one, and else the connection that it came by. `grant` is FindGrant's.

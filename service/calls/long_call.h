@@ -109,10 +109,12 @@ class LongCall final
   absl::Status Handle() {
     // The turn may have come too late.
     ATTENDANT_RETURN_IF_ERROR(interrupt_.Check());
-    Request request;
+    google::protobuf::Arena arena(MessageArenaOptions());
+    Request& request = *google::protobuf::Arena::CreateMessage<Request>(&arena);
     ATTENDANT_RETURN_IF_ERROR(ParseMessage(request_, &request));
     ATTENDANT_ASSIGN_OR_RETURN(const auto grant, GrantOf(backend_, context_));
-    ATTENDANT_RETURN_IF_ERROR(CheckRequest(grant->scope, request));
+    ATTENDANT_RETURN_IF_ERROR(
+        Authorize(backend_, grant.get(), record_.method(), request));
     LongWork work(interrupt_, [this](std::int64_t done, std::int64_t total) {
       Report(done, total);
     });

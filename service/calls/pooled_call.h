@@ -17,6 +17,7 @@
 #include "service/calls/backend.h"
 #include "service/calls/call.h"
 #include "service/calls/recorded_call.h"
+#include "service/convert/wire.h"
 #include "service/queue/worker_pool.h"
 
 namespace attendant {
@@ -93,7 +94,7 @@ class PooledCall : public RecordedCall<grpc::ServerUnaryReactor>, public Work {
   static constexpr std::size_t kInitialBlockBytes = 5120;
 
   static google::protobuf::ArenaOptions ArenaOptions(char* initial_block) {
-    google::protobuf::ArenaOptions options;
+    google::protobuf::ArenaOptions options = MessageArenaOptions();
     options.initial_block = initial_block;
     options.initial_block_size = kInitialBlockBytes;
     return options;

@@ -50,8 +50,7 @@ class UnaryCall final : public PooledCall {
             WorkerPool& pool, grpc::CallbackServerContext& context,
             const grpc::ByteBuffer& request, grpc::ByteBuffer& response)
       : PooledCall(backend, pool, method, context, request, response),
-        handler_(handler),
-        is_query_(method.is_query) {}
+        handler_(handler) {}
 
   void Run() override {
     record_.BeginWork();
@@ -67,7 +66,7 @@ class UnaryCall final : public PooledCall {
         fields.emplace_back("catalog", message_->catalog());
       }
     }
-    if (!is_query_) return;
+    if (!record_.method().is_query) return;
     // The stages that all queries have.
     v1::QueryPlan plan;
     DurationToProto(record_.queue_time(), plan.mutable_queue_time());
@@ -86,7 +85,7 @@ class UnaryCall final : public PooledCall {
       message_ = NewMessage<Request>();
       status = ParseMessage(request_, message_);
       if (!status.ok()) return status;
-      status = Authorize(backend_, grant(), *message_);
+      status = Authorize(backend_, grant(), record_.method(), *message_);
       if (!status.ok()) return status;
       status = CheckLimits(backend_.limits, *message_);
       if (!status.ok()) return status;
@@ -123,7 +122,6 @@ class UnaryCall final : public PooledCall {
   };
 
   const Handle handler_;
-  const bool is_query_;
   absl::Duration read_time_;
   absl::Duration answer_time_;  // of all tries
   absl::Duration reply_time_;

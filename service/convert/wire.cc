@@ -4,11 +4,30 @@
 #include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/support/slice.h>
 
+#include <new>
+
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 
 namespace attendant {
 namespace {
+
+// Of what the thread parses; null while it parses nothing.
+thread_local std::int64_t* bytes_left = nullptr;
+
+// An arena has no other way to say no.
+struct TakesTooMuch {};
+
+void* AllocateBlock(std::size_t bytes) {
+  if (bytes_left != nullptr) {
+    *bytes_left -= static_cast<std::int64_t>(bytes);
+    if (*bytes_left < 0) throw TakesTooMuch();
+  }
+  return ::operator new(bytes);
+}
+
+void FreeBlock(void* block, std::size_t /*bytes*/) { ::operator delete(block); }
 
 bool Parse(const grpc::ByteBuffer& buffer,
            google::protobuf::MessageLite* message) {
@@ -25,9 +44,29 @@ bool Parse(const grpc::ByteBuffer& buffer,
 
 }  // namespace
 
+google::protobuf::ArenaOptions MessageArenaOptions() {
+  google::protobuf::ArenaOptions options;
+  options.block_alloc = AllocateBlock;
+  options.block_dealloc = FreeBlock;
+  return options;
+}
+
 absl::Status ParseMessage(const grpc::ByteBuffer& buffer,
                           google::protobuf::MessageLite* message) {
-  if (Parse(buffer, message)) return absl::OkStatus();
+  const std::int64_t most =
+      MostParsedBytes(static_cast<std::int64_t>(buffer.Length()));
+  std::int64_t left = most;
+  bytes_left = &left;
+  const absl::Cleanup parsed = [] { bytes_left = nullptr; };
+  try {
+    if (Parse(buffer, message)) return absl::OkStatus();
+  } catch (const TakesTooMuch&) {
+    return OverLimit(
+        message->GetTypeName(),
+        absl::StrCat(buffer.Length(), " bytes that take more than ", most,
+                     " once they are read"),
+        "fewer and larger elements");
+  }
   return StatusWithReason(
       absl::StatusCode::kInvalidArgument,
       absl::StrCat("the request's bytes are not a well-formed ",

@@ -2,6 +2,7 @@
 #ifndef ATTENDANT_SERVICE_CONVERT_WIRE_H_
 #define ATTENDANT_SERVICE_CONVERT_WIRE_H_
 
+#include <google/protobuf/arena.h>
 #include <google/protobuf/message_lite.h>
 #include <grpcpp/support/byte_buffer.h>
 
@@ -11,8 +12,19 @@
 
 namespace attendant {
 
-// Parses without copying the buffer's slices into one. InvalidArgument if the
-// bytes are not such a message; that includes strings that are not UTF-8.
+// What a message may take once it is parsed: two bytes can stand for a message
+// of hundreds. Requests within the limits take less.
+constexpr std::int64_t MostParsedBytes(std::int64_t wire_bytes) {
+  return 8 * wire_bytes + (std::int64_t{32} << 20);
+}
+
+// Of the arenas that messages of callers are parsed into.
+google::protobuf::ArenaOptions MessageArenaOptions();
+
+// Parses without copying the buffer's slices into one, into a message of an
+// arena of MessageArenaOptions. InvalidArgument if the bytes are not such a
+// message; that includes strings that are not UTF-8. OverLimit if it would take
+// more than MostParsedBytes; what was parsed must not be looked at then.
 absl::Status ParseMessage(const grpc::ByteBuffer& buffer,
                           google::protobuf::MessageLite* message);
 

@@ -70,9 +70,7 @@ ImportCall::ImportCall(Backend& backend, WorkerPool& pool,
                        grpc::CallbackServerContext& context)
     : RecordedCall(backend, FindMethod("ImportItems"), context),
       Work(interrupt_),
-      pool_(pool) {
-  set_flow(FlowOfCaller(FindGrant(backend, context).get(), context));
-}
+      pool_(pool) {}
 
 void ImportCall::OnReadDone(bool ok) {
   EndRead(ok);
@@ -88,6 +86,10 @@ void ImportCall::OnReadDone(bool ok) {
   } else if (catalog_ == nullptr && backend_.draining.load()) {
     Finish(Draining());
   } else {
+    if (catalog_ == nullptr) {
+      set_flow(FlowOfCatalog(FindGrant(backend_, context_).get(), context_,
+                             request_bytes_));
+    }
     pool_.Add(this);
   }
 }
@@ -118,7 +120,7 @@ void ImportCall::OnCancel() {
 
 absl::Status ImportCall::Handle() {
   ATTENDANT_RETURN_IF_ERROR(interrupt_.Check());
-  google::protobuf::Arena arena;
+  google::protobuf::Arena arena(MessageArenaOptions());
   auto* request =
       google::protobuf::Arena::CreateMessage<v1::ImportItemsRequest>(&arena);
   ATTENDANT_RETURN_IF_ERROR(ParseMessage(request_bytes_, request));
@@ -134,7 +136,8 @@ absl::Status ImportCall::Handle() {
 
 absl::Status ImportCall::FindTarget(const v1::ImportItemsRequest& request) {
   if (catalog_ == nullptr) {
-    ATTENDANT_RETURN_IF_ERROR(Authorize(backend_, context_, request));
+    ATTENDANT_RETURN_IF_ERROR(
+        Authorize(backend_, context_, record_.method(), request));
     ATTENDANT_ASSIGN_OR_RETURN(
         catalog_, FindCatalog(backend_, request.catalog(), "catalog"));
     catalog_name_ = request.catalog();

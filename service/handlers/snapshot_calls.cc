@@ -79,9 +79,13 @@ absl::Status ExportCall::Handle(bool& more) {
   ATTENDANT_RETURN_IF_ERROR(interrupt_.Check());
   v1::ExportSnapshotResponse response;
   if (stream_ == nullptr) {
-    v1::ExportSnapshotRequest request;
+    google::protobuf::Arena arena(MessageArenaOptions());
+    auto& request =
+        *google::protobuf::Arena::CreateMessage<v1::ExportSnapshotRequest>(
+            &arena);
     ATTENDANT_RETURN_IF_ERROR(ParseMessage(request_, &request));
-    ATTENDANT_RETURN_IF_ERROR(Authorize(backend_, context_, request));
+    ATTENDANT_RETURN_IF_ERROR(
+        Authorize(backend_, context_, record_.method(), request));
     ATTENDANT_ASSIGN_OR_RETURN(
         auto lease, OpenSnapshot(backend_, request.catalog(), request.name()));
     stream_ = std::make_unique<SnapshotExport>(&backend_.catalogs->snapshots(),
@@ -165,11 +169,15 @@ void SnapshotImportCall::Stop(const absl::Status& status) {
 
 absl::Status SnapshotImportCall::Append() {
   ATTENDANT_RETURN_IF_ERROR(interrupt_.Check());
-  v1::ImportSnapshotRequest request;
+  google::protobuf::Arena arena(MessageArenaOptions());
+  auto& request =
+      *google::protobuf::Arena::CreateMessage<v1::ImportSnapshotRequest>(
+          &arena);
   ATTENDANT_RETURN_IF_ERROR(ParseMessage(request_, &request));
   request_.Clear();
   if (!begun()) {
-    ATTENDANT_RETURN_IF_ERROR(Authorize(backend_, context_, request));
+    ATTENDANT_RETURN_IF_ERROR(
+        Authorize(backend_, context_, record_.method(), request));
     set_begun();
     ATTENDANT_RETURN_IF_ERROR(
         stream_->Name(request.catalog().empty()

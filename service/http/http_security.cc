@@ -67,7 +67,7 @@ bool LacksCertificate(const Security& security, const HttpRequest& request) {
          !request.has_certificate;
 }
 
-bool HoldsAll(const Authenticator& authenticator, const HttpRequest& request) {
+bool HoldsAll(Authenticator& authenticator, const HttpRequest& request) {
   const std::shared_ptr<const Grant> grant =
       authenticator.GrantOf(request.authorization);
   return grant != nullptr && grant->scope.HoldsAll();

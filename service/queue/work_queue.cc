@@ -152,7 +152,8 @@ Work* WorkQueue::Begin(SteadyTime now, Turn* turn, Refusal* refusal) {
 }
 
 bool WorkQueue::MayBegin(const Work& work) const {
-  if (options_.most_of_catalog == 0 || work.place_.paused != nullptr) {
+  if (options_.most_of_catalog == 0 || work.flow_.catalog == 0 ||
+      work.place_.paused != nullptr) {
     return true;
   }
   return std::count(catalogs_of_turns_.begin(), catalogs_of_turns_.end(),
@@ -273,9 +274,13 @@ bool WorkQueue::WouldBeLate(const Work& work, SteadyTime now, int flow,
                             Refusal& refusal) const {
   const SteadyTime deadline = work.interrupt().deadline;
   if (deadline == SteadyTime::max()) return false;
-  // While a worker is free everything is tried: times are learned so.
+  // While a worker is free everything is tried: times are learned so. Those who
+  // wait for others of their catalog don't take it.
   const int free_count = options_.thread_count - busy_count_;
-  if (static_cast<int>(waiting_.count()) < free_count) return false;
+  if (free_count > 0 && MayBegin(work) &&
+      (static_cast<int>(waiting_.count()) < free_count || !can_begin())) {
+    return false;
+  }
   // What nothing is known of takes no time: it is tried.
   const std::int64_t fair_ns =
       (waiting_.ExpectedOfCaller(flow) + times_[flow].mean_ns()) *

@@ -54,7 +54,8 @@ class WorkQueue {
     // Turns away what can't meet its deadline, by what works took so far.
     bool refuses_late = false;
     // Works of one catalog that have their turns at a time, so that those who
-    // wait for each other leave turns to others'; 0: any number.
+    // wait for each other leave turns to others'; 0: any number. Those of no
+    // catalog are not counted.
     int most_of_catalog = 0;
     // Lets no more wait than have their turn in good time (WaitLimit): for
     // works that keep workers busy.

@@ -54,7 +54,6 @@ Authenticator::Authenticator(const std::string& path, bool anonymous_read,
       files_(std::move(files)) {}
 
 bool Authenticator::HasRole(Role needed, absl::string_view header) {
-  ReloadIfChanged();
   const std::shared_ptr<const Grant> grant = GrantOf(header);
   return grant != nullptr && grant->role >= needed;
 }
@@ -93,8 +92,8 @@ absl::Status Authenticator::CheckRole(Role needed, absl::string_view header) {
       "ROLE_TOO_LOW");
 }
 
-std::shared_ptr<const Grant> Authenticator::GrantOf(
-    absl::string_view header) const {
+std::shared_ptr<const Grant> Authenticator::GrantOf(absl::string_view header) {
+  ReloadIfChanged();
   if (header.empty()) return anonymous_read_ ? Anonymous() : nullptr;
   const std::optional<absl::string_view> token = BearerToken(header);
   const std::shared_ptr<const TokenTable> table = table_.Load();

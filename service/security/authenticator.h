@@ -57,7 +57,7 @@ class Authenticator {
   const CounterFor<AuthRefusal>& refusals() const { return refusals_; }
 
   // What a caller may do; null if it has no token, or one that was taken back.
-  std::shared_ptr<const Grant> GrantOf(absl::string_view header) const;
+  std::shared_ptr<const Grant> GrantOf(absl::string_view header);
 
  private:
   Authenticator(const std::string& path, bool anonymous_read,

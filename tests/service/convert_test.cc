@@ -1,6 +1,8 @@
 // Conversion of vectors, times, schemas and items between the wire and core:
 // what comes through, and for each thing that can't, the field that is named.
 #include <gmock/gmock.h>
+#include <google/protobuf/arena.h>
+#include <grpcpp/support/byte_buffer.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -16,6 +18,7 @@
 #include "service/convert/schema.h"
 #include "service/convert/time.h"
 #include "service/convert/vector.h"
+#include "service/convert/wire.h"
 #include "tests/service/convert_fixture.h"
 #include "tests/support/parse_proto.h"
 #include "tests/support/status_matchers.h"
@@ -27,6 +30,28 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+
+// Two bytes for each of as many messages as fit.
+TEST(WireTest, WhatWouldTakeMuchMoreThanItsBytesIsRefused) {
+  std::string bytes;
+  for (int i = 0; i < 4'000'000; ++i) bytes.append("\x12\0", 2);
+  const auto parse = [](const std::string& text) {
+    google::protobuf::Arena arena(MessageArenaOptions());
+    auto* request =
+        google::protobuf::Arena::CreateMessage<v1::BatchAttendRequest>(&arena);
+    const grpc::Slice slice(text);
+    const absl::Status status =
+        ParseMessage(grpc::ByteBuffer(&slice, 1), request);
+    EXPECT_LE(static_cast<std::int64_t>(arena.SpaceAllocated()),
+              MostParsedBytes(static_cast<std::int64_t>(text.size())));
+    return status;
+  };
+  const absl::Status refused = parse(bytes);
+  EXPECT_EQ(ReasonOf(refused), kOverLimit);
+  EXPECT_THAT(refused.message(), HasSubstr("8000000 bytes that take more"));
+  // What is within the limits is not, nor what comes after it.
+  EXPECT_OK(parse(bytes.substr(0, 2 * 4096)));
+}
 
 TEST(ConvertVectorTest, BothEncodingsGiveTheSameFloats) {
   const std::vector<float> components = {1.5f, -0.0f, 3e38f, 1e-40f};

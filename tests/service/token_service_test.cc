@@ -633,6 +633,68 @@ TEST_F(TokenServiceTest, AnOpenStreamEndsOnceItsTokenMayNoMore) {
             grpc::StatusCode::PERMISSION_DENIED);
 }
 
+// However long after its headers the message comes, which were looked at.
+TEST_F(TokenServiceTest, ACallThatIsHeldBackMayNoMoreThanItsTokenNow) {
+  StartWithCatalogs();
+  const auto channel =
+      grpc::CreateChannel(address(), grpc::InsecureChannelCredentials());
+  v1::DeleteCatalogRequest request;
+  request.set_name("shop");
+  const auto end_after = [&](const std::function<void()>& change,
+                             absl::Duration wait) {
+    RawCall call(channel, "/attendant.v1.CatalogService/DeleteCatalog",
+                 tokens_["admin"]);
+    // The server has seen it.
+    const SteadyTime end = SteadyAfter(absl::Seconds(10));
+    EXPECT_OK(Read("reader"));
+    change();
+    while (
+        wait == absl::ZeroDuration() && SteadyNow() < end &&
+        !absl::IsPermissionDenied(
+            As("admin")
+                ->DeleteCatalog(Parse<v1::DeleteCatalogRequest>("name: 'none'"))
+                .status())) {
+      absl::SleepFor(absl::Milliseconds(20));
+    }
+    absl::SleepFor(wait);
+    call.Write(request.SerializeAsString());
+    call.WritesDone();
+    call.Read();
+    return call.Finish();
+  };
+  std::string& line = lines_["admin"];
+  const std::string as_admin = line;
+  EXPECT_EQ(end_after(
+                [&] {
+                  line.replace(line.find(" admin "), 7, " read ");
+                  WriteTokens();
+                },
+                absl::ZeroDuration())
+                .error_code(),
+            grpc::StatusCode::PERMISSION_DENIED);
+  line = as_admin;
+  WriteTokens();
+  const SteadyTime end = SteadyAfter(absl::Seconds(10));
+  while (
+      absl::IsPermissionDenied(
+          As("admin")
+              ->DeleteCatalog(Parse<v1::DeleteCatalogRequest>("name: 'none'"))
+              .status()) &&
+      SteadyNow() < end) {
+    absl::SleepFor(absl::Milliseconds(20));
+  }
+  // Nobody else calls meanwhile.
+  EXPECT_EQ(end_after(
+                [&] {
+                  lines_.erase("admin");
+                  WriteTokens();
+                },
+                absl::Seconds(2))
+                .error_code(),
+            grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_OK(As("reader")->Attend(Query("shop")).status());
+}
+
 TEST_F(TokenServiceTest, DoesNotStartWithAFileThatIsNoGood) {
   Write("tokens", "nothing of it\n");
   EXPECT_THAT(Start(), StatusIs(absl::StatusCode::kInvalidArgument,

@@ -481,6 +481,52 @@ TEST(WorkQueueCatalogTest, ThoseOfOneLeaveTurnsToOthers) {
   EXPECT_TRUE(queue.is_idle());
 }
 
+TEST(WorkQueueCatalogTest, ThoseOfNoneAreNotCounted) {
+  WorkQueue queue({.thread_count = 4, .most_of_catalog = 1});
+  FakeWork works[3];
+  Turn turns[3];
+  WorkQueue::Refusal none;
+  for (int i = 0; i < 3; ++i) {
+    queue.Add(&works[i], At(0));
+    EXPECT_EQ(queue.Begin(At(0), &turns[i], &none), &works[i]);
+  }
+}
+
+TEST(WorkQueueCatalogTest, NobodyIsLateForThoseWhoWaitForEachOther) {
+  WorkQueue queue(
+      {.thread_count = 4, .refuses_late = true, .most_of_catalog = 2});
+  // Of one catalog, 2 s each.
+  std::deque<FakeWork> held;
+  std::deque<Turn> turns;
+  WorkQueue::Refusal none;
+  for (int i = 0; i < 8; ++i) {
+    queue.Add(&held.emplace_back(FlowKey{0, 7}), At(0));
+    Turn turn;
+    queue.Begin(At(0), &turn, &none);
+    queue.End(turn, At(2000));
+  }
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_THAT(queue.Add(&held.emplace_back(FlowKey{0, 7}), At(2000)).work,
+                IsNull());
+    if (queue.can_begin()) {
+      queue.Begin(At(2000), &turns.emplace_back(), &none);
+    }
+  }
+  ASSERT_EQ(turns.size(), 2U);
+  FakeWork late({0, 7});
+  late.set_deadline(At(2100));
+  queue.Add(&late, At(2000)).Tell();
+  EXPECT_EQ(ReasonOf(late.refusal()), "WOULD_BE_LATE");
+  // Of the same caller and of another.
+  for (const std::uint64_t caller : {0, 1}) {
+    FakeWork other({caller, 8});
+    other.set_deadline(At(2100));
+    queue.Add(&other, At(2000)).Tell();
+    EXPECT_OK(other.refusal());
+    EXPECT_EQ(queue.Begin(At(2000), &turns.emplace_back(), &none), &other);
+  }
+}
+
 TEST(WorkQueueBurstTest, ARefusalSaysHowManyAreTooManyNow) {
   WorkQueue queue({.thread_count = 1, .limits_wait = true});
   std::deque<FakeWork> works;

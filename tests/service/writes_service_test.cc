@@ -139,9 +139,28 @@ TEST_F(WritesServiceTest, ThoseOfOneCatalogAreNotInTheWayOfAnothers) {
           UpsertText(absl::StrCat("items { id: 'w", i, "'", kKey, "}")).ok());
     });
   }
-  // The delete, seven upserts and the update, which is of no catalog's turns.
-  EXPECT_TRUE(AwaitGauge("attendant_busy_workers", "write", 9));
-  EXPECT_TRUE(AwaitGauge("attendant_queue_depth", "write", 13));
+  // The delete, the update and six upserts.
+  EXPECT_TRUE(AwaitGauge("attendant_busy_workers", "write", 8));
+  EXPECT_TRUE(AwaitGauge("attendant_queue_depth", "write", 14));
+  const auto import = [&](const std::string& catalog) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() +
+                         std::chrono::seconds(20));
+    const auto stream = item_stub_->ImportItems(&context);
+    v1::ImportItemsResponse response;
+    stream->Write(Parse<v1::ImportItemsRequest>(
+        absl::StrCat("catalog: '", catalog, "' items { id: 'y'", kKey, "}")));
+    stream->WritesDone();
+    while (stream->Read(&response)) {
+    }
+    return stream->Finish();
+  };
+  for (int i = 0; i < 10; ++i) {
+    writers.emplace_back([&] { EXPECT_TRUE(import("shop").ok()); });
+  }
+  EXPECT_TRUE(AwaitGauge("attendant_queue_depth", "write", 24));
+  const grpc::Status imported = import("other");
+  EXPECT_TRUE(imported.ok()) << imported.error_message();
   const grpc::Status updated = update("other");
   EXPECT_TRUE(updated.ok()) << updated.error_message();
   grpc::ClientContext context;
