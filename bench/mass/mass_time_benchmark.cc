@@ -169,7 +169,7 @@ Json ErrorsOf(const Way& way, std::int64_t query_count,
     const AttendAnswer answer = way.Answer(static_cast<std::size_t>(q));
     const double exact = truth.log_partitions.Row(q)[temperature];
     errors.push_back(std::abs(answer.log_partition.value() - exact));
-    const LogPartitionInterval& stated = answer.log_partition_interval.value();
+    const Interval& stated = answer.log_partition_interval.value();
     covered += stated.lower_bound - rounding <= exact &&
                exact <= stated.upper_bound + rounding;
   }
