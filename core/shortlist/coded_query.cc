@@ -12,8 +12,8 @@ namespace {
 // Of a query's component: 256 x 127, so that its high byte is at most 127.
 constexpr float kMaxQueryCode = 127 * 256;
 
-// Its square times 2^8 is a float.
-constexpr double kMostSquared = 1e17;
+// Its square times 2^5 is a float.
+constexpr double kMostSquared = 1e18;
 
 // Of a number of size at most 2^22: adding 1.5 x 2^23 leaves no room for more
 // than its integer. Unlike lrint it is no call.

@@ -223,7 +223,13 @@ TEST(DrainTest, WhatWasTakenIsAnsweredAndTheRestIsSentElsewhere) {
            HasMetric(*server, "attendant_queue_depth{pool=\"attend\"} 1");
   });
   server->Signal(SIGTERM);
+  // Balancers hear of it before calls are refused.
   Await([&] { return !IsReady(*server); });
+  ASSERT_OK_AND_ASSIGN(const auto client, server->Connect());
+  Await([&] {
+    return absl::IsUnavailable(
+        client->ListCatalogs(v1::ListCatalogsRequest()).status());
+  });
   // Nor has the first ended.
   EXPECT_TRUE(HasMetric(*server, "attendant_queue_depth{pool=\"attend\"} 1"));
   Callers callers(server->address(), 8);

@@ -910,7 +910,7 @@ TEST_F(FullQueueTest, AnImportThatWasBegunGoesOn) {
   request.clear_catalog();
   *request.add_items() = NewItem("own", {1, 2});
   EXPECT_TRUE(stream->Write(request));
-  EXPECT_TRUE(AwaitGauge("attendant_busy_workers", "write", 9));
+  EXPECT_TRUE(AwaitGauge("attendant_queue_depth", "write", 2));
   EXPECT_OK(ArmFailPoint(""));
   EXPECT_TRUE(stream->Read(&reply));
   EXPECT_EQ(reply.stored_count(), 1);
