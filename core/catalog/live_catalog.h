@@ -318,8 +318,8 @@ class LiveCatalog {
   void AppendHeadKeys(const Snapshot& next, int field,
                       std::span<const float> key)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // InvalidArgument naming "keys[...]" for a key beyond key_limits_, or not from
-  // kLeastCosineNorm to kMostCosineNorm under COSINE.
+  // InvalidArgument naming "keys[...]" for a key beyond key_limits_, or not
+  // from kLeastCosineNorm to kMostCosineNorm under COSINE.
   absl::Status CheckKeyLimits(const Item& item) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Makes key_limits_ what they should be once a model may be out of use.

@@ -31,9 +31,8 @@ class Transcript {
         answer.shortlist_mass, answer.log_partition,
         answer.log_partition_interval, answer.entropy, answer.entropy_interval,
         answer.effective_item_count, answer.effective_item_count_interval,
-        answer.temperature,
-        static_cast<int>(answer.score_kind), answer.key_field,
-        answer.scored_count, answer.projected_key_count,
+        answer.temperature, static_cast<int>(answer.score_kind),
+        answer.key_field, answer.scored_count, answer.projected_key_count,
         answer.projected_query_count, answer.eligible_count,
         answer.visited_list_count, answer.complete, answer.results_exact,
         static_cast<int>(answer.index_kind), answer.result_cap_reached);
