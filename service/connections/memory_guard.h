@@ -16,11 +16,13 @@ namespace attendant {
 // settings, and tells nobody of a call before they are complete: one that never
 // ends them fills the memory at the speed of the wire. While the process holds
 // more than it may, kGrowth more within kWindow cost the connection its life
-// that sent most meanwhile, if that is at least half as much. Not thread-safe.
+// that sent most meanwhile, if that is at least a kLeastShare of it: several
+// may do so at once, and a header takes up to twice its bytes. Not thread-safe.
 class MemoryGuard {
  public:
   static constexpr std::int64_t kGrowth = std::int64_t{64} << 20;  // bytes
   static constexpr std::chrono::seconds kWindow{5};
+  static constexpr std::int64_t kLeastShare = 16;  // one so many-th
 
   struct Received {
     int connection = 0;

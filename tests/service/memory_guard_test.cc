@@ -45,6 +45,17 @@ TEST(MemoryGuardTest, WhoSentMostSinceThenGoes) {
               Optional(Eq(4)));
 }
 
+// Together, each of which sends a tenth of what they take.
+TEST(MemoryGuardTest, OneOfSeveralWhoSendAsMuchGoes) {
+  MemoryGuard guard;
+  std::vector<MemoryGuard::Received> received;
+  for (int i = 0; i < 5; ++i) received.push_back({i, 0});
+  EXPECT_EQ(guard.Look(kLimit + 1, kLimit, received, kNow), std::nullopt);
+  for (int i = 0; i < 5; ++i) received[i].bytes = kGrowth / 10;
+  EXPECT_NE(guard.Look(kLimit + 1 + kGrowth, kLimit, received, kNow),
+            std::nullopt);
+}
+
 TEST(MemoryGuardTest, WhatNobodySentCostsNobody) {
   MemoryGuard guard;
   for (std::int64_t i = 0; i < 10; ++i) {
