@@ -124,8 +124,8 @@ void AddLimitFlags(CLI::App& app, RequestLimits& limits) {
           "COUNT", "Ids in an allow list or a deny list");
   AddMost(app, "--max-catalogs", "ATTENDANT_MAX_CATALOGS", limits.catalog_count,
           "COUNT",
-          "Catalogs, damaged ones and those that are being restored included; "
-          "more that are there at the start are served");
+          "Catalogs that may be made, damaged ones included; more that are "
+          "there at the start are served");
 }
 
 std::string ToText(const RequestLimits& limits) {

@@ -136,6 +136,7 @@ int Serve(const Flags& flags) {
   CatalogSet::Options catalog_options;
   catalog_options.catalog.auto_ivf_min_count = flags.auto_ivf_min_count;
   catalog_options.memory_limit_bytes = flags.memory_limit_bytes;
+  catalog_options.most_catalogs = flags.server.limits.catalog_count;
   LogEvent(LogLevel::kInfo, "starting",
            {{"version", ATTENDANT_VERSION},
             {"data_dir", flags.data_dir},

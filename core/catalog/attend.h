@@ -3,6 +3,7 @@
 #ifndef ATTENDANT_CORE_CATALOG_ATTEND_H_
 #define ATTENDANT_CORE_CATALOG_ATTEND_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -70,6 +71,18 @@ struct BiasTerm {
 };
 
 // Mirrors the wire's AttendRequest; unset means the documented default.
+// What a query asks for that leaves these out.
+constexpr std::int64_t DefaultResultCount(SelectKind kind, bool has_min_mass) {
+  if (kind == SelectKind::kHard) return 1;
+  return has_min_mass ? 1000 : 10;
+}
+// The most that hold min_mass are many enough to weigh.
+constexpr std::int64_t DefaultShortlistCount(std::int64_t result_count,
+                                             bool has_min_mass) {
+  return std::max<std::int64_t>(has_min_mass ? result_count : 10 * result_count,
+                                100);
+}
+
 struct AttendQuery {
   QueryForm query;
   std::string key_field;  // empty: the default

@@ -247,12 +247,7 @@ absl::StatusOr<CatalogSet::Created> CatalogSet::Create(
                      "choose another name"),
         "CATALOG_EXISTS");
   }
-  if (Count(*now, /*aliases=*/false) >= kMaxCatalogs) {
-    return StatusWithReason(
-        absl::StatusCode::kResourceExhausted,
-        absl::StrCat("there are ", kMaxCatalogs, " catalogs, the most allowed"),
-        kOverLimit);
-  }
+  ATTENDANT_RETURN_IF_ERROR(CheckCount(*now));
   ATTENDANT_RETURN_IF_ERROR(memory_->Check("a new catalog", kNewCatalogBytes));
   ATTENDANT_RETURN_IF_ERROR(CheckOpenFiles("a new catalog", kCatalogFiles));
   CatalogRecord record;
@@ -295,6 +290,16 @@ absl::StatusOr<CatalogSet::Catalogs::const_iterator> CatalogSet::Find(
   const auto target = catalogs.find(found->second.target);
   if (target == catalogs.end()) return NoSuchCatalog(found->second.target);
   return target;
+}
+
+absl::Status CatalogSet::CheckCount(const Catalogs& catalogs) const {
+  if (Count(catalogs, /*aliases=*/false) < options_.most_catalogs) {
+    return absl::OkStatus();
+  }
+  return StatusWithReason(absl::StatusCode::kResourceExhausted,
+                          absl::StrCat("there are ", options_.most_catalogs,
+                                       " catalogs, the most allowed"),
+                          kOverLimit);
 }
 
 std::int64_t CatalogSet::Count(const Catalogs& catalogs, bool aliases) {

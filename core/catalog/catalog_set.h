@@ -58,6 +58,9 @@ class CatalogSet {
     // it writes are refused and index builds put off; see MemoryBudget. What a
     // directory holds is opened in any case.
     std::int64_t memory_limit_bytes = 0;
+    // In [1, kMaxCatalogs]: how many may be made. More that a directory holds
+    // are opened in any case.
+    std::int64_t most_catalogs = kMaxCatalogs;
   };
   // What the process uses of memory, in bytes.
   struct MemoryUse {
@@ -90,7 +93,7 @@ class CatalogSet {
 
   // InvalidArgument on a bad name, schema or encoder; AlreadyExists with
   // another schema, or where the name is an alias; ResourceExhausted past
-  // kMaxCatalogs, or where memory is full. With the same schema, its defaults
+  // most_catalogs, or where memory is full. With the same schema, its defaults
   // (temperature, combine_kind, index_kind, keys_on_disk, model) aside, the
   // existing one as it is, its encoders untouched.
   absl::StatusOr<Created> Create(absl::string_view name,
@@ -174,7 +177,7 @@ class CatalogSet {
   // with other weights, becomes the next version of its name, or is refused:
   // PermissionDenied with reason MODEL_MISSING, naming it. InvalidArgument
   // naming "new_catalog" for a bad name; AlreadyExists if a catalog or alias
-  // has it; ResourceExhausted past kMaxCatalogs; DataLoss with reason
+  // has it; ResourceExhausted past most_catalogs; DataLoss with reason
   // SNAPSHOT_DAMAGED, naming the part; else as SnapshotFiles::Open and Create.
   // After an error catalogs are as they were; a model may be left, and is taken
   // by the next try.
@@ -223,9 +226,11 @@ class CatalogSet {
   // alone. NotFound; InvalidArgument if one does not fit its field.
   absl::StatusOr<std::vector<NamedModel>> ResolveModels(
       CatalogSchema& schema) const;
-  // AlreadyExists, or ResourceExhausted past kMaxCatalogs.
-  static absl::Status CheckNewName(const Catalogs& catalogs,
-                                   absl::string_view name);
+  // OK if one more catalog may be made; else ResourceExhausted.
+  absl::Status CheckCount(const Catalogs& catalogs) const;
+  // AlreadyExists, or what CheckCount says.
+  absl::Status CheckNewName(const Catalogs& catalogs,
+                            absl::string_view name) const;
   // Has the fields name versions with the content of these models.
   absl::Status AdoptModels(const std::vector<ModelRecord>& models,
                            MissingModels missing_models, CatalogSchema& schema);

@@ -116,18 +116,17 @@ absl::Status ResolveSizes(const AttendQuery& query, QueryPlan& plan) {
   plan.with_replacement = query.with_replacement;
   plan.include_head_weights = query.include_head_weights;
   const bool hard = query.select_kind == SelectKind::kHard;
-  constexpr std::int64_t kMinMassCap = 1000;
+  const bool has_min_mass = query.min_mass.has_value();
   plan.result_count = query.result_count.value_or(
-      hard ? 1 : (query.min_mass ? kMinMassCap : 10));
+      DefaultResultCount(query.select_kind, has_min_mass));
   ATTENDANT_RETURN_IF_ERROR(
       CheckCount(plan.result_count, 1, kMaxResultCount, "result_count"));
   if (hard && plan.result_count != 1) {
     return InvalidField("result_count", absl::StrCat(plan.result_count),
                         "1 with select_kind HARD");
   }
-  // The most that hold min_mass are many enough to weigh.
-  plan.shortlist_count = query.shortlist_count.value_or(std::max<std::int64_t>(
-      query.min_mass ? plan.result_count : 10 * plan.result_count, 100));
+  plan.shortlist_count = query.shortlist_count.value_or(
+      DefaultShortlistCount(plan.result_count, has_min_mass));
   ATTENDANT_RETURN_IF_ERROR(CheckCount(plan.shortlist_count, 1,
                                        kMaxShortlistCount, "shortlist_count"));
   if (plan.shortlist_count < plan.result_count) {

@@ -78,17 +78,11 @@ absl::StatusOr<SnapshotManifest> CatalogSet::CreateSnapshot(
 }
 
 absl::Status CatalogSet::CheckNewName(const Catalogs& catalogs,
-                                      absl::string_view name) {
+                                      absl::string_view name) const {
   if (const auto found = catalogs.find(name); found != catalogs.end()) {
     return NameTaken(name, found->second.is_alias);
   }
-  if (Count(catalogs, /*aliases=*/false) < kMaxCatalogs) {
-    return absl::OkStatus();
-  }
-  return StatusWithReason(
-      absl::StatusCode::kResourceExhausted,
-      absl::StrCat("there are ", kMaxCatalogs, " catalogs, the most allowed"),
-      kOverLimit);
+  return CheckCount(catalogs);
 }
 
 // A model of the snapshot may have gone since, or its version be another's on

@@ -133,15 +133,12 @@ absl::Status TakenBack() {
                           "the token was taken back", "TOKEN_UNKNOWN");
 }
 
-absl::Status CheckRole(const Grant& grant, const Method& method) {
+absl::Status CheckRole(const Backend& backend, const Grant& grant,
+                       const Method& method) {
   const std::optional<Role> needed =
       RoleFor(absl::StrCat("/", method.service, "/", method.name));
-  if (!needed || grant.role >= *needed) return absl::OkStatus();
-  return StatusWithReason(
-      absl::StatusCode::kPermissionDenied,
-      absl::StrCat("this call wants the role ", RoleName(*needed),
-                   ", and the token's is ", RoleName(grant.role), " now"),
-      "ROLE_TOO_LOW");
+  return needed ? backend.authenticator->CheckRole(*needed, grant)
+                : absl::OkStatus();
 }
 
 absl::StatusOr<std::shared_ptr<const Grant>> GrantOf(

@@ -91,8 +91,10 @@ absl::StatusOr<std::shared_ptr<const Grant>> GrantOf(
 std::shared_ptr<const Grant> FindGrant(const Backend& backend,
                                        const grpc::ServerContextBase& context);
 
-// OK if the grant's role may call the method; PermissionDenied otherwise.
-absl::Status CheckRole(const Grant& grant, const Method& method);
+// OK if the grant's role may call the method; PermissionDenied otherwise. Where
+// tokens are asked for.
+absl::Status CheckRole(const Backend& backend, const Grant& grant,
+                       const Method& method);
 
 // CheckRole and CheckRequest with `grant`, of FindGrant.
 template <typename Request>
@@ -100,7 +102,7 @@ absl::Status Authorize(const Backend& backend, const Grant* grant,
                        const Method& method, const Request& request) {
   if (backend.authenticator == nullptr) return absl::OkStatus();
   if (grant == nullptr) return TakenBack();
-  ATTENDANT_RETURN_IF_ERROR(CheckRole(*grant, method));
+  ATTENDANT_RETURN_IF_ERROR(CheckRole(backend, *grant, method));
   return CheckRequest(grant->scope, request);
 }
 template <typename Request>

@@ -14,7 +14,6 @@
 #include "service/calls/attention_warning.h"
 #include "service/calls/call_count.h"
 #include "service/calls/call_record.h"
-#include "service/calls/catalog_places.h"
 #include "service/calls/methods.h"
 #include "service/calls/request_limits.h"
 #include "service/connections/poller_reserve.h"
@@ -34,7 +33,6 @@ struct Backend {
   std::atomic<bool> draining = false;
   // Held from reading a catalog's defaults to storing the changed ones.
   Mutex update_mutex;
-  CatalogPlaces catalog_places;
   AttentionWarnings attention_warnings;
   CallCount calls;
   CallRecords records{AllMethods()};
@@ -56,7 +54,6 @@ struct Backend {
       : catalogs(catalog_set),
         max_message_bytes(message_bytes),
         limits(request_limits),
-        catalog_places(catalog_set, request_limits.catalog_count),
         authenticator(token_authenticator),
         stall_watch({.stall_time = absl::Seconds(transport.stall_seconds),
                      .idle_time = absl::Seconds(transport.idle_seconds),

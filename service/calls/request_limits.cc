@@ -34,25 +34,26 @@ absl::Status CheckText(const std::string& text, std::int64_t most,
                    " bytes");
 }
 
-absl::Status CheckExamples(const v1::Query& query, std::int64_t most,
-                           absl::string_view path) {
+absl::Status CheckExamples(const v1::Query& query, std::int64_t most) {
   return CheckMost(query.examples().examples_size(), 1, most,
-                   absl::StrCat(path, ".examples.examples"));
+                   "query.examples.examples");
 }
 
-// With the defaults of AttendRequest.
 absl::Status CheckCounts(const RequestLimits& limits,
                          const v1::AttendRequest& request) {
-  std::int64_t result_count = request.has_min_mass() ? 1000 : 10;
-  if (request.select_kind() == v1::SELECT_KIND_HARD) result_count = 1;
-  if (request.has_result_count()) result_count = request.result_count();
+  const SelectKind kind = request.select_kind() == v1::SELECT_KIND_HARD
+                              ? SelectKind::kHard
+                              : SelectKind::kSoft;
+  const std::int64_t result_count =
+      request.has_result_count()
+          ? request.result_count()
+          : DefaultResultCount(kind, request.has_min_mass());
   ATTENDANT_RETURN_IF_ERROR(
       CheckMost(result_count, 1, limits.result_count, "result_count"));
-  std::int64_t shortlist_count = std::max<std::int64_t>(
-      request.has_min_mass() ? result_count : 10 * result_count, 100);
-  if (request.has_shortlist_count()) {
-    shortlist_count = request.shortlist_count();
-  }
+  const std::int64_t shortlist_count =
+      request.has_shortlist_count()
+          ? request.shortlist_count()
+          : DefaultShortlistCount(result_count, request.has_min_mass());
   return CheckMost(shortlist_count, 1, limits.shortlist_count,
                    "shortlist_count");
 }
@@ -128,11 +129,12 @@ absl::Status CheckLimits(const RequestLimits& limits,
   ATTENDANT_RETURN_IF_ERROR(CheckMost(request.deny_list().ids_size(), 0,
                                       limits.id_list_count, "deny_list.ids"));
   ATTENDANT_RETURN_IF_ERROR(
-      CheckExamples(request.query(), limits.example_count, "query"));
+      CheckExamples(request.query(), limits.example_count));
   for (int h = 0; h < request.heads_size(); ++h) {
-    ATTENDANT_RETURN_IF_ERROR(
-        CheckExamples(request.heads(h).query(), limits.example_count,
-                      absl::StrCat("heads[", h, "].query")));
+    const absl::Status status =
+        CheckExamples(request.heads(h).query(), limits.example_count);
+    if (!status.ok())
+      return PrefixField(status, absl::StrCat("heads[", h, "]."));
   }
   return CheckCounts(limits, request);
 }

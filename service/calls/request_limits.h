@@ -37,7 +37,7 @@ struct RequestLimits {
   std::int64_t id_list_count = kMaxIdListCount;   // of ids allowed, or denied
   std::int64_t opaque_value_bytes =
       kMaxOpaqueValueBytes;                   // of an item that is written
-  std::int64_t catalog_count = kMaxCatalogs;  // see CatalogPlaces
+  std::int64_t catalog_count = kMaxCatalogs;  // CatalogSet::Options has it
 };
 
 // OK if the item is within the limits; else ResourceExhausted naming the field.

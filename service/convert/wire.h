@@ -15,7 +15,7 @@ namespace attendant {
 // What a message may take once it is parsed: two bytes can stand for a message
 // of hundreds. Requests within the limits take less.
 constexpr std::int64_t MostParsedBytes(std::int64_t wire_bytes) {
-  return 8 * wire_bytes + (std::int64_t{32} << 20);
+  return 16 * wire_bytes + (std::int64_t{32} << 20);
 }
 
 // Of the arenas that messages of callers are parsed into.

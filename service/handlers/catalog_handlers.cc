@@ -58,11 +58,9 @@ absl::Status CreateCatalog(Backend& backend,
   ATTENDANT_RETURN_IF_ERROR(ValidateSchema(schema));
   ATTENDANT_ASSIGN_OR_RETURN(
       auto encoders, EncodersFromProto(request.text_encoders(), schema));
-  ATTENDANT_ASSIGN_OR_RETURN(const CatalogSet::Created created,
-                             backend.catalog_places.Place(request.name(), [&] {
-                               return backend.catalogs->Create(
-                                   request.name(), schema, std::move(encoders));
-                             }));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const CatalogSet::Created created,
+      backend.catalogs->Create(request.name(), schema, std::move(encoders)));
   CatalogToProto(*created.catalog, response->mutable_catalog());
   response->set_created(created.created);
   return absl::OkStatus();

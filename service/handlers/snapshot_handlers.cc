@@ -162,12 +162,10 @@ absl::Status RestoreSnapshot(Backend& backend, const CatalogScope& scope,
       IdFromWire(backend, request.catalog(), request.name()));
   ATTENDANT_ASSIGN_OR_RETURN(
       const auto catalog,
-      backend.catalog_places.Place(request.new_catalog(), [&] {
-        return backend.catalogs->RestoreSnapshot(
-            id, request.new_catalog(), work,
-            scope.HoldsAll() ? CatalogSet::MissingModels::kCreate
-                             : CatalogSet::MissingModels::kRefuse);
-      }));
+      backend.catalogs->RestoreSnapshot(
+          id, request.new_catalog(), work,
+          scope.HoldsAll() ? CatalogSet::MissingModels::kCreate
+                           : CatalogSet::MissingModels::kRefuse));
   CatalogToProto(*catalog, response->mutable_catalog());
   return absl::OkStatus();
 }

@@ -59,36 +59,32 @@ bool Authenticator::HasRole(Role needed, absl::string_view header) {
 }
 
 absl::Status Authenticator::CheckRole(Role needed, absl::string_view header) {
-  ReloadIfChanged();
-  Role role = Role::kRead;
-  if (!header.empty()) {
-    const std::optional<absl::string_view> token = BearerToken(header);
-    const std::shared_ptr<const TokenTable> table = table_.Load();
-    const Grant* grant = token ? table->Find(*token) : nullptr;
-    if (grant == nullptr) {
-      refusals_[AuthRefusal::kUnknownToken].Add();
-      return StatusWithReason(
-          absl::StatusCode::kUnauthenticated,
-          "authorization: got one that is no token of this server, want "
-          "\"Bearer NAME.SECRET\" as attendantd token made it",
-          "TOKEN_UNKNOWN");
-    }
-    role = grant->role;
-  } else if (!anonymous_read_) {
+  const std::shared_ptr<const Grant> grant = GrantOf(header);
+  if (grant != nullptr) return CheckRole(needed, *grant);
+  if (header.empty()) {
     refusals_[AuthRefusal::kNoToken].Add();
     return StatusWithReason(absl::StatusCode::kUnauthenticated,
                             "authorization: got nothing, want a token of this "
                             "server as \"Bearer NAME.SECRET\"",
                             "TOKEN_MISSING");
   }
-  if (role >= needed) return absl::OkStatus();
+  refusals_[AuthRefusal::kUnknownToken].Add();
+  return StatusWithReason(
+      absl::StatusCode::kUnauthenticated,
+      "authorization: got one that is no token of this server, want "
+      "\"Bearer NAME.SECRET\" as attendantd token made it",
+      "TOKEN_UNKNOWN");
+}
+
+absl::Status Authenticator::CheckRole(Role needed, const Grant& grant) {
+  if (grant.role >= needed) return absl::OkStatus();
   refusals_[AuthRefusal::kRoleTooLow].Add();
   return StatusWithReason(
       absl::StatusCode::kPermissionDenied,
-      absl::StrCat(
-          "this call wants the role ", RoleName(needed), ", and ",
-          header.empty() ? "without a token it is " : "the token's is ",
-          RoleName(role)),
+      absl::StrCat("this call wants the role ", RoleName(needed), ", and ",
+                   &grant == Anonymous().get() ? "without a token it is "
+                                               : "the token's is ",
+                   RoleName(grant.role)),
       "ROLE_TOO_LOW");
 }
 

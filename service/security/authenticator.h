@@ -45,6 +45,8 @@ class Authenticator {
   // or with one that is not in the file; PermissionDenied if its role is too
   // low.
   absl::Status CheckRole(Role needed, absl::string_view header);
+  // The same of a caller by what GrantOf said.
+  absl::Status CheckRole(Role needed, const Grant& grant);
 
   // Whether it would be OK; nobody is refused.
   bool HasRole(Role needed, absl::string_view header);

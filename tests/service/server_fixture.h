@@ -36,7 +36,10 @@ namespace attendant {
 class ServerFixture : public ::testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_OK_AND_ASSIGN(catalogs_, CatalogSet::Open(directory_.path(), {}));
+    CatalogSet::Options catalog_options;
+    catalog_options.most_catalogs = options_.limits.catalog_count;
+    ASSERT_OK_AND_ASSIGN(catalogs_,
+                         CatalogSet::Open(directory_.path(), catalog_options));
     options_.listen = "127.0.0.1:0";
     ASSERT_OK_AND_ASSIGN(server_, Server::Start(options_, catalogs_.get()));
     channel_ = NewChannel();
