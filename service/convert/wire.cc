@@ -14,15 +14,15 @@ namespace attendant {
 namespace {
 
 // Of what the thread parses; null while it parses nothing.
-thread_local std::int64_t* bytes_left = nullptr;
+thread_local std::int64_t* parse_bytes_left = nullptr;
 
 // An arena has no other way to say no.
 struct TakesTooMuch {};
 
 void* AllocateBlock(std::size_t bytes) {
-  if (bytes_left != nullptr) {
-    *bytes_left -= static_cast<std::int64_t>(bytes);
-    if (*bytes_left < 0) throw TakesTooMuch();
+  if (parse_bytes_left != nullptr) {
+    *parse_bytes_left -= static_cast<std::int64_t>(bytes);
+    if (*parse_bytes_left < 0) throw TakesTooMuch();
   }
   return ::operator new(bytes);
 }
@@ -56,8 +56,8 @@ absl::Status ParseMessage(const grpc::ByteBuffer& buffer,
   const std::int64_t most =
       MostParsedBytes(static_cast<std::int64_t>(buffer.Length()));
   std::int64_t left = most;
-  bytes_left = &left;
-  const absl::Cleanup parsed = [] { bytes_left = nullptr; };
+  parse_bytes_left = &left;
+  const absl::Cleanup parsed = [] { parse_bytes_left = nullptr; };
   try {
     if (Parse(buffer, message)) return absl::OkStatus();
   } catch (const TakesTooMuch&) {
