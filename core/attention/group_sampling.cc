@@ -117,13 +117,24 @@ double LogOneMinusExp(double x) {
                             : std::log1p(-std::exp(x));
 }
 
+// At least one.
+std::vector<Perturbed> Greatest(std::span<const double> log_weights, double max,
+                                std::span<const double> exps,
+                                std::span<const std::uint64_t> noise_keys,
+                                std::size_t wanted, std::uint64_t seed) {
+  GreatestPerturbed<double> greatest(log_weights, max, exps, noise_keys, wanted,
+                                     seed);
+  greatest.Offer(0, log_weights.size());
+  return std::move(greatest).Sorted();
+}
+
 // Offers the items of a group of this log mass, whose greatest perturbed log
 // weight is `greatest`.
 void OfferItems(const OpenGroup& opened, std::size_t position, double log_mass,
                 double greatest, std::uint64_t seed, BestLeaves& best) {
   // Items' own perturbed shares, as if the group were all there is.
-  const Perturbed own_greatest = GreatestPerturbed<double>(
-      opened.log_shares, 0, opened.shares, opened.noise_keys, 1, seed)[0];
+  const Perturbed own_greatest = Greatest(opened.log_shares, 0, opened.shares,
+                                          opened.noise_keys, 1, seed)[0];
   // What the greatest of them is to be.
   const double wanted = greatest - log_mass;
   // With x = exp(-perturbed), exponential variables, moving is
@@ -276,9 +287,9 @@ absl::StatusOr<GroupSlate> SampleGroupsWithoutReplacement(ItemGroups& groups,
 
   // The greatest of a group is an item: no group that is not among the `wanted`
   // best has an item that is.
-  const std::vector<Perturbed> best_groups = GreatestPerturbed(
-      log_masses, masses.max, masses.exps, groups.noise_keys(),
-      std::min(wanted, log_masses.size()), seed);
+  const std::vector<Perturbed> best_groups =
+      Greatest(log_masses, masses.max, masses.exps, groups.noise_keys(),
+               std::min(wanted, log_masses.size()), seed);
   BestLeaves best(wanted);
   std::vector<OpenGroup> opened;
   std::vector<bool> is_open(log_masses.size());

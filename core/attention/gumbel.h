@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/base/random.h"
@@ -44,48 +45,78 @@ struct Perturbed {
 };
 
 // The `wanted` greatest of log_weights[i] - max plus the noise of the seed and
-// noise_keys[i], greatest first; of equal ones the lesser key is. All have n
-// entries, at least `wanted`; log_weights are finite, none above max, and exps
-// are exp(log_weights[i] - max).
+// noise_keys[i]. All have n entries; log_weights are finite, none above max,
+// and exps are exp(log_weights[i] - max).
 template <typename LogWeight>
-std::vector<Perturbed> GreatestPerturbed(
-    std::span<const LogWeight> log_weights, double max,
-    std::span<const double> exps, std::span<const std::uint64_t> noise_keys,
-    std::size_t wanted, std::uint64_t seed) {
-  // The least on top.
-  std::vector<Perturbed> first;
-  first.reserve(wanted);
-  const auto is_before = [&](const Perturbed& a, const Perturbed& b) {
-    if (a.log_weight != b.log_weight) return a.log_weight > b.log_weight;
-    return noise_keys[a.index] < noise_keys[b.index];
-  };
-  // exp(-the least perturbed weight among them), once they are all there.
-  double limit = std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; wanted > 0 && i < log_weights.size(); ++i) {
-    const std::uint64_t bits = RandomBits(seed, noise_keys[i]);
-    // The perturbed weight is log_weight - log(x) with an x, exponentially
-    // distributed, that is above UniformFrom(bits): where that alone is too
-    // much, there is no need of two logarithms.
-    if (UniformFrom(bits) > exps[i] * limit) continue;
-    // Relative to the greatest and not to the log partition, whose rounding
-    // depends on the order of items.
-    const Perturbed perturbed = {log_weights[i] - max + GumbelFrom(bits), i};
-    if (first.size() == wanted) {
-      if (!is_before(perturbed, first.front())) continue;
-      std::pop_heap(first.begin(), first.end(), is_before);
-      first.pop_back();
-    }
-    first.push_back(perturbed);
-    std::push_heap(first.begin(), first.end(), is_before);
-    // The slack is far above the rounding of logarithms here. Exps that have
-    // underflowed are none of a winner's while the limit is no greater.
-    if (first.size() == wanted && first.front().log_weight > -500) {
-      limit = std::exp(-first.front().log_weight) * (1 + 1e-9);
+class GreatestPerturbed {
+ public:
+  // What the spans point at must outlive the object.
+  GreatestPerturbed(std::span<const LogWeight> log_weights, double max,
+                    std::span<const double> exps,
+                    std::span<const std::uint64_t> noise_keys,
+                    std::size_t wanted, std::uint64_t seed)
+      : log_weights_(log_weights),
+        max_(max),
+        exps_(exps),
+        noise_keys_(noise_keys),
+        wanted_(wanted),
+        seed_(seed) {
+    first_.reserve(wanted);
+  }
+
+  // Looks at those from begin to end - 1: each once.
+  void Offer(std::size_t begin, std::size_t end) {
+    if (wanted_ == 0) return;
+    const auto is_before = IsBefore();
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::uint64_t bits = RandomBits(seed_, noise_keys_[i]);
+      // The perturbed weight is log_weight - log(x) with an x, exponentially
+      // distributed, that is above UniformFrom(bits): where that alone is too
+      // much, there is no need of two logarithms.
+      if (UniformFrom(bits) > exps_[i] * limit_) continue;
+      // Relative to the greatest and not to the log partition, whose rounding
+      // depends on the order of items.
+      const Perturbed perturbed = {log_weights_[i] - max_ + GumbelFrom(bits),
+                                   i};
+      if (first_.size() == wanted_) {
+        if (!is_before(perturbed, first_.front())) continue;
+        std::pop_heap(first_.begin(), first_.end(), is_before);
+        first_.pop_back();
+      }
+      first_.push_back(perturbed);
+      std::push_heap(first_.begin(), first_.end(), is_before);
+      // The slack is far above the rounding of logarithms here. Exps that have
+      // underflowed are none of a winner's while the limit is no greater.
+      if (first_.size() == wanted_ && first_.front().log_weight > -500) {
+        limit_ = std::exp(-first_.front().log_weight) * (1 + 1e-9);
+      }
     }
   }
-  std::sort_heap(first.begin(), first.end(), is_before);
-  return first;
-}
+
+  // Greatest first; of equal ones the lesser key is.
+  std::vector<Perturbed> Sorted() && {
+    std::sort_heap(first_.begin(), first_.end(), IsBefore());
+    return std::move(first_);
+  }
+
+ private:
+  auto IsBefore() const {
+    return [keys = noise_keys_](const Perturbed& a, const Perturbed& b) {
+      if (a.log_weight != b.log_weight) return a.log_weight > b.log_weight;
+      return keys[a.index] < keys[b.index];
+    };
+  }
+
+  std::span<const LogWeight> log_weights_;
+  double max_;
+  std::span<const double> exps_;
+  std::span<const std::uint64_t> noise_keys_;
+  std::size_t wanted_;
+  std::uint64_t seed_;
+  std::vector<Perturbed> first_;  // the least on top
+  // exp(-the least perturbed weight among them), once they are all there.
+  double limit_ = std::numeric_limits<double>::infinity();
+};
 
 }  // namespace attendant
 

@@ -3,17 +3,32 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "core/attention/gumbel.h"
 #include "core/attention/log_add.h"
 #include "core/base/minus_infinity.h"
 #include "core/base/random.h"
+#include "core/base/status.h"
 
 namespace attendant {
 namespace {
 
+// Between looks at the interrupt.
+constexpr std::size_t kInterruptRows = 4096;
 // exp(logit - max) below this may have lost digits to underflow.
 constexpr double kLeastExp = 1e-250;
+
+// visit(begin, end) of all rows, some thousands at a time.
+template <typename Visit>
+absl::Status VisitRows(std::size_t n, const Interrupt& interrupt,
+                       const Visit& visit) {
+  for (std::size_t begin = 0; begin < n; begin += kInterruptRows) {
+    ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
+    visit(begin, std::min(n, begin + kInterruptRows));
+  }
+  return absl::OkStatus();
+}
 
 // The log partition, relative to `max`, of the logits that are not at the
 // positions `drawn`; -infinity if none is left. exps are exp(logit - max), and
@@ -47,8 +62,10 @@ std::vector<std::int64_t> Positions(std::size_t n) {
 
 }  // namespace
 
-Slate SampleWithReplacement(std::span<const float> logits, std::int64_t count,
-                            std::uint64_t seed) {
+absl::StatusOr<Slate> SampleWithReplacement(std::span<const float> logits,
+                                            std::int64_t count,
+                                            std::uint64_t seed,
+                                            const Interrupt& interrupt) {
   Slate slate;
   if (logits.empty()) return slate;
   const std::size_t n = logits.size();
@@ -56,11 +73,14 @@ Slate SampleWithReplacement(std::span<const float> logits, std::int64_t count,
   std::vector<double> sums(n);  // of exp(logit - max) up to and with each
   double sum = 0;
   std::size_t last = 0;  // that has a weight above 0
-  for (std::size_t i = 0; i < n; ++i) {
-    const double e = std::exp(logits[i] - max);
-    if (e > 0) last = i;
-    sums[i] = sum += e;
-  }
+  ATTENDANT_RETURN_IF_ERROR(
+      VisitRows(n, interrupt, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) {
+          const double e = std::exp(logits[i] - max);
+          if (e > 0) last = i;
+          sums[i] = sum += e;
+        }
+      }));
   const double log_sum = std::log(sum);
 
   const auto draw_count = static_cast<std::size_t>(count);
@@ -87,21 +107,30 @@ Slate SampleWithReplacement(std::span<const float> logits, std::int64_t count,
   return slate;
 }
 
-Slate SampleWithoutReplacement(std::span<const float> logits,
-                               std::span<const std::uint64_t> noise_keys,
-                               std::int64_t count, std::uint64_t seed) {
+absl::StatusOr<Slate> SampleWithoutReplacement(
+    std::span<const float> logits, std::span<const std::uint64_t> noise_keys,
+    std::int64_t count, std::uint64_t seed, const Interrupt& interrupt) {
   Slate slate;
   if (logits.empty()) return slate;
   const std::size_t n = logits.size();
   const double max = *std::max_element(logits.begin(), logits.end());
   std::vector<double> exps(n);
-  for (std::size_t i = 0; i < n; ++i) exps[i] = std::exp(logits[i] - max);
+  ATTENDANT_RETURN_IF_ERROR(
+      VisitRows(n, interrupt, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) {
+          exps[i] = std::exp(logits[i] - max);
+        }
+      }));
 
   const std::size_t draw_count = std::min(static_cast<std::size_t>(count), n);
   const bool leaves_some = draw_count < n;
   // The draws and the next one.
-  std::vector<Perturbed> first = GreatestPerturbed(
-      logits, max, exps, noise_keys, draw_count + (leaves_some ? 1 : 0), seed);
+  GreatestPerturbed<float> greatest(logits, max, exps, noise_keys,
+                                    draw_count + (leaves_some ? 1 : 0), seed);
+  ATTENDANT_RETURN_IF_ERROR(VisitRows(
+      n, interrupt,
+      [&](std::size_t begin, std::size_t end) { greatest.Offer(begin, end); }));
+  std::vector<Perturbed> first = std::move(greatest).Sorted();
 
   std::optional<double> threshold;
   if (leaves_some) {

@@ -10,6 +10,9 @@
 #include <span>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "core/base/interrupt.h"
+
 namespace attendant {
 
 // All functions are thread-safe: they hold no state.
@@ -42,18 +45,22 @@ struct Slate {
 
 // `count` >= 0 independent draws from the softmax of logits [n], finite. None
 // if n is 0. O(n + count log count). The same seed gives the same slate for the
-// same logits in the same order.
-Slate SampleWithReplacement(std::span<const float> logits, std::int64_t count,
-                            std::uint64_t seed);
+// same logits in the same order. Cancelled and DeadlineExceeded from the
+// interrupt.
+absl::StatusOr<Slate> SampleWithReplacement(std::span<const float> logits,
+                                            std::int64_t count,
+                                            std::uint64_t seed,
+                                            const Interrupt& interrupt);
 
 // min(count, n) draws without replacement by Gumbel top-k (Kool et al. 2019)
 // from finite logits [n]: each item's noise depends on the seed and its own
 // noise_key [n] (a hash of its id) alone, so the draws do not depend on the
 // order of items, and a smaller count draws a prefix; probabilities are then
 // the same up to the rounding of sums in doubles. O(n + count log count).
-Slate SampleWithoutReplacement(std::span<const float> logits,
-                               std::span<const std::uint64_t> noise_keys,
-                               std::int64_t count, std::uint64_t seed);
+// Cancelled and DeadlineExceeded from the interrupt.
+absl::StatusOr<Slate> SampleWithoutReplacement(
+    std::span<const float> logits, std::span<const std::uint64_t> noise_keys,
+    std::int64_t count, std::uint64_t seed, const Interrupt& interrupt);
 
 }  // namespace attendant
 

@@ -196,10 +196,11 @@ class Answerer {
     const std::vector<RowAddress>& rows = population_.rows;
     const std::vector<float>& logits = population_.logits;
     const auto seed = static_cast<std::uint64_t>(plan_.seed);
-    ATTENDANT_RETURN_IF_ERROR(interrupt_.Check());
     Slate slate;
     if (plan_.with_replacement) {
-      slate = SampleWithReplacement(logits, plan_.result_count, seed);
+      ATTENDANT_ASSIGN_OR_RETURN(
+          slate,
+          SampleWithReplacement(logits, plan_.result_count, seed, interrupt_));
     } else {
       std::vector<std::uint64_t> noise_keys;
       noise_keys.reserve(rows.size());
@@ -208,11 +209,10 @@ class Answerer {
             snapshot_.segments[address.segment].segment->rows->IdHash(
                 address.row));
       }
-      ATTENDANT_RETURN_IF_ERROR(interrupt_.Check());
-      slate = SampleWithoutReplacement(logits, noise_keys, plan_.result_count,
-                                       seed);
+      ATTENDANT_ASSIGN_OR_RETURN(
+          slate, SampleWithoutReplacement(
+                     logits, noise_keys, plan_.result_count, seed, interrupt_));
     }
-    ATTENDANT_RETURN_IF_ERROR(interrupt_.Check());
     std::vector<RowAddress> drawn;
     for (const Draw& draw : slate.draws) {
       drawn.push_back(rows[static_cast<std::size_t>(draw.index)]);

@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <map>
 #include <numbers>
 #include <numeric>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "tests/support/chi_square.h"
@@ -34,6 +36,17 @@ std::vector<std::uint64_t> Keys(std::size_t n) {
   return keys;
 }
 
+Slate DrawWithReplacement(std::span<const float> logits, std::int64_t count,
+                          std::uint64_t seed) {
+  return SampleWithReplacement(logits, count, seed, {}).value();
+}
+
+Slate DrawWithoutReplacement(std::span<const float> logits,
+                             std::span<const std::uint64_t> keys,
+                             std::int64_t count, std::uint64_t seed) {
+  return SampleWithoutReplacement(logits, keys, count, seed, {}).value();
+}
+
 std::vector<std::int64_t> Indices(const Slate& slate) {
   std::vector<std::int64_t> indices;
   for (const Draw& draw : slate.draws) indices.push_back(draw.index);
@@ -57,7 +70,7 @@ TEST(ChiSquareTest, PValuesAreThoseOfTheTable) {
 }
 
 TEST(SampleWithReplacementTest, FrequenciesAreWeights) {
-  const Slate slate = SampleWithReplacement(kLogits, kDrawCount, 17);
+  const Slate slate = DrawWithReplacement(kLogits, kDrawCount, 17);
   ASSERT_EQ(slate.draws.size(), kDrawCount);
   std::vector<double> counts(kLogits.size());
   for (const Draw& draw : slate.draws) {
@@ -70,7 +83,7 @@ TEST(SampleWithReplacementTest, DrawsAreIndependent) {
   // Pairs of neighbouring draws have the product of their weights.
   const std::vector<float> logits = {0, 1, -.5f};
   const std::vector<double> weights = Softmax(logits);
-  const Slate slate = SampleWithReplacement(logits, kDrawCount, 3);
+  const Slate slate = DrawWithReplacement(logits, kDrawCount, 3);
   std::vector<double> counts(9);
   std::vector<double> want(9);
   for (std::size_t d = 0; d + 1 < slate.draws.size(); d += 2) {
@@ -86,7 +99,7 @@ TEST(SampleWithReplacementTest, DrawsAreIndependentAcrossSeeds) {
   std::vector<double> counts(kLogits.size());
   for (int seed = 0; seed < kDrawCount; ++seed) {
     const Slate slate =
-        SampleWithReplacement(kLogits, 1, static_cast<std::uint64_t>(seed));
+        DrawWithReplacement(kLogits, 1, static_cast<std::uint64_t>(seed));
     ++counts[static_cast<std::size_t>(slate.draws[0].index)];
   }
   EXPECT_GT(ChiSquarePValue(weights, counts), kLeastPValue);
@@ -94,7 +107,7 @@ TEST(SampleWithReplacementTest, DrawsAreIndependentAcrossSeeds) {
 
 TEST(SampleWithReplacementTest, ProbabilitiesAreTheDefinitions) {
   const std::vector<double> weights = Softmax(kLogits);
-  const Slate slate = SampleWithReplacement(kLogits, 50, 1);
+  const Slate slate = DrawWithReplacement(kLogits, 50, 1);
   double log_probability = 0;
   for (const Draw& draw : slate.draws) {
     const double want = std::log(weights[static_cast<std::size_t>(draw.index)]);
@@ -110,24 +123,24 @@ TEST(SampleWithReplacementTest, ProbabilitiesAreTheDefinitions) {
 
 TEST(SampleWithReplacementTest, SeedDecides) {
   const auto draw = [](std::uint64_t seed) {
-    return Indices(SampleWithReplacement(kLogits, 100, seed));
+    return Indices(DrawWithReplacement(kLogits, 100, seed));
   };
   EXPECT_EQ(draw(5), draw(5));
   EXPECT_NE(draw(5), draw(6));
 }
 
 TEST(SampleWithReplacementTest, ExtremesHold) {
-  EXPECT_TRUE(SampleWithReplacement({}, 3, 1).draws.empty());
-  EXPECT_TRUE(SampleWithReplacement(kLogits, 0, 1).draws.empty());
+  EXPECT_TRUE(DrawWithReplacement({}, 3, 1).draws.empty());
+  EXPECT_TRUE(DrawWithReplacement(kLogits, 0, 1).draws.empty());
   const std::vector<float> one = {-1e4f};
-  for (const Draw& draw : SampleWithReplacement(one, 3, 1).draws) {
+  for (const Draw& draw : DrawWithReplacement(one, 3, 1).draws) {
     EXPECT_EQ(draw.index, 0);
     EXPECT_EQ(draw.log_weight, 0);
   }
   // What has no weight is never drawn, wherever it stands.
   const std::vector<float> logits = {-1e4f, 1e4f, -1e4f, 1e4f, -1e4f};
   std::vector<double> counts(2);
-  for (const Draw& draw : SampleWithReplacement(logits, 1000, 1).draws) {
+  for (const Draw& draw : DrawWithReplacement(logits, 1000, 1).draws) {
     ASSERT_EQ(draw.index % 2, 1);
     EXPECT_NEAR(draw.log_weight, -std::numbers::ln2, 2 * kEpsilon);
     ++counts[static_cast<std::size_t>(draw.index / 2)];
@@ -139,7 +152,7 @@ TEST(SampleWithoutReplacementTest, FirstDrawsFrequenciesAreWeights) {
   std::vector<double> counts(kLogits.size());
   const std::vector<std::uint64_t> keys = Keys(kLogits.size());
   for (int seed = 0; seed < kDrawCount; ++seed) {
-    const Slate slate = SampleWithoutReplacement(
+    const Slate slate = DrawWithoutReplacement(
         kLogits, keys, 1, static_cast<std::uint64_t>(seed));
     ++counts[static_cast<std::size_t>(slate.draws[0].index)];
   }
@@ -153,7 +166,7 @@ TEST(SampleWithoutReplacementTest, NoiseOfOneSeedIsIndependentAcrossKeys) {
   for (std::uint64_t key = 0; key < kDrawCount; ++key) {
     const std::vector<std::uint64_t> keys = {3 * key, 3 * key + 1, 3 * key + 2};
     ++counts[static_cast<std::size_t>(
-        SampleWithoutReplacement(logits, keys, 1, 9).draws[0].index)];
+        DrawWithoutReplacement(logits, keys, 1, 9).draws[0].index)];
   }
   EXPECT_GT(ChiSquarePValue(Softmax(logits), counts), kLeastPValue);
 }
@@ -173,7 +186,7 @@ TEST_P(EnumerationTest, SlatesHaveTheirProbabilities) {
   std::map<std::vector<std::int64_t>, double> frequencies;
   const std::vector<std::uint64_t> keys = Keys(n);
   for (int seed = 0; seed < kDrawCount; ++seed) {
-    const Slate slate = SampleWithoutReplacement(
+    const Slate slate = DrawWithoutReplacement(
         logits, keys, GetParam().second, static_cast<std::uint64_t>(seed));
     const std::vector<std::int64_t> indices = Indices(slate);
     ++frequencies[indices];
@@ -209,7 +222,7 @@ TEST(SampleWithoutReplacementTest, EachDrawsWeightIsConditional) {
   const std::vector<double> weights = Softmax(kLogits);
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     const Slate slate =
-        SampleWithoutReplacement(kLogits, Keys(kLogits.size()), 9, seed);
+        DrawWithoutReplacement(kLogits, Keys(kLogits.size()), 9, seed);
     ASSERT_EQ(slate.draws.size(), 9);
     std::vector<bool> drawn(9);
     for (const Draw& draw : slate.draws) {
@@ -230,7 +243,7 @@ TEST(SampleWithoutReplacementTest, InclusionIsItsDefinition) {
   const std::vector<double> weights = Softmax(kLogits);
   for (std::uint64_t seed = 0; seed < 1000; ++seed) {
     const Slate slate =
-        SampleWithoutReplacement(kLogits, Keys(kLogits.size()), 4, seed);
+        DrawWithoutReplacement(kLogits, Keys(kLogits.size()), 4, seed);
     ASSERT_TRUE(slate.kappa.has_value());
     for (const Draw& draw : slate.draws) {
       ASSERT_TRUE(draw.log_inclusion_given_threshold.has_value());
@@ -251,7 +264,7 @@ TEST(SampleWithoutReplacementTest, KappaIsThePerturbedWeightOfTheNextDraw) {
     double before = std::numeric_limits<double>::infinity();
     for (int count = 0; count < 9; ++count) {
       const Slate slate =
-          SampleWithoutReplacement(kLogits, Keys(kLogits.size()), count, seed);
+          DrawWithoutReplacement(kLogits, Keys(kLogits.size()), count, seed);
       ASSERT_TRUE(slate.kappa.has_value());
       EXPECT_LT(*slate.kappa, before);
       before = *slate.kappa;
@@ -265,7 +278,7 @@ TEST(SampleWithoutReplacementTest, GreatestPerturbedWeightIsStandardGumbel) {
   std::vector<double> counts(20);
   for (std::uint64_t seed = 0; seed < kDrawCount; ++seed) {
     const Slate slate =
-        SampleWithoutReplacement(kLogits, Keys(kLogits.size()), 0, seed);
+        DrawWithoutReplacement(kLogits, Keys(kLogits.size()), 0, seed);
     const double u = std::exp(-std::exp(-*slate.kappa));
     ++counts[static_cast<std::size_t>(20 * u)];
   }
@@ -284,8 +297,7 @@ TEST(SampleWithoutReplacementTest, EstimatesByInclusionAreUnbiased) {
     double sum = 0;
     double square_sum = 0;
     for (std::uint64_t seed = 0; seed < kDrawCount; ++seed) {
-      const Slate slate =
-          SampleWithoutReplacement(kLogits, Keys(9), count, seed);
+      const Slate slate = DrawWithoutReplacement(kLogits, Keys(9), count, seed);
       double estimate = 0;
       for (const Draw& draw : slate.draws) {
         const auto i = static_cast<std::size_t>(draw.index);
@@ -323,9 +335,9 @@ TEST(SampleWithoutReplacementTest, OrderOfItemsDoesNotMatter) {
     shuffled_logits.push_back(logits[static_cast<std::size_t>(i)]);
     shuffled_keys.push_back(keys[static_cast<std::size_t>(i)]);
   }
-  const Slate slate = SampleWithoutReplacement(logits, keys, 50, 8);
+  const Slate slate = DrawWithoutReplacement(logits, keys, 50, 8);
   const Slate shuffled =
-      SampleWithoutReplacement(shuffled_logits, shuffled_keys, 50, 8);
+      DrawWithoutReplacement(shuffled_logits, shuffled_keys, 50, 8);
   ASSERT_EQ(shuffled.draws.size(), slate.draws.size());
   for (std::size_t d = 0; d < slate.draws.size(); ++d) {
     EXPECT_EQ(order[static_cast<std::size_t>(shuffled.draws[d].index)],
@@ -342,10 +354,10 @@ TEST(SampleWithoutReplacementTest, OrderOfItemsDoesNotMatter) {
 TEST(SampleWithoutReplacementTest, SmallerCountIsPrefix) {
   const std::vector<std::uint64_t> keys = Keys(kLogits.size());
   const std::vector<std::int64_t> all =
-      Indices(SampleWithoutReplacement(kLogits, keys, 100, 12));
+      Indices(DrawWithoutReplacement(kLogits, keys, 100, 12));
   ASSERT_EQ(all.size(), 9);
   for (std::size_t count = 0; count < 9; ++count) {
-    const Slate slate = SampleWithoutReplacement(
+    const Slate slate = DrawWithoutReplacement(
         kLogits, keys, static_cast<std::int64_t>(count), 12);
     EXPECT_EQ(Indices(slate),
               std::vector(all.begin(),
@@ -364,9 +376,9 @@ TEST(SampleWithoutReplacementTest, ManyItemsGiveThePrefixOfAllDrawn) {
     for (float& logit : logits) logit = deviation * normal(random);
     for (std::uint64_t seed = 0; seed < 10; ++seed) {
       const std::vector<std::int64_t> all =
-          Indices(SampleWithoutReplacement(logits, keys, kItemCount, seed));
+          Indices(DrawWithoutReplacement(logits, keys, kItemCount, seed));
       for (const std::ptrdiff_t count : {1, 10, 200}) {
-        EXPECT_EQ(Indices(SampleWithoutReplacement(logits, keys, count, seed)),
+        EXPECT_EQ(Indices(DrawWithoutReplacement(logits, keys, count, seed)),
                   std::vector(all.begin(), all.begin() + count));
       }
     }
@@ -376,7 +388,7 @@ TEST(SampleWithoutReplacementTest, ManyItemsGiveThePrefixOfAllDrawn) {
 TEST(SampleWithoutReplacementTest, NoiseOfAnItemIsItsOwn) {
   // Taking an item away leaves the order of the others.
   const std::vector<std::uint64_t> keys = Keys(kLogits.size());
-  const Slate all = SampleWithoutReplacement(kLogits, keys, 9, 30);
+  const Slate all = DrawWithoutReplacement(kLogits, keys, 9, 30);
   for (std::int64_t removed = 0; removed < 9; ++removed) {
     std::vector<float> logits = kLogits;
     std::vector<std::uint64_t> left_keys = keys;
@@ -388,7 +400,7 @@ TEST(SampleWithoutReplacementTest, NoiseOfAnItemIsItsOwn) {
     }
     std::vector<std::int64_t> got;
     for (const std::int64_t index :
-         Indices(SampleWithoutReplacement(logits, left_keys, 9, 30))) {
+         Indices(DrawWithoutReplacement(logits, left_keys, 9, 30))) {
       got.push_back(index < removed ? index : index + 1);
     }
     EXPECT_EQ(got, want) << "without item " << removed;
@@ -399,7 +411,7 @@ TEST(SampleWithoutReplacementTest, AllEqualIsUniform) {
   const std::vector<float> logits(4, 1e4f);
   std::vector<double> counts(4);
   for (std::uint64_t seed = 0; seed < kDrawCount; ++seed) {
-    const Slate slate = SampleWithoutReplacement(logits, Keys(4), 2, seed);
+    const Slate slate = DrawWithoutReplacement(logits, Keys(4), 2, seed);
     EXPECT_NEAR(slate.draws[0].log_weight, -std::log(4.0), 8 * kEpsilon);
     EXPECT_NEAR(slate.draws[1].log_weight, -std::log(3.0), 8 * kEpsilon);
     ++counts[static_cast<std::size_t>(slate.draws[1].index)];
@@ -408,9 +420,9 @@ TEST(SampleWithoutReplacementTest, AllEqualIsUniform) {
 }
 
 TEST(SampleWithoutReplacementTest, ExtremesHold) {
-  EXPECT_TRUE(SampleWithoutReplacement({}, {}, 3, 1).draws.empty());
+  EXPECT_TRUE(DrawWithoutReplacement({}, {}, 3, 1).draws.empty());
   const std::vector<float> one = {1e4f};
-  const Slate single = SampleWithoutReplacement(one, Keys(1), 3, 1);
+  const Slate single = DrawWithoutReplacement(one, Keys(1), 3, 1);
   ASSERT_EQ(single.draws.size(), 1);
   EXPECT_EQ(single.draws[0].log_weight, 0);
   EXPECT_EQ(single.log_probability, 0);
@@ -418,7 +430,7 @@ TEST(SampleWithoutReplacementTest, ExtremesHold) {
 
   const std::vector<float> logits = {-1e4f, 1e4f, -1e4f, -1e4f, 1e4f};
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
-    const Slate slate = SampleWithoutReplacement(logits, Keys(5), 4, seed);
+    const Slate slate = DrawWithoutReplacement(logits, Keys(5), 4, seed);
     ASSERT_EQ(slate.draws.size(), 4);
     // The two great ones first; then what is left is summed anew: subtracting
     // them from the partition would leave nothing, or NaN.
@@ -438,7 +450,7 @@ TEST(SampleWithoutReplacementTest, ExtremesHold) {
 TEST(SampleWithoutReplacementTest, SmallInclusionKeepsItsDigits) {
   constexpr std::size_t kItemCount = 50000;
   const std::vector<float> logits(kItemCount, 2);
-  const Slate slate = SampleWithoutReplacement(logits, Keys(kItemCount), 3, 21);
+  const Slate slate = DrawWithoutReplacement(logits, Keys(kItemCount), 3, 21);
   const double log_weight = -std::log(static_cast<double>(kItemCount));
   for (const Draw& draw : slate.draws) {
     const double rate = std::exp(log_weight - *slate.kappa);
@@ -453,6 +465,47 @@ TEST(SampleWithoutReplacementTest, SmallInclusionKeepsItsDigits) {
     EXPECT_NEAR(*draw.log_inclusion_given_threshold, std::log(want),
                 64 * kEpsilon);
     EXPECT_LT(64 * kEpsilon, 0x1p-53 / rate);
+  }
+}
+
+// Gives up at a look, after which there must be no other.
+class GivesUp final : public Yielder {
+ public:
+  explicit GivesUp(int look) : looks_left_(look) {
+    set_yield_time(SteadyTime::min());
+    interrupt_.cancelled = &cancelled_;
+    interrupt_.yielder = this;
+  }
+  void Yield() override { cancelled_ = --looks_left_ <= 0; }
+  const Interrupt& interrupt() const { return interrupt_; }
+  int looks_left() const { return looks_left_; }
+
+ private:
+  int looks_left_;
+  std::atomic<bool> cancelled_ = false;
+  Interrupt interrupt_;
+};
+
+TEST(SampleTest, StopsBetweenSomeThousandItems) {
+  constexpr std::size_t kItemCount = 5 * 4096;
+  const std::vector<float> logits(kItemCount);
+  const std::vector<std::uint64_t> keys = Keys(kItemCount);
+  // Sums are one pass; without replacement, there is one of noise too.
+  for (const int look : {1, 2, 5}) {
+    GivesUp gives_up(look);
+    EXPECT_EQ(SampleWithReplacement(logits, 3, 1, gives_up.interrupt())
+                  .status()
+                  .code(),
+              absl::StatusCode::kCancelled);
+    EXPECT_EQ(gives_up.looks_left(), 0);
+  }
+  for (const int look : {1, 5, 6, 10}) {
+    GivesUp gives_up(look);
+    EXPECT_EQ(SampleWithoutReplacement(logits, keys, 3, 1, gives_up.interrupt())
+                  .status()
+                  .code(),
+              absl::StatusCode::kCancelled);
+    EXPECT_EQ(gives_up.looks_left(), 0);
   }
 }
 
