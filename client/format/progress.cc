@@ -2,49 +2,54 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/format/terminal.h"
 #include "client/format/text.h"
 
 namespace attendant {
 namespace {
 
-constexpr int kBarWidth = 24;
 constexpr absl::Duration kRedraw = absl::Milliseconds(100);
 constexpr absl::Duration kLineEvery = absl::Seconds(5);
 
-}  // namespace
+double DoneShare(const ProgressState& state) {
+  return state.total_count == 0 ? 1
+                                : static_cast<double>(state.done_count) /
+                                      static_cast<double>(state.total_count);
+}
 
-std::string FormatProgress(const std::string& label, const ProgressState& state,
-                           int bar_width) {
-  const double fraction = state.total_count == 0
-                              ? 1
-                              : static_cast<double>(state.done_count) /
-                                    static_cast<double>(state.total_count);
-  std::string line = label;
-  if (bar_width > 0) {
-    const std::string bar = Bar(fraction, bar_width);
-    absl::StrAppend(
-        &line, " ", bar,
-        std::string(static_cast<std::size_t>(bar_width - DisplayWidth(bar)),
-                    ' '));
-  }
-  absl::StrAppend(&line, "  ", FormatCount(state.done_count), " of ",
-                  FormatCount(state.total_count),
-                  absl::StrFormat("  %d %%", static_cast<int>(100 * fraction)));
+// What stands behind the label and the bar.
+std::string CountsAndRate(const ProgressState& state) {
+  std::string text = absl::StrCat(
+      "  ", FormatCount(state.done_count), " of ",
+      FormatCount(state.total_count),
+      absl::StrFormat("  %d %%", static_cast<int>(100 * DoneShare(state))));
   const double seconds = absl::ToDoubleSeconds(state.elapsed);
-  if (seconds <= 0 || state.done_count == 0) return line;
+  if (seconds <= 0 || state.done_count == 0) return text;
   const double rate = static_cast<double>(state.done_count) / seconds;
   const double left =
       static_cast<double>(state.total_count - state.done_count) / rate;
   absl::StrAppend(
-      &line, "  ", FormatCount(static_cast<std::int64_t>(rate)), "/s  ",
+      &text, "  ", FormatCount(static_cast<std::int64_t>(rate)), "/s  ",
       absl::FormatDuration(absl::Ceil(absl::Seconds(left), absl::Seconds(1))),
       " left");
-  return line;
+  return text;
+}
+
+}  // namespace
+
+std::string FormatProgress(const std::string& label,
+                           const ProgressState& state) {
+  return label + CountsAndRate(state);
+}
+
+std::string FormatProgressBar(const std::string& label,
+                              const ProgressState& state, int width) {
+  return LineWithBar(label + " ", DoneShare(state), CountsAndRate(state),
+                     width);
 }
 
 Progress::Progress(std::FILE* stream, std::string label,
@@ -68,10 +73,10 @@ void Progress::Update(std::int64_t done_count) {
   };
   if (is_terminal_) {
     absl::FPrintF(stream_, "\r%s\x1b[K",
-                  FormatProgress(label_, state, kBarWidth));
+                  FormatProgressBar(label_, state, DrawnWidth(stream_)));
     drawn_ = true;
   } else {
-    absl::FPrintF(stream_, "%s\n", FormatProgress(label_, state, 0));
+    absl::FPrintF(stream_, "%s\n", FormatProgress(label_, state));
   }
   std::fflush(stream_);
 }

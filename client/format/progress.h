@@ -17,9 +17,14 @@ struct ProgressState {
   absl::Duration elapsed = absl::ZeroDuration();
 };
 
-// "Importing ██████▌        45,056 of 100,000  45 %  61,204/s  1 s left".
-std::string FormatProgress(const std::string& label, const ProgressState& state,
-                           int bar_width);
+// "Importing  45,056 of 100,000  45 %  61,204/s  1s left".
+std::string FormatProgress(const std::string& label,
+                           const ProgressState& state);
+
+// The same with a bar, as LineWithBar has it:
+// "Importing ██████▌        45,056 of 100,000  45 %  61,204/s  1s left".
+std::string FormatProgressBar(const std::string& label,
+                              const ProgressState& state, int width);
 
 // Draws progress on a stream: a bar that is redrawn if it is a terminal, else a
 // line every 5 seconds. Not thread-safe.

@@ -18,6 +18,8 @@ namespace {
 
 constexpr absl::string_view kReplacement = "\xEF\xBF\xBD";
 constexpr absl::string_view kEllipsis = "…";
+constexpr int kWidestBar = 24;
+constexpr int kNarrowestBar = 4;
 
 // One character at the front of a text: its bytes, and its code point or -1 if
 // it is malformed.
@@ -130,6 +132,21 @@ std::string Bar(double fraction, int width) {
   for (int i = 0; i < eighths / 8; ++i) absl::StrAppend(&bar, "█");
   absl::StrAppend(&bar, kParts[static_cast<std::size_t>(eighths % 8)]);
   return bar;
+}
+
+std::string LineWithBar(absl::string_view before, double fraction,
+                        absl::string_view after, int width) {
+  const int bar_width =
+      std::min(kWidestBar, width - DisplayWidth(before) - DisplayWidth(after));
+  if (bar_width < kNarrowestBar) {
+    const std::string text =
+        absl::StrCat(absl::StripTrailingAsciiWhitespace(before), after);
+    return Shorten(absl::StripLeadingAsciiWhitespace(text), width);
+  }
+  const std::string bar = Bar(fraction, bar_width);
+  const std::string rest(
+      static_cast<std::size_t>(bar_width - DisplayWidth(bar)), ' ');
+  return absl::StrCat(before, bar, rest, after);
 }
 
 std::string FormatCount(std::int64_t count) {

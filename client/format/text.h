@@ -28,6 +28,12 @@ std::vector<std::string> Characters(absl::string_view text);
 // one.
 std::string Bar(double fraction, int width);
 
+// The texts with a bar between, in at most `width` >= 1 columns. The bar has up
+// to 24; where there is too little room it is narrowed, then left out, and then
+// the text is shortened.
+std::string LineWithBar(absl::string_view before, double fraction,
+                        absl::string_view after, int width);
+
 // 1234567 as "1,234,567".
 std::string FormatCount(std::int64_t count);
 // 0.314 as "31.4 %"; small shares keep two digits, as in "0.0042 %".

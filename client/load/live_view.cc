@@ -9,13 +9,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/format/terminal.h"
 #include "client/format/text.h"
 
 namespace attendant {
 namespace {
 
-constexpr int kBarWidth = 24;
-constexpr int kLineWidth = 78;
+constexpr std::size_t kTitleWidth = 9;
 constexpr std::size_t kShownMessages = 3;
 constexpr absl::Duration kSpan = absl::Seconds(1);
 constexpr absl::Duration kLineEvery = absl::Seconds(5);
@@ -25,30 +25,27 @@ std::string FormatRate(std::int64_t count, absl::Duration span) {
                                                absl::ToDoubleSeconds(span)));
 }
 
-}  // namespace
+// Appends lines of at most `width` columns: the parts beside each other, and
+// below where they do not fit.
+void AppendParts(absl::string_view title, const std::vector<std::string>& parts,
+                 int width, std::string& text) {
+  std::string line(title);
+  line.resize(kTitleWidth, ' ');
+  bool is_first = true;  // of its line
+  for (const std::string& part : parts) {
+    if (!is_first && DisplayWidth(line) + 2 + DisplayWidth(part) > width) {
+      absl::StrAppend(&text, Shorten(line, width), "\n");
+      line.assign(kTitleWidth, ' ');
+      is_first = true;
+    }
+    absl::StrAppend(&line, is_first ? "" : "  ", part);
+    is_first = false;
+  }
+  absl::StrAppend(&text, Shorten(line, width), "\n");
+}
 
-std::string FormatLiveView(const LoadView& view, const Tally& recent,
-                           absl::Duration span, const LoadTime& time) {
-  const double done =
-      std::min(1.0, absl::FDivDuration(time.elapsed, time.total));
-  const std::string bar = Bar(done, kBarWidth);
-  std::string text = absl::StrFormat(
-      "%s%s %.1f of %.1f s%s\n", bar,
-      std::string(static_cast<std::size_t>(kBarWidth - DisplayWidth(bar)), ' '),
-      absl::ToDoubleSeconds(time.elapsed), absl::ToDoubleSeconds(time.total),
-      time.elapsed < time.warmup ? ", warming up" : "");
-  absl::StrAppend(&text, "rate     ", FormatRate(recent.answered_count(), span),
-                  " answered/s  ", FormatRate(recent.failed_count(), span),
-                  " failed/s  ", FormatCount(view.waiting_count),
-                  " under way\n");
-  const LatencyHistogram& latencies = recent.latencies();
-  absl::StrAppend(&text, "latency  p50 ", FormatMs(latencies.AtPercentile(50)),
-                  "  p90 ", FormatMs(latencies.AtPercentile(90)), "  p99 ",
-                  FormatMs(latencies.AtPercentile(99)), "  p99.9 ",
-                  FormatMs(latencies.AtPercentile(99.9)), "  max ",
-                  FormatMs(latencies.max_ns()), " ms\n");
-  absl::StrAppend(&text, "all      ", FormatCount(view.answered_count),
-                  " answered  ", FormatCount(view.failed_count), " failed\n");
+// The most frequent ones.
+void AppendErrors(const LoadView& view, int width, std::string& text) {
   std::vector<std::pair<std::int64_t, std::string>> errors;
   for (const auto& [message, count] : view.error_counts) {
     errors.emplace_back(count, message);
@@ -56,12 +53,43 @@ std::string FormatLiveView(const LoadView& view, const Tally& recent,
   std::sort(errors.rbegin(), errors.rend());
   if (errors.size() > kShownMessages) errors.resize(kShownMessages);
   for (const auto& [count, message] : errors) {
-    absl::StrAppend(
-        &text,
-        Shorten(absl::StrCat("error    ", FormatCount(count), " x ", message),
-                kLineWidth),
-        "\n");
+    AppendParts("error",
+                {absl::StrCat(FormatCount(count), " x ", Printable(message))},
+                width, text);
   }
+}
+
+}  // namespace
+
+std::string FormatLiveView(const LoadView& view, const Tally& recent,
+                           absl::Duration span, const LoadTime& time,
+                           int width) {
+  const std::string clock =
+      absl::StrFormat(" %.1f of %.1f s%s", absl::ToDoubleSeconds(time.elapsed),
+                      absl::ToDoubleSeconds(time.total),
+                      time.elapsed < time.warmup ? ", warming up" : "");
+  std::string text = LineWithBar(
+      "", std::min(1.0, absl::FDivDuration(time.elapsed, time.total)), clock,
+      width);
+  text.push_back('\n');
+  AppendParts("rate",
+              {FormatRate(recent.answered_count(), span) + " answered/s",
+               FormatRate(recent.failed_count(), span) + " failed/s",
+               FormatCount(view.waiting_count) + " under way"},
+              width, text);
+  const LatencyHistogram& latencies = recent.latencies();
+  AppendParts("latency",
+              {"p50 " + FormatMs(latencies.AtPercentile(50)),
+               "p90 " + FormatMs(latencies.AtPercentile(90)),
+               "p99 " + FormatMs(latencies.AtPercentile(99)),
+               "p99.9 " + FormatMs(latencies.AtPercentile(99.9)),
+               "max " + FormatMs(latencies.max_ns()) + " ms"},
+              width, text);
+  AppendParts("all",
+              {FormatCount(view.answered_count) + " answered",
+               FormatCount(view.failed_count) + " failed"},
+              width, text);
+  AppendErrors(view, width, text);
   return text;
 }
 
@@ -93,8 +121,8 @@ void LiveView::Show(const LoadView& view, absl::Duration elapsed) {
   while (looks_.front().elapsed + kSpan < elapsed) looks_.pop_front();
   Tally recent;
   for (const Look& look : looks_) recent.Merge(look.tally);
-  const std::string text =
-      FormatLiveView(view, recent, std::min(elapsed, kSpan), time_);
+  const std::string text = FormatLiveView(
+      view, recent, std::min(elapsed, kSpan), time_, DrawnWidth(stream_));
   Clear();
   std::fputs(text.c_str(), stream_);
   std::fflush(stream_);

@@ -53,9 +53,11 @@ class LiveView {
 std::string FormatLiveLine(const LoadView& view, const Tally& recent,
                            absl::Duration span, const LoadTime& time);
 
-// The lines of a view.
+// The lines of a view, of at most `width` columns: what does not fit one goes
+// on in the next; texts are shortened.
 std::string FormatLiveView(const LoadView& view, const Tally& recent,
-                           absl::Duration span, const LoadTime& time);
+                           absl::Duration span, const LoadTime& time,
+                           int width);
 
 }  // namespace attendant
 

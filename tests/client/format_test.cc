@@ -1,12 +1,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <string>
 
 #include "absl/strings/str_split.h"
 #include "client/format/markup.h"
 #include "client/format/progress.h"
+#include "client/format/terminal.h"
 #include "client/format/text.h"
+#include "tests/support/pseudo_terminal.h"
 
 namespace attendant {
 namespace {
@@ -109,15 +112,53 @@ TEST(MarkupTest, TextIsNoMarkup) {
 }
 
 TEST(ProgressTest, ShowsRateAndTimeLeft) {
-  EXPECT_EQ(FormatProgress("Importing",
-                           {.done_count = 25000,
-                            .total_count = 100000,
-                            .elapsed = absl::Seconds(2)},
-                           8),
-            "Importing ██        25,000 of 100,000  25 %  12,500/s  6s left");
-  EXPECT_EQ(FormatProgress("Importing", {.total_count = 10}, 0),
+  EXPECT_EQ(FormatProgress("Importing", {.done_count = 25000,
+                                         .total_count = 100000,
+                                         .elapsed = absl::Seconds(2)}),
+            "Importing  25,000 of 100,000  25 %  12,500/s  6s left");
+  EXPECT_EQ(FormatProgress("Importing", {.total_count = 10}),
             "Importing  0 of 10  0 %");
-  EXPECT_EQ(FormatProgress("Importing", {}, 0), "Importing  0 of 0  100 %");
+  EXPECT_EQ(FormatProgress("Importing", {}), "Importing  0 of 0  100 %");
+}
+
+TEST(ProgressTest, ItsBarTakesTheRoomThatThereIs) {
+  const ProgressState state = {
+      .done_count = 25000, .total_count = 100000, .elapsed = absl::Seconds(2)};
+  const std::string counts = "  25,000 of 100,000  25 %  12,500/s  6s left";
+  EXPECT_EQ(FormatProgressBar("Importing", state, 200),
+            "Importing ██████" + std::string(18, ' ') + counts);
+  EXPECT_EQ(FormatProgressBar("Importing", state, 62),
+            "Importing ██      " + counts);
+  EXPECT_EQ(FormatProgressBar("Importing", state, 56), "Importing" + counts);
+  EXPECT_EQ(FormatProgressBar("Importing", state, 30),
+            "Importing  25,000 of 100,000…");
+}
+
+TEST(ProgressTest, StaysOnOneLineOfATerminal) {
+  const ProgressState state = {.done_count = 1'234'567'890,
+                               .total_count = 12'345'678'901,
+                               .elapsed = absl::Hours(31)};
+  for (const int width : {79, 59}) {
+    EXPECT_LE(DisplayWidth(FormatProgressBar("Importing", state, width)),
+              width);
+  }
+}
+
+TEST(TerminalTest, HasTheWidthItHasNow) {
+  PseudoTerminal terminal(60);
+  if (terminal.stream() == nullptr) GTEST_SKIP() << "no terminals here";
+  EXPECT_EQ(DrawnWidth(terminal.stream()), 59);
+  terminal.Resize(132);
+  EXPECT_EQ(DrawnWidth(terminal.stream()), 131);
+  terminal.Resize(0);
+  EXPECT_EQ(DrawnWidth(terminal.stream()), 79);
+}
+
+TEST(TerminalTest, WhatIsNoneIsTakenForAUsualOne) {
+  std::FILE* const file = std::tmpfile();
+  ASSERT_NE(file, nullptr);
+  EXPECT_EQ(DrawnWidth(file), 79);
+  std::fclose(file);
 }
 
 }  // namespace

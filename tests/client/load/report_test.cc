@@ -8,9 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "client/format/text.h"
 #include "client/load/live_view.h"
 #include "client/load/svg_plot.h"
 #include "client/load/verify.h"
+#include "tests/support/pseudo_terminal.h"
 
 namespace attendant {
 namespace {
@@ -19,6 +23,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 // `answered` took 1, 2, ... ms.
 Tally TallyOf(std::int64_t answered, std::int64_t aborted) {
@@ -247,7 +252,8 @@ TEST(LiveViewTest, ShowsRateLatenciesAndErrors) {
       FormatLiveView(view, TallyOf(500, 2), absl::Milliseconds(500),
                      {.elapsed = absl::Seconds(3),
                       .warmup = absl::Seconds(1),
-                      .total = absl::Seconds(11)});
+                      .total = absl::Seconds(11)},
+                     79);
   EXPECT_THAT(text, AllOf(HasSubstr("3.0 of 11.0 s\n"),
                           HasSubstr("1,000 answered/s  4 failed/s  16 under"),
                           HasSubstr("p50 250."), HasSubstr("12,345 answered"),
@@ -256,13 +262,59 @@ TEST(LiveViewTest, ShowsRateLatenciesAndErrors) {
   EXPECT_THAT(FormatLiveView(view, Tally(), absl::Seconds(1),
                              {.elapsed = absl::Seconds(0.5),
                               .warmup = absl::Seconds(1),
-                              .total = absl::Seconds(11)}),
+                              .total = absl::Seconds(11)},
+                             79),
               HasSubstr("warming up"));
   const std::string line = FormatLiveLine(
       view, TallyOf(500, 2), absl::Seconds(5),
       {.elapsed = absl::Seconds(10), .total = absl::Seconds(61)});
   EXPECT_THAT(line, HasSubstr("10 of 61 s: 100 answered/s, 0 failed/s, p50 "));
   EXPECT_THAT(line, HasSubstr(" ms, 16 under way"));
+}
+
+// A second in which all took 12,345.678 ms and much failed.
+LoadView BusyView() {
+  LoadView view;
+  for (int i = 0; i < 1000; ++i) {
+    view.recent.Add(absl::StatusCode::kOk, 12'345'678'000);
+  }
+  view.answered_count = 1'234'567'890;
+  view.failed_count = 123'456'789;
+  view.waiting_count = 1'234'567;
+  view.error_counts = {{std::string(200, 'x'), 123'456'789}, {"a\nb", 1}};
+  return view;
+}
+
+std::vector<std::string> LinesOf(absl::string_view text) {
+  return absl::StrSplit(text, absl::ByAnyChar("\r\n"), absl::SkipEmpty());
+}
+
+TEST(LiveViewTest, NoLineIsWiderThanItsTerminal) {
+  const LoadView view = BusyView();
+  for (const int width : {79, 59}) {
+    const std::string text = FormatLiveView(
+        view, view.recent, absl::Milliseconds(1),
+        {.elapsed = absl::Seconds(3), .total = absl::Seconds(86400)}, width);
+    for (const std::string& line : LinesOf(text)) {
+      EXPECT_LE(DisplayWidth(line), width) << line;
+    }
+    // Nothing of the latencies is left out.
+    EXPECT_THAT(text,
+                AllOf(HasSubstr("p50 12345.6"), HasSubstr("p99.9 12345"),
+                      HasSubstr("max 12345.678 ms\n"), HasSubstr("1 x a b\n")));
+  }
+}
+
+TEST(LiveViewTest, TakesAwayAsManyLinesAsItDrew) {
+  PseudoTerminal terminal(60);
+  if (terminal.stream() == nullptr) GTEST_SKIP() << "no terminals here";
+  LiveView live(terminal.stream(), {.total = absl::Seconds(86400)});
+  live.Show(BusyView(), absl::Seconds(3));
+  const std::vector<std::string> lines = LinesOf(terminal.Drawn());
+  for (const std::string& line : lines) EXPECT_LT(DisplayWidth(line), 60);
+  live.Show(BusyView(), absl::Seconds(4));
+  EXPECT_THAT(terminal.Drawn(),
+              StartsWith(absl::StrCat("\x1b[", lines.size(), "A\r\x1b[J")));
 }
 
 }  // namespace
