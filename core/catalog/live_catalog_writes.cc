@@ -360,15 +360,16 @@ absl::StatusOr<WriteOutcome> LiveCatalog::Update(
     ATTENDANT_ASSIGN_OR_RETURN(auto stored, StoredOf(*store_, ids));
     items.reserve(ids.size());
     for (std::size_t i = 0; i < ids.size(); ++i) {
+      if (!conditions.empty() && conditions[i].sequence) {
+        ATTENDANT_RETURN_IF_ERROR(
+            CheckSequence(stored[i] ? &*stored[i] : nullptr,
+                          *conditions[i].sequence, PathOf("items", i)));
+      }
       if (!stored[i]) {
         return FieldError(absl::StatusCode::kNotFound, "ITEM_NOT_FOUND",
                           PathOf("items", i),
                           absl::StrCat("'", ids[i], "', which does not exist"),
                           "an item that does");
-      }
-      if (!conditions.empty() && conditions[i].sequence) {
-        ATTENDANT_RETURN_IF_ERROR(CheckSequence(
-            &*stored[i], *conditions[i].sequence, PathOf("items", i)));
       }
       Item item = Patched(std::move(*stored[i]), patches[i]);
       absl::Status valid =

@@ -341,6 +341,11 @@ TEST_F(LiveCatalogWritesTest, UpdatesAreConditionalAndSafeToRepeat) {
                        Update(Priced("a", 2), "r1", one));
   EXPECT_THAT(Update(Priced("a", 3), "", one),
               StatusIs(absl::StatusCode::kAborted, HasSubstr("items[0]")));
+  // As for upserts and deletes.
+  const auto gone = Update(Priced("gone", 3), "", one);
+  EXPECT_THAT(gone, StatusIs(absl::StatusCode::kAborted,
+                             HasSubstr("items[0]: got no item")));
+  EXPECT_EQ(ReasonOf(gone.status()), "SEQUENCE_MISMATCH");
   Restart();
   ASSERT_OK_AND_ASSIGN(const WriteOutcome repeat,
                        Update(Priced("a", 2), "r1", one));
