@@ -56,7 +56,7 @@ absl::Status Attribute(const RankInput& input, QueryBlock& block, KeyTile& tile,
 }  // namespace
 
 absl::StatusOr<RankedInterests> RankCandidates(const RankInput& input) {
-  ATTENDANT_RETURN_IF_ERROR(CheckCount(input.candidates.row_count, 1,
+  ATTENDANT_RETURN_IF_ERROR(CheckCount(input.candidates.row_count, 0,
                                        std::numeric_limits<std::int32_t>::max(),
                                        input.names.queries));
   ATTENDANT_RETURN_IF_ERROR(CheckCount(

@@ -28,7 +28,7 @@ inline constexpr std::int64_t kMaxAttributionCount = 100;
 struct RankInput {
   // Null: candidates, keys and values as they are, in one head.
   const MultiHeadProjections* heads = nullptr;
-  MatrixView candidates;  // [m, query_dim], m >= 1
+  MatrixView candidates;  // [m, query_dim]
   MatrixView keys;        // of the events [n, key_dim]
   MatrixView values;      // of the events [n, value_dim]
   // When the events were [n], or empty: no event is after `time`. What has no

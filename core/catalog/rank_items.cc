@@ -241,9 +241,8 @@ absl::StatusOr<RankAnswer> RankItems(const Snapshot& snapshot,
   ATTENDANT_ASSIGN_OR_RETURN(Events events, FindEvents(snapshot, query, plan));
   RankAnswer answer;
   answer.unknown_item_ids = std::move(events.unknown_item_ids);
-  // A query over a catalog without items finds no candidates.
-  if (addresses.empty()) return answer;
-
+  // A query over a catalog without items finds none, and is checked all the
+  // same.
   Matrix candidates = {
       static_cast<std::int64_t>(addresses.size()), plan.schema->dim, {}};
   for (const RowAddress address : addresses) {

@@ -218,8 +218,6 @@ TEST(RankCandidatesTest, RefusalsNameTheField) {
             "attribution_count");
   EXPECT_EQ(field([](RankInput& input) { input.temperature = 0; }),
             "temperature");
-  EXPECT_EQ(field([](RankInput& input) { input.candidates.row_count = 0; }),
-            "candidates");
   const Matrix wide = {2, 3, std::vector<float>(6)};
   EXPECT_EQ(field([&](RankInput& input) { input.keys = wide.view(); }),
             "history");

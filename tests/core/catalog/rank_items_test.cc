@@ -102,6 +102,41 @@ TEST_F(RankItemsTest, CandidatesMayBeTheShortlistOfAQuery) {
   EXPECT_THAT(IdsOf(answer), ElementsAre("goggles", "fins", "towel"));
 }
 
+// A query over a catalog without items finds no candidates.
+TEST_F(RankItemsTest, WithoutCandidatesTheRestIsCheckedAllTheSame) {
+  RankQuery query;
+  query.candidates = CandidateQuery{{0, 1}, 3};
+  for (int second = 1; second <= 3; ++second) {
+    query.history.push_back({std::vector<float>{1, 2}, At(second)});
+  }
+  query.time = At(2);
+  Delete({"camera", "lens", "tripod", "goggles", "fins", "towel"});
+  const auto field = [&](const std::function<void(RankQuery&)>& change) {
+    RankQuery changed = query;
+    change(changed);
+    return FieldOf(Rank(changed).status());
+  };
+  EXPECT_EQ(field([](RankQuery& q) { q.temperature = -1; }), "temperature");
+  EXPECT_EQ(field([](RankQuery& q) { q.attribution_count = 1000; }),
+            "attribution_count");
+  EXPECT_EQ(field([](RankQuery& q) { q.score_kind = ScoreKind::kAdditive; }),
+            "score_kind");
+  EXPECT_EQ(field([](RankQuery& q) { q.approximation = LinformerOptions(); }),
+            "attribution_count");
+  for (const Approximation& approximation :
+       {Approximation(), Approximation(LshAttentionOptions()),
+        Approximation(LinformerOptions())}) {
+    query.approximation = approximation;
+    if (std::holds_alternative<LinformerOptions>(approximation)) {
+      query.attribution_count = 0;
+    }
+    ASSERT_OK_AND_ASSIGN(const RankAnswer answer, Rank(query));
+    EXPECT_THAT(answer.items, IsEmpty());
+    EXPECT_EQ(answer.future_event_count, 1);
+    EXPECT_EQ(answer.scored_count, 0);
+  }
+}
+
 TEST_F(RankItemsTest, LaterEventsAreMaskedAndTheProfileIsNot) {
   RankQuery query = Query({"camera"}, {"lens", "goggles", "fins"});
   query.profile.push_back({std::vector<float>{0, 2}, absl::InfiniteFuture()});
