@@ -111,6 +111,7 @@ absl::StatusOr<ByHead<PlannedHead>> PlanHeads(
   for (std::size_t h = 0; h < temperatures.size(); ++h) {
     PlannedHead head;
     head.field = field;
+    head.query_path = std::string(path);
     head.score_kind = score_kind;
     head.temperature = temperatures[h];
     head.logit_factor = LogitFactor(
@@ -136,6 +137,11 @@ absl::StatusOr<ByHead<PlannedHead>> PlanHeads(
     heads.push_back(std::move(head));
   }
   return heads;
+}
+
+absl::Status InQueryOf(const PlannedHead& head, const absl::Status& status) {
+  if (FieldOf(status) != "query") return status;
+  return ReplacePrefix(status, "query", head.query_path);
 }
 
 }  // namespace attendant

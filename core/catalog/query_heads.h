@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -30,6 +31,7 @@ struct PlannedHead {
   // What keys go through at the time of the query, for a model that is not the
   // field's.
   std::optional<KeyProjection> projection;
+  std::string query_path;  // the request's field that the vector came from
 };
 
 // The model that a query of `field` goes through under score_kind: the query's
@@ -54,6 +56,10 @@ absl::StatusOr<ByHead<PlannedHead>> PlanHeads(
     const Snapshot& snapshot, int field, const NamedModel& model,
     ScoreKind score_kind, std::span<const double> temperatures,
     std::vector<float> vector, absl::string_view path);
+
+// The same status of scoring keys for the head, where it is the fault of
+// "query" naming the field that the head has its query from.
+absl::Status InQueryOf(const PlannedHead& head, const absl::Status& status);
 
 }  // namespace attendant
 

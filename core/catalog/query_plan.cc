@@ -248,6 +248,18 @@ absl::Status PlanOneField(const Snapshot& snapshot, const AttendQuery& query,
   return absl::OkStatus();
 }
 
+// The request's own query is for heads without one. The default says nothing.
+absl::Status CheckQueryIsTaken(const AttendQuery& query) {
+  const auto* vector = std::get_if<std::vector<float>>(&query.query);
+  const bool is_set = vector == nullptr || !vector->empty();
+  const bool is_taken = std::any_of(
+      query.heads.begin(), query.heads.end(),
+      [](const QueryHead& head) { return !head.query.has_value(); });
+  if (!is_set || is_taken) return absl::OkStatus();
+  return InvalidField("query", "one that no head takes",
+                      "nothing where every head has its own");
+}
+
 // Several heads, each with a key field.
 absl::Status PlanManyFields(const Snapshot& snapshot, const AttendQuery& query,
                             const Interrupt& interrupt,
@@ -263,14 +275,11 @@ absl::Status PlanManyFields(const Snapshot& snapshot, const AttendQuery& query,
                                                        : "head_temperatures",
                         "a value", "nothing beside heads");
   }
-  // What every head has of its own in place of the request's is checked all the
-  // same.
+  ATTENDANT_RETURN_IF_ERROR(CheckQueryIsTaken(query));
+  // Also where every head has one of its own.
   if (query.temperature) {
     ATTENDANT_RETURN_IF_ERROR(
         ValidateTemperature(*query.temperature, "temperature"));
-  }
-  if (const auto* vector = std::get_if<std::vector<float>>(&query.query)) {
-    ATTENDANT_RETURN_IF_ERROR(ValidateFinite(*vector, "query.vector"));
   }
   for (std::size_t h = 0; h < query.heads.size(); ++h) {
     // Each may have thousands of examples.
@@ -375,6 +384,9 @@ absl::string_view WhyEveryKey(const Snapshot& snapshot,
   for (const PlannedHead& head : plan.heads) {
     const KeyFieldSchema& field = snapshot.schema->key_fields[head.field];
     if (plan.shortlist_head) continue;  // whose index knows q . k
+    if (head.score_kind == ScoreKind::kAdditive && !query.heads.empty()) {
+      return "score_kind ADDITIVE in heads needs every key";
+    }
     if (head.score_kind == ScoreKind::kAdditive) {
       return "a shortlist for score_kind ADDITIVE is by q . k, which takes a "
              "query of the keys' dimension";
@@ -390,9 +402,12 @@ absl::string_view WhyEveryKey(const Snapshot& snapshot,
   const bool asks_of_mass = plan.weight_scope == WeightScope::kCatalog ||
                             plan.pool_scope == WeightScope::kCatalog ||
                             query.min_mass || query.mass_precision ||
-                            query.mass_method == MassMethod::kBound;
+                            query.mass_method;
   if (plan.shortlist_head && asks_of_mass) {
     return "the mass of score_kind ADDITIVE needs every key";
+  }
+  if (plan.shortlist_head && query.recall == 1) {
+    return "recall 1 with score_kind ADDITIVE needs every key";
   }
   if (query.mass_method == MassMethod::kExact) {
     return "mass_method EXACT needs every key";
@@ -440,6 +455,8 @@ absl::Status ResolveScan(const Snapshot& snapshot, const AttendQuery& query,
   plan.pool_precision =
       kPoolPrecisions * query.mass_precision.value_or(kUnstatedPrecision);
   plan.goals.certified = query.mass_method == MassMethod::kBound;
+  plan.must_know_mass =
+      query.mass_method == MassMethod::kEstimate || plan.draws_from_catalog();
   absl::string_view reason = WhyEveryKey(snapshot, query, plan);
   plan.exhaustive = query.scan_mode == ScanMode::kExact || !reason.empty() ||
                     (few && plan.draws_from_catalog());
@@ -505,7 +522,10 @@ absl::StatusOr<QueryPlan> PlanQuery(const Snapshot& snapshot,
                  kMaxIdListCount, "deny_list.ids"));
   ATTENDANT_ASSIGN_OR_RETURN(plan.biases,
                              ResolveBiases(*snapshot.schema, query.biases));
-  plan.time = query.time.value_or(absl::Now());
+  // To the microsecond, as items' moments are: whoever asks again with it, from
+  // whatever clock or log, has all of it.
+  plan.time = query.time.value_or(
+      absl::FromUnixMicros(absl::ToUnixMicros(absl::Now())));
 
   std::vector<RowAddress> excluded;
   ATTENDANT_RETURN_IF_ERROR(

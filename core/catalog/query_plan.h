@@ -54,6 +54,7 @@ struct QueryPlan {
   // If not exhaustive: what the scans must know. Where an index can't, every
   // key is scored, unless only the index may answer.
   ScanGoals goals;
+  bool must_know_mass = false;  // however imprecisely
   bool only_index = false;
   // Relative error that a value pooled over the catalog may have, unless only
   // the index may answer, which then says what it has.

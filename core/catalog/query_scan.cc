@@ -138,7 +138,7 @@ absl::string_view QueryScan::WhyNotEnough(const HeadScan& scan) const {
     return "it can't prove recall 1";
   }
   if (goals.certified && !scan.certified) return "it can't certify the mass";
-  if (plan_->draws_from_catalog() &&
+  if (plan_->must_know_mass &&
       ErrorOf(scan, false).method == MassMethod::kUnknown) {
     return "it does not know the mass";
   }

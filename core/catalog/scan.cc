@@ -102,7 +102,7 @@ class Scanner {
   void Absorb(const absl::StatusOr<ScanStats>& stats,
               std::size_t shared_count) {
     if (!stats.ok()) {
-      status_ = stats.status();
+      status_ = InQueryOf(*task_.head, stats.status());
       return;
     }
     scan_.scored_count += stats->scored_count;

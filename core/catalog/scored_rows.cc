@@ -38,9 +38,10 @@ absl::StatusOr<ScoredRows> ScoreInHeads(const Snapshot& snapshot,
       const KeyIndex& index = snapshot.segments[segment].segment->IndexOf(
           head.field, head.stored_head);
       const std::size_t count = end - begin;
-      ATTENDANT_RETURN_IF_ERROR(ScoreRows(
-          index, query.scan, run, std::span(similarities).subspan(begin, count),
-          std::span(logits).subspan(begin, count)));
+      ATTENDANT_RETURN_IF_ERROR(InQueryOf(
+          head, ScoreRows(index, query.scan, run,
+                          std::span(similarities).subspan(begin, count),
+                          std::span(logits).subspan(begin, count))));
       begin = end;
     }
   }

@@ -49,6 +49,12 @@ absl::Status LogitOverflows() {
                     "a query of a lower norm, or a higher temperature");
 }
 
+absl::Status BiasOverflows() {
+  return FieldError(absl::StatusCode::kInvalidArgument, "LOGIT_OVERFLOW",
+                    "biases", "a logit that overflows",
+                    "smaller factors, or items of smaller attributes");
+}
+
 KeyScorer::KeyScorer(const ScanQuery& query)
     : query_(query),
       dim_(static_cast<std::int64_t>(query.query.size())),
@@ -123,12 +129,13 @@ void KeyScorer::FromDots(const float* inverse_norms, std::int64_t n,
 
 absl::Status KeyScorer::Logits(const float* similarities, const RowIndex* rows,
                                std::int64_t n, float* logits) const {
-  bool all_finite = ActiveKernels().Scale(similarities, n, factor_, logits);
-  if (query_.bias != nullptr) {
-    query_.bias->AddTo(rows, n, logits);
-    all_finite = AllFinite({logits, static_cast<std::size_t>(n)});
+  if (!ActiveKernels().Scale(similarities, n, factor_, logits)) {
+    return LogitOverflows();
   }
-  return all_finite ? absl::OkStatus() : LogitOverflows();
+  if (query_.bias == nullptr) return absl::OkStatus();
+  query_.bias->AddTo(rows, n, logits);
+  return AllFinite({logits, static_cast<std::size_t>(n)}) ? absl::OkStatus()
+                                                          : BiasOverflows();
 }
 
 absl::Status ScoreRows(const KeyIndex& index, const ScanQuery& query,

@@ -15,6 +15,9 @@ namespace attendant {
 // InvalidArgument naming "query": a logit, or a product that one is made of, is
 // not finite.
 absl::Status LogitOverflows();
+// InvalidArgument naming "biases": a logit that was finite without its bias is
+// not with it.
+absl::Status BiasOverflows();
 
 // Scores keys for one query. A key's logit depends on nothing but the query,
 // the key and its bias: the same bytes whatever is scored beside it. Allocates
@@ -52,8 +55,8 @@ class KeyScorer {
   // the bytes that Similarities gives. TakesDots.
   void FromDots(const float* inverse_norms, std::int64_t n, float* dots) const;
 
-  // logits[i] of n rows with these similarities. InvalidArgument if one is not
-  // finite.
+  // logits[i] of n rows with these similarities. LogitOverflows or
+  // BiasOverflows if one is not finite.
   absl::Status Logits(const float* similarities, const RowIndex* rows,
                       std::int64_t n, float* logits) const;
 

@@ -727,6 +727,7 @@ TEST_F(FieldHeadsTest, AHeadWithoutTheItemEarnsNothing) {
 
 TEST_F(FieldHeadsTest, HeadsMayBringTheirOwnQueries) {
   AttendQuery query = Query();
+  query.query = QueryForm();
   query.heads[0].query = QueryForm(std::vector<float>{0, 3});
   query.heads[1].query = QueryForm(std::vector<float>{0, 3});
   ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
@@ -776,23 +777,33 @@ TEST_F(FieldHeadsTest, BadHeadsAreRefused) {
   EXPECT_THAT(Ask(query),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        StartsWith("heads[1].query: got a query of norm 0")));
-  // What no head takes from the request is checked all the same.
-  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-  for (const bool of_vector : {true, false}) {
-    query = Query();
-    for (QueryHead& head : query.heads) {
-      head.query = query.query;
-      head.temperature = 1;
-    }
-    if (of_vector) {
-      query.query = std::vector<float>{kNan, 0};
-    } else {
-      query.temperature = kNan;
-    }
-    EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kInvalidArgument,
-                                     StartsWith(of_vector ? "query.vector"
-                                                          : "temperature")));
+  query = Query();
+  query.heads[1].query = QueryForm(std::vector<float>{3e38f, 0});
+  query.temperature = 0.1;
+  EXPECT_THAT(
+      Ask(query),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               StartsWith("heads[1].query: got a logit that overflows")));
+  // What no head takes from the request is not dropped.
+  query = Query();
+  for (QueryHead& head : query.heads) {
+    head.query = query.query;
+    head.temperature = 1;
   }
+  ExamplesQuery unknown;
+  unknown.examples = {{"no such item", std::nan("")}};
+  for (const QueryForm& form :
+       {query.query, QueryForm(unknown), QueryForm(TextQuery())}) {
+    query.query = form;
+    EXPECT_THAT(Ask(query),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         "query: got one that no head takes, want nothing "
+                         "where every head has its own"));
+  }
+  query.query = QueryForm();
+  query.temperature = std::nan("");
+  EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kInvalidArgument,
+                                   StartsWith("temperature")));
   query = Query();
   query.heads.resize(17, query.heads[0]);
   EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kResourceExhausted,

@@ -291,6 +291,25 @@ TEST_F(GuessedMassTest, CatalogWeightsTakeWhatPrecisionTheRequestStates) {
                        HasSubstr("does not know the mass")));
 }
 
+TEST_F(GuessedMassTest, AStatedEstimateIsNeverUnknown) {
+  AttendQuery query = TopTwo();
+  index_->says = ScanStats();
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer unstated, AskGuessing(query));
+  EXPECT_EQ(unstated.returned_mass.method, MassMethod::kUnknown);
+  query.mass_method = MassMethod::kEstimate;
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer stated, AskGuessing(query));
+  EXPECT_EQ(stated.returned_mass.method, MassMethod::kExact);
+  EXPECT_EQ(index_->exhaustive_count, 1);
+  query.scan_mode = ScanMode::kIndex;
+  EXPECT_THAT(AskGuessing(query),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("does not know the mass")));
+  // Whatever it knows will do.
+  index_->says = Estimate(45);
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer vague, AskGuessing(query));
+  EXPECT_EQ(vague.returned_mass.method, MassMethod::kEstimate);
+}
+
 TEST_F(GuessedMassTest, AFailureTellsHowFarItCame) {
   AttendQuery query = TopTwo();
   query.mass_precision = 0.01;

@@ -159,6 +159,32 @@ TEST_F(ScoresTest, AdditiveMayRunOnTheShortlistOfTheIndex) {
   query.weight_scope = WeightScope::kCatalog;
   EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kFailedPrecondition,
                                    HasSubstr("mass of score_kind ADDITIVE")));
+  // What that shortlist can't prove or tell is not promised.
+  query.weight_scope.reset();
+  query.recall = 1;
+  EXPECT_THAT(Ask(query),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("recall 1 with score_kind ADDITIVE")));
+  query.recall = 0.9;
+  EXPECT_OK(Ask(query));
+  query.mass_method = MassMethod::kEstimate;
+  EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                   HasSubstr("mass of score_kind ADDITIVE")));
+}
+
+TEST_F(ScoresTest, AdditiveInHeadsIsNoneForTheIndex) {
+  RandomFloats random(4);
+  AdditiveNetwork network{random.Matrix(4, 5), random.Matrix(4, 5),
+                          random.Vector(4)};
+  Open(ScoreKind::kAdditive, Named({network}), 5, 50);
+  AttendQuery query = Query(RandomFloats(12).Vector(5));
+  query.heads = {{"vec", std::nullopt, std::nullopt}};
+  EXPECT_OK(Ask(query));
+  query.scan_mode = ScanMode::kIndex;
+  EXPECT_THAT(
+      Ask(query),
+      StatusIs(absl::StatusCode::kFailedPrecondition,
+               HasSubstr("score_kind ADDITIVE in heads needs every key")));
 }
 
 // As of every other way to score.
@@ -237,6 +263,14 @@ TEST_F(BiasTest, WeightHalvesWithEachHalfLife) {
   ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
   EXPECT_EQ(answer.time, now_);
   auto items = AskAll(query);
+  // The server's clock is told as it was used, and as items have moments.
+  query.time.reset();
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_OK_AND_ASSIGN(const AttendAnswer by_clock, Ask(query));
+    EXPECT_EQ(by_clock.time,
+              absl::FromUnixMicros(absl::ToUnixMicros(*by_clock.time)));
+  }
+  query.time = now_;
   // Two half-lives; what is still to come is not older than now.
   EXPECT_NEAR(items["fresh"].weight / items["plain"].weight, 0.25, 1e-6);
   EXPECT_EQ(items["future"].logit, items["plain"].logit);
@@ -292,8 +326,18 @@ TEST_F(BiasTest, BadBiasesAreRefused) {
   refused({"added", 1.0, absl::Hours(1)}, "factor");
   AttendQuery query = VectorQuery({2});
   query.biases = {{"boost", 1e300, std::nullopt}};
-  EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kInvalidArgument,
-                                   HasSubstr("overflows")));
+  const auto overflowing = Ask(query);
+  EXPECT_THAT(overflowing,
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("biases: got a logit that overflows, want "
+                                 "smaller factors")));
+  EXPECT_EQ(FieldOf(overflowing.status()), "biases");
+  EXPECT_EQ(ReasonOf(overflowing.status()), "LOGIT_OVERFLOW");
+  // What is beyond floats without them is not their fault.
+  query.temperature = 1e-38;
+  query.query = std::vector<float>{10};
+  EXPECT_EQ(FieldOf(Ask(query).status()), "query");
+  query.temperature.reset();
   query.biases.clear();
   query.time = now_;
   EXPECT_THAT(Ask(query),
