@@ -164,8 +164,9 @@ std::int64_t CodePass::DrawCount(double share) const {
       options_.key_share * wanted_deviation * wanted_deviation;
   const double count =
       kDrawMargin * share * share * std::expm1(variance) / wanted_variance;
-  return static_cast<std::int64_t>(
-      std::clamp(count, double{kMinDraws}, double{kMaxDraws}));
+  // No number where nothing is wanted, of keys that don't err.
+  if (!(count < kMaxDraws)) return kMaxDraws;
+  return std::max(kMinDraws, static_cast<std::int64_t>(count));
 }
 
 // Draws a key of the block. False if none is left there.
@@ -239,24 +240,30 @@ absl::Status CodePass::CorrectRest(std::optional<double> log_kept,
   KeyScorer scorer(*query_);
   ATTENDANT_RETURN_IF_ERROR(ScoreFloats(drawn_, scorer));
   // Ratios relative to what the codes say; a block without a key counts as 0.
+  // What else the sums hold is corrected by the same draws: keys that are alike
+  // err alike, and the gaps of their logits with them.
   double sum = 0;
   double square_sum = 0;
+  double gap_error = 0;
+  double square_error = 0;
   for (std::size_t j = 0; j < drawn_.size(); ++j) {
-    const double ratio =
-        std::exp(logits_[j] - log_probabilities_[j] - log_tail);
+    const double by_code = log_probabilities_[j] + log_tail - rest.max;
+    const double by_floats = double{logits_[j]} - rest.max;
+    const double ratio = std::exp(by_floats - by_code);
     sum += ratio;
     square_sum += ratio * ratio;
+    gap_error += ratio * by_floats - by_code;
+    square_error += ratio * std::exp(by_floats) - std::exp(by_code);
   }
   const auto count = static_cast<double>(draws_.size());
   const double mean = sum / count;
   const double variance =
       std::max(0.0, square_sum / count - mean * mean) / (count - 1);
-  // From what the codes say to what the draws say.
-  const double factor =
-      mean * std::exp(log_tail - rest.max - std::log(rest.sum));
-  rest.sum *= factor;
-  rest.sum_gap *= factor;
-  rest.sum_square *= factor * factor;
+  const double tail = std::exp(log_tail - rest.max);
+  rest.sum = tail * mean;
+  rest.sum_gap = std::min(0.0, rest.sum_gap + tail * gap_error / count);
+  rest.sum_square =
+      std::max(0.0, rest.sum_square + tail * square_error / count);
   // Deviations of few draws are somewhat more than they seem (Student).
   const double deviations = kDrawnDeviations / 1.96;
   const double log_deviation =

@@ -15,6 +15,7 @@
 
 #include "core/attention/log_add.h"
 #include "core/shortlist/ivf_index.h"
+#include "core/shortlist/pq_index.h"
 #include "tests/core/catalog/catalog_fixture.h"
 
 namespace attendant {
@@ -54,9 +55,10 @@ struct Case {
   }
 };
 
-// Items under an IVF index, and queries like them.
+// Items under an index, IVF or PQ, and queries like them.
 struct Catalog {
-  Catalog() {
+  // So many of the keys are different.
+  Catalog(IndexKind kind, int distinct_count) {
     std::mt19937_64 random(5);
     std::normal_distribution<float> normal;
     std::vector<float> centres(kClusters * kDim);
@@ -75,21 +77,28 @@ struct Catalog {
     auto rows = std::make_shared<RowTable>(0, kItems);
     std::vector<std::vector<float>> vectors;
     for (int i = 0; i < kItems; ++i) {
-      vectors.push_back(draw(i % kClusters));
+      vectors.push_back(
+          i < distinct_count
+              ? draw(i % kClusters)
+              : vectors[static_cast<std::size_t>(i % distinct_count)]);
       rows->Append(std::to_string(i), {}, {});
     }
     const std::vector<std::span<const float>> keys(vectors.begin(),
                                                    vectors.end());
-    auto index = IvfIndex::Build(keys, kDim, ScoreKind::kDot, {});
-    EXPECT_OK(index);
     auto segment = std::make_shared<Segment>();
     segment->rows = std::move(rows);
-    segment->indexes.push_back(*std::move(index));
+    if (kind == IndexKind::kPq) {
+      segment->indexes.push_back(
+          PqIndex::Build(keys, kDim, ScoreKind::kDot, {}).value());
+    } else {
+      segment->indexes.push_back(
+          IvfIndex::Build(keys, kDim, ScoreKind::kDot, {}).value());
+    }
     segment->head_indexes.resize(1);
     snapshot.schema = std::make_shared<CatalogSchema>(OneFieldSchema(kDim));
     snapshot.encoders.resize(1);
     snapshot.models.resize(1);
-    snapshot.wanted_indexes = {IndexKind::kIvf};
+    snapshot.wanted_indexes = {kind};
     SegmentView view;
     view.segment = std::move(segment);
     view.row_end = kItems;
@@ -104,6 +113,11 @@ struct Catalog {
         Solve(keys, c);
       }
     }
+  }
+
+  static void Round(std::vector<float>& vector) {
+    constexpr float kSteps = 16;
+    for (float& x : vector) x = std::round(kSteps * x) / kSteps;
   }
 
   static void Solve(const std::vector<std::span<const float>>& keys, Case& c) {
@@ -142,7 +156,13 @@ struct Catalog {
 };
 
 const Catalog& Items() {
-  static const Catalog* const catalog = new Catalog;
+  static const Catalog* const catalog = new Catalog(IndexKind::kIvf, kItems);
+  return *catalog;
+}
+
+// Keys that err alike, whose codes hold all of them.
+const Catalog& FewKeys() {
+  static const Catalog* const catalog = new Catalog(IndexKind::kPq, 30);
   return *catalog;
 }
 
@@ -171,10 +191,11 @@ double Percentile(const std::vector<double>& sorted, double share) {
       share * static_cast<double>(sorted.size() - 1))];
 }
 
-Tally Count(const AttendQuery& query, double slack) {
+Tally Count(const AttendQuery& query, double slack,
+            const Catalog& catalog = Items()) {
   Tally tally;
-  for (const Case& c : Items().cases) {
-    const AttendAnswer answer = Items().AskFor(c, query);
+  for (const Case& c : catalog.cases) {
+    const AttendAnswer answer = catalog.AskFor(c, query);
     const Interval& interval = *answer.log_partition_interval;
     const double mass = c.MassOf(answer);
     if (interval.method == MassMethod::kExact) ++tally.exact;
@@ -235,6 +256,35 @@ TEST(MassBarsTest, StatedPrecisionIsReached) {
             4 * Percentile(tally.entropy_errors, 0.95));
   EXPECT_LE(Percentile(tally.count_widths, 0.5),
             4 * Percentile(tally.count_errors, 0.95));
+}
+
+// What draws know of the sum of exps they know of the logits too.
+TEST(MassBarsTest, StatedPrecisionOfEqualKeysIsReached) {
+  for (const double precision : {0.02, 0.001}) {
+    AttendQuery query;
+    query.mass_precision = precision;
+    const Tally tally = Count(query, kRounding, FewKeys());
+    EXPECT_GE(tally.held, kLeastHeld);
+    EXPECT_GE(tally.entropy_held, kLeastHeld);
+    EXPECT_GE(tally.count_held, kLeastHeld);
+    EXPECT_LT(tally.exact, kAnswers / 2);
+  }
+}
+
+// Keys that are their lists' means have codes that don't err: nothing wanted
+// is no share of that.
+TEST(MassBarsTest, NoPrecisionIsTooSmall) {
+  const Catalog means(IndexKind::kIvf, 8);
+  for (const double precision : {1e-160, 1e-200, 1e-300}) {
+    AttendQuery query;
+    query.mass_precision = precision;
+    for (const Catalog* catalog : {&means, &FewKeys(), &Items()}) {
+      const Case& c = catalog->cases.front();
+      const AttendAnswer answer = catalog->AskFor(c, query);
+      EXPECT_NEAR(*answer.log_partition, c.log_partition, kRounding);
+      EXPECT_NEAR(*answer.entropy, c.entropy, kRounding);
+    }
+  }
 }
 
 TEST(MassBarsTest, BoundsNeverFail) {
