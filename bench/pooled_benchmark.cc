@@ -20,6 +20,7 @@
 #include "absl/strings/numbers.h"
 #include "bench/data/data_set.h"
 #include "bench/data/ground_truth.h"
+#include "core/attention/log_add.h"
 #include "core/base/bitmap.h"
 #include "core/catalog/pooled_deviation.h"
 #include "core/shortlist/ivf_index.h"
@@ -196,7 +197,9 @@ Answer AnswerOf(const KeyIndex& index, MatrixView keys,
   answer.exact = !stats.pooled_error;
   answer.error = RelativeDistance(value, truth);
   if (stats.pooled_error) {
-    const PooledPart part = {*stats.pooled_error, stats.log_variance};
+    const PooledPart part = {
+        *stats.pooled_error,
+        LogAdd(stats.log_variance, stats.log_drawn_variance)};
     answer.stated = RelativeError(
         PooledDeviation({&part, 1}, state.partition(), value), value);
   }
