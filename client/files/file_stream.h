@@ -15,7 +15,7 @@
 namespace attendant {
 
 // Written beside its place until it is whole; what is not committed is removed
-// at the end, as by SIGINT, SIGTERM and SIGHUP. At most one at a time. Not
+// at the end, as by the signals of SignalsCaught. At most one at a time. Not
 // thread-safe. Errors name the path.
 class FileStream {
  public:

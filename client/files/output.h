@@ -25,9 +25,10 @@ absl::Status CheckWritableDirectory(const std::string& directory);
 
 // Writes the files into `directory`, made if missing. The last file stands for
 // the whole: it is removed first if it is there, and appears when all others
-// are in place. All is written beside its place, synced and renamed; SIGINT,
-// SIGTERM and SIGHUP wait until that is done. After an error, what was written
-// aside is gone, and either nothing has changed or the last file is missing.
+// are in place. All is written beside its place, synced and renamed; the
+// signals of SignalsCaught wait until that is done. After an error, what was
+// written aside is gone, and either nothing has changed or the last file is
+// missing.
 absl::Status WriteDirectory(const std::string& directory,
                             const std::vector<OutputFile>& files);
 

@@ -7,9 +7,9 @@
 
 namespace attendant {
 
-// Gives SIGINT, SIGTERM and SIGHUP another handler while an object lives, but
-// for those that are ignored. At most one at a time. A handler rather than a
-// mask, since other threads have masks of their own.
+// Gives SIGINT, SIGTERM, SIGHUP and SIGPIPE another handler while an object
+// lives, but for those that are ignored. At most one at a time. A handler
+// rather than a mask, since other threads have masks of their own.
 class SignalsCaught {
  public:
   explicit SignalsCaught(void (*handler)(int number));
@@ -18,7 +18,7 @@ class SignalsCaught {
   SignalsCaught& operator=(const SignalsCaught&) = delete;
 
  private:
-  std::array<struct sigaction, 3> before_ = {};
+  std::array<struct sigaction, 4> before_ = {};
 };
 
 }  // namespace attendant

@@ -2,8 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -55,6 +57,23 @@ TEST(FileStreamTest, ASignalEndsTheProcessAndLeavesNothing) {
         ::testing::KilledBySignal(signal), "");
     EXPECT_EQ(FileCount(directory.path()), 0);
   }
+}
+
+// As where progress goes to `| head`.
+TEST(FileStreamTest, AClosedPipeEndsTheProcessAndLeavesNothing) {
+  const ScratchDirectory directory;
+  EXPECT_EXIT(
+      {
+        std::signal(SIGPIPE, SIG_DFL);
+        int ends[2];
+        if (pipe(ends) != 0) std::abort();
+        close(ends[0]);
+        auto file = FileStream::Create(directory / "export");
+        (void)(*file)->Append("abc");
+        (void)!write(ends[1], "x", 1);
+      },
+      ::testing::KilledBySignal(SIGPIPE), "");
+  EXPECT_EQ(FileCount(directory.path()), 0);
 }
 
 TEST(FileStreamTest, ReplacesNoFileThatIsThereOrCameMeanwhile) {
