@@ -30,26 +30,33 @@ constexpr char kTokenAdvice[] =
     "give a token for all catalogs with --auth-token-file, and a certificate "
     "with --client-cert where the server wants one";
 
+// By host and port: of a URL the library takes no IPv6 address.
+std::unique_ptr<httplib::ClientImpl> HttpClient(const ServerToExamine& server) {
+  const ClientSecurity& security = server.security;
+  const std::string host = BareHostOf(server.http);
+  const int port = PortOf(server.http);
+  if (security.ca_path.empty()) {
+    return std::make_unique<httplib::ClientImpl>(host, port);
+  }
+  auto client = std::make_unique<httplib::SSLClient>(
+      host, port, security.certificate_path, security.key_path);
+  client->set_ca_cert_path(security.ca_path.c_str());
+  client->enable_server_certificate_verification(true);
+  return client;
+}
+
 // A page, whatever its status; no result if there is no answer. `token` may be
 // empty.
 httplib::Result Get(const ServerToExamine& server, const std::string& path,
                     const std::string& token = "") {
-  const ClientSecurity& security = server.security;
-  const bool tls = !security.ca_path.empty();
-  httplib::Client client(
-      absl::StrCat(tls ? "https://" : "http://", server.http),
-      security.certificate_path, security.key_path);
-  if (tls) {
-    client.set_ca_cert_path(security.ca_path.c_str());
-    client.enable_server_certificate_verification(true);
-  }
-  client.set_connection_timeout(kPagePatienceSeconds);
-  client.set_read_timeout(kPagePatienceSeconds);
+  const std::unique_ptr<httplib::ClientImpl> client = HttpClient(server);
+  client->set_connection_timeout(kPagePatienceSeconds);
+  client->set_read_timeout(kPagePatienceSeconds);
   httplib::Headers headers;
   if (!token.empty()) {
     headers.emplace("Authorization", absl::StrCat("Bearer ", token));
   }
-  return client.Get(path, headers);
+  return client->Get(path, headers);
 }
 
 // As the server begins its warnings of a certificate that ends.
@@ -113,7 +120,8 @@ std::optional<Finding> ExamineBuild(const ServerToExamine& server,
   // through, HTTP may follow.
   const bool may_see_token =
       !server.security.ca_path.empty() ||
-      (reached && HostOf(server.http) == HostOf(server.server));
+      (reached && (HostOf(server.http) == HostOf(server.server) ||
+                   server.http == DefaultHttpAddress(server.server)));
   const httplib::Result page =
       Get(server, "/metrics",
           may_see_token ? server.security.token : std::string());
@@ -202,7 +210,12 @@ void ExamineCatalogs(Client& client, std::vector<Finding>& findings) {
 
 std::string DefaultHttpAddress(const std::string& server) {
   const int port = PortOf(server);
-  return port == 0 ? "" : WithPort(server, port + kHttpPortOffset);
+  if (port == 0) return "";
+  // Where it listens by default, whichever loopback gRPC has.
+  if (HostOf(server) == "[::1]") {
+    return absl::StrCat("127.0.0.1:", port + kHttpPortOffset);
+  }
+  return WithPort(server, port + kHttpPortOffset);
 }
 
 std::vector<Finding> ExamineServer(const ServerToExamine& server) {

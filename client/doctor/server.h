@@ -23,7 +23,8 @@ struct ServerToExamine {
 };
 
 // Where a server of HOST:PORT has its HTTP port unless told otherwise: at PORT
-// plus 1000. Empty if `server` is no such thing.
+// plus 1000, and of IPv6's loopback at IPv4's. Empty if `server` is no such
+// thing.
 std::string DefaultHttpAddress(const std::string& server);
 
 // Whether it can be reached, both ways; how long its certificate is good, where

@@ -294,7 +294,52 @@ TEST(ServerTest, ACertificateThatEndsSoonIsToldOf) {
 
 TEST(ServerTest, TheHttpPortIsAThousandAbove) {
   EXPECT_EQ(DefaultHttpAddress("db.example:7600"), "db.example:8600");
+  EXPECT_EQ(DefaultHttpAddress("[2001:db8::1]:7600"), "[2001:db8::1]:8600");
   EXPECT_THAT(DefaultHttpAddress("nowhere"), IsEmpty());
+}
+
+TEST(ServerTest, TheHttpPortOfALoopbackIsAtIPv4s) {
+  EXPECT_EQ(DefaultHttpAddress("127.0.0.1:7600"), "127.0.0.1:8600");
+  EXPECT_EQ(DefaultHttpAddress("[::1]:7600"), "127.0.0.1:8600");
+}
+
+// Answers that it is ready, at IPv6's loopback; what the doctor says of it.
+std::string ReadyAtIPv6(httplib::Server& server, const std::string& ca_path) {
+  server.Get("/readyz", [](const httplib::Request&, httplib::Response& page) {
+    page.set_content("{}", "application/json");
+  });
+  const int port = server.bind_to_any_port("::1");
+  if (port < 0) return "";
+  const std::string address = absl::StrCat("[::1]:", port);
+  std::thread serving([&] { server.listen_after_bind(); });
+  const auto findings =
+      ExamineServer({.server = address,
+                     .http = address,
+                     .security = {.ca_path = ca_path},
+                     .connect = [] { return absl::UnavailableError(""); }});
+  server.stop();
+  serving.join();
+  const std::string text = About(findings, "HTTP port").text;
+  return text == address + ", ready" ? "ready" : text;
+}
+
+TEST(ServerTest, AnIPv6AddressIsReached) {
+  httplib::Server server;
+  const std::string text = ReadyAtIPv6(server, "");
+  if (text.empty()) GTEST_SKIP() << "no IPv6 here";
+  EXPECT_EQ(text, "ready");
+}
+
+TEST(ServerTest, AnIPv6AddressIsReachedByTls) {
+  const TestAuthority authority("ours");
+  const TestCertificate issued = authority.Issue("IP:::1", absl::Hours(100));
+  const TemporaryFile certificate("server.pem", issued.certificate);
+  const TemporaryFile key("server.key", issued.key);
+  const TemporaryFile ca("ca.pem", authority.certificate());
+  httplib::SSLServer server(certificate.path().c_str(), key.path().c_str());
+  const std::string text = ReadyAtIPv6(server, ca.path());
+  if (text.empty()) GTEST_SKIP() << "no IPv6 here";
+  EXPECT_EQ(text, "ready");
 }
 
 std::vector<Examination> TwoParts() {
