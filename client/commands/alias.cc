@@ -82,17 +82,9 @@ void AddSet(CLI::App& alias, Context& context) {
   set->add_option("ALIAS", flags->alias, "The alias")->required();
   set->add_option("CATALOG", flags->catalog, "The catalog that it shall name")
       ->required();
-  // As of a variable that is not set.
-  const auto is_name = [](const std::string& name) -> std::string {
-    return name.empty() ? "got nothing, want the name of a catalog (--if-new: "
-                          "there is no such alias)"
-                        : "";
-  };
-  CLI::Option* expected =
-      set->add_option(
-             "--if-names", flags->expected,
-             "Only if the alias names this catalog now; fails otherwise")
-          ->check(CLI::Validator(is_name, ""));
+  CLI::Option* expected = set->add_option(
+      "--if-names", flags->expected,
+      "Only if the alias names this catalog now; fails otherwise");
   set->add_flag("--if-new", flags->is_new, "Only if there is no such alias yet")
       ->excludes(expected);
   set->footer(

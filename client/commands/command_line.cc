@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "client/commands/command.h"
 #include "client/commands/flags.h"
+#include "client/empty_values.h"
 #include "client/error_json.h"
 #include "core/base/status.h"
 
@@ -110,6 +111,8 @@ int RunCommandLine(int argc, char** argv) {
       "  attendant attend shop --like 85123A\n\n"
       "Exit status: 0 done; 1 the server or the data refused; 2 usage; 3 the "
       "server can't be reached.");
+  // There is no such column where rows are in time order.
+  RefuseEmptyValues(app, {"--time-column"});
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,0 +1,78 @@
+#include "client/commands/command_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/commands/command.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::internal::CaptureStderr;
+using ::testing::internal::GetCapturedStderr;
+
+struct Ended {
+  int exit_status = -1;
+  std::string err;
+};
+
+// Of command lines that end before a server is asked.
+Ended RunLine(std::vector<std::string> words) {
+  words.insert(words.begin(), "attendant");
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  CaptureStderr();
+  const int exit_status =
+      RunCommandLine(static_cast<int>(argv.size()) - 1, argv.data());
+  return {exit_status, GetCapturedStderr()};
+}
+
+// As of a shell's variable that is not set: the restriction would fall away.
+TEST(CommandLineTest, AnEmptyValueIsNoValue) {
+  const std::vector<std::string> attend = {"attend", "shop", "--like", "a"};
+  const std::vector<std::string> rank = {"rank", "shop",      "--candidate",
+                                         "a",    "--history", "events.csv"};
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {rank, "--customer"},
+      {rank, "--candidate-file"},
+      {rank, "--token"},
+      {attend, "--allow"},
+      {attend, "--allow-file"},
+      {attend, "--deny-file"},
+      {attend, "--filter"},
+      {attend, "--like-file"},
+      {attend, "--token"},
+      {attend, "--field"},
+      {{"items", "list", "shop"}, "--page-token"},
+      {{"items", "delete", "shop"}, "--filter"},
+      {{"items", "delete", "shop", "a"}, "--request-id"},
+      {{"alias", "set", "shop", "shop-2"}, "--if-names"},
+      {{"catalog", "list"}, "--ca"},
+  };
+  for (auto [command, flag] : cases) {
+    command.insert(command.end(), {flag, ""});
+    const Ended ended = RunLine(command);
+    EXPECT_EQ(ended.exit_status, kExitUsage) << flag;
+    EXPECT_THAT(ended.err, HasSubstr(flag + ": got ")) << flag;
+  }
+  // All snapshots would be listed.
+  const Ended list = RunLine({"snapshot", "list", ""});
+  EXPECT_EQ(list.exit_status, kExitUsage);
+  EXPECT_THAT(list.err, HasSubstr("CATALOG: got nothing"));
+}
+
+TEST(CommandLineTest, NoColumnOfTimesIsSaidByNothing) {
+  const Ended ended = RunLine({"fit", "lsi", "/missing/events.csv", "--out",
+                               ::testing::TempDir(), "--time-column", ""});
+  EXPECT_EQ(ended.exit_status, kExitRefused);
+  EXPECT_THAT(ended.err, HasSubstr("/missing/events.csv"));
+}
+
+}  // namespace
+}  // namespace attendant
