@@ -3,6 +3,7 @@
 #include <google/protobuf/util/json_util.h>
 
 #include <cstdio>
+#include <exception>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,6 +18,16 @@ namespace {
 // Of standard output, of which a process has one.
 bool has_printed = false;
 
+// What a verb throws is an error as others are.
+absl::Status EndOf(const std::function<absl::Status(const Context&)>& verb,
+                   const Context& context) {
+  try {
+    return verb(context);
+  } catch (const std::exception& error) {
+    return absl::InternalError(error.what());
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Client>> Context::Connect() const {
@@ -27,7 +38,7 @@ absl::StatusOr<std::unique_ptr<Client>> Context::Connect() const {
 }
 
 void Context::Run(const std::function<absl::Status(const Context&)>& verb) {
-  absl::Status status = verb(*this);
+  absl::Status status = EndOf(verb, *this);
   // What did not fit its buffer was written before.
   const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (!written && status.ok()) {

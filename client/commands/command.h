@@ -40,7 +40,7 @@ class Context {
 
   absl::StatusOr<std::unique_ptr<Client>> Connect() const;
 
-  // Runs a verb, and keeps how it ended.
+  // Runs a verb, and keeps how it ended. What it throws is an Internal error.
   void Run(const std::function<absl::Status(const Context&)>& verb);
   int exit_status() const { return exit_status_; }
 

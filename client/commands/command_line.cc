@@ -118,8 +118,10 @@ int RunCommandLine(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return Exit(app, error, AsksForJson(argc, argv));
   } catch (const std::exception& error) {
-    PrintError(error.what());
-    return kExitRefused;
+    context.json = AsksForJson(argc, argv);
+    context.Run([&](const Context&) -> absl::Status {
+      return absl::InternalError(error.what());
+    });
   }
   return context.exit_status();
 }

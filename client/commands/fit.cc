@@ -66,7 +66,9 @@ nlohmann::json DefaultsJson(const AttentionDefaults& defaults) {
 }
 
 void PrintCamelCase(const nlohmann::ordered_json& json) {
-  Print(CamelCase(json).dump(1) + "\n");
+  Print(CamelCase(json).dump(1, ' ', false,
+                             nlohmann::json::error_handler_t::replace) +
+        "\n");
 }
 
 std::string Lines(const std::vector<std::string>& lines) {

@@ -45,7 +45,9 @@ std::string ModelJson(const Model& model) {
   }
   json["text_encoder"] = model.has_encoder;
   json["fit"] = model.fit;
-  return json.dump(2) + "\n";
+  // Names of columns may be of any bytes.
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+         "\n";
 }
 
 absl::StatusOr<Model> ReadModel(const std::string& directory) {

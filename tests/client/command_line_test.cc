@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,7 +16,9 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::internal::CaptureStderr;
+using ::testing::internal::CaptureStdout;
 using ::testing::internal::GetCapturedStderr;
+using ::testing::internal::GetCapturedStdout;
 
 struct Ended {
   int exit_status = -1;
@@ -65,6 +69,21 @@ TEST(CommandLineTest, AnEmptyValueIsNoValue) {
   const Ended list = RunLine({"snapshot", "list", ""});
   EXPECT_EQ(list.exit_status, kExitUsage);
   EXPECT_THAT(list.err, HasSubstr("CATALOG: got nothing"));
+}
+
+TEST(CommandLineTest, AnExceptionIsAnErrorInJsonToo) {
+  Context context;
+  context.json = true;
+  CaptureStdout();
+  CaptureStderr();
+  context.Run([](const Context&) -> absl::Status {
+    throw std::runtime_error("no more of it");
+  });
+  EXPECT_THAT(GetCapturedStderr(), HasSubstr("attendant: no more of it"));
+  const auto printed = nlohmann::json::parse(GetCapturedStdout());
+  EXPECT_EQ(printed["error"]["code"], "INTERNAL");
+  EXPECT_EQ(printed["error"]["message"], "no more of it");
+  EXPECT_EQ(context.exit_status(), kExitRefused);
 }
 
 TEST(CommandLineTest, NoColumnOfTimesIsSaidByNothing) {
