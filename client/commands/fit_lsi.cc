@@ -123,6 +123,7 @@ void AddFitLsiCommand(CLI::App& fit, Context& context) {
                   "temperature: dot, sum and this")
       ->check(CLI::Validator(Accepts(&ParsePositive), ""));
   lsi->add_option("--field", flags->field, "The key field's name")
+      ->check(CLI::Validator(Accepts(&ParseFieldName), ""))
       ->capture_default_str();
   lsi->footer(
       "Example:\n"

@@ -16,6 +16,7 @@
 #include "core/base/ids.h"
 #include "core/base/status.h"
 #include "core/encode/text_lsi.h"
+#include "core/storage/item.h"
 
 namespace attendant {
 namespace {
@@ -43,6 +44,26 @@ std::string AttributeName(const std::string& column) {
   }
   if (name.empty() || !absl::ascii_isalpha(name[0])) name = "a_" + name;
   return name;
+}
+
+// The attributes that the columns become, which a catalog must take.
+absl::StatusOr<std::vector<std::string>> AttributeNames(
+    const std::vector<std::string>& columns) {
+  std::vector<std::string> names;
+  for (const std::string& flag : columns) {
+    ATTENDANT_ASSIGN_OR_RETURN(const auto column, ParseWeightedName(flag));
+    const std::string subject = absl::StrCat("--columns ", column.first);
+    std::string name = AttributeName(column.first);
+    ATTENDANT_RETURN_IF_ERROR(
+        ValidateFieldName(name, absl::StrCat(subject, ": its attribute")));
+    if (name == "id" ||
+        std::find(names.begin(), names.end(), name) != names.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(subject, ": the attribute's name ", name, " is taken"));
+    }
+    names.push_back(std::move(name));
+  }
+  return names;
 }
 
 absl::StatusOr<ItemTexts> ReadTexts(const TextFlags& flags) {
@@ -97,25 +118,17 @@ std::string AttributeLines(const ItemTexts& texts,
 
 absl::Status FitTextCommand(const TextFlags& flags, const Context& context) {
   ATTENDANT_RETURN_IF_ERROR(CheckWritableDirectory(flags.out));
+  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                             AttributeNames(flags.columns));
   NoteStep(absl::StrCat("reading ", flags.items));
   ATTENDANT_ASSIGN_OR_RETURN(const ItemTexts texts, ReadTexts(flags));
   const auto item_count = static_cast<std::int64_t>(texts.ids.size());
   NoteStep(absl::StrCat("read ", CountOf(item_count, "item")));
   Model model;
-  std::vector<std::string> names;
-  for (const TextColumn& column : texts.columns) {
-    v1::AttributeField attribute;
-    attribute.set_name(AttributeName(column.name));
+  for (const std::string& name : names) {
+    v1::AttributeField& attribute = model.attributes.emplace_back();
+    attribute.set_name(name);
     attribute.set_type(v1::ATTRIBUTE_TYPE_STRING);
-    if (std::find(names.begin(), names.end(), attribute.name()) !=
-            names.end() ||
-        attribute.name() == "id") {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--columns ", column.name, ": the attribute's name ",
-                       attribute.name(), " is taken"));
-    }
-    names.push_back(attribute.name());
-    model.attributes.push_back(std::move(attribute));
   }
   TextLsiOptions options;
   options.dim = flags.dim;
@@ -189,6 +202,7 @@ void AddFitTextCommand(CLI::App& fit, Context& context) {
       ->check(CLI::Range(1, 8192))
       ->capture_default_str();
   text->add_option("--field", flags->field, "The key field's name")
+      ->check(CLI::Validator(Accepts(&ParseFieldName), ""))
       ->capture_default_str();
   text->footer(
       "Example:\n"

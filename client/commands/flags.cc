@@ -16,6 +16,7 @@
 #include "client/commands/command.h"
 #include "core/base/brief.h"
 #include "core/base/status.h"
+#include "core/storage/item.h"
 
 namespace attendant {
 namespace {
@@ -133,6 +134,11 @@ absl::StatusOr<v1::AttributeField> ParseAttributeField(
         absl::StrCat("a type among ", AllFlags<v1::AttributeType>(kAttribute)));
   }
   return field;
+}
+
+absl::StatusOr<std::string> ParseFieldName(const std::string& flag) {
+  ATTENDANT_RETURN_IF_ERROR(ValidateFieldName(flag, "name"));
+  return flag;
 }
 
 absl::StatusOr<std::pair<std::string, std::string>> ParseAssignment(

@@ -41,6 +41,8 @@ absl::Status Malformed(absl::string_view flag, absl::string_view want);
 absl::StatusOr<v1::KeyField> ParseKeyField(const std::string& flag);
 // "NAME:TYPE", as in "price:double".
 absl::StatusOr<v1::AttributeField> ParseAttributeField(const std::string& flag);
+// The name of a key field or attribute, as a catalog takes it.
+absl::StatusOr<std::string> ParseFieldName(const std::string& flag);
 // "NAME=REST", split at the first '='. Neither is empty.
 absl::StatusOr<std::pair<std::string, std::string>> ParseAssignment(
     const std::string& flag);

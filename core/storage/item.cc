@@ -20,21 +20,6 @@ bool IsWireTime(absl::Time time) {
   return begin <= time && time < end;
 }
 
-// Key fields and attributes: [a-z][a-z0-9_]*.
-absl::Status ValidateFieldName(absl::string_view name,
-                               absl::string_view field) {
-  bool valid = !name.empty() && name.size() <= kMaxNameBytes &&
-               absl::ascii_islower(name[0]);
-  for (const char c : name) {
-    valid =
-        valid && (absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '_');
-  }
-  if (valid) return absl::OkStatus();
-  return InvalidField(
-      field, absl::StrCat("\"", name, "\""),
-      absl::StrCat("[a-z][a-z0-9_]* of at most ", kMaxNameBytes, " bytes"));
-}
-
 absl::Status ValidateKeyField(const KeyFieldSchema& key_field,
                               absl::string_view path) {
   ATTENDANT_RETURN_IF_ERROR(
@@ -301,6 +286,20 @@ absl::Status ValidateSchema(const CatalogSchema& schema) {
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status ValidateFieldName(absl::string_view name,
+                               absl::string_view field) {
+  bool valid = !name.empty() && name.size() <= kMaxNameBytes &&
+               absl::ascii_islower(name[0]);
+  for (const char c : name) {
+    valid =
+        valid && (absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '_');
+  }
+  if (valid) return absl::OkStatus();
+  return InvalidField(
+      field, absl::StrCat("\"", name, "\""),
+      absl::StrCat("[a-z][a-z0-9_]* of at most ", kMaxNameBytes, " bytes"));
 }
 
 absl::Status ValidateCatalogName(absl::string_view name) {

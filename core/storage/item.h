@@ -93,6 +93,10 @@ struct CatalogSchema {
 // the wire's CatalogSchema, prefixed with "schema.".
 absl::Status ValidateSchema(const CatalogSchema& schema);
 
+// OK if `name`, of a key field or attribute, is [a-z][a-z0-9_]* of at most 64
+// bytes. Else InvalidArgument naming `field`.
+absl::Status ValidateFieldName(absl::string_view name, absl::string_view field);
+
 // OK if `name` is [a-z0-9][a-z0-9_-]* of at most 64 bytes.
 absl::Status ValidateCatalogName(absl::string_view name);
 

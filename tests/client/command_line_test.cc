@@ -86,6 +86,28 @@ TEST(CommandLineTest, AnExceptionIsAnErrorInJsonToo) {
   EXPECT_EQ(context.exit_status(), kExitRefused);
 }
 
+// Before the fit, which takes its time.
+TEST(CommandLineTest, AFitHasNamesThatACatalogTakes) {
+  const std::string events = "/missing/events.csv";
+  const std::string out = ::testing::TempDir();
+  for (const std::vector<std::string>& fit :
+       {std::vector<std::string>{"fit", "lsi"},
+        {"fit", "text", "--columns", "name"}}) {
+    std::vector<std::string> words = fit;
+    words.insert(words.end(), {events, "--out", out, "--field", "My Field"});
+    const Ended ended = RunLine(words);
+    EXPECT_EQ(ended.exit_status, kExitUsage) << fit[1];
+    EXPECT_THAT(ended.err,
+                HasSubstr("--field: name: got \"My Field\", want [a-z]"));
+  }
+  const std::string column(65, 'x');
+  const Ended ended =
+      RunLine({"fit", "text", events, "--columns", column, "--out", out});
+  EXPECT_EQ(ended.exit_status, kExitRefused);
+  EXPECT_THAT(ended.err, HasSubstr("--columns " + column + ": "));
+  EXPECT_THAT(ended.err, HasSubstr("at most 64 bytes"));
+}
+
 TEST(CommandLineTest, NoColumnOfTimesIsSaidByNothing) {
   const Ended ended = RunLine({"fit", "lsi", "/missing/events.csv", "--out",
                                ::testing::TempDir(), "--time-column", ""});
