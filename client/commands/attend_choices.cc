@@ -155,8 +155,8 @@ void AddChoiceFlags(CLI::App& attend, CLI::Option* results,
       ->check(CLI::Validator(Accepts(&ParseModelReference), ""))
       ->group("Score");
   AddRepeated(attend, "--head", choices.heads,
-              "Attend over several key fields at once: FIELD or "
-              "FIELD=TEMPERATURE, each field at most once")
+              "Attend over several key fields at once, or one at several "
+              "temperatures: FIELD or FIELD=TEMPERATURE")
       ->check(CLI::Validator(Accepts(&ParseHead), ""))
       ->group("Score");
   AddRepeated(attend, "--bias", choices.biases,

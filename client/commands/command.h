@@ -53,7 +53,8 @@ void Print(absl::string_view text);
 // Whether anything was printed.
 bool HasPrinted();
 void Note(absl::string_view line);
-// The token of a write, as a line on standard error that says what it is for.
+// The token of a write, as a line on standard error that says what it is for;
+// nothing if it is empty, as nothing was written.
 void NoteToken(absl::string_view token);
 // The error, as "attendant: ..." on standard error.
 void PrintError(absl::string_view message);

@@ -1,4 +1,5 @@
 // attendant items import
+#include <algorithm>
 #include <csignal>
 #include <cstdint>
 #include <deque>
@@ -99,7 +100,14 @@ class RowImport {
     return done_count;
   }
 
-  const std::vector<Rejection>& rejections() const { return rejections_; }
+  // In the order of rows: the server's come later than what was never sent.
+  std::vector<Rejection> TakeRejections() {
+    std::stable_sort(rejections_.begin(), rejections_.end(),
+                     [](const Rejection& one, const Rejection& other) {
+                       return one.row < other.row;
+                     });
+    return std::move(rejections_);
+  }
 
  private:
   struct Sent {
@@ -220,17 +228,18 @@ absl::Status Import(const ImportFlags& flags, const Context& context) {
   RowImport import(*source, *importer);
   const absl::Status status = import.Send();
   import.TakeFailures();
+  const std::vector<Rejection> rejections = import.TakeRejections();
   const double seconds = absl::ToDoubleSeconds(TimeSince(start));
   const ImportProgress progress = importer->progress();
   const absl::Status outcome = OutcomeOf(
-      status, import.rejections(),
+      status, rejections,
       absl::StrCat("stored ", FormatCount(progress.stored_count), " of ",
                    CountOf(source->row_count(), "row"), " in ", catalog));
   if (context.json) {
-    Print(ImportJson(catalog, source->row_count(), import.rejections(),
-                     progress, seconds, outcome));
+    Print(ImportJson(catalog, source->row_count(), rejections, progress,
+                     seconds, outcome));
   } else {
-    NoteRejections(import.rejections());
+    NoteRejections(rejections);
   }
   ATTENDANT_RETURN_IF_ERROR(outcome);
   if (!context.json) {

@@ -74,10 +74,17 @@ absl::StatusOr<std::pair<std::string, std::string>> ParseSetting(
   return std::make_pair(flag.substr(0, split), flag.substr(split + 1));
 }
 
+// Without a token where nothing was written: none would be taken.
+std::string UpdateJson(const v1::BatchUpdateItemsResponse& response) {
+  if (!response.snapshot_token().empty()) return ToJson(response);
+  const nlohmann::json json = {{"updatedCount", response.updated_count()}};
+  return json.dump(1) + "\n";
+}
+
 void Report(const v1::BatchUpdateItemsResponse& response,
             const Context& context) {
   if (context.json) {
-    Print(ToJson(response));
+    Print(UpdateJson(response));
     return;
   }
   Print(absl::StrCat("Updated ", CountOf(response.updated_count(), "item"),

@@ -113,6 +113,36 @@ TEST_F(AttendantCommandTest, ExportsItemsThatAnImportTakes) {
               HasSubstr("no catalog 'none'"));
 }
 
+// The server refuses the first, and the others never reach it.
+TEST_F(AttendantCommandTest, RejectedRowsAreToldInTheirOrder) {
+  CreatePoints();
+  const std::string items =
+      File("items.jsonl", R"({"id": "short", "keys": {"key": [1]}})"
+                          "\n"
+                          R"({"id": "bad", "keys": {"key": 1}})"
+                          "\n"
+                          R"({"id": "short2", "keys": {"key": [1]}})"
+                          "\n"
+                          R"({"id": "bad2", "keys": {"key": 1}})"
+                          "\n");
+  const std::vector<std::string> import = {"items", "import", "points",
+                                           "--items", items};
+  const std::string err = Run(import).err;
+  std::size_t from = 0;
+  for (const char* row :
+       {"row 1 (short)", "row 2 (bad)", "row 3 (short2)", "row 4 (bad2)"}) {
+    const std::size_t found = err.find(row);
+    ASSERT_NE(found, std::string::npos) << row << " in " << err;
+    EXPECT_GE(found, from) << err;
+    from = found;
+  }
+  std::vector<std::string> as_json = import;
+  as_json.push_back("--json");
+  const json rejected = json::parse(Run(as_json).out)["rejected"];
+  ASSERT_EQ(rejected.size(), 4u);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(rejected[i]["row"], i + 1);
+}
+
 TEST_F(AttendantCommandTest, ImportsFilesAndAttends) {
   CreatePoints();
   const std::string keys = File("keys.npy", NpyBytes(Keys(), 2));
@@ -249,6 +279,14 @@ TEST_F(AttendantCommandTest, AFileChangesPartsOfManyItems) {
   EXPECT_EQ(missing.exit_status, 1);
   EXPECT_THAT(missing.err, AllOf(HasSubstr("updated 0 items"),
                                  HasSubstr("items[1]"), HasSubstr("none")));
+  // Of a file without lines nothing is written, which no token stands for.
+  const std::vector<std::string> nothing = {
+      "items", "update", "points", "--attributes", File("empty.jsonl", "")};
+  const CommandResult none = Run(nothing);
+  EXPECT_EQ(none.exit_status, 0) << none.err;
+  EXPECT_THAT(none.out, HasSubstr("Updated 0 items."));
+  EXPECT_THAT(none.err, Not(HasSubstr("--token")));
+  EXPECT_EQ(RunJson(nothing), json({{"updatedCount", 0}}));
   EXPECT_EQ(Run({"items", "update", "points"}).exit_status, 2);
   EXPECT_EQ(Run({"items", "update", "points", "--set", "name=x"}).exit_status,
             2);
@@ -314,6 +352,12 @@ TEST_F(AttendantCommandTest, HeadsOfDifferentWidthsAnswerInJsonToo) {
   const json answer = RunJson({"attend", "points", "--like", "item1", "--head",
                                "key", "--head", "wide", "-k", "3"});
   EXPECT_EQ(answer["items"].size(), 3u);
+  // One field at two temperatures.
+  const json twice = RunJson({"attend", "points", "--like", "item1", "--head",
+                              "key=1", "--head", "key=9", "-k", "3"});
+  EXPECT_EQ(twice["items"].size(), 3u);
+  EXPECT_THAT(Run({"attend", "--help"}).out,
+              Not(HasSubstr("each field at most once")));
 }
 
 TEST_F(AttendantCommandTest, AFlagThatMayBeRepeatedTakesOneWordEachTime) {
@@ -818,6 +862,19 @@ TEST_F(AttendantCommandTest, TextFindsItemsHardSoftAndMisspelt) {
   const CommandResult unknown = Run({"attend", "texts", "--text", "qqq"});
   EXPECT_EQ(unknown.exit_status, 1);
   EXPECT_THAT(unknown.err, HasSubstr("term"));
+}
+
+// Latin-1, as of an old system.
+TEST_F(AttendantCommandTest, AFitIsReportedWhateverBytesItsNamesHave) {
+  const std::string items =
+      File("items.csv", "item_id,n\xe4me\na,RED CLOCK\nb,RED BAG\n");
+  const std::string fit = files_ / "fit\xe4";
+  const json fitted = RunJson({"fit", "text", items, "--columns", "n\xe4me",
+                               "--dim", "2", "--out", fit});
+  EXPECT_EQ(fitted["model"]["keyField"]["dimension"], 2);
+  EXPECT_EQ(fitted["directory"], (files_ / "fit") + "\xEF\xBF\xBD");
+  const json created = RunJson({"catalog", "create", "texts", "--from", fit});
+  EXPECT_EQ(created["catalog"]["schema"]["attributes"][0]["name"], "n_me");
 }
 
 TEST_F(AttendantCommandTest, AnItemWithoutAKnownTermIsRefusedAlone) {
