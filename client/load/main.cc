@@ -21,6 +21,7 @@
 #include "client/advice.h"
 #include "client/client.h"
 #include "client/connection_flags.h"
+#include "client/empty_values.h"
 #include "client/error_json.h"
 #include "client/format/progress.h"
 #include "client/load/prepare.h"
@@ -103,12 +104,13 @@ CLI::Validator FiniteIn(double least, double most) {
 
 std::atomic<bool> interrupted = false;
 
-// SIGINT or SIGTERM ends the load, a second SIGINT the process. A second
-// SIGTERM says nothing new: `timeout` sends it twice.
+// A signal ends the load, that of a pipe nobody reads and of a terminal that is
+// closed too, and a second SIGINT the process. A second SIGTERM says nothing
+// new: `timeout` sends it twice.
 void CatchInterrupts() {
   struct sigaction action = {};
   action.sa_handler = [](int) { interrupted.store(true); };
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
     struct sigaction before = {};
     sigaction(signal, nullptr, &before);
     if (before.sa_handler == SIG_IGN) continue;  // as in the background
@@ -137,6 +139,8 @@ int LoadMain(LoadOptions options, const OutputOptions& output) {
   CatchInterrupts();
   options.is_stopped = [] { return interrupted.load(); };
   const auto report = RunLoad(std::move(options));
+  // There is nothing left to delete.
+  std::signal(SIGPIPE, SIG_DFL);
   if (!report.ok()) {
     const int exit_status = Report(report.status(), output);
     return absl::IsInvalidArgument(report.status()) ? kUsage : exit_status;
@@ -300,6 +304,11 @@ void AddRequestOptions(CLI::App& app, LoadOptions& options, std::string& mix) {
 
 // A flag that would change nothing is a mistake.
 void CheckFlagsAreUsed(const CLI::App& app, const LoadOptions& options) {
+  for (const char* open : {"--rate", "--steps", "--ramp"}) {
+    if (app.count("--concurrency") > 0 && app.count(open) > 0) {
+      throw CLI::ExcludesError("--concurrency", open);
+    }
+  }
   const std::vector<MixShare>& mix = options.requests.mix;
   const auto check = [&app](const std::string& flag, bool is_used,
                             const std::string& want) {
@@ -309,6 +318,11 @@ void CheckFlagsAreUsed(const CLI::App& app, const LoadOptions& options) {
     return std::any_of(mix.begin(), mix.end(),
                        [kind](const MixShare& m) { return m.kind == kind; });
   };
+  const bool mixes_vectors = mixes(kAttendKind) || mixes(kFilterKind);
+  check("--queries", mixes_vectors, "attend or filter in --mix");
+  check("--noise", mixes_vectors, "attend or filter in --mix");
+  check("--result-count", mixes_vectors || mixes(kExamplesKind),
+        "attend, examples or filter in --mix");
   check("--filter", mixes(kFilterKind), "filter in --mix");
   check("--write-items", mixes(kWriteKind), "write in --mix");
   check("--fixed",
@@ -380,6 +394,7 @@ int Main(int argc, char** argv) {
                     "Delete a catalog of that name first");
   prepare->add_flag("--wait-index", wait_index,
                     "Return when the index is trained");
+  RefuseEmptyValues(app);
 
   try {
     app.parse(argc, argv);

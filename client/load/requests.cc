@@ -272,17 +272,31 @@ absl::StatusOr<std::int64_t> DeleteWrittenItems(Client& client,
                                                 const RequestOptions& options,
                                                 std::int64_t count) {
   std::int64_t deleted_count = 0;
+  const auto erase = [&](std::int64_t begin, std::int64_t end) -> absl::Status {
+    v1::BatchDeleteItemsRequest request;
+    request.set_catalog(options.catalog);
+    for (std::int64_t i = begin; i < end; ++i) {
+      request.add_ids(WrittenItemId(options.seed, i));
+    }
+    ATTENDANT_ASSIGN_OR_RETURN(const v1::BatchDeleteItemsResponse response,
+                               client.BatchDeleteItems(std::move(request)));
+    deleted_count += response.deleted_count();
+    return absl::OkStatus();
+  };
+  std::int64_t before = -1;
+  for (std::int64_t begin = count; deleted_count > before;
+       begin += kMaxBatchSize) {
+    before = deleted_count;
+    ATTENDANT_RETURN_IF_ERROR(SendInBatches(
+        kMaxBatchSize, [&](std::int64_t from, std::int64_t to) -> absl::Status {
+          return erase(begin + from, begin + to);
+        }));
+  }
+  // From the end, so that no gap hides from the next load what this one leaves
+  // if it is killed here.
   ATTENDANT_RETURN_IF_ERROR(SendInBatches(
       count, [&](std::int64_t begin, std::int64_t end) -> absl::Status {
-        v1::BatchDeleteItemsRequest request;
-        request.set_catalog(options.catalog);
-        for (std::int64_t i = begin; i < end; ++i) {
-          request.add_ids(WrittenItemId(options.seed, i));
-        }
-        ATTENDANT_ASSIGN_OR_RETURN(const v1::BatchDeleteItemsResponse response,
-                                   client.BatchDeleteItems(std::move(request)));
-        deleted_count += response.deleted_count();
-        return absl::OkStatus();
+        return erase(count - end, count - begin);
       }));
   return deleted_count;
 }

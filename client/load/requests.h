@@ -51,8 +51,9 @@ v1::BatchUpsertItemsRequest WriteRequest(
     std::int64_t index);
 
 // Deletes those of the tester's own items 0 to count - 1 that the catalog
-// holds, and says how many there were. The server's errors; some are then
-// deleted.
+// holds, and those from `count` on that a load with the same seed left which
+// was killed, up to the first batch that finds none. Says how many there were.
+// The server's errors; some are then deleted.
 absl::StatusOr<std::int64_t> DeleteWrittenItems(Client& client,
                                                 const RequestOptions& options,
                                                 std::int64_t count);

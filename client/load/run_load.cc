@@ -315,12 +315,14 @@ absl::StatusOr<LoadReport> RunLoad(LoadOptions options) {
       report.verify = std::move(result);
     }
   }
-  // After the answers are checked, which deletions would change.
-  const std::int64_t written_count =
-      std::max(HasWrites(options.requests) ? kWrittenItemCount : 0,
-               report.writes ? report.writes->sent_count : 0);
-  if (written_count > 0) {
-    CleanupResult cleanup = CleanUp(*client, options, written_count);
+  // After the answers are checked, which deletions would change. Whatever
+  // wrote, a load before that was killed may have left any of the mix's items.
+  if (HasWrites(options.requests) ||
+      (report.writes && report.writes->sent_count > 0)) {
+    const std::int64_t sent_count =
+        report.writes ? report.writes->sent_count : 0;
+    CleanupResult cleanup =
+        CleanUp(*client, options, std::max(kWrittenItemCount, sent_count));
     if (cleanup.status.ok() || has_written ||
         (report.writes && MayHaveStored(*report.writes))) {
       report.cleanup = std::move(cleanup);

@@ -1,8 +1,11 @@
 // attendant-load against the real server.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <csignal>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -165,6 +168,92 @@ TEST_F(LoadRunTest, AMixInStepsIsReportedByKindAndStepAndAsAPage) {
   EXPECT_EQ(item_count(), "300");
 }
 
+// One dimension, and the ids of items that a load would write.
+void WriteLoadItems(const std::string& path, int begin, int end) {
+  std::ofstream items(path);
+  for (int i = begin; i < end; i += 2) {
+    items << R"({"id": "load-1-)" << i << R"(", "keys": {"key": [1]}})"
+          << "\n";
+  }
+}
+
+class LeftItemsTest : public LoadRunTest {
+ protected:
+  void SetUp() override {
+    LoadRunTest::SetUp();
+    ASSERT_EQ(
+        Attendant({"catalog", "create", "line", "--key-field", "key:1:dot"})
+            .exit_status,
+        0);
+    Import(R"({"id": "a", "keys": {"key": [1]}})");
+  }
+
+  CommandResult Attendant(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(),
+                     {kAttendant, "--server", server_->address()});
+    return RunCommand(arguments);
+  }
+
+  void Import(const std::string& lines) {
+    const std::string path = data_ / "items.jsonl";
+    WriteWholeFile(path, lines);
+    ImportFile(path);
+  }
+
+  void ImportFile(const std::string& path) {
+    const CommandResult imported =
+        Attendant({"items", "import", "line", "--items", path});
+    ASSERT_EQ(imported.exit_status, 0) << imported.err;
+  }
+
+  std::int64_t ItemCount() {
+    const CommandResult described =
+        Attendant({"catalog", "describe", "line", "--json"});
+    const std::string count =
+        nlohmann::json::parse(described.out)["catalog"]["itemCount"];
+    return std::stoll(count);
+  }
+};
+
+// As a load leaves that was killed: a writer's go on and on, a mix has some.
+TEST_F(LeftItemsTest, TheNextLoadThatWritesDeletesThem) {
+  const std::string left = data_ / "left.jsonl";
+  WriteLoadItems(left, 9001, 11001);
+  for (const std::vector<std::string>& writes :
+       {std::vector<std::string>{"--writes-per-second", "100"},
+        {"--mix", "write"}}) {
+    ImportFile(left);
+    ASSERT_EQ(ItemCount(), 1001);
+    std::vector<std::string> arguments = {"--catalog",  "line",     "--rate",
+                                          "20",         "--warmup", "0",
+                                          "--duration", "0.5"};
+    arguments.insert(arguments.end(), writes.begin(), writes.end());
+    const CommandResult run = Run(arguments);
+    EXPECT_EQ(run.exit_status, 0) << run.err;
+    EXPECT_EQ(ItemCount(), 1) << writes[0];
+  }
+}
+
+// As of `2>&1 | head`: the first line of how far it is ends the load, and not
+// the process.
+TEST_F(LeftItemsTest, AReaderThatGoesAwayLeavesNone) {
+  std::signal(SIGPIPE, SIG_DFL);
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  close(ends[0]);
+  const int out = OpenForWriting(data_ / "out");
+  Process load = Process::Start(
+      {kAttendantLoad, "--server", server_->address(), "--catalog", "line",
+       "--mix", "write", "--rate", "100", "--warmup", "0", "--duration", "600"},
+      out, ends[1]);
+  close(ends[1]);
+  close(out);
+  EXPECT_EQ(load.Wait(absl::Minutes(1)), 0);
+  EXPECT_THAT(ReadWholeFile(data_ / "out"),
+              HasSubstr("items that the load wrote"));
+  EXPECT_EQ(ItemCount(), 1);
+}
+
 // Whether any request is answered in a millisecond is up to the machine; what
 // comes before and after the load is not.
 TEST_F(LoadRunTest, ATimeoutIsOfTheLoadAlone) {
@@ -213,15 +302,28 @@ TEST_F(LoadRunTest, ExitStatusSaysWhatWentWrong) {
         {"--steps", "10,0"},
         {"--html", data_ / "missing/load.html"},
         {"--mix", "write", "--verify", "5"},
-        {"--filter", "x = 1"},
-        {"--write-items", "5"},
-        {"--fixed"},
         {"--auth-token-file", data_ / "missing"},
         {"--ca", data_ / "missing.pem"},
         {"--seed", "-1"}}) {
     std::vector<std::string> arguments = {"--catalog", "none"};
     arguments.insert(arguments.end(), wrong.begin(), wrong.end());
     EXPECT_EQ(run(arguments).exit_status, 2) << wrong[0];
+  }
+  WriteWholeFile(data_ / "queries.txt", "1 2\n");
+  for (const std::vector<std::string>& unused :
+       {std::vector<std::string>{"--filter", "x = 1"},
+        {"--write-items", "5"},
+        {"--concurrency", "16", "--rate", "50"},
+        {"--noise", "3", "--mix", "examples"},
+        {"--result-count", "3", "--mix", "write"},
+        {"--queries", data_ / "queries.txt", "--mix", "examples"},
+        {"--field", ""},
+        {"--fixed"}}) {
+    std::vector<std::string> arguments = {"--catalog", "none"};
+    arguments.insert(arguments.end(), unused.begin(), unused.end());
+    const CommandResult refused = run(arguments);
+    EXPECT_EQ(refused.exit_status, 2) << unused[0];
+    EXPECT_THAT(refused.err, HasSubstr(unused[0]));
   }
   for (const std::vector<std::string>& endless :
        {std::vector<std::string>{"--rate", "nan"},
