@@ -1,6 +1,7 @@
 # Component attendant: the server and its tools, what they need on a machine, and
 # what people need to use them. scripts/package makes a Debian package of it.
-set(ATTENDANT_DATA_DIR ${CMAKE_INSTALL_FULL_LOCALSTATEDIR}/lib/attendant)
+# The unit's StateDirectory, which systemd makes there whatever the prefix.
+set(ATTENDANT_DATA_DIR /var/lib/attendant)
 foreach(file systemd/attendantd.service attendantd.toml debian/changelog)
   configure_file(${PROJECT_SOURCE_DIR}/deploy/${file}.in
     ${PROJECT_BINARY_DIR}/deploy/${file} @ONLY)

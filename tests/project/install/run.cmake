@@ -69,4 +69,13 @@ if(NOT start MATCHES
     "=(/.*)/bin/attendantd --config (/.*)/attendant/attendantd.toml$")
   message(FATAL_ERROR "the unit has ${start}")
 endif()
+
+# The unit may write its StateDirectory alone, below /var/lib whatever the prefix.
+file(STRINGS ${prefix}/lib/systemd/system/attendantd.service state
+  REGEX "^StateDirectory=")
+string(REPLACE "StateDirectory=" "/var/lib/" state "${state}")
+string(FIND "${example}" "\ndata-dir = \"${state}\"\n" position)
+if(position EQUAL -1)
+  message(FATAL_ERROR "the unit writes ${state}, the example elsewhere")
+endif()
 file(REMOVE_RECURSE ${WORK_DIR})
