@@ -141,15 +141,7 @@ absl::Status CheckLimits(const RequestLimits& limits,
 
 absl::Status CheckLimits(const RequestLimits& limits,
                          const v1::BatchAttendRequest& request) {
-  ATTENDANT_RETURN_IF_ERROR(
-      CheckMost(request.requests_size(), 1, limits.batch, "requests"));
-  for (int i = 0; i < request.requests_size(); ++i) {
-    const absl::Status status = CheckLimits(limits, request.requests(i));
-    if (!status.ok()) {
-      return PrefixField(status, absl::StrCat("requests[", i, "]."));
-    }
-  }
-  return absl::OkStatus();
+  return CheckMost(request.requests_size(), 1, limits.batch, "requests");
 }
 
 }  // namespace attendant

@@ -45,7 +45,8 @@ absl::Status CheckItem(const RequestLimits& limits, const v1::Item& item);
 
 // OK if the request is within the limits; else ResourceExhausted naming the
 // field. What holds anyway is checked elsewhere, and gives the same error; so
-// are the items of an import, each of which may be refused alone.
+// are the items of an import and the queries of a batch, each of which may be
+// refused alone.
 template <typename Request>
 absl::Status CheckLimits(const RequestLimits& /*limits*/,
                          const Request& /*request*/) {

@@ -1,12 +1,16 @@
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "service/calls/grpc_status.h"
 #include "service/calls/read_after_write.h"
+#include "service/calls/request_limits.h"
 #include "service/convert/wire.h"
 #include "service/handlers/attend_jobs.h"
 #include "service/handlers/handlers.h"
@@ -24,6 +28,78 @@ bool EndsCall(const absl::Status& status) {
          status.code() == absl::StatusCode::kDeadlineExceeded;
 }
 
+// Why a query of a batch is not even asked; OK if it is.
+absl::Status CheckQuery(const Backend& backend,
+                        const v1::BatchAttendRequest& request,
+                        const v1::AttendRequest& query) {
+  if (!query.catalog().empty() && query.catalog() != request.catalog()) {
+    return InvalidField("catalog", absl::StrCat("\"", query.catalog(), "\""),
+                        "nothing, or the batch's catalog");
+  }
+  if (!query.snapshot_token().empty()) {
+    return InvalidField("snapshot_token", "one in a batch",
+                        "nothing: the batch has one for all");
+  }
+  return CheckLimits(backend.limits, query);
+}
+
+// The reply of a batch, outcome by outcome, in the room of one message.
+//
+// Answers are made apart from it, so that one for which there is no room takes
+// no memory once that is known.
+class BatchReply {
+ public:
+  BatchReply(int count, std::int64_t max_bytes, v1::BatchAttendResponse& reply)
+      : max_bytes_(max_bytes),
+        bytes_left_(max_bytes - std::min(count * kStatusBytes, max_bytes / 2)),
+        reply_(reply) {
+    for (int i = 0; i < count; ++i) reply_.add_results();
+  }
+
+  // What the next answer may take.
+  const std::int64_t* bytes_left() const { return &bytes_left_; }
+
+  void Note(int position, const absl::Status& status) {
+    v1::BatchAttendResult& result = *reply_.mutable_results(position);
+    *result.mutable_status() =
+        ToRpcStatus(IsTooLarge(status) ? NoRoom() : status);
+    const auto bytes = static_cast<std::int64_t>(result.ByteSizeLong());
+    bytes_left_ -= std::max<std::int64_t>(0, bytes - kStatusBytes);
+  }
+  void Note(int position, std::unique_ptr<v1::AttendResponse> answer) {
+    const auto bytes = static_cast<std::int64_t>(answer->ByteSizeLong());
+    if (bytes > bytes_left_) return Note(position, NoRoom());
+    bytes_left_ -= bytes;
+    reply_.mutable_results(position)->set_allocated_response(answer.release());
+  }
+
+ private:
+  // Set aside for each query: what most errors take, and the lengths of what
+  // lies around an outcome.
+  static constexpr std::int64_t kStatusBytes = 512;
+
+  // True of ReplyTooLarge, which would speak of this answer alone. Whatever
+  // else is over a limit is a field.
+  static bool IsTooLarge(const absl::Status& status) {
+    return ReasonOf(status) == kOverLimit && !FieldOf(status);
+  }
+
+  absl::Status NoRoom() const {
+    return StatusWithReason(
+        absl::StatusCode::kResourceExhausted,
+        absl::StrCat("with it the batch's reply would take more than ",
+                     max_bytes_,
+                     " bytes, the most of a message (--max-message-bytes): "
+                     "ask for fewer items or a smaller read mask, or in "
+                     "another batch"),
+        kOverLimit);
+  }
+
+  const std::int64_t max_bytes_;
+  std::int64_t bytes_left_;
+  v1::BatchAttendResponse& reply_;
+};
+
 }  // namespace
 
 absl::Status BatchAttend(Backend& backend,
@@ -38,49 +114,41 @@ absl::Status BatchAttend(Backend& backend,
       CheckCount(request.requests_size(), 1, backend.limits.batch, "requests"));
   const auto snapshot = catalog->snapshot();
   const int count = request.requests_size();
-  for (int i = 0; i < count; ++i) response->add_results();
-  std::int64_t bytes_left = backend.max_message_bytes;
+  BatchReply reply(count, backend.max_message_bytes, *response);
   absl::Status ended;
-  const auto note = [&](int position, const absl::Status& status) {
-    v1::BatchAttendResult* result = response->mutable_results(position);
-    if (EndsCall(status)) ended = status;
-    // Also of a response that grew too large.
-    bytes_left -= static_cast<std::int64_t>(result->ByteSizeLong());
-    if (!status.ok()) *result->mutable_status() = ToRpcStatus(status);
-  };
   std::vector<AttendJob> jobs;
   std::vector<int> positions;  // of the jobs
+  std::vector<std::unique_ptr<v1::AttendResponse>> answers;
   std::deque<CallTrace> traces;
   for (int begin = 0; begin < count; begin += kQueriesOfPass) {
     jobs.clear();
     traces.clear();
     positions.clear();
+    answers.clear();
     const int end = std::min(count, begin + kQueriesOfPass);
     for (int i = begin; i < end; ++i) {
       const v1::AttendRequest& query = request.requests(i);
-      if (!query.catalog().empty() && query.catalog() != request.catalog()) {
-        note(i,
-             InvalidField("catalog", absl::StrCat("\"", query.catalog(), "\""),
-                          "nothing, or the batch's catalog"));
+      const absl::Status status = CheckQuery(backend, request, query);
+      if (!status.ok()) {
+        reply.Note(i, status);
         continue;
       }
-      if (!query.snapshot_token().empty()) {
-        note(i, InvalidField("snapshot_token", "one in a batch",
-                             "nothing: the batch has one for all"));
-        continue;
-      }
-      jobs.push_back({&query, &interrupt, &bytes_left,
-                      response->mutable_results(i)->mutable_response(),
-                      &traces.emplace_back()});
+      answers.push_back(std::make_unique<v1::AttendResponse>());
+      jobs.push_back({&query, &interrupt, reply.bytes_left(),
+                      answers.back().get(), &traces.emplace_back()});
       positions.push_back(i);
     }
     AnswerJobs(backend, *snapshot, jobs,
                [&](std::size_t job, const absl::Status& status) {
-                 note(positions[job], status);
+                 if (EndsCall(status)) ended = status;
+                 auto answer = std::move(answers[job]);
+                 if (status.ok()) {
+                   reply.Note(positions[job], std::move(answer));
+                 } else {
+                   reply.Note(positions[job], status);
+                 }
                });
     ATTENDANT_RETURN_IF_ERROR(ended);
-    // No later query could be answered: spare the work and the memory.
-    if (bytes_left < 0) return ReplyTooLarge(backend.max_message_bytes);
   }
   return absl::OkStatus();
 }

@@ -136,14 +136,26 @@ TEST_F(LimitsTest, UpdatesCantGoPastThem) {
       update("keys { key: 'k' value { floats { values: [1, 2] } } }").ok());
 }
 
+// A query beyond a limit is refused alone.
 TEST_F(LimitsTest, BatchesAndTheirQueriesToo) {
   grpc::ClientContext context;
   v1::BatchAttendResponse response;
+  const std::string query = "query { vector { floats { values: [1, 0] } } } ";
   auto request = Parse<v1::BatchAttendRequest>(
-      "catalog: 'shop' requests {} requests { filter: 'price > 1 AND price < "
-      "2' }");
-  ExpectOverLimit(attention_stub_->BatchAttend(&context, request, &response),
-                  "requests[1].filter: got 23 bytes, want 1 to 20");
+      absl::StrCat("catalog: 'shop' requests { ", query, "} requests { ", query,
+                   "filter: 'price > 1 AND price < 2' } requests { ", query,
+                   "result_count: 21 }"));
+  ASSERT_TRUE(attention_stub_->BatchAttend(&context, request, &response).ok());
+  ASSERT_EQ(response.results_size(), 3);
+  EXPECT_EQ(response.results(0).response().items_size(), 3);
+  EXPECT_EQ(response.results(1).status().code(),
+            grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(response.results(1).status().message(),
+            "filter: got 23 bytes, want 1 to 20 bytes");
+  EXPECT_EQ(response.results(2).status().code(),
+            grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(response.results(2).status().message(),
+            "result_count: got 21, want 1 to 20");
   grpc::ClientContext second;
   request.clear_requests();
   for (int i = 0; i < 4; ++i) request.add_requests();

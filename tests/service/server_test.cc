@@ -124,27 +124,45 @@ TEST_F(ServerTest, ShutdownDoesNotWaitForIdleConnections) {
   EXPECT_LT(TimeSince(start), absl::Seconds(60));
 }
 
-TEST_F(ServerTest, BatchWhoseReplyOutgrowsAMessageIsRefused) {
+// An answer without room in the message is refused alone, and takes none from
+// those after it.
+TEST_F(ServerTest, ABatchKeepsTheAnswersThatAMessageHasRoomFor) {
+  server_.reset();
+  catalogs_.reset();
+  options_.max_message_bytes = 1 << 20;
+  ServerFixture::SetUp();
   CreateShop();
   v1::BatchUpsertItemsRequest upsert = Parse<v1::BatchUpsertItemsRequest>(
       "catalog: 'shop' items { id: 'big' keys { key: 'k' value { floats { "
       "values: [1, 1] } } } }");
   (*upsert.mutable_items(0)->mutable_attributes())["name"].set_string_value(
-      std::string(1 << 20, 'x'));
+      std::string(300 << 10, 'x'));
   ASSERT_TRUE(Upsert(upsert).ok());
   v1::BatchAttendRequest request;
   request.set_catalog("shop");
   for (int i = 0; i < 20; ++i) {
     *request.add_requests() = Parse<v1::AttendRequest>(
-        "query { vector { floats { values: [1, 0] } } } "
-        "read_mask { paths: 'attributes' }");
+        "query { vector { floats { values: [1, 0] } } } ");
+    if (i < 19)
+      request.mutable_requests(i)->mutable_read_mask()->add_paths("attributes");
   }
   grpc::ClientContext context;
   v1::BatchAttendResponse response;
   const grpc::Status status =
       attention_stub_->BatchAttend(&context, request, &response);
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_EQ(ReasonIn(DetailsOf(status)), "OVER_LIMIT");
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  ASSERT_EQ(response.results_size(), 20);
+  for (int i = 0; i < 20; ++i) {
+    const v1::BatchAttendResult& result = response.results(i);
+    if (i < 3 || i == 19) {
+      EXPECT_EQ(result.response().items_size(), 4) << i;
+      continue;
+    }
+    EXPECT_EQ(result.status().code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_EQ(ReasonIn(result.status()), "OVER_LIMIT");
+    EXPECT_THAT(result.status().message(),
+                HasSubstr("the batch's reply would take more than 1048576"));
+  }
 }
 
 TEST_F(ServerTest, ReflectionListsTheServices) {
