@@ -461,17 +461,9 @@ class Compiler {
       if (!range) return std::make_unique<Nothing>();
       return std::make_unique<DoubleRange>(column, *range);
     }
-    const auto range = IntegersThat(kind, InColumn(value));
+    const auto range = IntegersThat(kind, value);
     if (!range) return std::make_unique<Nothing>();
     return std::make_unique<IntegerRange>(column, *range);
-  }
-
-  // A moment as its column holds it.
-  static AttributeValue InColumn(const AttributeValue& value) {
-    if (const auto* time = std::get_if<absl::Time>(&value)) {
-      return ToMicros(*time);
-    }
-    return value;
   }
 
   absl::StatusOr<PredicatePtr> EqualToOne(
@@ -506,8 +498,7 @@ class Compiler {
         const auto range = DoublesThat(ComparisonKind::kEqual, value);
         if (range) doubles.insert(range->low);
       } else {
-        const auto range =
-            IntegersThat(ComparisonKind::kEqual, InColumn(value));
+        const auto range = IntegersThat(ComparisonKind::kEqual, value);
         if (range) integers.insert(range->low);
       }
     }

@@ -57,7 +57,8 @@ enum class ComparisonKind {
 // above 2^53, though no double says so. 0 equals -0. Texts order by their
 // bytes, which for UTF-8 is the order of code points; booleans and lists of
 // texts have no order. Lists are equal if they have the same texts in the same
-// order. Moments compare by the microsecond they are in.
+// order. An item's moment is the microsecond that it is in; that of a filter
+// may lie between two, and then equals none.
 struct Filter {
   FilterKind kind = FilterKind::kAllOf;
   std::string attribute;                               // the first four

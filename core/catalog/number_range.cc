@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "core/catalog/attribute_columns.h"
+
 namespace attendant {
 namespace {
 
@@ -49,6 +51,14 @@ Neighbours<double> DoublesAround(std::int64_t number) {
       !is_above && static_cast<std::int64_t>(nearest) < number;
   return {is_above ? std::nextafter(nearest, -kInfinity) : nearest,
           is_below ? std::nextafter(nearest, kInfinity) : nearest};
+}
+
+// Microseconds, of a moment that may lie between two.
+Neighbours<std::int64_t> MicrosAround(absl::Time moment) {
+  const std::int64_t floor = ToMicros(moment);
+  const bool is_between =
+      floor != kGreatest && absl::FromUnixMicros(floor) < moment;
+  return {floor, is_between ? floor + 1 : floor};
 }
 
 std::optional<std::int64_t> Before(std::int64_t number) {
@@ -104,6 +114,8 @@ Integers IntegersThat(ComparisonKind kind, const AttributeValue& value) {
   Neighbours<std::int64_t> around;
   if (const auto* integer = std::get_if<std::int64_t>(&value)) {
     around = {*integer, *integer};
+  } else if (const auto* moment = std::get_if<absl::Time>(&value)) {
+    around = MicrosAround(*moment);
   } else {
     around = IntegersAround(std::get<double>(value));
   }

@@ -19,7 +19,8 @@ struct NumberRange {
 
 // The integers (or doubles) x with `x kind value`; nothing if there is none.
 // kind is not kNotEqual, whose numbers are no range; value is an int64 or a
-// finite double.
+// finite double. Of integers also a moment, between whose microseconds since
+// 1970 it may lie.
 std::optional<NumberRange<std::int64_t>> IntegersThat(
     ComparisonKind kind, const AttributeValue& value);
 std::optional<NumberRange<double>> DoublesThat(ComparisonKind kind,

@@ -65,6 +65,10 @@ absl::Status AttributesFromProto(const v1::Item& wire,
       return PrefixField(value.status(),
                          absl::StrCat("attributes[", name, "]."));
     }
+    // Kept to the microsecond, as it is told and compared.
+    if (auto* moment = std::get_if<absl::Time>(&*value)) {
+      *moment = absl::FromUnixMicros(absl::ToUnixMicros(*moment));
+    }
     item.attributes.emplace_back(position, *std::move(value));
   }
   std::sort(item.attributes.begin(), item.attributes.end(),

@@ -19,7 +19,7 @@ absl::StatusOr<absl::Time> TimeFromProto(
     return InvalidField("nanos", absl::StrCat(wire.nanos()), "0 to 999999999");
   }
   return absl::FromUnixSeconds(wire.seconds()) +
-         absl::Microseconds(wire.nanos() / 1000);
+         absl::Nanoseconds(wire.nanos());
 }
 
 void TimeToProto(absl::Time time, google::protobuf::Timestamp* wire) {

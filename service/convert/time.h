@@ -11,8 +11,7 @@
 
 namespace attendant {
 
-// The moment to the microsecond, as attributes are kept; what is finer is
-// rounded down. InvalidArgument naming "seconds" or "nanos" outside of what a
+// InvalidArgument naming "seconds" or "nanos" outside of what a
 // google.protobuf.Timestamp may hold: the years 1 to 9999.
 absl::StatusOr<absl::Time> TimeFromProto(
     const google::protobuf::Timestamp& wire);

@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "tests/service/rpc_details.h"
 #include "tests/service/server_fixture.h"
+#include "tests/support/parse_proto.h"
 
 namespace attendant {
 namespace {
@@ -122,6 +124,45 @@ TEST_F(FilterServiceTest, AMessageSaysTheSameAsText) {
   EXPECT_THAT(ask("any_of { filters { exists: 'name' } "
                   "filters { negation { exists: 'price' } } }"),
               UnorderedElementsAre("a", "c"));
+}
+
+TEST_F(FilterServiceTest, MomentsMayLieBetweenTheMicrosecondsOfItems) {
+  ASSERT_TRUE(Create(Parse<v1::CreateCatalogRequest>(
+                         "name: 'news' schema { key_fields { name: 'k' "
+                         "dimension: 2 } attributes { name: 'at' type: "
+                         "ATTRIBUTE_TYPE_TIMESTAMP } }"))
+                  .ok());
+  // Of nanoseconds items keep no part of a microsecond.
+  ASSERT_TRUE(
+      Upsert(Parse<v1::BatchUpsertItemsRequest>(
+                 "catalog: 'news' items { id: 'x' keys { key: 'k' value { "
+                 "floats { values: [1, 1] } } } attributes { key: 'at' value { "
+                 "timestamp_value { seconds: 1 nanos: 1999 } } } }"))
+          .ok());
+  const auto finds = [&](const std::string& filter) {
+    v1::AttendRequest request = Request(filter);
+    request.set_catalog("news");
+    return !Ask(request).empty();
+  };
+  const auto compares = [&](const std::string& sign, const std::string& kind,
+                            int nanos) {
+    const bool found = finds(absl::StrFormat(
+        "filter: 'at %s \"1970-01-01T00:00:01.%09dZ\"'", sign, nanos));
+    EXPECT_EQ(found, finds(absl::StrFormat(
+                         "filter_expression { comparison { attribute: 'at' "
+                         "kind: COMPARISON_KIND_%s value { timestamp_value { "
+                         "seconds: 1 nanos: %d } } } }",
+                         kind, nanos)))
+        << sign << nanos;
+    return found;
+  };
+  EXPECT_TRUE(compares("=", "EQUAL", 1000));
+  EXPECT_FALSE(compares("=", "EQUAL", 1001));
+  EXPECT_FALSE(compares("<", "LESS", 1000));
+  EXPECT_TRUE(compares("<", "LESS", 1001));
+  EXPECT_FALSE(compares(">=", "GREATER_OR_EQUAL", 1001));
+  EXPECT_FALSE(compares(">", "GREATER", 1000));
+  EXPECT_TRUE(compares(">", "GREATER", 999));
 }
 
 TEST_F(FilterServiceTest, BadTextNamesThePosition) {

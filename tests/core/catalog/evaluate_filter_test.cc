@@ -130,7 +130,7 @@ TEST_F(EvaluateFilterTest, IntegersAndDoublesCompareExactly) {
   EXPECT_THAT(Passing(integers_than(kGreater, 0x1p63)), IsEmpty());
 }
 
-TEST_F(EvaluateFilterTest, MomentsCompareByTheMicrosecond) {
+TEST_F(EvaluateFilterTest, ItemsMomentsCompareByTheMicrosecond) {
   Append({{5, absl::FromUnixMicros(-1) + absl::Nanoseconds(999)}});
   Append({{5, absl::UnixEpoch()}});
   const auto listed = [](ComparisonKind kind, absl::Time time) {
@@ -139,8 +139,33 @@ TEST_F(EvaluateFilterTest, MomentsCompareByTheMicrosecond) {
   EXPECT_THAT(Passing(listed(kLess, absl::UnixEpoch())), ElementsAre(0));
   EXPECT_THAT(Passing(listed(kEqual, absl::FromUnixMicros(-1))),
               ElementsAre(0));
-  EXPECT_THAT(Passing(listed(kEqual, absl::UnixEpoch() + absl::Nanoseconds(1))),
-              ElementsAre(1));
+}
+
+TEST_F(EvaluateFilterTest, AFiltersMomentMayLieBetweenTwoMicroseconds) {
+  Append({{5, absl::FromUnixMicros(-1)}});
+  Append({{5, absl::UnixEpoch()}});
+  Append({{5, absl::FromUnixMicros(1)}});
+  const absl::Time between = absl::UnixEpoch() + absl::Nanoseconds(1);
+  const auto listed = [&](ComparisonKind kind) {
+    return Passing(Filter::Compare("listed", kind, between));
+  };
+  EXPECT_THAT(listed(kEqual), IsEmpty());
+  EXPECT_THAT(listed(kNotEqual), ElementsAre(0, 1, 2));
+  EXPECT_THAT(listed(kLess), ElementsAre(0, 1));
+  EXPECT_THAT(listed(kLessOrEqual), ElementsAre(0, 1));
+  EXPECT_THAT(listed(kGreater), ElementsAre(2));
+  EXPECT_THAT(listed(kGreaterOrEqual), ElementsAre(2));
+  // So many that they are looked up.
+  std::vector<AttributeValue> many(100, between);
+  EXPECT_THAT(Passing(Filter::In("listed", many)), IsEmpty());
+  many.emplace_back(absl::UnixEpoch());
+  EXPECT_THAT(Passing(Filter::In("listed", many)), ElementsAre(1));
+  // The ends of time have no neighbour beyond.
+  const auto before = [&](absl::Time time) {
+    return Passing(Filter::Compare("listed", kLess, time));
+  };
+  EXPECT_THAT(before(absl::InfiniteFuture()), ElementsAre(0, 1, 2));
+  EXPECT_THAT(before(absl::InfinitePast()), IsEmpty());
 }
 
 TEST_F(EvaluateFilterTest, AnExpiredDeadlineStopsIt) {

@@ -146,9 +146,10 @@ inline int CompareValues(const AttributeValue& a, const AttributeValue& b) {
     return CompareNumbers(a, b);
   }
   if (TypeOf(a) == AttributeType::kTimestamp) {
-    // By the microsecond they are in.
-    const std::int64_t of_a = absl::ToUnixMicros(std::get<absl::Time>(a));
-    const std::int64_t of_b = absl::ToUnixMicros(std::get<absl::Time>(b));
+    // The item's is the microsecond that it is in.
+    const absl::Time of_a =
+        absl::FromUnixMicros(absl::ToUnixMicros(std::get<absl::Time>(a)));
+    const absl::Time of_b = std::get<absl::Time>(b);
     return of_a < of_b ? -1 : of_b < of_a ? 1 : 0;
   }
   return a < b ? -1 : b < a ? 1 : 0;
