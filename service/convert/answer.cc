@@ -163,7 +163,10 @@ absl::Status AttendAnswerToProto(const AttendAnswer& answer,
         EnumToProto<v1::MassMethod>(answer.pooled_value->method));
     pooled->set_relative_error(answer.pooled_value->relative_error);
   }
-  wire->set_weight_scope(EnumToProto<v1::WeightScope>(answer.weight_scope));
+  // Other weights than a softmax's sum to nothing.
+  if (answer.activation_kind == ActivationKind::kSoftmax) {
+    wire->set_weight_scope(EnumToProto<v1::WeightScope>(answer.weight_scope));
+  }
   MassToProto(answer.returned_mass, wire->mutable_returned_mass());
   MassToProto(answer.shortlist_mass, wire->mutable_shortlist_mass());
   if (answer.log_partition.has_value()) {

@@ -289,6 +289,23 @@ TEST(ConvertAnswerTest, WhatIsKnownOfTheMassComesThrough) {
   EXPECT_FALSE(wire.heads(0).has_effective_item_count_interval());
 }
 
+TEST(ConvertAnswerTest, OnlyASoftmaxHasAWeightScope) {
+  Snapshot snapshot;
+  snapshot.schema = std::make_shared<CatalogSchema>(ShopSchema());
+  for (const ActivationKind kind :
+       {ActivationKind::kSoftmax, ActivationKind::kSigmoid,
+        ActivationKind::kNone}) {
+    AttendAnswer answer;
+    answer.activation_kind = kind;
+    answer.weight_scope = WeightScope::kReturned;
+    v1::AttendResponse wire;
+    ASSERT_OK(AttendAnswerToProto(answer, snapshot, {}, 16 << 20, {}, &wire));
+    EXPECT_EQ(wire.weight_scope(), kind == ActivationKind::kSoftmax
+                                       ? v1::WEIGHT_SCOPE_RETURNED
+                                       : v1::WEIGHT_SCOPE_UNSPECIFIED);
+  }
+}
+
 TEST(ConvertAnswerTest, NobodyWantsIt) {
   Snapshot snapshot;
   snapshot.schema = std::make_shared<CatalogSchema>(ShopSchema());

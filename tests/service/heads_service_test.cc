@@ -331,6 +331,7 @@ TEST_F(ModelInUseTest, ChoicesOfAnAnswerTravel) {
   EXPECT_EQ(answer.activation_kind(), v1::ACTIVATION_KIND_NONE);
   EXPECT_NEAR(answer.items(0).weight(), std::log(4.0), 1e-6);
   EXPECT_EQ(answer.returned_mass().method(), v1::MASS_METHOD_UNKNOWN);
+  EXPECT_EQ(answer.weight_scope(), v1::WEIGHT_SCOPE_UNSPECIFIED);
 
   answer =
       Answer(Parse<v1::AttendRequest>(
@@ -341,6 +342,15 @@ TEST_F(ModelInUseTest, ChoicesOfAnAnswerTravel) {
   EXPECT_EQ(answer.time().seconds(), 3000);
   // log 1 - 0 - ln 2 x 3.
   EXPECT_NEAR(answer.items(0).logit(), -3 * std::log(2.0), 1e-6);
+  // The server's clock comes back as it was, however short the half-life.
+  v1::AttendRequest decay = Parse<v1::AttendRequest>(
+      query + "biases { attribute: 'added' half_life { nanos: 1 } }");
+  answer = Answer(decay);
+  *decay.mutable_time() = answer.time();
+  const v1::AttendResponse replayed = Answer(decay);
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(replayed.items(i).logit(), answer.items(i).logit());
+  }
 
   answer = Answer(Parse<v1::AttendRequest>(
       "catalog: 'logs' heads { key_field: 'k' query { vector { floats { "

@@ -261,8 +261,13 @@ TEST_F(ModelServiceTest, AModelInUseStays) {
       )pb",
       &request));
   ASSERT_TRUE(ServerFixture::Create(request).ok());
-  // The catalog took the newest version of then.
+  // The catalog took the newest version of then, and keeps it when it is
+  // created again.
   CreateVersions("form", 1);
+  v1::CreateCatalogResponse again;
+  ASSERT_TRUE(ServerFixture::Create(request, &again).ok());
+  EXPECT_FALSE(again.created());
+  EXPECT_EQ(again.catalog().schema().key_fields(0).model().version(), 2);
   const grpc::Status status = Delete("form", 2);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_EQ(ReasonIn(DetailsOf(status)), "MODEL_IN_USE");
