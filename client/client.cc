@@ -118,6 +118,23 @@ absl::StatusOr<Response> Call(Stub& stub,
   return response;
 }
 
+// The same for a request of many items. What the server has said that it does
+// not take, `most_bytes` by then, is not sent: gRPC would try it four times.
+template <typename Response, typename Stub, typename Request>
+absl::StatusOr<Response> CallWithin(
+    std::atomic<std::int64_t>& most_bytes, Stub& stub,
+    grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
+                                 Response*),
+    const Request& request, absl::Duration deadline) {
+  const auto bytes = static_cast<std::int64_t>(request.ByteSizeLong());
+  if (const std::int64_t most = most_bytes; bytes > most) {
+    return MessageTooLarge(bytes, most);
+  }
+  absl::StatusOr<Response> response = Call(stub, method, request, deadline);
+  if (const auto most = MostBytesOf(response.status())) most_bytes = *most;
+  return response;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(Options options) {
@@ -220,8 +237,9 @@ absl::StatusOr<v1::DeleteSnapshotResponse> Client::DeleteSnapshot(
 absl::StatusOr<v1::BatchUpsertItemsResponse> Client::BatchUpsertItems(
     v1::BatchUpsertItemsRequest request, Deadline deadline) {
   if (request.request_id().empty()) request.set_request_id(DrawRequestId());
-  return Call(*items_, &v1::ItemService::Stub::BatchUpsertItems, request,
-              deadline.value_or(options_.deadline));
+  return CallWithin(most_bytes_, *items_,
+                    &v1::ItemService::Stub::BatchUpsertItems, request,
+                    deadline.value_or(options_.deadline));
 }
 
 absl::StatusOr<v1::BatchGetItemsResponse> Client::BatchGetItems(
@@ -239,15 +257,17 @@ absl::StatusOr<v1::ListItemsResponse> Client::ListItems(
 absl::StatusOr<v1::BatchDeleteItemsResponse> Client::BatchDeleteItems(
     v1::BatchDeleteItemsRequest request, Deadline deadline) {
   if (request.request_id().empty()) request.set_request_id(DrawRequestId());
-  return Call(*items_, &v1::ItemService::Stub::BatchDeleteItems, request,
-              deadline.value_or(options_.deadline));
+  return CallWithin(most_bytes_, *items_,
+                    &v1::ItemService::Stub::BatchDeleteItems, request,
+                    deadline.value_or(options_.deadline));
 }
 
 absl::StatusOr<v1::BatchUpdateItemsResponse> Client::BatchUpdateItems(
     v1::BatchUpdateItemsRequest request, Deadline deadline) {
   if (request.request_id().empty()) request.set_request_id(DrawRequestId());
-  return Call(*items_, &v1::ItemService::Stub::BatchUpdateItems, request,
-              deadline.value_or(options_.deadline));
+  return CallWithin(most_bytes_, *items_,
+                    &v1::ItemService::Stub::BatchUpdateItems, request,
+                    deadline.value_or(options_.deadline));
 }
 
 absl::StatusOr<v1::DeleteMatchingItemsResponse> Client::DeleteMatchingItems(

@@ -10,7 +10,10 @@
 
 #include <grpcpp/channel.h>
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -58,7 +61,8 @@ inline constexpr absl::string_view kNotTrusted = "NOT_TRUSTED";
 // call, is gone: its calls end with Unavailable, those without a deadline too.
 //
 // Messages are as large as the server takes and sends them (attendantd
-// --max-message-bytes).
+// --max-message-bytes). Once it has refused one of items as too large, larger
+// ones than it takes are refused here, at once.
 class Client {
  public:
   // What a server takes unless it is told otherwise.
@@ -193,6 +197,9 @@ class Client {
   const std::unique_ptr<v1::AttentionService::Stub> attention_;
   const std::unique_ptr<v1::SequenceService::Stub> sequences_;
   const std::unique_ptr<v1::SnapshotService::Stub> snapshots_;
+  // In a message, as far as the server has said.
+  std::atomic<std::int64_t> most_bytes_ =
+      std::numeric_limits<std::int64_t>::max();
 };
 
 }  // namespace attendant

@@ -4,7 +4,9 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "core/base/status.h"
 #include "google/rpc/error_details.pb.h"
@@ -15,6 +17,19 @@ namespace {
 constexpr absl::string_view kDetailsUrl =
     "type.googleapis.com/google.rpc.Status";
 
+// As gRPC writes it of a request.
+constexpr absl::string_view kReceivedTooLarge =
+    "Received message larger than max";
+
+absl::Status RefusedAsTooLarge(absl::string_view refusal) {
+  return StatusWithReason(
+      absl::StatusCode::kResourceExhausted,
+      absl::StrCat("more than the server takes in a message (attendantd "
+                   "--max-message-bytes): ",
+                   refusal),
+      kMessageTooLarge);
+}
+
 void CopyPayloads(const absl::Status& from, absl::Status& to) {
   from.ForEachPayload([&to](absl::string_view url, const absl::Cord& payload) {
     to.SetPayload(url, payload);
@@ -22,6 +37,26 @@ void CopyPayloads(const absl::Status& from, absl::Status& to) {
 }
 
 }  // namespace
+
+absl::Status MessageTooLarge(std::int64_t bytes, std::int64_t most_bytes) {
+  return RefusedAsTooLarge(
+      absl::StrCat(kReceivedTooLarge, " (", bytes, " vs. ", most_bytes, ")"));
+}
+
+std::optional<std::int64_t> MostBytesOf(const absl::Status& status) {
+  const absl::string_view message = status.message();
+  const std::size_t last_word = message.rfind(' ');
+  if (ReasonOf(status) != kMessageTooLarge ||
+      last_word == absl::string_view::npos ||
+      !absl::StrContains(message, kReceivedTooLarge)) {
+    return std::nullopt;
+  }
+  absl::string_view digits = message.substr(last_word + 1);
+  absl::ConsumeSuffix(&digits, ")");
+  std::int64_t most_bytes = 0;
+  if (!absl::SimpleAtoi(digits, &most_bytes)) return std::nullopt;
+  return most_bytes;
+}
 
 absl::Status FromRpcStatus(const google::rpc::Status& status) {
   if (status.code() == 0) return absl::OkStatus();
@@ -73,12 +108,7 @@ absl::Status FromGrpcStatus(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
   if (status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED &&
       absl::StrContains(status.error_message(), "message larger than max")) {
-    return StatusWithReason(
-        absl::StatusCode::kResourceExhausted,
-        absl::StrCat("more than the server takes in a message (attendantd "
-                     "--max-message-bytes): ",
-                     status.error_message()),
-        kMessageTooLarge);
+    return RefusedAsTooLarge(status.error_message());
   }
   google::rpc::Status details;
   if (!details.ParseFromString(status.error_details())) details.Clear();

@@ -4,6 +4,9 @@
 
 #include <grpcpp/support/status.h>
 
+#include <cstdint>
+#include <optional>
+
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "google/rpc/status.pb.h"
@@ -12,6 +15,12 @@ namespace attendant {
 
 // The reason of a refusal by gRPC itself: the server takes no message so large.
 inline constexpr absl::string_view kMessageTooLarge = "MESSAGE_TOO_LARGE";
+
+// A refusal of that reason: a message of so many bytes where so many are taken.
+absl::Status MessageTooLarge(std::int64_t bytes, std::int64_t most_bytes);
+
+// The bytes that the server takes in a message, where a refusal says so.
+std::optional<std::int64_t> MostBytesOf(const absl::Status& status);
 
 // The same code and message, but for kMessageTooLarge, whose message says more.
 // Of the google.rpc details, the first field of BadRequest comes back from

@@ -492,6 +492,23 @@ TEST_F(SmallMessagesTest, AWriteThatIsTooLargeHasItsReason) {
             kMessageTooLarge);
 }
 
+// Each try of gRPC's takes its time, and halving a batch may meet many.
+TEST_F(SmallMessagesTest, WhatTheServerTakesIsAskedOnce) {
+  flaky_.Fail(0);
+  v1::BatchUpsertItemsRequest request;
+  *request.add_items() = ItemOf("large", 140'000);
+  ASSERT_EQ(ReasonOf(client_->BatchUpsertItems(request).status()),
+            kMessageTooLarge);
+  *request.mutable_items(0) = ItemOf("half", 70'000);
+  // In which no server is asked.
+  EXPECT_THAT(client_->BatchUpsertItems(request, absl::Nanoseconds(1)),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       AllOf(HasSubstr("--max-message-bytes"),
+                             HasSubstr(" vs. 65536)"))));
+  *request.mutable_items(0) = ItemOf("small", 30'000);
+  EXPECT_OK(client_->BatchUpsertItems(request));
+}
+
 TEST_F(ClientTest, AnEmptyImportStillNamesItsCatalog) {
   EXPECT_OK(client_->StartImport("shop", {})->Finish());
   EXPECT_THAT(items_.message_sizes(), ElementsAre(0));
