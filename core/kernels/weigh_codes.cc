@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 
 #include "core/kernels/codes.h"
 
@@ -265,9 +266,152 @@ void Weigh4By(const std::uint32_t* weights, int plane_count,
                           sums);
 }
 
-constexpr WeighCodesKernels kScalar = {Weigh4Scalar};
-constexpr WeighCodesKernels kAvx2 = {Weigh4By<kWeighAvx2>};
-constexpr WeighCodesKernels kVnni = {Weigh4By<kWeighVnni>};
+double SumScalar(const float* numbers, std::int64_t n) {
+  return std::accumulate(numbers, numbers + n, 0.0);
+}
+
+WeightSums ScaleWeightsScalar(const float* numbers, const float* scales,
+                              std::int64_t n, float* weights) {
+  WeightSums sums;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float weight = numbers[i] * scales[i];
+    weights[i] = weight;
+    sums.greatest = std::max(sums.greatest, weight);
+    sums.sum += weight;
+    sums.square_sum += double{weight} * weight;
+  }
+  return sums;
+}
+
+void RoundWeightsScalar(const float* weights, std::int64_t n, float factor,
+                        std::uint32_t* rounded) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    rounded[i] = static_cast<std::uint32_t>(
+        static_cast<std::int32_t>(weights[i] * factor + 0.5f));
+  }
+}
+
+// Less than a register of numbers are left to the scalar twins.
+constexpr std::int64_t kFloats256 = 8;
+
+ATTENDANT_AVX2 double SumAvx2(const float* numbers, std::int64_t n) {
+  __m256 sum = _mm256_setzero_ps();
+  const std::int64_t whole = n / kFloats256 * kFloats256;
+  for (std::int64_t i = 0; i < whole; i += kFloats256) {
+    sum = _mm256_add_ps(sum, _mm256_loadu_ps(numbers + i));
+  }
+  alignas(32) float lanes[kFloats256];
+  _mm256_store_ps(lanes, sum);
+  return SumScalar(lanes, kFloats256) + SumScalar(numbers + whole, n - whole);
+}
+
+ATTENDANT_AVX2 WeightSums ScaleWeightsAvx2(const float* numbers,
+                                           const float* scales, std::int64_t n,
+                                           float* weights) {
+  __m256 greatest = _mm256_setzero_ps();
+  __m256d sum = _mm256_setzero_pd();
+  __m256d square_sum = _mm256_setzero_pd();
+  const std::int64_t whole = n / kFloats256 * kFloats256;
+  for (std::int64_t i = 0; i < whole; i += kFloats256) {
+    const __m256 weight = _mm256_mul_ps(_mm256_loadu_ps(numbers + i),
+                                        _mm256_loadu_ps(scales + i));
+    _mm256_storeu_ps(weights + i, weight);
+    greatest = _mm256_max_ps(greatest, weight);
+    for (const __m128 half :
+         {_mm256_castps256_ps128(weight), _mm256_extractf128_ps(weight, 1)}) {
+      const __m256d four = _mm256_cvtps_pd(half);
+      sum = _mm256_add_pd(sum, four);
+      square_sum = _mm256_fmadd_pd(four, four, square_sum);
+    }
+  }
+  WeightSums sums = ScaleWeightsScalar(numbers + whole, scales + whole,
+                                       n - whole, weights + whole);
+  alignas(32) float lanes[kFloats256];
+  _mm256_store_ps(lanes, greatest);
+  sums.greatest = std::max(sums.greatest, *std::max_element(lanes, lanes + 8));
+  alignas(32) double of_sum[4];
+  alignas(32) double of_squares[4];
+  _mm256_store_pd(of_sum, sum);
+  _mm256_store_pd(of_squares, square_sum);
+  for (int i = 0; i < 4; ++i) {
+    sums.sum += of_sum[i];
+    sums.square_sum += of_squares[i];
+  }
+  return sums;
+}
+
+ATTENDANT_AVX2 void RoundWeightsAvx2(const float* weights, std::int64_t n,
+                                     float factor, std::uint32_t* rounded) {
+  const __m256 factors = _mm256_set1_ps(factor);
+  const __m256 halves = _mm256_set1_ps(0.5f);
+  const std::int64_t whole = n / kFloats256 * kFloats256;
+  for (std::int64_t i = 0; i < whole; i += kFloats256) {
+    const __m256i number = _mm256_cvttps_epi32(
+        _mm256_fmadd_ps(_mm256_loadu_ps(weights + i), factors, halves));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(rounded + i), number);
+  }
+  RoundWeightsScalar(weights + whole, n - whole, factor, rounded + whole);
+}
+
+constexpr std::int64_t kFloats512 = 16;
+
+// Of the next numbers of n, from i on.
+ATTENDANT_VNNI inline __mmask16 LanesAt(std::int64_t i, std::int64_t n) {
+  return n - i >= kFloats512 ? static_cast<__mmask16>(0xffff)
+                             : static_cast<__mmask16>((1u << (n - i)) - 1);
+}
+
+ATTENDANT_VNNI double SumAvx512(const float* numbers, std::int64_t n) {
+  __m512 sum = _mm512_setzero_ps();
+  for (std::int64_t i = 0; i < n; i += kFloats512) {
+    sum = _mm512_add_ps(sum, _mm512_maskz_loadu_ps(LanesAt(i, n), numbers + i));
+  }
+  return _mm512_reduce_add_ps(sum);
+}
+
+ATTENDANT_VNNI WeightSums ScaleWeightsAvx512(const float* numbers,
+                                             const float* scales,
+                                             std::int64_t n, float* weights) {
+  __m512 greatest = _mm512_setzero_ps();
+  __m512d sums[2] = {_mm512_setzero_pd(), _mm512_setzero_pd()};
+  __m512d squares[2] = {_mm512_setzero_pd(), _mm512_setzero_pd()};
+  for (std::int64_t i = 0; i < n; i += kFloats512) {
+    const __mmask16 lanes = LanesAt(i, n);
+    const __m512 weight =
+        _mm512_mul_ps(_mm512_maskz_loadu_ps(lanes, numbers + i),
+                      _mm512_maskz_loadu_ps(lanes, scales + i));
+    _mm512_mask_storeu_ps(weights + i, lanes, weight);
+    greatest = _mm512_max_ps(greatest, weight);
+    const __m512d low = _mm512_cvtps_pd(_mm512_castps512_ps256(weight));
+    const __m512d high = _mm512_cvtps_pd(_mm512_extractf32x8_ps(weight, 1));
+    sums[0] = _mm512_add_pd(sums[0], low);
+    sums[1] = _mm512_add_pd(sums[1], high);
+    squares[0] = _mm512_fmadd_pd(low, low, squares[0]);
+    squares[1] = _mm512_fmadd_pd(high, high, squares[1]);
+  }
+  return {_mm512_reduce_max_ps(greatest),
+          _mm512_reduce_add_pd(_mm512_add_pd(sums[0], sums[1])),
+          _mm512_reduce_add_pd(_mm512_add_pd(squares[0], squares[1]))};
+}
+
+ATTENDANT_VNNI void RoundWeightsAvx512(const float* weights, std::int64_t n,
+                                       float factor, std::uint32_t* rounded) {
+  const __m512 factors = _mm512_set1_ps(factor);
+  const __m512 halves = _mm512_set1_ps(0.5f);
+  for (std::int64_t i = 0; i < n; i += kFloats512) {
+    const __mmask16 lanes = LanesAt(i, n);
+    const __m512i number = _mm512_cvttps_epi32(_mm512_fmadd_ps(
+        _mm512_maskz_loadu_ps(lanes, weights + i), factors, halves));
+    _mm512_mask_storeu_epi32(rounded + i, lanes, number);
+  }
+}
+
+constexpr WeighCodesKernels kScalar = {SumScalar, ScaleWeightsScalar,
+                                       RoundWeightsScalar, Weigh4Scalar};
+constexpr WeighCodesKernels kAvx2 = {SumAvx2, ScaleWeightsAvx2,
+                                     RoundWeightsAvx2, Weigh4By<kWeighAvx2>};
+constexpr WeighCodesKernels kVnni = {SumAvx512, ScaleWeightsAvx512,
+                                     RoundWeightsAvx512, Weigh4By<kWeighVnni>};
 
 }  // namespace
 

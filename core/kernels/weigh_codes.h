@@ -1,7 +1,7 @@
 // Sums of coded rows, each with a weight: what values add up to where they are
 // kept as codes of 4 bits (codes.h). One table of functions for each
-// instruction set, as kernels.h, each with a scalar twin that gives the same
-// numbers: sums are of integers.
+// instruction set, as kernels.h, each with a scalar twin, which gives the same
+// numbers where sums are of integers.
 //
 // Thread-safe: all are pure functions of their arguments. None allocates.
 // Pointers need no alignment. Counts may be 0.
@@ -20,7 +20,27 @@ inline constexpr std::int64_t kMaxWeighedBlocks = 64;
 inline constexpr int kCodeWeightPlanes = 3;
 inline constexpr int kCodeWeightPlaneBits = 7;
 
+// What numbers come to, none of them below 0.
+struct WeightSums {
+  float greatest = 0;
+  double sum = 0;
+  double square_sum = 0;
+};
+
 struct WeighCodesKernels {
+  // The sum of n numbers. A term passes at most n / 8 + 3 roundings to float.
+  double (*Sum)(const float* numbers, std::int64_t n);
+
+  // weights[i] = numbers[i] * scales[i], rounded once, for n numbers >= 0, and
+  // what they come to, added up in doubles.
+  WeightSums (*ScaleWeights)(const float* numbers, const float* scales,
+                             std::int64_t n, float* weights);
+
+  // rounded[i] = weights[i] * factor as the nearest whole number, for n
+  // products in [0, 2^22): of the product, or of it rounded to a float.
+  void (*RoundWeights)(const float* weights, std::int64_t n, float factor,
+                       std::uint32_t* rounded);
+
   // sums[d] = sum over block_count blocks and their 16 rows r of
   // weights[16 b + r] * n, n being the high nibble of the row's component d, in
   // [0, 15]; weights are below 2^(7 plane_count). Block b lies at

@@ -266,8 +266,9 @@ void KeyCodes::Logits(std::span<const CodeQuery> queries, CodeBits bits,
   }
 }
 
-void KeyCodes::Weigh(std::span<const std::uint32_t> weights, int plane_count,
-                     std::span<const std::int32_t> blocks, double* sums) const {
+void KeyCodes::AddWeighed(std::span<const std::uint32_t> weights,
+                          int plane_count, std::span<const std::int32_t> blocks,
+                          double unit, double* sums) const {
   constexpr double kMiddle = 120.5;
   thread_local std::vector<std::int64_t> nibble_sums;
   const auto count = static_cast<std::size_t>(step_count() * kCodeDims);
@@ -279,10 +280,10 @@ void KeyCodes::Weigh(std::span<const std::uint32_t> weights, int plane_count,
   std::int64_t weight_sum = 0;
   for (const std::uint32_t weight : weights) weight_sum += weight;
   const double per_scale = totals_.scale_sum > 0 ? 1 / totals_.scale_sum : 0;
+  const double all = unit * static_cast<double>(weight_sum);
   for (std::size_t d = 0; d < count; ++d) {
-    sums[d] = 16 * static_cast<double>(nibble_sums[d]) -
-              (kMiddle - per_scale * totals_.errors_4[d]) *
-                  static_cast<double>(weight_sum);
+    sums[d] += 16 * unit * static_cast<double>(nibble_sums[d]) -
+               all * (kMiddle - per_scale * totals_.errors_4[d]);
   }
 }
 

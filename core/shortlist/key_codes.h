@@ -106,14 +106,15 @@ class KeyCodes {
   void LogitsAt(const CodeQuery& query, const std::int32_t* blocks,
                 std::int64_t count, float* logits) const;
 
-  // The sum over up to kMaxWeighedBlocks blocks of their keys' weights times
-  // what 4 bits say of them over their scales, rotated:
-  // sums[d] = sum of weights[16 b + r] x (16 n + 7.5 - 128 + the mean error of
-  // all keys' component d), [8 step_count]; overwritten. See WeighCodesKernels.
+  // Adds `unit` times the sum over up to kMaxWeighedBlocks blocks of their
+  // keys' weights times what 4 bits say of them over their scales, rotated:
+  // sums[d] += unit x sum of weights[16 b + r] x (16 n + 7.5 - 128 + the mean
+  // error of all keys' component d), [8 step_count]. See WeighCodesKernels.
   // Without their means the errors of the greatest components, which are where
   // the steps end, would add up.
-  void Weigh(std::span<const std::uint32_t> weights, int plane_count,
-             std::span<const std::int32_t> blocks, double* sums) const;
+  void AddWeighed(std::span<const std::uint32_t> weights, int plane_count,
+                  std::span<const std::int32_t> blocks, double unit,
+                  double* sums) const;
 
   // Gives the memory of 8 bits back: only 4 may be read from then on.
   void DropLowPlane() { low_plane_ = {}; }

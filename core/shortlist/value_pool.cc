@@ -22,22 +22,20 @@ constexpr double kRoundingShare = 0.02;
 // What is left of a sum of floats after all of it was taken out again, as a
 // share of it.
 constexpr double kResidueShare = 0x1p-17;
-constexpr std::int64_t kLanes = 16;
 
-// The sum of f(i) for i in [begin, end), in lanes that a compiler can keep in
-// one register.
-template <typename F>
-double SumOf(std::int64_t begin, std::int64_t end, F f) {
-  float lanes[kLanes] = {};
-  std::int64_t i = begin;
-  for (; i + kLanes <= end; i += kLanes) {
-    for (std::int64_t lane = 0; lane < kLanes; ++lane)
-      lanes[lane] += f(i + lane);
+// Of so many weights: as few as round them well enough.
+int PlanesFor(const WeightSums& sums, std::int64_t count) {
+  const double greatest = sums.greatest;
+  int planes = 1;
+  while (planes < kCodeWeightPlanes) {
+    const double unit = greatest / GreatestWeight(planes);
+    if (static_cast<double>(count) * unit * unit / 12 <=
+        kRoundingShare * kRoundingShare * sums.square_sum) {
+      break;
+    }
+    ++planes;
   }
-  double sum = 0;
-  for (; i < end; ++i) sum += f(i);
-  for (const float lane : lanes) sum += lane;
-  return sum;
+  return planes;
 }
 
 }  // namespace
@@ -53,7 +51,6 @@ void ValuePool::Start(const InvertedLists& lists, const ListValues& values) {
   const auto components =
       static_cast<std::size_t>(codes.step_count() * kCodeDims);
   code_sums_.assign(components, 0);
-  weighed_.resize(components);
   constexpr auto kKeys =
       static_cast<std::size_t>(kMaxWeighedBlocks * kCodeRows);
   weights_.resize(kKeys);
@@ -85,34 +82,13 @@ void ValuePool::AddMeans(std::size_t list, double e) {
 
 void ValuePool::WeighBlocks(int plane_count, double unit) {
   const std::size_t key_count = blocks_.size() * kCodeRows;
-  values_->codes(*lists_).Weigh({rounded_.data(), key_count}, plane_count,
-                                blocks_, weighed_.data());
-  for (std::size_t d = 0; d < code_sums_.size(); ++d) {
-    code_sums_[d] += unit * weighed_[d];
-  }
-}
-
-// Of weights_, none above `greatest`.
-int ValuePool::PlanesFor(float greatest, std::int64_t count) const {
-  const double relative = 1 / double{greatest};
-  const double square_sum = SumOf(0, count, [&](std::int64_t k) {
-    const auto share = static_cast<float>(relative) * weights_[k];
-    return share * share;
-  });
-  int planes = 1;
-  while (planes < kCodeWeightPlanes) {
-    const double unit = 1 / double{GreatestWeight(planes)};
-    if (static_cast<double>(count) * unit * unit / 12 <=
-        kRoundingShare * kRoundingShare * square_sum) {
-      break;
-    }
-    ++planes;
-  }
-  return planes;
+  values_->codes(*lists_).AddWeighed({rounded_.data(), key_count}, plane_count,
+                                     blocks_, unit, code_sums_.data());
 }
 
 void ValuePool::Add(std::int64_t list, std::int64_t begin, std::int64_t count,
                     const float* exps, float max) {
+  const WeighCodesKernels& kernels = ActiveWeighCodesKernels();
   Raise(max);
   const double factor = std::exp(double{max} - max_);
   // What a value's code counts: e, times the norm of a normalised key.
@@ -125,38 +101,30 @@ void ValuePool::Add(std::int64_t list, std::int64_t begin, std::int64_t count,
     }
     counts = with_norms;
   }
+  double sum_of_all = 0;
   for (std::int64_t i = 0; i < count; ++list) {
     const auto l = static_cast<std::size_t>(list);
     const std::int64_t end = std::min(count, lists_->offsets[l + 1] - begin);
     if (end <= i) continue;
-    const double sum =
-        factor * SumOf(i, end, [&](std::int64_t k) { return exps[k]; });
-    sum_ += sum;
+    const double sum = factor * kernels.Sum(exps + i, end - i);
+    sum_of_all += sum;
     AddMeans(l, sum);
     list_sums_[l] +=
-        counts == exps
-            ? sum
-            : factor * SumOf(i, end, [&](std::int64_t k) { return counts[k]; });
+        counts == exps ? sum : factor * kernels.Sum(counts + i, end - i);
     i = end;
   }
+  sum_ += sum_of_all;
   const KeyCodes& codes = values_->codes(*lists_);
-  const float* scales = codes.scales().data() + begin;
-  for (std::int64_t i = 0; i < count; ++i) weights_[i] = counts[i] * scales[i];
-  const float greatest = ActiveKernels().Max(weights_.data(), count);
-  if (!(greatest > 0)) return;
-  const int planes = PlanesFor(greatest, count);
-  const float inverse = GreatestWeight(planes) / greatest;
+  const WeightSums weights = kernels.ScaleWeights(
+      counts, codes.scales().data() + begin, count, weights_.data());
+  if (!(weights.greatest > 0)) return;
+  const int planes = PlanesFor(weights, count);
+  const float inverse = GreatestWeight(planes) / weights.greatest;
   if (!std::isfinite(inverse)) return;  // too little to weigh
   // As errors of e, a weight being e times about the same number.
-  const double sum = SumOf(0, count, [&](std::int64_t k) { return exps[k]; });
-  const double weight_sum =
-      SumOf(0, count, [&](std::int64_t k) { return weights_[k]; });
-  const double rounding = factor * sum / weight_sum / inverse;
+  const double rounding = sum_of_all / weights.sum / inverse;
   rounding_square_ += static_cast<double>(count) * rounding * rounding / 12;
-  for (std::int64_t i = 0; i < count; ++i) {
-    rounded_[i] = static_cast<std::uint32_t>(
-        static_cast<std::int32_t>(weights_[i] * inverse + 0.5f));
-  }
+  kernels.RoundWeights(weights_.data(), count, inverse, rounded_.data());
   const std::int64_t block_count = (count + kCodeRows - 1) / kCodeRows;
   std::fill(rounded_.begin() + count,
             rounded_.begin() + block_count * kCodeRows, 0);
@@ -171,8 +139,19 @@ void ValuePool::Remove(std::span<const std::int32_t> positions,
                        std::span<const float> logits) {
   added_ = sum_;
   const KeyCodes& codes = values_->codes(*lists_);
+  // Blocks of keys that are no longer in a near cache, asked for in time.
+  std::size_t asked = 0;
+  const auto ask_for = [&](std::size_t end) {
+    for (; asked < std::min(end, positions.size()); ++asked) {
+      const std::int64_t block = positions[asked] / kCodeRows;
+      if (asked > 0 && positions[asked - 1] / kCodeRows == block) continue;
+      codes.PrefetchBlock(block, CodeBits::k4);
+    }
+  };
+  ask_for(kMaxWeighedBlocks);
   std::int64_t list = 0;
   for (std::size_t first = 0; first < positions.size();) {
+    ask_for(first + 2 * kMaxWeighedBlocks);
     // The keys of as many blocks as are weighed at once.
     blocks_.clear();
     std::size_t end = first;
@@ -207,10 +186,9 @@ void ValuePool::Remove(std::span<const std::int32_t> positions,
     if (!(greatest > 0)) continue;
     const float inverse = GreatestWeight(kCodeWeightPlanes) / greatest;
     if (!std::isfinite(inverse)) continue;  // too little to weigh
-    for (std::size_t i = 0; i < blocks_.size() * kCodeRows; ++i) {
-      rounded_[i] = static_cast<std::uint32_t>(
-          static_cast<std::int32_t>(weights_[i] * inverse + 0.5f));
-    }
+    ActiveWeighCodesKernels().RoundWeights(
+        weights_.data(), static_cast<std::int64_t>(blocks_.size()) * kCodeRows,
+        inverse, rounded_.data());
     WeighBlocks(kCodeWeightPlanes, -1 / double{inverse});
   }
 }
@@ -224,12 +202,16 @@ const ValuePool::Rest& ValuePool::Take() {
   rest_.mean.assign(code_sums_.begin(),
                     code_sums_.begin() + static_cast<std::ptrdiff_t>(dim));
   const MatrixView means = values_->means(*lists_);
+  used_sums_.clear();
+  used_means_.clear();
   for (std::size_t l = 0; l < list_sums_.size(); ++l) {
     if (list_sums_[l] == 0) continue;
-    ActiveKernels().AddScaled(list_sums_[l],
-                              means.Row(static_cast<std::int64_t>(l)).data(),
-                              means.dim, rest_.mean.data());
+    used_sums_.push_back(list_sums_[l]);
+    used_means_.push_back(means.Row(static_cast<std::int64_t>(l)).data());
   }
+  ActiveKernels().AddScaledRows(used_sums_.data(), used_means_.data(),
+                                static_cast<std::int64_t>(used_sums_.size()),
+                                means.dim, rest_.mean.data());
   for (double& component : rest_.mean) component /= sum_;
   rest_.log_rounding_square = 2.0 * max_ + std::log(rounding_square_);
   const auto mean = [&](double sum) { return std::max(0.0, sum / sum_); };

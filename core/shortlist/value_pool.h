@@ -53,10 +53,9 @@ class ValuePool {
  private:
   // Makes sums relative to `max`, if it is greater.
   void Raise(float max);
-  // Adds weights x codes of the blocks, the weights of keys of blocks_[i] at
-  // rounded_[16 i], of so many planes and in the unit.
+  // Adds unit x weights x codes of the blocks, the weights of keys of
+  // blocks_[i] at rounded_[16 i], of so many planes.
   void WeighBlocks(int plane_count, double unit);
-  int PlanesFor(float greatest, std::int64_t count) const;
   // Adds a list's means to those of the sums, e times.
   void AddMeans(std::size_t list, double e);
 
@@ -75,7 +74,8 @@ class ValuePool {
   std::vector<float> weights_;
   std::vector<std::uint32_t> rounded_;
   std::vector<std::int32_t> blocks_;
-  std::vector<double> weighed_;
+  std::vector<double> used_sums_;  // those of list_sums_ that are not 0
+  std::vector<const float*> used_means_;
 };
 
 }  // namespace attendant

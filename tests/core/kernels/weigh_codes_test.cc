@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -87,6 +88,67 @@ TEST_P(WeighCodesTest, NothingOverflowsWhereAllIsGreatest) {
 TEST_P(WeighCodesTest, WeightsOfNothingAddNothing) {
   std::vector<std::uint8_t> plane(1 + 64 * 4, 0xa7);
   Check(std::vector<std::uint32_t>(32, 0), 1, {1, 0}, plane, 2);
+}
+
+TEST_P(WeighCodesTest, SumsAndScalesAsDoublesDo) {
+  const WeighCodesKernels& kernels = WeighCodesKernelsFor(GetParam());
+  std::uniform_real_distribution<float> uniform;
+  for (const std::int64_t n : {0, 1, 7, 8, 15, 16, 17, 100, 1023, 1024}) {
+    const auto size = static_cast<std::size_t>(n);
+    // From an unaligned start.
+    std::vector<float> numbers(size + 1);
+    std::vector<float> scales(size + 1);
+    for (std::size_t i = 0; i <= size; ++i) {
+      numbers[i] = std::exp(-20 * uniform(random_));
+      scales[i] = uniform(random_);
+    }
+    // One more stays as it was.
+    std::vector<float> weights(size + 2, -1);
+    WeightSums want;
+    double number_sum = 0;
+    for (std::size_t i = 1; i <= size; ++i) {
+      const float weight = numbers[i] * scales[i];
+      number_sum += numbers[i];
+      want.greatest = std::max(want.greatest, weight);
+      want.sum += weight;
+      want.square_sum += double{weight} * weight;
+    }
+    EXPECT_NEAR(kernels.Sum(numbers.data() + 1, n), number_sum,
+                static_cast<double>(n / 8 + 3) * 0x1p-24 * number_sum);
+    const WeightSums sums = kernels.ScaleWeights(
+        numbers.data() + 1, scales.data() + 1, n, weights.data() + 1);
+    for (std::size_t i = 1; i <= size; ++i) {
+      ASSERT_EQ(weights[i], numbers[i] * scales[i]) << i << " of " << n;
+    }
+    EXPECT_EQ(weights.back(), -1);
+    EXPECT_EQ(sums.greatest, want.greatest);
+    // Each of n additions rounds once, and a square before.
+    const double rounding = static_cast<double>(n + 1) * 0x1p-53;
+    EXPECT_NEAR(sums.sum, want.sum, rounding * want.sum);
+    EXPECT_NEAR(sums.square_sum, want.square_sum, rounding * want.square_sum);
+  }
+}
+
+TEST_P(WeighCodesTest, RoundsToTheNearest) {
+  constexpr float kFactor = (1 << 21) - 2;
+  std::uniform_real_distribution<float> uniform;
+  for (const std::int64_t n : {0, 1, 15, 16, 31, 1024}) {
+    std::vector<float> weights(static_cast<std::size_t>(n) + 1);
+    for (float& weight : weights) weight = uniform(random_);
+    weights.back() = 1;
+    std::vector<std::uint32_t> rounded(weights.size() + 1, 77);
+    WeighCodesKernelsFor(GetParam())
+        .RoundWeights(weights.data() + 1, n, kFactor, rounded.data());
+    for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
+      const double product = double{weights[i + 1]} * kFactor;
+      // The product and the sum with a half may each be rounded to a float.
+      ASSERT_NEAR(rounded[i], product, 0.5 + 2 * product * 0x1p-24);
+    }
+    EXPECT_EQ(rounded[static_cast<std::size_t>(n)], 77u);
+    if (n > 0) {
+      EXPECT_EQ(rounded[static_cast<std::size_t>(n) - 1], (1u << 21) - 2);
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, WeighCodesTest,
