@@ -84,7 +84,7 @@ constexpr std::int64_t DefaultShortlistCount(std::int64_t result_count,
 }
 
 struct AttendQuery {
-  QueryForm query;
+  QueryForm query;        // an empty vector where every head has its own
   std::string key_field;  // empty: the default
   SelectKind select_kind = SelectKind::kSoft;
   std::optional<std::int64_t> result_count;
@@ -227,9 +227,9 @@ struct AttendAnswer {
 // that the index can't make, or when logits rank otherwise than the index; by
 // the index otherwise, and then again every key where the index knows less of
 // the catalog's attention than the query needs: the mass of kCatalog weights
-// and of min_mass, mass_precision, bounds, a proven shortlist. A value pooled
-// over kCatalog may be off by 2.5 times mass_precision (0.02 if it is not
-// stated) of its norm, unless only the index may answer (kIndex).
+// and of min_mass, mass_precision, a stated mass_method, a proven shortlist. A
+// value pooled over kCatalog may be off by 2.5 times mass_precision (0.02 if it
+// is not stated) of its norm, unless only the index may answer (kIndex).
 //
 // kSample draws from the softmax where every key is scored, and else over
 // kCatalog from a distribution near to it (see DrawRows): the probabilities are
