@@ -22,16 +22,6 @@ absl::StatusOr<std::string> ReadToken(const std::string& path) {
       absl::StrCat(path, " can't be read or holds no token"));
 }
 
-// What is wrong with it; nothing if it is HOST:PORT.
-std::string CheckAddress(const std::string& address) {
-  const absl::string_view host = HostOf(address);
-  // IPv6 has brackets, or its last group would be taken for the port.
-  const bool has_host =
-      !host.empty() && (host.front() == '[' || !absl::StrContains(host, ':'));
-  if (has_host && PortOf(address) != 0) return "";
-  return absl::StrCat("got '", address, "', want HOST:PORT");
-}
-
 void AddFile(CLI::App& app, const std::string& flag,
              const std::string& variable, std::string& path,
              const std::string& description) {
@@ -42,6 +32,15 @@ void AddFile(CLI::App& app, const std::string& flag,
 }
 
 }  // namespace
+
+std::string CheckAddress(const std::string& address) {
+  const absl::string_view host = HostOf(address);
+  // IPv6 has brackets, or its last group would be taken for the port.
+  const bool has_host =
+      !host.empty() && (host.front() == '[' || !absl::StrContains(host, ':'));
+  if (has_host && PortOf(address) != 0) return "";
+  return absl::StrCat("got '", address, "', want HOST:PORT");
+}
 
 void AddConnectionFlags(CLI::App& app, ConnectionFlags& flags) {
   app.add_option("--server", flags.server, "The server as HOST:PORT")

@@ -21,6 +21,10 @@ struct ConnectionFlags {
 // Of the options but --server, in the help.
 inline constexpr char kSecurityGroup[] = "Security";
 
+// What is wrong with an address, as a check of a flag says it; nothing if it is
+// HOST:PORT.
+std::string CheckAddress(const std::string& address);
+
 // Adds --server, which must be HOST:PORT, --ca, --client-cert, --client-key and
 // --auth-token-file, with their environment variables. `flags` must outlive
 // `app`.

@@ -70,9 +70,11 @@ void AddDoctorCommand(CLI::App& app, Context& context) {
                    "The directory that attendantd is given. Default: none is "
                    "examined")
       ->envname("ATTENDANT_DATA_DIR");
-  doctor->add_option("--http", flags->http,
-                     "The server's HTTP port as HOST:PORT. Default: the port "
-                     "of --server plus 1000");
+  doctor
+      ->add_option("--http", flags->http,
+                   "The server's HTTP port as HOST:PORT. Default: the port "
+                   "of --server plus 1000")
+      ->check(CLI::Validator(&CheckAddress, ""));
   doctor->add_flag("--no-server", flags->no_server,
                    "Leave the server out, as before it is first started");
   doctor->footer(

@@ -108,6 +108,13 @@ TEST(CommandLineTest, AFitHasNamesThatACatalogTakes) {
   EXPECT_THAT(ended.err, HasSubstr("at most 64 bytes"));
 }
 
+TEST(CommandLineTest, TheDoctorAsksAHostAndAPort) {
+  const Ended ended = RunLine({"doctor", "--http", "metrics.example"});
+  EXPECT_EQ(ended.exit_status, kExitUsage);
+  EXPECT_THAT(ended.err,
+              HasSubstr("--http: got 'metrics.example', want HOST:PORT"));
+}
+
 TEST(CommandLineTest, NoColumnOfTimesIsSaidByNothing) {
   const Ended ended = RunLine({"fit", "lsi", "/missing/events.csv", "--out",
                                ::testing::TempDir(), "--time-column", ""});
