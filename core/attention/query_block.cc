@@ -137,8 +137,18 @@ absl::Status QueryBlock::Add(const KeyTile& tile) {
       kernels.PoolRows(logits_.data(), count, tile.values(head), n, value_dim_,
                        tile_sums_.data());
       for (std::int64_t i = 0; i < count; ++i) {
-        kernels.AddScaled(1, tile_sums_.data() + i * value_dim_, value_dim_,
-                          pooled_.data() + RowOf(head, first + i) * value_dim_);
+        float* sum = tile_sums_.data() + i * value_dim_;
+        double* pooled = pooled_.data() + RowOf(head, first + i) * value_dim_;
+        if (kernels.Scale(sum, value_dim_, 1, sum)) {
+          kernels.AddScaled(1, sum, value_dim_, pooled);
+          continue;
+        }
+        // The mean may be a float where the sum is none.
+        for (std::int64_t key = 0; key < n; ++key) {
+          kernels.AddScaled(logits_[Size(i * n + key)],
+                            tile.values(head) + key * value_dim_, value_dim_,
+                            pooled);
+        }
       }
     }
   }

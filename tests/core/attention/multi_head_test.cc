@@ -324,6 +324,24 @@ TEST(MultiHeadTest, HugeLogitsGiveOrdinaryWeights) {
   }
 }
 
+// The mean of floats is one, whatever their sum is.
+TEST(MultiHeadTest, HugeValuesHaveTheirMean) {
+  for (const float huge : {2e38f, -3e38f}) {
+    Problem problem(3, 300, 4, 2);
+    std::fill(problem.keys.data.begin(), problem.keys.data.end(), 1.0f);
+    for (std::size_t i = 0; i < problem.values.data.size(); i += 2) {
+      problem.values.data[i] = huge;
+      problem.values.data[i + 1] = 1;
+    }
+    ASSERT_OK(problem.Attend());
+    for (std::size_t i = 0; i < problem.outputs.size(); i += 2) {
+      // 300 equal weights, each of a float's rounding, and their sum.
+      EXPECT_NEAR(problem.outputs[i] / huge, 1, 302 * 0x1p-24);
+      EXPECT_NEAR(problem.outputs[i + 1], 1, 302 * 0x1p-24);
+    }
+  }
+}
+
 TEST(MultiHeadTest, TemperatureIsTheKnobItSaysItIs) {
   Problem sharp(5, 50, 4, 2);
   Problem flat(5, 50, 4, 2);
