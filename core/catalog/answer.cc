@@ -73,6 +73,7 @@ class Answerer {
   absl::StatusOr<AttendAnswer> Answer() {
     ATTENDANT_ASSIGN_OR_RETURN(shortlist_, Shortlist());
     shortlisted_ = PartitionsOf(shortlist_);
+    if (IsAllThereIs()) catalog_ = shortlisted_;
     answer_.trace.candidate_count =
         static_cast<std::int64_t>(shortlist_.size());
     masses_.emplace(catalog_, Errors());
@@ -90,6 +91,14 @@ class Answerer {
   }
 
  private:
+  // The shortlist then has the catalog's attention, all of it, whatever floats
+  // blur of the scan's sums.
+  bool IsAllThereIs() const {
+    return scans_.size() == 1 && ScansAreOfHeads() && scans_.front().exact &&
+           scans_.front().partition.count ==
+               static_cast<std::int64_t>(shortlist_.size());
+  }
+
   // False if what was scanned is another head's: one that shortlists for
   // another tells nothing of its attention, unless there is nothing to attend
   // to.

@@ -46,8 +46,30 @@ TEST_F(SelectTest, MinMassIsTheSmallestSet) {
     query.min_mass = mass;
     ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
     EXPECT_THAT(answer.items, SizeIs(size)) << mass;
-    EXPECT_GE(answer.returned_mass.value, std::min(mass, 1 - 1e-6));
+    // Logits are floats.
+    EXPECT_GE(answer.returned_mass.value, std::min(mass, 1 - 1e-12));
     EXPECT_FALSE(answer.result_cap_reached);
+  }
+}
+
+// Floats blur a sum of exps: where all are returned there is nothing to blur.
+TEST_F(SelectTest, AllThereIsHasAllTheMass) {
+  OpenLogs(30);
+  for (const std::int64_t count : {30, 1}) {
+    AttendQuery query = VectorQuery({1});
+    query.temperature = 0.7;
+    query.result_count = count;
+    query.shortlist_count = 30;
+    query.weight_scope = WeightScope::kCatalog;
+    ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
+    double sum = 0;
+    for (const AttendedItem& item : answer.items) sum += item.weight;
+    EXPECT_EQ(answer.shortlist_mass.value, 1);
+    EXPECT_EQ(answer.shortlist_mass.method, MassMethod::kExact);
+    EXPECT_NEAR(answer.returned_mass.value, sum, 1e-14);
+    if (count == 30) {
+      EXPECT_NEAR(sum, 1, 1e-14);
+    }
   }
 }
 
