@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -23,20 +26,60 @@ bool IsDataFile(absl::string_view name) {
   return absl::EndsWith(name, ".sst") || absl::EndsWith(name, ".log");
 }
 
-// The greatest of the logs in a directory by number; empty if there is none.
-std::string LastLog(const std::vector<std::string>& names) {
-  std::string last;
-  std::uint64_t greatest = 0;
+// The paths of the logs in a directory, the one of the greatest number first.
+absl::StatusOr<std::vector<std::string>> LogsFromLast(
+    const std::string& directory, const Files& files) {
+  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                             files.ListDirectory(directory));
+  std::map<std::uint64_t, std::string, std::greater<>> by_number;
   for (const std::string& name : names) {
     absl::string_view digits = name;
     std::uint64_t number = 0;
     if (absl::ConsumeSuffix(&digits, ".log") &&
-        absl::SimpleAtoi(digits, &number) && number >= greatest) {
-      greatest = number;
-      last = name;
+        absl::SimpleAtoi(digits, &number)) {
+      by_number[number] = absl::StrCat(directory, "/", name);
     }
   }
-  return last;
+  std::vector<std::string> paths;
+  for (auto& [number, path] : by_number) paths.push_back(std::move(path));
+  return paths;
+}
+
+// A log as it is to be.
+struct TrimmedLog {
+  std::string path;
+  std::string bytes;
+  bool has_kept = false;  // a write that stays
+};
+
+// Leaves what a log holds up to the write of this number; nothing if the log is
+// gone. DataLoss if it is damaged before.
+absl::StatusOr<std::optional<TrimmedLog>> TrimLog(const std::string& path,
+                                                  const Files& files,
+                                                  std::uint64_t number) {
+  ATTENDANT_ASSIGN_OR_RETURN(std::optional<std::string> log,
+                             files.ReadFile(path));
+  if (!log.has_value()) return std::nullopt;
+  std::uint64_t reached = 0;
+  bool failed = false;
+  const std::size_t end =
+      ForEachWrite(*log, [&](std::size_t, absl::string_view payload) {
+        // A batch begins with the number of its first key, and how many it has.
+        std::uint64_t first = 0;
+        std::uint32_t count = 0;
+        ByteReader batch(payload);
+        if (!batch.Read(first) || !batch.Read(count)) return false;
+        failed = first > number;
+        if (!failed) reached = first + count - 1;
+        return !failed;
+      });
+  // What is not whole is what failed, or damage.
+  if (!failed && end < log->size() && reached != number &&
+      !EndsEarly(*log, end)) {
+    return absl::DataLossError(absl::StrCat(path, " is damaged"));
+  }
+  log->resize(end);
+  return TrimmedLog{path, *std::move(log), reached > 0};
 }
 
 absl::StatusOr<bool> CutTornTail(const std::string& path, const Files& files) {
@@ -126,12 +169,14 @@ absl::Status CheckManifest(const std::string& directory, const Files& files,
 
 absl::StatusOr<bool> CutTornTails(const std::string& directory,
                                   const Files& files) {
-  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
-                             files.ListDirectory(directory));
+  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> logs,
+                             LogsFromLast(directory, files));
   bool any = false;
-  if (const std::string last = LastLog(names); !last.empty()) {
-    ATTENDANT_ASSIGN_OR_RETURN(
-        any, CutTornTail(absl::StrCat(directory, "/", last), files));
+  for (const std::string& log : logs) {
+    ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t size, files.FileSize(log));
+    if (size == 0) continue;  // it may have been begun after a write failed
+    ATTENDANT_ASSIGN_OR_RETURN(any, CutTornTail(log, files));
+    break;
   }
   ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> current,
                              files.ReadFile(directory + "/CURRENT"));
@@ -145,33 +190,21 @@ absl::StatusOr<bool> CutTornTails(const std::string& directory,
 
 absl::Status CutWritesAfter(const std::string& directory, const Files& files,
                             std::uint64_t number) {
-  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
-                             files.ListDirectory(directory));
-  const std::string last = LastLog(names);
-  if (last.empty()) return absl::OkStatus();
-  const std::string path = absl::StrCat(directory, "/", last);
-  ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> log,
-                             files.ReadFile(path));
-  if (!log.has_value()) return absl::OkStatus();
-  std::uint64_t reached = 0;
-  bool failed = false;
-  const std::size_t end =
-      ForEachWrite(*log, [&](std::size_t, absl::string_view payload) {
-        // A batch begins with the number of its first key, and how many it has.
-        std::uint64_t first = 0;
-        std::uint32_t count = 0;
-        ByteReader batch(payload);
-        if (!batch.Read(first) || !batch.Read(count)) return false;
-        failed = first > number;
-        if (!failed) reached = first + count - 1;
-        return !failed;
-      });
-  // What is not whole is what failed, or damage.
-  if (!failed && end < log->size() && reached != number &&
-      !EndsEarly(*log, end)) {
-    return absl::DataLossError(absl::StrCat(path, " is damaged"));
+  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> logs,
+                             LogsFromLast(directory, files));
+  std::vector<TrimmedLog> trimmed;
+  for (const std::string& path : logs) {
+    ATTENDANT_ASSIGN_OR_RETURN(std::optional<TrimmedLog> log,
+                               TrimLog(path, files, number));
+    if (!log.has_value()) continue;
+    trimmed.push_back(*std::move(log));
+    if (trimmed.back().has_kept) break;
   }
-  return files.ReplaceFile(path, absl::string_view(*log).substr(0, end));
+  // From the last, that a crash leaves no gap.
+  for (const TrimmedLog& log : trimmed) {
+    ATTENDANT_RETURN_IF_ERROR(files.ReplaceFile(log.path, log.bytes));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace attendant

@@ -40,16 +40,17 @@ absl::Status CheckManifest(const std::string& directory, const Files& files,
                            const Acknowledged& acknowledged);
 
 // Cuts off what a power cut left of a last write that was never synced, of the
-// last log and of the manifest: before one is followed by another, it is
-// synced. True if there was any.
+// manifest and of the last log that is not empty: before a write to another, it
+// is synced. True if there was any.
 absl::StatusOr<bool> CutTornTails(const std::string& directory,
                                   const Files& files);
 
-// Cuts the writes off the last log whose numbers, which are RocksDB's, are
-// beyond this one, which it or an earlier log has: those that failed, and
-// reached it all the same. The log is another file afterwards, whatever it
-// held: who still has the one before open writes nothing that counts. DataLoss,
-// with nothing cut, if it is damaged before them.
+// Cuts the writes off the logs whose numbers, which are RocksDB's, are beyond
+// this one: those that failed, and reached them all the same. Goes from the
+// last log, behind which an empty one may have been begun, back to one that has
+// this number or one before. These logs are other files afterwards, whatever
+// they held: who still has those before open writes nothing that counts.
+// DataLoss, with nothing cut, if one is damaged before such writes.
 absl::Status CutWritesAfter(const std::string& directory, const Files& files,
                             std::uint64_t number);
 

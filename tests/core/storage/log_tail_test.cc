@@ -1,5 +1,6 @@
 #include "core/storage/log_tail.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rocksdb/db.h>
 #include <rocksdb/options.h>
@@ -10,6 +11,7 @@
 #include <iterator>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/storage/database_files.h"
@@ -22,6 +24,17 @@ namespace {
 
 constexpr std::size_t kHeaderBytes = 7;
 constexpr std::size_t kSectorBytes = 512;
+
+using ::testing::HasSubstr;
+
+std::string ReadLog(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void WriteLog(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
 
 // A log of RocksDB's own making: writes of these many bytes, in which no byte
 // is zero but those of numbers.
@@ -40,8 +53,7 @@ std::string LogOf(const std::vector<std::size_t>& sizes) {
   for (const auto& entry :
        std::filesystem::directory_iterator(directory / "db")) {
     if (entry.path().extension() != ".log") continue;
-    std::ifstream file(entry.path(), std::ios::binary);
-    log.assign(std::istreambuf_iterator<char>(file), {});
+    log = ReadLog(entry.path());
   }
   return log;
 }
@@ -72,6 +84,49 @@ TEST(LogTailTest, OfManyLogsTheOneOfTheGreatestNumberIsCut) {
   EXPECT_EQ(size("1000000.log"), 0u);
   EXPECT_EQ(size("999999.log"), torn.size());
   EXPECT_EQ(size("999998.log"), torn.size());
+}
+
+// A write that failed was the last of its log, which another then follows.
+TEST(LogTailTest, AnEmptyLogDoesNotHideATornOne) {
+  const ScratchDirectory directory;
+  WriteLog(directory / "000004.log", std::string(1000, '\0'));
+  WriteLog(directory / "000009.log", "");
+  ASSERT_OK_AND_ASSIGN(const bool cut, CutTornTails(directory.path(), Files()));
+  EXPECT_TRUE(cut);
+  EXPECT_EQ(ReadLog(directory / "000004.log"), "");
+}
+
+TEST(LogTailTest, WritesThatFailedAreCutOffEveryLog) {
+  const std::string log = LogOf({10, 10, 10});
+  const std::string kept = log.substr(0, LastWriteOf({10, 10, 10}));
+  const std::string third = log.substr(kept.size());
+  const ScratchDirectory directory;
+  for (const auto& [last, next_to_last] :
+       std::vector<std::pair<std::string, std::string>>{
+           {"", log}, {third, kept}, {third.substr(0, 9), kept}, {"", kept}}) {
+    // Behind a log that has a write that stays nothing is looked at.
+    WriteLog(directory / "000003.log", "damaged");
+    WriteLog(directory / "000004.log", next_to_last);
+    WriteLog(directory / "000009.log", last);
+    EXPECT_OK(CutWritesAfter(directory.path(), Files(), 2));
+    EXPECT_EQ(ReadLog(directory / "000003.log"), "damaged");
+    EXPECT_EQ(ReadLog(directory / "000004.log"), kept);
+    EXPECT_EQ(ReadLog(directory / "000009.log"), "");
+  }
+}
+
+TEST(LogTailTest, WithDamageBeforeAWriteThatFailedNothingIsCut) {
+  const std::string log = LogOf({10, 10, 10});
+  const std::string third = log.substr(LastWriteOf({10, 10, 10}));
+  std::string damaged = log;
+  damaged[20] = static_cast<char>(damaged[20] ^ 1);
+  const ScratchDirectory directory;
+  WriteLog(directory / "000004.log", damaged);
+  WriteLog(directory / "000009.log", third);
+  EXPECT_THAT(CutWritesAfter(directory.path(), Files(), 2),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("000004.log")));
+  EXPECT_EQ(ReadLog(directory / "000004.log"), damaged);
+  EXPECT_EQ(ReadLog(directory / "000009.log"), third);
 }
 
 TEST(LogTailTest, WholeLogsAreNotTorn) {
