@@ -9,6 +9,7 @@
 #include <rocksdb/write_buffer_manager.h>
 
 #include <cstring>
+#include <limits>
 #include <new>
 #include <utility>
 
@@ -378,22 +379,51 @@ absl::Status Database::AwaitReads() {
   return TakingBack();
 }
 
-absl::Status Database::Checkpoint(const std::string& directory) {
+absl::StatusOr<std::shared_ptr<rocksdb::DB>> Database::ReadyForCheckpoint() {
+  ATTENDANT_RETURN_IF_ERROR(Recover(DiskReserve::kKept));
+  // What is in memory becomes a table, and logs that are left are copied.
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckSpaceToOpen(directory_, resources_.files, DiskReserve::kKept));
+  ATTENDANT_RETURN_IF_ERROR(CheckSpace(0));
+  return db();
+}
+
+absl::Status Database::Failed(const absl::Status& status) {
+  if (status.ok()) return status;
+  failure_ = status;
+  has_failed_.store(true);
+  return status;
+}
+
+absl::Status Database::FlushBesideWrites() {
   std::shared_ptr<rocksdb::DB> db;
   {
     MutexLock lock(&mutex_);
-    ATTENDANT_RETURN_IF_ERROR(Recover(DiskReserve::kKept));
-    // What is in memory becomes a table, and logs that are left are copied.
-    ATTENDANT_RETURN_IF_ERROR(
-        CheckSpaceToOpen(directory_, resources_.files, DiskReserve::kKept));
-    ATTENDANT_RETURN_IF_ERROR(CheckSpace(0));
-    ATTENDANT_ASSIGN_OR_RETURN(db, this->db());
+    ATTENDANT_ASSIGN_OR_RETURN(db, ReadyForCheckpoint());
   }
+  const absl::Status status =
+      FromRocks(db->Flush(rocksdb::FlushOptions()), directory_);
+  db.reset();  // it would put a recovery off
+  if (status.ok()) return status;
+  MutexLock lock(&mutex_);
+  return Failed(status);
+}
+
+absl::Status Database::Checkpoint(const std::string& directory) {
+  // Copies what is left in logs: a flush may have to wait for compactions.
+  constexpr auto kNoFlush = std::numeric_limits<std::uint64_t>::max();
+  ATTENDANT_RETURN_IF_ERROR(FlushBesideWrites());
+  // Not beside a write: RocksDB syncs the log for a checkpoint, and ends the
+  // process if a write's sync of it has failed.
+  MutexLock lock(&mutex_);
+  ATTENDANT_ASSIGN_OR_RETURN(const std::shared_ptr<rocksdb::DB> db,
+                             ReadyForCheckpoint());
   rocksdb::Checkpoint* made = nullptr;
   ATTENDANT_RETURN_IF_ERROR(
       FromRocks(rocksdb::Checkpoint::Create(db.get(), &made), directory_));
   const std::unique_ptr<rocksdb::Checkpoint> checkpoint(made);
-  return FromRocks(checkpoint->CreateCheckpoint(directory), directory_);
+  return Failed(
+      FromRocks(checkpoint->CreateCheckpoint(directory, kNoFlush), directory_));
 }
 
 absl::StatusOr<std::optional<std::string>> Database::Get(

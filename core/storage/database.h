@@ -80,7 +80,9 @@ class Database {
   // Makes `directory`, which does not exist and whose parent does, a database
   // of its own that holds every Write that returned before, and each later one
   // whole or not at all. Tables become links of the same files, so that it
-  // takes little time and space; writes go on.
+  // takes little time and space. Writes go on while what is in memory becomes a
+  // table, and wait for the links and a few syncs. After an error the next
+  // Write opens the database anew, as after one of its own.
   absl::Status Checkpoint(const std::string& directory)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -133,6 +135,13 @@ class Database {
       ABSL_LOCKS_EXCLUDED(db_mutex_);
   absl::Status AwaitReads() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_)
       ABSL_LOCKS_EXCLUDED(db_mutex_);
+  // Recovered, and with space for a checkpoint.
+  absl::StatusOr<std::shared_ptr<rocksdb::DB>> ReadyForCheckpoint()
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) ABSL_LOCKS_EXCLUDED(db_mutex_);
+  absl::Status FlushBesideWrites() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Notes what RocksDB may not get over by itself. Returns `status`.
+  absl::Status Failed(const absl::Status& status)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string directory_;
   const DatabaseResources resources_;
@@ -145,7 +154,7 @@ class Database {
   std::uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
   // Why db_ must be opened anew before the next write.
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
-  std::atomic<bool> has_failed_ = false;  // a write; set with mutex_ held
+  std::atomic<bool> has_failed_ = false;  // set with mutex_ held
   SteadyTime next_wait_ ABSL_GUARDED_BY(mutex_) = SteadyTime::min();
   mutable Mutex db_mutex_ ABSL_ACQUIRED_AFTER(mutex_);
   mutable CondVar reopened_;

@@ -11,8 +11,10 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <memory>
+#include <new>
 #include <optional>
 #include <set>
 #include <string>
@@ -22,11 +24,14 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
 #include "core/base/status.h"
 #include "core/catalog/catalog_set.h"
 #include "core/storage/database.h"
+#include "core/storage/files.h"
 #include "tests/durability/faulty_file_system.h"
 #include "tests/durability/flags.h"
 #include "tests/support/sanitized.h"
@@ -302,10 +307,59 @@ TEST_F(DiskFaultTest, ADeletionThatFailedTakesNoLaterWriteAlong) {
   catalog.ExpectAcknowledged();
 }
 
+// Asks a function before each sync of a file, which may wait, or fail.
+class WatchedFileSystem : public FaultyFileSystem {
+ public:
+  using Watch = std::function<rocksdb::IOStatus(const std::string& path)>;
+
+  using FaultyFileSystem::FaultyFileSystem;
+  // Before anything is open.
+  void WatchSyncs(Watch watch) { watch_ = std::move(watch); }
+  rocksdb::IOStatus NewWritableFile(
+      const std::string& path, const rocksdb::FileOptions& options,
+      std::unique_ptr<rocksdb::FSWritableFile>* result,
+      rocksdb::IODebugContext* debug) override {
+    const rocksdb::IOStatus status =
+        FaultyFileSystem::NewWritableFile(path, options, result, debug);
+    if (status.ok() && watch_) {
+      *result = std::make_unique<File>(std::move(*result), path, watch_);
+    }
+    return status;
+  }
+
+ private:
+  class File : public rocksdb::FSWritableFileOwnerWrapper {
+   public:
+    File(std::unique_ptr<rocksdb::FSWritableFile> file, std::string path,
+         Watch watch)
+        : FSWritableFileOwnerWrapper(std::move(file)),
+          path_(std::move(path)),
+          watch_(std::move(watch)) {}
+    rocksdb::IOStatus Sync(const rocksdb::IOOptions& options,
+                           rocksdb::IODebugContext* debug) override {
+      const rocksdb::IOStatus status = watch_(path_);
+      return status.ok() ? target()->Sync(options, debug) : status;
+    }
+    rocksdb::IOStatus Fsync(const rocksdb::IOOptions& options,
+                            rocksdb::IODebugContext* debug) override {
+      return Sync(options, debug);
+    }
+
+   private:
+    const std::string path_;
+    const Watch watch_;
+  };
+
+  Watch watch_;
+};
+
 // A database on a disk that may fail.
 class FaultyDatabase {
  public:
-  FaultyDatabase() { Open(); }
+  explicit FaultyDatabase(WatchedFileSystem::Watch watch = {}) {
+    files_->WatchSyncs(std::move(watch));
+    Open();
+  }
 
   Database& operator*() { return *database_; }
   Database* operator->() { return database_.get(); }
@@ -322,11 +376,28 @@ class FaultyDatabase {
     batch.Put(key, "value");
     return database_->Write(&batch, sequence);
   }
+  bool Has(const std::string& key) const {
+    const auto value = database_->Get(key);
+    EXPECT_OK(value);
+    return value.ok() && value->has_value();
+  }
+  // Now, and after a restart.
+  void ExpectKeys(const std::vector<std::string>& there,
+                  const std::string& not_there) {
+    for (int i = 0; i < 2; ++i) {
+      for (const std::string& key : there) EXPECT_TRUE(Has(key)) << key;
+      EXPECT_FALSE(Has(not_there)) << not_there;
+      Open();
+    }
+  }
   void FailWrite(const std::string& key, std::optional<std::int64_t> sequence) {
     files_->Inject({FileFault::Kind::kFail, FileCall::kSync, 1, ".log"});
     EXPECT_FALSE(Write(key, sequence).ok());
     files_->InjectNothing();
   }
+  std::string checkpoint_path() const { return directory_ / "checkpoint"; }
+  const DatabaseResources& resources() const { return resources_; }
+  const std::string& path() const { return path_; }
   std::string log_path() const {
     for (const auto& entry : std::filesystem::directory_iterator(path_)) {
       if (entry.path().extension() == ".log") return entry.path();
@@ -337,8 +408,8 @@ class FaultyDatabase {
  private:
   const ScratchDirectory directory_;
   const std::string path_ = directory_ / "database";
-  const std::shared_ptr<FaultyFileSystem> files_ =
-      std::make_shared<FaultyFileSystem>(path_, /*seed=*/1);
+  const std::shared_ptr<WatchedFileSystem> files_ =
+      std::make_shared<WatchedFileSystem>(path_, /*seed=*/1);
   const DatabaseResources resources_ = DatabaseResources::Make(Files(files_));
   std::unique_ptr<Database> database_;
 };
@@ -350,14 +421,66 @@ TEST_F(DiskFaultTest, AFailedWriteWithoutSequenceIsTakenBack) {
   database.FailWrite("failed", std::nullopt);
   EXPECT_OK(database->TakeBackFailed());
   ASSERT_OK(database.Write("last", 2));
-  for (int i = 0; i < 2; ++i) {
-    for (const auto& [key, is_there] :
-         {std::pair("first", true), {"failed", false}, {"last", true}}) {
-      ASSERT_OK_AND_ASSIGN(const auto value, database->Get(key));
-      EXPECT_EQ(value.has_value(), is_there) << key;
+  database.ExpectKeys({"first", "last"}, "failed");
+}
+
+// A flush that waits for the write that fails begins another log after it.
+TEST_F(DiskFaultTest, AnEmptyLogDoesNotHideAWriteThatFailed) {
+  FaultyDatabase database;
+  ASSERT_OK(database.Write("first", 1));
+  database.FailWrite("failed", 2);
+  std::ofstream(database.path() + "/999999.log");
+  ASSERT_OK(database.Write("last", 2));
+  database.ExpectKeys({"first", "last"}, "failed");
+}
+
+// RocksDB ends the process where a checkpoint syncs the log that a write failed
+// to sync.
+TEST_F(DiskFaultTest, AWriteThatFailsBesideACheckpointEndsNothingElse) {
+  Mutex mutex;
+  CondVar changed;
+  bool flushing = false;
+  bool writing = false;
+  // The table that becomes of the first write is there only after the sync of
+  // the second one's log began, which takes longer and fails.
+  FaultyDatabase database([&](const std::string& path) {
+    {
+      MutexLock lock(&mutex);
+      if (absl::EndsWith(path, ".sst") && !flushing) {
+        flushing = true;
+        changed.NotifyAll();
+        while (!writing) changed.Wait(&mutex);
+      }
+      if (!absl::EndsWith(path, ".log") || !flushing || writing) {
+        return rocksdb::IOStatus::OK();
+      }
+      writing = true;
+      changed.NotifyAll();
     }
-    database.Open();
+    // In which the checkpoint comes to its own sync, if nothing keeps it.
+    absl::SleepFor(absl::Milliseconds(100));
+    return rocksdb::IOStatus::IOError("injected", path);
+  });
+  ASSERT_OK(database.Write("first", 1));
+  absl::Status made;
+  std::thread checkpoint(
+      [&] { made = database->Checkpoint(database.checkpoint_path()); });
+  {
+    MutexLock lock(&mutex);
+    while (!flushing) changed.Wait(&mutex);
   }
+  EXPECT_FALSE(database.Write("failed", 2).ok());
+  checkpoint.join();
+  ASSERT_OK(database.Write("last", 2));
+  database.ExpectKeys({"first", "last"}, "failed");
+  // The checkpoint failed too, or is whole.
+  EXPECT_EQ(std::filesystem::exists(database.checkpoint_path()), made.ok());
+  if (!made.ok()) return;
+  ASSERT_OK_AND_ASSIGN(
+      const auto copy,
+      Database::Open(database.checkpoint_path(), Database::Mode::kMustExist,
+                     database.resources()));
+  EXPECT_EQ(copy->sequence(), 1);
 }
 
 // What is damaged before the write that failed was acknowledged.
@@ -662,6 +785,17 @@ bool FailOneSnapshot(const FileFault& fault) {
 
 TEST_F(DiskFaultTest, ASnapshotThatCouldNotBeMadeIsNotThere) {
   CountPoints(FailEach("/snapshots/", FailOneSnapshot), Short(20));
+}
+
+// What RocksDB does not get over by itself is not left to the next write.
+TEST_F(DiskFaultTest, ASnapshotThatFailedIsNotTheEndOfWrites) {
+  int befell = 0;
+  for (const char* const path_part : {".log", ".sst", "/MANIFEST-"}) {
+    befell += FailOneSnapshot(
+        {FileFault::Kind::kFail, FileCall::kSync, 1, path_part});
+  }
+  EXPECT_EQ(befell, 3);
+  CountPoints(befell, 3);
 }
 
 bool FailOneRestore(const FileFault& fault) {
