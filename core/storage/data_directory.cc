@@ -102,6 +102,14 @@ absl::Status DataDirectory::MarkComplete() {
   return absl::OkStatus();
 }
 
+absl::Status DataDirectory::Sync() const {
+  for (const std::string& path : {path_, models_path(), snapshots_path()}) {
+    ATTENDANT_ASSIGN_OR_RETURN(const bool exists, files_.PathExists(path));
+    if (exists) ATTENDANT_RETURN_IF_ERROR(files_.SyncDirectory(path));
+  }
+  return absl::OkStatus();
+}
+
 std::string DataDirectory::segments_path(absl::string_view uid) const {
   return absl::StrCat(segments_path(), "/", uid);
 }

@@ -42,6 +42,9 @@ class DataDirectory {
   bool fresh() const { return fresh_; }
   // Writes FORMAT. From then on a part that is missing is damage.
   absl::Status MarkComplete();
+  // Syncs the names in it, and below models/ and snapshots/: a start that ended
+  // early, or could not sync them, may have made some.
+  absl::Status Sync() const;
 
   std::string catalogs_path() const { return path_ + "/catalogs"; }
   std::string models_path() const { return path_ + "/models"; }

@@ -289,7 +289,12 @@ absl::Status Files::MakeDirectory(const std::string& path) const {
   ATTENDANT_RETURN_IF_ERROR(FromFileSystem(
       file_system_->CreateDirIfMissing(path, NoOptions(), nullptr),
       "can't make", path));
-  return SyncDirectory(parent.empty() ? "." : parent);
+  const absl::Status status = SyncDirectory(parent.empty() ? "." : parent);
+  // The next call would take it for synced.
+  if (!status.ok()) {
+    file_system_->DeleteDir(path, NoOptions(), nullptr).PermitUncheckedError();
+  }
+  return status;
 }
 
 absl::Status Files::SyncDirectory(const std::string& path) const {

@@ -160,7 +160,8 @@ class Files {
   absl::Status ReplaceFile(const std::string& path,
                            absl::string_view bytes) const;
 
-  // Makes a directory and the ones above it, synced. OK if it is there.
+  // Makes a directory and the ones above it, synced. OK if it is there. One
+  // that could not be synced is not there after the error.
   absl::Status MakeDirectory(const std::string& path) const;
 
   // Makes what was created, renamed or removed in the directory last.

@@ -378,6 +378,7 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(
                      resources));
   ATTENDANT_RETURN_IF_ERROR(files.MakeDirectory(data.items_path()));
   if (data.fresh()) ATTENDANT_RETURN_IF_ERROR(data.MarkComplete());
+  ATTENDANT_RETURN_IF_ERROR(data.Sync());
   auto store = std::make_unique<RocksStore>(
       std::move(data), std::move(resources), std::move(catalogs));
   ATTENDANT_RETURN_IF_ERROR(store->RemoveUnlisted());

@@ -93,9 +93,11 @@ Item ItemOf(int i) {
 // Of one catalog on a disk that may fail. Writes are of one item each.
 class FaultyCatalog {
  public:
-  explicit FaultyCatalog(IndexKind index_kind = IndexKind::kFlat)
+  // What a power cut leaves depends on the seed.
+  explicit FaultyCatalog(IndexKind index_kind = IndexKind::kFlat,
+                         std::uint64_t seed = 1)
       : schema_(SchemaOf(index_kind)),
-        files_(std::make_shared<FaultyFileSystem>(path(), /*seed=*/1)) {}
+        files_(std::make_shared<FaultyFileSystem>(path(), seed)) {}
 
   FaultyFileSystem& files() { return *files_; }
   std::string path() const { return directory_ / "data"; }
@@ -114,6 +116,14 @@ class FaultyCatalog {
   void Close() {
     catalog_ = nullptr;
     set_ = nullptr;
+  }
+  // After a power cut.
+  absl::Status OpenAfterCut() {
+    files_->CutPowerAt(1, /*zeros=*/false);
+    EXPECT_OK(Files(files_).ReplaceFile(path() + "/after", "the cut"));
+    Close();
+    files_->RestoreAfterCut();
+    return Open();
   }
 
   absl::Status Write() {
@@ -796,6 +806,73 @@ TEST_F(DiskFaultTest, ASnapshotThatFailedIsNotTheEndOfWrites) {
   }
   EXPECT_EQ(befell, 3);
   CountPoints(befell, 3);
+}
+
+absl::Status AddModel(FaultyCatalog& catalog) {
+  return catalog.set()
+      .models()
+      .Create("model", {BilinearForm{{1, 2, {1, 2}}}}, {})
+      .status();
+}
+
+// A snapshot and a model are the first of their directories, whose sync may be
+// the call that fails. False if there is no such call.
+bool FailOneFirst(int nth, std::uint64_t seed) {
+  SCOPED_TRACE(absl::StrCat("sync ", nth, ", seed ", seed));
+  FaultyCatalog catalog(IndexKind::kFlat, seed);
+  EXPECT_OK(catalog.Open());
+  EXPECT_OK(catalog.Write());
+  catalog.files().Inject({FileFault::Kind::kFail, FileCall::kSync, nth, ""});
+  LongWork work;
+  catalog.set().CreateSnapshot("shop", "first", work).status().IgnoreError();
+  AddModel(catalog).IgnoreError();
+  const bool befell = catalog.files().befell();
+  catalog.files().InjectNothing();
+  EXPECT_OK(catalog.set().CreateSnapshot("shop", "second", work));
+  EXPECT_OK(AddModel(catalog));
+  EXPECT_OK(catalog.OpenAfterCut());
+  catalog.ExpectAcknowledged();
+  catalog.ExpectWholeSnapshots();
+  EXPECT_OK(catalog.set().snapshots().Get({"shop", "second"}));
+  EXPECT_OK(catalog.set().models().Get("model", std::nullopt));
+  return befell;
+}
+
+// The same of a first start.
+bool FailOneFirstStart(int nth, std::uint64_t seed) {
+  SCOPED_TRACE(absl::StrCat("sync ", nth, ", seed ", seed));
+  FaultyCatalog catalog(IndexKind::kFlat, seed);
+  catalog.files().Inject({FileFault::Kind::kFail, FileCall::kSync, nth, ""});
+  catalog.Open().IgnoreError();
+  catalog.Close();
+  const bool befell = catalog.files().befell();
+  catalog.files().InjectNothing();
+  EXPECT_OK(catalog.Open());
+  EXPECT_OK(catalog.Write());
+  EXPECT_OK(catalog.OpenAfterCut());
+  catalog.ExpectAcknowledged();
+  return befell;
+}
+
+// With each of so many seeds. Returns how many calls there are.
+int FailEachSync(bool (*fail_one)(int nth, std::uint64_t seed),
+                 std::uint64_t seed_count) {
+  int nth = 1;
+  while (fail_one(nth, /*seed=*/1) && !::testing::Test::HasFailure()) {
+    for (std::uint64_t seed = 2; seed <= seed_count; ++seed) {
+      fail_one(nth, seed);
+    }
+    ++nth;
+  }
+  return nth - 1;
+}
+
+TEST_F(DiskFaultTest, AnUnsyncedDirectoryIsNotTakenForSynced) {
+  CountPoints(FailEachSync(FailOneFirst, 1), 20);
+}
+
+TEST_F(DiskFaultTest, WhatAFirstStartCouldNotSyncTheNextOneDoes) {
+  CountPoints(FailEachSync(FailOneFirstStart, 3), 10);
 }
 
 bool FailOneRestore(const FileFault& fault) {

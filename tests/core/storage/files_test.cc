@@ -127,6 +127,36 @@ TEST_F(FilesTest, DirectoriesAreMadeListedAndRemoved) {
   EXPECT_FALSE(files_.PathExists(deep).value_or(true));
 }
 
+// No directory can be synced while it is told so.
+class UnsyncedFileSystem : public rocksdb::FileSystemWrapper {
+ public:
+  UnsyncedFileSystem() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
+  const char* Name() const override { return "UnsyncedFileSystem"; }
+  rocksdb::IOStatus NewDirectory(const std::string& path,
+                                 const rocksdb::IOOptions& options,
+                                 std::unique_ptr<rocksdb::FSDirectory>* result,
+                                 rocksdb::IODebugContext* debug) override {
+    if (fails) return rocksdb::IOStatus::IOError("injected", path);
+    return target()->NewDirectory(path, options, result, debug);
+  }
+
+  bool fails = true;
+};
+
+TEST_F(FilesTest, ADirectoryThatCouldNotBeSyncedIsNotThere) {
+  const auto file_system = std::make_shared<UnsyncedFileSystem>();
+  const Files files(file_system);
+  EXPECT_THAT(files.MakeDirectory(directory_ / "above/below"),
+              StatusIs(absl::StatusCode::kInternal, HasSubstr("injected")));
+  EXPECT_THAT(Names(), IsEmpty());
+  file_system->fails = false;
+  ASSERT_OK(files.MakeDirectory(directory_ / "above"));
+  file_system->fails = true;
+  EXPECT_FALSE(files.MakeDirectory(directory_ / "above/below").ok());
+  EXPECT_FALSE(files.PathExists(directory_ / "above/below").value_or(true));
+  EXPECT_OK(files.MakeDirectory(directory_ / "above"));
+}
+
 TEST_F(FilesTest, OfALinkTheTargetStays) {
   ASSERT_OK(files_.MakeDirectory(directory_ / "target"));
   ASSERT_OK(files_.ReplaceFile(directory_ / "target/file", "bytes"));
