@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/fail_point.h"
 #include "core/base/status.h"
@@ -102,8 +103,18 @@ SnapshotFiles::SnapshotFiles(std::string directory,
     : directory_(std::move(directory)), resources_(resources) {}
 
 void SnapshotFiles::RemoveLeftOvers() {
-  // What can't be removed is in nobody's way.
-  resources_->files.RemoveTree(catalog_path(kPartial)).IgnoreError();
+  const std::string partial = catalog_path(kPartial);
+  resources_->files.RemoveTree(partial).IgnoreError();
+  // What can't be removed keeps its number.
+  const absl::StatusOr<std::vector<std::string>> names =
+      resources_->files.ListDirectory(partial);
+  if (!names.ok()) return;
+  MutexLock lock(&mutex_);
+  for (const std::string& name : *names) {
+    std::int64_t number = 0;
+    if (!absl::SimpleAtoi(name, &number)) continue;
+    draft_count_ = std::max(draft_count_, number);
+  }
 }
 
 std::string SnapshotFiles::catalog_path(absl::string_view catalog) const {
@@ -150,16 +161,32 @@ absl::Status SnapshotFiles::CheckNew(const SnapshotId& id) const {
       kOverLimit);
 }
 
+absl::StatusOr<std::string> SnapshotFiles::FreeName(
+    const SnapshotManifest& manifest) const {
+  const std::string first = DefaultName(manifest);
+  std::string name = first;
+  for (int i = 2;; ++i) {
+    ATTENDANT_ASSIGN_OR_RETURN(
+        const bool exists,
+        resources_->files.PathExists(path_of({manifest.catalog, name})));
+    if (!exists) return name;
+    name = absl::StrCat(first, "-", i);
+  }
+}
+
 absl::Status SnapshotFiles::Publish(const Draft& draft,
-                                    const SnapshotManifest& manifest) {
+                                    SnapshotManifest& manifest) {
   const Files& files = resources_->files;
-  const SnapshotId id = IdOf(manifest);
   ATTENDANT_FAIL_POINT_OR_RETURN("snapshot.before_manifest");
+  MutexLock lock(&mutex_);
+  if (manifest.name.empty()) {
+    ATTENDANT_ASSIGN_OR_RETURN(manifest.name, FreeName(manifest));
+  }
+  const SnapshotId id = IdOf(manifest);
+  ATTENDANT_RETURN_IF_ERROR(CheckNew(id));
   ATTENDANT_RETURN_IF_ERROR(
       files.ReplaceFile(absl::StrCat(draft.path(), "/", kSnapshotManifest),
                         EncodeSnapshotManifest(manifest)));
-  MutexLock lock(&mutex_);
-  ATTENDANT_RETURN_IF_ERROR(CheckNew(id));
   ATTENDANT_RETURN_IF_ERROR(files.MakeDirectory(catalog_path(id.catalog)));
   ATTENDANT_FAIL_POINT_OR_RETURN("snapshot.before_name");
   const absl::Status status = files.RenameDirectory(draft.path(), path_of(id));
@@ -202,7 +229,6 @@ absl::StatusOr<SnapshotManifest> SnapshotFiles::Create(
   }
   manifest.sequence = contents.sequence;
   manifest.item_count = contents.item_count;
-  if (name.empty()) manifest.name = DefaultName(manifest);
   ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> paths,
                              ListSnapshotParts(files, draft->path()));
   ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t bytes,
@@ -307,7 +333,8 @@ absl::Status SnapshotFiles::Adopt(const Draft& draft,
   ATTENDANT_RETURN_IF_ERROR(OfSnapshot(
       CheckSnapshotParts(*resources_, draft.path(), manifest, work).status(),
       IdOf(manifest)));
-  return Publish(draft, manifest);
+  SnapshotManifest adopted = manifest;
+  return Publish(draft, adopted);
 }
 
 absl::Status SnapshotFiles::Remove(const SnapshotId& id) {

@@ -94,7 +94,7 @@ class SnapshotFiles {
 
   // Makes a snapshot: `checkpoint` makes a database of the directory it is
   // given, `models` are what the record names. An empty name becomes one of the
-  // time and the last write. InvalidArgument naming "name" for a bad one;
+  // time and the last write that is free. InvalidArgument naming "name" for a bad one;
   // AlreadyExists with reason SNAPSHOT_EXISTS; ResourceExhausted past
   // kMaxSnapshots; DataLoss if what was copied is damaged. After an error
   // nothing is left.
@@ -144,8 +144,12 @@ class SnapshotFiles {
   std::string catalog_path(absl::string_view catalog) const;
   std::string path_of(const SnapshotId& id) const;
   absl::StatusOr<SnapshotManifest> ReadManifest(const SnapshotId& id) const;
-  // Writes the manifest and gives the draft its name.
-  absl::Status Publish(const Draft& draft, const SnapshotManifest& manifest);
+  // Writes the manifest, with a name that is free if it has none, and gives the
+  // draft that name.
+  absl::Status Publish(const Draft& draft, SnapshotManifest& manifest);
+  // Of the time and the last write; with a number if that is taken.
+  absl::StatusOr<std::string> FreeName(const SnapshotManifest& manifest) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckNew(const SnapshotId& id) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
