@@ -15,7 +15,8 @@
 #include "core/storage/model_codec.h"
 
 // Keys, by their first byte:
-//   c SEQUENCE the ids that a write changed
+//   c SEQUENCE the ids that a write changed; those beyond an entry's bytes are
+//              in further ones, with the entry's number (ORDER) behind
 //   d          the last write of which changes were cut
 //   e FIELD    the text encoder of a key field
 //   i ID       an item, as EncodeStoredItem writes it
@@ -38,6 +39,9 @@ constexpr char kRequestTag = 'r';
 constexpr char kActiveModelTag = 's';
 constexpr char kUidTag = 'u';
 
+// Of changes, about.
+constexpr std::size_t kChangesEntryBytes = std::size_t{1} << 20;
+
 std::string Key(char tag, absl::string_view name) {
   return absl::StrCat(absl::string_view(&tag, 1), name);
 }
@@ -45,11 +49,15 @@ std::string Key(char tag, absl::string_view name) {
 // The first key past those of the tag.
 std::string EndOf(char tag) { return std::string(1, tag + 1); }
 
-std::string OrderKey(char tag, std::int64_t order) {
-  std::string key(1, tag);
+void AppendOrder(std::int64_t order, std::string& key) {
   for (int shift = 56; shift >= 0; shift -= 8) {
     key.push_back(static_cast<char>(order >> shift));
   }
+}
+
+std::string OrderKey(char tag, std::int64_t order) {
+  std::string key(1, tag);
+  AppendOrder(order, key);
   return key;
 }
 
@@ -256,18 +264,28 @@ class RocksCatalogStore : public CatalogStore {
     return database_->Write(&batch, sequence, reserve);
   }
 
-  // One entry a write: each id after its size, a byte.
+  // Each id after its size, a byte. Several entries a write: RocksDB takes no
+  // value of 4 GiB.
   static void LogChanges(const StoreWrite& write, rocksdb::WriteBatch& batch) {
+    const std::string key = OrderKey(kChangesTag, write.outcome.sequence);
     std::string ids;
-    const auto add = [&ids](absl::string_view id) {
+    std::int64_t entry_count = 0;
+    const auto put = [&] {
+      if (ids.empty()) return;
+      std::string entry = key;
+      if (entry_count > 0) AppendOrder(entry_count, entry);
+      batch.Put(entry, ids);
+      ++entry_count;
+      ids.clear();
+    };
+    const auto add = [&](absl::string_view id) {
+      if (ids.size() >= kChangesEntryBytes) put();
       ids.push_back(static_cast<char>(id.size()));
       ids.append(id.data(), id.size());
     };
     for (const Item* const item : write.upserts) add(item->id);
     for (const absl::string_view id : write.deletes) add(id);
-    if (!ids.empty()) {
-      batch.Put(OrderKey(kChangesTag, write.outcome.sequence), ids);
-    }
+    put();
   }
 
   // False if they are not what LogChanges wrote.
