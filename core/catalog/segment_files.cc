@@ -450,9 +450,14 @@ absl::Status SegmentFiles::Save(const Snapshot& snapshot, std::int64_t sequence,
   }
   manifest.Put(segment_count);
   ATTENDANT_FAIL_POINT_OR_RETURN("segments.before_manifest");
-  ATTENDANT_RETURN_IF_ERROR(
-      directory_->PutManifest(manifest.Take() + segments.Take()));
+  const absl::Status status =
+      directory_->PutManifest(manifest.Take() + segments.Take());
   has_manifest_ = true;
+  if (!status.ok()) {
+    // It may be there all the same, and the one before after a power cut.
+    named_.merge(named);
+    return status;
+  }
   knows_files_ = true;
   ATTENDANT_FAIL_POINT("segments.after_manifest");
   std::erase_if(segment_files_, [&](const SegmentFile& file) {

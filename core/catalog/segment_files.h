@@ -97,7 +97,8 @@ class SegmentFiles {
   // What the directory has, by the manifest or to be named by the next.
   std::vector<SegmentFile> segment_files_;
   std::vector<TrainingFile> training_files_;
-  std::set<std::string> named_;  // by the manifest that is there
+  // By the manifest that is there, and by those that may be in its place.
+  std::set<std::string> named_;
 };
 
 }  // namespace attendant

@@ -766,6 +766,42 @@ TEST_F(DiskFaultTest, SegmentsThatCouldNotBeSavedAreMadeAgain) {
   CountPoints(FailEach("/segments/", FailOneSave), Short(15));
 }
 
+// The manifest of the first save may be there though it failed; the next save
+// ends before it has one.
+bool FailTwoSaves(const FileFault& fault) {
+  SCOPED_TRACE(Text(fault));
+  FaultyCatalog catalog(IndexKind::kIvf);
+  EXPECT_OK(catalog.Open());
+  for (int i = 0; i < 30; ++i) EXPECT_OK(catalog.Write());
+  catalog.files().Inject(fault);
+  catalog.catalog().AwaitIndexes();
+  const bool befell = catalog.files().befell();
+  catalog.files().InjectNothing();
+  for (int i = 0; i < 60; ++i) EXPECT_OK(catalog.Write());
+  catalog.files().Inject({FileFault::Kind::kFail, FileCall::kCreate, 1,
+                          absl::StrCat("/MANIFEST", kTemporarySuffix)});
+  catalog.catalog().AwaitIndexes();
+  EXPECT_TRUE(catalog.files().befell());
+  EXPECT_FALSE(catalog.catalog().save_status().ok());
+  catalog.files().InjectNothing();
+  EXPECT_OK(catalog.Open());
+  EXPECT_OK(catalog.catalog().recovery().damage);
+  catalog.ExpectAcknowledged();
+  return befell;
+}
+
+TEST_F(DiskFaultTest, FilesThatAManifestMayNameStay) {
+  int befell = 0;
+  for (int nth = 1; nth < 20 && !HasFailure(); ++nth) {
+    if (!FailTwoSaves(
+            {FileFault::Kind::kFail, FileCall::kSync, nth, "/segments/"})) {
+      break;
+    }
+    ++befell;
+  }
+  CountPoints(befell, 5);
+}
+
 bool FailOneSnapshot(const FileFault& fault) {
   SCOPED_TRACE(Text(fault));
   FaultyCatalog catalog;
