@@ -259,8 +259,12 @@ absl::StatusOr<CatalogSet::Created> CatalogSet::Create(
   record.create_time = options_.clock->Now();
   // The record last: what a crash leaves before it is no catalog yet, and its
   // files go at the next start.
-  ATTENDANT_ASSIGN_OR_RETURN(std::shared_ptr<LiveCatalog> catalog,
-                             OpenCatalog(record));
+  absl::StatusOr<std::shared_ptr<LiveCatalog>> opened = OpenCatalog(record);
+  if (!opened.ok()) {
+    store_->RemoveFiles(record).IgnoreError();
+    return opened.status();
+  }
+  std::shared_ptr<LiveCatalog> catalog = *std::move(opened);
   auto next = std::make_shared<Catalogs>(*now);
   (*next)[record.name].catalog = catalog;
   bool begun = false;

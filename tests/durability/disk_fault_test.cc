@@ -701,6 +701,32 @@ TEST_F(DiskFaultTest, FiguresDoNotWaitForARecovery) {
   EXPECT_TRUE(shop.snapshot()->Find("item102"));
 }
 
+// There is no memory where it looks for segments, which a catalog does last.
+class NarrowFileSystem : public FaultyFileSystem {
+ public:
+  using FaultyFileSystem::FaultyFileSystem;
+  rocksdb::IOStatus NewSequentialFile(
+      const std::string& path, const rocksdb::FileOptions& options,
+      std::unique_ptr<rocksdb::FSSequentialFile>* result,
+      rocksdb::IODebugContext* debug) override {
+    if (absl::StrContains(path, "/segments/")) throw std::bad_alloc();
+    return FaultyFileSystem::NewSequentialFile(path, options, result, debug);
+  }
+};
+
+TEST_F(DiskFaultTest, ACatalogThatCouldNotBeOpenedLeavesNoFiles) {
+  const ScratchDirectory directory;
+  const std::string path = directory / "data";
+  CatalogSet::Options options;
+  options.store.file_system =
+      std::make_shared<NarrowFileSystem>(path, /*seed=*/1);
+  ASSERT_OK_AND_ASSIGN(const auto set, CatalogSet::Open(path, options));
+  EXPECT_THAT(set->Create("shop", SchemaOf(IndexKind::kFlat), {}),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("out of memory")));
+  EXPECT_TRUE(std::filesystem::is_empty(path + "/items"));
+}
+
 TEST_F(DiskFaultTest, SegmentsThatCantBeReadAreNotThrownAway) {
   FaultyCatalog catalog(IndexKind::kIvf);
   ASSERT_OK(catalog.Open());
