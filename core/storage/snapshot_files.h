@@ -94,8 +94,8 @@ class SnapshotFiles {
 
   // Makes a snapshot: `checkpoint` makes a database of the directory it is
   // given, `models` are what the record names. An empty name becomes one of the
-  // time and the last write that is free. InvalidArgument naming "name" for a bad one;
-  // AlreadyExists with reason SNAPSHOT_EXISTS; ResourceExhausted past
+  // time and the last write that is free. InvalidArgument naming "name" for a
+  // bad one; AlreadyExists with reason SNAPSHOT_EXISTS; ResourceExhausted past
   // kMaxSnapshots; DataLoss if what was copied is damaged. After an error
   // nothing is left.
   absl::StatusOr<SnapshotManifest> Create(
