@@ -347,28 +347,6 @@ absl::Status CheckPooledDims(const Snapshot& snapshot, const QueryPlan& plan) {
   return absl::OkStatus();
 }
 
-// The error of the log partition that is stated for what is said of the whole
-// catalog, if the request states none.
-constexpr double kUnstatedPrecision = 0.02;
-
-// The error of the log partition that the query can do with; 0: any.
-double MassPrecision(const AttendQuery& query, const QueryPlan& plan) {
-  // What is certain may be far off, unless the request says how far.
-  const bool by_catalog = (plan.weight_scope == WeightScope::kCatalog &&
-                           !plan.draws_from_catalog()) ||
-                          plan.pool_scope == WeightScope::kCatalog ||
-                          plan.min_mass;
-  double precision = query.mass_precision.value_or(
-      by_catalog && query.mass_method != MassMethod::kBound ? kUnstatedPrecision
-                                                            : 0);
-  if (plan.min_mass) {
-    // So that surely holding it takes few items more than holding it.
-    const double spare = (1 - *plan.min_mass) / 4;
-    precision = precision > 0 ? std::min(precision, spare) : spare;
-  }
-  return precision;
-}
-
 bool HasLists(const Snapshot& snapshot, const PlannedHead& head) {
   return std::any_of(
       snapshot.segments.begin(), snapshot.segments.end(),
@@ -376,6 +354,36 @@ bool HasLists(const Snapshot& snapshot, const PlannedHead& head) {
         return view.segment->IndexOf(head.field, head.stored_head).kind() ==
                IndexKind::kIvf;
       });
+}
+
+// The error of the log partition that is stated for what is said of the whole
+// catalog, if the request states none.
+constexpr double kUnstatedPrecision = 0.02;
+
+// The error of the log partition that the query can do with; 0: any.
+double MassPrecision(const Snapshot& snapshot, const AttendQuery& query,
+                     const QueryPlan& plan) {
+  // What is certain may be far off, unless the request says how far.
+  const bool by_catalog = (plan.weight_scope == WeightScope::kCatalog &&
+                           !plan.draws_from_catalog()) ||
+                          plan.pool_scope == WeightScope::kCatalog ||
+                          plan.min_mass;
+  // Without lists nothing is known of what was not scored.
+  const bool must_guess = query.mass_method == MassMethod::kEstimate &&
+                          std::none_of(plan.heads.begin(), plan.heads.end(),
+                                       [&](const PlannedHead& head) {
+                                         return HasLists(snapshot, head);
+                                       });
+  const bool wants_some =
+      must_guess || (by_catalog && query.mass_method != MassMethod::kBound);
+  double precision =
+      query.mass_precision.value_or(wants_some ? kUnstatedPrecision : 0);
+  if (plan.min_mass) {
+    // So that surely holding it takes few items more than holding it.
+    const double spare = (1 - *plan.min_mass) / 4;
+    precision = precision > 0 ? std::min(precision, spare) : spare;
+  }
+  return precision;
 }
 
 // Why an index can't answer; empty if it can.
@@ -449,7 +457,7 @@ absl::Status ResolveScan(const Snapshot& snapshot, const AttendQuery& query,
   plan.goals.recall =
       query.recall.value_or(few && !query.probe_count ? recall_of_few : 0);
   plan.goals.probe_count = query.probe_count.value_or(0);
-  plan.goals.mass_precision = MassPrecision(query, plan);
+  plan.goals.mass_precision = MassPrecision(snapshot, query, plan);
   // A value of 5 % where the mass is known to 2 %.
   constexpr double kPoolPrecisions = 2.5;
   plan.pool_precision =

@@ -271,6 +271,20 @@ TEST(MassBarsTest, StatedPrecisionOfEqualKeysIsReached) {
   }
 }
 
+// A stated method that an index without lists knows nothing for: a pass over
+// its codes tells.
+TEST(MassBarsTest, AStatedEstimateIsFromCodesWhereThereAreNoLists) {
+  AttendQuery query;
+  query.scan_mode = ScanMode::kIndex;
+  const Case& c = FewKeys().cases.front();
+  EXPECT_EQ(FewKeys().AskFor(c, query).log_partition_interval->method,
+            MassMethod::kUnknown);
+  query.mass_method = MassMethod::kEstimate;
+  const AttendAnswer answer = FewKeys().AskFor(c, query);
+  EXPECT_EQ(answer.log_partition_interval->method, MassMethod::kEstimate);
+  EXPECT_NEAR(*answer.log_partition, c.log_partition, 0.02);
+}
+
 // Keys that are their lists' means have codes that don't err: nothing wanted
 // is no share of that.
 TEST(MassBarsTest, NoPrecisionIsTooSmall) {
