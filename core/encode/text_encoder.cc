@@ -100,7 +100,12 @@ absl::StatusOr<std::vector<float>> TextEncoder::Encode(
     return InvalidField(kTextField, "no known term",
                         "a word that some item's text has, or one like it");
   }
-  return FoldIn(weights, parts_.projection, parts_.dim);
+  std::vector<float> query = FoldIn(weights, parts_.projection, parts_.dim);
+  if (!ValidateFinite(query, kTextField).ok()) {
+    return InvalidField(kTextField, "a text whose vector is infinite",
+                        "a text encoder of a smaller projection");
+  }
+  return query;
 }
 
 }  // namespace attendant

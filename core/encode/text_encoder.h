@@ -39,8 +39,9 @@ class TextEncoder {
   static absl::StatusOr<TextEncoder> Create(TextEncoderParts parts);
 
   // Sum over the text's known terms of (1 + log(count)) x idf x projection row,
-  // of the TF-IDF vector normalised to 1: dim floats. InvalidArgument if the
-  // text is not 1 to 16,384 bytes of UTF-8, or if no term is known (says so).
+  // of the TF-IDF vector normalised to 1: dim finite floats. InvalidArgument if
+  // the text is empty or no UTF-8, if no term is known (says so), or if the sum
+  // is infinite; ResourceExhausted if it has more than 16,384 bytes.
   absl::StatusOr<std::vector<float>> Encode(absl::string_view text) const;
 
   // The known terms of a text as (term position, TF-IDF weight), positions

@@ -106,6 +106,17 @@ TEST(TextEncoderTest, NoKnownTermIsAnErrorThatSaysSo) {
   }
 }
 
+TEST(TextEncoderTest, InfiniteQueriesAreErrors) {
+  TextEncoderParts parts = Parts();
+  parts.projection.assign(6, std::numeric_limits<float>::max());
+  ASSERT_OK_AND_ASSIGN(const TextEncoder encoder,
+                       TextEncoder::Create(std::move(parts)));
+  EXPECT_OK(encoder.Encode("b"));
+  const auto query = encoder.Encode("a b");
+  EXPECT_THAT(query, StatusIs(kInvalid, HasSubstr("infinite")));
+  EXPECT_EQ(FieldOf(query.status()), "text");
+}
+
 TEST(TextEncoderTest, TextsOfOtherLengthsOrBytesAreErrors) {
   ASSERT_OK_AND_ASSIGN(const TextEncoder encoder, TextEncoder::Create(Parts()));
   std::string longest = "a";
