@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/attention/log_add.h"
+#include "core/shortlist/hnsw_index.h"
 #include "core/shortlist/ivf_index.h"
 #include "core/shortlist/pq_index.h"
 #include "tests/core/catalog/catalog_fixture.h"
@@ -55,7 +56,7 @@ struct Case {
   }
 };
 
-// Items under an index, IVF or PQ, and queries like them.
+// Items under an index, and queries like them.
 struct Catalog {
   // So many of the keys are different.
   Catalog(IndexKind kind, int distinct_count) {
@@ -87,13 +88,7 @@ struct Catalog {
                                                    vectors.end());
     auto segment = std::make_shared<Segment>();
     segment->rows = std::move(rows);
-    if (kind == IndexKind::kPq) {
-      segment->indexes.push_back(
-          PqIndex::Build(keys, kDim, ScoreKind::kDot, {}).value());
-    } else {
-      segment->indexes.push_back(
-          IvfIndex::Build(keys, kDim, ScoreKind::kDot, {}).value());
-    }
+    segment->indexes.push_back(Build(kind, keys));
     segment->head_indexes.resize(1);
     snapshot.schema = std::make_shared<CatalogSchema>(OneFieldSchema(kDim));
     snapshot.encoders.resize(1);
@@ -112,6 +107,18 @@ struct Catalog {
         c.temperature = temperature;
         Solve(keys, c);
       }
+    }
+  }
+
+  static std::unique_ptr<KeyIndex> Build(
+      IndexKind kind, const std::vector<std::span<const float>>& keys) {
+    switch (kind) {
+      case IndexKind::kHnsw:
+        return HnswIndex::Build(keys, kDim, ScoreKind::kDot, {}).value();
+      case IndexKind::kPq:
+        return PqIndex::Build(keys, kDim, ScoreKind::kDot, {}).value();
+      default:
+        return IvfIndex::Build(keys, kDim, ScoreKind::kDot, {}).value();
     }
   }
 
@@ -274,13 +281,14 @@ TEST(MassBarsTest, StatedPrecisionOfEqualKeysIsReached) {
 // A stated method that an index without lists knows nothing for: a pass over
 // its codes tells.
 TEST(MassBarsTest, AStatedEstimateIsFromCodesWhereThereAreNoLists) {
+  const Catalog walked(IndexKind::kHnsw, kItems);
+  const Case& c = walked.cases.front();
   AttendQuery query;
   query.scan_mode = ScanMode::kIndex;
-  const Case& c = FewKeys().cases.front();
-  EXPECT_EQ(FewKeys().AskFor(c, query).log_partition_interval->method,
-            MassMethod::kUnknown);
+  query.probe_count = 50;
+  EXPECT_EQ(walked.AskFor(c, query).returned_mass.method, MassMethod::kUnknown);
   query.mass_method = MassMethod::kEstimate;
-  const AttendAnswer answer = FewKeys().AskFor(c, query);
+  const AttendAnswer answer = walked.AskFor(c, query);
   EXPECT_EQ(answer.log_partition_interval->method, MassMethod::kEstimate);
   EXPECT_NEAR(*answer.log_partition, c.log_partition, 0.02);
 }
