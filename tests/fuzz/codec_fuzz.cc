@@ -1,7 +1,15 @@
 // What the disk holds: decoders refuse it as damage, or take it for something
 // that they would write and read the same way. The first byte says what it is.
 // Checksums are out of the way, where there are any, so that what is behind
-// them is reached.
+// them is reached. And text encoders as a request brings them, which are
+// refused, or encode texts.
+#include <xxhash.h>
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "core/base/byte_reader.h"
 #include "core/base/fail_point.h"
 #include "core/encode/text_encoder.h"
 #include "core/storage/alias_codec.h"
@@ -69,6 +77,28 @@ Bytes Encoder(absl::string_view bytes) {
   return encoder->Serialize();
 }
 
+// The same without its checksum, the last 8 bytes.
+Bytes EncoderBody(absl::string_view bytes) {
+  const std::uint64_t checksum = XXH3_64bits(bytes.data(), bytes.size());
+  char last[sizeof(checksum)];
+  std::memcpy(last, &checksum, sizeof(checksum));
+  Bytes encoded =
+      Encoder(absl::StrCat(bytes, absl::string_view(last, sizeof(last))));
+  if (encoded.ok()) encoded->resize(encoded->size() - sizeof(checksum));
+  return encoded;
+}
+
+// The key that a model is stored by.
+Bytes ModelKey(absl::string_view bytes) {
+  const ModelName name = DecodeModelKey(bytes);
+  if (name.version < 1) {
+    const auto record = DecodeModel(name, "");
+    Require(!record.ok(), "no model has such a key");
+    return record.status();
+  }
+  return EncodeModelKey(name);
+}
+
 // A snapshot's manifest without its last line, the checksum.
 Bytes Manifest(absl::string_view bytes) {
   const absl::StatusOr<SnapshotManifest> manifest =
@@ -103,12 +133,70 @@ void CheckLog(absl::string_view log) {
       });
   Require(after <= end && end <= log.size(),
           "whole writes end before the rest");
+  const std::size_t first_end =
+      ForEachWrite(log, [](std::size_t, absl::string_view) { return false; });
+  Require(first_end <= end, "a visit can be the last");
+  if (end == log.size() && !log.empty()) {
+    const absl::string_view cut = log.substr(0, log.size() - 1);
+    Require(EndsEarly(
+                cut, ForEachWrite(cut, [](std::size_t,
+                                          absl::string_view) { return true; })),
+            "a log that is cut off ends early");
+  }
   if (after > 0) Accept();
   const std::optional<std::size_t> torn = FindTornTail(log);
   if (!torn.has_value()) return;
   Require(*torn <= log.size(), "a torn tail is of the log");
   Require(!FindTornTail(log.substr(0, *torn)).has_value(),
           "nothing is torn of what is left");
+}
+
+// The sizes of an encoder's parts in a byte each, so that they need not fit.
+bool ReadSizedParts(ByteReader& reader, TextEncoderParts& parts) {
+  std::uint8_t term_count;
+  std::uint8_t idf_count;
+  std::int8_t dim;
+  std::uint8_t number_count;
+  if (!reader.Read(term_count) || !reader.Read(idf_count) ||
+      !reader.Read(dim) || !reader.Read(number_count)) {
+    return false;
+  }
+  parts.dim = dim;
+  parts.terms.resize(term_count);
+  for (std::string& term : parts.terms) {
+    std::uint8_t size;
+    if (!reader.Read(size) || !reader.ReadText(size, term)) return false;
+  }
+  return reader.ReadFloats(idf_count, parts.idf) &&
+         reader.ReadFloats(number_count, parts.projection);
+}
+
+// An encoder's parts, and a text.
+void CheckEncoding(absl::string_view bytes) {
+  ByteReader reader(bytes);
+  TextEncoderParts parts;
+  if (!ReadSizedParts(reader, parts)) return;
+  const absl::string_view text = bytes.substr(bytes.size() - reader.left());
+  const auto encoder = TextEncoder::Create(parts);
+  if (!encoder.ok()) {
+    RequireRefusal(encoder.status(), {absl::StatusCode::kInvalidArgument});
+    return;
+  }
+  const auto stored = TextEncoder::Deserialize(encoder->Serialize());
+  Require(stored.ok() && stored->memory_bytes() == encoder->memory_bytes(),
+          "an encoder can be stored");
+  const auto query = encoder->Encode(text);
+  if (!query.ok()) {
+    RequireRefusal(query.status(), {absl::StatusCode::kInvalidArgument,
+                                    absl::StatusCode::kResourceExhausted});
+    return;
+  }
+  Accept();
+  Require(static_cast<std::int64_t>(query->size()) == parts.dim,
+          "a query has the encoder's dimension");
+  for (const float component : *query) {
+    Require(std::isfinite(component), "a query's numbers are finite");
+  }
 }
 
 void CheckInput(absl::string_view input) {
@@ -129,6 +217,12 @@ void CheckInput(absl::string_view input) {
       return Check(&ModelEntry, bytes);
     case 't':
       return Check(&Encoder, bytes);
+    case 'u':
+      return Check(&EncoderBody, bytes);
+    case 'w':
+      return CheckEncoding(bytes);
+    case 'k':
+      return Check(&ModelKey, bytes);
     case 's':
       return Check(&Manifest, bytes);
     case 'l':

@@ -1,13 +1,16 @@
 // Files that the command line reads: refused as InvalidArgument, or read as
 // what is written back. The first byte says which kind of file the rest is.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <set>
 
 #include "absl/strings/str_replace.h"
 #include "client/files/csv.h"
 #include "client/files/fvecs.h"
 #include "client/files/ids.h"
+#include "client/files/input.h"
 #include "client/files/json.h"
 #include "client/files/jsonl.h"
 #include "client/files/npy.h"
@@ -71,6 +74,50 @@ void CheckVectors(OpenVectors open, absl::string_view bytes) {
               std::memcmp(same.data(), rows.data(),
                           rows.size() * sizeof(float)) == 0,
           "the same numbers");
+}
+
+// By the end of its name, which the first byte says.
+void CheckByName(absl::string_view bytes) {
+  if (bytes.empty()) return;
+  constexpr absl::string_view kNames[] = {"rows.npy", "rows.fvecs", "rows.txt",
+                                          "rows.csv"};
+  const std::string name(
+      kNames[static_cast<std::uint8_t>(bytes[0]) % std::size(kNames)]);
+  const std::string path = WriteScratch(name, bytes.substr(1));
+  const auto file = OpenVectorFile(path);
+  Require(IsVectorFile(path) || absl::IsInvalidArgument(file.status()),
+          "other names are refused");
+  if (file.ok()) {
+    Accept();
+    RowsOf(**file, static_cast<std::int64_t>(bytes.size()));
+  } else {
+    RequireBadFile(file.status());
+  }
+  std::filesystem::remove(path);
+  const auto gone = OpenVectorFile(path);
+  RequireRefusal(gone.status(),
+                 {IsVectorFile(path) ? absl::StatusCode::kNotFound
+                                     : absl::StatusCode::kInvalidArgument});
+}
+
+// As a whole, and at an offset.
+void CheckWhole(absl::string_view bytes) {
+  constexpr std::int64_t kMaxBytes = 100;
+  const std::string path = WriteScratch("whole", bytes);
+  const auto content = ReadFile(path, kMaxBytes);
+  const auto size = static_cast<std::int64_t>(bytes.size());
+  if (size > kMaxBytes) {
+    RequireBadFile(content.status());
+  } else {
+    Accept();
+    Require(content.ok() && *content == bytes, "all of it is read");
+  }
+  RequireBadFile(RandomFile::Open(Scratch().path()).status());
+  auto file = RandomFile::Open(path);
+  Require(file.ok() && file->size() == size, "a file has its size");
+  // Past the end.
+  std::string end(8, '\0');
+  RequireBadFile(file->ReadAt(std::max<std::int64_t>(size - 7, 0), end));
 }
 
 void CheckIds(absl::string_view bytes) {
@@ -182,6 +229,10 @@ void CheckInput(absl::string_view input) {
       return CheckVectors(&OpenFvecs, bytes);
     case 't':
       return CheckVectors(&OpenTextRows, bytes);
+    case 'v':
+      return CheckByName(bytes);
+    case 'w':
+      return CheckWhole(bytes);
     case 'i':
       return CheckIds(bytes);
     case 'c':

@@ -1,8 +1,12 @@
 // What the commands make of files and flags: events, items, their attributes,
 // fitted models, attention models. Refused as InvalidArgument, or what comes of
-// it is valid. The first byte says which the rest is.
+// it is valid. The first byte says which the rest is. Where it takes several
+// files they are packed.
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
 
+#include "absl/strings/ascii.h"
 #include "client/commands/event_file.h"
 #include "client/commands/event_time.h"
 #include "client/commands/flags.h"
@@ -13,6 +17,7 @@
 #include "client/files/npy.h"
 #include "core/base/ids.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/packed_files.h"
 #include "tests/fuzz/scratch.h"
 
 namespace attendant {
@@ -23,9 +28,10 @@ void RequireBadInput(const absl::Status& status) {
                           absl::StatusCode::kResourceExhausted});
 }
 
-void CheckEvents(absl::string_view bytes) {
+void CheckEvents(absl::string_view bytes, bool in_order) {
   EventColumns columns;
   columns.rating = "rating";
+  if (in_order) columns.time = "";
   const auto log = ReadEvents(WriteScratch("events.csv", bytes), columns);
   if (!log.ok()) return RequireBadInput(log.status());
   Accept();
@@ -79,6 +85,92 @@ void CheckAttributes(absl::string_view bytes) {
     v1::Item again;
     Require(again.ParseFromString(item->SerializeAsString()),
             "items can be sent");
+  }
+}
+
+// A packed file, at its name in the scratch directory; empty, and no file
+// there, if there is none.
+std::string PathOf(const FileMap& files, const std::string& name) {
+  const auto found = files.find(name);
+  if (found != files.end()) return WriteScratch(name, found->second);
+  std::filesystem::remove(Scratch() / name);
+  return "";
+}
+
+// What a directory of a fit lacks is NotFound, as the system says; a damaged
+// encoder is DataLoss.
+void RequireBadDirectory(const absl::Status& status) {
+  RequireRefusal(
+      status, {absl::StatusCode::kInvalidArgument, absl::StatusCode::kDataLoss,
+               absl::StatusCode::kNotFound});
+}
+
+void CheckEncoder(const std::string& directory) {
+  const auto model = ReadModel(directory);
+  if (!model.ok()) return RequireBadDirectory(model.status());
+  const auto encoder = ReadTextEncoder(directory, *model);
+  if (!encoder.ok()) return RequireBadDirectory(encoder.status());
+  Accept();
+  Require(encoder->terms_size() > 0 &&
+              encoder->idf_size() == encoder->terms_size() &&
+              encoder->projection_float32_le().size() ==
+                  sizeof(float) *
+                      static_cast<std::size_t>(encoder->terms_size()) *
+                      static_cast<std::size_t>(model->key_field.dimension()),
+          "an encoder has its model's dimension");
+}
+
+// All that an import may name: a directory of a fit, and files beside it.
+void CheckImport(absl::string_view bytes) {
+  static const bool made =
+      std::filesystem::create_directories(Scratch() / "fitted");
+  Require(made, "a directory");
+  const auto files = Unpack(bytes);
+  if (!files.has_value()) return;
+  const std::string directory = Scratch() / "fitted";
+  ImportInputs inputs;
+  for (const char* name :
+       {kModelFile, kIdsFile, kKeysFile, kEncoderFile, kAttributesFile}) {
+    if (PathOf(*files, absl::StrCat("fitted/", name)).empty()) continue;
+    inputs.directories = {directory};
+  }
+  if (files->contains("twice")) inputs.directories.push_back(directory);
+  if (!inputs.directories.empty()) CheckEncoder(directory);
+  inputs.ids = PathOf(*files, "rows");
+  for (const char* name : {"rows.npy", "rows.fvecs", "rows.txt"}) {
+    const std::string path = PathOf(*files, name);
+    const auto field = files->find("field");
+    if (path.empty()) continue;
+    inputs.keys.emplace_back(field == files->end() ? "k" : field->second, path);
+  }
+  inputs.values = PathOf(*files, "values.npy");
+  inputs.attributes = PathOf(*files, "attributes");
+  inputs.partial = files->contains("partial");
+  for (const std::int32_t value_dim : {0, 1}) {
+    v1::CatalogSchema schema = Schema();
+    schema.set_value_dimension(value_dim);
+    const auto rows = ImportRows::Open(inputs, schema);
+    if (!rows.ok()) {
+      RequireBadDirectory(rows.status());
+      continue;
+    }
+    std::int64_t count = 0;
+    while (true) {
+      const auto row = (*rows)->Next();
+      Require(row.ok(), "an item that is bad is not the last");
+      if (!row->has_value()) break;
+      Require((*row)->number == ++count, "rows count up");
+      if (!(*row)->item.ok()) {
+        RequireBadInput((*row)->item.status());
+        continue;
+      }
+      Accept();
+      Require(ValidateItemId((*row)->id, "id").ok() &&
+                  (*row)->item->id() == (*row)->id &&
+                  (inputs.partial || (*row)->item->keys_size() == 1),
+              "an item has an id and a key");
+    }
+    Require(count == (*rows)->row_count(), "as many as there are");
   }
 }
 
@@ -136,6 +228,52 @@ void CheckLayout(absl::string_view bytes) {
   }
 }
 
+bool IsTensorFile(const std::string& name) {
+  return !name.empty() && name.size() < 32 && name[0] != '.' &&
+         std::all_of(name.begin(), name.end(), [](char c) {
+           return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
+                  c == '_' || c == '.';
+         });
+}
+
+void CheckModel(const std::vector<std::string>& paths,
+                const LayoutOptions& options, const ModelConfig& config) {
+  const auto tensors = TensorFiles::Open(paths);
+  if (!tensors.ok()) return RequireBadInput(tensors.status());
+  const auto imported = ModelFromTensors(*tensors, options);
+  if (!imported.ok()) return RequireBadInput(imported.status());
+  Accept();
+  const absl::Status fits = CheckConfig(config, imported->model);
+  if (!fits.ok()) RequireBadInput(fits);
+}
+
+// Packed files of tensors, by their names; a config and a prefix, if there are
+// such.
+void CheckTensors(absl::string_view bytes) {
+  const auto files = Unpack(bytes);
+  if (!files.has_value()) return;
+  const std::string directory = Scratch() / "tensors";
+  std::filesystem::remove_all(directory);
+  std::filesystem::create_directories(directory);
+  LayoutOptions options;
+  ModelConfig config;
+  std::vector<std::string> paths;
+  for (const auto& [name, content] : *files) {
+    if (name == "config") {
+      const auto parsed = ParseModelConfig(content);
+      if (!parsed.ok()) return RequireBadInput(parsed.status());
+      config = *parsed;
+    } else if (name == "prefix") {
+      options.prefix = content;
+    } else if (IsTensorFile(name)) {
+      paths.push_back(WriteScratch("tensors/" + name, content));
+    }
+  }
+  options.head_count = config.head_count;
+  CheckModel(paths, options, config);
+  CheckModel({directory}, options, config);
+}
+
 template <typename Parsed>
 void CheckParsed(const absl::StatusOr<Parsed>& parsed) {
   if (parsed.ok()) {
@@ -165,15 +303,21 @@ void CheckInput(absl::string_view input) {
   const absl::string_view bytes = input.substr(1);
   switch (input[0]) {
     case 'e':
-      return CheckEvents(bytes);
+      return CheckEvents(bytes, false);
+    case 'o':
+      return CheckEvents(bytes, true);
     case 'a':
       return CheckAttributes(bytes);
     case 'i':
       return CheckItemLines(bytes);
     case 'm':
       return CheckFittedModel(bytes);
+    case 'd':
+      return CheckImport(bytes);
     case 's':
       return CheckLayout(bytes);
+    case 't':
+      return CheckTensors(bytes);
     case 'c':
       return CheckParsed(ParseModelConfig(std::string(bytes)));
     case 'p':

@@ -1,20 +1,26 @@
 // Writes the seeds of the fuzz targets: make_corpus tests/fuzz/corpus. Again
 // when a format changes; seeds of bugs that were found have other names
 // (bug-*), and stay.
+#include <netinet/in.h>
 #include <zlib.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <random>
 
 #include "client/files/npy.h"
 #include "core/base/fail_point.h"
 #include "core/catalog/catalog_set.h"
+#include "core/catalog/segment_files.h"
 #include "core/encode/text_encoder.h"
 #include "core/storage/alias_codec.h"
 #include "core/storage/catalog_record_codec.h"
 #include "core/storage/item_codec.h"
 #include "core/storage/model_codec.h"
+#include "core/storage/nameless_files.h"
+#include "core/storage/segment_directory.h"
 #include "core/storage/snapshot_stream.h"
 #include "core/storage/stream_hash.h"
 #include "service/flags.h"
@@ -22,6 +28,7 @@
 #include "tests/core/catalog/random_filter.h"
 #include "tests/core/storage/test_store.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/packed_files.h"
 #include "tests/fuzz/rpc_requests.h"
 #include "tests/fuzz/scratch.h"
 #include "tests/fuzz/segment_files.h"
@@ -30,6 +37,7 @@ namespace attendant {
 namespace {
 
 namespace fs = std::filesystem;
+using std::string_literals::operator""s;
 
 template <typename T>
 T Ok(absl::StatusOr<T> value) {
@@ -90,6 +98,36 @@ void WriteFilters(const std::string& root) {
   for (int i = 0; i < 12; ++i) {
     corpus.AddValid(Written(random.Tree(FilterSchema(), 3, false)));
   }
+  for (const char* text :
+       {"color < 'b' OR color <= 'a' AND color >= 'ab'", "color < ''",
+        "color > 'zz' OR color < 'B'", "NOT (color >= '')",
+        "stock IN (0, 1, -1, 2, 3, 4, 5, 6, 7, 9007199254740993)",
+        "price IN (0, 0.5, -1, 2, 3, 4, 5, 6, 7, 1e300)",
+        "on_sale IN (true, false)", "on_sale != true"}) {
+    corpus.AddValid(text);
+  }
+  corpus.AddSeed("tags = 'a'");
+  std::string many = "stock IN (1";
+  for (std::int64_t i = 0; i < kMaxFilterValues; ++i) many += ",1";
+  corpus.AddSeed(many + ")");
+  for (std::uint64_t seed = 1; seed <= 16; ++seed) {
+    const Filter filter = RandomFilters(seed).Tree(FilterSchema(), 3, true);
+    const std::string bytes =
+        "\x01" + BytesOf(std::vector<std::uint64_t>{seed});
+    if (ValidateFilter(filter, FilterSchema(), "filter").ok()) {
+      corpus.AddValid(bytes);
+    } else {
+      corpus.AddSeed(bytes);
+    }
+  }
+}
+
+// The text with another in place of the first `from`, which is there.
+std::string WithOther(std::string text, absl::string_view from,
+                      absl::string_view to) {
+  const std::size_t at = text.find(from.data(), 0, from.size());
+  Require(at != text.npos, from);
+  return text.replace(at, from.size(), to.data(), to.size());
 }
 
 SnapshotManifest Manifest() {
@@ -106,10 +144,11 @@ SnapshotManifest Manifest() {
   return manifest;
 }
 
-// A write in one record of RocksDB's log. The checksum is a masked CRC-32C, of
-// the type and the payload.
-std::string LogRecord(const std::string& payload) {
-  const std::string checked = '\x01' + payload;
+// A record of RocksDB's log, of one whole write, or of its first part ('\x02'),
+// one amid (3) or the last (4). The checksum is a masked CRC-32C, of the type
+// and the payload.
+std::string LogRecord(const std::string& payload, char type = '\x01') {
+  const std::string checked = type + payload;
   std::uint32_t crc = ~0u;
   for (const char c : checked) {
     crc ^= static_cast<std::uint8_t>(c);
@@ -123,8 +162,87 @@ std::string LogRecord(const std::string& payload) {
   std::memcpy(record.data(), &crc, sizeof(crc));
   record[4] = static_cast<char>(payload.size() & 0xff);
   record[5] = static_cast<char>(payload.size() >> 8);
-  record[6] = '\x01';
+  record[6] = type;
   return record + payload;
+}
+
+// Logs of more than one block, which has 32 KiB.
+void WriteLongLogs(Corpus& corpus) {
+  constexpr std::size_t kBlockBytes = 32768;
+  constexpr std::size_t kHeaderBytes = 7;
+  const std::string first =
+      LogRecord(std::string(kBlockBytes - kHeaderBytes, 'x'), '\x02');
+  const std::string last = LogRecord(std::string(900, 'y'), '\x04');
+  const std::string next = LogRecord("next");
+  corpus.AddValid("l" + first + last + next);
+  corpus.AddValid(
+      "l" + first +
+      LogRecord(std::string(kBlockBytes - kHeaderBytes, 'z'), '\x03') + last);
+  // A block's last bytes have no room for a header.
+  corpus.AddValid("l" + LogRecord(std::string(kBlockBytes - 10, 'x')) +
+                  std::string(3, '\0') + next);
+  std::string torn = first + last;
+  std::fill_n(torn.begin() + 1024, 512, '\0');
+  corpus.AddSeed("l" + torn);
+  // Damaged, since a later write is there.
+  corpus.AddSeed("l" + torn + next);
+  torn = first + last;
+  std::fill_n(torn.begin() + kBlockBytes + 512, 395, '\0');
+  corpus.AddSeed("l" + torn);
+}
+
+// An encoder as a request brings it, and a text.
+std::string EncoderRequest(const TextEncoderParts& parts,
+                           absl::string_view text) {
+  std::string bytes;
+  for (const std::size_t number :
+       {parts.terms.size(), parts.idf.size(),
+        static_cast<std::size_t>(parts.dim), parts.projection.size()}) {
+    bytes.push_back(static_cast<char>(number));
+  }
+  for (const std::string& term : parts.terms) {
+    bytes.push_back(static_cast<char>(term.size()));
+    bytes += term;
+  }
+  return absl::StrCat("w", bytes, BytesOf(parts.idf), BytesOf(parts.projection),
+                      text);
+}
+
+void WriteEncoders(Corpus& corpus) {
+  const TextEncoderParts parts = {
+      {"alarm", "#al", "clock"}, {1, 2, 0.5F}, 2, {1, 2, 3, 4, 5, 6}};
+  corpus.AddValid(EncoderRequest(parts, "An ALARM clock; alarm"));
+  corpus.AddValid(EncoderRequest(parts, "\xEF\xAC\x81 alarm \xC3\xA9"));
+  for (const absl::string_view text :
+       {absl::string_view(""), absl::string_view("nothing known"),
+        absl::string_view("alarm \xff")}) {
+    corpus.AddSeed(EncoderRequest(parts, text));
+  }
+  corpus.AddSeed(EncoderRequest(parts, std::string(16385, 'a')));
+  const auto add = [&](auto change) {
+    TextEncoderParts bad = parts;
+    change(bad);
+    corpus.AddSeed(EncoderRequest(bad, "alarm"));
+  };
+  add([](TextEncoderParts& bad) { bad = {}; });
+  add([](TextEncoderParts& bad) { bad.terms[1] = ""; });
+  add([](TextEncoderParts& bad) { bad.terms[2] = "alarm"; });
+  add([](TextEncoderParts& bad) { bad.idf.pop_back(); });
+  add([](TextEncoderParts& bad) { bad.idf[1] = -1; });
+  add([](TextEncoderParts& bad) { bad.idf = {0, 0, 0}; });
+  add([](TextEncoderParts& bad) { bad.dim = 0; });
+  add([](TextEncoderParts& bad) { bad.dim = 4; });
+  add([](TextEncoderParts& bad) {
+    bad.projection[3] = std::numeric_limits<float>::infinity();
+  });
+  // Stored, without the checksum.
+  std::string body = Ok(TextEncoder::Create(parts)).Serialize();
+  body.resize(body.size() - sizeof(std::uint64_t));
+  corpus.AddValid("u" + body);
+  corpus.AddSeed("u" + WithOther(body, "clock", "alarm"));
+  corpus.AddSeed("u" + body.substr(0, body.size() - 1));
+  body[4] = '\x63';  // the version
+  corpus.AddSeed("u" + body);
 }
 
 void WriteCodecs(const std::string& root) {
@@ -173,6 +291,40 @@ void WriteCodecs(const std::string& root) {
                   std::string(1024, '\0'));
   // A sector of the last write never came.
   corpus.AddValid("l" + log.substr(0, 512) + std::string(100, '\0'));
+  WriteLongLogs(corpus);
+  WriteEncoders(corpus);
+  std::string stored = EncodeStoredItem(TestItem(1), 1);
+  stored[1] = '\0';  // its sequence
+  corpus.AddSeed("i" + stored);
+  Item opaque = TestItem(2);
+  opaque.opaque_value = "opaque";
+  corpus.AddValid("i" + EncodeItem(opaque));
+  const std::string whole = EncodeItem(opaque);
+  corpus.AddSeed("i" + whole.substr(0, whole.size() - 1));
+  corpus.AddSeed("i" + whole + "x");
+  corpus.AddValid("k" + EncodeModelKey({"model", 7}));
+  corpus.AddSeed("kmodel");
+  CatalogRecord on_disk = TestRecord();
+  on_disk.schema.key_fields[0].keys_on_disk = true;
+  corpus.AddValid("r" + EncodeCatalogRecord(on_disk));
+  corpus.AddSeed("r" + WithOther(EncodeCatalogRecord(on_disk),
+                                 "\"version\":", "\"version\":9"));
+  const auto add = [&](auto change) {
+    SnapshotManifest bad = Manifest();
+    change(bad);
+    std::string text = EncodeSnapshotManifest(bad);
+    text.resize(text.size() - kHashTextBytes - 1);
+    corpus.AddSeed("s" + text);
+  };
+  add([](SnapshotManifest& bad) { bad.parts.push_back(bad.parts[0]); });
+  add([](SnapshotManifest& bad) { bad.parts.erase(bad.parts.begin()); });
+  add([](SnapshotManifest& bad) { bad.parts[1].size = -1; });
+  add([](SnapshotManifest& bad) { bad.parts[1].path = "../record"; });
+  add([](SnapshotManifest& bad) { bad.catalog = ""; });
+  add([](SnapshotManifest& bad) { bad.name = "A"; });
+  add([](SnapshotManifest& bad) { bad.catalog_uid = "x"; });
+  add([](SnapshotManifest& bad) { bad.item_count = -1; });
+  corpus.AddSeed("s" + WithOther(manifest, "\"version\": ", "\"version\": 9"));
 }
 
 void WriteStates(const std::string& root) {
@@ -209,6 +361,69 @@ std::vector<NamedTensor> LinearLayers() {
 std::string SmallFloats(const std::string& dtype, std::size_t bytes) {
   return SafetensorsBytes({{"w", dtype, {2, 1}, std::string(bytes, '\x3c')},
                            {"scalar", dtype, {}, std::string(bytes / 2, 1)}});
+}
+
+// An array of ones that says of itself what `fields` says.
+std::string NpyOf(const std::string& fields, std::size_t bytes) {
+  const std::string header = absl::StrCat("{", fields, "}\n");
+  std::string npy("\x93NUMPY\x01\x00", 8);
+  npy.push_back(static_cast<char>(header.size()));
+  npy.push_back('\0');
+  return absl::StrCat(npy, header, std::string(bytes, '\x3f'));
+}
+
+// Files that are refused, or read, by what the others don't have.
+void WriteMoreFiles(Corpus& corpus) {
+  const std::string order = ", 'fortran_order': ";
+  corpus.AddValid("n" +
+                  NpyOf("'shape': (2,), 'descr': '<f4'" + order + "True", 8));
+  corpus.AddValid(
+      "n" + NpyOf("\"descr\": \"<f8\"" + order + "False, 'shape': (1, 2)", 16));
+  for (const char* shape : {"(1, 1, 2)", "()", "(2, 0)", "(3, 1)", "(2, 1"}) {
+    corpus.AddSeed(
+        "n" + NpyOf("'descr': '<f4'" + order + "False, 'shape': " + shape, 8));
+  }
+  corpus.AddSeed("n" +
+                 NpyOf("'descr': '<f4'" + order + "True, 'shape': (2, 1)", 8));
+  corpus.AddSeed("n" +
+                 NpyOf("'descr': '<i4'" + order + "False, 'shape': (2,)", 8));
+  corpus.AddSeed("n" + NpyOf("'descr': '<f4', 'descr': '<f4'", 8));
+  corpus.AddSeed("n" + NpyOf("'descr': '<f4'" + order + "False", 8));
+  corpus.AddSeed("n" + NpyOf("'descr': '<f4', 'shape': (2,)", 8));
+  corpus.AddSeed("n" + NpyOf("'shape': (2,)" + order + "False", 8));
+  const std::vector<float> floats = {1, 2, 3, 4};
+  corpus.AddValid(std::string("v\x00", 2) + NpyBytes(floats, 2));
+  corpus.AddValid("v\x01" + std::string("\x01\x00\x00\x00\x00\x00\x00\x00", 8));
+  corpus.AddValid("v\x02" + std::string("1 2\n3 4\n"));
+  corpus.AddSeed("v\x03" + std::string("1,2\n"));
+  corpus.AddSeed("f" + BytesOf(std::vector<std::int32_t>{1, 0, 2, 0}));
+  corpus.AddSeed("ia\nb\na\n");
+  corpus.AddSeed("cid,name,id\n1,2,3\n");
+  for (const char* dtype : {"F16", "F32"}) {
+    // Not as large as it says, infinite, and no number.
+    corpus.AddSeed("s" +
+                   SafetensorsBytes({{"w", dtype, {3}, std::string(4, '\0')}}));
+    const std::int64_t count = dtype[1] == '1' ? 2 : 1;
+    corpus.AddSeed(
+        "s" + SafetensorsBytes({{"w", dtype, {count}, "\0\x7c\x80\x7f"s}}));
+    corpus.AddSeed(
+        "s" + SafetensorsBytes({{"w", dtype, {count}, "\1\xfc\xc0\x7f"s}}));
+  }
+  corpus.AddValid("wshort");
+  corpus.AddSeed("w" + std::string(200, 'x'));
+  // A line, and a field, of more than any has.
+  corpus.AddSeed("i" + Gzip(std::string(17 << 20, 'a')));
+  corpus.AddSeed("c" + Gzip("id,name\na,\"" + std::string(3 << 20, 'b')));
+  corpus.AddValid("c\xEF\xBB\xBFid,name\na,b");
+  corpus.AddSeed("j{\"id\":" + std::string(40, '[') + std::string(40, ']') +
+                 "}");
+  corpus.AddSeed("j{\"a\":{\"b\":1,\"b\":2}}");
+  corpus.AddSeed(
+      "s" +
+      SafetensorsBytes("{\"a\": {\"dtype\": \"F32\", \"shape\": [1], "
+                       "\"data_offsets\": [0, 4]}, \"b\": {\"dtype\": "
+                       "\"F32\", \"shape\": [1], \"data_offsets\": [0, 4]}}",
+                       "abcd"));
 }
 
 void WriteFiles(const std::string& root) {
@@ -248,6 +463,161 @@ void WriteFiles(const std::string& root) {
   corpus.AddValid("s" + SmallFloats("F64", 16));
   corpus.AddSeed("s" + SmallFloats("I32", 8));
   corpus.AddValid("t# two words\n1 0.5,-2e1\n\n\t3,  4 5 \r\n");
+  WriteMoreFiles(corpus);
+}
+
+// A directory of a fit with its encoder, and files beside it.
+FileMap FittedFiles() {
+  const TextEncoderParts parts = {{"alarm", "clock"}, {1, 2}, 2, {1, 2, 3, 4}};
+  const std::vector<float> keys = {1, 2, 3, 4};
+  return {{"fitted/model.json",
+           "{\"version\":1,\"key_field\":{\"name\":\"k\",\"dimension\":2,"
+           "\"score_kind\":\"cosine\",\"combine_kind\":\"sum\","
+           "\"temperature\":1},\"attributes\":[{\"name\":\"int64\",\"type\":"
+           "\"int64\"}],\"text_encoder\":true}"},
+          {"fitted/ids.txt", "a\nb\n"},
+          {"fitted/keys.npy", NpyBytes(keys, 2)},
+          {"fitted/encoder.bin", Ok(TextEncoder::Create(parts)).Serialize()},
+          {"fitted/attributes.jsonl",
+           "{\"id\":\"a\",\"int64\":5,\"opaque_value\":\"AP8=\"}\n"}};
+}
+
+void WriteImportedFiles(Corpus& corpus) {
+  const std::vector<float> keys = {1, 2, 3, 4};
+  const std::vector<float> values = {5, 6};
+  const FileMap fitted = FittedFiles();
+  const FileMap beside = {{"rows", "a\nc\n"},
+                          {"rows.npy", NpyBytes(keys, 2)},
+                          {"values.npy", NpyBytes(values, 1)},
+                          {"attributes", "{\"id\":\"c\",\"bool\":true}\n"}};
+  const auto add = [&](bool valid, FileMap files, const FileMap& others) {
+    for (const auto& [name, bytes] : others) files[name] = bytes;
+    const std::string packed = "d" + Pack(files);
+    if (valid) {
+      corpus.AddValid(packed);
+    } else {
+      corpus.AddSeed(packed);
+    }
+  };
+  add(true, fitted, {});
+  add(true, beside, {});
+  add(true, fitted, {{"attributes", "{\"id\":\"new\",\"bool\":true}\n"}});
+  add(true, {{"rows", "a\n"}, {"partial", ""}},
+      {{"values.npy", NpyBytes(std::vector<float>{1}, 1)}});
+  // The same attributes once more, and others.
+  add(true, fitted, {{"attributes", fitted.at("fitted/attributes.jsonl")}});
+  add(false, fitted, {{"attributes", "{\"id\":\"a\",\"int64\":6}\n"}});
+  add(false, fitted,
+      {{"attributes", "{\"id\":\"a\",\"opaque_value\":\"AA==\"}\n"}});
+  add(false, fitted, {{"twice", ""}});
+  add(false, fitted, {{"fitted/ids.txt", "a\n"}});
+  add(false, fitted, {{"fitted/keys.npy", NpyBytes(keys, 4)}});
+  add(false, fitted, {{"fitted/encoder.bin", "ATTE"}});
+  const std::string model = fitted.at("fitted/model.json");
+  for (const auto& [from, to] :
+       {std::pair("\"k\"", "\"other\""), std::pair(":2", ":3"),
+        std::pair(":2", ":0"), std::pair("cosine", "sine"),
+        std::pair("sum", "all"), std::pair("\"temperature\":1", "\"t\":1"),
+        std::pair("\"version\":1", "\"version\":9"), std::pair("[{", "[7,{"),
+        std::pair("\"int64\"}", "\"int\"}"), std::pair("\"k\"", "\"\"")}) {
+    add(false, fitted, {{"fitted/model.json", WithOther(model, from, to)}});
+  }
+  add(false, {{"fitted/model.json", model}}, {});
+  add(false, beside, {{"field", "other"}});
+  add(false, beside, {{"rows.txt", "1 2\n3 4\n"}});
+  add(false, {{"rows", "a\n"}, {"attributes", "{\"id\":\"a\"}\n"}}, {});
+  for (const char* line :
+       {"{\"bool\":true}", "{\"id\":1}", "{\"id\":\"a\"}\n{\"id\":\"a\"}",
+        "{\"id\":\"\"}", "{\"id\":\"a\",\"none\":1}",
+        "{\"id\":\"a\",\"bool\":1}"}) {
+    add(false, beside, {{"attributes", line}});
+  }
+}
+
+// Tensors in files of any kind, with a config.
+void WriteTensors(Corpus& corpus) {
+  const std::vector<float> square = {1, 2, 3, 4};
+  const std::vector<float> pair = {1, 2};
+  const std::string npy = NpyBytes(square, 2);
+  const auto add = [&](bool valid, const FileMap& files) {
+    const std::string packed = "t" + Pack(files);
+    if (valid) {
+      corpus.AddValid(packed);
+    } else {
+      corpus.AddSeed(packed);
+    }
+  };
+  const auto tensors = [&](const std::vector<NamedTensor>& of_file,
+                           const std::string& config) {
+    return FileMap{{"m.safetensors", SafetensorsBytes(of_file)},
+                   {"config", config}};
+  };
+  add(true, {{"W.npy", npy}});
+  add(true, {{"W.npy", npy}, {"U.npy", npy}, {"v.txt", "1 2\n"}});
+  add(true, {{"W.npy", npy}, {"U.npy", npy}, {"v.npy", NpyBytes(pair, 2)}});
+  add(false, {{"W.npy", npy}, {"W.txt", "1 2\n"}});
+  add(false, {{"W.npy", npy}, {"U.npy", npy}, {"v.txt", "1 2 3\n"}});
+  add(false, {{"W.npy", npy.substr(0, npy.size() - 1)}});
+  add(false, {{"W.npy", npy}, {"W.bin", ""}});
+  add(false, {{"W.npy", npy}, {"prefix", "layer."}});
+  add(false, {{"W.npy", npy}, {"config", "{\"num_heads\": 2}"}});
+  add(false, {{"other.npy", npy}});
+  add(false, {});
+  const std::string two_heads = "{\"num_heads\": 2}";
+  std::vector<NamedTensor> linear = LinearLayers();
+  add(true, tensors(linear,
+                    "{\"num_heads\": 2, \"embed_dim\": 2, \"kdim\": "
+                    "2, \"vdim\": 2, \"add_bias_kv\": false}"));
+  for (const char* config :
+       {"{\"num_heads\": 2, \"embed_dim\": 3}",
+        "{\"num_heads\": 2, \"kdim\": 3}", "{\"num_heads\": 2, \"vdim\": 3}",
+        "{\"num_attention_heads\": 3}", "{\"num_heads\": 0}",
+        "{\"num_heads\": 70000}", "{\"num_heads\": \"2\"}",
+        "{\"add_bias_kv\": true}", "{\"add_zero_attn\": 1}",
+        "{\"dropout\": \"none\"}", "{}"}) {
+    add(false, tensors(linear, config));
+  }
+  linear.push_back(F32Tensor("bias_k", {2}, pair));
+  add(false, tensors(linear, two_heads));
+  linear.back() = F32Tensor("in_proj_weight", {2, 2}, square);
+  add(false, tensors(linear, two_heads));  // of two layouts
+  linear = LinearLayers();
+  linear[1] = F32Tensor("q_proj.bias", {2, 2}, square);
+  add(false, tensors(linear, two_heads));
+  linear = LinearLayers();
+  linear[2] = F32Tensor("k_proj.weight", {1, 4}, square);
+  add(false, tensors(linear, two_heads));
+  linear[2] = F32Tensor("k_proj.weight", {4}, square);
+  add(false, tensors(linear, two_heads));
+  linear.erase(linear.begin() + 2);
+  add(false, tensors(linear, two_heads));
+  const std::vector<float> packed(12, 0.5F);
+  add(false, tensors({F32Tensor("in_proj_weight", {2, 6}, packed)}, two_heads));
+  add(false, tensors({F32Tensor("W_Q_1", {2, 2}, square),
+                      F32Tensor("W_K_1", {2, 2}, square),
+                      F32Tensor("W_K_2", {2, 2}, square)},
+                     "{}"));
+  add(true, tensors({F32Tensor("W_Q_1", {2, 2}, square),
+                     F32Tensor("b_Q_1", {2}, pair),
+                     F32Tensor("W_K_1", {2, 2}, square)},
+                    "{\"num_heads\": 1}"));
+  add(false, tensors({F32Tensor("W_Q_1", {2, 2}, square),
+                      F32Tensor("W_K_1", {1, 4}, square)},
+                     "{}"));
+  // Wide, but not transposed; more than a request holds.
+  add(false, tensors({{"W", "F32", {0, std::int64_t{1} << 40}, ""}}, "{}"));
+  std::vector<NamedTensor> others;
+  for (int i = 0; i < 10; ++i) {
+    others.push_back(F32Tensor(absl::StrCat("other", i), {1}, {1}));
+  }
+  add(false, tensors(others, "{}"));
+  corpus.AddSeed(
+      "p{\"projection\": \"mean\", \"input\": [1], \"output\": [1]}");
+  corpus.AddSeed(
+      "p{\"projection\": \"key\", \"input\": [1e300], \"output\": [1]}");
+  corpus.AddSeed(
+      "p{\"projection\": \"key\", \"input\": [1], \"output\": [\"a\"]}");
+  corpus.AddSeed("p{\"projection\": \"value\", \"input\": 1}");
 }
 
 void WriteImports(const std::string& root) {
@@ -305,6 +675,22 @@ void WriteImports(const std::string& root) {
       "\"x\",\"string_list\":[\"a\",\"\"],\"timestamp\":"
       "\"2026-01-31T12:00:00.5Z\"},\"opaque_value\":\"AP8=\"}\n\n"
       "{\"id\":\"b\"}\n");
+  WriteImportedFiles(corpus);
+  WriteTensors(corpus);
+  corpus.AddValid("ocustomer_id,item_id,rating\nc1,b,1\nc2,a,-2.5\n");
+  corpus.AddSeed("ecustomer_id,item_id,rating\nc1,b,1\n");
+  corpus.AddSeed("etime,customer_id,item_id,rating\n2011-01-02,,b,1\n");
+  corpus.AddSeed("etime,customer_id,item_id,rating\n2011-01-02,c,b,many\n");
+  // Whose shortest text a reader of doubles would round twice.
+  corpus.AddValid(
+      "i{\"id\":\"a\",\"keys\":{\"k\":[7.038530691851209e-26,-0.0]}}\n");
+  for (const char* member :
+       {"\"keys\":[1]", "\"keys\":{\"k\":1}", "\"keys\":{\"k\":[\"a\"]}",
+        "\"value\":[1e300]", "\"attributes\":{\"bool\":1}",
+        "\"attributes\":{\"none\":1}", "\"other\":1", "\"opaque_value\":7"}) {
+    corpus.AddSeed(absl::StrCat("i{\"id\":\"a\",", member, "}\n"));
+  }
+  corpus.AddSeed("i{\"id\":7}\n{}\nnone\n");
 }
 
 void WriteConfigs(const std::string& root) {
@@ -331,6 +717,34 @@ void WriteConfigs(const std::string& root) {
   corpus.AddValid("bEARER \t" + token + " ");
   corpus.AddSeed("Digest " + token);
   corpus.AddSeed("Bearer ci.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA");
+  for (const char* text :
+       {"ci_1", "/attendant.v1.AttentionService/Attend",
+        "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+        "/attendant.v1.ItemService/ImportItems", "0.0.0.0:7600", "[::1]:0"}) {
+    corpus.AddValid(text);
+  }
+  for (const char* text :
+       {"/grpc.health.v1.Health/Check", "/attendant.v1.ItemService/None",
+        "/attendant.v1.CatalogService/DeleteCatalog", "host:70000", ":7600",
+        "00.4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+        "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-x",
+        "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
+        "ci read films", "c! read films x", "ci own films x",
+        "ci read films,* x", "ci read films x"}) {
+    corpus.AddSeed(text);
+  }
+  const std::string line =
+      "ci read * hkdf-sha256:AAAAAAAAAAAAAAAAAAAAAA:"
+      "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n";
+  corpus.AddSeed(line + line);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(7600);
+  corpus.AddSeed({reinterpret_cast<const char*>(&address), sizeof(address)});
+  sockaddr_in6 address6 = {};
+  address6.sin6_family = AF_INET6;
+  address6.sin6_port = htons(7600);
+  corpus.AddSeed({reinterpret_cast<const char*>(&address6), sizeof(address6)});
 }
 
 void WriteSnapshots(const std::string& root) {
@@ -356,14 +770,34 @@ void WriteSnapshots(const std::string& root) {
   }
   corpus.AddValid("r\x02" + bytes);
   corpus.AddValid("c\xff" + bytes);
+  corpus.AddValid("n\x20other\nnamed\n" + bytes);
+  corpus.AddSeed("n\x20Other\n\n" + bytes);
+  for (const char how : {'\x00', '\x07', '\x0d'}) {
+    corpus.AddValid(absl::StrCat("d", std::string(1, how), bytes));
+  }
+  // Cut off in its header, its manifest, its parts, and before its checksum.
+  for (const std::size_t size :
+       {std::size_t{10}, std::size_t{100}, bytes.size() - 100,
+        bytes.size() - kHashTextBytes, bytes.size() - 1}) {
+    corpus.AddSeed("r\x20" + bytes.substr(0, size));
+  }
+  corpus.AddSeed("r\x20" + bytes + "x");
+  corpus.AddSeed("r\x20" + WithOther(bytes, "ATTN", "OTHR").substr(0, 100));
+  corpus.AddSeed("r\x20" + bytes.substr(0, 8) + std::string(8, '\x7f'));
+  // A manifest that is shorter than its checksum.
+  corpus.AddSeed("r\x20" + bytes.substr(0, 8) +
+                 std::string("\x05\0\0\0\0\0\0\0", 8) + std::string(80, 'x'));
+  std::string changed = bytes;
+  changed[changed.size() - 60] ^= 1;
+  corpus.AddSeed("r\x20" + changed);
 }
 
-void WriteSegments(const std::string& root) {
-  Corpus corpus(root, "segment");
+// Of 40 items, of which so many are deleted.
+FileMap SegmentFileMap(int deleted_count) {
   const CatalogRecord record = SegmentRecord();
-  const std::string directory = Scratch() / "segment-data";
   BackgroundWorker background;
-  const auto store = Ok(Store::Open(directory));
+  const auto store =
+      Ok(Store::Open(Scratch() / absl::StrCat("segment-data", deleted_count)));
   Ok(store->Put(record));
   const auto catalog = Ok(LiveCatalog::Open(
       record, std::vector<NamedModel>(record.schema.key_fields.size()),
@@ -388,17 +822,44 @@ void WriteSegments(const std::string& root) {
   }
   Ok(catalog->Upsert(items, "").status());
   catalog->AwaitIndexes();
-  Ok(catalog->save_status());
-  SegmentFileMap files;
+  std::vector<std::string> deleted;
+  for (const Item& item : items) {
+    if (static_cast<int>(deleted.size()) == deleted_count) break;
+    deleted.push_back(item.id);
+  }
+  if (!deleted.empty()) Ok(catalog->Delete(deleted, "").status());
+  catalog->AwaitIndexes();
+  const SegmentDirectory directory(Scratch() / "segment-files", Files());
+  NamelessFiles nameless(Scratch() / "nameless");
+  SegmentFiles segments(&directory, &nameless);
+  const auto snapshot = catalog->snapshot();
+  const auto covered = SegmentFiles::Covered(*snapshot);
+  Require(covered.has_value(), "segments were trained");
+  Ok(segments.Save(*snapshot, *covered, false));
+  FileMap files;
   for (const auto& entry :
-       fs::directory_iterator(directory + "/segments/" + record.uid)) {
+       fs::directory_iterator(Scratch() / "segment-files")) {
     const std::string name = entry.path().filename();
     files[name == "MANIFEST" ? "" : name] = ReadAll(entry.path());
   }
-  Require(files.size() > 2, "segments were trained and kept");
+  Ok(segments.Clear());
   std::string& manifest = files[""];
   manifest.resize(manifest.size() - kHashTextBytes);
+  return files;
+}
+
+void WriteSegments(const std::string& root) {
+  Corpus corpus(root, "segment");
+  FileMap files = SegmentFileMap(0);
   corpus.AddValid(Pack(files));
+  corpus.AddValid(Pack(SegmentFileMap(3)));
+  // With the checksum that it had, and with another.
+  const std::string manifest = files[""];
+  files.erase("");
+  files["MANIFEST"] = manifest + HashText(manifest);
+  corpus.AddValid(Pack(files));
+  corpus.AddSeed(Pack({{"MANIFEST", manifest + HashText("")}}));
+  corpus.AddSeed(Pack({{"MANIFEST", "short"}}));
 }
 
 constexpr char kQuery[] =

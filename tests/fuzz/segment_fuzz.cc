@@ -1,6 +1,9 @@
 // The files of a catalog's segments, behind their checksums: refused as
-// damaged, or segments that can be scanned.
+// damaged, or segments that can be scanned. They are packed; the manifest,
+// without its checksum, has no name, and one with whatever checksum is named
+// "MANIFEST".
 #include <algorithm>
+#include <filesystem>
 
 #include "absl/strings/ascii.h"
 #include "core/base/fail_point.h"
@@ -8,6 +11,7 @@
 #include "core/storage/nameless_files.h"
 #include "core/storage/segment_directory.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/packed_files.h"
 #include "tests/fuzz/scratch.h"
 #include "tests/fuzz/segment_files.h"
 
@@ -88,12 +92,13 @@ void CheckInput(absl::string_view input) {
   static NamelessFiles scratch_files(Scratch() / "nameless");
   Snapshot snapshot = Empty();
   const auto files = Unpack(input);
-  if (!files.has_value() || !files->contains("")) return;
-  directory.RemoveOthers({});
+  if (!files.has_value()) return;
+  std::filesystem::remove_all(Scratch() / "segments");
+  std::filesystem::create_directories(Scratch() / "segments");
   for (const auto& [name, bytes] : *files) {
     if (name.empty()) {
       Require(directory.PutManifest(bytes).ok(), "the manifest is written");
-    } else if (IsFileName(name)) {
+    } else if (IsFileName(name) || name == "MANIFEST") {
       WriteScratch("segments/" + name, bytes);
     }
   }
@@ -108,6 +113,10 @@ void CheckInput(absl::string_view input) {
   Accept();
   snapshot.segments = std::move((*loaded)->segments);
   CheckSegments(snapshot);
+  Require(segment_files.Clear().ok() && segment_files.empty(),
+          "the files can be removed");
+  const auto none = segment_files.Load(snapshot);
+  Require(none.ok() && !none->has_value(), "nothing is left of them");
 }
 
 }  // namespace

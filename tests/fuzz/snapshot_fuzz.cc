@@ -1,12 +1,17 @@
 // Exported snapshots: refused by name of what is damaged and nothing left, or
-// stored, and restored to a catalog that answers.
+// stored, exported as they came, and restored to a catalog that answers.
 //
 // The first byte says what the rest is: a stream, handed over in parts of the
 // second byte's size ('r'); or one whose checksums are made to fit, so that
-// what is behind them is reached ('c').
+// what is behind them is reached ('c'). The same, after two lines with the
+// names that it is stored by ('n'). Or 'c' and of what is stored then a file is
+// damaged, by the second byte: an export tells of it ('d').
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
 #include "core/catalog/attend.h"
 #include "core/catalog/catalog_set.h"
 #include "core/storage/snapshot_stream.h"
@@ -58,8 +63,12 @@ std::string WithChecksums(absl::string_view stream) {
 }
 
 absl::StatusOr<SnapshotManifest> Import(absl::string_view stream,
-                                        std::size_t part_size) {
+                                        std::size_t part_size,
+                                        absl::string_view catalog = "",
+                                        absl::string_view name = "") {
   SnapshotImport import(&Catalogs().snapshots());
+  const absl::Status named = import.Name(catalog, name);
+  if (!named.ok()) return named;
   while (!stream.empty()) {
     const absl::Status status = import.Append(stream.substr(0, part_size));
     if (!status.ok()) return status;
@@ -90,7 +99,53 @@ void CheckAnswers(const LiveCatalog& catalog) {
   }
 }
 
-void CheckStored(const SnapshotManifest& manifest) {
+// All that it hands out, or why it has no end.
+absl::StatusOr<std::string> Export(const SnapshotId& id,
+                                   std::size_t part_size) {
+  auto lease = Catalogs().snapshots().Open(id);
+  Require(lease.ok(), lease.status().ToString());
+  SnapshotExport stream(&Catalogs().snapshots(), *std::move(lease));
+  std::string bytes;
+  while (true) {
+    const auto part = stream.Next(part_size);
+    if (!part.ok()) return part.status();
+    if (part->empty()) break;
+    bytes += *part;
+  }
+  Require(static_cast<std::int64_t>(bytes.size()) == stream.byte_count(),
+          "it has the size that it said");
+  return bytes;
+}
+
+// A part of what is stored goes, grows, or changes, by the byte `how`.
+void CheckDamaged(const SnapshotManifest& manifest, std::uint8_t how) {
+  const SnapshotId id = {manifest.catalog, manifest.name};
+  const SnapshotPart& part = manifest.parts[how % manifest.parts.size()];
+  const std::size_t kind = how / manifest.parts.size() % 3;
+  {
+    const auto lease = Catalogs().snapshots().Open(id);
+    Require(lease.ok(), lease.status().ToString());
+    const std::string path = (*lease)->path() + "/" + part.path;
+    if (kind == 0) {
+      std::filesystem::remove(path);
+    } else if (kind == 1 || part.size == 0) {
+      std::ofstream(path, std::ios::binary | std::ios::app) << 'x';
+    } else {
+      std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+      const int first = file.get();
+      file.seekp(0);
+      file.put(static_cast<char>(first ^ 1));
+    }
+  }
+  const auto bytes = Export(id, 1000);
+  Require(absl::IsDataLoss(bytes.status()) &&
+              absl::StrContains(bytes.status().message(), part.path),
+          "an export names what is damaged");
+  Require(Catalogs().snapshots().Remove(id).ok(), "snapshots can be removed");
+}
+
+void CheckStored(const SnapshotManifest& manifest, absl::string_view stream,
+                 std::size_t part_size) {
   const SnapshotId id = {manifest.catalog, manifest.name};
   LongWork work;
   {
@@ -98,6 +153,11 @@ void CheckStored(const SnapshotManifest& manifest) {
     Require(lease.ok() && (*lease)->manifest() == manifest,
             "it says of itself what the stream said");
   }
+  const auto bytes = Export(id, part_size);
+  Require(bytes.ok(), bytes.status().ToString());
+  const auto twice = Import(*bytes, part_size);
+  Require(absl::IsAlreadyExists(twice.status()), "nothing takes its place");
+  Require(stream.empty() || *bytes == stream, "it is exported as it came");
   const auto catalog = Catalogs().RestoreSnapshot(id, "restored", work);
   Require(catalog.ok(), catalog.status().ToString());
   Require((*catalog)->snapshot()->item_count() == manifest.item_count,
@@ -112,16 +172,28 @@ void CheckInput(absl::string_view input) {
   const std::size_t part_size =
       1 + 64 * std::size_t{static_cast<std::uint8_t>(input[1])};
   absl::StatusOr<SnapshotManifest> manifest;
+  std::string stream(input.substr(2));
   if (input[0] == 'r') {
-    manifest = Import(input.substr(2), part_size);
-  } else if (input[0] == 'c') {
-    manifest = Import(WithChecksums(input.substr(2)), part_size);
+    manifest = Import(stream, part_size);
+  } else if (input[0] == 'c' || input[0] == 'd') {
+    stream = WithChecksums(stream);
+    manifest = Import(stream, part_size);
+  } else if (input[0] == 'n') {
+    const std::vector<std::string> parts =
+        absl::StrSplit(stream, absl::MaxSplits('\n', 2));
+    if (parts.size() < 3) return;
+    stream.clear();  // which other names are not in
+    manifest = Import(WithChecksums(parts[2]), part_size, parts[0], parts[1]);
   } else {
     return;
   }
   if (manifest.ok()) {
     Accept();
-    CheckStored(*manifest);
+    if (input[0] == 'd') {
+      CheckDamaged(*manifest, static_cast<std::uint8_t>(input[1]));
+    } else {
+      CheckStored(*manifest, stream, part_size);
+    }
   } else {
     RequireDamage(manifest.status());
   }

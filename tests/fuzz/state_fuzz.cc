@@ -101,6 +101,40 @@ void CheckSame(const AttentionState& whole, const AttentionState& merged) {
   }
 }
 
+// Every other part as its sums alone.
+void CheckUnkept(const Rows& all, std::size_t part_size,
+                 const AttentionState& whole, const IdResolver& ids) {
+  const std::int64_t dim = whole.value_dim();
+  AttentionState mixed(whole.top().k(), &ids, dim);
+  std::int64_t unkept_count = 0;
+  bool keeps = false;
+  for (std::size_t begin = 0; begin < all.rows.size(); begin += part_size) {
+    const std::size_t end = std::min(all.rows.size(), begin + part_size);
+    if (keeps) {
+      Scan(all, begin, end, mixed);
+    } else {
+      AttentionState part(0, &ids, dim);
+      Scan(all, begin, end, part);
+      std::vector<double> sums;
+      for (const float mean : part.PooledValue()) {
+        sums.push_back(mean * part.partition().sum);
+      }
+      mixed.AddUnkept(part.partition(), sums);
+      unkept_count += part.partition().count;
+    }
+    keeps = !keeps;
+  }
+  mixed.AddUnkept({});
+  Require(mixed.unkept().count == unkept_count, "rows that are not kept count");
+  CheckSame(whole.partition(), mixed.partition());
+  const std::vector<float> pooled = whole.PooledValue();
+  const std::vector<float> mixed_pooled = mixed.PooledValue();
+  for (std::size_t d = 0; d < pooled.size(); ++d) {
+    Require(Near(pooled[d], mixed_pooled[d], 10 * kTolerance),
+            "sums pool as their rows do");
+  }
+}
+
 void CheckInput(absl::string_view input) {
   static const RowIds ids;
   if (input.size() < kHeaderBytes) return;
@@ -147,6 +181,7 @@ void CheckInput(absl::string_view input) {
   }
   CheckPartition(in_turn.partition(), count);
   CheckSame(whole, in_turn);
+  CheckUnkept(all, part_size, whole, ids);
   CheckSame(whole.partition(), forward);
   SoftmaxPartition backward;
   while (!parts.empty()) {
