@@ -2,8 +2,15 @@
 // configuration file: refused with the status of bad usage and a reason, or
 // what it says is in range and is read back the same. The file of tokens, the
 // scope of a token and traceparent: refused, or what they say is well-formed.
-// authorization: refused, unless it is the one token that there is.
+// authorization: refused, unless it is the one token that there is. The path of
+// a method: nobody may do more than its role. Addresses: refused, or of a port
+// that there is. The name of a token: refused, or the token is the one of its
+// line.
+#include <netinet/in.h>
+
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <string>
 
@@ -95,6 +102,73 @@ void CheckAuthorization(absl::string_view text) {
   }
 }
 
+// The token is known by its line, and nobody is by its line alone.
+void CheckNewToken(absl::string_view name) {
+  for (const Role role : {Role::kRead, Role::kAdmin}) {
+    const auto made = MakeToken({.name = std::string(name), .role = role});
+    if (!made.ok()) {
+      RequireRefusal(made.status(), {absl::StatusCode::kInvalidArgument});
+      continue;
+    }
+    Accept();
+    const auto table = TokenTable::FromText(made->line);
+    Require(table.ok(), "the line of a new token is read");
+    // Twice: the second time it was found before.
+    for (int i = 0; i < 2; ++i) {
+      const Grant* const grant = table->Find(made->token);
+      Require(grant != nullptr && grant->name == name && grant->role == role &&
+                  grant->scope.HoldsAll(),
+              "a new token gives what it was made for");
+      Require(table->Find(made->token + "A") == nullptr &&
+                  table->Find(made->line) == nullptr,
+              "nothing else does");
+    }
+    Require(!TokenTable::FromText(made->line + "\n" + made->line).ok(),
+            "a name is of one token");
+  }
+}
+
+// A call without a role is of the health service, one for readers of ours.
+void CheckMethod(absl::string_view path) {
+  const auto role = RoleFor(path);
+  if (!role.has_value()) {
+    Require(absl::StartsWith(path, "/grpc.health.v1.Health/"),
+            "only health is open to all");
+    return;
+  }
+  if (*role == Role::kAdmin) return;
+  Accept();
+  Require(absl::StartsWith(path, "/attendant.v1.") ||
+              absl::StartsWith(path, "/grpc.reflection."),
+          "what is not known is for the admin");
+  const auto same = RoleFromName(RoleName(*role));
+  Require(same.ok() && *same == *role, "a role is known by its name");
+}
+
+// As text, and as the bytes of a socket's address.
+void CheckAddress(absl::string_view text) {
+  if (!text.empty() && text.size() <= sizeof(sockaddr_storage)) {
+    sockaddr_storage address = {};
+    std::memcpy(&address, text.data(), text.size());
+    const int port = PortOfAddress(address);
+    Require(port >= -1 && port <= 65535, "a port is in range");
+    Require(port < 0 || address.ss_family == AF_INET ||
+                address.ss_family == AF_INET6,
+            "only TCP has ports");
+  }
+  const absl::Status status = ValidateListen(text);
+  if (!status.ok()) {
+    RequireRefusal(status, {absl::StatusCode::kInvalidArgument});
+    return;
+  }
+  Accept();
+  for (const int error : {0, EADDRINUSE, EADDRNOTAVAIL, EACCES, EMFILE}) {
+    const absl::Status failure = CannotListen(text, " for tests", error);
+    RequireRefusal(failure, {absl::StatusCode::kUnavailable});
+    Require(absl::StrContains(failure.message(), text), "it says where");
+  }
+}
+
 bool IsHex(absl::string_view text) {
   return text.find_first_not_of("0123456789abcdef") == text.npos;
 }
@@ -152,5 +226,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
   attendant::CheckScope(text);
   attendant::CheckTraceParent(text);
   attendant::CheckAuthorization(text);
+  attendant::CheckNewToken(text);
+  attendant::CheckMethod(text);
+  attendant::CheckAddress(text);
   return 0;
 }
