@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "core/attention/log_add.h"
-#include "core/shortlist/hnsw_index.h"
 #include "core/shortlist/ivf_index.h"
+#include "core/shortlist/lsh_index.h"
 #include "core/shortlist/pq_index.h"
 #include "tests/core/catalog/catalog_fixture.h"
 
@@ -113,8 +113,8 @@ struct Catalog {
   static std::unique_ptr<KeyIndex> Build(
       IndexKind kind, const std::vector<std::span<const float>>& keys) {
     switch (kind) {
-      case IndexKind::kHnsw:
-        return HnswIndex::Build(keys, kDim, ScoreKind::kDot, {}).value();
+      case IndexKind::kLsh:
+        return LshIndex::Build(keys, kDim, ScoreKind::kDot, {}).value();
       case IndexKind::kPq:
         return PqIndex::Build(keys, kDim, ScoreKind::kDot, {}).value();
       default:
@@ -281,14 +281,14 @@ TEST(MassBarsTest, StatedPrecisionOfEqualKeysIsReached) {
 // A stated method that an index without lists knows nothing for: a pass over
 // its codes tells.
 TEST(MassBarsTest, AStatedEstimateIsFromCodesWhereThereAreNoLists) {
-  const Catalog walked(IndexKind::kHnsw, kItems);
-  const Case& c = walked.cases.front();
+  const Catalog hashed(IndexKind::kLsh, kItems);
+  const Case& c = hashed.cases.front();
   AttendQuery query;
   query.scan_mode = ScanMode::kIndex;
   query.probe_count = 50;
-  EXPECT_EQ(walked.AskFor(c, query).returned_mass.method, MassMethod::kUnknown);
+  EXPECT_EQ(hashed.AskFor(c, query).returned_mass.method, MassMethod::kUnknown);
   query.mass_method = MassMethod::kEstimate;
-  const AttendAnswer answer = walked.AskFor(c, query);
+  const AttendAnswer answer = hashed.AskFor(c, query);
   EXPECT_EQ(answer.log_partition_interval->method, MassMethod::kEstimate);
   EXPECT_NEAR(*answer.log_partition, c.log_partition, 0.02);
 }
