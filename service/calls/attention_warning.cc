@@ -46,6 +46,19 @@ std::vector<ItemId> SampleIds(const Snapshot& snapshot, int field,
   return ids;
 }
 
+// Of the sharpest head: one that chooses is enough. Null if it is not known of
+// all of them.
+std::optional<double> EffectiveCountOf(const AttendAnswer& answer) {
+  if (answer.heads.empty()) return answer.effective_item_count;
+  std::optional<double> least;
+  for (const HeadAnswer& head : answer.heads) {
+    if (!head.effective_item_count.has_value()) return std::nullopt;
+    least = std::min(least.value_or(*head.effective_item_count),
+                     *head.effective_item_count);
+  }
+  return least;
+}
+
 // Of the sharpest answer: where keys differ in length, as under DOT those of
 // items that few bought do, queries by the short ones are an average at any
 // temperature that suits the others, and few ask by them. Means nothing once
@@ -68,9 +81,9 @@ std::optional<double> LeastEffectiveCount(const Snapshot& snapshot, int field,
     query.omit_pooled_value = true;
     query.scan_mode = ScanMode::kExact;
     const auto answer = Attend(snapshot, query, interrupt);
-    if (answer.ok() && answer->effective_item_count.has_value()) {
-      least = std::min(least.value_or(*answer->effective_item_count),
-                       *answer->effective_item_count);
+    if (!answer.ok()) continue;
+    if (const auto count = EffectiveCountOf(*answer)) {
+      least = std::min(least.value_or(*count), *count);
     }
   }
   return least;
@@ -90,6 +103,12 @@ std::int64_t KeyCount(const Snapshot& snapshot) {
     count += snapshot.key_count(static_cast<int>(f));
   }
   return count;
+}
+
+std::vector<ModelName> ModelNames(const Snapshot& snapshot) {
+  std::vector<ModelName> names;
+  for (const NamedModel& model : snapshot.models) names.push_back(model.name);
+  return names;
 }
 
 }  // namespace
@@ -130,10 +149,16 @@ AttentionWarnings::Found AttentionWarnings::Find(const Snapshot& snapshot,
   return found;
 }
 
+bool AttentionWarnings::Fits(const Entry& entry, const Snapshot& snapshot) {
+  // A change of defaults makes a new schema object. The model that it names
+  // comes later, when keys have gone through it, with no write.
+  return entry.schema == snapshot.schema &&
+         entry.models == ModelNames(snapshot);
+}
+
 bool AttentionWarnings::Stands(const Entry& entry, const Snapshot& snapshot,
                                SteadyTime now, SteadyTime::duration budget) {
-  // A change of defaults makes a new schema object.
-  if (entry.schema != snapshot.schema) return false;
+  if (!Fits(entry, snapshot)) return false;
   if (entry.found.is_cut_short && budget > 2 * entry.budget) return false;
   const bool is_recent = now - entry.time < std::chrono::minutes(1);
   if (entry.sequence == snapshot.sequence) {
@@ -154,7 +179,7 @@ std::vector<std::string> AttentionWarnings::Of(const Snapshot& snapshot,
   {
     MutexLock lock(&mutex_);
     const auto entry = entries_.find(uid);
-    if (entry != entries_.end() && entry->second.schema == snapshot.schema) {
+    if (entry != entries_.end() && Fits(entry->second, snapshot)) {
       known = entry->second.found.warnings;
     }
     const bool stands =
@@ -179,8 +204,13 @@ std::vector<std::string> AttentionWarnings::Of(const Snapshot& snapshot,
                                       return a.second.time < b.second.time;
                                     }));
   }
-  entries_[uid] = {snapshot.schema, snapshot.sequence, KeyCount(snapshot), now,
-                   budget,          std::move(found)};
+  entries_[uid] = {.schema = snapshot.schema,
+                   .models = ModelNames(snapshot),
+                   .sequence = snapshot.sequence,
+                   .key_count = KeyCount(snapshot),
+                   .time = now,
+                   .budget = budget,
+                   .found = std::move(found)};
   return warnings;
 }
 

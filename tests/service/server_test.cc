@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "core/base/clock.h"
 #include "core/base/fail_point.h"
+#include "core/base/status.h"
 #include "service/calls/attention_warning.h"
 #include "service/handlers/import_call.h"
 #include "tests/service/raw_call.h"
@@ -566,6 +568,74 @@ TEST_F(ServerTest, WarningsStandWhereThereIsNoTimeForOthers) {
   EXPECT_EQ(count_at(over), 1u);
   EXPECT_EQ(count_at(over + std::chrono::seconds(59)), 1u);
   EXPECT_EQ(count_at(in_time), 0u);
+}
+
+// 100 items on a circle.
+absl::StatusOr<std::shared_ptr<LiveCatalog>> CreateCircle(
+    CatalogSet& catalogs, const std::string& name, ScoreKind score_kind) {
+  CatalogSchema schema;
+  schema.key_fields = {{.name = "k",
+                        .dim = 2,
+                        .score_kind = score_kind,
+                        .model = {.name = name, .version = 1}}};
+  ATTENDANT_ASSIGN_OR_RETURN(const auto created,
+                             catalogs.Create(name, schema, {}));
+  std::vector<Item> items(100);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const double angle = 0.0628 * static_cast<double>(i);
+    items[i].id = ItemId(absl::StrCat(i));
+    items[i].keys = {{static_cast<float>(std::cos(angle)),
+                      static_cast<float>(std::sin(angle))}};
+  }
+  ATTENDANT_RETURN_IF_ERROR(created.catalog->Upsert(items, "").status());
+  return created.catalog;
+}
+
+TEST_F(ServerTest, WarnsWhereEveryHeadOfAModelIsAnAverage) {
+  // Of two heads that scale a component of keys and queries each.
+  const auto count = [&](const std::string& name, float first, float second) {
+    MultiHeadProjections heads;
+    heads.head_count = 2;
+    heads.query.weight = {2, 2, {first, 0, 0, second}};
+    heads.key = heads.query;
+    EXPECT_OK(catalogs_->models().Create(name, {heads}, {}));
+    const auto circle = CreateCircle(*catalogs_, name, ScoreKind::kDot);
+    EXPECT_OK(circle);
+    // However slow the machine is, they are found in time.
+    return AttentionWarnings()
+        .Of(*(*circle)->snapshot(), Interrupt(), SteadyAfter(absl::Hours(1)))
+        .size();
+  };
+  EXPECT_EQ(count("average", 0.01f, 0.01f), 1u);
+  EXPECT_EQ(count("choice", 10, 10), 0u);
+  // One that chooses is enough.
+  EXPECT_EQ(count("either", 0.01f, 10), 0u);
+}
+
+// Keys go through a new model some time after the schema names it, and no write
+// tells of that.
+TEST_F(ServerTest, WarningsAreOfTheModelsThatQueriesGoThrough) {
+  const auto scaling = [](float scale) {
+    return AttentionModel{BilinearForm{{2, 2, {scale, 0, 0, scale}}}};
+  };
+  ASSERT_OK(catalogs_->models().Create("m", scaling(100), {}));
+  ASSERT_OK_AND_ASSIGN(const auto circle,
+                       CreateCircle(*catalogs_, "m", ScoreKind::kBilinear));
+  const auto before = circle->snapshot();
+  Snapshot after = *before;
+  after.models[0] = {
+      .name = {.name = "m", .version = 2},
+      .model = std::make_shared<const AttentionModel>(scaling(0.01f))};
+  AttentionWarnings warnings;
+  // However slow the machine is, they are found in time.
+  const SteadyTime now = SteadyAfter(absl::Hours(1));
+  EXPECT_THAT(warnings.Of(*before, Interrupt(), now), IsEmpty());
+  EXPECT_EQ(warnings.Of(after, Interrupt(), now).size(), 1u);
+  // What is known of another model is not told where there is no time.
+  const Interrupt over = {.deadline = SteadyNow()};
+  EXPECT_EQ(warnings.Of(after, over, now).size(), 1u);
+  EXPECT_THAT(warnings.Of(*before, over, now), IsEmpty());
+  EXPECT_THAT(warnings.Of(*before, Interrupt(), now), IsEmpty());
 }
 
 TEST_F(ServerTest, AttendWeighsAndPools) {
