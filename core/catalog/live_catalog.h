@@ -373,9 +373,14 @@ class LiveCatalog {
   // Of one that failed: rows go to the segment again that it took, unless there
   // is another since.
   void GiveBackGrowing(MergeStep& step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Publishes what came of it.
+  // False if it has made keys by a model that was taken back meanwhile, and may
+  // be deleted by now.
+  bool IsWanted(const MergeStep& step) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Publishes what came of it, if that is wanted still. Else `merged` is left
+  // to the caller, to be freed where no write waits for it.
   absl::Status EndStep(MergeStep& step,
-                       absl::StatusOr<std::shared_ptr<const Segment>> merged)
+                       absl::StatusOr<std::shared_ptr<const Segment>>&& merged)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Once closing_ is set: after it no task runs or will be added.
   void EndBackgroundWork() ABSL_LOCKS_EXCLUDED(mutex_);

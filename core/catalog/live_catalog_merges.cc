@@ -65,6 +65,12 @@ bool AnyLearns(const Snapshot& snapshot) {
   return any;
 }
 
+// True if a field's stored keys are others by `next`.
+bool IsSwap(const NamedModel& next, const NamedModel& now) {
+  return next.model != now.model &&
+         ChangesStoredKeys(next.model.get(), now.model.get());
+}
+
 void Keep(const absl::Status& status, Published<absl::Status>& place) {
   place.Store(std::make_shared<const absl::Status>(status));
 }
@@ -230,9 +236,20 @@ absl::StatusOr<std::shared_ptr<const Segment>> LiveCatalog::Merged(
   return merged;
 }
 
+bool LiveCatalog::IsWanted(const MergeStep& step) const {
+  for (std::size_t f = 0; step.plan.retrains && f < step.models.size(); ++f) {
+    if (step.models[f].model != wanted_models_[f].model &&
+        IsSwap(step.models[f], current_->models[f])) {
+      return false;
+    }
+  }
+  return true;
+}
+
 absl::Status LiveCatalog::EndStep(
-    MergeStep& step, absl::StatusOr<std::shared_ptr<const Segment>> merged) {
-  if (!merged.ok()) {
+    MergeStep& step, absl::StatusOr<std::shared_ptr<const Segment>>&& merged) {
+  // What nobody wants any more is no failure: what is wanted is made next.
+  if (!merged.ok() || !IsWanted(step)) {
     GiveBackGrowing(step);
     return merged.status();
   }
@@ -363,6 +380,7 @@ std::int64_t LiveCatalog::MergeOnce() {
   ATTENDANT_FAIL_POINT("merge.after_publish");
   const bool all = plan.first == 0 && plan.end == step.before->segments.size();
   const bool was_trained = SegmentFiles::AnyTrained(*step.before);
+  merged = nullptr;  // that was not published
   step.before = nullptr;
   step.growing = {};
   FreeMerged(kFreeLooks);
@@ -396,10 +414,7 @@ absl::Status LiveCatalog::PublishMerged(std::shared_ptr<const Segment> merged,
   std::vector<std::size_t> swapped;  // fields
   for (std::size_t f = 0; plan.retrains && f < models.size(); ++f) {
     // Without keys to project SetDefaults published the newest already.
-    if (models[f].model != next->models[f].model &&
-        ChangesStoredKeys(models[f].model.get(), next->models[f].model.get())) {
-      swapped.push_back(f);
-    }
+    if (IsSwap(models[f], next->models[f])) swapped.push_back(f);
   }
   // Before it answers: the one before it may be deleted from then on.
   for (const std::size_t f : swapped) {

@@ -5,8 +5,11 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <thread>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
+#include "core/base/fail_point.h"
 #include "tests/core/catalog/catalog_fixture.h"
 #include "tests/core/catalog/model_twin.h"
 #include "tests/support/random_model.h"
@@ -407,6 +410,35 @@ TEST_F(ModelHeadsTest, TheStoreKnowsAnotherModelBeforeItAnswers) {
   EXPECT_EQ(stored(), next.name);
   ASSERT_OK_AND_ASSIGN(const AttendAnswer after, Ask(Query()));
   EXPECT_EQ(after.eligible_count, 101);
+}
+
+// It may be deleted as soon as the catalog names the one before again.
+TEST_F(ModelHeadsTest, AModelThatIsTakenBackWhileItsKeysAreMadeNeverAnswers) {
+  Open(ScoreKind::kDot, 3000);
+  const auto before = catalog_->snapshot();
+  ASSERT_OK(ArmFailPoint("merge.before_publish=wait"));
+  const absl::Cleanup go = [] { EXPECT_OK(ArmFailPoint("")); };
+  std::vector<KeyFieldSchema> fields = schema_.key_fields;
+  fields[0].model = {"model", 2};
+  SetDefaults(fields, {Named(RandomMultiHeadModel(6), 2)});
+  while (WaitingAtFailPoints() == 0) std::this_thread::yield();
+  SetDefaults(schema_.key_fields, {model_});
+  ASSERT_OK(ArmFailPoint(""));
+  catalog_->AwaitIndexes();
+  EXPECT_OK(catalog_->merge_status());
+  // Nor was it swapped in, and the first one's keys made anew.
+  EXPECT_EQ(catalog_->index_states()[0].projected_key_count, 3000);
+  const auto after = catalog_->snapshot();
+  EXPECT_EQ(after->models[0].name, model_.name);
+  ASSERT_EQ(after->segments.size(), before->segments.size());
+  EXPECT_EQ(after->segments[0].segment, before->segments[0].segment);
+  {
+    MutexLock lock(&disk_->mutex);
+    EXPECT_EQ(disk_->active_models.at("vec"), model_.name);
+  }
+  // Rows go where they went.
+  Upsert({MakeItem("late", {0, 0, 0, 0}, {0, 0, 0, 0, 0, 0})});
+  EXPECT_EQ(catalog_->snapshot()->segments.size(), before->segments.size());
 }
 
 TEST_F(ModelHeadsTest, KeysThatTheModelWouldMakeInfiniteAreRefused) {
