@@ -47,10 +47,7 @@ Share ShareOf(const MergePlan& plan, const Snapshot& snapshot) {
 std::int64_t MergedBytes(const Snapshot& snapshot, const MergePlan& plan) {
   std::int64_t bytes = 0;
   for (std::size_t i = plan.first; i < plan.end; ++i) {
-    const Segment& segment = *snapshot.segments[i].segment;
-    bytes += segment.rows->memory().sum();
-    ForEachIndex(segment,
-                 [&](const KeyIndex& index) { bytes += index.memory().sum(); });
+    bytes += SegmentMemory(*snapshot.segments[i].segment).sum();
   }
   return bytes;
 }

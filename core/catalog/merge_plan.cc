@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "core/catalog/snapshot_memory.h"
 #include "core/shortlist/ivf_index.h"
 
 namespace attendant {
@@ -32,6 +33,15 @@ bool SameModels(const std::vector<NamedModel>& a,
                     [](const NamedModel& x, const NamedModel& y) {
                       return x.model == y.model;
                     });
+}
+
+// What the dead rows of a segment hold of its memory, as if all had as much.
+std::int64_t DeadBytes(const SegmentView& view) {
+  if (view.dead_count() == 0) return 0;
+  const double share = static_cast<double>(view.dead_count()) /
+                       static_cast<double>(view.row_end);
+  return static_cast<std::int64_t>(
+      share * static_cast<double>(SegmentMemory(*view.segment).sum()));
 }
 
 class Planner {
@@ -132,7 +142,11 @@ class Planner {
     for (const SegmentView& view : snapshot_.segments) {
       dead += view.dead_count();
     }
-    return dead >= kMinMergeCount && dead > snapshot_.item_count();
+    if (dead <= snapshot_.item_count()) return false;
+    if (dead >= kMinMergeCount) return true;
+    std::int64_t bytes = 0;
+    for (const SegmentView& view : snapshot_.segments) bytes += DeadBytes(view);
+    return bytes >= kMinDeadBytes;
   }
 
   bool WantsOtherIndexes() const {
@@ -293,7 +307,8 @@ class Planner {
     for (std::size_t i = 0; i < SealedEnd(); ++i) {
       const SegmentView& view = snapshot_.segments[i];
       const std::int64_t dead = view.dead_count();
-      if (dead >= kMinMergeCount && dead > view.live_count / 3) {
+      if (dead <= view.live_count / 3) continue;
+      if (dead >= kMinMergeCount || DeadBytes(view) >= kMinDeadBytes) {
         return {i, i + 1, false};
       }
     }

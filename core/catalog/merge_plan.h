@@ -11,10 +11,12 @@
 
 namespace attendant {
 
-// Rows from which on a growing segment is sealed; fewer are never worth a
-// merge of their own.
+// Fewer rows are not worth a merge of their own.
 inline constexpr std::int64_t kMinMergeCount = 1024;
+// Rows from which on a growing segment is sealed.
 inline constexpr std::int64_t kSealCount = 2048;
+// Memory, in bytes, of dead rows that are worth a merge though they are fewer.
+inline constexpr std::int64_t kMinDeadBytes = 4 << 20;
 // Sealed segments, but for the first and what a merge under way takes, from
 // which on the smallest of them are merged beside it.
 inline constexpr std::size_t kManySealed = 8;
@@ -50,14 +52,15 @@ MergePlan PlanSeal(const Snapshot& snapshot, const RowTable* growing,
 //
 // Sealed segments are merged so that each has more rows than all that follow
 // it, or several times as many, so that a row is copied O(log n) times; one of
-// which many rows are dead is copied without them. Once writes have settled all
-// become one, where that is worth it; what would be merged among writes still
-// is. The catalog learns anew where other indexes or models are wanted,
-// where it has several times the keys that it was learned from, and where keys
-// have drifted: their mean square distance to their lists' means has grown by a
-// fifth, or a half while writes go on. Segments that were sealed while it
-// learned go to the new lists at once: a query would look for its lists in both
-// trainings.
+// which many rows are dead, or rows of much memory, is copied without them.
+// Once writes have settled all become one, where that is worth it; what would
+// be merged among writes still is. The catalog learns anew where other indexes
+// or models are wanted, where most rows are dead, where a field has several
+// times the keys that it was learned from, and where keys have drifted: their
+// mean square distance to their lists' means has grown by a fifth, or a half
+// while writes go on.
+// Segments that were sealed while it learned go to the new lists at once: a
+// query would look for its lists in both trainings.
 //
 // wanted_models: by field, what snapshot.models should become. growing: as
 // above.

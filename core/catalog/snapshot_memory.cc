@@ -81,6 +81,13 @@ MemoryParts FieldMemory(const Snapshot& snapshot, int field) {
   return parts;
 }
 
+MemoryParts SegmentMemory(const Segment& segment) {
+  MemoryParts parts = segment.rows->memory();
+  ForEachIndex(segment,
+               [&](const KeyIndex& index) { parts += index.memory(); });
+  return parts;
+}
+
 MemoryParts SnapshotMemory(const Snapshot& snapshot) {
   MemoryParts parts;
   for (int f = 0; f < static_cast<int>(snapshot.encoders.size()); ++f) {

@@ -15,6 +15,9 @@ namespace attendant {
 // Keys, codes and index of one key field, its heads' included.
 MemoryParts FieldMemory(const Snapshot& snapshot, int field);
 
+// Rows and indexes of a segment.
+MemoryParts SegmentMemory(const Segment& segment);
+
 // All of it; the store's part, `database`, is 0.
 MemoryParts SnapshotMemory(const Snapshot& snapshot);
 

@@ -331,6 +331,39 @@ TEST_F(LiveCatalogMergeTest, DropsDeadRowsOnceTheyAreTheMost) {
   EXPECT_EQ(LiveIds().size(), 1000);
 }
 
+// Their count is nothing beside what they hold.
+TEST_F(LiveCatalogMergeTest, FewDeadRowsOfMuchMemoryAreDropped) {
+  CatalogSchema schema = OneFieldSchema(4);
+  schema.attributes = {{"text", AttributeType::kString}};
+  OpenCatalog(schema);
+  const auto text_of = [](std::size_t i, std::size_t byte_count) {
+    std::string text = std::to_string(i);
+    text.resize(byte_count, '.');
+    return text;
+  };
+  constexpr std::int64_t kFewBytes = 4 << 20;
+  std::vector<Item> items = RandomItems(200, 4, 5);
+  std::vector<std::string> ids;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    items[i].attributes = {{0, text_of(i, 512 << 10)}};
+    ids.push_back(items[i].id);
+  }
+  Upsert(items);
+  EXPECT_GT(catalog_->memory_bytes(), 100 << 20);
+  Delete(ids);
+  catalog_->AwaitIndexes();
+  EXPECT_LT(catalog_->memory_bytes(), kFewBytes);
+  // Nor does one item that is replaced again and again leave more behind.
+  for (std::size_t i = 0; i < 1000; ++i) {
+    items[0].attributes = {{0, text_of(i, 64 << 10)}};
+    Upsert({items[0]});
+  }
+  catalog_->AwaitIndexes();
+  EXPECT_LT(catalog_->memory_bytes(), 2 * kFewBytes);
+  ASSERT_OK_AND_ASSIGN(const auto found, ItemsIn(*catalog_, {items[0].id}));
+  EXPECT_EQ(found[0], items[0]);
+}
+
 TEST_F(LiveCatalogMergeTest, AutoTrainsOnceTheCatalogIsLarge) {
   LiveCatalogOptions options;
   options.auto_ivf_min_count = 1000;
