@@ -406,7 +406,11 @@ void LiveCatalog::PublishDefaults(
   Publish(std::move(next));
   // What failed before may be what is changed here.
   merge_pause_ = {};
-  if (Plan(/*settled=*/true).needed()) ScheduleMerge(absl::ZeroDuration());
+  if (Plan(/*settled=*/true).needed()) {
+    ScheduleMerge(absl::ZeroDuration());
+  } else {
+    ScheduleMerges();
+  }
 }
 
 absl::Status LiveCatalog::SetEncoders(std::vector<FieldEncoder> encoders) {

@@ -448,8 +448,8 @@ class LiveCatalog {
   // takes what the other has. Null: none.
   std::shared_ptr<const Segment> merging_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const Segment> sealing_ ABSL_GUARDED_BY(mutex_);
-  // Why the last merge failed; OK if it did not. Tried again by itself. Written
-  // under mutex_, as save_status_ is.
+  // Why the last merge failed; OK if it did not, or if nothing is to be merged
+  // any more. Tried again by itself. Written under mutex_, as save_status_ is.
   Published<absl::Status> merge_status_{std::make_shared<const absl::Status>()};
   Published<absl::Status> seal_status_{std::make_shared<const absl::Status>()};
   bool retry_scheduled_ ABSL_GUARDED_BY(mutex_) = false;

@@ -85,6 +85,9 @@ void LiveCatalog::ScheduleMerges() {
     ScheduleMerge(absl::ZeroDuration());
   } else if (now.needed() || Plan(/*settled=*/true).needed()) {
     ScheduleMerge(options_.settle_time);
+  } else if (!merge_scheduled_ && !merge_status_.Load()->ok()) {
+    // What failed is not wanted any more.
+    Keep(absl::OkStatus(), merge_status_);
   }
 }
 

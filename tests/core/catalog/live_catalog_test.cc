@@ -783,5 +783,23 @@ TEST_F(MemoryLimitTest, AnIndexBuildWithoutRoomIsPutOffAndThenMade) {
   EXPECT_EQ(budget_->use().counted_bytes, catalog_->memory_bytes());
 }
 
+// Nobody has to write, nor to wait for memory.
+TEST_F(MemoryLimitTest, AnIndexBuildThatIsNotWantedAnyMoreHasNotFailed) {
+  constexpr std::int64_t kLimit = 64 << 20;
+  Open(kLimit, IndexKind::kIvf);
+  MemoryBudget::Account other = budget_->OpenAccount();
+  other.Set(kLimit - (4 << 20));
+  Upsert(RandomItems(5000, 64, 1));
+  catalog_->AwaitIndexes();
+  EXPECT_THAT(
+      catalog_->merge_status(),
+      StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("index build")));
+  std::vector<KeyFieldSchema> fields = schema_.key_fields;
+  fields[0].index_kind = IndexKind::kFlat;
+  SetDefaults(fields, {NamedModel()});
+  catalog_->AwaitIndexes();
+  EXPECT_OK(catalog_->merge_status());
+}
+
 }  // namespace
 }  // namespace attendant
