@@ -1,6 +1,7 @@
 #include "core/catalog/merge_plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <initializer_list>
 
 #include "core/catalog/snapshot_memory.h"
@@ -184,9 +185,11 @@ class Planner {
     }
     if (first == nullptr) return false;
     const auto trained = static_cast<double>(first->trained_key_count());
-    if (keys > (settled_ ? kSettledGrowth : kGrowth) * trained) return true;
-    if (settled_ && keys < kShrinkage * trained) return true;
-    return indexed_keys > 0 &&
+    if (std::abs(keys - trained) >= kMinMergeCount) {
+      if (keys > (settled_ ? kSettledGrowth : kGrowth) * trained) return true;
+      if (settled_ && keys < kShrinkage * trained) return true;
+    }
+    return indexed_keys >= kMinMergeCount &&
            distance_sum / indexed_keys > (settled_ ? kSettledDrift : kDrift) *
                                              first->trained_square_distance();
   }

@@ -11,7 +11,8 @@
 
 namespace attendant {
 
-// Fewer rows are not worth a merge of their own.
+// Fewer rows are not worth a merge of their own, nor are fewer keys that came
+// or went, or that drifted, worth new lists.
 inline constexpr std::int64_t kMinMergeCount = 1024;
 // Rows from which on a growing segment is sealed.
 inline constexpr std::int64_t kSealCount = 2048;
@@ -58,7 +59,7 @@ MergePlan PlanSeal(const Snapshot& snapshot, const RowTable* growing,
 // or models are wanted, where most rows are dead, where a field has several
 // times the keys that it was learned from, and where keys have drifted: their
 // mean square distance to their lists' means has grown by a fifth, or a half
-// while writes go on.
+// while writes go on. All fields do, which is not worth it for few keys of one.
 // Segments that were sealed while it learned go to the new lists at once: a
 // query would look for its lists in both trainings.
 //

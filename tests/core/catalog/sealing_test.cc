@@ -508,6 +508,63 @@ TEST_F(SealingTest, DriftedKeysAreLearnedAnew) {
   EXPECT_EQ(index->trained_key_count(), 8500);
 }
 
+class TwoFieldSealingTest : public SealingTest {
+ protected:
+  void SetUp() override {
+    CatalogSchema schema = OneFieldSchema(kDim);
+    schema.key_fields[0].index_kind = IndexKind::kIvf;
+    schema.key_fields.push_back(schema.key_fields[0]);
+    schema.key_fields[1].name = "rare";
+    LiveCatalogOptions options;
+    options.settle_time = absl::Hours(1);
+    OpenCatalog(schema, options);
+  }
+
+  // With keys in one field, and in the other none.
+  static std::vector<Item> OfField(std::size_t field, std::vector<Item> items) {
+    for (Item& item : items) {
+      item.keys.resize(2);
+      if (field == 1) item.keys[0].swap(item.keys[1]);
+    }
+    return items;
+  }
+  void WriteAndAwait(std::size_t field, const std::vector<Item>& items) {
+    Write(OfField(field, items));
+    catalog_->AwaitIndexes();
+  }
+  std::shared_ptr<const IvfTraining> Training() const {
+    return catalog_->snapshot()->TrainingOf(0, -1);
+  }
+};
+
+TEST_F(TwoFieldSealingTest, FewKeysOfAFieldTrainNoOther) {
+  WriteAndAwait(0, Items("a", 6000, 1));
+  WriteAndAwait(1, Items("b", 20, 2));
+  const auto training = Training();
+  // Less than a quarter of them, then several times as many.
+  for (int i = 0; i < 17; ++i) Delete({"b" + std::to_string(i)});
+  catalog_->AwaitIndexes();
+  EXPECT_EQ(Training(), training);
+  WriteAndAwait(1, Items("c", 100, 3));
+  EXPECT_EQ(Training(), training);
+  // So many are worth it.
+  WriteAndAwait(1, Items("d", 1200, 4));
+  EXPECT_NE(Training(), training);
+}
+
+TEST_F(TwoFieldSealingTest, FewKeysThatDriftTrainNoOtherField) {
+  Write(OfField(1, Items("b", 10, 2)));
+  WriteAndAwait(0, Items("a", 6000, 1));
+  const auto training = Training();
+  Write(OfField(1, Items("c", 4, 3, /*shift=*/30)));
+  // So many that all becomes one.
+  WriteAndAwait(0, Items("d", 1100, 4));
+  ASSERT_THAT(catalog_->snapshot()->segments, SizeIs(1));
+  // They are in lists of others, far from their means.
+  WriteAndAwait(0, Items("e", 1, 5));
+  EXPECT_EQ(Training(), training);
+}
+
 // Rows that were written beside it lie in the lists of before.
 TEST_F(SealingTest, WhatIsWrittenAfterATrainingGoesToItsLists) {
   Write(Items("a", 6000, 1));
