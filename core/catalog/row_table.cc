@@ -20,6 +20,7 @@ RowTable::RowTable(std::int64_t value_dim, std::int64_t capacity)
       value_dim_(value_dim),
       ids_(capacity),
       values_(capacity * value_dim),
+      touched_values_(values_.data()),
       has_value_(capacity),
       columns_(capacity),
       opaque_values_(capacity),
@@ -73,10 +74,11 @@ RowIndex RowTable::Append(absl::string_view id, std::span<const float> value,
   const std::uint64_t hash = HashOf(id);
   std::atomic<Slot>& slot = SlotOf(id, hash);
   ids_.Append(id);
-  // Pages of values are touched as rows are appended.
-  std::int64_t value_bytes = value_dim_ * std::int64_t{sizeof(float)};
+  std::int64_t value_bytes = 0;
   if (!value.empty()) {
-    std::copy(value.begin(), value.end(), values_.data() + row * value_dim_);
+    float* const to = values_.data() + row * value_dim_;
+    std::copy(value.begin(), value.end(), to);
+    value_bytes = touched_values_.Write(to, value.size_bytes());
     has_value_.Set(row, true);
     value_count_.fetch_add(1, std::memory_order_relaxed);
   }

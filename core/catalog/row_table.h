@@ -14,6 +14,7 @@
 #include "core/base/bitmap.h"
 #include "core/base/ids.h"
 #include "core/base/memory_parts.h"
+#include "core/base/touched_pages.h"
 #include "core/catalog/attribute_columns.h"
 #include "core/catalog/id_column.h"
 #include "core/catalog/sparse_array.h"
@@ -113,6 +114,7 @@ class RowTable final : public ValueSource {
   std::atomic<std::int64_t> all_value_bytes_ = 0;
   IdColumn ids_;
   AlignedBuffer<float> values_;  // [capacity, value_dim]
+  TouchedPages touched_values_;  // of them; the writer's
   SparseArray<bool> has_value_;
   AttributeColumns columns_;
   SparseArray<std::shared_ptr<const std::string>> opaque_values_;

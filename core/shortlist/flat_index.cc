@@ -59,6 +59,8 @@ FlatIndex::FlatIndex(std::int64_t dim, std::int64_t capacity,
                     (keys.size() - kSmallPageFloats) * sizeof(float));
   }
   writable_keys_ = keys.data();
+  touched_keys_ = TouchedPages(
+      keys.data(), keys.data() + std::min(keys.size(), kSmallPageFloats));
   keys_ = KeyFloats(std::move(keys));
 }
 
@@ -66,7 +68,12 @@ FlatIndex::~FlatIndex() = default;
 
 void FlatIndex::Append(std::span<const float> key) {
   const std::int64_t row = row_count_.load(std::memory_order_relaxed);
-  std::copy(key.begin(), key.end(), writable_keys_ + row * dim_);
+  if (!key.empty()) {
+    float* const to = writable_keys_ + row * dim_;
+    std::copy(key.begin(), key.end(), to);
+    key_bytes_.fetch_add(touched_keys_.Write(to, key.size_bytes()),
+                         std::memory_order_relaxed);
+  }
   inverse_norms_[static_cast<std::size_t>(row)] = InverseNorm(key);
   max_norm_.store(std::max(max_norm(), Norm(key)), std::memory_order_relaxed);
   row_count_.store(row + 1, std::memory_order_relaxed);
@@ -182,7 +189,12 @@ MemoryParts FlatIndex::memory() const {
                              static_cast<std::int64_t>(sizeof(float));
   MemoryParts parts = {
       .index = bytes + (lists_ == nullptr ? 0 : lists_->memory_bytes())};
-  (keys_.on_disk() ? parts.mapped : parts.keys) = bytes * dim_;
+  // A file has zeros in the place of keys that rows do not have.
+  if (keys_.on_disk()) {
+    parts.mapped = bytes * dim_;
+  } else {
+    parts.keys = key_bytes_.load(std::memory_order_relaxed);
+  }
   return parts;
 }
 

@@ -9,6 +9,7 @@
 
 #include "core/base/aligned_buffer.h"
 #include "core/base/scratch_files.h"
+#include "core/base/touched_pages.h"
 #include "core/shortlist/key_floats.h"
 #include "core/shortlist/key_index.h"
 
@@ -59,7 +60,8 @@ class FlatIndex : public KeyIndex {
   void ScanTogether(std::span<ScanTask> tasks) const override;
   const std::shared_ptr<const IvfTraining>& training() const override;
   std::int32_t ListOf(RowIndex row) const override;
-  // Keys are those of the rows appended so far. Any thread.
+  // Keys are those of the rows appended so far: in memory, rows without one
+  // take none where they leave whole pages alone. Any thread.
   MemoryParts memory() const override;
 
  private:
@@ -71,8 +73,10 @@ class FlatIndex : public KeyIndex {
   std::atomic<std::int64_t> row_count_ = 0;  // publishes nothing
   // Of the rows appended so far, which a reader may see before it sees them.
   std::atomic<double> max_norm_ = 0;
-  KeyFloats keys_;        // [capacity, dim]; in a file [rows, dim]
-  float* writable_keys_;  // the same in memory; null: they are in a file
+  KeyFloats keys_;             // [capacity, dim]; in a file [rows, dim]
+  float* writable_keys_;       // the same in memory; null: they are in a file
+  TouchedPages touched_keys_;  // of these; the writer's
+  std::atomic<std::int64_t> key_bytes_ = 0;
   // 1 / |key|; 0 for a zero key; NaN for a row without a key.
   AlignedBuffer<float> inverse_norms_;
   std::unique_ptr<GrowingLists> lists_;  // null: rows are in none

@@ -101,6 +101,21 @@ TEST(RowTableTest, KeepsValuesAndAttributes) {
   EXPECT_TRUE(rows.AttributesOf(1).empty());
 }
 
+TEST(RowTableTest, RowsWithoutAValueTakeNoMemoryForOne) {
+  constexpr std::int64_t kDim = 8192;
+  RowTable rows(kDim, 1000);
+  const std::int64_t empty = rows.memory().values;
+  rows.Append("a", {}, {});
+  EXPECT_EQ(rows.memory().values, empty);
+  const std::vector<float> value(kDim, 1);
+  rows.Append("b", value, {});
+  const std::int64_t one = rows.memory().values;
+  EXPECT_NEAR(one - empty, kDim * 4, 5000) << "a page and what rows have one";
+  for (int i = 0; i < 500; ++i) rows.Append(std::to_string(i), {}, {});
+  rows.Append("c", value, {});
+  EXPECT_NEAR(rows.memory().values - one, kDim * 4, 10000);
+}
+
 TEST(RowTableTest, HashOfAnIdIsTheSameInEveryProcess) {
   RowTable rows(0, 4);
   rows.Append("a", {}, {});

@@ -11,6 +11,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/config.h"
@@ -93,8 +94,7 @@ struct Case {
   bool has_values;
 };
 
-class SnapshotMemoryTest : public CatalogFixture,
-                           public ::testing::WithParamInterface<Case> {
+class WeighedFixture : public CatalogFixture {
  protected:
   void SetUp() override {
 #ifdef ATTENDANT_HAS_OWN_ALLOCATOR
@@ -102,23 +102,35 @@ class SnapshotMemoryTest : public CatalogFixture,
 #endif
   }
 
-  // Of a catalog with an index that is built.
-  void Open(const Case& of) {
+  void OpenForgetful(CatalogSchema schema) {
     CatalogRecord record;
     record.name = "shop";
     record.uid = "0123456789abcdef";
-    record.schema = SchemaOf(of.kind, of.has_values);
-    auto opened = LiveCatalog::Open(record, {NamedModel()},
+    record.schema = std::move(schema);
+    std::vector<NamedModel> models(record.schema.key_fields.size());
+    auto opened = LiveCatalog::Open(record, std::move(models),
                                     std::make_unique<ForgetfulStore>(disk_),
                                     &background_, {});
     ASSERT_OK(opened);
     catalog_ = *std::move(opened);
+  }
+  // What was merged goes when the work on it has ended.
+  void AwaitMerges() {
+    catalog_->AwaitIndexes();
+    background_.Remove(catalog_.get());
+  }
+};
+
+class SnapshotMemoryTest : public WeighedFixture,
+                           public ::testing::WithParamInterface<Case> {
+ protected:
+  // Of a catalog with an index that is built.
+  void Open(const Case& of) {
+    ASSERT_NO_FATAL_FAILURE(OpenForgetful(SchemaOf(of.kind, of.has_values)));
     for (std::int64_t i = 0; i < of.count; i += kBatch) {
       ASSERT_OK(catalog_->Upsert(ItemsFrom(i, of.has_values), ""));
     }
-    catalog_->AwaitIndexes();
-    // What was merged goes when the work on it has ended.
-    background_.Remove(catalog_.get());
+    AwaitMerges();
     ASSERT_EQ(catalog_->index_states()[0].active_kind, of.kind);
   }
 };
@@ -157,6 +169,58 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{IndexKind::kPq, 100000, false},
                       // Its graph takes long to build.
                       Case{IndexKind::kHnsw, 10000, false}));
+
+struct SparseCase {
+  std::int64_t dim;    // of a second key field
+  std::int64_t count;  // of items
+  std::int64_t step;   // one item in so many has a key there; 0: none
+};
+
+class SparseKeysTest : public WeighedFixture,
+                       public ::testing::WithParamInterface<SparseCase> {
+ protected:
+  void Open(const SparseCase& of) {
+    CatalogSchema schema = OneFieldSchema(8);
+    schema.key_fields.push_back({.name = "rare", .dim = of.dim});
+    for (KeyFieldSchema& field : schema.key_fields) {
+      field.index_kind = IndexKind::kFlat;
+    }
+    ASSERT_NO_FATAL_FAILURE(OpenForgetful(std::move(schema)));
+    for (std::int64_t first = 0; first < of.count; first += kBatch) {
+      std::vector<Item> items;
+      for (std::int64_t i = first; i < first + kBatch; ++i) {
+        items.push_back(
+            MakeItem("item" + std::to_string(i), std::vector<float>(8, 1)));
+        items.back().keys.emplace_back();
+        if (of.step == 0 || i % of.step != 0) continue;
+        items.back().keys[1].assign(of.dim, 1);
+      }
+      ASSERT_OK(catalog_->Upsert(std::move(items), ""));
+    }
+    AwaitMerges();
+  }
+};
+
+// Memory is taken by pages: those between keys are no more counted than taken,
+// and those that a key is in are whole. 16 MiB of them at most are small.
+TEST_P(SparseKeysTest, SumOfPartsIsWhatTheAllocatorGave) {
+  // What a process sets up once is no catalog's.
+  ASSERT_NO_FATAL_FAILURE(Open({GetParam().dim, kBatch, GetParam().step}));
+  catalog_ = nullptr;
+  const std::int64_t before = AnonymousBytes();
+  ASSERT_NO_FATAL_FAILURE(Open(GetParam()));
+  const std::int64_t taken = AnonymousBytes() - before;
+  const MemoryParts parts = catalog_->memory();
+  EXPECT_NEAR(static_cast<double>(parts.sum()), static_cast<double>(taken),
+              0.05 * static_cast<double>(taken))
+      << "keys " << parts.keys << ", index " << parts.index << ", values "
+      << parts.values << ", ids " << parts.ids;
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, SparseKeysTest,
+                         ::testing::Values(SparseCase{8192, 100000, 0},
+                                           SparseCase{1024, 4000, 3},
+                                           SparseCase{256, 4000, 2}));
 
 class SnapshotPartsTest : public CatalogFixture {};
 

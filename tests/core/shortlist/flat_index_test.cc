@@ -2,6 +2,7 @@
 
 #include <faiss/IndexFlat.h>
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cmath>
@@ -73,6 +74,20 @@ TEST_F(FlatPointsTest, KeysComeBack) {
   EXPECT_THAT(index_.Key(2), ElementsAre(3, 3));
   EXPECT_THAT(index_.Key(3), IsEmpty());
   EXPECT_EQ(index_.memory_bytes(), 5 * (2 * 4 + 4));
+}
+
+TEST(FlatIndexTest, RowsWithoutAKeyTakeNoMemoryForOne) {
+  constexpr std::int64_t kDim = 8192;
+  FlatIndex index(kDim, 400);
+  for (int i = 0; i < 100; ++i) index.Append({});
+  EXPECT_EQ(index.memory().keys, 0);
+  EXPECT_EQ(index.memory().index, 100 * 4);
+  const std::vector<float> key(kDim, 1);
+  index.Append(key);
+  for (int i = 0; i < 100; ++i) index.Append({});
+  index.Append(key);
+  // And what else is in their pages.
+  EXPECT_NEAR(index.memory().keys, 2 * kDim * 4, 3 * sysconf(_SC_PAGESIZE));
 }
 
 TEST_F(FlatPointsTest, RowsPastTheEndAreInvisible) {
