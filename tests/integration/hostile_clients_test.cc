@@ -375,7 +375,7 @@ TEST_F(HostileClientsTest, WhoSendsByteByByteIsWaitedFor) {
 // nobody may do.
 TEST_F(HostileClientsTest, ABombOfCompressedZerosIsNotUnpacked) {
   Start({});
-  constexpr std::int64_t kZeroBytes = (kSanitized ? 32 : 256) * kMiB;
+  constexpr std::int64_t kZeroBytes = (kSanitized ? 64 : 256) * kMiB;
   const std::string zeros(kZeroBytes, '\0');
   const grpc::Slice slice(zeros.data(), zeros.size(),
                           grpc::Slice::STATIC_SLICE);
