@@ -134,6 +134,12 @@ class FaultyCatalog {
     return status;
   }
 
+  // Has all built anew, until it is opened again.
+  absl::Status WantIndex(IndexKind kind) {
+    return catalog_->SetDefaults(SchemaOf(kind).key_fields, {NamedModel()},
+                                 [] { return absl::OkStatus(); });
+  }
+
   // What was acknowledged, and nothing that failed.
   void ExpectAcknowledged() {
     const auto snapshot = catalog_->snapshot();
@@ -803,9 +809,9 @@ bool FailTwoSaves(const FileFault& fault) {
   catalog.catalog().AwaitIndexes();
   const bool befell = catalog.files().befell();
   catalog.files().InjectNothing();
-  for (int i = 0; i < 60; ++i) EXPECT_OK(catalog.Write());
   catalog.files().Inject({FileFault::Kind::kFail, FileCall::kCreate, 1,
                           absl::StrCat("/MANIFEST", kTemporarySuffix)});
+  EXPECT_OK(catalog.WantIndex(IndexKind::kLsh));
   catalog.catalog().AwaitIndexes();
   EXPECT_TRUE(catalog.files().befell());
   EXPECT_FALSE(catalog.catalog().save_status().ok());
