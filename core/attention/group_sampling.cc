@@ -117,7 +117,7 @@ double LogOneMinusExp(double x) {
                             : std::log1p(-std::exp(x));
 }
 
-// At least one.
+// The `wanted` greatest of all, greatest first.
 std::vector<Perturbed> Greatest(std::span<const double> log_weights, double max,
                                 std::span<const double> exps,
                                 std::span<const std::uint64_t> noise_keys,

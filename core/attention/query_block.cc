@@ -139,6 +139,7 @@ absl::Status QueryBlock::Add(const KeyTile& tile) {
       for (std::int64_t i = 0; i < count; ++i) {
         float* sum = tile_sums_.data() + i * value_dim_;
         double* pooled = pooled_.data() + RowOf(head, first + i) * value_dim_;
+        // By 1: whether all are finite.
         if (kernels.Scale(sum, value_dim_, 1, sum)) {
           kernels.AddScaled(1, sum, value_dim_, pooled);
           continue;
