@@ -7,6 +7,9 @@
 
 namespace attendant {
 
+// Of keys and values.
+inline constexpr std::int64_t kMaxDimension = 8192;
+
 // `row_count` rows of `dim` floats, row r at data + r * dim, without padding.
 // The floats must outlive the view.
 struct MatrixView {

@@ -14,10 +14,10 @@
 #include "core/attention/score.h"
 #include "core/base/ids.h"
 #include "core/base/index_kind.h"
+#include "core/base/views.h"
 
 namespace attendant {
 
-inline constexpr std::int64_t kMaxDimension = 8192;
 inline constexpr int kMaxKeyFields = 16;
 inline constexpr int kMaxAttributes = 256;
 inline constexpr int kMaxNameBytes = 64;
