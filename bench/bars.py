@@ -4,6 +4,8 @@ rounds."""
 import dataclasses
 import statistics
 
+import compared
+
 # Of overload. What is refused costs some 0.1 ms each: answers that cost less than
 # this leave too little beside it.
 LEAST_COST_MS = 1
@@ -15,9 +17,10 @@ MOST_P99 = 3  # times that at 0.7 of the capacity
 MOST_P99_AFTER = 1.5  # the same, 2 s later; more than rounds differ
 
 # Of served.
-LEAST_OF_ECHO = .6  # with 64 callers
+LEAST_OF_ECHO = .6  # with 16 callers, and with 64
 LEAST_OF_ECHO_MANY = .45  # of 200,000 items, with 16 callers
 MOST_MORE_US = 60  # with one
+LEAST_SENT = 40_000  # requests a second, of the load tester on one core
 
 # Of mass-time: of the time of an exact scan of floats, one query on one core, by
 # the keys from which on it is wanted.
@@ -27,11 +30,31 @@ MOST_ERROR = .1  # the worst
 
 # Of live, with 1,000,000 items of 128.
 LEAST_INGEST = 50_000  # items a second
+LEAST_STORED = .99  # of the items that were due beside queries
 MOST_LIVE_P99 = 2  # times that at rest: while all is built anew, while written to
 MOST_AT_REST = 1.5  # bytes, of the keys' own
 MOST_WHILE_BUILT = 2.2  # of what is held at rest
 MOST_START_S = 5  # after a clean stop
 MOST_START_AFTER_KILL_S = 10
+
+
+# Of rivals: times the queries a second of FAISS's fastest at recalls of .95 and .99.
+LEAST_OF_FAISS = {("mixture-1m", "single"): 2, ("mixture-1m", "batch"): 2.5,
+                  ("mixture-200k", "single"): 1.6, ("mixture-200k", "batch"): 2,
+                  ("fashion", "single"): 2, ("fashion", "batch"): 1.8}
+LEAST_OF_HNSWLIB = 3  # at .99
+MOST_BUILD_OF_HNSWLIB = .2
+MOST_BUILD_S = {1_000_000: 30}  # by keys
+MOST_OF_KEYS = 1.35  # bytes held, of the fp32 keys'
+
+# Of exact, times FAISS Flat.
+LEAST_PROVEN = {"single": 4.5, "batch": 8}
+LEAST_EXACT = {"single": 1.2, "batch": 6}
+MOST_PROVEN_ERROR = .001  # in the log partition, 99th percentile
+MOST_PROVEN_MS = {60_000: .15}  # alone, by keys
+
+# Of cost.
+MOST_EXPONENT = .6
 
 
 @dataclasses.dataclass
@@ -45,11 +68,14 @@ class Bar:
     def held(self):
         return self.least <= self.got <= self.most
 
-    def __str__(self):
+    @property
+    def text(self):
         want = (f"at least {self.least:g}" if self.least != float("-inf")
                 else f"at most {self.most:g}")
-        return (f"{'held' if self.held else 'MISSED'}: {self.what}: got "
-                f"{self.got:.3g}, want {want}")
+        return f"{self.what}: got {self.got:.3g}, want {want}"
+
+    def __str__(self):
+        return f"{'held' if self.held else 'MISSED'}: {self.text}"
 
 
 def growth(round_):
@@ -95,10 +121,12 @@ def of_overload(result):
 
 def of_served(result):
     for index in result["indexes"]:
-        yield Bar(f"{index}, 64 callers, share of the echo's rate",
-                  statistics.median(
-                      a[index]["per_second"] / a["echo"]["per_second"]
-                      for a in result["rounds"]["64"]), least=LEAST_OF_ECHO)
+        for callers in ("16", "64"):
+            yield Bar(f"{index}, {callers} callers, share of the echo's rate",
+                      statistics.median(
+                          a[index]["per_second"] / a["echo"]["per_second"]
+                          for a in result["rounds"][callers]),
+                      least=LEAST_OF_ECHO)
         yield Bar(f"{index}, one caller, us more than the echo",
                   statistics.median(
                       a[index]["p50_us"] - a["echo"]["p50_us"]
@@ -110,6 +138,12 @@ def of_served(result):
                                 / a["echo"]["per_second"]
                                 for a in many["rounds"]),
               least=LEAST_OF_ECHO_MANY)
+    # On one core alone there is none to send from.
+    if "generator" in result:
+        yield Bar("requests a second that the load tester sends",
+                  statistics.median(a["per_second"]
+                                    for a in result["generator"]),
+                  least=LEAST_SENT)
 
 
 def shares_of_scan(cell, kind):
@@ -141,9 +175,15 @@ def of_live(result):
                   statistics.median(a[name]["p99_ms"] / a["rest"]["p99_ms"]
                                     for a in rounds), most=MOST_LIVE_P99)
     # What is refused or fails has no latency.
-    yield Bar("queries beside builds without an answer",
-              sum(a["build"]["sent"] - a["build"]["answered"] for a in rounds),
-              most=0)
+    for name in ("build", "write"):
+        yield Bar(f"queries beside {name}s without an answer",
+                  sum(a[name]["sent"] - a[name]["answered"] for a in rounds),
+                  most=0)
+    # Items that wait leave the queries alone.
+    yield Bar("items stored beside queries, of those due",
+              statistics.median(a["write"]["writes"]["stored"]
+                                / a["write"]["writes"]["due"] for a in rounds),
+              least=LEAST_STORED)
     resident = result["memory"]["resident_bytes"]
     yield Bar("memory at rest to the keys",
               resident / (result["items"] * result["dimension"] * 4),
@@ -159,6 +199,53 @@ def of_live(result):
               most=MOST_START_AFTER_KILL_S)
     yield Bar("items acknowledged and not there after kill -9",
               max(0, killed["least_items"] - killed["items"]), most=0)
+
+
+def of_rivals(results):
+    for name, result in results["sets"].items():
+        for recall, kind, rival, _, _, found in compared.comparison_rows(result):
+            least = (LEAST_OF_FAISS.get((name, kind)) if rival == "faiss"
+                     else LEAST_OF_HNSWLIB if recall == .99 else None)
+            if least is not None:
+                yield Bar(f"{name} at {recall:g}, {kind}, times {rival}",
+                          statistics.median(found), least=least)
+        seconds, theirs = (compared.build_seconds(result["cells"], engine)
+                           for engine in ("attendant", "hnswlib"))
+        ours = compared.measured(result["cells"], "attendant")[0]
+        if theirs is not None:
+            yield Bar(f"{name}, build, of hnswlib's time", seconds / theirs,
+                      most=MOST_BUILD_OF_HNSWLIB)
+        if ours["keys"] in MOST_BUILD_S:
+            yield Bar(f"{name}, build, s", seconds,
+                      most=MOST_BUILD_S[ours["keys"]])
+        yield Bar(f"{name}, bytes held, of the keys'",
+                  compared.bytes_per_item(ours) / (4 * ours["dim"]),
+                  most=MOST_OF_KEYS)
+        yield Bar(f"{name}, cells that an engine could not build",
+                  sum("error" in cell for cell in result["cells"]), most=0)
+
+
+def of_exact(results):
+    for name, result in results["sets"].items():
+        for kind, ours, _, found in compared.exact_rows(result):
+            index, way = ours["configuration"].split()
+            least = (LEAST_PROVEN if way == "proven" else LEAST_EXACT)[kind]
+            yield Bar(f"{name}, {index} {way}, {kind}, times FAISS Flat",
+                      statistics.median(found), least=least)
+            if way == "proven" and kind == "single":
+                yield Bar(f"{name}, {index} proven, log partition off by",
+                          ours["mass_error_99"], most=MOST_PROVEN_ERROR)
+                if ours["keys"] in MOST_PROVEN_MS:
+                    yield Bar(f"{name}, {index} proven, ms",
+                              statistics.median(a["p50_ms"]
+                                                for a in ours["single"]),
+                              most=MOST_PROVEN_MS[ours["keys"]])
+
+
+def of_cost(results):
+    for (recall, kind), points in compared.cost_points(results).items():
+        yield Bar(f"exponent at {recall:g}, {kind}",
+                  compared.fitted_exponent(points), most=MOST_EXPONENT)
 
 
 def all_held(bars):

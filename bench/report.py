@@ -7,11 +7,12 @@ bench/plots from what bench/*.py and bench/mass kept in bench/results.
 
 import argparse
 import json
-import math
 import statistics
 import sys
 
 import bars
+from compared import (bytes_per_item, build_seconds, comparison_rows,
+                      cost_points, exact_rows, fitted_exponent, measured, rates)
 from engine_process import ROOT
 import mass_tables
 import plots
@@ -28,9 +29,6 @@ SET_TITLES = {
 }
 ENGINE_TITLES = {"attendant": "Attendant", "faiss": "FAISS",
                  "hnswlib": "hnswlib"}
-# What rivals are compared with, tuned by the recall that it is asked for; until
-# 2026-11-25 by lists.
-OURS = ("ivf tuned", "ivf")
 MODE_TITLES = {
     "attendant ivf": "Attendant IVF",
     "attendant ivf tuned": "Attendant IVF",
@@ -46,10 +44,6 @@ def title_of(cell):
     name = f"{cell['engine']} {cell['configuration']}"
     return MODE_TITLES.get(
         name, f"{ENGINE_TITLES[cell['engine']]} {cell['configuration']}")
-
-
-def rates(cell, kind, metric):
-    return [sample[metric] for sample in cell[kind]]
 
 
 def short(number):
@@ -72,30 +66,9 @@ def table(header, rows):
     return "\n".join(lines)
 
 
-def ratios(ours, theirs, kind, metric):
-    """Of each round, sorted."""
-    return sorted(a / b for a, b in zip(rates(ours, kind, metric),
-                                        rates(theirs, kind, metric)))
-
-
-def fastest(cells, kind, metric):
-    return max(cells, key=lambda cell: statistics.median(
-        rates(cell, kind, metric)), default=None)
-
-
 def ratio_text(values):
     return (f"{statistics.median(values):.2f} "
             f"({values[0]:.2f} to {values[-1]:.2f})")
-
-
-def measured(cells, engine, recall=None):
-    return [cell for cell in cells
-            if cell["engine"] == engine and cell["single"]
-            and (recall is None or cell["wanted_recall"] == recall)]
-
-
-def bytes_per_item(cell):
-    return cell["resident_bytes"] / cell["keys"]
 
 
 def conditions(result):
@@ -105,7 +78,32 @@ def conditions(result):
     if result["metric"] != "queries_per_second":
         text += ("; the machine had other work, so rates are of processor "
                  "time")
+    # Since 2026-11-28.
+    for version in result.get("versions", {}).values():
+        text += f"; {version}"
     return text
+
+
+def all_conditions(results):
+    """A line; of sets that were measured at different times, one each."""
+    lines = {}
+    for name, result in results["sets"].items():
+        lines.setdefault(conditions(result), []).append(
+            SET_TITLES.get(name, name))
+    if len(lines) == 1:
+        return f"{next(iter(lines))}."
+    return "\n\n".join(f"{'; '.join(names)}: {line}."
+                       for line, names in lines.items())
+
+
+def missed_text(of_bars):
+    """What bench/bars.py wants and was not reached."""
+    of_bars = list(of_bars)
+    missed = [bar for bar in of_bars if not bar.held]
+    if not missed:
+        return f"All {len(of_bars)} bars are held."
+    return (f"Wanted and not reached, {len(missed)} of {len(of_bars)} bars:\n\n"
+            + "\n".join(f"- {bar.text}" for bar in missed))
 
 
 def recall_text(cell):
@@ -120,20 +118,10 @@ def recall_text(cell):
     return f"{cell['recall']:.3f} ({effort})"
 
 
-def comparison_rows(result):
-    """(cell, recall, kind, ours, theirs, ratios) of one set."""
-    metric = result["metric"]
-    recalls = sorted({cell["wanted_recall"] for cell in result["cells"]})
-    for recall in recalls:
-        ours = [cell for cell in measured(result["cells"], "attendant", recall)
-                if cell["configuration"] in OURS]
-        for kind in ("single", "batch"):
-            for rival in ("faiss", "hnswlib"):
-                theirs = fastest(measured(result["cells"], rival, recall),
-                                 kind, metric)
-                if ours and theirs:
-                    yield (recall, kind, rival, ours[0], theirs,
-                           ratios(ours[0], theirs, kind, metric))
+def batch_recall_text(cell):
+    """Since 2026-11-28."""
+    return (f", recall {cell['batch_recall']:.3f}" if "batch_recall" in cell
+            else "")
 
 
 def ratio_rows(results):
@@ -154,13 +142,13 @@ def build_rows(results):
     """Seconds of ours and of each rival's least, and resident bytes."""
     for name, result in results["sets"].items():
         row = [SET_TITLES.get(name, name)]
-        ours = next(c for c in result["cells"] if c["engine"] == "attendant")
-        row.append(f"{ours['build_seconds']:.1f}")
+        ours = measured(result["cells"], "attendant")[0]
+        seconds = ours["build_seconds"]
+        row.append(f"{seconds:.1f}")
         for rival in ("faiss", "hnswlib"):
-            theirs = min((c["build_seconds"] for c in result["cells"]
-                          if c["engine"] == rival), default=None)
+            theirs = build_seconds(result["cells"], rival)
             row.append("" if theirs is None else
-                       f"{theirs:.1f} ({ours['build_seconds'] / theirs:.2f})")
+                       f"{theirs:.1f} ({seconds / theirs:.2f})")
         row.append(f"{bytes_per_item(ours):.0f} "
                    f"({bytes_per_item(ours) / 4 / ours['dim']:.2f})")
         yield row
@@ -177,6 +165,7 @@ def rivals_text(results):
     parts.append(table(["keys", "recall@100", "", "against FAISS",
                         "against hnswlib", "FAISS's fastest"],
                        ratio_rows(results)))
+    parts.append(missed_text(bars.of_rivals(results)))
     parts.append("![ratios](plots/ratios.svg)")
     parts.append("Builds on two cores; in brackets, the share of theirs that "
                  "ours takes, and our bytes an item beside those of its fp32 "
@@ -190,14 +179,15 @@ def rivals_text(results):
         for cell in result["cells"]:
             if not cell["single"]:
                 rows.append([title_of(cell), f"{cell['wanted_recall']:g}",
-                             f"never: {cell['unreachable']:.3f}",
+                             f"not built: {cell['error']}" if "error" in cell
+                             else f"never: {cell['unreachable']:.3f}",
                              "", "", "", "", "", ""])
                 continue
             rows.append([
                 title_of(cell), f"{cell['wanted_recall']:g}",
                 recall_text(cell),
                 rate_text(cell, "single", metric),
-                rate_text(cell, "batch", metric),
+                rate_text(cell, "batch", metric) + batch_recall_text(cell),
                 f"{cell['mass_error_median']:.2g} / "
                 f"{cell['mass_error_95']:.2g}",
                 (f"{100 * cell['mass_covered']:.1f} %"
@@ -219,44 +209,20 @@ def exact_text(results):
     rows = []
     for name, result in results["sets"].items():
         metric = result["metric"]
-        for kind in ("single", "batch"):
-            theirs = fastest(measured(result["cells"], "faiss"), kind, metric)
-            for ours in measured(result["cells"], "attendant"):
-                rows.append([
-                    SET_TITLES.get(name, name), KIND_TITLES[kind],
-                    title_of(ours), f"{ours['recall']:.4f}",
-                    f"{ours['mass_error_99']:.1g}",
-                    rate_text(ours, kind, metric),
-                    short(statistics.median(rates(theirs, kind, metric))),
-                    ratio_text(ratios(ours, theirs, kind, metric))])
-    result = next(iter(results["sets"].values()))
+        for kind, ours, theirs, found in exact_rows(result):
+            rows.append([
+                SET_TITLES.get(name, name), KIND_TITLES[kind],
+                title_of(ours), f"{ours['recall']:.4f}",
+                f"{ours['mass_error_99']:.1g}",
+                rate_text(ours, kind, metric),
+                short(statistics.median(rates(theirs, kind, metric))),
+                ratio_text(found)])
     return "\n\n".join([
-        conditions(result) + ".",
+        all_conditions(results),
         table(["keys", "", "answer", "recall@100",
                "log partition off by, 99th", "queries/s", "FAISS Flat",
-               "ratio"], rows)])
-
-
-def fitted_exponent(points):
-    """Slope of the straight line through logarithms, by least squares."""
-    x = [math.log(n) for n, _ in points]
-    y = [math.log(t) for _, t in points]
-    mean_x, mean_y = statistics.mean(x), statistics.mean(y)
-    return (sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y)) /
-            sum((a - mean_x) ** 2 for a in x))
-
-
-def cost_points(results):
-    """{(recall, kind): [(keys, microseconds a query)]}, by keys."""
-    points = {}
-    for result in results["sets"].values():
-        for cell in measured(result["cells"], "attendant"):
-            for kind in ("single", "batch"):
-                rate = statistics.median(
-                    rates(cell, kind, result["metric"]))
-                points.setdefault((cell["wanted_recall"], kind), []).append(
-                    (cell["keys"], 1e6 / rate))
-    return {key: sorted(value) for key, value in points.items()}
+               "ratio"], rows),
+        missed_text(bars.of_exact(results))])
 
 
 def cost_text(results):
@@ -274,15 +240,14 @@ def cost_text(results):
                            f"{bytes_per_item(cell):.0f}",
                            f"{bytes_per_item(cell) / 4 / cell['dim']:.2f}"])
     fits = [f"{fitted_exponent(p):.2f} at {recall:g}, {KIND_TITLES[kind]}"
-            for (recall, kind), p in cost_points(results).items()
-            if len(p) > 1]
-    result = next(iter(results["sets"].values()))
+            for (recall, kind), p in cost_points(results).items()]
     return "\n\n".join([
-        conditions(result) + ".",
+        all_conditions(results),
         table(["keys", "asked", "recall@100 (lists)", "us a query, single",
                "us a query, batches", "build s", "bytes an item",
                "of fp32 keys"], rows),
         "Fitted exponents: " + "; ".join(fits) + ".",
+        missed_text(bars.of_cost(results)),
         "![cost](plots/cost.svg)"])
 
 
@@ -312,6 +277,8 @@ def live_text(result):
     rounds, ingest = result["rounds"], result["ingest"]
     items, keys = result["items"], result["items"] * result["dimension"] * 4
     rate = rounds[0]["rest"]["rate"]
+    stored = statistics.median(a["write"]["writes"]["storedPerSecond"]
+                               for a in rounds)
     peak = max(a["build"]["peak_bytes"] for a in rounds)
     resident = result["memory"]["resident_bytes"]
     parts = result["memory"]["parts"]
@@ -329,7 +296,7 @@ def live_text(result):
                 if "replayed" in killed else
                 "Nothing was written before the kill, and queries did not last "
                 "until a build's end.")
-    return "\n".join([
+    lines = [
         f"{items:,} items of {result['dimension']} dimensions, "
         f"{result['cores']} cores of {result['processor']}, the generator on "
         f"the same{date}.", "",
@@ -351,9 +318,19 @@ def live_text(result):
                "p99 in the server, ms", "sent late, p99, ms", "answered"],
               [live_row("at rest", rounds, "rest"),
                live_row("while all is built anew", rounds, "build"),
-               live_row("while "
-                        f"{short(rounds[0]['write']['writes']['storedPerSecond'])}"
-                        " items a second are written", rounds, "write")])])
+               live_row(f"while {short(stored)} items a second are written",
+                        rounds, "write")])]
+    if "verify" in result:
+        lines += ["", verify_text(result["verify"]) + "."]
+    if "replayed" in killed:
+        lines += ["", missed_text(bars.of_live(result))]
+    return "\n".join(lines)
+
+
+def verify_text(verify):
+    """What attendant-load says of answers that it checked."""
+    return (f"recall of the ten, of {verify['count']:,} queries, "
+            f"{verify['recall']:.3f} (at least {verify['lowestRecall']:g})")
 
 
 def spread(values, form):
@@ -386,7 +363,8 @@ def mass_time_text(result):
                "log partition off by, 95th / worst",
                "its 95 % interval holds"],
               [row for name, found in result["sets"].items()
-               for row in mass_time_rows(name, found)])])
+               for row in mass_time_rows(name, found)]),
+        missed_text(bars.of_mass_time(result))])
 
 
 SERVED_TITLES = {"ivf": "IVF", "auto": "AUTO"}
@@ -437,21 +415,33 @@ def served_text(result):
         f"{result['indexes']['auto']['activeKind'].removeprefix('INDEX_KIND_')} "
         f"here.",
         table(["index", "callers"] + ECHO_COLUMNS, rows)]
+    # Since 2026-11-28.
+    if "verify" in result:
+        parts.append("; ".join(
+            f"{SERVED_TITLES[name]}: {verify_text(verify)}"
+            for name, verify in result["verify"].items()) + ".")
+    else:
+        parts.append("The echo's replies had no pooled value here, which "
+                     "attendantd's have.")
     if "generator" in result:
         rates = [a["per_second"] for a in result["generator"]]
         parts.append("The load tester on one core, against a server on the "
                      "other that does nothing, 64 callers: "
                      f"{spread(rates, short)} requests a second.")
-    # Since 2026-11-28.
     if "many" in result:
         many = result["many"]
+        shortlist = many.get("shortlist")
         parts.append(f"{many['items']:,} items of {many['dimension']} dimensions, "
                      f"ten results with a recall of {many['recall']:.3f} "
-                     f"({many['asked']:.2f} was asked for), servers and callers "
-                     "in one process:")
+                     f"({many['asked']:.2f} was asked for), "
+                     + (f"of a shortlist of {shortlist} with its pooled value"
+                        if shortlist else
+                        "which are the shortlist, without a pooled value")
+                     + ", servers and callers in one process:")
         parts.append(table(["callers"] + ECHO_COLUMNS,
                            [[str(many["callers"])]
                             + beside_echo(many["rounds"], "attend")]))
+        parts.append(missed_text(bars.of_served(result)))
     return "\n\n".join(parts)
 
 
@@ -500,7 +490,8 @@ def overload_text(result):
                "p99, times that at 0.7", "p99 2 s later, times that",
                *(["p99 of refusals, ms", "sent late, p99, ms"]
                  if knows_refusals else []),
-               "memory, times that at 0.7", "longest probe, ms"], rows)])
+               "memory, times that at 0.7", "longest probe, ms"], rows)]
+        + ([missed_text(bars.of_overload(result))] if knows_refusals else []))
 
 
 SECTIONS = {"served": served_text, "overload": overload_text,

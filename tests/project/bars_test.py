@@ -28,14 +28,16 @@ def overload(*goodputs, times=3, cost_ms=1, p99_after_ms=15, after_mib=110,
         for goodput in goodputs]}}
 
 
-def served(rate, more_us, rate_many=45):
+def served(rate, more_us, rate_many=45, sent=40_000, rate_of_16=60):
     """As bench/served.py has it, a round."""
     echo = {"per_second": 100, "p50_us": 100}
-    return {"indexes": {"ivf": {}},
+    return {"indexes": {"ivf": {}}, "generator": [{"per_second": sent}],
             "rounds": {
                 callers: [{"echo": echo,
-                           "ivf": {"per_second": rate, "p50_us": 100 + more_us}}]
-                for callers in ("1", "64")},
+                           "ivf": {"per_second": of_echo,
+                                   "p50_us": 100 + more_us}}]
+                for callers, of_echo in (("1", 1), ("16", rate_of_16),
+                                         ("64", rate))},
             "many": {"items": 200_000, "callers": 16, "rounds": [
                 {"echo": echo, "attend": {"per_second": rate_many}}]}}
 
@@ -51,6 +53,7 @@ def mass_time(*shares, keys=100_000, error_95=.02, worst=.1):
 def live(**other):
     """As bench/live.py has it, a round; other: what is just beyond a bar."""
     made = {"build_p99_ms": 20, "write_p99_ms": 20, "answered": 100,
+            "answered_beside_writes": 100, "stored": 990,
             "resident_bytes": 768_000_000, "peak_bytes": 1_689_600_000,
             "items_per_second": 50_000, "stop_s": 5, "kill_s": 10,
             "items": 1_000_050, **other}
@@ -66,7 +69,51 @@ def live(**other):
                     "build": {"p99_ms": made["build_p99_ms"], "sent": 100,
                               "answered": made["answered"],
                               "peak_bytes": made["peak_bytes"]},
-                    "write": {"p99_ms": made["write_p99_ms"]}}]}
+                    "write": {"p99_ms": made["write_p99_ms"], "sent": 100,
+                              "answered": made["answered_beside_writes"],
+                              "writes": {"due": 1000,
+                                         "stored": made["stored"]}}}]}
+
+
+def cell(engine, configuration, single, batch=None, recall=.99, **other):
+    """As bench/compare.py has it, a round for each rate."""
+    return {"engine": engine, "configuration": configuration, "keys": 60_000,
+            "dim": 100, "resident_bytes": 60_000 * 540, "build_seconds": 1,
+            "wanted_recall": recall, "mass_error_99": .001,
+            "single": [{"queries_per_second": rate, "p50_ms": .15}
+                       for rate in single],
+            "batch": [{"queries_per_second": rate}
+                      for rate in batch or single], **other}
+
+
+def sets(name, *cells):
+    return {"sets": {name: {"metric": "queries_per_second",
+                            "cells": list(cells)}}}
+
+
+def rivals(faiss=1, hnswlib=1, seconds=5, recall=.99, **other):
+    """Of Fashion-MNIST, beside 3 and 2.7 queries a second of ours."""
+    return sets("fashion",
+                cell("attendant", "ivf tuned", [3], [2.7], recall, **other),
+                cell("faiss", "slow", [.1], recall=recall),
+                cell("faiss", "Flat", [faiss], recall=recall),
+                cell("hnswlib", "M16", [hnswlib], [.9 * hnswlib],
+                     recall, build_seconds=seconds))
+
+
+def exact(proven=4.5, exact_=1.2, **other):
+    return sets("fashion",
+                cell("attendant", "ivf proven", [proven], [8], 0, **other),
+                cell("attendant", "flat exact", [exact_], [6], 0),
+                cell("faiss", "Flat", [1], recall=0))
+
+
+def cost(*points):
+    """Points: keys, and microseconds of a query."""
+    return {"sets": {str(keys): {
+        "metric": "queries_per_second",
+        "cells": [cell("attendant", "ivf tuned", [1e6 / us], keys=keys)]}
+        for keys, us in points}}
 
 
 def missed(found):
@@ -104,6 +151,9 @@ class BarsTest(unittest.TestCase):
         self.assertEqual(len(missed(bars.of_served(served(59, 60)))), 1)
         self.assertEqual(len(missed(bars.of_served(served(60, 61)))), 1)
         self.assertEqual(len(missed(bars.of_served(served(60, 60, 44)))), 1)
+        for other in ({"sent": 39_999}, {"rate_of_16": 59}):
+            lines = missed(bars.of_served(served(60, 60, **other)))
+            self.assertEqual(len(lines), 1, lines)
 
     def test_more_keys_have_less_of_the_time(self):
         for keys, share, count in ((99_999, 9, 0), (100_000, .25, 0),
@@ -129,11 +179,47 @@ class BarsTest(unittest.TestCase):
     def test_a_live_catalog_misses_each_bar_alone(self):
         self.assertEqual(missed(bars.of_live(live())), [])
         for other in ({"build_p99_ms": 21}, {"write_p99_ms": 21},
-                      {"answered": 99}, {"peak_bytes": 1_690_000_000},
+                      {"answered": 99}, {"answered_beside_writes": 99},
+                      {"stored": 989}, {"peak_bytes": 1_690_000_000},
                       {"resident_bytes": 769_000_000},
                       {"items_per_second": 49_999}, {"stop_s": 5.1},
                       {"kill_s": 10.1}, {"items": 1_000_049}):
             self.assertEqual(len(missed(bars.of_live(live(**other)))), 1, other)
+
+    def test_the_fastest_of_a_rival_is_what_ours_is_held_to(self):
+        self.assertEqual(missed(bars.of_rivals(rivals())), [])
+        for other in ({"hnswlib": 1.1}, {"seconds": 4.9},
+                      {"resident_bytes": 60_000 * 541}):
+            lines = missed(bars.of_rivals(rivals(**other)))
+            self.assertEqual(len(lines), 2 if "hnswlib" in other else 1, lines)
+        # Alone it is twice, and in batches 1.8 times.
+        self.assertEqual(missed(bars.of_rivals(rivals(faiss=1.5))), [])
+        self.assertEqual(len(missed(bars.of_rivals(rivals(faiss=1.51)))), 2)
+        # hnswlib is a rival of .99 alone.
+        self.assertEqual(missed(bars.of_rivals(rivals(hnswlib=2, recall=.95))),
+                         [])
+
+    def test_a_rival_that_was_not_built_is_missed(self):
+        found = rivals()
+        found["sets"]["fashion"]["cells"].append(
+            {"engine": "faiss", "configuration": "IVF0", "wanted_recall": .99,
+             "error": "no", "single": [], "batch": []})
+        self.assertEqual(len(missed(bars.of_rivals(found))), 1)
+
+    def test_exact_answers_are_held_to_a_flat_scan(self):
+        self.assertEqual(missed(bars.of_exact(exact())), [])
+        for other in ({"proven": 4.4}, {"exact_": 1.1},
+                      {"mass_error_99": .0011}):
+            self.assertEqual(len(missed(bars.of_exact(exact(**other)))), 1,
+                             other)
+        slow = exact()
+        slow["sets"]["fashion"]["cells"][0]["single"][0]["p50_ms"] = .16
+        self.assertEqual(len(missed(bars.of_exact(slow))), 1)
+
+    def test_cost_grows_by_less_than_a_power(self):
+        self.assertEqual(missed(bars.of_cost(cost((10, 1), (1000, 15)))), [])
+        self.assertEqual(
+            len(missed(bars.of_cost(cost((10, 1), (1000, 16))))), 2)
 
     def test_cheap_queries_have_no_bar_of_answers(self):
         self.assertEqual(missed(bars.of_overload(overload(.1, cost_ms=.9))), [])
@@ -143,7 +229,7 @@ class BarsTest(unittest.TestCase):
             self.assertTrue(bars.all_held(bars.of_served(served(60, 60))))
             self.assertFalse(bars.all_held(bars.of_served(served(60, 61))))
         self.assertEqual(said.getvalue().count("MISSED"), 1)
-        self.assertEqual(said.getvalue().count("held"), 5)
+        self.assertEqual(said.getvalue().count("held"), 9)
 
 
 if __name__ == "__main__":
