@@ -209,14 +209,13 @@ def of_rivals(results):
             if least is not None:
                 yield Bar(f"{name} at {recall:g}, {kind}, times {rival}",
                           statistics.median(found), least=least)
-        seconds, theirs = (compared.build_seconds(result["cells"], engine)
-                           for engine in ("attendant", "hnswlib"))
-        ours = compared.measured(result["cells"], "attendant")[0]
-        if theirs is not None:
-            yield Bar(f"{name}, build, of hnswlib's time", seconds / theirs,
+        share = compared.build_share(name, result, "hnswlib")
+        if share is not None:
+            yield Bar(f"{name}, build, of hnswlib's time", share,
                       most=MOST_BUILD_OF_HNSWLIB)
+        ours = compared.measured(result["cells"], "attendant")[0]
         if ours["keys"] in MOST_BUILD_S:
-            yield Bar(f"{name}, build, s", seconds,
+            yield Bar(f"{name}, build, s", ours["build_seconds"],
                       most=MOST_BUILD_S[ours["keys"]])
         yield Bar(f"{name}, bytes held, of the keys'",
                   compared.bytes_per_item(ours) / (4 * ours["dim"]),

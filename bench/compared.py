@@ -6,6 +6,9 @@ import statistics
 # What rivals are compared with, tuned by the recall that it is asked for; until
 # 2026-11-25 by lists.
 OURS = ("ivf tuned", "ivf")
+# When rivals were built on a machine that had other work: their seconds are no
+# measure of ours.
+BUSY_BUILDS = [("mixture-1m", "2026-11-20")]
 
 
 def rates(cell, kind, metric):
@@ -59,11 +62,20 @@ def exact_rows(result):
                 yield kind, ours, theirs, ratios(ours, theirs, kind, metric)
 
 
-def build_seconds(cells, engine):
+def build_seconds(result, engine):
     """The least of an engine's; None: it built nothing."""
-    return min((cell["build_seconds"] for cell in cells
+    return min((cell["build_seconds"] for cell in result["cells"]
                 if cell["engine"] == engine and "build_seconds" in cell),
                default=None)
+
+
+def build_share(name, result, rival):
+    """Of a rival's seconds, what ours took; None: there is nothing to say."""
+    ours, theirs = (build_seconds(result, engine)
+                    for engine in ("attendant", rival))
+    if theirs is None or (name, result["date"]) in BUSY_BUILDS:
+        return None
+    return ours / theirs
 
 
 def cost_points(results):

@@ -11,8 +11,9 @@ import statistics
 import sys
 
 import bars
-from compared import (bytes_per_item, build_seconds, comparison_rows,
-                      cost_points, exact_rows, fitted_exponent, measured, rates)
+from compared import (build_seconds, build_share, bytes_per_item,
+                      comparison_rows, cost_points, exact_rows, fitted_exponent,
+                      measured, rates)
 from engine_process import ROOT
 import mass_tables
 import plots
@@ -143,12 +144,13 @@ def build_rows(results):
     for name, result in results["sets"].items():
         row = [SET_TITLES.get(name, name)]
         ours = measured(result["cells"], "attendant")[0]
-        seconds = ours["build_seconds"]
-        row.append(f"{seconds:.1f}")
+        row.append(f"{ours['build_seconds']:.1f}")
         for rival in ("faiss", "hnswlib"):
-            theirs = build_seconds(result["cells"], rival)
-            row.append("" if theirs is None else
-                       f"{theirs:.1f} ({seconds / theirs:.2f})")
+            theirs = build_seconds(result, rival)
+            share = build_share(name, result, rival)
+            row.append("" if theirs is None else f"{theirs:.1f} "
+                       + ("on a busy machine" if share is None
+                          else f"({share:.2f})"))
         row.append(f"{bytes_per_item(ours):.0f} "
                    f"({bytes_per_item(ours) / 4 / ours['dim']:.2f})")
         yield row

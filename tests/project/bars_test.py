@@ -88,7 +88,7 @@ def cell(engine, configuration, single, batch=None, recall=.99, **other):
 
 def sets(name, *cells):
     return {"sets": {name: {"metric": "queries_per_second",
-                            "cells": list(cells)}}}
+                            "date": "2026-11-28", "cells": list(cells)}}}
 
 
 def rivals(faiss=1, hnswlib=1, seconds=5, recall=.99, **other):
