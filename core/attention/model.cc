@@ -225,7 +225,17 @@ absl::Status ValidateModelFits(const AttentionModel& model,
         field, absl::StrCat("a model of values of ", model.value_dim()),
         absl::StrCat(pooled_dim, ", the dimension of what is pooled"));
   }
-  return absl::OkStatus();
+  // What indexes hold of a key: W_K k of a head, U k, or k.
+  std::int64_t projected_dim = key_dim;
+  if (const auto* heads = model.multi_head()) {
+    projected_dim = heads->head_key_dim();
+  } else if (const auto* network = model.additive()) {
+    projected_dim = network->key_weight.row_count;
+  }
+  if (projected_dim <= kMaxDimension) return absl::OkStatus();
+  return OverLimit(field,
+                   absl::StrCat("a model of projected keys of ", projected_dim),
+                   absl::StrCat("at most ", kMaxDimension, " in a head"));
 }
 
 }  // namespace attendant

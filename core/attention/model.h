@@ -123,7 +123,8 @@ absl::Status ValidateModel(const AttentionModel& model);
 // OK if keys of key_dim and values of value_dim (0: keys are pooled in their
 // place) go through the model under `score_kind`: DOT, SCALED_DOT and COSINE
 // take a multi-head model, BILINEAR and ADDITIVE their own. Else
-// InvalidArgument naming `field`.
+// InvalidArgument naming `field`; ResourceExhausted if it makes keys of more
+// than kMaxDimension in a head.
 absl::Status ValidateModelFits(const AttentionModel& model,
                                ScoreKind score_kind, std::int64_t key_dim,
                                std::int64_t value_dim, absl::string_view field);

@@ -217,5 +217,36 @@ TEST(ValidateModelFitsTest, KindsAndDimensionsMustAgree) {
                        HasSubstr("values of 6, want 4")));
 }
 
+// What indexes can hold, and no more.
+TEST(ValidateModelFitsTest, ProjectedKeysAreNoLongerThanKeys) {
+  const auto ones = [](std::int64_t rows) {
+    return Matrix{rows, 1, std::vector<float>(static_cast<std::size_t>(rows))};
+  };
+  const auto heads = [&](std::int64_t count, std::int64_t head_dim) {
+    MultiHeadProjections projections;
+    projections.head_count = count;
+    projections.query = projections.key = {ones(count * head_dim), {}};
+    return AttentionModel{projections};
+  };
+  const auto additive = [&](std::int64_t hidden) {
+    return AttentionModel{
+        AdditiveNetwork{ones(hidden), ones(hidden), ones(hidden).data}};
+  };
+  const auto fits = [](const AttentionModel& model, ScoreKind kind) {
+    EXPECT_OK(ValidateModel(model));
+    return ValidateModelFits(model, kind, 1, 0, "field");
+  };
+  EXPECT_OK(fits(heads(1, 8192), ScoreKind::kDot));
+  EXPECT_OK(fits(heads(8, 8192), ScoreKind::kDot));
+  EXPECT_OK(fits(additive(8192), ScoreKind::kAdditive));
+  const auto refused =
+      StatusIs(absl::StatusCode::kResourceExhausted,
+               HasSubstr("field: got a model of projected keys of 8193, want "
+                         "at most 8192"));
+  EXPECT_THAT(fits(heads(1, 8193), ScoreKind::kCosine), refused);
+  EXPECT_THAT(fits(heads(2, 8193), ScoreKind::kScaledDot), refused);
+  EXPECT_THAT(fits(additive(8193), ScoreKind::kAdditive), refused);
+}
+
 }  // namespace
 }  // namespace attendant
