@@ -127,7 +127,8 @@ int RunTokenCommand(int argc, const char* const* argv) {
   CLI::App app(kTokenDescription, "attendantd token");
   app.footer(kTokenExamples);
   app.add_option("name", flags.name,
-                 "What the token is called: letters, digits, '-' and '_'")
+                 "What the token is called: at most 64 letters, digits, '-' "
+                 "and '_'")
       ->required();
   app.add_option("--role", flags.role, "What it allows")
       ->check(CLI::IsMember({"read", "write", "admin"}))

@@ -15,8 +15,8 @@ void AddApproximationFlags(CLI::App& verb, ApproximationFlags& flags) {
           ->check(CLI::Range(1, 16))
           ->group(kGroup);
   verb.add_option("--lsh-buckets", flags.lsh_buckets,
-                  "Buckets of a round, an even number; never more than keys. "
-                  "Default: one for 64 keys")
+                  "Buckets of a round, an even number; never more than keys, "
+                  "rounded up to one. Default: one for 64 keys")
       ->check(CLI::Range(2, 4096))
       ->needs(lsh)
       ->group(kGroup);

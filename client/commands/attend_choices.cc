@@ -88,13 +88,16 @@ void AddScanFlags(CLI::App& attend, AttendChoices& choices) {
       .add_option(
           "--mass-precision", choices.mass_precision,
           "How far off log_partition may be, for 95 % of queries. Default: "
-          "what the query can know in its own time")
+          "what the query can know in its own time, or 0.02 where the whole "
+          "catalog's attention is asked for; with --min-mass P at most "
+          "(1 - P) / 4")
       ->check(CLI::Validator(Accepts(&ParsePositive), ""))
       ->group("Scan");
   attend
       .add_option("--mass-method", choices.mass_method,
-                  "How masses are come by: estimate, bound (can't be wrong) or "
-                  "exact (scores every key). Default estimate")
+                  "How masses are come by: estimate (never left unknown), "
+                  "bound (can't be wrong) or exact (scores every key). "
+                  "Default: what the index knows anyway, or unknown")
       ->check(CLI::IsMember({"estimate", "bound", "exact"}))
       ->group("Scan");
 }

@@ -232,8 +232,9 @@ CLI::Option* AddItemIds(CLI::App& command, std::vector<std::string>& ids) {
   command.validate_positionals();
   return command
       .add_option("ID", ids,
-                  absl::StrCat("Item ids, at most ", kMaxBatchSize,
-                               ", none in square brackets"))
+                  absl::StrCat("Up to ", kMaxBatchSize,
+                               " item ids. An id that is itself in square "
+                               "brackets can't be given here"))
       ->expected(1, kMaxBatchSize)
       ->check(CLI::Validator(is_plain, ""));
 }
