@@ -9,9 +9,9 @@ REASON = '"([A-Z]+(?:_[A-Z]+)*)"'
 EVENT = '"([a-z]+(?:_[a-z]+)*)"'
 
 
-def read_sources():
-    """The text of each file of core/ and service/, without comments."""
-    for folder in ("core", "service"):
+def read_sources(*folders):
+    """The text of each file of these folders, without comments."""
+    for folder in folders:
         for path in sorted((ROOT / folder).rglob("*")):
             if path.suffix in (".h", ".cc"):
                 yield re.sub("//[^\n]*", "", path.read_text(encoding="utf-8"))
@@ -62,13 +62,20 @@ class DocumentedTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.texts = list(read_sources())
+        cls.texts = list(read_sources("core", "service"))
 
     def test_every_reason_and_no_other(self):
         known = set(find_reasons(self.texts))
         self.assertGreater(len(known), 30)
         self.assertEqual(sorted(first_column("errors.md", "| reason | what")),
                          sorted(known))
+
+    def test_every_reason_of_clients_and_no_other(self):
+        known = set(find_reasons(list(read_sources("client"))))
+        self.assertGreater(len(known), 5)
+        self.assertEqual(
+            sorted(first_column("errors.md", "| reason of a client |")),
+            sorted(known))
 
     def test_every_event_and_no_other(self):
         known = set(find_events(self.texts))
