@@ -274,7 +274,8 @@ void AddAnswerFlags(CLI::App& attend, AttendFlags& flags) {
       ->check(CLI::IsMember({"sum", "sum_over_sqrt_count", "unit"}));
   attend
       .add_option("--weights", flags.weights,
-                  "What weights sum to 1 over. Default shortlist")
+                  "What weights sum to 1 over. Default shortlist; with "
+                  "--sample catalog; --hard has returned alone")
       ->check(CLI::IsMember({"shortlist", "returned", "catalog"}));
   attend
       .add_option("--pool", flags.pool,

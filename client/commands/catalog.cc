@@ -598,11 +598,12 @@ void AddByName(CLI::App& catalog, Context& context, const std::string& verb,
 }  // namespace
 
 void AddCatalogCommands(CLI::App& app, Context& context) {
-  CLI::App* catalog =
-      app.add_subcommand("catalog", "Make, describe and delete catalogs");
+  CLI::App* catalog = app.add_subcommand(
+      "catalog", "Make, list, change, describe and delete catalogs");
   catalog->require_subcommand(1);
   AddCreateCatalog(*catalog, context);
   CLI::App* list = catalog->add_subcommand("list", "List the catalogs");
+  list->footer("Example:\n  attendant catalog list");
   list->final_callback([&context] { context.Run(&ListCatalogs); });
   AddUpdate(*catalog, context);
   AddByName(*catalog, context, "describe",

@@ -175,7 +175,8 @@ void AddListItems(CLI::App& items, Context& context) {
 }  // namespace
 
 void AddItemsCommands(CLI::App& app, Context& context) {
-  CLI::App* items = app.add_subcommand("items", "Store and read items");
+  CLI::App* items = app.add_subcommand(
+      "items", "Store, read, change, delete and export items");
   items->require_subcommand(1);
   AddImportCommand(*items, context);
   AddGet(*items, context);

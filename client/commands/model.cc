@@ -178,8 +178,8 @@ absl::Status StoreModel(v1::AttentionModel model, const std::string& name,
 }
 
 void AddModelCommands(CLI::App& app, Context& context) {
-  CLI::App* model =
-      app.add_subcommand("model", "Import, list and delete attention models");
+  CLI::App* model = app.add_subcommand(
+      "model", "Import, list, show and delete attention models");
   model->require_subcommand(1);
   AddModelImportCommand(*model, context);
   AddModelFromLsiCommand(*model, context);
