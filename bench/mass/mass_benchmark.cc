@@ -1,7 +1,7 @@
 // What answers say of the catalog's attention, against exact sums in double
 // precision:
 //   mass_benchmark [--data DIRECTORY] [--queries COUNT] [--ask WAY[,WAY...]]
-//       [--json FILE] SET...
+//       [--json FILE] [--check] SET...
 // WAY is unstated, learned, 0.02, bound or min_mass; all by default. "Learned"
 // states nothing either, of an index that learned from other queries of the set
 // before, as many as it keeps (LearnedMass). One row for each
@@ -23,9 +23,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "bench/data/data_set.h"
 #include "bench/data/ground_truth.h"
 #include "bench/mass/exact_mass.h"
@@ -301,13 +299,10 @@ class Measurement {
   std::vector<std::vector<MassAnswer>> answers_;
 };
 
-struct Options {
-  std::string directory = kDataDirectory;
-  std::int64_t query_count = 2000;
+struct Options : SetFlags {
   std::vector<std::string> ways = {kUnstated, kLearned, "0.02", "bound",
                                    "min_mass"};
-  std::string json_path;
-  std::vector<std::string> sets;
+  bool check = false;
 };
 
 // Of all cells, by bar: how many there are and how many missed it.
@@ -361,62 +356,36 @@ absl::Status Run(const std::string& name, const Options& options, Tally& tally,
   return absl::OkStatus();
 }
 
-absl::StatusOr<Options> Parse(int argc, char** argv) {
-  Options options;
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    if (!argument.starts_with("--")) {
-      options.sets.push_back(argument);
-      continue;
-    }
-    if (++i == argc) return InvalidField(argument, "nothing", "a value");
-    const std::string value = argv[i];
-    if (argument == "--data") {
-      options.directory = value;
-    } else if (argument == "--json") {
-      options.json_path = value;
-    } else if (argument == "--ask") {
-      const std::vector<std::string> known = options.ways;
-      options.ways = absl::StrSplit(value, ',');
-      for (const std::string& way : options.ways) {
-        if (std::find(known.begin(), known.end(), way) == known.end()) {
-          return InvalidField(argument, way,
-                              "unstated, learned, 0.02, bound or min_mass");
-        }
-      }
-    } else if (argument != "--queries") {
-      return InvalidField("option", argument,
-                          "--data, --queries, --ask or --json");
-    } else if (!absl::SimpleAtoi(value, &options.query_count) ||
-               options.query_count < 20) {
-      return InvalidField(argument, value, "a number, at least 20");
-    }
-  }
-  return options;
-}
-
 int Main(int argc, char** argv) {
-  const absl::StatusOr<Options> options = Parse(argc, argv);
-  if (!options.ok()) {
-    std::cerr << options.status() << "\n";
-    return 1;
-  }
+  Options options;
+  CLI::App app("What answers say of mass, against exact sums",
+               "mass_benchmark");
+  AddSetFlags(app, /*least_queries=*/20, options);
+  app.add_option("--ask", options.ways, "Ways to ask")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember(options.ways));
+  app.add_flag("--check", options.check, "Fail if a bar is missed");
+  CLI11_PARSE(app, argc, argv);
+
   Tally tally;
   nlohmann::json json = nlohmann::json::array();
-  for (const std::string& name : options->sets) {
-    const absl::Status status = Run(name, *options, tally, json);
+  for (const std::string& name : options.sets) {
+    const absl::Status status = Run(name, options, tally, json);
     if (!status.ok()) {
       std::cerr << status << "\n";
       return 1;
     }
   }
+  bool all_met = true;
   for (const auto& [bar, cells] : tally) {
     const auto& [count, missed] = cells;
+    all_met = all_met && missed == 0;
     std::cout << (missed == 0 ? "met     " : "MISSED  ") << bar << ": in "
               << count - missed << " of " << count << " cells\n";
   }
-  if (!options->json_path.empty()) {
-    std::ofstream file(options->json_path);
+  if (!options.json_path.empty()) {
+    std::ofstream file(options.json_path);
     const char* before = "[\n";
     for (const nlohmann::json& cell : json) {
       file << before << cell;
@@ -424,7 +393,7 @@ int Main(int argc, char** argv) {
     }
     file << "\n]\n";
   }
-  return 0;
+  return options.check && !all_met ? 1 : 0;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "bench/data/data_set.h"
 
 namespace attendant {
 namespace {
@@ -16,6 +17,8 @@ namespace {
 constexpr double kAlpha = 0.05;
 // A share of fewer says nothing.
 constexpr std::size_t kLeastAnswers = 20;
+// Answers that know nothing are held to no other bar.
+constexpr double kMostUnknown = 0.01;
 
 double Percentile(std::vector<double> numbers, double share) {
   if (numbers.empty()) return 0;
@@ -41,6 +44,16 @@ std::vector<double> Each(const std::vector<MassAnswer>& answers, Of of) {
 }
 
 }  // namespace
+
+void AddSetFlags(CLI::App& app, std::int64_t least_queries, SetFlags& flags) {
+  flags.directory = kDataDirectory;
+  app.option_defaults()->always_capture_default();
+  app.add_option("--data", flags.directory, "Where data sets are made");
+  app.add_option("--queries", flags.query_count, "Of each set")
+      ->check(CLI::Range(least_queries, std::int64_t{1} << 32));
+  app.add_option("--json", flags.json_path, "File for what was measured");
+  app.add_option("SET", flags.sets, "Sets of bench/data")->required();
+}
 
 double LogRounding(double temperature) { return 0x1p-20 / temperature; }
 
@@ -124,6 +137,7 @@ void MassCell::Estimates(const std::vector<MassAnswer>& answers) {
        absl::StrFormat("%.0f %%", 100 * unknown),
        absl::StrFormat("%.0f", scored / count),
        absl::StrFormat("%.1f", json_["microseconds"].get<double>())});
+  bars_.push_back({"unknown <= 1 %", unknown <= kMostUnknown});
   if (known.size() < kLeastAnswers) return;
   if (bound) {
     bars_.push_back({"bound never fails", covered == 1});

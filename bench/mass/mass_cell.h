@@ -1,9 +1,12 @@
 // What many answers to one kind of question were worth, and whether that is
-// enough: a line of a table, and an object of JSON.
+// enough: a line of a table, and an object of JSON. Beside that, what the
+// programs of this directory are asked by.
 #ifndef ATTENDANT_BENCH_MASS_MASS_CELL_H_
 #define ATTENDANT_BENCH_MASS_MASS_CELL_H_
 
+#include <CLI/CLI.hpp>
 #include <cstddef>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -11,6 +14,16 @@
 #include "core/catalog/attend.h"
 
 namespace attendant {
+
+struct SetFlags {
+  std::string directory;
+  std::int64_t query_count = 2000;
+  std::string json_path;
+  std::vector<std::string> sets;
+};
+
+// --data, --queries, --json and the names of sets.
+void AddSetFlags(CLI::App& app, std::int64_t least_queries, SetFlags& flags);
 
 // What was asked of the same keys over and over.
 struct MassQuestion {

@@ -23,7 +23,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "bench/data/data_set.h"
 #include "bench/data/ground_truth.h"
@@ -45,13 +44,9 @@ constexpr std::int64_t kReturnCount = 100;
 constexpr std::int64_t kBatch = 64;
 constexpr int kBatchThreads = 2;
 
-struct Options {
-  std::string directory = kDataDirectory;
-  std::int64_t query_count = 2000;
+struct Options : SetFlags {
   std::int64_t round_count = 5;
   double seconds = 1;
-  std::string json_path;
-  std::vector<std::string> sets;
 };
 
 double SecondsSince(Clock::time_point start) {
@@ -210,60 +205,28 @@ absl::StatusOr<Json> Run(const std::string& name, const Options& options) {
               {"cells", cells}};
 }
 
-absl::StatusOr<Options> Parse(int argc, char** argv) {
-  Options options;
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    if (!argument.starts_with("--")) {
-      options.sets.push_back(argument);
-      continue;
-    }
-    if (++i == argc) return InvalidField(argument, "nothing", "a value");
-    const std::string value = argv[i];
-    bool known = true;
-    if (argument == "--data") {
-      options.directory = value;
-    } else if (argument == "--json") {
-      options.json_path = value;
-    } else if (argument == "--queries") {
-      known = absl::SimpleAtoi(value, &options.query_count) &&
-              options.query_count >= kBatch;
-    } else if (argument == "--rounds") {
-      known = absl::SimpleAtoi(value, &options.round_count) &&
-              options.round_count > 0;
-    } else if (argument == "--seconds") {
-      known = absl::SimpleAtod(value, &options.seconds) && options.seconds > 0;
-    } else {
-      return InvalidField("option", argument,
-                          "--data, --queries, --rounds, --seconds or --json");
-    }
-    if (!known) {
-      return InvalidField(argument, value,
-                          "a number above 0, of queries at least 64");
-    }
-  }
-  if (options.json_path.empty()) {
-    return InvalidField("--json", "nothing", "a file");
-  }
-  return options;
-}
-
 int Main(int argc, char** argv) {
-  const absl::StatusOr<Options> options = Parse(argc, argv);
-  if (!options.ok()) {
-    std::cerr << options.status() << "\n";
-    return 1;
-  }
+  Options options;
+  CLI::App app("The time of a stated precision beside that of an exact scan",
+               "mass_time_benchmark");
+  AddSetFlags(app, /*least_queries=*/kBatch, options);
+  app.get_option("--json")->required();
+  app.add_option("--rounds", options.round_count)
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32));
+  app.add_option("--seconds", options.seconds, "Of each measurement")
+      ->check(CLI::PositiveNumber);
+  CLI11_PARSE(app, argc, argv);
+
   Json json;
-  for (const std::string& name : options->sets) {
-    absl::StatusOr<Json> found = Run(name, *options);
+  for (const std::string& name : options.sets) {
+    absl::StatusOr<Json> found = Run(name, options);
     if (!found.ok()) {
       std::cerr << found.status() << "\n";
       return 1;
     }
     json[name] = *std::move(found);
   }
-  std::ofstream(options->json_path) << json.dump(1) << "\n";
+  std::ofstream(options.json_path) << json.dump(1) << "\n";
   return 0;
 }
 
