@@ -1,5 +1,6 @@
 """One engine of bench/rivals, talked to by lines."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -38,8 +39,10 @@ class EngineProcess:
     def ask(self, *words):
         """The answer to a command, a dict; EngineError if it has none."""
         command = " ".join(str(word) for word in words)
-        self._process.stdin.write(command + "\n")
-        line = self._process.stdout.readline()
+        line = ""
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(command + "\n")
+            line = self._process.stdout.readline()
         if not line:
             raise EngineError(f"{self.name}: ended at: {command}")
         answer = json.loads(line)
@@ -51,5 +54,6 @@ class EngineProcess:
         return self
 
     def __exit__(self, *_):
-        self._process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
         self._process.wait()

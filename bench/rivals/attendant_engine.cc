@@ -76,6 +76,8 @@ absl::StatusOr<std::unique_ptr<KeyIndex>> MakeIndex(absl::string_view name,
 
 class AttendantEngine : public Engine {
  public:
+  std::string version() const override { return "this tree"; }
+
   absl::StatusOr<BuildReport> Build(const std::string& configuration,
                                     const DataSet& data,
                                     const std::string& cache) override {

@@ -30,9 +30,11 @@ struct Answer {
 // One way to answer batches of queries on two cores.
 struct BatchMode {
   std::string name;
-  int caller_threads = 2;       // threads that call Search
-  int engine_threads = 1;       // that the engine makes in each call
-  std::int64_t at_a_time = 64;  // queries in one call
+  int caller_threads = 2;  // threads that call Search
+  int engine_threads = 1;  // that the engine makes in each call
+  // Queries in one call: a part of 64, or 64 times so many; at most as many as
+  // there are.
+  std::int64_t at_a_time = 64;
 };
 
 struct BuildReport {
@@ -42,6 +44,9 @@ struct BuildReport {
 class Engine {
  public:
   virtual ~Engine() = default;
+
+  // Whose code it is, and how it was compiled.
+  virtual std::string version() const = 0;
 
   // Makes the index of a configuration current, building it unless it is
   // there. It may be kept in files whose names begin with `cache`, for another
@@ -75,10 +80,12 @@ void WeighRows(const float* logits, std::int64_t count, Answer& answer);
 //   build CONFIGURATION
 //   tune RECALL                 the least effort that reaches it
 //   check EFFORT                recall and mass over the queries
+//   check-batch MODE EFFORT     recall of answers in batches
 //   single EFFORT SECONDS       one query at a time, one core
 //   batch MODE EFFORT SECONDS   in batches, two cores
+//   version                     what the engine is
 // The configuration stays that of the last build. Arguments: --data DIRECTORY
-// --set NAME --queries COUNT --temperature T.
+// --set NAME --queries COUNT (at least 64) --temperature T.
 int RunEngine(int argc, char** argv, const std::string& engine_name,
               Engine& engine);
 

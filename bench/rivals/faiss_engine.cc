@@ -1,12 +1,14 @@
 // FAISS, of any build, and a softmax over what it returns. Configurations: a
 // string of its index factory, and after a blank the k factor of a refining
 // index: "IVF1024,PQ64x4fs,RFlat 2".
+#include <dlfcn.h>
 #include <faiss/IndexHNSW.h>
 #include <faiss/IndexIVF.h>
 #include <faiss/IndexPreTransform.h>
 #include <faiss/IndexRefine.h>
 #include <faiss/index_factory.h>
 #include <faiss/index_io.h>
+#include <faiss/utils/utils.h>
 #include <omp.h>
 
 #include <chrono>
@@ -17,6 +19,7 @@
 #include <memory>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -58,6 +61,20 @@ struct BuiltIndex {
 
 class FaissEngine : public Engine {
  public:
+  // The headers' version, the file that the code is in (the program, if it is
+  // linked in), and how that says that it was compiled.
+  std::string version() const override {
+    Dl_info library = {};
+    dladdr(reinterpret_cast<const void*>(&faiss::get_compile_options),
+           &library);
+    return absl::StrCat(
+        "FAISS ", FAISS_VERSION_MAJOR, ".", FAISS_VERSION_MINOR, ".",
+        FAISS_VERSION_PATCH, " (",
+        std::filesystem::path(library.dli_fname).filename().string(), ", ",
+        std::string(absl::StripAsciiWhitespace(faiss::get_compile_options())),
+        ")");
+  }
+
   absl::StatusOr<BuildReport> Build(const std::string& configuration,
                                     const DataSet& data,
                                     const std::string& cache) override {
@@ -86,7 +103,13 @@ class FaissEngine : public Engine {
   }
 
   std::vector<BatchMode> batch_modes() const override {
-    return {{"openmp", 1, 2, 64}, {"threads", 2, 1, 64}, {"singles", 2, 1, 1}};
+    std::vector<BatchMode> modes = {
+        {"openmp", 1, 2, 64}, {"threads", 2, 1, 64}, {"singles", 2, 1, 1}};
+    // A product of matrices, the faster the more queries it is of.
+    if (parts_.hnsw == nullptr && parts_.ivf == nullptr) {
+      modes.push_back({"openmp-960", 1, 2, 960});
+    }
+    return modes;
   }
 
   void Prepare(std::int64_t effort, int engine_threads) override {

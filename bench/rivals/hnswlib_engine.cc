@@ -17,6 +17,11 @@ namespace {
 
 class HnswlibEngine : public Engine {
  public:
+  // Its headers don't say which they are.
+  std::string version() const override {
+    return "hnswlib, compiled for this processor";
+  }
+
   absl::StatusOr<BuildReport> Build(const std::string&, const DataSet& data,
                                     const std::string& cache) override {
     if (graph_ != nullptr) return BuildReport{.seconds = seconds_};

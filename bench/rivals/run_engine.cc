@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 #include <thread>
 #include <unordered_set>
@@ -25,6 +26,8 @@ using Clock = std::chrono::steady_clock;
 using Json = nlohmann::json;
 
 double temperature = 0.1;
+
+constexpr std::int64_t kBatch = 64;
 
 double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -84,12 +87,14 @@ class Session {
       words >> recall;
       return Tune(recall);
     }
+    if (command == "version") return {{"version", engine_.version()}};
     std::string mode;
-    if (command == "batch") words >> mode;
+    if (command == "batch" || command == "check-batch") words >> mode;
     std::int64_t effort = 0;
     double seconds = 0;
     words >> effort >> seconds;
     if (command == "check") return Check(effort);
+    if (command == "check-batch") return CheckBatch(mode, effort);
     if (command == "single") return Single(effort, seconds);
     if (command == "batch") return Batch(mode, effort, seconds);
     return {{"error", absl::StrCat("no such command: ", line)}};
@@ -127,10 +132,10 @@ class Session {
     second.join();
   }
 
-  // Share of the exact rows that the answers hold, on average.
-  double Recall() const {
+  // Share of the exact rows that the first answers hold, on average.
+  double Recall(std::int64_t count) const {
     std::int64_t found = 0;
-    for (std::int64_t q = 0; q < query_count_; ++q) {
+    for (std::int64_t q = 0; q < count; ++q) {
       const auto exact = truth_.neighbours.Row(q);
       const std::unordered_set<std::int32_t> wanted(exact.begin(), exact.end());
       const Answer& answer = answers_[static_cast<std::size_t>(q)];
@@ -139,12 +144,12 @@ class Session {
       }
     }
     return static_cast<double>(found) /
-           static_cast<double>(query_count_ * kTruthCount);
+           static_cast<double>(count * kTruthCount);
   }
 
   double RecallAt(std::int64_t effort) {
     AnswerAll(effort);
-    return Recall();
+    return Recall(query_count_);
   }
 
   Json Tune(double recall) {
@@ -239,40 +244,69 @@ class Session {
             {"p99_ms", 1e3 * Percentile(latencies, .99)}};
   }
 
-  Json Batch(const std::string& name, std::int64_t effort, double seconds) {
-    const std::vector<BatchMode> modes = engine_.batch_modes();
-    const auto mode =
-        std::find_if(modes.begin(), modes.end(),
-                     [&](const BatchMode& m) { return m.name == name; });
-    if (mode == modes.end()) {
-      return {{"error", absl::StrCat("no batch mode ", name)}};
+  // The mode of that name, as far as there are queries for it.
+  std::optional<BatchMode> ModeOf(const std::string& name) const {
+    for (BatchMode mode : engine_.batch_modes()) {
+      if (mode.name != name) continue;
+      mode.at_a_time = std::min(mode.at_a_time, query_count_ / kBatch * kBatch);
+      return mode;
     }
-    engine_.Prepare(effort, mode->engine_threads);
-    // Each thread takes the next 64 queries, until the time is up.
-    constexpr std::int64_t kBatch = 64;
-    const std::int64_t batch_count = query_count_ / kBatch;
+    return std::nullopt;
+  }
+
+  // Each thread takes batch after batch, while `goes_on` says so of how many
+  // were taken before. With `kept`, answers are those of the queries there. How
+  // many queries were answered.
+  template <typename GoesOn>
+  std::int64_t AnswerBatches(const BatchMode& mode, GoesOn goes_on,
+                             Answer* kept) {
+    const std::int64_t size = std::max(kBatch, mode.at_a_time);
+    const std::int64_t batch_count = query_count_ / size;
     std::atomic<std::int64_t> next = 0;
     std::atomic<std::int64_t> done = 0;
-    const double processor_start = ProcessorSeconds();
-    const Clock::time_point start = Clock::now();
     const auto work = [&] {
-      std::vector<Answer> answers(kBatch);
-      while (SecondsSince(start) < seconds) {
-        const std::int64_t first = next++ % batch_count * kBatch;
-        for (std::int64_t q = 0; q < kBatch; q += mode->at_a_time) {
-          engine_.Search(data_.queries.Row(first + q).data(), mode->at_a_time,
-                         &answers[static_cast<std::size_t>(q)]);
+      std::vector<Answer> own(static_cast<std::size_t>(size));
+      for (std::int64_t taken = next++; goes_on(taken); taken = next++) {
+        const std::int64_t first = taken % batch_count * size;
+        Answer* const answers = kept == nullptr ? own.data() : kept + first;
+        for (std::int64_t q = 0; q < size; q += mode.at_a_time) {
+          engine_.Search(data_.queries.Row(first + q).data(), mode.at_a_time,
+                         answers + q);
         }
-        done += kBatch;
+        done += size;
       }
     };
     std::vector<std::thread> threads;
-    for (int t = 1; t < mode->caller_threads; ++t) threads.emplace_back(work);
+    for (int t = 1; t < mode.caller_threads; ++t) threads.emplace_back(work);
     work();
     for (std::thread& thread : threads) thread.join();
+    return done;
+  }
+
+  // Of as many queries as whole batches have.
+  Json CheckBatch(const std::string& name, std::int64_t effort) {
+    const std::optional<BatchMode> mode = ModeOf(name);
+    if (!mode) return {{"error", absl::StrCat("no batch mode ", name)}};
+    engine_.Prepare(effort, mode->engine_threads);
+    const std::int64_t batch_count =
+        query_count_ / std::max(kBatch, mode->at_a_time);
+    const std::int64_t count = AnswerBatches(
+        *mode, [&](std::int64_t taken) { return taken < batch_count; },
+        answers_.data());
+    return {{"recall", Recall(count)}};
+  }
+
+  Json Batch(const std::string& name, std::int64_t effort, double seconds) {
+    const std::optional<BatchMode> mode = ModeOf(name);
+    if (!mode) return {{"error", absl::StrCat("no batch mode ", name)}};
+    engine_.Prepare(effort, mode->engine_threads);
+    const double processor_start = ProcessorSeconds();
+    const Clock::time_point start = Clock::now();
+    const auto count = static_cast<double>(AnswerBatches(
+        *mode, [&](std::int64_t) { return SecondsSince(start) < seconds; },
+        nullptr));
     const double elapsed = SecondsSince(start);
     const double processor = ProcessorSeconds() - processor_start;
-    const auto count = static_cast<double>(done.load());
     return {{"queries_per_second", count / elapsed},
             // Were the two cores all ours.
             {"queries_per_processor_second", 2 * count / processor}};
@@ -317,7 +351,7 @@ int RunEngine(int argc, char** argv, const std::string& engine_name,
     } else if (flag == "--set") {
       set = value;
     } else if (flag == "--queries") {
-      known = absl::SimpleAtoi(value, &query_count);
+      known = absl::SimpleAtoi(value, &query_count) && query_count >= kBatch;
     } else if (flag == "--temperature") {
       known = absl::SimpleAtod(value, &temperature);
     } else {
