@@ -56,10 +56,4 @@ absl::Status CheckOutput(const float* output, std::int64_t dim,
                       "ones within the range of floats");
 }
 
-absl::Status LogitOverflows(absl::string_view field) {
-  return InvalidField(field, "a logit that overflows",
-                      "similarity x scale / temperature within the range of "
-                      "floats");
-}
-
 }  // namespace attendant

@@ -30,8 +30,6 @@ absl::Status NotFinite(std::span<const float> input, absl::string_view field);
 // the values that it is of.
 absl::Status CheckOutput(const float* output, std::int64_t dim,
                          absl::string_view field);
-// InvalidArgument: a logit of the query is beyond the floats.
-absl::Status LogitOverflows(absl::string_view field);
 
 }  // namespace attendant
 

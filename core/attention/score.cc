@@ -81,6 +81,12 @@ absl::Status ValidateTemperature(double temperature, absl::string_view field) {
                       "a finite number above 0");
 }
 
+absl::Status LogitOverflows(absl::string_view field) {
+  return FieldError(absl::StatusCode::kInvalidArgument, "LOGIT_OVERFLOW", field,
+                    "a logit that overflows",
+                    "a query of a lower norm, or a higher temperature");
+}
+
 // Without branches, so that several are looked at together.
 bool AllFinite(std::span<const float> vector) {
   constexpr std::uint32_t kExponent = 0x7f800000;  // all of it: not finite

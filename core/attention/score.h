@@ -40,10 +40,14 @@ double LogitFactor(ScoreKind kind, std::int64_t dim, double temperature);
 // OK if temperature is finite and > 0, else InvalidArgument naming `field`.
 absl::Status ValidateTemperature(double temperature, absl::string_view field);
 
+// InvalidArgument of reason LOGIT_OVERFLOW: a logit of the query that `field`
+// names is beyond the floats.
+absl::Status LogitOverflows(absl::string_view field);
+
 bool AllFinite(std::span<const float> vector);
 
-// OK if they are, else InvalidArgument naming `field` and the first
-// position that is not.
+// OK if they are, else InvalidArgument naming `field` and the first position
+// that is not.
 absl::Status ValidateFinite(std::span<const float> vector,
                             absl::string_view field);
 

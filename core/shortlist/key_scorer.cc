@@ -43,12 +43,6 @@ void ScoreBlock(const KeyIndex& index, const ScanQuery& query,
 
 }  // namespace
 
-absl::Status LogitOverflows() {
-  return FieldError(absl::StatusCode::kInvalidArgument, "LOGIT_OVERFLOW",
-                    "query", "a logit that overflows",
-                    "a query of a lower norm, or a higher temperature");
-}
-
 absl::Status BiasOverflows() {
   return FieldError(absl::StatusCode::kInvalidArgument, "LOGIT_OVERFLOW",
                     "biases", "a logit that overflows",
@@ -66,7 +60,7 @@ KeyScorer::KeyScorer(const ScanQuery& query)
                      : 0) {}
 
 absl::Status KeyScorer::Validate() const {
-  return std::isfinite(factor_) ? absl::OkStatus() : LogitOverflows();
+  return std::isfinite(factor_) ? absl::OkStatus() : LogitOverflows("query");
 }
 
 void KeyScorer::Similarities(const float* keys, const float* inverse_norms,
@@ -130,7 +124,7 @@ void KeyScorer::FromDots(const float* inverse_norms, std::int64_t n,
 absl::Status KeyScorer::Logits(const float* similarities, const RowIndex* rows,
                                std::int64_t n, float* logits) const {
   if (!ActiveKernels().Scale(similarities, n, factor_, logits)) {
-    return LogitOverflows();
+    return LogitOverflows("query");
   }
   if (query_.bias == nullptr) return absl::OkStatus();
   query_.bias->AddTo(rows, n, logits);

@@ -12,9 +12,6 @@
 
 namespace attendant {
 
-// InvalidArgument naming "query": a logit, or a product that one is made of, is
-// not finite.
-absl::Status LogitOverflows();
 // InvalidArgument naming "biases": a logit that was finite without its bias is
 // not with it.
 absl::Status BiasOverflows();
@@ -55,13 +52,13 @@ class KeyScorer {
   // the bytes that Similarities gives. TakesDots.
   void FromDots(const float* inverse_norms, std::int64_t n, float* dots) const;
 
-  // logits[i] of n rows with these similarities. LogitOverflows or
-  // BiasOverflows if one is not finite.
+  // logits[i] of n rows with these similarities. LogitOverflows of "query", or
+  // BiasOverflows, if one is not finite.
   absl::Status Logits(const float* similarities, const RowIndex* rows,
                       std::int64_t n, float* logits) const;
 
  private:
-  // Projected at a time: so many rows of 8,192 floats are 1 MiB.
+  // Projected at a time: so many rows of kMaxDimension are 1 MiB.
   static constexpr std::int64_t kProjectedRows = 32;
 
   // Of keys of dim floats.

@@ -12,6 +12,7 @@
 #include "absl/container/inlined_vector.h"
 #include "core/attention/log_add.h"
 #include "core/attention/score.h"
+#include "core/base/minus_infinity.h"
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
 #include "core/kernels/select.h"
@@ -220,8 +221,7 @@ std::int64_t ListIndex::ProbesOf(const ScanGoals& goals) const {
 
 // Nanoseconds, those of lists as in choose_lists.cc, of keys in a cache
 // (bench/README.md, Small catalogs): small lists cost more to visit than their
-// keys do. Of the training's keys, so that
-// all indexes of it do alike.
+// keys do. Of the training's keys, so that all indexes of it do alike.
 bool ListIndex::ProofCostsLess(std::int64_t probe_count) const {
   constexpr double kCostOfList = 4;
   constexpr double kCostOfVisit = 250;
@@ -341,100 +341,118 @@ absl::StatusOr<ScanStats> ListIndex::Scan(const ScanQuery& query,
   return std::move(task.stats);
 }
 
+// Queries of a scan, by what is done with several of them at once.
+struct ListIndex::Group {
+  std::array<Route, ListScratch::kMaxTogether> routes;
+  Few<ListVisit*> choosing;  // by lists
+  Few<ListChoice> choices;
+  Few<ListVisit*> proving;  // by 8 bits, then 4
+  Few<std::int64_t> near_list_counts;
+  // By [complete][what is read of keys and queries].
+  Few<ListVisit*> shares[2][kReadings];
+  Few<ScanTask*> by_floats;  // all lists
+};
+
 void ListIndex::ScanTogether(std::span<ScanTask> tasks) const {
   ListScratch& scratch = ListScratch::OfThread();
   for (std::size_t first = 0; first < tasks.size();
        first += ListScratch::kMaxTogether) {
-    const std::span<ScanTask> group = tasks.subspan(
+    const std::span<ScanTask> together = tasks.subspan(
         first, std::min(ListScratch::kMaxTogether, tasks.size() - first));
-    std::array<Route, ListScratch::kMaxTogether> routes;
-    Few<ListVisit*> choosing;  // by lists
-    Few<ListChoice> choices;
-    Few<ListVisit*> proving;  // by 8 bits, then 4
-    Few<std::int64_t> near_list_counts;
-    // By [complete][what is read of keys and queries].
-    Few<ListVisit*> shares[2][kReadings];
-    Few<ScanTask*> by_floats;  // all lists
-    for (std::size_t i = 0; i < group.size(); ++i) {
-      ScanTask& task = group[i];
-      Route& route = routes[i];
-      const bool masked = IsMasked(*task.query);
-      const std::optional<double> rate =
-          masked ? GreatRate(*task.query) : std::optional<double>(1);
-      route = RouteFor(*task.query, *task.state);
-      if (masked && rate) {
-        route.eligible_rate = *rate;
-        route.probe_count = static_cast<std::int64_t>(
-            std::ceil(ProbesFor(route.probe_count, *rate)));
-      }
-      route.carry = CarryOf(task, route);
-      if (!rate ||
-          (masked && !route.complete && route.probe_count >= list_count())) {
-        route.by_code = false;
-        if (!ScanMasked(task)) by_floats.push_back(&task);
-        continue;
-      }
-      CodePass& pass = scratch.pass(i);
-      route.by_code =
-          StartPass(*task.query, task.state->top().k(), !masked, route, pass);
-      if (!route.by_code) {
-        if (masked) {
-          if (!ScanMasked(task)) by_floats.push_back(&task);
-        } else if (route.complete) {
-          by_floats.push_back(&task);
-        } else {
-          task.stats = ScanFloats(*task.query, *task.state, route);
-        }
-        continue;
-      }
-      ListVisit& visit = scratch.visit(i);
-      visit.pass = &pass;
-      visit.lists.clear();
-      visit.knows_products = false;
-      visit.status = pass.Poll();
-      if (!visit.status.ok()) continue;
-      if (route.carry != nullptr && route.carry->has_choice()) {
-        route.carry->ChooseFor(visit);
-      } else if (!route.complete) {
-        choosing.push_back(&visit);
-        choices.push_back(ChoiceOf(route, task.state->top().k()));
-      }
-      const bool proves_by_4 =
-          route.near_list_count > 0 && pass.MayRead(CodeBits::k4);
-      if (proves_by_4) {
-        proving.push_back(&visit);
-        near_list_counts.push_back(route.near_list_count);
-      }
-      const bool by_4 = proves_by_4 || pass.bits() == CodeBits::k4;
-      shares[route.complete ? 1 : 0][ReadingOf(by_4, pass)].push_back(&visit);
+    Group group;
+    for (std::size_t i = 0; i < together.size(); ++i) {
+      AddToGroup(together[i], i, scratch, group);
     }
-    if (!choosing.empty()) ChooseLists(AllOf(choosing), AllOf(choices));
-    for (std::size_t i = 0; i < group.size(); ++i) {
-      const Route& route = routes[i];
+    if (!group.choosing.empty()) {
+      ChooseLists(AllOf(group.choosing), AllOf(group.choices));
+    }
+    for (std::size_t i = 0; i < together.size(); ++i) {
+      const Route& route = group.routes[i];
       if (!route.by_code || route.carry == nullptr) continue;
       if (!route.carry->has_choice() && scratch.visit(i).status.ok()) {
         route.carry->Keep(scratch.visit(i), route.probe_count);
       }
     }
-    for (const auto& visits : shares[0]) TakeLists(lists_, AllOf(visits));
-    TakeNearLists(AllOf(proving), AllOf(near_list_counts));
-    for (const auto& visits : shares[1]) TakeOtherLists(lists_, AllOf(visits));
-    for (std::size_t i = 0; i < group.size(); ++i) {
-      const Route& route = routes[i];
-      if (!route.by_code) continue;
-      const ListVisit& visit = scratch.visit(i);
-      ScanTask& task = group[i];
-      if (route.masked() && !route.complete && visit.status.ok() &&
-          !FoundEnough(route, visit, task.state->top().k())) {
-        if (!ScanMasked(task)) by_floats.push_back(&task);
-        continue;
-      }
-      task.stats =
-          FinishPass(route, visit, scratch.pass(i), *task.query, *task.state);
+    for (const auto& visits : group.shares[0]) TakeLists(lists_, AllOf(visits));
+    TakeNearLists(AllOf(group.proving), AllOf(group.near_list_counts));
+    for (const auto& visits : group.shares[1]) {
+      TakeOtherLists(lists_, AllOf(visits));
     }
-    ScanAllFloats(AllOf(by_floats));
+    for (std::size_t i = 0; i < together.size(); ++i) {
+      if (group.routes[i].by_code) {
+        FinishInGroup(together[i], i, scratch, group);
+      }
+    }
+    ScanAllFloats(AllOf(group.by_floats));
     scratch.GiveBack();
   }
+}
+
+void ListIndex::AddToGroup(ScanTask& task, std::size_t i, ListScratch& scratch,
+                           Group& group) const {
+  Route& route = group.routes[i];
+  const bool masked = IsMasked(*task.query);
+  const std::optional<double> rate =
+      masked ? GreatRate(*task.query) : std::optional<double>(1);
+  route = RouteFor(*task.query, *task.state);
+  if (masked && rate) {
+    route.eligible_rate = *rate;
+    route.probe_count = static_cast<std::int64_t>(
+        std::ceil(ProbesFor(route.probe_count, *rate)));
+  }
+  route.carry = CarryOf(task, route);
+  if (!rate ||
+      (masked && !route.complete && route.probe_count >= list_count())) {
+    route.by_code = false;
+    if (!ScanMasked(task)) group.by_floats.push_back(&task);
+    return;
+  }
+  CodePass& pass = scratch.pass(i);
+  route.by_code =
+      StartPass(*task.query, task.state->top().k(), !masked, route, pass);
+  if (!route.by_code) {
+    if (masked) {
+      if (!ScanMasked(task)) group.by_floats.push_back(&task);
+    } else if (route.complete) {
+      group.by_floats.push_back(&task);
+    } else {
+      task.stats = ScanFloats(*task.query, *task.state, route);
+    }
+    return;
+  }
+  ListVisit& visit = scratch.visit(i);
+  visit.pass = &pass;
+  visit.lists.clear();
+  visit.knows_products = false;
+  visit.status = pass.Poll();
+  if (!visit.status.ok()) return;
+  if (route.carry != nullptr && route.carry->has_choice()) {
+    route.carry->ChooseFor(visit);
+  } else if (!route.complete) {
+    group.choosing.push_back(&visit);
+    group.choices.push_back(ChoiceOf(route, task.state->top().k()));
+  }
+  const bool proves_by_4 =
+      route.near_list_count > 0 && pass.MayRead(CodeBits::k4);
+  if (proves_by_4) {
+    group.proving.push_back(&visit);
+    group.near_list_counts.push_back(route.near_list_count);
+  }
+  const bool by_4 = proves_by_4 || pass.bits() == CodeBits::k4;
+  group.shares[route.complete ? 1 : 0][ReadingOf(by_4, pass)].push_back(&visit);
+}
+
+void ListIndex::FinishInGroup(ScanTask& task, std::size_t i,
+                              ListScratch& scratch, Group& group) const {
+  const Route& route = group.routes[i];
+  const ListVisit& visit = scratch.visit(i);
+  if (route.masked() && !route.complete && visit.status.ok() &&
+      !FoundEnough(route, visit, task.state->top().k())) {
+    if (!ScanMasked(task)) group.by_floats.push_back(&task);
+    return;
+  }
+  task.stats =
+      FinishPass(route, visit, scratch.pass(i), *task.query, *task.state);
 }
 
 void ListIndex::TakeNearLists(std::span<ListVisit* const> visits,
@@ -581,7 +599,7 @@ void ListIndex::ChooseExactly(float* scores, const ListChoice& choice,
   thread_local std::vector<std::int32_t> likely;
   thread_local std::vector<float> products;
   thread_local std::vector<float> of_likely;
-  float least = -std::numeric_limits<float>::infinity();
+  float least = kMinusInfinityF;
   if (choice.margin) {
     least = LeastScore(visit.scores, choice);
     SelectByMargin(visit.scores, least - kDeviations * ScoreDeviation(), choice,
@@ -601,7 +619,7 @@ void ListIndex::ChooseExactly(float* scores, const ListChoice& choice,
   ActiveKernels().DotRowsAt(
       query.query.data(), lists_.means->means.data(), likely.data(),
       static_cast<std::int64_t>(likely.size()), dim(), products.data());
-  if (!AllFinite(products)) visit.status = LogitOverflows();
+  if (!AllFinite(products)) visit.status = LogitOverflows("query");
   for (std::size_t i = 0; i < likely.size(); ++i) {
     const auto l = static_cast<std::size_t>(likely[i]);
     of_likely[i] = scores[l] = factor * products[i] + lists_.means->reaches[l];

@@ -31,6 +31,8 @@
 
 namespace attendant {
 
+class ListScratch;
+
 class ListIndex : public IvfIndex {
  public:
   // Of rows [0, row_count), those in `lists` have keys. The lists' means are
@@ -168,6 +170,13 @@ class ListIndex : public IvfIndex {
   }
   // By the query's goals, and what it asks of the state.
   Route RouteFor(const ScanQuery& query, const AttentionState& state) const;
+  struct Group;
+  // Starts query i of a group: finishes it, or notes what it goes on with.
+  void AddToGroup(ScanTask& task, std::size_t i, ListScratch& scratch,
+                  Group& group) const;
+  // Finishes one that went on by codes, or leaves it to ScanAllFloats.
+  void FinishInGroup(ScanTask& task, std::size_t i, ListScratch& scratch,
+                     Group& group) const;
   // What the query shares with other indexes on this route; null: nothing.
   ListCarry* CarryOf(const ScanTask& task, const Route& route) const;
   absl::StatusOr<ScanStats> FinishPass(const Route& route,
