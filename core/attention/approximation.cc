@@ -15,6 +15,19 @@
 namespace attendant {
 namespace {
 
+// LshAttention holds the keys and values of a head.
+absl::Status ValidateLshBytes(const MultiHeadInput& input) {
+  std::int64_t floats = input.head_key_dim();
+  if (input.projects_values()) floats += input.head_value_dim();
+  const std::int64_t bytes =
+      input.keys.row_count * floats * std::int64_t{sizeof(float)};
+  if (bytes <= kMaxLshBytes) return absl::OkStatus();
+  return OverLimit(
+      "approximation.lsh",
+      absl::StrCat("keys and projected values of ", bytes, " bytes in a head"),
+      absl::StrCat("at most ", kMaxLshBytes));
+}
+
 absl::Status Validate(const LshAttentionOptions& options, std::int64_t dim) {
   constexpr absl::string_view kBuckets = "approximation.lsh.bucket_count";
   ATTENDANT_RETURN_IF_ERROR(CheckCount(options.round_count, 1, kMaxLshRounds,
@@ -92,6 +105,7 @@ absl::Status ValidateApproximation(const Approximation& approximation,
         "SOFTMAX, with an approximation");
   }
   if (const auto* lsh = std::get_if<LshAttentionOptions>(&approximation)) {
+    ATTENDANT_RETURN_IF_ERROR(ValidateLshBytes(input));
     return Validate(*lsh, input.head_key_dim());
   }
   const auto& linformer = std::get<LinformerOptions>(approximation);

@@ -22,6 +22,9 @@ inline constexpr std::int64_t kMaxLshRounds = 16;
 // Of the directions that a request hashes by, half as many as buckets in each
 // round.
 inline constexpr std::int64_t kMaxLshComponents = std::int64_t{1} << 23;
+// Of the keys of one head, and of its values where a model projects them, that
+// a request hashes.
+inline constexpr std::int64_t kMaxLshBytes = std::int64_t{256} << 20;
 inline constexpr std::int64_t kMaxReducedRows = 4096;
 
 // Locality-sensitive hashing (Reformer, Kitaev et al. 2020): a query attends to
@@ -30,8 +33,8 @@ inline constexpr std::int64_t kMaxReducedRows = 4096;
 // long keys at a wide angle, however much they weigh. See lsh_attention.h.
 struct LshAttentionOptions {
   // Of a round, even, in [2, kMaxLshBuckets] and at most MostLshBuckets; more
-  // are faster and miss more. There are never more than keys. 0: one for 64
-  // keys, in that range.
+  // are faster and miss more. There are never more than keys, or than the even
+  // number that follows. 0: one for 64 keys, in that range.
   std::int64_t bucket_count = 0;
   // In [1, kMaxLshRounds]; more are slower and miss less.
   std::int64_t round_count = 4;

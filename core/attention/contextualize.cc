@@ -94,11 +94,13 @@ absl::StatusOr<ContextShape> ContextShapeOf(const ContextualizeInput& input) {
 
 namespace {
 
-Matrix WithSinusoids(MatrixView rows) {
+absl::StatusOr<Matrix> WithSinusoids(MatrixView rows,
+                                     const Interrupt& interrupt) {
   Matrix matrix = {
       rows.row_count, rows.dim,
       std::vector<float>(rows.data, rows.data + rows.row_count * rows.dim)};
-  AddSinusoids(rows.row_count, rows.dim, matrix.data.data());
+  ATTENDANT_RETURN_IF_ERROR(
+      AddSinusoids(rows.row_count, rows.dim, interrupt, matrix.data.data()));
   return matrix;
 }
 
@@ -118,13 +120,26 @@ std::vector<std::int32_t> Unpadded(const ContextualizeInput& input,
 }
 
 // An order that does not depend on where the rows stand. Rows that compare
-// equal are the same bytes, so that their order does not matter.
-void SortByContent(MatrixView rows, std::vector<std::int32_t>& positions) {
-  const auto bytes = static_cast<std::size_t>(rows.dim) * sizeof(float);
-  std::sort(
-      positions.begin(), positions.end(), [&](std::int32_t a, std::int32_t b) {
-        return std::memcmp(rows.Row(a).data(), rows.Row(b).data(), bytes) < 0;
-      });
+// equal are the same bytes, so that their order does not matter. By merges, as
+// they are looked at in full where they are alike, and one may ask in between.
+absl::Status SortByContent(MatrixView rows, const Interrupt& interrupt,
+                           std::vector<std::int32_t>& positions) {
+  const auto row_bytes = static_cast<std::size_t>(rows.dim) * sizeof(float);
+  const auto is_before = [&](std::int32_t a, std::int32_t b) {
+    return std::memcmp(rows.Row(a).data(), rows.Row(b).data(), row_bytes) < 0;
+  };
+  const auto at = [&](std::size_t i) {
+    return positions.begin() + static_cast<std::ptrdiff_t>(i);
+  };
+  const std::size_t n = positions.size();
+  for (std::size_t width = 1; width < n; width *= 2) {
+    for (std::size_t first = 0; first + width < n; first += 2 * width) {
+      ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
+      std::inplace_merge(at(first), at(first + width),
+                         at(std::min(first + 2 * width, n)), is_before);
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -136,26 +151,30 @@ absl::StatusOr<SequenceContext> Contextualize(const ContextualizeInput& input) {
   Matrix encoded_sequence;
   Matrix encoded_memory;
   if (input.positions == PositionKind::kSinusoidal) {
-    encoded_sequence = WithSinusoids(sequence);
+    ATTENDANT_ASSIGN_OR_RETURN(encoded_sequence,
+                               WithSinusoids(sequence, input.interrupt));
     sequence = encoded_sequence.view();
     if (memory) {
-      encoded_memory = WithSinusoids(*memory);
+      ATTENDANT_ASSIGN_OR_RETURN(encoded_memory,
+                                 WithSinusoids(*memory, input.interrupt));
       memory = encoded_memory.view();
     }
   }
   std::vector<std::int32_t> attended_positions =
       Unpadded(input, memory.value_or(sequence).row_count);
+  // A sequence's segments have an order that matters.
+  const bool sorts = !input.causal && !std::holds_alternative<LinformerOptions>(
+                                          input.approximation);
 
   LastLshBuckets buckets;
   SequenceContext context;
   const std::size_t layer_count = std::max<std::size_t>(input.layers.size(), 1);
   for (std::size_t layer = 0; layer < layer_count; ++layer) {
     const MatrixView attended = memory.value_or(sequence);
-    // A sequence's segments have an order that matters.
-    const bool reduces =
-        std::holds_alternative<LinformerOptions>(input.approximation);
-    if (!input.causal && !reduces) {
-      SortByContent(attended, attended_positions);
+    // The memory is the same for all layers.
+    if (sorts && (layer == 0 || !memory)) {
+      ATTENDANT_RETURN_IF_ERROR(
+          SortByContent(attended, input.interrupt, attended_positions));
     }
     MultiHeadInput problem;
     if (!input.layers.empty()) {

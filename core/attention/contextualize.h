@@ -79,15 +79,15 @@ absl::StatusOr<ContextShape> ContextShapeOf(const ContextualizeInput& input);
 // decide. Two layers give the bytes of two calls.
 //
 // Thread-safe: holds no state. Memory beyond input and outputs:
-// AttendMultiHead's and 4 bytes a token; with positions, a copy of the sequence
-// and the memory; between layers, one layer's outputs.
+// AttendApproximately's, and 6 bytes a token; with positions, a copy of the
+// sequence and the memory; between layers, one layer's outputs.
 //
 // InvalidArgument naming a field of the wire's ContextualizeRequest: shapes
 // disagree, a layer is not a multi-head model, a position is out of range, and
-// what AttendMultiHead refuses. ResourceExhausted: weights of more than
-// kMaxWeightTokens tokens, more than kMaxLayers layers, or a hidden layer over
-// max_hidden_bytes. Cancelled and
-// DeadlineExceeded from the interrupt.
+// what AttendApproximately refuses. ResourceExhausted: that too, weights of
+// more than kMaxWeightTokens tokens, more than kMaxLayers layers, or a hidden
+// layer over max_hidden_bytes. Cancelled and DeadlineExceeded from the
+// interrupt.
 absl::StatusOr<SequenceContext> Contextualize(const ContextualizeInput& input);
 
 }  // namespace attendant

@@ -5,13 +5,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/attention/sampling.h"
+#include "core/base/minus_infinity.h"
 
 namespace attendant {
 
@@ -44,7 +44,7 @@ struct GroupSlate {
   Slate slate;
   std::vector<std::int64_t> items;  // of each draw, within its group
   // Log of the sum of all masses; -infinity of none.
-  double log_mass = -std::numeric_limits<double>::infinity();
+  double log_mass = kMinusInfinity;
 };
 
 // Both have the errors of Open, and hold no state.

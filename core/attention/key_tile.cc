@@ -22,13 +22,13 @@ KeyTile::KeyTile(const MultiHeadInput& input)
       positions_(kTileKeys),
       gathered_keys_(Floats(kTileKeys, input.keys.dim)),
       gathered_values_(Floats(kTileKeys, input.values.dim)),
-      max_norms_(Index(input.head_count())) {
+      max_norms_(Size(input.head_count())) {
   const bool normalises = input.score_kind == ScoreKind::kCosine;
   if (input.heads != nullptr || normalises) {
     projected_keys_ = AlignedBuffer<float>(
         Floats(input.head_count() * kTileKeys, input.head_key_dim()));
   }
-  if (input.heads != nullptr && input.heads->value) {
+  if (input.projects_values()) {
     projected_values_ = AlignedBuffer<float>(
         Floats(input.head_count() * kTileKeys, input.head_value_dim()));
   }
@@ -47,14 +47,14 @@ void KeyTile::Choose(std::int64_t first, std::int64_t last_query) {
   size_ = 0;
   max_position_ = -1;
   for (std::int64_t i = first; i < end; ++i) {
-    const auto position = mask.attended ? (*mask.attended)[Index(i)]
+    const auto position = mask.attended ? (*mask.attended)[Size(i)]
                                         : static_cast<std::int32_t>(i);
     if (mask.causal && position > last_query) continue;
     if (!mask.key_times.empty() &&
-        mask.key_times[Index(position)] > mask.query_time) {
+        mask.key_times[Size(position)] > mask.query_time) {
       continue;
     }
-    positions_[Index(size_++)] = position;
+    positions_[Size(size_++)] = position;
     max_position_ = std::max(max_position_, position);
   }
 }
@@ -70,7 +70,7 @@ absl::Status KeyTile::LoadKeys() {
                                   head * kTileKeys * input_.head_key_dim()
                             : nullptr;
     ATTENDANT_ASSIGN_OR_RETURN(
-        max_norms_[Index(head)],
+        max_norms_[Size(head)],
         LoadHeadKeys(input_, head, rows, chosen(), keys));
   }
   return absl::OkStatus();

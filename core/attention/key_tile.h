@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "core/attention/multi_head.h"
+#include "core/attention/size.h"
 #include "core/base/aligned_buffer.h"
 
 namespace attendant {
@@ -37,19 +38,16 @@ class KeyTile {
   // Keys of one head [size, head_key_dim], under COSINE of norm 1 or 0.
   const float* keys(std::int64_t head) const;
   // At least the greatest norm among them.
-  double max_norm(std::int64_t head) const { return max_norms_[Index(head)]; }
+  double max_norm(std::int64_t head) const { return max_norms_[Size(head)]; }
   // Values of one head [size, head_value_dim].
   const float* values(std::int64_t head) const;
 
  private:
-  static std::size_t Index(std::int64_t i) {
-    return static_cast<std::size_t>(i);
-  }
   void Choose(std::int64_t first, std::int64_t last_query);
   absl::Status LoadKeys();
   absl::Status LoadValues();
   std::span<const std::int32_t> chosen() const {
-    return {positions_.data(), Index(size_)};
+    return {positions_.data(), Size(size_)};
   }
 
   const MultiHeadInput& input_;

@@ -4,14 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+
+#include "core/base/minus_infinity.h"
 
 namespace attendant {
 
 // log(exp(a) + exp(b)), either of which may be -infinity: the log of 0.
 inline double LogAdd(double a, double b) {
   const double greater = std::max(a, b);
-  if (greater == -std::numeric_limits<double>::infinity()) return greater;
+  if (greater == kMinusInfinity) return greater;
   return greater + std::log1p(std::exp(std::min(a, b) - greater));
 }
 

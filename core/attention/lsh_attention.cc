@@ -22,10 +22,6 @@ namespace {
 
 constexpr std::int64_t kKeysPerBucket = 64;
 
-bool ProjectsValues(const MultiHeadInput& input) {
-  return input.heads != nullptr && input.heads->value;
-}
-
 }  // namespace
 
 LshShape LshShapeOf(const MultiHeadInput& input,
@@ -51,7 +47,7 @@ LshAttention::LshAttention(const MultiHeadInput& input,
       positions_(AttendedKeys(input)),
       gathered_(Size(kTileKeys * std::max(input.keys.dim, input.values.dim))),
       keys_(Size(row_count() * key_dim_)),
-      values_(ProjectsValues(input) ? Size(row_count() * value_dim_) : 0),
+      values_(input.projects_values() ? Size(row_count() * value_dim_) : 0),
       tables_(Size(hash_->round_count())),
       query_(Size(key_dim_)),
       query_buckets_(Size(hash_->round_count())),
@@ -121,14 +117,6 @@ void LshAttention::FillTables(const std::vector<std::int32_t>& buckets) {
   }
 }
 
-bool LshAttention::MayAttend(std::int64_t query, std::int32_t row) const {
-  const AttentionMask& mask = input_.mask;
-  const std::int32_t position = positions_[Size(row)];
-  if (mask.causal && position > query) return false;
-  return mask.forbidden.empty() ||
-         mask.forbidden[Size(query * input_.keys.row_count + position)] == 0;
-}
-
 // Leaves in rows_ those that the query attends to, in ascending order.
 void LshAttention::FindRows(std::int64_t query) {
   rows_.clear();
@@ -145,12 +133,12 @@ void LshAttention::FindRows(std::int64_t query) {
     for (; met_[word] != 0; met_[word] &= met_[word] - 1) {
       const auto row = static_cast<std::int32_t>(
           64 * word + static_cast<std::size_t>(std::countr_zero(met_[word])));
-      if (MayAttend(query, row)) rows_.push_back(row);
+      if (input_.MayAttend(query, positions_[Size(row)])) rows_.push_back(row);
     }
   }
   if (!rows_.empty()) return;
   for (std::int32_t row = 0; row < row_count(); ++row) {
-    if (MayAttend(query, row)) rows_.push_back(row);
+    if (input_.MayAttend(query, positions_[Size(row)])) rows_.push_back(row);
   }
 }
 

@@ -27,7 +27,7 @@
 namespace attendant {
 
 // The shape of the buckets that `input` is hashed into; both must be valid
-// together. At most as many buckets as keys.
+// together. Never more buckets than keys, or than the even number that follows.
 LshShape LshShapeOf(const MultiHeadInput& input,
                     const LshAttentionOptions& options);
 
@@ -40,7 +40,8 @@ struct LshFound {
 
 // One head at a time. Memory does not grow with their number: keys and, where
 // the model projects them, values of one head [n, head_key_dim +
-// head_value_dim] floats, and 8 bytes for each round and key. Not thread-safe.
+// head_value_dim] floats, valid up to kMaxLshBytes, and 8 bytes for each round
+// and key. Not thread-safe.
 class LshAttention {
  public:
   // `input` must be valid and outlive the object; buckets of LshShapeOf.
@@ -76,7 +77,6 @@ class LshAttention {
   absl::Status LoadRows(std::int64_t first, std::int64_t count);
   // From the buckets of its rows [row_count, round_count].
   void FillTables(const std::vector<std::int32_t>& buckets);
-  bool MayAttend(std::int64_t query, std::int32_t row) const;
   void FindRows(std::int64_t query);
   absl::Status LoadQuery(std::int64_t i);
 

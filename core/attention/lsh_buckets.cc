@@ -19,7 +19,7 @@ constexpr std::int64_t kDirections = 256;
 // Components that are drawn between two looks at the clock.
 constexpr std::size_t kDraws = 4096;
 
-// Normals are below 10 and components at most 8,192: dots of what lies between
+// Normals are below 10 and components at most 65,536: dots of what lies between
 // are finite, and lose nothing to underflow that could change the greatest.
 constexpr float kShortest = 0x1p-60f;
 constexpr float kLongest = 0x1p60f;

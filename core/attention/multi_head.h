@@ -8,6 +8,7 @@
 #ifndef ATTENDANT_CORE_ATTENTION_MULTI_HEAD_H_
 #define ATTENDANT_CORE_ATTENTION_MULTI_HEAD_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -73,6 +74,13 @@ struct MultiHeadInput {
   std::int64_t output_dim() const {
     return heads ? heads->output_dim(values.dim) : values.dim;
   }
+  bool projects_values() const { return heads != nullptr && heads->value; }
+  // Whether a query may attend to a key that `attended` and times leave in.
+  bool MayAttend(std::int64_t query, std::int64_t key) const {
+    if (mask.causal && key > query) return false;
+    return mask.forbidden.empty() || mask.forbidden[static_cast<std::size_t>(
+                                         query * keys.row_count + key)] == 0;
+  }
 };
 
 // OK if shapes agree and options are in range, else InvalidArgument. Does not
@@ -95,9 +103,9 @@ absl::Status ValidateMultiHead(const MultiHeadInput& input);
 //
 // InvalidArgument: shapes disagree; an option is out of range; a query, or a
 // key or value that is neither left out of `attended` nor too late, is not
-// finite; a logit or an output overflows. Cancelled and DeadlineExceeded from
-// the interrupt, which is asked every few thousand pairs. The outputs are then
-// unspecified.
+// finite; a logit that is not masked, or an output, overflows. Cancelled and
+// DeadlineExceeded from the interrupt, which is asked every few thousand pairs.
+// The outputs are then unspecified.
 absl::StatusOr<std::int64_t> AttendMultiHead(const MultiHeadInput& input,
                                              float* outputs,
                                              float* weights = nullptr);

@@ -4,6 +4,9 @@
 
 #include <cstdint>
 
+#include "absl/status/status.h"
+#include "core/base/interrupt.h"
+
 namespace attendant {
 
 enum class PositionKind {
@@ -13,8 +16,10 @@ enum class PositionKind {
 
 // Adds to each of `count` rows of `dim` floats the encoding of its position
 // (Vaswani et al. 2017, sec. 3.5): sin(position x 10000^(-2i / dim)) to
-// component 2i and the cosine to component 2i + 1. Thread-safe.
-void AddSinusoids(std::int64_t count, std::int64_t dim, float* rows);
+// component 2i and the cosine to component 2i + 1. Thread-safe. Cancelled and
+// DeadlineExceeded from the interrupt; some of the rows are then as they were.
+absl::Status AddSinusoids(std::int64_t count, std::int64_t dim,
+                          const Interrupt& interrupt, float* rows);
 
 }  // namespace attendant
 

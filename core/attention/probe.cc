@@ -132,6 +132,11 @@ absl::Status CheckProbe(const AttentionModel& model,
   ATTENDANT_RETURN_IF_ERROR(
       ValidateFinite(probe.output, absl::StrCat(field, ".output")));
   const double tolerance = kProbeTolerance * Norm(probe.output);
+  double difference = 0;
+  if (Fits(projection, probe)) {
+    difference = Difference(projection, probe);
+    if (difference <= tolerance) return absl::OkStatus();
+  }
   const absl::string_view hint = Hint(projection, probe, tolerance);
   ATTENDANT_RETURN_IF_ERROR(CheckSize(probe.input.size(),
                                       projection.input_dim(),
@@ -139,8 +144,6 @@ absl::Status CheckProbe(const AttentionModel& model,
   ATTENDANT_RETURN_IF_ERROR(CheckSize(probe.output.size(),
                                       projection.output_dim(),
                                       absl::StrCat(field, ".output"), hint));
-  const double difference = Difference(projection, probe);
-  if (difference <= tolerance) return absl::OkStatus();
   return InvalidField(
       absl::StrCat(field, ".output"),
       absl::StrCat("a projection of ", Name(probe.projection),

@@ -167,9 +167,11 @@ absl::Status QueryBlock::Score(std::int64_t head, std::int64_t first,
   // near the end of the floats.
   if (!(max_norms_[Size(head)] * tile.max_norm(head) < kSafeLogit)) {
     for (std::int64_t i = 0; i < count * n; ++i) {
-      if (!std::isfinite(logits_[Size(i)])) {
-        return LogitOverflows(absl::StrCat(input_.names.queries, "[",
-                                           first_ + first + i / n, "]"));
+      if (std::isfinite(logits_[Size(i)])) continue;
+      const std::int64_t query = first_ + first + i / n;
+      if (input_.MayAttend(query, tile.positions()[i % n])) {
+        return LogitOverflows(
+            absl::StrCat(input_.names.queries, "[", query, "]"));
       }
     }
   }
@@ -185,21 +187,14 @@ void QueryBlock::Mask(std::int64_t first, std::int64_t count,
   const bool crosses = mask.causal && tile.max_position() > first_ + first;
   if (!crosses && mask.forbidden.empty()) return;
   for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t query = first_ + first + i;
-    const std::uint8_t* forbidden =
-        mask.forbidden.empty()
-            ? nullptr
-            : mask.forbidden.data() + query * input_.keys.row_count;
     float* logits = logits_.data() + i * n;
-    std::int64_t& live = live_[Size(i)];
+    std::int64_t live = n;
     for (std::int64_t key = 0; key < n; ++key) {
-      const std::int32_t position = tile.positions()[key];
-      if ((mask.causal && position > query) ||
-          (forbidden != nullptr && forbidden[position] != 0)) {
-        logits[key] = kMinusInfinityF;
-        --live;
-      }
+      if (input_.MayAttend(first_ + first + i, tile.positions()[key])) continue;
+      logits[key] = kMinusInfinityF;
+      --live;
     }
+    live_[Size(i)] = live;
   }
 }
 

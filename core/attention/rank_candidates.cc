@@ -7,6 +7,7 @@
 #include "core/attention/query_block.h"
 #include "core/attention/rank_approximately.h"
 #include "core/base/aligned_buffer.h"
+#include "core/base/minus_infinity.h"
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
 
@@ -39,7 +40,7 @@ absl::Status Attribute(const RankInput& input, QueryBlock& block, KeyTile& tile,
       const float* weights = mean_weights.data() + i * tile.size();
       auto& best = attributions[static_cast<std::size_t>(block.first() + i)];
       const float threshold = best.size() < k
-                                  ? -std::numeric_limits<float>::infinity()
+                                  ? kMinusInfinityF
                                   : static_cast<float>(best.front().weight);
       const std::int64_t count = ActiveKernels().SelectAtLeast(
           weights, tile.size(), threshold, selected);

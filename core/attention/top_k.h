@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <vector>
 
 #include "absl/strings/string_view.h"
 #include "core/base/ids.h"
+#include "core/base/minus_infinity.h"
 
 namespace attendant {
 
@@ -72,7 +72,7 @@ class TopK {
   std::int64_t k_;
   const IdResolver* ids_;
   std::size_t capacity_;
-  float threshold_ = -std::numeric_limits<float>::infinity();
+  float threshold_ = kMinusInfinityF;
   std::vector<Candidate> waiting_;
 };
 

@@ -168,6 +168,47 @@ TEST(ApproximationTest, LimitsWhatIsHashedBy) {
   EXPECT_OK(Contextualize(input));
 }
 
+TEST(ApproximationTest, KeysThatTakeTooMuchMemoryAreRefused) {
+  // 512 KiB a token: a key and a value of 2^16 floats.
+  const auto wide = [](std::int64_t rows) {
+    return Projection{
+        {rows, 1, std::vector<float>(static_cast<std::size_t>(rows))}, {}};
+  };
+  MultiHeadProjections heads;
+  heads.query = heads.key = wide(65536);
+  heads.value = wide(65536);
+  const AttentionModel model = {heads};
+  const AttentionModel* const layers[] = {&model};
+  const Matrix query = {1, 1, {1}};
+  const Matrix memory = {513, 1, std::vector<float>(513, 1)};
+  ContextualizeInput input;
+  input.sequence = query.view();
+  input.memory = memory.view();
+  input.layers = layers;
+  input.approximation = LshAttentionOptions{};
+  const auto refused =
+      StatusIs(absl::StatusCode::kResourceExhausted,
+               HasSubstr("approximation.lsh: got keys and projected values of "
+                         "268959744 bytes in a head, want at most 268435456"));
+  EXPECT_THAT(Contextualize(input), refused);
+  RankInput ranked;
+  ranked.heads = &heads;
+  ranked.candidates = query.view();
+  ranked.keys = ranked.values = memory.view();
+  ranked.approximation = input.approximation;
+  EXPECT_THAT(RankCandidates(ranked), refused);
+
+  MultiHeadInput problem;
+  problem.heads = &heads;
+  problem.queries = query.view();
+  problem.keys = problem.values = {memory.data.data(), 512, 1};
+  EXPECT_OK(ValidateApproximation(input.approximation, problem));
+  // Values that no model projects are not copied.
+  problem.keys = problem.values = {memory.data.data(), 513, 1};
+  heads.value.reset();
+  EXPECT_OK(ValidateApproximation(input.approximation, problem));
+}
+
 TEST(ApproximationTest, TheDeadlineStopsIt) {
   const Matrix tokens = Normals(4, 2, 1);
   ContextualizeInput input;

@@ -4,9 +4,9 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <numeric>
 #include <random>
 #include <vector>
@@ -219,7 +219,7 @@ TEST(ContextualizeTest, TwoLayersAreTwoCalls) {
 
 TEST(ContextualizeTest, SinusoidsAreThoseOfThePaper) {
   std::vector<float> rows(3 * 6, 1);
-  AddSinusoids(3, 6, rows.data());
+  ASSERT_OK(AddSinusoids(3, 6, {}, rows.data()));
   for (int position = 0; position < 3; ++position) {
     for (int i = 0; i < 3; ++i) {
       const double angle = position / std::pow(10000, 2 * i / 6.0);
@@ -358,6 +358,61 @@ TEST(ContextualizeTest, WhatALayerMakesOfNormZeroHasSimilarityZero) {
   input.layers = layers;
   ASSERT_OK_AND_ASSIGN(context, Contextualize(input));
   EXPECT_THAT(context.head_weights[0].data, Each(.5f));
+}
+
+// Counts the looks at an interrupt.
+class LookCounter final : public Yielder {
+ public:
+  LookCounter() { set_yield_time(SteadyTime::min()); }
+  void Yield() override { ++count; }
+  std::int64_t count = 0;
+};
+
+std::int64_t LooksOf(ContextualizeInput input) {
+  LookCounter looks;
+  input.interrupt.yielder = &looks;
+  EXPECT_OK(Contextualize(input));
+  return looks.count;
+}
+
+// Sines take as long as a request may ask for.
+TEST(ContextualizeTest, LooksAtTheInterruptForEachPosition) {
+  const Matrix tokens = Tokens(40, 4);
+  const Matrix memory = Tokens(70, 4, 2);
+  ContextualizeInput input;
+  input.sequence = tokens.view();
+  input.memory = memory.view();
+  const std::int64_t without = LooksOf(input);
+  input.positions = PositionKind::kSinusoidal;
+  EXPECT_EQ(LooksOf(input), without + 40 + 70);
+
+  const std::atomic<bool> cancelled = true;
+  std::vector<float> rows(6);
+  EXPECT_THAT(AddSinusoids(3, 2, {.cancelled = &cancelled}, rows.data()),
+              StatusIs(absl::StatusCode::kCancelled, testing::_));
+}
+
+// A sort takes as long as its rows are alike, and is asked for a layer's own
+// outputs only.
+TEST(ContextualizeTest, LooksAtTheInterruptWhileItSorts) {
+  const Matrix tokens = Tokens(2, 4);
+  const Matrix memory = Tokens(100, 4, 2);
+  const AttentionModel model = RandomModel(4, 2);
+  const AttentionModel* layers[] = {&model, &model, &model};
+  ContextualizeInput input;
+  input.sequence = tokens.view();
+  input.memory = memory.view();
+  const auto looks_by = [&](std::size_t layer_count, bool causal) {
+    input.layers = std::span(layers).first(layer_count);
+    input.causal = causal;
+    return LooksOf(input);
+  };
+  // A merge sort of 100 rows has 99 merges.
+  EXPECT_EQ(looks_by(1, false), looks_by(1, true) + 99);
+  EXPECT_EQ(looks_by(3, false), looks_by(3, true) + 99);
+  input.memory.reset();
+  input.sequence = memory.view();
+  EXPECT_EQ(looks_by(3, false), looks_by(3, true) + 3 * 99);
 }
 
 std::int64_t PeakBytes() {

@@ -89,6 +89,7 @@ TEST(LshBucketsTest, TheDeadlineStopsTheDrawing) {
       StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("deadline")));
 }
 
+// Or than the even number that follows.
 TEST(LshBucketsTest, AreNeverMoreThanKeys) {
   const Matrix tokens = Normals(7, 3, 1);
   MultiHeadInput input;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/clock.h"
+#include "core/base/status.h"
 #include "tests/support/multi_head_twin.h"
 #include "tests/support/split_mix.h"
 #include "tests/support/status_matchers.h"
@@ -324,6 +325,34 @@ TEST(MultiHeadTest, HugeLogitsGiveOrdinaryWeights) {
   }
 }
 
+// 1e30 x 1e9 is no float, but nothing is to be made of it.
+TEST(MultiHeadTest, WhatIsMaskedMayOverflow) {
+  Problem problem(2, 2, 1, 1);
+  problem.queries.data = {1e30f, 1};
+  problem.keys.data = {1, 1e9f};
+  problem.values.data = {3, 5};
+  problem.input.score_kind = ScoreKind::kDot;
+  const auto overflows =
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("queries[0]: got a logit that overflows"));
+  EXPECT_THAT(problem.Attend(), overflows);
+  const std::vector<std::uint8_t> forbidden = {0, 1, 0, 0};
+  for (const bool causal : {false, true}) {
+    problem.input.mask = {};
+    problem.input.mask.causal = causal;
+    if (!causal) problem.input.mask.forbidden = forbidden;
+    ASSERT_OK_AND_ASSIGN(const std::int64_t scored, problem.Attend());
+    EXPECT_EQ(scored, 3);
+    EXPECT_THAT(problem.outputs, ElementsAre(3, 5));
+    EXPECT_THAT(problem.weights, ElementsAre(1, 0, 0, 1));
+  }
+  // Of a pair that is not masked it is refused all the same.
+  problem.input.mask = {};
+  problem.input.mask.causal = true;
+  problem.keys.data = {1e9f, 1};
+  EXPECT_THAT(problem.Attend(), overflows);
+}
+
 // The mean of floats is one, whatever their sum is.
 TEST(MultiHeadTest, HugeValuesHaveTheirMean) {
   for (const float huge : {2e38f, -3e38f}) {
@@ -410,8 +439,10 @@ TEST(MultiHeadTest, RefusesWhatItCannotAttendWith) {
                 p.keys.data[0] = 3e30f;
               }),
               invalid("queries[0]: got a logit that overflows"));
-  EXPECT_THAT(refusal([](Problem& p) { p.input.temperature = 1e-300; }),
-              invalid("a logit that overflows"));
+  const absl::Status overflow =
+      refusal([](Problem& p) { p.input.temperature = 1e-300; });
+  EXPECT_THAT(overflow, invalid("a logit that overflows"));
+  EXPECT_EQ(ReasonOf(overflow), "LOGIT_OVERFLOW");
   EXPECT_THAT(refusal([](Problem& p) {
                 p.keys = {3, 5, std::vector<float>(15)};
               }),
