@@ -3,10 +3,10 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/minus_infinity.h"
 #include "core/base/status.h"
 #include "core/encode/golden_section.h"
 
@@ -262,7 +262,7 @@ void Pass(const Problem& problem, std::vector<Candidate>& candidates) {
       Eigen::Map<Eigen::ArrayXf> row(similarities.row(i).data(),
                                      similarities.cols());
       for (const std::int32_t masked : problem.choices[choice].history) {
-        row[masked] = -std::numeric_limits<float>::infinity();
+        row[masked] = kMinusInfinityF;
       }
       for (Candidate& candidate : candidates) {
         AddChoice(problem, choice, row, gaps, candidate);

@@ -110,8 +110,9 @@ Vocabulary MakeVocabulary(const std::vector<std::vector<Terms>>& all_terms,
     for (const absl::string_view term : distinct) ++item_counts[term];
   }
   std::vector<std::pair<std::int64_t, std::string>> order;
-  for (const auto& [term, count] : item_counts)
+  for (const auto& [term, count] : item_counts) {
     order.emplace_back(-count, term);
+  }
   std::sort(order.begin(), order.end());
   const std::size_t found_count = order.size();
   if (order.size() > static_cast<std::size_t>(max_term_count)) {

@@ -10,6 +10,7 @@
 #include "core/base/random.h"
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
+#include "core/shortlist/guard_build.h"
 
 namespace attendant {
 namespace {
@@ -91,10 +92,7 @@ bool AngularBuckets::Build(MatrixView keys, std::span<const float> factors,
   std::vector<float> products(
       static_cast<std::size_t>(kBlockKeys * rounds * directions));
   for (std::int64_t begin = 0; begin < key_count_; begin += kBlockKeys) {
-    if (options.cancelled != nullptr &&
-        options.cancelled->load(std::memory_order_relaxed)) {
-      return false;
-    }
+    if (IsCancelled(options.cancelled)) return false;
     const std::int64_t count = std::min(kBlockKeys, key_count_ - begin);
     ActiveKernels().DotRowsMulti(keys.data + begin * dim_, count,
                                  directions_.data(), rounds * directions, dim_,

@@ -394,8 +394,7 @@ double CodePass::LogSum(std::span<const float> list_scores, float most) const {
       sum += factors_[m] * taken.partition.sum;
     }
   }
-  return sum > 0 ? partition_.max + std::log(sum)
-                 : -std::numeric_limits<double>::infinity();
+  return sum > 0 ? partition_.max + std::log(sum) : kMinusInfinity;
 }
 
 absl::Status CodePass::RescoreKept(AttentionState& state) {

@@ -265,7 +265,7 @@ absl::Status CodePass::CorrectRest(std::optional<double> log_kept,
   rest.sum_square =
       std::max(0.0, rest.sum_square + tail * square_error / count);
   // Deviations of few draws are somewhat more than they seem (Student).
-  const double deviations = kDrawnDeviations / 1.96;
+  const double deviations = kDrawnDeviations / kNormalDeviations;
   const double log_deviation =
       log_tail + 0.5 * std::log(variance) + std::log(deviations);
   stats.log_drawn_variance = 2 * log_deviation;

@@ -26,7 +26,8 @@ class GrowingLists;
 // that are few beside those of other indexes it scores what is in its lists.
 class FlatIndex : public KeyIndex {
  public:
-  // dim in [1, 8192], capacity >= 1. Memory is touched as rows are appended.
+  // dim in [1, kMaxDimension], capacity >= 1. Memory is touched as rows are
+  // appended.
   // training: that of an IvfIndex in whose lists rows are, unless it has so
   // many that writes would wait for it; null: in none.
   FlatIndex(std::int64_t dim, std::int64_t capacity,

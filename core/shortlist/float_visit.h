@@ -3,12 +3,12 @@
 #define ATTENDANT_CORE_SHORTLIST_FLOAT_VISIT_H_
 
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "core/attention/state.h"
+#include "core/base/minus_infinity.h"
 #include "core/shortlist/inverted_lists.h"
 #include "core/shortlist/key_index.h"
 
@@ -51,8 +51,8 @@ class FloatVisit {
   float farther_score_ = 0;
   std::vector<std::int32_t> visited_;
   std::int64_t scored_count_ = 0;
-  double log_sum_ = -std::numeric_limits<double>::infinity();
-  double log_farther_sum_ = -std::numeric_limits<double>::infinity();
+  double log_sum_ = kMinusInfinity;
+  double log_farther_sum_ = kMinusInfinity;
 };
 
 }  // namespace attendant

@@ -1,7 +1,8 @@
-// No exception leaves a build. Internal.
+// How builds end: on request, and without an exception. Internal.
 #ifndef ATTENDANT_CORE_SHORTLIST_GUARD_BUILD_H_
 #define ATTENDANT_CORE_SHORTLIST_GUARD_BUILD_H_
 
+#include <atomic>
 #include <exception>
 #include <new>
 
@@ -9,6 +10,14 @@
 #include "absl/strings/str_cat.h"
 
 namespace attendant {
+
+// Whether a build is not wanted any more; null: nobody says so.
+inline bool IsCancelled(const std::atomic<bool>* cancelled) {
+  return cancelled != nullptr && cancelled->load(std::memory_order_relaxed);
+}
+inline absl::Status BuildCancelled() {
+  return absl::CancelledError("the build was cancelled");
+}
 
 // What `build` returns, a Status or StatusOr. ResourceExhausted if it runs out
 // of memory; Internal for what else it throws, as FAISS does.

@@ -145,10 +145,7 @@ absl::StatusOr<faiss::HNSW> BuildLinks(const KeyRows& keys,
   Locks locks(keys.key_count());
   faiss::VisitedTable visited(static_cast<int>(keys.key_count()));
   for (const std::int32_t position : order) {
-    if (options.cancelled != nullptr &&
-        options.cancelled->load(std::memory_order_relaxed)) {
-      return absl::CancelledError("the build was cancelled");
-    }
+    if (IsCancelled(options.cancelled)) return BuildCancelled();
     distances.SetQuery(position);
     const int level = levels[static_cast<std::size_t>(position)] - 1;
     links.add_with_locks(distances, level, position, locks.get(), visited);

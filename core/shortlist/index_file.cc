@@ -8,6 +8,7 @@
 
 #include "core/base/aligned_buffer.h"
 #include "core/base/status.h"
+#include "core/base/views.h"
 #include "core/shortlist/flat_index.h"
 #include "core/shortlist/hnsw_index.h"
 #include "core/shortlist/ivf_training.h"
@@ -17,9 +18,6 @@
 
 namespace attendant {
 namespace {
-
-// Of a dimension of keys (see Rotation, KeyCodes).
-constexpr std::int64_t kMaxDimension = 8192;
 
 void SaveFlat(const FlatIndex& index, std::int64_t row_count, ByteSink& sink) {
   sink.Put(index.dim());

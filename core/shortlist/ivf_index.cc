@@ -76,14 +76,11 @@ absl::StatusOr<std::vector<std::int32_t>> AssignToLists(
     Keys keys, std::span<const RowIndex> rows, const ListAssigner& assigner,
     const IvfOptions& options) {
   constexpr std::int64_t kBlockRows = NearestCentroid::kBlockRows;
-  const auto is_cancelled = [&] {
-    return options.cancelled != nullptr &&
-           options.cancelled->load(std::memory_order_relaxed);
-  };
   std::vector<std::int32_t> lists(rows.size());
   const auto assign = [&](std::int64_t begin, std::int64_t end) {
     ListAssigner::Scratch scratch;
-    for (; begin < end && !is_cancelled(); begin += kBlockRows) {
+    for (; begin < end && !IsCancelled(options.cancelled);
+         begin += kBlockRows) {
       assigner.Assign(
           std::min(kBlockRows, end - begin),
           [&](std::int64_t i) {
@@ -95,7 +92,7 @@ absl::StatusOr<std::vector<std::int32_t>> AssignToLists(
   };
   ForEachPart(static_cast<std::int64_t>(rows.size()), options.thread_count,
               assign);
-  if (is_cancelled()) return absl::CancelledError("the build was cancelled");
+  if (IsCancelled(options.cancelled)) return BuildCancelled();
   return lists;
 }
 

@@ -26,7 +26,6 @@ constexpr std::int64_t kChunkBlocks = 64;  // that a thread codes together
 constexpr std::uint64_t kHashFactor = 0x9e3779b97f4a7c15;
 // What repeats of a list do not change its sums' errors by much.
 constexpr float kFewRepeats = 1.25;
-constexpr std::int64_t kMaxDimension = 8192;
 
 }  // namespace
 

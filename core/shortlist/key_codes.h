@@ -39,13 +39,13 @@ class KeyCodes {
   static constexpr double kMaxNorm = 1e30;
   static constexpr float kMinScale = 1e-30f;
   // Of the float sums that errors are taken from, and then some: a root of a
-  // sum of n squares is off by n 2^-25 of itself at most, and n is 8192 at
-  // most.
+  // sum of n squares is off by n 2^-25 of itself at most, and n is
+  // kMaxDimension at most.
   static constexpr double kSlack = 1 + 3e-4;
 
   KeyCodes() = default;
   // Codes of keys[p] x factors[p]; of keys as they are if factors is empty.
-  // dim in [1, 8192].
+  // dim in [1, kMaxDimension].
   KeyCodes(MatrixView keys, std::span<const float> factors, std::uint64_t seed)
       : KeyCodes(keys, factors, MatrixView{}, {}, seed, /*thread_count=*/1) {}
   // The same less the mean of each key's list, list l holding the keys from

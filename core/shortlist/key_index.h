@@ -1,7 +1,8 @@
 // One way to find the keys that a query attends to most, and to say how many
 // were scored. FLAT scores all, or those of lists chosen elsewhere; IVF scores
 // those in the nearest lists; HNSW walks a graph of near keys, and scores those
-// it meets.
+// it meets; LSH scores those of the nearest buckets; PQ ranks all by short
+// codes, and scores the best.
 #ifndef ATTENDANT_CORE_SHORTLIST_KEY_INDEX_H_
 #define ATTENDANT_CORE_SHORTLIST_KEY_INDEX_H_
 
@@ -22,6 +23,7 @@
 #include "core/base/index_kind.h"
 #include "core/base/interrupt.h"
 #include "core/base/memory_parts.h"
+#include "core/base/minus_infinity.h"
 #include "core/base/views.h"
 #include "core/shortlist/key_groups.h"
 
@@ -53,6 +55,9 @@ struct KeyProjection {
   MatrixView weight;            // [query dim, key dim]
   std::span<const float> bias;  // [query dim], or empty: none
 };
+
+// Of a normal distribution, 95 % lie within so many deviations of its mean.
+inline constexpr double kNormalDeviations = 1.96;
 
 // How far a scan that need not be exhaustive looks.
 struct ScanGoals {
@@ -99,8 +104,8 @@ struct ScanQuery {
 //   log_weight_variance: sum of v(i), times the mean of |value - m|^2,
 //   log_rounding_variance: and by what the values' own rounding adds.
 struct PooledError {
-  double log_weight_variance = -std::numeric_limits<double>::infinity();
-  double log_rounding_variance = -std::numeric_limits<double>::infinity();
+  double log_weight_variance = kMinusInfinity;
+  double log_rounding_variance = kMinusInfinity;
   // Of these rows' values, weighed by exp(logit).
   std::vector<double> mean;
   double mean_square = 0;  // of their norms
@@ -123,11 +128,11 @@ struct ScanStats {
   // Logs of what the variance of the guessed sum is made of; -infinity if it is
   // exact. Those of the first may be off the same way in several indexes, the
   // second is of keys that were drawn in this one.
-  double log_variance = -std::numeric_limits<double>::infinity();
-  double log_drawn_variance = -std::numeric_limits<double>::infinity();
+  double log_variance = kMinusInfinity;
+  double log_drawn_variance = kMinusInfinity;
   // Logs of bounds of the sum that can't be wrong, if certified.
   bool certified = false;
-  double log_lower = -std::numeric_limits<double>::infinity();
+  double log_lower = kMinusInfinity;
   double log_upper = std::numeric_limits<double>::infinity();
   // Where the state pools: nothing if every value was, times its exact weight.
   std::optional<PooledError> pooled_error = std::nullopt;

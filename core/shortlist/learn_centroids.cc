@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/shortlist/for_each_part.h"
+#include "core/shortlist/guard_build.h"
 #include "core/shortlist/nearest_centroid.h"
 
 namespace attendant {
@@ -78,10 +79,7 @@ class CentroidTable : public faiss::Index {
     NearestCentroid::Scratch scratch;
     std::int32_t nearest[NearestCentroid::kBlockRows];
     for (; begin < end; begin += NearestCentroid::kBlockRows) {
-      if (options_.cancelled != nullptr &&
-          options_.cancelled->load(std::memory_order_relaxed)) {
-        throw CancelledBuild();
-      }
+      if (IsCancelled(options_.cancelled)) throw CancelledBuild();
       const idx_t count =
           std::min<idx_t>(NearestCentroid::kBlockRows, end - begin);
       nearest_->Find({rows_.data + begin * d, count, d}, coded_rows_, begin,
@@ -119,7 +117,7 @@ absl::StatusOr<std::vector<float>> LearnCentroids(MatrixView rows,
     clustering.train(rows.row_count, rows.data, table);
     return std::move(clustering.centroids);
   } catch (const CancelledBuild&) {
-    return absl::CancelledError("the build was cancelled");
+    return BuildCancelled();
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError("out of memory while clustering keys");
   } catch (const std::exception& e) {

@@ -11,6 +11,8 @@
 #include "core/kernels/kernels.h"
 #include "core/kernels/select.h"
 #include "core/shortlist/for_each_part.h"
+#include "core/shortlist/guard_build.h"
+#include "core/shortlist/key_index.h"
 #include "core/shortlist/unscored_mass.h"
 
 namespace attendant {
@@ -27,8 +29,6 @@ constexpr std::size_t kWindowStep = 32;
 constexpr std::size_t kLeastTrials = 16;
 // Of them, so many are to be held.
 constexpr double kCoverage = 0.95;
-// Of a normal distribution, 95 % lie within so many deviations.
-constexpr double kDeviations = 1.96;
 // Where all keys are eligible, fewer than a guess draws: k then holds for
 // queries that are somewhat unlike any sample, too.
 constexpr std::int64_t kTrialDraws = 9;
@@ -57,7 +57,7 @@ class UnscoredMassLearner {
     }
     if (!(mass_.key_norm_ > 0)) return UnscoredMass();
     DrawQueries();
-    if (!SumLists()) return absl::CancelledError("the build was cancelled");
+    if (!SumLists()) return BuildCancelled();
     mass_.usable_ = Measure();
     return std::move(mass_);
   }
@@ -83,10 +83,6 @@ class UnscoredMassLearner {
   };
   using Trials = std::span<const Trial>;
 
-  bool IsCancelled() const {
-    return options_.cancelled != nullptr &&
-           options_.cancelled->load(std::memory_order_relaxed);
-  }
   float FactorOfKey(std::int64_t position) const {
     return options_.score_kind == ScoreKind::kCosine
                ? lists_.inverse_norms[static_cast<std::size_t>(position)]
@@ -284,7 +280,7 @@ class UnscoredMassLearner {
                 [this](std::int64_t begin, std::int64_t end) {
                   SumLists(lists_.ListFrom(begin), lists_.ListFrom(end));
                 });
-    return !IsCancelled();
+    return !IsCancelled(options_.cancelled);
   }
 
   void SumLists(std::int64_t list_begin, std::int64_t list_end) {
@@ -292,7 +288,8 @@ class UnscoredMassLearner {
     std::vector<float> products(
         static_cast<std::size_t>(query_count * kBlockKeys));
     std::vector<float> eligible(static_cast<std::size_t>(kBlockKeys));
-    for (std::int64_t l = list_begin; l < list_end && !IsCancelled(); ++l) {
+    for (std::int64_t l = list_begin;
+         l < list_end && !IsCancelled(options_.cancelled); ++l) {
       const std::int64_t end = lists_.offsets[static_cast<std::size_t>(l) + 1];
       std::int64_t count = 0;
       for (std::int64_t begin = lists_.offsets[static_cast<std::size_t>(l)];
@@ -561,7 +558,8 @@ class UnscoredMassLearner {
     }
     if (count < 2) return std::sqrt(square_sum);
     const double freedom = count - 1;
-    const double student = 1 + (kDeviations * kDeviations + 1) / (4 * freedom);
+    const double student =
+        1 + (kNormalDeviations * kNormalDeviations + 1) / (4 * freedom);
     return student * std::sqrt(square_sum / freedom * (1 + 1 / count));
   }
 
@@ -598,7 +596,8 @@ class UnscoredMassLearner {
     // A log-normal distribution's deviation r, as a share of its guess, makes
     // an interval of 1.96 s + s^2 / 2 each way with s^2 = log(1 + r^2).
     const double spread =
-        std::sqrt(kDeviations * kDeviations + 2 * error) - kDeviations;
+        std::sqrt(kNormalDeviations * kNormalDeviations + 2 * error) -
+        kNormalDeviations;
     const double deviation = std::sqrt(std::expm1(spread * spread));
     const double lacking =
         deviation - std::exp(guess.log_variance / 2 - log_guess);

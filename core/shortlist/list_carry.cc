@@ -1,6 +1,7 @@
 #include "core/shortlist/list_carry.h"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 
 #include "core/attention/log_add.h"

@@ -4,13 +4,13 @@
 #define ATTENDANT_CORE_SHORTLIST_LIST_CARRY_H_
 
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "core/attention/state.h"
+#include "core/base/minus_infinity.h"
 #include "core/shortlist/code_scan.h"
 #include "core/shortlist/coded_query.h"
 #include "core/shortlist/eligible_rows.h"
@@ -88,8 +88,8 @@ class ListCarry final : public ScanCarry {
   std::int64_t taken_count_ = 0;
   std::vector<GrowingPart> growing_;
   std::int64_t growing_count_ = 0;
-  double log_sum_ = -std::numeric_limits<double>::infinity();
-  double log_farther_sum_ = -std::numeric_limits<double>::infinity();
+  double log_sum_ = kMinusInfinity;
+  double log_farther_sum_ = kMinusInfinity;
 };
 
 }  // namespace attendant

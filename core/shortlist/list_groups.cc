@@ -17,8 +17,6 @@ namespace {
 
 // Beyond this variance of a logit its code says too little of exp(logit).
 constexpr double kMaxVariance = 0.5;
-// What 97.5 % are below, of a normal number.
-constexpr double kTwoSided = 1.96;
 // What 95 % of means of kDraws skewed draws are below, in deviations.
 constexpr double kOneSided = 2;
 
@@ -312,7 +310,7 @@ void ListGroups::Calibrate(std::span<const float> log_predicted) {
                                             .sum);
   log_rest_ = log_sum + std::log(ratio.value);
   log_shortfall_ =
-      std::log(kTwoSided) +
+      std::log(kNormalDeviations) +
       LogAdd(2 * (log_sum + std::log(kDrawDeviations * ratio.deviation)),
              2 * log_unseen_) /
           2;

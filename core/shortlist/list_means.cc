@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 
 #include "core/attention/score.h"
+#include "core/base/minus_infinity.h"
 #include "core/base/status.h"
 #include "core/kernels/float_order.h"
 #include "core/kernels/kernels.h"
@@ -13,9 +13,6 @@
 
 namespace attendant {
 namespace {
-
-// Of a dimension of keys (see Rotation, KeyCodes).
-constexpr std::int64_t kMaxDimension = 8192;
 
 // Lists that the best keys are expected to be in, as far as matters.
 constexpr std::size_t kBestLists = 16;
@@ -59,7 +56,7 @@ class BestLists {
   double CountAbove(float score) const {
     constexpr float kMostDeviations = 9;
     std::array<float, kBestLists> odds;
-    float greatest = -std::numeric_limits<float>::infinity();
+    float greatest = kMinusInfinityF;
     for (std::size_t i = 0; i < size_; ++i) {
       const float off = score - products_[i];
       // Of a single key: a step.
@@ -135,8 +132,9 @@ absl::StatusOr<std::shared_ptr<const ListMeans>> ListMeans::Load(
           loaded->reaches.size() * static_cast<std::size_t>(loaded->dim) &&
       loaded->counts.size() == loaded->reaches.size() &&
       std::any_of(loaded->reaches.begin(), loaded->reaches.end(), IsPromise);
-  if (!fits)
+  if (!fits) {
     return absl::DataLossError("it is no training of lists: their means");
+  }
   loaded->codes = KeyCodes(loaded->view(), {}, seed);
   return loaded;
 }

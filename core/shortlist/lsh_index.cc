@@ -46,8 +46,27 @@ AngularOptions OptionsFor(const LshOptions& options, std::int64_t key_count,
   return angular;
 }
 
-absl::Status BuildCancelled() {
-  return absl::CancelledError("the build was cancelled");
+// Adds what a query costs that meets the buckets in this order: costs[i] is for
+// the first 2^i of them.
+absl::Status AddCosts(const AngularBuckets& buckets,
+                      std::span<const std::int32_t> order, const KeyRows& keys,
+                      double fixed_cost, const LshOptions& options,
+                      VisitedKeys& visited, std::vector<double>& costs) {
+  visited.Reset(keys.key_count());
+  double met = 0;
+  std::size_t step = 0;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (IsCancelled(options.cancelled)) return BuildCancelled();
+    const auto of_bucket = buckets.KeysOf(order[i]);
+    met += static_cast<double>(of_bucket.size());
+    for (const std::int32_t position : of_bucket) visited.Add(position);
+    if (i + 1 != std::size_t{1} << step) continue;
+    if (costs.size() == step) costs.push_back(0);
+    costs[step++] += fixed_cost + met * kCostOfMeeting +
+                     static_cast<double>(visited.positions().size()) *
+                         CostOfKeyAnywhere(keys.dim());
+  }
+  return absl::OkStatus();
 }
 
 // bucket_of as AngularBuckets::Build gives it.
@@ -70,14 +89,10 @@ absl::StatusOr<WidthCurve> Calibrate(const AngularBuckets& buckets,
   std::vector<std::int64_t> place(order.size());
   std::vector<std::int64_t> widths;
   VisitedKeys visited;
-  std::vector<double> costs;  // by the logarithm of the width, summed
+  std::vector<double> costs;
   const std::int64_t cost_queries = std::min(kCostQueries, sample.count());
-  const auto is_cancelled = [&options] {
-    return options.cancelled != nullptr &&
-           options.cancelled->load(std::memory_order_relaxed);
-  };
   for (std::int64_t q = 0; q < sample.count(); ++q) {
-    if (is_cancelled()) return BuildCancelled();
+    if (IsCancelled(options.cancelled)) return BuildCancelled();
     buckets.Score(sample.Query(q), scores);
     for (std::size_t b = 0; b < order.size(); ++b) {
       order[b] = static_cast<std::int32_t>(b);
@@ -105,20 +120,8 @@ absl::StatusOr<WidthCurve> Calibrate(const AngularBuckets& buckets,
     curve.recall.Add(q, widths);
 
     if (q >= cost_queries) continue;
-    visited.Reset(keys.key_count());
-    double met = 0;
-    std::size_t step = 0;
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      if (is_cancelled()) return BuildCancelled();
-      const auto of_bucket = buckets.KeysOf(order[i]);
-      met += static_cast<double>(of_bucket.size());
-      for (const std::int32_t position : of_bucket) visited.Add(position);
-      if (i + 1 != std::size_t{1} << step) continue;
-      if (costs.size() == step) costs.push_back(0);
-      costs[step++] += fixed_cost + met * kCostOfMeeting +
-                       static_cast<double>(visited.positions().size()) *
-                           CostOfKeyAnywhere(keys.dim());
-    }
+    ATTENDANT_RETURN_IF_ERROR(
+        AddCosts(buckets, order, keys, fixed_cost, options, visited, costs));
   }
   curve.recall.Finish();
   for (std::size_t step = 0; step < costs.size(); ++step) {

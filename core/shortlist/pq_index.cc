@@ -72,10 +72,7 @@ absl::StatusOr<WidthCurve> Calibrate(const ProductCodes& codes,
   std::vector<float> unit, table;
   std::vector<float> products(static_cast<std::size_t>(keys.key_count()));
   for (std::int64_t q = 0; q < sample.count(); ++q) {
-    if (options.cancelled != nullptr &&
-        options.cancelled->load(std::memory_order_relaxed)) {
-      return absl::CancelledError("the build was cancelled");
-    }
+    if (IsCancelled(options.cancelled)) return BuildCancelled();
     DirectionOf(sample.Query(q), unit);
     codes.MakeTable(unit, table);
     for (std::size_t p = 0; p < products.size(); ++p) {

@@ -6,6 +6,7 @@
 
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
+#include "core/shortlist/guard_build.h"
 #include "core/shortlist/learn_centroids.h"
 
 namespace attendant {
@@ -92,9 +93,8 @@ absl::Status ProductCodes::EncodePart(MatrixView keys,
   float scores[kCentroids];
   std::int32_t best[kCentroids];
   for (std::int64_t p = 0; p < keys.row_count; ++p) {
-    if (p % 4096 == 0 && options_.cancelled != nullptr &&
-        options_.cancelled->load(std::memory_order_relaxed)) {
-      return absl::CancelledError("the build was cancelled");
+    if (p % 4096 == 0 && IsCancelled(options_.cancelled)) {
+      return BuildCancelled();
     }
     const float factor = factors[static_cast<std::size_t>(p)];
     for (std::int64_t c = 0; c < kCentroids; ++c) {

@@ -50,8 +50,9 @@ void Rotation::ApplyTo(float* vectors) const {
          begin += std::max<std::int64_t>(rest, 1)) {
       float* first = vectors + begin * kRows;
       for (std::int64_t d = 0; d < transform_dim_; ++d) {
-        for (std::int64_t r = 0; r < kRows; ++r)
+        for (std::int64_t r = 0; r < kRows; ++r) {
           first[d * kRows + r] *= signs[d];
+        }
       }
       if constexpr (kRows == 1) {
         ActiveKernels().Transform(first, transform_dim_);

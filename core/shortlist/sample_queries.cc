@@ -9,6 +9,7 @@
 #include "core/attention/top_k.h"
 #include "core/kernels/kernels.h"
 #include "core/shortlist/for_each_part.h"
+#include "core/shortlist/guard_build.h"
 
 namespace attendant {
 namespace {
@@ -48,16 +49,12 @@ class SampleDraw {
     }
     SampleKeys();
     if (!PerturbSamples() || !FindNeighbours()) {
-      return absl::CancelledError("the build was cancelled");
+      return BuildCancelled();
     }
     return std::move(sample_);
   }
 
  private:
-  bool IsCancelled() const {
-    return options_.cancelled != nullptr &&
-           options_.cancelled->load(std::memory_order_relaxed);
-  }
   bool IsCosine() const { return options_.score_kind == ScoreKind::kCosine; }
 
   float* Query(std::int64_t i) {
@@ -97,7 +94,7 @@ class SampleDraw {
                 [&](std::int64_t begin, std::int64_t end) {
                   ForEachBlockOf(begin, end, visit);
                 });
-    return !IsCancelled();
+    return !IsCancelled(options_.cancelled);
   }
 
   template <typename Visit>
@@ -106,7 +103,8 @@ class SampleDraw {
     if (first == last) return;
     std::vector<float> dots(
         static_cast<std::size_t>((last - first) * kBlockKeys));
-    for (std::int64_t begin = 0; begin < keys_.row_count && !IsCancelled();
+    for (std::int64_t begin = 0;
+         begin < keys_.row_count && !IsCancelled(options_.cancelled);
          begin += kBlockKeys) {
       const std::int64_t count = std::min(kBlockKeys, keys_.row_count - begin);
       ActiveKernels().DotRowsMulti(Query(first), last - first,

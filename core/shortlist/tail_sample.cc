@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 
+#include "core/base/minus_infinity.h"
 #include "core/base/random.h"
 #include "core/kernels/codes.h"
 #include "core/kernels/kernels.h"
@@ -61,22 +61,21 @@ void TailSample::Remove(std::span<const std::int32_t> positions,
 }
 
 double TailSample::LogSum() const {
-  double max = -std::numeric_limits<double>::infinity();
+  double max = kMinusInfinity;
   for (const Chunk& chunk : chunks_) max = std::max(max, double{chunk.max});
   double sum = 0;
   for (std::size_t c = 0; c < chunks_.size(); ++c) {
     sum += SumOf(static_cast<std::size_t>(chunks_[c].first_block), EndOf(c)) *
            std::exp(chunks_[c].max - max);
   }
-  return sum > 0 ? max + std::log(sum)
-                 : -std::numeric_limits<double>::infinity();
+  return sum > 0 ? max + std::log(sum) : kMinusInfinity;
 }
 
 void TailSample::DrawBlocks(std::int64_t count,
                             std::vector<Draw>& draws) const {
   draws.clear();
   const double log_sum = LogSum();
-  if (log_sum == -std::numeric_limits<double>::infinity()) return;
+  if (log_sum == kMinusInfinity) return;
   // Draw j is where the shares of the blocks, one after the other, pass
   // (j + u) / count.
   double passed = 0;

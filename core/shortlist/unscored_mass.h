@@ -6,7 +6,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "core/attention/score.h"
 #include "core/attention/state.h"
 #include "core/base/aligned_buffer.h"
+#include "core/base/minus_infinity.h"
 #include "core/shortlist/coded_query.h"
 #include "core/shortlist/eligible_rows.h"
 #include "core/shortlist/inverted_lists.h"
@@ -87,8 +87,8 @@ struct UnscoredGuess {
   std::int64_t count = 0;  // eligible keys of the other lists
   // Log of the sum of their exp(logit), and of the variance of that about the
   // true one, of whatever shape: 1.96 deviations hold 95 % of queries.
-  double log_sum = -std::numeric_limits<double>::infinity();
-  double log_variance = -std::numeric_limits<double>::infinity();
+  double log_sum = kMinusInfinity;
+  double log_variance = kMinusInfinity;
   // Means over them, by exp(logit): of the logit, and, as its log, of
   // exp(logit). Nothing is known of how far off they are.
   double mean_logit = 0;
@@ -130,8 +130,8 @@ class UnscoredMass {
   UnscoredMass() = default;
 
   // Scores all keys of `lists` 128 times, and as often again, or once for each
-  // query that was asked. Deterministic for a seed and a
-  // kernel level. Error: Cancelled.
+  // query that was asked. Deterministic for a seed and a kernel level. Error:
+  // Cancelled.
   static absl::StatusOr<UnscoredMass> Learn(const InvertedLists& lists,
                                             const UnscoredMassOptions& options);
 

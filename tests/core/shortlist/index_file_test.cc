@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <initializer_list>
 #include <limits>
 #include <memory>
 #include <random>
@@ -88,6 +89,26 @@ TEST_F(IndexFileTest, ATrainingComesBack) {
   EXPECT_EQ(training->id, index_->training()->id);
   EXPECT_NE(training->assigner, nullptr);
   EXPECT_EQ(Saved(*training), bytes);
+}
+
+// A model may make keys of so many components (ValidateModelFits).
+TEST(IndexFileDimensionTest, TheLongestKeysComeBack) {
+  constexpr std::int64_t kRows = 60;
+  const KeyTable table = ClusteredKeys(kRows, kMaxDimension, 3, /*seed=*/3);
+  ASSERT_OK_AND_ASSIGN(
+      const auto lists,
+      IvfIndex::Build(table.keys, kMaxDimension, ScoreKind::kDot, {}));
+  const auto flat = FlatOf(table);
+  ASSERT_OK_AND_ASSIGN(const auto training, Loaded(Saved(*lists->training())));
+  for (const KeyIndex* index :
+       std::initializer_list<const KeyIndex*>{lists.get(), flat.get()}) {
+    StringSink sink;
+    SaveIndex(*index, kRows, sink);
+    StringSource source(sink.bytes);
+    ASSERT_OK_AND_ASSIGN(const auto back,
+                         LoadIndex(source, kRows, {&training, 1}, nullptr));
+    ExpectKeys(*back, table);
+  }
 }
 
 // An index of `keys` and its training, by so many threads.
