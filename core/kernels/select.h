@@ -13,8 +13,8 @@ namespace attendant {
 // at most, which is quicker than to move numbers about.
 float KthGreatest(std::span<const float> numbers, std::int64_t k);
 
-// A number that at least k numbers, and hardly more than `most` >= k, are not
-// below: in far fewer steps than the k-th itself.
+// A number that at least k numbers are not below, and at most `most` >= k, but
+// for equals of the k-th: in far fewer steps than the k-th itself.
 float NearKthGreatest(std::span<const float> numbers, std::int64_t k,
                       std::int64_t most);
 

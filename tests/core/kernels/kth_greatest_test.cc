@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -62,10 +63,34 @@ TEST(KthGreatestTest, IsWhatSortingGives) {
   for (std::size_t k = 1; k <= numbers.size(); ++k) {
     EXPECT_EQ(KthGreatest(numbers, static_cast<std::int64_t>(k)),
               sorted[k - 1]);
-    const float near = NearKthGreatest(numbers, static_cast<std::int64_t>(k),
-                                       static_cast<std::int64_t>(k + k / 4));
-    EXPECT_LE(near, sorted[k - 1]);
   }
+}
+
+TEST(NearKthGreatestTest, AtLeastKAndAtMostSoManyAreNotBelow) {
+  std::mt19937_64 random(5);
+  // Of all sizes and different: none is left to be counted with the k-th.
+  std::vector<float> numbers;
+  for (int i = -300; i < 300; ++i) {
+    numbers.push_back(std::ldexp(i < 0 ? -1.0f : 1.0f, i % 100) *
+                      static_cast<float>(1000 + std::abs(i)));
+  }
+  std::shuffle(numbers.begin(), numbers.end(), random);
+  std::vector<float> sorted = numbers;
+  std::sort(sorted.begin(), sorted.end(), std::greater<>());
+  ASSERT_EQ(std::adjacent_find(sorted.begin(), sorted.end()), sorted.end());
+  for (std::int64_t k = 1; k <= 600; ++k) {
+    for (const std::int64_t most : {k, k + k / 4, 2 * k}) {
+      const float near = NearKthGreatest(numbers, k, most);
+      const auto count =
+          std::count_if(numbers.begin(), numbers.end(),
+                        [near](float number) { return number >= near; });
+      EXPECT_GE(count, k);
+      EXPECT_LE(count, most);
+    }
+  }
+  // Only equals of the k-th are more.
+  std::fill_n(numbers.begin(), 100, sorted[0]);
+  EXPECT_EQ(NearKthGreatest(numbers, 10, 12), sorted[0]);
 }
 
 TEST(SelectBestTest, NumbersThatAreNoneLeavePlacesValid) {
