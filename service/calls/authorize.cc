@@ -1,8 +1,10 @@
 #include "service/calls/authorize.h"
 
-#include <optional>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "service/calls/call.h"
+#include "service/calls/methods.h"
 
 namespace attendant {
 namespace {
@@ -17,6 +19,18 @@ absl::Status CheckHoldsAll(const CatalogScope& scope) {
       "CATALOG_NOT_ALLOWED");
 }
 
+Role RoleOf(const Method& method) {
+  static const auto& roles = *[] {
+    auto* of_methods = new std::vector<Role>();
+    for (const Method& each : AllMethods()) {
+      of_methods->push_back(
+          *RoleFor(absl::StrCat("/", each.service, "/", each.name)));
+    }
+    return of_methods;
+  }();
+  return roles[method.index];
+}
+
 absl::Status CheckTokens(const CatalogScope& scope,
                          const v1::TokenSequence& sequence) {
   if (!sequence.has_items()) return absl::OkStatus();
@@ -26,10 +40,7 @@ absl::Status CheckTokens(const CatalogScope& scope,
 }  // namespace
 
 absl::string_view AuthorizationOf(const grpc::ServerContextBase& context) {
-  const auto& metadata = context.client_metadata();
-  const auto found = metadata.find("authorization");
-  if (found == metadata.end()) return "";
-  return {found->second.data(), found->second.size()};
+  return MetadataOf(context, "authorization");
 }
 
 absl::Status CheckScope(const CatalogScope& scope,
@@ -135,10 +146,7 @@ absl::Status TakenBack() {
 
 absl::Status CheckRole(const Backend& backend, const Grant& grant,
                        const Method& method) {
-  const std::optional<Role> needed =
-      RoleFor(absl::StrCat("/", method.service, "/", method.name));
-  return needed ? backend.authenticator->CheckRole(*needed, grant)
-                : absl::OkStatus();
+  return backend.authenticator->CheckRole(RoleOf(method), grant);
 }
 
 absl::StatusOr<std::shared_ptr<const Grant>> GrantOf(
@@ -161,12 +169,11 @@ std::shared_ptr<const Grant> FindGrant(const Backend& backend,
 
 absl::Status AuthorizeStill(const Backend& backend,
                             const grpc::CallbackServerContext& context,
-                            Role needed, absl::string_view catalog) {
+                            const Method& method, absl::string_view catalog) {
   if (backend.authenticator == nullptr) return absl::OkStatus();
-  ATTENDANT_RETURN_IF_ERROR(
-      backend.authenticator->CheckRole(needed, AuthorizationOf(context)));
   ATTENDANT_ASSIGN_OR_RETURN(const std::shared_ptr<const Grant> grant,
                              GrantOf(backend, context));
+  ATTENDANT_RETURN_IF_ERROR(CheckRole(backend, *grant, method));
   return CheckScope(grant->scope, {catalog});
 }
 

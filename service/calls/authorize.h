@@ -116,7 +116,7 @@ absl::Status Authorize(const Backend& backend,
 // token may have been taken back, or have another role now.
 absl::Status AuthorizeStill(const Backend& backend,
                             const grpc::CallbackServerContext& context,
-                            Role needed, absl::string_view catalog);
+                            const Method& method, absl::string_view catalog);
 
 }  // namespace attendant
 

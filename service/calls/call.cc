@@ -9,6 +9,14 @@
 
 namespace attendant {
 
+absl::string_view MetadataOf(const grpc::ServerContextBase& context,
+                             const char* key) {
+  const auto& metadata = context.client_metadata();
+  const auto found = metadata.find(key);
+  if (found == metadata.end()) return {};
+  return {found->second.data(), found->second.size()};
+}
+
 // context.deadline() would be a time of day.
 SteadyTime DeadlineOf(const grpc::CallbackServerContext& context) {
   const gpr_timespec deadline = context.raw_deadline();

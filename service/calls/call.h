@@ -8,9 +8,14 @@
 #include <functional>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "core/base/clock.h"
 
 namespace attendant {
+
+// The first of the call's metadata of this key; empty: there is none.
+absl::string_view MetadataOf(const grpc::ServerContextBase& context,
+                             const char* key);
 
 // The call's deadline; SteadyTime::max() if it has none.
 SteadyTime DeadlineOf(const grpc::CallbackServerContext& context);

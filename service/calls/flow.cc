@@ -19,12 +19,18 @@ std::uint64_t HashOf(absl::string_view text) {
   return absl::Hash<absl::string_view>()(text);
 }
 
-std::uint64_t HashOfFirstField(const grpc::Slice& slice) {
+// Empty where it is no such field. Valid as long as the slice.
+absl::string_view FirstFieldOf(const grpc::Slice& slice) {
   const std::uint8_t* bytes = slice.begin();
-  if (slice.size() < 2 || bytes[0] != kFirstFieldTag) return 0;
+  if (slice.size() < 2 || bytes[0] != kFirstFieldTag) return {};
   const std::size_t length = bytes[1];
-  if (length > kMostLength || slice.size() < 2 + length) return 0;
-  return HashOf({reinterpret_cast<const char*>(bytes) + 2, length});
+  if (length > kMostLength || slice.size() < 2 + length) return {};
+  return {reinterpret_cast<const char*>(bytes) + 2, length};
+}
+
+std::uint64_t HashOfCatalog(absl::string_view name,
+                            const CatalogSet* catalogs) {
+  return catalogs == nullptr ? HashOf(name) : HashOf(catalogs->Resolve(name));
 }
 
 }  // namespace
@@ -40,18 +46,16 @@ FlowKey FlowOfCaller(const Grant* grant,
 
 FlowKey FlowOfCatalog(const Grant* grant,
                       const grpc::ServerContextBase& context,
-                      const grpc::ByteBuffer& request) {
+                      const grpc::ByteBuffer& request,
+                      const CatalogSet* catalogs) {
   FlowKey flow = FlowOfCaller(grant, context);
   grpc::Slice slice;
-  if (request.TrySingleSlice(&slice).ok()) {
-    flow.catalog = HashOfFirstField(slice);
-    return flow;
+  if (!request.TrySingleSlice(&slice).ok()) {
+    // A large request.
+    std::vector<grpc::Slice> slices;
+    if (request.Dump(&slices).ok() && !slices.empty()) slice = slices[0];
   }
-  // A large request.
-  std::vector<grpc::Slice> slices;
-  if (request.Dump(&slices).ok() && !slices.empty()) {
-    flow.catalog = HashOfFirstField(slices[0]);
-  }
+  flow.catalog = HashOfCatalog(FirstFieldOf(slice), catalogs);
   return flow;
 }
 

@@ -6,6 +6,7 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include "attendant/v1/catalog_service.pb.h"
+#include "core/catalog/catalog_set.h"
 #include "service/queue/work.h"
 #include "service/security/access.h"
 
@@ -31,11 +32,14 @@ FlowKey FlowOfCaller(const Grant* grant,
                      const grpc::ServerContextBase& context);
 
 // The same, and the catalog that `request`, of a message with kNamesCatalog,
-// begins with: read from its first bytes, as every serialiser writes them. 0,
-// where a field is not in its place, is only less fair.
+// begins with: read from its first bytes, as every serialiser writes them.
+// Requests that have it elsewhere are of one catalog together, which is only
+// less fair. With `catalogs` an alias is its catalog, as it must be where the
+// turns of one are counted (WorkQueue::Options::most_of_catalog).
 FlowKey FlowOfCatalog(const Grant* grant,
                       const grpc::ServerContextBase& context,
-                      const grpc::ByteBuffer& request);
+                      const grpc::ByteBuffer& request,
+                      const CatalogSet* catalogs = nullptr);
 
 }  // namespace attendant
 

@@ -88,7 +88,7 @@ void ImportCall::OnReadDone(bool ok) {
   } else {
     if (catalog_ == nullptr) {
       set_flow(FlowOfCatalog(FindGrant(backend_, context_).get(), context_,
-                             request_bytes_));
+                             request_bytes_, backend_.catalogs));
     }
     pool_.Add(this);
   }
@@ -144,7 +144,7 @@ absl::Status ImportCall::FindTarget(const v1::ImportItemsRequest& request) {
     return absl::OkStatus();
   }
   ATTENDANT_RETURN_IF_ERROR(
-      AuthorizeStill(backend_, context_, Role::kWrite, catalog_name_));
+      AuthorizeStill(backend_, context_, record_.method(), catalog_name_));
   if (request.catalog().empty()) return absl::OkStatus();
   return InvalidField("catalog", absl::StrCat("\"", request.catalog(), "\""),
                       "nothing after the first message of a stream");

@@ -94,7 +94,7 @@ absl::Status ExportCall::Handle(bool& more) {
     catalog_ = request.catalog();
   } else {
     ATTENDANT_RETURN_IF_ERROR(
-        AuthorizeStill(backend_, context_, Role::kAdmin, catalog_));
+        AuthorizeStill(backend_, context_, record_.method(), catalog_));
   }
   ATTENDANT_ASSIGN_OR_RETURN(
       std::string bytes, stream_->Next(static_cast<std::size_t>(std::min(
@@ -188,7 +188,7 @@ absl::Status SnapshotImportCall::Append() {
     return stream_->Append(request.bytes());
   }
   ATTENDANT_RETURN_IF_ERROR(
-      AuthorizeStill(backend_, context_, Role::kAdmin, asked_for_));
+      AuthorizeStill(backend_, context_, record_.method(), asked_for_));
   if (!request.catalog().empty() || !request.name().empty()) {
     return InvalidField(request.name().empty() ? "catalog" : "name", "a name",
                         "nothing after the first request");
@@ -204,7 +204,7 @@ absl::Status SnapshotImportCall::End() {
   }
   ATTENDANT_RETURN_IF_ERROR(interrupt_.Check());
   ATTENDANT_RETURN_IF_ERROR(
-      AuthorizeStill(backend_, context_, Role::kAdmin, asked_for_));
+      AuthorizeStill(backend_, context_, record_.method(), asked_for_));
   if (!begun()) {
     return InvalidField("bytes", "a stream without a message",
                         "a first message with the beginning of a snapshot that "
