@@ -184,11 +184,12 @@ std::vector<std::string> AttentionWarnings::Of(const Snapshot& snapshot,
     }
     const bool stands =
         entry != entries_.end() && Stands(entry->second, snapshot, now, budget);
-    if (stands || !under_way_.insert(uid).second) return WithoutEmpty(known);
+    if (stands || under_way_) return WithoutEmpty(known);
+    under_way_ = true;
   }
   const absl::Cleanup done = [&] {
     MutexLock lock(&mutex_);
-    under_way_.erase(uid);
+    under_way_ = false;
   };
   const Interrupt in_budget = {.deadline = now + budget,
                                .cancelled = interrupt.cancelled};

@@ -9,7 +9,6 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/time/time.h"
 #include "core/attention/model.h"
 #include "core/base/clock.h"
@@ -37,8 +36,8 @@ class AttentionWarnings {
   // that of each head. Attends exactly with the field's defaults. Says nothing
   // of fields with fewer than 16 keys, where an average means little; of those
   // that the budget, from `now` on, left no time for, and of all while another
-  // call finds them out, what was last known of these defaults and models,
-  // maybe nothing.
+  // call finds out any catalog's, what was last known of these defaults and
+  // models, maybe nothing: one thread at a time is kept by it.
   std::vector<std::string> Of(const Snapshot& snapshot,
                               const Interrupt& interrupt, SteadyTime now);
 
@@ -69,7 +68,7 @@ class AttentionWarnings {
   Mutex mutex_;
   absl::flat_hash_map<std::string, Entry> entries_
       ABSL_GUARDED_BY(mutex_);  // by catalog uid
-  absl::flat_hash_set<std::string> under_way_ ABSL_GUARDED_BY(mutex_);
+  bool under_way_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace attendant
