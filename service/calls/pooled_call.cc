@@ -26,7 +26,13 @@ bool PooledCall::TryAgainLater() {
   const SteadyTime next = std::min(SteadyAfter(next_wait_), wait_end_);
   next_wait_ = std::min(2 * next_wait_, kLongestWait);
   alarm_ = std::make_unique<grpc::Alarm>();
-  alarm_->Set(ToGrpcTime(next), [this](bool /*rang*/) { pool_.Add(this); });
+  backend_.calls.Begin();
+  alarm_->Set(ToGrpcTime(next), [this](bool /*rang*/) {
+    // The call may end before Add returns: the server is to wait for both.
+    CallCount& calls = backend_.calls;
+    pool_.Add(this);
+    calls.End();
+  });
   return true;
 }
 

@@ -82,9 +82,10 @@ class UnaryCall final : public PooledCall {
     if (!status.ok()) return status;
     if (message_ == nullptr) {
       const Stopwatch read(read_time_);
-      message_ = NewMessage<Request>();
-      status = ParseMessage(request_, message_);
+      Request* message = NewMessage<Request>();
+      status = ParseMessage(request_, message);
       if (!status.ok()) return status;
+      message_ = message;
       status = Authorize(backend_, grant(), record_.method(), *message_);
       if (!status.ok()) return status;
       status = CheckLimits(backend_.limits, *message_);
@@ -142,7 +143,8 @@ grpc::ServerUnaryReactor* StartUnaryCall(Backend& backend, WorkerPool& pool,
   auto* call = new UnaryCall<Request, Response, Handle>(
       backend, method, handler, pool, *context, *request, *response);
   call->Enter(kNamesCatalog<Request>
-                  ? FlowOfCatalog(call->grant(), *context, *request)
+                  ? FlowOfCatalog(call->grant(), *context, *request,
+                                  method.is_query ? nullptr : backend.catalogs)
                   : FlowOfCaller(call->grant(), *context));
   return call;
 }

@@ -155,8 +155,9 @@ class AttendCall final : public PooledCall {
   }
 
   absl::Status Parse() {
-    message_ = NewMessage<v1::AttendRequest>();
-    ATTENDANT_RETURN_IF_ERROR(ParseMessage(request_, message_));
+    auto* message = NewMessage<v1::AttendRequest>();
+    ATTENDANT_RETURN_IF_ERROR(ParseMessage(request_, message));
+    message_ = message;
     ATTENDANT_RETURN_IF_ERROR(
         Authorize(backend_, grant(), record_.method(), *message_));
     return CheckLimits(backend_.limits, *message_);
