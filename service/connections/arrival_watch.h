@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
+#include "service/connections/crowd.h"
 
 namespace attendant {
 
@@ -55,14 +56,13 @@ class ArrivalWatch {
   std::int64_t refused_count() const { return refused_count_.load(); }
 
  private:
-  static constexpr std::int64_t kConnections = 4;
   static constexpr std::int64_t kSlack = 2;
   static constexpr std::chrono::seconds kMemory{60};
 
   // Calls that one connection may have begun, and not sent.
   std::int64_t most_of_one() const { return kSlack * max_stream_count_; }
   bool has_too_many() const {
-    return waiting_count_.load() > kConnections * max_stream_count_;
+    return waiting_count_.load() > kConnectionsLetBe * max_stream_count_;
   }
   // Our property of a connection: gRPC has no lock of its own for those.
   std::string NameOf(grpc_auth_context* connection)

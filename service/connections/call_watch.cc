@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/string_view.h"
+#include "service/connections/crowd.h"
 
 namespace attendant {
 namespace {
@@ -18,7 +19,7 @@ absl::Duration TimeFrom(SteadyTime begin, SteadyTime end) {
 std::int64_t CallWatch::MostCalls(std::int64_t limit_bytes) const {
   if (limit_bytes == 0) return std::numeric_limits<std::int64_t>::max();
   return std::max(limit_bytes / kShareOfMemory / kBytesPerCall,
-                  kConnections * options_.max_stream_count);
+                  kConnectionsLetBe * options_.max_stream_count);
 }
 
 std::vector<std::string> CallWatch::Crowding(

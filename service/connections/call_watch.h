@@ -36,7 +36,6 @@ class CallWatch {
   // About, and with what an allocator adds.
   static constexpr std::int64_t kBytesPerCall = 20 << 10;
   static constexpr std::int64_t kShareOfMemory = 8;  // one part in so many
-  static constexpr std::int64_t kConnections = 4;
   // Who sends a message more slowly takes too long.
   static constexpr std::int64_t kLeastBytesPerSecond = 64 << 10;
 

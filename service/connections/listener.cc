@@ -132,8 +132,9 @@ absl::Status Listener::Listen() {
     if (port_ != 0) SetPort(port_, *info->ai_addr);
     const int socket = ListenAt(*info);
     // A name may stand for addresses of a kind that the machine has not.
-    if (socket < 0 && (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT))
+    if (socket < 0 && (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT)) {
       continue;
+    }
     if (socket < 0) return CannotListen(options_.address, "", errno);
     listening_.push_back(socket);
     port_ = BoundPort(socket);
@@ -363,7 +364,7 @@ void Listener::Guard() {
     {
       MutexLock lock(&mutex_);
       while (!ended_ && SteadyNow() < next) {
-        changed_.WaitWithTimeout(&mutex_, -TimeSince(next));
+        changed_.WaitWithTimeout(&mutex_, TimeUntil(next));
       }
       if (ended_) return;
       WatchReads();

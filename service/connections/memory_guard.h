@@ -14,10 +14,11 @@ namespace attendant {
 
 // gRPC holds headers to their size from when a client acknowledges its
 // settings, and tells nobody of a call before they are complete: one that never
-// ends them fills the memory at the speed of the wire. While the process holds
-// more than it may, kGrowth more within kWindow cost the connection its life
-// that sent most meanwhile, if that is at least a kLeastShare of it: several
-// may do so at once, and a header takes up to twice its bytes. Not thread-safe.
+// ends them fills the memory at the speed of the wire. Whenever the process
+// holds more than it may and grows by kGrowth within kWindow, the connection
+// that sent most in that time is ended, provided it sent at least one
+// kLeastShare-th of the growth: several may send at once, and a header takes up
+// to twice its bytes. Not thread-safe.
 class MemoryGuard {
  public:
   static constexpr std::int64_t kGrowth = std::int64_t{64} << 20;  // bytes

@@ -16,6 +16,7 @@
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
 #include "service/connections/arrival_watch.h"
+#include "service/connections/crowd.h"
 #include "service/connections/known_calls.h"
 #include "service/log/log_limiter.h"
 
@@ -81,12 +82,12 @@ class ResetWatch {
   class Witness;
   class Witnesses;
 
-  static constexpr std::int64_t kConnections = 4;
-
   void DropPeer(const std::string& peer, absl::string_view reason,
                 SteadyTime now);
 
-  std::int64_t MostCalls() const { return kConnections * max_stream_count_; }
+  std::int64_t MostCalls() const {
+    return kConnectionsLetBe * max_stream_count_;
+  }
   bool HasTooMany() const { return call_count() > MostCalls(); }
 
   const std::int64_t max_stream_count_;

@@ -1,5 +1,5 @@
-// Enums of the wire to core's. Both number their values alike, which
-// enum.cc holds them to.
+// Enums of the wire to core's. Both number their values alike, which enum.cc
+// holds them to.
 #ifndef ATTENDANT_SERVICE_CONVERT_ENUM_H_
 #define ATTENDANT_SERVICE_CONVERT_ENUM_H_
 

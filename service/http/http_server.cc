@@ -129,8 +129,9 @@ absl::Status HttpServer::Listen() {
       this);
   evhttp_bound_socket* bound = evhttp_bind_socket_with_handle(
       http_, BareHostOf(options_.listen).c_str(), PortOf(options_.listen));
-  if (bound == nullptr)
+  if (bound == nullptr) {
     return CannotListen(options_.listen, " for HTTP", errno);
+  }
   listener_ = evhttp_bound_socket_get_listener(bound);
   // No file descriptors, or no memory. What it hands over is evhttp's.
   evconnlistener_set_error_cb(listener_, [](evconnlistener*, void*) {

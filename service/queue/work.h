@@ -60,6 +60,12 @@ struct Turn {
   SteadyTime resume_time = SteadyTime::min();  // min(): it was never paused
 };
 
+// The reasons of refusals: too many works wait; it could not meet its deadline;
+// the server is shutting down.
+inline constexpr absl::string_view kQueueFull = "QUEUE_FULL";
+inline constexpr absl::string_view kWouldBeLate = "WOULD_BE_LATE";
+inline constexpr absl::string_view kDraining = "DRAINING";
+
 // Something to run once on a worker. Whoever holds it does not own it: it must
 // live until Run or Refuse is called, and may delete itself there. One that may
 // take long is the yielder of its interrupt: see WorkerPool::Yield.

@@ -31,7 +31,7 @@ absl::Status StatusOf(const Refusal& refusal) {
               absl::StrCat("too many requests wait already: got ",
                            refusal.waiting_count, ", want fewer than ",
                            refusal.waiting_limit, "; try again a little later"),
-              "QUEUE_FULL"),
+              kQueueFull),
           refusal.retry_delay);
     case Cause::kLate:
       return WithRetryDelay(
@@ -42,7 +42,7 @@ absl::Status StatusOf(const Refusal& refusal) {
                            ", and the deadline is in ",
                            FormatMilliseconds(refusal.left),
                            ": allow more time, or try again a little later"),
-              "WOULD_BE_LATE"),
+              kWouldBeLate),
           refusal.retry_delay);
     case Cause::kExpired:
       return absl::DeadlineExceededError("the deadline passed");

@@ -14,7 +14,7 @@ namespace attendant {
 
 absl::Status Draining() {
   return StatusWithReason(absl::StatusCode::kUnavailable,
-                          "the server is shutting down", "DRAINING");
+                          "the server is shutting down", kDraining);
 }
 
 WorkerPool::WorkerPool(const Options& options, const WorkerThreads& threads)
@@ -144,11 +144,6 @@ void WorkerPool::Cancel(Work* work) {
   refusal.work = work;
   refusal.cause = WorkQueue::Refusal::Cause::kCancelled;
   refusal.Tell();
-}
-
-std::size_t WorkerPool::waiting_count() const {
-  MutexLock lock(&mutex_);
-  return queue_.waiting_count();
 }
 
 WorkCounts WorkerPool::counts() const {

@@ -84,9 +84,6 @@ class WorkerPool {
   // Cancelled: its caller went away. One that is paused finds that out itself.
   void Cancel(Work* work);
 
-  // Works that no worker has begun.
-  std::size_t waiting_count() const;
-
   WorkCounts counts() const;
 
   absl::string_view name() const { return thread_kind_.name; }

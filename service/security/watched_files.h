@@ -34,8 +34,8 @@ class WatchedFiles {
 inline constexpr std::size_t kMostSmallFileBytes = 1 << 20;
 
 // The whole file. NotFound, PermissionDenied or another code with the path and
-// the reason; InvalidArgument if
-// it is no regular file; ResourceExhausted above kMostSmallFileBytes.
+// the reason; InvalidArgument if it is no regular file; ResourceExhausted above
+// kMostSmallFileBytes.
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path);
 
 }  // namespace attendant

@@ -226,7 +226,9 @@ class AttendCallTest : public ::testing::Test {
     for (Call& call : calls) {
       call.thread = std::thread([this, &call] { Ask(call); });
     }
-    while (pool_->waiting_count() < calls.size()) std::this_thread::yield();
+    while (pool_->counts().waiting_count < calls.size()) {
+      std::this_thread::yield();
+    }
     blocker_.Release();
     for (Call& call : calls) call.thread.join();
   }
@@ -546,12 +548,16 @@ TEST_F(AttendCallTest, CancelledAndLateMembersHoldNobodyUp) {
   for (Call& call : calls) {
     call.thread = std::thread([this, &call] { Ask(call); });
   }
-  while (pool_->waiting_count() < calls.size()) std::this_thread::yield();
+  while (pool_->counts().waiting_count < calls.size()) {
+    std::this_thread::yield();
+  }
   calls[4].context.TryCancel();
   calls[2].thread.join();
   calls[4].thread.join();
   // Their places are free before anybody has a turn.
-  while (pool_->waiting_count() > calls.size() - 2) std::this_thread::yield();
+  while (pool_->counts().waiting_count > calls.size() - 2) {
+    std::this_thread::yield();
+  }
   EXPECT_EQ(pool_->counts().ended_waiting_count, 2);
   blocker_.Release();
   for (const std::size_t i : {0, 1, 3, 5}) {

@@ -27,6 +27,7 @@
 #include "core/base/status.h"
 #include "service/metrics/metric_page.h"
 #include "tests/service/internal_errors.h"
+#include "tests/service/raw_call.h"
 #include "tests/service/rpc_details.h"
 #include "tests/support/wall_clock.h"
 
@@ -168,8 +169,9 @@ class UnaryCallTest : public ::testing::Test {
     builder.RegisterService(&service_);
     server_ = builder.BuildAndStart();
     ASSERT_NE(server_, nullptr);
-    stub_ = v1::AttentionService::NewStub(grpc::CreateChannel(
-        absl::StrCat("127.0.0.1:", port), grpc::InsecureChannelCredentials()));
+    channel_ = grpc::CreateChannel(absl::StrCat("127.0.0.1:", port),
+                                   grpc::InsecureChannelCredentials());
+    stub_ = v1::AttentionService::NewStub(channel_);
   }
 
   void TearDown() override {
@@ -203,6 +205,7 @@ class UnaryCallTest : public ::testing::Test {
   WorkerPool pool_{{.thread_count = 1, .max_waiting_count = 1}};
   ScriptedService service_{backend_, pool_};
   std::unique_ptr<grpc::Server> server_;
+  std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::AttentionService::Stub> stub_;
 };
 
@@ -288,12 +291,12 @@ TEST_F(UnaryCallTest, ACancelledCallGivesItsPlaceToAnother) {
     EXPECT_EQ(Call("wait", context).error_code(), grpc::StatusCode::CANCELLED);
   });
   // There is room for one.
-  while (pool_.waiting_count() == 0) std::this_thread::yield();
+  while (pool_.counts().waiting_count == 0) std::this_thread::yield();
   context.TryCancel();
   second.join();
-  while (pool_.waiting_count() > 0) std::this_thread::yield();
+  while (pool_.counts().waiting_count > 0) std::this_thread::yield();
   std::thread third([&] { EXPECT_TRUE(Call("wait").ok()); });
-  while (pool_.waiting_count() == 0) std::this_thread::yield();
+  while (pool_.counts().waiting_count == 0) std::this_thread::yield();
   script_.release = true;
   first.join();
   third.join();
@@ -420,6 +423,22 @@ TEST_F(UnaryCallTest, ARequestIdThatCouldConfuseALogIsNotTaken) {
       Events(testing::internal::GetCapturedStderr(), "slow_query");
   ASSERT_EQ(slow.size(), 1u);
   EXPECT_EQ(slow[0]["request_id"].get<std::string>().size(), 16u);
+}
+
+// What was parsed of it may be anything.
+TEST_F(UnaryCallTest, NothingIsToldOfAMessageThatWasNotRead) {
+  backend_.records.slow_query_time = absl::ZeroDuration();
+  testing::internal::CaptureStderr();
+  v1::AttendRequest request;
+  request.set_catalog("ok");
+  EXPECT_EQ(CallWithBytes(channel_, "/attendant.v1.AttentionService/Attend",
+                          request.SerializeAsString() + "\xff")
+                .error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+  const auto slow =
+      Events(testing::internal::GetCapturedStderr(), "slow_query");
+  ASSERT_EQ(slow.size(), 1u);
+  EXPECT_FALSE(slow[0].contains("catalog"));
 }
 
 TEST_F(UnaryCallTest, ErrorsOfOursAreLogged) {

@@ -189,7 +189,7 @@ TEST(WorkerPoolTest, WhatIsRemovedIsNeitherRunNorRefused) {
   EXPECT_TRUE(pool.RemoveUnlessBegun(&work));
   EXPECT_FALSE(pool.RemoveUnlessBegun(&work));
   EXPECT_FALSE(pool.RemoveUnlessBegun(&begun));
-  EXPECT_EQ(pool.waiting_count(), 2U);
+  EXPECT_EQ(pool.counts().waiting_count, 2U);
   release.Open();
   pool.Stop();
   EXPECT_TRUE(begun_ran);
@@ -213,7 +213,7 @@ TEST(WorkerPoolTest, WhatIsCancelledIsToldAtOnceAndNotRun) {
   pool.Cancel(&work);
   EXPECT_THAT(work.refusals(),
               ElementsAre(StatusIs(absl::StatusCode::kCancelled, _)));
-  EXPECT_EQ(pool.waiting_count(), 0U);
+  EXPECT_EQ(pool.counts().waiting_count, 0U);
   // What has its turn, or had it, goes on.
   pool.Cancel(&work);
   pool.Cancel(&blocker);
@@ -253,7 +253,7 @@ Works TakenAlong(int thread_count, const std::string& group, std::size_t most,
         started[0].Open();
         all_wait.Await();
         pool.TakeAlong(first, most, taken);
-        EXPECT_EQ(pool.waiting_count(), waiting.size() - taken.size());
+        EXPECT_EQ(pool.counts().waiting_count, waiting.size() - taken.size());
         taken_along.Open();
       },
       group);
@@ -268,7 +268,7 @@ Works TakenAlong(int thread_count, const std::string& group, std::size_t most,
   }
   for (Gate& gate : started) gate.Await();
   for (Work* work : waiting) pool.Add(work);
-  EXPECT_EQ(pool.waiting_count(), waiting.size());
+  EXPECT_EQ(pool.counts().waiting_count, waiting.size());
   all_wait.Open();
   pool.Stop();
   EXPECT_EQ(pool.counts().turn_count,
@@ -566,7 +566,7 @@ TEST(WorkerPoolTest, WhatRunsElsewhereTakesAWorkersTurn) {
   // A worker that does not wait has begun by then.
   absl::SleepFor(absl::Milliseconds(20));
   EXPECT_EQ(pool.counts().busy_worker_count, 1);
-  EXPECT_EQ(pool.waiting_count(), 1);
+  EXPECT_EQ(pool.counts().waiting_count, 1);
   release.Open();
   ran.Await();
   EXPECT_TRUE(waited);
