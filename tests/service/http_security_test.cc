@@ -201,7 +201,7 @@ TEST_F(HttpSecurityTest, ATokenStandsInForNoCertificate) {
 }
 
 TEST_F(HttpSecurityTest, ProbesAreNotRefused) {
-  AddToken("reader", Role::kRead, "*");
+  AddToken("films", Role::kRead, "films");
   WriteTokens();
   ASSERT_OK_AND_ASSIGN(const auto security, Security::Open(security_));
   options_.listen = "127.0.0.1:0";
@@ -210,11 +210,15 @@ TEST_F(HttpSecurityTest, ProbesAreNotRefused) {
   ASSERT_OK_AND_ASSIGN(port_,
                        HttpPort::Start({"127.0.0.1:0", security_}, security));
   port_->Show(*server_);
+  const auto& refusals = security->authenticator()->refusals();
   EXPECT_EQ(Get("/readyz"), 200);
-  Authenticator& authenticator = *security->authenticator();
-  EXPECT_EQ(authenticator.refusals()[AuthRefusal::kNoToken].value(), 0);
+  EXPECT_EQ(Get("/readyz", tokens_["films"]), 200);
+  EXPECT_EQ(refusals[AuthRefusal::kNoToken].value(), 0);
+  EXPECT_EQ(refusals[AuthRefusal::kNotForAll].value(), 0);
   EXPECT_EQ(Get("/metrics"), 401);
-  EXPECT_EQ(authenticator.refusals()[AuthRefusal::kNoToken].value(), 1);
+  EXPECT_EQ(refusals[AuthRefusal::kNoToken].value(), 1);
+  EXPECT_EQ(Get("/metrics", tokens_["films"]), 403);
+  EXPECT_EQ(refusals[AuthRefusal::kNotForAll].value(), 1);
 }
 
 // One certificate and one table of tokens for all ports.

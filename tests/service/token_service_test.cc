@@ -167,6 +167,20 @@ TEST_F(TokenServiceTest, OfSeveralAuthorizationsNoneCounts) {
             grpc::StatusCode::UNAUTHENTICATED);
 }
 
+TEST_F(TokenServiceTest, WhoBringsSeveralAuthorizationsIsCounted) {
+  ASSERT_OK_AND_ASSIGN(const auto security, Security::Open(options_.security));
+  options_.listen = "127.0.0.1:0";
+  ASSERT_OK_AND_ASSIGN(server_,
+                       Server::Start(options_, catalogs_.get(), security));
+  const std::string good = absl::StrCat("Bearer ", tokens_["admin"]);
+  EXPECT_EQ(CallWith("/attendant.v1.CatalogService/ListCatalogs", {good, good})
+                .error_code(),
+            grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(
+      security->authenticator()->refusals()[AuthRefusal::kUnknownToken].value(),
+      1);
+}
+
 TEST_F(TokenServiceTest, StreamsAreCheckedBeforeTheyBegin) {
   StartWithCatalogs();
   const auto import = [&](const std::string& name, const std::string& catalog) {
