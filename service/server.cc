@@ -163,12 +163,12 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   if (server->server_ == nullptr) {
     return absl::InternalError("gRPC's server does not start");
   }
-  server->listener_->Start(std::move(acceptors));
   grpc::HealthCheckServiceInterface* health =
       server->server_->GetHealthCheckService();
   for (const Method& method : AllMethods()) {
     health->SetServingStatus(method.service, true);
   }
+  server->listener_->Start(std::move(acceptors));
   return server;
 }
 
@@ -270,11 +270,6 @@ void Server::WriteMetrics(MetricPage& page) const {
                   "more than it may have at once, and not sent their messages.",
                   static_cast<double>(backend_.arrival_watch.refused_count()));
   AddCatalogMetrics(*backend_.catalogs, page);
-}
-
-void Server::Wait() {
-  MutexLock lock(&mutex_);
-  while (!stopped_) stopped_changed_.Wait(&mutex_);
 }
 
 }  // namespace attendant

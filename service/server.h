@@ -59,9 +59,8 @@ class Server {
 
   // Listens and serves. `catalogs` must outlive the server. `security` is what
   // options.security opens, shared with other ports; null: one of its own.
-  // InvalidArgument
-  // naming an option; errors of reading the files of options.security;
-  // Unavailable if the address can't be bound.
+  // InvalidArgument naming an option; errors of reading the files of
+  // options.security; Unavailable if the address can't be bound.
   static absl::StatusOr<std::unique_ptr<Server>> Start(
       const Options& options, CatalogSet* catalogs,
       std::shared_ptr<Security> security = nullptr);
@@ -83,9 +82,6 @@ class Server {
 
   // All that this server and its catalogs tell Prometheus.
   void WriteMetrics(MetricPage& page) const;
-
-  // Returns when a Shutdown has ended.
-  void Wait();
 
  private:
   Server(const Options& options, CatalogSet* catalogs,

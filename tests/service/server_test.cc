@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <memory>
@@ -103,7 +104,6 @@ TEST_F(ServerTest, ShutdownTurnsHealthBeforeItEndsCalls) {
   stream->WritesDone();
   EXPECT_TRUE(stream->Finish().ok());
   stopper.join();
-  server_->Wait();
 }
 
 TEST_F(ServerTest, ShutdownCancelsStragglersAfterTheGrace) {
@@ -538,6 +538,36 @@ TEST_F(ServerTest, WarningsOfManyCatalogsStandBesideOneThatIsFoundAnew) {
     snapshot.catalog_uid = absl::StrCat(i);
     EXPECT_EQ(warnings.Of(snapshot, over, later).size(), 1u) << i;
   }
+}
+
+// Else descriptions of several large catalogs would keep all threads that read.
+TEST_F(ServerTest, WarningsOfOneCatalogAtATimeAreFound) {
+  CatalogSchema schema;
+  schema.key_fields = {{.name = "k", .dim = 1}};
+  ASSERT_OK_AND_ASSIGN(const auto created,
+                       catalogs_->Create("line", schema, {}));
+  std::vector<Item> items(4000);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    items[i].id = ItemId(absl::StrCat(i));
+    items[i].keys = {{0}};
+  }
+  ASSERT_OK(created.catalog->Upsert(items, ""));
+  AttentionWarnings warnings;
+  const SteadyTime in_time = SteadyAfter(absl::Hours(1));
+  // Each of a catalog of its own, until one meets another's.
+  std::atomic<bool> met = false;
+  const SteadyTime give_up = SteadyAfter(absl::Seconds(20));
+  const auto describe = [&](const std::string& name) {
+    Snapshot snapshot = *created.catalog->snapshot();
+    for (int i = 0; !met.load() && SteadyNow() < give_up; ++i) {
+      snapshot.catalog_uid = absl::StrCat(name, i);
+      if (warnings.Of(snapshot, Interrupt(), in_time).empty()) met.store(true);
+    }
+  };
+  std::thread other([&] { describe("a"); });
+  describe("b");
+  other.join();
+  EXPECT_TRUE(met.load());
 }
 
 TEST_F(ServerTest, WarningsStandWhereThereIsNoTimeForOthers) {
