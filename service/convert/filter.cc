@@ -14,24 +14,16 @@
 namespace attendant {
 namespace {
 
-absl::StatusOr<AttributeValue> ValueFromProto(const v1::AttributeValue& wire,
-                                              absl::string_view field) {
-  absl::StatusOr<AttributeValue> value = AttributeFromProto(wire);
-  if (!value.ok()) {
-    return PrefixField(value.status(), absl::StrCat(field, "."));
-  }
-  return value;
-}
-
 absl::StatusOr<Filter> ComparisonFromProto(const v1::Comparison& wire,
                                            const std::string& field) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto kind,
                              RequiredEnumFromProto<ComparisonKind>(
                                  wire.kind(), absl::StrCat(field, ".kind")));
-  ATTENDANT_ASSIGN_OR_RETURN(
-      AttributeValue value,
-      ValueFromProto(wire.value(), absl::StrCat(field, ".value")));
-  return Filter::Compare(wire.attribute(), kind, std::move(value));
+  absl::StatusOr<AttributeValue> value = AttributeFromProto(wire.value());
+  if (!value.ok()) {
+    return PrefixField(value.status(), absl::StrCat(field, ".value."));
+  }
+  return Filter::Compare(wire.attribute(), kind, *std::move(value));
 }
 
 absl::StatusOr<Filter> MembershipFromProto(const v1::Membership& wire,
@@ -42,11 +34,12 @@ absl::StatusOr<Filter> MembershipFromProto(const v1::Membership& wire,
   std::vector<AttributeValue> values;
   values.reserve(static_cast<std::size_t>(wire.values_size()));
   for (int i = 0; i < wire.values_size(); ++i) {
-    ATTENDANT_ASSIGN_OR_RETURN(
-        AttributeValue value,
-        ValueFromProto(wire.values(i),
-                       absl::StrCat(field, ".values[", i, "]")));
-    values.push_back(std::move(value));
+    absl::StatusOr<AttributeValue> value = AttributeFromProto(wire.values(i));
+    if (!value.ok()) {
+      return PrefixField(value.status(),
+                         absl::StrCat(field, ".values[", i, "]."));
+    }
+    values.push_back(*std::move(value));
   }
   return Filter::In(wire.attribute(), std::move(values));
 }

@@ -111,9 +111,8 @@ absl::StatusOr<Item> ItemFromProto(const v1::Item& wire,
   item.id = wire.id();
   ATTENDANT_RETURN_IF_ERROR(KeysFromProto(wire, schema, item));
   if (wire.has_value()) {
-    absl::StatusOr<std::vector<float>> value = VectorFromProto(wire.value());
-    if (!value.ok()) return PrefixField(value.status(), "value.");
-    item.value = *std::move(value);
+    ATTENDANT_ASSIGN_OR_RETURN(item.value,
+                               VectorFromProto(wire.value(), "value"));
   }
   ATTENDANT_RETURN_IF_ERROR(AttributesFromProto(wire, schema, item));
   item.opaque_value = wire.opaque_value();

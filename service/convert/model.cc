@@ -30,9 +30,7 @@ absl::StatusOr<std::vector<float>> FieldVector(bool present,
                                                const v1::Vector& wire,
                                                absl::string_view field) {
   if (!present) return InvalidField(field, "nothing", "a vector");
-  absl::StatusOr<std::vector<float>> vector = VectorFromProto(wire);
-  if (vector.ok()) return vector;
-  return PrefixField(vector.status(), absl::StrCat(field, "."));
+  return VectorFromProto(wire, field);
 }
 
 absl::StatusOr<Projection> ProjectionFromProto(bool present,
