@@ -51,7 +51,8 @@ class BatchReply {
  public:
   BatchReply(int count, std::int64_t max_bytes, v1::BatchAttendResponse& reply)
       : max_bytes_(max_bytes),
-        bytes_left_(max_bytes - std::min(count * kStatusBytes, max_bytes / 2)),
+        status_bytes_(std::min(kStatusBytes, max_bytes / 2 / count)),
+        bytes_left_(max_bytes - count * status_bytes_),
         reply_(reply) {
     for (int i = 0; i < count; ++i) reply_.add_results();
   }
@@ -59,12 +60,20 @@ class BatchReply {
   // What the next answer may take.
   const std::int64_t* bytes_left() const { return &bytes_left_; }
 
+  // A status for whose words there is no room left is told without them.
   void Note(int position, const absl::Status& status) {
     v1::BatchAttendResult& result = *reply_.mutable_results(position);
     *result.mutable_status() =
         ToRpcStatus(IsTooLarge(status) ? NoRoom() : status);
     const auto bytes = static_cast<std::int64_t>(result.ByteSizeLong());
-    bytes_left_ -= std::max<std::int64_t>(0, bytes - kStatusBytes);
+    const std::int64_t more =
+        std::max<std::int64_t>(0, bytes + kFrameBytes - status_bytes_);
+    if (more <= bytes_left_) {
+      bytes_left_ -= more;
+      return;
+    }
+    result.clear_status();
+    result.mutable_status()->set_code(static_cast<int>(status.code()));
   }
   void Note(int position, std::unique_ptr<v1::AttendResponse> answer) {
     const auto bytes = static_cast<std::int64_t>(answer->ByteSizeLong());
@@ -74,9 +83,10 @@ class BatchReply {
   }
 
  private:
-  // Set aside for each query: what most errors take, and the lengths of what
-  // lies around an outcome.
+  // Set aside for each query, but no more than half of a message for all: what
+  // most errors take, and the lengths of what lies around an outcome.
   static constexpr std::int64_t kStatusBytes = 512;
+  static constexpr std::int64_t kFrameBytes = 8;  // of those lengths
 
   // True of ReplyTooLarge, which would speak of this answer alone. Whatever
   // else is over a limit is a field.
@@ -96,6 +106,7 @@ class BatchReply {
   }
 
   const std::int64_t max_bytes_;
+  const std::int64_t status_bytes_;  // set aside for each query
   std::int64_t bytes_left_;
   v1::BatchAttendResponse& reply_;
 };

@@ -395,6 +395,53 @@ TEST_F(SmallMessagesTest, FailuresOfAnImportAlwaysFit) {
   }
 }
 
+// What was found out is told, if not in words: one query must not take the
+// answers of the others with it.
+TEST_F(SmallMessagesTest, OutcomesOfABatchAlwaysFit) {
+  constexpr int kQueries = 256;
+  v1::BatchAttendRequest request;
+  request.set_catalog("shop");
+  for (int i = 0; i < kQueries; ++i) {
+    *request.add_requests() = Parse<v1::AttendRequest>(
+        "query { vector { floats { values: [1, 0, 0] } } }");
+  }
+  v1::BatchAttendResponse response;
+  const auto call = [&] {
+    grpc::ClientContext context;
+    const grpc::Status status =
+        attention_stub_->BatchAttend(&context, request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response.results_size();
+  };
+  ASSERT_EQ(call(), kQueries);
+  for (const v1::BatchAttendResult& result : response.results()) {
+    EXPECT_EQ(result.status().code(), grpc::StatusCode::INVALID_ARGUMENT);
+  }
+  EXPECT_EQ(FieldIn(response.results(0).status()), "query.vector");
+  EXPECT_EQ(response.results(kQueries - 1).status().message(), "");
+
+  // After answers that leave no room.
+  v1::BatchUpsertItemsRequest upsert = Parse<v1::BatchUpsertItemsRequest>(
+      absl::StrCat("catalog: 'shop' items { id: 'large'", kKey, "}"));
+  (*upsert.mutable_items(0)->mutable_attributes())["name"].set_string_value(
+      std::string(2000, 'x'));
+  ASSERT_TRUE(Upsert(upsert).ok());
+  constexpr int kGood = 64;
+  for (int i = 0; i < kGood; ++i) {
+    *request.mutable_requests(i) = Parse<v1::AttendRequest>(
+        "query { vector { floats { values: [1, 1] } } } read_mask { paths: "
+        "'attributes' }");
+  }
+  ASSERT_EQ(call(), kQueries);
+  EXPECT_EQ(response.results(0).response().items_size(), 4);
+  EXPECT_EQ(response.results(kGood - 1).status().code(),
+            grpc::StatusCode::RESOURCE_EXHAUSTED);
+  for (int i = kGood; i < kQueries; ++i) {
+    EXPECT_EQ(response.results(i).status().code(),
+              grpc::StatusCode::INVALID_ARGUMENT);
+  }
+}
+
 TEST_F(SmallMessagesTest, ItemsAreReadNoFurtherThanTheReplyHasRoom) {
   v1::BatchUpsertItemsRequest upsert = Parse<v1::BatchUpsertItemsRequest>(
       absl::StrCat("catalog: 'shop' items { id: 'large'", kKey, "}"));
