@@ -1,4 +1,4 @@
-// Taking stored bytes apart.
+// Stored bytes: putting numbers together, and taking them apart.
 #ifndef ATTENDANT_CORE_BASE_BYTE_READER_H_
 #define ATTENDANT_CORE_BASE_BYTE_READER_H_
 
@@ -13,14 +13,38 @@
 
 namespace attendant {
 
+static_assert(std::endian::native == std::endian::little,
+              "numbers are copied as they lie in memory");
+
+// Appends the number as ByteReader reads it.
+template <typename T>
+void AppendNumber(T number, std::string& bytes) {
+  static_assert(std::is_arithmetic_v<T>);
+  bytes.append(reinterpret_cast<const char*>(&number), sizeof(number));
+}
+
+// Appends 8 bytes, the highest first: those of numbers >= 0 sort as the numbers
+// do.
+inline void AppendSorting(std::int64_t number, std::string& bytes) {
+  for (int shift = 56; shift >= 0; shift -= 8) {
+    bytes.push_back(static_cast<char>(number >> shift));
+  }
+}
+
+// The number of such bytes.
+inline std::int64_t ReadSorting(absl::string_view bytes) {
+  std::uint64_t number = 0;
+  for (const char c : bytes) {
+    number = number << 8 | static_cast<unsigned char>(c);
+  }
+  return static_cast<std::int64_t>(number);
+}
+
 // Reads little-endian values from the front of bytes, which must outlive it.
 // Every method checks what is left first: it returns false, and allocates and
 // reads nothing, if that is too little. Not thread-safe.
 class ByteReader {
  public:
-  static_assert(std::endian::native == std::endian::little,
-                "numbers are copied as they lie in memory");
-
   explicit ByteReader(absl::string_view bytes) : left_(bytes) {}
 
   std::size_t left() const { return left_.size(); }

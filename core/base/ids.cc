@@ -36,6 +36,10 @@ bool IsValidUtf8(absl::string_view text) {
   return true;
 }
 
+bool IsLowerHex(absl::string_view text) {
+  return text.find_first_not_of("0123456789abcdef") == absl::string_view::npos;
+}
+
 absl::Status ValidateItemId(absl::string_view id, absl::string_view field) {
   ATTENDANT_RETURN_IF_ERROR(CheckCount(static_cast<std::int64_t>(id.size()), 1,
                                        kMaxItemIdBytes, field, " bytes"));

@@ -22,6 +22,9 @@ inline constexpr int kMaxItemIdBytes = 128;
 // `field`.
 absl::Status ValidateItemId(absl::string_view id, absl::string_view field);
 
+// True if it has no other characters than 0 to 9 and a to f.
+bool IsLowerHex(absl::string_view text);
+
 // True if `text` is well-formed UTF-8 (Unicode 15, table 3-7).
 bool IsValidUtf8(absl::string_view text);
 

@@ -3,6 +3,7 @@
 #define ATTENDANT_CORE_BASE_INTERRUPT_H_
 
 #include <atomic>
+#include <cstddef>
 
 #include "absl/status/status.h"
 #include "core/base/clock.h"
@@ -56,6 +57,21 @@ struct Interrupt {
     return absl::OkStatus();
   }
 };
+
+// Calls visit(i) for each i in [0, n), and looks at the interrupt before the
+// first and every few thousand.
+template <typename Visit>
+absl::Status VisitEach(std::size_t n, const Interrupt& interrupt,
+                       const Visit& visit) {
+  constexpr std::size_t kBetweenChecks = 4096;
+  for (std::size_t i = 0; i < n; ++i) {
+    if (i % kBetweenChecks == 0) {
+      if (absl::Status ended = interrupt.Check(); !ended.ok()) return ended;
+    }
+    visit(i);
+  }
+  return absl::OkStatus();
+}
 
 }  // namespace attendant
 

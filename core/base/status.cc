@@ -39,6 +39,13 @@ absl::Status OverLimit(absl::string_view field, absl::string_view got,
                     got, want);
 }
 
+absl::Status MostThereMayBe(std::int64_t count, absl::string_view what) {
+  return StatusWithReason(absl::StatusCode::kResourceExhausted,
+                          absl::StrCat("there are ", count, " ", what,
+                                       ", the most allowed; delete some first"),
+                          kOverLimit);
+}
+
 absl::Status FieldError(absl::StatusCode code, absl::string_view reason,
                         absl::string_view field, absl::string_view got,
                         absl::string_view want) {

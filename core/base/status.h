@@ -26,6 +26,9 @@ inline constexpr absl::string_view kOverLimit = "OVER_LIMIT";
 absl::Status OverLimit(absl::string_view field, absl::string_view got,
                        absl::string_view want);
 
+// The same reason: "there are COUNT WHAT, the most allowed; delete some first".
+absl::Status MostThereMayBe(std::int64_t count, absl::string_view what);
+
 // The reason of Unavailable where the operating system denies us files of our
 // own: they lost their rights, or their file system became read-only.
 inline constexpr absl::string_view kFilesNotAccessible = "FILES_NOT_ACCESSIBLE";

@@ -35,6 +35,34 @@ TEST(ByteReaderTest, ReadsLittleEndianFromTheFront) {
   EXPECT_TRUE(reader.ReadText(0, text) && reader.ReadFloats(0, floats));
 }
 
+TEST(ByteReaderTest, ReadsWhatAppendNumberWrote) {
+  std::string bytes;
+  AppendNumber(std::uint16_t{0x0201}, bytes);
+  AppendNumber(-1.5, bytes);
+  EXPECT_EQ(bytes.substr(0, 2), "\x01\x02");
+  ByteReader reader(bytes);
+  std::uint16_t first = 0;
+  double second = 0;
+  ASSERT_TRUE(reader.Read(first) && reader.Read(second));
+  EXPECT_EQ(first, 0x0201);
+  EXPECT_EQ(second, -1.5);
+  EXPECT_EQ(reader.left(), 0u);
+}
+
+TEST(SortingBytesTest, SortAsTheirNumbersDo) {
+  std::string last;
+  for (const std::int64_t number :
+       {std::int64_t{0}, std::int64_t{1}, std::int64_t{255}, std::int64_t{256},
+        std::int64_t{1} << 40, std::numeric_limits<std::int64_t>::max()}) {
+    std::string bytes;
+    AppendSorting(number, bytes);
+    EXPECT_EQ(bytes.size(), 8u);
+    EXPECT_LT(last, bytes);
+    EXPECT_EQ(ReadSorting(bytes), number);
+    last = bytes;
+  }
+}
+
 TEST(ByteReaderTest, ReadsNothingWhereTooLittleIsLeft) {
   ByteReader reader(absl::string_view(Floats()).substr(1));
   std::uint64_t number = 5;

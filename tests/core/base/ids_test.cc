@@ -52,6 +52,13 @@ TEST(IdsTest, ItemIdHasOneTo128Bytes) {
       StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("129 bytes")));
 }
 
+TEST(IdsTest, LowerHexIsDigitsAndLettersUpToF) {
+  EXPECT_TRUE(IsLowerHex("0123456789abcdef"));
+  for (const char* const text : {"A", "g", "0x1", " ", "-1"}) {
+    EXPECT_FALSE(IsLowerHex(text)) << text;
+  }
+}
+
 TEST(IdsTest, ItemIdIsTextWithoutNul) {
   EXPECT_THAT(ValidateItemId("\xff", "id"),
               StatusIs(absl::StatusCode::kInvalidArgument,

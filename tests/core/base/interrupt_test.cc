@@ -3,6 +3,7 @@
 #include <atomic>
 #include <thread>
 
+#include "tests/support/look_counter.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/wall_clock.h"
 
@@ -57,6 +58,30 @@ TEST(InterruptTest, CancellationComesFirst) {
   interrupt.deadline = SteadyTime::min();
   EXPECT_THAT(interrupt.Check(),
               StatusIs(absl::StatusCode::kCancelled, HasSubstr("went away")));
+}
+
+TEST(VisitEachTest, LooksEverySomeThousand) {
+  LookCounter looks;
+  std::size_t sum = 0;
+  EXPECT_OK(
+      VisitEach(10000, looks.interrupt(), [&](std::size_t i) { sum += i; }));
+  EXPECT_EQ(sum, 49995000u);
+  EXPECT_EQ(looks.count, 3);
+  EXPECT_OK(VisitEach(0, looks.interrupt(), [](std::size_t) { FAIL(); }));
+}
+
+TEST(VisitEachTest, VisitsNoMoreOnceItIsCancelled) {
+  std::atomic<bool> cancelled = false;
+  Interrupt interrupt;
+  interrupt.cancelled = &cancelled;
+  std::size_t count = 0;
+  const auto visit = [&](std::size_t i) {
+    cancelled = i >= 5000;
+    ++count;
+  };
+  EXPECT_THAT(VisitEach(100000, interrupt, visit),
+              StatusIs(absl::StatusCode::kCancelled, testing::_));
+  EXPECT_EQ(count, 8192u);
 }
 
 }  // namespace

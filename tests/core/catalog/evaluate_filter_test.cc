@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "core/catalog/number_range.h"
 #include "tests/core/catalog/random_filter.h"
+#include "tests/support/look_counter.h"
 #include "tests/support/status_matchers.h"
 
 namespace attendant {
@@ -195,14 +196,6 @@ TEST_F(EvaluateFilterTest, TheDeadlineStopsAPassOverTheTexts) {
                 StatusIs(absl::StatusCode::kDeadlineExceeded, testing::_));
   }
 }
-
-// Counts the looks at an interrupt.
-class LookCounter final : public Yielder {
- public:
-  LookCounter() { set_yield_time(SteadyTime::min()); }
-  void Yield() override { ++count; }
-  int count = 0;
-};
 
 // Text that is like what is looked for, but for its end.
 TEST_F(EvaluateFilterTest, LongTextsTakeNoLongerThanTheyAreLong) {
