@@ -300,14 +300,17 @@ absl::Status LiveCatalog::CheckKeys(const Snapshot& snapshot,
                                     const std::vector<NamedModel>& models) {
   for (std::size_t f = 0; f < models.size(); ++f) {
     if (models[f].model == snapshot.models[f].model) continue;
+    const bool is_cosine =
+        snapshot.schema->key_fields[f].score_kind == ScoreKind::kCosine;
+    // Keys need hardly ever be looked at: limits are near the greatest float.
+    const float least_norm = models[f].key_limit / 2;
     for (const SegmentView& view : snapshot.segments) {
-      // Keys need hardly ever be looked at: limits are near the greatest float.
-      if (view.segment->indexes[f]->max_norm() < models[f].key_limit / 2) {
-        continue;
-      }
+      const KeyIndex& index = *view.segment->indexes[f];
+      // Of COSINE that may be the norm of normalised keys.
+      if (!is_cosine && index.max_norm() < least_norm) continue;
       for (RowIndex row = 0; row < view.row_end; ++row) {
-        if (!view.IsLive(row) ||
-            Within(view.segment->indexes[f]->Key(row), models[f].key_limit)) {
+        if (!view.IsLive(row) || 1 / index.inverse_norm(row) < least_norm ||
+            Within(index.Key(row), models[f].key_limit)) {
           continue;
         }
         return InvalidField(absl::StrCat("schema.key_fields[", f, "].model"),

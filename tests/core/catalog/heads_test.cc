@@ -505,6 +505,33 @@ TEST_F(ModelHeadsTest, KeysThatTheModelWouldMakeInfiniteAreRefused) {
   EXPECT_OK(catalog_->Upsert(greatest, ""));
 }
 
+// The index of COSINE knows the norms of normalised keys, which are 1.
+TEST_F(ModelHeadsTest, TheIndexOfNormalisedKeysHidesNoGreatOnes) {
+  CatalogSchema schema = OneFieldSchema(4, ScoreKind::kCosine);
+  schema.value_dim = 6;
+  options_.auto_ivf_min_count = 1000;
+  OpenCatalog(schema, options_);
+  std::vector<Item> items = ItemsForModel(2000);
+  items[7].keys[0] = {2e37f, 0, 0, 0};
+  Upsert(items);
+  catalog_->AwaitIndexes();
+  ASSERT_EQ(catalog_->index_states()[0].active_kind, IndexKind::kIvf);
+  AttentionModel large = RandomMultiHeadModel(5);
+  auto& heads = std::get<MultiHeadProjections>(large.kind);
+  for (float& weight : heads.key.weight.data) weight *= 100;
+  const NamedModel next = Named(large);
+  std::vector<KeyFieldSchema> fields = schema_.key_fields;
+  fields[0].model = next.name;
+  EXPECT_THAT(catalog_->SetDefaults(
+                  fields, {next}, [] { return absl::InternalError("stored"); }),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("the key of item 'item7'")));
+  Delete({"item7"});
+  SetDefaults(fields, {next});
+  catalog_->AwaitIndexes();
+  EXPECT_OK(Ask(Query()));
+}
+
 TEST_F(ModelHeadsTest, AModelOutOfUseLimitsNoKeys) {
   Open(ScoreKind::kDot);
   const float limit = catalog_->snapshot()->models[0].key_limit;
