@@ -146,9 +146,11 @@ class Answerer {
     } else {
       const Weigher weigher = WeigherOf(scope);
       for (std::size_t i = 0; i < ranks.size(); ++i) {
-        // Logs tell weights apart that are 0 to a double.
-        ranks[i] =
-            softmax() ? weigher.LogMean(scored, i) : weigher.Mean(scored, i);
+        ranks[i] = weigher.Mean(scored, i);
+        // Logs, which are below 0, tell weights apart that are 0 to a double.
+        // Others are ranked as they are shown: their logs may differ where they
+        // do not.
+        if (softmax() && ranks[i] == 0) ranks[i] = weigher.LogMean(scored, i);
       }
     }
     return SortedBy(ranks, snapshot_, scored);
@@ -255,7 +257,11 @@ class Answerer {
   absl::Status FillItems() {
     // What is returned twice counts once.
     if (!draws_.empty()) distinct_ = Distinct(returned_);
-    returned_partitions_ = PartitionsOf(distinct());
+    // Where they are there, rows are sorted by them: sums in the order that
+    // came of it may differ in the last digit, and weights with them.
+    if (returned_partitions_.empty()) {
+      returned_partitions_ = PartitionsOf(distinct());
+    }
     const Weigher weigher = WeigherOf(PartitionsIn(plan_.weight_scope));
     const bool hard = plan_.select_kind == SelectKind::kHard;
     // The one item weighs 1 in each head that has it: the heads differ by what

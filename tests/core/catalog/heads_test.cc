@@ -820,6 +820,46 @@ TEST_F(FieldHeadsTest, DrawsOfHugeLogitsHaveFiniteProbabilities) {
   EXPECT_FALSE(std::isnan(answer.slate->log_probability));
 }
 
+// Each first in another head: what they weigh is a sum of the same numbers, in
+// another order.
+TEST_F(FieldHeadsTest, EqualWeightsAreInTheOrderOfIds) {
+  CatalogSchema schema;
+  AttendQuery query = VectorQuery({1});
+  for (const char* const name : {"a", "b", "c"}) {
+    schema.key_fields.push_back(OneFieldSchema(1).key_fields[0]);
+    schema.key_fields.back().name = name;
+    query.heads.push_back({name, std::nullopt, std::nullopt});
+  }
+  disk_ = std::make_shared<FakeDisk>();
+  OpenCatalog(schema);
+  std::vector<std::string> ids = {"p", "q", "r"};
+  do {
+    for (float logit = 0.1f; logit < 8; logit += 0.7f) {
+      std::vector<Item> items;
+      for (std::size_t i = 0; i < 3; ++i) {
+        Item& item = items.emplace_back();
+        item.id = ids[i];
+        item.keys.assign(3, {0.3f});
+        item.keys[i] = {logit};
+      }
+      Upsert(items);
+      for (const WeightScope scope :
+           {WeightScope::kShortlist, WeightScope::kReturned,
+            WeightScope::kCatalog}) {
+        query.weight_scope = scope;
+        ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
+        const std::vector<std::string> found = IdsOf(answer);
+        ASSERT_THAT(found, SizeIs(3));
+        for (std::size_t i = 1; i < 3; ++i) {
+          EXPECT_LT(std::pair(-answer.items[i - 1].weight, found[i - 1]),
+                    std::pair(-answer.items[i].weight, found[i]))
+              << logit;
+        }
+      }
+    }
+  } while (std::next_permutation(ids.begin(), ids.end()));
+}
+
 TEST_F(FieldHeadsTest, BadHeadsAreRefused) {
   AttendQuery query = Query();
   query.heads[1].key_field = "nothing";
