@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -277,7 +276,7 @@ class Answerer {
       }
       AttendedItem& item = answer_.items.emplace_back();
       item.address = returned_.rows[i];
-      double best_weight = -std::numeric_limits<double>::infinity();
+      double best_weight = kMinusInfinity;
       for (std::size_t h = 0; h < head_count; ++h) {
         weights[h] = weigher.InHead(returned_, h, i);
         // A head without the item has no opinion; one with it does, however
@@ -365,8 +364,7 @@ class Answerer {
   }
 
   // What one head's attention is, as far as it is known.
-  template <typename Attention>
-  void FillAttention(std::size_t head, Attention& attention) const {
+  void FillAttention(std::size_t head, AttentionAnswer& attention) const {
     const PartitionError& error = masses_->error(head);
     if (error.method == MassMethod::kUnknown) return;
     const SoftmaxPartition& partition = scans_[head].partition;

@@ -70,19 +70,20 @@ struct BiasTerm {
   std::optional<absl::Duration> half_life;  // of a moment
 };
 
-// Mirrors the wire's AttendRequest; unset means the documented default.
-// What a query asks for that leaves these out.
+// The result_count of a query that states none.
 constexpr std::int64_t DefaultResultCount(SelectKind kind, bool has_min_mass) {
   if (kind == SelectKind::kHard) return 1;
   return has_min_mass ? 1000 : 10;
 }
-// The most that hold min_mass are many enough to weigh.
+// The shortlist_count of a query that states none. With min_mass, result_count
+// is a cap and large enough already.
 constexpr std::int64_t DefaultShortlistCount(std::int64_t result_count,
                                              bool has_min_mass) {
   return std::max<std::int64_t>(has_min_mass ? result_count : 10 * result_count,
                                 100);
 }
 
+// Mirrors the wire's AttendRequest; unset means the documented default.
 struct AttendQuery {
   QueryForm query;        // an empty vector where every head has its own
   std::string key_field;  // empty: the default
@@ -150,11 +151,8 @@ struct PooledValue {
   double relative_error = 0;  // 95 % stay within; of the value's norm
 };
 
-// The attention of one head.
-struct HeadAnswer {
-  int key_field = 0;
-  ScoreKind score_kind = ScoreKind::kDot;
-  double temperature = 1;
+// What an attention to the catalog is, as far as it is known.
+struct AttentionAnswer {
   std::optional<double> log_partition;
   std::optional<Interval> log_partition_interval;
   std::optional<double> entropy;
@@ -163,6 +161,12 @@ struct HeadAnswer {
   std::optional<Interval> effective_item_count_interval;
   Mass returned_mass;
   Mass shortlist_mass;
+};
+
+struct HeadAnswer : AttentionAnswer {
+  int key_field = 0;
+  ScoreKind score_kind = ScoreKind::kDot;
+  double temperature = 1;
   // The value pooled by this head, through W_V; empty if nothing is pooled.
   std::vector<float> output;
 };
@@ -178,21 +182,14 @@ struct SlateAnswer {
   double distance = 0;
 };
 
-struct AttendAnswer {
+// The attention is that of one head; of several only the masses are set, which
+// are means, and the rest is in `heads`.
+struct AttendAnswer : AttentionAnswer {
   // (logit descending, id ascending); with several heads (weight descending, id
   // ascending); of SAMPLE in the order of draws.
   std::vector<AttendedItem> items;
   std::optional<PooledValue> pooled_value;
   WeightScope weight_scope = WeightScope::kShortlist;
-  Mass returned_mass;
-  Mass shortlist_mass;
-  // Of one head; of several, see heads.
-  std::optional<double> log_partition;
-  std::optional<Interval> log_partition_interval;
-  std::optional<double> entropy;
-  std::optional<Interval> entropy_interval;
-  std::optional<double> effective_item_count;
-  std::optional<Interval> effective_item_count_interval;
   std::vector<ItemId> unknown_example_ids;
   double temperature = 1;
   ScoreKind score_kind = ScoreKind::kDot;

@@ -4,13 +4,13 @@
 #define ATTENDANT_CORE_CATALOG_SCAN_H_
 
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "core/attention/state.h"
 #include "core/base/interrupt.h"
+#include "core/base/minus_infinity.h"
 #include "core/catalog/query_plan.h"
 #include "core/catalog/snapshot.h"
 #include "core/shortlist/key_index.h"
@@ -43,11 +43,11 @@ struct HeadScan {
   bool exact = true;
   bool results_exact = true;
   bool knows_mass = true;
-  double log_variance = -std::numeric_limits<double>::infinity();
-  double log_drawn_variance = -std::numeric_limits<double>::infinity();
+  double log_variance = kMinusInfinity;
+  double log_drawn_variance = kMinusInfinity;
   bool certified = true;
-  double log_lower = -std::numeric_limits<double>::infinity();
-  double log_upper = -std::numeric_limits<double>::infinity();
+  double log_lower = kMinusInfinity;
+  double log_upper = kMinusInfinity;
   IndexKind index_kind = IndexKind::kFlat;
   std::int64_t key_as_value_count = 0;  // when pooling
   int shared_query_count = 1;  // scans in the pass, this one among them

@@ -30,9 +30,15 @@ void IntervalToProto(const Interval& interval, v1::Interval* wire) {
   wire->set_upper_bound(interval.upper_bound);
 }
 
-// Of an AttendAnswer or HeadAnswer to its message.
-template <typename Attention, typename Wire>
-void SpreadToProto(const Attention& attention, Wire* wire) {
+// To the message of an answer or of a head.
+template <typename Wire>
+void AttentionToProto(const AttentionAnswer& attention, Wire* wire) {
+  if (attention.log_partition)
+    wire->set_log_partition(*attention.log_partition);
+  if (attention.log_partition_interval) {
+    IntervalToProto(*attention.log_partition_interval,
+                    wire->mutable_log_partition_interval());
+  }
   if (attention.entropy) wire->set_entropy(*attention.entropy);
   if (attention.entropy_interval) {
     IntervalToProto(*attention.entropy_interval,
@@ -45,6 +51,8 @@ void SpreadToProto(const Attention& attention, Wire* wire) {
     IntervalToProto(*attention.effective_item_count_interval,
                     wire->mutable_effective_item_count_interval());
   }
+  MassToProto(attention.returned_mass, wire->mutable_returned_mass());
+  MassToProto(attention.shortlist_mass, wire->mutable_shortlist_mass());
 }
 
 const std::string& KeyFieldOf(const AttendAnswer& answer, int head,
@@ -62,14 +70,7 @@ void HeadsToProto(const AttendAnswer& answer, const Snapshot& snapshot,
     attention->set_key_field(KeyFieldOf(answer, static_cast<int>(h), snapshot));
     attention->set_temperature(head.temperature);
     attention->set_score_kind(EnumToProto<v1::ScoreKind>(head.score_kind));
-    if (head.log_partition) attention->set_log_partition(*head.log_partition);
-    if (head.log_partition_interval) {
-      IntervalToProto(*head.log_partition_interval,
-                      attention->mutable_log_partition_interval());
-    }
-    SpreadToProto(head, attention);
-    MassToProto(head.returned_mass, attention->mutable_returned_mass());
-    MassToProto(head.shortlist_mass, attention->mutable_shortlist_mass());
+    AttentionToProto(head, attention);
     attention->mutable_output()->Add(head.output.begin(), head.output.end());
   }
   wire->mutable_model_output()->Add(answer.model_output.begin(),
@@ -167,17 +168,8 @@ absl::Status AttendAnswerToProto(const AttendAnswer& answer,
   if (answer.activation_kind == ActivationKind::kSoftmax) {
     wire->set_weight_scope(EnumToProto<v1::WeightScope>(answer.weight_scope));
   }
-  MassToProto(answer.returned_mass, wire->mutable_returned_mass());
-  MassToProto(answer.shortlist_mass, wire->mutable_shortlist_mass());
-  if (answer.log_partition.has_value()) {
-    wire->set_log_partition(*answer.log_partition);
-  }
-  if (answer.log_partition_interval) {
-    IntervalToProto(*answer.log_partition_interval,
-                    wire->mutable_log_partition_interval());
-  }
+  AttentionToProto(answer, wire);
   wire->set_results_exact(answer.results_exact);
-  SpreadToProto(answer, wire);
   for (const ItemId& id : answer.unknown_example_ids) {
     wire->add_unknown_example_ids(id);
   }
