@@ -77,7 +77,8 @@ class Answerer {
         static_cast<std::int64_t>(shortlist_.size());
     masses_.emplace(catalog_, Errors());
     if (plan_.heads.size() > 1 || plan_.shortlist_head) {
-      shortlist_ = SortedByWeight(shortlist_, SelectingScope());
+      ATTENDANT_ASSIGN_OR_RETURN(shortlist_,
+                                 SortedByWeight(shortlist_, SelectingScope()));
     }
     ATTENDANT_RETURN_IF_ERROR(interrupt_.Check());
     ATTENDANT_RETURN_IF_ERROR(Select());
@@ -137,20 +138,23 @@ class Answerer {
   }
 
   // By weight in the scope, of several heads; else by logit.
-  ScoredRows SortedByWeight(const ScoredRows& scored,
-                            const LogPartitions& scope) const {
+  absl::StatusOr<ScoredRows> SortedByWeight(const ScoredRows& scored,
+                                            const LogPartitions& scope) const {
     std::vector<double> ranks(scored.size());
     if (scans_.size() == 1) {
       ranks.assign(scored.logits[0].begin(), scored.logits[0].end());
     } else {
       const Weigher weigher = WeigherOf(scope);
-      for (std::size_t i = 0; i < ranks.size(); ++i) {
-        ranks[i] = weigher.Mean(scored, i);
-        // Logs, which are below 0, tell weights apart that are 0 to a double.
-        // Others are ranked as they are shown: their logs may differ where they
-        // do not.
-        if (softmax() && ranks[i] == 0) ranks[i] = weigher.LogMean(scored, i);
-      }
+      ATTENDANT_RETURN_IF_ERROR(
+          VisitEach(ranks.size(), interrupt_, [&](std::size_t i) {
+            ranks[i] = weigher.Mean(scored, i);
+            // Logs, which are below 0, tell weights apart that are 0 to a
+            // double. Others are ranked as they are shown: their logs may
+            // differ where they do not.
+            if (softmax() && ranks[i] == 0) {
+              ranks[i] = weigher.LogMean(scored, i);
+            }
+          }));
     }
     return SortedBy(ranks, snapshot_, scored);
   }
@@ -186,7 +190,9 @@ class Answerer {
     if (plan_.heads.size() > 1 && softmax()) {
       // Weights may rank otherwise in their own scope.
       returned_partitions_ = PartitionsOf(returned_);
-      returned_ = SortedByWeight(returned_, PartitionsIn(plan_.weight_scope));
+      ATTENDANT_ASSIGN_OR_RETURN(
+          returned_,
+          SortedByWeight(returned_, PartitionsIn(plan_.weight_scope)));
     }
     return absl::OkStatus();
   }
@@ -201,7 +207,9 @@ class Answerer {
                        drawn.distance);
     }
     if (!plan_.draws_from_catalog()) {
-      population_ = {shortlist_.rows, MeanLogits(shortlist_, shortlisted_)};
+      population_.rows = shortlist_.rows;
+      ATTENDANT_ASSIGN_OR_RETURN(population_.logits,
+                                 MeanLogits(shortlist_, shortlisted_));
     }
     const std::vector<RowAddress>& rows = population_.rows;
     const std::vector<float>& logits = population_.logits;
@@ -212,13 +220,13 @@ class Answerer {
           slate,
           SampleWithReplacement(logits, plan_.result_count, seed, interrupt_));
     } else {
-      std::vector<std::uint64_t> noise_keys;
-      noise_keys.reserve(rows.size());
-      for (const RowAddress& address : rows) {
-        noise_keys.push_back(
-            snapshot_.segments[address.segment].segment->rows->IdHash(
-                address.row));
-      }
+      std::vector<std::uint64_t> noise_keys(rows.size());
+      ATTENDANT_RETURN_IF_ERROR(
+          VisitEach(rows.size(), interrupt_, [&](std::size_t i) {
+            const Segment& segment =
+                *snapshot_.segments[rows[i].segment].segment;
+            noise_keys[i] = segment.rows->IdHash(rows[i].row);
+          }));
       ATTENDANT_ASSIGN_OR_RETURN(
           slate, SampleWithoutReplacement(
                      logits, noise_keys, plan_.result_count, seed, interrupt_));
@@ -242,14 +250,15 @@ class Answerer {
   }
 
   // What a softmax of `scored` has as its mean weights.
-  std::vector<float> MeanLogits(const ScoredRows& scored,
-                                const LogPartitions& partitions) const {
+  absl::StatusOr<std::vector<float>> MeanLogits(
+      const ScoredRows& scored, const LogPartitions& partitions) const {
     if (scans_.size() == 1) return scored.logits[0];
     const Weigher weigher = WeigherOf(partitions);
     std::vector<float> logits(scored.size());
-    for (std::size_t i = 0; i < logits.size(); ++i) {
-      logits[i] = AsLogit(weigher.LogMean(scored, i));
-    }
+    ATTENDANT_RETURN_IF_ERROR(
+        VisitEach(logits.size(), interrupt_, [&](std::size_t i) {
+          logits[i] = AsLogit(weigher.LogMean(scored, i));
+        }));
     return logits;
   }
 

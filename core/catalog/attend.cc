@@ -49,8 +49,11 @@ absl::StatusOr<AttendAnswer> Answer(const Snapshot& snapshot, Pending& query,
   // Those of a pass are answered one after the other.
   ATTENDANT_RETURN_IF_ERROR(task.interrupt->Check());
   const SteadyTime start = SteadyNow();
-  absl::StatusOr<AttendAnswer> answer = MakeAnswer(
-      snapshot, query.plan, std::move(*query.scan).Found(), *task.interrupt);
+  absl::StatusOr<HeadScans> found = std::move(*query.scan).Found();
+  absl::StatusOr<AttendAnswer> answer =
+      found.ok()
+          ? MakeAnswer(snapshot, query.plan, *std::move(found), *task.interrupt)
+          : found.status();
   if (answer.ok()) {
     answer->trace.plan_time = query.plan_time;
     answer->trace.answer_time = TimeSince(start);

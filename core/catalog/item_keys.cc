@@ -38,12 +38,14 @@ absl::Status NoItemWithKey(const KeyFieldSchema& field, absl::string_view id,
 
 absl::StatusOr<Matrix> KeysOfItems(const Snapshot& snapshot, int field,
                                    std::span<const ItemId> ids,
-                                   absl::string_view path) {
+                                   absl::string_view path,
+                                   const Interrupt& interrupt) {
   const KeyFieldSchema& schema =
       snapshot.schema->key_fields[static_cast<std::size_t>(field)];
   Matrix keys = {static_cast<std::int64_t>(ids.size()), schema.dim, {}};
   keys.data.reserve(ids.size() * static_cast<std::size_t>(schema.dim));
   for (std::size_t i = 0; i < ids.size(); ++i) {
+    ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
     const std::optional<RowAddress> address = snapshot.Find(ids[i]);
     std::span<const float> key;
     if (address) key = snapshot.KeyOf(*address, field);

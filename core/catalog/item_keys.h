@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "core/attention/model.h"
 #include "core/base/ids.h"
+#include "core/base/interrupt.h"
 #include "core/catalog/snapshot.h"
 
 namespace attendant {
@@ -29,10 +30,12 @@ absl::Status NoItemWithKey(const KeyFieldSchema& field, absl::string_view id,
 
 // The keys of the items in a field [ids.size(), dim], in the order of the ids.
 // InvalidArgument for an id that can't be one; NotFound if there is no such
-// item or it has no key in the field. Both name `path`[i].
+// item or it has no key in the field. Both name `path`[i]. Errors of the
+// interrupt.
 absl::StatusOr<Matrix> KeysOfItems(const Snapshot& snapshot, int field,
                                    std::span<const ItemId> ids,
-                                   absl::string_view path);
+                                   absl::string_view path,
+                                   const Interrupt& interrupt);
 
 }  // namespace attendant
 

@@ -6,12 +6,14 @@
 #include "core/attention/log_add.h"
 #include "core/attention/sampling.h"
 #include "core/base/minus_infinity.h"
+#include "core/base/status.h"
 #include "core/catalog/mass.h"
 #include "core/catalog/pooled_deviation.h"
 #include "core/catalog/weigh.h"
 #include "core/shortlist/shared_scan.h"
 
 namespace attendant {
+
 // The mean weights of all rows of a catalog, as logs, from one head's logits at
 // a time.
 class MeanLogWeights {
@@ -26,25 +28,29 @@ class MeanLogWeights {
   }
 
   // Adds the weight of each.
-  void Add(const std::vector<Candidate>& candidates,
-           const LogPartition& partition) {
-    for (const Candidate& candidate : candidates) {
+  absl::Status Add(const std::vector<Candidate>& candidates,
+                   const LogPartition& partition, const Interrupt& interrupt) {
+    return VisitEach(candidates.size(), interrupt, [&](std::size_t i) {
+      const Candidate& candidate = candidates[i];
       double& sum = sums_[offsets_[candidate.segment] +
                           static_cast<std::size_t>(candidate.row)];
       sum = LogAdd(sum, partition.LogWeight(candidate.logit));
-    }
+    });
   }
 
   // Rows that some head scored, with the logs of their sums.
-  Population Read() const {
+  absl::StatusOr<Population> Read(const Interrupt& interrupt) const {
     Population population;
     for (std::size_t i = 0; i < offsets_.size(); ++i) {
-      for (RowIndex row = 0; row < snapshot_.segments[i].row_end; ++row) {
-        const double sum = sums_[offsets_[i] + static_cast<std::size_t>(row)];
-        if (sum == kMinusInfinity) continue;
-        population.rows.push_back({static_cast<std::int32_t>(i), row});
-        population.logits.push_back(AsLogit(sum));
-      }
+      ATTENDANT_RETURN_IF_ERROR(
+          VisitEach(static_cast<std::size_t>(snapshot_.segments[i].row_end),
+                    interrupt, [&](std::size_t row) {
+                      const double sum = sums_[offsets_[i] + row];
+                      if (sum == kMinusInfinity) return;
+                      population.rows.push_back({static_cast<std::int32_t>(i),
+                                                 static_cast<RowIndex>(row)});
+                      population.logits.push_back(AsLogit(sum));
+                    }));
     }
     return population;
   }
@@ -203,7 +209,8 @@ absl::Status QueryScan::Take(HeadScan scan, absl::Duration time) {
   if (plan_->draws_from_all_logits() && plan_->heads.size() > 1) {
     if (means_ == nullptr)
       means_ = std::make_unique<MeanLogWeights>(*snapshot_);
-    means_->Add(scan.all, LogPartitionOf(scan.partition));
+    ATTENDANT_RETURN_IF_ERROR(
+        means_->Add(scan.all, LogPartitionOf(scan.partition), *interrupt_));
     scan.all = {};
   }
   scans_.heads.push_back(std::move(scan));
@@ -231,17 +238,18 @@ bool QueryScan::FoundTooFew(const HeadScan& scan) const {
                       plan_->masks.EligibleCount(head().field));
 }
 
-HeadScans QueryScan::Found() && {
+absl::StatusOr<HeadScans> QueryScan::Found() && {
   if (means_ != nullptr) {
-    scans_.catalog = means_->Read();
+    ATTENDANT_ASSIGN_OR_RETURN(scans_.catalog, means_->Read(*interrupt_));
   } else if (plan_->draws_from_all_logits()) {
     std::vector<Candidate>& all = scans_.heads[0].all;
     scans_.catalog.rows.reserve(all.size());
     scans_.catalog.logits.reserve(all.size());
-    for (const Candidate& candidate : all) {
-      scans_.catalog.rows.push_back({candidate.segment, candidate.row});
-      scans_.catalog.logits.push_back(candidate.logit);
-    }
+    ATTENDANT_RETURN_IF_ERROR(
+        VisitEach(all.size(), *interrupt_, [&](std::size_t i) {
+          scans_.catalog.rows.push_back({all[i].segment, all[i].row});
+          scans_.catalog.logits.push_back(all[i].logit);
+        }));
     all = {};
   }
   return std::move(scans_);

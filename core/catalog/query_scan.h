@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "core/base/interrupt.h"
@@ -66,14 +67,14 @@ class QueryScan {
   Company company() const;
   HeadScanTask NextTask() const;
   // `time` is that of the pass. FailedPrecondition if only the index may
-  // answer, and it does not know what the query needs.
+  // answer, and it does not know what the query needs; errors of the interrupt.
   absl::Status Take(HeadScan scan, absl::Duration time);
 
   // Of the scans so far.
   const AttendTrace& trace() const { return scans_.trace; }
 
-  // What was found. Once, when done.
-  HeadScans Found() &&;
+  // What was found. Once, when done. Errors of the interrupt.
+  absl::StatusOr<HeadScans> Found() &&;
 
  private:
   const PlannedHead& head() const;

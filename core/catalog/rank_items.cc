@@ -193,12 +193,16 @@ absl::Status AddEvent(const Snapshot& snapshot, const RankPlan& plan,
 }
 
 absl::StatusOr<Events> FindEvents(const Snapshot& snapshot,
-                                  const RankQuery& query,
-                                  const RankPlan& plan) {
+                                  const RankQuery& query, const RankPlan& plan,
+                                  const Interrupt& interrupt) {
   Events events;
+  const std::size_t most = query.history.size() + query.profile.size();
+  events.keys.data.reserve(most * static_cast<std::size_t>(plan.schema->dim));
+  events.values.data.reserve(most * static_cast<std::size_t>(plan.value_dim));
   for (const bool profile : {false, true}) {
     const auto& list = profile ? query.profile : query.history;
     for (std::size_t i = 0; i < list.size(); ++i) {
+      ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
       ATTENDANT_RETURN_IF_ERROR(
           AddEvent(snapshot, plan, list[i],
                    {profile, static_cast<std::int64_t>(i)}, events));
@@ -238,14 +242,18 @@ absl::StatusOr<RankAnswer> RankItems(const Snapshot& snapshot,
   ATTENDANT_ASSIGN_OR_RETURN(const std::vector<RowAddress> addresses,
                              FindCandidates(snapshot, query, plan, interrupt));
   ATTENDANT_RETURN_IF_ERROR(CheckInterests(plan, addresses.size()));
-  ATTENDANT_ASSIGN_OR_RETURN(Events events, FindEvents(snapshot, query, plan));
+  ATTENDANT_ASSIGN_OR_RETURN(Events events,
+                             FindEvents(snapshot, query, plan, interrupt));
   RankAnswer answer;
   answer.unknown_item_ids = std::move(events.unknown_item_ids);
   // A query over a catalog without items finds none, and is checked all the
   // same.
   Matrix candidates = {
       static_cast<std::int64_t>(addresses.size()), plan.schema->dim, {}};
+  candidates.data.reserve(addresses.size() *
+                          static_cast<std::size_t>(plan.schema->dim));
   for (const RowAddress address : addresses) {
+    ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
     const std::span<const float> key = snapshot.KeyOf(address, plan.field);
     candidates.data.insert(candidates.data.end(), key.begin(), key.end());
   }
@@ -283,6 +291,7 @@ absl::StatusOr<RankAnswer> RankItems(const Snapshot& snapshot,
     order.resize(static_cast<std::size_t>(*query.result_count));
   }
   for (const std::size_t i : order) {
+    ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
     const std::span<const float> interest =
         ranked.interests.view().Row(static_cast<std::int64_t>(i));
     RankedItem& item = answer.items.emplace_back();

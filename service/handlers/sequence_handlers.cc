@@ -99,13 +99,14 @@ absl::Status Contextualize(Backend& backend,
                            v1::ContextualizeResponse* response) {
   ATTENDANT_ASSIGN_OR_RETURN(
       const Matrix sequence,
-      TokensFromProto(backend, request.sequence(), "sequence"));
+      TokensFromProto(backend, request.sequence(), "sequence", interrupt));
   ContextualizeInput input;
   input.sequence = sequence.view();
   Matrix memory;
   if (request.has_memory()) {
     ATTENDANT_ASSIGN_OR_RETURN(
-        memory, TokensFromProto(backend, request.memory(), "memory"));
+        memory,
+        TokensFromProto(backend, request.memory(), "memory", interrupt));
     input.memory = memory.view();
   }
   ATTENDANT_RETURN_IF_ERROR(

@@ -41,7 +41,8 @@ absl::StatusOr<Matrix> RowsFromProto(const v1::TokenVectors& wire,
 
 absl::StatusOr<Matrix> ItemsFromProto(const Backend& backend,
                                       const v1::TokenItems& wire,
-                                      const std::string& path) {
+                                      const std::string& path,
+                                      const Interrupt& interrupt) {
   ATTENDANT_ASSIGN_OR_RETURN(
       const auto catalog,
       FindCatalogShowing(backend, wire.catalog(),
@@ -55,20 +56,21 @@ absl::StatusOr<Matrix> ItemsFromProto(const Backend& backend,
                              FindKeyField(*snapshot->schema, wire.key_field(),
                                           absl::StrCat(path, ".key_field")));
   const std::vector<ItemId> ids(wire.ids().begin(), wire.ids().end());
-  return KeysOfItems(*snapshot, field, ids, ids_path);
+  return KeysOfItems(*snapshot, field, ids, ids_path, interrupt);
 }
 
 }  // namespace
 
 absl::StatusOr<Matrix> TokensFromProto(const Backend& backend,
                                        const v1::TokenSequence& wire,
-                                       absl::string_view path) {
+                                       absl::string_view path,
+                                       const Interrupt& interrupt) {
   switch (wire.kind_case()) {
     case v1::TokenSequence::kVectors:
       return RowsFromProto(wire.vectors(), absl::StrCat(path, ".vectors"));
     case v1::TokenSequence::kItems:
-      return ItemsFromProto(backend, wire.items(),
-                            absl::StrCat(path, ".items"));
+      return ItemsFromProto(backend, wire.items(), absl::StrCat(path, ".items"),
+                            interrupt);
     case v1::TokenSequence::KIND_NOT_SET:
       break;
   }

@@ -9,9 +9,14 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
+#include "core/attention/sampling.h"
 #include "core/base/fail_point.h"
+#include "core/catalog/answer.h"
+#include "core/catalog/query_scan.h"
+#include "core/catalog/scored_rows.h"
 #include "tests/core/catalog/catalog_fixture.h"
 #include "tests/core/catalog/model_twin.h"
+#include "tests/support/look_counter.h"
 #include "tests/support/random_model.h"
 
 namespace attendant {
@@ -858,6 +863,79 @@ TEST_F(FieldHeadsTest, EqualWeightsAreInTheOrderOfIds) {
       }
     }
   } while (std::next_permutation(ids.begin(), ids.end()));
+}
+
+// Beside those of scans and samples.
+TEST_F(FieldHeadsTest, ManyRowsAreLookedAtBetweenSomeThousand) {
+  constexpr int kCount = 5 * 4096;
+  disk_ = std::make_shared<FakeDisk>();
+  OpenCatalog(schema_);
+  std::vector<Item> items;
+  for (int i = 0; i < kCount; ++i) {
+    items.push_back(Both("item" + std::to_string(i), {0, 1}, {1, 0}));
+  }
+  Upsert(items);
+  const auto snapshot = catalog_->snapshot();
+  std::vector<RowAddress> rows;
+  std::vector<std::uint64_t> noise_keys(kCount);
+  for (const Item& item : items) rows.push_back(*snapshot->Find(item.id));
+  for (const SelectKind kind : {SelectKind::kSoft, SelectKind::kSample}) {
+    for (const WeightScope scope :
+         {WeightScope::kShortlist, WeightScope::kCatalog}) {
+      AttendQuery query = Query();
+      query.select_kind = kind;
+      query.weight_scope = scope;
+      query.scan_mode = ScanMode::kExact;
+      query.shortlist_count = kCount;
+      ASSERT_OK_AND_ASSIGN(const QueryPlan plan,
+                           PlanQuery(*snapshot, query, Interrupt()));
+      LookCounter looks;
+      const auto looks_of = [&](auto work) {
+        looks.count = 0;
+        EXPECT_OK(work());
+        return looks.count;
+      };
+      QueryScan scan(*snapshot, plan, looks.interrupt());
+      while (!scan.done()) {
+        HeadScanTask task = scan.NextTask();
+        ScanHeads(*snapshot, {&task, 1});
+        ASSERT_OK(task.scan);
+        const int count = looks_of([&] {
+          return scan.Take(*std::move(task.scan), absl::ZeroDuration());
+        });
+        if (plan.draws_from_catalog()) {
+          EXPECT_GE(count, 5);
+        }
+      }
+      absl::StatusOr<HeadScans> found;
+      const int finding = looks_of([&] {
+        found = std::move(scan).Found();
+        return found.status();
+      });
+      if (plan.draws_from_catalog()) {
+        EXPECT_GE(finding, 5);
+      }
+      const int scoring = looks_of([&] {
+        return ScoreInHeads(*snapshot, plan, rows, looks.interrupt()).status();
+      });
+      const int sampling = looks_of([&] {
+        return SampleWithoutReplacement(std::vector<float>(kCount), noise_keys,
+                                        10, 1, looks.interrupt())
+            .status();
+      });
+      const int answering = looks_of([&] {
+        return MakeAnswer(*snapshot, plan, *std::move(found), looks.interrupt())
+            .status();
+      });
+      // To sort them.
+      int least = scoring + 5;
+      // Mean logits of the shortlist, and noise.
+      if (kind == SelectKind::kSample) {
+        least += sampling + (plan.draws_from_catalog() ? 5 : 10);
+      }
+      EXPECT_GE(answering, least);
+    }
+  }
 }
 
 TEST_F(FieldHeadsTest, BadHeadsAreRefused) {

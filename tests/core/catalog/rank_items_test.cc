@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/catalog/item_keys.h"
 #include "tests/core/catalog/catalog_fixture.h"
+#include "tests/support/look_counter.h"
 #include "tests/support/random_model.h"
 
 namespace attendant {
@@ -93,6 +95,22 @@ TEST_F(RankItemsTest, OrdersByScoreThenId) {
   two.result_count = 2;
   ASSERT_OK_AND_ASSIGN(answer, Rank(two));
   EXPECT_THAT(IdsOf(answer), ElementsAre("a twin", "camera"));
+}
+
+TEST_F(RankItemsTest, LooksAtTheInterruptAtEachVectorThatItCopies) {
+  const RankQuery query = Query({"camera", "goggles", "fins"},
+                                {"lens", "fins", "lens", "towel", "tripod"});
+  LookCounter looks;
+  ASSERT_OK(RankItems(*catalog_->snapshot(), query, looks.interrupt()));
+  EXPECT_GE(looks.count, 3 + 5 + 3);
+}
+
+TEST_F(RankItemsTest, KeysOfItemsLooksAtTheInterruptAtEachKey) {
+  const std::vector<ItemId> ids = {"camera", "goggles", "camera"};
+  LookCounter looks;
+  ASSERT_OK(
+      KeysOfItems(*catalog_->snapshot(), 0, ids, "ids", looks.interrupt()));
+  EXPECT_EQ(looks.count, 3);
 }
 
 TEST_F(RankItemsTest, CandidatesMayBeTheShortlistOfAQuery) {
