@@ -36,11 +36,7 @@ absl::Status CheckExpected(absl::string_view alias, absl::string_view expected,
 absl::StatusOr<CatalogSet::AliasMove> CatalogSet::SetAlias(
     absl::string_view alias, absl::string_view catalog,
     const std::optional<std::string>& expected) {
-  if (const absl::Status valid = ValidateCatalogName(alias); !valid.ok()) {
-    return InvalidField("alias", absl::StrCat("'", alias, "'"),
-                        absl::StrCat("[a-z0-9][a-z0-9_-]* of at most ",
-                                     kMaxNameBytes, " bytes"));
-  }
+  ATTENDANT_RETURN_IF_ERROR(ValidateCatalogName(alias, "alias"));
   MutexLock lock(&mutex_);
   const std::shared_ptr<const Catalogs> now = catalogs_.Load();
   ATTENDANT_ASSIGN_OR_RETURN(const auto target, Find(*now, catalog));
@@ -60,10 +56,7 @@ absl::StatusOr<CatalogSet::AliasMove> CatalogSet::SetAlias(
     }
     before = found->second.target;
   } else if (Count(*now, /*aliases=*/true) >= kMaxAliases) {
-    return StatusWithReason(
-        absl::StatusCode::kResourceExhausted,
-        absl::StrCat("there are ", kMaxAliases, " aliases, the most allowed"),
-        kOverLimit);
+    return MostThereMayBe(kMaxAliases, "aliases");
   }
   if (expected.has_value()) {
     ATTENDANT_RETURN_IF_ERROR(CheckExpected(alias, *expected, before));

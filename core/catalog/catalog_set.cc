@@ -67,11 +67,7 @@ bool SameFixedParts(const CatalogSchema& a, const CatalogSchema& b) {
   CatalogSchema c = b;
   if (a.key_fields.size() != b.key_fields.size()) return false;
   for (std::size_t f = 0; f < a.key_fields.size(); ++f) {
-    c.key_fields[f].temperature = a.key_fields[f].temperature;
-    c.key_fields[f].combine_kind = a.key_fields[f].combine_kind;
-    c.key_fields[f].index_kind = a.key_fields[f].index_kind;
-    c.key_fields[f].keys_on_disk = a.key_fields[f].keys_on_disk;
-    c.key_fields[f].model = a.key_fields[f].model;
+    c.key_fields[f].TakeDefaults(a.key_fields[f]);
   }
   return a == c;
 }
@@ -300,10 +296,7 @@ absl::Status CatalogSet::CheckCount(const Catalogs& catalogs) const {
   if (Count(catalogs, /*aliases=*/false) < options_.most_catalogs) {
     return absl::OkStatus();
   }
-  return StatusWithReason(absl::StatusCode::kResourceExhausted,
-                          absl::StrCat("there are ", options_.most_catalogs,
-                                       " catalogs, the most allowed"),
-                          kOverLimit);
+  return MostThereMayBe(options_.most_catalogs, "catalogs");
 }
 
 std::int64_t CatalogSet::Count(const Catalogs& catalogs, bool aliases) {
@@ -386,7 +379,7 @@ absl::StatusOr<CatalogSet::Entry> CatalogSet::Remove(absl::string_view name) {
         absl::StrCat("catalog '", found->first, "' has the alias '", alias,
                      "'; move the alias to another catalog, or delete it, "
                      "first"),
-        "CATALOG_HAS_ALIAS");
+        kCatalogHasAlias);
   }
   // First what may fail: until it is durable the catalog is served on, and from
   // then on there must be the memory to end that.

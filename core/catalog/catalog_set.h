@@ -31,6 +31,8 @@ inline constexpr int kMaxCatalogs = 1000;
 // That the database of one has open, about.
 inline constexpr std::int64_t kCatalogFiles = 7;
 inline constexpr int kMaxAliases = 1000;
+// The reason why a catalog is not deleted.
+inline constexpr absl::string_view kCatalogHasAlias = "CATALOG_HAS_ALIAS";
 
 // Another name of a catalog.
 struct Alias {
@@ -122,7 +124,7 @@ class CatalogSet {
                       absl::string_view uid = "");
 
   // NotFound, naming the catalog; FailedPrecondition with reason
-  // CATALOG_HAS_ALIAS, naming an alias of it, while there is one. Returns after
+  // kCatalogHasAlias, naming an alias of it, while there is one. Returns after
   // the catalog, damaged or not, is gone from the disk. Its name is free once
   // Get does not find it any more, which is before that.
   absl::Status Delete(absl::string_view name);
@@ -178,7 +180,7 @@ class CatalogSet {
   // PermissionDenied with reason MODEL_MISSING, naming it. InvalidArgument
   // naming "new_catalog" for a bad name; AlreadyExists if a catalog or alias
   // has it; ResourceExhausted past most_catalogs; DataLoss with reason
-  // SNAPSHOT_DAMAGED, naming the part; else as SnapshotFiles::Open and Create.
+  // kSnapshotDamaged, naming the part; else as SnapshotFiles::Open and Create.
   // After an error catalogs are as they were; a model may be left, and is taken
   // by the next try.
   absl::StatusOr<std::shared_ptr<LiveCatalog>> RestoreSnapshot(

@@ -108,12 +108,8 @@ absl::StatusOr<std::shared_ptr<const ModelVersion>> ModelSet::Create(
   MutexLock lock(&mutex_);
   const std::shared_ptr<const Versions> now = versions_.Load();
   if (now->size() >= kMaxModelVersions) {
-    return StatusWithReason(
-        absl::StatusCode::kResourceExhausted,
-        absl::StrCat("there are ", now->size(),
-                     " versions of models, the most allowed; delete some "
-                     "first"),
-        kOverLimit);
+    return MostThereMayBe(static_cast<std::int64_t>(now->size()),
+                          "versions of models");
   }
   record.name.name = std::string(name);
   const auto last =

@@ -129,11 +129,7 @@ absl::Status CatalogSet::AdoptModels(const std::vector<ModelRecord>& models,
 absl::StatusOr<std::shared_ptr<LiveCatalog>> CatalogSet::RestoreSnapshot(
     const SnapshotId& id, absl::string_view name, LongWork& work,
     MissingModels missing_models) {
-  if (!ValidateCatalogName(name).ok()) {
-    return InvalidField("new_catalog", absl::StrCat("'", name, "'"),
-                        absl::StrCat("[a-z0-9][a-z0-9_-]* of at most ",
-                                     kMaxNameBytes, " bytes"));
-  }
+  ATTENDANT_RETURN_IF_ERROR(ValidateCatalogName(name, "new_catalog"));
   // Before the work; again after it.
   ATTENDANT_RETURN_IF_ERROR(CheckNewName(*catalogs_.Load(), name));
   ATTENDANT_ASSIGN_OR_RETURN(const auto lease, snapshots().Open(id));

@@ -24,9 +24,9 @@ std::uint64_t Checksum(absl::string_view alias, absl::string_view catalog) {
 }  // namespace
 
 std::string EncodeAlias(absl::string_view alias, absl::string_view catalog) {
-  const std::uint64_t checksum = Checksum(alias, catalog);
-  std::string bytes(1, static_cast<char>(kAliasVersion));
-  bytes.append(reinterpret_cast<const char*>(&checksum), sizeof(checksum));
+  std::string bytes;
+  AppendNumber(kAliasVersion, bytes);
+  AppendNumber(Checksum(alias, catalog), bytes);
   return absl::StrCat(bytes, catalog);
 }
 

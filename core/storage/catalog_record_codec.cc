@@ -1,13 +1,12 @@
 #include "core/storage/catalog_record_codec.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "core/attention/score.h"
+#include "core/base/ids.h"
 #include "core/base/status.h"
 #include "core/storage/json_members.h"
 
@@ -152,9 +151,7 @@ absl::StatusOr<CatalogRecord> DecodeCatalogRecord(absl::string_view name,
 }
 
 bool IsCatalogUid(absl::string_view uid) {
-  return uid.size() == 16 && std::all_of(uid.begin(), uid.end(), [](char c) {
-           return absl::ascii_isdigit(c) || (c >= 'a' && c <= 'f');
-         });
+  return uid.size() == 16 && IsLowerHex(uid);
 }
 
 }  // namespace attendant

@@ -49,24 +49,10 @@ std::string Key(char tag, absl::string_view name) {
 // The first key past those of the tag.
 std::string EndOf(char tag) { return std::string(1, tag + 1); }
 
-void AppendOrder(std::int64_t order, std::string& key) {
-  for (int shift = 56; shift >= 0; shift -= 8) {
-    key.push_back(static_cast<char>(order >> shift));
-  }
-}
-
 std::string OrderKey(char tag, std::int64_t order) {
   std::string key(1, tag);
-  AppendOrder(order, key);
+  AppendSorting(order, key);
   return key;
-}
-
-std::int64_t OrderOf(absl::string_view key) {
-  std::uint64_t order = 0;
-  for (const char c : key.substr(1)) {
-    order = order << 8 | static_cast<unsigned char>(c);
-  }
-  return static_cast<std::int64_t>(order);
 }
 
 // The value under kRequestTag, as it lies in memory.
@@ -130,7 +116,7 @@ class RocksCatalogStore : public CatalogStore {
 
   absl::Status Scan(
       absl::string_view after,
-      const std::function<bool(StoredItem item)>& visit) const override {
+      absl::FunctionRef<bool(StoredItem item)> visit) const override {
     std::string begin = Key(kItemTag, after);
     // Just past the item `after`. Ids are not empty, so that "i" is no item's.
     begin.push_back('\0');
@@ -216,7 +202,7 @@ class RocksCatalogStore : public CatalogStore {
 
   absl::Status ScanChanges(
       std::int64_t sequence,
-      const std::function<void(absl::string_view id)>& visit) const override {
+      absl::FunctionRef<void(absl::string_view id)> visit) const override {
     ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t cut, ReadCut());
     if (sequence < cut) {
       return absl::DataLossError(
@@ -273,7 +259,7 @@ class RocksCatalogStore : public CatalogStore {
     const auto put = [&] {
       if (ids.empty()) return;
       std::string entry = key;
-      if (entry_count > 0) AppendOrder(entry_count, entry);
+      if (entry_count > 0) AppendSorting(entry_count, entry);
       batch.Put(entry, ids);
       ++entry_count;
       ids.clear();
@@ -291,7 +277,7 @@ class RocksCatalogStore : public CatalogStore {
   // False if they are not what LogChanges wrote.
   static bool ForEachChange(
       absl::string_view ids,
-      const std::function<void(absl::string_view id)>& visit) {
+      absl::FunctionRef<void(absl::string_view id)> visit) {
     while (!ids.empty()) {
       const auto size = static_cast<unsigned char>(ids[0]);
       if (size == 0 || ids.size() <= size) return false;
@@ -399,7 +385,9 @@ absl::StatusOr<std::unique_ptr<CatalogStore>> MakeCatalogStore(
   ATTENDANT_ASSIGN_OR_RETURN(
       const std::optional<std::string> last,
       database->LastKey(std::string(1, kOrderTag), EndOf(kOrderTag)));
-  const std::int64_t last_order = last.has_value() ? OrderOf(*last) : 0;
+  // After the tag.
+  const std::int64_t last_order =
+      last.has_value() ? ReadSorting(absl::string_view(*last).substr(1)) : 0;
   return std::make_unique<RocksCatalogStore>(
       std::move(database), list, record, remembered_request_count, last_order,
       files, std::move(segments));

@@ -47,6 +47,17 @@ const std::string& SequenceKey() {
   return *key;
 }
 
+absl::StatusOr<std::int64_t> DecodeSequence(absl::string_view bytes,
+                                            const std::string& directory) {
+  std::int64_t sequence = 0;
+  if (bytes.size() != sizeof(sequence)) {
+    return absl::DataLossError(absl::StrCat(
+        "database ", directory, ": the stored sequence is damaged"));
+  }
+  std::memcpy(&sequence, bytes.data(), sizeof(sequence));
+  return sequence;
+}
+
 absl::Status TakingBack() {
   return StatusWithReason(absl::StatusCode::kUnavailable,
                           "a write that failed is taken back as soon as the "
@@ -195,16 +206,10 @@ StoreFigures Database::figures() const {
 }
 
 absl::StatusOr<std::int64_t> Database::ReadSequence() const {
-  std::int64_t sequence = 0;
   ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> bytes,
                              Get(SequenceKey()));
-  if (!bytes.has_value()) return sequence;
-  if (bytes->size() != sizeof(sequence)) {
-    return absl::DataLossError(absl::StrCat(
-        "database ", directory_, ": the stored sequence is damaged"));
-  }
-  std::memcpy(&sequence, bytes->data(), sizeof(sequence));
-  return sequence;
+  if (!bytes.has_value()) return std::int64_t{0};
+  return DecodeSequence(*bytes, directory_);
 }
 
 // The tables that all write buffers may become at any time, and the log.
@@ -459,7 +464,7 @@ absl::Status Database::GetAll(
 
 absl::Status Database::Scan(
     absl::string_view begin, absl::string_view end,
-    const std::function<bool(absl::string_view key, absl::string_view value)>&
+    absl::FunctionRef<bool(absl::string_view key, absl::string_view value)>
         visit) const {
   ATTENDANT_ASSIGN_OR_RETURN(const std::shared_ptr<rocksdb::DB> db, this->db());
   const rocksdb::Slice upper_bound = ToSlice(end);
@@ -490,8 +495,9 @@ absl::StatusOr<std::optional<std::string>> Database::LastKey(
 
 absl::StatusOr<std::int64_t> ReadWholeDatabase(
     const std::string& directory, const DatabaseResources& resources,
-    const std::function<absl::Status(absl::string_view key,
-                                     absl::string_view value)>& visit) {
+    absl::FunctionRef<absl::Status(absl::string_view key,
+                                   absl::string_view value)>
+        visit) {
   ATTENDANT_RETURN_IF_ERROR(
       CheckCurrent(directory, /*must_exist=*/true, resources.files));
   ATTENDANT_ASSIGN_OR_RETURN(const std::unique_ptr<rocksdb::DB> db,
@@ -503,11 +509,8 @@ absl::StatusOr<std::int64_t> ReadWholeDatabase(
   const std::unique_ptr<rocksdb::Iterator> at(db->NewIterator(options));
   for (at->SeekToFirst(); at->Valid(); at->Next()) {
     if (ToView(at->key()) == SequenceKey()) {
-      if (at->value().size() != sizeof(sequence)) {
-        return absl::DataLossError(absl::StrCat(
-            "database ", directory, ": the stored sequence is damaged"));
-      }
-      std::memcpy(&sequence, at->value().data(), sizeof(sequence));
+      ATTENDANT_ASSIGN_OR_RETURN(
+          sequence, DecodeSequence(ToView(at->value()), directory));
     }
     ATTENDANT_RETURN_IF_ERROR(visit(ToView(at->key()), ToView(at->value())));
   }

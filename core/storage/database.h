@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -108,7 +107,7 @@ class Database {
   // state, until it returns false. The views live until it returns.
   absl::Status Scan(
       absl::string_view begin, absl::string_view end,
-      const std::function<bool(absl::string_view key, absl::string_view value)>&
+      absl::FunctionRef<bool(absl::string_view key, absl::string_view value)>
           visit) const;
 
   // The greatest key in [begin, end), or nothing.
@@ -169,8 +168,9 @@ class Database {
 // that had one. DataLoss on damage.
 absl::StatusOr<std::int64_t> ReadWholeDatabase(
     const std::string& directory, const DatabaseResources& resources,
-    const std::function<absl::Status(absl::string_view key,
-                                     absl::string_view value)>& visit);
+    absl::FunctionRef<absl::Status(absl::string_view key,
+                                   absl::string_view value)>
+        visit);
 
 }  // namespace attendant
 

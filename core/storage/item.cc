@@ -248,10 +248,17 @@ absl::string_view Name(AttributeType type) {
   return "";
 }
 
+void KeyFieldSchema::TakeDefaults(const KeyFieldSchema& from) {
+  index_kind = from.index_kind;
+  temperature = from.temperature;
+  combine_kind = from.combine_kind;
+  model = from.model;
+  keys_on_disk = from.keys_on_disk;
+}
+
 int CatalogSchema::KeyFieldIndex(absl::string_view name) const {
   return IndexOf(key_fields, name);
 }
-
 int CatalogSchema::AttributeIndex(absl::string_view name) const {
   return IndexOf(attributes, name);
 }
@@ -302,7 +309,8 @@ absl::Status ValidateFieldName(absl::string_view name,
       absl::StrCat("[a-z][a-z0-9_]* of at most ", kMaxNameBytes, " bytes"));
 }
 
-absl::Status ValidateCatalogName(absl::string_view name) {
+absl::Status ValidateCatalogName(absl::string_view name,
+                                 absl::string_view field) {
   bool valid = !name.empty() && name.size() <= kMaxNameBytes &&
                (absl::ascii_islower(name[0]) || absl::ascii_isdigit(name[0]));
   for (const char c : name) {
@@ -311,7 +319,7 @@ absl::Status ValidateCatalogName(absl::string_view name) {
   }
   if (valid) return absl::OkStatus();
   return InvalidField(
-      "name", absl::StrCat("\"", name, "\""),
+      field, absl::StrCat("'", name, "'"),
       absl::StrCat("[a-z0-9][a-z0-9_-]* of at most ", kMaxNameBytes, " bytes"));
 }
 

@@ -51,8 +51,7 @@ struct KeyFieldSchema {
   std::string name;
   std::int64_t dim = 0;
   ScoreKind score_kind = ScoreKind::kDot;
-  // Defaults of queries; these, index_kind, keys_on_disk and model may change
-  // later.
+  // Defaults: all that may change later.
   IndexKind index_kind = IndexKind::kAuto;
   double temperature = 1;
   CombineKind combine_kind = CombineKind::kSum;
@@ -61,6 +60,7 @@ struct KeyFieldSchema {
   // (MayKeepKeysOnDisk).
   bool keys_on_disk = false;
 
+  void TakeDefaults(const KeyFieldSchema& from);
   bool operator==(const KeyFieldSchema&) const = default;
 };
 
@@ -97,8 +97,10 @@ absl::Status ValidateSchema(const CatalogSchema& schema);
 // bytes. Else InvalidArgument naming `field`.
 absl::Status ValidateFieldName(absl::string_view name, absl::string_view field);
 
-// OK if `name` is [a-z0-9][a-z0-9_-]* of at most 64 bytes.
-absl::Status ValidateCatalogName(absl::string_view name);
+// OK if `name` is [a-z0-9][a-z0-9_-]* of at most 64 bytes. Else InvalidArgument
+// naming `field`.
+absl::Status ValidateCatalogName(absl::string_view name,
+                                 absl::string_view field = "name");
 
 struct Item {
   ItemId id;

@@ -1,7 +1,5 @@
 #include "core/storage/item_codec.h"
 
-#include <type_traits>
-
 #include "absl/strings/str_cat.h"
 #include "core/base/byte_reader.h"
 #include "core/base/status.h"
@@ -28,14 +26,8 @@ constexpr std::uint8_t kPlainVersion = 1;
 constexpr std::uint8_t kOpaqueVersion = 2;
 constexpr std::uint8_t kStoredVersion = 3;
 
-template <typename T>
-void Append(T number, std::string& bytes) {
-  static_assert(std::is_arithmetic_v<T>);
-  bytes.append(reinterpret_cast<const char*>(&number), sizeof(number));
-}
-
 void AppendCount(std::size_t count, std::string& bytes) {
-  Append(static_cast<std::uint32_t>(count), bytes);
+  AppendNumber(static_cast<std::uint32_t>(count), bytes);
 }
 
 void AppendFloats(const std::vector<float>& floats, std::string& bytes) {
@@ -53,9 +45,11 @@ void AppendString(absl::string_view text, std::string& bytes) {
 struct ValueAppender {
   std::string& bytes;
 
-  void operator()(bool value) { Append<std::uint8_t>(value ? 1 : 0, bytes); }
-  void operator()(std::int64_t value) { Append(value, bytes); }
-  void operator()(double value) { Append(value, bytes); }
+  void operator()(bool value) {
+    AppendNumber<std::uint8_t>(value ? 1 : 0, bytes);
+  }
+  void operator()(std::int64_t value) { AppendNumber(value, bytes); }
+  void operator()(double value) { AppendNumber(value, bytes); }
   void operator()(const std::string& value) { AppendString(value, bytes); }
   void operator()(const std::vector<std::string>& values) {
     AppendCount(values.size(), bytes);
@@ -63,10 +57,10 @@ struct ValueAppender {
   }
   void operator()(absl::Time value) {
     const std::int64_t seconds = absl::ToUnixSeconds(value);
-    Append(seconds, bytes);
-    Append(static_cast<std::uint32_t>(absl::ToInt64Nanoseconds(
-               value - absl::FromUnixSeconds(seconds))),
-           bytes);
+    AppendNumber(seconds, bytes);
+    AppendNumber(static_cast<std::uint32_t>(absl::ToInt64Nanoseconds(
+                     value - absl::FromUnixSeconds(seconds))),
+                 bytes);
   }
 };
 
@@ -137,7 +131,8 @@ absl::Status DamagedItem(absl::string_view id, absl::string_view what) {
 
 std::string EncodeItem(const Item& item) {
   std::string bytes;
-  Append(item.opaque_value.empty() ? kPlainVersion : kOpaqueVersion, bytes);
+  AppendNumber(item.opaque_value.empty() ? kPlainVersion : kOpaqueVersion,
+               bytes);
   for (const std::vector<float>& key : item.keys) AppendFloats(key, bytes);
   AppendFloats(item.value, bytes);
   AppendAttributes(item.attributes, bytes);
@@ -149,7 +144,7 @@ void AppendAttributes(const Attributes& attributes, std::string& bytes) {
   AppendCount(attributes.size(), bytes);
   for (const auto& [position, value] : attributes) {
     AppendCount(static_cast<std::size_t>(position), bytes);
-    Append(static_cast<std::uint8_t>(TypeOf(value)), bytes);
+    AppendNumber(static_cast<std::uint8_t>(TypeOf(value)), bytes);
     std::visit(ValueAppender{bytes}, value);
   }
 }
@@ -175,8 +170,8 @@ bool ReadAttributes(const CatalogSchema& schema, ByteReader& reader,
 
 std::string EncodeStoredItem(const Item& item, std::int64_t sequence) {
   std::string bytes;
-  Append(kStoredVersion, bytes);
-  Append(sequence, bytes);
+  AppendNumber(kStoredVersion, bytes);
+  AppendNumber(sequence, bytes);
   bytes += EncodeItem(item);
   return bytes;
 }

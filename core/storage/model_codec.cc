@@ -16,7 +16,6 @@
 #include <cstring>
 #include <limits>
 #include <span>
-#include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -53,8 +52,7 @@ class Writer {
 
   template <typename T>
   void Number(T number) {
-    static_assert(std::is_arithmetic_v<T>);
-    bytes_.append(reinterpret_cast<const char*>(&number), sizeof(number));
+    AppendNumber(number, bytes_);
   }
   void Put(std::span<const float> floats) {
     bytes_.append(reinterpret_cast<const char*>(floats.data()),
@@ -230,9 +228,7 @@ class Reader {
 std::string EncodeModelKey(const ModelName& name) {
   std::string key = name.name;
   key.push_back('\0');
-  for (int shift = 56; shift >= 0; shift -= 8) {
-    key.push_back(static_cast<char>(name.version >> shift));
-  }
+  AppendSorting(name.version, key);
   return key;
 }
 
@@ -242,12 +238,8 @@ ModelName DecodeModelKey(absl::string_view key) {
       key[key.size() - kVersionBytes - 1] != '\0') {
     return {std::string(key), 0};
   }
-  std::uint64_t version = 0;
-  for (const char c : key.substr(key.size() - kVersionBytes)) {
-    version = version << 8 | static_cast<unsigned char>(c);
-  }
   return {std::string(key.substr(0, key.size() - kVersionBytes - 1)),
-          static_cast<std::int64_t>(version)};
+          ReadSorting(key.substr(key.size() - kVersionBytes))};
 }
 
 std::string EncodeModel(const ModelRecord& record) {

@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "core/base/ids.h"
 #include "core/base/status.h"
 #include "core/storage/catalog_record_codec.h"
 #include "core/storage/item.h"
@@ -50,10 +51,7 @@ bool IsPartPath(absl::string_view path) {
 }
 
 bool IsHash(absl::string_view hash) {
-  return hash.size() == kHashTextBytes &&
-         std::all_of(hash.begin(), hash.end(), [](char c) {
-           return absl::ascii_isdigit(c) || (c >= 'a' && c <= 'f');
-         });
+  return hash.size() == kHashTextBytes && IsLowerHex(hash);
 }
 
 absl::Status CheckParts(const SnapshotManifest& manifest) {
@@ -92,6 +90,10 @@ absl::Status Validate(const SnapshotManifest& manifest) {
 }
 
 }  // namespace
+
+std::string SnapshotModelPath(const ModelName& name) {
+  return absl::StrCat(kSnapshotModels, "/", name.name, "/", name.version);
+}
 
 std::int64_t SnapshotManifest::byte_count() const {
   std::int64_t bytes = 0;

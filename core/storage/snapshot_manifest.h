@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "core/attention/model.h"
 
 namespace attendant {
 
@@ -17,6 +18,7 @@ inline constexpr absl::string_view kSnapshotManifest = "MANIFEST";
 inline constexpr absl::string_view kSnapshotRecord = "record";
 inline constexpr absl::string_view kSnapshotDatabase = "database";
 inline constexpr absl::string_view kSnapshotModels = "models";
+std::string SnapshotModelPath(const ModelName& name);
 
 inline constexpr std::int64_t kMaxSnapshotManifestBytes = 16 << 20;
 
@@ -37,7 +39,7 @@ struct SnapshotManifest {
   std::int64_t sequence = 0;
   std::int64_t item_count = 0;
   // All files but the manifest: the record, those of the database, and a model
-  // each of "models/NAME/VERSION".
+  // each of SnapshotModelPath.
   std::vector<SnapshotPart> parts;
 
   // Of all parts.

@@ -85,10 +85,6 @@ absl::StatusOr<std::string> ReadPart(const Files& files,
   return *std::move(bytes);
 }
 
-std::string ModelPath(const ModelName& name) {
-  return absl::StrCat(kSnapshotModels, "/", name.name, "/", name.version);
-}
-
 absl::StatusOr<SnapshotMetadata> ReadMetadata(
     const Files& files, const std::string& directory,
     const SnapshotManifest& manifest) {
@@ -110,7 +106,7 @@ absl::StatusOr<SnapshotMetadata> ReadMetadata(
     if (std::any_of(metadata.models.begin(), metadata.models.end(), same)) {
       continue;
     }
-    const std::string path = ModelPath(field.model);
+    const std::string path = SnapshotModelPath(field.model);
     ATTENDANT_ASSIGN_OR_RETURN(const std::string bytes,
                                ReadPart(files, directory, path));
     absl::StatusOr<ModelRecord> model = DecodeModel(field.model, bytes);

@@ -4,7 +4,6 @@
 #define ATTENDANT_CORE_STORAGE_STORE_H_
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -112,9 +111,6 @@ class CatalogStore {
   // not be found at the next start, further writes fail until they were taken
   // back, and reads go on without them.
   virtual absl::Status WriteGroup(std::span<const StoreWrite> writes) = 0;
-  absl::Status Write(const StoreWrite& write) {
-    return WriteGroup({&write, 1});
-  }
 
   // OK if no write failed, of these items or of the list of catalogs, or what
   // did is taken back: it will not be found at the next start. Each write first
@@ -128,7 +124,7 @@ class CatalogStore {
   // `after` on (all if empty), until it returns false. Sees one state.
   virtual absl::Status Scan(
       absl::string_view after,
-      const std::function<bool(StoredItem item)>& visit) const = 0;
+      absl::FunctionRef<bool(StoredItem item)> visit) const = 0;
 
   // Calls `visit` for each of these ids, in their order, with its item or,
   // where there is none, nothing, until it returns an error, which is returned.
@@ -155,7 +151,7 @@ class CatalogStore {
 
   // The model that made the stored keys of a key field, empty for none; nothing
   // if that was not told: it is the record's. Synced before PutActiveModel
-  // returns; as Write, only from one thread at a time.
+  // returns; as WriteGroup, only from one thread at a time.
   virtual absl::StatusOr<std::optional<ModelName>> GetActiveModel(
       absl::string_view key_field) const = 0;
   virtual absl::Status PutActiveModel(absl::string_view key_field,
@@ -169,8 +165,8 @@ class CatalogStore {
   // `sequence`, in their order. DataLoss if the log does not reach back so far.
   virtual absl::Status ScanChanges(
       std::int64_t sequence,
-      const std::function<void(absl::string_view id)>& visit) const = 0;
-  // Forgets the changes up to `sequence`; synced. As Write, only from one
+      absl::FunctionRef<void(absl::string_view id)> visit) const = 0;
+  // Forgets the changes up to `sequence`; synced. As WriteGroup, only from one
   // thread at a time.
   virtual absl::Status CutChanges(std::int64_t sequence) = 0;
   // Of the catalog's segments; null: they are not kept. Lives as long as the

@@ -1,7 +1,8 @@
 #include "service/log/trace_parent.h"
 
-#include <algorithm>
 #include <cstddef>
+
+#include "core/base/ids.h"
 
 namespace attendant {
 namespace {
@@ -16,13 +17,6 @@ constexpr std::size_t kFlagsBegin = 53;
 constexpr std::size_t kFlagsSize = 2;
 constexpr std::size_t kSize = 55;
 
-// Lower case only.
-bool IsHex(absl::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-  });
-}
-
 bool IsZero(absl::string_view text) {
   return text.find_first_not_of('0') == absl::string_view::npos;
 }
@@ -35,8 +29,8 @@ std::optional<TraceParent> ParseTraceParent(absl::string_view header) {
   const TraceParent parsed = {header.substr(kTraceIdBegin, kTraceIdSize),
                               header.substr(kParentIdBegin, kParentIdSize)};
   const absl::string_view flags = header.substr(kFlagsBegin, kFlagsSize);
-  if (!IsHex(version) || version == "ff" || !IsHex(parsed.trace_id) ||
-      !IsHex(parsed.parent_id) || !IsHex(flags)) {
+  if (!IsLowerHex(version) || version == "ff" || !IsLowerHex(parsed.trace_id) ||
+      !IsLowerHex(parsed.parent_id) || !IsLowerHex(flags)) {
     return std::nullopt;
   }
   if (header[kTraceIdBegin - 1] != '-' || header[kParentIdBegin - 1] != '-' ||

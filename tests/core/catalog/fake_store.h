@@ -82,7 +82,7 @@ class FakeStore : public CatalogStore {
 
   absl::Status Scan(
       absl::string_view after,
-      const std::function<bool(StoredItem item)>& visit) const override {
+      absl::FunctionRef<bool(StoredItem item)> visit) const override {
     std::map<std::string, StoredItem> items;
     {
       MutexLock lock(&disk_->mutex);
@@ -151,7 +151,7 @@ class FakeStore : public CatalogStore {
   }
   absl::Status ScanChanges(
       std::int64_t,
-      const std::function<void(absl::string_view id)>&) const override {
+      absl::FunctionRef<void(absl::string_view id)>) const override {
     return absl::UnimplementedError("the fake keeps no log");
   }
   absl::Status CutChanges(std::int64_t) override { return absl::OkStatus(); }

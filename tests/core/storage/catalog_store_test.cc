@@ -144,7 +144,7 @@ TEST_F(CatalogStoreTest, ChangesAreLoggedUntilTheyAreCut) {
     write.upserts = upserts;
     write.deletes = deletes;
     write.outcome.sequence = sequence;
-    return catalog_->Write(write);
+    return Write(*catalog_, write);
   };
   const auto changes = [&](std::int64_t sequence) {
     std::vector<std::string> ids;
@@ -185,7 +185,7 @@ TEST_F(CatalogStoreTest, ManyChangesOfAWriteHaveSeveralEntries) {
     StoreWrite write;
     write.deletes = deletes;
     write.outcome.sequence = sequence;
-    ASSERT_OK(catalog_->Write(write));
+    ASSERT_OK(Write(*catalog_, write));
   }
   const auto changes = [&](std::int64_t sequence) {
     std::vector<std::string> changed;
@@ -246,7 +246,7 @@ TEST_F(CatalogStoreTest, OutcomeIsRememberedWhole) {
   StoreWrite write;
   write.request_id = "request";
   write.outcome = {0xfedcba9876543210u, 9, 1, 2, 3, 4};
-  ASSERT_OK(catalog_->Write(write));
+  ASSERT_OK(Write(*catalog_, write));
   Open();
   ASSERT_OK_AND_ASSIGN(const auto found, catalog_->FindRequest("request"));
   EXPECT_THAT(found, Optional(write.outcome));

@@ -116,7 +116,7 @@ TEST_F(StoreTest, WritesReplaceAndDelete) {
   write.upserts = upserts;
   write.deletes = deletes;
   write.outcome.sequence = 2;
-  ASSERT_OK(catalog->Write(write));
+  ASSERT_OK(Write(*catalog, write));
   ASSERT_OK_AND_ASSIGN(const auto items, ScanAll(*catalog));
   EXPECT_THAT(items, ElementsAre(replaced, TestItem(2)));
 }

@@ -72,6 +72,10 @@ inline Item TestItem(std::int64_t i) {
   return item;
 }
 
+inline absl::Status Write(CatalogStore& store, const StoreWrite& write) {
+  return store.WriteGroup({&write, 1});
+}
+
 // Writes the items [begin, end) as write number `sequence`.
 inline absl::Status WriteItems(CatalogStore& store, std::int64_t begin,
                                std::int64_t end, std::int64_t sequence,
@@ -85,7 +89,7 @@ inline absl::Status WriteItems(CatalogStore& store, std::int64_t begin,
   write.request_id = request_id;
   write.outcome.sequence = sequence;
   write.outcome.inserted_count = end - begin;
-  return store.Write(write);
+  return Write(store, write);
 }
 
 inline absl::StatusOr<std::vector<Item>> ScanAll(const CatalogStore& store,
