@@ -34,14 +34,7 @@ absl::Status OfSnapshot(const absl::Status& status, const SnapshotId& id) {
       absl::StatusCode::kDataLoss,
       absl::StrCat("snapshot '", id.name, "' of catalog '", id.catalog,
                    "' is damaged: ", status.message()),
-      "SNAPSHOT_DAMAGED");
-}
-
-absl::Status CheckName(absl::string_view name) {
-  if (ValidateCatalogName(name).ok()) return absl::OkStatus();
-  return InvalidField(
-      "name", absl::StrCat("'", name, "'"),
-      absl::StrCat("[a-z0-9][a-z0-9_-]* of at most ", kMaxNameBytes, " bytes"));
+      kSnapshotDamaged);
 }
 
 bool IsId(const SnapshotId& id) {
@@ -70,10 +63,10 @@ absl::Status WriteMetadata(const Files& files, const std::string& directory,
                                   EncodeCatalogRecord(record)));
   for (const ModelRecord& model : models) {
     const std::string path =
-        absl::StrCat(directory, "/", kSnapshotModels, "/", model.name.name);
-    ATTENDANT_RETURN_IF_ERROR(files.MakeDirectory(path));
+        absl::StrCat(directory, "/", SnapshotModelPath(model.name));
     ATTENDANT_RETURN_IF_ERROR(
-        write(absl::StrCat(path, "/", model.name.version), EncodeModel(model)));
+        files.MakeDirectory(path.substr(0, path.rfind('/'))));
+    ATTENDANT_RETURN_IF_ERROR(write(path, EncodeModel(model)));
   }
   return absl::OkStatus();
 }
@@ -154,11 +147,9 @@ absl::Status SnapshotFiles::CheckNew(const SnapshotId& id) const {
       const std::vector<std::string> names,
       resources_->files.ListDirectory(catalog_path(id.catalog)));
   if (names.size() < kMaxSnapshots) return absl::OkStatus();
-  return StatusWithReason(
-      absl::StatusCode::kResourceExhausted,
-      absl::StrCat("there are ", names.size(), " snapshots of catalog '",
-                   id.catalog, "', the most allowed; delete some first"),
-      kOverLimit);
+  return MostThereMayBe(
+      static_cast<std::int64_t>(names.size()),
+      absl::StrCat("snapshots of catalog '", id.catalog, "'"));
 }
 
 absl::StatusOr<std::string> SnapshotFiles::FreeName(
@@ -201,14 +192,14 @@ absl::Status SnapshotFiles::Publish(const Draft& draft,
 absl::StatusOr<SnapshotManifest> SnapshotFiles::Create(
     const CatalogRecord& record, const std::vector<ModelRecord>& models,
     absl::string_view name, absl::Time now,
-    const std::function<absl::Status(const std::string&)>& checkpoint,
+    absl::FunctionRef<absl::Status(const std::string&)> checkpoint,
     LongWork& work) {
   SnapshotManifest manifest;
   manifest.catalog = record.name;
   manifest.name = std::string(name);
   manifest.catalog_uid = record.uid;
   manifest.create_time = now;
-  if (!name.empty()) ATTENDANT_RETURN_IF_ERROR(CheckName(name));
+  if (!name.empty()) ATTENDANT_RETURN_IF_ERROR(ValidateCatalogName(name));
   const Files& files = resources_->files;
   ATTENDANT_ASSIGN_OR_RETURN(const std::unique_ptr<Draft> draft,
                              NewDraft(IdOf(manifest)));
@@ -260,30 +251,47 @@ absl::StatusOr<SnapshotManifest> SnapshotFiles::ReadManifest(
       id);
 }
 
-absl::StatusOr<SnapshotList> SnapshotFiles::List(
-    absl::string_view catalog) const {
+absl::StatusOr<std::vector<SnapshotId>> SnapshotFiles::ListIds(
+    absl::string_view catalog, const SnapshotPage& page) const {
   const Files& files = resources_->files;
   std::vector<std::string> catalogs = {std::string(catalog)};
   if (catalog.empty()) {
     ATTENDANT_ASSIGN_OR_RETURN(catalogs, files.ListDirectory(directory_));
-    std::sort(catalogs.begin(), catalogs.end());
   }
-  SnapshotList list;
-  MutexLock lock(&mutex_);
+  std::vector<SnapshotId> ids;
   for (const std::string& of : catalogs) {
     if (!ValidateCatalogName(of).ok()) continue;
-    ATTENDANT_ASSIGN_OR_RETURN(std::vector<std::string> names,
+    if (page.holds != nullptr && !page.holds(of)) continue;
+    ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
                                files.ListDirectory(catalog_path(of)));
-    std::sort(names.begin(), names.end());
     for (const std::string& name : names) {
-      const SnapshotId id{of, name};
-      if (!IsId(id)) continue;
-      absl::StatusOr<SnapshotManifest> manifest = ReadManifest(id);
-      if (manifest.ok()) {
-        list.manifests.push_back(*std::move(manifest));
-      } else {
-        list.damages[id] = manifest.status();
+      SnapshotId id{of, name};
+      if (IsId(id) && (!page.after || id > *page.after)) {
+        ids.push_back(std::move(id));
       }
+    }
+  }
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
+absl::StatusOr<SnapshotList> SnapshotFiles::List(
+    absl::string_view catalog, const SnapshotPage& page,
+    const Interrupt& interrupt) const {
+  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<SnapshotId> ids,
+                             ListIds(catalog, page));
+  SnapshotList list;
+  for (const SnapshotId& id : ids) {
+    const bool is_full = list.manifests.size() >= page.limit;
+    if (is_full && page.after) break;
+    ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
+    // Each by itself, so that nobody waits for all of them.
+    absl::StatusOr<SnapshotManifest> manifest = Get(id);
+    if (absl::IsNotFound(manifest.status())) continue;  // since
+    if (!manifest.ok()) {
+      list.damages[id] = manifest.status();
+    } else if (!is_full) {
+      list.manifests.push_back(*std::move(manifest));
     }
   }
   return list;

@@ -3,19 +3,24 @@
 #ifndef ATTENDANT_CORE_STORAGE_SNAPSHOT_FILES_H_
 #define ATTENDANT_CORE_STORAGE_SNAPSHOT_FILES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "core/base/interrupt.h"
 #include "core/base/long_work.h"
 #include "core/base/mutex.h"
 #include "core/storage/snapshot_manifest.h"
@@ -25,6 +30,9 @@ namespace attendant {
 
 struct DatabaseResources;
 
+// The reason of DataLoss where a part of a snapshot is not what it was.
+inline constexpr absl::string_view kSnapshotDamaged = "SNAPSHOT_DAMAGED";
+
 // Of a catalog.
 inline constexpr int kMaxSnapshots = 1000;
 
@@ -33,6 +41,15 @@ struct SnapshotId {
   std::string name;
 
   auto operator<=>(const SnapshotId&) const = default;
+};
+
+// Which snapshots to list, and how many.
+struct SnapshotPage {
+  std::function<bool(absl::string_view catalog)> holds;  // null: true of all
+  // Nothing: from the first on. Damages are then those of all, whatever the
+  // limit; else of those on the page.
+  std::optional<SnapshotId> after = std::nullopt;
+  std::size_t limit = std::numeric_limits<std::size_t>::max();
 };
 
 struct SnapshotList {
@@ -101,11 +118,14 @@ class SnapshotFiles {
   absl::StatusOr<SnapshotManifest> Create(
       const CatalogRecord& record, const std::vector<ModelRecord>& models,
       absl::string_view name, absl::Time now,
-      const std::function<absl::Status(const std::string&)>& checkpoint,
+      absl::FunctionRef<absl::Status(const std::string&)> checkpoint,
       LongWork& work);
 
-  // Of one catalog, or of all if it is empty.
-  absl::StatusOr<SnapshotList> List(absl::string_view catalog) const;
+  // Of one catalog, or of all if it is empty. Reads the manifests of the page,
+  // and where it tells of all damages every one. Errors of the interrupt.
+  absl::StatusOr<SnapshotList> List(absl::string_view catalog,
+                                    const SnapshotPage& page = {},
+                                    const Interrupt& interrupt = {}) const;
 
   // NotFound with reason SNAPSHOT_NOT_FOUND if there is none.
   absl::Status CheckExists(const SnapshotId& id) const;
@@ -117,7 +137,7 @@ class SnapshotFiles {
   absl::StatusOr<std::unique_ptr<Lease>> Open(const SnapshotId& id);
 
   // What an opened snapshot holds beside its items, once every byte of it was
-  // found to be what it was; DataLoss with reason SNAPSHOT_DAMAGED, naming the
+  // found to be what it was; DataLoss with reason kSnapshotDamaged, naming the
   // part, if not.
   struct Verified {
     CatalogRecord record;
@@ -144,6 +164,9 @@ class SnapshotFiles {
   std::string catalog_path(absl::string_view catalog) const;
   std::string path_of(const SnapshotId& id) const;
   absl::StatusOr<SnapshotManifest> ReadManifest(const SnapshotId& id) const;
+  // Of the page and those after it, by catalog and name.
+  absl::StatusOr<std::vector<SnapshotId>> ListIds(
+      absl::string_view catalog, const SnapshotPage& page) const;
   // Writes the manifest, with a name that is free if it has none, and gives the
   // draft that name.
   absl::Status Publish(const Draft& draft, SnapshotManifest& manifest);

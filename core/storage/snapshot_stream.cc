@@ -31,7 +31,7 @@ absl::Status DamagedStream(absl::string_view part, absl::string_view what) {
   return StatusWithReason(
       absl::StatusCode::kDataLoss,
       absl::StrCat("the snapshot is damaged: ", part, ": ", what),
-      "SNAPSHOT_DAMAGED");
+      kSnapshotDamaged);
 }
 
 constexpr absl::string_view kOtherChecksum = "its checksum does not match";
@@ -116,10 +116,8 @@ absl::Status SnapshotImport::Name(absl::string_view catalog,
                                   absl::string_view name) {
   for (const auto& [text, field] :
        {std::pair(catalog, "catalog"), std::pair(name, "name")}) {
-    if (text.empty() || ValidateCatalogName(text).ok()) continue;
-    return InvalidField(field, absl::StrCat("'", text, "'"),
-                        absl::StrCat("[a-z0-9][a-z0-9_-]* of at most ",
-                                     kMaxNameBytes, " bytes"));
+    if (text.empty()) continue;
+    ATTENDANT_RETURN_IF_ERROR(ValidateCatalogName(text, field));
   }
   catalog_ = std::string(catalog);
   name_ = std::string(name);
@@ -178,7 +176,7 @@ absl::Status SnapshotImport::TakeManifest() {
     return StatusWithReason(
         absl::StatusCode::kDataLoss,
         absl::StrCat("the snapshot is damaged: ", manifest.status().message()),
-        "SNAPSHOT_DAMAGED");
+        kSnapshotDamaged);
   }
   hash_.Update(buffer_);
   buffer_ = std::string();

@@ -37,7 +37,7 @@ class SnapshotExport {
   std::int64_t byte_count() const;
 
   // The next bytes, at most `size` (or 32) of them; empty at the end. DataLoss
-  // with reason SNAPSHOT_DAMAGED, naming the part, if one is not what it was:
+  // with reason kSnapshotDamaged, naming the part, if one is not what it was:
   // the stream then has no end, and is no snapshot.
   absl::StatusOr<std::string> Next(std::size_t size);
 

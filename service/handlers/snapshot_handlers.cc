@@ -1,9 +1,10 @@
 #include "service/handlers/snapshot_handlers.h"
 
-#include <algorithm>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "core/base/status.h"
 #include "service/convert/schema.h"
 #include "service/convert/time.h"
@@ -35,16 +36,15 @@ absl::StatusOr<SnapshotId> IdFromWire(const Backend& backend,
   return id;
 }
 
-// A snapshot as the text of a page token, and whether another comes after it.
+// A snapshot as the text of a page token, and back.
 std::string AfterText(const SnapshotManifest& manifest) {
   return absl::StrCat(manifest.catalog, "/", manifest.name);
 }
 
-bool IsAfter(const SnapshotManifest& manifest, absl::string_view after) {
-  const std::size_t slash = std::min(after.find('/'), after.size());
-  const absl::string_view catalog = after.substr(0, slash);
-  if (manifest.catalog != catalog) return manifest.catalog > catalog;
-  return AfterText(manifest) > after;
+SnapshotId IdOfText(absl::string_view text) {
+  const std::pair<std::string, std::string> parts =
+      absl::StrSplit(text, absl::MaxSplits('/', 1));
+  return {parts.first, parts.second};
 }
 
 }  // namespace
@@ -103,23 +103,26 @@ absl::Status ListSnapshots(Backend& backend, const CatalogScope& scope,
   const std::string catalog = backend.catalogs->Resolve(request.catalog());
   // Of a catalog that was asked for, by whatever name, all are in scope; so are
   // those of one that had the name before it was an alias.
-  const bool by_alias = catalog != request.catalog();
-  const auto in_scope = [&](const std::string& name) {
-    if (by_alias) return name == catalog || name == request.catalog();
-    return !catalog.empty() || scope.Holds(name);
+  SnapshotPage page;
+  page.holds = [&](absl::string_view name) {
+    if (catalog.empty()) return scope.Holds(name);
+    return name == catalog || name == request.catalog();
   };
   const std::string listing = absl::StrCat("snapshots ", catalog);
   ATTENDANT_ASSIGN_OR_RETURN(const int page_size,
                              PageSize(request.page_size()));
   ATTENDANT_ASSIGN_OR_RETURN(const std::string after,
                              ParsePageToken(request.page_token(), listing));
+  if (!request.page_token().empty()) page.after = IdOfText(after);
+  // One more, to know whether there is a page after this one.
+  page.limit = static_cast<std::size_t>(page_size) + 1;
+  const bool by_alias = catalog != request.catalog();
   ATTENDANT_ASSIGN_OR_RETURN(
       const SnapshotList list,
-      backend.catalogs->snapshots().List(by_alias ? std::string() : catalog));
-  ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
-  if (request.page_token().empty()) {
+      backend.catalogs->snapshots().List(by_alias ? std::string() : catalog,
+                                         page, interrupt));
+  if (!page.after) {
     for (const auto& [id, status] : list.damages) {
-      if (!in_scope(id.catalog)) continue;
       v1::DamagedSnapshot* damaged = response->add_damaged_snapshots();
       damaged->set_catalog(id.catalog);
       damaged->set_name(id.name);
@@ -128,8 +131,6 @@ absl::Status ListSnapshots(Backend& backend, const CatalogScope& scope,
   }
   const SnapshotManifest* last = nullptr;
   for (const SnapshotManifest& manifest : list.manifests) {
-    if (!in_scope(manifest.catalog)) continue;
-    if (!after.empty() && !IsAfter(manifest, after)) continue;
     if (response->snapshots_size() == page_size) {
       response->set_next_page_token(PageToken(listing, AfterText(*last)));
       break;

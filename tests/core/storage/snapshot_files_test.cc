@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "tests/core/storage/test_store.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/support/status_matchers.h"
@@ -37,6 +38,22 @@ class StayingFileSystem : public rocksdb::FileSystemWrapper {
 
  private:
   const std::string staying_;
+};
+
+// Counts manifests of snapshots that are opened.
+class ManifestCounter : public rocksdb::FileSystemWrapper {
+ public:
+  ManifestCounter() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
+  const char* Name() const override { return "ManifestCounter"; }
+  rocksdb::IOStatus NewSequentialFile(
+      const std::string& path, const rocksdb::FileOptions& options,
+      std::unique_ptr<rocksdb::FSSequentialFile>* file,
+      rocksdb::IODebugContext* debug) override {
+    if (absl::EndsWith(path, absl::StrCat("/", kSnapshotManifest))) ++count;
+    return target()->NewSequentialFile(path, options, file, debug);
+  }
+
+  int count = 0;
 };
 
 class SnapshotFilesTest : public ::testing::Test {
@@ -107,6 +124,54 @@ TEST_F(SnapshotFilesTest, WhatCanNotBeRemovedIsInNobodysWay) {
   EXPECT_OK(store_->snapshots().Remove({"shop", "first"}));
   EXPECT_OK(Take("second"));
   EXPECT_THAT(Names(), ElementsAre("second"));
+}
+
+TEST_F(SnapshotFilesTest, APageReadsItsOwnManifests) {
+  const auto manifests = std::make_shared<ManifestCounter>();
+  StoreOptions options;
+  options.file_system = manifests;
+  Open(options);
+  ASSERT_OK(WriteItems(*catalog_, 0, 5, 1));
+  for (const char* const name : {"a", "b", "c", "d", "e"})
+    ASSERT_OK(Take(name));
+  std::filesystem::remove(directory_ / "data/snapshots/shop/d/MANIFEST");
+  const auto list = [&](const SnapshotPage& page, const Interrupt& interrupt) {
+    manifests->count = 0;
+    return store_->snapshots().List("", page, interrupt);
+  };
+  const auto names = [](const SnapshotList& listed) {
+    std::vector<std::string> of;
+    for (const SnapshotManifest& manifest : listed.manifests) {
+      of.push_back(manifest.name);
+    }
+    return of;
+  };
+  // The first tells of all damages.
+  SnapshotPage page;
+  page.limit = 2;
+  ASSERT_OK_AND_ASSIGN(SnapshotList listed, list(page, Interrupt()));
+  EXPECT_THAT(names(listed), ElementsAre("a", "b"));
+  EXPECT_EQ(listed.damages.size(), 1u);
+  EXPECT_EQ(manifests->count, 5);
+  page.after = {"shop", "a"};
+  ASSERT_OK_AND_ASSIGN(listed, list(page, Interrupt()));
+  EXPECT_THAT(names(listed), ElementsAre("b", "c"));
+  EXPECT_EQ(manifests->count, 2);
+  page.after = {"shop", "c"};
+  ASSERT_OK_AND_ASSIGN(listed, list(page, Interrupt()));
+  EXPECT_THAT(names(listed), ElementsAre("e"));
+  // Whatever is of no catalog that was asked for is not read.
+  page.holds = [](absl::string_view catalog) { return catalog != "shop"; };
+  page.after = std::nullopt;
+  ASSERT_OK_AND_ASSIGN(listed, list(page, Interrupt()));
+  EXPECT_THAT(names(listed), ElementsAre());
+  EXPECT_EQ(manifests->count, 0);
+  page.holds = nullptr;
+  Interrupt expired;
+  expired.deadline = SteadyTime::min();
+  EXPECT_THAT(list(page, expired),
+              StatusIs(absl::StatusCode::kDeadlineExceeded, testing::_));
+  EXPECT_EQ(manifests->count, 0);
 }
 
 }  // namespace
