@@ -9,8 +9,6 @@
 namespace attendant {
 namespace {
 
-using SteadyClock = std::chrono::steady_clock;
-
 const char* ThreadName(Lane lane) {
   switch (lane) {
     case Lane::kLong:
@@ -44,9 +42,7 @@ void BackgroundWorker::Add(const void* owner, absl::Duration delay,
                            std::function<void()> task, Lane lane) {
   {
     MutexLock lock(&mutex_);
-    tasks_.push_back({lane, owner,
-                      SteadyClock::now() + absl::ToChronoNanoseconds(delay),
-                      std::move(task)});
+    tasks_.push_back({lane, owner, SteadyAfter(delay), std::move(task)});
   }
   changed_.NotifyAll();
 }
@@ -55,7 +51,7 @@ void BackgroundWorker::Hurry(const void* owner) {
   {
     MutexLock lock(&mutex_);
     for (Task& task : tasks_) {
-      if (task.owner == owner) task.due = SteadyClock::time_point::min();
+      if (task.owner == owner) task.due = SteadyTime::min();
     }
   }
   changed_.NotifyAll();
@@ -91,9 +87,8 @@ void BackgroundWorker::Run(Lane lane) {
       changed_.Wait(&mutex_);
       continue;
     }
-    const SteadyClock::time_point now = SteadyClock::now();
-    if (next->due > now) {
-      changed_.WaitWithTimeout(&mutex_, absl::FromChrono(next->due - now));
+    if (next->due > SteadyNow()) {
+      changed_.WaitWithTimeout(&mutex_, TimeUntil(next->due));
       continue;
     }
     Task task = std::move(*next);

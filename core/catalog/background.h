@@ -3,13 +3,13 @@
 #define ATTENDANT_CORE_CATALOG_BACKGROUND_H_
 
 #include <array>
-#include <chrono>
 #include <functional>
 #include <thread>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/time/time.h"
+#include "core/base/clock.h"
 #include "core/base/mutex.h"
 
 namespace attendant {
@@ -46,7 +46,7 @@ class BackgroundWorker {
   struct Task {
     Lane lane = Lane::kLong;
     const void* owner = nullptr;
-    std::chrono::steady_clock::time_point due;
+    SteadyTime due;
     std::function<void()> run;
   };
 

@@ -19,6 +19,11 @@ KeyProjection StoredProjection(const AttentionModel& model) {
   return {key.weight.view(), key.bias};
 }
 
+std::int64_t StoredDim(const AttentionModel* model) {
+  if (StoredHeadCount(model) == 0) return 0;
+  return StoredProjection(*model).weight.row_count;
+}
+
 KeyProjection HeadProjection(const AttentionModel& model, int head) {
   KeyProjection projection = StoredProjection(model);
   MatrixView& weight = projection.weight;

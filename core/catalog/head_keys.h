@@ -20,6 +20,9 @@ int StoredHeadCount(const AttentionModel* model);
 // of the other.
 bool ChangesStoredKeys(const AttentionModel* a, const AttentionModel* b);
 
+// Components of all stored keys of an item together.
+std::int64_t StoredDim(const AttentionModel* model);
+
 // What all stored keys of an item are, one after the other.
 KeyProjection StoredProjection(const AttentionModel& model);
 

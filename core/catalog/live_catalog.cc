@@ -18,6 +18,7 @@ namespace {
 // Segments double up to this, so that a small catalog costs little memory.
 constexpr std::int64_t kFirstCapacity = 1024;
 constexpr std::int64_t kMaxCapacity = 65536;
+
 // True if no component is greater than `limit` in size.
 bool Within(std::span<const float> key, float limit) {
   return std::all_of(key.begin(), key.end(), [limit](float component) {
@@ -285,10 +286,8 @@ absl::Status LiveCatalog::VisitStored(
 absl::Status LiveCatalog::VisitStoredAfter(
     absl::string_view after,
     absl::FunctionRef<bool(StoredItem item)> visit) const {
-  return ReadStore([&](const CatalogStore& store) {
-    return store.Scan(after,
-                      [&](StoredItem item) { return visit(std::move(item)); });
-  });
+  return ReadStore(
+      [&](const CatalogStore& store) { return store.Scan(after, visit); });
 }
 
 absl::Status LiveCatalog::Checkpoint(const std::string& directory) const {
@@ -384,12 +383,7 @@ void LiveCatalog::PublishDefaults(
     const std::vector<KeyFieldSchema>& key_fields) {
   auto schema = std::make_shared<CatalogSchema>(*current_->schema);
   for (std::size_t f = 0; f < key_fields.size(); ++f) {
-    KeyFieldSchema& field = schema->key_fields[f];
-    field.temperature = key_fields[f].temperature;
-    field.combine_kind = key_fields[f].combine_kind;
-    field.index_kind = key_fields[f].index_kind;
-    field.keys_on_disk = key_fields[f].keys_on_disk;
-    field.model = key_fields[f].model;
+    schema->key_fields[f].TakeDefaults(key_fields[f]);
   }
   auto next = std::make_shared<Snapshot>(*current_);
   next->schema = std::move(schema);
@@ -412,7 +406,7 @@ void LiveCatalog::PublishDefaults(
   if (Plan(/*settled=*/true).needed()) {
     ScheduleMerge(absl::ZeroDuration());
   } else {
-    ScheduleMerges();
+    ScheduleDue();
   }
 }
 

@@ -3,7 +3,6 @@
 #define ATTENDANT_CORE_CATALOG_LIVE_CATALOG_H_
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -18,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "core/base/clock.h"
 #include "core/base/memory_budget.h"
 #include "core/base/memory_parts.h"
 #include "core/base/mutex.h"
@@ -111,9 +111,10 @@ struct WriteCondition {
 // in which they came, and an outcome each; where the store fails, they all do.
 class LiveCatalog {
  public:
-  // Loads all items from the store. models [key fields] are what the record
-  // names, which fit (ValidateModelFits). `background` must outlive the
-  // catalog. Errors of the store.
+  // Brings back the segments from their files and what changed since from the
+  // store; without usable files, all items from the store. models [key fields]
+  // are what the record names, which fit (ValidateModelFits). `background` must
+  // outlive the catalog. Errors of the store.
   static absl::StatusOr<std::unique_ptr<LiveCatalog>> Open(
       CatalogRecord record, std::vector<NamedModel> models,
       std::unique_ptr<CatalogStore> store, BackgroundWorker* background,
@@ -343,7 +344,7 @@ class LiveCatalog {
   MergePlan Plan(bool settled) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Sees to it that what can be sealed or merged will be: what learns anew, or
   // waits for writes to settle, after a while.
-  void ScheduleMerges() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ScheduleDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ScheduleSeal() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ScheduleMerge(absl::Duration delay)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -472,7 +473,7 @@ class LiveCatalog {
       ABSL_GUARDED_BY(mutex_);
   bool free_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
   int await_count_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::chrono::steady_clock::time_point last_write_ ABSL_GUARDED_BY(mutex_);
+  SteadyTime last_write_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace attendant

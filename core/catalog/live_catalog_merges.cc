@@ -78,7 +78,7 @@ MergePlan LiveCatalog::Plan(bool settled) const {
   return PlanMerge(*current_, wanted_models_, growing_.rows.get(), settled);
 }
 
-void LiveCatalog::ScheduleMerges() {
+void LiveCatalog::ScheduleDue() {
   ScheduleSeal();
   const MergePlan now = Plan(/*settled=*/false);
   if (now.needed() && !now.retrains) {
@@ -157,7 +157,7 @@ void LiveCatalog::ScheduleRetry(absl::Duration delay) {
       [this] {
         MutexLock lock(&mutex_);
         retry_scheduled_ = false;
-        ScheduleMerges();
+        ScheduleDue();
       },
       Lane::kShort);
 }
@@ -181,7 +181,7 @@ void LiveCatalog::NoteOutcome(const absl::Status& status, Pause& pause,
   } else {
     pause.Begin(options_.retry_time);
   }
-  ScheduleMerges();
+  ScheduleDue();
 }
 
 // What a seal or a merge does, fixed when it begins.
@@ -343,9 +343,8 @@ std::int64_t LiveCatalog::MergeOnce() {
   {
     MutexLock lock(&mutex_);
     while (true) {
-      const bool settled = await_count_ > 0 ||
-                           std::chrono::steady_clock::now() - last_write_ >=
-                               absl::ToChronoNanoseconds(options_.settle_time);
+      const bool settled =
+          await_count_ > 0 || TimeSince(last_write_) >= options_.settle_time;
       plan = Plan(settled);
       // Not what is being sealed, which begins with this segment.
       if (!plan.TakesFrom(*current_, sealing_.get())) break;
@@ -353,7 +352,7 @@ std::int64_t LiveCatalog::MergeOnce() {
     }
     if (!plan.needed()) {
       merge_scheduled_ = false;
-      ScheduleMerges();
+      ScheduleDue();
       changed_.NotifyAll();
       return 0;
     }
@@ -498,7 +497,7 @@ void LiveCatalog::EndPauses() {
   if (!merge_pause_.IsOn() && !seal_pause_.IsOn()) return;
   merge_pause_ = {};
   seal_pause_ = {};
-  ScheduleMerges();
+  ScheduleDue();
 }
 
 void LiveCatalog::AwaitIndexes() {

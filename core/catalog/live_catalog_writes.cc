@@ -627,14 +627,14 @@ std::size_t LiveCatalog::CommitGroup(std::span<PendingWrite* const> line) {
   ATTENDANT_FAIL_POINT("write.before_publish");
   Publish(std::move(next.snapshot));
   ATTENDANT_FAIL_POINT("write.after_publish");
-  last_write_ = std::chrono::steady_clock::now();
+  last_write_ = SteadyNow();
   for (const PendingWrite* pending : line.first(count)) {
     if (!pending->in_group) continue;
     logged_change_count_ += static_cast<std::int64_t>(
         pending->write.upserts.size() + pending->write.deletes.size());
   }
   try {
-    ScheduleMerges();
+    ScheduleDue();
     CutUselessLog();
   } catch (const std::bad_alloc&) {
     // The next write tries again: this one is done.

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <span>
 
+#include "absl/functional/function_ref.h"
 #include "core/catalog/snapshot_memory.h"
 #include "core/shortlist/ivf_index.h"
 
@@ -43,6 +45,16 @@ std::int64_t DeadBytes(const SegmentView& view) {
                        static_cast<double>(view.row_end);
   return static_cast<std::int64_t>(
       share * static_cast<double>(SegmentMemory(*view.segment).sum()));
+}
+
+// The dead rows of the segments: whether it is worth a merge to be rid of them.
+bool AreWorthDropping(std::span<const SegmentView> views) {
+  std::int64_t count = 0;
+  for (const SegmentView& view : views) count += view.dead_count();
+  if (count >= kMinMergeCount) return true;
+  std::int64_t bytes = 0;
+  for (const SegmentView& view : views) bytes += DeadBytes(view);
+  return bytes >= kMinDeadBytes;
 }
 
 class Planner {
@@ -143,11 +155,8 @@ class Planner {
     for (const SegmentView& view : snapshot_.segments) {
       dead += view.dead_count();
     }
-    if (dead <= snapshot_.item_count()) return false;
-    if (dead >= kMinMergeCount) return true;
-    std::int64_t bytes = 0;
-    for (const SegmentView& view : snapshot_.segments) bytes += DeadBytes(view);
-    return bytes >= kMinDeadBytes;
+    return dead > snapshot_.item_count() &&
+           AreWorthDropping(snapshot_.segments);
   }
 
   bool WantsOtherIndexes() const {
@@ -194,16 +203,20 @@ class Planner {
                                              first->trained_square_distance();
   }
 
-  bool IsOutgrown() const {
-    const Segment& first = *snapshot_.segments[0].segment;
-    for (int f = 0; f < static_cast<int>(first.indexes.size()); ++f) {
-      const auto head_count = static_cast<int>(
-          first.head_indexes[static_cast<std::size_t>(f)].size());
+  // Whether any(field, head) is true, the keys themselves being head -1.
+  bool AnyFieldAndHead(absl::FunctionRef<bool(int field, int head)> any) const {
+    const auto& heads = snapshot_.segments[0].segment->head_indexes;
+    for (std::size_t f = 0; f < heads.size(); ++f) {
+      const auto head_count = static_cast<int>(heads[f].size());
       for (int h = -1; h < head_count; ++h) {
-        if (IsOutgrown(f, h)) return true;
+        if (any(static_cast<int>(f), h)) return true;
       }
     }
     return false;
+  }
+
+  bool IsOutgrown() const {
+    return AnyFieldAndHead([&](int f, int h) { return IsOutgrown(f, h); });
   }
 
   // True for a segment whose fields have the indexes that they want.
@@ -279,20 +292,13 @@ class Planner {
   bool IsOfOtherTraining(std::size_t i) const {
     const Segment& first = *snapshot_.segments[0].segment;
     const Segment& segment = *snapshot_.segments[i].segment;
-    for (int f = 0; f < static_cast<int>(first.indexes.size()); ++f) {
-      const auto head_count = static_cast<int>(
-          first.head_indexes[static_cast<std::size_t>(f)].size());
-      for (int h = -1; h < head_count; ++h) {
-        const KeyIndex& learned = first.IndexOf(f, h);
-        const KeyIndex& index = segment.IndexOf(f, h);
-        if (learned.kind() == IndexKind::kIvf &&
-            index.kind() == IndexKind::kIvf &&
-            learned.training() != index.training()) {
-          return true;
-        }
-      }
-    }
-    return false;
+    return AnyFieldAndHead([&](int f, int h) {
+      const KeyIndex& learned = first.IndexOf(f, h);
+      const KeyIndex& index = segment.IndexOf(f, h);
+      return learned.kind() == IndexKind::kIvf &&
+             index.kind() == IndexKind::kIvf &&
+             learned.training() != index.training();
+    });
   }
 
   // The first sealed segments that follow each other and are of another
@@ -309,9 +315,8 @@ class Planner {
   MergePlan DropDead() const {
     for (std::size_t i = 0; i < SealedEnd(); ++i) {
       const SegmentView& view = snapshot_.segments[i];
-      const std::int64_t dead = view.dead_count();
-      if (dead <= view.live_count / 3) continue;
-      if (dead >= kMinMergeCount || DeadBytes(view) >= kMinDeadBytes) {
+      if (view.dead_count() > view.live_count / 3 &&
+          AreWorthDropping({&view, 1})) {
         return {i, i + 1, false};
       }
     }

@@ -10,11 +10,6 @@
 namespace attendant {
 namespace {
 
-bool IsDotLike(ScoreKind kind) {
-  return kind == ScoreKind::kDot || kind == ScoreKind::kScaledDot ||
-         kind == ScoreKind::kCosine;
-}
-
 absl::Status Normalise(std::vector<float>& vector, absl::string_view path) {
   const double norm = Norm(vector);
   if (norm == 0) {

@@ -18,6 +18,12 @@
 
 namespace attendant {
 
+// True if what is compared are the vectors themselves.
+constexpr bool IsDotLike(ScoreKind kind) {
+  return kind == ScoreKind::kDot || kind == ScoreKind::kScaledDot ||
+         kind == ScoreKind::kCosine;
+}
+
 // One head, ready to be scanned with.
 struct PlannedHead {
   int field = 0;

@@ -12,6 +12,7 @@
 #include "core/base/status.h"
 #include "core/catalog/attend.h"
 #include "core/catalog/item_keys.h"
+#include "core/catalog/query_heads.h"
 
 namespace attendant {
 namespace {
@@ -58,13 +59,10 @@ absl::StatusOr<RankPlan> MakePlan(const Snapshot& snapshot,
   ATTENDANT_ASSIGN_OR_RETURN(
       plan.field, FindKeyField(schema, query.key_field, "key_field"));
   plan.schema = &schema.key_fields[static_cast<std::size_t>(plan.field)];
-  plan.value_dim = schema.value_dim > 0 ? schema.value_dim : plan.schema->dim;
+  plan.value_dim = schema.PooledDim(plan.field);
   const ScoreKind kind = plan.schema->score_kind;
-  const bool of_vectors = kind == ScoreKind::kDot ||
-                          kind == ScoreKind::kScaledDot ||
-                          kind == ScoreKind::kCosine;
   plan.score_kind =
-      query.score_kind.value_or(of_vectors ? kind : ScoreKind::kScaledDot);
+      query.score_kind.value_or(IsDotLike(kind) ? kind : ScoreKind::kScaledDot);
   plan.normalises =
       plan.score_kind == ScoreKind::kCosine && query.model == nullptr;
   if (query.model != nullptr && query.model->multi_head() == nullptr) {
@@ -109,7 +107,8 @@ absl::StatusOr<std::vector<RowAddress>> FindCandidates(
     attend.key_field = plan.schema->name;
     attend.result_count = asked->candidate_count;
     attend.shortlist_count =
-        std::min(std::max<std::int64_t>(10 * asked->candidate_count, 100),
+        std::min(DefaultShortlistCount(asked->candidate_count,
+                                       /*has_min_mass=*/false),
                  most_shortlisted);
     attend.omit_pooled_value = true;
     const absl::StatusOr<AttendAnswer> answer =

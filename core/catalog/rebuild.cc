@@ -67,33 +67,38 @@ absl::StatusOr<std::shared_ptr<const KeyIndex>> BuildIndex(
     const Keys& keys, std::int64_t dim, ScoreKind score_kind, IndexKind kind,
     Lists lists, ScratchFiles* files, const std::atomic<bool>& cancelled,
     const RowTable* values = nullptr) {
-  if (kind == IndexKind::kIvf && HasKeys(keys)) {
-    IvfOptions options;
-    options.training = std::move(lists.training);
-    options.known_lists = lists.known;
-    options.key_files = files;
-    options.cancelled = &cancelled;
-    if (values != nullptr && values->value_count() > 0) {
-      options.values = values;
-      options.value_dim = values->value_dim();
+  switch (HasKeys(keys) ? kind : IndexKind::kFlat) {
+    case IndexKind::kIvf: {
+      IvfOptions options;
+      options.training = std::move(lists.training);
+      options.known_lists = lists.known;
+      options.key_files = files;
+      options.cancelled = &cancelled;
+      if (values != nullptr && values->value_count() > 0) {
+        options.values = values;
+        options.value_dim = values->value_dim();
+      }
+      return IvfIndex::Build(keys, dim, score_kind, options);
     }
-    return IvfIndex::Build(keys, dim, score_kind, options);
-  }
-  if (kind == IndexKind::kHnsw && HasKeys(keys)) {
-    HnswOptions options;
-    options.cancelled = &cancelled;
-    return HnswIndex::Build(keys, dim, score_kind, options);
-  }
-  if (kind == IndexKind::kLsh && HasKeys(keys)) {
-    LshOptions options;
-    options.cancelled = &cancelled;
-    return LshIndex::Build(keys, dim, score_kind, options);
-  }
-  if (kind == IndexKind::kPq && HasKeys(keys)) {
-    PqOptions options;
-    options.key_files = files;
-    options.cancelled = &cancelled;
-    return PqIndex::Build(keys, dim, score_kind, options);
+    case IndexKind::kHnsw: {
+      HnswOptions options;
+      options.cancelled = &cancelled;
+      return HnswIndex::Build(keys, dim, score_kind, options);
+    }
+    case IndexKind::kLsh: {
+      LshOptions options;
+      options.cancelled = &cancelled;
+      return LshIndex::Build(keys, dim, score_kind, options);
+    }
+    case IndexKind::kPq: {
+      PqOptions options;
+      options.key_files = files;
+      options.cancelled = &cancelled;
+      return PqIndex::Build(keys, dim, score_kind, options);
+    }
+    case IndexKind::kAuto:
+    case IndexKind::kFlat:
+      break;
   }
   auto flat = std::make_shared<FlatIndex>(
       dim, std::max<std::int64_t>(1, static_cast<std::int64_t>(keys.size())));
@@ -113,9 +118,7 @@ absl::Status CheckRoom(const Merge& merge) {
     std::int64_t dims = 0;
     if (MayKeepKeysOnDisk(KeyIndexKind(model, wanted))) dims += field.dim;
     if (MayKeepKeysOnDisk(HeadIndexKind(model, wanted))) {
-      for (int h = 0; h < StoredHeadCount(model); ++h) {
-        dims += HeadProjection(*model, h).weight.row_count;
-      }
+      dims += StoredDim(model);
     }
     for (std::size_t i = merge.plan.first; i < merge.plan.end; ++i) {
       float_count += dims * merge.snapshot.segments[i].live_key_counts[f];

@@ -119,7 +119,7 @@ void SaveRows(const RowTable& rows, RowIndex row_end, ByteSink& sink) {
     const auto& opaque_value = rows.OpaqueValueOf(row);
     const auto size = static_cast<std::uint32_t>(
         opaque_value == nullptr ? 0 : opaque_value->size());
-    block.append(reinterpret_cast<const char*>(&size), sizeof(size));
+    AppendNumber(size, block);
     if (size > 0) block.append(*opaque_value);
     if (block.size() >= kRowBlockBytes || row + 1 == row_end) {
       sink.PutText(block);
@@ -472,7 +472,7 @@ absl::Status SegmentFiles::Clear() {
   segment_files_.clear();
   training_files_.clear();
   named_.clear();
-  if (empty()) return absl::OkStatus();
+  if (directory_ == nullptr || !has_manifest_) return absl::OkStatus();
   ATTENDANT_RETURN_IF_ERROR(directory_->Clear());
   has_manifest_ = false;
   knows_files_ = true;

@@ -61,7 +61,6 @@ class SegmentFiles {
 
   // Removes all of it.
   absl::Status Clear();
-  bool empty() const { return directory_ == nullptr || !has_manifest_; }
 
  private:
   struct File {

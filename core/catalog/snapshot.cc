@@ -45,22 +45,4 @@ std::shared_ptr<const IvfTraining> Snapshot::TrainingOf(int field,
   return nullptr;
 }
 
-Item Snapshot::ItemAt(RowAddress address) const {
-  const Segment& segment = *segments[address.segment].segment;
-  Item item;
-  item.id = std::string(segment.rows->Id(address.row));
-  for (const auto& index : segment.indexes) {
-    const std::span<const float> key = index->Key(address.row);
-    item.keys.emplace_back(key.begin(), key.end());
-  }
-  if (const float* value = segment.rows->ValueOf(address.row)) {
-    item.value.assign(value, value + schema->value_dim);
-  }
-  item.attributes = segment.rows->AttributesOf(address.row);
-  if (const auto& opaque_value = segment.rows->OpaqueValueOf(address.row)) {
-    item.opaque_value = *opaque_value;
-  }
-  return item;
-}
-
 }  // namespace attendant

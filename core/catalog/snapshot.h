@@ -68,8 +68,6 @@ struct Snapshot : IdResolver {
   std::span<const float> KeyOf(RowAddress address, int field) const {
     return segments[address.segment].segment->indexes[field]->Key(address.row);
   }
-  // All of an item.
-  Item ItemAt(RowAddress address) const;
 };
 
 }  // namespace attendant

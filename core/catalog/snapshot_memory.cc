@@ -107,9 +107,7 @@ std::int64_t WriteBytes(std::span<const Item* const> items,
                         const std::vector<NamedModel>& models) {
   std::int64_t head_dims = 0;  // of all heads' keys of an item
   for (const NamedModel& model : models) {
-    for (int h = 0; h < StoredHeadCount(model.model.get()); ++h) {
-      head_dims += HeadProjection(*model.model, h).weight.row_count;
-    }
+    head_dims += StoredDim(model.model.get());
   }
   std::int64_t bytes = 0;
   for (const Item* item : items) {

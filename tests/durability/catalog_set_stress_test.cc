@@ -28,6 +28,7 @@
 #include "tests/support/scratch_directory.h"
 #include "tests/support/split_mix.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/stored_items.h"
 
 namespace attendant {
 namespace {
@@ -108,7 +109,7 @@ class Group {
         versions.insert(0);
         continue;
       }
-      const Item item = snapshot.ItemAt(*address);
+      const Item item = ItemAt(snapshot, *address);
       ASSERT_EQ(item.attributes.size(), 1u);
       const auto version = std::get<std::int64_t>(item.attributes[0].second);
       EXPECT_EQ(item.keys[0], KeyOf(member, version)) << item.id;

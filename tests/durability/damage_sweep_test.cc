@@ -256,7 +256,7 @@ class Inspection {
     }
     for (const Item& item : want) {
       const auto address = snapshot->Find(item.id);
-      if (!address || snapshot->ItemAt(*address) != item) {
+      if (!address || ItemAt(*snapshot, *address) != item) {
         return absl::InternalError(absl::StrCat("the row of ", item.id));
       }
     }

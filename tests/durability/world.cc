@@ -266,7 +266,7 @@ absl::Status World::Compare(const std::string& name, const PlainCatalog& plain,
   }
   for (const Item& item : want) {
     const std::optional<RowAddress> address = snapshot->Find(item.id);
-    if (!address || snapshot->ItemAt(*address) != item) {
+    if (!address || ItemAt(*snapshot, *address) != item) {
       return Different(absl::StrCat(name, ": the row of ", item.id));
     }
   }

@@ -4,6 +4,7 @@
 #define ATTENDANT_TESTS_SUPPORT_STORED_ITEMS_H_
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,6 +28,25 @@ inline absl::StatusOr<std::vector<StoredItem>> StoredItems(
   return items;
 }
 
+// All of an item.
+inline Item ItemAt(const Snapshot& snapshot, RowAddress address) {
+  const Segment& segment = *snapshot.segments[address.segment].segment;
+  Item item;
+  item.id = std::string(segment.rows->Id(address.row));
+  for (const auto& index : segment.indexes) {
+    const std::span<const float> key = index->Key(address.row);
+    item.keys.emplace_back(key.begin(), key.end());
+  }
+  if (const float* value = segment.rows->ValueOf(address.row)) {
+    item.value.assign(value, value + snapshot.schema->value_dim);
+  }
+  item.attributes = segment.rows->AttributesOf(address.row);
+  if (const auto& opaque_value = segment.rows->OpaqueValueOf(address.row)) {
+    item.opaque_value = *opaque_value;
+  }
+  return item;
+}
+
 // Of the catalog's newest snapshot. NotFound if one of them is not there.
 inline absl::StatusOr<std::vector<Item>> ItemsIn(
     const LiveCatalog& catalog, const std::vector<std::string>& ids) {
@@ -35,7 +55,7 @@ inline absl::StatusOr<std::vector<Item>> ItemsIn(
   for (const std::string& id : ids) {
     const auto address = snapshot->Find(id);
     if (!address) return absl::NotFoundError(id);
-    items.push_back(snapshot->ItemAt(*address));
+    items.push_back(ItemAt(*snapshot, *address));
   }
   return items;
 }

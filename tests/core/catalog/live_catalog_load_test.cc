@@ -10,6 +10,7 @@
 #include "core/catalog/live_catalog.h"
 #include "tests/core/catalog/catalog_fixture.h"
 #include "tests/support/random_model.h"
+#include "tests/support/stored_items.h"
 
 namespace attendant {
 namespace {
@@ -59,7 +60,7 @@ class LiveCatalogLoadTest : public CatalogFixture {
     for (const Item& item : items_) {
       const auto address = snapshot->Find(item.id);
       ASSERT_TRUE(address.has_value()) << item.id;
-      ASSERT_EQ(snapshot->ItemAt(*address), item);
+      ASSERT_EQ(ItemAt(*snapshot, *address), item);
     }
   }
   std::int64_t mapped() { return catalog_->memory().mapped; }

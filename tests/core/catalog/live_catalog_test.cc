@@ -58,7 +58,7 @@ TEST_F(LiveCatalogTest, ASnapshotDoesNotChange) {
   Upsert({MakeItem("a", {9})});
   Delete({"b"});
   EXPECT_EQ(before->item_count(), 2);
-  EXPECT_THAT(before->ItemAt(*before->Find("a")).keys[0], ElementsAre(1));
+  EXPECT_THAT(ItemAt(*before, *before->Find("a")).keys[0], ElementsAre(1));
   EXPECT_TRUE(before->Find("b").has_value());
   EXPECT_EQ(catalog_->snapshot()->item_count(), 1);
   EXPECT_FALSE(catalog_->snapshot()->Find("b").has_value());

@@ -17,6 +17,7 @@
 #include "tests/core/catalog/catalog_fixture.h"
 #include "tests/support/random_model.h"
 #include "tests/support/scratch_directory.h"
+#include "tests/support/stored_items.h"
 #include "tests/support/string_stream.h"
 
 namespace attendant {
@@ -125,7 +126,7 @@ class SegmentFilesTest : public ::testing::Test {
       const SegmentView& view = snapshot->segments[i];
       for (RowIndex row = 0; row < view.row_end; ++row) {
         if (!view.IsLive(row)) continue;
-        Item item = snapshot->ItemAt({static_cast<std::int32_t>(i), row});
+        Item item = ItemAt(*snapshot, {static_cast<std::int32_t>(i), row});
         EXPECT_TRUE(found.emplace(item.id, item).second) << item.id;
       }
     }
