@@ -769,14 +769,19 @@ TEST_F(DiskFaultTest, SegmentsThatCantBeReadAreNotThrownAway) {
   }
 }
 
-bool FailOneSave(const FileFault& fault) {
-  SCOPED_TRACE(Text(fault));
-  FaultyCatalog catalog(IndexKind::kIvf);
+// Whether it befell.
+bool FailFirstSave(const FileFault& fault, FaultyCatalog& catalog) {
   EXPECT_OK(catalog.Open());
   for (int i = 0; i < 30; ++i) EXPECT_OK(catalog.Write());
   catalog.files().Inject(fault);
   catalog.catalog().AwaitIndexes();
-  const bool befell = catalog.files().befell();
+  return catalog.files().befell();
+}
+
+bool FailOneSave(const FileFault& fault) {
+  SCOPED_TRACE(Text(fault));
+  FaultyCatalog catalog(IndexKind::kIvf);
+  const bool befell = FailFirstSave(fault, catalog);
   ExpectOf(fault, catalog.catalog().save_status(), catalog);
   EXPECT_OK(catalog.catalog().merge_status());
   catalog.ExpectAcknowledged();
@@ -803,11 +808,7 @@ TEST_F(DiskFaultTest, SegmentsThatCouldNotBeSavedAreMadeAgain) {
 bool FailTwoSaves(const FileFault& fault) {
   SCOPED_TRACE(Text(fault));
   FaultyCatalog catalog(IndexKind::kIvf);
-  EXPECT_OK(catalog.Open());
-  for (int i = 0; i < 30; ++i) EXPECT_OK(catalog.Write());
-  catalog.files().Inject(fault);
-  catalog.catalog().AwaitIndexes();
-  const bool befell = catalog.files().befell();
+  const bool befell = FailFirstSave(fault, catalog);
   catalog.files().InjectNothing();
   catalog.files().Inject({FileFault::Kind::kFail, FileCall::kCreate, 1,
                           absl::StrCat("/MANIFEST", kTemporarySuffix)});
