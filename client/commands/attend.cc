@@ -10,9 +10,9 @@
 #include "client/commands/command.h"
 #include "client/commands/convert.h"
 #include "client/commands/flags.h"
+#include "client/commands/mask_flags.h"
 #include "client/commands/reply_shapes.h"
 #include "client/commands/shown_attributes.h"
-#include "client/files/ids.h"
 #include "client/files/input.h"
 #include "client/files/vector_file.h"
 #include "client/picture/blocks.h"
@@ -41,9 +41,7 @@ struct AttendFlags {
   bool exact = false;
   std::vector<std::string> allow;
   std::string allow_file;
-  std::vector<std::string> deny;
-  std::string deny_file;
-  std::string filter;
+  MaskFlags masks;
   std::string token;
   bool include_examples = false;
   bool require_all = false;
@@ -89,15 +87,6 @@ absl::Status ReadExamples(const std::string& path, v1::Examples& examples) {
     }
     *examples.add_examples() = *example;
   }
-}
-
-absl::Status AddIds(const std::vector<std::string>& ids,
-                    const std::string& path, v1::IdList& list) {
-  for (const std::string& id : ids) list.add_ids(id);
-  if (path.empty()) return absl::OkStatus();
-  ATTENDANT_ASSIGN_OR_RETURN(const auto from_file, ReadIds(path));
-  for (const std::string& id : from_file) list.add_ids(id);
-  return absl::OkStatus();
 }
 
 absl::Status SetQuery(const AttendFlags& flags, v1::Query& query) {
@@ -152,11 +141,7 @@ absl::StatusOr<v1::AttendRequest> ToRequest(const AttendFlags& flags) {
     ATTENDANT_RETURN_IF_ERROR(
         AddIds(flags.allow, flags.allow_file, *request.mutable_allow_list()));
   }
-  if (!flags.deny.empty() || !flags.deny_file.empty()) {
-    ATTENDANT_RETURN_IF_ERROR(
-        AddIds(flags.deny, flags.deny_file, *request.mutable_deny_list()));
-  }
-  request.set_filter(flags.filter);
+  ATTENDANT_RETURN_IF_ERROR(SetMasks(flags.masks, request));
   request.set_snapshot_token(flags.token);
   request.set_explain(flags.explain);
   for (const std::string& name : flags.show) {
@@ -294,21 +279,14 @@ void AddAnswerFlags(CLI::App& attend, AttendFlags& flags) {
   AddChoiceFlags(attend, results, flags.choices);
 }
 
-void AddMaskFlags(CLI::App& attend, AttendFlags& flags) {
+void AddAnswerMaskFlags(CLI::App& attend, AttendFlags& flags) {
   AddRepeated(attend, "--allow", flags.allow, "Only these items, by id")
       ->group("Masks");
   attend.add_option("--allow-file", flags.allow_file, "Ids, one a line")
       ->group("Masks");
-  AddRepeated(attend, "--deny", flags.deny, "Not these items, by id")
-      ->group("Masks");
-  attend.add_option("--deny-file", flags.deny_file, "Ids, one a line")
-      ->group("Masks");
-  attend
-      .add_option("--filter", flags.filter,
-                  "Only items with attributes like these: price < 20 AND "
-                  "(color = \"red\" OR tags:\"sale\"). Mind the parentheses: "
-                  "OR binds closer than AND")
-      ->group("Masks");
+  for (CLI::Option* option : AddMaskFlags(attend, flags.masks)) {
+    option->group("Masks");
+  }
   attend
       .add_flag("--include-examples", flags.include_examples,
                 "Let the items given by --like be in the answer")
@@ -328,7 +306,7 @@ void AddAttendCommand(CLI::App& app, Context& context) {
   attend->add_option("CATALOG", flags->catalog, "The catalog")->required();
   AddQueryFlags(*attend, *flags);
   AddAnswerFlags(*attend, *flags);
-  AddMaskFlags(*attend, *flags);
+  AddAnswerMaskFlags(*attend, *flags);
   AddTokenFlag(*attend, flags->token);
   AddPictureFlags(*attend, {"matrix", "lines", "image"}, flags->picture);
   attend

@@ -13,6 +13,7 @@
 #include "client/commands/command.h"
 #include "client/commands/convert.h"
 #include "client/commands/flags.h"
+#include "client/commands/mask_flags.h"
 #include "client/commands/rank_json.h"
 #include "client/commands/reply_shapes.h"
 #include "client/commands/sequence_flags.h"
@@ -34,6 +35,8 @@ struct RankFlags {
   std::string candidate_file;
   std::string near;
   std::int32_t near_count = 0;
+  MaskFlags masks;
+  bool include_events = false;
   std::vector<std::string> events;
   std::string history;
   std::string customer;
@@ -56,11 +59,11 @@ constexpr int kMostNamed = 100;  // events named with a candidate
 absl::Status SetCandidates(const RankFlags& flags, v1::Candidates& candidates) {
   if (!flags.near.empty()) {
     ATTENDANT_ASSIGN_OR_RETURN(const auto vector, ParseVector(flags.near));
-    *candidates.mutable_query()->mutable_vector() = ToVector(vector);
-    if (flags.near_count != 0) {
-      candidates.mutable_query()->set_candidate_count(flags.near_count);
-    }
-    return absl::OkStatus();
+    v1::CandidateQuery& query = *candidates.mutable_query();
+    *query.mutable_vector() = ToVector(vector);
+    if (flags.near_count != 0) query.set_candidate_count(flags.near_count);
+    query.set_exclude_events(!flags.include_events);
+    return SetMasks(flags.masks, query);
   }
   auto& ids = *candidates.mutable_items()->mutable_ids();
   ids.Add(flags.candidates.begin(), flags.candidates.end());
@@ -218,8 +221,8 @@ void AddCandidateFlags(CLI::App& verb, RankFlags& flags) {
                           ->group(kCandidates);
   CLI::Option* near =
       verb.add_option("--near", flags.near,
-                      "Rank the items of highest logit for a query vector: "
-                      "0.1,0.2,...")
+                      "Rank the items of highest logit for a query vector, "
+                      "without those of history and profile: 0.1,0.2,...")
           ->check(CLI::Validator(Accepts(&ParseVector), ""))
           ->excludes(candidate)
           ->excludes(file)
@@ -227,6 +230,13 @@ void AddCandidateFlags(CLI::App& verb, RankFlags& flags) {
   verb.add_option("--near-count", flags.near_count,
                   "How many of those. Default 100")
       ->check(CLI::Range(1, 4096))
+      ->needs(near)
+      ->group(kCandidates);
+  for (CLI::Option* option : AddMaskFlags(verb, flags.masks)) {
+    option->needs(near)->group(kCandidates);
+  }
+  verb.add_flag("--include-events", flags.include_events,
+                "Let the items of history and profile be among those")
       ->needs(near)
       ->group(kCandidates);
 }
@@ -308,8 +318,8 @@ void AddRankCommand(CLI::App& app, Context& context) {
       "events.csv.gz --customer c1011\n"
       "  attendant rank shop --candidate-file ids.txt --event "
       "71053=2011-06-01 --event 84029G=2011-07-15 --time 2011-07-01\n"
-      "  attendant rank shop --near 0.1,0.2 --profile 71053 --temperature 0.1 "
-      "-k 10");
+      "  attendant rank shop --near 0.1,0.2 --filter 'price < 5' --profile "
+      "71053 -k 10");
   verb->final_callback([verb, flags, &context] {
     if (flags->candidates.empty() && flags->candidate_file.empty() &&
         flags->near.empty()) {

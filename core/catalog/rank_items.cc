@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/attention/rank_candidates.h"
 #include "core/base/status.h"
@@ -87,6 +88,27 @@ absl::StatusOr<RankPlan> MakePlan(const Snapshot& snapshot,
   return plan;
 }
 
+// What a query for candidates leaves out by id.
+absl::StatusOr<std::vector<ItemId>> DenyList(const CandidateQuery& asked,
+                                             const RankQuery& query) {
+  std::vector<ItemId> ids = asked.deny_list;
+  const auto add = [&ids](const HistoryEvent& event) {
+    const auto* id = std::get_if<ItemId>(&event.what);
+    if (id != nullptr) ids.push_back(*id);
+  };
+  if (asked.exclude_events) {
+    for (const HistoryEvent& event : query.history) {
+      if (event.time <= query.time) add(event);
+    }
+    for (const HistoryEvent& event : query.profile) add(event);
+  }
+  ATTENDANT_RETURN_IF_ERROR(CheckCount(
+      static_cast<std::int64_t>(ids.size()), 0, kMaxIdListCount,
+      "candidates.query.deny_list.ids", " ids, events left out included"));
+  return ids;
+}
+
+// Ids of events must have been looked at: an error is that of the deny list.
 absl::StatusOr<std::vector<RowAddress>> FindCandidates(
     const Snapshot& snapshot, const RankQuery& query, const RankPlan& plan,
     const Interrupt& interrupt) {
@@ -111,10 +133,15 @@ absl::StatusOr<std::vector<RowAddress>> FindCandidates(
                                        /*has_min_mass=*/false),
                  most_shortlisted);
     attend.omit_pooled_value = true;
+    ATTENDANT_ASSIGN_OR_RETURN(attend.deny_list, DenyList(*asked, query));
+    attend.filter = asked->filter;
     const absl::StatusOr<AttendAnswer> answer =
         Attend(snapshot, attend, interrupt);
-    if (!answer.ok() && FieldOf(answer.status())) {
-      return PrefixField(answer.status(), "candidates.");
+    if (const auto field = FieldOf(answer.status())) {
+      // The vector is Attend's query; the rest is beside it there.
+      return PrefixField(answer.status(), absl::StartsWith(*field, "query")
+                                              ? "candidates."
+                                              : "candidates.query.");
     }
     ATTENDANT_RETURN_IF_ERROR(answer.status());
     for (const AttendedItem& item : answer->items) {
@@ -238,11 +265,11 @@ absl::StatusOr<RankAnswer> RankItems(const Snapshot& snapshot,
                                      const RankQuery& query,
                                      const Interrupt& interrupt) {
   ATTENDANT_ASSIGN_OR_RETURN(const RankPlan plan, MakePlan(snapshot, query));
+  ATTENDANT_ASSIGN_OR_RETURN(Events events,
+                             FindEvents(snapshot, query, plan, interrupt));
   ATTENDANT_ASSIGN_OR_RETURN(const std::vector<RowAddress> addresses,
                              FindCandidates(snapshot, query, plan, interrupt));
   ATTENDANT_RETURN_IF_ERROR(CheckInterests(plan, addresses.size()));
-  ATTENDANT_ASSIGN_OR_RETURN(Events events,
-                             FindEvents(snapshot, query, plan, interrupt));
   RankAnswer answer;
   answer.unknown_item_ids = std::move(events.unknown_item_ids);
   // A query over a catalog without items finds none, and is checked all the

@@ -16,6 +16,7 @@
 #include "core/attention/score.h"
 #include "core/base/ids.h"
 #include "core/base/interrupt.h"
+#include "core/catalog/filter.h"
 #include "core/catalog/snapshot.h"
 #include "core/storage/item.h"
 
@@ -41,6 +42,12 @@ struct CandidateQuery {
   std::vector<float> vector;  // of what the field's model takes, if it has one
   // In [1, kMaxSequenceCount], and at most kMaxUnionScores / heads^2.
   std::int64_t candidate_count = 100;
+  // At most kMaxIdListCount, together with the events that are left out.
+  std::vector<ItemId> deny_list = {};
+  std::optional<Filter> filter = {};  // unset: all
+  // Leaves out the items of history and profile that can weigh anything: not
+  // those of events after RankQuery's time.
+  bool exclude_events = true;
 };
 
 // Mirrors the wire's RankCandidatesRequest; unset means the documented default.
@@ -91,9 +98,9 @@ absl::StatusOr<std::int64_t> InterestDim(const Snapshot& snapshot,
 // history nor profile; ids that repeat; a dimension; a non-finite number; a
 // vector of norm 0 under COSINE without a model; a vector where values have
 // another dimension; a model that doesn't fit), NotFound (a candidate that is
-// no item with a key in the field), ResourceExhausted (over kMaxSequenceCount
-// or kMaxInterestBytes), Cancelled, DeadlineExceeded; for a CandidateQuery
-// those of Attend. Thread-safe.
+// no item with a key in the field), ResourceExhausted (over kMaxSequenceCount,
+// kMaxIdListCount or kMaxInterestBytes), Cancelled, DeadlineExceeded; for a
+// CandidateQuery those of Attend. Thread-safe.
 absl::StatusOr<RankAnswer> RankItems(const Snapshot& snapshot,
                                      const RankQuery& query,
                                      const Interrupt& interrupt);

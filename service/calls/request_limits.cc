@@ -133,8 +133,9 @@ absl::Status CheckLimits(const RequestLimits& limits,
   for (int h = 0; h < request.heads_size(); ++h) {
     const absl::Status status =
         CheckExamples(request.heads(h).query(), limits.example_count);
-    if (!status.ok())
+    if (!status.ok()) {
       return PrefixField(status, absl::StrCat("heads[", h, "]."));
+    }
   }
   return CheckCounts(limits, request);
 }
@@ -142,6 +143,15 @@ absl::Status CheckLimits(const RequestLimits& limits,
 absl::Status CheckLimits(const RequestLimits& limits,
                          const v1::BatchAttendRequest& request) {
   return CheckMost(request.requests_size(), 1, limits.batch, "requests");
+}
+
+absl::Status CheckLimits(const RequestLimits& limits,
+                         const v1::RankCandidatesRequest& request) {
+  const v1::CandidateQuery& query = request.candidates().query();
+  ATTENDANT_RETURN_IF_ERROR(CheckText(query.filter(), limits.filter_bytes,
+                                      "candidates.query.filter"));
+  return CheckMost(query.deny_list().ids_size(), 0, limits.id_list_count,
+                   "candidates.query.deny_list.ids");
 }
 
 }  // namespace attendant

@@ -8,6 +8,7 @@
 #include "attendant/v1/attention_service.pb.h"
 #include "attendant/v1/catalog_service.pb.h"
 #include "attendant/v1/item_service.pb.h"
+#include "attendant/v1/sequence_service.pb.h"
 #include "core/base/ids.h"
 #include "core/catalog/attend.h"
 #include "core/catalog/catalog_set.h"
@@ -68,6 +69,8 @@ absl::Status CheckLimits(const RequestLimits& limits,
                          const v1::AttendRequest& request);
 absl::Status CheckLimits(const RequestLimits& limits,
                          const v1::BatchAttendRequest& request);
+absl::Status CheckLimits(const RequestLimits& limits,
+                         const v1::RankCandidatesRequest& request);
 
 }  // namespace attendant
 

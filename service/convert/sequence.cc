@@ -1,11 +1,11 @@
 #include "service/convert/sequence.h"
 
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
+#include "core/catalog/attend.h"
 #include "service/convert/approximation.h"
 #include "service/convert/enum.h"
 #include "service/convert/time.h"
@@ -16,30 +16,40 @@
 namespace attendant {
 namespace {
 
+// Paths are made of what is refused alone: there may be thousands of events.
 absl::StatusOr<HistoryEvent> EventFromProto(const v1::HistoryEvent& wire,
-                                            const std::string& path) {
+                                            bool profile, int index) {
+  const auto path = [&](absl::string_view field) {
+    return absl::StrCat(profile ? "profile[" : "history[", index, "]", field);
+  };
   HistoryEvent event;
   switch (wire.kind_case()) {
     case v1::HistoryEvent::kItemId:
       event.what = wire.item_id();
-      return event;
+      break;
     case v1::HistoryEvent::kVector: {
-      ATTENDANT_ASSIGN_OR_RETURN(
-          event.what,
-          VectorFromProto(wire.vector(), absl::StrCat(path, ".vector")));
-      return event;
+      absl::StatusOr<std::vector<float>> vector =
+          VectorFromProto(wire.vector());
+      if (!vector.ok()) return PrefixField(vector.status(), path(".vector."));
+      event.what = *std::move(vector);
+      break;
     }
     case v1::HistoryEvent::KIND_NOT_SET:
-      break;
+      return InvalidField(path(""), "nothing", "item_id or vector");
   }
-  return InvalidField(path, "nothing", "item_id or vector");
-}
-
-absl::StatusOr<absl::Time> TimeAt(const google::protobuf::Timestamp& wire,
-                                  const std::string& path) {
-  const absl::StatusOr<absl::Time> time = TimeFromProto(wire);
-  if (time.ok()) return time;
-  return PrefixField(time.status(), absl::StrCat(path, "."));
+  if (profile) {
+    if (!wire.has_time()) return event;
+    return InvalidField(path(".time"), "a time",
+                        "nothing: what has a time is history");
+  }
+  if (!wire.has_time()) {
+    return InvalidField(path(".time"), "nothing",
+                        "when it was; what has no time is profile");
+  }
+  const absl::StatusOr<absl::Time> time = TimeFromProto(wire.time());
+  if (!time.ok()) return PrefixField(time.status(), path(".time."));
+  event.time = *time;
+  return event;
 }
 
 absl::Status EventsFromProto(const v1::RankCandidatesRequest& wire,
@@ -52,28 +62,12 @@ absl::Status EventsFromProto(const v1::RankCandidatesRequest& wire,
                                          "history",
                                          " events, profile included"));
   }
-  for (int i = 0; i < wire.history_size(); ++i) {
-    const v1::HistoryEvent& event = wire.history(i);
-    const std::string path = absl::StrCat("history[", i, "]");
-    query.history.emplace_back();
-    ATTENDANT_ASSIGN_OR_RETURN(query.history.back(),
-                               EventFromProto(event, path));
-    if (!event.has_time()) {
-      return InvalidField(absl::StrCat(path, ".time"), "nothing",
-                          "when it was; what has no time is profile");
-    }
-    ATTENDANT_ASSIGN_OR_RETURN(
-        query.history.back().time,
-        TimeAt(event.time(), absl::StrCat(path, ".time")));
-  }
-  for (int i = 0; i < wire.profile_size(); ++i) {
-    const std::string path = absl::StrCat("profile[", i, "]");
-    query.profile.emplace_back();
-    ATTENDANT_ASSIGN_OR_RETURN(query.profile.back(),
-                               EventFromProto(wire.profile(i), path));
-    if (wire.profile(i).has_time()) {
-      return InvalidField(absl::StrCat(path, ".time"), "a time",
-                          "nothing: what has a time is history");
+  for (const bool profile : {false, true}) {
+    const auto& events = profile ? wire.profile() : wire.history();
+    for (int i = 0; i < events.size(); ++i) {
+      ATTENDANT_ASSIGN_OR_RETURN(HistoryEvent event,
+                                 EventFromProto(events.Get(i), profile, i));
+      (profile ? query.profile : query.history).push_back(std::move(event));
     }
   }
   return absl::OkStatus();
@@ -89,12 +83,21 @@ absl::Status CandidatesFromProto(const v1::Candidates& wire, RankQuery& query) {
                                              wire.items().ids().end());
       return absl::OkStatus();
     case v1::Candidates::kQuery: {
+      const v1::CandidateQuery& query_wire = wire.query();
+      ATTENDANT_RETURN_IF_ERROR(CheckCount(query_wire.deny_list().ids_size(), 0,
+                                           kMaxIdListCount,
+                                           "candidates.query.deny_list.ids"));
       CandidateQuery asked;
       ATTENDANT_ASSIGN_OR_RETURN(
           asked.vector,
-          VectorFromProto(wire.query().vector(), "candidates.query.vector"));
-      if (wire.query().has_candidate_count()) {
-        asked.candidate_count = wire.query().candidate_count();
+          VectorFromProto(query_wire.vector(), "candidates.query.vector"));
+      if (query_wire.has_candidate_count()) {
+        asked.candidate_count = query_wire.candidate_count();
+      }
+      asked.deny_list.assign(query_wire.deny_list().ids().begin(),
+                             query_wire.deny_list().ids().end());
+      if (query_wire.has_exclude_events()) {
+        asked.exclude_events = query_wire.exclude_events();
       }
       query.candidates = std::move(asked);
       return absl::OkStatus();
@@ -137,7 +140,9 @@ absl::StatusOr<RankQuery> RankQueryFromProto(
   ATTENDANT_RETURN_IF_ERROR(CandidatesFromProto(wire.candidates(), query));
   ATTENDANT_RETURN_IF_ERROR(EventsFromProto(wire, query));
   if (wire.has_time()) {
-    ATTENDANT_ASSIGN_OR_RETURN(query.time, TimeAt(wire.time(), "time"));
+    const absl::StatusOr<absl::Time> time = TimeFromProto(wire.time());
+    if (!time.ok()) return PrefixField(time.status(), "time.");
+    query.time = *time;
   }
   ATTENDANT_ASSIGN_OR_RETURN(
       query.score_kind,

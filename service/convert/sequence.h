@@ -21,8 +21,8 @@ absl::Status ContextToProto(const SequenceContext& context,
                             std::int64_t max_bytes,
                             v1::ContextualizeResponse* wire);
 
-// All but the catalog and the model. Limits and what depends on the catalog are
-// core's to check.
+// All but the catalog, the model and the filter (see FilterOfRequest). Limits
+// and what depends on the catalog are core's to check.
 absl::StatusOr<RankQuery> RankQueryFromProto(
     const v1::RankCandidatesRequest& wire);
 

@@ -13,6 +13,7 @@
 #include "service/calls/read_after_write.h"
 #include "service/convert/approximation.h"
 #include "service/convert/enum.h"
+#include "service/convert/filter.h"
 #include "service/convert/sequence.h"
 #include "service/convert/time.h"
 #include "service/convert/wire.h"
@@ -75,6 +76,18 @@ absl::Status CheckReply(const ContextualizeInput& input,
               input.memory.value_or(input.sequence).row_count;
   }
   return CheckReply(floats, max_bytes);
+}
+
+absl::Status SetFilter(const Backend& backend, const Snapshot& snapshot,
+                       const v1::RankCandidatesRequest& request,
+                       RankQuery& query) {
+  auto* asked = std::get_if<CandidateQuery>(&query.candidates);
+  if (asked == nullptr) return absl::OkStatus();
+  auto filter = FilterOfRequest(request.candidates().query(), *snapshot.schema,
+                                backend.limits.filter_depth);
+  if (!filter.ok()) return PrefixField(filter.status(), "candidates.query.");
+  asked->filter = *std::move(filter);
+  return absl::OkStatus();
 }
 
 // How many a query finds is not known before it is answered.
@@ -174,6 +187,7 @@ absl::Status RankCandidates(Backend& backend,
     query.model = named.model.get();
   }
   const auto snapshot = catalog->snapshot();
+  ATTENDANT_RETURN_IF_ERROR(SetFilter(backend, *snapshot, request, query));
   ATTENDANT_RETURN_IF_ERROR(
       CheckReply(*snapshot, query, backend.max_message_bytes));
   const SteadyTime begin = SteadyNow();

@@ -104,6 +104,28 @@ TEST_F(LimitsTest, EachIsNamed) {
       "filter_expression: got 3 deep, want 1 to 2 deep");
 }
 
+TEST_F(LimitsTest, CandidatesAreMaskedWithinThem) {
+  const auto rank = [&](const std::string& masks) {
+    v1::RankCandidatesResponse response;
+    grpc::ClientContext context;
+    return sequence_stub_->RankCandidates(
+        &context,
+        Parse<v1::RankCandidatesRequest>(absl::StrCat(
+            "catalog: 'shop' candidates { query { vector { floats { values: "
+            "[1, 0] } } ",
+            masks, " } } profile { item_id: 'a' }")),
+        &response);
+  };
+  EXPECT_TRUE(rank("filter: 'price > 1'").ok());
+  ExpectOverLimit(rank("filter: 'price > 1 AND price < 2'"),
+                  "candidates.query.filter: got 23 bytes, want 1 to 20");
+  ExpectOverLimit(rank("filter: 'NOT (NOT price>1)'"),
+                  "candidates.query.filter: got 3 deep, want 1 to 2 deep");
+  EXPECT_TRUE(rank("deny_list { ids: ['a', 'b', 'c'] }").ok());
+  ExpectOverLimit(rank("deny_list { ids: ['a', 'b', 'c', 'd'] }"),
+                  "candidates.query.deny_list.ids: got 4, want 0 to 3");
+}
+
 // Of what an item has after it, whatever each update brings.
 TEST_F(LimitsTest, UpdatesCantGoPastThem) {
   ASSERT_TRUE(Create(Parse<v1::CreateCatalogRequest>(

@@ -664,6 +664,60 @@ TEST_F(SequenceServiceTest, AModelProjectsCandidatesAndHistory) {
   EXPECT_NEAR(response.candidates(0).interest(1), 60, 1e-4);
 }
 
+TEST_F(SequenceServiceTest, CandidatesByQueryAreMasked) {
+  CreateShop();
+  const auto ids = [&](const std::string& masks) {
+    v1::RankCandidatesResponse response;
+    const grpc::Status status = Rank(
+        Parse<v1::RankCandidatesRequest>(absl::StrCat(
+            "catalog: 'shop' candidates { query { vector { floats { values: "
+            "[1, 1] } } ",
+            masks, "} } history { item_id: 'c' time { seconds: 1 } }")),
+        &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    std::vector<std::string> found;
+    for (const auto& candidate : response.candidates()) {
+      found.push_back(candidate.id());
+    }
+    return found;
+  };
+  EXPECT_THAT(ids(""), ElementsAre("a", "b"));
+  EXPECT_THAT(ids("exclude_events: true"), ElementsAre("a", "b"));
+  EXPECT_THAT(ids("exclude_events: false"), ElementsAre("c", "a", "b"));
+  EXPECT_THAT(ids("deny_list { ids: 'a' }"), ElementsAre("b"));
+  EXPECT_THAT(ids("filter: 'price < 2'"), ElementsAre("a"));
+  EXPECT_THAT(ids("filter_expression { negation { exists: 'name' } }"),
+              ElementsAre("b"));
+}
+
+TEST_F(SequenceServiceTest, MasksOfCandidatesAreNamed) {
+  CreateShop();
+  constexpr grpc::StatusCode kInvalidRpc = grpc::StatusCode::INVALID_ARGUMENT;
+  const auto refused = [&](const std::string& masks, grpc::StatusCode code,
+                           const std::string& field) {
+    ExpectRankRefused(
+        absl::StrCat(
+            "catalog: 'shop' candidates { query { vector { floats { values: "
+            "[1, 1] } } ",
+            masks, "} } history { item_id: 'c' time { seconds: 1 } }"),
+        code, "candidates.query." + field);
+  };
+  refused("filter: 'price <'", kInvalidRpc, "filter");
+  refused("filter: 'price < 2' filter_expression { exists: 'name' }",
+          kInvalidRpc, "filter");
+  refused("filter_expression { exists: 'none' }", kInvalidRpc,
+          "filter_expression.exists");
+  refused("filter_expression {}", kInvalidRpc, "filter_expression");
+  refused("deny_list { ids: ['a', ''] }", kInvalidRpc, "deny_list.ids[1]");
+  v1::RankCandidatesRequest many;
+  v1::CandidateQuery& query = *many.mutable_candidates()->mutable_query();
+  for (int i = 0; i <= 100000; ++i) query.mutable_deny_list()->add_ids("x");
+  many.set_catalog("shop");
+  v1::RankCandidatesResponse response;
+  Expect(Rank(many, &response), grpc::StatusCode::RESOURCE_EXHAUSTED,
+         "candidates.query.deny_list.ids");
+}
+
 TEST_F(SequenceServiceTest, RankErrorsNameTheirFields) {
   CreateShop();
   constexpr grpc::StatusCode kInvalidRpc = grpc::StatusCode::INVALID_ARGUMENT;
@@ -683,6 +737,10 @@ TEST_F(SequenceServiceTest, RankErrorsNameTheirFields) {
                     kInvalidRpc, "profile[0].time");
   ExpectRankRefused(base + "profile { vector { floats { values: [1, inf] } } }",
                     kInvalidRpc, "profile[0].vector[1]");
+  ExpectRankRefused(base + event + "profile { vector {} }", kInvalidRpc,
+                    "profile[0].vector.encoding");
+  ExpectRankRefused(base + event + "time { nanos: -1 }", kInvalidRpc,
+                    "time.nanos");
   ExpectRankRefused(base + event + "activation_kind: 9", kInvalidRpc,
                     "activation_kind");
   ExpectRankRefused(base + event + "temperature: -1", kInvalidRpc,

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -9,7 +10,9 @@
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/catalog/attend.h"
 #include "core/catalog/item_keys.h"
+#include "core/catalog/parse_filter.h"
 #include "tests/core/catalog/catalog_fixture.h"
 #include "tests/support/look_counter.h"
 #include "tests/support/random_model.h"
@@ -28,7 +31,9 @@ class RankItemsTest : public CatalogFixture {
  protected:
   // Cameras lie along the first axis, swimwear along the second.
   void SetUp() override {
-    OpenCatalog(OneFieldSchema(2));
+    CatalogSchema schema = OneFieldSchema(2);
+    schema.attributes = {{"price", AttributeType::kDouble}};
+    OpenCatalog(schema);
     Upsert({MakeItem("camera", {4, 0}), MakeItem("lens", {3, 0}),
             MakeItem("tripod", {3.5, .5}), MakeItem("goggles", {0, 4}),
             MakeItem("fins", {.5, 3.5}), MakeItem("towel", {0, 3})});
@@ -114,10 +119,55 @@ TEST_F(RankItemsTest, KeysOfItemsLooksAtTheInterruptAtEachKey) {
 }
 
 TEST_F(RankItemsTest, CandidatesMayBeTheShortlistOfAQuery) {
-  RankQuery query = Query({}, {"towel"});
+  RankQuery query = Query({}, {"camera"});
   query.candidates = CandidateQuery{{0, 1}, 3};
   ASSERT_OK_AND_ASSIGN(const RankAnswer answer, Rank(query));
-  EXPECT_THAT(IdsOf(answer), ElementsAre("goggles", "fins", "towel"));
+  // By their similarity with the camera.
+  EXPECT_THAT(IdsOf(answer), ElementsAre("fins", "goggles", "towel"));
+}
+
+// Whom the towel was sold needs no other.
+TEST_F(RankItemsTest, AQueryLeavesOutEventsUnlessItIsTold) {
+  RankQuery query = Query({}, {"towel", "fins", "unknown"});
+  query.history.push_back({std::vector<float>{0, 1}, At(0)});
+  query.profile.push_back({ItemId("camera")});
+  query.candidates = CandidateQuery{{0, 1}, 4};
+  const auto ids = [&] {
+    const auto answer = Rank(query);
+    EXPECT_OK(answer.status());
+    std::vector<std::string> sorted =
+        answer.ok() ? IdsOf(*answer) : std::vector<std::string>();
+    std::sort(sorted.begin(), sorted.end());
+    return sorted;
+  };
+  // Others come in their place.
+  EXPECT_THAT(ids(), ElementsAre("goggles", "lens", "tripod"));
+  // The fins, at 101, are yet to come.
+  query.time = At(100);
+  EXPECT_THAT(ids(), ElementsAre("fins", "goggles", "lens", "tripod"));
+  std::get<CandidateQuery>(query.candidates).exclude_events = false;
+  EXPECT_THAT(ids(), ElementsAre("fins", "goggles", "towel", "tripod"));
+}
+
+TEST_F(RankItemsTest, AQueryIsMaskedAsAnAttendQueryIs) {
+  const auto priced = [](const char* id, std::vector<float> key, double price) {
+    Item item = MakeItem(id, std::move(key));
+    item.attributes = {{0, price}};
+    return item;
+  };
+  Upsert({priced("goggles", {0, 4}, 2), priced("fins", {.5, 3.5}, 3),
+          priced("towel", {0, 3}, 1)});
+  RankQuery query = Query({}, {"lens"});
+  CandidateQuery asked{{0, 1}, 3};
+  asked.deny_list = {"towel", "unknown"};
+  query.candidates = asked;
+  ASSERT_OK_AND_ASSIGN(RankAnswer answer, Rank(query));
+  EXPECT_THAT(IdsOf(answer), ElementsAre("tripod", "fins", "goggles"));
+  ASSERT_OK_AND_ASSIGN(
+      asked.filter, ParseFilter("price < 2.5", *catalog_->snapshot()->schema));
+  query.candidates = asked;
+  ASSERT_OK_AND_ASSIGN(answer, Rank(query));
+  EXPECT_THAT(IdsOf(answer), ElementsAre("goggles"));
 }
 
 // A query over a catalog without items finds no candidates.
@@ -286,7 +336,7 @@ TEST_F(RankItemsOfAModelTest, ManyHeadsFindFewerCandidates) {
   RankQuery query = Query({}, {"item2"});
   query.candidates = CandidateQuery{{1, 2, 3, 4}, 256};
   ASSERT_OK_AND_ASSIGN(const RankAnswer answer, Rank(query));
-  EXPECT_THAT(answer.items, SizeIs(20));
+  EXPECT_THAT(answer.items, SizeIs(19));  // all but the event
   query.candidates = CandidateQuery{{1, 2, 3, 4}, 257};
   const absl::Status status = Rank(query).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
@@ -356,6 +406,26 @@ TEST_F(RankItemsTest, RefusalsNameTheField) {
               q.candidates = CandidateQuery{{1, 2}, 0};
             }),
             "candidates.query.candidate_count");
+  EXPECT_EQ(field([](RankQuery& q) {
+              q.candidates = CandidateQuery{{1, 2}, 3, {"camera", ""}};
+            }),
+            "candidates.query.deny_list.ids[1]");
+  // The lens is one more.
+  const CandidateQuery full = {
+      {1, 2}, 3, std::vector<ItemId>(kMaxIdListCount, "x")};
+  EXPECT_EQ(field([&](RankQuery& q) { q.candidates = full; }),
+            "candidates.query.deny_list.ids");
+  EXPECT_EQ(
+      field([](RankQuery& q) {
+        q.candidates = CandidateQuery{{1, 2}, 3, {}, Filter::Exists("none")};
+      }),
+      "candidates.query.filter_expression.exists");
+  // Of events, not of what they add to the deny list.
+  EXPECT_EQ(field([](RankQuery& q) {
+              q.candidates = CandidateQuery{{1, 2}, 3};
+              q.history[0].what = ItemId();
+            }),
+            "history[0].item_id");
   EXPECT_EQ(field([](RankQuery& q) {
               q.history[0].what = std::vector<float>{1, 2, 3};
             }),
