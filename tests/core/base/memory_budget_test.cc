@@ -62,8 +62,16 @@ TEST(MemoryBudgetTest, AccountsCountUntilTheyGo) {
 }
 
 TEST(MemoryBudgetTest, AnAccountOfNoBudgetCountsNowhere) {
-  MemoryBudget::Account account;
-  account.Set(100);
+  MemoryBudget budget(LimitOf(1000));
+  MemoryBudget::Account account = budget.OpenAccount();
+  account.Set(300);
+  MemoryBudget::Account none;
+  none.Set(100);
+  EXPECT_EQ(budget.use().counted_bytes, 300);
+  // They change places.
+  none = std::move(account);
+  none.Set(200);
+  EXPECT_EQ(budget.use().counted_bytes, 200);
 }
 
 TEST(MemoryBudgetTest, WhatIsReservedIsUsed) {
