@@ -102,11 +102,9 @@ class Arrays {
     return Weights{shape[0], shape[1], std::move(tensor.data)};
   }
 
-  // Of `count` components, whether as a vector, a row or a column; empty if
-  // there is none.
-  absl::StatusOr<std::vector<float>> OptionalVector(const std::string& name,
-                                                    std::int64_t count) {
-    if (!Has(name)) return std::vector<float>();
+  // Of `count` components, whether as a vector, a row or a column.
+  absl::StatusOr<std::vector<float>> Vector(const std::string& name,
+                                            std::int64_t count) {
     ATTENDANT_ASSIGN_OR_RETURN(Tensor tensor, Read(name));
     const auto longer = std::count_if(tensor.shape.begin(), tensor.shape.end(),
                                       [](std::int64_t n) { return n != 1; });
@@ -115,6 +113,12 @@ class Arrays {
                                       ", want [", count, "]"));
     }
     return std::move(tensor.data);
+  }
+  // The same, or empty if there is none.
+  absl::StatusOr<std::vector<float>> OptionalVector(const std::string& name,
+                                                    std::int64_t count) {
+    if (!Has(name)) return std::vector<float>();
+    return Vector(name, count);
   }
 
   absl::Status Error(const std::string& name, absl::string_view message) const {
@@ -358,7 +362,7 @@ absl::Status ReadAdditive(Arrays& arrays, const LayoutOptions& options,
   ATTENDANT_ASSIGN_OR_RETURN(const Weights key,
                              arrays.Matrix("U", query.row_count));
   ATTENDANT_ASSIGN_OR_RETURN(const std::vector<float> output,
-                             arrays.OptionalVector("v", query.row_count));
+                             arrays.Vector("v", query.row_count));
   SetMatrix(query, network->mutable_query_weight());
   SetMatrix(key, network->mutable_key_weight());
   *network->mutable_output_weight() = ToVector(output);
@@ -382,7 +386,8 @@ struct Layout {
 // The one layout whose names are there.
 absl::StatusOr<Layout> FindLayout(const Arrays& arrays,
                                   const LayoutOptions& options) {
-  const bool additive = arrays.Has("W") && arrays.Has("U") && arrays.Has("v");
+  // Any more than W means all of it: W alone is another model.
+  const bool additive = arrays.Has("W") && (arrays.Has("U") || arrays.Has("v"));
   const Layout layouts[] = {
       {"PyTorch's packed in_proj", arrays.Has("in_proj_weight"), &ReadPacked},
       {"PyTorch's split projections", arrays.Has("q_proj_weight"), &ReadSplit},

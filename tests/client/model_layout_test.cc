@@ -431,6 +431,15 @@ TEST(ModelLayoutTest, WhatDoesNotBelongTogetherIsRefused) {
   EXPECT_THAT(
       Import(short_bias, Heads(2)),
       StatusIs(kInvalid, HasSubstr("tensor in_proj_bias: got [4], want [12]")));
+  // W alone would be a bilinear model.
+  const NamedTensor w = F32Tensor("W", {2, 2}, {1, 2, 3, 4});
+  const NamedTensor u = F32Tensor("U", {2, 2}, {5, 6, 7, 8});
+  const NamedTensor v = F32Tensor("v", {2}, {9, 10});
+  EXPECT_THAT(Import({w, u}, {}),
+              StatusIs(kInvalid, HasSubstr("no tensor v, which the layout")));
+  EXPECT_THAT(Import({w, v}, {}),
+              StatusIs(kInvalid, HasSubstr("no tensor U, which the layout")));
+  EXPECT_OK(Import({w}, {}).status());
 }
 
 TEST(ModelConfigTest, DropoutIsAcceptedAndIgnored) {
