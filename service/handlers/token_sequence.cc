@@ -21,20 +21,24 @@ absl::StatusOr<Matrix> RowsFromProto(const v1::TokenVectors& wire,
   Matrix rows;
   rows.row_count = wire.vectors_size();
   for (int i = 0; i < wire.vectors_size(); ++i) {
-    const std::string vector_path = absl::StrCat(path, ".vectors[", i, "]");
-    ATTENDANT_ASSIGN_OR_RETURN(const std::vector<float> row,
-                               VectorFromProto(wire.vectors(i), vector_path));
-    ATTENDANT_RETURN_IF_ERROR(ValidateFinite(row, vector_path));
-    const auto dim = static_cast<std::int64_t>(row.size());
+    const auto vector_path = [&] {
+      return absl::StrCat(path, ".vectors[", i, "]");
+    };
+    const absl::StatusOr<std::vector<float>> row =
+        VectorFromProto(wire.vectors(i));
+    if (!row.ok()) return PrefixField(row.status(), vector_path() + ".");
+    const absl::Status finite = ValidateFinite(*row, "");
+    if (!finite.ok()) return PrefixField(finite, vector_path());
+    const auto dim = static_cast<std::int64_t>(row->size());
     if (i == 0) {
       rows.column_count = dim;
     } else if (dim != rows.column_count) {
       return InvalidField(
-          vector_path, absl::StrCat(dim, " components"),
+          vector_path(), absl::StrCat(dim, " components"),
           absl::StrCat(rows.column_count, ", as the first has"));
     }
     // Not reserved: what the first says of the others need not be so.
-    rows.data.insert(rows.data.end(), row.begin(), row.end());
+    rows.data.insert(rows.data.end(), row->begin(), row->end());
   }
   return rows;
 }
