@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/commands/command.h"
+#include "client/pages.h"
 #include "core/base/status.h"
 
 namespace attendant {
@@ -39,28 +40,18 @@ absl::Status SetAlias(const SetFlags& flags, const Context& context) {
 
 absl::Status ListAliases(const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
-  v1::ListAliasesResponse all;
-  v1::ListAliasesRequest request;
-  do {
-    ATTENDANT_ASSIGN_OR_RETURN(const auto page, client->ListAliases(request));
-    all.mutable_aliases()->MergeFrom(page.aliases());
-    request.set_page_token(page.next_page_token());
-  } while (!request.page_token().empty());
-  if (context.json) {
-    Print(ToJson(all));
-    return absl::OkStatus();
-  }
-  if (all.aliases().empty()) {
-    Print(
-        "There are no aliases. `attendant alias set --help` tells how to make "
-        "one.\n");
-    return absl::OkStatus();
-  }
-  Table table({{.title = "alias"}, {.title = "catalog"}});
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto all,
+      AllPages(*client, &Client::ListAliases, v1::ListAliasesRequest()));
+  Listing listing = {
+      .table = Table({{.title = "alias"}, {.title = "catalog"}}),
+      .none =
+          "There are no aliases. `attendant alias set --help` tells how to "
+          "make one.\n"};
   for (const v1::Alias& alias : all.aliases()) {
-    table.AddRow({alias.name(), alias.catalog()});
+    listing.table.AddRow({alias.name(), alias.catalog()});
   }
-  Print(table.Format(context.style));
+  PrintList(all, listing, context);
   return absl::OkStatus();
 }
 

@@ -91,6 +91,22 @@ std::string ToJson(const google::protobuf::Message& message) {
   return json;
 }
 
+void PrintList(const google::protobuf::Message& all, const Listing& listing,
+               const Context& context) {
+  if (context.json) {
+    Print(ToJson(all));
+    return;
+  }
+  if (!listing.table.empty()) {
+    Print(listing.table.Format(context.style));
+  } else if (listing.damaged.empty()) {
+    Print(listing.none);
+  }
+  for (const std::string& damaged : listing.damaged) {
+    Note(Printable(absl::StrCat("damaged: ", damaged)));
+  }
+}
+
 std::string CountOf(std::int64_t count, absl::string_view noun) {
   return absl::StrCat(FormatCount(count), " ", noun, count == 1 ? "" : "s");
 }

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -61,6 +62,16 @@ void PrintError(absl::string_view message);
 
 // A message in the canonical JSON of Protobuf, with a line end.
 std::string ToJson(const google::protobuf::Message& message);
+
+// A reply of a list, for people.
+struct Listing {
+  Table table;
+  std::string none;  // said in its place, if there is nothing at all
+  std::vector<std::string> damaged = {};  // noted after it
+};
+// Prints one of both.
+void PrintList(const google::protobuf::Message& all, const Listing& listing,
+               const Context& context);
 
 // "1 item", "2 items", "1,000 items".
 std::string CountOf(std::int64_t count, absl::string_view noun);

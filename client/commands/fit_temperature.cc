@@ -17,6 +17,7 @@
 #include "client/files/jsonl.h"
 #include "client/format/progress.h"
 #include "client/format/text.h"
+#include "client/pages.h"
 #include "client/wire_vector.h"
 #include "core/attention/score.h"
 #include "core/base/status.h"
@@ -57,8 +58,7 @@ absl::StatusOr<FieldKeys> Download(Client& client, const v1::Catalog& catalog,
   keys.dim = field.dimension();
   std::int64_t item_count = 0;
   Progress progress(stderr, "Reading keys", catalog.item_count());
-  do {
-    ATTENDANT_ASSIGN_OR_RETURN(const auto page, client.ListItems(request));
+  const auto take = [&](const v1::ListItemsResponse& page) -> absl::Status {
     for (const v1::Item& item : page.items()) {
       const auto key = item.keys().find(field.name());
       if (key == item.keys().end()) continue;
@@ -73,8 +73,10 @@ absl::StatusOr<FieldKeys> Download(Client& client, const v1::Catalog& catalog,
     }
     item_count += page.items_size();
     progress.Update(item_count);
-    request.set_page_token(page.next_page_token());
-  } while (!request.page_token().empty());
+    return absl::OkStatus();
+  };
+  ATTENDANT_RETURN_IF_ERROR(
+      ForEachPage(client, &Client::ListItems, request, take));
   return keys;
 }
 

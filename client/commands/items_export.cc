@@ -8,6 +8,7 @@
 #include "client/commands/item_lines.h"
 #include "client/files/file_stream.h"
 #include "client/format/progress.h"
+#include "client/pages.h"
 #include "core/base/status.h"
 #include "nlohmann/json.hpp"
 
@@ -30,16 +31,17 @@ absl::Status Export(const ExportFlags& flags, const Context& context) {
   request.set_page_size(1000);
   Progress progress(stderr, "Exporting", found.catalog().item_count());
   std::int64_t item_count = 0;
-  do {
-    ATTENDANT_ASSIGN_OR_RETURN(const auto page, client->ListItems(request));
+  const auto take = [&](const v1::ListItemsResponse& page) -> absl::Status {
     for (const v1::Item& item : page.items()) {
       ATTENDANT_ASSIGN_OR_RETURN(const std::string line, ItemToLine(item));
       ATTENDANT_RETURN_IF_ERROR(file->Append(line));
     }
     item_count += page.items_size();
     progress.Update(item_count);
-    request.set_page_token(page.next_page_token());
-  } while (!request.page_token().empty());
+    return absl::OkStatus();
+  };
+  ATTENDANT_RETURN_IF_ERROR(
+      ForEachPage(*client, &Client::ListItems, request, take));
   ATTENDANT_RETURN_IF_ERROR(file->Commit());
   progress.Clear();
   if (context.json) {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/commands/flags.h"
 #include "client/commands/sequence_flags.h"
+#include "client/pages.h"
 #include "core/base/status.h"
 
 namespace attendant {
@@ -34,47 +35,37 @@ std::string DescribeOutput(const v1::ModelSummary& model) {
 
 absl::Status ListModels(const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
-  v1::ListModelsResponse all;
-  v1::ListModelsRequest request;
-  do {
-    ATTENDANT_ASSIGN_OR_RETURN(const auto page, client->ListModels(request));
-    all.mutable_models()->MergeFrom(page.models());
-    all.mutable_damaged_models()->MergeFrom(page.damaged_models());
-    request.set_page_token(page.next_page_token());
-  } while (!request.page_token().empty());
-  if (context.json) {
-    Print(ToJson(all));
-    return absl::OkStatus();
-  }
-  if (all.models().empty() && all.damaged_models().empty()) {
-    Print(
-        "There are no models. `attendant model import --help` tells how to "
-        "make one.\n");
-  } else if (!all.models().empty()) {
-    Table table({{.title = "model"},
-                 {.title = "version", .align = Table::Align::kRight},
-                 {.title = "kind"},
-                 {.title = "heads", .align = Table::Align::kRight},
-                 {.title = "query", .align = Table::Align::kRight},
-                 {.title = "key", .align = Table::Align::kRight},
-                 {.title = "value", .align = Table::Align::kRight},
-                 {.title = "output", .align = Table::Align::kRight},
-                 {.title = "asymmetry"},
-                 {.title = "weights", .align = Table::Align::kRight}});
-    for (const v1::ModelSummary& model : all.models()) {
-      table.AddRow({model.name(), absl::StrCat(model.version()), model.kind(),
-                    absl::StrCat(model.head_count()),
-                    absl::StrCat(model.query_dimension()),
-                    absl::StrCat(model.key_dimension()),
-                    OrAny(model.value_dimension(), "any"),
-                    DescribeOutput(model), DescribeAsymmetry(model),
-                    FormatBytes(model.memory_bytes())});
-    }
-    Print(table.Format(context.style));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto all,
+      AllPages(*client, &Client::ListModels, v1::ListModelsRequest()));
+  using Align = Table::Align;
+  Listing listing = {
+      .table = Table({{.title = "model"},
+                      {.title = "version", .align = Align::kRight},
+                      {.title = "kind"},
+                      {.title = "heads", .align = Align::kRight},
+                      {.title = "query", .align = Align::kRight},
+                      {.title = "key", .align = Align::kRight},
+                      {.title = "value", .align = Align::kRight},
+                      {.title = "output", .align = Align::kRight},
+                      {.title = "asymmetry"},
+                      {.title = "weights", .align = Align::kRight}}),
+      .none =
+          "There are no models. `attendant model import --help` tells how "
+          "to make one.\n"};
+  for (const v1::ModelSummary& model : all.models()) {
+    listing.table.AddRow({model.name(), absl::StrCat(model.version()),
+                          model.kind(), absl::StrCat(model.head_count()),
+                          absl::StrCat(model.query_dimension()),
+                          absl::StrCat(model.key_dimension()),
+                          OrAny(model.value_dimension(), "any"),
+                          DescribeOutput(model), DescribeAsymmetry(model),
+                          FormatBytes(model.memory_bytes())});
   }
   for (const v1::DamagedModel& damaged : all.damaged_models()) {
-    Note(Printable(absl::StrCat("damaged: ", damaged.reason())));
+    listing.damaged.push_back(damaged.reason());
   }
+  PrintList(all, listing, context);
   return absl::OkStatus();
 }
 

@@ -12,6 +12,7 @@
 #include "client/commands/command.h"
 #include "client/files/file_stream.h"
 #include "client/format/progress.h"
+#include "client/pages.h"
 #include "core/base/status.h"
 
 namespace attendant {
@@ -129,41 +130,30 @@ absl::Status DeleteSnapshot(const Names& names, const Context& context) {
 
 absl::Status ListSnapshots(const std::string& catalog, const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
-  v1::ListSnapshotsResponse all;
   v1::ListSnapshotsRequest request;
   request.set_catalog(catalog);
-  do {
-    ATTENDANT_ASSIGN_OR_RETURN(const auto page, client->ListSnapshots(request));
-    all.mutable_snapshots()->MergeFrom(page.snapshots());
-    all.mutable_damaged_snapshots()->MergeFrom(page.damaged_snapshots());
-    request.set_page_token(page.next_page_token());
-  } while (!request.page_token().empty());
-  if (context.json) {
-    Print(ToJson(all));
-    return absl::OkStatus();
-  }
-  if (all.snapshots().empty() && all.damaged_snapshots().empty()) {
-    Print(absl::StrCat(
-        "There are no snapshots",
-        catalog.empty() ? "" : absl::StrCat(" of '", Printable(catalog), "'"),
-        ". `attendant snapshot create --help` tells how to make one.\n"));
-  } else if (!all.snapshots().empty()) {
-    Table table({{.title = "catalog"},
-                 {.title = "snapshot"},
-                 {.title = "taken"},
-                 {.title = "items", .align = Table::Align::kRight},
-                 {.title = "size", .align = Table::Align::kRight}});
-    for (const v1::StoredSnapshot& snapshot : all.snapshots()) {
-      table.AddRow({snapshot.catalog(), snapshot.name(),
-                    FormatTimestamp(snapshot.create_time()),
-                    FormatCount(snapshot.item_count()),
-                    FormatBytes(snapshot.byte_count())});
-    }
-    Print(table.Format(context.style));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto all, AllPages(*client, &Client::ListSnapshots, request));
+  Listing listing = {
+      .table = Table({{.title = "catalog"},
+                      {.title = "snapshot"},
+                      {.title = "taken"},
+                      {.title = "items", .align = Table::Align::kRight},
+                      {.title = "size", .align = Table::Align::kRight}}),
+      .none = absl::StrCat(
+          "There are no snapshots",
+          catalog.empty() ? "" : absl::StrCat(" of '", Printable(catalog), "'"),
+          ". `attendant snapshot create --help` tells how to make one.\n")};
+  for (const v1::StoredSnapshot& snapshot : all.snapshots()) {
+    listing.table.AddRow({snapshot.catalog(), snapshot.name(),
+                          FormatTimestamp(snapshot.create_time()),
+                          FormatCount(snapshot.item_count()),
+                          FormatBytes(snapshot.byte_count())});
   }
   for (const v1::DamagedSnapshot& damaged : all.damaged_snapshots()) {
-    Note(Printable(absl::StrCat("damaged: ", damaged.reason())));
+    listing.damaged.push_back(damaged.reason());
   }
+  PrintList(all, listing, context);
   return absl::OkStatus();
 }
 

@@ -70,6 +70,8 @@ class Table {
   // One cell a column; cells are made printable.
   void AddRow(const std::vector<std::string>& cells);
 
+  // Whether it has no rows.
+  bool empty() const { return rows_.empty(); }
   std::string Format(const Style& style) const;
 
  private:

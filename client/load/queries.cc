@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/batches.h"
+#include "client/pages.h"
 #include "client/wire_vector.h"
 #include "core/base/status.h"
 
@@ -36,12 +37,14 @@ absl::StatusOr<std::vector<std::string>> ListIds(Client& client,
   request.set_page_size(kListPageSize);
   request.mutable_read_mask()->add_paths("attributes");
   std::vector<std::string> ids;
-  do {
-    ATTENDANT_ASSIGN_OR_RETURN(const v1::ListItemsResponse page,
-                               client.ListItems(request));
-    for (const v1::Item& item : page.items()) ids.push_back(item.id());
-    request.set_page_token(page.next_page_token());
-  } while (!request.page_token().empty());
+  ATTENDANT_RETURN_IF_ERROR(
+      ForEachPage(client, &Client::ListItems, request,
+                  [&ids](const v1::ListItemsResponse& page) {
+                    for (const v1::Item& item : page.items()) {
+                      ids.push_back(item.id());
+                    }
+                    return absl::OkStatus();
+                  }));
   return ids;
 }
 
