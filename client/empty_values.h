@@ -16,6 +16,10 @@ namespace attendant {
 void RefuseEmptyValues(CLI::App& app,
                        const std::set<std::string>& allowed = {});
 
+// Throws the same error for "--flag=" with nothing behind it: CLI11 would take
+// the next word for the value. Before the app parses.
+void RefuseEmptyAssignments(int argc, const char* const* argv);
+
 }  // namespace attendant
 
 #endif  // ATTENDANT_CLIENT_EMPTY_VALUES_H_

@@ -114,6 +114,7 @@ int RunCommandLine(int argc, char** argv) {
   // There is no such column where rows are in time order.
   RefuseEmptyValues(app, {"--time-column"});
   try {
+    RefuseEmptyAssignments(argc, argv);
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return Exit(app, error, AsksForJson(argc, argv));

@@ -397,6 +397,7 @@ int Main(int argc, char** argv) {
   RefuseEmptyValues(app);
 
   try {
+    RefuseEmptyAssignments(argc, argv);
     app.parse(argc, argv);
     auto shares = ParseMix(mix);
     if (!shares.ok()) {

@@ -65,10 +65,33 @@ TEST(CommandLineTest, AnEmptyValueIsNoValue) {
     EXPECT_EQ(ended.exit_status, kExitUsage) << flag;
     EXPECT_THAT(ended.err, HasSubstr(flag + ": got ")) << flag;
   }
+  // As of --filter=$UNSET --token t: the word after it is not its value.
+  for (const char* next : {"--token", "price<5"}) {
+    const Ended ended =
+        RunLine({"attend", "shop", "--like", "a", "--filter=", next, "t"});
+    EXPECT_EQ(ended.exit_status, kExitUsage);
+    EXPECT_THAT(ended.err, HasSubstr("--filter: got nothing")) << next;
+  }
   // All snapshots would be listed.
   const Ended list = RunLine({"snapshot", "list", ""});
   EXPECT_EQ(list.exit_status, kExitUsage);
   EXPECT_THAT(list.err, HasSubstr("CATALOG: got nothing"));
+}
+
+// Candidates by id are as they are given.
+TEST(CommandLineTest, OnlyCandidatesByQueryAreMasked) {
+  for (const std::vector<std::string>& mask :
+       {std::vector<std::string>{"--filter", "price < 5"},
+        {"--deny", "b"},
+        {"--deny-file", "ids.txt"},
+        {"--include-events"}}) {
+    std::vector<std::string> words = {"rank", "shop",      "--candidate",
+                                      "a",    "--profile", "c"};
+    words.insert(words.end(), mask.begin(), mask.end());
+    const Ended ended = RunLine(words);
+    EXPECT_EQ(ended.exit_status, kExitUsage) << mask[0];
+    EXPECT_THAT(ended.err, HasSubstr(mask[0] + " requires --near")) << mask[0];
+  }
 }
 
 TEST(CommandLineTest, AnExceptionIsAnErrorInJsonToo) {
