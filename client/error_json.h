@@ -17,9 +17,9 @@ absl::Status UsageError(absl::string_view message);
 bool AsksForJson(int argc, const char* const* argv);
 
 // {"error": {"code", "message", "reason", "metadata", "retryDelay"}}, with a
-// line end: the code's name, the message, and of google.rpc's
-// details the reason and metadata of ErrorInfo, empty where there is none, and
-// the delay of RetryInfo, left out where there is none.
+// line end: the code's name, the message, and of google.rpc's details the
+// reason and metadata of ErrorInfo, empty where there is none, and the delay of
+// RetryInfo, left out where there is none.
 std::string ErrorJson(const absl::Status& status);
 
 }  // namespace attendant

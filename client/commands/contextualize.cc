@@ -1,4 +1,6 @@
 // attendant contextualize
+#include "core/attention/contextualize.h"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -18,9 +20,6 @@
 
 namespace attendant {
 namespace {
-
-// Tokens whose weights a request may ask for.
-constexpr std::size_t kMaxWeightTokens = 512;
 
 struct ContextualizeFlags {
   std::string vectors;
@@ -84,8 +83,8 @@ absl::StatusOr<v1::ContextualizeRequest> ToRequest(
 // What the server would say of include_weights, of the flags that ask for it.
 absl::Status CheckWeights(const ContextualizeFlags& flags,
                           const TokenNames& names) {
-  const std::size_t count =
-      std::max(names.sequence.size(), names.attended.size());
+  const auto count = static_cast<std::int64_t>(
+      std::max(names.sequence.size(), names.attended.size()));
   if (count <= kMaxWeightTokens) return absl::OkStatus();
   const std::string flag = flags.picture.blocks        ? "--blocks"
                            : flags.picture.svg.empty() ? "--weights"

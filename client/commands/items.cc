@@ -22,8 +22,9 @@ std::string DescribeVector(const v1::Vector& vector) {
   for (std::size_t i = 0; i < components->size(); ++i) {
     const double component = (*components)[i];
     square += component * component;
-    if (i < 4)
+    if (i < 4) {
       absl::StrAppend(&first, i == 0 ? "" : ", ", FormatNumber(component));
+    }
   }
   return absl::StrCat(
       "[", first, components->size() > 4 ? ", ...]" : "]", "  ",

@@ -81,29 +81,27 @@ absl::Status Import(const ImportFlags& flags, const Context& context) {
 
 void AddModelImportCommand(CLI::App& model, Context& context) {
   auto flags = std::make_shared<ImportFlags>();
-  CLI::App* import = model.add_subcommand(
+  CLI::App* verb = model.add_subcommand(
       "import", "Store weights from files as a model's next version");
-  import->add_option("NAME", flags->name, "The model's name")->required();
-  import
-      ->add_option("FILES", flags->files,
+  verb->add_option("NAME", flags->name, "The model's name")->required();
+  verb->add_option("FILES", flags->files,
                    ".safetensors files, .npy or .txt files named as their "
                    "tensor, or directories of .npy files")
       ->required();
-  import
-      ->add_option("--heads", flags->head_count,
+  verb->add_option("--heads", flags->head_count,
                    "How many heads share the rows of a projection, where the "
                    "names of the tensors don't tell")
       ->check(CLI::Range(1, 256));
-  import->add_option("--prefix", flags->prefix,
-                     "What stands before the names of the tensors, as in "
-                     "encoder.layers.0.self_attn.");
-  import->add_option("--config", flags->config,
-                     "A JSON file with num_heads, embed_dim, kdim or vdim, "
-                     "which must agree; dropout is ignored");
-  AddRepeated(*import, "--probe", flags->probes,
+  verb->add_option("--prefix", flags->prefix,
+                   "What stands before the names of the tensors, as in "
+                   "encoder.layers.0.self_attn.");
+  verb->add_option("--config", flags->config,
+                   "A JSON file with num_heads, embed_dim, kdim or vdim, "
+                   "which must agree; dropout is ignored");
+  AddRepeated(*verb, "--probe", flags->probes,
               "A JSON file with an input and what a projection must make of "
               "it, at most 16 of them");
-  import->footer(
+  verb->footer(
       "Layouts, told by the names of the tensors; y = W x unless it says x W:\n"
       "  in_proj_weight [3 E, E], in_proj_bias, out_proj.weight, .bias\n"
       "                              PyTorch's nn.MultiheadAttention\n"
@@ -127,11 +125,9 @@ void AddModelImportCommand(CLI::App& model, Context& context) {
       "  attendant model import text model.safetensors --heads 8 \\\n"
       "      --prefix encoder.layers.0.self_attn. --probe row.json\n"
       "  attendant model import toy W_Q_1.npy W_K_1.npy W_V_1.npy W_O.npy");
-  import->final_callback([flags, &context] {
-    context.Run([&](const Context& c) { return Import(*flags, c);
-});
-}  // namespace attendant
-);
+  verb->final_callback([flags, &context] {
+    context.Run([&](const Context& c) { return Import(*flags, c); });
+  });
 }
 
 }  // namespace attendant

@@ -28,8 +28,8 @@ struct ServerToExamine {
 std::string DefaultHttpAddress(const std::string& server);
 
 // Whether it can be reached, both ways; how long its certificate is good, where
-// there is TLS; whether it is ready and what it warns
-// of; whether it is of this program's version; and its catalogs.
+// there is TLS; whether it is ready and what it warns of; whether it is of this
+// program's version; and its catalogs.
 std::vector<Finding> ExamineServer(const ServerToExamine& server);
 
 }  // namespace attendant

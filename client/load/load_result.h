@@ -78,7 +78,7 @@ struct LoadResult {
   // open loop if that came later: rates are those that were reached.
   absl::Duration duration;
   Tally total;
-  // By kind of request, in the order of RequestKinds.
+  // By kind of request, in the order of Traffic::kinds.
   std::vector<std::pair<std::string, Tally>> kinds;
   std::vector<SliceResult> slices;  // of an open loop
   std::vector<Moment> moments;
