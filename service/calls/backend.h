@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/base/mutex.h"
@@ -61,6 +62,11 @@ struct Backend {
         arrival_watch(transport.max_stream_count),
         reset_watch(transport.max_stream_count, &arrival_watch) {}
 };
+
+// OK if there is such a text; InvalidArgument naming `field`, and what is
+// wanted, if it is empty.
+absl::Status CheckGiven(absl::string_view text, absl::string_view field,
+                        absl::string_view want);
 
 // The catalog `name`. InvalidArgument naming `field` if the name is empty;
 // NotFound if there is no such catalog.

@@ -11,7 +11,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "core/base/status.h"
+#include "core/storage/snapshot_files.h"
+#include "service/calls/call.h"
 #include "service/log/trace_parent.h"
+#include "service/queue/work.h"
 
 namespace attendant {
 namespace {
@@ -23,7 +26,7 @@ constexpr std::size_t kMaxHeaderIdBytes = 128;
 bool IsOurs(const Method& method, const absl::Status& status) {
   if (absl::IsDataLoss(status)) {
     return method.type != "client_stream" ||
-           ReasonOf(status) != "SNAPSHOT_DAMAGED";
+           ReasonOf(status) != kSnapshotDamaged;
   }
   return status.code() == absl::StatusCode::kInternal ||
          status.code() == absl::StatusCode::kUnknown ||
@@ -34,22 +37,13 @@ bool IsOurs(const Method& method, const absl::Status& status) {
 void CountShed(const absl::Status& status, ServerMetrics& metrics) {
   if (status.ok()) return;
   const std::optional<std::string> reason = ReasonOf(status);
-  if (reason == "QUEUE_FULL") {
+  if (reason == kQueueFull) {
     metrics.shed[ShedReason::kQueueFull].Add();
-  } else if (reason == "WOULD_BE_LATE") {
+  } else if (reason == kWouldBeLate) {
     metrics.shed[ShedReason::kWouldBeLate].Add();
-  } else if (reason == "DRAINING") {
+  } else if (reason == kDraining) {
     metrics.shed[ShedReason::kDraining].Add();
   }
-}
-
-// Empty: there is none.
-absl::string_view MetadataOf(const grpc::CallbackServerContext& context,
-                             const char* key) {
-  const auto& metadata = context.client_metadata();
-  const auto found = metadata.find(key);
-  if (found == metadata.end()) return {};
-  return {found->second.data(), found->second.size()};
 }
 
 bool IsRequestId(absl::string_view text) {

@@ -83,9 +83,8 @@ absl::Status CheckItem(const RequestLimits& limits, const v1::Item& item) {
                     limits.opaque_value_bytes, "opaque_value", " bytes");
 }
 
-absl::Status CheckLimits(const RequestLimits& limits,
-                         const v1::CreateCatalogRequest& request) {
-  const v1::CatalogSchema& schema = request.schema();
+absl::Status CheckNewSchema(const RequestLimits& limits,
+                            const v1::CatalogSchema& schema) {
   for (int i = 0; i < schema.key_fields_size(); ++i) {
     ATTENDANT_RETURN_IF_ERROR(
         CheckMost(schema.key_fields(i).dimension(), 1, limits.dimension,

@@ -44,6 +44,10 @@ struct RequestLimits {
 // OK if the item is within the limits; else ResourceExhausted naming the field.
 absl::Status CheckItem(const RequestLimits& limits, const v1::Item& item);
 
+// The same of the schema of a catalog that is made.
+absl::Status CheckNewSchema(const RequestLimits& limits,
+                            const v1::CatalogSchema& schema);
+
 // OK if the request is within the limits; else ResourceExhausted naming the
 // field. What holds anyway is checked elsewhere, and gives the same error; so
 // are the items of an import and the queries of a batch, each of which may be
@@ -53,8 +57,6 @@ absl::Status CheckLimits(const RequestLimits& /*limits*/,
                          const Request& /*request*/) {
   return absl::OkStatus();
 }
-absl::Status CheckLimits(const RequestLimits& limits,
-                         const v1::CreateCatalogRequest& request);
 absl::Status CheckLimits(const RequestLimits& limits,
                          const v1::BatchUpsertItemsRequest& request);
 absl::Status CheckLimits(const RequestLimits& limits,

@@ -15,12 +15,6 @@ void AliasToProto(const Alias& alias, v1::Alias* wire) {
   wire->set_catalog(alias.catalog);
 }
 
-absl::Status CheckGiven(absl::string_view text, absl::string_view field,
-                        absl::string_view want) {
-  if (!text.empty()) return absl::OkStatus();
-  return InvalidField(field, "nothing", want);
-}
-
 }  // namespace
 
 absl::Status SetAlias(Backend& backend, const v1::SetAliasRequest& request,

@@ -16,6 +16,16 @@
 namespace attendant {
 namespace {
 
+// The text encoders of a catalog that is made; errors of what else it must fit.
+absl::StatusOr<std::vector<CatalogSet::FieldEncoder>> EncodersOfNew(
+    const RequestLimits& limits, const v1::CreateCatalogRequest& request,
+    const CatalogSchema& schema) {
+  ATTENDANT_RETURN_IF_ERROR(CheckNewSchema(limits, request.schema()));
+  // First, so that encoders meet the dimensions of a valid schema.
+  ATTENDANT_RETURN_IF_ERROR(ValidateSchema(schema));
+  return EncodersFromProto(request.text_encoders(), schema);
+}
+
 // The first `count` after `after`.
 std::vector<std::shared_ptr<LiveCatalog>> CatalogsInScope(
     const CatalogSet& catalogs, const CatalogScope& scope,
@@ -54,13 +64,17 @@ absl::Status CreateCatalog(Backend& backend,
   ATTENDANT_RETURN_IF_ERROR(ValidateCatalogName(request.name()));
   ATTENDANT_ASSIGN_OR_RETURN(const CatalogSchema schema,
                              SchemaFromProto(request.schema()));
-  // First, so that encoders meet the dimensions of a valid schema.
-  ATTENDANT_RETURN_IF_ERROR(ValidateSchema(schema));
-  ATTENDANT_ASSIGN_OR_RETURN(
-      auto encoders, EncodersFromProto(request.text_encoders(), schema));
+  auto encoders = EncodersOfNew(backend.limits, request, schema);
+  if (!encoders.ok()) {
+    // What is there is given back as it is.
+    if (absl::IsNotFound(backend.catalogs->Get(request.name()).status())) {
+      return encoders.status();
+    }
+    encoders.emplace();
+  }
   ATTENDANT_ASSIGN_OR_RETURN(
       const CatalogSet::Created created,
-      backend.catalogs->Create(request.name(), schema, std::move(encoders)));
+      backend.catalogs->Create(request.name(), schema, *std::move(encoders)));
   CatalogToProto(*created.catalog, response->mutable_catalog());
   response->set_created(created.created);
   return absl::OkStatus();
@@ -158,18 +172,16 @@ absl::Status DeleteCatalog(Backend& backend, const CatalogScope& scope,
                            const v1::DeleteCatalogRequest& request,
                            const Interrupt& /*interrupt*/,
                            v1::DeleteCatalogResponse* /*response*/) {
-  if (request.name().empty()) {
-    return InvalidField("name", "nothing", "the name of a catalog");
-  }
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckGiven(request.name(), "name", "the name of a catalog"));
   const absl::Status status = backend.catalogs->Delete(request.name());
-  constexpr char kHasAlias[] = "CATALOG_HAS_ALIAS";
-  if (scope.HoldsAll() || ReasonOf(status) != kHasAlias) return status;
+  if (scope.HoldsAll() || ReasonOf(status) != kCatalogHasAlias) return status;
   return StatusWithReason(
       absl::StatusCode::kFailedPrecondition,
       absl::StrCat("catalog '", request.name(),
                    "' has an alias; move it to another catalog, or delete it, "
                    "first"),
-      kHasAlias);
+      kCatalogHasAlias);
 }
 
 }  // namespace attendant

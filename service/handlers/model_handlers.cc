@@ -106,9 +106,8 @@ absl::Status DeleteModel(Backend& backend,
                          const v1::DeleteModelRequest& request,
                          const Interrupt& /*interrupt*/,
                          v1::DeleteModelResponse* /*response*/) {
-  if (request.name().empty()) {
-    return InvalidField("name", "nothing", "the name of a model");
-  }
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckGiven(request.name(), "name", "the name of a model"));
   if (request.version() < 1) {
     return InvalidField("version", absl::StrCat(request.version()),
                         "at least 1");

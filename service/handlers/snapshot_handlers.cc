@@ -20,12 +20,9 @@ bool IsStored(const Backend& backend, const SnapshotId& id) {
 absl::StatusOr<SnapshotId> IdFromWire(const Backend& backend,
                                       absl::string_view catalog,
                                       absl::string_view name) {
-  if (catalog.empty()) {
-    return InvalidField("catalog", "nothing", "the name of a catalog");
-  }
-  if (name.empty()) {
-    return InvalidField("name", "nothing", "the name of a snapshot");
-  }
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckGiven(catalog, "catalog", "the name of a catalog"));
+  ATTENDANT_RETURN_IF_ERROR(CheckGiven(name, "name", "the name of a snapshot"));
   SnapshotId id{backend.catalogs->Resolve(catalog), std::string(name)};
   // What is an alias now may have named the catalog that was stored.
   SnapshotId as_named{std::string(catalog), id.name};
@@ -72,9 +69,8 @@ absl::Status CreateSnapshot(Backend& backend, const CatalogScope& /*scope*/,
                             const v1::CreateSnapshotRequest& request,
                             LongWork& work,
                             v1::CreateSnapshotResponse* response) {
-  if (request.catalog().empty()) {
-    return InvalidField("catalog", "nothing", "the name of a catalog");
-  }
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckGiven(request.catalog(), "catalog", "the name of a catalog"));
   ATTENDANT_ASSIGN_OR_RETURN(const SnapshotManifest manifest,
                              backend.catalogs->CreateSnapshot(
                                  request.catalog(), request.name(), work));

@@ -288,6 +288,35 @@ TEST_F(LimitsTest, CatalogsMadeAndRestored) {
   ExpectOverLimit(create("fourth"), over);
 }
 
+// What is there is given back as it is: limits and encoders are of what is
+// made.
+TEST_F(LimitsTest, ACatalogMadeAgainIsNotMeasuredAgain) {
+  options_.limits.dimension = 1;
+  server_.reset();
+  ASSERT_OK_AND_ASSIGN(server_, Server::Start(options_, catalogs_.get()));
+  catalog_stub_ = v1::CatalogService::NewStub(NewChannel());
+  auto request = Parse<v1::CreateCatalogRequest>(
+      "name: 'shop' schema { key_fields { name: 'k' dimension: 2 } attributes "
+      "{ name: 'price' type: ATTRIBUTE_TYPE_DOUBLE } attributes { name: 'name' "
+      "type: ATTRIBUTE_TYPE_STRING } }");
+  const auto again = [&] {
+    v1::CreateCatalogResponse response;
+    const grpc::Status status = Create(request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    EXPECT_FALSE(response.created());
+    return response.catalog().name();
+  };
+  EXPECT_EQ(again(), "shop");
+  options_.limits.dimension = 2;
+  server_.reset();
+  ASSERT_OK_AND_ASSIGN(server_, Server::Start(options_, catalogs_.get()));
+  catalog_stub_ = v1::CatalogService::NewStub(NewChannel());
+  request.add_text_encoders()->set_key_field("none");
+  EXPECT_EQ(again(), "shop");
+  request.set_name("other");
+  EXPECT_EQ(Create(request).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
 // A place that was taken by what failed is free again.
 TEST_F(LimitsTest, ARefusedCatalogHasNoPlace) {
   const auto create = [&](const std::string& name, const std::string& model) {
