@@ -16,6 +16,7 @@
 #include "absl/time/time.h"
 #include "core/base/host_port.h"
 #include "core/base/process_memory.h"
+#include "core/base/status.h"
 #include "core/catalog/live_catalog.h"
 #include "service/connections/listen_address.h"
 #include "service/limit_flags.h"
@@ -166,6 +167,27 @@ void AddStorageFlags(CLI::App& app, Flags& flags) {
       ->capture_default_str();
 }
 
+void AddLoggingFlags(CLI::App& app, int& slow_query_ms,
+                     std::string& log_level) {
+  constexpr char kGroup[] = "Logging";
+  app.add_option("--slow-query-ms", slow_query_ms,
+                 "Queries that take so long, or longer, are logged with what "
+                 "they did and where the time went; 0: none")
+      ->envname("ATTENDANT_SLOW_QUERY_MS")
+      ->group(kGroup)
+      ->type_name("MS")
+      ->check(CLI::Range(0, 3600000))
+      ->capture_default_str();
+  app.add_option("--log-level", log_level,
+                 "Least level of the JSON lines on stderr: debug, info, "
+                 "warning or error")
+      ->envname("ATTENDANT_LOG_LEVEL")
+      ->group(kGroup)
+      ->type_name("LEVEL")
+      ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
+      ->capture_default_str();
+}
+
 EarlyExit ExitOf(const CLI::App& app, const CLI::ParseError& error) {
   std::ostringstream out;
   std::ostringstream err;
@@ -183,7 +205,19 @@ EarlyExit ExitOf(const CLI::App& app, const CLI::ParseError& error) {
           kUsageExitStatus};
 }
 
-// Of options that each fit, but not together.
+// OK unless options each fit, but not together.
+absl::Status CheckTogether(const Flags& flags) {
+  ATTENDANT_RETURN_IF_ERROR(CheckSecurityVariables());
+  const Server::Options& server = flags.server;
+  ATTENDANT_RETURN_IF_ERROR(
+      ValidateSecurity(server.security, HostOf(server.listen)));
+  ATTENDANT_RETURN_IF_ERROR(
+      ValidateTransportLimits(server.transport, server.max_message_bytes));
+  if (flags.http_listen.empty()) return absl::OkStatus();
+  return ValidateSecurity(server.security, HostOf(flags.http_listen),
+                          "http-listen");
+}
+
 EarlyExit ExitOf(const absl::Status& status) {
   return {absl::StrCat("attendantd: ", status.message(),
                        "; see attendantd --help\n"),
@@ -221,40 +255,21 @@ std::variant<Flags, EarlyExit> ParseFlags(int argc, const char* const* argv) {
       ->envname(kConfigVariable)
       ->type_name("FILE");
   app.allow_config_extras(CLI::config_extras_mode::error);
+  app.add_flag("--check-config", flags.check_config,
+               "Check the configuration and the files of --tls-* and "
+               "--auth-tokens as a start would, print it and exit")
+      ->configurable(false);
   AddStorageFlags(app, flags);
   AddServingFlags(app, flags);
   AddSecurityFlags(app, flags.server.security);
   AddLimitFlags(app, flags.server.limits);
   AddLimitFlags(app, flags.server.transport);
-  app.add_option("--slow-query-ms", slow_query_ms,
-                 "Queries that take so long, or longer, are logged with what "
-                 "they did and where the time went; 0: none")
-      ->envname("ATTENDANT_SLOW_QUERY_MS")
-      ->group("Logging")
-      ->type_name("MS")
-      ->check(CLI::Range(0, 3600000))
-      ->capture_default_str();
-  app.add_option("--log-level", log_level,
-                 "Least level of the JSON lines on stderr: debug, info, "
-                 "warning or error")
-      ->envname("ATTENDANT_LOG_LEVEL")
-      ->group("Logging")
-      ->type_name("LEVEL")
-      ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
-      ->capture_default_str();
+  AddLoggingFlags(app, slow_query_ms, log_level);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return ExitOf(app, error);
   }
-  const absl::Status given = CheckSecurityVariables();
-  if (!given.ok()) return ExitOf(given);
-  const absl::Status secure =
-      ValidateSecurity(flags.server.security, HostOf(flags.server.listen));
-  if (!secure.ok()) return ExitOf(secure);
-  const absl::Status within = ValidateTransportLimits(
-      flags.server.transport, flags.server.max_message_bytes);
-  if (!within.ok()) return ExitOf(within);
   flags.log_level = *LogLevelFromName(log_level);
   flags.server.slow_query_time = slow_query_ms == 0
                                      ? absl::InfiniteDuration()
@@ -263,11 +278,9 @@ std::variant<Flags, EarlyExit> ParseFlags(int argc, const char* const* argv) {
     flags.http_listen = DefaultHttpListen(flags.server.listen);
   } else if (flags.http_listen == kNone) {
     flags.http_listen.clear();
-  } else {
-    const absl::Status http_secure = ValidateSecurity(
-        flags.server.security, HostOf(flags.http_listen), "http-listen");
-    if (!http_secure.ok()) return ExitOf(http_secure);
   }
+  const absl::Status together = CheckTogether(flags);
+  if (!together.ok()) return ExitOf(together);
   if (flags.server.worker_count == 0) {
     flags.server.worker_count =
         std::max(1, static_cast<int>(std::thread::hardware_concurrency()));

@@ -19,6 +19,7 @@ struct Flags {
   std::string http_listen;  // by default DefaultHttpListen(server.listen)
   int grace_seconds = 30;
   LogLevel log_level = LogLevel::kInfo;
+  bool check_config = false;  // only tell whether a start would take all this
   std::int64_t auto_ivf_min_count = 0;  // set from LiveCatalogOptions
   // What the process may use, in bytes; 0: any. By default kMemoryShare of what
   // the machine or its control group has.

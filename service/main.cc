@@ -64,6 +64,23 @@ bool HasAskedKernels() {
   return asked == nullptr || KernelLevelName(ActiveKernelLevel()) == asked;
 }
 
+// Returns the exit status.
+int Print(const std::string& text) {
+  if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) {
+    return 0;
+  }
+  std::fputs("attendantd: standard output can't be written\n", stderr);
+  return 1;
+}
+
+// All that a start looks at before it opens anything. Returns the exit status.
+int CheckConfig(const Flags& flags) {
+  const auto security = Security::Open(flags.server.security);
+  if (security.ok()) return Print(ToText(flags));
+  Refuse(security.status(), "");
+  return kUsageExitStatus;
+}
+
 // Each catalog keeps some files open; connections want theirs too.
 void RaiseOpenFilesLimit() {
   rlimit limit;
@@ -204,16 +221,9 @@ int Main(int argc, char** argv) {
   CaptureLibraryLogs();
   const auto parsed = ParseFlags(argc, argv);
   if (const auto* exit = std::get_if<EarlyExit>(&parsed)) {
-    if (exit->exit_status != 0) {
-      std::fputs(exit->text.c_str(), stderr);
-      return exit->exit_status;
-    }
-    if (std::fputs(exit->text.c_str(), stdout) >= 0 &&
-        std::fflush(stdout) == 0) {
-      return 0;
-    }
-    std::fputs("attendantd: standard output can't be written\n", stderr);
-    return 1;
+    if (exit->exit_status == 0) return Print(exit->text);
+    std::fputs(exit->text.c_str(), stderr);
+    return exit->exit_status;
   }
   if (!HasAskedKernels()) {
     const std::string line = absl::StrCat(
@@ -221,9 +231,10 @@ int Main(int argc, char** argv) {
         std::getenv("ATTENDANT_KERNELS"),
         "\", want scalar, avx2 or avx512, and a processor that has it\n");
     std::fputs(line.c_str(), stderr);
-    return 2;
+    return kUsageExitStatus;
   }
   const Flags& flags = std::get<Flags>(parsed);
+  if (flags.check_config) return CheckConfig(flags);
   SetLogLevel(flags.log_level);
   return Serve(flags);
 }

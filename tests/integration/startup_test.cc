@@ -94,6 +94,33 @@ TEST(StartupTest, RefusesKernelsThatThereAreNot) {
   }
 }
 
+TEST(StartupTest, ACheckOfTheConfigurationStartsNothing) {
+  const ScratchDirectory data;
+  const ScratchDirectory files;
+  ASSERT_OK_AND_ASSIGN(const auto server, ServerProcess::Start(data.path()));
+  const std::string none = files / "none";
+  const auto check = [&](const std::string& tokens) {
+    return RunCommand({kAttendantd, "--check-config", "--listen",
+                       server->address(), "--data-dir", none, "--auth-tokens",
+                       tokens});
+  };
+  const std::string tokens = files / "tokens";
+  WriteWholeFile(tokens, "");
+  // Neither the port that is taken nor the directory matters.
+  const CommandResult good = check(tokens);
+  EXPECT_EQ(good.exit_status, 0);
+  EXPECT_EQ(good.err, "");
+  EXPECT_THAT(good.out,
+              AllOf(HasSubstr("\nlisten = \"" + server->address() + "\"\n"),
+                    Not(HasSubstr("ready on"))));
+  EXPECT_FALSE(std::filesystem::exists(none));
+  WriteWholeFile(tokens, "nothing\n");
+  const CommandResult bad = check(tokens);
+  EXPECT_EQ(bad.exit_status, 2);
+  EXPECT_EQ(bad.out, "");
+  EXPECT_THAT(bad.err, HasSubstr("tokens: line 1: got 1 words"));
+}
+
 TEST(StartupTest, OfTwoTakenPortsTheOneOfListenIsNamed) {
   const ScratchDirectory data;
   const ScratchDirectory other;

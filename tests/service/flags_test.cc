@@ -390,6 +390,15 @@ TEST(FlagsTest, UnknownKeyOfTheFileIsRefused) {
                    "sets no flag: serving;");
 }
 
+// It is asked for, not configured.
+TEST(FlagsTest, AFileDoesNotSayThatItIsOnlyChecked) {
+  const ScopedFile file("check-config = true\n");
+  ExpectUsageError(ParseLine({"--config", file.path()}), "check-config");
+  const auto parsed = ParseLine({"--check-config"});
+  ASSERT_TRUE(std::holds_alternative<Flags>(parsed));
+  EXPECT_TRUE(std::get<Flags>(parsed).check_config);
+}
+
 TEST(FlagsTest, ATruthIsTrueOrFalse) {
   for (const char* text : {"2", "-1", "maybe", "99999999999999999999"}) {
     const ScopedFile file(std::string("plaintext-on-network = ") + text);
@@ -420,6 +429,7 @@ TEST(FlagsTest, HelpNamesEveryFlagAndVariable) {
                            "--log-level",
                            "--auto-ivf-min-count",
                            "--config",
+                           "--check-config",
                            "--tls-cert",
                            "--tls-key",
                            "--tls-client-ca",
