@@ -11,16 +11,18 @@ tables of bench/README.md.
   bench/run served --check     and exit status 1 if a bar of bench/bars.py is missed
 
 The echo is a server on the same gRPC that parses each request and serialises the
-same reply, on the thread that the call arrives on. The servers are measured by
-turns, with the same queries and the defaults of a request: the echo, a catalog
-with an IVF index, and one with the index that AUTO chooses. The load tester is on
-the same cores. The load tester's own
-rate is had beside a server that does nothing, each of them held to one core. What
-200,000 items at a recall of 0.95 have of the echo is measured by served_benchmark,
-with servers and callers in one process.
+same reply, on the thread that the call arrives on: attendantd's own to the first of
+the queries. The servers are measured by turns, with the same queries and the
+defaults of a request: the echo, a catalog with an IVF index, and one with the index
+that AUTO chooses. The load tester is on the same cores. Beforehand, answers are
+checked against exact ones. The load tester's own rate is had beside a server that
+does nothing, each of them held to one core. What 200,000 items at a recall of 0.95
+have of the echo is measured by served_benchmark, with servers and callers in one
+process.
 """
 
 import argparse
+import base64
 import contextlib
 import json
 import os
@@ -42,6 +44,7 @@ from engine_process import ROOT
 FIELD = "key"
 CALLERS = (1, 16, 64)
 INDEXES = ("ivf", "auto")  # also the catalogs' names
+VERIFIED = 500
 
 
 @contextlib.contextmanager
@@ -76,23 +79,28 @@ def run(options, program, address, *arguments, core=None, statuses=(0,)):
 
 
 def write_queries(path, dim, count=1024):
-    """Random unit vectors as .fvecs."""
+    """AttendRequests, a line each, of random unit vectors; returns the first."""
     draw = random.Random(1)
-    with path.open("wb") as file:
-        for _ in range(count):
-            vector = [draw.gauss(0, 1) for _ in range(dim)]
-            norm = sum(x * x for x in vector) ** .5
-            file.write(struct.pack(f"<i{dim}f", dim,
-                                   *(x / norm for x in vector)))
+    requests = []
+    for _ in range(count):
+        vector = [draw.gauss(0, 1) for _ in range(dim)]
+        norm = sum(x * x for x in vector) ** .5
+        floats = struct.pack(f"<{dim}f", *(x / norm for x in vector))
+        requests.append({
+            "query": {"vector": {"float32Le": base64.b64encode(floats).decode()}},
+            "keyField": FIELD, "resultCount": 10})
+    path.write_text("".join(json.dumps(request) + "\n" for request in requests))
+    return requests[0]
 
 
 def load(options, address, catalog, queries, callers, core=None):
     # 1: some were refused. A server that was held up for a moment may do that to
     # many callers at once; a hundredth is no matter.
     report = run(options, "attendant-load", address, "--catalog", catalog,
-                 "--field", FIELD, "--queries", queries, "--result-count", 10,
-                 "--concurrency", callers, "--warmup", .5, "--duration",
-                 options.seconds, core=core, statuses=(0, 1))
+                 # It would ask the echo for it.
+                 "--field", FIELD, "--queries", queries, "--concurrency",
+                 callers, "--warmup", .5, "--duration", options.seconds,
+                 core=core, statuses=(0, 1))
     answered = report["statusCodeDistribution"].get("OK", 0)
     if answered < .99 * report["count"]:
         sys.exit(f"{callers} callers: {report['statusCodeDistribution']}")
@@ -117,6 +125,13 @@ def measure_rounds(options, attendantd, echo, queries):
                 f"{round_[name]['p50_us']:.0f} us"
                 for name, _ in turns), flush=True)
     return found
+
+
+def verify(options, attendantd, index, queries):
+    """The recall of answers to one caller, against exact ones."""
+    return run(options, "attendant-load", attendantd, "--catalog", index,
+               "--queries", queries, "--concurrency", 1, "--warmup", 0,
+               "--duration", options.seconds, "--verify", VERIFIED)["verify"]
 
 
 def prepare(options, attendantd, index):
@@ -154,8 +169,8 @@ def measure_many_items(options, scratch):
 
 
 def measure(options, scratch):
-    queries = scratch / "queries.fvecs"
-    write_queries(queries, options.dim)
+    queries = scratch / "queries.jsonl"
+    first = write_queries(queries, options.dim)
     result = {"items": options.items, "dimension": options.dim,
               "seconds": options.seconds, "processor": processor_name(),
               "cores": os.cpu_count(),
@@ -165,13 +180,13 @@ def measure(options, scratch):
                  "--log-level", "error") as attendantd:
         result["indexes"] = {index: prepare(options, attendantd, index)
                              for index in INDEXES}
-        reply = run(options, "attendant", attendantd, "attend", INDEXES[0],
-                    "--like", "item-0")
-        reply_path = scratch / "reply.json"
-        reply_path.write_text(json.dumps(reply))
+        result["verify"] = {index: verify(options, attendantd, index, queries)
+                            for index in INDEXES}
+        request = scratch / "request.json"
+        request.write_text(json.dumps({**first, "catalog": INDEXES[0]}))
         echo_server = options.build / "bench" / "served" / "echo_server"
-        with serving("echo_server ready on ", echo_server, "--reply",
-                     reply_path) as echo:
+        with serving("echo_server ready on ", echo_server, "--reply-of",
+                     attendantd, "--request", request) as echo:
             result["rounds"] = measure_rounds(options, attendantd, echo,
                                               queries)
     if os.cpu_count() > 1:

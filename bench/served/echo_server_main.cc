@@ -1,5 +1,7 @@
 // echo_server: what a server costs that does nothing with its messages.
 #include <google/protobuf/util/json_util.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/generic/generic_stub.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -7,48 +9,114 @@
 #include <iterator>
 #include <string>
 
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "attendant/v1/attention_service.pb.h"
 #include "bench/served/echo_server.h"
 #include "core/base/host_port.h"
 #include "service/stop_signal.h"
 
-int main(int argc, char** argv) {
+namespace attendant {
+namespace {
+
+absl::StatusOr<v1::AttendRequest> ReadRequest(const std::string& path) {
+  std::ifstream file(path);
+  const std::string json{std::istreambuf_iterator<char>(file), {}};
+  v1::AttendRequest request;
+  const auto status =
+      google::protobuf::util::JsonStringToMessage(json, &request);
+  if (!status.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": ", status.ToString()));
+  }
+  return request;
+}
+
+// What a server answers. Internal if it is serialised to other than as many
+// bytes as the server sent: then an echo of it would not do the same.
+absl::StatusOr<v1::AttendResponse> ReplyOf(const std::string& server,
+                                           const v1::AttendRequest& request) {
+  grpc::GenericStub stub(
+      grpc::CreateChannel(server, grpc::InsecureChannelCredentials()));
+  const grpc::Slice sent(request.SerializeAsString());
+  grpc::ClientContext context;
+  grpc::CompletionQueue queue;
+  const auto call =
+      stub.PrepareUnaryCall(&context, "/attendant.v1.AttentionService/Attend",
+                            grpc::ByteBuffer(&sent, 1), &queue);
+  call->StartCall();
+  grpc::ByteBuffer received;
+  grpc::Status status;
+  call->Finish(&received, &status, nullptr);
+  void* tag = nullptr;
+  bool ok = false;
+  queue.Next(&tag, &ok);
+  if (!status.ok()) {
+    return absl::UnavailableError(
+        absl::StrCat(server, ": ", status.error_message()));
+  }
+  grpc::Slice bytes;
+  v1::AttendResponse reply;
+  if (!received.DumpToSingleSlice(&bytes).ok() ||
+      !reply.ParseFromArray(bytes.begin(), static_cast<int>(bytes.size()))) {
+    return absl::InternalError(absl::StrCat(server, ": got no AttendResponse"));
+  }
+  if (reply.ByteSizeLong() != bytes.size()) {
+    return absl::InternalError(absl::StrCat(
+        server, ": got a reply of ", bytes.size(), " bytes, want the ",
+        reply.ByteSizeLong(), " that are made of it"));
+  }
+  return reply;
+}
+
+int Main(int argc, char** argv) {
   std::string listen = "127.0.0.1:0";
-  std::string reply_path;
+  std::string server;
+  std::string request_path;
   bool null = false;
   CLI::App app{"Answers every Attend with the same reply.", "echo_server"};
   app.add_option("--listen", listen, "HOST:PORT")->capture_default_str();
-  app.add_option("--reply", reply_path,
-                 "File with the reply as JSON; default: an empty reply")
-      ->check(CLI::ExistingFile);
+  CLI::Option* reply_of = app.add_option(
+      "--reply-of", server,
+      "HOST:PORT of the attendantd whose reply it is; default: an empty one");
+  reply_of->needs(
+      app.add_option("--request", request_path,
+                     "File with the AttendRequest, as JSON, that it is to")
+          ->check(CLI::ExistingFile)
+          ->needs(reply_of));
   app.add_flag("--null", null, "Don't parse requests; make the reply once");
   CLI11_PARSE(app, argc, argv);
 
-  attendant::v1::AttendResponse reply;
-  if (!reply_path.empty()) {
-    std::ifstream file(reply_path);
-    const std::string json{std::istreambuf_iterator<char>(file), {}};
-    const auto status =
-        google::protobuf::util::JsonStringToMessage(json, &reply);
-    if (!status.ok()) {
-      std::fprintf(stderr, "echo_server: %s: %s\n", reply_path.c_str(),
-                   status.ToString().c_str());
+  v1::AttendResponse reply;
+  if (!server.empty()) {
+    const auto request = ReadRequest(request_path);
+    const auto found =
+        request.ok() ? ReplyOf(server, *request) : request.status();
+    if (!found.ok()) {
+      std::fprintf(stderr, "echo_server: %s\n",
+                   found.status().ToString().c_str());
       return 1;
     }
+    reply = *found;
   }
   // As attendantd does.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-  attendant::CatchStopSignals();
-  const auto server = attendant::EchoServer::Start(
-      reply, listen,
-      null ? attendant::EchoWork::kNothing : attendant::EchoWork::kMessages);
-  if (server == nullptr) {
+  CatchStopSignals();
+  const auto echo = EchoServer::Start(
+      reply, listen, null ? EchoWork::kNothing : EchoWork::kMessages);
+  if (echo == nullptr) {
     std::fprintf(stderr, "echo_server: can't listen on %s\n", listen.c_str());
     return 1;
   }
   std::printf("echo_server ready on %s\n",
-              attendant::WithPort(listen, server->port()).c_str());
+              WithPort(listen, echo->port()).c_str());
   std::fflush(stdout);
-  attendant::AwaitStopSignal(/*on_hangup=*/[] {});
+  AwaitStopSignal(/*on_hangup=*/[] {});
   return 0;
 }
+
+}  // namespace
+}  // namespace attendant
+
+int main(int argc, char** argv) { return attendant::Main(argc, argv); }
