@@ -12,6 +12,8 @@
 #include "client/commands/model_directory.h"
 #include "client/commands/sequence_flags.h"
 #include "client/error_json.h"
+#include "client/files/input.h"
+#include "client/pages.h"
 #include "core/base/status.h"
 
 namespace attendant {
@@ -376,48 +378,32 @@ absl::Status CreateCatalog(const CreateFlags& flags, const Context& context) {
   return absl::OkStatus();
 }
 
-std::string CatalogTable(const v1::ListCatalogsResponse& all,
-                         const Style& style) {
-  Table table({{.title = "catalog"},
-               {.title = "items", .align = Table::Align::kRight},
-               {.title = "key fields"}});
+absl::Status ListCatalogs(const Context& context) {
+  ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto all,
+      AllPages(*client, &Client::ListCatalogs, v1::ListCatalogsRequest()));
+  Listing listing = {
+      .table = Table({{.title = "catalog"},
+                      {.title = "items", .align = Table::Align::kRight},
+                      {.title = "key fields"}}),
+      .none =
+          "There are no catalogs. `attendant catalog create --help` tells "
+          "how to make one.\n"};
   for (const v1::Catalog& catalog : all.catalogs()) {
     std::vector<std::string> fields;
     for (const v1::KeyField& field : catalog.schema().key_fields()) {
       fields.push_back(absl::StrCat(field.name(), ":", field.dimension(), ":",
                                     FlagOf(field.score_kind())));
     }
-    table.AddRow({catalog.name(), FormatCount(catalog.item_count()),
-                  absl::StrJoin(fields, " ")});
-  }
-  return table.Format(style);
-}
-
-absl::Status ListCatalogs(const Context& context) {
-  ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
-  v1::ListCatalogsResponse all;
-  v1::ListCatalogsRequest request;
-  do {
-    ATTENDANT_ASSIGN_OR_RETURN(auto page, client->ListCatalogs(request));
-    all.mutable_catalogs()->MergeFrom(page.catalogs());
-    all.mutable_damaged_catalogs()->MergeFrom(page.damaged_catalogs());
-    request.set_page_token(page.next_page_token());
-  } while (!request.page_token().empty());
-  if (context.json) {
-    Print(ToJson(all));
-    return absl::OkStatus();
-  }
-  if (!all.catalogs().empty()) {
-    Print(CatalogTable(all, context.style));
-  } else if (all.damaged_catalogs().empty()) {
-    Print(
-        "There are no catalogs. `attendant catalog create --help` tells how "
-        "to make one.\n");
+    listing.table.AddRow({catalog.name(), FormatCount(catalog.item_count()),
+                          absl::StrJoin(fields, " ")});
   }
   for (const v1::Catalog& damaged : all.damaged_catalogs()) {
-    Note(Printable(absl::StrCat("damaged: ", damaged.name(), ": ",
-                                absl::StrJoin(damaged.warnings(), "; "))));
+    listing.damaged.push_back(absl::StrCat(
+        damaged.name(), ": ", absl::StrJoin(damaged.warnings(), "; ")));
   }
+  PrintList(all, listing, context);
   return absl::OkStatus();
 }
 
@@ -441,13 +427,28 @@ struct UpdateCatalogFlags {
   std::string index;
   std::string model;
   std::string keys_on_disk;
+  std::string from;
 };
+
+absl::StatusOr<v1::TextEncoder> EncoderFrom(const std::string& directory,
+                                            const std::string& field) {
+  ATTENDANT_ASSIGN_OR_RETURN(const Model model, ReadModel(directory));
+  if (!model.has_encoder) {
+    return FileError(PathIn(directory, kModelFile),
+                     "got a fit of events, want one of text");
+  }
+  ATTENDANT_ASSIGN_OR_RETURN(v1::TextEncoder encoder,
+                             ReadTextEncoder(directory, model));
+  // The catalog may call it otherwise.
+  encoder.set_key_field(field);
+  return encoder;
+}
 
 absl::Status UpdateCatalog(const UpdateCatalogFlags& flags,
                            const Context& context) {
   v1::UpdateCatalogRequest request;
   request.set_name(flags.name);
-  v1::KeyField& field = *request.add_key_fields();
+  v1::KeyField field;
   field.set_name(flags.field);
   const auto set = [&](bool given, const char* path) {
     if (given) request.mutable_update_mask()->add_paths(path);
@@ -468,6 +469,11 @@ absl::Status UpdateCatalog(const UpdateCatalogFlags& flags,
   }
   if (set(!flags.keys_on_disk.empty(), "keys_on_disk")) {
     field.set_keys_on_disk(flags.keys_on_disk == "yes");
+  }
+  if (request.has_update_mask()) *request.add_key_fields() = field;
+  if (!flags.from.empty()) {
+    ATTENDANT_ASSIGN_OR_RETURN(*request.add_text_encoders(),
+                               EncoderFrom(flags.from, flags.field));
   }
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
   ATTENDANT_ASSIGN_OR_RETURN(const auto response,
@@ -565,16 +571,21 @@ void AddUpdate(CLI::App& catalog, Context& context) {
       ->add_option("--keys-on-disk", flags->keys_on_disk,
                    "Whether the index keeps the floats of its keys in a file")
       ->check(CLI::IsMember({"yes", "no"}));
+  update->add_option("--from", flags->from,
+                     "A directory that `attendant fit text` wrote: takes its "
+                     "text encoder, and nothing else");
   update->footer(
       "Examples:\n"
       "  attendant catalog update shop events --temperature 0.05\n"
-      "  attendant catalog update shop events --model taste:2");
+      "  attendant catalog update shop events --model taste:2\n"
+      "  attendant catalog update shop text --from fit/text");
   update->final_callback([flags, &context] {
     if (flags->temperature == 0 && flags->combine.empty() &&
         flags->index.empty() && flags->model.empty() &&
-        flags->keys_on_disk.empty()) {
+        flags->keys_on_disk.empty() && flags->from.empty()) {
       throw CLI::RequiredError(
-          "--temperature, --combine, --index, --model or --keys-on-disk");
+          "--temperature, --combine, --index, --model, --keys-on-disk or "
+          "--from");
     }
     context.Run([&](const Context& c) { return UpdateCatalog(*flags, c); });
   });

@@ -22,6 +22,7 @@ namespace {
 
 using nlohmann::json;
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -864,6 +865,39 @@ TEST_F(AttendantCommandTest, TextFindsItemsHardSoftAndMisspelt) {
   EXPECT_THAT(unknown.err, HasSubstr("term"));
 }
 
+TEST_F(AttendantCommandTest, ACatalogGetsItsTextEncoderLater) {
+  const std::string items =
+      File("items.csv", "item_id,name\na,RED CLOCK\nb,RED BAG\n");
+  const std::string fit = files_ / "fit";
+  RunJson(
+      {"fit", "text", items, "--columns", "name", "--dim", "2", "--out", fit});
+  ASSERT_EQ(Run({"catalog", "create", "texts", "--key-field", "title:2:cosine"})
+                .exit_status,
+            0);
+  const std::vector<std::string> ask = {"attend", "texts", "--text", "clock"};
+  EXPECT_EQ(Run(ask).exit_status, 1);
+  const json catalog = RunJson({"catalog", "update", "texts", "title", "--from",
+                                fit, "--temperature", "0.5"})["catalog"];
+  EXPECT_EQ(catalog["schema"]["keyFields"][0]["temperature"], .5);
+  EXPECT_GT(catalog["indexes"][0]["textEncoderTermCount"], 0);
+  EXPECT_EQ(Run(ask).exit_status, 0);
+  // Alone, it changes no defaults.
+  const json again = RunJson(
+      {"catalog", "update", "texts", "title", "--from", fit})["catalog"];
+  EXPECT_EQ(again["schema"], catalog["schema"]);
+  const std::string events = File(
+      "events.csv", "customer_id,item_id,time\n1,a,1\n1,b,2\n2,a,3\n2,b,4\n");
+  const std::string lsi = files_ / "lsi";
+  ASSERT_EQ(Run({"fit", "lsi", events, "--dim", "1", "--temperature", "1",
+                 "--out", lsi})
+                .exit_status,
+            0);
+  const CommandResult refused =
+      Run({"catalog", "update", "texts", "title", "--from", lsi});
+  EXPECT_EQ(refused.exit_status, 1);
+  EXPECT_THAT(refused.err, HasSubstr("got a fit of events, want one of text"));
+}
+
 // Latin-1, as of an old system.
 TEST_F(AttendantCommandTest, AFitIsReportedWhateverBytesItsNamesHave) {
   const std::string items =
@@ -965,6 +999,23 @@ TEST_F(AttendantCommandTest, RanksCandidatesByAHistory) {
   EXPECT_EQ(report.exit_status, 0) << report.err;
   EXPECT_THAT(report.out, HasSubstr("item2 100.0 %"));
   EXPECT_THAT(report.out, HasSubstr("Skipped, not in the catalog: gone"));
+  const auto near = [&](std::vector<std::string> masks) {
+    masks.insert(masks.begin(), {"rank", "points", "--near", "1,0",
+                                 "--near-count", "2", "--profile", "item39"});
+    std::vector<std::string> found;
+    const json reply = RunJson(masks);
+    for (const json& candidate : reply["candidates"]) {
+      found.push_back(candidate["id"]);
+    }
+    return found;
+  };
+  EXPECT_THAT(near({}), ElementsAre("item38", "item37"));
+  EXPECT_THAT(near({"--include-events"}), ElementsAre("item39", "item38"));
+  EXPECT_THAT(
+      near({"--deny", "item38", "--deny-file", File("deny.txt", "item37\n")}),
+      ElementsAre("item36", "item35"));
+  EXPECT_THAT(near({"--filter", "name = \"red\""}),
+              ElementsAre("item5", "item3"));
   const CommandResult refused = Run({"rank", "points", "--candidate", "item4"});
   EXPECT_EQ(refused.exit_status, 2);
   EXPECT_THAT(refused.err, HasSubstr("--event"));
