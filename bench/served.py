@@ -12,8 +12,8 @@ tables of bench/README.md.
 
 The echo is a server on the same gRPC that parses each request and serialises the
 same reply, on the thread that the call arrives on: attendantd's own to the first of
-the queries. The servers are measured by turns, with the same queries and the
-defaults of a request: the echo, a catalog with an IVF index, and one with the index
+the queries. The servers are measured by turns, with the same queries, near stored
+keys, and the defaults of a request: the echo, a catalog with an IVF index, and one with the index
 that AUTO chooses. The load tester is on the same cores. Beforehand, answers are
 checked against exact ones. The load tester's own rate is had beside a server that
 does nothing, each of them held to one core. What 200,000 items at a recall of 0.95
@@ -44,6 +44,7 @@ from engine_process import ROOT
 FIELD = "key"
 CALLERS = (1, 16, 64)
 INDEXES = ("ivf", "auto")  # also the catalogs' names
+NOISE = .1
 VERIFIED = 500
 
 
@@ -78,14 +79,19 @@ def run(options, program, address, *arguments, core=None, statuses=(0,)):
     return json.loads(result.stdout)
 
 
-def write_queries(path, dim, count=1024):
-    """AttendRequests, a line each, of random unit vectors; returns the first."""
+def write_queries(options, attendantd, path, count=1024):
+    """AttendRequests, a line each, of stored keys with noise of a tenth of their
+    norm, as attendant-load makes them, which can't ask the echo for keys; returns
+    the first."""
+    items = path.with_suffix(".items")
+    run(options, "attendant", attendantd, "items", "export", INDEXES[0], items)
     draw = random.Random(1)
     requests = []
-    for _ in range(count):
-        vector = [draw.gauss(0, 1) for _ in range(dim)]
-        norm = sum(x * x for x in vector) ** .5
-        floats = struct.pack(f"<{dim}f", *(x / norm for x in vector))
+    for line in draw.choices(items.read_text().splitlines(), k=count):
+        key = json.loads(line)["keys"][FIELD]
+        noise = NOISE * (sum(x * x for x in key) / len(key)) ** .5
+        floats = struct.pack(f"<{len(key)}f",
+                             *(draw.gauss(x, noise) for x in key))
         requests.append({
             "query": {"vector": {"float32Le": base64.b64encode(floats).decode()}},
             "keyField": FIELD, "resultCount": 10})
@@ -169,8 +175,6 @@ def measure_many_items(options, scratch):
 
 
 def measure(options, scratch):
-    queries = scratch / "queries.jsonl"
-    first = write_queries(queries, options.dim)
     result = {"items": options.items, "dimension": options.dim,
               "seconds": options.seconds, "processor": processor_name(),
               "cores": os.cpu_count(),
@@ -180,6 +184,8 @@ def measure(options, scratch):
                  "--log-level", "error") as attendantd:
         result["indexes"] = {index: prepare(options, attendantd, index)
                              for index in INDEXES}
+        queries = scratch / "queries.jsonl"
+        first = write_queries(options, attendantd, queries)
         result["verify"] = {index: verify(options, attendantd, index, queries)
                             for index in INDEXES}
         request = scratch / "request.json"
