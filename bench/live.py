@@ -16,8 +16,9 @@ due. Beside them are kept how late the generator itself was, and what the server
 says that its calls took, from arrival to reply. A full build is had by moving the
 keys to disk or back, which trains all anew and answers by the index before it
 meanwhile; the queries beside it begin before and end after it, so that the change
-from one index to the next is among what is measured. Last, the server is killed
-amid writes, so that it has a log to replay.
+from one index to the next is among what is measured. Recall is that of a caller
+alone, at rest. Last, the server is killed amid writes, so that it has a log to
+replay.
 """
 
 import argparse
@@ -44,6 +45,7 @@ from engine_process import ROOT
 CATALOG = "live"
 FIELD = "key"
 WARMUP = 1  # seconds of a load that don't count
+VERIFIED = 200  # answers that are checked against exact ones
 
 
 def start(*command, **options):
@@ -222,7 +224,8 @@ def ask(server, load, work=None):
         time.sleep(WARMUP + 1)
         done = work()
         time.sleep(1)
-        process.send_signal(signal.SIGINT)
+        # SIGINT is ignored by what a shell runs in the background.
+        process.send_signal(signal.SIGTERM)
     report = report_of(process, statuses=(0, 1))  # 1: some failed
     after = server.call_times()
     found = {f"p{entry['percentage']:g}_ms": entry["latency"] / 1e6
@@ -252,7 +255,7 @@ def kill_amid_writes(server, options):
         time.sleep(0.1)
     time.sleep(options.seconds)
     server.stop(signal.SIGKILL)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGTERM)
     # 1, 3: some failed, or the server can't be reached any more.
     report = report_of(process, statuses=(1, 3))
     stored = report["writes"]["stored"]
@@ -288,6 +291,8 @@ def measure(options, data):
     load = ("attendant-load", "--catalog", CATALOG, "--warmup", WARMUP)
     timed = (*load, "--duration", options.seconds)
     result["closed_loop_per_second"] = server.run(*timed)["rps"]
+    result["verify"] = server.run(*timed, "--concurrency", 1, "--verify",
+                                  VERIFIED)["verify"]
     rate = ("--rate", 0.4 * result["closed_loop_per_second"])
     # Until it is stopped.
     endless = (*load, "--duration", 3600, *rate)
