@@ -29,9 +29,9 @@ constexpr int kQueries = 60;
 // Logits are floats of about 1 / temperature.
 constexpr double kTemperatures[] = {0.1, 0.05};
 constexpr double kRounding = 0x1p-20 / 0.05;
-// Of 120 answers of which 95 % hold, fewer than 104 do once in 1,000 times.
+// Of 120 answers of which 95 % hold, fewer than 106 do once in 1,000 times.
 constexpr int kAnswers = kQueries * 2;
-constexpr int kLeastHeld = 104;
+constexpr int kLeastHeld = 106;
 
 // One query at one temperature, and the truth.
 struct Case {

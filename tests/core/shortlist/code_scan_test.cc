@@ -176,7 +176,7 @@ TEST_P(CodeScanTest, WithoutBoundsTheBestAreProvenToo) {
           EXPECT_EQ(answer.top[i].logit, exact.top[i].logit);
         }
       }
-      // Of 24 intervals that hold 95 % each, fewer than 19 hold once in 10,000.
+      // Of 24 intervals that hold 95 % each, fewer than 19 hold once in 1,000.
       EXPECT_GE(covered, 19) << temperature;
       // Nor are they wide: errors were .53 to 1.1 deviations, root mean square.
       EXPECT_GE(std::sqrt(squares / kQueries), 0.35) << temperature;
@@ -204,7 +204,7 @@ TEST_P(CodeScanTest, AStatedPrecisionHolds) {
                    *answer.partition.LogPartition());
       covered += errors.back() <= 1.96 * deviation ? 1 : 0;
     }
-    // Of 24 intervals that hold 95 % each, fewer than 19 hold once in 10,000.
+    // Of 24 intervals that hold 95 % each, fewer than 19 hold once in 1,000.
     EXPECT_GE(covered, 19) << temperature;
     std::sort(errors.begin(), errors.end());
     EXPECT_LE(errors[kQueries * 95 / 100], 0.02) << temperature;

@@ -503,7 +503,7 @@ TEST_F(IvfTrainingTest, AFewKeysAreAnsweredToo) {
 class IvfCarryTest : public IvfTrainingTest {
  protected:
   static constexpr std::int64_t kQueries = 120;
-  // Of 120 queries of which 95 % are held, fewer than 106 are once in 500
+  // Of 120 queries of which 95 % are held, fewer than 106 are once in 1,000
   // times.
   static constexpr int kLeastHeld = 106;
 

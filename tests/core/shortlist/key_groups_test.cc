@@ -276,7 +276,7 @@ TEST(KeyGroupsTest, OneQueryHasOneDistribution) {
   EXPECT_NE(first.StatedDistance(), between.StatedDistance());
 }
 
-// Of 40 queries of which 95 % hold, fewer than 34 hold once in 700 times.
+// Of 40 queries of which 95 % hold, fewer than 34 hold once in 295 times.
 void ExpectDistancesHold(double temperature, const Bitmap* allowed,
                          const Bitmap* excluded) {
   constexpr std::int64_t kCount = 40;
