@@ -209,6 +209,16 @@ TEST_F(ErrorTableTest, LogitThatOverflowsIsInvalidArgument) {
       "3e38] } } } temperature: 0.001");
   ExpectInvalid(status, "query");
   EXPECT_EQ(ReasonIn(DetailsOf(status)), "LOGIT_OVERFLOW");
+
+  grpc::ClientContext context;
+  v1::ContextualizeResponse response;
+  const grpc::Status of_tokens = sequence_stub_->Contextualize(
+      &context,
+      Parse<v1::ContextualizeRequest>(
+          "sequence { vectors { vectors { floats { values: 3e30 } } } }"),
+      &response);
+  ExpectInvalid(of_tokens, "sequence[0]");
+  EXPECT_EQ(ReasonIn(DetailsOf(of_tokens)), "LOGIT_OVERFLOW");
 }
 
 TEST_F(ErrorTableTest, PooledValueThatOverflowsIsInvalidArgument) {
