@@ -25,15 +25,16 @@ import bars
 from engine_process import EngineError, EngineProcess, ROOT
 
 # The configurations of each set. A query's time goes into finding its lists, which
-# more of them make longer, and reading those, which they make shorter: so many as
-# make the two about equal, and as many as were fastest beside them where tried (FAISS's
-# authors advise 4 to 16 times the root of the keys). The factors of refining are
-# those that were fastest where tried.
+# more of them make longer, and reading those, which they make shorter: of 256 to
+# 4,096 lists (FAISS's authors advise 4 to 16 times the root of the keys) those with
+# which FAISS 1.15 was fastest, alone or in batches, where tried. So are the factors
+# of refining.
 MIXTURE_200K = {
     "attendant": ["ivf tuned", "ivf asked"],
     "faiss": ["IVF1024,Flat", "IVF1024,SQ8", "IVF1024,SQ8,RFlat 1.6",
               "IVF1024,PQ64x4fs,RFlat 2", "IVF1024,PQ64x4fs,RFlat 4",
-              "IVF512,SQ8", "IVF2048,PQ64x4fs,RFlat 2", "HNSW32"],
+              "IVF2048,Flat", "IVF2048,SQ8", "IVF2048,PQ64x4fs,RFlat 2",
+              "HNSW32"],
     "hnswlib": ["M16"],
 }
 RIVALS = {
@@ -48,14 +49,15 @@ RIVALS = {
     "fashion": {
         "attendant": ["ivf tuned", "ivf asked"],
         "faiss": ["IVF512,Flat", "IVF512,SQ8", "IVF512,SQ8,RFlat 1.6",
-                  "RR128,IVF512,PQ64x4fs,RFlat 8", "IVF1024,Flat", "HNSW32"],
+                  "RR128,IVF512,PQ64x4fs,RFlat 8", "IVF1024,Flat",
+                  "IVF1024,SQ8", "HNSW32"],
         "hnswlib": ["M16"],
     },
     "wordnet": {
         "attendant": ["ivf tuned", "ivf asked"],
         "faiss": ["IVF1024,Flat", "IVF1024,SQ8", "IVF1024,SQ8,RFlat 1.6",
                   "RR128,IVF1024,PQ64x4fs,RFlat 8",
-                  "RR128,IVF512,PQ64x4fs,RFlat 8", "HNSW32"],
+                  "RR128,IVF256,PQ64x4fs,RFlat 8", "HNSW32"],
         "hnswlib": ["M16"],
     },
 }

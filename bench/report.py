@@ -421,10 +421,12 @@ def served_text(result):
     if "verify" in result:
         parts.append("; ".join(
             f"{SERVED_TITLES[name]}: {verify_text(verify)}"
-            for name, verify in result["verify"].items()) + ".")
+            for name, verify in result["verify"].items())
+            + ". Queries are stored keys with noise of a tenth of their norm.")
     else:
         parts.append("The echo's replies had no pooled value here, which "
-                     "attendantd's have.")
+                     "attendantd's have, and queries were random vectors, of "
+                     "which little is found.")
     if "generator" in result:
         rates = [a["per_second"] for a in result["generator"]]
         parts.append("The load tester on one core, against a server on the "
