@@ -9,7 +9,7 @@
 namespace attendant {
 namespace {
 
-absl::Status Write(const std::string& directory) {
+absl::Status WriteGolden(const std::string& directory) {
   {
     ATTENDANT_ASSIGN_OR_RETURN(const auto set, CatalogSet::Open(directory, {}));
     ATTENDANT_ASSIGN_OR_RETURN(
@@ -46,7 +46,7 @@ absl::Status Write(const std::string& directory) {
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
-  const absl::Status status = attendant::Write(argv[1]);
+  const absl::Status status = attendant::WriteGolden(argv[1]);
   if (!status.ok()) fprintf(stderr, "%s\n", status.ToString().c_str());
   return status.ok() ? 0 : 1;
 }
