@@ -119,6 +119,7 @@ void LshAttention::FillTables(const std::vector<std::int32_t>& buckets) {
 
 // Leaves in rows_ those that the query attends to, in ascending order.
 void LshAttention::FindRows(std::int64_t query) {
+  const AllowedKeys allowed = input_.AllowedFor(query);
   rows_.clear();
   for (std::int64_t round = 0; round < hash_->round_count(); ++round) {
     const Table& table = tables_[Size(round)];
@@ -133,12 +134,12 @@ void LshAttention::FindRows(std::int64_t query) {
     for (; met_[word] != 0; met_[word] &= met_[word] - 1) {
       const auto row = static_cast<std::int32_t>(
           64 * word + static_cast<std::size_t>(std::countr_zero(met_[word])));
-      if (input_.MayAttend(query, positions_[Size(row)])) rows_.push_back(row);
+      if (allowed.Has(positions_[Size(row)])) rows_.push_back(row);
     }
   }
   if (!rows_.empty()) return;
   for (std::int32_t row = 0; row < row_count(); ++row) {
-    if (input_.MayAttend(query, positions_[Size(row)])) rows_.push_back(row);
+    if (allowed.Has(positions_[Size(row)])) rows_.push_back(row);
   }
 }
 

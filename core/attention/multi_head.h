@@ -8,7 +8,6 @@
 #ifndef ATTENDANT_CORE_ATTENTION_MULTI_HEAD_H_
 #define ATTENDANT_CORE_ATTENTION_MULTI_HEAD_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -40,6 +39,17 @@ struct AttentionMask {
   // absl::InfinitePast() never is.
   std::span<const absl::Time> key_times;
   absl::Time query_time = absl::InfiniteFuture();
+};
+
+// Keys that one query may attend to, of those that `attended` and times leave
+// in. A view of the mask.
+struct AllowedKeys {
+  std::int64_t last = 0;                    // the greatest
+  const std::uint8_t* forbidden = nullptr;  // [n]; null: none
+
+  bool Has(std::int64_t key) const {
+    return key <= last && (forbidden == nullptr || forbidden[key] == 0);
+  }
 };
 
 // What errors call the three inputs.
@@ -75,11 +85,11 @@ struct MultiHeadInput {
     return heads ? heads->output_dim(values.dim) : values.dim;
   }
   bool projects_values() const { return heads != nullptr && heads->value; }
-  // Whether a query may attend to a key that `attended` and times leave in.
-  bool MayAttend(std::int64_t query, std::int64_t key) const {
-    if (mask.causal && key > query) return false;
-    return mask.forbidden.empty() || mask.forbidden[static_cast<std::size_t>(
-                                         query * keys.row_count + key)] == 0;
+  AllowedKeys AllowedFor(std::int64_t query) const {
+    return {mask.causal ? query : keys.row_count,
+            mask.forbidden.empty()
+                ? nullptr
+                : mask.forbidden.data() + query * keys.row_count};
   }
 };
 

@@ -169,7 +169,7 @@ absl::Status QueryBlock::Score(std::int64_t head, std::int64_t first,
     for (std::int64_t i = 0; i < count * n; ++i) {
       if (std::isfinite(logits_[Size(i)])) continue;
       const std::int64_t query = first_ + first + i / n;
-      if (input_.MayAttend(query, tile.positions()[i % n])) {
+      if (input_.AllowedFor(query).Has(tile.positions()[i % n])) {
         return LogitOverflows(
             absl::StrCat(input_.names.queries, "[", query, "]"));
       }
@@ -187,12 +187,13 @@ void QueryBlock::Mask(std::int64_t first, std::int64_t count,
   const bool crosses = mask.causal && tile.max_position() > first_ + first;
   if (!crosses && mask.forbidden.empty()) return;
   for (std::int64_t i = 0; i < count; ++i) {
+    const AllowedKeys allowed = input_.AllowedFor(first_ + first + i);
     float* logits = logits_.data() + i * n;
-    std::int64_t live = n;
+    std::int64_t live = 0;
     for (std::int64_t key = 0; key < n; ++key) {
-      if (input_.MayAttend(first_ + first + i, tile.positions()[key])) continue;
-      logits[key] = kMinusInfinityF;
-      --live;
+      const bool has = allowed.Has(tile.positions()[key]);
+      logits[key] = has ? logits[key] : kMinusInfinityF;
+      live += has ? 1 : 0;
     }
     live_[Size(i)] = live;
   }
