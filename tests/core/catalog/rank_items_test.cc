@@ -319,7 +319,8 @@ TEST_F(RankItemsOfAModelTest, AQueryForCandidatesIsWhatTheModelTakes) {
   attend.result_count = 4;
   ASSERT_OK_AND_ASSIGN(const AttendAnswer attended, Ask(attend));
   RankQuery query = Query({}, {"item2", "item6"});
-  query.candidates = CandidateQuery{vector, 4};
+  query.candidates = CandidateQuery{
+      .vector = vector, .candidate_count = 4, .exclude_events = false};
   ASSERT_OK_AND_ASSIGN(const RankAnswer answer, Rank(query));
   EXPECT_THAT(IdsOf(answer),
               testing::UnorderedElementsAreArray(IdsOf(attended)));
