@@ -357,8 +357,8 @@ void WarnOfNotApplied(const v1::CreateCatalogRequest& request,
   Note(absl::StrCat("Warning: ", request.name(),
                     " was there already, and stays as it was. ",
                     "Not applied: ", absl::StrJoin(differences, ", "),
-                    ". `attendant catalog delete ", request.name(),
-                    "` first, or another name, applies them."));
+                    ". `attendant catalog update ", request.name(),
+                    "` applies them, a field at a time."));
 }
 
 absl::Status CreateCatalog(const CreateFlags& flags, const Context& context) {
