@@ -515,7 +515,7 @@ TEST_F(AttendantCommandTest, CreatingAgainTellsWhatIsNotApplied) {
   const CommandResult other = create_again("0.5");
   EXPECT_EQ(other.exit_status, 0);
   EXPECT_THAT(other.err, AllOf(HasSubstr("temperature 0.5 of key (it has 1)"),
-                               HasSubstr("`attendant catalog delete points`")));
+                               HasSubstr("`attendant catalog update points`")));
   EXPECT_EQ(
       RunJson({"catalog", "describe",
                "points"})["catalog"]["schema"]["keyFields"][0]["temperature"],
