@@ -225,8 +225,13 @@ absl::Status ValidateModelFits(const AttentionModel& model,
         field, absl::StrCat("a model of values of ", model.value_dim()),
         absl::StrCat(pooled_dim, ", the dimension of what is pooled"));
   }
-  // What indexes hold of a key: W_K k of a head, U k, or k.
-  std::int64_t projected_dim = key_dim;
+  return absl::OkStatus();
+}
+
+absl::Status CheckIndexable(const AttentionModel& model,
+                            absl::string_view field) {
+  // W_K k of a head, U k, or k.
+  std::int64_t projected_dim = model.key_dim();
   if (const auto* heads = model.multi_head()) {
     projected_dim = heads->head_key_dim();
   } else if (const auto* network = model.additive()) {

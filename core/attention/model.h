@@ -123,11 +123,15 @@ absl::Status ValidateModel(const AttentionModel& model);
 // OK if keys of key_dim and values of value_dim (0: keys are pooled in their
 // place) go through the model under `score_kind`: DOT, SCALED_DOT and COSINE
 // take a multi-head model, BILINEAR and ADDITIVE their own. Else
-// InvalidArgument naming `field`; ResourceExhausted if it makes keys of more
-// than kMaxDimension in a head.
+// InvalidArgument naming `field`.
 absl::Status ValidateModelFits(const AttentionModel& model,
                                ScoreKind score_kind, std::int64_t key_dim,
                                std::int64_t value_dim, absl::string_view field);
+
+// OK if indexes can hold the keys that the model makes: at most kMaxDimension
+// components in a head. Else ResourceExhausted naming `field`.
+absl::Status CheckIndexable(const AttentionModel& model,
+                            absl::string_view field);
 
 // Which version of which model. version 0 with an empty name: none.
 struct ModelName {

@@ -62,6 +62,17 @@ absl::Status SetEncoders(LiveCatalog& catalog, const CatalogSchema& schema,
   return catalog.SetEncoders(std::move(of_fields));
 }
 
+// Of the models of a schema's key fields, before they are stored: catalogs
+// whose models are there already are opened.
+absl::Status CheckIndexable(const std::vector<NamedModel>& models) {
+  for (std::size_t f = 0; f < models.size(); ++f) {
+    if (models[f].model == nullptr) continue;
+    ATTENDANT_RETURN_IF_ERROR(CheckIndexable(
+        *models[f].model, absl::StrCat("schema.key_fields[", f, "].model")));
+  }
+  return absl::OkStatus();
+}
+
 // True if the schemas agree in all that is fixed at creation.
 bool SameFixedParts(const CatalogSchema& a, const CatalogSchema& b) {
   CatalogSchema c = b;
@@ -217,10 +228,9 @@ std::string CatalogSet::NewUid() {
 
 absl::StatusOr<CatalogSet::Created> CatalogSet::Create(
     absl::string_view name, const CatalogSchema& schema,
-    std::vector<FieldEncoder> encoders) {
+    absl::FunctionRef<Encoders()> ask_for_encoders) {
   ATTENDANT_RETURN_IF_ERROR(ValidateCatalogName(name));
   ATTENDANT_RETURN_IF_ERROR(ValidateSchema(schema));
-  ATTENDANT_RETURN_IF_ERROR(ValidateEncoders(schema, encoders));
   MutexLock lock(&mutex_);
   const std::shared_ptr<const Catalogs> now = catalogs_.Load();
   if (const auto found = now->find(name); found != now->end()) {
@@ -243,6 +253,9 @@ absl::StatusOr<CatalogSet::Created> CatalogSet::Create(
                      "choose another name"),
         "CATALOG_EXISTS");
   }
+  ATTENDANT_ASSIGN_OR_RETURN(std::vector<FieldEncoder> encoders,
+                             ask_for_encoders());
+  ATTENDANT_RETURN_IF_ERROR(ValidateEncoders(schema, encoders));
   ATTENDANT_RETURN_IF_ERROR(CheckCount(*now));
   ATTENDANT_RETURN_IF_ERROR(memory_->Check("a new catalog", kNewCatalogBytes));
   ATTENDANT_RETURN_IF_ERROR(CheckOpenFiles("a new catalog", kCatalogFiles));
@@ -251,7 +264,9 @@ absl::StatusOr<CatalogSet::Created> CatalogSet::Create(
   record.uid = NewUid();
   record.schema = schema;
   // Which version "the newest" is, is settled now.
-  ATTENDANT_RETURN_IF_ERROR(ResolveModels(record.schema).status());
+  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<NamedModel> models,
+                             ResolveModels(record.schema));
+  ATTENDANT_RETURN_IF_ERROR(CheckIndexable(models));
   record.create_time = options_.clock->Now();
   // The record last: what a crash leaves before it is no catalog yet, and its
   // files go at the next start.
@@ -343,6 +358,7 @@ absl::Status CatalogSet::Update(absl::string_view name,
   }
   ATTENDANT_ASSIGN_OR_RETURN(std::vector<NamedModel> models,
                              ResolveModels(schema));
+  ATTENDANT_RETURN_IF_ERROR(CheckIndexable(models));
   ATTENDANT_RETURN_IF_ERROR(ValidateEncoders(schema, encoders));
   record.schema = std::move(schema);
   return catalog->SetDefaults(

@@ -7,10 +7,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/btree_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/base/clock.h"
@@ -97,10 +99,18 @@ class CatalogSet {
   // another schema, or where the name is an alias; ResourceExhausted past
   // most_catalogs, or where memory is full. With the same schema, its defaults
   // (temperature, combine_kind, index_kind, keys_on_disk, model) aside, the
-  // existing one as it is, its encoders untouched.
+  // existing one as it is, its encoders untouched. Encoders are asked for, at
+  // most once, where there is no such catalog yet; an error in their place is
+  // returned.
+  using Encoders = absl::StatusOr<std::vector<FieldEncoder>>;
   absl::StatusOr<Created> Create(absl::string_view name,
                                  const CatalogSchema& schema,
-                                 std::vector<FieldEncoder> encoders);
+                                 absl::FunctionRef<Encoders()> encoders);
+  absl::StatusOr<Created> Create(absl::string_view name,
+                                 const CatalogSchema& schema,
+                                 std::vector<FieldEncoder> encoders) {
+    return Create(name, schema, [&] { return Encoders(std::move(encoders)); });
+  }
 
   // NotFound, naming the catalog; DataLoss if it is damaged, or whatever else
   // kept it from being opened.

@@ -65,16 +65,11 @@ absl::Status CreateCatalog(Backend& backend,
   ATTENDANT_ASSIGN_OR_RETURN(const CatalogSchema schema,
                              SchemaFromProto(request.schema()));
   auto encoders = EncodersOfNew(backend.limits, request, schema);
-  if (!encoders.ok()) {
-    // What is there is given back as it is.
-    if (absl::IsNotFound(backend.catalogs->Get(request.name()).status())) {
-      return encoders.status();
-    }
-    encoders.emplace();
-  }
+  // What is there is given back as it is, whatever is wrong with them.
   ATTENDANT_ASSIGN_OR_RETURN(
       const CatalogSet::Created created,
-      backend.catalogs->Create(request.name(), schema, *std::move(encoders)));
+      backend.catalogs->Create(request.name(), schema,
+                               [&] { return std::move(encoders); }));
   CatalogToProto(*created.catalog, response->mutable_catalog());
   response->set_created(created.created);
   return absl::OkStatus();

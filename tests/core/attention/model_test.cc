@@ -217,8 +217,7 @@ TEST(ValidateModelFitsTest, KindsAndDimensionsMustAgree) {
                        HasSubstr("values of 6, want 4")));
 }
 
-// What indexes can hold, and no more.
-TEST(ValidateModelFitsTest, ProjectedKeysAreNoLongerThanKeys) {
+TEST(CheckIndexableTest, ProjectedKeysAreNoLongerThanKeys) {
   const auto ones = [](std::int64_t rows) {
     return Matrix{rows, 1, std::vector<float>(static_cast<std::size_t>(rows))};
   };
@@ -232,20 +231,20 @@ TEST(ValidateModelFitsTest, ProjectedKeysAreNoLongerThanKeys) {
     return AttentionModel{
         AdditiveNetwork{ones(hidden), ones(hidden), ones(hidden).data}};
   };
-  const auto fits = [](const AttentionModel& model, ScoreKind kind) {
+  const auto check = [](const AttentionModel& model) {
     EXPECT_OK(ValidateModel(model));
-    return ValidateModelFits(model, kind, 1, 0, "field");
+    return CheckIndexable(model, "field");
   };
-  EXPECT_OK(fits(heads(1, 8192), ScoreKind::kDot));
-  EXPECT_OK(fits(heads(8, 8192), ScoreKind::kDot));
-  EXPECT_OK(fits(additive(8192), ScoreKind::kAdditive));
+  EXPECT_OK(check(heads(1, 8192)));
+  EXPECT_OK(check(heads(8, 8192)));
+  EXPECT_OK(check(additive(8192)));
   const auto refused =
       StatusIs(absl::StatusCode::kResourceExhausted,
                HasSubstr("field: got a model of projected keys of 8193, want "
                          "at most 8192"));
-  EXPECT_THAT(fits(heads(1, 8193), ScoreKind::kCosine), refused);
-  EXPECT_THAT(fits(heads(2, 8193), ScoreKind::kScaledDot), refused);
-  EXPECT_THAT(fits(additive(8193), ScoreKind::kAdditive), refused);
+  EXPECT_THAT(check(heads(1, 8193)), refused);
+  EXPECT_THAT(check(heads(2, 8193)), refused);
+  EXPECT_THAT(check(additive(8193)), refused);
 }
 
 }  // namespace

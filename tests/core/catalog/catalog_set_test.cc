@@ -81,6 +81,36 @@ TEST_F(CatalogSetTest, CreateAgainIsOkOnlyWithTheSameSchema) {
               StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("shop")));
 }
 
+TEST_F(CatalogSetTest, EncodersAreAskedForWhereThereIsNoCatalogYet) {
+  const auto refused = [] {
+    return CatalogSet::Encoders(absl::InvalidArgumentError("bad encoders"));
+  };
+  EXPECT_THAT(
+      set_->Create("shop", OneFieldSchema(2), refused),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("bad encoders")));
+  EXPECT_FALSE(set_->Get("shop").ok());
+  ASSERT_OK(set_->Create("shop", OneFieldSchema(2), {}));
+  ASSERT_OK_AND_ASSIGN(const CatalogSet::Created again,
+                       set_->Create("shop", OneFieldSchema(2), refused));
+  EXPECT_FALSE(again.created);
+}
+
+TEST_F(CatalogSetTest, AModelMakesKeysThatIndexesCanHold) {
+  constexpr std::int64_t kRows = 8193;
+  MultiHeadProjections heads;
+  heads.head_count = 1;
+  heads.query = heads.key = {{kRows, 1, std::vector<float>(kRows, 1)}, {}};
+  ASSERT_OK(set_->models().Create("long", AttentionModel{heads}, {}));
+  const auto refused =
+      StatusIs(absl::StatusCode::kResourceExhausted,
+               HasSubstr("schema.key_fields[0].model: got a model of"));
+  CatalogSchema schema = OneFieldSchema(1);
+  ASSERT_OK(set_->Create("plain", schema, {}));
+  schema.key_fields[0].model.name = "long";
+  EXPECT_THAT(set_->Create("shop", schema, {}), refused);
+  EXPECT_THAT(set_->Update("plain", schema.key_fields, {}), refused);
+}
+
 // Who tries again and again to make a catalog that is refused fills no disk.
 TEST_F(CatalogSetTest, WhatIsRefusedLeavesNoFiles) {
   ASSERT_OK(ArmFailPoint("create.before_record=error"));
