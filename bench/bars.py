@@ -213,18 +213,24 @@ def of_rivals(results):
         if share is not None:
             yield Bar(f"{name}, build, of hnswlib's time", share,
                       most=MOST_BUILD_OF_HNSWLIB)
-        ours = compared.measured(result["cells"], "attendant")[0]
-        if ours["keys"] in MOST_BUILD_S:
-            yield Bar(f"{name}, build, s", ours["build_seconds"],
-                      most=MOST_BUILD_S[ours["keys"]])
-        yield Bar(f"{name}, bytes held, of the keys'",
-                  compared.bytes_per_item(ours) / (4 * ours["dim"]),
-                  most=MOST_OF_KEYS)
+        for ours in compared.measured(result["cells"], "attendant")[:1]:
+            if ours["keys"] in MOST_BUILD_S:
+                yield Bar(f"{name}, build, s", ours["build_seconds"],
+                          most=MOST_BUILD_S[ours["keys"]])
+            yield Bar(f"{name}, bytes held, of the keys'",
+                      compared.bytes_per_item(ours) / (4 * ours["dim"]),
+                      most=MOST_OF_KEYS)
+    yield from of_builds(results)
+
+
+def of_builds(results):
+    for name, result in results["sets"].items():
         yield Bar(f"{name}, cells that an engine could not build",
                   sum("error" in cell for cell in result["cells"]), most=0)
 
 
 def of_exact(results):
+    yield from of_builds(results)
     for name, result in results["sets"].items():
         for kind, ours, _, found in compared.exact_rows(result):
             index, way = ours["configuration"].split()
@@ -242,6 +248,7 @@ def of_exact(results):
 
 
 def of_cost(results):
+    yield from of_builds(results)
     for (recall, kind), points in compared.cost_points(results).items():
         yield Bar(f"exponent at {recall:g}, {kind}",
                   compared.fitted_exponent(points), most=MOST_EXPONENT)

@@ -73,7 +73,7 @@ def build_share(name, result, rival):
     """Of a rival's seconds, what ours took; None: there is nothing to say."""
     ours, theirs = (build_seconds(result, engine)
                     for engine in ("attendant", rival))
-    if theirs is None or (name, result["date"]) in BUSY_BUILDS:
+    if None in (ours, theirs) or (name, result["date"]) in BUSY_BUILDS:
         return None
     return ours / theirs
 

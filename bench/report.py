@@ -143,7 +143,10 @@ def build_rows(results):
     """Seconds of ours and of each rival's least, and resident bytes."""
     for name, result in results["sets"].items():
         row = [SET_TITLES.get(name, name)]
-        ours = measured(result["cells"], "attendant")[0]
+        built = measured(result["cells"], "attendant")
+        if not built:
+            continue
+        ours = built[0]
         row.append(f"{ours['build_seconds']:.1f}")
         for rival in ("faiss", "hnswlib"):
             theirs = build_seconds(result, rival)

@@ -206,6 +206,15 @@ class BarsTest(unittest.TestCase):
              "error": "no", "single": [], "batch": []})
         self.assertEqual(len(missed(bars.of_rivals(found))), 1)
 
+    def test_nothing_is_held_by_what_was_not_built(self):
+        for of, found in ((bars.of_rivals, rivals()), (bars.of_exact, exact())):
+            for cell in found["sets"]["fashion"]["cells"]:
+                del cell["build_seconds"]
+                cell.update(error="no", single=[], batch=[])
+            self.assertRegex("".join(missed(of(found))),
+                             "^MISSED: fashion, cells that an engine could "
+                             "not build: got [34], want at most 0$")
+
     def test_exact_answers_are_held_to_a_flat_scan(self):
         self.assertEqual(missed(bars.of_exact(exact())), [])
         for other in ({"proven": 4.4}, {"exact_": 1.1},
