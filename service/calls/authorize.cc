@@ -139,7 +139,8 @@ absl::Status CheckRequest(const CatalogScope& /*scope*/,
   return absl::OkStatus();
 }
 
-absl::Status TakenBack() {
+absl::Status TakenBack(const Backend& backend) {
+  backend.authenticator->CountRefusal(AuthRefusal::kUnknownToken);
   return StatusWithReason(absl::StatusCode::kUnauthenticated,
                           "the token was taken back", "TOKEN_UNKNOWN");
 }
@@ -158,7 +159,7 @@ absl::StatusOr<std::shared_ptr<const Grant>> GrantOf(
   }
   std::shared_ptr<const Grant> grant = FindGrant(backend, context);
   if (grant != nullptr) return grant;
-  return TakenBack();
+  return TakenBack(backend);
 }
 
 std::shared_ptr<const Grant> FindGrant(const Backend& backend,

@@ -79,7 +79,7 @@ absl::Status CheckRequest(const CatalogScope& scope,
                           const v1::ListAliasesRequest& request);
 
 // Of a caller whose token is none any more.
-absl::Status TakenBack();
+absl::Status TakenBack(const Backend& backend);
 
 // What the caller of a call may do; all where no tokens are asked for.
 // Unauthenticated if its token was taken back since the call began.
@@ -101,7 +101,7 @@ template <typename Request>
 absl::Status Authorize(const Backend& backend, const Grant* grant,
                        const Method& method, const Request& request) {
   if (backend.authenticator == nullptr) return absl::OkStatus();
-  if (grant == nullptr) return TakenBack();
+  if (grant == nullptr) return TakenBack(backend);
   ATTENDANT_RETURN_IF_ERROR(CheckRole(backend, *grant, method));
   return CheckRequest(grant->scope, request);
 }

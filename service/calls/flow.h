@@ -33,9 +33,11 @@ FlowKey FlowOfCaller(const Grant* grant,
 
 // The same, and the catalog that `request`, of a message with kNamesCatalog,
 // begins with: read from its first bytes, as every serialiser writes them.
-// Requests that have it elsewhere are of one catalog together, which is only
-// less fair. With `catalogs` an alias is its catalog, as it must be where the
-// turns of one are counted (WorkQueue::Options::most_of_catalog).
+// Requests that have it elsewhere are of one catalog together. With `catalogs`
+// an alias is its catalog, where the turns of one are counted
+// (WorkQueue::Options::most_of_catalog). Bytes that no serialiser writes, such
+// as two names of which the last holds, are taken for another catalog: that is
+// only less fair.
 FlowKey FlowOfCatalog(const Grant* grant,
                       const grpc::ServerContextBase& context,
                       const grpc::ByteBuffer& request,

@@ -33,8 +33,9 @@ void IntervalToProto(const Interval& interval, v1::Interval* wire) {
 // To the message of an answer or of a head.
 template <typename Wire>
 void AttentionToProto(const AttentionAnswer& attention, Wire* wire) {
-  if (attention.log_partition)
+  if (attention.log_partition) {
     wire->set_log_partition(*attention.log_partition);
+  }
   if (attention.log_partition_interval) {
     IntervalToProto(*attention.log_partition_interval,
                     wire->mutable_log_partition_interval());
