@@ -5,12 +5,10 @@
 #include <utility>
 
 #include "core/attention/log_add.h"
+#include "core/base/normal_deviations.h"
 
 namespace attendant {
 namespace {
-
-// Of a normal distribution, 95 % lie within so many standard deviations.
-constexpr double kDeviations = 1.96;
 
 // log of a partition's sum.
 double LogOf(const LogPartition& partition) {
@@ -25,7 +23,7 @@ PartitionError Estimate(const HeadScan& scan, double log_guess) {
       log_square > 0 ? log_square + std::log1p(std::exp(-log_square))
                      : std::log1p(std::exp(log_square));
   const double distance =
-      kDeviations * std::sqrt(spread_square) + spread_square / 2;
+      kNormalDeviations * std::sqrt(spread_square) + spread_square / 2;
   return {MassMethod::kEstimate, -distance, distance};
 }
 

@@ -207,8 +207,9 @@ absl::Status QueryScan::Take(HeadScan scan, absl::Duration time) {
   wider_count_ = 0;
   probe_count_ = 0;
   if (plan_->draws_from_all_logits() && plan_->heads.size() > 1) {
-    if (means_ == nullptr)
+    if (means_ == nullptr) {
       means_ = std::make_unique<MeanLogWeights>(*snapshot_);
+    }
     ATTENDANT_RETURN_IF_ERROR(
         means_->Add(scan.all, LogPartitionOf(scan.partition), *interrupt_));
     scan.all = {};

@@ -4,6 +4,7 @@
 
 #include "core/attention/log_add.h"
 #include "core/base/minus_infinity.h"
+#include "core/base/normal_deviations.h"
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
 #include "core/shortlist/code_pass.h"

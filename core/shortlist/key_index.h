@@ -56,9 +56,6 @@ struct KeyProjection {
   std::span<const float> bias;  // [query dim], or empty: none
 };
 
-// Of a normal distribution, 95 % lie within so many deviations of its mean.
-inline constexpr double kNormalDeviations = 1.96;
-
 // How far a scan that need not be exhaustive looks.
 struct ScanGoals {
   // Mean recall of the k best, in (0, 1]; 0: what the index was built for. 1:

@@ -8,11 +8,11 @@
 #include "core/attention/log_add.h"
 #include "core/base/bitmap.h"
 #include "core/base/minus_infinity.h"
+#include "core/base/normal_deviations.h"
 #include "core/kernels/kernels.h"
 #include "core/kernels/select.h"
 #include "core/shortlist/for_each_part.h"
 #include "core/shortlist/guard_build.h"
-#include "core/shortlist/key_index.h"
 #include "core/shortlist/unscored_mass.h"
 
 namespace attendant {

@@ -8,6 +8,7 @@
 
 #include "core/attention/log_add.h"
 #include "core/base/minus_infinity.h"
+#include "core/base/normal_deviations.h"
 #include "core/kernels/kernels.h"
 #include "core/kernels/select.h"
 #include "core/shortlist/drawn_lists.h"

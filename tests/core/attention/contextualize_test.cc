@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/status.h"
+#include "tests/support/look_counter.h"
 #include "tests/support/multi_head_twin.h"
 #include "tests/support/split_mix.h"
 #include "tests/support/status_matchers.h"
@@ -360,17 +361,9 @@ TEST(ContextualizeTest, WhatALayerMakesOfNormZeroHasSimilarityZero) {
   EXPECT_THAT(context.head_weights[0].data, Each(.5f));
 }
 
-// Counts the looks at an interrupt.
-class LookCounter final : public Yielder {
- public:
-  LookCounter() { set_yield_time(SteadyTime::min()); }
-  void Yield() override { ++count; }
-  std::int64_t count = 0;
-};
-
 std::int64_t LooksOf(ContextualizeInput input) {
   LookCounter looks;
-  input.interrupt.yielder = &looks;
+  input.interrupt = looks.interrupt();
   EXPECT_OK(Contextualize(input));
   return looks.count;
 }

@@ -1,0 +1,11 @@
+#ifndef ATTENDANT_CORE_BASE_NORMAL_DEVIATIONS_H_
+#define ATTENDANT_CORE_BASE_NORMAL_DEVIATIONS_H_
+
+namespace attendant {
+
+// Of a normal distribution, 95 % lie within so many deviations of its mean.
+inline constexpr double kNormalDeviations = 1.96;
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_BASE_NORMAL_DEVIATIONS_H_
