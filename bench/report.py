@@ -293,18 +293,10 @@ def live_text(result):
               for title, start in (
                   ("a clean stop", result["restart_after_stop"]),
                   ("kill -9", killed))]
-    # Since 2026-11-28.
-    date = f", {result['date']}" if "date" in result else ""
-    replayed = (f"The kill came after {killed['stored']:,} items had been "
-                f"acknowledged in {result['seconds']:g} s, of which "
-                f"{killed['replayed']:,} were replayed."
-                if "replayed" in killed else
-                "Nothing was written before the kill, and queries did not last "
-                "until a build's end.")
     lines = [
         f"{items:,} items of {result['dimension']} dimensions, "
         f"{result['cores']} cores of {result['processor']}, the generator on "
-        f"the same{date}.", "",
+        f"the same, {result['date']}.", "",
         f"- Import, acknowledged when synced: "
         f"{short(ingest['items_per_second'])} items a second; the index was "
         f"ready {ingest['index_seconds']:.1f} s after the last.",
@@ -315,7 +307,9 @@ def live_text(result):
             f"{part.removesuffix('Bytes')} {size / items:.1f}"
             for part, size in parts.items()) + ".", "",
         table(["start after", "ready, s", "index ready, s"], starts), "",
-        replayed, "",
+        f"The kill came after {killed['stored']:,} items had been "
+        f"acknowledged in {result['seconds']:g} s, of which "
+        f"{killed['replayed']:,} were replayed.", "",
         f"Queries at {short(rate)} a second, 40 % of the closed loop's "
         f"{short(result['closed_loop_per_second'])}; {len(rounds)} rounds of "
         f"{result['seconds']:g} s, medians:", "",
@@ -324,11 +318,9 @@ def live_text(result):
               [live_row("at rest", rounds, "rest"),
                live_row("while all is built anew", rounds, "build"),
                live_row(f"while {short(stored)} items a second are written",
-                        rounds, "write")])]
-    if "verify" in result:
-        lines += ["", verify_text(result["verify"]) + "."]
-    if "replayed" in killed:
-        lines += ["", missed_text(bars.of_live(result))]
+                        rounds, "write")]), "",
+        verify_text(result["verify"]).capitalize() + ".", "",
+        missed_text(bars.of_live(result))]
     return "\n".join(lines)
 
 
