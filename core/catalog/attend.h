@@ -163,6 +163,7 @@ struct AttentionAnswer {
   Mass shortlist_mass;
 };
 
+// The attention of one head.
 struct HeadAnswer : AttentionAnswer {
   int key_field = 0;
   ScoreKind score_kind = ScoreKind::kDot;

@@ -97,7 +97,8 @@ class CatalogSet {
 
   // InvalidArgument on a bad name, schema or encoder; AlreadyExists with
   // another schema, or where the name is an alias; ResourceExhausted past
-  // most_catalogs, or where memory is full. With the same schema, its defaults
+  // most_catalogs, where memory is full, or for a model that indexes can't hold
+  // (CheckIndexable). With the same schema, its defaults
   // (temperature, combine_kind, index_kind, keys_on_disk, model) aside, the
   // existing one as it is, its encoders untouched. Encoders are asked for, at
   // most once, where there is no such catalog yet; an error in their place is
