@@ -95,15 +95,14 @@ class CatalogSet {
   static absl::StatusOr<std::unique_ptr<CatalogSet>> Open(
       const std::string& directory, const Options& options);
 
+  using Encoders = absl::StatusOr<std::vector<FieldEncoder>>;
   // InvalidArgument on a bad name, schema or encoder; AlreadyExists with
   // another schema, or where the name is an alias; ResourceExhausted past
   // most_catalogs, where memory is full, or for a model that indexes can't hold
-  // (CheckIndexable). With the same schema, its defaults
-  // (temperature, combine_kind, index_kind, keys_on_disk, model) aside, the
-  // existing one as it is, its encoders untouched. Encoders are asked for, at
-  // most once, where there is no such catalog yet; an error in their place is
-  // returned.
-  using Encoders = absl::StatusOr<std::vector<FieldEncoder>>;
+  // (CheckIndexable). With the same schema, its defaults (temperature,
+  // combine_kind, index_kind, keys_on_disk, model) aside, the existing one as
+  // it is, its encoders untouched. Encoders are asked for, at most once, where
+  // there is no such catalog yet; an error in their place is returned.
   absl::StatusOr<Created> Create(absl::string_view name,
                                  const CatalogSchema& schema,
                                  absl::FunctionRef<Encoders()> encoders);
