@@ -441,6 +441,41 @@ ATTENDANT_AVX2 void NormalLogSums(const NormalLists& lists, const float* scores,
   }
 }
 
+ATTENDANT_AVX2 double NormalSquares(const NormalLists& lists,
+                                    const float* scores, float unit,
+                                    const float* log_sums, const float* weights,
+                                    float max, std::int64_t list_count,
+                                    float* log_squares) {
+  const __m256 unit_lanes = _mm256_set1_ps(unit);
+  const __m256 max_lanes = _mm256_set1_ps(max);
+  const __m256 two = _mm256_set1_ps(2);
+  const __m256 three = _mm256_set1_ps(3);
+  __m256 sums[kTileRows] = {_mm256_setzero_ps(), _mm256_setzero_ps(),
+                            _mm256_setzero_ps(), _mm256_setzero_ps()};
+  for (std::int64_t l = 0; l < list_count; l += kWidth) {
+    const __m256i mask =
+        FirstLanes(std::min<std::int64_t>(list_count - l, kWidth));
+    const __m256 mean = _mm256_mul_ps(
+        unit_lanes, _mm256_sub_ps(_mm256_maskload_ps(scores + l, mask),
+                                  _mm256_maskload_ps(lists.reaches + l, mask)));
+    const __m256 log_count = _mm256_maskload_ps(lists.log_counts + l, mask);
+    const __m256 log_sum = _mm256_maskload_ps(log_sums + l, mask);
+    const __m256 twice = _mm256_add_ps(log_sum, log_sum);
+    const __m256 square = _mm256_fnmadd_ps(
+        three, log_count, _mm256_mul_ps(two, _mm256_sub_ps(twice, mean)));
+    _mm256_maskstore_ps(log_squares + l, mask, _mm256_min_ps(square, twice));
+    const __m256 tilted = _mm256_min_ps(
+        _mm256_fmsub_ps(two, _mm256_sub_ps(log_sum, log_count), mean), log_sum);
+    const __m256 weight = _mm256_maskload_ps(weights + l, mask);
+    const __m256 counted =
+        _mm256_cmp_ps(weight, _mm256_setzero_ps(), _CMP_NEQ_OQ);
+    // An infinite one times 0 is no number.
+    const __m256 gap = _mm256_and_ps(_mm256_sub_ps(tilted, max_lanes), counted);
+    sums[0] = _mm256_fmadd_ps(weight, gap, sums[0]);
+  }
+  return static_cast<double>(_mm_cvtss_f32(SumOfEach(sums)));
+}
+
 ATTENDANT_AVX2 void ExpsPerKey(const float* log_sums, const float* log_counts,
                                std::int64_t list_count, float power, float max,
                                float* of_key) {
@@ -676,7 +711,8 @@ ATTENDANT_AVX2 void PoolRows(const float* weights, std::int64_t query_count,
 const Kernels kAvx2Kernels = {
     DotRows,       DotRowsAt, DotRowsMulti, TanhDotRows,   Scale,
     Max,           AddMax,    CorrectMax,   SumExps,       ExpsByLibrary,
-    SelectAtLeast, Rank,      CountAtLeast, NormalLogSums, ExpsPerKey,
-    DotChunks,     Transform, AddScaled,    AddScaledRows, PoolRows};
+    SelectAtLeast, Rank,      CountAtLeast, NormalLogSums, NormalSquares,
+    ExpsPerKey,    DotChunks, Transform,    AddScaled,     AddScaledRows,
+    PoolRows};
 
 }  // namespace attendant

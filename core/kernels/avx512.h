@@ -63,6 +63,12 @@ ATTENDANT_AVX512 void NormalLogSums(const NormalLists& lists,
                                     const float* scores, float unit,
                                     float spread, std::int64_t list_count,
                                     float* log_sums);
+ATTENDANT_AVX512 double NormalSquares(const NormalLists& lists,
+                                      const float* scores, float unit,
+                                      const float* log_sums,
+                                      const float* weights, float max,
+                                      std::int64_t list_count,
+                                      float* log_squares);
 ATTENDANT_AVX512 void ExpsPerKey(const float* log_sums, const float* log_counts,
                                  std::int64_t list_count, float power,
                                  float max, float* of_key);

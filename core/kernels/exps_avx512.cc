@@ -271,6 +271,41 @@ ATTENDANT_AVX512 void NormalLogSums(const NormalLists& lists,
   }
 }
 
+ATTENDANT_AVX512 double NormalSquares(const NormalLists& lists,
+                                      const float* scores, float unit,
+                                      const float* log_sums,
+                                      const float* weights, float max,
+                                      std::int64_t list_count,
+                                      float* log_squares) {
+  const __m512 unit_lanes = _mm512_set1_ps(unit);
+  const __m512 max_lanes = _mm512_set1_ps(max);
+  const __m512 two = _mm512_set1_ps(2);
+  const __m512 three = _mm512_set1_ps(3);
+  __m512 sum = _mm512_setzero_ps();
+  for (std::int64_t l = 0; l < list_count; l += kWidth) {
+    const __mmask16 mask =
+        FirstLanes(std::min<std::int64_t>(list_count - l, kWidth));
+    const __m512 mean = _mm512_mul_ps(
+        unit_lanes,
+        _mm512_sub_ps(_mm512_maskz_loadu_ps(mask, scores + l),
+                      _mm512_maskz_loadu_ps(mask, lists.reaches + l)));
+    const __m512 log_count = _mm512_maskz_loadu_ps(mask, lists.log_counts + l);
+    const __m512 log_sum = _mm512_maskz_loadu_ps(mask, log_sums + l);
+    const __m512 twice = _mm512_add_ps(log_sum, log_sum);
+    const __m512 square = _mm512_fnmadd_ps(
+        three, log_count, _mm512_mul_ps(two, _mm512_sub_ps(twice, mean)));
+    _mm512_mask_storeu_ps(log_squares + l, mask, _mm512_min_ps(square, twice));
+    const __m512 tilted = _mm512_min_ps(
+        _mm512_fmsub_ps(two, _mm512_sub_ps(log_sum, log_count), mean), log_sum);
+    const __m512 weight = _mm512_maskz_loadu_ps(mask, weights + l);
+    const __mmask16 counted =
+        _mm512_cmp_ps_mask(weight, _mm512_setzero_ps(), _CMP_NEQ_OQ);
+    sum = _mm512_mask3_fmadd_ps(weight, _mm512_sub_ps(tilted, max_lanes), sum,
+                                counted);
+  }
+  return static_cast<double>(_mm512_reduce_add_ps(sum));
+}
+
 ATTENDANT_AVX512 void ExpsPerKey(const float* log_sums, const float* log_counts,
                                  std::int64_t list_count, float power,
                                  float max, float* of_key) {

@@ -134,6 +134,17 @@ struct Kernels {
                         float unit, float spread, std::int64_t list_count,
                         float* log_sums);
 
+  // Of the same lists, by the log sums that they were found to have, taken for
+  // those of normal logits of the variance v that gives them: log_squares[l] =
+  // the log of what the squares of list l's exps sum to, log n + 2 m + 2 v, at
+  // most 2 log_sums[l]. Returns the sum over l of weights[l] (t - max), t being
+  // its logits' mean by their exps, m + v, at most log_sums[l]; weights that
+  // are 0 add nothing. In floats; products and sums round once or together.
+  double (*NormalSquares)(const NormalLists& lists, const float* scores,
+                          float unit, const float* log_sums,
+                          const float* weights, float max,
+                          std::int64_t list_count, float* log_squares);
+
   // of_key[l] = exp(power * log_sums[l] - log n - max), n being list l's keys,
   // and 1 where there are none: what each has of the power of their sum. None
   // is above 1; log_sums may be -infinity, which gives 0. With x the exponent,

@@ -121,6 +121,23 @@ void NormalLogSums(const NormalLists& lists, const float* scores, float unit,
   }
 }
 
+double NormalSquares(const NormalLists& lists, const float* scores, float unit,
+                     const float* log_sums, const float* weights, float max,
+                     std::int64_t list_count, float* log_squares) {
+  double sum = 0;
+  for (std::int64_t l = 0; l < list_count; ++l) {
+    const float mean = unit * (scores[l] - lists.reaches[l]);
+    const float log_count = lists.log_counts[l];
+    log_squares[l] =
+        std::min(2 * log_sums[l], 2 * (2 * log_sums[l] - mean) - 3 * log_count);
+    if (weights[l] == 0) continue;
+    const float tilted =
+        std::min(log_sums[l], 2 * (log_sums[l] - log_count) - mean);
+    sum += weights[l] * (tilted - max);
+  }
+  return sum;
+}
+
 void ExpsPerKey(const float* log_sums, const float* log_counts,
                 std::int64_t list_count, float power, float max,
                 float* of_key) {
@@ -205,7 +222,8 @@ double ExpsByLibrary(const float* logits, std::int64_t n, double max,
 const Kernels kScalarKernels = {
     DotRows,       DotRowsAt, DotRowsMulti, TanhDotRows,   Scale,
     Max,           AddMax,    CorrectMax,   SumExps,       ExpsByLibrary,
-    SelectAtLeast, Rank,      CountAtLeast, NormalLogSums, ExpsPerKey,
-    DotChunks,     Transform, AddScaled,    AddScaledRows, PoolRows};
+    SelectAtLeast, Rank,      CountAtLeast, NormalLogSums, NormalSquares,
+    ExpsPerKey,    DotChunks, Transform,    AddScaled,     AddScaledRows,
+    PoolRows};
 
 }  // namespace attendant

@@ -310,6 +310,54 @@ TEST_P(ExpsTest, NormalLogSumsAgreeWithDoubles) {
   }
 }
 
+// Both have at most 6 roundings, each of no more than the terms' sizes; the sum
+// has those of its own additions too, as many as there are lists.
+TEST_P(ExpsTest, NormalSquaresAgreeWithDoubles) {
+  for (const std::int64_t n : kLengths) {
+    const auto scores = Normal(n, 10);
+    const auto reaches = Normal(n);
+    auto log_counts = Normal(n, 4);
+    auto log_sums = Normal(n, 30);
+    auto weights = Normal(n);
+    for (std::size_t l = 0; l < static_cast<std::size_t>(n); ++l) {
+      weights[l] = std::abs(weights[l]);
+      if (l % 3 == 1) weights[l] = 0;
+      if (l % 6 == 1) {  // without keys
+        log_counts[l] = -1;
+        log_sums[l] = -std::numeric_limits<float>::infinity();
+      }
+    }
+    const float unit = 0.7f;
+    const float max = 40;
+    std::vector<float> log_squares(static_cast<std::size_t>(n + 1), -7);
+    const double sum = kernels().NormalSquares(
+        {reaches.data(), log_counts.data(), nullptr, nullptr}, scores.data(),
+        unit, log_sums.data(), weights.data(), max, n, log_squares.data());
+    double want = 0;
+    double size = 0;
+    for (std::size_t l = 0; l < static_cast<std::size_t>(n); ++l) {
+      const double log_sum = log_sums[l];
+      if (std::isinf(log_sum)) {
+        EXPECT_EQ(log_squares[l], log_sums[l]);
+        continue;
+      }
+      const double mean = unit * (double{scores[l]} - reaches[l]);
+      const double log_count = log_counts[l];
+      const double variance = 2 * (log_sum - log_count - mean);
+      const double terms =
+          std::abs(mean) + std::abs(log_sum) + std::abs(log_count);
+      EXPECT_NEAR(log_squares[l],
+                  std::min(2 * log_sum, log_count + 2 * mean + 2 * variance),
+                  6 * 4 * kEpsilon * terms)
+          << l << " of " << n;
+      want += weights[l] * (std::min(log_sum, mean + variance) - max);
+      size += weights[l] * (2 * terms + max);
+    }
+    EXPECT_NEAR(sum, want, static_cast<double>(6 + n) * kEpsilon * size);
+    EXPECT_EQ(log_squares.back(), -7) << "wrote past the end";
+  }
+}
+
 TEST_P(ExpsTest, ExpsPerKeyAgreeWithDoubles) {
   for (const std::int64_t n : kLengths) {
     if (n == 0) continue;
