@@ -458,7 +458,8 @@ class UnscoredMassLearner {
         SumVisited(log_sums, trial);
         const UnscoredMass::Prediction prediction =
             mass_.PredictParts(parts, trial.visited);
-        trial.log_predicted = UnscoredMass::LogPredictedSum(parts, prediction);
+        trial.log_predicted =
+            UnscoredMass::LogPredictedSum(parts, prediction, prediction.Exps());
         trial.draws =
             UnscoredMass::Draw(parts, trial.visited, prediction,
                                rate == 0 ? kTrialDraws : UnscoredMass::kDraws);
@@ -525,11 +526,11 @@ class UnscoredMassLearner {
          begin += kWindowStep) {
       const Trials window = Trials(trials).subspan(begin, width);
       const Trials near = window.subspan(width / 4, width / 2);
-      Trust trust = {.log_bias = MeanLogRatio(near), .unseen_factor = 0};
+      Trust trust = {.log_bias = MeanLogRatio(near)};
       trust.log_deviation =
           std::max(kLeastLogDeviation, LogDeviation(near, trust.log_bias));
-      trust.unseen_factor = UnseenFactorOf(window, trust);
-      measures.push_back({window[width / 2].Height(), trust});
+      measures.push_back({window[width / 2].Height(), trust.log_bias,
+                          trust.log_deviation, UnseenFactorOf(window, trust)});
     }
     return measures;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/attention/log_add.h"
 #include "core/base/minus_infinity.h"
@@ -239,12 +240,14 @@ UnscoredMass UnscoredMass::Load(ByteSource& source, std::int64_t list_count,
   return mass;
 }
 
-UnscoredMass::Trust UnscoredMass::Trust::Mix(const Trust& a, const Trust& b,
-                                             double share_of_b) {
+UnscoredMass::Measure UnscoredMass::Measure::Mix(const Measure& a,
+                                                 const Measure& b,
+                                                 double share_of_b) {
   const auto mix = [share_of_b](double of_a, double of_b) {
     return (1 - share_of_b) * of_a + share_of_b * of_b;
   };
-  return {mix(a.log_bias, b.log_bias), mix(a.log_deviation, b.log_deviation),
+  return {mix(a.height, b.height), mix(a.log_bias, b.log_bias),
+          mix(a.log_deviation, b.log_deviation),
           mix(a.unseen_factor, b.unseen_factor)};
 }
 
@@ -252,16 +255,16 @@ double UnscoredMass::HeightOf(const VisitedMass& visited, double sharpness) {
   return (visited.log_sum - std::log(visited.eligible_rate)) / sharpness;
 }
 
-UnscoredMass::Trust UnscoredMass::TrustAt(const Measures& measures,
-                                          double height) {
+UnscoredMass::Measure UnscoredMass::MeasureAt(const Measures& measures,
+                                              double height) {
   std::size_t next = 0;
   while (next < measures.size() && measures[next].height < height) ++next;
-  if (next == 0) return measures.front().trust;
-  if (next == measures.size()) return measures.back().trust;
+  if (next == 0) return measures.front();
+  if (next == measures.size()) return measures.back();
   const Measure& low = measures[next - 1];
   const Measure& high = measures[next];
-  return Trust::Mix(low.trust, high.trust,
-                    (height - low.height) / (high.height - low.height));
+  return Measure::Mix(low, high,
+                      (height - low.height) / (high.height - low.height));
 }
 
 UnscoredMass::Trust UnscoredMass::TrustAt(const VisitedMass& visited) const {
@@ -274,28 +277,25 @@ UnscoredMass::Trust UnscoredMass::TrustAt(const VisitedMass& visited) const {
   const double rate = std::clamp(-std::log2(visited.eligible_rate) / 2, 0.0,
                                  static_cast<double>(kLearnedRates - 1));
   const auto measured = [&](double of_rate, double of_place) {
-    return TrustAt(
+    return MeasureAt(
         measures_[static_cast<std::size_t>(of_rate) * kSharpnessCount +
                   static_cast<std::size_t>(of_place)],
         height);
   };
   const auto at_rate = [&](double of_rate) {
-    return Trust::Mix(measured(of_rate, std::floor(place)),
-                      measured(of_rate, std::ceil(place)),
-                      place - std::floor(place));
+    return Measure::Mix(measured(of_rate, std::floor(place)),
+                        measured(of_rate, std::ceil(place)),
+                        place - std::floor(place));
   };
-  Trust trust =
-      rate == 0 ? at_rate(0)
-                : Trust::Mix(at_rate(std::floor(rate)),
-                             at_rate(std::ceil(rate)), rate - std::floor(rate));
-  const double beyond =
-      sharpness / (kLeastSharpness * std::exp2(kSharpnessCount - 1));
-  if (beyond > 1) {
-    trust.log_bias *= beyond;
-    trust.log_deviation *= beyond;
-    trust.unseen_factor = std::pow(trust.unseen_factor, beyond);
-  }
-  return trust;
+  const Measure measure = rate == 0 ? at_rate(0)
+                                    : Measure::Mix(at_rate(std::floor(rate)),
+                                                   at_rate(std::ceil(rate)),
+                                                   rate - std::floor(rate));
+  const double beyond = std::max(
+      1.0, sharpness / (kLeastSharpness * std::exp2(kSharpnessCount - 1)));
+  return {.log_bias = beyond * measure.log_bias,
+          .log_deviation = beyond * measure.log_deviation,
+          .log_unseen_factor = beyond * std::log(measure.unseen_factor)};
 }
 
 void UnscoredMass::PredictLists(const InvertedLists& lists,
@@ -363,6 +363,21 @@ float UnscoredMass::Prediction::Max() const {
                              static_cast<std::int64_t>(log_sums.size()));
 }
 
+UnscoredMass::ListExps UnscoredMass::Prediction::Exps() const {
+  thread_local std::vector<float> of_list;
+  ListExps exps;
+  exps.max = Max();
+  if (exps.max == kMinusInfinityF) return exps;
+  of_list.resize(log_sums.size());
+  exps.sum =
+      ActiveKernels()
+          .SumExps(log_sums.data(), static_cast<std::int64_t>(log_sums.size()),
+                   exps.max, of_list.data())
+          .sum;
+  exps.of_list = of_list;
+  return exps;
+}
+
 double UnscoredMass::LogSum(std::span<const float> log_sums) {
   const Kernels& kernels = ActiveKernels();
   const auto count = static_cast<std::int64_t>(log_sums.size());
@@ -373,39 +388,36 @@ double UnscoredMass::LogSum(std::span<const float> log_sums) {
 }
 
 double UnscoredMass::LogPredictedSum(std::span<const ListPart> parts,
-                                     const Prediction& prediction) {
+                                     const Prediction& prediction,
+                                     const ListExps& exps) {
+  if (exps.empty()) return kMinusInfinity;
   if (parts.size() == 1 &&
       prediction.log_counts.data() == parts[0].lists->log_counts.data()) {
-    return LogSum(prediction.log_sums);
+    return exps.max + std::log(exps.sum);
   }
-  const float max = prediction.Max();
-  if (max == kMinusInfinityF) return kMinusInfinity;
   thread_local std::vector<float> of_key;
-  prediction.ExpsOfKeys(1, max, of_key);
-  return max + std::log(SumOfParts(parts, of_key));
+  prediction.ExpsOfKeys(1, exps.max, of_key);
+  return exps.max + std::log(SumOfParts(parts, of_key));
 }
 
 double UnscoredMass::LogScoreVariance(const ListMeans& means,
                                       const VisitedMass& visited,
-                                      const Prediction& prediction) {
-  const float max = prediction.Max();
-  if (max == kMinusInfinityF || !means.codes.usable()) return kMinusInfinity;
+                                      const ListExps& exps) {
+  if (exps.empty() || !means.codes.usable()) return kMinusInfinity;
   // Of each list what it holds times the scale of its mean's code.
   thread_local std::vector<float> scaled;
-  const Kernels& kernels = ActiveKernels();
-  const std::size_t count = prediction.log_sums.size();
+  const std::size_t count = exps.of_list.size();
   scaled.resize(count);
-  kernels.SumExps(prediction.log_sums.data(), static_cast<std::int64_t>(count),
-                  max, scaled.data());
   const float* __restrict scales = means.codes.scales().data();
-  float* __restrict of_list = scaled.data();
-  for (std::size_t l = 0; l < count; ++l) of_list[l] *= scales[l];
+  const float* __restrict of_list = exps.of_list.data();
+  float* __restrict to = scaled.data();
+  for (std::size_t l = 0; l < count; ++l) to[l] = of_list[l] * scales[l];
   float square_sum = 0;
-  kernels.DotRows(of_list, of_list, 1, static_cast<std::int64_t>(count),
-                  &square_sum);
+  ActiveKernels().DotRows(to, to, 1, static_cast<std::int64_t>(count),
+                          &square_sum);
   const double variance =
       visited.coded->LogitVariancePerSquareScale(CodeBits::k4);
-  return 2.0 * max + std::log(variance * square_sum);
+  return 2.0 * exps.max + std::log(variance * square_sum);
 }
 
 // Systematic draws: one uniform number for all, so that lists which hold much
@@ -461,7 +473,7 @@ UnscoredMass::Draws UnscoredMass::Draw(std::span<const ListPart> parts,
 }
 
 double UnscoredMass::LogUnseen(const VisitedMass& visited, const Trust& trust) {
-  return std::log(trust.unseen_factor) +
+  return trust.log_unseen_factor +
          (visited.log_sum + visited.log_farther_sum) / 2;
 }
 
@@ -511,48 +523,27 @@ UnscoredGuess UnscoredMass::GuessByPrediction(const VisitedMass& visited,
 // M, 2 log M - 2 log n - m, and exp(4 log M - 3 log n - 2 m). Neither passes
 // what one key of M makes of it.
 void UnscoredMass::SetMeans(const ListMeans& means, const VisitedMass& visited,
-                            const Prediction& prediction,
-                            UnscoredGuess& guess) {
-  thread_local std::vector<float> exps;
+                            const Prediction& prediction, const ListExps& exps,
+                            UnscoredGuess& guess) const {
+  if (exps.empty()) return;
   thread_local std::vector<float> log_squares;
-  const std::size_t count = prediction.log_sums.size();
-  exps.resize(count);
-  log_squares.resize(count);
-  const float max = prediction.Max();
-  if (max == kMinusInfinityF) return;
+  const auto count = static_cast<std::int64_t>(exps.of_list.size());
+  log_squares.resize(exps.of_list.size());
   const Kernels& kernels = ActiveKernels();
-  const double sum =
-      kernels
-          .SumExps(prediction.log_sums.data(), static_cast<std::int64_t>(count),
-                   max, exps.data())
-          .sum;
   const auto unit =
       static_cast<float>(visited.logit_factor * visited.coded->norm());
-  const float* __restrict log_sums = prediction.log_sums.data();
-  const float* __restrict log_counts = prediction.log_counts.data();
-  const float* __restrict scores = visited.scores.data();
-  const float* __restrict reaches = means.reaches.data();
-  const float* __restrict weights = exps.data();
-  float* __restrict squares = log_squares.data();
-  float mean_sum = 0;
-  for (std::size_t l = 0; l < count; ++l) {
-    const float mean = unit * (scores[l] - reaches[l]);
-    const float tilted =
-        std::min(log_sums[l], 2 * (log_sums[l] - log_counts[l]) - mean);
-    squares[l] = std::min(2 * log_sums[l],
-                          2 * (2 * log_sums[l] - mean) - 3 * log_counts[l]);
-    mean_sum += weights[l] == 0 ? 0.0f : weights[l] * (tilted - max);
-  }
-  const float max_square =
-      kernels.Max(log_squares.data(), static_cast<std::int64_t>(count));
-  guess.mean_logit = max + mean_sum / sum;
-  guess.log_mean_exp = max_square +
-                       std::log(kernels
-                                    .SumExps(log_squares.data(),
-                                             static_cast<std::int64_t>(count),
-                                             max_square, nullptr)
-                                    .sum) -
-                       (max + std::log(sum));
+  const double mean_sum = kernels.NormalSquares(
+      {means.reaches.data(), prediction.log_counts.data(), mean_shares_.data(),
+       variances_.data()},
+      visited.scores.data(), unit, prediction.log_sums.data(),
+      exps.of_list.data(), exps.max, count, log_squares.data());
+  const float max_square = kernels.Max(log_squares.data(), count);
+  guess.mean_logit = exps.max + mean_sum / exps.sum;
+  guess.log_mean_exp =
+      max_square +
+      std::log(
+          kernels.SumExps(log_squares.data(), count, max_square, nullptr).sum) -
+      (exps.max + std::log(exps.sum));
 }
 
 void UnscoredMass::AddGrowing(std::span<const ListPart> parts,
@@ -587,13 +578,14 @@ bool UnscoredMass::Guess(std::span<const ListPart> parts,
   const Prediction prediction = PredictParts(parts, visited);
   const Trust trust = TrustAt(visited);
   if (UsesPrediction(visited, trust)) {
-    guess =
-        GuessByPrediction(visited, LogPredictedSum(parts, prediction), trust);
+    const ListExps exps = prediction.Exps();
+    guess = GuessByPrediction(visited, LogPredictedSum(parts, prediction, exps),
+                              trust);
     const ListMeans& means = *parts[0].lists->means;
-    guess.log_variance = LogAdd(
-        guess.log_variance,
-        2 * trust.log_bias + LogScoreVariance(means, visited, prediction));
-    SetMeans(means, visited, prediction, guess);
+    guess.log_variance =
+        LogAdd(guess.log_variance,
+               2 * trust.log_bias + LogScoreVariance(means, visited, exps));
+    SetMeans(means, visited, prediction, exps, guess);
   } else {
     const Draws draws = Draw(parts, visited, prediction, kDraws);
     if (!draws.suffice()) return false;
@@ -602,7 +594,8 @@ bool UnscoredMass::Guess(std::span<const ListPart> parts,
   if (!visited.growing.empty()) {
     AddGrowing(parts, visited.growing, prediction, guess);
   }
-  return std::isfinite(guess.log_sum) && !std::isnan(guess.log_variance);
+  return std::isfinite(guess.log_sum) &&
+         guess.log_variance < std::numeric_limits<double>::infinity();
 }
 
 float FartherScore(std::span<const float> scores,

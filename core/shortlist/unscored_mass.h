@@ -189,19 +189,32 @@ class UnscoredMass {
     // Of log(true sum / sum of M): its mean and its root mean square about it.
     double log_bias = 0;
     double log_deviation = 0;
-    double unseen_factor = 0;  // k
-
-    static Trust Mix(const Trust& a, const Trust& b, double share_of_b);
+    // Of k, which far beyond what was measured no double holds.
+    double log_unseen_factor = kMinusInfinity;
   };
   // The same of queries whose visited lists hold so much: their log sum over
   // the sharpness, which where it is great is about the cosine of the best key.
   // Of keys that are not all eligible, what the sum would be if they were.
   struct Measure {
     double height = 0;
-    Trust trust;
+    double log_bias = 0;
+    double log_deviation = 0;
+    double unseen_factor = 0;  // k
+
+    static Measure Mix(const Measure& a, const Measure& b, double share_of_b);
   };
   // Ascending by height, at least one; between two it lies on a line.
   using Measures = std::vector<Measure>;
+
+  // What lists are predicted to hold, relative to exp(max); nothing if that is
+  // nothing.
+  struct ListExps {
+    float max = kMinusInfinityF;
+    double sum = 0;
+    std::span<const float> of_list;
+
+    bool empty() const { return of_list.empty(); }
+  };
 
   // What lists with so many keys are predicted to hold, in logs.
   struct Prediction {
@@ -209,6 +222,8 @@ class UnscoredMass {
     std::span<const float> log_sums;
 
     float Max() const;
+    // Good until the thread's next.
+    ListExps Exps() const;
     void ExpsOfKeys(float power, float max, std::vector<float>& of_key) const;
   };
 
@@ -226,7 +241,7 @@ class UnscoredMass {
   };
 
   Trust TrustAt(const VisitedMass& visited) const;
-  static Trust TrustAt(const Measures& measures, double height);
+  static Measure MeasureAt(const Measures& measures, double height);
   static double HeightOf(const VisitedMass& visited, double sharpness);
   static double LogUnseen(const VisitedMass& visited, const Trust& trust);
   void Predict(const ListMeans& means, std::span<const float> log_counts,
@@ -243,17 +258,19 @@ class UnscoredMass {
   // log of the sum of their exps; -infinity if there is nothing.
   static double LogSum(std::span<const float> log_sums);
   // Sets the means of a guess whose lists hold what they are predicted to.
-  static void SetMeans(const ListMeans& means, const VisitedMass& visited,
-                       const Prediction& prediction, UnscoredGuess& guess);
+  void SetMeans(const ListMeans& means, const VisitedMass& visited,
+                const Prediction& prediction, const ListExps& exps,
+                UnscoredGuess& guess) const;
   // log of the sum over the keys of all parts; -infinity if there is nothing.
   static double LogPredictedSum(std::span<const ListPart> parts,
-                                const Prediction& prediction);
+                                const Prediction& prediction,
+                                const ListExps& exps);
   // log of the variance of that sum for scores from codes of 4 bits of the
   // means, which trust, learned by scores from floats, knows nothing of: much
   // where few lists hold most of the sum.
   static double LogScoreVariance(const ListMeans& means,
                                  const VisitedMass& visited,
-                                 const Prediction& prediction);
+                                 const ListExps& exps);
   // `most` is at most kDraws.
   static Draws Draw(std::span<const ListPart> parts, const VisitedMass& visited,
                     const Prediction& prediction, std::int64_t most);

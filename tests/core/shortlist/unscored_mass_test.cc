@@ -461,6 +461,29 @@ TEST(IvfIndexTest, ScansSayWhatTheyDidNotVisit) {
   }
 }
 
+// Far beyond what was measured, errors grow past what a double holds but for
+// their log.
+TEST(IvfIndexTest, SharpestScansKnowHowLittleTheyKnow) {
+  constexpr std::int64_t kCount = 6000;
+  constexpr std::int64_t kFewDims = 16;
+  std::mt19937_64 random(5);
+  std::normal_distribution<float> normal;
+  std::vector<float> floats(kCount * kFewDims);
+  for (float& component : floats) component = normal(random);
+  const KeyTable table = TableOf(kFewDims, std::move(floats));
+  const auto index = IvfIndex::Build(table.keys, kFewDims, ScoreKind::kDot, {});
+  ASSERT_OK(index);
+  for (std::size_t q = 0; q < 20; ++q) {
+    ScanQuery query = QueryFor(table.keys[q], kCount);
+    query.logit_factor = 1e4;
+    AttentionState state(10, &kNoIds);
+    const auto stats = (*index)->Scan(query, state);
+    ASSERT_OK(stats);
+    ASSERT_TRUE(stats->knows_mass);
+    EXPECT_TRUE(std::isfinite(stats->log_variance)) << q;
+  }
+}
+
 // Keys of which each is there several times, and queries of half their size.
 struct RepeatedKeys {
   static constexpr std::int64_t kCount = 6000;
