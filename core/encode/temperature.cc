@@ -3,6 +3,7 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -50,6 +51,8 @@ struct Problem {
   double greatest_key_norm = 0;
   std::span<const Choice> choices;
   RowMatrix queries;  // [choices, dim], plain sums
+  // Of each choice, how much is taken for one at random.
+  double random_share = 0;
 };
 
 std::string ChoiceField(std::size_t choice, absl::string_view name) {
@@ -220,6 +223,13 @@ double LogSum(const Eigen::Ref<const Eigen::ArrayXf>& gaps,
   return std::log(sum);
 }
 
+// Of what is not masked.
+double MeanGap(const Eigen::Ref<const Eigen::ArrayXf>& gaps) {
+  const auto is_open = gaps > kMinusInfinityF;
+  return is_open.select(gaps, 0).cast<double>().sum() /
+         static_cast<double>(is_open.count());
+}
+
 // Adds the negative log likelihood of a choice at every temperature wanted.
 // similarities: its raw q.k, with the history at -infinity.
 void AddChoice(const Problem& problem, std::size_t choice,
@@ -234,11 +244,14 @@ void AddChoice(const Problem& problem, std::size_t choice,
     gaps = similarities;
   }
   gaps -= gaps.maxCoeff();
-  const double target_gap = gaps[problem.choices[choice].target];
+  double chosen_gap = gaps[problem.choices[choice].target];
+  if (problem.random_share > 0) {
+    chosen_gap += problem.random_share * (MeanGap(gaps) - chosen_gap);
+  }
   for (std::size_t t = 0; t < candidate.temperatures.size(); ++t) {
     const double temperature = candidate.temperatures[t];
     candidate.negative_log_likelihood[t] +=
-        LogSum(gaps, temperature) - target_gap / temperature;
+        LogSum(gaps, temperature) - chosen_gap / temperature;
   }
 }
 
@@ -325,13 +338,14 @@ absl::StatusOr<AttentionDefaults> FitDefaults(MatrixView keys,
                                               std::span<const Choice> choices,
                                               const DefaultsSearch& search) {
   ATTENDANT_RETURN_IF_ERROR(Validate(keys, choices));
+  const auto choice_count = static_cast<std::int64_t>(choices.size());
   Problem problem{
       .keys = Eigen::Map<const RowMatrix>(keys.data, keys.row_count, keys.dim),
       .inverse_key_norms = Eigen::ArrayXf(keys.row_count),
       .greatest_key_norm = 0,
       .choices = choices,
-      .queries =
-          RowMatrix(static_cast<Eigen::Index>(choices.size()), keys.dim)};
+      .queries = RowMatrix(choice_count, keys.dim),
+      .random_share = 1 / (1 + static_cast<double>(choice_count))};
   for (std::int64_t row = 0; row < keys.row_count; ++row) {
     const double norm = Norm(keys.Row(row));
     problem.inverse_key_norms[row] = static_cast<float>(1 / norm);
@@ -354,14 +368,19 @@ absl::StatusOr<AttentionDefaults> FitDefaults(MatrixView keys,
   for (std::size_t i = 1; i < searches.size(); ++i) {
     if (searches[i].best() < searches[best].best()) best = i;
   }
+  // What was searched for counts a choice that nobody made.
+  std::vector<Candidate> found = {std::move(candidates[best])};
+  found[0].temperatures = {std::exp(searches[best].best_at())};
+  problem.random_share = 0;
+  Pass(problem, found);
   return AttentionDefaults{
-      .score_kind = candidates[best].score_kind,
-      .combine_kind = candidates[best].combine_kind,
-      .temperature = std::exp(searches[best].best_at()),
-      .negative_log_likelihood = searches[best].best(),
+      .score_kind = found[0].score_kind,
+      .combine_kind = found[0].combine_kind,
+      .temperature = found[0].temperatures[0],
+      .negative_log_likelihood = found[0].negative_log_likelihood[0],
       .uniform_negative_log_likelihood =
           std::log(static_cast<double>(keys.row_count)),
-      .choice_count = static_cast<std::int64_t>(choices.size())};
+      .choice_count = choice_count};
 }
 
 }  // namespace attendant

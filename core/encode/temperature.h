@@ -1,5 +1,4 @@
-// Choosing how sharp attention should be: by the likelihood of held-out
-// choices.
+// Choosing how sharp attention should be: by the likelihood of known choices.
 #ifndef ATTENDANT_CORE_ENCODE_TEMPERATURE_H_
 #define ATTENDANT_CORE_ENCODE_TEMPERATURE_H_
 
@@ -27,7 +26,7 @@ struct AttentionDefaults {
   ScoreKind score_kind = ScoreKind::kDot;
   CombineKind combine_kind = CombineKind::kSum;
   double temperature = 1;
-  // Mean of -log weight(target) in nats; absent if nothing was held out.
+  // Mean of -log weight(target) in nats; absent if there was no choice.
   std::optional<double> negative_log_likelihood;
   // log(number of items): what a uniform guess would score.
   std::optional<double> uniform_negative_log_likelihood;
@@ -42,12 +41,18 @@ struct DefaultsSearch {
 
 // The score kind, combine kind and temperature of least mean negative log
 // likelihood of the targets under the softmax over all keys [n, dim] but the
-// history. SCALED_DOT is DOT at another temperature and is tried only if asked
-// for. Temperature is found to 1 % by golden-section search over log
-// temperature, bracketed by a grid; of equals, the higher. COSINE is left out
-// of a search where a key or query has norm 0. InvalidArgument: no choices, a
-// row out of range, a target in its history, a zero norm under COSINE if asked
-// for, a number that is not finite or a similarity beyond 1e37.
+// history, and of one more choice, made at random: of any item, by any of the
+// queries. Where each target is the best item, so that ever smaller
+// temperatures would be ever likelier, that leaves others about one share in
+// the number of choices (Laplace's rule of succession; as label smoothing,
+// Szegedy et al. 2016). Hundreds of choices outweigh it: it moves the
+// temperature by less than chance does.
+// SCALED_DOT is DOT at another temperature and is tried only if asked for.
+// Temperature is found to 1 % by golden-section search over log temperature,
+// bracketed by a grid; of equals, the higher. COSINE is left out of a search
+// where a key or query has norm 0. InvalidArgument: no choices, a row out of
+// range, a target in its history, a zero norm under COSINE if asked for, a
+// number that is not finite or a similarity beyond 1e37.
 absl::StatusOr<AttentionDefaults> FitDefaults(MatrixView keys,
                                               std::span<const Choice> choices,
                                               const DefaultsSearch& search);

@@ -86,6 +86,22 @@ double NegativeLogLikelihood(const World& world, const Model& model) {
   return sum / static_cast<double>(world.choices.size());
 }
 
+// The same of any item that is not masked.
+double NegativeLogLikelihoodOfAny(const World& world, const Model& model) {
+  double sum = 0;
+  for (const Choice& choice : world.choices) {
+    double sum_of_any = 0;
+    int count = 0;
+    for (const double weight : Weights(Logits(world.Keys(), choice, model))) {
+      if (weight == 0) continue;
+      sum_of_any -= std::log(weight);
+      ++count;
+    }
+    sum += sum_of_any / count;
+  }
+  return sum / static_cast<double>(world.choices.size());
+}
+
 // Histories of 1 to 12 random items, and targets drawn by the model's weights.
 World MakeWorld(const Model& model, int choice_count) {
   std::mt19937 engine(11);
@@ -171,11 +187,35 @@ TEST(FitDefaultsTest, NoTemperatureNearByIsBetter) {
                                    {.score_kind = ScoreKind::kDot,
                                     .combine_kind = CombineKind::kSum}));
   const auto at = [&](double factor) {
-    return NegativeLogLikelihood(world, {ScoreKind::kDot, CombineKind::kSum,
-                                         defaults.temperature * factor});
+    const Model near{ScoreKind::kDot, CombineKind::kSum,
+                     defaults.temperature * factor};
+    return 300 * NegativeLogLikelihood(world, near) +
+           NegativeLogLikelihoodOfAny(world, near);
   };
   for (const double factor : {.5, .9, .98, 1.02, 1.1, 2.}) {
     EXPECT_GT(at(factor), at(1)) << factor;
+  }
+}
+
+// Of two items, the target is the nearer by 2. The likelihood alone would have
+// any temperature that is small enough.
+TEST(FitDefaultsTest, NothingIsSurerThanTheNumberOfChoicesAllows) {
+  const std::vector<float> keys = {1, 0, -1, 0};
+  const Choice choice{
+      .history = {}, .history_weights = {}, .query = {1, 0}, .target = 0};
+  for (const std::size_t count : {1u, 2u, 71u, 2000u}) {
+    ASSERT_OK_AND_ASSIGN(
+        const AttentionDefaults defaults,
+        FitDefaults({keys.data(), 2, 2}, std::vector<Choice>(count, choice),
+                    {.score_kind = ScoreKind::kDot, .combine_kind = {}}));
+    // The other item has half of one choice more: its weight is
+    // .5 / (count + 1), and the logits lie log(2 count + 1) apart.
+    const auto n = static_cast<double>(count);
+    EXPECT_NEAR(defaults.temperature * std::log(2 * n + 1), 2, .02) << count;
+    // About that weight, of which 1 % of the temperature is log(2 n + 1) %.
+    EXPECT_NEAR(*defaults.negative_log_likelihood, std::log((n + 1) / (n + .5)),
+                .1 / n)
+        << count;
   }
 }
 
@@ -216,7 +256,8 @@ TEST(FitDefaultsTest, WeightsOfTheHistoryCount) {
   ASSERT_OK_AND_ASSIGN(
       const AttentionDefaults towards,
       FitDefaults({keys.data(), 3, 2}, std::vector<Choice>{choice}, {}));
-  EXPECT_NEAR(*towards.negative_log_likelihood, 0, 1e-6);
+  // As sure as one choice can be: of one more at random, half would be this.
+  EXPECT_NEAR(*towards.negative_log_likelihood, std::log(4. / 3), .01);
   choice.history_weights = {1};
   ASSERT_OK_AND_ASSIGN(
       const AttentionDefaults away,
@@ -233,7 +274,8 @@ TEST(FitDefaultsTest, QueryStandsInForTheHistory) {
       {.history = {0}, .history_weights = {}, .query = {0, 1}, .target = 1}};
   ASSERT_OK_AND_ASSIGN(const AttentionDefaults defaults,
                        FitDefaults({keys.data(), 3, 2}, choices, {}));
-  EXPECT_NEAR(*defaults.negative_log_likelihood, 0, 1e-6);
+  // As sure as one choice can be: of one more at random, half would be this.
+  EXPECT_NEAR(*defaults.negative_log_likelihood, std::log(4. / 3), .01);
 }
 
 TEST(FitDefaultsTest, ZeroNormsRuleOutCosineOnly) {
