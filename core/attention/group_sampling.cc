@@ -14,8 +14,6 @@
 namespace attendant {
 namespace {
 
-// A sum of exps below this may have lost digits to underflow.
-constexpr double kLeastExp = 1e-250;
 // Draws with replacement take two random numbers, the second of another seed.
 constexpr std::uint64_t kWithinGroup = 0x6a09e667f3bcc909u;
 

@@ -16,8 +16,6 @@ namespace {
 
 // Between looks at the interrupt.
 constexpr std::size_t kInterruptRows = 4096;
-// exp(logit - max) below this may have lost digits to underflow.
-constexpr double kLeastExp = 1e-250;
 
 // visit(begin, end) of all rows, some thousands at a time.
 template <typename Visit>

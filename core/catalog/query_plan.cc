@@ -356,10 +356,6 @@ bool HasLists(const Snapshot& snapshot, const PlannedHead& head) {
       });
 }
 
-// The error of the log partition that is stated for what is said of the whole
-// catalog, if the request states none.
-constexpr double kUnstatedPrecision = 0.02;
-
 // The error of the log partition that the query can do with; 0: any.
 double MassPrecision(const Snapshot& snapshot, const AttendQuery& query,
                      const QueryPlan& plan) {

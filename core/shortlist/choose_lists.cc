@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/shortlist/sample_margins.h"
+#include "core/shortlist/scan_costs.h"
 
 namespace attendant {
 namespace {
@@ -14,11 +15,7 @@ constexpr int kMostHalvings = 4;
 // What queries ask for.
 constexpr double kRecalls[] = {0.95, 0.99};
 
-// Nanoseconds of one query of 128 dimensions, on one core
-// (docs/performance.md); only the ratios matter: to rank a list and guess its
-// mass, to visit it, and to score one of its keys by code.
-constexpr double kCostOfList = 4;
-constexpr double kCostOfVisit = 250;
+// To score a key of a visited list by its code, beside kCostOfVisit.
 constexpr double kCostOfKey = 2.5;
 
 // Of a query, in the mean over the recalls.

@@ -56,6 +56,10 @@ struct KeyProjection {
   std::span<const float> bias;  // [query dim], or empty: none
 };
 
+// The error of the log partition that is aimed at where a sum over all keys is
+// wanted, and none is stated.
+inline constexpr double kUnstatedPrecision = 0.02;
+
 // How far a scan that need not be exhaustive looks.
 struct ScanGoals {
   // Mean recall of the k best, in (0, 1]; 0: what the index was built for. 1:

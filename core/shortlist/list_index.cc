@@ -19,6 +19,7 @@
 #include "core/shortlist/guard_build.h"
 #include "core/shortlist/key_scorer.h"
 #include "core/shortlist/list_scratch.h"
+#include "core/shortlist/scan_costs.h"
 #include "core/shortlist/shared_scan.h"
 
 namespace attendant {
@@ -47,8 +48,6 @@ constexpr std::int64_t kKeysForTwoReadings = 20000;
 constexpr double kNearShare = 1.0 / 32;
 constexpr std::int64_t kNearKeysPerBest = 4;
 constexpr double kMaxNearShare = 1.0 / 4;
-// Of a sum over all keys, where none is stated.
-constexpr double kPrecision = 0.02;
 
 // Passes share their reads if they read the same bits: 8 of keys and 16 of
 // queries, 4 and 16, or 4 and 8.
@@ -219,12 +218,10 @@ std::int64_t ListIndex::ProbesOf(const ScanGoals& goals) const {
   return std::min(count, list_count());
 }
 
-// Nanoseconds, those of lists as in choose_lists.cc, of keys in a cache
-// (bench/README.md, Small catalogs): small lists cost more to visit than their
-// keys do. Of the training's keys, so that all indexes of it do alike.
+// Of keys in a cache (bench/README.md, Small catalogs): small lists cost more
+// to visit than their keys do. Of the training's keys, so that all indexes of
+// it do alike.
 bool ListIndex::ProofCostsLess(std::int64_t probe_count) const {
-  constexpr double kCostOfList = 4;
-  constexpr double kCostOfVisit = 250;
   const double cost_of_code = 2 + static_cast<double>(dim()) / 32;
   const auto list_count = static_cast<double>(this->list_count());
   const auto key_count = static_cast<double>(training_->key_count);
@@ -281,7 +278,7 @@ ListIndex::Route ListIndex::RouteFor(const ScanQuery& query,
   if (route.complete && !route.options.certified) {
     route.options.rescore_count = kRescoreCount;
     route.options.precision =
-        goals.mass_precision > 0 ? goals.mass_precision : kPrecision;
+        goals.mass_precision > 0 ? goals.mass_precision : kUnstatedPrecision;
     route.options.key_share = key_share_;
   }
   const std::int64_t kept =

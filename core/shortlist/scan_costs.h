@@ -23,6 +23,11 @@ inline double CostOfEligibleKey(std::int64_t dim) {
 // To tell whether a key is eligible.
 inline constexpr double kCostOfTest = 2.7;
 
+// To rank a list and guess its mass, and to visit it, beside what its keys
+// take: for queries of 128 floats (docs/performance.md).
+inline constexpr double kCostOfList = 4;
+inline constexpr double kCostOfVisit = 250;
+
 }  // namespace attendant
 
 #endif  // ATTENDANT_CORE_SHORTLIST_SCAN_COSTS_H_
