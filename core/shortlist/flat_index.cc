@@ -126,9 +126,7 @@ std::uint64_t FlatIndex::Keyed(std::int64_t w, std::uint64_t rows) const {
 
 absl::StatusOr<ScanStats> FlatIndex::Scan(const ScanQuery& query,
                                           AttentionState& state) const {
-  ScanTask task = {.query = &query, .state = &state};
-  ScanTogether({&task, 1});
-  return std::move(task.stats);
+  return ScanAlone(*this, query, state);
 }
 
 // What it leaves unscored is guessed without a look at any of it, so it must be

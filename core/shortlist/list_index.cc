@@ -333,9 +333,7 @@ bool ListIndex::StartPass(const ScanQuery& query, std::int64_t k,
 
 absl::StatusOr<ScanStats> ListIndex::Scan(const ScanQuery& query,
                                           AttentionState& state) const {
-  ScanTask task = {.query = &query, .state = &state};
-  ScanTogether({&task, 1});
-  return std::move(task.stats);
+  return ScanAlone(*this, query, state);
 }
 
 // Queries of a scan, by what is done with several of them at once.

@@ -166,3 +166,11 @@ void ScanEveryKey(const StoredKeys& keys, std::span<ScanTask* const> tasks) {
 }
 
 }  // namespace attendant
+absl::StatusOr<ScanStats> ScanAlone(const KeyIndex& index,
+                                    const ScanQuery& query,
+                                    AttentionState& state) {
+  ScanTask task = {.query = &query, .state = &state};
+  index.ScanTogether({&task, 1});
+  return std::move(task.stats);
+}
+

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "absl/status/statusor.h"
 #include "core/base/ids.h"
 #include "core/base/views.h"
 #include "core/shortlist/key_index.h"
@@ -43,6 +44,11 @@ struct StoredKeys {
 // logits are no products (ADDITIVE, projections of their own), or of which
 // masks leave few rows, read for themselves.
 void ScanEveryKey(const StoredKeys& keys, std::span<ScanTask* const> tasks);
+
+// KeyIndex::Scan of an index, by its ScanTogether.
+absl::StatusOr<ScanStats> ScanAlone(const KeyIndex& index,
+                                    const ScanQuery& query,
+                                    AttentionState& state);
 
 }  // namespace attendant
 
