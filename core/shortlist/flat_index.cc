@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "core/base/status.h"
 #include "core/shortlist/eligible_rows.h"
 #include "core/shortlist/growing_lists.h"
@@ -166,7 +167,8 @@ bool FlatIndex::ScanLists(ScanTask& task) const {
 void FlatIndex::ScanTogether(std::span<ScanTask> tasks) const {
   // Rows beyond may be on their way in.
   RowIndex row_end = 0;
-  std::vector<ScanTask*> pointers;
+  // Of one task, which there often is, nothing to allocate.
+  absl::InlinedVector<ScanTask*, 1> pointers;
   pointers.reserve(tasks.size());
   for (ScanTask& task : tasks) {
     if (ScanLists(task)) continue;
@@ -179,7 +181,7 @@ void FlatIndex::ScanTogether(std::span<ScanTask> tasks) const {
                 .key_count = row_end,
                 .dim = dim_,
                 .row_end = row_end},
-               pointers);
+               {pointers.data(), pointers.size()});
 }
 
 MemoryParts FlatIndex::memory() const {

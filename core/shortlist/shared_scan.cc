@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <deque>
 #include <numeric>
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "core/base/aligned_buffer.h"
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
@@ -58,10 +58,13 @@ bool SeesEnough(const ScanQuery& query, const StoredKeys& keys) {
 class Pass {
  public:
   Pass(const StoredKeys& keys, std::span<ScanTask* const> tasks) : keys_(keys) {
+    members_.reserve(tasks.size());
     for (ScanTask* task : tasks) {
       Member& member = members_.emplace_back(*task, keys);
       member.status = member.scan.Start();
     }
+    // Alone it asks for keys ahead of their turn.
+    if (members_.size() < 2) return;
     std::vector<Member*> sharing;
     for (Member& member : members_) {
       if (!member.status.ok() || !KeyScorer::TakesDots(*member.task->query)) {
@@ -69,7 +72,6 @@ class Pass {
       }
       sharing.push_back(&member);
     }
-    // Alone it asks for keys ahead of their turn.
     if (sharing.size() < 2) return;
     std::erase_if(sharing, [&keys](const Member* member) {
       return !member->sees_all && !SeesEnough(*member->task->query, keys);
@@ -150,7 +152,7 @@ class Pass {
   }
 
   const StoredKeys& keys_;
-  std::deque<Member> members_;
+  absl::InlinedVector<Member, 1> members_;
   std::vector<Member*> sharing_;
   std::vector<float> queries_;  // of sharing_, [size, dim]
 };
@@ -165,7 +167,6 @@ void ScanEveryKey(const StoredKeys& keys, std::span<ScanTask* const> tasks) {
   }
 }
 
-}  // namespace attendant
 absl::StatusOr<ScanStats> ScanAlone(const KeyIndex& index,
                                     const ScanQuery& query,
                                     AttentionState& state) {
@@ -174,3 +175,4 @@ absl::StatusOr<ScanStats> ScanAlone(const KeyIndex& index,
   return std::move(task.stats);
 }
 
+}  // namespace attendant
