@@ -94,9 +94,6 @@ class ListIndex : public IvfIndex {
   }
   // Rows, with a key or without.
   std::int64_t row_count() const { return keyed_.size(); }
-  // Sets the eligible rows with keys, of a bitmap of row_count() that is clear,
-  // and tells how many they are.
-  std::int64_t FindEligible(const ScanQuery& query, Bitmap& eligible) const;
 
  private:
   // Keys that a pass over all codes takes for each that it may keep: with
@@ -153,6 +150,9 @@ class ListIndex : public IvfIndex {
   bool FoundEnough(const Route& route, const ListVisit& visit,
                    std::int64_t k) const;
   bool HasCodesFor(const ScanQuery& query) const;
+  // Which of row_count() rows are eligible and have keys: overwrites their
+  // words of `eligible`, which may have more, and tells how many they are.
+  std::int64_t FindEligible(const ScanQuery& query, Bitmap& eligible) const;
   // Eligible keys of each list, of eligible_count in all.
   std::vector<std::int64_t> CountEligible(const Bitmap& eligible,
                                           std::int64_t eligible_count) const;

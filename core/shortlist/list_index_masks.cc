@@ -16,12 +16,11 @@
 
 namespace attendant {
 
-// The eligible rows with keys, and how many they are.
 std::int64_t ListIndex::FindEligible(const ScanQuery& query,
                                      Bitmap& eligible) const {
   const EligibleRows rows(query);
   const std::span<const std::uint64_t> keyed = keyed_.words();
-  const std::span<std::uint64_t> words = eligible.words();
+  const std::span<std::uint64_t> words = eligible.words().first(keyed.size());
   for (std::size_t w = 0; w < words.size(); ++w) {
     words[w] = keyed[w] & rows.Word(static_cast<std::int64_t>(w));
   }
@@ -77,7 +76,7 @@ std::unique_ptr<KeyGroups> ListIndex::GroupKeys(
                            .head = {},
                            .eligible_counts = {}};
   if (input.masked) {
-    Bitmap eligible(keyed_.size());
+    Bitmap& eligible = ListScratch::OfThread().rows(row_count());
     const std::int64_t eligible_count = FindEligible(query, eligible);
     if (eligible_count == 0) return nullptr;
     const double rate = static_cast<double>(eligible_count) /
@@ -116,7 +115,7 @@ std::unique_ptr<KeyGroups> ListIndex::GroupKeys(
 bool ListIndex::ScanMasked(ScanTask& task) const {
   const ScanQuery& query = *task.query;
   AttentionState& state = *task.state;
-  Bitmap eligible(keyed_.size());
+  Bitmap& eligible = ListScratch::OfThread().rows(row_count());
   const std::int64_t eligible_count = FindEligible(query, eligible);
   ScanQuery narrowed = query;
   narrowed.excluded = nullptr;
@@ -337,7 +336,7 @@ absl::Status ListIndex::ScanRows(const Bitmap& eligible, RowScan& scan) const {
     count = 0;
     return status;
   };
-  for (std::size_t w = 0; w < eligible.words().size(); ++w) {
+  for (std::size_t w = 0; w < keyed_.words().size(); ++w) {
     for (std::uint64_t word = eligible.words()[w]; word != 0;
          word &= word - 1) {
       const auto row = static_cast<RowIndex>(64 * w) +

@@ -4,16 +4,18 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "core/base/bitmap.h"
 #include "core/shortlist/code_pass.h"
 #include "core/shortlist/code_scan.h"
 
 namespace attendant {
 
-// Passes and lists of the queries of a scan. One a thread: it keeps its memory,
-// but for passes that kept very many keys.
+// Passes and lists of the queries of a scan, and eligible rows of one. One a
+// thread: it keeps its memory, but for passes that kept very many keys.
 class ListScratch {
  public:
   // Queries that share the passes of one scan.
@@ -31,6 +33,11 @@ class ListScratch {
     return *passes_[i];
   }
   ListVisit& visit(std::size_t i) { return visits_[i]; }
+  // At least so many rows, with anything in it. One is used at a time.
+  Bitmap& rows(std::int64_t row_count) {
+    if (rows_.size() < row_count) rows_ = Bitmap(row_count);
+    return rows_;
+  }
 
   // After a scan: nothing of the passes is asked for any more.
   void GiveBack() {
@@ -46,6 +53,7 @@ class ListScratch {
 
   std::vector<std::unique_ptr<CodePass>> passes_;
   std::array<ListVisit, kMaxTogether + 1> visits_;
+  Bitmap rows_;
 };
 
 }  // namespace attendant

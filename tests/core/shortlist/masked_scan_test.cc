@@ -239,6 +239,27 @@ TEST(MaskedScanOfFewListsTest, Ends) {
   }
 }
 
+// Of what the same thread found in one of more.
+TEST_F(MaskedScanTest, AnIndexOfFewerRowsSeesItsOwn) {
+  constexpr std::int64_t kFewRows = 2001;
+  const KeyTable few = {
+      kDim, {}, {table_->keys.begin(), table_->keys.begin() + kFewRows}};
+  ASSERT_OK_AND_ASSIGN(
+      const auto ivf,
+      IvfIndex::Build(few.keys, kDim, ScoreKind::kDot, {.seed = kSeed}));
+  Bitmap allowed(kRows);
+  std::vector<RowIndex> eligible;  // in `few`
+  for (RowIndex row = 7; row < kRows; row += 50) {
+    allowed.Set(row);
+    if (row < kFewRows) eligible.push_back(row);
+  }
+  ScanQuery query = QueryOf(0);
+  query.allowed = &allowed;
+  AnswerOf(*ivf_, query);
+  query.row_end = kFewRows;
+  EXPECT_EQ(AnswerOf(*ivf, query).rows, SlowTwin(query, eligible));
+}
+
 TEST_F(MaskedScanTest, AskingTwiceGivesTheSameBytes) {
   const std::vector<RowIndex> rows = RandomRows(0.3);
   Bitmap allowed(kRows);
