@@ -29,16 +29,16 @@ class SnapshotGroups : public ItemGroups {
 
   // Once.
   absl::Status AddAll(std::span<const Candidate> shortlist) {
-    std::vector<Candidate> head;
+    std::vector<Candidate> known;
     for (std::size_t i = 0; i < snapshot_.segments.size(); ++i) {
-      head.clear();
+      known.clear();
       for (const Candidate& candidate : shortlist) {
         if (candidate.segment == static_cast<std::int32_t>(i)) {
-          head.push_back(candidate);
+          known.push_back(candidate);
         }
       }
       ATTENDANT_RETURN_IF_ERROR(interrupt_.Check());
-      ATTENDANT_RETURN_IF_ERROR(AddSegment(i, head));
+      ATTENDANT_RETURN_IF_ERROR(AddSegment(i, known));
     }
     return absl::OkStatus();
   }
@@ -116,16 +116,16 @@ class SnapshotGroups : public ItemGroups {
     std::size_t group = 0;
   };
 
-  absl::Status AddSegment(std::size_t i, std::span<const Candidate> head) {
+  absl::Status AddSegment(std::size_t i, std::span<const Candidate> known) {
     const PlannedHead& planned = plan_.heads.front();
     const KeyIndex& index = snapshot_.segments[i].segment->IndexOf(
         planned.field, planned.stored_head);
     SegmentQuery& query =
         queries_.emplace_back(snapshot_, plan_, planned, i, interrupt_);
     query.scan.goals = plan_.goals;
-    std::unique_ptr<KeyGroups> groups = index.GroupKeys(query.scan, head);
+    std::unique_ptr<KeyGroups> groups = index.GroupKeys(query.scan, known);
     if (groups != nullptr) {
-      AddRows(head);
+      AddRows(known);
       AddGroups(static_cast<std::int32_t>(i), *groups);
       groups_.push_back(std::move(groups));
       return absl::OkStatus();

@@ -203,13 +203,13 @@ class KeyIndex {
     for (ScanTask& task : tasks) task.stats = Scan(*task.query, *task.state);
   }
 
-  // Groups of the eligible keys, but for those of `head`, whose candidates'
+  // Groups of the eligible keys, but for those of `known`, whose candidates'
   // logits are exact and which are eligible: to draw from without scoring every
   // key. `query` must outlive them, and its `goals` other than probe_count and
   // recall do not matter. Null where the index knows of no such groups, scoring
   // every eligible key is as quick, or the query is exhaustive.
   virtual std::unique_ptr<KeyGroups> GroupKeys(
-      const ScanQuery& /*query*/, std::span<const Candidate> /*head*/) const {
+      const ScanQuery& /*query*/, std::span<const Candidate> /*known*/) const {
     return nullptr;
   }
 

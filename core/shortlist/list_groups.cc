@@ -70,7 +70,7 @@ bool ListGroups::Start() {
   return MakeGroups(log_predicted);
 }
 
-// Those that a query visits, and those that the head is in.
+// Those that a query visits, and those that known keys are in.
 std::vector<std::int32_t> ListGroups::ChooseLists() {
   const InvertedLists& lists = *input_.lists;
   const std::int64_t stride =
@@ -83,7 +83,7 @@ std::vector<std::int32_t> ListGroups::ChooseLists() {
   scores_.resize(static_cast<std::size_t>(lists.list_count()));
   std::vector<std::int32_t> chosen;
   SelectBest(scores_, std::min(input_.probe_count, lists.list_count()), chosen);
-  for (const HeadKey& key : input_.head) {
+  for (const KnownKey& key : input_.known) {
     chosen.push_back(static_cast<std::int32_t>(lists.ListAt(key.position)));
   }
   std::sort(chosen.begin(), chosen.end());
@@ -91,14 +91,14 @@ std::vector<std::int32_t> ListGroups::ChooseLists() {
   return chosen;
 }
 
-std::span<const HeadKey> ListGroups::HeadOf(std::int64_t list) const {
+std::span<const KnownKey> ListGroups::KnownOf(std::int64_t list) const {
   const auto l = static_cast<std::size_t>(list);
-  const auto is_before = [](const HeadKey& key, std::int64_t position) {
+  const auto is_before = [](const KnownKey& key, std::int64_t position) {
     return key.position < position;
   };
-  const auto begin = std::lower_bound(input_.head.begin(), input_.head.end(),
+  const auto begin = std::lower_bound(input_.known.begin(), input_.known.end(),
                                       input_.lists->offsets[l], is_before);
-  const auto end = std::lower_bound(begin, input_.head.end(),
+  const auto end = std::lower_bound(begin, input_.known.end(),
                                     input_.lists->offsets[l + 1], is_before);
   return {begin, end};
 }
@@ -145,15 +145,15 @@ void ListGroups::ScoreList(std::int64_t list, std::vector<RowIndex>& rows,
 void ListGroups::LeaveOut(std::int64_t list, std::size_t first,
                           std::vector<RowIndex>& rows,
                           std::vector<float>& logits) {
-  std::span<const HeadKey> head = HeadOf(list);
-  if (head.empty() && !input_.masked) return;
+  std::span<const KnownKey> known = KnownOf(list);
+  if (known.empty() && !input_.masked) return;
   const std::int64_t begin =
       input_.lists->offsets[static_cast<std::size_t>(list)];
   std::size_t kept = 0;
   for (std::size_t i = 0; i < square_scales_.size(); ++i) {
-    if (!head.empty() &&
-        head.front().position == begin + static_cast<std::int64_t>(i)) {
-      head = head.subspan(1);
+    if (!known.empty() &&
+        known.front().position == begin + static_cast<std::int64_t>(i)) {
+      known = known.subspan(1);
       continue;
     }
     if (input_.masked && eligible_.Bit(rows[first + i]) == 0) continue;
@@ -208,7 +208,7 @@ VisitedMass ListGroups::Visited(std::span<const std::int32_t> visited) const {
   for (std::size_t i = 0; i < visited.size(); ++i) {
     const auto l = static_cast<std::size_t>(visited[i]);
     double log_sum = scored_[i].log_sum;
-    for (const HeadKey& key : HeadOf(visited[i])) {
+    for (const KnownKey& key : KnownOf(visited[i])) {
       log_sum = LogAdd(log_sum, key.logit);
     }
     mass.log_sum = LogAdd(mass.log_sum, log_sum);

@@ -21,7 +21,7 @@
 namespace attendant {
 
 // A key whose logit is known: it is in no group.
-struct HeadKey {
+struct KnownKey {
   std::int32_t position = 0;
   float logit = 0;
 };
@@ -34,13 +34,13 @@ struct ListGroupsInput {
   std::int64_t probe_count = 1;  // lists that the query visits
   // Of the keys that the mass was learned of, the share that `lists` hold.
   double key_share = 1;
-  std::vector<HeadKey> head;  // eligible keys, by position
-  // [lists], of eligible keys, the head's among them.
+  std::vector<KnownKey> known;  // eligible keys, by position
+  // [lists], of eligible keys, the known among them.
   std::vector<std::int64_t> eligible_counts;
 };
 
 // Lists are known in three ways.
-// - Those that the query visits, those of the head, and those that are
+// - Those that the query visits, those of known keys, and those that are
 //   predicted to hold most are scored by their codes, and weigh what these sum
 //   to.
 // - Of the others kDraws are drawn by M^kTemper, M being what a list is
@@ -103,12 +103,12 @@ class ListGroups : public KeyGroups {
 
   bool Start();
   std::vector<std::int32_t> ChooseLists();
-  std::span<const HeadKey> HeadOf(std::int64_t list) const;
-  // Appends the keys of a list that are eligible and not of the head, and sets
+  std::span<const KnownKey> KnownOf(std::int64_t list) const;
+  // Appends the keys of a list that are eligible and not known, and sets
   // square_scales_ to theirs.
   void ScoreList(std::int64_t list, std::vector<RowIndex>& rows,
                  std::vector<float>& logits);
-  // Takes out again what is not eligible or of the head, from `first` on.
+  // Takes out again what is not eligible or known, from `first` on.
   void LeaveOut(std::int64_t list, std::size_t first,
                 std::vector<RowIndex>& rows, std::vector<float>& logits);
   const ScoredList& AddScored(std::int64_t list);

@@ -78,7 +78,7 @@ class ListIndex : public IvfIndex {
                                  AttentionState& state) const override;
   void ScanTogether(std::span<ScanTask> tasks) const override;
   std::unique_ptr<KeyGroups> GroupKeys(
-      const ScanQuery& query, std::span<const Candidate> head) const override;
+      const ScanQuery& query, std::span<const Candidate> known) const override;
   std::int64_t learning_bytes() const override;
   absl::StatusOr<bool> Learn(const std::atomic<bool>& cancelled) const override;
   MemoryParts memory() const override;

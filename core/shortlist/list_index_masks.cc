@@ -64,7 +64,7 @@ std::vector<std::int64_t> ListIndex::CountEligible(
 }
 
 std::unique_ptr<KeyGroups> ListIndex::GroupKeys(
-    const ScanQuery& query, std::span<const Candidate> head) const {
+    const ScanQuery& query, std::span<const Candidate> known) const {
   const auto unscored_mass = training_->mass->Load();
   if (!HasCodesFor(query) || !unscored_mass->usable()) return nullptr;
   ListGroupsInput input = {.lists = &lists_,
@@ -73,7 +73,7 @@ std::unique_ptr<KeyGroups> ListIndex::GroupKeys(
                            .masked = IsMasked(query),
                            .probe_count = ProbesOf(query.goals),
                            .key_share = key_share_,
-                           .head = {},
+                           .known = {},
                            .eligible_counts = {}};
   if (input.masked) {
     Bitmap& eligible = ListScratch::OfThread().rows(row_count());
@@ -99,12 +99,12 @@ std::unique_ptr<KeyGroups> ListIndex::GroupKeys(
       input.eligible_counts[l] = lists_.offsets[l + 1] - lists_.offsets[l];
     }
   }
-  for (const Candidate& candidate : head) {
-    input.head.push_back(
+  for (const Candidate& candidate : known) {
+    input.known.push_back(
         {positions_[static_cast<std::size_t>(candidate.row)], candidate.logit});
   }
-  std::sort(input.head.begin(), input.head.end(),
-            [](const HeadKey& a, const HeadKey& b) {
+  std::sort(input.known.begin(), input.known.end(),
+            [](const KnownKey& a, const KnownKey& b) {
               return a.position < b.position;
             });
   return ListGroups::Make(std::move(input));

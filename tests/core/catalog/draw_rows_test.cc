@@ -113,8 +113,7 @@ class DrawRowsTest : public CatalogFixture {
     return weights;
   }
 
-  // With the head of a query for few: a shortlist of all would be a head of
-  // all.
+  // With what a query for few knows: a shortlist of all would know all.
   absl::StatusOr<DrawnRows> DrawAll(const Snapshot& snapshot,
                                     const AttendQuery& query) {
     AttendQuery soft = query;
@@ -124,14 +123,14 @@ class DrawRowsTest : public CatalogFixture {
     soft.shortlist_count = 100;
     ATTENDANT_ASSIGN_OR_RETURN(const AttendAnswer answer,
                                Attend(snapshot, soft, Interrupt()));
-    std::vector<Candidate> head;
+    std::vector<Candidate> known;
     for (const AttendedItem& item : answer.items) {
-      head.push_back({item.logit, item.similarity, item.address.segment,
-                      item.address.row});
+      known.push_back({item.logit, item.similarity, item.address.segment,
+                       item.address.row});
     }
     ATTENDANT_ASSIGN_OR_RETURN(const QueryPlan plan,
                                PlanQuery(snapshot, query, Interrupt()));
-    return DrawRows(snapshot, plan, head, Interrupt());
+    return DrawRows(snapshot, plan, known, Interrupt());
   }
 
   static double DistanceOf(const Weights& a, const Weights& b) {

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::int64_t kDim = 16;
 constexpr std::int64_t kRows = 20000;
-constexpr std::int64_t kHead = 50;
+constexpr std::int64_t kKnown = 50;
 
 struct Index {
   Index() : table(ClusteredKeys(kRows, kDim, 50, 4)) {
@@ -54,7 +54,7 @@ std::vector<float> QueryOf(std::int64_t q) {
   return query;
 }
 
-// A query with its head and its groups, and the truth of all rows.
+// A query with its known keys and its groups, and the truth of all rows.
 struct Case {
   Case(std::int64_t q, double temperature, const Bitmap* allowed = nullptr,
        const Bitmap* excluded = nullptr)
@@ -63,10 +63,10 @@ struct Case {
     scan.logit_factor = 1 / temperature;
     scan.allowed = allowed;
     scan.excluded = excluded;
-    AttentionState state(kHead, &kNoIds);
+    AttentionState state(kKnown, &kNoIds);
     EXPECT_OK(Keys().ivf->Scan(scan, state));
-    head = state.top().Sorted();
-    groups = Keys().ivf->GroupKeys(scan, head);
+    known = state.top().Sorted();
+    groups = Keys().ivf->GroupKeys(scan, known);
     logits.assign(kRows, -std::numeric_limits<double>::infinity());
     for (RowIndex row = 0; row < kRows; ++row) {
       if (allowed != nullptr && !allowed->Test(row)) continue;
@@ -83,10 +83,10 @@ struct Case {
     }
   }
 
-  // Weights of all rows, from the head and by opening every group.
+  // Weights of all rows, from known logits and by opening every group.
   std::vector<double> Weights() {
     std::vector<double> weights(kRows);
-    for (const Candidate& candidate : head) {
+    for (const Candidate& candidate : known) {
       weights[static_cast<std::size_t>(candidate.row)] =
           std::exp(double{candidate.logit});
     }
@@ -129,23 +129,23 @@ struct Case {
   // The same as the groups tell it.
   double StatedDistance() const {
     double weight = 0;
-    double head_weight = 0;
-    for (const Candidate& candidate : head) {
-      head_weight += std::exp(double{candidate.logit});
+    double known_weight = 0;
+    for (const Candidate& candidate : known) {
+      known_weight += std::exp(double{candidate.logit});
     }
     for (const KeyGroup& group : groups->groups()) {
       weight += std::exp(group.log_mass);
     }
-    weight += head_weight;
+    weight += known_weight;
     const double growth = 1 + std::exp(groups->log_shortfall()) / weight;
-    return (head_weight * (1 - 1 / growth) +
+    return (known_weight * (1 - 1 / growth) +
             std::exp(groups->LogExcess(growth))) /
            weight;
   }
 
   std::vector<float> vector;
   ScanQuery scan;
-  std::vector<Candidate> head;
+  std::vector<Candidate> known;
   std::unique_ptr<KeyGroups> groups;
   std::vector<double> logits;
 };
@@ -175,16 +175,16 @@ TEST(KeyGroupsTest, NearKeysWeighWhatTheySay) {
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return c.logits[a] > c.logits[b];
   });
-  for (std::size_t i = 0; i < kHead; ++i) {
-    // Floats of logits up to 10, if the head's are the best.
-    if (c.head[i].row != static_cast<RowIndex>(order[i])) continue;
+  for (std::size_t i = 0; i < kKnown; ++i) {
+    // Floats of logits up to 10, if those known are the best.
+    if (c.known[i].row != static_cast<RowIndex>(order[i])) continue;
     EXPECT_NEAR(std::log(weights[order[i]]), c.logits[order[i]], 1e-5);
   }
   // The residual of a key has components of about 1 / sqrt(2 x 16), its scale
   // is their greatest over 120 and an error the scale over sqrt(12), which the
   // temperature makes 0.01.
   std::vector<double> errors;
-  for (std::size_t i = kHead; i < 300; ++i) {
+  for (std::size_t i = kKnown; i < 300; ++i) {
     errors.push_back(
         std::abs(std::log(weights[order[i]]) - c.logits[order[i]]));
   }
