@@ -77,10 +77,9 @@ class SnapshotGroups : public ItemGroups {
     return {place.segment, rows[static_cast<std::size_t>(item)]};
   }
 
-  // An estimate: see DrawnRows. With Z_Q the sum of all weights w and Z that of
-  // exp(logit), it is the sum of max(0, w / Z_Q - exp(logit) / Z): the greater,
-  // the greater Z is.
-  // log_mass is log Z_Q.
+  // An estimate: see DrawnRows. With Z_Q = exp(log_mass) the sum of all weights
+  // w and Z that of exp(logit), it is the sum of max(0, w / Z_Q - exp(logit) /
+  // Z): the greater, the greater Z is.
   double Distance(double log_mass) const {
     if (groups_.empty()) return 0;
     double log_shortfall = kMinusInfinity;

@@ -31,9 +31,8 @@ struct AttendJob {
 // Calls answered(job, status) once for each job, as soon as it is known, in any
 // order; nothing of the job is looked at afterwards. On OK its response is
 // filled in, also with its plan if the request asks for that; its items alone
-// fit into max_bytes. Errors are each job's own:
-// those of core's Attend, and ReplyTooLarge. Counts them in the backend's
-// metrics.
+// fit into max_bytes. Errors are each job's own: those of core's Attend, and
+// ReplyTooLarge. Counts them in the backend's metrics.
 void AnswerJobs(
     Backend& backend, const Snapshot& snapshot, std::span<const AttendJob> jobs,
     absl::FunctionRef<void(std::size_t job, absl::Status)> answered);

@@ -89,8 +89,7 @@ class WorkerPool {
   absl::string_view name() const { return thread_kind_.name; }
 
   // Runs what waits, takes nothing more, and returns when the threads are gone
-  // and nothing runs.
-  // Not from a worker. A second call returns at once.
+  // and nothing runs. Not from a worker. A second call returns at once.
   void Stop();
 
  private:

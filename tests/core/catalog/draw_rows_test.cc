@@ -142,7 +142,7 @@ class DrawRowsTest : public CatalogFixture {
     return distance;
   }
 
-  // Of 30 queries of which 95 % hold, fewer than 25 hold once in 500 times.
+  // Of 30 queries of which 95 % hold, fewer than 25 hold once in 305 times.
   void ExpectStatedDistancesHold() {
     int held = 0;
     for (const double temperature : {0.5, 0.2, 0.1}) {
