@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <span>
 
+#include "core/base/status.h"
+
 namespace attendant {
 namespace {
 
@@ -50,11 +52,13 @@ Matrix Transposed(const Matrix& matrix) {
 }
 
 // S = query^T key, entry by entry: column i of one with column j of the other.
-Squares SquaresOfEntries(const Matrix& query, const Matrix& key) {
+absl::StatusOr<Squares> SquaresOfEntries(const Matrix& query, const Matrix& key,
+                                         const Interrupt& interrupt) {
   const Matrix q = Transposed(query);
   const Matrix k = Transposed(key);
   Squares squares;
   for (std::int64_t i = 0; i < q.row_count; ++i) {
+    ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
     for (std::int64_t j = 0; j <= i; ++j) {
       const double ij = Dot(q.view().Row(i), k.view().Row(j));
       const double ji = Dot(q.view().Row(j), k.view().Row(i));
@@ -72,19 +76,21 @@ Squares SquaresOfEntries(const Matrix& query, const Matrix& key) {
 // By traces: |S|^2 = <A, B> and |S - S^T|^2 = 2 (|S|^2 - <C, C^T>) with A =
 // query query^T, B = key key^T, C = query key^T, all as small as W_Q has rows.
 // With query = key the two are the same sums in the same order.
-Squares SquaresByTraces(const Matrix& query, const Matrix& key) {
+absl::StatusOr<Squares> SquaresByTraces(const Matrix& query, const Matrix& key,
+                                        const Interrupt& interrupt) {
   const MatrixView q = query.view();
   const MatrixView k = key.view();
   double form = 0;
   double transposed = 0;
   for (std::int64_t i = 0; i < query.row_count; ++i) {
+    ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
     for (std::int64_t j = 0; j <= i; ++j) {
       const double times = i == j ? 1 : 2;
       form += times * Dot(q.Row(i), q.Row(j)) * Dot(k.Row(i), k.Row(j));
       transposed += times * Dot(q.Row(i), k.Row(j)) * Dot(q.Row(j), k.Row(i));
     }
   }
-  return {form, 2 * (form - transposed)};
+  return Squares{form, 2 * (form - transposed)};
 }
 
 Squares SquaresOf(const Matrix& form) {
@@ -103,7 +109,8 @@ Squares SquaresOf(const Matrix& form) {
 
 }  // namespace
 
-std::optional<double> Asymmetry(const AttentionModel& model) {
+absl::StatusOr<std::optional<double>> Asymmetry(const AttentionModel& model,
+                                                const Interrupt& interrupt) {
   if (model.query_dim() != model.key_dim()) return std::nullopt;
   if (const BilinearForm* form = model.bilinear()) {
     return SquaresOf(form->weight).ratio();
@@ -112,9 +119,11 @@ std::optional<double> Asymmetry(const AttentionModel& model) {
   if (heads == nullptr) return std::nullopt;
   const Matrix& query = heads->query.weight;
   const Matrix& key = heads->key.weight;
-  return (query.column_count <= query.row_count ? SquaresOfEntries(query, key)
-                                                : SquaresByTraces(query, key))
-      .ratio();
+  ATTENDANT_ASSIGN_OR_RETURN(const Squares squares,
+                             query.column_count <= query.row_count
+                                 ? SquaresOfEntries(query, key, interrupt)
+                                 : SquaresByTraces(query, key, interrupt));
+  return squares.ratio();
 }
 
 }  // namespace attendant

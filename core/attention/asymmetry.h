@@ -4,7 +4,9 @@
 
 #include <optional>
 
+#include "absl/status/statusor.h"
 #include "core/attention/model.h"
+#include "core/base/interrupt.h"
 
 namespace attendant {
 
@@ -16,8 +18,10 @@ namespace attendant {
 //
 // The model is valid. Takes at most 2 m^2 n multiplications in doubles, m being
 // the smaller and n the larger side of W_Q, and never holds S: some 2 s for
-// 1,400 x 1,400, the most that a message of 16 MiB holds. Thread-safe.
-std::optional<double> Asymmetry(const AttentionModel& model);
+// 1,400 x 1,400, the most that a message of 16 MiB holds. Thread-safe. Errors:
+// Cancelled, DeadlineExceeded.
+absl::StatusOr<std::optional<double>> Asymmetry(
+    const AttentionModel& model, const Interrupt& interrupt = {});
 
 }  // namespace attendant
 

@@ -88,7 +88,7 @@ void ModelSet::Publish(std::shared_ptr<const Versions> versions) {
 
 absl::StatusOr<std::shared_ptr<const ModelVersion>> ModelSet::Create(
     absl::string_view name, AttentionModel model,
-    std::span<const ProjectionProbe> probes) {
+    std::span<const ProjectionProbe> probes, const Interrupt& interrupt) {
   ATTENDANT_RETURN_IF_ERROR(PrefixField(ValidateCatalogName(name), "model."));
   ATTENDANT_RETURN_IF_ERROR(PrefixField(ValidateModel(model), "model."));
   ATTENDANT_RETURN_IF_ERROR(CheckCount(static_cast<std::int64_t>(probes.size()),
@@ -102,7 +102,7 @@ absl::StatusOr<std::shared_ptr<const ModelVersion>> ModelSet::Create(
   }
   // Before the lock, as it may take long.
   ModelRecord record;
-  record.asymmetry = Asymmetry(model);
+  ATTENDANT_ASSIGN_OR_RETURN(record.asymmetry, Asymmetry(model, interrupt));
   record.model = std::move(model);
 
   MutexLock lock(&mutex_);

@@ -18,6 +18,7 @@
 #include "core/attention/model.h"
 #include "core/attention/probe.h"
 #include "core/base/clock.h"
+#include "core/base/interrupt.h"
 #include "core/base/memory_budget.h"
 #include "core/base/mutex.h"
 #include "core/base/published.h"
@@ -49,11 +50,11 @@ class ModelSet {
   // naming "model.name", a field of "model." (see ValidateModel) or of
   // "probes[i]" (see CheckProbe); ResourceExhausted past kMaxModelVersions,
   // those that are damaged included, or kMaxProbes, or where memory is full;
-  // DataLoss if the last
-  // version of this name can't be told.
+  // DataLoss if the last version of this name can't be told; Cancelled or
+  // DeadlineExceeded before it is stored.
   absl::StatusOr<std::shared_ptr<const ModelVersion>> Create(
       absl::string_view name, AttentionModel model,
-      std::span<const ProjectionProbe> probes);
+      std::span<const ProjectionProbe> probes, const Interrupt& interrupt = {});
 
   // The newest version, if none is given. NotFound with reason MODEL_NOT_FOUND,
   // naming the model; DataLoss if it is damaged.

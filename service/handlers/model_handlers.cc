@@ -52,7 +52,7 @@ absl::Status CreateModel(Backend& backend,
   ATTENDANT_ASSIGN_OR_RETURN(
       const auto created,
       backend.catalogs->models().Create(request.model().name(),
-                                        *std::move(model), probes));
+                                        *std::move(model), probes, interrupt));
   SummaryToProto(*created, response->mutable_model());
   return absl::OkStatus();
 }

@@ -164,7 +164,7 @@ TEST(LsiModelTest, TiedProjectionsAreSymmetric) {
   WriteFit(directory, "none", 0);
   ASSERT_OK_AND_ASSIGN(const AttentionModel model, FromLsi(directory, false));
   EXPECT_EQ(model.multi_head()->query, model.multi_head()->key);
-  EXPECT_EQ(Asymmetry(model), 0.0);
+  EXPECT_EQ(*Asymmetry(model), 0.0);
   EXPECT_EQ(model.value_dim(), 0);
 }
 

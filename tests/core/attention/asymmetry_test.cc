@@ -1,6 +1,8 @@
 #include "core/attention/asymmetry.h"
 
+#include <atomic>
 #include <cmath>
+#include <optional>
 
 #include "tests/support/random_model.h"
 #include "tests/support/status_matchers.h"
@@ -8,6 +10,7 @@
 namespace attendant {
 namespace {
 
+using ::testing::_;
 using ::testing::Optional;
 
 AttentionModel Heads(Matrix query, Matrix key) {
@@ -15,6 +18,12 @@ AttentionModel Heads(Matrix query, Matrix key) {
   heads.query.weight = std::move(query);
   heads.key.weight = std::move(key);
   return {heads};
+}
+
+std::optional<double> Told(const AttentionModel& model) {
+  const absl::StatusOr<std::optional<double>> asymmetry = Asymmetry(model);
+  EXPECT_OK(asymmetry);
+  return asymmetry.value_or(std::nullopt);
 }
 
 // By the definition: builds S = W_Q^T W_K.
@@ -51,7 +60,7 @@ TEST(AsymmetryTest, IsWhatTheDefinitionSays) {
     // The traces are off by at most some 2^-53 x |W_Q|^2 |W_K|^2, within
     // 40 x 9 x |S|^2 here, and the root doubles their relative error at most.
     EXPECT_THAT(
-        Asymmetry(Heads(query, key)),
+        Told(Heads(query, key)),
         Optional(::testing::DoubleNear(AsymmetryOf(query, key), 720 * 0x1p-53)))
         << rows;
   }
@@ -61,26 +70,26 @@ TEST(AsymmetryTest, TiedProjectionsAreSymmetricExactly) {
   RandomFloats random(1);
   for (const std::int64_t rows : {3, 9, 40}) {
     const Matrix weight = random.Matrix(rows, 9);
-    EXPECT_THAT(Asymmetry(Heads(weight, weight)), Optional(0.0)) << rows;
+    EXPECT_THAT(Told(Heads(weight, weight)), Optional(0.0)) << rows;
   }
 }
 
 // Biases are no part of the form, heads are summed.
 TEST(AsymmetryTest, CountsAllHeadsAndNoBias) {
   AttentionModel model = Heads({2, 2, {1, 0, 0, 1}}, {2, 2, {0, 1, -1, 0}});
-  EXPECT_THAT(Asymmetry(model), Optional(2.0));  // S = -S^T
+  EXPECT_THAT(Told(model), Optional(2.0));  // S = -S^T
   auto& heads = std::get<MultiHeadProjections>(model.kind);
   heads.head_count = 2;
   heads.key.bias = {5, 7};
-  EXPECT_THAT(Asymmetry(model), Optional(2.0));
+  EXPECT_THAT(Told(model), Optional(2.0));
 }
 
 TEST(AsymmetryTest, OfABilinearForm) {
-  EXPECT_THAT(Asymmetry({BilinearForm{{2, 2, {1, 2, 2, 5}}}}), Optional(0.0));
+  EXPECT_THAT(Told({BilinearForm{{2, 2, {1, 2, 2, 5}}}}), Optional(0.0));
   // |S - S^T|^2 = 2, |S|^2 = 1.
-  EXPECT_THAT(Asymmetry({BilinearForm{{2, 2, {0, 1, 0, 0}}}}),
+  EXPECT_THAT(Told({BilinearForm{{2, 2, {0, 1, 0, 0}}}}),
               Optional(std::sqrt(2.0)));
-  EXPECT_THAT(Asymmetry({BilinearForm{{2, 2, {0, 0, 0, 0}}}}), Optional(0.0));
+  EXPECT_THAT(Told({BilinearForm{{2, 2, {0, 0, 0, 0}}}}), Optional(0.0));
 }
 
 // "Hans says that he ...": "he" looks for the name that it stands for, and the
@@ -105,25 +114,36 @@ TEST(AsymmetryTest, HeLooksForHansAndHansNotForHe) {
   const AttentionModel separate = Heads(wants, is);
   EXPECT_GT(similarity(separate, he, hans), similarity(separate, hans, he));
   EXPECT_GT(similarity(separate, he, hans), similarity(separate, he, says));
-  EXPECT_GT(Asymmetry(separate).value_or(0), 0);
+  EXPECT_GT(Told(separate).value_or(0), 0);
   for (const Matrix& weight : {wants, is}) {
     const AttentionModel tied = Heads(weight, weight);
     for (const auto& [a, b] :
          {std::pair{he, hans}, std::pair{says, he}, std::pair{hans, says}}) {
       EXPECT_EQ(similarity(tied, a, b), similarity(tied, b, a));
     }
-    EXPECT_EQ(Asymmetry(tied), 0.0);
+    EXPECT_EQ(Told(tied), 0.0);
   }
 }
 
 TEST(AsymmetryTest, IsAbsentWhereThereIsNoSquareForm) {
-  EXPECT_EQ(Asymmetry(RandomMultiHeadModel(1)), std::nullopt);
-  EXPECT_EQ(Asymmetry(RandomBilinearModel(1)), std::nullopt);
+  EXPECT_EQ(Told(RandomMultiHeadModel(1)), std::nullopt);
+  EXPECT_EQ(Told(RandomBilinearModel(1)), std::nullopt);
   AdditiveNetwork network;
   network.query_weight = RandomFloats(1).Matrix(2, 3);
   network.key_weight = network.query_weight;
   network.output_weight = {1, 1};
-  EXPECT_EQ(Asymmetry({network}), std::nullopt);
+  EXPECT_EQ(Told({network}), std::nullopt);
+}
+
+TEST(AsymmetryTest, LooksAtItsInterrupt) {
+  const std::atomic<bool> cancelled = true;
+  const Interrupt interrupt = {.cancelled = &cancelled};
+  for (const std::int64_t rows : {3, 40}) {
+    const Matrix weight = RandomFloats(1).Matrix(rows, 9);
+    EXPECT_THAT(Asymmetry(Heads(weight, weight), interrupt),
+                StatusIs(absl::StatusCode::kCancelled, _))
+        << rows;
+  }
 }
 
 }  // namespace

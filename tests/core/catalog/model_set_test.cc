@@ -2,6 +2,7 @@
 
 #include <rocksdb/db.h>
 
+#include <atomic>
 #include <filesystem>
 #include <thread>
 
@@ -166,6 +167,15 @@ TEST_F(ModelSetTest, RefusesBadNamesModelsAndProbes) {
                        models().Create("text", identity,
                                        std::vector<ProjectionProbe>(16, good)));
   EXPECT_EQ(created->name.version, 1) << "refused ones use up no version";
+}
+
+TEST_F(ModelSetTest, WhatIsNotWaitedForIsNotStored) {
+  const std::atomic<bool> cancelled = true;
+  MultiHeadProjections square;
+  square.query.weight = square.key.weight = RandomFloats(1).Matrix(3, 3);
+  EXPECT_THAT(models().Create("text", {square}, {}, {.cancelled = &cancelled}),
+              StatusIs(absl::StatusCode::kCancelled, HasSubstr("went away")));
+  EXPECT_EQ(Create("text"), 1);
 }
 
 TEST_F(ModelSetTest, HoldersOfADeletedVersionCanUseIt) {
