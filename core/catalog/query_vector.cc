@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
+#include "core/kernels/kernels.h"
 
 namespace attendant {
 namespace {
@@ -89,9 +90,8 @@ absl::StatusOr<QueryVector> VectorOfExamples(const Snapshot& snapshot,
       resolved.unknown_example_ids.push_back(example.id);
       continue;
     }
-    for (std::size_t d = 0; d < key.size(); ++d) {
-      sum[d] += example.weight * key[d];
-    }
+    ActiveKernels().AddScaled(example.weight, key.data(), schema.dim,
+                              sum.data());
     ++count;
   }
   if (count == 0) {
