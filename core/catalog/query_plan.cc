@@ -134,12 +134,13 @@ absl::Status ResolveSizes(const AttendQuery& query, QueryPlan& plan) {
         "shortlist_count", absl::StrCat(plan.shortlist_count),
         absl::StrCat("at least result_count, which is ", plan.result_count));
   }
-  if (query.select_kind == SelectKind::kSample) {
+  if (query.seed) {
+    plan.seed = *query.seed;
+  } else if (query.select_kind == SelectKind::kSample) {
     // Not negative, as people copy it. Of fewer bits, queries by the thousand
     // would share all their noise.
     std::random_device device;
-    std::uniform_int_distribution<std::int64_t> any(0);
-    plan.seed = query.seed ? *query.seed : any(device);
+    plan.seed = std::uniform_int_distribution<std::int64_t>(0)(device);
   }
   return absl::OkStatus();
 }
