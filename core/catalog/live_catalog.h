@@ -378,10 +378,11 @@ class LiveCatalog {
   // be deleted by now.
   bool IsWanted(const MergeStep& step) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Publishes what came of it, if that is wanted still. Else `merged` is left
-  // to the caller, to be freed where no write waits for it.
-  absl::Status EndStep(MergeStep& step,
-                       absl::StatusOr<std::shared_ptr<const Segment>>&& merged)
+  // Publishes what came of it, if that is wanted still. Else the caller has
+  // `merged` alone, to be freed where no write waits for it.
+  absl::Status EndStep(
+      MergeStep& step,
+      const absl::StatusOr<std::shared_ptr<const Segment>>& merged)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Once closing_ is set: after it no task runs or will be added.
   void EndBackgroundWork() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -397,7 +398,7 @@ class LiveCatalog {
   // processor unless somebody waits.
   void SaveSegments(bool worth_it, Share share) ABSL_LOCKS_EXCLUDED(mutex_);
   // merged: null if no row was left. After an error nothing is published.
-  absl::Status PublishMerged(std::shared_ptr<const Segment> merged,
+  absl::Status PublishMerged(const std::shared_ptr<const Segment>& merged,
                              const MergeStep& step)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Lets go of merged segments that no reader holds: the last of them would

@@ -247,7 +247,8 @@ bool LiveCatalog::IsWanted(const MergeStep& step) const {
 }
 
 absl::Status LiveCatalog::EndStep(
-    MergeStep& step, absl::StatusOr<std::shared_ptr<const Segment>>&& merged) {
+    MergeStep& step,
+    const absl::StatusOr<std::shared_ptr<const Segment>>& merged) {
   // What nobody wants any more is no failure: what is wanted is made next.
   if (!merged.ok() || !IsWanted(step)) {
     GiveBackGrowing(step);
@@ -255,7 +256,7 @@ absl::Status LiveCatalog::EndStep(
   }
   absl::Status status;
   try {
-    status = PublishMerged(*std::move(merged), step);
+    status = PublishMerged(*merged, step);
   } catch (const std::bad_alloc&) {
     // Its head keys may be another model's already.
     growing_ = {};
@@ -282,11 +283,12 @@ void LiveCatalog::SealOnce() {
   absl::Status status;
   {
     MutexLock lock(&mutex_);
-    status = EndStep(step, std::move(merged));
+    status = EndStep(step, merged);
     sealing_ = nullptr;
     changed_.NotifyAll();
   }
   ATTENDANT_FAIL_POINT("seal.after_publish");
+  merged = nullptr;
   step.before = nullptr;
   step.growing = {};
   step.room = {};
@@ -371,7 +373,7 @@ std::int64_t LiveCatalog::MergeOnce() {
   absl::Status status;
   {
     MutexLock lock(&mutex_);
-    status = EndStep(step, std::move(merged));
+    status = EndStep(step, merged);
     merging_ = nullptr;
     RaiseKeyLimits();
     ScheduleSeal();
@@ -379,7 +381,7 @@ std::int64_t LiveCatalog::MergeOnce() {
   ATTENDANT_FAIL_POINT("merge.after_publish");
   const bool all = plan.first == 0 && plan.end == step.before->segments.size();
   const bool was_trained = SegmentFiles::AnyTrained(*step.before);
-  merged = nullptr;  // that was not published
+  merged = nullptr;
   step.before = nullptr;
   step.growing = {};
   FreeMerged(kFreeLooks);
@@ -396,8 +398,8 @@ std::int64_t LiveCatalog::MergeOnce() {
   return row_count;
 }
 
-absl::Status LiveCatalog::PublishMerged(std::shared_ptr<const Segment> merged,
-                                        const MergeStep& step) {
+absl::Status LiveCatalog::PublishMerged(
+    const std::shared_ptr<const Segment>& merged, const MergeStep& step) {
   const MergePlan& plan = step.plan;
   const Snapshot& before = *step.before;
   const std::vector<NamedModel>& models = step.models;
@@ -422,8 +424,7 @@ absl::Status LiveCatalog::PublishMerged(std::shared_ptr<const Segment> merged,
   const auto end = first + static_cast<std::ptrdiff_t>(plan.end - plan.first);
   std::vector<SegmentView> views;
   if (merged != nullptr) {
-    views.push_back(
-        ViewOfMerged(std::move(merged), plan, before, {first, end}));
+    views.push_back(ViewOfMerged(merged, plan, before, {first, end}));
   }
   std::vector<std::shared_ptr<const Segment>> away;
   for (auto view = first; view != end; ++view) away.push_back(view->segment);

@@ -280,7 +280,7 @@ std::vector<std::shared_ptr<FlatIndex>> ProjectSegment(
   return indexes;
 }
 
-SegmentView ViewOfMerged(std::shared_ptr<const Segment> merged,
+SegmentView ViewOfMerged(const std::shared_ptr<const Segment>& merged,
                          const MergePlan& plan, const Snapshot& before,
                          std::span<const SegmentView> now) {
   SegmentView view;
@@ -316,7 +316,7 @@ SegmentView ViewOfMerged(std::shared_ptr<const Segment> merged,
     }
   }
   view.dead = std::move(dead);
-  view.segment = std::move(merged);
+  view.segment = merged;
   return view;
 }
 

@@ -36,7 +36,7 @@ std::vector<std::shared_ptr<FlatIndex>> ProjectSegment(
 
 // The merged segment as it is now: rows that died since `before` was merged are
 // dead. `now` [plan.end - plan.first]: the plan's segments as they are now.
-SegmentView ViewOfMerged(std::shared_ptr<const Segment> merged,
+SegmentView ViewOfMerged(const std::shared_ptr<const Segment>& merged,
                          const MergePlan& plan, const Snapshot& before,
                          std::span<const SegmentView> now);
 
