@@ -10,6 +10,7 @@
 #include "core/base/status.h"
 #include "core/catalog/head_keys.h"
 #include "core/shortlist/flat_index.h"
+#include "core/shortlist/guard_build.h"
 #include "core/shortlist/hnsw_index.h"
 #include "core/shortlist/ivf_index.h"
 #include "core/shortlist/lsh_index.h"
@@ -153,7 +154,7 @@ absl::StatusOr<std::vector<std::shared_ptr<const KeyIndex>>> BuildHeadIndexes(
   std::vector<std::shared_ptr<const KeyIndex>> indexes;
   const IndexKind kind = HeadIndexKind(model, snapshot.wanted_indexes[field]);
   for (int h = 0; h < StoredHeadCount(model); ++h) {
-    if (merge.cancelled) return absl::CancelledError("the build was cancelled");
+    if (merge.cancelled) return BuildCancelled();
     const KeyProjection projection = HeadProjection(*model, h);
     AlignedBuffer<float> projected;
     Keys head_keys;
