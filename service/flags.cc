@@ -19,6 +19,7 @@
 #include "core/base/status.h"
 #include "core/catalog/live_catalog.h"
 #include "service/connections/listen_address.h"
+#include "service/flag_values.h"
 #include "service/limit_flags.h"
 #include "service/security_flags.h"
 
@@ -107,15 +108,14 @@ void AddServingFlags(CLI::App& app, Flags& flags) {
       ->envname("ATTENDANT_WORKERS")
       ->group(kGroup)
       ->type_name("COUNT")
-      ->check(CLI::Range(0, 1024))
+      ->check(InRange(0, 1024))
       ->capture_default_str();
   app.add_option("--max-message-bytes", flags.server.max_message_bytes,
                  "Largest request and reply; larger ones are refused")
       ->envname("ATTENDANT_MAX_MESSAGE_BYTES")
       ->group(kGroup)
       ->type_name("BYTES")
-      ->check(CLI::Range(std::int64_t{64} << 10,
-                         std::int64_t{std::numeric_limits<int>::max()}))
+      ->check(InRange(64 << 10, std::numeric_limits<int>::max()))
       ->capture_default_str();
   app.add_option("--max-waiting", flags.server.max_waiting_count,
                  "Requests of each kind that may wait for their turn; of "
@@ -123,14 +123,14 @@ void AddServingFlags(CLI::App& app, Flags& flags) {
       ->envname("ATTENDANT_MAX_WAITING")
       ->group(kGroup)
       ->type_name("COUNT")
-      ->check(CLI::Range(1, 1000000))
+      ->check(InRange(1, 1000000))
       ->capture_default_str();
   app.add_option("--grace-seconds", flags.grace_seconds,
                  "How long a stop waits for requests under way")
       ->envname("ATTENDANT_GRACE_SECONDS")
       ->group(kGroup)
       ->type_name("SECONDS")
-      ->check(CLI::Range(0, 3600))
+      ->check(InRange(0, 3600))
       ->capture_default_str();
 }
 
@@ -142,19 +142,24 @@ void AddStorageFlags(CLI::App& app, Flags& flags) {
       ->envname("ATTENDANT_DATA_DIR")
       ->group(kGroup)
       ->type_name("DIR")
-      ->check(CLI::Validator(CheckConfigText, "", "text"))
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            return text.empty() ? "got nothing, want a directory"
+                                : CheckConfigText(text);
+          },
+          "", "text"))
       ->capture_default_str();
   app.add_option("--memory-limit,--memory_limit", flags.memory_limit_bytes,
-                 "Memory that the process may use, in bytes or with a unit, as "
-                 "in 12GiB; 0: any. Past it writes are refused and index "
-                 "builds put off; the default is 80 % of what the machine or "
-                 "the control group has")
+                 "Memory that the process may use, in bytes, with a unit as "
+                 "in 12GiB, or as a share of what the machine or its control "
+                 "group has, as by default 80%; 0: any. Past it writes are "
+                 "refused and index builds put off")
       ->envname("ATTENDANT_MEMORY_LIMIT")
       ->group(kGroup)
       ->type_name("BYTES")
-      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true))
+      ->transform(AsBytes(MachineMemoryBytes()))
       ->check(
-          CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()))
+          InRange(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()))
       ->capture_default_str();
   app.add_option("--auto-ivf-min-count", flags.auto_ivf_min_count,
                  "Keys from which on the index AUTO is IVF and no longer FLAT; "
@@ -162,8 +167,7 @@ void AddStorageFlags(CLI::App& app, Flags& flags) {
       ->envname("ATTENDANT_AUTO_IVF_MIN_COUNT")
       ->group(kGroup)
       ->type_name("COUNT")
-      ->check(CLI::Range(std::int64_t{1},
-                         std::int64_t{std::numeric_limits<int>::max()}))
+      ->check(InRange(1, std::numeric_limits<int>::max()))
       ->capture_default_str();
 }
 
@@ -176,7 +180,7 @@ void AddLoggingFlags(CLI::App& app, int& slow_query_ms,
       ->envname("ATTENDANT_SLOW_QUERY_MS")
       ->group(kGroup)
       ->type_name("MS")
-      ->check(CLI::Range(0, 3600000))
+      ->check(InRange(0, 3600000))
       ->capture_default_str();
   app.add_option("--log-level", log_level,
                  "Least level of the JSON lines on stderr: debug, info, "

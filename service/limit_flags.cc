@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "service/flag_values.h"
 
 namespace attendant {
 namespace {
@@ -17,7 +18,7 @@ void AddCount(CLI::App& app, const std::string& flag,
       ->envname(variable)
       ->group(kLimitGroup)
       ->type_name(unit)
-      ->check(CLI::Range(1, 1'000'000))
+      ->check(InRange(1, 1'000'000))
       ->capture_default_str();
 }
 
@@ -28,9 +29,9 @@ void AddBytes(CLI::App& app, const std::string& flag,
       ->envname(variable)
       ->group(kLimitGroup)
       ->type_name("BYTES")
-      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true))
+      ->transform(AsBytes())
       ->check(
-          CLI::Range(std::int64_t{1}, std::numeric_limits<std::int64_t>::max()))
+          InRange(std::int64_t{1}, std::numeric_limits<std::int64_t>::max()))
       ->capture_default_str();
 }
 
@@ -44,7 +45,7 @@ void AddMost(CLI::App& app, const std::string& flag,
       ->envname(variable)
       ->group(kLimitGroup)
       ->type_name(unit)
-      ->check(CLI::Range(least, most))
+      ->check(InRange(least, most))
       ->capture_default_str();
 }
 

@@ -17,6 +17,7 @@ namespace attendant {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 std::variant<Flags, EarlyExit> ParseLine(
@@ -112,6 +113,13 @@ TEST(FlagsTest, TheMemoryLimitTakesUnits) {
   EXPECT_EQ(limit_of("--memory-limit", "12GiB"), std::int64_t{12} << 30);
   EXPECT_EQ(limit_of("--memory-limit", "12 GB"), 12'000'000'000);
   EXPECT_EQ(limit_of("--memory_limit", "512MiB"), 512 << 20);
+  EXPECT_EQ(limit_of("--memory-limit", "50%"), MachineMemoryBytes() / 2);
+  for (const char* share : {"0%", "101%", "nan%", "%", "80 percent"}) {
+    ExpectUsageError(ParseLine({"--memory-limit", share}),
+                     "want bytes, as 12GiB, or a share, as 80%");
+  }
+  ExpectUsageError(ParseLine({"--reply-memory", "80%"}),
+                   "--reply-memory: got \"80%\", want bytes, as 12GiB;");
   ExpectUsageError(ParseLine({"--memory-limit", "-1"}), "memory-limit");
   ExpectUsageError(ParseLine({"--memory-limit", "much"}), "memory-limit");
   ExpectUsageError(ParseLine({"--memory-limit", "1lightyear"}), "memory-limit");
@@ -441,6 +449,11 @@ TEST(FlagsTest, HelpNamesEveryFlagAndVariable) {
                            "ATTENDANT_LOG_LEVEL",
                            "Examples"}) {
     EXPECT_THAT(exit->text, HasSubstr(text));
+  }
+  // In words, and not in those of the library that reads them.
+  EXPECT_THAT(exit->text, HasSubstr("--workers COUNT:[0 to 1024]=0 "));
+  for (const char* internal : {"INT in", "9223372036854775807", "2147483647"}) {
+    EXPECT_THAT(exit->text, Not(HasSubstr(internal)));
   }
 }
 

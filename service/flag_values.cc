@@ -1,0 +1,46 @@
+#include "service/flag_values.h"
+
+#include <string>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+
+namespace attendant {
+namespace {
+
+// False, with the text as it was, for what is no share.
+bool ReplaceShare(std::int64_t whole, std::string& text) {
+  absl::string_view number = text;
+  double percent = 0;
+  if (!absl::ConsumeSuffix(&number, "%") ||
+      !absl::SimpleAtod(number, &percent) || !(percent > 0 && percent <= 100)) {
+    return false;
+  }
+  text = absl::StrCat(
+      static_cast<std::int64_t>(percent / 100 * static_cast<double>(whole)));
+  return true;
+}
+
+bool ReplaceSize(std::string& text) {
+  try {
+    return CLI::AsSizeValue(/*kb_is_1000=*/true)(text).empty();
+  } catch (const CLI::ValidationError&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+CLI::Validator AsBytes(std::int64_t whole) {
+  return {[whole](std::string& text) -> std::string {
+            const std::string got = text;
+            if (whole > 0 && ReplaceShare(whole, text)) return "";
+            if (ReplaceSize(text)) return "";
+            return absl::StrCat("got \"", got, "\", want bytes, as 12GiB",
+                                whole > 0 ? ", or a share, as 80%" : "");
+          },
+          ""};
+}
+
+}  // namespace attendant
