@@ -45,7 +45,7 @@ constexpr char kExamples[] =
     "  attendantd --listen 0.0.0.0:7600 --tls-cert server.pem --tls-key "
     "server.key\n"
     "      listens to other machines, with TLS\n"
-    "  attendantd token reader --role read --file tokens > reader.token\n"
+    "  (umask 077; attendantd token reader --file tokens > reader.token)\n"
     "      makes a token for --auth-tokens tokens: see attendantd token "
     "--help\n"
     "  ATTENDANT_LISTEN=127.0.0.1:7601 attendantd --config "

@@ -23,18 +23,18 @@ namespace {
 
 constexpr char kTokenDescription[] =
     "Makes a bearer token: adds its salted hash to a file for --auth-tokens,\n"
-    "and prints the token, which is kept nowhere else. A server that runs "
-    "takes\n"
-    "it within a second. To take a token back, delete its line.\n";
+    "and prints the token, which is kept nowhere else: its file should be its\n"
+    "user's alone, which a umask of 077 sees to. A server that runs takes it\n"
+    "within a second. To take a token back, delete its line.\n";
 
 constexpr char kTokenExamples[] =
     "\nRoles: read (queries and reads), write (items too), admin (catalogs,\n"
     "aliases, models and snapshots too).\n"
     "\nExamples:\n"
-    "  attendantd token web --file /etc/attendant/tokens > web.token\n"
-    "  attendantd token loader --role write --catalog films --catalog 'shop-*' "
-    "\\\n"
-    "      --file /etc/attendant/tokens > loader.token\n";
+    "  (umask 077\n"
+    "   attendantd token web --file /etc/attendant/tokens > web.token\n"
+    "   attendantd token loader --role write --catalog films \\\n"
+    "       --catalog 'shop-*' --file /etc/attendant/tokens > loader.token)\n";
 
 struct TokenFlags {
   std::string name;
@@ -144,7 +144,10 @@ int RunTokenCommand(int argc, const char* const* argv) {
   try {
     app.parse(argc - 1, argv + 1);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kUsageExitStatus;
+    if (error.get_exit_code() == 0) return app.exit(error);  // help
+    std::cerr << "attendantd token: " << error.what()
+              << "; see attendantd token --help\n";
+    return kUsageExitStatus;
   }
   const absl::Status added = AddToken(flags);
   if (added.ok()) return 0;

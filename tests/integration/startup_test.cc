@@ -269,6 +269,11 @@ TEST(StartupTest, TokensAndCertificatesGoThroughTheCommands) {
   EXPECT_EQ(make_token({"b"}).exit_status, 0);
   EXPECT_EQ(make_token({"b", "--role", "root"}).exit_status, 2);
   EXPECT_EQ(make_token({"b", "--catalog", "No"}).exit_status, 2);
+  const CommandResult nameless = make_token({});
+  EXPECT_EQ(nameless.exit_status, 2);
+  EXPECT_EQ(
+      nameless.err,
+      "attendantd token: name is required; see attendantd token --help\n");
   WriteWholeFile(files / "web.token", made.out);
 
   const TestAuthority authority("ours");
