@@ -89,6 +89,16 @@ std::optional<double> LeastEffectiveCount(const Snapshot& snapshot, int field,
   return least;
 }
 
+std::string WithCommas(std::int64_t count) {
+  const std::string digits = absl::StrCat(count);
+  std::string text;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text.push_back(',');
+    text.push_back(digits[i]);
+  }
+  return text;
+}
+
 std::vector<std::string> WithoutEmpty(const std::vector<std::string>& texts) {
   std::vector<std::string> kept;
   for (const std::string& text : texts) {
@@ -139,12 +149,14 @@ AttentionWarnings::Found AttentionWarnings::Find(const Snapshot& snapshot,
     if (!least.has_value() || *least <= 0.5 * static_cast<double>(key_count)) {
       continue;
     }
-    found.warnings[f] =
-        absl::StrCat("key field ", key_fields[f].name,
-                     ": attention is an average: of each of ", sample_count,
-                     " items as a query, over at least ", std::llround(*least),
-                     " of ", key_count, " items; a temperature below ",
-                     key_fields[f].temperature, " is sharper");
+    const std::string& name = key_fields[f].name;
+    found.warnings[f] = absl::StrCat(
+        "key field ", name, ": attention is nearly flat: asked by any of ",
+        sample_count, " items, it spreads over at least ",
+        WithCommas(std::llround(*least)), " of ", WithCommas(key_count),
+        "; a temperature below ", key_fields[f].temperature,
+        " concentrates it (attendant catalog update CATALOG ", name,
+        " --temperature T)");
   }
   return found;
 }

@@ -369,7 +369,7 @@ TEST_F(ServerTest, FlatAttentionIsWarnedOf) {
                        SteadyAfter(absl::Hours(1)));
   };
   EXPECT_THAT(warnings_at(100),
-              ElementsAre(HasSubstr("key field k: attention is an average")));
+              ElementsAre(HasSubstr("key field k: attention is nearly flat")));
   EXPECT_THAT(warnings_at(0.01), IsEmpty());
 
   // Most keys far shorter than the others, by which the field is asked.
@@ -385,7 +385,7 @@ TEST_F(ServerTest, FlatAttentionIsWarnedOf) {
   ASSERT_TRUE(Upsert(request).ok());
   EXPECT_THAT(warnings_at(1), IsEmpty());
   EXPECT_THAT(warnings_at(10000),
-              ElementsAre(HasSubstr("key field k: attention is an average")));
+              ElementsAre(HasSubstr("key field k: attention is nearly flat")));
 
   // Who describes the catalog is told, where that takes no longer than it may:
   // new defaults are tried at once.
@@ -401,7 +401,27 @@ TEST_F(ServerTest, FlatAttentionIsWarnedOf) {
                     .ok());
   }
   EXPECT_THAT(got.catalog().warnings(),
-              ElementsAre(HasSubstr("key field k: attention is an average")));
+              ElementsAre(HasSubstr("key field k: attention is nearly flat")));
+}
+
+TEST_F(ServerTest, AWarningOfFlatAttentionSaysHowFlatAndWhatToDo) {
+  CatalogSchema schema;
+  schema.key_fields = {{.name = "k", .dim = 1}};
+  ASSERT_OK_AND_ASSIGN(const auto created,
+                       catalogs_->Create("line", schema, {}));
+  std::vector<Item> items(1200);  // all alike
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    items[i].id = ItemId(absl::StrCat(i));
+    items[i].keys = {{0}};
+  }
+  ASSERT_OK(created.catalog->Upsert(items, ""));
+  EXPECT_THAT(
+      AttentionWarnings().Of(*created.catalog->snapshot(), Interrupt(),
+                             SteadyAfter(absl::Hours(1))),
+      ElementsAre("key field k: attention is nearly flat: asked by any of 64 "
+                  "items, it spreads over at least 1,199 of 1,200; a "
+                  "temperature below 1 concentrates it (attendant catalog "
+                  "update CATALOG k --temperature T)"));
 }
 
 TEST_F(ServerTest, WarningsOutliveAMinuteOfWritesToAsManyItems) {
