@@ -15,6 +15,11 @@ std::string AdviceOn(const absl::Status& status) {
   if (reason == kOtherProtocol) {
     return "for a server with TLS give --ca FILE; its HTTP port is another one";
   }
+  if (reason == kNotTrusted) {
+    return "a server with --tls-client-ca wants --client-cert and "
+           "--client-key; else see that --ca is its authority and --server "
+           "the name in its certificate";
+  }
   if (reason == kSilent) {
     return "it hangs, or has more to do than it can: --timeout waits longer, "
            "and its log or `top` may tell";

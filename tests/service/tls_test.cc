@@ -8,6 +8,7 @@
 #include <fstream>
 #include <string>
 
+#include "client/advice.h"
 #include "core/base/clock.h"
 #include "service/security/tls_files.h"
 #include "service/security/tls_reloader.h"
@@ -99,7 +100,9 @@ TEST_F(TlsTest, MutualTlsServesOnlyCertificatesOfItsAuthority) {
   AskForClientCertificates();
   ASSERT_OK(Start());
   EXPECT_OK(Call(With("good", authority_.Issue())));
-  EXPECT_THAT(Call({.ca_path = ca_path_}), IsRefused());
+  const absl::Status without = Call({.ca_path = ca_path_});
+  EXPECT_THAT(without, IsRefused());
+  EXPECT_THAT(AdviceOn(without), HasSubstr("--client-cert and --client-key"));
   EXPECT_THAT(Call(With("other", other_.Issue())), IsRefused());
   EXPECT_THAT(
       Call(With("expired", authority_.Issue("IP:127.0.0.1", -absl::Hours(1)))),
