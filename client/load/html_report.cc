@@ -4,6 +4,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "absl/time/time.h"
+#include "client/format/markup.h"
 #include "client/load/report.h"
 #include "client/load/svg_plot.h"
 
@@ -114,6 +116,20 @@ std::string AnsweredAgainstDue(const LoadResult& result) {
                    {std::move(answered), std::move(due)}});
 }
 
+// What was asked for, when and of which version, in a line.
+std::string Subject(const LoadReport& report) {
+  std::string text =
+      absl::StrCat("Version " ATTENDANT_VERSION ", ",
+                   absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", report.date,
+                                    absl::UTCTimeZone()));
+  for (const auto& [name, value] : report.options.items()) {
+    absl::StrAppend(
+        &text, ", ", name, " ",
+        value.is_string() ? value.get<std::string>() : value.dump());
+  }
+  return text;
+}
+
 void AddSection(const char* title, const std::string& content,
                 std::string& page) {
   absl::StrAppend(&page, "<h2>", title, "</h2>\n", content);
@@ -126,7 +142,8 @@ std::string HtmlReport(const LoadReport& report) {
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width\">\n"
       "<title>attendant-load</title>\n",
-      kStyle, "</head>\n<body>\n<h1>attendant-load</h1>\n<pre>",
+      kStyle, "</head>\n<body>\n<h1>attendant-load</h1>\n<p>",
+      EscapeMarkup(Subject(report)), "</p>\n<pre>",
       // The lines of a table are kept.
       absl::StrReplaceAll(TextReport(report),
                           {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}}),

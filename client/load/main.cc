@@ -24,6 +24,7 @@
 #include "client/empty_values.h"
 #include "client/error_json.h"
 #include "client/format/progress.h"
+#include "client/format/text.h"
 #include "client/load/prepare.h"
 #include "client/load/report.h"
 #include "client/load/requests.h"
@@ -218,10 +219,13 @@ int PrepareMain(const Client::Options& to_client, const PrepareOptions& prepare,
     std::cout << json.dump(2) << "\n";
     return kOk;
   }
-  std::printf("%lld items in %.2f s, %.0f a second, making them included\n",
-              static_cast<long long>(result->item_count), import_s,
-              items_per_second);
-  if (wait_index) std::printf("index ready %.2f s later\n", index_s);
+  std::cout << absl::StrFormat(
+      "made and imported %s items in %.2f s: %s a second\n",
+      FormatCount(result->item_count), import_s,
+      FormatCount(static_cast<std::int64_t>(items_per_second)));
+  if (wait_index) {
+    std::cout << absl::StrFormat("index ready %.2f s later\n", index_s);
+  }
   return kOk;
 }
 

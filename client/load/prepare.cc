@@ -15,6 +15,11 @@
 namespace attendant {
 namespace {
 
+// Cosines are about .5 within a cluster, and 0 to others but for some
+// 1 / sqrt(dim): logits 10 apart, so that attention is of the cluster. At 1,
+// the default, all items would weigh nearly alike.
+constexpr double kTemperature = 0.05;
+
 // The catalog, empty.
 absl::Status CreateEmpty(Client& client, const PrepareOptions& options) {
   v1::CreateCatalogRequest create;
@@ -23,6 +28,7 @@ absl::Status CreateEmpty(Client& client, const PrepareOptions& options) {
   field->set_name("key");
   field->set_dimension(static_cast<std::int32_t>(options.dim));
   field->set_score_kind(v1::SCORE_KIND_DOT);
+  field->set_temperature(kTemperature);
   if (options.replace) {
     v1::DeleteCatalogRequest remove;
     remove.set_name(options.catalog);

@@ -45,9 +45,10 @@ class ClusteredVectors {
   std::vector<std::vector<float>> centres_;
 };
 
-// Creates the catalog with one key field, "key", compared by DOT, and imports
-// items "item-0", "item-1", ... AlreadyExists if there is a catalog of that
-// name with items in it, unless it is to be replaced; the server's errors.
+// Creates the catalog with one key field, "key", compared by DOT, at a
+// temperature that concentrates attention on a cluster, and imports items
+// "item-0", "item-1", ... AlreadyExists if there is a catalog of that name with
+// items in it, unless it is to be replaced; the server's errors.
 absl::StatusOr<PrepareResult> Prepare(
     Client& client, const PrepareOptions& options,
     const std::function<void(std::int64_t acknowledged_count)>& progress);

@@ -34,16 +34,18 @@ std::string Summary(const LoadReport& report) {
   if (report.rate) {
     absl::StrAppendFormat(
         &text,
-        "open loop at %g a second: %d sent in %.1f s, %.0f a second reached; "
-        "%d answered, %d refused, %d failed otherwise\n",
-        *report.rate, total.request_count(), seconds,
-        result.requests_per_second(), total.answered_count(),
-        total.refused_count(), total.failed_count() - total.refused_count());
+        "open loop at %g a second: %s sent in %.1f s, %s a second reached; "
+        "%s answered, %s refused, %s failed otherwise\n",
+        *report.rate, FormatCount(total.request_count()), seconds,
+        FormatRate(result.requests_per_second()),
+        FormatCount(total.answered_count()), FormatCount(total.refused_count()),
+        FormatCount(total.failed_count() - total.refused_count()));
     absl::StrAppendFormat(
         &text,
-        "generator    %d sent over %s late; p50 %s ms late, p99 %s, at most "
+        "generator    %s sent over %g ms late; p50 %s ms late, p99 %s, at most "
         "%s\n",
-        result.late_count, absl::FormatDuration(LoadResult::kLate),
+        FormatCount(result.late_count),
+        absl::ToDoubleMilliseconds(LoadResult::kLate),
         FormatMs(result.lateness.AtPercentile(50)),
         FormatMs(result.lateness.AtPercentile(99)),
         FormatMs(result.lateness.max_ns()));
@@ -54,14 +56,19 @@ std::string Summary(const LoadReport& report) {
           result.unsent_count, LoadResult::kMostWaiting);
     }
   } else {
-    absl::StrAppendFormat(
-        &text, "closed loop: %d requests in %.1f s, %.0f a second\n",
-        total.request_count(), seconds, result.requests_per_second());
+    absl::StrAppendFormat(&text,
+                          "closed loop: %s requests in %.1f s, %s a second\n",
+                          FormatCount(total.request_count()), seconds,
+                          FormatRate(result.requests_per_second()));
   }
-  absl::StrAppendFormat(
-      &text, "latency ms   mean %.3f, fastest %s, slowest %s\n",
-      total.latencies().mean_ns() / 1e6, FormatMs(total.latencies().min_ns()),
-      FormatMs(total.latencies().max_ns()));
+  if (total.answered_count() > 0) {
+    absl::StrAppendFormat(
+        &text, "latency ms   mean %.3f, fastest %s, slowest %s\n",
+        total.latencies().mean_ns() / 1e6, FormatMs(total.latencies().min_ns()),
+        FormatMs(total.latencies().max_ns()));
+  } else {
+    text += "latency ms   no answers\n";
+  }
   if (total.refused_count() > 0) {
     absl::StrAppendFormat(&text, "refused ms   p50 %s, p99 %s, at most %s\n",
                           FormatMs(total.refusals().AtPercentile(50)),
@@ -70,8 +77,8 @@ std::string Summary(const LoadReport& report) {
   }
   text += "status      ";
   for (const auto& [code, count] : total.status_counts()) {
-    absl::StrAppendFormat(&text, " %s %d", absl::StatusCodeToString(code),
-                          count);
+    absl::StrAppend(&text, " ", absl::StatusCodeToString(code), " ",
+                    FormatCount(count));
   }
   text += "\n";
   for (const auto& [message, count] : result.error_counts) {
@@ -134,12 +141,15 @@ std::string PercentileTable(const Tally& total) {
 void AddTallyRow(Table& table, std::string name, const Tally& tally,
                  double answers_per_second) {
   const LatencyHistogram& latencies = tally.latencies();
-  table.AddRow(
-      {std::move(name), FormatCount(tally.request_count()),
-       FormatRate(answers_per_second), FormatCount(tally.failed_count()),
-       FormatMs(latencies.AtPercentile(50)),
-       FormatMs(latencies.AtPercentile(99)),
-       FormatMs(latencies.AtPercentile(99.9)), FormatMs(latencies.max_ns())});
+  std::vector<std::string> row = {
+      std::move(name), FormatCount(tally.request_count()),
+      FormatRate(answers_per_second), FormatCount(tally.failed_count())};
+  for (const double percent : {50., 99., 99.9, 100.}) {
+    row.push_back(latencies.count() == 0
+                      ? "-"
+                      : FormatMs(latencies.AtPercentile(percent)));
+  }
+  table.AddRow(std::move(row));
 }
 
 std::vector<Column> TallyColumns(const std::string& first) {
@@ -208,8 +218,10 @@ Json MomentsToJson(const LoadResult& result) {
 
 std::string TextReport(const LoadReport& report) {
   const LoadResult& result = report.result;
-  std::string text =
-      absl::StrCat(Summary(report), "\n", PercentileTable(result.total));
+  std::string text = Summary(report);
+  if (result.total.answered_count() > 0) {
+    absl::StrAppend(&text, "\n", PercentileTable(result.total));
+  }
   if (result.kinds.size() > 1) {
     Table table(TallyColumns("kind"));
     for (const auto& [kind, tally] : result.kinds) {
@@ -245,6 +257,8 @@ Json ToJson(const LoadReport& report) {
   const LoadResult& result = report.result;
   const Tally& total = result.total;
   Json json;
+  json["date"] = absl::FormatTime(report.date, absl::UTCTimeZone());
+  json["version"] = ATTENDANT_VERSION;
   json["count"] = total.request_count();
   json["total"] = absl::ToInt64Nanoseconds(result.duration);
   json["average"] = static_cast<std::int64_t>(total.latencies().mean_ns());

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "client/load/background_writer.h"
 #include "client/load/load_result.h"
 #include "client/load/verify.h"
@@ -26,6 +27,7 @@ struct CleanupResult {
 };
 
 struct LoadReport {
+  absl::Time date;  // when the load began
   LoadResult result;
   // Requests due a second in an open loop, the mean; nothing of a closed one.
   std::optional<double> rate;
@@ -40,15 +42,16 @@ struct LoadReport {
 // Lines for people: a summary and tables.
 std::string TextReport(const LoadReport& report);
 
-// One JSON object with the keys of ghz's reports: count, total, average,
+// One JSON object with the keys of ghz's reports: date, count, total, average,
 // fastest, slowest, rps, latencyDistribution, statusCodeDistribution,
 // errorDistribution; times are in nanoseconds. What is ours is beside them.
 nlohmann::ordered_json ToJson(const LoadReport& report);
 std::string JsonReport(const LoadReport& report);
 
-// A page of its own, with the summary, the tables, and plots of latency over
-// time, of percentiles and, where there were several, of rates against latency.
-// It holds the JSON too, in an element with the id "report".
+// A page of its own, with what was asked for, the summary, the tables, and
+// plots of latency over time, of percentiles and, where there were several, of
+// rates against latency. It holds the JSON too, in an element with the id
+// "report".
 std::string HtmlReport(const LoadReport& report);
 
 }  // namespace attendant

@@ -265,6 +265,7 @@ absl::StatusOr<LoadReport> RunLoad(LoadOptions options) {
                              MakeRequests(*client, options.requests));
 
   LoadReport report;
+  report.date = absl::Now();
   report.options = Describe(options);
   std::unique_ptr<AnswerChecker> checker;
   if (options.verify_count > 0) {

@@ -49,7 +49,8 @@ LoadReport ClosedLoop() {
                                    .p90_ns = 5'000'000,
                                    .p99_ns = 6'000'000,
                                    .max_ns = 7'000'000});
-  report.options = {{"concurrency", 4}};
+  report.date = absl::FromUnixSeconds(1767225600);
+  report.options = {{"catalog", "bench"}, {"concurrency", 4}};
   return report;
 }
 
@@ -66,6 +67,8 @@ LoadReport Steps() {
 
 TEST(JsonReportTest, CarriesWhatGhzReports) {
   const auto json = nlohmann::json::parse(JsonReport(ClosedLoop()));
+  EXPECT_EQ(json["date"], "2026-01-01T00:00:00+00:00");
+  EXPECT_EQ(json["version"], ATTENDANT_VERSION);
   EXPECT_EQ(json["count"], 101);
   EXPECT_EQ(json["total"], 2'000'000'000);
   EXPECT_EQ(json["average"], 50'500'000);
@@ -128,9 +131,21 @@ TEST(JsonReportTest, AnOpenLoopSaysWhatBecameOfEachSliceAndKind) {
 TEST(TextReportTest, HasASummaryAndThePercentiles) {
   const std::string text = TextReport(ClosedLoop());
   EXPECT_THAT(
-      text, AllOf(HasSubstr("closed loop: 101 requests in 2.0 s, 50 a second"),
+      text, AllOf(HasSubstr("closed loop: 101 requests in 2.0 s, 51 a second"),
                   HasSubstr("OK 100 ABORTED 1"), HasSubstr("99.99"),
                   HasSubstr("100.000"), HasSubstr("1 x broken")));
+}
+
+TEST(TextReportTest, WithoutAnAnswerThereIsNoLatency) {
+  LoadReport report = Steps();
+  report.result.total = TallyOf(0, 1234);
+  for (auto& [kind, tally] : report.result.kinds) tally = TallyOf(0, 617);
+  for (SliceResult& slice : report.result.slices) slice.tally = TallyOf(0, 617);
+  EXPECT_THAT(
+      TextReport(report),
+      AllOf(HasSubstr("latency ms   no answers\n"),
+            HasSubstr("status       ABORTED 1,234\n"), HasSubstr(" 617 "),
+            Not(HasSubstr("0.000")), Not(HasSubstr("percentile"))));
 }
 
 TEST(TextReportTest, SaysHowManyChecksFailedAndWhyTheFirstDid) {
@@ -171,9 +186,9 @@ TEST(TextReportTest, AnOpenLoopHasARowForEachKindAndSlice) {
   const std::string text = TextReport(Steps());
   EXPECT_THAT(text,
               AllOf(HasSubstr("open loop at 50 a second: 101 sent in 2.0 s, "
-                              "50 a second reached; "
+                              "51 a second reached; "
                               "100 answered, 0 refused, 1 failed otherwise"),
-                    HasSubstr("1 sent over 1ms late"), HasSubstr("write"),
+                    HasSubstr("1 sent over 1 ms late"), HasSubstr("write"),
                     HasSubstr("rate"), HasSubstr("60")));
 }
 
@@ -199,6 +214,9 @@ TEST(HtmlReportTest, HoldsTheDataAndNeedsNothingElse) {
   }
   EXPECT_THAT(page, AllOf(HasSubstr("<svg"), HasSubstr("p50: 1, 4.321"),
                           HasSubstr("latency: 98.8")));
+  EXPECT_THAT(page, HasSubstr("<p>Version " ATTENDANT_VERSION
+                              ", 2026-01-01 00:00:00 UTC, catalog bench, "
+                              "concurrency 4</p>"));
   // Nothing is loaded, and no message is markup.
   EXPECT_THAT(page, AllOf(Not(HasSubstr(" src=")), Not(HasSubstr(" href=")),
                           Not(HasSubstr("<b>"))));
