@@ -286,8 +286,10 @@ class Answerer {
       AttendedItem& item = answer_.items.emplace_back();
       item.address = returned_.rows[i];
       double best_weight = kMinusInfinity;
+      double sum = 0;
       for (std::size_t h = 0; h < head_count; ++h) {
         weights[h] = weigher.InHead(returned_, h, i);
+        sum += weights[h];
         // A head without the item has no opinion; one with it does, however
         // small its weight.
         if (returned_.logits[h][i] == kMinusInfinity) continue;
@@ -301,7 +303,7 @@ class Answerer {
         }
       }
       const auto best = static_cast<std::size_t>(item.head);
-      item.weight = hard ? 1 : weigher.Mean(returned_, i);
+      item.weight = hard ? 1 : weigher.MeanOfSum(sum);
       item.logit = returned_.logits[best][i];
       item.similarity = returned_.similarities[best][i];
       if (plan_.include_head_weights)

@@ -86,12 +86,11 @@ void Weigher::InHead(const ScoredRows& scored, std::size_t head,
 }
 
 double Weigher::Mean(const ScoredRows& scored, std::size_t row) const {
-  if (seeing_count_ == 0) return 0;
   double sum = 0;
   for (std::size_t h = 0; h < scored.logits.size(); ++h) {
     sum += InHead(scored, h, row);
   }
-  return sum / seeing_count_;
+  return MeanOfSum(sum);
 }
 
 double Weigher::LogMean(const ScoredRows& scored, std::size_t row) const {

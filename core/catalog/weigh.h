@@ -48,6 +48,10 @@ class Weigher {
               std::vector<double>& weights) const;
   // The mean over heads.
   double Mean(const ScoredRows& scored, std::size_t row) const;
+  // The same of a sum over heads, from the first on.
+  double MeanOfSum(double sum) const {
+    return seeing_count_ == 0 ? 0 : sum / seeing_count_;
+  }
   // log(Mean), for SOFTMAX: exact also where Mean is 0 to a double.
   double LogMean(const ScoredRows& scored, std::size_t row) const;
 
