@@ -43,14 +43,23 @@ struct RankPlan {
   bool normalises = false;
 };
 
-absl::Status CheckVector(const RankPlan& plan, std::span<const float> vector,
-                         absl::string_view path) {
+// Of an event that is a vector. Errors name no field but a component's.
+absl::Status CheckVector(const RankPlan& plan, std::span<const float> vector) {
   if (static_cast<std::int64_t>(vector.size()) != plan.schema->dim) {
-    return InvalidField(path, absl::StrCat(vector.size(), " components"),
+    return InvalidField("", absl::StrCat(vector.size(), " components"),
                         absl::StrCat(plan.schema->dim, ", the dimension of '",
                                      plan.schema->name, "'"));
   }
-  return ValidateFinite(vector, path);
+  ATTENDANT_RETURN_IF_ERROR(ValidateFinite(vector, ""));
+  if (plan.normalises && Norm(vector) == 0) {
+    return InvalidField("", "a vector of norm 0", "a norm above 0 for COSINE");
+  }
+  if (plan.value_dim != plan.schema->dim) {
+    return InvalidField("", "a vector, which is its own value",
+                        absl::StrCat("an item_id: values of this catalog have ",
+                                     plan.value_dim, " components"));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<RankPlan> MakePlan(const Snapshot& snapshot,
@@ -195,20 +204,13 @@ absl::Status AddEvent(const Snapshot& snapshot, const RankPlan& plan,
                 ? key
                 : std::span(own, static_cast<std::size_t>(plan.value_dim));
   } else {
-    const std::string path = absl::StrCat(list, "[", entry.index, "].vector");
     key = std::get<std::vector<float>>(event.what);
-    ATTENDANT_RETURN_IF_ERROR(CheckVector(plan, key, path));
-    if (plan.normalises && Norm(key) == 0) {
-      return InvalidField(path, "a vector of norm 0",
-                          "a norm above 0 for COSINE");
+    const absl::Status checked = CheckVector(plan, key);
+    if (!checked.ok()) {
+      return PrefixField(checked,
+                         absl::StrCat(list, "[", entry.index, "].vector"));
     }
     value = key;
-    if (plan.value_dim != plan.schema->dim) {
-      return InvalidField(path, "a vector, which is its own value",
-                          absl::StrCat("an item_id: values of this catalog "
-                                       "have ",
-                                       plan.value_dim, " components"));
-    }
   }
   events.keys.data.insert(events.keys.data.end(), key.begin(), key.end());
   events.values.data.insert(events.values.data.end(), value.begin(),
