@@ -51,7 +51,12 @@ absl::StatusOr<FileDescriptor> Lock(const std::string& directory) {
 absl::StatusOr<DataDirectory> DataDirectory::Open(const std::string& path,
                                                   const Files& files) {
   if (path.empty()) return InvalidField("directory", "\"\"", "a path");
-  ATTENDANT_RETURN_IF_ERROR(files.MakeDirectory(path));
+  const absl::Status made = files.MakeDirectory(path);
+  // A file stands there, or above it: nothing of ours is damaged.
+  if (absl::IsDataLoss(made)) {
+    return absl::FailedPreconditionError(made.message());
+  }
+  ATTENDANT_RETURN_IF_ERROR(made);
   ATTENDANT_ASSIGN_OR_RETURN(FileDescriptor lock, Lock(path));
   DataDirectory directory(path, files, std::move(lock));
   ATTENDANT_ASSIGN_OR_RETURN(const std::optional<int> version,
@@ -89,7 +94,7 @@ absl::StatusOr<std::optional<int>> DataDirectory::FormatVersionOf(
         absl::StrCat(path, " has format version ", version,
                      ", and this program reads up to ", kFormatVersion,
                      ": start the newer program that wrote it, or one newer "
-                     "still, or give another directory"),
+                     "still"),
         "DATA_FORMAT_TOO_NEW");
   }
   return version;

@@ -78,14 +78,29 @@ absl::Status CheckSpaceToOpen(const std::string& directory, const Files& files,
 // that.
 absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenEither(
     const std::string& directory, const DatabaseResources& resources,
-    bool for_writing) {
-  const auto open = for_writing ? OpenRocks : OpenReader;
-  absl::StatusOr<std::unique_ptr<rocksdb::DB>> db = open(directory, resources);
+    bool for_writing, Database::Mode mode) {
+  const auto open = [&] {
+    return for_writing ? OpenRocks(directory, resources,
+                                   mode == Database::Mode::kCreateIfMissing)
+                       : OpenReader(directory, resources);
+  };
+  absl::StatusOr<std::unique_ptr<rocksdb::DB>> db = open();
   if (!absl::IsDataLoss(db.status())) return db;
   ATTENDANT_ASSIGN_OR_RETURN(const bool cut,
                              CutTornTails(directory, resources.files));
-  return cut ? open(directory, resources) : std::move(db);
+  return cut ? open() : std::move(db);
 }
+
+// `what` is whose number it is.
+absl::Status AcknowledgedAreLost(const std::string& directory,
+                                 absl::string_view what, std::uint64_t found,
+                                 std::uint64_t acknowledged) {
+  return absl::DataLossError(absl::StrCat(
+      "database ", directory, ": acknowledged writes are lost: found up to ",
+      what, found, ", acknowledged were ", acknowledged));
+}
+
+constexpr absl::string_view kOfRocks = "RocksDB's number ";
 
 // Adds to a count of bytes while it lives, so that writes of several databases
 // don't take the same space for theirs.
@@ -139,8 +154,9 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
   const std::int64_t acknowledged = mark.get().sequence;
   ATTENDANT_RETURN_IF_ERROR(
       CheckManifest(directory, resources.files, mark.get()));
-  ATTENDANT_ASSIGN_OR_RETURN(std::unique_ptr<rocksdb::DB> db,
-                             OpenEither(directory, resources, space.ok()));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      std::unique_ptr<rocksdb::DB> db,
+      OpenEither(directory, resources, space.ok(), mode));
   std::unique_ptr<Database> database(
       new Database(directory, resources, std::move(db), std::move(mark)));
   MutexLock lock(&database->mutex_);
@@ -148,9 +164,9 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
   ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t sequence,
                              database->ReadSequence());
   if (sequence < acknowledged) {
-    return absl::DataLossError(absl::StrCat(
-        "database ", directory, ": acknowledged writes are lost: found up to ",
-        sequence, ", acknowledged were ", acknowledged));
+    return AcknowledgedAreLost(directory, "",
+                               static_cast<std::uint64_t>(sequence),
+                               static_cast<std::uint64_t>(acknowledged));
   }
   database->sequence_.store(sequence);
   ATTENDANT_ASSIGN_OR_RETURN(const std::shared_ptr<rocksdb::DB> opened,
@@ -158,12 +174,8 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
   database->last_number_ = opened->GetLatestSequenceNumber();
   // Of writes that have no sequence.
   if (database->last_number_ < database->mark_.get().number) {
-    return absl::DataLossError(
-        absl::StrCat("database ", directory,
-                     ": acknowledged writes are lost: found up to "
-                     "RocksDB's number ",
-                     database->last_number_, ", acknowledged were ",
-                     database->mark_.get().number));
+    return AcknowledgedAreLost(directory, kOfRocks, database->last_number_,
+                               database->mark_.get().number);
   }
   database->Acknowledge(sequence);
   return database;
@@ -351,6 +363,8 @@ absl::Status Database::Reopen() {
   // Before it is closed: if this fails, reads go on with what they had, which
   // does not hold what failed.
   ATTENDANT_RETURN_IF_ERROR(
+      CheckCurrent(directory_, /*must_exist=*/true, resources_.files));
+  ATTENDANT_RETURN_IF_ERROR(
       CutWritesAfter(directory_, resources_.files, last_number_));
   std::shared_ptr<rocksdb::DB> before;
   {
@@ -360,10 +374,16 @@ absl::Status Database::Reopen() {
   }
   before.reset();
   absl::StatusOr<std::unique_ptr<rocksdb::DB>> db =
-      OpenRocks(directory_, resources_);
+      OpenRocks(directory_, resources_, /*create_if_missing=*/false);
+  if (db.ok() && (*db)->GetLatestSequenceNumber() < last_number_) {
+    db = AcknowledgedAreLost(directory_, kOfRocks,
+                             (*db)->GetLatestSequenceNumber(), last_number_);
+  }
   const absl::Status status = db.status();
-  // Reads go on.
-  if (!status.ok()) db = OpenReader(directory_, resources_);
+  // Reads go on, unless they would find less than they did.
+  if (!status.ok() && !absl::IsDataLoss(status)) {
+    db = OpenReader(directory_, resources_);
+  }
   MutexLock lock(&db_mutex_);
   closed_ = db.status();
   if (db.ok()) db_ = *std::move(db);

@@ -44,7 +44,7 @@ absl::Status CheckDiskSpace(const std::string& path, std::uint64_t bytes,
       absl::StrCat("the disk of ", path, " is full: ", free,
                    " bytes are free and ", wanted,
                    " wanted; writes resume when there is space again"),
-      "DISK_FULL");
+      kDiskFull);
 }
 
 }  // namespace attendant

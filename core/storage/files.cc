@@ -57,7 +57,7 @@ absl::Status FileError(int error, absl::string_view message) {
     case ENOSPC:
     case EDQUOT:
       return StatusWithReason(absl::StatusCode::kResourceExhausted, message,
-                              "DISK_FULL");
+                              kDiskFull);
     case EMFILE:
     case ENFILE:
       return TooManyOpenFiles(message);
@@ -66,6 +66,10 @@ absl::Status FileError(int error, absl::string_view message) {
     case EROFS:
       return StatusWithReason(absl::StatusCode::kUnavailable, message,
                               kFilesNotAccessible);
+    // What stands there is not what was stored.
+    case EISDIR:
+    case ENOTDIR:
+      return absl::DataLossError(message);
     default:
       return absl::InternalError(message);
   }
@@ -82,15 +86,20 @@ absl::Status CheckOpenFiles(absl::string_view what, std::int64_t file_count) {
   rlimit limit;
   std::error_code error;
   const std::filesystem::directory_iterator files("/proc/self/fd", error);
+  if (error == std::errc::too_many_files_open ||
+      error == std::errc::too_many_files_open_in_system) {
+    return TooManyOpenFiles(absl::StrCat(what, ": ", error.message()));
+  }
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || error) return absl::OkStatus();
   const auto open =
       static_cast<rlim_t>(std::distance(begin(files), end(files)));
   if (open + static_cast<rlim_t>(file_count) <= limit.rlim_cur / 3 * 2) {
     return absl::OkStatus();
   }
-  return TooManyOpenFiles(absl::StrCat(
-      what, " would open ", file_count, " files: ", open, " of ",
-      limit.rlim_cur, " are open, and a third is left to connections"));
+  return TooManyOpenFiles(
+      absl::StrCat(what, " may open no more files: ", open, " of ",
+                   limit.rlim_cur, " are open, ", file_count,
+                   " more are wanted, and a third is left to connections"));
 }
 
 FileDescriptor::~FileDescriptor() {
@@ -318,6 +327,7 @@ absl::StatusOr<std::vector<std::string>> Files::ListDirectory(
         file_system_->NewDirectory(path, NoOptions(), &directory, nullptr);
     if (IsMissing(opened)) return std::vector<std::string>();
     ATTENDANT_RETURN_IF_ERROR(FromFileSystem(opened, "can't list", path));
+    return FileError(ENOTDIR, "can't list", path);
   }
   ATTENDANT_RETURN_IF_ERROR(FromFileSystem(status, "can't list", path));
   std::erase_if(names, [](const std::string& name) {

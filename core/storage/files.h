@@ -26,9 +26,12 @@ namespace attendant {
 // What is read or written at a time, where files are long.
 inline constexpr std::size_t kFileBlockBytes = std::size_t{1} << 20;
 
-// What `error`, an errno, means: ResourceExhausted (reason DISK_FULL) if the
+inline constexpr absl::string_view kDiskFull = "DISK_FULL";
+
+// What `error`, an errno, means: ResourceExhausted (reason kDiskFull) if the
 // disk or quota is full, or as TooManyOpenFiles if no more files may be open;
-// Unavailable (reason kFilesNotAccessible) if access is denied; else Internal.
+// Unavailable (reason kFilesNotAccessible) if access is denied; DataLoss where a
+// directory stands in place of a file, or a file of one; else Internal.
 absl::Status FileError(int error, absl::string_view message);
 
 // The same with the message "ACTION PATH: why".

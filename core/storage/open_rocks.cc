@@ -197,10 +197,11 @@ absl::Status CheckTables(const std::string& directory,
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenRocks(
-    const std::string& directory, const DatabaseResources& resources) {
+    const std::string& directory, const DatabaseResources& resources,
+    bool create_if_missing) {
   ATTENDANT_RETURN_IF_ERROR(CheckTables(directory, resources));
   rocksdb::Options options = MakeOptions(resources);
-  options.create_if_missing = true;
+  options.create_if_missing = create_if_missing;
   rocksdb::DB* db = nullptr;
   const rocksdb::Status status = rocksdb::DB::Open(options, directory, &db);
   if (status.ok()) return std::unique_ptr<rocksdb::DB>(db);

@@ -17,9 +17,11 @@ namespace attendant {
 // Errors of both as of FromOpening, and DataLoss if a table that the database
 // needs would end the process (see CheckTableProperties).
 
-// For writing; made if there is none.
+// For writing. RocksDB makes a database where it finds none, and deletes what
+// lies there: only where there was none is it to.
 absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenRocks(
-    const std::string& directory, const DatabaseResources& resources);
+    const std::string& directory, const DatabaseResources& resources,
+    bool create_if_missing);
 
 // Writes nothing at all.
 absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenReader(

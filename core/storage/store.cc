@@ -5,6 +5,7 @@
 #include <rocksdb/write_batch.h>
 #include <rocksdb/write_buffer_manager.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
@@ -34,6 +35,9 @@ constexpr char kAliasTag = 'a';        // and the name: an alias's catalog
 constexpr char kCatalogTag = 'c';      // and the name: a catalog's record
 constexpr char kLastVersionTag = 'v';  // and the name: a model's last version
 constexpr char kModelTag = 'w';        // and ModelKey: a version, in a file
+// And the uid of a catalog that was begun, or deleted: its files go with the
+// next Open. Others are kept, whatever the list has lost.
+constexpr char kLeftOverTag = 'u';
 
 std::string Key(char tag, absl::string_view rest) {
   return absl::StrCat(absl::string_view(&tag, 1), rest);
@@ -112,17 +116,21 @@ class RocksStore : public Store {
     if (begun != nullptr) *begun = false;
     ATTENDANT_RETURN_IF_ERROR(CheckUid(record));
     MutexLock lock(&mutex_);
-    // Before the record: a catalog that is listed and has no directory is
+    // Before the record: a catalog that is listed and has no database is
     // damage, not a new one.
+    const std::string path = directory_.items_path(record.uid);
     ATTENDANT_ASSIGN_OR_RETURN(const bool listed, IsListed(record));
-    if (!listed) {
+    ATTENDANT_ASSIGN_OR_RETURN(const bool exists,
+                               files().PathExists(path + "/CURRENT"));
+    if (!listed && !exists) {
       // Not after the directory is made: it would stay.
       ATTENDANT_RETURN_IF_ERROR(catalogs_->CheckSpace(0));
       ATTENDANT_RETURN_IF_ERROR(
-          files().MakeDirectory(directory_.items_path(record.uid)));
+          OpenItems(path, record, Database::Mode::kCreateIfMissing).status());
     }
     rocksdb::WriteBatch batch;
     batch.Put(CatalogKey(record.name), EncodeCatalogRecord(record));
+    batch.Delete(Key(kLeftOverTag, record.uid));
     return catalogs_->Write(&batch, catalogs_->sequence() + 1,
                             DiskReserve::kKept, begun);
   }
@@ -131,6 +139,9 @@ class RocksStore : public Store {
     MutexLock lock(&mutex_);
     rocksdb::WriteBatch batch;
     batch.Delete(CatalogKey(name));
+    // Whose the files of a damaged record were nobody can tell.
+    const auto uid = ListedUid(name);
+    if (uid.ok() && *uid) batch.Put(Key(kLeftOverTag, **uid), "");
     return catalogs_->Write(&batch, catalogs_->sequence() + 1,
                             DiskReserve::kUsed);
   }
@@ -154,9 +165,14 @@ class RocksStore : public Store {
 
   absl::Status RemoveFiles(const CatalogRecord& record) override {
     ATTENDANT_RETURN_IF_ERROR(CheckUid(record));
-    ATTENDANT_RETURN_IF_ERROR(
-        files().RemoveTree(directory_.segments_path(record.uid)));
-    return files().RemoveTree(directory_.items_path(record.uid));
+    ATTENDANT_RETURN_IF_ERROR(RemoveTrees(record.uid));
+    rocksdb::WriteBatch batch;
+    batch.Delete(Key(kLeftOverTag, record.uid));
+    MutexLock lock(&mutex_);
+    // What is noted and not there is no harm.
+    catalogs_->Write(&batch, catalogs_->sequence() + 1, DiskReserve::kUsed)
+        .IgnoreError();
+    return absl::OkStatus();
   }
 
   absl::StatusOr<ModelList> ListModels() const override {
@@ -223,16 +239,16 @@ class RocksStore : public Store {
     ATTENDANT_RETURN_IF_ERROR(CheckUid(record));
     const std::string path = directory_.items_path(record.uid);
     ATTENDANT_ASSIGN_OR_RETURN(const bool exists, files().PathExists(path));
-    if (!exists) {
-      ATTENDANT_ASSIGN_OR_RETURN(const bool listed, IsListed(record));
-      if (listed) {
-        return absl::DataLossError(absl::StrCat("the directory ", path,
-                                                " of catalog \"", record.name,
-                                                "\" is missing"));
-      }
+    ATTENDANT_ASSIGN_OR_RETURN(const bool listed, IsListed(record));
+    if (!exists && listed) {
+      return absl::DataLossError(absl::StrCat("the directory ", path,
+                                              " of catalog \"", record.name,
+                                              "\" is missing"));
     }
-    absl::StatusOr<std::unique_ptr<CatalogStore>> catalog =
-        OpenItems(path, record);
+    if (!exists) ATTENDANT_RETURN_IF_ERROR(NoteBegun(record.uid));
+    absl::StatusOr<std::unique_ptr<CatalogStore>> catalog = OpenItems(
+        path, record,
+        listed ? Database::Mode::kMustExist : Database::Mode::kCreateIfMissing);
     // What was begun would take space from a disk that may be full.
     if (!exists && !catalog.ok()) files().RemoveTree(path).IgnoreError();
     return catalog;
@@ -243,6 +259,7 @@ class RocksStore : public Store {
   absl::Status CopyItems(const std::string& directory,
                          const CatalogRecord& record) override {
     ATTENDANT_RETURN_IF_ERROR(CheckUid(record));
+    ATTENDANT_RETURN_IF_ERROR(NoteBegun(record.uid));
     const std::string path = directory_.items_path(record.uid);
     const absl::Status status = CopyDatabase(directory, path, record);
     if (!status.ok()) files().RemoveTree(path).IgnoreError();
@@ -251,24 +268,32 @@ class RocksStore : public Store {
 
   absl::Status left_overs() const override { return left_overs_; }
 
-  // Deletes the items of catalogs that are no longer listed, as far as it can.
-  // A damaged record may have been of any.
-  absl::Status RemoveUnlisted() {
-    ATTENDANT_ASSIGN_OR_RETURN(const CatalogList list, List());
-    if (!list.damages.empty()) return absl::OkStatus();
-    std::set<std::string> listed;
-    for (const CatalogRecord& record : list.records) listed.insert(record.uid);
-    for (const std::string& parent :
-         {directory_.items_path(), directory_.segments_path()}) {
-      const absl::StatusOr<std::vector<std::string>> names =
-          files().ListDirectory(parent);
-      left_overs_.Update(names.status());
-      if (!names.ok()) continue;
-      for (const std::string& name : *names) {
-        if (!IsCatalogUid(name) || listed.count(name) > 0) continue;
-        left_overs_.Update(files().RemoveTree(absl::StrCat(parent, "/", name)));
-      }
+  // Deletes the files of catalogs that were begun or deleted, as far as it can.
+  // Items that are neither listed nor noted are those of a list that was lost.
+  absl::Status RemoveLeftOvers() {
+    std::vector<std::string> left;
+    ATTENDANT_RETURN_IF_ERROR(
+        catalogs_->Scan(Key(kLeftOverTag, ""), Key(kLeftOverTag + 1, ""),
+                        [&](absl::string_view key, absl::string_view) {
+                          left.emplace_back(key.substr(1));
+                          return true;
+                        }));
+    rocksdb::WriteBatch batch;
+    for (const std::string& uid : left) {
+      const absl::Status status = RemoveTrees(uid);
+      left_overs_.Update(status);
+      if (status.ok()) batch.Delete(Key(kLeftOverTag, uid));
     }
+    if (batch.Count() > 0) {
+      MutexLock lock(&mutex_);
+      // Else once more at the next Open.
+      catalogs_->Write(&batch, catalogs_->sequence() + 1, DiskReserve::kUsed)
+          .IgnoreError();
+    }
+    ATTENDANT_ASSIGN_OR_RETURN(const CatalogList list, List());
+    std::set<std::string> known(left.begin(), left.end());
+    for (const CatalogRecord& record : list.records) known.insert(record.uid);
+    left_overs_.Update(NameUnlisted(known, list.damages.empty()));
     return absl::OkStatus();
   }
 
@@ -330,25 +355,67 @@ class RocksStore : public Store {
     return list;
   }
 
+  // Before anything of a catalog is there that is not listed yet.
+  absl::Status NoteBegun(const std::string& uid) {
+    MutexLock lock(&mutex_);
+    rocksdb::WriteBatch batch;
+    batch.Put(Key(kLeftOverTag, uid), "");
+    return catalogs_->Write(&batch, catalogs_->sequence() + 1);
+  }
+
+  absl::Status RemoveTrees(const std::string& uid) const {
+    ATTENDANT_RETURN_IF_ERROR(
+        files().RemoveTree(directory_.segments_path(uid)));
+    return files().RemoveTree(directory_.items_path(uid));
+  }
+
+  // FailedPrecondition naming the items of catalogs that are not known; OK if
+  // there are none, or if they may be those of a damaged record.
+  absl::Status NameUnlisted(const std::set<std::string>& known,
+                            bool all_are_read) const {
+    ATTENDANT_ASSIGN_OR_RETURN(std::vector<std::string> names,
+                               files().ListDirectory(directory_.items_path()));
+    std::erase_if(names, [&](const std::string& name) {
+      return !IsCatalogUid(name) || known.count(name) > 0;
+    });
+    if (names.empty() || !all_are_read) return absl::OkStatus();
+    std::sort(names.begin(), names.end());
+    return absl::FailedPreconditionError(absl::StrCat(
+        directory_.items_path(), ": ", names.size(),
+        " of its directories are of catalogs that are not listed and were not "
+        "deleted, ",
+        names.front(),
+        " among them: put back the catalogs/ that "
+        "lists them, or remove them"));
+  }
+
   absl::StatusOr<std::unique_ptr<CatalogStore>> OpenItems(
-      const std::string& path, const CatalogRecord& record) {
-    ATTENDANT_ASSIGN_OR_RETURN(
-        std::unique_ptr<Database> database,
-        Database::Open(path, Database::Mode::kCreateIfMissing, resources_));
+      const std::string& path, const CatalogRecord& record,
+      Database::Mode mode) {
+    ATTENDANT_ASSIGN_OR_RETURN(std::unique_ptr<Database> database,
+                               Database::Open(path, mode, resources_));
     return MakeCatalogStore(
         std::move(database), catalogs_.get(), record, kRememberedRequestCount,
         &scratch_files_,
         SegmentDirectory(directory_.segments_path(record.uid), files()));
   }
 
+  // Of the catalog of this name; nothing if the list has none.
+  absl::StatusOr<std::optional<std::string>> ListedUid(
+      absl::string_view name) const {
+    ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> text,
+                               catalogs_->Get(CatalogKey(name)));
+    if (!text.has_value()) return std::optional<std::string>();
+    ATTENDANT_ASSIGN_OR_RETURN(CatalogRecord listed,
+                               DecodeCatalogRecord(name, *text));
+    return std::optional<std::string>(std::move(listed.uid));
+  }
+
   // True if the list of catalogs has the name with this uid.
   absl::StatusOr<bool> IsListed(const CatalogRecord& record) const {
-    ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> text,
-                               catalogs_->Get(CatalogKey(record.name)));
-    if (!text.has_value()) return false;
-    ATTENDANT_ASSIGN_OR_RETURN(const CatalogRecord listed,
-                               DecodeCatalogRecord(record.name, *text));
-    return listed.uid == record.uid;
+    ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> uid,
+                               ListedUid(record.name));
+    return uid == record.uid;
   }
 
   const DataDirectory directory_;  // first: its lock goes last
@@ -381,7 +448,7 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(
   ATTENDANT_RETURN_IF_ERROR(data.Sync());
   auto store = std::make_unique<RocksStore>(
       std::move(data), std::move(resources), std::move(catalogs));
-  ATTENDANT_RETURN_IF_ERROR(store->RemoveUnlisted());
+  ATTENDANT_RETURN_IF_ERROR(store->RemoveLeftOvers());
   ATTENDANT_RETURN_IF_ERROR(store->RemoveUnlistedModels());
   return store;
 }

@@ -196,10 +196,11 @@ class Store {
       const std::string& directory, const StoreOptions& options = {});
 
   // All catalogs. A record that can't be read is among the damages, and fails
-  // nothing else; while there is one, no files are taken for left-overs.
+  // nothing else.
   virtual absl::StatusOr<CatalogList> List() const = 0;
 
-  // Adds or replaces a record; synced. The name is the key. `begun`, if given,
+  // Adds or replaces a record, and makes the items of a new one if they were not
+  // opened before; synced. The name is the key. `begun`, if given,
   // becomes true if the record may be found at the next Open whatever Put
   // returns, and false if it was refused.
   virtual absl::Status Put(const CatalogRecord& record,
@@ -217,8 +218,10 @@ class Store {
   // Removes the alias, if it is there; synced.
   virtual absl::Status RemoveAlias(absl::string_view alias) = 0;
 
-  // Why files of catalogs that are no more could not be removed at Open; OK if
-  // there are none. They are in nobody's way but for the space they take.
+  // Why files of catalogs that are not listed are still there after Open; OK if
+  // there are none. What was begun or deleted could not be removed, and is in
+  // nobody's way but for the space it takes. Items that were neither are kept:
+  // it is the list that lost them (FailedPrecondition).
   virtual absl::Status left_overs() const = 0;
 
   // Removes the files of a catalog after its record. Its CatalogStore must be
@@ -253,8 +256,8 @@ class Store {
   virtual std::int64_t cache_bytes() const = 0;
   virtual std::int64_t write_buffer_bytes() const = 0;
 
-  // Opens the items of a catalog, created if missing. At most once a uid at a
-  // time. The Store must outlive it.
+  // Opens the items of a catalog; made if it is not listed and they are missing,
+  // DataLoss if it is. At most once a uid at a time. The Store must outlive it.
   virtual absl::StatusOr<std::unique_ptr<CatalogStore>> OpenCatalog(
       const CatalogRecord& record) = 0;
 };

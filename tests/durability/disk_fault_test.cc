@@ -307,6 +307,36 @@ TEST_F(DiskFaultTest, WithoutRightsWritesWaitAndReadsGoOn) {
   ExpectGoesOn(catalog);
 }
 
+// RocksDB would make a new database there, and delete what is left of this one.
+TEST_F(DiskFaultTest, ADatabaseThatIsGoneIsNotMadeAnew) {
+  for (const bool whole : {false, true}) {
+    FaultyCatalog catalog;
+    ASSERT_OK(catalog.Open());
+    for (int i = 0; i < 3; ++i) ASSERT_OK(catalog.Write());
+    for (const auto& entry :
+         std::filesystem::directory_iterator(catalog.path() + "/items")) {
+      if (whole) {
+        std::filesystem::rename(entry.path(), catalog.path() + "/moved");
+      } else {
+        std::filesystem::remove(entry.path() / "CURRENT");
+      }
+    }
+    catalog.files().Inject(
+        {FileFault::Kind::kFail, FileCall::kSync, 1, ".log"});
+    EXPECT_FALSE(catalog.Write().ok());
+    catalog.files().InjectNothing();
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_THAT(catalog.Write(), StatusIs(absl::StatusCode::kDataLoss,
+                                            HasSubstr("CURRENT is missing")));
+    }
+    // Reads go on.
+    catalog.ExpectAcknowledged();
+    // Nor does a restart take it for a new one.
+    EXPECT_THAT(catalog.Open(),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr("is missing")));
+  }
+}
+
 // The log of the list of catalogs may have it, for the next start to find.
 TEST_F(DiskFaultTest, ADeletionThatFailedTakesNoLaterWriteAlong) {
   FaultyCatalog catalog;

@@ -171,7 +171,7 @@ TEST_F(FilesTest, OfALinkTheTargetStays) {
 TEST_F(FilesTest, WhatCantBeLookedAtIsNotMissing) {
   ASSERT_OK(files_.ReplaceFile(directory_ / "file", "bytes"));
   EXPECT_THAT(files_.PathExists(directory_ / "file/below"),
-              StatusIs(absl::StatusCode::kInternal,
+              StatusIs(absl::StatusCode::kDataLoss,
                        AllOf(HasSubstr("can't look at"),
                              HasSubstr("file/below: Not a directory"))));
 }
@@ -182,13 +182,16 @@ TEST_F(FilesTest, ErrorsNameThePathAndTheCause) {
        {files_.MakeDirectory(directory_ / "file/below"),
         files_.ReadFile(directory_ / "file/below").status(),
         files_.ReplaceFile(directory_ / "file/below", ""),
-        files_.ListDirectory(directory_ / "file").status(),
-        files_.SyncDirectory(directory_ / "missing")}) {
-    EXPECT_THAT(status,
-                StatusIs(absl::StatusCode::kInternal, HasSubstr("can't ")));
-    EXPECT_THAT(status, StatusIs(absl::StatusCode::kInternal,
-                                 HasSubstr(directory_.path())));
+        files_.ListDirectory(directory_ / "file").status()}) {
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kDataLoss,
+                                 AllOf(HasSubstr("can't "),
+                                       HasSubstr(directory_.path()),
+                                       HasSubstr("Not a directory"))));
   }
+  EXPECT_THAT(
+      files_.SyncDirectory(directory_ / "missing"),
+      StatusIs(absl::StatusCode::kInternal,
+               AllOf(HasSubstr("can't "), HasSubstr(directory_.path()))));
 }
 
 // Not PermissionDenied, which tells a caller of its own rights.

@@ -4,6 +4,7 @@
 #include <rocksdb/file_system.h>
 
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -124,6 +125,17 @@ TEST_F(SnapshotFilesTest, WhatCanNotBeRemovedIsInNobodysWay) {
   EXPECT_OK(store_->snapshots().Remove({"shop", "first"}));
   EXPECT_OK(Take("second"));
   EXPECT_THAT(Names(), ElementsAre("second"));
+}
+
+TEST_F(SnapshotFilesTest, AFileAmongTheDirectoriesIsInNobodysWay) {
+  Open();
+  ASSERT_OK(WriteItems(*catalog_, 0, 5, 1));
+  ASSERT_OK(Take("first"));
+  std::ofstream(directory_ / "data/snapshots/notes") << "somebody's";
+  EXPECT_THAT(Names(), ElementsAre("first"));
+  EXPECT_THAT(
+      store_->snapshots().List("notes"),
+      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("Not a directory")));
 }
 
 TEST_F(SnapshotFilesTest, APageReadsItsOwnManifests) {

@@ -145,7 +145,8 @@ int Fill(const std::string& directory) {
       if (access((directory + "/models/new").c_str(), F_OK) == 0) {
         return Fail(absl::InternalError("a refused model left files"));
       }
-      const absl::Status open = opened->store->OpenCatalog(another).status();
+      const CatalogRecord third = TestRecord("third", "00000000000000bb");
+      const absl::Status open = opened->store->OpenCatalog(third).status();
       if (!IsDiskFull(open)) return Fail(open);
       // Reads go on.
       const auto items = ScanAll(*opened->catalog);

@@ -225,6 +225,64 @@ TEST_F(StoreTest, FilesOfACrashedRemovalGoAtTheNextOpen) {
   EXPECT_TRUE(std::filesystem::exists(Path("items/README")));
 }
 
+// Only what was begun or deleted goes: a list that is older than the items, or
+// that was lost, does not take them along.
+TEST_F(StoreTest, ItemsThatTheListLostStay) {
+  const CatalogRecord shop = TestRecord();
+  OpenStore();
+  const std::string older = directory_ / "older";
+  std::filesystem::copy(Path("catalogs"), older);
+  {
+    const auto store = OpenStore();
+    ASSERT_OK(store->Put(shop));
+    ASSERT_OK_AND_ASSIGN(const auto catalog, store->OpenCatalog(shop));
+    ASSERT_OK(WriteItems(*catalog, 0, 50, 1));
+  }
+  const std::string newest = directory_ / "newest";
+  std::filesystem::rename(Path("catalogs"), newest);
+  std::filesystem::rename(older, Path("catalogs"));
+  {
+    const auto store = OpenStore();
+    ASSERT_OK_AND_ASSIGN(const CatalogList list, store->List());
+    EXPECT_THAT(list.records, IsEmpty());
+    EXPECT_THAT(store->left_overs(),
+                StatusIs(absl::StatusCode::kFailedPrecondition,
+                         AllOf(HasSubstr("1 of its directories"),
+                               HasSubstr(shop.uid))));
+  }
+  std::filesystem::remove_all(Path("catalogs"));
+  std::filesystem::rename(newest, Path("catalogs"));
+  const auto store = OpenStore();
+  EXPECT_OK(store->left_overs());
+  ASSERT_OK_AND_ASSIGN(const auto catalog, store->OpenCatalog(shop));
+  ASSERT_OK_AND_ASSIGN(const auto items, ScanAll(*catalog));
+  EXPECT_EQ(items.size(), 50u);
+}
+
+TEST_F(StoreTest, AnEmptiedCatalogIsNotTakenForANewOne) {
+  const CatalogRecord shop = TestRecord();
+  {
+    const auto store = OpenStore();
+    ASSERT_OK(store->Put(shop));
+    ASSERT_OK_AND_ASSIGN(const auto catalog, store->OpenCatalog(shop));
+    ASSERT_OK(WriteItems(*catalog, 0, 50, 1));
+  }
+  std::filesystem::remove_all(Path("items/" + shop.uid));
+  std::filesystem::create_directory(Path("items/" + shop.uid));
+  EXPECT_THAT(
+      OpenStore()->OpenCatalog(shop),
+      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("CURRENT is missing")));
+  EXPECT_TRUE(std::filesystem::is_empty(Path("items/" + shop.uid)));
+}
+
+TEST_F(StoreTest, ADirectoryInPlaceOfAFileIsDamage) {
+  OpenStore();
+  std::filesystem::rename(Path("FORMAT"), Path("format"));
+  std::filesystem::create_directory(Path("FORMAT"));
+  EXPECT_THAT(Store::Open(directory_ / "data"),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("FORMAT")));
+}
+
 // Deletes no file whose path has these characters.
 class Undeletable final : public rocksdb::FileSystemWrapper {
  public:
@@ -526,7 +584,7 @@ TEST_F(StoreTest, NewerFormatIsRefused) {
 TEST_F(StoreTest, PathThatCannotBeADirectoryIsRefused) {
   std::ofstream(directory_ / "file") << "text";
   EXPECT_THAT(Store::Open(directory_ / "file/data"),
-              StatusIs(absl::StatusCode::kInternal,
+              StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr(directory_ / "file/data")));
   EXPECT_THAT(Store::Open(""), StatusIs(absl::StatusCode::kInvalidArgument,
                                         HasSubstr("directory")));
