@@ -3,6 +3,7 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <limits>
 #include <new>
 #include <random>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "core/base/fail_point.h"
+#include "core/base/number_text.h"
 #include "core/base/process_memory.h"
 #include "core/base/status.h"
 #include "core/storage/files.h"
@@ -69,6 +71,26 @@ absl::Status CheckIndexable(const std::vector<NamedModel>& models) {
     if (models[f].model == nullptr) continue;
     ATTENDANT_RETURN_IF_ERROR(CheckIndexable(
         *models[f].model, absl::StrCat("schema.key_fields[", f, "].model")));
+  }
+  return absl::OkStatus();
+}
+
+// Of temperatures that are not what they were `before`, a key field each where
+// there was one: with those whose inverse is no float, no query has a logit.
+absl::Status CheckTemperatures(const std::vector<KeyFieldSchema>& key_fields,
+                               const std::vector<KeyFieldSchema>& before) {
+  constexpr double kGreatest = std::numeric_limits<float>::max();
+  for (std::size_t f = 0; f < key_fields.size(); ++f) {
+    const double temperature = key_fields[f].temperature;
+    const bool is_new =
+        f >= before.size() || temperature != before[f].temperature;
+    if (is_new && !(1 / temperature <= kGreatest)) {
+      return InvalidField(
+          absl::StrCat("schema.key_fields[", f, "].temperature"),
+          NumberText(temperature),
+          absl::StrCat("at least ", NumberText(1 / kGreatest),
+                       ", whose inverse is the greatest float"));
+    }
   }
   return absl::OkStatus();
 }
@@ -256,6 +278,7 @@ absl::StatusOr<CatalogSet::Created> CatalogSet::Create(
   ATTENDANT_ASSIGN_OR_RETURN(std::vector<FieldEncoder> encoders,
                              ask_for_encoders());
   ATTENDANT_RETURN_IF_ERROR(ValidateEncoders(schema, encoders));
+  ATTENDANT_RETURN_IF_ERROR(CheckTemperatures(schema.key_fields, {}));
   ATTENDANT_RETURN_IF_ERROR(CheckCount(*now));
   ATTENDANT_RETURN_IF_ERROR(memory_->Check("a new catalog", kNewCatalogBytes));
   ATTENDANT_RETURN_IF_ERROR(CheckOpenFiles("a new catalog", kCatalogFiles));
@@ -356,6 +379,8 @@ absl::Status CatalogSet::Update(absl::string_view name,
     return InvalidField("key_fields", "another name, dimension or score_kind",
                         "those of the catalog, which are fixed at creation");
   }
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckTemperatures(schema.key_fields, record.schema.key_fields));
   ATTENDANT_ASSIGN_OR_RETURN(std::vector<NamedModel> models,
                              ResolveModels(schema));
   ATTENDANT_RETURN_IF_ERROR(CheckIndexable(models));

@@ -169,6 +169,22 @@ TEST_F(CatalogSetTest, UpdateChangesDefaultsForGood) {
                        HasSubstr("fixed at creation")));
 }
 
+TEST_F(CatalogSetTest, RefusesTemperaturesThatNoQueryCouldHave) {
+  for (const double temperature : {1e-320, 1e-300, 2.9e-39}) {
+    CatalogSchema schema = OneFieldSchema(2);
+    schema.key_fields[0].temperature = temperature;
+    const absl::Status refused = set_->Create("shop", schema, {}).status();
+    EXPECT_THAT(refused, StatusIs(absl::StatusCode::kInvalidArgument,
+                                  HasSubstr("want at least 2.93")));
+    EXPECT_EQ(FieldOf(refused), "schema.key_fields[0].temperature");
+    ASSERT_OK(set_->Create("other", OneFieldSchema(2), {}));
+    EXPECT_EQ(set_->Update("other", schema.key_fields, {}), refused);
+  }
+  CatalogSchema schema = OneFieldSchema(2);
+  schema.key_fields[0].temperature = 2.94e-39;
+  EXPECT_OK(set_->Create("shop", schema, {}));
+}
+
 TEST_F(CatalogSetTest, ADamagedCatalogLeavesTheOthersReadable) {
   std::string damaged_uid;
   for (const char* name : {"whole", "damaged"}) {
