@@ -37,9 +37,10 @@ absl::StatusOr<ResolvedBias> Resolve(const CatalogSchema& schema,
     return bias;
   }
   if (type != AttributeType::kInt64 && type != AttributeType::kDouble) {
-    return InvalidField("attribute",
-                        absl::StrCat("'", term.attribute, "', a ", Name(type)),
-                        "an attribute of type int64, double or timestamp");
+    return InvalidField(
+        "attribute",
+        absl::StrCat("'", term.attribute, "', ", WithArticle(type)),
+        "an attribute of type int64, double or timestamp");
   }
   if (term.half_life) {
     return InvalidField("half_life", absl::FormatDuration(*term.half_life),

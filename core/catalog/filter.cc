@@ -109,7 +109,7 @@ class Validator {
     if (type != AttributeType::kString && type != AttributeType::kStringList) {
       return InvalidField(
           absl::StrCat(field, ".attribute"),
-          absl::StrCat("\"", filter.attribute, "\", a ", Name(type)),
+          absl::StrCat("\"", filter.attribute, "\", ", WithArticle(type)),
           "a string or a string list");
     }
     ATTENDANT_RETURN_IF_ERROR(
@@ -201,9 +201,9 @@ absl::Status ValidateComparison(AttributeType type, ComparisonKind kind,
   const AttributeType got = TypeOf(value);
   if (got != type && !(IsNumber(got) && IsNumber(type))) {
     return InvalidField(
-        field, absl::StrCat("a ", Name(got)),
-        absl::StrCat("a ", IsNumber(type) ? "number" : Name(type), ", as ",
-                     attribute, " is a ", Name(type)));
+        field, WithArticle(got),
+        absl::StrCat(IsNumber(type) ? "a number" : WithArticle(type), ", as ",
+                     attribute, " is ", WithArticle(type)));
   }
   if (const auto* number = std::get_if<double>(&value)) {
     if (!std::isfinite(*number)) {
@@ -215,7 +215,7 @@ absl::Status ValidateComparison(AttributeType type, ComparisonKind kind,
   if (IsOrdering(kind) && !has_order) {
     return InvalidField(field, absl::StrCat("an order of ", attribute),
                         absl::StrCat("EQUAL or NOT_EQUAL, as ", attribute,
-                                     " is a ", Name(type)));
+                                     " is ", WithArticle(type)));
   }
   return absl::OkStatus();
 }

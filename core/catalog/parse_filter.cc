@@ -347,7 +347,7 @@ class Parser {
     // The same, with the position.
     return InvalidField(
         kField, absl::StrCat(first.source.substr(0, 40), At(first.position)),
-        absl::StrCat("what ", attribute.name, ", a ", Name(attribute.type),
+        absl::StrCat("what ", attribute.name, ", ", WithArticle(attribute.type),
                      ", can be compared with"));
   }
 

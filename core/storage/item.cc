@@ -248,6 +248,10 @@ absl::string_view Name(AttributeType type) {
   return "";
 }
 
+std::string WithArticle(AttributeType type) {
+  return absl::StrCat(type == AttributeType::kInt64 ? "an " : "a ", Name(type));
+}
+
 void KeyFieldSchema::TakeDefaults(const KeyFieldSchema& from) {
   index_kind = from.index_kind;
   temperature = from.temperature;

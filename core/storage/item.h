@@ -46,6 +46,8 @@ inline AttributeType TypeOf(const AttributeValue& value) {
 }
 // "bool", "int64", "double", "string", "string list", "timestamp".
 absl::string_view Name(AttributeType type);
+// "a bool", "an int64", ...
+std::string WithArticle(AttributeType type);
 
 struct KeyFieldSchema {
   std::string name;

@@ -42,7 +42,7 @@ TEST(FilterTest, NamesTheWireFieldGotAndWant) {
                 "\"size\"", "schema declares");
   ExpectRefused(Filter::Exists(""), "f.exists", "\"\"", "schema declares");
   ExpectRefused(Filter::Compare("color", kEqual, one), "f.comparison.value",
-                "a int64", "a string, as color");
+                "an int64", "a string, as color");
   ExpectRefused(Filter::Compare("price", kEqual, std::string("1")),
                 "f.comparison.value", "a string", "a number, as price");
   ExpectRefused(Filter::Compare("price", kLess, NAN), "f.comparison.value",

@@ -126,7 +126,7 @@ TEST(ParseFilterTest, ErrorsSayWhatWhereAndWhatIsWanted) {
   ExpectRefused("price = 1e999", {"1e999 at position 9", "a number"});
   ExpectRefused("stock = 9223372036854775808", {"position 9", "64 bits"});
   ExpectRefused("price = - x", {"x at position 11", "a number after -"});
-  ExpectRefused("stock = 'a'", {"'a' at position 9", "int64"});
+  ExpectRefused("stock = 'a'", {"'a' at position 9", "stock, an int64,"});
   ExpectRefused("on_sale < true", {"true at position 11", "bool"});
   ExpectRefused("on_sale = 1", {"1 at position 11", "bool"});
   ExpectRefused("color = 1", {"1 at position 9", "string"});
