@@ -45,7 +45,9 @@ std::string DescribeDefaults(const AttentionDefaults& defaults) {
                     FormatNumber(*defaults.uniform_negative_log_likelihood),
                     " of a uniform guess");
   }
-  absl::StrAppend(&text, ", over ", CountOf(defaults.choice_count, "choice"));
+  absl::StrAppend(&text, ", over ",
+                  defaults.choice_count < kLeastChoices ? "only " : "",
+                  CountOf(defaults.choice_count, "choice"));
   return text;
 }
 

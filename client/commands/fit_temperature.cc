@@ -271,12 +271,18 @@ absl::Status FitTemperatureCommand(const TemperatureFlags& flags,
       " of field ", field.name()));
   ATTENDANT_ASSIGN_OR_RETURN(const std::vector<Choice> choices,
                              ChoicesOf(flags.pairs, pairs, keys));
+  const auto choice_count = static_cast<std::int64_t>(choices.size());
+  if (!flags.dry_run && choice_count < kLeastChoices) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        flags.pairs, ": got ", CountOf(choice_count, "choice"),
+        ", want at least ", kLeastChoices,
+        " to set a temperature by (--dry-run says what these would have, and "
+        "attendant catalog update sets it)"));
+  }
   const bool has_examples =
       std::any_of(choices.begin(), choices.end(),
                   [](const Choice& choice) { return !choice.history.empty(); });
-  NoteStep(absl::StrCat(
-      "read ", CountOf(static_cast<std::int64_t>(choices.size()), "pair"),
-      "; searching"));
+  NoteStep(absl::StrCat("read ", CountOf(choice_count, "pair"), "; searching"));
   DefaultsSearch search;
   // The kind is the schema's and can't change.
   search.score_kind =
@@ -341,7 +347,8 @@ void AddFitTemperatureCommand(CLI::App& fit, Context& context) {
       "  attendant fit temperature --catalog photos --pairs clicks.jsonl\n\n"
       "Queries that state no temperature have the new one at once. What it "
       "was\n"
-      "is printed, with the command that brings it back.");
+      "is printed, with the command that brings it back. From fewer than 20\n"
+      "choices none is set.");
   temperature->final_callback([flags, &context] {
     context.Run(
         [&](const Context& c) { return FitTemperatureCommand(*flags, c); });

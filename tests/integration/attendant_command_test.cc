@@ -725,15 +725,15 @@ TEST_F(AttendantCommandTest, AFittedTemperatureCanBeTakenBack) {
         {"catalog", "describe",
          "points"})["catalog"]["schema"]["keyFields"][0]["temperature"];
   };
-  std::vector<std::string> fit = {
-      "fit",
-      "temperature",
-      "--catalog",
-      "points",
-      "--pairs",
-      File("pairs.jsonl",
-           "{\"vector\": [0.1, 0], \"item\": \"item39\"}\n"
-           "{\"vector\": [0.1, 0], \"item\": \"item20\"}\n")};
+  std::string pairs;
+  for (int i = 0; i < 10; ++i) {
+    absl::StrAppend(&pairs,
+                    "{\"vector\": [0.1, 0], \"item\": \"item39\"}\n"
+                    "{\"vector\": [0.1, 0], \"item\": \"item20\"}\n");
+  }
+  const std::vector<std::string> fit = {
+      "fit",    "temperature", "--catalog",
+      "points", "--pairs",     File("pairs.jsonl", pairs)};
   std::vector<std::string> dry = fit;
   dry.push_back("--dry-run");
   EXPECT_THAT(RunText(dry), HasSubstr("Would set temperature"));
@@ -750,6 +750,29 @@ TEST_F(AttendantCommandTest, AFittedTemperatureCanBeTakenBack) {
             HasSubstr("Undo: attendant catalog update points key "
                       "--temperature 0.05\n")));
   EXPECT_EQ(temperature(), told["temperature"]);
+}
+
+TEST_F(AttendantCommandTest, AFewChoicesSetNoTemperature) {
+  ASSERT_EQ(Run({"catalog", "create", "points", "--key-field", "key:2:dot"})
+                .exit_status,
+            0);
+  ASSERT_EQ(ImportPoints(File("keys.npy", NpyBytes(Keys(), 2)),
+                         File("ids.txt", Ids()))
+                .exit_status,
+            0);
+  std::vector<std::string> fit = {
+      "fit",
+      "temperature",
+      "--catalog",
+      "points",
+      "--pairs",
+      File("pairs.jsonl", "{\"vector\": [0.1, 0], \"item\": \"item39\"}\n")};
+  const CommandResult refused = Run(fit);
+  EXPECT_EQ(refused.exit_status, 1);
+  EXPECT_THAT(refused.err, HasSubstr("pairs.jsonl: got 1 choice, want at least "
+                                     "20 to set a temperature by"));
+  fit.push_back("--dry-run");
+  EXPECT_THAT(RunText(fit), HasSubstr("over only 1 choice."));
 }
 
 // As items go while choices are kept.
