@@ -1,15 +1,18 @@
 // attendant doctor
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/commands/command.h"
 #include "client/doctor/data_directory.h"
 #include "client/doctor/machine.h"
 #include "client/doctor/report.h"
 #include "client/doctor/server.h"
+#include "core/base/host_port.h"
 #include "core/base/status.h"
 
 namespace attendant {
@@ -21,36 +24,53 @@ struct DoctorFlags {
   bool no_server = false;
 };
 
+bool IsOnThisMachine(absl::string_view address) {
+  const absl::string_view host = HostOf(address);
+  return host == "localhost" || host == "[::1]" ||
+         absl::StartsWith(host, "127.");
+}
+
+absl::StatusOr<Examination> ServerExamination(const DoctorFlags& flags,
+                                              const Context& context) {
+  if (flags.no_server) {
+    return Examination{"Server",
+                       {{.subject = "server",
+                         .verdict = Verdict::kSkipped,
+                         .text = "not examined, as --no-server says"}}};
+  }
+  const std::string& address = context.connection.server;
+  ATTENDANT_ASSIGN_OR_RETURN(const Client::Options options,
+                             ClientOptions(context.connection));
+  return Examination{
+      absl::StrCat("Server ", address),
+      ExamineServer({.server = address,
+                     .http = flags.http.empty() ? DefaultHttpAddress(address)
+                                                : flags.http,
+                     .security = options.security,
+                     .connect = [&] { return context.Connect(); }})};
+}
+
+Examination DirectoryExamination(const std::string& path, bool server_answers) {
+  if (path.empty()) {
+    return {"Data directory",
+            {{.subject = "directory",
+              .verdict = Verdict::kSkipped,
+              .text = "not examined: say which with --data-dir"}}};
+  }
+  return {absl::StrCat("Data directory ", path),
+          ExamineDataDirectory(path, server_answers)};
+}
+
 absl::Status Examine(const DoctorFlags& flags, const Context& context) {
+  ATTENDANT_ASSIGN_OR_RETURN(Examination server,
+                             ServerExamination(flags, context));
+  // Whether it is reached comes first.
+  const bool server_answers = server.findings[0].verdict == Verdict::kOk &&
+                              IsOnThisMachine(context.connection.server);
   std::vector<Examination> examinations;
   examinations.push_back({"Machine", ExamineMachine()});
-  if (flags.data_dir.empty()) {
-    examinations.push_back(
-        {"Data directory",
-         {{.subject = "directory",
-           .verdict = Verdict::kSkipped,
-           .text = "not examined: say which with --data-dir"}}});
-  } else {
-    examinations.push_back({absl::StrCat("Data directory ", flags.data_dir),
-                            ExamineDataDirectory(flags.data_dir)});
-  }
-  if (flags.no_server) {
-    examinations.push_back({"Server",
-                            {{.subject = "server",
-                              .verdict = Verdict::kSkipped,
-                              .text = "not examined, as --no-server says"}}});
-  } else {
-    const std::string& address = context.connection.server;
-    ATTENDANT_ASSIGN_OR_RETURN(const Client::Options options,
-                               ClientOptions(context.connection));
-    examinations.push_back(
-        {absl::StrCat("Server ", address),
-         ExamineServer({.server = address,
-                        .http = flags.http.empty() ? DefaultHttpAddress(address)
-                                                   : flags.http,
-                        .security = options.security,
-                        .connect = [&] { return context.Connect(); }})});
-  }
+  examinations.push_back(DirectoryExamination(flags.data_dir, server_answers));
+  examinations.push_back(std::move(server));
   Print(context.json ? DoctorJson(examinations)
                      : DoctorReport(examinations, context.style));
   if (WorstOf(examinations) != Verdict::kFailure) return absl::OkStatus();

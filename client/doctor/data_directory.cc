@@ -139,8 +139,12 @@ std::int64_t LockHolder(const std::string& path) {
   return 0;
 }
 
-Finding ExamineHolder(const std::string& path) {
+Finding ExamineHolder(const std::string& path, bool server_answers) {
   const std::int64_t pid = LockHolder(path + "/LOCK");
+  if (pid == 0 && server_answers) {
+    return {"held by", Verdict::kWarning, "nobody, though the server answers",
+            "look which --data-dir the server was given: it has another one"};
+  }
   return {.subject = "held by",
           .text = pid == 0 ? "nobody" : absl::StrCat("process ", pid)};
 }
@@ -243,12 +247,13 @@ Finding ExamineSync(const std::filesystem::path& existing) {
 
 }  // namespace
 
-std::vector<Finding> ExamineDataDirectory(const std::string& path) {
+std::vector<Finding> ExamineDataDirectory(const std::string& path,
+                                          bool server_answers) {
   const std::filesystem::path existing = Existing(path);
   std::vector<Finding> findings = {ExamineAccess(path, existing)};
   if (findings[0].verdict != Verdict::kOk) return findings;
   findings.push_back(ExamineFormat(path));
-  findings.push_back(ExamineHolder(path));
+  findings.push_back(ExamineHolder(path, server_answers));
   findings.push_back(ExamineSpace(existing));
   findings.push_back(ExamineFileSystem(existing));
   findings.push_back(ExamineSync(existing));

@@ -159,9 +159,24 @@ TEST(DataDirectoryTest, NamesWhoHoldsIt) {
   ASSERT_EQ(flock(fd, LOCK_EX | LOCK_NB), 0);
   EXPECT_EQ(About(ExamineDataDirectory(directory.path()), "held by").text,
             absl::StrCat("process ", getpid()));
+  EXPECT_EQ(About(ExamineDataDirectory(directory.path(),
+                                       /*server_answers=*/true),
+                  "held by")
+                .verdict,
+            Verdict::kOk);
   close(fd);
   EXPECT_EQ(About(ExamineDataDirectory(directory.path()), "held by").text,
             "nobody");
+}
+
+TEST(DataDirectoryTest, OneThatTheServerDoesNotHoldIsNotIts) {
+  const ScratchDirectory directory;
+  const Finding holder =
+      About(ExamineDataDirectory(directory.path(), /*server_answers=*/true),
+            "held by");
+  EXPECT_EQ(holder.verdict, Verdict::kWarning);
+  EXPECT_EQ(holder.text, "nobody, though the server answers");
+  EXPECT_THAT(holder.advice, HasSubstr("--data-dir"));
 }
 
 // Another user is no reason to take the directory from its owner.

@@ -415,6 +415,10 @@ TEST_F(AttendantCommandTest, TheDoctorFindsTheServerWell) {
   const json& directory = examined["examinations"][1];
   EXPECT_EQ(directory["findings"][2]["text"],
             absl::StrCat("process ", server_->pid()));
+  EXPECT_THAT(Run({"doctor", "--data-dir", files_ / "other", "--http",
+                   server_->http_address()})
+                  .out,
+              HasSubstr("nobody, though the server answers"));
   // Which directory the server has is not for the doctor to guess.
   EXPECT_THAT(Run({"doctor", "--http", server_->http_address()}).out,
               HasSubstr("not examined: say which with --data-dir"));
