@@ -10,10 +10,14 @@
 namespace attendant {
 namespace {
 
-absl::Status Normalise(std::vector<float>& vector, absl::string_view path) {
+absl::Status Normalise(std::vector<float>& vector, bool made_by_model,
+                       absl::string_view path) {
   const double norm = Norm(vector);
   if (norm == 0) {
-    return InvalidField(path, "a query of norm 0", "a norm above 0 for COSINE");
+    return InvalidField(
+        path,
+        made_by_model ? "a query that its model makes 0" : "a query of norm 0",
+        "a norm above 0 for COSINE");
   }
   for (float& component : vector) {
     component = static_cast<float>(component / norm);
@@ -94,6 +98,7 @@ absl::StatusOr<ByHead<PlannedHead>> PlanHeads(
     const Snapshot& snapshot, int field, const NamedModel& model,
     ScoreKind score_kind, std::span<const double> temperatures,
     std::vector<float> vector, absl::string_view path) {
+  const bool made_by_model = model.model != nullptr && Norm(vector) > 0;
   if (model.model != nullptr) vector = ThroughModel(*model.model, vector);
   if (!ValidateFinite(vector, path).ok()) {
     return InvalidField(path, "a query that its model makes infinite",
@@ -119,7 +124,7 @@ absl::StatusOr<ByHead<PlannedHead>> PlanHeads(
       head.vector.assign(begin, begin + static_cast<std::ptrdiff_t>(head_dim));
     }
     if (score_kind == ScoreKind::kCosine) {
-      ATTENDANT_RETURN_IF_ERROR(Normalise(head.vector, path));
+      ATTENDANT_RETURN_IF_ERROR(Normalise(head.vector, made_by_model, path));
     }
     if (score_kind == ScoreKind::kAdditive) {
       head.output_weight = model.model->additive()->output_weight;

@@ -669,6 +669,20 @@ TEST_F(ModelHeadsTest, PooledValueThatOverflowsIsRefused) {
   EXPECT_OK(Ask(query));
 }
 
+TEST_F(ModelHeadsTest, QueryThatAModelMakesZeroIsSaidToBeSo) {
+  Open(ScoreKind::kCosine);
+  AttentionModel zero = *model_.model;
+  Projection& of_query = std::get<MultiHeadProjections>(zero.kind).query;
+  std::ranges::fill(of_query.weight.data, 0.0f);
+  std::ranges::fill(of_query.bias, 0.0f);
+  AttendQuery query = Query();
+  query.model = Named(zero, 9);
+  EXPECT_THAT(
+      Ask(query),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               StartsWith("query: got a query that its model makes 0")));
+}
+
 TEST_F(ModelHeadsTest, UnionOfManyHeadsIsLimited) {
   Open(ScoreKind::kDot);
   AttendQuery query = Query();
