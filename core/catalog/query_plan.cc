@@ -66,9 +66,12 @@ absl::Status CheckChoices(const AttendQuery& query) {
                           "nothing with select_kind HARD or SAMPLE");
     }
   }
-  if (!sample && (query.with_replacement || query.seed)) {
-    return InvalidField(query.seed ? "seed" : "with_replacement", "a value",
-                        "nothing without select_kind SAMPLE");
+  constexpr char kOnlyOfSample[] = "nothing without select_kind SAMPLE";
+  if (!sample && query.seed) {
+    return InvalidField("seed", absl::StrCat(*query.seed), kOnlyOfSample);
+  }
+  if (!sample && query.with_replacement) {
+    return InvalidField("with_replacement", "true", kOnlyOfSample);
   }
   if (sample && query.weight_scope == WeightScope::kReturned) {
     return InvalidField("weight_scope", "RETURNED",
@@ -269,12 +272,21 @@ absl::Status PlanManyFields(const Snapshot& snapshot, const AttendQuery& query,
   ATTENDANT_RETURN_IF_ERROR(
       CheckCount(static_cast<std::int64_t>(query.heads.size()), 1,
                  kMaxQueryHeadCount, "heads"));
-  if (!query.key_field.empty() || query.model.model != nullptr ||
-      !query.head_temperatures.empty()) {
-    return InvalidField(!query.key_field.empty()       ? "key_field"
-                        : query.model.model != nullptr ? "model"
-                                                       : "head_temperatures",
-                        "a value", "nothing beside heads");
+  constexpr char kNotBesideHeads[] = "nothing beside heads";
+  if (!query.key_field.empty()) {
+    return InvalidField("key_field", absl::StrCat("'", query.key_field, "'"),
+                        kNotBesideHeads);
+  }
+  if (query.model.model != nullptr) {
+    return InvalidField(
+        "model",
+        absl::StrCat(query.model.name.name, ":", query.model.name.version),
+        kNotBesideHeads);
+  }
+  if (!query.head_temperatures.empty()) {
+    return InvalidField("head_temperatures",
+                        absl::StrCat(query.head_temperatures.size()),
+                        kNotBesideHeads);
   }
   ATTENDANT_RETURN_IF_ERROR(CheckQueryIsTaken(query));
   // Also where every head has one of its own.

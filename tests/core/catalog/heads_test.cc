@@ -960,7 +960,7 @@ TEST_F(FieldHeadsTest, BadHeadsAreRefused) {
   query = Query();
   query.key_field = "title";
   EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kInvalidArgument,
-                                   HasSubstr("key_field")));
+                                   HasSubstr("key_field: got 'title', want")));
   // By the field that holds the vector.
   query = Query();
   query.score_kind = ScoreKind::kCosine;

@@ -232,11 +232,12 @@ TEST_F(SelectTest, ChoicesOfSampleAreForSampleAlone) {
   AttendQuery query = VectorQuery({1});
   query.seed = 1;
   EXPECT_THAT(Ask(query),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("seed")));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "seed: got 1, want nothing without select_kind SAMPLE"));
   query.seed = std::nullopt;
   query.with_replacement = true;
   EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kInvalidArgument,
-                                   HasSubstr("with_replacement")));
+                                   HasSubstr("with_replacement: got true")));
   query = SampleQuery(1, 1);
   query.weight_scope = WeightScope::kReturned;
   EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kInvalidArgument,
