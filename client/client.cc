@@ -84,7 +84,8 @@ absl::Status WaitUntilConnected(grpc::Channel& channel,
                                        Conditions(options.security)));
     }
     if (!channel.WaitForStateChange(state, deadline)) {
-      if (state == GRPC_CHANNEL_CONNECTING &&
+      // One that failed so far, of a server that is waited for, tells why.
+      if (state != GRPC_CHANNEL_TRANSIENT_FAILURE &&
           SomethingListensAt(options.server)) {
         return StatusWithReason(
             absl::StatusCode::kUnavailable,

@@ -392,6 +392,16 @@ TEST_F(ClientTest, SaysWhereSomethingListensAndSaysNothing) {
   close(listener);
 }
 
+// Which has not begun to connect by then.
+TEST_F(ClientTest, ServerThatHasNoTimeToAnswerIsSilent) {
+  const absl::Status status =
+      Client::Connect({.server = address_, .deadline = absl::Microseconds(1)})
+          .status();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable,
+                               HasSubstr("said nothing within 1us")));
+  EXPECT_EQ(ReasonOf(status), kSilent);
+}
+
 TEST_F(ClientTest, RefusesADeadlineOfNothing) {
   EXPECT_THAT(
       Client::Connect({.server = address_, .deadline = absl::ZeroDuration()}),
