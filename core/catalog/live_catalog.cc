@@ -7,6 +7,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/clock.h"
+#include "core/base/number_text.h"
 #include "core/base/status.h"
 #include "core/catalog/head_keys.h"
 #include "core/catalog/segment_files.h"
@@ -167,7 +168,7 @@ absl::Status LiveCatalog::CheckKeyLimits(const Item& item) const {
     if (const double norm = Norm(key);
         norm < kLeastCosineNorm || norm > kMostCosineNorm) {
       return InvalidField(
-          path, absl::StrCat("norm ", norm),
+          path, absl::StrCat("norm ", NumberText(norm)),
           absl::StrCat("a norm of ", kLeastCosineNorm, " to ", kMostCosineNorm,
                        ", as the score kind is COSINE"));
     }

@@ -39,6 +39,10 @@ TEST_F(CosineWritesTest, AKeyWhoseInverseNormIsNoFloatIsRefused) {
   EXPECT_THAT(catalog_->Upsert(items, ""),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("items[0].keys[vec]: got norm")));
+  // As a float it is somewhat less.
+  EXPECT_THAT(catalog_->Upsert(std::vector{MakeItem("least", {1e-38f, 0})}, ""),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("got norm 9.99999935")));
   ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(VectorQuery({1, 0})));
   ASSERT_EQ(answer.items.size(), 1u);
   EXPECT_NEAR(answer.items[0].logit, 1, 1e-5);
