@@ -82,10 +82,29 @@ void HeadsToProto(const AttendAnswer& answer, const Snapshot& snapshot,
   }
 }
 
+// What the items take at least, by their ids and numbers.
+std::int64_t LeastBytes(const AttendAnswer& answer, const Snapshot& snapshot) {
+  constexpr std::size_t kFrameBytes = 4;  // of an item and its id
+  std::size_t bytes = 0;
+  for (const AttendedItem& item : answer.items) {
+    const RowAddress address = item.address;
+    bytes += kFrameBytes + snapshot.IdOf(address.segment, address.row).size() +
+             // A 0 is not sent.
+             (item.weight != 0 ? 1 + sizeof(item.weight) : 0) +
+             (item.logit != 0 ? 1 + sizeof(item.logit) : 0) +
+             (item.similarity != 0 ? 1 + sizeof(item.similarity) : 0) +
+             sizeof(double) * item.head_weights.size();
+  }
+  return static_cast<std::int64_t>(bytes);
+}
+
 absl::Status ItemsToProto(const AttendAnswer& answer, const Snapshot& snapshot,
                           const ReadMask& mask, std::int64_t max_bytes,
                           const Interrupt& interrupt,
                           v1::AttendResponse* wire) {
+  ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
+  // Many answers of a batch may come when there is no room left for one.
+  if (LeastBytes(answer, snapshot) > max_bytes) return ReplyTooLarge(max_bytes);
   std::int64_t bytes = 0;
   const CatalogSchema& schema = *snapshot.schema;
   wire->mutable_items()->Reserve(static_cast<int>(answer.items.size()));
@@ -114,9 +133,6 @@ absl::Status ItemsToProto(const AttendAnswer& answer, const Snapshot& snapshot,
                                       attended.head_weights.end());
     if (!mask.any_attributes && !mask.keys && !mask.value &&
         !mask.opaque_value) {
-      bytes += static_cast<std::int64_t>(attended.head_weights.size() *
-                                         sizeof(double));
-      if (bytes > max_bytes) return ReplyTooLarge(max_bytes);
       continue;
     }
     const Segment& segment =

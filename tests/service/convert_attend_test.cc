@@ -11,6 +11,7 @@
 #include "core/catalog/attend.h"
 #include "core/catalog/filter.h"
 #include "core/catalog/rank_items.h"
+#include "core/catalog/row_table.h"
 #include "service/convert/answer.h"
 #include "service/convert/attend.h"
 #include "service/convert/filter.h"
@@ -316,6 +317,33 @@ TEST(ConvertAnswerTest, NobodyWantsIt) {
   EXPECT_THAT(
       AttendAnswerToProto(answer, snapshot, {}, 16 << 20, late, &wire),
       StatusIs(absl::StatusCode::kDeadlineExceeded, ::testing::HasSubstr("")));
+  EXPECT_EQ(wire.items_size(), 0);
+}
+
+// It would be thrown away.
+TEST(ConvertAnswerTest, NothingIsMadeOfAnAnswerForWhichThereIsNoRoom) {
+  auto rows = std::make_shared<RowTable>(0, 2);
+  rows->Append("a long id", {}, {});
+  rows->Append("b", {}, {});
+  auto segment = std::make_shared<Segment>();
+  segment->rows = rows;
+  Snapshot snapshot;
+  snapshot.schema = std::make_shared<CatalogSchema>(ShopSchema());
+  snapshot.segments.emplace_back().segment = segment;
+  AttendAnswer answer;
+  answer.items.resize(2);
+  answer.items[0].address = {0, 0};
+  answer.items[0].weight = 1;
+  answer.items[0].logit = 2;
+  answer.items[1].address = {0, 1};
+  answer.items[1].head_weights = {0.5, 0.5};
+  constexpr std::int64_t kLeast = (4 + 9 + 9 + 5) + (4 + 1 + 16);
+  v1::AttendResponse wire;
+  EXPECT_OK(AttendAnswerToProto(answer, snapshot, {}, kLeast, {}, &wire));
+  EXPECT_GE(wire.ByteSizeLong(), std::size_t{kLeast});
+  wire.Clear();
+  EXPECT_THAT(AttendAnswerToProto(answer, snapshot, {}, kLeast - 1, {}, &wire),
+              StatusIs(absl::StatusCode::kResourceExhausted, testing::_));
   EXPECT_EQ(wire.items_size(), 0);
 }
 
