@@ -157,9 +157,6 @@ class LiveCatalog {
   absl::StatusOr<WriteOutcome> DeleteMatching(const Filter& filter,
                                               absl::string_view request_id,
                                               const Interrupt& interrupt = {});
-  // How many it would delete now. Takes no lock.
-  absl::StatusOr<std::int64_t> CountMatching(
-      const Filter& filter, const Interrupt& interrupt = {}) const;
   // Returns when the write that is under way, if there is one, is done.
   void AwaitWrite() { MutexLock lock(&mutex_); }
 

@@ -450,13 +450,6 @@ absl::StatusOr<WriteOutcome> LiveCatalog::DeleteMatching(
   return Submit(pending);
 }
 
-absl::StatusOr<std::int64_t> LiveCatalog::CountMatching(
-    const Filter& filter, const Interrupt& interrupt) const {
-  ATTENDANT_ASSIGN_OR_RETURN(const auto ids,
-                             MatchingIds(*snapshot(), filter, interrupt));
-  return static_cast<std::int64_t>(ids.size());
-}
-
 absl::StatusOr<ImportOutcome> LiveCatalog::Import(std::span<const Item> items,
                                                   bool if_absent) {
   ImportOutcome outcome;

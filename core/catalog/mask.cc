@@ -208,4 +208,17 @@ std::int64_t Masks::EligibleCount(std::size_t segment, int field) const {
          CountRows(*mask.own, view.dead.get(), view.row_end, index);
 }
 
+absl::StatusOr<std::int64_t> CountMatching(const Snapshot& snapshot,
+                                           const Filter& filter,
+                                           const Interrupt& interrupt) {
+  Masks masks(snapshot);
+  ATTENDANT_RETURN_IF_ERROR(masks.Keep(filter, interrupt));
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < snapshot.segments.size(); ++i) {
+    count += CountRows(*masks[i].allowed, nullptr, snapshot.segments[i].row_end,
+                       nullptr);
+  }
+  return count;
+}
+
 }  // namespace attendant

@@ -11,6 +11,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "core/base/bitmap.h"
 #include "core/base/ids.h"
 #include "core/base/interrupt.h"
@@ -73,6 +74,12 @@ class Masks {
   const Snapshot* snapshot_ = nullptr;
   absl::InlinedVector<SegmentMask, 1> masks_;
 };
+
+// The live items, with keys or without, that the filter is true of. Errors as
+// Masks::Keep.
+absl::StatusOr<std::int64_t> CountMatching(const Snapshot& snapshot,
+                                           const Filter& filter,
+                                           const Interrupt& interrupt = {});
 
 }  // namespace attendant
 

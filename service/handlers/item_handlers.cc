@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
+#include "core/catalog/mask.h"
 #include "service/calls/grpc_status.h"
 #include "service/calls/read_after_write.h"
 #include "service/convert/filter.h"
@@ -235,7 +236,7 @@ absl::Status DeleteMatchingItems(Backend& backend,
   ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
   if (request.dry_run()) {
     ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t count,
-                               catalog->CountMatching(*filter, interrupt));
+                               CountMatching(*snapshot, *filter, interrupt));
     response->set_deleted_count(count);
     response->set_snapshot_token(
         SnapshotToken(snapshot->catalog_uid, snapshot->sequence));

@@ -6,6 +6,7 @@
 
 #include "core/base/status.h"
 #include "core/catalog/live_catalog.h"
+#include "core/catalog/mask.h"
 #include "tests/core/catalog/catalog_fixture.h"
 #include "tests/support/stored_items.h"
 
@@ -375,14 +376,18 @@ TEST_F(LiveCatalogWritesTest, DeleteMatchingDeletesWhatTheFilterIsTrueOf) {
   Delete({"i1"});
   const Filter cheap =
       Filter::Compare("price", ComparisonKind::kLess, AttributeValue(2000.0));
-  ASSERT_OK_AND_ASSIGN(const std::int64_t count,
-                       catalog_->CountMatching(cheap));
-  EXPECT_EQ(count, 1332);
+  const auto before = catalog_->snapshot();
+  const auto count = [&](const Snapshot& snapshot) {
+    return CountMatching(snapshot, cheap).value_or(-1);
+  };
+  EXPECT_EQ(count(*before), 1332);
   EXPECT_EQ(catalog_->snapshot()->sequence, 2);
   ASSERT_OK_AND_ASSIGN(const WriteOutcome outcome,
                        catalog_->DeleteMatching(cheap, "r1"));
   EXPECT_EQ(outcome.deleted_count, 1332);
   EXPECT_EQ(outcome.sequence, 3);
+  EXPECT_EQ(count(*before), 1332);
+  EXPECT_EQ(count(*catalog_->snapshot()), 0);
   const auto expect_rest = [&] {
     EXPECT_EQ(catalog_->snapshot()->item_count(), 3000 - 1333);
     EXPECT_EQ(Stored("i2").id, "");
