@@ -127,10 +127,15 @@ void AttributeColumns::Append(RowIndex row, const Attributes& attributes) {
   row_bytes_.fetch_add(bytes, std::memory_order_relaxed);
 }
 
-Attributes AttributeColumns::AttributesOf(RowIndex row) const {
+Attributes AttributeColumns::AttributesOf(
+    RowIndex row, const std::vector<bool>* wanted) const {
   Attributes attributes;
-  const int end = end_.load(std::memory_order_acquire);
+  int end = end_.load(std::memory_order_acquire);
+  if (wanted != nullptr) end = std::min(end, static_cast<int>(wanted->size()));
   for (int attribute = 0; attribute < end; ++attribute) {
+    if (wanted != nullptr && !(*wanted)[static_cast<std::size_t>(attribute)]) {
+      continue;
+    }
     const AttributeColumn* values = column(attribute);
     if (values == nullptr || !values->present.Test(row)) continue;
     attributes.emplace_back(attribute, ValueOf(*values, row));

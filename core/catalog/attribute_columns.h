@@ -85,8 +85,10 @@ class AttributeColumns {
   // Writer only. Throws std::bad_alloc: the row must then not be published.
   void Append(RowIndex row, const Attributes& attributes);
 
-  // What Append was given for the row.
-  Attributes AttributesOf(RowIndex row) const;
+  // What Append was given for the row; of that, where `wanted` is not null, the
+  // attributes that it is true of. None past its end is wanted.
+  Attributes AttributesOf(RowIndex row,
+                          const std::vector<bool>* wanted = nullptr) const;
 
   // Null if no row has the attribute.
   const AttributeColumn* column(int attribute) const {

@@ -53,8 +53,9 @@ class RowTable final : public ValueSource {
   const float* ValueOf(RowIndex row) const override {
     return has_value_[row] ? values_.data() + row * value_dim_ : nullptr;
   }
-  Attributes AttributesOf(RowIndex row) const {
-    return columns_.AttributesOf(row);
+  Attributes AttributesOf(RowIndex row,
+                          const std::vector<bool>* wanted = nullptr) const {
+    return columns_.AttributesOf(row, wanted);
   }
   // Attributes column by column.
   const AttributeColumns& columns() const { return columns_; }

@@ -137,8 +137,11 @@ absl::Status ItemsToProto(const AttendAnswer& answer, const Snapshot& snapshot,
     }
     const Segment& segment =
         *snapshot.segments[static_cast<std::size_t>(address.segment)].segment;
-    AttributesToProto(segment.rows->AttributesOf(address.row), schema, mask,
-                      item->mutable_attributes());
+    if (mask.any_attributes) {
+      AttributesToProto(
+          segment.rows->AttributesOf(address.row, &mask.attributes), schema,
+          mask, item->mutable_attributes());
+    }
     if (mask.keys) {
       for (std::size_t i = 0; i < schema.key_fields.size(); ++i) {
         const std::span<const float> key = segment.indexes[i]->Key(address.row);

@@ -65,6 +65,18 @@ TEST(AttributeColumnsTest, GiveBackWhatRowsWereGiven) {
   EXPECT_EQ(columns.column(200), nullptr);
 }
 
+TEST(AttributeColumnsTest, GiveBackWhatIsWanted) {
+  AttributeColumns columns(1);
+  columns.Append(0, {{0, true}, {2, 0.5}, {3, std::string("text")}});
+  const auto of = [&](const std::vector<bool>& wanted) {
+    return columns.AttributesOf(0, &wanted);
+  };
+  const Attributes number = {{2, 0.5}};
+  EXPECT_EQ(of({false, true, true, false, true}), number);
+  EXPECT_EQ(of({false, false, true}), number);  // no more is asked for
+  EXPECT_EQ(of({}), Attributes());
+}
+
 TEST(AttributeColumnsTest, KeepExtremes) {
   const absl::Time first = absl::FromUnixMicros(-62135596800000000);
   const absl::Time last =
