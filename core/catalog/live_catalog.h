@@ -217,8 +217,10 @@ class LiveCatalog {
   // after the next merge.
   absl::Status save_status() const;
   const Recovery& recovery() const { return recovery_; }
-  // The record as it is now.
+  // The record as it is now, and what never changes of it.
   CatalogRecord record() const;
+  const std::string& name() const { return record_.name; }
+  const std::string& uid() const { return record_.uid; }
 
   // By part, of the newest snapshot and the store.
   MemoryParts memory() const;

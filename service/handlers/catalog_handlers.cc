@@ -34,7 +34,7 @@ std::vector<std::shared_ptr<LiveCatalog>> CatalogsInScope(
       catalogs.List(after, kMaxCatalogs);
   if (!scope.HoldsAll()) {
     std::erase_if(found, [&](const auto& catalog) {
-      return !scope.Holds(catalog->record().name);
+      return !scope.Holds(catalog->name());
     });
   }
   if (found.size() > count) found.resize(count);
@@ -149,15 +149,15 @@ absl::Status UpdateCatalog(Backend& backend,
   // that begins in between is waited for with it.
   catalog->AwaitWrite();
   MutexLock lock(&backend.update_mutex);
-  const CatalogSchema schema = catalog->record().schema;
+  const std::shared_ptr<const CatalogSchema> schema =
+      catalog->snapshot()->schema;
   ATTENDANT_ASSIGN_OR_RETURN(const std::vector<KeyFieldSchema> key_fields,
-                             UpdatedKeyFields(request, schema.key_fields));
+                             UpdatedKeyFields(request, schema->key_fields));
   ATTENDANT_ASSIGN_OR_RETURN(
-      auto encoders, EncodersFromProto(request.text_encoders(), schema));
+      auto encoders, EncodersFromProto(request.text_encoders(), *schema));
   // By its own name: an alias may have moved.
-  const absl::Status updated =
-      backend.catalogs->Update(catalog->record().name, key_fields,
-                               std::move(encoders), catalog->record().uid);
+  const absl::Status updated = backend.catalogs->Update(
+      catalog->name(), key_fields, std::move(encoders), catalog->uid());
   if (!updated.ok()) return NameAsAsked(updated, key_fields, request);
   CatalogToProto(*catalog, response->mutable_catalog());
   return absl::OkStatus();
