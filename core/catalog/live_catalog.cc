@@ -157,10 +157,10 @@ absl::Status LiveCatalog::CheckKeyLimits(const Item& item) const {
     const std::vector<float>& key = item.keys[f];
     if (key.empty()) continue;
     const KeyFieldSchema& field = record_.schema.key_fields[f];
-    const std::string path = absl::StrCat("keys[", field.name, "]");
+    const auto path = [&] { return absl::StrCat("keys[", field.name, "]"); };
     if (!Within(key, key_limits_[f])) {
       return InvalidField(
-          path, "a component too large for the field's model",
+          path(), "a component too large for the field's model",
           absl::StrCat("components of at most ", key_limits_[f], " in size"));
     }
     // Here and not in ValidateItem, which what is stored must pass as well.
@@ -168,7 +168,7 @@ absl::Status LiveCatalog::CheckKeyLimits(const Item& item) const {
     if (const double norm = Norm(key);
         norm < kLeastCosineNorm || norm > kMostCosineNorm) {
       return InvalidField(
-          path, absl::StrCat("norm ", NumberText(norm)),
+          path(), absl::StrCat("norm ", NumberText(norm)),
           absl::StrCat("a norm of ", kLeastCosineNorm, " to ", kMostCosineNorm,
                        ", as the score kind is COSINE"));
     }
