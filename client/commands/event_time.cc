@@ -1,26 +1,41 @@
 #include "client/commands/event_time.h"
 
 #include <array>
-#include <cmath>
+#include <cstdint>
 
 #include "absl/strings/numbers.h"
-#include "absl/strings/string_view.h"
+#include "absl/time/civil_time.h"
 
 namespace attendant {
+namespace {
 
-std::optional<absl::Time> ParseEventTime(const std::string& text) {
+// What the wire can say; absl's formats take "infinite-future" too.
+std::optional<absl::Time> OnTheWire(absl::Time time) {
+  const absl::TimeZone utc = absl::UTCTimeZone();
+  static const absl::Time kFirst = absl::FromCivil(absl::CivilYear(1), utc);
+  static const absl::Time kEnd = absl::FromCivil(absl::CivilYear(10000), utc);
+  if (time < kFirst || time >= kEnd) return std::nullopt;
+  return time;
+}
+
+}  // namespace
+
+std::optional<absl::Time> ParseDateTime(absl::string_view text) {
   static const std::array<absl::string_view, 4> kFormats = {
       absl::RFC3339_full, "%Y-%m-%d %H:%M:%E*S", "%Y-%m-%dT%H:%M:%E*S",
       "%Y-%m-%d"};
   absl::Time time;
   for (const absl::string_view format : kFormats) {
-    if (absl::ParseTime(format, text, &time, nullptr)) return time;
-  }
-  double seconds = 0;
-  if (absl::SimpleAtod(text, &seconds) && std::isfinite(seconds)) {
-    return absl::UnixEpoch() + absl::Seconds(seconds);
+    if (absl::ParseTime(format, text, &time, nullptr)) return OnTheWire(time);
   }
   return std::nullopt;
+}
+
+std::optional<absl::Time> ParseEventTime(absl::string_view text) {
+  if (const auto time = ParseDateTime(text)) return time;
+  double seconds = 0;
+  if (!absl::SimpleAtod(text, &seconds)) return std::nullopt;
+  return OnTheWire(absl::UnixEpoch() + absl::Seconds(seconds));
 }
 
 google::protobuf::Timestamp ToTimestamp(absl::Time time) {

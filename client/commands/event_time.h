@@ -5,15 +5,22 @@
 #include <google/protobuf/timestamp.pb.h>
 
 #include <optional>
-#include <string>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
 namespace attendant {
 
-// RFC 3339, YYYY-MM-DD with or without HH:MM:SS (UTC), or seconds since 1970;
-// nothing for another text.
-std::optional<absl::Time> ParseEventTime(const std::string& text);
+// What is wanted in place of a text that is no time.
+inline constexpr char kTimeWanted[] =
+    "a time of the years 1 to 9999, as 2011-12-09 or 2011-12-09T12:50:00Z";
+
+// RFC 3339, or YYYY-MM-DD with or without HH:MM:SS (UTC), of the years 1 to
+// 9999; nothing for another text.
+std::optional<absl::Time> ParseDateTime(absl::string_view text);
+
+// The same, or seconds since 1970.
+std::optional<absl::Time> ParseEventTime(absl::string_view text);
 
 google::protobuf::Timestamp ToTimestamp(absl::Time time);
 

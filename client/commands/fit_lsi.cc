@@ -28,12 +28,14 @@ struct LsiFlags {
 };
 
 // Events of which the search can hold nothing out do for a fit without it.
-absl::Status WithAdvice(const absl::Status& status, const LsiFlags& flags) {
+absl::Status WithWayOut(const absl::Status& status, const LsiFlags& flags) {
   if (flags.temperature != 0 || FieldOf(status) != "events") return status;
   return absl::Status(
       status.code(),
-      absl::StrCat(flags.events, ": ", status.message(),
-                   " (--temperature T sets one and searches for none)"));
+      absl::StrCat(flags.events,
+                   ": too few events to choose a temperature by; give one, as "
+                   "in --temperature 0.1 (",
+                   status.message(), ")"));
 }
 
 absl::Status FitLsiCommand(const LsiFlags& flags, const Context& context) {
@@ -60,7 +62,7 @@ absl::Status FitLsiCommand(const LsiFlags& flags, const Context& context) {
   const absl::StatusOr<LsiModel> fitted = FitLsi(log, options);
   if (!fitted.ok()) {
     return log.events.empty() ? fitted.status()
-                              : WithAdvice(fitted.status(), flags);
+                              : WithWayOut(fitted.status(), flags);
   }
   const LsiModel& lsi = *fitted;
 
@@ -95,20 +97,17 @@ void AddFitLsiCommand(CLI::App& fit, Context& context) {
   lsi->add_option("EVENTS.csv", flags->events,
                   "Events, a row each, with a header; may be gzipped")
       ->required();
-  lsi->add_option("--out", flags->out, "The directory to write")->required();
+  lsi->add_option("--out", flags->out, "The directory to write")
+      ->type_name("DIR")
+      ->required();
   lsi->add_option("--dim", flags->dim, "Dimensions of a key")
       ->check(CLI::Range(1, 8192))
       ->capture_default_str();
-  lsi->add_option("--customer-column", flags->columns.customer, "Who")
-      ->capture_default_str();
-  lsi->add_option("--item-column", flags->columns.item, "What")
-      ->capture_default_str();
-  lsi->add_option("--time-column", flags->columns.time,
-                  "When; '' if the rows are in time order")
-      ->capture_default_str();
-  CLI::Option* rating = lsi->add_option(
-      "--rating-column", flags->columns.rating,
-      "Explicit ratings; their mean is the entry of the matrix");
+  AddColumnFlags(*lsi, flags->columns);
+  CLI::Option* rating =
+      lsi->add_option("--rating-column", flags->columns.rating,
+                      "Explicit ratings; their mean is the entry of the matrix")
+          ->type_name("NAME");
   lsi->add_option("--ratings", flags->ratings,
                   "Without ratings, how events count: log(1 + n), or n")
       ->check(CLI::IsMember({"log", "count"}))
@@ -123,6 +122,7 @@ void AddFitLsiCommand(CLI::App& fit, Context& context) {
                   "temperature: dot, sum and this")
       ->check(CLI::Validator(Accepts(&ParsePositive), ""));
   lsi->add_option("--field", flags->field, "The key field's name")
+      ->type_name("NAME")
       ->check(CLI::Validator(Accepts(&ParseFieldName), ""))
       ->capture_default_str();
   lsi->footer(

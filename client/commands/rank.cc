@@ -12,6 +12,7 @@
 #include "client/commands/attention_maps.h"
 #include "client/commands/command.h"
 #include "client/commands/convert.h"
+#include "client/commands/event_file.h"
 #include "client/commands/flags.h"
 #include "client/commands/mask_flags.h"
 #include "client/commands/rank_json.h"
@@ -39,6 +40,7 @@ struct RankFlags {
   bool include_events = false;
   std::vector<std::string> events;
   std::string history;
+  EventColumns columns = {.needs_time = true};
   std::string customer;
   std::vector<std::string> profile;
   std::vector<std::string> profile_vectors;
@@ -82,7 +84,7 @@ absl::Status SetEvents(const RankFlags& flags,
   }
   if (!flags.history.empty()) {
     ATTENDANT_RETURN_IF_ERROR(
-        ReadHistory(flags.history, flags.customer, request));
+        ReadHistory(flags.history, flags.columns, flags.customer, request));
   }
   for (const std::string& id : flags.profile) {
     request.add_profile()->set_item_id(id);
@@ -112,11 +114,7 @@ absl::StatusOr<v1::RankCandidatesRequest> ToRequest(const RankFlags& flags) {
   }
   request.set_score_kind(ScoreKindFromFlag(flags.score));
   if (flags.temperature != 0) request.set_temperature(flags.temperature);
-  if (flags.activation == "sigmoid") {
-    request.set_activation_kind(v1::ACTIVATION_KIND_SIGMOID);
-  } else if (flags.activation == "none") {
-    request.set_activation_kind(v1::ACTIVATION_KIND_NONE);
-  }
+  request.set_activation_kind(ActivationKindFromFlag(flags.activation));
   if (flags.result_count != 0) request.set_result_count(flags.result_count);
   request.set_attribution_count(flags.because_count);
   if (flags.picture.draws_weights()) {
@@ -215,14 +213,17 @@ void AddCandidateFlags(CLI::App& verb, RankFlags& flags) {
   constexpr char kCandidates[] = "Candidates";
   CLI::Option* candidate =
       AddRepeated(verb, "--candidate", flags.candidates, "An item to rank")
+          ->type_name("ID")
           ->group(kCandidates);
   CLI::Option* file = verb.add_option("--candidate-file", flags.candidate_file,
                                       "Ids of items to rank, one a line")
+                          ->type_name("FILE")
                           ->group(kCandidates);
   CLI::Option* near =
       verb.add_option("--near", flags.near,
                       "Rank the items of highest logit for a query vector, "
                       "without those of history and profile: 0.1,0.2,...")
+          ->type_name("VECTOR")
           ->check(CLI::Validator(Accepts(&ParseVector), ""))
           ->excludes(candidate)
           ->excludes(file)
@@ -246,25 +247,35 @@ void AddHistoryFlags(CLI::App& verb, RankFlags& flags) {
   AddRepeated(verb, "--event", flags.events,
               "What the user did, as ID=TIME, with TIME as 2011-12-09, "
               "2011-12-09T12:50:00Z or seconds since 1970")
+      ->type_name("ID=TIME")
       ->check(CLI::Validator(Accepts(&ParseHistoryEvent), ""))
       ->group(kHistory);
   CLI::Option* history =
       verb.add_option("--history", flags.history,
-                      "Events as FILE.csv with columns item_id and time")
+                      "Events as FILE.csv, a row each, with a header; may be "
+                      "gzipped")
+          ->type_name("FILE")
           ->group(kHistory);
   verb.add_option("--customer", flags.customer,
-                  "Only the file's events with this customer_id")
+                  "Only the file's events of this customer")
+      ->type_name("ID")
       ->needs(history)
       ->group(kHistory);
+  for (CLI::Option* column : AddColumnFlags(verb, flags.columns)) {
+    column->needs(history)->group(kHistory);
+  }
   AddRepeated(verb, "--profile", flags.profile,
               "An item that the user likes, whatever the time")
+      ->type_name("ID")
       ->group(kHistory);
   AddRepeated(verb, "--profile-vector", flags.profile_vectors,
               "A vector that the user is: 0.1,0.2,...")
+      ->type_name("VECTOR")
       ->check(CLI::Validator(Accepts(&ParseVector), ""))
       ->group(kHistory);
   verb.add_option("--time", flags.time,
                   "Later events weigh nothing. Default: none is later")
+      ->type_name("TIME")
       ->check(CLI::Validator(Accepts(&ParseTimeFlag), ""))
       ->group(kHistory);
 }
@@ -272,10 +283,12 @@ void AddHistoryFlags(CLI::App& verb, RankFlags& flags) {
 void AddScoreFlags(CLI::App& verb, RankFlags& flags) {
   AddTokenFlag(verb, flags.token);
   verb.add_option("--field", flags.field,
-                  "The key field. Default: the catalog's first");
+                  "The key field. Default: the catalog's first")
+      ->type_name("FIELD");
   verb.add_option("--model", flags.model,
                   "A multi-head model, NAME or NAME:VERSION. Default: the keys "
                   "as they are")
+      ->type_name("NAME")
       ->check(CLI::Validator(Accepts(&ParseModelReference), ""));
   verb.add_option("--score", flags.score, "Another score kind than the field's")
       ->check(CLI::IsMember({"dot", "scaled_dot", "cosine"}));
@@ -295,7 +308,8 @@ void AddScoreFlags(CLI::App& verb, RankFlags& flags) {
       ->check(CLI::Range(0, kMostNamed))
       ->capture_default_str();
   verb.add_option("--show", flags.show,
-                  "Call items by this attribute. Default: by id");
+                  "Call items by this attribute. Default: by id")
+      ->type_name("NAME");
 }
 
 }  // namespace

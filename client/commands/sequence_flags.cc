@@ -7,25 +7,14 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "client/commands/event_time.h"
-#include "client/files/csv.h"
+#include "client/commands/flags.h"
 #include "client/files/input.h"
 #include "client/files/vector_file.h"
 #include "client/wire_vector.h"
-#include "core/base/brief.h"
 #include "core/base/ids.h"
 #include "core/base/status.h"
 
 namespace attendant {
-namespace {
-
-constexpr absl::string_view kTime = "a time as 2011-12-09T12:50:00Z";
-
-absl::Status Malformed(const std::string& flag, absl::string_view want) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("got '", Brief(flag), "', want ", want));
-}
-
-}  // namespace
 
 absl::StatusOr<v1::ModelReference> ParseModelReference(
     const std::string& flag) {
@@ -48,7 +37,7 @@ absl::StatusOr<v1::ModelReference> ParseModelReference(
 absl::StatusOr<v1::HistoryEvent> ParseHistoryEvent(const std::string& flag) {
   const std::size_t split = flag.rfind('=');
   if (split == std::string::npos || split == 0) {
-    return Malformed(flag, absl::StrCat("ID=TIME with ", kTime));
+    return Malformed(flag, absl::StrCat("ID=TIME with ", kTimeWanted));
   }
   v1::HistoryEvent event;
   event.set_item_id(flag.substr(0, split));
@@ -60,32 +49,27 @@ absl::StatusOr<v1::HistoryEvent> ParseHistoryEvent(const std::string& flag) {
 absl::StatusOr<google::protobuf::Timestamp> ParseTimeFlag(
     const std::string& flag) {
   const std::optional<absl::Time> time = ParseEventTime(flag);
-  if (!time.has_value()) return Malformed(flag, kTime);
+  if (!time.has_value()) return Malformed(flag, kTimeWanted);
   return ToTimestamp(*time);
 }
 
-absl::Status ReadHistory(const std::string& path, const std::string& customer,
+absl::Status ReadHistory(const std::string& path, EventColumns columns,
+                         const std::string& customer,
                          v1::RankCandidatesRequest& request) {
-  std::vector<std::string> columns = {"item_id", "time"};
-  if (!customer.empty()) columns.push_back("customer_id");
+  // The file of one customer needs no column that says so.
+  if (customer.empty()) columns.customer.clear();
   bool found = false;
-  const auto visit = [&](const CsvRow& row) -> absl::Status {
-    if (!customer.empty() && row.fields[2] != customer) {
-      return absl::OkStatus();
-    }
-    ATTENDANT_RETURN_IF_ERROR(ValidateItemId(row.fields[0], "item_id"));
-    const std::optional<absl::Time> time = ParseEventTime(row.fields[1]);
-    if (!time.has_value()) {
-      return InvalidField("time", absl::StrCat("'", Brief(row.fields[1]), "'"),
-                          kTime);
-    }
+  const auto visit = [&](const EventRow& row) -> absl::Status {
+    if (row.customer != customer) return absl::OkStatus();
+    ATTENDANT_RETURN_IF_ERROR(ValidateItemId(row.item, columns.item));
+    ATTENDANT_ASSIGN_OR_RETURN(const absl::Time time, TimeOf(row, columns));
     v1::HistoryEvent* event = request.add_history();
-    event->set_item_id(row.fields[0]);
-    *event->mutable_time() = ToTimestamp(*time);
+    event->set_item_id(std::string(row.item));
+    *event->mutable_time() = ToTimestamp(time);
     found = true;
     return absl::OkStatus();
   };
-  ATTENDANT_RETURN_IF_ERROR(ReadCsv(path, columns, visit));
+  ATTENDANT_RETURN_IF_ERROR(ReadEventRows(path, columns, visit));
   if (found) return absl::OkStatus();
   return FileError(path,
                    customer.empty()

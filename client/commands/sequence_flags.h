@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "attendant/v1/model_service.pb.h"
 #include "attendant/v1/sequence_service.pb.h"
+#include "client/commands/event_file.h"
 
 namespace attendant {
 
@@ -22,10 +23,11 @@ absl::StatusOr<v1::HistoryEvent> ParseHistoryEvent(const std::string& flag);
 absl::StatusOr<google::protobuf::Timestamp> ParseTimeFlag(
     const std::string& flag);
 
-// Adds the rows of a CSV file with columns item_id and time; if `customer` is
-// not empty, only those with it in the column customer_id. InvalidArgument,
-// naming file and row, for what is not an id or a time, or if no row is left.
-absl::Status ReadHistory(const std::string& path, const std::string& customer,
+// Adds the rows of a CSV file; if `customer` is not empty, only those of that
+// customer. InvalidArgument, naming file and row, for what is not an id or a
+// time, or if no row is left.
+absl::Status ReadHistory(const std::string& path, EventColumns columns,
+                         const std::string& customer,
                          v1::RankCandidatesRequest& request);
 
 // The rows of a .npy or .fvecs file as tokens.

@@ -39,7 +39,10 @@ TEST(SequenceFlagsTest, EventsHaveAnIdAndATime) {
     EXPECT_EQ(event.item_id(), "a=b");
     EXPECT_EQ(event.time().seconds(), 1323388800) << flag;
   }
-  for (const char* bad : {"a", "=2011-12-09", "a=yesterday", "a="}) {
+  // The wire has years 1 to 9999.
+  for (const char* bad :
+       {"a", "=2011-12-09", "a=yesterday", "a=", "a=infinite-future", "a=1e300",
+        "a=nan", "a=253402300800", "a=10000-01-01", "a=0000-12-31"}) {
     EXPECT_THAT(ParseHistoryEvent(bad), StatusIs(kInvalid, HasSubstr("want ")))
         << bad;
   }
@@ -52,19 +55,44 @@ TEST(SequenceFlagsTest, HistoryIsThatOfTheCustomer) {
                            "8,fins,2011-01-03\n"
                            "7,towel,2011-01-01\n");
   v1::RankCandidatesRequest request;
-  ASSERT_OK(ReadHistory(file.path(), "7", request));
+  ASSERT_OK(ReadHistory(file.path(), {}, "7", request));
   ASSERT_EQ(request.history_size(), 2);
   EXPECT_EQ(request.history(0).item_id(), "lens");
   EXPECT_EQ(request.history(1).item_id(), "towel");
   EXPECT_EQ(request.history(1).time().seconds(), 1293840000);
-  ASSERT_OK(ReadHistory(file.path(), "", request));
+  ASSERT_OK(ReadHistory(file.path(), {}, "", request));
   EXPECT_EQ(request.history_size(), 5);
-  EXPECT_THAT(ReadHistory(file.path(), "9", request),
+  EXPECT_THAT(ReadHistory(file.path(), {}, "9", request),
               StatusIs(kInvalid, HasSubstr("no event of customer '9'")));
   const TemporaryFile late("late.csv", "item_id,time\nlens,late\n");
   EXPECT_THAT(
-      ReadHistory(late.path(), "", request),
+      ReadHistory(late.path(), {}, "", request),
       StatusIs(kInvalid, AllOf(HasSubstr("row 1"), HasSubstr("'late'"))));
+}
+
+TEST(SequenceFlagsTest, HistoryHasColumnsByName) {
+  const TemporaryFile file("events.csv",
+                           "who,what,when\n7,lens,2011-01-02\n8,fins,noon\n");
+  EventColumns columns = {
+      .customer = "who", .item = "what", .time = "when", .needs_time = true};
+  v1::RankCandidatesRequest request;
+  ASSERT_OK(ReadHistory(file.path(), columns, "7", request));
+  ASSERT_EQ(request.history_size(), 1);
+  EXPECT_EQ(request.history(0).item_id(), "lens");
+  EXPECT_THAT(ReadHistory(file.path(), columns, "8", request),
+              StatusIs(kInvalid, HasSubstr("when: got 'noon', want a time")));
+  columns.time = "time";
+  EXPECT_THAT(ReadHistory(file.path(), columns, "7", request),
+              StatusIs(kInvalid, HasSubstr("(--time-column names another)")));
+  columns.customer = "customer_id";
+  columns.time = "when";
+  // One customer's file needs no column of them.
+  EXPECT_THAT(
+      ReadHistory(file.path(), columns, "7", request),
+      StatusIs(kInvalid, HasSubstr("(--customer-column names another)")));
+  EXPECT_THAT(
+      ReadHistory(file.path(), columns, "", request),
+      StatusIs(kInvalid, HasSubstr("row 2 (line 3): when: got 'noon'")));
 }
 
 TEST(SequenceFlagsTest, TokensAreTheRowsOfAFile) {
@@ -100,9 +128,8 @@ TEST_F(ApproximationFlagsTest, RoundsAndBucketsOfAHash) {
   EXPECT_EQ(approximation.lsh().seed(), 1);
   Parse("--lsh 3 --lsh-seed 7");
   EXPECT_EQ(ToApproximation(flags_)->lsh().seed(), 7);
-  Parse("--lsh 3 --lsh-seed 9223372036854775808");
-  EXPECT_THAT(ToApproximation(flags_),
-              StatusIs(kInvalid, HasSubstr("64 bits")));
+  EXPECT_THROW(Parse("--lsh 3 --lsh-seed 9223372036854775808"),
+               CLI::ValidationError);
 }
 
 TEST_F(ApproximationFlagsTest, RowsThatALongSequenceBecomes) {
@@ -114,9 +141,8 @@ TEST_F(ApproximationFlagsTest, RowsThatALongSequenceBecomes) {
             v1::REDUCTION_KIND_RANDOM);
   Parse("--linformer 100 --linformer-random --linformer-seed -3");
   EXPECT_EQ(ToApproximation(flags_)->linformer().seed(), -3);
-  Parse("--linformer 100 --linformer-random --linformer-seed 1.5");
-  EXPECT_THAT(ToApproximation(flags_),
-              StatusIs(kInvalid, HasSubstr("64 bits")));
+  EXPECT_THROW(Parse("--linformer 100 --linformer-random --linformer-seed 1.5"),
+               CLI::ValidationError);
 }
 
 TEST_F(ApproximationFlagsTest, OneKindOnly) {
