@@ -3,11 +3,14 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
+#include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "client/commands/event_time.h"
 #include "client/wire_vector.h"
 
 namespace attendant {
@@ -84,18 +87,11 @@ absl::StatusOr<v1::AttributeValue> ToAttribute(const nlohmann::json& value,
       }
       return attribute;
     case v1::ATTRIBUTE_TYPE_TIMESTAMP: {
-      absl::Time time;
-      std::string error;
-      if (!value.is_string() ||
-          !absl::ParseTime(absl::RFC3339_full, value.get<std::string>(), &time,
-                           &error)) {
-        return WrongType(value, "a time as in \"2011-12-09T12:50:00Z\"");
-      }
-      const std::int64_t seconds = absl::ToUnixSeconds(time);
-      auto* timestamp = attribute.mutable_timestamp_value();
-      timestamp->set_seconds(seconds);
-      timestamp->set_nanos(static_cast<std::int32_t>(
-          absl::ToInt64Nanoseconds(time - absl::FromUnixSeconds(seconds))));
+      const auto time = value.is_string()
+                            ? ParseDateTime(value.get<std::string>())
+                            : std::nullopt;
+      if (!time.has_value()) return WrongType(value, kTimeWanted);
+      *attribute.mutable_timestamp_value() = ToTimestamp(*time);
       return attribute;
     }
     default:
@@ -109,6 +105,16 @@ const v1::AttributeField* FindAttribute(const v1::CatalogSchema& schema,
     if (attribute.name() == name) return &attribute;
   }
   return nullptr;
+}
+
+std::string NoSuchField(const v1::CatalogSchema& schema,
+                        const std::string& field) {
+  std::vector<std::string> names;
+  for (const v1::KeyField& key_field : schema.key_fields()) {
+    names.push_back(key_field.name());
+  }
+  return absl::StrCat("the catalog has no key field '", field,
+                      "'; it has: ", absl::StrJoin(names, ", "));
 }
 
 absl::StatusOr<std::string> BytesFrom(const nlohmann::json& value) {

@@ -18,14 +18,18 @@ void SpellOutVectors(v1::Item& item);
 void SpellOutVectors(v1::AttendResponse& response);
 
 // A JSON value as an attribute of a declared type: true or false, a number, a
-// text, a list of texts, or an RFC 3339 text for a timestamp. InvalidArgument,
-// saying got and want, for anything else.
+// text, a list of texts, or for a timestamp a text as ParseDateTime has it.
+// InvalidArgument, saying got and want, for anything else.
 absl::StatusOr<v1::AttributeValue> ToAttribute(const nlohmann::json& value,
                                                v1::AttributeType type);
 
 // The attribute of this name that the schema declares; null if there is none.
 const v1::AttributeField* FindAttribute(const v1::CatalogSchema& schema,
                                         const std::string& name);
+
+// "the catalog has no key field 'tast'; it has: taste, text".
+std::string NoSuchField(const v1::CatalogSchema& schema,
+                        const std::string& field);
 
 // The bytes that a JSON value gives in base64. InvalidArgument, saying got and
 // want, for anything else.

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/commands/command.h"
-#include "client/commands/flags.h"
 #include "client/commands/import_rows.h"
 #include "client/commands/item_lines.h"
 #include "client/commands/item_source.h"
@@ -44,7 +44,6 @@ void StopOnInterrupt() {
 
 struct ImportFlags {
   std::string catalog;
-  std::vector<std::string> keys;
   ImportInputs inputs;
   std::string items;  // path
   bool if_absent = false;
@@ -177,16 +176,15 @@ void NoteReplaced(std::int64_t replaced_count) {
 }
 
 // While it can still be interrupted.
-void NoteAttributesLost(const v1::Catalog& catalog, const ImportFlags& flags) {
-  if (flags.if_absent || catalog.item_count() == 0 ||
-      catalog.schema().attributes().empty() ||
-      !flags.inputs.attributes.empty() || !flags.inputs.directories.empty() ||
-      !flags.items.empty()) {
-    return;
-  }
-  Note(
-      "Items that are there are replaced whole and lose their attributes, as "
-      "there is no --attributes.");
+absl::Status NoteLosses(const v1::Catalog& catalog, const ImportFlags& flags,
+                        ItemSource& source) {
+  if (flags.if_absent || catalog.item_count() == 0) return absl::OkStatus();
+  ATTENDANT_ASSIGN_OR_RETURN(const UnseenParts unseen, source.Unseen());
+  if (unseen.empty()) return absl::OkStatus();
+  Note(absl::StrCat(
+      "Items that are there are replaced whole and lose what no file gives: ",
+      absl::StrJoin(unseen.names(), ", "), ". `items update` keeps it."));
+  return absl::OkStatus();
 }
 
 // Of an import whose stream ended so. `stored` says what it did.
@@ -219,7 +217,9 @@ absl::Status Import(const ImportFlags& flags, const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto response, client->GetCatalog(request));
   ATTENDANT_ASSIGN_OR_RETURN(const auto source,
                              OpenSource(flags, response.catalog().schema()));
-  if (!context.json) NoteAttributesLost(response.catalog(), flags);
+  if (!context.json) {
+    ATTENDANT_RETURN_IF_ERROR(NoteLosses(response.catalog(), flags, *source));
+  }
   StopOnInterrupt();
   const SteadyTime start = SteadyNow();
   const auto importer = client->StartImport(
@@ -243,9 +243,12 @@ absl::Status Import(const ImportFlags& flags, const Context& context) {
   }
   ATTENDANT_RETURN_IF_ERROR(outcome);
   if (!context.json) {
-    ATTENDANT_ASSIGN_OR_RETURN(const auto after, client->GetCatalog(request));
-    NoteReplaced(progress.stored_count - (after.catalog().item_count() -
-                                          response.catalog().item_count()));
+    // All is stored, whether or not the server can still be asked.
+    const auto after = client->GetCatalog(request);
+    if (after.ok()) {
+      NoteReplaced(progress.stored_count - (after->catalog().item_count() -
+                                            response.catalog().item_count()));
+    }
     Print(
         absl::StrCat("Stored ", CountOf(progress.stored_count, "item"), " in ",
                      catalog, ", in ", FormatNumber(seconds), " s (",
@@ -256,41 +259,14 @@ absl::Status Import(const ImportFlags& flags, const Context& context) {
   return absl::OkStatus();
 }
 
-// Takes the flags "FIELD=FILE", whose form was checked.
-void SetKeys(const std::vector<std::string>& flags, ImportInputs& inputs) {
-  for (const std::string& flag : flags) {
-    inputs.keys.push_back(*ParseAssignment(flag));
-  }
-}
-
 }  // namespace
 
 void AddImportCommand(CLI::App& items, Context& context) {
   auto flags = std::make_shared<ImportFlags>();
   CLI::App* command = items.add_subcommand("import", "Store items from files");
   command->add_option("CATALOG", flags->catalog, "The catalog")->required();
-  CLI::Option* from =
-      AddRepeated(*command, "--from", flags->inputs.directories,
-                  "A directory that `attendant fit` wrote; several are joined "
-                  "by id");
-  CLI::Option* ids = command->add_option(
-      "--ids", flags->inputs.ids,
-      "Ids, one a line, of the rows of --keys and --values");
-  CLI::Option* keys =
-      AddRepeated(*command, "--keys", flags->keys,
-                  "Keys of a field as FIELD=FILE.npy, FIELD=FILE.fvecs, or "
-                  "FIELD=FILE.txt with a row a line")
-          ->check(CLI::Validator(Accepts(&ParseAssignment), ""))
-          ->needs(ids);
-  ids->needs(keys);
-  command
-      ->add_option("--values", flags->inputs.values,
-                   "Values as FILE.npy, FILE.fvecs or FILE.txt")
-      ->needs(ids);
-  CLI::Option* attributes = command->add_option(
-      "--attributes", flags->inputs.attributes,
-      "Attributes, a JSON object a line: {\"id\": \"...\", \"price\": 2.5, "
-      "...}; times as RFC 3339 text, \"opaque_value\" as base64");
+  const InputOptions inputs = AddInputFlags(*command, flags->inputs);
+  inputs.ids->needs(inputs.keys);
   CLI::Option* item_lines =
       command
           ->add_option("--items", flags->items,
@@ -298,9 +274,10 @@ void AddImportCommand(CLI::App& items, Context& context) {
                        "\"keys\": {\"FIELD\": [0.5, ...]}, \"value\": [...], "
                        "\"attributes\": {...}, \"opaque_value\": ...}; "
                        "`items export` writes them")
-          ->excludes(from)
-          ->excludes(ids)
-          ->excludes(attributes);
+          ->type_name("FILE")
+          ->excludes(inputs.from)
+          ->excludes(inputs.ids)
+          ->excludes(inputs.attributes);
   command->add_flag("--if-absent", flags->if_absent,
                     "Refuse items that exist, in place of replacing them");
   command->footer(
@@ -311,17 +288,15 @@ void AddImportCommand(CLI::App& items, Context& context) {
       "  attendant items import photos --items photos.jsonl.gz\n\n"
       "Items that exist are replaced whole, unless --if-absent: what the files "
       "do not give of\n"
-      "them goes, attributes too (`items update --attributes` changes parts). "
-      "A "
-      "row that is\n"
-      "refused does not stop the others: it is reported by number, id and "
-      "reason, and the exit\n"
-      "status is 1.");
-  command->final_callback([flags, from, ids, item_lines, &context] {
-    if (from->empty() && ids->empty() && item_lines->empty()) {
+      "them goes, attributes too (`items update`, of the same files, changes "
+      "parts). A row that\n"
+      "is refused does not stop the others: it is reported by number, id and "
+      "reason, and the\n"
+      "exit status is 1.");
+  command->final_callback([flags, inputs, item_lines, &context] {
+    if (inputs.from->empty() && inputs.ids->empty() && item_lines->empty()) {
       throw CLI::RequiredError("--items, --from, or --ids with --keys,");
     }
-    SetKeys(flags->keys, flags->inputs);
     context.Run([&](const Context& c) { return Import(*flags, c); });
   });
 }

@@ -4,12 +4,13 @@
 
 #include <cstddef>
 #include <optional>
+#include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "client/commands/command.h"
 #include "client/commands/convert.h"
+#include "client/commands/flags.h"
 #include "client/commands/model_directory.h"
 #include "client/files/ids.h"
 #include "client/files/input.h"
@@ -31,20 +32,43 @@ std::optional<std::int64_t> DimensionOf(const v1::CatalogSchema& schema,
   return std::nullopt;
 }
 
-// "the catalog has no key field 'tast'; it has: taste, text".
-std::string NoSuchField(const v1::CatalogSchema& schema,
-                        const std::string& field) {
-  std::vector<std::string> names;
-  for (const v1::KeyField& key_field : schema.key_fields()) {
-    names.push_back(key_field.name());
-  }
-  return absl::StrCat("the catalog has no key field '", field,
-                      "'; it has: ", absl::StrJoin(names, ", "));
-}
-
 constexpr absl::string_view kOpaqueValue = "opaque_value";
 
 }  // namespace
+
+InputOptions AddInputFlags(CLI::App& command, ImportInputs& inputs) {
+  InputOptions options{};
+  options.from =
+      AddRepeated(command, "--from", inputs.directories,
+                  "A directory that `attendant fit` wrote; several are joined "
+                  "by id")
+          ->type_name("DIR");
+  options.ids =
+      command
+          .add_option("--ids", inputs.ids,
+                      "Ids, one a line, of the rows of --keys and --values")
+          ->type_name("FILE");
+  options.keys = AddRepeated(command, "--keys", inputs.keys,
+                             "Keys of a field as FIELD=FILE.npy, "
+                             "FIELD=FILE.fvecs, or FIELD=FILE.txt with a row a "
+                             "line")
+                     ->type_name("FIELD=FILE")
+                     ->check(CLI::Validator(Accepts(&ParseAssignment), ""))
+                     ->needs(options.ids);
+  command
+      .add_option("--values", inputs.values,
+                  "Values as FILE.npy, FILE.fvecs or FILE.txt")
+      ->type_name("FILE")
+      ->needs(options.ids);
+  options.attributes = command
+                           .add_option("--attributes", inputs.attributes,
+                                       "Attributes, a JSON object a line: "
+                                       "{\"id\": \"...\", \"price\": 2.5, "
+                                       "...}; times as 2011-12-09 or RFC 3339 "
+                                       "text, \"opaque_value\" as base64")
+                           ->type_name("FILE");
+  return options;
+}
 
 absl::StatusOr<std::unique_ptr<ImportRows>> ImportRows::Open(
     const ImportInputs& inputs, const v1::CatalogSchema& schema) {
@@ -54,7 +78,9 @@ absl::StatusOr<std::unique_ptr<ImportRows>> ImportRows::Open(
   }
   if (!inputs.ids.empty()) {
     ATTENDANT_ASSIGN_OR_RETURN(const auto ids, ReadIds(inputs.ids));
-    for (const auto& [field, path] : inputs.keys) {
+    for (const std::string& keys : inputs.keys) {
+      ATTENDANT_ASSIGN_OR_RETURN(const auto assignment, ParseAssignment(keys));
+      const auto& [field, path] = assignment;
       if (!DimensionOf(schema, field).has_value()) {
         return absl::InvalidArgumentError(
             absl::StrCat("--keys: ", NoSuchField(schema, field)));
@@ -209,6 +235,21 @@ absl::StatusOr<v1::Item> ImportRows::ReadItem(std::int64_t row) {
     item.set_opaque_value(attributes->second.opaque_value());
   }
   return item;
+}
+
+absl::StatusOr<UnseenParts> ImportRows::Unseen() {
+  v1::Item of_vector_files;
+  for (const Source& source : sources_) {
+    if (source.field.empty()) {
+      of_vector_files.mutable_value();
+    } else {
+      (*of_vector_files.mutable_keys())[source.field];
+    }
+  }
+  UnseenParts parts(schema_);
+  parts.See(of_vector_files);
+  for (const auto& [row, item] : attributes_) parts.See(item);
+  return parts;
 }
 
 absl::StatusOr<std::optional<SourceRow>> ImportRows::Next() {

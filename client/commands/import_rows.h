@@ -2,11 +2,11 @@
 #ifndef ATTENDANT_CLIENT_COMMANDS_IMPORT_ROWS_H_
 #define ATTENDANT_CLIENT_COMMANDS_IMPORT_ROWS_H_
 
+#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -23,12 +23,22 @@ namespace attendant {
 struct ImportInputs {
   std::vector<std::string> directories;  // that `attendant fit` wrote
   std::string ids;                       // of the files below, row by row
-  std::vector<std::pair<std::string, std::string>> keys;  // field, path
-  std::string values;                                     // or empty
-  std::string attributes;                                 // or empty
+  std::vector<std::string> keys;         // "FIELD=FILE"
+  std::string values;                    // or empty
+  std::string attributes;                // or empty
   // Parts of items that are there: one need not have a key.
   bool partial = false;
 };
+
+struct InputOptions {
+  CLI::Option* from;
+  CLI::Option* ids;
+  CLI::Option* keys;  // needs ids, and so does --values
+  CLI::Option* attributes;
+};
+
+// The flags of a command that reads such files.
+InputOptions AddInputFlags(CLI::App& command, ImportInputs& inputs);
 
 // Rows in the order in which their ids first appear. Everything but the numbers
 // in vector files is checked when it is opened. Not thread-safe.
@@ -51,6 +61,7 @@ class ImportRows : public ItemSource {
   // key where it must. Other rows can be read after that.
   absl::StatusOr<v1::Item> ReadItem(std::int64_t row);
   absl::StatusOr<std::optional<SourceRow>> Next() override;
+  absl::StatusOr<UnseenParts> Unseen() override;
 
  private:
   // A file whose rows are keys of a field, or values if the field is empty.

@@ -221,6 +221,22 @@ absl::StatusOr<std::unique_ptr<ItemLines>> ItemLines::Open(
       new ItemLines(std::move(lines), row_count, schema));
 }
 
+absl::StatusOr<UnseenParts> ItemLines::Unseen() {
+  ATTENDANT_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(lines_.path()));
+  UnseenParts parts(schema_);
+  std::string line;
+  while (!parts.empty()) {
+    ATTENDANT_ASSIGN_OR_RETURN(const bool more, lines.Next(line));
+    if (!more) break;
+    // What is no item Next tells.
+    const auto object = ParseJsonObjectWithUniqueNames(line);
+    if (!object.ok()) continue;
+    const auto item = ItemFrom(schema_, *object);
+    if (item.ok()) parts.See(*item);
+  }
+  return parts;
+}
+
 absl::StatusOr<std::optional<SourceRow>> ItemLines::Next() {
   do {
     ATTENDANT_ASSIGN_OR_RETURN(const bool more, lines_.Next(line_));

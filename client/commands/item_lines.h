@@ -36,6 +36,7 @@ class ItemLines : public ItemSource {
 
   std::int64_t row_count() const override { return row_count_; }
   absl::StatusOr<std::optional<SourceRow>> Next() override;
+  absl::StatusOr<UnseenParts> Unseen() override;
 
  private:
   ItemLines(LineReader lines, std::int64_t row_count,

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "attendant/v1/catalog_service.pb.h"
 #include "attendant/v1/item_service.pb.h"
 
 namespace attendant {
@@ -18,6 +20,25 @@ struct SourceRow {
   absl::StatusOr<v1::Item> item;
 };
 
+// The parts of items that a schema declares, but for those that some item was
+// seen to have. Not thread-safe.
+class UnseenParts {
+ public:
+  explicit UnseenParts(const v1::CatalogSchema& schema);
+
+  void See(const v1::Item& item);
+
+  // Whether all were seen.
+  bool empty() const { return names_.empty(); }
+  // As people are told of them, in the schema's order: "the key in text", "the
+  // value", "price". Beside others opaque values, which no schema declares.
+  std::vector<std::string> names() const;
+
+ private:
+  std::vector<std::string> names_;
+  bool opaque_value_seen_ = false;
+};
+
 // Not thread-safe.
 class ItemSource {
  public:
@@ -27,6 +48,8 @@ class ItemSource {
   // The next row; nothing after the last. An error where there is no reading
   // on.
   virtual absl::StatusOr<std::optional<SourceRow>> Next() = 0;
+  // What no row has. May read all of them, whatever Next has returned.
+  virtual absl::StatusOr<UnseenParts> Unseen() = 0;
 };
 
 }  // namespace attendant

@@ -29,7 +29,7 @@ struct UpdateItemsFlags {
   std::vector<std::string> unset;
   std::vector<std::string> keys;
   std::string value;
-  std::string attributes;  // path
+  ImportInputs inputs;
   std::optional<std::int64_t> if_sequence;
   std::string request_id;
 
@@ -132,15 +132,14 @@ absl::StatusOr<v1::Item> ReadChange(const UpdateItemsFlags& flags,
   return item;
 }
 
-// To each item what a line of the file has; the rest stays.
-absl::Status UpdateFromFile(const UpdateItemsFlags& flags,
-                            const Context& context) {
+// To each item what the files have of it; the rest stays.
+absl::Status UpdateFromFiles(const UpdateItemsFlags& flags,
+                             const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
   v1::GetCatalogRequest get;
   get.set_name(flags.catalog);
   ATTENDANT_ASSIGN_OR_RETURN(const auto found, client->GetCatalog(get));
-  ImportInputs inputs;
-  inputs.attributes = flags.attributes;
+  ImportInputs inputs = flags.inputs;
   inputs.partial = true;
   ATTENDANT_ASSIGN_OR_RETURN(
       const auto rows, ImportRows::Open(inputs, found.catalog().schema()));
@@ -216,15 +215,19 @@ void AddItemsUpdateCommand(CLI::App& items, Context& context) {
   AddRepeated(*command, "--set", flags->set,
               "An attribute as NAME=VALUE: a text or time as it is, all else "
               "as JSON")
+      ->type_name("NAME=VALUE")
       ->check(CLI::Validator(Accepts(&ParseSetting), ""))
       ->needs(ids);
   AddRepeated(*command, "--unset", flags->unset,
               "An attribute that the items shall not have")
+      ->type_name("NAME")
       ->needs(ids);
   AddRepeated(*command, "--key", flags->keys, "A key as FIELD=0.1,0.2,...")
+      ->type_name("FIELD=VECTOR")
       ->check(CLI::Validator(Accepts(&ParseAssignment), ""))
       ->needs(ids);
   command->add_option("--value", flags->value, "The value, as 0.1,0.2,...")
+      ->type_name("VECTOR")
       ->needs(ids);
   command
       ->add_option("--if-sequence", flags->if_sequence,
@@ -235,29 +238,42 @@ void AddItemsUpdateCommand(CLI::App& items, Context& context) {
       ->add_option("--request-id", flags->request_id,
                    "Makes it safe to repeat: the same id again returns the "
                    "first outcome")
+      ->type_name("ID")
       ->needs(ids);
-  command
-      ->add_option("--attributes", flags->attributes,
-                   "What many items' attributes become, a JSON object a line "
-                   "as for `items import`: {\"id\": \"...\", \"price\": 2.5, "
-                   "...}; others of an item stay")
-      ->excludes(ids);
+  const InputOptions inputs = AddInputFlags(*command, flags->inputs);
+  for (CLI::Option* files : {inputs.from, inputs.ids, inputs.attributes}) {
+    files->excludes(ids);
+  }
   command->footer(
       "Examples:\n"
       "  attendant items update shop 85123A --set price=2.5 --set name=Heart\n"
       "  attendant items update shop 85123A 71053 --unset retired\n"
       "  attendant items update shop 85123A --set price=3 --if-sequence 12\n"
-      "  attendant items update shop --attributes prices.jsonl\n\n"
-      "All of the items are changed or none, and from a file up to 256 at a "
+      "  attendant items update shop --attributes prices.jsonl\n"
+      "  attendant items update shop --ids ids.txt --keys image=clip.npy\n"
+      "  attendant items update shop --from fit/events\n\n"
+      "Files give an item a part or do not touch it: with --keys alone "
+      "attributes and values stay.\n"
+      "All of the items are changed or none, and from files up to 256 at a "
       "time: one that does not\n"
-      "exist is an error.");
-  command->final_callback([flags, &context] {
-    if (!flags->attributes.empty()) {
-      context.Run([&](const Context& c) { return UpdateFromFile(*flags, c); });
+      "exist is an error (`items import --if-absent` stores new ones, and no "
+      "others). Keys of two\n"
+      "fits do not compare with each other: until all are changed, answers mix "
+      "them. A catalog of\n"
+      "its own for the new ones, and an alias that moves to it, do not.");
+  command->final_callback([flags, ids, inputs, &context] {
+    if (!inputs.ids->empty() && inputs.keys->empty() &&
+        flags->inputs.values.empty()) {
+      throw CLI::RequiredError("--keys or --values, with --ids,");
+    }
+    if (!inputs.from->empty() || !inputs.ids->empty() ||
+        !inputs.attributes->empty()) {
+      context.Run([&](const Context& c) { return UpdateFromFiles(*flags, c); });
       return;
     }
-    if (flags->ids.empty()) {
-      throw CLI::RequiredError("ID..., or --attributes,");
+    if (ids->empty()) {
+      throw CLI::RequiredError(
+          "ID..., or --from, --ids with --keys, or --attributes,");
     }
     if (flags->empty()) {
       throw CLI::RequiredError("--set, --unset, --key or --value");

@@ -125,6 +125,45 @@ TEST_F(ImportRowsTest, JoinsDirectoriesAndAttributesById) {
   EXPECT_THAT(Key(c, "text"), ElementsAre(5, 6, 7));
 }
 
+TEST_F(ImportRowsTest, TellsWhatNoFileBrings) {
+  ImportInputs inputs;
+  inputs.directories = {Fit("events", "a\n", {1, 2}, 2)};
+  ASSERT_OK_AND_ASSIGN(auto rows, Open(inputs));
+  ASSERT_OK_AND_ASSIGN(UnseenParts unseen, rows->Unseen());
+  EXPECT_THAT(unseen.names(), ElementsAre("the key in text", "the value",
+                                          "name", "added", "opaque values"));
+  inputs.ids = File("ids.txt", "a\nb\n");
+  inputs.keys = {"text=" + Npy("text.npy", {1, 2, 3, 4, 5, 6}, 3)};
+  inputs.values = Npy("values.npy", {1, 2}, 1);
+  inputs.attributes = File("more.jsonl",
+                           "{\"id\":\"a\",\"name\":null}\n"
+                           "{\"id\":\"b\",\"added\":\"2011-12-09T00:00:00Z\","
+                           "\"opaque_value\":\"AP8A\"}\n");
+  ASSERT_OK_AND_ASSIGN(rows, Open(inputs));
+  ASSERT_OK_AND_ASSIGN(unseen, rows->Unseen());
+  EXPECT_FALSE(unseen.empty());
+  EXPECT_THAT(unseen.names(), ElementsAre("name"));
+}
+
+TEST(ToAttributeTest, MomentsMayBeDays) {
+  const auto seconds = [](const char* text) {
+    const auto attribute =
+        ToAttribute(nlohmann::json(text), v1::ATTRIBUTE_TYPE_TIMESTAMP);
+    EXPECT_OK(attribute);
+    return attribute.ok() ? attribute->timestamp_value().seconds() : -1;
+  };
+  EXPECT_EQ(seconds("2011-12-09"), 1323388800);
+  EXPECT_EQ(seconds("2011-12-09T12:50:00Z"), 1323435000);
+  EXPECT_EQ(seconds("9999-12-31T23:59:59.5Z"), 253402300799);
+  // A number is as likely a year.
+  for (const char* bad : {"2011", "1323388800", "infinite-past", "noon",
+                          "10000-01-01", "9999-12-31T23:59:59-01:00"}) {
+    EXPECT_THAT(ToAttribute(nlohmann::json(bad), v1::ATTRIBUTE_TYPE_TIMESTAMP),
+                StatusIs(kInvalid, HasSubstr("want a time of the years")))
+        << bad;
+  }
+}
+
 TEST(AttributeTextTest, MomentsAreWrittenAsFiltersTakeThem) {
   v1::AttributeValue value;
   value.mutable_timestamp_value()->set_seconds(-31588531201);
@@ -135,7 +174,7 @@ TEST(AttributeTextTest, MomentsAreWrittenAsFiltersTakeThem) {
 TEST_F(ImportRowsTest, ReadsKeysAndValuesByLine) {
   ImportInputs inputs;
   inputs.ids = File("ids.txt", "a\nb\n");
-  inputs.keys = {{"events", Npy("keys.npy", {1, 2, 3, 4}, 2)}};
+  inputs.keys = {"events=" + Npy("keys.npy", {1, 2, 3, 4}, 2)};
   inputs.values = Npy("values.npy", {7, 8}, 1);
   ASSERT_OK_AND_ASSIGN(const auto rows, Open(inputs));
   ASSERT_OK_AND_ASSIGN(const v1::Item b, rows->ReadItem(1));
@@ -148,22 +187,21 @@ TEST_F(ImportRowsTest, ChecksFilesAgainstTheSchema) {
   ImportInputs inputs;
   inputs.ids = File("ids.txt", "a\nb\n");
   const std::string keys = Npy("keys.npy", {1, 2, 3, 4}, 2);
-  inputs.keys = {{"image", keys}};
+  inputs.keys = {"image=" + keys};
   EXPECT_THAT(Open(inputs),
               StatusIs(kInvalid,
                        "--keys: the catalog has no key field 'image'; it "
                        "has: events, text"));
-  inputs.keys = {{"text", keys}};
+  inputs.keys = {"text=" + keys};
   EXPECT_THAT(
       Open(inputs),
       StatusIs(kInvalid, keys + ": got rows of 2 components, want 3 for the "
                                 "catalog's key field text"));
-  inputs.keys = {{"events", keys}, {"events", keys}};
+  inputs.keys = {"events=" + keys, "events=" + keys};
   EXPECT_THAT(Open(inputs), StatusIs(kInvalid, HasSubstr("more than one")));
-  inputs.keys = {{"events", keys}};
-  inputs.keys[0].second = Npy("one.npy", {1, 2}, 2);
+  inputs.keys = {"events=" + Npy("one.npy", {1, 2}, 2)};
   EXPECT_THAT(Open(inputs), StatusIs(kInvalid, HasSubstr("got 1 row, want 2")));
-  inputs.keys[0].second = keys;
+  inputs.keys = {"events=" + keys};
   inputs.ids = File("ids3.txt", "a\nb\nc\n");
   EXPECT_THAT(Open(inputs),
               StatusIs(kInvalid, AllOf(HasSubstr("got 2 rows, want 3"),
@@ -173,7 +211,7 @@ TEST_F(ImportRowsTest, ChecksFilesAgainstTheSchema) {
 TEST_F(ImportRowsTest, ChecksAttributesAgainstTheSchema) {
   ImportInputs inputs;
   inputs.ids = File("ids.txt", "a\n");
-  inputs.keys = {{"events", Npy("keys.npy", {1, 2}, 2)}};
+  inputs.keys = {"events=" + Npy("keys.npy", {1, 2}, 2)};
   const struct {
     const char* line;
     const char* message;
@@ -211,7 +249,7 @@ TEST_F(ImportRowsTest, RefusesTwoValuesOfOneAttribute) {
 TEST_F(ImportRowsTest, ReadsOpaqueValuesFromBase64) {
   ImportInputs inputs;
   inputs.ids = File("ids.txt", "a\nb\nc\n");
-  inputs.keys = {{"events", Npy("keys.npy", {1, 2, 3, 4, 5, 6}, 2)}};
+  inputs.keys = {"events=" + Npy("keys.npy", {1, 2, 3, 4, 5, 6}, 2)};
   inputs.attributes =
       File("a.jsonl",
            "{\"id\":\"a\",\"opaque_value\":\"AP8A\",\"name\":\"x\"}\n"
@@ -230,7 +268,7 @@ TEST_F(ImportRowsTest, AnAttributeNamedOpaqueValueStaysAnAttribute) {
   AddAttribute("opaque_value", v1::ATTRIBUTE_TYPE_STRING);
   ImportInputs inputs;
   inputs.ids = File("ids.txt", "a\n");
-  inputs.keys = {{"events", Npy("keys.npy", {1, 2}, 2)}};
+  inputs.keys = {"events=" + Npy("keys.npy", {1, 2}, 2)};
   inputs.attributes =
       File("a.jsonl", "{\"id\":\"a\",\"opaque_value\":\"AP8A\"}\n");
   ASSERT_OK_AND_ASSIGN(const auto rows, Open(inputs));
@@ -242,10 +280,10 @@ TEST_F(ImportRowsTest, AnAttributeNamedOpaqueValueStaysAnAttribute) {
 TEST_F(ImportRowsTest, ABadRowLeavesTheOthers) {
   ImportInputs inputs;
   inputs.ids = File("ids.txt", "a\nb\nc\n");
-  inputs.keys = {
-      {"events",
-       Npy("keys.npy", {1, 2, std::numeric_limits<float>::infinity(), 4, 5, 6},
-           2)}};
+  inputs.keys = {"events=" +
+                 Npy("keys.npy",
+                     {1, 2, std::numeric_limits<float>::infinity(), 4, 5, 6},
+                     2)};
   inputs.attributes = File("a.jsonl", "{\"id\":\"keyless\"}\n");
   ASSERT_OK_AND_ASSIGN(const auto rows, Open(inputs));
   ASSERT_EQ(rows->row_count(), 4);

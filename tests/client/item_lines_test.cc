@@ -192,6 +192,23 @@ TEST_F(ItemLinesTest, SaysWhatIsWrong) {
               HasSubstr("opaque_value: got number, want base64"));
 }
 
+TEST_F(ItemLinesTest, TellsWhatNoLineBrings) {
+  const TemporaryFile file(
+      "items.jsonl",
+      R"({"id": "a", "keys": {"taste": [1]}, "attributes": {"name": "x"}})"
+      "\n\nno item\n"
+      R"({"id": "b", "attributes": {"new": true, "count": 1, "price": null}})"
+      "\n"
+      R"({"id": "c", "attributes": {"tags": [], "added": null, "no": 1}})");
+  ASSERT_OK_AND_ASSIGN(const auto lines, ItemLines::Open(file.path(), schema_));
+  ASSERT_OK_AND_ASSIGN(const UnseenParts unseen, lines->Unseen());
+  // The last line is no item.
+  EXPECT_THAT(unseen.names(), ElementsAre("the key in text", "price", "tags",
+                                          "added", "opaque values"));
+  ASSERT_OK_AND_ASSIGN(const auto first, lines->Next());
+  EXPECT_EQ(first->id, "a");
+}
+
 TEST_F(ItemLinesTest, WhatCanNotBeReadTwiceIsRefused) {
   EXPECT_THAT(ItemLines::Open("/dev/null", schema_).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,

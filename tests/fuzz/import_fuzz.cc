@@ -68,7 +68,7 @@ void CheckAttributes(absl::string_view bytes) {
   static const std::vector<float> keys = {1, 2, 3, 4};
   ImportInputs inputs;
   inputs.ids = WriteScratch("ids.txt", "a\nb\n");
-  inputs.keys = {{"k", WriteScratch("keys.npy", NpyBytes(keys, 2))}};
+  inputs.keys = {"k=" + WriteScratch("keys.npy", NpyBytes(keys, 2))};
   inputs.attributes = WriteScratch("attributes.jsonl", bytes);
   const auto rows = ImportRows::Open(inputs, schema);
   if (!rows.ok()) return RequireBadInput(rows.status());
@@ -141,7 +141,8 @@ void CheckImport(absl::string_view bytes) {
     const std::string path = PathOf(*files, name);
     const auto field = files->find("field");
     if (path.empty()) continue;
-    inputs.keys.emplace_back(field == files->end() ? "k" : field->second, path);
+    inputs.keys.push_back(
+        absl::StrCat(field == files->end() ? "k" : field->second, "=", path));
   }
   inputs.values = PathOf(*files, "values.npy");
   inputs.attributes = PathOf(*files, "attributes");
