@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/commands/command.h"
+#include "client/commands/convert.h"
 #include "client/commands/flags.h"
 #include "client/commands/model_directory.h"
 #include "client/commands/sequence_flags.h"
@@ -444,6 +445,21 @@ absl::StatusOr<v1::TextEncoder> EncoderFrom(const std::string& directory,
   return encoder;
 }
 
+// The error of an update: of a field that is not there with those there are.
+absl::Status ErrorOfField(const absl::Status& error,
+                          const UpdateCatalogFlags& flags, Client& client) {
+  const auto named = FieldOf(error);
+  if (named != "key_fields[0].name" && named != "text_encoders[0].key_field") {
+    return error;
+  }
+  v1::GetCatalogRequest get;
+  get.set_name(flags.name);
+  const auto found = client.GetCatalog(get);
+  if (!found.ok()) return error;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "FIELD: ", NoSuchField(found->catalog().schema(), flags.field)));
+}
+
 absl::Status UpdateCatalog(const UpdateCatalogFlags& flags,
                            const Context& context) {
   v1::UpdateCatalogRequest request;
@@ -476,10 +492,10 @@ absl::Status UpdateCatalog(const UpdateCatalogFlags& flags,
                                EncoderFrom(flags.from, flags.field));
   }
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
-  ATTENDANT_ASSIGN_OR_RETURN(const auto response,
-                             client->UpdateCatalog(request));
-  Print(context.json ? ToJson(response)
-                     : DescribeCatalog(response.catalog(), context.style));
+  const auto response = client->UpdateCatalog(request);
+  if (!response.ok()) return ErrorOfField(response.status(), flags, *client);
+  Print(context.json ? ToJson(*response)
+                     : DescribeCatalog(response->catalog(), context.style));
   return absl::OkStatus();
 }
 
