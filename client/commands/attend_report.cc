@@ -83,6 +83,11 @@ std::string ItemTable(const v1::AttendResponse& response,
     columns.push_back(
         {.title = "drawn with", .align = Align::kRight, .tone = Tone::kDim});
   }
+  // Given kappa, which draws with replacement have none of.
+  if (response.slate().has_kappa()) {
+    columns.push_back(
+        {.title = "inclusion", .align = Align::kRight, .tone = Tone::kDim});
+  }
   double greatest = 0;
   for (const v1::AttendedItem& item : response.items()) {
     greatest = std::max(greatest, item.weight());
@@ -110,6 +115,10 @@ std::string ItemTable(const v1::AttendResponse& response,
     if (response.has_slate()) {
       cells.push_back(FormatShare(std::exp(item.log_weight())));
     }
+    if (response.slate().has_kappa()) {
+      cells.push_back(
+          FormatShare(std::exp(item.log_inclusion_given_threshold())));
+    }
     table.AddRow(cells);
   }
   return table.Format(options.style);
@@ -133,6 +142,12 @@ std::string PartitionSentence(double log_partition,
   return absl::StrCat(value, range, " (", FlagOf(interval.method()), ").");
 }
 
+// Of a number of items that need not be whole.
+std::string EffectiveCount(double count) {
+  return count < 9.95 ? absl::StrFormat("%.1f", count)
+                      : FormatCount(std::llround(count));
+}
+
 // Where a count lies, in brackets; nothing if it is exact.
 std::string RangeText(const v1::Interval& interval) {
   if (interval.method() != v1::MASS_METHOD_BOUND &&
@@ -140,8 +155,8 @@ std::string RangeText(const v1::Interval& interval) {
     return "";
   }
   return absl::StrCat(" (", FlagOf(interval.method()), ", ",
-                      FormatCount(std::llround(interval.lower_bound())), " to ",
-                      FormatCount(std::llround(interval.upper_bound())), ")");
+                      EffectiveCount(interval.lower_bound()), " to ",
+                      EffectiveCount(interval.upper_bound()), ")");
 }
 
 std::string MassSentence(const v1::AttendResponse& response, bool hard) {
@@ -178,8 +193,8 @@ std::string MassSentence(const v1::AttendResponse& response, bool hard) {
   absl::StrAppend(&text, ".");
   if (response.has_effective_item_count()) {
     absl::StrAppend(&text, " Effective items: ",
-                    FormatCount(std::llround(response.effective_item_count())),
-                    " of ", FormatCount(response.stats().eligible_count()),
+                    EffectiveCount(response.effective_item_count()), " of ",
+                    FormatCount(response.stats().eligible_count()),
                     RangeText(response.effective_item_count_interval()), ".");
   }
   if (response.has_log_partition_interval()) {
@@ -205,7 +220,7 @@ std::string HeadTable(const v1::AttendResponse& response, const Style& style) {
     table.AddRow({FormatCount(h), head.key_field(), FlagOf(head.score_kind()),
                   FormatNumber(head.temperature()),
                   head.has_effective_item_count()
-                      ? FormatCount(std::llround(head.effective_item_count()))
+                      ? EffectiveCount(head.effective_item_count())
                       : "unknown",
                   mass.empty() ? "unknown" : mass});
   }
@@ -258,6 +273,35 @@ std::string PooledSentence(const v1::PooledValue& pooled) {
   return text;
 }
 
+// By what the weights came about.
+std::string HowSentence(const v1::AttendResponse& response, bool hard) {
+  const bool several = response.heads_size() > 1;
+  std::string text = hard ? "Hard: the one best item. " : "";
+  // Each of several heads has its own: HeadTable says which.
+  if (!several) {
+    absl::StrAppend(&text, "Temperature ", FormatNumber(response.temperature()),
+                    ", ");
+  }
+  if (several && !response.has_model()) {
+    absl::StrAppend(&text, CountOf(response.heads_size(), "head"));
+  } else {
+    absl::StrAppend(&text, absl::AsciiStrToUpper(FlagOf(response.score_kind())),
+                    " over \"", Printable(response.key_field()), "\"");
+  }
+  if (response.has_model()) {
+    absl::StrAppend(&text, " through model ",
+                    Printable(response.model().name()), ":",
+                    response.model().version());
+  }
+  if (!hard && IsSoftmax(response) && !response.items().empty()) {
+    absl::StrAppend(&text, ". Weights sum to 1 over the ",
+                    response.weight_scope() == v1::WEIGHT_SCOPE_RETURNED
+                        ? "returned items"
+                        : FlagOf(response.weight_scope()));
+  }
+  return absl::StrCat(text, ".");
+}
+
 }  // namespace
 
 std::string AttendReport(const v1::AttendResponse& response,
@@ -271,30 +315,8 @@ std::string AttendReport(const v1::AttendResponse& response,
     text = absl::StrCat(ItemTable(response, options), "\n",
                         MassSentence(response, options.hard), "\n");
   }
-  absl::StrAppend(
-      &text,
-      options.style.Dim(absl::StrCat(
-          options.hard ? "Hard: the one best item. " : "", "Temperature ",
-          FormatNumber(response.temperature()), ", ",
-          response.heads_size() > 1 && !response.has_model()
-              ? CountOf(response.heads_size(), "head")
-              : absl::StrCat(
-                    absl::AsciiStrToUpper(FlagOf(response.score_kind())),
-                    " over \"", Printable(response.key_field()), "\""),
-          response.has_model()
-              ? absl::StrCat(" through model ",
-                             Printable(response.model().name()), ":",
-                             response.model().version())
-              : "",
-          options.hard || !IsSoftmax(response) || response.items().empty()
-              ? "."
-              : absl::StrCat(
-                    ". Weights sum to 1 over the ",
-                    response.weight_scope() == v1::WEIGHT_SCOPE_RETURNED
-                        ? "returned items"
-                        : FlagOf(response.weight_scope()),
-                    "."))),
-      "\n");
+  absl::StrAppend(&text, options.style.Dim(HowSentence(response, options.hard)),
+                  "\n");
   if (response.has_slate()) {
     absl::StrAppend(&text, SlateSentence(response), "\n");
   }

@@ -8,6 +8,7 @@
 namespace attendant {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -107,8 +108,9 @@ TEST(AttendReportTest, SaysHowADrawWentAndWhatEarnedIt) {
   response.mutable_slate()->set_distance(0.015);
   EXPECT_THAT(AttendReport(response, {}),
               HasSubstr("is within 1.5 % of the softmax"));
-  EXPECT_THAT(report, HasSubstr("drawn with"));
-  EXPECT_THAT(report, HasSubstr("Temperature 0.21, 2 heads."));
+  EXPECT_THAT(report, HasSubstr("drawn with\n"));
+  // Each has its own temperature.
+  EXPECT_THAT(report, HasSubstr("\n2 heads. Weights sum to 1 over the"));
   EXPECT_THAT(report, HasSubstr("1     text"));
   EXPECT_THAT(report, testing::Not(HasSubstr("by head")));
   v1::AttendedItem& item = *response.mutable_items(0);
@@ -116,6 +118,20 @@ TEST(AttendReportTest, SaysHowADrawWentAndWhatEarnedIt) {
   item.add_head_weights(0.125);
   EXPECT_THAT(AttendReport(response, {.head_weights = true}),
               HasSubstr("75.0 %, 12.5 %"));
+}
+
+TEST(AttendReportTest, SaysTheInclusionProbabilitiesGivenKappa) {
+  v1::AttendResponse response = TwoItems();
+  response.mutable_items(0)->set_log_weight(std::log(0.5));
+  response.mutable_items(0)->set_log_inclusion_given_threshold(std::log(0.875));
+  response.mutable_items(1)->set_log_weight(std::log(0.25));
+  response.mutable_items(1)->set_log_inclusion_given_threshold(std::log(0.625));
+  response.mutable_slate()->set_kappa(-1.5);
+  const std::string report = AttendReport(response, {});
+  EXPECT_THAT(report, HasSubstr("drawn with  inclusion\n"));
+  EXPECT_THAT(report, HasSubstr("    50.0 %     87.5 %\n"));
+  EXPECT_THAT(report, HasSubstr("    25.0 %     62.5 %\n"));
+  EXPECT_THAT(report, HasSubstr(", kappa -1.5."));
 }
 
 TEST(AttendReportTest, OtherActivationsAreNoShares) {
@@ -158,6 +174,24 @@ TEST(AttendReportTest, SaysWhereTheEffectiveItemCountLies) {
   interval->set_method(v1::MASS_METHOD_EXACT);
   EXPECT_THAT(AttendReport(response, {}),
               HasSubstr("Effective items: 214 of 3,659."));
+}
+
+TEST(AttendReportTest, FewEffectiveItemsAreNotRounded) {
+  v1::AttendResponse response = TwoItems();
+  response.set_effective_item_count(1.31);
+  v1::Interval* interval = response.mutable_effective_item_count_interval();
+  interval->set_method(v1::MASS_METHOD_BOUND);
+  interval->set_lower_bound(1);
+  interval->set_upper_bound(9.97);
+  EXPECT_THAT(AttendReport(response, {}),
+              HasSubstr("Effective items: 1.3 of 3,659 (bound, 1.0 to 10)."));
+  for (const double count : {1.31, 12.4}) {
+    v1::HeadAttention* head = response.add_heads();
+    head->set_effective_item_count(count);
+  }
+  EXPECT_THAT(AttendReport(response, {}),
+              AllOf(HasSubstr("  1.3        unknown\n"),
+                    HasSubstr("  12        unknown\n")));
 }
 
 TEST(AttendReportTest, SaysWhereTheLogPartitionLies) {
