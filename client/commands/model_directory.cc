@@ -52,12 +52,17 @@ std::string ModelJson(const Model& model) {
 
 absl::StatusOr<Model> ReadModel(const std::string& directory) {
   const std::string path = PathIn(directory, kModelFile);
-  ATTENDANT_ASSIGN_OR_RETURN(const std::string text,
-                             ReadFile(path, kMaxModelBytes));
+  const absl::StatusOr<std::string> text = ReadFile(path, kMaxModelBytes);
+  if (absl::IsNotFound(text.status())) {
+    return absl::NotFoundError(absl::StrCat(
+        directory, ": no directory that `attendant fit` wrote: it has no ",
+        kModelFile));
+  }
+  if (!text.ok()) return text.status();
   const auto malformed = [&](absl::string_view what) {
     return FileError(path, absl::StrCat("not a model of this version: ", what));
   };
-  const absl::StatusOr<nlohmann::json> parsed = ParseJsonObject(text);
+  const absl::StatusOr<nlohmann::json> parsed = ParseJsonObject(*text);
   if (!parsed.ok()) return malformed(parsed.status().message());
   const nlohmann::json& json = *parsed;
   if (json.value("version", nlohmann::json()) != kVersion) {

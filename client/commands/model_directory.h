@@ -42,7 +42,8 @@ struct Model {
 void SetDefaults(const AttentionDefaults& defaults, v1::KeyField& field);
 
 std::string ModelJson(const Model& model);
-// InvalidArgument, naming the file and what is wrong with it.
+// InvalidArgument, naming the file and what is wrong with it; NotFound, naming
+// the directory, where there is none.
 absl::StatusOr<Model> ReadModel(const std::string& directory);
 
 // InvalidArgument, naming the file and what helps, if an encoder of so many

@@ -66,6 +66,18 @@ TEST(ModelDirectoryTest, RefusesEveryTruncation) {
   }
 }
 
+TEST(ModelDirectoryTest, AnotherDirectoryIsNoFit) {
+  const ScratchDirectory directory;
+  for (const std::string& other :
+       {directory.path(), directory.path() + "/missing"}) {
+    EXPECT_THAT(
+        ReadModel(other),
+        StatusIs(absl::StatusCode::kNotFound,
+                 other + ": no directory that `attendant fit` wrote: it has "
+                         "no model.json"));
+  }
+}
+
 TEST(ModelDirectoryTest, EncoderTooLargeForARequestNamesFileAndRemedy) {
   const ScratchDirectory directory;
   const std::string path = WriteIn(directory, kEncoderFile, "");
