@@ -96,4 +96,13 @@ void ReportFit(const std::string& directory, std::int64_t item_count,
                      model.key_field.name(), " to ", directory, ".\n"));
 }
 
+void AddFitCommands(CLI::App& app, Context& context) {
+  CLI::App* fit =
+      app.add_subcommand("fit", "Learn keys, text encoders and temperatures");
+  fit->require_subcommand(1);
+  AddFitLsiCommand(*fit, context);
+  AddFitTextCommand(*fit, context);
+  AddFitTemperatureCommand(*fit, context);
+}
+
 }  // namespace attendant

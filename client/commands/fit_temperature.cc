@@ -355,13 +355,4 @@ void AddFitTemperatureCommand(CLI::App& fit, Context& context) {
   });
 }
 
-void AddFitCommands(CLI::App& app, Context& context) {
-  CLI::App* fit =
-      app.add_subcommand("fit", "Learn keys, text encoders and temperatures");
-  fit->require_subcommand(1);
-  AddFitLsiCommand(*fit, context);
-  AddFitTextCommand(*fit, context);
-  AddFitTemperatureCommand(*fit, context);
-}
-
 }  // namespace attendant
