@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -20,6 +21,7 @@
 #include "core/base/status.h"
 #include "core/catalog/catalog_set.h"
 #include "core/kernels/kernels.h"
+#include "core/storage/files.h"
 #include "service/connections/listener.h"
 #include "service/flags.h"
 #include "service/http_port.h"
@@ -173,7 +175,7 @@ int Serve(const Flags& flags) {
       LogEvent(LogLevel::kWarning, "segment_files_damaged",
                {{"catalog", catalog->record().name},
                 {"error", std::string(recovery.damage.message())},
-                {"what_now", "the index is built again; nothing is lost"}});
+                {"what_now", "the index is built again from the items"}});
     }
     if (!recovery.keys_in_memory.ok()) {
       LogEvent(LogLevel::kWarning, "keys_in_memory",
@@ -187,9 +189,21 @@ int Serve(const Flags& flags) {
              {{"error", std::string(left.message())}});
   }
   for (const auto& [name, status] : (*catalogs)->damages()) {
-    LogEvent(LogLevel::kError, "catalog_damaged",
-             {{"catalog", name}, {"error", std::string(status.message())}});
+    const std::vector<LogField> fields = {
+        {"catalog", name}, {"error", std::string(status.message())}};
+    if (absl::IsDataLoss(status)) {
+      LogEvent(LogLevel::kError, "catalog_damaged", fields);
+    } else {
+      LogEvent(LogLevel::kError, "catalog_not_opened", fields);
+    }
   }
+  for (const auto& [id, status] : (*catalogs)->models().damages()) {
+    LogEvent(LogLevel::kError, "model_damaged",
+             {{"model", absl::StrCat(id.first, ":", id.second)},
+              {"error", std::string(status.message())}});
+  }
+  const absl::Status files = CheckOpenFiles("the server", 0);
+  if (!files.ok()) return Refuse(files, "");
 
   StopInOrderFromNowOn();
   auto server = Server::Start(flags.server, catalogs->get(), *security);

@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "core/base/status.h"
+#include "core/storage/files.h"
 #include "core/storage/snapshot_files.h"
 #include "service/calls/call.h"
 #include "service/log/trace_parent.h"
@@ -30,7 +31,8 @@ bool IsOurs(const Method& method, const absl::Status& status) {
   }
   return status.code() == absl::StatusCode::kInternal ||
          status.code() == absl::StatusCode::kUnknown ||
-         ReasonOf(status) == kFilesNotAccessible;
+         ReasonOf(status) == kFilesNotAccessible ||
+         ReasonOf(status) == kDiskFull;
 }
 
 // Counts what would have been answered at another time, and nothing else.

@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
+#include "core/storage/files.h"
 
 namespace attendant {
 
@@ -43,6 +44,10 @@ int BoundPort(int socket) {
 
 absl::Status CannotListen(absl::string_view listen, absl::string_view what,
                           int error) {
+  if (error == EMFILE || error == ENFILE) {
+    return TooManyOpenFiles(absl::StrCat("can't listen on ", listen, what,
+                                         ": no more files may be open"));
+  }
   std::string why = std::generic_category().message(error);
   if (error == EADDRINUSE) {
     why = "another process listens there";

@@ -409,6 +409,14 @@ TEST(FileHandlesTest, AreNamedWhenTheyAreOutAndNothingIsLost) {
     EXPECT_OK(client->BatchUpsertItems(UpsertOf("shop", {TestItem(1, 8)})));
     server->Kill();
   }
+  // A start that would have none left for connections says so at once.
+  for (const std::string limit : {"24", "32"}) {
+    const CommandResult result = RunCommand(
+        {"/usr/bin/prlimit", absl::StrCat("--nofile=", limit, ":", limit),
+         kAttendantd, "--data-dir", data.path(), "--listen", "127.0.0.1:0"});
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_THAT(result.err, HasSubstr("raise the limit on open files"));
+  }
   ASSERT_OK_AND_ASSIGN(const auto server, ServerProcess::Start(data.path()));
   ASSERT_OK_AND_ASSIGN(const auto client, server->Connect());
   ASSERT_OK_AND_ASSIGN(const auto listed, ListVersions(*client, "shop"));
