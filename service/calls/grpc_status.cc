@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "core/base/ids.h"
@@ -17,19 +18,33 @@ namespace {
 
 constexpr std::size_t kMaxFieldBytes = 256;
 
+bool IsControl(absl::string_view character) {
+  const auto first = static_cast<unsigned char>(character[0]);
+  if (character.size() == 1) return absl::ascii_iscntrl(first);
+  // U+0080 to U+009F
+  return first == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0;
+}
+
 // Messages quote what was sent, and may cut it: a reply that is not UTF-8 could
-// not be read at all. What is not a character becomes '?'.
+// not be read at all, and control characters would be obeyed by a terminal.
+// These are told by their bytes, and what is not a character becomes '?'.
 std::string Readable(absl::string_view text) {
-  if (IsValidUtf8(text)) return std::string(text);
   std::string readable;
   while (!text.empty()) {
     std::size_t size = 1;
     while (size <= 4 && !IsValidUtf8(text.substr(0, size))) ++size;
-    if (size <= 4) {
-      absl::StrAppend(&readable, text.substr(0, size));
-    } else {
+    const absl::string_view character = text.substr(0, size);
+    if (size > 4) {
       readable.push_back('?');
       size = 1;
+    } else if (IsControl(character)) {
+      for (const char byte : character) {
+        absl::StrAppend(
+            &readable, "\\x",
+            absl::Hex(static_cast<unsigned char>(byte), absl::kZeroPad2));
+      }
+    } else {
+      absl::StrAppend(&readable, character);
     }
     text.remove_prefix(std::min(size, text.size()));
   }
@@ -37,7 +52,8 @@ std::string Readable(absl::string_view text) {
 }
 
 std::string Shortened(absl::string_view bytes, std::size_t max_bytes) {
-  std::string text = Readable(bytes);
+  // Readable makes no text shorter.
+  std::string text = Readable(bytes.substr(0, max_bytes + 1));
   if (text.size() <= max_bytes) return text;
   constexpr absl::string_view kMark = "...";
   std::size_t size = max_bytes - kMark.size();

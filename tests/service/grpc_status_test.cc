@@ -27,6 +27,17 @@ TEST(GrpcStatusTest, QuotedBytesThatAreNotTextCanBeRead) {
   EXPECT_TRUE(parsed.ParseFromString(status.SerializeAsString()));
 }
 
+// A terminal would obey them, and a log line would be two.
+TEST(GrpcStatusTest, QuotedControlCharactersAreToldByTheirBytes) {
+  const absl::string_view name("n\xc3\xb6\x01\x1b[31mpe\0\n\x7f\xc2\x9b", 16);
+  const google::rpc::Status details = DetailsOf(
+      ToGrpcStatus(InvalidField(name, name, "a \"name\" \xe2\x82\xac")));
+  const std::string told = "n\xc3\xb6\\x01\\x1b[31mpe\\x00\\x0a\\x7f\\xc2\\x9b";
+  EXPECT_EQ(details.message(),
+            told + ": got " + told + ", want a \"name\" \xe2\x82\xac");
+  EXPECT_EQ(FieldIn(details), told);
+}
+
 TEST(GrpcStatusTest, OkHasNoDetails) {
   const grpc::Status status = ToGrpcStatus(absl::OkStatus());
   EXPECT_TRUE(status.ok());
