@@ -4,13 +4,17 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <memory>
+#include <set>
 #include <sstream>
 #include <thread>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
@@ -77,8 +81,30 @@ int SlowQueryMs(const Flags& flags) {
              : static_cast<int>(absl::ToInt64Milliseconds(time));
 }
 
+// A key that a file sets twice, or by both of its names, would be what it is
+// set to first.
+class EachKeyOnce final : public CLI::ConfigTOML {
+ public:
+  std::vector<CLI::ConfigItem> from_config(std::istream& file) const override {
+    std::vector<CLI::ConfigItem> found = CLI::ConfigTOML::from_config(file);
+    std::set<std::string> keys;
+    for (const CLI::ConfigItem& item : found) {
+      // There are no sections, and what is in one is refused.
+      if (!item.parents.empty()) continue;
+      const std::string key = absl::StrReplaceAll(item.name, {{"_", "-"}});
+      if (!keys.insert(key).second) {
+        throw CLI::ConfigError(
+            absl::StrCat("the --config file sets ", key, " twice"));
+      }
+    }
+    return found;
+  }
+};
+
 // Of HOST:PORT; the flag's name is said before it.
 std::string WrongWithListen(const std::string& listen) {
+  const std::string wrong = CheckConfigText(listen);
+  if (!wrong.empty()) return wrong;
   const absl::Status status = ValidateListen(listen);
   return std::string(absl::StripPrefix(status.message(), "listen: "));
 }
@@ -218,6 +244,10 @@ absl::Status CheckTogether(const Flags& flags) {
   ATTENDANT_RETURN_IF_ERROR(
       ValidateTransportLimits(server.transport, server.max_message_bytes));
   if (flags.http_listen.empty()) return absl::OkStatus();
+  if (flags.http_listen == server.listen && PortOf(server.listen) != 0) {
+    return InvalidField("http-listen", flags.http_listen,
+                        "another address than that of listen");
+  }
   return ValidateSecurity(server.security, HostOf(flags.http_listen),
                           "http-listen");
 }
@@ -258,6 +288,7 @@ std::variant<Flags, EarlyExit> ParseFlags(int argc, const char* const* argv) {
                  /*config_required=*/config != nullptr && *config != '\0')
       ->envname(kConfigVariable)
       ->type_name("FILE");
+  app.config_formatter(std::make_shared<EachKeyOnce>());
   app.allow_config_extras(CLI::config_extras_mode::error);
   app.add_flag("--check-config", flags.check_config,
                "Check the configuration and the files of --tls-* and "

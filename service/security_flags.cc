@@ -27,7 +27,8 @@ void AddFile(CLI::App& app, const std::string& flag,
       ->type_name("FILE")
       ->check(CLI::Validator(
           [](const std::string& text) {
-            return text.empty() ? "want a file: leave it out for none"
+            return text.empty() ? "got nothing, want a file: leave it out for "
+                                  "none"
                                 : CheckConfigText(text);
           },
           "", "text"));
@@ -44,7 +45,8 @@ void AddFlag(CLI::App& app, const std::string& flag,
           [](const std::string& text) {
             const bool fits =
                 text == "true" || text == "false" || text == "1" || text == "0";
-            return fits ? "" : "want true or false";
+            return fits ? ""
+                        : absl::StrCat("got '", text, "', want true or false");
           },
           "", "truth"));
 }

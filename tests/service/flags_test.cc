@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "core/base/process_memory.h"
 #include "tests/support/scratch_directory.h"
 
@@ -390,6 +391,32 @@ TEST(FlagsTest, BadUsageIsOneLineThatNamesTheFlag) {
   ExpectUsageError(ParseLine({}), "--workers");
 }
 
+TEST(FlagsTest, EachKeyOfTheFileIsSetOnce) {
+  for (const char* text :
+       {"memory-limit = 1GiB\nmemory_limit = 2GiB\n",
+        "memory-limit = 1GiB\nworkers = 3\nmemory-limit = 1GiB\n"}) {
+    const ScopedFile file(text);
+    ExpectUsageError(ParseLine({"--config", file.path()}),
+                     "the --config file sets memory-limit twice;");
+  }
+}
+
+TEST(FlagsTest, WhatAStartWouldFailWithIsRefused) {
+  const ScopedFile nowhere("data-dir = \"\"\n");
+  ExpectUsageError(ParseLine({"--config", nowhere.path()}),
+                   "--data-dir: got nothing, want a directory");
+  const ScopedFile unquoted("listen = \"127.0.0.1:0\n");
+  ExpectUsageError(ParseLine({"--config", unquoted.path()}),
+                   "--listen: want no \"");
+  ExpectUsageError(ParseLine({"--http-listen", "'127.0.0.1:0"}),
+                   "--http-listen: want no \"");
+  ExpectUsageError(
+      ParseLine({"--listen", "127.0.0.1:5", "--http-listen", "127.0.0.1:5"}),
+      "http-listen: got 127.0.0.1:5, want another address than that of listen");
+  EXPECT_TRUE(std::holds_alternative<Flags>(
+      ParseLine({"--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0"})));
+}
+
 TEST(FlagsTest, UnknownKeyOfTheFileIsRefused) {
   const ScopedFile file("workerz = 3\n");
   ExpectUsageError(ParseLine({"--config", file.path()}), "workerz");
@@ -411,7 +438,8 @@ TEST(FlagsTest, ATruthIsTrueOrFalse) {
   for (const char* text : {"2", "-1", "maybe", "99999999999999999999"}) {
     const ScopedFile file(std::string("plaintext-on-network = ") + text);
     ExpectUsageError(ParseLine({"--config", file.path()}),
-                     "--plaintext-on-network: want true or false");
+                     absl::StrCat("--plaintext-on-network: got '", text,
+                                  "', want true or false"));
   }
   for (const char* text : {"true", "1"}) {
     const ScopedEnvironment variable("ATTENDANT_PLAINTEXT_ON_NETWORK", text);
