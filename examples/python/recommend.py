@@ -5,7 +5,8 @@
 
 Needs Debian's python3-grpcio, python3-protobuf and protobuf-compiler. protoc
 makes the messages when the script starts; the calls are generic gRPC calls, so
-no gRPC plugin is needed. Keys and values go over the wire as floats.
+no gRPC plugin is needed. Keys and values go over the wire as floats. It leaves
+its catalog, python-films (--catalog), to be looked at and run again.
 """
 import argparse
 import importlib
