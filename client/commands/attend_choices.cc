@@ -75,7 +75,7 @@ void AddScanFlags(CLI::App& attend, AttendChoices& choices) {
                       "proves it. Default: what the index was trained for, .85 "
                       "of IVF and .8 of the others, or where AUTO has fewer "
                       "than 20,000 keys .99, and 1 of shortlists above 100")
-          ->check(CLI::Validator(Accepts(&ParsePositive), ""))
+          ->check(CLI::Validator(Accepts(&ParseShare), ""))
           ->group("Scan");
   attend
       .add_option("--probe-count", choices.probe_count,
@@ -137,7 +137,7 @@ void AddChoiceFlags(CLI::App& attend, CLI::Option* results,
                   "The fewest items that hold this share of the catalog's "
                   "attention, in (0, 1]; --results is then the most, by "
                   "default 1000")
-      ->check(CLI::Validator(Accepts(&ParsePositive), ""))
+      ->check(CLI::Validator(Accepts(&ParseShare), ""))
       ->excludes(hard)
       ->excludes(sample)
       ->group("Choice");

@@ -580,9 +580,11 @@ void AddUpdate(CLI::App& catalog, Context& context) {
       ->check(CLI::IsMember({"sum", "sum_over_sqrt_count", "unit"}));
   update->add_option("--index", flags->index, "The index")
       ->check(CLI::IsMember({"auto", "flat", "ivf", "hnsw", "lsh", "pq"}));
-  update->add_option("--model", flags->model,
-                     "The attention model, as NAME or NAME:VERSION, or none. "
-                     "The one before it answers until the new one is ready");
+  update
+      ->add_option("--model", flags->model,
+                   "The attention model, as NAME or NAME:VERSION, or none. "
+                   "The one before it answers until the new one is ready")
+      ->check(CLI::Validator(Accepts(&ParseModelReference), ""));
   update
       ->add_option("--keys-on-disk", flags->keys_on_disk,
                    "Whether the index keeps the floats of its keys in a file")

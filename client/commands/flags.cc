@@ -176,8 +176,8 @@ absl::StatusOr<std::vector<float>> ParseVector(const std::string& flag) {
     float component = 0;
     if (!absl::SimpleAtof(part, &component) || !std::isfinite(component)) {
       return Malformed(
-          part, absl::StrCat("a finite number as component ", vector.size() + 1,
-                             " of a vector 0.1,0.2,..."));
+          part, absl::StrCat("a finite 32-bit float as component ",
+                             vector.size() + 1, " of a vector 0.1,0.2,..."));
     }
     vector.push_back(component);
   }
@@ -199,6 +199,14 @@ absl::StatusOr<double> ParsePositive(const std::string& text) {
     return Malformed(text, "a finite number > 0");
   }
   return number;
+}
+
+absl::StatusOr<double> ParseShare(const std::string& text) {
+  double share = 0;
+  if (!absl::SimpleAtod(text, &share) || !(share > 0 && share <= 1)) {
+    return Malformed(text, "a number in (0, 1]");
+  }
+  return share;
 }
 
 absl::StatusOr<std::pair<std::string, double>> ParseWeightedName(

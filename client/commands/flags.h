@@ -54,6 +54,8 @@ absl::StatusOr<std::vector<float>> ParseVector(const std::string& flag);
 absl::StatusOr<std::int64_t> ParseInteger(const std::string& text);
 // A finite number > 0.
 absl::StatusOr<double> ParsePositive(const std::string& text);
+// A number in (0, 1].
+absl::StatusOr<double> ParseShare(const std::string& text);
 // "NAME" or "NAME:WEIGHT" with a weight > 0, default 1.
 absl::StatusOr<std::pair<std::string, double>> ParseWeightedName(
     const std::string& flag);

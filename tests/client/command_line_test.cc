@@ -37,6 +37,27 @@ Ended RunLine(std::vector<std::string> words) {
   return {exit_status, GetCapturedStderr()};
 }
 
+TEST(CommandLineTest, ValuesOutOfRangeAreAMatterOfTheirFlag) {
+  const std::vector<std::string> attend = {"attend", "shop", "--like", "a"};
+  const std::vector<std::string> rank = {"rank",  "shop",    "--candidate",
+                                         "a",     "--event", "b=2011-12-09",
+                                         "--lsh", "4"};
+  struct Case {
+    std::vector<std::string> command;
+    std::string flag;
+    std::string value;
+  };
+  for (auto [command, flag, value] :
+       {Case{attend, "--min-mass", "1.1"}, Case{attend, "--recall", "1.1"},
+        Case{rank, "--lsh-seed", "x"},
+        Case{{"catalog", "update", "shop", "text"}, "--model", "mh:0"}}) {
+    command.insert(command.end(), {flag, value});
+    const Ended ended = RunLine(command);
+    EXPECT_EQ(ended.exit_status, kExitUsage) << flag;
+    EXPECT_THAT(ended.err, HasSubstr(flag + ": got '" + value + "', want "));
+  }
+}
+
 // As of a shell's variable that is not set: the restriction would fall away.
 TEST(CommandLineTest, AnEmptyValueIsNoValue) {
   const std::vector<std::string> attend = {"attend", "shop", "--like", "a"};

@@ -97,7 +97,7 @@ TEST(FlagsTest, ParsesVectors) {
   EXPECT_THAT(ParseVector("1,,2"),
               StatusIs(kInvalid, HasSubstr("component 2")));
   EXPECT_THAT(ParseVector("1e39"),
-              StatusIs(kInvalid, HasSubstr("component 1")));
+              StatusIs(kInvalid, HasSubstr("32-bit float as component 1")));
 }
 
 TEST(FlagsTest, ParsesWeightedNames) {
