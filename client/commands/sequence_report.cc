@@ -65,6 +65,27 @@ std::string MostAttended(const v1::ContextualizeResponse& response, int token,
   return texts.empty() ? "nothing" : absl::StrJoin(texts, ", ");
 }
 
+// Why a query for candidates found none.
+std::string NoCandidates(const v1::RankCandidatesRequest& request) {
+  const v1::CandidateQuery& query = request.candidates().query();
+  std::vector<std::string> masks;
+  if (!query.filter().empty() || query.has_filter_expression()) {
+    masks.push_back("--filter");
+  }
+  if (query.deny_list().ids_size() > 0) masks.push_back("--deny");
+  if (!query.has_exclude_events() || query.exclude_events()) {
+    masks.push_back("the events");
+  }
+  if (masks.empty()) {
+    return "No candidates: no item has a key in this field.\n";
+  }
+  const std::string last = masks.back();
+  masks.pop_back();
+  return absl::StrCat(
+      "No candidates: no item with a key in this field is left by ",
+      absl::StrJoin(masks, ", "), masks.empty() ? "" : " and ", last, ".\n");
+}
+
 }  // namespace
 
 std::string ContextReport(const v1::ContextualizeResponse& response,
@@ -107,7 +128,7 @@ std::string RankReport(const v1::RankCandidatesRequest& request,
       request.activation_kind() == v1::ACTIVATION_KIND_SOFTMAX;
   std::string text;
   if (response.candidates().empty()) {
-    text = "No candidates: no item has a key in this field.\n";
+    text = NoCandidates(request);
   } else {
     Table table({{.title = "#", .align = Align::kRight, .tone = Tone::kDim},
                  {.title = "item"},

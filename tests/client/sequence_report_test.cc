@@ -84,5 +84,23 @@ TEST(SequenceReportTest, SaysWhatEarnedEachCandidate) {
               testing::HasSubstr("6 pairs scored. APPROXIMATE.\n"));
 }
 
+TEST(SequenceReportTest, SaysWhatLeftNoCandidate) {
+  auto request = Parse<v1::RankCandidatesRequest>(R"pb(
+    candidates { query { exclude_events: false } }
+  )pb");
+  v1::CandidateQuery& query = *request.mutable_candidates()->mutable_query();
+  EXPECT_EQ(RankReport(request, {}, {}),
+            "No candidates: no item has a key in this field.\n");
+  query.clear_exclude_events();
+  EXPECT_EQ(RankReport(request, {}, {}),
+            "No candidates: no item with a key in this field is left by the "
+            "events.\n");
+  query.set_filter("price < 0");
+  query.mutable_deny_list()->add_ids("lens");
+  EXPECT_EQ(RankReport(request, {}, {}),
+            "No candidates: no item with a key in this field is left by "
+            "--filter, --deny and the events.\n");
+}
+
 }  // namespace
 }  // namespace attendant
