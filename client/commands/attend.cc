@@ -206,23 +206,27 @@ void AddQueryFlags(CLI::App& attend, AttendFlags& flags) {
   CLI::Option* vector =
       attend
           .add_option("--vector", flags.vector, "A query vector: 0.1,0.2,...")
+          ->type_name("VECTOR")
           ->check(CLI::Validator(Accepts(&ParseVector), ""))
           ->group("Query");
   CLI::Option* vector_file =
       attend
           .add_option("--vector-file", flags.vector_file,
                       "A query vector as FILE.npy, FILE.fvecs or FILE.txt")
+          ->type_name("FILE")
           ->group("Query");
   CLI::Option* like =
       AddRepeated(attend, "--like", flags.like,
                   "An item like the ones wanted, as ID or ID=WEIGHT; a "
                   "negative weight pushes away")
+          ->type_name("ID")
           ->check(CLI::Validator(Accepts(&ParseExample), ""))
           ->group("Query");
   CLI::Option* like_file =
       attend
           .add_option("--like-file", flags.like_file,
                       "Lines of ID, or of ID, a tab and WEIGHT")
+          ->type_name("FILE")
           ->group("Query");
   CLI::Option* text = attend
                           .add_option("--text", flags.text,
@@ -236,9 +240,11 @@ void AddQueryFlags(CLI::App& attend, AttendFlags& flags) {
 }
 
 void AddAnswerFlags(CLI::App& attend, AttendFlags& flags) {
-  attend.add_option("--field", flags.field,
-                    "The key field. Default: for text the first with an "
-                    "encoder, else the catalog's first");
+  attend
+      .add_option("--field", flags.field,
+                  "The key field. Default: for text the first with an "
+                  "encoder, else the catalog's first")
+      ->type_name("FIELD");
   CLI::Option* results = attend
                              .add_option("-k,--results", flags.result_count,
                                          "Items wanted. Default 10")
@@ -268,7 +274,8 @@ void AddAnswerFlags(CLI::App& attend, AttendFlags& flags) {
                   "--image as --weights")
       ->check(CLI::IsMember({"shortlist", "returned", "catalog", "none"}));
   attend.add_flag("--exact", flags.exact, "Score every key");
-  AddRepeated(attend, "--show", flags.show, "Show an attribute of the items");
+  AddRepeated(attend, "--show", flags.show, "Show an attribute of the items")
+      ->type_name("NAME");
   attend.add_flag("--opaque", flags.opaque,
                   "Show the items' opaque values as text, with --json as "
                   "base64");
@@ -281,8 +288,10 @@ void AddAnswerFlags(CLI::App& attend, AttendFlags& flags) {
 
 void AddAnswerMaskFlags(CLI::App& attend, AttendFlags& flags) {
   AddRepeated(attend, "--allow", flags.allow, "Only these items, by id")
+      ->type_name("ID")
       ->group("Masks");
   attend.add_option("--allow-file", flags.allow_file, "Ids, one a line")
+      ->type_name("FILE")
       ->group("Masks");
   for (CLI::Option* option : AddMaskFlags(attend, flags.masks)) {
     option->group("Masks");

@@ -155,25 +155,30 @@ void AddChoiceFlags(CLI::App& attend, CLI::Option* results,
   attend
       .add_option("--model", choices.model,
                   "Another model than the field's, as NAME or NAME:VERSION")
+      ->type_name("NAME")
       ->check(CLI::Validator(Accepts(&ParseModelReference), ""))
       ->group("Score");
   AddRepeated(attend, "--head", choices.heads,
               "Attend over several key fields at once, or one at several "
               "temperatures: FIELD or FIELD=TEMPERATURE")
+      ->type_name("FIELD")
       ->check(CLI::Validator(Accepts(&ParseHead), ""))
       ->group("Score");
   AddRepeated(attend, "--bias", choices.biases,
               "Add an attribute to the logits: NAME or NAME=FACTOR")
+      ->type_name("NAME")
       ->check(CLI::Validator(Accepts(&ParseBias), ""))
       ->group("Score");
   AddRepeated(attend, "--decay", choices.decays,
               "Halve the weight with each half-life since a timestamp "
               "attribute: NAME=HALF_LIFE, as in added=72h")
+      ->type_name("NAME=DURATION")
       ->check(CLI::Validator(Accepts(&ParseDecay), ""))
       ->group("Score");
   attend
       .add_option("--time", choices.time,
                   "What --decay takes for now. Default: the server's clock")
+      ->type_name("TIME")
       ->check(CLI::Validator(Accepts(&ParseTimeFlag), ""))
       ->group("Score");
   AddScanFlags(attend, choices);

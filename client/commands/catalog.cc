@@ -518,13 +518,16 @@ void AddCreateCatalog(CLI::App& catalog, Context& context) {
       AddRepeated(*create, "--key-field", flags->key_fields,
                   "A key field as "
                   "NAME:DIM[:dot|scaled_dot|cosine|bilinear|additive]")
+          ->type_name("NAME:DIM")
           ->check(CLI::Validator(Accepts(&ParseKeyField), ""));
-  CLI::Option* from = AddRepeated(
-      *create, "--from", flags->from,
-      "A directory that `attendant fit` wrote: takes its key field, "
-      "defaults, attributes and text encoder. Fields stand in the "
-      "order of --from, then of --key-field; the first is the "
-      "default of queries");
+  CLI::Option* from =
+      AddRepeated(
+          *create, "--from", flags->from,
+          "A directory that `attendant fit` wrote: takes its key field, "
+          "defaults, attributes and text encoder. Fields stand in the "
+          "order of --from, then of --key-field; the first is the "
+          "default of queries")
+          ->type_name("DIR");
   create
       ->add_option("--value-dim", flags->value_dim,
                    "Components of a value; 0: keys are pooled as values")
@@ -533,24 +536,30 @@ void AddCreateCatalog(CLI::App& catalog, Context& context) {
   AddRepeated(*create, "--attribute", flags->attributes,
               "An attribute as NAME:TYPE, of type bool, int64, double, string, "
               "string_list or timestamp")
+      ->type_name("NAME:TYPE")
       ->check(CLI::Validator(Accepts(&ParseAttributeField), ""));
   AddRepeated(*create, "--temperature", flags->temperatures,
               "Default temperature of a field as FIELD=T")
+      ->type_name("FIELD=NUMBER")
       ->check(CLI::Validator(Accepts(&ParseAssignment), ""));
   AddRepeated(*create, "--combine", flags->combines,
               "How a field combines examples, as "
               "FIELD=sum|sum_over_sqrt_count|unit")
+      ->type_name("FIELD=KIND")
       ->check(CLI::Validator(Accepts(&ParseAssignment), ""));
   AddRepeated(*create, "--index", flags->indexes,
               "The index of a field as FIELD=auto|flat|ivf|hnsw|lsh|pq")
+      ->type_name("FIELD=KIND")
       ->check(CLI::Validator(Accepts(&ParseAssignment), ""));
   AddRepeated(*create, "--model", flags->models,
               "The attention model of a field as FIELD=NAME or "
               "FIELD=NAME:VERSION")
+      ->type_name("FIELD=NAME")
       ->check(CLI::Validator(Accepts(&ParseAssignment), ""));
   AddRepeated(*create, "--keys-on-disk", flags->keys_on_disk,
               "A field whose index keeps the floats of its keys in a file, "
-              "and about a third of the memory. For auto, ivf and pq");
+              "and about a third of the memory. For auto, ivf and pq")
+      ->type_name("FIELD");
   create->footer(
       "Examples:\n"
       "  attendant catalog create shop --from fit/events --from fit/text\n"

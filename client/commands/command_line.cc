@@ -2,10 +2,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <memory>
+#include <numeric>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -14,6 +18,7 @@
 #include "absl/strings/str_join.h"
 #include "client/commands/command.h"
 #include "client/commands/flags.h"
+#include "client/commands/help_format.h"
 #include "client/empty_values.h"
 #include "client/error_json.h"
 #include "core/base/status.h"
@@ -29,6 +34,56 @@ std::string Verbs(const CLI::App& command) {
     names.push_back(verb->get_name());
   }
   return absl::StrJoin(names, ", ");
+}
+
+// Letters to insert, leave out or replace until one is the other.
+std::size_t EditDistance(absl::string_view one, absl::string_view other) {
+  std::vector<std::size_t> row(other.size() + 1);  // to each start of other
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    std::size_t diagonal = row[0]++;
+    for (std::size_t j = 0; j < other.size(); ++j) {
+      const std::size_t replaced = diagonal + (one[i] == other[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+// A flag of the command, or of all, that is spelt nearly so; none where there
+// is none.
+std::string FlagLike(const std::string& word, const CLI::App* command) {
+  constexpr std::size_t kMostEdits = 2;
+  const std::string name = word.substr(0, word.find('='));
+  std::string nearest;
+  std::size_t least = kMostEdits + 1;
+  for (; command != nullptr; command = command->get_parent()) {
+    for (const CLI::Option* option : command->get_options()) {
+      for (const std::string& long_name : option->get_lnames()) {
+        const std::string flag = absl::StrCat("--", long_name);
+        const std::size_t edits = EditDistance(name, flag);
+        if (edits >= least) continue;
+        least = edits;
+        nearest = flag;
+      }
+    }
+  }
+  return nearest;
+}
+
+// The words that a command does not take.
+std::string NotExpected(const std::vector<std::string>& words,
+                        const CLI::App* command) {
+  std::string message =
+      absl::StrCat("not expected: ", absl::StrJoin(words, " "));
+  for (const std::string& word : words) {
+    if (!word.starts_with("--")) continue;
+    const std::string flag = FlagLike(word, command);
+    if (!flag.empty()) absl::StrAppend(&message, " (did you mean ", flag, "?)");
+    break;
+  }
+  return message;
 }
 
 // Prints help or version, or what is wrong with the command line.
@@ -50,8 +105,11 @@ int Exit(const CLI::App& app, const CLI::ParseError& error, bool json) {
   const bool verb_missing =
       !verbs.empty() &&
       error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError);
-  if (verb_missing) {
-    const std::vector<std::string> rest = app.remaining(/*recurse=*/true);
+  const std::vector<std::string> rest = app.remaining(/*recurse=*/true);
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)) {
+    // CLI11 says them from the last to the first.
+    message = NotExpected(rest, command);
+  } else if (verb_missing) {
     message = absl::StrCat(
         rest.empty() ? "" : absl::StrCat("got '", rest.front(), "', "),
         "want a verb: ", verbs);
@@ -79,6 +137,7 @@ int RunCommandLine(int argc, char** argv) {
       "Attention over catalogs of vectors: asks an Attendant server for "
       "weighted items, and fits and loads what it serves.",
       "attendant");
+  app.formatter(std::make_shared<HelpFormat>());
   app.set_version_flag("--version", "attendant " ATTENDANT_VERSION);
   app.set_help_flag("-h,--help", "Print this help");
   AddConnectionFlags(app, context.connection);

@@ -127,24 +127,30 @@ void AddTokenFlags(CLI::App& verb, ContextualizeFlags& flags) {
       verb.add_option("--vectors", flags.vectors,
                       "The sequence: the rows of FILE.npy, FILE.fvecs, or "
                       "FILE.txt with a row a line")
+          ->type_name("FILE")
           ->group(kTokens);
   AddRepeated(verb, "--item", flags.items,
               "The sequence: an item's key, in the order given")
+      ->type_name("ID")
       ->excludes(vectors)
       ->group(kTokens);
   CLI::Option* memory =
       verb.add_option("--memory", flags.memory,
                       "What the sequence attends to: the rows of a file. "
                       "Default: itself")
+          ->type_name("FILE")
           ->group(kTokens);
   AddRepeated(verb, "--memory-item", flags.memory_items,
               "What the sequence attends to: an item's key")
+      ->type_name("ID")
       ->excludes(memory)
       ->group(kTokens);
   verb.add_option("--catalog", flags.catalog, "The catalog of the items")
+      ->type_name("CATALOG")
       ->group(kTokens);
   verb.add_option("--field", flags.field,
                   "The items' key field. Default: the catalog's first")
+      ->type_name("FIELD")
       ->group(kTokens);
   verb.add_option("--words", flags.words,
                   "Names of the sequence's tokens, parted by spaces. Default: "
@@ -159,6 +165,7 @@ void AddAttentionFlags(CLI::App& verb, ContextualizeFlags& flags) {
   AddRepeated(verb, "--layer", flags.layers,
               "A multi-head model, NAME or NAME:VERSION; each layer's outputs "
               "are the next one's sequence. Default: the vectors as they are")
+      ->type_name("NAME")
       ->check(CLI::Validator(Accepts(&ParseModelReference), ""));
   verb.add_option("--score", flags.score, "Default scaled_dot")
       ->check(CLI::IsMember({"dot", "scaled_dot", "cosine"}));

@@ -331,15 +331,19 @@ void AddFitTemperatureCommand(CLI::App& fit, Context& context) {
       "Learn a catalog's temperature and combine kind from known choices, and "
       "set them");
   temperature->add_option("--catalog", flags->catalog, "The catalog")
+      ->type_name("CATALOG")
       ->required();
   temperature
       ->add_option("--pairs", flags->pairs,
                    "Choices, a JSON object a line: {\"examples\": [\"ID\", "
                    "...], \"item\": \"ID\"} or {\"vector\": [...], \"item\": "
                    "\"ID\"}")
+      ->type_name("FILE")
       ->required();
-  temperature->add_option("--field", flags->field,
-                          "The key field. Default: the catalog's first");
+  temperature
+      ->add_option("--field", flags->field,
+                   "The key field. Default: the catalog's first")
+      ->type_name("FIELD");
   temperature->add_flag("--dry-run", flags->dry_run,
                         "Say what would be set, and set nothing");
   temperature->footer(

@@ -191,17 +191,22 @@ void AddFitTextCommand(CLI::App& fit, Context& context) {
       ->required();
   text->add_option("--columns", flags->columns,
                    "Text columns as NAME or NAME:WEIGHT, with commas between")
+      ->type_name("NAME")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->required()
       ->check(CLI::Validator(Accepts(&ParseWeightedName), ""));
-  text->add_option("--out", flags->out, "The directory to write")->required();
+  text->add_option("--out", flags->out, "The directory to write")
+      ->type_name("DIR")
+      ->required();
   text->add_option("--id-column", flags->id_column, "The items' ids")
+      ->type_name("NAME")
       ->capture_default_str();
   text->add_option("--dim", flags->dim, "Dimensions of a key")
       ->check(CLI::Range(1, 8192))
       ->capture_default_str();
   text->add_option("--field", flags->field, "The key field's name")
+      ->type_name("NAME")
       ->check(CLI::Validator(Accepts(&ParseFieldName), ""))
       ->capture_default_str();
   text->footer(

@@ -249,7 +249,8 @@ CLI::Option* AddItemIds(CLI::App& command, std::vector<std::string>& ids) {
 
 void AddTokenFlag(CLI::App& app, std::string& token) {
   app.add_option("--token", token,
-                 "See at least the write whose reply said this token");
+                 "See at least the write whose reply said this token")
+      ->type_name("TOKEN");
 }
 
 }  // namespace attendant

@@ -1,7 +1,10 @@
 // attendant items get|list
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -33,25 +36,38 @@ std::string DescribeVector(const v1::Vector& vector) {
 }
 
 std::string DescribeItem(const v1::Item& item, const Style& style) {
-  std::string text = style.Bold(Printable(item.id())) + "\n";
-  const auto add = [&](absl::string_view name, absl::string_view what) {
-    absl::StrAppend(&text, "  ", style.Dim(Printable(name)), "  ",
-                    Printable(what), "\n");
-  };
+  std::vector<std::pair<std::string, std::string>> parts;
   const std::map<std::string, v1::AttributeValue> attributes(
       item.attributes().begin(), item.attributes().end());
-  for (const auto& [name, value] : attributes) add(name, AttributeText(value));
+  for (const auto& [name, value] : attributes) {
+    parts.emplace_back(Printable(name), AttributeText(value));
+  }
   const std::map<std::string, v1::Vector> keys(item.keys().begin(),
                                                item.keys().end());
   for (const auto& [field, key] : keys) {
-    add(absl::StrCat("key ", field), DescribeVector(key));
+    parts.emplace_back(Printable(absl::StrCat("key ", field)),
+                       DescribeVector(key));
   }
-  if (item.has_value()) add("value", DescribeVector(item.value()));
+  if (item.has_value()) {
+    parts.emplace_back("value", DescribeVector(item.value()));
+  }
   if (!item.opaque_value().empty()) {
-    add("opaque value",
+    parts.emplace_back(
+        "opaque value",
         CountOf(static_cast<std::int64_t>(item.opaque_value().size()), "byte"));
   }
-  add("sequence", absl::StrCat(item.sequence()));
+  parts.emplace_back("sequence", absl::StrCat(item.sequence()));
+  int width = 0;
+  for (const auto& [name, what] : parts) {
+    width = std::max(width, DisplayWidth(name));
+  }
+  std::string text = style.Bold(Printable(item.id())) + "\n";
+  for (const auto& [name, what] : parts) {
+    const std::string padding(
+        static_cast<std::size_t>(width - DisplayWidth(name)), ' ');
+    absl::StrAppend(&text, "  ", style.Dim(name), padding, "  ",
+                    Printable(what), "\n");
+  }
   return text;
 }
 
@@ -87,7 +103,8 @@ struct ListFlags {
   bool all = false;
 };
 
-// Prints pages as they come, so that a large catalog needs no memory here.
+// Prints pages as they come, so that a large catalog needs no memory here; as
+// JSON one document at the end.
 class ItemPrinter {
  public:
   explicit ItemPrinter(const Context& context) : context_(context) {}
@@ -102,6 +119,7 @@ class ItemPrinter {
     for (const v1::Item& item : page.items()) {
       Print(DescribeItem(item, context_.style));
     }
+    item_count_ += page.items_size();
   }
 
   void Finish(const std::string& next_page_token) {
@@ -110,12 +128,17 @@ class ItemPrinter {
     } else if (!next_page_token.empty()) {
       Note(absl::StrCat("There is more: --page-token ", next_page_token,
                         ", or --all."));
+    } else if (item_count_ == 0) {
+      Print(
+          "There are no items. `attendant items import --help` tells how to "
+          "store some.\n");
     }
   }
 
  private:
   const Context& context_;
   v1::ListItemsResponse all_;
+  std::int64_t item_count_ = 0;  // printed as text
 };
 
 absl::Status ListItems(const ListFlags& flags, const Context& context) {
@@ -161,7 +184,8 @@ void AddListItems(CLI::App& items, Context& context) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   list->add_option("--page-token", flags->page_token,
-                   "Where to go on, as the page before said");
+                   "Where to go on, as the page before said")
+      ->type_name("TOKEN");
   list->add_flag("--all", flags->all, "All pages");
   AddTokenFlag(*list, flags->token);
   list->footer(

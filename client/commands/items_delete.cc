@@ -79,6 +79,7 @@ void AddItemsDeleteCommand(CLI::App& items, Context& context) {
                        "Delete every item that this is true of, as in `attend "
                        "--filter`: all or none of them. OR binds closer than "
                        "AND")
+          ->type_name("FILTER")
           ->excludes(ids);
   command
       ->add_flag("--dry-run", flags->dry_run,
@@ -89,9 +90,11 @@ void AddItemsDeleteCommand(CLI::App& items, Context& context) {
                    "Only if the item's last write has this number, which "
                    "`items get` shows; of one item")
       ->needs(ids);
-  command->add_option("--request-id", flags->request_id,
-                      "Makes it safe to repeat: the same id again returns the "
-                      "first outcome");
+  command
+      ->add_option("--request-id", flags->request_id,
+                   "Makes it safe to repeat: the same id again returns the "
+                   "first outcome")
+      ->type_name("ID");
   command->footer(
       "Examples:\n"
       "  attendant items delete shop 85123A 71053\n"

@@ -7,12 +7,15 @@ namespace attendant {
 
 std::vector<CLI::Option*> AddMaskFlags(CLI::App& verb, MaskFlags& flags) {
   return {
-      AddRepeated(verb, "--deny", flags.deny, "Not these items, by id"),
-      verb.add_option("--deny-file", flags.deny_file, "Ids, one a line"),
+      AddRepeated(verb, "--deny", flags.deny, "Not these items, by id")
+          ->type_name("ID"),
+      verb.add_option("--deny-file", flags.deny_file, "Ids, one a line")
+          ->type_name("FILE"),
       verb.add_option("--filter", flags.filter,
                       "Only items with attributes like these: price < 20 AND "
                       "(color = \"red\" OR tags:\"sale\"). Mind the "
-                      "parentheses: OR binds closer than AND"),
+                      "parentheses: OR binds closer than AND")
+          ->type_name("FILTER"),
   };
 }
 

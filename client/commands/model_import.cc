@@ -97,10 +97,12 @@ void AddModelImportCommand(CLI::App& model, Context& context) {
                    "encoder.layers.0.self_attn.");
   verb->add_option("--config", flags->config,
                    "A JSON file with num_heads, embed_dim, kdim or vdim, "
-                   "which must agree; dropout is ignored");
+                   "which must agree; dropout is ignored")
+      ->type_name("FILE");
   AddRepeated(*verb, "--probe", flags->probes,
               "A JSON file with an input and what a projection must make of "
-              "it, at most 16 of them");
+              "it, at most 16 of them")
+      ->type_name("FILE");
   verb->footer(
       "Layouts, told by the names of the tensors; y = W x unless it says x W:\n"
       "  in_proj_weight [3 E, E], in_proj_bias, out_proj.weight, .bias\n"

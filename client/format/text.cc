@@ -171,7 +171,7 @@ std::string FormatShare(double share) {
 }
 
 std::string FormatNumber(double number) {
-  return absl::StrFormat("%.4g", number);
+  return absl::StrFormat("%.4g", number == 0 ? 0 : number);
 }
 
 std::string FormatBytes(std::int64_t bytes) {

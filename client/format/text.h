@@ -38,7 +38,7 @@ std::string LineWithBar(absl::string_view before, double fraction,
 std::string FormatCount(std::int64_t count);
 // 0.314 as "31.4 %"; small shares keep two digits, as in "0.0042 %".
 std::string FormatShare(double share);
-// Four significant digits, without needless zeros.
+// Four significant digits, without needless zeros; -0 as "0".
 std::string FormatNumber(double number);
 // Four significant digits of the largest unit that fits: "12 B", "1.5 MiB",
 // "18.83 GiB".

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_split.h"
 #include "client/commands/command.h"
 
 namespace attendant {
@@ -65,6 +66,7 @@ TEST(CommandLineTest, AnEmptyValueIsNoValue) {
                                          "a",    "--history", "events.csv"};
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {rank, "--customer"},
+      {rank, "--time-column"},
       {rank, "--candidate-file"},
       {rank, "--token"},
       {attend, "--allow"},
@@ -97,6 +99,17 @@ TEST(CommandLineTest, AnEmptyValueIsNoValue) {
   const Ended list = RunLine({"snapshot", "list", ""});
   EXPECT_EQ(list.exit_status, kExitUsage);
   EXPECT_THAT(list.err, HasSubstr("CATALOG: got nothing"));
+}
+
+TEST(CommandLineTest, WhatIsNotExpectedIsSaidAsTyped) {
+  EXPECT_THAT(RunLine({"attend", "shop", "--like", "a", "--shwo", "name"}).err,
+              HasSubstr("attendant: not expected: --shwo name (did you mean "
+                        "--show?)\nTry `attendant attend --help`."));
+  // One of all commands, with its value.
+  EXPECT_THAT(RunLine({"items", "list", "shop", "--timeot=3"}).err,
+              HasSubstr("not expected: --timeot=3 (did you mean --timeout?)"));
+  EXPECT_THAT(RunLine({"items", "list", "shop", "bag", "--colour"}).err,
+              HasSubstr("not expected: bag --colour\n"));
 }
 
 // Candidates by id are as they are given.
@@ -164,6 +177,30 @@ TEST(CommandLineTest, NoColumnOfTimesIsSaidByNothing) {
                                ::testing::TempDir(), "--time-column", ""});
   EXPECT_EQ(ended.exit_status, kExitRefused);
   EXPECT_THAT(ended.err, HasSubstr("/missing/events.csv"));
+}
+
+// Last: what was printed takes the place of an error in JSON.
+std::string HelpOf(std::vector<std::string> words) {
+  words.push_back("--help");
+  CaptureStdout();
+  EXPECT_EQ(RunLine(std::move(words)).exit_status, kExitOk);
+  return GetCapturedStdout();
+}
+
+TEST(CommandLineTest, HelpSaysWhatFlagsTake) {
+  const std::string help = HelpOf({"items", "update"});
+  EXPECT_THAT(help, HasSubstr("[OPTIONS] CATALOG [ID...]\n"));
+  EXPECT_THAT(help, HasSubstr("\n  CATALOG REQUIRED            The catalog\n"));
+  EXPECT_THAT(help, HasSubstr("; needs ID\n"));
+  EXPECT_THAT(HelpOf({"attend"}),
+              HasSubstr("\n  --combine {sum,sum_over_sqrt_count,unit}\n"
+                        "                              How examples combine."));
+  EXPECT_THAT(HelpOf({"attend"}), HasSubstr("\n  --temperature NUMBER "));
+  // But for headings of choices, and the examples.
+  const std::string flags = help.substr(0, help.find("Examples:"));
+  for (const absl::string_view line : absl::StrSplit(flags, '\n')) {
+    EXPECT_LE(line.size(), 80u) << line;
+  }
 }
 
 }  // namespace
