@@ -309,6 +309,56 @@ TEST_F(AttendantCommandTest, AFileChangesPartsOfManyItems) {
             "");
 }
 
+// As of a fit done again: what it does not know of an item stays.
+TEST_F(AttendantCommandTest, FilesChangeKeysAndLeaveTheRest) {
+  CreatePoints();
+  const std::string ids = File("ids.txt", Ids());
+  RunJson({"items", "import", "points", "--keys",
+           "key=" + File("keys.npy", NpyBytes(Keys(), 2)), "--ids", ids,
+           "--attributes",
+           File("names.jsonl", "{\"id\": \"item1\", \"name\": \"red\"}\n")});
+  const auto item1 = [&] {
+    return RunJson({"items", "get", "points", "item1"})["items"][0];
+  };
+  std::vector<float> keys = Keys();
+  for (float& component : keys) component += 100;
+  EXPECT_EQ(
+      RunJson({"items", "update", "points", "--ids", ids, "--keys",
+               "key=" + File("new.npy", NpyBytes(keys, 2))})["updatedCount"],
+      kRowCount);
+  EXPECT_EQ(item1()["keys"]["key"]["floats"]["values"], json({101, 101}));
+  EXPECT_EQ(item1()["attributes"]["name"]["stringValue"], "red");
+
+  const std::string events =
+      File("events.csv",
+           "customer_id,item_id,time\nc1,item1,2011-01-01\n"
+           "c1,item2,2011-01-02\nc2,item1,2011-01-02\n");
+  const std::string fit = files_ / "fit";
+  ASSERT_EQ(Run({"fit", "lsi", events, "--dim", "2", "--temperature", "1",
+                 "--field", "key", "--out", fit})
+                .exit_status,
+            0);
+  EXPECT_EQ(
+      RunJson({"items", "update", "points", "--from", fit})["updatedCount"], 2);
+  EXPECT_NE(item1()["keys"]["key"]["floats"]["values"], json({101, 101}));
+  EXPECT_EQ(item1()["attributes"]["name"]["stringValue"], "red");
+
+  // A fit knows no names: what an import loses is said.
+  const CommandResult replaced =
+      Run({"items", "import", "points", "--from", fit});
+  EXPECT_EQ(replaced.exit_status, 0) << replaced.err;
+  EXPECT_THAT(replaced.err,
+              HasSubstr("replaced whole and lose what no file gives: name"));
+  for (const std::vector<std::string>& wrong :
+       {std::vector<std::string>{"--ids", ids},
+        {"item1", "--ids", ids, "--keys", "key=" + ids},
+        {"item1", "--from", fit}}) {
+    std::vector<std::string> update = {"items", "update", "points"};
+    update.insert(update.end(), wrong.begin(), wrong.end());
+    EXPECT_EQ(Run(update).exit_status, 2) << wrong[0];
+  }
+}
+
 TEST_F(AttendantCommandTest, AFilterLeavesTheItemsItIsTrueOf) {
   CreatePoints();
   const std::string keys = File("keys.npy", NpyBytes(Keys(), 2));
@@ -331,7 +381,7 @@ TEST_F(AttendantCommandTest, AFilterLeavesTheItemsItIsTrueOf) {
   // All items again, without the attributes that two had.
   EXPECT_THAT(
       ImportPoints(keys, ids).err,
-      AllOf(HasSubstr("lose their attributes"),
+      AllOf(HasSubstr("lose what no file gives: name, opaque values."),
             HasSubstr("Replaced whole, with keys and attributes: 40 items")));
   const CommandResult refused =
       Run({"attend", "points", "--vector", "1,0", "--filter", "name ~ 'red'"});
@@ -526,6 +576,32 @@ TEST_F(AttendantCommandTest, CreatingAgainTellsWhatIsNotApplied) {
       1);
 }
 
+TEST_F(AttendantCommandTest, AFieldToUpdateIsNamedWithThoseThereAre) {
+  CreatePoints();
+  const CommandResult result =
+      Run({"catalog", "update", "points", "nofield", "--temperature", "1"});
+  EXPECT_EQ(result.exit_status, 1);
+  EXPECT_EQ(result.err,
+            "attendant: FIELD: the catalog has no key field 'nofield'; it has: "
+            "key\n");
+}
+
+TEST_F(AttendantCommandTest, AnItemIsShownInColumns) {
+  CreatePoints();
+  EXPECT_THAT(RunText({"items", "list", "points"}),
+              HasSubstr("There are no items."));
+  RunJson({"items", "import", "points", "--items",
+           File("one.jsonl",
+                R"({"id": "a", "keys": {"key": [-0.0, 2]}, )"
+                R"("attributes": {"name": "x"}, "opaque_value": "AP8A"})")});
+  EXPECT_EQ(RunText({"items", "get", "points", "a"}),
+            "a\n"
+            "  name          x\n"
+            "  key key       [0, 2]  2 components, norm 2\n"
+            "  opaque value  3 bytes\n"
+            "  sequence      1\n");
+}
+
 // As README says.
 TEST_F(AttendantCommandTest, TheExampleOfTheReadmeRuns) {
   ASSERT_EQ(RunCommand({absl::StrCat(kSourceDir, "/examples/films/write-files"),
@@ -709,7 +785,10 @@ TEST_F(AttendantCommandTest, TooFewEventsNameTheWayOut) {
   const std::string fit = files_ / "fit";
   const CommandResult result = Run({"fit", "lsi", events, "--out", fit});
   EXPECT_EQ(result.exit_status, 1);
-  EXPECT_THAT(result.err, AllOf(HasSubstr(events), HasSubstr("--temperature")));
+  EXPECT_THAT(
+      result.err,
+      HasSubstr(events + ": too few events to choose a temperature by; give "
+                         "one, as in --temperature 0.1 (events: got no"));
   EXPECT_EQ(Run({"fit", "lsi", events, "--temperature", "1", "--out", fit})
                 .exit_status,
             0);
