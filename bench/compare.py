@@ -19,6 +19,7 @@ import datetime
 import json
 import pathlib
 import platform
+import re
 import sys
 
 import bars
@@ -178,10 +179,14 @@ KINDS = {
 
 
 def processor_name():
-    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return platform.machine()
+    """Virtual machines call processors of several generations by one name."""
+    lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+    parts = dict(re.split(r"\s*:\s*", line, maxsplit=1)
+                 for line in lines if ":" in line)
+    if "model name" not in parts:
+        return platform.machine()
+    family = parts.get("cpu family")
+    return parts["model name"] + (f", family {family}" if family else "")
 
 
 def main():

@@ -199,10 +199,10 @@ class Store {
   // nothing else.
   virtual absl::StatusOr<CatalogList> List() const = 0;
 
-  // Adds or replaces a record, and makes the items of a new one if they were not
-  // opened before; synced. The name is the key. `begun`, if given,
-  // becomes true if the record may be found at the next Open whatever Put
-  // returns, and false if it was refused.
+  // Adds or replaces a record, and makes the items of a new one if they were
+  // not opened before; synced. The name is the key. `begun`, if given, becomes
+  // true if the record may be found at the next Open whatever Put returns, and
+  // false if it was refused.
   virtual absl::Status Put(const CatalogRecord& record,
                            bool* begun = nullptr) = 0;
 
@@ -256,8 +256,9 @@ class Store {
   virtual std::int64_t cache_bytes() const = 0;
   virtual std::int64_t write_buffer_bytes() const = 0;
 
-  // Opens the items of a catalog; made if it is not listed and they are missing,
-  // DataLoss if it is. At most once a uid at a time. The Store must outlive it.
+  // Opens the items of a catalog; made if it is not listed and they are
+  // missing, DataLoss if it is. At most once a uid at a time. The Store must
+  // outlive it.
   virtual absl::StatusOr<std::unique_ptr<CatalogStore>> OpenCatalog(
       const CatalogRecord& record) = 0;
 };
