@@ -123,13 +123,16 @@ TEST(StartupTest, ACheckOfTheConfigurationStartsNothing) {
 
 TEST(StartupTest, OfTwoTakenPortsTheOneOfListenIsNamed) {
   const ScratchDirectory data;
+  const ScratchDirectory more_data;
   const ScratchDirectory other;
   ASSERT_OK_AND_ASSIGN(const auto server, ServerProcess::Start(data.path()));
+  ASSERT_OK_AND_ASSIGN(const auto another,
+                       ServerProcess::Start(more_data.path()));
   const auto start = [&](const std::string& listen) {
     return RunCommand({kAttendantd, "--data-dir", other.path(), "--listen",
                        listen, "--http-listen", server->address()});
   };
-  const CommandResult both = start(server->address());
+  const CommandResult both = start(another->address());
   EXPECT_EQ(both.exit_status, 1);
   EXPECT_THAT(both.err, AllOf(HasSubstr("another address with --listen"),
                               Not(HasSubstr("HTTP"))));
