@@ -44,9 +44,10 @@ class DamageTest : public ::testing::Test {
   void SetUp() override {
     {
       ASSERT_OK_AND_ASSIGN(const auto store, Store::Open(golden()));
-      ASSERT_OK(store->Put(TestRecord()));
+      // Opened once, so that there is one table.
       ASSERT_OK_AND_ASSIGN(const auto catalog,
                            store->OpenCatalog(TestRecord()));
+      ASSERT_OK(store->Put(TestRecord()));
       ASSERT_OK(WriteItems(*catalog, 0, kTableItems, 1, "first"));
     }
     ASSERT_OK_AND_ASSIGN(const auto store, Store::Open(golden()));
