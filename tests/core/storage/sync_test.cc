@@ -97,12 +97,13 @@ TEST(SyncTest, AModelsFileIsSyncedBeforeItsRecord) {
 TEST(SyncTest, AcknowledgedWritesAreSynced) {
   ScratchDirectory directory;
   ASSERT_OK_AND_ASSIGN(const auto store, Store::Open(directory / "data"));
-  ASSERT_OK(store->Put(TestRecord()));
-  EXPECT_GT(ExpectLogsSynced(directory / "data/catalogs"), 0);
-
   ASSERT_OK_AND_ASSIGN(const auto catalog, store->OpenCatalog(TestRecord()));
+  off_t before = ExpectLogsSynced(directory / "data/catalogs");
+  ASSERT_OK(store->Put(TestRecord()));
+  EXPECT_GT(ExpectLogsSynced(directory / "data/catalogs"), before);
+
   const std::string items = directory / ("data/items/" + TestRecord().uid);
-  off_t before = ExpectLogsSynced(items);
+  before = ExpectLogsSynced(items);
   for (int i = 0; i < 5; ++i) {
     ASSERT_OK(WriteItems(*catalog, i, i + 1, i + 1));
     const off_t after = ExpectLogsSynced(items);
