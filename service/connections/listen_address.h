@@ -19,8 +19,8 @@ int PortOfAddress(const sockaddr_storage& address);
 // The port that a socket is bound to, or -1.
 int BoundPort(int socket);
 
-// Unavailable, with the reason CANNOT_LISTEN, and `error` of errno(3); `what`
-// says for what, or nothing.
+// Unavailable, with the reason CANNOT_LISTEN, and `error` of errno(3), or as
+// TooManyOpenFiles; `what` says for what, or nothing.
 absl::Status CannotListen(absl::string_view listen, absl::string_view what,
                           int error);
 

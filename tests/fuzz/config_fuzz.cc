@@ -164,7 +164,9 @@ void CheckAddress(absl::string_view text) {
   Accept();
   for (const int error : {0, EADDRINUSE, EADDRNOTAVAIL, EACCES, EMFILE}) {
     const absl::Status failure = CannotListen(text, " for tests", error);
-    RequireRefusal(failure, {absl::StatusCode::kUnavailable});
+    RequireRefusal(failure,
+                   {error == EMFILE ? absl::StatusCode::kResourceExhausted
+                                    : absl::StatusCode::kUnavailable});
     Require(absl::StrContains(failure.message(), text), "it says where");
   }
 }
