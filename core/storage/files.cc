@@ -96,10 +96,11 @@ absl::Status CheckOpenFiles(absl::string_view what, std::int64_t file_count) {
   if (open + static_cast<rlim_t>(file_count) <= limit.rlim_cur / 3 * 2) {
     return absl::OkStatus();
   }
-  return TooManyOpenFiles(
-      absl::StrCat(what, " may open no more files: ", open, " of ",
-                   limit.rlim_cur, " are open, ", file_count,
-                   " more are wanted, and a third is left to connections"));
+  return TooManyOpenFiles(absl::StrCat(
+      what, " may open no more files: ", open, " of ", limit.rlim_cur,
+      " are open",
+      file_count > 0 ? absl::StrCat(", ", file_count, " more are wanted") : "",
+      ", and a third is left to connections"));
 }
 
 FileDescriptor::~FileDescriptor() {
