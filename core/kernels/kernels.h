@@ -139,7 +139,8 @@ struct Kernels {
   // the log of what the squares of list l's exps sum to, log n + 2 m + 2 v, at
   // most 2 log_sums[l]. Returns the sum over l of weights[l] (t - max), t being
   // its logits' mean by their exps, m + v, at most log_sums[l]; weights that
-  // are 0 add nothing. In floats; products and sums round once or together.
+  // are 0 add nothing. Reads only the reaches and log counts of the lists. In
+  // floats; products and sums round once or together.
   double (*NormalSquares)(const NormalLists& lists, const float* scores,
                           float unit, const float* log_sums,
                           const float* weights, float max,
