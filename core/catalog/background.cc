@@ -17,6 +17,8 @@ const char* ThreadName(Lane lane) {
       return "first-merge";
     case Lane::kShort:
       return "seal";
+    case Lane::kSpare:
+      return "learn";
   }
   return "";
 }
@@ -26,7 +28,8 @@ const char* ThreadName(Lane lane) {
 BackgroundWorker::BackgroundWorker()
     : threads_({std::thread([this] { Run(Lane::kLong); }),
                 std::thread([this] { Run(Lane::kFirst); }),
-                std::thread([this] { Run(Lane::kShort); })}) {}
+                std::thread([this] { Run(Lane::kShort); }),
+                std::thread([this] { Run(Lane::kSpare); })}) {}
 
 BackgroundWorker::~BackgroundWorker() {
   {

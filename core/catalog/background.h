@@ -19,6 +19,7 @@ enum class Lane {
   kLong,   // tasks of seconds and minutes, or more while all cores are busy
   kFirst,  // those that queries are slow without, which must not wait for them
   kShort,  // tasks of milliseconds that must wait for neither
+  kSpare,  // tasks of seconds and more that nobody waits for
 };
 
 // Runs one task of each lane at a time, each not before its time, the earliest
@@ -41,7 +42,7 @@ class BackgroundWorker {
   void Remove(const void* owner);
 
  private:
-  static constexpr std::size_t kLaneCount = 3;
+  static constexpr std::size_t kLaneCount = 4;
 
   struct Task {
     Lane lane = Lane::kLong;

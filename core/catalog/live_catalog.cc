@@ -91,7 +91,10 @@ LiveCatalog::~LiveCatalog() {
 
 void LiveCatalog::EndBackgroundWork() {
   // Who saw that it is not closing adds a task before it lets go of the lock.
-  { MutexLock lock(&mutex_); }
+  {
+    MutexLock lock(&mutex_);
+    stop_learning_ = true;
+  }
   background_->Remove(this);
 }
 

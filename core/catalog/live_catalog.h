@@ -445,6 +445,10 @@ class LiveCatalog {
   std::atomic<bool> merge_scheduled_ = false;
   std::atomic<bool> seal_scheduled_ = false;
   bool learning_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
+  // What is learned from, or null, and whether it is of no use any more and
+  // holds memory for nothing. Set under mutex_.
+  const Segment* learning_from_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  std::atomic<bool> stop_learning_ = false;
   // The last segment of a merge under way, and the first of a seal: neither
   // takes what the other has. Null: none.
   std::shared_ptr<const Segment> merging_ ABSL_GUARDED_BY(mutex_);

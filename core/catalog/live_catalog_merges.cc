@@ -62,6 +62,13 @@ bool AnyLearns(const Snapshot& snapshot) {
   return any;
 }
 
+bool Has(const Snapshot& snapshot, const Segment* segment) {
+  return std::any_of(snapshot.segments.begin(), snapshot.segments.end(),
+                     [segment](const SegmentView& view) {
+                       return view.segment.get() == segment;
+                     });
+}
+
 // True if a field's stored keys are others by `next`.
 bool IsSwap(const NamedModel& next, const NamedModel& now) {
   return next.model != now.model &&
@@ -304,17 +311,24 @@ void LiveCatalog::SealOnce() {
 void LiveCatalog::ScheduleLearning() {
   if (closing_ || learning_scheduled_ || !AnyLearns(*current_)) return;
   learning_scheduled_ = true;
-  background_->Add(this, options_.learn_interval, [this] { LearnOnce(); });
+  // Merges, without which queries become slow, don't wait for it.
+  background_->Add(
+      this, options_.learn_interval, [this] { LearnOnce(); }, Lane::kSpare);
 }
 
 void LiveCatalog::LearnOnce() {
-  // Not the snapshot, which would hold what is merged meanwhile.
-  std::vector<std::shared_ptr<const Segment>> segments;
+  // Nothing that would hold what is merged meanwhile.
+  std::vector<std::weak_ptr<const Segment>> segments;
   bool learned = false;
-  for (const SegmentView& view : snapshot()->segments) {
-    segments.push_back(view.segment);
+  {
+    const auto now = snapshot();
+    for (const SegmentView& view : now->segments) {
+      segments.push_back(view.segment);
+    }
   }
-  for (std::shared_ptr<const Segment>& segment : segments) {
+  for (const std::weak_ptr<const Segment>& each : segments) {
+    const std::shared_ptr<const Segment> segment = each.lock();
+    if (segment == nullptr) continue;
     ForEachIndex(*segment, [&](const KeyIndex& index) {
       const std::int64_t bytes = index.learning_bytes();
       if (bytes == 0) return;
@@ -324,13 +338,19 @@ void LiveCatalog::LearnOnce() {
         if (!reserved.ok()) return;  // It is due still the next time.
         room = *std::move(reserved);
       }
-      // As what merges as many rows: other long work waits behind it. What
-      // fails is due still, too.
+      {
+        MutexLock lock(&mutex_);
+        if (closing_ || !Has(*current_, segment.get())) return;
+        learning_from_ = segment.get();
+        stop_learning_ = false;
+      }
+      // As what merges as many rows. What fails is due still, too.
       RunInSpareTime(
           segment->rows->row_count() >= kLongCount ? Share::kIdle : Share::kLow,
-          [&] { learned |= index.Learn(closing_).value_or(false); });
+          [&] { learned |= index.Learn(stop_learning_).value_or(false); });
     });
-    segment = nullptr;
+    MutexLock lock(&mutex_);
+    learning_from_ = nullptr;
   }
   // A restart need not begin anew.
   if (learned) SaveSegments(/*worth_it=*/true, Share::kIdle);
@@ -447,6 +467,9 @@ absl::Status LiveCatalog::PublishMerged(
   Publish(std::move(next));
   // Now that nothing fails: a merge that does is made again.
   merged_away_.insert(merged_away_.end(), away.begin(), away.end());
+  for (const auto& segment : away) {
+    if (segment.get() == learning_from_) stop_learning_ = true;
+  }
   return absl::OkStatus();
 }
 
@@ -538,7 +561,8 @@ void LiveCatalog::SaveSegments(bool worth_it, Share share) {
   std::int64_t change_count = 0;
   {
     MutexLock lock(&mutex_);
-    // Merges and learning may be on two threads.
+    if (!worth_it && logged_change_count_ < kMaxLoggedChanges) return;
+    // Merges and learning are on two threads.
     while (saving_segments_) changed_.Wait(&mutex_);
     if (await_count_ > 0) share = Share::kEven;
     change_count = logged_change_count_;
