@@ -29,16 +29,15 @@ std::vector<BackgroundChanges::Change> BackgroundChanges::Look(
   std::vector<Change> changes;
   absl::flat_hash_map<std::string, Seen> now;
   for (const auto& catalog : catalogs.List("", kMaxCatalogs)) {
-    const CatalogRecord record = catalog->record();
-    Seen& seen = now[record.uid];
-    const auto before = seen_.find(record.uid);
+    Seen& seen = now[catalog->uid()];
+    const auto before = seen_.find(catalog->uid());
     if (before != seen_.end()) seen = before->second;
     const auto compare = [&](absl::Status status, absl::Status& last,
                              absl::string_view failed,
                              absl::string_view recovered) {
       if (status == last) return;
       changes.push_back(
-          {record.name, status.ok() ? recovered : failed, status});
+          {catalog->name(), status.ok() ? recovered : failed, status});
       last = std::move(status);
     };
     compare(catalog->merge_status(), seen.build, "index_build_failed",

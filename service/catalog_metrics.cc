@@ -68,7 +68,7 @@ void AddStore(const StoreFigures& figures, const std::string& catalog,
 }
 
 void AddCatalog(const LiveCatalog& catalog, MetricPage& page) {
-  const std::string name = catalog.record().name;
+  const std::string name = catalog.name();
   const auto gauge = [&](absl::string_view metric, absl::string_view help,
                          double value) {
     page.AddGauge(metric, help, value, {{"catalog", name}});

@@ -167,19 +167,19 @@ int Serve(const Flags& flags) {
   for (const auto& catalog : (*catalogs)->List("", kMaxCatalogs)) {
     const Recovery& recovery = catalog->recovery();
     LogEvent(LogLevel::kInfo, "catalog_opened",
-             {{"catalog", catalog->record().name},
+             {{"catalog", catalog->name()},
               {"item_count", absl::StrCat(catalog->snapshot()->item_count())},
               {"from_segment_files", absl::StrCat(recovery.row_count)},
               {"replayed", absl::StrCat(recovery.replayed_count)}});
     if (!recovery.damage.ok()) {
       LogEvent(LogLevel::kWarning, "segment_files_damaged",
-               {{"catalog", catalog->record().name},
+               {{"catalog", catalog->name()},
                 {"error", std::string(recovery.damage.message())},
                 {"what_now", "the index is built again from the items"}});
     }
     if (!recovery.keys_in_memory.ok()) {
       LogEvent(LogLevel::kWarning, "keys_in_memory",
-               {{"catalog", catalog->record().name},
+               {{"catalog", catalog->name()},
                 {"error", std::string(recovery.keys_in_memory.message())},
                 {"what_now", "they go to files with the next index build"}});
     }

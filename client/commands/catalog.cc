@@ -211,8 +211,8 @@ absl::Status SetFields(
     ATTENDANT_ASSIGN_OR_RETURN(const auto assignment, ParseAssignment(flag));
     v1::KeyField* field = FindField(schema, assignment.first);
     if (field == nullptr) {
-      return UsageError(absl::StrCat(
-          flag_name, " ", flag, ": no key field named ", assignment.first));
+      return UsageError(absl::StrCat(flag_name, " ", flag, ": ",
+                                     NoSuchField(schema, assignment.first)));
     }
     if (!set(*field, assignment.second)) {
       return UsageError(absl::StrCat(flag_name, " ", flag, ": got '",
@@ -274,8 +274,8 @@ absl::StatusOr<v1::CreateCatalogRequest> CreateRequest(
   for (const std::string& name : flags.keys_on_disk) {
     v1::KeyField* field = FindField(schema, name);
     if (field == nullptr) {
-      return UsageError(
-          absl::StrCat("--keys-on-disk ", name, ": no key field named ", name));
+      return UsageError(absl::StrCat("--keys-on-disk ", name, ": ",
+                                     NoSuchField(schema, name)));
     }
     field->set_keys_on_disk(true);
   }

@@ -11,6 +11,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "client/commands/command.h"
+#include "client/commands/convert.h"
 #include "client/commands/fit.h"
 #include "client/commands/flags.h"
 #include "client/commands/model_directory.h"
@@ -219,7 +220,7 @@ absl::StatusOr<v1::KeyField> ChooseField(const v1::Catalog& catalog,
     if (name.empty() || field.name() == name) return field;
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("catalog ", catalog.name(), " has no key field ", name));
+      absl::StrCat("--field: ", NoSuchField(catalog.schema(), name)));
 }
 
 // What a fit sets, and how to take it back.

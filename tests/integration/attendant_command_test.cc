@@ -856,6 +856,9 @@ TEST_F(AttendantCommandTest, AFewChoicesSetNoTemperature) {
                                      "20 to set a temperature by"));
   fit.push_back("--dry-run");
   EXPECT_THAT(RunText(fit), HasSubstr("over only 1 choice."));
+  fit.insert(fit.end(), {"--field", "kee"});
+  EXPECT_THAT(Run(fit).err, HasSubstr("--field: the catalog has no key field "
+                                      "'kee'; it has: key"));
 }
 
 // As items go while choices are kept.
