@@ -386,6 +386,29 @@ ATTENDANT_AVX2 ExpSums SumExps(const float* logits, std::int64_t n, float max,
   return sums;
 }
 
+ATTENDANT_AVX2 void SumPowers(const float* numbers, std::int64_t n,
+                              double* sums) {
+  const __m256 least = _mm256_set1_ps(kLeastSquared);
+  __m256 totals[kPowers];
+  for (__m256& total : totals) total = _mm256_setzero_ps();
+  for (std::int64_t i = 0; i < n; i += kWidth) {
+    __m256 power = _mm256_maskload_ps(
+        numbers + i, FirstLanes(std::min<std::int64_t>(n - i, kWidth)));
+    ATTENDANT_UNROLL
+    for (__m256& total : totals) {
+      power = _mm256_and_ps(power, _mm256_cmp_ps(power, least, _CMP_GE_OQ));
+      power = _mm256_mul_ps(power, power);
+      total = _mm256_add_ps(total, power);
+    }
+  }
+  for (int k = 0; k < kPowers; ++k) {
+    const __m256 lanes = totals[k];
+    sums[k] = SumOfLanes(
+        _mm256_add_pd(_mm256_cvtps_pd(_mm256_castps256_ps128(lanes)),
+                      _mm256_cvtps_pd(_mm256_extractf128_ps(lanes, 1))));
+  }
+}
+
 ATTENDANT_AVX2 std::int64_t SelectAtLeast(const float* numbers, std::int64_t n,
                                           float threshold,
                                           std::int32_t* positions) {
@@ -407,6 +430,15 @@ ATTENDANT_AVX2 std::int64_t SelectAtLeast(const float* numbers, std::int64_t n,
   return count;
 }
 
+// Of the lists from the l-th on.
+ATTENDANT_AVX2 inline __m256 MeanLogits(const NormalLists& lists,
+                                        const float* scores, std::int64_t l,
+                                        __m256i mask, __m256 unit_lanes) {
+  return _mm256_mul_ps(
+      unit_lanes, _mm256_sub_ps(_mm256_maskload_ps(scores + l, mask),
+                                _mm256_maskload_ps(lists.reaches + l, mask)));
+}
+
 ATTENDANT_AVX2 void NormalLogSums(const NormalLists& lists, const float* scores,
                                   float unit, float spread,
                                   std::int64_t list_count, float* log_sums) {
@@ -417,9 +449,7 @@ ATTENDANT_AVX2 void NormalLogSums(const NormalLists& lists, const float* scores,
   for (std::int64_t l = 0; l < list_count; l += kWidth) {
     const __m256i mask =
         FirstLanes(std::min<std::int64_t>(list_count - l, kWidth));
-    const __m256 mean = _mm256_mul_ps(
-        unit_lanes, _mm256_sub_ps(_mm256_maskload_ps(scores + l, mask),
-                                  _mm256_maskload_ps(lists.reaches + l, mask)));
+    const __m256 mean = MeanLogits(lists, scores, l, mask, unit_lanes);
     const __m256 log_count = _mm256_maskload_ps(lists.log_counts + l, mask);
     const __m256 along =
         _mm256_mul_ps(_mm256_mul_ps(mean, mean),
@@ -455,9 +485,7 @@ ATTENDANT_AVX2 double NormalSquares(const NormalLists& lists,
   for (std::int64_t l = 0; l < list_count; l += kWidth) {
     const __m256i mask =
         FirstLanes(std::min<std::int64_t>(list_count - l, kWidth));
-    const __m256 mean = _mm256_mul_ps(
-        unit_lanes, _mm256_sub_ps(_mm256_maskload_ps(scores + l, mask),
-                                  _mm256_maskload_ps(lists.reaches + l, mask)));
+    const __m256 mean = MeanLogits(lists, scores, l, mask, unit_lanes);
     const __m256 log_count = _mm256_maskload_ps(lists.log_counts + l, mask);
     const __m256 log_sum = _mm256_maskload_ps(log_sums + l, mask);
     const __m256 twice = _mm256_add_ps(log_sum, log_sum);
@@ -563,19 +591,24 @@ ATTENDANT_AVX2 inline __m256 SumOrDifference(__m256 v, __m256 other) {
                          kSecond);
 }
 
-ATTENDANT_AVX2 void Transform(float* vector, std::int64_t size) {
+ATTENDANT_AVX2 void Transform(float* vector, std::int64_t size,
+                              std::int64_t row_count) {
   // Stages within a register; of fewer components, the first of them.
   const __m256i mask = FirstLanes(std::min<std::int64_t>(size, kWidth));
-  for (std::int64_t i = 0; i < size; i += kWidth) {
+  const auto has = [&](std::int64_t half) {
+    return row_count <= half && half < size;
+  };
+  for (std::int64_t i = 0; row_count < kWidth && i < size; i += kWidth) {
     __m256 v = _mm256_maskload_ps(vector + i, mask);
-    if (size > 1) v = SumOrDifference<0xaa>(v, _mm256_permute_ps(v, 0xb1));
-    if (size > 2) v = SumOrDifference<0xcc>(v, _mm256_permute_ps(v, 0x4e));
-    if (size > 4) {
+    if (has(1)) v = SumOrDifference<0xaa>(v, _mm256_permute_ps(v, 0xb1));
+    if (has(2)) v = SumOrDifference<0xcc>(v, _mm256_permute_ps(v, 0x4e));
+    if (has(4)) {
       v = SumOrDifference<0xf0>(v, _mm256_permute2f128_ps(v, v, 1));
     }
     _mm256_maskstore_ps(vector + i, mask, v);
   }
-  for (std::int64_t half = kWidth; half < size; half *= 2) {
+  for (std::int64_t half = std::max<std::int64_t>(kWidth, row_count);
+       half < size; half *= 2) {
     for (std::int64_t begin = 0; begin < size; begin += 2 * half) {
       for (std::int64_t i = begin; i < begin + half; i += kWidth) {
         const __m256 first = _mm256_loadu_ps(vector + i);
@@ -709,10 +742,10 @@ ATTENDANT_AVX2 void PoolRows(const float* weights, std::int64_t query_count,
 }  // namespace
 
 const Kernels kAvx2Kernels = {
-    DotRows,       DotRowsAt, DotRowsMulti, TanhDotRows,   Scale,
-    Max,           AddMax,    CorrectMax,   SumExps,       ExpsByLibrary,
-    SelectAtLeast, Rank,      CountAtLeast, NormalLogSums, NormalSquares,
-    ExpsPerKey,    DotChunks, Transform,    AddScaled,     AddScaledRows,
-    PoolRows};
+    DotRows,       DotRowsAt,     DotRowsMulti, TanhDotRows,  Scale,
+    Max,           AddMax,        CorrectMax,   SumExps,      SumPowers,
+    ExpsByLibrary, SelectAtLeast, Rank,         CountAtLeast, NormalLogSums,
+    NormalSquares, ExpsPerKey,    DotChunks,    Transform,    AddScaled,
+    AddScaledRows, PoolRows};
 
 }  // namespace attendant

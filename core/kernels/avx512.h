@@ -57,6 +57,8 @@ ATTENDANT_AVX512 void TanhDotRows(const float* query,
                                   float* dots);
 ATTENDANT_AVX512 ExpSums SumExps(const float* logits, std::int64_t n, float max,
                                  float* exps);
+ATTENDANT_AVX512 void SumPowers(const float* numbers, std::int64_t n,
+                                double* sums);
 ATTENDANT_AVX512 double Exps(const float* logits, std::int64_t n, double max,
                              double* exps);
 ATTENDANT_AVX512 void NormalLogSums(const NormalLists& lists,
@@ -90,7 +92,8 @@ ATTENDANT_AVX512 std::int64_t CountAtLeast(const float* numbers, std::int64_t n,
                                            float threshold);
 
 // sums_avx512.cc
-ATTENDANT_AVX512 void Transform(float* vector, std::int64_t size);
+ATTENDANT_AVX512 void Transform(float* vector, std::int64_t size,
+                                std::int64_t row_count);
 ATTENDANT_AVX512 void AddScaled(double factor, const float* row,
                                 std::int64_t dim, double* sum);
 ATTENDANT_AVX512 void AddScaledRows(const double* factors,

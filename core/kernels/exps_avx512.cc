@@ -190,6 +190,28 @@ ATTENDANT_AVX512 ExpSums SumExps(const float* logits, std::int64_t n, float max,
                          : SumExpsTo<true>(logits, n, max, exps);
 }
 
+ATTENDANT_AVX512 void SumPowers(const float* numbers, std::int64_t n,
+                                double* sums) {
+  const __m512 least = _mm512_set1_ps(kLeastSquared);
+  __m512 totals[kPowers];
+  ATTENDANT_UNROLL
+  for (__m512& total : totals) total = _mm512_setzero_ps();
+  for (std::int64_t i = 0; i < n; i += kWidth) {
+    __m512 power = _mm512_maskz_loadu_ps(
+        FirstLanes(std::min<std::int64_t>(n - i, kWidth)), numbers + i);
+    ATTENDANT_UNROLL
+    for (__m512& total : totals) {
+      const __mmask16 kept = _mm512_cmp_ps_mask(power, least, _CMP_GE_OQ);
+      power = _mm512_maskz_mul_ps(kept, power, power);
+      total = _mm512_add_ps(total, power);
+    }
+  }
+  ATTENDANT_UNROLL
+  for (int k = 0; k < kPowers; ++k) {
+    sums[k] = static_cast<double>(_mm512_reduce_add_ps(totals[k]));
+  }
+}
+
 // 2^k exp(r) with x = k ln 2 + r and |r| <= ln 2 / 2: the Taylor polynomial of
 // degree 12 (error below 2^-52).
 ATTENDANT_AVX512 double Exps(const float* logits, std::int64_t n, double max,
@@ -236,6 +258,16 @@ ATTENDANT_AVX512 double Exps(const float* logits, std::int64_t n, double max,
   return _mm512_reduce_add_pd(sum);
 }
 
+// Of the lists from the l-th on.
+ATTENDANT_AVX512 inline __m512 MeanLogits(const NormalLists& lists,
+                                          const float* scores, std::int64_t l,
+                                          __mmask16 mask, __m512 unit_lanes) {
+  return _mm512_mul_ps(
+      unit_lanes,
+      _mm512_sub_ps(_mm512_maskz_loadu_ps(mask, scores + l),
+                    _mm512_maskz_loadu_ps(mask, lists.reaches + l)));
+}
+
 ATTENDANT_AVX512 void NormalLogSums(const NormalLists& lists,
                                     const float* scores, float unit,
                                     float spread, std::int64_t list_count,
@@ -247,10 +279,7 @@ ATTENDANT_AVX512 void NormalLogSums(const NormalLists& lists,
   for (std::int64_t l = 0; l < list_count; l += kWidth) {
     const __mmask16 mask =
         FirstLanes(std::min<std::int64_t>(list_count - l, kWidth));
-    const __m512 mean = _mm512_mul_ps(
-        unit_lanes,
-        _mm512_sub_ps(_mm512_maskz_loadu_ps(mask, scores + l),
-                      _mm512_maskz_loadu_ps(mask, lists.reaches + l)));
+    const __m512 mean = MeanLogits(lists, scores, l, mask, unit_lanes);
     const __m512 log_count = _mm512_maskz_loadu_ps(mask, lists.log_counts + l);
     const __m512 along =
         _mm512_mul_ps(_mm512_mul_ps(mean, mean),
@@ -285,10 +314,7 @@ ATTENDANT_AVX512 double NormalSquares(const NormalLists& lists,
   for (std::int64_t l = 0; l < list_count; l += kWidth) {
     const __mmask16 mask =
         FirstLanes(std::min<std::int64_t>(list_count - l, kWidth));
-    const __m512 mean = _mm512_mul_ps(
-        unit_lanes,
-        _mm512_sub_ps(_mm512_maskz_loadu_ps(mask, scores + l),
-                      _mm512_maskz_loadu_ps(mask, lists.reaches + l)));
+    const __m512 mean = MeanLogits(lists, scores, l, mask, unit_lanes);
     const __m512 log_count = _mm512_maskz_loadu_ps(mask, lists.log_counts + l);
     const __m512 log_sum = _mm512_maskz_loadu_ps(mask, log_sums + l);
     const __m512 twice = _mm512_add_ps(log_sum, log_sum);

@@ -11,6 +11,9 @@ namespace attendant {
 // normal float, so that no level meets denormals.
 inline constexpr float kMinGap = -87.0f;
 
+// The square of a number below this is no normal float.
+inline constexpr float kLeastSquared = 0x1p-63f;
+
 // Exps of the levels that have none of their own.
 double ExpsByLibrary(const float* logits, std::int64_t n, double max,
                      double* exps);

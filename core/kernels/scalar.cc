@@ -93,6 +93,17 @@ ExpSums SumExps(const float* logits, std::int64_t n, float max, float* exps) {
   return sums;
 }
 
+void SumPowers(const float* numbers, std::int64_t n, double* sums) {
+  std::fill_n(sums, kPowers, 0.0);
+  for (std::int64_t i = 0; i < n; ++i) {
+    float power = numbers[i];
+    for (int k = 0; k < kPowers && power >= kLeastSquared; ++k) {
+      power *= power;
+      sums[k] += power;
+    }
+  }
+}
+
 std::int64_t SelectAtLeast(const float* numbers, std::int64_t n,
                            float threshold, std::int32_t* positions) {
   std::int64_t count = 0;
@@ -171,8 +182,8 @@ std::int64_t CountAtLeast(const float* numbers, std::int64_t n,
   return count;
 }
 
-void Transform(float* vector, std::int64_t size) {
-  for (std::int64_t half = 1; half < size; half *= 2) {
+void Transform(float* vector, std::int64_t size, std::int64_t row_count) {
+  for (std::int64_t half = row_count; half < size; half *= 2) {
     for (std::int64_t begin = 0; begin < size; begin += 2 * half) {
       for (std::int64_t i = begin; i < begin + half; ++i) {
         const float sum = vector[i] + vector[half + i];
@@ -220,10 +231,10 @@ double ExpsByLibrary(const float* logits, std::int64_t n, double max,
 }
 
 const Kernels kScalarKernels = {
-    DotRows,       DotRowsAt, DotRowsMulti, TanhDotRows,   Scale,
-    Max,           AddMax,    CorrectMax,   SumExps,       ExpsByLibrary,
-    SelectAtLeast, Rank,      CountAtLeast, NormalLogSums, NormalSquares,
-    ExpsPerKey,    DotChunks, Transform,    AddScaled,     AddScaledRows,
-    PoolRows};
+    DotRows,       DotRowsAt,     DotRowsMulti, TanhDotRows,  Scale,
+    Max,           AddMax,        CorrectMax,   SumExps,      SumPowers,
+    ExpsByLibrary, SelectAtLeast, Rank,         CountAtLeast, NormalLogSums,
+    NormalSquares, ExpsPerKey,    DotChunks,    Transform,    AddScaled,
+    AddScaledRows, PoolRows};
 
 }  // namespace attendant

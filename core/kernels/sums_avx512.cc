@@ -20,22 +20,27 @@ ATTENDANT_AVX512 inline __m512 SumOrDifference(__m512 v, __m512 other,
 
 }  // namespace
 
-ATTENDANT_AVX512 void Transform(float* vector, std::int64_t size) {
+ATTENDANT_AVX512 void Transform(float* vector, std::int64_t size,
+                                std::int64_t row_count) {
   // Stages within a register; of fewer components, the first of them.
   const __mmask16 mask = FirstLanes(std::min<std::int64_t>(size, kWidth));
-  for (std::int64_t i = 0; i < size; i += kWidth) {
+  const auto has = [&](std::int64_t half) {
+    return row_count <= half && half < size;
+  };
+  for (std::int64_t i = 0; row_count < kWidth && i < size; i += kWidth) {
     __m512 v = _mm512_maskz_loadu_ps(mask, vector + i);
-    if (size > 1) v = SumOrDifference(v, _mm512_permute_ps(v, 0xb1), 0xaaaa);
-    if (size > 2) v = SumOrDifference(v, _mm512_permute_ps(v, 0x4e), 0xcccc);
-    if (size > 4) {
+    if (has(1)) v = SumOrDifference(v, _mm512_permute_ps(v, 0xb1), 0xaaaa);
+    if (has(2)) v = SumOrDifference(v, _mm512_permute_ps(v, 0x4e), 0xcccc);
+    if (has(4)) {
       v = SumOrDifference(v, _mm512_shuffle_f32x4(v, v, 0xb1), 0xf0f0);
     }
-    if (size > 8) {
+    if (has(8)) {
       v = SumOrDifference(v, _mm512_shuffle_f32x4(v, v, 0x4e), 0xff00);
     }
     _mm512_mask_storeu_ps(vector + i, mask, v);
   }
-  for (std::int64_t half = kWidth; half < size; half *= 2) {
+  for (std::int64_t half = std::max<std::int64_t>(kWidth, row_count);
+       half < size; half *= 2) {
     for (std::int64_t begin = 0; begin < size; begin += 2 * half) {
       for (std::int64_t i = begin; i < begin + half; i += kWidth) {
         const __m512 first = _mm512_loadu_ps(vector + i);

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "core/base/ids.h"
+#include "core/kernels/cut_codes.h"
 #include "core/kernels/weigh_codes.h"
 #include "core/shortlist/for_each_part.h"
 #include "core/shortlist/huge_pages.h"
@@ -26,6 +28,20 @@ constexpr std::int64_t kChunkBlocks = 64;  // that a thread codes together
 constexpr std::uint64_t kHashFactor = 0x9e3779b97f4a7c15;
 // What repeats of a list do not change its sums' errors by much.
 constexpr float kFewRepeats = 1.25;
+
+// Of a row's codes in a block of both planes.
+std::uint64_t HashOfRow(const std::uint8_t* high, const std::uint8_t* low,
+                        std::int64_t row, std::int64_t plane_bytes) {
+  constexpr std::int64_t kSide = 4;  // bytes of a row and step
+  std::uint64_t hash = 0;
+  for (std::int64_t at = kSide * row; at < plane_bytes; at += kSide * kRows) {
+    std::uint32_t halves[2];
+    std::memcpy(&halves[0], high + at, kSide);
+    std::memcpy(&halves[1], low + at, kSide);
+    hash = (hash + (std::uint64_t{halves[1]} << 32 | halves[0])) * kHashFactor;
+  }
+  return hash;
+}
 
 }  // namespace
 
@@ -96,6 +112,8 @@ void KeyCodes::EncodeBlocks(const Source& source, std::int64_t begin,
                             std::uint64_t* hashes) {
   const std::int64_t dim = source.keys.dim;
   AlignedBuffer<float> rotated(static_cast<std::size_t>(dim * kRows));
+  AlignedBuffer<float> errors_4(static_cast<std::size_t>(dim * kRows));
+  std::ranges::fill(errors_4.span(), 0.0f);
   std::int64_t list = std::upper_bound(source.offsets.begin(),
                                        source.offsets.end(), begin * kRows) -
                       source.offsets.begin() - 1;
@@ -127,12 +145,17 @@ void KeyCodes::EncodeBlocks(const Source& source, std::int64_t begin,
       totals.max_norm = std::max(totals.max_norm, norm);
     }
     rotation_.ApplyToBlock(rotated.data());
-    EncodeBlock(rotated.data(), block, totals, hashes);
+    EncodeBlock(rotated.data(), block, totals, errors_4.data(), hashes);
+  }
+  for (std::int64_t d = 0; d < dim; ++d) {
+    double& sum = totals.errors_4[static_cast<std::size_t>(d)];
+    for (std::int64_t r = 0; r < kRows; ++r) sum += errors_4[d * kRows + r];
   }
 }
 
 void KeyCodes::EncodeBlock(const float* rotated, std::int64_t block,
-                           Totals& totals, std::uint64_t* hashes) {
+                           Totals& totals, float* errors_4,
+                           std::uint64_t* hashes) {
   float greatest[kRows] = {};
   for (std::int64_t d = 0; d < dim(); ++d) {
     for (std::int64_t r = 0; r < kRows; ++r) {
@@ -154,55 +177,15 @@ void KeyCodes::EncodeBlock(const float* rotated, std::int64_t block,
   // Nothing else is a number then, or fits a code.
   if (!totals.usable) return;
 
-  // All in scales: the squares of what is very small would be 0.
-  std::uint64_t row_hashes[kRows] = {};
-  float square_norms[kRows] = {};
-  float square_errors_8[kRows] = {};
-  float square_errors_4[kRows] = {};
   const std::int64_t plane_bytes = CodePlaneBytes(step_count());
   std::uint8_t* high = high_plane_.data() + block * plane_bytes;
   std::uint8_t* low = low_plane_.data() + block * plane_bytes;
-  for (std::int64_t t = 0; t < step_count(); ++t) {
-    std::uint8_t codes[kCodeDims][kRows];
-    for (std::int64_t j = 0; j < kCodeDims; ++j) {
-      const std::int64_t d = t * kCodeDims + j;
-      if (d >= dim()) {
-        std::fill_n(codes[j], kRows, std::uint8_t{128});
-        continue;
-      }
-      const float* components = rotated + d * kRows;
-      float error = 0;
-      for (std::int64_t r = 0; r < kRows; ++r) {
-        const float component = components[r] * inverses[r];
-        // In [8.5, 248.5]: cutting off rounds to the nearest.
-        const auto code = static_cast<std::int32_t>(component + 128.5f);
-        codes[j][r] = static_cast<std::uint8_t>(code);
-        row_hashes[r] =
-            (row_hashes[r] + static_cast<std::uint64_t>(code)) * kHashFactor;
-        const float of_8 = component - static_cast<float>(code - 128);
-        const float of_4 =
-            component - (static_cast<float>(code & 0xf0) - 120.5f);
-        square_norms[r] += component * component;
-        square_errors_8[r] += of_8 * of_8;
-        square_errors_4[r] += of_4 * of_4;
-        error += of_4 * scales[r];
-      }
-      totals.errors_4[static_cast<std::size_t>(d)] += error;
-    }
-    for (std::int64_t r = 0; r < kRows; ++r) {
-      for (std::int64_t j = 0; j < 4; ++j) {
-        const std::uint8_t first = codes[j][r];
-        const std::uint8_t second = codes[4 + j][r];
-        const std::int64_t at = 64 * t + 4 * r + j;
-        high[at] = static_cast<std::uint8_t>(first >> 4 | (second & 0xf0));
-        low[at] = static_cast<std::uint8_t>((first & 0x0f) | second << 4);
-      }
-    }
-  }
-
+  CutSums sums;
+  ActiveCutCodesKernels().Cut(rotated, dim(), inverses, scales, high, low,
+                              &sums, errors_4);
   for (std::int64_t r = 0; r < kRows; ++r) {
     const std::int64_t p = block * kRows + r;
-    if (p < key_count_) hashes[p] = row_hashes[r];
+    if (p < key_count_) hashes[p] = HashOfRow(high, low, r, plane_bytes);
   }
   for (std::int64_t r = 0; r < kRows; ++r) {
     if (scales[r] == 0) continue;
@@ -210,14 +193,14 @@ void KeyCodes::EncodeBlock(const float* rotated, std::int64_t block,
     // roundings on the way to scales do.
     constexpr double kOfScales = 3.0 / (1 << 24);
     const double rounding = (rotation_.relative_error() + kOfScales) *
-                            std::sqrt(double{square_norms[r]});
+                            std::sqrt(double{sums.square_norms[r]});
     const auto per_scale = [&](float square_error) {
       return kSlack * (std::sqrt(double{square_error}) + rounding);
     };
     totals.error_per_scale_8 =
-        std::max(totals.error_per_scale_8, per_scale(square_errors_8[r]));
+        std::max(totals.error_per_scale_8, per_scale(sums.square_errors_8[r]));
     totals.error_per_scale_4 =
-        std::max(totals.error_per_scale_4, per_scale(square_errors_4[r]));
+        std::max(totals.error_per_scale_4, per_scale(sums.square_errors_4[r]));
   }
 }
 

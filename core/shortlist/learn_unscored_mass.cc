@@ -1,7 +1,7 @@
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
-#include <numeric>
 #include <random>
 #include <utility>
 
@@ -35,7 +35,8 @@ constexpr std::int64_t kTrialDraws = 9;
 // Nothing is taken to be better than this, whatever so few queries say.
 constexpr double kLeastLogDeviation = 0.002;
 constexpr double kLeastUnseenFactor = 0.003;
-constexpr std::int64_t kBlockKeys = 512;
+constexpr std::int64_t kBlockKeys = 1024;
+constexpr std::int64_t kBlockQueries = 64;
 
 }  // namespace
 
@@ -283,10 +284,11 @@ class UnscoredMassLearner {
     return !IsCancelled(options_.cancelled);
   }
 
+  // A few queries at a time, so that their products stay in the second cache.
   void SumLists(std::int64_t list_begin, std::int64_t list_end) {
     const auto query_count = static_cast<std::int64_t>(selves_.size());
     std::vector<float> products(
-        static_cast<std::size_t>(query_count * kBlockKeys));
+        static_cast<std::size_t>(kBlockQueries * kBlockKeys));
     std::vector<float> eligible(static_cast<std::size_t>(kBlockKeys));
     for (std::int64_t l = list_begin;
          l < list_end && !IsCancelled(options_.cancelled); ++l) {
@@ -295,18 +297,32 @@ class UnscoredMassLearner {
       for (std::int64_t begin = lists_.offsets[static_cast<std::size_t>(l)];
            begin < end; begin += count) {
         count = std::min(kBlockKeys, end - begin);
-        ActiveKernels().DotRowsMulti(queries_.data(), query_count,
-                                     lists_.keys.runs() + begin * lists_.dim,
-                                     count, lists_.dim, products.data());
-        for (std::int64_t q = 0; q < query_count; ++q) {
-          const std::span<float> of_query(products.data() + q * count,
-                                          static_cast<std::size_t>(count));
-          ToLogits(static_cast<std::size_t>(q), begin, of_query);
-          for (int rate = 0; rate < kLearnedRates; ++rate) {
-            AddKeys(rate, static_cast<std::size_t>(q), l,
-                    EligibleOf(rate, begin, of_query, eligible));
-          }
+        for (std::int64_t first = 0; first < query_count;
+             first += kBlockQueries) {
+          SumBlock(l, begin, count, first,
+                   std::min(kBlockQueries, query_count - first), products,
+                   eligible);
         }
+      }
+    }
+  }
+
+  // Adds so many keys of the list from position `begin` on to the sums of so
+  // many queries from `first` on, in the room of `products` and `eligible`.
+  void SumBlock(std::int64_t list, std::int64_t begin, std::int64_t key_count,
+                std::int64_t first, std::int64_t query_count,
+                std::vector<float>& products, std::vector<float>& eligible) {
+    ActiveKernels().DotRowsMulti(queries_.data() + first * lists_.dim,
+                                 query_count,
+                                 lists_.keys.runs() + begin * lists_.dim,
+                                 key_count, lists_.dim, products.data());
+    for (std::int64_t i = 0; i < query_count; ++i) {
+      const auto q = static_cast<std::size_t>(first + i);
+      const std::span<float> of_query(products.data() + i * key_count,
+                                      static_cast<std::size_t>(key_count));
+      ToLogits(q, begin, of_query);
+      for (int rate = 0; rate < kLearnedRates; ++rate) {
+        AddKeys(rate, q, list, EligibleOf(rate, begin, of_query, eligible));
       }
     }
   }
@@ -317,8 +333,13 @@ class UnscoredMassLearner {
                 std::span<float> products) const {
     const auto count = static_cast<std::int64_t>(products.size());
     const auto factor = static_cast<float>(LogitFactor(0));
-    for (std::int64_t i = 0; i < count; ++i) {
-      products[static_cast<std::size_t>(i)] *= factor * FactorOfKey(begin + i);
+    if (options_.score_kind == ScoreKind::kCosine) {
+      const float* norms = lists_.inverse_norms.data() + begin;
+      for (std::int64_t i = 0; i < count; ++i) {
+        products[static_cast<std::size_t>(i)] *= factor * norms[i];
+      }
+    } else {
+      for (float& product : products) product *= factor;
     }
     const std::int64_t self = selves_[query] - begin;
     if (selves_[query] >= 0 && 0 <= self && self < count) {
@@ -344,47 +365,25 @@ class UnscoredMassLearner {
   // of the last's: of relative error 2^-21 x 2^7.
   void AddKeys(int rate, std::size_t query, std::int64_t list,
                std::span<float> logits) {
+    static_assert(kSharpnessCount == kPowers + 1);
     const auto count = static_cast<std::int64_t>(logits.size());
     if (count == 0) return;
     double max = ActiveKernels().Max(logits.data(), count);
     if (max == kMinusInfinity) return;
-    double sum = ActiveKernels()
-                     .SumExps(logits.data(), count, static_cast<float>(max),
-                              logits.data())
-                     .sum;
+    std::array<double, kSharpnessCount> sums;
+    sums[0] = ActiveKernels()
+                  .SumExps(logits.data(), count, static_cast<float>(max),
+                           logits.data())
+                  .sum;
+    ActiveKernels().SumPowers(logits.data(), count, sums.data() + 1);
     float* log_sums = LogSums(rate, query, list);
     for (std::size_t s = 0; s < kSharpnessCount; ++s) {
-      float& log_sum = log_sums[s];
-      log_sum = static_cast<float>(LogAdd(log_sum, max + std::log(sum)));
+      const double log_sum = max + std::log(sums[s]);
+      log_sums[s] = static_cast<float>(log_sums[s] == kMinusInfinityF
+                                           ? log_sum
+                                           : LogAdd(log_sums[s], log_sum));
       max *= 2;
-      sum = SumOfSquares(logits);
     }
-  }
-
-  // Of what it leaves in the place of the numbers, of which the greatest is 1.
-  // Eight at a time are added up, as one waits for each addition. Squares that
-  // would be denormal, for which processors take a hundred times as long, are
-  // 0.
-  static double SumOfSquares(std::span<float> numbers) {
-    constexpr std::size_t kTogether = 8;
-    constexpr float kLeast = 0x1p-63f;
-    const auto square = [](float number) {
-      const float kept = number < kLeast ? 0.0f : number;
-      return kept * kept;
-    };
-    double sums[kTogether] = {};
-    std::size_t i = 0;
-    for (; i + kTogether <= numbers.size(); i += kTogether) {
-      for (std::size_t j = 0; j < kTogether; ++j) {
-        numbers[i + j] = square(numbers[i + j]);
-        sums[j] += numbers[i + j];
-      }
-    }
-    for (; i < numbers.size(); ++i) {
-      numbers[i] = square(numbers[i]);
-      sums[0] += numbers[i];
-    }
-    return std::accumulate(sums, sums + kTogether, 0.0);
   }
 
   // False if nothing can be measured: codes are of no use, or lists empty.

@@ -10,15 +10,14 @@
 namespace attendant {
 namespace {
 
-// That of the kernels, of each of kRows vectors.
-template <std::int64_t kRows, typename T>
-void Transform(T* vectors, std::int64_t size) {
+// That of the kernels.
+void Transform(double* vector, std::int64_t size) {
   for (std::int64_t half = 1; half < size; half *= 2) {
     for (std::int64_t begin = 0; begin < size; begin += 2 * half) {
-      T* first = vectors + begin * kRows;
-      T* second = first + half * kRows;
-      for (std::int64_t i = 0; i < half * kRows; ++i) {
-        const T sum = first[i] + second[i];
+      double* first = vector + begin;
+      double* second = first + half;
+      for (std::int64_t i = 0; i < half; ++i) {
+        const double sum = first[i] + second[i];
         second[i] = first[i] - second[i];
         first[i] = sum;
       }
@@ -54,11 +53,7 @@ void Rotation::ApplyTo(float* vectors) const {
           first[d * kRows + r] *= signs[d];
         }
       }
-      if constexpr (kRows == 1) {
-        ActiveKernels().Transform(first, transform_dim_);
-      } else {
-        Transform<kRows>(first, transform_dim_);
-      }
+      ActiveKernels().Transform(first, transform_dim_ * kRows, kRows);
       signs += transform_dim_;
     }
   }
@@ -74,7 +69,7 @@ void Rotation::Undo(double* vector) const {
   const float* signs = signs_.data() + signs_.size();
   const auto undo = [&](double* first) {
     signs -= transform_dim_;
-    Transform<1>(first, transform_dim_);
+    Transform(first, transform_dim_);
     for (std::int64_t d = 0; d < transform_dim_; ++d) first[d] *= signs[d];
   };
   for (int round = 0; round < kRounds; ++round) {

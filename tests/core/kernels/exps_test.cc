@@ -310,6 +310,34 @@ TEST_P(ExpsTest, NormalLogSumsAgreeWithDoubles) {
   }
 }
 
+// Powers of exps, among them such as have squares that would be denormal.
+TEST_P(ExpsTest, SumPowersAgreesWithDoubles) {
+  for (const std::int64_t n : kLengths) {
+    std::vector<float> numbers = Normal(n, 10);
+    for (float& number : numbers) number = std::exp(-std::abs(number));
+    if (n > 2) {
+      numbers[0] = 1;
+      numbers[1] = 0;
+      numbers[2] = std::exp(-87.0f);
+    }
+    double sums[kPowers];
+    kernels().SumPowers(numbers.data(), n, sums);
+    for (int k = 0; k < kPowers; ++k) {
+      double want = 0;
+      for (const float number : numbers) {
+        want += std::pow(double{number}, std::exp2(k + 1));
+      }
+      const double roundings =
+          std::exp2(k + 1) + static_cast<double>(n) / 8 + 8;
+      // What is left out: each at most 2^-126, and its powers.
+      EXPECT_NEAR(
+          sums[k], want,
+          roundings * 0x1p-24 * want + static_cast<double>(n) * 0x1p-126)
+          << k << " of " << n;
+    }
+  }
+}
+
 // Both have at most 6 roundings, each of no more than the terms' sizes; the sum
 // has those of its own additions too, as many as there are lists.
 TEST_P(ExpsTest, NormalSquaresAgreeWithDoubles) {

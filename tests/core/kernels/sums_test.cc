@@ -42,11 +42,14 @@ TEST_P(SumsTest, DotChunksAgreeWithDoubles) {
 
 TEST_P(SumsTest, TransformHasTheBytesOfScalar) {
   for (std::int64_t size = 1; size <= 1024; size *= 2) {
-    auto vector = Normal(size + 2);
-    auto twin = vector;
-    kernels().Transform(vector.data() + 1, size);
-    KernelsFor(KernelLevel::kScalar).Transform(twin.data() + 1, size);
-    EXPECT_EQ(vector, twin) << size;
+    for (std::int64_t row_count = 1; row_count <= size; row_count *= 2) {
+      auto vectors = Normal(size + 2);
+      auto twin = vectors;
+      kernels().Transform(vectors.data() + 1, size, row_count);
+      KernelsFor(KernelLevel::kScalar)
+          .Transform(twin.data() + 1, size, row_count);
+      EXPECT_EQ(vectors, twin) << row_count << " rows, " << size;
+    }
   }
 }
 
@@ -54,7 +57,7 @@ TEST_P(SumsTest, TransformIsThatOfItsDefinition) {
   for (const std::int64_t size : {1, 2, 8, 64}) {
     const auto vector = Normal(size);
     auto transformed = vector;
-    kernels().Transform(transformed.data(), size);
+    kernels().Transform(transformed.data(), size, 1);
     for (std::int64_t i = 0; i < size; ++i) {
       DoubleDot naive;
       for (std::int64_t j = 0; j < size; ++j) {
