@@ -31,7 +31,7 @@ class LearnedMass {
   // It is due after kKeptQueries, and each time that it was learned after so
   // many times as many as before: learning takes seconds, and what there is to
   // learn grows slowly.
-  static constexpr std::int64_t kDueFactor = 8;
+  static constexpr std::int64_t kDueFactor = 32;
 
   // Of queries of `dim` components; 0 where none will come.
   LearnedMass(UnscoredMass mass, std::int64_t dim);
