@@ -2,6 +2,7 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <random>
 #include <vector>
@@ -9,6 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/aligned_buffer.h"
 #include "core/kernels/bfloats.h"
+#include "core/kernels/codes.h"
+#include "core/kernels/cut_codes.h"
 #include "core/kernels/kernels.h"
 
 namespace attendant {
@@ -128,6 +131,41 @@ void SumExps(benchmark::State& state, KernelLevel level) {
   state.SetItemsProcessed(state.iterations() * n);
 }
 
+void SumPowers(benchmark::State& state, KernelLevel level) {
+  const std::int64_t n = state.range(0);
+  AlignedBuffer<float> exps = RandomFloats(static_cast<std::size_t>(n));
+  for (float& number : exps.span()) number = std::exp(-std::abs(number));
+  double sums[kPowers];
+  for (auto _ : state) {
+    KernelsFor(level).SumPowers(exps.data(), n, sums);
+    benchmark::DoNotOptimize(sums);
+  }
+  state.SetItemsProcessed(state.iterations() * n);
+}
+
+// Items are components.
+void CutCodes(benchmark::State& state, KernelLevel level) {
+  const std::int64_t dim = state.range(0);
+  const auto count = static_cast<std::size_t>(dim * kCodeRows);
+  const auto rows = RandomFloats(count);
+  const std::vector<float> inverses(kCodeRows, 10);
+  const std::vector<float> scales(kCodeRows, 0.1f);
+  std::vector<float> errors(count);
+  const auto bytes =
+      static_cast<std::size_t>(CodePlaneBytes(CodeStepCount(dim)));
+  std::vector<std::uint8_t> high(bytes);
+  std::vector<std::uint8_t> low(bytes);
+  CutSums sums;
+  for (auto _ : state) {
+    CutCodesKernelsFor(level).Cut(rows.data(), dim, inverses.data(),
+                                  scales.data(), high.data(), low.data(), &sums,
+                                  errors.data());
+    benchmark::DoNotOptimize(sums);
+  }
+  state.SetItemsProcessed(state.iterations() *
+                          static_cast<std::int64_t>(count));
+}
+
 bool RegisterAll() {
   for (const KernelLevel level :
        {KernelLevel::kScalar, KernelLevel::kAvx2, KernelLevel::kAvx512}) {
@@ -150,6 +188,8 @@ bool RegisterAll() {
     add("DotOfBfloats", DotOfBfloats)->Arg(1024)->Arg(1 << 18);
     add("TanhDotRows", TanhDotRows)->Arg(1000);
     add("SumExps", SumExps)->Arg(1024);
+    add("SumPowers", SumPowers)->Arg(1024);
+    add("CutCodes", CutCodes)->Arg(128);
   }
   return true;
 }

@@ -720,7 +720,7 @@ TEST_F(AttendantCommandTest, KeysGoToDiskByAFlag) {
       Run({"catalog", "create", "points", "--key-field", "key:2:dot",
            "--keys-on-disk", "other"});
   EXPECT_NE(unknown.exit_status, 0);
-  EXPECT_THAT(unknown.err, HasSubstr("no key field named other"));
+  EXPECT_THAT(unknown.err, HasSubstr("no key field 'other'; it has: key"));
   const auto field_of = [](const json& reply) {
     return reply["catalog"]["schema"]["keyFields"][0];
   };
