@@ -150,8 +150,8 @@ class KeyCodes {
   // Codes keys, until one is not usable; [key] gets what stands for its code.
   void EncodeBlocks(const Source& source, std::int64_t begin, std::int64_t end,
                     Totals& totals, std::uint64_t* hashes);
-  // Quantises the rows of a block, [dim, 16], which are rotated; adds what codes
-  // of 4 bits are off by to errors_4 [dim, 16].
+  // Quantises the rows of a block, [dim, 16], which are rotated; adds what
+  // codes of 4 bits are off by to errors_4 [dim, 16].
   void EncodeBlock(const float* rotated, std::int64_t block, Totals& totals,
                    float* errors_4, std::uint64_t* hashes);
   // Sets repeats_; sorts the hashes of each list.
