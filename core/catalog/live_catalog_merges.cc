@@ -561,12 +561,15 @@ void LiveCatalog::SaveSegments(bool worth_it, Share share) {
   std::int64_t change_count = 0;
   {
     MutexLock lock(&mutex_);
-    if (!worth_it && logged_change_count_ < kMaxLoggedChanges) return;
-    // Merges and learning are on two threads.
-    while (saving_segments_) changed_.Wait(&mutex_);
+    // Merges and learning are on two threads: what has little to save does not
+    // wait for the other.
+    while (true) {
+      if (!worth_it && logged_change_count_ < kMaxLoggedChanges) return;
+      if (!saving_segments_) break;
+      changed_.Wait(&mutex_);
+    }
     if (await_count_ > 0) share = Share::kEven;
     change_count = logged_change_count_;
-    if (!worth_it && change_count < kMaxLoggedChanges) return;
     if (store_->segment_directory() == nullptr) return;
     snapshot = current_;
     covered = SegmentFiles::Covered(*snapshot);
