@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "core/base/aligned_buffer.h"
 #include "core/base/ids.h"
+#include "core/kernels/prefetch.h"
 
 namespace attendant {
 
@@ -39,11 +40,11 @@ class IdColumn {
   // Asks for what operator[] looks at first, and when that is there, for the
   // id.
   void Prefetch(RowIndex row) const {
-    __builtin_prefetch(&starts_[static_cast<std::size_t>(row / kRowsPerStart)]);
-    __builtin_prefetch(&sizes_[static_cast<std::size_t>(row)]);
+    PrefetchLine(&starts_[static_cast<std::size_t>(row / kRowsPerStart)]);
+    PrefetchLine(&sizes_[static_cast<std::size_t>(row)]);
   }
   void PrefetchBytes(RowIndex row) const {
-    __builtin_prefetch(starts_[static_cast<std::size_t>(row / kRowsPerStart)]);
+    PrefetchLine(starts_[static_cast<std::size_t>(row / kRowsPerStart)]);
   }
 
   // Of an id of so many bytes.

@@ -64,7 +64,7 @@ absl::Status AddWeighted(std::span<const float* const> values,
     return values.subspan(begin, std::min(kTogether, values.size() - begin));
   };
   const auto prefetch = [&](std::span<const float* const> next) {
-    for (const float* value : next) PrefetchFloats(value, dim);
+    for (const float* value : next) PrefetchRow(value, dim);
   };
   if (!values.empty()) prefetch(group(0));
   for (std::size_t i = 0; i < values.size(); i += kTogether) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "absl/hash/hash.h"
+#include "core/kernels/prefetch.h"
 
 namespace attendant {
 namespace {
@@ -118,12 +119,12 @@ void RowTable::FindAll(std::span<const ItemId> ids, RowIndex row_end,
     const auto batch = ids.first(std::min(kBatch, ids.size()));
     ids = ids.subspan(batch.size());
     for (std::size_t i = 0; i < std::min(kBatch, ids.size()); ++i) {
-      __builtin_prefetch(ids[i].data());
+      PrefetchLine(ids[i].data());
     }
     for (std::size_t i = 0; i < batch.size(); ++i) {
       hashes[i] = HashOf(batch[i]);
       slots[i] = FirstSlot(hashes[i]);
-      __builtin_prefetch(&slots_[slots[i]]);
+      PrefetchLine(&slots_[slots[i]]);
     }
     for (std::size_t i = 0; i < batch.size(); ++i) {
       std::int64_t at = slots[i];

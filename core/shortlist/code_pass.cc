@@ -417,7 +417,7 @@ void CodePass::FindKeptValues() {
     if (value == nullptr) {
       value = lists_->key_view().Row(kept_.positions[i]).data();
     }
-    PrefetchFloats(value, options_.values->dim());
+    PrefetchRow(value, options_.values->dim());
     pooled_[i] = value;
   }
 }

@@ -25,7 +25,7 @@ std::span<const std::int32_t> LinksOf(const faiss::HNSW& graph,
 
 void Prefetch(const KeyRows& keys, std::int32_t position) {
   const std::span<const float> key = keys.keys().Row(position);
-  PrefetchFloats(key.data(), static_cast<std::int64_t>(key.size()));
+  PrefetchRow(key.data(), static_cast<std::int64_t>(key.size()));
 }
 
 float SimilarityOf(const KeyRows& keys, std::int32_t position,

@@ -70,13 +70,13 @@ struct InvertedLists {
 
   // Asks for a key that will be scored, or the mean of a list.
   void Prefetch(std::int64_t position) const {
-    PrefetchFloats<Cache::kSecond>(keys.data() + position * dim, dim);
-    __builtin_prefetch(&rows[static_cast<std::size_t>(position)], 0, 2);
-    __builtin_prefetch(&inverse_norms[static_cast<std::size_t>(position)], 0,
-                       2);
+    const auto at = static_cast<std::size_t>(position);
+    PrefetchRow<Cache::kSecond>(keys.data() + position * dim, dim);
+    PrefetchLine<Cache::kSecond>(&rows[at]);
+    PrefetchLine<Cache::kSecond>(&inverse_norms[at]);
   }
   void PrefetchMean(std::int64_t list) const {
-    PrefetchFloats<Cache::kSecond>(means->means.data() + list * dim, dim);
+    PrefetchRow<Cache::kSecond>(means->means.data() + list * dim, dim);
   }
 
   // Of the keys, of norm 1 if `normalise`; the same for any number of threads.

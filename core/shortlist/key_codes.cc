@@ -7,6 +7,7 @@
 
 #include "core/base/ids.h"
 #include "core/kernels/cut_codes.h"
+#include "core/kernels/prefetch.h"
 #include "core/kernels/weigh_codes.h"
 #include "core/shortlist/for_each_part.h"
 #include "core/shortlist/huge_pages.h"
@@ -14,8 +15,6 @@
 namespace attendant {
 namespace {
 
-constexpr std::int64_t kLine = 64;  // bytes of a cache
-constexpr int kSecondCache = 2;     // as prefetches call it
 constexpr std::int64_t kRows = kCodeRows;
 static_assert(Rotation::kBlockRows == kRows);
 
@@ -277,19 +276,15 @@ void KeyCodes::LogitsAt(const CodeQuery& query, const std::int32_t* blocks,
 
 void KeyCodes::PrefetchBlock(std::int64_t block, CodeBits bits) const {
   const std::int64_t bytes = CodePlaneBytes(step_count());
-  for (std::int64_t at = block * bytes; at < (block + 1) * bytes; at += kLine) {
-    __builtin_prefetch(high_plane_.data() + at, 0, kSecondCache);
-    if (bits == CodeBits::k8) {
-      __builtin_prefetch(low_plane_.data() + at, 0, kSecondCache);
-    }
+  const std::int64_t at = block * bytes;
+  PrefetchRow<Cache::kSecond>(high_plane_.data() + at, bytes);
+  if (bits == CodeBits::k8) {
+    PrefetchRow<Cache::kSecond>(low_plane_.data() + at, bytes);
   }
 }
 
 void KeyCodes::PrefetchScales(std::int64_t begin, std::int64_t end) const {
-  constexpr std::int64_t kLineScales = kLine / sizeof(float);
-  for (std::int64_t i = begin; i < end; i += kLineScales) {
-    __builtin_prefetch(scales_.data() + i, 0, kSecondCache);
-  }
+  PrefetchRow<Cache::kSecond>(scales_.data() + begin, end - begin);
 }
 
 std::int64_t KeyCodes::memory_bytes() const {

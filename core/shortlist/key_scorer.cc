@@ -17,7 +17,7 @@ namespace {
 // The floats of a row's key, which are asked for; null: it has none.
 const float* Fetch(const KeyIndex& index, RowIndex row) {
   const std::span<const float> key = index.Key(row);
-  PrefetchFloats(key.data(), static_cast<std::int64_t>(key.size()));
+  PrefetchRow(key.data(), static_cast<std::int64_t>(key.size()));
   return key.empty() ? nullptr : key.data();
 }
 

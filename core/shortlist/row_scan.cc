@@ -112,7 +112,7 @@ absl::Status RowScan::ScanConsecutive(const KeyRun& run) {
 }
 
 inline void RowScan::Prefetch(const float* keys, std::int64_t position) const {
-  PrefetchFloats(keys + position * dim_, dim_);
+  PrefetchRow(keys + position * dim_, dim_);
 }
 
 absl::Status RowScan::ScanScattered(const float* keys,
