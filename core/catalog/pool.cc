@@ -16,6 +16,7 @@ namespace {
 // Values that are pooled at once, while those after them are asked for: they
 // lie anywhere in memory.
 constexpr std::size_t kTogether = 8;
+constexpr std::size_t kAhead = 2 * kTogether;
 // Floats of values between two looks at the interrupt.
 constexpr std::int64_t kInterruptFloats = std::int64_t{1} << 20;
 
@@ -60,16 +61,17 @@ absl::Status AddWeighted(std::span<const float* const> values,
   std::int64_t floats_since_check = 0;
   const Kernels& kernels = ActiveKernels();
   const auto dim = static_cast<std::int64_t>(sum.size());
-  const auto group = [&](std::size_t begin) {
-    return values.subspan(begin, std::min(kTogether, values.size() - begin));
+  const auto group = [&](std::size_t begin, std::size_t count) {
+    const std::size_t first = std::min(begin, values.size());
+    return values.subspan(first, std::min(count, values.size() - first));
   };
   const auto prefetch = [&](std::span<const float* const> next) {
     for (const float* value : next) PrefetchRow(value, dim);
   };
-  if (!values.empty()) prefetch(group(0));
+  prefetch(group(0, kAhead));
   for (std::size_t i = 0; i < values.size(); i += kTogether) {
-    const auto now = group(i);
-    if (i + kTogether < values.size()) prefetch(group(i + kTogether));
+    const auto now = group(i, kTogether);
+    prefetch(group(i + kAhead, kTogether));
     kernels.AddScaledRows(weights.data() + i, now.data(),
                           static_cast<std::int64_t>(now.size()), dim,
                           sum.data());

@@ -9,6 +9,7 @@
 #include "core/kernels/levels.h"
 
 #define ATTENDANT_AVX2 __attribute__((target("avx2,fma")))
+#define ATTENDANT_AVX2_INLINE ATTENDANT_AVX2 __attribute__((always_inline))
 // Loops over a tile's sums: unrolled before anything else, they stay in
 // registers.
 #define ATTENDANT_UNROLL _Pragma("GCC unroll 8")
@@ -40,9 +41,66 @@ ATTENDANT_AVX2 inline __m128 SumOfEach(const __m256 (&v)[kTileRows]) {
                     _mm256_extractf128_ps(lanes, 1));
 }
 
-// dots[q * stride + r] for kQueries queries and kRows rows. One sum a pair
-// and block, over dim in steps of the width, the tail masked; blocks, of which
-// there is one unless kLong, are added in their order.
+// Adds the products of `count` components to each pair's sum, in steps of the
+// width, the tail masked.
+template <int kQueries, int kRows>
+ATTENDANT_AVX2_INLINE inline void AddProducts(
+    const float* queries, const float* rows, std::int64_t dim,
+    std::int64_t count, __m256 (&sums)[kQueries][kTileRows]) {
+  const std::int64_t whole = count / kWidth * kWidth;
+  const __m256i mask = FirstLanes(count - whole);
+  if constexpr (kQueries == 1) {
+    // A query alone is bound by memory, which is read fastest in order.
+    ATTENDANT_UNROLL
+    for (int r = 0; r < kRows; ++r) {
+      const float* row = rows + r * dim;
+      __m256 sum = sums[0][r];
+      for (std::int64_t d = 0; d < whole; d += kWidth) {
+        sum = _mm256_fmadd_ps(_mm256_loadu_ps(queries + d),
+                              _mm256_loadu_ps(row + d), sum);
+      }
+      if (whole < count) {
+        sum = _mm256_fmadd_ps(_mm256_maskload_ps(queries + whole, mask),
+                              _mm256_maskload_ps(row + whole, mask), sum);
+      }
+      sums[0][r] = sum;
+    }
+    return;
+  }
+  for (std::int64_t d = 0; d < whole; d += kWidth) {
+    __m256 query[kQueries];
+    ATTENDANT_UNROLL
+    for (int q = 0; q < kQueries; ++q) {
+      query[q] = _mm256_loadu_ps(queries + q * dim + d);
+    }
+    ATTENDANT_UNROLL
+    for (int r = 0; r < kRows; ++r) {
+      const __m256 row = _mm256_loadu_ps(rows + r * dim + d);
+      ATTENDANT_UNROLL
+      for (int q = 0; q < kQueries; ++q) {
+        sums[q][r] = _mm256_fmadd_ps(query[q], row, sums[q][r]);
+      }
+    }
+  }
+  if (whole < count) {
+    __m256 query[kQueries];
+    ATTENDANT_UNROLL
+    for (int q = 0; q < kQueries; ++q) {
+      query[q] = _mm256_maskload_ps(queries + q * dim + whole, mask);
+    }
+    ATTENDANT_UNROLL
+    for (int r = 0; r < kRows; ++r) {
+      const __m256 row = _mm256_maskload_ps(rows + r * dim + whole, mask);
+      ATTENDANT_UNROLL
+      for (int q = 0; q < kQueries; ++q) {
+        sums[q][r] = _mm256_fmadd_ps(query[q], row, sums[q][r]);
+      }
+    }
+  }
+}
+
+// dots[q * stride + r] for kQueries queries and kRows rows. One sum a pair and
+// block; blocks, of which there is one unless kLong, are added in their order.
 template <int kQueries, int kRows, bool kLong>
 ATTENDANT_AVX2 inline void DotTile(const float* queries, const float* rows,
                                    std::int64_t dim, std::int64_t stride,
@@ -55,46 +113,9 @@ ATTENDANT_AVX2 inline void DotTile(const float* queries, const float* rows,
       ATTENDANT_UNROLL
       for (int r = 0; r < kTileRows; ++r) sums[q][r] = _mm256_setzero_ps();
     }
-    const std::int64_t count = kLong ? std::min(dim - begin, kBlockDim) : dim;
-    std::int64_t d = 0;
-    for (; d + kWidth <= count; d += kWidth) {
-      __m256 query[kQueries];
-      ATTENDANT_UNROLL
-      for (int q = 0; q < kQueries; ++q) {
-        query[q] = _mm256_loadu_ps(queries + q * dim + d);
-      }
-      ATTENDANT_UNROLL
-      for (int r = 0; r < kRows; ++r) {
-        const float* from = rows + r * dim + d;
-        const __m256 row = _mm256_loadu_ps(from);
-        // A single query is bound by memory: ask for the rows two tiles on.
-        if (kQueries == 1 && kRows == kTileRows) {
-          _mm_prefetch(reinterpret_cast<const char*>(from) +
-                           2 * kTileRows * dim * std::int64_t{sizeof(float)},
-                       _MM_HINT_T0);
-        }
-        ATTENDANT_UNROLL
-        for (int q = 0; q < kQueries; ++q) {
-          sums[q][r] = _mm256_fmadd_ps(query[q], row, sums[q][r]);
-        }
-      }
-    }
-    if (d < count) {
-      const __m256i mask = FirstLanes(count - d);
-      __m256 query[kQueries];
-      ATTENDANT_UNROLL
-      for (int q = 0; q < kQueries; ++q) {
-        query[q] = _mm256_maskload_ps(queries + q * dim + d, mask);
-      }
-      ATTENDANT_UNROLL
-      for (int r = 0; r < kRows; ++r) {
-        const __m256 row = _mm256_maskload_ps(rows + r * dim + d, mask);
-        ATTENDANT_UNROLL
-        for (int q = 0; q < kQueries; ++q) {
-          sums[q][r] = _mm256_fmadd_ps(query[q], row, sums[q][r]);
-        }
-      }
-    }
+    AddProducts<kQueries, kRows>(queries, rows, dim,
+                                 kLong ? std::min(dim - begin, kBlockDim) : dim,
+                                 sums);
     ATTENDANT_UNROLL
     for (int q = 0; q < kQueries; ++q) {
       float* to = dots + q * stride;

@@ -12,6 +12,7 @@
 // Target attributes on the functions, not on the files, so that nothing inline
 // from a header is compiled for processors that may not be there.
 #define ATTENDANT_AVX512 __attribute__((target("avx512f,avx512dq,avx512vl")))
+#define ATTENDANT_AVX512_INLINE ATTENDANT_AVX512 __attribute__((always_inline))
 // Loops over a tile's sums: unrolled before anything else, they stay in
 // registers.
 #define ATTENDANT_UNROLL _Pragma("GCC unroll 16")

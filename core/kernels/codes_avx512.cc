@@ -25,7 +25,7 @@ constexpr std::int64_t kLine = 64;
 // blocks as fit here. That is half of the first cache for rows of 512.
 constexpr std::int64_t kBufferBytes = 64 << 10;
 // How far ahead a single query asks for its codes, in each plane.
-constexpr std::int64_t kAheadBytes = 4096;
+constexpr std::int64_t kAheadBytes = 8192;
 
 // Of 32 registers a tile takes at most 24 for sums, of which a block and query
 // have one for each of the query's planes, and 4 for codes.
@@ -37,8 +37,9 @@ struct CodePair {
   __m512i first, second;  // components 0..3 and 4..7 of a step, 16 rows
 };
 
+template <_mm_hint kHint = _MM_HINT_T0>
 ATTENDANT_VNNI_INLINE inline void Prefetch(const std::uint8_t* from) {
-  _mm_prefetch(reinterpret_cast<const char*>(from), _MM_HINT_T0);
+  _mm_prefetch(reinterpret_cast<const char*>(from), kHint);
 }
 
 template <int kBits>
@@ -70,8 +71,8 @@ struct Planes {
       const std::int64_t at = b * block_bytes + kLine * t;
       codes[b] = LoadCodes<kBits>(high + at, low + at);
       // A single query is bound by memory: ask for the same of a later tile.
-      Prefetch(high + at + ahead);
-      if constexpr (kBits == 8) Prefetch(low + at + ahead);
+      Prefetch<_MM_HINT_T1>(high + at + ahead);
+      if constexpr (kBits == 8) Prefetch<_MM_HINT_T1>(low + at + ahead);
     }
   }
 

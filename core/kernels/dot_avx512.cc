@@ -39,10 +39,73 @@ ATTENDANT_AVX512 inline __m256 SumOfEach(const __m512 (&v)[kTileRows]) {
                     _mm512_shuffle_f32x4(halves, halves, 0xdd)));
 }
 
-// dots[q * stride + r] for kQueries queries and kRows rows. One sum a pair
-// and block, over dim in steps of the width, the tail masked; blocks, of which
-// there is one unless kLong, are added in their order. kAhead: asks for the
-// rows of the next tile, as few queries are bound by memory.
+// Adds the products of `count` components to each pair's sum, in steps of the
+// width, the tail masked.
+template <int kQueries, int kRows, bool kAhead>
+ATTENDANT_AVX512_INLINE inline void AddProducts(
+    const float* queries, const float* rows, std::int64_t dim,
+    std::int64_t count, __m512 (&sums)[kQueries][kTileRows]) {
+  const std::int64_t whole = count / kWidth * kWidth;
+  const __mmask16 mask = FirstLanes(count - whole);
+  if constexpr (kQueries == 1) {
+    // A query alone is bound by memory, which is read fastest in order.
+    ATTENDANT_UNROLL
+    for (int r = 0; r < kRows; ++r) {
+      const float* row = rows + r * dim;
+      __m512 sum = sums[0][r];
+      for (std::int64_t d = 0; d < whole; d += kWidth) {
+        sum = _mm512_fmadd_ps(_mm512_loadu_ps(queries + d),
+                              _mm512_loadu_ps(row + d), sum);
+      }
+      if (whole < count) {
+        sum = _mm512_fmadd_ps(_mm512_maskz_loadu_ps(mask, queries + whole),
+                              _mm512_maskz_loadu_ps(mask, row + whole), sum);
+      }
+      sums[0][r] = sum;
+    }
+    return;
+  }
+  for (std::int64_t d = 0; d < whole; d += kWidth) {
+    __m512 query[kQueries];
+    ATTENDANT_UNROLL
+    for (int q = 0; q < kQueries; ++q) {
+      query[q] = _mm512_loadu_ps(queries + q * dim + d);
+    }
+    ATTENDANT_UNROLL
+    for (int r = 0; r < kRows; ++r) {
+      const float* from = rows + r * dim + d;
+      const __m512 row = _mm512_loadu_ps(from);
+      if (kAhead && kRows == kTileRows) {
+        _mm_prefetch(reinterpret_cast<const char*>(from) +
+                         2 * kTileRows * dim * std::int64_t{sizeof(float)},
+                     _MM_HINT_T1);
+      }
+      ATTENDANT_UNROLL
+      for (int q = 0; q < kQueries; ++q) {
+        sums[q][r] = _mm512_fmadd_ps(query[q], row, sums[q][r]);
+      }
+    }
+  }
+  if (whole < count) {
+    __m512 query[kQueries];
+    ATTENDANT_UNROLL
+    for (int q = 0; q < kQueries; ++q) {
+      query[q] = _mm512_maskz_loadu_ps(mask, queries + q * dim + whole);
+    }
+    ATTENDANT_UNROLL
+    for (int r = 0; r < kRows; ++r) {
+      const __m512 row = _mm512_maskz_loadu_ps(mask, rows + r * dim + whole);
+      ATTENDANT_UNROLL
+      for (int q = 0; q < kQueries; ++q) {
+        sums[q][r] = _mm512_fmadd_ps(query[q], row, sums[q][r]);
+      }
+    }
+  }
+}
+
+// dots[q * stride + r] for kQueries queries and kRows rows. One sum a pair and
+// block; blocks, of which there is one unless kLong, are added in their order.
+// kAhead: asks for the rows of a later tile.
 template <int kQueries, int kRows, bool kLong, bool kAhead>
 ATTENDANT_AVX512 inline void DotTile(const float* queries, const float* rows,
                                      std::int64_t dim, std::int64_t stride,
@@ -55,45 +118,9 @@ ATTENDANT_AVX512 inline void DotTile(const float* queries, const float* rows,
       ATTENDANT_UNROLL
       for (int r = 0; r < kTileRows; ++r) sums[q][r] = _mm512_setzero_ps();
     }
-    const std::int64_t count = kLong ? std::min(dim - begin, kBlockDim) : dim;
-    std::int64_t d = 0;
-    for (; d + kWidth <= count; d += kWidth) {
-      __m512 query[kQueries];
-      ATTENDANT_UNROLL
-      for (int q = 0; q < kQueries; ++q) {
-        query[q] = _mm512_loadu_ps(queries + q * dim + d);
-      }
-      ATTENDANT_UNROLL
-      for (int r = 0; r < kRows; ++r) {
-        const float* from = rows + r * dim + d;
-        const __m512 row = _mm512_loadu_ps(from);
-        if (kAhead && kRows == kTileRows) {
-          _mm_prefetch(reinterpret_cast<const char*>(from) +
-                           kTileRows * dim * std::int64_t{sizeof(float)},
-                       _MM_HINT_T0);
-        }
-        ATTENDANT_UNROLL
-        for (int q = 0; q < kQueries; ++q) {
-          sums[q][r] = _mm512_fmadd_ps(query[q], row, sums[q][r]);
-        }
-      }
-    }
-    if (d < count) {
-      const __mmask16 mask = FirstLanes(count - d);
-      __m512 query[kQueries];
-      ATTENDANT_UNROLL
-      for (int q = 0; q < kQueries; ++q) {
-        query[q] = _mm512_maskz_loadu_ps(mask, queries + q * dim + d);
-      }
-      ATTENDANT_UNROLL
-      for (int r = 0; r < kRows; ++r) {
-        const __m512 row = _mm512_maskz_loadu_ps(mask, rows + r * dim + d);
-        ATTENDANT_UNROLL
-        for (int q = 0; q < kQueries; ++q) {
-          sums[q][r] = _mm512_fmadd_ps(query[q], row, sums[q][r]);
-        }
-      }
-    }
+    AddProducts<kQueries, kRows, kAhead>(
+        queries, rows, dim, kLong ? std::min(dim - begin, kBlockDim) : dim,
+        sums);
     ATTENDANT_UNROLL
     for (int q = 0; q < kQueries; ++q) {
       float* to = dots + q * stride;

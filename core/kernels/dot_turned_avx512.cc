@@ -108,7 +108,7 @@ ATTENDANT_AVX512 inline void SumLane(const float* queries, std::int64_t dim,
   const float* from = turned.components + lane * steps * kTurnedRows;
   const float* next = turned.next + lane * turned.lines_a_lane * kWidth;
   for (std::int64_t i = 0; i < turned.lines_a_lane; ++i) {
-    _mm_prefetch(reinterpret_cast<const char*>(next + i * kWidth), _MM_HINT_T0);
+    _mm_prefetch(reinterpret_cast<const char*>(next + i * kWidth), _MM_HINT_T1);
   }
   __m512 local[kQueries][kTurnedRegisters];
   ATTENDANT_UNROLL

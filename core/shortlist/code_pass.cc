@@ -235,6 +235,8 @@ std::int64_t CodePass::LeaveEligible(std::int64_t begin, std::int64_t count,
 
 void CodePass::Keep(std::int64_t begin, std::int64_t count, const float* logits,
                     float greatest) {
+  if (threshold_ == kMinusInfinityF)
+    SetThreshold({logits, static_cast<std::size_t>(count)});
   // Nothing that is not eligible, even while there is no threshold.
   const float least =
       std::max(threshold_ - max_margin_, std::numeric_limits<float>::lowest());
@@ -254,6 +256,16 @@ void CodePass::Keep(std::int64_t begin, std::int64_t count, const float* logits,
     kept_.size += upper >= threshold_ ? 1 : 0;
   }
   if (kept_.size >= capacity_) Shrink(false);
+}
+
+// Of the first keys that are taken, before any is kept: what Shrink would leave
+// them out by.
+void CodePass::SetThreshold(std::span<const float> logits) {
+  const std::int64_t wanted = std::max(k_, options_.rescore_count);
+  const auto count = static_cast<std::int64_t>(logits.size());
+  if (count < 2 * wanted) return;
+  threshold_ = NearKthGreatest(logits, wanted, wanted + wanted / 4) -
+               (options_.certified ? max_margin_ : 0);
 }
 
 void CodePass::MakeRoom() {
@@ -454,6 +466,7 @@ absl::Status CodePass::Finish(bool complete, AttentionState& state,
                               ScanStats& stats) {
   Shrink(true);
   SortKept();
+  FindNearCut();
   MergeTaken();
   ATTENDANT_RETURN_IF_ERROR(RescoreKept(state));
   SoftmaxPartition rest = Rest();

@@ -154,6 +154,7 @@ class CodePass {
   // `greatest` of the logits.
   void Keep(std::int64_t begin, std::int64_t count, const float* logits,
             float greatest);
+  void SetThreshold(std::span<const float> logits);
   void MakeRoom();
   // In the order of the takes, until MergeTaken, which adds up taken_ in the
   // order of keys.
@@ -168,9 +169,8 @@ class CodePass {
                 float* logits) const;
   // Whether a kept key's code stays in the rest.
   bool CountsTwice(std::size_t kept) const;
-  // Whether a kept key's code is so near to what is not kept that it stands for
-  // what weighs too little there.
-  bool IsNearCut(std::size_t kept) const;
+  // Sets kept_near_cut_.
+  void FindNearCut();
   // What is left of the sums without the kept keys.
   SoftmaxPartition Rest();
   // Scores some of the rest from their floats, and corrects its sums by them.
@@ -237,6 +237,9 @@ class CodePass {
   float threshold_ = 0;  // of what may be kept, margin included
   std::size_t capacity_ = 0;
   Kept kept_;
+  // Whether a kept key's code is so near to what is not kept that it stands for
+  // what weighs too little there.
+  std::vector<std::uint8_t> kept_near_cut_;
   // Scratch.
   std::vector<float> lowers_;
   std::vector<Run> runs_;

@@ -39,14 +39,17 @@ constexpr std::size_t kAheadBlocks = 16;
 bool CodePass::CountsTwice(std::size_t kept) const {
   // Where rows are drawn from, what is drawn from is what was not kept, and
   // nothing else.
-  return options_.precision == 0 && IsNearCut(kept);
+  return options_.precision == 0 && kept_near_cut_[kept] != 0;
 }
 
-bool CodePass::IsNearCut(std::size_t kept) const {
-  if (options_.bits != CodeBits::k4 || options_.certified) return false;
-  const std::int32_t position = kept_.positions[kept];
-  return kept_.logits[kept] - Variance(position) <
-         threshold_ - Margin(position);
+void CodePass::FindNearCut() {
+  kept_near_cut_.assign(kept_.size, 0);
+  if (options_.bits != CodeBits::k4 || options_.certified) return;
+  for (std::size_t i = 0; i < kept_.size; ++i) {
+    const std::int32_t position = kept_.positions[i];
+    kept_near_cut_[i] = static_cast<std::uint8_t>(
+        kept_.logits[i] - Variance(position) < threshold_ - Margin(position));
+  }
 }
 
 SoftmaxPartition CodePass::Rest() {
@@ -312,7 +315,7 @@ PooledError CodePass::PoolRest(const SoftmaxPartition& rest) {
   removed_logits_.clear();
   double around_cut = 0;  // relative to rest.max
   for (std::size_t i = 0; i < kept_.size; ++i) {
-    if (IsNearCut(i)) {
+    if (kept_near_cut_[i] != 0) {
       around_cut += std::exp(double{kept_.logits[i]} - rest.max) /
                     Variance(kept_.positions[i]);
     } else {

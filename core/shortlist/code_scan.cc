@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "core/base/aligned_buffer.h"
+#include "core/kernels/code_blocks.h"
 #include "core/kernels/sort.h"
 
 namespace attendant {
@@ -56,6 +57,21 @@ std::int64_t ChunkEnd(std::int64_t begin, std::int64_t end) {
   return std::min(end, begin / kCodeRows * kCodeRows + kChunkKeys);
 }
 
+// Asks for what a list is read from first: the rest is asked for as it is read.
+void PrefetchHead(const InvertedLists& lists, std::int32_t list,
+                  CodeBits bits) {
+  constexpr std::int64_t kHeadBytes = 8192;  // of a plane
+  const auto at = static_cast<std::size_t>(list);
+  const std::int64_t begin = lists.offsets[at] / kCodeRows;
+  const std::int64_t end =
+      std::min((lists.offsets[at + 1] + kCodeRows - 1) / kCodeRows,
+               begin + kHeadBytes / CodePlaneBytes(lists.codes.step_count()));
+  for (std::int64_t block = begin; block < end; ++block) {
+    lists.codes.PrefetchBlock(block, bits);
+  }
+  lists.codes.PrefetchScales(lists.offsets[at], lists.offsets[at + 1]);
+}
+
 // The pass takes keys [begin, end), of which the first is in `list` and whose
 // logits these are, but for those of the visit's lists. The calls of a visit
 // are in the order of keys, from next_own 0 on.
@@ -104,6 +120,9 @@ void TakeLists(const InvertedLists& lists, std::span<ListVisit* const> visits) {
   };
   ChunkReader reader(lists);
   std::int64_t chunk_count = 0;
+  if (!turns.empty()) {
+    PrefetchHead(lists, list_of(turns.front()), visits[0]->pass->bits());
+  }
   for (std::size_t t = 0; t < turns.size();) {
     const std::int32_t list = list_of(turns[t]);
     together.clear();

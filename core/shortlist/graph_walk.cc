@@ -10,7 +10,7 @@ namespace attendant {
 namespace {
 
 // Keys ahead of their turn that are asked for.
-constexpr std::size_t kAhead = 8;
+constexpr std::size_t kAhead = 16;
 constexpr std::size_t kInterruptKeys = 1024;
 
 std::span<const std::int32_t> LinksOf(const faiss::HNSW& graph,

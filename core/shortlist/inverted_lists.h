@@ -71,12 +71,12 @@ struct InvertedLists {
   // Asks for a key that will be scored, or the mean of a list.
   void Prefetch(std::int64_t position) const {
     const auto at = static_cast<std::size_t>(position);
-    PrefetchRow<Cache::kSecond>(keys.data() + position * dim, dim);
-    PrefetchLine<Cache::kSecond>(&rows[at]);
-    PrefetchLine<Cache::kSecond>(&inverse_norms[at]);
+    PrefetchRow(keys.data() + position * dim, dim);
+    PrefetchLine(&rows[at]);
+    PrefetchLine(&inverse_norms[at]);
   }
   void PrefetchMean(std::int64_t list) const {
-    PrefetchRow<Cache::kSecond>(means->means.data() + list * dim, dim);
+    PrefetchRow(means->means.data() + list * dim, dim);
   }
 
   // Of the keys, of norm 1 if `normalise`; the same for any number of threads.

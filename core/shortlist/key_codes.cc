@@ -277,14 +277,14 @@ void KeyCodes::LogitsAt(const CodeQuery& query, const std::int32_t* blocks,
 void KeyCodes::PrefetchBlock(std::int64_t block, CodeBits bits) const {
   const std::int64_t bytes = CodePlaneBytes(step_count());
   const std::int64_t at = block * bytes;
-  PrefetchRow<Cache::kSecond>(high_plane_.data() + at, bytes);
+  PrefetchRow(high_plane_.data() + at, bytes);
   if (bits == CodeBits::k8) {
-    PrefetchRow<Cache::kSecond>(low_plane_.data() + at, bytes);
+    PrefetchRow(low_plane_.data() + at, bytes);
   }
 }
 
 void KeyCodes::PrefetchScales(std::int64_t begin, std::int64_t end) const {
-  PrefetchRow<Cache::kSecond>(scales_.data() + begin, end - begin);
+  PrefetchRow(scales_.data() + begin, end - begin);
 }
 
 std::int64_t KeyCodes::memory_bytes() const {

@@ -26,7 +26,7 @@ void ScoreBlock(const KeyIndex& index, const ScanQuery& query,
                 std::span<const RowIndex> rows, KeyScorer& scorer,
                 const float** keys, float* similarities) {
   // Of its turn a key is asked for, as in RowScan.
-  constexpr std::size_t kAhead = 8;
+  constexpr std::size_t kAhead = 16;
   const bool cosine = query.score_kind == ScoreKind::kCosine;
   for (std::size_t i = 0; i < rows.size() + kAhead; ++i) {
     if (i < rows.size()) keys[i] = Fetch(index, rows[i]);

@@ -338,6 +338,19 @@ absl::StatusOr<ScanStats> ListIndex::Scan(const ScanQuery& query,
 
 // Queries of a scan, by what is done with several of them at once.
 struct ListIndex::Group {
+  // Queries that visit few lists have few in common, and what is kept for more
+  // of them than this would leave the second cache from one step to the next.
+  static constexpr std::size_t kVisitTogether = 16;
+
+  bool IsFull() const {
+    const auto count = [](const auto& visits) {
+      std::size_t sum = 0;
+      for (const auto& share : visits) sum += share.size();
+      return sum;
+    };
+    return count(shares[0]) == kVisitTogether && count(shares[1]) == 0;
+  }
+
   std::array<Route, ListScratch::kMaxTogether> routes;
   Few<ListVisit*> choosing;  // by lists
   Few<ListChoice> choices;
@@ -350,14 +363,16 @@ struct ListIndex::Group {
 
 void ListIndex::ScanTogether(std::span<ScanTask> tasks) const {
   ListScratch& scratch = ListScratch::OfThread();
-  for (std::size_t first = 0; first < tasks.size();
-       first += ListScratch::kMaxTogether) {
-    const std::span<ScanTask> together = tasks.subspan(
-        first, std::min(ListScratch::kMaxTogether, tasks.size() - first));
+  while (!tasks.empty()) {
     Group group;
-    for (std::size_t i = 0; i < together.size(); ++i) {
-      AddToGroup(together[i], i, scratch, group);
+    std::size_t count = 0;
+    while (count < std::min(ListScratch::kMaxTogether, tasks.size()) &&
+           !group.IsFull()) {
+      AddToGroup(tasks[count], count, scratch, group);
+      ++count;
     }
+    const std::span<ScanTask> together = tasks.first(count);
+    tasks = tasks.subspan(count);
     if (!group.choosing.empty()) {
       ChooseLists(AllOf(group.choosing), AllOf(group.choices));
     }
@@ -379,8 +394,8 @@ void ListIndex::ScanTogether(std::span<ScanTask> tasks) const {
       }
     }
     ScanAllFloats(AllOf(group.by_floats));
-    scratch.GiveBack();
   }
+  scratch.GiveBack();
 }
 
 void ListIndex::AddToGroup(ScanTask& task, std::size_t i, ListScratch& scratch,

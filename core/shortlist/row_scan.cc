@@ -13,7 +13,7 @@ namespace {
 
 // Rows ahead of their turn that keys are asked for, where they don't lie one
 // after the other: about as many lines of memory as can be on their way.
-constexpr std::int64_t kAhead = 8;
+constexpr std::int64_t kAhead = 16;
 
 }  // namespace
 
