@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/kernels/prefetch.h"
+
 namespace attendant {
 namespace {
 
@@ -17,6 +19,15 @@ IdColumn::IdColumn(std::int64_t capacity)
       sizes_(static_cast<std::size_t>(capacity)),
       chunk_bytes_(kFirstChunkBytes) {
   static_assert(kMaxItemIdBytes <= 255, "a size is a byte");
+}
+
+void IdColumn::Prefetch(RowIndex row) const {
+  PrefetchLine(&starts_[static_cast<std::size_t>(row / kRowsPerStart)]);
+  PrefetchLine(&sizes_[static_cast<std::size_t>(row)]);
+}
+
+void IdColumn::PrefetchBytes(RowIndex row) const {
+  PrefetchLine(starts_[static_cast<std::size_t>(row / kRowsPerStart)]);
 }
 
 void IdColumn::Append(absl::string_view id) {

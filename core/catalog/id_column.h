@@ -10,7 +10,6 @@
 #include "absl/strings/string_view.h"
 #include "core/base/aligned_buffer.h"
 #include "core/base/ids.h"
-#include "core/kernels/prefetch.h"
 
 namespace attendant {
 
@@ -39,13 +38,8 @@ class IdColumn {
 
   // Asks for what operator[] looks at first, and when that is there, for the
   // id.
-  void Prefetch(RowIndex row) const {
-    PrefetchLine(&starts_[static_cast<std::size_t>(row / kRowsPerStart)]);
-    PrefetchLine(&sizes_[static_cast<std::size_t>(row)]);
-  }
-  void PrefetchBytes(RowIndex row) const {
-    PrefetchLine(starts_[static_cast<std::size_t>(row / kRowsPerStart)]);
-  }
+  void Prefetch(RowIndex row) const;
+  void PrefetchBytes(RowIndex row) const;
 
   // Of an id of so many bytes.
   static std::int64_t BytesOf(std::size_t size) {
