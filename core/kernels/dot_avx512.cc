@@ -145,9 +145,6 @@ ATTENDANT_AVX512 inline void DotQueries(const float* queries,
   if (query_count >= kTileQueries) {
     DotTile<kTileQueries, kRows, kLong, true>(queries, rows, dim, stride, dots);
     q = kTileQueries;
-  } else if (query_count > 0) {
-    DotTile<1, kRows, kLong, true>(queries, rows, dim, stride, dots);
-    q = 1;
   }
   for (; q + kTileQueries <= query_count; q += kTileQueries) {
     DotTile<kTileQueries, kRows, kLong, false>(queries + q * dim, rows, dim,
