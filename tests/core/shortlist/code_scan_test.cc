@@ -274,6 +274,40 @@ TEST_P(CodeScanTest, MasksAreKeptByACompletePass) {
   }
 }
 
+// To the bit.
+void ExpectTogetherAsAlone(const Data& data,
+                           const std::vector<ScanQuery>& queries) {
+  std::vector<AttentionState> states;
+  states.reserve(queries.size());
+  std::vector<ScanTask> tasks;
+  for (const ScanQuery& query : queries) {
+    states.emplace_back(kK, &kNoIds);
+    tasks.push_back({.query = &query, .state = &states.back()});
+  }
+  data.index->ScanTogether(tasks);
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    ASSERT_OK(tasks[i].stats);
+    const Answer alone = AnswerOf(data, queries[i]);
+    const SoftmaxPartition& together = states[i].partition();
+    EXPECT_EQ(together.count, alone.partition.count);
+    EXPECT_EQ(together.max, alone.partition.max);
+    EXPECT_EQ(together.sum, alone.partition.sum);
+    EXPECT_EQ(together.sum_gap, alone.partition.sum_gap);
+    EXPECT_EQ(together.sum_square, alone.partition.sum_square);
+    EXPECT_EQ(tasks[i].stats->scored_count, alone.stats.scored_count);
+    EXPECT_EQ(tasks[i].stats->log_variance, alone.stats.log_variance);
+    EXPECT_EQ(tasks[i].stats->log_drawn_variance,
+              alone.stats.log_drawn_variance);
+    EXPECT_EQ(tasks[i].stats->log_lower, alone.stats.log_lower);
+    EXPECT_EQ(tasks[i].stats->log_upper, alone.stats.log_upper);
+    const std::vector<Candidate> top = states[i].top().Sorted();
+    ASSERT_EQ(RowsOf(top), RowsOf(alone.top));
+    for (std::size_t c = 0; c < top.size(); ++c) {
+      EXPECT_EQ(top[c].logit, alone.top[c].logit);
+    }
+  }
+}
+
 TEST_P(CodeScanTest, TogetherIsAsAlone) {
   std::mt19937_64 random(12);
   Bitmap allowed(kRows);
@@ -308,35 +342,17 @@ TEST_P(CodeScanTest, TogetherIsAsAlone) {
         break;
     }
   }
-  std::vector<AttentionState> states;
-  states.reserve(queries.size());
-  std::vector<ScanTask> tasks;
-  for (const ScanQuery& query : queries) {
-    states.emplace_back(kK, &kNoIds);
-    tasks.push_back({.query = &query, .state = &states.back()});
+  ExpectTogetherAsAlone(data(), queries);
+}
+
+// No pass over all keys is among them, so that they go in smaller groups.
+TEST_P(CodeScanTest, ManyThatVisitListsAreAsAlone) {
+  std::vector<ScanQuery> queries;
+  for (std::int64_t i = 0; i < 70; ++i) {
+    ScanQuery& query = queries.emplace_back(QueryAt(data(), i % kQueries, 0.1));
+    query.goals.probe_count = 1 + i % 4;
   }
-  data().index->ScanTogether(tasks);
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
-    ASSERT_OK(tasks[i].stats);
-    const Answer alone = AnswerOf(data(), queries[i]);
-    const SoftmaxPartition& together = states[i].partition();
-    EXPECT_EQ(together.count, alone.partition.count);
-    EXPECT_EQ(together.max, alone.partition.max);
-    EXPECT_EQ(together.sum, alone.partition.sum);
-    EXPECT_EQ(together.sum_gap, alone.partition.sum_gap);
-    EXPECT_EQ(together.sum_square, alone.partition.sum_square);
-    EXPECT_EQ(tasks[i].stats->scored_count, alone.stats.scored_count);
-    EXPECT_EQ(tasks[i].stats->log_variance, alone.stats.log_variance);
-    EXPECT_EQ(tasks[i].stats->log_drawn_variance,
-              alone.stats.log_drawn_variance);
-    EXPECT_EQ(tasks[i].stats->log_lower, alone.stats.log_lower);
-    EXPECT_EQ(tasks[i].stats->log_upper, alone.stats.log_upper);
-    const std::vector<Candidate> top = states[i].top().Sorted();
-    ASSERT_EQ(RowsOf(top), RowsOf(alone.top));
-    for (std::size_t c = 0; c < top.size(); ++c) {
-      EXPECT_EQ(top[c].logit, alone.top[c].logit);
-    }
-  }
+  ExpectTogetherAsAlone(data(), queries);
 }
 
 INSTANTIATE_TEST_SUITE_P(NormsSpread, CodeScanTest, ::testing::Bool());
