@@ -37,8 +37,12 @@ struct CodePair {
   __m512i first, second;  // components 0..3 and 4..7 of a step, 16 rows
 };
 
-// Into the second cache, which waits for more lines at once than the first.
+// Into the first cache, where it is long before they are read, or the second,
+// which waits for more lines at once.
 ATTENDANT_VNNI_INLINE inline void Prefetch(const std::uint8_t* from) {
+  _mm_prefetch(reinterpret_cast<const char*>(from), _MM_HINT_T0);
+}
+ATTENDANT_VNNI_INLINE inline void PrefetchMany(const std::uint8_t* from) {
   _mm_prefetch(reinterpret_cast<const char*>(from), _MM_HINT_T1);
 }
 
@@ -71,8 +75,8 @@ struct Planes {
       const std::int64_t at = b * block_bytes + kLine * t;
       codes[b] = LoadCodes<kBits>(high + at, low + at);
       // A single query is bound by memory: ask for the same of a later tile.
-      Prefetch(high + at + ahead);
-      if constexpr (kBits == 8) Prefetch(low + at + ahead);
+      PrefetchMany(high + at + ahead);
+      if constexpr (kBits == 8) PrefetchMany(low + at + ahead);
     }
   }
 
