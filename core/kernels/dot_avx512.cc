@@ -2,6 +2,10 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
 
 #include "core/kernels/avx512.h"
 
@@ -183,6 +187,59 @@ ATTENDANT_AVX512 void DotAll(const float* queries, std::int64_t query_count,
   }
 }
 
+// A query alone is bound by memory, which gives the most where rows are read
+// line after line, asked for ahead, and nothing else is read between: a query
+// of at most so many whole registers stays there.
+constexpr int kMaxAloneSteps = 16;
+constexpr std::int64_t kAheadBytes = 4096;
+
+// Of the first rows, in eights; returns how many those are. The sums are those
+// of DotTile.
+template <int kSteps>
+ATTENDANT_AVX512 std::int64_t DotAlone(const float* query, const float* rows,
+                                       std::int64_t row_count, float* dots) {
+  constexpr std::int64_t kDim = kSteps * kWidth;
+  __m512 components[kSteps];
+  ATTENDANT_UNROLL
+  for (int step = 0; step < kSteps; ++step) {
+    components[step] = _mm512_loadu_ps(query + step * kWidth);
+  }
+  // Few rows end before what would be asked for.
+  const std::int64_t bytes = row_count * kDim * std::int64_t{sizeof(float)};
+  const std::int64_t ahead = bytes >= 4 * kAheadBytes ? kAheadBytes : 0;
+  alignas(64) float sums[kTileRows * kWidth];
+  std::int64_t r = 0;
+  for (; r + kTileRows <= row_count; r += kTileRows) {
+    // Unrolled, it would read several rows at a time.
+    ATTENDANT_NO_UNROLL
+    for (int i = 0; i < kTileRows; ++i) {
+      const float* row = rows + (r + i) * kDim;
+      __m512 sum = _mm512_setzero_ps();
+      ATTENDANT_UNROLL
+      for (int step = 0; step < kSteps; ++step) {
+        const float* from = row + step * kWidth;
+        _mm_prefetch(reinterpret_cast<const char*>(from) + ahead, _MM_HINT_T1);
+        sum = _mm512_fmadd_ps(components[step], _mm512_loadu_ps(from), sum);
+      }
+      _mm512_store_ps(sums + i * kWidth, sum);
+    }
+    __m512 added[kTileRows];
+    ATTENDANT_UNROLL
+    for (int i = 0; i < kTileRows; ++i) {
+      added[i] = _mm512_load_ps(sums + i * kWidth);
+    }
+    _mm256_storeu_ps(dots + r, SumOfEach(added));
+  }
+  return r;
+}
+
+template <std::size_t... kSteps>
+constexpr auto AloneBySteps(std::index_sequence<kSteps...> /*steps*/) {
+  return std::array{&DotAlone<static_cast<int>(kSteps) + 1>...};
+}
+constexpr auto kAloneBySteps =
+    AloneBySteps(std::make_index_sequence<kMaxAloneSteps>());
+
 }  // namespace
 
 ATTENDANT_AVX512 void DotRowsMulti(const float* queries,
@@ -193,8 +250,12 @@ ATTENDANT_AVX512 void DotRowsMulti(const float* queries,
     DotAll<true>(queries, query_count, rows, row_count, dim, 0, dots);
     return;
   }
+  const std::int64_t steps = dim % kWidth == 0 ? dim / kWidth : 0;
+  const bool alone = query_count == 1 && steps > 0 && steps <= kMaxAloneSteps;
   const std::int64_t done =
-      DotTurned(queries, query_count, rows, row_count, dim, dots);
+      alone ? kAloneBySteps[static_cast<std::size_t>(steps - 1)](
+                  queries, rows, row_count, dots)
+            : DotTurned(queries, query_count, rows, row_count, dim, dots);
   DotAll<false>(queries, query_count, rows, row_count, dim, done, dots);
 }
 
