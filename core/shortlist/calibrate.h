@@ -2,6 +2,7 @@
 #ifndef ATTENDANT_CORE_SHORTLIST_CALIBRATE_H_
 #define ATTENDANT_CORE_SHORTLIST_CALIBRATE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -33,6 +34,10 @@ struct Calibration {
 
   // The margin for a mean recall in (0, 1], rounded up to a step.
   std::optional<float> MarginFor(double wanted) const;
+  // What one list, the least that is visited, finds beyond a mean recall.
+  double SpareRecall(double wanted) const {
+    return std::max(0.0, double{recalls.front()} - wanted);
+  }
   // Keys that margins count from, of which a share of `rate` is eligible.
   double SoughtCount(double rate) const {
     return static_cast<double>(depths.front().neighbour_count) / rate;

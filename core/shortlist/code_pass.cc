@@ -1,10 +1,12 @@
 #include "core/shortlist/code_pass.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <numbers>
 
 #include "core/base/minus_infinity.h"
 #include "core/base/status.h"
@@ -289,6 +291,46 @@ void CodePass::TakeBounds(std::int64_t begin, std::int64_t count,
   }
 }
 
+// A key whose code is g deviations below the k-th best is one of the k best
+// with the chance that a normal number is above g. Those that are the farthest
+// below are left out, as long as their chances add up to no more than may be
+// lost.
+void CodePass::NarrowMargins() {
+  constexpr int kSteps = 8;  // of a deviation
+  constexpr auto kBins = static_cast<std::size_t>(kSteps * kDeviations);
+  static const std::array<double, kBins> chances = [] {
+    std::array<double, kBins> above;
+    for (std::size_t bin = 0; bin < kBins; ++bin) {
+      above[bin] = 0.5 * std::erfc(static_cast<double>(bin) / kSteps /
+                                   std::numbers::sqrt2);
+    }
+    return above;
+  }();
+  std::array<std::int64_t, kBins> counts = {};
+  for (std::size_t i = 0; i < kept_.size; ++i) {
+    const float gap = threshold_ - kept_.logits[i];
+    if (gap <= 0 || kept_.uppers[i] < threshold_) continue;
+    const auto bin =
+        static_cast<std::size_t>(gap / kept_.margins[i] * float{kBins});
+    ++counts[std::min(bin, kBins - 1)];
+  }
+  double lost = 0;
+  std::size_t bin = kBins;
+  while (bin > 0) {
+    lost += static_cast<double>(counts[bin - 1]) * chances[bin - 1];
+    if (lost > options_.lost_count) break;
+    --bin;
+  }
+  const float share = static_cast<float>(bin) / float{kBins};
+  margin_per_scale_ *= share;
+  margin_ *= share;
+  max_margin_ *= share;
+  for (std::size_t i = 0; i < kept_.size; ++i) {
+    kept_.margins[i] *= share;
+    kept_.uppers[i] = kept_.logits[i] + kept_.margins[i];
+  }
+}
+
 // Leaves those that may be among the k best, the least that each of the k best
 // may be being known, and the rescore_count best.
 void CodePass::Shrink(bool last) {
@@ -315,6 +357,7 @@ void CodePass::Shrink(bool last) {
                                 : kMinusInfinityF);
   }
   threshold_ = std::max(threshold_, least);
+  if (last && options_.lost_count > 0 && k_ <= size) NarrowMargins();
   positions_.resize(std::max(positions_.size(), kept_.size));
   kept_.size = static_cast<std::size_t>(ActiveKernels().SelectAtLeast(
       uppers.data(), size, threshold_, positions_.data()));

@@ -30,6 +30,10 @@ struct CodePassOptions {
   // codes err. Else those that may be if no code errs by more than a few
   // standard deviations.
   bool certified = false;
+  // So many of the k best may be missing in the mean because their codes err,
+  // so that fewer keys are scored from floats. 0 if certified, or if any
+  // rescore_count is wanted.
+  double lost_count = 0;
   // The sums have bounds, which takes as long again as the sums. If certified.
   // All keys are then taken by the same bits.
   bool bounds = false;
@@ -147,6 +151,9 @@ class CodePass {
     return 2 * half_variance_ * scale * scale;
   }
   void Shrink(bool last);
+  // Makes margins as small as lost_count lets them be, if every key whose logit
+  // by code is at least the threshold is kept.
+  void NarrowMargins();
   // Makes the logits of others -infinity, and counts those that are left.
   std::int64_t LeaveEligible(std::int64_t begin, std::int64_t count,
                              float* logits) const;

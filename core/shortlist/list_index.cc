@@ -281,6 +281,11 @@ ListIndex::Route ListIndex::RouteFor(const ScanQuery& query,
         goals.mass_precision > 0 ? goals.mass_precision : kUnstatedPrecision;
     route.options.key_share = key_share_;
   }
+  if (!route.complete && route.margin && goals.recall > 0 && !IsMasked(query)) {
+    // What lists find beyond what was asked for need not be told by floats.
+    route.options.lost_count = calibration.SpareRecall(goals.recall) *
+                               static_cast<double>(state.top().k());
+  }
   const std::int64_t kept =
       std::max(state.top().k(), route.options.rescore_count);
   // Of lists that are not visited, nothing can be pooled.

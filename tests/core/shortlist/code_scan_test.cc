@@ -1,5 +1,7 @@
 // What a scan by codes promises: what comes back is exact, what is said of the
 // sums holds, and neighbours change nothing.
+#include "core/shortlist/code_scan.h"
+
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -14,7 +16,9 @@
 #include "core/attention/log_add.h"
 #include "core/base/bitmap.h"
 #include "core/base/interrupt.h"
+#include "core/shortlist/code_pass.h"
 #include "core/shortlist/ivf_index.h"
+#include "core/shortlist/list_index.h"
 #include "core/shortlist/list_scratch.h"
 #include "tests/core/shortlist/scan_fixture.h"
 #include "tests/support/status_matchers.h"
@@ -253,6 +257,48 @@ TEST_P(CodeScanTest, RecallIsThatAskedFor) {
       // These queries are others than those that the index was calibrated on.
       EXPECT_GT(found, recall - 0.05);
       EXPECT_GE(found, before);
+    }
+  }
+}
+
+// What may be lost to codes is hardly more than what is, and saves floats.
+TEST_P(CodeScanTest, NoMoreIsLostToCodesThanMayBe) {
+  const InvertedLists& lists =
+      static_cast<const ListIndex&>(*data().index).lists();
+  double all_kept_before = kRows * kQueries;
+  for (const double lost_count : {0.0, 0.5, 4.0, 12.0}) {
+    double lost = 0;
+    double all_kept = 0;
+    for (std::int64_t q = 0; q < kQueries; ++q) {
+      const ScanQuery query = QueryAt(data(), q, 0.1);
+      CodePass pass;
+      ASSERT_TRUE(pass.Start(query, lists, kK, true,
+                             {.bits = CodeBits::k4, .lost_count = lost_count}));
+      ListVisit visit;
+      visit.pass = &pass;
+      ListVisit* const visits[] = {&visit};
+      TakeOtherLists(lists, visits);
+      // Has room for all that was scored from floats.
+      AttentionState state(kRows, &kNoIds);
+      ScanStats stats;
+      ASSERT_OK(pass.Finish(true, state, stats));
+      const std::vector<RowIndex> kept = RowsOf(state.top().Sorted());
+      ASSERT_GE(kept.size(), kK);
+      all_kept += static_cast<double>(kept.size());
+      ScanQuery exact = query;
+      exact.exhaustive = true;
+      for (const RowIndex row : RowsOf(AnswerOf(data(), exact).top)) {
+        lost += std::ranges::count(kept, row) == 0 ? 1 : 0;
+      }
+    }
+    // Four deviations of a Poisson number above what is expected at most.
+    const double may_be_lost = lost_count * kQueries;
+    EXPECT_LE(lost, may_be_lost + 4 * std::sqrt(may_be_lost) + 2);
+    EXPECT_LT(all_kept, all_kept_before);
+    all_kept_before = all_kept;
+    // Nor is it far too careful.
+    if (lost_count == 12) {
+      EXPECT_GT(lost, 0);
     }
   }
 }
