@@ -306,15 +306,25 @@ ATTENDANT_AVX512 void DotRowsAt(const float* query, const float* rows,
                                 const std::int32_t* positions,
                                 std::int64_t count, std::int64_t dim,
                                 float* dots) {
-  std::int64_t i = 0;
-  if (dim <= kBlockDim) {
-    for (; i + kTileRows <= count; i += kTileRows) {
-      DotTileAt(query, rows, positions + i, dim, dots + i);
+  if (dim > kBlockDim) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      DotRows(query, rows + positions[i] * dim, 1, dim, dots + i);
     }
+    return;
   }
-  for (; i < count; ++i) {
-    DotRows(query, rows + positions[i] * dim, 1, dim, dots + i);
+  std::int64_t i = 0;
+  for (; i + kTileRows <= count; i += kTileRows) {
+    DotTileAt(query, rows, positions + i, dim, dots + i);
   }
+  if (i == count) return;
+  // The last row takes the places of those that a tile lacks.
+  std::int32_t last[kTileRows];
+  float last_dots[kTileRows];
+  for (std::int64_t r = 0; r < kTileRows; ++r) {
+    last[r] = positions[std::min(i + r, count - 1)];
+  }
+  DotTileAt(query, rows, last, dim, last_dots);
+  std::copy_n(last_dots, count - i, dots + i);
 }
 
 ATTENDANT_AVX512 void DotChunks(const float* a, const float* b, std::int64_t n,

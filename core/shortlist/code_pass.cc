@@ -294,7 +294,8 @@ void CodePass::TakeBounds(std::int64_t begin, std::int64_t count,
 // A key whose code is g deviations below the k-th best is one of the k best
 // with the chance that a normal number is above g. Those that are the farthest
 // below are left out, as long as their chances add up to no more than may be
-// lost.
+// lost. They are counted without a branch, as nothing tells which side of the
+// k-th best the next key is on.
 void CodePass::NarrowMargins() {
   constexpr int kSteps = 8;  // of a deviation
   constexpr auto kBins = static_cast<std::size_t>(kSteps * kDeviations);
@@ -306,22 +307,27 @@ void CodePass::NarrowMargins() {
     }
     return above;
   }();
-  std::array<std::int64_t, kBins> counts = {};
+  constexpr float kLeastMargin = 1e-30f;  // divides
+  // Keys above the k-th best, of each bin, and beyond the margin.
+  std::array<std::int64_t, kBins + 2> counts = {};
+  positions_.resize(std::max(positions_.size(), kept_.size));
   for (std::size_t i = 0; i < kept_.size; ++i) {
-    const float gap = threshold_ - kept_.logits[i];
-    if (gap <= 0 || kept_.uppers[i] < threshold_) continue;
-    const auto bin =
-        static_cast<std::size_t>(gap / kept_.margins[i] * float{kBins});
-    ++counts[std::min(bin, kBins - 1)];
+    const float place =
+        (threshold_ - kept_.logits[i]) *
+        (float{kBins} / std::max(kLeastMargin, kept_.margins[i]));
+    positions_[i] =
+        static_cast<std::int32_t>(std::clamp(place, -1.0f, float{kBins}) + 1);
+  }
+  for (std::size_t i = 0; i < kept_.size; ++i) {
+    ++counts[static_cast<std::size_t>(positions_[i])];
   }
   double lost = 0;
-  std::size_t bin = kBins;
-  while (bin > 0) {
-    lost += static_cast<double>(counts[bin - 1]) * chances[bin - 1];
+  std::size_t bins = kBins;
+  for (; bins > 0; --bins) {
+    lost += static_cast<double>(counts[bins]) * chances[bins - 1];
     if (lost > options_.lost_count) break;
-    --bin;
   }
-  const float share = static_cast<float>(bin) / float{kBins};
+  const float share = static_cast<float>(bins) / float{kBins};
   margin_per_scale_ *= share;
   margin_ *= share;
   max_margin_ *= share;
