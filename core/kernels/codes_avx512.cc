@@ -15,6 +15,7 @@
 // Loops over a tile's sums: unrolled before anything else, they stay in
 // registers.
 #define ATTENDANT_UNROLL _Pragma("GCC unroll 8")
+#define ATTENDANT_UNROLL_TWICE _Pragma("GCC unroll 2")
 
 namespace attendant {
 namespace {
@@ -65,28 +66,7 @@ ATTENDANT_VNNI_INLINE inline CodePair LoadCodes(const std::uint8_t* high,
   }
 }
 
-// Where a tile has its codes from: the planes of kBlocks blocks,
-template <int kBits, int kBlocks>
-struct Planes {
-  ATTENDANT_VNNI_INLINE inline void Load(std::int64_t t,
-                                         CodePair (&codes)[kBlocks]) const {
-    ATTENDANT_UNROLL
-    for (int b = 0; b < kBlocks; ++b) {
-      const std::int64_t at = b * block_bytes + kLine * t;
-      codes[b] = LoadCodes<kBits>(high + at, low + at);
-      // A single query is bound by memory: ask for the same of a later tile.
-      PrefetchMany(high + at + ahead);
-      if constexpr (kBits == 8) PrefetchMany(low + at + ahead);
-    }
-  }
-
-  const std::uint8_t* high;
-  const std::uint8_t* low;
-  std::int64_t block_bytes;
-  std::int64_t ahead;  // bytes
-};
-
-// or those of blocks anywhere, of 4 bits,
+// Where a tile has its codes from: blocks anywhere, of 4 bits,
 template <int kBlocks>
 struct BlocksAt {
   ATTENDANT_VNNI_INLINE inline void Load(std::int64_t t,
@@ -141,6 +121,25 @@ ATTENDANT_VNNI_INLINE inline __m512 FromSum(const CodeMeaning& meaning,
   return _mm512_cvtepi32_ps(
       _mm512_sub_epi32(_mm512_sll_epi32(sum, _mm_cvtsi32_si128(meaning.shift)),
                        _mm512_set1_epi32(meaning.middle * query_sum)));
+}
+
+// Of a block, from the sums of the query's planes.
+template <int kPlanes>
+ATTENDANT_VNNI_INLINE inline __m512 LogitsFrom(const __m512i (&sums)[kPlanes],
+                                               const CodeQuery& query,
+                                               const CodeMeaning& meaning,
+                                               const float* scales) {
+  const __m512 high = FromSum(meaning, sums[0], query.high_sum);
+  // The product with 256 is exact: one rounding, as for the twin.
+  __m512 dot = _mm512_mul_ps(high, _mm512_set1_ps(256));
+  if constexpr (kPlanes == 2) {
+    dot = _mm512_fmadd_ps(high, _mm512_set1_ps(256),
+                          FromSum(meaning, sums[1], query.low_sum));
+  }
+  // So is that with the factor.
+  dot = _mm512_mul_ps(dot, _mm512_set1_ps(meaning.factor));
+  dot = _mm512_mul_ps(dot, _mm512_loadu_ps(scales));
+  return _mm512_mul_ps(dot, _mm512_set1_ps(query.unit));
 }
 
 template <int kPlanes, int kBlocks, int kQueries, typename Source>
@@ -200,23 +199,14 @@ ATTENDANT_VNNI void Tile(const CodeQuery* queries, const Source& source,
   }
   ATTENDANT_UNROLL
   for (int q = 0; q < kQueries; ++q) {
-    const __m512 unit = _mm512_set1_ps(queries[q].unit);
     ATTENDANT_UNROLL
     for (int b = 0; b < kBlocks; ++b) {
-      const __m512 high =
-          FromSum(meaning, sums[0][0][q][b], queries[q].high_sum);
-      // The product with 256 is exact: one rounding, as for the twin.
-      __m512 dot = _mm512_mul_ps(high, _mm512_set1_ps(256));
-      if constexpr (kPlanes == 2) {
-        dot = _mm512_fmadd_ps(
-            high, _mm512_set1_ps(256),
-            FromSum(meaning, sums[0][kPlanes - 1][q][b], queries[q].low_sum));
-      }
-      // So is that with the factor.
-      dot = _mm512_mul_ps(dot, _mm512_set1_ps(meaning.factor));
-      dot = _mm512_mul_ps(dot, _mm512_loadu_ps(target.scales + kCodeRows * b));
+      __m512i of_block[kPlanes];
+      ATTENDANT_UNROLL
+      for (int p = 0; p < kPlanes; ++p) of_block[p] = sums[0][p][q][b];
       _mm512_storeu_ps(target.logits + q * target.stride + kCodeRows * b,
-                       _mm512_mul_ps(dot, unit));
+                       LogitsFrom<kPlanes>(of_block, queries[q], meaning,
+                                           target.scales + kCodeRows * b));
     }
   }
 }
@@ -237,18 +227,45 @@ ATTENDANT_VNNI void TileOf(std::int64_t query_count, const CodeQuery* queries,
   Tile<kPlanes, kBlocks, kQueries>(queries, bytes, meaning, step_count, target);
 }
 
-template <int kBits, int kPlanes, int kBlocks>
-ATTENDANT_VNNI void SingleQuery(const CodeQuery* query, std::int64_t,
-                                const CodeBlocks& codes,
+// A single query is bound by memory, which gives the most where it is read line
+// after line: a block at a time, and nothing between two.
+template <int kBits, int kPlanes>
+ATTENDANT_VNNI void SingleQuery(const CodeQuery& query, const CodeBlocks& codes,
                                 const CodeTarget& target) {
-  const std::int64_t block_bytes = CodePlaneBytes(codes.step_count);
-  const std::int64_t ahead =
-      std::max(kAheadBytes / block_bytes, std::int64_t{kBlocks});
-  const Planes<kBits, kBlocks> planes = {
-      codes.high, codes.low, block_bytes,
-      block_bytes * codes.Ahead(std::min(ahead, codes.block_count))};
-  Tile<kPlanes, kBlocks, 1>(query, planes, CodeMeaningOf(kBits),
-                            codes.step_count, target);
+  const std::int64_t step_count = codes.step_count;
+  const std::int64_t block_bytes = CodePlaneBytes(step_count);
+  const std::int64_t ahead = std::min(
+      std::max(kAheadBytes / block_bytes, std::int64_t{1}), codes.block_count);
+  for (std::int64_t b = 0; b < codes.block_count; ++b) {
+    const CodeBlocks block = codes.From(b);
+    const std::int64_t later = block_bytes * block.Ahead(ahead);
+    // Of a step's first four components, and of its last. GCC 12 would hold an
+    // array of them in memory.
+    __m512i high_first = _mm512_setzero_si512();
+    __m512i high_last = high_first;
+    __m512i low_first = high_first;
+    __m512i low_last = high_first;
+    ATTENDANT_UNROLL_TWICE
+    for (std::int64_t t = 0; t < step_count; ++t) {
+      const CodePair pair =
+          LoadCodes<kBits>(block.high + kLine * t, block.low + kLine * t);
+      PrefetchMany(block.high + later + kLine * t);
+      if constexpr (kBits == 8) PrefetchMany(block.low + later + kLine * t);
+      const std::int8_t* high = query.high + kCodeDims * t;
+      AddProducts(high_first, pair.first, Components(high));
+      AddProducts(high_last, pair.second, Components(high + 4));
+      if constexpr (kPlanes == 2) {
+        const std::int8_t* low = query.low + kCodeDims * t;
+        AddProducts(low_first, pair.first, Components(low));
+        AddProducts(low_last, pair.second, Components(low + 4));
+      }
+    }
+    __m512i sums[kPlanes] = {_mm512_add_epi32(high_first, high_last)};
+    if constexpr (kPlanes == 2) sums[1] = _mm512_add_epi32(low_first, low_last);
+    _mm512_storeu_ps(target.logits + kCodeRows * b,
+                     LogitsFrom<kPlanes>(sums, query, CodeMeaningOf(kBits),
+                                         target.scales + kCodeRows * b));
+  }
 }
 
 template <int kBits, int kPlanes, int kBlocks>
@@ -300,25 +317,24 @@ ATTENDANT_VNNI void LogitsOf(const CodeQuery* queries, std::int64_t query_count,
   const std::int64_t block_bytes = CodePlaneBytes(codes.step_count);
   const std::int64_t buffered = kBufferBytes / (2 * block_bytes);
   // Rows too long for the buffer are read by each query.
-  const bool is_single = query_count == 1 || buffered == 0;
-  const std::int64_t together = is_single ? 1 : query_count;
-  const std::int64_t most =
-      is_single ? kMaxBlocks : std::min<std::int64_t>(kMaxBlocks, buffered);
-  constexpr decltype(&SingleQuery<kBits, kPlanes, 1>) kSingle[] = {
-      SingleQuery<kBits, kPlanes, 1>, SingleQuery<kBits, kPlanes, 2>,
-      SingleQuery<kBits, kPlanes, 3>, SingleQuery<kBits, kPlanes, 4>};
+  if (query_count == 1 || buffered == 0) {
+    for (std::int64_t q = 0; q < query_count; ++q) {
+      SingleQuery<kBits, kPlanes>(
+          queries[q], codes,
+          {target.scales, target.stride, target.logits + q * target.stride});
+    }
+    return;
+  }
+  const std::int64_t most = std::min<std::int64_t>(kMaxBlocks, buffered);
   constexpr decltype(&ManyQueries<kBits, kPlanes, 1>) kMany[] = {
       ManyQueries<kBits, kPlanes, 1>, ManyQueries<kBits, kPlanes, 2>,
       ManyQueries<kBits, kPlanes, 3>, ManyQueries<kBits, kPlanes, 4>};
-  for (std::int64_t q = 0; q < query_count; q += together) {
-    for (std::int64_t b = 0; b < block_count;) {
-      const std::int64_t blocks = std::min(most, block_count - b);
-      const auto blocks_of = (is_single ? kSingle : kMany)[blocks - 1];
-      blocks_of(queries + q, together, codes.From(b),
-                {target.scales + b * kCodeRows, target.stride,
-                 target.logits + q * target.stride + b * kCodeRows});
-      b += blocks;
-    }
+  for (std::int64_t b = 0; b < block_count;) {
+    const std::int64_t blocks = std::min(most, block_count - b);
+    kMany[blocks - 1](queries, query_count, codes.From(b),
+                      {target.scales + b * kCodeRows, target.stride,
+                       target.logits + b * kCodeRows});
+    b += blocks;
   }
 }
 
