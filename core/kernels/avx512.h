@@ -16,6 +16,7 @@
 // Loops over a tile's sums: unrolled before anything else, they stay in
 // registers.
 #define ATTENDANT_UNROLL _Pragma("GCC unroll 16")
+// Loops whose loads are to stay in their order.
 #define ATTENDANT_NO_UNROLL _Pragma("GCC unroll 1")
 
 namespace attendant::avx512 {

@@ -38,12 +38,12 @@ struct CodePair {
   __m512i first, second;  // components 0..3 and 4..7 of a step, 16 rows
 };
 
-// Into the first cache, where it is long before they are read, or the second,
-// which waits for more lines at once.
-ATTENDANT_VNNI_INLINE inline void Prefetch(const std::uint8_t* from) {
+// A line into the first cache.
+ATTENDANT_VNNI_INLINE inline void PrefetchFirst(const std::uint8_t* from) {
   _mm_prefetch(reinterpret_cast<const char*>(from), _MM_HINT_T0);
 }
-ATTENDANT_VNNI_INLINE inline void PrefetchMany(const std::uint8_t* from) {
+// A line into the second, which waits for more of them at once.
+ATTENDANT_VNNI_INLINE inline void PrefetchSecond(const std::uint8_t* from) {
   _mm_prefetch(reinterpret_cast<const char*>(from), _MM_HINT_T1);
 }
 
@@ -92,8 +92,8 @@ struct Bytes {
       codes[b] = {_mm512_load_si512(from), _mm512_load_si512(from + kLine)};
     }
     for (std::int64_t i = 0; i < lines_a_step; ++i) {
-      Prefetch(next_high + kLine * (t * lines_a_step + i));
-      Prefetch(next_low + kLine * (t * lines_a_step + i));
+      PrefetchFirst(next_high + kLine * (t * lines_a_step + i));
+      PrefetchFirst(next_low + kLine * (t * lines_a_step + i));
     }
   }
 
@@ -249,8 +249,8 @@ ATTENDANT_VNNI void SingleQuery(const CodeQuery& query, const CodeBlocks& codes,
     for (std::int64_t t = 0; t < step_count; ++t) {
       const CodePair pair =
           LoadCodes<kBits>(block.high + kLine * t, block.low + kLine * t);
-      PrefetchMany(block.high + later + kLine * t);
-      if constexpr (kBits == 8) PrefetchMany(block.low + later + kLine * t);
+      PrefetchSecond(block.high + later + kLine * t);
+      if constexpr (kBits == 8) PrefetchSecond(block.low + later + kLine * t);
       const std::int8_t* high = query.high + kCodeDims * t;
       AddProducts(high_first, pair.first, Components(high));
       AddProducts(high_last, pair.second, Components(high + 4));

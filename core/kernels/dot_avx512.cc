@@ -144,7 +144,7 @@ ATTENDANT_AVX512 inline void DotQueries(const float* queries,
                                         std::int64_t query_count,
                                         const float* rows, std::int64_t dim,
                                         std::int64_t stride, float* dots) {
-  // The first tile of queries asks for rows.
+  // The first whole tile of queries asks for rows.
   std::int64_t q = 0;
   if (query_count >= kTileQueries) {
     DotTile<kTileQueries, kRows, kLong, true>(queries, rows, dim, stride, dots);
@@ -204,7 +204,7 @@ ATTENDANT_AVX512 std::int64_t DotAlone(const float* query, const float* rows,
   for (int step = 0; step < kSteps; ++step) {
     components[step] = _mm512_loadu_ps(query + step * kWidth);
   }
-  // Few rows end before what would be asked for.
+  // Of few rows none is asked for ahead: what follows them is not wanted.
   const std::int64_t bytes = row_count * kDim * std::int64_t{sizeof(float)};
   const std::int64_t ahead = bytes >= 4 * kAheadBytes ? kAheadBytes : 0;
   alignas(64) float sums[kTileRows * kWidth];

@@ -34,9 +34,11 @@ struct Calibration {
 
   // The margin for a mean recall in (0, 1], rounded up to a step.
   std::optional<float> MarginFor(double wanted) const;
-  // What one list, the least that is visited, finds beyond a mean recall.
+  // Of what one list, the least that is visited, finds beyond a mean recall, a
+  // half: keys that were not moved may find less than `recalls`, and so may one
+  // list that was chosen by codes.
   double SpareRecall(double wanted) const {
-    return std::max(0.0, double{recalls.front()} - wanted);
+    return std::max(0.0, double{recalls.front()} - wanted) / 2;
   }
   // Keys that margins count from, of which a share of `rate` is eligible.
   double SoughtCount(double rate) const {

@@ -202,6 +202,10 @@ void CodePass::Take(std::int64_t list, std::int64_t begin, std::int64_t count,
   taken_count_ += eligible_count;
   if (options_.bounds) TakeBounds(begin, count, logits);
   if (k_ > 0 || options_.rescore_count > 0) {
+    const std::int64_t wanted = std::max(k_, options_.rescore_count);
+    if (threshold_ == kMinusInfinityF && eligible_count >= 2 * wanted) {
+      SetThreshold({logits, static_cast<std::size_t>(count)}, wanted);
+    }
     Keep(begin, count, logits, greatest);
   }
   taken_.push_back({.begin = begin,
@@ -237,8 +241,6 @@ std::int64_t CodePass::LeaveEligible(std::int64_t begin, std::int64_t count,
 
 void CodePass::Keep(std::int64_t begin, std::int64_t count, const float* logits,
                     float greatest) {
-  if (threshold_ == kMinusInfinityF)
-    SetThreshold({logits, static_cast<std::size_t>(count)});
   // Nothing that is not eligible, even while there is no threshold.
   const float least =
       std::max(threshold_ - max_margin_, std::numeric_limits<float>::lowest());
@@ -260,12 +262,10 @@ void CodePass::Keep(std::int64_t begin, std::int64_t count, const float* logits,
   if (kept_.size >= capacity_) Shrink(false);
 }
 
-// Of the first keys that are taken, before any is kept: what Shrink would leave
-// them out by.
-void CodePass::SetThreshold(std::span<const float> logits) {
-  const std::int64_t wanted = std::max(k_, options_.rescore_count);
-  const auto count = static_cast<std::int64_t>(logits.size());
-  if (count < 2 * wanted) return;
+// While there is none, of keys that are taken at once: what Shrink would leave
+// others out by.
+void CodePass::SetThreshold(std::span<const float> logits,
+                            std::int64_t wanted) {
   threshold_ = NearKthGreatest(logits, wanted, wanted + wanted / 4) -
                (options_.certified ? max_margin_ : 0);
 }
@@ -298,11 +298,11 @@ void CodePass::TakeBounds(std::int64_t begin, std::int64_t count,
 // k-th best the next key is on.
 void CodePass::NarrowMargins() {
   constexpr int kSteps = 8;  // of a deviation
-  constexpr auto kBins = static_cast<std::size_t>(kSteps * kDeviations);
-  static const std::array<double, kBins> chances = [] {
-    std::array<double, kBins> above;
-    for (std::size_t bin = 0; bin < kBins; ++bin) {
-      above[bin] = 0.5 * std::erfc(static_cast<double>(bin) / kSteps /
+  constexpr auto kBins = static_cast<int>(kSteps * kDeviations);
+  static const std::array<double, kBins + 1> chances = [] {
+    std::array<double, kBins + 1> above = {};
+    for (std::size_t bin = 1; bin <= kBins; ++bin) {
+      above[bin] = 0.5 * std::erfc(static_cast<double>(bin - 1) / kSteps /
                                    std::numbers::sqrt2);
     }
     return above;
@@ -311,23 +311,29 @@ void CodePass::NarrowMargins() {
   // Keys above the k-th best, of each bin, and beyond the margin.
   std::array<std::int64_t, kBins + 2> counts = {};
   positions_.resize(std::max(positions_.size(), kept_.size));
+  std::int64_t far_above_count = 0;
   for (std::size_t i = 0; i < kept_.size; ++i) {
     const float place =
         (threshold_ - kept_.logits[i]) *
         (float{kBins} / std::max(kLeastMargin, kept_.margins[i]));
-    positions_[i] =
-        static_cast<std::int32_t>(std::clamp(place, -1.0f, float{kBins}) + 1);
+    const auto bin = static_cast<std::int32_t>(
+        std::clamp(place, -1.0f, float{kBins} - 0.5f) + 1);
+    positions_[i] = kept_.uppers[i] < threshold_ ? kBins + 1 : bin;
+    far_above_count += place <= -kSteps ? 1 : 0;
   }
+  // Of keys that lie closer together than their codes err, these don't say
+  // which are the best.
+  if (2 * far_above_count < k_) return;
   for (std::size_t i = 0; i < kept_.size; ++i) {
     ++counts[static_cast<std::size_t>(positions_[i])];
   }
   double lost = 0;
-  std::size_t bins = kBins;
-  for (; bins > 0; --bins) {
-    lost += static_cast<double>(counts[bins]) * chances[bins - 1];
+  std::size_t bin = kBins;
+  for (; bin > 0; --bin) {
+    lost += static_cast<double>(counts[bin]) * chances[bin];
     if (lost > options_.lost_count) break;
   }
-  const float share = static_cast<float>(bins) / float{kBins};
+  const float share = static_cast<float>(bin) / float{kBins};
   margin_per_scale_ *= share;
   margin_ *= share;
   max_margin_ *= share;
@@ -363,7 +369,10 @@ void CodePass::Shrink(bool last) {
                                 : kMinusInfinityF);
   }
   threshold_ = std::max(threshold_, least);
-  if (last && options_.lost_count > 0 && k_ <= size) NarrowMargins();
+  if (last && options_.lost_count > 0 && options_.rescore_count == 0 &&
+      !options_.certified && k_ <= size) {
+    NarrowMargins();
+  }
   positions_.resize(std::max(positions_.size(), kept_.size));
   kept_.size = static_cast<std::size_t>(ActiveKernels().SelectAtLeast(
       uppers.data(), size, threshold_, positions_.data()));

@@ -31,7 +31,8 @@ struct CodePassOptions {
   // standard deviations.
   bool certified = false;
   // So many of the k best may be missing in the mean because their codes err,
-  // so that fewer keys are scored from floats. 0 if certified, or if any
+  // so that fewer keys are scored from floats. Holds where errors of the k-th
+  // best average out, of some 20 and more. Without effect if certified, or if a
   // rescore_count is wanted.
   double lost_count = 0;
   // The sums have bounds, which takes as long again as the sums. If certified.
@@ -161,7 +162,7 @@ class CodePass {
   // `greatest` of the logits.
   void Keep(std::int64_t begin, std::int64_t count, const float* logits,
             float greatest);
-  void SetThreshold(std::span<const float> logits);
+  void SetThreshold(std::span<const float> logits, std::int64_t wanted);
   void MakeRoom();
   // In the order of the takes, until MergeTaken, which adds up taken_ in the
   // order of keys.

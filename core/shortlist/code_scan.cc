@@ -62,14 +62,18 @@ void PrefetchHead(const InvertedLists& lists, std::int32_t list,
                   CodeBits bits) {
   constexpr std::int64_t kHeadBytes = 8192;  // of a plane
   const auto at = static_cast<std::size_t>(list);
+  const std::int64_t plane_bytes = CodePlaneBytes(lists.codes.step_count());
   const std::int64_t begin = lists.offsets[at] / kCodeRows;
   const std::int64_t end =
       std::min((lists.offsets[at + 1] + kCodeRows - 1) / kCodeRows,
-               begin + kHeadBytes / CodePlaneBytes(lists.codes.step_count()));
+               begin + std::max<std::int64_t>(1, kHeadBytes / plane_bytes));
   for (std::int64_t block = begin; block < end; ++block) {
     lists.codes.PrefetchBlock(block, bits);
   }
-  lists.codes.PrefetchScales(lists.offsets[at], lists.offsets[at + 1]);
+  lists.codes.PrefetchScales(
+      lists.offsets[at],
+      std::min(lists.offsets[at + 1],
+               lists.offsets[at] + kHeadBytes / std::int64_t{sizeof(float)}));
 }
 
 // The pass takes keys [begin, end), of which the first is in `list` and whose

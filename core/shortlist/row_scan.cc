@@ -12,7 +12,7 @@ namespace attendant {
 namespace {
 
 // Rows ahead of their turn that keys are asked for, where they don't lie one
-// after the other: about as many lines of memory as can be on their way.
+// after the other.
 constexpr std::int64_t kAhead = 16;
 
 }  // namespace

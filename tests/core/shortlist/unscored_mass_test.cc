@@ -526,7 +526,7 @@ TEST(IvfIndexTest, IntervalsOfEqualKeysHold) {
         IvfIndex::Build(keys.table.keys, kDim, ScoreKind::kDot, {});
     ASSERT_OK(index);
     const auto flat = FlatOf(keys.table);
-    for (const double recall : {0.0, 1.0}) {
+    for (const double recall : {0.0, 0.5, 1.0}) {
       constexpr int kCount = 200;
       int held = 0;
       for (int q = 0; q < kCount; ++q) {
