@@ -15,6 +15,7 @@
 // Loops over a tile's sums: unrolled before anything else, they stay in
 // registers.
 #define ATTENDANT_UNROLL _Pragma("GCC unroll 8")
+// Loops over a block's steps.
 #define ATTENDANT_UNROLL_TWICE _Pragma("GCC unroll 2")
 
 namespace attendant {

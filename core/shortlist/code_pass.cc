@@ -297,6 +297,13 @@ void CodePass::TakeBounds(std::int64_t begin, std::int64_t count,
 // lost. They are counted without a branch, as nothing tells which side of the
 // k-th best the next key is on.
 void CodePass::NarrowMargins() {
+  // The error of the k-th best code averages out where there are as many.
+  constexpr std::int64_t kLeastLosing = 20;
+  if (options_.lost_count == 0 || options_.certified ||
+      options_.rescore_count > 0 || k_ < kLeastLosing ||
+      k_ > static_cast<std::int64_t>(kept_.size)) {
+    return;
+  }
   constexpr int kSteps = 8;  // of a deviation
   constexpr auto kBins = static_cast<int>(kSteps * kDeviations);
   static const std::array<double, kBins + 1> chances = [] {
@@ -369,10 +376,7 @@ void CodePass::Shrink(bool last) {
                                 : kMinusInfinityF);
   }
   threshold_ = std::max(threshold_, least);
-  if (last && options_.lost_count > 0 && options_.rescore_count == 0 &&
-      !options_.certified && k_ <= size) {
-    NarrowMargins();
-  }
+  if (last) NarrowMargins();
   positions_.resize(std::max(positions_.size(), kept_.size));
   kept_.size = static_cast<std::size_t>(ActiveKernels().SelectAtLeast(
       uppers.data(), size, threshold_, positions_.data()));

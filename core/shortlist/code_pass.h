@@ -31,9 +31,9 @@ struct CodePassOptions {
   // standard deviations.
   bool certified = false;
   // So many of the k best may be missing in the mean because their codes err,
-  // so that fewer keys are scored from floats. Holds where errors of the k-th
-  // best average out, of some 20 and more. Without effect if certified, or if a
-  // rescore_count is wanted.
+  // so that fewer keys are scored from floats. Without effect for k below 20,
+  // if certified, if a rescore_count is wanted, and where codes hardly tell the
+  // best apart.
   double lost_count = 0;
   // The sums have bounds, which takes as long again as the sums. If certified.
   // All keys are then taken by the same bits.
@@ -152,8 +152,7 @@ class CodePass {
     return 2 * half_variance_ * scale * scale;
   }
   void Shrink(bool last);
-  // Makes margins as small as lost_count lets them be, if every key whose logit
-  // by code is at least the threshold is kept.
+  // Makes margins as small as lost_count lets them be.
   void NarrowMargins();
   // Makes the logits of others -infinity, and counts those that are left.
   std::int64_t LeaveEligible(std::int64_t begin, std::int64_t count,

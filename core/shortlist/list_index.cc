@@ -38,8 +38,6 @@ std::span<const T> AllOf(const Few<T>& few) {
 // Keys from which on 4 bits are read first: what they save is then more than
 // the keys cost that they leave to score from floats.
 constexpr std::int64_t kKeysFor4Bits = 1000;
-// The least k whose k-th best code is about as good as the k-th best key.
-constexpr std::int64_t kLeastLosing = 20;
 // Of the share of eligible keys in all lists, those visited have at least this,
 // or more lists are visited after all.
 constexpr double kLocalShare = 0.75;
@@ -283,10 +281,9 @@ ListIndex::Route ListIndex::RouteFor(const ScanQuery& query,
         goals.mass_precision > 0 ? goals.mass_precision : kUnstatedPrecision;
     route.options.key_share = key_share_;
   }
-  // What one list finds is known of all keys, not of those that a mask leaves.
-  if (!route.complete && route.margin && goals.recall > 0 && !IsMasked(query) &&
-      state.top().k() >= kLeastLosing) {
-    // What lists find beyond what was asked for need not be told by floats.
+  // What one list finds beyond what was asked for need not be told by floats.
+  // It is known of all keys, not of those that a mask leaves.
+  if (!route.complete && route.margin && goals.recall > 0 && !IsMasked(query)) {
     route.options.lost_count = calibration.SpareRecall(goals.recall) *
                                static_cast<double>(state.top().k());
   }

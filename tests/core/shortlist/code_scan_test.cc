@@ -34,8 +34,8 @@ constexpr std::int64_t kK = 40;
 
 // Keys of norm 1, or with norms spread tenfold.
 struct Data {
-  // Keys are moved by `share` of what they are from the key 240 before, if that
-  // is not 1.
+  // share < 1: keys are drawn to one of the first 240, so near that this share
+  // of the distance is left.
   explicit Data(float norm_spread, float share = 1) {
     table = ClusteredKeys(kRows + kQueries, kDim, 60, 8);
     for (std::int64_t i = 0; share < 1 && i < kRows + kQueries; ++i) {
@@ -272,9 +272,9 @@ TEST_P(CodeScanTest, RecallIsThatAskedFor) {
   }
 }
 
-// What pass `lost_count` finds of the best, kept from codes of 4 bits, over all
-// queries: how many keys it scores from floats, how many of the best it loses,
-// and how many intervals of log_partition hold.
+// Of passes over codes of 4 bits, over all queries: keys that were scored from
+// floats, those of the best that were not, and intervals of log_partition that
+// hold.
 struct Lost {
   double kept = 0;
   double lost = 0;
@@ -314,7 +314,7 @@ Lost LostOf(const Data& data, double lost_count) {
   return found;
 }
 
-// And it saves floats, as much as it may.
+// And floats are saved: at least a fifth of what may be lost is.
 TEST_P(CodeScanTest, NoMoreIsLostToCodesThanMayBe) {
   double kept_before = 0;
   for (const double lost_count : {0.0, 0.5, 4.0}) {
