@@ -69,8 +69,8 @@ class CodePass {
   const CodedQuery& coded() const { return coded_; }
   const ScanQuery& query() const { return *query_; }
   CodeBits bits() const { return options_.bits; }
-  // Whether so many bits say enough of a logit for its exp, and products with
-  // lists' means are floats.
+  // Whether so many bits say enough of a logit for its exp, and for the
+  // precision, and products with lists' means are floats.
   bool MayRead(CodeBits bits) const;
   // Keys that are taken from now on have logits by so many bits, which these
   // may be. If certified.
@@ -185,6 +185,11 @@ class CodePass {
   // other scans have left in it; nothing if that is empty.
   absl::Status CorrectRest(std::optional<double> log_kept,
                            SoftmaxPartition& rest, ScanStats& stats);
+  // Keys to draw if codes of so many bits stand for this share of the sums.
+  double DrawsWanted(CodeBits bits, double share) const;
+  // Whether as many as are likely to be wanted may be drawn, and take no longer
+  // than reading more bits.
+  bool DrawsSuffice(CodeBits bits) const;
   std::int64_t DrawCount(double share) const;
   bool DrawKey(const TailSample::Draw& draw, std::int32_t& position,
                double& log_probability) const;

@@ -27,6 +27,12 @@ constexpr std::int64_t kMaxDraws = 4096;
 constexpr double kDrawnDeviations = 2.1;
 // Draws beyond those that errors call for: errors of near keys are alike.
 constexpr double kDrawMargin = 1.5;
+// What is left to codes by attention so sharp that their logits have a variance
+// v was at most some exp(-20 v) of the sums, of five sets of keys at four
+// temperatures each.
+constexpr double kShareLostPerVariance = 20;
+// A draw takes as long as the other nibbles of so many keys.
+constexpr std::int64_t kKeysPerDraw = 250;
 // Blocks ahead of their turn that are asked for.
 constexpr std::size_t kAheadBlocks = 16;
 
@@ -160,14 +166,29 @@ void CodePass::SetVariance(const SoftmaxPartition& rest,
 // them: each ratio varies by exp(v) - 1 relative to its square, v being the
 // variance of a logit. The variances of the indexes that the keys lie in add up
 // to that of all.
-std::int64_t CodePass::DrawCount(double share) const {
-  const double variance =
-      2.0 * half_variance_ * lists_->codes.mean_square_scale();
+double CodePass::DrawsWanted(CodeBits bits, double share) const {
+  const double variance = coded_.LogitVariancePerSquareScale(bits) *
+                          lists_->codes.mean_square_scale();
   const double wanted_deviation = options_.precision / kDrawnDeviations;
   const double wanted_variance =
       options_.key_share * wanted_deviation * wanted_deviation;
-  const double count =
-      kDrawMargin * share * share * std::expm1(variance) / wanted_variance;
+  return kDrawMargin * share * share * std::expm1(variance) / wanted_variance;
+}
+
+// What is left to codes is less of the sums the sharper attention is, and so
+// the more codes err.
+bool CodePass::DrawsSuffice(CodeBits bits) const {
+  const double variance = coded_.LogitVariancePerSquareScale(bits) *
+                          lists_->codes.mean_square_scale();
+  const double likely_share =
+      options_.key_share * std::exp(-kShareLostPerVariance * variance);
+  const double most = std::min<double>(
+      kMaxDraws, kMinDraws + lists_->key_count() / kKeysPerDraw);
+  return DrawsWanted(bits, likely_share) <= most;
+}
+
+std::int64_t CodePass::DrawCount(double share) const {
+  const double count = DrawsWanted(options_.bits, share);
   // No number where nothing is wanted, of keys that don't err.
   if (!(count < kMaxDraws)) return kMaxDraws;
   return std::max(kMinDraws, static_cast<std::int64_t>(count));

@@ -200,7 +200,7 @@ TEST_P(CodeScanTest, WithoutBoundsTheBestAreProvenToo) {
 }
 
 TEST_P(CodeScanTest, AStatedPrecisionHolds) {
-  for (const double temperature : {0.2, 0.1, 0.05, 0.02}) {
+  for (const double temperature : {0.2, 0.1, 0.05, 0.02, 0.015, 0.01}) {
     std::vector<double> errors;
     int covered = 0;
     for (std::int64_t q = 0; q < kQueries; ++q) {
@@ -224,6 +224,23 @@ TEST_P(CodeScanTest, AStatedPrecisionHolds) {
     std::sort(errors.begin(), errors.end());
     EXPECT_LE(errors[kQueries * 95 / 100], 0.02) << temperature;
     EXPECT_LE(errors.back(), 0.1) << temperature;
+  }
+}
+
+// Where as many draws as there are at most would not be enough by 4 bits.
+TEST_P(CodeScanTest, AGreatPrecisionHolds) {
+  for (const double temperature : {0.2, 0.1}) {
+    std::vector<double> errors;
+    for (std::int64_t q = 0; q < kQueries; ++q) {
+      ScanQuery query = QueryAt(data(), q, temperature);
+      query.goals.mass_precision = 0.0002;
+      const Answer answer = AnswerOf(data(), query);
+      ASSERT_FALSE(answer.stats.exact);
+      errors.push_back(std::abs(*answer.partition.LogPartition() -
+                                TrueLogPartition(data(), query)));
+    }
+    std::sort(errors.begin(), errors.end());
+    EXPECT_LE(errors[kQueries * 95 / 100], 0.0002) << temperature;
   }
 }
 
