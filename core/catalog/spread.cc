@@ -104,20 +104,21 @@ Interval EffectiveCountInterval(const Parts& parts, MassMethod method) {
 // Where every key was scored from its code, an error e of a logit l moves the
 // log partition by its weight w times e, the entropy by w (mean - l) e, and the
 // log of the effective count by 2 w (1 - w count) e. The heaviest of the codes
-// have the most of these errors.
-void Narrow(const HeadScan& scan, double distance, AttentionSpread& spread,
-            const Parts& parts) {
+// have the most of these errors, and hardly one of them is among the shortlist.
+void Narrow(const HeadScan& scan, double distance, AttentionSpread& spread) {
   const SoftmaxPartition& all = scan.partition;
   const double mean = all.sum_gap / all.sum;
   const double mean_unkept =
       double{scan.unkept.max} - all.max + scan.unkept.sum_gap / scan.unkept.sum;
-  const double gap = 1 + std::max(std::abs(parts.greatest - mean),
-                                  std::abs(mean_unkept - mean));
+  const double greatest =
+      std::min(0.0, double{scan.shortlist.back().logit} - all.max);
+  const double gap =
+      1 + std::max(std::abs(greatest - mean), std::abs(mean_unkept - mean));
   spread.entropy_interval->lower_bound = std::max(
       spread.entropy_interval->lower_bound, *spread.entropy - distance * gap);
   spread.entropy_interval->upper_bound = std::min(
       spread.entropy_interval->upper_bound, *spread.entropy + distance * gap);
-  const double greatest_weight = std::exp(parts.greatest) / all.sum;
+  const double greatest_weight = std::exp(greatest) / all.sum;
   const double log_distance =
       2 * distance * (1 + greatest_weight * spread.effective_count);
   Interval& count = spread.effective_count_interval;
@@ -157,7 +158,7 @@ AttentionSpread SpreadOf(const HeadScan& scan, const PartitionError& error) {
   spread.entropy_interval = EntropyInterval(parts, error.method);
   spread.effective_count_interval = EffectiveCountInterval(parts, error.method);
   if (scan.complete && error.method == MassMethod::kEstimate) {
-    Narrow(scan, error.most(), spread, parts);
+    Narrow(scan, error.most(), spread);
   }
   const double mean_gap = -all.sum_gap / all.sum;
   const auto count = static_cast<double>(all.count);
