@@ -104,7 +104,8 @@ Interval EffectiveCountInterval(const Parts& parts, MassMethod method) {
 // Where every key was scored from its code, an error e of a logit l moves the
 // log partition by its weight w times e, the entropy by w (mean - l) e, and the
 // log of the effective count by 2 w (1 - w count) e. The heaviest of the codes
-// have the most of these errors, and hardly one of them is among the shortlist.
+// have the most of these errors, and hardly one of them weighs more than the
+// last of the shortlist.
 void Narrow(const HeadScan& scan, double distance, AttentionSpread& spread) {
   const SoftmaxPartition& all = scan.partition;
   const double mean = all.sum_gap / all.sum;

@@ -29,7 +29,8 @@ struct AttentionSpread {
 // lists were not visited, that the best of their rows is not above what was
 // found is no more certain than the recall. They are wide where much was not
 // scored. Where every key was scored from its code, the two are as near as the
-// logits: see docs/mass.md.
+// logits, and hardly one of the others weighs more than the last of the
+// shortlist: see docs/mass.md.
 AttentionSpread SpreadOf(const HeadScan& scan, const PartitionError& error);
 
 }  // namespace attendant

@@ -25,9 +25,9 @@ constexpr double kDeviations = 3;
 // Beyond this variance of a logit, or this error common to all, codes say too
 // little of exp(logit).
 constexpr double kMaxVariance = 0.5;
-// Beyond this they say too little to draw by.
-constexpr double kMaxDrawnVariance = 1;
 constexpr double kMaxCommonError = 0.5;
+// And beyond this variance to draw keys by.
+constexpr double kMaxDrawnVariance = 1;
 // 8 bits of a query say enough beside 4 of a key if they move logits by no more
 // than this.
 constexpr double kMaxQueryDeviation = 0.05;
@@ -87,15 +87,16 @@ bool CodePass::MayRead(CodeBits bits) const {
   const double max_scale = lists_->codes.max_scale();
   // With the mean of a list.
   const double product = coded_.norm() * lists_->max_norm();
+  const bool draws_by_4 = options_.precision > 0 && bits == CodeBits::k4;
   // What pools takes codes at their word.
-  const bool is_drawn = options_.precision > 0 && bits == CodeBits::k4;
-  const double max_variance =
-      is_drawn && options_.values == nullptr ? kMaxDrawnVariance : kMaxVariance;
+  const double max_variance = draws_by_4 && options_.values == nullptr
+                                  ? kMaxDrawnVariance
+                                  : kMaxVariance;
   return std::max(1.0, query_->logit_factor) * product < KeyCodes::kMaxNorm &&
          coded_.LogitVariancePerSquareScale(bits) * max_scale * max_scale <=
              max_variance &&
          coded_.logit_error() <= kMaxCommonError &&
-         (!is_drawn || DrawsSuffice(bits));
+         (!draws_by_4 || DrawsSuffice(bits));
 }
 
 void CodePass::Read(CodeBits bits) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "core/attention/state.h"
 #include "core/shortlist/coded_query.h"
 #include "core/shortlist/inverted_lists.h"
@@ -185,12 +186,25 @@ class CodePass {
   // other scans have left in it; nothing if that is empty.
   absl::Status CorrectRest(std::optional<double> log_kept,
                            SoftmaxPartition& rest, ScanStats& stats);
+  // Of a key's logit, in the mean over keys.
+  double MeanVariance(CodeBits bits) const;
+  // That drawn keys may leave to the sums, for the precision.
+  double WantedDeviation() const;
   // Keys to draw if codes of so many bits stand for this share of the sums.
   double DrawsWanted(CodeBits bits, double share) const;
-  // Whether as many as are likely to be wanted may be drawn, and take no longer
-  // than reading more bits.
+  // Whether as many as are likely to be wanted take no longer than reading more
+  // bits.
   bool DrawsSuffice(CodeBits bits) const;
-  std::int64_t DrawCount(double share) const;
+  std::int64_t MostDraws() const;
+  // What drawn keys say of what codes leave, relative to what its codes weigh:
+  // its sum, with the variance of that, and by how much the other sums are off.
+  struct Drawn {
+    double mean = 0;
+    double variance = 0;
+    double gap_error = 0;
+    double square_error = 0;
+  };
+  absl::StatusOr<Drawn> Draw(std::int64_t count, double log_tail, float max);
   bool DrawKey(const TailSample::Draw& draw, std::int32_t& position,
                double& log_probability) const;
   absl::Status ScoreFloats(std::span<const std::int32_t> positions,

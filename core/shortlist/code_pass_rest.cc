@@ -21,18 +21,27 @@ constexpr double kAlikeKeys = 1.4;
 // Relative error of a sum of exps in floats, for gaps up to 16, beyond which
 // terms hardly weigh (see SumExps).
 constexpr double kSumError = (8 + 16 + 9) * 0x1p-24;
-// Keys drawn to correct a sum. So many deviations hold 95 % of such means.
+// Keys drawn to correct a sum: at least so many, at most these or one of so
+// many keys, which takes half as long as to score all of them from floats.
 constexpr std::int64_t kMinDraws = 64;
 constexpr std::int64_t kMaxDraws = 4096;
+constexpr std::int64_t kKeysPerMostDraws = 64;
+// So many deviations hold 95 % of the means of kMinDraws.
 constexpr double kDrawnDeviations = 2.1;
 // Draws beyond those that errors call for: errors of near keys are alike.
 constexpr double kDrawMargin = 1.5;
-// What is left to codes by attention so sharp that their logits have a variance
-// v was at most some exp(-20 v) of the sums, of five sets of keys at four
-// temperatures each.
+// Beyond this mean variance of logits the ratios of so few draws are too skewed
+// for what they say of themselves.
+constexpr double kMaxMeanVariance = 0.3;
+// Of attention so sharp that logits have a variance v by 4 bits at most some
+// exp(-20 v) was left to codes, of four sets of 100,000 keys up to v = .15.
 constexpr double kShareLostPerVariance = 20;
-// A draw takes as long as the other nibbles of so many keys.
+// A draw takes as long as the other nibbles of so many keys, for a query alone.
 constexpr std::int64_t kKeysPerDraw = 250;
+// Draws beyond those that the first ones call for.
+constexpr double kMoreDraws = 1.2;
+// Draws between two looks at the interrupt.
+constexpr std::size_t kPollDraws = 4096;
 // Blocks ahead of their turn that are asked for.
 constexpr std::size_t kAheadBlocks = 16;
 
@@ -162,36 +171,38 @@ void CodePass::SetVariance(const SoftmaxPartition& rest,
                                 rounding * rounding + common * common);
 }
 
-// As many draws as the precision takes, by what the codes' errors would make of
-// them: each ratio varies by exp(v) - 1 relative to its square, v being the
-// variance of a logit. The variances of the indexes that the keys lie in add up
-// to that of all.
+double CodePass::MeanVariance(CodeBits bits) const {
+  return coded_.LogitVariancePerSquareScale(bits) *
+         lists_->codes.mean_square_scale();
+}
+
+// Relative, of all sums. The variances of the indexes that the keys lie in add
+// up to that of all.
+double CodePass::WantedDeviation() const {
+  return options_.precision * std::sqrt(options_.key_share) / kDrawnDeviations;
+}
+
+// Each ratio varies by exp(v) - 1 relative to its square, v being the variance
+// of a logit.
 double CodePass::DrawsWanted(CodeBits bits, double share) const {
-  const double variance = coded_.LogitVariancePerSquareScale(bits) *
-                          lists_->codes.mean_square_scale();
-  const double wanted_deviation = options_.precision / kDrawnDeviations;
-  const double wanted_variance =
-      options_.key_share * wanted_deviation * wanted_deviation;
-  return kDrawMargin * share * share * std::expm1(variance) / wanted_variance;
+  const double deviation = share / WantedDeviation();
+  return kDrawMargin * deviation * deviation * std::expm1(MeanVariance(bits));
 }
 
 // What is left to codes is less of the sums the sharper attention is, and so
 // the more codes err.
 bool CodePass::DrawsSuffice(CodeBits bits) const {
-  const double variance = coded_.LogitVariancePerSquareScale(bits) *
-                          lists_->codes.mean_square_scale();
+  const double variance = MeanVariance(bits);
   const double likely_share =
       options_.key_share * std::exp(-kShareLostPerVariance * variance);
-  const double most = std::min<double>(
-      kMaxDraws, kMinDraws + lists_->key_count() / kKeysPerDraw);
-  return DrawsWanted(bits, likely_share) <= most;
+  return variance <= kMaxMeanVariance &&
+         DrawsWanted(bits, likely_share) <=
+             static_cast<double>(kMinDraws +
+                                 lists_->key_count() / kKeysPerDraw);
 }
 
-std::int64_t CodePass::DrawCount(double share) const {
-  const double count = DrawsWanted(options_.bits, share);
-  // No number where nothing is wanted, of keys that don't err.
-  if (!(count < kMaxDraws)) return kMaxDraws;
-  return std::max(kMinDraws, static_cast<std::int64_t>(count));
+std::int64_t CodePass::MostDraws() const {
+  return std::max(kMaxDraws, lists_->key_count() / kKeysPerMostDraws);
 }
 
 // Draws a key of the block. False if none is left there.
@@ -237,21 +248,13 @@ bool CodePass::DrawKey(const TailSample::Draw& draw, std::int32_t& position,
   return true;
 }
 
-absl::Status CodePass::CorrectRest(std::optional<double> log_kept,
-                                   SoftmaxPartition& rest, ScanStats& stats) {
-  tail_.Remove({kept_.positions.data(), kept_.size},
-               {kept_.logits.data(), kept_.size});
-  const double log_tail = tail_.LogSum();
-  // Sums of floats leave their rounding where everything was kept.
-  stats.log_variance =
-      2 * (partition_.max + std::log(kSumError * partition_.sum));
-  if (rest.sum == 0 || log_tail == kMinusInfinityF) return absl::OkStatus();
-  const double share =
-      log_kept ? 1 / (1 + std::exp(*log_kept - log_tail)) : 1.0;
-  tail_.DrawBlocks(DrawCount(share), draws_);
+absl::StatusOr<CodePass::Drawn> CodePass::Draw(std::int64_t count,
+                                               double log_tail, float max) {
+  tail_.DrawBlocks(count, draws_);
   drawn_.clear();
   log_probabilities_.clear();
   for (std::size_t j = 0; j < draws_.size(); ++j) {
+    if (j > 0 && j % kPollDraws == 0) ATTENDANT_RETURN_IF_ERROR(Poll());
     if (j + kAheadBlocks < draws_.size()) {
       lists_->codes.PrefetchBlock(draws_[j + kAheadBlocks].block,
                                   options_.bits);
@@ -267,32 +270,60 @@ absl::Status CodePass::CorrectRest(std::optional<double> log_kept,
   // Ratios relative to what the codes say; a block without a key counts as 0.
   // What else the sums hold is corrected by the same draws: keys that are alike
   // err alike, and the gaps of their logits with them.
-  double sum = 0;
+  Drawn drawn;
   double square_sum = 0;
-  double gap_error = 0;
-  double square_error = 0;
   for (std::size_t j = 0; j < drawn_.size(); ++j) {
-    const double by_code = log_probabilities_[j] + log_tail - rest.max;
-    const double by_floats = double{logits_[j]} - rest.max;
+    const double by_code = log_probabilities_[j] + log_tail - max;
+    const double by_floats = double{logits_[j]} - max;
     const double ratio = std::exp(by_floats - by_code);
-    sum += ratio;
+    drawn.mean += ratio;
     square_sum += ratio * ratio;
-    gap_error += ratio * by_floats - by_code;
-    square_error += ratio * std::exp(by_floats) - std::exp(by_code);
+    drawn.gap_error += ratio * by_floats - by_code;
+    drawn.square_error += ratio * std::exp(by_floats) - std::exp(by_code);
   }
-  const auto count = static_cast<double>(draws_.size());
-  const double mean = sum / count;
-  const double variance =
-      std::max(0.0, square_sum / count - mean * mean) / (count - 1);
+  const auto n = static_cast<double>(draws_.size());
+  drawn.mean /= n;
+  drawn.gap_error /= n;
+  drawn.square_error /= n;
+  drawn.variance =
+      std::max(0.0, square_sum / n - drawn.mean * drawn.mean) / (n - 1);
+  return drawn;
+}
+
+absl::Status CodePass::CorrectRest(std::optional<double> log_kept,
+                                   SoftmaxPartition& rest, ScanStats& stats) {
+  tail_.Remove({kept_.positions.data(), kept_.size},
+               {kept_.logits.data(), kept_.size});
+  const double log_tail = tail_.LogSum();
+  // Sums of floats leave their rounding where everything was kept.
+  stats.log_variance =
+      2 * (partition_.max + std::log(kSumError * partition_.sum));
+  if (rest.sum == 0 || log_tail == kMinusInfinityF) return absl::OkStatus();
+  const double kept_ratio = log_kept ? std::exp(*log_kept - log_tail) : 0.0;
+  const double wanted = DrawsWanted(options_.bits, 1 / (1 + kept_ratio));
+  const auto most = static_cast<double>(MostDraws());
+  // Too many are not made: the few say how far the sums may be off.
+  auto count = wanted <= most
+                   ? std::max(kMinDraws, static_cast<std::int64_t>(wanted))
+                   : kMinDraws;
+  Drawn drawn;
+  while (true) {
+    ATTENDANT_ASSIGN_OR_RETURN(drawn, Draw(count, log_tail, rest.max));
+    // Not all codes err as much as others, and chance has its part.
+    const double off = std::sqrt(drawn.variance) / (drawn.mean + kept_ratio) /
+                       WantedDeviation();
+    const double more = kMoreDraws * static_cast<double>(count) * off * off;
+    if (!(off > 1) || more > most) break;
+    count = static_cast<std::int64_t>(more);
+  }
   const double tail = std::exp(log_tail - rest.max);
-  rest.sum = tail * mean;
-  rest.sum_gap = std::min(0.0, rest.sum_gap + tail * gap_error / count);
-  rest.sum_square =
-      std::max(0.0, rest.sum_square + tail * square_error / count);
+  rest.sum = tail * drawn.mean;
+  rest.sum_gap = std::min(0.0, rest.sum_gap + tail * drawn.gap_error);
+  rest.sum_square = std::max(0.0, rest.sum_square + tail * drawn.square_error);
   // Deviations of few draws are somewhat more than they seem (Student).
   const double deviations = kDrawnDeviations / kNormalDeviations;
   const double log_deviation =
-      log_tail + 0.5 * std::log(variance) + std::log(deviations);
+      log_tail + 0.5 * std::log(drawn.variance) + std::log(deviations);
   stats.log_drawn_variance = 2 * log_deviation;
   return absl::OkStatus();
 }
