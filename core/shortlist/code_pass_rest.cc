@@ -38,8 +38,10 @@ constexpr double kMaxMeanVariance = 0.3;
 constexpr double kShareLostPerVariance = 20;
 // A draw takes as long as the other nibbles of so many keys, for a query alone.
 constexpr std::int64_t kKeysPerDraw = 250;
-// Draws beyond those that the first ones call for.
+// Draws beyond those that the first ones call for, where these leave more than
+// this much of what they may: an interval of logs is somewhat wider than that.
 constexpr double kMoreDraws = 1.2;
+constexpr double kMostLeft = 0.95;
 // Draws between two looks at the interrupt.
 constexpr std::size_t kPollDraws = 4096;
 // Blocks ahead of their turn that are asked for.
@@ -285,8 +287,12 @@ absl::StatusOr<CodePass::Drawn> CodePass::Draw(std::int64_t count,
   drawn.mean /= n;
   drawn.gap_error /= n;
   drawn.square_error /= n;
+  // What has as little as one draw's share may have none, and err as any code:
+  // draws of few different keys, many times each, don't show it.
+  const double undrawn = drawn.mean / n;
   drawn.variance =
-      std::max(0.0, square_sum / n - drawn.mean * drawn.mean) / (n - 1);
+      std::max(0.0, square_sum / n - drawn.mean * drawn.mean) / (n - 1) +
+      undrawn * undrawn * std::expm1(MeanVariance(options_.bits));
   return drawn;
 }
 
@@ -310,10 +316,10 @@ absl::Status CodePass::CorrectRest(std::optional<double> log_kept,
   while (true) {
     ATTENDANT_ASSIGN_OR_RETURN(drawn, Draw(count, log_tail, rest.max));
     // Not all codes err as much as others, and chance has its part.
-    const double off = std::sqrt(drawn.variance) / (drawn.mean + kept_ratio) /
-                       WantedDeviation();
-    const double more = kMoreDraws * static_cast<double>(count) * off * off;
-    if (!(off > 1) || more > most) break;
+    const double left = std::sqrt(drawn.variance) / (drawn.mean + kept_ratio) /
+                        WantedDeviation();
+    const double more = kMoreDraws * static_cast<double>(count) * left * left;
+    if (!(left > kMostLeft) || more > most) break;
     count = static_cast<std::int64_t>(more);
   }
   const double tail = std::exp(log_tail - rest.max);
