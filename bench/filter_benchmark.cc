@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/catalog/attend.h"
-#include "core/catalog/parse_filter.h"
-#include "core/shortlist/ivf_index.h"
+#include "core/catalog/filter/parse_filter.h"
+#include "core/catalog/query/attend.h"
+#include "core/shortlist/ivf/ivf_index.h"
 
 namespace attendant {
 namespace {

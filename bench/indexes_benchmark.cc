@@ -29,11 +29,11 @@
 #include <vector>
 
 #include "core/attention/state.h"
-#include "core/shortlist/flat_index.h"
-#include "core/shortlist/hnsw_index.h"
-#include "core/shortlist/ivf_index.h"
-#include "core/shortlist/lsh_index.h"
-#include "core/shortlist/pq_index.h"
+#include "core/shortlist/ivf/ivf_index.h"
+#include "core/shortlist/kinds/flat_index.h"
+#include "core/shortlist/kinds/hnsw_index.h"
+#include "core/shortlist/kinds/lsh_index.h"
+#include "core/shortlist/kinds/pq_index.h"
 #include "core/storage/nameless_files.h"
 
 namespace attendant {

@@ -32,8 +32,8 @@
 #include "absl/strings/strip.h"
 #include "bench/data/data_set.h"
 #include "bench/data/ground_truth.h"
-#include "core/catalog/attend.h"
-#include "core/catalog/catalog_set.h"
+#include "core/catalog/live/catalog_set.h"
+#include "core/catalog/query/attend.h"
 
 namespace attendant {
 namespace {

@@ -22,8 +22,8 @@
 #include "bench/data/ground_truth.h"
 #include "core/attention/log_add.h"
 #include "core/base/bitmap.h"
-#include "core/catalog/pooled_deviation.h"
-#include "core/shortlist/ivf_index.h"
+#include "core/catalog/query/pooled_deviation.h"
+#include "core/shortlist/ivf/ivf_index.h"
 
 namespace attendant {
 namespace {

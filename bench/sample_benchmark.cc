@@ -24,8 +24,8 @@
 #include "bench/mass/exact_mass.h"
 #include "core/attention/log_add.h"
 #include "core/base/bitmap.h"
-#include "core/catalog/attend.h"
-#include "core/shortlist/ivf_index.h"
+#include "core/catalog/query/attend.h"
+#include "core/shortlist/ivf/ivf_index.h"
 
 namespace attendant {
 namespace {

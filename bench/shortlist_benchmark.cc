@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "core/attention/state.h"
-#include "core/shortlist/flat_index.h"
-#include "core/shortlist/ivf_index.h"
+#include "core/shortlist/ivf/ivf_index.h"
+#include "core/shortlist/kinds/flat_index.h"
 
 namespace attendant {
 namespace {

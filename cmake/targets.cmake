@@ -73,9 +73,12 @@ function(attendant_library name)
     install(TARGETS ${target} EXPORT attendant
       ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT core)
     file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
-    install(FILES ${ARG_HDRS}
-      DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attendant/${folder}
-      COMPONENT core)
+    foreach(header ${ARG_HDRS})
+      get_filename_component(room ${header} DIRECTORY)
+      install(FILES ${header}
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attendant/${folder}/${room}
+        COMPONENT core)
+    endforeach()
   endif()
 endfunction()
 

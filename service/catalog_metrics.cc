@@ -9,9 +9,9 @@
 #include "absl/time/time.h"
 #include "core/base/clock.h"
 #include "core/base/memory_parts.h"
-#include "core/catalog/live_catalog.h"
-#include "core/catalog/snapshot.h"
-#include "core/catalog/snapshot_memory.h"
+#include "core/catalog/live/live_catalog.h"
+#include "core/catalog/segments/snapshot.h"
+#include "core/catalog/segments/snapshot_memory.h"
 #include "core/storage/store.h"
 
 namespace attendant {

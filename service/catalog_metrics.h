@@ -2,7 +2,7 @@
 #ifndef ATTENDANT_SERVICE_CATALOG_METRICS_H_
 #define ATTENDANT_SERVICE_CATALOG_METRICS_H_
 
-#include "core/catalog/catalog_set.h"
+#include "core/catalog/live/catalog_set.h"
 #include "service/metrics/metric_page.h"
 
 namespace attendant {

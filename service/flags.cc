@@ -21,7 +21,7 @@
 #include "core/base/host_port.h"
 #include "core/base/process_memory.h"
 #include "core/base/status.h"
-#include "core/catalog/live_catalog.h"
+#include "core/catalog/live/live_catalog.h"
 #include "service/connections/listen_address.h"
 #include "service/flag_values.h"
 #include "service/limit_flags.h"

@@ -19,7 +19,7 @@
 #include "absl/time/time.h"
 #include "core/base/host_port.h"
 #include "core/base/status.h"
-#include "core/catalog/catalog_set.h"
+#include "core/catalog/live/catalog_set.h"
 #include "core/kernels/kernels.h"
 #include "core/storage/files.h"
 #include "service/connections/listener.h"

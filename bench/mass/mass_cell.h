@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "core/catalog/attend.h"
+#include "core/catalog/query/attend.h"
 
 namespace attendant {
 

@@ -29,9 +29,9 @@
 #include "bench/mass/mass_cell.h"
 #include "bench/mass/one_segment.h"
 #include "core/base/status.h"
-#include "core/catalog/attend.h"
-#include "core/shortlist/flat_index.h"
-#include "core/shortlist/ivf_index.h"
+#include "core/catalog/query/attend.h"
+#include "core/shortlist/ivf/ivf_index.h"
+#include "core/shortlist/kinds/flat_index.h"
 
 namespace attendant {
 namespace {

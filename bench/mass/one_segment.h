@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/catalog/snapshot.h"
+#include "core/catalog/segments/snapshot.h"
 
 namespace attendant {
 

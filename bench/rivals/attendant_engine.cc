@@ -20,8 +20,8 @@
 #include "bench/rivals/engine.h"
 #include "core/attention/state.h"
 #include "core/base/status.h"
-#include "core/shortlist/flat_index.h"
-#include "core/shortlist/ivf_index.h"
+#include "core/shortlist/ivf/ivf_index.h"
+#include "core/shortlist/kinds/flat_index.h"
 #include "core/storage/nameless_files.h"
 
 namespace attendant {

@@ -16,7 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/wire_vector.h"
-#include "core/catalog/catalog_set.h"
+#include "core/catalog/live/catalog_set.h"
 #include "service/calls/backend.h"
 #include "service/convert/wire.h"
 #include "service/handlers/attend_jobs.h"

@@ -6,8 +6,8 @@
 
 namespace attendant {
 
-// What the kinds do is said in core/shortlist/key_index.h. kAuto: chosen by the
-// number of keys.
+// What the kinds do is said in core/shortlist/scan/key_index.h. kAuto: chosen
+// by the number of keys.
 enum class IndexKind {
   kAuto = 1,
   kFlat = 2,

@@ -14,7 +14,7 @@
 #include "core/base/clock.h"
 #include "core/base/interrupt.h"
 #include "core/base/mutex.h"
-#include "core/catalog/snapshot.h"
+#include "core/catalog/segments/snapshot.h"
 
 namespace attendant {
 

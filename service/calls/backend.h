@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/base/mutex.h"
-#include "core/catalog/catalog_set.h"
+#include "core/catalog/live/catalog_set.h"
 #include "service/calls/attention_warning.h"
 #include "service/calls/call_count.h"
 #include "service/calls/call_record.h"

@@ -6,7 +6,7 @@
 
 #include "absl/time/time.h"
 #include "attendant/v1/attention_service.pb.h"
-#include "core/catalog/attend_trace.h"
+#include "core/catalog/query/attend_trace.h"
 
 namespace attendant {
 

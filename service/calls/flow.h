@@ -6,7 +6,7 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include "attendant/v1/catalog_service.pb.h"
-#include "core/catalog/catalog_set.h"
+#include "core/catalog/live/catalog_set.h"
 #include "service/queue/work.h"
 #include "service/security/access.h"
 

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "core/catalog/live_catalog.h"
+#include "core/catalog/live/live_catalog.h"
 #include "service/calls/backend.h"
 
 namespace attendant {

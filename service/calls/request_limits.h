@@ -10,10 +10,10 @@
 #include "attendant/v1/item_service.pb.h"
 #include "attendant/v1/sequence_service.pb.h"
 #include "core/base/ids.h"
-#include "core/catalog/attend.h"
-#include "core/catalog/catalog_set.h"
-#include "core/catalog/filter.h"
-#include "core/catalog/parse_filter.h"
+#include "core/catalog/filter/filter.h"
+#include "core/catalog/filter/parse_filter.h"
+#include "core/catalog/live/catalog_set.h"
+#include "core/catalog/query/attend.h"
 #include "core/storage/item.h"
 
 namespace attendant {

@@ -7,8 +7,8 @@
 #include "absl/status/status.h"
 #include "attendant/v1/attention_service.pb.h"
 #include "core/base/interrupt.h"
-#include "core/catalog/attend.h"
-#include "core/catalog/snapshot.h"
+#include "core/catalog/query/attend.h"
+#include "core/catalog/segments/snapshot.h"
 #include "service/convert/read_mask.h"
 
 namespace attendant {

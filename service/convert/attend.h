@@ -4,7 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "attendant/v1/attention_service.pb.h"
-#include "core/catalog/attend.h"
+#include "core/catalog/query/attend.h"
 
 namespace attendant {
 

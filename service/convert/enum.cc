@@ -10,7 +10,7 @@
 #include "core/attention/positions.h"
 #include "core/attention/probe.h"
 #include "core/base/status.h"
-#include "core/catalog/attend.h"
+#include "core/catalog/query/attend.h"
 #include "core/storage/item.h"
 
 namespace attendant {

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "core/catalog/parse_filter.h"
+#include "core/catalog/filter/parse_filter.h"
 #include "service/convert/enum.h"
 #include "service/convert/item.h"
 

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "attendant/v1/filter.pb.h"
-#include "core/catalog/filter.h"
+#include "core/catalog/filter/filter.h"
 
 namespace attendant {
 

@@ -10,7 +10,7 @@
 #include "attendant/v1/model_service.pb.h"
 #include "core/attention/model.h"
 #include "core/attention/probe.h"
-#include "core/catalog/model_set.h"
+#include "core/catalog/live/model_set.h"
 
 namespace attendant {
 

@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "attendant/v1/catalog_service.pb.h"
-#include "core/catalog/catalog_set.h"
+#include "core/catalog/live/catalog_set.h"
 #include "core/storage/item.h"
 
 namespace attendant {

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "core/catalog/attend.h"
+#include "core/catalog/query/attend.h"
 #include "service/convert/approximation.h"
 #include "service/convert/enum.h"
 #include "service/convert/time.h"

@@ -11,8 +11,8 @@
 #include "attendant/v1/sequence_service.pb.h"
 #include "core/attention/contextualize.h"
 #include "core/attention/model.h"
-#include "core/catalog/rank_items.h"
-#include "core/catalog/snapshot.h"
+#include "core/catalog/query/rank_items.h"
+#include "core/catalog/segments/snapshot.h"
 
 namespace attendant {
 

@@ -7,7 +7,7 @@
 #include "absl/time/time.h"
 #include "core/base/clock.h"
 #include "core/base/status.h"
-#include "core/catalog/attend.h"
+#include "core/catalog/query/attend.h"
 #include "service/convert/answer.h"
 #include "service/convert/attend.h"
 #include "service/convert/filter.h"

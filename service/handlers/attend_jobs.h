@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "attendant/v1/attention_service.pb.h"
 #include "core/base/interrupt.h"
-#include "core/catalog/snapshot.h"
+#include "core/catalog/segments/snapshot.h"
 #include "service/calls/backend.h"
 #include "service/calls/call_trace.h"
 

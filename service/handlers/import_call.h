@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "attendant/v1/item_service.pb.h"
-#include "core/catalog/live_catalog.h"
+#include "core/catalog/live/live_catalog.h"
 #include "service/calls/backend.h"
 #include "service/calls/recorded_call.h"
 #include "service/queue/worker_pool.h"

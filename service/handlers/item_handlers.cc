@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "core/catalog/mask.h"
+#include "core/catalog/segments/mask.h"
 #include "service/calls/grpc_status.h"
 #include "service/calls/read_after_write.h"
 #include "service/convert/filter.h"

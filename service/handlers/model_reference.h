@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "attendant/v1/model_service.pb.h"
 #include "core/attention/model.h"
-#include "core/catalog/model_set.h"
+#include "core/catalog/live/model_set.h"
 
 namespace attendant {
 

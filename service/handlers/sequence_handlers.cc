@@ -9,7 +9,7 @@
 #include "core/attention/contextualize.h"
 #include "core/base/clock.h"
 #include "core/base/status.h"
-#include "core/catalog/rank_items.h"
+#include "core/catalog/query/rank_items.h"
 #include "service/calls/read_after_write.h"
 #include "service/convert/approximation.h"
 #include "service/convert/enum.h"

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "core/catalog/item_keys.h"
-#include "core/catalog/rank_items.h"
+#include "core/catalog/query/rank_items.h"
+#include "core/catalog/segments/item_keys.h"
 #include "service/calls/read_after_write.h"
 #include "service/convert/vector.h"
 

@@ -29,7 +29,7 @@
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
 #include "core/base/status.h"
-#include "core/catalog/catalog_set.h"
+#include "core/catalog/live/catalog_set.h"
 #include "core/storage/database.h"
 #include "core/storage/files.h"
 #include "tests/durability/faulty_file_system.h"

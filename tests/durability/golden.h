@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/catalog/catalog_set.h"
+#include "core/catalog/live/catalog_set.h"
 #include "tests/core/storage/test_store.h"
 
 namespace attendant {

@@ -22,7 +22,7 @@
 #include "absl/time/clock.h"
 #include "core/base/clock.h"
 #include "core/base/process_memory.h"
-#include "core/catalog/catalog_set.h"
+#include "core/catalog/live/catalog_set.h"
 #include "tests/durability/flags.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/scratch_directory.h"

@@ -21,8 +21,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "core/catalog/attend.h"
-#include "core/catalog/catalog_set.h"
+#include "core/catalog/live/catalog_set.h"
+#include "core/catalog/query/attend.h"
 #include "tests/durability/flags.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/support/split_mix.h"

@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "core/base/interrupt.h"
 #include "core/base/status.h"
-#include "core/catalog/attend.h"
+#include "core/catalog/query/attend.h"
 #include "tests/support/stored_items.h"
 
 namespace attendant {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "core/catalog/catalog_set.h"
+#include "core/catalog/live/catalog_set.h"
 #include "tests/durability/faulty_file_system.h"
 #include "tests/durability/plain_catalog.h"
 

@@ -3,9 +3,9 @@
 // request may have them are drawn by, with lists, which no text has.
 #include <cstring>
 
-#include "core/catalog/evaluate_filter.h"
-#include "core/catalog/parse_filter.h"
-#include "core/catalog/row_table.h"
+#include "core/catalog/filter/evaluate_filter.h"
+#include "core/catalog/filter/parse_filter.h"
+#include "core/catalog/rows/row_table.h"
 #include "tests/core/catalog/random_filter.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -12,8 +12,8 @@
 
 #include "client/files/npy.h"
 #include "core/base/fail_point.h"
-#include "core/catalog/catalog_set.h"
-#include "core/catalog/segment_files.h"
+#include "core/catalog/live/catalog_set.h"
+#include "core/catalog/segments/segment_files.h"
 #include "core/encode/text_encoder.h"
 #include "core/storage/alias_codec.h"
 #include "core/storage/catalog_record_codec.h"

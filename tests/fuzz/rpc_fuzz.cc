@@ -11,7 +11,7 @@
 
 #include "absl/strings/match.h"
 #include "attendant/v1/attention_service.pb.h"
-#include "core/catalog/catalog_set.h"
+#include "core/catalog/live/catalog_set.h"
 #include "service/server.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/rpc_requests.h"

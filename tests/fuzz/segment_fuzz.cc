@@ -7,7 +7,7 @@
 
 #include "absl/strings/ascii.h"
 #include "core/base/fail_point.h"
-#include "core/catalog/segment_files.h"
+#include "core/catalog/segments/segment_files.h"
 #include "core/storage/nameless_files.h"
 #include "core/storage/segment_directory.h"
 #include "tests/fuzz/fuzz.h"

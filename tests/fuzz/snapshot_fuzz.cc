@@ -12,8 +12,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
-#include "core/catalog/attend.h"
-#include "core/catalog/catalog_set.h"
+#include "core/catalog/live/catalog_set.h"
+#include "core/catalog/query/attend.h"
 #include "core/storage/snapshot_stream.h"
 #include "core/storage/stream_hash.h"
 #include "tests/fuzz/fuzz.h"

@@ -18,10 +18,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// An include may go to its own folder, or to one of a lower level.
+// An include may go to its own folder, or to one of a lower level beside it.
 struct Folder {
   absl::string_view name;
-  int level;
+  int level;  // among the folders of the one that it lies in
 };
 constexpr Folder kFolders[] = {
     {"core/base", 0},
@@ -31,6 +31,19 @@ constexpr Folder kFolders[] = {
     {"core/shortlist", 3},
     {"core/storage", 3},
     {"core/catalog", 4},
+    {"core/shortlist/keys", 0},
+    {"core/shortlist/scan", 1},
+    {"core/shortlist/lists", 2},
+    {"core/shortlist/calibration", 3},
+    {"core/shortlist/mass", 3},
+    {"core/shortlist/passes", 4},
+    {"core/shortlist/ivf", 5},
+    {"core/shortlist/kinds", 6},
+    {"core/catalog/rows", 0},
+    {"core/catalog/filter", 1},
+    {"core/catalog/segments", 2},
+    {"core/catalog/live", 3},
+    {"core/catalog/query", 3},
     {"service/log", 0},
     {"service/metrics", 0},
     {"service/connections", 1},
@@ -62,6 +75,20 @@ struct Place {
   std::string folder;
 };
 
+// The folder of `place` that lies beside one of `other`'s, or is its own:
+// "core/catalog" of "core/catalog/rows" beside "core/storage".
+absl::string_view BranchOf(const Place& place, const Place& other) {
+  const std::vector<absl::string_view> folders =
+      absl::StrSplit(place.folder, '/');
+  const std::vector<absl::string_view> others =
+      absl::StrSplit(other.folder, '/');
+  const auto [end, unused] = std::mismatch(folders.begin(), folders.end(),
+                                           others.begin(), others.end());
+  if (end == folders.end()) return place.folder;
+  return absl::string_view(place.folder)
+      .substr(0, static_cast<std::size_t>(end->end() - place.folder.data()));
+}
+
 bool StartsWithAny(absl::string_view text,
                    std::initializer_list<absl::string_view> prefixes) {
   return std::any_of(
@@ -76,14 +103,15 @@ bool IsWire(absl::string_view include) {
 }
 
 std::string WhyWithin(const Place& from, const Place& to) {
-  const std::optional<int> from_level = LevelOf(from.folder);
-  const std::optional<int> to_level = LevelOf(to.folder);
-  if (!from_level.has_value() || !to_level.has_value()) {
+  if (!LevelOf(from.folder).has_value() || !LevelOf(to.folder).has_value()) {
     return absl::StrCat("a folder of ", from.top,
                         " whose place in the order is not known");
   }
-  if (from.folder == to.folder || *to_level < *from_level) return "";
-  return absl::StrCat(from.folder, " does not stand above ", to.folder);
+  if (from.folder == to.folder) return "";
+  const absl::string_view above = BranchOf(from, to);
+  const absl::string_view below = BranchOf(to, from);
+  if (LevelOf(below) < LevelOf(above)) return "";
+  return absl::StrCat(above, " does not stand above ", below);
 }
 
 // Why a file must not include this, or nothing.

@@ -38,11 +38,11 @@ TEST(LayersTest, PlantedViolationIsFoundInATree) {
   std::ofstream(root / "service/server.cc") << "#include <grpcpp/server.h>\n";
   EXPECT_THAT(FindTreeViolations(root.path()).violations, IsEmpty());
   std::ofstream(root / "core/base/status.cc")
-      << "// Comment.\n\n#include \"core/catalog/attend.h\"\n";
+      << "// Comment.\n\n#include \"core/catalog/query/attend.h\"\n";
   const TreeReport report = FindTreeViolations(root.path());
   EXPECT_EQ(report.file_count, 3);
   EXPECT_THAT(report.violations,
-              ElementsAre("core/base/status.cc:3: core/catalog/attend.h: "
+              ElementsAre("core/base/status.cc:3: core/catalog/query/attend.h: "
                           "core/base does not stand above core/catalog"));
 }
 
@@ -69,6 +69,32 @@ TEST(LayersTest, ArrowsInCorePointDown) {
                          {"core/attention"},
                          {"core/encode", "core/shortlist", "core/storage"},
                          {"core/catalog"}});
+}
+
+TEST(LayersTest, ArrowsInAFolderOfCorePointDown) {
+  ExpectArrowsPointDown({{"core/shortlist/keys"},
+                         {"core/shortlist/scan"},
+                         {"core/shortlist/lists"},
+                         {"core/shortlist/calibration", "core/shortlist/mass"},
+                         {"core/shortlist/passes"},
+                         {"core/shortlist/ivf"},
+                         {"core/shortlist/kinds"}});
+  ExpectArrowsPointDown({{"core/catalog/rows"},
+                         {"core/catalog/filter"},
+                         {"core/catalog/segments"},
+                         {"core/catalog/live", "core/catalog/query"}});
+}
+
+// Wherever in them a file lies.
+TEST(LayersTest, FoldersInFoldersStandWhereTheirsDo) {
+  EXPECT_THAT(Check("core/catalog/rows/a.h", "\"core/shortlist/kinds/b.h\""),
+              IsEmpty());
+  EXPECT_THAT(Check("core/attention/a.h", "\"core/shortlist/keys/b.h\""),
+              ElementsAre(HasSubstr(
+                  "core/attention does not stand above core/shortlist")));
+  EXPECT_THAT(Check("core/shortlist/kinds/a.h", "\"core/storage/b.h\""),
+              ElementsAre(HasSubstr(
+                  "core/shortlist does not stand above core/storage")));
 }
 
 TEST(LayersTest, ArrowsInServicePointDown) {
@@ -104,7 +130,7 @@ TEST(LayersTest, ServiceAndClientKnowTheWireAndNotEachOther) {
   for (const std::string top : {"service", "client"}) {
     for (const std::string include :
          {"<grpcpp/grpcpp.h>", "\"attendant/v1/vector.pb.h\"",
-          "\"core/base/status.h\"", "\"core/catalog/attend.h\""}) {
+          "\"core/base/status.h\"", "\"core/catalog/query/attend.h\""}) {
       EXPECT_THAT(Check(top + "/a.cc", include), IsEmpty()) << include;
     }
   }

@@ -8,10 +8,10 @@
 #include <string>
 
 #include "core/base/status.h"
-#include "core/catalog/attend.h"
-#include "core/catalog/filter.h"
-#include "core/catalog/rank_items.h"
-#include "core/catalog/row_table.h"
+#include "core/catalog/filter/filter.h"
+#include "core/catalog/query/attend.h"
+#include "core/catalog/query/rank_items.h"
+#include "core/catalog/rows/row_table.h"
 #include "service/convert/answer.h"
 #include "service/convert/attend.h"
 #include "service/convert/filter.h"

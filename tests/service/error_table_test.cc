@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "core/catalog/attend.h"
+#include "core/catalog/query/attend.h"
 #include "tests/service/raw_call.h"
 #include "tests/service/rpc_details.h"
 #include "tests/service/server_fixture.h"

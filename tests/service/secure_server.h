@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/client.h"
-#include "core/catalog/catalog_set.h"
+#include "core/catalog/live/catalog_set.h"
 #include "service/metrics/metric_page.h"
 #include "service/security/access.h"
 #include "service/security/token_table.h"

@@ -23,7 +23,7 @@
 #include "attendant/v1/model_service.grpc.pb.h"
 #include "attendant/v1/sequence_service.grpc.pb.h"
 #include "core/base/clock.h"
-#include "core/catalog/catalog_set.h"
+#include "core/catalog/live/catalog_set.h"
 #include "service/metrics/metric_page.h"
 #include "service/server.h"
 #include "tests/service/internal_errors.h"

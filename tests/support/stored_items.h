@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/base/status.h"
-#include "core/catalog/live_catalog.h"
+#include "core/catalog/live/live_catalog.h"
 
 namespace attendant {
 

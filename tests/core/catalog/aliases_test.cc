@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/base/status.h"
-#include "core/catalog/catalog_set.h"
+#include "core/catalog/live/catalog_set.h"
 #include "tests/core/catalog/catalog_fixture.h"
 #include "tests/support/scratch_directory.h"
 

@@ -1,4 +1,4 @@
-#include "core/catalog/attend.h"
+#include "core/catalog/query/attend.h"
 
 #include <cmath>
 #include <limits>

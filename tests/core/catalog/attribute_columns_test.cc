@@ -1,4 +1,4 @@
-#include "core/catalog/attribute_columns.h"
+#include "core/catalog/rows/attribute_columns.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "core/catalog/background.h"
+#include "core/catalog/live/background.h"
 
 #include <gtest/gtest.h>
 

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/catalog/attend.h"
-#include "core/catalog/live_catalog.h"
+#include "core/catalog/live/live_catalog.h"
+#include "core/catalog/query/attend.h"
 #include "tests/core/catalog/fake_store.h"
 #include "tests/support/reference.h"
 #include "tests/support/status_matchers.h"

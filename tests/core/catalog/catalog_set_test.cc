@@ -1,4 +1,4 @@
-#include "core/catalog/catalog_set.h"
+#include "core/catalog/live/catalog_set.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "core/base/fail_point.h"
-#include "core/catalog/attend.h"
+#include "core/catalog/query/attend.h"
 #include "tests/core/catalog/catalog_fixture.h"
 #include "tests/support/stored_items.h"
 

@@ -1,5 +1,5 @@
 // SAMPLE over a catalog with an index: what is drawn, and what is said of it.
-#include "core/catalog/draw_rows.h"
+#include "core/catalog/query/draw_rows.h"
 
 #include <algorithm>
 #include <atomic>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "core/catalog/parse_filter.h"
+#include "core/catalog/filter/parse_filter.h"
 #include "tests/core/catalog/catalog_fixture.h"
 #include "tests/support/chi_square.h"
 

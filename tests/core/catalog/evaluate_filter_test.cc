@@ -1,4 +1,4 @@
-#include "core/catalog/evaluate_filter.h"
+#include "core/catalog/filter/evaluate_filter.h"
 
 #include <gmock/gmock.h>
 
@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "core/catalog/number_range.h"
+#include "core/catalog/filter/number_range.h"
 #include "tests/core/catalog/random_filter.h"
 #include "tests/support/look_counter.h"
 #include "tests/support/status_matchers.h"

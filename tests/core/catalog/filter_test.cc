@@ -1,4 +1,4 @@
-#include "core/catalog/filter.h"
+#include "core/catalog/filter/filter.h"
 
 #include <gmock/gmock.h>
 

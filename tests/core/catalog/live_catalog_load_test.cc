@@ -7,7 +7,7 @@
 
 #include "core/base/fail_point.h"
 #include "core/base/memory_budget.h"
-#include "core/catalog/live_catalog.h"
+#include "core/catalog/live/live_catalog.h"
 #include "tests/core/catalog/catalog_fixture.h"
 #include "tests/support/random_model.h"
 #include "tests/support/stored_items.h"

@@ -1,11 +1,11 @@
-#include "core/catalog/live_catalog.h"
+#include "core/catalog/live/live_catalog.h"
 
 #include <set>
 
 #include "core/base/clock.h"
 #include "core/base/memory_budget.h"
 #include "core/base/status.h"
-#include "core/shortlist/ivf_training.h"
+#include "core/shortlist/ivf/ivf_training.h"
 #include "tests/core/catalog/catalog_fixture.h"
 #include "tests/support/stored_items.h"
 

@@ -5,8 +5,8 @@
 #include <thread>
 
 #include "core/base/status.h"
-#include "core/catalog/live_catalog.h"
-#include "core/catalog/mask.h"
+#include "core/catalog/live/live_catalog.h"
+#include "core/catalog/segments/mask.h"
 #include "tests/core/catalog/catalog_fixture.h"
 #include "tests/support/stored_items.h"
 

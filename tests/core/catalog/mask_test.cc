@@ -1,4 +1,4 @@
-#include "core/catalog/mask.h"
+#include "core/catalog/segments/mask.h"
 
 #include <gmock/gmock.h>
 

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "core/attention/log_add.h"
-#include "core/shortlist/ivf_index.h"
-#include "core/shortlist/lsh_index.h"
-#include "core/shortlist/pq_index.h"
+#include "core/shortlist/ivf/ivf_index.h"
+#include "core/shortlist/kinds/lsh_index.h"
+#include "core/shortlist/kinds/pq_index.h"
 #include "tests/core/catalog/catalog_fixture.h"
 
 namespace attendant {

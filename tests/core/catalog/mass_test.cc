@@ -1,5 +1,5 @@
 // What an answer says of the catalog's attention when scans only guess it.
-#include "core/catalog/mass.h"
+#include "core/catalog/query/mass.h"
 
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "core/catalog/model_set.h"
+#include "core/catalog/live/model_set.h"
 
 #include <rocksdb/db.h>
 
@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "core/base/status.h"
-#include "core/catalog/attend.h"
-#include "core/catalog/catalog_set.h"
+#include "core/catalog/live/catalog_set.h"
+#include "core/catalog/query/attend.h"
 #include "core/storage/database.h"
 #include "core/storage/snapshot_files.h"
 #include "tests/support/random_model.h"

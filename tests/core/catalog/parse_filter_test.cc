@@ -1,4 +1,4 @@
-#include "core/catalog/parse_filter.h"
+#include "core/catalog/filter/parse_filter.h"
 
 #include <gmock/gmock.h>
 

@@ -4,7 +4,7 @@
 #include <random>
 #include <set>
 
-#include "core/catalog/pooled_deviation.h"
+#include "core/catalog/query/pooled_deviation.h"
 #include "tests/core/catalog/catalog_fixture.h"
 
 namespace attendant {

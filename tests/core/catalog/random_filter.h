@@ -12,7 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "core/catalog/filter.h"
+#include "core/catalog/filter/filter.h"
 
 namespace attendant {
 

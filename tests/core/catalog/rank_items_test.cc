@@ -1,4 +1,4 @@
-#include "core/catalog/rank_items.h"
+#include "core/catalog/query/rank_items.h"
 
 #include <gmock/gmock.h>
 
@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "core/catalog/attend.h"
-#include "core/catalog/item_keys.h"
-#include "core/catalog/parse_filter.h"
+#include "core/catalog/filter/parse_filter.h"
+#include "core/catalog/query/attend.h"
+#include "core/catalog/segments/item_keys.h"
 #include "tests/core/catalog/catalog_fixture.h"
 #include "tests/support/look_counter.h"
 #include "tests/support/random_model.h"

@@ -1,4 +1,4 @@
-#include "core/catalog/row_table.h"
+#include "core/catalog/rows/row_table.h"
 
 #include <gtest/gtest.h>
 

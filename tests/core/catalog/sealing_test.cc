@@ -10,9 +10,9 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "core/base/fail_point.h"
-#include "core/catalog/merge_plan.h"
-#include "core/catalog/rebuild.h"
-#include "core/shortlist/ivf_index.h"
+#include "core/catalog/live/rebuild.h"
+#include "core/catalog/segments/merge_plan.h"
+#include "core/shortlist/ivf/ivf_index.h"
 #include "tests/core/catalog/catalog_fixture.h"
 
 namespace attendant {

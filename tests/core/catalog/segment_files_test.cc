@@ -1,5 +1,5 @@
 // Catalogs that come back from the files of their segments.
-#include "core/catalog/segment_files.h"
+#include "core/catalog/segments/segment_files.h"
 
 #include <gmock/gmock.h>
 
@@ -12,8 +12,8 @@
 
 #include "core/base/clock.h"
 #include "core/base/fail_point.h"
-#include "core/shortlist/ivf_index.h"
-#include "core/shortlist/ivf_training.h"
+#include "core/shortlist/ivf/ivf_index.h"
+#include "core/shortlist/ivf/ivf_training.h"
 #include "tests/core/catalog/catalog_fixture.h"
 #include "tests/support/random_model.h"
 #include "tests/support/scratch_directory.h"

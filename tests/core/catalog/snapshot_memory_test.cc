@@ -1,4 +1,4 @@
-#include "core/catalog/snapshot_memory.h"
+#include "core/catalog/segments/snapshot_memory.h"
 
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -16,7 +16,7 @@
 
 #include "absl/base/config.h"
 #include "core/base/aligned_buffer.h"
-#include "core/catalog/live_catalog.h"
+#include "core/catalog/live/live_catalog.h"
 #include "tests/core/catalog/catalog_fixture.h"
 #include "tests/support/random_model.h"
 #include "tests/support/status_matchers.h"

@@ -1,4 +1,4 @@
-#include "core/catalog/spread.h"
+#include "core/catalog/query/spread.h"
 
 #include <gtest/gtest.h>
 

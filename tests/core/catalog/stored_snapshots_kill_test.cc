@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/fail_point.h"
-#include "core/catalog/catalog_set.h"
+#include "core/catalog/live/catalog_set.h"
 #include "core/storage/snapshot_files.h"
 #include "core/storage/snapshot_stream.h"
 #include "tests/core/catalog/catalog_fixture.h"

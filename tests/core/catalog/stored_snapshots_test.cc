@@ -17,7 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "core/base/status.h"
-#include "core/catalog/catalog_set.h"
+#include "core/catalog/live/catalog_set.h"
 #include "core/storage/snapshot_files.h"
 #include "core/storage/snapshot_stream.h"
 #include "tests/core/catalog/catalog_fixture.h"

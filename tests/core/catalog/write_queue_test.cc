@@ -1,4 +1,4 @@
-#include "core/catalog/write_queue.h"
+#include "core/catalog/live/write_queue.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // What a scan by codes promises: what comes back is exact, what is said of the
 // sums holds, and neighbours change nothing.
-#include "core/shortlist/code_scan.h"
+#include "core/shortlist/passes/code_scan.h"
 
 #include <gmock/gmock.h>
 
@@ -16,10 +16,10 @@
 #include "core/attention/log_add.h"
 #include "core/base/bitmap.h"
 #include "core/base/interrupt.h"
-#include "core/shortlist/code_pass.h"
-#include "core/shortlist/ivf_index.h"
-#include "core/shortlist/list_index.h"
-#include "core/shortlist/list_scratch.h"
+#include "core/shortlist/ivf/ivf_index.h"
+#include "core/shortlist/ivf/list_index.h"
+#include "core/shortlist/passes/code_pass.h"
+#include "core/shortlist/passes/list_scratch.h"
 #include "tests/core/shortlist/scan_fixture.h"
 #include "tests/support/status_matchers.h"
 

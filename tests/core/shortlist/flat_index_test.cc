@@ -1,4 +1,4 @@
-#include "core/shortlist/flat_index.h"
+#include "core/shortlist/kinds/flat_index.h"
 
 #include <faiss/IndexFlat.h>
 #include <gmock/gmock.h>

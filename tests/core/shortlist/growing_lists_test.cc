@@ -1,4 +1,4 @@
-#include "core/shortlist/growing_lists.h"
+#include "core/shortlist/ivf/growing_lists.h"
 
 #include <gmock/gmock.h>
 
@@ -19,9 +19,9 @@
 #include "core/attention/log_add.h"
 #include "core/base/bitmap.h"
 #include "core/base/status.h"
-#include "core/shortlist/flat_index.h"
-#include "core/shortlist/ivf_index.h"
-#include "core/shortlist/list_carry.h"
+#include "core/shortlist/ivf/ivf_index.h"
+#include "core/shortlist/ivf/list_carry.h"
+#include "core/shortlist/kinds/flat_index.h"
 #include "tests/core/shortlist/scan_fixture.h"
 #include "tests/support/status_matchers.h"
 

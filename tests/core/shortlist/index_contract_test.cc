@@ -14,10 +14,10 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/shortlist/hnsw_index.h"
-#include "core/shortlist/key_scorer.h"
-#include "core/shortlist/lsh_index.h"
-#include "core/shortlist/pq_index.h"
+#include "core/shortlist/kinds/hnsw_index.h"
+#include "core/shortlist/kinds/lsh_index.h"
+#include "core/shortlist/kinds/pq_index.h"
+#include "core/shortlist/scan/key_scorer.h"
 #include "tests/core/shortlist/scan_fixture.h"
 #include "tests/support/status_matchers.h"
 

@@ -1,4 +1,4 @@
-#include "core/shortlist/index_file.h"
+#include "core/shortlist/kinds/index_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,13 +16,13 @@
 #include <vector>
 
 #include "absl/base/config.h"
-#include "core/shortlist/flat_index.h"
-#include "core/shortlist/hnsw_index.h"
-#include "core/shortlist/ivf_index.h"
-#include "core/shortlist/ivf_training.h"
-#include "core/shortlist/list_index.h"
-#include "core/shortlist/lsh_index.h"
-#include "core/shortlist/pq_index.h"
+#include "core/shortlist/ivf/ivf_index.h"
+#include "core/shortlist/ivf/ivf_training.h"
+#include "core/shortlist/ivf/list_index.h"
+#include "core/shortlist/kinds/flat_index.h"
+#include "core/shortlist/kinds/hnsw_index.h"
+#include "core/shortlist/kinds/lsh_index.h"
+#include "core/shortlist/kinds/pq_index.h"
 #include "tests/core/shortlist/scan_fixture.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/status_matchers.h"

@@ -1,4 +1,4 @@
-#include "core/shortlist/ivf_index.h"
+#include "core/shortlist/ivf/ivf_index.h"
 
 #include <gmock/gmock.h>
 

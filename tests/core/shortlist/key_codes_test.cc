@@ -1,4 +1,4 @@
-#include "core/shortlist/key_codes.h"
+#include "core/shortlist/keys/key_codes.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/attention/score.h"
-#include "core/shortlist/coded_query.h"
+#include "core/shortlist/keys/coded_query.h"
 #include "tests/core/shortlist/scan_fixture.h"
 #include "tests/support/dot.h"
 #include "tests/support/status_matchers.h"

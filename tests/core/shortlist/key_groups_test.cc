@@ -1,6 +1,6 @@
 // What keys may be drawn from without scoring all of them, against the softmax
 // in double precision.
-#include "core/shortlist/key_groups.h"
+#include "core/shortlist/scan/key_groups.h"
 
 #include <gmock/gmock.h>
 
@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "core/base/bitmap.h"
-#include "core/shortlist/flat_index.h"
-#include "core/shortlist/ivf_index.h"
+#include "core/shortlist/ivf/ivf_index.h"
+#include "core/shortlist/kinds/flat_index.h"
 #include "tests/core/shortlist/scan_fixture.h"
 #include "tests/support/status_matchers.h"
 

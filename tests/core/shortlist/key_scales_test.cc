@@ -12,10 +12,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/attention/score.h"
-#include "core/shortlist/hnsw_index.h"
-#include "core/shortlist/ivf_index.h"
-#include "core/shortlist/lsh_index.h"
-#include "core/shortlist/pq_index.h"
+#include "core/shortlist/ivf/ivf_index.h"
+#include "core/shortlist/kinds/hnsw_index.h"
+#include "core/shortlist/kinds/lsh_index.h"
+#include "core/shortlist/kinds/pq_index.h"
 #include "tests/core/shortlist/scan_fixture.h"
 #include "tests/support/status_matchers.h"
 

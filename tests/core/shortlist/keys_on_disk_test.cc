@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "core/shortlist/flat_index.h"
-#include "core/shortlist/ivf_index.h"
-#include "core/shortlist/pq_index.h"
+#include "core/shortlist/ivf/ivf_index.h"
+#include "core/shortlist/kinds/flat_index.h"
+#include "core/shortlist/kinds/pq_index.h"
 #include "tests/core/shortlist/scan_fixture.h"
 #include "tests/support/memory_files.h"
 #include "tests/support/status_matchers.h"

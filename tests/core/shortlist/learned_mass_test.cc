@@ -1,5 +1,5 @@
 // Which of the queries that come are kept.
-#include "core/shortlist/learned_mass.h"
+#include "core/shortlist/mass/learned_mass.h"
 
 #include <gmock/gmock.h>
 
@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "core/shortlist/ivf_index.h"
-#include "core/shortlist/ivf_training.h"
+#include "core/shortlist/ivf/ivf_index.h"
+#include "core/shortlist/ivf/ivf_training.h"
 #include "tests/core/shortlist/scan_fixture.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/string_stream.h"

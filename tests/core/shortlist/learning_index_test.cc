@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "core/attention/state.h"
-#include "core/shortlist/ivf_index.h"
-#include "core/shortlist/ivf_training.h"
+#include "core/shortlist/ivf/ivf_index.h"
+#include "core/shortlist/ivf/ivf_training.h"
 #include "tests/core/shortlist/scan_fixture.h"
 #include "tests/support/status_matchers.h"
 

@@ -1,4 +1,4 @@
-#include "core/shortlist/list_tree.h"
+#include "core/shortlist/lists/list_tree.h"
 
 #include <gmock/gmock.h>
 

@@ -12,8 +12,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/bitmap.h"
-#include "core/shortlist/calibrate.h"
-#include "core/shortlist/ivf_index.h"
+#include "core/shortlist/calibration/calibrate.h"
+#include "core/shortlist/ivf/ivf_index.h"
 #include "tests/core/shortlist/scan_fixture.h"
 #include "tests/support/status_matchers.h"
 

@@ -1,4 +1,4 @@
-#include "core/shortlist/nearest_centroid.h"
+#include "core/shortlist/lists/nearest_centroid.h"
 
 #include <gmock/gmock.h>
 

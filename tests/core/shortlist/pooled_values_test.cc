@@ -11,8 +11,8 @@
 #include "core/attention/log_add.h"
 #include "core/attention/score.h"
 #include "core/base/bitmap.h"
-#include "core/shortlist/ivf_index.h"
-#include "core/shortlist/pq_index.h"
+#include "core/shortlist/ivf/ivf_index.h"
+#include "core/shortlist/kinds/pq_index.h"
 #include "tests/core/shortlist/scan_fixture.h"
 #include "tests/support/status_matchers.h"
 

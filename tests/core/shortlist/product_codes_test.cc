@@ -1,4 +1,4 @@
-#include "core/shortlist/product_codes.h"
+#include "core/shortlist/kinds/product_codes.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
-#include "core/shortlist/recall_curve.h"
+#include "core/shortlist/calibration/recall_curve.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "core/shortlist/inverse_norm.h"
+#include "core/shortlist/keys/inverse_norm.h"
 #include "tests/core/shortlist/scan_fixture.h"
 #include "tests/support/status_matchers.h"
 

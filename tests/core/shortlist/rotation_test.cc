@@ -1,4 +1,4 @@
-#include "core/shortlist/rotation.h"
+#include "core/shortlist/keys/rotation.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/shortlist/sample_margins.h"
+#include "core/shortlist/calibration/sample_margins.h"
 
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@
 #include <span>
 #include <vector>
 
-#include "core/shortlist/ivf_index.h"
-#include "core/shortlist/list_index.h"
+#include "core/shortlist/ivf/ivf_index.h"
+#include "core/shortlist/ivf/list_index.h"
 #include "tests/core/shortlist/scan_fixture.h"
 #include "tests/support/status_matchers.h"
 

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "core/attention/state.h"
-#include "core/shortlist/flat_index.h"
-#include "core/shortlist/inverse_norm.h"
-#include "core/shortlist/key_index.h"
+#include "core/shortlist/keys/inverse_norm.h"
+#include "core/shortlist/kinds/flat_index.h"
+#include "core/shortlist/scan/key_index.h"
 
 namespace attendant {
 

@@ -1,5 +1,5 @@
 // Exhaustive scans of several queries at once: each is the same bytes as alone.
-#include "core/shortlist/shared_scan.h"
+#include "core/shortlist/scan/shared_scan.h"
 
 #include <gmock/gmock.h>
 
@@ -11,7 +11,7 @@
 #include <random>
 #include <vector>
 
-#include "core/shortlist/ivf_index.h"
+#include "core/shortlist/ivf/ivf_index.h"
 #include "tests/core/shortlist/scan_fixture.h"
 #include "tests/support/reference.h"
 #include "tests/support/status_matchers.h"

@@ -1,4 +1,4 @@
-#include "core/shortlist/tail_sample.h"
+#include "core/shortlist/mass/tail_sample.h"
 
 #include <gtest/gtest.h>
 

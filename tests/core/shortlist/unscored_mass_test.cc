@@ -1,6 +1,6 @@
 // What a scan guesses of lists that it did not visit, against exact sums in
 // double precision.
-#include "core/shortlist/unscored_mass.h"
+#include "core/shortlist/mass/unscored_mass.h"
 
 #include <gmock/gmock.h>
 
@@ -16,8 +16,8 @@
 
 #include "core/attention/log_add.h"
 #include "core/base/bitmap.h"
-#include "core/shortlist/float_visit.h"
-#include "core/shortlist/ivf_index.h"
+#include "core/shortlist/ivf/ivf_index.h"
+#include "core/shortlist/passes/float_visit.h"
 #include "tests/core/shortlist/scan_fixture.h"
 #include "tests/support/status_matchers.h"
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/catalog/attend.h"
-#include "core/catalog/catalog_set.h"
+#include "core/catalog/live/catalog_set.h"
+#include "core/catalog/query/attend.h"
 
 namespace {
 

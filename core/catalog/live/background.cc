@@ -1,0 +1,109 @@
+#include "core/catalog/live/background.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace attendant {
+namespace {
+
+const char* ThreadName(Lane lane) {
+  switch (lane) {
+    case Lane::kLong:
+      return "merge";
+    case Lane::kFirst:
+      return "first-merge";
+    case Lane::kShort:
+      return "seal";
+    case Lane::kSpare:
+      return "learn";
+  }
+  return "";
+}
+
+}  // namespace
+
+BackgroundWorker::BackgroundWorker()
+    : threads_({std::thread([this] { Run(Lane::kLong); }),
+                std::thread([this] { Run(Lane::kFirst); }),
+                std::thread([this] { Run(Lane::kShort); }),
+                std::thread([this] { Run(Lane::kSpare); })}) {}
+
+BackgroundWorker::~BackgroundWorker() {
+  {
+    MutexLock lock(&mutex_);
+    stopping_ = true;
+    tasks_.clear();
+  }
+  changed_.NotifyAll();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void BackgroundWorker::Add(const void* owner, absl::Duration delay,
+                           std::function<void()> task, Lane lane) {
+  {
+    MutexLock lock(&mutex_);
+    tasks_.push_back({lane, owner, SteadyAfter(delay), std::move(task)});
+  }
+  changed_.NotifyAll();
+}
+
+void BackgroundWorker::Hurry(const void* owner) {
+  {
+    MutexLock lock(&mutex_);
+    for (Task& task : tasks_) {
+      if (task.owner == owner) task.due = SteadyTime::min();
+    }
+  }
+  changed_.NotifyAll();
+}
+
+void BackgroundWorker::Remove(const void* owner) {
+  MutexLock lock(&mutex_);
+  while (true) {
+    // Those that run may have added more.
+    std::erase_if(tasks_,
+                  [owner](const Task& task) { return task.owner == owner; });
+    if (!IsRunning(owner)) return;
+    changed_.Wait(&mutex_);
+  }
+}
+
+bool BackgroundWorker::IsRunning(const void* owner) const {
+  return std::find(running_owners_.begin(), running_owners_.end(), owner) !=
+         running_owners_.end();
+}
+
+void BackgroundWorker::Run(Lane lane) {
+  pthread_setname_np(pthread_self(), ThreadName(lane));
+  mutex_.Lock();
+  const void*& running_owner = running_owners_[static_cast<std::size_t>(lane)];
+  while (!stopping_) {
+    const auto next = std::min_element(
+        tasks_.begin(), tasks_.end(), [lane](const Task& a, const Task& b) {
+          return std::tuple(a.lane != lane, a.due) <
+                 std::tuple(b.lane != lane, b.due);
+        });
+    if (next == tasks_.end() || next->lane != lane) {
+      changed_.Wait(&mutex_);
+      continue;
+    }
+    if (next->due > SteadyNow()) {
+      changed_.WaitWithTimeout(&mutex_, TimeUntil(next->due));
+      continue;
+    }
+    Task task = std::move(*next);
+    tasks_.erase(next);
+    running_owner = task.owner;
+    mutex_.Unlock();
+    task.run();
+    mutex_.Lock();
+    running_owner = nullptr;
+    changed_.NotifyAll();
+  }
+  mutex_.Unlock();
+}
+
+}  // namespace attendant

@@ -1,0 +1,478 @@
+#include "core/catalog/live/catalog_set.h"
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <limits>
+#include <new>
+#include <random>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "core/base/fail_point.h"
+#include "core/base/number_text.h"
+#include "core/base/process_memory.h"
+#include "core/base/status.h"
+#include "core/storage/files.h"
+
+namespace attendant {
+namespace {
+
+// Of a database without items, and the first rows.
+constexpr std::int64_t kNewCatalogBytes = std::int64_t{1} << 20;
+
+absl::Status NoSuchCatalog(absl::string_view name) {
+  return StatusWithReason(absl::StatusCode::kNotFound,
+                          absl::StrCat("no catalog '", name, "'"),
+                          "CATALOG_NOT_FOUND");
+}
+
+// OK if each encoder serves a field of the schema, once, in its dimension.
+absl::Status ValidateEncoders(
+    const CatalogSchema& schema,
+    const std::vector<CatalogSet::FieldEncoder>& encoders) {
+  std::vector<bool> seen(schema.key_fields.size());
+  for (std::size_t i = 0; i < encoders.size(); ++i) {
+    const CatalogSet::FieldEncoder& encoder = encoders[i];
+    const std::string path = absl::StrCat("text_encoders[", i, "].");
+    const int field = schema.KeyFieldIndex(encoder.key_field);
+    if (field < 0 || seen[field]) {
+      return InvalidField(path + "key_field",
+                          absl::StrCat("'", encoder.key_field, "'"),
+                          "a key field of the schema, each at most once");
+    }
+    seen[field] = true;
+    const std::int64_t dim = encoder.encoder.parts().dim;
+    if (dim != schema.key_fields[field].dim) {
+      return InvalidField(
+          path + "projection_float32_le", absl::StrCat(dim, " dimensions"),
+          absl::StrCat(schema.key_fields[field].dim, ", as key field '",
+                       encoder.key_field, "' has"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SetEncoders(LiveCatalog& catalog, const CatalogSchema& schema,
+                         std::vector<CatalogSet::FieldEncoder> encoders) {
+  std::vector<LiveCatalog::FieldEncoder> of_fields;
+  for (CatalogSet::FieldEncoder& encoder : encoders) {
+    of_fields.push_back(
+        {schema.KeyFieldIndex(encoder.key_field), std::move(encoder.encoder)});
+  }
+  return catalog.SetEncoders(std::move(of_fields));
+}
+
+// Of the models of a schema's key fields, before they are stored: catalogs
+// whose models are there already are opened.
+absl::Status CheckIndexable(const std::vector<NamedModel>& models) {
+  for (std::size_t f = 0; f < models.size(); ++f) {
+    if (models[f].model == nullptr) continue;
+    ATTENDANT_RETURN_IF_ERROR(CheckIndexable(
+        *models[f].model, absl::StrCat("schema.key_fields[", f, "].model")));
+  }
+  return absl::OkStatus();
+}
+
+// Of temperatures that are not what they were `before`, a key field each where
+// there was one: with those whose inverse is no float, no query has a logit.
+absl::Status CheckTemperatures(const std::vector<KeyFieldSchema>& key_fields,
+                               const std::vector<KeyFieldSchema>& before) {
+  constexpr double kGreatest = std::numeric_limits<float>::max();
+  for (std::size_t f = 0; f < key_fields.size(); ++f) {
+    const double temperature = key_fields[f].temperature;
+    const bool is_new =
+        f >= before.size() || temperature != before[f].temperature;
+    if (is_new && !(1 / temperature <= kGreatest)) {
+      return InvalidField(
+          absl::StrCat("schema.key_fields[", f, "].temperature"),
+          NumberText(temperature),
+          absl::StrCat("at least ", NumberText(1 / kGreatest),
+                       ", whose inverse is the greatest float"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// True if the schemas agree in all that is fixed at creation.
+bool SameFixedParts(const CatalogSchema& a, const CatalogSchema& b) {
+  CatalogSchema c = b;
+  if (a.key_fields.size() != b.key_fields.size()) return false;
+  for (std::size_t f = 0; f < a.key_fields.size(); ++f) {
+    c.key_fields[f].TakeDefaults(a.key_fields[f]);
+  }
+  return a == c;
+}
+
+}  // namespace
+
+CatalogSet::CatalogSet(std::unique_ptr<Store> store, const Options& options)
+    : options_(options),
+      store_(std::move(store)),
+      memory_(std::make_unique<MemoryBudget>(MemoryBudget::Options{
+          .limit_bytes = options.memory_limit_bytes,
+          .shared_bytes =
+              [this] {
+                return store_->cache_bytes() + store_->write_buffer_bytes();
+              },
+          .resident_bytes = &ResidentBytes,
+          .release = [] { malloc_trim(0); }})),
+      catalogs_(std::make_shared<Catalogs>()) {}
+
+absl::StatusOr<std::unique_ptr<CatalogSet>> CatalogSet::Open(
+    const std::string& directory, const Options& options) {
+  ATTENDANT_ASSIGN_OR_RETURN(std::unique_ptr<Store> store,
+                             Store::Open(directory, options.store));
+  std::unique_ptr<CatalogSet> set(new CatalogSet(std::move(store), options));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      set->models_,
+      ModelSet::Open(set->store_.get(), options.clock, set->memory_.get()));
+  ATTENDANT_ASSIGN_OR_RETURN(const CatalogList list, set->store_->List());
+  auto catalogs = std::make_shared<Catalogs>();
+  for (const auto& [damaged, why] : list.damages) {
+    Entry& entry = (*catalogs)[damaged];
+    entry.damage = why;
+    entry.damaged_record.name = damaged;
+  }
+  for (const CatalogRecord& record : list.records) {
+    Entry& entry = (*catalogs)[record.name];
+    absl::StatusOr<std::shared_ptr<LiveCatalog>> opened =
+        set->OpenCatalog(record);
+    if (opened.ok()) {
+      entry.catalog = *std::move(opened);
+    } else {
+      entry.damage = opened.status();
+      entry.damaged_record = record;
+    }
+  }
+  for (const auto& [alias, target] : list.aliases) {
+    // A catalog's name is the catalog's.
+    const auto [at, inserted] = catalogs->try_emplace(alias);
+    if (!inserted) continue;
+    at->second.is_alias = true;
+    at->second.damage = target.status();
+    if (target.ok()) at->second.target = *target;
+  }
+  set->catalogs_.Store(std::move(catalogs));
+  return set;
+}
+
+absl::StatusOr<std::vector<NamedModel>> CatalogSet::ResolveModels(
+    CatalogSchema& schema) const {
+  std::vector<NamedModel> models(schema.key_fields.size());
+  for (std::size_t f = 0; f < models.size(); ++f) {
+    KeyFieldSchema& field = schema.key_fields[f];
+    if (field.model.empty()) continue;
+    const std::string path = absl::StrCat("schema.key_fields[", f, "].model");
+    std::optional<std::int64_t> version;
+    if (field.model.version != 0) version = field.model.version;
+    absl::StatusOr<std::shared_ptr<const ModelVersion>> found =
+        models_->Get(field.model.name, version);
+    if (!found.ok()) {
+      return PrefixField(found.status(), absl::StrCat(path, ": "));
+    }
+    // The model lives as long as its version.
+    models[f].model =
+        std::shared_ptr<const AttentionModel>(*found, &(*found)->model);
+    ATTENDANT_RETURN_IF_ERROR(ValidateModelFits(
+        *models[f].model, field.score_kind, field.dim, schema.value_dim, path));
+    models[f].name = field.model = (*found)->name;
+    models[f].key_limit = KeyLimit(*models[f].model);
+  }
+  return models;
+}
+
+absl::StatusOr<std::shared_ptr<LiveCatalog>> CatalogSet::OpenCatalog(
+    const CatalogRecord& record) {
+  CatalogSchema schema = record.schema;
+  ATTENDANT_ASSIGN_OR_RETURN(std::vector<NamedModel> models,
+                             ResolveModels(schema));
+  ATTENDANT_ASSIGN_OR_RETURN(std::unique_ptr<CatalogStore> store,
+                             store_->OpenCatalog(record));
+  // Opened with the models that answered last, whose keys memory had room for
+  // and whose index may be in files; others are then to be swapped in, as
+  // before the restart.
+  CatalogRecord last = record;
+  for (KeyFieldSchema& field : last.schema.key_fields) {
+    absl::StatusOr<std::optional<ModelName>> active =
+        store->GetActiveModel(field.name);
+    // Damaged, it says nothing: which items there are is told elsewhere.
+    if (absl::IsDataLoss(active.status())) continue;
+    ATTENDANT_RETURN_IF_ERROR(active.status());
+    if (active->has_value()) field.model = **std::move(active);
+  }
+  absl::StatusOr<std::vector<NamedModel>> last_models =
+      ResolveModels(last.schema);
+  // May be sound, as its keys in files are.
+  if (absl::IsUnavailable(last_models.status()) ||
+      absl::IsResourceExhausted(last_models.status())) {
+    return last_models.status();
+  }
+  if (!last_models.ok()) {
+    // One was deleted while it was in nobody's use, or is damaged: it is not to
+    // come back over the index of another.
+    last = record;
+    last_models = models;
+    for (const KeyFieldSchema& field : record.schema.key_fields) {
+      ATTENDANT_RETURN_IF_ERROR(store->PutActiveModel(field.name, field.model));
+    }
+  }
+  LiveCatalogOptions options = options_.catalog;
+  options.memory = memory_.get();
+  try {
+    ATTENDANT_ASSIGN_OR_RETURN(
+        std::shared_ptr<LiveCatalog> catalog,
+        LiveCatalog::Open(last, *std::move(last_models), std::move(store),
+                          &background_, options));
+    if (last != record) {
+      ATTENDANT_RETURN_IF_ERROR(
+          catalog->SetDefaults(record.schema.key_fields, std::move(models),
+                               [] { return absl::OkStatus(); }));
+    }
+    return catalog;
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "out of memory for the items of catalog '", record.name, "'"));
+  }
+}
+
+CatalogSet::MemoryUse CatalogSet::memory_use() const {
+  return {.budget = memory_->use(),
+          .cache_bytes = store_->cache_bytes(),
+          .write_buffer_bytes = store_->write_buffer_bytes()};
+}
+
+std::string CatalogSet::NewUid() {
+  std::random_device random;
+  return absl::StrFormat("%08x%08x", random(), random());
+}
+
+absl::StatusOr<CatalogSet::Created> CatalogSet::Create(
+    absl::string_view name, const CatalogSchema& schema,
+    absl::FunctionRef<Encoders()> ask_for_encoders) {
+  ATTENDANT_RETURN_IF_ERROR(ValidateCatalogName(name));
+  ATTENDANT_RETURN_IF_ERROR(ValidateSchema(schema));
+  MutexLock lock(&mutex_);
+  const std::shared_ptr<const Catalogs> now = catalogs_.Load();
+  if (const auto found = now->find(name); found != now->end()) {
+    if (found->second.is_alias) {
+      return StatusWithReason(
+          absl::StatusCode::kAlreadyExists,
+          absl::StrCat("'", name,
+                       "' is an alias; choose another name, or delete the "
+                       "alias first"),
+          "ALIAS_EXISTS");
+    }
+    ATTENDANT_RETURN_IF_ERROR(found->second.damage);
+    if (SameFixedParts(found->second.catalog->record().schema, schema)) {
+      return Created{found->second.catalog, false};
+    }
+    return StatusWithReason(
+        absl::StatusCode::kAlreadyExists,
+        absl::StrCat("catalog '", name,
+                     "' exists with another schema; delete it first, or "
+                     "choose another name"),
+        "CATALOG_EXISTS");
+  }
+  ATTENDANT_ASSIGN_OR_RETURN(std::vector<FieldEncoder> encoders,
+                             ask_for_encoders());
+  ATTENDANT_RETURN_IF_ERROR(ValidateEncoders(schema, encoders));
+  ATTENDANT_RETURN_IF_ERROR(CheckTemperatures(schema.key_fields, {}));
+  ATTENDANT_RETURN_IF_ERROR(CheckCount(*now));
+  ATTENDANT_RETURN_IF_ERROR(memory_->Check("a new catalog", kNewCatalogBytes));
+  ATTENDANT_RETURN_IF_ERROR(CheckOpenFiles("a new catalog", kCatalogFiles));
+  CatalogRecord record;
+  record.name = std::string(name);
+  record.uid = NewUid();
+  record.schema = schema;
+  // Which version "the newest" is, is settled now.
+  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<NamedModel> models,
+                             ResolveModels(record.schema));
+  ATTENDANT_RETURN_IF_ERROR(CheckIndexable(models));
+  record.create_time = options_.clock->Now();
+  // The record last: what a crash leaves before it is no catalog yet, and its
+  // files go at the next start.
+  absl::StatusOr<std::shared_ptr<LiveCatalog>> opened = OpenCatalog(record);
+  if (!opened.ok()) {
+    store_->RemoveFiles(record).IgnoreError();
+    return opened.status();
+  }
+  std::shared_ptr<LiveCatalog> catalog = *std::move(opened);
+  auto next = std::make_shared<Catalogs>(*now);
+  (*next)[record.name].catalog = catalog;
+  bool begun = false;
+  const absl::Status status = [&]() -> absl::Status {
+    ATTENDANT_RETURN_IF_ERROR(
+        SetEncoders(*catalog, schema, std::move(encoders)));
+    ATTENDANT_FAIL_POINT_OR_RETURN("create.before_record");
+    return store_->Put(record, &begun);
+  }();
+  if (!status.ok()) {
+    catalog->Discard();
+    // After a record that may be found at the next start its files stay.
+    if (!begun) store_->RemoveFiles(record).IgnoreError();
+    return status;
+  }
+  ATTENDANT_FAIL_POINT("create.after_record");
+  catalogs_.Store(std::move(next));
+  return Created{std::move(catalog), true};
+}
+
+absl::StatusOr<CatalogSet::Catalogs::const_iterator> CatalogSet::Find(
+    const Catalogs& catalogs, absl::string_view name) {
+  const auto found = catalogs.find(name);
+  if (found == catalogs.end()) return NoSuchCatalog(name);
+  if (!found->second.is_alias) return found;
+  ATTENDANT_RETURN_IF_ERROR(found->second.damage);
+  const auto target = catalogs.find(found->second.target);
+  if (target == catalogs.end()) return NoSuchCatalog(found->second.target);
+  return target;
+}
+
+absl::Status CatalogSet::CheckCount(const Catalogs& catalogs) const {
+  if (Count(catalogs, /*aliases=*/false) < options_.most_catalogs) {
+    return absl::OkStatus();
+  }
+  return MostThereMayBe(options_.most_catalogs, "catalogs");
+}
+
+std::int64_t CatalogSet::Count(const Catalogs& catalogs, bool aliases) {
+  return std::count_if(
+      catalogs.begin(), catalogs.end(),
+      [&](const auto& entry) { return entry.second.is_alias == aliases; });
+}
+
+absl::StatusOr<std::shared_ptr<LiveCatalog>> CatalogSet::Get(
+    absl::string_view name) const {
+  const std::shared_ptr<const Catalogs> now = catalogs_.Load();
+  ATTENDANT_ASSIGN_OR_RETURN(const auto found, Find(*now, name));
+  ATTENDANT_RETURN_IF_ERROR(found->second.damage);
+  return found->second.catalog;
+}
+
+std::vector<std::shared_ptr<LiveCatalog>> CatalogSet::List(
+    absl::string_view after, std::int64_t limit) const {
+  const std::shared_ptr<const Catalogs> now = catalogs_.Load();
+  std::vector<std::shared_ptr<LiveCatalog>> found;
+  for (auto at = now->upper_bound(after);
+       at != now->end() && static_cast<std::int64_t>(found.size()) < limit;
+       ++at) {
+    if (at->second.catalog != nullptr) found.push_back(at->second.catalog);
+  }
+  return found;
+}
+
+absl::Status CatalogSet::Update(absl::string_view name,
+                                const std::vector<KeyFieldSchema>& key_fields,
+                                std::vector<FieldEncoder> encoders,
+                                absl::string_view uid) {
+  MutexLock lock(&mutex_);
+  ATTENDANT_ASSIGN_OR_RETURN(const std::shared_ptr<LiveCatalog> catalog,
+                             Get(name));
+  CatalogRecord record = catalog->record();
+  if (!uid.empty() && record.uid != uid) return NoSuchCatalog(name);
+  CatalogSchema schema = record.schema;
+  schema.key_fields = key_fields;
+  ATTENDANT_RETURN_IF_ERROR(ValidateSchema(schema));
+  if (!SameFixedParts(schema, record.schema)) {
+    return InvalidField("key_fields", "another name, dimension or score_kind",
+                        "those of the catalog, which are fixed at creation");
+  }
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckTemperatures(schema.key_fields, record.schema.key_fields));
+  ATTENDANT_ASSIGN_OR_RETURN(std::vector<NamedModel> models,
+                             ResolveModels(schema));
+  ATTENDANT_RETURN_IF_ERROR(CheckIndexable(models));
+  ATTENDANT_RETURN_IF_ERROR(ValidateEncoders(schema, encoders));
+  record.schema = std::move(schema);
+  return catalog->SetDefaults(
+      record.schema.key_fields, std::move(models), [&]() -> absl::Status {
+        ATTENDANT_RETURN_IF_ERROR(
+            SetEncoders(*catalog, record.schema, std::move(encoders)));
+        return store_->Put(record);
+      });
+}
+
+absl::Status CatalogSet::Delete(absl::string_view name) {
+  ATTENDANT_ASSIGN_OR_RETURN(const Entry entry, Remove(name));
+  // Without the lock: an index build that ends in what time of the processor
+  // queries leave is waited for, and reads of the store. All of it is found by
+  // the uid: whatever gets the name meanwhile is another catalog.
+  if (entry.catalog != nullptr) entry.catalog->Discard();
+  // The catalog is gone; files that can't be removed go at the next start.
+  store_
+      ->RemoveFiles(entry.catalog != nullptr ? entry.catalog->record()
+                                             : entry.damaged_record)
+      .IgnoreError();
+  ATTENDANT_FAIL_POINT("drop.after_files");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CatalogSet::Entry> CatalogSet::Remove(absl::string_view name) {
+  MutexLock lock(&mutex_);
+  const std::shared_ptr<const Catalogs> now = catalogs_.Load();
+  ATTENDANT_ASSIGN_OR_RETURN(const auto found, Find(*now, name));
+  for (const auto& [alias, entry] : *now) {
+    if (!entry.is_alias || entry.target != found->first) continue;
+    return StatusWithReason(
+        absl::StatusCode::kFailedPrecondition,
+        absl::StrCat("catalog '", found->first, "' has the alias '", alias,
+                     "'; move the alias to another catalog, or delete it, "
+                     "first"),
+        kCatalogHasAlias);
+  }
+  // First what may fail: until it is durable the catalog is served on, and from
+  // then on there must be the memory to end that.
+  auto next = std::make_shared<Catalogs>(*now);
+  next->erase(found->first);
+  ATTENDANT_FAIL_POINT_OR_RETURN("drop.before_record");
+  ATTENDANT_RETURN_IF_ERROR(store_->RemoveRecord(found->first));
+  ATTENDANT_FAIL_POINT("drop.after_record");
+  catalogs_.Store(std::move(next));
+  return found->second;
+}
+
+bool CatalogSet::Uses(const Entry& entry, const ModelName& model) {
+  const auto names_it = [&](const KeyFieldSchema& field) {
+    return field.model == model;
+  };
+  const CatalogRecord record =
+      entry.catalog != nullptr ? entry.catalog->record() : entry.damaged_record;
+  if (std::any_of(record.schema.key_fields.begin(),
+                  record.schema.key_fields.end(), names_it)) {
+    return true;
+  }
+  if (entry.catalog == nullptr) return false;
+  const std::shared_ptr<const Snapshot> snapshot = entry.catalog->snapshot();
+  return std::any_of(
+      snapshot->models.begin(), snapshot->models.end(),
+      [&](const NamedModel& active) { return active.name == model; });
+}
+
+absl::Status CatalogSet::DeleteModel(const ModelName& name) {
+  // No catalog begins to use the model meanwhile.
+  MutexLock lock(&mutex_);
+  const std::shared_ptr<const Catalogs> now = catalogs_.Load();
+  for (const auto& [catalog_name, entry] : *now) {
+    if (!Uses(entry, name)) continue;
+    return StatusWithReason(
+        absl::StatusCode::kFailedPrecondition,
+        absl::StrCat("catalog '", catalog_name, "' uses version ", name.version,
+                     " of model '", name.name,
+                     "'; give it another, or delete it first"),
+        "MODEL_IN_USE");
+  }
+  return models_->Delete(name);
+}
+
+std::map<std::string, absl::Status> CatalogSet::damages() const {
+  const std::shared_ptr<const Catalogs> now = catalogs_.Load();
+  std::map<std::string, absl::Status> damages;
+  for (const auto& [name, entry] : *now) {
+    if (!entry.damage.ok()) damages[name] = entry.damage;
+  }
+  return damages;
+}
+
+}  // namespace attendant

@@ -1,0 +1,519 @@
+#include "core/catalog/live/live_catalog.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/clock.h"
+#include "core/base/number_text.h"
+#include "core/base/status.h"
+#include "core/catalog/segments/head_keys.h"
+#include "core/catalog/segments/segment_files.h"
+#include "core/catalog/segments/snapshot_memory.h"
+
+namespace attendant {
+namespace {
+
+// Segments double up to this, so that a small catalog costs little memory.
+constexpr std::int64_t kFirstCapacity = 1024;
+constexpr std::int64_t kMaxCapacity = 65536;
+
+// True if no component is greater than `limit` in size.
+bool Within(std::span<const float> key, float limit) {
+  return std::all_of(key.begin(), key.end(), [limit](float component) {
+    return std::abs(component) <= limit;
+  });
+}
+
+absl::Status NoSuchItem(std::size_t i, absl::string_view id) {
+  return StatusWithReason(absl::StatusCode::kNotFound,
+                          absl::StrCat("ids[", i, "]: no item '", id, "'"),
+                          "ITEM_NOT_FOUND");
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<LiveCatalog>> LiveCatalog::Open(
+    CatalogRecord record, std::vector<NamedModel> models,
+    std::unique_ptr<CatalogStore> store, BackgroundWorker* background,
+    const LiveCatalogOptions& options) {
+  auto empty = std::make_shared<Snapshot>();
+  empty->catalog_uid = record.uid;
+  empty->schema = std::make_shared<CatalogSchema>(record.schema);
+  empty->models = models;
+  for (const KeyFieldSchema& field : record.schema.key_fields) {
+    ATTENDANT_ASSIGN_OR_RETURN(const std::string bytes,
+                               store->GetEncoder(field.name));
+    std::shared_ptr<const TextEncoder> encoder;
+    if (!bytes.empty()) {
+      ATTENDANT_ASSIGN_OR_RETURN(TextEncoder decoded,
+                                 TextEncoder::Deserialize(bytes));
+      encoder = std::make_shared<const TextEncoder>(std::move(decoded));
+    }
+    empty->encoders.push_back(std::move(encoder));
+    empty->wanted_indexes.push_back(IndexKind::kFlat);
+  }
+  std::unique_ptr<LiveCatalog> catalog(
+      new LiveCatalog(std::move(record), std::move(models), std::move(store),
+                      background, options, empty));
+  MutexLock lock(&catalog->mutex_);
+  ATTENDANT_RETURN_IF_ERROR(catalog->LoadItems());
+  return catalog;
+}
+
+LiveCatalog::LiveCatalog(CatalogRecord record, std::vector<NamedModel> models,
+                         std::unique_ptr<CatalogStore> store,
+                         BackgroundWorker* background,
+                         const LiveCatalogOptions& options,
+                         std::shared_ptr<const Snapshot> empty)
+    : record_(std::move(record)),
+      background_(background),
+      options_(options),
+      published_(empty),
+      read_store_(store.get()),
+      store_(std::move(store)),
+      current_(std::move(empty)),
+      wanted_models_(std::move(models)),
+      projected_key_counts_(record_.schema.key_fields.size()) {
+  for (const NamedModel& model : wanted_models_) {
+    accepted_limits_.push_back(model.key_limit);
+  }
+  key_limits_ = accepted_limits_;
+  if (options_.memory != nullptr) account_ = options_.memory->OpenAccount();
+}
+
+LiveCatalog::~LiveCatalog() {
+  closing_ = true;
+  EndBackgroundWork();
+}
+
+void LiveCatalog::EndBackgroundWork() {
+  // Who saw that it is not closing adds a task before it lets go of the lock.
+  {
+    MutexLock lock(&mutex_);
+    stop_learning_ = true;
+  }
+  background_->Remove(this);
+}
+
+absl::Status LiveCatalog::CheckOpen() const {
+  return store_ != nullptr ? absl::OkStatus() : Deleted();
+}
+
+absl::Status LiveCatalog::Deleted() const {
+  return StatusWithReason(
+      absl::StatusCode::kNotFound,
+      absl::StrCat("catalog '", record_.name, "' was deleted"),
+      "CATALOG_NOT_FOUND");
+}
+
+absl::Status LiveCatalog::CheckMemory(absl::string_view what,
+                                      std::int64_t bytes) const {
+  if (options_.memory == nullptr) return absl::OkStatus();
+  return options_.memory->Check(what, bytes);
+}
+
+void LiveCatalog::AppendRow(Snapshot& next, const Item& item) {
+  if (growing_.rows == nullptr ||
+      growing_.rows->row_count() == growing_.rows->capacity()) {
+    StartSegment(next);
+  }
+  SegmentView& view = next.segments.back();
+  growing_.rows->Append(
+      item.id, item.value, item.attributes,
+      item.opaque_value.empty()
+          ? nullptr
+          : std::make_shared<const std::string>(item.opaque_value));
+  for (std::size_t f = 0; f < growing_.indexes.size(); ++f) {
+    growing_.indexes[f]->Append(item.keys[f]);
+    AppendHeadKeys(next, static_cast<int>(f), item.keys[f]);
+    if (!item.keys[f].empty()) ++view.live_key_counts[f];
+  }
+  ++view.row_end;
+  ++view.live_count;
+}
+
+void LiveCatalog::AppendHeadKeys(const Snapshot& next, int field,
+                                 std::span<const float> key) {
+  const auto& indexes = growing_.head_indexes[field];
+  if (indexes.empty()) return;
+  if (key.empty()) {
+    for (const auto& index : indexes) index->Append({});
+    return;
+  }
+  const KeyProjection projection = StoredProjection(*next.models[field].model);
+  projected_.resize(static_cast<std::size_t>(projection.weight.row_count));
+  ProjectRows(projection.weight, projection.bias,
+              {key.data(), 1, projection.weight.dim}, projected_.data());
+  projected_key_counts_[field].fetch_add(1, std::memory_order_relaxed);
+  std::span<const float> left = projected_;
+  for (const auto& index : indexes) {
+    index->Append(left.first(static_cast<std::size_t>(index->dim())));
+    left = left.subspan(static_cast<std::size_t>(index->dim()));
+  }
+}
+
+absl::Status LiveCatalog::CheckKeyLimits(const Item& item) const {
+  for (std::size_t f = 0; f < item.keys.size(); ++f) {
+    const std::vector<float>& key = item.keys[f];
+    if (key.empty()) continue;
+    const KeyFieldSchema& field = record_.schema.key_fields[f];
+    const auto path = [&] { return absl::StrCat("keys[", field.name, "]"); };
+    if (!Within(key, key_limits_[f])) {
+      return InvalidField(
+          path(), "a component too large for the field's model",
+          absl::StrCat("components of at most ", key_limits_[f], " in size"));
+    }
+    // Here and not in ValidateItem, which what is stored must pass as well.
+    if (field.score_kind != ScoreKind::kCosine) continue;
+    if (const double norm = Norm(key);
+        norm < kLeastCosineNorm || norm > kMostCosineNorm) {
+      return InvalidField(
+          path(), absl::StrCat("norm ", NumberText(norm)),
+          absl::StrCat("a norm of ", kLeastCosineNorm, " to ", kMostCosineNorm,
+                       ", as the score kind is COSINE"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+void LiveCatalog::StartSegment(Snapshot& next) {
+  bool has_lists = false;
+  for (std::size_t f = 0; f < next.wanted_indexes.size(); ++f) {
+    // Where lists are going, nothing is sealed, and small segments would only
+    // be many.
+    has_lists |=
+        !next.segments.empty() && next.wanted_indexes[f] == IndexKind::kIvf &&
+        next.QueriedIndex(0, static_cast<int>(f)).kind() == IndexKind::kIvf;
+  }
+  const std::int64_t capacity =
+      growing_.rows == nullptr
+          ? kFirstCapacity
+          : std::min(2 * growing_.rows->capacity(),
+                     has_lists ? kSealCount : kMaxCapacity);
+  AssignGrowing();
+  growing_ = {};
+  growing_.rows = std::make_shared<RowTable>(next.schema->value_dim, capacity);
+  auto segment = std::make_shared<Segment>();
+  // Until the catalog is open, rows may be of any write.
+  segment->first_sequence = next.sequence;
+  segment->rows = growing_.rows;
+  for (std::size_t f = 0; f < next.schema->key_fields.size(); ++f) {
+    const auto field = static_cast<int>(f);
+    growing_.indexes.push_back(std::make_shared<FlatIndex>(
+        next.schema->key_fields[f].dim, capacity, next.TrainingOf(field, -1)));
+    segment->indexes.push_back(growing_.indexes.back());
+    const AttentionModel* model = next.models[f].model.get();
+    auto& head_indexes = growing_.head_indexes.emplace_back();
+    for (int h = 0; h < StoredHeadCount(model); ++h) {
+      head_indexes.push_back(std::make_shared<FlatIndex>(
+          HeadProjection(*model, h).weight.row_count, capacity,
+          next.TrainingOf(field, h)));
+    }
+    segment->head_indexes.emplace_back(head_indexes.begin(),
+                                       head_indexes.end());
+  }
+  SegmentView view;
+  view.segment = std::move(segment);
+  view.live_key_counts.resize(next.schema->key_fields.size());
+  next.segments.push_back(std::move(view));
+}
+
+void LiveCatalog::AssignGrowing() {
+  for (const auto& index : growing_.indexes) index->AssignLists();
+  for (const auto& indexes : growing_.head_indexes) {
+    for (const auto& index : indexes) index->AssignLists();
+  }
+}
+
+void LiveCatalog::Publish(std::shared_ptr<Snapshot> next) {
+  ResolveWantedIndexes(*next);
+  next->publish_time = SteadyNow();
+  current_ = std::move(next);
+  published_.Store(current_);
+  account_.Set(SnapshotMemory(*current_).sum());
+}
+
+void LiveCatalog::ResolveWantedIndexes(Snapshot& next) const {
+  for (std::size_t f = 0; f < next.wanted_indexes.size(); ++f) {
+    IndexKind kind = next.schema->key_fields[f].index_kind;
+    if (kind == IndexKind::kAuto) {
+      // Half as many keys end it: a catalog about the limit keeps its index.
+      const std::int64_t least = next.wanted_indexes[f] == IndexKind::kIvf
+                                     ? options_.auto_ivf_min_count / 2
+                                     : options_.auto_ivf_min_count;
+      kind = next.key_count(static_cast<int>(f)) >= least ? IndexKind::kIvf
+                                                          : IndexKind::kFlat;
+    }
+    next.wanted_indexes[f] = kind;
+  }
+}
+
+absl::Status LiveCatalog::ReadStore(
+    absl::FunctionRef<absl::Status(CatalogStore& store)> read) const {
+  CatalogStore* store = nullptr;
+  {
+    MutexLock lock(&reads_mutex_);
+    if (read_store_ == nullptr) return Deleted();
+    store = read_store_;
+    ++read_count_;
+  }
+  const absl::Cleanup done = [this] {
+    MutexLock lock(&reads_mutex_);
+    if (--read_count_ == 0) reads_changed_.NotifyAll();
+  };
+  return read(*store);
+}
+
+absl::Status LiveCatalog::VisitStored(
+    std::span<const std::string> ids,
+    absl::FunctionRef<absl::Status(StoredItem item)> visit) const {
+  std::vector<absl::string_view> views;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (const absl::Status status = ValidateItemId(ids[i], ""); !status.ok()) {
+      return PrefixField(status, absl::StrCat("ids[", i, "]"));
+    }
+    views.emplace_back(ids[i]);
+  }
+  return ReadStore([&](const CatalogStore& store) {
+    return store.Get(
+        views,
+        [&](std::size_t i, std::optional<StoredItem> item) -> absl::Status {
+          if (!item) return NoSuchItem(i, ids[i]);
+          return visit(*std::move(item));
+        });
+  });
+}
+
+absl::Status LiveCatalog::VisitStoredAfter(
+    absl::string_view after,
+    absl::FunctionRef<bool(StoredItem item)> visit) const {
+  return ReadStore(
+      [&](const CatalogStore& store) { return store.Scan(after, visit); });
+}
+
+absl::Status LiveCatalog::Checkpoint(const std::string& directory) const {
+  return ReadStore(
+      [&](CatalogStore& store) { return store.Checkpoint(directory); });
+}
+
+absl::Status LiveCatalog::CheckKeys(const Snapshot& snapshot,
+                                    const std::vector<NamedModel>& models) {
+  for (std::size_t f = 0; f < models.size(); ++f) {
+    if (models[f].model == snapshot.models[f].model) continue;
+    const bool is_cosine =
+        snapshot.schema->key_fields[f].score_kind == ScoreKind::kCosine;
+    // Keys need hardly ever be looked at: limits are near the greatest float.
+    const float least_norm = models[f].key_limit / 2;
+    for (const SegmentView& view : snapshot.segments) {
+      const KeyIndex& index = *view.segment->indexes[f];
+      // Of COSINE that may be the norm of normalised keys.
+      if (!is_cosine && index.max_norm() < least_norm) continue;
+      for (RowIndex row = 0; row < view.row_end; ++row) {
+        if (!view.IsLive(row) || 1 / index.inverse_norm(row) < least_norm ||
+            Within(index.Key(row), models[f].key_limit)) {
+          continue;
+        }
+        return InvalidField(absl::StrCat("schema.key_fields[", f, "].model"),
+                            absl::StrCat("a model of keys of at most ",
+                                         models[f].key_limit, " in size"),
+                            absl::StrCat("one that takes the key of item '",
+                                         view.segment->rows->Id(row), "'"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+void LiveCatalog::RaiseKeyLimits() {
+  // A merge may be at work for a model that is not wanted any more.
+  if (merging_ != nullptr) return;
+  for (std::size_t f = 0; f < key_limits_.size(); ++f) {
+    key_limits_[f] =
+        std::min({current_->models[f].key_limit, wanted_models_[f].key_limit,
+                  accepted_limits_[f]});
+  }
+}
+
+absl::Status LiveCatalog::SetDefaults(
+    const std::vector<KeyFieldSchema>& key_fields,
+    std::vector<NamedModel> models, absl::FunctionRef<absl::Status()> store) {
+  std::shared_ptr<const Snapshot> now;
+  absl::Status status;
+  {
+    // First the limit, so that no write gets by while keys are looked at.
+    MutexLock lock(&mutex_);
+    for (std::size_t f = 0; f < models.size(); ++f) {
+      accepted_limits_[f] = models[f].key_limit;
+      key_limits_[f] = std::min(key_limits_[f], accepted_limits_[f]);
+    }
+    now = current_;
+    // And what a restart is to go on with, before anything names another.
+    for (std::size_t f = 0; f < models.size() && status.ok(); ++f) {
+      const NamedModel& active = now->models[f];
+      if (active.model != models[f].model &&
+          ChangesStoredKeys(active.model.get(), models[f].model.get())) {
+        status = NoteActiveModel(f, active.name);
+      }
+    }
+  }
+  if (status.ok()) status = CheckKeys(*now, models);
+  if (status.ok()) status = store();
+  MutexLock lock(&mutex_);
+  if (status.ok()) {
+    wanted_models_ = std::move(models);
+    PublishDefaults(key_fields);
+  }
+  for (std::size_t f = 0; f < wanted_models_.size(); ++f) {
+    accepted_limits_[f] = wanted_models_[f].key_limit;
+  }
+  RaiseKeyLimits();
+  return status;
+}
+
+absl::Status LiveCatalog::NoteActiveModel(std::size_t field,
+                                          const ModelName& model) {
+  ATTENDANT_RETURN_IF_ERROR(CheckOpen());
+  const std::string& name = record_.schema.key_fields[field].name;
+  ATTENDANT_ASSIGN_OR_RETURN(const std::optional<ModelName> noted,
+                             store_->GetActiveModel(name));
+  if (noted == model) return absl::OkStatus();
+  return store_->PutActiveModel(name, model);
+}
+
+void LiveCatalog::PublishDefaults(
+    const std::vector<KeyFieldSchema>& key_fields) {
+  auto schema = std::make_shared<CatalogSchema>(*current_->schema);
+  for (std::size_t f = 0; f < key_fields.size(); ++f) {
+    schema->key_fields[f].TakeDefaults(key_fields[f]);
+  }
+  auto next = std::make_shared<Snapshot>(*current_);
+  next->schema = std::move(schema);
+  for (std::size_t f = 0; f < wanted_models_.size(); ++f) {
+    NamedModel& active = next->models[f];
+    const NamedModel& wanted = wanted_models_[f];
+    if (active.model != wanted.model &&
+        ChangesStoredKeys(active.model.get(), wanted.model.get())) {
+      if (!next->segments.empty()) continue;
+      // If that fails, a restart begins with the one before once more, and
+      // builds anew what this one has built by then.
+      NoteActiveModel(f, wanted.name).IgnoreError();
+    }
+    // Without keys to project it is there at once.
+    active = wanted;
+  }
+  Publish(std::move(next));
+  // What failed before may be what is changed here.
+  merge_pause_ = {};
+  if (Plan(/*settled=*/true).needed()) {
+    ScheduleMerge(absl::ZeroDuration());
+  } else {
+    ScheduleDue();
+  }
+}
+
+absl::Status LiveCatalog::SetEncoders(std::vector<FieldEncoder> encoders) {
+  if (encoders.empty()) return absl::OkStatus();
+  MutexLock lock(&mutex_);
+  ATTENDANT_RETURN_IF_ERROR(CheckOpen());
+  std::int64_t memory_bytes = 0;
+  std::vector<CatalogStore::EncoderBytes> stored;
+  for (const FieldEncoder& encoder : encoders) {
+    memory_bytes += encoder.encoder.memory_bytes();
+    stored.push_back({record_.schema.key_fields[encoder.field].name,
+                      encoder.encoder.Serialize()});
+  }
+  ATTENDANT_RETURN_IF_ERROR(CheckMemory("the text encoders", memory_bytes));
+  ATTENDANT_RETURN_IF_ERROR(store_->PutEncoders(stored));
+  auto next = std::make_shared<Snapshot>(*current_);
+  for (FieldEncoder& encoder : encoders) {
+    next->encoders[encoder.field] =
+        std::make_shared<const TextEncoder>(std::move(encoder.encoder));
+  }
+  Publish(std::move(next));
+  return absl::OkStatus();
+}
+
+std::vector<IndexState> LiveCatalog::index_states() const {
+  const std::shared_ptr<const Snapshot> now = snapshot();
+  std::vector<IndexState> states;
+  for (std::size_t f = 0; f < now->wanted_indexes.size(); ++f) {
+    IndexState state;
+    state.training = (merge_scheduled_ || seal_scheduled_) &&
+                     now->wanted_indexes[f] != IndexKind::kFlat;
+    state.key_count = now->key_count(static_cast<int>(f));
+    state.active_model = now->models[f].name;
+    state.training |= merge_scheduled_ &&
+                      now->models[f].name != now->schema->key_fields[f].model;
+    state.projected_key_count =
+        projected_key_counts_[f].load(std::memory_order_relaxed);
+    if (!now->segments.empty()) {
+      const KeyIndex& index = now->QueriedIndex(0, static_cast<int>(f));
+      const IndexTuning tuning = index.tuning();
+      state.active_kind = index.kind();
+      state.list_count = tuning.list_count;
+      state.probe_count = tuning.probe_count;
+      state.measured_recall = tuning.measured_recall;
+    }
+    const MemoryParts memory = FieldMemory(*now, static_cast<int>(f));
+    state.memory_bytes = memory.sum();
+    state.disk_bytes = memory.mapped;
+    states.push_back(state);
+  }
+  return states;
+}
+
+MemoryParts LiveCatalog::memory() const {
+  MemoryParts parts = SnapshotMemory(*snapshot());
+  parts.database = store_figures().memory_bytes();
+  return parts;
+}
+
+StoreFigures LiveCatalog::store_figures() const {
+  StoreFigures figures;
+  // After Close there are none.
+  ReadStore([&](const CatalogStore& store) {
+    figures = store.figures();
+    return absl::OkStatus();
+  }).IgnoreError();
+  return figures;
+}
+
+absl::Status LiveCatalog::save_status() const { return *save_status_.Load(); }
+
+absl::Status LiveCatalog::merge_status() const {
+  absl::Status status = *merge_status_.Load();
+  status.Update(*seal_status_.Load());
+  return status;
+}
+
+CatalogRecord LiveCatalog::record() const {
+  CatalogRecord record = record_;
+  record.schema = *snapshot()->schema;
+  return record;
+}
+
+void LiveCatalog::Discard() {
+  discarded_ = true;
+  Close();
+}
+
+void LiveCatalog::Close() {
+  closing_ = true;
+  {
+    MutexLock lock(&reads_mutex_);
+    read_store_ = nullptr;
+    while (read_count_ > 0) reads_changed_.Wait(&reads_mutex_);
+  }
+  EndBackgroundWork();
+  MutexLock lock(&mutex_);
+  merge_scheduled_ = false;
+  seal_scheduled_ = false;
+  changed_.NotifyAll();
+  merged_away_.clear();
+  store_ = nullptr;
+}
+
+}  // namespace attendant

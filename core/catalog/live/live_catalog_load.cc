@@ -1,0 +1,134 @@
+// How a LiveCatalog comes back: from files of its segments, or from its items.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/fail_point.h"
+#include "core/base/status.h"
+#include "core/catalog/live/live_catalog.h"
+#include "core/catalog/segments/dead_rows.h"
+#include "core/catalog/segments/head_keys.h"
+#include "core/catalog/segments/segment_files.h"
+
+namespace attendant {
+
+absl::Status LiveCatalog::LoadItems() {
+  segment_files_ = std::make_unique<SegmentFiles>(store_->segment_directory(),
+                                                  &store_->scratch_files());
+  auto next = std::make_shared<Snapshot>(*current_);
+  absl::StatusOr<bool> loaded = LoadSegments(*next);
+  if (!loaded.ok() || !*loaded) {
+    recovery_ = {.damage = loaded.status()};
+    growing_ = {};
+    // What can't be read now, for want of file handles or of rights, may be
+    // sound, and is in nobody's way until it is written anew.
+    if (loaded.ok() || absl::IsDataLoss(loaded.status())) {
+      if (!loaded.ok()) ATTENDANT_FAIL_POINT("recovery.before_clear");
+      ATTENDANT_RETURN_IF_ERROR(segment_files_->Clear());
+      if (!loaded.ok()) ATTENDANT_FAIL_POINT("recovery.after_clear");
+    }
+    log_begin_ = store_->sequence();
+    logged_change_count_ = 0;
+    next = std::make_shared<Snapshot>(*current_);
+    absl::Status moved;
+    ATTENDANT_RETURN_IF_ERROR(store_->Scan("", [&](const Item& item) {
+      mutex_.AssertHeld();
+      AppendRow(*next, item);
+      moved = MoveLoadedKeys(*next);
+      return moved.ok();
+    }));
+    ATTENDANT_RETURN_IF_ERROR(moved);
+  }
+  next->sequence = store_->sequence();
+  assigned_sequence_ = next->sequence;
+  AssignGrowing();
+  Publish(std::move(next));
+  if (Plan(/*settled=*/true).needed()) ScheduleMerge(absl::ZeroDuration());
+  ScheduleLearning();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> LiveCatalog::LoadSegments(Snapshot& next) {
+  ATTENDANT_ASSIGN_OR_RETURN(std::optional<SegmentFiles::Loaded> loaded,
+                             segment_files_->Load(*current_));
+  if (!loaded.has_value()) return false;
+  if (loaded->sequence > store_->sequence()) {
+    return absl::DataLossError(
+        absl::StrCat("its segments are of write ", loaded->sequence,
+                     ", and its database is of write ", store_->sequence()));
+  }
+  next.segments = std::move(loaded->segments);
+  for (std::size_t f = 0; f < next.wanted_indexes.size(); ++f) {
+    if (next.segments.empty()) break;
+    // AUTO keeps the index that there is.
+    next.wanted_indexes[f] = next.QueriedIndex(0, static_cast<int>(f)).kind();
+  }
+  recovery_.segment_count = static_cast<std::int64_t>(next.segments.size());
+  recovery_.row_count = next.item_count();
+  ATTENDANT_FAIL_POINT("recovery.before_replay");
+  absl::flat_hash_set<std::string> changed;
+  ATTENDANT_RETURN_IF_ERROR(store_->ScanChanges(
+      loaded->sequence, [&](absl::string_view id) { changed.emplace(id); }));
+  DeadRows dead;
+  for (const std::string& id : changed) dead.Kill(next, id);
+  next.sequence = loaded->sequence + 1;
+  constexpr std::size_t kBatchItems = 256;
+  const std::vector<absl::string_view> ids(changed.begin(), changed.end());
+  for (std::size_t begin = 0; begin < ids.size(); begin += kBatchItems) {
+    ATTENDANT_RETURN_IF_ERROR(
+        store_->Get(std::span(ids).subspan(
+                        begin, std::min(kBatchItems, ids.size() - begin)),
+                    [&](std::size_t, const std::optional<StoredItem>& stored) {
+                      mutex_.AssertHeld();
+                      if (stored.has_value()) AppendRow(next, *stored);
+                      return absl::OkStatus();
+                    }));
+  }
+  recovery_.replayed_count = static_cast<std::int64_t>(changed.size());
+  logged_change_count_ = recovery_.replayed_count;
+  log_begin_ = loaded->sequence;
+  ATTENDANT_FAIL_POINT("recovery.after_replay");
+  return true;
+}
+
+absl::Status LiveCatalog::MoveLoadedKeys(const Snapshot& next) {
+  if (growing_.rows->row_count() < growing_.rows->capacity()) {
+    return absl::OkStatus();
+  }
+  for (std::size_t f = 0; f < growing_.indexes.size(); ++f) {
+    const KeyFieldSchema& field = next.schema->key_fields[f];
+    if (!field.keys_on_disk ||
+        next.key_count(static_cast<int>(f)) < options_.auto_ivf_min_count) {
+      continue;
+    }
+    const IndexKind wanted = field.index_kind == IndexKind::kAuto
+                                 ? IndexKind::kIvf
+                                 : field.index_kind;
+    const AttentionModel* model = next.models[f].model.get();
+    std::vector<FlatIndex*> indexes;
+    if (MayKeepKeysOnDisk(KeyIndexKind(model, wanted))) {
+      indexes.push_back(growing_.indexes[f].get());
+    }
+    if (MayKeepKeysOnDisk(HeadIndexKind(model, wanted))) {
+      for (const auto& index : growing_.head_indexes[f]) {
+        indexes.push_back(index.get());
+      }
+    }
+    for (FlatIndex* const index : indexes) {
+      const absl::Status status = index->MoveKeys(store_->scratch_files());
+      if (status.ok()) continue;
+      recovery_.keys_in_memory = status;
+      // As many again are next, and twice as many while segments double.
+      if (const absl::Status memory = CheckMemory("keys that can't go to files",
+                                                  2 * index->memory_bytes());
+          !memory.ok()) {
+        return PrefixField(memory, absl::StrCat(status.message(), "; "));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace attendant

@@ -1,0 +1,598 @@
+// Background work of a LiveCatalog: what becomes of its segments, and the files
+// that keep them.
+#include <malloc.h>
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "core/base/fail_point.h"
+#include "core/base/spare_time.h"
+#include "core/base/status.h"
+#include "core/catalog/live/live_catalog.h"
+#include "core/catalog/live/rebuild.h"
+#include "core/catalog/segments/head_keys.h"
+#include "core/catalog/segments/segment_files.h"
+#include "core/catalog/segments/snapshot_memory.h"
+
+namespace attendant {
+namespace {
+
+// Changes that a restart may have to replay, if no merge saves segments before.
+constexpr std::int64_t kMaxLoggedChanges = 65536;
+// Times, a millisecond apart, that a merge looks whether what it has merged is
+// read still: queries take less.
+constexpr int kFreeLooks = 50;
+// What takes so many times less than it frees is done whether memory has room
+// or not: where it is full, deletes would else free nothing.
+constexpr std::int64_t kShrinkage = 4;
+// Of merges that leave this many rows, freed memory is given back. They take
+// seconds.
+constexpr std::int64_t kLongCount = 100000;
+
+// Queries do as well without learning anew, and without what takes long: behind
+// it small segments are merged meanwhile. Without those merges they become
+// slow, and so they are without any index.
+Share ShareOf(const MergePlan& plan, const Snapshot& snapshot) {
+  if (!SegmentFiles::AnyTrained(snapshot)) return Share::kLow;
+  std::int64_t row_count = 0;
+  for (std::size_t i = plan.first; i < plan.end; ++i) {
+    row_count += snapshot.segments[i].row_end;
+  }
+  return plan.retrains || row_count >= kLongCount ? Share::kIdle : Share::kLow;
+}
+
+// What the segments of a merge hold, and is free after it.
+std::int64_t MergedBytes(const Snapshot& snapshot, const MergePlan& plan) {
+  std::int64_t bytes = 0;
+  for (std::size_t i = plan.first; i < plan.end; ++i) {
+    bytes += SegmentMemory(*snapshot.segments[i].segment).sum();
+  }
+  return bytes;
+}
+
+bool AnyLearns(const Snapshot& snapshot) {
+  bool any = false;
+  for (const SegmentView& view : snapshot.segments) {
+    ForEachIndex(*view.segment, [&](const KeyIndex& index) {
+      any |= index.kind() == IndexKind::kIvf;
+    });
+  }
+  return any;
+}
+
+bool Has(const Snapshot& snapshot, const Segment* segment) {
+  return std::any_of(snapshot.segments.begin(), snapshot.segments.end(),
+                     [segment](const SegmentView& view) {
+                       return view.segment.get() == segment;
+                     });
+}
+
+// True if a field's stored keys are others by `next`.
+bool IsSwap(const NamedModel& next, const NamedModel& now) {
+  return next.model != now.model &&
+         ChangesStoredKeys(next.model.get(), now.model.get());
+}
+
+void Keep(const absl::Status& status, Published<absl::Status>& place) {
+  place.Store(std::make_shared<const absl::Status>(status));
+}
+
+}  // namespace
+
+MergePlan LiveCatalog::Plan(bool settled) const {
+  return PlanMerge(*current_, wanted_models_, growing_.rows.get(), settled);
+}
+
+void LiveCatalog::ScheduleDue() {
+  ScheduleSeal();
+  const MergePlan now = Plan(/*settled=*/false);
+  if (now.needed() && !now.retrains) {
+    ScheduleMerge(absl::ZeroDuration());
+  } else if (now.needed() || Plan(/*settled=*/true).needed()) {
+    ScheduleMerge(options_.settle_time);
+  } else if (!merge_scheduled_ && !merge_status_.Load()->ok()) {
+    // What failed is not wanted any more.
+    Keep(absl::OkStatus(), merge_status_);
+  }
+}
+
+void LiveCatalog::ScheduleMerge(absl::Duration delay) {
+  if (closing_) return;
+  // What failed is tried again when its pause is over.
+  if (merge_pause_.IsOn()) return ScheduleRetry(TimeUntil(merge_pause_.end));
+  if (await_count_ > 0) delay = absl::ZeroDuration();
+  if (merge_scheduled_) {
+    if (delay == absl::ZeroDuration()) background_->Hurry(this);
+    return;
+  }
+  merge_scheduled_ = true;
+  // Without an index its queries score every key: not behind what another
+  // catalog, which has one, may take any time for. No merge under way can give
+  // it one until this begins.
+  background_->Add(
+      this, delay, [this] { RunMerge(); },
+      SegmentFiles::AnyTrained(*current_) ? Lane::kLong : Lane::kFirst);
+}
+
+void LiveCatalog::ScheduleSeal() {
+  if (closing_ || seal_scheduled_) return;
+  if (!PlanSeal(*current_, growing_.rows.get(), merging_.get()).needed()) {
+    // What could not be sealed was merged.
+    if (!seal_status_.Load()->ok()) Keep(absl::OkStatus(), seal_status_);
+    return;
+  }
+  if (seal_pause_.IsOn()) return ScheduleRetry(TimeUntil(seal_pause_.end));
+  seal_scheduled_ = true;
+  background_->Add(
+      this, absl::ZeroDuration(), [this] { SealOnce(); }, Lane::kShort);
+}
+
+void LiveCatalog::RunMerge() {
+  if (MergeOnce() < kLongCount) return;
+  // Keys were held twice, and blocks that were freed stay with the process
+  // unless it lets go of them: half as much again as all keys.
+  malloc_trim(0);
+}
+
+absl::StatusOr<MemoryBudget::Account> LiveCatalog::ReserveMerge(
+    const MergePlan& plan, Published<absl::Status>& status) {
+  if (options_.memory == nullptr) return MemoryBudget::Account();
+  const std::int64_t bytes = MergeBytes(*current_, plan, wanted_models_);
+  if (kShrinkage * bytes <= MergedBytes(*current_, plan)) {
+    MemoryBudget::Account small = options_.memory->OpenAccount();
+    small.Set(bytes);
+    return small;
+  }
+  absl::StatusOr<MemoryBudget::Account> room =
+      options_.memory->Reserve("an index build", bytes);
+  if (room.ok()) return room;
+  Keep(room.status(), status);
+  ScheduleRetry(options_.retry_time);
+  return room;
+}
+
+void LiveCatalog::ScheduleRetry(absl::Duration delay) {
+  const SteadyTime due = SteadyAfter(delay);
+  if (closing_ || (retry_scheduled_ && next_retry_ <= due)) return;
+  // Not as a merge that is scheduled: nobody is to wait for it.
+  retry_scheduled_ = true;
+  next_retry_ = due;
+  background_->Add(
+      this, delay,
+      [this] {
+        MutexLock lock(&mutex_);
+        retry_scheduled_ = false;
+        ScheduleDue();
+      },
+      Lane::kShort);
+}
+
+bool LiveCatalog::Pause::IsOn() const {
+  return failure_count > 0 && SteadyNow() < end;
+}
+
+// What fails takes up to minutes until it does.
+void LiveCatalog::Pause::Begin(absl::Duration first) {
+  constexpr int kMostDoublings = 6;
+  end = SteadyAfter(first * (1 << std::min(failure_count, kMostDoublings)));
+  ++failure_count;
+}
+
+void LiveCatalog::NoteOutcome(const absl::Status& status, Pause& pause,
+                              Published<absl::Status>& place) {
+  Keep(status, place);
+  if (status.ok()) {
+    pause = {};
+  } else {
+    pause.Begin(options_.retry_time);
+  }
+  ScheduleDue();
+}
+
+// What a seal or a merge does, fixed when it begins.
+struct LiveCatalog::MergeStep {
+  MergePlan plan;
+  std::shared_ptr<const Snapshot> before;  // which the plan is of
+  std::vector<NamedModel> models;
+  ScratchFiles* files = nullptr;
+  MemoryBudget::Account room;
+  Share share = Share::kLow;
+  // Of the last segment, which it took from the writes; rows null: it did not.
+  Growing growing;
+};
+
+bool LiveCatalog::BeginStep(MergeStep& step, Published<absl::Status>& status) {
+  absl::StatusOr<MemoryBudget::Account> room = ReserveMerge(step.plan, status);
+  if (!room.ok()) return false;
+  step.room = *std::move(room);
+  step.before = current_;
+  step.models = step.plan.retrains ? wanted_models_ : current_->models;
+  step.files = &store_->scratch_files();
+  // From now on rows go to a new segment; those before are only tombstoned.
+  if (growing_.rows == nullptr) return true;
+  for (std::size_t i = step.plan.first; i < step.plan.end; ++i) {
+    if (current_->segments[i].segment->rows != growing_.rows) continue;
+    step.growing = std::exchange(growing_, {});
+    break;
+  }
+  return true;
+}
+
+// Else each step that fails would leave a segment behind.
+void LiveCatalog::GiveBackGrowing(MergeStep& step) {
+  if (step.growing.rows == nullptr || growing_.rows != nullptr) return;
+  // Another model's keys would make it another segment.
+  const Segment* last = current_->segments.empty()
+                            ? nullptr
+                            : current_->segments.back().segment.get();
+  if (last != nullptr && last->rows == step.growing.rows &&
+      last == step.before->segments.back().segment.get()) {
+    growing_ = std::move(step.growing);
+  }
+}
+
+absl::StatusOr<std::shared_ptr<const Segment>> LiveCatalog::Merged(
+    const MergeStep& step) const {
+  absl::StatusOr<std::shared_ptr<const Segment>> merged = nullptr;
+  RunInSpareTime(step.share, [&] {
+    merged = MergeSegments(*step.before, step.plan, step.models, *step.files,
+                           closing_);
+  });
+  return merged;
+}
+
+bool LiveCatalog::IsWanted(const MergeStep& step) const {
+  for (std::size_t f = 0; step.plan.retrains && f < step.models.size(); ++f) {
+    if (step.models[f].model != wanted_models_[f].model &&
+        IsSwap(step.models[f], current_->models[f])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+absl::Status LiveCatalog::EndStep(
+    MergeStep& step,
+    const absl::StatusOr<std::shared_ptr<const Segment>>& merged) {
+  // What nobody wants any more is no failure: what is wanted is made next.
+  if (!merged.ok() || !IsWanted(step)) {
+    GiveBackGrowing(step);
+    return merged.status();
+  }
+  absl::Status status;
+  try {
+    status = PublishMerged(*merged, step);
+  } catch (const std::bad_alloc&) {
+    // Its head keys may be another model's already.
+    growing_ = {};
+    return absl::ResourceExhaustedError("out of memory for a merge");
+  }
+  if (!status.ok()) GiveBackGrowing(step);
+  return status;
+}
+
+void LiveCatalog::SealOnce() {
+  MergeStep step;
+  {
+    MutexLock lock(&mutex_);
+    step.plan = PlanSeal(*current_, growing_.rows.get(), merging_.get());
+    if (!step.plan.needed() || !BeginStep(step, seal_status_)) {
+      seal_scheduled_ = false;
+      changed_.NotifyAll();
+      return;
+    }
+    sealing_ = step.before->segments[step.plan.first].segment;
+  }
+  auto merged = Merged(step);
+  ATTENDANT_FAIL_POINT("seal.before_publish");
+  absl::Status status;
+  {
+    MutexLock lock(&mutex_);
+    status = EndStep(step, merged);
+    sealing_ = nullptr;
+    changed_.NotifyAll();
+  }
+  ATTENDANT_FAIL_POINT("seal.after_publish");
+  merged = nullptr;
+  step.before = nullptr;
+  step.growing = {};
+  step.room = {};
+  // A merge may hold what was merged for seconds, and other catalogs' seals
+  // would wait for looks at it.
+  FreeMerged(1);
+  MutexLock lock(&mutex_);
+  seal_scheduled_ = false;
+  NoteOutcome(status, seal_pause_, seal_status_);
+  changed_.NotifyAll();
+}
+
+void LiveCatalog::ScheduleLearning() {
+  if (closing_ || learning_scheduled_ || !AnyLearns(*current_)) return;
+  learning_scheduled_ = true;
+  // Merges, without which queries become slow, don't wait for it.
+  background_->Add(
+      this, options_.learn_interval, [this] { LearnOnce(); }, Lane::kSpare);
+}
+
+void LiveCatalog::LearnOnce() {
+  // Nothing that would hold what is merged meanwhile.
+  std::vector<std::weak_ptr<const Segment>> segments;
+  bool learned = false;
+  {
+    const auto now = snapshot();
+    for (const SegmentView& view : now->segments) {
+      segments.push_back(view.segment);
+    }
+  }
+  for (const std::weak_ptr<const Segment>& each : segments) {
+    const std::shared_ptr<const Segment> segment = each.lock();
+    if (segment == nullptr) continue;
+    ForEachIndex(*segment, [&](const KeyIndex& index) {
+      const std::int64_t bytes = index.learning_bytes();
+      if (bytes == 0) return;
+      MemoryBudget::Account room;
+      if (options_.memory != nullptr) {
+        auto reserved = options_.memory->Reserve("what is learned", bytes);
+        if (!reserved.ok()) return;  // It is due still the next time.
+        room = *std::move(reserved);
+      }
+      {
+        MutexLock lock(&mutex_);
+        if (closing_ || !Has(*current_, segment.get())) return;
+        learning_from_ = segment.get();
+        stop_learning_ = false;
+      }
+      // As what merges as many rows. What fails is due still, too.
+      RunInSpareTime(
+          segment->rows->row_count() >= kLongCount ? Share::kIdle : Share::kLow,
+          [&] { learned |= index.Learn(stop_learning_).value_or(false); });
+    });
+    MutexLock lock(&mutex_);
+    learning_from_ = nullptr;
+  }
+  // A restart need not begin anew.
+  if (learned) SaveSegments(/*worth_it=*/true, Share::kIdle);
+  MutexLock lock(&mutex_);
+  learning_scheduled_ = false;
+  ScheduleLearning();
+}
+
+std::int64_t LiveCatalog::MergeOnce() {
+  MergeStep step;
+  MergePlan& plan = step.plan;
+  {
+    MutexLock lock(&mutex_);
+    while (true) {
+      const bool settled =
+          await_count_ > 0 || TimeSince(last_write_) >= options_.settle_time;
+      plan = Plan(settled);
+      // Not what is being sealed, which begins with this segment.
+      if (!plan.TakesFrom(*current_, sealing_.get())) break;
+      changed_.Wait(&mutex_);
+    }
+    if (!plan.needed()) {
+      merge_scheduled_ = false;
+      ScheduleDue();
+      changed_.NotifyAll();
+      return 0;
+    }
+    if (!BeginStep(step, merge_status_)) {
+      merge_scheduled_ = false;
+      changed_.NotifyAll();
+      return 0;
+    }
+    step.share = await_count_ > 0 ? Share::kEven : ShareOf(plan, *step.before);
+    merging_ = step.before->segments[plan.end - 1].segment;
+  }
+  auto merged = Merged(step);
+  const std::int64_t row_count =
+      merged.ok() && *merged != nullptr ? (*merged)->rows->row_count() : 0;
+  ATTENDANT_FAIL_POINT("merge.before_publish");
+  absl::Status status;
+  {
+    MutexLock lock(&mutex_);
+    status = EndStep(step, merged);
+    merging_ = nullptr;
+    RaiseKeyLimits();
+    ScheduleSeal();
+  }
+  ATTENDANT_FAIL_POINT("merge.after_publish");
+  const bool all = plan.first == 0 && plan.end == step.before->segments.size();
+  const bool was_trained = SegmentFiles::AnyTrained(*step.before);
+  merged = nullptr;
+  step.before = nullptr;
+  step.growing = {};
+  FreeMerged(kFreeLooks);
+  step.room = {};
+  // First indexes of other catalogs wait behind this one's.
+  if (status.ok()) {
+    SaveSegments(/*worth_it=*/all, was_trained ? Share::kIdle : Share::kLow);
+  }
+  MutexLock lock(&mutex_);
+  merge_scheduled_ = false;
+  NoteOutcome(status, merge_pause_, merge_status_);
+  ScheduleLearning();
+  changed_.NotifyAll();
+  return row_count;
+}
+
+absl::Status LiveCatalog::PublishMerged(
+    const std::shared_ptr<const Segment>& merged, const MergeStep& step) {
+  const MergePlan& plan = step.plan;
+  const Snapshot& before = *step.before;
+  const std::vector<NamedModel>& models = step.models;
+  auto next = std::make_shared<Snapshot>(*current_);
+  // What is before them may have been merged meanwhile.
+  const auto first =
+      std::find_if(next->segments.begin(), next->segments.end(),
+                   [&](const SegmentView& view) {
+                     return view.segment == before.segments[plan.first].segment;
+                   });
+  // A model that was swapped in meanwhile has made new segments of them.
+  if (first == next->segments.end()) return absl::OkStatus();
+  std::vector<std::size_t> swapped;  // fields
+  for (std::size_t f = 0; plan.retrains && f < models.size(); ++f) {
+    // Without keys to project SetDefaults published the newest already.
+    if (IsSwap(models[f], next->models[f])) swapped.push_back(f);
+  }
+  // Before it answers: the one before it may be deleted from then on.
+  for (const std::size_t f : swapped) {
+    ATTENDANT_RETURN_IF_ERROR(NoteActiveModel(f, models[f].name));
+  }
+  const auto end = first + static_cast<std::ptrdiff_t>(plan.end - plan.first);
+  std::vector<SegmentView> views;
+  if (merged != nullptr) {
+    views.push_back(ViewOfMerged(merged, plan, before, {first, end}));
+  }
+  std::vector<std::shared_ptr<const Segment>> away;
+  for (auto view = first; view != end; ++view) away.push_back(view->segment);
+  merged_away_.reserve(merged_away_.size() + away.size());
+  const auto place = next->segments.erase(first, end) - next->segments.begin();
+  for (const std::size_t f : swapped) {
+    if (StoredHeadCount(models[f].model.get()) > 0) {
+      projected_key_counts_[f].fetch_add(before.key_count(static_cast<int>(f)),
+                                         std::memory_order_relaxed);
+    }
+    for (SegmentView& tail : next->segments) {
+      ReprojectTail(tail, static_cast<int>(f), models[f]);
+    }
+    next->models[f] = models[f];
+  }
+  next->segments.insert(next->segments.begin() + place, views.begin(),
+                        views.end());
+  // What is written from now on goes to the new lists.
+  if (plan.retrains) growing_ = {};
+  Publish(std::move(next));
+  // Now that nothing fails: a merge that does is made again.
+  merged_away_.insert(merged_away_.end(), away.begin(), away.end());
+  for (const auto& segment : away) {
+    if (segment.get() == learning_from_) stop_learning_ = true;
+  }
+  return absl::OkStatus();
+}
+
+void LiveCatalog::FreeMerged(int look_count) {
+  for (int i = 0; i < look_count; ++i) {
+    if (i > 0) absl::SleepFor(absl::Milliseconds(1));
+    std::vector<std::shared_ptr<const Segment>> unread;  // outlives the lock
+    MutexLock lock(&mutex_);
+    std::erase_if(merged_away_, [&](std::shared_ptr<const Segment>& segment) {
+      // No snapshot that has it will be made.
+      if (segment.use_count() > 1) return false;
+      unread.push_back(std::move(segment));
+      return true;
+    });
+    if (merged_away_.empty()) return;
+  }
+  const auto look_later = [this] {
+    {
+      MutexLock lock(&mutex_);
+      free_scheduled_ = false;
+    }
+    FreeMerged(1);
+  };
+  MutexLock lock(&mutex_);
+  if (free_scheduled_ || closing_) return;
+  free_scheduled_ = true;
+  background_->Add(this, absl::Milliseconds(100), look_later, Lane::kShort);
+}
+
+void LiveCatalog::ReprojectTail(SegmentView& view, int field,
+                                const NamedModel& model) {
+  auto segment = std::make_shared<Segment>(*view.segment);
+  std::vector<std::shared_ptr<FlatIndex>> indexes;
+  if (model.model != nullptr) {
+    indexes = ProjectSegment(*view.segment, field, view.row_end, *model.model);
+  }
+  if (!indexes.empty()) {
+    projected_key_counts_[field].fetch_add(view.row_end,
+                                           std::memory_order_relaxed);
+  }
+  segment->head_indexes[field].assign(indexes.begin(), indexes.end());
+  if (growing_.rows == segment->rows) {
+    growing_.head_indexes[field] = std::move(indexes);
+  }
+  view.segment = std::move(segment);
+}
+
+void LiveCatalog::EndPauses() {
+  if (!merge_pause_.IsOn() && !seal_pause_.IsOn()) return;
+  merge_pause_ = {};
+  seal_pause_ = {};
+  ScheduleDue();
+}
+
+void LiveCatalog::AwaitIndexes() {
+  MutexLock lock(&mutex_);
+  ++await_count_;
+  EndPauses();
+  while (merge_scheduled_ || seal_scheduled_) {
+    // Hurry a merge that waits for writes to settle.
+    background_->Hurry(this);
+    changed_.Wait(&mutex_);
+  }
+  --await_count_;
+}
+
+void LiveCatalog::CutUselessLog() {
+  // What is being trained will want the log from when it began.
+  if (logged_change_count_ < kMaxLoggedChanges || saving_segments_ ||
+      merging_ != nullptr || store_->segment_directory() == nullptr ||
+      SegmentFiles::AnyTrained(*current_)) {
+    return;
+  }
+  absl::Status status = segment_files_->Clear();
+  if (status.ok()) status = CutLog(current_->sequence);
+  if (status.ok()) logged_change_count_ = 0;
+  Keep(status, save_status_);
+}
+
+absl::Status LiveCatalog::CutLog(std::int64_t sequence) {
+  ATTENDANT_RETURN_IF_ERROR(store_->CutChanges(sequence));
+  log_begin_ = sequence;
+  return absl::OkStatus();
+}
+
+void LiveCatalog::SaveSegments(bool worth_it, Share share) {
+  std::shared_ptr<const Snapshot> snapshot;
+  std::optional<std::int64_t> covered;
+  std::int64_t change_count = 0;
+  {
+    MutexLock lock(&mutex_);
+    // Merges and learning are on two threads: what has little to save does not
+    // wait for the other.
+    while (true) {
+      if (!worth_it && logged_change_count_ < kMaxLoggedChanges) return;
+      if (!saving_segments_) break;
+      changed_.Wait(&mutex_);
+    }
+    if (await_count_ > 0) share = Share::kEven;
+    change_count = logged_change_count_;
+    if (store_->segment_directory() == nullptr) return;
+    snapshot = current_;
+    covered = SegmentFiles::Covered(*snapshot);
+    if (!covered || *covered < log_begin_) return;
+    saving_segments_ = true;
+  }
+  absl::Status status;
+  try {
+    RunInSpareTime(share, [&] {
+      status = segment_files_->Save(*snapshot, *covered, discarded_);
+    });
+  } catch (const std::bad_alloc&) {
+    status = absl::ResourceExhaustedError("out of memory to save segments");
+  }
+  MutexLock lock(&mutex_);
+  saving_segments_ = false;
+  changed_.NotifyAll();
+  if (status.ok()) {
+    logged_change_count_ -= change_count;
+    status = CutLog(*covered);
+    ATTENDANT_FAIL_POINT("segments.after_cut");
+  }
+  Keep(status, save_status_);
+}
+
+}  // namespace attendant

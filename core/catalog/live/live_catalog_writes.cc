@@ -1,0 +1,638 @@
+// Writes of a LiveCatalog: what they check, and how those that come together
+// share one synced write of the store.
+#include <xxhash.h>
+
+#include <algorithm>
+#include <bit>
+#include <exception>
+#include <new>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/fail_point.h"
+#include "core/base/status.h"
+#include "core/catalog/live/live_catalog.h"
+#include "core/catalog/segments/dead_rows.h"
+#include "core/catalog/segments/mask.h"
+#include "core/catalog/segments/segment_files.h"
+#include "core/catalog/segments/snapshot_memory.h"
+#include "core/storage/item_codec.h"
+
+namespace attendant {
+namespace {
+
+// Of the items of writes that share one of the store, unless the first alone
+// has more: what follows waits for as long as the disk takes.
+constexpr std::size_t kMostGroupBytes = 16 << 20;
+// A delete that takes so much memory while it is under way needs no room for
+// it.
+constexpr std::int64_t kSmallDeleteBytes = 16 << 20;
+
+// Content of a write, the same in every process.
+class Fingerprint {
+ public:
+  explicit Fingerprint(absl::string_view verb) : hash_(0) { Add(verb); }
+  void Add(absl::string_view bytes) {
+    hash_ = XXH3_64bits_withSeed(bytes.data(), bytes.size(), hash_);
+  }
+  void Add(std::int64_t number) {
+    Add(absl::string_view(reinterpret_cast<const char*>(&number),
+                          sizeof(number)));
+  }
+  void Add(const Item& item) {
+    Add(item.id);
+    Add(EncodeItem(item));
+  }
+  void Add(const ItemPatch& patch) {
+    // The parts that are set, as an item, and which they are.
+    Item parts;
+    parts.id = patch.id;
+    Add(patch.replaces_attributes ? 1 : 0);
+    for (const auto& key : patch.keys) {
+      Add(key.has_value() ? 1 : 0);
+      parts.keys.push_back(key.value_or(std::vector<float>()));
+    }
+    Add(patch.value.has_value() ? 1 : 0);
+    parts.value = patch.value.value_or(std::vector<float>());
+    for (const auto& [position, value] : patch.attributes) {
+      Add(value.has_value() ? position : -1 - position);
+      if (value) parts.attributes.emplace_back(position, *value);
+    }
+    Add(patch.opaque_value.has_value() ? 1 : 0);
+    parts.opaque_value = patch.opaque_value.value_or("");
+    Add(parts);
+  }
+  void Add(const Filter& filter) {
+    Add(static_cast<std::int64_t>(filter.kind));
+    Add(static_cast<std::int64_t>(filter.comparison));
+    Item values;
+    values.id = filter.attribute;
+    for (const AttributeValue& value : filter.values) {
+      values.attributes.emplace_back(static_cast<int>(values.attributes.size()),
+                                     value);
+    }
+    Add(values);
+    Add(static_cast<std::int64_t>(filter.filters.size()));
+    for (const Filter& inner : filter.filters) Add(inner);
+  }
+  void Add(std::span<const WriteCondition> conditions) {
+    for (const WriteCondition& condition : conditions) {
+      Add(condition.absent ? 1 : 0);
+      Add(condition.sequence.value_or(-1));
+    }
+  }
+  std::uint64_t value() const { return hash_; }
+
+ private:
+  std::uint64_t hash_;
+};
+
+std::string PathOf(absl::string_view field, std::size_t i) {
+  return absl::StrCat(field, "[", i, "]");
+}
+
+// Names items[i] in an error of an item.
+absl::Status InItem(const absl::Status& status, std::size_t i) {
+  if (status.ok()) return status;
+  return PrefixField(status, absl::StrCat(PathOf("items", i), "."));
+}
+
+// OK if ids are well-formed and distinct.
+absl::Status ValidateDistinct(std::span<const absl::string_view> ids,
+                              absl::string_view field,
+                              absl::string_view id_suffix) {
+  absl::flat_hash_set<absl::string_view> seen;
+  seen.reserve(ids.size());
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    absl::Status status = ValidateItemId(ids[i], "");
+    if (status.ok() && !seen.insert(ids[i]).second) {
+      status = InvalidField("", absl::StrCat("'", ids[i], "' again"),
+                            "distinct ids");
+    }
+    if (!status.ok()) {
+      return PrefixField(status, absl::StrCat(PathOf(field, i), id_suffix));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateConditions(std::span<const WriteCondition> conditions,
+                                std::size_t count, bool may_insert) {
+  if (conditions.empty()) return absl::OkStatus();
+  if (conditions.size() != count) {
+    return InvalidField("conditions", absl::StrCat(conditions.size()),
+                        absl::StrCat("none, or ", count, ": one for each"));
+  }
+  for (std::size_t i = 0; i < conditions.size(); ++i) {
+    const std::string path = PathOf("conditions", i);
+    if (conditions[i].absent && !may_insert) {
+      return InvalidField(path, "absent", "a sequence, or no condition");
+    }
+    if (conditions[i].absent && conditions[i].sequence) {
+      return InvalidField(path, "absent and sequence", "one of both");
+    }
+    if (conditions[i].sequence.value_or(0) < 0) {
+      return InvalidField(path, absl::StrCat(*conditions[i].sequence),
+                          "a sequence of 0 or more");
+    }
+  }
+  return absl::OkStatus();
+}
+
+// In the order of `ids`, with nothing where there is none.
+absl::StatusOr<std::vector<std::optional<StoredItem>>> StoredOf(
+    const CatalogStore& store, std::span<const absl::string_view> ids) {
+  std::vector<std::optional<StoredItem>> items(ids.size());
+  ATTENDANT_RETURN_IF_ERROR(
+      store.Get(ids, [&](std::size_t i, std::optional<StoredItem> item) {
+        items[i] = std::move(item);
+        return absl::OkStatus();
+      }));
+  return items;
+}
+
+bool ReadsSequences(std::span<const WriteCondition> conditions) {
+  return std::any_of(conditions.begin(), conditions.end(),
+                     [](const WriteCondition& condition) {
+                       return condition.sequence.has_value();
+                     });
+}
+
+absl::Status ItemExists(absl::string_view field, absl::string_view id) {
+  return FieldError(absl::StatusCode::kAlreadyExists, "ITEM_EXISTS", field,
+                    absl::StrCat("'", id, "', which exists"),
+                    "an item that does not");
+}
+
+// That an item's last write was the one that is wanted. `stored` is null where
+// there is no item.
+absl::Status CheckSequence(const StoredItem* stored, std::int64_t want,
+                           const std::string& path) {
+  if (stored != nullptr && stored->sequence == want) return absl::OkStatus();
+  return FieldError(absl::StatusCode::kAborted, "SEQUENCE_MISMATCH", path,
+                    stored == nullptr ? "no item"
+                                      : absl::StrCat("an item of sequence ",
+                                                     stored->sequence),
+                    absl::StrCat("sequence ", want));
+}
+
+std::size_t ByteCount(const Item& item) {
+  std::size_t floats = item.value.size();
+  for (const std::vector<float>& key : item.keys) floats += key.size();
+  return floats * sizeof(float) + item.opaque_value.size() + item.id.size() +
+         static_cast<std::size_t>(AttributeBytes(item));
+}
+
+// What deleting them takes while it is under way (see DeleteMatching).
+std::int64_t DeleteBytes(std::span<const absl::string_view> ids) {
+  constexpr std::size_t kEach = 200;
+  constexpr std::size_t kCopies = 5;
+  std::size_t bytes = 0;
+  for (const absl::string_view id : ids) bytes += kEach + kCopies * id.size();
+  return static_cast<std::int64_t>(bytes);
+}
+
+std::vector<absl::string_view> IdsOf(std::span<const Item> items) {
+  std::vector<absl::string_view> ids;
+  ids.reserve(items.size());
+  for (const Item& item : items) ids.emplace_back(item.id);
+  return ids;
+}
+
+// The rows that are live and that the filter is true of, as ids that live as
+// long as the rows.
+absl::StatusOr<std::vector<absl::string_view>> MatchingIds(
+    const Snapshot& state, const Filter& filter, const Interrupt& interrupt) {
+  Masks masks(state);
+  ATTENDANT_RETURN_IF_ERROR(masks.Keep(filter, interrupt));
+  std::vector<absl::string_view> ids;
+  for (std::size_t s = 0; s < state.segments.size(); ++s) {
+    const RowTable& rows = *state.segments[s].segment->rows;
+    const std::span<const std::uint64_t> words = masks[s].allowed->words();
+    for (std::size_t w = 0; w < words.size(); ++w) {
+      for (std::uint64_t word = words[w]; word != 0; word &= word - 1) {
+        ids.push_back(rows.Id(static_cast<RowIndex>(
+            64 * w + static_cast<std::size_t>(std::countr_zero(word)))));
+      }
+    }
+  }
+  return ids;
+}
+
+}  // namespace
+
+// A write in line. What it refers to lives until Submit returns.
+struct LiveCatalog::PendingWrite {
+  absl::string_view request_id;
+  std::uint64_t fingerprint = 0;  // used with a request_id
+  std::size_t byte_count = 0;
+  // Items whose stored records `plan` reads: no write of the same group may
+  // have changed them.
+  std::span<const absl::string_view> read_ids;
+  // Fills in what is written to `state`, or refuses it, under the mutex. False:
+  // there is nothing to write.
+  std::function<absl::StatusOr<bool>(const Snapshot& state, StoreWrite& write)>
+      plan;
+  StoreWrite write = {};
+  absl::Status status = {};
+  bool planned = false;   // told from the state of its group
+  bool in_group = false;  // planned, to be committed
+};
+
+// The next snapshot, while writes are added to it.
+struct LiveCatalog::NextState {
+  std::shared_ptr<Snapshot> snapshot;
+  DeadRows dead;  // of all these writes
+  // That these writes will take.
+  std::int64_t memory_bytes = 0;
+};
+
+absl::StatusOr<std::optional<WriteOutcome>> LiveCatalog::FindRepeat(
+    absl::string_view request_id, std::uint64_t fingerprint) const {
+  if (request_id.empty()) return std::optional<WriteOutcome>();
+  ATTENDANT_ASSIGN_OR_RETURN(const std::optional<WriteOutcome> found,
+                             store_->FindRequest(request_id));
+  if (found && found->fingerprint != fingerprint) {
+    return InvalidField("request_id",
+                        absl::StrCat("'", request_id, "' with other content"),
+                        "a new id for a new write");
+  }
+  return found;
+}
+
+absl::Status LiveCatalog::CheckConditions(
+    const Snapshot& state, std::span<const absl::string_view> ids,
+    std::span<const WriteCondition> conditions, absl::string_view field) const {
+  std::vector<std::optional<StoredItem>> stored;
+  if (ReadsSequences(conditions)) {
+    ATTENDANT_ASSIGN_OR_RETURN(stored, StoredOf(*store_, ids));
+  }
+  for (std::size_t i = 0; i < conditions.size(); ++i) {
+    if (conditions[i].absent && state.Find(ids[i])) {
+      return ItemExists(PathOf(field, i), ids[i]);
+    }
+    if (!conditions[i].sequence) continue;
+    ATTENDANT_RETURN_IF_ERROR(CheckSequence(stored[i] ? &*stored[i] : nullptr,
+                                            *conditions[i].sequence,
+                                            PathOf(field, i)));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<WriteOutcome> LiveCatalog::Upsert(
+    std::span<const Item> items, absl::string_view request_id,
+    std::span<const WriteCondition> conditions) {
+  if (items.empty()) return InvalidField("items", "none", "at least one");
+  const std::vector<absl::string_view> ids = IdsOf(items);
+  ATTENDANT_RETURN_IF_ERROR(ValidateDistinct(ids, "items", ".id"));
+  ATTENDANT_RETURN_IF_ERROR(
+      ValidateConditions(conditions, items.size(), /*may_insert=*/true));
+  Fingerprint fingerprint("upsert");
+  PendingWrite pending;
+  std::vector<const Item*> upserts;
+  const auto schema = snapshot()->schema;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    ATTENDANT_RETURN_IF_ERROR(InItem(ValidateItem(items[i], *schema), i));
+    if (!request_id.empty()) fingerprint.Add(items[i]);
+    pending.byte_count += ByteCount(items[i]);
+    upserts.push_back(&items[i]);
+  }
+  fingerprint.Add(conditions);
+  pending.request_id = request_id;
+  pending.fingerprint = fingerprint.value();
+  if (ReadsSequences(conditions)) pending.read_ids = ids;
+  pending.plan = [&](const Snapshot& state,
+                     StoreWrite& write) -> absl::StatusOr<bool> {
+    mutex_.AssertHeld();
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      ATTENDANT_RETURN_IF_ERROR(InItem(CheckKeyLimits(items[i]), i));
+    }
+    ATTENDANT_RETURN_IF_ERROR(CheckConditions(state, ids, conditions, "items"));
+    write.upserts = upserts;
+    for (const absl::string_view id : ids) {
+      ++(state.Find(id) ? write.outcome.updated_count
+                        : write.outcome.inserted_count);
+    }
+    return true;
+  };
+  return Submit(pending);
+}
+
+absl::StatusOr<WriteOutcome> LiveCatalog::Update(
+    std::span<const ItemPatch> patches, absl::string_view request_id,
+    std::span<const WriteCondition> conditions,
+    std::int64_t most_attribute_bytes) {
+  if (patches.empty()) return InvalidField("items", "none", "at least one");
+  std::vector<absl::string_view> ids;
+  Fingerprint fingerprint("update");
+  for (const ItemPatch& patch : patches) {
+    ids.emplace_back(patch.id);
+    if (!request_id.empty()) fingerprint.Add(patch);
+  }
+  fingerprint.Add(conditions);
+  ATTENDANT_RETURN_IF_ERROR(ValidateDistinct(ids, "items", ".id"));
+  ATTENDANT_RETURN_IF_ERROR(
+      ValidateConditions(conditions, patches.size(), /*may_insert=*/false));
+  const auto schema = snapshot()->schema;
+  for (std::size_t i = 0; i < patches.size(); ++i) {
+    if (patches[i].empty()) {
+      return InvalidField(PathOf("items", i), "nothing to update",
+                          "a key, value, attribute or opaque value");
+    }
+    const std::size_t key_count = patches[i].keys.size();
+    if (key_count != 0 && key_count != schema->key_fields.size()) {
+      return InvalidField(absl::StrCat(PathOf("items", i), ".keys"),
+                          absl::StrCat(key_count, " fields"),
+                          absl::StrCat(schema->key_fields.size(), " fields"));
+    }
+  }
+  std::vector<Item> items;
+  std::vector<const Item*> upserts;
+  PendingWrite pending;
+  pending.request_id = request_id;
+  pending.fingerprint = fingerprint.value();
+  pending.read_ids = ids;
+  pending.plan = [&](const Snapshot& /*state*/,
+                     StoreWrite& write) -> absl::StatusOr<bool> {
+    mutex_.AssertHeld();
+    ATTENDANT_ASSIGN_OR_RETURN(auto stored, StoredOf(*store_, ids));
+    items.reserve(ids.size());
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      if (!conditions.empty() && conditions[i].sequence) {
+        ATTENDANT_RETURN_IF_ERROR(
+            CheckSequence(stored[i] ? &*stored[i] : nullptr,
+                          *conditions[i].sequence, PathOf("items", i)));
+      }
+      if (!stored[i]) {
+        return FieldError(absl::StatusCode::kNotFound, "ITEM_NOT_FOUND",
+                          PathOf("items", i),
+                          absl::StrCat("'", ids[i], "', which does not exist"),
+                          "an item that does");
+      }
+      Item item = Patched(std::move(*stored[i]), patches[i]);
+      absl::Status valid =
+          ValidateItem(item, *schema,
+                       patches[i].attributes.empty() ? kMaxAttributeBytes
+                                                     : most_attribute_bytes);
+      if (valid.ok()) valid = CheckKeyLimits(item);
+      ATTENDANT_RETURN_IF_ERROR(InItem(valid, i));
+      items.push_back(std::move(item));
+    }
+    for (const Item& item : items) upserts.push_back(&item);
+    write.upserts = upserts;
+    write.outcome.updated_count = static_cast<std::int64_t>(items.size());
+    ATTENDANT_FAIL_POINT_OR_RETURN("update.before_log");
+    return true;
+  };
+  return Submit(pending);
+}
+
+absl::StatusOr<WriteOutcome> LiveCatalog::Delete(
+    std::span<const std::string> ids, absl::string_view request_id,
+    std::span<const WriteCondition> conditions) {
+  if (ids.empty()) return InvalidField("ids", "none", "at least one");
+  const std::vector<absl::string_view> views(ids.begin(), ids.end());
+  ATTENDANT_RETURN_IF_ERROR(ValidateDistinct(views, "ids", ""));
+  ATTENDANT_RETURN_IF_ERROR(
+      ValidateConditions(conditions, ids.size(), /*may_insert=*/false));
+  Fingerprint fingerprint("delete");
+  for (const std::string& id : ids) fingerprint.Add(id);
+  fingerprint.Add(conditions);
+  std::vector<absl::string_view> deletes;
+  PendingWrite pending;
+  pending.request_id = request_id;
+  pending.fingerprint = fingerprint.value();
+  if (ReadsSequences(conditions)) pending.read_ids = views;
+  pending.plan = [&](const Snapshot& state,
+                     StoreWrite& write) -> absl::StatusOr<bool> {
+    mutex_.AssertHeld();
+    ATTENDANT_RETURN_IF_ERROR(CheckConditions(state, views, conditions, "ids"));
+    for (const absl::string_view id : views) {
+      if (state.Find(id)) deletes.push_back(id);
+    }
+    write.deletes = deletes;
+    write.outcome.deleted_count = static_cast<std::int64_t>(deletes.size());
+    write.outcome.missing_count =
+        static_cast<std::int64_t>(ids.size() - deletes.size());
+    return true;
+  };
+  return Submit(pending);
+}
+
+absl::StatusOr<WriteOutcome> LiveCatalog::DeleteMatching(
+    const Filter& filter, absl::string_view request_id,
+    const Interrupt& interrupt) {
+  ATTENDANT_RETURN_IF_ERROR(
+      ValidateFilter(filter, *snapshot()->schema, "filter_expression"));
+  Fingerprint fingerprint("delete matching");
+  fingerprint.Add(filter);
+  std::vector<absl::string_view> deletes;
+  MemoryBudget::Account room;  // until the write is done
+  PendingWrite pending;
+  pending.request_id = request_id;
+  pending.fingerprint = fingerprint.value();
+  pending.plan = [&](const Snapshot& state,
+                     StoreWrite& write) -> absl::StatusOr<bool> {
+    ATTENDANT_ASSIGN_OR_RETURN(deletes, MatchingIds(state, filter, interrupt));
+    // Few are deleted all the same: that is how memory becomes free.
+    const std::int64_t bytes = DeleteBytes(deletes);
+    if (bytes > kSmallDeleteBytes && options_.memory != nullptr) {
+      ATTENDANT_ASSIGN_OR_RETURN(
+          room, options_.memory->Reserve("so large a delete", bytes));
+    }
+    write.deletes = deletes;
+    write.outcome.deleted_count = static_cast<std::int64_t>(deletes.size());
+    ATTENDANT_FAIL_POINT_OR_RETURN("delete_matching.before_log");
+    return true;
+  };
+  return Submit(pending);
+}
+
+absl::StatusOr<ImportOutcome> LiveCatalog::Import(std::span<const Item> items,
+                                                  bool if_absent) {
+  ImportOutcome outcome;
+  PendingWrite pending;
+  const auto schema = snapshot()->schema;
+  for (const Item& item : items) {
+    outcome.statuses.push_back(ValidateItem(item, *schema));
+    if (outcome.statuses.back().ok()) pending.byte_count += ByteCount(item);
+  }
+  std::vector<const Item*> upserts;
+  pending.plan = [&](const Snapshot& state,
+                     StoreWrite& write) -> absl::StatusOr<bool> {
+    mutex_.AssertHeld();
+    // By id, among those that nothing is wrong with.
+    absl::flat_hash_map<absl::string_view, std::size_t> winners;
+    winners.reserve(items.size());
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const absl::string_view id = items[i].id;
+      absl::Status& status = outcome.statuses[i];
+      if (status.ok()) status = CheckKeyLimits(items[i]);
+      if (!status.ok()) continue;
+      if (!if_absent) {
+        winners[id] = i;
+      } else if (state.Find(id) || !winners.emplace(id, i).second) {
+        status = ItemExists("id", id);
+      }
+    }
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      if (outcome.statuses[i].ok() && winners.at(items[i].id) == i) {
+        upserts.push_back(&items[i]);
+      }
+    }
+    write.upserts = upserts;
+    return !upserts.empty();
+  };
+  ATTENDANT_ASSIGN_OR_RETURN(const WriteOutcome written, Submit(pending));
+  outcome.sequence = written.sequence;
+  return outcome;
+}
+
+absl::StatusOr<WriteOutcome> LiveCatalog::Submit(PendingWrite& pending) {
+  write_queue_.Run(pending, [this](std::span<PendingWrite* const> line) {
+    return CommitGroup(line);
+  });
+  if (!pending.status.ok()) return pending.status;
+  return pending.write.outcome;
+}
+
+bool LiveCatalog::MayJoin(const PendingWrite& pending,
+                          std::span<PendingWrite* const> group,
+                          const Snapshot& state) const {
+  std::size_t byte_count = pending.byte_count;
+  for (const PendingWrite* member : group) {
+    if (!member->in_group) continue;
+    byte_count += member->byte_count;
+    if (byte_count > kMostGroupBytes) return false;
+    // The second of a pair must learn what became of the first.
+    if (!pending.request_id.empty() &&
+        pending.request_id == member->request_id) {
+      return false;
+    }
+  }
+  return std::all_of(pending.read_ids.begin(), pending.read_ids.end(),
+                     [&](absl::string_view id) {
+                       mutex_.AssertHeld();
+                       return state.Find(id) == current_->Find(id);
+                     });
+}
+
+absl::Status LiveCatalog::AddToGroup(PendingWrite& pending, NextState& next) {
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const std::optional<WriteOutcome> repeat,
+      FindRepeat(pending.request_id, pending.fingerprint));
+  StoreWrite& write = pending.write;
+  if (repeat) {
+    write.outcome = *repeat;
+    return absl::OkStatus();
+  }
+  pending.planned = true;
+  ATTENDANT_ASSIGN_OR_RETURN(const bool writes,
+                             pending.plan(*next.snapshot, write));
+  if (!writes) {
+    // What it was told holds from there on.
+    write.outcome.sequence = next.snapshot->sequence;
+    return absl::OkStatus();
+  }
+  // Of an update no one knew them before.
+  if (pending.byte_count == 0) {
+    for (const Item* item : write.upserts)
+      pending.byte_count += ByteCount(*item);
+  }
+  if (!write.upserts.empty()) {
+    const std::int64_t bytes = WriteBytes(write.upserts, next.snapshot->models);
+    ATTENDANT_RETURN_IF_ERROR(
+        CheckMemory("the write", next.memory_bytes + bytes));
+    next.memory_bytes += bytes;
+  }
+  pending.in_group = true;
+  write.request_id = pending.request_id;
+  write.outcome.fingerprint = pending.fingerprint;
+  write.outcome.sequence = next.snapshot->sequence + 1;
+  Apply(write, next);
+  return absl::OkStatus();
+}
+
+void LiveCatalog::Apply(const StoreWrite& write, NextState& next) {
+  Snapshot& state = *next.snapshot;
+  for (const absl::string_view id : write.deletes) next.dead.Kill(state, id);
+  for (const Item* item : write.upserts) next.dead.Kill(state, item->id);
+  state.sequence = write.outcome.sequence;
+  for (const Item* item : write.upserts) AppendRow(state, *item);
+}
+
+std::size_t LiveCatalog::CommitGroup(std::span<PendingWrite* const> line) {
+  MutexLock lock(&mutex_);
+  if (const absl::Status open = CheckOpen(); !open.ok()) {
+    for (PendingWrite* pending : line) pending->status = open;
+    return line.size();
+  }
+  // All that may run out of memory comes before the store is written, so that
+  // memory and disk agree.
+  NextState next;
+  std::size_t count = 1;  // taken out of the line
+  absl::Status status;
+  try {
+    // What failed before them must not become their base.
+    if (const absl::Status back = store_->TakeBackFailed(); !back.ok()) {
+      for (PendingWrite* pending : line) pending->status = back;
+      return line.size();
+    }
+    next.snapshot = std::make_shared<Snapshot>(*current_);
+    std::vector<StoreWrite> writes;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      PendingWrite& pending = *line[i];
+      if (!MayJoin(pending, line.first(i), *next.snapshot)) break;
+      count = i + 1;
+      pending.status = AddToGroup(pending, next);
+      if (pending.in_group) writes.push_back(pending.write);
+    }
+    if (writes.empty()) return count;
+    AssignGrowing();
+    assigned_sequence_ = next.snapshot->sequence;
+    if (!ATTENDANT_PLANTED_BUG("acknowledge_before_commit")) {
+      status = store_->WriteGroup(writes);
+    }
+  } catch (const std::bad_alloc&) {
+    status = absl::ResourceExhaustedError(
+        "out of memory for the write; nothing was written");
+    line[count - 1]->planned = line[count - 1]->in_group = true;
+  } catch (const std::exception& exception) {
+    // Those who wait in line must not wait for ever.
+    status = absl::InternalError(
+        absl::StrCat("unexpected exception: ", exception.what()));
+    line[count - 1]->planned = line[count - 1]->in_group = true;
+  }
+  if (!status.ok()) {
+    // Rows may have been appended past what any snapshot shows: leave them.
+    growing_ = {};
+    assigned_sequence_ = current_->sequence;
+    // Also what was told from a state that did not come to be.
+    bool after_write = false;
+    for (PendingWrite* pending : line.first(count)) {
+      after_write |= pending->in_group;
+      if (after_write && pending->planned) pending->status = status;
+    }
+    return count;
+  }
+  ATTENDANT_FAIL_POINT("write.before_publish");
+  Publish(std::move(next.snapshot));
+  ATTENDANT_FAIL_POINT("write.after_publish");
+  last_write_ = SteadyNow();
+  for (const PendingWrite* pending : line.first(count)) {
+    if (!pending->in_group) continue;
+    logged_change_count_ += static_cast<std::int64_t>(
+        pending->write.upserts.size() + pending->write.deletes.size());
+  }
+  try {
+    ScheduleDue();
+    CutUselessLog();
+  } catch (const std::bad_alloc&) {
+    // The next write tries again: this one is done.
+  }
+  return count;
+}
+
+}  // namespace attendant

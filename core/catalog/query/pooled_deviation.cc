@@ -1,0 +1,49 @@
+#include "core/catalog/query/pooled_deviation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "core/attention/score.h"
+
+namespace attendant {
+
+double PooledDeviation(std::span<const PooledPart> parts,
+                       const SoftmaxPartition& partition,
+                       std::span<const float> pooled_value) {
+  if (partition.count == 0) return 0;
+  const double log_square = 2 * (partition.max + std::log(partition.sum));
+  double variance = 0;
+  for (const PooledPart& part : parts) {
+    const PooledError& error = part.error;
+    // Nothing but rounding was left.
+    if (error.mean.empty()) continue;
+    double square_norm = 0;
+    double product = 0;
+    double distance = 0;
+    for (std::size_t d = 0; d < pooled_value.size(); ++d) {
+      const double component = pooled_value[d];
+      const double gap = error.mean[d] - component;
+      square_norm += component * component;
+      product += component * error.mean[d];
+      distance += gap * gap;
+    }
+    const double spread =
+        std::max(distance, error.mean_square - 2 * product + square_norm);
+    variance += std::exp(error.log_weight_variance - log_square) * spread +
+                std::exp(error.log_rounding_variance - log_square) +
+                std::exp(part.log_sum_variance - log_square) * distance;
+  }
+  return std::sqrt(variance);
+}
+
+double RelativeError(double deviation, std::span<const float> pooled_value) {
+  // 1.96 of a normal number, and some more: how codes err is common to all
+  // queries of an index, so that where it is more than expected, it is for all.
+  constexpr double kNormDeviations = 2.25;
+  if (deviation == 0) return kLeastRelativeError;
+  return std::max(kLeastRelativeError,
+                  kNormDeviations * deviation / Norm(pooled_value));
+}
+
+}  // namespace attendant

@@ -1,0 +1,33 @@
+// The vector that a query stands for, before any model.
+#ifndef ATTENDANT_CORE_CATALOG_QUERY_QUERY_VECTOR_H_
+#define ATTENDANT_CORE_CATALOG_QUERY_QUERY_VECTOR_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/catalog/query/attend.h"
+#include "core/catalog/segments/snapshot.h"
+
+namespace attendant {
+
+// A query of one key field as a vector.
+struct QueryVector {
+  std::vector<float> vector;
+  // The rows of the examples that there are.
+  std::vector<RowAddress> example_rows;
+  std::vector<ItemId> unknown_example_ids;
+};
+
+// The vector of a query of `field`, `dim` floats: the field's dimension, or
+// what its model takes. `path` is the query's place in the request, "query".
+// Errors as Attend.
+absl::StatusOr<QueryVector> ResolveQueryVector(const Snapshot& snapshot,
+                                               const QueryForm& query,
+                                               int field, std::int64_t dim,
+                                               absl::string_view path);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_CATALOG_QUERY_QUERY_VECTOR_H_

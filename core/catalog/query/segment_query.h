@@ -1,0 +1,48 @@
+// What one head of a query asks of one segment.
+#ifndef ATTENDANT_CORE_CATALOG_QUERY_SEGMENT_QUERY_H_
+#define ATTENDANT_CORE_CATALOG_QUERY_SEGMENT_QUERY_H_
+
+#include <cstddef>
+
+#include "core/base/interrupt.h"
+#include "core/catalog/query/bias.h"
+#include "core/catalog/query/query_plan.h"
+#include "core/catalog/segments/snapshot.h"
+#include "core/shortlist/scan/key_index.h"
+
+namespace attendant {
+
+// The query of a head on segment i of a snapshot, with what it points to. All
+// arguments must outlive it.
+class SegmentQuery {
+ public:
+  SegmentQuery(const Snapshot& snapshot, const QueryPlan& plan,
+               const PlannedHead& head, std::size_t i,
+               const Interrupt& interrupt)
+      : bias_(plan.biases, plan.time, *snapshot.segments[i].segment->rows) {
+    scan.query = head.vector;
+    scan.output_weight = head.output_weight;
+    scan.score_kind = head.score_kind;
+    scan.logit_factor = head.logit_factor;
+    scan.segment = static_cast<std::int32_t>(i);
+    scan.row_end = snapshot.segments[i].row_end;
+    scan.excluded = plan.masks[i].excluded;
+    scan.allowed = plan.masks[i].allowed.get();
+    scan.eligible_count = plan.masks.KnownEligibleCount(i, head.field);
+    if (!plan.biases.empty()) scan.bias = &bias_;
+    if (head.projection) scan.projection = &*head.projection;
+    scan.interrupt = &interrupt;
+  }
+  SegmentQuery(const SegmentQuery&) = delete;
+  SegmentQuery& operator=(const SegmentQuery&) = delete;
+
+ private:
+  RowBias bias_;
+
+ public:
+  ScanQuery scan;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_CATALOG_QUERY_SEGMENT_QUERY_H_

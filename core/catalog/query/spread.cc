@@ -1,0 +1,173 @@
+#include "core/catalog/query/spread.h"
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+
+namespace attendant {
+namespace {
+
+// Relative to what is added up, sums of exps in floats are off by less.
+constexpr double kRounding = 0x1p-18;
+
+// Sums of rows scored from floats, and what is known of the others. Relative to
+// the greatest logit, `max` of the partition.
+struct Parts {
+  double sum = 0;  // as SoftmaxPartition's
+  double sum_gap = 0;
+  double sum_square = 0;
+  double least = 0;  // of the others' sum
+  double most = 0;
+  double count = 0;     // of the others
+  double greatest = 0;  // none of their logits is above, <= 0
+
+  double Clamp(double others) const { return std::clamp(others, least, most); }
+  // Where the others have this sum, and this entropy among themselves.
+  double Entropy(double others, double of_others) const {
+    const double all = sum + others;
+    const double gap =
+        others > 0 ? others * (std::log(others) - of_others) : 0.0;
+    return std::log(all) - (sum_gap + gap) / all;
+  }
+  double LeastEntropy(double others) const {
+    return Entropy(others, std::max(0.0, std::log(others) - greatest));
+  }
+  double MostEntropy(double others) const {
+    return Entropy(others, std::log(count));
+  }
+  double EffectiveCount(double others, double others_square) const {
+    const double all = sum + others;
+    return all * all / (sum_square + others_square);
+  }
+  double LeastEffectiveCount(double others) const {
+    return EffectiveCount(
+        others, std::min(others * others, others * std::exp(greatest)));
+  }
+  double MostEffectiveCount(double others) const {
+    return EffectiveCount(others, others * others / count);
+  }
+};
+
+Parts PartsOf(const HeadScan& scan, const PartitionError& error) {
+  const SoftmaxPartition& all = scan.partition;
+  const double scale = std::exp(double{scan.unkept.max} - all.max);
+  const double unkept_sum = scale * scan.unkept.sum;
+  const double unkept_gap =
+      scale * (scan.unkept.sum_gap +
+               (double{scan.unkept.max} - all.max) * scan.unkept.sum);
+  Parts parts;
+  parts.sum = std::max(0.0, all.sum - unkept_sum);
+  parts.sum_gap = std::min(0.0, all.sum_gap - unkept_gap);
+  parts.sum_square =
+      std::max(0.0, all.sum_square - scale * scale * scan.unkept.sum_square);
+  parts.least = std::max(0.0, all.sum * std::exp(error.below) - parts.sum);
+  parts.most =
+      std::max(parts.least, all.sum * std::exp(error.above) - parts.sum);
+  parts.count = static_cast<double>(scan.unkept.count);
+  const float greatest = scan.results_exact ? scan.shortlist.back().logit
+                                            : scan.shortlist.front().logit;
+  parts.greatest = std::min(0.0, double{greatest} - all.max);
+  return parts;
+}
+
+// The least entropy is that of one sum of the others at which its slope is 0,
+// or where they could be one row, or at an end; the most is at the sum that
+// makes their weight what so many rows of the others' mean entropy would have.
+Interval EntropyInterval(const Parts& parts, MassMethod method) {
+  const double flat = parts.sum * parts.greatest - parts.sum_gap - parts.sum;
+  Interval interval = {method, parts.LeastEntropy(parts.least), 0};
+  for (const double others : {parts.most, flat, std::exp(parts.greatest)}) {
+    interval.lower_bound =
+        std::min(interval.lower_bound, parts.LeastEntropy(parts.Clamp(others)));
+  }
+  const double even =
+      parts.sum > 0 ? parts.count * std::exp(parts.sum_gap / parts.sum) : 0;
+  interval.upper_bound = parts.MostEntropy(parts.Clamp(even));
+  return interval;
+}
+
+// The same of the effective count.
+Interval EffectiveCountInterval(const Parts& parts, MassMethod method) {
+  const double flat =
+      parts.sum - 2 * parts.sum_square * std::exp(-parts.greatest);
+  Interval interval = {method, parts.LeastEffectiveCount(parts.least), 0};
+  for (const double others : {parts.most, flat, std::exp(parts.greatest)}) {
+    interval.lower_bound = std::min(
+        interval.lower_bound, parts.LeastEffectiveCount(parts.Clamp(others)));
+  }
+  const double even =
+      parts.sum > 0 ? parts.count * parts.sum_square / parts.sum : 0;
+  interval.upper_bound = parts.MostEffectiveCount(parts.Clamp(even));
+  return interval;
+}
+
+// Where every key was scored from its code, an error e of a logit l moves the
+// log partition by its weight w times e, the entropy by w (mean - l) e, and the
+// log of the effective count by 2 w (1 - w count) e. The heaviest of the codes
+// have the most of these errors, and hardly one of them weighs more than the
+// last of the shortlist.
+void Narrow(const HeadScan& scan, double distance, AttentionSpread& spread) {
+  const SoftmaxPartition& all = scan.partition;
+  const double mean = all.sum_gap / all.sum;
+  const double mean_unkept =
+      double{scan.unkept.max} - all.max + scan.unkept.sum_gap / scan.unkept.sum;
+  const double greatest =
+      std::min(0.0, double{scan.shortlist.back().logit} - all.max);
+  const double gap =
+      1 + std::max(std::abs(greatest - mean), std::abs(mean_unkept - mean));
+  spread.entropy_interval->lower_bound = std::max(
+      spread.entropy_interval->lower_bound, *spread.entropy - distance * gap);
+  spread.entropy_interval->upper_bound = std::min(
+      spread.entropy_interval->upper_bound, *spread.entropy + distance * gap);
+  const double greatest_weight = std::exp(greatest) / all.sum;
+  const double log_distance =
+      2 * distance * (1 + greatest_weight * spread.effective_count);
+  Interval& count = spread.effective_count_interval;
+  count.lower_bound = std::max(
+      count.lower_bound, spread.effective_count * std::exp(-log_distance));
+  count.upper_bound = std::min(count.upper_bound,
+                               spread.effective_count * std::exp(log_distance));
+}
+
+// Wider by what floats blur, and within what any weights of so many rows have.
+void Settle(double blur, double least, double most, double& number,
+            Interval& interval) {
+  interval.lower_bound = std::clamp(interval.lower_bound - blur, least, most);
+  interval.upper_bound =
+      std::clamp(interval.upper_bound + blur, interval.lower_bound, most);
+  number = std::clamp(number, interval.lower_bound, interval.upper_bound);
+}
+
+}  // namespace
+
+AttentionSpread SpreadOf(const HeadScan& scan, const PartitionError& error) {
+  const SoftmaxPartition& all = scan.partition;
+  AttentionSpread spread;
+  spread.entropy = all.Entropy();
+  spread.effective_count = all.EffectiveCount();
+  if (error.method == MassMethod::kExact || scan.unkept.count == 0 ||
+      scan.shortlist.empty()) {
+    if (spread.entropy) {
+      spread.entropy_interval =
+          Interval{error.method, *spread.entropy, *spread.entropy};
+    }
+    spread.effective_count_interval = {error.method, spread.effective_count,
+                                       spread.effective_count};
+    return spread;
+  }
+  const Parts parts = PartsOf(scan, error);
+  spread.entropy_interval = EntropyInterval(parts, error.method);
+  spread.effective_count_interval = EffectiveCountInterval(parts, error.method);
+  if (scan.complete && error.method == MassMethod::kEstimate) {
+    Narrow(scan, error.most(), spread);
+  }
+  const double mean_gap = -all.sum_gap / all.sum;
+  const auto count = static_cast<double>(all.count);
+  Settle(kRounding * (1 + mean_gap), 0, std::log(count), *spread.entropy,
+         *spread.entropy_interval);
+  Settle(4 * kRounding * spread.effective_count, 1, count,
+         spread.effective_count, spread.effective_count_interval);
+  return spread;
+}
+
+}  // namespace attendant

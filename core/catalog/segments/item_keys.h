@@ -1,0 +1,42 @@
+// Keys of items by id.
+#ifndef ATTENDANT_CORE_CATALOG_SEGMENTS_ITEM_KEYS_H_
+#define ATTENDANT_CORE_CATALOG_SEGMENTS_ITEM_KEYS_H_
+
+#include <span>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/attention/model.h"
+#include "core/base/ids.h"
+#include "core/base/interrupt.h"
+#include "core/catalog/segments/snapshot.h"
+
+namespace attendant {
+
+// The position of a key field. InvalidArgument naming `path` if the schema has
+// none of that name.
+absl::StatusOr<int> KeyFieldNamed(const CatalogSchema& schema,
+                                  absl::string_view name,
+                                  absl::string_view path);
+// The same, and the first for an empty name.
+absl::StatusOr<int> FindKeyField(const CatalogSchema& schema,
+                                 absl::string_view name,
+                                 absl::string_view path);
+
+// NotFound with reason ITEM_NOT_FOUND: no item `id` with a key in the field.
+absl::Status NoItemWithKey(const KeyFieldSchema& field, absl::string_view id,
+                           absl::string_view path);
+
+// The keys of the items in a field [ids.size(), dim], in the order of the ids.
+// InvalidArgument for an id that can't be one; NotFound if there is no such
+// item or it has no key in the field. Both name `path`[i]. Errors of the
+// interrupt.
+absl::StatusOr<Matrix> KeysOfItems(const Snapshot& snapshot, int field,
+                                   std::span<const ItemId> ids,
+                                   absl::string_view path,
+                                   const Interrupt& interrupt);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_CATALOG_SEGMENTS_ITEM_KEYS_H_

@@ -1,0 +1,357 @@
+#include "core/catalog/segments/merge_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <span>
+
+#include "absl/functional/function_ref.h"
+#include "core/catalog/segments/snapshot_memory.h"
+#include "core/shortlist/ivf/ivf_index.h"
+
+namespace attendant {
+namespace {
+
+// Sealed segments but the first have more rows than those that follow by so
+// much: a query looks at each, and merging takes time that queries leave.
+constexpr std::int64_t kMergeRatio = 3;
+// Of many sealed segments so many become one: each row is copied once for
+// every four times the rows.
+constexpr std::size_t kMergedOfMany = 4;
+// Rows that a segment grows to where there are no lists, and how many segments
+// there may be of fewer.
+constexpr std::int64_t kGrownCount = 65536;
+constexpr std::size_t kManyLeft = 24;
+// Keys, as a multiple of those that the training was learned from.
+constexpr double kGrowth = 4;
+constexpr double kSettledGrowth = 1.5;
+constexpr double kShrinkage = 0.25;
+// Square distances, as a multiple of the training's.
+constexpr double kDrift = 1.5;
+constexpr double kSettledDrift = 1.2;
+
+bool SameModels(const std::vector<NamedModel>& a,
+                const std::vector<NamedModel>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const NamedModel& x, const NamedModel& y) {
+                      return x.model == y.model;
+                    });
+}
+
+// What the dead rows of a segment hold of its memory, as if all had as much.
+std::int64_t DeadBytes(const SegmentView& view) {
+  if (view.dead_count() == 0) return 0;
+  const double share = static_cast<double>(view.dead_count()) /
+                       static_cast<double>(view.row_end);
+  return static_cast<std::int64_t>(
+      share * static_cast<double>(SegmentMemory(*view.segment).sum()));
+}
+
+// The dead rows of the segments: whether it is worth a merge to be rid of them.
+bool AreWorthDropping(std::span<const SegmentView> views) {
+  std::int64_t count = 0;
+  for (const SegmentView& view : views) count += view.dead_count();
+  if (count >= kMinMergeCount) return true;
+  std::int64_t bytes = 0;
+  for (const SegmentView& view : views) bytes += DeadBytes(view);
+  return bytes >= kMinDeadBytes;
+}
+
+class Planner {
+ public:
+  Planner(const Snapshot& snapshot, const RowTable* growing, bool settled)
+      : snapshot_(snapshot), growing_(growing), settled_(settled) {}
+
+  MergePlan Plan() const {
+    if (WantsOtherIndexes() || MostRowsAreDead()) return Everything(true);
+    if (WantsOnly({IndexKind::kFlat})) return MergeLeft();
+    if (!WantsOnly({IndexKind::kFlat, IndexKind::kIvf})) {
+      // Rows outside the trained segment are scored one and all.
+      return IsMuch(OutsideCount()) ? Everything(true) : MergePlan();
+    }
+    if (IsOutgrown()) return Everything(true);
+    if (const MergePlan merge = Reassign(); merge.needed()) return merge;
+    if (settled_ &&
+        IsMuch(OutsideCount() + snapshot_.segments[0].dead_count())) {
+      return Everything(false);
+    }
+    if (const MergePlan merge = MergeSealed(); merge.needed()) return merge;
+    return DropDead();
+  }
+
+  // The full segments behind `merging`, those between them that never will be,
+  // and no others.
+  MergePlan Seal(const Segment* merging) const {
+    if (!WantsOnly({IndexKind::kFlat, IndexKind::kIvf}) || !HasLists()) {
+      return {};
+    }
+    const std::size_t begin = SealedEnd(EndOf(merging));
+    std::size_t end = begin;
+    std::int64_t row_count = 0;
+    for (std::size_t i = begin; i < snapshot_.segments.size(); ++i) {
+      const SegmentView& view = snapshot_.segments[i];
+      if (IsGrowing(i) && view.row_end < view.segment->rows->capacity()) break;
+      row_count += view.row_end;
+      end = i + 1;
+    }
+    if (row_count < kSealCount) {
+      // Never what most keys are in.
+      return MergeFew(std::max<std::size_t>(1, EndOf(merging)), begin);
+    }
+    return {begin, end, false};
+  }
+
+ private:
+  bool WantsOnly(std::initializer_list<IndexKind> kinds) const {
+    const auto& wanted = snapshot_.wanted_indexes;
+    return std::all_of(wanted.begin(), wanted.end(), [&](IndexKind kind) {
+      return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+    });
+  }
+
+  // True if there are lists, for each field that wants them and has keys, and
+  // for one at least.
+  bool HasLists() const {
+    bool any = false;
+    for (std::size_t f = 0; f < snapshot_.wanted_indexes.size(); ++f) {
+      if (snapshot_.wanted_indexes[f] != IndexKind::kIvf) continue;
+      if (snapshot_.key_count(static_cast<int>(f)) == 0) continue;
+      if (snapshot_.QueriedIndex(0, static_cast<int>(f)).kind() !=
+          IndexKind::kIvf) {
+        return false;
+      }
+      any = true;
+    }
+    return any;
+  }
+
+  // The segment after `segment`; the first if that is null.
+  std::size_t EndOf(const Segment* segment) const {
+    for (std::size_t i = 0; i < snapshot_.segments.size(); ++i) {
+      if (snapshot_.segments[i].segment.get() == segment) return i + 1;
+    }
+    return 0;
+  }
+
+  MergePlan Everything(bool retrains) const {
+    return {0, snapshot_.segments.size(), retrains};
+  }
+
+  bool IsMuch(std::int64_t row_count) const {
+    return row_count >= std::max(kMinMergeCount,
+                                 snapshot_.item_count() / (settled_ ? 50 : 4));
+  }
+
+  std::int64_t OutsideCount() const {
+    std::int64_t count = 0;
+    for (std::size_t i = 1; i < snapshot_.segments.size(); ++i) {
+      count += snapshot_.segments[i].row_end;
+    }
+    return count;
+  }
+
+  bool MostRowsAreDead() const {
+    std::int64_t dead = 0;
+    for (const SegmentView& view : snapshot_.segments) {
+      dead += view.dead_count();
+    }
+    return dead > snapshot_.item_count() &&
+           AreWorthDropping(snapshot_.segments);
+  }
+
+  bool WantsOtherIndexes() const {
+    for (std::size_t f = 0; f < snapshot_.wanted_indexes.size(); ++f) {
+      const IndexKind wanted = snapshot_.wanted_indexes[f];
+      const KeyIndex& index = snapshot_.QueriedIndex(0, static_cast<int>(f));
+      const bool is_elsewhere = MayKeepKeysOnDisk(wanted) &&
+                                snapshot_.schema->key_fields[f].keys_on_disk !=
+                                    (index.disk_bytes() > 0);
+      if ((wanted != index.kind() || is_elsewhere) &&
+          snapshot_.key_count(static_cast<int>(f)) > 0) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // An IVF index of one field and head (-1: of the keys themselves), over all
+  // segments that have one.
+  bool IsOutgrown(int field, int head) const {
+    double keys = 0;
+    double distance_sum = 0;
+    double indexed_keys = 0;
+    const IvfIndex* first = nullptr;
+    for (const SegmentView& view : snapshot_.segments) {
+      const auto count = static_cast<double>(
+          view.live_key_counts[static_cast<std::size_t>(field)]);
+      keys += count;
+      const KeyIndex& index = view.segment->IndexOf(field, head);
+      if (index.kind() != IndexKind::kIvf) continue;
+      const auto& ivf = static_cast<const IvfIndex&>(index);
+      if (first == nullptr) first = &ivf;
+      distance_sum += count * ivf.square_distance();
+      indexed_keys += count;
+    }
+    if (first == nullptr) return false;
+    const auto trained = static_cast<double>(first->trained_key_count());
+    if (std::abs(keys - trained) >= kMinMergeCount) {
+      if (keys > (settled_ ? kSettledGrowth : kGrowth) * trained) return true;
+      if (settled_ && keys < kShrinkage * trained) return true;
+    }
+    return indexed_keys >= kMinMergeCount &&
+           distance_sum / indexed_keys > (settled_ ? kSettledDrift : kDrift) *
+                                             first->trained_square_distance();
+  }
+
+  // Whether any(field, head) is true, the keys themselves being head -1.
+  bool AnyFieldAndHead(absl::FunctionRef<bool(int field, int head)> any) const {
+    const auto& heads = snapshot_.segments[0].segment->head_indexes;
+    for (std::size_t f = 0; f < heads.size(); ++f) {
+      const auto head_count = static_cast<int>(heads[f].size());
+      for (int h = -1; h < head_count; ++h) {
+        if (any(static_cast<int>(f), h)) return true;
+      }
+    }
+    return false;
+  }
+
+  bool IsOutgrown() const {
+    return AnyFieldAndHead([&](int f, int h) { return IsOutgrown(f, h); });
+  }
+
+  // True for a segment whose fields have the indexes that they want.
+  bool IsSealed(std::size_t i) const {
+    for (std::size_t f = 0; f < snapshot_.wanted_indexes.size(); ++f) {
+      if (snapshot_.wanted_indexes[f] == IndexKind::kIvf &&
+          snapshot_.segments[i].live_key_counts[f] > 0 &&
+          snapshot_.QueriedIndex(i, static_cast<int>(f)).kind() !=
+              IndexKind::kIvf) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // The first segment from `begin` on that is not sealed.
+  std::size_t SealedEnd(std::size_t begin = 0) const {
+    std::size_t end = begin;
+    while (end < snapshot_.segments.size() && IsSealed(end) &&
+           !IsGrowing(end)) {
+      ++end;
+    }
+    return end;
+  }
+
+  bool IsGrowing(std::size_t i) const {
+    return snapshot_.segments[i].segment->rows.get() == growing_;
+  }
+
+  // From the first sealed segment on that is not large enough beside those
+  // that follow.
+  MergePlan MergeSealed() const {
+    const std::size_t end = SealedEnd();
+    std::size_t begin = end;
+    std::int64_t later = 0;
+    for (std::size_t i = end; i-- > 0;) {
+      const std::int64_t row_count = snapshot_.segments[i].row_end;
+      if (later * (i == 0 ? 1 : kMergeRatio) >= row_count) begin = i;
+      later += row_count;
+    }
+    return begin < end ? MergePlan{begin, end, false} : MergePlan();
+  }
+
+  // Where nothing is ever sealed segments double up to kGrownCount. There are
+  // more where writes failed, each of which leaves one behind.
+  MergePlan MergeLeft() const {
+    std::size_t end = snapshot_.segments.size();
+    if (IsGrowing(end - 1)) --end;
+    const auto grown =
+        static_cast<std::size_t>(snapshot_.item_count() / kGrownCount);
+    return end < kManyLeft + grown ? MergePlan() : MergeFew(0, end);
+  }
+
+  // Of many sealed segments [begin, end), the neighbours of fewest rows.
+  MergePlan MergeFew(std::size_t begin, std::size_t end) const {
+    if (end < begin + kManySealed) return {};
+    MergePlan fewest;
+    std::int64_t fewest_rows = 0;
+    for (std::size_t i = begin; i + kMergedOfMany <= end; ++i) {
+      std::int64_t row_count = 0;
+      for (std::size_t j = i; j < i + kMergedOfMany; ++j) {
+        row_count += snapshot_.segments[j].row_end;
+      }
+      if (fewest.needed() && row_count >= fewest_rows) continue;
+      fewest = {i, i + kMergedOfMany, false};
+      fewest_rows = row_count;
+    }
+    return fewest;
+  }
+
+  // True if some index of the segment goes by another training than the first
+  // segment's.
+  bool IsOfOtherTraining(std::size_t i) const {
+    const Segment& first = *snapshot_.segments[0].segment;
+    const Segment& segment = *snapshot_.segments[i].segment;
+    return AnyFieldAndHead([&](int f, int h) {
+      const KeyIndex& learned = first.IndexOf(f, h);
+      const KeyIndex& index = segment.IndexOf(f, h);
+      return learned.kind() == IndexKind::kIvf &&
+             index.kind() == IndexKind::kIvf &&
+             learned.training() != index.training();
+    });
+  }
+
+  // The first sealed segments that follow each other and are of another
+  // training.
+  MergePlan Reassign() const {
+    const std::size_t sealed_end = SealedEnd();
+    std::size_t begin = 1;
+    while (begin < sealed_end && !IsOfOtherTraining(begin)) ++begin;
+    std::size_t end = begin;
+    while (end < sealed_end && IsOfOtherTraining(end)) ++end;
+    return begin < end ? MergePlan{begin, end, false} : MergePlan();
+  }
+
+  MergePlan DropDead() const {
+    for (std::size_t i = 0; i < SealedEnd(); ++i) {
+      const SegmentView& view = snapshot_.segments[i];
+      if (view.dead_count() > view.live_count / 3 &&
+          AreWorthDropping({&view, 1})) {
+        return {i, i + 1, false};
+      }
+    }
+    return {};
+  }
+
+  const Snapshot& snapshot_;
+  const RowTable* const growing_;
+  const bool settled_;
+};
+
+}  // namespace
+
+bool MergePlan::TakesFrom(const Snapshot& snapshot,
+                          const Segment* segment) const {
+  for (std::size_t i = 0; i < end; ++i) {
+    if (snapshot.segments[i].segment.get() == segment) return true;
+  }
+  return false;
+}
+
+MergePlan PlanSeal(const Snapshot& snapshot, const RowTable* growing,
+                   const Segment* merging) {
+  if (snapshot.segments.empty()) return {};
+  return Planner(snapshot, growing, /*settled=*/false).Seal(merging);
+}
+
+MergePlan PlanMerge(const Snapshot& snapshot,
+                    const std::vector<NamedModel>& wanted_models,
+                    const RowTable* growing, bool settled) {
+  if (snapshot.segments.empty()) return {};
+  if (!SameModels(wanted_models, snapshot.models)) {
+    return {0, snapshot.segments.size(), true};
+  }
+  return Planner(snapshot, growing, settled).Plan();
+}
+
+}  // namespace attendant

@@ -1,0 +1,75 @@
+// An immutable, readable state of a catalog.
+#ifndef ATTENDANT_CORE_CATALOG_SEGMENTS_SNAPSHOT_H_
+#define ATTENDANT_CORE_CATALOG_SEGMENTS_SNAPSHOT_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "core/attention/model.h"
+#include "core/attention/top_k.h"
+#include "core/base/bitmap.h"
+#include "core/base/clock.h"
+#include "core/catalog/rows/row_table.h"
+#include "core/encode/text_encoder.h"
+#include "core/storage/item.h"
+
+namespace attendant {
+
+// A segment as one snapshot sees it.
+struct SegmentView {
+  std::shared_ptr<const Segment> segment;
+  RowIndex row_end = 0;
+  std::shared_ptr<const Bitmap> dead;  // deleted or replaced; null: none
+  std::int64_t live_count = 0;
+  std::vector<std::int64_t> live_key_counts;  // by key field
+
+  std::int64_t dead_count() const { return row_end - live_count; }
+  bool IsLive(RowIndex row) const {
+    return row < row_end && (dead == nullptr || !dead->Test(row));
+  }
+};
+
+// A place of an item.
+struct RowAddress {
+  std::int32_t segment = -1;
+  RowIndex row = -1;
+
+  bool operator==(const RowAddress&) const = default;
+};
+
+// Immutable: thread-safe, no locks. Holding one keeps its memory.
+struct Snapshot : IdResolver {
+  std::string catalog_uid;
+  std::int64_t sequence = 0;
+  SteadyTime publish_time;  // when queries began to see it
+  std::shared_ptr<const CatalogSchema> schema;
+  std::vector<std::shared_ptr<const TextEncoder>> encoders;  // by field; null
+  // By field: what the head_indexes of all segments were made with.
+  std::vector<NamedModel> models;
+  // By field: the kind, never AUTO; also while it is not built yet.
+  std::vector<IndexKind> wanted_indexes;
+  std::vector<SegmentView> segments;
+
+  std::int64_t item_count() const;
+  std::int64_t key_count(int field) const;
+  std::optional<RowAddress> Find(absl::string_view id) const;
+  absl::string_view IdOf(std::int32_t segment, RowIndex row) const override;
+  // The index that queries of a field go to in a segment; of all heads, the
+  // first.
+  const KeyIndex& QueriedIndex(std::size_t segment, int field) const;
+  // What the keys of a field and head (-1: of the keys themselves) go by: the
+  // training of the first IVF index. Null: there is none.
+  std::shared_ptr<const IvfTraining> TrainingOf(int field, int head) const;
+  // The key of a row in a field; empty if it has none.
+  std::span<const float> KeyOf(RowAddress address, int field) const {
+    return segments[address.segment].segment->indexes[field]->Key(address.row);
+  }
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_CATALOG_SEGMENTS_SNAPSHOT_H_

@@ -1,0 +1,118 @@
+#include "core/shortlist/calibration/sample_margins.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/kernels/kernels.h"
+#include "core/shortlist/keys/for_each_part.h"
+
+namespace attendant {
+namespace {
+
+// The number that a share of ascending ones are not above. A lone key has no
+// neighbours: any will do.
+float Quantile(std::span<const float> ascending, double share) {
+  if (ascending.empty()) return 0;
+  const auto count = static_cast<double>(ascending.size());
+  const double at = std::clamp(std::ceil(share * count), 1.0, count);
+  return ascending[static_cast<std::size_t>(at) - 1];
+}
+
+bool IsFinite(float number) { return std::isfinite(number); }
+
+}  // namespace
+
+SampleMargins::SampleMargins(const InvertedLists& lists,
+                             const SampleQueries& sample, int thread_count)
+    : lists_(lists),
+      moved_(Try(sample.count(), sample, true, thread_count)),
+      unmoved_(Try(sample.count(), sample, false, thread_count)) {}
+
+SampleMargins::Kind SampleMargins::Try(std::int64_t query_count,
+                                       const SampleQueries& sample, bool moved,
+                                       int thread_count) const {
+  const auto list_count = static_cast<std::size_t>(lists_.list_count());
+  const auto wanted = static_cast<std::size_t>(sample.depths().front());
+  const auto neighbours_of = [&](std::int64_t q) {
+    const auto all = moved ? sample.Neighbours(q) : sample.KeyNeighbours(q);
+    return all.first(std::min(wanted, all.size()));
+  };
+  Kind kind;
+  kind.scores.resize(static_cast<std::size_t>(query_count) * list_count);
+  kind.expected.resize(static_cast<std::size_t>(query_count));
+  std::vector<std::size_t> places;  // of each query's first margin
+  std::size_t margin_count = 0;
+  for (std::int64_t q = 0; q < query_count; ++q) {
+    places.push_back(margin_count);
+    margin_count += neighbours_of(q).size();
+  }
+  kind.margins.resize(margin_count);
+  ForEachPart(
+      query_count, thread_count, [&](std::int64_t begin, std::int64_t end) {
+        std::vector<float> scores;
+        for (std::int64_t q = begin; q < end; ++q) {
+          const auto i = static_cast<std::size_t>(q);
+          lists_.means->ScoreLists(moved ? sample.Query(q) : sample.Key(q),
+                                   scores);
+          std::ranges::copy(scores,
+                            kind.scores.begin() +
+                                static_cast<std::ptrdiff_t>(i * list_count));
+          std::size_t place = places[i];
+          // Products of the longest keys may be beyond a float: all lists are
+          // then visited.
+          if (!std::all_of(scores.begin(), scores.end(), IsFinite)) {
+            std::fill_n(
+                kind.margins.begin() + static_cast<std::ptrdiff_t>(place),
+                neighbours_of(q).size(), std::numeric_limits<float>::max());
+            continue;
+          }
+          const float expected =
+              lists_.means->ExpectedScore(scores, static_cast<double>(wanted));
+          kind.expected[i] = expected;
+          for (const std::int32_t position : neighbours_of(q)) {
+            kind.margins[place++] =
+                expected -
+                scores[static_cast<std::size_t>(lists_.ListAt(position))];
+          }
+        }
+      });
+  std::sort(kind.margins.begin(), kind.margins.end());
+  return kind;
+}
+
+float SampleMargins::MarginFor(double recall) const {
+  return std::max(Quantile(moved_.margins, recall),
+                  Quantile(unmoved_.margins, recall));
+}
+
+double SampleMargins::RecallAt(float margin) const {
+  const std::vector<float>& margins = moved_.margins;
+  if (margins.empty()) return 1;
+  return static_cast<double>(
+             std::upper_bound(margins.begin(), margins.end(), margin) -
+             margins.begin()) /
+         static_cast<double>(margins.size());
+}
+
+SampleMargins::Visits SampleMargins::MeanVisits(float margin) const {
+  const std::int64_t list_count = lists_.list_count();
+  std::vector<std::int32_t> visited(static_cast<std::size_t>(list_count));
+  Visits sum;
+  for (std::size_t q = 0; q < moved_.expected.size(); ++q) {
+    const std::int64_t count = ActiveKernels().SelectAtLeast(
+        moved_.scores.data() + static_cast<std::int64_t>(q) * list_count,
+        list_count, moved_.expected[q] - margin, visited.data());
+    sum.list_count += static_cast<double>(std::max<std::int64_t>(1, count));
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto l =
+          static_cast<std::size_t>(visited[static_cast<std::size_t>(i)]);
+      sum.key_count +=
+          static_cast<double>(lists_.offsets[l + 1] - lists_.offsets[l]);
+    }
+  }
+  const auto count = static_cast<double>(moved_.expected.size());
+  return {sum.list_count / count, sum.key_count / count};
+}
+
+}  // namespace attendant

@@ -1,0 +1,265 @@
+// How inverted lists are scanned: which of them, by codes or by floats, and
+// what is then known. Internal.
+#ifndef ATTENDANT_CORE_SHORTLIST_IVF_LIST_INDEX_H_
+#define ATTENDANT_CORE_SHORTLIST_IVF_LIST_INDEX_H_
+
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/attention/score.h"
+#include "core/base/bitmap.h"
+#include "core/shortlist/calibration/calibrate.h"
+#include "core/shortlist/ivf/ivf_index.h"
+#include "core/shortlist/ivf/ivf_training.h"
+#include "core/shortlist/ivf/list_carry.h"
+#include "core/shortlist/lists/inverted_lists.h"
+#include "core/shortlist/lists/list_values.h"
+#include "core/shortlist/mass/unscored_mass.h"
+#include "core/shortlist/passes/code_pass.h"
+#include "core/shortlist/passes/code_scan.h"
+#include "core/shortlist/passes/float_visit.h"
+#include "core/shortlist/scan/eligible_rows.h"
+#include "core/shortlist/scan/row_scan.h"
+
+namespace attendant {
+
+class ListScratch;
+
+class ListIndex : public IvfIndex {
+ public:
+  // Of rows [0, row_count), those in `lists` have keys. The lists' means are
+  // the training's. Values that are not the keys are pooled from codes if these
+  // are given.
+  ListIndex(InvertedLists lists, std::int64_t row_count,
+            std::shared_ptr<const IvfTraining> training,
+            std::optional<ListValues> values = std::nullopt);
+
+  IndexKind kind() const override { return IndexKind::kIvf; }
+  std::int64_t dim() const override { return lists_.dim; }
+  std::int64_t list_count() const override { return lists_.list_count(); }
+  std::int64_t probe_count() const override {
+    return training_->calibration.probe_count;
+  }
+  double measured_recall() const override {
+    return training_->calibration.recall;
+  }
+  const std::shared_ptr<const IvfTraining>& training() const override {
+    return training_;
+  }
+  std::int32_t ListOf(RowIndex row) const override;
+  double square_distance() const override { return square_distance_; }
+  double trained_square_distance() const override {
+    return training_->square_distance;
+  }
+  std::int64_t trained_key_count() const override {
+    return training_->key_count;
+  }
+  std::span<const float> Key(RowIndex row) const override;
+  std::uint64_t Keyed(std::int64_t w, std::uint64_t rows) const override {
+    // Nothing but clear bits is past the last row.
+    return rows == 0 ? 0 : rows & keyed_.words()[static_cast<std::size_t>(w)];
+  }
+  float inverse_norm(RowIndex row) const override {
+    const std::int32_t position = positions_[static_cast<std::size_t>(row)];
+    return position < 0
+               ? std::numeric_limits<float>::quiet_NaN()
+               : lists_.inverse_norms[static_cast<std::size_t>(position)];
+  }
+  double max_norm() const override { return lists_.max_norm(); }
+  absl::StatusOr<ScanStats> Scan(const ScanQuery& query,
+                                 AttentionState& state) const override;
+  void ScanTogether(std::span<ScanTask> tasks) const override;
+  std::unique_ptr<KeyGroups> GroupKeys(
+      const ScanQuery& query, std::span<const Candidate> known) const override;
+  std::int64_t learning_bytes() const override;
+  absl::StatusOr<bool> Learn(const std::atomic<bool>& cancelled) const override;
+  MemoryParts memory() const override;
+
+  const InvertedLists& lists() const { return lists_; }
+  // Codes of values that are not keys; null: none.
+  const ListValues* values() const { return values_ ? &*values_ : nullptr; }
+  // False where logits are not what codes say, with other scores or biases, or
+  // what is pooled has no codes.
+  bool HasCodesFor(const ScanQuery& query, const AttentionState& state) const {
+    return HasCodesFor(query) &&
+           (state.value_dim() == 0 || ValuesOf(query, state) != nullptr);
+  }
+  // Rows, with a key or without.
+  std::int64_t row_count() const { return keyed_.size(); }
+
+ private:
+  // Keys that a pass over all codes takes for each that it may keep: with
+  // fewer, it would score most from floats after all. A pass over a few lists
+  // saves the ranking of all lists by floats besides.
+  static constexpr std::int64_t kKeysPerKept = 4;
+  // Errors of codes of fewer components are alike, not random, so that nothing
+  // is known of their sum; and the floats of a key are few.
+  static constexpr std::int64_t kLeastCodedDim = 3;
+  // Scored from floats where the sum is to be right, beside the k best: what
+  // attends most, so that its codes' errors don't matter.
+  static constexpr std::int64_t kRescoreCount = 1000;
+
+  // Which lists a query visits: those whose scores are at most the margin below
+  // what the best sought_count keys are expected to score, and as many as hold
+  // key_count keys of the training; or so many, where there is no margin.
+  struct ListChoice {
+    std::optional<float> margin;
+    double sought_count = 0;
+    double key_count = 0;
+    std::int64_t probe_count = 0;
+  };
+
+  // How a query is scanned whose keys are all eligible, or most.
+  struct Route {
+    bool by_code = false;
+    bool complete = false;  // all lists
+    // Else; about probe_count of them, if there is a margin.
+    std::optional<float> margin;
+    std::int64_t probe_count = 0;
+    // Of a proof: lists read by 8 bits, the others by 4 then; 0: all by 8.
+    std::int64_t near_list_count = 0;
+    double eligible_rate = 1;
+    ListCarry* carry = nullptr;  // null: nothing is shared with other indexes
+    CodePassOptions options;
+
+    bool masked() const { return eligible_rate < 1; }
+  };
+  // For the k best.
+  ListChoice ChoiceOf(const Route& route, std::int64_t k) const;
+  // The least score of a list that is visited. There is a margin.
+  float LeastScore(std::span<const float> scores,
+                   const ListChoice& choice) const;
+  // The lists with such scores, and more if they hold too few keys.
+  void SelectByMargin(std::span<const float> scores, float least,
+                      const ListChoice& choice,
+                      std::vector<std::int32_t>& lists) const;
+
+  bool IsMasked(const ScanQuery& query) const;
+  // The share of the keys that is eligible, if it is known and great.
+  std::optional<double> GreatRate(const ScanQuery& query) const;
+  // False if the lists that a masked query visited hold too few eligible keys:
+  // fewer than it wants, or a far lesser share than all lists.
+  bool FoundEnough(const Route& route, const ListVisit& visit,
+                   std::int64_t k) const;
+  bool HasCodesFor(const ScanQuery& query) const;
+  // Which of row_count() rows are eligible and have keys: overwrites their
+  // words of `eligible`, which may have more, and tells how many they are.
+  std::int64_t FindEligible(const ScanQuery& query, Bitmap& eligible) const;
+  // Eligible keys of each list, of eligible_count in all.
+  std::vector<std::int64_t> CountEligible(const Bitmap& eligible,
+                                          std::int64_t eligible_count) const;
+  // The codes of what the state pools; null if there are none.
+  const ListValues* ValuesOf(const ScanQuery& query,
+                             const AttentionState& state) const;
+  std::int64_t ProbesOf(const ScanGoals& goals) const;
+  // Keys that the list was learned from.
+  double TrainedCount(std::int32_t list) const {
+    return lists_.means->counts[static_cast<std::size_t>(list)];
+  }
+  // Of the scores that 4 bits of the means give a query of norm 1.
+  float ScoreDeviation() const {
+    return 16 * lists_.means->codes.max_scale() / std::sqrt(12.0f);
+  }
+  // By the query's goals, and what it asks of the state.
+  Route RouteFor(const ScanQuery& query, const AttentionState& state) const;
+  struct Group;
+  // Starts query i of a group: finishes it, or notes what it goes on with.
+  void AddToGroup(ScanTask& task, std::size_t i, ListScratch& scratch,
+                  Group& group) const;
+  // Finishes one that went on by codes, or leaves it to ScanAllFloats.
+  void FinishInGroup(ScanTask& task, std::size_t i, ListScratch& scratch,
+                     Group& group) const;
+  // What the query shares with other indexes on this route; null: nothing.
+  ListCarry* CarryOf(const ScanTask& task, const Route& route) const;
+  absl::StatusOr<ScanStats> FinishPass(const Route& route,
+                                       const ListVisit& visit, CodePass& pass,
+                                       const ScanQuery& query,
+                                       AttentionState& state) const;
+  // near_list_count of a proof for the k best.
+  std::int64_t NearListsFor(std::int64_t k) const;
+  // Takes the nearest lists by 8 bits, and leaves the pass to read 4.
+  void TakeNearLists(std::span<ListVisit* const> visits,
+                     std::span<const std::int64_t> list_counts) const;
+  bool StartPass(const ScanQuery& query, std::int64_t k, bool all_eligible,
+                 Route& route, CodePass& pass) const;
+  // Adds to the state what the lists that were not visited are guessed to hold.
+  // eligible: null for all.
+  void AddUnscored(const ListVisit& visit, const EligibleRows* eligible,
+                   std::int64_t eligible_count, AttentionState& state,
+                   ScanStats& stats) const;
+  void AddUnscored(const EligibleRows* eligible, const VisitedMass& visited,
+                   AttentionState& state, ScanStats& stats) const;
+  // What a visit says, which was of all lists if `complete`; else adds what the
+  // others are guessed to hold.
+  ScanStats FinishFloats(const ScanQuery& query, const FloatVisit& visit,
+                         bool complete, std::span<const float> scores,
+                         const EligibleRows* eligible,
+                         std::int64_t eligible_count,
+                         AttentionState& state) const;
+  void ChooseLists(std::span<ListVisit* const> visits,
+                   std::span<const ListChoice> choices) const;
+  void ChooseExactly(float* scores, const ListChoice& choice,
+                     ListVisit& visit) const;
+  absl::StatusOr<ScanStats> ScanFloats(const ScanQuery& query,
+                                       AttentionState& state,
+                                       const Route& route) const;
+  // Scans every key of all lists from its floats.
+  void ScanAllFloats(std::span<ScanTask* const> tasks) const;
+  // False if the query is to be left to ScanAllFloats.
+  bool ScanMasked(ScanTask& task) const;
+  absl::StatusOr<ScanStats> ScanMaskedRows(const ScanQuery& query,
+                                           const Bitmap& eligible,
+                                           AttentionState& state) const;
+  absl::StatusOr<ScanStats> ScanMaskedFloats(const ScanQuery& query,
+                                             std::int64_t eligible_count,
+                                             const Route& route,
+                                             AttentionState& state) const;
+  absl::StatusOr<ScanStats> ScanMaskedByCode(const ScanQuery& query,
+                                             std::int64_t eligible_count,
+                                             const Route& route, CodePass& pass,
+                                             AttentionState& state) const;
+
+  // Lists that find the best rows of which a share of `rate` is eligible.
+  double ProbesFor(std::int64_t probe_count, double rate) const;
+  double CostOfRows(std::int64_t row_count) const;
+  double CostOfLists(double probes, double rate) const;
+  double CostOfCodes(bool pools) const;
+  double CostOfListCodes(double lists) const;
+  // Whether all codes, with proof, take less than so many lists.
+  bool ProofCostsLess(std::int64_t probe_count) const;
+
+  // Visits lists in the order of their ranks until at least `wanted` eligible
+  // rows are found and as many lists are visited as the share of eligible rows
+  // in them calls for. visit(lists) takes ascending lists; found() says how
+  // many eligible rows were in all so far. True: all lists were visited.
+  template <typename Visit, typename Found>
+  absl::StatusOr<bool> VisitUntilEnough(std::span<std::uint64_t> ranks,
+                                        std::int64_t probe_count,
+                                        std::int64_t wanted, Visit visit,
+                                        Found found) const;
+  absl::Status ScanRows(const Bitmap& eligible, RowScan& scan) const;
+  std::int64_t RowCountOf(std::int32_t list) const;
+
+  const InvertedLists lists_;
+  std::vector<std::int32_t> positions_;  // by row; -1: no key
+  Bitmap keyed_;                         // rows with keys
+  const bool cosine_;                    // codes are of normalised keys
+  const std::shared_ptr<const IvfTraining> training_;
+  // The keys' share of those that the training was learned from, at most 1.
+  const double key_share_;
+  const double square_distance_;
+  const ListValues key_values_;             // of rows that pool their keys
+  const std::optional<ListValues> values_;  // of others
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_SHORTLIST_IVF_LIST_INDEX_H_

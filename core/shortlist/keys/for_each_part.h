@@ -1,0 +1,42 @@
+// Work split among threads. Internal.
+#ifndef ATTENDANT_CORE_SHORTLIST_KEYS_FOR_EACH_PART_H_
+#define ATTENDANT_CORE_SHORTLIST_KEYS_FOR_EACH_PART_H_
+
+#include <cstdint>
+#include <exception>
+#include <thread>
+#include <vector>
+
+namespace attendant {
+
+// Calls work(begin, end) for thread_count >= 1 equal parts of [0, count), each
+// in a thread of its own but for the last, which the caller does itself.
+// Returns when all are done; of what they throw, the first part's is thrown
+// again.
+template <typename Work>
+void ForEachPart(std::int64_t count, std::int64_t thread_count, Work work) {
+  std::vector<std::exception_ptr> failures(
+      static_cast<std::size_t>(thread_count));
+  const auto run = [&](std::int64_t part) {
+    try {
+      work(count * part / thread_count, count * (part + 1) / thread_count);
+    } catch (...) {
+      failures[static_cast<std::size_t>(part)] = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    threads.reserve(static_cast<std::size_t>(thread_count - 1));
+    for (std::int64_t part = 0; part + 1 < thread_count; ++part) {
+      threads.emplace_back(run, part);
+    }
+    run(thread_count - 1);
+  }
+  for (const std::exception_ptr& failure : failures) {
+    if (failure != nullptr) std::rethrow_exception(failure);
+  }
+}
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_SHORTLIST_KEYS_FOR_EACH_PART_H_

@@ -1,0 +1,81 @@
+// Keys in the buckets of random directions, several rounds of them. Internal.
+#ifndef ATTENDANT_CORE_SHORTLIST_KINDS_ANGULAR_BUCKETS_H_
+#define ATTENDANT_CORE_SHORTLIST_KINDS_ANGULAR_BUCKETS_H_
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/base/byte_stream.h"
+#include "core/base/views.h"
+
+namespace attendant {
+
+struct AngularOptions {
+  std::int64_t round_count = 1;
+  // Two buckets a direction and range of norms: those along it and against it.
+  std::int64_t direction_count = 1;  // of a round
+  std::int64_t norm_range_count = 1;
+  std::uint64_t seed = 0;
+  const std::atomic<bool>* cancelled = nullptr;
+};
+
+// Bucket b of all: round by round, in a round by ranges of norms, in a range by
+// the directions, first those along them. Immutable once built; thread-safe.
+class AngularBuckets {
+ public:
+  // keys [n, dim] are multiplied by factors [n], which leaves none with a norm
+  // above about 1. bucket_of[r * n + p] receives the bucket of key p in round
+  // r. False if cancelled.
+  bool Build(MatrixView keys, std::span<const float> factors,
+             const AngularOptions& options,
+             std::vector<std::int32_t>& bucket_of);
+
+  std::int64_t bucket_count() const {
+    return static_cast<std::int64_t>(scores_of_mean_.size());
+  }
+  std::int64_t round_count() const { return options_.round_count; }
+  // Buckets that a query itself belongs to: one a round and range of norms.
+  std::int64_t own_count() const {
+    return options_.round_count * options_.norm_range_count;
+  }
+  // Positions of the keys in bucket b, ascending.
+  std::span<const std::int32_t> KeysOf(std::int64_t bucket) const;
+
+  // What the best key of each bucket may be expected to score for a query of
+  // norm 1 in the query's direction; more of those that the query itself
+  // belongs to, in every range of norms; less of an empty one than of any.
+  // [buckets]. Does not allocate once `scores` has grown.
+  void Score(std::span<const float> query, std::vector<float>& scores) const;
+
+  std::int64_t memory_bytes() const;
+
+  void Save(ByteSink& sink) const;
+  // Of so many keys of `dim`. DataLoss if they are bytes of none.
+  static absl::StatusOr<AngularBuckets> Load(ByteSource& source,
+                                             std::int64_t key_count,
+                                             std::int64_t dim);
+
+ private:
+  std::int64_t BucketsPerRound() const {
+    return options_.norm_range_count * 2 * options_.direction_count;
+  }
+
+  AngularOptions options_;
+  std::int64_t dim_ = 0;
+  std::int64_t key_count_ = 0;
+  // [rounds x directions, dim], of norm 1.
+  std::vector<float> directions_;
+  std::vector<std::int64_t> offsets_;  // [buckets + 1]
+  std::vector<std::int32_t> members_;  // [rounds, keys]
+  // By bucket: the mean product of its keys with its direction, and what the
+  // best may be expected to score beyond what follows from that.
+  std::vector<float> scores_of_mean_;
+  std::vector<float> reaches_;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_SHORTLIST_KINDS_ANGULAR_BUCKETS_H_

@@ -1,0 +1,73 @@
+// A walk over a graph of near keys. Internal.
+#ifndef ATTENDANT_CORE_SHORTLIST_KINDS_GRAPH_WALK_H_
+#define ATTENDANT_CORE_SHORTLIST_KINDS_GRAPH_WALK_H_
+
+#include <faiss/impl/HNSW.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "core/shortlist/kinds/key_rows.h"
+#include "core/shortlist/scan/key_index.h"
+#include "core/shortlist/scan/key_scorer.h"
+#include "core/shortlist/scan/visited_keys.h"
+
+namespace attendant {
+
+// Links of keys, by position. FAISS's graphs, of which ours reads the links.
+struct KeyGraph {
+  faiss::HNSW by_angle;
+  // Where norms differ.
+  std::optional<faiss::HNSW> by_product;
+
+  // What walks start from.
+  const faiss::HNSW& entrance() const {
+    return by_product ? *by_product : by_angle;
+  }
+};
+
+// Algorithms 2 and 5 of Malkov, Yashunin 2018, for one query. Not thread-safe;
+// may be used again and again, and for other queries, keeping its memory.
+class GraphWalk {
+ public:
+  // Walks down the entrance to its lowest level, then over the lowest links of
+  // all graphs with the best `width` candidates, width >= 1. Similarities are
+  // KeyScorer's. Masks are not looked at. An interrupt of the query.
+  absl::Status Run(const KeyGraph& graph, const KeyRows& keys,
+                   const ScanQuery& query, std::int64_t width);
+
+  // Positions scored on the lowest level, each once, in the order of the walk,
+  // and their similarities.
+  std::span<const std::int32_t> positions() const {
+    return visited_.positions();
+  }
+  std::span<const float> similarities() const { return similarities_; }
+  bool Scored(std::int32_t position) const { return visited_.Has(position); }
+  // Nothing more can be reached, however wide the walk.
+  bool exhausted() const { return exhausted_; }
+
+ private:
+  using Candidate = std::pair<float, std::int32_t>;  // similarity, position
+
+  // The best that a greedy walk over the upper levels finds.
+  std::int32_t Descend(const KeyGraph& graph, const KeyRows& keys,
+                       KeyScorer& scorer) const;
+  absl::Status WalkLowest(const KeyGraph& graph, const KeyRows& keys,
+                          const ScanQuery& query, KeyScorer& scorer,
+                          std::int32_t entry, std::int64_t width);
+
+  VisitedKeys visited_;
+  std::vector<float> similarities_;
+  std::vector<Candidate> waiting_;  // a heap, the best in front
+  std::vector<Candidate> best_;     // a heap, the worst in front
+  std::vector<std::int32_t> next_;  // scratch
+  bool exhausted_ = false;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_SHORTLIST_KINDS_GRAPH_WALK_H_

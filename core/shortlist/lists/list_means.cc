@@ -1,0 +1,173 @@
+#include "core/shortlist/lists/list_means.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "core/attention/score.h"
+#include "core/base/minus_infinity.h"
+#include "core/base/status.h"
+#include "core/kernels/float_order.h"
+#include "core/kernels/kernels.h"
+#include "core/kernels/select.h"
+
+namespace attendant {
+namespace {
+
+// Lists that the best keys are expected to be in, as far as matters.
+constexpr std::size_t kBestLists = 16;
+
+// The lists whose scores are best, and how many of their keys are above
+// something.
+class BestLists {
+ public:
+  BestLists(const ListMeans& means, std::span<const float> scores) {
+    const auto wanted =
+        static_cast<std::int64_t>(std::min(kBestLists, scores.size()));
+    thread_local std::vector<std::int32_t> best;
+    SelectBest(scores, wanted, best);
+    most_ = scores[static_cast<std::size_t>(best.front())];
+    least_ = most_;
+    for (const std::int32_t list : best) {
+      const auto l = static_cast<std::size_t>(list);
+      // One without keys promises nothing, and one key is where its mean is.
+      if (!ListMeans::IsPromise(means.reaches[l])) break;
+      const float reach = means.reaches[l];
+      least_ = std::min(least_, scores[l] - reach);
+      products_[size_] = scores[l] - reach;
+      inverse_deviations_[size_] =
+          reach > 0 ? std::sqrt(2 * std::log(means.counts[l])) / reach : 0;
+      counts_[size_] = means.counts[l];
+      ++size_;
+    }
+  }
+
+  // Of the scores, and of the products with the means.
+  float most() const { return most_; }
+  float least() const { return least_; }
+  double key_count() const {
+    double sum = 0;
+    for (std::size_t i = 0; i < size_; ++i) sum += counts_[i];
+    return sum;
+  }
+
+  // Keys that are expected to score more. The normal distribution is a logistic
+  // one of a cubic (Bowling et al. 2009), off by .00014 at most.
+  double CountAbove(float score) const {
+    constexpr float kMostDeviations = 9;
+    std::array<float, kBestLists> odds;
+    float greatest = kMinusInfinityF;
+    for (std::size_t i = 0; i < size_; ++i) {
+      const float off = score - products_[i];
+      // Of a single key: a step.
+      const float deviations =
+          inverse_deviations_[i] > 0
+              ? std::clamp(off * inverse_deviations_[i], -kMostDeviations,
+                           kMostDeviations)
+              : (off < 0 ? -kMostDeviations : kMostDeviations);
+      odds[i] = deviations * (1.5976f + .07056f * deviations * deviations);
+      greatest = std::max(greatest, odds[i]);
+    }
+    std::array<float, kBestLists> exps;
+    ActiveKernels().SumExps(odds.data(), static_cast<std::int64_t>(size_),
+                            greatest, exps.data());
+    const float factor = std::exp(greatest);
+    float sum = 0;
+    for (std::size_t i = 0; i < size_; ++i) {
+      sum += counts_[i] / (1 + factor * exps[i]);
+    }
+    return sum;
+  }
+
+ private:
+  std::size_t size_ = 0;
+  float most_ = 0;
+  float least_ = 0;
+  std::array<float, kBestLists> products_;
+  std::array<float, kBestLists> inverse_deviations_;
+  std::array<float, kBestLists> counts_;
+};
+
+}  // namespace
+
+float ListMeans::ExpectedScore(std::span<const float> scores, double k) const {
+  constexpr int kHalvings = 8;
+  const BestLists lists(*this, scores);
+  // Of few keys in all, about half are above the middle.
+  const double wanted = std::min(k, lists.key_count() / 2);
+  float low = lists.least();
+  float high = lists.most();
+  for (int i = 0; i < kHalvings; ++i) {
+    const float middle = low + (high - low) / 2;
+    (lists.CountAbove(middle) > wanted ? low : high) = middle;
+  }
+  return low;
+}
+
+std::int64_t ListMeans::memory_bytes() const {
+  return static_cast<std::int64_t>(
+             (means.size() + reaches.size() + counts.size()) * sizeof(float)) +
+         codes.memory_bytes();
+}
+
+void ListMeans::Save(ByteSink& sink) const {
+  sink.Put(dim);
+  sink.PutArray(means.span());
+  sink.PutArray(std::span<const float>(reaches));
+  sink.PutArray(std::span<const float>(counts));
+}
+
+absl::StatusOr<std::shared_ptr<const ListMeans>> ListMeans::Load(
+    ByteSource& source, std::uint64_t seed) {
+  auto loaded = std::make_shared<ListMeans>();
+  loaded->dim = source.Get<std::int64_t>();
+  loaded->means = source.GetArray<AlignedBuffer<float>>();
+  loaded->reaches = source.GetArray<std::vector<float>>();
+  loaded->counts = source.GetArray<std::vector<float>>();
+  ATTENDANT_RETURN_IF_ERROR(source.status());
+  const bool fits =
+      loaded->dim >= 1 && loaded->dim <= kMaxDimension &&
+      loaded->list_count() >= 1 &&
+      loaded->means.size() ==
+          loaded->reaches.size() * static_cast<std::size_t>(loaded->dim) &&
+      loaded->counts.size() == loaded->reaches.size() &&
+      std::any_of(loaded->reaches.begin(), loaded->reaches.end(), IsPromise);
+  if (!fits) {
+    return absl::DataLossError("it is no training of lists: their means");
+  }
+  loaded->codes = KeyCodes(loaded->view(), {}, seed);
+  return loaded;
+}
+
+void ListMeans::ScoreLists(std::span<const float> query,
+                           std::vector<float>& scores) const {
+  thread_local std::vector<float> direction;
+  DirectionOf(query, direction);
+  scores.resize(reaches.size());
+  ActiveKernels().DotRows(direction.data(), means.data(), list_count(), dim,
+                          scores.data());
+  for (std::size_t l = 0; l < scores.size(); ++l) scores[l] += reaches[l];
+}
+
+void ListMeans::ScoreListsByCode(std::span<const CodeQuery> queries,
+                                 CodeBits bits, std::int64_t stride,
+                                 float* scores) const {
+  const std::int64_t blocks = (list_count() + kCodeRows - 1) / kCodeRows;
+  codes.Logits(queries, bits, 0, blocks, stride, scores);
+  for (std::size_t q = 0; q < queries.size(); ++q) {
+    float* of_query = scores + static_cast<std::int64_t>(q) * stride;
+    // Nobody asks here which is the greatest.
+    ActiveKernels().AddMax(reaches.data(), list_count(), of_query);
+  }
+}
+
+void ListMeans::RankLists(std::span<const float> scores,
+                          std::vector<std::uint64_t>& ranks) {
+  ranks.resize(scores.size());
+  for (std::size_t l = 0; l < ranks.size(); ++l) {
+    ranks[l] = std::uint64_t{OrderOf(scores[l])} << 32 |
+               ~static_cast<std::uint32_t>(l);
+  }
+}
+
+}  // namespace attendant

@@ -1,0 +1,153 @@
+// Inverted lists as groups to draw keys from: near ones by what their codes
+// say, the others by what they are predicted to hold. Internal.
+#ifndef ATTENDANT_CORE_SHORTLIST_MASS_LIST_GROUPS_H_
+#define ATTENDANT_CORE_SHORTLIST_MASS_LIST_GROUPS_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/attention/score.h"
+#include "core/shortlist/keys/coded_query.h"
+#include "core/shortlist/lists/inverted_lists.h"
+#include "core/shortlist/mass/unscored_mass.h"
+#include "core/shortlist/scan/eligible_rows.h"
+#include "core/shortlist/scan/key_groups.h"
+#include "core/shortlist/scan/key_index.h"
+
+namespace attendant {
+
+// A key whose logit is known: it is in no group.
+struct KnownKey {
+  std::int32_t position = 0;
+  float logit = 0;
+};
+
+struct ListGroupsInput {
+  const InvertedLists* lists = nullptr;               // whose codes are usable
+  std::shared_ptr<const UnscoredMass> unscored_mass;  // usable, of these lists
+  const ScanQuery* query = nullptr;
+  bool masked = false;           // some keys are not eligible
+  std::int64_t probe_count = 1;  // lists that the query visits
+  // Of the keys that the mass was learned of, the share that `lists` hold.
+  double key_share = 1;
+  std::vector<KnownKey> known;  // eligible keys, by position
+  // [lists], of eligible keys, the known among them.
+  std::vector<std::int64_t> eligible_counts;
+};
+
+// Lists are known in three ways.
+// - Those that the query visits, those of known keys, and those that are
+//   predicted to hold most are scored by their codes, and weigh what these sum
+//   to.
+// - Of the others kDraws are drawn by M^kTemper, M being what a list is
+//   predicted to hold (see UnscoredMass), and scored too.
+// - What is left weighs M, times the mean ratio of what the drawn lists hold to
+//   their M, and by the share of its keys that is eligible. Such a list's codes
+//   are read once something is drawn from it.
+// Within a list keys are drawn by their codes of 8 bits.
+//
+// How far all that is from the softmax is estimated from the drawn lists, whose
+// ratios are a sample of those of the rest; from the errors of codes, taken as
+// normal; and from how much lists that were not visited may hold beyond what
+// was drawn, as UnscoredMass has learned it.
+class ListGroups : public KeyGroups {
+ public:
+  // Lists that are scored for holding most, as predicted, beside those visited;
+  // at most a quarter of all.
+  static constexpr std::int64_t kMost = 64;
+  // Of so many lists.
+  static constexpr std::int64_t MostOf(std::int64_t list_count) {
+    return std::min(kMost, (list_count + 3) / 4);
+  }
+  // Lists drawn among the others, which tell how good predictions are.
+  static constexpr std::int64_t kDraws = 32;
+
+  // Null if codes say too little of this query's logits. What the input points
+  // to must outlive the result.
+  static std::unique_ptr<ListGroups> Make(ListGroupsInput input);
+
+  std::span<const KeyGroup> groups() const override { return groups_; }
+  void Open(std::size_t group, std::vector<RowIndex>& rows,
+            std::vector<float>& log_shares) override;
+  double log_shortfall() const override { return log_shortfall_; }
+  double LogExcess(double growth) const override;
+  std::int64_t scored_count() const override { return scored_count_; }
+
+ private:
+  // A list of which all codes were scored.
+  struct ScoredList {
+    std::int64_t list = 0;
+    std::size_t begin = 0;  // its keys, in rows_ and logits_
+    std::size_t end = 0;
+    double log_sum = 0;  // of exp(logit); -infinity of no key
+    // Of the error of a logit, weighted as the keys are.
+    double variance = 0;
+  };
+  // One that was drawn, and stands for others.
+  struct DrawnList {
+    double weight = 0;  // what those are predicted to hold
+    double ratio = 0;   // of its sum to its prediction
+    double variance = 0;
+  };
+  struct Mean {
+    double value = 0;
+    double deviation = 0;  // of the mean
+  };
+
+  explicit ListGroups(ListGroupsInput input)
+      : input_(std::move(input)), eligible_(*input_.query) {}
+
+  bool Start();
+  std::vector<std::int32_t> ChooseLists();
+  std::span<const KnownKey> KnownOf(std::int64_t list) const;
+  // Appends the keys of a list that are eligible and not known, and sets
+  // square_scales_ to theirs.
+  void ScoreList(std::int64_t list, std::vector<RowIndex>& rows,
+                 std::vector<float>& logits);
+  // Takes out again what is not eligible or known, from `first` on.
+  void LeaveOut(std::int64_t list, std::size_t first,
+                std::vector<RowIndex>& rows, std::vector<float>& logits);
+  const ScoredList& AddScored(std::int64_t list);
+  // What the visited lists hold, which are all that is scored yet.
+  VisitedMass Visited(std::span<const std::int32_t> visited) const;
+  // Logs of what lists are predicted to hold become -infinity once a list is
+  // scored.
+  void DrawLists(std::vector<float>& log_predicted);
+  void AddDrawn(std::int64_t list, double probability, float log_predicted);
+  // The mean of function(drawn list) over what they stand for.
+  template <typename Function>
+  Mean MeanOfDrawn(Function function) const;
+  void Calibrate(std::span<const float> log_predicted);
+  // False if some mass is beyond numbers.
+  bool MakeGroups(std::span<const float> log_predicted);
+
+  const ListGroupsInput input_;
+  const EligibleRows eligible_;
+  CodedQuery coded_;
+  double variance_per_square_scale_ = 0;
+  std::vector<float> scores_;  // of all lists
+  std::vector<ScoredList> scored_;
+  std::vector<std::int32_t> scored_of_list_;  // by list; -1: not scored
+  std::vector<RowIndex> rows_;
+  std::vector<float> logits_;
+  std::vector<DrawnList> drawn_;
+  float max_predicted_ = 0;  // when they were drawn
+  double log_unseen_ = 0;    // of the deviation that no draw shows
+  double mean_ratio_ = 1;    // of drawn lists
+  double log_rest_ = 0;      // mass of the lists that were not scored
+  double log_shortfall_ = 0;
+  std::vector<KeyGroup> groups_;
+  std::int64_t scored_count_ = 0;
+  // Scratch.
+  std::vector<float> block_logits_;
+  std::vector<float> square_scales_;
+  std::vector<float> exps_;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_SHORTLIST_MASS_LIST_GROUPS_H_

@@ -1,0 +1,194 @@
+#include "core/shortlist/passes/code_scan.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "core/base/aligned_buffer.h"
+#include "core/kernels/code_blocks.h"
+#include "core/kernels/sort.h"
+
+namespace attendant {
+namespace {
+
+// Keys of which the logits of all queries are held at once. Whole blocks, of
+// which a list may begin within one.
+constexpr std::int64_t kChunkKeys = CodePass::kTakeKeys;
+// Queries that share a chunk: their logits of it fill a quarter of a megabyte,
+// which stays in the second cache.
+constexpr std::size_t kMaxQueries = 64;
+// Chunks between two looks at the interrupts.
+constexpr std::int64_t kPollChunks = 8;
+
+// Reads chunks of codes for several queries at a time. Not thread-safe.
+class ChunkReader {
+ public:
+  explicit ChunkReader(const InvertedLists& lists) : lists_(lists) {}
+
+  // Calls take(visit, logits) with those of keys [begin, end), which lie in one
+  // chunk, for all visits, at most kMaxQueries. Their passes read the same
+  // bits. Key `next` is the first of the next call.
+  template <typename Take>
+  void Read(std::int64_t begin, std::int64_t end, std::int64_t next,
+            std::span<ListVisit* const> visits, Take take) {
+    thread_local AlignedBuffer<float> logits(kMaxQueries * kChunkKeys);
+    for (std::size_t v = 0; v < visits.size(); ++v) {
+      queries_[v] = visits[v]->pass->coded().view();
+    }
+    const std::int64_t first_block = begin / kCodeRows;
+    const std::int64_t block_count =
+        (end + kCodeRows - 1) / kCodeRows - first_block;
+    lists_.codes.Logits({queries_, visits.size()}, visits[0]->pass->bits(),
+                        first_block, block_count, next / kCodeRows, kChunkKeys,
+                        logits.data());
+    const std::int64_t offset = begin - first_block * kCodeRows;
+    for (std::size_t v = 0; v < visits.size(); ++v) {
+      take(*visits[v],
+           logits.data() + static_cast<std::int64_t>(v) * kChunkKeys + offset);
+    }
+  }
+
+ private:
+  const InvertedLists& lists_;
+  CodeQuery queries_[kMaxQueries];
+};
+
+// Where the chunk ends that key `begin` is in, if it starts with its block.
+std::int64_t ChunkEnd(std::int64_t begin, std::int64_t end) {
+  return std::min(end, begin / kCodeRows * kCodeRows + kChunkKeys);
+}
+
+// Asks for what a list is read from first: the rest is asked for as it is read.
+void PrefetchHead(const InvertedLists& lists, std::int32_t list,
+                  CodeBits bits) {
+  constexpr std::int64_t kHeadBytes = 8192;  // of a plane
+  const auto at = static_cast<std::size_t>(list);
+  const std::int64_t plane_bytes = CodePlaneBytes(lists.codes.step_count());
+  const std::int64_t begin = lists.offsets[at] / kCodeRows;
+  const std::int64_t end =
+      std::min((lists.offsets[at + 1] + kCodeRows - 1) / kCodeRows,
+               begin + std::max<std::int64_t>(1, kHeadBytes / plane_bytes));
+  for (std::int64_t block = begin; block < end; ++block) {
+    lists.codes.PrefetchBlock(block, bits);
+  }
+  lists.codes.PrefetchScales(
+      lists.offsets[at],
+      std::min(lists.offsets[at + 1],
+               lists.offsets[at] + kHeadBytes / std::int64_t{sizeof(float)}));
+}
+
+// The pass takes keys [begin, end), of which the first is in `list` and whose
+// logits these are, but for those of the visit's lists. The calls of a visit
+// are in the order of keys, from next_own 0 on.
+void TakeOthers(const InvertedLists& lists, std::int64_t list,
+                std::int64_t begin, std::int64_t end, float* logits,
+                ListVisit& visit) {
+  for (std::int64_t at = begin; at < end;) {
+    std::int64_t own_begin = end;
+    std::int64_t own_end = end;
+    if (visit.next_own < visit.lists.size()) {
+      const auto own = static_cast<std::size_t>(visit.lists[visit.next_own]);
+      own_begin = std::min(end, lists.offsets[own]);
+      own_end = std::min(end, lists.offsets[own + 1]);
+      if (lists.offsets[own + 1] <= end) ++visit.next_own;
+    }
+    if (own_begin > at) {
+      while (lists.offsets[static_cast<std::size_t>(list) + 1] <= at) ++list;
+      visit.pass->Take(list, at, own_begin - at, logits + (at - begin));
+    }
+    at = std::max(at, own_end);
+  }
+}
+
+void PollAll(std::vector<ListVisit*>& visits) {
+  std::erase_if(visits, [](ListVisit* visit) {
+    visit->status = visit->pass->Poll();
+    return !visit->status.ok();
+  });
+}
+
+}  // namespace
+
+void TakeLists(const InvertedLists& lists, std::span<ListVisit* const> visits) {
+  // A list and, in the low half, a visit that takes it, in the order of lists.
+  thread_local std::vector<std::uint64_t> turns;
+  thread_local std::vector<ListVisit*> together;
+  turns.clear();
+  for (std::size_t v = 0; v < visits.size(); ++v) {
+    for (const std::int32_t list : visits[v]->lists) {
+      turns.push_back(static_cast<std::uint64_t>(list) << 32 | v);
+    }
+  }
+  if (visits.size() > 1) SortAscending(std::span(turns));
+  const auto list_of = [](std::uint64_t turn) {
+    return static_cast<std::int32_t>(turn >> 32);
+  };
+  ChunkReader reader(lists);
+  std::int64_t chunk_count = 0;
+  if (!turns.empty()) {
+    PrefetchHead(lists, list_of(turns.front()), visits[0]->pass->bits());
+  }
+  for (std::size_t t = 0; t < turns.size();) {
+    const std::int32_t list = list_of(turns[t]);
+    together.clear();
+    for (; t < turns.size() && list_of(turns[t]) == list &&
+           together.size() < kMaxQueries;
+         ++t) {
+      ListVisit* visit = visits[turns[t] & 0xffffffff];
+      if (!visit->status.ok()) continue;
+      if (!visit->knows_products) visit->pass->ScoreList(list);
+      together.push_back(visit);
+    }
+    const std::int64_t end = lists.offsets[static_cast<std::size_t>(list) + 1];
+    std::int64_t next_list = end;
+    if (t < turns.size()) {
+      const auto next = static_cast<std::size_t>(list_of(turns[t]));
+      next_list = lists.offsets[next];
+      lists.codes.PrefetchScales(next_list, lists.offsets[next + 1]);
+    }
+    for (std::int64_t begin = lists.offsets[static_cast<std::size_t>(list)];
+         begin < end; begin = ChunkEnd(begin, end)) {
+      if (++chunk_count % kPollChunks == 0) PollAll(together);
+      if (together.empty()) break;
+      const std::int64_t chunk_end = ChunkEnd(begin, end);
+      reader.Read(begin, chunk_end, chunk_end < end ? chunk_end : next_list,
+                  together, [&](ListVisit& visit, float* logits) {
+                    visit.pass->Take(list, begin, chunk_end - begin, logits);
+                  });
+    }
+  }
+}
+
+void TakeOtherLists(const InvertedLists& lists,
+                    std::span<ListVisit* const> visits) {
+  ChunkReader reader(lists);
+  thread_local std::vector<CodePass*> passes;
+  for (std::size_t first = 0; first < visits.size(); first += kMaxQueries) {
+    const std::size_t count = std::min(kMaxQueries, visits.size() - first);
+    std::vector<ListVisit*> together(visits.begin() + first,
+                                     visits.begin() + first + count);
+    passes.clear();
+    for (ListVisit* visit : together) {
+      visit->next_own = 0;
+      if (!visit->knows_products) passes.push_back(visit->pass);
+    }
+    CodePass::ScoreAllLists(passes);
+    std::int64_t list = 0;
+    std::int64_t chunk_count = 0;
+    const std::int64_t end = lists.key_count();
+    for (std::int64_t begin = 0; begin < end && !together.empty();
+         begin = ChunkEnd(begin, end)) {
+      while (lists.offsets[static_cast<std::size_t>(list) + 1] <= begin) {
+        ++list;
+      }
+      if (++chunk_count % kPollChunks == 0) PollAll(together);
+      if (together.empty()) break;
+      const std::int64_t chunk_end = ChunkEnd(begin, end);
+      reader.Read(begin, chunk_end, chunk_end, together,
+                  [&](ListVisit& visit, float* logits) {
+                    TakeOthers(lists, list, begin, chunk_end, logits, visit);
+                  });
+    }
+  }
+}
+
+}  // namespace attendant

@@ -1,0 +1,61 @@
+// What scans of lists keep from query to query. Internal.
+#ifndef ATTENDANT_CORE_SHORTLIST_PASSES_LIST_SCRATCH_H_
+#define ATTENDANT_CORE_SHORTLIST_PASSES_LIST_SCRATCH_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/base/bitmap.h"
+#include "core/shortlist/passes/code_pass.h"
+#include "core/shortlist/passes/code_scan.h"
+
+namespace attendant {
+
+// Passes and lists of the queries of a scan, and eligible rows of one. One a
+// thread: it keeps its memory, but for passes that kept very many keys.
+class ListScratch {
+ public:
+  // Queries that share the passes of one scan.
+  static constexpr std::size_t kMaxTogether = 64;
+  // The place of a masked query, which is scanned while the others wait.
+  static constexpr std::size_t kMasked = kMaxTogether;
+
+  static ListScratch& OfThread() {
+    thread_local ListScratch scratch;
+    return scratch;
+  }
+
+  CodePass& pass(std::size_t i) {
+    while (passes_.size() <= i) passes_.push_back(std::make_unique<CodePass>());
+    return *passes_[i];
+  }
+  ListVisit& visit(std::size_t i) { return visits_[i]; }
+  // At least so many rows, with anything in it. One is used at a time.
+  Bitmap& rows(std::int64_t row_count) {
+    if (rows_.size() < row_count) rows_ = Bitmap(row_count);
+    return rows_;
+  }
+
+  // After a scan: nothing of the passes is asked for any more.
+  void GiveBack() {
+    for (std::unique_ptr<CodePass>& pass : passes_) {
+      if (pass->room() > kMostRoom) pass = std::make_unique<CodePass>();
+    }
+  }
+
+ private:
+  // A shortlist of 16,000: what a scan of that takes, the memory anew does not
+  // lengthen.
+  static constexpr std::size_t kMostRoom = std::size_t{1} << 15;
+
+  std::vector<std::unique_ptr<CodePass>> passes_;
+  std::array<ListVisit, kMaxTogether + 1> visits_;
+  Bitmap rows_;
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_SHORTLIST_PASSES_LIST_SCRATCH_H_
