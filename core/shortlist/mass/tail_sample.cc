@@ -77,9 +77,14 @@ void TailSample::DrawBlocks(std::int64_t count,
   const double log_sum = LogSum();
   if (log_sum == kMinusInfinity) return;
   // Draw j is where the shares of the blocks, one after the other, pass
-  // (j + u) / count.
+  // (j + u_j) / count.
+  const auto place_of = [count](std::int64_t j) {
+    return (static_cast<double>(j) +
+            Uniform(2 * static_cast<std::uint64_t>(j))) /
+           static_cast<double>(count);
+  };
   double passed = 0;
-  double next = Uniform(0) / static_cast<double>(count);
+  double next = place_of(0);
   std::int64_t j = 0;
   for (std::size_t c = 0; c < chunks_.size() && j < count; ++c) {
     const double log_factor = chunks_[c].max - log_sum;
@@ -97,9 +102,8 @@ void TailSample::DrawBlocks(std::int64_t count,
         while (j < count && next < passed) {
           draws.push_back({static_cast<std::int64_t>(b),
                            std::log(double{sums_[b]}) + log_factor,
-                           Uniform(static_cast<std::uint64_t>(j) + 1)});
-          next = (static_cast<double>(++j) + Uniform(0)) /
-                 static_cast<double>(count);
+                           Uniform(2 * static_cast<std::uint64_t>(j) + 1)});
+          next = place_of(++j);
         }
       }
       passed = after;

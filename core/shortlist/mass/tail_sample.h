@@ -41,9 +41,10 @@ class TailSample {
   // log of the sum of what is left; -infinity: nothing.
   double LogSum() const;
 
-  // `count` blocks by their sums: systematic, so that every block is drawn as
-  // often as its share of the sum says, to within one. The same for the same
-  // sums. Nothing is left: none.
+  // `count` blocks by their sums: one in each of as many equal parts of the sum
+  // (stratified), so that every block is drawn as often as its share says, to
+  // within two. Places in the parts are independent, whatever recurs in the
+  // order of the blocks. The same for the same sums. Nothing is left: none.
   void DrawBlocks(std::int64_t count, std::vector<Draw>& draws) const;
 
  private:

@@ -24,6 +24,8 @@ namespace {
 
 constexpr int kDim = 16;
 constexpr int kItems = 12000;
+// So many that a sum to a precision is taken from codes.
+constexpr int kManyItems = 24000;
 constexpr int kClusters = 150;
 constexpr int kQueries = 60;
 // Logits are floats of about 1 / temperature.
@@ -58,10 +60,11 @@ struct Case {
 
 // Items under an index, and queries like them.
 struct Catalog {
+  Catalog(IndexKind kind, int item_count)
+      : Catalog(kind, item_count, item_count, item_count) {}
   // So many of the keys are different, and so many of these are there often.
-  Catalog(IndexKind kind, int distinct_count)
-      : Catalog(kind, distinct_count, distinct_count) {}
-  Catalog(IndexKind kind, int distinct_count, int repeated_count) {
+  Catalog(IndexKind kind, int item_count, int distinct_count,
+          int repeated_count) {
     std::mt19937_64 random(5);
     std::normal_distribution<float> normal;
     std::vector<float> centres(kClusters * kDim);
@@ -77,9 +80,9 @@ struct Catalog {
       for (float& x : vector) x = static_cast<float>(x / norm);
       return vector;
     };
-    auto rows = std::make_shared<RowTable>(0, kItems);
+    auto rows = std::make_shared<RowTable>(0, item_count);
     std::vector<std::vector<float>> vectors;
-    for (int i = 0; i < kItems; ++i) {
+    for (int i = 0; i < item_count; ++i) {
       vectors.push_back(
           i < distinct_count
               ? draw(i % kClusters)
@@ -98,9 +101,9 @@ struct Catalog {
     snapshot.wanted_indexes = {kind};
     SegmentView view;
     view.segment = std::move(segment);
-    view.row_end = kItems;
-    view.live_count = kItems;
-    view.live_key_counts = {kItems};
+    view.row_end = item_count;
+    view.live_count = item_count;
+    view.live_key_counts = {item_count};
     snapshot.segments.push_back(std::move(view));
     for (int q = 0; q < kQueries; ++q) {
       for (const double temperature : kTemperatures) {
@@ -169,9 +172,16 @@ const Catalog& Items() {
   return *catalog;
 }
 
+const Catalog& ManyItems() {
+  static const Catalog* const catalog =
+      new Catalog(IndexKind::kIvf, kManyItems);
+  return *catalog;
+}
+
 // Keys that err alike, whose codes hold all of them.
 const Catalog& FewKeys() {
-  static const Catalog* const catalog = new Catalog(IndexKind::kPq, 30);
+  static const Catalog* const catalog =
+      new Catalog(IndexKind::kPq, kManyItems, 30, 30);
   return *catalog;
 }
 
@@ -256,7 +266,7 @@ TEST(MassBarsTest, StatedPrecisionIsReached) {
     SCOPED_TRACE(precision);
     AttendQuery query;
     query.mass_precision = precision;
-    const Tally tally = Count(query, kRounding);
+    const Tally tally = Count(query, kRounding, ManyItems());
     EXPECT_GE(tally.held, kLeastHeld);
     EXPECT_GE(tally.returned_held, kLeastHeld);
     EXPECT_GE(tally.entropy_held, kLeastHeld);
@@ -284,11 +294,24 @@ TEST(MassBarsTest, StatedPrecisionOfEqualKeysIsReached) {
   }
 }
 
+// Equal keys that come at equal distances: draws must not keep step with them.
+TEST(MassBarsTest, IntervalsHoldWhereKeysRecur) {
+  const Catalog recurring(IndexKind::kPq, kManyItems, 1000, 1000);
+  AttendQuery query;
+  query.mass_precision = 0.02;
+  const Tally tally = Count(query, kRounding, recurring);
+  EXPECT_GE(tally.held, kLeastHeld);
+  EXPECT_GE(tally.returned_held, kLeastHeld);
+  EXPECT_GE(tally.entropy_held, kLeastHeld);
+  EXPECT_GE(tally.count_held, kLeastHeld);
+  EXPECT_EQ(tally.exact, 0);
+}
+
 // All that is drawn may be of keys that are there often: it says nothing of the
 // others, whose codes err as well.
 TEST(MassBarsTest, IntervalsKnowOfKeysThatWereNotDrawn) {
   constexpr double kSlack = 5e-6;
-  const Catalog few(IndexKind::kIvf, 40, 8);
+  const Catalog few(IndexKind::kIvf, kManyItems, 40, 8);
   AttendQuery query;
   query.mass_precision = 0.02;
   const Tally tally = Count(query, kSlack, few);
@@ -301,7 +324,7 @@ TEST(MassBarsTest, IntervalsKnowOfKeysThatWereNotDrawn) {
 // A stated method that an index without lists knows nothing for: a pass over
 // its codes tells.
 TEST(MassBarsTest, AStatedEstimateIsFromCodesWhereThereAreNoLists) {
-  const Catalog hashed(IndexKind::kLsh, kItems);
+  const Catalog hashed(IndexKind::kLsh, kManyItems);
   const Case& c = hashed.cases.front();
   AttendQuery query;
   query.scan_mode = ScanMode::kIndex;
@@ -316,11 +339,11 @@ TEST(MassBarsTest, AStatedEstimateIsFromCodesWhereThereAreNoLists) {
 // Keys that are their lists' means have codes that don't err: nothing wanted
 // is no share of that.
 TEST(MassBarsTest, NoPrecisionIsTooSmall) {
-  const Catalog means(IndexKind::kIvf, 8);
+  const Catalog means(IndexKind::kIvf, kManyItems, 8, 8);
   for (const double precision : {1e-160, 1e-200, 1e-300}) {
     AttendQuery query;
     query.mass_precision = precision;
-    for (const Catalog* catalog : {&means, &FewKeys(), &Items()}) {
+    for (const Catalog* catalog : {&means, &FewKeys(), &ManyItems()}) {
       const Case& c = catalog->cases.front();
       const AttendAnswer answer = catalog->AskFor(c, query);
       EXPECT_NEAR(*answer.log_partition, c.log_partition, kRounding);

@@ -66,7 +66,7 @@ TEST_F(TailSampleTest, DrawsEveryBlockAsOftenAsItWeighs) {
   }
   for (std::size_t b = 0; b < kBlocks; ++b) {
     EXPECT_NEAR(counts[static_cast<std::int64_t>(b)],
-                kCount * BlockSums()[b] / total, 1.001);
+                kCount * BlockSums()[b] / total, 2.001);
   }
   // 200 uniform numbers: their mean deviates by .02.
   EXPECT_NEAR(uniform_sum / kCount, 0.5, 0.1);
@@ -85,6 +85,22 @@ TEST_F(TailSampleTest, WhatIsTakenOutIsNotDrawn) {
   std::vector<TailSample::Draw> draws;
   sample_.DrawBlocks(500, draws);
   for (const TailSample::Draw& draw : draws) EXPECT_NE(draw.block, 1);
+}
+
+// What is in every other block has half of the draws, be they as far apart.
+TEST(PeriodicTailSampleTest, DrawsDoNotKeepStepWithTheKeys) {
+  constexpr int kCount = 500;
+  TailSample sample;
+  sample.Start();
+  const std::vector<float> ones(2 * kCount * 16, 1);
+  sample.Add(ones.data(), static_cast<std::int64_t>(ones.size()), 0);
+  std::vector<TailSample::Draw> draws;
+  sample.DrawBlocks(kCount, draws);
+  ASSERT_EQ(draws.size(), kCount);
+  int even = 0;
+  for (const TailSample::Draw& draw : draws) even += draw.block % 2 == 0;
+  // The deviation is 11.
+  EXPECT_NEAR(even, kCount / 2, 45);
 }
 
 TEST(EmptyTailSampleTest, DrawsNothing) {
