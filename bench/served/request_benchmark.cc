@@ -61,6 +61,12 @@ T OrAbort(absl::StatusOr<T> value) {
   return *std::move(value);
 }
 
+// What a request says of it.
+struct Wanted {
+  std::optional<double> recall = {};
+  std::optional<double> mass_precision = {};
+};
+
 // A catalog for each kind of index, in a directory that goes with the object.
 class Served {
  public:
@@ -97,13 +103,16 @@ class Served {
   Backend& backend() { return *backend_; }
 
   std::vector<grpc::ByteBuffer> Requests(IndexKind kind,
-                                         std::optional<double> recall) const {
+                                         const Wanted& wanted) const {
     std::vector<grpc::ByteBuffer> requests;
     for (const std::vector<float>& query : queries_) {
       v1::AttendRequest request;
       request.set_catalog(NameOf(kind));
       request.set_result_count(10);
-      if (recall) request.set_recall(*recall);
+      if (wanted.recall) request.set_recall(*wanted.recall);
+      if (wanted.mass_precision) {
+        request.set_mass_precision(*wanted.mass_precision);
+      }
       *request.mutable_query()->mutable_vector() = ToVector(query);
       const grpc::Slice slice(request.SerializeAsString());
       requests.emplace_back(&slice, 1);
@@ -132,8 +141,7 @@ std::unique_ptr<Served>& ServedNow() {
   return served;
 }
 
-void BM_Request(benchmark::State& state, IndexKind kind,
-                std::optional<double> recall) {
+void BM_Request(benchmark::State& state, IndexKind kind, const Wanted& wanted) {
   std::unique_ptr<Served>& served = ServedNow();
   if (served == nullptr || served->item_count() != state.range(0) ||
       served->dim() != state.range(1)) {
@@ -141,7 +149,7 @@ void BM_Request(benchmark::State& state, IndexKind kind,
     served = std::make_unique<Served>(state.range(0), state.range(1));
   }
   Backend& backend = served->backend();
-  const std::vector<grpc::ByteBuffer> requests = served->Requests(kind, recall);
+  const std::vector<grpc::ByteBuffer> requests = served->Requests(kind, wanted);
   const std::size_t together = static_cast<std::size_t>(state.range(2));
   std::size_t next = 0;
   for (auto _ : state) {
@@ -179,7 +187,7 @@ void BM_Request(benchmark::State& state, IndexKind kind,
 void Shapes(benchmark::internal::Benchmark* benchmark) {
   benchmark->ArgNames({"items", "dim", "together"});
   for (const std::int64_t dim : {16, 64, 256, 768}) {
-    for (const std::int64_t items : {1000, 2000, 5000, 10000, 20000}) {
+    for (const std::int64_t items : {2000, 5000, 10000, 20000, 50000}) {
       for (const std::int64_t together : {1, 16}) {
         benchmark->Args({items, dim, together});
       }
@@ -187,13 +195,16 @@ void Shapes(benchmark::internal::Benchmark* benchmark) {
   }
 }
 
-BENCHMARK_CAPTURE(BM_Request, flat, IndexKind::kFlat, std::nullopt)
+BENCHMARK_CAPTURE(BM_Request, flat, IndexKind::kFlat, Wanted{})->Apply(Shapes);
+BENCHMARK_CAPTURE(BM_Request, ivf, IndexKind::kIvf, Wanted{})->Apply(Shapes);
+BENCHMARK_CAPTURE(BM_Request, ivf_recall_99, IndexKind::kIvf,
+                  Wanted{.recall = .99})
     ->Apply(Shapes);
-BENCHMARK_CAPTURE(BM_Request, ivf, IndexKind::kIvf, std::nullopt)
+BENCHMARK_CAPTURE(BM_Request, ivf_recall_1, IndexKind::kIvf,
+                  Wanted{.recall = 1})
     ->Apply(Shapes);
-BENCHMARK_CAPTURE(BM_Request, ivf_recall_99, IndexKind::kIvf, 0.99)
-    ->Apply(Shapes);
-BENCHMARK_CAPTURE(BM_Request, ivf_recall_1, IndexKind::kIvf, 1.0)
+BENCHMARK_CAPTURE(BM_Request, ivf_precision_02, IndexKind::kIvf,
+                  Wanted{.mass_precision = .02})
     ->Apply(Shapes);
 
 }  // namespace

@@ -61,13 +61,20 @@ bool CodePass::Start(const ScanQuery& query, const InvertedLists& lists,
       coded != nullptr
           ? coded_.EncodeAs(*coded, lists.codes)
           : coded_.Encode(lists.codes, query.query, query.logit_factor);
-  if (!is_coded || !MayRead(options.bits)) return false;
-  if (options.bits == CodeBits::k4 && !options.certified &&
+  if (!is_coded) return false;
+  if (CodesSuffice()) {
+    // Nothing is drawn. What is pooled is from floats where it weighs most.
+    options_.bits = CodeBits::k8;
+    options_.precision = 0;
+    if (options_.values == nullptr) options_.rescore_count = 0;
+  }
+  if (!MayRead(options_.bits)) return false;
+  if (options_.bits == CodeBits::k4 && !options.certified &&
       options.values == nullptr &&
       coded_.LogitDeviation(QueryBits::k8) <= kMaxQueryDeviation) {
     coded_.Read(QueryBits::k8);
   }
-  Read(options.bits);
+  Read(options_.bits);
   mixed_ = false;
   partition_ = lower_ = upper_ = SoftmaxPartition();
   taken_.clear();
@@ -77,8 +84,9 @@ bool CodePass::Start(const ScanQuery& query, const InvertedLists& lists,
   threshold_ = kMinusInfinityF;
   pooled_.clear();
   kept_.size = 0;
-  capacity_ = 2 * static_cast<std::size_t>(std::max(k, options.rescore_count)) +
-              kWaiting;
+  capacity_ =
+      2 * static_cast<std::size_t>(std::max(k, options_.rescore_count)) +
+      kWaiting;
   MakeRoom();
   return std::isfinite(max_margin_);
 }

@@ -39,9 +39,10 @@ struct CodePassOptions {
   // The sums have bounds, which takes as long again as the sums. If certified.
   // All keys are then taken by the same bits.
   bool bounds = false;
-  // 95 % of the sums are to be off by no more than this in their logs: what is
-  // left to codes is corrected by keys that are drawn and scored from their
-  // floats. 0: it is not. All keys are then taken, in their order.
+  // 95 % of the sums are to be off by no more than this in their logs: where 8
+  // bits may not tell, what is left to codes is corrected by keys that are
+  // drawn and scored from their floats. 0: it is not. All keys are then taken,
+  // in their order.
   double precision = 0;
   // Of the keys that the precision is of, so many are in these lists.
   double key_share = 1;
@@ -195,6 +196,9 @@ class CodePass {
   // Whether as many as are likely to be wanted take no longer than reading more
   // bits.
   bool DrawsSuffice(CodeBits bits) const;
+  // Whether 8 bits say as much of every key as the precision asks for of the
+  // sums, at no greater cost.
+  bool CodesSuffice() const;
   std::int64_t MostDraws() const;
   // What drawn keys say of what codes leave, relative to what its codes weigh:
   // its sum, with the variance of that, and by how much the other sums are off.

@@ -42,6 +42,10 @@ constexpr std::int64_t kKeysPerDraw = 250;
 // this much of what they may: an interval of logs is somewhat wider than that.
 constexpr double kMoreDraws = 1.2;
 constexpr double kMostLeft = 0.95;
+// Codes of 8 bits, of so many bytes, take no longer than 4 of them with draws,
+// and with the floats of what attends most (docs/mass.md).
+constexpr std::int64_t kMostCodeBytes = std::int64_t{1} << 24;
+constexpr std::int64_t kMostPooledCodeBytes = std::int64_t{1} << 22;
 // Draws between two looks at the interrupt.
 constexpr std::size_t kPollDraws = 4096;
 // Blocks ahead of their turn that are asked for.
@@ -201,6 +205,19 @@ bool CodePass::DrawsSuffice(CodeBits bits) const {
          DrawsWanted(bits, likely_share) <=
              static_cast<double>(kMinDraws +
                                  lists_->key_count() / kKeysPerDraw);
+}
+
+// As if all errors were one, of the key that errs most: so neither what is left
+// to codes nor what keys have in common need be known.
+bool CodePass::CodesSuffice() const {
+  if (options_.precision == 0) return false;
+  const std::int64_t most =
+      options_.values == nullptr ? kMostCodeBytes : kMostPooledCodeBytes;
+  if (lists_->key_count() * lists_->dim > most) return false;
+  const double scale = lists_->codes.max_scale();
+  const double variance =
+      coded_.LogitVariancePerSquareScale(CodeBits::k8) * scale * scale;
+  return std::sqrt(std::expm1(variance)) <= WantedDeviation();
 }
 
 std::int64_t CodePass::MostDraws() const {

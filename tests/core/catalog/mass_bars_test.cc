@@ -260,9 +260,9 @@ TEST(MassBarsTest, UnstatedPrecisionIsWhatIsSaid) {
   EXPECT_LE(Percentile(tally.count_errors, 0.95), 0.2);
 }
 
-// 4 bits are read but for the finer one at a temperature of .1, where it is 8.
+// Draws correct the finest: 8 bits alone say what the others ask for.
 TEST(MassBarsTest, StatedPrecisionIsReached) {
-  for (const double precision : {0.1, 0.02}) {
+  for (const double precision : {0.1, 0.02, 0.002}) {
     SCOPED_TRACE(precision);
     AttendQuery query;
     query.mass_precision = precision;
@@ -274,10 +274,12 @@ TEST(MassBarsTest, StatedPrecisionIsReached) {
     EXPECT_EQ(tally.exact, 0);
     EXPECT_LE(Percentile(tally.errors, 0.95), precision);
     EXPECT_LE(tally.errors.back(), 5 * precision);
+    // Where codes say more than is asked for, bounds of what they leave count.
+    const double enough = precision / 10;
     EXPECT_LE(Percentile(tally.entropy_widths, 0.5),
-              4 * Percentile(tally.entropy_errors, 0.95));
+              std::max(enough, 4 * Percentile(tally.entropy_errors, 0.95)));
     EXPECT_LE(Percentile(tally.count_widths, 0.5),
-              4 * Percentile(tally.count_errors, 0.95));
+              std::max(enough, 4 * Percentile(tally.count_errors, 0.95)));
   }
 }
 

@@ -16,6 +16,7 @@
 #include "core/attention/log_add.h"
 #include "core/base/bitmap.h"
 #include "core/base/interrupt.h"
+#include "core/base/minus_infinity.h"
 #include "core/shortlist/ivf/ivf_index.h"
 #include "core/shortlist/ivf/list_index.h"
 #include "core/shortlist/passes/code_pass.h"
@@ -227,6 +228,18 @@ TEST_P(CodeScanTest, AStatedPrecisionHolds) {
     EXPECT_LE(errors[kQueries * 95 / 100], 0.02) << temperature;
     EXPECT_LE(errors.back(), 0.1) << temperature;
   }
+}
+
+// 8 bits tell all that is asked for, but for the finer precision.
+TEST_P(CodeScanTest, NothingIsDrawnWhereCodesSayEnough) {
+  ScanQuery query = QueryAt(data(), 0, 0.2);
+  query.goals.mass_precision = 0.02;
+  const ScanStats enough = AnswerOf(data(), query).stats;
+  EXPECT_TRUE(std::isfinite(enough.log_variance));
+  EXPECT_EQ(enough.log_drawn_variance, kMinusInfinity);
+  query.goals.mass_precision = 0.0002;
+  const ScanStats fine = AnswerOf(data(), query).stats;
+  EXPECT_TRUE(std::isfinite(fine.log_drawn_variance));
 }
 
 // 4 bits would take more draws than there are at most.
