@@ -187,6 +187,8 @@ class CodePass {
   // other scans have left in it; nothing if that is empty.
   absl::Status CorrectRest(std::optional<double> log_kept,
                            SoftmaxPartition& rest, ScanStats& stats);
+  // Of the query's error, in what the sum as a whole errs.
+  double CommonShare() const;
   // Of a key's logit, in the mean over keys.
   double MeanVariance(CodeBits bits) const;
   // That drawn keys may leave to the sums, for the precision.
@@ -228,9 +230,8 @@ class CodePass {
     const KeyCodes& codes = lists_->codes;
     return codes.has_repeats() ? codes.RepeatsOf(lists_->ListAt(position)) : 1;
   }
-  // Of keys that were not kept. Near those that were is what weighs most of
-  // them; but where these are all alike, their codes are exact.
-  double RestSquareScale() const;
+  // Of keys that were not kept, by what they weigh.
+  double RestSquareScale(const SoftmaxPartition& rest) const;
   // What `rest` pools, into value_sum_, and how far that may be off.
   PooledError PoolRest(const SoftmaxPartition& rest);
   void SetBounds(ScanStats& stats) const;

@@ -96,17 +96,21 @@ SoftmaxPartition CodePass::Rest() {
   return rest;
 }
 
-double CodePass::RestSquareScale() const {
+double CodePass::RestSquareScale(const SoftmaxPartition& rest) const {
   const double max_scale = lists_->codes.max_scale();
   if (kept_.size == 0) return max_scale * max_scale;
+  const double mean = lists_->codes.mean_square_scale();
   double sum = 0;
   for (std::size_t i = 0; i < kept_.size; ++i) {
     const double scale =
         lists_->codes.scales()[static_cast<std::size_t>(kept_.positions[i])];
     sum += scale * scale;
   }
-  return std::max(sum / static_cast<double>(kept_.size),
-                  lists_->codes.mean_square_scale());
+  // Keys below the cut are like those above it where these weigh much, and like
+  // all where they don't.
+  const double kept_share = 1 - rest.sum_square / partition_.sum_square;
+  return mean + std::clamp(kept_share, 0.0, 1.0) *
+                    std::max(0.0, sum / static_cast<double>(kept_.size) - mean);
 }
 
 double CodePass::RepeatsOf(const Taken& taken) const {
@@ -152,7 +156,7 @@ CodePass::Squares CodePass::RestSquares(const SoftmaxPartition& rest) const {
 void CodePass::SetVariance(const SoftmaxPartition& rest,
                            ScanStats& stats) const {
   if (rest.count == 0) return;
-  const double square_scale = RestSquareScale();
+  const double square_scale = RestSquareScale(rest);
   const auto factor = [&](CodeBits bits) {
     return std::expm1(coded_.LogitVariancePerSquareScale(bits) * square_scale);
   };
@@ -168,13 +172,21 @@ void CodePass::SetVariance(const SoftmaxPartition& rest,
     twice_square += e * e * RepeatsAt(kept_.positions[i]);
   }
   const double rounding = kSumError * partition_.sum;
-  // The logits' own error, common to all, moves the sum as a whole.
+  // The query's own error moves the sum as a whole.
   const double common =
-      (options_.certified ? coded_.logit_error() : coded_.LogitDeviation()) *
+      (options_.certified ? coded_.logit_error()
+                          : CommonShare() * coded_.LogitDeviation()) *
       rest.sum;
   stats.log_variance =
       2.0 * rest.max + std::log(kAlikeKeys * (of_codes + twice_square) +
                                 rounding * rounding + common * common);
+}
+
+// What the query's error does to a key goes with the key less its list's mean,
+// and these point everywhere: their mean, as they attend, has .01 to .31 of the
+// greatest norm (docs/mass.md). Without lists they may all point to the query.
+double CodePass::CommonShare() const {
+  return lists_->list_count() == 1 ? 1 : 1.0 / 3;
 }
 
 double CodePass::MeanVariance(CodeBits bits) const {
@@ -207,17 +219,14 @@ bool CodePass::DrawsSuffice(CodeBits bits) const {
                                  lists_->key_count() / kKeysPerDraw);
 }
 
-// As if all errors were one, of the key that errs most: so neither what is left
-// to codes nor what keys have in common need be known.
+// As if all errors were one, and all were left to codes: so neither what keys
+// have in common nor what weighs most need be known.
 bool CodePass::CodesSuffice() const {
   if (options_.precision == 0) return false;
   const std::int64_t most =
       options_.values == nullptr ? kMostCodeBytes : kMostPooledCodeBytes;
   if (lists_->key_count() * lists_->dim > most) return false;
-  const double scale = lists_->codes.max_scale();
-  const double variance =
-      coded_.LogitVariancePerSquareScale(CodeBits::k8) * scale * scale;
-  return std::sqrt(std::expm1(variance)) <= WantedDeviation();
+  return std::sqrt(std::expm1(MeanVariance(CodeBits::k8))) <= WantedDeviation();
 }
 
 std::int64_t CodePass::MostDraws() const {
@@ -417,7 +426,7 @@ PooledError CodePass::PoolRest(const SoftmaxPartition& rest) {
   }
   error.mean_square = pooled.means.square;
   const double variance =
-      coded_.LogitVariancePerSquareScale(options_.bits) * RestSquareScale();
+      coded_.LogitVariancePerSquareScale(options_.bits) * RestSquareScale(rest);
   const Squares squares = RestSquares(rest);
   const double log_square =
       2.0 * rest.max + std::log(kAlikeKeys * (squares.coarse + squares.fine));
