@@ -70,15 +70,12 @@ function(attendant_library name)
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/attendant>)
   target_compile_features(${target} ${scope} cxx_std_20)
   if(ARG_INSTALL)
+    target_sources(${target} ${scope} FILE_SET HEADERS
+      BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HDRS})
     install(TARGETS ${target} EXPORT attendant
-      ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT core)
-    file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
-    foreach(header ${ARG_HDRS})
-      get_filename_component(room ${header} DIRECTORY)
-      install(FILES ${header}
-        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attendant/${folder}/${room}
-        COMPONENT core)
-    endforeach()
+      ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT core
+      FILE_SET HEADERS
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attendant COMPONENT core)
   endif()
 endfunction()
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/kernels/kernels.h"
-#include "core/shortlist/keys/faiss_build.h"
+#include "core/shortlist/builds/faiss_build.h"
 #include "core/storage/rocksdb_build.h"
 
 namespace attendant {

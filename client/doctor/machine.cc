@@ -24,7 +24,7 @@
 #include "core/base/process_memory.h"
 #include "core/kernels/kernels.h"
 #include "core/shortlist/ivf/ivf_index.h"
-#include "core/shortlist/keys/faiss_build.h"
+#include "core/shortlist/builds/faiss_build.h"
 
 namespace attendant {
 namespace {

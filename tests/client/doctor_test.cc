@@ -23,7 +23,7 @@
 #include "client/doctor/report.h"
 #include "client/doctor/server.h"
 #include "core/base/status.h"
-#include "core/shortlist/keys/faiss_build.h"
+#include "core/shortlist/builds/faiss_build.h"
 #include "tests/client/temporary_file.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/support/status_matchers.h"

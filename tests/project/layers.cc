@@ -31,14 +31,15 @@ constexpr Folder kFolders[] = {
     {"core/shortlist", 3},
     {"core/storage", 3},
     {"core/catalog", 4},
-    {"core/shortlist/keys", 0},
-    {"core/shortlist/scan", 1},
-    {"core/shortlist/lists", 2},
-    {"core/shortlist/calibration", 3},
-    {"core/shortlist/mass", 3},
-    {"core/shortlist/passes", 4},
-    {"core/shortlist/ivf", 5},
-    {"core/shortlist/kinds", 6},
+    {"core/shortlist/builds", 0},
+    {"core/shortlist/keys", 1},
+    {"core/shortlist/scan", 2},
+    {"core/shortlist/lists", 3},
+    {"core/shortlist/calibration", 4},
+    {"core/shortlist/mass", 4},
+    {"core/shortlist/passes", 5},
+    {"core/shortlist/ivf", 6},
+    {"core/shortlist/kinds", 7},
     {"core/catalog/rows", 0},
     {"core/catalog/filter", 1},
     {"core/catalog/segments", 2},
@@ -102,10 +103,26 @@ bool IsWire(absl::string_view include) {
          absl::EndsWith(include, ".pb.h");
 }
 
+// Whether files lie in folders of this one, and none beside these. What lies in
+// a folder that is not within another puts its own together.
+bool IsDivided(absl::string_view folder) {
+  return absl::StrContains(folder, '/') &&
+         std::any_of(std::begin(kFolders), std::end(kFolders),
+                     [&](const Folder& known) {
+                       return absl::StartsWith(known.name,
+                                               absl::StrCat(folder, "/"));
+                     });
+}
+
 std::string WhyWithin(const Place& from, const Place& to) {
   if (!LevelOf(from.folder).has_value() || !LevelOf(to.folder).has_value()) {
     return absl::StrCat("a folder of ", from.top,
                         " whose place in the order is not known");
+  }
+  for (const Place* place : {&from, &to}) {
+    if (IsDivided(place->folder)) {
+      return absl::StrCat(place->folder, " has folders for its files");
+    }
   }
   if (from.folder == to.folder) return "";
   const absl::string_view above = BranchOf(from, to);

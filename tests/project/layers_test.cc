@@ -67,12 +67,13 @@ TEST(LayersTest, ArrowsInCorePointDown) {
   ExpectArrowsPointDown({{"core/base"},
                          {"core/kernels"},
                          {"core/attention"},
-                         {"core/encode", "core/shortlist", "core/storage"},
-                         {"core/catalog"}});
+                         {"core/encode", "core/shortlist/keys", "core/storage"},
+                         {"core/catalog/rows"}});
 }
 
 TEST(LayersTest, ArrowsInAFolderOfCorePointDown) {
-  ExpectArrowsPointDown({{"core/shortlist/keys"},
+  ExpectArrowsPointDown({{"core/shortlist/builds"},
+                         {"core/shortlist/keys"},
                          {"core/shortlist/scan"},
                          {"core/shortlist/lists"},
                          {"core/shortlist/calibration", "core/shortlist/mass"},
@@ -95,6 +96,13 @@ TEST(LayersTest, FoldersInFoldersStandWhereTheirsDo) {
   EXPECT_THAT(Check("core/shortlist/kinds/a.h", "\"core/storage/b.h\""),
               ElementsAre(HasSubstr(
                   "core/shortlist does not stand above core/storage")));
+}
+
+TEST(LayersTest, NoFileLiesBesideTheFoldersOfItsOwn) {
+  EXPECT_THAT(Check("core/catalog/a.h", "\"core/catalog/rows/b.h\""),
+              ElementsAre(HasSubstr("has folders for its files")));
+  EXPECT_THAT(Check("core/catalog/rows/a.h", "\"core/shortlist/b.h\""),
+              ElementsAre(HasSubstr("has folders for its files")));
 }
 
 TEST(LayersTest, ArrowsInServicePointDown) {

@@ -10,7 +10,7 @@
 #include "core/base/status.h"
 #include "core/catalog/segments/head_keys.h"
 #include "core/shortlist/ivf/ivf_index.h"
-#include "core/shortlist/keys/guard_build.h"
+#include "core/shortlist/builds/guard_build.h"
 #include "core/shortlist/kinds/flat_index.h"
 #include "core/shortlist/kinds/hnsw_index.h"
 #include "core/shortlist/kinds/lsh_index.h"

@@ -9,7 +9,7 @@
 
 #include "core/base/mutex.h"
 #include "core/shortlist/calibration/sample_margins.h"
-#include "core/shortlist/keys/for_each_part.h"
+#include "core/shortlist/builds/for_each_part.h"
 
 namespace attendant {
 namespace {

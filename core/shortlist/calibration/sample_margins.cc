@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "core/kernels/kernels.h"
-#include "core/shortlist/keys/for_each_part.h"
+#include "core/shortlist/builds/for_each_part.h"
 
 namespace attendant {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "core/attention/top_k.h"
 #include "core/kernels/kernels.h"
-#include "core/shortlist/keys/for_each_part.h"
-#include "core/shortlist/keys/guard_build.h"
+#include "core/shortlist/builds/for_each_part.h"
+#include "core/shortlist/builds/guard_build.h"
 
 namespace attendant {
 namespace {

@@ -16,7 +16,7 @@
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
 #include "core/kernels/select.h"
-#include "core/shortlist/keys/guard_build.h"
+#include "core/shortlist/builds/guard_build.h"
 #include "core/shortlist/passes/list_scratch.h"
 #include "core/shortlist/scan/key_scorer.h"
 #include "core/shortlist/scan/scan_costs.h"
@@ -279,6 +279,9 @@ ListIndex::Route ListIndex::RouteFor(const ScanQuery& query,
     route.options.rescore_count = kRescoreCount;
     route.options.precision =
         goals.mass_precision > 0 ? goals.mass_precision : kUnstatedPrecision;
+    route.options.few_codes =
+        lists_.key_count() * dim() <=
+        (state.value_dim() > 0 ? kFewPooledCodes : kFewCodes);
     route.options.key_share = key_share_;
   }
   // What one list finds beyond what was asked for need not be told by floats.
@@ -295,7 +298,10 @@ ListIndex::Route ListIndex::RouteFor(const ScanQuery& query,
   // training together, however few are here.
   route.by_code =
       HasCodesFor(query, state) &&
-      (route.complete ? kKeysPerKept * kept <= lists_.key_count() : !pools);
+      (route.complete ? kKeysPerKept * kept <= lists_.key_count() &&
+                            (route.options.certified ||
+                             lists_.key_count() * dim() > kCachedFloats)
+                      : !pools);
   if (route.by_code && pools) route.options.values = ValuesOf(query, state);
   const std::int64_t taken =
       route.complete ? lists_.key_count()

@@ -100,6 +100,14 @@ class ListIndex : public IvfIndex {
   // fewer, it would score most from floats after all. A pass over a few lists
   // saves the ranking of all lists by floats besides.
   static constexpr std::int64_t kKeysPerKept = 4;
+  // So many bytes of codes are read about as quickly as half of them with more
+  // draws and a thousand keys' floats, and say more (docs/mass.md). With values
+  // pooled fewer, as theirs are read besides.
+  static constexpr std::int64_t kFewCodes = std::int64_t{1} << 24;
+  static constexpr std::int64_t kFewPooledCodes = std::int64_t{1} << 22;
+  // For a sum to a precision so many floats are read as quickly as their codes
+  // with what corrects them, and exactly: what a second cache holds.
+  static constexpr std::int64_t kCachedFloats = std::int64_t{1} << 18;
   // Errors of codes of fewer components are alike, not random, so that nothing
   // is known of their sum; and the floats of a key are few.
   static constexpr std::int64_t kLeastCodedDim = 3;

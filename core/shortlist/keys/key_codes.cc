@@ -9,7 +9,7 @@
 #include "core/kernels/cut_codes.h"
 #include "core/kernels/prefetch.h"
 #include "core/kernels/weigh_codes.h"
-#include "core/shortlist/keys/for_each_part.h"
+#include "core/shortlist/builds/for_each_part.h"
 #include "core/shortlist/keys/huge_pages.h"
 
 namespace attendant {

@@ -10,7 +10,7 @@
 #include "core/base/random.h"
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
-#include "core/shortlist/keys/guard_build.h"
+#include "core/shortlist/builds/guard_build.h"
 
 namespace attendant {
 namespace {

@@ -18,7 +18,7 @@
 #include "core/kernels/bfloats.h"
 #include "core/shortlist/calibration/recall_curve.h"
 #include "core/shortlist/calibration/sample_queries.h"
-#include "core/shortlist/keys/guard_build.h"
+#include "core/shortlist/builds/guard_build.h"
 #include "core/shortlist/keys/key_norms.h"
 #include "core/shortlist/kinds/graph_walk.h"
 #include "core/shortlist/kinds/key_rows.h"

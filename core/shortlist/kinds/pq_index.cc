@@ -11,7 +11,7 @@
 #include "core/base/status.h"
 #include "core/kernels/select.h"
 #include "core/shortlist/calibration/sample_queries.h"
-#include "core/shortlist/keys/guard_build.h"
+#include "core/shortlist/builds/guard_build.h"
 #include "core/shortlist/keys/key_norms.h"
 #include "core/shortlist/kinds/key_rows.h"
 #include "core/shortlist/kinds/product_codes.h"

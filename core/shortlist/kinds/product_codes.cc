@@ -6,7 +6,7 @@
 
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
-#include "core/shortlist/keys/guard_build.h"
+#include "core/shortlist/builds/guard_build.h"
 #include "core/shortlist/lists/learn_centroids.h"
 
 namespace attendant {

@@ -9,7 +9,7 @@
 #include "core/base/bitmap.h"
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
-#include "core/shortlist/keys/for_each_part.h"
+#include "core/shortlist/builds/for_each_part.h"
 
 namespace attendant {
 

@@ -11,8 +11,8 @@
 #include <stdexcept>
 
 #include "absl/strings/str_cat.h"
-#include "core/shortlist/keys/for_each_part.h"
-#include "core/shortlist/keys/guard_build.h"
+#include "core/shortlist/builds/for_each_part.h"
+#include "core/shortlist/builds/guard_build.h"
 #include "core/shortlist/lists/nearest_centroid.h"
 
 namespace attendant {

@@ -11,8 +11,8 @@
 #include "core/base/normal_deviations.h"
 #include "core/kernels/kernels.h"
 #include "core/kernels/select.h"
-#include "core/shortlist/keys/for_each_part.h"
-#include "core/shortlist/keys/guard_build.h"
+#include "core/shortlist/builds/for_each_part.h"
+#include "core/shortlist/builds/guard_build.h"
 #include "core/shortlist/mass/unscored_mass.h"
 
 namespace attendant {

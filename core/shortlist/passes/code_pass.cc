@@ -62,10 +62,9 @@ bool CodePass::Start(const ScanQuery& query, const InvertedLists& lists,
           ? coded_.EncodeAs(*coded, lists.codes)
           : coded_.Encode(lists.codes, query.query, query.logit_factor);
   if (!is_coded) return false;
-  if (CodesSuffice()) {
-    // Nothing is drawn. What is pooled is from floats where it weighs most.
+  if (options_.few_codes && options_.precision > 0 &&
+      FewestDrawsSuffice(CodeBits::k8)) {
     options_.bits = CodeBits::k8;
-    options_.precision = 0;
     if (options_.values == nullptr) options_.rescore_count = 0;
   }
   if (!MayRead(options_.bits)) return false;

@@ -44,6 +44,10 @@ struct CodePassOptions {
   // drawn and scored from their floats. 0: it is not. All keys are then taken,
   // in their order.
   double precision = 0;
+  // With a precision: 8 bits are read as quickly as 4, so that they are
+  // wherever the fewest draws suffice with them. No rescore_count is then
+  // wanted, unless values are pooled.
+  bool few_codes = false;
   // Of the keys that the precision is of, so many are in these lists.
   double key_share = 1;
   // What is pooled, if the state pools: from floats of keys scored from
@@ -187,8 +191,6 @@ class CodePass {
   // other scans have left in it; nothing if that is empty.
   absl::Status CorrectRest(std::optional<double> log_kept,
                            SoftmaxPartition& rest, ScanStats& stats);
-  // Of the query's error, in what the sum as a whole errs.
-  double CommonShare() const;
   // Of a key's logit, in the mean over keys.
   double MeanVariance(CodeBits bits) const;
   // That drawn keys may leave to the sums, for the precision.
@@ -198,9 +200,9 @@ class CodePass {
   // Whether as many as are likely to be wanted take no longer than reading more
   // bits.
   bool DrawsSuffice(CodeBits bits) const;
-  // Whether 8 bits say as much of every key as the precision asks for of the
-  // sums, at no greater cost.
-  bool CodesSuffice() const;
+  // Whether no more are wanted than are made at least, whatever share of the
+  // sums codes stand for.
+  bool FewestDrawsSuffice(CodeBits bits) const;
   std::int64_t MostDraws() const;
   // What drawn keys say of what codes leave, relative to what its codes weigh:
   // its sum, with the variance of that, and by how much the other sums are off.
@@ -230,8 +232,9 @@ class CodePass {
     const KeyCodes& codes = lists_->codes;
     return codes.has_repeats() ? codes.RepeatsOf(lists_->ListAt(position)) : 1;
   }
-  // Of keys that were not kept, by what they weigh.
-  double RestSquareScale(const SoftmaxPartition& rest) const;
+  // Of keys that were not kept. Near those that were is what weighs most of
+  // them; but where these are all alike, their codes are exact.
+  double RestSquareScale() const;
   // What `rest` pools, into value_sum_, and how far that may be off.
   PooledError PoolRest(const SoftmaxPartition& rest);
   void SetBounds(ScanStats& stats) const;

@@ -42,10 +42,6 @@ constexpr std::int64_t kKeysPerDraw = 250;
 // this much of what they may: an interval of logs is somewhat wider than that.
 constexpr double kMoreDraws = 1.2;
 constexpr double kMostLeft = 0.95;
-// Codes of 8 bits, of so many bytes, take no longer than 4 of them with draws,
-// and with the floats of what attends most (docs/mass.md).
-constexpr std::int64_t kMostCodeBytes = std::int64_t{1} << 24;
-constexpr std::int64_t kMostPooledCodeBytes = std::int64_t{1} << 22;
 // Draws between two looks at the interrupt.
 constexpr std::size_t kPollDraws = 4096;
 // Blocks ahead of their turn that are asked for.
@@ -96,21 +92,17 @@ SoftmaxPartition CodePass::Rest() {
   return rest;
 }
 
-double CodePass::RestSquareScale(const SoftmaxPartition& rest) const {
+double CodePass::RestSquareScale() const {
   const double max_scale = lists_->codes.max_scale();
   if (kept_.size == 0) return max_scale * max_scale;
-  const double mean = lists_->codes.mean_square_scale();
   double sum = 0;
   for (std::size_t i = 0; i < kept_.size; ++i) {
     const double scale =
         lists_->codes.scales()[static_cast<std::size_t>(kept_.positions[i])];
     sum += scale * scale;
   }
-  // Keys below the cut are like those above it where these weigh much, and like
-  // all where they don't.
-  const double kept_share = 1 - rest.sum_square / partition_.sum_square;
-  return mean + std::clamp(kept_share, 0.0, 1.0) *
-                    std::max(0.0, sum / static_cast<double>(kept_.size) - mean);
+  return std::max(sum / static_cast<double>(kept_.size),
+                  lists_->codes.mean_square_scale());
 }
 
 double CodePass::RepeatsOf(const Taken& taken) const {
@@ -156,7 +148,7 @@ CodePass::Squares CodePass::RestSquares(const SoftmaxPartition& rest) const {
 void CodePass::SetVariance(const SoftmaxPartition& rest,
                            ScanStats& stats) const {
   if (rest.count == 0) return;
-  const double square_scale = RestSquareScale(rest);
+  const double square_scale = RestSquareScale();
   const auto factor = [&](CodeBits bits) {
     return std::expm1(coded_.LogitVariancePerSquareScale(bits) * square_scale);
   };
@@ -172,21 +164,13 @@ void CodePass::SetVariance(const SoftmaxPartition& rest,
     twice_square += e * e * RepeatsAt(kept_.positions[i]);
   }
   const double rounding = kSumError * partition_.sum;
-  // The query's own error moves the sum as a whole.
+  // The logits' own error, common to all, moves the sum as a whole.
   const double common =
-      (options_.certified ? coded_.logit_error()
-                          : CommonShare() * coded_.LogitDeviation()) *
+      (options_.certified ? coded_.logit_error() : coded_.LogitDeviation()) *
       rest.sum;
   stats.log_variance =
       2.0 * rest.max + std::log(kAlikeKeys * (of_codes + twice_square) +
                                 rounding * rounding + common * common);
-}
-
-// What the query's error does to a key goes with the key less its list's mean,
-// and these point everywhere: their mean, as they attend, has .01 to .31 of the
-// greatest norm (docs/mass.md). Without lists they may all point to the query.
-double CodePass::CommonShare() const {
-  return lists_->list_count() == 1 ? 1 : 1.0 / 3;
 }
 
 double CodePass::MeanVariance(CodeBits bits) const {
@@ -219,14 +203,8 @@ bool CodePass::DrawsSuffice(CodeBits bits) const {
                                  lists_->key_count() / kKeysPerDraw);
 }
 
-// As if all errors were one, and all were left to codes: so neither what keys
-// have in common nor what weighs most need be known.
-bool CodePass::CodesSuffice() const {
-  if (options_.precision == 0) return false;
-  const std::int64_t most =
-      options_.values == nullptr ? kMostCodeBytes : kMostPooledCodeBytes;
-  if (lists_->key_count() * lists_->dim > most) return false;
-  return std::sqrt(std::expm1(MeanVariance(CodeBits::k8))) <= WantedDeviation();
+bool CodePass::FewestDrawsSuffice(CodeBits bits) const {
+  return DrawsWanted(bits, 1) <= static_cast<double>(kMinDraws);
 }
 
 std::int64_t CodePass::MostDraws() const {
@@ -426,7 +404,7 @@ PooledError CodePass::PoolRest(const SoftmaxPartition& rest) {
   }
   error.mean_square = pooled.means.square;
   const double variance =
-      coded_.LogitVariancePerSquareScale(options_.bits) * RestSquareScale(rest);
+      coded_.LogitVariancePerSquareScale(options_.bits) * RestSquareScale();
   const Squares squares = RestSquares(rest);
   const double log_square =
       2.0 * rest.max + std::log(kAlikeKeys * (squares.coarse + squares.fine));

@@ -1,6 +1,6 @@
 // Work split among threads. Internal.
-#ifndef ATTENDANT_CORE_SHORTLIST_KEYS_FOR_EACH_PART_H_
-#define ATTENDANT_CORE_SHORTLIST_KEYS_FOR_EACH_PART_H_
+#ifndef ATTENDANT_CORE_SHORTLIST_BUILDS_FOR_EACH_PART_H_
+#define ATTENDANT_CORE_SHORTLIST_BUILDS_FOR_EACH_PART_H_
 
 #include <cstdint>
 #include <exception>
@@ -39,4 +39,4 @@ void ForEachPart(std::int64_t count, std::int64_t thread_count, Work work) {
 
 }  // namespace attendant
 
-#endif  // ATTENDANT_CORE_SHORTLIST_KEYS_FOR_EACH_PART_H_
+#endif  // ATTENDANT_CORE_SHORTLIST_BUILDS_FOR_EACH_PART_H_

@@ -1,4 +1,4 @@
-#include "core/shortlist/keys/faiss_build.h"
+#include "core/shortlist/builds/faiss_build.h"
 
 #include <faiss/Index.h>
 

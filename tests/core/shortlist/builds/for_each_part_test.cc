@@ -1,4 +1,4 @@
-#include "core/shortlist/keys/for_each_part.h"
+#include "core/shortlist/builds/for_each_part.h"
 
 #include <gmock/gmock.h>
 

@@ -125,12 +125,14 @@ TEST_F(SealingTest, FullSegmentsAreSealedByTheOneTraining) {
 
 // Each segment draws keys for its own share of the precision.
 TEST_F(SealingTest, SeveralSegmentsMeetAPrecisionWithoutAScanOfAll) {
-  CatalogSchema schema = OneFieldSchema(32);
+  // Of keys so long that codes are read of 4,096, and not all floats.
+  constexpr std::int64_t kLongDim = 65;
+  CatalogSchema schema = OneFieldSchema(kLongDim);
   schema.key_fields[0].index_kind = IndexKind::kIvf;
   LiveCatalogOptions options;
   options.settle_time = absl::Hours(1);
   OpenCatalog(schema, options);
-  std::vector<Item> items = RandomItems(14000, 32, 1);
+  std::vector<Item> items = RandomItems(14000, kLongDim, 1);
   Write({items.begin(), items.begin() + 8000});
   catalog_->AwaitIndexes();
   Write({items.begin() + 8000, items.end()});
@@ -143,7 +145,7 @@ TEST_F(SealingTest, SeveralSegmentsMeetAPrecisionWithoutAScanOfAll) {
   WaitFor([&] { return large_count() == 2; });
   constexpr int kQueries = 40;
   int estimated = 0;
-  for (const Item& item : RandomItems(kQueries, 32, 2)) {
+  for (const Item& item : RandomItems(kQueries, kLongDim, 2)) {
     AttendQuery query = VectorQuery(item.keys[0]);
     query.temperature = 4;
     query.mass_precision = 0.005;

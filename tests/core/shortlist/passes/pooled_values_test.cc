@@ -19,7 +19,8 @@
 namespace attendant {
 namespace {
 
-constexpr std::int64_t kRows = 6000;
+// So many that codes are read, and not all floats.
+constexpr std::int64_t kRows = 11000;
 constexpr std::int64_t kDim = 24;
 constexpr std::int64_t kShortlist = 20;
 constexpr double kTemperatures[] = {0.2, 0.1, 0.05, 0.02};
@@ -85,7 +86,7 @@ struct Pooled {
   double deviation = 0;  // that is stated
 };
 
-// What catalog/pooled_deviation.h makes of one segment, once more.
+// What core/catalog/query/pooled_deviation.h makes of one segment, once more.
 double StatedDeviation(const ScanStats& stats, const AttentionState& state,
                        const std::vector<float>& value) {
   const PooledError& error = *stats.pooled_error;

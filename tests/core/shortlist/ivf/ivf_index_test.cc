@@ -279,11 +279,12 @@ TEST(IvfIndexTest, ListsAreMergedAsFarAsMakesQueriesCheaper) {
 TEST(IvfIndexTest, AProofIsGivenWhereARecallWouldTakeLonger) {
   constexpr std::int64_t kRows = 5000, kDim = 32;
   const auto ask = [](std::int64_t clusters, const ScanGoals& goals,
-                      std::int64_t count = 100, RowIndex row_end = 5000) {
-    const KeyTable table = ClusteredKeys(kRows, kDim, clusters, kSeed);
+                      std::int64_t count = 100, std::int64_t rows = 5000,
+                      std::int64_t unseen = 0) {
+    const KeyTable table = ClusteredKeys(rows, kDim, clusters, kSeed);
     const auto index =
         IvfIndex::Build(table.keys, kDim, ScoreKind::kDot, {}).value();
-    ScanQuery query = QueryFor(table.keys[5], row_end);
+    ScanQuery query = QueryFor(table.keys[5], rows - unseen);
     query.logit_factor = 0.1;
     query.goals = goals;
     return AnswerOf(*index, query, count).stats;
@@ -298,11 +299,13 @@ TEST(IvfIndexTest, AProofIsGivenWhereARecallWouldTakeLonger) {
             60);
   // Half of the keys are in all lists.
   EXPECT_TRUE(ask(kRows, {.recall = 0.99}, kRows / 2).complete);
-  // A stated precision has a pass of its own; and where not all rows are seen,
-  // lists are.
-  EXPECT_FALSE(
-      ask(kRows, {.recall = 0.99, .mass_precision = 0.02}).results_exact);
-  EXPECT_FALSE(ask(kRows, {.recall = 0.99}, 100, kRows - 1).results_exact);
+  // A stated precision has a pass of its own, or of so few keys all floats; and
+  // where not all rows are seen, lists are.
+  constexpr std::int64_t kManyRows = 9000;
+  const ScanGoals precise = {.recall = 0.99, .mass_precision = 0.02};
+  EXPECT_FALSE(ask(kManyRows, precise, 100, kManyRows).results_exact);
+  EXPECT_TRUE(ask(kRows, precise).exact);
+  EXPECT_FALSE(ask(kRows, {.recall = 0.99}, 100, kRows, 1).results_exact);
 }
 
 // By a number of threads, which may be more than there is work for.

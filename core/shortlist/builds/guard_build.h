@@ -1,6 +1,6 @@
 // How builds end: on request, and without an exception. Internal.
-#ifndef ATTENDANT_CORE_SHORTLIST_KEYS_GUARD_BUILD_H_
-#define ATTENDANT_CORE_SHORTLIST_KEYS_GUARD_BUILD_H_
+#ifndef ATTENDANT_CORE_SHORTLIST_BUILDS_GUARD_BUILD_H_
+#define ATTENDANT_CORE_SHORTLIST_BUILDS_GUARD_BUILD_H_
 
 #include <atomic>
 #include <exception>
@@ -35,4 +35,4 @@ auto GuardBuild(Build build) -> decltype(build()) {
 
 }  // namespace attendant
 
-#endif  // ATTENDANT_CORE_SHORTLIST_KEYS_GUARD_BUILD_H_
+#endif  // ATTENDANT_CORE_SHORTLIST_BUILDS_GUARD_BUILD_H_

@@ -58,7 +58,8 @@ TEST(PooledDeviationTest, NothingPooledFromCodesIsNotOff) {
 
 class PooledValueTest : public CatalogFixture {
  protected:
-  static constexpr int kCount = 6000;
+  // So many that codes are read, and not all floats.
+  static constexpr int kCount = 11000;
   static constexpr int kDim = 24;
 
   // Keys around 40 centres, of norm 1.
