@@ -21,7 +21,7 @@ namespace {
 // Keys that stand for the covariance within lists.
 constexpr std::int64_t kDirections = UnscoredMass::kMaxDirections;
 // Sample queries of each kind.
-constexpr std::int64_t kSampleQueries = 128;
+constexpr std::int64_t kTrialQueries = 128;
 // Trust is learned from so many trials next to each other in height, and the
 // next from those a step on.
 constexpr std::size_t kWindow = 128;
@@ -35,7 +35,7 @@ constexpr std::int64_t kTrialDraws = 9;
 // Nothing is taken to be better than this, whatever so few queries say.
 constexpr double kLeastLogDeviation = 0.002;
 constexpr double kLeastUnseenFactor = 0.003;
-constexpr std::int64_t kBlockKeys = 1024;
+constexpr std::int64_t kPassKeys = 1024;
 constexpr std::int64_t kBlockQueries = 64;
 
 }  // namespace
@@ -246,13 +246,13 @@ class UnscoredMassLearner {
       std::ranges::copy(options_.asked.subspan(at, dim), query.begin());
       push(-1);
     }
-    for (std::int64_t i = 0; options_.asked.empty() && i < kSampleQueries;
+    for (std::int64_t i = 0; options_.asked.empty() && i < kTrialQueries;
          ++i) {
       const std::int64_t position = AnyKey();
       std::copy_n(Key(position).begin(), dim, query.begin());
       push(position);
     }
-    for (std::int64_t i = 0; i < kSampleQueries; ++i) {
+    for (std::int64_t i = 0; i < kTrialQueries; ++i) {
       std::copy_n(Key(AnyKey()).begin(), dim, query.begin());
       const double unit = Norm(query) / std::sqrt(static_cast<double>(dim));
       std::shuffle(query.begin(), query.end(), random_);
@@ -288,15 +288,15 @@ class UnscoredMassLearner {
   void SumLists(std::int64_t list_begin, std::int64_t list_end) {
     const auto query_count = static_cast<std::int64_t>(selves_.size());
     std::vector<float> products(
-        static_cast<std::size_t>(kBlockQueries * kBlockKeys));
-    std::vector<float> eligible(static_cast<std::size_t>(kBlockKeys));
+        static_cast<std::size_t>(kBlockQueries * kPassKeys));
+    std::vector<float> eligible(static_cast<std::size_t>(kPassKeys));
     for (std::int64_t l = list_begin;
          l < list_end && !IsCancelled(options_.cancelled); ++l) {
       const std::int64_t end = lists_.offsets[static_cast<std::size_t>(l) + 1];
       std::int64_t count = 0;
       for (std::int64_t begin = lists_.offsets[static_cast<std::size_t>(l)];
            begin < end; begin += count) {
-        count = std::min(kBlockKeys, end - begin);
+        count = std::min(kPassKeys, end - begin);
         for (std::int64_t first = 0; first < query_count;
              first += kBlockQueries) {
           SumBlock(l, begin, count, first,
@@ -618,7 +618,7 @@ class UnscoredMassLearner {
 
 std::int64_t UnscoredMass::LearningBytes(std::int64_t list_count,
                                          std::int64_t asked_count) {
-  return kLearnedRates * (kSampleQueries + asked_count) * list_count *
+  return kLearnedRates * (kTrialQueries + asked_count) * list_count *
          kSharpnessCount * static_cast<std::int64_t>(sizeof(float));
 }
 

@@ -12,7 +12,11 @@
 #include "core/attention/score.h"
 #include "core/base/bitmap.h"
 #include "core/shortlist/ivf/ivf_index.h"
+#include "core/shortlist/ivf/list_index.h"
 #include "core/shortlist/kinds/pq_index.h"
+#include "core/shortlist/lists/list_values.h"
+#include "core/shortlist/passes/code_pass.h"
+#include "core/shortlist/passes/code_scan.h"
 #include "tests/core/shortlist/scan_fixture.h"
 #include "tests/support/status_matchers.h"
 
@@ -117,6 +121,31 @@ Pooled Pool(const KeyIndex& index, const ScanQuery& query, std::int64_t dim) {
   return pooled;
 }
 
+// As of so many keys that no more of their codes are read than have to be.
+Pooled PoolByFourBits(const KeyIndex& index, const ScanQuery& query) {
+  const InvertedLists& lists = static_cast<const ListIndex&>(index).lists();
+  const ListValues values = ListValues::OfKeys(lists, false);
+  CodePass pass;
+  if (!pass.Start(query, lists, kShortlist, true,
+                  {.bits = CodeBits::k4,
+                   .rescore_count = 1000,
+                   .precision = query.goals.mass_precision,
+                   .values = &values})) {
+    ADD_FAILURE() << "4 bits say too little";
+    return {std::vector<float>(kDim), {}};
+  }
+  ListVisit visit;
+  visit.pass = &pass;
+  ListVisit* const visits[] = {&visit};
+  TakeOtherLists(lists, visits);
+  AttentionState state(kShortlist, &kNoIds, kDim);
+  Pooled pooled;
+  EXPECT_OK(pass.Finish(true, state, pooled.stats));
+  pooled.value = state.PooledValue();
+  pooled.deviation = StatedDeviation(pooled.stats, state, pooled.value);
+  return pooled;
+}
+
 // The plain twin: of keys whose similarities with a query are these.
 std::vector<double> ExactValue(const KeyTable& keys,
                                const std::vector<double>& similarities,
@@ -164,6 +193,7 @@ struct Case {
   const TableValues* values = nullptr;
   const Bitmap* allowed = nullptr;
   ScanGoals goals = {.mass_precision = 0.02};
+  bool by_four_bits = false;
 
   std::int64_t dim() const { return values == nullptr ? kDim : values->dim(); }
   ScanQuery QueryOf(const std::vector<float>& query, double temperature) const {
@@ -185,8 +215,10 @@ struct Error {
 
 Error ErrorOf(const Case& asked, const std::vector<float>& query,
               const std::vector<double>& similarities, double temperature) {
-  const Pooled pooled =
-      Pool(*asked.index, asked.QueryOf(query, temperature), asked.dim());
+  const ScanQuery scan = asked.QueryOf(query, temperature);
+  const Pooled pooled = asked.by_four_bits
+                            ? PoolByFourBits(*asked.index, scan)
+                            : Pool(*asked.index, scan, asked.dim());
   EXPECT_TRUE(pooled.stats.complete);
   EXPECT_TRUE(pooled.stats.pooled_error);
   const std::vector<double> exact =
@@ -208,22 +240,23 @@ Error ErrorOf(const Case& asked, const std::vector<float>& query,
 }
 
 // Errors of many queries are small, and held by what is stated.
-void ExpectHonest(const Case& asked, double most_median) {
+void ExpectHonest(const Case& asked, double most_median,
+                  std::span<const double> temperatures = kTemperatures) {
   constexpr int kQueries = 60;
-  std::vector<std::vector<double>> errors(std::size(kTemperatures));
-  std::vector<int> held(std::size(kTemperatures));
+  std::vector<std::vector<double>> errors(temperatures.size());
+  std::vector<int> held(temperatures.size());
   for (std::uint64_t q = 0; q < kQueries; ++q) {
     const std::vector<float> query = NearAKey(*asked.keys, 100 + q);
     const std::vector<double> similarities =
         Similarities(*asked.keys, asked.kind, query);
-    for (std::size_t t = 0; t < std::size(kTemperatures); ++t) {
-      const Error error = ErrorOf(asked, query, similarities, kTemperatures[t]);
+    for (std::size_t t = 0; t < temperatures.size(); ++t) {
+      const Error error = ErrorOf(asked, query, similarities, temperatures[t]);
       errors[t].push_back(error.relative);
       if (error.held) ++held[t];
     }
   }
-  for (std::size_t t = 0; t < std::size(kTemperatures); ++t) {
-    SCOPED_TRACE(kTemperatures[t]);
+  for (std::size_t t = 0; t < temperatures.size(); ++t) {
+    SCOPED_TRACE(temperatures[t]);
     std::nth_element(errors[t].begin(), errors[t].begin() + kQueries / 2,
                      errors[t].end());
     EXPECT_LE(errors[t][kQueries / 2], most_median);
@@ -235,6 +268,10 @@ TEST(PooledValuesTest, KeysArePooledFromTheirCodes) {
   const KeyTable keys = TestKeys();
   const auto index = IndexOf(keys);
   ExpectHonest({.keys = &keys, .index = index.get()}, 0.02);
+  // Sharper queries read 8 bits.
+  constexpr double kFlat[] = {0.4, 0.2};
+  ExpectHonest({.keys = &keys, .index = index.get(), .by_four_bits = true},
+               0.02, kFlat);
 }
 
 // Over many ways to round the same keys: a code's error moves its key's weight
@@ -245,18 +282,22 @@ TEST(PooledValuesTest, ErrorsHaveNoDirection) {
   const std::vector<double> similarities =
       Similarities(keys, ScoreKind::kDot, query);
   constexpr int kSeeds = 16;
-  double sum = 0;
-  double square_sum = 0;
-  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
-    const auto index = IndexOf(keys, ScoreKind::kDot, nullptr, 50 + seed);
-    const Error error = ErrorOf({.keys = &keys, .index = index.get()}, query,
-                                similarities, 0.1);
-    sum += error.along;
-    square_sum += error.along * error.along;
+  for (const bool by_four_bits : {false, true}) {
+    SCOPED_TRACE(by_four_bits);
+    double sum = 0;
+    double square_sum = 0;
+    for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+      const auto index = IndexOf(keys, ScoreKind::kDot, nullptr, 50 + seed);
+      const Error error = ErrorOf(
+          {.keys = &keys, .index = index.get(), .by_four_bits = by_four_bits},
+          query, similarities, by_four_bits ? 0.2 : 0.1);
+      sum += error.along;
+      square_sum += error.along * error.along;
+    }
+    const double mean = sum / kSeeds;
+    const double variance = square_sum / kSeeds - mean * mean;
+    EXPECT_LE(std::abs(mean), 3 * std::sqrt(variance / kSeeds)) << mean;
   }
-  const double mean = sum / kSeeds;
-  const double variance = square_sum / kSeeds - mean * mean;
-  EXPECT_LE(std::abs(mean), 3 * std::sqrt(variance / kSeeds)) << mean;
 }
 
 TEST(PooledValuesTest, KeysOfAnyNormArePooledWhereCodesAreOfDirections) {
