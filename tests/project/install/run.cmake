@@ -1,4 +1,5 @@
-# Installs the component attendant, and looks whether what is there fits together.
+# Installs the components attendant and core, and looks whether what is there fits
+# together.
 # cmake -D BUILD_DIR=... -D WORK_DIR=... -D PROTOC=... -P run.cmake
 set(prefix ${WORK_DIR}/prefix)
 file(REMOVE_RECURSE ${WORK_DIR})
@@ -25,6 +26,26 @@ endforeach()
 foreach(program attendant attendant-load attendantd)
   execute_process(COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET
     COMMAND ${prefix}/bin/${program} --help)
+endforeach()
+
+# What a header of core includes of core is there.
+set(headers ${prefix}-core/include/attendant)
+execute_process(COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET
+  COMMAND ${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${prefix}-core
+    --component core)
+file(GLOB_RECURSE files ${headers}/core/*.h)
+list(LENGTH files count)
+if(count LESS 50)
+  message(FATAL_ERROR "${count} headers of core")
+endif()
+foreach(file ${files})
+  file(STRINGS ${file} includes REGEX "^#include \"core/")
+  foreach(include ${includes})
+    string(REGEX REPLACE "^#include \"(.*)\".*" "\\1" path "${include}")
+    if(NOT EXISTS ${headers}/${path})
+      message(FATAL_ERROR "${file} includes ${path}, which is not installed")
+    endif()
+  endforeach()
 endforeach()
 
 # Clients in other languages need no other files.
