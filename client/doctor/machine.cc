@@ -23,8 +23,8 @@
 #include "core/attention/state.h"
 #include "core/base/process_memory.h"
 #include "core/kernels/kernels.h"
-#include "core/shortlist/ivf/ivf_index.h"
 #include "core/shortlist/builds/faiss_build.h"
+#include "core/shortlist/ivf/ivf_index.h"
 
 namespace attendant {
 namespace {
