@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/base/mutex.h"
-#include "core/shortlist/calibration/sample_margins.h"
 #include "core/shortlist/builds/for_each_part.h"
+#include "core/shortlist/calibration/sample_margins.h"
 
 namespace attendant {
 namespace {

@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/shortlist/builds/for_each_part.h"
+#include "core/shortlist/builds/guard_build.h"
 #include "core/shortlist/calibration/calibrate.h"
 #include "core/shortlist/calibration/choose_lists.h"
 #include "core/shortlist/calibration/sample_queries.h"
 #include "core/shortlist/ivf/ivf_training.h"
 #include "core/shortlist/ivf/list_index.h"
-#include "core/shortlist/builds/for_each_part.h"
-#include "core/shortlist/builds/guard_build.h"
 #include "core/shortlist/keys/inverse_norm.h"
 #include "core/shortlist/lists/inverted_lists.h"
 #include "core/shortlist/lists/learn_centroids.h"

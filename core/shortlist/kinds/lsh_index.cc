@@ -9,8 +9,8 @@
 
 #include "core/base/status.h"
 #include "core/kernels/select.h"
-#include "core/shortlist/calibration/sample_queries.h"
 #include "core/shortlist/builds/guard_build.h"
+#include "core/shortlist/calibration/sample_queries.h"
 #include "core/shortlist/keys/key_norms.h"
 #include "core/shortlist/kinds/angular_buckets.h"
 #include "core/shortlist/kinds/key_rows.h"

@@ -246,8 +246,7 @@ class UnscoredMassLearner {
       std::ranges::copy(options_.asked.subspan(at, dim), query.begin());
       push(-1);
     }
-    for (std::int64_t i = 0; options_.asked.empty() && i < kTrialQueries;
-         ++i) {
+    for (std::int64_t i = 0; options_.asked.empty() && i < kTrialQueries; ++i) {
       const std::int64_t position = AnyKey();
       std::copy_n(Key(position).begin(), dim, query.begin());
       push(position);
