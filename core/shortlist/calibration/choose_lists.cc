@@ -13,7 +13,7 @@ namespace {
 // Shares of the lists that are tried: halves of an octave, down to a quarter.
 constexpr int kMostHalvings = 4;
 // What queries ask for.
-constexpr double kMeasuredRecalls[] = {0.95, 0.99};
+constexpr double kAskedRecalls[] = {0.95, 0.99};
 
 // To score a key of a visited list by its code, beside kCostOfVisit.
 constexpr double kCostOfKey = 2.5;
@@ -23,7 +23,7 @@ double CostOf(const InvertedLists& lists, const SampleQueries& sample,
               int thread_count) {
   const SampleMargins margins(lists, sample, thread_count);
   double cost = 0;
-  for (const double recall : kMeasuredRecalls) {
+  for (const double recall : kAskedRecalls) {
     const SampleMargins::Visits visits =
         margins.MeanVisits(margins.MarginFor(recall));
     cost += static_cast<double>(lists.list_count()) * kCostOfList +

@@ -111,8 +111,9 @@ class ListIndex : public IvfIndex {
   // Errors of codes of fewer components are alike, not random, so that nothing
   // is known of their sum; and the floats of a key are few.
   static constexpr std::int64_t kLeastCodedDim = 3;
-  // Scored from floats where the sum is to be right, beside the k best: what
-  // attends most, so that its codes' errors don't matter.
+  // Scored from floats where the sum is to be right, beside the k best, unless
+  // 8 bits of few keys do: what attends most, so that its codes' errors don't
+  // matter.
   static constexpr std::int64_t kRescoreCount = 1000;
 
   // Which lists a query visits: those whose scores are at most the margin below

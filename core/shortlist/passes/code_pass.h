@@ -39,10 +39,9 @@ struct CodePassOptions {
   // The sums have bounds, which takes as long again as the sums. If certified.
   // All keys are then taken by the same bits.
   bool bounds = false;
-  // 95 % of the sums are to be off by no more than this in their logs: where 8
-  // bits may not tell, what is left to codes is corrected by keys that are
-  // drawn and scored from their floats. 0: it is not. All keys are then taken,
-  // in their order.
+  // 95 % of the sums are to be off by no more than this in their logs: what is
+  // left to codes is corrected by keys that are drawn and scored from their
+  // floats. 0: it is not. All keys are then taken, in their order.
   double precision = 0;
   // With a precision: 8 bits are read as quickly as 4, so that they are
   // wherever the fewest draws suffice with them. No rescore_count is then
