@@ -364,7 +364,7 @@ struct ListIndex::Group {
     return count(shares[0]) == kVisitTogether && count(shares[1]) == 0;
   }
 
-  std::array<Route, ListScratch::kMaxTogether> routes;
+  Few<Route> routes;
   Few<ListVisit*> choosing;  // by lists
   Few<ListChoice> choices;
   Few<ListVisit*> proving;  // by 8 bits, then 4
@@ -378,9 +378,9 @@ void ListIndex::ScanTogether(std::span<ScanTask> tasks) const {
   ListScratch& scratch = ListScratch::OfThread();
   while (!tasks.empty()) {
     Group group;
+    group.routes.resize(std::min(ListScratch::kMaxTogether, tasks.size()));
     std::size_t count = 0;
-    while (count < std::min(ListScratch::kMaxTogether, tasks.size()) &&
-           !group.IsFull()) {
+    while (count < group.routes.size() && !group.IsFull()) {
       AddToGroup(tasks[count], count, scratch, group);
       ++count;
     }

@@ -18,7 +18,8 @@ namespace {
 constexpr std::size_t kBestLists = 16;
 
 // The lists whose scores are best, and how many of their keys are above
-// something.
+// something. Loops go over all kBestLists, of which some may have no keys, and
+// choose one number at a time: without a branch.
 class BestLists {
  public:
   BestLists(const ListMeans& means, std::span<const float> scores) {
@@ -28,17 +29,18 @@ class BestLists {
     SelectBest(scores, wanted, best);
     most_ = scores[static_cast<std::size_t>(best.front())];
     least_ = most_;
+    std::size_t size = 0;
     for (const std::int32_t list : best) {
       const auto l = static_cast<std::size_t>(list);
       // One without keys promises nothing, and one key is where its mean is.
       if (!ListMeans::IsPromise(means.reaches[l])) break;
       const float reach = means.reaches[l];
       least_ = std::min(least_, scores[l] - reach);
-      products_[size_] = scores[l] - reach;
-      inverse_deviations_[size_] =
-          reach > 0 ? std::sqrt(2 * std::log(means.counts[l])) / reach : 0;
-      counts_[size_] = means.counts[l];
-      ++size_;
+      products_[size] = scores[l] - reach;
+      inverse_deviations_[size] =
+          reach > 0 ? std::sqrt(2 * std::log(means.counts[l])) / reach : kStep;
+      counts_[size] = means.counts[l];
+      ++size;
     }
   }
 
@@ -47,7 +49,7 @@ class BestLists {
   float least() const { return least_; }
   double key_count() const {
     double sum = 0;
-    for (std::size_t i = 0; i < size_; ++i) sum += counts_[i];
+    for (const float count : counts_) sum += count;
     return sum;
   }
 
@@ -55,37 +57,40 @@ class BestLists {
   // one of a cubic (Bowling et al. 2009), off by .00014 at most.
   double CountAbove(float score) const {
     constexpr float kMostDeviations = 9;
+    std::array<float, kBestLists> deviations;
+    for (std::size_t i = 0; i < kBestLists; ++i) {
+      deviations[i] = (score - products_[i]) * inverse_deviations_[i];
+    }
+    for (float& d : deviations) d = d > -kMostDeviations ? d : -kMostDeviations;
+    for (float& d : deviations) d = d < kMostDeviations ? d : kMostDeviations;
     std::array<float, kBestLists> odds;
-    float greatest = kMinusInfinityF;
-    for (std::size_t i = 0; i < size_; ++i) {
-      const float off = score - products_[i];
-      // Of a single key: a step.
-      const float deviations =
-          inverse_deviations_[i] > 0
-              ? std::clamp(off * inverse_deviations_[i], -kMostDeviations,
-                           kMostDeviations)
-              : (off < 0 ? -kMostDeviations : kMostDeviations);
-      odds[i] = deviations * (1.5976f + .07056f * deviations * deviations);
-      greatest = std::max(greatest, odds[i]);
+    for (std::size_t i = 0; i < kBestLists; ++i) {
+      const float d = deviations[i];
+      odds[i] = d * (1.5976f + .07056f * d * d);
     }
+    constexpr auto kCount = static_cast<std::int64_t>(kBestLists);
+    const Kernels& kernels = ActiveKernels();
+    const float greatest = kernels.Max(odds.data(), kCount);
     std::array<float, kBestLists> exps;
-    ActiveKernels().SumExps(odds.data(), static_cast<std::int64_t>(size_),
-                            greatest, exps.data());
+    kernels.SumExps(odds.data(), kCount, greatest, exps.data());
     const float factor = std::exp(greatest);
-    float sum = 0;
-    for (std::size_t i = 0; i < size_; ++i) {
-      sum += counts_[i] / (1 + factor * exps[i]);
+    for (std::size_t i = 0; i < kBestLists; ++i) {
+      exps[i] = counts_[i] / (1 + factor * exps[i]);
     }
+    float sum = 0;
+    for (const float count : exps) sum += count;
     return sum;
   }
 
  private:
-  std::size_t size_ = 0;
+  // Of a single key, which is above all that is less and below all else.
+  static constexpr float kStep = 1e30f;
+
   float most_ = 0;
   float least_ = 0;
-  std::array<float, kBestLists> products_;
-  std::array<float, kBestLists> inverse_deviations_;
-  std::array<float, kBestLists> counts_;
+  std::array<float, kBestLists> products_ = {};
+  std::array<float, kBestLists> inverse_deviations_ = {};
+  std::array<float, kBestLists> counts_ = {};
 };
 
 }  // namespace

@@ -154,7 +154,7 @@ class UnscoredMassLearner {
     mass_.mean_shares_ = known.mean_shares_;
     mass_.directions_ = AlignedBuffer<float>(known.directions_.size());
     std::ranges::copy(known.directions_.span(), mass_.directions_.data());
-    mass_.direction_count_ = known.direction_count_;
+    mass_.CodeDirections(options_.seed);
   }
 
   void Summarise() {
@@ -207,7 +207,6 @@ class UnscoredMassLearner {
     const std::int64_t count = std::min(kDirections, key_count);
     mass_.directions_ =
         AlignedBuffer<float>(static_cast<std::size_t>(count) * dim);
-    mass_.direction_count_ = count;
     std::vector<double> rest(dim);
     double square_sum = 0;
     for (std::int64_t i = 0; i < count; ++i) {
@@ -223,6 +222,7 @@ class UnscoredMassLearner {
     const auto scale =
         static_cast<float>(mean_square > 0 ? 1 / std::sqrt(mean_square) : 0);
     for (float& component : mass_.directions_.span()) component *= scale;
+    mass_.CodeDirections(options_.seed);
   }
 
   // What was asked; or keys, which are then not counted. And vectors between a

@@ -217,7 +217,7 @@ void UnscoredMass::Save(ByteSink& sink) const {
 }
 
 UnscoredMass UnscoredMass::Load(ByteSource& source, std::int64_t list_count,
-                                std::int64_t dim) {
+                                std::int64_t dim, std::uint64_t seed) {
   UnscoredMass mass;
   if (!source.Get<bool>()) return mass;
   mass.dim_ = dim;
@@ -225,19 +225,24 @@ UnscoredMass UnscoredMass::Load(ByteSource& source, std::int64_t list_count,
   mass.variances_ = source.GetArray<std::vector<float>>();
   mass.mean_shares_ = source.GetArray<std::vector<float>>();
   mass.directions_ = source.GetArray<AlignedBuffer<float>>();
-  mass.direction_count_ =
-      static_cast<std::int64_t>(mass.directions_.size()) / dim;
   const auto lists = static_cast<std::size_t>(list_count);
   bool fits = mass.variances_.size() == lists &&
               mass.mean_shares_.size() == lists &&
-              mass.direction_count_ <= kMaxDirections;
+              mass.direction_count() <= kMaxDirections;
   for (int i = 0; i < kLearnedRates * kSharpnessCount; ++i) {
     mass.measures_.push_back(source.GetArray<Measures>());
     fits &= !mass.measures_.back().empty();
   }
   if (!fits) source.Fail(absl::DataLossError("what it says of masses is none"));
-  mass.usable_ = source.status().ok();
+  if (!source.status().ok()) return mass;
+  mass.usable_ = true;
+  mass.CodeDirections(seed);
   return mass;
+}
+
+void UnscoredMass::CodeDirections(std::uint64_t seed) {
+  direction_codes_ =
+      KeyCodes({directions_.data(), direction_count(), dim_}, {}, seed);
 }
 
 UnscoredMass::Measure UnscoredMass::Measure::Mix(const Measure& a,
@@ -310,14 +315,18 @@ void UnscoredMass::Predict(const ListMeans& means,
                            std::vector<float>& log_sums) const {
   const auto factor = static_cast<float>(visited.logit_factor);
   const auto norm = static_cast<float>(visited.coded->norm());
-  float products[kMaxDirections];
-  ActiveKernels().DotRows(visited.query.data(), directions_.data(),
-                          direction_count_, dim_, products);
-  const double deviation =
-      factor * Norm({products, static_cast<std::size_t>(direction_count_)});
-  const auto spread = static_cast<float>(
-      deviation * deviation /
-      static_cast<double>(std::max<std::int64_t>(1, direction_count_)));
+  // What codes err by averages out.
+  static_assert(kMaxDirections % kCodeRows == 0);
+  const std::int64_t count = direction_codes_.key_count();
+  const CodeQuery query = visited.coded->WithFactor(factor, QueryBits::k8);
+  float logits[kMaxDirections];
+  direction_codes_.Logits({&query, 1}, CodeBits::k8, 0,
+                          (count + kCodeRows - 1) / kCodeRows, kMaxDirections,
+                          logits);
+  const double deviation = Norm({logits, static_cast<std::size_t>(count)});
+  const auto spread =
+      static_cast<float>(deviation * deviation /
+                         static_cast<double>(std::max<std::int64_t>(1, count)));
   log_sums.resize(log_counts.size());
   ActiveKernels().NormalLogSums({means.reaches.data(), log_counts.data(),
                                  mean_shares_.data(), variances_.data()},

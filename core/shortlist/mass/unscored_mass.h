@@ -43,8 +43,8 @@ struct UnscoredMassOptions {
   // Whose statistics of the lists are taken over, so that what is drawn by them
   // stays the same; null: they are those of the keys.
   const UnscoredMass* lists_known = nullptr;
-  std::uint64_t seed = 0;
-  int thread_count = 1;  // >= 1; what is learned is the same for any
+  std::uint64_t seed = 0;  // that of the codes of the keys
+  int thread_count = 1;    // >= 1; what is learned is the same for any
   const std::atomic<bool>* cancelled = nullptr;
 };
 
@@ -169,8 +169,9 @@ class UnscoredMass {
   std::int64_t memory_bytes() const;
 
   void Save(ByteSink& sink) const;
+  // `seed`: of the codes of the keys.
   static UnscoredMass Load(ByteSource& source, std::int64_t list_count,
-                           std::int64_t dim);
+                           std::int64_t dim, std::uint64_t seed);
 
  private:
   friend class UnscoredMassLearner;
@@ -240,6 +241,11 @@ class UnscoredMass {
     bool suffice() const { return eligible_count >= kLeastEligibleDraws; }
   };
 
+  std::int64_t direction_count() const {
+    return static_cast<std::int64_t>(directions_.size()) / dim_;
+  }
+  // Once there are directions; `seed`: of the codes of the keys.
+  void CodeDirections(std::uint64_t seed);
   Trust TrustAt(const VisitedMass& visited) const;
   static Measure MeasureAt(const Measures& measures, double height);
   static double HeightOf(const VisitedMass& visited, double sharpness);
@@ -287,7 +293,7 @@ class UnscoredMass {
   std::vector<float> mean_shares_;  // [lists], a / |m|^2
   // Rows x with x'x / row count = W: keys less their lists' means.
   AlignedBuffer<float> directions_;
-  std::int64_t direction_count_ = 0;
+  KeyCodes direction_codes_;  // a quarter of the bytes
   std::int64_t dim_ = 0;
   std::vector<Measures> measures_;  // [kLearnedRates, kSharpnessCount]
 };

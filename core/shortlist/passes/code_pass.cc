@@ -309,8 +309,9 @@ void CodePass::TakeBounds(std::int64_t begin, std::int64_t count,
 // A key whose code is g deviations below the k-th best is one of the k best
 // with the chance that a normal number is above g. Those that are the farthest
 // below are left out, as long as their chances add up to no more than may be
-// lost. They are counted without a branch, as nothing tells which side of the
-// k-th best the next key is on.
+// lost. They are counted again and again, by kernels: to sort them into bins
+// takes a branch a key, as nothing tells which side of the k-th best the next
+// is on, and four times as long.
 void CodePass::NarrowMargins() {
   // The error of the k-th best code averages out where there are as many.
   constexpr std::int64_t kLeastLosing = 20;
@@ -330,30 +331,29 @@ void CodePass::NarrowMargins() {
     return above;
   }();
   constexpr float kLeastMargin = 1e-30f;  // divides
-  // Keys above the k-th best, of each bin, and beyond the margin.
-  std::array<std::int64_t, kBins + 2> counts = {};
-  positions_.resize(std::max(positions_.size(), kept_.size));
-  std::int64_t far_above_count = 0;
+  const auto size = static_cast<std::int64_t>(kept_.size);
+  // Steps below the k-th best.
+  places_.resize(std::max(places_.size(), kept_.size));
   for (std::size_t i = 0; i < kept_.size; ++i) {
-    const float place =
-        (threshold_ - kept_.logits[i]) *
-        (float{kBins} / std::max(kLeastMargin, kept_.margins[i]));
-    const auto bin = static_cast<std::int32_t>(
-        std::clamp(place, -1.0f, float{kBins} - 0.5f) + 1);
-    positions_[i] = kept_.uppers[i] < threshold_ ? kBins + 1 : bin;
-    far_above_count += place <= -kSteps ? 1 : 0;
+    places_[i] = (threshold_ - kept_.logits[i]) *
+                 (float{kBins} / (kept_.margins[i] + kLeastMargin));
   }
+  const auto count_below = [&](int steps) {
+    return ActiveKernels().CountAtLeast(places_.data(), size,
+                                        static_cast<float>(steps));
+  };
   // Of keys that lie closer together than their codes err, these don't say
   // which are the best.
-  if (2 * far_above_count < k_) return;
-  for (std::size_t i = 0; i < kept_.size; ++i) {
-    ++counts[static_cast<std::size_t>(positions_[i])];
-  }
+  if (2 * (size - count_below(-kSteps)) < k_) return;
   double lost = 0;
-  std::size_t bin = kBins;
+  int bin = kBins;
+  std::int64_t left_out = count_below(kBins);  // by their margins
   for (; bin > 0; --bin) {
-    lost += static_cast<double>(counts[bin]) * chances[bin];
+    const std::int64_t below = count_below(bin - 1);
+    lost += static_cast<double>(below - left_out) *
+            chances[static_cast<std::size_t>(bin)];
     if (lost > options_.lost_count) break;
+    left_out = below;
   }
   const float share = static_cast<float>(bin) / float{kBins};
   margin_per_scale_ *= share;

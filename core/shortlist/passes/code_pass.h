@@ -275,6 +275,7 @@ class CodePass {
   std::vector<std::uint8_t> kept_near_cut_;
   // Scratch.
   std::vector<float> lowers_;
+  std::vector<float> places_;
   std::vector<Run> runs_;
   std::vector<std::int32_t> sorted_positions_;
   std::vector<float> sorted_logits_;

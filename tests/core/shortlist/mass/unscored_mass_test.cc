@@ -29,11 +29,12 @@ constexpr std::int64_t kRows = 8000;
 constexpr std::int64_t kLists = 80;
 constexpr std::int64_t kProbes = 6;
 constexpr std::int64_t kQueries = 200;
+constexpr std::uint64_t kCodeSeed = 3;
 
 UnscoredMassOptions OptionsFor(std::int64_t probe_count) {
   UnscoredMassOptions options;
   options.probe_counts = {probe_count, 3 * probe_count, 6 * probe_count};
-  options.seed = 3;
+  options.seed = kCodeSeed;
   return options;
 }
 
@@ -67,7 +68,7 @@ struct Data {
       lists.offsets.push_back(l * kRows / kLists);
     }
     lists.Summarise(lists.SumKeys(false, 1), 5);
-    lists.Encode(false, 5, 1);
+    lists.Encode(false, kCodeSeed, 1);
     queries.resize(kQueries * kDim);
     for (std::int64_t q = 0; q < kQueries; ++q) {
       draw(q % kLists, queries.data() + q * kDim);
@@ -113,7 +114,7 @@ InvertedLists PartOfKeys(int p) {
       *KeyFloats::Gather(part.key_count(), kDim, nullptr, [&](std::int64_t i) {
         return all.key_view().Row(positions[static_cast<std::size_t>(i)]);
       });
-  part.Encode(false, 5, 1);
+  part.Encode(false, kCodeSeed, 1);
   return part;
 }
 
