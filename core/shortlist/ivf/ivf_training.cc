@@ -11,6 +11,7 @@ UnscoredMassOptions MassOptionsOf(const IvfTraining& training) {
       .probe_counts = {},
       .margin = calibration.MarginFor(training.target_recall),
       .sought_count = calibration.SoughtCount(1),
+      .square_distance = training.square_distance,
       .seed = training.seed};
   for (int i = 0; i < kLearnedRates; ++i) {
     options.probe_counts[static_cast<std::size_t>(i)] =

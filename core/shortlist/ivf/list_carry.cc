@@ -94,8 +94,7 @@ void ListCarry::Finish(AttentionState& state, ScanStats& stats) {
           static_cast<double>(eligible_count_) /
           static_cast<double>(std::max(key_count_, training_.key_count)),
       .rest_count = eligible_count_ - taken_count_,
-      .spread = square_distance_sum_ /
-                (static_cast<double>(key_count_) * training_.square_distance),
+      .square_distance = square_distance_sum_ / static_cast<double>(key_count_),
       .growing = growing_};
   UnscoredGuess guess;
   if (!training_.mass->Guess(parts, visited, guess)) {

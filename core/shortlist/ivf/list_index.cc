@@ -151,6 +151,7 @@ absl::StatusOr<bool> ListIndex::Learn(
     if (!asked.empty()) {
       const auto known = training_->mass->Load();
       UnscoredMassOptions options = MassOptionsOf(*training_);
+      options.square_distance = square_distance_;
       options.asked = asked;
       if (known->usable()) options.lists_known = known.get();
       options.cancelled = &cancelled;
@@ -688,7 +689,8 @@ void ListIndex::AddUnscored(const ListVisit& visit,
        .masked = eligible != nullptr,
        .eligible_rate = key_share_ * static_cast<double>(eligible_count) /
                         static_cast<double>(lists_.key_count()),
-       .rest_count = eligible_count - pass.taken_count()},
+       .rest_count = eligible_count - pass.taken_count(),
+       .square_distance = square_distance_},
       state, stats);
 }
 
@@ -723,7 +725,7 @@ ScanStats ListIndex::FinishFloats(const ScanQuery& query,
        .eligible_rate = key_share_ * static_cast<double>(eligible_count) /
                         static_cast<double>(lists_.key_count()),
        .rest_count = eligible_count - visit.scored_count(),
-       .spread = square_distance_ / training_->square_distance},
+       .square_distance = square_distance_},
       state, stats);
   return stats;
 }

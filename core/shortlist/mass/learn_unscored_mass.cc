@@ -44,7 +44,9 @@ class UnscoredMassLearner {
  public:
   UnscoredMassLearner(const InvertedLists& lists,
                       const UnscoredMassOptions& options)
-      : lists_(lists), options_(options), random_(options.seed) {}
+      : lists_(lists), options_(options), random_(options.seed) {
+    mass_.square_distance_ = options.square_distance;
+  }
 
   absl::StatusOr<UnscoredMass> Run() {
     if (options_.probe_counts[0] >= lists_.list_count() ||

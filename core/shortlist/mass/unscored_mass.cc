@@ -217,7 +217,8 @@ void UnscoredMass::Save(ByteSink& sink) const {
 }
 
 UnscoredMass UnscoredMass::Load(ByteSource& source, std::int64_t list_count,
-                                std::int64_t dim, std::uint64_t seed) {
+                                std::int64_t dim, std::uint64_t seed,
+                                double square_distance) {
   UnscoredMass mass;
   if (!source.Get<bool>()) return mass;
   mass.dim_ = dim;
@@ -236,6 +237,7 @@ UnscoredMass UnscoredMass::Load(ByteSource& source, std::int64_t list_count,
   if (!fits) source.Fail(absl::DataLossError("what it says of masses is none"));
   if (!source.status().ok()) return mass;
   mass.usable_ = true;
+  mass.square_distance_ = square_distance;
   mass.CodeDirections(seed);
   return mass;
 }
@@ -486,12 +488,17 @@ double UnscoredMass::LogUnseen(const VisitedMass& visited, const Trust& trust) {
          (visited.log_sum + visited.log_farther_sum) / 2;
 }
 
-// Which share of a list is eligible, nobody knows: it may hang on the list. And
-// what the M are worth was learned of other keys, if these lie otherwise.
+// Which share of a list is eligible, nobody knows: it may hang on the list.
 bool UnscoredMass::UsesPrediction(const VisitedMass& visited,
                                   const Trust& trust) {
-  return !visited.masked && std::abs(visited.spread - 1) < kMaxOtherSpread &&
-         trust.log_deviation < kMaxLogDeviation;
+  return !visited.masked && trust.log_deviation < kMaxLogDeviation;
+}
+
+// What the M are worth was learned of other keys, if these lie otherwise.
+bool UnscoredMass::LieAlike(const VisitedMass& visited) const {
+  if (visited.square_distance == 0 || square_distance_ == 0) return true;
+  return std::abs(visited.square_distance / square_distance_ - 1) <
+         kMaxOtherSpread;
 }
 
 SoftmaxPartition UnscoredGuess::partition() const {
@@ -586,7 +593,7 @@ bool UnscoredMass::Guess(std::span<const ListPart> parts,
   if (!usable_) return false;
   const Prediction prediction = PredictParts(parts, visited);
   const Trust trust = TrustAt(visited);
-  if (UsesPrediction(visited, trust)) {
+  if (LieAlike(visited) && UsesPrediction(visited, trust)) {
     const ListExps exps = prediction.Exps();
     guess = GuessByPrediction(visited, LogPredictedSum(parts, prediction, exps),
                               trust);

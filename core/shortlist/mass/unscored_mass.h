@@ -37,6 +37,8 @@ struct UnscoredMassOptions {
   std::array<std::int64_t, kLearnedRates> probe_counts = {1, 1, 1};
   std::optional<float> margin;
   double sought_count = 0;
+  // Mean, of the keys from their lists' means.
+  double square_distance = 0;
   // Queries that were asked, [n, dim], which stand in place of sampled keys;
   // none is zero.
   std::span<const float> asked = {};
@@ -76,9 +78,8 @@ struct VisitedMass {
   bool masked = false;          // some keys are not eligible, or not visible
   double eligible_rate = 1;     // share of all keys that is eligible
   std::int64_t rest_count = 0;  // eligible keys of the other lists
-  // Mean square distance of the keys from their lists' means, over that of
-  // Learn's.
-  double spread = 1;
+  // Mean, of the keys from their lists' means; 0: as of Learn's.
+  double square_distance = 0;
   // Rows that are counted in none of the above.
   std::span<const GrowingPart> growing = {};
 };
@@ -169,9 +170,10 @@ class UnscoredMass {
   std::int64_t memory_bytes() const;
 
   void Save(ByteSink& sink) const;
-  // `seed`: of the codes of the keys.
+  // `seed` and `square_distance` are those of Learn's options.
   static UnscoredMass Load(ByteSource& source, std::int64_t list_count,
-                           std::int64_t dim, std::uint64_t seed);
+                           std::int64_t dim, std::uint64_t seed,
+                           double square_distance);
 
  private:
   friend class UnscoredMassLearner;
@@ -280,7 +282,9 @@ class UnscoredMass {
   // `most` is at most kDraws.
   static Draws Draw(std::span<const ListPart> parts, const VisitedMass& visited,
                     const Prediction& prediction, std::int64_t most);
+  // Of keys that lie as Learn's did.
   static bool UsesPrediction(const VisitedMass& visited, const Trust& trust);
+  bool LieAlike(const VisitedMass& visited) const;
   static UnscoredGuess GuessByPrediction(const VisitedMass& visited,
                                          double log_predicted,
                                          const Trust& trust);
@@ -289,6 +293,7 @@ class UnscoredMass {
 
   bool usable_ = false;
   double key_norm_ = 0;             // root mean square
+  double square_distance_ = 0;      // of the keys that it was learned of
   std::vector<float> variances_;    // [lists], v
   std::vector<float> mean_shares_;  // [lists], a / |m|^2
   // Rows x with x'x / row count = W: keys less their lists' means.

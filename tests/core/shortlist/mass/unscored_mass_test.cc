@@ -35,6 +35,7 @@ UnscoredMassOptions OptionsFor(std::int64_t probe_count) {
   UnscoredMassOptions options;
   options.probe_counts = {probe_count, 3 * probe_count, 6 * probe_count};
   options.seed = kCodeSeed;
+  options.square_distance = 1;
   return options;
 }
 
@@ -334,12 +335,12 @@ TEST(UnscoredMassTest, KeysThatLieOtherwiseAreDrawnFrom) {
   VisitedMass visited = c.visited();
   UnscoredGuess alike;
   ASSERT_TRUE(Keys().mass.Guess(c.parts(), visited, alike));
-  visited.spread = 1.05;
+  visited.square_distance = 1.05;
   UnscoredGuess nearly_alike;
   ASSERT_TRUE(Keys().mass.Guess(c.parts(), visited, nearly_alike));
   EXPECT_EQ(nearly_alike.log_sum, alike.log_sum);
-  for (const double spread : {0.5, 1.4}) {
-    visited.spread = spread;
+  for (const double square_distance : {0.5, 1.4}) {
+    visited.square_distance = square_distance;
     UnscoredGuess drawn;
     ASSERT_TRUE(Keys().mass.Guess(c.parts(), visited, drawn));
     EXPECT_NE(drawn.log_sum, alike.log_sum);
